@@ -6,11 +6,14 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"sync"
 )
 
 // Program tells the running program from others: by the revision it was built from or, if that does not say, by its
 // bytes.
-func Program() (string, error) {
+var Program = sync.OnceValues(program)
+
+func program() (string, error) {
 	settings := map[string]string{}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {

@@ -82,20 +82,24 @@ func (p *Plan) waves() int {
 
 // part is what a run has to know of a part that is done.
 type part struct {
-	Layout job.Layout       `json:"layout"`
-	Steps  map[string]int64 `json:"steps,omitempty"`
-	Stages []records.Stage  `json:"stages,omitempty"`
-	Jobs   []string         `json:"runner_jobs,omitempty"`
+	Program string           `json:"program"`
+	Layout  job.Layout       `json:"layout"`
+	Steps   map[string]int64 `json:"steps,omitempty"`
+	Stages  []records.Stage  `json:"stages,omitempty"`
+	Jobs    []string         `json:"runner_jobs,omitempty"`
 }
 
-// earlier is the layout of what an earlier run has left, nil if there is none.
+// earlier is the layout of what an earlier run of this program has left, nil if there is none.
 func (r *run) earlier() (*job.Layout, error) {
 	for _, p := range r.commit.Parts() {
-		var of part
-		if err := json.Unmarshal(p.State, &of); err != nil {
-			return nil, fmt.Errorf("%s of an earlier run: %w; run again with --resume never", p.Name, err)
+		program, err := usage.Program()
+		if err != nil {
+			return nil, err
 		}
-		return &of.Layout, nil
+		var of part
+		if json.Unmarshal(p.State, &of) == nil && of.Program == program {
+			return &of.Layout, nil
+		}
 	}
 	return nil, nil
 }
@@ -139,8 +143,8 @@ func (r *run) fingerprints(ctx context.Context) (fingerprints, error) {
 	}
 	ending("plan", plain)
 	encode(p.Choice.Banding, p.Pieces, p.Complete, p.Layout)
-	if p.Complete { // members follow from it
-		encode(p.Threshold)
+	if p.Complete { // members follow from them
+		encode(p.Threshold, p.batchBytes(p.Config.cellBytes()))
 	}
 	ending("keys", prepared, keyed, connected)
 	encode(p.Threshold, p.componentShards())
@@ -163,6 +167,7 @@ func (r *run) inPhases(ctx context.Context, launch job.Launch) error {
 		return err
 	}
 	p.Kept = r.commit.Kept()
+	left := len(r.commit.Parts())
 	kept, err := r.commit.Retain(ctx, func(of commit.Part) bool {
 		phase, _, _ := strings.Cut(of.Name, "-")
 		return of.Fingerprint == prints[phase]
@@ -175,9 +180,14 @@ func (r *run) inPhases(ctx context.Context, launch job.Launch) error {
 	if !r.asked.Writes(output.Corpus) {
 		batches = nil
 	}
-	if kept > 0 {
+	switch {
+	case kept > 0:
 		slog.Log(ctx, notice, fmt.Sprintf("continuing an earlier run: %d of %d waves read, %d of %d written; %d MB kept",
 			r.done(keyed), len(splits), r.done(copied), len(batches), kept/1e6))
+	case left > 0:
+		const removed = "starting anew: what an earlier run had kept was removed, for it is of other input, other flags or another " +
+			"version of neardup"
+		slog.Log(ctx, notice, removed)
 	}
 	r.tell(splits, batches)
 	for _, phase := range []func() error{
@@ -324,6 +334,7 @@ type builder struct {
 	run    *run
 	ctx    context.Context
 	scope  beam.Scope
+	lists  []string // of files
 	failed error
 }
 
@@ -347,6 +358,7 @@ func (b *builder) files(phase string, some blocks.Range) exchange.Arrived {
 	}
 	slices.Sort(paths)
 	list := storage.Join(b.run.temp, "files-"+phase)
+	b.lists = append(b.lists, list)
 	b.failed = cmp.Or(b.failed, storage.WriteShared(b.ctx, list, paths))
 	return exchange.Read(b.scope, list, some)
 }
@@ -367,6 +379,9 @@ func (r *run) part(ctx context.Context, launch job.Launch, name, fingerprint str
 		return b.failed
 	}
 	ended, err := r.config.Execute(job.WithPart(ctx, name), launch, pipeline, r.temp)
+	for _, list := range b.lists {
+		storage.Forget(list)
+	}
 	if err != nil {
 		return err
 	}
@@ -399,7 +414,11 @@ func (r *run) part(ctx context.Context, launch job.Launch, name, fingerprint str
 
 // keepPart keeps a part that is done.
 func (r *run) keepPart(ctx context.Context, name, fingerprint string, files []commit.PartFile, ended job.Outcome) error {
-	of := part{Layout: r.plan.Layout, Stages: ended.Stages, Steps: counters(ended.Result)}
+	program, err := usage.Program()
+	if err != nil {
+		return err
+	}
+	of := part{Program: program, Layout: r.plan.Layout, Stages: ended.Stages, Steps: counters(ended.Result)}
 	if ended.Result != nil && ended.Result.JobID() != "" {
 		of.Jobs = []string{ended.Result.JobID()}
 	}
@@ -419,7 +438,7 @@ func (r *run) prepare(ctx context.Context, launch job.Launch, fingerprint string
 	if err != nil {
 		return r.cause(ctx, err)
 	}
-	files, err := r.named(ctx, commit.InKept, r.commit.Kept(), "")
+	files, err := r.named(ctx, commit.InKept, r.commit.Kept(), r.plan.PreparedPrefix())
 	if err != nil {
 		return err
 	}
@@ -432,8 +451,17 @@ func (r *run) keepPlain(ctx context.Context, name, fingerprint string) error {
 		return nil
 	}
 	files, err := r.named(ctx, commit.InTemporary, r.temp, "plain-")
-	if err != nil {
+	if err != nil || len(files) == 0 {
 		return err
+	}
+	return r.keepPart(ctx, name, fingerprint, files, job.Outcome{})
+}
+
+// named are the files of a folder whose names begin with a prefix, but for those of parts.
+func (r *run) named(ctx context.Context, in commit.In, folder, prefix string) (files []commit.PartFile, err error) {
+	names, err := storage.Names(ctx, folder)
+	if err != nil {
+		return nil, err
 	}
 	kept := map[string]bool{}
 	for _, p := range r.commit.Parts() {
@@ -441,21 +469,8 @@ func (r *run) keepPlain(ctx context.Context, name, fingerprint string) error {
 			kept[f.Name] = true
 		}
 	}
-	files = slices.DeleteFunc(files, func(f commit.PartFile) bool { return kept[f.Name] })
-	if len(files) == 0 {
-		return nil
-	}
-	return r.keepPart(ctx, name, fingerprint, files, job.Outcome{})
-}
-
-// named are the files of a folder whose names begin with a prefix.
-func (r *run) named(ctx context.Context, in commit.In, folder, prefix string) (files []commit.PartFile, err error) {
-	names, err := storage.Names(ctx, folder)
-	if err != nil {
-		return nil, err
-	}
 	for _, name := range names {
-		if !strings.HasPrefix(name, prefix) || storage.Marks(storage.Join(folder, name)) {
+		if !strings.HasPrefix(name, prefix) || kept[name] {
 			continue
 		}
 		info, err := storage.Stat(ctx, storage.Join(folder, name))

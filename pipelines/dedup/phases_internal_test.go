@@ -1,11 +1,15 @@
 package dedup
 
 import (
+	"errors"
 	"maps"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"testing"
 
+	"github.com/neardup/neardup/output/commit"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 )
@@ -44,6 +48,105 @@ func TestFingerprintsOfFields(t *testing.T) {
 				t.Errorf("another %s, which decides %s: %s changes: %t", name, phase, part, changed)
 			}
 		}
+	}
+}
+
+// What a plan has chosen, and what it is of, decides the phases that follow from it too.
+func TestFingerprintsOfPlans(t *testing.T) {
+	in := inputOf(t, "a.txt", "one\ntwo\n")
+	prints := func(change func(*run)) fingerprints {
+		r := planned(t, in)
+		r.asked = &job.Asked{Spec: records.Default()}
+		r.plan.Request.Asked = &job.Asked{Measure: job.Jaccard}
+		change(r)
+		of, err := r.fingerprints(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return of
+	}
+	before := prints(func(*run) {})
+	differs := func(what string, change func(*run), parts ...string) {
+		t.Helper()
+		after := prints(change)
+		for name := range before {
+			if changed := before[name] != after[name]; changed != slices.Contains(parts, name) {
+				t.Errorf("%s: %s changes: %t", what, name, changed)
+			}
+		}
+	}
+	all := slices.Collect(maps.Keys(before))
+	rest := []string{verified, decided, tabled, copied}
+	fromKeys := append([]string{prepared, keyed, connected}, rest...)
+	differs("nothing", func(*run) {})
+	differs("workers and memory", func(r *run) { r.plan.Config.Workers, r.plan.Config.CellBytes = 3, 5 })
+	differs("a format", func(r *run) { r.record.Formats.Tables = "x" }, all...)
+	differs("the shards of tables", func(r *run) { r.plan.Listing.Inputs.Shards++ }, all...)
+	differs("the waves", func(r *run) { r.plan.Shingles, r.plan.Listing.Inputs.Shards = 1<<40, 3 }, all...)
+	differs("another file", func(r *run) {
+		other := planned(t, inputOf(t, "a.txt", "one\ntwo\nthree\n"))
+		r.plan.Listing = other.plan.Listing
+	}, all...)
+	differs("bands", func(r *run) { r.plan.Choice.Bands++ }, fromKeys...)
+	differs("pieces", func(r *run) { r.plan.Pieces.Count++ }, fromKeys...)
+	differs("all are compared", func(r *run) { r.plan.Complete = true }, fromKeys...)
+	differs("where entries go", func(r *run) { r.plan.Layout.ShardBits++ }, fromKeys...)
+	differs("where shingles go", func(r *run) { r.plan.Layout.ShingleGroups++ }, fromKeys...)
+	differs("the threshold", func(r *run) { r.plan.Threshold.Num++ }, rest...)
+	complete := func(change func(*run)) fingerprints {
+		return prints(func(r *run) {
+			r.plan.Complete = true
+			r.plan.Sizes, r.plan.Shingles = map[int]int64{2: 2}, 4
+			change(r)
+		})
+	}
+	for what, change := range map[string]func(*run){
+		"batches":       func(r *run) { r.plan.Config.CellBytes = 100 },
+		"the threshold": func(r *run) { r.plan.Threshold.Num++ },
+	} {
+		if complete(func(*run) {})[keyed] == complete(change)[keyed] {
+			t.Errorf("where all are compared, %s decide nothing", what)
+		}
+	}
+}
+
+// What an earlier run has kept is there already, or goes before more is written: it takes no further room.
+func TestSpaceOfContinued(t *testing.T) {
+	c := Config{Spec: records.Default()}
+	c.Inputs, c.Output, c.Resume, c.Runner = []string{inputOf(t, "a.txt", "one two\nthree\n")}, filepath.Join(t.TempDir(), "out"), job.ResumeAlways, job.Local
+	c.Format = "lines"
+	task, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	needed := func() int64 {
+		r, err := newRun(task.config, task.asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.open(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.makePlan(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		n := r.needed()
+		if err := r.commit.BeginParts(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		kept := filepath.Join(r.commit.Kept(), "x")
+		if err := os.WriteFile(kept, make([]byte, 10), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		part := commit.Part{Name: "x", Files: []commit.PartFile{{In: commit.InKept, Name: "x", Bytes: 10}}, State: []byte("{}")}
+		if err := r.commit.Keep(t.Context(), part); err != nil {
+			t.Fatal(err)
+		}
+		_ = r.commit.Close(t.Context(), errors.New("failed"))
+		return n
+	}
+	if first, second := needed(), needed(); second != first-10 {
+		t.Errorf("%d bytes are needed, and then %d", first, second)
 	}
 }
 

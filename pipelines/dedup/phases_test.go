@@ -137,6 +137,60 @@ func TestContinued(t *testing.T) {
 	}
 }
 
+// A run whose groups are of another size, as on another runner, continues with those that were begun.
+func TestContinuedElsewhere(t *testing.T) {
+	in := inParts(t)
+	for _, flags := range [][]string{
+		{"--signature=classic", "--bands=10", "--rows=4"}, {"--method=simhash", "--pieces=19", "--compare=cosine", "--weights=tf-idf"}, nil,
+	} {
+		config, all := ask(t, append(flags, in, "--max-rejected=10", "--resume=always")...), 0
+		config.SplitBytes = 60_000
+		want := phasedRun(t, config, dying(0, false, &all))
+		config.Output = filepath.Join(t.TempDir(), "out")
+		if _, err := runJob(t.Context(), config, dying(3, false, new(int))); !errors.Is(err, errKilled) {
+			t.Fatal(err)
+		}
+		config.GroupBytes, config.Workers = 20_000, 3
+		launched := 0
+		sameOutput(t, fmt.Sprint(flags), want, phasedRun(t, config, dying(0, false, &launched)))
+		if launched != all-2 {
+			t.Errorf("%v: %d of %d jobs were launched", flags, launched, all)
+		}
+	}
+}
+
+// The record of the dictionary has no files of other parts, though these were done before it, as after a kill that has
+// cost its record only.
+func TestLostDictionary(t *testing.T) {
+	config, all := ask(t, inParts(t), "--max-rejected=10", "--resume=always", "--signature=classic", "--bands=10", "--rows=4"), 0
+	config.SplitBytes = 60_000
+	want := phasedRun(t, config, dying(0, false, &all))
+	config.Output = filepath.Join(t.TempDir(), "out")
+	fail := func(n int) (record string) {
+		t.Helper()
+		if _, err := runJob(t.Context(), config, dying(n, false, new(int))); !errors.Is(err, errKilled) {
+			t.Fatal(err)
+		}
+		records, err := filepath.Glob(filepath.Join(filepath.Dir(config.Output), ".*", "kept", "prepared.part"))
+		if err != nil || len(records) != 1 {
+			t.Fatal(records, err)
+		}
+		return records[0]
+	}
+	if err := os.Remove(fail(all)); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(fail(2))
+	if err != nil || strings.Contains(string(data), "keys-") || !strings.Contains(string(data), "dictionary-") {
+		t.Errorf("%v, %s", err, data)
+	}
+	launched := 0
+	sameOutput(t, "continued", want, phasedRun(t, config, dying(0, false, &launched)))
+	if launched != 1 {
+		t.Errorf("%d jobs were launched", launched)
+	}
+}
+
 // leftBeside are hidden files beside an output and in it.
 func leftBeside(t *testing.T, dir string) (left []string) {
 	t.Helper()

@@ -11,14 +11,22 @@ import (
 // checkSpace compares what the corpus may take with what is free.
 func (r *run) checkSpace() error {
 	free, known := storage.FreeSpace(r.output)
+	if need := r.needed(); known && r.asked.Writes(output.Corpus) && need > free {
+		return fmt.Errorf("corpus/ may take %d bytes and %s has %d free; make room, choose another --output, or --write pairs,clusters,removed,rejected", need, r.output, free)
+	}
+	return nil
+}
+
+// needed is how much the run may still take.
+func (r *run) needed() int64 {
 	need := r.plan.Listing.Inputs.Bytes()
 	if r.plan.phased() {
 		need += r.plan.KeyBytes()
 	}
-	if known && r.asked.Writes(output.Corpus) && need > free {
-		return fmt.Errorf("corpus/ may take %d bytes and %s has %d free; make room, choose another --output, or --write pairs,clusters,removed,rejected", need, r.output, free)
+	for _, p := range r.commit.Parts() { // which stay, or go before more is written
+		need -= p.Bytes()
 	}
-	return nil
+	return need
 }
 
 // spoolCompressed has the plain bytes of large compressed files kept for those who read them again,

@@ -55,10 +55,12 @@ func (r *Request) Reading(stdin string) source.Options {
 
 // Layout says where what documents send goes: who continues with it must send the rest to the same places.
 type Layout struct {
-	SplitBytes int64 `json:"split_bytes"` // 0: the usual
-	SplitRows  int64 `json:"split_rows"`
-	ShardBits  int   `json:"shard_bits"`  // each band's entries are spread over 1<<ShardBits groups
-	HashShards int   `json:"hash_shards"` // groups that the hashes of documents are spread over
+	Documents     int64 `json:"documents"`   // that it is for
+	SplitBytes    int64 `json:"split_bytes"` // 0: the usual
+	SplitRows     int64 `json:"split_rows"`
+	ShardBits     int   `json:"shard_bits"`     // each band's entries are spread over 1<<ShardBits groups
+	HashShards    int   `json:"hash_shards"`    // groups that the hashes of documents are spread over
+	ShingleGroups int   `json:"shingle_groups"` // that shingles are spread over, by hash and by document
 }
 
 // Plan is a Request and what follows from it and the input, before any of it is read in earnest.
@@ -209,6 +211,7 @@ func makePlan(ctx context.Context, r Request, stdin string) (*Plan, error) {
 		p.Shingles = int64(float64(p.Shingles) / float64(p.Documents) * float64(r.Limit))
 		p.Documents = r.Limit
 	}
+	p.Layout.ShingleGroups = cmp.Or(p.Layout.ShingleGroups, p.shingleGroups())
 	compared, documents := sets[:min(len(sets), p.sampleSets())], sampled.Documents
 	if len(compared) < different {
 		documents = documents * int64(len(compared)) / int64(different)
@@ -433,18 +436,23 @@ const (
 func (p *Plan) GroupBytes() int64 { return cmp.Or(p.Request.GroupBytes, usualGroup) }
 
 // lay chooses the layout. The inputs are listed anew, in smaller splits, if the documents of one may be more than a group can tell of: a file
-// of a few bytes may have millions of rows. An earlier layout is followed unless its groups are too large here.
+// of a few bytes may have millions of rows. An earlier layout is followed unless it is for other input, or its groups
+// are too large here.
 func (p *Plan) lay(ctx context.Context) (err error) {
 	sent := p.Documents
 	if limit := p.Request.Limit; limit > 0 {
 		sent = min(sent, limit)
 	}
-	p.Layout = Layout{SplitBytes: p.reading.SplitBytes, SplitRows: p.reading.SplitRows, ShardBits: p.shardBits(sent), HashShards: p.hashShards(sent)}
+	p.Layout = Layout{
+		Documents: sent, SplitBytes: p.reading.SplitBytes, SplitRows: p.reading.SplitRows,
+		ShardBits: p.shardBits(sent), HashShards: p.hashShards(sent),
+	}
 	split := p.Listing.Inputs.Bytes() / (p.Documents*memberBytes/cmp.Or(p.Request.GroupBytes, mostMembers) + 1)
 	if split < p.reading.SplitSize() {
 		p.Layout.SplitBytes = max(split, 1)
 	}
-	if earlier := p.Request.Layout; earlier != nil && (p.Request.GroupBytes == 0 || earlier.ShardBits+1 >= p.Layout.ShardBits) {
+	if earlier := p.Request.Layout; earlier != nil && earlier.Documents == sent &&
+		(p.Request.GroupBytes == 0 || earlier.ShardBits+1 >= p.Layout.ShardBits) {
 		p.Layout = *earlier
 	}
 	if p.Layout.SplitBytes == p.reading.SplitBytes && p.Layout.SplitRows == p.reading.SplitRows {
@@ -471,8 +479,8 @@ func (p *Plan) hashShards(documents int64) int {
 	return int(max(LeastGroups, min(documents*firstBytes/p.GroupBytes(), MostGroups)))
 }
 
-// dictionaryGroups is the number of groups that shingles are spread over, by hash and by document.
-func (p *Plan) dictionaryGroups() int {
+// shingleGroups is the number of groups that shingles are spread over.
+func (p *Plan) shingleGroups() int {
 	return int(max(LeastGroups, min(p.Shingles*shingleBytes/p.GroupBytes(), MostGroups)))
 }
 

@@ -158,8 +158,16 @@ func (p *Plan) Signature(temp string) signature.Params {
 
 // Dictionary is where the signature classic finds the numbers of shingles.
 func (p *Plan) Dictionary(temp string) signature.Dictionary {
-	groups := p.dictionaryGroups()
+	groups := p.Layout.ShingleGroups
 	return signature.Dictionary{Path: storage.Join(p.KeptIn(temp), dictionaryFile), Ranges: groups, Groups: groups}
+}
+
+// PreparedPrefix begins the names of the files that Prepare writes.
+func (p *Plan) PreparedPrefix() string {
+	if p.Request.NeedsDictionary() {
+		return dictionaryFile
+	}
+	return frequenciesFile
 }
 
 // Prepare goes through all documents in a pipeline of its own, if they cannot be signed or compared before: it builds their dictionary, or
@@ -196,7 +204,7 @@ func (p *Plan) CheckDictionary(ctx context.Context, temp string) error {
 
 // Frequencies is where the weights tf-idf find how many documents have a shingle.
 func (p *Plan) Frequencies(temp string) frequencies.File {
-	return frequencies.File{Path: storage.Join(p.KeptIn(temp), frequenciesFile), Ranges: p.dictionaryGroups()}
+	return frequencies.File{Path: storage.Join(p.KeptIn(temp), frequenciesFile), Ranges: p.Layout.ShingleGroups}
 }
 
 // Formats are the ids of what decides output bytes.

@@ -2,8 +2,13 @@ package exchange
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -12,8 +17,10 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/testing/ptest"
 	"pgregory.net/rapid"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/internal/beamtest"
+	"github.com/neardup/neardup/io/storage/storagetest"
 )
 
 func init() {
@@ -88,6 +95,71 @@ func TestLane(t *testing.T) {
 			t.Errorf("key %d in lane %d is %d: left as %d, in lane %d: %v", key, lane, in, got, other, other.Has(in))
 		}
 	})
+}
+
+// What a file holds is what was written there: one that was cut off, changed or mixed up is damaged.
+func TestDamaged(t *testing.T) {
+	folder := storagetest.RunFolder(t)
+	written := func(keys ...int64) (path string, data []byte) {
+		f := &writeFn{Files: Files{Folder: folder, Prefix: "a-", Bytes: 1 << 20}}
+		path = folder
+		emit := func(fact []byte) {
+			var f blocks.Fact
+			if err := json.Unmarshal(fact, &f); err != nil {
+				t.Fatal(err)
+			}
+			path = filepath.Join(folder, f.Name)
+		}
+		for _, key := range keys {
+			if err := f.ProcessElement(t.Context(), key, fmt.Append(nil, "block ", key), emit); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := f.FinishBundle(t.Context(), emit); err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return path, data
+	}
+	read := func(path string, some blocks.Range) (keys []int64, err error) {
+		f := &readFn{Keys: some}
+		return keys, f.ProcessElement(t.Context(), []byte(path), func(key int64, block []byte) {
+			if string(block) != fmt.Sprint("block ", key) {
+				t.Errorf("the block of %d is %q", key, block)
+			}
+			keys = append(keys, key)
+		})
+	}
+	const lane = 3 << laneBits
+	_, other := written(7, 8, 9)
+	path, data := written(lane|1, lane|2, lane|3)
+	if keys, err := read(path, blocks.Range{}); err != nil || !slices.Equal(keys, []int64{lane | 1, lane | 2, lane | 3}) {
+		t.Errorf("%v, %v", keys, err)
+	}
+	if keys, err := read(path, blocks.Range{First: 2, End: 3}); err != nil || !slices.Equal(keys, []int64{lane | 2}) {
+		t.Errorf("%v, %v", keys, err)
+	}
+	spoil := func(what string, data []byte) {
+		if err := os.WriteFile(path, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := read(path, blocks.Range{}); err == nil || !strings.Contains(err.Error(), "is damaged") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for i := range data {
+		spoil(fmt.Sprint("cut at ", i), data[:i])
+		changed := slices.Clone(data)
+		changed[i] ^= 0x40
+		spoil(fmt.Sprint("changed at ", i), changed)
+	}
+	frame := len(data) / 3
+	spoil("a block twice", slices.Concat(data, data[2*frame:]))
+	spoil("another order", slices.Concat(data[frame:], data[:frame]))
+	spoil("another file", other)
 }
 
 func TestMain(m *testing.M) { beamtest.Main(m) }

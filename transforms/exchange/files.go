@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
@@ -69,13 +70,18 @@ func (f *writeFn) ProcessElement(ctx context.Context, key int64, block []byte, f
 	return f.FinishBundle(ctx, facts)
 }
 
+// ending ends the name of a file, as the heads of its blocks tell: of the same blocks it is the same file.
+func ending(heads []byte) string {
+	sum := hash.Text(heads)
+	return fmt.Sprintf("%016x%016x", sum.Hi, sum.Lo)
+}
+
 // FinishBundle writes what is held.
 func (f *writeFn) FinishBundle(ctx context.Context, facts func([]byte)) error {
 	if len(f.blocks) == 0 {
 		return nil
 	}
-	sum := hash.Text(f.heads) // of the same blocks it is the same file
-	name := fmt.Sprintf("%s%016x%016x", f.Files.Prefix, sum.Hi, sum.Lo)
+	name := f.Files.Prefix + ending(f.heads)
 	path := storage.Join(f.Files.Folder, name)
 	info, err := storage.WriteStaged(ctx, f.Files.Folder, path, func(w io.Writer) (err error) {
 		for i, block := range f.blocks {
@@ -133,10 +139,12 @@ func (f *readFn) ProcessElement(ctx context.Context, file []byte, emit func(int6
 	if err != nil {
 		return err
 	}
+	var heads []byte
 	for len(data) > 0 {
 		if len(data) < frameBytes {
 			return damaged(file)
 		}
+		heads = append(heads, data[:frameBytes]...)
 		key, n, rest := binary.LittleEndian.Uint64(data), binary.LittleEndian.Uint32(data[8:]), data[frameBytes:]
 		if uint64(n) > uint64(len(rest)) {
 			return damaged(file)
@@ -149,6 +157,9 @@ func (f *readFn) ProcessElement(ctx context.Context, file []byte, emit func(int6
 			emit(key, block)
 		}
 		data = rest[n:]
+	}
+	if !bytes.HasSuffix(file, []byte(ending(heads))) {
+		return damaged(file) // some blocks are missing, or are those of another file
 	}
 	return nil
 }
