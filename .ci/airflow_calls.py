@@ -50,8 +50,11 @@ for there, here in (("/usr/local/bin/neardup", NEARDUP), ("/srv/lake/in", str(CO
     example = example.replace(there, here)
 (dags / "documented.py").write_text(example)
 
+(dags / "dataflow.py").write_text((ROOT / "docs" / "dataflow" / "dag.py").read_text())  # which is imported
+
 bag = DagBag(dag_folder=str(dags))
 assert not bag.import_errors, bag.import_errors
+assert [t.task_id for t in bag.dags["neardup_dataflow"].tasks] == ["dedup", "finish"]
 for task in [*bag.dags["calls"].tasks, *bag.dags["neardup_nightly"].tasks]:
     task.execute({})
     print(f"airflow: {task.task_id}: done")

@@ -29,6 +29,14 @@ type beamNames struct {
 		ServiceAccount   string `name:"service-account-email" hidden:"" group:"Cluster"`
 		DataflowKMSKey   string `name:"dataflow-kms-key" hidden:"" group:"Cluster"`
 		SDKContainer     string `name:"sdk-container-image" hidden:"" group:"Cluster"`
+		DiskIOPS         string `name:"disk-provisioned-iops" hidden:"" group:"Cluster"`
+		DiskThroughput   string `name:"disk-provisioned-throughput-mibps" hidden:"" group:"Cluster"`
+		Autoscaling      string `name:"autoscaling-algorithm" hidden:"" group:"Cluster"`
+		FlexRSGoal       string `name:"flexrs-goal" hidden:"" group:"Cluster"`
+		WorkerRegion     string `name:"worker-region" hidden:"" group:"Cluster"`
+		MinCPUPlatform   string `name:"min-cpu-platform" hidden:"" group:"Cluster"`
+		Experiments      string `name:"experiments" hidden:"" group:"Cluster"`
+		UsePublicIPs     *bool  `name:"use-public-ips" hidden:"" group:"Cluster"`
 		DataflowServices string `name:"dataflow-service-options" hidden:"" group:"Cluster"`
 	} `embed:""`
 }
@@ -49,7 +57,7 @@ func (b *beamNames) translate(c *dedup.Config) error {
 	}
 	for field, value := range reflect.ValueOf(b.ForDataflow).Fields() {
 		if !value.IsZero() {
-			given[field.Tag.Get("name")] = fmt.Sprint(value)
+			given[field.Tag.Get("name")] = fmt.Sprint(reflect.Indirect(value))
 		}
 	}
 	if c.DataflowOption == nil && len(given) > 0 {

@@ -34,6 +34,14 @@ func TestBeamNames(t *testing.T) {
 		switch name {
 		case "temp-location":
 			continue
+		case "autoscaling-algorithm", "flexrs-goal":
+			want[name] = map[string]string{"autoscaling-algorithm": "NONE", "flexrs-goal": "FLEXRS_SPEED_OPTIMIZED"}[name]
+			line, file = append(line, "--"+name, want[name]), file+name+" = '"+want[name]+"'\n"
+			continue
+		case "use-public-ips":
+			want[name] = "false"
+			line, file = append(line, "--use_public_ips=false"), file+name+" = false\n"
+			continue
 		case "no-use-public-ips":
 			want[name] = "true"
 			line, file = append(line, "--"+name), file+name+" = true\n"

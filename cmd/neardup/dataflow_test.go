@@ -31,6 +31,7 @@ import (
 
 	"github.com/neardup/neardup/internal/fakedataflow"
 	"github.com/neardup/neardup/internal/fakegcs"
+	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/dedup"
@@ -533,7 +534,7 @@ func TestTemplate(t *testing.T) {
 	values := map[string]struct{ good, bad []string }{
 		"input":        {[]string{"gs://b/in", "gs://b/*.jsonl"}, []string{"/in", "in", "s3://b/in"}},
 		"output":       {[]string{"gs://b/out"}, []string{"out", "/out"}},
-		"format":       {[]string{"jsonl", "json", "parquet", "csv", "tsv", "lines", "files", "reuters", "warc"}, []string{"xml", "JSONL", ""}},
+		"format":       {source.Formats(), []string{"xml", "JSONL", ""}},
 		"text":         {[]string{"text", "a.b"}, []string{""}},
 		"id":           {[]string{"id"}, nil},
 		"threshold":    {[]string{"0.8", ".5", "1", "1.0", "0.05"}, []string{"0", "1.1", "2", "-1", "x", "0.0"}},
@@ -547,6 +548,9 @@ func TestTemplate(t *testing.T) {
 		t.Errorf("%d parameters, %d of which are tried", len(template.Parameters), len(values))
 	}
 	for _, p := range template.Parameters {
+		if list := "^(" + strings.Join(source.Formats(), "|") + ")$"; p.Name == "format" && !slices.Equal(p.Regexes, []string{list}) {
+			t.Errorf("the formats are %s", list)
+		}
 		for i, all := range [][]string{values[p.Name].good, values[p.Name].bad} {
 			for _, value := range all {
 				matches := !slices.ContainsFunc(p.Regexes, func(r string) bool { return !regexp.MustCompile(r).MatchString(value) })

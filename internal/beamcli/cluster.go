@@ -57,7 +57,7 @@ func Dataflow(o dataflow.Options) (dataflow.Options, error) {
 	take(&o.Worker, "worker_binary", jobopts.WorkerBinary)
 	take(&o.Name, "job_name", jobopts.JobName)
 	o.Detach = o.Detach || *jobopts.Async
-	o.Experiments = jobopts.GetExperiments()
+	o.Experiments = append(o.Experiments, jobopts.GetExperiments()...)
 	o.ResourceHints = jobopts.GetPipelineResourceHints()
 	return o, nil
 }

@@ -37,6 +37,8 @@ type Server struct {
 	RewriteBytes int64
 	// Unconditional are the methods whose conditions it ignores, as emulators do.
 	Unconditional []string
+	// Retention is how long soft delete keeps what is removed, as buckets say.
+	Retention time.Duration
 	// Changed is called with what a bucket holds, by name, after each
 	// request that may have changed it, and before any other.
 	Changed func(bucket string, objects map[string]string)
@@ -354,6 +356,9 @@ func (s *Server) route(c *call, body []byte) (*answer, error) {
 	if upload {
 		parts = parts[1:]
 	}
+	if len(parts) == 4 && api && c.Method == http.MethodGet {
+		return s.about(c, parts[3])
+	}
 	if len(parts) < 5 || parts[4] != "o" {
 		return nil, invalid("path %s", path)
 	}
@@ -376,6 +381,19 @@ func (s *Server) route(c *call, body []byte) (*answer, error) {
 		return s.rewrite(c, bucket, rest[0], rest[3], rest[5])
 	}
 	return nil, invalid("%s %s", c.Method, path)
+}
+
+// about: json_api/v1/buckets/get.
+func (s *Server) about(c *call, bucket string) (*answer, error) {
+	c.log.Verb, c.log.Object = "bucket", bucket
+	if err := c.known("projection"); err != nil {
+		return nil, err
+	}
+	if s.buckets[bucket] == nil {
+		return nil, noBucket
+	}
+	return reply(http.StatusOK, map[string]any{"kind": "storage#bucket", "name": bucket,
+		"softDeletePolicy": map[string]any{"retentionDurationSeconds": strconv.Itoa(int(s.Retention.Seconds()))}}), nil
 }
 
 // check tests a precondition: docs/request-preconditions. o is nil if there is none. 0 is the generation of no object.

@@ -95,6 +95,12 @@ type Late interface {
 	Within() time.Duration
 }
 
+// Retaining is a Store that keeps what is removed for a while.
+type Retaining interface {
+	// Retains is how long, for the bucket or disk of path; 0: not at all, or that is not told.
+	Retains(ctx context.Context, path string) time.Duration
+}
+
 // UnlistedError says that a store does not list unfinished uploads.
 type UnlistedError struct {
 	Err error // what it said

@@ -36,7 +36,11 @@ type Options struct {
 	Threads             int64 // of a worker
 	DiskGB              int64
 	DiskType            string
-	Zone                string
+	DiskIOPS            int64
+	DiskThroughput      int64 // MiB/s
+	Autoscaling         string
+	FlexRSGoal          string
+	Zone, WorkerRegion  string
 	Network, Subnetwork string
 	PrivateIPs          bool
 	ServiceAccount      string
@@ -70,6 +74,7 @@ type Job struct {
 	Region   string `json:"region"`
 	Name     string `json:"name"`
 	ID       string `json:"id,omitempty"`       // "" while only its name is known
+	Launch   string `json:"launch,omitempty"`   // its label launchLabel, by which it is known then
 	Endpoint string `json:"endpoint,omitempty"` // of the service, if it is another
 	Model    string `json:"model"`              // the object that the pipeline is in
 }
@@ -80,13 +85,14 @@ func (j *Job) String() string { return cmp.Or(j.ID, j.Name) }
 // Path is the service's path of the job.
 func (j *Job) Path() string {
 	if j.ID == "" {
-		return fmt.Sprintf("projects/%s/locations/%s/jobs?name=%s", j.Project, j.Region, j.Name)
+		return fmt.Sprintf("projects/%s/locations/%s/jobs?name=%s&launch=%s", j.Project, j.Region, j.Name, j.Launch)
 	}
 	return fmt.Sprintf("projects/%s/locations/%s/jobs/%s", j.Project, j.Region, j.ID)
 }
 
 // paths are what Path makes.
-var paths = regexp.MustCompile(`^projects/([^/?]+)/locations/([^/?]+)/jobs(?:/([^/?]+)|\?name=([^/?]+))$`)
+var paths = regexp.MustCompile(
+	`^projects/([^/?]+)/locations/([^/?]+)/jobs(?:/([^/?]+)|\?name=([^/?&]+)&launch=([^/?&]+))$`)
 
 // JobAt is the job of a path, with what that says of it; ok is false if it is none.
 func JobAt(path string) (j *Job, ok bool) {
@@ -94,7 +100,7 @@ func JobAt(path string) (j *Job, ok bool) {
 	if m == nil {
 		return nil, false
 	}
-	return &Job{Project: m[1], Region: m[2], ID: m[3], Name: m[4]}, true
+	return &Job{Project: m[1], Region: m[2], ID: m[3], Name: m[4], Launch: m[5]}, true
 }
 
 // Show is the command that shows the job.

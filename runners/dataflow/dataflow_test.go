@@ -125,7 +125,18 @@ func TestRequest(t *testing.T) {
 	c, o := newCloud(t, nil)
 	o.Name, o.Temp, o.Image = "nightly", "gs://b/temp", "gcr.io/p1/neardup:1"
 	o.MachineType, o.Workers, o.MaxWorkers, o.Threads, o.DiskGB, o.DiskType, o.Zone = "n2-standard-4", 2, 9, 4, 50, "pd-ssd", "europe-west1-b"
-	o.Network, o.Subnetwork, o.PrivateIPs = "net", "regions/europe-west1/subnetworks/sub", true
+	o.Network, o.Subnetwork = "net", "regions/europe-west1/subnetworks/sub"
+	for name, value := range map[string]string{
+		"use_public_ips": "false", "autoscaling_algorithm": "NONE", "flexrs-goal": "FLEXRS_COST_OPTIMIZED", "disk-provisioned-iops": "3000",
+		"disk-provisioned-throughput-mibps": "200",
+	} {
+		if err := o.Set(name, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := o.Set("flexrs-goal", "cheap"); err == nil || !strings.Contains(err.Error(), "FLEXRS_COST_OPTIMIZED") {
+		t.Errorf("error %v", err)
+	}
 	o.ServiceAccount, o.KMSKey = "w@p1.iam.gserviceaccount.com", "projects/p1/locations/l/keyRings/r/cryptoKeys/k"
 	o.Labels, o.Experiments, o.ServiceOptions = map[string]string{"team": "x"}, []string{"e1", "use_runner_v2"}, []string{"enable_prime", "s2"}
 	if _, err := execute(t.Context(), o); err != nil {
@@ -179,6 +190,9 @@ func TestRequest(t *testing.T) {
 		"machine":        {pool.MachineType, "n2-standard-4"},
 		"workers":        {pool.NumWorkers, int64(2)},
 		"most workers":   {pool.AutoscalingSettings.MaxNumWorkers, int64(9)},
+		"scaling":        {pool.AutoscalingSettings.Algorithm, "AUTOSCALING_ALGORITHM_NONE"},
+		"goal":           {e.FlexResourceSchedulingGoal, "FLEXRS_COST_OPTIMIZED"},
+		"disk speed":     {[]int64{pool.DiskProvisionedIops, pool.DiskProvisionedThroughputMibps}, []int64{3000, 200}},
 		"threads":        {pool.NumThreadsPerWorker, int64(4)},
 		"disk":           {pool.DiskSizeGb, int64(50)},
 		"disk type":      {pool.DiskType, "pd-ssd"},
@@ -405,6 +419,25 @@ func newCloudParallel(t *testing.T, decide func(r *http.Request, n int) httpfaul
 	return s, o
 }
 
+// TestSoftDelete: a bucket that keeps what is removed is named, once, with the command that ends that.
+func TestSoftDelete(t *testing.T) {
+	for kept, want := range map[time.Duration]int{0: 0, 7 * 24 * time.Hour: 1} {
+		c, o := newCloud(t, nil)
+		c.store.Retention = kept
+		var said bytes.Buffer
+		before := slog.Default()
+		slog.SetDefault(slog.New(slog.NewTextHandler(&said, nil)))
+		_, err := Connect(t.Context(), o)
+		slog.SetDefault(before)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Count(said.String(), "gcloud storage buckets update gs://b --clear-soft-delete"); got != want {
+			t.Errorf("kept for %v: said %d times:\n%s", kept, got, &said)
+		}
+	}
+}
+
 // TestMessages: what the service says of a job is told once, in order and by how much it matters, however it is paged;
 // and a step that fails is the cause in its own words.
 func TestMessages(t *testing.T) {
@@ -449,7 +482,8 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// TestTemplate: a job for a template is written and not submitted, and followed by its name once another submits it.
+// TestTemplate: a job for a template is written and not submitted, and followed once another submits it, also if a later one has its
+// name.
 func TestTemplate(t *testing.T) {
 	c, o := newCloud(t, nil)
 	o.Template, o.Name = "gs://b/launches/job_object", "from-template"
@@ -485,6 +519,11 @@ func TestTemplate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.Wait()
+	request.ClientRequestId, request.Labels = "that of a later job of the name", nil
+	if _, err := s.create(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
 	result, err := Follow(t.Context(), parsed, Options{})
 	if err != nil || result.JobID() != created.Id {
 		t.Errorf("%v, %v", result, err)
@@ -496,7 +535,7 @@ func TestTemplate(t *testing.T) {
 
 // TestPath: a path is read as it is written, and no other text is.
 func TestPath(t *testing.T) {
-	for _, j := range []Job{{Project: "p", Region: "r", ID: "2026-1"}, {Project: "p", Region: "r", Name: "n"}} {
+	for _, j := range []Job{{Project: "p", Region: "r", ID: "2026-1"}, {Project: "p", Region: "r", Name: "n", Launch: "l"}} {
 		if got, ok := JobAt(j.Path()); !ok || *got != j {
 			t.Errorf("%s is read as %+v", j.Path(), got)
 		}

@@ -148,7 +148,7 @@ func Ended(ctx context.Context, of *Job) (bool, error) {
 	return terminal(found.CurrentState), nil
 }
 
-// find asks for a job, by its name where its id is not known.
+// find asks for a job. Where its id is not known, it is the one of its name with the label.
 func (s *Service) find(ctx context.Context, of *Job) (found *df.Job, err error) {
 	if of.ID != "" {
 		err = s.ask(ctx, "asking for job "+of.ID, startPatience, func(ctx context.Context) (err error) {
@@ -157,14 +157,14 @@ func (s *Service) find(ctx context.Context, of *Job) (found *df.Job, err error) 
 		})
 		return found, err
 	}
-	// The default order is the latest first.
 	named, err := s.named(ctx, of.Name, "UNKNOWN")
-	if len(named) > 0 {
-		found = named[0]
+	if err == nil {
+		found, err = s.first(ctx, named, func(j *df.Job) bool { return j.Labels[launchLabel] == of.Launch })
 	}
 	if err == nil && found == nil {
-		err = &RefusedError{Status: http.StatusNotFound,
-			text: fmt.Sprintf("there is no Dataflow job named %s in %s; see %s", of.Name, of.Region, of.Show())}
+		err = &RefusedError{Status: http.StatusNotFound, text: fmt.Sprintf(
+			"there is no Dataflow job named %s with the label %s=%s in %s; see %s",
+			of.Name, launchLabel, of.Launch, of.Region, of.Show())}
 	}
 	return found, err
 }

@@ -10,6 +10,13 @@ import (
 
 // named are the options that a name and a value set, by the names that Beam has for them.
 var named = map[string]func(o *Options, value string) error{
+	"disk-provisioned-iops":             whole(func(o *Options) *int64 { return &o.DiskIOPS }),
+	"disk-provisioned-throughput-mibps": whole(func(o *Options) *int64 { return &o.DiskThroughput }),
+	"autoscaling-algorithm": text(func(o *Options) *string { return &o.Autoscaling },
+		"NONE", "THROUGHPUT_BASED"),
+	"flexrs-goal": text(func(o *Options) *string { return &o.FlexRSGoal },
+		"FLEXRS_UNSPECIFIED", "FLEXRS_SPEED_OPTIMIZED", "FLEXRS_COST_OPTIMIZED"),
+	"worker-region":                    text(func(o *Options) *string { return &o.WorkerRegion }),
 	"num-workers":                      whole(func(o *Options) *int64 { return &o.Workers }),
 	"max-num-workers":                  whole(func(o *Options) *int64 { return &o.MaxWorkers }),
 	"number-of-worker-harness-threads": whole(func(o *Options) *int64 { return &o.Threads }),
@@ -22,10 +29,14 @@ var named = map[string]func(o *Options, value string) error{
 	"dataflow-kms-key":                 text(func(o *Options) *string { return &o.KMSKey }),
 	"sdk-container-image":              text(func(o *Options) *string { return &o.Image }),
 	"temp-location":                    text(func(o *Options) *string { return &o.Temp }),
-	"no-use-public-ips": func(o *Options, value string) (err error) {
-		if o.PrivateIPs, err = strconv.ParseBool(value); err != nil {
-			return fmt.Errorf("must be true or false, not %q", value)
-		}
+	"no-use-public-ips":                public(false),
+	"use-public-ips":                   public(true),
+	"min-cpu-platform": func(o *Options, value string) error {
+		o.Experiments = append(o.Experiments, "min_cpu_platform="+value) // as the SDK's runner says it
+		return nil
+	},
+	"experiments": func(o *Options, value string) error {
+		o.Experiments = append(o.Experiments, strings.Split(value, ",")...)
 		return nil
 	},
 	"dataflow-service-options": func(o *Options, value string) error {
@@ -34,8 +45,24 @@ var named = map[string]func(o *Options, value string) error{
 	},
 }
 
-func text(field func(*Options) *string) func(*Options, string) error {
+// public says whether workers have public addresses: those of the value, or the others.
+func public(these bool) func(*Options, string) error {
 	return func(o *Options, value string) error {
+		yes, err := strconv.ParseBool(value)
+		if err != nil {
+			return fmt.Errorf("must be true or false, not %q", value)
+		}
+		o.PrivateIPs = yes != these
+		return nil
+	}
+}
+
+// text sets any text, or one of those listed.
+func text(field func(*Options) *string, of ...string) func(*Options, string) error {
+	return func(o *Options, value string) error {
+		if len(of) > 0 && !slices.Contains(of, value) {
+			return fmt.Errorf("must be one of %s, not %q", strings.Join(of, ", "), value)
+		}
 		*field(o) = value
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"regexp"
 	"strings"
@@ -114,6 +115,7 @@ func Connect(ctx context.Context, o Options, folders ...string) (*Service, error
 			if err := tryBucket(ctx, o, folder); err != nil {
 				return nil, err
 			}
+			warnOfRetention(ctx, folder)
 		}
 	}
 	return s, nil
@@ -172,6 +174,23 @@ func tryBucket(ctx context.Context, o Options, folder string) error {
 		"gs://%s --project %s --location %s; if this account has no write permission: gcloud storage buckets "+
 		"add-iam-policy-binding gs://%s --member=user:YOU --role=roles/storage.objectAdmin",
 		bucket, err, bucket, o.Project, o.Region, bucket)
+}
+
+// warnOfRetention tells of a bucket with soft delete, which Google advises against for temporary files.
+func warnOfRetention(ctx context.Context, folder string) {
+	store, err := storage.At(folder)
+	if err != nil {
+		return
+	}
+	s, ok := store.(storage.Retaining)
+	if !ok {
+		return
+	}
+	if kept := s.Retains(ctx, folder); kept > 0 {
+		slog.Warn(fmt.Sprintf("bucket gs://%s keeps what is removed for %v, temporary files too, and that is paid for; "+
+			"to end that: gcloud storage buckets update gs://%[1]s --clear-soft-delete",
+			bucketOf(folder), kept))
+	}
 }
 
 func bucketOf(url string) string {

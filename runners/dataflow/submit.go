@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"os"
 	"slices"
@@ -33,6 +34,9 @@ import (
 // sdkImage begins the name of the SDK's container in Google's own registry, which workers without public addresses
 // reach.
 const sdkImage = "gcr.io/cloud-dataflow/v1beta3/beam_go_sdk:"
+
+// launchLabel tells a job that another submits from all others of its name.
+const launchLabel = "neardup-launch"
 
 // Experiments that the service wants of a portable pipeline, as all SDKs send them.
 var portable = []string{"beam_fn_api", "use_runner_v2", "use_unified_worker", "use_portable_job_submission"}
@@ -71,6 +75,12 @@ func (s *Service) submit(ctx context.Context, p *beam.Pipeline) (j *job, err err
 		Project: o.Project, Region: o.Region, Name: o.Name, Endpoint: o.Endpoint, Model: modelURL,
 	}, model, time.Now())
 	if o.Template != "" {
+		j.job.Launch = strings.ToLower(rand.Text())
+		request.Labels = maps.Clone(o.Labels)
+		if request.Labels == nil {
+			request.Labels = map[string]string{}
+		}
+		request.Labels[launchLabel] = j.job.Launch
 		text, err := request.MarshalJSON()
 		if err != nil {
 			return nil, err
@@ -121,7 +131,9 @@ func (s *Service) request(
 		Name: o.Name, Project: o.Project, Region: o.Region, Labels: o.Labels,
 		Experiments: experiments, DataflowServiceOptions: o.ServiceOptions, Options: beam.PipelineOptions.Export(),
 		MachineType: o.MachineType, NumWorkers: o.Workers, MaxNumWorkers: o.MaxWorkers, WorkerHarnessThreads: o.Threads,
-		DiskSizeGb: o.DiskGB, DiskType: o.DiskType, WorkerZone: o.Zone,
+		DiskSizeGb: o.DiskGB, DiskType: o.DiskType, DiskProvisionedIops: o.DiskIOPS,
+		DiskProvisionedThroughputMibps: o.DiskThroughput, WorkerZone: o.Zone, WorkerRegion: o.WorkerRegion,
+		Algorithm: o.Autoscaling, FlexRSGoal: o.FlexRSGoal,
 		Network: o.Network, Subnetwork: o.Subnetwork, NoUsePublicIPs: o.PrivateIPs,
 		ServiceAccountEmail: o.ServiceAccount, KmsKey: o.KMSKey,
 		TempLocation: o.Temp, WorkerHash: sum, ContainerImage: cmp.Or(o.Image, sdkImage+core.SdkVersion),
@@ -155,20 +167,29 @@ func (s *Service) conflicting(ctx context.Context, request *df.Job, conflict err
 	if err != nil {
 		return nil, errors.Join(conflict, err)
 	}
-	for _, summary := range found {
+	j, err := s.first(ctx, found, func(j *df.Job) bool { return j.ClientRequestId == request.ClientRequestId })
+	if j == nil {
+		return nil, errors.Join(conflict, err)
+	}
+	return j, nil
+}
+
+// first returns the first job that all that is known of it says is wanted, nil if there is none.
+func (s *Service) first(ctx context.Context, of []*df.Job, wanted func(*df.Job) bool) (*df.Job, error) {
+	for _, summary := range of {
 		var j *df.Job
 		err := s.ask(ctx, "asking for job "+summary.Id, startPatience, func(ctx context.Context) (err error) {
 			j, err = s.jobs.Get(s.options.Project, s.options.Region, summary.Id).View("JOB_VIEW_ALL").Context(ctx).Do()
 			return err
 		})
 		if err != nil {
-			return nil, errors.Join(conflict, err)
+			return nil, err
 		}
-		if j.ClientRequestId == request.ClientRequestId {
+		if wanted(j) {
 			return j, nil
 		}
 	}
-	return nil, conflict
+	return nil, nil
 }
 
 // named returns what a listing tells of the jobs of a name; the filter is the service's: ACTIVE are those that run, ALL

@@ -271,3 +271,14 @@ func (s *Store) Within() time.Duration {
 	}
 	return 0
 }
+
+// Retains is how long the bucket of path keeps what is removed.
+func (s *Store) Retains(ctx context.Context, path string) time.Duration {
+	c, ok := s.client.(interface {
+		Retains(ctx context.Context, bucket string) time.Duration
+	})
+	if !ok {
+		return 0
+	}
+	return c.Retains(ctx, s.key(path).Bucket)
+}

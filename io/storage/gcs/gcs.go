@@ -328,6 +328,19 @@ func (c *client) Remove(ctx context.Context, at bucket.Key, cond storage.If) err
 	return nil
 }
 
+// Retains is how long soft delete keeps what is removed from a bucket.
+func (c *client) Retains(ctx context.Context, name string) time.Duration {
+	b, err := c.bucket(ctx, name)
+	if err != nil {
+		return 0
+	}
+	attrs, err := b.Attrs(ctx)
+	if err != nil || attrs.SoftDeletePolicy == nil { // it takes a permission that nothing else does
+		return 0
+	}
+	return attrs.SoftDeletePolicy.RetentionDuration
+}
+
 // Move renames an object, which is one step. If its answer is lost, the next try finds no source.
 func (c *client) Move(ctx context.Context, from, to bucket.Key) error {
 	if from == to {
