@@ -2,7 +2,10 @@ package warc
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"slices"
+	"strings"
 
 	"golang.org/x/net/html"
 )
@@ -20,6 +23,9 @@ var breaks = setOf("address", "article", "aside", "blockquote", "body", "br", "c
 // dropped are the elements whose content a browser does not show. Their content is no markup, so it is one token.
 var dropped = setOf("iframe", "noembed", "noframes", "noscript", "script", "style")
 
+// unmarked are the other elements whose content is one token.
+var unmarked = setOf("plaintext", "textarea", "title", "xmp")
+
 func setOf(names ...string) map[string]bool {
 	set := map[string]bool{}
 	for _, name := range names {
@@ -34,10 +40,10 @@ func setOf(names ...string) map[string]bool {
 // and none at the ends of lines, but in pre all of it stands. References are decoded.
 func appendHTML(dst, page []byte) []byte {
 	w := lineWriter{dst: dst, begin: len(dst)}
-	z := html.NewTokenizer(bytes.NewReader(page))
+	t := tokens{Tokenizer: html.NewTokenizer(bytes.NewReader(page)), rest: page}
 	pre, drop := 0, false
 	for {
-		kind := z.Next()
+		kind, name := t.next()
 		switch kind {
 		case html.ErrorToken: // the end: there is no other error in memory
 			return w.finish()
@@ -45,17 +51,15 @@ func appendHTML(dst, page []byte) []byte {
 			switch {
 			case drop:
 			case pre > 0:
-				w.verbatim(z.Text())
+				w.verbatim(t.Text())
 			default:
-				w.words(z.Text())
+				w.words(t.Text())
 			}
 		}
 		drop = false
-		if kind != html.StartTagToken && kind != html.EndTagToken && kind != html.SelfClosingTagToken {
+		if name == "" {
 			continue
 		}
-		tag, _ := z.TagName()
-		name := string(tag)
 		drop = kind != html.EndTagToken && dropped[name]
 		switch {
 		case breaks[name]:
@@ -71,6 +75,48 @@ func appendHTML(dst, page []byte) []byte {
 			}
 		}
 	}
+}
+
+// longTag is the size of a tag from which on its attributes are not held: they may take ten times its bytes, and the
+// tokenizer goes through as much memory again for each later tag.
+const longTag = 64 << 10
+
+// tokens are those of a page.
+type tokens struct {
+	*html.Tokenizer
+	rest   []byte // of the page
+	inside bool   // the next token is the content of an element that has no markup
+}
+
+// next returns the kind of the next token, and the name of a tag.
+func (t *tokens) next() (kind html.TokenType, name string) {
+	start := !t.inside && len(t.rest) > 1 && t.rest[0] == '<' && 'a' <= t.rest[1]|0x20 && t.rest[1]|0x20 <= 'z'
+	t.SetMaxBuf(0)
+	if start {
+		t.SetMaxBuf(longTag)
+	}
+	kind = t.Next()
+	size := len(t.Raw())
+	long := start && errors.Is(t.Err(), html.ErrBufferExceeded)
+	if long { // as an end tag it is read the same way, without attributes
+		t.Tokenizer = html.NewTokenizer(io.MultiReader(strings.NewReader("</"), bytes.NewReader(t.rest[1:])))
+		kind, size = t.Next(), len(t.Raw())-1
+	}
+	switch kind {
+	case html.StartTagToken, html.SelfClosingTagToken, html.EndTagToken:
+		tag, _ := t.TagName()
+		name = string(tag)
+	}
+	t.rest = t.rest[size:]
+	t.inside = start && (dropped[name] || unmarked[name])
+	if long && name != "" {
+		kind = html.StartTagToken
+		if t.inside {
+			t.Tokenizer = html.NewTokenizer(io.MultiReader(strings.NewReader("<"+name+">"), bytes.NewReader(t.rest)))
+			t.Next()
+		}
+	}
+	return kind, name
 }
 
 // lineWriter collapses white space.

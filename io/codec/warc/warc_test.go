@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -237,6 +238,42 @@ func TestHTML(t *testing.T) {
 }
 
 // TestChunks: what is cut into chunks is joined again.
+// TestLongTags: a tag of any size means what it means without its attributes, and so does what follows.
+func TestLongTags(t *testing.T) {
+	long := strings.Repeat(" a='>' b", longTag/8)
+	for _, name := range []string{"b", "p", "td", "PRE", "script", "Style", "plaintext", "TextArea", "title", "xmp"} {
+		for _, end := range []string{">", "/>", " c=\">\" >"} {
+			for _, content := range []string{"", "one  &amp; <b>two</b> three", "<i" + long + ">"} {
+				page := func(attributes string) []byte {
+					return fmt.Appendf(nil, "<p>before<%s%s%s%s</%[1]s>\n  after <b a>that", name, attributes, end, content)
+				}
+				if got, want := string(appendHTML(nil, page(long))), string(appendHTML(nil, page(""))); got != want {
+					t.Errorf("<%s ...%s%.40s: %.90q and not %.90q", name, end, content, got, want)
+				}
+			}
+		}
+	}
+	if got := string(appendHTML(nil, []byte("<title><i"+long+">one</title>"))); got != "<i"+long+">one" {
+		t.Errorf("the content of a title is %.90q", got)
+	}
+}
+
+// TestManyAttributes: attributes are not held.
+func TestManyAttributes(t *testing.T) {
+	page := []byte("<p")
+	for i := range 500_000 {
+		page = fmt.Appendf(page, " %x", i)
+	}
+	page = append(page, ">text"...)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	text := appendHTML(nil, page)
+	runtime.ReadMemStats(&after)
+	if allocated := int(after.TotalAlloc - before.TotalAlloc); string(text) != "text" || allocated > 12*len(page) {
+		t.Errorf("%q; %d bytes were allocated for a tag of %d", text, allocated, len(page))
+	}
+}
+
 func TestChunks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		body := rapid.SliceOfN(rapid.Byte(), 1, 200).Draw(t, "body")
