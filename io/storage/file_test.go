@@ -351,6 +351,8 @@ func TestNoWorkingFolder(t *testing.T) {
 	for name, abs := range map[string]func(string) (string, error){"Abs": storage.Abs, "Absolute": storage.Absolute(), "Resolve": storage.Resolve} {
 		if _, err := abs("out"); err == nil || !strings.HasPrefix(err.Error(), "out: the current folder is gone") {
 			t.Errorf("%s: error %v", name, err)
+		} else if stated, ok := err.(interface{ Status() int }); !ok || stated.Status() != 2 {
+			t.Errorf("%s: error %v states no exit status, or another than 2", name, err)
 		}
 	}
 }

@@ -498,8 +498,17 @@ func noFolder(path string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s: the current folder is gone or cannot be read; change to another, or give an absolute path: %w", path, err)
+	return workingFolderError{
+		fmt.Errorf("%s: the current folder is gone or cannot be read; change to another, or give an absolute path: %w", path, err),
+	}
 }
+
+type workingFolderError struct{ error }
+
+func (e workingFolderError) Unwrap() error { return e.error }
+
+// Status is the exit status.
+func (workingFolderError) Status() int { return 2 }
 
 // Absolute returns an Abs that asks for the working folder once, not for each of many files.
 func Absolute() func(path string) (string, error) {
