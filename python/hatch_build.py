@@ -1,4 +1,7 @@
-"""What a wheel takes from outside: the binary NEARDUP_WHEEL_BINARY, else ../bin/neardup, and the version NEARDUP_WHEEL_VERSION."""
+"""What a wheel takes from outside.
+
+NEARDUP_WHEEL_BINARY names the binary (default: ../bin/neardup), NEARDUP_WHEEL_VERSION the version.
+"""
 
 import os
 from pathlib import Path
@@ -25,10 +28,13 @@ class CustomBuildHook(BuildHookInterface[Any]):
     """Puts the binary beside Python's own programs, where it is called as it is, and sets the tag of its platform."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Does so."""
         binary = Path(os.environ.get("NEARDUP_WHEEL_BINARY") or Path(self.root).parent / "bin" / "neardup")
         with binary.open("rb") as file:
             head = file.read(32)
-        found = [tag for (magic, at, kind), tag in PLATFORMS.items() if head.startswith(magic) and head[at:].startswith(kind)]
+        found = [
+            tag for (magic, at, kind), tag in PLATFORMS.items() if head.startswith(magic) and head[at:].startswith(kind)
+        ]
         if not found:
             raise ValueError(f"{binary} is no binary for Linux or macOS on amd64 or arm64")
         build_data["tag"] = f"py3-none-{found[0]}"

@@ -27,6 +27,8 @@ type globals struct {
 	Stores storeFlags    `embed:""`
 	Gone   goneFlags     `embed:""`
 
+	Caller uint64 `hidden:"" help:"Descriptor of a pipe from a program that shows progress itself; the run ends when that does."`
+
 	PrintVersion kong.VersionFlag `name:"version" help:"Print the version."`
 }
 

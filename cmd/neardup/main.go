@@ -110,6 +110,10 @@ func (c *commands) run(ctx context.Context, command *kong.Context, options []str
 		s.Err = io.Discard // no line of progress that is written over
 	}
 	s.Progress = newDisplay(s.Err)
+	if c.Caller > 0 {
+		s.Progress.always = true
+		go endWith(os.NewFile(uintptr(c.Caller), "caller"))
+	}
 	err = job.Cause(ctx, command.Run(s))
 	if usage := (*job.UsageError)(nil); errors.As(err, &usage) {
 		err = configfile.Locate(command, err)

@@ -147,8 +147,8 @@ func reference(t *testing.T) []byte {
 func writeFlags(page *bytes.Buffer, flags []*kong.Flag) {
 	page.WriteString("| flag | default | meaning |\n|---|---|---|\n")
 	for _, f := range flags {
-		if f.Hidden && f.Tag.Has("instead") {
-			continue // it is gone
+		if f.Hidden && (f.Group == nil || f.Tag.Has("instead")) {
+			continue // it is for programs, or gone
 		}
 		fmt.Fprintf(page, "| %s | %s | %s |\n", flagName(f), defaultOf(f), strings.ReplaceAll(f.Help, "|", `\|`))
 	}

@@ -334,9 +334,10 @@ func sizes(part, all int64) string {
 
 // display shows how far a job is: on a terminal a line that is written over, elsewhere one that is logged now and then.
 type display struct {
-	w    io.Writer
-	job  progress
-	next time.Duration // when the job is so old, a line is logged
+	w      io.Writer
+	job    progress
+	next   time.Duration // when the job is so old, a line is logged
+	always bool          // lines are logged as they come: a program shows them
 }
 
 func newDisplay(w io.Writer) *display { return &display{w: w, next: often} }
@@ -360,7 +361,7 @@ func (d *display) show(s sight) {
 		fmt.Fprint(d.w, shown)
 		return
 	}
-	if v.elapsed < d.next || s.ended {
+	if v.elapsed < d.next && !d.always || s.ended {
 		return
 	}
 	d.next = v.elapsed + often

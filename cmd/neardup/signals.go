@@ -32,6 +32,13 @@ func interruptible(stderr io.Writer) context.Context {
 	return ctx
 }
 
+// endWith ends the run, as SIGTERM does, with the program that holds the other end of a pipe, and which then hears no more.
+func endWith(caller *os.File) {
+	signal.Ignore(syscall.SIGPIPE)
+	_, _ = io.Copy(io.Discard, caller)
+	interrupt.Caught <- syscall.SIGTERM
+}
+
 func interruption(s os.Signal) *job.InterruptedError {
 	return &job.InterruptedError{Signal: interrupt.Names[s], Number: int(s.(syscall.Signal))}
 }

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -255,6 +256,41 @@ func stuffed(t *testing.T) *os.File {
 		t.Fatalf("the pipe is not full: %v", err)
 	}
 	return w
+}
+
+// A run shows the program that called it how far it is, and ends with it, and leaves nothing although nobody hears it.
+func TestCaller(t *testing.T) {
+	in := filepath.Join(t.TempDir(), "in.jsonl")
+	if err := os.WriteFile(in, documents(t, 1<<24), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"dedup", in, "-o", "out"}, {"query", in, "--of", "0"}} {
+		p := prepare(t, "neardup", append(args, "--signature=salted", "--workers=1", "--caller=3", "--log-format=json")...)
+		caller, held, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		heard, says, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.ExtraFiles, p.Stderr = []*os.File{caller}, says
+		p.start()
+		caller.Close()
+		says.Close()
+		line, err := bufio.NewReader(heard).ReadString('\n')
+		if err != nil || !regexp.MustCompile(`"progress":{"elapsed_seconds":\d\.`).MatchString(line) {
+			t.Errorf("%v: it says %q: %v", args, line, err)
+		}
+		heard.Close()
+		held.Close()
+		if err := p.Wait(); p.ProcessState.ExitCode() != signals[syscall.SIGTERM] {
+			t.Errorf("%v: %v", args, err)
+		}
+		if left := p.left(); len(left) > 0 {
+			t.Errorf("%v leaves %q", args, left)
+		}
+	}
 }
 
 // What nohup starts lives on when its terminal is closed.

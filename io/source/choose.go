@@ -98,6 +98,10 @@ func (o Options) choose(
 			return nil, nil, "", err
 		}
 	}
+	inSaved := func(e storage.Entry) bool { return e.Folder != "" && saved.MatchString(path.Base(e.Path)) }
+	if i := slices.IndexFunc(entries, inSaved); i >= 0 && o.Format == "" && !o.SkipUnknown { // whose JSON holds no record
+		return nil, nil, "", fmt.Errorf("%s: %s", arg, foreignOf(entries[i].Path).advice(entries[i].Path))
+	}
 	inLines, err := o.inLines(ctx, entries, asked)
 	if err != nil {
 		return nil, nil, "", err

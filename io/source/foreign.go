@@ -3,6 +3,7 @@ package source
 import (
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -49,11 +50,18 @@ func foreignOf(name string) foreign {
 	return foreigners[i]
 }
 
-// advice tells how the file at path, which is of kind k, is read.
-func (k foreign) advice(path string) string {
+// saved is what save_to_disk of Hugging Face's datasets calls its files. The dataset is their folder.
+var saved = regexp.MustCompile(`^data-\d{5}-of-\d{5}\.arrow$`)
+
+// advice tells how the file, which is of kind k, is read.
+func (k foreign) advice(file string) string {
+	if saved.MatchString(path.Base(file)) {
+		file, k.name = path.Dir(file), "datasets that save_to_disk wrote"
+		k.way = `python -c 'import datasets; ds = datasets.load_from_disk("FILE"); ds.to_parquet("FILE.parquet")'`
+	}
 	way := k.way
-	if !strings.ContainsAny(path, " \t\"'$`\\*?[") { // a shell takes it as it is
-		way = strings.ReplaceAll(way, "FILE", path)
+	if !strings.ContainsAny(file, " \t\"'$`\\*?[") { // a shell takes it as it is
+		way = strings.ReplaceAll(way, "FILE", file)
 	}
 	switch {
 	case k.ending == "":

@@ -181,6 +181,10 @@ func TestFormats(t *testing.T) {
 		{"skip", "b.orc", lines, "in: no file of a known format among 1; neardup does not read ORC files"},
 		{"", "b.Docx c.docx d.pdf README", lines, "in: no file of a known format among 4; neardup does not read Word documents; " +
 			"convert it, as this does: pandoc in/b.Docx --to plain --output in/b.Docx.txt"},
+		{"", "dataset_info.json state.json data-00000-of-00001.arrow", list, "in: neardup does not read datasets that save_to_disk wrote; " +
+			`convert it, as this does: python -c 'import datasets; ds = datasets.load_from_disk("in"); ds.to_parquet("in.parquet")'`},
+		{"", "data-00000-of-00001.arrow", list, "in: neardup does not read datasets that save_to_disk wrote"},
+		{"skip", "a.jsonl data-00000-of-00001.arrow", lines, "a.jsonl=jsonl"},
 		{"", "a.jsonl b.jsonl.bz2", lines, "in: data of several formats: bz2 (in/b.jsonl.bz2), jsonl (in/a.jsonl); choose"},
 		{"", "a.txt b.txt.gz", lines, "in: no file of a known format among 2; one document per file is --format files, one per line is --format lines"},
 		{"", "a.jsonl Thumbs.db Desktop.ini", lines, "a.jsonl=jsonl"},

@@ -1,1 +1,189 @@
-"""Find near-duplicate documents."""
+"""Find near-duplicate documents: every reported pair is verified exactly, and the recall is yours to choose.
+
+>>> import neardup
+>>> texts = ["the cat sat on the mat by the door", "The cat sat on the mat, by the door.", "a dog"]
+>>> neardup.dedup(texts).filter(texts)
+['the cat sat on the mat by the door', 'a dog']
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+from . import _options
+from ._check import check
+from ._data import Rows, loaded, paths
+from ._process import Error, arguments, run
+from ._result import Answer, Folder, Report, Result, Table
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+__all__ = ["Answer", "Error", "Report", "Result", "Table", "compare", "dedup", "diff", "plan", "query"]
+
+Path = str | os.PathLike[str]
+
+
+def dedup(
+    data: Any,
+    output: Path | None = None,
+    *,
+    text: str | Sequence[str] = "text",
+    id: str | None = None,
+    threshold: float = 0.8,
+    **spec: Unpack[_options.Dedup],
+) -> Result:
+    """Finds near-duplicates in data, which is a path, a list of Paths, or rows: texts or dictionaries, a DataFrame of
+    pandas or Polars, a table, reader or dataset of pyarrow, or a dataset of Hugging Face.
+
+    The output is a folder; without one, it is temporary. Keyword arguments are the keys of a job file.
+    """
+    options = dict(spec, text=text, id=id, threshold=threshold)
+    check("dedup", options)
+    data = loaded(data)
+    folder = None
+    if output is None:
+        if spec.get("runner", "local") != "local" and paths(data) is None:
+            raise ValueError("a cluster needs an output that its workers reach; give output")
+        folder = Folder(tempfile.mkdtemp(prefix="neardup-"))
+        output = os.path.join(folder.path, "output")
+        if paths(data) is None and not {"write", "drop_not_compared", "max_removed"} & spec.keys():
+            options["write"] = ["pairs", "clusters", "removed", "rejected"]
+    try:
+        summary, rows = _read("dedup", data, {**options, "output": output})
+    except BaseException:
+        if folder:
+            folder.remove()
+        raise
+    return Result(os.fspath(output), summary, rows, folder)
+
+
+def plan(
+    data: Any,
+    *,
+    text: str | Sequence[str] = "text",
+    id: str | None = None,
+    threshold: float = 0.8,
+    **spec: Unpack[_options.Dedup],
+) -> Answer:
+    """Forecasts a run of dedup from a sample of data; the rows are what the run sends from step to step."""
+    options = dict(spec, text=text, id=id, threshold=threshold)
+    check("plan", options)
+    return Answer(_read("plan", loaded(data), options)[0], lambda answer: answer["forecast"]["shuffled"])
+
+
+def query(
+    data: Any,
+    of: str | None = None,
+    *,
+    document: str | None = None,
+    text: str | Sequence[str] = "text",
+    id: str | None = None,
+    **spec: Unpack[_options.Query],
+) -> Answer:
+    """Finds the documents nearest to one, of an id or by the text of a document; the rows are these."""
+    options = dict(spec, text=text, id=id, of=of)
+    check("query", options)
+    with _Texts() as texts:
+        if document is not None:
+            options["file"] = texts.path(document)
+        return Answer(_read("query", loaded(data), options, texts=texts)[0], lambda answer: answer["neighbours"])
+
+
+def compare(
+    data: Any,
+    *,
+    text: str | Sequence[str] = "text",
+    id: str | None = None,
+    **spec: Unpack[_options.Compare],
+) -> Answer:
+    """Finds the similar pairs of a small collection in several ways; the rows are how these agree."""
+    options = dict(spec, text=text, id=id)
+    check("compare", options)
+    return Answer(_read("compare", loaded(data), options)[0], lambda answer: answer["methods"])
+
+
+def diff(
+    a: Path,
+    b: Path,
+    data: Any = None,
+    *,
+    text: str | Sequence[str] = "text",
+    id: str | None = None,
+    **spec: Unpack[_options.Diff],
+) -> Answer:
+    """Compares two documents: with data, those of two ids; without, two texts, or Paths of files.
+
+    With measures=True, the rows are similarities and distances.
+    """
+    with _Texts() as texts:
+        if data is None:
+            options = dict(spec)
+            check("diff", options)
+            words = [os.fspath(one) if isinstance(one, os.PathLike) else texts.path(one) for one in (a, b)]
+        else:
+            options = dict(spec, text=text, id=id)
+            check("diff", options)
+            words = [os.fspath(a), os.fspath(b)]
+        answer = _read("diff", loaded(data), options, words, texts)[0]
+        for name, word in zip("ab", words, strict=True):
+            if word.startswith("/dev/fd/"):
+                answer[name]["name"] = name
+        return Answer(answer, lambda answer: answer.get("measures", []))
+
+
+class _Texts(ExitStack):
+    """Files without a name, which hold texts and which the program opens."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[int] = []
+
+    def path(self, text: str) -> str:
+        file = self.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
+        file.write(text.encode(errors="surrogatepass"))
+        file.flush()
+        file.seek(0)
+        self.open.append(file.fileno())
+        return f"/dev/fd/{file.fileno()}"
+
+
+def _read(
+    command: str,
+    data: Any,
+    options: Mapping[str, Any],
+    words: Sequence[str] = (),
+    texts: _Texts | None = None,
+) -> tuple[dict[str, Any], Rows | None]:
+    """Runs a command on data. Rows, if it is no path, know how many they are."""
+    files = texts.open if texts else ()
+    if data is None:
+        return run(command, [*words, *arguments(options)], files=files), None
+    given = paths(data)
+    if given is not None:
+        return run(command, [*words, *arguments({"input": given, **options})], files=files), None
+    if options.get("format") is not None:
+        raise TypeError("format is for files; leave it out")
+    text = options["text"]
+    others = [options.get("id") or "id", str(options.get("keep") or "").partition(":")[2]]
+    whole = command == "dedup" and "corpus" in options.get("write", "corpus")
+    rows = Rows(data, [text] if isinstance(text, str) else text, others, whole)
+    flags = [*words, *arguments({**options, "input": "-", "format": rows.format})]
+    return run(command, flags, rows.write, files), rows
+
+
+def _signed(function: Callable[..., object], spec: type) -> None:
+    """Shows the keyword arguments to those who ask for the signature, as notebooks do."""
+    signature = inspect.signature(function)
+    own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
+    more = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in spec.__annotations__]
+    function.__signature__ = signature.replace(parameters=own + more)  # type: ignore[attr-defined]
+
+
+for _function in (dedup, plan, query, compare, diff):
+    _signed(_function, getattr(_options, {"plan": "Dedup"}.get(_function.__name__, _function.__name__.title())))

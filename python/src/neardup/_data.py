@@ -1,0 +1,281 @@
+"""Data of every kind: how the program reads it, and what is left of it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+from array import array
+from bisect import bisect_left
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ._process import Sink
+
+GROUP_BYTES = 8 << 20  # of a row group, and so of what is held in memory
+
+
+def paths(data: object) -> list[str] | None:
+    """The paths that data is, or None: a text or a Path is one, and several are a list of Paths."""
+    if isinstance(data, (str, os.PathLike)):
+        return [os.fspath(data)]
+    if isinstance(data, (list, tuple)) and data and all(isinstance(one, os.PathLike) for one in data):
+        return [os.fspath(one) for one in data]
+    return None
+
+
+def loaded(data: Any) -> Any:
+    """The dataset, if data is the path of one that Hugging Face's save_to_disk wrote, else data."""
+    if (
+        isinstance(data, (str, os.PathLike))
+        and (Path(data) / "state.json").exists()
+        and any(Path(data).glob("*.arrow"))
+    ):
+        try:
+            from datasets import load_from_disk
+        except ImportError:
+            return data  # the program says what it is
+        return load_from_disk(os.fspath(data))
+    return data
+
+
+def kind(data: Any) -> str:
+    """What data is, by what it can do: nothing is imported that it did not come with."""
+    if hasattr(data, "select_columns") and hasattr(data, "with_format") and hasattr(data, "features"):
+        return "huggingface"
+    module = type(data).__module__.partition(".")[0]
+    name = type(data).__name__
+    if module in ("pandas", "polars") and name in ("DataFrame", "Series"):
+        return module
+    if module == "pyarrow" and hasattr(data, "scanner"):
+        return "dataset"
+    if module == "pyarrow" and hasattr(data, "read_next_batch"):
+        return "reader"
+    if module == "pyarrow" and name in ("Table", "RecordBatch"):
+        return "arrow"
+    if isinstance(data, (list, tuple)):
+        return "list"
+    if isinstance(data, Iterable) and not isinstance(data, (bytes, bytearray, Mapping)) and module != "polars":
+        return "iterator"
+    splits = (
+        f"; it has splits: give one, as in data[{next(iter(data), 'train')!r}]" if isinstance(data, Mapping) else ""
+    )
+    raise TypeError(
+        f"data is a {module}.{name}{splits or '; '}"
+        + (
+            ""
+            if splits
+            else "give a path, texts, dictionaries, a DataFrame, or a table or dataset of Arrow or Hugging Face"
+        )
+    )
+
+
+class Rows:
+    """Rows that are in no file. The program reads them as Parquet or, if they are Python's own, as JSON Lines."""
+
+    def __init__(self, data: Any, text: Sequence[str], others: Sequence[str], whole: bool) -> None:
+        self.data, self.text, self.others, self.whole = data, text, others, whole
+        self.kind = kind(data)
+        self.format = "jsonl" if self.kind in ("list", "iterator") else "parquet"
+        self.count = 0
+        self.offsets = array("q")  # of the lines
+        if self.kind in ("pandas", "polars") and type(data).__name__ == "Series":
+            self.data = data.to_frame(text[0]) if self.kind == "pandas" else data.alias(text[0]).to_frame()
+        self.columns = self.read(self.names())
+
+    def names(self) -> list[str]:
+        """The columns of a table, if it knows them."""
+        if self.format == "jsonl":
+            return []
+        if self.kind == "huggingface":
+            return self.data.column_names or []
+        if self.kind in ("pandas", "polars"):
+            return [str(name) for name in self.data.columns]
+        return list(self.data.schema.names)
+
+    def read(self, names: Sequence[str]) -> list[str]:
+        """The columns that are read. A path begins with the name of one."""
+        found = {self.column(name, names) for name in (*self.text, *self.others)} & set(names)
+        if names and not any(self.column(name, names) in found for name in self.text):
+            near = get_close_matches(self.text[0], names, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"give text: the columns are {', '.join(names)}"
+            raise ValueError(f"there is no column {self.text[0]!r}; {hint}")
+        return [name for name in names if self.whole or name in found]
+
+    @staticmethod
+    def column(name: str, names: Container[str]) -> str:
+        """The column that a name or path leads to."""
+        return name if name in names else name.partition(".")[0]
+
+    def opened(self) -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:
+        """The schema and the batches of what is read."""
+        import pyarrow as pa
+
+        data, columns = self.data, self.columns
+        if self.kind == "huggingface":
+            return _of_hugging_face(data.select_columns(columns) if columns else data)
+        if self.kind == "dataset":
+            scanner = data.scanner(columns=columns, batch_size=1024, batch_readahead=4, fragment_readahead=1)
+            return scanner.projected_schema, scanner.to_batches()
+        if self.kind == "reader":
+            schema = pa.schema([data.schema.field(name) for name in columns], data.schema.metadata)
+            return schema, (batch.select(columns) for batch in data)
+        if self.kind == "pandas":
+            index = None if self.whole else False  # None: an index that is more than a range is kept
+            taken = data.iloc[:, [str(name) in columns for name in data.columns]]
+            table = pa.Table.from_pandas(taken, preserve_index=index)
+        else:
+            table = pa.table(data.select(columns))
+        return table.schema, table.to_batches()
+
+    def write(self, sink: Sink) -> None:
+        """Writes all rows, and notes how many there are."""
+        if self.format == "jsonl":
+            self.write_lines(sink)
+        else:
+            self.write_parquet(sink)
+
+    def write_lines(self, sink: Sink) -> None:
+        at = 0
+        for number, row in enumerate(self.data):
+            if row is None or isinstance(row, str):
+                row = {self.others[0]: number, self.text[0]: row}
+            elif not isinstance(row, Mapping):
+                raise TypeError(f"row {number} is a {type(row).__name__}; give texts or dictionaries")
+            elif not self.whole:
+                names = {self.column(name, row) for name in (*self.text, *self.others)}
+                row = {name: row[name] for name in row if name in names}
+            try:
+                line = json.dumps(dict(row), ensure_ascii=False).encode() + b"\n"
+            except UnicodeEncodeError:  # half of a surrogate pair, which JSON can only name
+                line = json.dumps(dict(row)).encode() + b"\n"
+            self.offsets.append(at)
+            at += len(line)
+            self.count += 1
+            sink.write(line)
+
+    def write_parquet(self, sink: Sink) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        schema, batches = self.opened()
+        # A corpus is written as its source is: packed, if one is asked for.
+        packed: Any = {"compression": "zstd"} if self.whole else {"compression": "none", "use_dictionary": False}
+        file = pa.PythonFile(sink, mode="w")
+        with pq.ParquetWriter(file, schema, write_statistics=False, **packed) as writer:
+            for group in _groups(batches):
+                self.count += group.num_rows
+                writer.write_table(group, row_group_size=group.num_rows)
+
+    def mask(self, gone: Iterable[int], limit: int) -> bytearray:
+        """A byte for each row, 1 if it is kept, as none is that is at a position of gone, or behind the limit."""
+        mask = bytearray(b"\1") * self.count
+        for position in gone:
+            mask[position if self.format == "parquet" else bisect_left(self.offsets, position)] = 0
+        mask[limit:] = bytes(max(0, self.count - limit))
+        return mask
+
+
+def _of_hugging_face(data: Any) -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:
+    tables: Iterator[pa.Table] = iter(data.with_format("arrow").iter(batch_size=1000))
+    first = next(tables, None)
+    schema = data.features.arrow_schema if first is None else first.schema
+    rest = () if first is None else itertools.chain([first], tables)
+    return schema, (batch for table in rest for batch in table.cast(schema).to_batches())
+
+
+def _groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Tables of at most GROUP_BYTES, if a row is not larger: a batch that is larger is cut."""
+    import pyarrow as pa
+
+    held: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        parts = [batch]
+        while parts:
+            part = parts.pop()
+            if part.nbytes > GROUP_BYTES and part.num_rows > 1:
+                half = part.num_rows // 2
+                parts += [part.slice(half), part.slice(0, half)]
+                continue
+            if held and size + part.nbytes > GROUP_BYTES:
+                yield pa.Table.from_batches(held)
+                held, size = [], 0
+            held.append(part)
+            size += part.nbytes
+    if held:
+        yield pa.Table.from_batches(held)
+
+
+def kept(data: Any, mask: bytearray) -> Any:
+    """The rows of data that mask keeps, as the same kind of data."""
+    what = kind(data)
+    if hasattr(data, "__len__") and what != "huggingface" and len(data) != len(mask):
+        raise ValueError(f"data has {len(data)} rows, and the run read {len(mask)}; give the same data")
+    if what == "list":
+        return type(data)(itertools.compress(data, mask))
+    if what == "iterator":
+        return _compressed(data, mask)
+    if what == "pandas":
+        import numpy as np
+
+        return data[np.frombuffer(mask, dtype=bool)]
+    if what == "polars":
+        import polars as pl
+
+        return data.filter(pl.Series(mask, dtype=pl.UInt8).cast(pl.Boolean))
+    if what == "huggingface":
+        return _kept_of_hugging_face(data, mask)
+    if what == "arrow":
+        return data.filter(_booleans(mask))
+    import pyarrow as pa
+    import pyarrow.dataset
+
+    batches = _kept_batches(
+        data if what == "reader" else data.to_batches(batch_readahead=4, fragment_readahead=1), mask
+    )
+    reader = pa.RecordBatchReader.from_batches(data.schema, batches)
+    return reader if what == "reader" else pyarrow.dataset.dataset(reader)
+
+
+def _kept_of_hugging_face(data: Any, mask: bytearray) -> Any:
+    if hasattr(data, "__len__"):
+        if len(data) != len(mask):
+            raise ValueError(f"data has {len(data)} rows, and the run read {len(mask)}; give the same data")
+        return data.select(list(itertools.compress(range(len(mask)), mask)))
+    return type(data).from_generator(_compressed, features=data.features, gen_kwargs={"data": data, "mask": mask})
+
+
+def _booleans(mask: bytearray) -> pa.BooleanArray:
+    import pyarrow as pa
+
+    return pa.Array.from_buffers(pa.uint8(), len(mask), [None, pa.py_buffer(mask)]).cast(pa.bool_())
+
+
+def _compressed(data: Iterable[Any], mask: bytearray) -> Iterator[Any]:
+    """What mask keeps of data, which must have as many rows."""
+    count = 0
+    for count, row in enumerate(data, 1):
+        if count <= len(mask) and mask[count - 1]:
+            yield row
+    _same(count, mask)
+
+
+def _kept_batches(batches: Iterable[pa.RecordBatch], mask: bytearray) -> Iterator[pa.RecordBatch]:
+    at = 0
+    for batch in batches:
+        part = mask[at : at + batch.num_rows]
+        at += batch.num_rows
+        _same(max(at, len(mask)), mask)
+        yield batch.filter(_booleans(part))
+    _same(at, mask)
+
+
+def _same(count: int, mask: bytearray) -> None:
+    if count != len(mask):
+        raise ValueError(f"data has {count} rows, and the run read {len(mask)}; give the same data")

@@ -1,0 +1,843 @@
+"""The keys of job files as types. Generated: go test ./cmd/neardup -run TestPython -update."""
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import Literal, TypedDict
+
+
+class Dedup(TypedDict, total=False):
+    """Keyword arguments of `neardup.dedup`."""
+
+    s3_endpoint: str
+    """S3 store that is not AWS (default: AWS_ENDPOINT_URL_S3, or AWS)."""
+
+    s3_path_style: bool
+    """Name the bucket in the path of a request and not in its host (default: with an endpoint)."""
+
+    s3_anonymous: bool
+    """Read public buckets without credentials."""
+
+    s3_requester_pays: bool
+    """Pay for requests to buckets whose requester pays."""
+
+    s3_kms_key: str
+    """Encrypt what is written with this KMS key (SSE-KMS)."""
+
+    gs_endpoint: str
+    """Google Cloud Storage at another address (default: STORAGE_EMULATOR_HOST, or Google's)."""
+
+    gs_anonymous: bool
+    """Read public buckets without credentials."""
+
+    gs_user_project: str
+    """Project that pays for requests to buckets whose requester pays."""
+
+    gs_kms_key: str
+    """Encrypt what is written with this KMS key."""
+
+    inputs_from: str | PathLike[str]
+    """File that lists more inputs, one path per line; - is standard input."""
+
+    include: str | Sequence[str]
+    """Read only files that match, or are in a folder that matches; repeat for several patterns. A pattern without a
+    slash is compared with each name in a path below an input folder, a pattern with a slash with the path."""
+
+    exclude: str | Sequence[str]
+    """Skip files that match, or are in a folder that matches; patterns as for include."""
+
+    modified_before: str
+    """Read only files last modified before a time: 2026-11-20 (midnight UTC) or 2026-11-20T06:00:00Z. Standard input
+    has none."""
+
+    format: str
+    """Format of the input: json, jsonl, csv, tsv, lines, files, parquet, reuters, warc, tar (default: by file name)."""
+
+    encoding: str
+    """Encoding of those JSON, CSV, TSV and text files, and members of tar, that are not UTF-8, by its name in the
+    Encoding Standard: windows-1251, latin1, shift_jis, gbk, koi8-r and so on; utf-16le and utf-16be are for all of
+    them. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8
+    (default: utf-8)."""
+
+    skip_unknown: bool
+    """If a folder has data of several formats, read the format that format names, or the one with the most bytes, and
+    skip the rest."""
+
+    delimiter: str
+    """Separator of CSV values: an ASCII character, or tab (default: ,)."""
+
+    no_header: bool
+    """The first line of CSV and TSV is data; text and id are column numbers, from 1."""
+
+    limit: int
+    """Read only the first N readable documents."""
+
+    max_doc_bytes: int | str
+    """Do not compare documents whose text is larger, or becomes larger than this and than twice its size when it is
+    normalised; they stay in the corpus (default: 16MiB)."""
+
+    max_id_bytes: int | str
+    """Do not compare documents with a longer id; they stay in the corpus (default: 4KiB)."""
+
+    max_window: int | str
+    """Refuse compressed files with a larger window and Parquet files with larger pages, because reading holds that much
+    in memory (default: 128MiB)."""
+
+    invalid_utf8: Literal["reject", "keep"]
+    """Treatment of a text that is not UTF-8, or begins like UTF-16: reject (the record is unreadable) or keep (compare
+    it unchanged, invalid parts byte by byte; char:9 suits such texts better than words) (default: reject)."""
+
+    min_words: int
+    """Do not compare documents with fewer words after normalising; they stay in the corpus."""
+
+    max_rejected: int | str
+    """Unreadable records, and documents of sources without the text column, to accept, as a number or a percentage;
+    with more, the run ends with status 4 (default: 0)."""
+
+    allow_empty: bool
+    """Succeed with empty tables if there is no input file or no document to compare. A local path that does not exist
+    still fails, unless it is a pattern."""
+
+    shingle: str
+    """Shingles (n-grams) to compare: K consecutive words, characters or bytes, as in word:5, char:9, byte:13. char32:9
+    cuts their hashes to 32 bits. stopword:3 (stopword:3:it for Italian) takes only shingles that begin with a stop word
+    (default: word:5)."""
+
+    normalize: str
+    """none, or a comma list of default, nfkc, lower, strip-accents, keep-symbols, keep-case, letters-only, digits-zero,
+    collapse-space, no-space. default is NFKC and lower case, without punctuation, symbols, layout and invisible
+    characters (byte:K keeps the last two); keep-symbols also compares punctuation and symbols, and keep-case capitals;
+    other steps are those of default, unless you list some."""
+
+    tokens: str
+    """Changes to words before shingling, for shingles of words or characters: none, or a comma list of
+    no-stop-words:LANGUAGE and stem:LANGUAGE (Snowball), as in no-stop-words:en,stem:en (default: none)."""
+
+    method: Literal["minhash", "simhash", "complete", "exact"]
+    """minhash (near-duplicates, found by signatures), simhash (near-duplicates, found by SimHash signatures), complete
+    (all near-duplicates: every document is compared) or exact (copies only, as same defines them; ignores
+    threshold)."""
+
+    same: str
+    """Definition of a copy for method exact: bytes (the text as decoded; the default), tokens (the same words,
+    characters or bytes in the same order after normalize) or set (the same shingles)."""
+
+    recall: float
+    """Minimum probability of finding a pair of exactly threshold similarity; more similar pairs have a higher one."""
+
+    bands: int
+    """Number of bands, with rows, instead of what recall would choose."""
+
+    rows: int
+    """Rows of a band, with bands."""
+
+    signature: Literal["fss", "classic", "salted"]
+    """Kind of signature: fss (Fast Similarity Sketching) or, from textbooks and slower, classic (universal hashing of
+    the shingles' numbers in a dictionary, which takes one more read) or salted (SHA-1 of the shingles' text)."""
+
+    seed: int
+    """Seed of the signature."""
+
+    compare: str
+    """Measure of similarity: jaccard (of the documents' sets), cosine (of their vectors) or overlap (the share of equal
+    bits of their SimHash signatures). SimHash finds documents by cosine or overlap, its default (default otherwise:
+    jaccard)."""
+
+    weights: Literal["1", "tf", "tf-idf"]
+    """Weight of a shingle in a document's vector, for cosine and overlap: 1, tf (the number of its occurrences) or
+    tf-idf (that times log2(1 + N/n), if n of N documents have it; this takes one more read) (default: 1)."""
+
+    bits: int
+    """Bits of a SimHash signature, from 1 to 1024 (default: 256)."""
+
+    pieces: int
+    """Number of pieces of a SimHash signature; documents that share one at its position are compared (default: dedup
+    follows recall if it is given, else takes 32, or compares all documents if chance would connect most of them; query
+    compares all documents)."""
+
+    vectors: Literal["normal", "sign"]
+    """Random vectors of SimHash: normal (normally distributed entries, which satisfy recall) or sign (entries 1 and -1,
+    as in most programs, which do not guarantee it for cosine) (default: normal)."""
+
+    measure_recall: int
+    """Measure the recall: read the input again and compare N documents, drawn by seed, with all others. The summary has
+    the share of their near pairs that the run found."""
+
+    cluster: Literal["star", "components"]
+    """star: remove a document only if a kept one is at least threshold similar to it; components: keep one document of
+    each cluster, so chains of similar documents remove others that do not resemble it."""
+
+    keep: str
+    """Which of similar documents to keep: first in input order, longest (bytes of text), max:COLUMN or min:COLUMN
+    (numbers before strings, none last), or prefer:GLOB,... (documents of files that match the first pattern, then the
+    second, then others). Ties go to the first in input order (default: first)."""
+
+    protect: str | Sequence[str]
+    """Never remove documents of files that match, even if they are similar to each other. Other documents that resemble
+    one are removed in its favour, whatever keep says. Repeat for several patterns."""
+
+    drop_not_compared: bool
+    """Also leave documents that are not compared out of the corpus: those without text or token, with too few words, or
+    beyond a limit."""
+
+    max_removed: str
+    """End with status 5 and publish nothing if the run would remove more than this percentage of the documents of an
+    input file, or of a folder whose files are a document each."""
+
+    pair_budget: int
+    """If a connected group has more pairs than this, list each document only with some of those kept before it; if the
+    ids of its pairs take more than 256 bytes for each of so many, only with the one kept in its place. In a group of
+    more than 4,096 documents the number of pairs is an estimate."""
+
+    no_text: bool
+    """Leave the texts of documents out of report.html."""
+
+    write: Literal["pairs", "clusters", "removed", "rejected", "corpus"] | Sequence[Literal["pairs", "clusters", "removed", "rejected", "corpus"]]
+    """What to write: any of pairs,clusters,removed,rejected,corpus (default: all)."""
+
+    runner: Literal["local", "flink", "spark", "dataflow", "portable", "prism", "direct"]
+    """Beam runner. In this process: local (all cores, bounded memory) or Beam's direct (and prism, in a binary built
+    with the tag prism). On a cluster, for dedup: dataflow, or flink, spark and portable through job_server. Beam's
+    class names work too; DirectRunner means local."""
+
+    workers: int
+    """Number of parallel workers: of the local runner (default: one per core), or of a job on a cluster (default: the
+    cluster's setting); also parallelism."""
+
+    memory: int | str
+    """Memory limit of the process with the local runner, at least 256MB (default: half of the container's limit or,
+    without one, of this machine's memory)."""
+
+    temp_dir: str | PathLike[str]
+    """Folder for temporary files (default: a hidden one beside or in an output folder, else the system's); also
+    temp_location, which makes the folder, except on Dataflow."""
+
+    job_server: str
+    """Beam job server of the cluster, for runner flink, spark or portable; also job_endpoint."""
+
+    environment: str
+    """Environment for the steps of a job on a cluster: loopback (this process), process:COMMAND (a boot program on the
+    workers' machines), external:HOST:PORT (a worker pool there) or docker:IMAGE (default: loopback, if the job server
+    is on this machine)."""
+
+    flink_option: Mapping[str, str]
+    """Option for the cluster's Beam runner, as in execution_mode_for_batch=BATCH_FORCED; repeat for several. The job
+    server must know it."""
+
+    flink_rest: str
+    """Flink's REST interface, which serves the web UI. neardup checks the cluster's settings before the job starts, and
+    shows progress (default: port 8081 of the job server's machine, if a Flink answers there)."""
+
+    worker_binary: str | PathLike[str]
+    """neardup as a static Linux binary to send to the workers (default: the running binary, if it is one). Runners in
+    this process ignore it."""
+
+    project: str
+    """Google Cloud project of a job on Dataflow."""
+
+    region: str
+    """Region of its workers, as in europe-west1."""
+
+    staging_location: str
+    """Folder for the worker binary and the pipeline."""
+
+    worker_machine_type: str
+    """Machines of the workers, as in n2-standard-4; t2a and c4a have Arm processors (default: Dataflow's)."""
+
+    dataflow_option: Mapping[str, str]
+    """Another of Dataflow's options by Beam's name, as in max-num-workers=20; repeat for several. docs/dataflow.md
+    lists them; max_num_workers 20 is understood, too."""
+
+    cancel_on_interrupt: bool
+    """Cancel the job on Dataflow when this process is interrupted (default: ask on Ctrl-C at a terminal; otherwise the
+    job continues, and neardup finish DIR publishes its output)."""
+
+    dataflow_endpoint: str
+    """Dataflow at another address."""
+
+    template_location: str
+    """Where the launcher of flex templates wants the job; then it submits it."""
+
+    job_name: str
+    """Name of the job, for a cluster and for lineage_file (default: neardup, on Dataflow with random letters);
+    Dataflow's have lower-case letters, digits and hyphens."""
+
+    labels: Mapping[str, str]
+    """Labels of the job, for run.json and Dataflow, as in '{"team":"data"}'."""
+
+    overwrite: bool
+    """Replace a finished output once the new one is whole; until then the old one stays."""
+
+    weak_overwrite: bool
+    """Like overwrite, also on an object store without conditional DELETE, such as MinIO. No other program may write to
+    the output meanwhile."""
+
+    wait_lock: str
+    """Time to wait for another run's lock on the output, as in 90s or 2h (default: 0s)."""
+
+    resume: Literal["auto", "always", "never"]
+    """Whether what a run has done stays if it fails, for the same command to continue: always, never (what an earlier
+    run left is removed) or auto, for input that takes minutes (default: auto)."""
+
+    force_unlock: bool
+    """Take the output from the run that holds it; that run then stops at its next step with status 3."""
+
+    metrics_file: str | PathLike[str]
+    """Write metrics of the run in Prometheus' text format, for a textfile collector, once it has ended, well or not;
+    the name ends in .prom."""
+
+    lineage_file: str | PathLike[str]
+    """Append OpenLineage events, a line of JSON each: START, and COMPLETE or FAIL. OPENLINEAGE_NAMESPACE is the
+    namespace of the job (default: neardup)."""
+
+    cpuprofile: str | PathLike[str]
+    """Write a CPU profile, for go tool pprof; the file must not exist."""
+
+    memprofile: str | PathLike[str]
+    """Write a profile of all allocations, for go tool pprof; the file must not exist."""
+
+    trace: str | PathLike[str]
+    """Write an execution trace, for go tool trace; the file must not exist."""
+
+    temp_location: str
+    """"""
+
+    environment_type: str
+    """"""
+
+    environment_config: str
+    """"""
+
+    num_workers: str
+    """"""
+
+    max_num_workers: str
+    """"""
+
+    number_of_worker_harness_threads: str
+    """"""
+
+    disk_size_gb: str
+    """"""
+
+    worker_disk_type: str
+    """"""
+
+    worker_zone: str
+    """"""
+
+    network: str
+    """"""
+
+    subnetwork: str
+    """"""
+
+    no_use_public_ips: bool
+    """"""
+
+    service_account_email: str
+    """"""
+
+    dataflow_kms_key: str
+    """"""
+
+    sdk_container_image: str
+    """"""
+
+    dataflow_service_options: str
+    """"""
+
+
+class Query(TypedDict, total=False):
+    """Keyword arguments of `neardup.query`."""
+
+    s3_endpoint: str
+    """S3 store that is not AWS (default: AWS_ENDPOINT_URL_S3, or AWS)."""
+
+    s3_path_style: bool
+    """Name the bucket in the path of a request and not in its host (default: with an endpoint)."""
+
+    s3_anonymous: bool
+    """Read public buckets without credentials."""
+
+    s3_requester_pays: bool
+    """Pay for requests to buckets whose requester pays."""
+
+    s3_kms_key: str
+    """Encrypt what is written with this KMS key (SSE-KMS)."""
+
+    gs_endpoint: str
+    """Google Cloud Storage at another address (default: STORAGE_EMULATOR_HOST, or Google's)."""
+
+    gs_anonymous: bool
+    """Read public buckets without credentials."""
+
+    gs_user_project: str
+    """Project that pays for requests to buckets whose requester pays."""
+
+    gs_kms_key: str
+    """Encrypt what is written with this KMS key."""
+
+    inputs_from: str | PathLike[str]
+    """File that lists more inputs, one path per line; - is standard input."""
+
+    include: str | Sequence[str]
+    """Read only files that match, or are in a folder that matches; repeat for several patterns. A pattern without a
+    slash is compared with each name in a path below an input folder, a pattern with a slash with the path."""
+
+    exclude: str | Sequence[str]
+    """Skip files that match, or are in a folder that matches; patterns as for include."""
+
+    modified_before: str
+    """Read only files last modified before a time: 2026-11-20 (midnight UTC) or 2026-11-20T06:00:00Z. Standard input
+    has none."""
+
+    format: str
+    """Format of the input: json, jsonl, csv, tsv, lines, files, parquet, reuters, warc, tar (default: by file name)."""
+
+    encoding: str
+    """Encoding of those JSON, CSV, TSV and text files, and members of tar, that are not UTF-8, by its name in the
+    Encoding Standard: windows-1251, latin1, shift_jis, gbk, koi8-r and so on; utf-16le and utf-16be are for all of
+    them. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8
+    (default: utf-8)."""
+
+    skip_unknown: bool
+    """If a folder has data of several formats, read the format that format names, or the one with the most bytes, and
+    skip the rest."""
+
+    delimiter: str
+    """Separator of CSV values: an ASCII character, or tab (default: ,)."""
+
+    no_header: bool
+    """The first line of CSV and TSV is data; text and id are column numbers, from 1."""
+
+    limit: int
+    """Read only the first N readable documents."""
+
+    max_doc_bytes: int | str
+    """Do not compare documents whose text is larger, or becomes larger than this and than twice its size when it is
+    normalised; they stay in the corpus (default: 16MiB)."""
+
+    max_id_bytes: int | str
+    """Do not compare documents with a longer id; they stay in the corpus (default: 4KiB)."""
+
+    max_window: int | str
+    """Refuse compressed files with a larger window and Parquet files with larger pages, because reading holds that much
+    in memory (default: 128MiB)."""
+
+    invalid_utf8: Literal["reject", "keep"]
+    """Treatment of a text that is not UTF-8, or begins like UTF-16: reject (the record is unreadable) or keep (compare
+    it unchanged, invalid parts byte by byte; char:9 suits such texts better than words) (default: reject)."""
+
+    min_words: int
+    """Do not compare documents with fewer words after normalising; they stay in the corpus."""
+
+    nearest: int
+    """Maximum number of documents to list (default: 10)."""
+
+    min_similarity: float
+    """List only documents of at least this similarity, in (0, 1]: the nearest of them, up to nearest, and how many
+    there are."""
+
+    sort: Literal["similarity", "estimate"]
+    """Ranking of the documents: similarity or, only in a search by buckets, estimate (the share of equal signature
+    values or bits) (default: similarity)."""
+
+    output: str | PathLike[str]
+    """Parquet file for the result; must be new."""
+
+    shingle: str
+    """Shingles (n-grams) to compare: K consecutive words, characters or bytes, as in word:5, char:9, byte:13. char32:9
+    cuts their hashes to 32 bits. stopword:3 (stopword:3:it for Italian) takes only shingles that begin with a stop word
+    (default: word:5)."""
+
+    normalize: str
+    """none, or a comma list of default, nfkc, lower, strip-accents, keep-symbols, keep-case, letters-only, digits-zero,
+    collapse-space, no-space. default is NFKC and lower case, without punctuation, symbols, layout and invisible
+    characters (byte:K keeps the last two); keep-symbols also compares punctuation and symbols, and keep-case capitals;
+    other steps are those of default, unless you list some."""
+
+    tokens: str
+    """Changes to words before shingling, for shingles of words or characters: none, or a comma list of
+    no-stop-words:LANGUAGE and stem:LANGUAGE (Snowball), as in no-stop-words:en,stem:en (default: none)."""
+
+    method: Literal["minhash", "simhash"]
+    """minhash (compare sets, unless compare names another measure) or simhash (compare by overlap, or with compare
+    cosine by that; with pieces, only documents that share a piece) (default: minhash)."""
+
+    compare: str
+    """Measure of similarity: jaccard (of the documents' sets), cosine (of their vectors) or overlap (the share of equal
+    bits of their SimHash signatures). SimHash finds documents by cosine or overlap, its default (default otherwise:
+    jaccard)."""
+
+    weights: Literal["1", "tf", "tf-idf"]
+    """Weight of a shingle in a document's vector, for cosine and overlap: 1, tf (the number of its occurrences) or
+    tf-idf (that times log2(1 + N/n), if n of N documents have it; this takes one more read) (default: 1)."""
+
+    bits: int
+    """Bits of a SimHash signature, from 1 to 1024 (default: 256)."""
+
+    pieces: int
+    """Number of pieces of a SimHash signature; documents that share one at its position are compared (default: dedup
+    follows recall if it is given, else takes 32, or compares all documents if chance would connect most of them; query
+    compares all documents)."""
+
+    vectors: Literal["normal", "sign"]
+    """Random vectors of SimHash: normal (normally distributed entries, which satisfy recall) or sign (entries 1 and -1,
+    as in most programs, which do not guarantee it for cosine) (default: normal)."""
+
+    signature: Literal["fss", "classic", "salted"]
+    """Compare only documents that share a bucket, by signatures of this kind, as textbooks do: fss, classic or salted,
+    as for dedup (with bands and rows: fss). Without it and these, all documents are compared."""
+
+    bands: int
+    """Number of bands, with rows, instead of what recall would choose."""
+
+    rows: int
+    """Rows of a band, with bands."""
+
+    threshold: float
+    """Jaccard similarity that bands and rows are chosen for, in (0, 1] (default: 0.8); to shorten the list, use
+    min_similarity."""
+
+    recall: float
+    """Minimum probability of finding a document of that similarity (default: 0.999)."""
+
+    seed: int
+    """Seed of the signature (default: 1)."""
+
+    runner: Literal["local", "flink", "spark", "dataflow", "portable", "prism", "direct"]
+    """Beam runner. In this process: local (all cores, bounded memory) or Beam's direct (and prism, in a binary built
+    with the tag prism). On a cluster, for dedup: dataflow, or flink, spark and portable through job_server. Beam's
+    class names work too; DirectRunner means local."""
+
+    workers: int
+    """Number of parallel workers: of the local runner (default: one per core), or of a job on a cluster (default: the
+    cluster's setting); also parallelism."""
+
+    memory: int | str
+    """Memory limit of the process with the local runner, at least 256MB (default: half of the container's limit or,
+    without one, of this machine's memory)."""
+
+    temp_dir: str | PathLike[str]
+    """Folder for temporary files (default: a hidden one beside or in an output folder, else the system's); also
+    temp_location, which makes the folder, except on Dataflow."""
+
+
+class Compare(TypedDict, total=False):
+    """Keyword arguments of `neardup.compare`."""
+
+    s3_endpoint: str
+    """S3 store that is not AWS (default: AWS_ENDPOINT_URL_S3, or AWS)."""
+
+    s3_path_style: bool
+    """Name the bucket in the path of a request and not in its host (default: with an endpoint)."""
+
+    s3_anonymous: bool
+    """Read public buckets without credentials."""
+
+    s3_requester_pays: bool
+    """Pay for requests to buckets whose requester pays."""
+
+    s3_kms_key: str
+    """Encrypt what is written with this KMS key (SSE-KMS)."""
+
+    gs_endpoint: str
+    """Google Cloud Storage at another address (default: STORAGE_EMULATOR_HOST, or Google's)."""
+
+    gs_anonymous: bool
+    """Read public buckets without credentials."""
+
+    gs_user_project: str
+    """Project that pays for requests to buckets whose requester pays."""
+
+    gs_kms_key: str
+    """Encrypt what is written with this KMS key."""
+
+    inputs_from: str | PathLike[str]
+    """File that lists more inputs, one path per line; - is standard input."""
+
+    include: str | Sequence[str]
+    """Read only files that match, or are in a folder that matches; repeat for several patterns. A pattern without a
+    slash is compared with each name in a path below an input folder, a pattern with a slash with the path."""
+
+    exclude: str | Sequence[str]
+    """Skip files that match, or are in a folder that matches; patterns as for include."""
+
+    modified_before: str
+    """Read only files last modified before a time: 2026-11-20 (midnight UTC) or 2026-11-20T06:00:00Z. Standard input
+    has none."""
+
+    format: str
+    """Format of the input: json, jsonl, csv, tsv, lines, files, parquet, reuters, warc, tar (default: by file name)."""
+
+    encoding: str
+    """Encoding of those JSON, CSV, TSV and text files, and members of tar, that are not UTF-8, by its name in the
+    Encoding Standard: windows-1251, latin1, shift_jis, gbk, koi8-r and so on; utf-16le and utf-16be are for all of
+    them. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8
+    (default: utf-8)."""
+
+    skip_unknown: bool
+    """If a folder has data of several formats, read the format that format names, or the one with the most bytes, and
+    skip the rest."""
+
+    delimiter: str
+    """Separator of CSV values: an ASCII character, or tab (default: ,)."""
+
+    no_header: bool
+    """The first line of CSV and TSV is data; text and id are column numbers, from 1."""
+
+    limit: int
+    """Read only the first N readable documents."""
+
+    max_doc_bytes: int | str
+    """Do not compare documents whose text is larger, or becomes larger than this and than twice its size when it is
+    normalised; they stay in the corpus (default: 16MiB)."""
+
+    max_id_bytes: int | str
+    """Do not compare documents with a longer id; they stay in the corpus (default: 4KiB)."""
+
+    max_window: int | str
+    """Refuse compressed files with a larger window and Parquet files with larger pages, because reading holds that much
+    in memory (default: 128MiB)."""
+
+    invalid_utf8: Literal["reject", "keep"]
+    """Treatment of a text that is not UTF-8, or begins like UTF-16: reject (the record is unreadable) or keep (compare
+    it unchanged, invalid parts byte by byte; char:9 suits such texts better than words) (default: reject)."""
+
+    min_words: int
+    """Do not compare documents with fewer words after normalising; they stay in the corpus."""
+
+    methods: Literal["brute-force", "complete", "minhash", "bands", "signatures", "classic", "salted", "simhash", "pieces"] | Sequence[Literal["brute-force", "complete", "minhash", "bands", "signatures", "classic", "salted", "simhash", "pieces"]]
+    """Ways to find the pairs, in order. brute-force compares the shingle sets of all documents. complete, minhash and
+    simhash do what dedup does with that method, and verify each pair exactly. classic and salted are minhash with
+    signatures of that kind, whatever signature says. bands puts each document into a bucket per band, lists all pairs
+    of each bucket, as textbooks do, and verifies each distinct pair exactly. signatures lists the same pairs, but
+    counts those, unverified, whose signatures' sets of values reach the threshold. pieces is bands with the pieces of
+    SimHash signatures for bands (32 without pieces and recall). simhash and pieces compare by compare, brute-force and
+    complete by each measure that another method has, and the others by Jaccard. The first method of each measure is
+    what the others of that measure are measured by. docs/commands.md has the limits (default: brute-force,minhash)."""
+
+    truth: str | PathLike[str]
+    """Measure each method also by known pairs or clusters: a CSV or JSON Lines file as for eval truth; - is standard
+    input. A method may then stand alone."""
+
+    output: str | PathLike[str]
+    """Folder for tables of the buckets (bands, signatures, pieces), and the comparison as run.json: a new or empty one;
+    a finished one with overwrite."""
+
+    write: Literal["buckets", "candidates"] | Sequence[Literal["buckets", "candidates"]]
+    """Tables for output: buckets (the documents of each bucket of each band), candidates (the distinct pairs of
+    documents that share one) (default: both)."""
+
+    threshold: float
+    """Minimum similarity to count as near-duplicates, in (0, 1]; Jaccard similarity, unless another measure is
+    chosen."""
+
+    shingle: str
+    """Shingles (n-grams) to compare: K consecutive words, characters or bytes, as in word:5, char:9, byte:13. char32:9
+    cuts their hashes to 32 bits. stopword:3 (stopword:3:it for Italian) takes only shingles that begin with a stop word
+    (default: word:5)."""
+
+    normalize: str
+    """none, or a comma list of default, nfkc, lower, strip-accents, keep-symbols, keep-case, letters-only, digits-zero,
+    collapse-space, no-space. default is NFKC and lower case, without punctuation, symbols, layout and invisible
+    characters (byte:K keeps the last two); keep-symbols also compares punctuation and symbols, and keep-case capitals;
+    other steps are those of default, unless you list some."""
+
+    tokens: str
+    """Changes to words before shingling, for shingles of words or characters: none, or a comma list of
+    no-stop-words:LANGUAGE and stem:LANGUAGE (Snowball), as in no-stop-words:en,stem:en (default: none)."""
+
+    recall: float
+    """Minimum probability of finding a pair of exactly threshold similarity; more similar pairs have a higher one."""
+
+    bands: int
+    """Number of bands, with rows, instead of what recall would choose."""
+
+    rows: int
+    """Rows of a band, with bands."""
+
+    signature: Literal["fss", "classic", "salted"]
+    """Kind of signature: fss (Fast Similarity Sketching) or, from textbooks and slower, classic (universal hashing of
+    the shingles' numbers in a dictionary, which takes one more read) or salted (SHA-1 of the shingles' text)."""
+
+    seed: int
+    """Seed of the signature."""
+
+    compare: str
+    """Measure of similarity: jaccard (of the documents' sets), cosine (of their vectors) or overlap (the share of equal
+    bits of their SimHash signatures). SimHash finds documents by cosine or overlap, its default (default otherwise:
+    jaccard)."""
+
+    weights: Literal["1", "tf", "tf-idf"]
+    """Weight of a shingle in a document's vector, for cosine and overlap: 1, tf (the number of its occurrences) or
+    tf-idf (that times log2(1 + N/n), if n of N documents have it; this takes one more read) (default: 1)."""
+
+    bits: int
+    """Bits of a SimHash signature, from 1 to 1024 (default: 256)."""
+
+    pieces: int
+    """Number of pieces of a SimHash signature; documents that share one at its position are compared (default: dedup
+    follows recall if it is given, else takes 32, or compares all documents if chance would connect most of them; query
+    compares all documents)."""
+
+    vectors: Literal["normal", "sign"]
+    """Random vectors of SimHash: normal (normally distributed entries, which satisfy recall) or sign (entries 1 and -1,
+    as in most programs, which do not guarantee it for cosine) (default: normal)."""
+
+    runner: Literal["local", "flink", "spark", "dataflow", "portable", "prism", "direct"]
+    """Beam runner. In this process: local (all cores, bounded memory) or Beam's direct (and prism, in a binary built
+    with the tag prism). On a cluster, for dedup: dataflow, or flink, spark and portable through job_server. Beam's
+    class names work too; DirectRunner means local."""
+
+    workers: int
+    """Number of parallel workers: of the local runner (default: one per core), or of a job on a cluster (default: the
+    cluster's setting); also parallelism."""
+
+    memory: int | str
+    """Memory limit of the process with the local runner, at least 256MB (default: half of the container's limit or,
+    without one, of this machine's memory)."""
+
+    temp_dir: str | PathLike[str]
+    """Folder for temporary files (default: a hidden one beside or in an output folder, else the system's); also
+    temp_location, which makes the folder, except on Dataflow."""
+
+    overwrite: bool
+    """Replace a finished output once the new one is whole; until then the old one stays."""
+
+    weak_overwrite: bool
+    """Like overwrite, also on an object store without conditional DELETE, such as MinIO. No other program may write to
+    the output meanwhile."""
+
+    plot: str | PathLike[str]
+    """SVG file for the result as a picture; must be new."""
+
+
+class Diff(TypedDict, total=False):
+    """Keyword arguments of `neardup.diff`."""
+
+    s3_endpoint: str
+    """S3 store that is not AWS (default: AWS_ENDPOINT_URL_S3, or AWS)."""
+
+    s3_path_style: bool
+    """Name the bucket in the path of a request and not in its host (default: with an endpoint)."""
+
+    s3_anonymous: bool
+    """Read public buckets without credentials."""
+
+    s3_requester_pays: bool
+    """Pay for requests to buckets whose requester pays."""
+
+    s3_kms_key: str
+    """Encrypt what is written with this KMS key (SSE-KMS)."""
+
+    gs_endpoint: str
+    """Google Cloud Storage at another address (default: STORAGE_EMULATOR_HOST, or Google's)."""
+
+    gs_anonymous: bool
+    """Read public buckets without credentials."""
+
+    gs_user_project: str
+    """Project that pays for requests to buckets whose requester pays."""
+
+    gs_kms_key: str
+    """Encrypt what is written with this KMS key."""
+
+    inputs_from: str | PathLike[str]
+    """File that lists more inputs, one path per line; - is standard input."""
+
+    include: str | Sequence[str]
+    """Read only files that match, or are in a folder that matches; repeat for several patterns. A pattern without a
+    slash is compared with each name in a path below an input folder, a pattern with a slash with the path."""
+
+    exclude: str | Sequence[str]
+    """Skip files that match, or are in a folder that matches; patterns as for include."""
+
+    modified_before: str
+    """Read only files last modified before a time: 2026-11-20 (midnight UTC) or 2026-11-20T06:00:00Z. Standard input
+    has none."""
+
+    format: str
+    """Format of the input: json, jsonl, csv, tsv, lines, files, parquet, reuters, warc, tar (default: by file name)."""
+
+    encoding: str
+    """Encoding of those JSON, CSV, TSV and text files, and members of tar, that are not UTF-8, by its name in the
+    Encoding Standard: windows-1251, latin1, shift_jis, gbk, koi8-r and so on; utf-16le and utf-16be are for all of
+    them. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8
+    (default: utf-8)."""
+
+    skip_unknown: bool
+    """If a folder has data of several formats, read the format that format names, or the one with the most bytes, and
+    skip the rest."""
+
+    delimiter: str
+    """Separator of CSV values: an ASCII character, or tab (default: ,)."""
+
+    no_header: bool
+    """The first line of CSV and TSV is data; text and id are column numbers, from 1."""
+
+    limit: int
+    """Read only the first N readable documents."""
+
+    max_doc_bytes: int | str
+    """Do not compare documents whose text is larger, or becomes larger than this and than twice its size when it is
+    normalised; they stay in the corpus (default: 16MiB)."""
+
+    max_id_bytes: int | str
+    """Do not compare documents with a longer id; they stay in the corpus (default: 4KiB)."""
+
+    max_window: int | str
+    """Refuse compressed files with a larger window and Parquet files with larger pages, because reading holds that much
+    in memory (default: 128MiB)."""
+
+    invalid_utf8: Literal["reject", "keep"]
+    """Treatment of a text that is not UTF-8, or begins like UTF-16: reject (the record is unreadable) or keep (compare
+    it unchanged, invalid parts byte by byte; char:9 suits such texts better than words) (default: reject)."""
+
+    min_words: int
+    """Do not compare documents with fewer words after normalising; they stay in the corpus."""
+
+    measures: bool
+    """Print all measures: Jaccard similarity, containment, cosine and angle, L1, L2, Hamming distance of SimHash
+    signatures, edit distance."""
+
+    shingle: str
+    """Shingles (n-grams) to compare: K consecutive words, characters or bytes, as in word:5, char:9, byte:13. char32:9
+    cuts their hashes to 32 bits. stopword:3 (stopword:3:it for Italian) takes only shingles that begin with a stop word
+    (default: word:5)."""
+
+    normalize: str
+    """none, or a comma list of default, nfkc, lower, strip-accents, keep-symbols, keep-case, letters-only, digits-zero,
+    collapse-space, no-space. default is NFKC and lower case, without punctuation, symbols, layout and invisible
+    characters (byte:K keeps the last two); keep-symbols also compares punctuation and symbols, and keep-case capitals;
+    other steps are those of default, unless you list some."""
+
+    tokens: str
+    """Changes to words before shingling, for shingles of words or characters: none, or a comma list of
+    no-stop-words:LANGUAGE and stem:LANGUAGE (Snowball), as in no-stop-words:en,stem:en (default: none)."""
+
+    weights: Literal["1", "tf"]
+    """What a shingle weighs in vectors: 1 or tf (the number of its occurrences) (default: 1)."""
+
+    bits: int
+    """Bits of the SimHash signatures, from 1 to 1024 (default: 256)."""
+
+    seed: int
+    """Seed of the SimHash signatures (default: 1)."""
+
+    runner: Literal["local", "flink", "spark", "dataflow", "portable", "prism", "direct"]
+    """Beam runner. In this process: local (all cores, bounded memory) or Beam's direct (and prism, in a binary built
+    with the tag prism). On a cluster, for dedup: dataflow, or flink, spark and portable through job_server. Beam's
+    class names work too; DirectRunner means local."""
+
+    workers: int
+    """Number of parallel workers: of the local runner (default: one per core), or of a job on a cluster (default: the
+    cluster's setting); also parallelism."""
+
+    memory: int | str
+    """Memory limit of the process with the local runner, at least 256MB (default: half of the container's limit or,
+    without one, of this machine's memory)."""
+
+    temp_dir: str | PathLike[str]
+    """Folder for temporary files (default: a hidden one beside or in an output folder, else the system's); also
+    temp_location, which makes the folder, except on Dataflow."""

@@ -1,0 +1,172 @@
+"""What runs give back."""
+
+from __future__ import annotations
+
+import html
+import os
+import shutil
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ._data import Rows, kept, loaded, paths
+from ._process import Error
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+
+T = TypeVar("T")
+
+
+class Folder:
+    """A folder for an output that nobody named. It goes with the last that refers to it."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.remove = weakref.finalize(self, _remove, path, os.getpid())
+
+
+def _remove(path: str, process: int) -> None:
+    if os.getpid() == process:  # and not one that was forked
+        shutil.rmtree(path, ignore_errors=True)
+
+
+class Arrow:
+    """Rows that pyarrow, pandas and Polars take."""
+
+    def to_arrow(self) -> pa.Table:
+        """The rows as a table of pyarrow."""
+        raise NotImplementedError
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The rows as a DataFrame of pandas."""
+        frame: pandas.DataFrame = self.to_arrow().to_pandas()
+        return frame
+
+    def to_polars(self) -> polars.DataFrame:
+        """The rows as a DataFrame of Polars."""
+        import polars
+
+        return polars.DataFrame(polars.from_arrow(self.to_arrow()))
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+
+class Table(Arrow):
+    """A table of an output, which is read when it is asked for."""
+
+    def __init__(self, result: Result, name: str) -> None:
+        self._result, self._name = result, name
+
+    def dataset(self) -> ds.Dataset:
+        """The table as a dataset of pyarrow, which reads columns and rows as they are asked for."""
+        import pyarrow.dataset
+        import pyarrow.fs
+
+        if self._name not in self._result.summary["parameters"]["write"]:
+            raise Error(f"the run did not write {self._name}; give it with write=, or leave that out")
+        path = f"{self._result.path}/{self._name}"
+        if "://" not in path:
+            return pyarrow.dataset.dataset(path, format="parquet")
+        store, path = pyarrow.fs.FileSystem.from_uri(path)
+        return pyarrow.dataset.dataset(path, filesystem=store, format="parquet")
+
+    def to_arrow(self) -> pa.Table:
+        """The rows as a table of pyarrow."""
+        return self.dataset().to_table()
+
+    def __len__(self) -> int:
+        return int(self.dataset().count_rows())
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for batch in self.dataset().to_batches():
+            yield from batch.to_pylist()
+
+    def __repr__(self) -> str:
+        return f"<neardup.Table {self._name} of {self._result.path}: {len(self)} rows>"
+
+
+class Report:
+    """The page of a run, which a notebook shows."""
+
+    def __init__(self, result: Result) -> None:
+        self._result = result
+        self.path = Path(result.path) / "report.html"
+
+    def _repr_html_(self) -> str:
+        page = html.escape(self.path.read_text(encoding="utf-8"))
+        return f'<iframe srcdoc="{page}" sandbox="allow-scripts" style="width:100%;height:40em;border:0"></iframe>'
+
+    def __repr__(self) -> str:
+        return f"<neardup.Report {self.path}>"
+
+
+class Result:
+    """What `neardup.dedup` found: tables, the report, and the data without what was removed.
+
+    An output that was not named is removed with the last object that refers to it.
+    """
+
+    def __init__(self, path: str, summary: dict[str, Any], rows: Rows | None, folder: Folder | None) -> None:
+        self.path: Path | str = path if "://" in path else Path(path)
+        self.summary = summary
+        self._rows, self._folder = rows, folder
+
+    pairs = property(lambda self: Table(self, "pairs"), doc="Pairs of similar documents.")
+    clusters = property(lambda self: Table(self, "clusters"), doc="Documents in clusters of two or more.")
+    removed = property(
+        lambda self: Table(self, "removed"), doc="Documents removed, each with the one kept in its place."
+    )
+    rejected = property(lambda self: Table(self, "rejected"), doc="Records that are unreadable or not compared.")
+
+    @property
+    def report(self) -> Report:
+        """The page of the run."""
+        return Report(self)
+
+    def filter(self, data: T) -> T:
+        """The rows of data that are kept: the same kind, order, columns and types. Data is what the run was given."""
+        rows = self._rows
+        if rows is None or paths(loaded(data)) is not None:
+            raise TypeError(
+                f"the run read files, and {self.path}/corpus has what is kept of them; filter takes data in memory"
+            )
+        kept_rows: T = kept(loaded(data), rows.mask(self._gone(rows.format), self.summary["counts"]["records"]))
+        return kept_rows
+
+    def _gone(self, ending: str) -> Iterator[int]:
+        """The positions of the rows that are not in the corpus."""
+        import pyarrow.dataset as ds
+
+        spooled = ds.field("source") == f"stdin.{ending}"
+        removed = self.removed.dataset().to_table(["position"], filter=spooled)
+        yield from removed["position"].to_pylist()
+        left = spooled if self.summary["parameters"]["drop_not_compared"] else spooled & ds.field("raw").is_valid()
+        if self.summary["counts"]["unreadable"] + self.summary["counts"]["not_compared"]:
+            yield from self.rejected.dataset().to_table(["position"], filter=left)["position"].to_pylist()
+
+    def __repr__(self) -> str:
+        counts = self.summary["counts"]
+        kept = counts["records"] - counts["unreadable"] - counts["removed"]
+        return f"<neardup.Result {self.path}: {counts['records']} records, {counts['removed']} removed, {kept} kept>"
+
+
+class Answer(dict[str, Any], Arrow):
+    """What a command prints as JSON, of which the rows are also a table."""
+
+    def __init__(
+        self, answer: Mapping[str, Any], rows: Callable[[Mapping[str, Any]], Sequence[Mapping[str, Any]]]
+    ) -> None:
+        super().__init__(answer)
+        self._rows = rows
+
+    def to_arrow(self) -> pa.Table:
+        """The rows as a table of pyarrow."""
+        import pyarrow as pa
+
+        return pa.Table.from_pylist(list(self._rows(self)))
