@@ -173,8 +173,13 @@ def _read(
     others = [options.get("id") or "id", str(options.get("keep") or "").partition(":")[2]]
     whole = command == "dedup" and "corpus" in options.get("write", "corpus")
     rows = Rows(data, [text] if isinstance(text, str) else text, others, whole)
-    flags = [*words, *arguments({**options, "input": "-", "format": rows.format})]
-    return run(command, flags, rows.write, files), rows
+    taken = {**options, "format": rows.format}
+    if command != "compare":
+        return run(command, [*words, *arguments({**taken, "input": "-"})], rows.write, files), rows
+    with tempfile.NamedTemporaryFile(prefix="neardup-") as spooled:  # which reads it once for each method
+        rows.write(spooled)
+        spooled.flush()
+        return run(command, arguments({**taken, "input": spooled.name})), rows
 
 
 def _signed(function: Callable[..., object], spec: type) -> None:

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from ._process import Sink
+    from _typeshed import SupportsWrite
 
 GROUP_BYTES = 8 << 20  # of a row group, and so of what is held in memory
 
@@ -133,14 +132,14 @@ class Rows:
             table = pa.table(data.select(columns))
         return table.schema, table.to_batches()
 
-    def write(self, sink: Sink) -> None:
+    def write(self, sink: SupportsWrite[bytes]) -> None:
         """Writes all rows, and notes how many there are."""
         if self.format == "jsonl":
             self.write_lines(sink)
         else:
             self.write_parquet(sink)
 
-    def write_lines(self, sink: Sink) -> None:
+    def write_lines(self, sink: SupportsWrite[bytes]) -> None:
         at = 0
         for number, row in enumerate(self.data):
             if row is None or isinstance(row, str):
@@ -159,7 +158,7 @@ class Rows:
             self.count += 1
             sink.write(line)
 
-    def write_parquet(self, sink: Sink) -> None:
+    def write_parquet(self, sink: SupportsWrite[bytes]) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
