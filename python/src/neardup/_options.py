@@ -343,6 +343,30 @@ class Dedup(TypedDict, total=False):
     sdk_container_image: str
     """"""
 
+    disk_provisioned_iops: str
+    """"""
+
+    disk_provisioned_throughput_mibps: str
+    """"""
+
+    autoscaling_algorithm: str
+    """"""
+
+    flexrs_goal: str
+    """"""
+
+    worker_region: str
+    """"""
+
+    min_cpu_platform: str
+    """"""
+
+    experiments: str
+    """"""
+
+    use_public_ips: bool
+    """"""
+
     dataflow_service_options: str
     """"""
 
