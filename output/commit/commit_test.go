@@ -467,6 +467,31 @@ func TestReadyPartsAreKept(t *testing.T) {
 	}
 }
 
+// TestShortPart: a part is done again if a file of it was cut off, and kept only if all are as long as they were written.
+func TestShortPart(t *testing.T) {
+	dir := folder(t, "swap")
+	o := commit.Options{Dir: dir, Continue: true, Run: commit.NewRun(), Warn: func(string, ...any) {}}
+	killed, err := commit.Begin(t.Context(), o)
+	ok(t, err)
+	ok(t, second.inParts(t.Context(), killed))
+	short := filepath.Join(killed.Kept(), "part-1.kept")
+	ok(t, os.Truncate(short, 1))
+	kept := commit.Part{Name: "x", Files: []commit.PartFile{{In: commit.InKept, Name: "part-1.kept", Bytes: 2}}}
+	if err := killed.Keep(t.Context(), kept); err == nil {
+		t.Error("a file that was cut off is kept")
+	}
+	takenOver.Store(0)
+	o.Lock.Force = true
+	ok(t, second.run(t.Context(), o))
+	if n := takenOver.Load(); n != int64(len(second))-1 {
+		t.Errorf("%d parts were taken over", n)
+	}
+	ok(t, check(t.Context(), dir, second))
+	if err := killed.Close(t.Context(), errFailed); !errors.As(err, new(*storage.FencedError)) {
+		t.Errorf("error %v", err)
+	}
+}
+
 // TestForgedPart: a part moves files out of the folders of its run only, whatever its record and its note say.
 func TestForgedPart(t *testing.T) {
 	dir := folder(t, "swap")

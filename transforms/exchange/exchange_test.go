@@ -157,6 +157,7 @@ func TestDamaged(t *testing.T) {
 		spoil(fmt.Sprint("changed at ", i), changed)
 	}
 	frame := len(data) / 3
+	spoil("something more", append(slices.Clone(data), 1, 2, 3))
 	spoil("a block twice", slices.Concat(data, data[2*frame:]))
 	spoil("another order", slices.Concat(data[frame:], data[:frame]))
 	spoil("another file", other)
