@@ -547,6 +547,28 @@ func TestPiecesBesideSourcesOfSuchNames(t *testing.T) {
 	}
 }
 
+// A source that is named like a piece of another, and of which documents are removed, is not counted with that, of which
+// documents are removed, too, and nothing is left.
+func TestSourceNamedLikePiece(t *testing.T) {
+	run, _ := sampled()
+	run.Input.Files = 2
+	f := finished(t, t.TempDir(), run, tables{
+		corpus:  map[string]int64{"a-00000-of-00001.csv": 5},
+		removed: []records.Removed{{Source: "a.csv"}, {Source: "a-00000-of-00001.csv"}},
+	})
+	found, err := find(t.Context(), f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]tally{}
+	for source, tally := range found.sources {
+		got[source] = *tally
+	}
+	if want := (map[string]tally{"a.csv": {Exact: 1}, "a-00000-of-00001.csv": {Kept: 5, Exact: 1}}); !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
 // A near pair of similarity 1 is one all the same.
 func TestNearOfSimilarityOne(t *testing.T) {
 	found, err := find(t.Context(), finished(t, t.TempDir(), records.Run{Parameters: records.Spec{Similarity: records.Similarity{Threshold: .5}}}, tables{pairs: []records.Pair{

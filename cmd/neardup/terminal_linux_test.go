@@ -198,7 +198,7 @@ func TestProgressOnTerminal(t *testing.T) {
 		t.Run(fmt.Sprintf("%d columns, %s", c.columns, c.env), func(t *testing.T) {
 			p := prepare(t, "neardup", "in.jsonl", "-o", "out", "--workers=1", "--signature=salted") // which takes its time
 			p.Env = append(p.Env, "NO_COLOR=", c.env)
-			if err := os.WriteFile(filepath.Join(p.Dir, "in.jsonl"), documents(t, 4<<20), 0o666); err != nil {
+			if err := os.WriteFile(filepath.Join(p.Dir, "in.jsonl"), documents(t, 1<<20), 0o666); err != nil {
 				t.Fatal(err)
 			}
 			screen := onTerminal(t, p, c.columns)

@@ -27,6 +27,40 @@ func spread(to map[int64][][]byte) func(int64, []byte) {
 	return func(key int64, block []byte) { to[key] = append(to[key], block) }
 }
 
+// TestNamesOfCuts: files of rows have a name of their own for each cut of the rows, which a repeated step may make while the first
+// attempt still reads, and one name for equal cuts, in whatever order their blocks came.
+func TestNamesOfCuts(t *testing.T) {
+	temp := storagetest.RunFolder(t)
+	row := func(first, second blocks.Key, left int) []byte {
+		part := blocks.RowPart{RowPlace: blocks.RowPlace{Order: blocks.Edge{A: first, B: second}, Left: left}, Fields: []byte("x")}
+		return part.Append(nil)
+	}
+	named := func(rows ...[]byte) string {
+		size := 0
+		for _, r := range rows {
+			size += len(r)
+		}
+		file, err := sortToFile(t.Context(), temp, "table", rows, size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(file)
+	}
+	a, b, c, d := row(1, 1, 0), row(1, 2, 0), row(2, 1, 0), row(2, 1, 1)
+	seen := map[string]int{}
+	for i, cut := range [][][]byte{{a}, {b}, {c}, {d}, {a, b}, {a, c}, {b, c}, {a, d}, {a, b, c}, {a, b, c, d}} {
+		name := named(cut...)
+		if at, is := seen[name]; is {
+			t.Errorf("cuts %d and %d are one file, %s", at, i, name)
+		}
+		seen[name] = i
+		slices.Reverse(cut)
+		if again := named(cut...); again != name {
+			t.Errorf("cut %d is %s, and in another order %s", i, name, again)
+		}
+	}
+}
+
 // The file of a shard has the same bytes in how many slices its rows come, and be they sorted in
 // files or not; rows in parts are rows. Of a group that is too large to be held, some is sorted into files
 // however few slices there are.

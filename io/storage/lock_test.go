@@ -244,6 +244,38 @@ func TestHeldIsHeld(t *testing.T) {
 	release(t, lock)
 }
 
+// within is a store in which a removal may take effect for so long after the lock was last proved.
+type within struct {
+	*storagetest.Memory
+	storage.Late
+}
+
+func (within) Within() time.Duration { return time.Minute }
+
+// TestRemovalEnds: a holder's removal has no effect once another may have the lock: a time after the last proof, by the store's clock,
+// however long ago that was here.
+func TestRemovalEnds(t *testing.T) {
+	proved := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	memory := &storagetest.Memory{Now: func() time.Time { return proved }}
+	storage.Register("within://", within{Memory: memory})
+	lock := acquire(t, "within://bucket/.lock")
+	for range 2 {
+		if got, want := lock.Removal("v"), (storage.If{Version: "v", Until: proved.Add(time.Minute)}); got != want {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+		proved = proved.Add(time.Hour)
+		if err := lock.Prove(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	release(t, lock)
+	lock = acquire(t, "mem://bucket/"+rand.Text())
+	if got := lock.Removal("v"); got != (storage.If{Version: "v"}) {
+		t.Errorf("%+v where nothing is late", got)
+	}
+	release(t, lock)
+}
+
 func TestLockedErrorSaysWhatToDo(t *testing.T) {
 	err := &storage.LockedError{Path: "out/.lock", Owner: storage.Owner{
 		Host: "lab", PID: 42, Job: "night", Since: time.Date(2026, 11, 21, 10, 13, 0, 0, time.UTC),

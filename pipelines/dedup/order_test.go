@@ -335,7 +335,7 @@ func orderedInputs(t *testing.T) (pages, packed, broken, chain string) {
 	pages, packed, broken = filepath.Join(root, "pages"), filepath.Join(root, "packed.jsonl.gz"), filepath.Join(root, "broken.jsonl")
 	chain = filepath.Join(root, "chain.jsonl")
 	spec := mixture
-	spec.Documents, spec.Crowd, spec.CrowdEdits = 600, 60, 0.02
+	spec.Documents, spec.Crowd, spec.CrowdEdits = 300, 60, 0.02
 	var generated, zipped bytes.Buffer
 	if err := corpusgen.Write(&generated, spec); err != nil {
 		t.Fatal(err)
@@ -366,7 +366,7 @@ func orderedInputs(t *testing.T) (pages, packed, broken, chain string) {
 		chain:                                   links.String(),
 		packed:                                  zipped.String(),
 		broken: `{"id": "short", "text": "too few words"}` + "\n" + `{"id": "mark", "text": "!"}` + "\n" + `{"id": "none"}` + "\n" +
-			strings.Repeat(`{"id": "same", "text": "the same text again and again"}`+"\n"+`{"id": "cut", "text": "`+strings.Repeat("x", 700<<10)+"\n", 6),
+			strings.Repeat(`{"id": "same", "text": "the same text again and again"}`+"\n"+`{"id": "cut", "text": "`+strings.Repeat("x", 700<<10)+"\n", 3),
 	} {
 		if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
 			t.Fatal(err)

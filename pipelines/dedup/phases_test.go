@@ -119,8 +119,15 @@ func TestContinued(t *testing.T) {
 	if all < 10 || len(parts) != all {
 		t.Fatalf("%d jobs, named for %v", all, slices.Collect(maps.Keys(parts)))
 	}
-	for n := 1; n <= all; n += 1 + rand.IntN(3) {
-		for _, after := range []bool{false, true} {
+	most, ways := 9, []bool{rand.IntN(2) == 0} // about every fifth job, before or after it; each in some runs of this test
+	if nightly() {
+		most, ways = 1, []bool{false, true}
+	}
+	for n := 1 + rand.IntN(most); n <= all; n += 1 + rand.IntN(most) {
+		if !nightly() {
+			ways[0] = !ways[0]
+		}
+		for _, after := range ways {
 			config, launched := ask(), 0
 			if _, err := runJob(t.Context(), config, dying(n, after, &launched)); !errors.Is(err, errKilled) {
 				t.Fatalf("job %d: %v", n, err)
@@ -208,10 +215,13 @@ func leftBeside(t *testing.T, dir string) (left []string) {
 func TestChangedMeanwhile(t *testing.T) {
 	in := inParts(t)
 	base := []string{in, "--max-rejected=10", "--resume=always"}
-	changes := [][]string{
-		{"--threshold=.7"}, {"--shingle=word:3"}, {"--keep=longest"}, {"--cluster=components"}, {"--protect=pages"}, {"--pair-budget=10"},
-		{"--write=removed,corpus"}, {"--drop-not-compared"}, {"--min-words=5"}, {"--method=exact"}, {"--limit=100"}, {"--exclude=*.gz"},
-		{"--seed=2"}, {"--recall=.9"}, {"--normalize=keep-case"}, {"--max-doc-bytes=1000"}, {"--id="},
+	changes := [][]string{ // first some of each phase
+		{"--threshold=.7"}, {"--keep=longest"}, {"--write=removed,corpus"}, {"--drop-not-compared"}, {"--shingle=word:3"}, {"--method=exact"}, {"--limit=100"}, {"--id="},
+		{"--cluster=components"}, {"--protect=pages"}, {"--pair-budget=10"}, {"--min-words=5"}, {"--exclude=*.gz"}, {"--seed=2"}, {"--recall=.9"},
+		{"--normalize=keep-case"}, {"--max-doc-bytes=1000"},
+	}
+	if !nightly() { // TestFingerprintsOfFields tells of every field in which phase it counts
+		changes = changes[:8]
 	}
 	all := 0
 	first := ask(t, base...)

@@ -9,6 +9,7 @@ import (
 	"math"
 	"math/big"
 	"slices"
+	"strings"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -184,6 +185,32 @@ func TestByHand(t *testing.T) {
 			if diff != "" {
 				t.Errorf("components %v: %s: %s", tt.components, name, diff)
 			}
+		}
+	}
+}
+
+// TestLinksRemoveNothing: links connect documents of a crowd, whose similarity nobody listed. With star only a listed pair
+// removes a document: of a chain a–b–c, in which a and b are linked and b and c near, b does not fall to a.
+func TestLinksRemoveNothing(t *testing.T) {
+	var profiles []byte
+	for set, position := range []int64{0, 10, 20} {
+		profiles = blocks.AppendProfile(profiles, &blocks.Profile{
+			Key: blocks.NewKey(0, position), Hash: blocks.Hash{Lo: uint64(set)}, Size: 10, Words: 10, ID: fmt.Append(nil, position), HasID: true,
+		})
+	}
+	pairs := blocks.AppendNearPair(nil, blocks.NearPair{A: blocks.NewKey(0, 10), B: blocks.NewKey(0, 20), Score: 9, Shared: 9})
+	links := blocks.AppendNearPair(nil, blocks.NearPair{A: blocks.NewKey(0, 0), B: blocks.NewKey(0, 10)})
+	for components, want := range map[bool]string{false: "20 for 10", true: "10 for 0, 20 for 0"} {
+		out, err := decided(verifier.Jaccard, oneFile, components, [][]byte{profiles}, nil, [][]byte{pairs}, [][]byte{links})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var removed []string
+		for _, r := range out.Removed {
+			removed = append(removed, r.ID+" for "+r.KeptID)
+		}
+		if got := strings.Join(removed, ", "); got != want || len(out.Clusters) != 3 {
+			t.Errorf("components %v: removed %s, want %s; %d documents in clusters", components, got, want, len(out.Clusters))
 		}
 	}
 }

@@ -220,7 +220,7 @@ func TestSeek(t *testing.T) {
 	}
 	file := readertest.Plant(t, Reader{}, "warc", a.stored)
 	err := walk(t.Context(), file, options, func(w *walker) error {
-		for start := int64(1); start < file.Size; start += 7919 {
+		for start := int64(1); start < file.Size; start += 23_761 {
 			want := file.Size
 			for _, m := range slices.Backward(a.members) {
 				if m.Position >= start {
@@ -240,17 +240,17 @@ func TestSeek(t *testing.T) {
 
 // TestLyingLength: a record that claims more than its member has is unreadable, however much that is.
 func TestLyingLength(t *testing.T) {
-	for _, length := range []string{"9", "2147483648", "1000000000000000", "99999999999999999999", "-1", "+8", "8\r\nContent-Length: 9", "", "x"} {
-		var a archive
-		a.record(t, "warcinfo", "", "")
+	var a archive
+	a.record(t, "warcinfo", "", "")
+	for i, length := range []string{"9", "2147483648", "1000000000000000", "99999999999999999999", "-1", "+8", "8\r\nContent-Length: 9", "", "x"} {
 		raw := "WARC/1.0\r\nWARC-Type: conversion\r\nContent-Type: text/plain\r\nContent-Length: " + length + "\r\n\r\n12345678\r\n\r\n"
 		if length == "9" {
 			raw = strings.TrimSpace(raw)
 		}
 		a.add(pack(t, 6, raw), codectest.Planted{Raw: raw, Unreadable: true})
-		a.record(t, "conversion", "b", "two")
-		t.Run(length, a.run)
+		a.record(t, "conversion", fmt.Sprint("b", i), "two")
 	}
+	a.run(t)
 }
 
 // TestTakenMember: a record that takes the next one of its member is unreadable, of whatever type it is.

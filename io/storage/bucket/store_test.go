@@ -300,6 +300,49 @@ func TestFetchedOnce(t *testing.T) {
 	}
 }
 
+// What reads fetch is what they cost. Read in any order 1 MiB is fetched; from there on twice as much each time, as far as 8 MiB; behind
+// a range that was read in order only what a record is likely to take; and a range of up to 1 MiB at once, from its start.
+func TestCostOfReads(t *testing.T) {
+	client, s, version, _ := object(t, 24<<20)
+	for name, c := range map[string]struct {
+		ahead   []extent
+		at      []int64
+		fetched int64 // bytes
+		reads   int64
+	}{
+		"one":            {nil, []int64{0}, 1 << 20, 1},
+		"in a row":       {nil, []int64{0, 1 << 20, 3 << 20, 7 << 20, 15 << 20}, 23 << 20, 5},
+		"far apart":      {nil, []int64{0, 10 << 20, 20 << 20}, 3 << 20, 3},
+		"again":          {nil, []int64{0, 10 << 20, 20 << 20, 5, 10<<20 + 5}, 3 << 20, 3}, // three chunks are held
+		"in use":         {nil, []int64{0, 10 << 20, 20 << 20, 5, 22 << 20, 6}, 4 << 20, 4}, // what was read last stays
+		"too late":       {nil, []int64{0, 10 << 20, 20 << 20, 22 << 20, 5}, 5 << 20, 5},
+		"behind a range": {[]extent{{0, 2 << 20}}, []int64{0, 2 << 20}, 2<<20 + firstBytes, 2},
+		"further behind": {[]extent{{0, 2 << 20}}, []int64{0, 2 << 20, 2<<20 + firstBytes}, 2<<20 + 3*firstBytes, 3},
+		"a small range":  {[]extent{{1000, 1 << 20}}, []int64{5000, 1000, 1<<20 - 1}, 1<<20 - 1000, 1},
+		"two ranges":     {[]extent{{0, 12 << 20}, {12 << 20, 24 << 20}}, []int64{0}, 8 << 20, 2},
+	} {
+		client.fetched.Store(0)
+		client.reads.Store(0)
+		r, err := s.OpenVersion(t.Context(), "x://b/x", version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range c.ahead {
+			r.(*reader).Ahead(e.from, e.to)
+		}
+		for _, at := range c.at {
+			if _, err := r.ReadAt(make([]byte, 1), at); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.(*reader).fetches.Wait()
+		if bytes, reads := client.fetched.Load(), client.reads.Load(); bytes != c.fetched || reads != c.reads {
+			t.Errorf("%s: %d bytes in %d requests, want %d in %d", name, bytes, reads, c.fetched, c.reads)
+		}
+		r.Close()
+	}
+}
+
 // The next chunk is under way before it is asked for.
 func TestFetchesAhead(t *testing.T) {
 	c, s, version, _ := object(t, 3*aheadBytes)

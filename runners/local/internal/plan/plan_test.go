@@ -28,6 +28,10 @@ func init() {
 	beam.RegisterFunction(group)
 	beam.RegisterFunction(groupBeside)
 	beam.RegisterFunction(add)
+	beam.RegisterFunction(startBytes)
+	beam.RegisterFunction(each)
+	beam.RegisterFunction(join)
+	register.Iter1[[]byte]()
 	beam.RegisterDoFn(reflect.TypeFor[ranged]())
 	register.Emitter2[int64, int64]()
 	register.Iter1[int64]()
@@ -44,6 +48,10 @@ func groupBeside(k int64, _ func(*int64) bool, _ func(*int64, *int64) bool) (int
 	return k, 0
 }
 func add(a, b int64) int64 { return a + b }
+
+func startBytes([]byte) (int64, []byte) { return 0, nil }
+func each(int64, func(*[]byte) bool)    {}
+func join(a, b []byte) []byte           { return append(a, b...) }
 
 // ranged is a splittable DoFn.
 type ranged struct{}
@@ -353,6 +361,36 @@ func TestRefuse(t *testing.T) {
 			t.Errorf("no refusal, want %s", c.want)
 		} else if diff := cmp.Diff(want, strings.Split(err.Error(), "\n")); diff != "" {
 			t.Errorf("want -, got +:\n%s", diff)
+		}
+	}
+}
+
+// TestBare: groups of numbers and bytes are handed on as they lie, unless what reads them adds values up: that changes the
+// first one in its place, which others may hold.
+func TestBare(t *testing.T) {
+	for name, c := range map[string]struct {
+		build func(beam.Scope, beam.PCollection)
+		bare  bool
+	}{
+		"group":   {func(s beam.Scope, in beam.PCollection) { beam.ParDo0(s, each, beam.GroupByKey(s, in)) }, true},
+		"combine": {func(s beam.Scope, in beam.PCollection) { beam.CombinePerKey(s, join, in) }, false},
+	} {
+		m := model(t, func(s beam.Scope) { c.build(s, beam.ParDo(s, startBytes, beam.Impulse(s))) })
+		p, err := New(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		groups := 0
+		for _, s := range p.Stages {
+			if s.Input != nil && s.Input.Kind == Groups {
+				groups++
+				if s.Input.Bare != c.bare {
+					t.Errorf("%s: bare %t, want %t", name, s.Input.Bare, c.bare)
+				}
+			}
+		}
+		if groups != 1 {
+			t.Errorf("%s: %d groups", name, groups)
 		}
 	}
 }

@@ -25,6 +25,15 @@ func TestFreeChunks(t *testing.T) {
 	}
 }
 
+// A chunk for an element that is larger than others is not kept: it would count as a usual one.
+func TestLargeChunk(t *testing.T) {
+	m := NewMemory(32<<20, 2)
+	m.recycle([][]byte{m.get(8 * m.chunk), make([]byte, 0, m.chunk/2)})
+	if len(m.free) > 0 || m.Held() != 0 {
+		t.Errorf("%d chunks are kept, %d bytes", len(m.free), m.Held())
+	}
+}
+
 // However large the budget is, what is kept is small beside what steps need.
 func TestFewFreeChunks(t *testing.T) {
 	m := NewMemory(8<<30, 2)
