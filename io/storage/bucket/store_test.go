@@ -313,7 +313,7 @@ func TestCostOfReads(t *testing.T) {
 		"one":            {nil, []int64{0}, 1 << 20, 1},
 		"in a row":       {nil, []int64{0, 1 << 20, 3 << 20, 7 << 20, 15 << 20}, 23 << 20, 5},
 		"far apart":      {nil, []int64{0, 10 << 20, 20 << 20}, 3 << 20, 3},
-		"again":          {nil, []int64{0, 10 << 20, 20 << 20, 5, 10<<20 + 5}, 3 << 20, 3}, // three chunks are held
+		"again":          {nil, []int64{0, 10 << 20, 20 << 20, 5, 10<<20 + 5}, 3 << 20, 3},  // three chunks are held
 		"in use":         {nil, []int64{0, 10 << 20, 20 << 20, 5, 22 << 20, 6}, 4 << 20, 4}, // what was read last stays
 		"too late":       {nil, []int64{0, 10 << 20, 20 << 20, 22 << 20, 5}, 5 << 20, 5},
 		"behind a range": {[]extent{{0, 2 << 20}}, []int64{0, 2 << 20}, 2<<20 + firstBytes, 2},
