@@ -606,3 +606,11 @@ func TestSizeOfSplits(t *testing.T) {
 		}
 	}
 }
+
+// TestStdinTwice: standard input that is named twice is told by that name, not by that of the file it was copied to.
+func TestStdinTwice(t *testing.T) {
+	o := Options{Stdin: write(t, t.TempDir(), "stdin", []byte("a\n")), Format: "lines"}
+	if _, err := Plan(t.Context(), []string{"-", "-"}, o); err == nil || err.Error() != "standard input (-) is given twice" {
+		t.Errorf("error %v", err)
+	}
+}
