@@ -101,14 +101,19 @@ func WriterOptions(metadata map[string]string) []parquet.WriterOption {
 	return options
 }
 
+// JSON writes a value as people read it: indented, and texts as they are, without escapes for HTML.
+func JSON(w io.Writer, v any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(v)
+}
+
 // WriteJSON writes run.json or the manifest below the folder root of a run that lasts, and returns its SHA-256.
 func WriteJSON(ctx context.Context, root, file string, v any) (sum string, err error) {
 	hash := sha256.New()
 	_, err = storage.WriteBelow(ctx, root, file, func(w io.Writer) error {
-		encoder := json.NewEncoder(io.MultiWriter(w, hash))
-		encoder.SetIndent("", "  ")
-		encoder.SetEscapeHTML(false)
-		return encoder.Encode(v)
+		return JSON(io.MultiWriter(w, hash), v)
 	})
 	return hex.EncodeToString(hash.Sum(nil)), err
 }
@@ -186,6 +191,15 @@ func (f *Finished) Unchanged(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	return string(mark) == f.mark, err
+}
+
+// CheckUnchanged returns an error if the output is another by now, which says what to do then.
+func (f *Finished) CheckUnchanged(ctx context.Context, next string) error {
+	same, err := f.Unchanged(ctx)
+	if err == nil && !same {
+		err = fmt.Errorf("%s was replaced while it was read; %s", f.Dir, next)
+	}
+	return err
 }
 
 // Rows reads the rows of a table in their order, from the files that the manifest lists. T is a struct of strings,

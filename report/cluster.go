@@ -13,7 +13,7 @@ import (
 // Cluster prints what a finished output knows of one document, in lines of at most width characters.
 func Cluster(w io.Writer, width int, c *records.Cluster) error {
 	out := &printer{w: w, width: width, colors: terminal.Colours(w)}
-	said := terminal.Mask(c.ID) + ", " + told(c)
+	said := terminal.Mask(c.ID) + ", " + outcome(c)
 	for _, line := range terminal.Wrap(said, width) {
 		out.printf("%s\n", line)
 	}
@@ -50,8 +50,8 @@ func Cluster(w io.Writer, width int, c *records.Cluster) error {
 	return out.err
 }
 
-// told says what became of a document, to follow its id.
-func told(c *records.Cluster) string {
+// outcome says what became of a document, to follow its id.
+func outcome(c *records.Cluster) string {
 	switch c.State {
 	case records.StateAlone:
 		return fmt.Sprintf("in %s: in no cluster. The run found no document at least %s similar to it, and kept it",

@@ -24,7 +24,7 @@ func Comparison(w io.Writer, c *records.Comparison) error {
 		}
 		memory, candidates := "-", "-"
 		if m.Peak != nil {
-			memory = Size(*m.Peak)
+			memory = bytesOf(*m.Peak)
 		}
 		if m.Candidates != nil {
 			candidates = count(*m.Candidates)
@@ -153,7 +153,7 @@ func buckets(out *printer, methods []records.Method) {
 			verified = count(*b.True)
 		}
 		pairs.row(m.Name, count(b.Pairs), count(b.Distinct), count(b.Compared), verified, count(b.Refuted),
-			Size(b.ShuffledBytes))
+			bytesOf(b.ShuffledBytes))
 	}
 	pairs.print(out)
 	if methods[0].Buckets.CPU == nil {

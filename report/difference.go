@@ -15,7 +15,7 @@ func Difference(w io.Writer, width int, d *records.Difference) error {
 	of := d.A.Shingles + d.B.Shingles - d.Shared
 	for _, line := range terminal.Wrap(fmt.Sprintf("%s similar (%d of %s shared); %s and %s of %s and %s",
 		share(d.Similarity), d.Shared, plural(of, "shingle"), plural(d.A.Tokens, "token"), plural(d.B.Tokens, "token"),
-		Size(int64(d.A.Bytes)), Size(int64(d.B.Bytes))), width) {
+		bytesOf(int64(d.A.Bytes)), bytesOf(int64(d.B.Bytes))), width) {
 		out.printf("%s\n", line)
 	}
 	for i, m := range d.Measures {

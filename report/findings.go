@@ -132,13 +132,13 @@ func (found *findings) near(pair records.Pair) {
 
 // apart chooses pairs of documents that differ and then, if these are too few, others.
 func apart(pairs []records.Pair) (chosen []records.Pair) {
-	seen := map[records.Place]bool{}
+	listed := map[records.Place]bool{}
 	var others []records.Pair
 	for _, p := range pairs {
 		a, b := places(p)
-		if len(chosen) < mostNearest && !seen[a] && !seen[b] {
+		if len(chosen) < mostNearest && !listed[a] && !listed[b] {
 			chosen = append(chosen, p)
-			seen[a], seen[b] = true, true
+			listed[a], listed[b] = true, true
 		} else {
 			others = append(others, p)
 		}

@@ -19,7 +19,7 @@ const widestCurve = 80
 func sampledTexts(out *printer, f *records.Forecast) {
 	if !f.Whole {
 		out.item("sample", "%s with %s of text; what follows is extrapolated from them",
-			plural(f.Sampled, "document"), Size(f.TextBytes))
+			plural(f.Sampled, "document"), bytesOf(f.TextBytes))
 	}
 	if len(f.Columns) > 0 {
 		out.item("columns", "%s", firstOf(f.Columns,
@@ -52,7 +52,7 @@ func sampledTexts(out *printer, f *records.Forecast) {
 		if l.Words >= 1e6 { // or it would run into the size
 			words = fmt.Sprintf("%.1f M", float64(l.Words)/1e6)
 		}
-		row("", share, Size(l.Bytes), words)
+		row("", share, bytesOf(l.Bytes), words)
 	}
 }
 
@@ -107,7 +107,7 @@ func forecast(out *printer, run *records.Run) {
 	}
 	label := "shuffled"
 	for _, s := range f.Shuffled {
-		line := fmt.Sprintf("%-*s%-8s %8s", labelWidth, label, s.Name, Size(s.Bytes))
+		line := fmt.Sprintf("%-*s%-8s %8s", labelWidth, label, s.Name, bytesOf(s.Bytes))
 		if way := fmt.Sprintf("  %s → %s", s.From, s.To); utf8.RuneCountInString(line+way) <= out.width {
 			line += way
 		}
@@ -117,11 +117,11 @@ func forecast(out *printer, run *records.Run) {
 	if f.Memory > 0 {
 		out.item("memory", "at most %s: the limit is %s (%s); up to %s flow between steps at one time, in files if that is "+
 			"more than half of the limit",
-			Size(f.Memory), Size(run.InForce.Memory), run.InForce.From, Size(f.Flowing))
+			bytesOf(f.Memory), bytesOf(run.InForce.Memory), run.InForce.From, bytesOf(f.Flowing))
 	}
 	if f.Kept > 0 {
 		const stays = "what is done stays, and the same command continues with it (--resume); about %s beside the output"
-		out.item("if it fails", stays, Size(f.Kept))
+		out.item("if it fails", stays, bytesOf(f.Kept))
 	}
 	out.item("cluster", "at least %s (docs/flink.md)", plural(f.Workers, "worker"))
 	out.item("time", "%s, estimated from the time that the plan took", roughly(f.Seconds))

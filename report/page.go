@@ -62,7 +62,7 @@ func Page(ctx context.Context, w io.Writer, f *output.Finished, read Texts) erro
 	}
 	t, err := template.New("page").Funcs(template.FuncMap{
 		"number": func(n any) string { return count(asInt(n)) },
-		"plural": func(n any, noun string) string { return plural(asInt(n), noun) }, "size": Size, "seconds": seconds,
+		"plural": func(n any, noun string) string { return plural(asInt(n), noun) }, "size": bytesOf, "seconds": seconds,
 		"share": share, "percent": perCent, "short": short,
 	}).Parse(styleTemplate + pageTemplate)
 	if err != nil {
@@ -678,9 +678,9 @@ func (p *page) Capped() (all []string) {
 		plural(n.PairsPartial, "group"), count(int64(p.Parameters.PairBudget)))
 	add(p.Parameters.Limit, "Only the first %s were read (--limit).", plural(p.Parameters.Limit, "document"))
 	add(p.NotCompared[records.ReasonTooLarge], "%s with more than %s (--max-doc-bytes) not compared.",
-		plural(p.NotCompared[records.ReasonTooLarge], "document"), Size(int64(p.Parameters.MaxDocBytes)))
+		plural(p.NotCompared[records.ReasonTooLarge], "document"), bytesOf(int64(p.Parameters.MaxDocBytes)))
 	add(p.NotCompared[records.ReasonLongID], "%s with an id of more than %s (--max-id-bytes) not compared.",
-		plural(p.NotCompared[records.ReasonLongID], "document"), Size(int64(p.Parameters.MaxIDBytes)))
+		plural(p.NotCompared[records.ReasonLongID], "document"), bytesOf(int64(p.Parameters.MaxIDBytes)))
 	add(int64(p.Input.Skipped), "%s in the input folders skipped: of another format.", plural(p.Input.Skipped, "file"))
 	return all
 }

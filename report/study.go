@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed" // the page
 	"fmt"
 	"html/template"
@@ -69,15 +70,7 @@ func listed(out *printer, s *records.Study) {
 
 func mostSimilar(pairs []records.StudiedPair) []records.StudiedPair {
 	pairs = slices.Clone(pairs)
-	slices.SortStableFunc(pairs, func(a, b records.StudiedPair) int {
-		switch {
-		case a.Similarities[0] > b.Similarities[0]:
-			return -1
-		case a.Similarities[0] < b.Similarities[0]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(pairs, func(a, b records.StudiedPair) int { return cmp.Compare(b.Similarities[0], a.Similarities[0]) })
 	return pairs
 }
 

@@ -28,7 +28,7 @@ func Plan(w io.Writer, width int, run *records.Run) error {
 	} else if f != nil {
 		documents = "about " + plural(f.Documents, "document")
 	}
-	out.item("input", "%s in %s, %s, below %s", Size(run.Input.Bytes), plural(run.Input.Files, "file"), documents,
+	out.item("input", "%s in %s, %s, below %s", bytesOf(run.Input.Bytes), plural(run.Input.Files, "file"), documents,
 		cmp.Or(terminal.Mask(run.Input.Root), "-"))
 	if f != nil {
 		sampledTexts(out, f)
@@ -38,7 +38,7 @@ func Plan(w io.Writer, width int, run *records.Run) error {
 		out.item("parameters", "%s", c.Reason)
 	case c.JoinBytes > 0:
 		out.item("parameters", "%s", c.Reason)
-		out.item("", "the join moves about %s of sets at most", Size(c.JoinBytes))
+		out.item("", "the join moves about %s of sets at most", bytesOf(c.JoinBytes))
 	case c.Pieces > 0:
 		out.item("parameters", "%d pieces of %d bits; a pair at the threshold is found with probability %.5f", c.Pieces,
 			c.Signature, c.ExpectedRecall)
@@ -64,7 +64,7 @@ func Summary(w io.Writer, width int, run *records.Run, dir string, example *reco
 	documents := n.Records - n.Unreadable
 	kept := documents - n.Removed
 
-	out.item("read", "%s in %s, %s", plural(documents, "document"), plural(run.Input.Files, "file"), Size(run.Input.Bytes))
+	out.item("read", "%s in %s, %s", plural(documents, "document"), plural(run.Input.Files, "file"), bytesOf(run.Input.Bytes))
 	if decoded := run.Input.Decoded; decoded > 0 {
 		out.item("encoding", "%s of %s read as %s, or as the byte order mark says", count(decoded),
 			plural(run.Input.Files, "file"), run.Parameters.Encoding)
@@ -107,7 +107,7 @@ func Summary(w io.Writer, width int, run *records.Run, dir string, example *reco
 	if run.Recall != nil {
 		recall(out, run)
 	}
-	out.item("took", "%s, %s CPU, peak memory %s", seconds(run.Seconds), seconds(run.CPU), Size(run.Peak))
+	out.item("took", "%s, %s CPU, peak memory %s", seconds(run.Seconds), seconds(run.CPU), bytesOf(run.Peak))
 	if example != nil {
 		out.printf("\n")
 		sideBySide(out, run, example)
@@ -329,8 +329,8 @@ func plural[N int | int64](n N, noun string) string {
 	return count(int64(n)) + " " + noun + "s"
 }
 
-// Size writes a number of bytes with a unit.
-func Size(n int64) string {
+// bytesOf writes a number of bytes with a unit.
+func bytesOf(n int64) string {
 	switch {
 	case n >= 1e12:
 		return fmt.Sprintf("%.1f TB", float64(n)/1e12)

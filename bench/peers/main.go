@@ -20,7 +20,6 @@ import (
 // options are what can be asked.
 type options struct {
 	peers, corpora []string
-	floor          []string
 	beside         string
 	rounds         int
 	workers        int
@@ -33,8 +32,6 @@ func main() {
 	var o options
 	peerList := flag.String("peers", "daft,gaoya,rensa", "which peers, of "+strings.Join(names(peers), ", "))
 	corpusList := flag.String("corpora", "", "which corpora, of "+strings.Join(names(corpora), ", ")+" (default all)")
-	floor := flag.String("floor", "", "flags with which neardup dedup stops after what no run can do without; adds rows "+
-		"for it")
 	flag.StringVar(&o.beside, "beside", "",
 		"another program that runs beside, as `NAME=COMMAND ARGUMENTS`; {corpus} stands for the file to read, {answer} for "+
 			"a path to write to. Its answer is not judged")
@@ -46,7 +43,7 @@ func main() {
 	apart := flag.Bool("measure", false, "only run the arguments, and print what they took (what the program calls "+
 		"itself with)")
 	flag.Parse()
-	o.peers, o.corpora, o.floor = list(*peerList), list(*corpusList), strings.Fields(*floor)
+	o.peers, o.corpora = list(*peerList), list(*corpusList)
 	var err error
 	switch {
 	case *apart:

@@ -131,7 +131,7 @@ func (m measured) sides() (ours, others []cell) {
 	return ours, others
 }
 
-// ratios are what neardup takes of what others take, and of its floor.
+// ratios are what neardup takes of what others take.
 func (t table) ratios() (lines []string) {
 	say := func(corpus, what string, a, b cell, of func(process.Taken) float64) {
 		lines = append(lines, fmt.Sprintf("%s, %s: %s / %s = %.3f", corpus, what, a.Tool, b.Tool, a.least(of)/b.least(of)))

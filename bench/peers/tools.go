@@ -80,11 +80,6 @@ func install(o options, chosen []peer) ([]tool, error) {
 		ours("", "`--write pairs,removed`; every pair compared exactly", "--write=pairs,removed"),
 		ours(", all outputs", "the same, and `clusters`, `rejected` and `corpus`"),
 	}
-	if len(o.floor) > 0 {
-		floor := ours(", floor", "`"+strings.Join(o.floor, " ")+"`", o.floor...)
-		floor.read, floor.sets, floor.ours = nil, nil, false
-		tools = append(tools, floor)
-	}
 	if o.beside != "" {
 		other, err := besides(o.beside)
 		if err != nil {

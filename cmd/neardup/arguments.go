@@ -7,6 +7,9 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/runners/dataflow"
 )
 
 // hyphens returns arguments with a hyphen for each underscore in the name of a flag, as schedulers write them.
@@ -20,6 +23,55 @@ func hyphens(args []string) []string {
 		}
 	}
 	return out
+}
+
+// passedOn returns arguments in which Dataflow's options, by the names that Beam has for them, stand behind --dataflow-option, and an
+// environment as neardup has it. Schedulers and launchers write them so. What is left to Beam's own flags is in options.
+func passedOn(app *kong.Application, args []string) (own, options []string, err error) {
+	if len(args) > 0 && args[0] != "plan" && args[0] != "dedup" && slices.ContainsFunc(app.Children, func(c *kong.Node) bool { return c.Name == args[0] }) {
+		return args, nil, nil
+	}
+	environment, given := map[string]string{}, map[string]bool{}
+	for i := 0; i < len(args); i++ {
+		name, value, assigned := strings.Cut(args[i], "=")
+		name, isFlag := strings.CutPrefix(name, "--")
+		known, needs := dataflow.Takes(name)
+		beams := slices.Contains([]string{"environment-type", "environment-config", "worker-binary"}, name)
+		switch {
+		case isFlag && name == "dataflow-option" && !assigned && i+1 < len(args):
+			i++
+			name, value, _ = strings.Cut(args[i], "=")
+		case isFlag && name == "dataflow-option":
+			name, value, _ = strings.Cut(value, "=")
+		case !isFlag || !known && !beams || name == "temp-location":
+			own = append(own, args[i])
+			continue
+		case known && !needs && !assigned:
+			value = "true"
+		case !assigned && i+1 == len(args):
+			return nil, nil, withHelp(job.Usage("--%s: a value is missing", name), "dedup")
+		case !assigned:
+			i++
+			value = args[i]
+		}
+		switch {
+		case name == "worker-binary":
+			options = append(options, "--worker_binary="+value)
+		case beams:
+			environment[name] = value
+		case given[strings.ReplaceAll(name, "_", "-")]:
+			return nil, nil, withHelp(job.Usage("--dataflow-option %s is given more than once; give it once", name), "dedup")
+		default:
+			given[strings.ReplaceAll(name, "_", "-")] = true
+			own = append(own, "--dataflow-option="+name+"="+value)
+		}
+	}
+	if kind := environment["environment-type"]; kind != "" {
+		own = append(own, "--environment="+strings.TrimSuffix(strings.ToLower(kind)+":"+environment["environment-config"], ":"))
+	} else if len(environment) > 0 {
+		return nil, nil, withHelp(job.Usage("--environment-config: add --environment-type, PROCESS, EXTERNAL or DOCKER"), "dedup")
+	}
+	return own, options, nil
 }
 
 // inputsFirst returns arguments with the inputs before the flags: the parser takes inputs in one stretch only.

@@ -5,54 +5,76 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/neardup/neardup/runners/dataflow"
 )
 
-// asked is what a command line of dedup asks.
-func asked(t *testing.T, args ...string) *dedupCmd {
+// passed is what a command line of dedup asks.
+func passed(t *testing.T, args ...string) (c *dedupCmd, options []string, err error) {
 	t.Helper()
 	var cli commands
 	parser, err := newParser(&cli, nil, io.Discard, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := parse(parser, hyphens(args)); err != nil {
-		t.Fatal(err)
+	args, options, err = passedOn(parser.Model, hyphens(args))
+	if err == nil {
+		_, _, err = parse(parser, args)
 	}
-	return &cli.Dedup
+	return &cli.Dedup, options, err
 }
 
-// TestBeamNames: Beam's names mean the same on the command line, in the environment and in a job file, and come together.
+// asked is what a command line of dedup asks.
+func asked(t *testing.T, args ...string) *dedupCmd {
+	t.Helper()
+	c, _, err := passed(t, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestBeamNames: on the command line, Beam's names are understood; elsewhere they are refused with what to give.
 func TestBeamNames(t *testing.T) {
 	noVariables(t)
 	want := map[string]string{"temp-location": "gs://b/temp"}
 	line := []string{"--runner=DataflowRunner", "--temp_location=gs://b/temp"}
-	file := "runner = 'dataflow'\ntemp_location = 'gs://b/temp'\n"
 	for _, name := range dataflow.Names() {
-		switch name {
-		case "temp-location":
+		_, value := dataflow.Takes(name)
+		switch {
+		case name == "temp-location":
 			continue
-		case "autoscaling-algorithm", "flexrs-goal":
+		case name == "autoscaling-algorithm", name == "flexrs-goal":
 			want[name] = map[string]string{"autoscaling-algorithm": "NONE", "flexrs-goal": "FLEXRS_SPEED_OPTIMIZED"}[name]
-			line, file = append(line, "--"+name, want[name]), file+name+" = '"+want[name]+"'\n"
-			continue
-		case "use-public-ips":
+			line = append(line, "--"+name, want[name])
+		case name == "use-public-ips":
 			want[name] = "false"
-			line, file = append(line, "--use_public_ips=false"), file+name+" = false\n"
-			continue
-		case "no-use-public-ips":
+			line = append(line, "--use_public_ips=false")
+		case !value:
 			want[name] = "true"
-			line, file = append(line, "--"+name), file+name+" = true\n"
-			continue
+			line = append(line, "--"+name)
+		default:
+			want[name] = "7"
+			line = append(line, "--"+name, "7")
 		}
-		want[name] = "7"
-		line, file = append(line, "--"+name, "7"), file+name+" = 7\n"
-	}
-	path := filepath.Join(t.TempDir(), "job.toml")
-	if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
-		t.Fatal(err)
+		t.Run(name, func(t *testing.T) {
+			const instead = ": there is no such flag any more; give it by --dataflow-option"
+			path := filepath.Join(t.TempDir(), "job.toml")
+			if err := os.WriteFile(path, []byte(name+" = 7\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := passed(t, "--config="+path); err == nil || !strings.HasSuffix(err.Error(), name+instead) {
+				t.Errorf("job file: %v", err)
+			}
+			variable := "NEARDUP_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+			t.Setenv(variable, "7")
+			if _, _, err := passed(t); err == nil || err.Error() != variable+instead {
+				t.Errorf("environment: %v", err)
+			}
+		})
 	}
 	options := asked(t, line...).DataflowOption
 	if !maps.Equal(options, want) {
@@ -62,18 +84,13 @@ func TestBeamNames(t *testing.T) {
 		t.Error(err)
 	}
 	for kind, want := range map[string]string{"LOOPBACK": "loopback", "PROCESS": `process:{"command":"/b"}`} {
-		args := []string{"--runner=FlinkRunner", "--environment_type=" + kind}
+		args := []string{"--runner=FlinkRunner", "--environment_type=" + kind, "--worker_binary", "neardup"}
 		if kind == "PROCESS" {
 			args = append(args, `--environment_config={"command":"/b"}`)
 		}
-		if c := asked(t, args...); c.Environment != want || c.DataflowOption != nil {
-			t.Errorf("%s: %q, %v", kind, c.Environment, c.DataflowOption)
+		c, options, err := passed(t, args...)
+		if err != nil || c.Environment != want || c.DataflowOption != nil || !slices.Equal(options, []string{"--worker_binary=neardup"}) {
+			t.Errorf("%s: %q, %v, %v, %v", kind, c.Environment, c.DataflowOption, options, err)
 		}
-	}
-	t.Setenv("NEARDUP_NUM_WORKERS", "8")
-	t.Setenv("NEARDUP_NETWORK", "there")
-	want["num-workers"], want["network"] = "9", "there"
-	if got := asked(t, "--num_workers=9", "--config="+path).DataflowOption; !maps.Equal(got, want) {
-		t.Errorf("all: %v, want %v", got, want)
 	}
 }

@@ -90,6 +90,7 @@ func newParser(cli *commands, args []string, stdout, stderr io.Writer) (*kong.Ko
 		kong.Vars{"version": "neardup " + dedup.Version()},
 		kong.Writers(stdout, stderr),
 		kong.PostBuild(hideFlags),
+		kong.PostBuild(showExamples),
 		kong.Help(helpHere),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, WrapUpperBound: 100}),
 	}
@@ -119,14 +120,58 @@ func expanded(vars ...map[string]string) kong.Option {
 	})
 }
 
-// example is the end of a command's help: how it is called.
-func example(lines ...string) string {
-	text := "Example:\n"
-	if len(lines) > 1 {
-		text = "Examples:\n"
+// examples are how commands are called.
+var examples = map[string][]string{
+	"compare": {
+		"neardup compare news.jsonl --methods brute-force,minhash --plot compare.svg",
+		"neardup compare news.jsonl --methods minhash --truth pairs.csv",
+	},
+	"init":  {"neardup config init", "neardup config init query -o query.toml"},
+	"curve": {"neardup curve --bands 20 --rows 5", "neardup curve --bands 4 --rows 4 --d1 .2 --d2 .6 --svg curve.svg"},
+	"dedup": {
+		"neardup news/ -o out",
+		"neardup news/*.csv --text title --text body --keep longest --dry-run",
+		"neardup 'crawl/*.jsonl.gz' --text body --threshold 0.7 -o s3://bucket/out",
+	},
+	"diff": {
+		"neardup diff old.txt new.txt",
+		"neardup diff a17 b4 news/ --text body --measures",
+		"neardup diff news.jsonl@0 news.jsonl@1734 news.jsonl",
+	},
+	"eval": {
+		"neardup eval out --truth pairs.csv --texts 3",
+		"neardup eval out --truth labels.jsonl --list 100",
+		"neardup eval out --sample 1000",
+	},
+	"export": {
+		"neardup export out --format csv --excel -o tables",
+		"neardup export out --format jsonl --table removed -o - | head",
+		"neardup export out --format sql -o views",
+	},
+	"finish": {"neardup finish gs://bucket/out"},
+	"completion": {
+		"source <(neardup completion bash)",
+		"neardup completion fish > ~/.config/fish/completions/neardup.fish",
+	},
+	"man":     {"neardup man | man -l -", "neardup man > /usr/local/share/man/man1/neardup.1"},
+	"plan":    {"neardup plan news/", "neardup plan 'crawl/*.jsonl.gz' --text body --threshold 0.7"},
+	"query":   {"neardup query news/ --of a17", "neardup query news/ --file draft.txt --min-similarity 0.5"},
+	"show":    {"neardup show out a2", "neardup show out news/2024.jsonl@1734"},
+	"study":   {"neardup study essays/ --format files -o study"},
+	"version": {"neardup version"},
+}
+
+// showExamples ends the help of each command with its examples.
+func showExamples(k *kong.Kong) error {
+	for _, command := range k.Model.Leaves(false) {
+		title := "Example:\n"
+		if len(examples[command.Name]) > 1 {
+			title = "Examples:\n"
+		}
+		for _, line := range examples[command.Name] {
+			command.Detail += title + "\n    " + line
+			title = ""
+		}
 	}
-	for _, line := range lines {
-		text += "\n    " + line
-	}
-	return text
+	return nil
 }

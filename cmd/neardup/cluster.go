@@ -69,7 +69,7 @@ func parallelism(running job.Running, remote job.Remote) int {
 
 // clusterOptions are what the flags say of the cluster; Beam's own, after --, win.
 func clusterOptions(running job.Running, remote job.Remote, name string) (o jobserver.Options, err error) {
-	o = jobserver.Options{Address: remote.JobServer, Name: name, Runner: remote.FlinkOption, REST: remote.FlinkREST, Worker: remote.WorkerBin, Parallelism: running.Workers}
+	o = jobserver.Options{Address: remote.JobServer, Name: name, Runner: remote.FlinkOption, REST: remote.FlinkREST, Parallelism: running.Workers}
 	if remote.Environment != "" {
 		if o.Environment, err = jobserver.ParseEnvironment(remote.Environment); err != nil {
 			return o, fmt.Errorf("--environment %w", err)

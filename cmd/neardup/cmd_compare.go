@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/neardup/neardup/internal/configfile"
+	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/compare"
 	"github.com/neardup/neardup/report"
 )
@@ -14,11 +15,6 @@ type compareCmd struct {
 	Plot picture         `placeholder:"FILE" help:"SVG file for the result as a picture; must be new." group:"Comparison"`
 	Job  configfile.Flag `name:"config" placeholder:"FILE" help:"TOML file with values for flags, by their names; the command line wins." group:"Running"`
 	JSON bool            `name:"json" help:"Print the result for machines instead of as a table." group:"Comparison"`
-}
-
-// Help is an example.
-func (compareCmd) Help() string {
-	return example("neardup compare news.jsonl --methods brute-force,minhash --plot compare.svg", "neardup compare news.jsonl --methods minhash --truth pairs.csv")
 }
 
 // Run finds the pairs in each way and prints how they agree.
@@ -47,7 +43,7 @@ func (c *compareCmd) Run(ctx context.Context, s streams) error {
 	}
 	warn(comparison.Warnings)
 	if c.JSON {
-		err = printJSON(s.Out, comparison)
+		err = output.JSON(s.Out, comparison)
 	} else {
 		err = report.Comparison(s.Out, comparison)
 	}

@@ -23,11 +23,6 @@ type configInitCmd struct {
 	Output  string `short:"o" default:"neardup.toml" placeholder:"FILE" help:"File to write; must be new. - is standard output (default: ${default})." group:"Output"`
 }
 
-// Help is an example.
-func (configInitCmd) Help() string {
-	return example("neardup config init", "neardup config init query -o query.toml")
-}
-
 // Run writes the job file.
 func (c *configInitCmd) Run(app *kong.Application, s streams) error {
 	var take []string

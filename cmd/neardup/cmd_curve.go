@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/neardup/neardup/internal/terminal"
+	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/curve"
 	"github.com/neardup/neardup/report"
 )
@@ -12,11 +13,6 @@ type curveCmd struct {
 	curve.Config
 	SVG  picture `name:"svg" placeholder:"FILE" help:"SVG file for the curve as a picture; must be new." group:"Curve"`
 	JSON bool    `name:"json" help:"Print the curve for machines instead of drawing it." group:"Curve"`
-}
-
-// Help is an example.
-func (curveCmd) Help() string {
-	return example("neardup curve --bands 20 --rows 5", "neardup curve --bands 4 --rows 4 --d1 .2 --d2 .6 --svg curve.svg")
 }
 
 // Run draws the curve.
@@ -29,7 +25,7 @@ func (c *curveCmd) Run(s streams) error {
 		return err
 	}
 	if c.JSON {
-		err = printJSON(s.Out, found)
+		err = output.JSON(s.Out, found)
 	} else {
 		err = report.Curve(s.Out, terminal.Width(s.Out), found)
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -31,21 +29,15 @@ type dedupCmd struct {
 	Job      configfile.Flag `name:"config" placeholder:"FILE" help:"TOML file with values for flags, by their names; the command line wins." group:"Running"`
 	JSON     bool            `name:"json" help:"Print run.json instead of the summary." group:"Output"`
 	Watching watching        `embed:""`
-	Profiles profiles        `embed:""`
-	Beam     beamNames       `embed:""`
-	Floor    bool            `hidden:"" help:"Stop after the shingles: what is left is the minimum that reading costs."`
+	Gone     goneOfDedup     `embed:""`
+	// TempLocation is Beam's name of a folder for temporary files: on Dataflow, of the service's.
+	TempLocation string `hidden:"" group:"Cluster"`
 
 	// Named is the command as it was called.
 	Named string `kong:"-"`
 }
 
-// Help is an example.
-func (dedupCmd) Help() string {
-	return example("neardup news/ -o out", "neardup news/*.csv --text title --text body --keep longest --dry-run",
-		"neardup 'crawl/*.jsonl.gz' --text body --threshold 0.7 -o s3://bucket/out")
-}
-
-// AfterApply notes the name of the command and which flags the command line or the job file has, and reads Beam's names.
+// AfterApply notes the name of the command and which flags the command line or the job file has.
 func (c *dedupCmd) AfterApply(command *kong.Context) error {
 	c.Named = subcommand(command)
 	for _, path := range command.Path {
@@ -53,7 +45,13 @@ func (c *dedupCmd) AfterApply(command *kong.Context) error {
 			c.Given = append(c.Given, strings.ReplaceAll(path.Flag.Name, "-", "_"))
 		}
 	}
-	return c.Beam.translate(&c.Config)
+	if c.Runner.Traits().OnlyBuckets && c.TempLocation != "" {
+		if c.DataflowOption == nil {
+			c.DataflowOption = map[string]string{}
+		}
+		c.DataflowOption["temp-location"] = c.TempLocation
+	}
+	return nil
 }
 
 // Run runs the job and prints what it found.
@@ -82,44 +80,31 @@ func (c *dedupCmd) do(ctx context.Context, s streams) (found *records.Run, err e
 		return nil, err
 	}
 	c.InForce, c.Draw = inForce(c.Running, c.Remote), report.Page
-	c.Ended, c.Planned = jobEnded(c.DataflowEndpoint), s.Progress.plan
-	if err := setNamed(&dataflow.Options{}, c.DataflowOption); err != nil {
+	var options dataflow.Options
+	if err := setNamed(&options, c.DataflowOption); err != nil {
 		return nil, withHelp(err, c.Named)
 	}
+	c.Ended, c.Planned = jobEnded(options.Endpoint), s.Progress.plan
 	task, err := dedup.New(c.Config)
 	if err != nil {
 		return nil, withHelp(err, c.Named)
 	}
-	return found, c.Profiles.record(func() (err error) {
-		if c.Floor {
-			return c.floor(ctx, task, s.Out)
-		}
-		found, err = c.run(ctx, task, s)
-		return err
-	})
+	return c.run(ctx, task, s)
 }
 
 // relocate makes Beam's folder for temporary files that of --temp-dir. Beam makes it if need be. On Dataflow it is the
 // service's.
 func (c *dedupCmd) relocate() error {
-	if c.Beam.TempLocation == "" || c.TempDir != "" || c.DryRun || c.Runner.Traits().OnlyBuckets {
+	if c.TempLocation == "" || c.TempDir != "" || c.DryRun || c.Runner.Traits().OnlyBuckets {
 		return nil
 	}
-	if !strings.Contains(c.Beam.TempLocation, "://") {
-		if err := os.MkdirAll(c.Beam.TempLocation, 0o777); err != nil {
+	if !strings.Contains(c.TempLocation, "://") {
+		if err := os.MkdirAll(c.TempLocation, 0o777); err != nil {
 			return job.Usage("--temp-location %w", err)
 		}
 	}
-	c.TempDir = c.Beam.TempLocation
+	c.TempDir = c.TempLocation
 	return nil
-}
-
-func (c *dedupCmd) floor(ctx context.Context, task *dedup.Job, w io.Writer) error {
-	documents, shingles, err := task.Floor(ctx, cmp.Or(c.Workers, runtime.GOMAXPROCS(0)))
-	if err == nil {
-		_, err = fmt.Fprintf(w, "%d documents, %d shingles\n", documents, shingles)
-	}
-	return err
 }
 
 func (c *dedupCmd) run(ctx context.Context, task *dedup.Job, s streams) (*records.Run, error) {
@@ -163,7 +148,7 @@ func (c *dedupCmd) left(w io.Writer, left *job.LeftError, run *records.Run) erro
 		return &runError{fmt.Errorf("%w; publish its output when it has ended: neardup finish %s", left, c.Output), run}
 	}
 	if c.JSON {
-		return printJSON(w, run)
+		return output.JSON(w, run)
 	}
 	_, err := fmt.Fprintf(w, "submitted   %s\nshow it     %s\nfinish it   neardup finish %s\n", left.Job, left.Show, c.Output)
 	return err
@@ -173,7 +158,7 @@ func (c *dedupCmd) left(w io.Writer, left *job.LeftError, run *records.Run) erro
 func (c *dedupCmd) print(ctx context.Context, w io.Writer, run *records.Run) error {
 	switch {
 	case c.JSON:
-		return printJSON(w, run)
+		return output.JSON(w, run)
 	case c.DryRun:
 		return report.Plan(w, terminal.Width(w), run)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/neardup/neardup/internal/configfile"
 	"github.com/neardup/neardup/internal/terminal"
+	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/diff"
 	"github.com/neardup/neardup/report"
 )
@@ -14,11 +15,6 @@ type diffCmd struct {
 	diff.Config
 	Job  configfile.Flag `name:"config" placeholder:"FILE" help:"TOML file with values for flags, by their names; the command line wins." group:"Running"`
 	JSON bool            `name:"json" help:"Print the result for machines instead of as a table." group:"Diff"`
-}
-
-// Help is an example.
-func (diffCmd) Help() string {
-	return example("neardup diff old.txt new.txt", "neardup diff a17 b4 news/ --text body --measures", "neardup diff news.jsonl@0 news.jsonl@1734 news.jsonl")
 }
 
 // Run compares the documents and prints how they differ.
@@ -45,7 +41,7 @@ func (c *diffCmd) Run(ctx context.Context, s streams) error {
 	if c.JSON {
 		report.Differing(&found.Example)
 		found.OnlyA, found.OnlyB = found.Example.OnlyA, found.Example.OnlyB
-		return printJSON(s.Out, found)
+		return output.JSON(s.Out, found)
 	}
 	return report.Difference(s.Out, terminal.Width(s.Out), found)
 }

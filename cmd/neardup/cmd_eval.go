@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/neardup/neardup/internal/terminal"
+	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/eval"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/report"
@@ -12,11 +13,6 @@ import (
 type evalCmd struct {
 	eval.Config
 	JSON bool `name:"json" help:"Print the result for machines instead of as a table." group:"Evaluation"`
-}
-
-// Help is an example.
-func (evalCmd) Help() string {
-	return example("neardup eval out --truth pairs.csv --texts 3", "neardup eval out --truth labels.jsonl --list 100", "neardup eval out --sample 1000")
 }
 
 // Run measures the output and prints how it agrees.
@@ -41,7 +37,7 @@ func (c *evalCmd) Run(ctx context.Context, s streams) error {
 				report.Differing(&texts[i])
 			}
 		}
-		return printJSON(s.Out, found)
+		return output.JSON(s.Out, found)
 	}
 	return report.Evaluation(s.Out, terminal.Width(s.Out), found)
 }

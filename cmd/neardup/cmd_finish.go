@@ -10,6 +10,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/internal/terminal"
+	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/dedup"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
@@ -19,13 +20,13 @@ import (
 
 type finishCmd struct {
 	Output string `arg:"" help:"Output of a run of dedup that left its job running: with --detach, or when interrupted."`
-	job.Following
+
+	CancelOnInterrupt bool   `help:"Cancel the job on Dataflow when this process is interrupted (default: ask on Ctrl-C at a terminal; otherwise the job continues, and neardup finish DIR publishes its output)." group:"Cluster"`
+	DataflowEndpoint  string `placeholder:"URL" help:"Dataflow at another address." group:"Cluster"`
+
 	WaitLock time.Duration `default:"0s" placeholder:"DURATION" help:"Time to wait for another process that is finishing the run (default: ${default})." group:"Running"`
 	JSON     bool          `name:"json" help:"Print run.json instead of the summary." group:"Output"`
 }
-
-// Help is an example.
-func (finishCmd) Help() string { return example("neardup finish gs://bucket/out") }
 
 // Run waits for the job, and publishes its output.
 func (c *finishCmd) Run(ctx context.Context, s streams) error {
@@ -43,7 +44,7 @@ func (c *finishCmd) Run(ctx context.Context, s streams) error {
 		return &runError{err, run}
 	}
 	if c.JSON {
-		err = printJSON(s.Out, run)
+		err = output.JSON(s.Out, run)
 	} else {
 		err = report.Summary(s.Out, terminal.Width(s.Out), run, c.Output, nil)
 	}
@@ -60,8 +61,8 @@ func (c *finishCmd) follow(state string, s streams) job.Launch {
 		if err != nil {
 			return nil, nil, err
 		}
-		var options dataflow.Options
-		follow(&options, c.Following, s)
+		options := dataflow.Options{Cancel: c.CancelOnInterrupt}
+		follow(&options, s)
 		if c.DataflowEndpoint != "" {
 			j.Endpoint = c.DataflowEndpoint
 		}

@@ -13,11 +13,6 @@ type completionCmd struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"The shell: bash, zsh or fish."`
 }
 
-// Help is an example.
-func (completionCmd) Help() string {
-	return example("source <(neardup completion bash)", "neardup completion fish > ~/.config/fish/completions/neardup.fish")
-}
-
 // Run prints the script of the shell.
 func (c *completionCmd) Run(s streams) error {
 	_, err := io.WriteString(s.Out, manual.Completions[c.Shell])
@@ -25,11 +20,6 @@ func (c *completionCmd) Run(s streams) error {
 }
 
 type manCmd struct{}
-
-// Help is an example.
-func (manCmd) Help() string {
-	return example("neardup man | man -l -", "neardup man > /usr/local/share/man/man1/neardup.1")
-}
 
 // Run prints the page.
 func (manCmd) Run(app *kong.Application, s streams) error {

@@ -5,11 +5,6 @@ import "context"
 // planCmd is dedup --dry-run: it takes the flags of dedup, so that a command line or a job file can be planned as it is.
 type planCmd struct{ dedupCmd }
 
-// Help is an example.
-func (planCmd) Help() string {
-	return example("neardup plan news/", "neardup plan 'crawl/*.jsonl.gz' --text body --threshold 0.7")
-}
-
 // Run plans the job and prints what is to be expected of it.
 func (c *planCmd) Run(ctx context.Context, s streams) error {
 	c.DryRun = true

@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"github.com/neardup/neardup/internal/configfile"
+	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/pipelines/query"
 	"github.com/neardup/neardup/report"
@@ -16,11 +17,6 @@ type queryCmd struct {
 	query.Config
 	Job  configfile.Flag `name:"config" placeholder:"FILE" help:"TOML file with values for flags, by their names; the command line wins." group:"Running"`
 	JSON bool            `name:"json" help:"Print the result for machines instead of as a table." group:"Query"`
-}
-
-// Help is an example.
-func (queryCmd) Help() string {
-	return example("neardup query news/ --of a17", "neardup query news/ --file draft.txt --min-similarity 0.5")
 }
 
 // Run looks for the nearest documents and prints them.
@@ -46,7 +42,7 @@ func (c *queryCmd) Run(ctx context.Context, s streams) error {
 	}
 	warn(answer.Warnings)
 	if c.JSON {
-		return printJSON(s.Out, answer)
+		return output.JSON(s.Out, answer)
 	}
 	return report.Neighbours(s.Out, answer)
 }

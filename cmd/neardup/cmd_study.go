@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/neardup/neardup/internal/configfile"
+	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/study"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/report"
@@ -21,9 +22,6 @@ type studyCmd struct {
 	Job       configfile.Flag `name:"config" placeholder:"FILE" help:"TOML file with values for flags, by their names; the command line wins." group:"Running"`
 	JSON      bool            `name:"json" help:"Print the result for machines instead of as a table." group:"Study"`
 }
-
-// Help is an example.
-func (studyCmd) Help() string { return example("neardup study essays/ --format files -o study") }
 
 // Run studies the documents, prints what was found and draws it.
 func (c *studyCmd) Run(ctx context.Context, s streams) error {
@@ -53,7 +51,7 @@ func (c *studyCmd) Run(ctx context.Context, s streams) error {
 		}
 	}
 	if c.JSON {
-		return printJSON(s.Out, found)
+		return output.JSON(s.Out, found)
 	}
 	return report.Study(s.Out, found)
 }

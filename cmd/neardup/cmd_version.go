@@ -10,9 +10,6 @@ import (
 
 type versionCmd struct{}
 
-// Help is an example.
-func (versionCmd) Help() string { return example("neardup version") }
-
 // Run prints the version.
 func (versionCmd) Run(s streams) error {
 	ids := job.DefaultFormats()

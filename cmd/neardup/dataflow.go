@@ -22,14 +22,11 @@ import (
 
 // onDataflow returns how a job is started on Dataflow, which has answered, as have the buckets that are written to.
 func onDataflow(ctx context.Context, c dedup.Config, task *dedup.Job, s streams) (job.Launch, error) {
-	options := dataflow.Options{
-		Project: c.Project, Region: c.Region, Staging: c.StagingLocation, Name: c.JobName, Worker: c.WorkerBin,
-		MachineType: c.MachineType, Workers: int64(c.Workers), Labels: c.Labels, Template: c.TemplateLocation, Detach: c.Detach,
-	}
+	options := dataflow.Options{Name: c.JobName, Workers: int64(c.Workers), Labels: c.Labels}
 	if err := setNamed(&options, c.DataflowOption); err != nil {
 		return nil, err
 	}
-	follow(&options, c.Following, s)
+	follow(&options, s)
 	if task.SeveralJobs() {
 		options.Interrupted = nil // only this process can go on with what the first leaves
 	}
@@ -67,8 +64,7 @@ func setNamed(o *dataflow.Options, named map[string]string) error {
 }
 
 // follow sets how a job is followed.
-func follow(o *dataflow.Options, f job.Following, s streams) {
-	o.Endpoint = f.DataflowEndpoint
+func follow(o *dataflow.Options, s streams) {
 	o.Submitted = func(id string) {
 		// As Beam's SDKs write it: schedulers look for this line, and follow the job by it.
 		fmt.Fprintf(s.Raw, "Submitted job: %s\n", id)
@@ -87,7 +83,7 @@ func follow(o *dataflow.Options, f job.Following, s streams) {
 	o.Interrupted = func(ctx context.Context, id string) bool {
 		signal := (*job.InterruptedError)(nil)
 		switch {
-		case f.CancelOnInterrupt:
+		case o.Cancel:
 			return true
 		case !errors.As(context.Cause(ctx), &signal) || signal.Signal != "SIGINT" || !s.asks():
 			return false

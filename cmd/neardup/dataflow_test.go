@@ -231,8 +231,9 @@ func TestAirflow(t *testing.T) {
 	}
 	p := prepare(t, "neardup",
 		"--runner=DataflowRunner", "--project=my-project", "--region=europe-west1", "--staging_location=gs://lake/staging", "--temp_location=gs://lake/temp",
-		"--job_name=nightly", "--num_workers=4", "--input=gs://lake/in", "--output=gs://lake/out", `--labels={"airflow-version":"v3-1-0","team":"data"}`, "--worker_binary="+testWorker(t))
-	p.Env = append(p.Env, "HOME="+p.Dir, "NEARDUP_DATAFLOW_ENDPOINT="+endpoint, "NEARDUP_WORKER_MACHINE_TYPE="+machineType(), "NEARDUP_SHINGLE=char:5", "NEARDUP_THRESHOLD=0.5")
+		"--job_name=nightly", "--num_workers=4", "--input=gs://lake/in", "--output=gs://lake/out", `--labels={"airflow-version":"v3-1-0","team":"data"}`, "--worker_binary="+testWorker(t),
+		"--worker_machine_type="+machineType(), "--dataflow_endpoint="+endpoint)
+	p.Env = append(p.Env, "HOME="+p.Dir, "NEARDUP_SHINGLE=char:5", "NEARDUP_THRESHOLD=0.5")
 	stderr, status := p.start().ended()
 	if status != 0 {
 		t.Fatalf("%v: %s", status, stderr)

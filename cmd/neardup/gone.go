@@ -12,6 +12,24 @@ type goneFlags struct {
 	S3Region goneFlag `name:"s3-region" hidden:"" group:"Stores" instead:"set AWS_REGION in the environment"`
 }
 
+// goneOfDedup are those of dedup. Of the options of Dataflow and Beam, passedOn takes those on the command line.
+type goneOfDedup struct {
+	Cpuprofile, Memprofile, Trace goneFlag `hidden:"" group:"Running" instead:"use perf, or Go's own profiles around neardup.Run (docs/performance.md)"`
+
+	EnvironmentType, EnvironmentConfig goneFlag `hidden:"" group:"Cluster" instead:"give --environment KIND:CONFIG"`
+	WorkerBinary                       goneFlag `hidden:"" group:"Cluster" instead:"it is an option of Beam's, for the command line alone"`
+
+	Project, Region, StagingLocation, WorkerMachineType, MachineType, DataflowEndpoint, CancelOnInterrupt, Detach, ExecuteAsync, Async, TemplateLocation,
+	NumWorkers, MaxNumWorkers, NumberOfWorkerHarnessThreads, DiskType, WorkerDiskType, WorkerZone, Network, Subnetwork,
+	ServiceAccountEmail, SdkContainerImage, DataflowServiceOptions, DiskProvisionedIops, DiskProvisionedThroughputMibps,
+	AutoscalingAlgorithm, FlexrsGoal, WorkerRegion, Experiments, UsePublicIps goneFlag `hidden:"" group:"Cluster" instead:"give it by --dataflow-option"`
+
+	Disk       goneFlag `name:"disk-size-gb" hidden:"" group:"Cluster" instead:"give it by --dataflow-option"`
+	KMSKey     goneFlag `name:"dataflow-kms-key" hidden:"" group:"Cluster" instead:"give it by --dataflow-option"`
+	MinCPU     goneFlag `name:"min-cpu-platform" hidden:"" group:"Cluster" instead:"give it by --dataflow-option"`
+	PrivateIPs goneFlag `name:"no-use-public-ips" hidden:"" group:"Cluster" instead:"give it by --dataflow-option"`
+}
+
 // goneFlag is one of them.
 type goneFlag struct{}
 

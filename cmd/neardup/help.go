@@ -15,18 +15,16 @@ var (
 	most = []string{
 		"text", "id", "threshold", "recall", "shingle", "method", "keep", "output", "overwrite", "dry-run", "workers", "memory",
 	}
-	// rare are flags of dedup that --help only names, and docs/reference.md explains: of methods in textbooks; limits and ways that a message proposes to those who need them; by which schedulers call, or
-	// tests; and of Go's own tools.
+	// rare are flags of dedup that --help only names, and docs/reference.md explains: of methods in textbooks; limits and ways that a message proposes to those who need them; and by which schedulers call.
 	rare = []string{
 		"tokens", "compare", "weights", "bits", "pieces", "vectors",
-		"max-window", "max-id-bytes", "weak-overwrite", "skip-unknown", "allow-empty", "worker-binary", "flink-rest",
-		"input", "labels", "job-name", "modified-before", "no-text", "cancel-on-interrupt", "dataflow-endpoint",
-		"cpuprofile", "memprofile", "trace",
+		"max-window", "max-id-bytes", "weak-overwrite", "skip-unknown", "allow-empty", "flink-rest",
+		"input", "labels", "job-name", "modified-before", "no-text",
 	}
 	// idle are the flags of dedup that say what becomes of a job or of its results, which plan does not heed.
 	idle = []string{
 		"output", "write", "no-text", "dry-run", "overwrite", "weak-overwrite", "wait-lock", "force-unlock", "metrics-file",
-		"lineage-file", "detach", "cancel-on-interrupt",
+		"lineage-file",
 	}
 	// pure are the commands that read no corpus and no output: they reach no store, and have nothing to log.
 	pure = []string{"curve", "init", "completion", "man", "version"}

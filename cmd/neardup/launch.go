@@ -52,7 +52,7 @@ func locally(running job.Running, shown *display) job.Launch {
 	if running.Workers > 0 { // some steps use all cores that the process may
 		runtime.GOMAXPROCS(min(running.Workers, runtime.GOMAXPROCS(0)))
 	}
-	return here.Launch(running, func(p local.Progress) { shown.show(seen(p)) })
+	return here.Launch(running, func(p local.Progress) { shown.show(sightOf(p)) })
 }
 
 // warn logs what a run warns of.
@@ -62,8 +62,8 @@ func warn(texts []string) {
 	}
 }
 
-// seen is what the local runner tells: of the stages that run, the one that will take longest or, if none is on its way, the first.
-func seen(p local.Progress) sight {
+// sightOf is what the local runner tells: of the stages that run, the one that will take longest or, if none is on its way, the first.
+func sightOf(p local.Progress) sight {
 	s := sight{elapsed: p.Elapsed, ended: p.Ended, counts: counted(p.Metrics.AllMetrics().Counters()), done: p.Done, of: p.Stages, unit: "stages"}
 	s.open = func(step string) bool {
 		within := func(stage string) bool { return strings.HasPrefix(stage, step+"/") }
@@ -71,12 +71,12 @@ func seen(p local.Progress) sight {
 	}
 	longest := 0.0
 	for _, stage := range p.Running {
-		left := 0.0
+		remaining := 0.0
 		if stage.Fraction > 0 {
-			left = stage.Elapsed.Seconds() * (1 - stage.Fraction) / stage.Fraction
+			remaining = stage.Elapsed.Seconds() * (1 - stage.Fraction) / stage.Fraction
 		}
-		if s.step == "" || left > longest {
-			longest, s.share = left, stage.Fraction
+		if s.step == "" || remaining > longest {
+			longest, s.share = remaining, stage.Fraction
 			s.step, _, _ = strings.Cut(stage.Name, "/")
 		}
 	}

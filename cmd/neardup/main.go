@@ -23,6 +23,7 @@ import (
 	"github.com/neardup/neardup/internal/manual"
 	_ "github.com/neardup/neardup/internal/nobody"
 	"github.com/neardup/neardup/internal/terminal"
+	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 )
@@ -70,8 +71,13 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if misspelt(own) {
 		parser.Model.DefaultCmd = nil
 	}
-	own = inputsFirst(parser.Model, configfile.Args(parser, own))
-	command, status, err := parse(parser, own)
+	command, status := (*kong.Context)(nil), -1
+	own, passed, err := passedOn(parser.Model, own)
+	options = append(passed, options...)
+	if err == nil {
+		own = inputsFirst(parser.Model, configfile.Args(parser, own))
+		command, status, err = parse(parser, own)
+	}
 	if err == nil || cli.Log.JSON() { // which a job file may say, too
 		slog.SetDefault(cli.Log.Logger(stderr))
 	}
@@ -210,7 +216,7 @@ func printFailure(w io.Writer, err error) {
 		e.run.Status, e.run.Error, e.run.Exit = "failed", cmp.Or(e.run.Error, err.Error()), status
 		failed = e.run
 	}
-	printJSON(w, failed)
+	output.JSON(w, failed)
 }
 
 // exit logs an error and returns the exit status it stands for.

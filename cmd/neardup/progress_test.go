@@ -46,7 +46,7 @@ func localSight(elapsed time.Duration, records, first, second, third int64, open
 		}
 	}
 	p.Ended = len(open) == 0
-	return seen(p)
+	return sightOf(p)
 }
 
 // A job of three reads of 100 MB, by the clock of the runner. The second skips half of them.

@@ -35,7 +35,7 @@ type watch struct {
 	lineage lineage.Run
 }
 
-// watch tells that a run begins. It fails if nothing could be told at its end.
+// watch tells that a run begins. It fails if nothing could be record at its end.
 func (c *dedupCmd) watch() (*watch, error) {
 	w := &watch{watching: c.Watching, config: &c.Config, started: time.Now()}
 	if c.DryRun {
@@ -73,26 +73,26 @@ func absolute(path string) string {
 	return path
 }
 
-// end tells how the run ended. What cannot be told is warned of: the run may be committed.
+// end tells how the run ended. What cannot be record is warned of: the run may be committed.
 func (w *watch) end(ctx context.Context, run *records.Run, err error) {
-	told := records.Run{Version: dedup.Version(), Started: w.started, Parameters: w.config.Spec, Running: w.config.Record()}
+	record := records.Run{Version: dedup.Version(), Started: w.started, Parameters: w.config.Spec, Running: w.config.Record()}
 	if run != nil {
-		told = *run
+		record = *run
 	}
 	kind := lineage.Complete
 	if err != nil {
 		kind = lineage.Fail
-		told.Status, told.Error, told.Exit = "failed", cmp.Or(told.Error, err.Error()), job.Status(err)
+		record.Status, record.Error, record.Exit = "failed", cmp.Or(record.Error, err.Error()), job.Status(err)
 	}
 	ended := time.Now()
 	if w.LineageFile != "" {
-		if err := w.event(kind, ended, &told); err != nil {
+		if err := w.event(kind, ended, &record); err != nil {
 			slog.Warn(fmt.Sprintf("--lineage-file: %v", err))
 		}
 	}
 	if w.MetricsFile != "" {
-		told.Started = w.started // that of a run that was recovered is of another process
-		if err := metrics.Write(ctx, w.MetricsFile, w.config.JobName, &told, ended); err != nil {
+		record.Started = w.started // that of a run that was recovered is of another process
+		if err := metrics.Write(ctx, w.MetricsFile, w.config.JobName, &record, ended); err != nil {
 			slog.Warn(fmt.Sprintf("--metrics-file: %v", err))
 		}
 	}

@@ -52,33 +52,33 @@ type Method string
 
 // The methods.
 const (
-	BruteForce Method = "brute-force"
-	Complete   Method = "complete"
-	MinHash    Method = "minhash"
-	Bands      Method = "bands"
-	Signatures Method = "signatures"
-	Classic    Method = "classic"
-	Salted     Method = "salted"
-	SimHash    Method = "simhash"
-	Pieces     Method = "pieces"
+	bruteForce     Method = "brute-force"
+	completeSearch Method = "complete"
+	minHash        Method = "minhash"
+	byBands        Method = "bands"
+	bySignatures   Method = "signatures"
+	classicHash    Method = "classic"
+	saltedHash     Method = "salted"
+	simHash        Method = "simhash"
+	byPieces       Method = "pieces"
 )
 
 // Methods are all of them.
 func Methods() []Method {
-	return []Method{BruteForce, Complete, MinHash, Bands, Signatures, Classic, Salted, SimHash, Pieces}
+	return []Method{bruteForce, completeSearch, minHash, byBands, bySignatures, classicHash, saltedHash, simHash, byPieces}
 }
 
 // deduplicates reports whether a method is the job dedup.
-func (m Method) deduplicates() bool { return m != BruteForce && !m.buckets() }
+func (m Method) deduplicates() bool { return m != bruteForce && !m.buckets() }
 
 // buckets reports whether a method lists the pairs of buckets.
-func (m Method) buckets() bool { return m == Bands || m == Signatures || m == Pieces }
+func (m Method) buckets() bool { return m == byBands || m == bySignatures || m == byPieces }
 
 // bySimHash reports whether a method needs SimHash signatures.
-func (m Method) bySimHash() bool { return m == SimHash || m == Pieces }
+func (m Method) bySimHash() bool { return m == simHash || m == byPieces }
 
 // byAny reports whether a method compares by any measure.
-func (m Method) byAny() bool { return m == BruteForce || m == Complete }
+func (m Method) byAny() bool { return m == bruteForce || m == completeSearch }
 
 // Vars are the values that the tags of Config refer to.
 func Vars() map[string]string {
@@ -90,12 +90,12 @@ func Vars() map[string]string {
 
 // validate returns a *job.UsageError for what cannot be meant.
 func (c *Config) validate() error {
-	seen := map[Method]bool{}
+	named := map[Method]bool{}
 	for _, m := range c.Methods {
-		if seen[m] {
+		if named[m] {
 			return job.Usage("--methods: %s is named twice", m)
 		}
-		seen[m] = true
+		named[m] = true
 	}
 	if err := job.CheckPath("--output", c.Output); err != nil {
 		return err
@@ -103,7 +103,7 @@ func (c *Config) validate() error {
 	switch {
 	case c.Output != "" && !slices.ContainsFunc(c.Methods, Method.buckets):
 		return job.Usage("--output %s: no buckets are listed; add bands to --methods", c.Output)
-	case c.Output != "" && seen[Pieces] && (seen[Bands] || seen[Signatures]):
+	case c.Output != "" && named[byPieces] && (named[byBands] || named[bySignatures]):
 		return job.Usage("--output %s: pieces have other buckets than bands; leave one of them out of --methods", c.Output)
 	case c.Output == "" && c.Replaces():
 		return job.Usage("--overwrite: there is no folder to write to; give --output")
@@ -227,7 +227,7 @@ func (c *Config) spec(p part) records.Spec {
 			s.Seed = usual.Seed
 		}
 	}
-	if slices.Contains(p.methods, Pieces) && c.Recall == usual.Recall {
+	if slices.Contains(p.methods, byPieces) && c.Recall == usual.Recall {
 		s.Pieces = cmp.Or(s.Pieces, job.UsualPieces(s.Bits)) // they are buckets, however many meet in them
 	}
 	return s
@@ -237,7 +237,7 @@ func (c *Config) spec(p part) records.Spec {
 func (c *Config) dedup(method Method, measure, dir string) dedup.Config {
 	s := c.spec(part{measure: job.Jaccard})
 	switch method {
-	case Complete: // which needs no signature, but that overlap is one of signatures
+	case completeSearch: // which needs no signature, but that overlap is one of signatures
 		s.Method, s.Compare, s.Search = job.Complete, measure, records.Default().Search
 		if measure != job.Jaccard {
 			s.Weights = c.Weights
@@ -245,9 +245,9 @@ func (c *Config) dedup(method Method, measure, dir string) dedup.Config {
 		if measure == job.Overlap {
 			s.Bits, s.Vectors, s.Seed = c.Bits, c.Vectors, c.Seed
 		}
-	case SimHash:
+	case simHash:
 		s.Method, s.Comparing, s.Signature, s.Bands, s.Rows = job.SimHash, c.Comparing, records.Default().Signature, 0, 0
-	case Classic, Salted:
+	case classicHash, saltedHash:
 		s.Signature = string(method)
 	}
 	s.MaxRejected, s.Write, s.PairBudget = "100%", []string{string(output.Pairs)}, maxPairs+1
@@ -283,7 +283,7 @@ func (c *Config) reads(plan *job.Plan) (pipelines [][]job.Read, err error) {
 
 // needs reports whether documents are gone through before a method: brute force signs none.
 func needs(asked *job.Asked, method Method) bool {
-	return asked.NeedsFrequencies() || method != BruteForce && asked.NeedsDictionary()
+	return asked.NeedsFrequencies() || method != bruteForce && asked.NeedsDictionary()
 }
 
 // maxDocuments keeps all pairs to some hours of comparing, of a method that may look at each.
@@ -328,15 +328,7 @@ func (j *Job) Run(ctx context.Context, launch job.Launch) (comparison *records.C
 		return nil, err
 	}
 	r := &run{config: j.config, asked: j.asked, launch: launch}
-	if j.config.Output != "" {
-		return r.intoOutput(ctx)
-	}
-	err = job.InTempFolder(ctx, j.config.TempDir, func(temp string) (err error) {
-		r.temp = temp
-		comparison, err = r.do(ctx)
-		return err
-	})
-	return comparison, err
+	return r.publish(ctx)
 }
 
 // checkBounds refuses what would take too long.
@@ -344,10 +336,10 @@ func (r *run) checkBounds() error {
 	if r.plan.Documents > maxDocuments && slices.ContainsFunc(r.part.methods, func(m Method) bool { return !m.deduplicates() }) {
 		return job.Usage("about %d documents have %d pairs, too many to look at each; give --limit %d", r.plan.Documents, r.plan.Documents*(r.plan.Documents-1)/2, maxDocuments)
 	}
-	if words := r.words(); slices.Contains(r.part.methods, BruteForce) && words > maxShingles {
+	if words := r.words(); slices.Contains(r.part.methods, bruteForce) && words > maxShingles {
 		share := maxShingles / float64(words)
 		return job.Usage("--methods %s: about %d shingles are too many to compare all with all, at most %.0f; give --limit %d, or the method complete instead, which finds the same pairs",
-			BruteForce, r.plan.Shingles, float64(r.plan.Shingles)*share, int64(float64(r.plan.Documents)*share))
+			bruteForce, r.plan.Shingles, float64(r.plan.Shingles)*share, int64(float64(r.plan.Documents)*share))
 	}
 	return nil
 }
@@ -533,7 +525,7 @@ func (r *run) find(ctx context.Context, method Method) (*found, error) {
 	pipeline, scope := beam.NewPipelineWithRoot()
 	docs, _ := r.plan.ReadAlone(scope, r.temp)
 	params := baseline.Params{Verifier: r.plan.Verifier(r.temp), Path: path, Most: maxPairs}
-	if method == BruteForce {
+	if method == bruteForce {
 		params.Cells = cells(r.words())
 		baseline.BruteForce(scope, baseline.Sets(scope, docs, r.plan.Spec, params.Verifier), params)
 	} else {
@@ -549,11 +541,11 @@ func (r *run) find(ctx context.Context, method Method) (*found, error) {
 		return nil, cmp.Or(failed, err)
 	}
 	counts := baseline.CountsOf(ended.Result)
-	if method == BruteForce {
+	if method == bruteForce {
 		return &found{pairs: pairs, candidates: &counts.Compared}, nil
 	}
-	buckets := told(counts, numbering, ended.Stages)
-	if method != Signatures {
+	buckets := bucketsOf(counts, numbering, ended.Stages)
+	if method != bySignatures {
 		verified := int64(len(pairs))
 		buckets.True = &verified
 	}
@@ -561,9 +553,9 @@ func (r *run) find(ctx context.Context, method Method) (*found, error) {
 	return &found{pairs, &buckets.Distinct, buckets}, nil
 }
 
-// told says what became of buckets, and what the steps took. The stages of numbering are those of what signing needs, a
+// bucketsOf says what became of buckets, and what the steps took. The stages of numbering are those of what signing needs, a
 // dictionary or the frequencies of shingles.
-func told(c baseline.Counts, numbering, stages []records.Stage) *records.Buckets {
+func bucketsOf(c baseline.Counts, numbering, stages []records.Stage) *records.Buckets {
 	b := &records.Buckets{
 		Pairs: c.BucketPairs, Distinct: c.Candidates, Compared: c.Compared,
 		BucketBytes: c.BucketBytes, ShuffledBytes: c.BucketBytes + c.PairBytes + c.SetBytes,
@@ -600,7 +592,7 @@ func (r *run) buckets(s beam.Scope, docs flow.Documents, method Method, params b
 	signed, _ := signature.Values(s.Scope(signScope), setDown(s, docs), signing)
 	features := baseline.Features(signed)
 	params.Cells = cells(r.plan.Documents * int64(r.plan.Choice.Signature))
-	if method != Signatures {
+	if method != bySignatures {
 		features = baseline.Sets(s, setDown(s, docs), r.plan.Spec, params.Verifier)
 		params.Cells = cells(r.words())
 	}

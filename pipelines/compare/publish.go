@@ -10,16 +10,13 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// intoOutput compares, and makes the tables and the comparison the output, once all is whole.
-func (r *run) intoOutput(ctx context.Context) (comparison *records.Comparison, err error) {
-	record := &records.Run{
-		Version: dedup.Version(), Runner: string(r.config.Runner), Parameters: r.parameters(), Formats: job.Formats(r.asked.Texts, r.config.family()),
-		Running: job.How{Running: r.config.Running, Output: r.config.Output, Replacing: r.config.Replacing}.Record(),
-	}
-	to := job.Publishing{Dir: r.config.Output, Inputs: r.config.Inputs, TempDir: r.config.TempDir, Replacing: r.config.Replacing}
+// publish compares, and makes the tables and the comparison the output, if there is to be one, once all is whole.
+func (r *run) publish(ctx context.Context) (comparison *records.Comparison, err error) {
+	record := &records.Run{Version: dedup.Version(), Parameters: r.parameters(), Formats: job.Formats(r.asked.Texts, r.config.family())}
+	to := job.Publishing{Dir: r.config.Output, Inputs: r.config.Inputs, Running: r.config.Running, Replacing: r.config.Replacing}
 	warnings, err := to.Publish(ctx, record, func(temp string, staged output.Folder) (*records.Manifest, error) {
 		r.temp, r.staged = temp, staged
-		if comparison, err = r.do(ctx); err != nil {
+		if comparison, err = r.do(ctx); err != nil || r.config.Output == "" {
 			return nil, err
 		}
 		facts, err := job.Ledger(ctx, r.ledger())

@@ -329,13 +329,13 @@ type joined struct {
 
 // joinLarge joins large components, and goes through crowds.
 func (p *Plan) joinLarge(s beam.Scope, of sets.Features, large flow.LargeSets, profiles flow.LargeProfiles, temp string) joined {
-	told := crowds.Tell(s, profiles, of.Samples, p.crowds(job.Inputs(temp), temp))
-	ofCrowds, ofOthers := spool.Sets(s, large, told.Crowds, told.Others, temp)
+	parted := crowds.Tell(s, profiles, of.Samples, p.crowds(job.Inputs(temp), temp))
+	ofCrowds, ofOthers := spool.Sets(s, large, parted.Crowds, parted.Others, temp)
 	others := verify.Large(s, ofOthers, p.verify(temp))
 	passed := crowds.Pass(s, ofCrowds, p.crowds(job.Inputs(temp), temp))
 	return joined{
-		pairs: flow.Flatten(s, told.Pairs, others.Pairs, passed.Pairs), links: passed.Links, crowds: told.Crowds,
-		facts: []flow.Facts{told.Facts, told.Named, others.Facts},
+		pairs: flow.Flatten(s, parted.Pairs, others.Pairs, passed.Pairs), links: passed.Links, crowds: parted.Crowds,
+		facts: []flow.Facts{parted.Facts, parted.Named, others.Facts},
 	}
 }
 

@@ -78,7 +78,7 @@ func (c *Config) checkRunner(asked *job.Asked) error {
 		return job.Usage("--job-server and --environment are for jobs on a cluster: add --runner flink")
 	case !runner.REST && (len(c.FlinkOption) > 0 || c.FlinkREST != ""):
 		return job.Usage("--flink-option and --flink-rest are for jobs on Flink: add --runner flink")
-	case c.Resume == job.ResumeAlways && (runner.OnlyBuckets || c.Detach):
+	case c.Resume == job.ResumeAlways && runner.OnlyBuckets:
 		return job.Usage("--resume always: a job on Dataflow goes on without neardup; drop it")
 	case c.Resume == job.ResumeAlways && slices.Contains(c.Inputs, "-"):
 		return job.Usage("--resume always: standard input is gone when a run fails; give a file, or drop it")
@@ -86,7 +86,7 @@ func (c *Config) checkRunner(asked *job.Asked) error {
 		return c.CheckUnused()
 	case c.JobServer+c.Environment != "":
 		return job.Usage("--job-server and --environment: Dataflow has neither; drop them")
-	case (c.Detach || c.TemplateLocation != "") && severalJobs(asked):
+	case c.Leaves() && severalJobs(asked):
 		return job.Usage("--detach: --signature classic, --weights tf-idf and --measure-recall take several jobs, one after another; drop it, or them")
 	}
 	return c.CheckReached(c.Inputs, c.Output, c.TempDir)

@@ -8,7 +8,6 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/blocks"
-	"github.com/neardup/neardup/io/sink"
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
@@ -34,7 +33,7 @@ func (r *run) account(ctx context.Context, launch job.Launch) (*records.Manifest
 		return nil, err
 	}
 	r.record.Counts, r.record.NotCompared = totals(facts), notCompared(facts...)
-	if n, expected := r.record.Counts.Records, r.known.Documents; n > estimateTolerance*expected {
+	if n, expected := r.record.Counts.Records, r.planned.Documents; n > estimateTolerance*expected {
 		r.warn("%d records were read, and the sample suggested %d: groups, and memory, may have been larger than planned", n, expected)
 	}
 	for _, fact := range facts {
@@ -45,7 +44,7 @@ func (r *run) account(ctx context.Context, launch job.Launch) (*records.Manifest
 	}
 	if r.asked.Method != job.Exact {
 		r.record.Recall = estimatedRecall(facts)
-		r.record.Recall.Exact = r.known.Complete
+		r.record.Recall.Exact = r.planned.Complete
 		if !estimates(r.asked) {
 			r.record.Recall.Estimated = nil
 		}
@@ -75,13 +74,9 @@ func (r *run) countColumns(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ledger, err := storage.OpenFile(ctx, storage.Join(r.temp, ledgerFile))
-	if err != nil {
-		return err
-	}
-	defer ledger.Close()
 	var lacking source.Lacking
-	if err := sink.EachFact(ledger, func(fact blocks.Fact) error { return lacking.AddFact(in.Inputs, fact) }); err != nil {
+	ledger := storage.Join(r.temp, ledgerFile)
+	if err := eachFact(ctx, ledger, func(fact blocks.Fact) error { return lacking.AddFact(in.Inputs, fact) }); err != nil {
 		return err
 	}
 	r.record.NoColumn, _ = lacking.Sources(in.Inputs)
@@ -116,7 +111,7 @@ func (r *run) checkCompared(facts []blocks.Fact) error {
 		}
 		return nothing
 	}
-	if joined := r.record.Steps["verify/compared"]; joined > 0 && !r.known.Complete {
+	if joined := r.record.Steps["verify/compared"]; joined > 0 && !r.planned.Complete {
 		n.AllPairs, n.ComparedPairs = compared*(compared-1)/2, joined
 	}
 	return nil

@@ -17,7 +17,7 @@ import (
 // handover is what a run leaves for who finishes it.
 type handover struct {
 	Run         records.Run `json:"run"`
-	Known       known       `json:"known"`
+	Known       planFacts   `json:"known"`
 	Fingerprint string      `json:"fingerprint"`
 	Job         string      `json:"job"` // the State of a job.LeftError
 }
@@ -25,18 +25,18 @@ type handover struct {
 // leave leaves the output to a job that goes on, if err says that there is one. The error says so; after that the run
 // has nothing to end. It is nil if the run must be ended: it was not left, or cannot be.
 func (r *run) leave(ctx context.Context, err error) error {
-	if err == nil || r.left == nil {
+	if err == nil || r.goesOn == nil {
 		return nil
 	}
 	r.measure()
 	r.record.Status = "submitted"
 	r.record.Error = ""
-	state := handover{Run: r.record, Known: r.known, Fingerprint: r.fingerprint, Job: r.left.State}
-	if err := r.commit.Leave(context.WithoutCancel(ctx), r.left.Job, state); err != nil {
-		r.warn("%s goes on, but cannot be finished: %v; cancel it", r.left.Job, err)
+	state := handover{Run: r.record, Known: r.planned, Fingerprint: r.fingerprint, Job: r.goesOn.State}
+	if err := r.commit.Leave(context.WithoutCancel(ctx), r.goesOn.Job, state); err != nil {
+		r.warn("%s goes on, but cannot be finished: %v; cancel it", r.goesOn.Job, err)
 		return nil
 	}
-	left := *r.left
+	left := *r.goesOn
 	if left.Err != nil {
 		left.Err = job.Cause(ctx, left.Err)
 	}
@@ -73,7 +73,7 @@ func Finish(ctx context.Context, f Finishing) (*records.Run, error) {
 	if err := json.Unmarshal(left.State, &h); err != nil {
 		return nil, fmt.Errorf("%s: what run %s left cannot be read: %w", dir, left.Run, err)
 	}
-	r := &run{output: dir, known: h.Known, fingerprint: h.Fingerprint, record: h.Run, begun: true}
+	r := &run{output: dir, planned: h.Known, fingerprint: h.Fingerprint, record: h.Run, begun: true}
 	if r.asked, err = job.Compile(h.Run.Parameters, h.Run.Given...); err != nil {
 		return nil, err
 	}

@@ -50,8 +50,8 @@ func (p *Plan) forecast(ctx context.Context, inForce records.InForce) (*records.
 // total estimates the number of all documents, those included that are not compared.
 func (s *survey) total() int64 {
 	n := s.sampled.Documents
-	if seen := n + s.sampled.Unreadable; !s.whole && seen > 0 {
-		n = max(n, int64(math.Round(float64(n)/float64(seen)*float64(s.sampled.Records))))
+	if read := n + s.sampled.Unreadable; !s.whole && read > 0 {
+		n = max(n, int64(math.Round(float64(n)/float64(read)*float64(s.sampled.Records))))
 	}
 	if limit := s.plan.Request.Limit; limit > 0 {
 		n = min(n, limit)

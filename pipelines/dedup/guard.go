@@ -10,7 +10,6 @@ import (
 	"strconv"
 
 	"github.com/neardup/neardup/blocks"
-	"github.com/neardup/neardup/io/sink"
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
@@ -69,12 +68,7 @@ func (r *run) checkRemoved(ctx context.Context) error {
 	for piece := range in.Pieces.Len() {
 		files[output.CorpusFile(in.PieceName(piece))] = in.Pieces.At(piece).File
 	}
-	ledger, err := storage.OpenFile(ctx, storage.Join(r.temp, ledgerFile))
-	if err != nil {
-		return err
-	}
-	defer ledger.Close()
-	err = sink.EachFact(ledger, func(fact blocks.Fact) error {
+	err = eachFact(ctx, storage.Join(r.temp, ledgerFile), func(fact blocks.Fact) error {
 		switch fact.Kind {
 		case blocks.FactRead:
 			split, err := strconv.Atoi(fact.Name)

@@ -123,23 +123,23 @@ func (*NothingComparedError) Status() int { return 4 }
 
 // run is one run of the job, from the lock to _SUCCESS.
 type run struct {
-	config Config
-	asked  *job.Asked
-	output string // absolute, without links
-	temp   string
-	commit *commit.Commit
-	begun  bool // a failure has a record
-	plan   *Plan
-	known  known
-	record records.Run
+	config  Config
+	asked   *job.Asked
+	output  string // absolute, without links
+	temp    string
+	commit  *commit.Commit
+	begun   bool // a failure has a record
+	plan    *Plan
+	planned planFacts
+	record  records.Run
 
 	fingerprint string
-	// left is the job that the run was left to.
-	left *job.LeftError
+	// goesOn is the job that the run was left to.
+	goesOn *job.LeftError
 }
 
-// known is what the end of a run asks of its plan.
-type known struct {
+// planFacts is what the end of a run asks of its plan.
+type planFacts struct {
 	Documents int64 `json:"documents"` // as estimated
 	Complete  bool  `json:"complete"`
 	Shards    int   `json:"shards"`
@@ -253,7 +253,7 @@ func (r *run) makePlan(ctx context.Context) error {
 		return err
 	}
 	r.plan = &Plan{Plan: plan, Config: r.config}
-	r.known = known{Documents: plan.Documents, Complete: plan.Complete, Shards: plan.Listing.Inputs.Shards}
+	r.planned = planFacts{Documents: plan.Documents, Complete: plan.Complete, Shards: plan.Listing.Inputs.Shards}
 	if err := job.CheckInputNotInOutput(plan.Listing.Inputs.Paths(), r.output, r.temp); err != nil && r.config.Output != "" {
 		return err
 	}
@@ -333,7 +333,8 @@ func (r *run) do(ctx context.Context, launch job.Launch) (err error) {
 // complete runs the pipeline of the tables and the corpus, checks its facts and commits.
 func (r *run) complete(ctx context.Context, launch job.Launch, pipeline *beam.Pipeline) error {
 	ended, err := r.execute(ctx, launch, pipeline)
-	if errors.As(err, &r.left) || err != nil {
+	if err != nil {
+		errors.As(err, &r.goesOn)
 		return err
 	}
 	r.record.Steps = counters(ended.Result)
@@ -451,7 +452,7 @@ func (r *run) fail(ctx context.Context, err error) {
 	if rejected != nil {
 		if r.asked.Writes(output.Rejected) {
 			*rejected = storage.Join(r.shown(r.commit.FailedFolder()), string(output.Rejected))
-			shards := r.known.Shards
+			shards := r.planned.Shards
 			for shard := range shards {
 				names = append(names, output.TableFile(output.Rejected, int64(shard), shards))
 			}

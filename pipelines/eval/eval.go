@@ -75,11 +75,7 @@ func Evaluate(ctx context.Context, c Config, launch job.Launch) (*records.Evalua
 	if err != nil {
 		return nil, err
 	}
-	same, err := e.f.Unchanged(ctx)
-	if err == nil && !same {
-		err = fmt.Errorf("%s was replaced while it was read; run the same command again", c.Output)
-	}
-	if err != nil {
+	if err := e.f.CheckUnchanged(ctx, "run the same command again"); err != nil {
 		return nil, err
 	}
 	return &e.result, nil

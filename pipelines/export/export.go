@@ -33,9 +33,9 @@ type Format string
 
 // The formats.
 const (
-	CSV   Format = "csv"
-	JSONL Format = "jsonl"
-	SQL   Format = "sql"
+	asCSV   Format = "csv"
+	asJSONL Format = "jsonl"
+	asSQL   Format = "sql"
 )
 
 // Table is the name of a table.
@@ -81,10 +81,10 @@ func (t *Table) UnmarshalText(text []byte) error {
 }
 
 // Vars are the values that the tags of flags refer to.
-func Vars() map[string]string { return map[string]string{"exports": job.Names(CSV, JSONL, SQL)} }
+func Vars() map[string]string { return map[string]string{"exports": job.Names(asCSV, asJSONL, asSQL)} }
 
-// ViewsFile is the file of the format sql.
-const ViewsFile = "views.sql"
+// viewsFile is the file of the format sql.
+const viewsFile = "views.sql"
 
 // table is a table of the output.
 type table struct {
@@ -106,7 +106,7 @@ func columnsOf(row reflect.Type) (names []string) {
 
 // Export writes the tables, and returns warnings.
 func Export(ctx context.Context, c Config) (warnings []string, err error) {
-	if c.Excel && c.Format != CSV {
+	if c.Excel && c.Format != asCSV {
 		return nil, job.Usage("--excel: --format %s is not for spreadsheets; give --format csv, or leave it out", c.Format)
 	}
 	toStdout := c.Output == "-"
@@ -130,7 +130,7 @@ func Export(ctx context.Context, c Config) (warnings []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if toStdout && c.Format != SQL && len(tables) != 1 {
+	if toStdout && c.Format != asSQL && len(tables) != 1 {
 		return nil, job.Usage("--output -: the output has %d tables, and standard output takes one; give --table",
 			len(tables))
 	}
@@ -141,11 +141,11 @@ func Export(ctx context.Context, c Config) (warnings []string, err error) {
 		_, err := storage.WriteFile(ctx, storage.Join(c.Output, name), write)
 		return err
 	}
-	if c.Format == SQL {
+	if c.Format == asSQL {
 		if finished.Dir, err = storage.Abs(c.From); err != nil { // for whoever reads the views elsewhere
 			return nil, err
 		}
-		err = put(ViewsFile, func(w io.Writer) error { return views(w, finished, tables) })
+		err = put(viewsFile, func(w io.Writer) error { return views(w, finished, tables) })
 	} else {
 		for _, t := range tables {
 			if err = put(string(t.name)+"."+string(c.Format),
@@ -160,11 +160,8 @@ func Export(ctx context.Context, c Config) (warnings []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	same, err := finished.Unchanged(ctx)
-	if err == nil && !same {
-		err = fmt.Errorf("%s was replaced while it was read; remove what was written, and run the same command again", c.From)
-	}
-	return warnings, err
+	finished.Dir = c.From
+	return warnings, finished.CheckUnchanged(ctx, "remove what was written, and run the same command again")
 }
 
 // tables are those to write.
@@ -193,7 +190,7 @@ func (c *Config) tables(f *output.Finished) (tables []table, err error) {
 
 // write writes one table.
 func (c *Config) write(ctx context.Context, w io.Writer, f *output.Finished, t table) error {
-	if c.Format == JSONL {
+	if c.Format == asJSONL {
 		encoder := json.NewEncoder(w)
 		encoder.SetEscapeHTML(false)
 		for row, err := range t.rows(ctx, f, t.name) {
@@ -224,7 +221,7 @@ func (c *Config) write(ctx context.Context, w io.Writer, f *output.Finished, t t
 // views writes a view of each table, over its files.
 func views(w io.Writer, f *output.Finished, tables []table) error {
 	text := &strings.Builder{}
-	fmt.Fprintf(text, "-- Views of %s for DuckDB: duckdb -init %s\n", strings.Map(inComment, f.Dir), ViewsFile)
+	fmt.Fprintf(text, "-- Views of %s for DuckDB: duckdb -init %s\n", strings.Map(inComment, f.Dir), viewsFile)
 	for _, t := range tables {
 		fmt.Fprintf(text, "CREATE OR REPLACE VIEW %s AS SELECT * FROM read_parquet([", t.name)
 		for i, file := range t.files {

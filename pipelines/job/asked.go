@@ -267,7 +267,7 @@ func (a *Asked) Decoding() source.Options {
 		Format:      a.Format,
 		Fields:      codec.Fields{Text: a.Text, ID: a.ID, Delimiter: a.Separator, NoHeader: a.NoHeader},
 		MaxDocument: int64(a.MaxDocBytes),
-		KeepInvalid: a.InvalidUTF8 == KeepInvalid,
+		KeepInvalid: a.InvalidUTF8 == keepInvalid,
 		MaxWindow:   int64(a.MaxWindow),
 		Encoding:    a.Encoding,
 	}

@@ -2,28 +2,24 @@ package job
 
 import (
 	"fmt"
-	"reflect"
+	"strconv"
 	"strings"
 )
 
-// Cloud says how a job on Dataflow is run. The flags have the names of Beam's options.
+// Cloud says how a job on Dataflow is run.
 type Cloud struct {
-	Project         string `placeholder:"ID" help:"Google Cloud project of a job on Dataflow." group:"Cluster"`
-	Region          string `placeholder:"NAME" help:"Region of its workers, as in europe-west1." group:"Cluster"`
-	StagingLocation string `placeholder:"gs://DIR" help:"Folder for the worker binary and the pipeline." group:"Cluster"`
-	MachineType     string `name:"worker-machine-type" aliases:"machine-type" placeholder:"TYPE" help:"Machines of the workers, as in n2-standard-4; t2a and c4a have Arm processors (default: Dataflow's)." group:"Cluster"`
-	// DataflowOption has the rest, for people who know Dataflow.
-	DataflowOption map[string]string `mapsep:"none" placeholder:"NAME=VALUE" help:"Another of Dataflow's options by Beam's name, as in max-num-workers=20; repeat for several. docs/dataflow.md lists them; --max-num-workers 20 is understood, too." group:"Cluster"`
-	Following
-	// Detach is what the launcher of a flex template needs, and a scheduler that follows jobs itself.
-	Detach           bool   `aliases:"execute-async,async" help:"End once the job is submitted; neardup finish DIR publishes its output." group:"Cluster"`
-	TemplateLocation string `hidden:"" help:"Where the launcher of flex templates wants the job; then it submits it." group:"Cluster"`
+	DataflowOption map[string]string `mapsep:"none" placeholder:"NAME=VALUE" help:"Option of Dataflow by Beam's name, as in max-num-workers=20; repeat for several. On the command line, --max-num-workers 20 is the same. project, region and staging-location are required; docs/dataflow.md lists the others." group:"Cluster"`
 }
 
-// Following says how a job on Dataflow is followed.
-type Following struct {
-	CancelOnInterrupt bool   `help:"Cancel the job on Dataflow when this process is interrupted (default: ask on Ctrl-C at a terminal; otherwise the job continues, and neardup finish DIR publishes its output)." group:"Cluster"`
-	DataflowEndpoint  string `placeholder:"URL" help:"Dataflow at another address." group:"Cluster"`
+// Leaves reports whether this process ends before its job does, as the launcher of a flex template needs it, and a scheduler that
+// follows jobs itself.
+func (c *Cloud) Leaves() bool {
+	for _, name := range []string{"detach", "execute-async", "async"} {
+		if on, _ := strconv.ParseBool(c.DataflowOption[name]); on {
+			return true
+		}
+	}
+	return c.DataflowOption["template-location"] != ""
 }
 
 // bucketScheme begins the paths that Dataflow's workers reach.
@@ -52,7 +48,7 @@ func unreached(what, instead string) error {
 
 // CheckUnused returns a *UsageError if something is asked that another runner does not heed.
 func (c *Cloud) CheckUnused() error {
-	if !reflect.ValueOf(c).Elem().IsZero() {
+	if len(c.DataflowOption) > 0 {
 		return Usage("flags of Dataflow, such as --project and --staging-location, are given: add --runner dataflow, or drop them")
 	}
 	return nil

@@ -53,7 +53,7 @@ type Resume string
 
 // The ways to resume.
 const (
-	ResumeAuto   Resume = "auto"
+	resumeAuto   Resume = "auto"
 	ResumeAlways Resume = "always"
 	ResumeNever  Resume = "never"
 )
@@ -144,7 +144,6 @@ type Remote struct {
 
 	FlinkOption map[string]string `mapsep:"none" placeholder:"NAME=VALUE" help:"Option for the cluster's Beam runner, as in execution_mode_for_batch=BATCH_FORCED; repeat for several. The job server must know it." group:"Cluster"`
 	FlinkREST   string            `name:"flink-rest" placeholder:"HOST:PORT" help:"Flink's REST interface, which serves the web UI. neardup checks the cluster's settings before the job starts, and shows progress (default: port 8081 of the job server's machine, if a Flink answers there)." group:"Cluster"`
-	WorkerBin   string            `name:"worker-binary" placeholder:"FILE" help:"neardup as a static Linux binary to send to the workers (default: the running binary, if it is one). Runners in this process ignore it." group:"Cluster"`
 }
 
 // The ways to search.
@@ -176,14 +175,14 @@ const (
 
 // What becomes of a record whose text is not UTF-8.
 const (
-	RejectInvalid = "reject"
-	KeepInvalid   = "keep"
+	rejectInvalid = "reject"
+	keepInvalid   = "keep"
 )
 
 // choices are what the fields may be that have a list of names; "" stands for none of them, if that is the default.
 var choices = map[string][]string{
 	"format":       source.Formats(),
-	"invalid_utf8": {RejectInvalid, KeepInvalid},
+	"invalid_utf8": {rejectInvalid, keepInvalid},
 	"method":       {MinHash, SimHash, Complete, Exact},
 	"same":         Strings(copies.All()...),
 	"signature":    Strings(signature.Families()...),
@@ -207,7 +206,7 @@ func Vars() map[string]string {
 		"clusters":       Names(choices["cluster"]...),
 		"normalizations": Listed(textnorm.Steps()...),
 		"runners":        Names(runnerNames()...),
-		"resumes":        Names(ResumeAuto, ResumeAlways, ResumeNever),
+		"resumes":        Names(resumeAuto, ResumeAlways, ResumeNever),
 	})
 	return vars
 }

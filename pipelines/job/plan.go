@@ -123,7 +123,7 @@ func NewPlan(ctx context.Context, r Request, temp string) (*Plan, error) {
 		return makePlan(ctx, r, stdin)
 	})
 	if err == nil {
-		slog.Info("plan made", plan.told()...)
+		slog.Info("plan made", plan.attributes()...)
 		if !r.Unsigned {
 			slog.Debug("keys chosen", "reason", plan.Choice.Reason)
 		}
@@ -131,13 +131,13 @@ func NewPlan(ctx context.Context, r Request, temp string) (*Plan, error) {
 	return plan, err
 }
 
-// told is what the log says of a plan: of bands and rows where documents are signed.
-func (p *Plan) told() []any {
-	told := []any{"files", p.Listing.Inputs.Len(), "bytes", p.Listing.Inputs.Bytes(), "documents", p.Documents}
+// attributes are what the log says of a plan: of bands and rows where documents are signed.
+func (p *Plan) attributes() []any {
+	all := []any{"files", p.Listing.Inputs.Len(), "bytes", p.Listing.Inputs.Bytes(), "documents", p.Documents}
 	if p.Choice.Signature > 0 {
-		told = append(told, "bands", p.Choice.Bands, "rows", p.Choice.Rows, "signature", p.Choice.Signature)
+		all = append(all, "bands", p.Choice.Bands, "rows", p.Choice.Rows, "signature", p.Choice.Signature)
 	}
-	return told
+	return all
 }
 
 // spoolStdin copies standard input, which is read more than once, to a file.
@@ -194,8 +194,8 @@ func makePlan(ctx context.Context, r Request, stdin string) (*Plan, error) {
 	if n := sampled.Unreadable; n > 0 {
 		p.Sampled = records.UnreadableOf(n, n+sampled.Documents, "sampled records") + ", the first: " + sampled.Note
 	}
-	if seen := sampled.Documents + sampled.Unreadable; seen > 0 {
-		whole := func(n int64) int64 { return int64(float64(n) / float64(seen) * float64(sampled.Records)) }
+	if read := sampled.Documents + sampled.Unreadable; read > 0 {
+		whole := func(n int64) int64 { return int64(float64(n) / float64(read) * float64(sampled.Records)) }
 		p.Documents, p.Shingles = whole(sampled.Documents), whole(int64(shingles))
 		p.UnreadableRecords, p.UnreadableBytes = whole(sampled.Unreadable), whole(sampled.UnreadableBytes)
 	}

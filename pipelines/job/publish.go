@@ -14,15 +14,26 @@ import (
 
 // Publishing is an output that is there once all of it is whole, and of which a run that fails leaves nothing.
 type Publishing struct {
-	Dir     string
-	Inputs  []string
-	TempDir string
+	Dir    string // ""; there is none
+	Inputs []string
+	Running
 	Replacing
 }
 
-// Publish calls fill with folders for temporary files and for those of the output, and publishes what its manifest lists. What
-// fill knows of the run it enters into record; warnings are of publishing alone.
-func (p Publishing) Publish(ctx context.Context, record *records.Run, fill func(temp string, staged output.Folder) (*records.Manifest, error)) (warnings []string, err error) {
+// Fill is what makes the files of an output in folders for temporary files and for these, and lists them.
+type Fill func(temp string, staged output.Folder) (*records.Manifest, error)
+
+// Publish calls fill, and publishes what its manifest lists. What fill knows of the run it enters into record; warnings are of
+// publishing alone.
+func (p Publishing) Publish(ctx context.Context, record *records.Run, fill Fill) (warnings []string, err error) {
+	if p.Dir == "" {
+		return nil, InTempFolder(ctx, p.TempDir, func(temp string) error {
+			_, err := fill(temp, output.Folder{})
+			return err
+		})
+	}
+	record.Runner = string(p.Runner)
+	record.Running = How{Running: p.Running, Output: p.Dir, Replacing: p.Replacing}.Record()
 	dir, err := storage.Resolve(p.Dir)
 	if err != nil {
 		return nil, err
@@ -48,7 +59,7 @@ func (p Publishing) Publish(ctx context.Context, record *records.Run, fill func(
 	return warnings, Refused(c.Close(ending, Cause(ctx, err)))
 }
 
-func (p Publishing) publish(ctx context.Context, c *commit.Commit, record *records.Run, fill func(temp string, staged output.Folder) (*records.Manifest, error)) error {
+func (p Publishing) publish(ctx context.Context, c *commit.Commit, record *records.Run, fill Fill) error {
 	// What an earlier run had all but published is there now, and no run of these is another's.
 	if _, err := c.Recovered(record.Job); err != nil {
 		return err

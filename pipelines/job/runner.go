@@ -7,9 +7,9 @@ type Runner string
 const (
 	Local    Runner = "local"
 	Flink    Runner = "flink"
-	Spark    Runner = "spark"
-	Dataflow Runner = "dataflow"
-	Portable Runner = "portable" // whatever is behind a job server
+	spark    Runner = "spark"
+	dataflow Runner = "dataflow"
+	portable Runner = "portable" // whatever is behind a job server
 	Prism    Runner = "prism"
 	Direct   Runner = "direct"
 )
@@ -56,12 +56,12 @@ var runners = []struct {
 		// Beam's runner holds 100 messages of 4 MB of what a task sends until its bundle ends, and a task is one bundle.
 		TaskBytes: 400 << 20,
 	}},
-	{Spark, Traits{Class: "SparkRunner", OnCluster: true, Stops: true, JobServer: true, WorkerMemory: onCluster}},
-	{Dataflow, Traits{
+	{spark, Traits{Class: "SparkRunner", OnCluster: true, Stops: true, JobServer: true, WorkerMemory: onCluster}},
+	{dataflow, Traits{
 		Class: "DataflowRunner", OnCluster: true, Stops: true, OnlyBuckets: true,
 		WorkerMemory: "give --worker-machine-type, as in n2-highmem-8, or fewer threads (docs/dataflow.md)",
 	}},
-	{Portable, Traits{Class: "PortableRunner", OnCluster: true, Stops: true, JobServer: true, WorkerMemory: onCluster}},
+	{portable, Traits{Class: "PortableRunner", OnCluster: true, Stops: true, JobServer: true, WorkerMemory: onCluster}},
 	{Prism, Traits{Class: "PrismRunner"}},
 	{Direct, Traits{}},
 }

@@ -104,14 +104,14 @@ type Sort string
 
 // The ways.
 const (
-	BySimilarity Sort = "similarity"
-	ByEstimate   Sort = "estimate"
+	bySimilarity Sort = "similarity"
+	byEstimate   Sort = "estimate"
 )
 
 // Vars are the values that the tags of flags refer to, with those of the job package.
 func Vars() map[string]string {
 	vars := job.Vars()
-	vars["sorts"] = job.Names(BySimilarity, ByEstimate)
+	vars["sorts"] = job.Names(bySimilarity, byEstimate)
 	vars["ways"] = job.Names(job.MinHash, job.SimHash)
 	return vars
 }
@@ -127,10 +127,10 @@ func (c *Config) validate() (*job.Asked, error) {
 		return nil, job.Usage("standard input is both an input and --file; give one of them as a file")
 	case c.Most < 1:
 		return nil, job.Usage("--nearest %d: must be at least 1", c.Most)
-	case c.Sort == ByEstimate && !c.byBuckets():
+	case c.Sort == byEstimate && !c.byBuckets():
 		return nil, job.Usage("--sort estimate: nothing is estimated where all documents are compared; give --signature, " +
 			"or leave it out")
-	case c.Sort == ByEstimate && c.MinSimilarity != nil:
+	case c.Sort == byEstimate && c.MinSimilarity != nil:
 		return nil, job.Usage("--sort estimate excludes --min-similarity, which is exact: give one")
 	case c.Method == job.SimHash && c.Compare == job.Jaccard:
 		return nil, job.Usage("--compare jaccard: SimHash finds vectors of high cosine; give --compare cosine or overlap, " +
@@ -325,7 +325,7 @@ func (r *run) readText(ctx context.Context) (text []byte, err error) {
 func (r *run) prepare(ctx context.Context) error {
 	numbered := r.plan.Request.NeedsDictionary()
 	search := r.plan.Reads(job.First)
-	if r.config.byBuckets() && r.config.Sort == BySimilarity {
+	if r.config.byBuckets() && r.config.Sort == bySimilarity {
 		search = r.plan.Reads(job.First, job.Second)
 	}
 	if r.config.Of == "" && !r.plan.Request.Prepares() {
@@ -383,13 +383,13 @@ func (r *run) search(ctx context.Context, query nearest.Query) (*nearest.Nearest
 		signing := r.plan.Signature(r.temp)
 		buckets := nearest.Buckets{Query: path, Signing: signing}
 		signed, _ := signature.Values(scope, docs, signing)
-		if r.config.Sort == ByEstimate {
+		if r.config.Sort == byEstimate {
 			nearest.ByEstimate(scope, signed, buckets, params)
 		} else {
 			docs = flow.Documents(source.Fetch(scope, nearest.InBuckets(scope, signed, buckets), r.plan.Source(r.temp)))
 		}
 	}
-	if r.config.Sort == BySimilarity {
+	if r.config.Sort == bySimilarity {
 		nearest.BySimilarity(scope, docs, nearest.Sets{Query: path, Text: r.plan.Spec, Verifier: r.verifier()}, params)
 	}
 	if _, err := r.config.Execute(ctx, r.launch, pipeline, r.temp); err != nil {

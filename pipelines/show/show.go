@@ -62,11 +62,7 @@ func Cluster(ctx context.Context, c Config) (*records.Cluster, error) {
 	if err := s.look(ctx); err != nil {
 		return nil, err
 	}
-	same, err := finished.Unchanged(ctx)
-	if err == nil && !same {
-		err = fmt.Errorf("%s was replaced while it was read; run the same command again", c.Output)
-	}
-	if err != nil {
+	if err := finished.CheckUnchanged(ctx, "run the same command again"); err != nil {
 		return nil, err
 	}
 	return &s.found, nil

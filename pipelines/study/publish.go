@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"io"
 	"slices"
 	"strings"
@@ -17,17 +16,14 @@ import (
 	"github.com/neardup/neardup/transforms/signature"
 )
 
-// intoOutput studies, and makes tables, drawings and what was found the output, once all is whole.
-func (r *run) intoOutput(ctx context.Context) (study *records.Study, err error) {
-	record := &records.Run{
-		Version: dedup.Version(), Runner: string(r.config.Runner), Parameters: r.asked.Spec, Formats: job.Formats(r.asked.Texts, signature.Classic),
-		Running: job.How{Running: r.config.Running, Output: r.config.Output, Replacing: r.config.Replacing}.Record(),
-	}
+// publish studies, and makes tables, drawings and what was found the output, if there is to be one, once all is whole.
+func (r *run) publish(ctx context.Context) (study *records.Study, err error) {
+	record := &records.Run{Version: dedup.Version(), Parameters: r.asked.Spec, Formats: job.Formats(r.asked.Texts, signature.Classic)}
 	record.Parameters.Method, record.Parameters.Write = "study", []string{}
-	to := job.Publishing{Dir: r.config.Output, Inputs: r.config.Inputs, TempDir: r.config.TempDir, Replacing: r.config.Replacing}
+	to := job.Publishing{Dir: r.config.Output, Inputs: r.config.Inputs, Running: r.config.Running, Replacing: r.config.Replacing}
 	warnings, err := to.Publish(ctx, record, func(temp string, staged output.Folder) (*records.Manifest, error) {
 		r.temp, r.staged = temp, staged
-		if study, err = r.do(ctx); err != nil {
+		if study, err = r.do(ctx); err != nil || r.config.Output == "" {
 			return nil, err
 		}
 		if err := r.drawAndTell(ctx); err != nil {
@@ -54,12 +50,7 @@ func (r *run) drawAndTell(ctx context.Context) error {
 			return err
 		}
 	}
-	return r.stage(ctx, StudyFile, func(w io.Writer) (int64, error) {
-		encoder := json.NewEncoder(w)
-		encoder.SetIndent("", "  ")
-		encoder.SetEscapeHTML(false)
-		return 0, encoder.Encode(&r.study)
-	})
+	return r.stage(ctx, StudyFile, func(w io.Writer) (int64, error) { return 0, output.JSON(w, &r.study) })
 }
 
 // stage writes a file of the output; write returns how many rows it has, if it is a table.

@@ -16,8 +16,8 @@ type Unit string
 
 // The units.
 const (
-	Characters Unit = "char"
-	Words      Unit = "word"
+	byCharacters Unit = "char"
+	byWords      Unit = "word"
 )
 
 // Variation is what a study may vary besides spaces, stop words and stems.
@@ -25,9 +25,9 @@ type Variation string
 
 // The variations.
 const (
-	Case        Variation = "case"
-	Punctuation Variation = "punctuation"
-	Replicas    Variation = "replicas"
+	letterCase  Variation = "case"
+	punctuation Variation = "punctuation"
+	replicas    Variation = "replicas"
 )
 
 // A step is taken in one half of the settings; name is its part of their names.
@@ -38,7 +38,7 @@ type step struct {
 
 // steps are those of a study. Between words there are no spaces that could be removed.
 func (c *Config) steps() (steps []step) {
-	if c.Unit == Characters {
+	if c.Unit == byCharacters {
 		steps = append(steps, step{"no_space", func(s *records.StudySetting) { s.Spaces = false }})
 	}
 	steps = append(steps,
@@ -46,11 +46,11 @@ func (c *Config) steps() (steps []step) {
 		step{"stem", func(s *records.StudySetting) { s.Stemmed = true }})
 	for _, v := range c.Vary {
 		switch v {
-		case Case:
+		case letterCase:
 			steps = append(steps, step{"case", func(s *records.StudySetting) { s.Case = true }})
-		case Punctuation:
+		case punctuation:
 			steps = append(steps, step{"punctuation", func(s *records.StudySetting) { s.Punctuation = true }})
-		case Replicas:
+		case replicas:
 			steps = append(steps, step{"replicas", func(s *records.StudySetting) { s.Replicas = true }})
 		}
 	}
@@ -80,7 +80,7 @@ func (c *Config) settings() (all []records.StudySetting) {
 // features says how those of a setting are made.
 func (c *Config) features(s *records.StudySetting) (o overlap.Setting, err error) {
 	kind := shingle.Char
-	if c.Unit == Words {
+	if c.Unit == byWords {
 		kind = shingle.Word
 	}
 	normalize := "default"

@@ -46,9 +46,9 @@ type Config struct {
 // Vars are the values that the tags of Config refer to.
 func Vars() map[string]string {
 	vars := job.Vars()
-	vars["units"] = job.Names(Characters, Words)
+	vars["units"] = job.Names(byCharacters, byWords)
 	vars["families"] = job.Names(signature.Classic, signature.Salted)
-	vars["variations"] = job.Names(Case, Punctuation, Replicas)
+	vars["variations"] = job.Names(letterCase, punctuation, replicas)
 	return vars
 }
 
@@ -140,15 +140,7 @@ func New(c Config) (*Job, error) {
 // Run does the whole job.
 func (j *Job) Run(ctx context.Context, launch job.Launch) (study *records.Study, err error) {
 	r := &run{config: j.config, asked: j.asked, launch: launch}
-	if j.config.Output != "" {
-		return r.intoOutput(ctx)
-	}
-	err = job.InTempFolder(ctx, j.config.TempDir, func(temp string) (err error) {
-		r.temp = temp
-		study, err = r.do(ctx)
-		return err
-	})
-	return study, err
+	return r.publish(ctx)
 }
 
 // run is one study.

@@ -55,6 +55,8 @@ type Options struct {
 	// Template is a file for the job, gs://, by which another submits it, as the launcher of flex templates does.
 	Template string
 
+	// Cancel is what Interrupted answers without asking.
+	Cancel bool
 	// Detach returns a *LeftError once the job is submitted.
 	Detach bool
 	// Submitted, if set, is called with the job's id.

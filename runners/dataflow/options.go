@@ -17,10 +17,22 @@ var named = map[string]func(o *Options, value string) error{
 	"flexrs-goal": text(func(o *Options) *string { return &o.FlexRSGoal },
 		"FLEXRS_UNSPECIFIED", "FLEXRS_SPEED_OPTIMIZED", "FLEXRS_COST_OPTIMIZED"),
 	"worker-region":                    text(func(o *Options) *string { return &o.WorkerRegion }),
+	"project":                          text(func(o *Options) *string { return &o.Project }),
+	"region":                           text(func(o *Options) *string { return &o.Region }),
+	"staging-location":                 text(func(o *Options) *string { return &o.Staging }),
+	"worker-machine-type":              text(func(o *Options) *string { return &o.MachineType }),
+	"machine-type":                     text(func(o *Options) *string { return &o.MachineType }),
+	"dataflow-endpoint":                text(func(o *Options) *string { return &o.Endpoint }),
+	"template-location":                text(func(o *Options) *string { return &o.Template }),
+	"detach":                           truth(func(o *Options) *bool { return &o.Detach }),
+	"execute-async":                    truth(func(o *Options) *bool { return &o.Detach }),
+	"async":                            truth(func(o *Options) *bool { return &o.Detach }),
+	"cancel-on-interrupt":              truth(func(o *Options) *bool { return &o.Cancel }),
 	"num-workers":                      whole(func(o *Options) *int64 { return &o.Workers }),
 	"max-num-workers":                  whole(func(o *Options) *int64 { return &o.MaxWorkers }),
 	"number-of-worker-harness-threads": whole(func(o *Options) *int64 { return &o.Threads }),
 	"disk-size-gb":                     whole(func(o *Options) *int64 { return &o.DiskGB }),
+	"disk-type":                        text(func(o *Options) *string { return &o.DiskType }),
 	"worker-disk-type":                 text(func(o *Options) *string { return &o.DiskType }),
 	"worker-zone":                      text(func(o *Options) *string { return &o.Zone }),
 	"network":                          text(func(o *Options) *string { return &o.Network }),
@@ -68,6 +80,20 @@ func text(field func(*Options) *string, of ...string) func(*Options, string) err
 	}
 }
 
+// switches are the options that need no value on a command line.
+var switches = []string{
+	"detach", "execute-async", "async", "cancel-on-interrupt", "use-public-ips", "no-use-public-ips",
+}
+
+func truth(field func(*Options) *bool) func(*Options, string) error {
+	return func(o *Options, value string) (err error) {
+		if *field(o), err = strconv.ParseBool(value); err != nil {
+			return fmt.Errorf("must be true or false, not %q", value)
+		}
+		return nil
+	}
+}
+
 func whole(field func(*Options) *int64) func(*Options, string) error {
 	return func(o *Options, value string) error {
 		n, err := strconv.ParseInt(value, 10, 64)
@@ -77,6 +103,11 @@ func whole(field func(*Options) *int64) func(*Options, string) error {
 		*field(o) = n
 		return nil
 	}
+}
+
+// Takes reports whether there is an option of a name, and whether it needs a value on a command line.
+func Takes(name string) (known, value bool) {
+	return named[name] != nil, !slices.Contains(switches, name)
 }
 
 // Names are the names that Set knows.

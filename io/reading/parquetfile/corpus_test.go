@@ -112,29 +112,6 @@ func TestGroupsFit(t *testing.T) {
 	sameTables(t, "cut", ours(t, copied), want)
 }
 
-// TestNoSuchRow: a row that is to be left out and is none of the span, or is named twice or out of order, ends the copy before a byte
-// is written.
-func TestNoSuchRow(t *testing.T) {
-	type row struct {
-		Text string `parquet:"text"`
-	}
-	o := codec.Fields{Text: []string{"text"}}
-	file, err := planted(t, "", o, row{"a"}, row{"b"}, row{"c"}, row{"d"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, dropped := range [][]int64{{0}, {3}, {4}, {-1}, {1, 1}, {2, 1}} {
-		var out bytes.Buffer
-		_, err := Reader{}.CopyExcept(t.Context(), &out, file, blocks.Span{Start: 1, End: 3}, dropped, reading.Options{Fields: o})
-		if err == nil || !strings.Contains(err.Error(), ": no row ") || out.Len() > 0 {
-			t.Errorf("%v: %d bytes, error %v", dropped, out.Len(), err)
-		}
-	}
-	if kept, err := (Reader{}).CopyExcept(t.Context(), io.Discard, file, blocks.Span{Start: 1, End: 3}, []int64{1, 2}, reading.Options{Fields: o}); kept != 0 || err != nil {
-		t.Errorf("%d rows are kept, error %v", kept, err)
-	}
-}
-
 // TestGroups: whatever a table and its pages are, no row group of a copy takes more than it may, unless it is one row,
 // and all rows are there. Nor are there many more groups than the bytes need.
 func TestGroups(t *testing.T) {

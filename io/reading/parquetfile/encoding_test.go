@@ -118,24 +118,6 @@ func TestDeltas(t *testing.T) {
 	})
 }
 
-// TestPageOfNulls: a page of words all of which are null may have no bytes at all, not even the width of the words' numbers.
-func TestPageOfNulls(t *testing.T) {
-	text := leaf{element: element{kind: format.ByteArray}}
-	words, err := newDictionary([]byte("\x01\x00\x00\x00a"), &text, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, data := range []string{"", "\x01"} {
-		v, err := newValues(format.RLEDictionary, &text, []byte(data), words, 1<<20)
-		if err != nil {
-			t.Fatalf("%q: %v", data, err)
-		}
-		if value, err := v.next(); err == nil {
-			t.Errorf("%q: a value %q", data, value)
-		}
-	}
-}
-
 // TestPrefixesAreBounded: values that each begin as the one before take more than a page does.
 func TestPrefixesAreBounded(t *testing.T) {
 	const n, length = 1000, 1000

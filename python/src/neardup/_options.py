@@ -227,35 +227,10 @@ class Dedup(TypedDict, total=False):
     """Flink's REST interface, which serves the web UI. neardup checks the cluster's settings before the job starts, and
     shows progress (default: port 8081 of the job server's machine, if a Flink answers there)."""
 
-    worker_binary: str | PathLike[str]
-    """neardup as a static Linux binary to send to the workers (default: the running binary, if it is one). Runners in
-    this process ignore it."""
-
-    project: str
-    """Google Cloud project of a job on Dataflow."""
-
-    region: str
-    """Region of its workers, as in europe-west1."""
-
-    staging_location: str
-    """Folder for the worker binary and the pipeline."""
-
-    worker_machine_type: str
-    """Machines of the workers, as in n2-standard-4; t2a and c4a have Arm processors (default: Dataflow's)."""
-
     dataflow_option: Mapping[str, str]
-    """Another of Dataflow's options by Beam's name, as in max-num-workers=20; repeat for several. docs/dataflow.md
-    lists them; max_num_workers 20 is understood, too."""
-
-    cancel_on_interrupt: bool
-    """Cancel the job on Dataflow when this process is interrupted (default: ask on Ctrl-C at a terminal; otherwise the
-    job continues, and neardup finish DIR publishes its output)."""
-
-    dataflow_endpoint: str
-    """Dataflow at another address."""
-
-    template_location: str
-    """Where the launcher of flex templates wants the job; then it submits it."""
+    """Option of Dataflow by Beam's name, as in max-num-workers=20; repeat for several. On the command line,
+    max_num_workers 20 is the same. project, region and staging-location are required; docs/dataflow.md lists the
+    others."""
 
     job_name: str
     """Name of the job, for a cluster and for lineage_file (default: neardup, on Dataflow with random letters);
@@ -289,85 +264,7 @@ class Dedup(TypedDict, total=False):
     """Append OpenLineage events, a line of JSON each: START, and COMPLETE or FAIL. OPENLINEAGE_NAMESPACE is the
     namespace of the job (default: neardup)."""
 
-    cpuprofile: str | PathLike[str]
-    """Write a CPU profile, for go tool pprof; the file must not exist."""
-
-    memprofile: str | PathLike[str]
-    """Write a profile of all allocations, for go tool pprof; the file must not exist."""
-
-    trace: str | PathLike[str]
-    """Write an execution trace, for go tool trace; the file must not exist."""
-
     temp_location: str
-    """"""
-
-    environment_type: str
-    """"""
-
-    environment_config: str
-    """"""
-
-    num_workers: str
-    """"""
-
-    max_num_workers: str
-    """"""
-
-    number_of_worker_harness_threads: str
-    """"""
-
-    disk_size_gb: str
-    """"""
-
-    worker_disk_type: str
-    """"""
-
-    worker_zone: str
-    """"""
-
-    network: str
-    """"""
-
-    subnetwork: str
-    """"""
-
-    no_use_public_ips: bool
-    """"""
-
-    service_account_email: str
-    """"""
-
-    dataflow_kms_key: str
-    """"""
-
-    sdk_container_image: str
-    """"""
-
-    disk_provisioned_iops: str
-    """"""
-
-    disk_provisioned_throughput_mibps: str
-    """"""
-
-    autoscaling_algorithm: str
-    """"""
-
-    flexrs_goal: str
-    """"""
-
-    worker_region: str
-    """"""
-
-    min_cpu_platform: str
-    """"""
-
-    experiments: str
-    """"""
-
-    use_public_ips: bool
-    """"""
-
-    dataflow_service_options: str
     """"""
 
 
