@@ -149,7 +149,7 @@ func spoolStdin(ctx context.Context, in *Request, file string) error {
 		return Usage("standard input has no name to tell its format; give --format")
 	}
 	_, err := storage.WriteBelow(ctx, storage.Dir(file), file, func(w io.Writer) error {
-		_, err := io.Copy(w, Patient(ctx, in.Stdin))
+		_, err := io.CopyBuffer(struct{ io.Writer }{w}, Patient(ctx, in.Stdin), make([]byte, 1<<20)) // what a pipe may hold
 		return err
 	})
 	return err

@@ -92,6 +92,7 @@ def run(
             stdout=printed,
             stderr=subprocess.PIPE,
             pass_fds=[*files, end],
+            pipesize=1 << 20,
             start_new_session=True,  # Ctrl-C reaches Python alone, which passes it on once: twice would leave files
         )
         assert process.stderr is not None
