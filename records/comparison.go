@@ -7,10 +7,12 @@ type Comparison struct {
 	Bands     int     `json:"bands"`
 	Rows      int     `json:"rows"`
 	// Bits and Pieces are those of SimHash signatures, of a comparison that makes any.
-	Bits     int      `json:"bits,omitempty"`
-	Pieces   int      `json:"pieces,omitempty"`
-	Methods  []Method `json:"methods"`
-	Warnings []string `json:"warnings,omitempty"`
+	Bits    int      `json:"bits,omitempty"`
+	Pieces  int      `json:"pieces,omitempty"`
+	Methods []Method `json:"methods"`
+	// Examples are the first pairs that were found.
+	Examples []Example `json:"examples,omitempty"`
+	Warnings []string  `json:"warnings,omitempty"`
 }
 
 // Method is one of them. The first of each measure is what others are measured by.

@@ -7,20 +7,25 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/neardup/neardup/internal/terminal"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/report/plot"
 )
 
 // Comparison prints how several ways to find pairs agree, and what each took.
 func Comparison(w io.Writer, c *records.Comparison) error {
-	out := &printer{w: w}
+	out := &printer{w: w, width: terminal.Width(w)}
 	out.text("pairs of documents at least %v similar%s", c.Threshold, signatures(c))
 	out.printf("\n")
 	found := table{}
+	alone := len(c.Methods) == 1 && c.Methods[0].Truth == nil && c.Methods[0].Buckets != nil // measured by none
 	for i, m := range c.Methods {
 		if i == 0 || m.Measure != c.Methods[i-1].Measure {
-			found.head("method, by "+m.Measure, "time", "CPU", "memory", "candidates", "similar pairs",
-				"common with "+m.Name, "recall", "precision")
+			head := []string{"method, by " + m.Measure, "time", "CPU", "memory", "candidates", "similar pairs"}
+			if !alone {
+				head = append(head, "common with "+m.Name, "recall", "precision")
+			}
+			found.head(head...)
 		}
 		memory, candidates := "-", "-"
 		if m.Peak != nil {
@@ -29,12 +34,25 @@ func Comparison(w io.Writer, c *records.Comparison) error {
 		if m.Candidates != nil {
 			candidates = count(*m.Candidates)
 		}
-		found.row(m.Name, seconds(m.Seconds), seconds(m.CPU), memory, candidates,
-			count(int64(m.Pairs)), count(int64(m.Common)), share(m.Recall), share(m.Precision))
+		row := []string{m.Name, seconds(m.Seconds), seconds(m.CPU), memory, candidates, count(int64(m.Pairs))}
+		if !alone {
+			row = append(row, count(int64(m.Common)), share(m.Recall), share(m.Precision))
+		}
+		found.row(row...)
 	}
 	found.print(out)
 	byTruth(out, c.Methods)
 	buckets(out, c.Methods)
+	for i := range c.Examples {
+		e := &c.Examples[i]
+		of, what := e.Pair.SizeA+e.Pair.SizeB-e.Pair.Shared, "shingles shared"
+		if c.Methods[0].Measure == overlap {
+			of, what = e.Pair.SizeA, "bits equal"
+		}
+		out.printf("\n")
+		out.text("%s similar (%d of %d %s):", share(e.Pair.Similarity), e.Pair.Shared, of, what)
+		columns(out, e)
+	}
 	return out.err
 }
 

@@ -31,7 +31,7 @@ import (
 type Config struct {
 	records.Input
 
-	Methods []Method `default:"brute-force,minhash" enum:"${comparisons}" placeholder:"NAME" help:"Ways to find the pairs, in order. brute-force compares the shingle sets of all documents. complete, minhash and simhash do what dedup does with that --method, and verify each pair exactly. classic and salted are minhash with signatures of that kind, whatever --signature says. bands puts each document into a bucket per band, lists all pairs of each bucket, as textbooks do, and verifies each distinct pair exactly. signatures lists the same pairs, but counts those, unverified, whose signatures' sets of values reach the threshold. pieces is bands with the pieces of SimHash signatures for bands (32 without --pieces and --recall). simhash and pieces compare by --compare, brute-force and complete by each measure that another method has, and the others by Jaccard. The first method of each measure is what the others of that measure are measured by. docs/commands.md has the limits (default: ${default})." group:"Comparison"`
+	Methods []Method `default:"brute-force,minhash" enum:"${comparisons}" placeholder:"NAME" help:"Ways to find the pairs, in order. brute-force compares the shingle sets of all documents. complete, minhash and simhash do what dedup does with that --method, and verify each pair exactly. classic and salted are minhash with signatures of that kind, whatever --signature says. bands puts each document into a bucket per band, lists all pairs of each bucket, as textbooks do, and verifies each distinct pair exactly. signatures lists the same pairs, but counts those, unverified, whose signatures' sets of values reach the threshold. pieces is bands with the pieces of SimHash signatures for bands (32 without --pieces and --recall). simhash and pieces compare by --compare, brute-force and complete by each measure that another method has, and the others by Jaccard. The first method of each measure is what the others of that measure are measured by. bands, signatures or pieces may stand alone. docs/commands.md has the limits (default: ${default})." group:"Comparison"`
 
 	Truth string `placeholder:"FILE" help:"Measure each method also by known pairs or clusters: a CSV or JSON Lines file as for eval --truth; - is standard input. A method may then stand alone." group:"Comparison"`
 	// Content is what the truth's file holds.
@@ -111,13 +111,16 @@ func (c *Config) validate() error {
 		return job.Usage("--write %s: there is no folder to write to; give --output", job.Names(c.Write...))
 	case c.Write != nil && len(c.Write) == 0:
 		return job.Usage("nothing to write: give --write, any of %s", job.Listed(output.Buckets, output.Candidates))
-	case len(c.Methods) < 2 && c.Truth == "":
+	case len(c.Methods) < 2 && c.Truth == "" && !c.listsAlone():
 		return job.Usage("--methods %s: name two at least, of %s, or give --truth FILE to measure one", job.Names(c.Methods...), job.Listed(Methods()...))
 	case slices.Contains(c.Inputs, "-"):
 		return job.Usage("compare reads its input several times, and standard input can be read once: give a file")
 	}
 	return cmp.Or(c.Runner.CheckHere("compare"), c.validateComparing())
 }
+
+// listsAlone: one method that lists buckets shows what these come to, and is measured by none.
+func (c *Config) listsAlone() bool { return len(c.Methods) == 1 && c.Methods[0].buckets() }
 
 // validateComparing is validate of what is compared, and of SimHash.
 func (c *Config) validateComparing() error {
@@ -139,7 +142,7 @@ func (c *Config) validateComparing() error {
 		return job.Usage("--weights %s: sets have none; add simhash or pieces to --methods, or give --compare cosine or overlap", c.Weights)
 	}
 	for _, p := range parts {
-		if len(p.methods) < 2 && c.Truth == "" {
+		if len(p.methods) < 2 && c.Truth == "" && !c.listsAlone() {
 			return job.Usage("--methods %s: %s compares by %s and no other does, so nothing measures it; add complete, or --truth", names, p.methods[0], p.measure)
 		}
 		asked, err := job.Compile(c.spec(p))
@@ -457,6 +460,13 @@ func (r *run) compare(ctx context.Context, part part, comparison *records.Compar
 		}
 		if i == 0 {
 			truth = found.pairs
+		}
+		// Of a run of dedup no frequencies are left, which weigh what a pair shares.
+		weighed := name.deduplicates() && r.plan.Request.Asked.NeedsFrequencies()
+		if len(comparison.Examples) == 0 && !weighed {
+			if comparison.Examples, err = r.examples(ctx, found.pairs); err != nil {
+				return err
+			}
 		}
 		m.Common = common(truth, found.pairs)
 		m.Recall, m.Precision = share(m.Common, len(truth)), share(m.Common, len(found.pairs))
