@@ -14,7 +14,7 @@ fi
 [ -x bin/neardup ] || echo "building bin/neardup (the first build takes a few minutes) ..." >&2
 export CGO_ENABLED=0 # a static binary can also be sent to the workers of a cluster
 # The tag leaves out what Google Cloud Storage by gRPC needs: neardup uses its JSON API.
-go build -tags disable_grpc_modules -o bin/neardup ./cmd/neardup
+go build -tags disable_grpc_modules -trimpath -ldflags="-s -w" -o bin/neardup ./cmd/neardup
 cd "$start"
 if [ $# -gt 0 ]; then
   exec "$root/bin/neardup" dedup "$@"

@@ -8,7 +8,7 @@ if ! command -v go >/dev/null; then
   echo "run_tests.sh: needs the Go toolchain (go.mod names the version); install it and run again" >&2
   exit 1
 fi
-export CGO_ENABLED=0 GOFLAGS="${GOFLAGS:-} -tags=disable_grpc_modules" # as run_local.sh: one build for all
+export CGO_ENABLED=0 GOFLAGS="${GOFLAGS:-} -tags=disable_grpc_modules -trimpath" # as run_local.sh: one build for all
 go vet ./...
 # A machine may be shared: the longest package takes minutes on one that is not.
 exec go test -timeout 25m ./... "$@"
