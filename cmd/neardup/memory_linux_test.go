@@ -46,6 +46,7 @@ func TestMemory(t *testing.T) {
 		{"texts of many characters", lettersOnly(3, 8_000_000), []string{"--shingle=char:9"}, true},
 		{"copies of one line", copiesOfALine(3_000_000), nil, true},
 		{"copies of one line, many workers", copiesOfALine(2_000_000), []string{"--workers=16"}, false},
+		{"copies of one line, in phases", copiesOfALine(1_000_000), []string{"--resume=always"}, false},
 		{"variants", variants(12_000, 6, false), nil, false},
 		{"a crowd", variants(12_000, 2, false), nil, true},
 		{"a chain", variants(100_000, 4, true), nil, true},

@@ -1,10 +1,12 @@
 package exchange
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 
@@ -134,34 +136,51 @@ func (f *filesFn) ProcessElement(ctx context.Context, _ []byte, emit func([]byte
 // readFn reads files.
 type readFn struct{ Keys blocks.Range }
 
+// ProcessElement emits each block in memory of its own: a small one that waits must not keep the file.
 func (f *readFn) ProcessElement(ctx context.Context, file []byte, emit func(int64, []byte)) error {
-	data, err := storage.ReadFile(ctx, string(file))
+	content, err := storage.OpenFile(ctx, string(file))
 	if err != nil {
 		return err
 	}
+	defer content.Close()
+	in := bufio.NewReaderSize(content, readBytes)
 	var heads []byte
-	for len(data) > 0 {
-		if len(data) < frameBytes {
+	for left := content.Size(); left > 0; {
+		heads = append(heads, make([]byte, frameBytes)...)
+		head := heads[len(heads)-frameBytes:]
+		if _, err := io.ReadFull(in, head); err != nil {
+			return readError(file, err)
+		}
+		key, n := binary.LittleEndian.Uint64(head), binary.LittleEndian.Uint32(head[8:])
+		if left -= frameBytes + int64(n); left < 0 {
 			return damaged(file)
 		}
-		heads = append(heads, data[:frameBytes]...)
-		key, n, rest := binary.LittleEndian.Uint64(data), binary.LittleEndian.Uint32(data[8:]), data[frameBytes:]
-		if uint64(n) > uint64(len(rest)) {
-			return damaged(file)
+		block := make([]byte, n)
+		if _, err := io.ReadFull(in, block); err != nil {
+			return readError(file, err)
 		}
-		block := rest[:n:n]
-		if checksum(key, block) != binary.LittleEndian.Uint64(data[12:]) {
+		if checksum(key, block) != binary.LittleEndian.Uint64(head[12:]) {
 			return damaged(file)
 		}
 		if key := int64(key); f.Keys.Has(key & (1<<laneBits - 1)) {
 			emit(key, block)
 		}
-		data = rest[n:]
 	}
 	if !bytes.HasSuffix(file, []byte(ending(heads))) {
 		return damaged(file) // some blocks are missing, or are those of another file
 	}
 	return nil
+}
+
+// readBytes are read of a file at once.
+const readBytes = 256 << 10
+
+// readError is an error of reading a file, which is damaged if it ends early.
+func readError(file []byte, err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return damaged(file)
+	}
+	return err
 }
 
 func damaged(file []byte) error {
