@@ -1,6 +1,7 @@
 package blocks
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 )
@@ -11,9 +12,9 @@ import (
 // never reused: a runner may hold them.
 //
 // Until then a block is a chain of pages, which are used again:
-// growing slices would take and copy several times as much.
+// growing slices would take and copy several times as much. The zero value is ready.
 type Buffers struct {
-	BlockBytes, TotalBytes int
+	BlockBytes, TotalBytes int // 0: the usual sizes
 
 	blocks map[int64]*chain
 	slabs  [][]byte // of slabPages pages each
@@ -43,9 +44,6 @@ const (
 	noPage    = -1
 )
 
-// NewBuffers returns empty buffers with the usual sizes.
-func NewBuffers() *Buffers { return &Buffers{BlockBytes: BlockBytes, TotalBytes: bufferBytes} }
-
 // Add adds the value that add appends to key's block, and emits what is full afterwards.
 func (b *Buffers) Add(key int64, add func(block []byte) []byte, emit func(int64, []byte)) {
 	b.value = add(b.value[:0])
@@ -65,12 +63,12 @@ func (b *Buffers) Add(key int64, add func(block []byte) []byte, emit func(int64,
 		c.room, value = c.room[n:], value[n:]
 	}
 	c.size += len(b.value)
-	if c.size >= b.BlockBytes {
+	if c.size >= cmp.Or(b.BlockBytes, BlockBytes) {
 		delete(b.blocks, key)
 		emit(key, b.take(c))
 	}
-	if b.taken*pageBytes >= b.TotalBytes {
-		b.Flush(emit)
+	if b.taken*pageBytes >= cmp.Or(b.TotalBytes, bufferBytes) {
+		b.flush(emit)
 	}
 }
 
@@ -114,8 +112,14 @@ func (b *Buffers) take(c *chain) []byte {
 	return block
 }
 
-// Flush emits all blocks, in key order, and leaves the buffers empty.
+// Flush emits all blocks, in key order, and leaves the buffers empty and without memory.
 func (b *Buffers) Flush(emit func(int64, []byte)) {
+	b.flush(emit)
+	*b = Buffers{BlockBytes: b.BlockBytes, TotalBytes: b.TotalBytes}
+}
+
+// flush is Flush, and keeps the memory for what is added next.
+func (b *Buffers) flush(emit func(int64, []byte)) {
 	for _, key := range slices.Sorted(maps.Keys(b.blocks)) {
 		emit(key, b.take(b.blocks[key]))
 	}

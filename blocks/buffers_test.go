@@ -83,7 +83,8 @@ func TestBuffers(t *testing.T) {
 
 // TestBuffersTakeLittle: also of very many keys that each have a full block at some time.
 func TestBuffersTakeLittle(t *testing.T) {
-	b := blocks.NewBuffers()
+	const total = 8 << 20 // the usual size
+	var b blocks.Buffers
 	value := make([]byte, blocks.BlockBytes+1)
 	emitted := 0
 	emit := func(int64, []byte) { emitted++ }
@@ -97,11 +98,17 @@ func TestBuffersTakeLittle(t *testing.T) {
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	if took := int64(after.HeapAlloc) - int64(before.HeapAlloc); took > 3*int64(b.TotalBytes)/2 {
-		t.Errorf("buffers of %d bytes take %d", b.TotalBytes, took)
+	if took := int64(after.HeapAlloc) - int64(before.HeapAlloc); took > 3*total/2 {
+		t.Errorf("buffers of %d bytes take %d", total, took)
 	}
 	b.Flush(emit)
 	if emitted != 2000 {
 		t.Errorf("%d blocks", emitted)
 	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if kept := int64(after.HeapAlloc) - int64(before.HeapAlloc); kept > 2*blocks.BlockBytes { // with value and what was added last
+		t.Errorf("a bundle has ended, and its buffers keep %d bytes", kept)
+	}
+	runtime.KeepAlive(&b)
 }

@@ -246,15 +246,13 @@ type listedFn struct {
 	Inputs string
 
 	inputs  *blocks.Inputs
-	buffers *blocks.Buffers
+	buffers blocks.Buffers
 }
 
 func (f *listedFn) Setup(ctx context.Context) (err error) {
 	f.inputs, err = storage.Shared[blocks.Inputs](ctx, f.Inputs)
 	return err
 }
-
-func (f *listedFn) StartBundle(func(int64, []byte)) { f.buffers = blocks.NewBuffers() }
 
 func (f *listedFn) ProcessElement(_ int64, block []byte, emit func(int64, []byte)) error {
 	d := blocks.NewDecoder(block)

@@ -51,10 +51,8 @@ func runs(s beam.Scope, name string, slices int, p Params, rows beam.PCollection
 type sliceFn struct {
 	Slices int64
 
-	buffers *blocks.Buffers
+	buffers blocks.Buffers
 }
-
-func (f *sliceFn) StartBundle(func(int64, []byte)) { f.buffers = blocks.NewBuffers() }
 
 func (f *sliceFn) ProcessElement(shard int64, block []byte, emit func(int64, []byte)) error {
 	for d := blocks.NewDecoder(block); !d.Done(); {

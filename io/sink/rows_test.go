@@ -74,12 +74,13 @@ func TestSlices(t *testing.T) {
 		case "too large":
 			n = shardRows*9/8/len(text) + 1
 		}
-		buffers, whole := blocks.NewBuffers(), map[int64][][]byte{}
+		var buffers blocks.Buffers
+		whole := map[int64][][]byte{}
 		for i := range n {
 			// Most rows have one first document.
 			own, second := blocks.Key(max(0, i*7%n-n/2)), blocks.Key(i*11%n)
 			row := &records.Clustered{Cluster: int64(own), ID: fmt.Sprint(text, i), Source: "s"}
-			blocks.AddRow(buffers, shard, own, second, row, spread(whole))
+			blocks.AddRow(&buffers, shard, own, second, row, spread(whole))
 		}
 		buffers.Flush(spread(whole))
 		for key, packed := range whole {
@@ -95,7 +96,6 @@ func TestSlices(t *testing.T) {
 			if slices > 1 {
 				sliced, sorted := map[int64][][]byte{}, map[int64][][]byte{}
 				f := &sliceFn{Slices: slices}
-				f.StartBundle(nil)
 				for _, block := range rows {
 					if err := f.ProcessElement(shard, block, spread(sliced)); err != nil {
 						t.Fatal(err)

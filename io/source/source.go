@@ -169,8 +169,8 @@ func (f *readFn) ProcessElement(
 		spread = nil
 	}
 	f.out.begin(local, spread)
-	rows := rejecter{in: in.Inputs, options: f.Params.Options, emit: rejected, buffers: blocks.NewBuffers()}
-	drops := blocks.NewBuffers()
+	rows := rejecter{in: in.Inputs, options: f.Params.Options, emit: rejected}
+	var drops blocks.Buffers
 	fact := blocks.Fact{Kind: blocks.FactRead, Name: strconv.FormatInt(number, 10), Counts: map[string]int64{}}
 
 	if split.Start == 0 && decoded(file) {
@@ -318,12 +318,12 @@ type rejecter struct {
 	in      *blocks.Inputs
 	options Options
 	emit    func(int64, []byte)
-	buffers *blocks.Buffers
+	buffers blocks.Buffers
 }
 
 func (r *rejecter) add(key blocks.Key, row records.Rejected) {
 	row.Source, row.Position = r.in.Source(key), key.Position()
-	blocks.AddRow(r.buffers, int64(r.in.Shard(key)), key, key, &row, r.emit)
+	blocks.AddRow(&r.buffers, int64(r.in.Shard(key)), key, key, &row, r.emit)
 }
 
 func (r *rejecter) id(key blocks.Key, doc *codec.Document) *string {

@@ -55,7 +55,7 @@ type onceKey struct{}
 // Once returns a context with which Open opens each version of an object once,
 // until done is called: who opens it again finds what was fetched before.
 func Once(ctx context.Context) (opening context.Context, done func()) {
-	o := &once{}
+	o := &once{files: map[[2]string]Reader{}, kept: map[[2]string]any{}}
 	return context.WithValue(ctx, onceKey{}, o), func() {
 		for _, r := range o.files {
 			r.Close()
@@ -72,9 +72,6 @@ func Keep(ctx context.Context, path, version string, made any) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.kept == nil {
-		o.kept = map[[2]string]any{}
-	}
 	o.kept[[2]string{path, version}] = made
 }
 
@@ -100,9 +97,6 @@ func (o *once) open(ctx context.Context, store Store, path, version string) (Rea
 	r, err := openVersion(ctx, store, path, version)
 	if err != nil {
 		return nil, err
-	}
-	if o.files == nil {
-		o.files = map[[2]string]Reader{}
 	}
 	o.files[key] = r
 	return r, nil
@@ -246,41 +240,34 @@ type Content struct {
 
 // OpenFile opens a file that WriteFile wrote.
 func OpenFile(ctx context.Context, path string) (*Content, error) {
-	r, size, err := openWhole(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	return &Content{io.NewSectionReader(r, 0, size), r}, nil
-}
-
-// ReadFile reads a file that WriteFile wrote.
-func ReadFile(ctx context.Context, path string) ([]byte, error) {
-	r, size, err := openWhole(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	data := make([]byte, size)
-	if n, err := r.ReadAt(data, 0); n < len(data) {
-		return nil, fmt.Errorf("%s: %d of %d bytes: %w", path, n, size, err)
-	}
-	return data, nil
-}
-
-func openWhole(ctx context.Context, path string) (r Reader, size int64, err error) {
 	store, err := At(path)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	if r, err = store.Open(ctx, path); err != nil {
-		return nil, 0, err
+	r, err := store.Open(ctx, path)
+	if err != nil {
+		return nil, err
 	}
 	info, err := r.Stat(ctx)
 	if err != nil {
 		r.Close()
-		return nil, 0, err
+		return nil, err
 	}
-	return r, info.Size, nil
+	return &Content{io.NewSectionReader(r, 0, info.Size), r}, nil
+}
+
+// ReadFile reads a file that WriteFile wrote.
+func ReadFile(ctx context.Context, path string) ([]byte, error) {
+	content, err := OpenFile(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	defer content.Close()
+	data := make([]byte, content.Size())
+	if n, err := content.ReadAt(data, 0); n < len(data) {
+		return nil, fmt.Errorf("%s: %d of %d bytes: %w", path, n, len(data), err)
+	}
+	return data, nil
 }
 
 // Files are written in small pieces, a record at a time.

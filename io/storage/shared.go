@@ -32,11 +32,11 @@ func WriteShared(ctx context.Context, path string, value any) error {
 // askEvery is how long a shared file on an object store counts as there: each split asks, and there that is a request.
 const askEvery = 5 * time.Second
 
-var shared struct {
+var shared = struct {
 	sync.Mutex
 	values map[string]any
 	there  map[string]time.Time // when a file on an object store was last there
-}
+}{values: map[string]any{}, there: map[string]time.Time{}}
 
 // Shared returns the value of type T that the small file path holds, loaded once per process:
 // this is how all workers come to know what the launcher decided. Callers must not change it. It
@@ -74,9 +74,6 @@ func due(path string, now time.Time) bool {
 	defer shared.Unlock()
 	if last, ok := shared.there[path]; ok && now.Sub(last) < askEvery {
 		return false
-	}
-	if shared.there == nil {
-		shared.there = map[string]time.Time{}
 	}
 	shared.there[path] = now
 	return true
@@ -120,9 +117,6 @@ func loaded[F, T any](ctx context.Context, path string, load func(*F) (*T, error
 	value, err := load(held)
 	if err != nil {
 		return nil, err
-	}
-	if shared.values == nil {
-		shared.values = map[string]any{}
 	}
 	shared.values[path] = value
 	return value, nil

@@ -186,7 +186,7 @@ func TestEstimatorVariance(t *testing.T) {
 		for range m {
 			a, b := drawPair(r)
 			seed := r.Uint64()
-			estimate := fss.Estimate(f.sign(t, n, seed, a), f.sign(t, n, seed, b))
+			estimate := float64(fss.Equal(f.sign(t, n, seed, a), f.sign(t, n, seed, b))) / n
 			sum += estimate
 			squares += (estimate - pairSimilarity) * (estimate - pairSimilarity)
 		}

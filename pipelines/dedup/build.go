@@ -456,7 +456,7 @@ func (p *Plan) verify(temp string) verify.Params {
 		banding = p.Choice.Banding
 	}
 	return verify.Params{
-		Verifier: p.Verifier(temp), CellBytes: p.Config.cellBytes(), PeelBytes: p.usualCell(), Shards: p.componentShards(),
+		Verifier: p.Verifier(temp), CellBytes: p.Config.cellBytes(), PruneBytes: p.usualCell(), Shards: p.componentShards(),
 		Banding: banding, Seed: p.Request.Seed, Temp: temp,
 	}
 }

@@ -127,7 +127,7 @@ func TestAnswerEqualsPlainSearch(t *testing.T) {
 					Shared: int32(shared), Size: int32(len(d.set)),
 				}
 				if tt.among != nil {
-					estimate := fss.Estimate(own.sig, d.sig)
+					estimate := float64(fss.Equal(own.sig, d.sig)) / float64(len(d.sig))
 					n.Estimate = &estimate
 					x, y := lsh.Keys(nil, own.sig, 20, 2), lsh.Keys(nil, d.sig, 20, 2)
 					for band := range x {

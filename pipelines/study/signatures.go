@@ -9,6 +9,7 @@ import (
 
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/lsh"
+	"github.com/neardup/neardup/kernels/minhash/fss"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/transforms/overlap"
 	"github.com/neardup/neardup/transforms/signature"
@@ -54,7 +55,7 @@ func (e *signatureError) add(a, b int, similarity float64) {
 	one, other := e.signatures[a], e.signatures[b]
 	n := float64(e.values)
 	for min(len(one), len(other)) >= e.values {
-		difference := float64(signature.Equal(one[:e.values], other[:e.values]))/n - similarity
+		difference := float64(fss.Equal(one[:e.values], other[:e.values]))/n - similarity
 		e.estimates++
 		e.squares += difference * difference
 		e.bias += difference

@@ -89,7 +89,7 @@ type job struct {
 	begun   time.Time
 
 	state  string
-	told   map[string]bool // messages that were passed on
+	logged map[string]bool // messages that were passed on
 	latest string          // the time of the last of them
 	errors []string        // messages of that severity
 	latestMetrics
@@ -129,7 +129,7 @@ func Follow(ctx context.Context, of *Job, o Options) (*Result, error) {
 }
 
 func newJob(s *Service, of *Job, model *pipepb.Pipeline, begun time.Time) *job {
-	return &job{service: s, job: of, model: model, begun: begun, told: map[string]bool{}}
+	return &job{service: s, job: of, model: model, begun: begun, logged: map[string]bool{}}
 }
 
 // Ended reports whether a job has ended, or is not known to the service any more.
@@ -256,8 +256,8 @@ func (j *job) listen(ctx context.Context) error {
 		return err
 	}
 	for _, m := range all {
-		if !j.told[m.Time+m.Id] {
-			j.told[m.Time+m.Id] = true
+		if !j.logged[m.Time+m.Id] {
+			j.logged[m.Time+m.Id] = true
 			j.latest = max(j.latest, m.Time)
 			j.tell(m)
 		}

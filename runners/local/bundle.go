@@ -31,7 +31,21 @@ type bundle struct {
 	free   func() // gives back what the elements of the task lie in
 	fed    int64  // elements
 	rest   *shuffle.Values
-	noState
+
+	// What the SDK could ask for beside what a bundle has: state and timers, of which no pipeline is planned.
+	exec.StateReader
+	exec.DataManager
+}
+
+// GetSideInputCache returns a cache that keeps nothing: side inputs are in this process already.
+func (*bundle) GetSideInputCache() exec.SideCache { return noCache{} }
+
+type noCache struct{}
+
+func (noCache) QueryCache(context.Context, string, string, []byte, []byte) exec.ReStream { return nil }
+
+func (noCache) SetCache(_ context.Context, _, _ string, _, _ []byte, input exec.ReStream) exec.ReStream {
+	return input
 }
 
 func newBundle(ctx context.Context, j *job, s *stage, task int) *bundle {

@@ -29,12 +29,12 @@ type job struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	mu     sync.Mutex
-	wake   sync.Cond // something changed for a worker that waits for a task
-	stages []*stage
-	data   map[*plan.Collection]*collection
-	left   int // stages that have not ended
-	err    error
+	mu      sync.Mutex
+	wake    sync.Cond // something changed for a worker that waits for a task
+	stages  []*stage
+	data    map[*plan.Collection]*collection
+	pending int // stages that have not ended
+	err     error
 }
 
 // run runs all stages and cleans up.
@@ -65,7 +65,7 @@ func newJob(ctx context.Context, p *plan.Plan, options Options, dir *spill.Dir) 
 		mem:     shuffle.NewMemory(options.buffers, options.Workers),
 		metrics: newCollector(p.Names),
 		data:    map[*plan.Collection]*collection{},
-		left:    len(p.Stages),
+		pending: len(p.Stages),
 	}
 	j.wake.L = &j.mu
 	j.ctx, j.cancel = context.WithCancel(ctx)
@@ -118,7 +118,7 @@ func (j *job) work() {
 func (j *job) next() (s *stage, task int, ok bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for j.left > 0 && j.err == nil && j.ctx.Err() == nil {
+	for j.pending > 0 && j.err == nil && j.ctx.Err() == nil {
 		// The earliest stage first: what it holds is free the sooner.
 		for _, s := range j.stages {
 			if s.source == nil || s.drained {
@@ -133,7 +133,7 @@ func (j *job) next() (s *stage, task int, ok bool) {
 				j.end(s)
 			}
 		}
-		if j.left > 0 && !j.runnable() {
+		if j.pending > 0 && !j.runnable() {
 			j.wake.Wait()
 		}
 	}
@@ -173,7 +173,7 @@ func (j *job) end(s *stage) {
 	j.mu.Unlock()
 	j.guard(func() error { return j.settle(s) })
 	j.mu.Lock()
-	j.left--
+	j.pending--
 	for _, o := range j.stages {
 		if o.After[s.Stage] {
 			if o.waits--; o.waits == 0 {

@@ -95,7 +95,7 @@ func (j *job) progress(elapsed time.Duration) Progress {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	var stores []*metrics.Store
-	p := Progress{Elapsed: elapsed, Done: len(j.stages) - j.left, Stages: len(j.stages)}
+	p := Progress{Elapsed: elapsed, Done: len(j.stages) - j.pending, Stages: len(j.stages)}
 	for _, s := range j.stages {
 		for _, i := range s.all {
 			stores = append(stores, metrics.GetStore(i.ctx))

@@ -124,12 +124,12 @@ type foundPairs struct {
 	params   Params
 	verifier verifier.Verifier
 	n        int
-	out      *blocks.Buffers
+	out      blocks.Buffers
 	emit     func(int64, []byte)
 }
 
 func (p *Params) found(emit func(int64, []byte)) *foundPairs {
-	return &foundPairs{params: *p, verifier: p.Verifier.New(), out: blocks.NewBuffers(), emit: emit}
+	return &foundPairs{params: *p, verifier: p.Verifier.New(), emit: emit}
 }
 
 // compare adds two documents, a before b, if they are similar.
@@ -194,10 +194,8 @@ type sendFn struct {
 	Params Params
 
 	numbers []uint64
-	out     *blocks.Buffers
+	out     blocks.Buffers
 }
-
-func (f *sendFn) StartBundle(func(int64, []byte)) { f.out = blocks.NewBuffers() }
 
 func (f *sendFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
 	d := blocks.NewDecoder(block)

@@ -114,7 +114,6 @@ func TestBruteForceEqualsDefinition(t *testing.T) {
 				t.Fatal(err)
 			}
 			send := &sendFn{Params: p}
-			send.StartBundle(nil)
 			err := sets.ProcessElement(block, func(features []byte) {
 				if err := send.ProcessElement(features, parts.emit); err != nil {
 					t.Error(err)

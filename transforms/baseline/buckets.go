@@ -178,11 +178,7 @@ func (f *byDocumentFn) ProcessElement(block []byte, emit func(int64, []byte)) er
 type distinctFn struct {
 	Params Params
 
-	sets, edges *blocks.Buffers
-}
-
-func (f *distinctFn) StartBundle(_, _ func(int64, []byte)) {
-	f.sets, f.edges = blocks.NewBuffers(), blocks.NewBuffers()
+	sets, edges blocks.Buffers
 }
 
 func (f *distinctFn) ProcessElement(

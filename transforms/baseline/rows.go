@@ -91,10 +91,8 @@ type bucketRowsFn struct {
 	Tables Tables
 
 	values, keys []uint64
-	rows         *blocks.Buffers
+	rows         blocks.Buffers
 }
-
-func (f *bucketRowsFn) StartBundle(func(int64, []byte)) { f.rows = blocks.NewBuffers() }
 
 func (f *bucketRowsFn) ProcessElement(
 	ctx context.Context, document int64, ids, signatures func(*[]byte) bool, emit func(int64, []byte),
@@ -116,7 +114,7 @@ func (f *bucketRowsFn) ProcessElement(
 		for band, key := range f.keys {
 			row.Band, row.Bucket, row.Label = int32(band), keyer.Bucket(key), keyer.Label(f.values, band)
 			shard := band * in.Shards / len(f.keys) // bands follow one another in the files
-			blocks.AddRow(f.rows, int64(shard), blocks.Key(band), doc, &row, emit)
+			blocks.AddRow(&f.rows, int64(shard), blocks.Key(band), doc, &row, emit)
 		}
 	})
 }
@@ -157,10 +155,8 @@ func (f *bySecondFn) ProcessElement(document int64, ids, seconds func(*[]byte) b
 type candidateRowsFn struct {
 	Tables Tables
 
-	rows *blocks.Buffers
+	rows blocks.Buffers
 }
-
-func (f *candidateRowsFn) StartBundle(func(int64, []byte)) { f.rows = blocks.NewBuffers() }
 
 func (f *candidateRowsFn) ProcessElement(
 	ctx context.Context, document int64, ids, firsts func(*[]byte) bool, emit func(int64, []byte),
@@ -179,7 +175,7 @@ func (f *candidateRowsFn) ProcessElement(
 			return
 		}
 		row.SourceA, row.PositionA = in.Source(a), a.Position()
-		blocks.AddRow(f.rows, int64(in.Shard(a)), a, b, &row, emit)
+		blocks.AddRow(&f.rows, int64(in.Shard(a)), a, b, &row, emit)
 	})
 }
 

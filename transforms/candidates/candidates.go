@@ -80,35 +80,29 @@ func (f *bucketsFn) ProcessElement(ctx context.Context, key int64, packed func(*
 			return err
 		}
 	}
-	seen := len(f.entries)
-	f.slots = f.slots.For(seen)
+	counted := len(f.entries)
+	f.slots = f.slots.For(counted)
 	repeated := radix.Repeated(f.slots, f.entries) // most documents are alone in their buckets
 	if f.copies != nil {
 		all := len(repeated)
 		repeated = f.copies.others(repeated)
-		seen -= all - len(repeated) // no copy is alone
+		counted -= all - len(repeated) // no copy is alone
 	}
-	entriesSeen.Inc(ctx, int64(seen))
+	entriesSeen.Inc(ctx, int64(counted))
 	entries := f.sorter.Sort(repeated, 64-blocks.BandKeyBits, radix.ByKeyAndDocument)
-	var edges []byte
+	edges := blocks.EdgeWriter{Emit: emit}
 	var made, buckets int64
 	for start, end := 0, 0; start < len(entries); start = end {
 		for end = start + 1; end < len(entries) && entries[end].Key == entries[start].Key; end++ {
-			edges = blocks.AppendEdge(edges, blocks.Edge{A: entries[end-1].Document, B: entries[end].Document})
+			edges.Add(entries[end-1].Document, entries[end].Document)
 			made++
-			if len(edges) >= blocks.BlockBytes {
-				emit(edges)
-				edges = nil
-			}
 		}
 		if end-start > 1 {
 			buckets++
 			bucketSize.Update(ctx, int64(end-start))
 		}
 	}
-	if len(edges) > 0 {
-		emit(edges)
-	}
+	edges.Flush()
 	bucketsFound.Inc(ctx, buckets)
 	edgesMade.Inc(ctx, made)
 	return nil

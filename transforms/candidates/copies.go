@@ -70,7 +70,7 @@ func (f *copiesFn) ProcessElement(ctx context.Context, key int64, packed func(*[
 	for i, first := range f.firsts {
 		f.halves = append(f.halves, half{first.Hash.Hi, uint32(i)})
 	}
-	out := blocks.NewBuffers()
+	var out blocks.Buffers
 	found := 0
 	var alike []blocks.First
 	halves := f.sorter.Sort(f.halves, 0, radix.ByKey)
@@ -84,7 +84,7 @@ func (f *copiesFn) ProcessElement(ctx context.Context, key int64, packed func(*[
 		for _, h := range halves[start:end] {
 			alike = append(alike, f.firsts[h.Document])
 		}
-		found += f.tell(alike, out, emit)
+		found += f.tell(alike, &out, emit)
 	}
 	out.Flush(emit)
 	firstsSeen.Inc(ctx, int64(len(f.firsts)))

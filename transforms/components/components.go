@@ -151,13 +151,13 @@ func forestEdges(f *unionfind.Forest) iter.Seq[blocks.Edge] {
 
 // sender packs values by key, and counts bytes.
 type sender struct {
-	buffers *blocks.Buffers
+	buffers blocks.Buffers
 	emit    func(int64, []byte)
 	bytes   int64
 }
 
 func newSender(emit func(int64, []byte)) *sender {
-	s := &sender{buffers: blocks.NewBuffers()}
+	s := new(sender)
 	s.emit = func(part int64, block []byte) {
 		s.bytes += int64(len(block))
 		emit(part, block)

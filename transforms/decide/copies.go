@@ -35,10 +35,8 @@ func Copies(s beam.Scope, profiles flow.Profiles, copied flow.Copies, p Params) 
 type firstsFn struct {
 	Params Params
 
-	verdicts *blocks.Buffers
+	verdicts blocks.Buffers
 }
-
-func (f *firstsFn) StartBundle(func(int64, []byte)) { f.verdicts = blocks.NewBuffers() }
 
 func (f *firstsFn) ProcessElement(ctx context.Context, _ int64, block []byte, emit func(int64, []byte)) error {
 	d := blocks.NewDecoder(block)
@@ -77,12 +75,9 @@ type spreadFn struct {
 }
 
 func (f *spreadFn) Setup(ctx context.Context) (err error) {
+	f.rows.clusters = f.Params.Clusters
 	f.rows.in, err = storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
 	return err
-}
-
-func (f *spreadFn) StartBundle(_, _, _, _ func(int64, []byte), _ func([]byte)) {
-	f.rows.start(f.Params.Clusters)
 }
 
 func (f *spreadFn) ProcessElement(

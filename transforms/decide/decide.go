@@ -106,19 +106,14 @@ type decideFn struct {
 	Params Params
 
 	rows     rowWriter
-	verdicts *blocks.Buffers
+	verdicts blocks.Buffers
 	shard    shard
 }
 
 func (f *decideFn) Setup(ctx context.Context) (err error) {
-	f.shard.verifier = f.Params.Verifier.New()
+	f.shard.verifier, f.rows.clusters = f.Params.Verifier.New(), f.Params.Clusters
 	f.rows.in, err = storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
 	return err
-}
-
-func (f *decideFn) StartBundle(_, _, _, _, _ func(int64, []byte), _ func([]byte)) {
-	f.rows.start(f.Params.Clusters)
-	f.verdicts = blocks.NewBuffers()
 }
 
 func (f *decideFn) ProcessElement(

@@ -60,9 +60,8 @@ func decided(measure string, in *blocks.Inputs, components bool, profiles, copie
 		verdicts = append(verdicts, block)
 	}
 	p := Params{OnePerCluster: components, Clusters: true, Shards: 1, PairBudget: math.MaxInt}
-	f := &decideFn{Params: p, rows: rowWriter{in: in}}
+	f := &decideFn{Params: p, rows: rowWriter{in: in, clusters: true}}
 	f.shard.verifier = verifier.Spec{Measure: measure}.New()
-	f.StartBundle(nil, nil, nil, nil, nil, nil)
 	err = f.ProcessElement(ctx, 7, beamtest.Values(profiles...), beamtest.Values(pairs...), beamtest.Values(links...), toPairs, toClusters, toRemoved, toDropped, toVerdicts, facts)
 	f.FinishBundle(ctx, toPairs, toClusters, toRemoved, toDropped, toVerdicts, nil)
 	if err != nil {
@@ -75,8 +74,7 @@ func decided(measure string, in *blocks.Inputs, components bool, profiles, copie
 
 // spreadTo runs the rows of copies.
 func spreadTo(in *blocks.Inputs, verdicts, copies [][]byte, toPairs, toClusters, toRemoved, toDropped func(int64, []byte), facts func([]byte)) error {
-	f := &spreadFn{Params: Params{Clusters: true}, rows: rowWriter{in: in}}
-	f.StartBundle(nil, nil, nil, nil, nil)
+	f := &spreadFn{rows: rowWriter{in: in, clusters: true}}
 	err := f.ProcessElement(context.Background(), 7, beamtest.Values(verdicts...), beamtest.Values(copies...), toPairs, toClusters, toRemoved, toDropped, facts)
 	f.FinishBundle(context.Background(), toPairs, toClusters, toRemoved, toDropped, nil)
 	return err
@@ -598,7 +596,6 @@ func TestDocumentsOfAnotherShard(t *testing.T) {
 	f := &decideFn{rows: rowWriter{in: oneFile}}
 	none := func(int64, []byte) {}
 	f.shard.verifier = verifier.Spec{Measure: verifier.Jaccard}.New()
-	f.StartBundle(nil, nil, nil, nil, nil, nil)
 	for shard := range int64(2) {
 		var profiles []byte
 		for i := range int64(2) {
@@ -645,7 +642,6 @@ func TestCopies(t *testing.T) {
 	var verdicts [][]byte
 	f := &firstsFn{Params: Params{Shards: 1}}
 	toVerdicts := func(_ int64, block []byte) { verdicts = append(verdicts, block) }
-	f.StartBundle(toVerdicts)
 	if err := f.ProcessElement(t.Context(), 0, profiles, toVerdicts); err != nil {
 		t.Fatal(err)
 	}

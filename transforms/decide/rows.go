@@ -28,7 +28,7 @@ type rowWriter struct {
 	clusters bool // all rows are wanted
 
 	toPairs, toClusters, toRemoved, toDropped           func(int64, []byte)
-	pairRows, clusterRows, removedRows, dropped         *blocks.Buffers
+	pairRows, clusterRows, removedRows, dropped         blocks.Buffers
 	keptDocuments, removedDocuments, differingInSymbols int64
 
 	// name is that of the file, which most documents share with the one before.
@@ -38,13 +38,6 @@ type rowWriter struct {
 	pairRow    records.Pair
 	clusterRow records.Clustered
 	removedRow records.Removed
-}
-
-// start begins a bundle.
-func (w *rowWriter) start(clusters bool) {
-	w.clusters = clusters
-	w.pairRows, w.clusterRows, w.removedRows, w.dropped = blocks.NewBuffers(), blocks.NewBuffers(),
-		blocks.NewBuffers(), blocks.NewBuffers()
 }
 
 // begin begins a call.
@@ -92,7 +85,7 @@ func (w *rowWriter) pair(
 		PositionA: a.Key.Position(), PositionB: b.Key.Position(),
 		Similarity: similarity, Same: same, Shared: int32(shared), SizeA: int32(sizeA), SizeB: int32(sizeB),
 	}
-	blocks.AddRow(w.pairRows, w.shard(a.Key), a.Key, b.Key, &w.pairRow, w.toPairs)
+	blocks.AddRow(&w.pairRows, w.shard(a.Key), a.Key, b.Key, &w.pairRow, w.toPairs)
 }
 
 // document adds the rows of a document: with its representative, if it is none, in its cluster, and if it is removed.
@@ -116,7 +109,7 @@ func (w *rowWriter) document(v *verdict, doc *blocks.Profile) {
 			Source: w.source(doc.Key), Position: doc.Key.Position(),
 			Size: int32(v.Size), Members: int32(v.Members), Kept: kept,
 		}
-		blocks.AddRow(w.clusterRows, w.shard(doc.Key), doc.Key, doc.Key, &w.clusterRow, w.toClusters)
+		blocks.AddRow(&w.clusterRows, w.shard(doc.Key), doc.Key, doc.Key, &w.clusterRow, w.toClusters)
 	}
 	if kept {
 		w.keptDocuments++
@@ -141,7 +134,7 @@ func (w *rowWriter) document(v *verdict, doc *blocks.Profile) {
 	if !v.Near && doc.Traits.Symbols != v.Kept.Traits.Symbols {
 		w.differingInSymbols++
 	}
-	blocks.AddRow(w.removedRows, w.shard(doc.Key), doc.Key, doc.Key, &w.removedRow, w.toRemoved)
+	blocks.AddRow(&w.removedRows, w.shard(doc.Key), doc.Key, doc.Key, &w.removedRow, w.toRemoved)
 	w.dropped.Add(w.in.Batch(doc.Key), func(block []byte) []byte { return blocks.AppendKey(block, doc.Key) }, w.toDropped)
 }
 

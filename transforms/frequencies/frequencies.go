@@ -70,7 +70,7 @@ type countFn struct {
 	shingler  *shingle.Shingler
 	hashes    []uint64 // of each document the different ones
 	documents uint64
-	out       *blocks.Buffers
+	out       blocks.Buffers
 }
 
 // maxHashes are 8 MB.
@@ -79,7 +79,7 @@ const maxHashes = 1 << 20
 func (f *countFn) Setup() { f.shingler = f.Text.New() }
 
 func (f *countFn) StartBundle(_, _ func(int64, []byte)) {
-	f.hashes, f.documents, f.out = f.hashes[:0], 0, blocks.NewBuffers()
+	f.hashes, f.documents = f.hashes[:0], 0
 }
 
 func (f *countFn) ProcessElement(block []byte, counts, _ func(int64, []byte)) error {
@@ -164,17 +164,14 @@ func (f *writeRangeFn) ProcessElement(
 	}
 	slices.SortFunc(common, func(a, b count) int { return cmp.Compare(a.hash, b.hash) })
 	_, err = storage.WriteBelow(ctx, storage.Dir(f.File.Path), rangeFile(f.File.Path, number), func(w io.Writer) error {
-		var block []byte
+		var entry []byte
 		for _, c := range common {
-			if block = c.append(block); len(block) >= blocks.BlockBytes {
-				if _, err := w.Write(block); err != nil {
-					return err
-				}
-				block = block[:0]
+			entry = c.append(entry[:0])
+			if _, err := w.Write(entry); err != nil {
+				return err
 			}
 		}
-		_, err := w.Write(block)
-		return err
+		return nil
 	})
 	written(gather.Key, part(0, number))
 	return err

@@ -125,7 +125,7 @@ type bucketFn struct {
 
 	meeting *meeting
 	inputs  *blocks.Inputs
-	members *blocks.Buffers
+	members blocks.Buffers
 }
 
 func (f *bucketFn) Setup(ctx context.Context) (err error) {
@@ -135,8 +135,6 @@ func (f *bucketFn) Setup(ctx context.Context) (err error) {
 	f.meeting, err = newMeeting(ctx, f.Buckets)
 	return err
 }
-
-func (f *bucketFn) StartBundle(func(int64, []byte)) { f.members = blocks.NewBuffers() }
 
 func (f *bucketFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
 	return f.meeting.each(block, func(key blocks.Key, _ []uint64) {

@@ -198,7 +198,6 @@ func TestBuckets(t *testing.T) {
 			}
 			got = append(got, members...)
 		}
-		f.StartBundle(emit)
 		for _, block := range bundles {
 			if err := f.ProcessElement(block, emit); err != nil {
 				t.Fatal(err)

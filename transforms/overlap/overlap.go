@@ -63,9 +63,9 @@ type Params struct {
 //	blocks of documents → nothing
 func Count(s beam.Scope, docs flow.Documents, p Params) {
 	s = s.Scope("overlap.Count")
-	features, told := beam.ParDo2(s, &featuresFn{Params: p}, beam.PCollection(docs))
+	features, listed := beam.ParDo2(s, &featuresFn{Params: p}, beam.PCollection(docs))
 	beam.ParDo0(s, &countFn{p}, beam.GroupByKey(s, features))
-	beam.ParDo0(s, &documentsFn{p}, beam.PCollection(gather.All(s, gather.Values(told))))
+	beam.ParDo0(s, &documentsFn{p}, beam.PCollection(gather.All(s, gather.Values(listed))))
 }
 
 // rangeOf returns which part of a setting has a feature.
@@ -82,9 +82,9 @@ const maxNumbers = 8 << 10
 type featuresFn struct {
 	Params Params
 
-	shinglers []*shingle.Shingler
-	reader    *copies.Reader
-	out, told *blocks.Buffers
+	shinglers   []*shingle.Shingler
+	reader      *copies.Reader
+	out, listed blocks.Buffers
 }
 
 func (f *featuresFn) Setup() {
@@ -96,11 +96,7 @@ func (f *featuresFn) Setup() {
 	f.reader = copies.NewReader(plain, shingle.Set)
 }
 
-func (f *featuresFn) StartBundle(_, _ func(int64, []byte)) {
-	f.out, f.told = blocks.NewBuffers(), blocks.NewBuffers()
-}
-
-func (f *featuresFn) ProcessElement(block []byte, features, told func(int64, []byte)) error {
+func (f *featuresFn) ProcessElement(block []byte, features, listed func(int64, []byte)) error {
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
 		traits, _ := f.reader.Read(doc.Text, doc.Ends)
@@ -115,7 +111,7 @@ func (f *featuresFn) ProcessElement(block []byte, features, told func(int64, []b
 			f.shinglers[i].Trim()
 		}
 		f.reader.Trim()
-		f.told.Add(gather.Key, document.append, told)
+		f.listed.Add(gather.Key, document.append, listed)
 	}
 	return d.Err()
 }
@@ -134,9 +130,9 @@ func (f *featuresFn) send(setting int, doc blocks.Key, set []uint64, features fu
 	}
 }
 
-func (f *featuresFn) FinishBundle(features, told func(int64, []byte)) {
+func (f *featuresFn) FinishBundle(features, listed func(int64, []byte)) {
 	f.out.Flush(features)
-	f.told.Flush(told)
+	f.listed.Flush(listed)
 }
 
 // countFn counts the features of a part that every two documents share, and writes them to a file.

@@ -58,7 +58,6 @@ func count(t *testing.T, r *rand.Rand, p Params, texts []string) {
 	for i := 0; i < len(texts); {
 		fn := &featuresFn{Params: p}
 		fn.Setup()
-		fn.StartBundle(nil, nil)
 		var block []byte
 		for n := 1 + r.IntN(5); n > 0 && i < len(texts); n-- {
 			block = blocks.AppendDocument(block, &blocks.Document{Key: blocks.NewKey(0, int64(10*i)), ID: []byte{'a' + byte(i)}, HasID: i%2 == 0, Text: []byte(texts[i])})

@@ -187,7 +187,7 @@ func (f *smallestFn) ProcessElement(block []byte, _ func(int64, []byte)) error {
 }
 
 func (f *smallestFn) FinishBundle(emit func(int64, []byte)) {
-	out := blocks.NewBuffers()
+	var out blocks.Buffers
 	for _, s := range f.smallest.Sets() {
 		out.Add(gather.Key, hashedDoc{blocks.Hash(s.Hash), s.First}.append, emit)
 	}
@@ -210,7 +210,7 @@ func (f *chooseFn) ProcessElement(
 	if err := eachHashed(packed, func(h hashedDoc) { all.Add(hash.Sum128(h.hash), h.key) }); err != nil {
 		return err
 	}
-	out := blocks.NewBuffers()
+	var out blocks.Buffers
 	for _, s := range all.Sets() {
 		member := blocks.Member{Key: s.First, Component: s.First, Of: 1}
 		out.Add(int64(in.Split(s.First)), func(block []byte) []byte { return blocks.AppendMember(block, member) }, emit)
@@ -311,7 +311,7 @@ type probeFn struct {
 	sample   blocks.Sets
 	index    verifier.Index       // not safe for concurrent use, so each worker has one
 	first    map[match]blocks.Key // of documents with the set, in a block
-	out      *blocks.Buffers
+	out      blocks.Buffers
 }
 
 // match is a sampled set, by its index, and another one that is similar to it.
@@ -344,7 +344,7 @@ func (f *probeFn) Setup(ctx context.Context) (err error) {
 }
 
 func (f *probeFn) StartBundle(func(int64, []byte)) {
-	f.first, f.out = map[match]blocks.Key{}, blocks.NewBuffers()
+	f.first = map[match]blocks.Key{}
 }
 
 func (f *probeFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
@@ -410,7 +410,7 @@ func (f *uniquePairsFn) ProcessElement(document int64, packed func(*[]byte) bool
 	if err != nil {
 		return err
 	}
-	out := blocks.NewBuffers()
+	var out blocks.Buffers
 	for _, key := range first {
 		edge := blocks.Edge{A: blocks.Key(document), B: key}
 		out.Add(gather.Key, func(block []byte) []byte { return blocks.AppendEdge(block, edge) }, emit)

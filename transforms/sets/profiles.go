@@ -105,11 +105,11 @@ func addCopy(to *blocks.Shards, shards ComponentShards, c blocks.Copy, emit func
 type profileWriter struct {
 	params *Params
 	all    *blocks.Shards
-	large  *blocks.Buffers
+	large  blocks.Buffers
 }
 
 func newProfileWriter(p *Params) profileWriter {
-	return profileWriter{params: p, all: p.Shards.Buffers(), large: blocks.NewBuffers()}
+	return profileWriter{params: p, all: p.Shards.Buffers()}
 }
 
 // add adds a profile of a component of so many documents. It changes the profile.

@@ -10,9 +10,9 @@ import (
 type collapse struct {
 	in     *blocks.Inputs
 	shards uint64
-	seen   map[hash.Sum128]first // of the block
+	byHash map[hash.Sum128]first // of the block
 
-	firsts, copies *blocks.Buffers
+	firsts, copies blocks.Buffers
 }
 
 // first is the first document of a block with a hash.
@@ -22,21 +22,18 @@ type first struct {
 }
 
 func newCollapse(in *blocks.Inputs, shards int) collapse {
-	return collapse{
-		in: in, shards: uint64(shards), seen: map[hash.Sum128]first{},
-		firsts: blocks.NewBuffers(), copies: blocks.NewBuffers(),
-	}
+	return collapse{in: in, shards: uint64(shards), byHash: map[hash.Sum128]first{}}
 }
 
 // begin begins a block. Which documents are in one does not depend on the bundle.
-func (c *collapse) begin() { clear(c.seen) }
+func (c *collapse) begin() { clear(c.byHash) }
 
 // isCopy reports whether an earlier document of the block has the hash, and tells which documents are copies, and
 // which have some.
 func (c *collapse) isCopy(sum hash.Sum128, doc blocks.Key, firsts, copies func(int64, []byte)) bool {
-	f, ok := c.seen[sum]
+	f, ok := c.byHash[sum]
 	if !ok {
-		c.seen[sum] = first{key: doc}
+		c.byHash[sum] = first{key: doc}
 		entry := blocks.First{Hash: blocks.Hash(sum), Key: doc}
 		c.firsts.Add(int64(sum.Hi%c.shards), func(block []byte) []byte { return blocks.AppendFirst(block, entry) }, firsts)
 		return false
@@ -50,7 +47,7 @@ func (c *collapse) isCopy(sum hash.Sum128, doc blocks.Key, firsts, copies func(i
 	if !f.hasCopies {
 		tell(f.key)
 		f.hasCopies = true
-		c.seen[sum] = f
+		c.byHash[sum] = f
 	}
 	tell(doc)
 	return true

@@ -93,17 +93,13 @@ type distinctFn struct {
 
 	shingler *shingle.Shingler
 	hashes   []uint64
-	out      *blocks.Buffers
+	out      blocks.Buffers
 }
 
 // maxHashes are 8 MB.
 const maxHashes = 1 << 20
 
 func (f *distinctFn) Setup() { f.shingler = f.Text.New() }
-
-func (f *distinctFn) StartBundle(func(int64, []byte)) {
-	f.hashes, f.out = f.hashes[:0], blocks.NewBuffers()
-}
 
 func (f *distinctFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
 	d := blocks.NewDecoder(block)
@@ -196,10 +192,10 @@ func (d Dictionary) open(ctx context.Context, number int64) ([]uint64, error) {
 }
 
 // numbersIn appends to dst the numbers of sorted shingles that are in one range of the dictionary.
-func numbersIn(dst, known []uint64, offset uint64, shingles []uint64) ([]uint64, error) {
+func numbersIn(dst, entries []uint64, offset uint64, shingles []uint64) ([]uint64, error) {
 	at := 0
 	for _, h := range shingles {
-		i, found := slices.BinarySearch(known[at:], h)
+		i, found := slices.BinarySearch(entries[at:], h)
 		if !found {
 			return nil, fmt.Errorf("shingle %016x is not in the dictionary, though it was made of the same input", h)
 		}
@@ -231,9 +227,9 @@ func (d Dictionary) numbers(ctx context.Context, shingles []uint64) (numbers []u
 		return nil, err
 	}
 	err = d.eachRange(shingles, func(number int64, shingles []uint64) error {
-		known, err := d.open(ctx, number)
+		entries, err := d.open(ctx, number)
 		if err == nil {
-			numbers, err = numbersIn(numbers, known, offsets[number], shingles)
+			numbers, err = numbersIn(numbers, entries, offsets[number], shingles)
 		}
 		return err
 	})
@@ -273,7 +269,7 @@ type lookupFn struct {
 
 	inputs        *blocks.Inputs
 	shingler      *shingle.Shingler
-	out, rejected *blocks.Buffers
+	out, rejected blocks.Buffers
 }
 
 // maxNumbers keeps an element small, whatever the document.
@@ -285,10 +281,6 @@ func (f *lookupFn) Setup(ctx context.Context) (err error) {
 	return err
 }
 
-func (f *lookupFn) StartBundle(_, _ func(int64, []byte)) {
-	f.out, f.rejected = blocks.NewBuffers(), blocks.NewBuffers()
-}
-
 func (f *lookupFn) ProcessElement(ctx context.Context, block []byte, sought, rejected func(int64, []byte)) error {
 	var some, none int64
 	d := blocks.NewDecoder(block)
@@ -297,7 +289,7 @@ func (f *lookupFn) ProcessElement(ctx context.Context, block []byte, sought, rej
 		shingles := shingle.Set(f.shingler.InPlace())
 		if len(shingles) == 0 {
 			none++
-			rejectEmpty(f.rejected, f.inputs, &doc, f.Params.Text, rejected)
+			rejectEmpty(&f.rejected, f.inputs, &doc, f.Params.Text, rejected)
 			continue
 		}
 		some++
@@ -335,11 +327,11 @@ func (f *numberFn) ProcessElement(
 	if err != nil {
 		return err
 	}
-	known, err := f.Dictionary.open(ctx, number)
+	entries, err := f.Dictionary.open(ctx, number)
 	if err != nil {
 		return err
 	}
-	out := blocks.NewBuffers()
+	var out blocks.Buffers
 	var hashes, numbers []uint64
 	var block []byte
 	for packed(&block) {
@@ -349,7 +341,7 @@ func (f *numberFn) ProcessElement(
 			if key, hashes = d.Numbers(hashes[:0]); d.Err() != nil {
 				return d.Err()
 			}
-			if numbers, err = numbersIn(numbers[:0], known, offsets[number], hashes); err != nil {
+			if numbers, err = numbersIn(numbers[:0], entries, offsets[number], hashes); err != nil {
 				return err
 			}
 			high, _ := bits.Mul64(hash.Mix(uint64(key)), uint64(f.Dictionary.Groups))

@@ -57,7 +57,6 @@ func build(t *testing.T, p Params, bundles ...[]byte) {
 	for _, block := range bundles {
 		f := &distinctFn{Dictionary: p.Dictionary, Text: p.Text}
 		f.Setup()
-		f.StartBundle(nil)
 		if err := f.ProcessElement(block, hashes.emit); err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +80,6 @@ func signClassic(t *testing.T, p Params, bundles ...[]byte) (signatures map[bloc
 		if err := f.Setup(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		f.StartBundle(nil, nil)
 		if err := f.ProcessElement(context.Background(), block, sought.emit, rows.emit); err != nil {
 			t.Fatal(err)
 		}
@@ -232,7 +230,6 @@ func TestSaltedValues(t *testing.T) {
 	}
 	rows := groups{}
 	var signed []byte
-	f.StartBundle(nil, nil)
 	if err := f.ProcessElement(context.Background(), block, func(block []byte) { signed = append(signed, block...) }, rows.emit); err != nil {
 		t.Fatal(err)
 	}

@@ -41,18 +41,14 @@ type copiesFn struct {
 	inputs   *blocks.Inputs
 	reader   *copies.Reader
 	copies   collapse
-	rejected *blocks.Buffers
+	rejected blocks.Buffers
 }
 
 func (f *copiesFn) Setup(ctx context.Context) (err error) {
 	f.reader = copies.NewReader(f.Params.Text, shingle.Set)
 	f.inputs, err = storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
-	return err
-}
-
-func (f *copiesFn) StartBundle(func([]byte), func(int64, []byte), func(int64, []byte), func(int64, []byte)) {
 	f.copies = newCollapse(f.inputs, f.Params.HashShards)
-	f.rejected = blocks.NewBuffers()
+	return err
 }
 
 func (f *copiesFn) ProcessElement(
@@ -69,7 +65,7 @@ func (f *copiesFn) ProcessElement(
 		switch {
 		case !ok && !sign:
 			none++
-			rejectEmpty(f.rejected, f.inputs, &doc, f.Params.Text, rejected)
+			rejectEmpty(&f.rejected, f.inputs, &doc, f.Params.Text, rejected)
 		case ok && f.copies.isCopy(sum, doc.Key, firsts, found):
 			equal++
 		case sign:

@@ -63,17 +63,13 @@ type longEnoughFn struct {
 
 	inputs   *blocks.Inputs
 	counter  *shingle.WordCounter
-	rejected *blocks.Buffers
+	rejected blocks.Buffers
 }
 
 func (f *longEnoughFn) Setup(ctx context.Context) (err error) {
 	f.counter = shingle.NewWordCounter(f.Text)
 	f.inputs, err = storage.Shared[blocks.Inputs](ctx, f.Inputs)
 	return err
-}
-
-func (f *longEnoughFn) StartBundle(func([]byte), func(int64, []byte)) {
-	f.rejected = blocks.NewBuffers()
 }
 
 func (f *longEnoughFn) ProcessElement(block []byte, long func([]byte), rejected func(int64, []byte)) error {
@@ -83,7 +79,7 @@ func (f *longEnoughFn) ProcessElement(block []byte, long func([]byte), rejected 
 	for doc := range d.Documents() {
 		if words := f.counter.Words(doc.Text); words < f.Least && !f.Text.TooLarge(doc.Text) {
 			all = false
-			reject(f.rejected, f.inputs, &doc, records.ReasonTooShort,
+			reject(&f.rejected, f.inputs, &doc, records.ReasonTooShort,
 				fmt.Sprintf("%d words, --min-words is %d", words, f.Least), rejected)
 			continue
 		}

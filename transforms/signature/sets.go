@@ -49,9 +49,9 @@ type setsFn struct {
 	shingler *shingle.Shingler
 	features func(shingles []uint64) []uint64
 	copies   collapse
-	sized    *blocks.Buffers
+	sized    blocks.Buffers
 	part     []byte
-	rejected *blocks.Buffers
+	rejected blocks.Buffers
 }
 
 var setBytes = beam.NewCounter("shuffled", "sets")
@@ -62,12 +62,8 @@ func (f *setsFn) Setup(ctx context.Context) (err error) {
 		return err
 	}
 	f.inputs, err = storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
-	return err
-}
-
-func (f *setsFn) StartBundle(_, _, _, _ func(int64, []byte)) {
 	f.copies = newCollapse(f.inputs, f.Params.HashShards)
-	f.sized, f.rejected = blocks.NewBuffers(), blocks.NewBuffers()
+	return err
 }
 
 func (f *setsFn) ProcessElement(
@@ -81,7 +77,7 @@ func (f *setsFn) ProcessElement(
 		values := f.shingler.Tokenise(doc.Text)
 		if len(values) == 0 {
 			none++
-			rejectEmpty(f.rejected, f.inputs, &doc, f.Params.Text, rejected)
+			rejectEmpty(&f.rejected, f.inputs, &doc, f.Params.Text, rejected)
 			continue
 		}
 		made++

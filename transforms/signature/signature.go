@@ -90,7 +90,7 @@ type signFn struct {
 	keys     []uint64
 	copies   collapse
 	bands    *blocks.BandWriter
-	rejected *blocks.Buffers
+	rejected blocks.Buffers
 }
 
 func (f *signFn) Setup(ctx context.Context) (err error) {
@@ -99,13 +99,9 @@ func (f *signFn) Setup(ctx context.Context) (err error) {
 	}
 	f.keyer = f.Params.Keyer()
 	f.bands = blocks.NewBandWriter(f.keyer.Len(), f.Params.ShardBits)
+	f.copies = newCollapse(f.inputs, f.Params.HashShards)
 	f.signer, err = f.Params.signer(ctx)
 	return err
-}
-
-func (f *signFn) StartBundle(_, _, _, _ func(int64, []byte)) {
-	f.copies = newCollapse(f.inputs, f.Params.HashShards)
-	f.rejected = blocks.NewBuffers()
 }
 
 func (f *signFn) ProcessElement(
@@ -119,7 +115,7 @@ func (f *signFn) ProcessElement(
 		tokens := f.signer.shingler.Tokenise(doc.Text)
 		if len(tokens) == 0 { // and then no shingle
 			none++
-			rejectEmpty(f.rejected, f.inputs, &doc, f.Params.Text, rejected)
+			rejectEmpty(&f.rejected, f.inputs, &doc, f.Params.Text, rejected)
 			continue
 		}
 		signed++

@@ -100,7 +100,6 @@ func signBundle(t *testing.T, p Params, docs []blocks.Document) (out signed) {
 	if p.Same == "" && p.Family != Classic {
 		f := &signFn{Params: p}
 		fail(f.Setup(ctx))
-		f.StartBundle(bands, firsts, copied, rejected)
 		for _, block := range packed {
 			fail(f.ProcessElement(ctx, block, bands, firsts, copied, rejected))
 		}
@@ -109,7 +108,6 @@ func signBundle(t *testing.T, p Params, docs []blocks.Document) (out signed) {
 	}
 	f := &copiesFn{Params: p}
 	fail(f.Setup(ctx))
-	f.StartBundle(others, firsts, copied, rejected)
 	for _, block := range packed {
 		fail(f.ProcessElement(ctx, block, others, firsts, copied, rejected))
 	}

@@ -161,17 +161,7 @@ func (p *Params) Equal(a, b []uint64) int {
 	if p.Family == SimHash {
 		return p.Banding.Signature - hamming.Distance(a, b)
 	}
-	return Equal(a, b)
-}
-
-// Equal counts the indexes at which two lists of the same length agree.
-func Equal(a, b []uint64) (n int) {
-	for i := range a {
-		if a[i] == b[i] {
-			n++
-		}
-	}
-	return n
+	return fss.Equal(a, b)
 }
 
 // valuesFn signs the documents of a block.
@@ -183,7 +173,7 @@ type valuesFn struct {
 	inputs   *blocks.Inputs
 	signer   *signer
 	values   []uint64
-	rejected *blocks.Buffers
+	rejected blocks.Buffers
 }
 
 func (f *valuesFn) Setup(ctx context.Context) (err error) {
@@ -193,8 +183,6 @@ func (f *valuesFn) Setup(ctx context.Context) (err error) {
 	f.inputs, err = storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
 	return err
 }
-
-func (f *valuesFn) StartBundle(func([]byte), func(int64, []byte)) { f.rejected = blocks.NewBuffers() }
 
 func (f *valuesFn) ProcessElement(
 	ctx context.Context, block []byte, signed func([]byte), rejected func(int64, []byte),
@@ -206,7 +194,7 @@ func (f *valuesFn) ProcessElement(
 		f.values = f.signer.sign(f.values, doc.Text)
 		if len(f.values) == 0 {
 			none++
-			rejectEmpty(f.rejected, f.inputs, &doc, f.Params.Text, rejected)
+			rejectEmpty(&f.rejected, f.inputs, &doc, f.Params.Text, rejected)
 			continue
 		}
 		made++

@@ -75,7 +75,7 @@ func (f *cutFn) ProcessElement(
 	slices.SortFunc(c.cells, func(a, b blocks.Batch) int { return cmp.Compare(a.Number, b.Number) })
 	cellBytes.Inc(ctx, int64(blocks.ShingleBytes*c.shingles()))
 	largest.Update(ctx, int64(blocks.ShingleBytes*c.shingles()))
-	if err := c.peel(ctx); err != nil {
+	if err := c.prune(ctx); err != nil {
 		return err
 	}
 	leftBytes.Inc(ctx, int64(blocks.ShingleBytes*c.shingles()))
@@ -158,12 +158,12 @@ func (c *cells) visit(ctx context.Context, cell int, do func(blocks.Sets) error)
 // worthARound is the share of sets that leave, as 1 of so many, below which there is no further round.
 const worthARound = 10
 
-// peel lets the sets go that have too few shingles in common with all others together, in rounds: who leaves may
+// prune lets the sets go that have too few shingles in common with all others together, in rounds: who leaves may
 // leave others alone. The first round looks at a part of the shingles
 // only, which mostly is enough. Features that are no sets stay.
-func (c *cells) peel(ctx context.Context) error {
+func (c *cells) prune(ctx context.Context) error {
 	v, ok := c.verifier.(verifier.Sets)
-	tooLarge := func() bool { return blocks.ShingleBytes*c.shingles() > c.PeelBytes }
+	tooLarge := func() bool { return blocks.ShingleBytes*c.shingles() > c.PruneBytes }
 	if !ok || !tooLarge() {
 		return nil
 	}

@@ -189,17 +189,17 @@ func TestLargeEqualsBruteForce(t *testing.T) {
 			return blocks.Edge{A: a.A, B: a.B}.Compare(blocks.Edge{A: b.A, B: b.B})
 		})
 		for _, bytes := range []int{1, 150, 1 << 20} {
-			for _, peel := range []int{0, 300, 1 << 30} {
+			for _, prune := range []int{0, 300, 1 << 30} {
 				for _, way := range []Way{Cells, Rare, ""} {
 					temp := storagetest.RunFolder(t)
-					p := Params{Verifier: jaccard(threshold), CellBytes: bytes, PeelBytes: peel, Way: way, Shards: 7, Temp: temp}
+					p := Params{Verifier: jaccard(threshold), CellBytes: bytes, PruneBytes: prune, Way: way, Shards: 7, Temp: temp}
 					got, _ := joinLarge(t, p, 5, c.spooled(t, temp, 5, bytes))
 					if diff := cmp.Diff(want, got); diff != "" {
-						rt.Errorf("cells of %d bytes, peeled above %d, way %q: %s", bytes, peel, way, diff)
+						rt.Errorf("cells of %d bytes, pruned above %d, way %q: %s", bytes, prune, way, diff)
 					}
 					edges := connected(t, p, 5, c.spooled(t, temp, 5, bytes))
 					if diff := cmp.Diff(trees(ends(want)), trees(edges)); diff != "" {
-						rt.Errorf("cells of %d bytes, peeled above %d, way %q, trees: %s", bytes, peel, way, diff)
+						rt.Errorf("cells of %d bytes, pruned above %d, way %q, trees: %s", bytes, prune, way, diff)
 					}
 					if bytes == 1<<20 && way == Cells && len(edges) != len(trees(edges)) {
 						rt.Errorf("%d edges where %d connect", len(edges), len(trees(edges)))
@@ -238,15 +238,15 @@ func TestPeel(t *testing.T) {
 	}
 	slices.SortStableFunc(c, func(a, b []uint64) int { return len(a) - len(b) })
 	for _, tt := range []struct {
-		peel string
+		prune string
 		above,
 		least, most int
 	}{{"never", 1 << 30, len(c), len(c)}, {"in rounds", 0, 20, 24}} {
 		temp := storagetest.RunFolder(t)
-		p := Params{Verifier: jaccard(threshold), CellBytes: 1000, PeelBytes: tt.above, Shards: 1, Temp: temp}
+		p := Params{Verifier: jaccard(threshold), CellBytes: 1000, PruneBytes: tt.above, Shards: 1, Temp: temp}
 		pairs, left := joinLarge(t, p, 9, c.spooled(t, temp, 9, 500))
 		if len(pairs) != 10 || left < tt.least || left > tt.most {
-			t.Errorf("%s: %d pairs, %d sets are left, want 10, %d to %d", tt.peel, len(pairs), left, tt.least, tt.most)
+			t.Errorf("%s: %d pairs, %d sets are left, want 10, %d to %d", tt.prune, len(pairs), left, tt.least, tt.most)
 		}
 	}
 }

@@ -107,7 +107,7 @@ func choose2(n int) int64 { return int64(n) * int64(n-1) / 2 }
 func (f *joinFn) hold(packed func(*[]byte) bool, sets, profiles func(int64, []byte)) error {
 	f.held = f.held[:0]
 	sizes := map[blocks.Key]int{}
-	buffers := blocks.NewBuffers()
+	var buffers blocks.Buffers
 	var block []byte
 	for packed(&block) {
 		for d := blocks.NewDecoder(block); !d.Done(); {
@@ -120,7 +120,7 @@ func (f *joinFn) hold(packed func(*[]byte) bool, sets, profiles func(int64, []by
 			before := sizes[m.component]
 			sizes[m.component] += len(m.part)
 			if before > f.Params.CellBytes {
-				if err := passOn(m, buffers, sets, profiles); err != nil {
+				if err := passOn(m, &buffers, sets, profiles); err != nil {
 					return err
 				}
 				continue
@@ -133,7 +133,7 @@ func (f *joinFn) hold(packed func(*[]byte) bool, sets, profiles func(int64, []by
 			for _, held := range f.held {
 				if held.component != m.component {
 					kept = append(kept, held)
-				} else if err := passOn(held, buffers, sets, profiles); err != nil {
+				} else if err := passOn(held, &buffers, sets, profiles); err != nil {
 					return err
 				}
 			}

@@ -76,7 +76,7 @@ func (c *cells) rare(ctx context.Context, emit func(int64, []byte)) (bool, error
 func (c *cells) usual() (usual []setsim.Cell) {
 	for _, cell := range cut(c.cells) {
 		last := len(usual) - 1
-		if last < 0 || blocks.ShingleBytes*(usual[last].Elements+cell.Elements) > c.PeelBytes {
+		if last < 0 || blocks.ShingleBytes*(usual[last].Elements+cell.Elements) > c.PruneBytes {
 			usual = append(usual, cell)
 			continue
 		}

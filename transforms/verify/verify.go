@@ -18,9 +18,9 @@ type Params struct {
 	Verifier verifier.Spec
 	// CellBytes is the size of the sets that a cell holds. The result does not depend on it.
 	CellBytes int
-	// PeelBytes is the size of a component above which sets that can have no partner leave it before it is cut.
+	// PruneBytes is the size of a component above which sets that can have no partner leave it before it is cut.
 	// Nor does the result depend on that.
-	PeelBytes int
+	PruneBytes int
 	// Way is that by which a large component is joined; "" is the one that should take less.
 	// Nor does the result depend on that.
 	Way    Way

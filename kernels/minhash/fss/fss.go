@@ -204,21 +204,13 @@ func (s *Signer) fillSpare(sig, shingles []uint64) {
 	}
 }
 
-// Estimate returns the share of equal values, an unbiased estimate of the
-// Jaccard similarity of the signed sets, and 0 if neither has a signature. It
-// panics if the lengths differ.
-func Estimate(a, b []uint64) float64 {
-	if len(a) != len(b) {
-		panic(fmt.Sprintf("fss: signatures of %d and %d values", len(a), len(b)))
-	}
-	if len(a) == 0 {
-		return 0
-	}
-	equal := 0
+// Equal counts the indexes at which two signatures of one length agree. Their share is an unbiased
+// estimate of the Jaccard similarity of the signed sets.
+func Equal(a, b []uint64) (n int) {
 	for i := range a {
 		if a[i] == b[i] {
-			equal++
+			n++
 		}
 	}
-	return float64(equal) / float64(len(a))
+	return n
 }

@@ -252,14 +252,14 @@ func TestNewPanics(t *testing.T) {
 	}
 }
 
-func TestEstimate(t *testing.T) {
-	if got := Estimate([]uint64{1, 2, 3, 4}, []uint64{1, 0, 3, 0}); got != .5 {
-		t.Errorf("got %v, want 0.5", got)
-	}
-	if got := Estimate(nil, nil); got != 0 {
-		t.Errorf("got %v for two empty sets, want 0", got)
+func TestEqual(t *testing.T) {
+	if got := Equal([]uint64{1, 2, 3, 4}, []uint64{1, 0, 3, 0}); got != 2 {
+		t.Errorf("got %v, want 2", got)
 	}
 }
+
+// estimate is that of the Jaccard similarity of two sets, by their signatures.
+func estimate(a, b []uint64) float64 { return float64(Equal(a, b)) / float64(len(a)) }
 
 // Sequential integers, mixed once, are the least random shingles there can be.
 // The estimate must be unbiased on them, and its error is known in closed form
@@ -288,7 +288,7 @@ func TestAccuracy(t *testing.T) {
 					x := mixed(uint64(i*union), union)
 					a = s.Sign(a, x[:c.both+c.onlyA])
 					b = s.Sign(b, append(x[c.both+c.onlyA:], x[:c.both]...))
-					miss := Estimate(a, b) - j
+					miss := estimate(a, b) - j
 					sum += miss
 					squares += miss * miss
 				}
@@ -334,10 +334,10 @@ func TestSeedsAreIndependent(t *testing.T) {
 			set := mixed(uint64(i*30), 30)
 			a, b := set[:25], set[5:]
 			const j = 20. / 30
-			x := Estimate(first.Sign(nil, a), first.Sign(nil, b)) - j
-			y := Estimate(second.Sign(nil, a), second.Sign(nil, b)) - j
+			x := estimate(first.Sign(nil, a), first.Sign(nil, b)) - j
+			y := estimate(second.Sign(nil, a), second.Sign(nil, b)) - j
 			xy, xx, yy = xy+x*y, xx+x*x, yy+y*y
-			if got := Estimate(first.Sign(nil, a), second.Sign(nil, a)); got != 0 {
+			if got := estimate(first.Sign(nil, a), second.Sign(nil, a)); got != 0 {
 				t.Fatalf("seeds %v agree in %v of the components of one set", seeds, got)
 			}
 		}

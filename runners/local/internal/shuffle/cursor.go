@@ -19,14 +19,14 @@ type cursor struct {
 	run     *run
 	entries []entry // the record it stands at, and those after it
 
-	file    *spill.File
-	blocks  []spill.Ref // those after the one being read
-	firsts  [][]byte    // their first keys, in an indexed store before the first is read
-	block   []byte      // the rest of the block, after the record
-	here    spill.Ref   // the block being read
-	left    int         // len of the rest of it from the record on
-	room    []byte
-	scratch []byte
+	file      *spill.File
+	blocks    []spill.Ref // those after the one being read
+	firsts    [][]byte    // their first keys, in an indexed store before the first is read
+	block     []byte      // the rest of the block, after the record
+	here      spill.Ref   // the block being read
+	remaining int         // len of the rest of it from the record on
+	room      []byte
+	scratch   []byte
 }
 
 func memoryCursor(r *run, entries []entry) *cursor {
@@ -82,7 +82,7 @@ func (c *cursor) load(ref spill.Ref) (err error) {
 }
 
 func (c *cursor) parse() {
-	c.left = len(c.block)
+	c.remaining = len(c.block)
 	c.key, c.block = cut(c.block)
 	c.value, c.block = cut(c.block)
 	c.prefix = prefixOf(c.key)
@@ -106,15 +106,15 @@ func (c *cursor) seek(key []byte) (ok bool, err error) {
 
 // mark is a place that a cursor can be sent to again.
 type mark struct {
-	run     *run
-	entries []entry
-	file    *spill.File
-	here    spill.Ref
-	blocks  []spill.Ref
-	left    int
+	run       *run
+	entries   []entry
+	file      *spill.File
+	here      spill.Ref
+	blocks    []spill.Ref
+	remaining int
 }
 
-func (c *cursor) mark() mark { return mark{c.run, c.entries, c.file, c.here, c.blocks, c.left} }
+func (c *cursor) mark() mark { return mark{c.run, c.entries, c.file, c.here, c.blocks, c.remaining} }
 
 // cursor returns a new cursor at the marked record.
 func (m mark) cursor() (*cursor, error) {
@@ -126,7 +126,7 @@ func (m mark) cursor() (*cursor, error) {
 	if err := c.load(m.here); err != nil {
 		return nil, err
 	}
-	c.block = c.block[len(c.block)-m.left:]
+	c.block = c.block[len(c.block)-m.remaining:]
 	c.parse()
 	return c, nil
 }

@@ -11,15 +11,15 @@ const widest = 64
 
 // Groups goes through the groups of a partition in the order of their keys.
 type Groups struct {
-	store  *Store
-	runs   []*run    // kept in memory while they are read
-	heap   []*cursor // by key; the first stands at the next record
-	left   int       // records not gone through
-	key    []byte
-	prefix prefix
-	passed bool // the first cursor's record has been returned
-	value  []byte
-	err    error
+	store     *Store
+	runs      []*run    // kept in memory while they are read
+	heap      []*cursor // by key; the first stands at the next record
+	remaining int       // records not gone through
+	key       []byte
+	prefix    prefix
+	passed    bool // the first cursor's record has been returned
+	value     []byte
+	err       error
 
 	size, largest int64 // bytes of the values of this group so far, and of the largest
 }
@@ -100,7 +100,7 @@ func (g *Groups) rewrite() (*cursor, error) {
 		return nil, err
 	}
 	w := blockWriter{file: file}
-	records := g.left
+	records := g.remaining
 	var record []byte
 	for g.Next() {
 		for g.NextValue() {
@@ -126,7 +126,7 @@ func (g *Groups) fill(cursors []*cursor) error {
 		if err != nil {
 			return err
 		}
-		g.left += c.records
+		g.remaining += c.records
 		if ok {
 			g.heap = append(g.heap, c)
 		}
@@ -161,7 +161,7 @@ func (g *Groups) settle() {
 		return
 	}
 	g.passed = false
-	g.left--
+	g.remaining--
 	ok, err := g.heap[0].next()
 	if err != nil {
 		g.err = err
@@ -186,8 +186,8 @@ func (g *Groups) Next() bool {
 		}
 	}
 	if len(g.heap) == 0 {
-		if g.err == nil && g.left != 0 {
-			g.err = fmt.Errorf("local runner: internal error, please report it: a merge ended %d records too early", g.left)
+		if g.err == nil && g.remaining != 0 {
+			g.err = fmt.Errorf("local runner: internal error, please report it: a merge ended %d records too early", g.remaining)
 		}
 		return false
 	}
