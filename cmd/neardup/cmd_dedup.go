@@ -145,7 +145,7 @@ func (c *dedupCmd) interrupted(err error) error {
 // left tells of a job that goes on; it is an error unless that was asked.
 func (c *dedupCmd) left(w io.Writer, left *job.LeftError, run *records.Run) error {
 	if left.Err != nil {
-		return &runError{fmt.Errorf("%w; publish its output when it has ended: neardup finish %s", left, c.Output), run}
+		return &runError{fmt.Errorf("%w; publish its output when it has ended:\n  neardup finish %s", left, c.Output), run}
 	}
 	if c.JSON {
 		return output.JSON(w, run)

@@ -39,7 +39,7 @@ func (c *finishCmd) Run(ctx context.Context, s streams) error {
 	}
 	if err != nil {
 		if left := (*job.LeftError)(nil); errors.As(err, &left) {
-			err = fmt.Errorf("%w; publish its output when it has ended: neardup finish %s", err, c.Output)
+			err = fmt.Errorf("%w; publish its output when it has ended:\n  neardup finish %s", err, c.Output)
 		}
 		return &runError{err, run}
 	}
