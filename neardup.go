@@ -173,7 +173,7 @@ func RunDocuments(
 			encoder := json.NewEncoder(w)
 			encoder.SetEscapeHTML(false)
 			for document, err := range documents {
-				if err == nil && !(utf8.ValidString(document.ID) && utf8.ValidString(document.Text)) {
+				if err == nil && (!utf8.ValidString(document.ID) || !utf8.ValidString(document.Text)) {
 					err = fmt.Errorf("document %q is not UTF-8", document.ID) // JSON would change it
 				}
 				if err == nil {

@@ -63,8 +63,8 @@ func byTruth(out *printer, methods []records.Method) {
 	}
 	out.printf("\n")
 	known := table{}
-	known.head("by the truth, 95 % intervals", "common of "+plural(int(methods[0].Truth.True), "pair"), "recall", "precision",
-		"F1", "adjusted Rand")
+	known.head("by the truth, 95 % intervals",
+		"common of "+plural(int(methods[0].Truth.True), "pair"), "recall", "precision", "F1", "adjusted Rand")
 	for _, m := range methods {
 		cell := func(s records.EvaluatedShare) string {
 			if s.Low == nil || s.High == nil {

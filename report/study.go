@@ -70,7 +70,9 @@ func listed(out *printer, s *records.Study) {
 
 func mostSimilar(pairs []records.StudiedPair) []records.StudiedPair {
 	pairs = slices.Clone(pairs)
-	slices.SortStableFunc(pairs, func(a, b records.StudiedPair) int { return cmp.Compare(b.Similarities[0], a.Similarities[0]) })
+	slices.SortStableFunc(pairs, func(a, b records.StudiedPair) int {
+		return cmp.Compare(b.Similarities[0], a.Similarities[0])
+	})
 	return pairs
 }
 

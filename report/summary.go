@@ -64,7 +64,8 @@ func Summary(w io.Writer, width int, run *records.Run, dir string, example *reco
 	documents := n.Records - n.Unreadable
 	kept := documents - n.Removed
 
-	out.item("read", "%s in %s, %s", plural(documents, "document"), plural(run.Input.Files, "file"), bytesOf(run.Input.Bytes))
+	out.item("read", "%s in %s, %s",
+		plural(documents, "document"), plural(run.Input.Files, "file"), bytesOf(run.Input.Bytes))
 	if decoded := run.Input.Decoded; decoded > 0 {
 		out.item("encoding", "%s of %s read as %s, or as the byte order mark says", count(decoded),
 			plural(run.Input.Files, "file"), run.Parameters.Encoding)
@@ -295,7 +296,7 @@ func (p *printer) text(format string, args ...any) {
 	p.printf("%s\n", strings.Join(terminal.Wrap(fmt.Sprintf(format, args...), p.limit()), "\n"))
 }
 
-// limit is how many characters a line has that need not be whole: those of a terminal; files and other programs get all.
+// limit is how many characters a line that may be cut has: those of a terminal; files and other programs get all.
 func (p *printer) limit() int {
 	if terminal.Watched(p.w) {
 		return terminal.Width(p.w)

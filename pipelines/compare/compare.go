@@ -462,7 +462,7 @@ func (r *run) compare(ctx context.Context, part part, comparison *records.Compar
 			truth = found.pairs
 		}
 		// Of a run of dedup no frequencies are left, which weigh what a pair shares.
-		weighed := name.deduplicates() && r.plan.Request.Asked.NeedsFrequencies()
+		weighed := name.deduplicates() && r.plan.Request.NeedsFrequencies()
 		if len(comparison.Examples) == 0 && !weighed {
 			if comparison.Examples, err = r.examples(ctx, found.pairs); err != nil {
 				return err

@@ -33,7 +33,7 @@ func (r *run) examples(ctx context.Context, pairs []blocks.Edge) ([]records.Exam
 	}
 	in, shingler, verifier := r.plan.Listing.Inputs, r.plan.Spec.New(), of.New()
 	documents := map[blocks.Key]document{}
-	err = source.Lookup(ctx, in, slices.Compact(keys), r.plan.Request.Asked.Decoding(), func(doc blocks.Document) {
+	err = source.Lookup(ctx, in, slices.Compact(keys), r.plan.Request.Decoding(), func(doc blocks.Document) {
 		shingler.Tokenise(doc.Text)
 		documents[doc.Key] = document{
 			in.ID(doc.Key, doc.ID, doc.HasID), string(doc.Text), slices.Clone(featuresOf(shingler.InPlace())),
