@@ -131,7 +131,7 @@ func gsCloud(t *testing.T, objects map[string]string, more ...func(*fakes3.Serve
 	for _, f := range more {
 		f(nil, fake)
 	}
-	return c.serve(objects, "--gs-endpoint", "--gs-anonymous")
+	return c.serve(objects, "--gs-endpoint", "--anonymous=gs")
 }
 
 func (c *cloud) serve(objects map[string]string, endpoint string, flags ...string) *cloud {

@@ -9,7 +9,13 @@ import (
 // goneFlags are flags of earlier versions, each with what to do instead. They are refused on the command line, in the
 // environment and in job files.
 type goneFlags struct {
-	S3Region goneFlag `name:"s3-region" hidden:"" group:"Stores" instead:"set AWS_REGION in the environment"`
+	S3Region    goneFlag `name:"s3-region" hidden:"" group:"Stores" instead:"set AWS_REGION in the environment"`
+	S3Anonymous goneFlag `name:"s3-anonymous" hidden:"" group:"Stores" instead:"give --anonymous s3"`
+	GSAnonymous goneFlag `name:"gs-anonymous" hidden:"" group:"Stores" instead:"give --anonymous gs"`
+	S3Pays      goneFlag `name:"s3-requester-pays" hidden:"" group:"Stores" instead:"give --requester-pays"`
+	GSPays      goneFlag `name:"gs-user-project" hidden:"" group:"Stores" instead:"give --requester-pays, and set GOOGLE_CLOUD_QUOTA_PROJECT in the environment"`
+	S3KMSKey    goneFlag `name:"s3-kms-key" hidden:"" group:"Stores" instead:"give --kms-key"`
+	GSKMSKey    goneFlag `name:"gs-kms-key" hidden:"" group:"Stores" instead:"give --kms-key"`
 }
 
 // goneOfDedup are those of dedup. Of the options of Dataflow and Beam, passedOn takes those on the command line.

@@ -51,14 +51,14 @@ func TestHelp(t *testing.T) {
 		t.Errorf("groups %q, want %q", titles, want)
 	}
 	for command, heeds := range map[string]bool{"dedup": true, "show": true, "finish": true, "curve": false, "config init": false, "version": false} {
-		for _, flag := range []string{"s3-anonymous", "gs-kms-key", "quiet"} {
+		for _, flag := range []string{"anonymous", "kms-key", "quiet"} {
 			if shown := slices.Contains(flagsIn(helpOf(t, command+" --help")), flag); shown != heeds {
 				t.Errorf("%s --help shows --%s: %t", command, flag, shown)
 			}
 		}
 	}
 	commands := helpOf(t, "--help")
-	if strings.Index(commands, "\n  finish ") < strings.Index(commands, "\n  version ") || slices.Contains(flagsIn(commands), "s3-anonymous") {
+	if strings.Index(commands, "\n  finish ") < strings.Index(commands, "\n  version ") || slices.Contains(flagsIn(commands), "anonymous") {
 		t.Errorf("clouds are not last:\n%s", commands)
 	}
 }

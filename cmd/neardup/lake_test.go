@@ -77,7 +77,7 @@ func lakes(t *testing.T) []*lake {
 		}
 		l.flags = []string{name, server.URL}
 	}
-	onGS.flags = append(onGS.flags, "--gs-anonymous")
+	onGS.flags = append(onGS.flags, "--anonymous=gs")
 	return []*lake{onS3, onGS}
 }
 

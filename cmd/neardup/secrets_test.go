@@ -120,7 +120,7 @@ func TestSecrets(t *testing.T) {
 				"cluster": {status: 1, flags: append([]string{"--runner=flink", "--job-server=" + address}, replace...)},
 			} {
 				c := clouds[scheme](t, inputs(t, name == "replaces"))
-				c.flags = slices.DeleteFunc(c.flags, func(flag string) bool { return flag == "--gs-anonymous" })
+				c.flags = slices.DeleteFunc(c.flags, func(flag string) bool { return flag == "--anonymous=gs" })
 				dedup := func(more ...string) *process {
 					p := c.dedup(append(more, "-vv", "--log-format=json", "--json")...)
 					p.Env = append(p.Env, env...)

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"os"
+	"reflect"
+	"slices"
 
 	"github.com/neardup/neardup/internal/beamcli"
 	"github.com/neardup/neardup/io/storage/gcs"
@@ -13,25 +15,25 @@ import (
 // storeFlags say how object stores are reached. What they leave open, and who asks, each client finds as its
 // own tools do.
 type storeFlags struct {
-	S3Endpoint      string `name:"s3-endpoint" placeholder:"URL" help:"S3 store that is not AWS (default: AWS_ENDPOINT_URL_S3, or AWS)." group:"Stores"`
-	S3Region        string `kong:"-"` // that of the environment, which workers may not have
-	S3PathStyle     *bool  `name:"s3-path-style" negatable:"" help:"Name the bucket in the path of a request and not in its host (default: with an endpoint)." group:"Stores"`
-	S3Anonymous     bool   `name:"s3-anonymous" help:"Read public buckets without credentials." group:"Stores"`
-	S3RequesterPays bool   `name:"s3-requester-pays" help:"Pay for requests to buckets whose requester pays." group:"Stores"`
-	S3KMSKey        string `name:"s3-kms-key" placeholder:"KEY" help:"Encrypt what is written with this KMS key (SSE-KMS)." group:"Stores"`
-	GSEndpoint      string `name:"gs-endpoint" placeholder:"URL" help:"Google Cloud Storage at another address (default: STORAGE_EMULATOR_HOST, or Google's)." group:"Stores"`
-	GSAnonymous     bool   `name:"gs-anonymous" help:"Read public buckets without credentials." group:"Stores"`
-	GSUserProject   string `name:"gs-user-project" placeholder:"PROJECT" help:"Project that pays for requests to buckets whose requester pays." group:"Stores"`
-	GSKMSKey        string `name:"gs-kms-key" placeholder:"KEY" help:"Encrypt what is written with this KMS key." group:"Stores"`
+	S3Endpoint    string   `name:"s3-endpoint" placeholder:"URL" help:"S3 store that is not AWS (default: AWS_ENDPOINT_URL_S3, or AWS)." group:"Stores"`
+	S3PathStyle   *bool    `name:"s3-path-style" negatable:"" help:"Name the bucket in the path of a request and not in its host (default: with an endpoint)." group:"Stores"`
+	GSEndpoint    string   `name:"gs-endpoint" placeholder:"URL" help:"Google Cloud Storage at another address (default: STORAGE_EMULATOR_HOST, or Google's)." group:"Stores"`
+	Anonymous     []string `enum:"s3,gs" placeholder:"STORE" help:"Read public buckets of s3 or gs without credentials; repeat for both." group:"Stores"`
+	RequesterPays bool     `help:"Pay for requests to buckets whose requester pays; on Google Cloud Storage the project GOOGLE_CLOUD_QUOTA_PROJECT does." group:"Stores"`
+	KMSKey        string   `name:"kms-key" placeholder:"KEY" help:"Encrypt what is written with this KMS key of the output's store." group:"Stores"`
+
+	// The region and the project that pays are those of the environment, which workers may not have.
+	S3Region  string `kong:"-"`
+	GSProject string `kong:"-"`
 }
 
 // register makes the stores of this process those of the flags. A client looks for credentials when it is first used.
 func (f storeFlags) register() {
 	s3.Register(s3.Options{
-		Endpoint: f.S3Endpoint, Region: f.S3Region, PathStyle: f.S3PathStyle, Anonymous: f.S3Anonymous,
-		RequesterPays: f.S3RequesterPays, KMSKey: f.S3KMSKey,
+		Endpoint: f.S3Endpoint, Region: f.S3Region, PathStyle: f.S3PathStyle, Anonymous: slices.Contains(f.Anonymous, "s3"),
+		RequesterPays: f.RequesterPays, KMSKey: f.KMSKey,
 	})
-	gcs.Register(gcs.Options{Endpoint: f.GSEndpoint, Anonymous: f.GSAnonymous, UserProject: f.GSUserProject, KMSKey: f.GSKMSKey})
+	gcs.Register(gcs.Options{Endpoint: f.GSEndpoint, Anonymous: slices.Contains(f.Anonymous, "gs"), UserProject: f.GSProject, KMSKey: f.KMSKey})
 }
 
 func init() { storeFlags{}.register() }
@@ -49,7 +51,10 @@ var tellStores = beamcli.Teller("neardup-stores", func(text string) error {
 // use makes the stores those of the flags, here and in workers.
 func (f storeFlags) use() error {
 	f.S3Region = cmp.Or(os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"))
-	if f == (storeFlags{}) {
+	if f.RequesterPays {
+		f.GSProject = os.Getenv("GOOGLE_CLOUD_QUOTA_PROJECT")
+	}
+	if reflect.ValueOf(f).IsZero() {
 		return nil
 	}
 	f.register()

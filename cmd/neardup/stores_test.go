@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Workers hear of the region that the launcher's environment names, which theirs may not.
+// Workers hear of the region that the launcher's environment names, which theirs may not, and of the project that pays.
 func TestRegionTold(t *testing.T) {
 	told, tell := "", tellStores
 	tellStores = func(text string) error {
@@ -25,6 +25,12 @@ func TestRegionTold(t *testing.T) {
 		t.Setenv(name, "eu-west-1")
 		if err := (storeFlags{}).use(); err != nil || !strings.Contains(told, `"S3Region":"eu-west-1"`) {
 			t.Errorf("%s: they hear %q, %v", name, told, err)
+		}
+	}
+	t.Setenv("GOOGLE_CLOUD_QUOTA_PROJECT", "payer")
+	for pays, want := range map[bool]string{true: `"GSProject":"payer"`, false: `"GSProject":""`} {
+		if err := (storeFlags{RequesterPays: pays}).use(); err != nil || !strings.Contains(told, want) {
+			t.Errorf("requester pays: %t: they hear %q, %v", pays, told, err)
 		}
 	}
 }

@@ -14,26 +14,18 @@ class Dedup(TypedDict, total=False):
     s3_path_style: bool
     """Name the bucket in the path of a request and not in its host (default: with an endpoint)."""
 
-    s3_anonymous: bool
-    """Read public buckets without credentials."""
-
-    s3_requester_pays: bool
-    """Pay for requests to buckets whose requester pays."""
-
-    s3_kms_key: str
-    """Encrypt what is written with this KMS key (SSE-KMS)."""
-
     gs_endpoint: str
     """Google Cloud Storage at another address (default: STORAGE_EMULATOR_HOST, or Google's)."""
 
-    gs_anonymous: bool
-    """Read public buckets without credentials."""
+    anonymous: Literal["s3", "gs"] | Sequence[Literal["s3", "gs"]]
+    """Read public buckets of s3 or gs without credentials; repeat for both."""
 
-    gs_user_project: str
-    """Project that pays for requests to buckets whose requester pays."""
+    requester_pays: bool
+    """Pay for requests to buckets whose requester pays; on Google Cloud Storage the project GOOGLE_CLOUD_QUOTA_PROJECT
+    does."""
 
-    gs_kms_key: str
-    """Encrypt what is written with this KMS key."""
+    kms_key: str
+    """Encrypt what is written with this KMS key of the output's store."""
 
     inputs_from: str | PathLike[str]
     """File that lists more inputs, one path per line; - is standard input."""
@@ -277,26 +269,18 @@ class Query(TypedDict, total=False):
     s3_path_style: bool
     """Name the bucket in the path of a request and not in its host (default: with an endpoint)."""
 
-    s3_anonymous: bool
-    """Read public buckets without credentials."""
-
-    s3_requester_pays: bool
-    """Pay for requests to buckets whose requester pays."""
-
-    s3_kms_key: str
-    """Encrypt what is written with this KMS key (SSE-KMS)."""
-
     gs_endpoint: str
     """Google Cloud Storage at another address (default: STORAGE_EMULATOR_HOST, or Google's)."""
 
-    gs_anonymous: bool
-    """Read public buckets without credentials."""
+    anonymous: Literal["s3", "gs"] | Sequence[Literal["s3", "gs"]]
+    """Read public buckets of s3 or gs without credentials; repeat for both."""
 
-    gs_user_project: str
-    """Project that pays for requests to buckets whose requester pays."""
+    requester_pays: bool
+    """Pay for requests to buckets whose requester pays; on Google Cloud Storage the project GOOGLE_CLOUD_QUOTA_PROJECT
+    does."""
 
-    gs_kms_key: str
-    """Encrypt what is written with this KMS key."""
+    kms_key: str
+    """Encrypt what is written with this KMS key of the output's store."""
 
     inputs_from: str | PathLike[str]
     """File that lists more inputs, one path per line; - is standard input."""
@@ -453,26 +437,18 @@ class Compare(TypedDict, total=False):
     s3_path_style: bool
     """Name the bucket in the path of a request and not in its host (default: with an endpoint)."""
 
-    s3_anonymous: bool
-    """Read public buckets without credentials."""
-
-    s3_requester_pays: bool
-    """Pay for requests to buckets whose requester pays."""
-
-    s3_kms_key: str
-    """Encrypt what is written with this KMS key (SSE-KMS)."""
-
     gs_endpoint: str
     """Google Cloud Storage at another address (default: STORAGE_EMULATOR_HOST, or Google's)."""
 
-    gs_anonymous: bool
-    """Read public buckets without credentials."""
+    anonymous: Literal["s3", "gs"] | Sequence[Literal["s3", "gs"]]
+    """Read public buckets of s3 or gs without credentials; repeat for both."""
 
-    gs_user_project: str
-    """Project that pays for requests to buckets whose requester pays."""
+    requester_pays: bool
+    """Pay for requests to buckets whose requester pays; on Google Cloud Storage the project GOOGLE_CLOUD_QUOTA_PROJECT
+    does."""
 
-    gs_kms_key: str
-    """Encrypt what is written with this KMS key."""
+    kms_key: str
+    """Encrypt what is written with this KMS key of the output's store."""
 
     inputs_from: str | PathLike[str]
     """File that lists more inputs, one path per line; - is standard input."""
@@ -536,7 +512,8 @@ class Compare(TypedDict, total=False):
     counts those, unverified, whose signatures' sets of values reach the threshold. pieces is bands with the pieces of
     SimHash signatures for bands (32 without pieces and recall). simhash and pieces compare by compare, brute-force and
     complete by each measure that another method has, and the others by Jaccard. The first method of each measure is
-    what the others of that measure are measured by. docs/commands.md has the limits (default: brute-force,minhash)."""
+    what the others of that measure are measured by. bands, signatures or pieces may stand alone. docs/commands.md has
+    the limits (default: brute-force,minhash)."""
 
     truth: str | PathLike[str]
     """Measure each method also by known pairs or clusters: a CSV or JSON Lines file as for eval truth; - is standard
@@ -643,26 +620,18 @@ class Diff(TypedDict, total=False):
     s3_path_style: bool
     """Name the bucket in the path of a request and not in its host (default: with an endpoint)."""
 
-    s3_anonymous: bool
-    """Read public buckets without credentials."""
-
-    s3_requester_pays: bool
-    """Pay for requests to buckets whose requester pays."""
-
-    s3_kms_key: str
-    """Encrypt what is written with this KMS key (SSE-KMS)."""
-
     gs_endpoint: str
     """Google Cloud Storage at another address (default: STORAGE_EMULATOR_HOST, or Google's)."""
 
-    gs_anonymous: bool
-    """Read public buckets without credentials."""
+    anonymous: Literal["s3", "gs"] | Sequence[Literal["s3", "gs"]]
+    """Read public buckets of s3 or gs without credentials; repeat for both."""
 
-    gs_user_project: str
-    """Project that pays for requests to buckets whose requester pays."""
+    requester_pays: bool
+    """Pay for requests to buckets whose requester pays; on Google Cloud Storage the project GOOGLE_CLOUD_QUOTA_PROJECT
+    does."""
 
-    gs_kms_key: str
-    """Encrypt what is written with this KMS key."""
+    kms_key: str
+    """Encrypt what is written with this KMS key of the output's store."""
 
     inputs_from: str | PathLike[str]
     """File that lists more inputs, one path per line; - is standard input."""
