@@ -164,7 +164,7 @@ type Document struct {
 func RunDocuments(
 	ctx context.Context, s Spec, h How, documents iter.Seq2[Document, error],
 ) (result *Result, err error) {
-	if len(s.Inputs)+len(s.NamedInputs)+len(s.Include)+len(s.Exclude) > 0 || s.InputsFrom+s.ModifiedBefore != "" {
+	if len(s.Inputs)+len(s.NamedInputs)+len(s.Include)+len(s.Exclude) > 0 || s.InputsFrom != "" {
 		return nil, job.Usage("the documents are given; leave the fields empty that choose files")
 	}
 	err = job.InTempFolder(ctx, h.TempDir, func(temp string) error {

@@ -86,25 +86,39 @@ const MostSources = 20
 // Whole reports whether no document of the source has a text column. One document alone says nothing about its source.
 func (n *NoColumn) Whole() bool { return n.Documents == n.Of && n.Of > 1 }
 
-// UnmarshalJSON reads a run of any version: earlier ones have all flags among the parameters, and fewer.
+// UnmarshalJSON reads a run of any version. What earlier ones have among the parameters, and this one has not, is in Running.
 func (r *Run) UnmarshalJSON(data []byte) error {
 	type plain Run
 	read := plain{Parameters: Default()}
 	if err := json.Unmarshal(data, &read); err != nil {
 		return err
 	}
-	if read.Running == nil {
-		var earlier struct {
-			Parameters json.RawMessage `json:"parameters"`
+	var earlier struct{ Parameters, Running map[string]any }
+	if err := json.Unmarshal(data, &earlier); err != nil {
+		return err
+	}
+	known := Fields(read.Parameters)
+	for name, value := range earlier.Parameters {
+		if _, ok := known[name]; !ok && value != usualEarlier[name] {
+			if earlier.Running == nil {
+				earlier.Running = map[string]any{}
+			}
+			earlier.Running[name] = value
+			read.Running = nil
 		}
-		if err := json.Unmarshal(data, &earlier); err != nil {
+	}
+	if read.Running == nil && earlier.Running != nil {
+		var err error
+		if read.Running, err = json.Marshal(earlier.Running); err != nil {
 			return err
 		}
-		read.Running = earlier.Parameters
 	}
 	*r = Run(read)
 	return nil
 }
+
+// usualEarlier are the defaults of parameters of earlier versions.
+var usualEarlier = map[string]any{"modified_before": "", "skip_unknown": false, "max_id_bytes": 4096.}
 
 // InForce is what the runner worked with, whether it was asked for or is the default.
 type InForce struct {

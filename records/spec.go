@@ -34,24 +34,21 @@ type Spec struct {
 type Input struct {
 	Inputs []string `json:"input" phase:"plan" arg:"" optional:"" name:"input" help:"Files, folders or patterns to read, in order; - is standard input. neardup follows links to folders inside folders, but not for ** in patterns."`
 
-	NamedInputs    []string `json:"-" name:"input" sep:"none" placeholder:"PATH" help:"Another input, read after those without a flag; repeat for several." group:"Input"`
-	InputsFrom     string   `json:"inputs_from" phase:"plan" placeholder:"FILE" help:"File that lists more inputs, one path per line; - is standard input." group:"Input"`
-	Include        []string `json:"include" phase:"plan" sep:"none" placeholder:"GLOB" help:"Read only files that match, or are in a folder that matches; repeat for several patterns. A pattern without a slash is compared with each name in a path below an input folder, a pattern with a slash with the path." group:"Input"`
-	Exclude        []string `json:"exclude" phase:"plan" sep:"none" placeholder:"GLOB" help:"Skip files that match, or are in a folder that matches; patterns as for --include." group:"Input"`
-	ModifiedBefore string   `json:"modified_before" phase:"plan" placeholder:"TIME" help:"Read only files last modified before a time: 2026-11-20 (midnight UTC) or 2026-11-20T06:00:00Z. Standard input has none." group:"Input"`
-	Format         string   `json:"format" phase:"plan" help:"Format of the input: ${formats} (default: by file name)." placeholder:"NAME" group:"Input"`
-	Text           []string `json:"text" phase:"plan" default:"${d_text}" sep:"none" placeholder:"COLUMN" help:"Text column; repeat to join several columns with a space. Dotted paths reach nested fields (default: ${default})." group:"Text"`
-	ID             string   `json:"id" phase:"plan" default:"${d_id}" placeholder:"COLUMN" help:"Id column; documents without one are named source@position (default: ${default})." group:"Text"`
-	Encoding       string   `json:"encoding" phase:"plan" default:"${d_encoding}" placeholder:"NAME" help:"Encoding of those JSON, CSV, TSV and text files, and members of tar, that are not UTF-8, by its name in the Encoding Standard: windows-1251, latin1, shift_jis, gbk, koi8-r and so on; utf-16le and utf-16be are for all of them. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8 (default: ${default})." group:"Text"`
-	SkipUnknown    bool     `json:"skip_unknown" phase:"plan" help:"If a folder has data of several formats, read the format that --format names, or the one with the most bytes, and skip the rest." group:"Input"`
-	Delimiter      string   `json:"delimiter" phase:"plan" default:"${d_delimiter}" placeholder:"CHARACTER" help:"Separator of CSV values: an ASCII character, or tab (default: ${default})." group:"Input"`
-	NoHeader       bool     `json:"no_header" phase:"plan" help:"The first line of CSV and TSV is data; --text and --id are column numbers, from 1." group:"Input"`
-	Limit          int64    `json:"limit" phase:"plan" placeholder:"N" help:"Read only the first N readable documents." group:"Input"`
-	MaxDocBytes    Bytes    `json:"max_doc_bytes" phase:"plan" default:"${d_max_doc_bytes}" placeholder:"SIZE" help:"Do not compare documents whose text is larger, or becomes larger than this and than twice its size when it is normalised; they stay in the corpus (default: ${default})." group:"Text"`
-	MaxIDBytes     Bytes    `json:"max_id_bytes" phase:"plan" default:"${d_max_id_bytes}" placeholder:"SIZE" help:"Do not compare documents with a longer id; they stay in the corpus (default: ${default})." group:"Text"`
-	MaxWindow      Bytes    `json:"max_window" phase:"plan" default:"${d_max_window}" placeholder:"SIZE" help:"Refuse compressed files with a larger window and Parquet files with larger pages, because reading holds that much in memory (default: ${default})." group:"Input"`
-	InvalidUTF8    string   `json:"invalid_utf8" phase:"plan" name:"invalid-utf8" default:"${d_invalid_utf8}" enum:"${invalid}" help:"Treatment of a text that is not UTF-8, or begins like UTF-16: reject (the record is unreadable) or keep (compare it unchanged, invalid parts byte by byte; char:9 suits such texts better than words) (default: ${default})." group:"Text"`
-	MinWords       int      `json:"min_words" phase:"keys" placeholder:"N" help:"Do not compare documents with fewer words after normalising; they stay in the corpus." group:"Text"`
+	NamedInputs []string `json:"-" name:"input" sep:"none" placeholder:"PATH" help:"Another input, read after those without a flag; repeat for several." group:"Input"`
+	InputsFrom  string   `json:"inputs_from" phase:"plan" placeholder:"FILE" help:"File that lists more inputs, one path per line; - is standard input." group:"Input"`
+	Include     []string `json:"include" phase:"plan" sep:"none" placeholder:"GLOB" help:"Read only files that match, or are in a folder that matches; repeat for several patterns. A pattern without a slash is compared with each name in a path below an input folder, a pattern with a slash with the path." group:"Input"`
+	Exclude     []string `json:"exclude" phase:"plan" sep:"none" placeholder:"GLOB" help:"Skip files that match, or are in a folder that matches; patterns as for --include." group:"Input"`
+	Format      string   `json:"format" phase:"plan" help:"Format of the input: ${formats} (default: by file name)." placeholder:"NAME" group:"Input"`
+	Text        []string `json:"text" phase:"plan" default:"${d_text}" sep:"none" placeholder:"COLUMN" help:"Text column; repeat to join several columns with a space. Dotted paths reach nested fields (default: ${default})." group:"Text"`
+	ID          string   `json:"id" phase:"plan" default:"${d_id}" placeholder:"COLUMN" help:"Id column; documents without one are named source@position (default: ${default})." group:"Text"`
+	Encoding    string   `json:"encoding" phase:"plan" default:"${d_encoding}" placeholder:"NAME" help:"Encoding of those JSON, CSV, TSV and text files, and members of tar, that are not UTF-8, by its name in the Encoding Standard: windows-1251, latin1, shift_jis, gbk, koi8-r and so on; utf-16le and utf-16be are for all of them. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8 (default: ${default})." group:"Text"`
+	Delimiter   string   `json:"delimiter" phase:"plan" default:"${d_delimiter}" placeholder:"CHARACTER" help:"Separator of CSV values: an ASCII character, or tab (default: ${default})." group:"Input"`
+	NoHeader    bool     `json:"no_header" phase:"plan" help:"The first line of CSV and TSV is data; --text and --id are column numbers, from 1." group:"Input"`
+	Limit       int64    `json:"limit" phase:"plan" placeholder:"N" help:"Read only the first N readable documents." group:"Input"`
+	MaxDocBytes Bytes    `json:"max_doc_bytes" phase:"plan" default:"${d_max_doc_bytes}" placeholder:"SIZE" help:"Do not compare documents whose text is larger, or becomes larger than this and than twice its size when it is normalised; they stay in the corpus (default: ${default})." group:"Text"`
+	MaxWindow   Bytes    `json:"max_window" phase:"plan" default:"${d_max_window}" placeholder:"SIZE" help:"Refuse compressed files with a larger window and Parquet files with larger pages, because reading holds that much in memory (default: ${default})." group:"Input"`
+	InvalidUTF8 string   `json:"invalid_utf8" phase:"plan" name:"invalid-utf8" default:"${d_invalid_utf8}" enum:"${invalid}" help:"Treatment of a text that is not UTF-8, or begins like UTF-16: reject (the record is unreadable) or keep (compare it unchanged, invalid parts byte by byte; char:9 suits such texts better than words) (default: ${default})." group:"Text"`
+	MinWords    int      `json:"min_words" phase:"keys" placeholder:"N" help:"Do not compare documents with fewer words after normalising; they stay in the corpus." group:"Text"`
 }
 
 // Similarity says which documents are similar.
@@ -106,7 +103,7 @@ func Default() Spec {
 	return Spec{
 		Input: Input{
 			Text: []string{"text"}, ID: "id", Encoding: "utf-8", Delimiter: ",",
-			MaxDocBytes: 16 << 20, MaxIDBytes: 4 << 10, MaxWindow: 128 << 20, InvalidUTF8: "reject",
+			MaxDocBytes: 16 << 20, MaxWindow: 128 << 20, InvalidUTF8: "reject",
 		},
 		MaxRejected: "0",
 		Similarity:  Similarity{Threshold: .8, Shingles: Shingles{Shingle: "word:5", Normalize: "default", Tokens: "none"}},

@@ -679,8 +679,8 @@ func (p *page) Capped() (all []string) {
 	add(p.Parameters.Limit, "Only the first %s were read (--limit).", plural(p.Parameters.Limit, "document"))
 	add(p.NotCompared[records.ReasonTooLarge], "%s with more than %s (--max-doc-bytes) not compared.",
 		plural(p.NotCompared[records.ReasonTooLarge], "document"), bytesOf(int64(p.Parameters.MaxDocBytes)))
-	add(p.NotCompared[records.ReasonLongID], "%s with an id of more than %s (--max-id-bytes) not compared.",
-		plural(p.NotCompared[records.ReasonLongID], "document"), bytesOf(int64(p.Parameters.MaxIDBytes)))
+	add(p.NotCompared[records.ReasonLongID], "%s with an id of more than 4 KiB not compared.",
+		plural(p.NotCompared[records.ReasonLongID], "document"))
 	add(int64(p.Input.Skipped), "%s in the input folders skipped: of another format.", plural(p.Input.Skipped, "file"))
 	return all
 }

@@ -20,6 +20,10 @@ type goneFlags struct {
 
 // goneOfDedup are those of dedup. Of the options of Dataflow and Beam, passedOn takes those on the command line.
 type goneOfDedup struct {
+	ModifiedBefore goneFlag `hidden:"" group:"Input" instead:"list the files with --inputs-from, as find ! -newermt does"`
+	SkipUnknown    goneFlag `hidden:"" group:"Input" instead:"say with --include which files are read, as in --include '*.jsonl'"`
+	MaxIDBytes     goneFlag `name:"max-id-bytes" hidden:"" group:"Text" instead:"a document with an id of more than 4 KiB is not compared"`
+
 	Cpuprofile, Memprofile, Trace goneFlag `hidden:"" group:"Running" instead:"use perf, or Go's own profiles around neardup.Run (docs/performance.md)"`
 
 	EnvironmentType, EnvironmentConfig goneFlag `hidden:"" group:"Cluster" instead:"give --environment KIND:CONFIG"`

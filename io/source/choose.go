@@ -39,9 +39,9 @@ func (k kind) String() string {
 	return fmt.Sprintf("%s (%d files, such as %s)", k.name, k.files, k.first)
 }
 
-// pick returns the entries that Include, Exclude and Before leave.
+// pick returns the entries that Include and Exclude leave.
 func (o Options) pick(entries []storage.Entry) (picked []storage.Entry, err error) {
-	if len(o.Include)+len(o.Exclude) == 0 && o.Before.IsZero() {
+	if len(o.Include)+len(o.Exclude) == 0 {
 		return entries, nil
 	}
 	for _, e := range entries {
@@ -53,8 +53,7 @@ func (o Options) pick(entries []storage.Entry) (picked []storage.Entry, err erro
 		if err != nil {
 			return nil, err
 		}
-		late := !o.Before.IsZero() && !e.Modified.Before(o.Before)
-		if (included || len(o.Include) == 0) && !excluded && !late {
+		if (included || len(o.Include) == 0) && !excluded {
 			picked = append(picked, e)
 		}
 	}
@@ -86,25 +85,24 @@ func matchesAny(patterns []string, e storage.Entry) (bool, error) {
 
 // choose sorts the files that arg names by path and gives each its format, "" to those that are skipped. Below a folder
 // the files of one format are read, the asked one or else the only one. If none is of the one asked for, the names say
-// nothing and all are taken. Data of another format is an error, or skipped if o says so; what is no data is skipped.
-// Only is the format that was preferred to others for its bytes, if one was.
+// nothing and all are taken. Data of another format is an error; what is no data is skipped.
 func (o Options) choose(
 	ctx context.Context, arg string, entries []storage.Entry,
-) (names, skipped []string, only string, err error) {
+) (names, skipped []string, err error) {
 	slices.SortFunc(entries, func(a, b storage.Entry) int { return cmp.Compare(a.Path, b.Path) })
 	var asked format
 	if o.Format != "" {
 		if asked, err = formatNamed(o.Format); err != nil {
-			return nil, nil, "", err
+			return nil, nil, err
 		}
 	}
 	inSaved := func(e storage.Entry) bool { return e.Folder != "" && saved.MatchString(path.Base(e.Path)) }
-	if i := slices.IndexFunc(entries, inSaved); i >= 0 && o.Format == "" && !o.SkipUnknown { // whose JSON holds no record
-		return nil, nil, "", fmt.Errorf("%s: %s", arg, foreignOf(entries[i].Path).advice(entries[i].Path))
+	if i := slices.IndexFunc(entries, inSaved); i >= 0 && o.Format == "" { // whose JSON holds no record
+		return nil, nil, fmt.Errorf("%s: %s", arg, foreignOf(entries[i].Path).advice(entries[i].Path))
 	}
 	inLines, err := o.inLines(ctx, entries, asked)
 	if err != nil {
-		return nil, nil, "", err
+		return nil, nil, err
 	}
 	names = make([]string, len(entries)) // of their kinds, first
 	found := map[string]*kind{}
@@ -122,12 +120,9 @@ func (o Options) choose(
 		found[name].files++
 		found[name].bytes += e.Size
 	}
-	main, preferred, err := o.mainKind(arg, entries, found)
+	main, err := o.mainKind(arg, entries, found)
 	if err != nil {
-		return nil, nil, "", err
-	}
-	if preferred {
-		only = main
+		return nil, nil, err
 	}
 	for i, e := range entries {
 		name := o.Format
@@ -145,10 +140,10 @@ func (o Options) choose(
 			continue
 		}
 		if err != nil {
-			return nil, nil, "", unread(e.Path, e.Path)
+			return nil, nil, unread(e.Path, e.Path)
 		}
 	}
-	return names, skipped, only, nil
+	return names, skipped, nil
 }
 
 // kindOf tells the format of a file, or the ending of other data, by its name;
@@ -241,11 +236,8 @@ func (o Options) inspect(ctx context.Context, r reading.RecordReader, file *bloc
 	return r.Inspect(ctx, file, ranked)
 }
 
-// mainKind returns the kind of data that is read of a folder; "": all that has a format is. It is preferred if there is
-// data of other kinds, and none was asked for.
-func (o Options) mainKind(
-	arg string, entries []storage.Entry, found map[string]*kind,
-) (name string, preferred bool, err error) {
+// mainKind returns the kind of data that is read of a folder; "": all that has a format is.
+func (o Options) mainKind(arg string, entries []storage.Entry, found map[string]*kind) (name string, err error) {
 	total := int64(0)
 	for _, e := range entries {
 		if e.Folder != "" {
@@ -269,19 +261,19 @@ func (o Options) mainKind(
 	several := slices.ContainsFunc(counting, func(k *kind) bool { return k != main })
 	switch {
 	case main == nil || o.Format == "files":
-		return "", false, nil
-	case several && !o.SkipUnknown:
+		return "", nil
+	case several:
 		var all []string
 		for _, k := range kinds {
 			if k == main || slices.Contains(counting, k) {
 				all = append(all, k.String())
 			}
 		}
-		return "", false, fmt.Errorf("%s: data of several formats: %s; choose with --include or --exclude, or read only %s "+
-			"with --skip-unknown",
-			arg, strings.Join(all, ", "), main.name)
+		plain := bytefile.TrimEnding(main.first)
+		return "", fmt.Errorf("%s: data of several formats: %s; choose with --include or --exclude, as in --include '*%s'",
+			arg, strings.Join(all, ", "), path.Ext(plain)+main.first[len(plain):])
 	case asked == nil && o.Format != "" && len(counting) <= 1:
-		return "", false, nil // its name says nothing
+		return "", nil // its name says nothing
 	}
-	return main.name, several && main != asked, nil
+	return main.name, nil
 }

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/neardup/neardup/blocks"
@@ -28,16 +27,10 @@ type Options struct {
 	// without a slash is matched with the names of which a file's path below its input folder consists, another
 	// with the path and the folders on it.
 	Include, Exclude []string
-	// Before leaves out files that were modified at that time or later; the zero Time leaves out none.
-	Before time.Time
-	// SkipUnknown: of a folder with data of several formats, that with the most bytes is read.
-	SkipUnknown bool
 	// MaxDocument is the size in bytes above which a text is not compared.
 	MaxDocument int64
 	// KeepInvalid: a text that is not UTF-8 is as good as any.
 	KeepInvalid bool
-	// MaxID is the size in bytes above which a document is not compared for its id; 0: there is none.
-	MaxID int64
 	// MaxWindow is the size in bytes above which the window of a compressed file is refused; 0: there is none.
 	MaxWindow int64
 	// Room is how many bytes all who read in a process may hold at a
@@ -72,6 +65,8 @@ const (
 	PieceBytes = 256 << 20
 	shardBytes = 64 << 20 // listed input bytes of a table shard
 	maxShards  = 4096
+	// MaxID is the size in bytes above which a document is not compared for its id: above what URLs and paths take.
+	MaxID = 4 << 10
 )
 
 // MaxRecord is the size in bytes above which a record is read in parts only: an escaped text
@@ -80,13 +75,11 @@ func (o Options) MaxRecord() int { return int(8*o.MaxDocument + 1<<20) }
 
 // longID reports whether the id of doc is too long for the document to be compared: then it does not
 // travel, and in its stead goes the name of a document without one.
-func (o Options) longID(doc *codec.Document) bool {
-	return o.MaxID > 0 && int64(len(doc.ID)) > o.MaxID
-}
+func longID(doc *codec.Document) bool { return len(doc.ID) > MaxID }
 
 // id returns what doc is called in the output.
 func (o Options) id(in *blocks.Inputs, key blocks.Key, doc *codec.Document) string {
-	return in.ID(key, doc.ID, doc.HasID && !o.longID(doc))
+	return in.ID(key, doc.ID, doc.HasID && !longID(doc))
 }
 
 // SplitSize is the size of a split, at most.
@@ -120,8 +113,6 @@ type Listing struct {
 	Inputs *Inputs
 	// Skipped are files in input folders whose names are of no asked format.
 	Skipped []string
-	// Only are the formats that were read of folders with data of several, as those with the most bytes.
-	Only []string
 	// Repeated are files that were named more than once, and are read once.
 	Repeated []string
 	// Links are files that are the same as one before them, by another path, and are not read.
@@ -182,7 +173,7 @@ func Plan(ctx context.Context, args []string, o Options) (*Listing, error) {
 		if err := refuseTables(entries); err != nil {
 			return nil, err
 		}
-		chosen, skipped, only, err := o.choose(ctx, arg, entries)
+		chosen, skipped, err := o.choose(ctx, arg, entries)
 		if err != nil {
 			return nil, err
 		}
@@ -190,9 +181,6 @@ func Plan(ctx context.Context, args []string, o Options) (*Listing, error) {
 			return nil, unread(arg, skipped...)
 		}
 		listing.Skipped = append(listing.Skipped, skipped...)
-		if only != "" && !slices.Contains(listing.Only, only) {
-			listing.Only = append(listing.Only, only)
-		}
 		for i, e := range entries {
 			if chosen[i] == "" {
 				continue
@@ -223,7 +211,7 @@ func Plan(ctx context.Context, args []string, o Options) (*Listing, error) {
 		}
 	}
 	if len(args) > 0 && len(files) == 0 && !o.AllowEmpty {
-		return nil, errors.New("--include, --exclude and --modified-before leave no input file")
+		return nil, errors.New("--include and --exclude leave no input file")
 	}
 	if n := len(files); n > blocks.MaxFiles {
 		return nil, fmt.Errorf("%d input files, at most %d can be read; join small ones, or run on parts", n, blocks.MaxFiles)

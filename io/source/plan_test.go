@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/codectest"
@@ -163,7 +162,7 @@ func TestCommonRoot(t *testing.T) {
 func TestFormats(t *testing.T) {
 	const table, lines, list = "id\ttext\n", oneDocument, "[" + oneDocument + "]"
 	for _, tt := range []struct {
-		options string
+		format  string
 		files   string // in the folder
 		content string
 		want    string // name=format, or what is in the error
@@ -172,38 +171,27 @@ func TestFormats(t *testing.T) {
 		{"", "c.SGML d.sgm.gzip README", table, "c.SGML=reuters d.sgm.gzip=reuters"},
 		{"", "a.JSON b.jsonl c.ndjson.zstd", lines, "a.JSON=jsonl b.jsonl=jsonl c.ndjson.zstd=jsonl"},
 		{"", "a.JSON", list, "a.JSON=json"},
-		{"", "a.json b.jsonl", list, "in: data of several formats: json (in/a.json), jsonl (in/b.jsonl); choose with --include or --exclude, or read only json with --skip-unknown"},
-		{"skip", "a.json b.jsonl c.jsonl", list, "b.jsonl=jsonl c.jsonl=jsonl"},
+		{"", "a.json b.jsonl", list, "in: data of several formats: json (in/a.json), jsonl (in/b.jsonl); choose with --include or --exclude, as in --include '*.json'"},
 		{"", "a.jsonl b.orc c.orc", lines, "in: data of several formats: orc (2 files, such as in/b.orc), jsonl (in/a.jsonl); choose"},
-		{"skip", "a.jsonl b.orc c.orc", lines, "a.jsonl=jsonl"},
 		{"", "b.orc", lines, "in: no file of a known format among 1; neardup does not read ORC files; convert it, as this does: " +
 			`python -c 'import pandas; pandas.read_orc("in/b.orc").to_parquet("in/b.orc.parquet")'`},
-		{"skip", "b.orc", lines, "in: no file of a known format among 1; neardup does not read ORC files"},
 		{"", "b.Docx c.docx d.pdf README", lines, "in: no file of a known format among 4; neardup does not read Word documents; " +
 			"convert it, as this does: pandoc in/b.Docx --to plain --output in/b.Docx.txt"},
 		{"", "dataset_info.json state.json data-00000-of-00001.arrow", list, "in: neardup does not read datasets that save_to_disk wrote; " +
 			`convert it, as this does: python -c 'import datasets; ds = datasets.load_from_disk("in"); ds.to_parquet("in.parquet")'`},
 		{"", "data-00000-of-00001.arrow", list, "in: neardup does not read datasets that save_to_disk wrote"},
-		{"skip", "a.jsonl data-00000-of-00001.arrow", lines, "a.jsonl=jsonl"},
-		{"", "a.jsonl b.jsonl.bz2", lines, "in: data of several formats: bz2 (in/b.jsonl.bz2), jsonl (in/a.jsonl); choose"},
+		{"", "a.jsonl.gz b.jsonl.bz2", lines, "in: data of several formats: bz2 (in/b.jsonl.bz2), jsonl (in/a.jsonl.gz); choose with --include or --exclude, as in --include '*.jsonl.gz'"},
 		{"", "a.txt b.txt.gz", lines, "in: no file of a known format among 2; one document per file is --format files, one per line is --format lines"},
 		{"", "a.jsonl Thumbs.db Desktop.ini", lines, "a.jsonl=jsonl"},
 		{"", "README notes.md", lines, "in: no file of a known format among 2; give --format (json, jsonl, "},
 		{"jsonl", "a.json b.jsonl c.ndjson d e.md", lines, "a.json=jsonl b.jsonl=jsonl c.ndjson=jsonl"},
-		{"jsonl", "a.jsonl c.sgm", lines, "in: data of several formats: jsonl (in/a.jsonl), reuters (in/c.sgm); choose with --include or --exclude, or read only jsonl"},
-		{"jsonl skip", "a.jsonl c.sgm d.sgm", lines, "a.jsonl=jsonl"},
+		{"jsonl", "a.jsonl c.sgm", lines, "in: data of several formats: jsonl (in/a.jsonl), reuters (in/c.sgm); choose with --include or --exclude, as in --include '*.jsonl'"},
 		{"jsonl", "d.txt e", lines, "d.txt=jsonl e=jsonl"}, // names that say nothing
 		{"lines", "d.tsv e", lines, "d.tsv=lines e=lines"},
 		{"lines", "a.jsonl d.tsv e", lines, "in: data of several formats: jsonl (in/a.jsonl), tsv (in/d.tsv); choose"},
-		{"lines skip", "a.jsonl d.tsv e.tsv f", lines, "d.tsv=lines e.tsv=lines"},
 		{"files", "a.jsonl d.txt e", lines, "a.jsonl=files d.txt=files e=files"},
 	} {
-		format, option, _ := strings.Cut(tt.options, " ")
-		o := Options{Format: format, Fields: fields}
-		if format == "skip" || option == "skip" {
-			o.SkipUnknown = true
-			o.Format = strings.TrimPrefix(format, "skip")
-		}
+		o := Options{Format: tt.format, Fields: fields}
 		plant(t)
 		for _, name := range strings.Fields(tt.files) {
 			write(t, "in", name, []byte(tt.content))
@@ -212,7 +200,7 @@ func TestFormats(t *testing.T) {
 			listing, err := Plan(t.Context(), []string{arg}, o)
 			if err != nil {
 				if want := arg + strings.TrimPrefix(tt.want, "in"); !strings.Contains(err.Error(), want) {
-					t.Errorf("%q, folder of %s: %v, want %s", tt.options, tt.files, err, want)
+					t.Errorf("%q, folder of %s: %v, want %s", tt.format, tt.files, err, want)
 				}
 				continue
 			}
@@ -224,32 +212,8 @@ func TestFormats(t *testing.T) {
 				got = append(got, f.Source+"="+f.Format)
 			}
 			if got := strings.Join(got, " "); got != tt.want || len(got)+len(listing.Skipped) < len(strings.Fields(tt.files)) {
-				t.Errorf("%q, folder of %s: %s, want %s", tt.options, tt.files, got, tt.want)
+				t.Errorf("%q, folder of %s: %s, want %s", tt.format, tt.files, got, tt.want)
 			}
-		}
-	}
-}
-
-// TestOnly: of folders with data of several formats it is told which was read, if no format was asked for.
-func TestOnly(t *testing.T) {
-	for _, tt := range []struct {
-		format, files string // of a and b
-		want          []string
-	}{
-		{"", "a/a.jsonl a/b.tsv a/c.tsv b/c.jsonl", []string{"tsv"}},
-		{"", "a/a.jsonl a/b.tsv a/c.tsv b/c.jsonl b/d.jsonl b/e.sgm", []string{"tsv", "jsonl"}},
-		{"", "a/a.jsonl a/b.orc b/b.jsonl b/c.orc", []string{"jsonl"}},
-		{"", "a/a.jsonl a/README b/b.tsv", nil},
-		{"jsonl", "a/a.jsonl a/b.tsv a/c.tsv b/d.jsonl", nil},
-		{"files", "a/a.jsonl a/b.tsv b/d.jsonl", nil},
-	} {
-		t.Chdir(t.TempDir())
-		for _, name := range strings.Fields(tt.files) {
-			write(t, ".", name, []byte("id\ttext\n"))
-		}
-		listing, err := Plan(t.Context(), []string{"a", "b"}, Options{Format: tt.format, Fields: fields, SkipUnknown: true})
-		if err != nil || !slices.Equal(listing.Only, tt.want) {
-			t.Errorf("%s of %s: %+v, %v, want %q", tt.format, tt.files, listing, err, tt.want)
 		}
 	}
 }
@@ -383,7 +347,7 @@ func TestShuffledListing(t *testing.T) {
 		t.Fatal(err)
 	}
 	arranged := func(entries []storage.Entry) (files, skipped []string) {
-		formats, skipped, _, err := Options{}.choose(t.Context(), "in", entries)
+		formats, skipped, err := Options{}.choose(t.Context(), "in", entries)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -524,27 +488,6 @@ func TestMaxRecord(t *testing.T) {
 		return nil
 	})
 	if err != nil {
-		t.Error(err)
-	}
-}
-
-// TestBefore: files of the time and later are left out, in folders and named ones.
-func TestBefore(t *testing.T) {
-	plant(t, "in/old.jsonl", "in/new.jsonl", "in/then.jsonl")
-	then := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
-	for name, modified := range map[string]time.Time{"old": then.Add(-1), "then": then, "new": then.Add(time.Hour)} {
-		if err := os.Chtimes("in/"+name+".jsonl", modified, modified); err != nil {
-			t.Fatal(err)
-		}
-	}
-	listing, err := Plan(t.Context(), []string{"in", "in/new.jsonl", "in/old.jsonl"}, Options{Fields: fields, Before: then})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := sources(listing.Inputs); !slices.Equal(got, []string{"old.jsonl"}) || len(listing.Skipped) > 0 {
-		t.Errorf("%q, skipped %q", got, listing.Skipped)
-	}
-	if _, err := Plan(t.Context(), []string{"in"}, Options{Fields: fields, Before: then.Add(-time.Hour)}); err == nil || !strings.Contains(err.Error(), "leave no input file") {
 		t.Error(err)
 	}
 }

@@ -397,7 +397,7 @@ func (s *sampler) add(number int, file *blocks.File, record *reading.Record) err
 		return nil
 	}
 	s.IDs += int64(len(s.options.id(s.in.Inputs, key, doc)))
-	if !doc.NoText && !s.options.longID(doc) && int64(len(doc.Text)) <= s.options.MaxDocument {
+	if !doc.NoText && !longID(doc) && int64(len(doc.Text)) <= s.options.MaxDocument {
 		s.shown = Seen{File: file, Record: record.Raw}
 		s.shown.Document = blocks.Document{Key: key, ID: doc.ID, HasID: doc.HasID, Text: doc.Text, Ends: doc.Ends}
 		s.see(&s.shown)

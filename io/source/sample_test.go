@@ -59,9 +59,9 @@ func TestSampleOfSmallInput(t *testing.T) {
 
 // What rejected will have of the input is counted, too, and long ids are not: they do not travel.
 func TestSampleOfRejected(t *testing.T) {
-	long := strings.Repeat("i", 1001)
+	long := strings.Repeat("i", MaxID+1)
 	lines := []string{`{"id":"ab","text":"x"}`, `{"id":"` + long + `","text":"y"}`, "{", `{"id":` + strings.Repeat("1", records.MaxRaw)}
-	o := Options{Fields: fields, MaxDocument: 1 << 20, MaxID: 1000}
+	o := Options{Fields: fields, MaxDocument: 1 << 20}
 	path := write(t, t.TempDir(), "a.jsonl", []byte(strings.Join(lines, "\n")))
 	in := inputs(t, o, path)
 	texts, sampled := sampleOf(t, in, o)

@@ -243,10 +243,10 @@ func (f *readFn) read(key blocks.Key, record *reading.Record, rows *rejecter) bo
 		return false
 	case f.Params.Options.lacks(record):
 		rows.add(key, records.Rejected{ID: rows.id(key, doc), Reason: records.ReasonNoColumn})
-	case f.Params.Options.longID(doc):
+	case longID(doc):
 		rows.add(key, records.Rejected{
 			ID: rows.id(key, doc), Reason: records.ReasonLongID,
-			Detail: fmt.Sprintf("%d bytes of id, --max-id-bytes is %d", len(doc.ID), f.Params.Options.MaxID),
+			Detail: fmt.Sprintf("%d bytes of id, and %d are the limit", len(doc.ID), MaxID),
 		})
 	case doc.NoText:
 		rows.add(key, records.Rejected{ID: rows.id(key, doc), Reason: records.ReasonNoText})

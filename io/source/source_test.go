@@ -192,7 +192,7 @@ func TestRead(t *testing.T) {
 // TestReadRejects: what becomes of records that are unreadable, too large or have no text.
 func TestReadRejects(t *testing.T) {
 	const most = 1000 // bytes of text
-	o := Options{Fields: fields, MaxDocument: most, MaxID: most, SplitBytes: 16 << 20}
+	o := Options{Fields: fields, MaxDocument: most, SplitBytes: 16 << 20}
 	limit := o.MaxRecord()
 	f := &codectest.Sample{}
 	f.Record(`{"id":"fits","text":"`+strings.Repeat("x", most)+"\"}\n", "", "")
@@ -201,9 +201,9 @@ func TestReadRejects(t *testing.T) {
 	f.Record(`{"text":"x","id":"`+strings.Repeat("i", limit)+"\"}\n", "", "")
 	broken := `{"text":"` + strings.Repeat("y", records.MaxRaw) + "\n"
 	f.Record(broken, "", "")
-	f.Record(`{"id":"`+strings.Repeat("i", most)+`","text":true}`+"\n", "", "")
-	f.Record(`{"id":"`+strings.Repeat("i", most+1)+`","text":"x"}`+"\n", "", "")
-	f.Record(`{"id":"`+strings.Repeat("i", most+1)+`","text":true}`+"\n", "", "")
+	f.Record(`{"id":"`+strings.Repeat("i", MaxID)+`","text":true}`+"\n", "", "")
+	f.Record(`{"id":"`+strings.Repeat("i", MaxID+1)+`","text":"x"}`+"\n", "", "")
+	f.Record(`{"id":"`+strings.Repeat("i", MaxID+1)+`","text":true}`+"\n", "", "")
 	f.Record(`{"id":"last","text":"x"}`, "", "")
 	root := storagetest.RunFolder(t)
 	write(t, root, "a.jsonl", f.Content)
@@ -242,8 +242,8 @@ func TestReadRejects(t *testing.T) {
 		{"a.jsonl", at(2), "too large", "1001 bytes of text, --max-doc-bytes is 1000", 0},
 		{"a.jsonl", "null", "too large", fmt.Sprintf("the record is larger than %d bytes; raise --max-doc-bytes to compare it", limit), 0},
 		{"a.jsonl", "null", codec.BrokenJSON, fmt.Sprintf("column %d: unexpected end of line (%d bytes)", len(broken), len(broken)), 1 << 20},
-		{"a.jsonl", strings.Repeat("i", most), codec.TextNotString, fmt.Sprintf("\"text\" is a boolean (%d bytes)", len(f.Records[5].Raw)), len(f.Records[5].Raw)},
-		{"a.jsonl", at(6), "id too long", "1001 bytes of id, --max-id-bytes is 1000", 0},
+		{"a.jsonl", strings.Repeat("i", MaxID), codec.TextNotString, fmt.Sprintf("\"text\" is a boolean (%d bytes)", len(f.Records[5].Raw)), len(f.Records[5].Raw)},
+		{"a.jsonl", at(6), "id too long", "4097 bytes of id, and 4096 are the limit", 0},
 		{"a.jsonl", at(7), codec.TextNotString, fmt.Sprintf("\"text\" is a boolean (%d bytes)", len(f.Records[7].Raw)), len(f.Records[7].Raw)},
 		{"b.sgm", "7", "no text", "", 0},
 	}

@@ -35,7 +35,7 @@ func TestTablesRefused(t *testing.T) {
 		{"iceberg/data/x.parquet", "", ""},
 	} {
 		for _, at := range []string{root, "s3://lake"} {
-			o := Options{Fields: fields, SkipUnknown: true}
+			o := Options{Fields: fields}
 			if tt.exclude != "" {
 				o.Exclude = strings.Split(tt.exclude, ",")
 			}
@@ -53,7 +53,7 @@ func TestDeletesRefused(t *testing.T) {
 	for _, name := range []string{"deletion_vector_" + uuid + ".bin", "00000-4-" + uuid + "-00001-deletes.parquet", uuid + ".puffin"} {
 		plant(t, "in/"+name, "in/x.jsonl")
 		for _, arg := range []string{"in", "in/*", "in/" + name} {
-			_, err := Plan(t.Context(), []string{arg}, Options{Fields: fields, SkipUnknown: true})
+			_, err := Plan(t.Context(), []string{arg}, Options{Fields: fields})
 			if err == nil || !strings.Contains(err.Error(), name+": by its name it lists deleted rows of other files") {
 				t.Errorf("%s: error %v", arg, err)
 			}

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/reading"
@@ -34,10 +33,9 @@ type Asked struct {
 	// Given are the fields that were named, though at their default, if that decides something.
 	Given []string
 
-	Threshold      setsim.Threshold
-	Texts          shingle.Spec // how a text becomes shingles
-	ModifiedBefore time.Time    // zero: whenever
-	Separator      byte         // between values of CSV
+	Threshold setsim.Threshold
+	Texts     shingle.Spec // how a text becomes shingles
+	Separator byte         // between values of CSV
 	// Same: only copies are sought, the documents that have this in common; "": near-duplicates are.
 	Same copies.Same
 	// Measure is what the similarity of two documents is.
@@ -90,7 +88,6 @@ func (a *Asked) parse(given []string) (err error) {
 	a.Texts.Shingle = parsed(&err, "shingle", s.Shingle, shingle.Parse)
 	a.Texts.Normalize = parsed(&err, "normalize", s.Normalize, textnorm.Parse)
 	a.Texts.Words = parsed(&err, "tokens", s.Tokens, wordstep.Parse)
-	a.ModifiedBefore = parsed(&err, "modified_before", s.ModifiedBefore, parseMoment)
 	a.Separator = parsed(&err, "delimiter", s.Delimiter, parseDelimiter)
 	fail(&err, "encoding", s.Encoding, reading.CheckEncoding(s.Encoding))
 	a.MaxRejected = parsed(&err, "max_rejected", s.MaxRejected, parseTolerance)
@@ -109,9 +106,6 @@ func (a *Asked) parse(given []string) (err error) {
 		return err
 	}
 	s.Shingle, s.Normalize, s.Tokens = a.Texts.Shingle.String(), a.Texts.Normalize.String(), a.Texts.Words.String()
-	if !a.ModifiedBefore.IsZero() {
-		s.ModifiedBefore = a.ModifiedBefore.Format(time.RFC3339Nano)
-	}
 	if s.Method == Exact {
 		s.Same = cmp.Or(s.Same, string(copies.Bytes))
 		a.Same = copies.Same(s.Same)
@@ -147,20 +141,6 @@ func fail(failed *error, field, value string, err error) {
 	if err != nil && *failed == nil {
 		*failed = &UsageError{Field: field, Value: value, Reason: err, says: true}
 	}
-}
-
-// parseMoment reads RFC 3339, or a date, which is its midnight in UTC; "" is the zero time.
-func parseMoment(text string) (at time.Time, err error) {
-	if text == "" {
-		return at, nil
-	}
-	if at, err = time.Parse(time.DateOnly, text); err == nil {
-		return at, nil
-	}
-	if at, err = time.Parse(time.RFC3339, text); err != nil {
-		return at, fmt.Errorf("%q is not a time; write 2026-11-20 or 2026-11-20T06:00:00Z", text)
-	}
-	return at.UTC(), nil
 }
 
 // parseDelimiter reads an ASCII character, or the word tab.

@@ -46,9 +46,9 @@ type Request struct {
 // Reading says how the inputs are read; stdin is the file that standard input was copied to.
 func (r *Request) Reading(stdin string) source.Options {
 	o := r.Decoding()
-	o.Rank, o.MaxID, o.Room, o.SplitBytes = r.Rank, int64(r.MaxIDBytes), r.Budget().Reading(), r.SplitBytes
+	o.Rank, o.Room, o.SplitBytes = r.Rank, r.Budget().Reading(), r.SplitBytes
 	o.SplitRows = cmp.Or(r.GroupBytes, mostMembers) / memberBytes
-	o.Include, o.Exclude, o.Before, o.SkipUnknown = r.Include, r.Exclude, r.ModifiedBefore, r.SkipUnknown
+	o.Include, o.Exclude = r.Include, r.Exclude
 	o.AllowEmpty, o.Limit, o.Stdin = r.AllowEmpty, r.Limit, stdin
 	return o
 }
@@ -487,13 +487,7 @@ func (p *Plan) shingleGroups() int {
 // Warnings say what of the input or of the choice may not be as it was meant.
 func (p *Plan) Warnings() (warnings []string) {
 	warn := func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) }
-	skipped, only := p.Listing.Skipped, p.Listing.Only
-	switch {
-	case len(only) == 1:
-		warn("read only %s, the readable format with the most bytes; not read: %d of the files in input folders, such as %s", only[0], len(skipped), skipped[0])
-	case len(only) > 1:
-		warn("read only %s, in each folder the readable format with the most bytes; not read: %d of the files in input folders, such as %s", strings.Join(only, " and "), len(skipped), skipped[0])
-	case len(skipped) > 0:
+	if skipped := p.Listing.Skipped; len(skipped) > 0 {
 		warn("skipped %d of the files in input folders, such as %s: by their names they have another format, or none", len(skipped), skipped[0])
 	}
 	// A few documents are compared at once, whatever is a candidate; but who gives bands is told what they do.

@@ -52,7 +52,7 @@ func planOfCopies(t *testing.T, lines string, same copies.Same) *Plan {
 func requestOf(in records.Input) Request {
 	spec := records.Default()
 	in.Encoding, in.Delimiter, in.InvalidUTF8 = spec.Encoding, spec.Delimiter, spec.InvalidUTF8
-	in.MaxDocBytes, in.MaxIDBytes, in.MaxWindow = 1<<20, spec.MaxIDBytes, spec.MaxWindow
+	in.MaxDocBytes, in.MaxWindow = 1<<20, spec.MaxWindow
 	spec.Input, spec.Shingle, spec.Normalize, spec.Recall = in, "word:1", "keep-case", .9
 	asked, err := Compile(spec)
 	if err != nil {

@@ -26,7 +26,6 @@ type rule struct {
 
 const (
 	maxDocBytes = 1 << 30
-	maxIDBytes  = 1 << 20
 	minWindow   = 8 << 20 // which every reader of zstd must have
 	maxWindow   = 1 << 31
 	// Each worker holds the sets of the sample in memory.
@@ -69,7 +68,6 @@ var rules = []rule{
 	}},
 	{field: "limit", least: 1},
 	{field: "max_doc_bytes", least: 1, most: maxDocBytes},
-	{field: "max_id_bytes", least: 1, most: maxIDBytes},
 	{field: "max_window", least: minWindow, most: maxWindow},
 	{field: "min_words", least: 1},
 	{field: "pair_budget", least: 1},

@@ -37,10 +37,6 @@ class Dedup(TypedDict, total=False):
     exclude: str | Sequence[str]
     """Skip files that match, or are in a folder that matches; patterns as for include."""
 
-    modified_before: str
-    """Read only files last modified before a time: 2026-11-20 (midnight UTC) or 2026-11-20T06:00:00Z. Standard input
-    has none."""
-
     format: str
     """Format of the input: json, jsonl, csv, tsv, lines, files, parquet, reuters, warc, tar (default: by file name)."""
 
@@ -49,10 +45,6 @@ class Dedup(TypedDict, total=False):
     Encoding Standard: windows-1251, latin1, shift_jis, gbk, koi8-r and so on; utf-16le and utf-16be are for all of
     them. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8
     (default: utf-8)."""
-
-    skip_unknown: bool
-    """If a folder has data of several formats, read the format that format names, or the one with the most bytes, and
-    skip the rest."""
 
     delimiter: str
     """Separator of CSV values: an ASCII character, or tab (default: ,)."""
@@ -66,9 +58,6 @@ class Dedup(TypedDict, total=False):
     max_doc_bytes: int | str
     """Do not compare documents whose text is larger, or becomes larger than this and than twice its size when it is
     normalised; they stay in the corpus (default: 16MiB)."""
-
-    max_id_bytes: int | str
-    """Do not compare documents with a longer id; they stay in the corpus (default: 4KiB)."""
 
     max_window: int | str
     """Refuse compressed files with a larger window and Parquet files with larger pages, because reading holds that much
@@ -292,10 +281,6 @@ class Query(TypedDict, total=False):
     exclude: str | Sequence[str]
     """Skip files that match, or are in a folder that matches; patterns as for include."""
 
-    modified_before: str
-    """Read only files last modified before a time: 2026-11-20 (midnight UTC) or 2026-11-20T06:00:00Z. Standard input
-    has none."""
-
     format: str
     """Format of the input: json, jsonl, csv, tsv, lines, files, parquet, reuters, warc, tar (default: by file name)."""
 
@@ -304,10 +289,6 @@ class Query(TypedDict, total=False):
     Encoding Standard: windows-1251, latin1, shift_jis, gbk, koi8-r and so on; utf-16le and utf-16be are for all of
     them. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8
     (default: utf-8)."""
-
-    skip_unknown: bool
-    """If a folder has data of several formats, read the format that format names, or the one with the most bytes, and
-    skip the rest."""
 
     delimiter: str
     """Separator of CSV values: an ASCII character, or tab (default: ,)."""
@@ -321,9 +302,6 @@ class Query(TypedDict, total=False):
     max_doc_bytes: int | str
     """Do not compare documents whose text is larger, or becomes larger than this and than twice its size when it is
     normalised; they stay in the corpus (default: 16MiB)."""
-
-    max_id_bytes: int | str
-    """Do not compare documents with a longer id; they stay in the corpus (default: 4KiB)."""
 
     max_window: int | str
     """Refuse compressed files with a larger window and Parquet files with larger pages, because reading holds that much
@@ -460,10 +438,6 @@ class Compare(TypedDict, total=False):
     exclude: str | Sequence[str]
     """Skip files that match, or are in a folder that matches; patterns as for include."""
 
-    modified_before: str
-    """Read only files last modified before a time: 2026-11-20 (midnight UTC) or 2026-11-20T06:00:00Z. Standard input
-    has none."""
-
     format: str
     """Format of the input: json, jsonl, csv, tsv, lines, files, parquet, reuters, warc, tar (default: by file name)."""
 
@@ -472,10 +446,6 @@ class Compare(TypedDict, total=False):
     Encoding Standard: windows-1251, latin1, shift_jis, gbk, koi8-r and so on; utf-16le and utf-16be are for all of
     them. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8
     (default: utf-8)."""
-
-    skip_unknown: bool
-    """If a folder has data of several formats, read the format that format names, or the one with the most bytes, and
-    skip the rest."""
 
     delimiter: str
     """Separator of CSV values: an ASCII character, or tab (default: ,)."""
@@ -489,9 +459,6 @@ class Compare(TypedDict, total=False):
     max_doc_bytes: int | str
     """Do not compare documents whose text is larger, or becomes larger than this and than twice its size when it is
     normalised; they stay in the corpus (default: 16MiB)."""
-
-    max_id_bytes: int | str
-    """Do not compare documents with a longer id; they stay in the corpus (default: 4KiB)."""
 
     max_window: int | str
     """Refuse compressed files with a larger window and Parquet files with larger pages, because reading holds that much
@@ -643,10 +610,6 @@ class Diff(TypedDict, total=False):
     exclude: str | Sequence[str]
     """Skip files that match, or are in a folder that matches; patterns as for include."""
 
-    modified_before: str
-    """Read only files last modified before a time: 2026-11-20 (midnight UTC) or 2026-11-20T06:00:00Z. Standard input
-    has none."""
-
     format: str
     """Format of the input: json, jsonl, csv, tsv, lines, files, parquet, reuters, warc, tar (default: by file name)."""
 
@@ -655,10 +618,6 @@ class Diff(TypedDict, total=False):
     Encoding Standard: windows-1251, latin1, shift_jis, gbk, koi8-r and so on; utf-16le and utf-16be are for all of
     them. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8
     (default: utf-8)."""
-
-    skip_unknown: bool
-    """If a folder has data of several formats, read the format that format names, or the one with the most bytes, and
-    skip the rest."""
 
     delimiter: str
     """Separator of CSV values: an ASCII character, or tab (default: ,)."""
@@ -672,9 +631,6 @@ class Diff(TypedDict, total=False):
     max_doc_bytes: int | str
     """Do not compare documents whose text is larger, or becomes larger than this and than twice its size when it is
     normalised; they stay in the corpus (default: 16MiB)."""
-
-    max_id_bytes: int | str
-    """Do not compare documents with a longer id; they stay in the corpus (default: 4KiB)."""
 
     max_window: int | str
     """Refuse compressed files with a larger window and Parquet files with larger pages, because reading holds that much
