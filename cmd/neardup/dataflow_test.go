@@ -539,7 +539,7 @@ func TestTemplate(t *testing.T) {
 		"text":         {[]string{"text", "a.b"}, []string{""}},
 		"id":           {[]string{"id"}, nil},
 		"threshold":    {[]string{"0.8", ".5", "1", "1.0", "0.05"}, []string{"0", "1.1", "2", "-1", "x", "0.0"}},
-		"shingle":      {[]string{"word:5", "char:9", "byte:13", "char32:9", "stopword:3"}, []string{"word", "word:0", "words:5", "word:-1"}},
+		"shingle":      {[]string{"word:5", "char:9", "byte:13", "char32:9", "stopword:3", "item"}, []string{"word", "word:0", "item:1", "words:5", "word:-1"}},
 		"method":       {[]string{"minhash", "complete", "exact", "simhash"}, []string{"lsh", ""}},
 		"keep":         {[]string{"first", "longest", "max:date", "min:a.b"}, []string{"last", "max:", "max"}},
 		"max-rejected": {[]string{"0", "12", "0.5%", "100%"}, []string{"-1", "1.5", "101%", "x"}},

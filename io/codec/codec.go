@@ -9,8 +9,10 @@
 package codec
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
+	"strings"
 )
 
 // Fields names what a codec takes out of a record. Column names mean what the format says:
@@ -27,6 +29,8 @@ type Fields struct {
 	// a table is a row.
 	Delimiter byte
 	NoHeader  bool
+	// Items makes a line, as EndItem has it, of each value of the text columns, also of those in lists.
+	Items bool
 }
 
 // NoColumnError says that a file has no column of a name, and which it has.
@@ -69,10 +73,28 @@ func (doc *Document) Reset() {
 		Value: Value{Text: doc.Value.Text[:0]}}
 }
 
-// NextColumn ends a text column and begins another.
-func (doc *Document) NextColumn() {
+// NextColumn ends a text column and begins another, which is set apart by Fields.Between.
+func (doc *Document) NextColumn(between string) {
 	doc.Ends = binary.AppendUvarint(doc.Ends, uint64(len(doc.Text)))
-	doc.Text = append(doc.Text, ' ')
+	doc.Text = append(doc.Text, between...)
+}
+
+// Between is what stands between two values of a text.
+func (f *Fields) Between() string {
+	if f.Items {
+		return ""
+	}
+	return " "
+}
+
+var itemEscapes = strings.NewReplacer("\\", `\\`, "\n", `\n`)
+
+// EndItem makes text[from:] an item, which is a line: line feeds and backslashes in it are \n and \\.
+func EndItem(text []byte, from int) []byte {
+	if item := text[from:]; bytes.ContainsAny(item, "\\\n") {
+		text = append(text[:from], itemEscapes.Replace(string(item))...)
+	}
+	return append(text, '\n')
 }
 
 // State is what a codec knows of the part of a record that is searched: whether a quote is open, or how

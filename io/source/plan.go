@@ -260,13 +260,19 @@ func commonRoot(folders []string) string {
 	return root
 }
 
+// lists are the formats that have these.
+var lists = []string{"json", "jsonl", "parquet"}
+
 // layOut makes the inputs that follow from the files and their order.
 func layOut(ctx context.Context, files []listed, root string, o Options) (*Inputs, error) {
 	in := &Inputs{Inputs: &blocks.Inputs{Root: root}}
 	var total int64
 	for i := range files {
 		f := &files[i]
-		total += f.size
+		if total += f.size; o.Fields.Items && !slices.Contains(lists, f.format) {
+			return nil, fmt.Errorf("%s: --shingle item compares the elements of lists, which files of the format %s "+
+				"do not have; give json, jsonl or parquet", f.path, f.format)
+		}
 		if f.source == "" {
 			var ok bool
 			if f.source, ok = storage.Rel(root, f.path); !ok {

@@ -16,7 +16,7 @@ import (
 // specs are shingles of each kind, under several policies.
 func specs(t *testing.T) (all []shingle.Spec) {
 	t.Helper()
-	for _, kind := range []string{"word:1", "word:5", "char:9", "char32:9", "byte:13", "stopword:3"} {
+	for _, kind := range []string{"word:1", "word:5", "char:9", "char32:9", "byte:13", "stopword:3", "item"} {
 		for _, steps := range append(textnorm.Steps(), "none") {
 			config, err := shingle.Parse(kind)
 			if err != nil {

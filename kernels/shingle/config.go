@@ -18,11 +18,14 @@ const (
 	Byte                   // bytes of the normalised text
 	Stop                   // words, and only the shingles that begin with a stop word
 	Char32                 // code points as of Char, and of a shingle's hash 4 bytes
+	Item                   // lines of the text as it stands, one to a shingle
 )
 
-var kindNames = map[Kind]string{Word: "word", Char: "char", Byte: "byte", Stop: "stopword", Char32: "char32"}
+var kindNames = map[Kind]string{
+	Word: "word", Char: "char", Byte: "byte", Stop: "stopword", Char32: "char32", Item: "item",
+}
 
-const kindsHelp = "use word:K, char:K, byte:K, char32:K, stopword:K or stopword:K:LANGUAGE"
+const kindsHelp = "use word:K, char:K, byte:K, char32:K, stopword:K, stopword:K:LANGUAGE or item"
 
 // defaultLanguage is that of stop words where none is named.
 const defaultLanguage = "en"
@@ -33,15 +36,21 @@ const maxK = 1 << 20
 // Config says what a shingle is: K consecutive tokens of a kind.
 type Config struct {
 	Kind Kind
-	K    int // at least 1
+	K    int // at least 1, and 1 of kind Item
 	// Language of the stop words, of kind Stop only.
 	Language string
 }
 
 // Parse reads a configuration such as "word:5", "char:9", "byte:13", "char32:9", "stopword:3" or
-// "stopword:3:it".
+// "stopword:3:it", or "item".
 func Parse(s string) (Config, error) {
-	name, count, _ := strings.Cut(s, ":")
+	name, count, sized := strings.Cut(s, ":")
+	switch {
+	case name == kindNames[Item] && sized:
+		return Config{}, fmt.Errorf("shingle %q: an item is a shingle by itself; give %s", s, name)
+	case name == kindNames[Item]:
+		return Config{Kind: Item, K: 1}, nil
+	}
 	language := ""
 	if name == kindNames[Stop] {
 		var named bool
@@ -67,6 +76,9 @@ func Parse(s string) (Config, error) {
 
 // String returns the form that Parse reads.
 func (c Config) String() string {
+	if c.Kind == Item {
+		return kindNames[Item]
+	}
 	s := kindNames[c.Kind] + ":" + strconv.Itoa(c.K)
 	if c.Language != "" && c.Language != defaultLanguage {
 		s += ":" + c.Language

@@ -14,6 +14,7 @@ func TestParse(t *testing.T) {
 		"char32:9":      {Kind: Char32, K: 9},
 		"stopword:3":    {Kind: Stop, K: 3, Language: "en"},
 		"stopword:4:it": {Kind: Stop, K: 4, Language: "it"},
+		"item":          {Kind: Item, K: 1},
 	} {
 		got, err := Parse(in)
 		if err != nil || got != want {
@@ -42,6 +43,7 @@ func TestParseErrors(t *testing.T) {
 		"stopword:3:":  `no stop words of language ""`,
 		"stopword:3:x": `no stop words of language "x"; use one of da`,
 		"stopword:0":   `"0" is not a whole number`,
+		"item:1":       `an item is a shingle by itself`,
 	} {
 		got, err := Parse(in)
 		if err == nil {

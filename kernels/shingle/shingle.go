@@ -4,6 +4,7 @@ package shingle
 
 import (
 	"bytes"
+	"iter"
 	"slices"
 	"unicode"
 	"unicode/utf8"
@@ -41,13 +42,15 @@ type Shingler struct {
 }
 
 // New returns a Shingler for a Config from Parse. Of the policy default, bytes take neither what it does
-// to layout nor to invisible characters: they are compared as they stand.
+// to layout nor to invisible characters: they are compared as they stand. Of no policy do items take anything.
 func New(c Config, p textnorm.Policy) *Shingler {
 	switch c.Kind {
 	case Word, Stop:
 		p = p.KeepLayout() // of which no word has any
 	case Byte:
 		p = p.KeepLayout().KeepInvisible()
+	case Item:
+		p = textnorm.Policy{}
 	}
 	s := &Shingler{config: c, policy: p}
 	if c.Kind == Stop {
@@ -141,6 +144,12 @@ func (s *Shingler) Tokenise(text []byte) []uint64 {
 	if tooLarge(text, s.policy, s.most) {
 		return s.tokens
 	}
+	if s.config.Kind == Item {
+		for item := range items(text) {
+			s.tokens = append(s.tokens, hash.Bytes(item))
+		}
+		return s.tokens
+	}
 	if s.config.Kind == Word && s.words == nil && s.policy.FoldsASCII() {
 		if s.reserve(text); s.foldedWords(text) {
 			return s.tokens
@@ -160,8 +169,22 @@ func (s *Shingler) Tokenise(text []byte) []uint64 {
 	return s.tokens
 }
 
+// items are those of a text.
+func items(text []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for line := range bytes.Lines(text) {
+			if !yield(bytes.TrimSuffix(line, []byte("\n"))) {
+				return
+			}
+		}
+	}
+}
+
 // normalise appends the text that is cut into tokens.
 func (s *Shingler) normalise(dst, text []byte) []byte {
+	if s.config.Kind == Item {
+		return append(dst, text...)
+	}
 	if s.words == nil {
 		return s.policy.Append(dst, text)
 	}

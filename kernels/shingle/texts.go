@@ -2,6 +2,7 @@ package shingle
 
 import (
 	"iter"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/neardup/neardup/kernels/spans"
@@ -66,6 +67,8 @@ func (s *Shingler) cut(text []byte) (tokens [][]byte, separator string) {
 			tokens = append(tokens, word)
 		}
 		return tokens, " "
+	case Item:
+		return slices.AppendSeq(tokens, items(text)), ""
 	case Byte:
 		for part := range spans.Marked(text) {
 			for i := range part {

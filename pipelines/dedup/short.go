@@ -23,7 +23,7 @@ func changed(c shingle.Config) int {
 	switch c.Kind {
 	case shingle.Word:
 		return c.K
-	case shingle.Stop:
+	case shingle.Stop, shingle.Item:
 		return 0
 	default:
 		return c.K + wordChars - 1
@@ -110,10 +110,10 @@ func (p *Plan) shortOf(sizes map[int]int64, texts [][]byte) *records.Short {
 // suited is the largest --shingle, and not the one in force, of which short does not warn for texts like these, whose distinct shingles count: at
 // least two words, so that their order counts, or else at least three characters. It is "" if there is none.
 func (p *Plan) suited(texts [][]byte) string {
-	if len(texts) == 0 {
+	inForce := p.Spec.Shingle
+	if len(texts) == 0 || inForce.Kind == shingle.Item {
 		return ""
 	}
-	inForce := p.Spec.Shingle
 	for _, unit := range []struct {
 		kind        shingle.Kind
 		name        string

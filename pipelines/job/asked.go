@@ -87,6 +87,9 @@ func (a *Asked) parse(given []string) (err error) {
 	a.Threshold = parsed(&err, "threshold", s.Threshold, setsim.ParseThreshold)
 	a.Texts.Shingle = parsed(&err, "shingle", s.Shingle, shingle.Parse)
 	a.Texts.Normalize = parsed(&err, "normalize", s.Normalize, textnorm.Parse)
+	if a.Texts.Shingle.Kind == shingle.Item && s.Normalize == defaults["normalize"].String() && !slices.Contains(given, "normalize") {
+		a.Texts.Normalize = textnorm.Policy{} // which items are under
+	}
 	a.Texts.Words = parsed(&err, "tokens", s.Tokens, wordstep.Parse)
 	a.Separator = parsed(&err, "delimiter", s.Delimiter, parseDelimiter)
 	fail(&err, "encoding", s.Encoding, reading.CheckEncoding(s.Encoding))
@@ -244,8 +247,9 @@ func (a *Asked) Prepares() bool { return a.NeedsDictionary() || a.NeedsFrequenci
 // Decoding says how records are read and decoded, whichever are.
 func (a *Asked) Decoding() source.Options {
 	return source.Options{
-		Format:      a.Format,
-		Fields:      codec.Fields{Text: a.Text, ID: a.ID, Delimiter: a.Separator, NoHeader: a.NoHeader},
+		Format: a.Format,
+		Fields: codec.Fields{Text: a.Text, ID: a.ID, Delimiter: a.Separator, NoHeader: a.NoHeader,
+			Items: a.Texts.Shingle.Kind == shingle.Item},
 		MaxDocument: int64(a.MaxDocBytes),
 		KeepInvalid: a.InvalidUTF8 == keepInvalid,
 		MaxWindow:   int64(a.MaxWindow),

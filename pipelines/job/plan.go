@@ -354,7 +354,9 @@ func (p *Plan) sample(ctx context.Context) (sets [][]uint64, different, size int
 	})
 	var looks looks
 	sampled, err = source.Sample(ctx, p.Listing.Inputs, p.reading, func(text, ends []byte) {
-		looks.add(text, ends)
+		if !p.reading.Fields.Items {
+			looks.add(text, ends)
+		}
 		texts.add(text, ends)
 		p.Texts.Add(text)
 	})

@@ -66,6 +66,9 @@ var rules = []rule{
 		return where(a.Texts.Shingle.Kind == shingle.Stop, fmt.Sprintf(
 			"--shingle %v begins shingles with stop words as they are; give --shingle word:%d, or --tokens none", a.Shingle, a.Texts.Shingle.K))
 	}},
+	{field: "tokens", idle: ofItems},
+	{field: "normalize", named: true, idle: func(a *Asked) string { return where(a.Normalize != "none", ofItems(a)) }},
+	{field: "min_words", idle: ofItems},
 	{field: "limit", least: 1},
 	{field: "max_doc_bytes", least: 1, most: maxDocBytes},
 	{field: "max_window", least: minWindow, most: maxWindow},
@@ -73,6 +76,11 @@ var rules = []rule{
 	{field: "pair_budget", least: 1},
 	{field: "bits", least: 1, most: simhash.MaxBits},
 	{field: "measure_recall", least: 1, most: maxMeasureRecall},
+}
+
+// ofItems: words are not looked at.
+func ofItems(a *Asked) string {
+	return where(a.Texts.Shingle.Kind == shingle.Item, "--shingle item compares the elements of lists as they are; drop one of the two")
 }
 
 func where(is bool, why string) string {

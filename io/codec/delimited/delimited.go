@@ -322,7 +322,7 @@ func (c *table) Decode(record []byte, doc *codec.Document) error {
 	}
 	for i, index := range c.text {
 		if i > 0 {
-			doc.NextColumn()
+			doc.NextColumn(" ")
 		}
 		doc.Text = cells[index].appendValue(doc.Text)
 	}

@@ -29,7 +29,7 @@ import (
 func New(fields codec.Fields) codec.Codec { return newJSONL(fields) }
 
 func newJSONL(fields codec.Fields) *jsonl {
-	c := &jsonl{names: fields.Text}
+	c := &jsonl{names: fields.Text, items: fields.Items, between: fields.Between()}
 	for _, name := range fields.Text {
 		c.text = append(c.text, c.add(name))
 	}
@@ -47,6 +47,8 @@ func newJSONL(fields codec.Fields) *jsonl {
 type jsonl struct {
 	codec.Lines
 	names    []string // of the text columns
+	items    bool     // each value is one
+	between  string   // values of texts
 	text     []column
 	id       column
 	hasID    bool
@@ -131,7 +133,7 @@ func (c *jsonl) Decode(record []byte, doc *codec.Document) error {
 	doc.NoText, doc.Plain = true, true
 	for i, column := range c.text {
 		if i > 0 {
-			doc.NextColumn()
+			doc.NextColumn(c.between)
 		}
 		slot := column.pick(found)
 		v := found[slot]
@@ -150,7 +152,7 @@ func (c *jsonl) Decode(record []byte, doc *codec.Document) error {
 				continue
 			}
 			if !first {
-				doc.Text = append(doc.Text, ' ')
+				doc.Text = append(doc.Text, c.between...)
 			}
 			first = false
 			if err := c.addText(doc, i, l.value, line); err != nil {
@@ -179,7 +181,10 @@ func (c *jsonl) addText(doc *codec.Document, i int, v value, line []byte) error 
 	case str, number:
 		doc.NoText = false
 		doc.Plain = doc.Plain && !v.special
-		doc.Text = v.appendTo(doc.Text, line)
+		from := len(doc.Text)
+		if doc.Text = v.appendTo(doc.Text, line); c.items {
+			doc.Text = codec.EndItem(doc.Text, from)
+		}
 	default:
 		return &codec.Error{Reason: codec.TextNotString, Detail: fmt.Sprintf("%q is %v", c.names[i], v.kind)}
 	}

@@ -162,7 +162,7 @@ func (c *reuters) Decode(record []byte, doc *codec.Document) error {
 	doc.NoText = true
 	for i, e := range c.text {
 		if i > 0 {
-			doc.NextColumn()
+			doc.NextColumn(" ")
 		}
 		inner, found, err := e.find(content)
 		if err != nil {

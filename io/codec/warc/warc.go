@@ -213,7 +213,7 @@ func (c *records) Decode(record []byte, doc *codec.Document) error {
 	doc.NoText = true
 	for i, name := range c.text {
 		if i > 0 {
-			doc.NextColumn()
+			doc.NextColumn(" ")
 		}
 		if !strings.EqualFold(name, "text") {
 			value := head.get(name)

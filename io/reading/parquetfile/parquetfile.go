@@ -514,18 +514,19 @@ func (r *rows) row(position int64, g *rowGroup) error {
 	n := len(r.fields.text)
 	text, id, value := r.columns[:n], r.columns[n], r.columns[n+1]
 	doc.NoText = true
+	between := r.o.Fields.Between()
 	for i, c := range text {
 		if i > 0 {
-			doc.NextColumn()
+			doc.NextColumn(between)
 		}
 		if c == nil {
 			doc.Missing = append(doc.Missing, i)
 			continue
 		}
 		first := true
-		err := r.values(c, row, &doc.Text, func() {
+		err := r.values(c, row, &doc.Text, r.o.Fields.Items, func() {
 			if !first {
-				doc.Text = append(doc.Text, ' ')
+				doc.Text = append(doc.Text, between...)
 			}
 			first, doc.NoText = false, false
 		})
@@ -540,7 +541,7 @@ func (r *rows) row(position int64, g *rowGroup) error {
 	case constant != nil:
 		doc.ID, doc.HasID = append(doc.ID, *constant...), *constant != ""
 	case id != nil:
-		if err := r.values(id, row, &doc.ID, func() { doc.HasID = true }); err != nil {
+		if err := r.values(id, row, &doc.ID, false, func() { doc.HasID = true }); err != nil {
 			return err
 		}
 	}
@@ -550,7 +551,7 @@ func (r *rows) row(position int64, g *rowGroup) error {
 		doc.Value = codec.Value{Kind: v.Kind, Text: append(doc.Value.Text, v.Text...)}
 	case value != nil:
 		kind := value.leaf.render.kind
-		if err := r.values(value, row, &doc.Value.Text, func() { doc.Value.Kind = kind }); err != nil {
+		if err := r.values(value, row, &doc.Value.Text, false, func() { doc.Value.Kind = kind }); err != nil {
 			return err
 		}
 		if v := doc.Value; v.Kind == codec.NumberValue && !endsInDigit(v.Text) { // NaN, ±Inf
@@ -563,8 +564,9 @@ func (r *rows) row(position int64, g *rowGroup) error {
 	return r.see(&r.record)
 }
 
-// values appends the values of a row to dst, calling before before each. What makes the record too long is left out.
-func (r *rows) values(c *column, row int64, dst *[]byte, before func()) error {
+// values appends the values of a row to dst, calling before before each, and makes items of them if so. What makes the
+// record too long is left out.
+func (r *rows) values(c *column, row int64, dst *[]byte, items bool, before func()) error {
 	if err := c.seek(row); err != nil {
 		return err
 	}
@@ -579,7 +581,10 @@ func (r *rows) values(c *column, row int64, dst *[]byte, before func()) error {
 		}
 		had := len(*dst)
 		before()
-		*dst = c.leaf.render.append(*dst, value)
+		from := len(*dst)
+		if *dst = c.leaf.render.append(*dst, value); items {
+			*dst = codec.EndItem(*dst, from)
+		}
 		if r.bytes += len(*dst) - had; r.bytes > r.o.MaxRecord {
 			r.record.Long = true
 		}

@@ -80,8 +80,8 @@ class Dedup(TypedDict, total=False):
 
     shingle: str
     """Shingles (n-grams) to compare: K consecutive words, characters or bytes, as in word:5, char:9, byte:13. char32:9
-    cuts their hashes to 32 bits. stopword:3 (stopword:3:it for Italian) takes only shingles that begin with a stop word
-    (default: word:5)."""
+    cuts their hashes to 32 bits. stopword:3 (stopword:3:it for Italian) takes only shingles that begin with a stop
+    word. item takes the elements of a list column as they are (default: word:5)."""
 
     normalize: str
     """none, or a comma list of default, nfkc, lower, strip-accents, keep-symbols, keep-case, letters-only, digits-zero,
@@ -330,8 +330,8 @@ class Query(TypedDict, total=False):
 
     shingle: str
     """Shingles (n-grams) to compare: K consecutive words, characters or bytes, as in word:5, char:9, byte:13. char32:9
-    cuts their hashes to 32 bits. stopword:3 (stopword:3:it for Italian) takes only shingles that begin with a stop word
-    (default: word:5)."""
+    cuts their hashes to 32 bits. stopword:3 (stopword:3:it for Italian) takes only shingles that begin with a stop
+    word. item takes the elements of a list column as they are (default: word:5)."""
 
     normalize: str
     """none, or a comma list of default, nfkc, lower, strip-accents, keep-symbols, keep-case, letters-only, digits-zero,
@@ -500,8 +500,8 @@ class Compare(TypedDict, total=False):
 
     shingle: str
     """Shingles (n-grams) to compare: K consecutive words, characters or bytes, as in word:5, char:9, byte:13. char32:9
-    cuts their hashes to 32 bits. stopword:3 (stopword:3:it for Italian) takes only shingles that begin with a stop word
-    (default: word:5)."""
+    cuts their hashes to 32 bits. stopword:3 (stopword:3:it for Italian) takes only shingles that begin with a stop
+    word. item takes the elements of a list column as they are (default: word:5)."""
 
     normalize: str
     """none, or a comma list of default, nfkc, lower, strip-accents, keep-symbols, keep-case, letters-only, digits-zero,
@@ -649,8 +649,8 @@ class Diff(TypedDict, total=False):
 
     shingle: str
     """Shingles (n-grams) to compare: K consecutive words, characters or bytes, as in word:5, char:9, byte:13. char32:9
-    cuts their hashes to 32 bits. stopword:3 (stopword:3:it for Italian) takes only shingles that begin with a stop word
-    (default: word:5)."""
+    cuts their hashes to 32 bits. stopword:3 (stopword:3:it for Italian) takes only shingles that begin with a stop
+    word. item takes the elements of a list column as they are (default: word:5)."""
 
     normalize: str
     """none, or a comma list of default, nfkc, lower, strip-accents, keep-symbols, keep-case, letters-only, digits-zero,

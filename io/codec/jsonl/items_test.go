@@ -1,0 +1,25 @@
+package jsonl
+
+import (
+	"testing"
+
+	"github.com/neardup/neardup/io/codec"
+)
+
+// Lists have the same text only if their items are equal, whatever stands in these.
+func TestItems(t *testing.T) {
+	c := New(codec.Fields{Text: []string{"a", "b"}, Items: true})
+	for record, want := range map[string]string{
+		`{"a":["x y","z"],"b":["w"]}`:    "x y\nz\nw\n",
+		`{"a":["x y z"],"b":"w"}`:        "x y z\nw\n",
+		`{"a":["x","",null,["y",1.50]]}`: "x\n\ny\n1.50\n",
+		`{"a":["x\ny","x\\ny"]}`:         "x\\ny\nx\\\\ny\n",
+		`{"a":[""]}`:                     "\n",
+		`{"a":[],"b":null}`:              "",
+	} {
+		var doc codec.Document
+		if err := c.Decode([]byte(record), &doc); err != nil || string(doc.Text) != want || doc.NoText != (want == "") {
+			t.Errorf("%s: %q, %t, %v; want %q", record, doc.Text, doc.NoText, err, want)
+		}
+	}
+}
