@@ -97,6 +97,10 @@ func (r *Run) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &earlier); err != nil {
 		return err
 	}
+	if words, _ := earlier.Parameters["tokens"].(string); words != "" && words != "none" {
+		read.Parameters.Normalize += "," + words
+	}
+	delete(earlier.Parameters, "tokens")
 	known := Fields(read.Parameters)
 	for name, value := range earlier.Parameters {
 		if _, ok := known[name]; !ok && value != usualEarlier[name] {

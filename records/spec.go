@@ -60,8 +60,7 @@ type Similarity struct {
 // Shingles says what of documents is compared.
 type Shingles struct {
 	Shingle   string `json:"shingle" phase:"keys" default:"${d_shingle}" placeholder:"KIND:K" help:"Shingles (n-grams) to compare: K consecutive words, characters or bytes, as in word:5, char:9, byte:13. char32:9 cuts their hashes to 32 bits. stopword:3 (stopword:3:it for Italian) takes only shingles that begin with a stop word. item takes the elements of a list column as they are (default: ${default})." group:"Similarity"`
-	Normalize string `json:"normalize" phase:"keys" default:"${d_normalize}" placeholder:"STEPS" help:"none, or a comma list of ${normalizations}. default is NFKC and lower case, without punctuation, symbols, layout and invisible characters (byte:K keeps the last two); keep-symbols also compares punctuation and symbols, and keep-case capitals; other steps are those of default, unless you list some." group:"Text"`
-	Tokens    string `json:"tokens" phase:"keys" default:"${d_tokens}" placeholder:"STEPS" help:"Changes to words before shingling, for shingles of words or characters: none, or a comma list of no-stop-words:LANGUAGE and stem:LANGUAGE (Snowball), as in no-stop-words:en,stem:en (default: ${default})." group:"Text"`
+	Normalize string `json:"normalize" phase:"keys" default:"${d_normalize}" placeholder:"STEPS" help:"none, or a comma list of ${normalizations}. default is NFKC and lower case, without punctuation, symbols, layout and invisible characters (byte:K keeps the last two); keep-symbols also compares punctuation and symbols, and keep-case capitals; other steps are those of default, unless you list some. no-stop-words:LANGUAGE leaves out stop words, and stem:LANGUAGE puts stems (Snowball) for words, as in default,stem:en." group:"Text"`
 }
 
 // Search says how similar documents are searched for.
@@ -106,7 +105,7 @@ func Default() Spec {
 			MaxDocBytes: 16 << 20, MaxWindow: 128 << 20, InvalidUTF8: "reject",
 		},
 		MaxRejected: "0",
-		Similarity:  Similarity{Threshold: .8, Shingles: Shingles{Shingle: "word:5", Normalize: "default", Tokens: "none"}},
+		Similarity:  Similarity{Threshold: .8, Shingles: Shingles{Shingle: "word:5", Normalize: "default"}},
 		Method:      "minhash",
 		Search:      Search{Recall: .999, Signature: "fss", Seed: 1},
 		Comparing:   Comparing{Weights: "1", Bits: 256, Vectors: "normal"},

@@ -49,9 +49,9 @@ func TestEarlierRun(t *testing.T) {
 	if !reflect.DeepEqual(r.Parameters, want) || !strings.Contains(string(r.Running), `"output":"out"`) {
 		t.Errorf("%+v, %s", r.Parameters, r.Running)
 	}
-	const gone = `{"parameters":{"skip_unknown":true,"modified_before":"","max_id_bytes":4096},"running":{"workers":2}}`
-	if err := json.Unmarshal([]byte(gone), &r); err != nil || string(r.Running) != `{"skip_unknown":true,"workers":2}` {
-		t.Errorf("%v, %s", err, r.Running)
+	const gone = `{"parameters":{"normalize":"lower","tokens":"stem:en","skip_unknown":true,"modified_before":"","max_id_bytes":4096},"running":{"workers":2}}`
+	if err := json.Unmarshal([]byte(gone), &r); err != nil || string(r.Running) != `{"skip_unknown":true,"workers":2}` || r.Parameters.Normalize != "lower,stem:en" {
+		t.Errorf("%v, %s, %s", err, r.Running, r.Parameters.Normalize)
 	}
 	data, err := json.Marshal(Run{Parameters: want, Running: []byte(`{"output":"x"}`)})
 	if err != nil {

@@ -106,9 +106,6 @@ func arguments(name string, value json.RawMessage) (all []string) {
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			all = append(all, fmt.Sprintf("%s=%v", key, v[key]))
 		}
-		if name == "labels" && len(v) > 0 { // which reads JSON
-			all = []string{string(value)}
-		}
 	}
 	return all
 }

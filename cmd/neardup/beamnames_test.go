@@ -47,6 +47,9 @@ func TestBeamNames(t *testing.T) {
 		switch {
 		case name == "temp-location":
 			continue
+		case name == "labels":
+			want[name] = `{"team":"data"}`
+			line = append(line, "--labels="+want[name])
 		case name == "autoscaling-algorithm", name == "flexrs-goal":
 			want[name] = map[string]string{"autoscaling-algorithm": "NONE", "flexrs-goal": "FLEXRS_SPEED_OPTIMIZED"}[name]
 			line = append(line, "--"+name, want[name])

@@ -40,8 +40,8 @@ func TestCommandRepeats(t *testing.T) {
 		{"in", "-o", "out", "-t", ".75", "--text", "title", "--text", "the body", "--id", "key", "--delimiter", ";", "--no-text", "--no-header", "--format", "csv"},
 		{"in", "-o", "out", "--method", "simhash", "--bits", "128", "--pieces", "5", "--weights", "tf", "--seed", "7", "--memory", "2GB", "--workers", "3"},
 		{"in", "-o", "out", "--method", "exact", "--same", "tokens", "--write", "pairs,corpus", "--max-rejected", "1.5%", "--max-removed", "20%"},
-		{"in", "-o", "out", "--keep", "prefer:a/*,b", "--protect", "x/*", "--protect", "y", "--exclude", "tmp", "--wait-lock", "90s", "--labels", `{"team":"it's"}`},
-		{"in", "-o", "out", "--shingle", "char:5", "--normalize", "nfkc,lower", "--tokens", "stem:en", "--bands", "9", "--rows", "3", "--limit", "10", "--max-doc-bytes", "1MB"},
+		{"in", "-o", "out", "--keep", "prefer:a/*,b", "--protect", "x/*", "--protect", "y", "--exclude", "tmp", "--wait-lock", "90s", "--dataflow-option", `labels={"team":"it's"}`},
+		{"in", "-o", "out", "--shingle", "char:5", "--normalize", "nfkc,stem:en,lower", "--bands", "9", "--rows", "3", "--limit", "10", "--max-doc-bytes", "1MB"},
 		{"in", "-o", "out", "--method", "simhash", "--recall", "0.999", "--runner", "FlinkRunner", "--flink-option", "a=b", "--flink-option", "c=d=e"},
 		{"in", "-o", "out", "--method", "complete", "--compare", "cosine", "--cluster", "components", "--pair-budget", "5"},
 	} {

@@ -22,7 +22,7 @@ import (
 
 // onDataflow returns how a job is started on Dataflow, which has answered, as have the buckets that are written to.
 func onDataflow(ctx context.Context, c dedup.Config, task *dedup.Job, s streams) (job.Launch, error) {
-	options := dataflow.Options{Name: c.JobName, Workers: int64(c.Workers), Labels: c.Labels}
+	options := dataflow.Options{Name: c.JobName, Workers: int64(c.Workers)}
 	if err := setNamed(&options, c.DataflowOption); err != nil {
 		return nil, err
 	}

@@ -16,14 +16,15 @@ type goneFlags struct {
 	GSPays      goneFlag `name:"gs-user-project" hidden:"" group:"Stores" instead:"give --requester-pays, and set GOOGLE_CLOUD_QUOTA_PROJECT in the environment"`
 	S3KMSKey    goneFlag `name:"s3-kms-key" hidden:"" group:"Stores" instead:"give --kms-key"`
 	GSKMSKey    goneFlag `name:"gs-kms-key" hidden:"" group:"Stores" instead:"give --kms-key"`
+
+	ModifiedBefore goneFlag `hidden:"" group:"Input" instead:"list the files with --inputs-from, as find ! -newermt does"`
+	SkipUnknown    goneFlag `hidden:"" group:"Input" instead:"say with --include which files are read, as in --include '*.jsonl'"`
+	MaxIDBytes     goneFlag `name:"max-id-bytes" hidden:"" group:"Text" instead:"a document with an id of more than 4 KiB is not compared"`
+	Tokens         goneFlag `hidden:"" group:"Text" instead:"its steps are steps of --normalize, as in --normalize default,stem:en"`
 }
 
 // goneOfDedup are those of dedup. Of the options of Dataflow and Beam, passedOn takes those on the command line.
 type goneOfDedup struct {
-	ModifiedBefore goneFlag `hidden:"" group:"Input" instead:"list the files with --inputs-from, as find ! -newermt does"`
-	SkipUnknown    goneFlag `hidden:"" group:"Input" instead:"say with --include which files are read, as in --include '*.jsonl'"`
-	MaxIDBytes     goneFlag `name:"max-id-bytes" hidden:"" group:"Text" instead:"a document with an id of more than 4 KiB is not compared"`
-
 	Cpuprofile, Memprofile, Trace goneFlag `hidden:"" group:"Running" instead:"use perf, or Go's own profiles around neardup.Run (docs/performance.md)"`
 
 	EnvironmentType, EnvironmentConfig goneFlag `hidden:"" group:"Cluster" instead:"give --environment KIND:CONFIG"`
@@ -32,7 +33,7 @@ type goneOfDedup struct {
 	Project, Region, StagingLocation, WorkerMachineType, MachineType, DataflowEndpoint, CancelOnInterrupt, Detach, ExecuteAsync, Async, TemplateLocation,
 	NumWorkers, MaxNumWorkers, NumberOfWorkerHarnessThreads, DiskType, WorkerDiskType, WorkerZone, Network, Subnetwork,
 	ServiceAccountEmail, SdkContainerImage, DataflowServiceOptions, DiskProvisionedIops, DiskProvisionedThroughputMibps,
-	AutoscalingAlgorithm, FlexrsGoal, WorkerRegion, Experiments, UsePublicIps goneFlag `hidden:"" group:"Cluster" instead:"give it by --dataflow-option"`
+	AutoscalingAlgorithm, FlexrsGoal, WorkerRegion, Experiments, Labels, UsePublicIps goneFlag `hidden:"" group:"Cluster" instead:"give it by --dataflow-option"`
 
 	Disk       goneFlag `name:"disk-size-gb" hidden:"" group:"Cluster" instead:"give it by --dataflow-option"`
 	KMSKey     goneFlag `name:"dataflow-kms-key" hidden:"" group:"Cluster" instead:"give it by --dataflow-option"`

@@ -17,9 +17,9 @@ var (
 	}
 	// rare are flags of dedup that --help only names, and docs/reference.md explains: of methods in textbooks; limits and ways that a message proposes to those who need them; and by which schedulers call.
 	rare = []string{
-		"tokens", "compare", "weights", "bits", "pieces", "vectors",
+		"compare", "weights", "bits", "pieces", "vectors",
 		"max-window", "weak-overwrite", "allow-empty", "flink-rest",
-		"input", "labels", "job-name", "no-text",
+		"input", "job-name", "no-text",
 	}
 	// idle are the flags of dedup that say what becomes of a job or of its results, which plan does not heed.
 	idle = []string{

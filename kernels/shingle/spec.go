@@ -1,6 +1,8 @@
 package shingle
 
 import (
+	"strings"
+
 	"github.com/neardup/neardup/kernels/textnorm"
 	"github.com/neardup/neardup/kernels/wordstep"
 )
@@ -13,6 +15,39 @@ type Spec struct {
 	Words wordstep.Steps
 	// MaxBytes is the most that a text may take, as TooLarge counts; 0 is no limit.
 	MaxBytes int64
+}
+
+// Normalized returns the spec with the steps of a comma-separated list, which textnorm.Parse and, those with a language,
+// wordstep.Parse read. Steps for words alone stand for those and the default.
+func (s Spec) Normalized(list string) (Spec, error) {
+	var text, words []string
+	for item := range strings.SplitSeq(list, ",") {
+		if strings.Contains(item, ":") {
+			words = append(words, item)
+		} else {
+			text = append(text, item)
+		}
+	}
+	s.Words = wordstep.Steps{}
+	var err error
+	if words != nil {
+		if s.Words, err = wordstep.Parse(strings.Join(words, ",")); err != nil {
+			return s, err
+		}
+	}
+	if text == nil {
+		text = []string{"default"}
+	}
+	s.Normalize, err = textnorm.Parse(strings.Join(text, ","))
+	return s, err
+}
+
+// Steps is the list that Normalized reads.
+func (s Spec) Steps() string {
+	if s.Words == (wordstep.Steps{}) {
+		return s.Normalize.String()
+	}
+	return s.Normalize.String() + "," + s.Words.String()
 }
 
 // New returns a Shingler of the spec.

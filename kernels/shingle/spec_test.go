@@ -141,3 +141,21 @@ func TestTooLarge(t *testing.T) {
 		}
 	}
 }
+
+// One list has the steps for texts and those for words, in any order.
+func TestNormalized(t *testing.T) {
+	for list, want := range map[string]string{
+		"default": "default", "none": "none", "stem:en": "default,stem:en", "none,stem:en": "none,stem:en",
+		"stem:it,lower,no-stop-words:it,nfkc": "nfkc,lower,no-stop-words:it,stem:it",
+	} {
+		got, err := Spec{Words: wordstep.Steps{Stem: "da"}}.Normalized(list)
+		if again, _ := (Spec{}).Normalized(got.Steps()); err != nil || got.Steps() != want || again != got {
+			t.Errorf("%s: %s, %v, and again %s; want %s", list, got.Steps(), err, again.Steps(), want)
+		}
+	}
+	for _, list := range []string{"stem:xx", "stem:en,stem:en", "shout", "loud:en", "none,lower,stem:en"} {
+		if got, err := (Spec{}).Normalized(list); err == nil {
+			t.Errorf("%s: %s", list, got.Steps())
+		}
+	}
+}

@@ -50,7 +50,7 @@ func Parse(s string) (steps Steps, err error) {
 			err = fmt.Errorf("%s is named twice", name)
 		}
 		if err != nil {
-			return Steps{}, fmt.Errorf("tokens %q: %w", s, err)
+			return Steps{}, fmt.Errorf("normalize %q: %w", s, err)
 		}
 		*set = language
 	}

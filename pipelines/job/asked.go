@@ -20,7 +20,6 @@ import (
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/textnorm"
 	"github.com/neardup/neardup/kernels/vector"
-	"github.com/neardup/neardup/kernels/wordstep"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/transforms/signature"
@@ -86,11 +85,10 @@ func (a *Asked) parse(given []string) (err error) {
 	}
 	a.Threshold = parsed(&err, "threshold", s.Threshold, setsim.ParseThreshold)
 	a.Texts.Shingle = parsed(&err, "shingle", s.Shingle, shingle.Parse)
-	a.Texts.Normalize = parsed(&err, "normalize", s.Normalize, textnorm.Parse)
+	a.Texts = parsed(&err, "normalize", s.Normalize, a.Texts.Normalized)
 	if a.Texts.Shingle.Kind == shingle.Item && s.Normalize == defaults["normalize"].String() && !slices.Contains(given, "normalize") {
 		a.Texts.Normalize = textnorm.Policy{} // which items are under
 	}
-	a.Texts.Words = parsed(&err, "tokens", s.Tokens, wordstep.Parse)
 	a.Separator = parsed(&err, "delimiter", s.Delimiter, parseDelimiter)
 	fail(&err, "encoding", s.Encoding, reading.CheckEncoding(s.Encoding))
 	a.MaxRejected = parsed(&err, "max_rejected", s.MaxRejected, parseTolerance)
@@ -108,7 +106,7 @@ func (a *Asked) parse(given []string) (err error) {
 	if err != nil {
 		return err
 	}
-	s.Shingle, s.Normalize, s.Tokens = a.Texts.Shingle.String(), a.Texts.Normalize.String(), a.Texts.Words.String()
+	s.Shingle, s.Normalize = a.Texts.Shingle.String(), a.Texts.Steps()
 	if s.Method == Exact {
 		s.Same = cmp.Or(s.Same, string(copies.Bytes))
 		a.Same = copies.Same(s.Same)

@@ -46,9 +46,9 @@ func unreached(what, instead string) error {
 	return Usage("--runner dataflow: %s is not in a bucket, gs://, which is all that workers reach; %s", what, instead)
 }
 
-// CheckUnused returns a *UsageError if something is asked that another runner does not heed.
+// CheckUnused returns a *UsageError if something is asked that another runner does not heed. Schedulers give labels to any.
 func (c *Cloud) CheckUnused() error {
-	if len(c.DataflowOption) > 0 {
+	if _, labels := c.DataflowOption["labels"]; len(c.DataflowOption) > 1 || len(c.DataflowOption) == 1 && !labels {
 		return Usage("flags of Dataflow, such as --project and --staging-location, are given: add --runner dataflow, or drop them")
 	}
 	return nil

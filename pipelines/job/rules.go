@@ -8,6 +8,7 @@ import (
 
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/simhash"
+	"github.com/neardup/neardup/kernels/wordstep"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/transforms/signature"
@@ -62,11 +63,10 @@ var rules = []rule{
 	{field: "weights", idle: func(a *Asked) string {
 		return where(a.Measure == Jaccard, "sets have none; give --compare cosine or overlap, or --method simhash")
 	}},
-	{field: "tokens", idle: func(a *Asked) string {
-		return where(a.Texts.Shingle.Kind == shingle.Stop, fmt.Sprintf(
-			"--shingle %v begins shingles with stop words as they are; give --shingle word:%d, or --tokens none", a.Shingle, a.Texts.Shingle.K))
+	{field: "normalize", idle: func(a *Asked) string {
+		return where(a.Texts.Shingle.Kind == shingle.Stop && a.Texts.Words != (wordstep.Steps{}), fmt.Sprintf(
+			"--shingle %v begins shingles with stop words as they are; give --shingle word:%d, or drop %v", a.Shingle, a.Texts.Shingle.K, a.Texts.Words))
 	}},
-	{field: "tokens", idle: ofItems},
 	{field: "normalize", named: true, idle: func(a *Asked) string { return where(a.Normalize != "none", ofItems(a)) }},
 	{field: "min_words", idle: ofItems},
 	{field: "limit", least: 1},

@@ -1,6 +1,7 @@
 package dataflow
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -49,6 +50,12 @@ var named = map[string]func(o *Options, value string) error{
 	},
 	"experiments": func(o *Options, value string) error {
 		o.Experiments = append(o.Experiments, strings.Split(value, ",")...)
+		return nil
+	},
+	"labels": func(o *Options, value string) error {
+		if json.Unmarshal([]byte(value), &o.Labels) != nil {
+			return fmt.Errorf(`%q is no JSON object of strings, such as {"team":"data"}`, value)
+		}
 		return nil
 	},
 	"dataflow-service-options": func(o *Options, value string) error {

@@ -87,11 +87,8 @@ class Dedup(TypedDict, total=False):
     """none, or a comma list of default, nfkc, lower, strip-accents, keep-symbols, keep-case, letters-only, digits-zero,
     collapse-space, no-space. default is NFKC and lower case, without punctuation, symbols, layout and invisible
     characters (byte:K keeps the last two); keep-symbols also compares punctuation and symbols, and keep-case capitals;
-    other steps are those of default, unless you list some."""
-
-    tokens: str
-    """Changes to words before shingling, for shingles of words or characters: none, or a comma list of
-    no-stop-words:LANGUAGE and stem:LANGUAGE (Snowball), as in no-stop-words:en,stem:en (default: none)."""
+    other steps are those of default, unless you list some. no-stop-words:LANGUAGE leaves out stop words, and
+    stem:LANGUAGE puts stems (Snowball) for words, as in default,stem:en."""
 
     method: Literal["minhash", "simhash", "complete", "exact"]
     """minhash (near-duplicates, found by signatures), simhash (near-duplicates, found by SimHash signatures), complete
@@ -217,9 +214,6 @@ class Dedup(TypedDict, total=False):
     """Name of the job, for a cluster and for lineage_file (default: neardup, on Dataflow with random letters);
     Dataflow's have lower-case letters, digits and hyphens."""
 
-    labels: Mapping[str, str]
-    """Labels of the job, for run.json and Dataflow, as in '{"team":"data"}'."""
-
     overwrite: bool
     """Replace a finished output once the new one is whole; until then the old one stays."""
 
@@ -337,11 +331,8 @@ class Query(TypedDict, total=False):
     """none, or a comma list of default, nfkc, lower, strip-accents, keep-symbols, keep-case, letters-only, digits-zero,
     collapse-space, no-space. default is NFKC and lower case, without punctuation, symbols, layout and invisible
     characters (byte:K keeps the last two); keep-symbols also compares punctuation and symbols, and keep-case capitals;
-    other steps are those of default, unless you list some."""
-
-    tokens: str
-    """Changes to words before shingling, for shingles of words or characters: none, or a comma list of
-    no-stop-words:LANGUAGE and stem:LANGUAGE (Snowball), as in no-stop-words:en,stem:en (default: none)."""
+    other steps are those of default, unless you list some. no-stop-words:LANGUAGE leaves out stop words, and
+    stem:LANGUAGE puts stems (Snowball) for words, as in default,stem:en."""
 
     method: Literal["minhash", "simhash"]
     """minhash (compare sets, unless compare names another measure) or simhash (compare by overlap, or with compare
@@ -507,11 +498,8 @@ class Compare(TypedDict, total=False):
     """none, or a comma list of default, nfkc, lower, strip-accents, keep-symbols, keep-case, letters-only, digits-zero,
     collapse-space, no-space. default is NFKC and lower case, without punctuation, symbols, layout and invisible
     characters (byte:K keeps the last two); keep-symbols also compares punctuation and symbols, and keep-case capitals;
-    other steps are those of default, unless you list some."""
-
-    tokens: str
-    """Changes to words before shingling, for shingles of words or characters: none, or a comma list of
-    no-stop-words:LANGUAGE and stem:LANGUAGE (Snowball), as in no-stop-words:en,stem:en (default: none)."""
+    other steps are those of default, unless you list some. no-stop-words:LANGUAGE leaves out stop words, and
+    stem:LANGUAGE puts stems (Snowball) for words, as in default,stem:en."""
 
     recall: float
     """Minimum probability of finding a pair of exactly threshold similarity; more similar pairs have a higher one."""
@@ -656,11 +644,8 @@ class Diff(TypedDict, total=False):
     """none, or a comma list of default, nfkc, lower, strip-accents, keep-symbols, keep-case, letters-only, digits-zero,
     collapse-space, no-space. default is NFKC and lower case, without punctuation, symbols, layout and invisible
     characters (byte:K keeps the last two); keep-symbols also compares punctuation and symbols, and keep-case capitals;
-    other steps are those of default, unless you list some."""
-
-    tokens: str
-    """Changes to words before shingling, for shingles of words or characters: none, or a comma list of
-    no-stop-words:LANGUAGE and stem:LANGUAGE (Snowball), as in no-stop-words:en,stem:en (default: none)."""
+    other steps are those of default, unless you list some. no-stop-words:LANGUAGE leaves out stop words, and
+    stem:LANGUAGE puts stems (Snowball) for words, as in default,stem:en."""
 
     weights: Literal["1", "tf"]
     """What a shingle weighs in vectors: 1 or tf (the number of its occurrences) (default: 1)."""
