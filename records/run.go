@@ -86,7 +86,7 @@ const MostSources = 20
 // Whole reports whether no document of the source has a text column. One document alone says nothing about its source.
 func (n *NoColumn) Whole() bool { return n.Documents == n.Of && n.Of > 1 }
 
-// UnmarshalJSON reads a run of any version. What earlier ones have among the parameters, and this one has not, is in Running.
+// UnmarshalJSON reads a run of any version. Parameters of earlier ones that this one has not are in Running.
 func (r *Run) UnmarshalJSON(data []byte) error {
 	type plain Run
 	read := plain{Parameters: Default()}

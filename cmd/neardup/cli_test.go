@@ -69,7 +69,7 @@ func TestAlone(t *testing.T) {
 		for _, more := range [][]string{
 			{}, {"a"}, {"a", "b"}, {"a", "b", "-o", "c"}, {"--help"}, {"--version"}, {"--outptu", "a"}, {"version"}, {"dedup", "a"},
 			{"a", "-t", ".7", "--log-format", "json", "-q"}, {"--threshold", "x"}, {"--log-format", "x"}, {"-o"}, {"--write", "pears"},
-			{"--s3-endpoint=http://localhost", "a"}, {"a", "--", "-b"}, {"init", "dedup"}, {"bash"},
+			{"--store-endpoint=s3=http://localhost", "a"}, {"a", "--", "-b"}, {"init", "dedup"}, {"bash"},
 		} {
 			line := append([]string{command.Name}, more...)
 			var one, plain commands

@@ -111,7 +111,7 @@ func s3Cloud(t *testing.T, objects map[string]string, more ...func(*fakes3.Serve
 	for _, f := range more {
 		f(fake, nil)
 	}
-	return c.serve(objects, "--s3-endpoint")
+	return c.serve(objects, "s3")
 }
 
 func refuseS3(w http.ResponseWriter, r *http.Request, status int) {
@@ -131,13 +131,13 @@ func gsCloud(t *testing.T, objects map[string]string, more ...func(*fakes3.Serve
 	for _, f := range more {
 		f(nil, fake)
 	}
-	return c.serve(objects, "--gs-endpoint", "--anonymous=gs")
+	return c.serve(objects, "gs", "--anonymous=gs")
 }
 
-func (c *cloud) serve(objects map[string]string, endpoint string, flags ...string) *cloud {
+func (c *cloud) serve(objects map[string]string, store string, flags ...string) *cloud {
 	server := httptest.NewServer(c)
 	c.t.Cleanup(server.CloseClientConnections)
-	c.flags = append(flags, endpoint+"="+server.URL)
+	c.flags = append(flags, "--store-endpoint="+store+"="+server.URL)
 	c.temp = c.t.TempDir()
 	for name, content := range objects {
 		c.put(name, content)

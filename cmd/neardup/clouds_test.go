@@ -462,7 +462,7 @@ func TestWhoMustAct(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := prepare(t, "neardup", "dedup", test.in, "-o", test.out+strings.ReplaceAll(name, " ", "-"), "--s3-endpoint="+test.endpoint, "--json")
+			p := prepare(t, "neardup", "dedup", test.in, "-o", test.out+strings.ReplaceAll(name, " ", "-"), "--store-endpoint=s3="+test.endpoint, "--json")
 			write(t, filepath.Join(p.Dir, "in.jsonl"), similar)
 			p.Env = append(p.Env, "AWS_ACCESS_KEY_ID="+fakes3.AccessKey, "AWS_SECRET_ACCESS_KEY="+cmp.Or(test.secret, fakes3.SecretKey),
 				"AWS_CONFIG_FILE="+os.DevNull, "AWS_SHARED_CREDENTIALS_FILE="+os.DevNull, "AWS_CA_BUNDLE=", "AWS_REGION=us-east-1")

@@ -34,7 +34,7 @@ func TestFlinkStore(t *testing.T) {
 		store.Put("lake", "in/"+filepath.Base(path), string(content), nil)
 	}
 	dedup := func(output string, flags ...string) {
-		command := exec.Command(binary, append([]string{"dedup", "s3://lake/in/", "--output", output, "--s3-endpoint", listening.URL}, flags...)...)
+		command := exec.Command(binary, append([]string{"dedup", "s3://lake/in/", "--output", output, "--store-endpoint", "s3=" + listening.URL}, flags...)...)
 		command.Env = append(os.Environ(), "AWS_REGION=us-east-1")
 		if out, err := command.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %v\n%s", command.Args, err, out)

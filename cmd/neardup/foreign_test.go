@@ -56,7 +56,7 @@ func TestForeign(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", fakes3.AccessKey)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", fakes3.SecretKey)
 	t.Setenv("AWS_REGION", "us-east-1")
-	storeFlags{S3Endpoint: server, GSEndpoint: server, Anonymous: []string{"gs"}}.register()
+	storeFlags{Endpoint: map[string]string{"s3": server, "gs": server}, Anonymous: []string{"gs"}}.register()
 	t.Cleanup(storeFlags{}.register)
 	objects := inputs(t, false)
 	buckets, rounds := []string{"plain"}, 0
@@ -169,9 +169,9 @@ func foreign(t *testing.T, scheme, server, bucket string, objects map[string]str
 		return now
 	}
 	if scheme == "gs" {
-		return c.serve(objects, "--gs-endpoint", "--anonymous=gs")
+		return c.serve(objects, "gs", "--anonymous=gs")
 	}
-	return c.serve(objects, "--s3-endpoint")
+	return c.serve(objects, "s3")
 }
 
 // objects are all there are at this moment.

@@ -10,6 +10,8 @@ import (
 // environment and in job files.
 type goneFlags struct {
 	S3Region    goneFlag `name:"s3-region" hidden:"" group:"Stores" instead:"set AWS_REGION in the environment"`
+	S3Endpoint  goneFlag `name:"s3-endpoint" hidden:"" group:"Stores" instead:"give --store-endpoint s3=URL"`
+	GSEndpoint  goneFlag `name:"gs-endpoint" hidden:"" group:"Stores" instead:"give --store-endpoint gs=URL"`
 	S3Anonymous goneFlag `name:"s3-anonymous" hidden:"" group:"Stores" instead:"give --anonymous s3"`
 	GSAnonymous goneFlag `name:"gs-anonymous" hidden:"" group:"Stores" instead:"give --anonymous gs"`
 	S3Pays      goneFlag `name:"s3-requester-pays" hidden:"" group:"Stores" instead:"give --requester-pays"`

@@ -38,7 +38,7 @@ func TestHelp(t *testing.T) {
 	if n := strings.Count(short, "\n    neardup "); n != 3 || !strings.HasSuffix(short, "\nAll flags: neardup dedup --help\n") {
 		t.Errorf("%d examples:\n%s", n, short)
 	}
-	if n := len(flagsIn(whole)); n > 72 {
+	if n := len(flagsIn(whole)); n > 60 {
 		t.Errorf("--help has %d flags: which of them does a user decide on? See rare", n)
 	}
 	for _, name := range rare {

@@ -71,11 +71,11 @@ func lakes(t *testing.T) []*lake {
 			store.ServeHTTP(w, r)
 		}))
 		t.Cleanup(server.Close)
-		name := "--s3-endpoint"
+		name := "s3="
 		if l == onGS {
-			name = "--gs-endpoint"
+			name = "gs="
 		}
-		l.flags = []string{name, server.URL}
+		l.flags = []string{"--store-endpoint", name + server.URL}
 	}
 	onGS.flags = append(onGS.flags, "--anonymous=gs")
 	return []*lake{onS3, onGS}

@@ -10,17 +10,17 @@ import (
 	"github.com/neardup/neardup/internal/beamcli"
 	"github.com/neardup/neardup/io/storage/gcs"
 	"github.com/neardup/neardup/io/storage/s3"
+	"github.com/neardup/neardup/pipelines/job"
 )
 
 // storeFlags say how object stores are reached. What they leave open, and who asks, each client finds as its
 // own tools do.
 type storeFlags struct {
-	S3Endpoint    string   `name:"s3-endpoint" placeholder:"URL" help:"S3 store that is not AWS (default: AWS_ENDPOINT_URL_S3, or AWS)." group:"Stores"`
-	S3PathStyle   *bool    `name:"s3-path-style" negatable:"" help:"Name the bucket in the path of a request and not in its host (default: with an endpoint)." group:"Stores"`
-	GSEndpoint    string   `name:"gs-endpoint" placeholder:"URL" help:"Google Cloud Storage at another address (default: STORAGE_EMULATOR_HOST, or Google's)." group:"Stores"`
-	Anonymous     []string `enum:"s3,gs" placeholder:"STORE" help:"Read public buckets of s3 or gs without credentials; repeat for both." group:"Stores"`
-	RequesterPays bool     `help:"Pay for requests to buckets whose requester pays; on Google Cloud Storage the project GOOGLE_CLOUD_QUOTA_PROJECT does." group:"Stores"`
-	KMSKey        string   `name:"kms-key" placeholder:"KEY" help:"Encrypt what is written with this KMS key of the output's store." group:"Stores"`
+	Endpoint      map[string]string `name:"store-endpoint" mapsep:"none" placeholder:"STORE=URL" help:"Address of s3 or gs, as in s3=https://minio.example:9000; repeat for both (default: AWS_ENDPOINT_URL_S3 and STORAGE_EMULATOR_HOST, or AWS and Google)." group:"Stores"`
+	S3PathStyle   *bool             `name:"s3-path-style" negatable:"" help:"Name the bucket in the path of a request and not in its host (default: with an endpoint)." group:"Stores"`
+	Anonymous     []string          `enum:"s3,gs" placeholder:"STORE" help:"Read public buckets of s3 or gs without credentials; repeat for both." group:"Stores"`
+	RequesterPays bool              `help:"Pay for requests to buckets whose requester pays; on Google Cloud Storage the project GOOGLE_CLOUD_QUOTA_PROJECT does." group:"Stores"`
+	KMSKey        string            `name:"kms-key" placeholder:"KEY" help:"Encrypt what is written with this KMS key of the output's store." group:"Stores"`
 
 	// The region and the project that pays are those of the environment, which workers may not have.
 	S3Region  string `kong:"-"`
@@ -30,10 +30,10 @@ type storeFlags struct {
 // register makes the stores of this process those of the flags. A client looks for credentials when it is first used.
 func (f storeFlags) register() {
 	s3.Register(s3.Options{
-		Endpoint: f.S3Endpoint, Region: f.S3Region, PathStyle: f.S3PathStyle, Anonymous: slices.Contains(f.Anonymous, "s3"),
+		Endpoint: f.Endpoint["s3"], Region: f.S3Region, PathStyle: f.S3PathStyle, Anonymous: slices.Contains(f.Anonymous, "s3"),
 		RequesterPays: f.RequesterPays, KMSKey: f.KMSKey,
 	})
-	gcs.Register(gcs.Options{Endpoint: f.GSEndpoint, Anonymous: slices.Contains(f.Anonymous, "gs"), UserProject: f.GSProject, KMSKey: f.KMSKey})
+	gcs.Register(gcs.Options{Endpoint: f.Endpoint["gs"], Anonymous: slices.Contains(f.Anonymous, "gs"), UserProject: f.GSProject, KMSKey: f.KMSKey})
 }
 
 func init() { storeFlags{}.register() }
@@ -50,6 +50,11 @@ var tellStores = beamcli.Teller("neardup-stores", func(text string) error {
 
 // use makes the stores those of the flags, here and in workers.
 func (f storeFlags) use() error {
+	for store := range f.Endpoint {
+		if store != "s3" && store != "gs" {
+			return job.Usage("--store-endpoint %s=%s: %q is none of s3, gs", store, f.Endpoint[store], store)
+		}
+	}
 	f.S3Region = cmp.Or(os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"))
 	if f.RequesterPays {
 		f.GSProject = os.Getenv("GOOGLE_CLOUD_QUOTA_PROJECT")

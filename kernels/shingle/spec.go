@@ -17,8 +17,8 @@ type Spec struct {
 	MaxBytes int64
 }
 
-// Normalized returns the spec with the steps of a comma-separated list, which textnorm.Parse and, those with a language,
-// wordstep.Parse read. Steps for words alone stand for those and the default.
+// Normalized returns the spec with the steps of a comma-separated list, which textnorm.Parse reads and, if they name a
+// language, wordstep.Parse. Steps for words alone stand for those and the default.
 func (s Spec) Normalized(list string) (Spec, error) {
 	var text, words []string
 	for item := range strings.SplitSeq(list, ",") {

@@ -140,13 +140,13 @@ func advice(err error, code string, status int, header http.Header) (next string
 	var config *configError
 	switch {
 	case errors.As(err, &config):
-		return "check AWS_PROFILE, AWS_CA_BUNDLE, --s3-endpoint and AWS_ENDPOINT_URL_S3", true
+		return "check AWS_PROFILE, AWS_CA_BUNDLE, --store-endpoint s3=URL and AWS_ENDPOINT_URL_S3", true
 	case errors.As(err, &none):
 		const give = "there are no credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign " +
 			"in with aws sso login"
 		return give, !none.before
 	case bucket.Unreached(err):
-		const check = "check the network, the region, and the endpoint (--s3-endpoint or AWS_ENDPOINT_URL_S3) if the store " +
+		const check = "check the network, the region, and the endpoint (--store-endpoint s3=URL or AWS_ENDPOINT_URL_S3) if the store " +
 			"is not AWS"
 		return check, bucket.Unknown(err)
 	}

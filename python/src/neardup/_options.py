@@ -8,14 +8,12 @@ from typing import Literal, TypedDict
 class Dedup(TypedDict, total=False):
     """Keyword arguments of `neardup.dedup`."""
 
-    s3_endpoint: str
-    """S3 store that is not AWS (default: AWS_ENDPOINT_URL_S3, or AWS)."""
+    store_endpoint: Mapping[str, str]
+    """Address of s3 or gs, as in s3=https://minio.example:9000; repeat for both (default: AWS_ENDPOINT_URL_S3 and
+    STORAGE_EMULATOR_HOST, or AWS and Google)."""
 
     s3_path_style: bool
     """Name the bucket in the path of a request and not in its host (default: with an endpoint)."""
-
-    gs_endpoint: str
-    """Google Cloud Storage at another address (default: STORAGE_EMULATOR_HOST, or Google's)."""
 
     anonymous: Literal["s3", "gs"] | Sequence[Literal["s3", "gs"]]
     """Read public buckets of s3 or gs without credentials; repeat for both."""
@@ -246,14 +244,12 @@ class Dedup(TypedDict, total=False):
 class Query(TypedDict, total=False):
     """Keyword arguments of `neardup.query`."""
 
-    s3_endpoint: str
-    """S3 store that is not AWS (default: AWS_ENDPOINT_URL_S3, or AWS)."""
+    store_endpoint: Mapping[str, str]
+    """Address of s3 or gs, as in s3=https://minio.example:9000; repeat for both (default: AWS_ENDPOINT_URL_S3 and
+    STORAGE_EMULATOR_HOST, or AWS and Google)."""
 
     s3_path_style: bool
     """Name the bucket in the path of a request and not in its host (default: with an endpoint)."""
-
-    gs_endpoint: str
-    """Google Cloud Storage at another address (default: STORAGE_EMULATOR_HOST, or Google's)."""
 
     anonymous: Literal["s3", "gs"] | Sequence[Literal["s3", "gs"]]
     """Read public buckets of s3 or gs without credentials; repeat for both."""
@@ -400,14 +396,12 @@ class Query(TypedDict, total=False):
 class Compare(TypedDict, total=False):
     """Keyword arguments of `neardup.compare`."""
 
-    s3_endpoint: str
-    """S3 store that is not AWS (default: AWS_ENDPOINT_URL_S3, or AWS)."""
+    store_endpoint: Mapping[str, str]
+    """Address of s3 or gs, as in s3=https://minio.example:9000; repeat for both (default: AWS_ENDPOINT_URL_S3 and
+    STORAGE_EMULATOR_HOST, or AWS and Google)."""
 
     s3_path_style: bool
     """Name the bucket in the path of a request and not in its host (default: with an endpoint)."""
-
-    gs_endpoint: str
-    """Google Cloud Storage at another address (default: STORAGE_EMULATOR_HOST, or Google's)."""
 
     anonymous: Literal["s3", "gs"] | Sequence[Literal["s3", "gs"]]
     """Read public buckets of s3 or gs without credentials; repeat for both."""
@@ -569,14 +563,12 @@ class Compare(TypedDict, total=False):
 class Diff(TypedDict, total=False):
     """Keyword arguments of `neardup.diff`."""
 
-    s3_endpoint: str
-    """S3 store that is not AWS (default: AWS_ENDPOINT_URL_S3, or AWS)."""
+    store_endpoint: Mapping[str, str]
+    """Address of s3 or gs, as in s3=https://minio.example:9000; repeat for both (default: AWS_ENDPOINT_URL_S3 and
+    STORAGE_EMULATOR_HOST, or AWS and Google)."""
 
     s3_path_style: bool
     """Name the bucket in the path of a request and not in its host (default: with an endpoint)."""
-
-    gs_endpoint: str
-    """Google Cloud Storage at another address (default: STORAGE_EMULATOR_HOST, or Google's)."""
 
     anonymous: Literal["s3", "gs"] | Sequence[Literal["s3", "gs"]]
     """Read public buckets of s3 or gs without credentials; repeat for both."""
