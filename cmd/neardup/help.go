@@ -15,12 +15,6 @@ var (
 	most = []string{
 		"text", "id", "threshold", "recall", "shingle", "method", "keep", "output", "overwrite", "dry-run", "workers", "memory",
 	}
-	// rare are flags of dedup that --help only names, and docs/reference.md explains: of methods in textbooks; limits and ways that a message proposes to those who need them; and by which schedulers call.
-	rare = []string{
-		"compare", "weights", "bits", "pieces", "vectors",
-		"max-window", "weak-overwrite", "allow-empty", "flink-rest",
-		"input", "job-name", "no-text",
-	}
 	// idle are the flags of dedup that say what becomes of a job or of its results, which plan does not heed.
 	idle = []string{
 		"output", "write", "no-text", "dry-run", "overwrite", "weak-overwrite", "wait-lock", "force-unlock", "metrics-file",
@@ -30,12 +24,11 @@ var (
 	pure = []string{"curve", "init", "completion", "man", "version"}
 )
 
-// hideFlags hides what the help of dedup and plan does not show.
+// hideFlags hides what the help of plan does not show.
 func hideFlags(k *kong.Kong) error {
-	hidden := map[string][]string{"dedup": rare, "plan": slices.Concat(rare, idle)}
 	for _, command := range k.Model.Children {
 		for _, flag := range command.Flags {
-			flag.Hidden = flag.Hidden || slices.Contains(hidden[command.Name], flag.Name)
+			flag.Hidden = flag.Hidden || command.Name == "plan" && slices.Contains(idle, flag.Name)
 		}
 	}
 	return nil
@@ -50,8 +43,7 @@ func helpHere(options kong.HelpOptions, c *kong.Context) error {
 	}
 	own := command.Flags
 	defer func() { c.Model.Flags, command.Flags = common, own }() // which kong goes through after help, too
-	ours := command.Name == "dedup" || command.Name == "plan"
-	short := ours && !slices.Contains(c.Args, "--help")
+	short := (command.Name == "dedup" || command.Name == "plan") && !slices.Contains(c.Args, "--help")
 	for _, flag := range c.Flags() {
 		if rule, _, found := strings.Cut(flag.Help, " (default: "); found && flag.Name == "memory" {
 			usual := memory.Usual(machine, goMemLimit)
@@ -65,20 +57,10 @@ func helpHere(options kong.HelpOptions, c *kong.Context) error {
 		stores := slices.DeleteFunc(slices.Clone(common), func(flag *kong.Flag) bool { return !isStores(flag) })
 		command.Flags = slices.Concat(own, stores)
 	}
-	if err := kong.DefaultHelpPrinter(options, c); err != nil || !ours {
+	if err := kong.DefaultHelpPrinter(options, c); err != nil || !short {
 		return err
 	}
-	more := fmt.Sprintf("All flags: %s --help", command.FullPath())
-	if !short {
-		more = "Flags that are rarely needed, which docs/reference.md explains:"
-		for i, name := range rare {
-			if i%5 == 0 {
-				more += "\n "
-			}
-			more += " " + name
-		}
-	}
-	_, err := fmt.Fprintf(c.Stdout, "\n%s\n", more)
+	_, err := fmt.Fprintf(c.Stdout, "\nAll flags: %s --help\n", command.FullPath())
 	return err
 }
 

@@ -121,21 +121,16 @@ func reference(t *testing.T) []byte {
 		var titles []string
 		for _, flags := range command.AllFlags(false) {
 			for _, f := range flags {
-				left := f.Hidden && slices.Contains(rare, f.Name)
-				if f.Hidden && !left || slices.Contains(parser.Model.Flags, f) {
+				if f.Hidden || slices.Contains(parser.Model.Flags, f) {
 					continue // of all commands
 				}
 				title := groupTitle(f)
-				if left {
-					title = "Not in `--help`"
-				}
 				if groups[title] == nil {
 					titles = append(titles, title)
 				}
 				groups[title] = append(groups[title], f)
 			}
 		}
-		slices.SortStableFunc(titles, func(a, b string) int { return strings.Index(a, "`") - strings.Index(b, "`") })
 		for _, title := range titles {
 			fmt.Fprintf(&page, "\n**%s**\n\n", title)
 			writeFlags(&page, groups[title])
