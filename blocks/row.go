@@ -12,7 +12,8 @@ import (
 // Row is a row of an output table. It travels behind a sort key of two document keys: the row's own
 // document, then b of a pair or the row's document again. Of a bucket they are its band and the document.
 type Row interface {
-	records.Pair | records.Clustered | records.Removed | records.Rejected | records.Bucketed | records.Candidate
+	records.Pair | records.Clustered | records.Removed | records.Rejected |
+		records.Bucketed | records.Candidate | records.Found
 }
 
 // RowPart is a row or, of a large one, a part of its fields.
@@ -126,6 +127,8 @@ func appendFields[R Row](dst []byte, row *R) []byte {
 		return appendBucketed(dst, row)
 	case *records.Candidate:
 		return appendCandidate(dst, row)
+	case *records.Found:
+		return appendFound(dst, row)
 	}
 	return dst // there is no other
 }
@@ -146,6 +149,8 @@ func DecodeFields[R Row](d *Decoder, row *R) {
 		decodeBucketed(d, row)
 	case *records.Candidate:
 		decodeCandidate(d, row)
+	case *records.Found:
+		decodeFound(d, row)
 	}
 }
 
@@ -259,6 +264,26 @@ func decodeCandidate(d *Decoder, c *records.Candidate) {
 		IDA: d.text(c.IDA), IDB: d.text(c.IDB),
 		SourceA: d.text(c.SourceA), SourceB: d.text(c.SourceB),
 		PositionA: int64(d.Uint64()), PositionB: int64(d.Uint64()),
+	}
+}
+
+func appendFound(dst []byte, c *records.Found) []byte {
+	dst = appendText(appendText(dst, c.IDA), c.IDB)
+	dst = appendText(appendText(dst, c.SourceA), c.SourceB)
+	dst = AppendUint64(AppendUint64(dst, uint64(c.PositionA)), uint64(c.PositionB))
+	dst = AppendUint32(AppendFloat64(dst, c.Similarity), uint32(c.Shared))
+	dst = AppendUint32(AppendUint32(dst, uint32(c.SizeA)), uint32(c.SizeB))
+	return appendList(dst, c.Methods, appendText)
+}
+
+func decodeFound(d *Decoder, c *records.Found) {
+	*c = records.Found{
+		IDA: d.text(c.IDA), IDB: d.text(c.IDB),
+		SourceA: d.text(c.SourceA), SourceB: d.text(c.SourceB),
+		PositionA: int64(d.Uint64()), PositionB: int64(d.Uint64()),
+		Similarity: d.Float64(),
+		Shared:     int32(d.Uint32()), SizeA: int32(d.Uint32()), SizeB: int32(d.Uint32()),
+		Methods: list(d, func() string { return d.text("") }),
 	}
 }
 

@@ -102,6 +102,21 @@ type Candidate struct {
 	PositionB int64  `parquet:"position_b" json:"position_b"`
 }
 
+// Found is a row of pairs/ of compare: two documents that a method took for similar, a before b in input order.
+type Found struct {
+	IDA        string   `parquet:"id_a" json:"id_a"`
+	IDB        string   `parquet:"id_b" json:"id_b"`
+	SourceA    string   `parquet:"source_a,dict" json:"source_a"`
+	SourceB    string   `parquet:"source_b,dict" json:"source_b"`
+	PositionA  int64    `parquet:"position_a" json:"position_a"`
+	PositionB  int64    `parquet:"position_b" json:"position_b"`
+	Similarity float64  `parquet:"similarity" json:"similarity"`
+	Shared     int32    `parquet:"shared" json:"shared"`
+	SizeA      int32    `parquet:"size_a" json:"size_a"`
+	SizeB      int32    `parquet:"size_b" json:"size_b"`
+	Methods    []string `parquet:"methods,list" parquet-element:",dict" json:"methods"`
+}
+
 // MaxRaw is how much of an unreadable record Rejected.Raw holds.
 const MaxRaw = 1 << 20
 

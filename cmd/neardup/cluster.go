@@ -20,15 +20,16 @@ import (
 
 	"github.com/neardup/neardup/internal/beamcli"
 	"github.com/neardup/neardup/internal/logging"
-	"github.com/neardup/neardup/pipelines/dedup"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/runners/jobserver"
 )
 
 // onCluster returns how a job is started on a cluster, whose job server has answered.
-func onCluster(ctx context.Context, c dedup.Config, shown *display) (job.Launch, error) {
-	options, err := clusterOptions(c.Running, c.Remote, cmp.Or(c.JobName, jobName(c.Inputs)))
+func onCluster(
+	ctx context.Context, running job.Running, remote job.Remote, name string, shown *display,
+) (job.Launch, error) {
+	options, err := clusterOptions(running, remote, name)
 	if err != nil {
 		return nil, &job.UsageError{Reason: err}
 	}

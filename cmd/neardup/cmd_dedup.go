@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -176,7 +177,7 @@ func (c *dedupCmd) launch(ctx context.Context, task *dedup.Job, s streams) (job.
 	case c.DryRun || !runner.OnCluster:
 		return inProcess(c.Running, s.Progress)
 	case runner.JobServer:
-		return onCluster(ctx, c.Config, s.Progress)
+		return onCluster(ctx, c.Running, c.Remote, cmp.Or(c.JobName, jobName(c.Inputs)), s.Progress)
 	default:
 		return onDataflow(ctx, c.Config, task, s)
 	}

@@ -23,6 +23,7 @@ func init() {
 	registerTable[records.Rejected]()
 	registerTable[records.Bucketed]()
 	registerTable[records.Candidate]()
+	registerTable[records.Found]()
 }
 
 func registerTable[T blocks.Row]() {

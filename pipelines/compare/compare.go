@@ -37,15 +37,19 @@ type Config struct {
 	// Content is what the truth's file holds.
 	Content io.Reader `kong:"-"`
 
-	Output string        `short:"o" placeholder:"DIR" help:"Folder for tables of the buckets (bands, signatures, pieces), and the comparison as run.json: a new or empty one; a finished one with --overwrite." group:"Comparison"`
-	Write  []output.Part `enum:"${tables}" placeholder:"NAME" help:"Tables for --output: buckets (the documents of each bucket of each band), candidates (the distinct pairs of documents that share one) (default: both)." group:"Comparison"`
+	Output string        `short:"o" placeholder:"DIR" help:"Folder for tables of the pairs and buckets, and the comparison as run.json: a new or empty one; a finished one with --overwrite." group:"Comparison"`
+	Write  []output.Part `enum:"${tables}" placeholder:"NAME" help:"Tables for --output: pairs (those that methods of one measure found, with their similarity), buckets (the documents of each bucket of each band), candidates (the distinct pairs of documents that share one) (default: all that there are)." group:"Comparison"`
 
 	records.Similarity
 	records.Search
 	records.Comparing
 	job.Running
+	job.Remote
 	job.Replacing
 }
+
+// tables are all of the output.
+var tables = []output.Part{output.Pairs, output.Buckets, output.Candidates}
 
 // Method is a way to find the pairs.
 type Method string
@@ -84,7 +88,7 @@ func (m Method) byAny() bool { return m == bruteForce || m == completeSearch }
 func Vars() map[string]string {
 	vars := job.Vars()
 	vars["comparisons"] = job.Names(Methods()...)
-	vars["tables"] = job.Names(output.Buckets, output.Candidates)
+	vars["tables"] = job.Names(tables...)
 	return vars
 }
 
@@ -101,22 +105,43 @@ func (c *Config) validate() error {
 		return err
 	}
 	switch {
-	case c.Output != "" && !slices.ContainsFunc(c.Methods, Method.buckets):
-		return job.Usage("--output %s: no buckets are listed; add bands to --methods", c.Output)
-	case c.Output != "" && named[byPieces] && (named[byBands] || named[bySignatures]):
+	case c.listsBuckets() && !slices.ContainsFunc(c.Methods, Method.buckets):
+		return job.Usage("--write %s: no buckets are listed; add bands to --methods", job.Names(c.Write...))
+	case slices.Contains(c.Write, output.Pairs) && len(c.parts()) > 1:
+		return job.Usage("--write %s: methods of two measures find pairs of two similarities; leave out pairs, or the methods of one", job.Names(c.Write...))
+	case c.Output != "" && (c.Write == nil || c.listsBuckets()) && named[byPieces] && (named[byBands] || named[bySignatures]):
 		return job.Usage("--output %s: pieces have other buckets than bands; leave one of them out of --methods", c.Output)
 	case c.Output == "" && c.Replaces():
 		return job.Usage("--overwrite: there is no folder to write to; give --output")
 	case c.Output == "" && len(c.Write) > 0:
 		return job.Usage("--write %s: there is no folder to write to; give --output", job.Names(c.Write...))
+	case c.Output != "" && c.Write == nil && len(c.parts()) > 1 && !slices.ContainsFunc(c.Methods, Method.buckets):
+		return job.Usage("--output %s: there is no table of methods of two measures; add bands or pieces to --methods", c.Output)
 	case c.Write != nil && len(c.Write) == 0:
-		return job.Usage("nothing to write: give --write, any of %s", job.Listed(output.Buckets, output.Candidates))
+		return job.Usage("nothing to write: give --write, any of %s", job.Listed(tables...))
 	case len(c.Methods) < 2 && c.Truth == "" && !c.listsAlone():
 		return job.Usage("--methods %s: name two at least, of %s, or give --truth FILE to measure one", job.Names(c.Methods...), job.Listed(Methods()...))
 	case slices.Contains(c.Inputs, "-"):
 		return job.Usage("compare reads its input several times, and standard input can be read once: give a file")
 	}
-	return cmp.Or(c.Runner.CheckHere("compare"), c.validateComparing())
+	return cmp.Or(c.CheckRemote(c.Runner), c.checkCluster(), c.validateComparing())
+}
+
+// checkCluster refuses a cluster that does not answer this process, or whose workers have no folder.
+func (c *Config) checkCluster() error {
+	runner := c.Runner.Traits()
+	switch {
+	case runner.OnCluster && !runner.JobServer:
+		return c.Runner.CheckHere("compare")
+	case runner.OnCluster && c.TempDir == "":
+		return job.Usage("--runner %s: give --temp-dir, a folder that this machine and all workers reach", c.Runner)
+	}
+	return nil
+}
+
+// listsBuckets reports whether a table of buckets is asked for.
+func (c *Config) listsBuckets() bool {
+	return slices.Contains(c.Write, output.Buckets) || slices.Contains(c.Write, output.Candidates)
 }
 
 // listsAlone: one method that lists buckets shows what these come to, and is measured by none.
@@ -280,6 +305,12 @@ func (c *Config) reads(plan *job.Plan) (pipelines [][]job.Read, err error) {
 			}
 			pipelines = append(pipelines, plan.Reads(job.First))
 		}
+		if slices.Contains(c.Write, output.Pairs) {
+			if asked.NeedsFrequencies() {
+				pipelines = append(pipelines, plan.Reads(job.First))
+			}
+			pipelines = append(pipelines, plan.Reads(job.First))
+		}
 	}
 	return pipelines, nil
 }
@@ -319,8 +350,13 @@ func New(c Config) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Write == nil {
-		c.Write = []output.Part{output.Buckets, output.Candidates}
+	if c.Write == nil && c.Output != "" {
+		if len(c.parts()) == 1 {
+			c.Write = append(c.Write, output.Pairs)
+		}
+		if slices.ContainsFunc(c.Methods, Method.buckets) {
+			c.Write = append(c.Write, output.Buckets, output.Candidates)
+		}
 	}
 	return &Job{c, asked}, nil
 }
@@ -336,6 +372,10 @@ func (j *Job) Run(ctx context.Context, launch job.Launch) (comparison *records.C
 
 // checkBounds refuses what would take too long.
 func (r *run) checkBounds() error {
+	if r.writes(output.Pairs) && (r.plan.Documents > maxDocuments || r.words() > maxShingles) {
+		return job.Usage("--output %s: about %d documents with %d shingles are too many for the table pairs, at most %d with %d; give --limit to read fewer, or leave pairs out of --write",
+			r.config.Output, r.plan.Documents, r.plan.Shingles, maxDocuments, maxShingles)
+	}
 	if r.plan.Documents > maxDocuments && slices.ContainsFunc(r.part.methods, func(m Method) bool { return !m.deduplicates() }) {
 		return job.Usage("about %d documents have %d pairs, too many to look at each; give --limit %d", r.plan.Documents, r.plan.Documents*(r.plan.Documents-1)/2, maxDocuments)
 	}
@@ -370,7 +410,8 @@ type run struct {
 
 	counts  records.Counts // of the last dedup
 	staged  output.Folder  // of the tables, if they are asked for
-	written bool           // they are, which are the same by each method
+	written bool           // those of buckets are, which are the same by each method
+	ledgers []string       // files of what the tables have come to
 }
 
 // found is what a method found.
@@ -447,6 +488,7 @@ func (r *run) compare(ctx context.Context, part part, comparison *records.Compar
 	}
 	verifier := r.plan.Verifier(r.temp)
 	var truth []blocks.Edge
+	var all []baseline.Found
 	for i, name := range part.methods {
 		meter := usage.Start()
 		found, err := r.find(ctx, name)
@@ -460,6 +502,11 @@ func (r *run) compare(ctx context.Context, part part, comparison *records.Compar
 		}
 		if i == 0 {
 			truth = found.pairs
+		}
+		if r.writes(output.Pairs) {
+			if all = baseline.Merge(all, found.pairs, i); len(all) > maxPairs {
+				return tooMany(name)
+			}
 		}
 		// Of a run of dedup no frequencies are left, which weigh what a pair shares.
 		weighed := name.deduplicates() && r.plan.Request.NeedsFrequencies()
@@ -475,6 +522,11 @@ func (r *run) compare(ctx context.Context, part part, comparison *records.Compar
 			m.Truth = &agreement
 		}
 		comparison.Methods = append(comparison.Methods, m)
+	}
+	if r.writes(output.Pairs) {
+		if err := r.writePairs(ctx, all); err != nil {
+			return err
+		}
 	}
 	for _, warning := range r.plan.Warnings() {
 		if !slices.Contains(comparison.Warnings, warning) {
@@ -536,11 +588,11 @@ func (r *run) find(ctx context.Context, method Method) (*found, error) {
 	docs, _ := r.plan.ReadAlone(scope, r.temp)
 	params := baseline.Params{Verifier: r.plan.Verifier(r.temp), Path: path, Most: maxPairs}
 	if method == bruteForce {
-		params.Cells = cells(r.words())
+		params.Cells = r.cells(r.words())
 		baseline.BruteForce(scope, baseline.Sets(scope, docs, r.plan.Spec, params.Verifier), params)
 	} else {
 		r.buckets(scope, docs, method, params)
-		r.written = r.config.Output != ""
+		r.written = r.config.listsBuckets()
 	}
 	ended, failed := r.config.Execute(ctx, r.launch, pipeline, r.temp)
 	pairs, err := baseline.Pairs(ctx, path)
@@ -601,13 +653,13 @@ func (r *run) buckets(s beam.Scope, docs flow.Documents, method Method, params b
 	signing := r.plan.Signature(r.temp)
 	signed, _ := signature.Values(s.Scope(signScope), setDown(s, docs), signing)
 	features := baseline.Features(signed)
-	params.Cells = cells(r.plan.Documents * int64(r.plan.Choice.Signature))
+	params.Cells = r.cells(r.plan.Documents * int64(r.plan.Choice.Signature))
 	if method != bySignatures {
 		features = baseline.Sets(s, setDown(s, docs), r.plan.Spec, params.Verifier)
-		params.Cells = cells(r.words())
+		params.Cells = r.cells(r.words())
 	}
 	found := baseline.Buckets(s, setDown(s, signed), features, signing, params)
-	if r.config.Output != "" && !r.written {
+	if r.config.listsBuckets() && !r.written {
 		r.tables(s, docs, signed, found)
 	}
 }
@@ -616,15 +668,58 @@ func (r *run) buckets(s beam.Scope, docs flow.Documents, method Method, params b
 func (r *run) tables(s beam.Scope, docs flow.Documents, signed flow.Signatures, found baseline.Candidates) {
 	t := baseline.Tables{Signing: r.plan.Signature(r.temp)}
 	ids := t.IDs(s, docs)
-	to := sink.Params{Inputs: t.Signing.Inputs, Output: r.staged, Temp: r.temp, Write: r.config.Write, Metadata: r.plan.Metadata(nil)}
+	to := r.sink()
 	var facts []flow.Facts
 	if r.writes(output.Buckets) {
-		facts = append(facts, sink.Table(s, output.Buckets, 1, to, t.Buckets(s, ids, signed)))
+		facts = append(facts, sink.Table(s, output.Buckets, r.slices(), to, t.Buckets(s, ids, signed)))
 	}
 	if r.writes(output.Candidates) {
-		facts = append(facts, sink.Table(s, output.Candidates, 1, to, t.Candidates(s, ids, found)))
+		facts = append(facts, sink.Table(s, output.Candidates, r.slices(), to, t.Candidates(s, ids, found)))
 	}
-	sink.Ledger(s, r.ledger(), facts...)
+	sink.Ledger(s, r.ledger(output.Buckets), facts...)
+}
+
+// writePairs writes the table of the pairs that the methods of a part found.
+func (r *run) writePairs(ctx context.Context, found []baseline.Found) error {
+	if r.plan.Request.NeedsFrequencies() { // of dedup none are left
+		if _, err := r.plan.Prepare(ctx, r.launch, r.temp); err != nil {
+			return err
+		}
+	}
+	params := baseline.Params{Verifier: r.plan.Verifier(r.temp), Path: storage.Join(r.temp, "found"), Cells: r.cells(r.words())}
+	if err := baseline.WriteFound(ctx, params.Path, found); err != nil {
+		return err
+	}
+	pipeline, s := beam.NewPipelineWithRoot()
+	docs, _ := r.plan.ReadAlone(s, r.temp)
+	t := baseline.Tables{Signing: r.plan.Signature(r.temp)}
+	rows := t.Compared(s, t.IDs(s, docs), baseline.Sets(s, docs, r.plan.Spec, params.Verifier), params, job.Strings(r.part.methods...))
+	sink.Ledger(s, r.ledger(output.Pairs), sink.Table(s, output.Pairs, r.slices(), r.sink(), rows))
+	_, err := r.config.Execute(ctx, r.launch, pipeline, r.temp)
+	return err
+}
+
+// sink says where tables go.
+func (r *run) sink() sink.Params {
+	return sink.Params{
+		Inputs: job.Inputs(r.temp), Output: r.staged, Sync: r.config.Runner.Traits().OnCluster, Temp: r.temp,
+		Write: r.config.Write, Metadata: r.plan.Metadata(nil), GroupRows: r.config.Runner.Traits().GroupBytes,
+	}
+}
+
+// slices is the number of groups that the rows of a table's file are spread over: many where groups must be small.
+func (r *run) slices() int {
+	const many = 256
+	if r.config.Runner.Traits().GroupBytes == 0 {
+		return 1
+	}
+	return many
+}
+
+// ledger is the file of what a pipeline's tables have come to.
+func (r *run) ledger(table output.Part) string {
+	r.ledgers = append(r.ledgers, storage.Join(r.temp, string(table)+".jsonl"))
+	return r.ledgers[len(r.ledgers)-1]
 }
 
 func (r *run) writes(table output.Part) bool { return slices.Contains(r.config.Write, table) }
@@ -637,10 +732,10 @@ func setDown[C flow.Documents | flow.Signatures](s beam.Scope, blocks C) C {
 	return C(beam.Reshuffle(s, beam.PCollection(blocks)))
 }
 
-// cells is how many parts of some megabytes so many numbers make.
-func cells(numbers int64) int {
+// cells is how many parts of some megabytes so many numbers make, or of what the runner's groups may have.
+func (r *run) cells(numbers int64) int {
 	const numberBytes, cellBytes, least = 8, 8 << 20, 3
-	return int(max(least, numbers*numberBytes/cellBytes))
+	return int(max(least, numbers*numberBytes/cmp.Or(r.config.Runner.Traits().GroupBytes, cellBytes)))
 }
 
 // deduplicated runs the job dedup and lists all pairs of documents that its table stands for:

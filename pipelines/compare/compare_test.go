@@ -1,6 +1,7 @@
 package compare_test
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha1"
@@ -67,6 +68,8 @@ func TestPlannedReads(t *testing.T) {
 		{"--methods=brute-force,minhash,bands"},
 		{"--methods=brute-force,signatures,minhash", "--signature=classic"},
 		{"--methods=complete,classic,salted"},
+		{"--methods=bands", "--output=" + filepath.Join(t.TempDir(), "bands")},
+		{"--methods=complete,simhash", "--compare=cosine", "--weights=tf-idf", "--output=" + filepath.Join(t.TempDir(), "out")},
 		{"--methods=brute-force,minhash,complete,simhash,pieces", "--compare=cosine", "--weights=tf-idf"},
 	} {
 		config := parsed(t, append(args, "../../testdata/tldr/osx.jsonl", "../../testdata/tldr/windows.jsonl")...)
@@ -427,13 +430,79 @@ func TestOutput(t *testing.T) {
 	}
 	for want, args := range map[string][]string{
 		"use --overwrite":       {"--methods=bands,minhash", "-o", out},
-		"no buckets are listed": {"--methods=brute-force,minhash", "-o", out + "2"},
+		"no buckets are listed": {"--methods=brute-force,minhash", "-o", out + "2", "--write=pairs,buckets"},
+		"of two similarities":   {"--methods=complete,minhash,simhash", "-o", out + "2", "--write=pairs"},
+		"there is no table":     {"--methods=complete,minhash,simhash", "-o", out + "2"},
+		"give --temp-dir":       {"--methods=bands", "--runner=flink"},
+		"runs on this machine":  {"--methods=bands", "--runner=dataflow"},
+		"add --runner flink":    {"--methods=bands", "--job-server=localhost:1"},
 		"nothing to write":      {"--methods=bands,minhash", "-o", out + "2", "--write="},
 		"give --output":         {"--methods=bands,minhash", "--write=buckets"},
 	} {
 		if _, err := try(t, append(args, input)...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %s", args, err, want)
 		}
+	}
+}
+
+// The table of pairs has those of every method, with their similarity by the definition.
+func TestTableOfPairs(t *testing.T) {
+	path, texts := fewWords(t, 250)
+	sets := make([]map[string]bool, len(texts))
+	for i, text := range texts {
+		sets[i] = map[string]bool{}
+		for _, word := range strings.Fields(text) {
+			sets[i][word] = true
+		}
+	}
+	out := filepath.Join(t.TempDir(), "out")
+	c := run(t, path, "--shingle=word:1", "--threshold=0.6", "--signature=salted", "--bands=8", "--rows=1",
+		"--methods=minhash,brute-force,signatures,bands", "-o", out)
+	rows := table[records.Found](t, filepath.Join(out, "pairs"))
+	number := map[int64]int{} // of documents, by their positions
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at, i := int64(0), 0; i < len(texts); i++ {
+		number[at] = i
+		at += int64(bytes.IndexByte(content[at:], '\n')) + 1
+	}
+	counts, refuted := map[string]int{}, 0
+	for _, row := range rows {
+		a, b := number[row.PositionA], number[row.PositionB]
+		shared := int32(0)
+		for word := range sets[a] {
+			if sets[b][word] {
+				shared++
+			}
+		}
+		union := float64(len(sets[a]) + len(sets[b]) - int(shared))
+		if a >= b || row.IDA != fmt.Sprintf("few.jsonl@%d", row.PositionA) || row.IDB != fmt.Sprintf("few.jsonl@%d", row.PositionB) ||
+			row.Shared != shared || row.SizeA != int32(len(sets[a])) || row.SizeB != int32(len(sets[b])) ||
+			row.Similarity != float64(shared)/union {
+			t.Fatalf("%+v of %q and %q", row, texts[a], texts[b])
+		}
+		for _, method := range row.Methods {
+			counts[method]++
+		}
+		if row.Similarity < 0.6 {
+			refuted++
+			if !slices.Equal(row.Methods, []string{"signatures"}) {
+				t.Errorf("%+v is below the threshold", row)
+			}
+		}
+	}
+	for _, m := range c.Methods {
+		if counts[m.Name] != m.Pairs || m.Pairs == 0 {
+			t.Errorf("%s: %d rows, %d pairs", m.Name, counts[m.Name], m.Pairs)
+		}
+	}
+	sorted := slices.IsSortedFunc(rows, func(a, b records.Found) int {
+		return cmp.Or(cmp.Compare(a.PositionA, b.PositionA), cmp.Compare(a.PositionB, b.PositionB))
+	})
+	if !sorted || refuted == 0 {
+		t.Errorf("%d rows in order: %t, %d of them below the threshold", len(rows), sorted, refuted)
 	}
 }
 

@@ -3,7 +3,7 @@ package compare
 import (
 	"context"
 
-	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/dedup"
 	"github.com/neardup/neardup/pipelines/job"
@@ -19,13 +19,17 @@ func (r *run) publish(ctx context.Context) (comparison *records.Comparison, err 
 		if comparison, err = r.do(ctx); err != nil || r.config.Output == "" {
 			return nil, err
 		}
-		facts, err := job.Ledger(ctx, r.ledger())
-		if err != nil {
-			return nil, err
+		var all []blocks.Fact
+		for _, ledger := range r.ledgers {
+			facts, err := job.Ledger(ctx, ledger)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, facts...)
 		}
 		record.Comparison, record.Warnings = comparison, comparison.Warnings
 		record.Input, record.Chosen = r.plan.Input(), r.plan.Chosen()
-		return job.Manifest(facts), nil
+		return job.Manifest(all), nil
 	})
 	if err != nil {
 		return nil, err
@@ -42,6 +46,3 @@ func (r *run) parameters() records.Spec {
 	asked.Write, asked.PairBudget = job.Strings(r.config.Write...), maxPairs+1
 	return asked
 }
-
-// ledger is the file of what the tables have come to.
-func (r *run) ledger() string { return storage.Join(r.temp, "ledger.jsonl") }

@@ -31,7 +31,7 @@ func TestOutputIsFinished(t *testing.T) {
 	for _, f := range finished.Manifest.Files {
 		parts = append(parts, output.PartOf(f.Path))
 	}
-	if parts = slices.Compact(parts); !slices.Equal(parts, []output.Part{output.Buckets, output.Candidates}) {
+	if parts = slices.Compact(parts); !slices.Equal(parts, []output.Part{output.Buckets, output.Candidates, output.Pairs}) {
 		t.Errorf("the manifest has %q", parts)
 	}
 	rows := int64(0)
@@ -44,7 +44,7 @@ func TestOutputIsFinished(t *testing.T) {
 	if kept := finished.Run.Comparison; kept == nil || len(kept.Methods) != 2 || kept.Methods[0].Buckets.Distinct != rows || c.Methods[0].Buckets.Distinct != rows || rows == 0 {
 		t.Errorf("%d candidates; run.json has %+v", rows, kept)
 	}
-	if p := finished.Run.Parameters; p.Method != "bands,minhash" || !slices.Equal(p.Write, []string{"buckets", "candidates"}) {
+	if p := finished.Run.Parameters; p.Method != "bands,minhash" || !slices.Equal(p.Write, []string{"pairs", "buckets", "candidates"}) {
 		t.Errorf("parameters %+v", p)
 	}
 }

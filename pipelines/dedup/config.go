@@ -73,11 +73,10 @@ func (c *Config) checkOutput() error {
 
 // checkRunner returns a *job.UsageError for flags that the runner does not heed.
 func (c *Config) checkRunner(asked *job.Asked) error {
+	if err := c.CheckRemote(c.Runner); err != nil {
+		return err
+	}
 	switch runner := c.Runner.Traits(); {
-	case !runner.OnCluster && c.JobServer+c.Environment != "":
-		return job.Usage("--job-server and --environment are for jobs on a cluster: add --runner flink")
-	case !runner.REST && (len(c.FlinkOption) > 0 || c.FlinkREST != ""):
-		return job.Usage("--flink-option and --flink-rest are for jobs on Flink: add --runner flink")
 	case c.Resume == job.ResumeAlways && runner.OnlyBuckets:
 		return job.Usage("--resume always: a job on Dataflow goes on without neardup; drop it")
 	case c.Resume == job.ResumeAlways && slices.Contains(c.Inputs, "-"):

@@ -54,12 +54,18 @@ func rowsOf[T any](ctx context.Context, f *output.Finished, table output.Part) i
 	}
 }
 
-// known are the tables, with the types of their rows.
-var known = []struct {
+// rowType is a table with the type of its rows.
+type rowType struct {
 	name output.Part
 	row  reflect.Type
 	rows rows
-}{
+}
+
+// ofCompare are the pairs of a comparison.
+var ofCompare = rowType{output.Pairs, reflect.TypeFor[records.Found](), rowsOf[records.Found]}
+
+// known are the tables.
+var known = []rowType{
 	{output.Pairs, reflect.TypeFor[records.Pair](), rowsOf[records.Pair]},
 	{output.Clusters, reflect.TypeFor[records.Clustered](), rowsOf[records.Clustered]},
 	{output.Removed, reflect.TypeFor[records.Removed](), rowsOf[records.Removed]},
@@ -167,6 +173,9 @@ func Export(ctx context.Context, c Config) (warnings []string, err error) {
 // tables are those to write.
 func (c *Config) tables(f *output.Finished) (tables []table, err error) {
 	for _, k := range known {
+		if k.name == output.Pairs && f.Run.Comparison != nil {
+			k = ofCompare
+		}
 		t := table{name: k.name, rows: k.rows, columns: columnsOf(k.row)}
 		for _, file := range f.Manifest.Files {
 			if output.PartOf(file.Path) == k.name {

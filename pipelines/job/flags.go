@@ -101,7 +101,7 @@ func flagName(field reflect.StructField) string {
 
 // Running says how a job is run.
 type Running struct {
-	Runner  Runner        `default:"local" enum:"${runners}" help:"Beam runner. In this process: local (all cores, bounded memory) or Beam's direct (and prism, in a binary built with the tag prism). On a cluster, for dedup: dataflow, or flink, spark and portable through --job-server. Beam's class names work too; DirectRunner means local." group:"Running"`
+	Runner  Runner        `default:"local" enum:"${runners}" help:"Beam runner. In this process: local (all cores, bounded memory) or Beam's direct (and prism, in a binary built with the tag prism). On a cluster: dataflow, for dedup, or flink, spark and portable through --job-server, also for compare. Beam's class names work too; DirectRunner means local." group:"Running"`
 	Workers int           `aliases:"parallelism" placeholder:"N" help:"Number of parallel workers: of the local runner (default: one per core), or of a job on a cluster (default: the cluster's setting); also --parallelism." group:"Running"`
 	Memory  records.Bytes `placeholder:"SIZE" help:"Memory limit of the process with the local runner, at least 256MB (default: half of the container's limit or, without one, of this machine's memory)." group:"Running"`
 	TempDir string        `placeholder:"DIR" help:"Folder for temporary files (default: a hidden one beside or in an output folder, else the system's); also --temp-location, which makes the folder, except on Dataflow." group:"Running"`
@@ -144,6 +144,17 @@ type Remote struct {
 
 	FlinkOption map[string]string `mapsep:"none" placeholder:"NAME=VALUE" help:"Option for the cluster's Beam runner, as in execution_mode_for_batch=BATCH_FORCED; repeat for several. The job server must know it." group:"Cluster"`
 	FlinkREST   string            `name:"flink-rest" placeholder:"HOST:PORT" help:"Flink's REST interface, which serves the web UI. neardup checks the cluster's settings before the job starts, and shows progress (default: port 8081 of the job server's machine, if a Flink answers there)." group:"Cluster"`
+}
+
+// CheckRemote returns a *UsageError for flags that a runner does not heed.
+func (r *Remote) CheckRemote(by Runner) error {
+	switch runner := by.Traits(); {
+	case !runner.OnCluster && r.JobServer+r.Environment != "":
+		return Usage("--job-server and --environment are for jobs on a cluster: add --runner flink")
+	case !runner.REST && (len(r.FlinkOption) > 0 || r.FlinkREST != ""):
+		return Usage("--flink-option and --flink-rest are for jobs on Flink: add --runner flink")
+	}
+	return nil
 }
 
 // The ways to search.

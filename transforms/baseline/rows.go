@@ -20,7 +20,7 @@ func init() {
 	dofn.Register[bucketRowsFn]()
 	dofn.Register[byFirstFn]()
 	dofn.Register[bySecondFn]()
-	dofn.Register[candidateRowsFn]()
+	dofn.Register[pairRowsFn]()
 	register.Emitter2[int64, []byte]()
 	register.Iter1[[]byte]()
 }
@@ -58,9 +58,14 @@ func (t Tables) Buckets(s beam.Scope, ids IDs, signed flow.Signatures) flow.Rows
 func (t Tables) Candidates(s beam.Scope, ids IDs, found Candidates) flow.Rows[records.Candidate] {
 	s = s.Scope("baseline.CandidateRows")
 	byFirst := beam.ParDo(s, &byFirstFn{}, beam.PCollection(found))
+	return flow.Rows[records.Candidate](t.pairRows(s, ids, byFirst, nil))
+}
+
+// pairRows gives the documents of pairs their ids, and makes rows of them.
+func (t Tables) pairRows(s beam.Scope, ids IDs, byFirst beam.PCollection, methods []string) beam.PCollection {
 	bySecond := beam.ParDo(s, &bySecondFn{}, beam.CoGroupByKey(s, beam.PCollection(ids), byFirst))
 	grouped := beam.CoGroupByKey(s, beam.PCollection(ids), bySecond)
-	return flow.Rows[records.Candidate](beam.ParDo(s, &candidateRowsFn{Tables: t}, grouped))
+	return beam.ParDo(s, &pairRowsFn{Tables: t, Methods: methods}, grouped)
 }
 
 func (t *Tables) inputs(ctx context.Context) (*blocks.Inputs, error) {
@@ -123,42 +128,45 @@ func (f *bucketRowsFn) FinishBundle(emit func(int64, []byte)) { f.rows.Flush(emi
 
 // byFirstFn puts pairs under their first documents.
 //
-//	KV<pair of cells, edges> → KV<document, second document>
+//	KV<pair of cells, edges> → KV<document, (second document, nothing)>
 type byFirstFn struct{}
 
 func (f *byFirstFn) ProcessElement(_ int64, block []byte, emit func(int64, []byte)) error {
 	pairs, err := blocks.DecodeEdges(nil, block)
 	for _, pair := range pairs {
-		emit(int64(pair.A), blocks.AppendKey(nil, pair.B))
+		emit(int64(pair.A), blocks.AppendBytes(blocks.AppendKey(nil, pair.B), ""))
 	}
 	return err
 }
 
 // bySecondFn puts pairs under their second documents, with the id of the first.
 //
-//	KV<document, (id, second documents)> → KV<second document, (first document, its id)>
+//	KV<document, (id, second documents with facts)> → KV<second document, (first document, its id, facts)>
 type bySecondFn struct{}
 
 func (f *bySecondFn) ProcessElement(document int64, ids, seconds func(*[]byte) bool, emit func(int64, []byte)) error {
 	var id []byte
 	ids(&id)
 	return gather.Each(seconds, func(d *blocks.Decoder) {
-		if second := d.Key(); d.Err() == nil {
-			emit(int64(second), blocks.AppendBytes(blocks.AppendKey(nil, blocks.Key(document)), id))
+		second := d.Key()
+		if facts := d.Bytes(); d.Err() == nil {
+			first := blocks.AppendBytes(blocks.AppendKey(nil, blocks.Key(document)), id)
+			emit(int64(second), blocks.AppendBytes(first, facts))
 		}
 	})
 }
 
-// candidateRowsFn makes rows of pairs.
+// pairRowsFn makes rows of pairs: of Candidate, or of Found if methods found them.
 //
-//	KV<second document, (id, first documents with ids)> → KV<table shard, rows>
-type candidateRowsFn struct {
-	Tables Tables
+//	KV<second document, (id, first documents with ids and facts)> → KV<table shard, rows>
+type pairRowsFn struct {
+	Tables  Tables
+	Methods []string
 
 	rows blocks.Buffers
 }
 
-func (f *candidateRowsFn) ProcessElement(
+func (f *pairRowsFn) ProcessElement(
 	ctx context.Context, document int64, ids, firsts func(*[]byte) bool, emit func(int64, []byte),
 ) error {
 	in, err := f.Tables.inputs(ctx)
@@ -168,15 +176,39 @@ func (f *candidateRowsFn) ProcessElement(
 	b := blocks.Key(document)
 	var id []byte
 	ids(&id)
-	row := records.Candidate{IDB: string(id), SourceB: in.Source(b), PositionB: b.Position()}
+	sourceB := in.Source(b)
 	return gather.Each(firsts, func(d *blocks.Decoder) {
-		a := d.Key()
-		if row.IDA = string(d.Bytes()); d.Err() != nil {
+		a, idA, facts := d.Key(), d.Bytes(), d.Bytes()
+		if d.Err() != nil {
 			return
 		}
-		row.SourceA, row.PositionA = in.Source(a), a.Position()
-		blocks.AddRow(&f.rows, int64(in.Shard(a)), a, b, &row, emit)
+		shard, sourceA := int64(in.Shard(a)), in.Source(a)
+		if f.Methods == nil {
+			blocks.AddRow(&f.rows, shard, a, b, &records.Candidate{
+				IDA: string(idA), SourceA: sourceA, PositionA: a.Position(),
+				IDB: string(id), SourceB: sourceB, PositionB: b.Position(),
+			}, emit)
+			return
+		}
+		row := f.scored(facts)
+		row.IDA, row.SourceA, row.PositionA = string(idA), sourceA, a.Position()
+		row.IDB, row.SourceB, row.PositionB = string(id), sourceB, b.Position()
+		blocks.AddRow(&f.rows, shard, a, b, &row, emit)
 	})
 }
 
-func (f *candidateRowsFn) FinishBundle(emit func(int64, []byte)) { f.rows.Flush(emit) }
+// scored reads what scoredFn says of a pair.
+func (f *pairRowsFn) scored(facts []byte) records.Found {
+	d := blocks.NewDecoder(facts)
+	row := records.Found{Similarity: d.Float64(),
+		Shared: int32(d.Uint32()), SizeA: int32(d.Uint32()), SizeB: int32(d.Uint32())}
+	by := d.Uvarint()
+	for i, method := range f.Methods {
+		if by>>i&1 == 1 {
+			row.Methods = append(row.Methods, method)
+		}
+	}
+	return row
+}
+
+func (f *pairRowsFn) FinishBundle(emit func(int64, []byte)) { f.rows.Flush(emit) }

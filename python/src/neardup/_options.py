@@ -172,8 +172,8 @@ class Dedup(TypedDict, total=False):
 
     runner: Literal["local", "flink", "spark", "dataflow", "portable", "prism", "direct"]
     """Beam runner. In this process: local (all cores, bounded memory) or Beam's direct (and prism, in a binary built
-    with the tag prism). On a cluster, for dedup: dataflow, or flink, spark and portable through job_server. Beam's
-    class names work too; DirectRunner means local."""
+    with the tag prism). On a cluster: dataflow, for dedup, or flink, spark and portable through job_server, also for
+    compare. Beam's class names work too; DirectRunner means local."""
 
     workers: int
     """Number of parallel workers: of the local runner (default: one per core), or of a job on a cluster (default: the
@@ -377,8 +377,8 @@ class Query(TypedDict, total=False):
 
     runner: Literal["local", "flink", "spark", "dataflow", "portable", "prism", "direct"]
     """Beam runner. In this process: local (all cores, bounded memory) or Beam's direct (and prism, in a binary built
-    with the tag prism). On a cluster, for dedup: dataflow, or flink, spark and portable through job_server. Beam's
-    class names work too; DirectRunner means local."""
+    with the tag prism). On a cluster: dataflow, for dedup, or flink, spark and portable through job_server, also for
+    compare. Beam's class names work too; DirectRunner means local."""
 
     workers: int
     """Number of parallel workers: of the local runner (default: one per core), or of a job on a cluster (default: the
@@ -472,12 +472,13 @@ class Compare(TypedDict, total=False):
     input. A method may then stand alone."""
 
     output: str | PathLike[str]
-    """Folder for tables of the buckets (bands, signatures, pieces), and the comparison as run.json: a new or empty one;
-    a finished one with overwrite."""
+    """Folder for tables of the pairs and buckets, and the comparison as run.json: a new or empty one; a finished one
+    with overwrite."""
 
-    write: Literal["buckets", "candidates"] | Sequence[Literal["buckets", "candidates"]]
-    """Tables for output: buckets (the documents of each bucket of each band), candidates (the distinct pairs of
-    documents that share one) (default: both)."""
+    write: Literal["pairs", "buckets", "candidates"] | Sequence[Literal["pairs", "buckets", "candidates"]]
+    """Tables for output: pairs (those that methods of one measure found, with their similarity), buckets (the documents
+    of each bucket of each band), candidates (the distinct pairs of documents that share one) (default: all that there
+    are)."""
 
     threshold: float
     """Minimum similarity to count as near-duplicates, in (0, 1]; Jaccard similarity, unless another measure is
@@ -534,8 +535,8 @@ class Compare(TypedDict, total=False):
 
     runner: Literal["local", "flink", "spark", "dataflow", "portable", "prism", "direct"]
     """Beam runner. In this process: local (all cores, bounded memory) or Beam's direct (and prism, in a binary built
-    with the tag prism). On a cluster, for dedup: dataflow, or flink, spark and portable through job_server. Beam's
-    class names work too; DirectRunner means local."""
+    with the tag prism). On a cluster: dataflow, for dedup, or flink, spark and portable through job_server, also for
+    compare. Beam's class names work too; DirectRunner means local."""
 
     workers: int
     """Number of parallel workers: of the local runner (default: one per core), or of a job on a cluster (default: the
@@ -548,6 +549,22 @@ class Compare(TypedDict, total=False):
     temp_dir: str | PathLike[str]
     """Folder for temporary files (default: a hidden one beside or in an output folder, else the system's); also
     temp_location, which makes the folder, except on Dataflow."""
+
+    job_server: str
+    """Beam job server of the cluster, for runner flink, spark or portable; also job_endpoint."""
+
+    environment: str
+    """Environment for the steps of a job on a cluster: loopback (this process), process:COMMAND (a boot program on the
+    workers' machines), external:HOST:PORT (a worker pool there) or docker:IMAGE (default: loopback, if the job server
+    is on this machine)."""
+
+    flink_option: Mapping[str, str]
+    """Option for the cluster's Beam runner, as in execution_mode_for_batch=BATCH_FORCED; repeat for several. The job
+    server must know it."""
+
+    flink_rest: str
+    """Flink's REST interface, which serves the web UI. neardup checks the cluster's settings before the job starts, and
+    shows progress (default: port 8081 of the job server's machine, if a Flink answers there)."""
 
     overwrite: bool
     """Replace a finished output once the new one is whole; until then the old one stays."""
@@ -650,8 +667,8 @@ class Diff(TypedDict, total=False):
 
     runner: Literal["local", "flink", "spark", "dataflow", "portable", "prism", "direct"]
     """Beam runner. In this process: local (all cores, bounded memory) or Beam's direct (and prism, in a binary built
-    with the tag prism). On a cluster, for dedup: dataflow, or flink, spark and portable through job_server. Beam's
-    class names work too; DirectRunner means local."""
+    with the tag prism). On a cluster: dataflow, for dedup, or flink, spark and portable through job_server, also for
+    compare. Beam's class names work too; DirectRunner means local."""
 
     workers: int
     """Number of parallel workers: of the local runner (default: one per core), or of a job on a cluster (default: the
