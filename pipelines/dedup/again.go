@@ -22,7 +22,7 @@ func Again(ctx context.Context, f *output.Finished, running job.Running, temp st
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", output.RunFile, err)
 	}
-	if asked.NeedsDictionary() { // documents are not signed again
+	if asked.Family == signature.Classic { // documents are not signed again
 		asked.Family = signature.FSS
 	}
 	plan, err := job.NewPlan(ctx, job.Request{Asked: asked, Running: running, Unsigned: true}, temp)

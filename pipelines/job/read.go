@@ -170,24 +170,30 @@ func (p *Plan) PreparedPrefix() string {
 	return frequenciesFile
 }
 
-// Prepare goes through all documents in a pipeline of its own, if they cannot be signed or compared before: it builds their dictionary, or
-// counts the documents that have a shingle.
+// Prepare goes through all documents in a pipeline of its own, if they cannot be signed or compared before.
 func (p *Plan) Prepare(ctx context.Context, launch Launch, temp string) ([]records.Stage, error) {
 	if !p.Request.Prepares() {
 		return nil, nil
 	}
 	pipeline, scope := beam.NewPipelineWithRoot()
 	_, compared, _ := p.Read(scope, temp, blocks.Range{})
-	if p.Request.NeedsDictionary() {
-		p.Dictionary(temp).Build(scope, p.Spec, compared)
-	} else {
-		p.Frequencies(temp).Build(scope, p.Spec, compared)
-	}
+	p.Preparing(scope, temp, compared)
 	ended, err := p.Request.Execute(ctx, launch, pipeline, temp)
 	if err != nil {
 		return nil, err
 	}
 	return ended.Stages, p.CheckDictionary(ctx, temp)
+}
+
+// Preparing builds the dictionary of documents, and of what else is signed, or counts the documents that have a shingle, if that must be
+// known before the main pipeline.
+func (p *Plan) Preparing(s beam.Scope, temp string, docs flow.Documents, signed ...flow.Documents) {
+	switch {
+	case p.Request.NeedsDictionary():
+		p.Dictionary(temp).Build(s, p.Spec, append(signed, docs)...)
+	case p.Request.NeedsFrequencies():
+		p.Frequencies(temp).Build(s, p.Spec, docs)
+	}
 }
 
 // CheckDictionary says whether a dictionary, if one was to be built, has shingles enough.

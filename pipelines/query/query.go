@@ -323,7 +323,6 @@ func (r *run) readText(ctx context.Context) (text []byte, err error) {
 // prepare reads all documents once, if the id is still to be looked up or the shingles are to be
 // counted, or numbered: those of the text in question, too.
 func (r *run) prepare(ctx context.Context) error {
-	numbered := r.plan.Request.NeedsDictionary()
 	search := r.plan.Reads(job.First)
 	if r.config.byBuckets() && r.config.Sort == bySimilarity {
 		search = r.plan.Reads(job.First, job.Second)
@@ -340,16 +339,11 @@ func (r *run) prepare(ctx context.Context) error {
 			Inputs: r.plan.Signature(r.temp).Inputs, ID: r.config.Of, Answer: storage.Join(r.temp, foundFile),
 		}.Find(scope, docs, rejected...)
 	}
-	if numbered {
-		numbering := []flow.Documents{docs}
-		if r.config.File != "" {
-			numbering = append(numbering, nearest.Text(scope, storage.Join(r.temp, textFile)))
-		}
-		r.plan.Dictionary(r.temp).Build(scope, r.plan.Spec, numbering...)
+	var text []flow.Documents
+	if r.config.File != "" && r.plan.Request.NeedsDictionary() {
+		text = append(text, nearest.Text(scope, storage.Join(r.temp, textFile)))
 	}
-	if r.plan.Request.NeedsFrequencies() {
-		r.plan.Frequencies(r.temp).Build(scope, r.plan.Spec, docs)
-	}
+	r.plan.Preparing(scope, r.temp, docs, text...)
 	if _, err := r.config.Execute(ctx, r.launch, pipeline, r.temp); err != nil {
 		return err
 	}

@@ -169,7 +169,7 @@ func (r *run) do(ctx context.Context) (*records.Study, error) {
 	}
 	defer r.plan.Forget(r.temp)
 	reads := [][]job.Read{r.plan.Reads(job.First)}
-	if len(r.config.Signatures) > 0 && r.plan.Request.NeedsDictionary() {
+	if len(r.config.Signatures) > 0 && r.plan.Request.Prepares() {
 		reads = append(reads, r.plan.Reads(job.First))
 	}
 	if len(r.config.Signatures) > 0 {
