@@ -42,15 +42,13 @@ type Shingler struct {
 }
 
 // New returns a Shingler for a Config from Parse. Of the policy default, bytes take neither what it does
-// to layout nor to invisible characters: they are compared as they stand. Of no policy do items take anything.
+// to layout nor to invisible characters: they are compared as they stand. No policy changes items.
 func New(c Config, p textnorm.Policy) *Shingler {
 	switch c.Kind {
 	case Word, Stop:
 		p = p.KeepLayout() // of which no word has any
 	case Byte:
 		p = p.KeepLayout().KeepInvisible()
-	case Item:
-		p = textnorm.Policy{}
 	}
 	s := &Shingler{config: c, policy: p}
 	if c.Kind == Stop {
