@@ -49,7 +49,8 @@ func (c *client) failed(ctx context.Context, at bucket.Key, err error) error {
 	case errors.As(err, &refused):
 		said, is, lasts = c.refusal(ctx, at, refused)
 	case bucket.Unreached(err):
-		said += "; check the network, and the endpoint (--store-endpoint gs=URL or STORAGE_EMULATOR_HOST) if the store is not Google's"
+		said += "; check the network, and the endpoint (--store-endpoint gs=URL or STORAGE_EMULATOR_HOST) " +
+			"if the store is not Google's"
 		lasts = bucket.Unknown(err)
 	case bucket.Insecure(err, bundle) != "":
 		said, lasts = said+"; "+bucket.Insecure(err, bundle), true

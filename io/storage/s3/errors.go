@@ -146,8 +146,8 @@ func advice(err error, code string, status int, header http.Header) (next string
 			"in with aws sso login"
 		return give, !none.before
 	case bucket.Unreached(err):
-		const check = "check the network, the region, and the endpoint (--store-endpoint s3=URL or AWS_ENDPOINT_URL_S3) if the store " +
-			"is not AWS"
+		const check = "check the network, the region, and the endpoint (--store-endpoint s3=URL or AWS_ENDPOINT_URL_S3) " +
+			"if the store is not AWS"
 		return check, bucket.Unknown(err)
 	}
 	if next = bucket.Insecure(err, "AWS_CA_BUNDLE"); next == "" {
