@@ -31,10 +31,10 @@ var foreignStores = map[string]struct {
 	refused string // what is said of a store that two runs could write at once
 	weak    bool   // it has no conditional DELETE
 	keys    bool   // it looks at them
-	plain   bool   // it keeps no versions
+	plain   bool   // it keeps no versions, or lists what was removed
 	racy    bool   // of two conditional writes at the same moment both may succeed
 }{
-	"s3mock":               {scheme: "s3", racy: true},
+	"s3mock":               {scheme: "s3", plain: true, racy: true},
 	"moto":                 {scheme: "s3"},
 	"minio":                {scheme: "s3", weak: true, keys: true},
 	"s3proxy":              {scheme: "s3", weak: true, keys: true, plain: true, racy: true},
