@@ -127,7 +127,11 @@ func TestForecastOfUnlistedCopies(t *testing.T) {
 
 // Copies alone are foretold, too, and SimHash pieces; a part of the input tells what single documents send, and an interval of edges.
 func TestForecastOfMethods(t *testing.T) {
-	c := generate(t, corpusgen.Spec{Documents: 10_000, Seed: 4, Near: 0.2, Copies: 0.1, Edits: 0.02}).corpus(t)
+	documents := 10_000
+	if nightly() {
+		documents = 20_000
+	}
+	c := generate(t, corpusgen.Spec{Documents: documents, Seed: 4, Near: 0.2, Copies: 0.1, Edits: 0.02}).corpus(t)
 	for _, flags := range [][]string{{"--method=exact"}, {"--method=exact", "--same=set"}, {"--method=simhash", "--pieces=16", "--bits=128"}, {"--signature=salted", "--min-words=1"}} {
 		config := ask(t, append(flags, c.config.Inputs...)...)
 		f, measured := forecast(t, config), run(t, config).Run

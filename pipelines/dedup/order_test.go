@@ -338,6 +338,9 @@ func orderedInputs(t *testing.T) (pages, packed, broken, chain string) {
 	chain = filepath.Join(root, "chain.jsonl")
 	spec := mixture
 	spec.Documents, spec.Crowd, spec.CrowdEdits = 300, 60, 0.02
+	if nightly() {
+		spec.Documents = 600
+	}
 	var generated, zipped bytes.Buffer
 	if err := corpusgen.Write(&generated, spec); err != nil {
 		t.Fatal(err)

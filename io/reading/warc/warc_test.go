@@ -219,8 +219,12 @@ func TestSeek(t *testing.T) {
 		a.record(t, "conversion", "", noise(40_000))
 	}
 	file := readertest.Plant(t, Reader{}, "warc", a.stored)
+	step := int64(23_761)
+	if os.Getenv("NEARDUP_NIGHTLY") != "" {
+		step = 7919
+	}
 	err := walk(t.Context(), file, options, func(w *walker) error {
-		for start := int64(1); start < file.Size; start += 23_761 {
+		for start := int64(1); start < file.Size; start += step {
 			want := file.Size
 			for _, m := range slices.Backward(a.members) {
 				if m.Position >= start {
