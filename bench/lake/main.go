@@ -66,16 +66,25 @@ func (l *lake) serve(ctx context.Context, s3Address, gsAddress string, puts []st
 		}
 	}
 	failed := make(chan error, 2)
-	for address, store := range map[string]http.Handler{s3Address: l.s3, gsAddress: l.gs} {
+	serve := func(address string, store http.Handler) (net.Addr, error) {
 		listener, err := net.Listen("tcp", address)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		go func() { failed <- http.Serve(listener, store) }() //nolint:gosec // of this machine
+		return listener.Addr(), nil
+	}
+	s3, err := serve(s3Address, l.s3)
+	if err != nil {
+		return err
+	}
+	gs, err := serve(gsAddress, l.gs)
+	if err != nil {
+		return err
 	}
 	fmt.Printf("AWS_ENDPOINT_URL_S3=http://%s AWS_ACCESS_KEY_ID=%s AWS_SECRET_ACCESS_KEY=%s AWS_REGION=%s "+
 		"STORAGE_EMULATOR_HOST=http://%s\n",
-		s3Address, fakes3.AccessKey, fakes3.SecretKey, l.s3.Region, gsAddress)
+		s3, fakes3.AccessKey, fakes3.SecretKey, l.s3.Region, gs)
 	select {
 	case err := <-failed:
 		return err

@@ -28,7 +28,8 @@ from neardup._data import Rows
 TEXTS = ["the cat sat on the mat by the door", "The cat sat on the mat, by the door.", "a dog", None, "a dog"]
 KEPT = [TEXTS[0], TEXTS[2], None]
 COLUMNS = {"text": TEXTS, "n": [1, 2, 3, 4, 5]}
-TLDR = Path(__file__).parents[2] / "testdata" / "tldr"
+ROOT = Path(__file__).parents[2]
+TLDR = ROOT / "testdata" / "tldr"
 
 
 @pytest.fixture(autouse=True)
@@ -159,6 +160,39 @@ def test_paths(tmp_path):
         result.filter(TLDR)
     files = [TLDR / "osx.jsonl", TLDR / "linux.jsonl"]
     assert neardup.dedup(files).summary["input"]["files"] == 2
+
+
+@pytest.fixture
+def store(tmp_path):
+    """The variables by which an S3 store is reached, that Go's tests have too. It has the bucket "lake"."""
+    program = tmp_path / "lake"
+    subprocess.run(["go", "build", "-o", program, "./bench/lake"], cwd=ROOT, check=True)
+    anywhere = ("-s3", "127.0.0.1:0", "-gs", "127.0.0.1:0")
+    with subprocess.Popen(
+        [program, *anywhere, "-bucket", "lake", "-put", f"{TLDR}=lake/in"], stdout=subprocess.PIPE, text=True
+    ) as lake:
+        try:
+            yield dict(word.split("=", 1) for word in lake.stdout.readline().split())
+        finally:
+            lake.terminate()
+
+
+@pytest.mark.parametrize("said", [False, True])
+def test_store(store, monkeypatch, said):
+    endpoint = store.pop("AWS_ENDPOINT_URL_S3")
+    how = {"store_endpoint": {"s3": endpoint}} if said else {}
+    if not said:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_S3", endpoint)
+    for name, value in store.items():
+        monkeypatch.setenv(name, value)
+    result = neardup.dedup("s3://lake/in", "s3://lake/out", **how)
+    here = neardup.dedup(TLDR)
+    for table in ("pairs", "clusters", "removed", "rejected"):
+        assert getattr(result, table).to_arrow().equals(getattr(here, table).to_arrow())
+    assert "s3://lake/out/report.html" in repr(result.report) and "srcdoc=" in result.report._repr_html_()
+    frame = pd.DataFrame(COLUMNS)
+    result = neardup.dedup(frame, "s3://lake/frame", **how)
+    pd.testing.assert_frame_equal(result.filter(frame), neardup.dedup(frame).filter(frame))
 
 
 def test_columns():

@@ -60,7 +60,7 @@ def dedup(
         if folder:
             folder.remove()
         raise
-    return Result(os.fspath(output), summary, rows, folder)
+    return Result(os.fspath(output), summary, rows, folder, spec.get("store_endpoint") or {})
 
 
 def plan(

@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlencode
 
 from ._data import Rows, kept, loaded, paths
 from ._process import Error
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     import polars
     import pyarrow as pa
     import pyarrow.dataset as ds
+    import pyarrow.fs as fs
 
 T = TypeVar("T")
 
@@ -66,14 +68,10 @@ class Table(Arrow):
     def dataset(self) -> ds.Dataset:
         """The table as a dataset of pyarrow, which reads columns and rows as they are asked for."""
         import pyarrow.dataset
-        import pyarrow.fs
 
         if self._name not in self._result.summary["parameters"]["write"]:
             raise Error(f"the run did not write {self._name}; give it with write=, or leave that out")
-        path = f"{self._result.path}/{self._name}"
-        if "://" not in path:
-            return pyarrow.dataset.dataset(path, format="parquet")
-        store, path = pyarrow.fs.FileSystem.from_uri(path)
+        store, path = self._result._located(self._name)
         return pyarrow.dataset.dataset(path, filesystem=store, format="parquet")
 
     def to_arrow(self) -> pa.Table:
@@ -96,10 +94,12 @@ class Report:
 
     def __init__(self, result: Result) -> None:
         self._result = result
-        self.path = Path(result.path) / "report.html"
+        self.path = result.path / "report.html" if isinstance(result.path, Path) else f"{result.path}/report.html"
 
     def _repr_html_(self) -> str:
-        page = html.escape(self.path.read_text(encoding="utf-8"))
+        store, path = self._result._located("report.html")
+        with store.open_input_stream(path) as file:
+            page = html.escape(file.readall().decode())
         return f'<iframe srcdoc="{page}" sandbox="allow-scripts" style="width:100%;height:40em;border:0"></iframe>'
 
     def __repr__(self) -> str:
@@ -112,10 +112,17 @@ class Result:
     An output that was not named is removed with the last object that refers to it.
     """
 
-    def __init__(self, path: str, summary: dict[str, Any], rows: Rows | None, folder: Folder | None) -> None:
+    def __init__(
+        self,
+        path: str,
+        summary: dict[str, Any],
+        rows: Rows | None,
+        folder: Folder | None,
+        endpoints: Mapping[str, str],
+    ) -> None:
         self.path: Path | str = path if "://" in path else Path(path)
         self.summary = summary
-        self._rows, self._folder = rows, folder
+        self._rows, self._folder, self._endpoints = rows, folder, endpoints
 
     pairs = property(lambda self: Table(self, "pairs"), doc="Pairs of similar documents.")
     clusters = property(lambda self: Table(self, "clusters"), doc="Documents in clusters of two or more.")
@@ -123,6 +130,20 @@ class Result:
         lambda self: Table(self, "removed"), doc="Documents removed, each with the one kept in its place."
     )
     rejected = property(lambda self: Table(self, "rejected"), doc="Records that are unreadable or not compared.")
+
+    def _located(self, name: str) -> tuple[fs.FileSystem, str]:
+        """The file system of pyarrow that has what the output calls so, and its path there."""
+        import pyarrow.fs
+
+        path = f"{self.path}/{name}"
+        store, separator, _ = path.partition("://")
+        if not separator:
+            return pyarrow.fs.LocalFileSystem(), path
+        if endpoint := self._endpoints.get(store):
+            scheme, _, host = endpoint.partition("://")
+            path += "?" + urlencode({"scheme": scheme, "endpoint_override": host})
+        located: tuple[fs.FileSystem, str] = pyarrow.fs.FileSystem.from_uri(path)
+        return located
 
     @property
     def report(self) -> Report:
