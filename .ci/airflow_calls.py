@@ -25,7 +25,7 @@ NONE = {"labels": {}}
 CALLS = {
     "local": ("DirectRunner", {"input": str(CORPUS), "output": f"{folder}/local", "labels": {"airflow-version": "v3-1-0", "team": "data"}}),
     "columns": ("DirectRunner", {
-        "input": [str(two), str(CORPUS / "osx.jsonl")], "output": f"{folder}/columns", "text": ["title", "body"], "threshold": 0.9,
+        "input": [str(two), str(CORPUS / "osx.jsonl")], "output": f"{folder}/columns", "text": ["title", "body", "text"], "threshold": 0.9,
         "tempLocation": f"{folder}/temp/beam", "jobName": "nightly", "dryRun": False, "memory": None, **NONE,
     }),
     "flink": ("FlinkRunner", {"jobEndpoint": FLINK, "environmentType": "LOOPBACK", "parallelism": 2, "input": str(CORPUS), "output": f"{folder}/flink.out", **NONE}),

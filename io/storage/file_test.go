@@ -296,7 +296,12 @@ func TestPaths(t *testing.T) {
 			t.Errorf("Rel(%q, %q) = %q, %v", tt.folder, tt.name, got, ok)
 		}
 	}
-	for _, url := range []string{"gs://bucket/a//b", "s3://b/../c"} {
+	for _, path := range []string{"a://b", "1x://b", "A-b://c", "g s://b", "g/s://b", "x/gs://b", "://b", "gs:/b", "gs", ""} {
+		if !storage.IsLocal(path) {
+			t.Errorf("%q is a URL", path)
+		}
+	}
+	for _, url := range []string{"gs://bucket/a//b", "s3://b/../c", "x-1.a+b://c", "gs://b://c"} {
 		abs, err := storage.Abs(url)
 		resolved, err2 := storage.Resolve(url)
 		if abs != url || resolved != url || err != nil || err2 != nil || storage.IsLocal(url) {

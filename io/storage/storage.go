@@ -133,14 +133,14 @@ var stores = map[string]Store{}
 // init: it must not run while paths are looked up.
 func Register(scheme string, s Store) { stores[scheme] = s }
 
-var schemes = regexp.MustCompile(`^[a-z][a-z0-9+.-]+://`)
-
-// schemeOf returns what a URL begins with, "" for a local path.
+// schemeOf returns what a URL begins with, as in gs://, and "" for a local path. It is asked often.
 func schemeOf(path string) string {
-	if !strings.Contains(path, "://") { // it is asked often
+	const letters = "abcdefghijklmnopqrstuvwxyz"
+	end := strings.Index(path, "://")
+	if end < 2 || path[0] < 'a' || path[0] > 'z' || strings.Trim(path[:end], letters+"0123456789+.-") != "" {
 		return ""
 	}
-	return schemes.FindString(path)
+	return path[:end+len("://")]
 }
 
 // At returns the store of path. The error names the scheme if no store has it.

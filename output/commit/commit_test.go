@@ -521,11 +521,14 @@ func TestForgedPart(t *testing.T) {
 }
 
 // steps is the distance between the moments at which the second run is killed.
-func steps(n int) int {
+func steps(n int) int { return every(53 + n%17) }
+
+// every is a distance between moments: each of them at night.
+func every(n int) int {
 	if os.Getenv("NEARDUP_NIGHTLY") != "" {
 		return 1
 	}
-	return 23 + n%17
+	return n
 }
 
 // paused runs an edition that stands still before its request of number n, from 0 on, until another has done something.
@@ -558,7 +561,7 @@ func paused(e edition, n int, process func(before func(string) error) commit.Opt
 // TestPaused: a run that stands still while another takes the output over does it no harm when it goes on.
 func TestPaused(t *testing.T) {
 	for name, editions := range prepared {
-		t.Run(name, func(t *testing.T) { pausedAtEach(t, editions, third, false) })
+		t.Run(name, func(t *testing.T) { pausedAtEach(t, editions, third, false, 0, 1) })
 	}
 }
 
@@ -566,8 +569,8 @@ func TestPaused(t *testing.T) {
 func TestPausedInParts(t *testing.T) {
 	takenOver.Store(0)
 	for name, editions := range prepared {
-		for _, other := range []edition{second, third} {
-			t.Run(name, func(t *testing.T) { pausedAtEach(t, editions, other, true) })
+		for i, other := range []edition{second, third} {
+			t.Run(name, func(t *testing.T) { pausedAtEach(t, editions, other, true, i, every(2)) })
 		}
 	}
 	if n := takenOver.Load(); n < 10 {
@@ -575,8 +578,9 @@ func TestPausedInParts(t *testing.T) {
 	}
 }
 
-func pausedAtEach(t *testing.T, editions []edition, other edition, parts bool) {
-	for n, ended := 0, false; !ended; n++ {
+// pausedAtEach pauses a run before every step-th request, from first on.
+func pausedAtEach(t *testing.T, editions []edition, other edition, parts bool, first, step int) {
+	for n, ended := first, false; !ended; n += step {
 		l := newLake(t)
 		l.prepare(editions)
 		l.parts = parts

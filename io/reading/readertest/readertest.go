@@ -134,9 +134,15 @@ func newSuite(t *testing.T, r reading.RecordReader, c Case, store string, stored
 	return suite{c, r, store, file}
 }
 
-// sizes are those of spans: all up to the file's, or some of a long file.
+// nightly reports whether the suite takes its time.
+func nightly() bool { return os.Getenv("NEARDUP_NIGHTLY") != "" }
+
+// sizes are those of spans: all up to the file's, or some of a long file. Those of one byte cut it wherever it can be.
 func (s suite) sizes() (sizes []int64) {
-	step := 1 + s.file.Size/300
+	step := 1 + s.file.Size/60
+	if nightly() {
+		step = 1 + s.file.Size/300
+	}
 	for size := int64(1); size <= s.file.Size+step; size += step {
 		sizes = append(sizes, size)
 	}
@@ -251,7 +257,11 @@ func (s suite) spans(t *testing.T) {
 // long: a record is long by its length alone, whatever the span.
 func (s suite) long(t *testing.T) {
 	for most := 16; most < 60; most++ {
-		for _, size := range []int64{1, 7, s.file.Size + 1} {
+		sizes := []int64{s.file.Size + 1}
+		if most%8 == 0 || nightly() { // which cut records in two
+			sizes = append(sizes, 1, 7)
+		}
+		for _, size := range sizes {
 			var got []found
 			for _, span := range Spans(s.r, s.file, size) {
 				records, _ := s.read(t, most, span)
@@ -262,7 +272,7 @@ func (s suite) long(t *testing.T) {
 	}
 }
 
-// selections are subsets of the records in [from, to): all of few, or some.
+// selections are subsets of the records of a span: all of few, or some, among them none and all.
 func (s suite) selections(span blocks.Span) (selections [][]int64) {
 	var positions []int64
 	for _, r := range codectest.Seen(s.Records, anyLength) {
@@ -271,8 +281,12 @@ func (s suite) selections(span blocks.Span) (selections [][]int64) {
 		}
 	}
 	random := rand.New(rand.NewPCG(1, uint64(len(positions))))
-	for n := range uint64(1) << min(len(positions), 6) {
-		if len(positions) > 6 {
+	few := 4
+	if nightly() {
+		few = 6
+	}
+	for n := range uint64(1) << min(len(positions), few) {
+		if len(positions) > few && n > 0 {
 			if n = random.Uint64(); len(selections) == 1 {
 				n = 1<<len(positions) - 1 // all of them
 			}
@@ -349,7 +363,7 @@ func (s suite) copies(t *testing.T) {
 				if content := s.Content(b.Bytes()); len(spans) == 1 && content != s.Without(dropped) {
 					t.Fatalf("without %v:\n%q\nwant\n%q", dropped, content, s.Without(dropped))
 				}
-				records, _ := newSuite(t, s.r, s.Case, s.store, b.Bytes()).read(t, anyLength, whole)
+				records, _ := newSuite(t, s.r, s.Case, objects, b.Bytes()).read(t, anyLength, whole)
 				got = append(got, records...)
 			}
 			for i := range got {
