@@ -116,7 +116,7 @@ var layers = []layer{
 	},
 	{
 		packages: []string{"io/reading/..."},
-		may: []string{module + "io/reading/...", module + "io/codec/...", module + "io/charset", module + "io/storage", module + "blocks", module + "internal/memory", module + "internal/parallel",
+		may: []string{module + "io/reading/...", module + "io/codec/...", module + "io/charset", module + "io/storage", module + "blocks", module + "internal/memory", module + "internal/nightly", module + "internal/parallel",
 			"github.com/klauspost/compress/...", "github.com/andybalholm/brotli", "github.com/pierrec/lz4/v4", "github.com/parquet-go/parquet-go/..."},
 		not:   slices.Concat(world, chance),
 		never: []string{beamPath + "...", module + "kernels/...", module + "io/source", module + "io/sink"},

@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/neardup/neardup/internal/nightly"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/output"
@@ -521,15 +522,7 @@ func TestForgedPart(t *testing.T) {
 }
 
 // steps is the distance between the moments at which the second run is killed.
-func steps(n int) int { return every(53 + n%17) }
-
-// every is a distance between moments: each of them at night.
-func every(n int) int {
-	if os.Getenv("NEARDUP_NIGHTLY") != "" {
-		return 1
-	}
-	return n
-}
+func steps(n int) int { return nightly.Or(1, 53+n%17) }
 
 // paused runs an edition that stands still before its request of number n, from 0 on, until another has done something.
 // It returns that request, "" if the run ended before.
@@ -570,7 +563,7 @@ func TestPausedInParts(t *testing.T) {
 	takenOver.Store(0)
 	for name, editions := range prepared {
 		for i, other := range []edition{second, third} {
-			t.Run(name, func(t *testing.T) { pausedAtEach(t, editions, other, true, i, every(2)) })
+			t.Run(name, func(t *testing.T) { pausedAtEach(t, editions, other, true, i, nightly.Or(1, 2)) })
 		}
 	}
 	if n := takenOver.Load(); n < 10 {

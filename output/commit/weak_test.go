@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/neardup/neardup/internal/nightly"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output/commit"
 )
@@ -53,7 +54,7 @@ func TestWeak(t *testing.T) {
 	for _, refuses := range []bool{false, true} {
 		for _, finished := range []bool{false, true} {
 			for _, killed := range []bool{false, true} {
-				sealed, step := 0, every(3)
+				sealed, step := 0, nightly.Or(1, 3)
 				start := min(nth, step)
 				nth = nth%3 + 1
 				for n, ended := start, false; !ended; n += step {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/internal/beamtest"
+	"github.com/neardup/neardup/internal/nightly"
 	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/unionfind"
@@ -164,6 +165,7 @@ func trees(edges []blocks.Edge) map[blocks.Key]blocks.Key {
 
 // However a component is cut, and whether sets leave it before or not, its pairs are those of all sets, and its edges connect what these do.
 func TestLargeEqualsBruteForce(t *testing.T) {
+	nightly.Checks(t, 30)
 	rapid.Check(t, func(rt *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 1))
 		pool := rapid.SampledFrom([]int{20, 200, 1 << 40}).Draw(rt, "pool")

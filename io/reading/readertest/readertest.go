@@ -19,6 +19,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/internal/nightly"
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/codectest"
 	"github.com/neardup/neardup/io/reading"
@@ -134,15 +135,9 @@ func newSuite(t *testing.T, r reading.RecordReader, c Case, store string, stored
 	return suite{c, r, store, file}
 }
 
-// nightly reports whether the suite takes its time.
-func nightly() bool { return os.Getenv("NEARDUP_NIGHTLY") != "" }
-
 // sizes are those of spans: all up to the file's, or some of a long file. Those of one byte cut it wherever it can be.
 func (s suite) sizes() (sizes []int64) {
-	step := 1 + s.file.Size/60
-	if nightly() {
-		step = 1 + s.file.Size/300
-	}
+	step := 1 + s.file.Size/nightly.Or[int64](300, 60)
 	for size := int64(1); size <= s.file.Size+step; size += step {
 		sizes = append(sizes, size)
 	}
@@ -258,7 +253,7 @@ func (s suite) spans(t *testing.T) {
 func (s suite) long(t *testing.T) {
 	for most := 16; most < 60; most++ {
 		sizes := []int64{s.file.Size + 1}
-		if most%8 == 0 || nightly() { // which cut records in two
+		if most%nightly.Or(1, 8) == 0 { // which cut records in two
 			sizes = append(sizes, 1, 7)
 		}
 		for _, size := range sizes {
@@ -281,10 +276,7 @@ func (s suite) selections(span blocks.Span) (selections [][]int64) {
 		}
 	}
 	random := rand.New(rand.NewPCG(1, uint64(len(positions))))
-	few := 4
-	if nightly() {
-		few = 6
-	}
+	few := nightly.Or(6, 4)
 	for n := range uint64(1) << min(len(positions), few) {
 		if len(positions) > few && n > 0 {
 			if n = random.Uint64(); len(selections) == 1 {

@@ -3,7 +3,6 @@ package warc
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -17,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/internal/nightly"
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/codectest"
 	"github.com/neardup/neardup/io/reading"
@@ -144,12 +144,7 @@ func TestConformance(t *testing.T) {
 // TestSpans: spans of a longer file, whose members are found from the midst of others and of what is none, have each record
 // once. Some records hold members, which are not to be found.
 func TestSpans(t *testing.T) {
-	if os.Getenv("NEARDUP_NIGHTLY") == "" {
-		if err := flag.Set("rapid.checks", "25"); err != nil { // of 100
-			t.Fatal(err)
-		}
-		defer func() { _ = flag.Set("rapid.checks", "100") }()
-	}
+	nightly.Checks(t, 25)
 	rapid.Check(t, func(r *rapid.T) {
 		var inner, a archive
 		for i := range 40 {
@@ -226,10 +221,7 @@ func TestSeek(t *testing.T) {
 		a.record(t, "conversion", "", noise(40_000))
 	}
 	file := readertest.Plant(t, Reader{}, "warc", a.stored)
-	step := int64(23_761)
-	if os.Getenv("NEARDUP_NIGHTLY") != "" {
-		step = 7919
-	}
+	step := nightly.Or[int64](7919, 23_761)
 	err := walk(t.Context(), file, options, func(w *walker) error {
 		for start := int64(1); start < file.Size; start += step {
 			want := file.Size
