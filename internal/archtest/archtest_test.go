@@ -109,14 +109,14 @@ var layers = []layer{
 	},
 	{
 		packages: []string{"io/reading/readertest"},
-		may: []string{module + "io/reading/...", module + "io/codec", module + "io/codectest", module + "io/storage", module + "io/storage/storagetest", module + "blocks",
+		may: []string{module + "io/reading/...", module + "io/codec", module + "io/codectest", module + "io/storage", module + "io/storage/storagetest", module + "blocks", module + "internal/nightly",
 			"github.com/klauspost/compress/..."},
 		never: []string{beamPath + "...", module + "kernels/..."},
 		why:   "a reader of files can be tested without a pipeline",
 	},
 	{
 		packages: []string{"io/reading/..."},
-		may: []string{module + "io/reading/...", module + "io/codec/...", module + "io/charset", module + "io/storage", module + "blocks", module + "internal/memory", module + "internal/nightly", module + "internal/parallel",
+		may: []string{module + "io/reading/...", module + "io/codec/...", module + "io/charset", module + "io/storage", module + "blocks", module + "internal/memory", module + "internal/parallel",
 			"github.com/klauspost/compress/...", "github.com/andybalholm/brotli", "github.com/pierrec/lz4/v4", "github.com/parquet-go/parquet-go/..."},
 		not:   slices.Concat(world, chance),
 		never: []string{beamPath + "...", module + "kernels/...", module + "io/source", module + "io/sink"},
