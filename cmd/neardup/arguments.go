@@ -8,6 +8,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/neardup/neardup/internal/beamcli"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/runners/dataflow"
 )
@@ -26,27 +27,41 @@ func hyphens(args []string) []string {
 }
 
 // passedOn returns arguments in which Dataflow's options, by the names that Beam has for them, stand behind --dataflow-option, and an
-// environment as neardup has it. Schedulers and launchers write them so. What is left to Beam's own flags is in options.
+// environment as neardup has it. Schedulers and launchers write them so. What is left to Beam's own flags is in options:
+// those that neardup does not know, too.
 func passedOn(app *kong.Application, args []string) (own, options []string, err error) {
 	if len(args) > 0 && args[0] != "plan" && args[0] != "dedup" && slices.ContainsFunc(app.Children, func(c *kong.Node) bool { return c.Name == args[0] }) {
 		return args, nil, nil
 	}
-	environment, given := map[string]string{}, map[string]bool{}
+	environment, given, flags := map[string]string{}, map[string]bool{}, map[string]bool{}
+	for _, node := range append(app.Children, app.Node) {
+		if node == app.Node || node.Name == "dedup" {
+			for _, flag := range node.Flags {
+				for _, name := range append(flag.Aliases, flag.Name) {
+					flags[name] = true
+				}
+			}
+		}
+	}
 	for i := 0; i < len(args); i++ {
 		name, value, assigned := strings.Cut(args[i], "=")
 		name, isFlag := strings.CutPrefix(name, "--")
 		known, needs := dataflow.Takes(name)
 		beams := slices.Contains([]string{"environment-type", "environment-config", "worker-binary"}, name)
+		other, otherNeeds := beamcli.Takes(strings.ReplaceAll(name, "-", "_"))
+		if other = other && isFlag && !known && !beams && !flags[name]; other {
+			needs = otherNeeds
+		}
 		switch {
 		case isFlag && name == "dataflow-option" && !assigned && i+1 < len(args):
 			i++
 			name, value, _ = strings.Cut(args[i], "=")
 		case isFlag && name == "dataflow-option":
 			name, value, _ = strings.Cut(value, "=")
-		case !isFlag || !known && !beams || name == "temp-location":
+		case !isFlag || !known && !beams && !other || name == "temp-location":
 			own = append(own, args[i])
 			continue
-		case known && !needs && !assigned:
+		case !needs && !assigned && (known || other):
 			value = "true"
 		case !assigned && i+1 == len(args):
 			return nil, nil, withHelp(job.Usage("--%s: a value is missing", name), "dedup")
@@ -55,8 +70,8 @@ func passedOn(app *kong.Application, args []string) (own, options []string, err 
 			value = args[i]
 		}
 		switch {
-		case name == "worker-binary":
-			options = append(options, "--worker_binary="+value)
+		case name == "worker-binary", other:
+			options = append(options, "--"+strings.ReplaceAll(name, "-", "_")+"="+value)
 		case beams:
 			environment[name] = value
 		case given[strings.ReplaceAll(name, "_", "-")]:

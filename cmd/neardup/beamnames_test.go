@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"flag"
 	"io"
 	"maps"
 	"os"
@@ -9,6 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/alecthomas/kong"
+
+	"github.com/neardup/neardup/internal/beamcli"
 	"github.com/neardup/neardup/runners/dataflow"
 )
 
@@ -35,6 +40,63 @@ func asked(t *testing.T, args ...string) *dedupCmd {
 		t.Fatal(err)
 	}
 	return c
+}
+
+// TestBeamsOwn: an option that neardup does not know and the SDK's runner does is passed on to that, whatever it is. What is of its
+// workers alone, or of no use here, is not.
+func TestBeamsOwn(t *testing.T) {
+	noVariables(t)
+	app := func() *kong.Application {
+		parser, err := newParser(&commands{}, nil, io.Discard, io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return parser.Model
+	}()
+	ours := 0
+	flag.VisitAll(func(f *flag.Flag) {
+		known, needs := beamcli.Takes(f.Name)
+		if strings.HasPrefix(f.Name, "environment_") { // see TestBeamNames
+			return
+		}
+		if strings.Contains(f.Name, ".") || slices.Contains([]string{"worker", "id", "logging_endpoint", "control_endpoint", "semi_persist_dir", "options"}, f.Name) {
+			if known {
+				t.Errorf("--%s is an option", f.Name)
+			}
+			return
+		}
+		args := []string{"--runner=DataflowRunner", "--" + f.Name}
+		if needs {
+			args = append(args, "7")
+		}
+		own, options, err := passedOn(app, hyphens(args))
+		value := map[bool]string{true: "7", false: "true"}[needs]
+		if want := "--" + f.Name + "=" + value; err != nil || !known || len(own) == 1 && !slices.Equal(options, []string{want}) {
+			t.Errorf("--%s: %q and %q, error %v", f.Name, own, options, err)
+		} else if len(own) == 1 {
+			ours++
+		}
+	})
+	if ours < 8 { // zone, teardown_policy, worker_harness_container_image, resource_hints, cpu_profiling, ...
+		t.Errorf("%d options are passed on", ours)
+	}
+	for line, want := range map[string]bool{
+		"--runner=dataflow --zone=z": true, "plan --runner=dataflow --zone=z": true, "--zone=z": false, "--runner=flink --zone=z": false,
+		"--runner=flink --worker-binary=b": true,
+	} {
+		var cli commands
+		parser, err := newParser(&cli, nil, io.Discard, io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own, options, err := passedOn(parser.Model, strings.Fields(line))
+		if err == nil {
+			_, _, err = parse(parser, own)
+		}
+		if err = errors.Join(err, cli.heeds(options)); (err == nil) != want {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
 }
 
 // TestBeamNames: on the command line, Beam's names are understood; elsewhere they are refused with what to give.

@@ -4,7 +4,8 @@ import (
 	"context"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/runners/direct" //nolint:staticcheck // deprecated, but a second runner to compare with
+	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/runners/dataflow" // for its flags: runners/dataflow runs jobs
+	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/runners/direct"   //nolint:staticcheck // deprecated, but a second runner to compare with
 
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"

@@ -78,6 +78,9 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		own = inputsFirst(parser.Model, configfile.Args(parser, own))
 		command, status, err = parse(parser, own)
 	}
+	if err == nil && status < 0 {
+		err = cli.heeds(passed)
+	}
 	if err == nil || cli.Log.JSON() { // which a job file may say, too
 		slog.SetDefault(cli.Log.Logger(stderr))
 	}
@@ -125,6 +128,17 @@ func (c *commands) run(ctx context.Context, command *kong.Context, options []str
 		err = configfile.Locate(command, err)
 	}
 	return err
+}
+
+// heeds returns an error if an option that only Beam knows is given to a runner that is not Dataflow.
+func (c *commands) heeds(options []string) error {
+	for _, option := range options {
+		name, _, _ := strings.Cut(option, "=")
+		if name != "--worker_binary" && !c.Dedup.Runner.Traits().OnlyBuckets && !c.Plan.Runner.Traits().OnlyBuckets {
+			return withHelp(fmt.Errorf("unknown flag %s; with --runner dataflow it is an option of Beam's", name), "dedup")
+		}
+	}
+	return nil
 }
 
 // asJSON reports whether what is printed is to be JSON.

@@ -15,7 +15,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-var update = flag.Bool("update", false, "write docs/reference.md anew")
+// updating reports whether docs/reference.md and others are to be written anew: with -update, a flag that Beam has, too.
+func updating() bool { return flag.Lookup("update").Value.String() == "true" }
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"neardup": main})
@@ -79,7 +80,7 @@ func jsonLines(ts *testscript.TestScript, _ bool, args []string) {
 func TestReference(t *testing.T) {
 	const path = "../../docs/reference.md"
 	page := reference(t)
-	if *update {
+	if updating() {
 		if err := os.WriteFile(path, page, 0o666); err != nil {
 			t.Fatal(err)
 		}

@@ -32,7 +32,7 @@ var called = []struct {
 func TestPython(t *testing.T) {
 	const path = "../../python/src/neardup/_options.py"
 	module := pythonOptions(t)
-	if *update {
+	if updating() {
 		if err := os.WriteFile(path, module, 0o666); err != nil {
 			t.Fatal(err)
 		}

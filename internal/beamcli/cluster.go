@@ -3,10 +3,13 @@ package beamcli
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"strings"
 
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/options/gcpopts"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/options/gcpopts" // for its flags
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/options/jobopts"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/x/hooks/perf"
 
 	"github.com/neardup/neardup/runners/dataflow"
 	"github.com/neardup/neardup/runners/jobserver"
@@ -52,12 +55,32 @@ func Dataflow(o dataflow.Options) (dataflow.Options, error) {
 		return o, errors.New("beam option --environment_type: Dataflow runs containers; " +
 			"give --dataflow-option sdk-container-image=IMAGE")
 	}
-	take(&o.Project, "project", gcpopts.Project)
-	take(&o.Region, "region", gcpopts.Region)
 	take(&o.Worker, "worker_binary", jobopts.WorkerBinary)
 	take(&o.Name, "job_name", jobopts.JobName)
-	o.Detach = o.Detach || *jobopts.Async
-	o.Experiments = append(o.Experiments, jobopts.GetExperiments()...)
 	o.ResourceHints = jobopts.GetPipelineResourceHints()
-	return o, nil
+	o.ImageOverrides = jobopts.GetSdkImageOverrides()
+	var wrong error
+	flag.Visit(func(f *flag.Flag) {
+		known, err := o.Pass(f.Name, f.Value.String())
+		if err != nil {
+			wrong = errors.Join(wrong, fmt.Errorf("beam option %w", err))
+		}
+		if !known && f.Name == "cpu_profiling" {
+			perf.EnableProfCaptureHook("gcs_profile_writer", f.Value.String())
+		} else if !known {
+			beam.PipelineOptions.Set(f.Name, f.Value.String()) // as the SDK's runner does
+		}
+	})
+	return o, wrong
+}
+
+// Takes reports whether Beam has an option of a name that is not one of its workers, and whether it needs a value on a
+// command line. The SDK's runners have options if the binary imports them.
+func Takes(name string) (known, value bool) {
+	f := flag.Lookup(name)
+	if f == nil || strings.Contains(f.Usage, "worker mode") || strings.Contains(name, ".") { // of tests
+		return false, false
+	}
+	b, ok := f.Value.(interface{ IsBoolFlag() bool })
+	return true, !ok || !b.IsBoolFlag()
 }

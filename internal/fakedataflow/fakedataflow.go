@@ -232,7 +232,7 @@ func (s *Server) create(body []byte) (any, error) {
 		return nil, invalid("(c5): one pool of workers, of one image, is needed")
 	}
 	for _, j := range s.jobs {
-		if j.Name == made.Name && (!ended(j.CurrentState) ||
+		if j.Name == made.Name && (!ended(j.CurrentState) && made.ReplaceJobId != j.Id ||
 			made.ClientRequestId != "" && j.ClientRequestId == made.ClientRequestId) {
 			return nil, &refusal{http.StatusConflict, "ALREADY_EXISTS",
 				fmt.Sprintf("(c6): The workflow could not be created. Causes: (c7): There is already an active job named %s.",

@@ -50,6 +50,11 @@ type Options struct {
 	ServiceOptions      []string
 	ResourceHints       resource.Hints
 
+	// What the SDK's runner takes besides.
+	TeardownPolicy string
+	ImageOverrides map[string]string // a regular expression of images, and what replaces them
+	Update         bool              // the job replaces the one of its name that runs
+
 	// Endpoint is another address of the service.
 	Endpoint string
 	// Template is a file for the job, gs://, by which another submits it, as the launcher of flex templates does.
@@ -189,8 +194,9 @@ func (e *LeftError) Unwrap() error { return e.err }
 
 // Service is Dataflow, as of a project and a region.
 type Service struct {
-	options Options
-	jobs    *df.ProjectsLocationsJobsService
+	options  Options
+	jobs     *df.ProjectsLocationsJobsService
+	replaces string // the id of a job
 }
 
 // Execute runs a pipeline and returns when it has ended, or is left.

@@ -347,6 +347,43 @@ func TestEndedMeanwhile(t *testing.T) {
 	}
 }
 
+// TestPassed: what the SDK's runner takes besides, and this one has no word of its own for, is in the job as there.
+func TestPassed(t *testing.T) {
+	c, o := newCloud(t, nil)
+	o.ImageOverrides = map[string]string{".*neardup:1": "gcr.io/p1/other:2"}
+	for name, value := range map[string]string{
+		"zone": "europe-west1-c", "teardown_policy": "TEARDOWN_ALWAYS", "worker_harness_container_image": "gcr.io/p1/neardup:1", "num_workers": "3",
+	} {
+		if known, err := o.Pass(name, value); err != nil || !known {
+			t.Errorf("--%s: known: %t, error %v", name, known, err)
+		}
+	}
+	if known, err := o.Pass("element_processing_timeout", "1m"); known || err != nil {
+		t.Errorf("what is for the pipeline: known: %t, error %v", known, err)
+	}
+	for _, name := range []string{"transform_name_mapping", "dry_run"} {
+		if known, err := o.Pass(name, "{}"); !known || err == nil {
+			t.Errorf("--%s: known: %t, error %v", name, known, err)
+		}
+	}
+	if _, err := execute(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	var job df.Job
+	for _, r := range c.Log() {
+		if r.Method == http.MethodPost {
+			if err := json.Unmarshal(r.Body, &job); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	pool := job.Environment.WorkerPools[0]
+	got := []any{job.Environment.WorkerZone, pool.TeardownPolicy, pool.NumWorkers, pool.SdkHarnessContainerImages[0].ContainerImage}
+	if want := []any{"europe-west1-c", "TEARDOWN_ALWAYS", int64(3), "gcr.io/p1/other:2"}; !slices.Equal(got, want) {
+		t.Errorf("the job has %v, want %v", got, want)
+	}
+}
+
 // TestNameTaken: of a name there is one job at a time, and the message says how to stop the other.
 func TestNameTaken(t *testing.T) {
 	c, o := newCloud(t, nil)
@@ -363,8 +400,23 @@ func TestNameTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := (&job{service: s, job: left.Job}).cancel(t.Context()); err != nil {
-		t.Error(err)
+	replaced := left.Job
+	replacing := o
+	replacing.Update = true
+	if _, err := execute(t.Context(), replacing); !errors.As(err, &left) {
+		t.Fatal(err)
+	}
+	if j, err := s.jobs.Get(o.Project, o.Region, left.Job.ID).View("JOB_VIEW_ALL").Do(); err != nil || j.ReplaceJobId != replaced.ID {
+		t.Errorf("error %v, %+v replaces another job than %s", err, j, replaced)
+	}
+	for _, j := range []*Job{replaced, left.Job} {
+		if err := (&job{service: s, job: j}).cancel(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	replacing.Name = "none"
+	if _, err := execute(t.Context(), replacing); err == nil || !strings.Contains(err.Error(), "drop --update") {
+		t.Errorf("nothing to replace: %v", err)
 	}
 }
 

@@ -2,6 +2,7 @@ package dataflow
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -64,6 +65,20 @@ var named = map[string]func(o *Options, value string) error{
 	},
 }
 
+// passed are those that the SDK's runner takes besides. They do what they do there: neardup has no more to say of them.
+var passed = map[string]func(o *Options, value string) error{
+	"zone":                           text(func(o *Options) *string { return &o.Zone }), // as it was called
+	"worker-harness-container-image": text(func(o *Options) *string { return &o.Image }),
+	"teardown-policy":                text(func(o *Options) *string { return &o.TeardownPolicy }),
+	"update":                         truth(func(o *Options) *bool { return &o.Update }),
+	"dry-run": func(*Options, string) error {
+		return errors.New("neardup plan says what a job will be, and starts none")
+	},
+	"transform-name-mapping": func(*Options, string) error {
+		return errors.New("it is for pipelines that stream, and this one does not")
+	},
+}
+
 // public says whether workers have public addresses: those of the value, or the others.
 func public(these bool) func(*Options, string) error {
 	return func(o *Options, value string) error {
@@ -119,6 +134,22 @@ func Takes(name string) (known, value bool) {
 
 // Names are the names that Set knows.
 func Names() []string { return slices.Sorted(maps.Keys(named)) }
+
+// Pass sets an option that the SDK's runner has, by its name there. ok is false if it is none that this package knows.
+func (o *Options) Pass(name, value string) (ok bool, err error) {
+	hyphened := strings.ReplaceAll(name, "_", "-")
+	set := named[hyphened]
+	if set == nil {
+		set = passed[hyphened]
+	}
+	if set == nil {
+		return false, nil
+	}
+	if err := set(o, value); err != nil {
+		return true, fmt.Errorf("--%s: %w", name, err)
+	}
+	return true, nil
+}
 
 // Set sets the option of a name, in which an underscore is a hyphen.
 func (o *Options) Set(name, value string) error {

@@ -150,6 +150,13 @@ func (s *Service) probe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if o.Update && len(found) == 0 {
+		return fmt.Errorf("no job named %s runs that this one can replace: give its --job-name, or drop --update", o.Name)
+	}
+	if o.Update {
+		s.replaces = found[0].Id
+		return nil
+	}
 	if len(found) > 0 {
 		j := Job{Project: o.Project, Region: o.Region, Name: o.Name, ID: found[0].Id}
 		return fmt.Errorf("a job named %s runs already, %s, and Dataflow takes no second: wait for it, give another "+

@@ -21,6 +21,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime/graphx"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime/pipelinex"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/util/hooks"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/util/protox"
 	pipepb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/pipeline_v1"
@@ -111,7 +112,12 @@ func (s *Service) marshal(ctx context.Context, p *beam.Pipeline, workerURL, sum 
 		TypePayload: protox.MustEncode(&pipepb.ArtifactUrlPayload{Url: workerURL, Sha256: sum}),
 		RoleUrn:     graphx.URNArtifactGoWorkerRole,
 	}}
-	return graphx.Marshal(edges, &graphx.Options{Environment: environment, PipelineResourceHints: s.options.ResourceHints})
+	model, err := graphx.Marshal(edges,
+		&graphx.Options{Environment: environment, PipelineResourceHints: s.options.ResourceHints})
+	if err != nil {
+		return nil, err
+	}
+	return model, pipelinex.ApplySdkImageOverrides(model, s.options.ImageOverrides)
 }
 
 // request is the job as the service's API has it.
@@ -133,7 +139,7 @@ func (s *Service) request(
 		MachineType: o.MachineType, NumWorkers: o.Workers, MaxNumWorkers: o.MaxWorkers, WorkerHarnessThreads: o.Threads,
 		DiskSizeGb: o.DiskGB, DiskType: o.DiskType, DiskProvisionedIops: o.DiskIOPS,
 		DiskProvisionedThroughputMibps: o.DiskThroughput, WorkerZone: o.Zone, WorkerRegion: o.WorkerRegion,
-		Algorithm: o.Autoscaling, FlexRSGoal: o.FlexRSGoal,
+		Algorithm: o.Autoscaling, FlexRSGoal: o.FlexRSGoal, TeardownPolicy: o.TeardownPolicy,
 		Network: o.Network, Subnetwork: o.Subnetwork, NoUsePublicIPs: o.PrivateIPs,
 		ServiceAccountEmail: o.ServiceAccount, KmsKey: o.KMSKey,
 		TempLocation: o.Temp, WorkerHash: sum, ContainerImage: cmp.Or(o.Image, sdkImage+core.SdkVersion),
@@ -141,7 +147,7 @@ func (s *Service) request(
 	if err != nil {
 		return nil, err
 	}
-	request.ClientRequestId = strings.ToLower(rand.Text())
+	request.ClientRequestId, request.ReplaceJobId = strings.ToLower(rand.Text()), s.replaces
 	return request, nil
 }
 
