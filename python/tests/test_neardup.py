@@ -162,14 +162,20 @@ def test_paths(tmp_path):
     assert neardup.dedup(files).summary["input"]["files"] == 2
 
 
-@pytest.fixture
-def store(tmp_path):
-    """The variables by which an S3 store is reached, that Go's tests have too. It has the bucket "lake"."""
-    program = tmp_path / "lake"
+@pytest.fixture(scope="session")
+def lake_program(tmp_path_factory):
+    """The stores that Go's tests have."""
+    program = tmp_path_factory.mktemp("lake") / "lake"
     subprocess.run(["go", "build", "-o", program, "./bench/lake"], cwd=ROOT, check=True)
+    return program
+
+
+@pytest.fixture
+def store(lake_program):
+    """The variables by which an S3 store is reached. It has the bucket "lake"."""
     anywhere = ("-s3", "127.0.0.1:0", "-gs", "127.0.0.1:0")
     with subprocess.Popen(
-        [program, *anywhere, "-bucket", "lake", "-put", f"{TLDR}=lake/in"], stdout=subprocess.PIPE, text=True
+        [lake_program, *anywhere, "-bucket", "lake", "-put", f"{TLDR}=lake/in"], stdout=subprocess.PIPE, text=True
     ) as lake:
         try:
             yield dict(word.split("=", 1) for word in lake.stdout.readline().split())
