@@ -75,7 +75,8 @@ func idPairs(out *printer, title string, pairs [][2]string) {
 	}
 	out.printf("\n%s\n", title)
 	for _, pair := range pairs {
-		out.printf("  %s  %s\n", terminal.Mask(pair[0]), terminal.Mask(pair[1]))
+		others := out.limit()/2 + gap // and the other id
+		out.printf("  %s  %s\n", out.name(pair[0], others), out.name(pair[1], others))
 	}
 }
 

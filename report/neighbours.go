@@ -13,7 +13,7 @@ import (
 // Neighbours prints what a query found.
 func Neighbours(w io.Writer, a *records.Answer) error {
 	out := &printer{w: w}
-	of := terminal.Mask(a.Of)
+	of := out.name(a.Of, len(","))
 	if of == "-" {
 		of = "the text of standard input"
 	}

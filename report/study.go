@@ -64,7 +64,8 @@ func listed(out *printer, s *records.Study) {
 		for _, at := range plain {
 			out.printf("%7s", perCent(pair.Similarities[at]))
 		}
-		out.printf("  %s  %s\n", terminal.Mask(s.Documents[pair.A].ID), terminal.Mask(s.Documents[pair.B].ID))
+		others := (out.limit()+7*len(plain)+1)/2 + gap // and the other id
+		out.printf("  %s  %s\n", out.name(s.Documents[pair.A].ID, others), out.name(s.Documents[pair.B].ID, others))
 	}
 }
 
@@ -92,7 +93,7 @@ func together(out *printer, what string, s *records.Study, groups [][]int) {
 			line += "  " + word
 		}
 		for _, i := range group[:min(printed, len(group))] {
-			add(terminal.Mask(s.Documents[i].ID))
+			add(out.name(s.Documents[i].ID, 2*gap))
 		}
 		if more := len(group) - printed; more > 0 {
 			add(fmt.Sprintf("and %d more", more))

@@ -304,6 +304,11 @@ func (p *printer) limit() int {
 	return math.MaxInt
 }
 
+// name is an id as a line shows it that has other text of so many characters.
+func (p *printer) name(id string, others int) string {
+	return terminal.Cut(terminal.Mask(id), p.limit()-others)
+}
+
 func (p *printer) printf(format string, args ...any) {
 	if p.err == nil {
 		_, p.err = fmt.Fprintf(p.w, format, args...)

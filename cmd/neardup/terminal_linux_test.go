@@ -146,14 +146,26 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// TestFits: whatever a command prints on a terminal of 80 columns has lines of at most 80, and no word is cut.
+// TestFits: whatever a command prints on a terminal of 80 columns has lines of at most 80, however long ids are, and no word is cut.
 func TestFits(t *testing.T) {
 	corpus, err := filepath.Abs("../../testdata/tldr")
 	if err != nil {
 		t.Fatal(err)
 	}
 	out := filepath.Join(t.TempDir(), "out")
+	var long strings.Builder
+	id := "https://example.com/" + strings.Repeat("a/long/path/", 12)
+	for i, text := range []string{"one and the same text of some words", "one and the same text of some words", "one and the same text of some more words", "another"} {
+		fmt.Fprintf(&long, "{\"id\": \"%s%d\", \"text\": \"%s\"}\n", id, i, text)
+	}
+	paths, outOfPaths := filepath.Join(t.TempDir(), "paths.jsonl"), filepath.Join(t.TempDir(), "out")
+	if err := os.WriteFile(paths, []byte(long.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
 	for _, args := range [][]string{
+		{paths, "-o", outOfPaths, "--threshold=.5"}, {"show", outOfPaths, id + "0"}, {"show", outOfPaths, id + "3"}, {"query", paths, "--of", id + "0"},
+		{"compare", paths, "--methods=brute-force,minhash", "--threshold=.5"}, {"diff", id + "0", id + "2", paths}, {"eval", outOfPaths, "--sample=4"},
+		{"study", paths, "--show-matrices"},
 		{corpus, "-o", out}, {"show", out, "osx/as"}, {"show", out, "freebsd/chsh"}, {"query", corpus, "--of", "osx/as"}, {"plan", corpus}, {"version"},
 		{"compare", corpus, "--limit", "500", "--methods", "brute-force,minhash,bands,pieces"}, {"study", corpus, "--limit", "5", "--show-matrices"},
 		{"diff", "linux/as", "osx/as", corpus, "--measures"}, {"curve", "--bands", "20", "--rows", "5"}, {"eval", out, "--sample", "100"},
@@ -169,7 +181,7 @@ func TestFits(t *testing.T) {
 			for line := range strings.Lines(screen.shown.String()) {
 				line = strings.TrimSuffix(line, "\r\n")
 				line = line[strings.LastIndex(line, "\r")+1:]
-				if len([]rune(line)) > 80 && strings.Contains(line, " ") {
+				if len([]rune(line)) > 80 && (strings.Contains(line, " ") || strings.Contains(line, id)) {
 					t.Errorf("%q has %d columns", line, len([]rune(line)))
 				}
 				lines++

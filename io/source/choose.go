@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -233,7 +234,13 @@ func (o Options) inspect(ctx context.Context, r reading.RecordReader, file *bloc
 		}
 	}
 	ranked, _ := o.ranked(file)
-	return r.Inspect(ctx, file, ranked)
+	err := r.Inspect(ctx, file, ranked)
+	if errors.As(err, new(*bytefile.UnsupportedError)) {
+		if kind := foreignOf(file.Path); kind.name != "" && kind.converted() {
+			err = fmt.Errorf("%s: %s; or leave it out with --exclude '*.%s'", file.Path, kind.advice(file.Path), kind.ending)
+		}
+	}
+	return err
 }
 
 // mainKind returns the kind of data that is read of a folder; "": all that has a format is.

@@ -66,11 +66,14 @@ func (k foreign) advice(file string) string {
 	switch {
 	case k.ending == "":
 		return "give --format (" + strings.Join(Formats(), ", ") + ")"
-	case strings.Contains(way, "--format"):
+	case !k.converted():
 		return way
 	}
 	return fmt.Sprintf("neardup does not read %s; convert it, as this does: %s", k.name, way)
 }
+
+// converted reports whether a file of the kind is read once it is converted.
+func (k foreign) converted() bool { return !strings.Contains(k.way, "--format") }
 
 // unread says that no file of arg is read, and what to do about those of the commonest kind.
 func unread(arg string, files ...string) error {

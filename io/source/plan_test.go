@@ -263,6 +263,35 @@ func TestNamedFormats(t *testing.T) {
 	}
 }
 
+// TestConversions: a document of another program is answered by the command that makes a text of it, whatever format it is read as.
+func TestConversions(t *testing.T) {
+	plant(t)
+	write(t, "", "word.docx", []byte("PK\x03\x04...."))
+	write(t, "", "page.pdf", []byte("%PDF-1.7\n"))
+	write(t, "", "page", []byte("%PDF-1.7\n"))
+	for _, format := range []string{"files", "lines"} {
+		for arg, want := range map[string]string{
+			"word.docx": "neardup does not read Word documents; convert it, as this does: pandoc FILE --to plain --output FILE.txt; or leave it out with --exclude '*.docx'",
+			"page.pdf":  "neardup does not read PDF files; convert it, as this does: pdftotext FILE; or leave it out with --exclude '*.pdf'",
+			"page":      "pdf files cannot be read; unpack or convert it first, or leave it out",
+		} {
+			path, err := filepath.Abs(arg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want = path + ": " + strings.ReplaceAll(want, "FILE", path)
+			o := Options{Format: format}
+			listing, err := Plan(t.Context(), []string{arg}, o)
+			if err == nil {
+				_, err = Sample(t.Context(), listing.Inputs, o, nil)
+			}
+			if err == nil || err.Error() != want {
+				t.Errorf("--format %s %s: %v, want %s", format, arg, err, want)
+			}
+		}
+	}
+}
+
 func TestPlanErrors(t *testing.T) {
 	plant(t, "in/README", "notes.txt", "folder/x.jsonl", "caf\xe9.jsonl", "tie/x-00000-of-00002.jsonl")
 	if err := os.Mkdir("empty", 0o777); err != nil {

@@ -32,8 +32,14 @@ var magics = []struct {
 	{prefix: []byte{0xfd, '7', 'z', 'X', 'Z', 0}, unsupported: "xz"},
 	{prefix: []byte{0x04, 0x22, 0x4d, 0x18}, unsupported: "lz4"},
 	{prefix: []byte("PK\x03\x04"), unsupported: "zip"},
+	{prefix: []byte("%PDF-"), unsupported: "pdf"},
 	{prefix: []byte("PAR1"), unsupported: "parquet", instead: " as another format; give --format parquet"},
 }
+
+// UnsupportedError says that a file is of a kind that is not read, by its first bytes.
+type UnsupportedError struct{ Kind, instead string }
+
+func (e *UnsupportedError) Error() string { return e.Kind + " files cannot be read" + e.instead }
 
 // CompressionOf tells a file's compression by its first bytes, "" for none; names lie. What cannot be read is an error.
 func CompressionOf(r io.ReaderAt) (string, error) {
@@ -45,8 +51,7 @@ func CompressionOf(r io.ReaderAt) (string, error) {
 	for _, m := range magics {
 		if bytes.HasPrefix(head[min(m.at, n):n], m.prefix) {
 			if m.unsupported != "" {
-				return "", fmt.Errorf("%s files cannot be read%s", m.unsupported,
-					cmp.Or(m.instead, "; unpack or convert it first, or leave it out"))
+				return "", &UnsupportedError{m.unsupported, cmp.Or(m.instead, "; unpack or convert it first, or leave it out")}
 			}
 			return m.compression, nil
 		}
