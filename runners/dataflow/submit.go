@@ -147,7 +147,8 @@ func (s *Service) request(
 	if err != nil {
 		return nil, err
 	}
-	request.ClientRequestId, request.ReplaceJobId = strings.ToLower(rand.Text()), s.replaces
+	request.ClientRequestId = strings.ToLower(rand.Text())
+	request.ReplaceJobId = s.replaces
 	return request, nil
 }
 
