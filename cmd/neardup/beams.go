@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/runners/dataflow" // for its flags: runners/dataflow runs jobs
 	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/runners/direct"   //nolint:staticcheck // deprecated, but a second runner to compare with
 
+	"github.com/neardup/neardup/internal/beamcli"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 )
@@ -22,7 +24,11 @@ func byBeam(runner job.Runner) (job.Launch, error) {
 		return nil, job.Usage(build, runner)
 	}
 	return func(ctx context.Context, p *beam.Pipeline, _ string) (beam.PipelineResult, []records.Stage, error) {
+		tidy, err := beamcli.Tidy()
+		if err != nil {
+			return nil, nil, err
+		}
 		result, err := beam.Run(ctx, string(runner), p)
-		return result, nil, err
+		return result, nil, errors.Join(err, tidy())
 	}, nil
 }

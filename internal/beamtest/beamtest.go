@@ -23,7 +23,15 @@ func Main(m *testing.M) {
 	if err := beamcli.Init(os.Args[1:]); err != nil {
 		panic(err)
 	}
-	os.Exit(m.Run())
+	tidy, err := beamcli.Tidy()
+	if err != nil {
+		panic(err)
+	}
+	status := m.Run()
+	if err := tidy(); err != nil {
+		panic(err)
+	}
+	os.Exit(status)
 }
 
 // Launch returns a dedup.Launch of a runner; options are those of the local one.
