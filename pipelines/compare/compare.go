@@ -331,14 +331,15 @@ const maxShingles = 64_000_000
 // documents.
 const maxPairs = 10_000_000
 
-func tooMany(method Method) error {
-	return job.Usage("--methods %s: more than %d pairs, in all or in one bucket, are too many to hold; give --limit to read fewer documents", method, maxPairs)
+func (r *run) tooMany(method Method) error {
+	return job.Usage("--methods %s: more than %d pairs, in all or in one bucket, are too many to hold; give --limit to read fewer documents", method, r.most)
 }
 
 // Job is a Config that can be meant.
 type Job struct {
 	config Config
 	asked  *job.Asked // by sets
+	most   int        // pairs of a method
 }
 
 // New checks what is asked; the error is a *job.UsageError.
@@ -358,7 +359,7 @@ func New(c Config) (*Job, error) {
 			c.Write = append(c.Write, output.Buckets, output.Candidates)
 		}
 	}
-	return &Job{c, asked}, nil
+	return &Job{c, asked, maxPairs}, nil
 }
 
 // Run does the whole job.
@@ -366,7 +367,7 @@ func (j *Job) Run(ctx context.Context, launch job.Launch) (comparison *records.C
 	if err := job.CheckTempNotInInput(ctx, j.config.Inputs, j.config.TempDir); err != nil {
 		return nil, err
 	}
-	r := &run{config: j.config, asked: j.asked, launch: launch}
+	r := &run{config: j.config, asked: j.asked, launch: launch, most: j.most}
 	return r.publish(ctx)
 }
 
@@ -404,6 +405,7 @@ type run struct {
 	asked  *job.Asked
 	launch job.Launch
 	temp   string
+	most   int         // pairs of a method
 	part   part        // of the methods
 	known  *eval.Known // nil without --truth
 	plan   *job.Plan   // what its methods share
@@ -473,7 +475,7 @@ func (r *run) compare(ctx context.Context, part part, comparison *records.Compar
 	}
 	defer r.plan.Forget(r.temp)
 	if r.config.Truth != "" && r.known == nil {
-		if r.known, err = eval.Read(ctx, r.config.Content, r.config.Truth, r.plan, maxPairs); err != nil {
+		if r.known, err = eval.Read(ctx, r.config.Content, r.config.Truth, r.plan, r.most); err != nil {
 			return err
 		}
 		comparison.Warnings = append(comparison.Warnings, r.known.Warnings...)
@@ -504,8 +506,8 @@ func (r *run) compare(ctx context.Context, part part, comparison *records.Compar
 			truth = found.pairs
 		}
 		if r.writes(output.Pairs) {
-			if all = baseline.Merge(all, found.pairs, i); len(all) > maxPairs {
-				return tooMany(name)
+			if all = baseline.Merge(all, found.pairs, i); len(all) > r.most {
+				return r.tooMany(name)
 			}
 		}
 		// Of a run of dedup no frequencies are left, which weigh what a pair shares.
@@ -586,7 +588,7 @@ func (r *run) find(ctx context.Context, method Method) (*found, error) {
 	}
 	pipeline, scope := beam.NewPipelineWithRoot()
 	docs, _ := r.plan.ReadAlone(scope, r.temp)
-	params := baseline.Params{Verifier: r.plan.Verifier(r.temp), Path: path, Most: maxPairs}
+	params := baseline.Params{Verifier: r.plan.Verifier(r.temp), Path: path, Most: r.most}
 	if method == bruteForce {
 		params.Cells = r.cells(r.words())
 		baseline.BruteForce(scope, baseline.Sets(scope, docs, r.plan.Spec, params.Verifier), params)
@@ -597,7 +599,7 @@ func (r *run) find(ctx context.Context, method Method) (*found, error) {
 	ended, failed := r.config.Execute(ctx, r.launch, pipeline, r.temp)
 	pairs, err := baseline.Pairs(ctx, path)
 	if errors.Is(err, baseline.ErrTooMany) {
-		return nil, tooMany(method)
+		return nil, r.tooMany(method)
 	}
 	if failed != nil || err != nil {
 		return nil, cmp.Or(failed, err)
@@ -752,7 +754,7 @@ func (r *run) deduplicated(ctx context.Context, method Method) (*found, error) {
 	}
 	r.counts = ran.Counts
 	if ran.Counts.PairsPartial > 0 { // a component has more than the budget
-		return nil, tooMany(method)
+		return nil, r.tooMany(method)
 	}
 	pairs, err := r.listed(ctx, method, dir)
 	if err != nil {
@@ -785,8 +787,8 @@ func (r *run) listed(ctx context.Context, method Method, dir string) ([]blocks.E
 		if err != nil {
 			return nil, err
 		}
-		if rows++; rows > maxPairs {
-			return nil, tooMany(method)
+		if rows++; rows > r.most {
+			return nil, r.tooMany(method)
 		}
 		a, b := key(row.SourceA, row.PositionA), key(row.SourceB, row.PositionB)
 		if row.Copy() {
@@ -803,8 +805,8 @@ func (r *run) listed(ctx context.Context, method Method, dir string) ([]blocks.E
 	for _, pair := range near {
 		total += len(group(pair.A)) * len(group(pair.B))
 	}
-	if total > maxPairs {
-		return nil, tooMany(method)
+	if total > r.most {
+		return nil, r.tooMany(method)
 	}
 	for _, members := range groups {
 		for i, a := range members {

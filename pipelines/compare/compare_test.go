@@ -121,6 +121,49 @@ func TestPlannedReads(t *testing.T) {
 	}
 }
 
+// TestHeldPairs: as many pairs are held as may be, of a method and of all together in the table, and not one more.
+func TestHeldPairs(t *testing.T) {
+	path, _ := fewWords(t, 60)
+	args := []string{path, "--shingle=word:1", "--threshold=0.6", "--signature=salted", "--bands=3", "--rows=1"}
+	holding := func(most int, more ...string) (*records.Comparison, error) {
+		config := parsed(t, append(slices.Clone(args), more...)...)
+		task, err := compare.New(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		task.Hold(most)
+		return task.Run(t.Context(), beamtest.Launch("local", local.Options{}))
+	}
+	refused := func(err error, method string, most int) bool {
+		usage := (*job.UsageError)(nil)
+		return errors.As(err, &usage) && strings.HasPrefix(err.Error(), fmt.Sprintf("--methods %s: more than %d pairs", method, most))
+	}
+	for _, methods := range []string{"minhash,brute-force", "brute-force,minhash", "complete,brute-force"} {
+		first, _, _ := strings.Cut(methods, ",")
+		found := run(t, append(slices.Clone(args), "--methods="+methods)...)
+		most := found.Methods[0].Pairs
+		if _, err := holding(most-1, "--methods="+methods); most < 2 || !refused(err, first, most-1) {
+			t.Errorf("%s, %d pairs: %v", methods, most, err)
+		}
+		if _, err := holding(max(most, found.Methods[1].Pairs), "--methods="+methods); err != nil {
+			t.Errorf("%s: %v", methods, err)
+		}
+	}
+	out := filepath.Join(t.TempDir(), "out")
+	two := []string{"--bands=1", "--rows=3", "--methods=salted,classic", "--write=pairs", "--output"} // each misses some
+	c := run(t, slices.Concat(args, two, []string{out})...)
+	all := len(table[records.Found](t, filepath.Join(out, "pairs")))
+	if all <= max(c.Methods[0].Pairs, c.Methods[1].Pairs) {
+		t.Fatalf("%d pairs, of one method %d and of the other %d", all, c.Methods[0].Pairs, c.Methods[1].Pairs)
+	}
+	if _, err := holding(all-1, append(slices.Clone(two), out+"1")...); !refused(err, "classic", all-1) {
+		t.Errorf("of both methods: %v", err)
+	}
+	if _, err := holding(all, append(slices.Clone(two), out+"2")...); err != nil {
+		t.Errorf("of both methods: %v", err)
+	}
+}
+
 // 4,480 documents that differ in one of 41 words have 10,032,960 pairs, and are a crowd.
 func TestTooManyNearPairs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "near.jsonl")
