@@ -108,7 +108,7 @@ func (p *progress) advance(fraction, most float64) {
 
 // end makes the next pipeline the one that runs. How many there are is not known of a job that was not planned.
 func (p *progress) end(elapsed time.Duration) {
-	p.before, p.recent, p.reading = elapsed, nil, 0
+	p.before, p.reading = elapsed, 0 // which another read follows, at a rate of its own
 	if p.at < len(p.reads) {
 		p.at++
 	} else {

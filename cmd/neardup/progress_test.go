@@ -224,6 +224,7 @@ func TestShowLines(t *testing.T) {
 	for elapsed := time.Duration(0); elapsed < 90*time.Second; elapsed += 500 * time.Millisecond {
 		d.show(localSight(elapsed, 1, 10, 0, 0, "source.Read"))
 	}
+	d.show(localSight(10*time.Minute, 1, 450, 0, 0)) // the end is told by the summary
 	var got []string
 	for line := range strings.Lines(out.String()) {
 		at, rest, _ := strings.Cut(line, ", ")

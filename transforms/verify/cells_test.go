@@ -12,6 +12,7 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/internal/beamtest"
+	"github.com/neardup/neardup/internal/memory"
 	"github.com/neardup/neardup/internal/nightly"
 	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/kernels/setsim"
@@ -250,6 +251,53 @@ func TestPeel(t *testing.T) {
 		if len(pairs) != 10 || left < tt.least || left > tt.most {
 			t.Errorf("%s: %d pairs, %d sets are left, want 10, %d to %d", tt.prune, len(pairs), left, tt.least, tt.most)
 		}
+	}
+}
+
+// Those that stay are in new cells of at most CellBytes, unless one set has more.
+func TestLeaveCuts(t *testing.T) {
+	var c component
+	for i := range uint64(40) {
+		set := make([]uint64, 10+i/10) // 80 to 104 bytes
+		for j := range set {
+			set[j] = 100*i + uint64(j)
+		}
+		c = append(c, set)
+	}
+	temp := storagetest.RunFolder(t)
+	p := Params{Verifier: jaccard(setsim.Threshold{Num: 8, Den: 10}), CellBytes: 250, Temp: temp}
+	of := cells{Params: &p, verifier: p.Verifier.New(), component: 9, tables: memory.NewHold(t.Context())}
+	for _, batch := range c.spooled(t, temp, 9, 500) {
+		d := blocks.NewDecoder(batch)
+		of.cells = append(of.cells, d.Batch())
+	}
+	slices.SortFunc(of.cells, func(a, b blocks.Batch) int { return a.Number - b.Number })
+	leaves := make([]bool, len(c))
+	for i := range leaves {
+		leaves[i] = i%4 == 0
+	}
+	if err := of.leave(t.Context(), leaves); err != nil {
+		t.Fatal(err)
+	}
+	var left component
+	err := of.each(t.Context(), func(g blocks.Sets) error {
+		bytes := 0
+		for _, set := range g.Sets {
+			left, bytes = append(left, slices.Clone(set)), bytes+blocks.ShingleBytes*len(set)
+		}
+		if bytes > p.CellBytes || len(g.Sets) == 0 {
+			t.Errorf("a cell of %d sets, %d bytes", len(g.Sets), bytes)
+		}
+		return nil
+	})
+	var want component
+	for i, set := range c {
+		if !leaves[i] {
+			want = append(want, set)
+		}
+	}
+	if diff := cmp.Diff(want, left); err != nil || diff != "" {
+		t.Errorf("error %v, %s", err, diff)
 	}
 }
 
