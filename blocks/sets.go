@@ -44,8 +44,8 @@ func appendSetPart(block []byte, key Key, hash Hash, set []uint64, first int) []
 	return appendShingles(AppendUint32(AppendUint32(block, uint32(len(set))), uint32(first)), values)
 }
 
-// AddSet adds the parts of a document's set to a shard's block, each as
-// AppendComponentPart does, and returns how many bytes these parts are.
+// AddSet adds the parts of a document's set to a shard's block, each behind the component that the document belongs to,
+// and returns how many bytes these parts are.
 func AddSet(b *Shards, shard int64, component, key Key, hash Hash, set []uint64, emit func(int64, []byte)) (bytes int) {
 	for first := 0; first < len(set); first += setPart {
 		size := setPartHead + ShingleBytes*min(setPart, len(set)-first)
@@ -72,13 +72,7 @@ func (d *Decoder) SetPart() (p SetPart) {
 	return p
 }
 
-// AppendComponentPart appends an encoded SetPart, with the component that its document belongs to, to
-// a block.
-func AppendComponentPart(block []byte, component Key, part []byte) []byte {
-	return AppendBytes(AppendKey(block, component), part)
-}
-
-// ComponentPart reads what AppendComponentPart wrote; part shares memory with the block.
+// ComponentPart reads a part that AddSet added, and its component; part shares memory with the block.
 func (d *Decoder) ComponentPart() (component Key, part []byte) { return d.Key(), d.Bytes() }
 
 // CopyTo writes the part's shingles to their places in set, which has Total.

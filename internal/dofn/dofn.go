@@ -5,7 +5,17 @@ import (
 	"reflect"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 )
+
+// What all DoFns read and emit: blocks, by a key or alone. Without these, Beam calls them by reflection.
+func init() {
+	register.Emitter1[[]byte]()
+	register.Emitter1[int64]()
+	register.Emitter2[int64, []byte]()
+	register.Emitter2[[]byte, []byte]()
+	register.Iter1[[]byte]()
+}
 
 // Register registers a DoFn by its type, so that a worker finds it. Call it when
 // the package is initialised. beam.RegisterDoFn registers the types of parameters,

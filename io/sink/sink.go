@@ -14,7 +14,6 @@ import (
 	"strconv"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
@@ -30,9 +29,6 @@ func init() {
 	dofn.Register[everyShardFn]()
 	dofn.Register[ledgerFn]()
 	dofn.Register[failOnUnreadableFn]()
-	register.Emitter1[[]byte]()
-	register.Emitter2[int64, []byte]()
-	register.Iter1[[]byte]()
 }
 
 // Params tell the workers where outputs go.

@@ -8,7 +8,6 @@ import (
 	"strconv"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
@@ -19,7 +18,6 @@ import (
 
 func init() {
 	dofn.Register[fetchFn]()
-	register.Iter1[[]byte]()
 }
 
 var (

@@ -13,7 +13,6 @@ import (
 	"strconv"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
@@ -30,9 +29,6 @@ func init() {
 	dofn.Register[splitsFn]()
 	dofn.Register[readFn]()
 	dofn.Register[spreadFn]()
-	register.Emitter1[int64]()
-	register.Emitter1[[]byte]()
-	register.Emitter2[int64, []byte]()
 }
 
 var (

@@ -14,16 +14,21 @@ import (
 // WriteShared writes value as a small file for Shared to load, in the
 // folder of a run that lasts: as JSON, unless it has a binary form.
 func WriteShared(ctx context.Context, path string, value any) error {
+	marshal := func() ([]byte, error) { return json.Marshal(value) }
+	if binary, ok := value.(encoding.BinaryMarshaler); ok {
+		marshal = binary.MarshalBinary
+	}
+	data, err := marshal()
+	if err != nil {
+		return err
+	}
+	return WriteBytes(ctx, path, data)
+}
+
+// WriteBytes writes a small file for others to read, in the folder of a run that lasts.
+func WriteBytes(ctx context.Context, path string, data []byte) error {
 	_, err := WriteBelow(ctx, Dir(path), path, func(w io.Writer) error {
-		binary, ok := value.(encoding.BinaryMarshaler)
-		if !ok {
-			return json.NewEncoder(w).Encode(value)
-		}
-		data, err := binary.MarshalBinary()
-		if err != nil {
-			return err
-		}
-		_, err = w.Write(data)
+		_, err := w.Write(data)
 		return err
 	})
 	return err

@@ -1,3 +1,5 @@
+// Package quality says how far a measured proportion, such as the recall of a
+// sample, can be trusted.
 package quality
 
 import (

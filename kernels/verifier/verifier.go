@@ -93,7 +93,7 @@ func (s Spec) Features(idf func(shingle uint64) uint32) func(shingles []uint64) 
 }
 
 func (s Spec) measure() Measure {
-	m, ok := measures[s.Measure]
+	m, ok := Measures[s.Measure]
 	if !ok {
 		panic(fmt.Sprintf("verifier: measure %q is not known", s.Measure))
 	}
@@ -106,21 +106,14 @@ type Measure struct {
 	Features func(s Spec, idf func(shingle uint64) uint32) func(shingles []uint64) []uint64
 }
 
-var measures = map[string]Measure{
+// Measures are all that a Spec may name.
+var Measures = map[string]Measure{
 	Jaccard: {
 		New:      func(s Spec) Verifier { return jaccard{s.Threshold} },
 		Features: func(Spec, func(uint64) uint32) func([]uint64) []uint64 { return shingle.Set },
 	},
 	Cosine:  {New: newOfVectors, Features: vectorFeatures},
 	Overlap: {New: newOfSignatures, Features: signatures},
-}
-
-// Register adds a measure. It is for init functions, and panics if the name is taken.
-func Register(measure string, m Measure) {
-	if _, ok := measures[measure]; ok {
-		panic(fmt.Sprintf("verifier: measure %q is registered twice", measure))
-	}
-	measures[measure] = m
 }
 
 type jaccard struct{ t setsim.Threshold }

@@ -289,18 +289,11 @@ func TestSpecsTravel(t *testing.T) {
 	}
 }
 
-func TestUnknownAndTaken(t *testing.T) {
-	for name, do := range map[string]func(){
-		"a measure that is not known":   func() { verifier.Spec{Measure: "none"}.New() },
-		"a measure that is known twice": func() { verifier.Register(verifier.Jaccard, verifier.Measure{}) },
-	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%s is accepted", name)
-				}
-			}()
-			do()
-		}()
-	}
+func TestUnknown(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("a measure that is not known is accepted")
+		}
+	}()
+	verifier.Spec{Measure: "none"}.New()
 }

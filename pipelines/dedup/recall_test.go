@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/neardup/internal/corpusgen"
-	"github.com/neardup/neardup/kernels/quality"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/records"
 )
@@ -166,10 +165,30 @@ func TestRecallCovered(t *testing.T) {
 		covered, estimated, runs = covered+here, estimated+within, runs+seeds
 	}
 	for name, covered := range map[string]int{"measured": covered, "estimated": estimated} {
-		if quality.UpperBound(covered, runs, sure) < atLeast {
+		if upperBound(covered, runs, sure) < atLeast {
 			t.Errorf("%s: %d of %d intervals cover the truth, fewer than 95 %% of them allow", name, covered, runs)
 		}
 	}
+}
+
+// upperBound is the one-sided bound of Clopper and Pearson: the largest rate of misses under which seeing so few of them
+// in total trials has a probability of at least 1 − confidence.
+func upperBound(misses, total int, confidence float64) float64 {
+	low, high := 0., 1.
+	for range 60 {
+		rate := (low + high) / 2
+		term, tail := float64(total)*math.Log1p(-rate), 0.
+		for i := range misses + 1 {
+			tail += math.Exp(term)
+			term += math.Log(float64(total-i)/float64(i+1)) + math.Log(rate) - math.Log1p(-rate)
+		}
+		if tail > 1-confidence {
+			low = rate
+		} else {
+			high = rate
+		}
+	}
+	return high
 }
 
 // nearThreshold writes a corpus of small families and returns how many near pairs it has.

@@ -17,7 +17,6 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/neardup/neardup/internal/beamtest"
-	"github.com/neardup/neardup/kernels/quality"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/dedup"
 	"github.com/neardup/neardup/pipelines/job"
@@ -334,7 +333,7 @@ func TestTruth(t *testing.T) {
 		}
 	}
 	total := all.found + all.missed
-	bound := quality.UpperBound(all.missed, total, 0.95)
+	bound := upperBound(all.missed, total, 0.95)
 	fmt.Fprintf(t.Output(), "\n%d of %d near pairs missed: the miss rate is at most %.6f with 95 %% confidence, %.3f is allowed.\n", all.missed, total, bound, 1-recall)
 	if bound > 1-recall {
 		t.Errorf("missed %d of %d near pairs: the miss rate may be %.5f, more than %.5f", all.missed, total, bound, 1-recall)

@@ -313,11 +313,7 @@ func (r *run) readText(ctx context.Context) (text []byte, err error) {
 				records.ReasonTooShort, words, least)
 		}
 	}
-	_, err = storage.WriteBelow(ctx, r.temp, storage.Join(r.temp, textFile), func(w io.Writer) error {
-		_, err := w.Write(text)
-		return err
-	})
-	return text, err
+	return text, storage.WriteBytes(ctx, storage.Join(r.temp, textFile), text)
 }
 
 // prepare reads all documents once, if the id is still to be looked up or the shingles are to be

@@ -142,9 +142,6 @@ func dial(address string) (*grpc.ClientConn, error) {
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32)))
 }
 
-// close ends the connection.
-func (s *Server) close() error { return s.conn.Close() }
-
 // Execute runs a pipeline and returns when it has ended. When ctx ends, the job is cancelled. If the pipeline is a part
 // of what the options name, that ends the job's name.
 func (s *Server) Execute(ctx context.Context, p *beam.Pipeline, part string) (_ *Result, err error) {

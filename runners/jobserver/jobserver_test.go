@@ -54,7 +54,7 @@ func connect(t *testing.T, o Options) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.close() })
+	t.Cleanup(func() { s.conn.Close() })
 	return s
 }
 

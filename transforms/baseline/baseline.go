@@ -6,13 +6,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"maps"
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
@@ -30,9 +28,6 @@ func init() {
 	dofn.Register[sendFn]()
 	dofn.Register[bruteFn]()
 	dofn.Register[writePairsFn]()
-	register.Emitter1[[]byte]()
-	register.Emitter2[int64, []byte]()
-	register.Iter1[[]byte]()
 }
 
 // Features are blocks of documents with the numbers by which they are compared: what a verifier takes, or the values
@@ -270,8 +265,7 @@ var ErrTooMany = errors.New("too many pairs")
 
 // tooMany ends the job and leaves a file for Pairs: of a step's error the launcher sees only the text.
 func (p *Params) tooMany(ctx context.Context) error {
-	_, err := storage.WriteBelow(ctx, storage.Dir(p.Path), p.Path+exceeded, func(io.Writer) error { return nil })
-	return errors.Join(ErrTooMany, err)
+	return errors.Join(ErrTooMany, storage.WriteBytes(ctx, p.Path+exceeded, nil))
 }
 
 const exceeded = ".exceeded"

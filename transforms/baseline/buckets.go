@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
@@ -22,7 +21,6 @@ func init() {
 	dofn.Register[byDocumentFn]()
 	dofn.Register[distinctFn]()
 	dofn.Register[verifyFn]()
-	register.Emitter2[[]byte, []byte]()
 }
 
 // Scopes of the steps: stages in a runner's account of its work begin with them.

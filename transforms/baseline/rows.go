@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
@@ -21,8 +20,6 @@ func init() {
 	dofn.Register[byFirstFn]()
 	dofn.Register[bySecondFn]()
 	dofn.Register[pairRowsFn]()
-	register.Emitter2[int64, []byte]()
-	register.Iter1[[]byte]()
 }
 
 // Tables make rows of what Buckets goes through.

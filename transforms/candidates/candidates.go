@@ -5,7 +5,6 @@ import (
 	"context"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
@@ -17,8 +16,6 @@ import (
 
 func init() {
 	dofn.Register[bucketsFn]()
-	register.Emitter1[[]byte]()
-	register.Iter1[[]byte]()
 }
 
 var (

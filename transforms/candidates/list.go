@@ -8,7 +8,6 @@ import (
 	"sort"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
@@ -20,7 +19,6 @@ import (
 func init() {
 	dofn.Register[copyKeysFn]()
 	dofn.Register[writeListFn]()
-	register.Emitter2[int64, []byte]()
 }
 
 // List lists the copies, which are what Copies found, in the file Params.List, and adds an empty block to the band entries: so no group of them is whole

@@ -10,7 +10,6 @@ import (
 	"iter"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
@@ -25,8 +24,6 @@ func init() {
 	dofn.Register[spreadFn]()
 	dofn.Register[forestFn]()
 	dofn.Register[membersFn]()
-	register.Emitter2[int64, []byte]()
-	register.Iter1[[]byte]()
 }
 
 var (

@@ -4,7 +4,6 @@ package crowds
 
 import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/internal/dofn"
@@ -14,9 +13,6 @@ import (
 
 func init() {
 	dofn.Register[passFn]()
-	register.Emitter1[[]byte]()
-	register.Emitter2[int64, []byte]()
-	register.Iter1[[]byte]()
 }
 
 var (

@@ -7,7 +7,6 @@ package exchange
 
 import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/internal/dofn"
@@ -20,9 +19,6 @@ func init() {
 	dofn.Register[leaveFn]()
 	dofn.Register[leaveGroupFn]()
 	dofn.Register[leaveFactFn]()
-	register.Emitter1[[]byte]()
-	register.Emitter2[int64, []byte]()
-	register.Iter1[[]byte]()
 }
 
 // exchanged are the collections of blocks under a key that can share one collection.

@@ -11,7 +11,6 @@ import (
 	"io"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
@@ -24,8 +23,6 @@ func init() {
 	dofn.Register[writeFn]()
 	dofn.Register[filesFn]()
 	dofn.Register[readFn]()
-	register.Emitter1[[]byte]()
-	register.Emitter2[int64, []byte]()
 }
 
 // Files say where and how what has entered is written.

@@ -6,12 +6,10 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"io"
 	"math/bits"
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
@@ -27,8 +25,6 @@ func init() {
 	dofn.Register[countFn]()
 	dofn.Register[writeRangeFn]()
 	dofn.Register[totalFn]()
-	register.Emitter2[int64, []byte]()
-	register.Iter1[[]byte]()
 }
 
 // File is where the frequencies are. Hashes are cut into ranges, each with a file of its own.
@@ -163,18 +159,12 @@ func (f *writeRangeFn) ProcessElement(
 		}
 	}
 	slices.SortFunc(common, func(a, b count) int { return cmp.Compare(a.hash, b.hash) })
-	_, err = storage.WriteBelow(ctx, storage.Dir(f.File.Path), rangeFile(f.File.Path, number), func(w io.Writer) error {
-		var entry []byte
-		for _, c := range common {
-			entry = c.append(entry[:0])
-			if _, err := w.Write(entry); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	var out []byte
+	for _, c := range common {
+		out = c.append(out)
+	}
 	written(gather.Key, part(0, number))
-	return err
+	return storage.WriteBytes(ctx, rangeFile(f.File.Path, number), out)
 }
 
 // part is what one call knows of the total: a number of documents, or that a range has a file.

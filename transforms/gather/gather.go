@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/storage"
@@ -17,7 +16,6 @@ import (
 
 func init() {
 	beam.RegisterFunction(emptyFn)
-	register.Emitter2[int64, []byte]()
 }
 
 // Key is the key of all values that one call gathers.

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
@@ -17,7 +16,6 @@ import (
 func init() {
 	dofn.Register[estimateFn]()
 	dofn.Register[bucketFn]()
-	register.Emitter2[int64, []byte]()
 }
 
 // Buckets say where documents meet.

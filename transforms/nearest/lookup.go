@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
@@ -24,7 +23,6 @@ func init() {
 	dofn.Register[lookupRejectedFn]()
 	dofn.Register[mergeLookupFn]()
 	dofn.Register[textFn]()
-	register.Emitter1[[]byte]()
 }
 
 // Lookup says which id is looked up.

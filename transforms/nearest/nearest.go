@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
@@ -24,8 +23,6 @@ import (
 func init() {
 	dofn.Register[similarFn]()
 	dofn.Register[mergeFn]()
-	register.Emitter2[int64, []byte]()
-	register.Iter1[[]byte]()
 }
 
 // Query is the document that others are compared with.

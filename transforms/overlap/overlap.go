@@ -6,12 +6,10 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
@@ -27,8 +25,6 @@ func init() {
 	dofn.Register[featuresFn]()
 	dofn.Register[countFn]()
 	dofn.Register[documentsFn]()
-	register.Emitter2[int64, []byte]()
-	register.Iter1[[]byte]()
 }
 
 // Setting says what documents have of features.
@@ -165,24 +161,16 @@ func (f *countFn) ProcessElement(ctx context.Context, number int64, packed func(
 		slices.Reverse(row)
 		rows[last-i] = row
 	})
-	path := f.Params.file(number)
-	_, err = storage.WriteBelow(ctx, storage.Dir(path), path, func(w io.Writer) error {
-		buffer := binary.AppendUvarint(nil, uint64(len(keys)))
-		for _, key := range keys {
-			buffer = blocks.AppendKey(buffer, key)
+	out := binary.AppendUvarint(nil, uint64(len(keys)))
+	for _, key := range keys {
+		out = blocks.AppendKey(out, key)
+	}
+	for _, row := range rows {
+		for _, n := range row {
+			out = binary.AppendUvarint(out, uint64(n))
 		}
-		for _, row := range rows {
-			for _, n := range row {
-				buffer = binary.AppendUvarint(buffer, uint64(n))
-			}
-			if _, err := w.Write(buffer); err != nil {
-				return err
-			}
-			buffer = buffer[:0]
-		}
-		return nil
-	})
-	return err
+	}
+	return storage.WriteBytes(ctx, f.Params.file(number), out)
 }
 
 func (p *Params) file(number int64) string {

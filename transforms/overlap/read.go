@@ -69,19 +69,14 @@ func (f *documentsFn) ProcessElement(ctx context.Context, _ int64, packed func(*
 	if err != nil {
 		return err
 	}
-	path := f.Params.documents()
-	_, err = storage.WriteBelow(ctx, storage.Dir(path), path, func(w io.Writer) error {
-		out := binary.AppendUvarint(nil, uint64(n))
-		if n <= f.Params.Most {
-			slices.SortFunc(documents, func(a, b Document) int { return cmp.Compare(a.Key, b.Key) })
-			for _, doc := range documents {
-				out = doc.append(out)
-			}
+	out := binary.AppendUvarint(nil, uint64(n))
+	if n <= f.Params.Most {
+		slices.SortFunc(documents, func(a, b Document) int { return cmp.Compare(a.Key, b.Key) })
+		for _, doc := range documents {
+			out = doc.append(out)
 		}
-		_, err := w.Write(out)
-		return err
-	})
-	return err
+	}
+	return storage.WriteBytes(ctx, f.Params.documents(), out)
 }
 
 func (p *Params) documents() string { return storage.Join(p.Dir, "documents") }

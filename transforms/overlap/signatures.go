@@ -2,9 +2,6 @@ package overlap
 
 import (
 	"context"
-	"io"
-	"maps"
-	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
@@ -34,31 +31,17 @@ func WriteSignatures(s beam.Scope, signed flow.Signatures, path string) {
 //	block → KV<gather.Key, block>
 func gatherFn(block []byte, emit func(int64, []byte)) { emit(gather.Key, block) }
 
-// writeSignaturesFn writes signatures in input order.
+// writeSignaturesFn writes signatures, as they come.
 //
 //	KV<gather.Key, blocks of signatures> → nothing
 type writeSignaturesFn struct{ Path string }
 
 func (f *writeSignaturesFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]byte) bool) error {
-	signatures := map[blocks.Key][]uint64{}
-	err := gather.Each(packed, func(d *blocks.Decoder) {
-		key, values := d.Numbers(nil)
-		signatures[key] = values
-	})
-	if err != nil {
-		return err
+	var all, block []byte
+	for packed(&block) {
+		all = append(all, block...)
 	}
-	_, err = storage.WriteBelow(ctx, storage.Dir(f.Path), f.Path, func(w io.Writer) error {
-		var out []byte
-		for _, key := range slices.Sorted(maps.Keys(signatures)) {
-			out = blocks.AppendNumbers(out[:0], key, signatures[key])
-			if _, err := w.Write(out); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return err
+	return storage.WriteBytes(ctx, f.Path, all)
 }
 
 // ReadSignatures returns the signatures of documents, nil of those that have none.

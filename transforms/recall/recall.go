@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
@@ -34,9 +33,6 @@ func init() {
 	dofn.Register[probeFn]()
 	dofn.Register[uniquePairsFn]()
 	dofn.Register[writeTruthFn]()
-	register.Emitter1[[]byte]()
-	register.Emitter2[int64, []byte]()
-	register.Iter1[[]byte]()
 }
 
 // Params say how the recall of a run is measured.

@@ -6,7 +6,6 @@ import (
 	"math"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
@@ -20,7 +19,6 @@ import (
 
 func init() {
 	dofn.Register[setsFn]()
-	register.Emitter2[int64, []byte]()
 }
 
 var (

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
@@ -17,7 +16,6 @@ import (
 
 func init() {
 	dofn.Register[summariseFn]()
-	register.Iter1[[]byte]()
 }
 
 // summarise makes one profile of each document that has copies: how many they are, and which of them all is preferred.

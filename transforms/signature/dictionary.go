@@ -4,13 +4,11 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"io"
 	"maps"
 	"math/bits"
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
@@ -31,7 +29,6 @@ func init() {
 	dofn.Register[lookupFn]()
 	dofn.Register[numberFn]()
 	dofn.Register[classicFn]()
-	register.Iter1[[]byte]()
 }
 
 // Dictionary numbers the distinct shingles of all documents, 0 … N−1 in the order of their hashes.
@@ -145,12 +142,12 @@ func (f *writeRangeFn) ProcessElement(
 		}
 	}
 	hashes = shingle.Set(hashes)
-	_, err := storage.WriteBelow(ctx, storage.Dir(f.Dictionary.Path), f.Dictionary.rangeFile(number),
-		func(w io.Writer) error {
-			return binary.Write(w, binary.LittleEndian, hashes)
-		})
+	data, err := binary.Append(nil, binary.LittleEndian, hashes)
+	if err != nil {
+		return err
+	}
 	emit(gather.Key, binary.AppendUvarint(binary.AppendUvarint(nil, uint64(number)), uint64(len(hashes))))
-	return err
+	return storage.WriteBytes(ctx, f.Dictionary.rangeFile(number), data)
 }
 
 func appendHashes(dst []uint64, block []byte) []uint64 {

@@ -5,7 +5,6 @@ import (
 	"context"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
@@ -23,8 +22,6 @@ import (
 
 func init() {
 	dofn.Register[signFn]()
-	register.Emitter1[[]byte]()
-	register.Emitter2[int64, []byte]()
 }
 
 var (

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
@@ -18,7 +17,6 @@ import (
 
 func init() {
 	dofn.Register[allFn]()
-	register.Emitter1[[]byte]()
 }
 
 // Whole is the name of all documents as one component, which is the key of none.

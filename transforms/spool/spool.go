@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
@@ -22,8 +21,6 @@ import (
 func init() {
 	dofn.Register[routeFn]()
 	dofn.Register[batchFn]()
-	register.Emitter2[int64, []byte]()
-	register.Iter1[[]byte]()
 }
 
 // Sets writes the sets of large components to files.

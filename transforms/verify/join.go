@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
@@ -18,9 +17,6 @@ import (
 
 func init() {
 	dofn.Register[joinFn]()
-	register.Emitter1[[]byte]()
-	register.Emitter2[int64, []byte]()
-	register.Iter1[[]byte]()
 }
 
 var (

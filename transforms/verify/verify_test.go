@@ -19,6 +19,11 @@ func jaccard(t setsim.Threshold) verifier.Spec {
 	return verifier.Spec{Measure: verifier.Jaccard, Threshold: t}
 }
 
+// appendComponentPart appends an encoded part of a set, behind the component that its document belongs to.
+func appendComponentPart(block []byte, component blocks.Key, part []byte) []byte {
+	return blocks.AppendBytes(blocks.AppendKey(block, component), part)
+}
+
 // joined runs the join of a group of several components that all have the same parts.
 func joined(t *testing.T, parts [][]byte, threshold setsim.Threshold) (pairs []blocks.NearPair) {
 	t.Helper()
@@ -30,7 +35,7 @@ func joined(t *testing.T, parts [][]byte, threshold setsim.Threshold) (pairs []b
 	for i, part := range parts {
 		for c := range components {
 			b := &packed[(i+c)%len(packed)]
-			*b = blocks.AppendComponentPart(*b, blocks.Key(c), part)
+			*b = appendComponentPart(*b, blocks.Key(c), part)
 		}
 	}
 	err := f.ProcessElement(context.Background(), 1, beamtest.Values(packed...), func(group int64, block []byte) {
@@ -155,7 +160,7 @@ func TestLargeComponentsArePassedOn(t *testing.T) {
 			}
 			key := blocks.NewKey(c, int64(i))
 			blocks.SetParts(nil, key, blocks.Hash{Hi: uint64(c), Lo: uint64(i)}, set, func(part []byte) {
-				entries = append(entries, blocks.AppendComponentPart(nil, blocks.Key(c), part))
+				entries = append(entries, appendComponentPart(nil, blocks.Key(c), part))
 			})
 		}
 	}
@@ -199,7 +204,7 @@ func TestComponentsThatFillACell(t *testing.T) {
 	for i := range documents {
 		blocks.SetParts(nil, blocks.NewKey(0, int64(i)), blocks.Hash{Lo: uint64(i)}, set, func(part []byte) {
 			size = len(part)
-			entries = append(entries, blocks.AppendComponentPart(nil, 0, part))
+			entries = append(entries, appendComponentPart(nil, 0, part))
 		})
 	}
 	for cell := range documents + 1 {

@@ -16,10 +16,10 @@ import (
 const Cosine = "test-cosine"
 
 func init() {
-	verifier.Register(Cosine, verifier.Measure{
+	verifier.Measures[Cosine] = verifier.Measure{
 		New:      func(s verifier.Spec) verifier.Verifier { return cosine{s.Threshold} },
 		Features: func(verifier.Spec, func(uint64) uint32) func([]uint64) []uint64 { return occurrences },
-	})
+	}
 }
 
 type cosine struct{ t setsim.Threshold }
