@@ -1,8 +1,8 @@
 package usage
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"fmt"
+	"hash/crc32"
 	"io"
 	"os"
 	"runtime/debug"
@@ -32,7 +32,7 @@ func program() (string, error) {
 		return "", err
 	}
 	defer file.Close()
-	hash := sha256.New()
-	_, err = io.Copy(hash, file)
-	return hex.EncodeToString(hash.Sum(nil)), err
+	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli)) // SHA-256 takes a tenth of a second
+	bytes, err := io.Copy(sum, file)
+	return fmt.Sprintf("%d-%08x", bytes, sum.Sum32()), err
 }

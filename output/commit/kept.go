@@ -92,7 +92,7 @@ func (c *Commit) Keep(ctx context.Context, p Part) error {
 		return err
 	}
 	p.Opaque = c.Staged().Opaque
-	record := storage.Join(c.Kept(), p.Name+recordSuffix)
+	record := c.record(p.Name)
 	if err := storage.WriteShared(ctx, record, p); err != nil {
 		return err
 	}
@@ -122,27 +122,37 @@ func (c *Commit) Retain(ctx context.Context, fits func(Part) bool) (bytes int64,
 	}
 	keep := map[string]bool{}
 	for name, p := range c.parts {
-		record := storage.Join(c.Kept(), name+recordSuffix)
 		if fits(p) {
-			keep[record] = true
+			keep[c.record(name)] = true
 			bytes += p.Bytes()
 			c.mark(keep, p)
 			continue
 		}
-		// Without its record it is no part.
-		if err := c.store.Remove(ctx, record, storage.If{}); err != nil {
+		if err := c.Forget(ctx, name); err != nil {
 			return 0, err
-		}
-		delete(c.parts, name)
-		for _, f := range p.Files {
-			if f.In == InTemporary {
-				if err := storage.RemoveAll(ctx, c.pathOf(f)); err != nil {
-					return 0, err
-				}
-			}
 		}
 	}
 	return bytes, errors.Join(c.clear(ctx, c.Kept(), keep), c.clear(ctx, c.Staged().Dir, keep))
+}
+
+// record is the path of the record of a part.
+func (c *Commit) record(part string) string { return storage.Join(c.Kept(), part+recordSuffix) }
+
+// Forget has a part done again. Without its record it is none; its files go with the run's other ones.
+func (c *Commit) Forget(ctx context.Context, part string) error {
+	p := c.parts[part]
+	if err := c.store.Remove(ctx, c.record(part), storage.If{}); err != nil {
+		return err
+	}
+	delete(c.parts, part)
+	for _, f := range p.Files {
+		if f.In == InTemporary {
+			if err := storage.RemoveAll(ctx, c.pathOf(f)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // mark adds the paths of a part's files.

@@ -38,7 +38,7 @@ func (p *Plan) forecast(ctx context.Context, inForce records.InForce) (*records.
 	}
 	p.expect(f, s)
 	if p.phased() {
-		f.Kept = p.KeyBytes() + p.Listing.Inputs.Bytes()
+		f.Kept = p.phaseBytes() + p.Listing.Inputs.Bytes()
 	}
 	f.Memory = memory.Budget{Bytes: inForce.Memory}.Most()
 	// The input is read three times, and signed once; the survey does as much as the first two.

@@ -41,6 +41,8 @@ const (
 	connected = "members"
 	verified  = "verified"
 	decided   = "rows" // of tables
+	listed    = "pairs"
+	clustered = "clusters"
 	tabled    = "tables"
 	copied    = "corpus" // waves of batches
 
@@ -72,12 +74,13 @@ const (
 	mostWaves  = 256
 
 	shingleBytes = 5 // of text
+	waveSplits   = 2
 )
 
-// waves is how many waves a read of the input has at most: each has the text of a usual split, or more.
+// waves is how many waves a read of the input has at most: each has the text of some usual splits, or more.
 func (p *Plan) waves() int {
 	splits := shingleBytes * p.Shingles / p.Reading().SplitSize()
-	return int(min(max(leastWaves, p.KeyBytes()/waveBytes), mostWaves, max(1, splits)))
+	return int(min(max(leastWaves, p.KeyBytes()/waveBytes), mostWaves, max(1, splits/waveSplits)))
 }
 
 // part is what a run has to know of a part that is done.
@@ -149,7 +152,7 @@ func (r *run) fingerprints(ctx context.Context) (fingerprints, error) {
 	ending("keys", prepared, keyed, connected)
 	encode(p.Threshold, p.componentShards())
 	ending("verify", verified)
-	ending("decide", decided, tabled, copied)
+	ending("decide", decided, listed, clustered, tabled, copied)
 	return all, nil
 }
 
@@ -190,35 +193,67 @@ func (r *run) inPhases(ctx context.Context, launch job.Launch) error {
 		slog.Log(ctx, notice, removed)
 	}
 	r.tell(splits, batches)
-	for _, phase := range []func() error{
+	phases := []func() error{
 		func() error { return r.prepare(ctx, launch, prints[prepared]) },
 		func() error { return r.readWaves(ctx, launch, prints, splits) },
-		func() error { return r.checkRead(ctx, launch, prints[keyed]) },
 		func() error { return r.part(ctx, launch, connected, prints[connected], r.connect) },
 		func() error { return r.part(ctx, launch, verified, prints[verified], r.verify) },
 		func() error { return r.part(ctx, launch, decided, prints[decided], r.decide) },
+		func() error { return r.part(ctx, launch, listed, prints[listed], r.pairs) },
+		func() error { return r.part(ctx, launch, clustered, prints[clustered], r.clusters) },
 		func() error { return r.part(ctx, launch, tabled, prints[tabled], r.tables) },
 		func() error { return r.writeWaves(ctx, launch, prints[copied], batches) },
-	} {
-		if err := phase(); err != nil {
-			return err
+	}
+	repeated := map[string]bool{}
+	for i := 0; i < len(phases); i++ {
+		if err := phases[i](); err != nil {
+			file, name := r.damaged(err)
+			if name == "" || repeated[name] {
+				return err
+			}
+			slog.Log(ctx, notice, fmt.Sprintf("%s is damaged: what had left it is done again", file))
+			if err := r.commit.Forget(ctx, name); err != nil {
+				return err
+			}
+			repeated[name], i = true, -1 // what is done takes no time
+			continue
 		}
 		runtime.GC() // else the next job's data comes on top of this one's
 	}
 	return r.gather(ctx)
 }
 
+// damaged is the kept file that an error tells of, and the part that left it.
+func (r *run) damaged(err error) (file, part string) {
+	for name, p := range r.commit.Parts() {
+		for _, f := range p.Files {
+			if strings.Contains(err.Error(), f.Name+exchange.Damaged) {
+				return f.Name, name
+			}
+		}
+	}
+	return "", ""
+}
+
 func (r *run) readWaves(ctx context.Context, launch job.Launch, prints fingerprints, splits []blocks.Range) error {
+	totals := sink.NewTotals(r.plan.Listing.Inputs.Inputs)
 	for i, wave := range splits {
-		err := r.part(ctx, launch, waveOf(keyed, i), prints[keyed], func(b *builder) []flow.Facts {
+		name := waveOf(keyed, i)
+		err := r.part(ctx, launch, name, prints[keyed], func(b *builder) []flow.Facts {
 			k := r.plan.read(b.scope, r.temp, wave)
 			rest := exchange.New(b.scope)
 			exchange.Enter(rest, rejectedLane, k.rejected...)
 			exchange.Enter(rest, droppedLane, k.dropped)
-			return []flow.Facts{k.facts, b.keep(k.enter(b.scope), waveOf(keyed, i)), b.keep(rest, waveOf(rejected, i))}
+			return []flow.Facts{k.facts, b.keep(k.enter(b.scope), name), b.keep(rest, waveOf(rejected, i))}
 		})
 		if err == nil {
 			err = r.keepPlain(ctx, waveOf(plain, i), prints[plain])
+		}
+		if err == nil {
+			err = eachFact(ctx, storage.Join(r.commit.Kept(), name+factsSuffix), totals.Add)
+		}
+		if err == nil {
+			err = r.checkRead(ctx, launch, prints[keyed], totals.Sum(), i+1 < len(splits))
 		}
 		if err != nil {
 			return err
@@ -249,12 +284,22 @@ func (r *run) verify(b *builder) []flow.Facts {
 func (r *run) decide(b *builder) []flow.Facts {
 	found := r.plan.leaveFound(b.scope, b.files(verified, blocks.Range{}))
 	rows := r.plan.decide(b.scope, &found, r.temp)
-	lanes := exchange.New(b.scope)
-	exchange.Enter(lanes, pairRowsLane, rows.Pairs...)
-	exchange.Enter(lanes, clusterRowsLane, rows.Clusters...)
-	exchange.Enter(lanes, removedRowsLane, rows.Removed...)
-	exchange.Enter(lanes, droppedLane, rows.Dropped...)
-	return append(rows.Facts, b.keep(lanes, decided))
+	pairs, clusters, rest := exchange.New(b.scope), exchange.New(b.scope), exchange.New(b.scope)
+	exchange.Enter(pairs, pairRowsLane, rows.Pairs...)
+	exchange.Enter(clusters, clusterRowsLane, rows.Clusters...)
+	exchange.Enter(rest, removedRowsLane, rows.Removed...)
+	exchange.Enter(rest, droppedLane, rows.Dropped...)
+	return append(rows.Facts, b.keep(pairs, listed), b.keep(clusters, clustered), b.keep(rest, decided))
+}
+
+func (r *run) pairs(b *builder) []flow.Facts {
+	rows := exchange.Leave[flow.Rows[records.Pair]](b.scope, b.files(listed, blocks.Range{}), pairRowsLane)
+	return []flow.Facts{r.plan.pairs(b.scope, r.commit.Staged(), r.temp, rows)}
+}
+
+func (r *run) clusters(b *builder) []flow.Facts {
+	rows := exchange.Leave[flow.Rows[records.Clustered]](b.scope, b.files(clustered, blocks.Range{}), clusterRowsLane)
+	return []flow.Facts{r.plan.clusters(b.scope, r.commit.Staged(), r.temp, rows)}
 }
 
 func (r *run) tables(b *builder) []flow.Facts {
@@ -264,10 +309,8 @@ func (r *run) tables(b *builder) []flow.Facts {
 		dropped:  exchange.Leave[flow.Dropped](b.scope, rest, droppedLane),
 	}
 	rows := decide.Rows{
-		Pairs:    []flow.Rows[records.Pair]{exchange.Leave[flow.Rows[records.Pair]](b.scope, all, pairRowsLane)},
-		Clusters: []flow.Rows[records.Clustered]{exchange.Leave[flow.Rows[records.Clustered]](b.scope, all, clusterRowsLane)},
-		Removed:  []flow.Rows[records.Removed]{exchange.Leave[flow.Rows[records.Removed]](b.scope, all, removedRowsLane)},
-		Dropped:  []flow.Dropped{exchange.Leave[flow.Dropped](b.scope, all, droppedLane)},
+		Removed: []flow.Rows[records.Removed]{exchange.Leave[flow.Rows[records.Removed]](b.scope, all, removedRowsLane)},
+		Dropped: []flow.Dropped{exchange.Leave[flow.Dropped](b.scope, all, droppedLane)},
 	}
 	written := r.plan.tables(b.scope, &k, &rows, r.commit.Staged(), r.temp)
 	lanes := exchange.New(b.scope)
@@ -319,6 +362,8 @@ func (r *run) tell(splits, batches []blocks.Range) {
 	add(connected, job.Second, 0)
 	add(verified, job.Second, 1)
 	add(decided, job.Second, 0)
+	add(listed, job.Second, 0)
+	add(clustered, job.Second, 0)
 	add(tabled, job.Second, 0)
 	for i := range batches {
 		add(waveOf(copied, i), job.Third, 1/float64(len(batches)))
@@ -482,19 +527,11 @@ func (r *run) named(ctx context.Context, in commit.In, folder, prefix string) (f
 	return files, nil
 }
 
-// checkRead ends the run if more records are unreadable than it accepts, with the table of those.
-func (r *run) checkRead(ctx context.Context, launch job.Launch, fingerprint string) error {
-	totals := sink.NewTotals(r.plan.Listing.Inputs.Inputs)
-	for name := range r.commit.Parts() {
-		if !strings.HasPrefix(name, keyed) {
-			continue
-		}
-		if err := eachFact(ctx, storage.Join(r.commit.Kept(), name+factsSuffix), totals.Add); err != nil {
-			return err
-		}
-	}
-	sum := totals.Sum()
-	if !r.asked.MaxRejected.Exceeded(sum) {
+// checkRead ends the run if more records are unreadable than it accepts, with the table of those. While more is to be
+// read, a share of all is not known, and a source may still have a text column.
+func (r *run) checkRead(ctx context.Context, launch job.Launch, fingerprint string, sum sink.ReadTotals, more bool) error {
+	limit := r.asked.MaxRejected
+	if more && (limit.Percent > 0 || sum.Unreadable <= limit.Records) || !limit.Exceeded(sum) {
 		return nil
 	}
 	err := r.part(ctx, launch, "unreadable", fingerprint, func(b *builder) []flow.Facts {
@@ -503,7 +540,7 @@ func (r *run) checkRead(ctx context.Context, launch job.Launch, fingerprint stri
 		writing := r.plan.writing(r.commit.Staged(), r.temp)
 		return []flow.Facts{sink.Table(b.scope, output.Rejected, r.plan.rejectedSlices(), writing, rows)}
 	})
-	return cmp.Or(err, error(&TooManyUnreadableError{ReadTotals: sum}))
+	return cmp.Or(err, error(&TooManyUnreadableError{ReadTotals: sum, More: more}))
 }
 
 // gather puts the facts of all parts into one ledger, and what their jobs told into the record.

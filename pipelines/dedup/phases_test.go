@@ -110,7 +110,7 @@ func TestContinued(t *testing.T) {
 	flags := []string{in, "--max-rejected=10", "--measure-recall=100", "--weights=tf-idf", "--method=simhash", "--pieces=19", "--compare=cosine", "--resume=always"}
 	ask := func() dedup.Config {
 		config := ask(t, flags...)
-		config.SplitBytes = 60_000
+		config.SplitBytes = 30_000
 		return config
 	}
 	all, parts := 0, map[string]bool{}
@@ -154,7 +154,7 @@ func TestContinuedElsewhere(t *testing.T) {
 		{"--signature=classic", "--bands=10", "--rows=4"}, {"--method=simhash", "--pieces=19", "--compare=cosine", "--weights=tf-idf"}, nil,
 	} {
 		config, all := ask(t, append(flags, in, "--max-rejected=10", "--resume=always")...), 0
-		config.SplitBytes = 60_000
+		config.SplitBytes = 30_000
 		want := phasedRun(t, config, dying(0, false, &all))
 		config.Output = filepath.Join(t.TempDir(), "out")
 		if _, err := runJob(t.Context(), config, dying(3, false, new(int))); !errors.Is(err, errKilled) {
@@ -173,7 +173,7 @@ func TestContinuedElsewhere(t *testing.T) {
 // cost its record only.
 func TestLostDictionary(t *testing.T) {
 	config, all := ask(t, inParts(t), "--max-rejected=10", "--resume=always", "--signature=classic", "--bands=10", "--rows=4"), 0
-	config.SplitBytes = 60_000
+	config.SplitBytes = 30_000
 	want := phasedRun(t, config, dying(0, false, &all))
 	config.Output = filepath.Join(t.TempDir(), "out")
 	fail := func(n int) (record string) {
@@ -228,11 +228,11 @@ func TestChangedMeanwhile(t *testing.T) {
 	}
 	all := 0
 	first := ask(t, base...)
-	first.SplitBytes = 60_000
+	first.SplitBytes = 30_000
 	phasedRun(t, first, dying(0, false, &all))
 	for i, change := range changes {
 		alone := ask(t, append(slices.Clone(base), change...)...)
-		alone.SplitBytes = 60_000
+		alone.SplitBytes = 30_000
 		want := phasedRun(t, alone, dying(0, false, new(int)))
 		failed := first
 		failed.Output = filepath.Join(t.TempDir(), "out")
@@ -266,11 +266,14 @@ func TestNotContinued(t *testing.T) {
 	}
 }
 
-// A kept file that is damaged ends the run, and says what to do.
+// What has left a kept file that is damaged is done again, and what follows from it is not.
 func TestDamagedPart(t *testing.T) {
 	in := inParts(t)
 	config := ask(t, in, "--max-rejected=10", "--resume=always")
-	config.SplitBytes = 60_000
+	config.SplitBytes = 30_000
+	all := 0
+	want := phasedRun(t, config, dying(0, false, &all))
+	config.Output = filepath.Join(t.TempDir(), "out")
 	const keysRead = 16 + 1
 	if _, err := runJob(t.Context(), config, dying(keysRead, false, new(int))); !errors.Is(err, errKilled) {
 		t.Fatal(err)
@@ -289,36 +292,72 @@ func TestDamagedPart(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := runJob(t.Context(), config, dying(0, false, new(int))); err == nil || !strings.Contains(err.Error(), "is damaged; run again with --resume never") {
-		t.Errorf("a damaged file: %v", err)
+	launched := 0
+	sameOutput(t, "a damaged file", want, phasedRun(t, config, dying(0, false, &launched)))
+	if wanted := all - (keysRead - 1) + 2; launched != wanted { // with the wave, and the job that met the file
+		t.Errorf("%d jobs were launched, want %d", launched, wanted)
 	}
-	config.Resume = job.ResumeNever
-	phasedRun(t, config, dying(0, false, new(int)))
 }
 
-// A run that has read more unreadable records than it accepts shows them all, and continues where it was once it
-// accepts them.
+// A run that has read more unreadable records than it accepts ends with that wave, or if it accepts a share with the
+// last; it shows all that were read, and continues where it was once it accepts them.
 func TestMoreAccepted(t *testing.T) {
-	config := ask(t, inParts(t), "--resume=always")
-	config.SplitBytes = 60_000
-	launched := 0
-	exceeded := (*dedup.TooManyUnreadableError)(nil)
-	if _, err := runJob(t.Context(), config, dying(0, false, &launched)); !errors.As(err, &exceeded) || exceeded.Unreadable == 0 {
-		t.Fatalf("error %v", err)
-	}
-	if files, err := filepath.Glob(filepath.Join(exceeded.Rejected, "*.parquet")); len(files) == 0 || err != nil {
-		t.Errorf("rejected is %v, %v", files, err)
-	}
-	keys := launched - 1 // and the table
-	if keys < 10 {
-		t.Fatalf("%d jobs", launched)
-	}
-	alone, all := ask(t, append([]string{}, config.Inputs[0], "--max-rejected=10", "--resume=always")...), 0
-	alone.SplitBytes = config.SplitBytes
+	in := inParts(t)
+	alone, all := ask(t, in, "--max-rejected=10", "--resume=always"), 0
+	alone.SplitBytes = 30_000
 	want := phasedRun(t, alone, dying(0, false, &all))
-	config.MaxRejected, launched = "10", 0
-	sameOutput(t, "accepted", want, phasedRun(t, config, dying(0, false, &launched)))
-	if launched != all-keys {
-		t.Errorf("%d jobs, %d are left of %d", launched, all-keys, all)
+	for _, accepted := range []string{"0", "0.001%"} {
+		config := ask(t, in, "--max-rejected="+accepted, "--resume=always")
+		config.SplitBytes = alone.SplitBytes
+		launched := 0
+		exceeded := (*dedup.TooManyUnreadableError)(nil)
+		if _, err := runJob(t.Context(), config, dying(0, false, &launched)); !errors.As(err, &exceeded) || exceeded.Unreadable == 0 {
+			t.Fatalf("error %v", err)
+		}
+		if files, err := filepath.Glob(filepath.Join(exceeded.Rejected, "*.parquet")); len(files) == 0 || err != nil {
+			t.Errorf("rejected is %v, %v", files, err)
+		}
+		keys := launched - 1 // and the table
+		if early := accepted == "0"; exceeded.More != early || early != (keys < 10) || strings.Contains(exceeded.Error(), "not all are read") != early {
+			t.Errorf("--max-rejected %s: %d jobs, %v", accepted, launched, exceeded)
+		}
+		config.MaxRejected, launched = "10", 0
+		sameOutput(t, "accepted", want, phasedRun(t, config, dying(0, false, &launched)))
+		if launched != all-keys {
+			t.Errorf("%d jobs, %d are left of %d", launched, all-keys, all)
+		}
+	}
+}
+
+// A plan tells of all the room that phases take.
+func TestRoomOfPhases(t *testing.T) {
+	config, all := ask(t, inParts(t), "--max-rejected=10", "--resume=always"), 0
+	planned := config
+	planned.DryRun = true
+	forecast, err := runJob(t.Context(), planned, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	phasedRun(t, config, dying(0, false, &all))
+	config.Output = filepath.Join(t.TempDir(), "out")
+	if _, err := runJob(t.Context(), config, dying(all, true, new(int))); !errors.Is(err, errKilled) {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(filepath.Dir(config.Output), ".*", "kept", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	took := forecast.Input.Bytes
+	for _, file := range files {
+		info, err := os.Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name := filepath.Base(file); !strings.HasSuffix(name, ".facts") && !strings.HasSuffix(name, ".part") {
+			took += info.Size()
+		}
+	}
+	if kept := forecast.Forecast.Kept; took > kept || took < kept/4 {
+		t.Errorf("%d bytes were foretold, and %d taken", kept, took)
 	}
 }

@@ -69,12 +69,16 @@ func (j *Job) Run(ctx context.Context, launch job.Launch) (*records.Run, error) 
 type TooManyUnreadableError struct {
 	sink.ReadTotals
 	Rejected string // the table that lists them; "" if it was not asked for
+	More     bool   // to be read
 }
 
 func (e *TooManyUnreadableError) Error() string {
 	see := "write the table rejected to see them all"
 	if e.Rejected != "" {
 		see = "all are in " + e.Rejected
+	}
+	if e.More {
+		return fmt.Sprintf("%v, and not all are read; %s; fix them, or accept more with --max-rejected", e.ReadTotals, see)
 	}
 	if e.Unreadable == e.Records { // nothing would be left
 		return fmt.Sprintf("%v; %s; fix them, or give other input", e.ReadTotals, see)

@@ -21,13 +21,20 @@ func (r *run) checkSpace() error {
 func (r *run) needed() int64 {
 	need := r.plan.Listing.Inputs.Bytes()
 	if r.plan.phased() {
-		need += r.plan.KeyBytes()
+		need += r.plan.phaseBytes()
 	}
 	for _, p := range r.commit.Parts() { // which stay, or go before more is written
 		need -= p.Bytes()
 	}
 	return need
 }
+
+// similarBytes are what the phases after the first read leave of a document, if it is similar to another: 370 of short
+// reviews of which each is there three times.
+const similarBytes = 400
+
+// phaseBytes is about how much the phases of a run leave at most.
+func (p *Plan) phaseBytes() int64 { return p.sent() + p.UnreadableBytes + p.Documents*similarBytes }
 
 // spoolCompressed has the plain bytes of large compressed files kept for those who read them again,
 // where there is ample room. They are not worth it where workers are elsewhere, or where the first

@@ -181,5 +181,8 @@ func readError(file []byte, err error) error {
 }
 
 func damaged(file []byte) error {
-	return fmt.Errorf("%s: this file of an earlier run is damaged; run again with --resume never", file)
+	return fmt.Errorf("%s"+Damaged+"; run again with --resume never", file)
 }
+
+// Damaged follows the name of a file in the error of who reads it, which may come from another process.
+const Damaged = ": this kept file is damaged"
