@@ -209,6 +209,14 @@ func TestLine(t *testing.T) {
 	}
 }
 
+// A step that has not ended is not at 100 %.
+func TestStepNotEnded(t *testing.T) {
+	v := view{fraction: 0.5, left: -1, sight: sight{step: "verify", share: 1}}
+	if got, want := v.text(), "0s, 50 %, verify 99 %"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // Elsewhere than on a terminal a line is logged every 10 seconds of the first minute, and then each minute of the job.
 func TestShowLines(t *testing.T) {
 	var out strings.Builder
