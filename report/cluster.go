@@ -13,7 +13,7 @@ import (
 // Cluster prints what a finished output knows of one document, in lines of at most width characters.
 func Cluster(w io.Writer, width int, c *records.Cluster) error {
 	out := &printer{w: w, width: width, colors: terminal.Colours(w)}
-	said := out.name(c.ID, len(",")) + ", " + outcome(c)
+	said := out.names(len(","), c.ID) + ", " + outcome(c)
 	for _, line := range terminal.Wrap(said, width) {
 		out.printf("%s\n", line)
 	}

@@ -75,8 +75,7 @@ func idPairs(out *printer, title string, pairs [][2]string) {
 	}
 	out.printf("\n%s\n", title)
 	for _, pair := range pairs {
-		others := out.limit()/2 + gap // and the other id
-		out.printf("  %s  %s\n", out.name(pair[0], others), out.name(pair[1], others))
+		out.printf("  %s\n", out.names(gap, pair[0], pair[1]))
 	}
 }
 

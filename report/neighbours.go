@@ -13,7 +13,7 @@ import (
 // Neighbours prints what a query found.
 func Neighbours(w io.Writer, a *records.Answer) error {
 	out := &printer{w: w}
-	of := out.name(a.Of, len(","))
+	of := out.names(len(","), a.Of)
 	if of == "-" {
 		of = "the text of standard input"
 	}

@@ -64,8 +64,7 @@ func listed(out *printer, s *records.Study) {
 		for _, at := range plain {
 			out.printf("%7s", perCent(pair.Similarities[at]))
 		}
-		others := (out.limit()+7*len(plain)+1)/2 + gap // and the other id
-		out.printf("  %s  %s\n", out.name(s.Documents[pair.A].ID, others), out.name(s.Documents[pair.B].ID, others))
+		out.printf("  %s\n", out.names(7*len(plain)+gap, s.Documents[pair.A].ID, s.Documents[pair.B].ID))
 	}
 }
 
@@ -93,7 +92,7 @@ func together(out *printer, what string, s *records.Study, groups [][]int) {
 			line += "  " + word
 		}
 		for _, i := range group[:min(printed, len(group))] {
-			add(out.name(s.Documents[i].ID, 2*gap))
+			add(out.names(2*gap, s.Documents[i].ID))
 		}
 		if more := len(group) - printed; more > 0 {
 			add(fmt.Sprintf("and %d more", more))

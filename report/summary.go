@@ -304,9 +304,14 @@ func (p *printer) limit() int {
 	return math.MaxInt
 }
 
-// name is an id as a line shows it that has other text of so many characters.
-func (p *printer) name(id string, others int) string {
-	return terminal.Cut(terminal.Mask(id), p.limit()-others)
+// names shows ids in a line, which has other text of so many characters. Where it has no room each is cut.
+func (p *printer) names(others int, ids ...string) string {
+	room := (p.limit() - others - gap*(len(ids)-1)) / len(ids)
+	var names []string
+	for _, id := range ids {
+		names = append(names, terminal.Cut(terminal.Mask(id), room))
+	}
+	return strings.Join(names, strings.Repeat(" ", gap))
 }
 
 func (p *printer) printf(format string, args ...any) {
