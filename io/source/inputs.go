@@ -79,17 +79,23 @@ func (in *Inputs) Listed(ctx context.Context, file int) (f *blocks.File, inspect
 	}
 	listed := in.File(file)
 	inspected, err = details.Complete(file, &listed)
-	if in.Spooled(file) && (!inspected || listed.Compression != "") {
+	if in.Spooled(file) && (!inspected || unpacks(&listed)) {
 		listed.Spool = spoolPath(in.path, file)
 	}
 	return &listed, inspected, err
 }
 
-// MayBeCompressed reports whether a file is, as its inspection or else its name tells.
-func (in *Inputs) MayBeCompressed(ctx context.Context, file int) (bool, error) {
+// unpacks reports whether an inspected file is compressed, or may have pages that are.
+func unpacks(f *blocks.File) bool { return f.Compression != "" || f.Positions > 0 }
+
+// MayUnpack reports whether a file is compressed, or pages of it may be, as its inspection or else its name tells.
+func (in *Inputs) MayUnpack(ctx context.Context, file int) (bool, error) {
 	f, inspected, err := in.Listed(ctx, file)
 	if err != nil || inspected {
-		return err == nil && f.Compression != "", err
+		return err == nil && unpacks(f), err
+	}
+	if format, err := formatNamed(f.Format); err != nil || format.rows {
+		return err == nil, err
 	}
 	name := strings.ToLower(f.Source)
 	return bytefile.TrimEnding(name) != name || path.Ext(name) == ".tgz", nil
@@ -109,7 +115,7 @@ func (in *Inputs) open(ctx context.Context, file int, o Options) (*blocks.File, 
 	if err := o.inspect(ctx, r, f); err != nil {
 		return nil, nil, &InspectError{err}
 	}
-	if f.Compression == "" {
+	if !unpacks(f) {
 		f.Spool = ""
 	}
 	details, err := in.detailsOf(ctx, file)

@@ -224,7 +224,7 @@ func TestSpooled(t *testing.T) {
 	o := Options{Fields: fields, MaxDocument: 1000}
 	in := inputs(t, o, folder+"/in")
 	for i, want := range []bool{true, true, false} { // as names tell
-		if may, err := in.MayBeCompressed(t.Context(), i); err != nil || may != want {
+		if may, err := in.MayUnpack(t.Context(), i); err != nil || may != want {
 			t.Errorf("file %d may be compressed: %t, %v", i, may, err)
 		}
 		in.Spool(i)
@@ -242,7 +242,7 @@ func TestSpooled(t *testing.T) {
 			if got := opened(t, shared, i, o).Spool; got != want {
 				t.Errorf("file %d is kept at %q, want %q", i, got, want)
 			}
-			if may, err := shared.MayBeCompressed(t.Context(), i); err != nil || may != (want != "") {
+			if may, err := shared.MayUnpack(t.Context(), i); err != nil || may != (want != "") {
 				t.Errorf("file %d may be compressed: %t, %v", i, may, err)
 			}
 		}

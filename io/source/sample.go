@@ -160,8 +160,9 @@ const (
 	heldRecord = 256
 	// Records and their texts take so many times their window, short ones more.
 	heldTimes = 4
-	// unitWindows are those of a unit where positions are rows.
-	unitWindows = 16
+	// placeWindows are the windows that are read in one place where positions are rows: a page has mostly 1 MB, and is
+	// unpacked for one row as for all.
+	placeWindows = 16
 )
 
 // sampler reads the sample.
@@ -232,6 +233,41 @@ func (c cut) spans(number int, file *blocks.File, total int64) windows {
 	return w
 }
 
+// gathered are the windows of a file of rows in fewer places, where its reader can begin: in a row group of large pages
+// only at its first row.
+func (w windows) gathered(r reading.RecordReader, file *blocks.File) windows {
+	if file.Positions == 0 || len(w.spans) < 2 {
+		return w
+	}
+	size := w.covered / int64(len(w.spans)) * placeWindows
+	begins := append([]int64{0}, r.Cut(file, size)...)
+	var places []blocks.Span
+	for some := range slices.Chunk(w.spans, placeWindows) {
+		place := some[0]
+		i, found := slices.BinarySearch(begins, place.Start)
+		if !found {
+			i--
+		}
+		place.Start = begins[i]
+		rows := int64(0)
+		for _, span := range some {
+			rows += span.End - span.Start
+		}
+		if last := len(places) - 1; last >= 0 && places[last].End >= place.Start {
+			places[last].End += rows
+			continue
+		}
+		place.End = place.Start + rows
+		places = append(places, place)
+	}
+	w.spans, w.covered = places, 0
+	for i := range places {
+		places[i].End = min(places[i].End, file.Positions)
+		w.covered += file.OffsetAt(places[i].End) - file.OffsetAt(places[i].Start)
+	}
+	return w
+}
+
 // units returns those of all files, in input order. Where a read is a
 // request, large files have several, which are read at once.
 func (s *sampler) units(ctx context.Context) (units []unit, err error) {
@@ -256,12 +292,12 @@ func (s *sampler) units(ctx context.Context) (units []unit, err error) {
 			units = append(units, unit{file: i})
 			continue
 		}
-		n := 1
-		if file.Positions > 0 {
-			n = unitWindows
+		r, err := readerOf(file)
+		if err != nil {
+			return nil, err
 		}
-		all := s.cut.spans(i, file, s.in.Bytes())
-		for spans := range slices.Chunk(all.spans, n) {
+		all := s.cut.spans(i, file, s.in.Bytes()).gathered(r, file)
+		for spans := range slices.Chunk(all.spans, 1) {
 			units = append(units, unit{i, windows{spans: spans, covered: all.covered, after: all.after}})
 			all.covered = 0 // the first stands for all
 		}
@@ -327,7 +363,7 @@ func (s *sampler) read(ctx context.Context, u unit, see func(int, *blocks.File, 
 	}
 	wanted := u.windows
 	if wanted.spans == nil {
-		wanted = s.cut.spans(u.file, file, s.in.Bytes())
+		wanted = s.cut.spans(u.file, file, s.in.Bytes()).gathered(r, file)
 	}
 	p := part{file: file, covered: wanted.covered}
 	counting := false

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
 )
@@ -36,14 +37,11 @@ const similarBytes = 400
 // phaseBytes is about how much the phases of a run leave at most.
 func (p *Plan) phaseBytes() int64 { return p.sent() + p.UnreadableBytes + p.Documents*similarBytes }
 
-// spoolCompressed has the plain bytes of large compressed files kept for those who read them again,
-// where there is ample room. They are not worth it where workers are elsewhere, or where the first
+// spoolCompressed has the plain bytes of large compressed files, and the unpacked pages of text, kept for those who
+// read them again, where there is ample room. They are not worth it where workers are elsewhere, or where the first
 // to read a file does not read all of it.
 func (r *run) spoolCompressed(ctx context.Context) error {
-	const (
-		large = 1 << 20
-		ample = 20 // times the compressed size: text mostly takes a tenth to a third of its size
-	)
+	const large = 1 << 20
 	free, known := storage.FreeSpace(r.temp)
 	if !r.config.Runner.Traits().Bounded || r.config.Limit > 0 || !known {
 		return nil
@@ -51,16 +49,16 @@ func (r *run) spoolCompressed(ctx context.Context) error {
 	in := r.plan.Listing.Inputs
 	for i := range in.Len() {
 		size := in.Size(i)
-		if size <= large || size*ample >= free {
+		if size <= large || size*reading.SpoolTimes >= free {
 			continue
 		}
-		compressed, err := in.MayBeCompressed(ctx, i)
+		compressed, err := in.MayUnpack(ctx, i)
 		if err != nil {
 			return err
 		}
 		if compressed {
 			in.Spool(i)
-			free -= size * ample
+			free -= size * reading.SpoolTimes
 		}
 	}
 	return nil

@@ -176,10 +176,10 @@ func (f Reader) readSequential(
 	ctx context.Context, file *blocks.File, span blocks.Span, o reading.Options, see func(*reading.Record) error,
 ) (progress reading.Progress, err error) {
 	spans := []blocks.Span{span}
-	if _, ok := spooled(ctx, file); file.Spool == "" || ok || span.Start > 0 || span.End != blocks.End {
+	if _, ok := reading.Spooled(ctx, file.Spool); file.Spool == "" || ok || span.Start > 0 || span.End != blocks.End {
 		return f.read(ctx, file, spans, o, see, nil)
 	}
-	fillSpool(ctx, file.Spool, func(spool io.Writer) error {
+	reading.FillSpool(ctx, file.Spool, file.Size, func(spool io.Writer) error {
 		progress, err = f.read(ctx, file, spans, o, see, spool)
 		return err // ErrStop, too: the spool is not whole
 	})

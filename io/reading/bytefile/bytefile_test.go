@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -179,41 +178,6 @@ func TestSpoolNowhere(t *testing.T) {
 	progress, err := in.reader.Read(t.Context(), in.file, []blocks.Span{whole}, options, func(*reading.Record) error { records++; return nil })
 	if err != nil || records != 2 || progress.Content != 1020 || progress.Stored != in.file.Size {
 		t.Errorf("%d records, %+v, error %v", records, progress, err)
-	}
-}
-
-// fullAfter takes so many bytes.
-type fullAfter struct{ left int }
-
-var errFull = errors.New("full")
-
-func (f *fullAfter) Write(p []byte) (int, error) {
-	if f.left -= len(p); f.left < 0 {
-		return 0, errFull
-	}
-	return len(p), nil
-}
-
-// TestSpoolFull: what is not all of the plain bytes does not count as them, though all is read.
-func TestSpoolFull(t *testing.T) {
-	f := codectest.OfLengths("lines", 1000, 500_000, 20)
-	in := plant(t, "lines", readertest.Pack(t, f.Content, "gzip"))
-	for _, room := range []int{0, 1000, len(f.Content) - 1} {
-		records := 0
-		err := readThrough(&fullAfter{room}, func(w io.Writer) error {
-			_, err := in.reader.read(t.Context(), in.file, []blocks.Span{whole}, options, func(*reading.Record) error { records++; return nil }, w)
-			if err != nil {
-				t.Errorf("room for %d bytes: reading failed: %v", room, err)
-			}
-			return err
-		})
-		if records != 3 || !errors.Is(err, errFull) {
-			t.Errorf("room for %d bytes: %d records, error %v", room, records, err)
-		}
-	}
-	oops := errors.New("oops")
-	if err := readThrough(io.Discard, func(io.Writer) error { return oops }); !errors.Is(err, oops) {
-		t.Errorf("reading fails: error %v", err)
 	}
 }
 

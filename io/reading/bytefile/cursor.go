@@ -140,7 +140,7 @@ func (f Reader) open(
 	ctx context.Context, file *blocks.File, found codec.Codec, o reading.Options, ahead bool,
 ) (c *cursor, err error) {
 	path, identity, compression := file.Path, file.Version, file.Compression
-	if spool, ok := spooled(ctx, file); ok {
+	if spool, ok := reading.Spooled(ctx, file.Spool); ok {
 		path, identity, compression = spool.Path, spool.Version, ""
 	}
 	opened, err := storage.Open(ctx, path, identity)

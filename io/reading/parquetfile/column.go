@@ -29,6 +29,7 @@ func (s *source) column(l *leaf, g *rowGroup, c *chunk) *column {
 // reuse takes over the buffers of a column that is not read any more; nil has none.
 func (c *column) reuse(old *column) {
 	if old != nil {
+		old.leave()
 		c.window.data, c.unpacked, c.wordPage = old.window.data[:0], old.unpacked, old.wordPage
 	}
 }
@@ -42,6 +43,9 @@ func (c *column) head(ahead int64) (bool, error) {
 		return true, nil
 	}
 	if c.loaded {
+		if err := c.endPage(); err != nil {
+			return false, err
+		}
 		c.pass()
 		c.loaded = false
 	}
@@ -74,8 +78,9 @@ func (c *column) page() (bool, error) {
 	return true, c.load()
 }
 
-// next calls see with each value of the next row that is not null.
-func (c *column) next(see func(value []byte) error) error {
+// next calls see with each value of the next row that is not null, and its size: of one that is too long to be of use
+// there may be no more.
+func (c *column) next(see func(value []byte, size int) error) error {
 	return c.nextEntries(func(_, def int) error {
 		if def < c.leaf.maxDef {
 			return nil
@@ -84,7 +89,10 @@ func (c *column) next(see func(value []byte) error) error {
 		if err != nil {
 			return err
 		}
-		return see(value)
+		if c.stream != nil && c.stream.long > 0 {
+			return see(nil, c.stream.long)
+		}
+		return see(value, len(value))
 	})
 }
 
@@ -161,6 +169,9 @@ func (c *column) begin() error {
 // done checks that the last row was the last.
 func (c *column) done() error {
 	if c.row < c.group.rows {
+		if c.keep != nil {
+			return c.endPage() // all of it is kept
+		}
 		return nil
 	}
 	more := c.held
@@ -173,11 +184,11 @@ func (c *column) done() error {
 	if more {
 		return c.broken(errors.New("the row group has more rows than the footer says"))
 	}
-	return nil
+	return c.endPage()
 }
 
 // skip goes past the next row.
-func (c *column) skip() error { return c.next(func([]byte) error { return nil }) }
+func (c *column) skip() error { return c.next(func([]byte, int) error { return nil }) }
 
 // seek goes on to a row, which is not before the next. Pages between are passed unread where that is possible.
 func (c *column) seek(row int64) error {
@@ -238,6 +249,7 @@ func (c *column) jump(row int64) error {
 			return err
 		}
 	}
+	c.leave()
 	c.index, c.at, c.offset, c.row = index, i, index[i].offset, index[i].row
 	c.entries, c.held, c.found, c.loaded = 0, false, false, false
 	if c.leaf.maxRep == 0 {

@@ -434,6 +434,9 @@ func TestNeed(t *testing.T) {
 	}{
 		"small":         {pages{leaf: &leaf{}, header: pageHeader{stored: 10, uncompressed: largePage - 10}}, 0},
 		"large":         {pages{leaf: &leaf{}, header: pageHeader{stored: 10, uncompressed: page}}, page + 10},
+		"stream":        {pages{leaf: &leaf{element: element{kind: format.ByteArray}}, record: 100, chunk: chunk{codec: format.Zstd}, header: pageHeader{stored: page, uncompressed: page, values: 1 << 60}}, 0},
+		"long texts":    {pages{leaf: &leaf{element: element{kind: format.ByteArray}}, record: page, chunk: chunk{codec: format.Zstd}, header: pageHeader{stored: page, uncompressed: 9 * page}}, page},
+		"levels":        {pages{leaf: &leaf{element: element{kind: format.ByteArray}, maxDef: 1}, record: 100, chunk: chunk{codec: format.Zstd}, header: pageHeader{stored: page, uncompressed: 9 * page, values: page}}, 100 + entryBytes*(page+8)},
 		"words":         {pages{leaf: &leaf{}, header: pageHeader{stored: 10, uncompressed: half}, wordsAt: 4, wordHead: pageHeader{stored: 20, uncompressed: half, values: 30}}, 20 + half + half + 4*30},
 		"more words":    {pages{leaf: &leaf{}, header: pageHeader{}, wordsAt: 4, wordHead: pageHeader{stored: 20, uncompressed: page, values: 1 << 62}}, 20 + page + page/4*4},
 		"wide words":    {pages{leaf: &leaf{width: 8}, header: pageHeader{}, wordsAt: 4, wordHead: pageHeader{stored: page, uncompressed: page, values: page / 8}}, 2 * page},

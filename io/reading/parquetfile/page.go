@@ -156,12 +156,16 @@ type pages struct {
 	wordHead  pageHeader  // of that page
 	wordsAt   int64       // its offset; 0: none was met
 	unpacked  []byte
+	record    int     // bytes of a value that is of use; 0: all values are, and pages are held whole
+	kept      *kept   // pages that others unpacked; nil: none
+	keep      *keeper // keeps pages for others; nil: nothing does
 
 	// The page that is read.
 	header   pageHeader
 	entries  int64 // left in it
 	rep, def runs
 	values   values
+	stream   *stream // if values are; else nil
 }
 
 func (s *source) pages(l *leaf, g *rowGroup, c *chunk) *pages {
@@ -217,6 +221,9 @@ func (p *pages) large() bool { return p.header.stored+p.header.uncompressed > la
 // before them, with where its words end; 0 if that is as little as of pages that are not large.
 func (p *pages) need() int64 {
 	stored, unpacked := p.header.stored, p.header.uncompressed
+	if p.streams() {
+		stored, unpacked = 0, p.needOfStream()
+	}
 	if h := &p.wordHead; p.wordsAt > 0 {
 		stored = max(stored, h.stored) // one at a time
 		unpacked += h.uncompressed
@@ -300,15 +307,30 @@ func (p *pages) read(h *pageHeader, offset int64) ([]byte, error) {
 		return nil, err
 	}
 	if h.hasCRC && crc32.ChecksumIEEE(data) != uint32(h.crc) {
-		return nil, errors.New("its checksum does not match its bytes")
+		return nil, errChecksum
 	}
 	return data, nil
 }
+
+var errChecksum = errors.New("its checksum does not match its bytes")
 
 // readDictionary reads the dictionary that was met, if it was not read yet.
 func (p *pages) readDictionary() error {
 	if p.words != nil || p.wordsAt == 0 {
 		return nil
+	}
+	if err := p.loadDictionary(); err != nil {
+		return err
+	}
+	var err error
+	p.words, err = newDictionary(p.wordPage, p.leaf, p.wordHead.values)
+	return err
+}
+
+func (p *pages) loadDictionary() (err error) {
+	if kept := p.kept.page(p.wordsAt); kept != nil {
+		p.wordPage, err = p.kept.read(kept, p.wordPage)
+		return err
 	}
 	data, err := p.read(&p.wordHead, p.wordsAt)
 	if err != nil {
@@ -320,8 +342,8 @@ func (p *pages) readDictionary() error {
 	if p.wordPage = data; p.chunk.codec == format.Uncompressed {
 		p.wordPage = slices.Clone(data) // the window goes on
 	}
-	p.words, err = newDictionary(p.wordPage, p.leaf, p.wordHead.values)
-	return err
+	p.keep.page(p.wordsAt, data)
+	return nil
 }
 
 // load unpacks the data page whose header was read.
@@ -333,26 +355,15 @@ func (p *pages) load() error {
 			return p.broken(err)
 		}
 	}
-	data, err := p.read(h, p.offset)
-	if err != nil {
-		return p.broken(err)
-	}
-	var rep, def []byte
-	if h.kind == format.DataPageV2 {
-		rep, def, data = data[:h.repBytes], data[h.repBytes:h.repBytes+h.defBytes], data[h.repBytes+h.defBytes:]
-		if p.large() { // they would hold the window
-			rep, def = slices.Clone(rep), slices.Clone(def)
+	if p.streams() {
+		if err := p.readStream(); err != nil {
+			return p.broken(err)
 		}
-		size := h.uncompressed - h.repBytes - h.defBytes
-		switch {
-		case h.plain && int64(len(data)) != size:
-			err = errSize
-		case !h.plain && (len(data) > 0 || size > 0):
-			data, err = p.unpack(data, size)
-		}
-	} else if data, err = p.unpack(data, h.uncompressed); err == nil {
-		rep, def, data, err = p.levels(data)
+		p.entries = h.values
+		p.remaining -= h.values
+		return nil
 	}
+	rep, def, data, err := p.body()
 	if err == nil {
 		p.rep, err = newRuns(rep, levelWidth(p.leaf.maxRep))
 	}
@@ -368,6 +379,49 @@ func (p *pages) load() error {
 	p.entries = h.values
 	p.remaining -= h.values
 	return nil
+}
+
+// body returns what the page whose header was read unpacks to: levels and values.
+func (p *pages) body() (rep, def, data []byte, err error) {
+	h := &p.header
+	levels := h.repBytes + h.defBytes
+	kept := p.kept.page(p.offset)
+	if kept != nil {
+		data, err = p.kept.read(kept, p.unpacked)
+		p.unpacked = data
+	} else {
+		data, err = p.read(h, p.offset)
+	}
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if h.kind != format.DataPageV2 {
+		if kept == nil {
+			if data, err = p.unpack(data, h.uncompressed); err != nil {
+				return nil, nil, nil, err
+			}
+			p.keep.page(p.offset, data)
+		}
+		return p.levels(data)
+	}
+	rep, def, data = data[:h.repBytes], data[h.repBytes:levels], data[levels:]
+	if kept != nil {
+		return rep, def, data, nil
+	}
+	if p.large() { // they would hold the window
+		rep, def = slices.Clone(rep), slices.Clone(def)
+	}
+	size := h.uncompressed - levels
+	switch {
+	case h.plain && int64(len(data)) != size:
+		err = errSize
+	case !h.plain && (len(data) > 0 || size > 0):
+		data, err = p.unpack(data, size)
+	}
+	if err == nil {
+		p.keep.page(p.offset, rep, def, data)
+	}
+	return rep, def, data, err
 }
 
 func (p *pages) unpack(data []byte, size int64) ([]byte, error) {

@@ -251,8 +251,11 @@ type rows struct {
 	group   *rowGroup // that is read
 	columns []*column // of it, one for each of the fields; nil: there is none
 	room    room      // for their pages
-	record  reading.Record
-	bytes   int // of the record
+	// By text column: pages that others unpacked, and what keeps those that are for others. Each may be nil.
+	kept   []*kept
+	keep   []*keeper
+	record reading.Record
+	bytes  int // of the record
 }
 
 // maxPage is the size in bytes above which a page is refused if nothing else is said.
@@ -268,11 +271,8 @@ func read(
 			return err
 		}
 		r := &rows{source: &source{ctx, f, file, ft, mostOf(o)}, f: f, fields: b, o: o, see: see,
-			room: room{claim: reading.Claim(o)}}
-		defer func() {
-			r.columns = nil
-			r.room.free()
-		}()
+			room: room{claim: reading.Claim(o)}, kept: make([]*kept, len(b.text)), keep: make([]*keeper, len(b.text))}
+		defer r.close()
 		r.record.Doc = new(codec.Document)
 		err = do(r)
 		if errors.Is(err, reading.ErrStop) {
@@ -285,17 +285,42 @@ func read(
 
 func mostOf(o reading.Options) int64 { return cmp.Or(o.MaxWindow, maxPage) }
 
-// Read reads the rows of spans. A page that several of them have rows of is unpacked once.
+func (r *rows) close() {
+	for _, c := range r.columns {
+		if c != nil {
+			c.leave()
+		}
+	}
+	r.columns = nil
+	r.room.free()
+	for _, k := range r.kept {
+		if k != nil {
+			_ = k.f.Close() // it was only read
+		}
+	}
+}
+
+// Read reads the rows of spans. A page that several of them have rows of is unpacked once. The first to read a span
+// keeps the pages of its text for those who read it again.
 func (Reader) Read(
 	ctx context.Context, file *blocks.File, spans []blocks.Span, o reading.Options, see func(*reading.Record) error,
 ) (progress reading.Progress, err error) {
 	err = read(ctx, file, o, see, func(r *rows) error {
-		for _, span := range spans {
-			if err := r.span(span, &progress); err != nil {
-				return err
+		all := func() error {
+			for _, span := range spans {
+				if err := r.span(span, &progress); err != nil {
+					return err
+				}
 			}
+			return nil
 		}
-		return nil
+		if len(spans) != 1 {
+			return all()
+		}
+		if err := r.openKept(spans[0]); err != nil {
+			return err
+		}
+		return r.keeping(spans[0], 0, all)
 	})
 	return progress, err
 }
@@ -418,6 +443,9 @@ func (Reader) ReadSome(
 	see func(*reading.Record) error,
 ) error {
 	return read(ctx, file, o, see, func(r *rows) error {
+		if err := r.openKept(span); err != nil {
+			return err
+		}
 		for i, position := range positions {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -469,6 +497,13 @@ func (r *rows) open(g *rowGroup) error {
 			if field.leaf == i {
 				r.columns[j] = r.column(&r.footer.schema.leaves[i], g, c)
 				r.columns[j].reuse(old[j])
+				r.columns[j].record = r.o.MaxRecord
+				if j < len(r.kept) {
+					r.columns[j].kept = r.kept[j]
+					if worthKeeping(c.codec) {
+						r.columns[j].keep = r.keep[j]
+					}
+				}
 				if _, err := r.columns[j].head(skipAhead); err != nil {
 					return err
 				}
@@ -570,13 +605,13 @@ func (r *rows) values(c *column, row int64, dst *[]byte, items bool, before func
 	if err := c.seek(row); err != nil {
 		return err
 	}
-	return c.next(func(value []byte) error {
-		if longest := c.leaf.render.longest; longest > 0 && len(value) > longest {
-			return c.broken(fmt.Errorf("a value of %d bytes, where at most %d make sense", len(value), longest))
+	return c.next(func(value []byte, size int) error {
+		if longest := c.leaf.render.longest; longest > 0 && size > longest {
+			return c.broken(fmt.Errorf("a value of %d bytes, where at most %d make sense", size, longest))
 		}
-		if len(value) > r.o.MaxRecord-r.bytes { // so it is for all that follow
+		if size > r.o.MaxRecord-r.bytes { // so it is for all that follow
 			r.record.Long = true
-			r.bytes += len(value)
+			r.bytes += size
 			return nil
 		}
 		had := len(*dst)

@@ -1,0 +1,300 @@
+package parquetfile
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"hash"
+	"hash/crc32"
+	"io"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// stream are the values of a large page of byte arrays, which are read as it unpacks. At most one value is held of it.
+type stream struct {
+	r       *bufio.Reader
+	left    int64 // bytes that the page has behind what was taken
+	most    int   // bytes of a value that is held
+	pending int   // bytes of the value that next returned, in the buffer of r
+	long    int   // its size, if it was not held
+	value   []byte
+
+	store *storeReader
+	sum   hash.Hash32 // of the page as stored; nil: it has none
+	crc   uint32
+	close func()
+}
+
+const (
+	streamBuffer = 256 << 10
+	// entryBytes is more than both levels of an entry take, however they are written.
+	entryBytes = 4
+)
+
+// endPage ends the page that is read, if it is a stream.
+func (p *pages) endPage() error {
+	if p.stream == nil {
+		return nil
+	}
+	err := p.stream.end()
+	p.leave()
+	if err != nil {
+		return p.broken(err)
+	}
+	return nil
+}
+
+// leave lets go of a page that is a stream.
+func (p *pages) leave() {
+	if p.stream != nil {
+		p.stream.close()
+		p.stream, p.values = nil, nil
+	}
+}
+
+// streams reports whether the page whose header was read is read as a stream.
+func (p *pages) streams() bool {
+	h := &p.header
+	if p.record == 0 || !p.large() || h.encoding != format.Plain || p.leaf.kind != format.ByteArray {
+		return false
+	}
+	return unpacksInPart(p.chunk.codec) || p.kept.page(p.offset) != nil
+}
+
+// unpacksInPart reports whether pages of a codec need not be held to be unpacked.
+func unpacksInPart(c format.CompressionCodec) bool {
+	return c == format.Zstd || c == format.Gzip || c == format.Brotli || c == format.Uncompressed
+}
+
+// needOfStream is what is held of the page whose header was read: a value, and levels.
+func (p *pages) needOfStream() int64 {
+	return min(p.header.uncompressed, int64(p.record)+p.levelBytes())
+}
+
+// levelBytes bounds what the levels of the page take.
+func (p *pages) levelBytes() int64 {
+	if p.leaf.maxRep == 0 && p.leaf.maxDef == 0 {
+		return 0
+	}
+	return entryBytes * (p.header.values + 8)
+}
+
+// readStream begins to read the page whose header was read.
+func (p *pages) readStream() error {
+	h := &p.header
+	if h.uncompressed > p.most || h.stored > p.most {
+		_, err := p.read(h, p.offset) // tells
+		return err
+	}
+	s := &stream{most: p.record, left: h.uncompressed, close: func() {}}
+	p.stream = s
+	if kept := p.kept.page(p.offset); kept != nil {
+		s.store = &storeReader{r: io.NewSectionReader(p.kept.f, kept.at, kept.size)}
+		s.r = bufio.NewReaderSize(s.store, streamBuffer)
+		return p.beginStream(s)
+	}
+	s.store = &storeReader{r: io.NewSectionReader(p.f, p.offset+int64(len(h.bytes)), h.stored)}
+	s.r = bufio.NewReaderSize(s.store, streamBuffer)
+	if h.hasCRC {
+		s.sum, s.crc = crc32.NewIEEE(), uint32(h.crc)
+		s.r.Reset(io.TeeReader(s.store, s.sum))
+	}
+	second := h.kind == format.DataPageV2
+	if p.chunk.codec == format.Uncompressed || second && h.plain {
+		return p.beginStream(s)
+	}
+	var levels []byte // which are not compressed
+	if second {
+		if h.repBytes+h.defBytes > p.levelBytes() {
+			return errValues
+		}
+		levels = make([]byte, h.repBytes+h.defBytes)
+		if _, err := io.ReadFull(s.r, levels); err != nil {
+			return s.wrong(err)
+		}
+	}
+	unpacked, err := s.unpack(p.chunk.codec)
+	if err != nil {
+		return s.wrong(err)
+	}
+	if unpacked = io.MultiReader(bytes.NewReader(levels), unpacked); p.keep != nil {
+		p.keep.begin(p.offset, h.uncompressed)
+		unpacked = io.TeeReader(unpacked, p.keep)
+	}
+	s.r = bufio.NewReaderSize(unpacked, streamBuffer)
+	return p.beginStream(s)
+}
+
+// beginStream reads the levels, and has the values read from s.
+func (p *pages) beginStream(s *stream) (err error) {
+	h := &p.header
+	rep, def := []byte(nil), []byte(nil)
+	if h.kind == format.DataPageV2 {
+		if rep, err = s.take(h.repBytes, p.levelBytes()); err == nil {
+			def, err = s.take(h.defBytes, p.levelBytes())
+		}
+	} else {
+		if p.leaf.maxRep > 0 {
+			if h.repEncoding != format.RLE {
+				return errBitPacked
+			}
+			rep, err = s.levels(p.levelBytes())
+		}
+		if err == nil && p.leaf.maxDef > 0 {
+			if h.defEncoding != format.RLE {
+				return errBitPacked
+			}
+			def, err = s.levels(p.levelBytes())
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if p.rep, err = newRuns(rep, levelWidth(p.leaf.maxRep)); err != nil {
+		return err
+	}
+	p.def, err = newRuns(def, levelWidth(p.leaf.maxDef))
+	p.values = s
+	return err
+}
+
+// unpack returns what r unpacks to.
+func (s *stream) unpack(c format.CompressionCodec) (io.Reader, error) {
+	switch c {
+	case format.Gzip:
+		return gzip.NewReader(s.r)
+	case format.Brotli:
+		return brotli.NewReader(s.r), nil
+	default:
+		d := unpackers.Get().(*zstd.Decoder)
+		s.close = func() {
+			_ = d.Reset(nil) // it lets go of the source
+			unpackers.Put(d)
+			s.close = func() {}
+		}
+		return d, d.Reset(s.r)
+	}
+}
+
+func (s *stream) levels(most int64) ([]byte, error) {
+	head, err := s.take(4, 4)
+	if err != nil {
+		return nil, err
+	}
+	return s.take(int64(binary.LittleEndian.Uint32(head)), most)
+}
+
+// take returns the next n bytes, at most so many.
+func (s *stream) take(n, most int64) ([]byte, error) {
+	if n > most || n > s.left {
+		return nil, errValues
+	}
+	s.left -= n
+	data := make([]byte, n)
+	if _, err := io.ReadFull(s.r, data); err != nil {
+		return nil, s.wrong(err)
+	}
+	return data, nil
+}
+
+// next returns a value. Of one of more than most bytes it returns none, and its size is in long.
+func (s *stream) next() ([]byte, error) {
+	if _, err := s.r.Discard(s.pending); err != nil {
+		return nil, s.wrong(err)
+	}
+	s.pending, s.long = 0, 0
+	if s.left < 4 {
+		return nil, errValues
+	}
+	head, err := s.r.Peek(4)
+	if err != nil {
+		return nil, s.wrong(err)
+	}
+	size := int64(binary.LittleEndian.Uint32(head))
+	if s.left -= 4 + size; s.left < 0 {
+		return nil, errValues
+	}
+	n := int(size)
+	if n+4 <= s.r.Size() {
+		data, err := s.r.Peek(4 + n)
+		if err != nil {
+			return nil, s.wrong(err)
+		}
+		s.pending = 4 + n
+		return data[4:], nil
+	}
+	if _, err := s.r.Discard(4); err != nil {
+		return nil, s.wrong(err)
+	}
+	if n > s.most {
+		s.long = n
+		if _, err := s.r.Discard(n); err != nil {
+			return nil, s.wrong(err)
+		}
+		return nil, nil
+	}
+	s.value = grown(s.value, n)
+	if _, err := io.ReadFull(s.r, s.value); err != nil {
+		return nil, s.wrong(err)
+	}
+	return s.value, nil
+}
+
+// end reads what is left of the page, whose size and checksum must be what its header says.
+func (s *stream) end() error {
+	rest := s.left + int64(s.pending)
+	n, err := io.Copy(io.Discard, io.LimitReader(s.r, rest))
+	if err != nil || n < rest {
+		return s.wrong(err)
+	}
+	if _, err := s.r.ReadByte(); err != io.EOF {
+		return s.wrong(err)
+	}
+	// A frame may end before the page does.
+	if _, err := io.Copy(io.Discard, s.packed()); err != nil {
+		return s.wrong(err)
+	}
+	if s.sum != nil && s.sum.Sum32() != s.crc {
+		return errChecksum
+	}
+	return nil
+}
+
+// packed reads the rest of the page as stored, so that all is in its sum.
+func (s *stream) packed() io.Reader {
+	if s.sum == nil {
+		return bytes.NewReader(nil)
+	}
+	return io.TeeReader(s.store, s.sum)
+}
+
+// wrong says why a stream broke: an error of the store goes before what a codec makes of it.
+func (s *stream) wrong(err error) error {
+	switch {
+	case s.store.err != nil:
+		return &storeError{s.store.err}
+	case err == nil, errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return errSize
+	default:
+		return err
+	}
+}
+
+// storeReader remembers the error of a file.
+type storeReader struct {
+	r   io.Reader
+	err error
+}
+
+func (s *storeReader) Read(p []byte) (int, error) {
+	n, err := s.r.Read(p)
+	if err != nil && err != io.EOF {
+		s.err = err
+	}
+	return n, err
+}

@@ -1,0 +1,256 @@
+package parquetfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress"
+	"github.com/parquet-go/parquet-go/compress/brotli"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/io/reading"
+	"github.com/neardup/neardup/io/reading/readertest"
+	"github.com/neardup/neardup/io/storage/storagetest"
+)
+
+// plainText is a row whose text is in PLAIN pages.
+type plainText struct {
+	Text *string `parquet:"text,optional,plain"`
+}
+
+// longest is MaxRecord here, and one text in a page is longer.
+const longest = streamBuffer + 1000
+
+// largeTexts are rows of more than largePage bytes, which hardly pack, and what is read of them.
+var largeTexts = sync.OnceValues(func() (rows []plainText, texts []string) {
+	random := rand.New(rand.NewPCG(1, 2))
+	letters := make([]byte, 1<<20)
+	for i := range letters {
+		letters[i] = 'a' + byte(random.IntN(26))
+	}
+	for i := range 2100 {
+		n := 4000 + 7*i
+		switch i % 1000 {
+		case 17:
+			n = streamBuffer + 10 // it is held beside the buffer
+		case 18:
+			n = longest + 1
+		}
+		at := random.IntN(len(letters) - n)
+		row, text := plainText{}, "null"
+		if i%5 != 3 || n > longest {
+			text = string(letters[at : at+n])
+			whole := text
+			row.Text = &whole
+		}
+		rows = append(rows, row)
+		if n > longest {
+			text = "long"
+		}
+		texts = append(texts, text)
+	}
+	return rows, texts
+})
+
+// largePages returns a file of a row group of one large page.
+func largePages(t *testing.T, options ...parquet.WriterOption) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[plainText](&b, append(options, parquet.PageBufferSize(64<<20))...)
+	rows, _ := largeTexts()
+	if _, err := w.Write(rows); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+var ofTexts = reading.Options{Fields: codec.Fields{Text: []string{"text"}}, MaxRecord: longest}
+
+// textsOf reads the rows at some positions, or all if there are none.
+func textsOf(t *testing.T, file *blocks.File, span blocks.Span, some []int64) (texts []string, err error) {
+	see := func(record *reading.Record) error {
+		switch text := string(record.Doc.Text); {
+		case record.Long:
+			texts = append(texts, "long")
+		case record.Doc.NoText:
+			texts = append(texts, "null")
+		default:
+			texts = append(texts, text)
+		}
+		return nil
+	}
+	if some != nil {
+		return texts, Reader{}.ReadSome(t.Context(), file, span, some, ofTexts, see)
+	}
+	_, err = Reader{}.Read(t.Context(), file, []blocks.Span{span}, ofTexts, see)
+	return texts, err
+}
+
+func plantTexts(t *testing.T, content []byte) *blocks.File {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file := readertest.Listed(t, path)
+	file.Format = "parquet"
+	if err := (Reader{}).Inspect(t.Context(), file, ofTexts); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// TestLargePages: the texts of large pages are what they are, read as the page unpacks or from where the first reader
+// left them, all or some.
+func TestLargePages(t *testing.T) {
+	for name, c := range map[string]compress.Codec{"none": &parquet.Uncompressed, "zstd": &parquet.Zstd, "gzip": &parquet.Gzip,
+		"brotli": &brotli.Codec{Quality: 1}, "snappy": &parquet.Snappy} {
+		for version := 1; version <= 2; version++ {
+			t.Run(fmt.Sprint(name, version), func(t *testing.T) {
+				content := largePages(t, parquet.Compression(c), parquet.DataPageVersion(version))
+				_, want := largeTexts()
+				some := []int64{0, 3, 16, 17, 18, 19, 400, 1018, 1900, 2099}
+				var wantSome []string
+				for _, i := range some {
+					wantSome = append(wantSome, want[i])
+				}
+				file, span := plantTexts(t, content), blocks.Span{End: blocks.End}
+				if cuts := (Reader{}).Cut(file, 1000); len(cuts) > 0 {
+					t.Fatalf("its page is not large: it is cut at %d places", len(cuts))
+				}
+				check := func(how string) {
+					t.Helper()
+					if got, err := textsOf(t, file, span, nil); err != nil || !slices.Equal(got, want) {
+						t.Errorf("%s: %d texts, error %v", how, len(got), err)
+					}
+					if got, err := textsOf(t, file, span, some); err != nil || !slices.Equal(got, wantSome) {
+						t.Errorf("%s: some: %d texts, error %v", how, len(got), err)
+					}
+				}
+				check("not kept")
+				file.Spool = filepath.Join(storagetest.RunFolder(t), "plain-0")
+				check("first")
+				if _, err := os.Stat(keptAt(file, span, 0)); err == nil != (name != "none") {
+					t.Errorf("what is kept: %v", err)
+				}
+				check("kept")
+			})
+		}
+	}
+}
+
+// TestKept: who reads a span again takes its pages from where the first left them, and only what is whole is left.
+func TestKept(t *testing.T) {
+	path := "../../../testdata/parquet/pyarrow-snappy-1.parquet"
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, span := plantTexts(t, content), blocks.Span{End: blocks.End}
+	want, err := textsOf(t, file, span, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file.Spool = filepath.Join(storagetest.RunFolder(t), "plain-0")
+	oops := errors.New("oops")
+	for stop, want := range map[error]error{oops: oops, reading.ErrStop: nil} {
+		_, err := Reader{}.Read(t.Context(), file, []blocks.Span{span}, ofTexts, func(*reading.Record) error { return stop })
+		if !errors.Is(err, want) {
+			t.Errorf("error %v, want %v", err, want)
+		}
+	}
+	leaf := slices.IndexFunc(schemaOf(t, content), func(name string) bool { return name == "text" })
+	kept := keptAt(file, span, leaf)
+	if _, err := os.Stat(kept); err == nil {
+		t.Error("a read that failed or was stopped leaves pages")
+	}
+	if got, err := textsOf(t, file, span, nil); err != nil || !slices.Equal(got, want) {
+		t.Errorf("first: %d texts, error %v", len(got), err)
+	}
+	data, err := os.ReadFile(kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(kept, bytes.ReplaceAll(data, []byte("Größe"), []byte("Grüße")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for i := range want {
+		want[i] = strings.ReplaceAll(want[i], "Größe", "Grüße")
+	}
+	some := []int64{0, int64(len(want)) - 1}
+	if got, err := textsOf(t, file, span, nil); err != nil || !slices.Equal(got, want) {
+		t.Errorf("again: %d texts, error %v", len(got), err)
+	}
+	if got, err := textsOf(t, file, span, some); err != nil || !slices.Equal(got, []string{want[0], want[len(want)-1]}) {
+		t.Errorf("some again: %q, error %v", got, err)
+	}
+}
+
+func schemaOf(t *testing.T, content []byte) []string {
+	t.Helper()
+	ft, err := readFooter(bytes.NewReader(content), &blocks.File{Size: int64(len(content))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ft.schema.names()
+}
+
+// TestBrokenStream: a large page that is not what its header says is an error, whichever byte of it is wrong, where the
+// page has a checksum; and so is a page that unpacks to more or to less.
+func TestBrokenStream(t *testing.T) {
+	content := largePages(t, parquet.Compression(&parquet.Zstd), parquet.DataPageVersion(1))
+	file := plantTexts(t, content)
+	ft, err := readFooter(bytes.NewReader(content), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var first chunk
+	_ = ft.chunks(file, &ft.groups[0], func(_ int, c *chunk) error { first = *c; return nil })
+	header, err := readPageHeader(content[first.start():])
+	if err != nil || !header.hasCRC {
+		t.Fatalf("no page with a checksum, error %v", err)
+	}
+	begin, end := first.start()+int64(len(header.bytes)), first.start()+int64(len(header.bytes))+header.stored
+	for _, at := range []int64{begin + 8, (begin + end) / 2, end - 1} {
+		damaged := bytes.Clone(content)
+		damaged[at] ^= 0x10
+		if _, err := textsOf(t, plantTexts(t, damaged), blocks.Span{End: blocks.End}, nil); !errors.As(err, new(*reading.ContentError)) {
+			t.Errorf("byte %d of %d: error %v", at-begin, end-begin, err)
+		}
+	}
+	for _, more := range []int64{-1, 1} {
+		h := header
+		h.uncompressed += more
+		p := pages{source: &source{ctx: t.Context(), f: bytes.NewReader(content), file: file, footer: ft, most: maxPage},
+			leaf: &ft.schema.leaves[0], chunk: first, header: h, offset: first.start(), record: longest, remaining: h.values}
+		if !p.streams() {
+			t.Fatal("it is no stream")
+		}
+		err := p.load()
+		for err == nil && p.entries > 0 {
+			var def int
+			if _, def, err = p.level(); err == nil && def > 0 {
+				_, err = p.values.next()
+			}
+		}
+		if err == nil {
+			err = p.endPage()
+		}
+		if err == nil {
+			t.Errorf("a page that unpacks to %d bytes more than its header says: no error", -more)
+		}
+	}
+}
