@@ -2,11 +2,15 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -168,4 +172,95 @@ func content(r *http.Request) string {
 	body, _ := io.ReadAll(r.Body)
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	return r.URL.String() + string(body)
+}
+
+// TestKilledOnDisk: a run in phases that is killed again and again, whenever that is, comes to the same bytes, and leaves
+// nothing else, whether its folder takes the output's place or its files move one by one.
+func TestKilledOnDisk(t *testing.T) {
+	kills := 6
+	if os.Getenv("NEARDUP_NIGHTLY") != "" {
+		kills = 50
+	}
+	input, err := filepath.Abs("../../testdata/tldr")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, swaps := range []bool{true, false} {
+		t.Run(fmt.Sprintf("exchange of folders %t", swaps), func(t *testing.T) {
+			t.Parallel()
+			parent := t.TempDir()
+			dir := filepath.Join(parent, "out")
+			started := func(flags ...string) *exec.Cmd {
+				if err := os.MkdirAll(dir, 0o777); err != nil {
+					t.Fatal(err)
+				}
+				command := exec.Command("neardup", append([]string{"dedup", input, "--output", dir, "--resume", "always"}, flags...)...)
+				command.Dir = parent
+				if !swaps { // the folder that a process works in cannot be exchanged
+					command.Dir = dir
+				}
+				return command
+			}
+			ends := func(flags ...string) {
+				t.Helper()
+				if text, err := started(flags...).CombinedOutput(); err != nil {
+					t.Fatalf("%v\n%s", err, text)
+				}
+			}
+			begun := time.Now()
+			ends()
+			took := time.Since(begun)
+			manifest, err := os.ReadFile(filepath.Join(dir, "manifest.json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			whole := names(t, parent)
+			random := rand.New(rand.NewPCG(uint64(kills), 0))
+			const beside, below = ".out.neardup-*/kept", "out/.neardup/*/kept"
+			staged := map[string]int{beside: 0, below: 0}
+			for range kills {
+				command := started("--overwrite")
+				if err := command.Start(); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Duration(random.Int64N(int64(took)))) // any moment will do
+				if err := command.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+					t.Fatal(err)
+				}
+				if err := command.Wait(); err != nil && command.ProcessState.ExitCode() > 0 {
+					t.Fatal(err)
+				}
+				for there := range staged {
+					left, err := filepath.Glob(filepath.Join(parent, there))
+					if err != nil {
+						t.Fatal(err)
+					}
+					staged[there] += len(left)
+				}
+			}
+			ends("--overwrite")
+			if after, err := os.ReadFile(filepath.Join(dir, "manifest.json")); err != nil || !bytes.Equal(after, manifest) {
+				t.Errorf("another manifest, or none: %v", err)
+			}
+			if after := names(t, parent); !slices.Equal(after, whole) {
+				t.Errorf("there are %q, and were %q", after, whole)
+			}
+			if swaps && staged[below] > 0 || !swaps && staged[beside] > 0 {
+				t.Errorf("what was left was staged in %v", staged)
+			}
+		})
+	}
+}
+
+// names are those of all files and folders below a folder.
+func names(t *testing.T, folder string) (all []string) {
+	t.Helper()
+	err := filepath.WalkDir(folder, func(path string, _ os.DirEntry, err error) error {
+		all = append(all, path)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }

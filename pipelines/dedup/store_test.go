@@ -6,18 +6,23 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/dedup"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/runners/local"
 )
 
 // The same input in a store without folders and without rename gives the same bytes there, whether the
@@ -178,5 +183,63 @@ func TestInterruptedWhileItPublishes(t *testing.T) {
 	}
 	if after, err := output.Open(t.Context(), config.Output); err != nil || after.Run.Job == before.Run.Job {
 		t.Errorf("the output is as it was, or none: %v", err)
+	}
+}
+
+// syncing is a store that may lose what its workers have not synced.
+type syncing struct {
+	*storagetest.Memory
+
+	mu                sync.Mutex
+	created, unsynced map[string]bool
+}
+
+func (s *syncing) Create(ctx context.Context, path string, cond storage.If, write func(io.Writer) error) (storage.Info, error) {
+	s.mu.Lock()
+	s.created[path], s.unsynced[path] = true, true
+	s.mu.Unlock()
+	return s.Memory.Create(ctx, path, cond, write)
+}
+
+func (s *syncing) Sync(_ context.Context, path string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.unsynced, path)
+	return nil
+}
+
+func (*syncing) Syncing(context.Context, string) (storage.Syncing, error) { return launchers{}, nil }
+
+// launchers syncs on another machine than the one that has written.
+type launchers struct{}
+
+func (launchers) Sync(context.Context, ...string) error { return nil }
+func (launchers) Close() error                          { return nil }
+
+// Workers of a cluster sync what they keep and what they write for the output, before they report it.
+func TestSyncedByWorkers(t *testing.T) {
+	store := &syncing{Memory: &storagetest.Memory{}, created: map[string]bool{}, unsynced: map[string]bool{}}
+	storage.Register("syncing://", store)
+	config := ask(t, "../../testdata/tldr", "--resume=always", "--runner=flink")
+	config.Output = "syncing://lake/out"
+	if _, err := runJob(t.Context(), config, beamtest.Launch("local", local.Options{})); err != nil {
+		t.Fatal(err)
+	}
+	phases := []string{"keys", "members", "verified", "rows", "pairs", "clusters", "tables"}
+	kept, written := 0, 0
+	for file := range store.created {
+		name := path.Base(file)
+		of, _, _ := strings.Cut(name, "-")
+		switch {
+		case strings.Contains(file, "/w/") && !store.unsynced[file]: // others are the launcher's, which syncs them itself
+			written++
+		case strings.Contains(file, "/kept/") && !strings.Contains(name, ".") && slices.Contains(phases, of):
+			if kept++; store.unsynced[file] {
+				t.Errorf("%s is not synced", file)
+			}
+		}
+	}
+	if tablesAndCorpus := 5; kept < len(phases) || written < tablesAndCorpus {
+		t.Errorf("%d kept files and %d of the output: %v", kept, written, slices.Sorted(maps.Keys(store.created)))
 	}
 }
