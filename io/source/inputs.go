@@ -191,37 +191,27 @@ func inFlight(path string) int {
 // each calls do with the numbers below n in ascending order, so many
 // at a time, until one fails. The error is that of the lowest number.
 func each(ctx context.Context, n, width int, do func(i int) error) error {
-	var next, failed atomic.Int64
-	failed.Store(int64(n))
-	errs := make([]error, min(width, n))
-	at := make([]int64, len(errs))
+	var next atomic.Int64
+	var failed atomic.Bool
+	errs := make([]error, n)
 	var wait parallel.Group
-	for worker := range errs {
+	for range min(width, n) {
 		wait.Go(func() {
-			for {
-				i := next.Add(1) - 1
-				if i >= failed.Load() {
-					return
+			for i := next.Add(1) - 1; i < int64(n) && !failed.Load(); i = next.Add(1) - 1 {
+				if errs[i] = ctx.Err(); errs[i] == nil {
+					errs[i] = do(int(i))
 				}
-				err := ctx.Err()
-				if err == nil {
-					err = do(int(i))
-				}
-				if err != nil {
-					errs[worker], at[worker] = err, i
-					failed.Store(0) // those below i are on their way
-					return
+				if errs[i] != nil {
+					failed.Store(true) // those below i are on their way
 				}
 			}
 		})
 	}
 	wait.Wait()
-	var first error
-	lowest := int64(n)
-	for worker, err := range errs {
-		if err != nil && at[worker] < lowest {
-			first, lowest = err, at[worker]
+	for _, err := range errs {
+		if err != nil {
+			return err
 		}
 	}
-	return first
+	return nil
 }

@@ -80,15 +80,6 @@ var wires = func() map[string][]wire {
 	copied := each(func(d *blocks.Decoder) { d.Copy() })
 	verdicts := each(func(d *blocks.Decoder) { d.Verdict() })
 	nearPairs := each(func(d *blocks.Decoder) { d.Fixed(16); d.Uvarint(); d.Uvarint() })
-	studied := each(func(d *blocks.Decoder) {
-		d.Key()
-		d.Optional()
-		d.Fixed(32)
-		for n := d.Uvarint(); n > 0; n-- {
-			d.Uvarint()
-			d.Uvarint()
-		}
-	})
 	keys, shingles, edges, members, questions := fixed(8), fixed(8), fixed(16), fixed(20), fixed(20)
 	found := each(func(d *blocks.Decoder) { d.Fixed(16); d.Uvarint() })
 	hashed, firsts, counts := fixed(24), fixed(24), fixed(24)
@@ -148,7 +139,7 @@ var wires = func() map[string][]wire {
 		"baseline.bucketRowsFn":  {tableRows},
 		"baseline.pairRowsFn":    {tableRows},
 		"baseline.foundFn":       {keys, found},
-		"overlap.featuresFn":     {numbers, studied},
+		"overlap.featuresFn":     {numbers, nil},
 		"overlap.gatherFn":       {numbers},
 		"sink.keyRowsFn":         {tableRows},
 		"sink.sliceFn":           {tableRows},

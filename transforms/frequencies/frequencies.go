@@ -4,7 +4,6 @@ package frequencies
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -34,7 +33,7 @@ type File struct {
 	Ranges int
 }
 
-// total is what the file at Path holds.
+// total is what the file at Path holds, and what one call knows of it.
 type total struct {
 	Documents uint64
 	Ranges    []int64 // that have a file
@@ -58,7 +57,7 @@ func (f File) Build(s beam.Scope, text shingle.Spec, docs flow.Documents) {
 
 // countFn counts the documents of a bundle that have each shingle, and how many have one.
 //
-//	blocks of documents → KV<range, counts>, KV<gather.Key, documents>
+//	blocks of documents → KV<range, counts>, KV<gather.Key, total>
 type countFn struct {
 	File File
 	Text shingle.Spec
@@ -95,10 +94,10 @@ func (f *countFn) ProcessElement(block []byte, counts, _ func(int64, []byte)) er
 	return d.Err()
 }
 
-func (f *countFn) FinishBundle(counts, documents func(int64, []byte)) {
+func (f *countFn) FinishBundle(counts, documents func(int64, []byte)) error {
 	f.flush(counts)
 	f.out.Flush(counts)
-	documents(gather.Key, part(f.documents))
+	return gather.EmitJSON(total{Documents: f.documents}, documents)
 }
 
 func (f *countFn) flush(emit func(int64, []byte)) {
@@ -138,7 +137,7 @@ func runs(hashes []uint64) func(yield func(count) bool) {
 // writeRangeFn adds up the counts of a range, and writes those of shingles that
 // two documents or more have. It holds the different shingles of the range.
 //
-//	KV<range, counts> → KV<gather.Key, range>
+//	KV<range, counts> → KV<gather.Key, total>
 type writeRangeFn struct{ File File }
 
 func (f *writeRangeFn) ProcessElement(
@@ -163,31 +162,22 @@ func (f *writeRangeFn) ProcessElement(
 	for _, c := range common {
 		out = c.append(out)
 	}
-	written(gather.Key, part(0, number))
-	return storage.WriteBytes(ctx, rangeFile(f.File.Path, number), out)
-}
-
-// part is what one call knows of the total: a number of documents, or that a range has a file.
-func part(documents uint64, ranges ...int64) []byte {
-	block := binary.AppendUvarint(binary.AppendUvarint(nil, documents), uint64(len(ranges)))
-	for _, r := range ranges {
-		block = binary.AppendUvarint(block, uint64(r))
+	if err := storage.WriteBytes(ctx, rangeFile(f.File.Path, number), out); err != nil {
+		return err
 	}
-	return block
+	return gather.EmitJSON(total{Ranges: []int64{number}}, written)
 }
 
 // totalFn adds up what is known of all.
 //
-//	KV<gather.Key, documents and ranges> → nothing
+//	KV<gather.Key, total> → nothing
 type totalFn struct{ File File }
 
 func (f *totalFn) ProcessElement(ctx context.Context, _ int64, parts func(*[]byte) bool) error {
 	var of total
-	err := gather.Each(parts, func(d *blocks.Decoder) {
-		of.Documents += d.Uvarint()
-		if d.Uvarint() > 0 {
-			of.Ranges = append(of.Ranges, int64(d.Uvarint()))
-		}
+	err := gather.EachJSON(parts, func(part *total) {
+		of.Documents += part.Documents
+		of.Ranges = append(of.Ranges, part.Ranges...)
 	})
 	if err != nil {
 		return err

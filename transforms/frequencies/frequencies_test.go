@@ -45,7 +45,9 @@ func build(t *testing.T, f File, bundles [][]string) {
 		if err := do.ProcessElement(block, count, total); err != nil {
 			t.Fatal(err)
 		}
-		do.FinishBundle(count, total)
+		if err := do.FinishBundle(count, total); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for key, values := range counts {
 		if err := (&writeRangeFn{f}).ProcessElement(t.Context(), key, beamtest.Values(values...), total); err != nil {
@@ -162,7 +164,7 @@ func TestGone(t *testing.T) {
 	if _, err := Features(t.Context(), spec); err == nil {
 		t.Error("no error, and no file")
 	}
-	if err := (&totalFn{f}).ProcessElement(t.Context(), gather.Key, beamtest.Values(part(3), part(0, 0))); err != nil {
+	if err := (&totalFn{f}).ProcessElement(t.Context(), gather.Key, beamtest.Values([]byte(`{"Documents": 3}`), []byte(`{"Ranges": [0]}`))); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Features(t.Context(), spec); err == nil {

@@ -3,6 +3,7 @@ package gather
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -45,6 +46,31 @@ func All(s beam.Scope, values ...Values) Group {
 //
 //	Impulse → KV<Key, empty>
 func emptyFn(_ []byte, emit func(int64, []byte)) { emit(Key, []byte{}) }
+
+// EmitJSON emits a value for EachJSON.
+func EmitJSON(v any, emit func(int64, []byte)) error {
+	data, err := json.Marshal(v)
+	if err == nil {
+		emit(Key, data)
+	}
+	return err
+}
+
+// EachJSON calls do with each value of a group of All.
+func EachJSON[T any](group func(*[]byte) bool, do func(*T)) error {
+	var data []byte
+	for group(&data) {
+		if len(data) == 0 { // that of All
+			continue
+		}
+		var v T
+		if err := json.Unmarshal(data, &v); err != nil {
+			return err
+		}
+		do(&v)
+	}
+	return nil
+}
 
 // Counted returns an emit that counts the bytes it passes on.
 func Counted(ctx context.Context, bytes beam.Counter, emit func(int64, []byte)) func(int64, []byte) {

@@ -10,6 +10,7 @@ import (
 	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/lsh"
+	"github.com/neardup/neardup/transforms/gather"
 	"github.com/neardup/neardup/transforms/signature"
 )
 
@@ -114,7 +115,7 @@ func (f *estimateFn) ProcessElement(block []byte, _ func(int64, []byte)) error {
 
 func (f *estimateFn) FinishBundle(emit func(int64, []byte)) error {
 	f.nearest.cut(f.Params.Most)
-	return emitJSON(&f.nearest, emit)
+	return gather.EmitJSON(&f.nearest, emit)
 }
 
 // bucketFn tells who shares a bucket; see InBuckets for the shapes.

@@ -126,7 +126,7 @@ func (f *lookupFn) ProcessElement(block []byte, _ func(int64, []byte)) error {
 
 func (f *lookupFn) FinishBundle(emit func(int64, []byte)) error {
 	f.found.cut()
-	return emitJSON(&f.found, emit)
+	return gather.EmitJSON(&f.found, emit)
 }
 
 // consider keeps an id if it is among the closest to the wanted one, no further from it than half its
@@ -186,7 +186,7 @@ func (f *lookupRejectedFn) ProcessElement(_ int64, block []byte, emit func(int64
 		return nil
 	}
 	found.cut()
-	return emitJSON(&found, emit)
+	return gather.EmitJSON(&found, emit)
 }
 
 // mergeLookupFn writes what all bundles found.
@@ -196,7 +196,7 @@ type mergeLookupFn struct{ Lookup Lookup }
 
 func (f *mergeLookupFn) ProcessElement(ctx context.Context, _ int64, parts func(*[]byte) bool) error {
 	var all Found
-	err := eachJSON(parts, func(part *Found) {
+	err := gather.EachJSON(parts, func(part *Found) {
 		all.Documents += part.Documents
 		all.addKeys(part.Keys...)
 		all.addRejected(part.Rejected...)

@@ -4,7 +4,6 @@ package nearest
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -186,15 +185,7 @@ func (f *similarFn) ProcessElement(block []byte, _ func(int64, []byte)) error {
 
 func (f *similarFn) FinishBundle(emit func(int64, []byte)) error {
 	f.nearest.cut(f.Params.Most)
-	return emitJSON(&f.nearest, emit)
-}
-
-func emitJSON(v any, emit func(int64, []byte)) error {
-	data, err := json.Marshal(v)
-	if err == nil {
-		emit(gather.Key, data)
-	}
-	return err
+	return gather.EmitJSON(&f.nearest, emit)
 }
 
 // mergeFn writes the nearest of all bundles; see merge for the shapes.
@@ -202,7 +193,7 @@ type mergeFn struct{ Params Params }
 
 func (f *mergeFn) ProcessElement(ctx context.Context, _ int64, parts func(*[]byte) bool) error {
 	var all Nearest
-	err := eachJSON(parts, func(part *Nearest) {
+	err := gather.EachJSON(parts, func(part *Nearest) {
 		candidates := all.Candidates + part.Candidates
 		for _, n := range part.Near {
 			all.add(n, f.Params.Most)
@@ -214,20 +205,4 @@ func (f *mergeFn) ProcessElement(ctx context.Context, _ int64, parts func(*[]byt
 	}
 	all.cut(f.Params.Most)
 	return storage.WriteShared(ctx, f.Params.Answer, &all)
-}
-
-// eachJSON calls do with each value of a group of gather.All.
-func eachJSON[T any](values func(*[]byte) bool, do func(*T)) error {
-	var data []byte
-	for values(&data) {
-		if len(data) == 0 {
-			continue
-		}
-		var v T
-		if err := json.Unmarshal(data, &v); err != nil {
-			return err
-		}
-		do(&v)
-	}
-	return nil
 }

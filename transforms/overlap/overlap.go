@@ -78,9 +78,9 @@ const maxNumbers = 8 << 10
 type featuresFn struct {
 	Params Params
 
-	shinglers   []*shingle.Shingler
-	reader      *copies.Reader
-	out, listed blocks.Buffers
+	shinglers []*shingle.Shingler
+	reader    *copies.Reader
+	out       blocks.Buffers
 }
 
 func (f *featuresFn) Setup() {
@@ -107,7 +107,9 @@ func (f *featuresFn) ProcessElement(block []byte, features, listed func(int64, [
 			f.shinglers[i].Trim()
 		}
 		f.reader.Trim()
-		f.listed.Add(gather.Key, document.append, listed)
+		if err := gather.EmitJSON(&document, listed); err != nil {
+			return err
+		}
 	}
 	return d.Err()
 }
@@ -126,10 +128,7 @@ func (f *featuresFn) send(setting int, doc blocks.Key, set []uint64, features fu
 	}
 }
 
-func (f *featuresFn) FinishBundle(features, listed func(int64, []byte)) {
-	f.out.Flush(features)
-	f.listed.Flush(listed)
-}
+func (f *featuresFn) FinishBundle(features, _ func(int64, []byte)) { f.out.Flush(features) }
 
 // countFn counts the features of a part that every two documents share, and writes them to a file.
 //

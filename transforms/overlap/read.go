@@ -27,56 +27,30 @@ type Document struct {
 	Tokens, Sizes []int64
 }
 
-func (d *Document) append(block []byte) []byte {
-	block = blocks.AppendOptional(blocks.AppendKey(block, d.Key), d.ID, d.HasID)
-	for _, h := range []blocks.Hash{d.Text, d.Same} {
-		block = blocks.AppendUint64(blocks.AppendUint64(block, h.Hi), h.Lo)
-	}
-	block = binary.AppendUvarint(block, uint64(len(d.Tokens)))
-	for i, n := range d.Tokens {
-		block = binary.AppendUvarint(binary.AppendUvarint(block, uint64(n)), uint64(d.Sizes[i]))
-	}
-	return block
-}
-
-func readDocument(d *blocks.Decoder) (doc Document) {
-	doc.Key = d.Key()
-	doc.ID, doc.HasID = d.Optional()
-	doc.Text = blocks.Hash{Hi: d.Uint64(), Lo: d.Uint64()}
-	doc.Same = blocks.Hash{Hi: d.Uint64(), Lo: d.Uint64()}
-	for n := d.Uvarint(); n > 0 && d.Left() > 0; n-- {
-		doc.Tokens = append(doc.Tokens, int64(d.Uvarint()))
-		doc.Sizes = append(doc.Sizes, int64(d.Uvarint()))
-	}
-	return doc
-}
-
-// documentsFn writes what is told of the documents to a file, in input order; of more than Params.Most, their
-// number alone.
+// documentsFn writes what is told of the documents to a file, in input order; of more than Params.Most, as many of
+// these.
 //
 //	KV<gather.Key, documents> → nothing
 type documentsFn struct{ Params Params }
 
-func (f *documentsFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]byte) bool) error {
-	var documents []Document
-	n := 0
-	err := gather.Each(packed, func(d *blocks.Decoder) {
-		doc := readDocument(d)
-		if n++; n <= f.Params.Most {
-			documents = append(documents, doc)
+func (f *documentsFn) ProcessElement(ctx context.Context, _ int64, told func(*[]byte) bool) error {
+	found := listed{Documents: []Document{}}
+	err := gather.EachJSON(told, func(doc *Document) {
+		if found.N++; found.N <= f.Params.Most {
+			found.Documents = append(found.Documents, *doc)
 		}
 	})
 	if err != nil {
 		return err
 	}
-	out := binary.AppendUvarint(nil, uint64(n))
-	if n <= f.Params.Most {
-		slices.SortFunc(documents, func(a, b Document) int { return cmp.Compare(a.Key, b.Key) })
-		for _, doc := range documents {
-			out = doc.append(out)
-		}
-	}
-	return storage.WriteBytes(ctx, f.Params.documents(), out)
+	slices.SortFunc(found.Documents, func(a, b Document) int { return cmp.Compare(a.Key, b.Key) })
+	return storage.WriteShared(ctx, f.Params.documents(), found)
+}
+
+// listed are N documents, or some of them if they are too many.
+type listed struct {
+	N         int
+	Documents []Document
 }
 
 func (p *Params) documents() string { return storage.Join(p.Dir, "documents") }
@@ -87,19 +61,16 @@ type TooManyError struct{ Documents int }
 func (e *TooManyError) Error() string { return fmt.Sprintf("%d documents are too many", e.Documents) }
 
 // Documents returns the documents, in input order, when Count is done. The error may be a *TooManyError.
-func (p *Params) Documents(ctx context.Context) (documents []Document, err error) {
-	data, err := storage.ReadFile(ctx, p.documents())
+func (p *Params) Documents(ctx context.Context) ([]Document, error) {
+	found, err := storage.Shared[listed](ctx, p.documents())
 	if err != nil {
 		return nil, err
 	}
-	d := blocks.NewDecoder(data)
-	if n := int(d.Uvarint()); n > p.Most {
-		return nil, &TooManyError{n}
+	defer storage.Forget(p.documents())
+	if found.N > p.Most {
+		return nil, &TooManyError{found.N}
 	}
-	for !d.Done() {
-		documents = append(documents, readDocument(d))
-	}
-	return documents, d.Err()
+	return found.Documents, nil
 }
 
 // Rows are what documents share with those after them, row by row.
