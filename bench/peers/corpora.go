@@ -40,6 +40,7 @@ type corpus struct {
 	Documents int
 	TextBytes int64
 	FileBytes int64
+	Of        string `json:",omitempty"` // the corpus that has the same documents as JSON lines
 	plain     string // the same documents as JSON lines, for the exact join
 	ids       map[string]int
 }
@@ -50,13 +51,19 @@ type recipe struct {
 	needs string // the file or folder that it is made of; a corpus without it is left out
 	write func(w io.Writer, quick bool) error
 	asIs  bool // the tools read what it needs, and not what is written
+	// parquet is who writes what neardup alone reads instead, and how.
+	parquet string
+	of      string // the corpus of the same documents as JSON lines; "" if it is none other
 }
 
 func (r recipe) name() string { return r.Name }
 
 var corpora = []recipe{
 	{Name: "imdb_reviews", needs: imdb, write: writeIMDB},
-	{Name: "imdb_reviews.zst", needs: imdb, write: writeIMDB, asIs: true},
+	{Name: "imdb_reviews.zst", needs: imdb, write: writeIMDB, asIs: true, of: "imdb_reviews"},
+	{Name: "imdb_reviews.duckdb-zstd", needs: imdb, write: writeIMDB, parquet: "duckdb-zstd", of: "imdb_reviews"},
+	{Name: "imdb_reviews.pyarrow-zstd", needs: imdb, write: writeIMDB, parquet: "pyarrow-zstd", of: "imdb_reviews"},
+	{Name: "imdb_reviews.pyarrow-snappy", needs: imdb, write: writeIMDB, parquet: "pyarrow-snappy", of: "imdb_reviews"},
 	{Name: "reuters21578", needs: reuters, write: writeReuters},
 	{Name: "bbc_news", needs: bbc, write: writeBBC},
 	{Name: "recombined", needs: recombiner, write: writeRecombined},
@@ -80,7 +87,7 @@ func (r recipe) prepare(quick bool) (*corpus, error) {
 			return nil, nil
 		}
 	}
-	c := &corpus{Name: r.Name, plain: filepath.Join(workFolder, r.Name+".jsonl")}
+	c := &corpus{Name: r.Name, Of: r.of, plain: filepath.Join(workFolder, r.Name+".jsonl")}
 	if err := writeFile(c.plain, func(w io.Writer) error { return r.write(w, quick) }); err != nil {
 		return nil, err
 	}
@@ -92,6 +99,16 @@ func (r recipe) prepare(quick bool) (*corpus, error) {
 			if err := compress(c.File, c.plain); err != nil {
 				return nil, err
 			}
+		}
+	}
+	if r.parquet != "" {
+		c.File = filepath.Join(workFolder, r.Name+".parquet")
+		if _, err := installPeers(); err != nil {
+			return nil, err
+		}
+		if err := loud(environment+"/bin/python", filepath.Join(scripts, "parquet.py"), r.parquet, c.plain,
+			c.File); err != nil {
+			return nil, err
 		}
 	}
 	info, err := os.Stat(c.File)

@@ -92,7 +92,7 @@ func run(o options) error {
 			fmt.Fprintf(os.Stderr, "peers: %s is left out: it needs %s\n", recipe.Name, recipe.needs)
 			continue
 		}
-		cells, err := measure(o, *c, tools)
+		cells, err := measure(o, *c, readersOf(recipe, tools))
 		if err != nil {
 			return err
 		}
@@ -109,6 +109,14 @@ func run(o options) error {
 		return err
 	}
 	return t.failures()
+}
+
+// readersOf are the tools that read a corpus.
+func readersOf(r recipe, tools []tool) []tool {
+	if r.parquet == "" {
+		return tools
+	}
+	return slices.DeleteFunc(slices.Clone(tools), func(t tool) bool { return !t.ours })
 }
 
 // named is what is chosen by its name.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/neardup/neardup/bench/internal/process"
@@ -155,6 +156,14 @@ func (t table) ratios() (lines []string) {
 			cells[m.Name][c.Tool] = c
 		}
 	}
+	for _, m := range t.Corpora {
+		ours, _ := m.sides()
+		for _, a := range ours {
+			if b, ok := cells[m.Of][a.Tool]; ok {
+				lines = append(lines, fmt.Sprintf("%s, CPU: %s / %s = %.2f", a.Tool, m.Name, m.Of, a.least(cpu)/b.least(cpu)))
+			}
+		}
+	}
 	for _, tool := range t.Tools {
 		a, ok := cells[crowd][tool.Name]
 		b, also := cells[unrelated][tool.Name]
@@ -218,11 +227,26 @@ func missed(part, whole int64) float64 {
 	return float64(whole-part) / float64(whole)
 }
 
+// class is what of a processor's instructions the kernels know.
+func class(flags []string) string {
+	switch {
+	case slices.Contains(flags, "avx512_vbmi2"):
+		return "AVX-512"
+	case slices.Contains(flags, "avx2"):
+		return "AVX2, no AVX-512"
+	default:
+		return "no AVX2"
+	}
+}
+
 // machine describes where this runs, and how busy it is, as far as Linux tells.
 func machine() string {
 	parts := []string{fmt.Sprintf("%s/%s, %d cores", runtime.GOOS, runtime.GOARCH, runtime.NumCPU())}
 	if model, ok := field("/proc/cpuinfo", "model name"); ok {
 		parts = append(parts, model)
+	}
+	if flags, ok := field("/proc/cpuinfo", "flags"); ok {
+		parts = append(parts, class(strings.Fields(flags)))
 	}
 	if memory, ok := field("/proc/meminfo", "MemTotal"); ok {
 		parts = append(parts, memory+" of memory")
