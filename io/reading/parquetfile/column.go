@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"sort"
+	"sync"
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
@@ -26,12 +27,29 @@ func (s *source) column(l *leaf, g *rowGroup, c *chunk) *column {
 	return &column{pages: s.pages(l, g, c)}
 }
 
-// reuse takes over the buffers of a column that is not read any more; nil has none.
+// buffers are those of a column that is not read any more, for the next one.
+type buffers struct{ window, unpacked, words []byte }
+
+var spare = sync.Pool{New: func() any { return new(buffers) }}
+
+// reuse takes over the buffers of a column that is not read any more; nil: one that somebody left.
 func (c *column) reuse(old *column) {
 	if old != nil {
 		old.leave()
 		c.window.data, c.unpacked, c.wordPage = old.window.data[:0], old.unpacked, old.wordPage
+		return
 	}
+	b := spare.Get().(*buffers)
+	c.window.data, c.unpacked, c.wordPage = b.window[:0], b.unpacked, b.words
+}
+
+// end leaves the buffers of a column to others, unless they are large.
+func (c *column) end() {
+	c.leave()
+	if b := (&buffers{c.window.data, c.unpacked, c.wordPage}); cap(b.window)+cap(b.unpacked)+cap(b.words) <= largePage {
+		spare.Put(b)
+	}
+	c.drop()
 }
 
 // drop lets go of the buffers of a column that is not read yet.

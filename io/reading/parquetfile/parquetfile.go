@@ -288,7 +288,7 @@ func mostOf(o reading.Options) int64 { return cmp.Or(o.MaxWindow, maxPage) }
 func (r *rows) close() {
 	for _, c := range r.columns {
 		if c != nil {
-			c.leave()
+			c.end()
 		}
 	}
 	r.columns = nil
