@@ -201,7 +201,9 @@ func (r *run) inPhases(ctx context.Context, launch job.Launch) error {
 		func() error { return r.part(ctx, launch, decided, prints[decided], r.decide) },
 		func() error { return r.part(ctx, launch, listed, prints[listed], r.pairs) },
 		func() error { return r.part(ctx, launch, clustered, prints[clustered], r.clusters) },
-		func() error { return r.part(ctx, launch, tabled, prints[tabled], r.tables) },
+		func() error {
+			return r.part(ctx, launch, tabled, prints[tabled], func(b *builder) []flow.Facts { return r.tables(b, batches) })
+		},
 		func() error { return r.writeWaves(ctx, launch, prints[copied], batches) },
 	}
 	repeated := map[string]bool{}
@@ -263,7 +265,7 @@ func (r *run) readWaves(ctx context.Context, launch job.Launch, prints fingerpri
 }
 
 func (r *run) connect(b *builder) []flow.Facts {
-	all := b.files(keyed, blocks.Range{})
+	all := b.files(keyed)
 	if r.plan.together() {
 		all = all.Group(b.scope)
 	}
@@ -275,14 +277,14 @@ func (r *run) connect(b *builder) []flow.Facts {
 }
 
 func (r *run) verify(b *builder) []flow.Facts {
-	all := b.files(connected, blocks.Range{})
+	all := b.files(connected)
 	members := exchange.Leave[flow.Members](b.scope, all, membersLane)
 	found := r.plan.compare(b.scope, members, exchange.Leave[flow.Drawn](b.scope, all, drawnLane), r.temp)
 	return append(found.facts, b.keep(found.enter(b.scope), verified))
 }
 
 func (r *run) decide(b *builder) []flow.Facts {
-	found := r.plan.leaveFound(b.scope, b.files(verified, blocks.Range{}))
+	found := r.plan.leaveFound(b.scope, b.files(verified))
 	rows := r.plan.decide(b.scope, &found, r.temp)
 	pairs, clusters, rest := exchange.New(b.scope), exchange.New(b.scope), exchange.New(b.scope)
 	exchange.Enter(pairs, pairRowsLane, rows.Pairs...)
@@ -293,17 +295,17 @@ func (r *run) decide(b *builder) []flow.Facts {
 }
 
 func (r *run) pairs(b *builder) []flow.Facts {
-	rows := exchange.Leave[flow.Rows[records.Pair]](b.scope, b.files(listed, blocks.Range{}), pairRowsLane)
+	rows := exchange.Leave[flow.Rows[records.Pair]](b.scope, b.files(listed), pairRowsLane)
 	return []flow.Facts{r.plan.pairs(b.scope, r.commit.Staged(), r.temp, rows)}
 }
 
 func (r *run) clusters(b *builder) []flow.Facts {
-	rows := exchange.Leave[flow.Rows[records.Clustered]](b.scope, b.files(clustered, blocks.Range{}), clusterRowsLane)
+	rows := exchange.Leave[flow.Rows[records.Clustered]](b.scope, b.files(clustered), clusterRowsLane)
 	return []flow.Facts{r.plan.clusters(b.scope, r.commit.Staged(), r.temp, rows)}
 }
 
-func (r *run) tables(b *builder) []flow.Facts {
-	rest, all := b.files(rejected, blocks.Range{}), b.files(decided, blocks.Range{})
+func (r *run) tables(b *builder, batches []blocks.Range) []flow.Facts {
+	rest, all := b.files(rejected), b.files(decided)
 	k := keys{
 		rejected: []flow.Rows[records.Rejected]{exchange.Leave[flow.Rows[records.Rejected]](b.scope, rest, rejectedLane)},
 		dropped:  exchange.Leave[flow.Dropped](b.scope, rest, droppedLane),
@@ -315,13 +317,13 @@ func (r *run) tables(b *builder) []flow.Facts {
 	written := r.plan.tables(b.scope, &k, &rows, r.commit.Staged(), r.temp)
 	lanes := exchange.New(b.scope)
 	exchange.Enter(lanes, droppedLane, written.dropped...)
-	return append(written.facts, b.keep(lanes, tabled))
+	return append(written.facts, b.keep(lanes, tabled, batches...))
 }
 
 func (r *run) writeWaves(ctx context.Context, launch job.Launch, fingerprint string, batches []blocks.Range) error {
 	for i, wave := range batches {
 		err := r.part(ctx, launch, waveOf(copied, i), fingerprint, func(b *builder) []flow.Facts {
-			dropped := exchange.Leave[flow.Dropped](b.scope, b.files(tabled, wave), droppedLane)
+			dropped := exchange.Leave[flow.Dropped](b.scope, b.files(waveOf(tabled, i)), droppedLane)
 			return []flow.Facts{r.plan.corpus(b.scope, []flow.Dropped{dropped}, r.commit.Staged(), r.temp, wave)}
 		})
 		if err != nil {
@@ -332,7 +334,7 @@ func (r *run) writeWaves(ctx context.Context, launch job.Launch, fingerprint str
 }
 
 // waveOf names a wave of a phase.
-func waveOf(phase string, i int) string { return fmt.Sprintf("%s-%04d", phase, i) }
+func waveOf(phase string, i int) string { return phase + "-" + exchange.Wave(i) }
 
 // done is how many waves of a phase are.
 func (r *run) done(phase string) (n int) {
@@ -384,15 +386,15 @@ type builder struct {
 }
 
 // keep has what has entered lanes kept in files, of names that begin with that of the part.
-func (b *builder) keep(lanes *exchange.Lanes, name string) flow.Facts {
+func (b *builder) keep(lanes *exchange.Lanes, name string, waves ...blocks.Range) flow.Facts {
 	return lanes.Write(exchange.Files{
 		Folder: b.run.commit.Kept(), Prefix: name + "-",
-		Bytes: b.run.config.keptBytes(), Sync: b.run.config.Runner.Traits().OnCluster,
+		Bytes: b.run.config.keptBytes(), Sync: b.run.config.Runner.Traits().OnCluster, Waves: waves,
 	})
 }
 
-// files reads the kept files of a phase, of keys in a range.
-func (b *builder) files(phase string, some blocks.Range) exchange.Arrived {
+// files reads the kept files of a phase, or of a wave.
+func (b *builder) files(phase string) exchange.Arrived {
 	paths := []string{}
 	for _, p := range b.run.commit.Parts() {
 		for _, f := range p.Files {
@@ -405,7 +407,7 @@ func (b *builder) files(phase string, some blocks.Range) exchange.Arrived {
 	list := storage.Join(b.run.temp, "files-"+phase)
 	b.lists = append(b.lists, list)
 	b.failed = cmp.Or(b.failed, storage.WriteShared(b.ctx, list, paths))
-	return exchange.Read(b.scope, list, some)
+	return exchange.Read(b.scope, list)
 }
 
 // factsSuffix ends the name of the file of a part's facts.
@@ -535,7 +537,7 @@ func (r *run) checkRead(ctx context.Context, launch job.Launch, fingerprint stri
 		return nil
 	}
 	err := r.part(ctx, launch, "unreadable", fingerprint, func(b *builder) []flow.Facts {
-		rest := b.files(rejected, blocks.Range{})
+		rest := b.files(rejected)
 		rows := exchange.Leave[flow.Rows[records.Rejected]](b.scope, rest, rejectedLane)
 		writing := r.plan.writing(r.commit.Staged(), r.temp)
 		return []flow.Facts{sink.Table(b.scope, output.Rejected, r.plan.rejectedSlices(), writing, rows)}

@@ -124,8 +124,8 @@ func TestDamaged(t *testing.T) {
 		}
 		return path, data
 	}
-	read := func(path string, some blocks.Range) (keys []int64, err error) {
-		f := &readFn{Keys: some}
+	read := func(path string) (keys []int64, err error) {
+		f := &readFn{}
 		return keys, f.ProcessElement(t.Context(), []byte(path), func(key int64, block []byte) {
 			if string(block) != fmt.Sprint("block ", key) {
 				t.Errorf("the block of %d is %q", key, block)
@@ -136,17 +136,14 @@ func TestDamaged(t *testing.T) {
 	const lane = 3 << laneBits
 	_, other := written(7, 8, 9)
 	path, data := written(lane|1, lane|2, lane|3)
-	if keys, err := read(path, blocks.Range{}); err != nil || !slices.Equal(keys, []int64{lane | 1, lane | 2, lane | 3}) {
-		t.Errorf("%v, %v", keys, err)
-	}
-	if keys, err := read(path, blocks.Range{First: 2, End: 3}); err != nil || !slices.Equal(keys, []int64{lane | 2}) {
+	if keys, err := read(path); err != nil || !slices.Equal(keys, []int64{lane | 1, lane | 2, lane | 3}) {
 		t.Errorf("%v, %v", keys, err)
 	}
 	spoil := func(what string, data []byte) {
 		if err := os.WriteFile(path, data, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := read(path, blocks.Range{}); err == nil || !strings.Contains(err.Error(), "is damaged") {
+		if _, err := read(path); err == nil || !strings.Contains(err.Error(), "is damaged") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -164,3 +161,40 @@ func TestDamaged(t *testing.T) {
 }
 
 func TestMain(m *testing.M) { beamtest.Main(m) }
+
+// Waves have files of their own, of the keys in their range whatever their lane.
+func TestWaves(t *testing.T) {
+	folder := storagetest.RunFolder(t)
+	waves := []blocks.Range{{First: 0, End: 2}, {First: 2, End: 3}, {First: 3, End: blocks.End}}
+	f := &writeFn{Files: Files{Folder: folder, Prefix: "a-", Bytes: 1 << 20, Waves: waves}}
+	var files []string
+	emit := func(fact []byte) {
+		var f blocks.Fact
+		if err := json.Unmarshal(fact, &f); err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, f.Name)
+	}
+	const lane = 3 << laneBits
+	for _, key := range []int64{lane | 7, lane | 1, lane | 3, 1} {
+		if err := f.ProcessElement(t.Context(), key, []byte("block"), emit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.FinishBundle(t.Context(), emit); err != nil {
+		t.Fatal(err)
+	}
+	found := map[string][]int64{}
+	for _, file := range files {
+		err := (&readFn{}).ProcessElement(t.Context(), []byte(filepath.Join(folder, file)), func(key int64, _ []byte) {
+			found[file[:len("a-0000-")]] = append(found[file[:len("a-0000-")]], key)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := map[string][]int64{"a-" + Wave(0) + "-": {lane | 1, 1}, "a-" + Wave(2) + "-": {lane | 7, lane | 3}}
+	if len(files) != 2 || !reflect.DeepEqual(found, want) {
+		t.Errorf("%v of %v", found, files)
+	}
+}

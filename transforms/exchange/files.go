@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
@@ -33,7 +34,12 @@ type Files struct {
 	Bytes int
 	// Sync: the files are synced.
 	Sync bool
+	// Waves have files of their own, with Wave after Prefix in the name: of the keys, without their lane, in a range.
+	Waves []blocks.Range
 }
+
+// Wave is a wave in a name.
+func Wave(i int) string { return fmt.Sprintf("%04d", i) }
 
 // Write writes what has entered to files. Each bundle writes its own, so what is whole is what the facts of a job name: an
 // attempt that failed may have left others.
@@ -47,9 +53,13 @@ func (l *Lanes) Write(files Files) flow.Facts {
 type writeFn struct {
 	Files Files
 
+	held  []held // by wave
+	bytes int    // of all
+}
+
+type held struct {
 	heads  []byte // of the blocks
 	blocks [][]byte
-	bytes  int // of both
 }
 
 // frameBytes are those before a block: its key, its length and the checksum, little-endian.
@@ -59,10 +69,15 @@ const frameBytes = 8 + 4 + 8
 func checksum(key uint64, block []byte) uint64 { return hash.Mix(key) ^ hash.Text(block).Lo }
 
 func (f *writeFn) ProcessElement(ctx context.Context, key int64, block []byte, facts func([]byte)) error {
-	f.heads = binary.LittleEndian.AppendUint64(f.heads, uint64(key))
-	f.heads = binary.LittleEndian.AppendUint32(f.heads, uint32(len(block)))
-	f.heads = binary.LittleEndian.AppendUint64(f.heads, checksum(uint64(key), block))
-	f.blocks = append(f.blocks, block)
+	if f.held == nil {
+		f.held = make([]held, max(1, len(f.Files.Waves)))
+	}
+	wave := max(0, slices.IndexFunc(f.Files.Waves, func(r blocks.Range) bool { return r.Has(key & (1<<laneBits - 1)) }))
+	h := &f.held[wave]
+	h.heads = binary.LittleEndian.AppendUint64(h.heads, uint64(key))
+	h.heads = binary.LittleEndian.AppendUint32(h.heads, uint32(len(block)))
+	h.heads = binary.LittleEndian.AppendUint64(h.heads, checksum(uint64(key), block))
+	h.blocks = append(h.blocks, block)
 	if f.bytes += frameBytes + len(block); f.bytes < f.Files.Bytes {
 		return nil
 	}
@@ -77,38 +92,52 @@ func ending(heads []byte) string {
 
 // FinishBundle writes what is held.
 func (f *writeFn) FinishBundle(ctx context.Context, facts func([]byte)) error {
-	if len(f.blocks) == 0 {
+	for i := range f.held {
+		prefix := f.Files.Prefix
+		if len(f.Files.Waves) > 0 {
+			prefix += Wave(i) + "-"
+		}
+		if err := f.held[i].write(ctx, f.Files, prefix, facts); err != nil {
+			return err
+		}
+	}
+	f.bytes = 0
+	return nil
+}
+
+// write writes a file, if there is something to write.
+func (h *held) write(ctx context.Context, files Files, prefix string, facts func([]byte)) error {
+	if len(h.blocks) == 0 {
 		return nil
 	}
-	name := f.Files.Prefix + ending(f.heads)
-	path := storage.Join(f.Files.Folder, name)
-	info, err := storage.WriteStaged(ctx, f.Files.Folder, path, func(w io.Writer) (err error) {
-		for i, block := range f.blocks {
-			_, wrong := w.Write(f.heads[i*frameBytes:][:frameBytes])
+	name := prefix + ending(h.heads)
+	path := storage.Join(files.Folder, name)
+	info, err := storage.WriteStaged(ctx, files.Folder, path, func(w io.Writer) (err error) {
+		for i, block := range h.blocks {
+			_, wrong := w.Write(h.heads[i*frameBytes:][:frameBytes])
 			_, failed := w.Write(block)
 			err = cmp.Or(err, wrong, failed)
 		}
 		return err
 	})
-	if err == nil && f.Files.Sync {
+	if err == nil && files.Sync {
 		err = storage.Sync(ctx, path)
 	}
 	if err != nil {
 		return err
 	}
-	clear(f.blocks)
-	f.heads, f.blocks, f.bytes = f.heads[:0], f.blocks[:0], 0
+	clear(h.blocks)
+	h.heads, h.blocks = h.heads[:0], h.blocks[:0]
 	return blocks.Fact{Kind: blocks.FactKept, Name: name, Bytes: info.Size}.Emit(facts)
 }
 
-// Read reads what Write wrote. The shared file list has the paths of the files. Only blocks are read whose key, without
-// its lane, is among keys.
+// Read reads what Write wrote. The shared file list has the paths of the files.
 //
 //	Impulse → KV<lane and key, block>
-func Read(s beam.Scope, list string, keys blocks.Range) Arrived {
+func Read(s beam.Scope, list string) Arrived {
 	s = s.Scope("exchange.Read")
 	files := beam.Reshuffle(s, beam.ParDo(s, &filesFn{List: list}, beam.Impulse(s)))
-	return Arrived{All: beam.ParDo(s, &readFn{Keys: keys}, files)}
+	return Arrived{All: beam.ParDo(s, &readFn{}, files)}
 }
 
 // Group groups what was read. One GroupByKey.
@@ -131,10 +160,10 @@ func (f *filesFn) ProcessElement(ctx context.Context, _ []byte, emit func([]byte
 }
 
 // readFn reads files.
-type readFn struct{ Keys blocks.Range }
+type readFn struct{}
 
 // ProcessElement emits each block in memory of its own: a small one that waits must not keep the file.
-func (f *readFn) ProcessElement(ctx context.Context, file []byte, emit func(int64, []byte)) error {
+func (*readFn) ProcessElement(ctx context.Context, file []byte, emit func(int64, []byte)) error {
 	content, err := storage.OpenFile(ctx, string(file))
 	if err != nil {
 		return err
@@ -159,9 +188,7 @@ func (f *readFn) ProcessElement(ctx context.Context, file []byte, emit func(int6
 		if checksum(key, block) != binary.LittleEndian.Uint64(head[12:]) {
 			return damaged(file)
 		}
-		if key := int64(key); f.Keys.Has(key & (1<<laneBits - 1)) {
-			emit(key, block)
-		}
+		emit(int64(key), block)
 	}
 	if !bytes.HasSuffix(file, []byte(ending(heads))) {
 		return damaged(file) // some blocks are missing, or are those of another file
