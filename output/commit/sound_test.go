@@ -1,0 +1,48 @@
+package commit_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/neardup/neardup/output/commit"
+)
+
+// TestUnsoundSeal: nothing is moved or removed by a seal that names what no output has: the run says what to delete.
+func TestUnsoundSeal(t *testing.T) {
+	const run, good = "20260102-030405-0a1b2c3d", `{"name":"corpus/a.jsonl"},{"name":"_SUCCESS"}`
+	for name, s := range map[string]struct{ from, files, old string }{
+		"above":            {"w", `{"name":"../a"},{"name":"_SUCCESS"}`, ""},
+		"absolute":         {"w", `{"name":"/a"},{"name":"_SUCCESS"}`, ""},
+		"the folder":       {"w", `{"name":"."},{"name":"_SUCCESS"}`, ""},
+		"the lock":         {"w", `{"name":".lock"},{"name":"_SUCCESS"}`, ""},
+		"another run's":    {"w", `{"name":".neardup/20260102-030405-0a1b2c3e/sealed"},{"name":"_SUCCESS"}`, ""},
+		"old, above":       {"w", good, `{"name":"a/../../b"}`},
+		"old, another's":   {"w", good, `{"name":".neardup/20260102-030405-0a1b2c3e/sealed"}`},
+		"without the mark": {"w", `{"name":"_SUCCESS"},{"name":"corpus/a.jsonl"}`, ""},
+		"empty":            {"w", "", ""},
+		"from elsewhere":   {"../..", good, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "out")
+			staging := filepath.Join(dir, ".neardup", run)
+			if err := os.MkdirAll(filepath.Join(staging, "w"), 0o777); err != nil {
+				t.Fatal(err)
+			}
+			for file, text := range map[string]string{
+				"run":    fmt.Sprintf(`{"run":%q}`, run),
+				"sealed": fmt.Sprintf(`{"run":%q,"from":%q,"files":[%s],"old":[%s]}`, run, s.from, s.files, s.old),
+			} {
+				if err := os.WriteFile(filepath.Join(staging, file), []byte(text), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, err := commit.Begin(t.Context(), commit.Options{Dir: dir, Overwrite: true, Run: commit.NewRun(), Warn: t.Logf})
+			if err == nil || !strings.Contains(err.Error(), "sealed was not written by neardup; delete "+staging) {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
