@@ -29,13 +29,30 @@ func (d *Details) Full() bool { return len(d.starts) == DetailsFiles }
 
 // Add adds a file behind the others.
 func (d *Details) Add(f *File, inspected bool) {
-	d.starts = append(d.starts, uint32(len(d.data)))
-	d.data = AppendBytes(AppendBytes(d.data, f.Format), f.Version)
 	var facts []byte
 	if inspected {
 		facts = appendFacts(nil, f)
 	}
-	d.data = AppendBytes(d.data, facts)
+	d.add([]byte(f.Format), []byte(f.Version), facts)
+}
+
+func (d *Details) add(format, version, facts []byte) {
+	d.starts = append(d.starts, uint32(len(d.data)))
+	d.data = AppendBytes(AppendBytes(AppendBytes(d.data, format), version), facts)
+}
+
+// withKept returns details that have from the start what d keeps.
+func (d *Details) withKept() *Details {
+	all := &Details{}
+	for i, start := range d.starts {
+		record := NewDecoder(d.data[start:])
+		format, version, facts := record.Bytes(), record.Bytes(), record.Bytes()
+		if len(facts) == 0 {
+			facts = d.keptOf(i)
+		}
+		all.add(format, version, facts)
+	}
+	return all
 }
 
 // Complete fills in what the details have of a file, of which Inputs told

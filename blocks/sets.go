@@ -36,6 +36,11 @@ func SetParts(buffer []byte, key Key, hash Hash, set []uint64, emit func([]byte)
 // setPartHead is the size of a part without its shingles.
 const setPartHead = 8 + 16 + 8
 
+// SetBytes is the size of all parts of a set of so many shingles.
+func SetBytes(shingles int) int {
+	return (shingles+setPart-1)/setPart*setPartHead + ShingleBytes*shingles
+}
+
 // appendSetPart appends the part of a set that begins at first.
 func appendSetPart(block []byte, key Key, hash Hash, set []uint64, first int) []byte {
 	values := set[first:min(first+setPart, len(set))]

@@ -24,6 +24,17 @@ func TestLostPart(t *testing.T) {
 	}
 }
 
+// The size of a set's parts is foretold.
+func TestSetBytes(t *testing.T) {
+	for _, n := range []int{0, 1, setPart - 1, setPart, setPart + 1, 3*setPart + 7} {
+		bytes := 0
+		SetParts(nil, 7, Hash{Lo: 1}, make([]uint64, n), func(part []byte) { bytes += len(part) })
+		if got := SetBytes(n); got != bytes {
+			t.Errorf("%d shingles: %d bytes, foretold were %d", n, bytes, got)
+		}
+	}
+}
+
 // Whole sets stay where they are, at any address, where processors have words as they travel.
 func TestWholeSetsAreNotCopied(t *testing.T) {
 	if _, ok := new(SetPart).inPlace(); !ok {

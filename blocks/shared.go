@@ -203,8 +203,9 @@ func (s *Spans) decode(d *Decoder, n, files int) bool {
 	return d.Err() == nil && (n == 0 || s.end > s.starts[n-1])
 }
 
-// MarshalBinary returns the details as processes share them.
+// MarshalBinary returns the details as processes share them, with what is kept.
 func (d *Details) MarshalBinary() ([]byte, error) {
+	d = d.withKept()
 	data := binary.AppendUvarint([]byte(detailsMagic), uint64(len(d.starts)))
 	for _, start := range d.starts {
 		data = AppendUint32(data, start)

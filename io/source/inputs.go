@@ -58,6 +58,12 @@ func Shared(ctx context.Context, path string) (*Inputs, error) {
 
 func detailsPath(path string, i int) string { return fmt.Sprintf("%s-%04d", path, i) }
 
+// Spool has the plain bytes of a file kept by the first to read all of it, beside path, where the inputs will be shared.
+func (in *Inputs) Spool(path string, file int) {
+	in.path = path
+	in.Inputs.Spool(file)
+}
+
 // spoolPath is where the first to read a file leaves its plain bytes, beside the shared inputs at path.
 func spoolPath(path string, file int) string {
 	return storage.Join(storage.Dir(path), "plain-"+strconv.Itoa(file))

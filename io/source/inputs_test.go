@@ -227,7 +227,7 @@ func TestSpooled(t *testing.T) {
 		if may, err := in.MayUnpack(t.Context(), i); err != nil || may != want {
 			t.Errorf("file %d may be compressed: %t, %v", i, may, err)
 		}
-		in.Spool(i)
+		in.Inputs.Spool(i)
 	}
 	path := share(t, in, o).Inputs
 	shared, err := Shared(t.Context(), path)

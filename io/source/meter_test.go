@@ -89,7 +89,7 @@ func TestMeter(t *testing.T) {
 					t.Fatal(err)
 				}
 				if spooled {
-					listing.Inputs.Spool(0)
+					listing.Inputs.Inputs.Spool(0)
 				}
 				if err := storage.Begin(t.Context(), temp, true); err != nil {
 					t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/neardup/neardup/blocks"
@@ -28,11 +29,12 @@ const (
 	mostSampled   = 16 // GiB
 	surveyWindows = 256
 
-	// Of a file that can only be read from its start, so many times what its windows have is read to count its
-	// records: those at the start may be longer or shorter than others. So is all of a small one, since more of a
-	// compressed file is read ahead than is asked for.
+	// Of a file that can only be read from its start, up to so many times what its windows have is read to count its
+	// records, since those at the start may be longer or shorter than others: until as many are in each half of what is
+	// read, to one in evenTo. All of a small one is, since more of a compressed file is read ahead than is asked for.
 	countedMore = 8
 	countedAll  = 1 << 20
+	evenTo      = 20
 )
 
 // Sampled is what Sample read.
@@ -41,6 +43,8 @@ type Sampled struct {
 	// Records is the estimate of how many records the input has, readable or not.
 	Records int64
 	IDs     int64 // bytes of their ids
+	// Stored are the listed bytes that were read to see and to count the records.
+	Stored int64
 	// Unreadable are the other records seen, and Note says of the first of them what is wrong. UnreadableBytes
 	// are what rejected has of them.
 	Unreadable, UnreadableBytes int64
@@ -92,7 +96,7 @@ func (s *sampler) sample(ctx context.Context) (Sampled, error) {
 	}
 	if err := inOrder(ctx, len(units), inFlight(s.in.Root),
 		func(ctx context.Context, i int) (*heldUnit, error) { return s.hold(ctx, units[i]) },
-		func(held *heldUnit) error { return s.use(ctx, held) }); err != nil {
+		s.use); err != nil {
 		return Sampled{}, err
 	}
 	s.estimate()
@@ -139,6 +143,8 @@ type unit struct {
 // heldUnit is a unit of which the records were read before it is its turn; not whole: they are read then.
 type heldUnit struct {
 	unit
+	ctx     context.Context //nolint:containedctx // what was opened with it is used when it is its turn
+	done    func()
 	whole   bool
 	part    part
 	records []reading.Record
@@ -308,14 +314,16 @@ func (s *sampler) units(ctx context.Context) (units []unit, err error) {
 // hold reads a unit where a read is a request, and holds what it has; else it only inspects the file. It never waits
 // for another unit: what it reads with may be bounded.
 func (s *sampler) hold(ctx context.Context, u unit) (*heldUnit, error) {
-	held := &heldUnit{unit: u}
+	once, done := storage.Once(ctx)
+	held := &heldUnit{unit: u, ctx: once, done: sync.OnceFunc(done)}
+	context.AfterFunc(ctx, held.done) // where its turn never comes
 	if storage.IsLocal(s.in.Root) {
-		_, _, err := s.in.open(ctx, u.file, s.options)
+		_, _, err := s.in.open(held.ctx, u.file, s.options)
 		return held, err
 	}
 	held.whole = true
 	var err error
-	held.part, err = s.read(ctx, u, func(_ int, _ *blocks.File, record *reading.Record) error {
+	held.part, err = s.read(held.ctx, u, func(_ int, _ *blocks.File, record *reading.Record) error {
 		if held.bytes += heldRecord + len(record.Raw) + len(record.Doc.Text) +
 			len(record.Doc.ID); int64(held.bytes) > max(unitBytes, heldTimes*s.cut.bytes) {
 			held.whole, held.records = false, nil
@@ -338,9 +346,10 @@ func cloned(record *reading.Record) reading.Record {
 }
 
 // use adds a unit to the sample.
-func (s *sampler) use(ctx context.Context, held *heldUnit) (err error) {
+func (s *sampler) use(held *heldUnit) (err error) {
+	defer held.done()
 	if !held.whole {
-		if held.part, err = s.read(ctx, held.unit, s.add); err != nil {
+		if held.part, err = s.read(held.ctx, held.unit, s.add); err != nil {
 			return err
 		}
 	}
@@ -355,11 +364,12 @@ func (s *sampler) use(ctx context.Context, held *heldUnit) (err error) {
 
 // read reads a unit, and calls see with the records of its windows.
 func (s *sampler) read(ctx context.Context, u unit, see func(int, *blocks.File, *reading.Record) error) (part, error) {
-	ctx, done := storage.Once(ctx)
-	defer done()
 	file, r, err := s.in.open(ctx, u.file, s.options)
 	if err != nil {
 		return part{}, err
+	}
+	if file.Positions > 0 {
+		file.Spool = "" // pages are kept by the spans of the run
 	}
 	wanted := u.windows
 	if wanted.spans == nil {
@@ -367,7 +377,11 @@ func (s *sampler) read(ctx context.Context, u unit, see func(int, *blocks.File, 
 	}
 	p := part{file: file, covered: wanted.covered}
 	counting := false
+	halves := halves{at: max(wanted.after, countedAll/2)}
 	progress, err := recordsOf(ctx, r, file, wanted.spans, s.options, func(record *reading.Record) error {
+		if wanted.after < blocks.End && halves.even(record.Position, p.records) {
+			return reading.ErrStop
+		}
 		if p.records++; record.Position < wanted.after {
 			return see(u.file, file, record)
 		}
@@ -381,8 +395,30 @@ func (s *sampler) read(ctx context.Context, u unit, see func(int, *blocks.File, 
 	return p, err
 }
 
+// halves tells when a file has been counted far enough.
+type halves struct {
+	at    int64 // where the second half begins
+	first int64 // records before it, once it is reached
+}
+
+// even reports whether position, before which so many records begin, ends a second half that has as many as the first.
+func (h *halves) even(position, records int64) bool {
+	switch {
+	case position < h.at:
+	case position < 2*h.at:
+		h.first = cmp.Or(h.first, records)
+	default:
+		if second := records - h.first; h.first > 0 && max(h.first, second)-min(h.first, second) <= h.first/evenTo {
+			return true
+		}
+		h.at, h.first = 2*h.at, records
+	}
+	return false
+}
+
 // count adds the records of a part to those that begin in windows.
 func (s *sampler) count(p part) {
+	s.Stored += p.stored
 	if p.file.IDIsSource { // all of these are counted
 		return
 	}

@@ -46,8 +46,8 @@ func Watched(ctx context.Context, reached *atomic.Int64) context.Context {
 // once holds what was opened with a context of Once.
 type once struct {
 	mu    sync.Mutex
-	files map[[2]string]Reader // by path and version
-	kept  map[[2]string]any    // what Keep has of them
+	files map[[2]string]Reader    // by path and version
+	kept  map[[2]string]io.Closer // what Keep has of them
 }
 
 type onceKey struct{}
@@ -55,35 +55,42 @@ type onceKey struct{}
 // Once returns a context with which Open opens each version of an object once,
 // until done is called: who opens it again finds what was fetched before.
 func Once(ctx context.Context) (opening context.Context, done func()) {
-	o := &once{files: map[[2]string]Reader{}, kept: map[[2]string]any{}}
+	o := &once{files: map[[2]string]Reader{}, kept: map[[2]string]io.Closer{}}
 	return context.WithValue(ctx, onceKey{}, o), func() {
+		for _, made := range o.kept {
+			made.Close()
+		}
 		for _, r := range o.files {
 			r.Close()
 		}
 	}
 }
 
-// Keep keeps what was made of a version of an object, for Kept with
-// the same context of Once; with another there is nobody to use it.
-func Keep(ctx context.Context, path, version string, made any) {
+// Keep keeps what was made of a version of an object, for Take with the same context of Once, and reports whether it
+// does: with another context there is nobody to use it. What nobody takes is closed.
+func Keep(ctx context.Context, path, version string, made io.Closer) bool {
 	o, ok := ctx.Value(onceKey{}).(*once)
 	if !ok {
-		return
+		return false
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.kept[[2]string{path, version}] = made
+	return true
 }
 
-// Kept returns what Keep keeps of a version of an object, or nil.
-func Kept(ctx context.Context, path, version string) any {
+// Take returns what Keep keeps of a version of an object, which it keeps no longer; nil if that is nothing.
+func Take(ctx context.Context, path, version string) io.Closer {
 	o, ok := ctx.Value(onceKey{}).(*once)
 	if !ok {
 		return nil
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.kept[[2]string{path, version}]
+	key := [2]string{path, version}
+	made := o.kept[key]
+	delete(o.kept, key)
+	return made
 }
 
 // open opens a version, or returns the reader of it that it returned before.

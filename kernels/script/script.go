@@ -2,7 +2,9 @@
 package script
 
 import (
+	"encoding/binary"
 	"maps"
+	"math/bits"
 	"slices"
 	"unicode"
 	"unicode/utf8"
@@ -29,7 +31,17 @@ func NewCounter() *Counter { return &Counter{numbers: map[rune]uint8{}} }
 
 // Add counts the letters of a text: its characters of category L.
 func (c *Counter) Add(text []byte) {
+	const each, high = 0x0101010101010101, 0x8080808080808080 // of eight bytes
 	for len(text) > 0 {
+		if len(text) >= 8 {
+			if eight := binary.LittleEndian.Uint64(text); eight&high == 0 {
+				eight |= 0x20 * each // in lower case, where they are letters
+				from, behind := eight+(0x80-'a')*each, eight+(0x80-'z'-1)*each
+				c.counts[latin] += int64(bits.OnesCount64(from &^ behind & high))
+				text = text[8:]
+				continue
+			}
+		}
 		if b := text[0]; b < utf8.RuneSelf {
 			if b |= 0x20; 'a' <= b && b <= 'z' { // in lower case, if it is a letter
 				c.counts[latin]++

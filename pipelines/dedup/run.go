@@ -247,6 +247,7 @@ func (r *run) besides(ctx context.Context, exists error) error {
 func (r *run) makePlan(ctx context.Context) error {
 	request := r.config.request(r.asked)
 	if r.commit != nil { // it is no dry run
+		request.Reread = true
 		var err error
 		if request.Layout, err = r.earlier(); err != nil {
 			return err
@@ -309,9 +310,6 @@ func (r *run) do(ctx context.Context, launch job.Launch) (err error) {
 		return err
 	}
 	r.begun = true
-	if err := r.spoolCompressed(ctx); err != nil {
-		return err
-	}
 	if err := r.plan.Share(ctx, r.temp); err != nil {
 		return err
 	}

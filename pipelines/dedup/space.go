@@ -1,10 +1,8 @@
 package dedup
 
 import (
-	"context"
 	"fmt"
 
-	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
 )
@@ -36,30 +34,3 @@ const similarBytes = 400
 
 // phaseBytes is about how much the phases of a run leave at most.
 func (p *Plan) phaseBytes() int64 { return p.sent() + p.UnreadableBytes + p.Documents*similarBytes }
-
-// spoolCompressed has the plain bytes of large compressed files, and the unpacked pages of text, kept for those who
-// read them again, where there is ample room. They are not worth it where workers are elsewhere, or where the first
-// to read a file does not read all of it.
-func (r *run) spoolCompressed(ctx context.Context) error {
-	const large = 1 << 20
-	free, known := storage.FreeSpace(r.temp)
-	if !r.config.Runner.Traits().Bounded || r.config.Limit > 0 || !known {
-		return nil
-	}
-	in := r.plan.Listing.Inputs
-	for i := range in.Len() {
-		size := in.Size(i)
-		if size <= large || size*reading.SpoolTimes >= free {
-			continue
-		}
-		compressed, err := in.MayUnpack(ctx, i)
-		if err != nil {
-			return err
-		}
-		if compressed {
-			in.Spool(i)
-			free -= size * reading.SpoolTimes
-		}
-	}
-	return nil
-}

@@ -8,9 +8,11 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/internal/usage"
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/kernels/copies"
 	"github.com/neardup/neardup/kernels/hash"
@@ -26,14 +28,14 @@ import (
 const (
 	// A survey reads about surveyBytes of the input, as listed, or fewer: it holds some 100 bytes for each document and 8 for each key,
 	// and its time goes into shingles.
-	surveyBytes     = 256 << 20
+	surveyBytes     = 12 << 20
 	surveyDocuments = 1 << 20
 	surveyKeys      = 16 << 20
 	surveyShingles  = 64 << 20
 	// textsBytes bounds the texts that are kept.
 	textsBytes = 16 << 20
 	// typedRecords is how many records, the first ones, give columns their types.
-	typedRecords = 1000
+	typedRecords = 300
 	// surveyColumns are listed at most: JSON may have other keys in each record.
 	surveyColumns = 1000
 )
@@ -57,6 +59,8 @@ type survey struct {
 	scripts   map[string]int64 // letters
 	encodings map[string]int64 // texts
 	columns   []records.Column
+
+	reading, signing float64 // CPU seconds that were taken by reading, and by what was done with documents
 }
 
 // surveyed is what decides how many bytes a document sends, and to whom.
@@ -105,12 +109,16 @@ func (p *Plan) takeSurvey(ctx context.Context) (*survey, error) {
 		columnErr error
 		keys      []uint64
 	)
+	begun, cpu := time.Now(), cpuSeconds()
+	var used time.Duration
 	bytes := p.surveyBytes()
 	s.whole = bytes >= p.Listing.Inputs.Bytes()
 	s.sampled, err = source.Survey(ctx, p.Listing.Inputs, p.Source("").Options, bytes, func(d *source.Seen) {
 		if p.Request.Limit > 0 && int64(len(s.documents)) >= p.Request.Limit {
 			return
 		}
+		began := time.Now()
+		defer func() { used += time.Since(began) }()
 		// A block ends where source.Read ends it.
 		filled += len(d.Text) + len(d.ID)
 		if d.Key.File() != last || filled >= blocks.BlockBytes {
@@ -154,6 +162,9 @@ func (p *Plan) takeSurvey(ctx context.Context) (*survey, error) {
 			columnErr = s.addColumns(ctx, typed, d)
 		}
 	})
+	share := float64(used) / float64(time.Since(begun)) // other processes stretch both
+	cpu = cpuSeconds() - cpu
+	s.reading, s.signing = (1-share)*cpu, share*cpu
 	s.scripts = counter.Letters()
 	if n := s.sampled.NotUTF8; n > 0 {
 		s.encodings[cmp.Or(s.sampled.Encoding, "not UTF-8")] += n
@@ -162,6 +173,11 @@ func (p *Plan) takeSurvey(ctx context.Context) (*survey, error) {
 		s.columns[i].Type = strings.Join(typed[s.columns[i].Name], " or ")
 	}
 	return s, errors.Join(err, columnErr)
+}
+
+func cpuSeconds() float64 {
+	cpu, _ := usage.Process()
+	return cpu
 }
 
 // signer returns what signs texts, and sets the keyer; nil if documents have no keys, or the survey cannot make them. Signatures of the

@@ -39,6 +39,8 @@ type Request struct {
 	Unsigned bool
 	// Layout is that of an earlier run which this one is to continue; nil: the plan chooses it.
 	Layout *Layout
+	// Reread: what the plan reads is read again by the run.
+	Reread bool
 	// Strict: a plan of input that is most likely in another encoding than it is read by is an error.
 	Strict bool
 }
@@ -120,7 +122,7 @@ func NewPlan(ctx context.Context, r Request, temp string) (*Plan, error) {
 		if err := spoolStdin(ctx, &r, stdin); err != nil {
 			return nil, err
 		}
-		return makePlan(ctx, r, stdin)
+		return makePlan(ctx, r, temp, stdin)
 	})
 	if err == nil {
 		slog.Info("plan made", plan.attributes()...)
@@ -155,13 +157,18 @@ func spoolStdin(ctx context.Context, in *Request, file string) error {
 	return err
 }
 
-func makePlan(ctx context.Context, r Request, stdin string) (*Plan, error) {
+func makePlan(ctx context.Context, r Request, temp, stdin string) (*Plan, error) {
 	p := &Plan{Request: r, Complete: r.Method == Complete, Sizes: map[int]int64{}, Threshold: r.Threshold, Spec: r.Texts, reading: r.Reading(stdin)}
 	p.Spec.MaxBytes = int64(r.MaxDocBytes)
 	var err error
 	p.Listing, err = source.Plan(ctx, r.Inputs, p.reading)
 	if err != nil {
 		return nil, unfit(err)
+	}
+	if r.Reread {
+		if err := p.spoolCompressed(ctx, temp); err != nil {
+			return nil, err
+		}
 	}
 	sets, different, shingles, sampled, err := p.sample(ctx)
 	if refused := (*source.InspectError)(nil); errors.As(err, &refused) {
@@ -217,6 +224,33 @@ func makePlan(ctx context.Context, r Request, stdin string) (*Plan, error) {
 		documents = documents * int64(len(compared)) / int64(different)
 	}
 	return p, p.choose(compared, documents)
+}
+
+// spoolCompressed has the plain bytes of compressed files, and the unpacked pages of text, kept for those who read them
+// again, where there is ample room. They are not worth it where workers are elsewhere, or where the first to read a file
+// does not read all of it.
+func (p *Plan) spoolCompressed(ctx context.Context, temp string) error {
+	const worth = 32 << 10
+	free, known := storage.FreeSpace(temp)
+	if !p.Request.Runner.Traits().Bounded || p.Request.Limit > 0 || !known {
+		return nil
+	}
+	in := p.Listing.Inputs
+	for i := range in.Len() {
+		size := in.Size(i)
+		if size <= worth || size*reading.SpoolTimes >= free {
+			continue
+		}
+		compressed, err := in.MayUnpack(ctx, i)
+		if err != nil {
+			return err
+		}
+		if compressed {
+			in.Spool(Inputs(temp), i)
+			free -= size * reading.SpoolTimes
+		}
+	}
+	return nil
 }
 
 // unfit is err as wrong usage, unless a file could not be read or its content is wrong.

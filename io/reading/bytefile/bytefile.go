@@ -68,12 +68,16 @@ func (f Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Option
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.close()) }()
+	defer func() {
+		if err == nil {
+			c.keep(ctx, file)
+		}
+		err = errors.Join(err, c.close())
+	}()
 	if !f.Encoded { // else the beginning tells nothing, and need not be readable
 		if err := c.fill(); err != nil {
 			return err
 		}
-		c.keep(ctx, file)
 	}
 	if file.Encoding, err = f.encodingOf(file, o.Encoding, c.buf[c.lo:c.hi], isUTF8); err != nil {
 		return err
@@ -119,8 +123,10 @@ func Head(ctx context.Context, file *blocks.File, o reading.Options) (head []byt
 		return nil, err
 	}
 	err = c.fill()
-	c.keep(ctx, file)
 	head = slices.Clone(c.buf[:c.hi])
+	if err == nil {
+		c.keep(ctx, file)
+	}
 	return head, errors.Join(err, c.close())
 }
 
@@ -166,38 +172,50 @@ func (f Reader) Read(
 				file, span, o, see)
 		})
 	}
-	if progress, err = f.read(ctx, file, spans, o, see, nil); errors.Is(err, reading.ErrStop) {
+	if progress, _, err = f.read(ctx, file, spans, o, see, nil); errors.Is(err, reading.ErrStop) {
 		err = nil
 	}
 	return progress, err
 }
 
+// smallPacked is the size of files that are spooled even by who wants only the beginning, if that turns out to be all.
+const smallPacked = 256 << 10
+
+// errPartial says that a spool is not kept, since it is not whole.
+var errPartial = errors.New("not all of the file was read")
+
 func (f Reader) readSequential(
 	ctx context.Context, file *blocks.File, span blocks.Span, o reading.Options, see func(*reading.Record) error,
 ) (progress reading.Progress, err error) {
 	spans := []blocks.Span{span}
-	if _, ok := reading.Spooled(ctx, file.Spool); file.Spool == "" || ok || span.Start > 0 || span.End != blocks.End {
-		return f.read(ctx, file, spans, o, see, nil)
+	_, ok := reading.Spooled(ctx, file.Spool)
+	if file.Spool == "" || ok || span.Start > 0 || span.End != blocks.End && file.Size > smallPacked {
+		progress, _, err = f.read(ctx, file, spans, o, see, nil)
+		return progress, err
 	}
 	reading.FillSpool(ctx, file.Spool, file.Size, func(spool io.Writer) error {
-		progress, err = f.read(ctx, file, spans, o, see, spool)
-		return err // ErrStop, too: the spool is not whole
+		var whole bool
+		if progress, whole, err = f.read(ctx, file, spans, o, see, spool); !whole {
+			return errPartial
+		}
+		return nil
 	})
 	return progress, err
 }
 
 // read reads spans with one cursor, several only of a file that is not Sequential.
-// It copies the plain bytes that it reads to spool, unless that is nil.
+// It copies the plain bytes that it reads to spool, unless that is nil, and reports whether these are whole.
 func (f Reader) read(
 	ctx context.Context, file *blocks.File, spans []blocks.Span, o reading.Options,
 	see func(*reading.Record) error, spool io.Writer,
-) (progress reading.Progress, err error) {
+) (progress reading.Progress, whole bool, err error) {
 	c, err := f.openSpan(ctx, file, spans[0], o, nil, spool)
 	if err != nil {
-		return progress, err
+		return progress, false, err
 	}
 	defer func() {
-		err = errors.Join(err, c.close())
+		closed := c.close()
+		whole, err = c.eof && closed == nil, errors.Join(err, closed)
 		progress.Stored = progress.Content
 		if unpacked := c.pos + int64(c.hi-c.lo); c.packed != nil && unpacked > 0 {
 			// Nobody reads ahead any more, but what was unpacked need not have been shown.
@@ -208,15 +226,15 @@ func (f Reader) read(
 	for i, span := range spans {
 		if i > 0 {
 			if err := c.enter(file, span); err != nil {
-				return progress, err
+				return progress, false, err
 			}
 		}
 		n, err := c.readSpan(&record, see)
 		if progress.Content += n; err != nil {
-			return progress, err
+			return progress, false, err
 		}
 	}
-	return progress, nil
+	return progress, false, nil
 }
 
 // readSpan calls see with the records of the span that the cursor is in, and returns how many bytes it went through.

@@ -1,6 +1,7 @@
 package bytefile
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"fmt"
@@ -69,11 +70,14 @@ func TrimEnding(name string) string {
 	return name
 }
 
+// packedBytes is how much of a gzip file is read at a time.
+const packedBytes = 64 << 10
+
 // decompress returns the plain bytes of r. A window above maxWindow, unless that is 0, is refused.
 func decompress(r io.Reader, compression string, maxWindow int64) (io.ReadCloser, error) {
 	switch compression {
 	case gzipped:
-		z, err := gzip.NewReader(r)
+		z, err := gzip.NewReader(bufio.NewReaderSize(r, packedBytes)) // its own would ask for 4 KiB at a time
 		if err != nil {
 			return nil, err // not z, which would be an interface of nothing
 		}

@@ -1,7 +1,6 @@
 package bytefile
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -41,6 +40,13 @@ const (
 
 // buffers are those of closed readers.
 var buffers sync.Pool
+
+// putBuffer leaves a buffer that nobody uses any more to others.
+func putBuffer(buf []byte) {
+	if buf = buf[:cap(buf)]; len(buf) > 0 && len(buf) <= 2*readBytes {
+		buffers.Put(buf) //nolint:staticcheck // a slice's header is little beside what is read
+	}
+}
 
 // cursor goes through a span of one file piece by piece: records, and what stands between them, the
 // filler. Filler belongs to the record before it, or to the header: so the pieces of all spans of a
@@ -162,37 +168,76 @@ func (f Reader) openOn(
 		ctx: ctx, claim: reading.Claim(o),
 	}
 	c.buffer.Claim = c.claim
-	if unpacked, ok := storage.Kept(ctx, file.Path, file.Version).([]byte); ok && compression != "" {
-		c.packed = &countingReader{}
-		c.packed.n.Store(file.Size)
-		c.src = bytes.NewReader(unpacked)
-	} else if compression != "" {
-		giveBack, err := c.claim.Take(ctx, file.Window)
-		if err != nil {
-			return nil, errors.Join(err, opened.Close())
-		}
-		c.giveBack = func() {
-			c.src, c.plain = nil, nil
-			giveBack()
-		}
-		c.packed = &countingReader{r: c.src}
-		if c.plain, err = decompress(c.packed, compression, o.MaxWindow); err != nil {
-			c.giveBack()
-			return nil, errors.Join(c.failed(err), opened.Close())
-		}
-		if ahead {
-			c.plain = readAhead(c.plain)
-		}
-		c.src = c.plain
+	if compression == "" {
+		return c, nil
 	}
+	if b, ok := storage.Take(ctx, file.Path, file.Version).(*begun); ok {
+		c.packed, c.plain, c.giveBack = b.packed, b.plain, b.giveBack
+		c.packed.r = io.NewSectionReader(opened, c.read(), math.MaxInt64-c.read())
+		c.src = io.MultiReader(&headReader{rest: b.head}, c.aheadOf(ahead))
+		return c, nil
+	}
+	if c.giveBack, err = c.claim.Take(ctx, file.Window); err != nil {
+		return nil, errors.Join(err, opened.Close())
+	}
+	c.packed = &countingReader{r: c.src}
+	if c.plain, err = decompress(c.packed, compression, o.MaxWindow); err != nil {
+		c.src = nil
+		c.giveBack()
+		return nil, errors.Join(c.failed(err), opened.Close())
+	}
+	c.src = c.aheadOf(ahead)
 	return c, nil
 }
 
-// keep keeps what a small compressed file holds, all of which is in buf, for who opens it next.
-func (c *cursor) keep(ctx context.Context, file *blocks.File) {
-	if c.plain != nil && c.eof {
-		storage.Keep(ctx, file.Path, file.Version, bytes.Clone(c.buf[:c.hi]))
+// aheadOf returns what unpacks the file, on another core if it is to read ahead.
+func (c *cursor) aheadOf(ahead bool) io.Reader {
+	if ahead {
+		c.plain = readAhead(c.plain)
 	}
+	return c.plain
+}
+
+// begun is a compressed file of which the beginning is unpacked, for who reads it next.
+type begun struct {
+	head     []byte
+	packed   *countingReader
+	plain    io.ReadCloser // unpacks what follows head
+	giveBack func()        // gives back what plain takes of its room
+}
+
+func (b *begun) Close() error {
+	err := b.plain.Close()
+	b.plain = nil
+	b.giveBack()
+	return err
+}
+
+// keep leaves what is unpacked of a compressed file, all of which is in buf, to who opens it next.
+func (c *cursor) keep(ctx context.Context, file *blocks.File) {
+	if c.plain == nil || c.buffer.Taken() {
+		return
+	}
+	if storage.Keep(ctx, file.Path, file.Version, &begun{c.buf[:c.hi], c.packed, c.plain, c.giveBack}) {
+		c.buf, c.plain = nil, nil
+	}
+}
+
+// headReader reads a buffer once, and gives it back.
+type headReader struct {
+	rest, buf []byte
+}
+
+func (h *headReader) Read(p []byte) (int, error) {
+	if h.buf == nil {
+		h.buf = h.rest
+	}
+	n := copy(p, h.rest)
+	if h.rest = h.rest[n:]; n == 0 {
+		putBuffer(h.buf)
+		return 0, io.EOF
+	}
+	return n, nil
 }
 
 // read is how much of a compressed file was read, 0 of one whose plain bytes are read in its place.
@@ -532,13 +577,12 @@ func (c *cursor) failed(err error) error {
 
 // close closes the file and returns an error if it changed while it was read.
 func (c *cursor) close() error {
-	if len(c.buf) > 0 && len(c.buf) <= 2*readBytes {
-		buffers.Put(c.buf) //nolint:staticcheck // a slice's header is little beside what is read
-	}
+	putBuffer(c.buf)
 	c.buf = nil
 	c.buffer.Freed()
 	if c.plain != nil {
 		c.plain.Close() // it only held buffers
+		c.src, c.plain = nil, nil
 		c.giveBack()
 	}
 	return errors.Join(c.file.Unchanged(), c.file.Close())
