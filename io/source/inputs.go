@@ -58,7 +58,7 @@ func Shared(ctx context.Context, path string) (*Inputs, error) {
 
 func detailsPath(path string, i int) string { return fmt.Sprintf("%s-%04d", path, i) }
 
-// Spool has the plain bytes of a file kept by the first to read all of it, beside path, where the inputs will be shared.
+// Spool has the plain bytes of a file kept by the first to read all of it, beside path, where the inputs are to be.
 func (in *Inputs) Spool(path string, file int) {
 	in.path = path
 	in.Inputs.Spool(file)

@@ -67,7 +67,7 @@ func TestSampleOfRejected(t *testing.T) {
 	texts, sampled := sampleOf(t, in, o)
 	want := Sampled{
 		Documents: 2, Records: 4, IDs: int64(len("ab") + len(fmt.Sprintf("a.jsonl@%d", len(lines[0])+1))),
-		Unreadable: 2, UnreadableBytes: int64(len("{\n") + records.MaxRaw), Files: 1,
+		Unreadable: 2, UnreadableBytes: int64(len("{\n") + records.MaxRaw), Files: 1, Stored: in.Bytes(),
 		Note: fmt.Sprintf("a.jsonl at byte %d, broken json: column 2: unexpected end of line", len(lines[0])+len(lines[1])+2),
 	}
 	if !reflect.DeepEqual(sampled, want) || !slices.Equal(texts, []string{"x"}) {
@@ -83,7 +83,7 @@ func TestSampleOfFiles(t *testing.T) {
 	o := Options{Format: "files", Fields: fields, MaxDocument: 1}
 	in := inputs(t, o, root)
 	texts, sampled := sampleOf(t, in, o)
-	if len(texts) != 100 || !reflect.DeepEqual(sampled, Sampled{Documents: 200, Records: 300, IDs: 200 * 3, Files: 200, Plain: "files"}) {
+	if len(texts) != 100 || !reflect.DeepEqual(sampled, Sampled{Documents: 200, Records: 300, IDs: 200 * 3, Stored: 300, Files: 200, Plain: "files"}) {
 		t.Errorf("%d texts, sampled %+v; want 100 of one byte among 200 documents, and 100 empty ones", len(texts), sampled)
 	}
 	in = inputs(t, o, write(t, t.TempDir(), "empty", nil))
