@@ -14,6 +14,7 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/codectest"
+	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/reading/readertest"
 	"github.com/neardup/neardup/records"
 )
@@ -276,6 +277,64 @@ func TestWindows(t *testing.T) {
 		if int64(len(w.spans)) != want.windows || w.covered != want.mib<<20 {
 			t.Errorf("%d GiB: %d windows of %d bytes in all, want %+v", gib, len(w.spans), w.covered, want)
 		}
+	}
+}
+
+// cuts is a reader of files that are cut at some rows.
+type cuts struct {
+	reading.RecordReader
+	at []int64
+}
+
+func (c cuts) Cut(*blocks.File, int64) []int64 { return c.at }
+
+// TestGathered: eight windows of rows are read in one place, which begins where the reader can; of a file that is read
+// whole, and of bytes, they stay.
+func TestGathered(t *testing.T) {
+	const size = 256 << 20
+	rows := &blocks.File{Size: size, Positions: 1 << 20} // a window has 64 of them
+	w := usualCut(size).spans(0, rows, size)
+	var even []int64
+	for i := int64(1); i < 1<<10; i++ {
+		even = append(even, i<<10)
+	}
+	for name, c := range map[string]struct {
+		cuts  []int64
+		first []int64 // of the places
+		rows  int64   // of the first
+	}{
+		"anywhere":    {even, []int64{0, 8 << 12, 16 << 12}, 8 * 64},
+		"two groups":  {[]int64{1 << 19}, []int64{0, 1 << 19}, 128 * 64},
+		"near groups": {[]int64{100}, []int64{0}, 256 * 64},
+		"one group":   {nil, []int64{0}, 256 * 64},
+	} {
+		got := w.gathered(cuts{at: c.cuts}, rows)
+		var covered int64
+		for i, span := range got.spans {
+			covered += (span.End - span.Start) * (size >> 20)
+			if i > 0 && span.Start < got.spans[i-1].End {
+				t.Errorf("%s: %+v overlaps the place before", name, span)
+			}
+		}
+		if got.covered != covered {
+			t.Errorf("%s: %d bytes are covered, want %d", name, got.covered, covered)
+		}
+		for i, first := range c.first {
+			if i >= len(got.spans) || got.spans[i].Start != first {
+				t.Fatalf("%s: places %+v, want such that begin at %d", name, got.spans[:min(3, len(got.spans))], c.first)
+			}
+		}
+		if n := got.spans[0].End - got.spans[0].Start; n != c.rows {
+			t.Errorf("%s: the first place has %d rows, want %d", name, n, c.rows)
+		}
+	}
+	bytes := &blocks.File{Size: size}
+	if w := usualCut(size).spans(0, bytes, size); len(w.gathered(cuts{}, bytes).spans) != 256 {
+		t.Error("windows of bytes are gathered")
+	}
+	small := &blocks.File{Size: 1 << 20, Positions: 100}
+	if w := usualCut(1<<20).spans(0, small, 1<<20).gathered(cuts{}, small); len(w.spans) != 1 || w.spans[0].End != 100 || w.covered != 1<<20 {
+		t.Errorf("a small file: %+v", w)
 	}
 }
 
