@@ -37,7 +37,7 @@ type Forecast struct {
 	Workers int64 `json:"cluster_workers"`
 	// Kept: what the run has done stays if it fails, in so many bytes at most, for the same command to continue.
 	Kept int64 `json:"kept_bytes,omitempty"`
-	// Seconds follow from the time that one core took for the sample.
+	// Seconds follow from the CPU time that the sample took.
 	Seconds float64 `json:"seconds"`
 }
 

@@ -124,5 +124,5 @@ func forecast(out *printer, run *records.Run) {
 		out.item("if it fails", stays, bytesOf(f.Kept))
 	}
 	out.item("cluster", "at least %s (docs/flink.md)", plural(f.Workers, "worker"))
-	out.item("time", "%s, estimated from the time that the plan took", roughly(f.Seconds))
+	out.item("time", "%s, estimated from the CPU time that the sample took", roughly(f.Seconds))
 }

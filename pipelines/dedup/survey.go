@@ -26,8 +26,8 @@ import (
 )
 
 const (
-	// A survey reads about surveyBytes of the input, as listed, or fewer: it holds some 100 bytes for each document and 8 for each key,
-	// and its time goes into shingles.
+	// A survey reads about surveyBytes of the input, as listed, or fewer, so that a plan costs a third of the run. It holds
+	// some 100 bytes for each document and 8 for each key.
 	surveyBytes     = 12 << 20
 	surveyDocuments = 1 << 20
 	surveyKeys      = 16 << 20

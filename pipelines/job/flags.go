@@ -32,7 +32,7 @@ type How struct {
 	Remote
 	Cloud
 	Scheduled
-	DryRun bool `help:"Print the plan and exit: what the run is expected to read, send and need. Reads the input up to 256 MB, and a sample of a larger one." group:"Running"`
+	DryRun bool `help:"Print the plan and exit: what the run is expected to read, send and need. Reads an input of up to 12 MB, and a sample of a larger one." group:"Running"`
 	Replacing
 	WaitLock    time.Duration `default:"0s" placeholder:"DURATION" help:"Time to wait for another run's lock on the output, as in 90s or 2h (default: ${default})." group:"Running"`
 	Resume      Resume        `default:"auto" enum:"${resumes}" help:"Whether what a run has done stays if it fails, for the same command to continue: always, never (what an earlier run left is removed) or auto, for input that takes minutes (default: ${default})." group:"Running"`
