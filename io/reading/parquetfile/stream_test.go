@@ -147,6 +147,19 @@ func TestLargePages(t *testing.T) {
 					t.Errorf("what is kept: %v", err)
 				}
 				check("kept")
+				part := blocks.Span{End: 2000} // of the page
+				for range 2 {
+					if got, err := textsOf(t, file, part, nil); err != nil || !slices.Equal(got, want[:2000]) {
+						t.Errorf("a part: %d texts, error %v", len(got), err)
+					}
+				}
+				file.Spool = filepath.Join(storagetest.RunFolder(t), "plain-0")
+				if _, err := textsOf(t, file, part, nil); err != nil {
+					t.Error(err)
+				}
+				if _, err := os.Stat(keptAt(file, part, 0)); err == nil != (name != "none") {
+					t.Errorf("what is kept of a part: %v", err)
+				}
 			})
 		}
 	}
@@ -199,6 +212,22 @@ func TestKept(t *testing.T) {
 	}
 }
 
+// TestKeptWhole: where a page was not read to its end, what is kept fails.
+func TestKeptWhole(t *testing.T) {
+	var b bytes.Buffer
+	k := keeper{w: &b}
+	k.page(4, []byte("page"))
+	k.begin(20, 6)
+	_, _ = k.Write([]byte("pag"))
+	if err := k.finish(); err == nil {
+		t.Error("half a page is kept")
+	}
+	_, _ = k.Write([]byte("e 2"))
+	if err := k.finish(); err != nil {
+		t.Error(err)
+	}
+}
+
 func schemaOf(t *testing.T, content []byte) []string {
 	t.Helper()
 	ft, err := readFooter(bytes.NewReader(content), &blocks.File{Size: int64(len(content))})
@@ -231,7 +260,7 @@ func TestBrokenStream(t *testing.T) {
 			t.Errorf("byte %d of %d: error %v", at-begin, end-begin, err)
 		}
 	}
-	for _, more := range []int64{-1, 1} {
+	for _, more := range []int64{-1, 1, 0} {
 		h := header
 		h.uncompressed += more
 		p := pages{source: &source{ctx: t.Context(), f: bytes.NewReader(content), file: file, footer: ft, most: maxPage},
@@ -240,6 +269,18 @@ func TestBrokenStream(t *testing.T) {
 			t.Fatal("it is no stream")
 		}
 		err := p.load()
+		if err == nil && more <= 0 { // whether its values were read or not
+			err = p.endPage()
+			if more < 0 && err == nil || more == 0 && err != nil {
+				t.Errorf("a page of %d bytes more than its header says is left: error %v", -more, err)
+			}
+			if more == 0 {
+				continue
+			}
+			p.entries = 0
+			err = p.load()
+			p.entries = h.values
+		}
 		for err == nil && p.entries > 0 {
 			var def int
 			if _, def, err = p.level(); err == nil && def > 0 {
