@@ -54,7 +54,7 @@ func (p *Plan) forecast(ctx context.Context, inForce records.InForce) (*records.
 func (p *Plan) cpuSeconds(ctx context.Context, s *survey) (float64, error) {
 	const (
 		run      = .1    // to begin, and to end
-		file     = .0002 // to open one, and to write its counterpart
+		file     = .0003 // to open one, and to write its counterpart
 		signed   = .8    // of what a survey does with a document
 		packed   = 10e-9 // to compress a byte
 		readMore = 1.2   // what is read again
