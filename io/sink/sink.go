@@ -75,7 +75,7 @@ func (f *everyShardFn) ProcessElement(ctx context.Context, _ []byte, emit func(i
 }
 
 // Ledger writes all facts as JSON lines to the file path, for ReadLedger: when it is there, the
-// job is complete.
+// job is complete. Where there may be no fact at all, an empty one has the file written.
 func Ledger(s beam.Scope, path string, facts ...flow.Facts) {
 	s = s.Scope("sink.Ledger")
 	beam.ParDo0(s, &ledgerFn{Path: path}, gatherAll(s, facts))
@@ -96,6 +96,9 @@ func (f *ledgerFn) ProcessElement(ctx context.Context, _ int64, facts func(*[]by
 	_, err := storage.WriteBelow(ctx, storage.Dir(f.Path), f.Path, func(w io.Writer) error {
 		var line []byte
 		for facts(&line) {
+			if len(line) == 0 {
+				continue
+			}
 			if _, err := fmt.Fprintf(w, "%s\n", line); err != nil {
 				return err
 			}

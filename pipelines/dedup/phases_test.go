@@ -84,6 +84,21 @@ func TestSameBytesInPhases(t *testing.T) {
 	}
 }
 
+// Phases that find nothing leave nothing, and the run goes on.
+func TestNothingSimilarInPhases(t *testing.T) {
+	in := filepath.Join(t.TempDir(), "in.txt")
+	if err := os.WriteFile(in, []byte("one two three four five six\nseven eight nine ten eleven twelve\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, method := range []string{"minhash", "exact"} {
+		config := ask(t, in, "--format=lines", "--method="+method, "--resume=always")
+		phasedRun(t, config, beamtest.Launch("local", local.Options{}))
+		if counts := opened(t, config.Output).Run.Counts; counts.Records != 2 || counts.Pairs != 0 {
+			t.Errorf("%s: counts %+v", method, counts)
+		}
+	}
+}
+
 // errKilled is that of a job that does not end.
 var errKilled = errors.New("killed")
 
