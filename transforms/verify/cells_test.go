@@ -1,11 +1,14 @@
 package verify
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -66,17 +69,17 @@ func (c component) pairs(t setsim.Threshold) (pairs []blocks.NearPair) {
 }
 
 // pairsOf cuts a component, and returns the pairs of its cells. left is how many sets have not left it.
-func pairsOf(t *testing.T, p Params, name blocks.Key, batches [][]byte) (cellPairs [][]byte, left int) {
+func pairsOf(ctx context.Context, t *testing.T, p Params, name blocks.Key, batches [][]byte) (cellPairs [][]byte, left int) {
 	t.Helper()
 	ranges := map[int64][][]byte{}
-	if err := (&cutFn{Params: p}).ProcessElement(t.Context(), int64(name), beamtest.Values(batches...), func(_ int64, pair []byte) {
+	if err := (&cutFn{Params: p}).ProcessElement(ctx, int64(name), beamtest.Values(batches...), func(_ int64, pair []byte) {
 		cellPairs = append(cellPairs, pair)
 		c, _ := decodeCellPair(blocks.NewDecoder(pair), nil)
 		if c.component != name {
 			t.Errorf("a pair of cells of %v", c.component)
 		}
 		if c.first == c.second {
-			g, err := spool.Read(t.Context(), p.file(c.component, c.round, c.first))
+			g, err := spool.Read(ctx, p.file(c.component, c.round, c.first))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -89,7 +92,7 @@ func pairsOf(t *testing.T, p Params, name blocks.Key, batches [][]byte) (cellPai
 		t.Error("cells are joined, and rare shingles sent")
 	}
 	for r, postings := range ranges {
-		err := (&rareFn{Params: p}).ProcessElement(t.Context(), r, beamtest.Values(postings...), func(_ int64, pair []byte) { cellPairs = append(cellPairs, pair) })
+		err := (&rareFn{Params: p}).ProcessElement(ctx, r, beamtest.Values(postings...), func(_ int64, pair []byte) { cellPairs = append(cellPairs, pair) })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,13 +101,13 @@ func pairsOf(t *testing.T, p Params, name blocks.Key, batches [][]byte) (cellPai
 }
 
 // joinLarge cuts a component and joins its pairs of cells. left is how many sets have not left it.
-func joinLarge(t *testing.T, p Params, name blocks.Key, batches [][]byte) (pairs []blocks.NearPair, left int) {
+func joinLarge(ctx context.Context, t *testing.T, p Params, name blocks.Key, batches [][]byte) (pairs []blocks.NearPair, left int) {
 	t.Helper()
-	cellPairs, left := pairsOf(t, p, name, batches)
+	cellPairs, left := pairsOf(ctx, t, p, name, batches)
 	f := &cellPairFn{Params: p}
 	f.Setup()
 	estimated := 0
-	err := f.ProcessElement(t.Context(), 0, beamtest.Values(cellPairs...), func(shard int64, block []byte) {
+	err := f.ProcessElement(ctx, 0, beamtest.Values(cellPairs...), func(shard int64, block []byte) {
 		var err error
 		if pairs, err = blocks.DecodeNearPairs(pairs, block); err != nil || shard != p.Shards.Shard(name) {
 			t.Fatal(shard, err)
@@ -127,7 +130,7 @@ func joinLarge(t *testing.T, p Params, name blocks.Key, batches [][]byte) (pairs
 // connected cuts a component and returns the edges of its pairs of cells.
 func connected(t *testing.T, p Params, name blocks.Key, batches [][]byte) (edges []blocks.Edge) {
 	t.Helper()
-	cellPairs, _ := pairsOf(t, p, name, batches)
+	cellPairs, _ := pairsOf(t.Context(), t, p, name, batches)
 	err := (&connectFn{Params: p}).ProcessElement(t.Context(), 0, beamtest.Values(cellPairs...), func(block []byte) {
 		var err error
 		if edges, err = blocks.DecodeEdges(edges, block); err != nil {
@@ -196,7 +199,7 @@ func TestLargeEqualsBruteForce(t *testing.T) {
 				for _, way := range []Way{Cells, Rare, ""} {
 					temp := storagetest.RunFolder(t)
 					p := Params{Verifier: jaccard(threshold), CellBytes: bytes, PruneBytes: prune, Way: way, Shards: 7, Temp: temp}
-					got, _ := joinLarge(t, p, 5, c.spooled(t, temp, 5, bytes))
+					got, _ := joinLarge(t.Context(), t, p, 5, c.spooled(t, temp, 5, bytes))
 					if diff := cmp.Diff(want, got); diff != "" {
 						rt.Errorf("cells of %d bytes, pruned above %d, way %q: %s", bytes, prune, way, diff)
 					}
@@ -247,10 +250,70 @@ func TestPeel(t *testing.T) {
 	}{{"never", 1 << 30, len(c), len(c)}, {"in rounds", 0, 20, 24}} {
 		temp := storagetest.RunFolder(t)
 		p := Params{Verifier: jaccard(threshold), CellBytes: 1000, PruneBytes: tt.above, Shards: 1, Temp: temp}
-		pairs, left := joinLarge(t, p, 9, c.spooled(t, temp, 9, 500))
+		pairs, left := joinLarge(t.Context(), t, p, 9, c.spooled(t, temp, 9, 500))
 		if len(pairs) != 10 || left < tt.least || left > tt.most {
 			t.Errorf("%s: %d pairs, %d sets are left, want 10, %d to %d", tt.prune, len(pairs), left, tt.least, tt.most)
 		}
+	}
+}
+
+// A step gives all back that it holds, or others would wait for ever. Sets that leave are held by the cell.
+func TestHolds(t *testing.T) {
+	var c component
+	for i := range uint64(8) {
+		set := make([]uint64, 150_000+i/2) // more than memory.Large, each two alike
+		for j := range set {
+			set[j] = i/2<<32 | uint64(j)
+		}
+		c = append(c, set)
+	}
+	const all, cell = 1 << 30, 2_500_000 // of two sets
+	var room memory.Room
+	ctx := memory.Worker(t.Context(), room.Claim(all))
+	for _, way := range []Way{Cells, Rare} {
+		temp := storagetest.RunFolder(t)
+		p := Params{Verifier: jaccard(setsim.Threshold{Num: 8, Den: 10}), CellBytes: cell, PruneBytes: 1, Way: way, Temp: temp}
+		if pairs, _ := joinLarge(ctx, t, p, 9, c.spooled(t, temp, 9, cell)); len(pairs) != len(c)/2 {
+			t.Errorf("%d pairs", len(pairs))
+		}
+		done, cancel := context.WithCancel(t.Context())
+		cancel()
+		giveBack, err := room.Claim(all).Take(done, all)
+		if err != nil {
+			t.Fatalf("way %q: some is held", way)
+		}
+		giveBack()
+	}
+}
+
+// What a step holds while sets leave is a cell that is read and one that is filled.
+func TestLeaveHolds(t *testing.T) {
+	var c component
+	for range 12 {
+		c = append(c, make([]uint64, 150_000)) // more than memory.Large
+	}
+	leaves := make([]bool, len(c))
+	for i := range leaves {
+		leaves[i] = i%4 == 0
+	}
+	const cell = 2_500_000 // of two sets
+	for bytes, fits := range map[int64]bool{2 * cell: true, cell * 3 / 2: false} {
+		temp := storagetest.RunFolder(t)
+		p := Params{Verifier: jaccard(setsim.Threshold{Num: 8, Den: 10}), CellBytes: cell, Temp: temp}
+		of := cells{Params: &p, component: 9}
+		for _, batch := range c.spooled(t, temp, 9, cell) {
+			of.cells = append(of.cells, blocks.NewDecoder(batch).Batch())
+		}
+		const all = 1 << 30
+		var room memory.Room
+		if _, err := room.Claim(all).Take(t.Context(), all-bytes); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(memory.Worker(t.Context(), room.Claim(all)), time.Second)
+		if err := of.leave(ctx, leaves); errors.Is(err, context.DeadlineExceeded) == fits {
+			t.Errorf("room for %d bytes: error %v", bytes, err)
+		}
+		cancel()
 	}
 }
 
@@ -317,7 +380,7 @@ func TestPeelAllParts(t *testing.T) {
 	}
 	temp := storagetest.RunFolder(t)
 	p := Params{Verifier: jaccard(threshold), CellBytes: 1000, Way: Cells, Shards: 1, Temp: temp}
-	if pairs, left := joinLarge(t, p, 9, c.spooled(t, temp, 9, 500)); len(pairs) != 0 || left != 0 {
+	if pairs, left := joinLarge(t.Context(), t, p, 9, c.spooled(t, temp, 9, 500)); len(pairs) != 0 || left != 0 {
 		t.Errorf("%d pairs, %d sets are left, want none", len(pairs), left)
 	}
 }
