@@ -227,3 +227,22 @@ func TestPausedFailing(t *testing.T) {
 		}
 	}
 }
+
+// TestSealGoesFirst: of a staging folder that goes, the seal does first: who finds it with half of its files takes those for
+// published that another output has of the same name and size.
+func TestSealGoesFirst(t *testing.T) {
+	l := newLake(t)
+	var removed []string
+	ok(t, second.run(t.Context(), l.process("one", func(request string) error {
+		if name, is := strings.CutPrefix(request, "remove "); is && strings.Contains(name, "/.neardup/") {
+			removed = append(removed, name)
+		}
+		return nil
+	})))
+	at := func(name string) int {
+		return slices.IndexFunc(removed, func(path string) bool { return strings.HasSuffix(path, name) })
+	}
+	if at("/sealed") < 0 || at("/run") < at("/sealed") {
+		t.Errorf("removed are, in this order, %q", removed)
+	}
+}
