@@ -255,6 +255,12 @@ func TestDetails(t *testing.T) {
 			}
 		}
 		check(&again)
+		data, _ = again.MarshalBinary()
+		var shared blocks.Details
+		if err := shared.UnmarshalBinary(data); err != nil {
+			t.Fatal(err)
+		}
+		check(&shared) // with what was kept
 	})
 }
 

@@ -198,6 +198,9 @@ func TestSampleOfCompressed(t *testing.T) {
 		if n := int64(bytes.Count(lines.Bytes(), []byte{'\n'})); first.Records < n*98/100 || first.Records > n*102/100 { // a block of zstd is begun
 			t.Errorf("%s: an estimate of %d records of %d", compression, first.Records, n)
 		}
+		if first.Stored > in.Bytes()/2 {
+			t.Errorf("%s: %d bytes of %d are read of a file whose records are alike", compression, first.Stored, in.Bytes())
+		}
 		for range 10 {
 			if _, again := sampleOf(t, in, o); !reflect.DeepEqual(again, first) {
 				t.Errorf("%s: %+v, before %+v", compression, again, first)
