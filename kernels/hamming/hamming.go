@@ -68,7 +68,7 @@ const (
 
 	// worthwhile is the share of the earlier signatures that have a piece in common with one of
 	// random bits up to which looking for them costs less than comparing all in a row.
-	worthwhile = .1
+	worthwhile = .05
 )
 
 // join emits the pairs i < j or, unless border is 0, those with i < border ≤ j.
@@ -85,11 +85,27 @@ func meeting(m, pieces int) float64 {
 	return float64(pieces) * math.Ldexp(1, -(m/pieces))
 }
 
+// head is the first two words of a signature, 0 where there is none. They tell of most pairs that they differ in too
+// many bits, and those of all signatures lie in a row.
+type head [2]uint64
+
+func headOf(signature []uint64) (h head) {
+	copy(h[:], signature)
+	return h
+}
+
 func directJoin(signatures [][]uint64, border, d int, emit func(i, j, distance int) bool) {
+	heads := make([]head, partners(len(signatures), border))
+	for i := range heads {
+		heads[i] = headOf(signatures[i])
+	}
 	for j := border; j < len(signatures); j++ {
-		b := signatures[j]
-		for i, a := range signatures[:partners(j, border)] {
-			if distance, ok := within(a, b, d); ok && !emit(i, j, distance) {
+		b := headOf(signatures[j])
+		for i, a := range heads[:partners(j, border)] {
+			if bits.OnesCount64(a[0]^b[0])+bits.OnesCount64(a[1]^b[1]) > d {
+				continue
+			}
+			if distance, ok := within(signatures[i], signatures[j], d); ok && !emit(i, j, distance) {
 				return
 			}
 		}

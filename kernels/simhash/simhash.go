@@ -107,7 +107,12 @@ const perNormalHash = 4
 
 func (s *Signer) signNormal(sig []uint64, v vector.Vector) {
 	clear(sig)
-	for j, mask := range s.masks {
+	estimated := 0
+	if v.Weights == nil {
+		estimated = s.estimateNormal(sig, v.Features)
+	}
+	for j := estimated; j < len(s.masks); j++ {
+		mask := s.masks[j]
 		var sums [perNormalHash]int64
 		if v.Weights == nil {
 			sums = s.normalSums(v.Features, mask)

@@ -1,0 +1,150 @@
+//go:build !purego
+
+#include "textflag.h"
+
+DATA signs<>+0(SB)/8, $0x8000000080000000
+DATA signs<>+8(SB)/8, $0x8000000080000000
+DATA signs<>+16(SB)/8, $0x8000000080000000
+DATA signs<>+24(SB)/8, $0x8000000080000000
+GLOBL signs<>(SB), RODATA|NOPTR, $32
+
+DATA tail<>+0(SB)/2, $128 // tailLength
+GLOBL tail<>(SB), RODATA|NOPTR, $2
+
+// Stores hash.Fold(AX^mask, multiplier).
+#define FOLD(mask, at) \
+	MOVQ  mask, R15     \
+	XORQ  AX, R15       \
+	MULXQ R15, R15, R12 \
+	XORQ  R15, R12      \
+	MOVQ  R12, at(R14)
+
+// Stores the hashes of the feature in AX at R14.
+#define HASHES \
+	FOLD(R8, 0)  \
+	FOLD(R9, 8)  \
+	FOLD(R10, 16) \
+	FOLD(R11, 24)
+
+// func estimateAVX2(e *estimate, features []uint64, masks *[4]uint64, c *curve)
+//
+// Hashes are eight features ahead of the sums, in a ring of 16 at R13, so that no load waits for the stores before it.
+// Behind the ring are the sums of e.tails.
+TEXT ·estimateAVX2(SB), 0, $1096-48
+	MOVQ features_base+8(FP), DI
+	MOVQ features_len+16(FP), CX
+	MOVQ masks+32(FP), AX
+	MOVQ c+40(FP), SI
+	MOVQ 0(AX), R8
+	MOVQ 8(AX), R9
+	MOVQ 16(AX), R10
+	MOVQ 24(AX), R11
+	MOVQ $0x9e3779b97f4a7c15, DX // multiplier
+	LEAQ 511(SP), R13
+	ANDQ $-512, R13
+	DECQ CX                      // the last feature
+
+	VMOVUPS      0(SI), Y11
+	VMOVUPS      32(SI), Y10
+	VMOVUPS      64(SI), Y9
+	VMOVUPS      96(SI), Y8
+	VPBROADCASTW tail<>(SB), Y12
+	VPXOR        Y13, Y13, Y13
+	VXORPS       Y14, Y14, Y14   // sums of even words
+	VXORPS       Y15, Y15, Y15   // and of odd ones
+	VMOVDQU      Y13, 512(R13)
+	VMOVDQU      Y13, 544(R13)
+
+	XORL BX, BX
+	MOVQ R13, R14
+
+ahead:
+	MOVQ    BX, R12
+	CMPQ    R12, CX
+	CMOVQGT CX, R12
+	MOVQ    (DI)(R12*8), AX
+	HASHES
+	ADDQ    $32, R14
+	INCQ    BX
+	CMPQ    BX, $8
+	JLT     ahead
+	XORL    BX, BX
+
+feature:
+	LEAQ    8(BX), R12
+	CMPQ    R12, CX
+	CMOVQGT CX, R12
+	MOVQ    (DI)(R12*8), AX
+	MOVQ    BX, R14
+	SHLQ    $5, R14
+	ANDQ    $480, R14
+	ADDQ    R13, R14
+	XORQ    $256, R14
+	HASHES
+	XORQ    $256, R14
+
+	VMOVDQU   (R14), Y0
+	VPSRAW    $15, Y0, Y1
+	VPXOR     Y0, Y1, Y1              // places from the nearer end
+	VPCMPGTW  Y1, Y12, Y2
+	VPMOVMSKB Y2, AX
+	VPMAXSW   Y1, Y12, Y1
+	VPBLENDW  $0xaa, Y13, Y1, Y3
+	VPSRLD    $16, Y1, Y4
+	VCVTDQ2PS Y3, Y3
+	VCVTDQ2PS Y4, Y4
+	VPSRLD    $23, Y3, Y5             // octaves; three bits count
+	VPSRLD    $23, Y4, Y6
+	VPERMPS     Y8, Y5, Y1
+	VPERMPS     Y8, Y6, Y2
+	VPERMPS     Y9, Y5, Y7
+	VFMADD213PS Y7, Y3, Y1
+	VPERMPS     Y9, Y6, Y7
+	VFMADD213PS Y7, Y4, Y2
+	VPERMPS     Y10, Y5, Y7
+	VFMADD213PS Y7, Y3, Y1
+	VPERMPS     Y10, Y6, Y7
+	VFMADD213PS Y7, Y4, Y2
+	VPERMPS     Y11, Y5, Y7
+	VFMADD213PS Y7, Y3, Y1
+	VPERMPS     Y11, Y6, Y7
+	VFMADD213PS Y7, Y4, Y2
+	VPSLLD      $16, Y0, Y3
+	VPAND       signs<>(SB), Y3, Y3
+	VPAND       signs<>(SB), Y0, Y4
+	VPXOR       Y3, Y1, Y1
+	VPXOR       Y4, Y2, Y2
+	VSUBPS      Y1, Y14, Y14          // the upper half of the places is positive
+	VSUBPS      Y2, Y15, Y15
+
+	TESTL AX, AX
+	JNZ   tails
+
+next:
+	INCQ BX
+	CMPQ BX, CX
+	JLE  feature
+
+	MOVQ    e+0(FP), DI
+	VMOVUPS Y14, 0(DI)
+	VMOVUPS Y15, 32(DI)
+	VMOVDQU 512(R13), Y0
+	VMOVDQU 544(R13), Y1
+	VMOVDQU Y0, 64(DI)
+	VMOVDQU Y1, 96(DI)
+	VZEROUPPER
+	RET
+
+tails:
+	ANDL $0x55555555, AX
+
+one:
+	TZCNTL  AX, R12
+	MOVWLZX (R14)(R12*1), R15
+	ADDL    $128, R15
+	MOVWLZX R15, R15
+	MOVL    128(SI)(R15*4), R15
+	ADDL    R15, 512(R13)(R12*2)
+	BLSRL   AX, AX
+	JNZ     one
+	JMP     next

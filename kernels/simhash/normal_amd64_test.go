@@ -1,0 +1,81 @@
+//go:build !purego
+
+package simhash
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/neardup/neardup/kernels/vector"
+)
+
+// Every entry that there is, alone and among as many as are added at once, is estimated as accurately as
+// estimateNormal takes for granted.
+func TestEstimatesAreAccurate(t *testing.T) {
+	if !hasAVX2 {
+		t.Skip("other processors estimate nothing")
+	}
+	s := New(16, Normal, 7)
+	rng := rand.New(rand.NewPCG(1, 2))
+	sums := func(features []uint64) (estimated, exact [entriesAtOnce]float64) {
+		var e estimate
+		estimateAVX2(&e, features, (*[masksAtOnce]uint64)(s.masks), curves())
+		for k := range exact {
+			estimated[k] = float64(e.words[k%2][k/2]) + float64(e.tails[k])
+			exact[k] = float64(s.normalSum(features, s.masks[k/perNormalHash], k%perNormalHash))
+		}
+		return estimated, exact
+	}
+	seen := make(map[float64]bool)
+	most := 0.
+	for range 1 << 18 {
+		estimated, exact := sums([]uint64{rng.Uint64()})
+		for k := range exact {
+			seen[exact[k]] = true
+			most = max(most, math.Abs(estimated[k]-exact[k]))
+		}
+	}
+	distinct := slices.Clone(quantiles()[:])
+	slices.Sort(distinct)
+	if want := len(slices.Compact(distinct)); len(seen) != want || most > 2 {
+		t.Errorf("of %d entries of %d, one is off by %v, want 2 at most", len(seen), want, most)
+	}
+	for range 1000 {
+		features := make([]uint64, 1+rng.IntN(featuresAtOnce))
+		for i := range features {
+			features[i] = rng.Uint64()
+		}
+		estimated, exact := sums(features)
+		for k := range exact {
+			if off := math.Abs(estimated[k] - exact[k]); off > 2.25*float64(len(features)) {
+				t.Fatalf("the sum of %d features is off by %v", len(features), off)
+			}
+		}
+	}
+}
+
+// What is signed by estimates is what all sums say, be they near to 0 or all large.
+func TestEstimatesDecideNothingElse(t *testing.T) {
+	if !hasAVX2 {
+		t.Skip("other processors estimate nothing")
+	}
+	rng := rand.New(rand.NewPCG(3, 4))
+	for n := range 3 * featuresAtOnce {
+		features := make([]uint64, n)
+		for i := range features {
+			if features[i] = rng.Uint64(); n%3 == 0 && i > 0 {
+				features[i] = features[0]
+			}
+		}
+		s := New(1+rng.IntN(MaxBits), Normal, rng.Uint64())
+		got := s.Sign(nil, vector.Vector{Features: features})
+		hasAVX2 = false
+		want := s.Sign(nil, vector.Vector{Features: features})
+		hasAVX2 = true
+		if !slices.Equal(got, want) {
+			t.Fatalf("%d features: %x, want %x", n, got, want)
+		}
+	}
+}
