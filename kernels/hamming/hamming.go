@@ -68,7 +68,7 @@ const (
 
 	// worthwhile is the share of the earlier signatures that have a piece in common with one of
 	// random bits up to which looking for them costs less than comparing all in a row.
-	worthwhile = .05
+	worthwhile = .01
 )
 
 // join emits the pairs i < j or, unless border is 0, those with i < border ≤ j.
@@ -85,31 +85,84 @@ func meeting(m, pieces int) float64 {
 	return float64(pieces) * math.Ldexp(1, -(m/pieces))
 }
 
-// head is the first two words of a signature, 0 where there is none. They tell of most pairs that they differ in too
-// many bits, and those of all signatures lie in a row.
-type head [2]uint64
+const (
+	// blockSize is the number of signatures whose words lie side by side: the first words of all, the second ones, …
+	blockSize = 8
 
-func headOf(signature []uint64) (h head) {
-	copy(h[:], signature)
-	return h
+	// tileSize is the number that many are compared with while they are in the cache. They are as few as keep
+	// assembly, which cannot be preempted, below a microsecond or so.
+	tileSize = 64 * blockSize
+
+	// batchSize is how many they are compared with.
+	batchSize = 16
+)
+
+// A hit is a signature that another is near to.
+type hit struct{ i, distance int }
+
+// directJoin joins by comparing all.
+func directJoin(signatures [][]uint64, border, d int, emit func(i, j, distance int) bool) {
+	if len(signatures) == 0 {
+		return
+	}
+	words := telling(len(signatures[0]), d)
+	columns := columnsOf(signatures[:partners(len(signatures), border)], words)
+	var batch [batchSize][]hit
+	for start := border; start < len(signatures); start += batchSize {
+		end := min(start+batchSize, len(signatures))
+		for tile := 0; tile < partners(end-1, border); tile += tileSize {
+			for j := start; j < end; j++ {
+				last := min(tile+tileSize, partners(j, border))
+				batch[j-start] = appendNear(batch[j-start], signatures, columns, words, tile, last, j, d)
+			}
+		}
+		for j := start; j < end; j++ {
+			for _, h := range batch[j-start] {
+				if !emit(h.i, j, h.distance) {
+					return
+				}
+			}
+			batch[j-start] = batch[j-start][:0]
+		}
+	}
 }
 
-func directJoin(signatures [][]uint64, border, d int, emit func(i, j, distance int) bool) {
-	heads := make([]head, partners(len(signatures), border))
-	for i := range heads {
-		heads[i] = headOf(signatures[i])
+// telling returns how many words of a signature, the first ones, tell of nearly all pairs of random bits that they
+// differ in more than d: the expected number of bits less five standard deviations is no less. If there are no such, all do.
+func telling(words, d int) int {
+	for n := 1; n < words; n++ {
+		if 32*float64(n)-5*4*math.Sqrt(float64(n)) >= float64(d) {
+			return n
+		}
 	}
-	for j := border; j < len(signatures); j++ {
-		b := headOf(signatures[j])
-		for i, a := range heads[:partners(j, border)] {
-			if bits.OnesCount64(a[0]^b[0])+bits.OnesCount64(a[1]^b[1]) > d {
-				continue
-			}
-			if distance, ok := within(signatures[i], signatures[j], d); ok && !emit(i, j, distance) {
-				return
+	return words
+}
+
+// columnsOf returns the first words of signatures in blocks of blockSize; what is left over has none.
+func columnsOf(signatures [][]uint64, words int) []uint64 {
+	columns := make([]uint64, len(signatures)/blockSize*blockSize*words)
+	for i, signature := range signatures[:len(signatures)/blockSize*blockSize] {
+		at := i/blockSize*blockSize*words + i%blockSize
+		for k, word := range signature[:words] {
+			columns[at+k*blockSize] = word
+		}
+	}
+	return columns
+}
+
+// appendNear appends those of the signatures from the first of a block to before end that j is near to.
+func appendNear(hits []hit, signatures [][]uint64, columns []uint64, words, first, end, j, d int) []hit {
+	for i := first; i < end; {
+		if whole := (end - i) / blockSize; whole > 0 {
+			i += blockSize * far(columns[i*words:(i+whole*blockSize)*words], signatures[j][:words], d)
+		}
+		for stop := min(i+blockSize, end); i < stop; i++ {
+			if distance, ok := within(signatures[i], signatures[j], d); ok {
+				hits = append(hits, hit{i, distance})
 			}
 		}
 	}
+	return hits
 }
 
 // partners returns how many signatures, from the first on, j is joined with.
@@ -124,7 +177,6 @@ func partners(j, border int) int {
 func indexJoin(signatures [][]uint64, border int, pieces simhash.Pieces, emit func(i, j, distance int) bool) {
 	previous := chains(signatures, border, pieces)
 	metBy := make([]uint32, len(signatures)) // by signature, the last j that met it
-	type hit struct{ i, distance int }
 	var hits []hit
 	for j := max(border, 1); j < len(signatures); j++ {
 		hits = hits[:0]
