@@ -10,6 +10,7 @@ document of the same cluster, which stays. A line of words is an id, a tab, and 
 import io
 import itertools
 import os
+import re
 import sys
 
 # Before a peer is imported, which takes as many threads as there are cores.
@@ -19,6 +20,8 @@ import orjson
 import zstandard
 
 SHINGLE = 5
+# From which estimated similarity on a candidate counts, where a peer estimates.
+ESTIMATE = float(os.environ.get("ESTIMATE", "0.8"))
 BATCH = 4096
 
 
@@ -44,6 +47,20 @@ def shingles(words):
     if len(words) < SHINGLE:
         return [" ".join(words)] if words else []
     return [" ".join(words[i : i + SHINGLE]) for i in range(len(words) - SHINGLE + 1)]
+
+
+WORD = re.compile(r"\w+")
+
+
+def split(text):
+    """Cuts a text for peers that take tokens."""
+    return WORD.findall(text.lower())
+
+
+def words(path):
+    """Yields the words of each document, for peers that take tokens."""
+    for i, text in documents(path):
+        yield i, split(text)
 
 
 class Clusters:

@@ -3,14 +3,13 @@ takes tokens: words are cut and joined to shingles here."""
 
 import answer as a
 from datasketch import MinHash, MinHashLSH
-from rensa_peer import split, words
 
 
 def answer(corpus, bands, rows):
     index = MinHashLSH(num_perm=bands * rows, params=(bands, rows))
     clusters, ids = a.Clusters(), []
     for batch, texts in a.batches(corpus):
-        tokens = ([s.encode() for s in a.shingles(split(text))] for text in texts)
+        tokens = ([s.encode() for s in a.shingles(a.split(text))] for text in texts)
         for i, signature in zip(batch, MinHash.generator(tokens, num_perm=bands * rows)):
             for other in index.query(signature):
                 clusters.join(len(ids), other)
@@ -20,4 +19,4 @@ def answer(corpus, bands, rows):
 
 
 if __name__ == "__main__":
-    a.main(answer, words)
+    a.main(answer, a.words)

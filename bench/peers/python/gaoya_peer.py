@@ -10,7 +10,7 @@ from gaoya.minhash import MinHashStringIndex
 def answer(corpus, bands, rows):
     index = MinHashStringIndex(
         hash_size=32,
-        jaccard_threshold=0.8,
+        jaccard_threshold=a.ESTIMATE,
         num_bands=bands,
         band_size=rows,
         analyzer="word",

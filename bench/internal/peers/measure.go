@@ -1,4 +1,4 @@
-package main
+package peers
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/neardup/neardup/bench/internal/process"
@@ -21,7 +22,9 @@ type cell struct {
 	Tool    string
 	Runs    []process.Taken
 	Failed  string   `json:",omitempty"` // why there is no answer
-	Quality *quality `json:",omitempty"`
+	Quality *quality `json:",omitempty"` // by the sets that the tool compares
+	OnOurs  *quality `json:",omitempty"` // by neardup's sets, if asked for
+	Disk    int64    `json:",omitempty"` // the most that a run had in its folder, if asked for
 
 	tool tool
 }
@@ -49,11 +52,11 @@ func peak(t process.Taken) float64 { return float64(t.Peak) }
 func measure(o options, c corpus, tools []tool) ([]cell, error) {
 	cells := make([]cell, len(tools))
 	for i, t := range tools {
-		cells[i] = cell{Tool: t.Name, tool: t}
+		cells[i] = cell{Tool: t.Name, Failed: t.why, tool: t}
 	}
 	for round := range o.rounds {
 		for i := range cells {
-			if cells[i].Failed != "" {
+			if cells[i].Failed != "" || o.public && round > 0 && cells[i].least(wall) > o.patience.Seconds()/10 {
 				continue
 			}
 			fmt.Fprintf(os.Stderr, "peers: %s, round %d of %d: %s\n", c.Name, round+1, o.rounds, cells[i].Tool)
@@ -63,7 +66,7 @@ func measure(o options, c corpus, tools []tool) ([]cell, error) {
 		}
 	}
 	fmt.Fprintf(os.Stderr, "peers: %s: exact join\n", c.Name)
-	return cells, judgeAll(c, cells)
+	return cells, judgeAll(o, c, cells)
 }
 
 func answerOf(i int) string { return filepath.Join(workFolder, fmt.Sprintf("answer-%d", i)) }
@@ -72,9 +75,15 @@ func (c *cell) run(o options, corpus corpus, answer string) error {
 	if err := os.RemoveAll(answer); err != nil {
 		return err
 	}
-	taken, failed, err := measureApart(c.tool.command(corpus.File, answer), o.patience)
-	c.Runs = append(c.Runs, taken)
-	c.Failed = failed
+	command := c.tool.command(corpus.File, answer)
+	if o.public {
+		if err := scratchFor(command); err != nil {
+			return err
+		}
+	}
+	taken, err := measureApart(command, o)
+	c.Runs = append(c.Runs, taken.Taken)
+	c.Failed, c.Disk = taken.Failed, max(c.Disk, taken.Disk)
 	return err
 }
 
@@ -82,34 +91,43 @@ func (c *cell) run(o options, corpus corpus, answer string) error {
 type apart struct {
 	process.Taken
 	Failed string
+	Disk   int64
 }
 
 // measureApart measures a command from a process of its own: to Linux, a process begins with the peak
 // memory of the one that started it, and here exact joins have taken much.
-func measureApart(c *exec.Cmd, patience time.Duration) (t process.Taken, failed string, err error) {
+func measureApart(c *exec.Cmd, o options) (a apart, err error) {
 	self, err := os.Executable()
 	if err != nil {
-		return t, "", err
+		return a, err
 	}
-	starter := exec.Command(self, append([]string{"-measure", "-patience", patience.String(), "--"}, c.Args...)...)
-	starter.Env = c.Env
-	starter.Stderr = os.Stderr
+	flags := []string{"-measure", "-patience", o.patience.String()}
+	if o.public {
+		flags = append(flags, "-watch", scratch)
+	}
+	starter := exec.Command(self, slices.Concat(flags, []string{"--"}, c.Args)...)
+	starter.Env, starter.Stderr = c.Env, os.Stderr
 	out, err := starter.Output()
 	if err != nil {
-		return t, "", fmt.Errorf("%v: %w", starter.Args, err)
+		return a, fmt.Errorf("%v: %w", starter.Args, err)
 	}
-	var a apart
-	err = json.Unmarshal(out, &a)
-	return a.Taken, a.Failed, err
+	return a, json.Unmarshal(out, &a)
 }
 
-// printMeasured measures a command and prints what it took.
-func printMeasured(command []string, patience time.Duration) error {
+// printMeasured measures a command and prints what it took, with the most that was in a folder meanwhile.
+func printMeasured(command []string, patience time.Duration, folder string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	var a apart
 	var err error
-	a.Taken, err = process.Measure(exec.CommandContext(ctx, command[0], command[1:]...), io.Discard)
+	looks := 0
+	look := func() { a.Disk = max(a.Disk, sizeOf(folder)) }
+	a.Taken, err = process.Watch(grouped(exec.CommandContext(ctx, command[0], command[1:]...)), io.Discard, func(int) {
+		if looks++; looks%5 == 0 && folder != "" {
+			look()
+		}
+	})
+	look()
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		a.Failed = fmt.Sprintf("stopped after %v", patience)
@@ -121,14 +139,23 @@ func printMeasured(command []string, patience time.Duration) error {
 	return json.NewEncoder(os.Stdout).Encode(a)
 }
 
+// grouped makes what a command starts end with it.
+func grouped(c *exec.Cmd) *exec.Cmd {
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
+	c.WaitDelay = 10 * time.Second
+	return c
+}
+
 // judgeAll judges the answers: those of tools that compare the same sets in one join.
-func judgeAll(c corpus, cells []cell) error {
+func judgeAll(o options, c corpus, cells []cell) error {
 	type group struct {
 		sets    [][]uint64
 		answers []*answer
 		cells   []*cell
 	}
 	groups := map[string]*group{}
+	var all group // in public: every answer, for neardup's sets
 	for i := range cells {
 		this := &cells[i]
 		if this.Failed != "" || this.tool.read == nil {
@@ -137,6 +164,10 @@ func judgeAll(c corpus, cells []cell) error {
 		a := newAnswer(c.ids)
 		if err := this.tool.read(answerOf(i), a); err != nil {
 			return fmt.Errorf("answer of %s: %w", this.Tool, err)
+		}
+		if this.tool.sets == nil {
+			all.answers, all.cells = append(all.answers, a), append(all.cells, this)
+			continue
 		}
 		name, sets, err := this.tool.sets(c)
 		if err != nil {
@@ -149,9 +180,25 @@ func judgeAll(c corpus, cells []cell) error {
 		g.answers, g.cells = append(g.answers, a), append(g.cells, this)
 	}
 	for _, g := range groups {
+		if o.public {
+			if err := joinedTwice(g.sets); err != nil {
+				return fmt.Errorf("%s: %w", c.Name, err)
+			}
+			all.answers, all.cells = append(all.answers, g.answers...), append(all.cells, g.cells...)
+		}
 		for k, q := range judge(g.sets, g.answers) {
 			g.cells[k].Quality = &q
 		}
+	}
+	if len(all.answers) == 0 {
+		return nil
+	}
+	_, sets, err := shingleSets(c)
+	if err != nil {
+		return err
+	}
+	for k, q := range judge(sets, all.answers) {
+		all.cells[k].OnOurs = &q
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package peers
 
 import (
 	"bufio"
@@ -26,7 +26,9 @@ const (
 type tool struct {
 	Name, Version, Parameters string
 
-	ours bool
+	ours      bool
+	installed installed // for Public
+	why       string    // why it does not run; "" if it does
 	// command is the run, which leaves its answer at the path.
 	command func(corpus, answer string) *exec.Cmd
 	// read reads the answer; nil if there is none.

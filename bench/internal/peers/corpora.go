@@ -1,4 +1,4 @@
-package main
+package peers
 
 import (
 	"archive/tar"
@@ -27,6 +27,8 @@ const (
 	imdb         = sharedFolder + "/imdb_reviews/imdb.jsonl.zst"
 	reuters      = sharedFolder + "/reuters21578"
 	bbc          = sharedFolder + "/bbc_news/bbc.tar.gz"
+	newsgroups   = sharedFolder + "/newsgroups20/20_newsgroup.tar.gz"
+	kijiji       = sharedFolder + "/kijiji_rome/dataset_rent_rome_kijiji.tsv"
 	recombiner   = "../shared/tools/recombined.py"
 )
 
@@ -54,6 +56,7 @@ type recipe struct {
 	// parquet is who writes what neardup alone reads instead, and how.
 	parquet string
 	of      string // the corpus of the same documents as JSON lines; "" if it is none other
+	public  bool   // only for Public, and where it is asked for
 }
 
 func (r recipe) name() string { return r.Name }
@@ -65,9 +68,13 @@ var corpora = []recipe{
 	{Name: "imdb_reviews.pyarrow-zstd", needs: imdb, write: writeIMDB, parquet: "pyarrow-zstd", of: "imdb_reviews"},
 	{Name: "imdb_reviews.pyarrow-snappy", needs: imdb, write: writeIMDB, parquet: "pyarrow-snappy", of: "imdb_reviews"},
 	{Name: "reuters21578", needs: reuters, write: writeReuters},
-	{Name: "bbc_news", needs: bbc, write: writeBBC},
+	{Name: "bbc_news", needs: bbc, write: fromArchive(bbc, ".txt")},
+	{Name: "newsgroups20", needs: newsgroups, write: fromArchive(newsgroups, ""), public: true},
+	{Name: "kijiji_rome", needs: kijiji, write: writeKijiji, public: true},
 	{Name: "recombined", needs: recombiner, write: writeRecombined},
 	{Name: "generated", write: generate(corpusgen.Spec{Documents: 1_000_000, Seed: 1,
+		Copies: 0.15, Near: 0.15, Edits: 0.015})},
+	{Name: "generated.100k", public: true, write: generate(corpusgen.Spec{Documents: 100_000, Seed: 1,
 		Copies: 0.15, Near: 0.15, Edits: 0.015})},
 	{Name: crowd, write: generate(corpusgen.Spec{Documents: 10_000, Words: 250, Seed: 1,
 		Crowd: 6_000, CrowdEdits: 0.005})},
@@ -282,9 +289,13 @@ func latin1(data []byte) string {
 	return text.String()
 }
 
-// writeBBC writes the articles, which are files of an archive in ISO 8859-1.
-func writeBBC(w io.Writer, quick bool) error {
-	f, err := os.Open(bbc)
+// fromArchive writes the files of an archive whose names end so, which are in ISO 8859-1.
+func fromArchive(path, suffix string) func(io.Writer, bool) error {
+	return func(w io.Writer, quick bool) error { return writeArchive(w, path, suffix, quick) }
+}
+
+func writeArchive(w io.Writer, path, suffix string, quick bool) error {
+	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
@@ -303,7 +314,7 @@ func writeBBC(w io.Writer, quick bool) error {
 		} else if err != nil {
 			return err
 		}
-		if header.Typeflag != tar.TypeReg || !strings.HasSuffix(header.Name, ".txt") {
+		if header.Typeflag != tar.TypeReg || !strings.HasSuffix(header.Name, suffix) {
 			continue
 		}
 		if n++; quick && n%quicker != 0 {
@@ -317,6 +328,27 @@ func writeBBC(w io.Writer, quick bool) error {
 			return err
 		}
 	}
+}
+
+// writeKijiji writes title and description of the advertisements.
+func writeKijiji(w io.Writer, quick bool) error {
+	data, err := os.ReadFile(kijiji)
+	if err != nil {
+		return err
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	n := 0
+	for line := range strings.Lines(string(data)) {
+		columns := strings.Split(line, "\t")
+		if n++; n == 1 || len(columns) < 2 || quick && n%quicker != 0 { // the first line has names
+			continue
+		}
+		if err := encoder.Encode(document{strconv.Itoa(n), columns[0] + "\n" + columns[1]}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // writeRecombined writes 800,000 documents of the sentences of imdb_reviews, a fifth of them copies with other words.
