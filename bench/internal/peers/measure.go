@@ -170,7 +170,10 @@ func judgeAll(o options, c corpus, cells []cell) error {
 			continue
 		}
 		name, sets, err := this.tool.sets(c)
-		if err != nil {
+		if err != nil && o.public {
+			this.Failed = "failed: " + err.Error()
+			continue
+		} else if err != nil {
 			return err
 		}
 		if groups[name] == nil {

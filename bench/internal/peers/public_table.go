@@ -124,10 +124,10 @@ func (q *quality) add(other *quality) {
 
 func (t table) writePublic(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "## Where neardup loses\n\n%s\n## All tools\n\nMeasured on %s. %s. Threads of each tool: %d. Rounds: %d, "+
-		"the least of each.\n\n", items(t.publicLosses()), t.Date, t.Machine, t.Workers, t.Rounds)
-	b.WriteString("| tool | setting | install | corpora | CPU | wall | peak MB | disk MB | recall | .8 to .9 | rightly | " +
-		"on neardup's words: recall | .8 to .9 | rightly |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n")
+	fmt.Fprintf(&b, "## Where neardup loses\n\n%s\n## All tools\n\nMeasured on %s. %s. Threads of each tool: %d. "+
+		"Rounds: %d, the least of each.\n\n", items(t.publicLosses()), t.Date, t.Machine, t.Workers, t.Rounds)
+	b.WriteString("| tool | setting | install | corpora | CPU | wall | peak MB | disk MB | recall | .8 to .9 | rightly " +
+		"| on neardup's words: recall | .8 to .9 | rightly |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, s := range t.summaries() {
 		fmt.Fprintf(&b, "| %s | %s | %.0f MB, %.0f s | %d of %d |", s.tool.Name, s.tool.Parameters,
 			float64(s.tool.installed.Bytes)/1e6, s.tool.installed.Seconds, s.ran, len(t.Corpora))
@@ -186,8 +186,8 @@ func (t table) writePlot(w io.Writer) error {
 			x(ratio), bottom+14, ratio)
 	}
 	for _, recall := range []float64{0, .25, .5, .75, 1} {
-		fmt.Fprintf(&b, "<path d=\"M%d %.0fH%d\" stroke=\"#ddd\"/><text x=\"25\" y=\"%.0f\">%g</text>\n", left, y(recall), width-130,
-			y(recall)+4, recall)
+		fmt.Fprintf(&b, "<path d=\"M%d %.0fH%d\" stroke=\"#ddd\"/><text x=\"25\" y=\"%.0f\">%g</text>\n", left, y(recall),
+			width-130, y(recall)+4, recall)
 	}
 	fmt.Fprintf(&b, "<text x=\"%d\" y=\"%d\">CPU, as a multiple of neardup's</text>"+
 		"<text x=\"%d\" y=\"12\">recall of pairs from .8 to .9, on the tool's own words</text>\n", left, height-8, left)
@@ -204,8 +204,8 @@ func (t table) writePlot(w io.Writer) error {
 		if s.tool.ours {
 			color = "#c00"
 		}
-		fmt.Fprintf(&b, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" fill=\"%s\"/><text x=\"%.1f\" y=\"%.1f\">%s</text>\n", px, py,
-			color, px+6, py+4, s.tool.Name)
+		fmt.Fprintf(&b, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" fill=\"%s\"/><text x=\"%.1f\" y=\"%.1f\">%s</text>\n", px,
+			py, color, px+6, py+4, s.tool.Name)
 	}
 	b.WriteString("</svg>\n")
 	_, err := io.WriteString(w, b.String())

@@ -33,10 +33,11 @@ def answer(corpus, bands, rows):
     reader = JsonlReader(f"{HOME}/in")
     run("sign", workers, reader, minhash.MinhashDedupSignature(f"{HOME}/signed", config=settings))
     run("buckets", bands, minhash.MinhashDedupBuckets(f"{HOME}/signed", f"{HOME}/buckets", config=settings))
-    run("cluster", 1, minhash.MinhashDedupCluster(f"{HOME}/buckets", f"{HOME}/ids", config=settings, save_cluster_id=True))
-    out = JsonlWriter(f"{HOME}/kept")
-    rest = JsonlWriter(f"{HOME}/removed")
-    run("filter", workers, reader, minhash.MinhashDedupFilter(f"{HOME}/ids", exclusion_writer=rest, load_cluster_ids=True), out)
+    connect = minhash.MinhashDedupCluster(f"{HOME}/buckets", f"{HOME}/ids", config=settings, save_cluster_id=True)
+    run("cluster", 1, connect)
+    removed = JsonlWriter(f"{HOME}/removed")
+    keep = minhash.MinhashDedupFilter(f"{HOME}/ids", exclusion_writer=removed, load_cluster_ids=True)
+    run("filter", workers, reader, keep, JsonlWriter(f"{HOME}/kept"))
     numbers = {i: n for n, i in enumerate(ids)}
     clusters, first = a.Clusters(), {}
     for path in glob.glob(f"{HOME}/kept/*") + glob.glob(f"{HOME}/removed/*"):

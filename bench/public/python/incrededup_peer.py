@@ -26,19 +26,14 @@ def answer(corpus, _bands, _rows):
             rows = [(str(uuid.UUID(int=len(ids) + n)), text, len(text)) for n, text in enumerate(texts)]
             db.executemany("insert into documents (id, content, content_len) values (?, ?, ?)", rows)
             ids += batch
-    arguments = ["--sqlite", file, "--data-dir", f"{HOME}/data", "--min-content-len", "1", "--workers", os.environ["WORKERS"]]
-    subprocess.run([os.environ["PEER"] + "/bin/incrededup", *arguments], check=True, stdout=sys.stderr)
+    command = [os.environ["PEER"] + "/bin/incrededup", "--sqlite", file, "--data-dir", f"{HOME}/data"]
+    command += ["--min-content-len", "1", "--workers", os.environ["WORKERS"]]
+    subprocess.run(command, check=True, stdout=sys.stderr)
     clusters = a.Clusters()
     for child, parent in sqlite3.connect(file).execute("select child_id, parent_id from dupes"):
         clusters.join(uuid.UUID(child).int, uuid.UUID(parent).int)
     return clusters, ids
 
 
-def words(corpus):
-    for i, text in a.documents(corpus):
-        joined = " ".join("".join(c if c.isalnum() else " " for c in text.lower()).split()).replace(" ", "_")
-        yield i, [joined[n : n + 3] for n in range(max(1, len(joined) - 2))] if joined else []
-
-
 if __name__ == "__main__":
-    a.main(answer, words)
+    a.main(answer, None)

@@ -1,5 +1,5 @@
-"""text-dedup: its minhash command, with the configuration of its README. It compares candidates, and joins again what it
-has not confirmed."""
+"""text-dedup: its minhash command, with the configuration of its README. It compares candidates, and joins again what
+it has not confirmed."""
 
 import os
 import pickle

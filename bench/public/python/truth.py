@@ -22,7 +22,8 @@ sizes = np.array(sizes, dtype=np.int64)
 _, columns, counts = np.unique(np.concatenate(parts), return_inverse=True, return_counts=True)
 rows = np.repeat(np.arange(len(sizes)), sizes)
 shared = counts[columns] > 1  # others join nothing
-matrix = csr_matrix((np.ones(shared.sum(), dtype=np.int32), (rows[shared], columns[shared])), shape=(len(sizes), len(counts)))
+ones = np.ones(shared.sum(), dtype=np.int32)
+matrix = csr_matrix((ones, (rows[shared], columns[shared])), shape=(len(sizes), len(counts)))
 transposed = matrix.T.tocsr()
 
 pairs = near = total = 0
