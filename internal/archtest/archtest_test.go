@@ -176,7 +176,7 @@ var layers = []layer{
 	{
 		packages: []string{"bench/..."},
 		may: []string{beamPath + "...", module + "runners/local", module + "bench/internal/...", module + "internal/corpusgen", module + "internal/fakegcs", module + "internal/fakes3",
-			module + "output", module + "records", module + "kernels/...", "github.com/klauspost/compress/zstd"},
+			module + "output", module + "records", module + "report/plot", module + "kernels/...", "github.com/klauspost/compress/zstd"},
 		why: "a benchmark measures what users use",
 	},
 	{

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/neardup/neardup/report/plot"
 )
 
 // public measures the tools on the corpora, and writes the table, the lines and the plot.
@@ -171,43 +173,29 @@ func (t table) publicLosses() []string {
 	return short.losses()
 }
 
-// writePlot draws each setting by its CPU, as a multiple of neardup's, and its recall of the hard pairs.
+// writePlot draws what each setting takes and finds.
 func (t table) writePlot(w io.Writer) error {
-	const width, height, left, bottom = 760, 420, 60, 380
-	x := func(ratio float64) float64 {
-		return left + math.Log10(max(ratio, .5)/.5)/math.Log10(10000)*(width-left-130)
-	}
-	y := func(recall float64) float64 { return bottom - recall*(bottom-20) }
-	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="11">`+
-		"\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n", width, height)
-	for _, ratio := range []float64{1, 10, 100, 1000} {
-		fmt.Fprintf(&b, "<path d=\"M%.0f 20V%d\" stroke=\"#ddd\"/><text x=\"%.0f\" y=\"%d\">%g×</text>\n", x(ratio), bottom,
-			x(ratio), bottom+14, ratio)
-	}
-	for _, recall := range []float64{0, .25, .5, .75, 1} {
-		fmt.Fprintf(&b, "<path d=\"M%d %.0fH%d\" stroke=\"#ddd\"/><text x=\"25\" y=\"%.0f\">%g</text>\n", left, y(recall),
-			width-130, y(recall)+4, recall)
-	}
-	fmt.Fprintf(&b, "<text x=\"%d\" y=\"%d\">CPU, as a multiple of neardup's</text>"+
-		"<text x=\"%d\" y=\"12\">recall of pairs from .8 to .9, on the tool's own words</text>\n", left, height-8, left)
+	cost := plot.Bars{Title: "CPU, in the geometric mean of the corpora", Y: plot.Axis{Label: "× neardup's", Log: true}}
+	hard := plot.Bars{Title: "Recall of pairs from .8 to .9", Y: plot.Axis{Label: "share", To: 1}}
+	var costs, found []float64
 	for _, s := range t.summaries() {
-		if s.ran == 0 || s.own.Near == 0 {
+		if s.ran == 0 {
 			continue
+		}
+		q := s.own
+		if q.Near == 0 { // its words are not joined
+			q = s.ours
 		}
 		sum := 0.0
 		for _, ratio := range s.cpu {
 			sum += math.Log(ratio)
 		}
-		px, py := x(math.Exp(sum/float64(len(s.cpu)))), y(float64(s.own.NearFound)/float64(s.own.Near))
-		color := "#888"
-		if s.tool.ours {
-			color = "#c00"
-		}
-		fmt.Fprintf(&b, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" fill=\"%s\"/><text x=\"%.1f\" y=\"%.1f\">%s</text>\n", px,
-			py, color, px+6, py+4, s.tool.Name)
+		costs = append(costs, math.Exp(sum/float64(len(s.cpu))))
+		found = append(found, 1-missed(q.NearFound, q.Near))
+		cost.Groups = append(cost.Groups, s.tool.Name)
 	}
-	b.WriteString("</svg>\n")
-	_, err := io.WriteString(w, b.String())
-	return err
+	hard.Groups = cost.Groups
+	cost.Series, hard.Series = []plot.Series{{Values: costs}}, []plot.Series{{Values: found}}
+	return plot.SVG(w, plot.Figure{Title: "neardup beside other tools",
+		Description: "Bars of what each tool takes and finds.", Charts: []plot.Chart{cost, hard}})
 }

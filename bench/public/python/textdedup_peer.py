@@ -13,7 +13,7 @@ HOME = os.environ["TMPDIR"]
 SETTINGS = """
 [input]
 input_type = "local_files"
-file_type = "jsonl"
+file_type = "json"
 [input.read_arguments]
 path = "json"
 data_files = "{corpus}"
