@@ -37,7 +37,7 @@ func FillSpool(ctx context.Context, path string, packed int64, read func(io.Writ
 	}
 }
 
-var errSpoolLarge = errors.New("the spool is too large")
+var errSpoolLarge = errors.New("what is unpacked is too large to be kept")
 
 // readThrough calls read with a writer to w that never fails, and returns the error of read or else
 // of w, which takes at most so many bytes: what w has then is not whole.
