@@ -32,7 +32,7 @@ const (
 // with the same bytes, and nothing else is left. At no moment does _SUCCESS stand beside other files than its manifest's. A
 // request that is under way for longer than the lock lasts does no more than leave an object with a name of its own run.
 func TestKilled(t *testing.T) {
-	small, large, inPhases := 6, 1, 6
+	small, large, inPhases := 3, 1, 4
 	if os.Getenv("NEARDUP_NIGHTLY") != "" {
 		small, large, inPhases = 600, 60, 50
 	}

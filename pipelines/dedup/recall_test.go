@@ -111,7 +111,7 @@ func TestMeasuredRecallWithoutSample(t *testing.T) {
 // most of their pairs near the threshold: 95 % of the measured intervals cover the truth, and the
 // estimates are right on average.
 func TestRecallCovered(t *testing.T) {
-	seeds := 10
+	seeds := 6
 	if os.Getenv("NEARDUP_NIGHTLY") != "" {
 		seeds = 200
 	}
@@ -120,7 +120,7 @@ func TestRecallCovered(t *testing.T) {
 		sure      = 1 - 1e-6 // that a failure is none of chance
 		atLeast   = 0.94     // what is coverage of about 95 %
 		wide      = 0.2
-		off       = 0.03 // some five standard errors of the estimate over 10 seeds
+		off       = 0.03 // some four standard errors of the estimate over 6 seeds
 	)
 	covered, estimated, runs := 0, 0, 0
 	for k, target := range []float64{0.6, 0.8, 0.9} {
