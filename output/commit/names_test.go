@@ -439,6 +439,11 @@ func TestFoldersOfOthers(t *testing.T) {
 	// A copy of one, which has its note.
 	plant(t, filepath.Join(parent, ".out.neardup-20260102-030405-0a1b2c40", "run"), `{"run": "20260102-030405-0a1b2c3f"}`)
 	plant(t, filepath.Join(parent, ".out.neardup-20260102-030405-0a1b2c40", "x"), "x")
+	// Without a note: of empty files more than there would be, and an empty folder.
+	for _, name := range []string{"41/a", "41/b", "41/c", "42/sub/a"} {
+		plant(t, filepath.Join(parent, ".out.neardup-20260102-030405-0a1b2c"+name), "")
+	}
+	ok(t, os.Remove(filepath.Join(parent, ".out.neardup-20260102-030405-0a1b2c42", "sub", "a")))
 	before := tree(t, parent)
 	if err := second.run(t.Context(), commit.Options{Dir: dir}); err != nil {
 		t.Fatal(err)

@@ -1,13 +1,16 @@
 package commit_test
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output/commit"
 )
 
@@ -56,4 +59,21 @@ func TestUnsoundSeal(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestSealOfRemoved: a folder that is being removed has no seal to be carried out, though all of its files are still there.
+func TestSealOfRemoved(t *testing.T) {
+	const run = "20260102-030405-0a1b2c3e"
+	dir := folder(t, "swap")
+	removing := filepath.Join(filepath.Dir(dir), ".out.neardup-"+run+storage.Removing)
+	plant(t, filepath.Join(removing, "run"), fmt.Sprintf(`{"run":%q}`, run))
+	plant(t, filepath.Join(removing, "sealed"), fmt.Sprintf(`{"run":%q,"from":"ready","files":[{"name":"a","bytes":3},{"name":"_SUCCESS","bytes":3}]}`, run))
+	plant(t, filepath.Join(removing, "ready", "a"), "old")
+	plant(t, filepath.Join(removing, "ready", "_SUCCESS"), "old")
+	c := begin(t, dir)
+	if _, err := os.Lstat(filepath.Join(dir, "a")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it was published: %v", err)
+	}
+	ok(t, c.Close(t.Context(), nil))
+	only(t, filepath.Dir(dir))
 }
