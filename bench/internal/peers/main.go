@@ -21,7 +21,8 @@ type options struct {
 	patience       time.Duration
 	quick          bool
 	json           string
-	public         bool // also measure disk, and judge on neardup's sets; see Public
+	from           []string // for Public: what earlier runs left, instead of a run
+	public         bool     // also measure disk, and judge on neardup's sets; see Public
 }
 
 // Main prints a Markdown table of CPU seconds, time by the clock, peak memory, and recall and precision against an
@@ -54,13 +55,16 @@ func start(o options) {
 	flag.StringVar(&o.json, "json", file, "where the table is written as JSON")
 	apart := flag.Bool("measure", false, "only run the arguments, and print what they took (what the program calls "+
 		"itself with)")
+	from := flag.String("from", "", "files of JSON lines that runs of bench/public left: only write table and plot")
 	watch := flag.String("watch", "", "the folder that -measure looks at")
 	flag.Parse()
-	o.peers, o.corpora = list(*peerList), list(*corpusList)
+	o.peers, o.corpora, o.from = list(*peerList), list(*corpusList), list(*from)
 	var err error
 	switch {
 	case *apart:
 		err = printMeasured(flag.Args(), o.patience, *watch)
+	case len(o.from) > 0:
+		err = writeFrom(o)
 	case flag.NArg() > 0:
 		err = fmt.Errorf("%q is no flag; -help lists them", flag.Arg(0))
 	default:

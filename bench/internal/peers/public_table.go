@@ -38,13 +38,15 @@ func (t table) public(o options, chosen []recipe) error {
 			return err
 		}
 	}
-	return t.writePublic(os.Stdout)
+	return writePublic(os.Stdout, []table{t})
 }
 
 func (t table) writeAll(path string) error {
 	base := strings.TrimSuffix(path, filepath.Ext(path))
 	for to, write := range map[string]func(io.Writer) error{
-		path: t.writeLines, base + ".md": t.writePublic, base + ".svg": t.writePlot} {
+		path:          t.writeLines,
+		base + ".md":  func(w io.Writer) error { return writePublic(w, []table{t}) },
+		base + ".svg": func(w io.Writer) error { return writePlot(w, []table{t}) }} {
 		if err := writeFile(to, write); err != nil {
 			return err
 		}
@@ -90,29 +92,37 @@ type summary struct {
 	cpu, wall  []float64 // as multiples of what neardup took for the same corpus
 	peak, disk float64   // the largest, in bytes
 	own, ours  quality
-	ran        int
+	ran        map[string]bool
 	failed     []string
 }
 
-func (t table) summaries() (all []summary) {
-	for k, tool := range t.Tools {
-		s := summary{tool: tool}
-		for _, m := range t.Corpora {
-			c, base := m.Cells[k], m.Cells[0]
-			if c.Failed != "" {
-				s.failed = append(s.failed, m.Name+": "+c.Failed)
-				continue
+// summaries are those of the tools of all tables: each cell is compared with neardup in its own table.
+func summaries(tables []table) (all []*summary) {
+	for _, t := range tables {
+		for k, tool := range t.Tools {
+			i := slices.IndexFunc(all, func(s *summary) bool { return s.tool.Name == tool.Name })
+			if i < 0 {
+				i, all = len(all), append(all, &summary{tool: tool, ran: map[string]bool{}})
 			}
-			s.ran++
-			s.cpu = append(s.cpu, c.least(cpu)/base.least(cpu))
-			s.wall = append(s.wall, c.least(wall)/base.least(wall))
-			s.peak, s.disk = max(s.peak, c.least(peak)), max(s.disk, float64(c.Disk))
-			s.own.add(c.Quality)
-			s.ours.add(c.OnOurs)
+			for _, m := range t.Corpora {
+				all[i].take(m.Name, m.Cells[k], m.Cells[0])
+			}
 		}
-		all = append(all, s)
 	}
 	return all
+}
+
+func (s *summary) take(corpus string, c, base cell) {
+	if c.Failed != "" {
+		s.failed = append(s.failed, corpus+": "+c.Failed)
+		return
+	}
+	s.ran[corpus] = true
+	s.cpu = append(s.cpu, c.least(cpu)/base.least(cpu))
+	s.wall = append(s.wall, c.least(wall)/base.least(wall))
+	s.peak, s.disk = max(s.peak, c.least(peak)), max(s.disk, float64(c.Disk))
+	s.own.add(c.Quality)
+	s.ours.add(c.OnOurs)
 }
 
 func (q *quality) add(other *quality) {
@@ -124,16 +134,26 @@ func (q *quality) add(other *quality) {
 	q.Removed, q.RemovedRightly = q.Removed+other.Removed, q.RemovedRightly+other.RemovedRightly
 }
 
-func (t table) writePublic(w io.Writer) error {
+func writePublic(w io.Writer, tables []table) error {
+	all := summaries(tables)
+	lost, measured, known := []string{}, []string{}, map[string]bool{}
+	for _, t := range tables {
+		lost = append(lost, t.publicLosses()...)
+		measured = append(measured, fmt.Sprintf("%s: %s. Threads of each tool: %d. Rounds: %d, the least of each", t.Date,
+			t.Machine, t.Workers, t.Rounds))
+		for _, m := range t.Corpora {
+			known[m.Name] = true
+		}
+	}
+	slices.Sort(lost)
 	var b strings.Builder
-	fmt.Fprintf(&b, "## Where neardup loses\n\n%s\n## All tools\n\nMeasured on %s. %s. Threads of each tool: %d. "+
-		"Rounds: %d, the least of each.\n\n", items(t.publicLosses()), t.Date, t.Machine, t.Workers, t.Rounds)
+	fmt.Fprintf(&b, "## Where neardup loses\n\n%s\n## All tools\n\n%s\n", items(slices.Compact(lost)), items(measured))
 	b.WriteString("| tool | setting | install | corpora | CPU | wall | peak MB | disk MB | recall | .8 to .9 | rightly " +
 		"| on neardup's words: recall | .8 to .9 | rightly |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n")
-	for _, s := range t.summaries() {
+	for _, s := range all {
 		fmt.Fprintf(&b, "| %s | %s | %.0f MB, %.0f s | %d of %d |", s.tool.Name, s.tool.Parameters,
-			float64(s.tool.installed.Bytes)/1e6, s.tool.installed.Seconds, s.ran, len(t.Corpora))
-		if s.ran == 0 {
+			float64(s.tool.installed.Bytes)/1e6, s.tool.installed.Seconds, len(s.ran), len(known))
+		if len(s.ran) == 0 {
 			b.WriteString(strings.Repeat(" |", 10) + "\n")
 			continue
 		}
@@ -141,7 +161,7 @@ func (t table) writePublic(w io.Writer) error {
 			s.own.shares(), s.ours.shares())
 	}
 	b.WriteString("\nWhat did not run:\n\n")
-	for _, s := range t.summaries() {
+	for _, s := range all {
 		for _, reason := range s.failed {
 			fmt.Fprintf(&b, "- %s, %s\n", s.tool.Name, reason)
 		}
@@ -162,24 +182,96 @@ func span(of []float64) string {
 	return fmt.Sprintf("%.2g to %.2g", slices.Min(of), slices.Max(of))
 }
 
-// publicLosses are losses of neardup's first row, and where installing takes less.
+// publicLosses are losses of neardup's first row, and the tools that are smaller.
 func (t table) publicLosses() []string {
 	short := t
 	short.Corpora = nil
 	for _, m := range t.Corpora {
-		cells := slices.Clone(m.Cells)
-		short.Corpora = append(short.Corpora, measured{m.corpus, slices.Delete(cells, 1, 2)})
+		short.Corpora = append(short.Corpora, measured{m.corpus, slices.Delete(slices.Clone(m.Cells), 1, 2)})
 	}
-	return short.losses()
+	lines := short.losses()
+	us := t.Tools[0].installed.Bytes
+	for _, tool := range t.Tools {
+		if i := tool.installed; i.Failed == "" && i.Bytes < us {
+			lines = append(lines, fmt.Sprintf("installed: neardup %.0f MB; %s %.0f", float64(us)/1e6, i.Peer, float64(i.Bytes)/1e6))
+		}
+	}
+	return lines
+}
+
+// line is one of a file that writeLines wrote.
+type line struct {
+	Date, Machine      string
+	Workers, Rounds    int
+	Installed          *installed
+	Corpus, Parameters string
+	cell
+}
+
+// readLinesOf reads what writeLines wrote.
+func readLinesOf(path string) (t table, err error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return t, err
+	}
+	had := map[string]installed{}
+	for text := range strings.Lines(string(data)) {
+		var l line
+		if err := json.Unmarshal([]byte(text), &l); err != nil {
+			return t, fmt.Errorf("%s: %w", path, err)
+		}
+		switch {
+		case l.Machine != "":
+			t = table{Date: l.Date, Machine: l.Machine, Workers: l.Workers, Rounds: l.Rounds}
+			continue
+		case l.Installed != nil:
+			had[l.Installed.Peer] = *l.Installed
+			continue
+		}
+		if len(t.Corpora) == 0 || t.Corpora[len(t.Corpora)-1].Name != l.Corpus {
+			t.Corpora = append(t.Corpora, measured{corpus: corpus{Name: l.Corpus}})
+		}
+		source := "neardup"
+		for _, p := range publicPeers {
+			if p.Name == l.Tool {
+				source = p.distribution
+			}
+		}
+		l.cell.tool = tool{Name: l.Tool, Parameters: l.Parameters, ours: source == "neardup", installed: had[source]}
+		m := &t.Corpora[len(t.Corpora)-1]
+		m.Cells = append(m.Cells, l.cell)
+		if len(t.Corpora) == 1 {
+			t.Tools = append(t.Tools, l.cell.tool)
+		}
+	}
+	return t, nil
+}
+
+// writeFrom writes the table and the plot of files that earlier runs left.
+func writeFrom(o options) error {
+	var tables []table
+	for _, path := range o.from {
+		t, err := readLinesOf(path)
+		if err != nil {
+			return err
+		}
+		tables = append(tables, t)
+	}
+	base := strings.TrimSuffix(o.json, filepath.Ext(o.json))
+	if err := writeFile(base+".svg", func(w io.Writer) error { return writePlot(w, tables) }); err != nil {
+		return err
+	}
+	return writePublic(os.Stdout, tables)
 }
 
 // writePlot draws what each setting takes and finds.
-func (t table) writePlot(w io.Writer) error {
+func writePlot(w io.Writer, tables []table) error {
+	all := summaries(tables)
 	cost := plot.Bars{Title: "CPU, in the geometric mean of the corpora", Y: plot.Axis{Label: "× neardup's", Log: true}}
 	hard := plot.Bars{Title: "Recall of pairs from .8 to .9", Y: plot.Axis{Label: "share", To: 1}}
 	var costs, found []float64
-	for _, s := range t.summaries() {
-		if s.ran == 0 {
+	for _, s := range all {
+		if len(s.ran) == 0 {
 			continue
 		}
 		q := s.own
