@@ -193,7 +193,8 @@ func (t table) publicLosses() []string {
 	us := t.Tools[0].installed.Bytes
 	for _, tool := range t.Tools {
 		if i := tool.installed; i.Failed == "" && i.Bytes < us {
-			lines = append(lines, fmt.Sprintf("installed: neardup %.0f MB; %s %.0f", float64(us)/1e6, i.Peer, float64(i.Bytes)/1e6))
+			lines = append(lines, fmt.Sprintf("installed: neardup %.0f MB; %s %.0f", float64(us)/1e6, i.Peer,
+				float64(i.Bytes)/1e6))
 		}
 	}
 	return lines
@@ -237,11 +238,11 @@ func readLinesOf(path string) (t table, err error) {
 				source = p.distribution
 			}
 		}
-		l.cell.tool = tool{Name: l.Tool, Parameters: l.Parameters, ours: source == "neardup", installed: had[source]}
+		l.tool = tool{Name: l.Tool, Parameters: l.Parameters, ours: source == "neardup", installed: had[source]}
 		m := &t.Corpora[len(t.Corpora)-1]
 		m.Cells = append(m.Cells, l.cell)
 		if len(t.Corpora) == 1 {
-			t.Tools = append(t.Tools, l.cell.tool)
+			t.Tools = append(t.Tools, l.tool)
 		}
 	}
 	return t, nil
