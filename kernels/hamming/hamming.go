@@ -128,7 +128,7 @@ func directJoin(signatures [][]uint64, border, d int, emit func(i, j, distance i
 }
 
 // telling returns how many words of a signature, the first ones, tell of nearly all pairs of random bits that they
-// differ in more than d: the expected number of bits less five standard deviations is no less. If there are no such, all do.
+// differ in more than d: half of the bits less five standard deviations is no less. All words tell of every pair.
 func telling(words, d int) int {
 	for n := 1; n < words; n++ {
 		if 32*float64(n)-5*4*math.Sqrt(float64(n)) >= float64(d) {
