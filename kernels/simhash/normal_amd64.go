@@ -11,7 +11,10 @@ import (
 	"github.com/neardup/neardup/kernels/hash"
 )
 
-var hasAVX2 = cpu.X86.HasAVX2 && cpu.X86.HasFMA && cpu.X86.HasBMI1 && cpu.X86.HasBMI2
+var (
+	hasAVX2   = cpu.X86.HasAVX2 && cpu.X86.HasFMA && cpu.X86.HasBMI1 && cpu.X86.HasBMI2
+	hasAVX512 = hasAVX2 && cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW
+)
 
 const (
 	// masksAtOnce is how many hashes of a feature are estimated at once; entriesAtOnce, how many entries they give.
@@ -37,17 +40,9 @@ func (s *Signer) estimateNormal(sig, features []uint64) (masks int) {
 	}
 	c := curves()
 	least := inaccuracy * float64(len(features))
-	for ; masks+masksAtOnce <= len(s.masks); masks += masksAtOnce {
-		var sums [entriesAtOnce]float64
-		for rest := features; len(rest) > 0; {
-			n := min(len(rest), featuresAtOnce)
-			var e estimate
-			estimateAVX2(&e, rest[:n], (*[masksAtOnce]uint64)(s.masks[masks:]), c)
-			for k := range sums {
-				sums[k] += float64(e.words[k%2][k/2]) + float64(e.tails[k])
-			}
-			rest = rest[n:]
-		}
+	for masks+masksAtOnce <= len(s.masks) {
+		var room [2 * entriesAtOnce]float64
+		sums := estimateSums(&room, features, s.masks[masks:], c)
 		for k, sum := range sums {
 			if math.Abs(sum) <= least {
 				sum = float64(s.normalSum(features, s.masks[masks+k/perNormalHash], k%perNormalHash))
@@ -57,8 +52,35 @@ func (s *Signer) estimateNormal(sig, features []uint64) (masks int) {
 				sig[i/64] |= 1 << (i % 64)
 			}
 		}
+		masks += len(sums) / perNormalHash
 	}
 	return masks
+}
+
+// estimateSums estimates the sums that the first of the masks give, for as many as are taken at once.
+func estimateSums(sums *[2 * entriesAtOnce]float64, features, masks []uint64, c *curve) []float64 {
+	wide := hasAVX512 && len(masks) >= 2*masksAtOnce
+	for len(features) > 0 {
+		n := min(len(features), featuresAtOnce)
+		if wide {
+			var e estimate512
+			estimateAVX512(&e, features[:n], (*[2 * masksAtOnce]uint64)(masks), c)
+			for k := range sums {
+				sums[k] += float64(e[k%2][k/2])
+			}
+		} else {
+			var e estimate
+			estimateAVX2(&e, features[:n], (*[masksAtOnce]uint64)(masks), c)
+			for k, tail := range e.tails {
+				sums[k] += float64(e.words[k%2][k/2]) + float64(tail)
+			}
+		}
+		features = features[n:]
+	}
+	if wide {
+		return sums[:]
+	}
+	return sums[:entriesAtOnce]
 }
 
 // An estimate is what all entries but for their tails sum up to, those of even words first, and what the tails
@@ -67,6 +89,9 @@ type estimate struct {
 	words [2][entriesAtOnce / 2]float32
 	tails [entriesAtOnce]int32
 }
+
+// An estimate512 is what all entries sum up to, those of even words first.
+type estimate512 [2][entriesAtOnce]float32
 
 // tailLength is how many quantiles at either end are taken as the next one, and what they are beyond from a table.
 const tailLength = 128
@@ -77,32 +102,31 @@ const tailLength = 128
 type curve struct {
 	cubic [4][8]float32
 	tails [2 * tailLength]int32 // the upper ones first
+	wide  [4][16]float32        // cubic polynomials of all octaves, at four bits
 }
 
-// curves returns the curve through the quantiles at the Chebyshev nodes of each octave.
+// curves returns the curve through the quantiles at the Chebyshev nodes of each octave, or at all places of a short
+// one.
 var curves = sync.OnceValue(func() *curve {
 	q := quantiles()
 	c := new(curve)
-	for first := tailLength; first < 1<<15; first *= 2 {
-		var x, divided [4]float64 // differences, as Newton has them
+	for first := 1; first < 1<<15; first *= 2 {
+		var x [4]float64
 		for k := range x {
 			x[k] = math.Round(float64(first) * (1.5 - math.Cos(math.Pi*(float64(k)+.5)/4)/2))
-			divided[k] = float64(q[math.MaxUint16-int(x[k])])
-		}
-		for n := 1; n < len(x); n++ {
-			for k := len(x) - 1; k >= n; k-- {
-				divided[k] = (divided[k] - divided[k-1]) / (x[k] - x[k-n])
+			if first < 8 {
+				x[k] = float64(first + k)
 			}
 		}
-		var p [4]float64
-		for k := len(x) - 1; k >= 0; k-- { // p = p·(x−x[k]) + divided[k]
-			for n := len(p) - 1; n > 0; n-- {
-				p[n] = p[n-1] - p[n]*x[k]
-			}
-			p[0] = divided[k] - p[0]*x[k]
+		if first == 2 {
+			x[3] = 0 // whose exponent has the same four bits
 		}
-		for n, coefficient := range p {
-			c.cubic[n][math.Float32bits(float32(first))>>23%8] = float32(coefficient)
+		exponent := math.Float32bits(float32(first)) >> 23
+		for n, coefficient := range throughQuantiles(q, x) {
+			c.wide[n][exponent%16] = float32(coefficient)
+			if first >= tailLength {
+				c.cubic[n][exponent%8] = float32(coefficient)
+			}
 		}
 	}
 	next := int32(q[math.MaxUint16-tailLength])
@@ -112,6 +136,27 @@ var curves = sync.OnceValue(func() *curve {
 	}
 	return c
 })
+
+// throughQuantiles returns the coefficients of the cubic polynomial through the quantiles at four places from the upper
+// end.
+func throughQuantiles(q *[1 << 16]int16, x [4]float64) (p [4]float64) {
+	var divided [4]float64 // differences, as Newton has them
+	for k := range x {
+		divided[k] = float64(q[math.MaxUint16-int(x[k])])
+	}
+	for n := 1; n < len(x); n++ {
+		for k := len(x) - 1; k >= n; k-- {
+			divided[k] = (divided[k] - divided[k-1]) / (x[k] - x[k-n])
+		}
+	}
+	for k := len(x) - 1; k >= 0; k-- { // p = p·(x−x[k]) + divided[k]
+		for n := len(p) - 1; n > 0; n-- {
+			p[n] = p[n-1] - p[n]*x[k]
+		}
+		p[0] = divided[k] - p[0]*x[k]
+	}
+	return p
+}
 
 // normalSum returns one of the sums of normalSums.
 func (s *Signer) normalSum(features []uint64, mask uint64, word int) (sum int64) {
@@ -125,3 +170,8 @@ func (s *Signer) normalSum(features []uint64, mask uint64, word int) (sum int64)
 //
 //go:noescape
 func estimateAVX2(e *estimate, features []uint64, masks *[masksAtOnce]uint64, c *curve)
+
+// estimateAVX512 is estimateAVX2 of twice as many masks.
+//
+//go:noescape
+func estimateAVX512(e *estimate512, features []uint64, masks *[2 * masksAtOnce]uint64, c *curve)

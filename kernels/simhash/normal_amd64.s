@@ -148,3 +148,111 @@ one:
 	BLSRL   AX, AX
 	JNZ     one
 	JMP     next
+
+// As FOLD.
+#define FOLD512(at) \
+	MOVQ  at(R8), R15   \
+	XORQ  AX, R15       \
+	MULXQ R15, R15, R12 \
+	XORQ  R15, R12      \
+	MOVQ  R12, at(R14)
+
+#define HASHES512 \
+	FOLD512(0)  \
+	FOLD512(8)  \
+	FOLD512(16) \
+	FOLD512(24) \
+	FOLD512(32) \
+	FOLD512(40) \
+	FOLD512(48) \
+	FOLD512(56)
+
+// func estimateAVX512(e *estimate512, features []uint64, masks *[8]uint64, c *curve)
+//
+// As estimateAVX2; sixteen octaves are all that there are.
+TEXT ·estimateAVX512(SB), 0, $2048-48
+	MOVQ features_base+8(FP), DI
+	MOVQ features_len+16(FP), CX
+	MOVQ masks+32(FP), R8
+	MOVQ c+40(FP), SI
+	MOVQ $0x9e3779b97f4a7c15, DX // multiplier
+	LEAQ 1023(SP), R13
+	ANDQ $-1024, R13
+	DECQ CX                      // the last feature
+
+	VMOVUPS      1152(SI), Z11
+	VMOVUPS      1216(SI), Z10
+	VMOVUPS      1280(SI), Z9
+	VMOVUPS      1344(SI), Z8
+	VPBROADCASTD signs<>(SB), Z12
+	MOVL         $0xffff, AX
+	VPBROADCASTD AX, Z13
+	VPXORQ       Z14, Z14, Z14   // sums of even words
+	VPXORQ       Z15, Z15, Z15   // and of odd ones
+
+	XORL BX, BX
+	MOVQ R13, R14
+
+ahead:
+	MOVQ    BX, R12
+	CMPQ    R12, CX
+	CMOVQGT CX, R12
+	MOVQ    (DI)(R12*8), AX
+	HASHES512
+	ADDQ    $64, R14
+	INCQ    BX
+	CMPQ    BX, $8
+	JLT     ahead
+	XORL    BX, BX
+
+feature:
+	LEAQ    8(BX), R12
+	CMPQ    R12, CX
+	CMOVQGT CX, R12
+	MOVQ    (DI)(R12*8), AX
+	MOVQ    BX, R14
+	SHLQ    $6, R14
+	ANDQ    $960, R14
+	ADDQ    R13, R14
+	XORQ    $512, R14
+	HASHES512
+	XORQ    $512, R14
+
+	VMOVDQU64   (R14), Z0
+	VPSRAW      $15, Z0, Z1
+	VPXORQ      Z0, Z1, Z1   // places from the nearer end
+	VPANDD      Z13, Z1, Z3
+	VPSRLD      $16, Z1, Z4
+	VCVTDQ2PS   Z3, Z3
+	VCVTDQ2PS   Z4, Z4
+	VPSRLD      $23, Z3, Z5  // octaves; four bits count
+	VPSRLD      $23, Z4, Z6
+	VPERMPS     Z8, Z5, Z1
+	VPERMPS     Z8, Z6, Z2
+	VPERMPS     Z9, Z5, Z7
+	VFMADD213PS Z7, Z3, Z1
+	VPERMPS     Z9, Z6, Z7
+	VFMADD213PS Z7, Z4, Z2
+	VPERMPS     Z10, Z5, Z7
+	VFMADD213PS Z7, Z3, Z1
+	VPERMPS     Z10, Z6, Z7
+	VFMADD213PS Z7, Z4, Z2
+	VPERMPS     Z11, Z5, Z7
+	VFMADD213PS Z7, Z3, Z1
+	VPERMPS     Z11, Z6, Z7
+	VFMADD213PS Z7, Z4, Z2
+	VPSLLD      $16, Z0, Z3
+	VPTERNLOGD  $0x78, Z3, Z12, Z1 // with the sign of the word
+	VPTERNLOGD  $0x78, Z0, Z12, Z2
+	VSUBPS      Z1, Z14, Z14       // the upper half of the places is positive
+	VSUBPS      Z2, Z15, Z15
+
+	INCQ BX
+	CMPQ BX, CX
+	JLE  feature
+
+	MOVQ    e+0(FP), DI
+	VMOVUPS Z14, 0(DI)
+	VMOVUPS Z15, 64(DI)
+	VZEROUPPER
+	RET

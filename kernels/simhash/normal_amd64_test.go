@@ -13,18 +13,29 @@ import (
 
 // Every entry that there is, alone and among as many as are added at once, is estimated as accurately as
 // estimateNormal takes for granted.
-func TestEstimatesAreAccurate(t *testing.T) {
+func TestEstimatesAreAccurate(t *testing.T) { onEachProcessor(t, testAccuracy) }
+
+// onEachProcessor runs a test for those with AVX-512, and for those without it.
+func onEachProcessor(t *testing.T, test func(t *testing.T)) {
 	if !hasAVX2 {
 		t.Skip("other processors estimate nothing")
 	}
-	s := New(16, Normal, 7)
+	if hasAVX512 {
+		t.Run("AVX-512", test)
+		hasAVX512 = false
+		defer func() { hasAVX512 = true }()
+	}
+	t.Run("AVX2", test)
+}
+
+func testAccuracy(t *testing.T) {
+	s := New(32, Normal, 7)
 	rng := rand.New(rand.NewPCG(1, 2))
-	sums := func(features []uint64) (estimated, exact [entriesAtOnce]float64) {
-		var e estimate
-		estimateAVX2(&e, features, (*[masksAtOnce]uint64)(s.masks), curves())
-		for k := range exact {
-			estimated[k] = float64(e.words[k%2][k/2]) + float64(e.tails[k])
-			exact[k] = float64(s.normalSum(features, s.masks[k/perNormalHash], k%perNormalHash))
+	sums := func(features []uint64) (estimated, exact []float64) {
+		var room [2 * entriesAtOnce]float64
+		estimated = estimateSums(&room, features, s.masks, curves())
+		for k := range estimated {
+			exact = append(exact, float64(s.normalSum(features, s.masks[k/perNormalHash], k%perNormalHash)))
 		}
 		return estimated, exact
 	}
@@ -57,10 +68,9 @@ func TestEstimatesAreAccurate(t *testing.T) {
 }
 
 // What is signed by estimates is what all sums say, be they near to 0 or all large.
-func TestEstimatesDecideNothingElse(t *testing.T) {
-	if !hasAVX2 {
-		t.Skip("other processors estimate nothing")
-	}
+func TestEstimatesDecideNothingElse(t *testing.T) { onEachProcessor(t, testDecisions) }
+
+func testDecisions(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for n := range 3 * featuresAtOnce {
 		features := make([]uint64, n)
