@@ -70,6 +70,27 @@ done:
 	VZEROUPPER
 	RET
 
+// Adds the bits in which a word differs to Z1.
+#define WORD(at, word) \
+	VPXORQ   at(SI), word, Z2 \
+	VPOPCNTQ Z2, Z2           \
+	VPADDQ   Z2, Z1, Z1
+
+#define FIRST \
+	VPXORQ   (SI), Z3, Z1 \
+	VPOPCNTQ Z1, Z1
+
+// Goes on to the next block unless a signature of this one is near.
+#define NEXT(size, block) \
+	VPCMPUQ  $2, Z0, Z1, K1 \
+	KORTESTB K1, K1         \
+	JNZ      done           \
+	INCQ     AX             \
+	ADDQ     $size, SI      \
+	CMPQ     SI, CX         \
+	JLT      block          \
+	JMP      done
+
 // func farAVX512(columns, signature []uint64, d int) int
 TEXT ·farAVX512(SB), NOSPLIT, $0-64
 	MOVQ         columns_base+0(FP), SI
@@ -79,10 +100,24 @@ TEXT ·farAVX512(SB), NOSPLIT, $0-64
 	MOVQ         signature_len+32(FP), R8
 	VPBROADCASTQ d+48(FP), Z0
 	XORL         AX, AX
+	CMPQ         SI, CX
+	JGE          done
 
-block:
-	CMPQ   SI, CX
-	JGE    done
+	// Up to four words stay in registers.
+	VPBROADCASTQ (DI), Z3
+	CMPQ         R8, $1
+	JEQ          one
+	VPBROADCASTQ 8(DI), Z4
+	CMPQ         R8, $2
+	JEQ          two
+	VPBROADCASTQ 16(DI), Z5
+	CMPQ         R8, $3
+	JEQ          three
+	VPBROADCASTQ 24(DI), Z6
+	CMPQ         R8, $4
+	JEQ          four
+
+many:
 	VPXORQ Z1, Z1, Z1
 	XORL   BX, BX
 
@@ -95,12 +130,29 @@ word:
 	INCQ        BX
 	CMPQ        BX, R8
 	JLT         word
+	NEXT(0, many)
 
-	VPCMPUQ  $2, Z0, Z1, K1 // at most d
-	KORTESTB K1, K1
-	JNZ      done
-	INCQ     AX
-	JMP      block
+one:
+	FIRST
+	NEXT(64, one)
+
+two:
+	FIRST
+	WORD(64, Z4)
+	NEXT(128, two)
+
+three:
+	FIRST
+	WORD(64, Z4)
+	WORD(128, Z5)
+	NEXT(192, three)
+
+four:
+	FIRST
+	WORD(64, Z4)
+	WORD(128, Z5)
+	WORD(192, Z6)
+	NEXT(256, four)
 
 done:
 	MOVQ AX, blocks+56(FP)
