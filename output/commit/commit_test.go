@@ -406,7 +406,7 @@ func killed(t *testing.T, editions []edition, parts bool) {
 }
 
 // TestFencedKeepsParts: what a run has done that was fenced off, and ends before its successor has taken that over, is
-// there for it.
+// there for it. No more is kept from then on.
 func TestFencedKeepsParts(t *testing.T) {
 	l := newLake(t)
 	l.parts = true
@@ -418,6 +418,9 @@ func TestFencedKeepsParts(t *testing.T) {
 		force := storage.LockOptions{Force: true}
 		_, _, err = storage.Acquire(t.Context(), storage.Join(dir, output.LockFile), commit.NewRun(), force)
 		ok(t, err)
+		if err := c.Keep(t.Context(), commit.Part{Name: "late"}); !errors.As(err, new(*storage.FencedError)) {
+			t.Errorf("%s: a part of a run that was fenced off: %v", where, err)
+		}
 		if err := c.Close(t.Context(), errFailed); !errors.As(err, new(*storage.FencedError)) {
 			t.Errorf("%s: error %v", where, err)
 		}
