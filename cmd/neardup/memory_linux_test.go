@@ -40,7 +40,7 @@ func TestMemory(t *testing.T) {
 		{"large unreadable records", unreadable(200, 2_000_000), []string{"--max-rejected=100%"}, true},
 		{"large records", largeRecords(3), nil, false},
 		{"texts of many words", lettersOnly(3, 8_000_000), nil, false},
-		{"large texts, many workers", largeTexts(24), []string{"--workers=16"}, false},
+		{"large texts, many workers", largeTexts(24), []string{"--workers=16"}, true},
 		{"large near-duplicates, many workers", nearTexts(16), []string{"--workers=16"}, false},
 		{"a text of 45 MB", tokens(5_000_000), []string{"--max-doc-bytes=64MiB"}, false},
 		{"texts of many characters", lettersOnly(3, 8_000_000), []string{"--shingle=char:9"}, true},
