@@ -120,11 +120,13 @@ func printMeasured(command []string, patience time.Duration, folder string) erro
 	defer cancel()
 	var a apart
 	var err error
+	adopt()
 	looks := 0
 	look := func() { a.Disk = max(a.Disk, sizeOf(folder)) }
 	a.Taken, err = process.Watch(grouped(exec.CommandContext(ctx, command[0], command[1:]...)), io.Discard, func(int) {
 		if looks++; looks%5 == 0 && folder != "" {
 			look()
+			a.CPU, a.Peak = reap(a.Taken)
 		}
 	})
 	look()

@@ -207,7 +207,7 @@ func (p publicPeer) tool(got installed, workers int) tool {
 	t.command = func(corpus, answer string) *exec.Cmd {
 		return script("answer", corpus, answer, strconv.Itoa(p.bands), strconv.Itoa(p.rows))
 	}
-	if p.bands == 0 {
+	if p.bands == 0 || p.rows == 1 {
 		t.Parameters = p.says
 	}
 	if p.wordless {

@@ -13,8 +13,8 @@ import (
 // The page of a run is that of the lines which the run left, and says what each tool took beside neardup.
 func TestPublicPage(t *testing.T) {
 	took := func(cpu float64) []process.Taken { return []process.Taken{{CPU: cpu, Wall: cpu, Peak: 1 << 20}} }
-	us, all := tool{Name: "neardup", ours: true, installed: installed{Peer: "neardup", Bytes: 2e6}}, tool{Name: "neardup, all"}
-	all.ours, all.installed = true, us.installed
+	us := tool{Name: "neardup", ours: true, installed: installed{Peer: "neardup", Bytes: 2e6}}
+	all := tool{Name: "neardup, all", ours: true, installed: us.installed}
 	daft := tool{Name: "daft", installed: installed{Peer: "daft", Bytes: 1e6}}
 	cells := func(cpu float64, failed string) []cell {
 		q := &quality{Pairs: 4, PairsFound: 3, Near: 2, NearFound: 1, Removed: 2, RemovedRightly: 2}
