@@ -126,10 +126,10 @@ func printMeasured(command []string, patience time.Duration, folder string) erro
 	a.Taken, err = process.Watch(grouped(exec.CommandContext(ctx, command[0], command[1:]...)), io.Discard, func(int) {
 		if looks++; looks%5 == 0 && folder != "" {
 			look()
-			a.CPU, a.Peak = reap(a.Taken)
 		}
 	})
 	look()
+	a.CPU, a.Peak = reap(a.Taken)
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		a.Failed = fmt.Sprintf("stopped after %v", patience)
