@@ -94,7 +94,11 @@ func (s *sampler) sample(ctx context.Context) (Sampled, error) {
 	if err != nil {
 		return Sampled{}, err
 	}
-	if err := inOrder(ctx, len(units), inFlight(s.in.Root),
+	width := inFlight(s.in.Root)
+	if storage.IsLocal(s.in.Root) {
+		width = 1 // a file that is open has room that the one before it may wait for
+	}
+	if err := inOrder(ctx, len(units), width,
 		func(ctx context.Context, i int) (*heldUnit, error) { return s.hold(ctx, units[i]) },
 		s.use); err != nil {
 		return Sampled{}, err
