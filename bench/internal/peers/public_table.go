@@ -139,7 +139,7 @@ func writePublic(w io.Writer, tables []table) error {
 	lost, measured, known := []string{}, []string{}, map[string]bool{}
 	for _, t := range tables {
 		lost = append(lost, t.publicLosses()...)
-		measured = append(measured, fmt.Sprintf("%s: %s. Threads of each tool: %d. Rounds: %d, the least of each", t.Date,
+		measured = append(measured, fmt.Sprintf("%s: %s. Threads of each tool: %d. Rounds: %d, minimum", t.Date,
 			t.Machine, t.Workers, t.Rounds))
 		for _, m := range t.Corpora {
 			known[m.Name] = true
