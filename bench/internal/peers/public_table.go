@@ -179,7 +179,7 @@ func (q quality) shares() string {
 
 // span is the least and the greatest of what a tool took, as multiples.
 func span(of []float64) string {
-	return fmt.Sprintf("%.2g to %.2g", slices.Min(of), slices.Max(of))
+	return fmt.Sprintf("%.3g to %.3g", slices.Min(of), slices.Max(of))
 }
 
 // publicLosses are losses of neardup's first row, and the tools that are smaller.
