@@ -173,6 +173,7 @@ func (f Reader) openOn(
 	}
 	if b, ok := storage.Take(ctx, file.Path, file.Version).(*begun); ok {
 		c.packed, c.plain, c.giveBack = b.packed, b.plain, b.giveBack
+		c.claim, c.buffer.Claim = b.claim, b.claim // who waits for more must be seen to hold the window
 		c.packed.r = io.NewSectionReader(opened, c.read(), math.MaxInt64-c.read())
 		c.src = io.MultiReader(&headReader{rest: b.head}, c.aheadOf(ahead))
 		return c, nil
@@ -203,7 +204,8 @@ type begun struct {
 	head     []byte
 	packed   *countingReader
 	plain    io.ReadCloser // unpacks what follows head
-	giveBack func()        // gives back what plain takes of its room
+	claim    *memory.Claim
+	giveBack func() // gives back what plain takes of it
 }
 
 func (b *begun) Close() error {
@@ -218,7 +220,7 @@ func (c *cursor) keep(ctx context.Context, file *blocks.File) {
 	if c.plain == nil || c.buffer.Taken() {
 		return
 	}
-	if storage.Keep(ctx, file.Path, file.Version, &begun{c.buf[:c.hi], c.packed, c.plain, c.giveBack}) {
+	if storage.Keep(ctx, file.Path, file.Version, &begun{c.buf[:c.hi], c.packed, c.plain, c.claim, c.giveBack}) {
 		c.buf, c.plain = nil, nil
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -13,7 +14,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/internal/memory"
 	"github.com/neardup/neardup/io/reading"
+	"github.com/neardup/neardup/io/storage"
 )
 
 // windowed compresses to one frame of a window of so many bytes, which does not tell its size.
@@ -123,6 +126,42 @@ func TestWindowsAtATime(t *testing.T) {
 			}
 		})
 	}
+	if holds(t) {
+		t.Error("some are held at the end")
+	}
+}
+
+// TestInspectedWaitForEachOther: who has inspected a file, holds its window and waits for room for a large text, is seen
+// to hold it: else two who do wait for ever.
+func TestInspectedWaitForEachOther(t *testing.T) {
+	const window = 16 << 20
+	in := plant(t, "lines", windowed(t, strings.Repeat("x", 2*memory.Large)+"\n", window))
+	o := options
+	o.Room = 2 * window
+	synctest.Test(t, func(t *testing.T) {
+		ended := make(chan error, 2)
+		var inspected sync.WaitGroup
+		inspected.Add(2)
+		for range 2 {
+			go func() {
+				ctx, done := storage.Once(t.Context())
+				defer done()
+				file := *in.file
+				err := in.reader.Inspect(ctx, &file, o)
+				inspected.Done()
+				inspected.Wait()
+				if err == nil {
+					_, err = in.reader.Read(ctx, &file, []blocks.Span{whole}, o, func(*reading.Record) error { return nil })
+				}
+				ended <- err
+			}()
+		}
+		for range 2 {
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+	})
 	if holds(t) {
 		t.Error("some are held at the end")
 	}
