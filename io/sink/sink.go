@@ -26,6 +26,7 @@ import (
 
 func init() {
 	beam.RegisterFunction(underOneKey)
+	beam.RegisterFunction(noFact)
 	dofn.Register[everyShardFn]()
 	dofn.Register[ledgerFn]()
 	dofn.Register[failOnUnreadableFn]()
@@ -75,11 +76,17 @@ func (f *everyShardFn) ProcessElement(ctx context.Context, _ []byte, emit func(i
 }
 
 // Ledger writes all facts as JSON lines to the file path, for ReadLedger: when it is there, the
-// job is complete. Where there may be no fact at all, an empty one has the file written.
+// job is complete. Where there may be no fact at all, NoFact has the file written.
 func Ledger(s beam.Scope, path string, facts ...flow.Facts) {
 	s = s.Scope("sink.Ledger")
 	beam.ParDo0(s, &ledgerFn{Path: path}, gatherAll(s, facts))
 }
+
+// NoFact is an empty fact, with which Ledger writes its file also where there are no others.
+func NoFact(s beam.Scope) flow.Facts { return flow.Facts(beam.ParDo(s, noFact, beam.Impulse(s))) }
+
+// noFact stands between Impulse and Flatten: Flink's runner loses what goes from the one to the other.
+func noFact(_ []byte, emit func([]byte)) { emit([]byte{}) }
 
 // gatherAll brings all facts to one call.
 func gatherAll(s beam.Scope, facts []flow.Facts) beam.PCollection {

@@ -421,7 +421,7 @@ func (r *run) part(ctx context.Context, launch job.Launch, name, fingerprint str
 	pipeline, scope := beam.NewPipelineWithRoot()
 	ledger := storage.Join(r.commit.Kept(), name+factsSuffix)
 	b := &builder{run: r, ctx: ctx, scope: scope}
-	sink.Ledger(scope, ledger, append(build(b), flow.Facts(beam.Impulse(scope)))...) // a part may leave nothing
+	sink.Ledger(scope, ledger, append(build(b), sink.NoFact(scope))...) // a part may leave nothing
 	if b.failed != nil {
 		return b.failed
 	}
