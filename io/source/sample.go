@@ -372,8 +372,8 @@ func (s *sampler) read(ctx context.Context, u unit, see func(int, *blocks.File, 
 	if err != nil {
 		return part{}, err
 	}
-	if file.Positions > 0 {
-		file.Spool = "" // pages are kept by the spans of the run
+	if _, spooled := reading.Spooled(ctx, file.Spool); spooled || file.Positions > 0 {
+		file.Spool = "" // a run that continues has the same sample; pages are kept by the spans of the run
 	}
 	wanted := u.windows
 	if wanted.spans == nil {

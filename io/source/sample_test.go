@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -16,6 +18,7 @@ import (
 	"github.com/neardup/neardup/io/codectest"
 	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/reading/readertest"
+	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/records"
 )
 
@@ -205,6 +208,34 @@ func TestSampleOfCompressed(t *testing.T) {
 			if _, again := sampleOf(t, in, o); !reflect.DeepEqual(again, first) {
 				t.Errorf("%s: %+v, before %+v", compression, again, first)
 			}
+		}
+	}
+}
+
+// TestSampleOfSpooled: the sample is the same where an earlier one, or a run that it continues, has left plain bytes.
+func TestSampleOfSpooled(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	var lines bytes.Buffer
+	for lines.Len() < 200<<10 {
+		fmt.Fprintf(&lines, "%x\n", []uint64{random.Uint64(), random.Uint64(), random.Uint64()})
+	}
+	for _, compression := range []string{"gzip", "zstd"} {
+		root := t.TempDir()
+		for i := range 80 { // more than the windows cover
+			write(t, root, fmt.Sprint(i), readertest.Pack(t, lines.Bytes(), compression))
+		}
+		o := Options{Format: "lines", Fields: fields, MaxDocument: 1 << 20}
+		in := inputs(t, o, root)
+		path := filepath.Join(storagetest.RunFolder(t), "inputs")
+		for i := range in.Len() {
+			in.Spool(path, i)
+		}
+		_, first := sampleOf(t, in, o)
+		if plain, err := os.ReadFile(spoolPath(path, 0)); err != nil || !bytes.Equal(plain, lines.Bytes()) {
+			t.Errorf("%s: %d bytes are left, %v", compression, len(plain), err)
+		}
+		if _, again := sampleOf(t, in, o); !reflect.DeepEqual(again, first) {
+			t.Errorf("%s: %+v, before %+v", compression, again, first)
 		}
 	}
 }
