@@ -7,7 +7,6 @@ import (
 	"errors"
 	"math"
 	"slices"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/neardup/neardup/blocks"
@@ -94,13 +93,9 @@ func (s *sampler) sample(ctx context.Context) (Sampled, error) {
 	if err != nil {
 		return Sampled{}, err
 	}
-	width := inFlight(s.in.Root)
-	if storage.IsLocal(s.in.Root) {
-		width = 1 // a file that is open has room that the one before it may wait for
-	}
-	if err := inOrder(ctx, len(units), width,
+	if err := inOrder(ctx, len(units), inFlight(s.in.Root),
 		func(ctx context.Context, i int) (*heldUnit, error) { return s.hold(ctx, units[i]) },
-		s.use); err != nil {
+		func(held *heldUnit) error { return s.use(ctx, held) }); err != nil {
 		return Sampled{}, err
 	}
 	s.estimate()
@@ -147,8 +142,6 @@ type unit struct {
 // heldUnit is a unit of which the records were read before it is its turn; not whole: they are read then.
 type heldUnit struct {
 	unit
-	ctx     context.Context //nolint:containedctx // what was opened with it is used when it is its turn
-	done    func()
 	whole   bool
 	part    part
 	records []reading.Record
@@ -315,19 +308,16 @@ func (s *sampler) units(ctx context.Context) (units []unit, err error) {
 	return units, nil
 }
 
-// hold reads a unit where a read is a request, and holds what it has; else it only inspects the file. It never waits
-// for another unit: what it reads with may be bounded.
+// hold reads a unit where a read is a request, and holds what it has; from a disk it is read when it is its turn. It
+// never waits for another unit: what it reads with may be bounded.
 func (s *sampler) hold(ctx context.Context, u unit) (*heldUnit, error) {
-	once, done := storage.Once(ctx)
-	held := &heldUnit{unit: u, ctx: once, done: sync.OnceFunc(done)}
-	context.AfterFunc(ctx, held.done) // where its turn never comes
+	held := &heldUnit{unit: u}
 	if storage.IsLocal(s.in.Root) {
-		_, _, err := s.in.open(held.ctx, u.file, s.options)
-		return held, err
+		return held, nil
 	}
 	held.whole = true
 	var err error
-	held.part, err = s.read(held.ctx, u, func(_ int, _ *blocks.File, record *reading.Record) error {
+	held.part, err = s.read(ctx, u, func(_ int, _ *blocks.File, record *reading.Record) error {
 		if held.bytes += heldRecord + len(record.Raw) + len(record.Doc.Text) +
 			len(record.Doc.ID); int64(held.bytes) > max(unitBytes, heldTimes*s.cut.bytes) {
 			held.whole, held.records = false, nil
@@ -350,10 +340,9 @@ func cloned(record *reading.Record) reading.Record {
 }
 
 // use adds a unit to the sample.
-func (s *sampler) use(held *heldUnit) (err error) {
-	defer held.done()
+func (s *sampler) use(ctx context.Context, held *heldUnit) (err error) {
 	if !held.whole {
-		if held.part, err = s.read(held.ctx, held.unit, s.add); err != nil {
+		if held.part, err = s.read(ctx, held.unit, s.add); err != nil {
 			return err
 		}
 	}
@@ -368,6 +357,8 @@ func (s *sampler) use(held *heldUnit) (err error) {
 
 // read reads a unit, and calls see with the records of its windows.
 func (s *sampler) read(ctx context.Context, u unit, see func(int, *blocks.File, *reading.Record) error) (part, error) {
+	ctx, done := storage.Once(ctx)
+	defer done()
 	file, r, err := s.in.open(ctx, u.file, s.options)
 	if err != nil {
 		return part{}, err

@@ -42,16 +42,16 @@ func (p *Plan) forecast(ctx context.Context, inForce records.InForce) (*records.
 	}
 	f.Memory = memory.Budget{Bytes: inForce.Memory}.Most()
 	workers := cmp.Or(inForce.Workers, runtime.GOMAXPROCS(0))
-	if f.Seconds, err = p.cpuSeconds(ctx, s); err != nil {
+	if f.Seconds, err = p.seconds(ctx, s); err != nil {
 		return nil, err
 	}
 	f.Seconds /= float64(workers)
 	return f, nil
 }
 
-// cpuSeconds estimates the CPU seconds of the run. The constants were fitted to twelve corpora on one machine; what grows
+// seconds estimates the CPU seconds of the run. The constants were fitted to twelve corpora on one machine; what grows
 // with the input is measured on this one, by the survey.
-func (p *Plan) cpuSeconds(ctx context.Context, s *survey) (float64, error) {
+func (p *Plan) seconds(ctx context.Context, s *survey) (float64, error) {
 	const (
 		run      = .1    // to begin, and to end
 		file     = .0003 // to open one, and to write its counterpart
