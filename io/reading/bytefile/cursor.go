@@ -501,6 +501,9 @@ func (c *cursor) fill() error {
 	if c.buf == nil {
 		c.buf, _ = buffers.Get().([]byte)
 	}
+	if c.hi+most <= len(c.buf) { // a larger buffer would be there beside this one
+		want = min(want, len(c.buf))
+	}
 	if want > memory.Large {
 		c.large = c.pos
 	}
