@@ -75,6 +75,9 @@ type How struct {
 	// Resume says whether what is done stays if the run fails, for a run of the same Spec to continue: "always",
 	// "never", or "auto" or "", for large input.
 	Resume string
+	// From is a finished output whose documents are decided again, as the Spec asks of the decision. Fields of the Spec at
+	// their default are those of the run that made it.
+	From string
 	// Process lets the run set what holds for the whole process, as the program does: GOMAXPROCS and the memory limit.
 	Process bool
 }
@@ -88,7 +91,7 @@ func (h How) config(s Spec) (dedup.Config, error) {
 	case len(s.Inputs) == 0 && s.InputsFrom != "":
 		return dedup.Config{}, job.Usage("a list of inputs is read by the program only; give the paths as Inputs")
 	}
-	c := dedup.Config{Spec: s, Draw: report.Page}
+	c := dedup.Config{Spec: s, From: h.From, Draw: report.Page}
 	c.Output, c.Overwrite, c.Resume = h.Output, h.Overwrite, job.Resume(h.Resume)
 	c.Runner, c.Workers, c.Memory, c.TempDir = job.Local, h.Workers, records.Bytes(h.Memory), h.TempDir
 	limit := int64(math.MaxInt64)
@@ -114,7 +117,7 @@ func Run(ctx context.Context, s Spec, h How) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	task, err := dedup.New(c)
+	task, err := dedup.New(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +136,7 @@ func Plan(ctx context.Context, s Spec, h How) (*Record, error) {
 		return nil, err
 	}
 	c.DryRun = true
-	task, err := dedup.New(c)
+	task, err := dedup.New(ctx, c)
 	if err != nil {
 		return nil, err
 	}

@@ -259,3 +259,25 @@ func TestPage(t *testing.T) {
 		}
 	}
 }
+
+// From decides again, as a whole run with the same bands would.
+func TestFrom(t *testing.T) {
+	removed := func(threshold float64, how neardup.How) int64 {
+		s := neardup.Default()
+		s.Threshold = threshold
+		if how.From == "" {
+			s.Inputs, s.Bands, s.Rows = []string{"testdata/tldr"}, 30, 3
+		}
+		r, err := neardup.Run(t.Context(), s, how)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Record.Counts.Removed
+	}
+	first, again := t.TempDir(), neardup.How{Output: filepath.Join(t.TempDir(), "again")}
+	all, want := removed(.5, neardup.How{Output: first}), removed(.9, neardup.How{Output: t.TempDir()})
+	again.From = first
+	if got := removed(.9, again); got != want || got == all {
+		t.Errorf("%d documents are removed, want %d of %d", got, want, all)
+	}
+}

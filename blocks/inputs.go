@@ -393,6 +393,33 @@ func (in *Inputs) Name(file int) string { return in.names.at(file) }
 // Names yields the paths below the root of all files, in order.
 func (in *Inputs) Names() iter.Seq2[int, string] { return in.names.all() }
 
+// Finder returns what finds a file by its path below the root. It is for one goroutine, and takes 4 bytes a file.
+func (in *Inputs) Finder() func(source string) (file int, ok bool) {
+	sorted := make([]uint32, in.Len())
+	for i := range sorted {
+		sorted[i] = uint32(i)
+	}
+	names := make([]string, 0, in.Len())
+	for _, name := range in.Names() {
+		names = append(names, name)
+	}
+	slices.SortFunc(sorted, func(a, b uint32) int { return strings.Compare(names[a], names[b]) })
+	last, found := "", -1 // rows have the same file again and again
+	return func(source string) (int, bool) {
+		if found >= 0 && source == last {
+			return found, true
+		}
+		at, ok := slices.BinarySearchFunc(sorted, source, func(i uint32, s string) int {
+			return strings.Compare(in.Name(int(i)), s)
+		})
+		if ok {
+			last, found = source, int(sorted[at])
+			return found, true
+		}
+		return 0, false
+	}
+}
+
 // Paths yields the paths of all files, in order.
 func (in *Inputs) Paths() iter.Seq[string] {
 	return func(yield func(string) bool) {

@@ -214,3 +214,8 @@ func Rows[T any](ctx context.Context, f *Finished, table Part) iter.Seq2[T, erro
 		}
 	}
 }
+
+// FileRows reads the rows of one file of a table, as Rows does.
+func FileRows[T any](ctx context.Context, file string) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) { fileRows(ctx, file, yield) }
+}

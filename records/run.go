@@ -37,6 +37,9 @@ type Run struct {
 	Warnings []string  `json:"warnings,omitempty"`
 	Page     bool      `json:"page,omitempty"` // report.html is in the output
 
+	// From is the finished output that the run decided again; nil: it read the input.
+	From *From `json:"from,omitempty"`
+
 	Input RunInput `json:"input"`
 	// Parameters are what was asked, and Given those of them that were named though at their default, where that matters.
 	Parameters Spec     `json:"parameters"`
@@ -223,6 +226,14 @@ type RunInput struct {
 	Splits  int    `json:"splits"`
 	Skipped int    `json:"skipped,omitempty"` // files in input folders that are of no asked format
 	Decoded int64  `json:"decoded,omitempty"` // files that were read in another encoding than UTF-8
+	// Versions is a SHA-256 of the paths, sizes and versions of all files.
+	Versions string `json:"versions,omitempty"`
+}
+
+// From names a finished output.
+type From struct {
+	Job    string `json:"job"`
+	Output string `json:"output"`
 }
 
 // Chosen are the parameters that neardup derived from the input and the flags, and why.

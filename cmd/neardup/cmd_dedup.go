@@ -86,7 +86,7 @@ func (c *dedupCmd) do(ctx context.Context, s streams) (found *records.Run, err e
 		return nil, withHelp(err, c.Named)
 	}
 	c.Ended, c.Planned = jobEnded(options.Endpoint), s.Progress.plan
-	task, err := dedup.New(c.Config)
+	task, err := dedup.New(ctx, c.Config)
 	if err != nil {
 		return nil, withHelp(err, c.Named)
 	}

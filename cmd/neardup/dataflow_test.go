@@ -569,7 +569,7 @@ func TestTemplate(t *testing.T) {
 					err = readFrom(t.Context(), &cli.Dedup.Input, &cli.Dedup.Running, streams{})
 				}
 				if err == nil {
-					_, err = dedup.New(cli.Dedup.Config)
+					_, err = dedup.New(t.Context(), cli.Dedup.Config)
 				}
 				if good := i == 0; matches != good || (err == nil) != good {
 					t.Errorf("%s=%q: the template takes it: %t, neardup says %v", p.Name, value, matches, err)

@@ -38,7 +38,7 @@ func TestHelp(t *testing.T) {
 	if n := strings.Count(short, "\n    neardup "); n != 3 || !strings.HasSuffix(short, "\nAll flags: neardup dedup --help\n") {
 		t.Errorf("%d examples:\n%s", n, short)
 	}
-	if n := len(flagsIn(whole)); n > 72 {
+	if n := len(flagsIn(whole)); n > 80 {
 		t.Errorf("--help has %d flags: which of them does a user decide on?", n)
 	}
 	titles := regexp.MustCompile(`(?m)^[A-Z]\w+$`).FindAllString(whole, -1)

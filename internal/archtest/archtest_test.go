@@ -139,6 +139,13 @@ var layers = []layer{
 		why:   "formats know nothing of algorithms",
 	},
 	{
+		packages: []string{"transforms/replay"},
+		may:      []string{beamPath + "...", module + "transforms/...", module + "kernels/...", module + "records", module + "blocks/...", module + "io/storage", module + "output", module + "internal/dofn"},
+		not:      slices.Concat(world, chance),
+		never:    []string{module + "io/source", module + "io/sink", module + "pipelines/..."},
+		why:      "what was decided is read from the tables that say so",
+	},
+	{
 		packages: []string{"transforms/..."},
 		may:      []string{beamPath + "...", module + "transforms/...", module + "kernels/...", module + "records", module + "blocks/...", module + "io/storage", module + "internal/dofn", module + "internal/memory", module + "internal/parallel"},
 		not:      slices.Concat(world, chance),

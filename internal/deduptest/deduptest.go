@@ -27,7 +27,7 @@ func Finished(t *testing.T, args ...string) string {
 		t.Fatal(err)
 	}
 	config.Stdin = strings.NewReader("")
-	task, err := dedup.New(config)
+	task, err := dedup.New(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ package verifier
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
@@ -64,6 +65,8 @@ const (
 	Cosine = "cosine"
 	// Overlap is the share of equal bits of two SimHash signatures.
 	Overlap = "simhash-overlap"
+	// Told is that of pairs whose similarity was found before: their score is ScoreOf it.
+	Told = "told"
 )
 
 // A Spec names a Verifier, and says what the features are that it compares. It travels to workers as JSON.
@@ -114,7 +117,16 @@ var Measures = map[string]Measure{
 	},
 	Cosine:  {New: newOfVectors, Features: vectorFeatures},
 	Overlap: {New: newOfSignatures, Features: signatures},
+	Told:    {New: func(s Spec) Verifier { return told{jaccard{s.Threshold}} }},
 }
+
+// told gives back similarities. A document has as many words as it counts.
+type told struct{ jaccard }
+
+// ScoreOf returns the score of a pair whose similarity is known.
+func ScoreOf(similarity float64) int { return int(math.Float64bits(similarity)) }
+
+func (told) Similarity(score, _, _ int) float64 { return math.Float64frombits(uint64(score)) }
 
 type jaccard struct{ t setsim.Threshold }
 

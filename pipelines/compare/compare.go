@@ -744,7 +744,7 @@ func (r *run) cells(numbers int64) int {
 // copies resemble each other and whatever their representative resembles.
 func (r *run) deduplicated(ctx context.Context, method Method) (*found, error) {
 	dir := storage.Join(r.temp, string(method)+"-"+r.part.measure)
-	task, err := dedup.New(r.config.dedup(method, r.part.measure, dir))
+	task, err := dedup.New(ctx, r.config.dedup(method, r.part.measure, dir))
 	if err != nil {
 		return nil, err
 	}

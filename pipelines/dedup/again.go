@@ -29,11 +29,16 @@ func Again(ctx context.Context, f *output.Finished, running job.Running, temp st
 	if err != nil {
 		return nil, err
 	}
-	if was, is := f.Run.Input, plan.Input(); was.Root != is.Root || was.Files != is.Files || was.Bytes != is.Bytes {
-		said := func(in records.RunInput) string {
-			return fmt.Sprintf("files: %d, bytes: %d, below %s", in.Files, in.Bytes, in.Root)
-		}
-		return nil, job.Usage("the input is not what the run read (%s), but %s; put it back, or run dedup again", said(was), said(is))
+	return plan, sameInput(f.Run.Input, plan.Input())
+}
+
+// sameInput returns a *job.UsageError if an input is another than was read, as far as names and sizes tell.
+func sameInput(was, is records.RunInput) error {
+	if was.Root == is.Root && was.Files == is.Files && was.Bytes == is.Bytes {
+		return nil
 	}
-	return plan, nil
+	said := func(in records.RunInput) string {
+		return fmt.Sprintf("files: %d, bytes: %d, below %s", in.Files, in.Bytes, in.Root)
+	}
+	return job.Usage("the input is not what the run read (%s), but %s; put it back, or run dedup again", said(was), said(is))
 }

@@ -40,7 +40,7 @@ func TestRunJSONAsksTheSame(t *testing.T) {
 				config.Given = append(config.Given, path.Flag.Name)
 			}
 		}
-		want, err := config.validate()
+		want, err := config.compile()
 		if err != nil {
 			t.Fatalf("%v: %v", args, err)
 		}

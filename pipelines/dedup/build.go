@@ -40,16 +40,13 @@ const (
 type Plan struct {
 	*job.Plan
 	Config Config
+	From   *output.Finished // which is decided again, or nil
 }
 
 // Build builds the pipeline, as docs/architecture.md draws it. temp is the run's temporary
 // folder, where the shared inputs are; the ledger will be there when the job is complete.
 func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
-	keys := p.read(s, temp, blocks.Range{})
-	if p.together() {
-		keys = p.grouped(s, keys)
-	}
-	found := p.compare(s, p.connect(s, &keys, temp), keys.drawn, temp)
+	keys, found := p.search(s, temp)
 	rows := p.decide(s, &found, temp)
 	written := p.tables(s, &keys, &rows, staged, temp)
 	written.facts = append(written.facts, p.pairs(s, staged, temp, rows.Pairs...), p.clusters(s, staged, temp, rows.Clusters...))
@@ -58,6 +55,18 @@ func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
 	}
 	sink.FailOnUnreadable(s, job.Inputs(temp), storage.Join(temp, exceededFile), p.Request.MaxRejected, keys.facts, written.rejected)
 	sink.Ledger(s, storage.Join(temp, ledgerFile), slices.Concat([]flow.Facts{keys.facts}, found.facts, written.facts)...)
+}
+
+// search reads the documents and finds those that are similar, or reads from a finished output which are.
+func (p *Plan) search(s beam.Scope, temp string) (keys, found) {
+	if p.From != nil {
+		return p.replayed(s, temp)
+	}
+	keys := p.read(s, temp, blocks.Range{})
+	if p.together() {
+		keys = p.grouped(s, keys)
+	}
+	return keys, p.compare(s, p.connect(s, &keys, temp), keys.drawn, temp)
 }
 
 // keys is what the first read leaves: the collections of the first seam.
@@ -240,7 +249,7 @@ func (p *Plan) leaveFound(s beam.Scope, all exchange.Arrived) (f found) {
 
 // decide decides which documents are kept.
 func (p *Plan) decide(s beam.Scope, f *found, temp string) decide.Rows {
-	if p.Request.Method == job.Exact {
+	if p.Request.Method == job.Exact && p.From == nil {
 		return decide.Copies(s, f.profiles, f.copies, p.deciding(temp))
 	}
 	return decide.Survivors(s, f.profiles, f.pairs, f.links, f.copies, p.deciding(temp))
@@ -471,10 +480,14 @@ func (p *Plan) verify(temp string) verify.Params {
 }
 
 func (p *Plan) deciding(temp string) decide.Params {
-	return decide.Params{
+	params := decide.Params{
 		Inputs: job.Inputs(temp), Shards: p.componentShards(), OnePerCluster: p.Request.Cluster == job.Components, Clusters: p.Request.Writes(output.Clusters),
 		Verifier: p.Verifier(temp), PairBudget: p.Request.PairBudget,
 	}
+	if p.From != nil {
+		params.Verifier = p.told()
+	}
+	return params
 }
 
 func (p *Plan) crowds(inputs, temp string) crowds.Params {
@@ -512,6 +525,9 @@ func (p *Plan) parts() int {
 // componentShards is the number of component shards: few megabytes each, even if all documents are
 // compared.
 func (p *Plan) componentShards() sets.ComponentShards {
+	if p.From != nil {
+		return p.decidedShards()
+	}
 	return sets.ComponentShards(max(job.LeastGroups, min(p.featureBytes()/p.GroupBytes(), job.MostGroups)))
 }
 

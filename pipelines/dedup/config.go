@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"github.com/neardup/neardup/io/sink"
+	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/transforms/signature"
@@ -23,6 +24,8 @@ import (
 type Config struct {
 	records.Spec
 	job.How
+
+	From string `placeholder:"DIR" help:"Decide again about the documents of a finished output of dedup, by its tables: --threshold (the same or higher), --keep, --cluster, --protect, --drop-not-compared and --write may differ. The input is read for the corpus only." group:"Decision"`
 
 	// Draw writes the page for persons; nil writes none.
 	Draw Draw `kong:"-"`
@@ -52,8 +55,22 @@ type Config struct {
 	SliceRows int64 `kong:"-"`
 }
 
-// validate returns what is asked, parsed, or a *job.UsageError for what cannot be meant.
-func (c *Config) validate() (*job.Asked, error) {
+// validate returns what is asked, parsed, or a *job.UsageError for what cannot be meant. The output that c.From names is
+// open; c has what its run was asked.
+func (c *Config) validate(ctx context.Context) (*job.Asked, *output.Finished, error) {
+	if c.From == "" {
+		asked, err := c.compile()
+		return asked, nil, err
+	}
+	from, err := c.takeOver(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	asked, err := c.compile()
+	return asked, from, err
+}
+
+func (c *Config) compile() (*job.Asked, error) {
 	asked, err := job.Compile(c.Spec, c.Given...)
 	if err != nil {
 		return nil, err

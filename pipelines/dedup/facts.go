@@ -42,7 +42,9 @@ func (r *run) account(ctx context.Context, launch job.Launch) (*records.Manifest
 	if err := r.countColumns(ctx); err != nil {
 		return nil, err
 	}
-	if r.asked.Method != job.Exact {
+	if r.from != nil {
+		r.settle()
+	} else if r.asked.Method != job.Exact {
 		r.record.Recall = estimatedRecall(facts)
 		r.record.Recall.Exact = r.planned.Complete
 		if !estimates(r.asked) {
@@ -67,7 +69,7 @@ func (r *run) account(ctx context.Context, launch job.Launch) (*records.Manifest
 
 // countColumns records which sources have documents without a text column.
 func (r *run) countColumns(ctx context.Context) error {
-	if r.record.Counts.NoColumn == 0 {
+	if r.record.Counts.NoColumn == 0 || r.from != nil {
 		return nil
 	}
 	in, err := source.Shared(ctx, job.Inputs(r.temp)) // who finishes a run has no plan

@@ -296,6 +296,19 @@ func TestOrderDecidesNothing(t *testing.T) {
 	if _, err := runJob(t.Context(), finished, usual); err != nil {
 		t.Fatal(err)
 	}
+	again := func(launch job.Launch) map[string]string {
+		config := ask(t, "--from="+finished.Output, "--threshold=.85", "--max-rejected=100%")
+		config.Given = []string{"threshold"}
+		if _, err := runJob(t.Context(), config, launch); err != nil {
+			t.Fatal(err)
+		}
+		decided, err := output.Open(t.Context(), config.Output)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return promised(t, decided)
+	}
+	sameOutput(t, "decided again", again(usual), again(reordered))
 	evaluation := func(launch job.Launch) *records.Evaluation {
 		found, err := eval.Evaluate(t.Context(), eval.Config{Output: finished.Output, Sample: 300, Seed: 1, List: 20}, launch)
 		if err != nil {

@@ -58,7 +58,7 @@ const (
 // phased reports whether the run is done in phases.
 func (p *Plan) phased() bool {
 	switch {
-	case p.Config.Resume == job.ResumeNever, slices.Contains(p.Request.Inputs, "-"):
+	case p.From != nil, p.Config.Resume == job.ResumeNever, slices.Contains(p.Request.Inputs, "-"):
 		return false
 	case p.Config.Resume == job.ResumeAlways:
 		return true

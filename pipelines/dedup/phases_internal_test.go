@@ -115,7 +115,7 @@ func TestSpaceOfContinued(t *testing.T) {
 	c := Config{Spec: records.Default()}
 	c.Inputs, c.Output, c.Resume, c.Runner = []string{inputOf(t, "a.txt", "one two\nthree\n")}, filepath.Join(t.TempDir(), "out"), job.ResumeAlways, job.Local
 	c.Format = "lines"
-	task, err := New(c)
+	task, err := New(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -115,7 +115,7 @@ func TestNewRefusesWhatCannotBeMeant(t *testing.T) {
 		"--measure-recall=-1": "--measure-recall -1", "--workers=-1": "--workers -1", "--job-server=x:1": "add --runner flink",
 		"--memory=1MB": "at least 256MB", "--limit=-1": "--limit -1", "--max-doc-bytes=0": "--max-doc-bytes 0", "--max-window=1MB": "--max-window 1MB: must be between", "--min-words=-1": "--min-words -1",
 	} {
-		_, err := dedup.New(ask(t, append(strings.Fields(flags), "in.jsonl")...))
+		_, err := dedup.New(t.Context(), ask(t, append(strings.Fields(flags), "in.jsonl")...))
 		if usage, ok := err.(*job.UsageError); !ok || !strings.Contains(usage.Error(), want) { //nolint:errorlint // the error itself, not one it wraps
 			t.Errorf("%s: error %v, want one that says %s", flags, err, want)
 		}

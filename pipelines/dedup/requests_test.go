@@ -22,7 +22,7 @@ func TestRequestsOfFile(t *testing.T) {
 		fake := lake(t, n, 13<<10)
 		asked := ask(t, "s3://lake/in", "--threshold=0.5")
 		asked.Output = "s3://lake/out"
-		task, err := dedup.New(asked)
+		task, err := dedup.New(t.Context(), asked)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -31,15 +31,16 @@ import (
 type Job struct {
 	config Config
 	asked  *job.Asked
+	from   *output.Finished // that is decided again, or nil
 }
 
-// New checks what is asked; the error is a *job.UsageError.
-func New(c Config) (*Job, error) {
-	asked, err := c.validate()
+// New checks what is asked, and opens the output that is to be decided again; the error is a *job.UsageError.
+func New(ctx context.Context, c Config) (*Job, error) {
+	asked, from, err := c.validate(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &Job{c, asked}, nil
+	return &Job{c, asked, from}, nil
 }
 
 // Run does the whole job: plan, lock, build, run, check, commit. With DryRun it only plans. The
@@ -49,6 +50,7 @@ func (j *Job) Run(ctx context.Context, launch job.Launch) (*records.Run, error) 
 	if err != nil {
 		return nil, err
 	}
+	r.from = j.from
 	if j.config.DryRun {
 		return &r.record, r.dryRun(ctx)
 	}
@@ -129,6 +131,7 @@ func (*NothingComparedError) Status() int { return 4 }
 type run struct {
 	config  Config
 	asked   *job.Asked
+	from    *output.Finished
 	output  string // absolute, without links
 	temp    string
 	commit  *commit.Commit
@@ -246,18 +249,29 @@ func (r *run) besides(ctx context.Context, exists error) error {
 // makePlan plans and records what was chosen.
 func (r *run) makePlan(ctx context.Context) error {
 	request := r.config.request(r.asked)
-	if r.commit != nil { // it is no dry run
+	var plan *job.Plan
+	var err error
+	switch {
+	case r.from != nil:
+		plan, err = job.Follow(ctx, request, &r.from.Run)
+	case r.commit != nil: // it is no dry run
 		request.Reread = true
-		var err error
 		if request.Layout, err = r.earlier(); err != nil {
 			return err
 		}
+		fallthrough
+	default:
+		plan, err = job.NewPlan(ctx, request, r.temp)
 	}
-	plan, err := job.NewPlan(ctx, request, r.temp)
 	if err != nil {
 		return err
 	}
-	r.plan = &Plan{Plan: plan, Config: r.config}
+	r.plan = &Plan{Plan: plan, Config: r.config, From: r.from}
+	if r.from != nil {
+		if err := r.checkInput(ctx); err != nil {
+			return err
+		}
+	}
 	r.planned = planFacts{Documents: plan.Documents, Complete: plan.Complete, Shards: plan.Listing.Inputs.Shards}
 	if err := job.CheckInputNotInOutput(plan.Listing.Inputs.Paths(), r.output, r.temp); err != nil && r.config.Output != "" {
 		return err
@@ -272,6 +286,9 @@ func (r *run) makePlan(ctx context.Context) error {
 	}
 	if plan.Sampled != "" && (r.config.DryRun || r.asked.MaxRejected != sink.Limit{}) { // else the run ends with as much
 		r.warn("%s", plan.Sampled)
+	}
+	if r.from != nil {
+		return nil // what the sample tells is known
 	}
 	if err := r.plan.checkTasks(cmp.Or(r.config.InForce.Workers, r.config.Workers)); err != nil && !r.config.DryRun {
 		return err
@@ -323,9 +340,11 @@ func (r *run) do(ctx context.Context, launch job.Launch) (err error) {
 	if _, err := r.commit.Retain(ctx, func(commit.Part) bool { return false }); err != nil {
 		return err
 	}
-	r.config.Tell(Reads(r.asked, r.plan.Plan)...)
-	if r.record.Stages, err = r.plan.Prepare(ctx, launch, r.temp); err != nil {
-		return r.cause(ctx, err)
+	r.config.Tell(r.plan.reads(r.asked)...)
+	if r.from == nil {
+		if r.record.Stages, err = r.plan.Prepare(ctx, launch, r.temp); err != nil {
+			return r.cause(ctx, err)
+		}
 	}
 	pipeline, scope := beam.NewPipelineWithRoot()
 	Build(scope, r.plan, r.commit.Staged(), r.temp)
@@ -384,8 +403,18 @@ func (r *run) recovered(ctx context.Context, fingerprint string) (bool, error) {
 func (r *run) identify(ctx context.Context) (string, error) {
 	hash := sha256.New()
 	encoder := json.NewEncoder(hash)
-	_ = encoder.Encode([]any{r.record.Parameters, r.record.Given, r.record.Formats, r.record.Version}) // a hash never fails
-	err := eachFile(ctx, r.plan.Listing.Inputs, func(file ...any) { _ = encoder.Encode(file) })
+	_ = encoder.Encode([]any{r.record.Parameters, r.record.Given, r.record.Formats, r.record.Version, r.config.From}) // a hash never fails
+	versions, err := r.versions(ctx)
+	_ = encoder.Encode(versions)
+	r.record.Input.Versions = versions
+	return hex.EncodeToString(hash.Sum(nil)), err
+}
+
+// versions tells the input files from others, and from their later versions.
+func (r *run) versions(ctx context.Context) (string, error) {
+	hash := sha256.New()
+	encoder := json.NewEncoder(hash)
+	err := eachFile(ctx, r.plan.Listing.Inputs, func(file ...any) { _ = encoder.Encode(file) }) // a hash never fails
 	return hex.EncodeToString(hash.Sum(nil)), err
 }
 

@@ -219,7 +219,7 @@ func TestRefusedOnFlink(t *testing.T) {
 	}
 	started := errors.New("it is started")
 	start := func(workers string) error {
-		task, err := New(ask(workers))
+		task, err := New(t.Context(), ask(workers))
 		if err != nil {
 			return err
 		}
@@ -238,7 +238,7 @@ func TestRefusedOnFlink(t *testing.T) {
 	}
 	config := ask("1")
 	config.DryRun = true
-	asked, err := config.validate()
+	asked, err := config.compile()
 	if err != nil {
 		t.Fatal(err)
 	}

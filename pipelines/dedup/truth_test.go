@@ -46,7 +46,7 @@ func launch(config dedup.Config) job.Launch {
 
 // runJob runs the job.
 func runJob(ctx context.Context, config dedup.Config, launch job.Launch) (*records.Run, error) {
-	task, err := dedup.New(config)
+	task, err := dedup.New(ctx, config)
 	if err != nil {
 		return nil, err
 	}

@@ -157,13 +157,59 @@ func spoolStdin(ctx context.Context, in *Request, file string) error {
 	return err
 }
 
-func makePlan(ctx context.Context, r Request, temp, stdin string) (*Plan, error) {
-	p := &Plan{Request: r, Complete: r.Method == Complete, Sizes: map[int]int64{}, Threshold: r.Threshold, Spec: r.Texts, reading: r.Reading(stdin)}
+// listed is a plan of which no more is known than the listing of the input.
+func listed(ctx context.Context, r Request, stdin string) (p *Plan, err error) {
+	p = &Plan{Request: r, Complete: r.Method == Complete, Sizes: map[int]int64{}, Threshold: r.Threshold, Spec: r.Texts, reading: r.Reading(stdin)}
 	p.Spec.MaxBytes = int64(r.MaxDocBytes)
-	var err error
-	p.Listing, err = source.Plan(ctx, r.Inputs, p.reading)
-	if err != nil {
+	if p.Listing, err = source.Plan(ctx, r.Inputs, p.reading); err != nil {
 		return nil, unfit(err)
+	}
+	return p, nil
+}
+
+// Follow is NewPlan with what an earlier run of the same input chose and counted: no document is read.
+func Follow(ctx context.Context, r Request, earlier *records.Run) (*Plan, error) {
+	p, err := listed(ctx, r, "")
+	if err != nil {
+		return nil, err
+	}
+	p.order()
+	was := earlier.Chosen
+	p.Documents = max(1, earlier.Counts.Records-earlier.Counts.Unreadable)
+	p.Choice = lsh.Choice{
+		Banding:        lsh.Banding{Signature: was.Signature, Bands: was.Bands, Rows: was.Rows},
+		ExpectedRecall: was.ExpectedRecall, BackgroundEdges: was.BackgroundEdges, Reason: was.Reason,
+	}
+	p.Pieces.Count, p.Alike, p.Symbols = was.Pieces, was.Copies, was.Symbols
+	p.Complete = earlier.Recall != nil && earlier.Recall.Exact
+	if r.Same != "" {
+		p.Threshold = identical
+	}
+	p.UnreadableRecords, p.UnreadableBytes = earlier.Counts.Unreadable, earlier.Counts.Unreadable*usualUnreadable
+	p.IDBytes = usualID
+	return p, nil
+}
+
+// identical is the threshold of copies.
+var identical = setsim.Threshold{Num: 1, Den: 1}
+
+// Of an id, and of an unreadable record, so many bytes are expected.
+const (
+	usualID         = 64
+	usualUnreadable = 4 << 10
+)
+
+// order has files come in the order of preference.
+func (p *Plan) order() {
+	if in := p.Listing.Inputs.Inputs; in.Len() > 0 { // of no file, no pattern is at fault
+		p.Idle, p.Unprotecting = prefer(in, p.Request.Prefer), protect(in, p.Request.Protected)
+	}
+}
+
+func makePlan(ctx context.Context, r Request, temp, stdin string) (*Plan, error) {
+	p, err := listed(ctx, r, stdin)
+	if err != nil {
+		return nil, err
 	}
 	if r.Reread {
 		if err := p.spoolCompressed(ctx, temp); err != nil {
@@ -210,9 +256,7 @@ func makePlan(ctx context.Context, r Request, temp, stdin string) (*Plan, error)
 	if err := p.lay(ctx); err != nil {
 		return nil, err
 	}
-	if in := p.Listing.Inputs.Inputs; in.Len() > 0 { // of no file, no pattern is at fault
-		p.Idle, p.Unprotecting = prefer(in, r.Prefer), protect(in, r.Protected)
-	}
+	p.order()
 	p.IDBytes = int(sampled.IDs / max(sampled.Documents, 1))
 	if r.Limit > 0 && r.Limit < p.Documents {
 		p.Shingles = int64(float64(p.Shingles) / float64(p.Documents) * float64(r.Limit))
@@ -418,7 +462,7 @@ func (p *Plan) choose(sets [][]uint64, documents int64) (err error) {
 	case p.Complete:
 		p.Choice = lsh.Choice{ExpectedRecall: 1, Reason: "method complete: every document is compared with all whose size is near enough"}
 	case r.Same != "":
-		p.Threshold = setsim.Threshold{Num: 1, Den: 1}
+		p.Threshold = identical
 		p.Choice = lsh.Choice{
 			Banding:        lsh.Banding{Bands: 1}, // of one key, and not of a signature
 			ExpectedRecall: 1, Reason: "method exact: one key, the hash of " + compared[r.Same],
@@ -568,11 +612,11 @@ func (p *Plan) Chosen() records.Chosen {
 
 // Keys returns what finds a document's key by its source and position, as the output tables name it.
 func (p *Plan) Keys() func(source string, position int64) blocks.Key {
-	ordinals := map[string]int{}
-	for i, source := range p.Listing.Inputs.Names() {
-		ordinals[source] = i
+	files := p.Listing.Inputs.Finder()
+	return func(source string, position int64) blocks.Key {
+		file, _ := files(source)
+		return blocks.NewKey(file, position)
 	}
-	return func(source string, position int64) blocks.Key { return blocks.NewKey(ordinals[source], position) }
 }
 
 // prefer gives each file its place in the order of the patterns, and returns those patterns that

@@ -1,0 +1,188 @@
+package dedup
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/kernels/verifier"
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/replay"
+	"github.com/neardup/neardup/transforms/sets"
+)
+
+// A run that decides again begins at the decision: it knows similar documents from the tables of a finished output.
+
+// redecided are the fields of phases before the decision that such a run may change: nothing that is read depends on them.
+var redecided = []string{"threshold", "cluster", "keep", "protect"}
+
+// takeOver opens the output that c.From names, and makes its Spec that of c, but for what c asks of the decision.
+func (c *Config) takeOver(ctx context.Context) (*output.Finished, error) {
+	f, err := output.Open(ctx, c.From)
+	if err != nil {
+		return nil, job.Usage("--from %s: %w", c.From, err)
+	}
+	asked, defaults := records.Fields(c.Spec), records.Fields(records.Default())
+	was, phases := records.Fields(f.Run.Parameters), records.Phases()
+	changed := map[string]any{"measure_recall": 0, "max_removed": ""} // which ask for what only a whole run knows
+	var refused []string
+	for _, name := range slices.Sorted(maps.Keys(asked)) {
+		value := asked[name].Interface()
+		if !slices.Contains(c.Given, name) && same(value, defaults[name].Interface()) {
+			continue
+		}
+		switch {
+		case slices.Contains(redecided, name), phases[name] == "decide", phases[name] == "check":
+			changed[name] = value
+		case !same(value, was[name].Interface()):
+			refused = append(refused, "--"+strings.ReplaceAll(name, "_", "-"))
+		}
+	}
+	if len(refused) > 0 {
+		return nil, job.Usage("--from %s: %s would change what documents are compared, and how; run dedup on the input for that",
+			c.From, strings.Join(refused, ", "))
+	}
+	spec, err := replaced(f.Run.Parameters, changed)
+	if err != nil {
+		return nil, err
+	}
+	given := slices.DeleteFunc(slices.Clone(f.Run.Given), func(name string) bool { return name == "measure_recall" })
+	c.Given = append(given, slices.Collect(maps.Keys(changed))...)
+	c.Spec = spec
+	return f, c.checkFrom(f)
+}
+
+// same compares two values of a field; nil is an empty list.
+func same(a, b any) bool {
+	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
+	return x.Kind() == reflect.Slice && x.Len()+y.Len() == 0 || reflect.DeepEqual(a, b)
+}
+
+// replaced is a Spec with other values of some fields, by their names.
+func replaced(s records.Spec, values map[string]any) (other records.Spec, err error) {
+	for _, fields := range []any{s, values} {
+		data, err := json.Marshal(fields)
+		if err != nil {
+			return other, err
+		}
+		if err := json.Unmarshal(data, &other); err != nil {
+			return other, err
+		}
+	}
+	return other, nil
+}
+
+// checkFrom returns a *job.UsageError for what cannot be decided again.
+func (c *Config) checkFrom(f *output.Finished) error {
+	refuse := func(format string, args ...any) error {
+		return job.Usage("--from %s: %s; run dedup on the input instead", c.From, fmt.Sprintf(format, args...))
+	}
+	was, n := f.Run.Parameters, f.Run.Counts
+	var lacking []string
+	for _, part := range []output.Part{output.Pairs, output.Clusters, output.Rejected} {
+		if !was.Wrote(string(part)) && (part != output.Rejected || n.Unreadable+n.NotCompared > 0) {
+			lacking = append(lacking, string(part))
+		}
+	}
+	policy, _, _ := strings.Cut(c.Keep, ":")
+	switch {
+	case c.DryRun:
+		return job.Usage("--from %s: there is nothing to plan; drop --dry-run", c.From)
+	case c.Resume == job.ResumeAlways:
+		return job.Usage("--from %s: the run has no phases; drop --resume always", c.From)
+	case f.Run.Comparison != nil:
+		return job.Usage("--from %s: it is an output of compare; give one of dedup", c.From)
+	case c.Threshold < was.Threshold:
+		return refuse("it has the pairs that are at least %v similar; give --threshold %[1]v or more", was.Threshold)
+	case len(lacking) > 0:
+		return refuse("it lacks the tables %s", strings.Join(lacking, ", "))
+	case n.PairsPartial > 0:
+		return refuse("of %d crowds, or clusters with long ids, it has only some pairs", n.PairsPartial)
+	case policy == "longest" || policy == "max" || policy == "min":
+		return refuse("its tables do not have what --keep %s ranks documents by", c.Keep)
+	case slices.Contains(was.Inputs, "-"):
+		return refuse("it is of standard input, which is gone")
+	case c.MaxRemoved != "":
+		return refuse("--max-removed %s: its tables do not say how many documents a file has", c.MaxRemoved)
+	}
+	return nil
+}
+
+// checkInput returns an error if the input is not what the run that wrote r.from has read.
+func (r *run) checkInput(ctx context.Context) error {
+	was := r.from.Run.Input
+	if err := sameInput(was, r.plan.Input()); err != nil || !r.asked.Writes(output.Corpus) {
+		return err
+	}
+	versions, err := r.versions(ctx)
+	if err == nil && versions != was.Versions {
+		err = job.Usage("--from %s: input files have changed since; run dedup on the input, or leave corpus out of --write", r.config.From)
+	}
+	return err
+}
+
+// replayed is what the finished output tells, as of a first read and a search.
+func (p *Plan) replayed(s beam.Scope, temp string) (keys, found) {
+	params := replay.Params{
+		Inputs: job.Inputs(temp), Tables: p.From.Folder, Shards: p.componentShards(), Measure: p.Verifier(temp),
+		Read: blocks.Fact{Kind: blocks.FactRead, Name: "0", Counts: map[string]int64{
+			blocks.CountRecords:    p.From.Run.Counts.Records,
+			blocks.CountUnreadable: p.From.Run.Counts.Unreadable,
+			blocks.CountNoColumn:   p.From.Run.Counts.NoColumn,
+		}},
+		HasRejected: p.From.Run.Parameters.Wrote(string(output.Rejected)),
+	}
+	var k keys
+	rejected, dropped, facts := replay.Rejected(s, params)
+	k.rejected, k.dropped, k.facts = []flow.Rows[records.Rejected]{rejected}, dropped, facts
+	similar := replay.Similar(s, params)
+	return k, found{profiles: similar.Profiles, pairs: similar.Pairs, links: similar.Links, copies: similar.Copies}
+}
+
+// decidedShards is the number of component shards of documents that are known to be similar.
+func (p *Plan) decidedShards() sets.ComponentShards {
+	n := p.From.Run.Counts
+	return sets.ComponentShards(max(job.LeastGroups, min((n.Removed+n.Clusters)*decidedBytes/p.GroupBytes(), job.MostGroups)))
+}
+
+// decidedBytes are those of a document, and its pairs, that is decided again.
+const decidedBytes = 400
+
+// told is how such documents are compared: they have been.
+func (p *Plan) told() verifier.Spec {
+	return verifier.Spec{Measure: verifier.Told, Threshold: p.Threshold}
+}
+
+// reads are those of the run's pipelines.
+func (p *Plan) reads(asked *job.Asked) [][]job.Read {
+	switch {
+	case p.From == nil:
+		return Reads(asked, p.Plan)
+	case asked.Writes(output.Corpus):
+		return [][]job.Read{p.Reads(job.Third)}
+	default:
+		return [][]job.Read{nil}
+	}
+}
+
+// settle takes over what the earlier run has found out about the input.
+func (r *run) settle() {
+	was := &r.from.Run
+	r.record.NoColumn, r.record.Input.Decoded = was.NoColumn, was.Input.Decoded
+	r.record.Counts.AllPairs, r.record.Counts.ComparedPairs = was.Counts.AllPairs, was.Counts.ComparedPairs
+	if was.Recall != nil && was.Recall.Exact {
+		r.record.Recall = &records.Recall{Exact: true}
+	}
+	r.record.From = &records.From{Job: was.Job, Output: cmp.Or(r.config.From, r.from.Dir)}
+}

@@ -1,0 +1,174 @@
+package dedup_test
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/neardup/neardup/internal/corpusgen"
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/pipelines/job"
+)
+
+// decidedAgain runs from a finished output.
+func decidedAgain(t *testing.T, from *output.Finished, flags ...string) (*output.Finished, error) {
+	t.Helper()
+	config := ask(t, append(flags, "--from="+from.Dir)...)
+	for _, flag := range flags {
+		name, _, _ := strings.Cut(strings.TrimPrefix(flag, "--"), "=")
+		config.Given = append(config.Given, strings.ReplaceAll(name, "-", "_"))
+	}
+	if _, err := runJob(t.Context(), config, launch(config)); err != nil {
+		return nil, err
+	}
+	return output.Open(t.Context(), config.Output)
+}
+
+// finished runs, and opens the output.
+func finished(t *testing.T, flags ...string) *output.Finished {
+	t.Helper()
+	config := ask(t, flags...)
+	if _, err := runJob(t.Context(), config, launch(config)); err != nil {
+		t.Fatal(err)
+	}
+	f, err := output.Open(t.Context(), config.Output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// What is decided again is, byte for byte, what a whole run with the same bands decides.
+func TestDecideAgain(t *testing.T) {
+	mixed := t.TempDir()
+	for name, text := range map[string]string{
+		"a.jsonl": read(t, "../../testdata/tldr/osx.jsonl"),
+		"b.jsonl": `{"id": 7}` + "\n" + `{"text": "..."}` + "\n" + `not JSON` + "\n" + read(t, "../../testdata/tldr/linux.jsonl"),
+		"c.jsonl": read(t, "../../testdata/tldr/osx.jsonl")[:100_000],
+	} {
+		if err := os.WriteFile(filepath.Join(mixed, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	generated := generatedFile(t, corpusgen.Spec{Documents: 3000, Seed: 5, Copies: .3, Near: .4, Edits: .05})
+	for _, c := range []struct {
+		input, first string
+		again        []string
+	}{
+		{"../../testdata/tldr", "--threshold=.5 --bands=30 --rows=3", []string{
+			"--threshold=.5", "--threshold=.51", "--threshold=.6", "--threshold=.7", "--threshold=.75", "--threshold=.8",
+			"--threshold=.9", "--threshold=.95", "--threshold=1", "--cluster=components",
+			"--threshold=.6 --cluster=components --keep=prefer:windows*,linux.jsonl", "--threshold=.7 --protect=osx.jsonl", "--write=removed",
+		}},
+		{mixed, "--threshold=.6 --bands=25 --rows=3 --max-rejected=2", []string{
+			"--threshold=.8", "--threshold=.8 --drop-not-compared", "--keep=prefer:b*", "--protect=b.jsonl --protect=c.jsonl",
+		}},
+		{generated, "--threshold=.5 --bands=25 --rows=3 --cluster=components", []string{"--threshold=.7 --cluster=star", "--threshold=.9"}},
+		{"../../testdata/tldr", "--threshold=.4 --compare=cosine --weights=tf --method=complete", []string{"--threshold=.6", "--threshold=.81"}},
+		{"../../testdata/tldr", "--threshold=.4 --compare=cosine --weights=tf-idf --method=simhash --bits=128", []string{"--threshold=.5"}},
+		{"../../testdata/tldr", "--threshold=.7 --method=simhash --bits=64 --pieces=8", []string{"--threshold=.8", "--threshold=.796875"}},
+		{"../../testdata/tldr", "--threshold=.6 --method=complete", []string{"--threshold=.85"}},
+		{generated, "--method=exact --same=tokens", []string{"--keep=prefer:none*", "--cluster=components"}},
+	} {
+		first := finished(t, append(strings.Fields(c.first), c.input)...)
+		if first.Run.Counts.Removed == 0 {
+			t.Fatalf("%s %s: nothing is removed", c.input, c.first)
+		}
+		for _, flags := range c.again {
+			name := fmt.Sprintf("%s %s, then %s", c.input, c.first, flags)
+			whole := finished(t, append(strings.Fields(c.first+" "+flags), c.input)...)
+			again, err := decidedAgain(t, first, strings.Fields(flags)...)
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			sameOutput(t, name, promised(t, whole), promised(t, again))
+			want, got := whole.Run.Counts, again.Run.Counts
+			want.Symbols = 0 // which no table has
+			if want.ComparedPairs, want.AllPairs = got.ComparedPairs, got.AllPairs; got != want {
+				t.Errorf("%s: counts %+v, want %+v", name, got, want)
+			}
+			if !maps.Equal(again.Run.NotCompared, whole.Run.NotCompared) {
+				t.Errorf("%s: not compared %v, want %v", name, again.Run.NotCompared, whole.Run.NotCompared)
+			}
+			if again.Run.From == nil || again.Run.From.Job != first.Run.Job {
+				t.Errorf("%s: from %v", name, again.Run.From)
+			}
+		}
+	}
+}
+
+// It is so whatever the runner, and with little memory.
+func TestDecideAgainOnRunners(t *testing.T) {
+	first := run(t, ask(t, "../../testdata/tldr", "--threshold=.5"))
+	var want map[string]string
+	for _, flags := range []string{"--workers=1", "--workers=8 --memory=256MB", "--runner=direct", "--runner=prism"} {
+		again, err := decidedAgain(t, first, append(strings.Fields(flags), "--threshold=.8")...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want == nil {
+			want = promised(t, again)
+		}
+		sameOutput(t, flags, want, promised(t, again))
+	}
+}
+
+// What the tables do not tell is refused, and by its name.
+func TestDecideAgainRefuses(t *testing.T) {
+	input := filepath.Join(t.TempDir(), "in.jsonl")
+	if err := os.WriteFile(input, []byte(read(t, "../../testdata/tldr/osx.jsonl")), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	whole := run(t, ask(t, input, "--threshold=.6"))
+	crowd := run(t, ask(t, input, "--threshold=.2", "--pair-budget=1", "--method=complete"))
+	lean := finished(t, input, "--write=pairs,removed,corpus")
+	for _, c := range []struct {
+		from        *output.Finished
+		flags, want string
+	}{
+		{whole, "--threshold=.5", "it has the pairs that are at least 0.6 similar"},
+		{whole, "--shingle=char:9 --seed=2 --threshold=.7", "--seed, --shingle would change what documents are compared"},
+		{whole, "../../testdata/tldr", "--input would change"},
+		{whole, "--keep=longest", "--keep longest ranks documents by"},
+		{whole, "--max-removed=10%", "--max-removed 10%"},
+		{whole, "--dry-run", "drop --dry-run"},
+		{whole, "--resume=always", "drop --resume always"},
+		{crowd, "--threshold=.7", "it has only some pairs"},
+		{lean, "--threshold=.9", "it lacks the tables clusters"},
+	} {
+		_, err := decidedAgain(t, c.from, strings.Fields(c.flags)...)
+		if job.Status(err) != 2 || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", c.flags, err, c.want)
+		}
+	}
+	if err := os.WriteFile(input, []byte(strings.Replace(read(t, input), "e", "o", 1)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := decidedAgain(t, whole, "--threshold=.7"); job.Status(err) != 2 || !strings.Contains(err.Error(), "have changed since") {
+		t.Errorf("a changed file: %v", err)
+	}
+	if _, err := decidedAgain(t, whole, "--threshold=.7", "--write=removed"); err != nil {
+		t.Errorf("tables alone: %v", err)
+	}
+}
+
+// Copies that are kept for each other say what they have in common only if the tables do.
+func TestDecideAgainAmongCopies(t *testing.T) {
+	folder := t.TempDir()
+	const words = "one two three four five six seven eight nine ten"
+	for name, text := range map[string]string{
+		"a": words, "b": strings.ToUpper(words), "c": words + ".", // equal to the first, and not to each other
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name+".jsonl"), fmt.Appendf(nil, "{\"text\":%q}\n", text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := run(t, ask(t, folder))
+	if _, err := decidedAgain(t, first, "--keep=prefer:b*"); err == nil || !strings.Contains(err.Error(), "do not say what these copies have in common") {
+		t.Errorf("%v", err)
+	}
+}

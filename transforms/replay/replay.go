@@ -1,0 +1,385 @@
+// Package replay reads what is known of documents from the tables of a finished run, so that they are decided again.
+package replay
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"math"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/dofn"
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/hash"
+	"github.com/neardup/neardup/kernels/verifier"
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/gather"
+	"github.com/neardup/neardup/transforms/sets"
+)
+
+func init() {
+	dofn.Register[shardsFn]()
+	dofn.Register[similarFn]()
+	dofn.Register[profilesFn]()
+	dofn.Register[rejectedFn]()
+}
+
+// Params say what is read.
+type Params struct {
+	// Inputs is the path of the shared blocks.Inputs, those of the run that wrote the tables.
+	Inputs string
+	// Tables is the folder of the finished output.
+	Tables output.Folder
+	// Shards are those that documents are decided in.
+	Shards sets.ComponentShards
+	// Measure is that of the similarities in the tables, with the threshold that pairs are to reach.
+	Measure verifier.Spec
+	// Read are the totals of the run that read the documents, and HasRejected says whether it wrote rows of rejected.
+	Read        blocks.Fact
+	HasRejected bool
+}
+
+// Found is what is known of documents, as of a search that has just found it.
+type Found struct {
+	Profiles flow.Profiles
+	Pairs    flow.NearPairs
+	Links    flow.Links // none
+	Copies   flow.Copies
+}
+
+// Similar reads the similar documents of the tables pairs and clusters. Of near pairs, it leaves out those that do not
+// reach the threshold. The score of the others is that of verifier.Told.
+//
+//	Impulse → KV<component shard, profiles>, KV<component shard, near pairs>, KV<component shard, links>, KV<copy shard, copies>
+//
+// The rows of a shard stream by: a pair has the component that its document a has in clusters. One GroupByKey makes one
+// profile of what several pairs tell of a document; it holds the profiles of a component shard.
+func Similar(s beam.Scope, p Params) Found {
+	s = s.Scope("replay.Similar")
+	told, pairs, links, copies := beam.ParDo4(s, &similarFn{Params: p}, shards(s, p))
+	return Found{
+		Profiles: flow.Profiles(beam.ParDo(s, &profilesFn{}, beam.GroupByKey(s, told))),
+		Pairs:    flow.NearPairs(pairs), Links: flow.Links(links), Copies: flow.Copies(copies),
+	}
+}
+
+// Rejected reads the table rejected, and what was read.
+//
+//	Impulse → KV<table shard, rows>, KV<corpus batch, keys>, facts
+func Rejected(s beam.Scope, p Params) (flow.Rows[records.Rejected], flow.Dropped, flow.Facts) {
+	s = s.Scope("replay.Rejected")
+	rows, dropped, facts := beam.ParDo3(s, &rejectedFn{Params: p}, shards(s, p))
+	return flow.Rows[records.Rejected](rows), flow.Dropped(dropped), flow.Facts(facts)
+}
+
+func shards(s beam.Scope, p Params) beam.PCollection {
+	return beam.Reshuffle(s, beam.ParDo(s, &shardsFn{Inputs: p.Inputs}, beam.Impulse(s)))
+}
+
+// shardsFn emits the numbers of the shards that tables have.
+type shardsFn struct{ Inputs string }
+
+func (f *shardsFn) ProcessElement(ctx context.Context, _ []byte, emit func(int64)) error {
+	in, err := storage.Shared[blocks.Inputs](ctx, f.Inputs)
+	if err != nil {
+		return err
+	}
+	for shard := range in.Shards {
+		emit(int64(shard))
+	}
+	return nil
+}
+
+// pair is what is read of a row of pairs, and clustered of one of clusters.
+type pair struct {
+	IDA        string  `parquet:"id_a"`
+	IDB        string  `parquet:"id_b"`
+	SourceA    string  `parquet:"source_a"`
+	SourceB    string  `parquet:"source_b"`
+	PositionA  int64   `parquet:"position_a"`
+	PositionB  int64   `parquet:"position_b"`
+	Similarity float64 `parquet:"similarity"`
+	Same       *string `parquet:"same"`
+	Shared     int32   `parquet:"shared"`
+	SizeA      int32   `parquet:"size_a"`
+	SizeB      int32   `parquet:"size_b"`
+}
+
+// unclear is the least difference of a cosine and a threshold that rounding cannot make.
+const unclear = 1e-12
+
+// reaches reports whether a near pair reaches the threshold of a measure.
+func (p *pair) reaches(m verifier.Spec) (bool, error) {
+	switch t := m.Threshold; m.Measure {
+	case verifier.Jaccard:
+		return t.Reached(int(p.Shared), int(p.SizeA), int(p.SizeB)), nil
+	case verifier.Overlap:
+		return uint64(p.Shared)*t.Den >= t.Num*uint64(p.SizeA), nil
+	default:
+		if math.Abs(p.Similarity-t.Float()) < unclear {
+			return false, fmt.Errorf("the cosine of %s at %d and %s at %d is too near to %v: give another threshold",
+				p.SourceA, p.PositionA, p.SourceB, p.PositionB, t.Float())
+		}
+		return p.Similarity > t.Float(), nil
+	}
+}
+
+type clustered struct {
+	Cluster  int64  `parquet:"cluster"`
+	Source   string `parquet:"source"`
+	Position int64  `parquet:"position"`
+}
+
+// similarFn reads the pairs of a table shard; see Similar for the shapes.
+type similarFn struct {
+	Params Params
+
+	in                      *blocks.Inputs
+	files                   func(source string) (int, bool)
+	profiles, pairs, copies *blocks.Shards
+	// told are keys, plus 1, of documents whose profile was emitted lately, each at its hash.
+	told []blocks.Key
+}
+
+// lately is how many of them there are, a power of 2.
+const lately = 1 << 14
+
+func (f *similarFn) Setup(ctx context.Context) (err error) {
+	f.profiles, f.pairs, f.copies = f.Params.Shards.Buffers(), f.Params.Shards.Buffers(), f.Params.Shards.Buffers()
+	f.told = make([]blocks.Key, lately)
+	if f.in, err = storage.Shared[blocks.Inputs](ctx, f.Params.Inputs); err == nil {
+		f.files = f.in.Finder()
+	}
+	return err
+}
+
+func (f *similarFn) ProcessElement(
+	ctx context.Context, shard int64, toProfiles, toPairs, _, toCopies func(int64, []byte),
+) error {
+	file := func(table output.Part) string {
+		return f.Params.Tables.Path(output.TableFile(table, shard, f.in.Shards))
+	}
+	next, stop := iter.Pull2(output.FileRows[clustered](ctx, file(output.Clusters)))
+	defer stop()
+	clear(f.told)
+	g := group{in: f.in}
+	profile := func(p *blocks.Profile) {
+		at := &f.told[hash.Mix(uint64(p.Key))%lately]
+		if *at == p.Key+1 && p.Copies == 0 {
+			return
+		}
+		*at = p.Key + 1
+		f.profiles.Add(g.shard, func(block []byte) []byte { return blocks.AppendProfile(block, p) }, toProfiles)
+	}
+	for row, err := range output.FileRows[pair](ctx, file(output.Pairs)) {
+		if err != nil {
+			return err
+		}
+		a, b, err := f.documents(&row)
+		if err != nil {
+			return err
+		}
+		if a.Key != g.first.Key || !g.open {
+			g.end(profile)
+			component, err := f.component(next, a.Key)
+			if err != nil {
+				return fmt.Errorf("%s: %w", file(output.Clusters), err)
+			}
+			g.begin(a, f.Params.Shards.Shard(component))
+		}
+		if row.Same != nil {
+			if err := g.copy(&b, *row.Same); err != nil {
+				return err
+			}
+			send := func(c *blocks.Copy) {
+				add := func(block []byte) []byte { return blocks.AppendCopy(block, c) }
+				f.copies.Add(f.Params.Shards.Shard(a.Key), add, toCopies)
+			}
+			if g.first.Copies == 1 {
+				send(&blocks.Copy{Of: a.Key, Profile: a})
+			}
+			send(&blocks.Copy{Of: a.Key, Profile: b})
+			continue
+		}
+		reached, err := row.reaches(f.Params.Measure)
+		if err != nil {
+			return err
+		}
+		if reached {
+			g.near = true
+			profile(&b)
+			f.pairs.Add(g.shard, func(block []byte) []byte {
+				return blocks.AppendNearPair(block, blocks.NearPair{
+					A: a.Key, B: b.Key, Score: verifier.ScoreOf(row.Similarity), Shared: int(row.Shared),
+				})
+			}, toPairs)
+		}
+	}
+	g.end(profile)
+	return nil
+}
+
+func (f *similarFn) FinishBundle(toProfiles, toPairs, _, toCopies func(int64, []byte)) {
+	f.profiles.Flush(toProfiles)
+	f.pairs.Flush(toPairs)
+	f.copies.Flush(toCopies)
+}
+
+// documents are the two of a pair. Their traits are as different from those of other sets as a row can tell.
+func (f *similarFn) documents(row *pair) (a, b blocks.Profile, err error) {
+	of := func(source string, position int64, id string, size int32) (blocks.Profile, error) {
+		file, ok := f.files(source)
+		if !ok {
+			return blocks.Profile{}, fmt.Errorf("the table pairs names %s, which is no input file", source)
+		}
+		key := blocks.NewKey(file, position)
+		own := blocks.Hash{Hi: uint64(key) + 1} // none is zero
+		return blocks.Profile{
+			Key: key, Hash: own, Size: int(size), Words: int(size), ID: []byte(id), HasID: true,
+			Traits: blocks.Traits{Text: own, Tokens: own},
+		}, nil
+	}
+	a, errA := of(row.SourceA, row.PositionA, row.IDA, row.SizeA)
+	b, errB := of(row.SourceB, row.PositionB, row.IDB, row.SizeB)
+	return a, b, cmp.Or(errA, errB)
+}
+
+// component finds that of a document among the rows of clusters, which come in the same order.
+func (f *similarFn) component(next func() (clustered, error, bool), of blocks.Key) (blocks.Key, error) {
+	for {
+		row, err, ok := next()
+		switch {
+		case err != nil:
+			return 0, err
+		case !ok:
+			return 0, fmt.Errorf("it lacks %s at %d, which pairs has", f.in.Source(of), of.Position())
+		}
+		if file, ok := f.files(row.Source); ok && blocks.NewKey(file, row.Position) == of {
+			return blocks.Key(row.Cluster), nil
+		}
+	}
+}
+
+// group is what rows of pairs, one after another, tell of their document a and its copies.
+type group struct {
+	in    *blocks.Inputs
+	open  bool
+	shard int64 // of the component
+	first blocks.Profile
+	near  bool
+	// Of the preferred one of all, what it has in common with the first, "" for the first itself; and how many of the
+	// copies have as much.
+	best  string
+	alike map[string]int
+}
+
+func (g *group) begin(first blocks.Profile, shard int64) {
+	g.open, g.first, g.shard, g.near, g.best, g.alike = true, first, shard, false, "", map[string]int{}
+}
+
+// copy adds a copy, and sets its traits.
+func (g *group) copy(c *blocks.Profile, same string) error {
+	switch same {
+	case records.ReasonIdentical:
+		c.Traits = g.first.Traits
+	case records.ReasonEqual:
+		c.Traits.Tokens = g.first.Traits.Tokens
+	}
+	c.Hash = g.first.Hash
+	g.first.Copies++
+	g.alike[same]++
+	if g.in.Preferred(c, g.first.Preferred()) < 0 {
+		best := *c
+		g.first.Best, g.best = &best, same
+	}
+	if g.best != "" && g.best != records.ReasonIdentical && g.alike[g.best] > 1 {
+		best := g.first.Best
+		return fmt.Errorf("%s at %d is kept for other copies of %s at %d: the tables do not say what these copies have in "+
+			"common with each other; run dedup on the input again", g.in.Source(best.Key), best.Key.Position(),
+			g.in.Source(g.first.Key), g.first.Key.Position())
+	}
+	return nil
+}
+
+// end yields the first, if something resembles it.
+func (g *group) end(yield func(*blocks.Profile)) {
+	if g.open && (g.near || g.first.Copies > 0) {
+		yield(&g.first)
+	}
+	g.open = false
+}
+
+// profilesFn leaves one profile of each document: the one with the copies.
+//
+//	KV<component shard, profiles> → KV<component shard, profiles>
+type profilesFn struct{}
+
+func (*profilesFn) ProcessElement(shard int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
+	copies := map[blocks.Key]int{}
+	var all []blocks.Profile
+	err := gather.Each(packed, func(d *blocks.Decoder) {
+		p := d.Profile()
+		at, seen := copies[p.Key]
+		switch {
+		case !seen:
+			copies[p.Key] = len(all)
+			all = append(all, p)
+		case p.Copies > 0:
+			all[at] = p
+		}
+	})
+	if err != nil {
+		return err
+	}
+	var out blocks.Buffers
+	for i := range all {
+		out.Add(shard, func(block []byte) []byte { return blocks.AppendProfile(block, &all[i]) }, emit)
+	}
+	out.Flush(emit)
+	return nil
+}
+
+// rejectedFn reads the rejected rows of a table shard; see Rejected for the shapes.
+type rejectedFn struct{ Params Params }
+
+func (f *rejectedFn) ProcessElement(
+	ctx context.Context, shard int64, rows, dropped func(int64, []byte), facts func([]byte),
+) error {
+	in, err := storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
+	if err != nil {
+		return err
+	}
+	if shard == 0 {
+		if err := f.Params.Read.Emit(facts); err != nil {
+			return err
+		}
+	}
+	if !f.Params.HasRejected {
+		return nil
+	}
+	files := in.Finder()
+	var out, drops blocks.Buffers
+	file := f.Params.Tables.Path(output.TableFile(output.Rejected, shard, in.Shards))
+	for row, err := range output.FileRows[records.Rejected](ctx, file) {
+		if err != nil {
+			return err
+		}
+		of, ok := files(row.Source)
+		if !ok {
+			return fmt.Errorf("%s names %s, which is no input file", file, row.Source)
+		}
+		key := blocks.NewKey(of, row.Position)
+		blocks.AddRow(&out, shard, key, key, &row, rows)
+		if row.Unreadable() {
+			drops.Add(in.Batch(key), func(block []byte) []byte { return blocks.AppendKey(block, key) }, dropped)
+		}
+	}
+	out.Flush(rows)
+	drops.Flush(dropped)
+	return nil
+}
