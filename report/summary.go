@@ -67,8 +67,11 @@ func Summary(w io.Writer, width int, run *records.Run, dir string, example *reco
 	out.item("read", "%s in %s, %s",
 		plural(documents, "document"), plural(run.Input.Files, "file"), bytesOf(run.Input.Bytes))
 	if decoded := run.Input.Decoded; decoded > 0 {
-		out.item("encoding", "%s of %s read as %s, or as the byte order mark says", count(decoded),
-			plural(run.Input.Files, "file"), run.Parameters.Encoding)
+		as := run.Parameters.Encoding + ", or as the byte order mark says"
+		if run.Parameters.Encoding == records.Default().Encoding {
+			as = "they declare"
+		}
+		out.item("encoding", "%s of %s read as %s", count(decoded), plural(run.Input.Files, "file"), as)
 	}
 	if n.Unreadable > 0 {
 		out.item("unreadable", "%s", plural(n.Unreadable, "record"))

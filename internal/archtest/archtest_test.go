@@ -80,7 +80,7 @@ var layers = []layer{
 	},
 	{
 		packages: []string{"kernels/..."},
-		may: []string{module + "kernels/...", module + "internal/parallel", "golang.org/x/text/...", "github.com/zeebo/xxh3", "github.com/clipperhouse/uax29/v2/...",
+		may: []string{module + "kernels/...", module + "internal/parallel", module + "internal/markup", "golang.org/x/text/...", "github.com/zeebo/xxh3", "github.com/clipperhouse/uax29/v2/...",
 			"github.com/blevesearch/snowballstem/...", "golang.org/x/sys/cpu"},
 		not:   slices.Concat(world, chance, []string{"io/...", "context"}),
 		never: []string{beamPath + "..."},
@@ -88,14 +88,14 @@ var layers = []layer{
 	},
 	{
 		packages: []string{"io/codec/warc"},
-		may:      []string{module + "io/codec", "golang.org/x/net/html/...", "github.com/klauspost/compress/...", "github.com/andybalholm/brotli"},
+		may:      []string{module + "io/codec", module + "internal/markup", "golang.org/x/net/html/...", "github.com/klauspost/compress/...", "github.com/andybalholm/brotli"},
 		not:      slices.Concat(world, chance, []string{"context"}),
 		never:    []string{beamPath + "...", module + "kernels/..."},
 		why:      "a format can be tested with a slice of bytes",
 	},
 	{
 		packages: []string{"io/codec/...", "io/codectest"},
-		may:      []string{module + "io/codec/...", module + "io/codectest", "golang.org/x/sys/cpu"},
+		may:      []string{module + "io/codec/...", module + "io/codectest", module + "internal/markup", "golang.org/x/sys/cpu"},
 		not:      slices.Concat(world, chance, []string{"context"}),
 		never:    []string{beamPath + "...", module + "kernels/..."},
 		why:      "a format can be tested with a slice of bytes",
@@ -132,7 +132,7 @@ var layers = []layer{
 	},
 	{
 		packages: []string{"io/source", "io/sink"},
-		may: []string{beamPath + "...", module + "io/...", module + "records", module + "blocks/...", module + "output", module + "internal/dofn", module + "internal/memory", module + "internal/parallel", "github.com/klauspost/compress/s2",
+		may: []string{beamPath + "...", module + "io/...", module + "records", module + "blocks/...", module + "output", module + "internal/dofn", module + "internal/markup", module + "internal/memory", module + "internal/parallel", "github.com/klauspost/compress/s2",
 			"github.com/parquet-go/parquet-go", "github.com/klauspost/compress/s2"},
 		not:   []string{"os/...", "path/filepath", "syscall/..."},
 		never: []string{module + "kernels/...", module + "transforms/...", module + "pipelines/..."},
@@ -242,6 +242,13 @@ var layers = []layer{
 		may:      []string{"github.com/hanwen/go-fuse/v2/fuse", "golang.org/x/sys/unix"},
 		never:    []string{beamPath + "...", module + "..."},
 		why:      "a file system knows nothing of what is tested on it",
+	},
+	{
+		packages: []string{"internal/markup"},
+		may:      []string{"golang.org/x/net/html"},
+		not:      slices.Concat(world, chance, []string{"context"}),
+		never:    []string{module + "..."},
+		why:      "a format and a kernel read pages the same way",
 	},
 	{
 		packages: []string{"internal/memory"},

@@ -13,6 +13,7 @@ type Sample struct {
 	Content []byte
 	Header  int // bytes before the first record and filler
 	Records []Planted
+	Text    string // the text column, if that has another name
 	// Separated: filler goes with records that are left out, as codec.Codec has it.
 	Separated bool
 }
@@ -97,7 +98,7 @@ func (s *Sample) listWithout(dropped []int64) string {
 }
 
 // Samples are small files, one of each format of bytes, with all that a format knows besides
-// records. Texts are in the column text and ids in the column id.
+// records. Texts are in the column text, unless Text says otherwise, and ids in the column id.
 func Samples() []*Sample {
 	jsonl := &Sample{Format: "jsonl", Ending: ".jsonl"}
 	jsonl.head("\xEF\xBB\xBF")
@@ -162,7 +163,28 @@ func Samples() []*Sample {
 	reuters.Filler("\n <!-- noise -->\n")
 	reuters.unreadable("<REUTERS OLDID=\"3\"><BODY>")
 	reuters.Record("<REUTERS OLDID=\"4\"><BODY>four</BODY></REUTERS>", "4", "four")
-	return []*Sample{jsonl, list, tsv, csv, lines, whole, reuters, warcSample(), tarSample()}
+	return []*Sample{jsonl, list, tsv, csv, lines, whole, htmlSample(), xmlSample(), reuters, warcSample(), tarSample()}
+}
+
+func htmlSample() *Sample {
+	html := &Sample{Format: "html", Ending: ".html"}
+	html.Record("<!DOCTYPE html><title>one</title>\n<p>two<script>three</script>", "", "one\ntwo")
+	return html
+}
+
+// xmlSample has records page, whose texts are in the elements text.
+func xmlSample() *Sample {
+	xml := &Sample{Format: "xml", Ending: ".xml", Text: "page/text"}
+	xml.head("\xEF\xBB\xBF")
+	xml.besides("<?xml version=\"1.0\"?>")
+	xml.Filler("\n<dump>\r\n  ")
+	xml.Record("<page id='a'><text>one &amp; <b>two</b></text></page>\n", "a", "one & two")
+	xml.Filler("  <pages/> ")
+	xml.Record("<page a='/>'><page><text>two</text></page>\n<![CDATA[</page>]]></page>\r\n", "", "two")
+	xml.besides("<!-- <page></page> -->")
+	xml.Record("<page><text/></page >", "", "")
+	xml.Filler("</dump>\n")
+	return xml
 }
 
 func warcSample() *Sample {

@@ -19,7 +19,7 @@ import (
 )
 
 // besides are kinds of data that also stand beside others, as notes and lists do.
-var besides = []string{"csv", "txt", "xml"}
+var besides = []string{"csv", "html", "txt", "xml"}
 
 // besidesShare: such data counts if it is more than one part in so many of a folder's bytes.
 const besidesShare = 20

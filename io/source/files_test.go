@@ -15,7 +15,11 @@ var fields = codec.Fields{Text: []string{"text"}, ID: "id"}
 
 // optionsOf read a sample, in records of any length.
 func optionsOf(s *codectest.Sample) Options {
-	return Options{Format: s.Format, Fields: fields, MaxDocument: 1 << 20}
+	o := Options{Format: s.Format, Fields: fields, MaxDocument: 1 << 20}
+	if s.Text != "" {
+		o.Fields.Text = []string{s.Text}
+	}
+	return o
 }
 
 // write writes a file below folder and returns its path.

@@ -35,7 +35,6 @@ var foreigners = []foreign{
 	{"pdf", "PDF files", "pdftotext FILE"},
 	{"rar", "RAR archives", "unrar x FILE"},
 	{"xlsx", "Excel workbooks", `python -c 'import pandas; pandas.read_excel("FILE").to_csv("FILE.csv", index=False)'`},
-	{"xml", "XML files", "one document per file, with its markup, is --format files"},
 	{"xz", "files compressed by xz", "unxz --keep FILE"},
 	{"zip", "ZIP archives", "unzip FILE"},
 }

@@ -7,9 +7,11 @@ import (
 	"strings"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/internal/markup"
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/codec/delimited"
 	"github.com/neardup/neardup/io/codec/jsonl"
+	"github.com/neardup/neardup/io/codec/pages"
 	"github.com/neardup/neardup/io/codec/plaintext"
 	"github.com/neardup/neardup/io/codec/sgml"
 	"github.com/neardup/neardup/io/codec/tar"
@@ -26,10 +28,10 @@ type format struct {
 	extensions []string // by which it is known; none: only when asked for
 	reader     reading.RecordReader
 	// columns are those of a record; nil where all records of a file have the same.
-	columns    func(record []byte) []string
-	idColumns  func(record []byte) []string // those that may be an id
-	idIsSource bool                         // one document a file, named by its path
-	rows       bool                         // positions are rows
+	columns     func(record []byte) []string
+	idColumns   func(record []byte) []string // those that may be an id
+	oneDocument func(codec.Fields) bool      // one a file, named by its path; nil: never
+	rows        bool                         // positions are rows
 }
 
 // formats is the one list of what can be read.
@@ -43,7 +45,13 @@ var formats = []format{
 	{name: "lines", reader: bytefile.Reader{Codec: func(codec.Fields) codec.Codec { return plaintext.Lines() },
 		Plain: true}},
 	{name: "files", reader: bytefile.Reader{Codec: func(codec.Fields) codec.Codec { return plaintext.File() },
-		Plain: true}, idIsSource: true},
+		Plain: true}, oneDocument: always},
+	{name: "html", extensions: []string{".html", ".htm", ".xhtml"},
+		reader:  bytefile.Reader{Codec: pages.NewHTML, Declared: markup.Encoding},
+		columns: pages.Columns, idColumns: pages.Columns, oneDocument: always},
+	{name: "xml", extensions: []string{".xml"},
+		reader:  bytefile.Reader{Codec: pages.NewXML, Declared: markup.Encoding, Besides: pages.Besides},
+		columns: pages.Columns, idColumns: pages.Columns, oneDocument: pages.OneDocument},
 	{name: "parquet", extensions: []string{".parquet", ".pq", ".parq"}, reader: parquetfile.Reader{}, rows: true},
 	{name: "reuters", extensions: []string{".sgm", ".sgml"},
 		reader: bytefile.Reader{Codec: sgml.NewReuters, Encoded: true}, columns: sgml.Columns, idColumns: sgml.Attributes},
@@ -52,6 +60,8 @@ var formats = []format{
 	{name: "tar", extensions: []string{".tar", ".tgz"},
 		reader: bytefile.Reader{Codec: tar.New, Plain: true, Besides: tar.Besides, Encoded: true, Members: true}},
 }
+
+func always(codec.Fields) bool { return true }
 
 // Formats lists the names that Options.Format may have.
 func Formats() []string {

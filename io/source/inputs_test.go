@@ -145,7 +145,7 @@ func TestNotOpened(t *testing.T) {
 		for i := range files {
 			f, ok := in[i]
 			if !ok {
-				f, _, _ = files[i].file()
+				f, _, _ = files[i].file(Options{})
 			}
 			laid.Add(f, nil, nil)
 		}

@@ -296,7 +296,7 @@ func layOut(ctx context.Context, files []listed, root string, o Options) (*Input
 	for i := range files {
 		file, isInspected := inspected[i]
 		if !isInspected {
-			if file, _, err = files[i].file(); err != nil {
+			if file, _, err = files[i].file(o); err != nil {
 				return nil, err
 			}
 		}
@@ -332,10 +332,11 @@ func (o Options) splitSize(file *blocks.File) int64 {
 }
 
 // file is what the listing says of a file, and its format.
-func (f *listed) file() (*blocks.File, format, error) {
+func (f *listed) file(o Options) (*blocks.File, format, error) {
 	format, err := formatNamed(f.format)
 	return &blocks.File{
-		Path: f.path, Source: f.source, Format: f.format, Size: f.size, Version: f.version, IDIsSource: format.idIsSource,
+		Path: f.path, Source: f.source, Format: f.format, Size: f.size, Version: f.version,
+		IDIsSource: format.oneDocument != nil && format.oneDocument(o.Fields),
 	}, format, err
 }
 
@@ -372,7 +373,7 @@ func inspect(ctx context.Context, files []listed, total int64, shards int, o Opt
 	}
 	found := make([]*blocks.File, len(numbers))
 	err := each(ctx, len(numbers), inFlight(files[numbers[0]].path), func(i int) error {
-		file, format, err := files[numbers[i]].file()
+		file, format, err := files[numbers[i]].file(o)
 		if err != nil {
 			return err
 		}

@@ -320,7 +320,7 @@ func TestPlanErrors(t *testing.T) {
 		{"notes.txt", "txt", []string{`"txt" is not a format; one document per file is --format files, one per line is --format lines`}},
 		{"notes.txt", "docx", []string{`"docx" is not a format; neardup does not read Word documents; convert it, as this does: pandoc FILE`}},
 		{"empty", "lines", []string{"empty: no files in it; give a folder that has some"}},
-		{"folder", "xls", []string{`"xls" is not one of json, jsonl, csv, tsv, lines, files, parquet, reuters`}},
+		{"folder", "xls", []string{`"xls" is not one of json, jsonl, csv, tsv, lines, files, html, xml, parquet, reuters`}},
 		{"t.tsv", "", []string{"/t.tsv: ", `no column "text"`, `["id" "Body "]`}},
 		{"wide.tsv", "", []string{"/wide.tsv: it may be UTF-16: read it with --encoding UTF-16: text column: no column"}},
 		{"old.tsv", "", []string{"/old.tsv: it may be windows-1252: read it with --encoding windows-1252: text column: no column"}},

@@ -4,6 +4,7 @@ package copies
 import (
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/kernels/textnorm"
 	"github.com/neardup/neardup/kernels/token"
 )
 
@@ -32,14 +33,21 @@ type Traits struct {
 // A Reader takes the traits of texts. It keeps its buffers from text to text, so it serves one goroutine.
 type Reader struct {
 	shingler *shingle.Shingler
+	policy   textnorm.Policy
 	features func(shingles []uint64) []uint64
 	symbols  []byte
+	visible  []byte
 }
 
 // NewReader returns a Reader of texts that become shingles so, and their features:
 // shingle.Set, or those of a verifier, which may use the shingles' storage.
 func NewReader(spec shingle.Spec, features func(shingles []uint64) []uint64) *Reader {
-	return &Reader{shingler: spec.New(), features: features}
+	r := &Reader{features: features}
+	if spec.Shingle.Kind != shingle.Item {
+		r.policy, spec.Normalize = spec.Normalize, spec.Normalize.KeepMarkup() // which is stripped once
+	}
+	r.shingler = spec.New()
+	return r
 }
 
 // Key returns the hash that two texts, whose columns end at ends, have in common if they are copies, and otherwise with
@@ -48,7 +56,7 @@ func (r *Reader) Key(same Same, text, ends []byte) (hash.Sum128, bool) {
 	if same == Bytes {
 		return textHash(text, ends), len(text) > 0
 	}
-	tokens := r.shingler.Tokenise(text)
+	tokens := r.shingler.Tokenise(r.see(text))
 	if len(tokens) == 0 { // and then no shingle
 		return hash.Sum128{}, false
 	}
@@ -60,7 +68,8 @@ func (r *Reader) Key(same Same, text, ends []byte) (hash.Sum128, bool) {
 
 // Read returns the traits of a text, whose columns end at ends, and its features, which are valid until the next call.
 func (r *Reader) Read(text, ends []byte) (t Traits, features []uint64) {
-	t = Traits{Text: textHash(text, ends), Tokens: hash.Values(r.shingler.Tokenise(text)), Symbols: r.symbolsHash(text)}
+	t.Text, text = textHash(text, ends), r.see(text)
+	t.Tokens, t.Symbols = hash.Values(r.shingler.Tokenise(text)), r.symbolsHash(text)
 	features = r.features(r.shingler.InPlace())
 	t.Set = hash.Values(features)
 	return t, features
@@ -69,11 +78,21 @@ func (r *Reader) Read(text, ends []byte) (t Traits, features []uint64) {
 // ReadCopy returns those traits of a text, whose columns end at ends, that copies of a kind may differ in besides their
 // sets: that of the text, that of the symbols and, if the set is what copies have in common, that of the tokens.
 func (r *Reader) ReadCopy(same Same, text, ends []byte) (t Traits) {
-	t.Text, t.Symbols = textHash(text, ends), r.symbolsHash(text)
+	t.Text, text = textHash(text, ends), r.see(text)
+	t.Symbols = r.symbolsHash(text)
 	if same == Set {
 		t.Tokens = hash.Values(r.shingler.Tokenise(text))
 	}
 	return t
+}
+
+// see returns what of a text is compared; it is valid until the next call.
+func (r *Reader) see(text []byte) []byte {
+	seen := r.policy.Visible(r.visible, text)
+	if r.policy.StripsMarkup() {
+		r.visible = seen
+	}
+	return seen
 }
 
 // symbolsHash returns the hash of a text's symbols.
@@ -82,7 +101,7 @@ func (r *Reader) symbolsHash(text []byte) uint64 {
 	return hash.Bytes(r.symbols)
 }
 
-// usualSymbols are bytes of symbols that are kept for the next text.
+// usualSymbols are bytes of symbols, and of a text without markup, that are kept for the next text.
 const usualSymbols = 1 << 20
 
 // Trim gives back the memory that a long text has taken; its features are gone.
@@ -90,6 +109,9 @@ func (r *Reader) Trim() {
 	r.shingler.Trim()
 	if cap(r.symbols) > usualSymbols {
 		r.symbols = nil
+	}
+	if cap(r.visible) > usualSymbols {
+		r.visible = nil
 	}
 }
 

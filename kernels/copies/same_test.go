@@ -69,6 +69,31 @@ func TestKeyIsTrait(t *testing.T) {
 	}
 }
 
+// TestMarkup: symbols are those that a page shows.
+func TestMarkup(t *testing.T) {
+	for steps, want := range map[string]bool{"default": false, "strip-markup": true} {
+		policy, err := textnorm.Parse(steps)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reader := NewReader(shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 1}, Normalize: policy}, shingle.Set)
+		traits := func(page string) Traits {
+			traits, _ := reader.Read([]byte(page), nil)
+			return traits
+		}
+		one, other := traits("<b>b &amp; b</b><!-- one -->"), traits("<b class='b'>b & b</b>")
+		if (one.Tokens == other.Tokens) != want || (one.Symbols == other.Symbols) != want || one.Text == other.Text {
+			t.Errorf("%s: %+v, %+v", steps, one, other)
+		}
+		if copied := reader.ReadCopy(Tokens, []byte("<b class='b'>b & b</b>"), nil); copied.Symbols != other.Symbols {
+			t.Errorf("%s: symbols of a copy %d, want %d", steps, copied.Symbols, other.Symbols)
+		}
+		if key, _ := reader.Key(Tokens, []byte("<b>b &amp; b</b><!-- one -->"), nil); key != one.Tokens {
+			t.Errorf("%s: key %v, want %v", steps, key, one.Tokens)
+		}
+	}
+}
+
 // What each kind of copies tells apart, and what not.
 func TestTraits(t *testing.T) {
 	policy, err := textnorm.Parse("default")

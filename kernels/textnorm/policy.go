@@ -26,6 +26,7 @@ const (
 	layout
 	symbols
 	keepCase
+	stripMarkup
 
 	spaceSteps   = collapseSpace | noSpace | layout
 	asciiSteps   = lower | punctuation | lettersOnly | digitsZero
@@ -39,6 +40,7 @@ var items = []struct {
 	name  string
 	steps step
 }{
+	{"strip-markup", stripMarkup},
 	{"default", defaultSteps},
 	{"nfkc", nfkc},
 	{"lower", lower},
@@ -51,11 +53,11 @@ var items = []struct {
 	{"no-space", noSpace},
 }
 
-// Parse reads a policy: "none", or a comma-separated list of default (invisible characters out, NFKC,
+// Parse reads a policy: "none", or a comma-separated list of strip-markup, default (invisible characters out, NFKC,
 // lower case, punctuation and layout out), nfkc, lower, strip-accents, keep-symbols, keep-case,
 // letters-only, digits-zero, collapse-space and no-space. A list takes exactly the steps it names, in the fixed
 // order of the package comment; keep-symbols takes punctuation out of default, keep-case lower case, and alone
-// they stand for default without that.
+// they stand for default without that. Alone, strip-markup stands for itself and default.
 func Parse(s string) (Policy, error) {
 	if s == "none" {
 		return Policy{}, nil
@@ -72,7 +74,8 @@ func Parse(s string) (Policy, error) {
 	if steps.has(collapseSpace | noSpace) {
 		return Policy{}, fmt.Errorf("normalize %q: collapse-space and no-space exclude each other", s)
 	}
-	if steps&^(symbols|keepCase) == 0 || steps.has(keepCase) && steps&^(symbols|keepCase|lower) == 0 {
+	const changed = symbols | keepCase | stripMarkup // of default, where nothing else is named
+	if steps&^changed == 0 || steps.has(keepCase) && steps&^(changed|lower) == 0 {
 		steps |= defaultSteps
 	}
 	if steps.has(keepCase) {
@@ -149,6 +152,12 @@ func (p Policy) FoldsASCII() bool {
 
 // KeepsSymbols reports whether symbols and punctuation are to be compared.
 func (p Policy) KeepsSymbols() bool { return p.steps.has(symbols) }
+
+// StripsMarkup reports whether markup is no part of a text.
+func (p Policy) StripsMarkup() bool { return p.steps.has(stripMarkup) }
+
+// KeepMarkup returns p without what it does to markup, for what Visible has returned.
+func (p Policy) KeepMarkup() Policy { return Policy{p.steps &^ stripMarkup} }
 
 // KeepLayout returns p without what default does to white space, which is in no word.
 func (p Policy) KeepLayout() Policy { return Policy{p.steps &^ layout} }

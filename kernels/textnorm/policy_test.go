@@ -34,6 +34,9 @@ func TestParse(t *testing.T) {
 		{"lower,keep-case", "default,keep-case"},
 		{"keep-symbols,lower,keep-case", "default,keep-symbols,keep-case"},
 		{"no-space,default,keep-case", "default,keep-case,no-space"},
+		{"strip-markup", "strip-markup,default"},
+		{"keep-symbols,strip-markup,keep-case", "strip-markup,default,keep-symbols,keep-case"},
+		{"lower,strip-markup", "strip-markup,lower"},
 	} {
 		p, err := Parse(c.in)
 		if err != nil {

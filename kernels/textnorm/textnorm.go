@@ -3,6 +3,7 @@
 //
 // A [Policy] names the steps; they are always taken in this order:
 //
+//   - markup out: of HTML, or of XML that begins with its declaration, what it shows (internal/markup)
 //   - invisible characters out: those of Default_Ignorable_Code_Point are dropped. The joiners and tags
 //     among them stay where they change how a text looks, which is judged after the other steps up to
 //     digits (see dropInContext)
@@ -41,6 +42,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 	"golang.org/x/text/unicode/rangetable"
 
+	"github.com/neardup/neardup/internal/markup"
 	"github.com/neardup/neardup/kernels/spans"
 )
 
@@ -53,6 +55,7 @@ import (
 // rest takes the plain way together with the rune before it, which it may
 // combine with.
 func (p Policy) Append(dst, src []byte) []byte {
+	src = p.Visible(nil, src)
 	start := len(dst)
 	dst = slices.Grow(dst, len(src))
 	if utf8.Valid(src) {
@@ -62,6 +65,20 @@ func (p Policy) Append(dst, src []byte) []byte {
 	}
 	return p.Space(dst, start)
 }
+
+// Visible returns what of a text the other steps are taken on: all of it or, where markup is stripped, what that shows,
+// in the memory of buffer.
+func (p Policy) Visible(buffer, text []byte) []byte {
+	if !p.StripsMarkup() {
+		return text
+	}
+	isXML := bytes.HasPrefix(bytes.TrimSpace(text[:min(len(text), xmlWithin)]), []byte("<?xml "))
+	buffer, _ = markup.Reader{XML: isXML}.Append(buffer[:0], text)
+	return buffer
+}
+
+// xmlWithin is how far white space before a declaration of XML is looked through.
+const xmlWithin = 64
 
 // appendMixed is appendValid of a text that is not all UTF-8.
 func (p Policy) appendMixed(dst, src []byte) []byte {
@@ -240,6 +257,7 @@ const MaxGrowth = 11
 // Exceeds reports whether text takes more than most bytes with every character replaced by those that it stands
 // for, as a policy with NFKC does before it composes some. Syllables of Hangul, which it composes again, stay.
 func (p Policy) Exceeds(text []byte, most int) bool {
+	text = p.Visible(nil, text)
 	if !p.steps.has(nfkc) {
 		return len(text) > most
 	}

@@ -89,9 +89,37 @@ func interesting() *rapid.Generator[[]byte] {
 	return rapid.Map(rapid.SliceOf(piece), func(s []string) []byte { return []byte(strings.Join(s, "")) })
 }
 
+// ofText draws any policy for a text that is no markup.
+func ofText() *rapid.Generator[Policy] { return rapid.Map(policies(), Policy.KeepMarkup) }
+
+// TestMarkup: the other steps are taken on what a page shows.
+func TestMarkup(t *testing.T) {
+	for _, c := range []struct{ policy, page, want string }{
+		{"strip-markup", "<p>Caf&eacute;<script>x</script> <b>A</b>B<p>c", "café ab c"},
+		{"strip-markup,keep-case", "<p>A &amp; B", "A B"},
+		{"strip-markup,lower", " <p>A<br>B  <!-- c -->", "a\nb"},
+		{"strip-markup", "<plaintext><b>A</b><i>B</i>", "b a b i b i"},
+		{"strip-markup", "\n <?xml version='1.0'?><d><plaintext>A</plaintext><e>B<f/>C</e></d>", "a b c"},
+		{"strip-markup", "<d>A<e>B<f/>C</e></d>", "abc"},
+		{"strip-markup", "a < b & c", "a b c"},
+		{"strip-markup", "&lt;b&gt;a&lt;/b&gt;", "b a b"},
+	} {
+		p := policy(t, c.policy)
+		if got := p.Append([]byte("kept "), []byte(c.page)); string(got) != "kept "+c.want {
+			t.Errorf("%s of %q is %q, want %q", p, c.page, got[len("kept "):], c.want)
+		}
+	}
+	if got, want := policy(t, "strip-markup").Append(nil, []byte("<b title='\xff'>a\xe4b")), policy(t, "default").Append(nil, []byte("a\xe4b")); !bytes.Equal(got, want) {
+		t.Errorf("of what is not UTF-8: %q, want %q", got, want)
+	}
+	if p := policy(t, "strip-markup"); !p.Exceeds([]byte(strings.Repeat("&#xFDFA;", 100)), 100*32) || p.Exceeds([]byte("<b "+strings.Repeat("\uFDFA", 100)+">"), 100) {
+		t.Error("Exceeds looks at the markup")
+	}
+}
+
 func TestStable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := policies().Draw(t, "policy")
+		p := ofText().Draw(t, "policy")
 		if p.steps.has(noSpace) {
 			t.Skip("see the package comment")
 		}
@@ -126,7 +154,7 @@ func TestDefaultIsStableForEveryRune(t *testing.T) {
 // What the steps promise about every text, whatever the fast path.
 func TestWhatIsLeft(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := policies().Filter(func(p Policy) bool { return p != Policy{} }).Draw(t, "policy")
+		p := ofText().Filter(func(p Policy) bool { return p != Policy{} }).Draw(t, "policy")
 		out := string(p.Append(nil, bytes.ToValidUTF8(interesting().Draw(t, "text"), nil)))
 		last := 'x'
 		for i, r := range out {
@@ -267,7 +295,7 @@ func TestImagesStandBehindAnything(t *testing.T) {
 // A third way, with nothing but library calls on strings.
 func TestAppendEqualsLibraryCalls(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := policies().Filter(func(p Policy) bool { return p != Policy{} }).Draw(t, "policy")
+		p := ofText().Filter(func(p Policy) bool { return p != Policy{} }).Draw(t, "policy")
 		text := bytes.ToValidUTF8(interesting().Draw(t, "text"), nil)
 		s := string(text)
 		if p.steps.has(invisible) {
@@ -343,7 +371,7 @@ func TestCollapsed(t *testing.T) {
 // Raw bytes stay, marked, and part what is before them from what is after them.
 func TestRawBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := policies().Filter(func(p Policy) bool { return p.steps&(collapseSpace|noSpace|layout) == 0 }).Draw(t, "policy")
+		p := ofText().Filter(func(p Policy) bool { return p.steps&(collapseSpace|noSpace|layout) == 0 }).Draw(t, "policy")
 		text := slices.Concat(interesting().Draw(t, "before"), []byte("\xff"), interesting().Draw(t, "after"))
 		var want []byte
 		for part, raw := range spans.Of(text) {

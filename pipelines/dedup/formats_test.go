@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"encoding/csv"
 	"encoding/json"
+	"encoding/xml"
 	"fmt"
 	"io"
 	"os"
@@ -79,6 +80,16 @@ var writers = map[string]func(t *testing.T, all []formatted) []byte{
 		var b bytes.Buffer
 		mustDo(t, parquet.Write(&b, all, parquet.MaxRowsPerRowGroup(7), parquet.Compression(&parquet.Snappy)))
 		return b.Bytes()
+	},
+	"xml": func(t *testing.T, all []formatted) []byte {
+		b := []byte("<?xml version='1.0'?>\n<dump>\n")
+		for _, d := range all {
+			b = fmt.Appendf(b, "<doc id='%s'><style>none</style><text>", d.ID)
+			var text bytes.Buffer
+			mustDo(t, xml.EscapeText(&text, []byte(d.Text)))
+			b = append(append(b, text.Bytes()...), "</text><!-- </doc> --></doc>\n<!-- <doc> -->"...)
+		}
+		return append(b, "</dump>"...)
 	},
 	"warc": func(_ *testing.T, all []formatted) (b []byte) {
 		for _, d := range all {
@@ -154,8 +165,11 @@ func TestEveryFormat(t *testing.T) {
 			path := filepath.Join(t.TempDir(), name)
 			mustDo(t, os.WriteFile(path, content, 0o644))
 			args := []string{"--shingle=word:3"}
-			if format == "warc" {
+			switch format {
+			case "warc":
 				args = append(args, "--id=WARC-Target-URI")
+			case "xml":
+				args = append(args, "--text=doc/text")
 			}
 			r := run(t, ask(t, append(args, path)...))
 			sameOutput(t, name+" in a store", promised(t, r), fromStore(t, name, content, args...))

@@ -145,12 +145,12 @@ func beginsAsMarkup(text []byte) bool {
 	return letter && text[len(text)-1] == '>' && utf8.Valid(name[:min(len(name), exampleBytes)]) && bytes.IndexByte(name, '<') > bytes.IndexByte(name, '>')
 }
 
-// warnings say what of the columns, as --text names them, and of the texts look as if something else was meant. Plain: there are no columns, of
-// which another might be meant.
-func (l *looks) warnings(text []string, plain bool) (all []string) {
+// warnings say what of the columns, as --text names them, and of the texts look as if something else was meant. Plain is the format where there are
+// no columns, of which another might be meant. Stripped: markup is not compared.
+func (l *looks) warnings(text []string, plain string, stripped bool) (all []string) {
 	for i := range l.columns {
 		c := &l.columns[i]
-		if c.values < leastLooks || plain || i >= len(text) {
+		if c.values < leastLooks || plain != "" || i >= len(text) {
 			continue
 		}
 		switch {
@@ -162,9 +162,13 @@ func (l *looks) warnings(text []string, plain bool) (all []string) {
 				text[i], c.repeated.n, c.values, c.repeated.listed()))
 		}
 	}
-	if l.markup.n > 1 && l.markup.n*10 >= l.texts*markupLooks {
-		all = append(all, fmt.Sprintf("%d of %d sampled texts begin like HTML or XML, such as %s: tags, styles, scripts and menus count as text, so pages of one template "+
-			"are near-duplicates; extract the text first, or read the pages from WARC files, whose markup neardup removes", l.markup.n, l.texts, l.markup.listed()))
+	way := "add --normalize strip-markup, which compares what pages show"
+	if plain == "files" {
+		way = "give --format html or xml, which compare what pages show"
+	}
+	if !stripped && l.markup.n > 1 && l.markup.n*10 >= l.texts*markupLooks {
+		all = append(all, fmt.Sprintf("%d of %d sampled texts begin like HTML or XML, such as %s: tags, styles and scripts count as text, so pages of one template "+
+			"are near-duplicates; %s", l.markup.n, l.texts, l.markup.listed(), way))
 	}
 	return all
 }

@@ -37,7 +37,8 @@ func TestLooks(t *testing.T) {
 		"plain":           {true, [][]string{column(20, func(i int) string { return fmt.Sprint(i) })}, nil},
 		"second column":   {false, [][]string{column(20, prose), column(20, func(i int) string { return fmt.Sprint(i) })}, []string{"--text c1: 20 of 20"}},
 		"long":            {false, [][]string{column(20, func(int) string { return strings.Repeat("ö", 50) })}, []string{`such as "` + strings.Repeat("ö", 30) + `…"; if`}},
-		"HTML":            {false, [][]string{column(2, page)}, []string{`2 of 2 sampled texts begin like HTML or XML, such as "<!DOCTYPE html><title>0</title>", "<!DOCTYPE html><title>1</title>": tags`}},
+		"HTML":            {false, [][]string{column(2, page)}, []string{`2 of 2 sampled texts begin like HTML or XML, such as "<!DOCTYPE html><title>0</title>", "<!DOCTYPE html><title>1</title>": tags, styles and scripts count as text, so pages of one template are near-duplicates; add --normalize strip-markup`}},
+		"HTML files":      {true, [][]string{column(2, page)}, []string{"; give --format html or xml"}},
 		"some HTML":       {false, [][]string{append(column(18, prose), column(2, page)...)}, []string{"2 of 20"}},
 		"hardly any":      {false, [][]string{append(column(19, prose), column(2, page)...)}, nil},
 		"fragments":       {false, [][]string{column(5, func(i int) string { return fmt.Sprintf("<div class=x><p>%d</p></div>", i) })}, []string{"5 of 5"}},
@@ -61,10 +62,17 @@ func TestLooks(t *testing.T) {
 			}
 			l.add(text, ends)
 		}
-		got := l.warnings(names, tt.plain)
+		format := ""
+		if tt.plain {
+			format = "files"
+		}
+		got := l.warnings(names, format, false)
 		if len(got) != len(tt.want) {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 			continue
+		}
+		if stripped := l.warnings(names, format, true); strings.Contains(strings.Join(stripped, ""), "begin like HTML") {
+			t.Errorf("%s, without markup: %q", name, stripped)
 		}
 		for i, want := range tt.want {
 			if !strings.Contains(got[i], want) {

@@ -442,7 +442,7 @@ func (p *Plan) sample(ctx context.Context) (sets [][]uint64, different, size int
 		return nil, 0, 0, sampled, err
 	}
 	texts.flush()
-	p.looks = looks.warnings(p.Request.Text, sampled.Plain != "")
+	p.looks = looks.warnings(p.Request.Text, sampled.Plain, p.Spec.Normalize.StripsMarkup())
 	sets, different = held.all()
 	return sets, different, size, sampled, nil
 }

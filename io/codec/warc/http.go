@@ -17,6 +17,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"golang.org/x/net/html/charset"
 
+	"github.com/neardup/neardup/internal/markup"
 	"github.com/neardup/neardup/io/codec"
 )
 
@@ -53,7 +54,8 @@ func appendText(dst []byte, h header, content []byte) (text []byte, ok bool, err
 	if kind == "text/plain" {
 		return append(dst, content...), true, nil
 	}
-	return appendHTML(dst, content), true, nil
+	text, _ = markup.Reader{}.Append(dst, content)
+	return text, true, nil
 }
 
 // mediaType returns the type that a Content-Type begins with, in lower case.

@@ -22,10 +22,10 @@ const version = "WARC/1."
 
 // New returns the codec of WARC.
 //
-// The text column "text", or none at all, means the text of the record: of HTML what appendHTML makes of it, of plain
-// text all of it, decoded by its character set; of a conversion that is plain text its bytes as they stand. A record
-// of another type has no such text. Other columns name fields of the record's header, in any case: WARC-Target-URI,
-// WARC-Date. The id is the value of such a field; none, or "id", means WARC-Record-ID.
+// The text column "text", or none at all, means the text of the record: of HTML what it shows (internal/markup), of
+// plain text all of it, decoded by its character set; of a conversion that is plain text its bytes as they stand. A
+// record of another type has no such text. Other columns name fields of the record's header, in any case:
+// WARC-Target-URI, WARC-Date. The id is the value of such a field; none, or "id", means WARC-Record-ID.
 func New(fields codec.Fields) codec.Codec {
 	c := &records{text: fields.Text, id: fields.ID, value: fields.Value}
 	if len(c.text) == 0 {

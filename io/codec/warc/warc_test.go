@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -209,71 +208,7 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-func TestHTML(t *testing.T) {
-	for page, want := range map[string]string{
-		"":                                       "",
-		" \n":                                    "",
-		"a  b\n\tc":                              "a b c",
-		"<p>a</p>\n\n<p> b </p>":                 "a\nb",
-		"a<br>b<br/>\n<br> c":                    "a\nb\nc",
-		"<b>a</b>b <i> c</i>":                    "ab c",
-		"a<script>x<p>y</script>b":               "ab",
-		"a<script/>x</script>b":                  "ab",
-		"<style>p{}</style><p>a<!-- x -->b":      "ab",
-		"<noscript><p>x</p></noscript>a":         "a",
-		"&lt;p&gt; &amp;amp; &eacute;&#8364;":    "<p> &amp; é€",
-		"<pre>a\n  b</pre> c <pre>  d":           "a\n  b\nc\n  d",
-		"<table><tr><td>a<td>b<tr><td>c</table>": "a b\nc",
-		"<ul><li>a<li>b</ul>c":                   "a\nb\nc",
-		"<title>a &amp; <b></title>b":            "a & <b>\nb",
-		"a<textarea>b</textarea>c":               "a\nb\nc",
-		"<p title='x > y'>a</p":                  "a",
-		"<script>never closed":                   "",
-		"a\u00a0b":                               "a\u00a0b",
-	} {
-		if got := string(appendHTML([]byte("before "), []byte(page))); got != "before "+want {
-			t.Errorf("%q: %q, want %q", page, got, "before "+want)
-		}
-	}
-}
-
 // TestChunks: what is cut into chunks is joined again.
-// TestLongTags: a tag of any size means what it means without its attributes, and so does what follows.
-func TestLongTags(t *testing.T) {
-	long := strings.Repeat(" a='>' b", longTag/8)
-	for _, name := range []string{"b", "p", "td", "PRE", "script", "Style", "plaintext", "TextArea", "title", "xmp"} {
-		for _, end := range []string{">", "/>", " c=\">\" >"} {
-			for _, content := range []string{"", "one  &amp; <b>two</b> three", "<i" + long + ">"} {
-				page := func(attributes string) []byte {
-					return fmt.Appendf(nil, "<p>before<%s%s%s%s</%[1]s>\n  after <b a>that", name, attributes, end, content)
-				}
-				if got, want := string(appendHTML(nil, page(long))), string(appendHTML(nil, page(""))); got != want {
-					t.Errorf("<%s ...%s%.40s: %.90q and not %.90q", name, end, content, got, want)
-				}
-			}
-		}
-	}
-	if got := string(appendHTML(nil, []byte("<title><i"+long+">one</title>"))); got != "<i"+long+">one" {
-		t.Errorf("the content of a title is %.90q", got)
-	}
-}
-
-// TestManyAttributes: attributes are not held.
-func TestManyAttributes(t *testing.T) {
-	page := []byte("<p")
-	for i := range 500_000 {
-		page = fmt.Appendf(page, " %x", i)
-	}
-	page = append(page, ">text"...)
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	text := appendHTML(nil, page)
-	runtime.ReadMemStats(&after)
-	if allocated := int(after.TotalAlloc - before.TotalAlloc); string(text) != "text" || allocated > 12*len(page) {
-		t.Errorf("%q; %d bytes were allocated for a tag of %d", text, allocated, len(page))
-	}
-}
-
 func TestChunks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		body := rapid.SliceOfN(rapid.Byte(), 1, 200).Draw(t, "body")

@@ -27,6 +27,8 @@ type Reader struct {
 	Codec func(codec.Fields) codec.Codec
 	// Plain: a record is its text, and has no columns.
 	Plain bool
+	// Declared returns the label of the encoding that a file says it is in, which begins with head; nil: none does.
+	Declared func(head []byte) string
 	// Encoded: the format has an encoding of its own.
 	Encoded bool
 	// Members: each record is a file, whose text may be in another encoding.
@@ -58,8 +60,13 @@ func (f Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Option
 	if err != nil {
 		return errors.Join(err, opened.Close())
 	}
-	isUTF8 := false
-	if !f.Encoded && ofOthers(o.Encoding) {
+	asked, isUTF8 := o.Encoding, false
+	if f.Declared != nil {
+		if asked, err = f.declared(ctx, file, o); err != nil {
+			return errors.Join(err, opened.Close())
+		}
+	}
+	if !f.Encoded && ofOthers(asked) {
 		if isUTF8, err = f.isUTF8(ctx, file, o); err != nil { // before c takes room for a window
 			return errors.Join(err, opened.Close())
 		}
@@ -79,7 +86,7 @@ func (f Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Option
 			return err
 		}
 	}
-	if file.Encoding, err = f.encodingOf(file, o.Encoding, c.buf[c.lo:c.hi], isUTF8); err != nil {
+	if file.Encoding, err = f.encodingOf(file, asked, c.buf[c.lo:c.hi], isUTF8); err != nil {
 		return err
 	}
 	if c.codec, err = f.codecOf(file, o.Fields); err != nil {

@@ -28,14 +28,14 @@ var options = reading.Options{Fields: readertest.Fields, MaxRecord: anyLength}
 func TestConformance(t *testing.T) {
 	for _, sample := range codectest.Samples() {
 		empty := &codectest.Sample{Format: sample.Format}
-		if sample.Format == "files" {
+		if oneDocument(sample.Format) {
 			empty.Record("", "", "") // an empty document
 		}
 		for name, s := range map[string]*codectest.Sample{sample.Format: sample, "empty " + sample.Format: empty} {
 			for _, compression := range []string{"", "gzip", "zstd"} {
 				t.Run(name+" "+compression, func(t *testing.T) {
 					readertest.Run(t, readers[s.Format], readertest.Case{
-						Format: s.Format, IDIsSource: s.Format == "files", Records: s.Records,
+						Format: s.Format, IDIsSource: oneDocument(s.Format), Records: s.Records,
 						Stored:  readertest.Pack(t, s.Content, compression),
 						Without: s.Without,
 						Content: func(stored []byte) string { return string(readertest.Unpack(t, stored, compression)) },

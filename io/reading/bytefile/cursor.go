@@ -401,7 +401,7 @@ func (c *cursor) next() (piece, error) {
 				long := c.searched > c.maxRecord
 				if long || !c.inside {
 					c.begun = true
-					filler := !long && c.besides != nil && c.besides(c.buf[c.lo:c.lo+c.searched])
+					filler := !long && !c.one && c.besides != nil && c.besides(c.buf[c.lo:c.lo+c.searched])
 					return c.give(c.searched, piece{long: long, filler: filler}), nil
 				}
 				c.inside = false

@@ -43,6 +43,20 @@ func (f Reader) encodingOf(file *blocks.File, asked string, head []byte, isUTF8 
 	return e.Name, nil
 }
 
+// declared returns the name of the encoding that a file has a byte order mark of or declares, or else of the one that
+// is asked for. One that declares UTF-8, or what cannot be, may be in that all the same.
+func (f Reader) declared(ctx context.Context, file *blocks.File, o reading.Options) (string, error) {
+	head, err := Head(ctx, file, o)
+	if err != nil {
+		return "", err
+	}
+	e, err := charset.Named(cmp.Or(charset.Marked(head), f.Declared(head)))
+	if err != nil || e == nil || e.Unit() > 1 && bytes.IndexByte(head, 0) < 0 {
+		return o.Encoding, nil //nolint:nilerr // it says nothing
+	}
+	return e.Name, nil
+}
+
 // ofOthers reports whether an encoding is asked for that is only that of files
 // that are not UTF-8. UTF-16 is not: its characters may look like UTF-8.
 func ofOthers(asked string) bool {

@@ -71,7 +71,8 @@ func transcoded(t *testing.T, s *codectest.Sample, name string) *codectest.Sampl
 		out.Filler(code(string(s.Content[at:r.Position])))
 		at = r.Position + int64(len(r.Raw))
 		out.Record(code(r.Raw), r.ID, replace(r.Text))
-		out.Records[len(out.Records)-1].Unreadable = r.Unreadable
+		last := &out.Records[len(out.Records)-1]
+		last.Unreadable, last.Besides = r.Unreadable, r.Besides
 	}
 	out.Filler(code(string(s.Content[at:])))
 	return out
@@ -91,7 +92,7 @@ func TestEncodings(t *testing.T) {
 				}
 				t.Run(name+" "+s.Format+" "+compression, func(t *testing.T) {
 					readertest.Run(t, inEncoding{readers[s.Format], name}, readertest.Case{
-						Format: s.Format, IDIsSource: s.Format == "files", Records: s.Records,
+						Format: s.Format, IDIsSource: oneDocument(s.Format), Records: s.Records,
 						Stored:  readertest.Pack(t, s.Content, compression),
 						Without: s.Without,
 						Content: func(stored []byte) string { return string(readertest.Unpack(t, stored, compression)) },
@@ -141,6 +142,43 @@ func TestMarks(t *testing.T) {
 	}
 	if err := readers["reuters"].Inspect(t.Context(), file, reading.Options{Encoding: "auto"}); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestDeclared: a page is read as it declares, unless all of it is UTF-8, and else as is asked.
+func TestDeclared(t *testing.T) {
+	const text = "\u00E9t\u00E9"
+	latin := encode(t, "windows-1252", text)
+	far := strings.Repeat("<p>", readBytes/3)
+	for _, tt := range []struct{ content, asked, want string }{
+		{"<meta charset=latin1>" + latin, "", "windows-1252"},
+		{"<meta charset=latin1>" + latin, "koi8-r", "windows-1252"},
+		{"<meta charset=latin1>" + far + latin, "", "windows-1252"},
+		{"<meta charset=latin1>" + far + text, "", ""},
+		{"<meta charset=latin1>" + text, "", ""},
+		{"<meta charset=latin1>" + text, "koi8-r", ""},
+		{"<meta charset=utf-8>" + latin, "windows-1252", "windows-1252"},
+		{"<meta charset=klingon>" + latin, "windows-1252", "windows-1252"},
+		{"<meta charset=utf-16>" + latin, "windows-1252", "windows-1252"},
+		{"<meta charset=utf-16>" + text, "", ""},
+		{"<p>" + latin, "windows-1252", "windows-1252"},
+		{"<?xml version='1.0' encoding='ISO-8859-1'?><p>" + latin, "", "windows-1252"},
+		{encode(t, "utf-16le", "\uFEFF<p>"+text), "", "utf-16le"},
+		{encode(t, "utf-16be", "<p>"+text), "", "utf-16be"},
+		{"\uFEFF<meta charset=latin1>" + text, "", ""},
+	} {
+		for _, compression := range []string{"", "gzip"} {
+			r := inEncoding{readers["html"], tt.asked}
+			file := readertest.Plant(t, r, "html", readertest.Pack(t, []byte(tt.content), compression))
+			var got string
+			_, err := r.Read(t.Context(), file, []blocks.Span{whole}, options, func(record *reading.Record) error {
+				got = string(record.Doc.Text)
+				return nil
+			})
+			if file.Encoding != tt.want || err != nil || got != text {
+				t.Errorf("%q, asked for %q: %q, text %q, error %v; want %q", tt.content[:min(len(tt.content), 60)], tt.asked, file.Encoding, got, err, tt.want)
+			}
+		}
 	}
 }
 

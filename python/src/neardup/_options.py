@@ -36,7 +36,8 @@ class Dedup(TypedDict, total=False):
     """Skip files that match, or are in a folder that matches; patterns as for include."""
 
     format: str
-    """Format of the input: json, jsonl, csv, tsv, lines, files, parquet, reuters, warc, tar (default: by file name)."""
+    """Format of the input: json, jsonl, csv, tsv, lines, files, html, xml, parquet, reuters, warc, tar (default: by
+    file name)."""
 
     encoding: str
     """Encoding of those JSON, CSV, TSV and text files, and members of tar, that are not UTF-8, by its name in the
@@ -82,11 +83,12 @@ class Dedup(TypedDict, total=False):
     word. item takes the elements of a list column as they are (default: word:5)."""
 
     normalize: str
-    """none, or a comma list of default, nfkc, lower, strip-accents, keep-symbols, keep-case, letters-only, digits-zero,
-    collapse-space, no-space. default is NFKC and lower case, without punctuation, symbols, layout and invisible
-    characters (byte:K keeps the last two); keep-symbols also compares punctuation and symbols, and keep-case capitals;
-    other steps are those of default, unless you list some. no-stop-words:LANGUAGE leaves out stop words, and
-    stem:LANGUAGE puts stems (Snowball) for words, as in default,stem:en."""
+    """none, or a comma list of strip-markup, default, nfkc, lower, strip-accents, keep-symbols, keep-case,
+    letters-only, digits-zero, collapse-space, no-space. default is NFKC and lower case, without punctuation, symbols,
+    layout and invisible characters (byte:K keeps the last two); keep-symbols also compares punctuation and symbols, and
+    keep-case capitals; other steps are those of default, unless you list some. strip-markup compares only what HTML and
+    XML show. no-stop-words:LANGUAGE leaves out stop words, and stem:LANGUAGE puts stems (Snowball) for words, as in
+    default,stem:en."""
 
     method: Literal["minhash", "simhash", "complete", "exact"]
     """minhash (near-duplicates, found by signatures), simhash (near-duplicates, found by SimHash signatures), complete
@@ -276,7 +278,8 @@ class Query(TypedDict, total=False):
     """Skip files that match, or are in a folder that matches; patterns as for include."""
 
     format: str
-    """Format of the input: json, jsonl, csv, tsv, lines, files, parquet, reuters, warc, tar (default: by file name)."""
+    """Format of the input: json, jsonl, csv, tsv, lines, files, html, xml, parquet, reuters, warc, tar (default: by
+    file name)."""
 
     encoding: str
     """Encoding of those JSON, CSV, TSV and text files, and members of tar, that are not UTF-8, by its name in the
@@ -328,11 +331,12 @@ class Query(TypedDict, total=False):
     word. item takes the elements of a list column as they are (default: word:5)."""
 
     normalize: str
-    """none, or a comma list of default, nfkc, lower, strip-accents, keep-symbols, keep-case, letters-only, digits-zero,
-    collapse-space, no-space. default is NFKC and lower case, without punctuation, symbols, layout and invisible
-    characters (byte:K keeps the last two); keep-symbols also compares punctuation and symbols, and keep-case capitals;
-    other steps are those of default, unless you list some. no-stop-words:LANGUAGE leaves out stop words, and
-    stem:LANGUAGE puts stems (Snowball) for words, as in default,stem:en."""
+    """none, or a comma list of strip-markup, default, nfkc, lower, strip-accents, keep-symbols, keep-case,
+    letters-only, digits-zero, collapse-space, no-space. default is NFKC and lower case, without punctuation, symbols,
+    layout and invisible characters (byte:K keeps the last two); keep-symbols also compares punctuation and symbols, and
+    keep-case capitals; other steps are those of default, unless you list some. strip-markup compares only what HTML and
+    XML show. no-stop-words:LANGUAGE leaves out stop words, and stem:LANGUAGE puts stems (Snowball) for words, as in
+    default,stem:en."""
 
     method: Literal["minhash", "simhash"]
     """minhash (compare sets, unless compare names another measure) or simhash (compare by overlap, or with compare
@@ -428,7 +432,8 @@ class Compare(TypedDict, total=False):
     """Skip files that match, or are in a folder that matches; patterns as for include."""
 
     format: str
-    """Format of the input: json, jsonl, csv, tsv, lines, files, parquet, reuters, warc, tar (default: by file name)."""
+    """Format of the input: json, jsonl, csv, tsv, lines, files, html, xml, parquet, reuters, warc, tar (default: by
+    file name)."""
 
     encoding: str
     """Encoding of those JSON, CSV, TSV and text files, and members of tar, that are not UTF-8, by its name in the
@@ -494,11 +499,12 @@ class Compare(TypedDict, total=False):
     word. item takes the elements of a list column as they are (default: word:5)."""
 
     normalize: str
-    """none, or a comma list of default, nfkc, lower, strip-accents, keep-symbols, keep-case, letters-only, digits-zero,
-    collapse-space, no-space. default is NFKC and lower case, without punctuation, symbols, layout and invisible
-    characters (byte:K keeps the last two); keep-symbols also compares punctuation and symbols, and keep-case capitals;
-    other steps are those of default, unless you list some. no-stop-words:LANGUAGE leaves out stop words, and
-    stem:LANGUAGE puts stems (Snowball) for words, as in default,stem:en."""
+    """none, or a comma list of strip-markup, default, nfkc, lower, strip-accents, keep-symbols, keep-case,
+    letters-only, digits-zero, collapse-space, no-space. default is NFKC and lower case, without punctuation, symbols,
+    layout and invisible characters (byte:K keeps the last two); keep-symbols also compares punctuation and symbols, and
+    keep-case capitals; other steps are those of default, unless you list some. strip-markup compares only what HTML and
+    XML show. no-stop-words:LANGUAGE leaves out stop words, and stem:LANGUAGE puts stems (Snowball) for words, as in
+    default,stem:en."""
 
     recall: float
     """Minimum probability of finding a pair of exactly threshold similarity; more similar pairs have a higher one."""
@@ -612,7 +618,8 @@ class Diff(TypedDict, total=False):
     """Skip files that match, or are in a folder that matches; patterns as for include."""
 
     format: str
-    """Format of the input: json, jsonl, csv, tsv, lines, files, parquet, reuters, warc, tar (default: by file name)."""
+    """Format of the input: json, jsonl, csv, tsv, lines, files, html, xml, parquet, reuters, warc, tar (default: by
+    file name)."""
 
     encoding: str
     """Encoding of those JSON, CSV, TSV and text files, and members of tar, that are not UTF-8, by its name in the
@@ -654,11 +661,12 @@ class Diff(TypedDict, total=False):
     word. item takes the elements of a list column as they are (default: word:5)."""
 
     normalize: str
-    """none, or a comma list of default, nfkc, lower, strip-accents, keep-symbols, keep-case, letters-only, digits-zero,
-    collapse-space, no-space. default is NFKC and lower case, without punctuation, symbols, layout and invisible
-    characters (byte:K keeps the last two); keep-symbols also compares punctuation and symbols, and keep-case capitals;
-    other steps are those of default, unless you list some. no-stop-words:LANGUAGE leaves out stop words, and
-    stem:LANGUAGE puts stems (Snowball) for words, as in default,stem:en."""
+    """none, or a comma list of strip-markup, default, nfkc, lower, strip-accents, keep-symbols, keep-case,
+    letters-only, digits-zero, collapse-space, no-space. default is NFKC and lower case, without punctuation, symbols,
+    layout and invisible characters (byte:K keeps the last two); keep-symbols also compares punctuation and symbols, and
+    keep-case capitals; other steps are those of default, unless you list some. strip-markup compares only what HTML and
+    XML show. no-stop-words:LANGUAGE leaves out stop words, and stem:LANGUAGE puts stems (Snowball) for words, as in
+    default,stem:en."""
 
     weights: Literal["1", "tf"]
     """What a shingle weighs in vectors: 1 or tf (the number of its occurrences) (default: 1)."""

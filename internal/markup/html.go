@@ -1,10 +1,9 @@
-package warc
+package markup
 
 import (
 	"bytes"
 	"errors"
 	"io"
-	"slices"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -34,45 +33,32 @@ func setOf(names ...string) map[string]bool {
 	return set
 }
 
-// appendHTML appends the text of an HTML page, which is UTF-8, to dst. There are neither tags nor comments, and no
-// content of dropped elements. Lines end where elements of breaks begin and end; there
-// are no empty ones. Cells of a table are a blank apart. Runs of white space are a blank,
-// and none at the ends of lines, but in pre all of it stands. References are decoded.
-func appendHTML(dst, page []byte) []byte {
-	w := lineWriter{dst: dst, begin: len(dst)}
+// html writes the text of a page.
+func (w *writer) html(page []byte) {
 	t := tokens{Tokenizer: html.NewTokenizer(bytes.NewReader(page)), rest: page}
-	pre, drop := 0, false
-	for {
+	drop := false
+	for !w.done {
 		kind, name := t.next()
 		switch kind {
 		case html.ErrorToken: // the end: there is no other error in memory
-			return w.finish()
+			return
 		case html.TextToken:
-			switch {
-			case drop:
-			case pre > 0:
-				w.verbatim(t.Text())
-			default:
-				w.words(t.Text())
+			if !drop {
+				w.text(t.Text())
 			}
 		}
 		drop = false
 		if name == "" {
 			continue
 		}
-		drop = kind != html.EndTagToken && dropped[name]
-		switch {
-		case breaks[name]:
-			w.newline()
-		case name == "td" || name == "th":
-			w.space = true
+		end := kind == html.EndTagToken
+		drop = !end && dropped[name]
+		if end {
+			w.leave(name)
 		}
-		if name == "pre" {
-			if kind == html.EndTagToken {
-				pre = max(pre-1, 0)
-			} else {
-				pre++
-			}
+		w.layOut(name, end, breaks[name])
+		if !end {
+			w.enter(name)
 		}
 	}
 }
@@ -117,55 +103,4 @@ func (t *tokens) next() (kind html.TokenType, name string) {
 		}
 	}
 	return kind, name
-}
-
-// lineWriter collapses white space.
-type lineWriter struct {
-	dst   []byte
-	begin int  // where the text begins in dst
-	space bool // a blank goes before the next word of the line
-}
-
-func (w *lineWriter) words(text []byte) {
-	for len(text) > 0 {
-		n := slices.IndexFunc(text, isBlank)
-		if n < 0 {
-			n = len(text)
-		}
-		w.verbatim(text[:n])
-		for ; n < len(text) && isBlank(text[n]); n++ {
-			w.space = true
-		}
-		text = text[n:]
-	}
-}
-
-func isBlank(b byte) bool { return b == ' ' || '\t' <= b && b <= '\r' && b != '\v' }
-
-// verbatim appends text as it stands.
-func (w *lineWriter) verbatim(text []byte) {
-	if len(text) == 0 {
-		return
-	}
-	if w.space && !w.lineBegins() {
-		w.dst = append(w.dst, ' ')
-	}
-	w.space = false
-	w.dst = append(w.dst, text...)
-}
-
-func (w *lineWriter) lineBegins() bool { return len(w.dst) == w.begin || w.dst[len(w.dst)-1] == '\n' }
-
-func (w *lineWriter) newline() {
-	w.space = false
-	if !w.lineBegins() {
-		w.dst = append(w.dst, '\n')
-	}
-}
-
-func (w *lineWriter) finish() []byte {
-	if len(w.dst) > w.begin {
-		w.dst = w.dst[:w.begin+len(bytes.TrimRight(w.dst[w.begin:], "\n"))]
-	}
-	return w.dst
 }

@@ -1,0 +1,174 @@
+// Package pages reads files of HTML and XML. A file is one document, and its text is what it shows (internal/markup).
+//
+// Text columns name elements whose text is taken instead, all of them: those of HTML in any case, those of XML as they
+// are written. None at all, or "text", means the whole file.
+//
+// In XML, RECORD/ELEMENT makes each element RECORD a record, whose text is that of the elements ELEMENT in it, and
+// RECORD/* all of it. What stands between records is filler: so a file without some of them is XML as before. One
+// record in another is a part of that. A record that is not closed reaches to the end of the file.
+//
+// The id and the value name elements, too, of which the first is taken, or an attribute of a record. No id, or "id", is
+// that of a record; a file has none.
+package pages
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/neardup/neardup/internal/markup"
+	"github.com/neardup/neardup/io/codec"
+)
+
+// NewHTML returns the codec of HTML.
+func NewHTML(fields codec.Fields) codec.Codec {
+	return file{pageOf(fields, false)}
+}
+
+// NewXML returns the codec of XML.
+func NewXML(fields codec.Fields) codec.Codec {
+	p := pageOf(fields, true)
+	if OneDocument(fields) {
+		return file{p}
+	}
+	return &records{page: p, names: fields.Text}
+}
+
+// OneDocument reports whether a file of XML is one document.
+func OneDocument(fields codec.Fields) bool {
+	return !slices.ContainsFunc(fields.Text, func(name string) bool { return strings.Contains(name, "/") })
+}
+
+// page takes texts out of markup.
+type page struct {
+	codec.Sequential
+	xml       bool
+	record    string   // the element that is a record; "": the file is one
+	text      []string // elements; "": all
+	id, value string
+}
+
+func pageOf(fields codec.Fields, xml bool) page {
+	p := page{xml: xml, value: fields.Value}
+	for _, name := range fields.Text {
+		record, element, ok := strings.Cut(name, "/")
+		switch {
+		case !xml || !ok:
+			element = name
+		default:
+			p.record = record
+		}
+		if element == "*" || element == "text" && p.record == "" {
+			element = ""
+		}
+		p.text = append(p.text, element)
+	}
+	if p.text == nil {
+		p.text = []string{""}
+	}
+	switch {
+	case fields.ID != "" && fields.ID != "id":
+		p.id = fields.ID
+	case p.record != "":
+		p.id = "id"
+	}
+	return p
+}
+
+const mark = "\xEF\xBB\xBF"
+
+func (p page) Decode(record []byte, doc *codec.Document) error {
+	doc.Reset()
+	record = bytes.TrimPrefix(record, []byte(mark))
+	id, found := p.first(doc.ID, record, p.id)
+	doc.ID, doc.HasID, doc.MissingID = id, len(id) > 0, !found
+	if p.value != "" {
+		value, _ := p.first(doc.Value.Text, record, p.value)
+		doc.Value = codec.Untyped(value)
+	}
+	doc.NoText = true
+	for i, element := range p.text {
+		if i > 0 {
+			doc.NextColumn(" ")
+		}
+		if doc.Text, found = (markup.Reader{XML: p.xml, Element: element}).Append(doc.Text, record); found {
+			doc.NoText = false
+		} else {
+			doc.Missing = append(doc.Missing, i)
+		}
+	}
+	if doc.NoText {
+		doc.Text, doc.Ends = doc.Text[:0], doc.Ends[:0]
+	}
+	return nil
+}
+
+// first appends the text of the attribute or of the first element of a name.
+func (p *page) first(dst, record []byte, name string) (text []byte, found bool) {
+	switch {
+	case name == "":
+		return dst, false
+	case p.record != "":
+		_, tag, _ := markup.XMLToken(record)
+		if value, ok := attribute(tag, name); ok {
+			text, _ := markup.Reader{XML: true}.Append(dst, value)
+			return text, true
+		}
+	}
+	return markup.Reader{XML: p.xml, Element: name, First: true}.Append(dst, record)
+}
+
+var attributes = regexp.MustCompile(`([^\s=]+)\s*=\s*(?:"([^"]*)"|'([^']*)')`)
+
+// attribute returns the value of an attribute of a tag.
+func attribute(tag []byte, name string) (value []byte, found bool) {
+	for _, a := range attributes.FindAllSubmatch(tag[:min(len(tag), codec.MaxHead)], -1) {
+		if string(a[1]) == name {
+			return append(a[2], a[3]...), true
+		}
+	}
+	return nil, false
+}
+
+// file is a file that is one document. A byte order mark is of it, too.
+type file struct{ page }
+
+func (c file) WithHeader([]byte) (codec.Codec, error) { return c, nil }
+
+func (file) Start(data []byte, _ bool) (int, bool) { return 0, len(data) > 0 }
+
+func (file) End(data []byte, _ codec.State, atEOF bool) (int, codec.State, bool) {
+	return len(data), 0, atEOF
+}
+
+var tags = regexp.MustCompile(`<([\pL_][\pL\pN_.:-]*)`)
+
+// Columns returns the names of the elements that begin in the first bytes of a record, in order.
+func Columns(record []byte) (names []string) {
+	for _, tag := range tags.FindAllSubmatch(record[:min(len(record), codec.MaxHead)], -1) {
+		if name := string(tag[1]); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// recordOf returns the one element that the names of text columns have for a record.
+func recordOf(names []string) (string, error) {
+	first, _, _ := strings.Cut(names[0], "/")
+	for _, name := range names {
+		record, element, _ := strings.Cut(name, "/")
+		switch {
+		case record == "" || element == "" || strings.Contains(element, "/"):
+			return "", fmt.Errorf("--text %s: give RECORD/ELEMENT, or RECORD/* for all of a record", name)
+		case record != first:
+			return "", fmt.Errorf("--text %s, --text %s: a file has records of one name; give both as RECORD/ELEMENT", names[0],
+				name)
+		case len(record) > maxName:
+			return "", fmt.Errorf("--text %.20s...: the name of a record may have %d bytes", name, maxName)
+		}
+	}
+	return first, nil
+}
