@@ -1,0 +1,73 @@
+// Package passagetest finds passages by their definition: it compares words, and hashes nothing.
+package passagetest
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/neardup/neardup/kernels/passage"
+)
+
+// Passages returns the passages of L-grams of length words of each document, and how many different L-grams are
+// repeated while their first place is covered in part.
+func Passages[Word cmp.Ordered](docs [][]Word, length int) (all [][]passage.Passage, broken int64) {
+	var places []passage.Place
+	for d, doc := range docs {
+		for p := 0; p+length <= len(doc); p++ {
+			places = append(places, passage.Place{Document: int64(d), Position: p})
+		}
+	}
+	gram := func(p passage.Place) []Word { return docs[p.Document][p.Position : p.Position+length] }
+	slices.SortFunc(places, func(a, b passage.Place) int { return cmp.Or(slices.Compare(gram(a), gram(b)), a.Compare(b)) })
+
+	covered := make([][]*passage.Place, len(docs)) // the first place of each covered word
+	for d, doc := range docs {
+		covered[d] = make([]*passage.Place, len(doc))
+	}
+	var firsts []passage.Place // of repeated L-grams
+	for len(places) > 0 {
+		first, n := places[0], 1
+		for n < len(places) && slices.Equal(gram(places[n]), gram(first)) {
+			n++
+		}
+		repeated := false
+		for _, at := range places[1:n] {
+			if at.Document == first.Document && at.Position-first.Position < length {
+				continue // they overlap
+			}
+			repeated = true
+			for i := range length {
+				shown := passage.Place{Document: first.Document, Position: first.Position + i}
+				word := &covered[at.Document][at.Position+i]
+				if *word == nil || shown.Compare(**word) < 0 {
+					*word = &shown
+				}
+			}
+		}
+		if repeated {
+			firsts = append(firsts, first)
+		}
+		places = places[n:]
+	}
+	for _, first := range firsts {
+		words := covered[first.Document][first.Position : first.Position+length]
+		if slices.ContainsFunc(words, func(p *passage.Place) bool { return p != nil }) {
+			broken++
+		}
+	}
+	all = make([][]passage.Passage, len(docs))
+	for d, words := range covered {
+		for i := 0; i < len(words); i++ {
+			if words[i] == nil {
+				continue
+			}
+			p := passage.Passage{Start: i, End: i, From: words[i].Document, FromStart: words[i].Position}
+			for ; p.End < len(words) && words[p.End] != nil && words[p.End].Document == p.From; p.End++ {
+				p.FromStart, p.FromEnd = min(p.FromStart, words[p.End].Position), max(p.FromEnd, words[p.End].Position+1)
+			}
+			all[d] = append(all[d], p)
+			i = p.End - 1
+		}
+	}
+	return all, broken
+}
