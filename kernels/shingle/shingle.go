@@ -39,6 +39,8 @@ type Shingler struct {
 
 	words  *wordstep.Rewriter // nil: words stay as they are
 	normal []byte             // what it rewrites
+
+	placed textnorm.Placed // of Places
 }
 
 // New returns a Shingler for a Config from Parse. Of the policy default, bytes take neither what it does

@@ -159,6 +159,9 @@ func (p Policy) StripsMarkup() bool { return p.steps.has(stripMarkup) }
 // KeepMarkup returns p without what it does to markup, for what Visible has returned.
 func (p Policy) KeepMarkup() Policy { return Policy{p.steps &^ stripMarkup} }
 
+// JoinsWords reports whether no white space is left between words.
+func (p Policy) JoinsWords() bool { return p.steps.has(noSpace) }
+
 // KeepLayout returns p without what default does to white space, which is in no word.
 func (p Policy) KeepLayout() Policy { return Policy{p.steps &^ layout} }
 

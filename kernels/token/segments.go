@@ -47,3 +47,24 @@ func Parts(text []byte) iter.Seq2[[]byte, bool] {
 		}
 	}
 }
+
+// Placed yields all of text, which is UTF-8, in its order: the tokens that Segments has, and what stands between
+// them. They share memory with text.
+func Placed(text []byte, symbols bool) iter.Seq2[[]byte, bool] {
+	return func(yield func(part []byte, token bool) bool) {
+		for len(text) > 0 {
+			n := segment(text)
+			token, ok := tokenIn(text[:n:n], symbols)
+			if blank := n - len(token); ok && blank > 0 && !yield(text[:blank:blank], false) {
+				return
+			}
+			if !ok {
+				token = text[:n:n]
+			}
+			if !yield(token, ok) {
+				return
+			}
+			text = text[n:]
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package shingle
+
+import (
+	"iter"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/neardup/neardup/kernels/spans"
+	"github.com/neardup/neardup/kernels/textnorm"
+	"github.com/neardup/neardup/kernels/token"
+)
+
+// Places yields where each token that Tokenise returns stands in a text of words: the characters that it was made of.
+// A character that stands for several words, such as ½, is the place of each of them.
+//
+// Most texts are ASCII, of which a loop finds the words; the rest takes the plain way.
+func (s *Shingler) Places(text []byte) iter.Seq[textnorm.Span] {
+	if s.words != nil || !s.policy.FoldsASCII() || !utf8.Valid(text) {
+		return s.placesPlain(text)
+	}
+	return func(yield func(textnorm.Span) bool) {
+		if tooLarge(text, s.policy, s.most) {
+			return
+		}
+		for at := 0; at < len(text); {
+			n, ok := foldedPlaces(text[at:], at, yield)
+			if !ok {
+				return
+			}
+			if at += n; at == len(text) {
+				return
+			}
+			n = wide(text[at:])
+			if !s.placesOf(text[at:at+n], at, yield) {
+				return
+			}
+			at += n
+		}
+	}
+}
+
+// foldedPlaces yields the places of the words that token.FoldedASCII finds in text, which begins at base, and returns
+// the length of what that takes.
+func foldedPlaces(text []byte, base int, yield func(textnorm.Span) bool) (n int, ok bool) {
+	start := -1 // of the word that is open
+	for i, b := range text {
+		switch {
+		case b >= utf8.RuneSelf:
+			if start >= 0 {
+				i = start
+			}
+			return max(i-1, 0), true // back to the last byte that is in no word
+		case !textnorm.IsBreak(b):
+			if start < 0 {
+				start = i
+			}
+		case start >= 0:
+			if !yield(textnorm.Span{Start: base + start, End: base + i}) {
+				return 0, false
+			}
+			start = -1
+		}
+	}
+	return len(text), start < 0 || yield(textnorm.Span{Start: base + start, End: base + len(text)})
+}
+
+// placesPlain is Places for any text.
+func (s *Shingler) placesPlain(text []byte) iter.Seq[textnorm.Span] {
+	return func(yield func(textnorm.Span) bool) {
+		if tooLarge(text, s.policy, s.most) {
+			return
+		}
+		if utf8.Valid(text) {
+			s.placesOf(text, 0, yield)
+			return
+		}
+		at := 0
+		for part, raw := range spans.Of(text) {
+			for i := range part {
+				if raw && !yield(textnorm.Span{Start: at + i, End: at + i + 1}) {
+					return
+				}
+			}
+			if !raw && !s.placesOf(part, at, yield) {
+				return
+			}
+			at += len(part)
+		}
+	}
+}
+
+// usualChunk is how many bytes of a text, or more, are placed at once.
+const usualChunk = 4 << 10
+
+// placesOf yields the places of the words of text, which is UTF-8 and begins at base. Before white space that does
+// not follow white space a text can be cut: no step combines it with what is before it, and it is in no word.
+func (s *Shingler) placesOf(text []byte, base int, yield func(textnorm.Span) bool) bool {
+	for len(text) > 0 {
+		n := min(usualChunk, len(text))
+		for n < len(text) && (!isASCIISpace(text[n]) || isASCIISpace(text[n-1]) || text[n-1] >= utf8.RuneSelf) {
+			n++
+		}
+		if !s.chunk(text[:n], base, yield) {
+			return false
+		}
+		text, base = text[n:], base+n
+	}
+	return true
+}
+
+func isASCIISpace(b byte) bool { return b < utf8.RuneSelf && unicode.IsSpace(rune(b)) }
+
+func (s *Shingler) chunk(text []byte, base int, yield func(textnorm.Span) bool) bool {
+	placed := s.policy.KeepSpace().Placed(&s.placed, text)
+	at := 0
+	for segment, word := range token.Placed(placed.Text, s.policy.KeepsSymbols()) {
+		start := at
+		at += len(segment)
+		if !word || s.words != nil && !s.stays(segment) {
+			continue
+		}
+		span := textnorm.Span{Start: base + placed.From[start].Start, End: base + placed.From[at-1].End}
+		if !yield(span) {
+			return false
+		}
+	}
+	return true
+}
+
+// stays reports whether a word is one after the steps for words.
+func (s *Shingler) stays(word []byte) bool {
+	s.normal = s.words.Append(s.normal[:0], word)
+	return len(s.appendWords(nil, s.normal)) > 0
+}
