@@ -22,6 +22,8 @@ type Document struct {
 	Text []byte
 	// Ends says where its columns end, if it has several, as codec.Document does.
 	Ends []byte
+	// Wanted is what it was read again for, where that was asked: byte strings, as AppendBytes packs them.
+	Wanted []byte
 }
 
 // AppendDocument appends doc to a block of documents. A block is any number of documents one
@@ -35,7 +37,7 @@ func AppendDocument(block []byte, doc *Document) []byte {
 	block = binary.AppendUvarint(binary.AppendUvarint(block, uint64(doc.Component)), of)
 	block = AppendOptional(block, doc.ID, doc.HasID)
 	block = AppendBytes(block, doc.Rank)
-	return AppendBytes(AppendBytes(block, doc.Text), doc.Ends)
+	return AppendBytes(AppendBytes(AppendBytes(block, doc.Text), doc.Ends), doc.Wanted)
 }
 
 // Document reads one document of a block; its bytes share memory with the block.
@@ -48,6 +50,7 @@ func (d *Decoder) Document() (doc Document) {
 	doc.Rank = d.Bytes()
 	doc.Text = d.Bytes()
 	doc.Ends = d.Bytes()
+	doc.Wanted = d.Bytes()
 	return doc
 }
 

@@ -6,7 +6,10 @@
 // docs/glossary.md.
 package blocks
 
-import "fmt"
+import (
+	"encoding/binary"
+	"fmt"
+)
 
 // Limits of a document key: a run reads at most MaxFiles files, and a record begins before
 // MaxPosition in its (decompressed) file.
@@ -32,5 +35,18 @@ func (k Key) File() int { return int(k >> positionBits) }
 
 // Position is the byte offset of the record in its decompressed file.
 func (k Key) Position() int64 { return int64(k) & (MaxPosition - 1) }
+
+// AppendOrdered appends a key to a record whose bytes sort as what it holds does.
+func AppendOrdered(dst []byte, key Key) []byte {
+	return binary.BigEndian.AppendUint64(dst, uint64(key))
+}
+
+// OrderedKey is the key that a record begins with, and the rest of the record.
+func OrderedKey(record []byte) (Key, []byte, error) {
+	if len(record) < 8 {
+		return 0, nil, ErrCorrupt
+	}
+	return Key(binary.BigEndian.Uint64(record)), record[8:], nil
+}
 
 func (k Key) String() string { return fmt.Sprintf("%d@%d", k.File(), k.Position()) }

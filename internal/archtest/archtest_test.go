@@ -131,6 +131,13 @@ var layers = []layer{
 		why:   "storage knows files, not what is in them",
 	},
 	{
+		packages: []string{"io/sorted"},
+		may:      []string{module + "blocks", module + "io/storage"},
+		not:      slices.Concat(world, chance),
+		never:    []string{beamPath + "..."},
+		why:      "whoever reads a group may sort it",
+	},
+	{
 		packages: []string{"io/source", "io/sink"},
 		may: []string{beamPath + "...", module + "io/...", module + "records", module + "blocks/...", module + "output", module + "internal/dofn", module + "internal/markup", module + "internal/memory", module + "internal/parallel", "github.com/klauspost/compress/s2",
 			"github.com/parquet-go/parquet-go", "github.com/klauspost/compress/s2"},
@@ -147,7 +154,7 @@ var layers = []layer{
 	},
 	{
 		packages: []string{"transforms/..."},
-		may:      []string{beamPath + "...", module + "transforms/...", module + "kernels/...", module + "records", module + "blocks/...", module + "io/storage", module + "internal/dofn", module + "internal/memory", module + "internal/parallel"},
+		may:      []string{beamPath + "...", module + "transforms/...", module + "kernels/...", module + "records", module + "blocks/...", module + "io/storage", module + "io/sorted", module + "internal/dofn", module + "internal/memory", module + "internal/parallel"},
 		not:      slices.Concat(world, chance),
 		never: []string{module + "io/source", module + "io/sink", module + "io/codec/...", module + "io/reading/...",
 			module + "pipelines/..."},

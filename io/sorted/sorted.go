@@ -1,0 +1,313 @@
+// Package sorted reads the records of a group in order, however many there are: those beyond a bound go through
+// sorted files.
+package sorted
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"container/heap"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"math/bits"
+	"slices"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/storage"
+)
+
+// Params say where files go.
+type Params struct {
+	// Temp is the folder for temporary files of a run that lasts, and Name that of the files below it.
+	Temp, Name string
+	// Held is how many bytes are held in memory; 0: 16 MiB. Results do not depend on it.
+	Held int
+}
+
+const usualHeld = 16 << 20
+
+// Records are those of a group: byte strings, which blocks.AppendBytes has packed.
+type Records struct {
+	ctx    context.Context //nolint:containedctx // of the call that reads the group
+	params Params
+	blocks [][]byte
+	refs   []ref
+	files  []file
+}
+
+// file has so many records, in order.
+type file struct {
+	path    string
+	records int
+}
+
+// ref says where a record is, by eight of its bytes.
+type ref struct {
+	key       uint64
+	block, at uint32
+}
+
+const refBytes = 16
+
+// Read reads a group.
+func Read(ctx context.Context, p Params, packed func(*[]byte) bool) (*Records, error) {
+	r := &Records{ctx: ctx, params: p}
+	size, held := 0, cmp.Or(p.Held, usualHeld)
+	var block []byte
+	for packed(&block) {
+		if size > 0 && size+len(block) > held {
+			if err := r.spill(); err != nil {
+				return nil, err
+			}
+			size = 0
+		}
+		before := len(r.refs)
+		if err := r.add(block); err != nil {
+			return nil, err
+		}
+		size += len(block) + refBytes*(len(r.refs)-before)
+		block = nil // it is held
+	}
+	r.sort()
+	return r, nil
+}
+
+func (r *Records) add(block []byte) error {
+	for at := 0; at < len(block); {
+		length, n := binary.Uvarint(block[at:])
+		if n <= 0 || length > uint64(len(block)-at-n) {
+			return blocks.ErrCorrupt
+		}
+		r.refs = append(r.refs, ref{block: uint32(len(r.blocks)), at: uint32(at)})
+		at += n + int(length)
+	}
+	r.blocks = append(r.blocks, block)
+	return nil
+}
+
+// record returns the bytes of a record.
+func (r *Records) record(f ref) []byte {
+	block := r.blocks[f.block][f.at:]
+	length, n := binary.Uvarint(block)
+	end := n + int(length)
+	return block[n:end:end]
+}
+
+// usualRun is about how many records of a sorted group have keys of one range.
+const usualRun = 4
+
+// sort sorts the records that are held. One pass by the eight bytes behind what all have in common leaves runs of a
+// few, if these are spread evenly.
+func (r *Records) sort() {
+	if len(r.refs) < 2 {
+		return
+	}
+	first := r.record(r.refs[0])
+	common := len(first)
+	for _, f := range r.refs[1:] {
+		if record := r.record(f); len(record) < common || !bytes.Equal(record[:common], first[:common]) {
+			common = commonPrefix(first[:common], record)
+		}
+	}
+	smallest, largest := ^uint64(0), uint64(0)
+	for i := range r.refs {
+		var key [8]byte
+		copy(key[:], r.record(r.refs[i])[common:])
+		k := binary.BigEndian.Uint64(key[:])
+		r.refs[i].key = k
+		smallest, largest = min(smallest, k), max(largest, k)
+	}
+	shift := max(0, bits.Len64(largest-smallest)-bits.Len(uint(len(r.refs)/usualRun)))
+	ends := make([]uint32, (largest-smallest)>>shift+1)
+	for i := range r.refs {
+		ends[(r.refs[i].key-smallest)>>shift]++
+	}
+	end := uint32(0)
+	for i, n := range ends {
+		ends[i] = end // where the run begins, and ends once all are placed
+		end += n
+	}
+	placed := make([]ref, len(r.refs))
+	for _, f := range r.refs {
+		at := &ends[(f.key-smallest)>>shift]
+		placed[*at] = f
+		*at++
+	}
+	r.refs = placed
+	begin := uint32(0)
+	for _, end := range ends {
+		if end > begin+1 {
+			slices.SortFunc(placed[begin:end], r.compare)
+		}
+		begin = end
+	}
+}
+
+func (r *Records) compare(a, b ref) int {
+	if a.key != b.key {
+		return cmp.Compare(a.key, b.key)
+	}
+	return bytes.Compare(r.record(a), r.record(b))
+}
+
+func commonPrefix(a, b []byte) (n int) {
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// spill moves the records that are held to a file, in order. It is named by what it has: a call that is repeated may
+// cut the group in another way while the first attempt still reads.
+func (r *Records) spill() error {
+	r.sort()
+	sum := sha256.New()
+	each := func(w io.Writer) error {
+		var record []byte
+		for _, f := range r.refs {
+			record = blocks.AppendBytes(record[:0], r.record(f))
+			if _, err := w.Write(record); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := each(sum); err != nil {
+		return err
+	}
+	path := storage.Join(r.params.Temp, "sorted", r.params.Name, hex.EncodeToString(sum.Sum(nil)))
+	_, err := storage.WriteBelow(r.ctx, r.params.Temp, path, func(w io.Writer) error { return storage.Buffered(w, each) })
+	if err != nil {
+		return err
+	}
+	r.files = append(r.files, file{path, len(r.refs)})
+	r.blocks, r.refs = nil, r.refs[:0]
+	return nil
+}
+
+// All yields the records in the order of their bytes. One is valid until the next. It may be called again.
+func (r *Records) All() iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		if len(r.files) == 0 {
+			for _, f := range r.refs {
+				if !yield(r.record(f), nil) {
+					return
+				}
+			}
+			return
+		}
+		all := cursors{{next: r.held()}}
+		for _, f := range r.files {
+			content, err := storage.OpenFile(r.ctx, f.path)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			defer content.Close()
+			all = append(all, &cursor{next: f.read(content)})
+		}
+		merge(all, yield)
+	}
+}
+
+// held returns one record after another, and io.EOF behind the last.
+func (r *Records) held() func() ([]byte, error) {
+	next := 0
+	return func() ([]byte, error) {
+		if next == len(r.refs) {
+			return nil, io.EOF
+		}
+		next++
+		return r.record(r.refs[next-1]), nil
+	}
+}
+
+// mostRecord is the size of a record that no element exceeds.
+const mostRecord = 1 << 20
+
+// read is held of a file.
+func (f file) read(content io.Reader) func() ([]byte, error) {
+	in := bufio.NewReaderSize(content, 64<<10)
+	var record []byte
+	left := f.records
+	return func() ([]byte, error) {
+		if left == 0 {
+			return nil, io.EOF
+		}
+		left--
+		length, err := binary.ReadUvarint(in)
+		if err == nil && length > mostRecord {
+			err = blocks.ErrCorrupt
+		}
+		if err == nil {
+			record = slices.Grow(record[:0], int(length))[:length]
+			_, err = io.ReadFull(in, record)
+		}
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			return nil, fmt.Errorf("sorted records %s: %w", f.path, err)
+		}
+		return record, nil
+	}
+}
+
+// merge yields the records of sorted runs in order.
+func merge(all cursors, yield func([]byte, error) bool) {
+	left := all[:0]
+	for _, c := range all {
+		switch err := c.advance(); {
+		case err == nil:
+			left = append(left, c)
+		case !errors.Is(err, io.EOF):
+			yield(nil, err)
+			return
+		}
+	}
+	heap.Init(&left)
+	for len(left) > 0 {
+		if !yield(left[0].record, nil) {
+			return
+		}
+		switch err := left[0].advance(); {
+		case err == nil:
+			heap.Fix(&left, 0)
+		case errors.Is(err, io.EOF):
+			heap.Pop(&left)
+		default:
+			yield(nil, err)
+			return
+		}
+	}
+}
+
+// cursor stands at a record of a run.
+type cursor struct {
+	record []byte
+	next   func() ([]byte, error)
+}
+
+func (c *cursor) advance() (err error) {
+	c.record, err = c.next()
+	return err
+}
+
+// cursors is a heap of cursors, the one at the smallest record first.
+type cursors []*cursor
+
+func (c cursors) Len() int           { return len(c) }
+func (c cursors) Less(i, j int) bool { return bytes.Compare(c[i].record, c[j].record) < 0 }
+func (c cursors) Swap(i, j int)      { c[i], c[j] = c[j], c[i] }
+func (c *cursors) Push(x any)        { *c = append(*c, x.(*cursor)) } //nolint:forcetypeassert // they are all
+func (c *cursors) Pop() any {
+	last := (*c)[len(*c)-1]
+	*c = (*c)[:len(*c)-1]
+	return last
+}
