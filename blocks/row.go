@@ -13,7 +13,8 @@ import (
 // document, then b of a pair or the row's document again. Of a bucket they are its band and the document.
 type Row interface {
 	records.Pair | records.Clustered | records.Removed | records.Rejected |
-		records.Bucketed | records.Candidate | records.Found
+		records.Bucketed | records.Candidate | records.Found |
+		records.Passage | records.Coverage | records.Repeat
 }
 
 // RowPart is a row or, of a large one, a part of its fields.
@@ -129,6 +130,12 @@ func appendFields[R Row](dst []byte, row *R) []byte {
 		return appendCandidate(dst, row)
 	case *records.Found:
 		return appendFound(dst, row)
+	case *records.Passage:
+		return appendPassage(dst, row)
+	case *records.Coverage:
+		return appendCoverage(dst, row)
+	case *records.Repeat:
+		return appendRepeat(dst, row)
 	}
 	return dst // there is no other
 }
@@ -151,6 +158,12 @@ func DecodeFields[R Row](d *Decoder, row *R) {
 		decodeCandidate(d, row)
 	case *records.Found:
 		decodeFound(d, row)
+	case *records.Passage:
+		decodePassage(d, row)
+	case *records.Coverage:
+		decodeCoverage(d, row)
+	case *records.Repeat:
+		decodeRepeat(d, row)
 	}
 }
 
@@ -284,6 +297,55 @@ func decodeFound(d *Decoder, c *records.Found) {
 		Similarity: d.Float64(),
 		Shared:     int32(d.Uint32()), SizeA: int32(d.Uint32()), SizeB: int32(d.Uint32()),
 		Methods: list(d, func() string { return d.text("") }),
+	}
+}
+
+func appendPassage(dst []byte, p *records.Passage) []byte {
+	dst = appendText(appendText(dst, p.ID), p.Source)
+	for _, n := range []int64{p.Position, p.Start, p.End, p.Words} {
+		dst = AppendUint64(dst, uint64(n))
+	}
+	dst = appendText(appendText(dst, p.FromID), p.FromSource)
+	for _, n := range []int64{p.FromPosition, p.FromStart, p.FromEnd} {
+		dst = AppendUint64(dst, uint64(n))
+	}
+	return dst
+}
+
+func decodePassage(d *Decoder, p *records.Passage) {
+	n := func() int64 { return int64(d.Uint64()) }
+	*p = records.Passage{
+		ID: d.text(p.ID), Source: d.text(p.Source), Position: n(), Start: n(), End: n(), Words: n(),
+		FromID: d.text(p.FromID), FromSource: d.text(p.FromSource), FromPosition: n(), FromStart: n(), FromEnd: n(),
+	}
+}
+
+func appendCoverage(dst []byte, c *records.Coverage) []byte {
+	dst = AppendUint64(appendText(appendText(dst, c.ID), c.Source), uint64(c.Position))
+	return AppendFloat64(AppendUint64(AppendUint64(dst, uint64(c.Words)), uint64(c.Repeated)), c.Share)
+}
+
+func decodeCoverage(d *Decoder, c *records.Coverage) {
+	*c = records.Coverage{
+		ID: d.text(c.ID), Source: d.text(c.Source), Position: int64(d.Uint64()),
+		Words: int64(d.Uint64()), Repeated: int64(d.Uint64()), Share: d.Float64(),
+	}
+}
+
+func appendRepeat(dst []byte, r *records.Repeat) []byte {
+	dst = appendText(dst, r.Text)
+	for _, n := range []int64{r.Words, r.Occurrences, r.Documents} {
+		dst = AppendUint64(dst, uint64(n))
+	}
+	dst = appendText(appendText(dst, r.ID), r.Source)
+	return AppendUint64(AppendUint64(AppendUint64(dst, uint64(r.Position)), uint64(r.Start)), uint64(r.End))
+}
+
+func decodeRepeat(d *Decoder, r *records.Repeat) {
+	n := func() int64 { return int64(d.Uint64()) }
+	*r = records.Repeat{
+		Text: d.text(r.Text), Words: n(), Occurrences: n(), Documents: n(),
+		ID: d.text(r.ID), Source: d.text(r.Source), Position: n(), Start: n(), End: n(),
 	}
 }
 

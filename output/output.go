@@ -41,6 +41,13 @@ const (
 	Candidates Part = "candidates"
 )
 
+// The tables of passages.
+const (
+	Passages Part = "passages"
+	Coverage Part = "coverage"
+	Repeats  Part = "repeats"
+)
+
 // Parts are all of an output folder.
 func Parts() []Part { return []Part{Pairs, Clusters, Removed, Rejected, Corpus} }
 

@@ -41,3 +41,11 @@ type Answer struct {
 	Parameters map[string]string `json:"parameters"`
 	Warnings   []string          `json:"warnings,omitempty"`
 }
+
+// PassagesOf is what show tells of a document with passages.
+type PassagesOf struct {
+	Coverage
+	Passages []Passage `json:"passages"`
+	Text     string    `json:"text,omitempty"` // of the document, if it can be read
+	Warnings []string  `json:"warnings,omitempty"`
+}

@@ -62,6 +62,8 @@ type Run struct {
 	NoColumn []NoColumn `json:"no_text_column,omitempty"`
 
 	Recall *Recall `json:"recall,omitempty"`
+	// Passages is what a run of passages found.
+	Passages *PassagesFound `json:"passages,omitempty"`
 	// Comparison is what compare found, whose tables the output has.
 	Comparison *Comparison `json:"comparison,omitempty"`
 	// Steps are the counters of each step as the runner saw them: attempts, for information.
@@ -169,6 +171,21 @@ type Counts struct {
 	Near         int64 `json:"near"`              // of the removed, those with reason near
 	Chained      int64 `json:"chained"`           // of those, the ones that are no pair with the kept one
 	Corpus       int64 `json:"corpus"`            // records in corpus/
+}
+
+// PassagesFound is what a run of passages was asked, and what it found.
+type PassagesFound struct {
+	Length       int   `json:"length"`        // the minimum of words
+	PlannedBytes int64 `json:"planned_bytes"` // that the first read was expected to send
+	MostBytes    int64 `json:"most_bytes"`    // that the disk was expected to hold, if all words are repeated
+	Passages     int64 `json:"passages"`      // rows of passages/
+	Documents    int64 `json:"documents"`     // rows of coverage/
+	Words        int64 `json:"words"`         // of all documents
+	Repeated     int64 `json:"repeated"`      // of these, in passages
+	Copies       int64 `json:"copies"`        // documents of at least Length words that equal an earlier one
+	Short        int64 `json:"short"`         // documents of fewer words than Length
+	// Broken are different runs of Length words that are repeated, and whose first place is partly in a passage.
+	Broken int64 `json:"broken"`
 }
 
 // Recall is what is known of the share of the near pairs that the run found. Pairs of crowds,

@@ -18,8 +18,7 @@ import (
 // plan, keys, verify, decide, or check, which makes no data.
 type Spec struct {
 	Input
-	MaxRejected string `json:"max_rejected" phase:"check" default:"${d_max_rejected}" placeholder:"N|P%" help:"Unreadable records, and documents of sources without the text column, to accept, as a number or a percentage; with more, the run ends with status 4 (default: ${default})." group:"Input"`
-	AllowEmpty  bool   `json:"allow_empty" phase:"check" help:"Succeed with empty tables if there is no input file or no document to compare. A local path that does not exist still fails, unless it is a pattern." group:"Input"`
+	Tolerance
 	Similarity
 	Method string `json:"method" phase:"keys" default:"${d_method}" enum:"${methods}" help:"minhash (near-duplicates, found by signatures), simhash (near-duplicates, found by SimHash signatures), complete (all near-duplicates: every document is compared) or exact (copies only, as --same defines them; ignores --threshold)." group:"Similarity"`
 	Same   string `json:"same" phase:"keys" placeholder:"WHAT" help:"Definition of a copy for --method exact: bytes (the text as decoded; the default), tokens (the same words, characters or bytes in the same order after --normalize) or set (the same shingles)." group:"Similarity"`
@@ -51,6 +50,12 @@ type Input struct {
 	MinWords    int      `json:"min_words" phase:"keys" placeholder:"N" help:"Do not compare documents with fewer words after normalising; they stay in the corpus." group:"Text"`
 }
 
+// Tolerance says what of the input may be wrong.
+type Tolerance struct {
+	MaxRejected string `json:"max_rejected" phase:"check" default:"${d_max_rejected}" placeholder:"N|P%" help:"Unreadable records, and documents of sources without the text column, to accept, as a number or a percentage; with more, the run ends with status 4 (default: ${default})." group:"Input"`
+	AllowEmpty  bool   `json:"allow_empty" phase:"check" help:"Succeed with empty tables if there is no input file or no document to compare. A local path that does not exist still fails, unless it is a pattern." group:"Input"`
+}
+
 // Similarity says which documents are similar.
 type Similarity struct {
 	Threshold float64 `json:"threshold" phase:"verify" short:"t" default:"${d_threshold}" help:"Minimum similarity to count as near-duplicates, in (0, 1]; Jaccard similarity, unless another measure is chosen." group:"Similarity"`
@@ -59,7 +64,12 @@ type Similarity struct {
 
 // Shingles says what of documents is compared.
 type Shingles struct {
-	Shingle   string `json:"shingle" phase:"keys" default:"${d_shingle}" placeholder:"KIND:K" help:"Shingles (n-grams) to compare: K consecutive words, characters or bytes, as in word:5, char:9, byte:13. char32:9 cuts their hashes to 32 bits. stopword:3 (stopword:3:it for Italian) takes only shingles that begin with a stop word. item takes the elements of a list column as they are (default: ${default})." group:"Similarity"`
+	Shingle string `json:"shingle" phase:"keys" default:"${d_shingle}" placeholder:"KIND:K" help:"Shingles (n-grams) to compare: K consecutive words, characters or bytes, as in word:5, char:9, byte:13. char32:9 cuts their hashes to 32 bits. stopword:3 (stopword:3:it for Italian) takes only shingles that begin with a stop word. item takes the elements of a list column as they are (default: ${default})." group:"Similarity"`
+	Normalizing
+}
+
+// Normalizing says what of a text does not count.
+type Normalizing struct {
 	Normalize string `json:"normalize" phase:"keys" default:"${d_normalize}" placeholder:"STEPS" help:"none, or a comma list of ${normalizations}. default is NFKC and lower case, without punctuation, symbols, layout and invisible characters (byte:K keeps the last two); keep-symbols also compares punctuation and symbols, and keep-case capitals; other steps are those of default, unless you list some. strip-markup compares only what HTML and XML show. no-stop-words:LANGUAGE leaves out stop words, and stem:LANGUAGE puts stems (Snowball) for words, as in default,stem:en." group:"Text"`
 }
 
@@ -104,13 +114,13 @@ func Default() Spec {
 			Text: []string{"text"}, ID: "id", Encoding: "utf-8", Delimiter: ",",
 			MaxDocBytes: 16 << 20, MaxWindow: 128 << 20, InvalidUTF8: "reject",
 		},
-		MaxRejected: "0",
-		Similarity:  Similarity{Threshold: .8, Shingles: Shingles{Shingle: "word:5", Normalize: "default"}},
-		Method:      "minhash",
-		Search:      Search{Recall: .999, Signature: "fss", Seed: 1},
-		Comparing:   Comparing{Weights: "1", Bits: 256, Vectors: "normal"},
-		Decision:    Decision{Cluster: "star", Keep: "first", PairBudget: 1 << 18},
-		Writing:     Writing{Write: []string{"pairs", "clusters", "removed", "rejected", "corpus"}},
+		Tolerance:  Tolerance{MaxRejected: "0"},
+		Similarity: Similarity{Threshold: .8, Shingles: Shingles{Shingle: "word:5", Normalizing: Normalizing{"default"}}},
+		Method:     "minhash",
+		Search:     Search{Recall: .999, Signature: "fss", Seed: 1},
+		Comparing:  Comparing{Weights: "1", Bits: 256, Vectors: "normal"},
+		Decision:   Decision{Cluster: "star", Keep: "first", PairBudget: 1 << 18},
+		Writing:    Writing{Write: []string{"pairs", "clusters", "removed", "rejected", "corpus"}},
 	}
 }
 

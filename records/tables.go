@@ -117,6 +117,45 @@ type Found struct {
 	Methods    []string `parquet:"methods,list" parquet-element:",dict" json:"methods"`
 }
 
+// Passage is a row of passages/: words of a document that stand earlier, too. Start and End are bytes of its text,
+// FromStart and FromEnd those of the text where the words first stand.
+type Passage struct {
+	ID           string `parquet:"id" json:"id"`
+	Source       string `parquet:"source,dict" json:"source"`
+	Position     int64  `parquet:"position" json:"position"`
+	Start        int64  `parquet:"start" json:"start"`
+	End          int64  `parquet:"end" json:"end"`
+	Words        int64  `parquet:"words" json:"words"`
+	FromID       string `parquet:"from_id" json:"from_id"`
+	FromSource   string `parquet:"from_source,dict" json:"from_source"`
+	FromPosition int64  `parquet:"from_position" json:"from_position"`
+	FromStart    int64  `parquet:"from_start" json:"from_start"`
+	FromEnd      int64  `parquet:"from_end" json:"from_end"`
+}
+
+// Coverage is a row of coverage/: a document that has passages, and how many of its words are in one.
+type Coverage struct {
+	ID       string  `parquet:"id" json:"id"`
+	Source   string  `parquet:"source,dict" json:"source"`
+	Position int64   `parquet:"position" json:"position"`
+	Words    int64   `parquet:"words" json:"words"`
+	Repeated int64   `parquet:"repeated" json:"repeated"`
+	Share    float64 `parquet:"share" json:"share"`
+}
+
+// Repeat is a row of repeats/: a passage that stands often, where it first stands.
+type Repeat struct {
+	Text        string `parquet:"text" json:"text"` // its first characters
+	Words       int64  `parquet:"words" json:"words"`
+	Occurrences int64  `parquet:"occurrences" json:"occurrences"`
+	Documents   int64  `parquet:"documents" json:"documents"`
+	ID          string `parquet:"id" json:"id"`
+	Source      string `parquet:"source,dict" json:"source"`
+	Position    int64  `parquet:"position" json:"position"`
+	Start       int64  `parquet:"start" json:"start"`
+	End         int64  `parquet:"end" json:"end"`
+}
+
 // MaxRaw is how much of an unreadable record Rejected.Raw holds.
 const MaxRaw = 1 << 20
 

@@ -60,13 +60,31 @@ type (
 	Sized beam.PCollection
 )
 
+// What is known of passages. Their blocks pack records whose bytes sort as what they hold does.
+type (
+	// Chosen are KV<hash shard, records>: hashes of chosen k-grams, and the documents that have them.
+	Chosen beam.PCollection
+	// Grams are KV<hash shard, records>: hashes of L-grams, and their places.
+	Grams beam.PCollection
+	// Repeats are KV<split, records>: places of repeated L-grams, and their first places.
+	Repeats beam.PCollection
+	// Passages are KV<split, records>: passages, counted in words.
+	Passages beam.PCollection
+	// Wanted are KV<split, records>: keys of documents to be read again, and for what.
+	Wanted beam.PCollection
+	// Origins are KV<split, records>: where passages first stand, in bytes, for the documents of a split.
+	Origins beam.PCollection
+	// Frequent are KV<gather.Key, records>: where passages first stand that many documents have.
+	Frequent beam.PCollection
+)
+
 // Rows are KV<table shard, rows of T>.
 type Rows[T blocks.Row] beam.PCollection
 
 // Flatten returns the elements of all collections, which are of one type.
-func Flatten[C Documents | Bands | Edges | Facts | Members | NearPairs | Profiles | LargeSets | LargeProfiles](
-	s beam.Scope, all ...C,
-) C {
+func Flatten[
+	C Documents | Bands | Edges | Facts | Members | NearPairs | Profiles | LargeSets | LargeProfiles | Passages | Wanted,
+](s beam.Scope, all ...C) C {
 	plain := make([]beam.PCollection, len(all))
 	for i, c := range all {
 		plain[i] = beam.PCollection(c)

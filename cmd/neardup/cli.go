@@ -51,7 +51,8 @@ type commands struct {
 
 	Dedup      dedupCmd      `cmd:"" group:"Find duplicates" default:"withargs" help:"Find near-duplicate documents and write a deduplicated corpus. This is the default command."`
 	Plan       planCmd       `cmd:"" group:"Find duplicates" help:"Forecast a run of dedup from a sample of its input: what it reads, which parameters it chooses, and what it sends and needs."`
-	Show       showCmd       `cmd:"" group:"Look at an output" help:"Show the cluster of a document of a finished output: who is in it, and why each was kept or removed."`
+	Passages   passagesCmd   `cmd:"" group:"Find duplicates" help:"Find the passages of a collection: runs of words that also stand earlier, in the same document or another, with both places."`
+	Show       showCmd       `cmd:"" group:"Look at an output" help:"Show the cluster of a document of a finished output: who is in it, and why each was kept or removed. If the output is that of passages, show those of the document."`
 	Report     reportCmd     `cmd:"" group:"Look at an output" help:"Draw report.html of a finished dedup output again."`
 	Export     exportCmd     `cmd:"" group:"Look at an output" help:"Write the tables of a finished output as CSV, as JSON Lines or as SQL views."`
 	Eval       evalCmd       `cmd:"" group:"Look at an output" help:"Measure a finished output by a truth file, or by an exact join of a sample: precision, recall, F1 and adjusted Rand index."`
@@ -153,7 +154,11 @@ var examples = map[string][]string{
 		"source <(neardup completion bash)",
 		"neardup completion fish > ~/.config/fish/completions/neardup.fish",
 	},
-	"man":     {"neardup man | man -l -", "neardup man > /usr/local/share/man/man1/neardup.1"},
+	"man": {"neardup man | man -l -", "neardup man > /usr/local/share/man/man1/neardup.1"},
+	"passages": {
+		"neardup passages news/ -o out",
+		"neardup passages 'crawl/*.jsonl.gz' --text body --length 20 -o out",
+	},
 	"plan":    {"neardup plan news/", "neardup plan 'crawl/*.jsonl.gz' --text body --threshold 0.7"},
 	"query":   {"neardup query news/ --of a17", "neardup query news/ --file draft.txt --min-similarity 0.5"},
 	"show":    {"neardup show out a2", "neardup show out news/2024.jsonl@1734"},

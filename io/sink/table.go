@@ -24,6 +24,9 @@ func init() {
 	registerTable[records.Bucketed]()
 	registerTable[records.Candidate]()
 	registerTable[records.Found]()
+	registerTable[records.Passage]()
+	registerTable[records.Coverage]()
+	registerTable[records.Repeat]()
 }
 
 func registerTable[T blocks.Row]() {

@@ -294,7 +294,7 @@ func (p *Plan) corpus(s beam.Scope, dropped []flow.Dropped, staged output.Folder
 func (p *Plan) writing(staged output.Folder, temp string) sink.Params {
 	return sink.Params{
 		Inputs: job.Inputs(temp), Output: staged, Sync: p.Config.Runner.Traits().OnCluster, Temp: temp,
-		GroupRows: p.groupRows(), HeldRows: p.Config.heldRows(), Pack: p.Request.GroupBytes > 0, Write: p.Request.Parts, Metadata: p.metadata(),
+		GroupRows: p.GroupRows(), HeldRows: p.Config.HeldRows(), Pack: p.Request.GroupBytes > 0, Write: p.Request.Parts, Metadata: p.metadata(),
 	}
 }
 
@@ -532,27 +532,11 @@ func (p *Plan) componentShards() sets.ComponentShards {
 }
 
 const (
-	rowBytes = 64 // of a row, beside two ids and two sources
 	// Of the row of a dropped record's key.
 	keyRowBytes = 18
-	usualSlice  = 16 << 20
-	maxSlices   = 256
-	// usualGroupRows is below the 64 MB of a group: more rows are in files, a small one for each slice.
-	usualGroupRows = 48 << 20
 	// Crowds list so many pairs for each document (crowds).
 	crowdPairs = 66
 )
-
-// sliceBytes is the size of the rows of a slice: where groups are to be small, of one.
-func (p *Plan) sliceBytes() int64 { return cmp.Or(p.Request.GroupBytes, usualSlice) }
-
-// groupRows is how many bytes of the rows of all slices go on in a group, and not in files.
-func (p *Plan) groupRows() int64 {
-	if p.Config.SliceRows > 0 {
-		return 0
-	}
-	return cmp.Or(p.Request.GroupBytes, usualGroupRows)
-}
 
 // corpusSlices is the number of groups that the keys of a corpus batch's dropped records are spread over: one, unless
 // groups are to be small.
@@ -565,7 +549,7 @@ func (p *Plan) corpusSlices() int {
 	if !in.LargeCompressed { // else all may be in one piece
 		documents *= min(1, source.PieceBytes/float64(max(1, in.Bytes())))
 	}
-	return int(max(1, min(math.Ceil(documents*keyRowBytes/float64(p.Request.GroupBytes)), maxSlices)))
+	return int(max(1, min(math.Ceil(documents*keyRowBytes/float64(p.Request.GroupBytes)), job.MaxSlices)))
 }
 
 // pairsPerDocument is the most that pairs/ lists of each document on average: a component of fewer
@@ -580,30 +564,11 @@ func (p *Plan) pairsPerDocument() float64 {
 // slices is the number of groups that the rows of a table shard are spread over, if each document
 // may have so many.
 func (p *Plan) slices(rowsPerDocument float64) int {
-	return p.slicesOf(float64(p.Documents)*rowsPerDocument, 0)
+	return p.Slices(float64(p.Documents)*rowsPerDocument, 0)
 }
 
 // rejectedSlices is slices of the table rejected: each document may be in it, and each unreadable record is,
 // with its bytes.
 func (p *Plan) rejectedSlices() int {
-	return p.slicesOf(float64(p.Documents+p.UnreadableRecords), float64(p.UnreadableBytes))
-}
-
-// slicesOf is the number of groups that the rows of a table shard are spread over, if the table has so many
-// rows, and so many bytes that are neither ids nor sources.
-func (p *Plan) slicesOf(rows, raw float64) int {
-	in := p.Listing.Inputs
-	// In a compressed file, positions beyond the listed size are in one shard. Small ones are in many.
-	if !in.LargeCompressed {
-		rows, raw = rows/float64(in.Shards), raw/float64(in.Shards)
-	}
-	source := 0
-	for _, name := range in.Names() {
-		source = max(source, len(name))
-	}
-	n := (rows*float64(rowBytes+2*(p.IDBytes+source)) + raw) / float64(p.sliceBytes())
-	if p.Config.SliceRows > 0 {
-		n = rows / float64(p.Config.SliceRows)
-	}
-	return int(max(1, min(math.Ceil(n), maxSlices)))
+	return p.Slices(float64(p.Documents+p.UnreadableRecords), float64(p.UnreadableBytes))
 }

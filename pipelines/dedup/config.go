@@ -9,7 +9,6 @@ package dedup
 import (
 	"cmp"
 	"context"
-	"runtime"
 	"slices"
 
 	"github.com/neardup/neardup/io/sink"
@@ -49,10 +48,6 @@ type Config struct {
 	// ConnectDocuments is how many documents one worker connects at most; results do not depend on
 	// it. 0: the usual.
 	ConnectDocuments int64 `kong:"-"`
-
-	// SliceRows is about how many rows of a table one worker sorts at most; results do not depend on
-	// it. 0: the usual.
-	SliceRows int64 `kong:"-"`
 }
 
 // validate returns what is asked, parsed, or a *job.UsageError for what cannot be meant. The output that c.From names is
@@ -131,7 +126,7 @@ const smallestCell = 1 << 20
 
 // cellBytes leaves each worker room for the sets of two cells, and their index.
 func (c *Config) cellBytes() int {
-	step := c.step()
+	step := c.Step()
 	switch {
 	case c.CellBytes > 0:
 		return c.CellBytes
@@ -142,17 +137,6 @@ func (c *Config) cellBytes() int {
 	}
 }
 
-// leastRows: the fewer rows are held, the more files there are of them.
-const leastRows = 1 << 20
-
-// heldRows leaves each worker room for rows and for what they are sorted by.
-func (c *Config) heldRows() int {
-	if step := c.step(); step > 0 {
-		return max(leastRows, min(step/2, usualSlice))
-	}
-	return 0
-}
-
 // Files for a later job are about so large: a worker holds one.
 const (
 	leastKept = 1 << 20
@@ -161,11 +145,8 @@ const (
 
 // keptBytes leaves each worker room for a file that it writes.
 func (c *Config) keptBytes() int {
-	if step := c.step(); step > 0 {
+	if step := c.Step(); step > 0 {
 		return max(leastKept, min(step/2, usualKept))
 	}
 	return usualKept
 }
-
-// step is each worker's share of the memory; 0: it is not known.
-func (c *Config) step() int { return int(c.Budget().Step(cmp.Or(c.Workers, runtime.GOMAXPROCS(0)))) }

@@ -159,7 +159,9 @@ func lookup(ctx context.Context, in *source.Inputs, files map[string]int, of []r
 
 // Reading says how the run read its input.
 func Reading(f *output.Finished) (source.Options, error) {
-	asked, err := job.Compile(f.Run.Parameters, f.Run.Given...)
+	spec := records.Default() // another command's output has another method
+	spec.Input, spec.Shingles = f.Run.Parameters.Input, f.Run.Parameters.Shingles
+	asked, err := job.Compile(spec)
 	if err != nil {
 		return source.Options{}, fmt.Errorf("%s: %w", output.RunFile, err)
 	}

@@ -28,6 +28,7 @@ import (
 	"github.com/neardup/neardup/pipelines/dedup"
 	"github.com/neardup/neardup/pipelines/eval"
 	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/pipelines/passages"
 	"github.com/neardup/neardup/pipelines/query"
 	"github.com/neardup/neardup/pipelines/study"
 	"github.com/neardup/neardup/records"
@@ -83,10 +84,22 @@ var wires = func() map[string][]wire {
 	keys, shingles, edges, members, questions := fixed(8), fixed(8), fixed(16), fixed(20), fixed(20)
 	found := each(func(d *blocks.Decoder) { d.Fixed(16); d.Uvarint() })
 	hashed, firsts, counts := fixed(24), fixed(24), fixed(24)
+	ordered := each(func(d *blocks.Decoder) { d.Bytes() })
 	return map[string][]wire{
 		"source.readFn":          {documents, documents, tableRows, keys, nil},
 		"source.identity":        {documents},
 		"source.fetchFn":         {documents},
+		"source.wantedFn":        {documents},
+		"passages.chooseFn":      {ordered, firsts, members, tableRows, nil},
+		"passages.repeatedFn":    {members},
+		"passages.gramsFn":       {ordered, ordered, ordered, nil},
+		"passages.firstsFn":      {ordered},
+		"passages.passagesFn":    {ordered, ordered, nil},
+		"passages.originsFn":     {ordered, ordered},
+		"passages.joinFn":        {ordered},
+		"passages.mostFn":        {ordered},
+		"passages.tablesFn":      {tableRows, tableRows, nil},
+		"passages.repeatsFn":     {tableRows},
 		"signature.longEnoughFn": {documents, tableRows},
 		"signature.signFn":       {entries, firsts, members, tableRows},
 		"signature.copiesFn":     {documents, firsts, members, tableRows},
@@ -158,6 +171,11 @@ var combines = map[string]string{
 	"nearest.similarFn":    "one key; the nearest of the nearest are the nearest of all",
 	"nearest.estimateFn":   "one key; the same",
 	"nearest.lookupFn":     "one key; the same",
+	"passages.chooseFn":    "facts; their sums are the same",
+	"passages.gramsFn":     "counts of origins, and facts; their sums are the same",
+	"passages.passagesFn":  "the same",
+	"passages.originsFn":   "the first of the first are the first of all",
+	"passages.tablesFn":    "facts; their sums are the same",
 }
 
 // Each DoFn gives each key the same, whatever the order of its bundle and of the values of a group, and,
@@ -168,6 +186,9 @@ func TestOrderDecidesNothing(t *testing.T) {
 		Records: func(fn string, output int, value []byte) ([]string, error) {
 			if bytes.Contains(value, []byte(`{"kind":"kept"`)) {
 				return nil, nil // what it names depends on bundles, what is in that is compared where it is read
+			}
+			if bytes.Contains(value, []byte(`{"kind":"passages"`)) {
+				return nil, nil // what it counts depends on bundles, and is added up
 			}
 			if of := wires[fn]; of != nil && of[output] != nil {
 				return of[output](value)
@@ -251,6 +272,26 @@ func TestOrderDecidesNothing(t *testing.T) {
 		if want, got := result(usual), result(reordered); got != want {
 			t.Errorf("query %v: %s, want %s", flags, got, want)
 		}
+	}
+	for _, group := range []int64{0, 5000} {
+		result := func(launch job.Launch) map[string]string {
+			var config passages.Config
+			parse(t, &config, job.Vars(), pages, packed, broken, "--max-rejected=10", "--length=5", "--output="+filepath.Join(t.TempDir(), "out"))
+			config.SplitBytes, config.GroupBytes = small, group
+			task, err := passages.New(config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := task.Run(t.Context(), launch); err != nil {
+				t.Fatal(err)
+			}
+			finished, err := output.Open(t.Context(), config.Output)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return promised(t, finished)
+		}
+		sameOutput(t, "passages", result(usual), result(reordered))
 	}
 	comparison := func(launch job.Launch) *records.Comparison {
 		var config comparing.Config

@@ -20,7 +20,7 @@ import (
 
 // Config says what is written, and where.
 type Config struct {
-	From   string    `arg:"" name:"dir" help:"Output of a finished run of dedup or compare."`
+	From   string    `arg:"" name:"dir" help:"Output of a finished run of dedup, passages or compare."`
 	Format Format    `required:"" enum:"${exports}" help:"csv (RFC 4180, with a line of column names), jsonl (an object for each row) or sql (a file with a view of each table, for DuckDB)." group:"Export"`
 	Tables []Table   `name:"table" placeholder:"NAME" help:"Write only this table; repeat for several (default: every table of the output)." group:"Export"`
 	Output string    `short:"o" required:"" placeholder:"DIR" help:"Folder for the files; must be new. - is standard output, for one table or for sql." group:"Export"`
@@ -72,6 +72,9 @@ var known = []rowType{
 	{output.Rejected, reflect.TypeFor[records.Rejected](), rowsOf[records.Rejected]},
 	{output.Buckets, reflect.TypeFor[records.Bucketed](), rowsOf[records.Bucketed]},
 	{output.Candidates, reflect.TypeFor[records.Candidate](), rowsOf[records.Candidate]},
+	{output.Passages, reflect.TypeFor[records.Passage](), rowsOf[records.Passage]},
+	{output.Coverage, reflect.TypeFor[records.Coverage](), rowsOf[records.Coverage]},
+	{output.Repeats, reflect.TypeFor[records.Repeat](), rowsOf[records.Repeat]},
 }
 
 // UnmarshalText reads a name.

@@ -111,6 +111,8 @@ type Running struct {
 	SplitBytes int64 `kong:"-"`
 	// GroupBytes is about how large a group is; results do not depend on it. 0: the usual.
 	GroupBytes int64 `kong:"-"`
+	// SliceRows is about how many rows of a table one worker sorts at most; results do not depend on it. 0: the usual.
+	SliceRows int64 `kong:"-"`
 	// Stdin is what the input - reads.
 	Stdin io.Reader `kong:"-"`
 	// Usual is how much memory this process is kept to by the local runner if Memory is 0.

@@ -69,7 +69,7 @@ func (p Publishing) publish(ctx context.Context, c *commit.Commit, record *recor
 		return err
 	}
 	record.Status, record.Seconds = "done", time.Since(record.Started).Seconds()
-	record.CPU, _ = usage.Process()
+	record.CPU, record.Peak = usage.Process()
 	record.Retries = storage.Retries()
 	return c.Publish(ctx, record.Job, manifest, record)
 }

@@ -67,7 +67,7 @@ func (c *Config) spec() (records.Spec, error) {
 	s := records.Default()
 	s.Input, s.Threshold, s.Signature = c.Input, c.Threshold, string(c.Signature)
 	first, err := c.features(&c.settings()[0])
-	s.Shingles = records.Shingles{Shingle: first.Text.Shingle.String(), Normalize: first.Text.Steps()}
+	s.Shingles = records.Shingles{Shingle: first.Text.Shingle.String(), Normalizing: records.Normalizing{Normalize: first.Text.Steps()}}
 	return s, err
 }
 

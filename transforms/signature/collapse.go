@@ -5,9 +5,9 @@ import (
 	"github.com/neardup/neardup/kernels/hash"
 )
 
-// collapse finds the documents of a block that have the same hash. The first of them stands for all; copies in
+// A Collapse finds the documents of a block that have the same hash. The first of them stands for all; copies in
 // other blocks are found by its hash.
-type collapse struct {
+type Collapse struct {
 	in     *blocks.Inputs
 	shards uint64
 	byHash map[hash.Sum128]first // of the block
@@ -21,16 +21,17 @@ type first struct {
 	hasCopies bool // and that is told
 }
 
-func newCollapse(in *blocks.Inputs, shards int) collapse {
-	return collapse{in: in, shards: uint64(shards), byHash: map[hash.Sum128]first{}}
+// NewCollapse returns a Collapse of documents whose hashes are spread over so many shards.
+func NewCollapse(in *blocks.Inputs, shards int) Collapse {
+	return Collapse{in: in, shards: uint64(shards), byHash: map[hash.Sum128]first{}}
 }
 
-// begin begins a block. Which documents are in one does not depend on the bundle.
-func (c *collapse) begin() { clear(c.byHash) }
+// Begin begins a block. Which documents are in one does not depend on the bundle.
+func (c *Collapse) Begin() { clear(c.byHash) }
 
-// isCopy reports whether an earlier document of the block has the hash, and tells which documents are copies, and
+// IsCopy reports whether an earlier document of the block has the hash, and tells which documents are copies, and
 // which have some.
-func (c *collapse) isCopy(sum hash.Sum128, doc blocks.Key, firsts, copies func(int64, []byte)) bool {
+func (c *Collapse) IsCopy(sum hash.Sum128, doc blocks.Key, firsts, copies func(int64, []byte)) bool {
 	f, ok := c.byHash[sum]
 	if !ok {
 		c.byHash[sum] = first{key: doc}
@@ -53,7 +54,8 @@ func (c *collapse) isCopy(sum hash.Sum128, doc blocks.Key, firsts, copies func(i
 	return true
 }
 
-func (c *collapse) flush(firsts, copies func(int64, []byte)) {
+// Flush emits what is left.
+func (c *Collapse) Flush(firsts, copies func(int64, []byte)) {
 	c.firsts.Flush(firsts)
 	c.copies.Flush(copies)
 }

@@ -286,7 +286,7 @@ func (f *lookupFn) ProcessElement(ctx context.Context, block []byte, sought, rej
 		shingles := shingle.Set(f.shingler.InPlace())
 		if len(shingles) == 0 {
 			none++
-			rejectEmpty(&f.rejected, f.inputs, &doc, f.Params.Text, rejected)
+			RejectEmpty(&f.rejected, f.inputs, &doc, f.Params.Text, rejected)
 			continue
 		}
 		some++

@@ -40,14 +40,14 @@ type copiesFn struct {
 
 	inputs   *blocks.Inputs
 	reader   *copies.Reader
-	copies   collapse
+	copies   Collapse
 	rejected blocks.Buffers
 }
 
 func (f *copiesFn) Setup(ctx context.Context) (err error) {
 	f.reader = copies.NewReader(f.Params.Text, shingle.Set)
 	f.inputs, err = storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
-	f.copies = newCollapse(f.inputs, f.Params.HashShards)
+	f.copies = NewCollapse(f.inputs, f.Params.HashShards)
 	return err
 }
 
@@ -58,15 +58,15 @@ func (f *copiesFn) ProcessElement(
 	var hashed, equal, none int64
 	sign := f.Params.Same == ""
 	firsts = gather.Counted(ctx, firstBytes, firsts)
-	f.copies.begin()
+	f.copies.Begin()
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
 		sum, ok := f.reader.Key(cmp.Or(f.Params.Same, copies.Tokens), doc.Text, doc.Ends)
 		switch {
 		case !ok && !sign:
 			none++
-			rejectEmpty(&f.rejected, f.inputs, &doc, f.Params.Text, rejected)
-		case ok && f.copies.isCopy(sum, doc.Key, firsts, found):
+			RejectEmpty(&f.rejected, f.inputs, &doc, f.Params.Text, rejected)
+		case ok && f.copies.IsCopy(sum, doc.Key, firsts, found):
 			equal++
 		case sign:
 			out = blocks.AppendDocument(out, &doc)
@@ -85,6 +85,6 @@ func (f *copiesFn) ProcessElement(
 }
 
 func (f *copiesFn) FinishBundle(ctx context.Context, _ func([]byte), firsts, found, rejected func(int64, []byte)) {
-	f.copies.flush(gather.Counted(ctx, firstBytes, firsts), found)
+	f.copies.Flush(gather.Counted(ctx, firstBytes, firsts), found)
 	f.rejected.Flush(rejected)
 }

@@ -30,8 +30,8 @@ func reject(
 	blocks.AddRow(rows, int64(in.Shard(doc.Key)), doc.Key, doc.Key, &row, emit)
 }
 
-// rejectEmpty adds a row for a document of which no token is made.
-func rejectEmpty(
+// RejectEmpty adds a row for a document of which no token is made.
+func RejectEmpty(
 	rows *blocks.Buffers, in *blocks.Inputs, doc *blocks.Document, text shingle.Spec, emit func(int64, []byte),
 ) {
 	if !text.TooLarge(doc.Text) {

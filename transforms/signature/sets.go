@@ -48,7 +48,7 @@ type setsFn struct {
 	inputs   *blocks.Inputs
 	shingler *shingle.Shingler
 	features func(shingles []uint64) []uint64
-	copies   collapse
+	copies   Collapse
 	sized    blocks.Buffers
 	part     []byte
 	rejected blocks.Buffers
@@ -62,7 +62,7 @@ func (f *setsFn) Setup(ctx context.Context) (err error) {
 		return err
 	}
 	f.inputs, err = storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
-	f.copies = newCollapse(f.inputs, f.Params.HashShards)
+	f.copies = NewCollapse(f.inputs, f.Params.HashShards)
 	return err
 }
 
@@ -71,18 +71,18 @@ func (f *setsFn) ProcessElement(
 ) error {
 	var made, equal, none, bytes int64
 	firsts = gather.Counted(ctx, firstBytes, firsts)
-	f.copies.begin()
+	f.copies.Begin()
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
 		values := f.shingler.Tokenise(doc.Text)
 		if len(values) == 0 {
 			none++
-			rejectEmpty(&f.rejected, f.inputs, &doc, f.Params.Text, rejected)
+			RejectEmpty(&f.rejected, f.inputs, &doc, f.Params.Text, rejected)
 			continue
 		}
 		made++
 		tokens := hash.Values(values)
-		if f.copies.isCopy(tokens, doc.Key, firsts, copies) {
+		if f.copies.IsCopy(tokens, doc.Key, firsts, copies) {
 			equal++
 			continue
 		}
@@ -105,6 +105,6 @@ func (f *setsFn) ProcessElement(
 
 func (f *setsFn) FinishBundle(ctx context.Context, sized, firsts, copies, rejected func(int64, []byte)) {
 	f.sized.Flush(sized)
-	f.copies.flush(gather.Counted(ctx, firstBytes, firsts), copies)
+	f.copies.Flush(gather.Counted(ctx, firstBytes, firsts), copies)
 	f.rejected.Flush(rejected)
 }

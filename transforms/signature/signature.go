@@ -85,7 +85,7 @@ type signFn struct {
 	keyer    lsh.Keyer
 	values   []uint64
 	keys     []uint64
-	copies   collapse
+	copies   Collapse
 	bands    *blocks.BandWriter
 	rejected blocks.Buffers
 }
@@ -96,7 +96,7 @@ func (f *signFn) Setup(ctx context.Context) (err error) {
 	}
 	f.keyer = f.Params.Keyer()
 	f.bands = blocks.NewBandWriter(f.keyer.Len(), f.Params.ShardBits)
-	f.copies = newCollapse(f.inputs, f.Params.HashShards)
+	f.copies = NewCollapse(f.inputs, f.Params.HashShards)
 	f.signer, err = f.Params.signer(ctx)
 	return err
 }
@@ -106,17 +106,17 @@ func (f *signFn) ProcessElement(
 ) error {
 	var signed, equal, none int64
 	bands, firsts = gather.Counted(ctx, bandBytes, bands), gather.Counted(ctx, firstBytes, firsts)
-	f.copies.begin()
+	f.copies.Begin()
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
 		tokens := f.signer.shingler.Tokenise(doc.Text)
 		if len(tokens) == 0 { // and then no shingle
 			none++
-			rejectEmpty(&f.rejected, f.inputs, &doc, f.Params.Text, rejected)
+			RejectEmpty(&f.rejected, f.inputs, &doc, f.Params.Text, rejected)
 			continue
 		}
 		signed++
-		if f.copies.isCopy(hash.Values(tokens), doc.Key, firsts, copies) {
+		if f.copies.IsCopy(hash.Values(tokens), doc.Key, firsts, copies) {
 			equal++
 			continue
 		}
@@ -133,6 +133,6 @@ func (f *signFn) ProcessElement(
 
 func (f *signFn) FinishBundle(ctx context.Context, bands, firsts, copies, rejected func(int64, []byte)) {
 	f.bands.Flush(gather.Counted(ctx, bandBytes, bands))
-	f.copies.flush(gather.Counted(ctx, firstBytes, firsts), copies)
+	f.copies.Flush(gather.Counted(ctx, firstBytes, firsts), copies)
 	f.rejected.Flush(rejected)
 }

@@ -201,7 +201,7 @@ func TestFirstIsToldOnce(t *testing.T) {
 	var found []blocks.Member
 	in := &blocks.Inputs{Shards: 1}
 	in.Add(&blocks.File{Source: "a"}, nil, nil)
-	c := newCollapse(in, 1)
+	c := NewCollapse(in, 1)
 	copies := func(_ int64, block []byte) {
 		var err error
 		if found, err = blocks.DecodeMembers(found, block); err != nil {
@@ -210,14 +210,14 @@ func TestFirstIsToldOnce(t *testing.T) {
 	}
 	none := func(int64, []byte) {}
 	for range 2 { // blocks
-		c.begin()
+		c.Begin()
 		for key := range blocks.Key(3) {
-			if got := c.isCopy(hash.Sum128{Hi: 5}, key, none, copies); got != (key > 0) {
+			if got := c.IsCopy(hash.Sum128{Hi: 5}, key, none, copies); got != (key > 0) {
 				t.Errorf("document %v is a copy: %v", key, got)
 			}
 		}
 	}
-	c.flush(none, copies)
+	c.Flush(none, copies)
 	block := []blocks.Member{{Key: 0}, {Key: 1}, {Key: 2}}
 	if want := slices.Concat(block, block); !slices.Equal(found, want) {
 		t.Errorf("copies %v, want %v", found, want)
@@ -228,14 +228,14 @@ func TestFirstIsToldOnce(t *testing.T) {
 func TestManyCopies(t *testing.T) {
 	in := &blocks.Inputs{Shards: 1}
 	in.Add(&blocks.File{Source: "a"}, nil, nil)
-	c := newCollapse(in, 1)
+	c := NewCollapse(in, 1)
 	none := func(int64, []byte) {}
 	const n = 1000
 	for block := range uint64(2) {
-		c.begin()
+		c.Begin()
 		for key := range blocks.Key(2 * n) {
 			i := uint64(key % n)
-			if got, want := c.isCopy(hash.Sum128{Hi: i + block, Lo: i / 2}, key, none, none), key >= n; got != want {
+			if got, want := c.IsCopy(hash.Sum128{Hi: i + block, Lo: i / 2}, key, none, none), key >= n; got != want {
 				t.Fatalf("document %v of block %d is a copy: %v, want %v", key, block, got, want)
 			}
 		}

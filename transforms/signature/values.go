@@ -194,7 +194,7 @@ func (f *valuesFn) ProcessElement(
 		f.values = f.signer.sign(f.values, doc.Text)
 		if len(f.values) == 0 {
 			none++
-			rejectEmpty(&f.rejected, f.inputs, &doc, f.Params.Text, rejected)
+			RejectEmpty(&f.rejected, f.inputs, &doc, f.Params.Text, rejected)
 			continue
 		}
 		made++

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/neardup/neardup/internal/configfile"
+	"github.com/neardup/neardup/internal/terminal"
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/pipelines/passages"
+	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/report"
+)
+
+type passagesCmd struct {
+	passages.Config
+	Job  configfile.Flag `name:"config" placeholder:"FILE" help:"TOML file with values for flags, by their names; the command line wins." group:"Running"`
+	JSON bool            `name:"json" help:"Print run.json instead of the summary." group:"Output"`
+}
+
+// Run finds the passages and prints how many there are.
+func (c *passagesCmd) Run(ctx context.Context, s streams) error {
+	if err := readFrom(ctx, &c.Input, &c.Running, s); err != nil {
+		return withHelp(err, "passages")
+	}
+	c.InForce, c.Planned = inForce(c.Running, c.Remote), s.Progress.plan
+	task, err := passages.New(c.Config)
+	if err != nil {
+		return withHelp(err, "passages")
+	}
+	launch, err := c.launch(ctx, s)
+	if err != nil {
+		return err
+	}
+	run, err := task.Run(ctx, launch)
+	warn(run.Warnings)
+	switch {
+	case err != nil:
+		return &runError{err, run}
+	case c.JSON:
+		return output.JSON(s.Out, run)
+	case c.DryRun:
+		return report.PassagesPlan(s.Out, terminal.Width(s.Out), run)
+	case s.Quiet:
+		return nil
+	}
+	most, err := mostRepeated(ctx, c.Output)
+	if err != nil {
+		slog.Warn(fmt.Sprintf("no passage can be shown: %v", err))
+	}
+	return report.Passages(s.Out, terminal.Width(s.Out), run, c.Output, most)
+}
+
+// shownRepeats are the passages that the summary shows.
+const shownRepeats = 3
+
+// mostRepeated returns the passages that stand most often.
+func mostRepeated(ctx context.Context, dir string) (most []records.Repeat, err error) {
+	finished, err := output.Open(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	for row, err := range output.Rows[records.Repeat](ctx, finished, output.Repeats) {
+		if err != nil || len(most) == shownRepeats {
+			return most, err
+		}
+		most = append(most, row)
+	}
+	return most, nil
+}
+
+// launch returns how the runner is started.
+func (c *passagesCmd) launch(ctx context.Context, s streams) (job.Launch, error) {
+	if c.DryRun || !c.Runner.Traits().OnCluster {
+		return inProcess(c.Running, s.Progress)
+	}
+	return onCluster(ctx, c.Running, c.Remote, jobName(c.Inputs), s.Progress)
+}

@@ -1,0 +1,106 @@
+package passages
+
+import (
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/io/sink"
+	"github.com/neardup/neardup/io/sorted"
+	"github.com/neardup/neardup/io/source"
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/transforms/candidates"
+	"github.com/neardup/neardup/transforms/exchange"
+	steps "github.com/neardup/neardup/transforms/passages"
+)
+
+// rereads is how many times documents are read again at most: for their L-grams, for first places, for passages, and
+// for the most frequent ones.
+const rereads = 4
+
+// build builds the pipeline, as docs/architecture.md draws it.
+func (r *run) build(s beam.Scope, temp string, staged output.Folder) {
+	p, params, reading := r.plan, r.params(temp), r.plan.Source(temp)
+	docs, compared, rejected := p.Read(s, temp, blocks.Range{})
+	chosen := steps.Choose(s, compared, params)
+	firsts := exchange.Alone(s.Scope("candidates.Copies"), chosen.Firsts)
+	members := flow.Flatten(s, chosen.Copies, steps.Repeated(s, chosen.Chosen, params),
+		candidates.Copies(s, firsts, candidates.Params{Inputs: job.Inputs(temp)}))
+	grams, copied := steps.Grams(s, source.Fetch(s, members, reading), params)
+	others := steps.Passages(s, steps.Firsts(s, grams, params), params)
+
+	wanted := flow.Flatten(s, copied.Wanted, others.Wanted)
+	origins, frequent := steps.Origins(s, source.FetchWanted(s, wanted, reading, params.Files), params)
+	found := steps.Join(s, flow.Flatten(s, copied.Passages, others.Passages), origins)
+	tables := steps.Rows(s, source.FetchWanted(s, found, reading, params.Files), params)
+	repeats := steps.Repeats(s, source.FetchWanted(s, steps.Most(s, frequent, params), reading, params.Files), params)
+
+	to := r.writing(staged, temp)
+	slices := p.Slices(float64(p.Documents+p.UnreadableRecords), float64(p.UnreadableBytes))
+	rejects := sink.Table(s, output.Rejected, slices, to, append(rejected, chosen.Rejected)...)
+	exceeded := storage.Join(temp, exceededFile)
+	sink.FailOnUnreadable(s, job.Inputs(temp), exceeded, p.Request.MaxRejected, docs.Facts, rejects)
+	sink.Ledger(s, storage.Join(temp, ledgerFile),
+		docs.Facts, chosen.Facts, copied.Facts, others.Facts, tables.Facts, rejects,
+		sink.Table(s, output.Passages, p.Slices(r.mostPassages(), 0), to, tables.Passages),
+		sink.Table(s, output.Coverage, p.Slices(float64(p.Documents), 0), to, tables.Coverage),
+		sink.Table(s, output.Repeats, 1, to, repeats),
+	)
+}
+
+// mostPassages is about how many passages there are at most.
+func (r *run) mostPassages() float64 {
+	return max(float64(r.plan.Documents), float64(r.plan.Shingles)/float64(r.config.Length))
+}
+
+func (r *run) writing(staged output.Folder, temp string) sink.Params {
+	return sink.Params{
+		Inputs: job.Inputs(temp), Output: staged, Sync: r.config.Runner.Traits().OnCluster, Temp: temp,
+		GroupRows: r.plan.GroupRows(), HeldRows: r.config.HeldRows(), Pack: r.plan.Request.GroupBytes > 0,
+		Write: parts, Metadata: r.metadata(),
+	}
+}
+
+const (
+	// A chosen k-gram, and an L-gram, on their way to their groups.
+	chosenBytes, gramBytes = 17, 29
+	// A repeated L-gram on its way back.
+	repeatBytes = 25
+	// repeatedShare: so many words in a hundred are expected in L-grams that are looked at, for the number of their
+	// groups alone.
+	repeatedShare = 25
+	// filterShare of the memory is for the filter of repeated k-grams.
+	filterShare = 16
+	usualFilter = 32 << 20
+)
+
+// words estimates the words of all documents.
+func (r *run) words() int64 { return r.plan.Shingles }
+
+// chosen estimates the bytes of chosen k-grams.
+func (r *run) chosen() int64 {
+	k := (r.config.Length + 1) / 2
+	return r.words() * 2 / int64(r.config.Length-k+2) * chosenBytes
+}
+
+// most is how many bytes all L-grams take, if all are repeated: to their groups, and back to the documents.
+func (r *run) most() int64 { return r.chosen() + r.words()*(gramBytes+repeatBytes) }
+
+func (r *run) params(temp string) steps.Params {
+	shards := func(bytes int64) int {
+		return int(max(job.LeastGroups, min(bytes/r.plan.GroupBytes(), job.MostGroups)))
+	}
+	filter := int64(usualFilter)
+	if bytes := r.config.Budget().Bytes; bytes > 0 {
+		filter = min(filter, bytes/filterShare)
+	}
+	return steps.Params{
+		Inputs: job.Inputs(temp), Text: r.plan.Spec, Length: r.config.Length,
+		HashShards: r.plan.Layout.HashShards, ChosenShards: shards(r.chosen()),
+		GramShards: shards(r.words() * gramBytes * repeatedShare / 100),
+		Filter:     storage.Join(temp, filterFile), FilterBytes: filter,
+		Files: sorted.Params{Temp: temp, Name: "records", Held: r.config.HeldRows()},
+	}
+}

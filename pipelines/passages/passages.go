@@ -1,0 +1,246 @@
+// Package passages finds the passages of a collection: runs of words that also stand earlier.
+// docs/algorithms/passages.md defines them.
+package passages
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/sink"
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/pipelines/dedup"
+	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/records"
+	steps "github.com/neardup/neardup/transforms/passages"
+)
+
+// Config is what a user asks of the job.
+type Config struct {
+	records.Input
+	records.Tolerance
+	records.Normalizing
+
+	Length int    `default:"50" placeholder:"WORDS" help:"Minimum length of a passage, in words (default: ${default})." group:"Passages"`
+	Output string `short:"o" placeholder:"DIR" help:"Folder for the results: a new or empty one; a finished one with --overwrite. Required except with --dry-run." group:"Output"`
+	DryRun bool   `help:"Print the plan and exit." group:"Running"`
+	job.Running
+	job.Remote
+	job.Replacing
+
+	// InForce is what the runner that was chosen works with, for run.json.
+	InForce records.InForce `kong:"-"`
+}
+
+// mostLength is beyond what anybody would take for a passage: each L-gram is hashed as a whole.
+const mostLength = 1 << 12
+
+// Job is a Config that can be meant.
+type Job struct {
+	config Config
+	asked  *job.Asked
+}
+
+// New checks what is asked; the error is a *job.UsageError.
+func New(c Config) (*Job, error) {
+	asked, err := c.validate()
+	if err != nil {
+		return nil, err
+	}
+	return &Job{c, asked}, nil
+}
+
+// validate returns what is asked, parsed, or a *job.UsageError for what cannot be meant.
+func (c *Config) validate() (*job.Asked, error) {
+	spec := records.Default()
+	spec.Input, spec.Tolerance, spec.Normalizing = c.Input, c.Tolerance, c.Normalizing
+	spec.Shingle = "word:1"
+	asked, err := job.Compile(spec)
+	if err != nil {
+		return nil, err
+	}
+	switch runner := c.Runner.Traits(); {
+	case c.Length < 1 || c.Length > mostLength:
+		return nil, job.Usage("--length %d: must be between 1 and %d", c.Length, mostLength)
+	case asked.Texts.Normalize.JoinsWords():
+		return nil, job.Usage("--normalize %s: no-space joins all words to one, and passages are runs of words; leave it out",
+			c.Normalize)
+	case asked.Texts.Normalize.StripsMarkup():
+		return nil, job.Usage("--normalize %s: places are those of the text, and strip-markup has no places; "+
+			"give --format html, or leave it out", c.Normalize)
+	case c.Output == "" && !c.DryRun:
+		return nil, job.Usage("no output: give --output DIR")
+	case runner.OnCluster && !runner.JobServer:
+		return nil, c.Runner.CheckHere("passages")
+	case runner.OnCluster && c.TempDir == "":
+		return nil, job.Usage("--runner %s: give --temp-dir, a folder that this machine and all workers reach", c.Runner)
+	}
+	return asked, cmp.Or(c.Check(asked), job.CheckPath("--output", c.Output), c.CheckRemote(c.Runner))
+}
+
+// Files of a run's temporary folder.
+const (
+	ledgerFile   = "ledger.jsonl"
+	exceededFile = "exceeded.json"
+	filterFile   = "repeated"
+)
+
+// parts are what is written.
+var parts = []output.Part{output.Passages, output.Coverage, output.Repeats, output.Rejected}
+
+// Run does the whole job: plan, lock, build, run, check, commit. With DryRun it only plans.
+func (j *Job) Run(ctx context.Context, launch job.Launch) (*records.Run, error) {
+	r := &run{config: j.config, asked: j.asked, launch: launch}
+	r.record = records.Run{
+		Version: dedup.Version(), InForce: j.config.InForce,
+		Parameters: j.asked.Spec, Formats: job.Formats(j.asked.Texts, j.asked.Family),
+		Passages: &records.PassagesFound{Length: j.config.Length},
+	}
+	r.record.Parameters.Method, r.record.Parameters.Write = Method, job.Strings(parts...)
+	if j.config.DryRun {
+		r.record.Status = "planned"
+		return &r.record, job.InTempFolder(ctx, j.config.TempDir, func(temp string) error { return r.makePlan(ctx, temp) })
+	}
+	to := job.Publishing{
+		Dir: j.config.Output, Inputs: j.config.Inputs, Running: j.config.Running, Replacing: j.config.Replacing,
+	}
+	fill := func(temp string, staged output.Folder) (*records.Manifest, error) { return r.do(ctx, temp, staged) }
+	warnings, err := to.Publish(ctx, &r.record, fill)
+	r.record.Warnings = append(r.record.Warnings, warnings...)
+	return &r.record, err
+}
+
+// Method is the method that run.json of this job names.
+const Method = "passages"
+
+// run is one run of the job.
+type run struct {
+	config Config
+	asked  *job.Asked
+	launch job.Launch
+	plan   *job.Plan
+	record records.Run
+}
+
+func (r *run) makePlan(ctx context.Context, temp string) (err error) {
+	request := job.Request{
+		Asked: r.asked, Running: r.config.Running, Unsigned: true,
+		Reread: !r.config.DryRun, Strict: r.asked.MaxRejected == sink.Limit{} && !r.config.DryRun,
+	}
+	request.GroupBytes = cmp.Or(request.GroupBytes, r.config.Runner.Traits().GroupBytes)
+	if r.plan, err = job.NewPlan(ctx, request, temp); err != nil {
+		return err
+	}
+	if r.config.Output != "" {
+		if err := job.CheckInputNotInOutput(r.plan.Listing.Inputs.Paths(), r.config.Output, temp); err != nil {
+			return err
+		}
+	}
+	r.record.Input, r.record.Chosen = r.plan.Input(), r.plan.Chosen()
+	r.record.Warnings = append(r.record.Warnings, r.plan.Warnings()...)
+	r.record.Passages.PlannedBytes, r.record.Passages.MostBytes = r.chosen(), r.most()
+	return nil
+}
+
+// do runs the pipeline, and checks its facts.
+func (r *run) do(ctx context.Context, temp string, staged output.Folder) (*records.Manifest, error) {
+	if err := r.makePlan(ctx, temp); err != nil {
+		return nil, err
+	}
+	if err := r.plan.Share(ctx, temp); err != nil {
+		return nil, err
+	}
+	defer r.plan.Forget(temp)
+	params := r.params(temp)
+	if err := params.Share(ctx); err != nil {
+		return nil, err
+	}
+	defer params.Forget()
+	reads := r.plan.Reads(job.First, job.Second)
+	reads[1].Bytes *= rereads
+	r.config.Tell(reads)
+	pipeline, scope := beam.NewPipelineWithRoot()
+	r.build(scope, temp, staged)
+	ended, err := r.config.Execute(ctx, r.launch, pipeline, temp)
+	if err != nil {
+		return nil, cause(ctx, temp, err)
+	}
+	r.record.Stages = ended.Stages
+	facts, err := job.Ledger(ctx, storage.Join(temp, ledgerFile))
+	if err != nil {
+		return nil, err
+	}
+	return job.Manifest(facts), r.account(facts)
+}
+
+// cause finds out why the pipeline failed.
+func cause(ctx context.Context, temp string, err error) error {
+	exceeded, readErr := storage.Shared[sink.ReadTotals](ctx, storage.Join(temp, exceededFile))
+	if readErr != nil {
+		return err
+	}
+	return &tooManyUnreadableError{*exceeded}
+}
+
+// tooManyUnreadableError ends a run whose input has more unreadable records than it accepts.
+type tooManyUnreadableError struct{ sink.ReadTotals }
+
+func (e *tooManyUnreadableError) Error() string {
+	if e.Whole > 0 {
+		return fmt.Sprintf("%d of %d records have no text column: %s; %s, or accept them with --max-rejected",
+			e.Whole, e.Records, job.NoColumn(e.NoColumn), job.NameColumn)
+	}
+	return e.String() + "; fix them, or accept them with --max-rejected"
+}
+
+// Status is the exit status.
+func (*tooManyUnreadableError) Status() int { return 4 }
+
+// account records what the pipeline came to.
+func (r *run) account(facts []blocks.Fact) error {
+	n, found := &r.record.Counts, r.record.Passages
+	counts := map[string]int64{}
+	for _, f := range facts {
+		switch rows := f.Counts[blocks.CountRows]; f.Kind {
+		case blocks.FactRead:
+			n.Records += f.Counts[blocks.CountRecords]
+			n.Unreadable += f.Counts[blocks.CountUnreadable]
+			n.NoColumn += f.Counts[blocks.CountNoColumn]
+			r.record.Input.Decoded += f.Counts[blocks.CountDecoded]
+		case blocks.FactPassages:
+			for name, of := range f.Counts {
+				counts[name] += of
+			}
+		case blocks.FactTable:
+			switch output.PartOf(f.Name) {
+			case output.Passages:
+				found.Passages += rows
+			case output.Coverage:
+				found.Documents += rows
+			case output.Rejected:
+				n.NotCompared += rows - f.Counts[blocks.CountUnreadable]
+			}
+		}
+	}
+	found.Words, found.Repeated = counts[steps.CountWords], counts[steps.CountRepeated]
+	found.Short, found.Copies = counts[steps.CountShort], counts[steps.CountCopies]
+	found.Broken = counts[steps.CountBroken]
+	if counts[steps.CountDocuments] == 0 && !r.asked.AllowEmpty {
+		return &job.NothingReadError{Reason: "no document has a word;"}
+	}
+	if all := counts[steps.CountDocuments] + n.NotCompared + n.Unreadable; all != n.Records {
+		const lost = "lost records: %d were read, but %d are accounted for; this is an error in neardup, please report it"
+		return fmt.Errorf(lost, n.Records, all)
+	}
+	return nil
+}
+
+// metadata is what each Parquet file says of how it came to be.
+func (r *run) metadata() map[string]string {
+	return r.plan.Metadata(map[string]string{"neardup.length": strconv.Itoa(r.config.Length), "neardup.shingle": "word"})
+}

@@ -1,0 +1,332 @@
+package passages_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/neardup/internal/beamtest"
+	"github.com/neardup/neardup/kernels/passage/passagetest"
+	"github.com/neardup/neardup/kernels/textnorm"
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/pipelines/passages"
+	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/runners/local"
+)
+
+func TestMain(m *testing.M) { beamtest.Main(m) }
+
+func ask(t *testing.T, args ...string) passages.Config {
+	t.Helper()
+	var config passages.Config
+	parser, err := kong.New(&config, kong.Vars(job.Vars()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := parser.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	config.Stdin = strings.NewReader("")
+	if config.Output == "" {
+		config.Output = filepath.Join(t.TempDir(), "out")
+	}
+	return config
+}
+
+func run(t *testing.T, config passages.Config) *output.Finished {
+	t.Helper()
+	runner := string(config.Runner)
+	if config.Runner == job.Flink { // whose pipeline the local runner runs
+		runner = string(job.Local)
+		config.TempDir = t.TempDir()
+	}
+	task, err := passages.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := task.Run(t.Context(), beamtest.Launch(runner, local.Options{Workers: config.Workers})); err != nil {
+		t.Fatal(err)
+	}
+	finished, err := output.Open(t.Context(), config.Output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return finished
+}
+
+func rows[T any](t *testing.T, f *output.Finished, table output.Part) (all []T) {
+	t.Helper()
+	for row, err := range output.Rows[T](context.Background(), f, table) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, row)
+	}
+	return all
+}
+
+// spellings are those of each word.
+var spellings = [][]string{
+	{"fine", "FINE", "ﬁne", "f\u00adine"},
+	{"café", "Cafe\u0301", "CAFÉ"},
+	{"2", "２"},
+	{"中"},
+	{"a\"b"}, // which is two words
+	{"ha"},
+}
+
+var separators = []string{" ", "\r\n", ", ", " — ", "\t", "  ", "\u3000", "\\ "}
+
+// document is one with two columns, which are joined by a space.
+type document struct {
+	id, source string
+	position   int64
+	columns    [2]string
+	words      []string        // with one of its own between the columns
+	spans      []textnorm.Span // of these
+	copyOf     int             // -1: of none
+}
+
+func (d *document) size() int { return len(d.words) - 1 }
+
+// corpus is a random one, in files of a folder.
+func corpus(t *testing.T, random *rand.Rand, documents int) (dir string, docs []document) {
+	t.Helper()
+	dir = t.TempDir()
+	known := 1 + random.IntN(len(spellings))
+	var file bytes.Buffer
+	for i := range documents {
+		d := document{id: fmt.Sprint("d", i), source: fmt.Sprintf("%d.jsonl", i*3/documents), position: int64(file.Len()), copyOf: -1}
+		if random.IntN(8) == 0 && i > 0 {
+			d.columns = docs[random.IntN(i)].columns
+		} else {
+			for c := range d.columns {
+				for range random.IntN(12) {
+					spelling := spellings[random.IntN(known)]
+					d.columns[c] += spelling[random.IntN(len(spelling))] + separators[random.IntN(len(separators))]
+				}
+				if i > 0 && random.IntN(2) == 0 {
+					other := docs[random.IntN(i)].columns[c]
+					d.columns[c] += other[strings.LastIndexAny(other[:random.IntN(len(other)+1)], " \t\n")+1:]
+				}
+			}
+		}
+		d.copyOf = slices.IndexFunc(docs, func(o document) bool { return o.columns == d.columns })
+		at := 0
+		for c, text := range d.columns {
+			if c > 0 {
+				d.words, d.spans = append(d.words, fmt.Sprint("border ", i)), append(d.spans, textnorm.Span{})
+			}
+			d.add(text, at)
+			at += len(text) + 1
+		}
+		line, err := json.Marshal(map[string]string{"id": d.id, "title": d.columns[0], "body": d.columns[1]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		file.Write(append(line, '\n'))
+		docs = append(docs, d)
+		if i+1 == documents || (i+1)*3/documents != i*3/documents {
+			if err := os.WriteFile(filepath.Join(dir, d.source), file.Bytes(), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			file.Reset()
+		}
+	}
+	return dir, docs
+}
+
+// add adds the words of a text that begins at base.
+func (d *document) add(text string, base int) {
+	for at := 0; at < len(text); {
+		word, spelled := -1, ""
+		for w, spelling := range spellings {
+			for _, s := range spelling {
+				if strings.HasPrefix(text[at:], s) && len(s) > len(spelled) {
+					word, spelled = w, s
+				}
+			}
+		}
+		switch {
+		case word < 0:
+			at++
+			continue
+		case word == 4:
+			d.words = append(d.words, "a", "b")
+			d.spans = append(d.spans, textnorm.Span{Start: base + at, End: base + at + 1}, textnorm.Span{Start: base + at + 2, End: base + at + 3})
+		default:
+			d.words, d.spans = append(d.words, spellings[word][0]), append(d.spans, textnorm.Span{Start: base + at, End: base + at + len(spelled)})
+		}
+		at += len(spelled)
+	}
+}
+
+// expected are the rows of passages by definition, in order.
+func expected(docs []document, length int) (all []records.Passage, broken int64) {
+	var words [][]string
+	var of []int // the documents that are no copies
+	for i, d := range docs {
+		if d.copyOf < 0 {
+			words, of = append(words, d.words), append(of, i)
+		}
+	}
+	found, broken := passagetest.Passages(words, length)
+	row := func(d, from *document, start, end, fromStart, fromEnd int) {
+		n := int64(end - start)
+		all = append(all, records.Passage{
+			ID: d.id, Source: d.source, Position: d.position, Start: int64(d.spans[start].Start), End: int64(d.spans[end-1].End), Words: n,
+			FromID: from.id, FromSource: from.source, FromPosition: from.position, FromStart: int64(from.spans[fromStart].Start), FromEnd: int64(from.spans[fromEnd-1].End),
+		})
+	}
+	for i := range docs {
+		d := &docs[i]
+		if d.copyOf >= 0 {
+			border := slices.IndexFunc(d.words, func(w string) bool { return strings.HasPrefix(w, "border") })
+			for _, column := range [][2]int{{0, border}, {border + 1, len(d.words)}} {
+				if d.size() >= length && column[0] < column[1] {
+					row(d, &docs[d.copyOf], column[0], column[1], column[0], column[1])
+				}
+			}
+			continue
+		}
+		own, _ := slices.BinarySearch(of, i)
+		for _, p := range found[own] {
+			row(d, &docs[of[p.From]], p.Start, p.End, p.FromStart, p.FromEnd)
+		}
+	}
+	return all, broken
+}
+
+// The rows are those of the definition, which compares words, and spans are those where the words were put: in texts
+// with escapes, line ends of two bytes, composed and invisible characters, and words that are spelled in several
+// ways.
+func TestRowsAreThoseOfTheDefinition(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	var all, brokens, copied int64
+	for range 25 {
+		dir, docs := corpus(t, random, 30)
+		length := 1 + random.IntN(6)
+		finished := run(t, ask(t, dir, "--text=title", "--text=body", fmt.Sprint("--length=", length)))
+		got := rows[records.Passage](t, finished, output.Passages)
+		want, broken := expected(docs, length)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("L = %d: %s", length, diff)
+		}
+		var coverage []records.Coverage
+		counts := records.PassagesFound{Length: length, Passages: int64(len(want)), Broken: broken}
+		for _, d := range docs {
+			c := records.Coverage{ID: d.id, Source: d.source, Position: d.position, Words: int64(d.size())}
+			for _, p := range want {
+				if p.ID == d.id {
+					c.Repeated += p.Words
+				}
+			}
+			counts.Words += c.Words
+			if counts.Repeated += c.Repeated; c.Repeated > 0 {
+				c.Share = float64(c.Repeated) / float64(c.Words)
+				coverage = append(coverage, c)
+			}
+			switch {
+			case d.size() > 0 && d.size() < length:
+				counts.Short++
+			case d.size() >= length && d.copyOf >= 0:
+				counts.Copies++
+			}
+		}
+		if diff := cmp.Diff(coverage, rows[records.Coverage](t, finished, output.Coverage)); diff != "" {
+			t.Fatalf("L = %d: coverage: %s", length, diff)
+		}
+		counts.Documents = int64(len(coverage))
+		found := *finished.Run.Passages
+		found.PlannedBytes, found.MostBytes = 0, 0
+		if found != counts {
+			t.Fatalf("L = %d: %+v, want %+v", length, found, counts)
+		}
+		checkRepeats(t, want, rows[records.Repeat](t, finished, output.Repeats))
+		all, brokens, copied = all+counts.Passages, brokens+broken, copied+counts.Copies
+	}
+	if all < 100 || brokens < 100 || copied < 20 {
+		t.Errorf("only %d passages, %d broken runs, %d copies", all, brokens, copied)
+	}
+}
+
+// checkRepeats holds the most frequent passages to those of rows: by where they first stand.
+func checkRepeats(t *testing.T, passages []records.Passage, got []records.Repeat) {
+	t.Helper()
+	type origin struct {
+		id         string
+		start, end int64
+	}
+	counts, documents := map[origin]int64{}, map[origin]map[string]bool{}
+	for _, p := range passages {
+		of := origin{p.FromID, p.FromStart, p.FromEnd}
+		if counts[of]++; documents[of] == nil {
+			documents[of] = map[string]bool{p.FromID: true}
+		}
+		documents[of][p.ID] = true
+	}
+	if len(got) != len(counts) {
+		t.Fatalf("%d repeats, want %d", len(got), len(counts))
+	}
+	for i, r := range got {
+		of := origin{r.ID, r.Start, r.End}
+		if r.Occurrences != counts[of]+1 || r.Documents != int64(len(documents[of])) || int64(len(r.Text)) != r.End-r.Start {
+			t.Fatalf("%+v, want %d occurrences in %d documents", r, counts[of]+1, len(documents[of]))
+		}
+		if i > 0 && r.Occurrences > got[i-1].Occurrences {
+			t.Fatalf("%d occurrences after %d", r.Occurrences, got[i-1].Occurrences)
+		}
+	}
+}
+
+// files are those of an output that the manifest lists, and the manifest.
+func files(t *testing.T, f *output.Finished) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	names := []string{output.ManifestFile}
+	for _, file := range f.Manifest.Files {
+		names = append(names, file.Path)
+	}
+	for _, name := range names {
+		data, err := os.ReadFile(f.Path(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[name] = string(data)
+	}
+	return all
+}
+
+// The bytes are the same from run to run, whatever the runner, the workers, the memory, the splits and the groups.
+func TestSameBytes(t *testing.T) {
+	flags := []string{"../../testdata/tldr", "--length=12"}
+	first := files(t, run(t, ask(t, flags...)))
+	same := func(name string, change func(*passages.Config)) {
+		t.Helper()
+		config := ask(t, flags...)
+		change(&config)
+		if diff := cmp.Diff(first, files(t, run(t, config))); diff != "" {
+			t.Errorf("%s: the files differ", name)
+		}
+	}
+	for _, split := range []int64{0, 100_001} {
+		for _, runner := range []job.Runner{job.Local, job.Prism, job.Direct, job.Flink} {
+			same(fmt.Sprint(runner, ", splits of ", split), func(c *passages.Config) { c.SplitBytes, c.Runner = split, runner })
+		}
+	}
+	for _, workers := range []int{1, 2, 8} {
+		same(fmt.Sprint(workers, " workers"), func(c *passages.Config) { c.Workers, c.Memory, c.SplitBytes = workers, 256_000_000, 100_001 })
+	}
+	same("small groups", func(c *passages.Config) { c.GroupBytes, c.SliceRows = 2000, 50 })
+}

@@ -1,0 +1,48 @@
+package show
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/records"
+)
+
+// Passages reads from a finished output of passages those of a document; nil if the output is another command's.
+func Passages(ctx context.Context, c Config) (*records.PassagesOf, error) {
+	finished, err := output.Open(ctx, c.Output)
+	if err != nil || finished.Run.Passages == nil {
+		return nil, err
+	}
+	s := &show{Config: c, f: finished}
+	rows := output.Rows[records.Coverage](ctx, finished, output.Coverage)
+	row, err := named(s, rows, func(row *records.Coverage) (string, place) {
+		return row.ID, place{row.Source, row.Position}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if row == nil {
+		return nil, job.Usage("no document with a passage is called %s; "+
+			"give an id, or a place SOURCE@POSITION, as the table coverage has it", c.Document)
+	}
+	found := &records.PassagesOf{Coverage: *row}
+	for p, err := range output.Rows[records.Passage](ctx, finished, output.Passages) {
+		if err != nil {
+			return nil, err
+		}
+		if p.Source == row.Source && p.Position == row.Position {
+			found.Passages = append(found.Passages, p)
+		}
+	}
+	if found.Text, err = s.text(ctx, place{row.Source, row.Position}); err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		// The input may have changed, or be gone.
+		s.found.Warnings = append(s.found.Warnings, fmt.Sprintf("cannot show the text: %v", err))
+	}
+	found.Warnings = s.found.Warnings
+	return found, finished.CheckUnchanged(ctx, "run the same command again")
+}

@@ -1,0 +1,227 @@
+package passages
+
+import (
+	"context"
+	"slices"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/dofn"
+	"github.com/neardup/neardup/io/sorted"
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/copies"
+	"github.com/neardup/neardup/kernels/passage"
+	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/signature"
+)
+
+func init() {
+	dofn.Register[chooseFn]()
+	dofn.Register[repeatedFn]()
+}
+
+var (
+	chosenGrams   = beam.NewCounter("passages", "chosen")
+	repeatedGrams = beam.NewCounter("passages", "chosen_repeated")
+)
+
+// Found is what the first read leaves.
+type Found struct {
+	Chosen   flow.Chosen
+	Firsts   flow.Firsts
+	Copies   flow.Members
+	Rejected flow.Rows[records.Rejected]
+	Facts    flow.Facts
+}
+
+// Choose chooses the minimizers of documents, of copies in a block only of the first.
+//
+//	blocks of documents → KV<hash shard, records: hash of a k-gram, document>, KV<hash shard, firsts>, KV<split, members>,
+//	KV<table shard, rejected rows>, facts
+//
+// Documents without a word are rejected.
+func Choose(s beam.Scope, docs flow.Documents, p Params) Found {
+	s = s.Scope("passages.Choose")
+	chosen, firsts, copied, rejected, facts := beam.ParDo5(s, &chooseFn{Params: p}, beam.PCollection(docs))
+	return Found{
+		Chosen: flow.Chosen(chosen), Firsts: flow.Firsts(firsts), Copies: flow.Members(copied),
+		Rejected: flow.Rows[records.Rejected](rejected), Facts: flow.Facts(facts),
+	}
+}
+
+// chooseFn chooses minimizers; see Choose for the shapes.
+type chooseFn struct {
+	Params Params
+
+	in       *blocks.Inputs
+	words    words
+	chooser  *passage.Chooser
+	reader   *copies.Reader
+	copies   signature.Collapse
+	chosen   *blocks.Shards
+	rejected blocks.Buffers
+	counts   map[string]int64
+}
+
+func (f *chooseFn) Setup(ctx context.Context) (err error) {
+	if f.in, err = storage.Shared[blocks.Inputs](ctx, f.Params.Inputs); err != nil {
+		return err
+	}
+	f.words, f.chooser = words{f.Params.Text.New()}, passage.NewChooser(f.Params.Length)
+	f.reader = copies.NewReader(f.Params.Text, shingle.Set)
+	f.copies = signature.NewCollapse(f.in, f.Params.HashShards)
+	return nil
+}
+
+func (f *chooseFn) StartBundle(_, _, _, _ func(int64, []byte), _ func([]byte)) {
+	f.chosen, f.counts = blocks.NewShards(f.Params.ChosenShards), map[string]int64{}
+}
+
+func (f *chooseFn) ProcessElement(
+	ctx context.Context, block []byte, chosen, firsts, found, rejected func(int64, []byte), _ func([]byte),
+) error {
+	var record [keyBytes + keyBytes]byte
+	all := int64(0)
+	f.copies.Begin()
+	d := blocks.NewDecoder(block)
+	for doc := range d.Documents() {
+		sum, _ := f.reader.Key(copies.Bytes, doc.Text, doc.Ends)
+		told, copied := false, false
+		n := f.words.columns(&doc, func(_ int, tokens []uint64) {
+			if !told && len(tokens) > 0 { // the others have no word, and are rejected
+				told, copied = true, f.copies.IsCopy(sum, doc.Key, firsts, found)
+			}
+			if copied {
+				return
+			}
+			for _, c := range f.chooser.Choose(tokens) {
+				r := blocks.AppendOrdered(blocks.AppendOrdered(record[:0], blocks.Key(c.Value)), doc.Key)
+				shard := int64(c.Value % uint64(f.Params.ChosenShards))
+				f.chosen.Add(shard, func(block []byte) []byte { return blocks.AppendBytes(block, r) }, chosen)
+				all++
+			}
+		})
+		if n == 0 {
+			signature.RejectEmpty(&f.rejected, f.in, &doc, f.Params.Text, rejected)
+			continue
+		}
+		f.counts[CountDocuments]++
+		f.counts[CountWords] += int64(n)
+		if n < f.Params.Length {
+			f.counts[CountShort]++
+		}
+	}
+	f.reader.Trim()
+	chosenGrams.Inc(ctx, all)
+	return d.Err()
+}
+
+func (f *chooseFn) FinishBundle(chosen, firsts, found, rejected func(int64, []byte), facts func([]byte)) error {
+	f.chosen.Flush(chosen)
+	f.copies.Flush(firsts, found)
+	f.rejected.Flush(rejected)
+	return tell(f.counts, facts)
+}
+
+// tell emits a fact of what a bundle has counted.
+func tell(counts map[string]int64, emit func([]byte)) error {
+	if len(counts) == 0 {
+		return nil
+	}
+	return blocks.Fact{Kind: blocks.FactPassages, Counts: counts}.Emit(emit)
+}
+
+// Repeated finds the documents that have a k-gram which was chosen twice or more, and writes the filter of these
+// k-grams: it is there before a group of the members is whole.
+//
+//	KV<hash shard, records: hash of a k-gram, document> → KV<split, members>
+//
+// One GroupByKey. Of a shard's records those that do not fit in memory are sorted in files; the repeated hashes are
+// held, 8 bytes each.
+func Repeated(s beam.Scope, chosen flow.Chosen, p Params) flow.Members {
+	s = s.Scope("passages.Repeated")
+	return flow.Members(beam.ParDo(s, &repeatedFn{Params: p}, beam.GroupByKey(s, beam.PCollection(chosen))))
+}
+
+// repeatedFn finds repeated k-grams; see Repeated for the shapes.
+type repeatedFn struct {
+	Params Params
+
+	in *blocks.Inputs
+}
+
+func (f *repeatedFn) Setup(ctx context.Context) (err error) {
+	f.in, err = storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
+	return err
+}
+
+// mostKeys are how many documents are told of before those that are the same are found.
+const mostKeys = 1 << 17
+
+func (f *repeatedFn) ProcessElement(
+	ctx context.Context, shard int64, packed func(*[]byte) bool, emit func(int64, []byte),
+) error {
+	grouped, err := sorted.Read(ctx, f.Params.Files, packed)
+	if err != nil {
+		return err
+	}
+	var (
+		values    []uint64
+		keys      []blocks.Key
+		last      uint64
+		first     blocks.Key
+		equal     int
+		members   blocks.Buffers
+		different int
+	)
+	add := func(key blocks.Key) {
+		if n := len(keys); n > 0 && keys[n-1] == key {
+			return
+		}
+		if keys = append(keys, key); len(keys)-different >= mostKeys {
+			if keys = distinct(keys); len(keys) > mostKeys { // mostly different
+				f.tell(keys, &members, emit)
+				keys = keys[:0]
+			}
+			different = len(keys)
+		}
+	}
+	for record, err := range grouped.All() {
+		if err != nil {
+			return err
+		}
+		if len(record) != 2*keyBytes {
+			return blocks.ErrCorrupt
+		}
+		value, key := uint64(keyOf(record)), keyOf(record[keyBytes:])
+		if equal == 0 || value != last {
+			last, first, equal = value, key, 1
+			continue
+		}
+		if equal++; equal == 2 {
+			values = append(values, value)
+			add(first)
+		}
+		add(key)
+	}
+	f.tell(distinct(keys), &members, emit)
+	members.Flush(emit)
+	repeatedGrams.Inc(ctx, int64(len(values)))
+	return writeFilter(ctx, f.Params, shard, values)
+}
+
+func distinct(keys []blocks.Key) []blocks.Key {
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// tell has documents read again.
+func (f *repeatedFn) tell(keys []blocks.Key, members *blocks.Buffers, emit func(int64, []byte)) {
+	for _, key := range keys {
+		m := blocks.Member{Key: key, Component: key, Of: 1}
+		members.Add(int64(f.in.Split(key)), func(block []byte) []byte { return blocks.AppendMember(block, m) }, emit)
+	}
+}

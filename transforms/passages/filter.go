@@ -1,0 +1,89 @@
+package passages
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/bits"
+
+	"github.com/neardup/neardup/io/storage"
+)
+
+// Filter tells the hashes of repeated k-grams from most others: it has a file for each shard of hashes, a table of
+// bits. A hash is taken for repeated if its bit is set.
+type Filter struct{ Shards int }
+
+// Share writes what the workers need to know of a filter before it is made.
+func (p Params) Share(ctx context.Context) error {
+	return storage.WriteShared(ctx, p.Filter, Filter{p.ChosenShards})
+}
+
+// Forget drops what this process holds of the filter.
+func (p Params) Forget() { storage.Forget(p.Filter) }
+
+const (
+	// bitsPerHash: one in so many of the other hashes is taken for repeated, at most.
+	bitsPerHash = 32
+	leastBits   = 64
+)
+
+func filterFile(path string, shard int) string { return fmt.Sprintf("%s-%05d", path, shard) }
+
+// bit is the place of a hash in a table of so many bits, a power of two.
+func (f Filter) bit(value uint64, size int) uint64 { return value / uint64(f.Shards) & uint64(size-1) }
+
+// writeFilter writes the table of a shard.
+func writeFilter(ctx context.Context, p Params, shard int64, values []uint64) error {
+	if len(values) == 0 {
+		return nil
+	}
+	size := leastBits << bits.Len(uint(len(values)*bitsPerHash/leastBits))
+	for most := max(leastBits, 8*p.FilterBytes/int64(p.ChosenShards)); int64(size) > most; {
+		size /= 2
+	}
+	f := Filter{p.ChosenShards}
+	table := make([]byte, size/8)
+	for _, v := range values {
+		at := f.bit(v, size)
+		table[at/8] |= 1 << (at % 8)
+	}
+	return storage.WriteBytes(ctx, filterFile(p.Filter, int(shard)), table)
+}
+
+// filter is a Filter as a process has it in memory.
+type filter struct {
+	Filter
+	tables [][]uint64 // of the shards
+}
+
+// loadFilter loads the filter, once for each process.
+func loadFilter(ctx context.Context, path string) (*filter, error) {
+	return storage.Loaded(ctx, path, func(of *Filter) (*filter, error) {
+		f := &filter{Filter: *of, tables: make([][]uint64, of.Shards)}
+		for shard := range f.tables {
+			table, err := storage.ReadFile(ctx, filterFile(path, shard))
+			if errors.Is(err, fs.ErrNotExist) { // nothing in it is repeated
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			for ; len(table) >= 8; table = table[8:] {
+				f.tables[shard] = append(f.tables[shard], binary.LittleEndian.Uint64(table))
+			}
+		}
+		return f, nil
+	})
+}
+
+// has reports whether a hash may be that of a repeated k-gram.
+func (f *filter) has(value uint64) bool {
+	table := f.tables[value%uint64(f.Shards)]
+	if len(table) == 0 {
+		return false
+	}
+	at := f.bit(value, 64*len(table))
+	return table[at/64]>>(at%64)&1 == 1
+}

@@ -1,0 +1,142 @@
+// Package passages finds the passages of documents, as docs/algorithms/passages.md defines them, and says where in
+// the original texts they stand.
+package passages
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/sorted"
+	"github.com/neardup/neardup/kernels/passage"
+	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/kernels/textnorm"
+)
+
+// Params say what a passage is, and where the steps find what they share.
+type Params struct {
+	// Inputs is the path of the shared blocks.Inputs.
+	Inputs string
+	// Text says how a text becomes words.
+	Text shingle.Spec
+	// Length is the number of words of an L-gram.
+	Length int
+	// HashShards is the number of shards that the hashes of documents are spread over, ChosenShards those of chosen
+	// k-grams, and GramShards those of L-grams.
+	HashShards, ChosenShards, GramShards int
+	// Filter is the path of the filter of repeated k-grams, which takes FilterBytes at most; a Filter must be there.
+	Filter      string
+	FilterBytes int64
+	// Files is where groups are sorted.
+	Files sorted.Params
+}
+
+// words cuts documents into words. A position counts the words of a document, and one more where a column ends, so
+// that nothing runs from one column into the next.
+type words struct{ shingler *shingle.Shingler }
+
+// columns calls do with the words of each column of a document, and the position of the first.
+func (w words) columns(doc *blocks.Document, do func(position int, tokens []uint64)) (all int) {
+	position := 0
+	for _, column := range columnsOf(doc) {
+		tokens := w.shingler.Tokenise(doc.Text[column.Start:column.End])
+		do(position, tokens)
+		all += len(tokens)
+		position += len(tokens) + 1
+	}
+	w.shingler.Trim()
+	return all
+}
+
+// columnsOf are the columns of a document: there is a space between two.
+func columnsOf(doc *blocks.Document) (columns []textnorm.Span) {
+	start, ends := 0, doc.Ends
+	for {
+		end, n := binary.Uvarint(ends)
+		if n <= 0 {
+			return append(columns, textnorm.Span{Start: start, End: len(doc.Text)})
+		}
+		columns = append(columns, textnorm.Span{Start: start, End: int(end)})
+		start, ends = int(end)+1, ends[n:]
+	}
+}
+
+// places finds where words of a document stand, in bytes.
+type places struct {
+	words
+	positions []int           // of the words, in order
+	spans     []textnorm.Span // of these
+}
+
+// of finds the places of the first and the last words of runs, which begin and end at positions, and returns the
+// number of all words.
+func (p *places) of(doc *blocks.Document, runs []int) (all int) {
+	p.positions = p.positions[:0]
+	for i := 0; i < len(runs); i += 2 {
+		p.positions = append(p.positions, runs[i], runs[i+1]-1)
+	}
+	slices.Sort(p.positions)
+	p.positions = slices.Compact(p.positions)
+	p.spans = slices.Grow(p.spans[:0], len(p.positions))
+	position, next := 0, 0
+	for _, column := range columnsOf(doc) {
+		for span := range p.shingler.Places(doc.Text[column.Start:column.End]) {
+			if next < len(p.positions) && p.positions[next] == position {
+				p.spans = append(p.spans, textnorm.Span{Start: column.Start + span.Start, End: column.Start + span.End})
+				next++
+			}
+			position++
+			all++
+		}
+		position++
+	}
+	return all
+}
+
+// span is that of the words from the position start up to end.
+func (p *places) span(start, end int) (textnorm.Span, error) {
+	first, ok := slices.BinarySearch(p.positions, start)
+	last, also := slices.BinarySearch(p.positions, end-1)
+	if !ok || !also || last >= len(p.spans) {
+		return textnorm.Span{}, blocks.ErrCorrupt
+	}
+	return textnorm.Span{Start: p.spans[first].Start, End: p.spans[last].End}, nil
+}
+
+// A record's bytes sort as what it holds does.
+
+func appendNumber(dst []byte, n int) []byte { return binary.BigEndian.AppendUint32(dst, uint32(n)) }
+
+func appendPlace(dst []byte, p passage.Place) []byte {
+	return appendNumber(blocks.AppendOrdered(dst, blocks.Key(p.Document)), p.Position)
+}
+
+const (
+	keyBytes    = 8
+	numberBytes = 4
+	placeBytes  = keyBytes + numberBytes
+	hashBytes   = 16
+)
+
+func number(record []byte) int { return int(binary.BigEndian.Uint32(record)) }
+
+func keyOf(record []byte) blocks.Key { return blocks.Key(binary.BigEndian.Uint64(record)) }
+
+func placeOf(record []byte) passage.Place {
+	return passage.Place{Document: int64(keyOf(record)), Position: number(record[keyBytes:])}
+}
+
+// Counts of facts of the kind blocks.FactPassages.
+const (
+	// CountWords are those of all documents, and CountDocuments these.
+	CountWords     = "words"
+	CountDocuments = "documents"
+	// CountShort are documents of fewer words than an L-gram.
+	CountShort = "short"
+	// CountCopies are copies of at least so many.
+	CountCopies = "copies"
+	// CountRepeated are covered words.
+	CountRepeated = "repeated"
+	// CountBroken are different L-grams whose first place is covered in part.
+	CountBroken = "broken"
+)

@@ -1,0 +1,191 @@
+package passages
+
+import (
+	"context"
+	"unicode/utf8"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/dofn"
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/records"
+)
+
+func init() {
+	dofn.Register[tablesFn]()
+	dofn.Register[repeatsFn]()
+}
+
+func inputs(ctx context.Context, path string) (*blocks.Inputs, error) {
+	return storage.Shared[blocks.Inputs](ctx, path)
+}
+
+// Tables are the rows of the tables.
+type Tables struct {
+	Passages flow.Rows[records.Passage]
+	Coverage flow.Rows[records.Coverage]
+	Facts    flow.Facts
+}
+
+// Rows makes rows of passages, and one for each document that has some.
+//
+//	blocks of documents that are wanted → KV<table shard, rows>, KV<table shard, rows>, facts
+func Rows(s beam.Scope, docs flow.Fetched, p Params) Tables {
+	s = s.Scope("passages.Rows")
+	passages, coverage, facts := beam.ParDo3(s, &tablesFn{Params: p}, beam.PCollection(docs))
+	return Tables{flow.Rows[records.Passage](passages), flow.Rows[records.Coverage](coverage), flow.Facts(facts)}
+}
+
+// tablesFn makes rows; see Rows for the shapes.
+type tablesFn struct {
+	Params Params
+
+	in                 *blocks.Inputs
+	places             places
+	passages, coverage blocks.Buffers
+	counts             map[string]int64
+}
+
+func (f *tablesFn) Setup(ctx context.Context) (err error) {
+	f.places.words = words{f.Params.Text.New()}
+	f.in, err = inputs(ctx, f.Params.Inputs)
+	return err
+}
+
+func (f *tablesFn) StartBundle(_, _ func(int64, []byte), _ func([]byte)) {
+	f.counts = map[string]int64{}
+}
+
+// placed is a passage with its first place in bytes.
+type placed struct {
+	start, end         int // words
+	from               blocks.Key
+	fromStart, fromEnd int64
+	id                 []byte
+	hasID              bool
+}
+
+func decodePlaced(doc *blocks.Document) (all []placed, err error) {
+	for d := blocks.NewDecoder(doc.Wanted); !d.Done(); {
+		r := d.Bytes()
+		if len(r) < keyBytes+2*numberBytes {
+			return nil, blocks.ErrCorrupt
+		}
+		p := placed{start: number(r), end: number(r[4:]), from: keyOf(r[8:])}
+		rest := blocks.NewDecoder(r[16:])
+		p.fromStart, p.fromEnd = int64(rest.Uint64()), int64(rest.Uint64())
+		p.id, p.hasID = rest.Optional()
+		if rest.Err() != nil {
+			return nil, rest.Err()
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+func (f *tablesFn) ProcessElement(block []byte, passages, coverage func(int64, []byte), _ func([]byte)) error {
+	d := blocks.NewDecoder(block)
+	for doc := range d.Documents() {
+		found, err := decodePlaced(&doc)
+		if err != nil {
+			return err
+		}
+		var runs []int
+		for _, p := range found {
+			runs = append(runs, p.start, p.end)
+		}
+		covered := records.Coverage{
+			ID: f.in.ID(doc.Key, doc.ID, doc.HasID), Source: f.in.Source(doc.Key), Position: doc.Key.Position(),
+		}
+		covered.Words = int64(f.places.of(&doc, runs))
+		shard := int64(f.in.Shard(doc.Key))
+		for _, p := range found {
+			span, err := f.places.span(p.start, p.end)
+			if err != nil {
+				return err
+			}
+			row := records.Passage{
+				ID: covered.ID, Source: covered.Source, Position: covered.Position,
+				Start: int64(span.Start), End: int64(span.End), Words: int64(p.end - p.start),
+				FromID: f.in.ID(p.from, p.id, p.hasID), FromSource: f.in.Source(p.from), FromPosition: p.from.Position(),
+				FromStart: p.fromStart, FromEnd: p.fromEnd,
+			}
+			blocks.AddRow(&f.passages, shard, doc.Key, blocks.Key(p.start), &row, passages)
+			covered.Repeated += row.Words
+		}
+		covered.Share = float64(covered.Repeated) / float64(covered.Words)
+		blocks.AddRow(&f.coverage, shard, doc.Key, doc.Key, &covered, coverage)
+		f.counts[CountRepeated] += covered.Repeated
+		f.places.shingler.Trim()
+	}
+	return d.Err()
+}
+
+func (f *tablesFn) FinishBundle(passages, coverage func(int64, []byte), facts func([]byte)) error {
+	f.passages.Flush(passages)
+	f.coverage.Flush(coverage)
+	return tell(f.counts, facts)
+}
+
+// Repeats makes rows of the passages that stand most often.
+//
+//	blocks of documents that are wanted → KV<table shard, rows>
+func Repeats(s beam.Scope, docs flow.Fetched, p Params) flow.Rows[records.Repeat] {
+	s = s.Scope("passages.Repeats")
+	return flow.Rows[records.Repeat](beam.ParDo(s, &repeatsFn{Inputs: p.Inputs}, beam.PCollection(docs)))
+}
+
+// repeatsFn makes rows; see Repeats for the shapes.
+type repeatsFn struct {
+	Inputs string
+
+	in   *blocks.Inputs
+	rows blocks.Buffers
+}
+
+func (f *repeatsFn) Setup(ctx context.Context) (err error) {
+	f.in, err = inputs(ctx, f.Inputs)
+	return err
+}
+
+func (f *repeatsFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
+	d := blocks.NewDecoder(block)
+	for doc := range d.Documents() {
+		for wanted := blocks.NewDecoder(doc.Wanted); !wanted.Done(); {
+			r := wanted.Bytes()
+			if len(r) < numberBytes {
+				return blocks.ErrCorrupt
+			}
+			rank := blocks.Key(number(r))
+			of, err := decodeFrequent(r[numberBytes:])
+			if err != nil {
+				return err
+			}
+			row := records.Repeat{
+				Text: first(doc.Text[of.start:of.end]), Words: int64(of.words),
+				Occurrences: int64(of.passages), Documents: int64(of.documents),
+				ID: f.in.ID(doc.Key, doc.ID, doc.HasID), Source: f.in.Source(doc.Key), Position: doc.Key.Position(),
+				Start: int64(of.start), End: int64(of.end),
+			}
+			blocks.AddRow(&f.rows, 0, rank, rank, &row, emit)
+		}
+	}
+	return d.Err()
+}
+
+func (f *repeatsFn) FinishBundle(emit func(int64, []byte)) { f.rows.Flush(emit) }
+
+// mostText is how many characters of a passage are shown.
+const mostText = 1000
+
+// first is what a text begins with.
+func first(text []byte) string {
+	end := 0
+	for range mostText {
+		_, n := utf8.DecodeRune(text[end:])
+		end += n
+	}
+	return string(text[:end])
+}
