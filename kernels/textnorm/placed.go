@@ -16,8 +16,8 @@ type Placed struct {
 	From []Span
 }
 
-// Placed returns the normalised src, which is valid UTF-8, without the steps of spaces: what KeepSpace has Append
-// return. It is slower by far, and keeps the storage of reuse.
+// Placed returns the normalised src, which is valid UTF-8, without the steps of markup and of spaces: what Append
+// returns of a policy that keeps these. It is slower by far, and keeps the storage of reuse.
 func (p Policy) Placed(reuse *Placed, src []byte) *Placed {
 	t := placing{text: reuse.Text[:0], from: reuse.From[:0]}
 	for i, r := range string(src) {

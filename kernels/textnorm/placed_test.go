@@ -11,7 +11,7 @@ import (
 func TestPlacedIsAppended(t *testing.T) {
 	var placed Placed
 	rapid.Check(t, func(t *rapid.T) {
-		p := policies().Draw(t, "policy").KeepSpace()
+		p := policies().Draw(t, "policy").KeepSpace().KeepMarkup()
 		text := bytes.ToValidUTF8(interesting().Draw(t, "text"), nil)
 		p.Placed(&placed, text)
 		if want := p.Append(nil, text); !bytes.Equal(placed.Text, want) {
