@@ -2,26 +2,17 @@ package blocks
 
 import (
 	"fmt"
-	"math"
+	"strconv"
 )
 
 // Estimate is how many near pairs components have, judged by those found.
 type Estimate struct {
 	// Component is the first one added that has pairs; it names the fact.
 	Component Key
-	// Found is the number of pairs found, Millionths that of all, times 10⁶.
-	Found, Millionths int64
-	// Deviation is a bound of the standard deviation of Millionths, as of parts of one component: they add up.
-	Deviation int64
-	// Variance is that of whole components, times 10⁶.
-	Variance int64
-}
-
-// Whole returns the estimate of a component whose parts have been added.
-func (e Estimate) Whole() Estimate {
-	pairs := float64(e.Deviation) / 1e6
-	e.Deviation, e.Variance = 0, int64(min(1e6*pairs*pairs, 1e18)) // in the range of int64
-	return e
+	// Found is the number of pairs found.
+	Found int64
+	// Millionths is the estimate of all, times 10⁶, by the keys of the run and then by others.
+	Millionths []int64
 }
 
 // Add adds the estimate of other components, or of another part of one.
@@ -30,9 +21,12 @@ func (e *Estimate) Add(o Estimate) {
 		e.Component = o.Component
 	}
 	e.Found += o.Found
-	e.Millionths += o.Millionths
-	e.Deviation += o.Deviation
-	e.Variance += min(o.Variance, math.MaxInt64-e.Variance)
+	if e.Millionths == nil {
+		e.Millionths = make([]int64, len(o.Millionths))
+	}
+	for i, m := range o.Millionths {
+		e.Millionths[i] += m
+	}
 }
 
 // EmitFact emits the estimate as a fact, unless no pair was found.
@@ -40,19 +34,43 @@ func (e Estimate) EmitFact(emit func([]byte)) error {
 	if e.Found == 0 {
 		return nil
 	}
-	return Fact{Kind: FactEstimate, Name: fmt.Sprint(int64(e.Component)), Counts: map[string]int64{
-		CountNear: e.Found, CountMillionths: e.Millionths, CountVariance: e.Variance,
-	}}.Emit(emit)
+	counts := map[string]int64{CountNear: e.Found}
+	for i, m := range e.Millionths {
+		counts[CountMillionths+strconv.Itoa(i)] = m
+	}
+	return Fact{Kind: FactEstimate, Name: fmt.Sprint(int64(e.Component)), Counts: counts}.Emit(emit)
+}
+
+// EstimateOf returns what EmitFact has emitted.
+func EstimateOf(f Fact) Estimate {
+	e := Estimate{Found: f.Counts[CountNear]}
+	for {
+		m, ok := f.Counts[CountMillionths+strconv.Itoa(len(e.Millionths))]
+		if !ok {
+			return e
+		}
+		e.Millionths = append(e.Millionths, m)
+	}
 }
 
 // AppendEstimate appends an estimate of a part of a component to a block.
 func AppendEstimate(block []byte, e Estimate) []byte {
-	block = AppendKey(block, e.Component)
-	return AppendUint64(AppendUint64(AppendUint64(block, uint64(e.Found)), uint64(e.Millionths)), uint64(e.Deviation))
+	block = AppendUint64(AppendKey(block, e.Component), uint64(e.Found))
+	block = AppendUint32(block, uint32(len(e.Millionths)))
+	for _, m := range e.Millionths {
+		block = AppendUint64(block, uint64(m))
+	}
+	return block
 }
 
 // Estimate reads one estimate of a block.
 func (d *Decoder) Estimate() Estimate {
-	return Estimate{Component: d.Key(), Found: int64(d.Uint64()), Millionths: int64(d.Uint64()),
-		Deviation: int64(d.Uint64())}
+	e := Estimate{Component: d.Key(), Found: int64(d.Uint64())}
+	for range d.Uint32() {
+		if d.Err() != nil {
+			break
+		}
+		e.Millionths = append(e.Millionths, int64(d.Uint64()))
+	}
+	return e
 }

@@ -71,7 +71,6 @@ const (
 	CountChained         = "chained"         // of the removed, those that are no pair with the kept one
 	CountClusters        = "clusters"        // clusters
 	CountRepresentatives = "representatives" // distinct sets of a crowd, of a sample
-	CountMillionths      = "millionths"      // of a pair, estimated
-	CountVariance        = "variance"        // of that estimate, in millionths of a squared pair
+	CountMillionths      = "millionths "     // and a number: of pairs, estimated by the keys of the run, 0, and by others
 	CountCrowded         = "crowded"         // distinct sets of crowds, left out of a sample
 )

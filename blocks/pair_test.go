@@ -39,7 +39,7 @@ func TestEstimates(t *testing.T) {
 	}
 	var block []byte
 	for i, found := range []int64{0, 2, 3} {
-		block = AppendEstimate(block, Estimate{Component: NewKey(0, int64(i)), Found: found, Millionths: 1_500_000 * found, Deviation: 100_000 * found})
+		block = AppendEstimate(block, Estimate{Component: NewKey(0, int64(i)), Found: found, Millionths: []int64{1_500_000 * found, found}})
 	}
 	d := NewDecoder(block)
 	for !d.Done() {
@@ -49,13 +49,17 @@ func TestEstimates(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got Fact
-	err := sum.Whole().EmitFact(func(data []byte) {
+	err := sum.EmitFact(func(data []byte) {
 		if err := json.Unmarshal(data, &got); err != nil {
 			t.Error(err)
 		}
 	})
-	want := Fact{Kind: FactEstimate, Name: "1", Counts: map[string]int64{CountNear: 5, CountMillionths: 7_500_000, CountVariance: 250_000}}
+	want := Fact{Kind: FactEstimate, Name: "1", Counts: map[string]int64{CountNear: 5, CountMillionths + "0": 7_500_000, CountMillionths + "1": 5}}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v, %s", err, diff)
+	}
+	sum.Component = 0 // which the fact has as its name
+	if diff := cmp.Diff(sum, EstimateOf(got)); diff != "" {
+		t.Error(diff)
 	}
 }

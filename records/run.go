@@ -199,18 +199,22 @@ type Recall struct {
 }
 
 // EstimatedRecall is what the pairs found tell of those missed: how likely each was to share a bucket.
-// Its interval is two standard errors wide to either side, at most: pairs of a component may be missed together.
 type EstimatedRecall struct {
 	Found int64   `json:"found"`
 	True  float64 `json:"true"` // the estimate of all, no less than found
 	*RecallInterval
 }
 
-// RecallInterval is a recall, found of true, and its 95 % interval. Without true pairs there is none.
+// RecallInterval is a recall, found of true, and its 95 % interval. Without true pairs there is neither.
 type RecallInterval struct {
 	Recall float64 `json:"recall"`
-	Low    float64 `json:"low"`
-	High   float64 `json:"high"`
+	*Interval
+}
+
+// Interval is that of a share. It is nil where too little is known of how what was found differs from what was not.
+type Interval struct {
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
 }
 
 // MeasuredRecall is that of the pairs of a sample, which was compared with all documents.
@@ -219,6 +223,8 @@ type MeasuredRecall struct {
 	Crowded int64 `json:"crowded"` // that were drawn too, and left out since they are in crowds
 	True    int64 `json:"true"`    // near pairs of the sample with any document
 	Found   int64 `json:"found"`   // of those, in pairs/
+	// OneFamily: all true pairs connect, so they tell of one group of documents alone, and there is no interval.
+	OneFamily bool `json:"one_family,omitempty"`
 	*RecallInterval
 }
 

@@ -522,10 +522,11 @@ func (p *page) drawCurve() (err error) {
 	add := func(name string, of *records.RecallInterval) {
 		if of != nil {
 			x := (t + 1) / 2
-			lines = append(lines, plot.Line{X: []float64{t, x, 1}, Series: plot.Series{
-				Name: name, Values: []float64{of.Recall, of.Recall, of.Recall},
-				Low: []float64{math.NaN(), of.Low, math.NaN()}, High: []float64{math.NaN(), of.High, math.NaN()},
-			}})
+			level := plot.Series{Name: name, Values: []float64{of.Recall, of.Recall, of.Recall}}
+			if of.Interval != nil {
+				level.Low, level.High = []float64{math.NaN(), of.Low, math.NaN()}, []float64{math.NaN(), of.High, math.NaN()}
+			}
+			lines = append(lines, plot.Line{X: []float64{t, x, 1}, Series: level})
 			rows = append(rows, []string{name, decimal(of.Recall)})
 		}
 	}

@@ -135,7 +135,7 @@ func sampled() (records.Run, tables) {
 		NotCompared: map[string]int64{records.ReasonNoToken: 2},
 		Input:       records.RunInput{Files: 2},
 		Chosen:      records.Chosen{Bands: 20, Rows: 5, ExpectedRecall: .5},
-		Recall:      &records.Recall{Measured: &records.MeasuredRecall{Sample: 5, True: 4, Found: 3, RecallInterval: &records.RecallInterval{Recall: .75, Low: .25, High: 1}}},
+		Recall:      &records.Recall{Measured: &records.MeasuredRecall{Sample: 5, True: 4, Found: 3, RecallInterval: &records.RecallInterval{Recall: .75, Interval: &records.Interval{Low: .25, High: 1}}}},
 		Stages:      []records.Stage{{Name: "source.Read/x", CPU: 2, Seconds: 1, Bytes: 1000}},
 		Warnings:    []string{"a <warning>"},
 	}

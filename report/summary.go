@@ -136,20 +136,26 @@ func recall(out *printer, run *records.Run) {
 		out.item("recall", "1: every two documents that may be near-duplicates were compared")
 	}
 	if e := r.Estimated; e != nil && e.RecallInterval != nil {
-		low, high := fmt.Sprintf("%.4f", down(e.Low)), fmt.Sprintf("%.4f", up(e.High))
-		interval := low + " to " + high
-		if low == high {
-			interval = low
+		estimated := share(e.Recall)
+		if e.Interval != nil {
+			low, high := fmt.Sprintf("%.4f", down(e.Low)), fmt.Sprintf("%.4f", up(e.High))
+			if estimated = low + " to " + high; low == high {
+				estimated = low
+			}
 		}
-		out.item("recall", "estimated %s: found %s of about %s", interval, count(e.Found),
+		out.item("recall", "estimated %s: found %s of about %s", estimated, count(e.Found),
 			plural(int64(math.Round(e.True)), "near pair"))
 	}
 	if m := r.Measured; m != nil && m.RecallInterval == nil {
 		out.item("recall", "not measured: no near pair in the comparison of %s drawn with all; a larger --measure-recall "+
 			"may have some", plural(m.Sample, "document"))
 	} else if m != nil {
-		out.item("recall", "measured %s, 95 %% interval %.4f to %.4f: found %s of the %s of %s drawn and compared with all",
-			share(m.Recall), down(m.Low), up(m.High), count(m.Found), plural(m.True, "near pair"), plural(m.Sample, "document"))
+		interval, family := "", ". They are of one family of documents, so there is no interval"
+		if m.Interval != nil {
+			interval, family = fmt.Sprintf(", 95 %% interval %.4f to %.4f", down(m.Low), up(m.High)), ""
+		}
+		out.item("recall", "measured %s%s: found %s of the %s of %s drawn and compared with all%s",
+			share(m.Recall), interval, count(m.Found), plural(m.True, "near pair"), plural(m.Sample, "document"), family)
 	}
 	if r.Crowds > 0 {
 		out.item("", "without the pairs of %s above --pair-budget", plural(r.Crowds, "component"))

@@ -89,8 +89,8 @@ func TestWidth(t *testing.T) {
 		},
 		NotCompared: map[string]int64{records.ReasonNoText: 1 << 20, records.ReasonNoToken: 1, records.ReasonLongID: 1},
 		Recall: &records.Recall{
-			Crowds: 2, Estimated: &records.EstimatedRecall{Found: 1 << 40, True: 1 << 40, RecallInterval: &records.RecallInterval{Recall: 1, Low: 0.5, High: 1}},
-			Measured: &records.MeasuredRecall{Sample: 1000, True: 1000, Found: 999, RecallInterval: &records.RecallInterval{Recall: 0.999, Low: 0.5, High: 1}},
+			Crowds: 2, Estimated: &records.EstimatedRecall{Found: 1 << 40, True: 1 << 40, RecallInterval: &records.RecallInterval{Recall: 1, Interval: &records.Interval{Low: 0.5, High: 1}}},
+			Measured: &records.MeasuredRecall{Sample: 1000, True: 1000, Found: 999, RecallInterval: &records.RecallInterval{Recall: 0.999, Interval: &records.Interval{Low: 0.5, High: 1}}},
 		},
 	}
 	example := &records.Example{Pair: records.Pair{IDA: long, IDB: "b"}, TextA: long + " word word word word", TextB: strings.Repeat("other ", 100), FateA: "kept", FateB: "removed"}
@@ -131,8 +131,8 @@ func TestMasked(t *testing.T) {
 func TestSummaryOfRecall(t *testing.T) {
 	run := &records.Run{Recall: &records.Recall{
 		Crowds:    2,
-		Estimated: &records.EstimatedRecall{Found: 1900, True: 2000.4, RecallInterval: &records.RecallInterval{Recall: 0.94981, Low: 0.931352, High: 0.968988}},
-		Measured:  &records.MeasuredRecall{Sample: 100, Crowded: 3, True: 50, Found: 45, RecallInterval: &records.RecallInterval{Recall: 0.9, Low: 0.786398, High: 0.956524}},
+		Estimated: &records.EstimatedRecall{Found: 1900, True: 2000.4, RecallInterval: &records.RecallInterval{Recall: 0.94981, Interval: &records.Interval{Low: 0.931352, High: 0.968988}}},
+		Measured:  &records.MeasuredRecall{Sample: 100, Crowded: 3, True: 50, Found: 45, RecallInterval: &records.RecallInterval{Recall: 0.9, Interval: &records.Interval{Low: 0.786398, High: 0.956524}}},
 	}}
 	var got strings.Builder
 	if err := report.Summary(&got, wide, run, "out", nil); err != nil {
@@ -141,6 +141,24 @@ func TestSummaryOfRecall(t *testing.T) {
 	want := `recall        estimated 0.9313 to 0.9690: found 1,900 of about 2,000 near pairs
 recall        measured 0.9000, 95 % interval 0.7863 to 0.9566: found 45 of the 50 near pairs of 100 documents drawn and compared with all
               without the pairs of 2 components above --pair-budget
+`
+	if !strings.Contains(got.String(), want) {
+		t.Errorf("no\n%s\nin\n%s", want, got.String())
+	}
+}
+
+// A recall may have no interval.
+func TestSummaryOfRecallWithoutInterval(t *testing.T) {
+	run := &records.Run{Recall: &records.Recall{
+		Estimated: &records.EstimatedRecall{Found: 19, True: 20, RecallInterval: &records.RecallInterval{Recall: 0.95}},
+		Measured:  &records.MeasuredRecall{Sample: 100, True: 50, Found: 45, OneFamily: true, RecallInterval: &records.RecallInterval{Recall: 0.9}},
+	}}
+	var got strings.Builder
+	if err := report.Summary(&got, wide, run, "out", nil); err != nil {
+		t.Fatal(err)
+	}
+	want := `recall        estimated 0.9500: found 19 of about 20 near pairs
+recall        measured 0.9000: found 45 of the 50 near pairs of 100 documents drawn and compared with all. They are of one family of documents, so there is no interval
 `
 	if !strings.Contains(got.String(), want) {
 		t.Errorf("no\n%s\nin\n%s", want, got.String())
@@ -304,7 +322,7 @@ func TestSymbolsAreASentence(t *testing.T) {
 func TestSummaryOfCertainRecall(t *testing.T) {
 	for low, want := range map[float64]string{1: "recall        estimated 1.0000: found", 0.99999: "recall        estimated 0.9999 to 1.0000: found"} {
 		run := &records.Run{Recall: &records.Recall{
-			Estimated: &records.EstimatedRecall{Found: 100, True: 100, RecallInterval: &records.RecallInterval{Recall: 1, Low: low, High: 1}},
+			Estimated: &records.EstimatedRecall{Found: 100, True: 100, RecallInterval: &records.RecallInterval{Recall: 1, Interval: &records.Interval{Low: low, High: 1}}},
 		}}
 		var got strings.Builder
 		if err := report.Summary(&got, wide, run, "out", nil); err != nil {

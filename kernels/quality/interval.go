@@ -50,8 +50,11 @@ func Interval(units []Unit, confidence float64) (low, high float64, ok bool) {
 	ratio := math.Sqrt2 * math.Erfinv(confidence) / student(confidence, max(1, n*n/squares-1))
 	effective *= ratio * ratio
 	low, high = clopperPearson(p, effective, confidence)
-	return low, high, true
+	return math.Floor(low*digits) / digits, math.Ceil(high*digits) / digits, true
 }
+
+// digits are those to which the ends are rounded, away from each other: of few effective trials an end is near 0 or 1.
+const digits = 1e6
 
 // clopperPearson returns the interval of a share p of n trials (Clopper and Pearson 1934), of which neither need
 // be whole.

@@ -2,12 +2,14 @@ package dedup
 
 import (
 	"context"
-	"math"
+	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/kernels/estimate"
 	"github.com/neardup/neardup/kernels/quality"
+	"github.com/neardup/neardup/kernels/unionfind"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
@@ -20,17 +22,21 @@ func estimatedRecall(facts []blocks.Fact) *records.Recall {
 	for _, f := range facts {
 		switch f.Kind {
 		case blocks.FactEstimate:
-			sum.Add(blocks.Estimate{Found: f.Counts[blocks.CountNear], Millionths: f.Counts[blocks.CountMillionths], Variance: f.Counts[blocks.CountVariance]})
+			sum.Add(blocks.EstimateOf(f))
 		case blocks.FactCrowd:
 			r.Crowds++
 		}
 	}
-	found := float64(sum.Found)
-	all := max(found, float64(sum.Millionths)/1e6)
-	r.Estimated = &records.EstimatedRecall{Found: sum.Found, True: all}
+	r.Estimated = &records.EstimatedRecall{}
 	if sum.Found > 0 {
-		twice := 2 * math.Sqrt(float64(sum.Variance)/1e6) // standard errors
-		r.Estimated.RecallInterval = &records.RecallInterval{Recall: found / all, Low: found / (all + twice), High: found / max(found, all-twice)}
+		found := float64(sum.Found)
+		counted := estimate.Sum{Found: sum.Found}
+		copy(counted.Millionths[:], sum.Millionths)
+		all, low, high, ok := counted.All()
+		r.Estimated = &records.EstimatedRecall{Found: sum.Found, True: all, RecallInterval: &records.RecallInterval{Recall: found / all}}
+		if ok {
+			r.Estimated.Interval = &records.Interval{Low: found / high, High: found / low}
+		}
 	}
 	return r
 }
@@ -71,10 +77,23 @@ func (r *run) measureRecall(ctx context.Context, launch job.Launch, facts []bloc
 		}
 	}
 	if low, high, ok := quality.Interval(units, confidence); ok {
-		m.RecallInterval = &records.RecallInterval{Recall: float64(m.Found) / float64(m.True), Low: low, High: high}
+		m.RecallInterval = &records.RecallInterval{Recall: float64(m.Found) / float64(m.True)}
+		if m.OneFamily = oneFamily(truth); !m.OneFamily {
+			m.Interval = &records.Interval{Low: low, High: high}
+		}
 	}
 	r.record.Recall.Measured = m
 	return nil
+}
+
+// oneFamily reports whether pairs, of which there are some, connect all of their documents.
+func oneFamily(pairs []blocks.Edge) bool {
+	var families unionfind.Forest
+	for _, p := range pairs {
+		families.Union(int64(p.A), int64(p.B))
+	}
+	first := families.Find(int64(pairs[0].A))
+	return !slices.ContainsFunc(pairs, func(p blocks.Edge) bool { return families.Find(int64(p.A)) != first })
 }
 
 // drawn returns the pairs of each document drawn, sorted by it.

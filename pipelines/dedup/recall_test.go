@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -48,7 +49,7 @@ func TestMeasuredRecall(t *testing.T) {
 		if int64(sample) >= distinct {
 			want := records.MeasuredRecall{Sample: distinct, True: int64(len(o.near(threshold))), Found: found}
 			recall := float64(want.Found) / float64(want.True)
-			want.RecallInterval = &records.RecallInterval{Recall: recall, Low: got.Low, High: got.High}
+			want.RecallInterval = &records.RecallInterval{Recall: recall, Interval: &records.Interval{Low: got.Low, High: got.High}}
 			if diff := cmp.Diff(want, got); diff != "" || !(0 < got.Low && got.Low < recall && recall < got.High && got.High < 1) {
 				t.Errorf("%v: of all documents: %v to %v\n%s", flags, got.Low, got.High, diff)
 			}
@@ -103,6 +104,29 @@ func TestMeasuredRecallWithoutSample(t *testing.T) {
 		want := &records.Recall{Crowds: min(c.want.Crowded, 1), Estimated: &records.EstimatedRecall{}, Measured: &c.want}
 		if diff := cmp.Diff(want, run(t, config).Run.Recall); diff != "" {
 			t.Errorf("%d texts:\n%s", len(c.texts), diff)
+		}
+	}
+}
+
+// Pairs of one family alone have a recall and no interval.
+func TestMeasuredRecallOfOneFamily(t *testing.T) {
+	variants := func(word string) (texts []string) {
+		for i := range 4 {
+			texts = append(texts, fmt.Sprint(strings.Repeat(word+"a "+word+"b "+word+"c ", i+2), i))
+		}
+		return texts
+	}
+	for _, c := range []struct {
+		texts []string
+		want  bool
+	}{{variants("one"), true}, {append(variants("one"), variants("two")...), false}} {
+		path := filepath.Join(t.TempDir(), "a.jsonl")
+		writeJSONL(t, path, append(c.texts, "of no family"))
+		config := ask(t, path)
+		config.MeasureRecall, config.Threshold, config.Shingle = 100, 0.5, "word:2"
+		m := run(t, config).Run.Recall.Measured
+		if m.True == 0 || m.OneFamily != c.want || m.RecallInterval == nil || (m.Interval == nil) != c.want {
+			t.Errorf("%d texts: %+v", len(c.texts), m)
 		}
 	}
 }

@@ -50,7 +50,7 @@ func TestSampleMeasuresRecall(t *testing.T) {
 			r := got.Listed.Recall
 			found := &records.MeasuredRecall{
 				Sample: got.Sample, True: int64(got.Listed.True), Found: int64(got.Listed.Both),
-				RecallInterval: &records.RecallInterval{Recall: r.Value, Low: *r.Low, High: *r.High},
+				RecallInterval: &records.RecallInterval{Recall: r.Value, Interval: &records.Interval{Low: *r.Low, High: *r.High}},
 			}
 			if diff := cmp.Diff(want, found); diff != "" {
 				t.Error(diff)

@@ -121,7 +121,7 @@ func (p *Params) emit(
 		estimator.Pair(p.i, p.j, p.score)
 	}
 	out.Flush()
-	return verify.EstimateOf(component, estimator).Whole().EmitFact(estimates)
+	return verify.EstimateOf(component, estimator).EmitFact(estimates)
 }
 
 // sampleBytes is the size of the sets that tell of a component. It is not a matter of memory: what is listed of

@@ -425,5 +425,5 @@ func (f *estimateFn) ProcessElement(_ int64, estimates func(*[]byte) bool, facts
 	if err := gather.Each(estimates, func(d *blocks.Decoder) { sum.Add(d.Estimate()) }); err != nil {
 		return err
 	}
-	return sum.Whole().EmitFact(facts)
+	return sum.EmitFact(facts)
 }

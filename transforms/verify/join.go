@@ -85,7 +85,7 @@ func (f *joinFn) ProcessElement(
 		if err != nil {
 			return err
 		}
-		estimates.Add(f.join(component, sets, &out).Whole())
+		estimates.Add(f.join(component, sets, &out))
 		joined += len(sets.Sets)
 		compared += choose2(len(sets.Sets))
 	}
@@ -156,7 +156,7 @@ func (f *joinFn) join(component blocks.Key, g blocks.Sets, out *blocks.PairWrite
 // EstimateOf returns the estimate of a component whose pairs the estimator has seen.
 func EstimateOf(component blocks.Key, e *estimate.Estimator) blocks.Estimate {
 	sum := e.End()
-	return blocks.Estimate{Component: component, Found: sum.Found, Millionths: sum.Millionths, Deviation: sum.Deviation}
+	return blocks.Estimate{Component: component, Found: sum.Found, Millionths: sum.Millionths[:]}
 }
 
 // passOn sends a set part of a component that is to be cut into cells.

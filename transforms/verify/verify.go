@@ -50,7 +50,11 @@ func (p *Params) Estimator() *estimate.Estimator {
 	if p.Banding.Bands == 0 {
 		return estimate.New(nil, nil, nil)
 	}
-	return estimate.New(p.Banding, fss.New(p.Banding.Signature, p.Seed).Sign, p.Verifier.New())
+	signs := []estimate.Sign{fss.New(p.Banding.Signature, p.Seed).Sign}
+	for _, seed := range estimate.Seeds(p.Seed) {
+		signs = append(signs, fss.New(p.Banding.Signature, seed).Sign)
+	}
+	return estimate.New(p.Banding, signs, p.Verifier.New())
 }
 
 // Found are the pairs of representatives that are similar, with their exact scores.
