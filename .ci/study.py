@@ -33,7 +33,13 @@ def texts(source):
 
 def normalised(text):
     text = unicodedata.normalize("NFKC", text).lower()
-    return " ".join("".join(" " if unicodedata.category(c)[0] in "PS" else c for c in text).split())
+    text = "".join(" " if unicodedata.category(c)[0] in "PS" else c for c in text)
+    kept, blank = [], False  # accents on blanks go with them
+    for c in text:
+        if not (blank and unicodedata.combining(c)):
+            blank = c.isspace()
+            kept.append(c)
+    return " ".join("".join(kept).split())
 
 
 STOP = set((ROOT / "kernels/stopwords/lists/en.txt").read_text(encoding="utf-8").split())

@@ -21,7 +21,7 @@ import (
 // rises with any change to kernels/hash, textnorm, token, shingle, stopwords, stem or
 // wordstep, or to the versions of their libraries, that changes a hash; the Unicode version comes
 // with the Go release.
-const FormatID = "neardup-text-2/unicode-" + unicode.Version
+const FormatID = "neardup-text-3/unicode-" + unicode.Version
 
 // multiplier is the base of the polynomial: 2^64 over the golden ratio, odd,
 // and 5 mod 8, which makes its powers as many as they can be.

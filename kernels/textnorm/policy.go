@@ -11,7 +11,7 @@ type Policy struct{ steps step }
 
 type step uint16
 
-// The first four can change ASCII, the first seven a rune; their bits together
+// The first four can change ASCII, the first eight a rune; their bits together
 // index asciiTables and pages.
 const (
 	lower step = 1 << iota
@@ -21,6 +21,7 @@ const (
 	nfkc
 	stripAccents
 	invisible
+	foldHan
 	collapseSpace
 	noSpace
 	layout
@@ -30,7 +31,7 @@ const (
 
 	spaceSteps   = collapseSpace | noSpace | layout
 	asciiSteps   = lower | punctuation | lettersOnly | digitsZero
-	runeSteps    = asciiSteps | nfkc | stripAccents | invisible
+	runeSteps    = asciiSteps | nfkc | stripAccents | invisible | foldHan
 	defaultSteps = invisible | nfkc | lower | punctuation | layout
 )
 
@@ -45,6 +46,7 @@ var items = []struct {
 	{"nfkc", nfkc},
 	{"lower", lower},
 	{"strip-accents", stripAccents},
+	{"fold-han", foldHan},
 	{"keep-symbols", symbols},
 	{"keep-case", keepCase},
 	{"letters-only", lettersOnly},
@@ -54,10 +56,10 @@ var items = []struct {
 }
 
 // Parse reads a policy: "none", or a comma-separated list of strip-markup, default (invisible characters out, NFKC,
-// lower case, punctuation and layout out), nfkc, lower, strip-accents, keep-symbols, keep-case,
+// lower case, punctuation and layout out), nfkc, lower, strip-accents, fold-han, keep-symbols, keep-case,
 // letters-only, digits-zero, collapse-space and no-space. A list takes exactly the steps it names, in the fixed
 // order of the package comment; keep-symbols takes punctuation out of default, keep-case lower case, and alone
-// they stand for default without that. Alone, strip-markup stands for itself and default.
+// they stand for default without that. Alone, strip-markup and fold-han stand for themselves and default.
 func Parse(s string) (Policy, error) {
 	if s == "none" {
 		return Policy{}, nil
@@ -74,7 +76,7 @@ func Parse(s string) (Policy, error) {
 	if steps.has(collapseSpace | noSpace) {
 		return Policy{}, fmt.Errorf("normalize %q: collapse-space and no-space exclude each other", s)
 	}
-	const changed = symbols | keepCase | stripMarkup // of default, where nothing else is named
+	const changed = symbols | keepCase | stripMarkup | foldHan // of default, where nothing else is named
 	if steps&^changed == 0 || steps.has(keepCase) && steps&^(changed|lower) == 0 {
 		steps |= defaultSteps
 	}
@@ -147,7 +149,7 @@ func (s step) has(other step) bool { return s&other == other }
 // FoldsASCII reports whether p makes ASCII letters small and other ASCII but digits no part of a
 // word, and no more: white space stays as it is.
 func (p Policy) FoldsASCII() bool {
-	return p.steps&^(nfkc|stripAccents|invisible|layout) == lower|punctuation
+	return p.steps&^(nfkc|stripAccents|invisible|foldHan|layout) == lower|punctuation
 }
 
 // KeepsSymbols reports whether symbols and punctuation are to be compared.

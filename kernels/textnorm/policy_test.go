@@ -21,6 +21,10 @@ func TestParse(t *testing.T) {
 		{"digits-zero,default", "default,digits-zero"},
 		{"collapse-space,strip-accents,default", "default,strip-accents,collapse-space"},
 		{"no-space,lower", "lower,no-space"},
+		{"fold-han", "default,fold-han"},
+		{"nfkc,fold-han", "nfkc,fold-han"},
+		{"fold-han,keep-symbols", "default,fold-han,keep-symbols"},
+		{"fold-han,keep-case,lower", "default,fold-han,keep-case"},
 		{"default,letters-only", "default,letters-only"},
 		{"letters-only,lower,nfkc", "nfkc,lower,letters-only"},
 		{"keep-symbols", "default,keep-symbols"},
@@ -72,7 +76,7 @@ func TestParseErrors(t *testing.T) {
 		}
 	}
 	_, err := Parse("stemming")
-	for _, valid := range []string{"none", "default", "nfkc", "lower", "strip-accents", "keep-symbols", "keep-case", "letters-only", "digits-zero", "collapse-space", "no-space"} {
+	for _, valid := range []string{"none", "default", "nfkc", "lower", "strip-accents", "fold-han", "keep-symbols", "keep-case", "letters-only", "digits-zero", "collapse-space", "no-space"} {
 		if !strings.Contains(err.Error(), valid) {
 			t.Errorf("%v: does not name %s", err, valid)
 		}

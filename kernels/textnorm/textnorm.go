@@ -11,8 +11,10 @@
 //   - lower case, rune by rune with the simple mapping of Unicode, whatever the
 //     language
 //   - accents off: the non-spacing marks (Mn) of the decomposed text are dropped
+//   - Han variants folded: each Han character becomes the one that stands for its variants (han.txt)
 //   - letters only: every rune but letters and marks becomes a blank; or
-//     punctuation out: every rune of categories P and S becomes one blank
+//     punctuation out: every rune of categories P and S becomes one blank. The combining marks on what is
+//     then white space go with it, as NFKC makes white space and a mark of some symbols, such as U+00B4
 //   - digits to zero: every decimal digit (Nd) of any script becomes '0'
 //   - spaces: each run of white space becomes one U+0020, also at the ends; or, by default, those at
 //     the ends are dropped; or all white space is
@@ -335,11 +337,17 @@ func (p Policy) appendPlain(dst, src []byte) []byte {
 		// After NFKC there is nothing for the K to do.
 		dst = compose(dst, start, norm.NFC)
 	}
+	if p.steps.has(foldHan) {
+		dst = mapRunes(dst, start, hanFolded)
+	}
 	if p.steps.has(punctuation) {
 		dst = mapRunes(dst, start, punctuationToBlank)
 	}
 	if p.steps.has(lettersOnly) {
 		dst = mapRunes(dst, start, p.othersToBlank)
+	}
+	if p.steps&(punctuation|lettersOnly) != 0 {
+		dst = p.dropStray(dst, start)
 	}
 	if p.steps.has(digitsZero) {
 		dst = mapRunes(dst, start, digitToZero)
@@ -397,6 +405,27 @@ func (p Policy) othersToBlank(r rune) rune {
 	}
 	return ' '
 }
+
+// dropStray drops the combining marks that are on white space. Joiners do not part them: they are judged later.
+func (p Policy) dropStray(dst []byte, start int) []byte {
+	blank := false
+	return mapRunes(dst, start, func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			blank = true
+		case r < utf8.RuneSelf:
+			blank = false
+		case blank && combining(r):
+			return -1
+		case !p.steps.has(invisible) || !inContext(r):
+			blank = false
+		}
+		return r
+	})
+}
+
+// combining reports whether r is a mark that is reordered with others, as accents are.
+func combining(r rune) bool { return norm.NFC.PropertiesString(string(r)).CCC() != 0 }
 
 func digitToZero(r rune) rune {
 	if unicode.IsDigit(r) {

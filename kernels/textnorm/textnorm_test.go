@@ -39,6 +39,17 @@ func TestSteps(t *testing.T) {
 		{"default", "a\uFFFDb", "a b"}, // which is a symbol
 		{"default", "中文，標點。", "中文 標點"},
 		{"default", "\tA\r\nB  C\u2028\u00a0D ", "a b c d"},
+		// What NFKC makes white space and a mark of is a symbol like another; so is a symbol with a mark on it.
+		{"default", "don´t ˜x ¯\u0331y +\u0331z \u0301v゛w ΄ά", "don t x y z v w ά"},
+		{"default", "\u00a8\u0301a \u0385b \u1fedc ‾d \ufe70e \u037af a\u00a0\u200d\u0301", "a b c d e f a"},
+		{"default", "\u0301a ก็ ้ ็x", "\u0301a ก็ ็x"},
+		{"default,letters-only", "5\u0302 a´", "a"},
+		{"keep-symbols", "don´t", "don \u0301t"},
+		{"nfkc", "don´t", "don \u0301t"},
+		{"fold-han", "峯，羣龍歲月歳 裏裡 髮 A々", "峰 群龙岁月岁 裏裏 髮 a々"},
+		{"fold-han,keep-symbols", "國A，\U00021ED5!", "国a,岁!"},
+		{"nfkc,fold-han", "國A，", "国A,"},
+		{"default", "國歳", "國歳"},
 		{"none", "Cafe\u0301!  ", "Cafe\u0301!  "},
 		{"none", "Caf\xe9!  ", "Caf\xff\xe9!  "},
 		{"nfkc", "ＡＢ ﬁ\u00a0!", "AB fi !"},
@@ -79,7 +90,7 @@ func interesting() *rapid.Generator[[]byte] {
 		"é", "É", "İ", "ẞ", "Σ", "H", "Ⱥ", "K", "ﬁ", "½", "´", "˘", "ϔ", "ΐ", "\u0390",
 		"م", "ی", "د", "\u064e", "\u200c", "\u200d\u200c", "क", "ष", "\u094d", "\u093c", "\u093f", "\u0941", "\u0dd9", "\u0dca", "\u00ad", "\ufe0f", "\u0678",
 		"👩", "\U0001F3FD", "🏴", "\U000E0067", "\U000E007F", "\u20e3",
-		"ﷺ", "㌖", "⑽", "中", "が", "か", "한", "\u1112", "\u1161", "ภ", "\u0e33", "١", "𝟗", "👍", "€", "…", "\u00a0", "\u3000",
+		"ﷺ", "㌖", "⑽", "中", "國", "羣", "歳", "\U00021ED5", "\uf9d1", "\u00a8", "ｰ", "が", "か", "한", "\u1112", "\u1161", "ภ", "\u0e33", "١", "𝟗", "👍", "€", "…", "\u00a0", "\u3000",
 		"\xff", "\xe4", "\xf0\x9f",
 	}
 	piece := rapid.OneOf(
@@ -325,6 +336,9 @@ func TestAppendEqualsLibraryCalls(t *testing.T) {
 			}, s)
 			s = norm.NFC.String(s)
 		}
+		if p.steps.has(foldHan) {
+			s = strings.Map(variantsFolded, s)
+		}
 		s = strings.Map(func(r rune) rune {
 			blank := p.steps.has(punctuation) && unicode.In(r, unicode.P, unicode.S) ||
 				p.steps.has(lettersOnly) && !unicode.In(r, unicode.L, unicode.M) && (!p.steps.has(invisible) || !inContext(r))
@@ -336,6 +350,16 @@ func TestAppendEqualsLibraryCalls(t *testing.T) {
 			}
 			return r
 		}, s)
+		if p.steps&(punctuation|lettersOnly) != 0 {
+			joiners := ""
+			if p.steps.has(invisible) {
+				joiners = "\u200c\u200d\U000E0020-\U000E007F"
+			}
+			stray := regexp.MustCompile(`([\t-\r\x{85}\pZ][` + joiners + `\x{FFFF}]*)` + accents)
+			for before := ""; before != s; {
+				before, s = s, stray.ReplaceAllString(s, "$1")
+			}
+		}
 		if p.steps.has(invisible) {
 			s = norm.NFC.String(withJoinersByRules(s))
 		}
@@ -352,6 +376,72 @@ func TestAppendEqualsLibraryCalls(t *testing.T) {
 			t.Fatalf("%s of %+q is %+q, want %+q", p, text, got, s)
 		}
 	})
+}
+
+// accents is a class of the characters that are reordered when a text is decomposed.
+var accents = func() string {
+	var class strings.Builder
+	class.WriteString("[")
+	for r := rune(utf8.RuneSelf); r <= unicode.MaxRune; r++ {
+		if utf8.ValidRune(r) && norm.NFD.PropertiesString(string(r)).CCC() != 0 {
+			class.WriteRune(r)
+		}
+	}
+	return class.String() + "]"
+}()
+
+// variantsFolded looks r up in the lines of the table.
+func variantsFolded(r rune) rune {
+	at := strings.IndexRune(classes, r)
+	if line := classes[strings.LastIndexByte(classes[:max(at, 0)], '\n')+1:]; r >= 0x3400 && at >= 0 && line[0] != '#' {
+		r, _ = utf8.DecodeRuneInString(line)
+	}
+	return r
+}
+
+// TestHanVariants: each character that is folded is a letter that NFKC leaves, and so is what stands for it; that one
+// stands for itself, and no character is in two classes.
+func TestHanVariants(t *testing.T) {
+	classOf := map[rune]string{}
+	folds, lines := 0, 0
+	for line := range strings.Lines(classes) {
+		if line = strings.TrimSpace(line); line[0] == '#' {
+			continue
+		}
+		lines++
+		stands, _ := utf8.DecodeRuneInString(line)
+		for _, r := range line {
+			if other, ok := classOf[r]; ok || !unicode.Is(unicode.Han, r) || !norm.NFKC.IsNormalString(string(r)) {
+				t.Errorf("%U, of %s, is in %q, or no Han character, or not in NFKC", r, line, other)
+			}
+			classOf[r] = line
+			if got := hanFolded(r); got != stands || hanFolded(got) != got {
+				t.Errorf("%c becomes %c, want %c", r, got, stands)
+			}
+			folds++
+		}
+	}
+	if lines < 6000 || folds < 2*lines {
+		t.Errorf("%d variants in %d classes", folds, lines)
+	}
+	for r := rune(0); r <= unicode.MaxRune; r++ {
+		if _, ok := classOf[r]; !ok && hanFolded(r) != r {
+			t.Errorf("%U, which has no variant, becomes %U", r, hanFolded(r))
+		}
+	}
+	// By hand, from the database: what is one character, and what stays two.
+	for _, same := range []string{"国國囯", "岁歲歳嵗", "峰峯", "群羣", "裏裡", "说說説", "龙龍", "户戶戸", "为為爲", "万萬", "个個箇"} {
+		for _, r := range same {
+			if classOf[r] == "" || !strings.ContainsRune(classOf[r], []rune(same)[0]) {
+				t.Errorf("%c is not in the class of %s", r, same)
+			}
+		}
+	}
+	for _, apart := range []string{"他她", "后後", "发發", "发髮", "干乾", "里裏", "一壹", "于於", "面麵", "只隻", "么幺", "云雲", "忄心"} {
+		if r := []rune(apart); hanFolded(r[0]) == hanFolded(r[1]) {
+			t.Errorf("%s are one", apart)
+		}
+	}
 }
 
 // Eight bytes at a time, and one by one.

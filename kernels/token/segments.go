@@ -18,8 +18,16 @@ func Segments(text []byte, symbols bool) iter.Seq[[]byte] {
 			}
 			for !raw && len(part) > 0 {
 				n := segment(part)
-				if token, ok := tokenIn(part[:n:n], symbols); ok && !yield(token) {
-					return
+				if word, ok := wordIn(part[:n:n]); ok {
+					if !yield(word) {
+						return
+					}
+				} else if symbols {
+					for symbol := range symbolsIn(part[:n:n]) {
+						if !yield(symbol) {
+							return
+						}
+					}
 				}
 				part = part[n:]
 			}

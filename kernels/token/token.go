@@ -2,9 +2,9 @@
 // points or bytes.
 //
 // Words are those of Unicode Standard Annex #29 that hold a letter or a number,
-// with one change that makes a single default right for all scripts: where a
-// segment begins with a letter of a script written without spaces (Han,
-// Hiragana and those of South-East Asia) the token is one grapheme. Katakana
+// with one change that makes a single default right for all scripts: a letter
+// of a script written without spaces (Han, Hiragana and those of South-East
+// Asia) begins a token, which is one grapheme. Katakana
 // words, Hangul between spaces and numbers of any script stay whole. A raw byte (package spans) is a
 // token by itself, so texts agree only where such bytes do.
 //
@@ -17,6 +17,7 @@ package token
 
 import (
 	"bytes"
+	"iter"
 	"unicode"
 	"unicode/utf8"
 
@@ -31,8 +32,8 @@ import (
 // Words appends to dst the hash of each word of text.
 func Words(dst []uint64, text []byte) []uint64 { return appendAll(dst, text, false) }
 
-// WordsAndSymbols appends to dst the hash of each word of text, and of each segment between words in
-// which there is something to see: mostly one punctuation mark, symbol or emoji.
+// WordsAndSymbols appends to dst the hash of each word of text, and of each grapheme between words in
+// which there is something to see: one punctuation mark, symbol or emoji.
 func WordsAndSymbols(dst []uint64, text []byte) []uint64 { return appendAll(dst, text, true) }
 
 func appendAll(dst []uint64, text []byte, symbols bool) []uint64 {
@@ -88,8 +89,12 @@ func appendValid(dst []uint64, text []byte, symbols bool) []uint64 {
 			}
 		}
 		n := segment(text[i:])
-		if token, ok := tokenIn(text[i:i+n], symbols); ok {
-			dst = append(dst, hash.Bytes(token))
+		if word, ok := wordIn(text[i : i+n]); ok {
+			dst = append(dst, hash.Bytes(word))
+		} else if symbols {
+			for symbol := range symbolsIn(text[i : i+n]) {
+				dst = append(dst, hash.Bytes(symbol))
+			}
 		}
 		i += n
 	}
@@ -140,14 +145,28 @@ var ascii = func() (classes [256]class) {
 // segment returns the length of the first segment of text: a grapheme in
 // scripts written without spaces, else a word of the annex.
 func segment(text []byte) int {
-	split := words.SplitFunc
+	// With all of the text at hand neither way asks for more nor fails.
 	if r, _ := utf8.DecodeRune(text); unicode.Is(unspaced, r) && unicode.IsLetter(r) {
-		split = graphemes.SplitFunc
+		n, _, _ := graphemes.SplitFunc(text, true)
+		return n
 	}
-	// With all of the text at hand neither asks for more nor fails.
-	n, _, _ := split(text, true)
+	n, _, _ := words.SplitFunc(text, true)
+	for i, b := range text[:n] {
+		if b >= firstOfMarks {
+			if r, _ := utf8.DecodeRune(text[i:n]); isIterationMark(r) {
+				n, _, _ = words.SplitFunc(text[:i], true)
+				break
+			}
+		}
+	}
 	return n
 }
+
+// isIterationMark reports whether r is a letter of unspaced that the annex joins to what is before it.
+func isIterationMark(r rune) bool { return r == '々' || r == '〻' || r == 0x16FE3 }
+
+// firstOfMarks is the smallest first byte of an iteration mark.
+const firstOfMarks = 0xE3
 
 // unspaced are the scripts whose words are not set apart: Han, Hiragana, and
 // those of Line_Break=Complex_Context, for which the annex has no rules.
@@ -157,14 +176,26 @@ var unspaced = rangetable.Merge(
 	unicode.Tai_Le, unicode.New_Tai_Lue, unicode.Tai_Tham, unicode.Tai_Viet, unicode.Ahom,
 )
 
-// tokenIn returns the token that a segment is, if it is one. White space can
-// stand in front (rules WB3d, 4 and 3c make one segment of blanks, a joiner and
-// U+2139, which is a letter and a pictograph); it is no part of the token.
-func tokenIn(segment []byte, symbols bool) (token []byte, ok bool) {
-	if isWord(segment) || symbols && bytes.ContainsFunc(segment, Visible) {
-		return bytes.TrimLeftFunc(segment, unicode.IsSpace), true
+// wordIn returns the word that a segment is, if it is one. White space can stand in front (rules WB3d, 4 and 3c make
+// one segment of blanks, a joiner and U+2139, which is a letter and a pictograph); it is no part of the word.
+func wordIn(segment []byte) (word []byte, ok bool) {
+	if !isWord(segment) {
+		return nil, false
 	}
-	return nil, false
+	return bytes.TrimLeftFunc(segment, unicode.IsSpace), true
+}
+
+// symbolsIn yields the graphemes of a segment that is no word in which there is something to see.
+func symbolsIn(segment []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for len(segment) > 0 {
+			n, _, _ := graphemes.SplitFunc(segment, true)
+			if bytes.ContainsFunc(segment[:n], Visible) && !yield(bytes.TrimLeftFunc(segment[:n:n], unicode.IsSpace)) {
+				return
+			}
+			segment = segment[n:]
+		}
+	}
 }
 
 // Visible reports whether there is something to see of r: it is no white space, and neither a control

@@ -22,10 +22,16 @@ func normalised(text string) string {
 		return r
 	}, text)
 	text = norm.NFC.String(strings.ToLower(norm.NFKC.String(text)))
+	blank := false
 	text = strings.Map(func(r rune) rune {
-		if unicode.IsPunct(r) || unicode.IsSymbol(r) {
+		if unicode.IsPunct(r) || unicode.IsSymbol(r) || unicode.IsSpace(r) {
+			blank = true
 			return ' '
 		}
+		if blank && norm.NFD.PropertiesString(string(r)).CCC() > 0 {
+			return -1 // an accent on a blank
+		}
+		blank = false
 		return r
 	}, text)
 	return strings.Join(strings.Fields(text), " ")
@@ -249,6 +255,7 @@ func TestShinglesOfOracle(t *testing.T) {
 	for text, want := range map[string]string{
 		"It's a TEST_case, 3.5 ﬁles": "it s a test case 3 5 files",
 		"naïve cafe\u0301 ¨":         "naïve café",
+		"don´t 2々 A人々":               "don t 2 々 a 人 々",
 		"ภาษาที่":                    "ภ า ษ า ที่",
 		"近似2重カタカナーと English한국어 문서":   "近 似 2 重 カタカナー と english한국어 문서",
 		"": "",

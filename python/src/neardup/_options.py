@@ -83,7 +83,7 @@ class Dedup(TypedDict, total=False):
     word. item takes the elements of a list column as they are (default: word:5)."""
 
     normalize: str
-    """none, or a comma list of strip-markup, default, nfkc, lower, strip-accents, keep-symbols, keep-case,
+    """none, or a comma list of strip-markup, default, nfkc, lower, strip-accents, fold-han, keep-symbols, keep-case,
     letters-only, digits-zero, collapse-space, no-space. default is NFKC and lower case, without punctuation, symbols,
     layout and invisible characters (byte:K keeps the last two); keep-symbols also compares punctuation and symbols, and
     keep-case capitals; other steps are those of default, unless you list some. strip-markup compares only what HTML and
@@ -331,7 +331,7 @@ class Query(TypedDict, total=False):
     word. item takes the elements of a list column as they are (default: word:5)."""
 
     normalize: str
-    """none, or a comma list of strip-markup, default, nfkc, lower, strip-accents, keep-symbols, keep-case,
+    """none, or a comma list of strip-markup, default, nfkc, lower, strip-accents, fold-han, keep-symbols, keep-case,
     letters-only, digits-zero, collapse-space, no-space. default is NFKC and lower case, without punctuation, symbols,
     layout and invisible characters (byte:K keeps the last two); keep-symbols also compares punctuation and symbols, and
     keep-case capitals; other steps are those of default, unless you list some. strip-markup compares only what HTML and
@@ -499,7 +499,7 @@ class Compare(TypedDict, total=False):
     word. item takes the elements of a list column as they are (default: word:5)."""
 
     normalize: str
-    """none, or a comma list of strip-markup, default, nfkc, lower, strip-accents, keep-symbols, keep-case,
+    """none, or a comma list of strip-markup, default, nfkc, lower, strip-accents, fold-han, keep-symbols, keep-case,
     letters-only, digits-zero, collapse-space, no-space. default is NFKC and lower case, without punctuation, symbols,
     layout and invisible characters (byte:K keeps the last two); keep-symbols also compares punctuation and symbols, and
     keep-case capitals; other steps are those of default, unless you list some. strip-markup compares only what HTML and
@@ -661,7 +661,7 @@ class Diff(TypedDict, total=False):
     word. item takes the elements of a list column as they are (default: word:5)."""
 
     normalize: str
-    """none, or a comma list of strip-markup, default, nfkc, lower, strip-accents, keep-symbols, keep-case,
+    """none, or a comma list of strip-markup, default, nfkc, lower, strip-accents, fold-han, keep-symbols, keep-case,
     letters-only, digits-zero, collapse-space, no-space. default is NFKC and lower case, without punctuation, symbols,
     layout and invisible characters (byte:K keeps the last two); keep-symbols also compares punctuation and symbols, and
     keep-case capitals; other steps are those of default, unless you list some. strip-markup compares only what HTML and
