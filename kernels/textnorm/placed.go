@@ -39,11 +39,17 @@ func (p Policy) Placed(reuse *Placed, src []byte) *Placed {
 	if p.steps.has(stripAccents) || p.steps.has(nfkc|lower) {
 		t.compose(norm.NFC)
 	}
+	if p.steps.has(foldHan) {
+		t.mapRunes(hanFolded)
+	}
 	if p.steps.has(punctuation) {
 		t.mapRunes(punctuationToBlank)
 	}
 	if p.steps.has(lettersOnly) {
 		t.mapRunes(p.othersToBlank)
+	}
+	if p.steps&(punctuation|lettersOnly) != 0 {
+		t.mapRunes(p.withoutStray())
 	}
 	if p.steps.has(digitsZero) {
 		t.mapRunes(digitToZero)

@@ -347,7 +347,7 @@ func (p Policy) appendPlain(dst, src []byte) []byte {
 		dst = mapRunes(dst, start, p.othersToBlank)
 	}
 	if p.steps&(punctuation|lettersOnly) != 0 {
-		dst = p.dropStray(dst, start)
+		dst = mapRunes(dst, start, p.withoutStray())
 	}
 	if p.steps.has(digitsZero) {
 		dst = mapRunes(dst, start, digitToZero)
@@ -406,10 +406,11 @@ func (p Policy) othersToBlank(r rune) rune {
 	return ' '
 }
 
-// dropStray drops the combining marks that are on white space. Joiners do not part them: they are judged later.
-func (p Policy) dropStray(dst []byte, start int) []byte {
+// withoutStray returns a function that takes one rune after another, and drops the combining marks on white space.
+// Joiners do not part them: they are judged later.
+func (p Policy) withoutStray() func(rune) rune {
 	blank := false
-	return mapRunes(dst, start, func(r rune) rune {
+	return func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r):
 			blank = true
@@ -421,7 +422,7 @@ func (p Policy) dropStray(dst []byte, start int) []byte {
 			blank = false
 		}
 		return r
-	})
+	}
 }
 
 // combining reports whether r is a mark that is reordered with others, as accents are.

@@ -23,7 +23,7 @@ func Segments(text []byte, symbols bool) iter.Seq[[]byte] {
 						return
 					}
 				} else if symbols {
-					for symbol := range symbolsIn(part[:n:n]) {
+					for _, symbol := range symbolsIn(part[:n:n]) {
 						if !yield(symbol) {
 							return
 						}
@@ -61,15 +61,24 @@ func Parts(text []byte) iter.Seq2[[]byte, bool] {
 func Placed(text []byte, symbols bool) iter.Seq2[[]byte, bool] {
 	return func(yield func(part []byte, token bool) bool) {
 		for len(text) > 0 {
-			n := segment(text)
-			token, ok := tokenIn(text[:n:n], symbols)
-			if blank := n - len(token); ok && blank > 0 && !yield(text[:blank:blank], false) {
-				return
+			n, end := segment(text), 0 // of what was yielded
+			put := func(start int, token []byte) bool {
+				between := text[end:start:start]
+				end = start + len(token)
+				return (len(between) == 0 || yield(between, false)) && yield(token, true)
 			}
-			if !ok {
-				token = text[:n:n]
+			if word, ok := wordIn(text[:n:n]); ok {
+				if !put(n-len(word), word) {
+					return
+				}
+			} else if symbols {
+				for start, symbol := range symbolsIn(text[:n:n]) {
+					if !put(start, symbol) {
+						return
+					}
+				}
 			}
-			if !yield(token, ok) {
+			if end < n && !yield(text[end:n:n], false) {
 				return
 			}
 			text = text[n:]

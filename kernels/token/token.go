@@ -92,7 +92,7 @@ func appendValid(dst []uint64, text []byte, symbols bool) []uint64 {
 		if word, ok := wordIn(text[i : i+n]); ok {
 			dst = append(dst, hash.Bytes(word))
 		} else if symbols {
-			for symbol := range symbolsIn(text[i : i+n]) {
+			for _, symbol := range symbolsIn(text[i : i+n]) {
 				dst = append(dst, hash.Bytes(symbol))
 			}
 		}
@@ -185,15 +185,19 @@ func wordIn(segment []byte) (word []byte, ok bool) {
 	return bytes.TrimLeftFunc(segment, unicode.IsSpace), true
 }
 
-// symbolsIn yields the graphemes of a segment that is no word in which there is something to see.
-func symbolsIn(segment []byte) iter.Seq[[]byte] {
-	return func(yield func([]byte) bool) {
-		for len(segment) > 0 {
-			n, _, _ := graphemes.SplitFunc(segment, true)
-			if bytes.ContainsFunc(segment[:n], Visible) && !yield(bytes.TrimLeftFunc(segment[:n:n], unicode.IsSpace)) {
+// symbolsIn yields the graphemes of a segment that is no word in which there is something to see, each with where it is.
+func symbolsIn(segment []byte) iter.Seq2[int, []byte] {
+	return func(yield func(int, []byte) bool) {
+		for end := 0; end < len(segment); {
+			n, _, _ := graphemes.SplitFunc(segment[end:], true)
+			grapheme := segment[end : end+n : end+n]
+			end += n
+			if !bytes.ContainsFunc(grapheme, Visible) {
+				continue
+			}
+			if symbol := bytes.TrimLeftFunc(grapheme, unicode.IsSpace); !yield(end-len(symbol), symbol) {
 				return
 			}
-			segment = segment[n:]
 		}
 	}
 }
