@@ -70,7 +70,7 @@ def check_table(out, name, columns, keys, files):
         check(parquet.metadata.num_rows == file["rows"], file["path"], "rows", parquet.metadata.num_rows, file["rows"])
         rows += file["rows"]
 
-    glob = str(out / name / "*.parquet").replace("'", "''")
+    glob = str(out / name / "**/*.parquet").replace("'", "''")
     described = [(c[0], c[1]) for c in duckdb.sql(f"DESCRIBE FROM '{glob}'").fetchall()]
     check(described == [(c, TYPES[t][0]) for c, t, _ in columns], name, "in DuckDB is", described)
     check(duckdb.sql(f"SELECT count(*) FROM '{glob}'").fetchall()[0][0] == rows, name, "in DuckDB has other rows")
@@ -121,6 +121,7 @@ def main():
     tables = {
         name: check_table(out, name, columns, keys, [f for p, f in listed.items() if p.startswith(name + "/")])
         for name, columns in documented(markdown).items()
+        if name in run["parameters"]["write"]
     }
 
     # The corpus, computed here from the input and the tables.
@@ -156,6 +157,11 @@ def main():
     check(total == kept + removed + unreadable, f"{total} records, but {kept} kept + {removed} removed + {unreadable} unreadable")
     for name, count in {"records": total, "corpus": kept, "removed": removed, "unreadable": unreadable, "pairs": len(tables["pairs"])}.items():
         check(run["counts"][name] == count, "run.json counts", run["counts"][name], name, "but there are", count)
+
+    if "documents" in tables:
+        told = collections.Counter(row["status"] for row in tables["documents"])
+        compared = {"removed": removed, "unreadable": unreadable, "not-compared": len(tables["rejected"]) - unreadable}
+        check(told == {**compared, "kept": total - sum(compared.values())}, "documents says", told)
 
     # What the decision promises.
     threshold = run["parameters"]["threshold"]

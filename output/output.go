@@ -33,6 +33,8 @@ const (
 	Removed  Part = "removed"
 	Rejected Part = "rejected"
 	Corpus   Part = "corpus"
+	// Documents has a row for each record; it is written only where it is named.
+	Documents Part = "documents"
 )
 
 // The tables of a comparison.
@@ -49,7 +51,7 @@ const (
 )
 
 // Parts are all of an output folder.
-func Parts() []Part { return []Part{Pairs, Clusters, Removed, Rejected, Corpus} }
+func Parts() []Part { return []Part{Pairs, Clusters, Removed, Rejected, Corpus, Documents} }
 
 // PartOf returns the part that a file of the manifest belongs to.
 func PartOf(file string) Part {
@@ -95,6 +97,9 @@ func (f Folder) Path(name string) string { return storage.Join(f.Dir, f.Name(nam
 func TableFile(table Part, shard int64, shards int) string {
 	return fmt.Sprintf("%s/part-%05d-of-%05d.parquet", table, shard, shards)
 }
+
+// DocumentsFile is the name below the output of the documents of an input file.
+func DocumentsFile(source string) string { return path.Join(string(Documents), source+".parquet") }
 
 // CorpusFile is the name below the output of a corpus file.
 func CorpusFile(name string) string { return path.Join(string(Corpus), name) }

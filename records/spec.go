@@ -104,7 +104,7 @@ type Decision struct {
 // Writing says what is written.
 type Writing struct {
 	NoText bool     `json:"no_text" phase:"check" help:"Leave the texts of documents out of report.html." group:"Output"`
-	Write  []string `json:"write" phase:"decide" default:"${d_write}" enum:"${d_write}" placeholder:"NAME" help:"What to write: any of ${enum} (default: all)." group:"Output"`
+	Write  []string `json:"write" phase:"decide" default:"${d_write}" enum:"${parts}" placeholder:"NAME" help:"What to write: any of ${enum} (default: all but documents, which has a row for every record)." group:"Output"`
 }
 
 // Default is what is asked where nothing is given.

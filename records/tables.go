@@ -71,6 +71,32 @@ type Removed struct {
 	Differs      []string `parquet:"differs,optional,list" parquet-element:",dict" json:"differs"`
 }
 
+// What became of a record.
+const (
+	StatusKept        = "kept"
+	StatusRemoved     = "removed"
+	StatusNotCompared = "not-compared"
+	StatusUnreadable  = "unreadable"
+)
+
+// Documented is a row of documents/: a record of an input file, and what became of it. Row is its number in the file, from
+// 0. Cluster and what names the kept document are null of a record that is in no cluster, or not removed. Rank sorts
+// documents as --keep prefers them.
+type Documented struct {
+	Row        int64    `parquet:"row" json:"row"`
+	Position   int64    `parquet:"position" json:"position"`
+	ID         string   `parquet:"id" json:"id"`
+	Status     string   `parquet:"status,dict" json:"status"`
+	Cluster    *int64   `parquet:"cluster,optional" json:"cluster"`
+	Members    int32    `parquet:"members" json:"members"`
+	KeptIn     *string  `parquet:"kept_in,optional,dict" json:"kept_in"`
+	KeptID     *string  `parquet:"kept_id,optional" json:"kept_id"`
+	KeptSource *string  `parquet:"kept_source,optional,dict" json:"kept_source"`
+	Similarity *float64 `parquet:"similarity,optional" json:"similarity"`
+	Reason     *string  `parquet:"reason,optional,dict" json:"reason"`
+	Rank       []byte   `parquet:"rank,optional" json:"rank"`
+}
+
 // Rejected is a row of rejected/: a record that is unreadable (Raw is set; it is not in
 // corpus/) or a document that was not compared (it stays in corpus/).
 type Rejected struct {

@@ -28,6 +28,8 @@ type (
 	Drawn beam.PCollection
 	// Dropped are KV<corpus batch, keys>: records that do not go into the corpus.
 	Dropped beam.PCollection
+	// Listed are KV<file, records>: all records that were read.
+	Listed beam.PCollection
 	// Facts are facts for the ledger, as JSON.
 	Facts beam.PCollection
 )

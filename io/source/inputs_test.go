@@ -203,7 +203,7 @@ func TestInspectedByReaders(t *testing.T) {
 	}
 	f := &readFn{Params: Params{Inputs: path, Options: o}}
 	none := func([]byte) { t.Error("something was emitted") }
-	if err := f.ProcessElement(t.Context(), 2, none, none, nil, nil, none); err == nil || !strings.Contains(err.Error(), bad) {
+	if err := f.ProcessElement(t.Context(), 2, none, none, nil, nil, none, nil); err == nil || !strings.Contains(err.Error(), bad) {
 		t.Errorf("read by a worker: error %v", err)
 	}
 	if _, err := Sample(t.Context(), in, o, func([]byte, []byte) {}); !errors.As(err, &refused) || !strings.Contains(err.Error(), bad) {

@@ -48,6 +48,8 @@ type Params struct {
 	Splits blocks.Range
 	// Spread: there may be a file whose blocks are to be spread.
 	Spread bool
+	// List: all records are to be listed.
+	List bool
 }
 
 // Documents is what Read reads.
@@ -56,6 +58,7 @@ type Documents struct {
 	Rejected flow.Rows[records.Rejected]
 	Dropped  flow.Dropped // unreadable records
 	Facts    flow.Facts   // one for each split
+	Listed   flow.Listed  // nothing unless Params.List
 }
 
 // Read reads all documents of splits.
@@ -69,13 +72,14 @@ type Documents struct {
 func Read(s beam.Scope, p Params) Documents {
 	s = s.Scope("source.Read")
 	splits := beam.Reshuffle(s, beam.ParDo(s, &splitsFn{Inputs: p.Inputs, Splits: p.Splits}, beam.Impulse(s)))
-	local, spread, rejected, dropped, facts := beam.ParDo5(s, &readFn{Params: p}, splits)
+	local, spread, rejected, dropped, facts, listed := beam.ParDo6(s, &readFn{Params: p}, splits)
 	if p.Spread {
 		local = beam.Flatten(s, local, beam.ParDo(s, &spreadFn{Room: p.Options.Room}, beam.Reshuffle(s, spread)))
 	}
 	return Documents{
 		Blocks:   flow.Documents(local),
 		Rejected: flow.Rows[records.Rejected](rejected), Dropped: flow.Dropped(dropped), Facts: flow.Facts(facts),
+		Listed: flow.Listed(listed),
 	}
 }
 
@@ -148,7 +152,7 @@ func (in *Inputs) MaySpread(workers int) bool {
 
 func (f *readFn) ProcessElement(
 	ctx context.Context, number int64, local, spread func([]byte), rejected,
-	dropped func(int64, []byte), facts func([]byte),
+	dropped func(int64, []byte), facts func([]byte), listed func(int64, []byte),
 ) error {
 	in, err := Shared(ctx, f.Params.Inputs)
 	if err != nil {
@@ -173,7 +177,12 @@ func (f *readFn) ProcessElement(
 		fact.Counts[blocks.CountDecoded] = 1
 	}
 	m, counted := meter{counter: storedRead}, int64(0)
-	progress, err := recordsOf(m.begin(ctx, file, split), r, file, []blocks.Span{split}, f.Params.Options,
+	list := lister{options: f.Params.Options}
+	read := f.Params.Options.reading()
+	if f.Params.List {
+		read, list.partition = f.Params.Options.ranked(file)
+	}
+	progress, err := r.Read(m.begin(ctx, file, split), file, []blocks.Span{split}, read, f.Params.Options.readable(file,
 		func(record *reading.Record) error {
 			if records := fact.Counts[blocks.CountRecords]; m.atRecord(ctx, record.Position) {
 				recordsRead.Inc(ctx, records-counted)
@@ -186,6 +195,9 @@ func (f *readFn) ProcessElement(
 				}
 			}
 			key := blocks.NewKey(split.File, record.Position)
+			if f.Params.List {
+				list.add(key, record, listed)
+			}
 			if !f.read(key, record, &rows) {
 				fact.Counts[blocks.CountUnreadable]++
 				if fact.Note == "" {
@@ -194,7 +206,7 @@ func (f *readFn) ProcessElement(
 				drops.Add(in.Batch(key), func(block []byte) []byte { return blocks.AppendKey(block, key) }, dropped)
 			}
 			return nil
-		})
+		}))
 	if err != nil {
 		return err
 	}
@@ -202,6 +214,7 @@ func (f *readFn) ProcessElement(
 	f.out.flush()
 	rows.flush()
 	drops.Flush(dropped)
+	list.buffers.Flush(listed)
 	m.end(ctx)
 	recordsRead.Inc(ctx, fact.Counts[blocks.CountRecords]-counted)
 	unreadable.Inc(ctx, fact.Counts[blocks.CountUnreadable])
@@ -255,6 +268,32 @@ func (f *readFn) read(key blocks.Key, record *reading.Record, rows *rejecter) bo
 		f.out.add(&blocks.Document{Key: key, ID: doc.ID, HasID: doc.HasID, Text: doc.Text, Ends: doc.Ends})
 	}
 	return true
+}
+
+// lister lists records.
+type lister struct {
+	options   Options
+	partition *codec.Value // of all records, to rank by
+	rank      []byte
+	listing   []byte
+	buffers   blocks.Buffers
+}
+
+func (l *lister) add(key blocks.Key, record *reading.Record, emit func(int64, []byte)) {
+	var listed blocks.Listing
+	if doc := record.Doc; !record.Long {
+		listed.ID, listed.HasID = doc.ID, doc.HasID && !longID(doc)
+		if l.partition != nil {
+			doc.Value = *l.partition
+		}
+		if record.Err == nil && !doc.NoText {
+			l.rank = l.options.Rank.append(l.rank[:0], doc)
+			listed.Rank = l.rank
+		}
+	}
+	l.listing = blocks.AppendListing(l.listing[:0], listed)
+	part := blocks.RowPart{RowPlace: blocks.RowPlace{Order: blocks.Edge{A: key}}, Fields: l.listing}
+	l.buffers.Add(int64(key.File()), part.Append, emit)
 }
 
 // why says why a record is unreadable.

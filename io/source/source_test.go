@@ -62,7 +62,7 @@ func runWith(t *testing.T, in *Inputs, o Options, workers int) output {
 					t.Fatal(err)
 				}
 				out.facts = append(out.facts, fact)
-			})
+			}, func(int64, []byte) { t.Error("a record is listed") })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -299,11 +299,11 @@ func TestReadErrors(t *testing.T) {
 	none := func([]byte) { t.Error("something was emitted") }
 	none2 := func(int64, []byte) { t.Error("something was emitted") }
 	f := &readFn{Params: share(t, in, o)}
-	if err := f.ProcessElement(t.Context(), 0, none, none, none2, none2, none); err == nil || !strings.HasPrefix(err.Error(), path) {
+	if err := f.ProcessElement(t.Context(), 0, none, none, none2, none2, none, none2); err == nil || !strings.HasPrefix(err.Error(), path) {
 		t.Errorf("of a file that grew: error %v", err)
 	}
 	f = &readFn{Params: Params{Inputs: path + ".missing"}}
-	if err := f.ProcessElement(t.Context(), 0, none, none, none2, none2, none); err == nil {
+	if err := f.ProcessElement(t.Context(), 0, none, none, none2, none2, none, none2); err == nil {
 		t.Error("without inputs: no error")
 	}
 }

@@ -53,6 +53,9 @@ func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
 	if p.Request.Writes(output.Corpus) {
 		written.facts = append(written.facts, p.corpus(s, written.dropped, staged, temp, blocks.Range{}))
 	}
+	if p.Request.Writes(output.Documents) {
+		written.facts = append(written.facts, p.documents(s, &keys, &rows, staged, temp))
+	}
 	sink.FailOnUnreadable(s, job.Inputs(temp), storage.Join(temp, exceededFile), p.Request.MaxRejected, keys.facts, written.rejected)
 	sink.Ledger(s, storage.Join(temp, ledgerFile), slices.Concat([]flow.Facts{keys.facts}, found.facts, written.facts)...)
 }
@@ -77,6 +80,7 @@ type keys struct {
 	drawn    flow.Drawn       // if the recall is measured
 	rejected []flow.Rows[records.Rejected]
 	dropped  flow.Dropped // unreadable records
+	listed   flow.Listed  // if the table documents is written
 	facts    flow.Facts
 }
 
@@ -98,12 +102,16 @@ const (
 	pairRowsLane
 	clusterRowsLane
 	removedRowsLane
+	listedLane
 )
 
 // read reads the documents of splits, and makes their keys or, if all are compared, their sets.
 func (p *Plan) read(s beam.Scope, temp string, splits blocks.Range) keys {
 	docs, compared, rejected := p.Read(s, temp, splits)
 	k := keys{rejected: rejected, dropped: docs.Dropped, facts: docs.Facts}
+	if p.Request.Writes(output.Documents) {
+		k.listed = docs.Listed
+	}
 	if p.Complete {
 		k.signed = signature.Sets(s, compared, p.Signature(temp), p.ofAll(temp))
 	} else {
@@ -151,10 +159,14 @@ func (p *Plan) grouped(s beam.Scope, k keys) keys {
 	lanes := k.enter(s)
 	exchange.Enter(lanes, rejectedLane, k.rejected...)
 	exchange.Enter(lanes, droppedLane, k.dropped)
+	exchange.Enter(lanes, listedLane, k.listed)
 	lanes.EnterFacts(factsLane, k.facts)
 	all := lanes.Group()
 	g := p.leave(s, all)
 	g.rejected = []flow.Rows[records.Rejected]{exchange.Leave[flow.Rows[records.Rejected]](s, all, rejectedLane)}
+	if p.Request.Writes(output.Documents) {
+		g.listed = exchange.Leave[flow.Listed](s, all, listedLane)
+	}
 	g.dropped, g.facts = exchange.Leave[flow.Dropped](s, all, droppedLane), exchange.LeaveFacts(s, all, factsLane)
 	return g
 }
@@ -270,6 +282,13 @@ func (p *Plan) pairs(s beam.Scope, staged output.Folder, temp string, rows ...fl
 // clusters writes the table of clusters.
 func (p *Plan) clusters(s beam.Scope, staged output.Folder, temp string, rows ...flow.Rows[records.Clustered]) flow.Facts {
 	return sink.Table(s, output.Clusters, p.slices(1), p.writing(staged, temp), rows...)
+}
+
+// documents writes the table of all records.
+func (p *Plan) documents(s beam.Scope, k *keys, rows *decide.Rows, staged output.Folder, temp string) flow.Facts {
+	return sink.Documents(s, p.documentsSlices(), p.writing(staged, temp), sink.About{
+		Listed: []flow.Listed{k.listed}, Rejected: k.rejected, Clusters: rows.Clusters, Removed: rows.Removed,
+	})
 }
 
 // tables writes the other tables.
@@ -481,7 +500,8 @@ func (p *Plan) verify(temp string) verify.Params {
 
 func (p *Plan) deciding(temp string) decide.Params {
 	params := decide.Params{
-		Inputs: job.Inputs(temp), Shards: p.componentShards(), OnePerCluster: p.Request.Cluster == job.Components, Clusters: p.Request.Writes(output.Clusters),
+		Inputs: job.Inputs(temp), Shards: p.componentShards(), OnePerCluster: p.Request.Cluster == job.Components,
+		Clusters: p.Request.Writes(output.Clusters) || p.Request.Writes(output.Documents),
 		Verifier: p.Verifier(temp), PairBudget: p.Request.PairBudget,
 	}
 	if p.From != nil {
@@ -571,4 +591,18 @@ func (p *Plan) slices(rowsPerDocument float64) int {
 // with its bytes.
 func (p *Plan) rejectedSlices() int {
 	return p.Slices(float64(p.Documents+p.UnreadableRecords), float64(p.UnreadableBytes))
+}
+
+// documentsSlices is slices of the table documents, whose shards are files.
+func (p *Plan) documentsSlices() int {
+	in := p.Listing.Inputs
+	largest := int64(0)
+	for file := range in.Len() {
+		largest = max(largest, in.Size(file))
+	}
+	share := float64(largest) / float64(max(in.Bytes(), 1)) * float64(in.Shards) // of a shard's rows
+	if in.LargeCompressed {
+		share = 1
+	}
+	return p.Slices(float64(p.Documents+p.UnreadableRecords)*share, float64(p.UnreadableBytes)*share)
 }

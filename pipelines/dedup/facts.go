@@ -37,6 +37,9 @@ func (r *run) account(ctx context.Context, launch job.Launch) (*records.Manifest
 		r.warn("%d records were read, and the sample suggested %d: groups, and memory, may have been larger than planned", n, expected)
 	}
 	for _, fact := range facts {
+		if output.PartOf(fact.Name) == output.Documents {
+			r.listed += fact.Counts[blocks.CountRows]
+		}
 		r.record.Input.Decoded += fact.Counts[blocks.CountDecoded]
 	}
 	if err := r.countColumns(ctx); err != nil {
@@ -92,6 +95,10 @@ func (r *run) checkLoss() error {
 	dropped := n.Unreadable
 	if r.asked.DropNotCompared {
 		dropped += n.NotCompared
+	}
+	if r.asked.Writes(output.Documents) && r.listed != n.Records {
+		return fmt.Errorf("lost records: %d were read, but documents has %d rows; this is an error in neardup, please report it with run.json",
+			n.Records, r.listed)
 	}
 	if r.asked.Writes(output.Corpus) && n.Records != n.Corpus+n.Removed+dropped {
 		return fmt.Errorf("lost records: %d were read, but %d in corpus + %d removed + %d left out; this is an error in neardup, please report it with run.json",

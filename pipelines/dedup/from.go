@@ -35,7 +35,10 @@ func (c *Config) takeOver(ctx context.Context) (*output.Finished, error) {
 	}
 	asked, defaults := records.Fields(c.Spec), records.Fields(records.Default())
 	was, phases := records.Fields(f.Run.Parameters), records.Phases()
-	changed := map[string]any{"measure_recall": 0, "max_removed": ""} // which ask for what only a whole run knows
+	changed := map[string]any{ // where a whole run alone knows what is asked
+		"measure_recall": 0, "max_removed": "",
+		"write": slices.DeleteFunc(slices.Clone(f.Run.Parameters.Write), func(part string) bool { return part == string(output.Documents) }),
+	}
 	var refused []string
 	for _, name := range slices.Sorted(maps.Keys(asked)) {
 		value := asked[name].Interface()
@@ -113,6 +116,8 @@ func (c *Config) checkFrom(f *output.Finished) error {
 		return refuse("its tables do not have what --keep %s ranks documents by", c.Keep)
 	case slices.Contains(was.Inputs, "-"):
 		return refuse("it is of standard input, which is gone")
+	case slices.Contains(c.Write, string(output.Documents)):
+		return refuse("its tables do not list every record for --write documents")
 	case c.MaxRemoved != "":
 		return refuse("--max-removed %s: its tables do not say how many documents a file has", c.MaxRemoved)
 	}

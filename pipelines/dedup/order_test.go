@@ -86,7 +86,7 @@ var wires = func() map[string][]wire {
 	hashed, firsts, counts := fixed(24), fixed(24), fixed(24)
 	ordered := each(func(d *blocks.Decoder) { d.Bytes() })
 	return map[string][]wire{
-		"source.readFn":          {documents, documents, tableRows, keys, nil},
+		"source.readFn":          {documents, documents, tableRows, keys, nil, tableRows},
 		"source.identity":        {documents},
 		"source.fetchFn":         {documents},
 		"source.wantedFn":        {documents},
@@ -154,6 +154,10 @@ var wires = func() map[string][]wire {
 		"baseline.foundFn":       {keys, found},
 		"overlap.featuresFn":     {numbers, nil},
 		"overlap.gatherFn":       {numbers},
+		"replay.similarFn":       {profiles, nearPairs, nearPairs, copied},
+		"replay.profilesFn":      {profiles},
+		"replay.rejectedFn":      {tableRows, keys, nil},
+		"sink.aboutFn":           {tableRows},
 		"sink.keyRowsFn":         {tableRows},
 		"sink.sliceFn":           {tableRows},
 		"sink.listedFn":          {keys},
@@ -223,9 +227,9 @@ func TestOrderDecidesNothing(t *testing.T) {
 			[]string{chain, "--shingle=char:5", "--threshold=.5", "--bands=30", "--rows=2", "--cluster=components"},
 			func(c *dedup.Config) { c.ConnectDocuments = 450 },
 		},
-		{[]string{pages, packed, broken, "--max-rejected=10", "--min-words=4", "--runner=flink"}, func(c *dedup.Config) { c.GroupBytes = 5000 }},
+		{[]string{pages, packed, broken, "--max-rejected=10", "--min-words=4", "--runner=flink", allParts}, func(c *dedup.Config) { c.GroupBytes = 5000 }},
 		{[]string{pages, "--bands=10", "--rows=4"}, func(c *dedup.Config) { c.CellBytes = 2000 }},
-		{[]string{pages, packed, broken, "--max-rejected=10", "--resume=always"}, func(*dedup.Config) {}},
+		{[]string{pages, packed, broken, "--max-rejected=10", "--resume=always", allParts}, func(*dedup.Config) {}},
 		{[]string{pages, "--method=exact"}, func(*dedup.Config) {}},
 		{[]string{pages, packed, broken, "--method=complete", "--drop-not-compared", "--max-rejected=10", "--shingle=char:5", "--threshold=.6"}, func(c *dedup.Config) { c.CellBytes = 2000 }},
 		{[]string{pages, packed, "--method=complete", "--shingle=char:5", "--threshold=.5", "--keep=longest", "--pair-budget=100"}, func(*dedup.Config) {}},

@@ -44,6 +44,7 @@ const (
 	listed    = "pairs"
 	clustered = "clusters"
 	tabled    = "tables"
+	listing   = "documents"
 	copied    = "corpus" // waves of batches
 
 	rejected = "rejected" // files of rejected rows and unreadable records, of parts of keys
@@ -149,10 +150,11 @@ func (r *run) fingerprints(ctx context.Context) (fingerprints, error) {
 	if p.Complete { // members follow from them
 		encode(p.Threshold, p.batchBytes(p.Config.cellBytes()))
 	}
+	encode(p.Request.Writes(output.Documents)) // or no record is listed
 	ending("keys", prepared, keyed, connected)
 	encode(p.Threshold, p.componentShards())
 	ending("verify", verified)
-	ending("decide", decided, listed, clustered, tabled, copied)
+	ending("decide", decided, listed, clustered, tabled, listing, copied)
 	return all, nil
 }
 
@@ -204,6 +206,12 @@ func (r *run) inPhases(ctx context.Context, launch job.Launch) error {
 		func() error {
 			return r.part(ctx, launch, tabled, prints[tabled], func(b *builder) []flow.Facts { return r.tables(b, batches) })
 		},
+		func() error {
+			if !r.asked.Writes(output.Documents) {
+				return nil
+			}
+			return r.part(ctx, launch, listing, prints[listing], r.documents)
+		},
 		func() error { return r.writeWaves(ctx, launch, prints[copied], batches) },
 	}
 	repeated := map[string]bool{}
@@ -246,6 +254,7 @@ func (r *run) readWaves(ctx context.Context, launch job.Launch, prints fingerpri
 			rest := exchange.New(b.scope)
 			exchange.Enter(rest, rejectedLane, k.rejected...)
 			exchange.Enter(rest, droppedLane, k.dropped)
+			exchange.Enter(rest, listedLane, k.listed)
 			return []flow.Facts{k.facts, b.keep(k.enter(b.scope), name), b.keep(rest, waveOf(rejected, i))}
 		})
 		if err == nil {
@@ -302,6 +311,19 @@ func (r *run) pairs(b *builder) []flow.Facts {
 func (r *run) clusters(b *builder) []flow.Facts {
 	rows := exchange.Leave[flow.Rows[records.Clustered]](b.scope, b.files(clustered), clusterRowsLane)
 	return []flow.Facts{r.plan.clusters(b.scope, r.commit.Staged(), r.temp, rows)}
+}
+
+func (r *run) documents(b *builder) []flow.Facts {
+	read, all := b.files(rejected), b.files(decided)
+	k := keys{
+		rejected: []flow.Rows[records.Rejected]{exchange.Leave[flow.Rows[records.Rejected]](b.scope, read, rejectedLane)},
+		listed:   exchange.Leave[flow.Listed](b.scope, read, listedLane),
+	}
+	rows := decide.Rows{
+		Removed:  []flow.Rows[records.Removed]{exchange.Leave[flow.Rows[records.Removed]](b.scope, all, removedRowsLane)},
+		Clusters: []flow.Rows[records.Clustered]{exchange.Leave[flow.Rows[records.Clustered]](b.scope, b.files(clustered), clusterRowsLane)},
+	}
+	return []flow.Facts{r.plan.documents(b.scope, &k, &rows, r.commit.Staged(), r.temp)}
 }
 
 func (r *run) tables(b *builder, batches []blocks.Range) []flow.Facts {
@@ -367,6 +389,9 @@ func (r *run) tell(splits, batches []blocks.Range) {
 	add(listed, job.Second, 0)
 	add(clustered, job.Second, 0)
 	add(tabled, job.Second, 0)
+	if r.asked.Writes(output.Documents) {
+		add(listing, job.Second, 0)
+	}
 	for i := range batches {
 		add(waveOf(copied, i), job.Third, 1/float64(len(batches)))
 	}

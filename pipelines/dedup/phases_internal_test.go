@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/neardup/neardup/output/commit"
+	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 )
@@ -26,7 +27,7 @@ func TestFingerprintsOfFields(t *testing.T) {
 		return of
 	}
 	order := []string{"plan", "keys", "verify", "decide", "check"}
-	of := map[string]string{plain: "plan", prepared: "keys", keyed: "keys", connected: "keys", verified: "verify", decided: "decide", listed: "decide", clustered: "decide", tabled: "decide", copied: "decide"}
+	of := map[string]string{plain: "plan", prepared: "keys", keyed: "keys", connected: "keys", verified: "verify", decided: "decide", listed: "decide", clustered: "decide", tabled: "decide", listing: "decide", copied: "decide"}
 	r.asked = &job.Asked{Spec: records.Default()}
 	before := prints()
 	if len(before) != len(of) {
@@ -76,7 +77,7 @@ func TestFingerprintsOfPlans(t *testing.T) {
 		}
 	}
 	all := slices.Collect(maps.Keys(before))
-	rest := []string{verified, decided, listed, clustered, tabled, copied}
+	rest := []string{verified, decided, listed, clustered, tabled, listing, copied}
 	fromKeys := append([]string{prepared, keyed, connected}, rest...)
 	differs("nothing", func(*run) {})
 	differs("workers and memory", func(r *run) { r.plan.Config.Workers, r.plan.Config.CellBytes = 3, 5 })
@@ -92,6 +93,9 @@ func TestFingerprintsOfPlans(t *testing.T) {
 	differs("all are compared", func(r *run) { r.plan.Complete = true }, fromKeys...)
 	differs("where entries go", func(r *run) { r.plan.Layout.ShardBits++ }, fromKeys...)
 	differs("where shingles go", func(r *run) { r.plan.Layout.ShingleGroups++ }, fromKeys...)
+	differs("the list of records", func(r *run) {
+		r.plan.Request.Asked = &job.Asked{Measure: job.Jaccard, Parts: []output.Part{output.Documents}}
+	}, fromKeys...)
 	differs("the threshold", func(r *run) { r.plan.Threshold.Num++ }, rest...)
 	complete := func(change func(*run)) fingerprints {
 		return prints(func(r *run) {

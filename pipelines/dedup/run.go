@@ -141,6 +141,7 @@ type run struct {
 	record  records.Run
 
 	fingerprint string
+	listed      int64 // rows of documents
 	// goesOn is the job that the run was left to.
 	goesOn *job.LeftError
 }

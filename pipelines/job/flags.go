@@ -216,6 +216,7 @@ func Vars() map[string]string {
 		"signatures":     Names(choices["signature"]...),
 		"weights":        Names(choices["weights"]...),
 		"vectors":        Names(choices["vectors"]...),
+		"parts":          Names(choices["write"]...),
 		"clusters":       Names(choices["cluster"]...),
 		"normalizations": Listed(textnorm.Steps()...),
 		"runners":        Names(runnerNames()...),

@@ -23,6 +23,7 @@ import (
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/simhash"
 	"github.com/neardup/neardup/kernels/wordstep"
+	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/transforms/frequencies"
 	"github.com/neardup/neardup/transforms/signature"
@@ -71,7 +72,7 @@ func (p *Plan) Source(temp string) source.Params {
 // Read reads the documents of splits. Compared are those that are to be compared, rejected the rows of others.
 func (p *Plan) Read(s beam.Scope, temp string, splits blocks.Range) (docs source.Documents, compared flow.Documents, rejected []flow.Rows[records.Rejected]) {
 	params := p.Source(temp)
-	params.Splits = splits
+	params.Splits, params.List = splits, p.Request.Writes(output.Documents)
 	docs = source.Read(s, params)
 	rejected = []flow.Rows[records.Rejected]{docs.Rejected}
 	if p.Request.MinWords == 0 {

@@ -1,0 +1,25 @@
+package blocks
+
+import "unicode/utf8"
+
+// Listing is what a list of all records has of one. It travels as the fields of a row.
+type Listing struct {
+	ID    []byte
+	HasID bool
+	Rank  []byte // none if it has no text, or documents are not ranked
+}
+
+// AppendListing appends a record to a block.
+func AppendListing(dst []byte, l Listing) []byte {
+	if !utf8.Valid(l.ID) { // as a string column must be
+		l.ID = []byte(validText(string(l.ID)))
+	}
+	return AppendBytes(AppendOptional(dst, l.ID, l.HasID), l.Rank)
+}
+
+// Listing reads what AppendListing wrote; its bytes share memory with the block.
+func (d *Decoder) Listing() (l Listing) {
+	l.ID, l.HasID = d.Optional()
+	l.Rank = d.Bytes()
+	return l
+}

@@ -1,0 +1,216 @@
+package sink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/dofn"
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/records"
+)
+
+func init() {
+	dofn.Register[aboutFn]()
+	dofn.Register[everyFileFn]()
+	dofn.Register[documentsFn]()
+}
+
+// About is what becomes of the records that a list has.
+type About struct {
+	Listed   []flow.Listed
+	Rejected []flow.Rows[records.Rejected]
+	Clusters []flow.Rows[records.Clustered]
+	Removed  []flow.Rows[records.Removed]
+}
+
+// Documents writes the table documents: for each input file a Parquet file of its name, with a row for each record, in
+// the order of the file.
+//
+//	KV<file, records>, KV<table shard, rows> of other tables → facts
+//
+// One GroupByKey by file, whose rows are sorted as those of a shard of a Table.
+func Documents(s beam.Scope, slices int, p Params, about About) flow.Facts {
+	s = s.Scope("sink.Documents")
+	var all []beam.PCollection
+	for _, l := range about.Listed {
+		all = append(all, beam.PCollection(l))
+	}
+	all = append(all, rowsAbout(s, p, rejectedRow, about.Rejected)...)
+	all = append(all, rowsAbout(s, p, clusteredRow, about.Clusters)...)
+	all = append(all, rowsAbout(s, p, removedRow, about.Removed)...)
+	if slices > 1 {
+		all = []beam.PCollection{runs(s, string(output.Documents), slices, p, beam.Flatten(s, all...))}
+	}
+	all = append(all, beam.ParDo(s, &everyFileFn{p.Inputs}, beam.Impulse(s)))
+	return flow.Facts(beam.ParDo(s, &documentsFn{Params: p}, beam.GroupByKey(s, beam.Flatten(s, all...))))
+}
+
+// The rows of a record follow one another in this order: that of the list first.
+const (
+	listedRow = blocks.Key(iota)
+	rejectedRow
+	clusteredRow
+	removedRow
+)
+
+func rowsAbout[T blocks.Row](s beam.Scope, p Params, kind blocks.Key, rows []flow.Rows[T]) (all []beam.PCollection) {
+	for _, r := range rows {
+		all = append(all, beam.ParDo(s, &aboutFn{Kind: kind}, beam.PCollection(r)))
+	}
+	return all
+}
+
+// aboutFn has the rows of a table come to the files that their documents are in.
+//
+//	KV<table shard, rows> → KV<file, rows>
+type aboutFn struct {
+	Kind blocks.Key
+
+	buffers blocks.Buffers
+}
+
+func (f *aboutFn) ProcessElement(_ int64, block []byte, emit func(int64, []byte)) error {
+	d := blocks.NewDecoder(block)
+	for !d.Done() {
+		part := d.RowPart()
+		if err := d.Err(); err != nil {
+			return err
+		}
+		part.Order.B = f.Kind
+		f.buffers.Add(int64(part.Order.A.File()), part.Append, emit)
+	}
+	return nil
+}
+
+func (f *aboutFn) FinishBundle(emit func(int64, []byte)) { f.buffers.Flush(emit) }
+
+// everyFileFn emits an empty block for each file, so that one without a record has its table, too.
+type everyFileFn struct{ Inputs string }
+
+func (f *everyFileFn) ProcessElement(ctx context.Context, _ []byte, emit func(int64, []byte)) error {
+	in, err := storage.Shared[blocks.Inputs](ctx, f.Inputs)
+	if err != nil {
+		return err
+	}
+	for file := range in.Len() {
+		emit(int64(file), []byte{})
+	}
+	return nil
+}
+
+// documentsFn writes the file of an input file; see Documents for the shapes.
+type documentsFn struct{ Params Params }
+
+func (f *documentsFn) ProcessElement(
+	ctx context.Context, file int64, packed func(*[]byte) bool, facts func([]byte),
+) error {
+	in, err := storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
+	if err != nil {
+		return err
+	}
+	rows, err := merged(ctx, f.Params.Temp, string(output.Documents), f.Params.held(), packed)
+	if err != nil {
+		return err
+	}
+	name := output.DocumentsFile(in.Name(int(file)))
+	counts := map[string]int64{}
+	written, err := writeOutput(ctx, f.Params, name, func(w io.Writer) error {
+		return f.write(w, documented(in, rows), counts)
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return emitFact(facts, blocks.FactTable, name, written, counts)
+}
+
+func (f *documentsFn) write(w io.Writer, rows iter.Seq2[*records.Documented, error], counts map[string]int64) error {
+	out := parquet.NewGenericWriter[records.Documented](w, append(output.WriterOptions(f.Params.Metadata),
+		parquet.MaxRowsPerRowGroup(rowGroups))...)
+	batch := make([]records.Documented, 0, rowBatch)
+	for row, err := range rows {
+		if err != nil {
+			return err
+		}
+		counts[blocks.CountRows]++
+		if batch = append(batch, *row); len(batch) < rowBatch {
+			continue
+		}
+		if _, err := out.Write(batch); err != nil {
+			return err
+		}
+		batch = batch[:0]
+	}
+	if _, err := out.Write(batch); err != nil {
+		return err
+	}
+	return out.Close()
+}
+
+// errUnlisted is met only if rows and list are of other inputs.
+var errUnlisted = errors.New("a row is about a record that was not read")
+
+// documented yields a row for each record of a list, with what the rows after it say; it is valid until the next but one.
+func documented(in *blocks.Inputs, rows iter.Seq2[blocks.RowPart, error]) iter.Seq2[*records.Documented, error] {
+	return func(yield func(*records.Documented, error) bool) {
+		var row *records.Documented
+		var rejected records.Rejected
+		var clustered records.Clustered
+		var removed records.Removed
+		var of blocks.Key
+		for part, err := range rows {
+			d := blocks.NewDecoder(part.Fields)
+			switch kind := part.Order.B; {
+			case err != nil:
+			case kind == listedRow:
+				if row != nil && !yield(row, nil) {
+					return
+				}
+				l := d.Listing()
+				next := records.Documented{
+					Position: part.Order.A.Position(), ID: in.ID(part.Order.A, l.ID, l.HasID), Status: records.StatusKept, Members: 1,
+				}
+				if row != nil {
+					next.Row = row.Row + 1
+				}
+				if len(l.Rank) > 0 {
+					next.Rank = append([]byte(nil), l.Rank...)
+				}
+				row, of = &next, part.Order.A
+			case row == nil || of != part.Order.A:
+				err = errUnlisted
+			case kind == rejectedRow:
+				blocks.DecodeFields(d, &rejected)
+				row.Status, row.Reason = records.StatusNotCompared, new(rejected.Reason)
+				if rejected.Unreadable() {
+					row.Status = records.StatusUnreadable
+				}
+			case kind == clusteredRow:
+				blocks.DecodeFields(d, &clustered)
+				row.Cluster, row.Members = new(clustered.Cluster), clustered.Members
+			default:
+				blocks.DecodeFields(d, &removed)
+				row.Status, row.Reason, row.Similarity = records.StatusRemoved, new(removed.Reason), removed.Similarity
+				row.KeptIn, row.KeptID, row.KeptSource = removed.KeptIn, new(removed.KeptID), new(removed.KeptSource)
+			}
+			if err == nil {
+				err = d.Err()
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+		}
+		if row != nil {
+			yield(row, nil)
+		}
+	}
+}

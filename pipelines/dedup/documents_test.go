@@ -1,0 +1,191 @@
+package dedup_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/records"
+)
+
+// documentsOf are the rows of documents/, by the input files.
+func documentsOf(t *testing.T, f *output.Finished) map[string][]records.Documented {
+	t.Helper()
+	all := map[string][]records.Documented{}
+	for _, file := range f.Manifest.Files {
+		if output.PartOf(file.Path) != output.Documents {
+			continue
+		}
+		source := strings.TrimSuffix(strings.TrimPrefix(file.Path, "documents/"), ".parquet")
+		all[source] = []records.Documented{}
+		for row, err := range output.FileRows[records.Documented](t.Context(), filepath.Join(f.Dir, file.Path)) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			row.Rank = nil // below
+			all[source] = append(all[source], row)
+		}
+	}
+	return all
+}
+
+// wantDocuments are the rows that the lines of the input files and the other tables come to.
+func wantDocuments(t *testing.T, f *output.Finished, folder string) map[string][]records.Documented {
+	t.Helper()
+	all := map[string][]records.Documented{}
+	at := map[records.Place]*records.Documented{}
+	files, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		position, source := 0, file.Name()
+		rows := []records.Documented{}
+		for i, line := range strings.SplitAfter(read(t, filepath.Join(folder, source)), "\n") {
+			if line == "" {
+				continue
+			}
+			var doc struct {
+				ID any `json:"id"`
+			}
+			row := records.Documented{Row: int64(i), Position: int64(position), Status: records.StatusKept, Members: 1, ID: fmt.Sprintf("%s@%d", source, position)}
+			if json.Unmarshal([]byte(line), &doc) == nil && doc.ID != nil {
+				row.ID = fmt.Sprint(doc.ID)
+			}
+			rows = append(rows, row)
+			position += len(line)
+		}
+		for i := range rows {
+			at[records.Place{Source: source, Position: rows[i].Position}] = &rows[i]
+		}
+		all[source] = rows
+	}
+	for _, r := range rows[records.Rejected](t, f, output.Rejected) {
+		row := at[records.Place{Source: r.Source, Position: r.Position}]
+		row.Reason, row.Status = &r.Reason, records.StatusNotCompared
+		if r.Raw != nil {
+			row.Status = records.StatusUnreadable
+		}
+	}
+	for _, c := range rows[records.Clustered](t, f, output.Clusters) {
+		row := at[records.Place{Source: c.Source, Position: c.Position}]
+		row.Cluster, row.Members = &c.Cluster, c.Members
+	}
+	for _, r := range rows[records.Removed](t, f, output.Removed) {
+		row := at[records.Place{Source: r.Source, Position: r.Position}]
+		row.Status, row.Reason, row.Similarity = records.StatusRemoved, &r.Reason, r.Similarity
+		row.KeptIn, row.KeptID, row.KeptSource = r.KeptIn, &r.KeptID, &r.KeptSource
+	}
+	return all
+}
+
+const allParts = "--write=pairs,clusters,removed,rejected,corpus,documents"
+
+// unsound is a folder of pages of which some are unreadable, too short or without a text, and a file without a record.
+func unsound(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	for name, text := range map[string]string{
+		"a.jsonl":     read(t, "../../testdata/tldr/osx.jsonl"),
+		"b.jsonl":     `{"id": 7}` + "\n" + `{"text": "..."}` + "\n" + `not JSON` + "\n" + read(t, "../../testdata/tldr/linux.jsonl"),
+		"c.jsonl":     read(t, "../../testdata/tldr/osx.jsonl")[:100_000],
+		"empty.jsonl": "",
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return folder
+}
+
+// Documents has a row for every record, and says what the other tables say.
+func TestDocuments(t *testing.T) {
+	folder := unsound(t)
+	for _, flags := range []string{"", "--cluster=components --threshold=.5 --min-words=20", "--method=exact", "--protect=c.jsonl --keep=longest"} {
+		var want map[string]string
+		for _, how := range []string{"", "--workers=1", "--workers=8 --memory=256MB", "--runner=direct", "--resume=always"} {
+			config := ask(t, append(strings.Fields(flags+" "+how), folder, "--max-rejected=3", allParts)...)
+			config.SplitBytes = 50_001
+			if how != "" {
+				config.SliceRows = 500
+			}
+			if _, err := runJob(t.Context(), config, launch(config)); err != nil {
+				t.Fatal(err)
+			}
+			f, err := output.Open(t.Context(), config.Output)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want == nil {
+				want = promised(t, f)
+				if diff := gocmp.Diff(wantDocuments(t, f, folder), documentsOf(t, f)); diff != "" {
+					t.Errorf("%s: %s", flags, diff)
+				}
+			}
+			sameOutput(t, flags+" "+how, want, promised(t, f))
+		}
+	}
+}
+
+// It changes no other file, and is not written unless it is named.
+func TestDocumentsAreNamed(t *testing.T) {
+	plain := promised(t, finished(t, "../../testdata/tldr"))
+	named := promised(t, finished(t, "../../testdata/tldr", allParts))
+	for path := range named {
+		if strings.HasPrefix(path, "documents/") {
+			delete(named, path)
+		}
+	}
+	delete(plain, "manifest.json")
+	delete(named, "manifest.json")
+	sameOutput(t, "with documents", plain, named)
+}
+
+// Rank sorts documents as the policy does: of similar ones, it keeps the one that is first by rank, then by input order.
+func TestRankOfDocuments(t *testing.T) {
+	for _, policy := range []string{"longest", "max:id", "min:text"} {
+		f := finished(t, "../../testdata/tldr", "--keep="+policy, "--cluster=components", "--threshold=.6", allParts)
+		type member struct {
+			records.Documented
+			source string
+		}
+		clusters := map[int64][]member{}
+		for _, file := range f.Manifest.Files {
+			if output.PartOf(file.Path) != output.Documents {
+				continue
+			}
+			for row, err := range output.FileRows[records.Documented](t.Context(), filepath.Join(f.Dir, file.Path)) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if row.Rank == nil {
+					t.Errorf("%s: %s has no rank", policy, row.ID)
+				}
+				if row.Cluster != nil {
+					clusters[*row.Cluster] = append(clusters[*row.Cluster], member{row, file.Path})
+				}
+			}
+		}
+		for number, members := range clusters {
+			slices.SortFunc(members, func(a, b member) int {
+				return cmp.Or(cmp.Compare(string(a.Rank), string(b.Rank)), cmp.Compare(a.source, b.source), cmp.Compare(a.Position, b.Position))
+			})
+			for i, m := range members {
+				if kept := m.Status == records.StatusKept; kept != (i == 0) {
+					t.Errorf("%s: cluster %d: %s is number %d and %s", policy, number, m.ID, i, m.Status)
+				}
+			}
+		}
+		if len(clusters) == 0 {
+			t.Errorf("%s: no cluster", policy)
+		}
+	}
+}
