@@ -21,7 +21,7 @@ import pandas
 import pyarrow.parquet
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-TABLES = ["pairs", "clusters", "removed", "rejected"]
+TABLES = ["pairs", "clusters", "removed", "rejected", "documents"]
 # The documented type: DuckDB's, pandas's for columns without nulls.
 TYPES = {
     "string": ("VARCHAR", ("str", "object")),

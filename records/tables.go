@@ -79,9 +79,9 @@ const (
 	StatusUnreadable  = "unreadable"
 )
 
-// Documented is a row of documents/: a record of an input file, and what became of it. Row is its number in the file, from
-// 0. Cluster and what names the kept document are null of a record that is in no cluster, or not removed. Rank sorts
-// documents as --keep prefers them.
+// Documented is a row of documents/: a record of an input file, and what became of it. Row is its number in the file,
+// from 0. Cluster is nil if it is in none, and what names the kept document if it is not removed. Rank sorts documents
+// as --keep prefers them.
 type Documented struct {
 	Row        int64    `parquet:"row" json:"row"`
 	Position   int64    `parquet:"position" json:"position"`

@@ -158,10 +158,11 @@ func (f *documentsFn) write(w io.Writer, rows iter.Seq2[*records.Documented, err
 // errUnlisted is met only if rows and list are of other inputs.
 var errUnlisted = errors.New("a row is about a record that was not read")
 
-// documented yields a row for each record of a list, with what the rows after it say; it is valid until the next but one.
+// documented yields a row for each record of a list, with what the rows after it say; it is valid until the next.
 func documented(in *blocks.Inputs, rows iter.Seq2[blocks.RowPart, error]) iter.Seq2[*records.Documented, error] {
 	return func(yield func(*records.Documented, error) bool) {
 		var row *records.Documented
+		var two [2]records.Documented // this and the one before
 		var rejected records.Rejected
 		var clustered records.Clustered
 		var removed records.Removed
@@ -175,16 +176,17 @@ func documented(in *blocks.Inputs, rows iter.Seq2[blocks.RowPart, error]) iter.S
 					return
 				}
 				l := d.Listing()
-				next := records.Documented{
-					Position: part.Order.A.Position(), ID: in.ID(part.Order.A, l.ID, l.HasID), Status: records.StatusKept, Members: 1,
-				}
+				number := int64(0)
 				if row != nil {
-					next.Row = row.Row + 1
+					number = row.Row + 1
+				}
+				row, of = &two[number%2], part.Order.A
+				*row = records.Documented{
+					Row: number, Position: of.Position(), ID: in.ID(of, l.ID, l.HasID), Status: records.StatusKept, Members: 1,
 				}
 				if len(l.Rank) > 0 {
-					next.Rank = append([]byte(nil), l.Rank...)
+					row.Rank = append([]byte(nil), l.Rank...)
 				}
-				row, of = &next, part.Order.A
 			case row == nil || of != part.Order.A:
 				err = errUnlisted
 			case kind == rejectedRow:

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/neardup/neardup/output/commit"
 	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/output/commit"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 )

@@ -169,8 +169,9 @@ class Dedup(TypedDict, total=False):
     no_text: bool
     """Leave the texts of documents out of report.html."""
 
-    write: Literal["pairs", "clusters", "removed", "rejected", "corpus"] | Sequence[Literal["pairs", "clusters", "removed", "rejected", "corpus"]]
-    """What to write: any of pairs,clusters,removed,rejected,corpus (default: all)."""
+    write: Literal["pairs", "clusters", "removed", "rejected", "corpus", "documents"] | Sequence[Literal["pairs", "clusters", "removed", "rejected", "corpus", "documents"]]
+    """What to write: any of pairs,clusters,removed,rejected,corpus,documents (default: all but documents, which has a
+    row for every record)."""
 
     runner: Literal["local", "flink", "spark", "dataflow", "portable", "prism", "direct"]
     """Beam runner. In this process: local (all cores, bounded memory) or Beam's direct (and prism, in a binary built

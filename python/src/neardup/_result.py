@@ -130,6 +130,9 @@ class Result:
         lambda self: Table(self, "removed"), doc="Documents removed, each with the one kept in its place."
     )
     rejected = property(lambda self: Table(self, "rejected"), doc="Records that are unreadable or not compared.")
+    documents = property(
+        lambda self: Table(self, "documents"), doc="Every record, and what became of it; only if write names documents."
+    )
 
     def _located(self, name: str) -> tuple[fs.FileSystem, str]:
         """The file system of pyarrow that has what the output calls so, and its path there."""
