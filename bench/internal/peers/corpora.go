@@ -3,6 +3,7 @@ package peers
 import (
 	"archive/tar"
 	"bufio"
+	"bytes"
 	"compress/gzip"
 	"encoding/json"
 	"errors"
@@ -53,10 +54,10 @@ type recipe struct {
 	needs string // the file or folder that it is made of; a corpus without it is left out
 	write func(w io.Writer, quick bool) error
 	asIs  bool // the tools read what it needs, and not what is written
-	// parquet is who writes what neardup alone reads instead, and how.
-	parquet string
-	of      string // the corpus of the same documents as JSON lines; "" if it is none other
-	public  bool   // only for Public, and where it is asked for
+	// pack writes to a path what neardup alone reads instead.
+	pack   func(to, plain string) error
+	of     string // the corpus of the same documents as JSON lines; "" if it is none other
+	public bool   // only for Public, and where it is asked for
 }
 
 func (r recipe) name() string { return r.Name }
@@ -64,9 +65,11 @@ func (r recipe) name() string { return r.Name }
 var corpora = []recipe{
 	{Name: "imdb_reviews", needs: imdb, write: writeIMDB},
 	{Name: "imdb_reviews.zst", needs: imdb, write: writeIMDB, asIs: true, of: "imdb_reviews"},
-	{Name: "imdb_reviews.duckdb-zstd", needs: imdb, write: writeIMDB, parquet: "duckdb-zstd", of: "imdb_reviews"},
-	{Name: "imdb_reviews.pyarrow-zstd", needs: imdb, write: writeIMDB, parquet: "pyarrow-zstd", of: "imdb_reviews"},
-	{Name: "imdb_reviews.pyarrow-snappy", needs: imdb, write: writeIMDB, parquet: "pyarrow-snappy", of: "imdb_reviews"},
+	{Name: "imdb_reviews.duckdb-zstd", needs: imdb, write: writeIMDB, pack: asParquet("duckdb-zstd"), of: "imdb_reviews"},
+	{Name: "imdb_reviews.pyarrow-zstd", needs: imdb, write: writeIMDB, pack: asParquet("pyarrow-zstd"), of: "imdb_reviews"},
+	{Name: "imdb_reviews.pyarrow-snappy", needs: imdb, write: writeIMDB, pack: asParquet("pyarrow-snappy"), of: "imdb_reviews"},
+	{Name: "imdb_reviews.gz", needs: imdb, write: writeIMDB, pack: gzipped(1), of: "imdb_reviews"},
+	{Name: "imdb_reviews.500-gz", needs: imdb, write: writeIMDB, pack: gzipped(500), of: "imdb_reviews"},
 	{Name: "reuters21578", needs: reuters, write: writeReuters},
 	{Name: "bbc_news", needs: bbc, write: fromArchive(bbc, ".txt")},
 	{Name: "newsgroups20", needs: newsgroups, write: fromArchive(newsgroups, ""), public: true},
@@ -108,21 +111,24 @@ func (r recipe) prepare(quick bool) (*corpus, error) {
 			}
 		}
 	}
-	if r.parquet != "" {
-		c.File = filepath.Join(workFolder, r.Name+".parquet")
-		if _, err := installPeers(); err != nil {
+	if r.pack != nil {
+		c.File = filepath.Join(workFolder, r.Name)
+		if err := os.RemoveAll(c.File); err != nil {
 			return nil, err
 		}
-		if err := loud(environment+"/bin/python", filepath.Join(scripts, "parquet.py"), r.parquet, c.plain,
-			c.File); err != nil {
+		if err := r.pack(c.File, c.plain); err != nil {
 			return nil, err
 		}
 	}
-	info, err := os.Stat(c.File)
+	err := filepath.Walk(c.File, func(_ string, info fs.FileInfo, err error) error {
+		if err == nil && info.Mode().IsRegular() {
+			c.FileBytes += info.Size()
+		}
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	c.FileBytes = info.Size()
 	c.ids = map[string]int{}
 	err = eachDocument(c.plain, func(d document) error {
 		if _, twice := c.ids[d.ID]; twice {
@@ -179,6 +185,48 @@ func writeFile(path string, write func(io.Writer) error) error {
 		return err
 	}
 	return f.Close()
+}
+
+// asParquet has Python write a folder with a Parquet file.
+func asParquet(how string) func(to, plain string) error {
+	return func(to, plain string) error {
+		if _, err := installPeers(); err != nil {
+			return err
+		}
+		if err := os.MkdirAll(to, 0o755); err != nil {
+			return err
+		}
+		return loud(environment+"/bin/python", filepath.Join(scripts, "parquet.py"), how, plain, filepath.Join(to, "all.parquet"))
+	}
+}
+
+// gzipped writes a folder with so many files, of about as many bytes before they are compressed.
+func gzipped(files int) func(to, plain string) error {
+	return func(to, plain string) error {
+		data, err := os.ReadFile(plain)
+		if err != nil {
+			return err
+		}
+		for i := range files {
+			n := len(data) / (files - i)
+			n += bytes.IndexByte(data[n:], '\n') + 1
+			if i == files-1 {
+				n = len(data)
+			}
+			err := writeFile(filepath.Join(to, fmt.Sprintf("%03d.jsonl.gz", i)), func(w io.Writer) error {
+				packed := gzip.NewWriter(w)
+				if _, err := packed.Write(data[:n]); err != nil {
+					return err
+				}
+				return packed.Close()
+			})
+			if err != nil {
+				return err
+			}
+			data = data[n:]
+		}
+		return nil
+	}
 }
 
 func compress(to, from string) error {

@@ -148,10 +148,9 @@ func installAsked(o options) ([]tool, error) {
 
 // readersOf are the tools that read a corpus.
 func readersOf(r recipe, tools []tool) []tool {
-	if r.parquet == "" {
-		return tools
-	}
-	return slices.DeleteFunc(slices.Clone(tools), func(t tool) bool { return !t.ours })
+	return slices.DeleteFunc(slices.Clone(tools), func(t tool) bool {
+		return r.pack != nil && !t.ours || len(t.only) > 0 && !slices.Contains(t.only, r.Name)
+	})
 }
 
 // named is what is chosen by its name.

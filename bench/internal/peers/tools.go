@@ -27,6 +27,7 @@ type tool struct {
 	Name, Version, Parameters string
 
 	ours      bool
+	only      []string  // corpora that it reads, if not all
 	installed installed // for Public
 	why       string    // why it does not run; "" if it does
 	// command is the run, which leaves its answer at the path.
@@ -81,6 +82,10 @@ func install(o options, chosen []peer) ([]tool, error) {
 	tools := []tool{
 		ours("", "`--write pairs,removed`; every pair compared exactly", "--write=pairs,removed"),
 		ours(", all outputs", "the same, and `clusters`, `rejected` and `corpus`"),
+		unjudged(ours(", simhash", "`--method simhash --write pairs,removed`; other pairs, which are not judged",
+			"--method=simhash", "--write=pairs,removed"), "imdb_reviews", "reuters21578", "bbc_news"),
+		unjudged(tool{Name: "neardup plan", Version: strings.TrimSpace(string(version)), Parameters: "no run", ours: true,
+			command: func(corpus, _ string) *exec.Cmd { return exec.Command(neardupBinary, "plan", corpus) }}),
 	}
 	if o.beside != "" {
 		other, err := besides(o.beside)
@@ -100,6 +105,12 @@ func install(o options, chosen []peer) ([]tool, error) {
 		tools = append(tools, p.tool(versions[p.distribution], o.workers))
 	}
 	return tools, nil
+}
+
+// unjudged is a tool whose answer is not looked at; it reads some corpora only, if these are named.
+func unjudged(t tool, only ...string) tool {
+	t.read, t.sets, t.only = nil, nil, only
+	return t
 }
 
 // besides is a program that only its cost is taken of.
