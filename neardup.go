@@ -192,6 +192,9 @@ func RunDocuments(
 			return cause(ctx, err)
 		}
 		usual := records.Default()
+		if len(s.Against) > 0 && len(s.AgainstText) == 0 {
+			s.AgainstText = s.Text // that of documents is another
+		}
 		s.Inputs, s.Format, s.Text, s.ID, s.Encoding = []string{file}, "jsonl", usual.Text, usual.ID, usual.Encoding
 		s.Delimiter, s.NoHeader, h.Resume = usual.Delimiter, false, string(job.ResumeNever)
 		result, err = Run(ctx, s, h)

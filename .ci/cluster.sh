@@ -97,7 +97,8 @@ ready() {
 choose() {
   local data=../shared/data bundled=()
   # Of two jobs: the first counts in how many documents a shingle is.
-  corpora=("simhash testdata/tldr --method simhash --pieces 19 --compare cosine --weights tf-idf --threshold 0.6")
+  corpora=("simhash testdata/tldr --method simhash --pieces 19 --compare cosine --weights tf-idf --threshold 0.6"
+    "against testdata/tldr/osx.jsonl testdata/tldr/windows.jsonl --against testdata/tldr --threshold 0.5 --shingle char:5")
   if [ -d $data/reuters21578 ]; then
     corpora+=("reuters21578 $data/reuters21578/*.sgm --format reuters")
   else

@@ -26,7 +26,10 @@ type FactKind string
 
 // The kinds of facts.
 const (
-	FactRead    FactKind = "read"    // a split was read: counts of its records
+	FactRead FactKind = "read" // a split was read: counts of its records
+	// A split of references was read; CountNotCompared, without a reason, counts those documents that are not compared.
+	FactReference FactKind = "reference"
+
 	FactTable   FactKind = "table"   // a shard of a table was written
 	FactCorpus  FactKind = "corpus"  // a corpus file was written
 	FactKept    FactKind = "kept"    // a file was written for a later job of the run
@@ -72,5 +75,6 @@ const (
 	CountClusters        = "clusters"        // clusters
 	CountRepresentatives = "representatives" // distinct sets of a crowd, of a sample
 	CountMillionths      = "millionths "     // and a number: of pairs, estimated by the keys of the run, 0, and by others
+	CountForReference    = "for_reference"   // removed documents whose kept one is a reference
 	CountCrowded         = "crowded"         // distinct sets of crowds, left out of a sample
 )

@@ -24,16 +24,17 @@ type Inputs struct {
 	Shards int
 	// Splits in input order. Together they hold each record once.
 	Splits Spans
-	// Pieces are the files of the corpus to be written, in input order.
+	// Pieces are the files of the corpus to be written, in input order; references have none.
 	Pieces Spans
 
 	// Of each file, by its ordinal: where it ends in the listed bytes of all, and what is true of it.
 	ends  []int64
 	flags []byte
 	names names
-	// preferences of all files, or none; those below protected are of files of which no document is removed.
+	// references is how many files are; they come first.
+	references int
+	// preferences of all files, or none.
 	preferences []uint32
-	protected   uint32
 	// rows are the Positions of files, by ordinal, which are in rowFiles.
 	rowFiles []uint32
 	rows     []int64
@@ -45,7 +46,22 @@ type Inputs struct {
 const (
 	flagIDIsSource = 1 << iota
 	flagSpool
-	flagsKnown = flagIDIsSource | flagSpool
+	flagProtected
+	flagsKnown = flagIDIsSource | flagSpool | flagProtected
+)
+
+// Standing says what becomes of the documents of a file. In the order of preference a higher one comes first.
+type Standing int
+
+// The standings.
+const (
+	// Input: a document is removed if it resembles one that is kept.
+	Input Standing = iota
+	// Protected: a document is kept whatever it resembles.
+	Protected
+	// Reference: a document is kept whatever it resembles, it is compared with none of a reference, and it is not
+	// written: it is there already. Such files are named by their whole paths, and come before all others.
+	Reference
 )
 
 // File is one input file.
@@ -71,6 +87,7 @@ type File struct {
 	// IDIsSource: a document without an id of its own is named by its source alone (one
 	// document a file) rather than by source and position.
 	IDIsSource bool
+	Standing   Standing
 }
 
 // End of a span that reaches to the end of its file.
@@ -185,13 +202,17 @@ func (in *Inputs) Add(f *File, splits, pieces []int64) {
 	if f.Positions > 0 {
 		in.rowFiles, in.rows = append(in.rowFiles, uint32(i)), append(in.rows, f.Positions)
 	}
+	in.Splits.add(i, splits)
+	if f.Standing == Reference {
+		in.references++
+		return
+	}
 	if f.Path != in.below(f.Source) {
 		if in.elsewhere == nil {
 			in.elsewhere = map[int]string{}
 		}
 		in.elsewhere[i] = f.Path
 	}
-	in.Splits.add(i, splits)
 	in.Pieces.add(i, pieces)
 }
 
@@ -202,31 +223,60 @@ func (in *Inputs) Truncate(split int, last int64) {
 	in.Splits.truncate(split+1, last+1)
 }
 
-// Prefer orders documents for the decision before anything else, by
+// Prefer orders documents of one standing before anything else, by
 // what of says of the sources of their files: lower is kept rather.
 func (in *Inputs) Prefer(of func(source string) int) {
 	in.preferences = make([]uint32, in.Len())
 	for i, source := range in.Names() {
-		in.preferences[i] = uint32(of(source))
-	}
-}
-
-// Protect has all documents kept of the files whose source is; there must be
-// files. They come first in the order of preference, among themselves as before.
-func (in *Inputs) Protect(is func(source string) bool) {
-	if in.preferences == nil {
-		in.preferences = make([]uint32, in.Len())
-	}
-	in.protected = 1 + slices.Max(in.preferences)
-	for i, source := range in.Names() {
-		if !is(source) {
-			in.preferences[i] += in.protected
+		if i >= in.references {
+			in.preferences[i] = uint32(of(source))
 		}
 	}
 }
 
-// Protected reports whether a document is to be kept whatever it resembles.
-func (in *Inputs) Protected(key Key) bool { return in.preference(key.File()) < in.protected }
+// Protect has all documents kept of the files whose source is.
+func (in *Inputs) Protect(is func(source string) bool) {
+	for i, source := range in.Names() {
+		if i >= in.references && is(source) {
+			in.flags[i] |= flagProtected
+		}
+	}
+}
+
+// Standing is that of a file.
+func (in *Inputs) Standing(file int) Standing {
+	switch {
+	case file < in.references:
+		return Reference
+	case in.flags[file]&flagProtected != 0:
+		return Protected
+	default:
+		return Input
+	}
+}
+
+// References is how many files are references, the first ones.
+func (in *Inputs) References() int { return in.references }
+
+// Kept reports whether a document is to be kept whatever it resembles.
+func (in *Inputs) Kept(key Key) bool { return in.Standing(key.File()) > Input }
+
+// IsReference reports whether a document is of a reference.
+func (in *Inputs) IsReference(key Key) bool { return key.File() < in.references }
+
+// Apart says which documents are not compared with one another; nil: all are compared.
+func (in *Inputs) Apart(keys []Key) (apart []bool) {
+	for i, key := range keys {
+		if !in.IsReference(key) {
+			continue
+		}
+		if apart == nil {
+			apart = make([]bool, len(keys))
+		}
+		apart[i] = true
+	}
+	return apart
+}
 
 // Spool has the plain bytes of a file kept by the first to read it.
 func (in *Inputs) Spool(file int) { in.flags[file] |= flagSpool }
@@ -243,7 +293,7 @@ func (in *Inputs) File(file int) File {
 	source := in.Name(file)
 	return File{
 		Path: in.path(file, source), Source: source, Offset: offset, Size: in.ends[file] - offset,
-		Positions: in.positions(file), IDIsSource: in.OneDocument(file),
+		Positions: in.positions(file), IDIsSource: in.OneDocument(file), Standing: in.Standing(file),
 	}
 }
 
@@ -350,8 +400,8 @@ func (in *Inputs) PieceName(piece int) string {
 	return fmt.Sprintf("%s-%05d-of-%05d%s", strings.TrimSuffix(name, ending), part, parts, ending)
 }
 
-// Shard returns the table shard of key's rows: the slice of the listed input bytes it lies in,
-// so that shards read one after another are in input order. Positions beyond a file's listed
+// Shard returns the table shard of key's rows: the slice of the listed bytes of the inputs it lies in, so that shards
+// read one after another are in input order. References are spread in the same way, and come first in each shard. Positions beyond a file's listed
 // size (it is compressed) count as its last byte.
 func (in *Inputs) Shard(key Key) int {
 	file, position := key.File(), key.Position()
@@ -361,7 +411,11 @@ func (in *Inputs) Shard(key Key) int {
 		quotient, _ := bits.Div64(hi, lo, uint64(rows))
 		position = int64(quotient)
 	}
-	return ShardAt(in.offset(file)+min(position, max(size-1, 0)), in.Bytes(), in.Shards)
+	at := in.offset(file) + min(position, max(size-1, 0))
+	if file < in.references {
+		return ShardAt(at, in.BytesOfReferences(), in.Shards)
+	}
+	return ShardAt(at-in.BytesOfReferences(), in.BytesOfInputs(), in.Shards)
 }
 
 // ShardAt returns in which of the shards of so many listed bytes one of these lies.
@@ -376,6 +430,12 @@ func ShardAt(at, total int64, shards int) int {
 
 // Bytes is the listed size of all files.
 func (in *Inputs) Bytes() int64 { return in.offset(in.Len()) }
+
+// BytesOfReferences is that of the references.
+func (in *Inputs) BytesOfReferences() int64 { return in.offset(in.references) }
+
+// BytesOfInputs is that of all other files.
+func (in *Inputs) BytesOfInputs() int64 { return in.Bytes() - in.BytesOfReferences() }
 
 // BytesOfSplits is the listed size of what the splits are of: of all files, unless Truncate left some out.
 func (in *Inputs) BytesOfSplits() int64 {
@@ -435,6 +495,9 @@ func (in *Inputs) Paths() iter.Seq[string] {
 func (in *Inputs) path(file int, source string) string {
 	if path, ok := in.elsewhere[file]; ok {
 		return path
+	}
+	if file < in.references {
+		return source
 	}
 	return in.below(source)
 }

@@ -46,7 +46,9 @@ type listing struct {
 var anyInputs = rapid.Custom(func(t *rapid.T) *listing {
 	in := &listing{Inputs: &blocks.Inputs{Root: "/r", Shards: rapid.IntRange(1, 20).Draw(t, "shards")}}
 	var offset int64
-	for i := range rapid.IntRange(1, 40).Draw(t, "files") {
+	n := rapid.IntRange(1, 40).Draw(t, "files")
+	references := rapid.IntRange(0, n-1).Draw(t, "references")
+	for i := range n {
 		size := rapid.OneOf(rapid.Int64Range(0, 40), rapid.Int64Range(0, blocks.MaxPosition/40)).Draw(t, "size")
 		file := blocks.File{
 			Source: rapid.StringMatching(`[ab]{0,3}é?/[a-c]{0,9}`).Draw(t, "source"), Size: size, Offset: offset,
@@ -55,7 +57,12 @@ var anyInputs = rapid.Custom(func(t *rapid.T) *listing {
 		file.Path = rapid.SampledFrom([]string{"/r/" + file.Source, "/elsewhere"}).Draw(t, "path")
 		offset += size
 		splits, pieces := cuts(t, size), cuts(t, size)
-		in.splits, in.pieces = append(in.splits, spans(i, splits)...), append(in.pieces, spans(i, pieces)...)
+		in.splits = append(in.splits, spans(i, splits)...)
+		if i < references {
+			file.Standing, file.Path = blocks.Reference, file.Source
+		} else {
+			in.pieces = append(in.pieces, spans(i, pieces)...)
+		}
 		in.files = append(in.files, file)
 		file.Offset = -1 // which Add sets
 		in.Add(&file, splits, pieces)
@@ -116,6 +123,9 @@ func TestInputs(t *testing.T) {
 				t.Errorf("splits %v, want %v; pieces %v, want %v", table(&got.Splits), in.splits, table(&got.Pieces), in.pieces)
 			}
 			for i, want := range in.files {
+				if want.Standing == blocks.Input && protect && len(want.Source)%2 == 0 {
+					want.Standing = blocks.Protected
+				}
 				if file := got.File(i); !reflect.DeepEqual(file, want) {
 					t.Errorf("file %d is %+v, want %+v", i, file, want)
 				}
@@ -133,16 +143,14 @@ func TestInputs(t *testing.T) {
 				}
 			}
 			a, b := keyOf(t, in), keyOf(t, in)
-			protected := func(key blocks.Key) bool { return protect && len(in.files[key.File()].Source)%2 == 0 }
-			order := 0
+			standing := func(key blocks.Key) blocks.Standing { return got.File(key.File()).Standing }
+			if got.Kept(a) != (standing(a) != blocks.Input) || got.IsReference(a) != (standing(a) == blocks.Reference) {
+				t.Errorf("%v is kept: %v, a reference: %v", a, got.Kept(a), got.IsReference(a))
+			}
+			order := cmp.Compare(standing(b), standing(a))
 			switch {
-			case got.Protected(a) != protected(a):
-				t.Errorf("%v is protected: %v", a, !protected(a))
-			case protected(a) && !protected(b):
-				order = -1
-			case protected(b) && !protected(a):
-				order = 1
-			case prefer:
+			case order != 0:
+			case prefer && standing(a) != blocks.Reference:
 				order = cmp.Compare(len(in.files[a.File()].Source)%3, len(in.files[b.File()].Source)%3)
 			}
 			if order = cmp.Or(order, cmp.Compare(a, b)); got.Preferred(&blocks.Profile{Key: a}, &blocks.Profile{Key: b}) != order {
@@ -157,6 +165,9 @@ func TestTruncate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := anyInputs.Draw(t, "inputs")
 		last := keyOf(t, in)
+		if in.IsReference(last) { // of which all are read
+			return
+		}
 		in.Truncate(in.Split(last), last.Position())
 		for name, tt := range map[string]struct{ got, all []blocks.Span }{"splits": {table(&in.Splits), in.splits}, "pieces": {table(&in.Pieces), in.pieces}} {
 			var want []blocks.Span
@@ -310,6 +321,9 @@ func TestSpanOfKey(t *testing.T) {
 		for name, spans := range map[string][]blocks.Span{"split": in.splits, "piece": in.pieces} {
 			got := in.Split(key)
 			if name == "piece" {
+				if in.IsReference(key) {
+					continue
+				}
 				got = in.Piece(key)
 			}
 			for i, s := range spans {
@@ -375,7 +389,7 @@ func keyOf(t *rapid.T, in *listing) blocks.Key {
 	return blocks.NewKey(file, min(max(position, 0), blocks.MaxPosition-1))
 }
 
-// TestShards: read one after another, shards are in input order; each has its share of the bytes.
+// TestShards: read one after another, shards are in input order, and those of references; each has its share of the bytes.
 func TestShards(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := anyInputs.Draw(t, "inputs")
@@ -384,7 +398,7 @@ func TestShards(t *testing.T) {
 			a, b = b, a
 		}
 		first, second := in.Shard(a), in.Shard(b)
-		if first > second {
+		if first > second && in.IsReference(a) == in.IsReference(b) {
 			t.Errorf("%v is in shard %d and %v after it in %d", a, first, b, second)
 		}
 		for _, shard := range []int{first, second} {
@@ -451,6 +465,7 @@ func TestBytesOfSplits(t *testing.T) {
 
 func TestShardShares(t *testing.T) {
 	in := &blocks.Inputs{Shards: 4}
+	in.Add(&blocks.File{Size: 1000, Standing: blocks.Reference}, nil, nil)
 	for _, size := range []int64{60, 0, 20, 0} {
 		in.Add(&blocks.File{Size: size}, nil, nil)
 	}
@@ -459,8 +474,9 @@ func TestShardShares(t *testing.T) {
 		position int64
 		want     int
 	}{
-		{0, 0, 0}, {0, 19, 0}, {0, 20, 1}, {0, 59, 2}, {0, 1 << 39, 2}, // the third shard is bytes 40 to 59
-		{1, 0, 3}, {2, 0, 3}, {2, 1 << 39, 3}, {3, 0, 3},
+		{1, 0, 0}, {1, 19, 0}, {1, 20, 1}, {1, 59, 2}, {1, 1 << 39, 2}, // the third shard is bytes 40 to 59
+		{2, 0, 3}, {3, 0, 3}, {3, 1 << 39, 3}, {4, 0, 3},
+		{0, 249, 0}, {0, 250, 1}, {0, 1 << 39, 3}, // a reference by its share of those
 	} {
 		if got := in.Shard(blocks.NewKey(tt.file, tt.position)); got != tt.want {
 			t.Errorf("file %d, position %d: shard %d, want %d", tt.file, tt.position, got, tt.want)

@@ -48,6 +48,7 @@ type Traits struct {
 // Preferred compares documents: those that come first are kept rather.
 func (in *Inputs) Preferred(a, b *Profile) int {
 	return cmp.Or(
+		cmp.Compare(in.Standing(b.Key.File()), in.Standing(a.Key.File())),
 		cmp.Compare(in.preference(a.Key.File()), in.preference(b.Key.File())),
 		bytes.Compare(a.Rank, b.Rank),
 		cmp.Compare(a.Key, b.Key))

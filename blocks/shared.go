@@ -11,10 +11,10 @@ import (
 // The layouts in which processes share Inputs and Details. All numbers are little endian or, where it says so,
 // uvarints; text is its length as a uvarint, and its bytes. Both end with the CRC-32C of all before it, in four bytes.
 //
-//	Inputs   "NDI1", text of the root; uvarints: shards, files n, preferences (0 or n), below which files are protected, files of rows, files elsewhere,
+//	Inputs   "NDI2", text of the root; uvarints: shards, files n, preferences (0 or n), references, files of rows, files elsewhere,
 //	         splits, pieces, bytes of names
 //	         n × 8 bytes: where the file ends in the listed bytes of all
-//	         n × 1 byte: flags (1: a document's id is its source, 2: it is spooled)
+//	         n × 1 byte: flags (1: a document's id is its source, 2: it is spooled, 4: it is protected)
 //	         4 bytes for each preference
 //	         files of rows, by number: 4 bytes, its number; 8 bytes, its rows
 //	         files elsewhere, by number: 4 bytes, its number; text of its path
@@ -26,7 +26,7 @@ import (
 //	         descriptions: texts of format and version, and the facts as a text, empty if it was not inspected: texts of
 //	         compression and encoding, uvarints of window, positions and whether it is sequential, text of the header
 const (
-	inputsMagic  = "NDI1"
+	inputsMagic  = "NDI2"
 	detailsMagic = "NDF1"
 )
 
@@ -51,7 +51,7 @@ func (in *Inputs) MarshalBinary() ([]byte, error) {
 	n := in.Len()
 	data := make([]byte, 0, 64+len(in.Root)+n*13+12*(in.Splits.Len()+in.Pieces.Len())+len(in.names.data))
 	data = AppendBytes(append(data, inputsMagic...), in.Root)
-	for _, v := range []int{in.Shards, n, len(in.preferences), int(in.protected), len(in.rows), len(in.elsewhere),
+	for _, v := range []int{in.Shards, n, len(in.preferences), in.references, len(in.rows), len(in.elsewhere),
 		in.Splits.Len(), in.Pieces.Len(), len(in.names.data)} {
 		data = binary.AppendUvarint(data, uint64(v))
 	}
@@ -90,10 +90,8 @@ func (in *Inputs) UnmarshalBinary(data []byte) error {
 func (in *Inputs) decode(d *Decoder) error {
 	*in = Inputs{Root: string(d.Bytes()), Shards: d.count(maxCount)}
 	n := d.count(MaxFiles)
-	preferences, protected, rows, elsewhere := d.count(n), d.count(math.MaxUint32), d.count(n), d.count(n)
-	if in.protected = uint32(protected); protected > 0 && preferences == 0 {
-		return ErrCorrupt
-	}
+	preferences, references, rows, elsewhere := d.count(n), d.count(n), d.count(n), d.count(n)
+	in.references = references
 	splits, pieces, names := d.count(maxCount), d.count(maxCount), d.count(math.MaxInt)
 	// What there is of each is known before there is room for it.
 	if d.Err() != nil || uint64(n)*9+uint64(preferences)*4+uint64(rows)*12+uint64(elsewhere)*5+uint64(splits+pieces)*12+16+

@@ -41,6 +41,8 @@ type Run struct {
 	From *From `json:"from,omitempty"`
 
 	Input RunInput `json:"input"`
+	// References are what inputs were compared with besides, nil if there were none.
+	References *RunReferences `json:"references,omitempty"`
 	// Parameters are what was asked, and Given those of them that were named though at their default, where that matters.
 	Parameters Spec     `json:"parameters"`
 	Given      []string `json:"given,omitempty"`
@@ -257,6 +259,22 @@ type RunInput struct {
 type From struct {
 	Job    string `json:"job"`
 	Output string `json:"output"`
+}
+
+// RunReferences says what was read of references, which are in no other count.
+type RunReferences struct {
+	Files   int   `json:"files"`
+	Bytes   int64 `json:"bytes"`
+	Records int64 `json:"records"`
+	// Unreadable records, and documents that are not compared as they have none of the text columns, no text, or too much
+	// of it; of the latter those without a column.
+	Unreadable  int64 `json:"unreadable"`
+	NotCompared int64 `json:"not_compared"`
+	NoColumn    int64 `json:"no_text_column"`
+	// Removed are the inputs that were removed for one, and PairsCompared the pairs of two references that were compared,
+	// as the runner counts them: there are to be none.
+	Removed       int64 `json:"removed"`
+	PairsCompared int64 `json:"pairs_compared"`
 }
 
 // Chosen are the parameters that neardup derived from the input and the flags, and why.

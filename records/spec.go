@@ -18,6 +18,7 @@ import (
 // plan, keys, verify, decide, or check, which makes no data.
 type Spec struct {
 	Input
+	References
 	Tolerance
 	Similarity
 	Method string `json:"method" phase:"keys" default:"${d_method}" enum:"${methods}" help:"minhash (near-duplicates, found by signatures), simhash (near-duplicates, found by SimHash signatures), complete (all near-duplicates: every document is compared) or exact (copies only, as --same defines them; ignores --threshold)." group:"Similarity"`
@@ -54,6 +55,13 @@ type Input struct {
 type Tolerance struct {
 	MaxRejected string `json:"max_rejected" phase:"check" default:"${d_max_rejected}" placeholder:"N|P%" help:"Unreadable records, and documents of sources without the text column, to accept, as a number or a percentage; with more, the run ends with status 4 (default: ${default})." group:"Input"`
 	AllowEmpty  bool   `json:"allow_empty" phase:"check" help:"Succeed with empty tables if there is no input file or no document to compare. A local path that does not exist still fails, unless it is a pattern." group:"Input"`
+}
+
+// References say what inputs are compared with besides, which is there already.
+type References struct {
+	Against     []string `json:"against" phase:"plan" sep:"none" placeholder:"PATH" help:"Files, folders or patterns whose documents are there already, or a finished output, whose corpus/ is read. Inputs that resemble one of them are removed; these documents are not compared with each other, and not written. The format follows the file name. Repeat for several." group:"Input"`
+	AgainstText []string `json:"against_text" phase:"plan" sep:"none" placeholder:"COLUMN" help:"Text column of --against; repeat to join several (default: those of --text)." group:"Text"`
+	AgainstID   string   `json:"against_id" phase:"plan" placeholder:"COLUMN" help:"Id column of --against (default: that of --id)." group:"Text"`
 }
 
 // Similarity says which documents are similar.

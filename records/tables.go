@@ -56,6 +56,12 @@ const (
 	ReasonNear      = "near"      // it is at least threshold similar, or linked by pairs
 )
 
+// What a document is part of, where there are references.
+const (
+	InInput     = "input"
+	InReference = "reference"
+)
+
 // Removed is a row of removed/: one document that is not in corpus/, and the kept one.
 type Removed struct {
 	ID           string   `parquet:"id" json:"id"`

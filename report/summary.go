@@ -30,6 +30,7 @@ func Plan(w io.Writer, width int, run *records.Run) error {
 	}
 	out.item("input", "%s in %s, %s, below %s", bytesOf(run.Input.Bytes), plural(run.Input.Files, "file"), documents,
 		cmp.Or(terminal.Mask(run.Input.Root), "-"))
+	against(out, run, "")
 	if f != nil {
 		sampledTexts(out, f)
 	}
@@ -66,6 +67,9 @@ func Summary(w io.Writer, width int, run *records.Run, dir string, example *reco
 
 	out.item("read", "%s in %s, %s",
 		plural(documents, "document"), plural(run.Input.Files, "file"), bytesOf(run.Input.Bytes))
+	if r := run.References; r != nil {
+		against(out, run, fmt.Sprintf(", %s; %s removed for one of these", plural(r.Records-r.Unreadable, "document"), count(r.Removed)))
+	}
 	if decoded := run.Input.Decoded; decoded > 0 {
 		as := run.Parameters.Encoding + ", or as the byte order mark says"
 		if run.Parameters.Encoding == records.Default().Encoding {
@@ -125,6 +129,13 @@ func Summary(w io.Writer, width int, run *records.Run, dir string, example *reco
 		out.item("report", "%s", terminal.Mask(output.Folder{Dir: dir}.Path(output.ReportFile)))
 	}
 	return out.err
+}
+
+// against prints what the input is compared with besides.
+func against(out *printer, run *records.Run, found string) {
+	if r := run.References; r != nil {
+		out.item("against", "%s in %s%s", bytesOf(r.Bytes), plural(r.Files, "file"), found)
+	}
 }
 
 func recall(out *printer, run *records.Run) {

@@ -64,18 +64,25 @@ const (
 
 func rowsAbout[T blocks.Row](s beam.Scope, p Params, kind blocks.Key, rows []flow.Rows[T]) (all []beam.PCollection) {
 	for _, r := range rows {
-		all = append(all, beam.ParDo(s, &aboutFn{Kind: kind}, beam.PCollection(r)))
+		all = append(all, beam.ParDo(s, &aboutFn{Inputs: p.Inputs, Kind: kind}, beam.PCollection(r)))
 	}
 	return all
 }
 
-// aboutFn has the rows of a table come to the files that their documents are in.
+// aboutFn has the rows of a table come to the files that their documents are in, but for those of references.
 //
 //	KV<table shard, rows> → KV<file, rows>
 type aboutFn struct {
-	Kind blocks.Key
+	Inputs string
+	Kind   blocks.Key
 
+	in      *blocks.Inputs
 	buffers blocks.Buffers
+}
+
+func (f *aboutFn) Setup(ctx context.Context) (err error) {
+	f.in, err = storage.Shared[blocks.Inputs](ctx, f.Inputs)
+	return err
 }
 
 func (f *aboutFn) ProcessElement(_ int64, block []byte, emit func(int64, []byte)) error {
@@ -84,6 +91,9 @@ func (f *aboutFn) ProcessElement(_ int64, block []byte, emit func(int64, []byte)
 		part := d.RowPart()
 		if err := d.Err(); err != nil {
 			return err
+		}
+		if f.in.IsReference(part.Order.A) {
+			continue
 		}
 		part.Order.B = f.Kind
 		f.buffers.Add(int64(part.Order.A.File()), part.Append, emit)
@@ -101,7 +111,7 @@ func (f *everyFileFn) ProcessElement(ctx context.Context, _ []byte, emit func(in
 	if err != nil {
 		return err
 	}
-	for file := range in.Len() {
+	for file := in.References(); file < in.Len(); file++ {
 		emit(int64(file), []byte{})
 	}
 	return nil

@@ -116,29 +116,34 @@ func (f *ledgerFn) ProcessElement(ctx context.Context, _ int64, facts func(*[]by
 }
 
 // ReadLedger returns the facts that Ledger wrote, by kind and name. Those of reading, which may be millions, are added
-// up to one, of the name and the note of the first split that has a note.
+// up to one, of the name and the note of the first split that has a note, and those of reading references to another.
 func ReadLedger(r io.Reader) (facts []blocks.Fact, err error) {
-	read := blocks.Fact{Kind: blocks.FactRead, Counts: map[string]int64{}}
+	read := map[blocks.FactKind]*blocks.Fact{}
 	var totals ReadTotals
-	splits := 0
 	err = EachFact(r, func(fact blocks.Fact) error {
-		if fact.Kind != blocks.FactRead {
+		if fact.Kind != blocks.FactRead && fact.Kind != blocks.FactReference {
 			facts = append(facts, fact)
 			return nil
 		}
-		splits++
-		read.Bytes += fact.Bytes
+		sum := read[fact.Kind]
+		if sum == nil {
+			sum = &blocks.Fact{Kind: fact.Kind, Counts: map[string]int64{}}
+			read[fact.Kind] = sum
+		}
+		sum.Bytes += fact.Bytes
 		for name, n := range fact.Counts {
-			read.Counts[name] += n
+			sum.Counts[name] += n
 		}
 		return totals.Add(fact)
 	})
 	if err != nil {
 		return nil, err
 	}
-	if splits > 0 {
-		read.Name, read.Note = strconv.Itoa(totals.split), totals.First
-		facts = append(facts, read)
+	if inputs := read[blocks.FactRead]; inputs != nil {
+		inputs.Name, inputs.Note = strconv.Itoa(totals.split), totals.First
+	}
+	for _, sum := range read {
+		facts = append(facts, *sum)
 	}
 	slices.SortFunc(facts, func(a, b blocks.Fact) int { return a.Compare(b) })
 	return facts, nil

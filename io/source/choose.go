@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/codec/jsonl"
 	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/reading/bytefile"
@@ -235,6 +236,9 @@ func (o Options) inspect(ctx context.Context, r reading.RecordReader, file *bloc
 	}
 	ranked, _ := o.ranked(file)
 	err := r.Inspect(ctx, file, ranked)
+	if errors.As(err, new(*codec.NoColumnError)) && file.Standing == blocks.Reference {
+		err = fmt.Errorf("--against %w; columns of these files are named by --against-text and --against-id", err)
+	}
 	if errors.As(err, new(*bytefile.UnsupportedError)) {
 		if kind := foreignOf(file.Path); kind.name != "" && kind.converted() {
 			err = fmt.Errorf("%s: %s; or leave it out with --exclude '*.%s'", file.Path, kind.advice(file.Path), kind.ending)

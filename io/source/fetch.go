@@ -106,7 +106,7 @@ func (f *fetchFn) fetch(
 		positions[i] = m.Key.Position()
 	}
 	f.out.begin(emit, nil)
-	options := f.Params.Options
+	options := f.Params.Options.of(in.Standing(split.File))
 	options.KeepInvalid = true // the first read has refused it
 	var rank []byte
 	err = recordsAt(ctx, in, split, positions, options, func(record *reading.Record) error {
@@ -115,7 +115,7 @@ func (f *fetchFn) fetch(
 		if doc.Value.Kind != codec.NoValue {
 			values++
 		}
-		rank = f.Params.Options.Rank.append(rank[:0], doc)
+		rank = options.Rank.append(rank[:0], doc)
 		f.out.add(&blocks.Document{
 			Key: m.Key, ID: doc.ID, HasID: doc.HasID, Component: m.Component, Of: int(m.Of), Copied: m.Copied,
 			Rank: rank, Text: doc.Text, Ends: doc.Ends,

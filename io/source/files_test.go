@@ -61,7 +61,7 @@ func listedFiles(t testing.TB, in *Inputs) (files []*blocks.File) {
 // opened is file i of in as readers have it.
 func opened(t testing.TB, in *Inputs, i int, o Options) *blocks.File {
 	t.Helper()
-	f, _, err := in.open(t.Context(), i, o)
+	f, _, _, err := in.open(t.Context(), i, o)
 	if err != nil {
 		t.Fatal(err)
 	}

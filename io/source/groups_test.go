@@ -174,7 +174,7 @@ func TestGroupsOfNoFile(t *testing.T) {
 	for _, splitBytes := range []int64{0, 1} { // it is not as large, or a cut is to be found
 		listing, err := Plan(t.Context(), []string{path}, Options{Fields: fields, SplitBytes: splitBytes})
 		if err == nil {
-			_, err = Sample(t.Context(), listing.Inputs, Options{Fields: fields}, nil)
+			_, err = Sample(t.Context(), listing.Inputs, false, Options{Fields: fields}, nil)
 		}
 		if err == nil || err.Error() != filepath.ToSlash(path)+": no footer" {
 			t.Errorf("error %v", err)

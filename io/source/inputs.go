@@ -107,29 +107,32 @@ func (in *Inputs) MayUnpack(ctx context.Context, file int) (bool, error) {
 	return bytefile.TrimEnding(name) != name || path.Ext(name) == ".tgz", nil
 }
 
-// open returns a file as its reader needs it: this is where files are inspected that the planner has not. What is found
-// is kept for who reads it again in this process.
-func (in *Inputs) open(ctx context.Context, file int, o Options) (*blocks.File, reading.RecordReader, error) {
+// open returns a file as its reader needs it, and the options by which it is read: this is where files are inspected that
+// the planner has not. What is found is kept for who reads it again in this process.
+func (in *Inputs) open(
+	ctx context.Context, file int, of Options,
+) (f *blocks.File, r reading.RecordReader, o Options, err error) {
+	o = of.of(in.Standing(file))
 	f, inspected, err := in.Listed(ctx, file)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, o, err
 	}
-	r, err := readerOf(f)
+	r, err = readerOf(f)
 	if err != nil || inspected {
-		return f, r, err
+		return f, r, o, err
 	}
 	if err := o.inspect(ctx, r, f); err != nil {
-		return nil, nil, &InspectError{err}
+		return nil, nil, o, &InspectError{err}
 	}
 	if !unpacks(f) {
 		f.Spool = ""
 	}
 	details, err := in.detailsOf(ctx, file)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, o, err
 	}
 	details.Keep(file, f)
-	return f, r, nil
+	return f, r, o, nil
 }
 
 // inOrder calls begin with the numbers below n, about width at a time, and end with what it returns, in ascending

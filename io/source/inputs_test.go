@@ -137,7 +137,7 @@ func TestNotOpened(t *testing.T) {
 			}
 			files = append(files, listed{path: path, version: info.Version, format: "groups", size: size})
 		}
-		in, err := inspect(t.Context(), files, 9*size, shards, o)
+		in, err := inspect(t.Context(), files, 0, 9*size, shards, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -197,7 +197,7 @@ func TestInspectedByReaders(t *testing.T) {
 	}
 	refused := (*InspectError)(nil)
 	for i, want := range map[int]string{2: bad + `: text column: no column "text"`} {
-		if _, _, err := shared.open(t.Context(), i, o); !errors.As(err, &refused) || !strings.Contains(err.Error(), want) {
+		if _, _, _, err := shared.open(t.Context(), i, o); !errors.As(err, &refused) || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}
@@ -206,7 +206,7 @@ func TestInspectedByReaders(t *testing.T) {
 	if err := f.ProcessElement(t.Context(), 2, none, none, nil, nil, none, nil); err == nil || !strings.Contains(err.Error(), bad) {
 		t.Errorf("read by a worker: error %v", err)
 	}
-	if _, err := Sample(t.Context(), in, o, func([]byte, []byte) {}); !errors.As(err, &refused) || !strings.Contains(err.Error(), bad) {
+	if _, err := Sample(t.Context(), in, false, o, func([]byte, []byte) {}); !errors.As(err, &refused) || !strings.Contains(err.Error(), bad) {
 		t.Errorf("sampled: error %v", err)
 	}
 	write(t, "", good, []byte("id,text\n1,another\n"))

@@ -106,7 +106,7 @@ func TestMeter(t *testing.T) {
 				var all int64
 				for i := range in.Splits.Len() {
 					split := in.Splits.At(i)
-					file, r, err := in.open(ctx, split.File, o)
+					file, r, _, err := in.open(ctx, split.File, o)
 					if err != nil {
 						t.Fatal(err)
 					}

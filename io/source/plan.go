@@ -47,6 +47,19 @@ type Options struct {
 	Limit int64
 	// Stdin is the file that standard input, the argument "-", was copied to.
 	Stdin string
+	// References are the paths of files that are compared with the inputs, and only with these. Their format follows from
+	// their names, and they have fields of their own.
+	References      []string
+	ReferenceFields codec.Fields
+}
+
+// of are the options for files of a standing.
+func (o Options) of(standing blocks.Standing) Options {
+	if standing == blocks.Reference {
+		o.Fields, o.Rank = o.ReferenceFields, Rank{}
+		o.Format, o.Include, o.Exclude, o.AllowEmpty = "", nil, nil, true
+	}
+	return o
 }
 
 // Rank says what Fetch ranks documents by. The zero Rank gives them none: input order is all.
@@ -117,6 +130,10 @@ type Listing struct {
 	Repeated []string
 	// Links are files that are the same as one before them, by another path, and are not read.
 	Links []Link
+	// Both are how many files are named as inputs and as references, and are inputs.
+	Both int
+	// Idle are the paths of references that have no file, but for inputs.
+	Idle []string
 }
 
 // Link is a file by two paths.
@@ -127,98 +144,155 @@ type listed struct {
 	path, version, format string
 	size                  int64
 	source                string // "": it follows from path and the root
+	standing              blocks.Standing
+	both                  bool // an input that is named as a reference, too
 }
 
 // Plan lists the files that args name, in input order: the order of args, then by
-// path. It cuts the input into splits and pieces, and looks into those files only
+// path. References come before them. It cuts the input into splits and pieces, and looks into those files only
 // that are large enough to be cut: the others are inspected by who reads them.
 func Plan(ctx context.Context, args []string, o Options) (*Listing, error) {
-	listing := &Listing{}
-	var files []listed
-	var roots []string
-	abs := storage.Absolute()
-	seen := map[string]int{} // by identity, where a store has links, or else by path
+	l := chooser{Listing: &Listing{}, options: o, seen: map[string]int{}}
 	for _, arg := range args {
+		var err error
 		if arg == "-" {
-			if slices.ContainsFunc(files, func(f listed) bool { return f.path == o.Stdin }) {
-				return nil, errors.New("standard input (-) is given twice")
-			}
-			file, err := stdin(ctx, o)
-			if err != nil {
-				return nil, err
-			}
-			files = append(files, file)
-			continue
-		}
-		entries, err := storage.List(ctx, arg)
-		// a store has no empty folders
-		if errors.Is(err, fs.ErrNotExist) && o.AllowEmpty && (storage.IsPattern(arg) || !storage.IsLocal(arg)) {
-			continue
-		}
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s: no such file or folder; check the path, or quote a pattern", cmp.Or(arg, `""`))
+			err = l.addStdin(ctx)
+		} else {
+			err = l.add(ctx, arg, blocks.Input)
 		}
 		if err != nil {
 			return nil, err
-		}
-		if len(entries) == 0 && !o.AllowEmpty {
-			return nil, fmt.Errorf("%s: no files in it; give a folder that has some", arg)
-		}
-		if entries, err = o.pick(entries); err != nil {
-			return nil, err
-		}
-		if len(entries) == 0 {
-			continue
-		}
-		if err := refuseTables(entries); err != nil {
-			return nil, err
-		}
-		chosen, skipped, err := o.choose(ctx, arg, entries)
-		if err != nil {
-			return nil, err
-		}
-		if len(chosen) == len(skipped) && !o.AllowEmpty {
-			return nil, unread(arg, skipped...)
-		}
-		listing.Skipped = append(listing.Skipped, skipped...)
-		for i, e := range entries {
-			if chosen[i] == "" {
-				continue
-			}
-			if e.Path, err = abs(e.Path); err != nil {
-				return nil, err
-			}
-			same := cmp.Or(e.Identity, e.Path)
-			if first, ok := seen[same]; ok {
-				if path := files[first].path; path == e.Path {
-					listing.Repeated = append(listing.Repeated, path)
-				} else {
-					listing.Links = append(listing.Links, Link{e.Path, path})
-				}
-				continue
-			}
-			seen[same] = len(files)
-			files = append(files, listed{path: e.Path, version: e.Version, format: chosen[i], size: e.Size})
-			root := storage.Dir(e.Path)
-			if e.Folder != "" {
-				if root, err = abs(e.Folder); err != nil {
-					return nil, err
-				}
-			}
-			if len(roots) == 0 || roots[len(roots)-1] != root {
-				roots = append(roots, root)
-			}
 		}
 	}
-	if len(args) > 0 && len(files) == 0 && !o.AllowEmpty {
+	if len(args) > 0 && len(l.files) == 0 && !o.AllowEmpty {
 		return nil, errors.New("--include and --exclude leave no input file")
 	}
+	inputs, skipped := len(l.files), l.Skipped
+	for i, path := range o.References {
+		before, both := len(l.files), l.Both
+		if err := l.add(ctx, path, blocks.Reference); err != nil {
+			return nil, fmt.Errorf("--against %w", err)
+		}
+		if len(l.files) == before && l.Both == both && !slices.Contains(o.References[:i], path) {
+			l.Idle = append(l.Idle, path)
+		}
+	}
+	l.Skipped = skipped // of the inputs
+	files := slices.Concat(l.files[inputs:], l.files[:inputs])
 	if n := len(files); n > blocks.MaxFiles {
 		return nil, fmt.Errorf("%d input files, at most %d can be read; join small ones, or run on parts", n, blocks.MaxFiles)
 	}
-	in, err := layOut(ctx, files, commonRoot(roots), o)
-	listing.Inputs = in
-	return listing, err
+	in, err := layOut(ctx, files, commonRoot(l.roots), o)
+	l.Inputs = in
+	return l.Listing, err
+}
+
+// chooser chooses files.
+type chooser struct {
+	*Listing
+	options Options
+	files   []listed
+	roots   []string       // of the inputs
+	seen    map[string]int // by identity, where a store has links, or else by path
+}
+
+func (l *chooser) addStdin(ctx context.Context) error {
+	if slices.ContainsFunc(l.files, func(f listed) bool { return f.path == l.options.Stdin }) {
+		return errors.New("standard input (-) is given twice")
+	}
+	file, err := stdin(ctx, l.options)
+	l.files = append(l.files, file)
+	return err
+}
+
+// add adds the files that arg names.
+func (l *chooser) add(ctx context.Context, arg string, standing blocks.Standing) error {
+	o, abs := l.options.of(standing), storage.Absolute()
+	entries, err := storage.List(ctx, arg)
+	// a store has no empty folders
+	if errors.Is(err, fs.ErrNotExist) && o.AllowEmpty && (storage.IsPattern(arg) || !storage.IsLocal(arg)) {
+		return nil
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: no such file or folder; check the path, or quote a pattern", cmp.Or(arg, `""`))
+	}
+	if err != nil {
+		return err
+	}
+	if len(entries) == 0 && !o.AllowEmpty {
+		return fmt.Errorf("%s: no files in it; give a folder that has some", arg)
+	}
+	if entries, err = o.pick(entries); err != nil {
+		return err
+	}
+	if len(entries) == 0 {
+		return nil
+	}
+	if err := refuseTables(entries); err != nil {
+		return err
+	}
+	if standing == blocks.Reference && !slices.ContainsFunc(entries, named) {
+		o.Format = l.options.Format // their names tell none
+	}
+	chosen, skipped, err := o.choose(ctx, arg, entries)
+	if err != nil {
+		return err
+	}
+	if len(chosen) == len(skipped) && !o.AllowEmpty {
+		return unread(arg, skipped...)
+	}
+	l.Skipped = append(l.Skipped, skipped...)
+	for i, e := range entries {
+		if chosen[i] == "" || e.Size == 0 && standing == blocks.Reference {
+			continue
+		}
+		if e.Path, err = abs(e.Path); err != nil {
+			return err
+		}
+		same := cmp.Or(e.Identity, e.Path)
+		if first, ok := l.seen[same]; ok {
+			l.repeated(e.Path, &l.files[first], standing)
+			continue
+		}
+		l.seen[same] = len(l.files)
+		file := listed{path: e.Path, version: e.Version, format: chosen[i], size: e.Size, standing: standing}
+		if standing == blocks.Reference {
+			file.source = file.path
+			l.files = append(l.files, file)
+			continue
+		}
+		l.files = append(l.files, file)
+		root := storage.Dir(e.Path)
+		if e.Folder != "" {
+			if root, err = abs(e.Folder); err != nil {
+				return err
+			}
+		}
+		if len(l.roots) == 0 || l.roots[len(l.roots)-1] != root {
+			l.roots = append(l.roots, root)
+		}
+	}
+	return nil
+}
+
+// named reports whether a file's name tells its format.
+func named(e storage.Entry) bool {
+	_, ok := formatOf(e.Path)
+	return ok
+}
+
+// repeated notes that a file is named again.
+func (l *chooser) repeated(path string, first *listed, standing blocks.Standing) {
+	switch {
+	case standing == blocks.Reference && first.standing != blocks.Reference && !first.both:
+		l.Both++
+		first.both = true
+	case standing == blocks.Reference: // which is the same as once
+	case first.path == path:
+		l.Repeated = append(l.Repeated, path)
+	default:
+		l.Links = append(l.Links, Link{path, first.path})
+	}
 }
 
 // stdin is the file that stands for standard input.
@@ -266,9 +340,12 @@ var lists = []string{"json", "jsonl", "parquet"}
 // layOut makes the inputs that follow from the files and their order.
 func layOut(ctx context.Context, files []listed, root string, o Options) (*Inputs, error) {
 	in := &Inputs{Inputs: &blocks.Inputs{Root: root}}
-	var total int64
+	var total, references int64
 	for i := range files {
 		f := &files[i]
+		if f.standing == blocks.Reference {
+			references += f.size
+		}
 		if total += f.size; o.Fields.Items && !slices.Contains(lists, f.format) {
 			return nil, fmt.Errorf("%s: --shingle item compares the elements of lists, which files of the format %s "+
 				"do not have; give json, jsonl or parquet", f.path, f.format)
@@ -284,12 +361,12 @@ func layOut(ctx context.Context, files []listed, root string, o Options) (*Input
 			return nil, fmt.Errorf("%q: the name is not UTF-8, so the output could not identify the file; rename it", f.path)
 		}
 	}
-	in.Shards = int(min(max(1, (total+shardBytes-1)/shardBytes), maxShards))
+	in.Shards = int(min(max(1, (total-references+shardBytes-1)/shardBytes), maxShards))
 	large := o.SplitSize()
 	if storage.IsLocal(root) { // a store takes a request more for each split
 		o.SplitBytes = cmp.Or(o.SplitBytes, min(max(leastSplit, total/smallSplits), usualSplit))
 	}
-	inspected, err := inspect(ctx, files, total, in.Shards, o)
+	inspected, err := inspect(ctx, files, references, total, in.Shards, o)
 	if err != nil {
 		return nil, err
 	}
@@ -309,7 +386,7 @@ func layOut(ctx context.Context, files []listed, root string, o Options) (*Input
 			splits, pieces = r.Cut(file, o.splitSize(file)), r.Cut(file, PieceBytes)
 		}
 		in.Add(file, splits, pieces)
-		in.LargeCompressed = in.LargeCompressed || file.Compression != "" && file.Size > large
+		in.LargeCompressed = in.LargeCompressed || file.Compression != "" && file.Size > large && file.Standing != blocks.Reference
 		if n := len(in.details); n == 0 || in.details[n-1].Full() {
 			in.details = append(in.details, &blocks.Details{})
 		}
@@ -337,6 +414,7 @@ func (f *listed) file(o Options) (*blocks.File, format, error) {
 	return &blocks.File{
 		Path: f.path, Source: f.source, Format: f.format, Size: f.size, Version: f.version,
 		IDIsSource: format.oneDocument != nil && format.oneDocument(o.Fields),
+		Standing:   f.standing,
 	}, format, err
 }
 
@@ -344,13 +422,19 @@ func (f *listed) file(o Options) (*blocks.File, format, error) {
 const fewRowFiles = 1000
 
 // inspect inspects the files, by number, of which the plan needs to know more than the listing says: they may be cut,
-// or they are of rows and do not lie in one of the shards, so that only their rows tell where a record is.
-func inspect(ctx context.Context, files []listed, total int64, shards int, o Options) (map[int]*blocks.File, error) {
+// or they are of rows and do not lie in one of the shards, so that only their rows tell where a record is. The files are of
+// so many bytes, of which those of references come first.
+func inspect(
+	ctx context.Context, files []listed, references, total int64, shards int, o Options,
+) (map[int]*blocks.File, error) {
 	var numbers, ofRows []int
 	var offset int64
 	for i := range files {
-		size := files[i].size
-		crosses := blocks.ShardAt(offset, total, shards) != blocks.ShardAt(offset+max(size-1, 0), total, shards)
+		size, first, of := files[i].size, offset, references // of the files that are spread over shards with this one
+		if files[i].standing != blocks.Reference {
+			first, of = offset-references, total-references
+		}
+		crosses := blocks.ShardAt(first, of, shards) != blocks.ShardAt(first+max(size-1, 0), of, shards)
 		offset += size
 		f, err := formatNamed(files[i].format)
 		switch {
@@ -380,7 +464,7 @@ func inspect(ctx context.Context, files []listed, total int64, shards int, o Opt
 		found[i] = file
 		ctx, done := storage.Once(ctx)
 		defer done()
-		return o.inspect(ctx, format.reader, file)
+		return o.of(file.Standing).inspect(ctx, format.reader, file)
 	})
 	inspected := make(map[int]*blocks.File, len(numbers))
 	for i, file := range found {
@@ -419,8 +503,12 @@ func checkPieceNames(in *blocks.Inputs) error {
 func limit(ctx context.Context, in *Inputs, o Options) error {
 	remaining := o.Limit
 	for i := range in.Splits.Len() {
+		split := in.Splits.At(i)
+		if in.Standing(split.File) == blocks.Reference {
+			continue
+		}
 		var last int64
-		_, err := Records(ctx, in, []blocks.Span{in.Splits.At(i)}, o, func(record *reading.Record) error {
+		_, err := Records(ctx, in, []blocks.Span{split}, o, func(record *reading.Record) error {
 			if record.Err == nil {
 				last = record.Position
 				remaining--

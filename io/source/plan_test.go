@@ -283,7 +283,7 @@ func TestConversions(t *testing.T) {
 			o := Options{Format: format}
 			listing, err := Plan(t.Context(), []string{arg}, o)
 			if err == nil {
-				_, err = Sample(t.Context(), listing.Inputs, o, nil)
+				_, err = Sample(t.Context(), listing.Inputs, false, o, nil)
 			}
 			if err == nil || err.Error() != want {
 				t.Errorf("--format %s %s: %v, want %s", format, arg, err, want)
@@ -340,7 +340,7 @@ func TestPlanErrors(t *testing.T) {
 		o := Options{Format: tt.format, Fields: fields, Rank: Rank{Column: "Date"}}
 		listing, err := Plan(t.Context(), []string{tt.arg}, o)
 		if err == nil {
-			_, err = Sample(t.Context(), listing.Inputs, o, nil)
+			_, err = Sample(t.Context(), listing.Inputs, false, o, nil)
 		}
 		if err == nil {
 			t.Errorf("%s: no error, want %q", tt.arg, tt.want)

@@ -23,7 +23,7 @@ func Records(
 ) (reading.Progress, error) {
 	ctx, done := storage.Once(ctx)
 	defer done()
-	file, r, err := in.open(ctx, spans[0].File, o)
+	file, r, o, err := in.open(ctx, spans[0].File, o)
 	if err != nil {
 		return reading.Progress{}, err
 	}
@@ -45,7 +45,7 @@ func recordsAt(
 ) error {
 	ctx, done := storage.Once(ctx)
 	defer done()
-	file, r, err := in.open(ctx, span.File, o)
+	file, r, o, err := in.open(ctx, span.File, o)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func CopyExcept(
 ) (kept int64, err error) {
 	ctx, done := storage.Once(ctx)
 	defer done()
-	file, r, err := in.open(ctx, span.File, o)
+	file, r, o, err := in.open(ctx, span.File, o)
 	if err != nil {
 		return 0, err
 	}

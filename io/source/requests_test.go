@@ -302,10 +302,10 @@ func TestManyJSON(t *testing.T) {
 	l.Put("lake", name(1), "{\n\"text\":\"some\"}\n", nil)
 	in = inputs(t, o, "s3://lake/in")
 	refused := (*InspectError)(nil)
-	if _, _, err := in.open(t.Context(), 1, o); !errors.As(err, &refused) || !strings.Contains(err.Error(), "00001.json") {
+	if _, _, _, err := in.open(t.Context(), 1, o); !errors.As(err, &refused) || !strings.Contains(err.Error(), "00001.json") {
 		t.Errorf("one of another kind: %v", err)
 	}
-	if _, _, err := in.open(t.Context(), 2, o); err != nil {
+	if _, _, _, err := in.open(t.Context(), 2, o); err != nil {
 		t.Error(err)
 	}
 	l.since()

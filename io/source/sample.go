@@ -65,13 +65,20 @@ type Sampled struct {
 	IDColumns []string
 }
 
-// Sample calls see with the texts of a sample of the input: the readable documents that begin
+// Sample calls see with the texts of a sample of the inputs, or of the references: the readable documents that begin
 // in one of 256 windows of 16 KiB (1024 of a large input, of up to 64 KiB), which of
 // a small one are all there are. A file that can only be read from its start has its
 // windows there. Text, and where its columns end, are valid only during the call.
-func Sample(ctx context.Context, in *Inputs, o Options, see func(text, ends []byte)) (Sampled, error) {
-	return (&sampler{in: in, options: o, cut: usualCut(in.Bytes()), see: func(d *Seen) { see(d.Text, d.Ends) }}).sample(
-		ctx)
+func Sample(
+	ctx context.Context, in *Inputs, references bool, o Options, see func(text, ends []byte),
+) (Sampled, error) {
+	s := sampler{in: in, options: o, first: in.References(), end: in.Len(), bytes: in.BytesOfInputs(),
+		see: func(d *Seen) { see(d.Text, d.Ends) }}
+	if references {
+		s.options, s.first, s.end, s.bytes = o.of(blocks.Reference), 0, in.References(), in.BytesOfReferences()
+	}
+	s.cut = usualCut(s.bytes)
+	return s.sample(ctx)
 }
 
 // Seen is a document of a survey, valid during the call that it is handed to.
@@ -81,10 +88,11 @@ type Seen struct {
 	Record []byte // in the encoding of the file; of Parquet there is none
 }
 
-// Survey is Sample of about so many listed bytes, in 256 windows at even distances, and of all if they are no more.
+// Survey is Sample of about so many listed bytes of all files, in 256 windows at even distances, and of all if they are no
+// more.
 func Survey(ctx context.Context, in *Inputs, o Options, bytes int64, see func(*Seen)) (Sampled, error) {
 	return (&sampler{in: in, options: o, cut: cut{surveyWindows, max(1, (bytes+surveyWindows-1)/surveyWindows)},
-		see: see}).sample(ctx)
+		end: in.Len(), bytes: in.Bytes(), see: see}).sample(ctx)
 }
 
 func (s *sampler) sample(ctx context.Context) (Sampled, error) {
@@ -107,7 +115,7 @@ func (s *sampler) sample(ctx context.Context) (Sampled, error) {
 	}
 	s.NoColumn, _ = s.lacking.Sources(s.in.Inputs)
 	s.NoColumn = slices.DeleteFunc(s.NoColumn, func(n records.NoColumn) bool {
-		return !n.Whole() || n.Of < judgedBy && s.cut.windows*s.cut.bytes < s.in.Bytes()
+		return !n.Whole() || n.Of < judgedBy && s.cut.windows*s.cut.bytes < s.bytes
 	})
 	if s.MissingID = s.MissingID && !s.hasID; !s.MissingID {
 		s.IDColumns = nil
@@ -173,8 +181,11 @@ type sampler struct {
 	in      *Inputs
 	options Options
 	cut     cut
-	see     func(*Seen)
-	shown   Seen
+	// The files sampled, and how many bytes they have.
+	first, end int
+	bytes      int64
+	see        func(*Seen)
+	shown      Seen
 
 	Sampled
 	covered int64   // bytes in windows, but of files that are one document
@@ -236,6 +247,13 @@ func (c cut) spans(number int, file *blocks.File, total int64) windows {
 	return w
 }
 
+// windows are those of a file of the sample.
+func (s *sampler) windows(number int, file *blocks.File) windows {
+	f := *file
+	f.Offset -= s.in.File(s.first).Offset
+	return s.cut.spans(number, &f, s.bytes)
+}
+
 // gathered are the windows of a file of rows in fewer places, where its reader can begin: in a row group of large pages
 // only at its first row.
 func (w windows) gathered(r reading.RecordReader, file *blocks.File) windows {
@@ -275,9 +293,9 @@ func (w windows) gathered(r reading.RecordReader, file *blocks.File) windows {
 // request, large files have several, which are read at once.
 func (s *sampler) units(ctx context.Context) (units []unit, err error) {
 	var offset int64
-	for i := range s.in.Len() {
+	for i := s.first; i < s.end; i++ {
 		size := s.in.Size(i)
-		covered := s.cut.spans(i, &blocks.File{Offset: offset, Size: size}, s.in.Bytes()).covered
+		covered := s.cut.spans(i, &blocks.File{Offset: offset, Size: size}, s.bytes).covered
 		offset += size
 		if covered == 0 {
 			continue
@@ -299,7 +317,7 @@ func (s *sampler) units(ctx context.Context) (units []unit, err error) {
 		if err != nil {
 			return nil, err
 		}
-		all := s.cut.spans(i, file, s.in.Bytes()).gathered(r, file)
+		all := s.windows(i, file).gathered(r, file)
 		for spans := range slices.Chunk(all.spans, 1) {
 			units = append(units, unit{i, windows{spans: spans, covered: all.covered, after: all.after}})
 			all.covered = 0 // the first stands for all
@@ -359,7 +377,7 @@ func (s *sampler) use(ctx context.Context, held *heldUnit) (err error) {
 func (s *sampler) read(ctx context.Context, u unit, see func(int, *blocks.File, *reading.Record) error) (part, error) {
 	ctx, done := storage.Once(ctx)
 	defer done()
-	file, r, err := s.in.open(ctx, u.file, s.options)
+	file, r, o, err := s.in.open(ctx, u.file, s.options)
 	if err != nil {
 		return part{}, err
 	}
@@ -368,12 +386,12 @@ func (s *sampler) read(ctx context.Context, u unit, see func(int, *blocks.File, 
 	}
 	wanted := u.windows
 	if wanted.spans == nil {
-		wanted = s.cut.spans(u.file, file, s.in.Bytes()).gathered(r, file)
+		wanted = s.windows(u.file, file).gathered(r, file)
 	}
 	p := part{file: file, covered: wanted.covered}
 	counting := false
 	halves := halves{at: max(wanted.after, countedAll/2)}
-	progress, err := recordsOf(ctx, r, file, wanted.spans, s.options, func(record *reading.Record) error {
+	progress, err := recordsOf(ctx, r, file, wanted.spans, o, func(record *reading.Record) error {
 		if wanted.after < blocks.End && halves.even(record.Position, p.records) {
 			return reading.ErrStop
 		}
@@ -492,7 +510,7 @@ func isASCII(text []byte) bool {
 // one, and others have as many for each listed byte as in their windows.
 func (s *sampler) estimate() {
 	var ones, bytes int64
-	for i := range s.in.Len() {
+	for i := s.first; i < s.end; i++ {
 		if s.in.OneDocument(i) {
 			ones++
 		} else {
@@ -521,7 +539,7 @@ const judgedBy = 100
 
 // columns notes which text columns a record of file has.
 func (s *sampler) columns(number int, file *blocks.File, record *reading.Record) {
-	s.lacking.add(number, file, record, s.options)
+	s.lacking.add(number, file, record, s.options.of(file.Standing))
 	switch reason := reasonOf(record); {
 	case record.Long, s.judged && len(s.missing) == 0:
 	case reason == codec.TextNotString:

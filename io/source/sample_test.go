@@ -25,7 +25,7 @@ import (
 // sampleOf returns the texts of the sample.
 func sampleOf(t testing.TB, in *Inputs, o Options) (texts []string, sampled Sampled) {
 	t.Helper()
-	sampled, err := Sample(t.Context(), in, o, func(text, _ []byte) { texts = append(texts, string(text)) })
+	sampled, err := Sample(t.Context(), in, false, o, func(text, _ []byte) { texts = append(texts, string(text)) })
 	if err != nil {
 		t.Fatal(err)
 	}

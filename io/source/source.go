@@ -161,7 +161,7 @@ func (f *readFn) ProcessElement(
 	split := in.Splits.At(int(number))
 	ctx, done := storage.Once(ctx)
 	defer done()
-	file, r, err := in.open(ctx, split.File, f.Params.Options)
+	file, r, options, err := in.open(ctx, split.File, f.Params.Options)
 	if err != nil {
 		return err
 	}
@@ -169,39 +169,46 @@ func (f *readFn) ProcessElement(
 		spread = nil
 	}
 	f.out.begin(local, spread)
-	rows := rejecter{in: in.Inputs, options: f.Params.Options, emit: rejected}
+	rows := rejecter{in: in.Inputs, options: options, emit: rejected}
 	var drops blocks.Buffers
+	reference := file.Standing == blocks.Reference
 	fact := blocks.Fact{Kind: blocks.FactRead, Name: strconv.FormatInt(number, 10), Counts: map[string]int64{}}
 
+	if reference {
+		fact.Kind = blocks.FactReference
+	}
 	if split.Start == 0 && decoded(file) {
 		fact.Counts[blocks.CountDecoded] = 1
 	}
 	m, counted := meter{counter: storedRead}, int64(0)
-	list := lister{options: f.Params.Options}
-	read := f.Params.Options.reading()
-	if f.Params.List {
-		read, list.partition = f.Params.Options.ranked(file)
+	list := lister{options: options}
+	read, lists := options.reading(), f.Params.List && !reference
+	if lists {
+		read, list.partition = options.ranked(file)
 	}
-	progress, err := r.Read(m.begin(ctx, file, split), file, []blocks.Span{split}, read, f.Params.Options.readable(file,
+	progress, err := r.Read(m.begin(ctx, file, split), file, []blocks.Span{split}, read, options.readable(file,
 		func(record *reading.Record) error {
 			if records := fact.Counts[blocks.CountRecords]; m.atRecord(ctx, record.Position) {
 				recordsRead.Inc(ctx, records-counted)
 				counted = records
 			}
 			fact.Counts[blocks.CountRecords]++
-			if f.Params.Options.lacks(record) {
+			if options.lacks(record) {
 				if fact.Counts[blocks.CountNoColumn]++; fact.Columns == "" {
 					fact.Columns = shown(file, record)
 				}
 			}
 			key := blocks.NewKey(split.File, record.Position)
-			if f.Params.List {
+			if lists {
 				list.add(key, record, listed)
 			}
 			if !f.read(key, record, &rows) {
 				fact.Counts[blocks.CountUnreadable]++
 				if fact.Note == "" {
 					fact.Note = note(file, record)
+				}
+				if reference { // which are in no corpus
+					return nil
 				}
 				drops.Add(in.Batch(key), func(block []byte) []byte { return blocks.AppendKey(block, key) }, dropped)
 			}
@@ -211,6 +218,9 @@ func (f *readFn) ProcessElement(
 		return err
 	}
 	fact.Bytes = progress.Content
+	if reference {
+		fact.Counts[blocks.CountNotCompared] = rows.skipped - fact.Counts[blocks.CountUnreadable]
+	}
 	f.out.flush()
 	rows.flush()
 	drops.Flush(dropped)
@@ -229,14 +239,14 @@ func (f *readFn) ProcessElement(
 
 // read puts one record into a block or among the rejected, and reports whether it is readable.
 func (f *readFn) read(key blocks.Key, record *reading.Record, rows *rejecter) bool {
-	limit := f.Params.Options.MaxDocument
+	limit := rows.options.MaxDocument
 	doc := record.Doc
 	switch {
 	case record.Long:
 		rows.add(key, records.Rejected{
 			Reason: records.ReasonTooLarge,
 			Detail: fmt.Sprintf("the record is larger than %d bytes; raise --max-doc-bytes to compare it",
-				f.Params.Options.MaxRecord()),
+				rows.options.MaxRecord()),
 		})
 	case record.Err != nil:
 		reason, detail := why(record)
@@ -250,7 +260,7 @@ func (f *readFn) read(key blocks.Key, record *reading.Record, rows *rejecter) bo
 		}
 		rows.add(key, row)
 		return false
-	case f.Params.Options.lacks(record):
+	case rows.options.lacks(record):
 		rows.add(key, records.Rejected{ID: rows.id(key, doc), Reason: records.ReasonNoColumn})
 	case longID(doc):
 		rows.add(key, records.Rejected{
@@ -348,15 +358,20 @@ func (w *blockWriter) flush() {
 	}
 }
 
-// rejecter packs rejected rows by table shard.
+// rejecter packs rejected rows by table shard, and counts those of references, which are in no table.
 type rejecter struct {
 	in      *blocks.Inputs
 	options Options
 	emit    func(int64, []byte)
 	buffers blocks.Buffers
+	skipped int64
 }
 
 func (r *rejecter) add(key blocks.Key, row records.Rejected) {
+	if r.in.IsReference(key) {
+		r.skipped++
+		return
+	}
 	row.Source, row.Position = r.in.Source(key), key.Position()
 	blocks.AddRow(&r.buffers, int64(r.in.Shard(key)), key, key, &row, r.emit)
 }

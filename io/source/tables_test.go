@@ -76,7 +76,7 @@ func TestDeletesRefused(t *testing.T) {
 	} {
 		mustDo(t, err)
 		o := Options{Fields: fields, Format: "parquet"}
-		_, err = Sample(t.Context(), inputs(t, o, name), o, nil)
+		_, err = Sample(t.Context(), inputs(t, o, name), false, o, nil)
 		if refused := err != nil && strings.Contains(err.Error(), name+": an Iceberg delete file"); refused != (name != "data.parquet") {
 			t.Errorf("%s: error %v", name, err)
 		}

@@ -233,7 +233,7 @@ func TestWideAdvice(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, _, err := listing.Inputs.open(t.Context(), 0, o); err != nil {
+			if _, _, _, err := listing.Inputs.open(t.Context(), 0, o); err != nil {
 				return err.Error()
 			}
 			return run(t, listing.Inputs, o).facts[0].Note

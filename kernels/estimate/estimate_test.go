@@ -87,7 +87,7 @@ func TestSumEqualsDefinition(t *testing.T) {
 		for range rapid.IntRange(1, 3).Draw(t, "groups") {
 			sets := families(rng, rapid.IntRange(0, 3).Draw(t, "families"), 8, 40, 20)
 			e.Begin(sets)
-			setsim.SelfJoin(sets, threshold, func(i, j, shared int) bool {
+			setsim.SelfJoin(sets, threshold, nil, func(i, j, shared int) bool {
 				e.Pair(i, j, shared)
 				return true
 			})
@@ -116,7 +116,7 @@ func TestUnbiased(t *testing.T) {
 	for seed := range uint64(seeds) {
 		e := New(b, []Sign{fss.New(64, seed).Sign}, jaccard)
 		e.Begin(sets)
-		setsim.SelfJoin(sets, threshold, func(i, j, shared int) bool {
+		setsim.SelfJoin(sets, threshold, nil, func(i, j, shared int) bool {
 			before := e.sum.Millionths[0]
 			e.Pair(i, j, shared)
 			e.count()

@@ -245,7 +245,7 @@ func BenchmarkConnect(b *testing.B) {
 		})
 		b.Run(fmt.Sprintf("edits=%d/SelfJoin/sets=2000", edits), func(b *testing.B) {
 			for b.Loop() {
-				b.ReportMetric(float64(len(collect(SelfJoin, sets[:2000], th))), "pairs")
+				b.ReportMetric(float64(len(collect(selfJoin, sets[:2000], th))), "pairs")
 			}
 		})
 	}

@@ -19,7 +19,7 @@ func coreFrom(share float64) orderedJoin {
 	return func(sets [][]uint64, border int, t Threshold, emit func(x, y, shared int) bool) {
 		lists, numbers := numberShared(sets, portionSize, ranges(sets))
 		c := newCore(lists, int(share*float64(numbers)), numbers)
-		directJoin(sets, border, t, c.overlap, emit)
+		directJoin(sets, border, t, nil, c.overlap, emit)
 	}
 }
 
@@ -45,7 +45,7 @@ func TestCoreJoinEqualsPlainJoins(t *testing.T) {
 		ways := map[string]orderedJoin{
 			"index":  indexJoin,
 			"core":   coreFrom(rapid.SampledFrom([]float64{0, .1, .5, .9, 1}).Draw(t, "share")),
-			"chosen": joinOrdered,
+			"chosen": chosenJoin,
 		}
 		most := rapid.SampledFrom([]int{1, 7, math.MaxInt}).Draw(t, "most")
 		for _, v := range []float64{.05, .3, .5, .7, .8, .9, 1} {
@@ -114,7 +114,7 @@ func BenchmarkSelfJoinOfTemplate(b *testing.B) {
 		b.Run(fmt.Sprintf("edits=%d/SelfJoin", edits), func(b *testing.B) {
 			for b.Loop() {
 				pairs := 0
-				SelfJoin(sets, Threshold{4, 5}, count(&pairs))
+				SelfJoin(sets, Threshold{4, 5}, nil, count(&pairs))
 				b.ReportMetric(float64(pairs), "pairs")
 			}
 		})

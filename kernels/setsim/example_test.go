@@ -14,7 +14,7 @@ func ExampleSelfJoin() {
 		{4, 5, 6},
 	}
 	half := setsim.Threshold{Num: 1, Den: 2}
-	setsim.SelfJoin(sets, half, func(i, j, shared int) bool {
+	setsim.SelfJoin(sets, half, nil, func(i, j, shared int) bool {
 		fmt.Printf("sets %d and %d share %d: J = %.2f\n", i, j, shared, setsim.Similarity(shared, len(sets[i]), len(sets[j])))
 		return true // go on
 	})

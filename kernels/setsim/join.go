@@ -16,7 +16,8 @@ const parityLeast = 6
 
 // SelfJoin calls emit once for every pair i < j of sets, by their indexes in
 // the slice, whose Jaccard similarity is at least t, with the number of
-// elements they share. It misses none. A false from emit ends the join.
+// elements they share. It misses none, but for those of two sets that are apart, which it does not compare; nil: no set
+// is. A false from emit ends the join.
 //
 // Pairs come ordered by their larger set and then by the smaller one, where
 // sets are ordered by size and equal sizes by index; so the order depends on
@@ -31,43 +32,55 @@ const parityLeast = 6
 //
 // Sets around a few templates have nearly all elements in common, and such an index would yield most
 // pairs. Their core form makes it cheaper to compare all pairs.
-func SelfJoin(sets [][]uint64, t Threshold, emit func(i, j, shared int) bool) {
+func SelfJoin(sets [][]uint64, t Threshold, apart []bool, emit func(i, j, shared int) bool) {
 	order, ordered := bySize(sets)
 	emitOrdered := func(x, y, shared int) bool {
 		i, j := order[x], order[y]
 		return emit(min(i, j), max(i, j), shared)
 	}
-	joinOrdered(ordered, 0, t, emitOrdered)
+	joinOrdered(ordered, 0, t, inOrder(apart, order), emitOrdered)
 }
 
-// CrossJoin calls emit like SelfJoin, but for pairs of a set i of small and a set j of large only. No
-// set of small may have more elements than one of large.
-func CrossJoin(small, large [][]uint64, t Threshold, emit func(i, j, shared int) bool) {
+// CrossJoin calls emit like SelfJoin, but for pairs of a set i of small and a set j of large only; apart says so first of
+// those of small. No set of small may have more elements than one of large.
+func CrossJoin(small, large [][]uint64, t Threshold, apart []bool, emit func(i, j, shared int) bool) {
 	if len(small) == 0 {
 		return
 	}
 	order, ordered := bySize(slices.Concat(small, large))
-	joinOrdered(ordered, len(small), t, func(x, y, shared int) bool {
+	joinOrdered(ordered, len(small), t, inOrder(apart, order), func(x, y, shared int) bool {
 		return emit(order[y], order[x]-len(small), shared)
 	})
 }
 
+// inOrder puts what is apart in an order.
+func inOrder(apart []bool, order []int) (ordered []bool) {
+	if apart == nil {
+		return nil
+	}
+	ordered = make([]bool, len(order))
+	for x, i := range order {
+		ordered[x] = apart[i]
+	}
+	return ordered
+}
+
 // joinOrdered emits the pairs y < x of sets of ascending size or, unless border is 0, those with
-// y < border ≤ x.
-func joinOrdered(sets [][]uint64, border int, t Threshold, emit func(x, y, shared int) bool) {
+// y < border ≤ x; of two sets that are apart none.
+func joinOrdered(sets [][]uint64, border int, t Threshold, apart []bool, emit func(x, y, shared int) bool) {
 	if len(sets) <= directLimit {
 		overlap := overlaps(sets)
 		if len(sets) >= parityLeast {
 			overlap = overlapsByParity(sets)
 		}
-		directJoin(sets, border, t, overlap, emit)
+		directJoin(sets, border, t, apart, overlap, emit)
 		return
 	}
 	index := newPrefixLists(sets, border, t)
 	if c, ok := index.core(border); ok {
-		directJoin(sets, border, t, c.overlap, emit)
+		directJoin(sets, border, t, apart, c.overlap, emit)
 	} else {
-		index.join(border, emit)
+		index.join(border, apart, emit)
 	}
 }
 
@@ -110,7 +123,7 @@ func overlapsByParity(sets [][]uint64) func(x, y, need int) (shared int, ok bool
 // directJoin joins by comparing each set with all that are not too small for it. overlap returns the number of elements
 // that two sets share, or false if it is below need.
 func directJoin(
-	sets [][]uint64, border int, t Threshold, overlap func(x, y, need int) (shared int, ok bool),
+	sets [][]uint64, border int, t Threshold, apart []bool, overlap func(x, y, need int) (shared int, ok bool),
 	emit func(x, y, shared int) bool,
 ) {
 	first := 0
@@ -124,7 +137,11 @@ func directJoin(
 			end = border
 		}
 		partner, need := -1, 0
+		xApart := apart != nil && apart[x]
 		for y := first; y < end; y++ {
+			if xApart && apart[y] {
+				continue
+			}
 			if n := len(sets[y]); n != partner {
 				partner, need = n, t.minOverlap(size, n)
 			}
@@ -234,7 +251,7 @@ type candidate struct{ shared, need int32 }
 const ruledOut = -1
 
 // join joins by means of the prefixes. It adds the postings, and can be called once.
-func (p *prefixLists) join(border int, emit func(x, y, shared int) bool) {
+func (p *prefixLists) join(border int, apart []bool, emit func(x, y, shared int) bool) {
 	sets, t, lists, postings, starts, ends := p.sets, p.t, p.lists, p.postings, p.starts, p.ends
 	candidates := make([]candidate, len(sets))
 	var met []uint32
@@ -246,6 +263,7 @@ func (p *prefixLists) join(border int, emit func(x, y, shared int) bool) {
 		size := len(sets[x])
 		single := size - len(list)
 		smallest := t.MinSize(size)
+		xApart := apart != nil && apart[x]
 		for i, w := range p.probed(x) {
 			// Sizes ascend, so a set too small for this one is so for all later.
 			for starts[w] < ends[w] && len(sets[postings[starts[w]].set]) < smallest {
@@ -253,7 +271,7 @@ func (p *prefixLists) join(border int, emit func(x, y, shared int) bool) {
 			}
 			for _, q := range postings[starts[w]:ends[w]] {
 				c := &candidates[q.set]
-				if c.shared == ruledOut {
+				if c.shared == ruledOut || xApart && apart[q.set] {
 					continue
 				}
 				partner := len(sets[q.set])

@@ -15,6 +15,7 @@ type RarePosting struct {
 	Set   uint32 // the number of the set
 	Size  uint32 // of the set
 	Place uint32 // how many elements of the set are rarer
+	Apart bool   // of the set
 }
 
 // Prefixes finds the rarest elements of sets. It is not safe for concurrent use.
@@ -36,10 +37,10 @@ func NewPrefixes(t Threshold, common *Frequencies, sizes *Sizes) *Prefixes {
 // The order of all elements is by frequency, and equals by hash. An element that is counted once
 // is of no other set: it takes its place, and has no posting. So each set must have been counted, unless
 // none was. More than that, or fewer counters, only makes more postings.
-func (p *Prefixes) Postings(number uint32, set []uint64, emit func(RarePosting)) {
+func (p *Prefixes) Postings(number uint32, set []uint64, apart bool, emit func(RarePosting)) {
 	for place, o := range p.rarest(set) {
 		if frequency := o >> 32; frequency != 1 {
-			emit(RarePosting{Hash: set[uint32(o)], Set: number, Size: uint32(len(set)), Place: uint32(place)})
+			emit(RarePosting{Hash: set[uint32(o)], Set: number, Size: uint32(len(set)), Place: uint32(place), Apart: apart})
 		}
 	}
 }
@@ -55,7 +56,7 @@ func (p *Prefixes) rarest(set []uint64) []uint64 {
 	return p.order[:max(0, len(set)-p.sizes.leastOverlap(len(set), p.t)+1)]
 }
 
-// Candidates calls emit once for each two sets that may be similar and that these postings name: all
+// Candidates calls emit once for each two sets that may be similar and are not both apart, and that these postings name: all
 // postings of some hashes, whichever. The postings of all hashes name every similar pair, at the
 // rarest element that the two share; Similar tells which are. A false from emit ends it.
 //
@@ -72,7 +73,7 @@ func Candidates(postings []RarePosting, t Threshold, emit func(i, j uint32) bool
 	var met []uint32                        // ranks
 	next := 0
 	for x, number := range g.numbers {
-		size := int(postings[next].Size)
+		size, apart := int(postings[next].Size), postings[next].Apart
 		smallest := uint32(t.MinSize(size))
 		for ; next < len(postings) && postings[next].Set == number; next++ {
 			behind := size - int(postings[next].Place)
@@ -86,7 +87,7 @@ func Candidates(postings []RarePosting, t Threshold, emit func(i, j uint32) bool
 				if int(y.rank) >= x {
 					break
 				}
-				if metBy[y.rank] == uint32(x)+1 {
+				if metBy[y.rank] == uint32(x)+1 || apart && y.apart {
 					continue
 				}
 				if y.size != partner {
@@ -121,7 +122,10 @@ type rareLists struct {
 type rareList struct{ start, end uint32 } // of indexed
 
 // A rareSet is a set in whose indexed prefix an element is, with so many of its elements at that place or behind.
-type rareSet struct{ rank, size, behind uint32 }
+type rareSet struct {
+	rank, size, behind uint32
+	apart              bool
+}
 
 func newRareLists(postings []RarePosting, t Threshold) *rareLists {
 	g := &rareLists{listOf: make([]uint32, len(postings))}
@@ -150,7 +154,7 @@ func newRareLists(postings []RarePosting, t Threshold) *rareLists {
 		// A larger set needs the overlap of two sets of this size at least.
 		size := int(p.Size)
 		if int(p.Place) < size-t.minOverlap(size, size)+1 {
-			g.indexed = append(g.indexed, rareSet{rank: ranks[e.Document], size: p.Size, behind: p.Size - p.Place})
+			g.indexed = append(g.indexed, rareSet{rank: ranks[e.Document], size: p.Size, behind: p.Size - p.Place, apart: p.Apart})
 			g.lists[list].end++
 		}
 	}
@@ -178,8 +182,8 @@ type RareWork struct {
 }
 
 // Add adds a set.
-func (s *RareSample) Add(p *Prefixes, number uint32, set []uint64) {
-	p.Postings(number, set, func(posting RarePosting) {
+func (s *RareSample) Add(p *Prefixes, number uint32, set []uint64, apart bool) {
+	p.Postings(number, set, apart, func(posting RarePosting) {
 		if sets := int64(p.common.count(posting.Hash)); sets >= frequent {
 			s.frequent++
 			s.met += sets

@@ -33,7 +33,7 @@ func sketch(t *rapid.T, sets [][]uint64) *Frequencies {
 func rarePostings(sets [][]uint64, t Threshold, common *Frequencies) (all []RarePosting) {
 	p := NewPrefixes(t, common, sizesOf(sets))
 	for i, s := range sets {
-		p.Postings(uint32(i), s, func(r RarePosting) { all = append(all, r) })
+		p.Postings(uint32(i), s, false, func(r RarePosting) { all = append(all, r) })
 	}
 	return all
 }
@@ -156,7 +156,7 @@ func TestRareWork(t *testing.T) {
 	var s RareSample
 	prefixes := NewPrefixes(th, common, sizesOf(sets))
 	for i, set := range sets {
-		s.Add(prefixes, uint32(i), set)
+		s.Add(prefixes, uint32(i), set, false)
 	}
 	candidates := int64(len(candidatesByDefinition(sample, th)))
 	if want := (RareWork{Postings: 64 * int64(len(sample)), Candidates: 64 * candidates}); s.Work(th, 1<<40) != want || candidates == 0 {
@@ -180,7 +180,7 @@ func TestRareWorkOfFrequent(t *testing.T) {
 	var s RareSample
 	prefixes := NewPrefixes(th, common, sizesOf(sets))
 	for i, set := range sets {
-		s.Add(prefixes, uint32(i), set)
+		s.Add(prefixes, uint32(i), set, false)
 	}
 	if got := s.Work(th, 1<<40); got.Candidates < n*(n-1)/2 || got.Postings < n {
 		t.Errorf("%+v of %d sets that have an element in common", got, n)

@@ -135,7 +135,7 @@ func comparePairs(a, b pair) int {
 
 func TestSelfJoinEqualsBruteForce(t *testing.T) {
 	// Each way of joining on groups of every size; the public one chooses.
-	ways := map[string]join{"SelfJoin": SelfJoin, "direct": ofSorted(plainJoin), "index": ofSorted(indexJoin)}
+	ways := map[string]join{"SelfJoin": selfJoin, "direct": ofSorted(plainJoin), "index": ofSorted(indexJoin)}
 	rapid.Check(t, func(t *rapid.T) {
 		sets := rapid.OneOf(families, crowds).Draw(t, "sets")
 		for _, v := range []float64{.05, .3, .5, .7, .8, .9, 1} {
@@ -153,11 +153,19 @@ func TestSelfJoinEqualsBruteForce(t *testing.T) {
 }
 
 func plainJoin(sets [][]uint64, border int, t Threshold, emit func(x, y, shared int) bool) {
-	directJoin(sets, border, t, overlaps(sets), emit)
+	directJoin(sets, border, t, nil, overlaps(sets), emit)
 }
 
 func indexJoin(sets [][]uint64, border int, t Threshold, emit func(x, y, shared int) bool) {
-	newPrefixLists(sets, border, t).join(border, emit)
+	newPrefixLists(sets, border, t).join(border, nil, emit)
+}
+
+func chosenJoin(sets [][]uint64, border int, t Threshold, emit func(x, y, shared int) bool) {
+	joinOrdered(sets, border, t, nil, emit)
+}
+
+func selfJoin(sets [][]uint64, t Threshold, emit func(i, j, shared int) bool) {
+	SelfJoin(sets, t, nil, emit)
 }
 
 // ofSorted makes a join of sets of ascending size one of sets in any order.
@@ -173,7 +181,7 @@ func ofSorted(j func(sets [][]uint64, border int, t Threshold, emit func(x, y, s
 func TestSelfJoinOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sets := families.Draw(t, "sets")
-		pairs := collect(SelfJoin, sets, threshold(t, .3))
+		pairs := collect(selfJoin, sets, threshold(t, .3))
 		later := func(i, j int) int { return cmp.Or(cmp.Compare(len(sets[i]), len(sets[j])), cmp.Compare(i, j)) }
 		key := func(p pair) (larger, smaller int) {
 			if later(p.i, p.j) > 0 {
@@ -193,7 +201,7 @@ func TestSelfJoinOrder(t *testing.T) {
 
 func TestEmitStopsTheJoin(t *testing.T) {
 	equal := slices.Repeat([][]uint64{set(1, 2, 3)}, directLimit+2)
-	for name, j := range map[string]join{"direct": SelfJoin, "brute force": comparingAll, "index": SelfJoin} {
+	for name, j := range map[string]join{"direct": selfJoin, "brute force": comparingAll, "index": selfJoin} {
 		sets := equal
 		if name == "direct" {
 			sets = equal[:directLimit]
@@ -232,7 +240,7 @@ func TestSelfJoinAtTheBound(t *testing.T) {
 				sets = append(sets, set(slices.Concat(shared[:rng.IntN(len(shared))], distinct(rng, 400))...))
 			}
 			reached := false
-			SelfJoin(sets, threshold(t, c.t), func(i, j, n int) bool {
+			SelfJoin(sets, threshold(t, c.t), nil, func(i, j, n int) bool {
 				reached = reached || i == 0 && j == 1 && n == c.both
 				return true
 			})
@@ -337,7 +345,7 @@ func BenchmarkSelfJoin(b *testing.B) {
 			b.ReportAllocs()
 			pairs := 0
 			for b.Loop() {
-				pairs = len(collect(SelfJoin, sets, threshold(b, v)))
+				pairs = len(collect(selfJoin, sets, threshold(b, v)))
 			}
 			b.ReportMetric(float64(pairs), "pairs")
 		})
@@ -358,7 +366,7 @@ func BenchmarkSelfJoinOfComponent(b *testing.B) {
 				sets = append(sets, set(s...))
 			}
 			for b.Loop() {
-				SelfJoin(sets, Threshold{4, 5}, func(int, int, int) bool { return true })
+				SelfJoin(sets, Threshold{4, 5}, nil, func(int, int, int) bool { return true })
 			}
 		})
 	}

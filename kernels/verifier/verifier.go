@@ -45,8 +45,8 @@ type Verifier interface {
 	// false from emit ends it.
 	SelfJoin(features [][]uint64, emit func(i, j, score int) bool)
 
-	// CrossJoin is SelfJoin of pairs of a document i of small and a document j of large only. No features of small have
-	// more words than any of large.
+	// CrossJoin is SelfJoin of pairs of a document i of small and a document j of large only. Where features are Sets, none
+	// of small has more words than any of large.
 	CrossJoin(small, large [][]uint64, emit func(i, j, score int) bool)
 }
 
@@ -147,9 +147,9 @@ func (v jaccard) MinWords(words int) int { return v.t.MinSize(words) }
 func (v jaccard) Compare(a, b []uint64) (score int, ok bool) { return setsim.Similar(a, b, v.t) }
 
 func (v jaccard) SelfJoin(features [][]uint64, emit func(i, j, score int) bool) {
-	setsim.SelfJoin(features, v.t, emit)
+	setsim.SelfJoin(features, v.t, nil, emit)
 }
 
 func (v jaccard) CrossJoin(small, large [][]uint64, emit func(i, j, score int) bool) {
-	setsim.CrossJoin(small, large, v.t, emit)
+	setsim.CrossJoin(small, large, v.t, nil, emit)
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
 	"github.com/neardup/neardup/kernels/cosine"
@@ -144,20 +145,37 @@ func TestMeasures(t *testing.T) {
 			check := func(by string, got []pair) {
 				byIndexes := func(a, b pair) int { return slices.Compare([]int{a.j, a.i}, []int{b.j, b.i}) }
 				slices.SortFunc(got, byIndexes)
-				if diff := cmp.Diff(want, got, cmp.AllowUnexported(pair{})); diff != "" {
+				if diff := cmp.Diff(want, got, cmp.AllowUnexported(pair{}), cmpopts.EquateEmpty()); diff != "" {
 					t.Fatalf("%s: %s", by, diff)
 				}
 			}
-			check("SelfJoin", joined(v, features))
-			check("CrossJoin", crossJoined(v, features, rapid.IntRange(0, len(features)).Draw(t, "border")))
+			smaller := rapid.IntRange(0, len(features)).Draw(t, "border")
+			check("SelfJoin", joined(v, features, nil))
+			check("CrossJoin", crossJoined(v, features, nil, smaller))
+			apart := make([]bool, len(features))
+			for i := range apart {
+				apart[i] = rapid.Bool().Draw(t, "apart")
+			}
+			all := want
+			want = slices.DeleteFunc(slices.Clone(want), func(p pair) bool { return apart[p.i] && apart[p.j] })
+			check("SelfJoin apart", joined(v, features, apart))
+			check("CrossJoin apart", crossJoined(v, features, apart, smaller))
+			if most := rapid.IntRange(1, 3).Draw(t, "most"); len(want) >= most {
+				calls := 0
+				verifier.SelfJoin(v, features, apart, func(_, _, _ int) bool { calls++; return calls < most })
+				if calls != most {
+					t.Fatalf("SelfJoin calls emit %d times, and is to end at %d", calls, most)
+				}
+			}
+			want = all
 			check("Index", indexed(v, features, rapid.Bool().Draw(t, "counted")))
 			checkConnect(t, v, features, want)
 		}))
 	}
 }
 
-func joined(v verifier.Verifier, features [][]uint64) (pairs []pair) {
-	v.SelfJoin(features, func(i, j, score int) bool {
+func joined(v verifier.Verifier, features [][]uint64, apart []bool) (pairs []pair) {
+	verifier.SelfJoin(v, features, apart, func(i, j, score int) bool {
 		pairs = append(pairs, pair{i, j, score})
 		return true
 	})
@@ -165,7 +183,7 @@ func joined(v verifier.Verifier, features [][]uint64) (pairs []pair) {
 }
 
 // crossJoined joins the smaller documents, so many of them, and the others, and both with each other.
-func crossJoined(v verifier.Verifier, features [][]uint64, smaller int) (pairs []pair) {
+func crossJoined(v verifier.Verifier, features [][]uint64, apart []bool, smaller int) (pairs []pair) {
 	order := make([]int, len(features))
 	for i := range order {
 		order[i] = i
@@ -182,9 +200,18 @@ func crossJoined(v verifier.Verifier, features [][]uint64, smaller int) (pairs [
 		return true
 	}
 	small, large := order[:smaller], order[smaller:]
-	v.SelfJoin(of(small), func(i, j, score int) bool { return add(small[i], small[j], score) })
-	v.SelfJoin(of(large), func(i, j, score int) bool { return add(large[i], large[j], score) })
-	v.CrossJoin(of(small), of(large), func(i, j, score int) bool { return add(small[i], large[j], score) })
+	are := func(numbers []int) (some []bool) {
+		if apart == nil {
+			return nil
+		}
+		for _, i := range numbers {
+			some = append(some, apart[i])
+		}
+		return some
+	}
+	verifier.SelfJoin(v, of(small), are(small), func(i, j, score int) bool { return add(small[i], small[j], score) })
+	verifier.SelfJoin(v, of(large), are(large), func(i, j, score int) bool { return add(large[i], large[j], score) })
+	verifier.CrossJoin(v, of(small), of(large), are(order), func(i, j, score int) bool { return add(small[i], large[j], score) })
 	return pairs
 }
 

@@ -227,7 +227,7 @@ func (p *Plan) edges(s beam.Scope, k *keys, temp string) (flow.Edges, flow.Membe
 	copies := candidates.Copies(s, k.groupedFirsts(s), params)
 	all := flow.Flatten(s, k.signed.Copies, copies)
 	if p.Complete {
-		batches, same := spool.All(s, k.signed.Sized, temp)
+		batches, same := spool.All(s, k.signed.Sized, job.Inputs(temp), temp)
 		return flow.Flatten(s, same, verify.Connect(s, batches, p.verify(temp))), all
 	}
 	if !k.bands.All.IsValid() {
@@ -366,10 +366,10 @@ type joined struct {
 
 // joinLarge joins large components, and goes through crowds.
 func (p *Plan) joinLarge(s beam.Scope, of sets.Features, large flow.LargeSets, profiles flow.LargeProfiles, temp string) joined {
-	parted := crowds.Tell(s, profiles, of.Samples, p.crowds(job.Inputs(temp), temp))
+	parted := crowds.Tell(s, profiles, of.Samples, p.crowds(temp))
 	ofCrowds, ofOthers := spool.Sets(s, large, parted.Crowds, parted.Others, temp)
 	others := verify.Large(s, ofOthers, p.verify(temp))
-	passed := crowds.Pass(s, ofCrowds, p.crowds(job.Inputs(temp), temp))
+	passed := crowds.Pass(s, ofCrowds, p.crowds(temp))
 	return joined{
 		pairs: flow.Flatten(s, parted.Pairs, others.Pairs, passed.Pairs), links: passed.Links, crowds: parted.Crowds,
 		facts: []flow.Facts{parted.Facts, parted.Named, others.Facts},
@@ -493,7 +493,7 @@ func (p *Plan) verify(temp string) verify.Params {
 		banding = p.Choice.Banding
 	}
 	return verify.Params{
-		Verifier: p.Verifier(temp), CellBytes: p.Config.cellBytes(), PruneBytes: p.usualCell(), Shards: p.componentShards(),
+		Inputs: job.Inputs(temp), Verifier: p.Verifier(temp), CellBytes: p.Config.cellBytes(), PruneBytes: p.usualCell(), Shards: p.componentShards(),
 		Banding: banding, Seed: p.Request.Seed, Temp: temp,
 	}
 }
@@ -510,9 +510,9 @@ func (p *Plan) deciding(temp string) decide.Params {
 	return params
 }
 
-func (p *Plan) crowds(inputs, temp string) crowds.Params {
+func (p *Plan) crowds(temp string) crowds.Params {
 	return crowds.Params{
-		Inputs: inputs, Params: p.verify(temp), PairBudget: p.Request.PairBudget, ChunkBytes: p.usualCell(),
+		Params: p.verify(temp), PairBudget: p.Request.PairBudget, ChunkBytes: p.usualCell(),
 	}
 }
 
@@ -567,7 +567,7 @@ func (p *Plan) corpusSlices() int {
 	in := p.Listing.Inputs
 	documents := float64(p.Documents)
 	if !in.LargeCompressed { // else all may be in one piece
-		documents *= min(1, source.PieceBytes/float64(max(1, in.Bytes())))
+		documents *= min(1, source.PieceBytes/float64(max(1, in.BytesOfInputs())))
 	}
 	return int(max(1, min(math.Ceil(documents*keyRowBytes/float64(p.Request.GroupBytes)), job.MaxSlices)))
 }
@@ -597,10 +597,10 @@ func (p *Plan) rejectedSlices() int {
 func (p *Plan) documentsSlices() int {
 	in := p.Listing.Inputs
 	largest := int64(0)
-	for file := range in.Len() {
+	for file := in.References(); file < in.Len(); file++ {
 		largest = max(largest, in.Size(file))
 	}
-	share := float64(largest) / float64(max(in.Bytes(), 1)) * float64(in.Shards) // of a shard's rows
+	share := float64(largest) / float64(max(in.BytesOfInputs(), 1)) * float64(in.Shards) // of a shard's rows
 	if in.LargeCompressed {
 		share = 1
 	}

@@ -100,7 +100,7 @@ func (c *Config) checkRunner(asked *job.Asked) error {
 	case c.Leaves() && severalJobs(asked):
 		return job.Usage("--detach: --signature classic, --weights tf-idf and --measure-recall take several jobs, one after another; drop it, or them")
 	}
-	return c.CheckReached(c.Inputs, c.Output, c.TempDir)
+	return c.CheckReached(slices.Concat(c.Inputs, c.Against), c.Output, c.TempDir)
 }
 
 // SeveralJobs reports whether the job takes more pipelines than one, so that it needs this process until its end.

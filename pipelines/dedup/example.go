@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/neardup/neardup/blocks"
 
@@ -91,11 +92,20 @@ func Text(ctx context.Context, f *output.Finished, from string, position int64) 
 	if err != nil {
 		return "", err
 	}
-	listing, err := source.Plan(ctx, []string{storage.Join(f.Run.Input.Root, from)}, options)
+	listing, err := only(ctx, f, from, options)
 	if err != nil {
 		return "", err
 	}
 	return source.Text(ctx, listing.Inputs, blocks.NewKey(0, position), options)
+}
+
+// only lists the one file that is a source of a finished run: of an input below the root, of a reference a whole path.
+func only(ctx context.Context, f *output.Finished, from string, options source.Options) (*source.Listing, error) {
+	if f.Run.References != nil && (!storage.IsLocal(from) || strings.HasPrefix(from, "/")) {
+		options.References = []string{from}
+		return source.Plan(ctx, nil, options)
+	}
+	return source.Plan(ctx, []string{storage.Join(f.Run.Input.Root, from)}, options)
 }
 
 // mostText is how much of a text is returned, in bytes.
@@ -118,7 +128,7 @@ func Texts(ctx context.Context, f *output.Finished, of []records.Place) (map[rec
 		bySource[place.Source] = append(bySource[place.Source], place)
 	}
 	for _, from := range slices.Sorted(maps.Keys(bySource)) {
-		listing, err := source.Plan(ctx, []string{storage.Join(f.Run.Input.Root, from)}, options)
+		listing, err := only(ctx, f, from, options)
 		if err == nil {
 			err = lookup(ctx, listing.Inputs, map[string]int{from: 0}, bySource[from], options, texts)
 		}

@@ -33,6 +33,7 @@ func (r *run) account(ctx context.Context, launch job.Launch) (*records.Manifest
 		return nil, err
 	}
 	r.record.Counts, r.record.NotCompared = totals(facts), notCompared(facts...)
+	r.countReferences(facts)
 	if n, expected := r.record.Counts.Records, r.planned.Documents; n > estimateTolerance*expected {
 		r.warn("%d records were read, and the sample suggested %d: groups, and memory, may have been larger than planned", n, expected)
 	}
@@ -68,6 +69,31 @@ func (r *run) account(ctx context.Context, launch job.Launch) (*records.Manifest
 		return files, r.measureRecall(ctx, launch, facts, files)
 	}
 	return files, nil
+}
+
+// countReferences records what was read of references.
+func (r *run) countReferences(facts []blocks.Fact) {
+	n := r.record.References
+	if n == nil {
+		return
+	}
+	n.Records, n.Unreadable, n.NotCompared, n.NoColumn, n.Removed = 0, 0, 0, 0, 0
+	for _, f := range facts {
+		if f.Kind == blocks.FactReference {
+			n.Records += f.Counts[blocks.CountRecords]
+			n.Unreadable += f.Counts[blocks.CountUnreadable]
+			n.NotCompared += f.Counts[blocks.CountNotCompared]
+			n.NoColumn += f.Counts[blocks.CountNoColumn]
+		}
+		n.Removed += f.Counts[blocks.CountForReference]
+	}
+	n.PairsCompared = r.record.Steps["verify/references_compared"]
+	if n.Unreadable > 0 {
+		r.warn("--against: %s", records.UnreadableOf(n.Unreadable, n.Records, "records"))
+	}
+	if n.NoColumn > 0 {
+		r.warn("--against: %d of %d documents have none of the text columns, and are not compared; name their column with --against-text", n.NoColumn, n.Records-n.Unreadable)
+	}
 }
 
 // countColumns records which sources have documents without a text column.
@@ -122,6 +148,9 @@ func (r *run) checkCompared(facts []blocks.Fact) error {
 	}
 	if joined := r.record.Steps["verify/compared"]; joined > 0 && !r.planned.Complete {
 		n.AllPairs, n.ComparedPairs = compared*(compared-1)/2, joined
+		if of := r.record.References; of != nil {
+			n.AllPairs += compared * (of.Records - of.Unreadable - of.NotCompared)
+		}
 	}
 	return nil
 }
@@ -187,7 +216,7 @@ func notCompared(facts ...blocks.Fact) map[string]int64 {
 	documents := map[string]int64{}
 	for _, f := range facts {
 		for name, n := range f.Counts {
-			if reason, ok := strings.CutPrefix(name, blocks.CountNotCompared); ok {
+			if reason, ok := strings.CutPrefix(name, blocks.CountNotCompared); ok && reason != "" {
 				documents[reason] += n
 			}
 		}

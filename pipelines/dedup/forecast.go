@@ -38,7 +38,7 @@ func (p *Plan) forecast(ctx context.Context, inForce records.InForce) (*records.
 	}
 	p.expect(f, s)
 	if p.phased() {
-		f.Kept = p.phaseBytes() + p.Listing.Inputs.Bytes()
+		f.Kept = p.phaseBytes() + p.Listing.Inputs.BytesOfInputs()
 	}
 	f.Memory = memory.Budget{Bytes: inForce.Memory}.Most()
 	workers := cmp.Or(inForce.Workers, runtime.GOMAXPROCS(0))

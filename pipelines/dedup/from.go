@@ -104,6 +104,8 @@ func (c *Config) checkFrom(f *output.Finished) error {
 		return job.Usage("--from %s: there is nothing to plan; drop --dry-run", c.From)
 	case c.Resume == job.ResumeAlways:
 		return job.Usage("--from %s: the run has no phases; drop --resume always", c.From)
+	case f.Run.References != nil:
+		return refuse("it was compared with references, of which its tables have only those that resemble an input")
 	case f.Run.Comparison != nil:
 		return job.Usage("--from %s: it is an output of compare; give one of dedup", c.From)
 	case c.Threshold < was.Threshold:

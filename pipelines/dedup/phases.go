@@ -373,7 +373,7 @@ func (r *run) tell(splits, batches []blocks.Range) {
 	var pipelines [][]job.Read
 	add := func(name string, read job.Read, share float64) {
 		if _, done := r.commit.Parts()[name]; !done {
-			read.Bytes = int64(share * float64(r.plan.Listing.Inputs.BytesOfSplits()))
+			read.Bytes = int64(share * float64(r.plan.Stored(read)))
 			pipelines = append(pipelines, []job.Read{read})
 		}
 	}

@@ -277,7 +277,7 @@ func (r *run) makePlan(ctx context.Context) error {
 	if err := job.CheckInputNotInOutput(plan.Listing.Inputs.Paths(), r.output, r.temp); err != nil && r.config.Output != "" {
 		return err
 	}
-	r.record.Input, r.record.Chosen = plan.Input(), plan.Chosen()
+	r.record.Input, r.record.References, r.record.Chosen = plan.Input(), plan.References(), plan.Chosen()
 	r.record.Chosen.JoinBytes = r.plan.joinBytes()
 	r.record.Warnings = append(r.record.Warnings, plan.Warnings()...)
 	if r.config.DryRun {

@@ -81,8 +81,8 @@ func (p *Plan) shortWarnings() []string {
 		return nil
 	}
 	in := p.Listing.Inputs
-	if short.Source = in.Root; in.Len() == 1 {
-		short.Source = in.Name(0)
+	if short.Source = in.Root; in.Len()-in.References() == 1 {
+		short.Source = in.Name(in.References())
 	}
 	return shortWarnings([]records.Short{*short}, p.Threshold.Float())
 }

@@ -18,7 +18,7 @@ func (r *run) checkSpace() error {
 
 // needed is how much the run may still take.
 func (r *run) needed() int64 {
-	need := r.plan.Listing.Inputs.Bytes()
+	need := r.plan.Listing.Inputs.BytesOfInputs()
 	if r.plan.phased() {
 		need += r.plan.phaseBytes()
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"slices"
 
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output/commit"
@@ -26,7 +27,7 @@ func (c *Config) lock() storage.LockOptions {
 // checkOutput refuses an output that is not to be filled.
 func (r *run) checkOutput(ctx context.Context) error {
 	for _, dir := range []string{r.output, commit.FailedDir(r.output)} {
-		if err := job.CheckOutputNotInInput(ctx, r.config.Inputs, dir); err != nil {
+		if err := job.CheckOutputNotInInput(ctx, slices.Concat(r.config.Inputs, r.config.Against), dir); err != nil {
 			return unfit(err)
 		}
 	}

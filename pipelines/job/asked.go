@@ -244,10 +244,15 @@ func (a *Asked) Prepares() bool { return a.NeedsDictionary() || a.NeedsFrequenci
 
 // Decoding says how records are read and decoded, whichever are.
 func (a *Asked) Decoding() source.Options {
+	fields := codec.Fields{Text: a.Text, ID: a.ID, Delimiter: a.Separator, NoHeader: a.NoHeader,
+		Items: a.Texts.Shingle.Kind == shingle.Item}
+	references := fields
+	if len(a.AgainstText) > 0 {
+		references.Text = a.AgainstText
+	}
+	references.ID = cmp.Or(a.AgainstID, a.ID)
 	return source.Options{
-		Format: a.Format,
-		Fields: codec.Fields{Text: a.Text, ID: a.ID, Delimiter: a.Separator, NoHeader: a.NoHeader,
-			Items: a.Texts.Shingle.Kind == shingle.Item},
+		Format: a.Format, Fields: fields, ReferenceFields: references,
 		MaxDocument: int64(a.MaxDocBytes),
 		KeepInvalid: a.InvalidUTF8 == keepInvalid,
 		MaxWindow:   int64(a.MaxWindow),

@@ -106,9 +106,11 @@ type Plan struct {
 	Kept string
 
 	reading source.Options
-	// A warning of text columns that the sample does not have, "" for none.
-	missing string
-	looks   []string // warnings of texts that look like something else
+	// A warning of text columns that the sample does not have, "" for none; the same of references.
+	missing, referencesMissing string
+	// references is the estimate of the number of documents that are.
+	references int64
+	looks      []string // warnings of texts that look like something else
 	// NoColumn are sources of which, by the sample, no document has a text column.
 	NoColumn []records.NoColumn
 }
@@ -161,6 +163,9 @@ func spoolStdin(ctx context.Context, in *Request, file string) error {
 func listed(ctx context.Context, r Request, stdin string) (p *Plan, err error) {
 	p = &Plan{Request: r, Complete: r.Method == Complete, Sizes: map[int]int64{}, Threshold: r.Threshold, Spec: r.Texts, reading: r.Reading(stdin)}
 	p.Spec.MaxBytes = int64(r.MaxDocBytes)
+	if p.reading.References, err = references(ctx, r.Against); err != nil {
+		return nil, err
+	}
 	if p.Listing, err = source.Plan(ctx, r.Inputs, p.reading); err != nil {
 		return nil, unfit(err)
 	}
@@ -216,23 +221,30 @@ func makePlan(ctx context.Context, r Request, temp, stdin string) (*Plan, error)
 			return nil, err
 		}
 	}
-	sets, different, shingles, sampled, err := p.sample(ctx)
+	sets, different, sampled, references, err := p.sample(ctx)
 	if refused := (*source.InspectError)(nil); errors.As(err, &refused) {
 		return nil, unfit(err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := checkPlain(sampled, &r); err != nil {
+	if err := checkPlain(sampled.Sampled, &r); err != nil {
 		return nil, err
 	}
-	if p.missing, err = missing(sampled, r.Text); err != nil {
+	if p.missing, err = missing("--text", sampled.Sampled, r.Text); err != nil {
+		return nil, err
+	}
+	text, id := p.reading.ReferenceFields.Text, p.reading.ReferenceFields.ID
+	if p.referencesMissing, err = missing("--against-text", references.Sampled, text); err != nil {
+		return nil, err
+	}
+	if err := checkID("--against-id", references.Sampled, id); err != nil && r.AgainstID != "" {
 		return nil, err
 	}
 	if p.NoColumn = sampled.NoColumn; len(p.NoColumn) > 0 && r.Strict && r.Limit == 0 {
 		return nil, Usage("--text %s: no sampled document of a source has such a column: %s; %s", strings.Join(r.Text, ", --text "), NoColumn(p.NoColumn), NameColumn)
 	}
-	if err := checkID(sampled, r.ID); err != nil {
+	if err := checkID("--id", sampled.Sampled, r.ID); err != nil {
 		return nil, err
 	}
 	if sampled.Encoding != "" && r.Strict {
@@ -247,27 +259,35 @@ func makePlan(ctx context.Context, r Request, temp, stdin string) (*Plan, error)
 	if n := sampled.Unreadable; n > 0 {
 		p.Sampled = records.UnreadableOf(n, n+sampled.Documents, "sampled records") + ", the first: " + sampled.Note
 	}
-	if read := sampled.Documents + sampled.Unreadable; read > 0 {
-		whole := func(n int64) int64 { return int64(float64(n) / float64(read) * float64(sampled.Records)) }
-		p.Documents, p.Shingles = whole(sampled.Documents), whole(int64(shingles))
-		p.UnreadableRecords, p.UnreadableBytes = whole(sampled.Unreadable), whole(sampled.UnreadableBytes)
-	}
-	p.Documents = max(p.Documents, sampled.Documents, 1)
+	p.references = references.whole(references.Documents)
+	p.Documents = sampled.whole(sampled.Documents) + p.references
+	p.Shingles = sampled.whole(sampled.shingles) + references.whole(references.shingles)
+	p.UnreadableRecords, p.UnreadableBytes = sampled.whole(sampled.Unreadable), sampled.whole(sampled.UnreadableBytes)
+	p.Documents = max(p.Documents, sampled.Documents+references.Documents, 1)
 	if err := p.lay(ctx); err != nil {
 		return nil, err
 	}
 	p.order()
-	p.IDBytes = int(sampled.IDs / max(sampled.Documents, 1))
-	if r.Limit > 0 && r.Limit < p.Documents {
-		p.Shingles = int64(float64(p.Shingles) / float64(p.Documents) * float64(r.Limit))
-		p.Documents = r.Limit
+	documents := sampled.Documents + references.Documents
+	p.IDBytes = int((sampled.IDs + references.IDs) / max(documents, 1))
+	if limited := p.limited(p.Documents); limited < p.Documents {
+		p.Shingles = int64(float64(p.Shingles) / float64(p.Documents) * float64(limited))
+		p.Documents = limited
 	}
 	p.Layout.ShingleGroups = cmp.Or(p.Layout.ShingleGroups, p.shingleGroups())
-	compared, documents := sets[:min(len(sets), p.sampleSets())], sampled.Documents
+	compared := sets[:min(len(sets), p.sampleSets())]
 	if len(compared) < different {
 		documents = documents * int64(len(compared)) / int64(different)
 	}
 	return p, p.choose(compared, documents)
+}
+
+// limited is how many documents are read of so many, the references among them.
+func (p *Plan) limited(documents int64) int64 {
+	if limit := p.Request.Limit; limit > 0 {
+		return min(documents, limit+p.references)
+	}
+	return documents
 }
 
 // spoolCompressed has the plain bytes of compressed files, and the unpacked pages of text, kept for those who read them
@@ -336,13 +356,13 @@ func checkPlain(sampled source.Sampled, r *Request) error {
 	return nil
 }
 
-// missing warns of text columns that no record of the sample has: a name may be mistyped. If it has none of
+// missing warns of text columns of a flag that no record of the sample has: a name may be mistyped. If it has none of
 // them, that is wrong usage.
-func missing(sampled source.Sampled, text []string) (warning string, err error) {
+func missing(flag string, sampled source.Sampled, text []string) (warning string, err error) {
 	if len(sampled.Missing) == 0 {
 		return "", nil
 	}
-	found := notFound("--text "+strings.Join(sampled.Missing, ", --text "), sampled.Columns)
+	found := notFound(flag+" "+strings.Join(sampled.Missing, ", "+flag+" "), sampled.Columns)
 	if len(sampled.Missing) == len(text) {
 		for _, name := range text {
 			if column := meant(name, sampled.Columns); column != "" {
@@ -376,17 +396,17 @@ func NoColumn(sources []records.NoColumn) string {
 	return strings.Join(parts, ", ")
 }
 
-// checkID returns a *UsageError for an id column that no record of the sample has, unless that is the usual one, which documents
+// checkID returns a *UsageError for an id column of a flag that no record of the sample has, unless that is the usual one, which documents
 // need not have.
-func checkID(sampled source.Sampled, id string) error {
+func checkID(flag string, sampled source.Sampled, id string) error {
 	if !sampled.MissingID || id == "" || id == records.Default().ID {
 		return nil
 	}
 	columns := sampled.IDColumns
 	if column := meant(id, columns); column != "" {
-		return Usage("%s; did you mean %q?", notFound("--id "+id, columns), column)
+		return Usage("%s; did you mean %q?", notFound(flag+" "+id, columns), column)
 	}
-	return Usage("%s; name one that it has, or leave out --id", notFound("--id "+id, columns))
+	return Usage("%s; name one that it has, or leave out %s", notFound(flag+" "+id, columns), flag)
 }
 
 // notFound says that no record of the sample has the columns that flags ask for, and lists those of the first.
@@ -408,14 +428,30 @@ func (p *Plan) sampleSets() int {
 	return int(sets * math.Sqrt(max(1, float64(p.Documents)/documents)))
 }
 
-// sample returns the different shingle sets of the planner's sample that can be held, by hash, how many
-// there are, and the sum of all sets' sizes. It counts the copies in the sample.
-func (p *Plan) sample(ctx context.Context) (sets [][]uint64, different, size int, sampled source.Sampled, err error) {
+// sampled is what a sample of the inputs, or of the references, has, and the sum of the sizes of its sets.
+type sampled struct {
+	source.Sampled
+	shingles int64
+}
+
+// whole is how many there are of what the sample has so many of.
+func (s *sampled) whole(n int64) int64 {
+	read := s.Documents + s.Unreadable
+	if read == 0 {
+		return 0
+	}
+	return int64(float64(n) / float64(read) * float64(s.Records))
+}
+
+// sample returns the different shingle sets of the planner's samples that can be held, by hash, how many
+// there are, and what the samples of inputs and references have. It counts the copies in the samples.
+func (p *Plan) sample(ctx context.Context) (sets [][]uint64, different int, inputs, references sampled, err error) {
 	held := newSampledSets()
 	first := map[hash.Sum128]copies.Traits{} // of copies
+	shingles := int64(0)
 	texts := newSampledTexts(p.Spec, func(text *sampledText) {
 		traits := text.traits
-		size += text.size
+		shingles += int64(text.size)
 		p.Sizes[text.size]++
 		held.add(text.sum, text.set)
 		key := traits.Of(p.Request.Same)
@@ -431,7 +467,7 @@ func (p *Plan) sample(ctx context.Context) (sets [][]uint64, different, size int
 		}
 	})
 	var looks looks
-	sampled, err = source.Sample(ctx, p.Listing.Inputs, p.reading, func(text, ends []byte) {
+	inputs.Sampled, err = source.Sample(ctx, p.Listing.Inputs, false, p.reading, func(text, ends []byte) {
 		if !p.reading.Fields.Items {
 			looks.add(text, ends)
 		}
@@ -439,12 +475,18 @@ func (p *Plan) sample(ctx context.Context) (sets [][]uint64, different, size int
 		p.Texts.Add(text)
 	})
 	if err != nil {
-		return nil, 0, 0, sampled, err
+		return nil, 0, inputs, references, err
 	}
 	texts.flush()
-	p.looks = looks.warnings(p.Request.Text, sampled.Plain, p.Spec.Normalize.StripsMarkup())
+	inputs.shingles = shingles
+	p.looks = looks.warnings(p.Request.Text, inputs.Plain, p.Spec.Normalize.StripsMarkup())
+	if p.Listing.Inputs.References() > 0 {
+		references.Sampled, err = source.Sample(ctx, p.Listing.Inputs, true, p.reading, texts.add)
+		texts.flush()
+		references.shingles = shingles - inputs.shingles
+	}
 	sets, different = held.all()
-	return sets, different, size, sampled, nil
+	return sets, different, inputs, references, err
 }
 
 // compared is what --same compares, in words.
@@ -519,10 +561,7 @@ func (p *Plan) GroupBytes() int64 { return cmp.Or(p.Request.GroupBytes, usualGro
 // of a few bytes may have millions of rows. An earlier layout is followed unless it is for other input, or its groups
 // are too large here.
 func (p *Plan) lay(ctx context.Context) (err error) {
-	sent := p.Documents
-	if limit := p.Request.Limit; limit > 0 {
-		sent = min(sent, limit)
-	}
+	sent := p.limited(p.Documents)
 	p.Layout = Layout{
 		Documents: sent, SplitBytes: p.reading.SplitBytes, SplitRows: p.reading.SplitRows,
 		ShardBits: p.shardBits(sent), HashShards: p.hashShards(sent),
@@ -574,7 +613,7 @@ func (p *Plan) Warnings() (warnings []string) {
 	if p.Choice.Percolates && (p.Documents > sets.MostSmallDocs || p.Request.Bands+p.Request.Pieces > 0) {
 		warn("%s", p.Choice.Reason)
 	}
-	warnings = append(warnings, p.piecesWarnings()...)
+	warnings = append(append(warnings, p.piecesWarnings()...), p.referenceWarnings()...)
 	for _, path := range p.Listing.Repeated {
 		warn("%s is named more than once and is read once", path)
 	}
@@ -595,7 +634,7 @@ func (p *Plan) Warnings() (warnings []string) {
 func (p *Plan) Input() records.RunInput {
 	in := p.Listing.Inputs
 	return records.RunInput{
-		Root: in.Root, Files: in.Len(), Bytes: in.Bytes(),
+		Root: in.Root, Files: in.Len() - in.References(), Bytes: in.BytesOfInputs(),
 		Splits: in.Splits.Len(), Skipped: len(p.Listing.Skipped),
 	}
 }

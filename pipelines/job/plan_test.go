@@ -240,12 +240,12 @@ func TestSampleIsInOrder(t *testing.T) {
 	for i := range documents {
 		fmt.Fprintf(&lines, "text%d\n", i)
 	}
-	sets, different, size, _, err := planOf(t, lines.String()+lines.String()).sample(t.Context())
+	sets, different, sampled, _, err := planOf(t, lines.String()+lines.String()).sample(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(sets) != documents || different != documents || size != 2*documents {
-		t.Errorf("%d sets, %d shingles, want %d, %d", len(sets), size, documents, 2*documents)
+	if len(sets) != documents || different != documents || sampled.shingles != 2*documents {
+		t.Errorf("%d sets, %d shingles, want %d, %d", len(sets), sampled.shingles, documents, 2*documents)
 	}
 	if !slices.IsSortedFunc(sets, func(a, b []uint64) int { return hash.Sequence(a).Compare(hash.Sequence(b)) }) {
 		t.Error("the sets are not by hash")

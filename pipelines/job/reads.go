@@ -20,10 +20,19 @@ var (
 // Reads returns the reads of a pipeline of the plan.
 func (p *Plan) Reads(of ...Read) (reads []Read) {
 	for _, read := range of {
-		read.Bytes = p.Listing.Inputs.BytesOfSplits()
+		read.Bytes = p.Stored(read)
 		reads = append(reads, read)
 	}
 	return reads
+}
+
+// Stored is how many bytes as listed a read goes through at most.
+func (p *Plan) Stored(read Read) int64 {
+	in := p.Listing.Inputs
+	if read.Step == Third.Step {
+		return in.BytesOfSplits() - in.BytesOfReferences()
+	}
+	return in.BytesOfSplits()
 }
 
 // Tell tells Planned what each pipeline reads.

@@ -69,6 +69,8 @@ var rules = []rule{
 	}},
 	{field: "normalize", named: true, idle: func(a *Asked) string { return where(a.Normalize != "none", ofItems(a)) }},
 	{field: "min_words", idle: ofItems},
+	{field: "against_text", idle: withoutReferences},
+	{field: "against_id", idle: withoutReferences},
 	{field: "limit", least: 1},
 	{field: "max_doc_bytes", least: 1, most: maxDocBytes},
 	{field: "max_window", least: minWindow, most: maxWindow},
@@ -81,6 +83,10 @@ var rules = []rule{
 // ofItems: words are not looked at.
 func ofItems(a *Asked) string {
 	return where(a.Texts.Shingle.Kind == shingle.Item, "--shingle item compares the elements of lists as they are; drop one of the two")
+}
+
+func withoutReferences(a *Asked) string {
+	return where(len(a.Against) == 0, "there are no references; add --against, or drop it")
 }
 
 func where(is bool, why string) string {
@@ -149,6 +155,10 @@ func (a *Asked) check() error {
 	switch {
 	case len(a.Text) == 0 || slices.Contains(a.Text, ""):
 		return Usage("no text column: give --text COLUMN")
+	case slices.Contains(a.AgainstText, ""):
+		return Usage("no text column: give --against-text COLUMN")
+	case slices.Contains(a.Against, "-"):
+		return Usage("--against -: references are read more than once; give a file")
 	case !(a.Recall > 0 && a.Recall <= 1): // NaN is refused, too
 		return Usage("--recall %v: must be above 0 and below 1", a.Recall)
 	case a.Recall == 1:

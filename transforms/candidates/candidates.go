@@ -41,23 +41,31 @@ type Params struct {
 // n(n−1)/2 of a clique: these connect the same documents, and the exact join of a component finds all
 // its pairs.
 //
+// A bucket of references only has no edge: they are not compared with one another.
+//
 // With Params.List the copies that List has listed are in no chain: the first of each is in all its buckets,
 // and connects what the copy would. Counters: buckets/entries (without listed copies), buckets/buckets, buckets/edges,
 // buckets/size.
 func Buckets(s beam.Scope, bands exchange.Groups, p Params) flow.Edges {
 	s = s.Scope("candidates.Buckets")
-	return flow.Edges(beam.ParDo(s, &bucketsFn{List: p.List, Lane: bands.Lane}, bands.All))
+	return flow.Edges(beam.ParDo(s, &bucketsFn{Params: p, Lane: bands.Lane}, bands.All))
 }
 
 // bucketsFn chains the buckets of a band's shard; see Buckets for the shapes.
 type bucketsFn struct {
-	List string
-	Lane exchange.Lane
+	Params Params
+	Lane   exchange.Lane
 
+	in      *blocks.Inputs
 	copies  *list
 	entries []blocks.BandEntry
 	slots   radix.Slots
 	sorter  radix.Sorter[blocks.BandEntry, blocks.Key]
+}
+
+func (f *bucketsFn) Setup(ctx context.Context) (err error) {
+	f.in, err = storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
+	return err
 }
 
 func (f *bucketsFn) ProcessElement(ctx context.Context, key int64, packed func(*[]byte) bool, emit func([]byte)) (err error) {
@@ -65,8 +73,8 @@ func (f *bucketsFn) ProcessElement(ctx context.Context, key int64, packed func(*
 		return nil
 	}
 	// The list is there once a group is.
-	if f.copies == nil && f.List != "" {
-		if f.copies, err = storage.Shared[list](ctx, f.List); err != nil {
+	if f.copies == nil && f.Params.List != "" {
+		if f.copies, err = storage.Shared[list](ctx, f.Params.List); err != nil {
 			return err
 		}
 	}
@@ -91,7 +99,12 @@ func (f *bucketsFn) ProcessElement(ctx context.Context, key int64, packed func(*
 	var made, buckets int64
 	for start, end := 0, 0; start < len(entries); start = end {
 		for end = start + 1; end < len(entries) && entries[end].Key == entries[start].Key; end++ {
-			edges.Add(entries[end-1].Document, entries[end].Document)
+		}
+		if f.in.IsReference(entries[end-1].Document) { // and so are all before it
+			continue
+		}
+		for i := start + 1; i < end; i++ {
+			edges.Add(entries[i-1].Document, entries[i].Document)
 			made++
 		}
 		if end-start > 1 {
@@ -106,4 +119,4 @@ func (f *bucketsFn) ProcessElement(ctx context.Context, key int64, packed func(*
 }
 
 // Teardown lets go of the list, which no later step needs.
-func (f *bucketsFn) Teardown() { storage.Forget(f.List) }
+func (f *bucketsFn) Teardown() { storage.Forget(f.Params.List) }

@@ -43,7 +43,7 @@ func TestBucketsAreChained(t *testing.T) {
 			}
 		}
 		var got []blocks.Edge
-		err := (&bucketsFn{}).ProcessElement(context.Background(), 0, beamtest.Values(packed...), func(block []byte) {
+		err := (&bucketsFn{in: &blocks.Inputs{}}).ProcessElement(context.Background(), 0, beamtest.Values(packed...), func(block []byte) {
 			var err error
 			if got, err = blocks.DecodeEdges(got, block); err != nil {
 				t.Fatal(err)
@@ -73,7 +73,7 @@ func TestEntriesSeen(t *testing.T) {
 	writer.Add(blocks.NewKey(0, n), []uint64{0}, emit)
 	writer.Flush(emit)
 	copied := newList([]blocks.Key{blocks.NewKey(0, n)})
-	if err := (&bucketsFn{copies: &copied}).ProcessElement(ctx, 0, beamtest.Values(packed...), func([]byte) { t.Error("an edge") }); err != nil {
+	if err := (&bucketsFn{in: &blocks.Inputs{}, copies: &copied}).ProcessElement(ctx, 0, beamtest.Values(packed...), func([]byte) { t.Error("an edge") }); err != nil {
 		t.Fatal(err)
 	}
 	seen := map[string]int64{}
@@ -84,7 +84,7 @@ func TestEntriesSeen(t *testing.T) {
 }
 
 func TestCorruptBlock(t *testing.T) {
-	err := (&bucketsFn{}).ProcessElement(context.Background(), 0, beamtest.Values([]byte{1, 2, 3}), func([]byte) {})
+	err := (&bucketsFn{in: &blocks.Inputs{}}).ProcessElement(context.Background(), 0, beamtest.Values([]byte{1, 2, 3}), func([]byte) {})
 	if err == nil {
 		t.Error("a corrupt block was read")
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sort"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
@@ -23,7 +24,8 @@ var (
 )
 
 // Copies finds the documents of different blocks that have the same hash: each is a copy of the first of them in
-// input order, which has copies. Its member counts them if they are not listed, as then they have edges.
+// input order, which has copies. Its member counts them if they are not listed, as then they have edges. Of references
+// the first stands for the others, which are not told of; nor is one that no input is a copy of.
 //
 //	KV<hash shard, group of firsts> → KV<split, members>
 //
@@ -98,17 +100,21 @@ func (f *copiesFn) tell(alike []blocks.First, out *blocks.Buffers, emit func(int
 	for start, end := 0, 0; start < len(alike); start = end {
 		for end = start + 1; end < len(alike) && alike[end].Hash == alike[start].Hash; end++ {
 		}
-		if end-start == 1 {
+		same := alike[start:end]
+		if references := sort.Search(len(same), func(i int) bool { return !f.in.IsReference(same[i].Key) }); references > 1 {
+			same = slices.Delete(same, 1, references)
+		}
+		if len(same) == 1 {
 			continue
 		}
-		for i, first := range alike[start:end] {
-			m := blocks.Member{Key: first.Key, Component: alike[start].Key}
+		for i, first := range same {
+			m := blocks.Member{Key: first.Key, Component: same[0].Key}
 			if i == 0 && f.Params.List == "" {
-				m.Of = -int32(end - start - 1)
+				m.Of = -int32(len(same) - 1)
 			}
 			out.Add(int64(f.in.Split(m.Key)), func(block []byte) []byte { return blocks.AppendMember(block, m) }, emit)
 		}
-		found += end - start - 1
+		found += len(same) - 1
 	}
 	return found
 }

@@ -1,6 +1,7 @@
 package candidates
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/internal/beamtest"
+	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/transforms/exchange"
 )
@@ -89,7 +91,7 @@ func TestBucketsWithoutListedCopies(t *testing.T) {
 		{[][]byte{members}, false, []any{"{0@0 0@1}", "{0@1 0@2}", "{0@2 0@3}", "{0@3 0@4}", "{0@4 0@5}"}},
 	} {
 		p, s := beam.NewPipelineWithRoot()
-		var params Params
+		params := Params{Inputs: share(t, blocks.Input)}
 		if way.list {
 			params.List = filepath.Join(storagetest.RunFolder(t), "list")
 		}
@@ -101,5 +103,73 @@ func TestBucketsWithoutListedCopies(t *testing.T) {
 		if err := ptest.Run(p); err != nil {
 			t.Errorf("%d bytes of copies, list %v: %v", len(way.copies[0]), way.list, err)
 		}
+	}
+}
+
+// share shares inputs of a file of each standing.
+func share(t *testing.T, standings ...blocks.Standing) string {
+	t.Helper()
+	in := &blocks.Inputs{Shards: 1}
+	for i, standing := range standings {
+		in.Add(&blocks.File{Source: fmt.Sprint(i), Standing: standing}, nil, nil)
+	}
+	path := filepath.Join(storagetest.RunFolder(t), "inputs")
+	if err := storage.WriteShared(t.Context(), path, in); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// References alone in a bucket have no edge, and with an input all of a bucket are chained. Of copies the first reference
+// stands for the others, and one that no input is a copy of is not told of.
+func TestReferences(t *testing.T) {
+	path := share(t, blocks.Reference, blocks.Reference, blocks.Input)
+	files := [][]int{{0, 1}, {0, 0, 1, 2}, {0, 2, 2}, {2, 2}, {0, 1, 1}, {1}}
+	writer := blocks.NewBandWriter(1, 0)
+	var entries, firsts [][]byte
+	emit := func(_ int64, block []byte) { entries = append(entries, block) }
+	var wantEdges []blocks.Edge
+	var want []blocks.Member
+	for bucket, of := range files {
+		var keys []blocks.Key
+		for i, file := range of {
+			key := blocks.NewKey(file, int64(10*bucket+i))
+			keys = append(keys, key)
+			writer.Add(key, []uint64{uint64(bucket+1) << 32}, emit)
+			firsts = append(firsts, blocks.AppendFirst(nil, blocks.First{Hash: blocks.Hash{Lo: uint64(bucket)}, Key: key}))
+		}
+		if last := len(keys) - 1; last == 0 || keys[last].File() < 2 {
+			continue
+		}
+		copies := 0
+		for i, key := range keys[1:] {
+			wantEdges = append(wantEdges, blocks.Edge{A: keys[i], B: key})
+			if key.File() == 2 {
+				copies++
+				want = append(want, blocks.Member{Key: key, Component: keys[0]})
+			}
+		}
+		want = append(want, blocks.Member{Key: keys[0], Component: keys[0], Of: -int32(copies)})
+	}
+	writer.Flush(emit)
+	buckets, copied := &bucketsFn{Params: Params{Inputs: path}}, &copiesFn{Params: Params{Inputs: path}}
+	if err := errors.Join(buckets.Setup(t.Context()), copied.Setup(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	var edges []blocks.Edge
+	var members []blocks.Member
+	err := errors.Join(
+		buckets.ProcessElement(t.Context(), 0, beamtest.Values(entries...), func(block []byte) {
+			edges, _ = blocks.DecodeEdges(edges, block)
+		}),
+		copied.ProcessElement(t.Context(), 0, beamtest.Values(firsts...), func(_ int64, block []byte) {
+			members, _ = blocks.DecodeMembers(members, block)
+		}))
+	slices.SortFunc(wantEdges, blocks.Edge.Compare)
+	slices.SortFunc(edges, blocks.Edge.Compare)
+	slices.SortFunc(want, blocks.Member.Compare)
+	slices.SortFunc(members, blocks.Member.Compare)
+	if err != nil || !slices.Equal(edges, wantEdges) || !slices.Equal(members, want) {
+		t.Errorf("edges %v, want %v\nmembers %v, want %v\nerror %v", edges, wantEdges, members, want, err)
 	}
 }

@@ -26,8 +26,6 @@ var (
 
 // Params say what a crowd is, and bound the work on one.
 type Params struct {
-	// Inputs is the path of the shared blocks.Inputs.
-	Inputs string
 	// What pairs are, how other components are cut, and where files go.
 	verify.Params
 	// PairBudget is the number of pairs above which a component is a crowd.

@@ -140,8 +140,8 @@ func found(t *testing.T, docs []blocks.Document, v verifier.Spec, cellBytes, bud
 	t.Helper()
 	temp := storagetest.RunFolder(t)
 	p := Params{
-		Inputs: filepath.Join(temp, "inputs.json"), PairBudget: budget, ChunkBytes: cellBytes,
-		Params: verify.Params{Verifier: v, CellBytes: cellBytes, PruneBytes: cellBytes, Shards: 1, Temp: temp},
+		PairBudget: budget, ChunkBytes: cellBytes,
+		Params: verify.Params{Inputs: filepath.Join(temp, "inputs.json"), Verifier: v, CellBytes: cellBytes, PruneBytes: cellBytes, Shards: 1, Temp: temp},
 	}
 	inputs := &blocks.Inputs{Shards: 1}
 	inputs.Add(&blocks.File{Source: "a"}, nil, nil)

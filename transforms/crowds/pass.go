@@ -47,13 +47,18 @@ func (f *passFn) ProcessElement(
 		return err
 	}
 	slices.SortFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(b/protectedBatches, a/protectedBatches), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(b/standingBatches, a/standingBatches), cmp.Compare(a, b))
 	})
 	crowd := blocks.Key(component)
 	p := pass{Params: f.Params, verifier: f.Params.Verifier.New(), crowd: crowd, batches: order,
 		out: blocks.PairWriter{Key: f.Params.Shards.Shard(crowd), Emit: pairs}}
 	p.chunk = p.newChunk(blocks.Sets{})
-	err = p.each(ctx, func(batch int, g blocks.Sets) error { return p.batch(ctx, g, batch >= protectedBatches) })
+	err = p.each(ctx, func(batch int, g blocks.Sets) error {
+		if standing := blocks.Standing(batch / standingBatches); standing != blocks.Reference {
+			return p.batch(ctx, g, standing == blocks.Protected)
+		}
+		return p.references(ctx, g)
+	})
 	if err == nil {
 		err = p.connect(ctx)
 	}
@@ -215,6 +220,38 @@ type match struct {
 	unlisted      bool
 }
 
+// references keeps the sets of the next batch, which are not compared with one another.
+func (p *pass) references(ctx context.Context, g blocks.Sets) error {
+	for i, key := range g.Keys {
+		number := uint32(len(p.keys))
+		p.keys, p.trees = append(p.keys, key), append(p.trees, number)
+		p.protected++
+		if err := p.keep(ctx, number, key, g.Sets[i]); err != nil {
+			return err
+		}
+		if err := p.spill(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isFull reports whether the chunk is to be written to a file.
+func (p *pass) isFull() bool { return p.chunk.bytes() >= p.ChunkBytes }
+
+// spill writes the chunk to a file, if it is full.
+func (p *pass) spill(ctx context.Context) error {
+	if !p.isFull() {
+		return nil
+	}
+	if err := spool.Write(ctx, p.Temp, p.chunkFile("kept", p.full), p.chunk.kept); err != nil {
+		return err
+	}
+	p.full++
+	p.chunk = p.newChunk(blocks.Sets{})
+	return nil
+}
+
 // batch visits the sets of the next batch, which are protected or not.
 func (p *pass) batch(ctx context.Context, g blocks.Sets, protected bool) error {
 	matches := make([]match, len(g.Keys))
@@ -292,17 +329,15 @@ func (p *pass) batch(ctx context.Context, g blocks.Sets, protected bool) error {
 				return err
 			}
 		}
-		if p.chunk.bytes() < p.ChunkBytes {
+		if !p.isFull() {
 			continue
 		}
 		if err := against(&p.chunk, start+len(some)); err != nil {
 			return err
 		}
-		if err := spool.Write(ctx, p.Temp, p.chunkFile("kept", p.full), p.chunk.kept); err != nil {
+		if err := p.spill(ctx); err != nil {
 			return err
 		}
-		p.full++
-		p.chunk = p.newChunk(blocks.Sets{})
 	}
 	return nil
 }

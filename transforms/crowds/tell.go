@@ -15,6 +15,7 @@ import (
 	"github.com/neardup/neardup/internal/memory"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/estimate"
+	"github.com/neardup/neardup/kernels/verifier"
 	"github.com/neardup/neardup/transforms/sets"
 	"github.com/neardup/neardup/transforms/verify"
 )
@@ -84,7 +85,7 @@ func (f *tellFn) ProcessElement(
 	if err != nil {
 		return err
 	}
-	found, crowded := f.Params.crowded(sample.Sets, len(all))
+	found, crowded := f.Params.crowded(sample.Sets, f.in.Apart(sample.Keys), len(all))
 	if !crowded && len(sample.Sets) == len(all) {
 		return f.Params.emit(blocks.Key(component), f.estimator, sample, found, pairs, estimates)
 	}
@@ -95,16 +96,20 @@ func (f *tellFn) ProcessElement(
 		giveTurns(blocks.Key(component), all, f.Params.CellBytes, 0, others)
 		return nil
 	}
+	representatives := int64(len(all))
 	slices.SortFunc(all, func(a, b sets.Representative) int {
 		return f.in.Preferred(&blocks.Profile{Key: a.Best, Rank: a.Rank}, &blocks.Profile{Key: b.Best, Rank: b.Rank})
 	})
-	protected := sort.Search(len(all), func(i int) bool { return !f.in.Protected(all[i].Best) })
-	giveTurns(blocks.Key(component), all[:protected], f.Params.ChunkBytes, protectedBatches, crowds)
-	giveTurns(blocks.Key(component), all[protected:], f.Params.ChunkBytes, 0, crowds)
+	for len(all) > 0 {
+		standing := f.in.Standing(all[0].Best.File())
+		n := sort.Search(len(all), func(i int) bool { return f.in.Standing(all[i].Best.File()) < standing })
+		giveTurns(blocks.Key(component), all[:n], f.Params.ChunkBytes, int(standing)*standingBatches, crowds)
+		all = all[n:]
+	}
 	crowdsFound.Inc(ctx, 1)
 	return blocks.Fact{
 		Kind: blocks.FactCrowd, Name: fmt.Sprint(component),
-		Counts: map[string]int64{blocks.CountRepresentatives: int64(len(all))},
+		Counts: map[string]int64{blocks.CountRepresentatives: representatives},
 	}.Emit(named)
 }
 
@@ -131,8 +136,8 @@ const sampleBytes = 16 << 20
 // leastSampled is how many pairs of a sample tell something of those that there are.
 const leastSampled = 8
 
-// protectedBatches is the number of the first batch of protected documents, which go before those of smaller numbers.
-const protectedBatches = 1 << 30
+// standingBatches are as many numbers of batches as there are for each standing; batches of a higher one go first.
+const standingBatches = 1 << 30
 
 // giveTurns gives representatives their turns, in their order, with batches of about so many bytes from a number on.
 func giveTurns(component blocks.Key, order []sets.Representative, bytes, batch int, turns func(int64, []byte)) {
@@ -151,7 +156,7 @@ type pair struct{ i, j, score int }
 
 // crowded reports whether a component of so many sets has more pairs than the budget, as a sample of them tells. If it
 // has not, found are the pairs of the sample.
-func (p *Params) crowded(sample [][]uint64, of int) (found []pair, crowded bool) {
+func (p *Params) crowded(sample [][]uint64, apart []bool, of int) (found []pair, crowded bool) {
 	n := len(sample)
 	if n < 2 {
 		return nil, false
@@ -161,7 +166,7 @@ func (p *Params) crowded(sample [][]uint64, of int) (found []pair, crowded bool)
 	if n < of {
 		limit = max(limit, leastSampled-1)
 	}
-	p.Verifier.New().SelfJoin(sample, func(i, j, score int) bool {
+	verifier.SelfJoin(p.Verifier.New(), sample, apart, func(i, j, score int) bool {
 		found = append(found, pair{i, j, score})
 		return float64(len(found)) <= limit
 	})

@@ -28,7 +28,7 @@ func TestCrowdedByAllSets(t *testing.T) {
 		pairs := n * (n - 1) / 2
 		for _, budget := range []int{pairs - 1, pairs, pairs + 1} {
 			p := Params{Params: verify.Params{Verifier: jaccard(half)}, PairBudget: budget}
-			found, got := p.crowded(all, len(all))
+			found, got := p.crowded(all, nil, len(all))
 			if want := pairs > budget; got != want || !got && len(found) != pairs {
 				t.Errorf("%d pairs with a budget of %d: a crowd: %v, %d found", pairs, budget, got, len(found))
 			}
@@ -53,7 +53,7 @@ func TestCrowdedByPart(t *testing.T) {
 		{0, 0, 1_000_000, 0, false},
 	} {
 		p := Params{Params: verify.Params{Verifier: jaccard(half)}, PairBudget: tt.budget}
-		if _, got := p.crowded(alike(tt.sampled, tt.similar), tt.of); got != tt.want {
+		if _, got := p.crowded(alike(tt.sampled, tt.similar), nil, tt.of); got != tt.want {
 			t.Errorf("%+v: a crowd: %v", tt, got)
 		}
 	}

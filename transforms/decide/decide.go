@@ -70,8 +70,9 @@ const pairIDs = 256
 // Survivors decides which documents are kept, in the order of preference: by the preference of the
 // file, then rank, then input order. A document is kept unless a kept one is similar to it: so no
 // pair has both its documents kept, and each removed document is similar to the kept one that its row
-// names. Or, with OnePerCluster, only the first of each cluster is kept. Protected documents are kept in any case; they
-// are first in that order, and what is similar to one of them falls to it.
+// names. Or, with OnePerCluster, only the first of each cluster is kept. References and protected documents are kept in
+// any case; they are first in that order, and what is similar to one of them falls to it. A reference that is a copy of
+// another one is told of nowhere.
 //
 //	KV<component shard, profiles>, KV<component shard, near pairs>, KV<component shard, links>, KV<copy shard, copies> →
 //	KV<table shard, rows> for each table, KV<corpus batch, keys>, facts
@@ -304,12 +305,12 @@ func (c *shard) decide(
 	for _, n := range c.near {
 		connect(n.i, n.j, c.similarity(n))
 	}
-	protected := sort.Search(len(order), func(i int) bool { return !in.Protected(c.docs[best[order[i]]].Preferred().Key) })
+	settled := sort.Search(len(order), func(i int) bool { return !in.Kept(c.docs[best[order[i]]].Preferred().Key) })
 	var choices []survivors.Choice
 	if p.OnePerCluster {
-		choices = survivors.Components(len(order), protected, all)
+		choices = survivors.Components(len(order), settled, all)
 	} else {
-		choices = survivors.Star(len(order), protected, all[len(c.links):])
+		choices = survivors.Star(len(order), settled, all[len(c.links):])
 	}
 	cluster := slices.Clone(c.first) // the representative that is first in the cluster of one
 	for r, root := range forest.AsAdded() {
@@ -317,7 +318,18 @@ func (c *shard) decide(
 	}
 	members := make([]int, len(c.docs))
 	for i, r := range c.first {
-		members[cluster[r]] += 1 + c.docs[i].Copies
+		members[cluster[r]] += c.docs[i].Copies
+		if int32(i) == r || !in.IsReference(c.keys[i]) {
+			members[cluster[r]]++
+		}
+	}
+	partial = c.cut(in, p.PairBudget, cluster, func(r int32) int32 { return order[choices[number[r]].By] })
+	incomplete := make(map[blocks.Key]bool) // clusters
+	for _, first := range partial {
+		incomplete[first] = true
+	}
+	for _, l := range c.links { // which are of crowds
+		incomplete[c.keys[cluster[l[0]]]] = true
 	}
 	var v blocks.Verdict
 	for i, r := range c.first {
@@ -330,11 +342,11 @@ func (c *shard) decide(
 			Of: doc.Key, Tokens: doc.Traits.Tokens, Size: c.verifier.Len(doc.Words),
 			First: c.docs[r], Kept: *c.docs[best[by]].Preferred(),
 			Cluster: c.keys[cluster[r]], Members: members[cluster[r]],
-			Near: by != r, Similarity: choice.Similarity,
+			Near: by != r, Similarity: choice.Similarity, Partial: incomplete[c.keys[cluster[r]]],
 		}
 		yield(doc, &v)
 	}
-	return c.cut(in, p.PairBudget, cluster, func(r int32) int32 { return order[choices[number[r]].By] })
+	return partial
 }
 
 // cut leaves, of clusters whose near pairs have too many bytes of ids, those of a document with the one kept in its

@@ -68,6 +68,26 @@ func (w *rowWriter) flush(ctx context.Context, pairs, clusters, removed, dropped
 
 func (w *rowWriter) shard(doc blocks.Key) int64 { return int64(w.in.Shard(doc)) }
 
+// place is where the row of a pair stands, a before b: with the first of the two that is an input, and by the other one.
+func (w *rowWriter) place(a, b blocks.Key) (own, second blocks.Key) {
+	if w.in.IsReference(a) {
+		return b, a
+	}
+	return a, b
+}
+
+// part is what a document is part of; nil if there are no references.
+func (w *rowWriter) part(doc blocks.Key) *string {
+	part := records.InInput
+	switch {
+	case w.in.BytesOfReferences() == 0:
+		return nil
+	case w.in.IsReference(doc):
+		part = records.InReference
+	}
+	return &part
+}
+
 // source returns the source of a document.
 func (w *rowWriter) source(doc blocks.Key) string {
 	if file := doc.File(); w.name == "" || file != w.file {
@@ -84,12 +104,17 @@ func (w *rowWriter) pair(
 		IDA: idA, IDB: idB, SourceA: w.source(a.Key), SourceB: w.source(b.Key),
 		PositionA: a.Key.Position(), PositionB: b.Key.Position(),
 		Similarity: similarity, Same: same, Shared: int32(shared), SizeA: int32(sizeA), SizeB: int32(sizeB),
+		InA: w.part(a.Key),
 	}
-	blocks.AddRow(&w.pairRows, w.shard(a.Key), a.Key, b.Key, &w.pairRow, w.toPairs)
+	own, second := w.place(a.Key, b.Key)
+	blocks.AddRow(&w.pairRows, w.shard(own), own, second, &w.pairRow, w.toPairs)
 }
 
 // document adds the rows of a document: with its representative, if it is none, in its cluster, and if it is removed.
 func (w *rowWriter) document(v *verdict, doc *blocks.Profile) {
+	if w.in.IsReference(doc.Key) && doc.Key != v.First.Key { // a copy of another
+		return
+	}
 	id := w.in.ID(doc.Key, doc.ID, doc.HasID)
 	traits := doc.Traits
 	if traits.Tokens == (blocks.Hash{}) { // a copy's
@@ -102,12 +127,15 @@ func (w *rowWriter) document(v *verdict, doc *blocks.Profile) {
 		same := common(&traits, &v.First.Traits)
 		w.pair(&v.First, doc, v.firstID, id, &same, v.Size, 1, v.Size, v.Size)
 	}
-	kept := doc.Key == v.Kept.Key || w.in.Protected(doc.Key)
+	kept := doc.Key == v.Kept.Key || w.in.Kept(doc.Key)
 	if w.clusters || doc.Key == v.Cluster {
 		w.clusterRow = records.Clustered{
 			Cluster: int64(v.Cluster), ID: id,
 			Source: w.source(doc.Key), Position: doc.Key.Position(),
-			Size: int32(v.Size), Members: int32(v.Members), Kept: kept,
+			Size: int32(v.Size), Members: int32(v.Members), Kept: kept, In: w.part(doc.Key),
+		}
+		if v.Partial {
+			w.clusterRow.Partial = &v.Partial
 		}
 		blocks.AddRow(&w.clusterRows, w.shard(doc.Key), doc.Key, doc.Key, &w.clusterRow, w.toClusters)
 	}
@@ -123,7 +151,7 @@ func (w *rowWriter) document(v *verdict, doc *blocks.Profile) {
 		ID: id, Source: w.source(doc.Key), Position: doc.Key.Position(),
 		Cluster: int64(v.Cluster),
 		KeptID:  v.keptID, KeptSource: w.source(v.Kept.Key), KeptPosition: v.Kept.Key.Position(),
-		Reason: records.ReasonNear,
+		Reason: records.ReasonNear, KeptIn: w.part(v.Kept.Key),
 	}
 	if !v.Near {
 		w.removedRow.Reason = common(&traits, &v.Kept.Traits)

@@ -114,8 +114,8 @@ func (p Params) Sampled(ctx context.Context) ([]blocks.Key, error) {
 }
 
 // Join compares the sample with every document and writes its true pairs to a file: pairs of a sampled
-// set and another set that is similar to it, by the first documents of both, A of the sampled one. It is a
-// job of its own, after the one of Keep.
+// set and another set that is similar to it, by the first documents of both, A of the sampled one; none of two
+// references, which are not compared. It is a job of its own, after the one of Keep.
 //
 //	blocks of documents → nothing
 //
@@ -392,10 +392,16 @@ func (f *probeFn) FinishBundle(emit func(int64, []byte)) { f.out.Flush(emit) }
 //	KV<document of the sample, hashed documents> → KV<gather.Key, edges>
 type uniquePairsFn struct{ Params Params }
 
-func (f *uniquePairsFn) ProcessElement(document int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
+func (f *uniquePairsFn) ProcessElement(
+	ctx context.Context, document int64, packed func(*[]byte) bool, emit func(int64, []byte),
+) error {
+	in, err := storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
+	if err != nil {
+		return err
+	}
 	first := map[blocks.Hash]blocks.Key{}
 	few := func(block *[]byte) bool { return f.Params.check(len(first)) == nil && packed(block) }
-	err := eachHashed(few, func(h hashedDoc) {
+	err = eachHashed(few, func(h hashedDoc) {
 		if key, ok := first[h.hash]; !ok || h.key < key {
 			first[h.hash] = h.key
 		}
@@ -408,6 +414,9 @@ func (f *uniquePairsFn) ProcessElement(document int64, packed func(*[]byte) bool
 	}
 	var out blocks.Buffers
 	for _, key := range first {
+		if in.IsReference(blocks.Key(document)) && in.IsReference(key) {
+			continue
+		}
 		edge := blocks.Edge{A: blocks.Key(document), B: key}
 		out.Add(gather.Key, func(block []byte) []byte { return blocks.AppendEdge(block, edge) }, emit)
 	}

@@ -39,6 +39,9 @@ func (c *Collapse) IsCopy(sum hash.Sum128, doc blocks.Key, firsts, copies func(i
 		c.firsts.Add(int64(sum.Hi%c.shards), func(block []byte) []byte { return blocks.AppendFirst(block, entry) }, firsts)
 		return false
 	}
+	if c.in.IsReference(doc) { // and so is the first, which stands for it
+		return true
+	}
 	split := int64(c.in.Split(doc)) // of the whole block
 	tell := func(doc blocks.Key) {
 		c.copies.Add(split, func(block []byte) []byte {

@@ -18,10 +18,13 @@ func init() {
 	dofn.Register[longEnoughFn]()
 }
 
-// reject adds a row for a document that is not compared.
+// reject adds a row for a document that is not compared, unless it is a reference.
 func reject(
 	rows *blocks.Buffers, in *blocks.Inputs, doc *blocks.Document, reason, detail string, emit func(int64, []byte),
 ) {
+	if in.IsReference(doc.Key) {
+		return
+	}
 	id := in.ID(doc.Key, doc.ID, doc.HasID)
 	row := records.Rejected{
 		Source: in.Source(doc.Key), Position: doc.Key.Position(),

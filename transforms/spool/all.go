@@ -12,6 +12,7 @@ import (
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/internal/memory"
+	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/transforms/gather"
 )
 
@@ -66,24 +67,29 @@ func (b Batching) Batch(size int, hash blocks.Hash) int64 {
 //
 //	KV<batch, set parts> → KV<Whole, batches>, [] edges
 //
-// Of documents with one set the first has it, and the others have an edge with that. One GroupByKey, which holds a batch twice.
-func All(s beam.Scope, sized flow.Sized, temp string) (flow.Batches, flow.Edges) {
+// Of documents with one set the first has it, and the others, but references, have an edge with that. One GroupByKey, which
+// holds a batch twice. inputs is the path of the shared blocks.Inputs.
+func All(s beam.Scope, sized flow.Sized, inputs, temp string) (flow.Batches, flow.Edges) {
 	s = s.Scope("spool.All")
-	batches, same := beam.ParDo2(s, &allFn{Temp: temp}, beam.GroupByKey(s, beam.PCollection(sized)))
+	batches, same := beam.ParDo2(s, &allFn{Inputs: inputs, Temp: temp}, beam.GroupByKey(s, beam.PCollection(sized)))
 	return flow.Batches(batches), flow.Edges(same)
 }
 
 // allFn writes a batch; see All for the shapes.
-type allFn struct{ Temp string }
+type allFn struct{ Inputs, Temp string }
 
 func (f *allFn) ProcessElement(ctx context.Context, batch int64, values func(*[]byte) bool, emit func(int64, []byte), same func([]byte)) error {
+	in, err := storage.Shared[blocks.Inputs](ctx, f.Inputs)
+	if err != nil {
+		return err
+	}
 	var parts [][]byte
 	first := map[blocks.Hash]blocks.Key{} // of the documents with a set
 	var docs []document
 	hold := memory.NewHold(ctx)
 	defer hold.Free()
 	var unread error
-	err := gather.Each(values, func(d *blocks.Decoder) {
+	err = gather.Each(values, func(d *blocks.Decoder) {
 		data := d.Bytes()
 		of := blocks.NewDecoder(data)
 		part := of.SetPart()
@@ -110,7 +116,7 @@ func (f *allFn) ProcessElement(ctx context.Context, batch int64, values func(*[]
 	}
 	edges := blocks.EdgeWriter{Emit: same}
 	for _, d := range docs {
-		if f := first[d.hash]; f != d.key {
+		if f := first[d.hash]; f != d.key && !in.IsReference(d.key) {
 			edges.Add(f, d.key)
 		}
 	}

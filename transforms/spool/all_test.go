@@ -1,6 +1,7 @@
 package spool
 
 import (
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/internal/beamtest"
+	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/io/storage/storagetest"
 )
 
@@ -55,7 +57,26 @@ func TestBatching(t *testing.T) {
 
 // A batch has its sets in the order of their sizes, each once, with the key of its first document. The others have an edge with that.
 func TestBatchOfAll(t *testing.T) {
+	for references := range 2 {
+		batchOfAll(t, references)
+	}
+}
+
+// batchOfAll: the first so many files are references.
+func batchOfAll(t *testing.T, references int) {
 	temp := storagetest.RunFolder(t)
+	in := &blocks.Inputs{Shards: 1}
+	for i, name := range []string{"a", "b"} {
+		standing := blocks.Input
+		if i < references {
+			standing = blocks.Reference
+		}
+		in.Add(&blocks.File{Source: name, Standing: standing}, nil, nil)
+	}
+	inputs := filepath.Join(temp, "inputs")
+	if err := storage.WriteShared(t.Context(), inputs, in); err != nil {
+		t.Fatal(err)
+	}
 	var values [][]byte
 	var want blocks.Sets
 	var same, told []blocks.Edge
@@ -69,13 +90,13 @@ func TestBatchOfAll(t *testing.T) {
 			blocks.SetParts(nil, key, blocks.Hash{Lo: uint64(size)}, set, func(part []byte) {
 				values = append([][]byte{blocks.AppendBytes(nil, part)}, values...)
 			})
-			if key != blocks.NewKey(0, 100-size) {
+			if key != blocks.NewKey(0, 100-size) && !in.IsReference(key) { // one that is a copy of another says nothing
 				same = append(same, blocks.Edge{A: blocks.NewKey(0, 100-size), B: key})
 			}
 		}
 	}
 	var batches [][]byte
-	err := (&allFn{Temp: temp}).ProcessElement(t.Context(), 7, beamtest.Values(values...), func(_ int64, batch []byte) { batches = append(batches, batch) }, func(block []byte) {
+	err := (&allFn{Inputs: inputs, Temp: temp}).ProcessElement(t.Context(), 7, beamtest.Values(values...), func(_ int64, batch []byte) { batches = append(batches, batch) }, func(block []byte) {
 		var err error
 		if told, err = blocks.DecodeEdges(told, block); err != nil {
 			t.Fatal(err)

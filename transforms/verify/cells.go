@@ -12,6 +12,7 @@ import (
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/internal/memory"
+	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/estimate"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/setsim"
@@ -66,9 +67,13 @@ type cutFn struct{ Params Params }
 func (f *cutFn) ProcessElement(
 	ctx context.Context, component int64, batches func(*[]byte) bool, emit, postings func(int64, []byte),
 ) error {
+	in, err := storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
+	if err != nil {
+		return err
+	}
 	tables := memory.NewHold(ctx)
 	defer tables.Free()
-	c := cells{Params: &f.Params, verifier: f.Params.Verifier.New(), component: blocks.Key(component), tables: tables}
+	c := cells{Params: &f.Params, in: in, verifier: f.Params.Verifier.New(), component: blocks.Key(component), tables: tables}
 	if err := gather.Each(batches, func(d *blocks.Decoder) { c.cells = append(c.cells, d.Batch()) }); err != nil {
 		return err
 	}
@@ -103,6 +108,7 @@ func cut(batches []blocks.Batch) (cells []setsim.Cell) {
 // cells are the sets of a component, in files in the order of their sizes.
 type cells struct {
 	*Params
+	in        *blocks.Inputs
 	verifier  verifier.Verifier
 	component blocks.Key
 	round     int // how often sets have left
@@ -309,11 +315,16 @@ func (c cellPair) hash() int64 {
 type cellPairFn struct {
 	Params Params
 
+	in        *blocks.Inputs
 	verifier  verifier.Verifier
 	estimator *estimate.Estimator
 }
 
-func (f *cellPairFn) Setup() { f.verifier, f.estimator = f.Params.Verifier.New(), f.Params.Estimator() }
+func (f *cellPairFn) Setup(ctx context.Context) (err error) {
+	f.verifier, f.estimator = f.Params.Verifier.New(), f.Params.Estimator()
+	f.in, err = storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
+	return err
+}
 
 // mostCandidates are fewer than the sets of two cells have bytes. Of more, all pairs are compared.
 const mostCandidates = 1 << 20
@@ -367,6 +378,7 @@ func (f *cellPairFn) join(
 	}
 	out := blocks.PairWriter{Key: f.Params.Shards.Shard(c.component), Emit: emit}
 	keys, sets := slices.Concat(first.Keys, second.Keys), slices.Concat(first.Sets, second.Sets)
+	apart := f.in.Apart(keys)
 	f.estimator.Begin(sets)
 	take := func(i, j, score int) bool {
 		out.Add(keys[i], keys[j], score, f.verifier.Shared(score, sets[i], sets[j]))
@@ -380,15 +392,23 @@ func (f *cellPairFn) join(
 			if score, ok := f.verifier.Compare(sets[i], sets[j]); ok {
 				take(i, j, score)
 			}
+			if f.in.IsReference(keys[i]) && f.in.IsReference(keys[j]) {
+				referencesCompared.Inc(ctx, 1)
+			}
 		}
 		pairsCompared.Inc(ctx, int64(len(candidates)))
 	case c.first == c.second:
-		f.verifier.SelfJoin(second.Sets, take)
-		representatives.Inc(ctx, int64(len(second.Sets)))
-		pairsCompared.Inc(ctx, choose2(len(second.Sets)))
+		verifier.SelfJoin(f.verifier, sets, apart, take)
+		representatives.Inc(ctx, int64(len(sets)))
+		countSelf(ctx, membersOf(f.in, keys, apart))
 	default:
-		f.verifier.CrossJoin(first.Sets, second.Sets, func(i, j, score int) bool { return take(i, len(first.Sets)+j, score) })
-		pairsCompared.Inc(ctx, int64(len(first.Sets))*int64(len(second.Sets)))
+		n := len(first.Sets)
+		verifier.CrossJoin(f.verifier, first.Sets, second.Sets, apart, func(i, j, score int) bool { return take(i, n+j, score) })
+		ofFirst, ofSecond := apart, apart
+		if apart != nil {
+			ofFirst, ofSecond = apart[:n], apart[n:]
+		}
+		countCross(ctx, membersOf(f.in, first.Keys, ofFirst), membersOf(f.in, second.Keys, ofSecond))
 	}
 	out.Flush()
 	pairsFound.Inc(ctx, out.Written)

@@ -105,7 +105,7 @@ func joinLarge(ctx context.Context, t *testing.T, p Params, name blocks.Key, bat
 	t.Helper()
 	cellPairs, left := pairsOf(ctx, t, p, name, batches)
 	f := &cellPairFn{Params: p}
-	f.Setup()
+	setUp(t, f.Setup)
 	estimated := 0
 	err := f.ProcessElement(ctx, 0, beamtest.Values(cellPairs...), func(shard int64, block []byte) {
 		var err error
@@ -198,7 +198,7 @@ func TestLargeEqualsBruteForce(t *testing.T) {
 			for _, prune := range []int{0, 300, 1 << 30} {
 				for _, way := range []Way{Cells, Rare, ""} {
 					temp := storagetest.RunFolder(t)
-					p := Params{Verifier: jaccard(threshold), CellBytes: bytes, PruneBytes: prune, Way: way, Shards: 7, Temp: temp}
+					p := Params{Verifier: jaccard(threshold), CellBytes: bytes, PruneBytes: prune, Way: way, Shards: 7, Inputs: noReferences(t), Temp: temp}
 					got, _ := joinLarge(t.Context(), t, p, 5, c.spooled(t, temp, 5, bytes))
 					if diff := cmp.Diff(want, got); diff != "" {
 						rt.Errorf("cells of %d bytes, pruned above %d, way %q: %s", bytes, prune, way, diff)
@@ -249,7 +249,7 @@ func TestPeel(t *testing.T) {
 		least, most int
 	}{{"never", 1 << 30, len(c), len(c)}, {"in rounds", 0, 20, 24}} {
 		temp := storagetest.RunFolder(t)
-		p := Params{Verifier: jaccard(threshold), CellBytes: 1000, PruneBytes: tt.above, Shards: 1, Temp: temp}
+		p := Params{Verifier: jaccard(threshold), CellBytes: 1000, PruneBytes: tt.above, Shards: 1, Inputs: noReferences(t), Temp: temp}
 		pairs, left := joinLarge(t.Context(), t, p, 9, c.spooled(t, temp, 9, 500))
 		if len(pairs) != 10 || left < tt.least || left > tt.most {
 			t.Errorf("%s: %d pairs, %d sets are left, want 10, %d to %d", tt.prune, len(pairs), left, tt.least, tt.most)
@@ -272,7 +272,7 @@ func TestHolds(t *testing.T) {
 	ctx := memory.Worker(t.Context(), room.Claim(all))
 	for _, way := range []Way{Cells, Rare} {
 		temp := storagetest.RunFolder(t)
-		p := Params{Verifier: jaccard(setsim.Threshold{Num: 8, Den: 10}), CellBytes: cell, PruneBytes: 1, Way: way, Temp: temp}
+		p := Params{Verifier: jaccard(setsim.Threshold{Num: 8, Den: 10}), CellBytes: cell, PruneBytes: 1, Way: way, Inputs: noReferences(t), Temp: temp}
 		if pairs, _ := joinLarge(ctx, t, p, 9, c.spooled(t, temp, 9, cell)); len(pairs) != len(c)/2 {
 			t.Errorf("%d pairs", len(pairs))
 		}
@@ -299,7 +299,7 @@ func TestLeaveHolds(t *testing.T) {
 	const cell = 2_500_000 // of two sets
 	for bytes, fits := range map[int64]bool{2 * cell: true, cell * 3 / 2: false} {
 		temp := storagetest.RunFolder(t)
-		p := Params{Verifier: jaccard(setsim.Threshold{Num: 8, Den: 10}), CellBytes: cell, Temp: temp}
+		p := Params{Verifier: jaccard(setsim.Threshold{Num: 8, Den: 10}), CellBytes: cell, Inputs: noReferences(t), Temp: temp}
 		of := cells{Params: &p, component: 9}
 		for _, batch := range c.spooled(t, temp, 9, cell) {
 			of.cells = append(of.cells, blocks.NewDecoder(batch).Batch())
@@ -328,7 +328,7 @@ func TestLeaveCuts(t *testing.T) {
 		c = append(c, set)
 	}
 	temp := storagetest.RunFolder(t)
-	p := Params{Verifier: jaccard(setsim.Threshold{Num: 8, Den: 10}), CellBytes: 250, Temp: temp}
+	p := Params{Verifier: jaccard(setsim.Threshold{Num: 8, Den: 10}), CellBytes: 250, Inputs: noReferences(t), Temp: temp}
 	of := cells{Params: &p, verifier: p.Verifier.New(), component: 9, tables: memory.NewHold(t.Context())}
 	for _, batch := range c.spooled(t, temp, 9, 500) {
 		d := blocks.NewDecoder(batch)
@@ -384,7 +384,7 @@ func TestPeelAllParts(t *testing.T) {
 		c = append(c, set)
 	}
 	temp := storagetest.RunFolder(t)
-	p := Params{Verifier: jaccard(threshold), CellBytes: 1000, Way: Cells, Shards: 1, Temp: temp}
+	p := Params{Verifier: jaccard(threshold), CellBytes: 1000, Way: Cells, Shards: 1, Inputs: noReferences(t), Temp: temp}
 	if pairs, left := joinLarge(t.Context(), t, p, 9, c.spooled(t, temp, 9, 500)); len(pairs) != 0 || left != 0 {
 		t.Errorf("%d pairs, %d sets are left, want none", len(pairs), left)
 	}
@@ -444,8 +444,8 @@ func TestCandidatesOfCells(t *testing.T) {
 		for range tt.times {
 			values = append(values, pair.append(nil, make([]candidate, tt.named))) // the first set of each
 		}
-		f := &cellPairFn{Params: Params{Verifier: verifier.Spec{Measure: verifier.Jaccard, Threshold: setsim.Threshold{Num: 1, Den: 2}}, Shards: 1, Temp: temp}}
-		f.Setup()
+		f := &cellPairFn{Params: Params{Verifier: verifier.Spec{Measure: verifier.Jaccard, Threshold: setsim.Threshold{Num: 1, Den: 2}}, Shards: 1, Inputs: noReferences(t), Temp: temp}}
+		setUp(t, f.Setup)
 		var got []blocks.NearPair
 		err := f.ProcessElement(t.Context(), 0, beamtest.Values(values...), func(_ int64, block []byte) {
 			var err error

@@ -10,6 +10,7 @@ import (
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/internal/memory"
+	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/unionfind"
 	"github.com/neardup/neardup/kernels/verifier"
 )
@@ -33,9 +34,13 @@ func Connect(s beam.Scope, batches flow.Batches, p Params) flow.Edges {
 type connectFn struct{ Params Params }
 
 func (f *connectFn) ProcessElement(ctx context.Context, _ int64, values func(*[]byte) bool, emit func([]byte)) error {
+	in, err := storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
+	if err != nil {
+		return err
+	}
 	v := f.Params.Verifier.New()
 	edges := blocks.EdgeWriter{Emit: emit}
-	err := eachPair(values, func(c cellPair, candidates []candidate) error {
+	err = eachPair(values, func(c cellPair, candidates []candidate) error {
 		hold := memory.NewHold(ctx)
 		defer hold.Free()
 		first, second, err := f.Params.sets(ctx, c, candidates, hold)
@@ -54,6 +59,7 @@ func (f *connectFn) ProcessElement(ctx context.Context, _ int64, values func(*[]
 			}
 			return true
 		}
+		apart := in.Apart(keys)
 		_, fast := v.(verifier.Sets)
 		switch {
 		case len(candidates) > 0:
@@ -67,11 +73,14 @@ func (f *connectFn) ProcessElement(ctx context.Context, _ int64, values func(*[]
 				}
 			}
 		case fast:
-			verifier.Connect(v, sets, trees, make([]bool, len(sets)), func(i, j int) { edges.Add(keys[i], keys[j]) })
+			if apart == nil {
+				apart = make([]bool, len(sets))
+			}
+			verifier.Connect(v, sets, trees, apart, func(i, j int) { edges.Add(keys[i], keys[j]) })
 		case c.first == c.second:
-			v.SelfJoin(sets, link)
+			verifier.SelfJoin(v, sets, apart, link)
 		default:
-			v.CrossJoin(first.Sets, second.Sets, func(i, j, score int) bool { return link(i, len(first.Sets)+j, score) })
+			verifier.CrossJoin(v, first.Sets, second.Sets, apart, func(i, j, score int) bool { return link(i, len(first.Sets)+j, score) })
 		}
 		return nil
 	})

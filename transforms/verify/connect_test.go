@@ -44,7 +44,7 @@ func TestConnectByOtherMeasure(t *testing.T) {
 	}
 	for _, bytes := range []int{1, 500, 1 << 20} {
 		temp := storagetest.RunFolder(t)
-		p := Params{Verifier: spec, CellBytes: bytes, Shards: 1, Temp: temp}
+		p := Params{Verifier: spec, CellBytes: bytes, Shards: 1, Inputs: noReferences(t), Temp: temp}
 		if diff := cmp.Diff(trees(want), trees(connected(t, p, 5, c.spooled(t, temp, 5, bytes)))); diff != "" {
 			t.Errorf("cells of %d bytes: %s", bytes, diff)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/internal/dofn"
+	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/estimate"
 	"github.com/neardup/neardup/kernels/verifier"
 )
@@ -22,7 +23,6 @@ func init() {
 var (
 	representatives = beam.NewCounter("verify", "representatives")
 	pairsFound      = beam.NewCounter("verify", "pairs")
-	pairsCompared   = beam.NewCounter("verify", "compared") // of documents that are joined with each other
 )
 
 // Small joins the sets of small components, each for itself.
@@ -43,13 +43,18 @@ func Small(s beam.Scope, small flow.Sets, p Params) (Found, flow.LargeSets, flow
 type joinFn struct {
 	Params Params
 
+	in        *blocks.Inputs
 	verifier  verifier.Verifier
 	estimator *estimate.Estimator
 	assembler blocks.SetAssembler
 	held      []componentPart
 }
 
-func (f *joinFn) Setup() { f.verifier, f.estimator = f.Params.Verifier.New(), f.Params.Estimator() }
+func (f *joinFn) Setup(ctx context.Context) (err error) {
+	f.verifier, f.estimator = f.Params.Verifier.New(), f.Params.Estimator()
+	f.in, err = storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
+	return err
+}
 
 // componentPart is a part of the set of a component's document.
 type componentPart struct {
@@ -71,7 +76,7 @@ func (f *joinFn) ProcessElement(
 	out := blocks.PairWriter{Key: shard, Emit: pairs}
 	var parts [][]byte
 	var estimates blocks.Estimate
-	joined, compared := 0, int64(0)
+	sum := 0
 	for left := f.held; len(left) > 0; left = left[len(parts):] {
 		component := left[0].component
 		parts = parts[:0]
@@ -85,19 +90,14 @@ func (f *joinFn) ProcessElement(
 		if err != nil {
 			return err
 		}
-		estimates.Add(f.join(component, sets, &out))
-		joined += len(sets.Sets)
-		compared += choose2(len(sets.Sets))
+		estimates.Add(f.join(ctx, component, sets, &out))
+		sum += len(sets.Sets)
 	}
 	out.Flush()
-	representatives.Inc(ctx, int64(joined))
+	representatives.Inc(ctx, int64(sum))
 	pairsFound.Inc(ctx, out.Written)
-	pairsCompared.Inc(ctx, compared)
 	return estimates.EmitFact(facts)
 }
-
-// choose2 is how many pairs n documents have.
-func choose2(n int) int64 { return int64(n) * int64(n-1) / 2 }
 
 // hold holds the parts of components that one call can join, and passes those of others on.
 func (f *joinFn) hold(packed func(*[]byte) bool, sets, profiles func(int64, []byte)) error {
@@ -143,9 +143,13 @@ func (f *joinFn) hold(packed func(*[]byte) bool, sets, profiles func(int64, []by
 }
 
 // join joins the sets of a component, and estimates how many pairs it has.
-func (f *joinFn) join(component blocks.Key, g blocks.Sets, out *blocks.PairWriter) blocks.Estimate {
+func (f *joinFn) join(
+	ctx context.Context, component blocks.Key, g blocks.Sets, out *blocks.PairWriter,
+) blocks.Estimate {
 	f.estimator.Begin(g.Sets)
-	f.verifier.SelfJoin(g.Sets, func(i, j, score int) bool {
+	apart := f.in.Apart(g.Keys)
+	countSelf(ctx, membersOf(f.in, g.Keys, apart))
+	verifier.SelfJoin(f.verifier, g.Sets, apart, func(i, j, score int) bool {
 		out.Add(g.Keys[i], g.Keys[j], score, f.verifier.Shared(score, g.Sets[i], g.Sets[j]))
 		f.estimator.Pair(i, j, score)
 		return true

@@ -50,7 +50,7 @@ func (c *cells) rare(ctx context.Context, emit func(int64, []byte)) (bool, error
 		return false, err
 	}
 	common, sizes := setsim.NewFrequencies(c.shingles()), new(setsim.Sizes)
-	err := c.numbered(ctx, func(_ uint32, set []uint64) {
+	err := c.numbered(ctx, func(_ uint32, _ blocks.Key, set []uint64) {
 		common.Count(set)
 		sizes.Add(len(set))
 	})
@@ -61,7 +61,10 @@ func (c *cells) rare(ctx context.Context, emit func(int64, []byte)) (bool, error
 	cost := blocks.ShingleBytes * setsim.CellCost(usual, v.MinWords)
 	most := cost / candidateBytes
 	var sample setsim.RareSample
-	if err := c.numbered(ctx, func(number uint32, set []uint64) { sample.Add(prefixes, number, set) }); err != nil {
+	err = c.numbered(ctx, func(number uint32, key blocks.Key, set []uint64) {
+		sample.Add(prefixes, number, set, c.in.IsReference(key))
+	})
+	if err != nil {
 		return false, err
 	}
 	work := sample.Work(v.Jaccard(), most)
@@ -87,11 +90,11 @@ func (c *cells) usual() (usual []setsim.Cell) {
 }
 
 // numbered calls do with all sets, and their numbers in the order of the cells.
-func (c *cells) numbered(ctx context.Context, do func(number uint32, set []uint64)) error {
+func (c *cells) numbered(ctx context.Context, do func(number uint32, key blocks.Key, set []uint64)) error {
 	number := uint32(0)
 	return c.each(ctx, func(g blocks.Sets) error {
-		for _, set := range g.Sets {
-			do(number, set)
+		for i, set := range g.Sets {
+			do(number, g.Keys[i], set)
 			number++
 		}
 		return nil
@@ -131,14 +134,20 @@ func (c *cells) send(ctx context.Context, prefixes *setsim.Prefixes, ranges int,
 			room[r] = c.header(rangePostings)
 		}
 		block := blocks.AppendUint64(room[r], p.Hash)
-		for _, n := range []uint32{p.Set, p.Size, p.Place} {
+		place := p.Place << 1
+		if p.Apart {
+			place |= 1
+		}
+		for _, n := range []uint32{p.Set, p.Size, place} {
 			block = blocks.AppendUint32(block, n)
 		}
 		if room[r] = block; len(block) >= rangeBlock {
 			flush(int(r))
 		}
 	}
-	err := c.numbered(ctx, func(number uint32, set []uint64) { prefixes.Postings(number, set, add) })
+	err := c.numbered(ctx, func(number uint32, key blocks.Key, set []uint64) {
+		prefixes.Postings(number, set, c.in.IsReference(key), add)
+	})
 	for r := range ranges {
 		flush(r)
 	}
@@ -189,8 +198,10 @@ func (f *rareFn) ProcessElement(
 			cells[of] = all
 		}
 		for !d.Done() {
-			postings[of] = append(postings[of], setsim.RarePosting{Hash: d.Uint64(), Set: d.Uint32(),
-				Size: d.Uint32(), Place: d.Uint32()})
+			p := setsim.RarePosting{Hash: d.Uint64(), Set: d.Uint32(), Size: d.Uint32()}
+			place := d.Uint32()
+			p.Place, p.Apart = place>>1, place&1 == 1
+			postings[of] = append(postings[of], p)
 		}
 		if err := d.Err(); err != nil {
 			return err

@@ -15,6 +15,8 @@ import (
 
 // Params are what pairs are, and the bounds of the work.
 type Params struct {
+	// Inputs is the path of the shared blocks.Inputs.
+	Inputs   string
 	Verifier verifier.Spec
 	// CellBytes is the size of the sets that a cell holds. The result does not depend on it.
 	CellBytes int

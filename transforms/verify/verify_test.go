@@ -2,7 +2,9 @@ package verify
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -10,6 +12,8 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/internal/beamtest"
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/verifier"
 )
@@ -17,6 +21,34 @@ import (
 // jaccard is the verifier of Jaccard similarities of at least t.
 func jaccard(t setsim.Threshold) verifier.Spec {
 	return verifier.Spec{Measure: verifier.Jaccard, Threshold: t}
+}
+
+// noReferences shares inputs without references.
+func noReferences(t testing.TB) string { return withReferences(t, 0) }
+
+// withReferences shares inputs of which so many are references, and one is none.
+func withReferences(t testing.TB, references int) string {
+	t.Helper()
+	in := &blocks.Inputs{Shards: 1}
+	for i := range references + 1 {
+		standing := blocks.Reference
+		if i == references {
+			standing = blocks.Input
+		}
+		in.Add(&blocks.File{Source: fmt.Sprint(i), Standing: standing}, nil, nil)
+	}
+	path := filepath.Join(storagetest.RunFolder(t), "inputs")
+	if err := storage.WriteShared(t.Context(), path, in); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func setUp(t *testing.T, setup func(context.Context) error) {
+	t.Helper()
+	if err := setup(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // appendComponentPart appends an encoded part of a set, behind the component that its document belongs to.
@@ -27,8 +59,8 @@ func appendComponentPart(block []byte, component blocks.Key, part []byte) []byte
 // joined runs the join of a group of several components that all have the same parts.
 func joined(t *testing.T, parts [][]byte, threshold setsim.Threshold) (pairs []blocks.NearPair) {
 	t.Helper()
-	f := &joinFn{Params: Params{Verifier: jaccard(threshold), CellBytes: 1 << 30}}
-	f.Setup()
+	f := &joinFn{Params: Params{Inputs: noReferences(t), Verifier: jaccard(threshold), CellBytes: 1 << 30}}
+	setUp(t, f.Setup)
 	passedOn := func(int64, []byte) { t.Error("a component that one call can hold was passed on") }
 	const components = 3
 	packed := make([][]byte, 5)
@@ -165,8 +197,8 @@ func TestLargeComponentsArePassedOn(t *testing.T) {
 		}
 	}
 	r.Shuffle(len(entries), func(i, j int) { entries[i], entries[j] = entries[j], entries[i] })
-	f := &joinFn{Params: Params{Verifier: jaccard(setsim.Threshold{Num: 1, Den: 2}), CellBytes: 5000}}
-	f.Setup()
+	f := &joinFn{Params: Params{Inputs: noReferences(t), Verifier: jaccard(setsim.Threshold{Num: 1, Den: 2}), CellBytes: 5000}}
+	setUp(t, f.Setup)
 	var pairs []blocks.NearPair
 	profiles, sets := 0, map[int64]bool{}
 	err := f.ProcessElement(context.Background(), 0, beamtest.Values(entries...), func(_ int64, block []byte) {
@@ -208,8 +240,8 @@ func TestComponentsThatFillACell(t *testing.T) {
 		})
 	}
 	for cell := range documents + 1 {
-		f := &joinFn{Params: Params{Verifier: jaccard(setsim.Threshold{Num: 1, Den: 2}), CellBytes: cell * size}}
-		f.Setup()
+		f := &joinFn{Params: Params{Inputs: noReferences(t), Verifier: jaccard(setsim.Threshold{Num: 1, Den: 2}), CellBytes: cell * size}}
+		setUp(t, f.Setup)
 		var pairs []blocks.NearPair
 		passed := 0
 		err := f.ProcessElement(t.Context(), 0, beamtest.Values(entries...), func(_ int64, block []byte) {

@@ -262,7 +262,7 @@ func joinedTwice(sets [][]uint64) error {
 			numbers, full = append(numbers, n), append(full, set)
 		}
 	}
-	setsim.SelfJoin(full, threshold, func(i, j, shared int) bool {
+	setsim.SelfJoin(full, threshold, nil, func(i, j, shared int) bool {
 		ours.Pairs++
 		if !near.Reached(shared, len(full[i]), len(full[j])) {
 			ours.Near++

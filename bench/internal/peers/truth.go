@@ -87,7 +87,7 @@ func judge(sets [][]uint64, answers []*answer) []quality {
 			clusters[k][n] = int32(a.clusters.Find(int64(n)))
 		}
 	}
-	setsim.SelfJoin(full, threshold, func(i, j, shared int) bool {
+	setsim.SelfJoin(full, threshold, nil, func(i, j, shared int) bool {
 		x, y := numbers[i], numbers[j]
 		isNear := !near.Reached(shared, len(full[i]), len(full[j]))
 		for k := range judged {

@@ -69,6 +69,17 @@ class Dedup(TypedDict, total=False):
     min_words: int
     """Do not compare documents with fewer words after normalising; they stay in the corpus."""
 
+    against: str | Sequence[str]
+    """Files, folders or patterns whose documents are there already, or a finished output, whose corpus/ is read. Inputs
+    that resemble one of them are removed; these documents are not compared with each other, and not written. The format
+    follows the file name. Repeat for several."""
+
+    against_text: str | Sequence[str]
+    """Text column of against; repeat to join several (default: those of text)."""
+
+    against_id: str
+    """Id column of against (default: that of id)."""
+
     max_rejected: int | str
     """Unreadable records, and documents of sources without the text column, to accept, as a number or a percentage;
     with more, the run ends with status 4 (default: 0)."""

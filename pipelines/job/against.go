@@ -1,0 +1,65 @@
+package job
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/records"
+)
+
+// references are the paths of --against, with the corpus in place of a finished output.
+func references(ctx context.Context, against []string) (paths []string, err error) {
+	for _, path := range against {
+		if storage.IsPattern(path) {
+			paths = append(paths, path)
+			continue
+		}
+		finished, err := storage.Exists(ctx, storage.Join(path, output.SuccessFile))
+		if err != nil || !finished { // who lists it says what is wrong
+			paths = append(paths, path)
+			continue
+		}
+		f, err := output.Open(ctx, path)
+		if err != nil { // a folder of another program's
+			paths = append(paths, path)
+			continue
+		}
+		corpus := storage.Join(path, string(output.Corpus))
+		there, err := storage.Exists(ctx, corpus)
+		switch {
+		case err != nil:
+			return nil, err
+		case !f.Run.Parameters.Wrote(string(output.Corpus)):
+			return nil, Usage("--against %s: a finished output without a corpus; make it again with --write corpus", path)
+		case there || !storage.IsLocal(corpus): // a store has no empty folders
+			paths = append(paths, corpus)
+		}
+	}
+	return paths, nil
+}
+
+// References is what run.json says of references before they are read; nil if there are none.
+func (p *Plan) References() *records.RunReferences {
+	in := p.Listing.Inputs
+	if in.References() == 0 {
+		return nil
+	}
+	return &records.RunReferences{Files: in.References(), Bytes: in.BytesOfReferences()}
+}
+
+// referenceWarnings say what of --against may not be as it was meant.
+func (p *Plan) referenceWarnings() (warnings []string) {
+	warn := func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) }
+	if n := p.Listing.Both; n > 0 {
+		warn("%d of the input files are named by --against, too: they are input, and the other files are what they are compared with", n)
+	}
+	for _, path := range p.Listing.Idle {
+		warn("--against %s: there is no file in it to compare with", path)
+	}
+	if p.referencesMissing != "" {
+		warn("%s", p.referencesMissing)
+	}
+	return warnings
+}
