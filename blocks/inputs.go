@@ -401,8 +401,8 @@ func (in *Inputs) PieceName(piece int) string {
 }
 
 // Shard returns the table shard of key's rows: the slice of the listed bytes of the inputs it lies in, so that shards
-// read one after another are in input order. References are spread in the same way, and come first in each shard. Positions beyond a file's listed
-// size (it is compressed) count as its last byte.
+// read one after another are in input order. References are spread in the same way, and come first in each shard.
+// Positions beyond a file's listed size (it is compressed) count as its last byte.
 func (in *Inputs) Shard(key Key) int {
 	file, position := key.File(), key.Position()
 	size := in.Size(file)

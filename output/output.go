@@ -165,6 +165,14 @@ func Open(ctx context.Context, dir string) (*Finished, error) {
 	}
 }
 
+// Input returns the path of an input file by its source, and of a reference, which is named by its whole path.
+func (f *Finished) Input(source string) (path string, reference bool) {
+	if f.Run.References != nil && (strings.HasPrefix(source, "/") || !storage.IsLocal(source)) {
+		return source, true
+	}
+	return storage.Join(f.Run.Input.Root, source), false
+}
+
 // read reads the manifest and run.json, and checks that they are what the mark of success names.
 func (f *Finished) read(ctx context.Context) error {
 	var success Success

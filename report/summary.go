@@ -68,7 +68,8 @@ func Summary(w io.Writer, width int, run *records.Run, dir string, example *reco
 	out.item("read", "%s in %s, %s",
 		plural(documents, "document"), plural(run.Input.Files, "file"), bytesOf(run.Input.Bytes))
 	if r := run.References; r != nil {
-		against(out, run, fmt.Sprintf(", %s; %s removed for one of these", plural(r.Records-r.Unreadable, "document"), count(r.Removed)))
+		documents := plural(r.Records-r.Unreadable, "document")
+		against(out, run, fmt.Sprintf(", %s; %s removed for one of these", documents, count(r.Removed)))
 	}
 	if decoded := run.Input.Decoded; decoded > 0 {
 		as := run.Parameters.Encoding + ", or as the byte order mark says"

@@ -164,7 +164,8 @@ func decode[T blocks.Row](decoded *T, r blocks.RowPart, counts map[string]int64)
 	if name := blocks.CountName(decoded, r.Order.A); name != "" {
 		counts[name]++
 	}
-	if removed, ok := any(decoded).(*records.Removed); ok && removed.KeptIn != nil && *removed.KeptIn == records.InReference {
+	removed, ok := any(decoded).(*records.Removed)
+	if ok && removed.KeptIn != nil && *removed.KeptIn == records.InReference {
 		counts[blocks.CountForReference]++
 	}
 	return nil

@@ -281,8 +281,11 @@ func (o Options) mainKind(arg string, entries []storage.Entry, found map[string]
 			}
 		}
 		plain := bytefile.TrimEnding(main.first)
-		return "", fmt.Errorf("%s: data of several formats: %s; choose with --include or --exclude, as in --include '*%s'",
-			arg, strings.Join(all, ", "), path.Ext(plain)+main.first[len(plain):])
+		advice, ending := "choose with --include or --exclude, as in --include '*%s'", path.Ext(plain)+main.first[len(plain):]
+		if o.ofReferences {
+			advice = "give a pattern that only files of one format match, as in '" + strings.TrimSuffix(arg, "/") + "/**/*%s'"
+		}
+		return "", fmt.Errorf("%s: data of several formats: %s; "+advice, arg, strings.Join(all, ", "), ending)
 	case asked == nil && o.Format != "" && len(counting) <= 1:
 		return "", nil // its name says nothing
 	}

@@ -107,8 +107,8 @@ func (in *Inputs) MayUnpack(ctx context.Context, file int) (bool, error) {
 	return bytefile.TrimEnding(name) != name || path.Ext(name) == ".tgz", nil
 }
 
-// open returns a file as its reader needs it, and the options by which it is read: this is where files are inspected that
-// the planner has not. What is found is kept for who reads it again in this process.
+// open returns a file as its reader needs it, and the options by which it is read: this is where files are inspected
+// that the planner has not. What is found is kept for who reads it again in this process.
 func (in *Inputs) open(
 	ctx context.Context, file int, of Options,
 ) (f *blocks.File, r reading.RecordReader, o Options, err error) {

@@ -51,13 +51,14 @@ type Options struct {
 	// their names, and they have fields of their own.
 	References      []string
 	ReferenceFields codec.Fields
+	ofReferences    bool // these options are
 }
 
 // of are the options for files of a standing.
 func (o Options) of(standing blocks.Standing) Options {
 	if standing == blocks.Reference {
 		o.Fields, o.Rank = o.ReferenceFields, Rank{}
-		o.Format, o.Include, o.Exclude, o.AllowEmpty = "", nil, nil, true
+		o.Format, o.Include, o.Exclude, o.AllowEmpty, o.ofReferences = "", nil, nil, true, true
 	}
 	return o
 }
@@ -386,7 +387,9 @@ func layOut(ctx context.Context, files []listed, root string, o Options) (*Input
 			splits, pieces = r.Cut(file, o.splitSize(file)), r.Cut(file, PieceBytes)
 		}
 		in.Add(file, splits, pieces)
-		in.LargeCompressed = in.LargeCompressed || file.Compression != "" && file.Size > large && file.Standing != blocks.Reference
+		if file.Compression != "" && file.Size > large && file.Standing != blocks.Reference {
+			in.LargeCompressed = true
+		}
 		if n := len(in.details); n == 0 || in.details[n-1].Full() {
 			in.details = append(in.details, &blocks.Details{})
 		}
@@ -422,8 +425,8 @@ func (f *listed) file(o Options) (*blocks.File, format, error) {
 const fewRowFiles = 1000
 
 // inspect inspects the files, by number, of which the plan needs to know more than the listing says: they may be cut,
-// or they are of rows and do not lie in one of the shards, so that only their rows tell where a record is. The files are of
-// so many bytes, of which those of references come first.
+// or they are of rows and do not lie in one of the shards, so that only their rows tell where a record is. The
+// files are of so many bytes, of which those of references come first.
 func inspect(
 	ctx context.Context, files []listed, references, total int64, shards int, o Options,
 ) (map[int]*blocks.File, error) {

@@ -88,8 +88,8 @@ type Seen struct {
 	Record []byte // in the encoding of the file; of Parquet there is none
 }
 
-// Survey is Sample of about so many listed bytes of all files, in 256 windows at even distances, and of all if they are no
-// more.
+// Survey is Sample of about so many listed bytes of all files, in 256 windows at even distances, and of all if they are
+// no more.
 func Survey(ctx context.Context, in *Inputs, o Options, bytes int64, see func(*Seen)) (Sampled, error) {
 	return (&sampler{in: in, options: o, cut: cut{surveyWindows, max(1, (bytes+surveyWindows-1)/surveyWindows)},
 		end: in.Len(), bytes: in.Bytes(), see: see}).sample(ctx)

@@ -56,7 +56,7 @@ func (p *Prefixes) rarest(set []uint64) []uint64 {
 	return p.order[:max(0, len(set)-p.sizes.leastOverlap(len(set), p.t)+1)]
 }
 
-// Candidates calls emit once for each two sets that may be similar and are not both apart, and that these postings name: all
+// Candidates calls emit once for each two sets, not both apart, that may be similar and that these postings name: all
 // postings of some hashes, whichever. The postings of all hashes name every similar pair, at the
 // rarest element that the two share; Similar tells which are. A false from emit ends it.
 //
@@ -154,7 +154,8 @@ func newRareLists(postings []RarePosting, t Threshold) *rareLists {
 		// A larger set needs the overlap of two sets of this size at least.
 		size := int(p.Size)
 		if int(p.Place) < size-t.minOverlap(size, size)+1 {
-			g.indexed = append(g.indexed, rareSet{rank: ranks[e.Document], size: p.Size, behind: p.Size - p.Place, apart: p.Apart})
+			g.indexed = append(g.indexed,
+				rareSet{rank: ranks[e.Document], size: p.Size, behind: p.Size - p.Place, apart: p.Apart})
 			g.lists[list].end++
 		}
 	}

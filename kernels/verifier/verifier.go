@@ -45,8 +45,8 @@ type Verifier interface {
 	// false from emit ends it.
 	SelfJoin(features [][]uint64, emit func(i, j, score int) bool)
 
-	// CrossJoin is SelfJoin of pairs of a document i of small and a document j of large only. Where features are Sets, none
-	// of small has more words than any of large.
+	// CrossJoin is SelfJoin of pairs of a document i of small and a document j of large only. Where features are Sets,
+	// none of small has more words than any of large.
 	CrossJoin(small, large [][]uint64, emit func(i, j, score int) bool)
 }
 

@@ -95,7 +95,8 @@ func TestCrowdsOfComplete(t *testing.T) {
 		if a, b := whole.Run.Counts, part.Run.Counts; a.PairsPartial != 0 || b.PairsPartial == 0 || a.NearPairs <= b.NearPairs {
 			t.Errorf("%v: %d and %d crowds, %d and %d near pairs", flags, a.PairsPartial, b.PairsPartial, a.NearPairs, b.NearPairs)
 		}
-		folders := []string{"clusters", "removed", "corpus"}
+		sameClusters(t, fmt.Sprint(flags), whole, part)
+		folders := []string{"removed", "corpus"}
 		sameOutput(t, fmt.Sprint(flags), tables(promised(t, whole), folders...), tables(promised(t, part), folders...))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -54,7 +55,8 @@ func TestCrowd(t *testing.T) {
 		if some >= all || some == 0 {
 			t.Errorf("%s: %d near pairs with the budget, %d without", name, some, all)
 		}
-		folders := []string{"clusters", "removed", "corpus"}
+		sameClusters(t, name, whole, part)
+		folders := []string{"removed", "corpus"}
 		want := tables(promised(t, whole), folders...)
 		if len(want) < len(folders) {
 			t.Errorf("%s: files %v", name, want)
@@ -67,6 +69,21 @@ func TestCrowd(t *testing.T) {
 				t.Errorf("%s: pair %v has %v, without the budget %v", name, pair, n, pairs[pair])
 			}
 		}
+	}
+}
+
+// sameClusters: the clusters of two runs are the same, but that some of the second say that not all of their pairs are listed.
+func sameClusters(t *testing.T, name string, whole, part *output.Finished) {
+	t.Helper()
+	all, some := rows[records.Clustered](t, whole, "clusters"), rows[records.Clustered](t, part, "clusters")
+	partial := 0
+	for i := range some {
+		if some[i].Partial != nil && *some[i].Partial {
+			partial, some[i].Partial = partial+1, nil
+		}
+	}
+	if partial == 0 || !reflect.DeepEqual(all, some) {
+		t.Errorf("%s: other clusters, or none is partial of %d", name, len(some))
 	}
 }
 
@@ -160,7 +177,8 @@ func TestLongIDs(t *testing.T) {
 		if a, b := whole.Run.Counts.PairsPartial, part.Run.Counts.PairsPartial; a != 0 || b != 1 {
 			t.Errorf("%s: pairs_partial is %d and %d, want 0 and 1", flags, a, b)
 		}
-		folders := []string{"clusters", "removed", "corpus"}
+		sameClusters(t, flags, whole, part)
+		folders := []string{"removed", "corpus"}
 		sameOutput(t, flags, tables(promised(t, whole), folders...), tables(promised(t, part), folders...))
 		pairs, ids, short := outcomeOf(t, whole).Pairs, 0, 0
 		for pair, n := range outcomeOf(t, part).Pairs {

@@ -8,12 +8,10 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/neardup/neardup/blocks"
 
 	"github.com/neardup/neardup/io/source"
-	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
@@ -99,13 +97,14 @@ func Text(ctx context.Context, f *output.Finished, from string, position int64) 
 	return source.Text(ctx, listing.Inputs, blocks.NewKey(0, position), options)
 }
 
-// only lists the one file that is a source of a finished run: of an input below the root, of a reference a whole path.
+// only lists the one file that is a source of a finished run.
 func only(ctx context.Context, f *output.Finished, from string, options source.Options) (*source.Listing, error) {
-	if f.Run.References != nil && (!storage.IsLocal(from) || strings.HasPrefix(from, "/")) {
-		options.References = []string{from}
+	path, reference := f.Input(from)
+	if reference {
+		options.References = []string{path}
 		return source.Plan(ctx, nil, options)
 	}
-	return source.Plan(ctx, []string{storage.Join(f.Run.Input.Root, from)}, options)
+	return source.Plan(ctx, []string{path}, options)
 }
 
 // mostText is how much of a text is returned, in bytes.

@@ -53,7 +53,7 @@ func (p *Plan) References() *records.RunReferences {
 func (p *Plan) referenceWarnings() (warnings []string) {
 	warn := func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) }
 	if n := p.Listing.Both; n > 0 {
-		warn("%d of the input files are named by --against, too: they are input, and the other files are what they are compared with", n)
+		warn("--against names %d of %d input files, too: they are input, and no references", n, p.Input().Files)
 	}
 	for _, path := range p.Listing.Idle {
 		warn("--against %s: there is no file in it to compare with", path)

@@ -293,7 +293,8 @@ func (s *show) text(ctx context.Context, at place) (string, error) {
 	if slices.Contains(s.f.Run.Parameters.Inputs, "-") {
 		return "", fmt.Errorf("the run read standard input, which is gone")
 	}
-	info, err := storage.Stat(ctx, storage.Join(s.f.Run.Input.Root, at.source))
+	path, _ := s.f.Input(at.source)
+	info, err := storage.Stat(ctx, path)
 	if err != nil {
 		return "", err
 	}

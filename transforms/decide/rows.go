@@ -68,7 +68,7 @@ func (w *rowWriter) flush(ctx context.Context, pairs, clusters, removed, dropped
 
 func (w *rowWriter) shard(doc blocks.Key) int64 { return int64(w.in.Shard(doc)) }
 
-// place is where the row of a pair stands, a before b: with the first of the two that is an input, and by the other one.
+// place is where the row of a pair stands, a before b: with the first of the two that is an input, by the other one.
 func (w *rowWriter) place(a, b blocks.Key) (own, second blocks.Key) {
 	if w.in.IsReference(a) {
 		return b, a

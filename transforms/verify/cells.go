@@ -73,7 +73,9 @@ func (f *cutFn) ProcessElement(
 	}
 	tables := memory.NewHold(ctx)
 	defer tables.Free()
-	c := cells{Params: &f.Params, in: in, verifier: f.Params.Verifier.New(), component: blocks.Key(component), tables: tables}
+	c := cells{
+		Params: &f.Params, in: in, verifier: f.Params.Verifier.New(), component: blocks.Key(component), tables: tables,
+	}
 	if err := gather.Each(batches, func(d *blocks.Decoder) { c.cells = append(c.cells, d.Batch()) }); err != nil {
 		return err
 	}
@@ -403,7 +405,8 @@ func (f *cellPairFn) join(
 		countSelf(ctx, membersOf(f.in, keys, apart))
 	default:
 		n := len(first.Sets)
-		verifier.CrossJoin(f.verifier, first.Sets, second.Sets, apart, func(i, j, score int) bool { return take(i, n+j, score) })
+		verifier.CrossJoin(f.verifier, first.Sets, second.Sets, apart,
+			func(i, j, score int) bool { return take(i, n+j, score) })
 		ofFirst, ofSecond := apart, apart
 		if apart != nil {
 			ofFirst, ofSecond = apart[:n], apart[n:]

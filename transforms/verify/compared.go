@@ -10,7 +10,7 @@ import (
 
 var (
 	pairsCompared = beam.NewCounter("verify", "compared") // of documents that are joined with each other
-	// Of these, pairs of two references, by what the inputs say of them and not by what a join is told: there are to be none.
+	// Of these, pairs of two references, by their standing and not by what a join has as apart: there are to be none.
 	referencesCompared = beam.NewCounter("verify", "references_compared")
 )
 

@@ -80,7 +80,8 @@ func (f *connectFn) ProcessElement(ctx context.Context, _ int64, values func(*[]
 		case c.first == c.second:
 			verifier.SelfJoin(v, sets, apart, link)
 		default:
-			verifier.CrossJoin(v, first.Sets, second.Sets, apart, func(i, j, score int) bool { return link(i, len(first.Sets)+j, score) })
+			verifier.CrossJoin(v, first.Sets, second.Sets, apart,
+				func(i, j, score int) bool { return link(i, len(first.Sets)+j, score) })
 		}
 		return nil
 	})
