@@ -192,7 +192,7 @@ func drawn(rng *rand.Rand, families, members, size int, edits float64, vocabular
 			add(template())
 		}
 	}
-	setsim.SelfJoin(c.sets, t, func(i, j, shared int) bool {
+	setsim.SelfJoin(c.sets, t, nil, func(i, j, shared int) bool {
 		c.pairs = append(c.pairs, similar{i, j, shared})
 		return true
 	})
