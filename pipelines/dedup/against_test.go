@@ -447,12 +447,26 @@ func againstPages(t *testing.T) (inputs, references string) {
 // phases; of Flink's pipeline, too.
 func TestSameBytesAgainst(t *testing.T) {
 	inputs, references := againstPages(t)
-	flags := []string{inputs, "--against=" + references, "--max-rejected=10", "--threshold=.5", "--shingle=char:5"}
+	flags := []string{
+		inputs, "--against=" + references, "--max-rejected=10", "--threshold=.5", "--shingle=char:5",
+		"--write=pairs,clusters,removed,rejected,corpus,documents",
+	}
 	usual := beamtest.Launch("local", local.Options{})
 	first := ask(t, flags...)
 	want := phasedRun(t, first, usual)
 	if of := opened(t, first.Output).Run; of.References.Unreadable != 3 || of.Counts.Unreadable != 2 || of.References.Removed == 0 {
 		t.Fatalf("counts %+v, references %+v", of.Counts, of.References)
+	}
+	for _, documents := range documentsOf(t, opened(t, first.Output)) {
+		forReferences := int64(0)
+		for _, row := range documents {
+			if row.KeptIn != nil && *row.KeptIn == records.InReference {
+				forReferences++
+			}
+		}
+		if forReferences == 0 {
+			t.Errorf("of %d documents none resembles a reference", len(documents))
+		}
 	}
 	for _, workers := range []int{1, 2, 8} {
 		config := ask(t, append(flags, "--memory=256MB")...)
