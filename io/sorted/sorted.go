@@ -26,19 +26,26 @@ import (
 type Params struct {
 	// Temp is the folder for temporary files of a run that lasts, and Name that of the files below it.
 	Temp, Name string
+	// Width is the size of a record, if all have one; 0: each is packed by blocks.AppendBytes.
+	Width int
 	// Held is how many bytes are held in memory; 0: 16 MiB. Results do not depend on it.
 	Held int
 }
 
 const usualHeld = 16 << 20
 
-// Records are those of a group: byte strings, which blocks.AppendBytes has packed.
+// Records are those of a group: byte strings. The zero Records is ready to Read groups one after another, and keeps its
+// storage for the next.
 type Records struct {
 	ctx    context.Context //nolint:containedctx // of the call that reads the group
 	params Params
 	blocks [][]byte
 	refs   []ref
-	files  []file
+	placed []ref // storage
+	ends   []uint32
+	// rekeyed: the keys of refs are not the first bytes, which all have, but the next.
+	rekeyed bool
+	files   []file
 }
 
 // file has so many records, in order.
@@ -53,47 +60,77 @@ type ref struct {
 	block, at uint32
 }
 
-const refBytes = 16
+const (
+	refBytes = 16
+	keyBytes = 8
+)
 
-// Read reads a group.
-func Read(ctx context.Context, p Params, packed func(*[]byte) bool) (*Records, error) {
-	r := &Records{ctx: ctx, params: p}
+// Read reads a group; those of the last are gone.
+func (r *Records) Read(ctx context.Context, p Params, packed func(*[]byte) bool) error {
+	clear(r.blocks)
+	*r = Records{ctx: ctx, params: p, blocks: r.blocks[:0], refs: r.refs[:0], placed: r.placed, ends: r.ends}
 	size, held := 0, cmp.Or(p.Held, usualHeld)
 	var block []byte
 	for packed(&block) {
 		if size > 0 && size+len(block) > held {
 			if err := r.spill(); err != nil {
-				return nil, err
+				return err
 			}
 			size = 0
 		}
 		before := len(r.refs)
 		if err := r.add(block); err != nil {
-			return nil, err
+			return err
 		}
 		size += len(block) + refBytes*(len(r.refs)-before)
 		block = nil // it is held
 	}
 	r.sort()
-	return r, nil
+	return nil
 }
 
 func (r *Records) add(block []byte) error {
+	number := uint32(len(r.blocks))
+	r.blocks = append(r.blocks, block)
+	if width := r.params.Width; width > 0 {
+		if len(block)%width != 0 {
+			return blocks.ErrCorrupt
+		}
+		r.refs = slices.Grow(r.refs, len(block)/width)
+		for at := 0; at < len(block); at += width {
+			r.refs = append(r.refs, ref{keyOf(block[at:at+width], 0), number, uint32(at)})
+		}
+		return nil
+	}
 	for at := 0; at < len(block); {
 		length, n := binary.Uvarint(block[at:])
 		if n <= 0 || length > uint64(len(block)-at-n) {
 			return blocks.ErrCorrupt
 		}
-		r.refs = append(r.refs, ref{block: uint32(len(r.blocks)), at: uint32(at)})
-		at += n + int(length)
+		begin := at + n
+		end := begin + int(length)
+		r.refs = append(r.refs, ref{keyOf(block[begin:end], 0), number, uint32(at)})
+		at = end
 	}
-	r.blocks = append(r.blocks, block)
 	return nil
+}
+
+// keyOf is eight bytes of a record, or what it has of them and zeros.
+func keyOf(record []byte, from int) uint64 {
+	if len(record) >= from+keyBytes {
+		return binary.BigEndian.Uint64(record[from:])
+	}
+	var key [keyBytes]byte
+	copy(key[:], record[min(from, len(record)):])
+	return binary.BigEndian.Uint64(key[:])
 }
 
 // record returns the bytes of a record.
 func (r *Records) record(f ref) []byte {
 	block := r.blocks[f.block][f.at:]
+	if width := r.params.Width; width > 0 {
+		return block[:width:width]
+	}
 	length, n := binary.Uvarint(block)
 	end := n + int(length)
 	return block[n:end:end]
@@ -102,29 +139,34 @@ func (r *Records) record(f ref) []byte {
 // usualRun is about how many records of a sorted group have keys of one range.
 const usualRun = 4
 
-// sort sorts the records that are held. One pass by the eight bytes behind what all have in common leaves runs of a
-// few, if these are spread evenly.
+// keys are the smallest and the largest key.
+func (r *Records) keys() (smallest, largest uint64) {
+	smallest = r.refs[0].key
+	for i := range r.refs {
+		smallest, largest = min(smallest, r.refs[i].key), max(largest, r.refs[i].key)
+	}
+	return smallest, largest
+}
+
+// sort sorts the records that are held. One pass by their first eight bytes or, if all begin with the same, the next
+// leaves runs of a few, if these are spread evenly.
 func (r *Records) sort() {
 	if len(r.refs) < 2 {
 		return
 	}
-	first := r.record(r.refs[0])
-	common := len(first)
-	for _, f := range r.refs[1:] {
-		if record := r.record(f); len(record) < common || !bytes.Equal(record[:common], first[:common]) {
-			common = commonPrefix(first[:common], record)
+	smallest, largest := r.keys()
+	r.rekeyed = smallest == largest && !slices.ContainsFunc(r.refs, func(f ref) bool { return len(r.record(f)) < keyBytes })
+	if r.rekeyed {
+		for i := range r.refs {
+			r.refs[i].key = keyOf(r.record(r.refs[i]), keyBytes)
 		}
-	}
-	smallest, largest := ^uint64(0), uint64(0)
-	for i := range r.refs {
-		var key [8]byte
-		copy(key[:], r.record(r.refs[i])[common:])
-		k := binary.BigEndian.Uint64(key[:])
-		r.refs[i].key = k
-		smallest, largest = min(smallest, k), max(largest, k)
+		smallest, largest = r.keys()
 	}
 	shift := max(0, bits.Len64(largest-smallest)-bits.Len(uint(len(r.refs)/usualRun)))
-	ends := make([]uint32, (largest-smallest)>>shift+1)
+	n := int((largest-smallest)>>shift) + 1
+	r.ends = slices.Grow(r.ends[:0], n)[:n]
+	ends := r.ends
+	clear(ends)
 	for i := range r.refs {
 		ends[(r.refs[i].key-smallest)>>shift]++
 	}
@@ -133,19 +175,35 @@ func (r *Records) sort() {
 		ends[i] = end // where the run begins, and ends once all are placed
 		end += n
 	}
-	placed := make([]ref, len(r.refs))
+	r.placed = slices.Grow(r.placed[:0], len(r.refs))[:len(r.refs)]
+	placed := r.placed
 	for _, f := range r.refs {
 		at := &ends[(f.key-smallest)>>shift]
 		placed[*at] = f
 		*at++
 	}
-	r.refs = placed
+	r.refs, r.placed = placed, r.refs
 	begin := uint32(0)
 	for _, end := range ends {
-		if end > begin+1 {
-			slices.SortFunc(placed[begin:end], r.compare)
-		}
+		r.sortRun(placed[begin:end])
 		begin = end
+	}
+}
+
+// insertion is up to how many records an insertion sort is fastest.
+const insertion = 12
+
+func (r *Records) sortRun(run []ref) {
+	if len(run) > insertion {
+		slices.SortFunc(run, r.compare)
+		return
+	}
+	for i := 1; i < len(run); i++ {
+		f, j := run[i], i
+		for ; j > 0 && (f.key < run[j-1].key || f.key == run[j-1].key && r.compare(f, run[j-1]) < 0); j-- {
+			run[j] = run[j-1]
+		}
+		run[j] = f
 	}
 }
 
@@ -154,13 +212,6 @@ func (r *Records) compare(a, b ref) int {
 		return cmp.Compare(a.key, b.key)
 	}
 	return bytes.Compare(r.record(a), r.record(b))
-}
-
-func commonPrefix(a, b []byte) (n int) {
-	for n < len(a) && n < len(b) && a[n] == b[n] {
-		n++
-	}
-	return n
 }
 
 // spill moves the records that are held to a file, in order. It is named by what it has: a call that is repeated may
@@ -187,7 +238,8 @@ func (r *Records) spill() error {
 		return err
 	}
 	r.files = append(r.files, file{path, len(r.refs)})
-	r.blocks, r.refs = nil, r.refs[:0]
+	clear(r.blocks)
+	r.blocks, r.refs = r.blocks[:0], r.refs[:0]
 	return nil
 }
 
@@ -213,6 +265,52 @@ func (r *Records) All() iter.Seq2[[]byte, error] {
 			all = append(all, &cursor{next: f.read(content)})
 		}
 		merge(all, yield)
+	}
+}
+
+// Repeated yields those of All whose first bytes, so many, another record has too.
+func (r *Records) Repeated(prefix int) iter.Seq2[[]byte, error] {
+	if len(r.files) == 0 && !r.rekeyed && prefix >= keyBytes {
+		return r.repeatedHeld(prefix)
+	}
+	return func(yield func([]byte, error) bool) {
+		var last []byte // that was not yielded yet
+		begun, equal := false, false
+		for record, err := range r.All() {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			switch same := begun && sameFirst(last, record, prefix); {
+			case same && !equal && !yield(last, nil), same && !yield(record, nil):
+				return
+			default:
+				equal = same
+			}
+			last, begun = append(last[:0], record...), true
+		}
+	}
+}
+
+func sameFirst(a, b []byte, n int) bool {
+	return len(a) >= n && len(b) >= n && bytes.Equal(a[:n], b[:n])
+}
+
+// repeatedHeld is Repeated where all records are held. Most have keys that no other has, and are not looked at.
+func (r *Records) repeatedHeld(prefix int) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		same := func(i, j int) bool {
+			return i >= 0 && j < len(r.refs) && r.refs[i].key == r.refs[j].key &&
+				sameFirst(r.record(r.refs[i]), r.record(r.refs[j]), prefix)
+		}
+		before := false
+		for i, f := range r.refs {
+			after := same(i, i+1)
+			if (before || after) && !yield(r.record(f), nil) {
+				return
+			}
+			before = after
+		}
 	}
 }
 

@@ -47,20 +47,24 @@ func temp(t *testing.T) string {
 // The order is that of the bytes, twice, whatever is held.
 func TestOrderIsThatOfTheBytes(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
+	var read sorted.Records
 	for round := range 60 {
 		var records [][]byte
-		common := make([]byte, random.IntN(12))
+		common := make([]byte, random.IntN(12)*random.IntN(2))
 		for range random.IntN(200) {
 			record := bytes.Clone(common)
 			for range random.IntN(20) {
 				record = append(record, byte(random.IntN(1+random.IntN(256))))
+			}
+			if n := len(records); n > 0 && random.IntN(4) == 0 { // which begins as another does
+				record = append(bytes.Clone(records[random.IntN(n)]), record...)
 			}
 			records = append(records, record)
 		}
 		want := slices.Clone(records)
 		slices.SortFunc(want, bytes.Compare)
 		for _, held := range []int{0, 1, 300} {
-			read, err := sorted.Read(t.Context(), sorted.Params{Temp: temp(t), Name: "test", Held: held}, group(random, records))
+			err := read.Read(t.Context(), sorted.Params{Temp: temp(t), Name: "test", Held: held}, group(random, records))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -76,8 +80,33 @@ func TestOrderIsThatOfTheBytes(t *testing.T) {
 					t.Fatalf("round %d, %d held: %q, want %q", round, held, got, want)
 				}
 			}
+			for _, prefix := range []int{0, 1, 8, 9} {
+				var got [][]byte
+				for record, err := range read.Repeated(prefix) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					got = append(got, bytes.Clone(record))
+				}
+				if want := repeated(want, prefix); !slices.EqualFunc(got, want, bytes.Equal) {
+					t.Fatalf("round %d, %d held, prefix %d: %q, want %q", round, held, prefix, got, want)
+				}
+			}
 		}
 	}
+}
+
+// repeated are the records whose first bytes another has too.
+func repeated(records [][]byte, prefix int) (all [][]byte) {
+	for i, r := range records {
+		for j, other := range records {
+			if i != j && len(r) >= prefix && len(other) >= prefix && bytes.Equal(r[:prefix], other[:prefix]) {
+				all = append(all, r)
+				break
+			}
+		}
+	}
+	return all
 }
 
 // What is beyond the bound is in files: if these are damaged or gone, reading fails.
@@ -92,7 +121,8 @@ func TestFilesAreRead(t *testing.T) {
 		"long": func(file string) error { return os.WriteFile(file, []byte{0xff, 0xff, 0xff, 0x7f}, 0o666) },
 	} {
 		dir := temp(t)
-		read, err := sorted.Read(t.Context(), sorted.Params{Temp: dir, Name: "test", Held: 100}, group(rand.New(rand.NewPCG(1, 2)), records))
+		var read sorted.Records
+		err := read.Read(t.Context(), sorted.Params{Temp: dir, Name: "test", Held: 100}, group(rand.New(rand.NewPCG(1, 2)), records))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,9 +143,62 @@ func TestFilesAreRead(t *testing.T) {
 	}
 }
 
+// Records of one width need no length.
+func TestRecordsOfOneWidth(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	for _, width := range []int{1, 3, 8, 16, 20} {
+		for _, alike := range []int{0, 8} {
+			var want [][]byte
+			var packed []byte
+			for range 500 {
+				record := make([]byte, width)
+				for i := min(alike, width-1); i < width; i++ {
+					record[i] = byte(random.IntN(4))
+				}
+				packed, want = append(packed, record...), append(want, record)
+			}
+			slices.SortFunc(want, bytes.Compare)
+			for _, held := range []int{0, 100} {
+				given := 0
+				var read sorted.Records
+				err := read.Read(t.Context(), sorted.Params{Temp: temp(t), Name: "test", Width: width, Held: held}, func(block *[]byte) bool {
+					if given == len(packed) {
+						return false
+					}
+					n := min(10*width, len(packed)-given)
+					*block, given = packed[given:given+n], given+n
+					return true
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				var got [][]byte
+				for record, err := range read.All() {
+					if err != nil {
+						t.Fatal(err)
+					}
+					got = append(got, bytes.Clone(record))
+				}
+				if !slices.EqualFunc(got, want, bytes.Equal) {
+					t.Fatalf("width %d, %d alike, %d held: another order", width, alike, held)
+				}
+			}
+		}
+	}
+	given := false
+	err := new(sorted.Records).Read(t.Context(), sorted.Params{Width: 2}, func(block *[]byte) bool {
+		*block = []byte{5, 1, 2}
+		given = !given
+		return given
+	})
+	if !errors.Is(err, blocks.ErrCorrupt) {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestBadBlock(t *testing.T) {
 	given := false
-	_, err := sorted.Read(context.Background(), sorted.Params{Temp: t.TempDir()}, func(block *[]byte) bool {
+	err := new(sorted.Records).Read(context.Background(), sorted.Params{Temp: t.TempDir()}, func(block *[]byte) bool {
 		*block = []byte{5, 1}
 		given = !given
 		return given

@@ -32,7 +32,8 @@ type wantedFn struct {
 	Params Params
 	Files  sorted.Params
 
-	out blockWriter
+	out    blockWriter
+	wanted sorted.Records
 }
 
 func (f *wantedFn) ProcessElement(
@@ -42,8 +43,8 @@ func (f *wantedFn) ProcessElement(
 	if err != nil {
 		return err
 	}
-	wanted, err := sorted.Read(ctx, f.Files, packed)
-	if err != nil {
+	wanted := &f.wanted
+	if err := wanted.Read(ctx, f.Files, packed); err != nil {
 		return err
 	}
 	var positions []int64

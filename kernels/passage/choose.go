@@ -2,7 +2,11 @@
 // has the definition.
 package passage
 
-import "github.com/neardup/neardup/kernels/hash"
+import (
+	"slices"
+
+	"github.com/neardup/neardup/kernels/hash"
+)
 
 // A Choice is a k-gram that was chosen for L-grams in a row.
 type Choice struct {
@@ -20,11 +24,19 @@ type Chooser struct {
 
 // NewChooser returns a Chooser of L-grams of length words, at least one.
 func NewChooser(length int) *Chooser {
-	c := &Chooser{length: length, k: (length + 1) / 2, leave: 1}
+	// The longer k-grams are, the fewer stand twice, and the more are chosen.
+	k := min((2*length+2)/3, max(9, min(length/2, 16)))
+	c := &Chooser{length: length, k: k, leave: 1}
 	for range c.k {
 		c.leave *= multiplier
 	}
 	return c
+}
+
+// Density is about how many k-grams of random words are chosen for each word.
+func Density(length int) float64 {
+	c := NewChooser(length)
+	return 2 / float64(length-c.k+2)
 }
 
 // multiplier is the base of the polynomial that chooses k-grams.
@@ -45,20 +57,25 @@ func (c *Chooser) Choose(tokens []uint64) []Choice {
 	}
 	c.hash(tokens)
 	window := c.length - c.k + 1
-	at := -1 // the k-gram of the last choice
-	for p := 0; p+c.length <= len(tokens); p++ {
-		last := p + window - 1
-		switch {
-		case at < p:
-			at = c.smallest(p, last)
-		case c.values[last] < c.values[at]:
-			at = last
-		default:
-			c.choices[len(c.choices)-1].Last = p
+	values, choices := c.values, c.choices
+	at, best, first := -1, uint64(0), 0 // the k-gram of the last choice, its value, and its first L-gram
+	for last := window - 1; last < len(values); last++ {
+		p := last - window + 1
+		v := values[last]
+		if at >= p && v >= best {
 			continue
 		}
-		c.choices = append(c.choices, Choice{Value: c.values[at], First: p, Last: p})
+		if p > 0 {
+			choices = append(choices, Choice{best, first, p - 1})
+		}
+		if at >= p || v < best && at >= 0 {
+			at, best = last, v
+		} else {
+			at, best = smallest(values, p, last)
+		}
+		first = p
 	}
+	c.choices = append(choices, Choice{best, first, len(values) - window})
 	for i := range c.choices {
 		c.choices[i].Value = hash.Mix(c.choices[i].Value)
 	}
@@ -70,28 +87,30 @@ func (c *Chooser) Choose(tokens []uint64) []Choice {
 
 // hash sets the values of all k-grams.
 func (c *Chooser) hash(tokens []uint64) {
-	c.values = c.values[:0]
+	n := len(tokens) - c.k + 1
+	c.values = slices.Grow(c.values[:0], n)[:n]
 	var sum uint64
-	for _, t := range tokens[:c.k-1] {
+	for _, t := range tokens[:c.k] {
 		sum = sum*multiplier + t
 	}
-	var gone uint64 // the token before the k-gram
-	for i, t := range tokens[c.k-1:] {
-		sum = sum*multiplier + t - gone*c.leave
-		c.values = append(c.values, sum)
-		gone = tokens[i]
+	c.values[0] = sum
+	values, come, gone := c.values[1:], tokens[c.k:], tokens
+	for i := range min(len(values), len(come), len(gone)) {
+		sum = sum*multiplier + (come[i] - gone[i]*c.leave)
+		values[i] = sum
 	}
 }
 
-// smallest returns the last of the k-grams from first to last that has the smallest value.
-func (c *Chooser) smallest(first, last int) int {
-	at := last
+// smallest returns the last of the values from first to last that is smallest, and its value: a minimum takes no branch
+// that a processor could guess wrong.
+func smallest(values []uint64, first, last int) (at int, value uint64) {
+	at, value = last, values[last]
 	for i := last - 1; i >= first; i-- {
-		if c.values[i] < c.values[at] {
-			at = i
+		if v := values[i]; v < value {
+			at, value = i, v
 		}
 	}
-	return at
+	return at, value
 }
 
 // Hash is that of an L-gram, or of any words: equal hashes are taken for equal words.

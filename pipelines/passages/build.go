@@ -9,6 +9,7 @@ import (
 	"github.com/neardup/neardup/io/sorted"
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/passage"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/transforms/candidates"
@@ -65,9 +66,9 @@ func (r *run) writing(staged output.Folder, temp string) sink.Params {
 
 const (
 	// A chosen k-gram, and an L-gram, on their way to their groups.
-	chosenBytes, gramBytes = 17, 29
+	chosenBytes, gramBytes = 16, 28
 	// A repeated L-gram on its way back.
-	repeatBytes = 25
+	repeatBytes = 24
 	// repeatedShare: so many words in a hundred are expected in L-grams that are looked at, for the number of their
 	// groups alone.
 	repeatedShare = 25
@@ -81,8 +82,7 @@ func (r *run) words() int64 { return r.plan.Shingles }
 
 // chosen estimates the bytes of chosen k-grams.
 func (r *run) chosen() int64 {
-	k := (r.config.Length + 1) / 2
-	return r.words() * 2 / int64(r.config.Length-k+2) * chosenBytes
+	return int64(float64(r.words()) * passage.Density(r.config.Length) * chosenBytes)
 }
 
 // most is how many bytes all L-grams take, if all are repeated: to their groups, and back to the documents.

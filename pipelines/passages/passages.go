@@ -59,7 +59,6 @@ func New(c Config) (*Job, error) {
 func (c *Config) validate() (*job.Asked, error) {
 	spec := records.Default()
 	spec.Input, spec.Tolerance, spec.Normalizing = c.Input, c.Tolerance, c.Normalizing
-	spec.Shingle = "word:1"
 	asked, err := job.Compile(spec)
 	if err != nil {
 		return nil, err

@@ -99,8 +99,7 @@ func (f *chooseFn) ProcessElement(
 			}
 			for _, c := range f.chooser.Choose(tokens) {
 				r := blocks.AppendOrdered(blocks.AppendOrdered(record[:0], blocks.Key(c.Value)), doc.Key)
-				shard := int64(c.Value % uint64(f.Params.ChosenShards))
-				f.chosen.Add(shard, func(block []byte) []byte { return blocks.AppendBytes(block, r) }, chosen)
+				f.chosen.Add(shardOf(c.Value, f.Params.ChosenShards), func(block []byte) []byte { return append(block, r...) }, chosen)
 				all++
 			}
 		})
@@ -150,7 +149,8 @@ func Repeated(s beam.Scope, chosen flow.Chosen, p Params) flow.Members {
 type repeatedFn struct {
 	Params Params
 
-	in *blocks.Inputs
+	in      *blocks.Inputs
+	grouped sorted.Records
 }
 
 func (f *repeatedFn) Setup(ctx context.Context) (err error) {
@@ -164,8 +164,7 @@ const mostKeys = 1 << 17
 func (f *repeatedFn) ProcessElement(
 	ctx context.Context, shard int64, packed func(*[]byte) bool, emit func(int64, []byte),
 ) error {
-	grouped, err := sorted.Read(ctx, f.Params.Files, packed)
-	if err != nil {
+	if err := f.grouped.Read(ctx, f.Params.files(2*keyBytes), packed); err != nil {
 		return err
 	}
 	var (
@@ -189,12 +188,9 @@ func (f *repeatedFn) ProcessElement(
 			different = len(keys)
 		}
 	}
-	for record, err := range grouped.All() {
+	for record, err := range f.grouped.Repeated(keyBytes) {
 		if err != nil {
 			return err
-		}
-		if len(record) != 2*keyBytes {
-			return blocks.ErrCorrupt
 		}
 		value, key := uint64(keyOf(record)), keyOf(record[keyBytes:])
 		if equal == 0 || value != last {

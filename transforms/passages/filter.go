@@ -31,8 +31,14 @@ const (
 
 func filterFile(path string, shard int) string { return fmt.Sprintf("%s-%05d", path, shard) }
 
+// shardOf is the shard of a hash, by its upper bits.
+func shardOf(value uint64, shards int) int64 {
+	shard, _ := bits.Mul64(value, uint64(shards))
+	return int64(shard)
+}
+
 // bit is the place of a hash in a table of so many bits, a power of two.
-func (f Filter) bit(value uint64, size int) uint64 { return value / uint64(f.Shards) & uint64(size-1) }
+func bit(value uint64, size int) uint64 { return value & uint64(size-1) }
 
 // writeFilter writes the table of a shard.
 func writeFilter(ctx context.Context, p Params, shard int64, values []uint64) error {
@@ -43,10 +49,9 @@ func writeFilter(ctx context.Context, p Params, shard int64, values []uint64) er
 	for most := max(leastBits, 8*p.FilterBytes/int64(p.ChosenShards)); int64(size) > most; {
 		size /= 2
 	}
-	f := Filter{p.ChosenShards}
 	table := make([]byte, size/8)
 	for _, v := range values {
-		at := f.bit(v, size)
+		at := bit(v, size)
 		table[at/8] |= 1 << (at % 8)
 	}
 	return storage.WriteBytes(ctx, filterFile(p.Filter, int(shard)), table)
@@ -54,14 +59,13 @@ func writeFilter(ctx context.Context, p Params, shard int64, values []uint64) er
 
 // filter is a Filter as a process has it in memory.
 type filter struct {
-	Filter
 	tables [][]uint64 // of the shards
 }
 
 // loadFilter loads the filter, once for each process.
 func loadFilter(ctx context.Context, path string) (*filter, error) {
 	return storage.Loaded(ctx, path, func(of *Filter) (*filter, error) {
-		f := &filter{Filter: *of, tables: make([][]uint64, of.Shards)}
+		f := &filter{tables: make([][]uint64, of.Shards)}
 		for shard := range f.tables {
 			table, err := storage.ReadFile(ctx, filterFile(path, shard))
 			if errors.Is(err, fs.ErrNotExist) { // nothing in it is repeated
@@ -80,10 +84,10 @@ func loadFilter(ctx context.Context, path string) (*filter, error) {
 
 // has reports whether a hash may be that of a repeated k-gram.
 func (f *filter) has(value uint64) bool {
-	table := f.tables[value%uint64(f.Shards)]
+	table := f.tables[shardOf(value, len(f.tables))]
 	if len(table) == 0 {
 		return false
 	}
-	at := f.bit(value, 64*len(table))
+	at := bit(value, 64*len(table))
 	return table[at/64]>>(at%64)&1 == 1
 }

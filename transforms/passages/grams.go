@@ -101,8 +101,7 @@ func (f *gramsFn) hash(doc blocks.Key, position int, tokens []uint64, emit func(
 			binary.BigEndian.PutUint64(record[:], sum.Hi)
 			binary.BigEndian.PutUint64(record[8:], sum.Lo)
 			r := appendPlace(record[:hashBytes], passage.Place{Document: int64(doc), Position: position + p})
-			shard := int64(sum.Lo % uint64(f.Params.GramShards))
-			f.grams.Add(shard, func(block []byte) []byte { return blocks.AppendBytes(block, r) }, emit)
+			f.grams.Add(shardOf(sum.Hi, f.Params.GramShards), func(block []byte) []byte { return append(block, r...) }, emit)
 			all++
 		}
 	}
@@ -149,7 +148,8 @@ func Firsts(s beam.Scope, grams flow.Grams, p Params) flow.Repeats {
 type firstsFn struct {
 	Params Params
 
-	in *blocks.Inputs
+	in      *blocks.Inputs
+	grouped sorted.Records
 }
 
 func (f *firstsFn) Setup(ctx context.Context) (err error) {
@@ -160,8 +160,7 @@ func (f *firstsFn) Setup(ctx context.Context) (err error) {
 func (f *firstsFn) ProcessElement(
 	ctx context.Context, _ int64, packed func(*[]byte) bool, emit func(int64, []byte),
 ) error {
-	grouped, err := sorted.Read(ctx, f.Params.Files, packed)
-	if err != nil {
+	if err := f.grouped.Read(ctx, f.Params.files(hashBytes+placeBytes), packed); err != nil {
 		return err
 	}
 	var (
@@ -176,14 +175,11 @@ func (f *firstsFn) ProcessElement(
 		var record [2 * placeBytes]byte
 		r := appendPlace(appendPlace(record[:0], at), first)
 		split := int64(f.in.Split(blocks.Key(at.Document)))
-		out.Add(split, func(block []byte) []byte { return blocks.AppendBytes(block, r) }, emit)
+		out.Add(split, func(block []byte) []byte { return append(block, r...) }, emit)
 	}
-	for record, err := range grouped.All() {
+	for record, err := range f.grouped.Repeated(hashBytes) {
 		if err != nil {
 			return err
-		}
-		if len(record) != hashBytes+placeBytes {
-			return blocks.ErrCorrupt
 		}
 		place := placeOf(record[hashBytes:])
 		if !begun || string(record[:hashBytes]) != string(sum[:]) {

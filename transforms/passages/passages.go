@@ -31,6 +31,13 @@ type Params struct {
 	Files sorted.Params
 }
 
+// files are those of records of so many bytes.
+func (p Params) files(width int) sorted.Params {
+	files := p.Files
+	files.Width = width
+	return files
+}
+
 // words cuts documents into words. A position counts the words of a document, and one more where a column ends, so
 // that nothing runs from one column into the next.
 type words struct{ shingler *shingle.Shingler }

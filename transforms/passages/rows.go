@@ -35,8 +35,9 @@ func Passages(s beam.Scope, repeats flow.Repeats, p Params) Told {
 type passagesFn struct {
 	Params Params
 
-	in  *blocks.Inputs
-	out passagesOut
+	in      *blocks.Inputs
+	grouped sorted.Records
+	out     passagesOut
 }
 
 func (f *passagesFn) Setup(ctx context.Context) (err error) {
@@ -49,20 +50,16 @@ func (f *passagesFn) StartBundle(_, _ func(int64, []byte), _ func([]byte)) { f.o
 func (f *passagesFn) ProcessElement(
 	ctx context.Context, split int64, packed func(*[]byte) bool, found, wanted func(int64, []byte), _ func([]byte),
 ) error {
-	grouped, err := sorted.Read(ctx, f.Params.Files, packed)
-	if err != nil {
+	if err := f.grouped.Read(ctx, f.Params.files(2*placeBytes), packed); err != nil {
 		return err
 	}
 	var doc blocks.Key
 	passages := passage.Passages{Length: f.Params.Length, Emit: func(p passage.Passage) {
 		f.out.add(split, doc, p, found)
 	}}
-	for record, err := range grouped.All() {
+	for record, err := range f.grouped.All() {
 		if err != nil {
 			return err
-		}
-		if len(record) != 2*placeBytes {
-			return blocks.ErrCorrupt
 		}
 		at, first := placeOf(record), placeOf(record[placeBytes:])
 		if key := blocks.Key(at.Document); key != doc {
