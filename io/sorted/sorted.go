@@ -155,7 +155,8 @@ func (r *Records) sort() {
 		return
 	}
 	smallest, largest := r.keys()
-	r.rekeyed = smallest == largest && !slices.ContainsFunc(r.refs, func(f ref) bool { return len(r.record(f)) < keyBytes })
+	short := func(f ref) bool { return len(r.record(f)) < keyBytes }
+	r.rekeyed = smallest == largest && !slices.ContainsFunc(r.refs, short)
 	if r.rekeyed {
 		for i := range r.refs {
 			r.refs[i].key = keyOf(r.record(r.refs[i]), keyBytes)

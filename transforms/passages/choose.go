@@ -99,7 +99,8 @@ func (f *chooseFn) ProcessElement(
 			}
 			for _, c := range f.chooser.Choose(tokens) {
 				r := blocks.AppendOrdered(blocks.AppendOrdered(record[:0], blocks.Key(c.Value)), doc.Key)
-				f.chosen.Add(shardOf(c.Value, f.Params.ChosenShards), func(block []byte) []byte { return append(block, r...) }, chosen)
+				shard := shardOf(c.Value, f.Params.ChosenShards)
+				f.chosen.Add(shard, func(block []byte) []byte { return append(block, r...) }, chosen)
 				all++
 			}
 		})
