@@ -78,8 +78,12 @@ type Short struct {
 	// e·(1+t)/(1−t), the number of shingles from which on it does not; 0 for shingles of stop words, where e is not known.
 	Word      int64 `json:"one_word"`
 	LeastWord int64 `json:"least_shingles_one_word"`
-	// Shingle is the largest value of --shingle by which the source is not listed; "" if there is none for this threshold.
-	Shingle string `json:"shingle,omitempty"`
+	// Shingle is the largest value of --shingle by which the source is not listed. If there is none for the threshold
+	// in force, half of the documents suit Shingle and the lower Threshold; "" if there is none, either.
+	Shingle   string  `json:"shingle,omitempty"`
+	Threshold float64 `json:"threshold,omitempty"`
+	// Characters: most letters are of scripts in which words are single characters, so one changed word is one of these.
+	Characters bool `json:"characters,omitempty"`
 }
 
 // Shuffled is a collection whose elements are grouped.

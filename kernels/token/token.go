@@ -146,7 +146,7 @@ var ascii = func() (classes [256]class) {
 // scripts written without spaces, else a word of the annex.
 func segment(text []byte) int {
 	// With all of the text at hand neither way asks for more nor fails.
-	if r, _ := utf8.DecodeRune(text); unicode.Is(unspaced, r) && unicode.IsLetter(r) {
+	if r, _ := utf8.DecodeRune(text); Alone(r) {
 		n, _, _ := graphemes.SplitFunc(text, true)
 		return n
 	}
@@ -161,6 +161,9 @@ func segment(text []byte) int {
 	}
 	return n
 }
+
+// Alone reports whether r begins a word whatever is before it: a letter of a script written without spaces.
+func Alone(r rune) bool { return unicode.Is(unspaced, r) && unicode.IsLetter(r) }
 
 // isIterationMark reports whether r is a letter of unspaced that the annex joins to what is before it.
 func isIterationMark(r rune) bool { return r == '々' || r == '〻' || r == 0x16FE3 }
@@ -185,7 +188,7 @@ func wordIn(segment []byte) (word []byte, ok bool) {
 	return bytes.TrimLeftFunc(segment, unicode.IsSpace), true
 }
 
-// symbolsIn yields the graphemes of a segment that is no word in which there is something to see, each with where it is.
+// symbolsIn yields the graphemes of a segment that is no word in which there is something to see, each with its place.
 func symbolsIn(segment []byte) iter.Seq2[int, []byte] {
 	return func(yield func(int, []byte) bool) {
 		for end := 0; end < len(segment); {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -180,6 +181,37 @@ func TestForecastIsPossible(t *testing.T) {
 	}
 }
 
+// Where characters are words, the warning names a character, and shingles of which few are changed with one.
+func TestSuitedCharacters(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		first, last rune
+		characters  bool
+	}{{"Khmer", 'ក', 'ឡ', true}, {"Han", '一', '龥', true}, {"Hiragana", 'ぁ', 'ゖ', true}, {"Tibetan", 'ཀ', 'ཧ', false}} {
+		r := rand.New(rand.NewPCG(1, uint64(c.first)))
+		var lines strings.Builder
+		for range 100 {
+			for range 20 {
+				lines.WriteRune(c.first + rune(r.IntN(int(c.last-c.first))))
+				if !c.characters {
+					lines.WriteRune('་') // which parts words
+				}
+			}
+			lines.WriteByte('\n')
+		}
+		path := filepath.Join(t.TempDir(), "in.txt")
+		mustDo(t, os.WriteFile(path, []byte(lines.String()), 0o666))
+		told := run(t, ask(t, path, "--format=lines")).Run.Warnings
+		word := "one changed word leads"
+		if c.characters {
+			word = "one changed character leads"
+		}
+		if len(told) != 1 || !strings.Contains(told[0], word) || !strings.HasSuffix(told[0], "give --shingle word:2") {
+			t.Errorf("%s: %q", c.name, told)
+		}
+	}
+}
+
 // The shingles that a warning of short documents names are warned of no more.
 func TestSuitedShingles(t *testing.T) {
 	words := func(n, from int) string {
@@ -202,6 +234,8 @@ func TestSuitedShingles(t *testing.T) {
 		{"a tenth has hardly a word", 1, 300, "--shingle=word:3", ""},
 		{"stop words", 12, 300, "--shingle=stopword:3", "char:9"},
 		{"a word again and again", 0, -60, "--shingle=word:5", ""},
+		{"half are very short", 1, 16, "--shingle=word:5", "word:2 --threshold 0.75"},
+		{"half are too short", 1, 8, "--shingle=word:5", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var lines strings.Builder
@@ -221,10 +255,11 @@ func TestSuitedShingles(t *testing.T) {
 			if want := "in.txt: documents are short for --threshold 0.8: "; len(told) != 1 || !strings.HasPrefix(told[0], want) || c.suits != "" && !strings.HasSuffix(told[0], "give --shingle "+c.suits) {
 				t.Errorf("a run warns %q, want %q and %q", told, want, c.suits)
 			}
-			if len(f.Short) != 1 || f.Short[0].Shingle != c.suits {
+			suits, threshold, half := strings.Cut(c.suits, " --threshold ")
+			if len(f.Short) != 1 || f.Short[0].Shingle != suits || half != (fmt.Sprint(f.Short[0].Threshold) == threshold) {
 				t.Fatalf("%+v, want %q", f.Short, c.suits)
 			}
-			if c.suits == "" {
+			if c.suits == "" || half {
 				return
 			}
 			if f := forecast(t, ask(t, path, "--format=lines", "--shingle="+c.suits)); len(f.Short) > 0 {

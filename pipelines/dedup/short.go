@@ -3,10 +3,12 @@ package dedup
 import (
 	"fmt"
 	"slices"
+	"unicode"
 
 	"github.com/neardup/neardup/kernels/copies"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/kernels/token"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 )
@@ -103,8 +105,27 @@ func (p *Plan) shortOf(sizes map[int]int64, texts [][]byte) *records.Short {
 	if short.Documents == 0 || short.Equal*10 < short.Documents && short.Word*2 < short.Documents {
 		return nil
 	}
-	short.Shingle = p.suited(texts)
+	short.Characters = mostlyAlone(texts)
+	if short.Shingle = p.suited(texts); short.Shingle == "" && short.Word*2 >= short.Documents {
+		short.Shingle, short.Threshold = p.suitsHalf(texts)
+	}
 	return short
+}
+
+// mostlyAlone reports whether most letters of texts are words by themselves.
+func mostlyAlone(texts [][]byte) bool {
+	letters, alone := 0, 0
+	for _, text := range texts {
+		for _, r := range string(text) {
+			if unicode.IsLetter(r) {
+				letters++
+				if token.Alone(r) {
+					alone++
+				}
+			}
+		}
+	}
+	return 2*alone > letters
 }
 
 // suited is the largest --shingle, and not the one in force, of which short does not warn for texts like these, whose distinct shingles count: at
@@ -140,6 +161,35 @@ func (p *Plan) suited(texts [][]byte) string {
 	return ""
 }
 
+// leastProposed is the least threshold that is proposed, in twentieths: below it short texts of other words are similar.
+const leastProposed = 13
+
+// suitsHalf is the --shingle of two words, or else of three characters, and the largest threshold in twentieths at which half of
+// texts like these stay similar if one word is changed. The threshold is 0 if it is the one in force, and the shingle "" if there is none.
+func (p *Plan) suitsHalf(texts [][]byte) (name string, threshold float64) {
+	spec := p.Spec
+	switch spec.Shingle.Kind {
+	case shingle.Word:
+		spec.Shingle.K, name = 2, "word:2"
+	case shingle.Item, shingle.Stop:
+		return "", 0
+	default:
+		spec.Shingle.Kind, spec.Shingle.K, name = shingle.Char, 3, "char:3"
+	}
+	sizes := sizesOf(texts, spec)
+	for n := 20 * p.Threshold.Num / p.Threshold.Den; n >= leastProposed && len(sizes) > 0; n-- {
+		t := setsim.Threshold{Num: n, Den: 20}
+		if _, word := leastShingles(t, changed(spec.Shingle)); sizes[(len(sizes)-1)/2] < word {
+			continue
+		}
+		if t.Float() != p.Threshold.Float() {
+			threshold = t.Float()
+		}
+		return name, threshold
+	}
+	return "", 0
+}
+
 // sizesOf returns how many distinct shingles texts have, ascending.
 func sizesOf(texts [][]byte, spec shingle.Spec) (sizes []int) {
 	reader := copies.NewReader(spec, shingle.Set)
@@ -169,7 +219,11 @@ func shortWarnings(all []records.Short, threshold float64) (warnings []string) {
 	for _, s := range all[:min(len(all), mostShort)] {
 		text := fmt.Sprintf("%s: documents are short for --threshold %v: ", s.Source, threshold)
 		if s.Word > 0 {
-			text += fmt.Sprintf("%s fewer than %d shingles, so one changed word leads below the threshold; ", have(s.Word, s.Documents), s.LeastWord)
+			word := "word"
+			if s.Characters {
+				word = "character"
+			}
+			text += fmt.Sprintf("%s fewer than %d shingles, so one changed %s leads below the threshold; ", have(s.Word, s.Documents), s.LeastWord, word)
 		}
 		if s.Equal > 0 {
 			text += fmt.Sprintf("%s fewer than %d shingles, so only a document with the same shingles reaches the threshold; ", have(s.Equal, s.Documents), s.Least)
@@ -177,6 +231,9 @@ func shortWarnings(all []records.Short, threshold float64) (warnings []string) {
 		next := "give a lower --threshold, or --method exact"
 		if s.Shingle != "" {
 			next = "give --shingle " + s.Shingle
+		}
+		if s.Threshold != 0 {
+			next += fmt.Sprintf(" --threshold %v", s.Threshold)
 		}
 		warnings = append(warnings, text+next)
 	}

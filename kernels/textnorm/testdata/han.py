@@ -4,7 +4,7 @@
     python3 testdata/han.py /usr/share/unicode > han.txt
 
 Variants are in one class: those of kZVariant and kSemanticVariant, and of kSimplifiedVariant and kTraditionalVariant where each is the only one of the
-other and neither is also one of itself. No class has two characters of GB 2312, the standard of mainland China, which has one character
+other, besides itself and, if one is of GB 2312, simplified ones that are not. No class has two characters of GB 2312, the standard of mainland China, which has one character
 for each word: relations that would join two are left out, those of kSemanticVariant after all others. What stands for a class is its character
 of GB 2312, or else its first.
 """
@@ -37,8 +37,17 @@ for of, relation, to in fields:
     variants[relation][character(of)] = [character(f) for f in to.split()]
 gb2312 = {character(of) for of, field, _ in lines("OtherMappings")[1] if field == "kGB0"}
 
-simplified, traditional = variants["kSimplifiedVariant"], variants["kTraditionalVariant"]
-edges = [(s, t[0]) for s, t in traditional.items() if t != [s] and len(t) == 1 and simplified.get(t[0]) == [s]]
+traditional = variants["kTraditionalVariant"]
+simplified = {t: [s for s in to if s in gb2312] or to for t, to in variants["kSimplifiedVariant"].items()}
+
+
+def only(of, to):
+    """The one variant besides a character itself, if there is one."""
+    others = [c for c in to if c != of]
+    return others[0] if len(others) == 1 else None
+
+
+edges = [(s, t) for s in traditional if (t := only(s, traditional[s])) and only(t, simplified.get(t, [])) == s]
 for relation in ("kZVariant", "kSemanticVariant"):
     edges += sorted({tuple(sorted((a, b))) for a, to in variants[relation].items() for b in to})
 
