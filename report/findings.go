@@ -66,7 +66,7 @@ func find(ctx context.Context, f *output.Finished) (*findings, error) {
 	found := &findings{
 		sources: map[string]*tally{}, partitions: map[string]*tally{}, unreadable: map[string]int64{},
 		members: map[int32]int64{},
-		ladder: newLadder(f.Run.Parameters.Threshold,
+		ladder: newLadder(f.Run.Parameters.Threshold, f.Run.Parameters.Cluster == "star",
 			cmp.Or(memory.Budget{Bytes: f.Run.InForce.Memory}.Exchange(), launcherMemory)),
 		removedOf: map[records.Place]bool{},
 	}
@@ -104,7 +104,7 @@ func (found *findings) pairs(ctx context.Context, f *output.Finished) error {
 		if err != nil {
 			return err
 		}
-		found.ladder.add(pair.SourceA, pair.PositionA, pair.SourceB, pair.PositionB, pair.Similarity)
+		found.ladder.add(pair.SourceA, pair.PositionA, pair.SourceB, pair.PositionB, pair.Similarity, pair.Copy())
 		if !pair.Copy() {
 			found.near(pair)
 		}

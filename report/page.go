@@ -423,6 +423,7 @@ type slider struct {
 	// Exact: clusters are those of the run at its threshold.
 	Exact    bool
 	Clusters bool // known at all
+	Removed  bool // what is removed is known, too
 }
 
 // Slider is nil if there is no pair or no higher threshold.
@@ -432,13 +433,20 @@ func (p *page) Slider() *slider {
 	}
 	s := &slider{Steps: p.found.ladder.counts(), Clusters: !p.found.ladder.overfull}
 	s.Exact = s.Clusters && p.Counts.PairsPartial == 0
-	rows := [][]string{{"threshold", "pairs", "clusters", "documents_in_clusters"}}
+	s.Removed = s.Exact && len(p.Parameters.Protect) == 0 &&
+		(p.Parameters.Cluster != "star" || p.Parameters.Keep == "first")
+	rows := [][]string{{"threshold", "pairs", "clusters", "documents_in_clusters", "removed"}}
 	for i, step := range s.Steps {
 		row := []string{decimal(step.Threshold), strconv.FormatInt(step.Pairs, 10)}
 		if s.Clusters {
 			row = append(row, strconv.FormatInt(step.Clusters, 10), strconv.FormatInt(step.Documents, 10))
 		} else {
 			row = append(row, "", "")
+		}
+		if s.Removed {
+			row = append(row, strconv.FormatInt(step.Removed, 10))
+		} else {
+			row = append(row, "")
 		}
 		rows = append(rows, row)
 		if i%10 == 0 {

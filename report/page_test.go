@@ -176,7 +176,7 @@ func TestPage(t *testing.T) {
 		"kept | 11 | 42.31", "removed as near-duplicates | 11 | 42.31", "removed as copies | 1 | 3.85", "of these: identical: the same text, byte for byte | 1 | 3.85",
 		"not compared, kept in the corpus | 2 | 7.69", "of these: without a token | 2 | 7.69", "unreadable, not in the corpus | 1 | 3.85", "of these: broken <record> | 1 | 3.85",
 		"dt=1/a | 11 | 0 | 1 | 91.67", "dt=2/b | 0 | 1 | 12 | 7.69", "dt=1 | 11 | 0 | 1 | 91.67",
-		"0.5000 | 3 | 2 | 5", "0.7500 | 2 | 2 | 4", "0.7750 | 1 | 1 | 2", "1.0000 | 1 | 1 | 2",
+		"0.5000 | 3 | 2 | 5 | 3", "0.7500 | 2 | 2 | 4 | 2", "0.7750 | 1 | 1 | 2 | 1", "1.0000 | 1 | 1 | 2 | 1",
 		"id1one two three | 3 | 1 | id1 (kept), id2, id3", "source.Read/x | 0 | 0 | 1.0 kB | 0 B | 2s | 1s", "--threshold | 0.5",
 	} {
 		if !slices.Contains(rows, want) {
@@ -591,7 +591,7 @@ func TestNearestAgainstSort(t *testing.T) {
 		for i := range rows {
 			rows[i] = records.Pair{PositionA: int64(i), Similarity: .5 + float64(random.IntN(values))/20_000}
 		}
-		found := &findings{ladder: newLadder(.5, 1<<20), below: make([]int64, steps+1)}
+		found := &findings{ladder: newLadder(.5, false, 1<<20), below: make([]int64, steps+1)}
 		for _, row := range rows {
 			found.near(row)
 		}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"math"
+	"math/bits"
 	"sort"
 )
 
@@ -14,11 +15,12 @@ type Step struct {
 	Pairs     int64   `json:"pairs"`     // at least that similar
 	Clusters  int64   `json:"clusters"`  // that these pairs connect
 	Documents int64   `json:"documents"` // in these clusters
+	Removed   int64   `json:"removed"`   // of these documents, if that is known
 }
 
 // documentMemory is at least what a ladder holds for a document, with what the
-// garbage collector leaves of it: an entry of a map that grows, and six bytes.
-const documentMemory = 96
+// garbage collector leaves of it: an entry of a map that grows, and 38 bytes.
+const documentMemory = 128
 
 // ladder counts the pairs and clusters of each step while pairs stream by. It remembers a maximum spanning forest
 // alone: the pairs of at least some similarity connect what those of the forest connect (Kruskal 1956), so it needs
@@ -30,8 +32,12 @@ type ladder struct {
 	first     met               // document of the pair before
 	documents map[uint64]uint32 // numbers of documents, in the order in which they are met
 	nodes     nodes
-	most      int64 // documents that it remembers
-	overfull  bool  // there are more: it counts pairs only
+	// Of the decision star in input order: the steps at which each document is removed, and how many are at each step.
+	star     bool
+	removed  []levels
+	removals [steps + 1]int64
+	most     int64 // documents that it remembers
+	overfull bool  // there are more: it counts pairs only
 }
 
 // met is a document with its number.
@@ -48,9 +54,29 @@ type nodes struct {
 	best   []uint8 // the highest step of a document's pairs
 }
 
-// newLadder returns a ladder that remembers as many documents as fit into some memory.
-func newLadder(threshold float64, memory int64) *ladder {
-	l := &ladder{sources: map[string]uint64{}, documents: map[uint64]uint32{},
+// levels are a bit for each step.
+type levels [steps/64 + 1]uint64
+
+// upTo has all steps up to one.
+func upTo(step int) (l levels) {
+	for ; step >= 0; step-- {
+		l[step/64] |= 1 << (step % 64)
+	}
+	return l
+}
+
+// allUpTo are those of each step.
+var allUpTo = func() (all [steps + 1]levels) {
+	for step := range all {
+		all[step] = upTo(step)
+	}
+	return all
+}()
+
+// newLadder returns a ladder that remembers as many documents as fit into some memory. If star, pairs come by their
+// first documents in input order, and it counts what the decision star removes.
+func newLadder(threshold float64, star bool, memory int64) *ladder {
+	l := &ladder{star: star, sources: map[string]uint64{}, documents: map[uint64]uint32{},
 		most: min(memory/documentMemory, math.MaxUint32)}
 	for i := range steps {
 		// Rounded, so that what is printed is what was counted; never below the run's own.
@@ -61,8 +87,10 @@ func newLadder(threshold float64, memory int64) *ladder {
 	return l
 }
 
-// add counts a pair.
-func (l *ladder) add(sourceA string, positionA int64, sourceB string, positionB int64, similarity float64) {
+// add counts a pair; b of a copy has the same as a.
+func (l *ladder) add(
+	sourceA string, positionA int64, sourceB string, positionB int64, similarity float64, copied bool,
+) {
 	step := l.step(similarity)
 	l.pairs[step]++
 	if l.overfull {
@@ -71,9 +99,28 @@ func (l *ladder) add(sourceA string, positionA int64, sourceB string, positionB 
 	if sourceA != l.first.source || positionA != l.first.position || len(l.documents) == 0 {
 		l.first = met{sourceA, positionA, l.document(sourceA, positionA)}
 	}
-	l.connect(l.first.number, l.document(sourceB, positionB), uint8(step))
+	b := l.document(sourceB, positionB)
+	l.connect(l.first.number, b, uint8(step))
+	if l.star {
+		l.remove(l.first.number, b, step, copied)
+	}
 	if int64(len(l.documents)) > l.most {
-		l.overfull, l.documents, l.nodes = true, nil, nodes{}
+		l.overfull, l.documents, l.nodes, l.removed = true, nil, nodes{}, nil
+	}
+}
+
+// remove removes b at the steps of the pair at which a is kept: all pairs of which a is the second came before. A copy
+// goes with its representative, or in its favour.
+func (l *ladder) remove(a, b uint32, step int, copied bool) {
+	for w, now := range allUpTo[step] {
+		if !copied {
+			now &^= l.removed[a][w]
+		}
+		now &^= l.removed[b][w]
+		l.removed[b][w] |= now
+		for ; now != 0; now &= now - 1 {
+			l.removals[64*w+bits.TrailingZeros64(now)]++
+		}
 	}
 }
 
@@ -100,6 +147,9 @@ func (l *ladder) document(source string, position int64) uint32 {
 		l.nodes.parent = append(l.nodes.parent, document)
 		l.nodes.link = append(l.nodes.link, 0)
 		l.nodes.best = append(l.nodes.best, 0)
+		if l.star {
+			l.removed = append(l.removed, levels{})
+		}
 	}
 	return document
 }
@@ -135,7 +185,8 @@ func (n *nodes) root(i uint32, step uint8) uint32 {
 	return i
 }
 
-// counts returns the steps by threshold. Clusters and documents are 0 if there were more documents than it remembers.
+// counts returns the steps by threshold. All but pairs are 0 if there were more documents than it remembers. One
+// document of each cluster is kept, unless star decides.
 func (l *ladder) counts() []Step {
 	counts := make([]Step, len(l.at))
 	for i, best := range l.nodes.best {
@@ -151,6 +202,15 @@ func (l *ladder) counts() []Step {
 			counts[i].Pairs += counts[i+1].Pairs
 			counts[i].Clusters += counts[i+1].Clusters
 			counts[i].Documents += counts[i+1].Documents
+		}
+	}
+	for i := range counts {
+		switch c := &counts[i]; {
+		case l.overfull:
+		case l.star:
+			c.Removed = l.removals[i]
+		default:
+			c.Removed = c.Documents - c.Clusters
 		}
 	}
 	return counts

@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -12,20 +14,31 @@ func TestStepsAgainstSearch(t *testing.T) {
 	type pair struct {
 		a, b       int64
 		similarity float64
+		copied     bool
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		threshold := rapid.SampledFrom([]float64{.05, .5, .8, .85, .999999, 1}).Draw(t, "threshold")
 		documents := rapid.Int64Range(2, 12).Draw(t, "documents")
-		l := newLadder(threshold, 1<<20)
+		star := rapid.Bool().Draw(t, "star")
+		l := newLadder(threshold, star, 1<<20)
 		var pairs []pair
 		for range rapid.IntRange(0, 40).Draw(t, "pairs") {
 			p := pair{a: rapid.Int64Range(0, documents-1).Draw(t, "a"), b: rapid.Int64Range(0, documents-1).Draw(t, "b")}
 			p.similarity = rapid.OneOf(rapid.SampledFrom(l.at), rapid.Float64Range(threshold, 1)).Draw(t, "similarity")
-			if p.a == p.b {
-				continue
+			if p.a != p.b {
+				pairs = append(pairs, pair{min(p.a, p.b), max(p.a, p.b), p.similarity, false})
 			}
-			pairs = append(pairs, p)
-			l.add(sourceName(p.a), p.a/3, sourceName(p.b), p.b/3, p.similarity)
+		}
+		for copied := range rapid.Int64Range(0, 3).Draw(t, "copies") {
+			of := rapid.Int64Range(0, documents-1).Draw(t, "of")
+			pairs = append(pairs, pair{of, documents + copied, 1, true})
+		}
+		documents += 3
+		if star { // as a table has them
+			slices.SortStableFunc(pairs, func(a, b pair) int { return cmp.Or(cmp.Compare(a.a, b.a), cmp.Compare(a.b, b.b)) })
+		}
+		for _, p := range pairs {
+			l.add(sourceName(p.a), p.a/3, sourceName(p.b), p.b/3, p.similarity, p.copied)
 		}
 		counts := l.counts()
 		if len(counts) != steps+1 || counts[0].Threshold != threshold || counts[steps].Threshold != 1 {
@@ -60,6 +73,19 @@ func TestStepsAgainstSearch(t *testing.T) {
 				}
 			}
 			want.Documents = int64(len(seen))
+			want.Removed = want.Documents - want.Clusters
+			if star {
+				want.Removed = 0
+				kept := map[int64]bool{}
+				for d := range documents {
+					kept[d] = !slices.ContainsFunc(pairs, func(p pair) bool {
+						return p.b == d && p.similarity >= got.Threshold && (kept[p.a] || p.copied)
+					})
+					if !kept[d] {
+						want.Removed++
+					}
+				}
+			}
 			if got != want {
 				t.Fatalf("step %d: %+v, want %+v", i, got, want)
 			}
@@ -71,11 +97,11 @@ func TestStepsAgainstSearch(t *testing.T) {
 func BenchmarkLadder(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		l := newLadder(.8, 1<<30)
+		l := newLadder(.8, true, 1<<30)
 		const documents, pairs = 3_000_000, 10_000_000
 		for i := range int64(pairs) {
 			a := i % documents
-			l.add("a", a, "a", (a+1+i/documents)%documents, .8+float64(i%1000)/5000)
+			l.add("a", a, "a", (a+1+i/documents)%documents, .8+float64(i%1000)/5000, false)
 		}
 		l.counts()
 	}
@@ -88,17 +114,17 @@ func sourceName(d int64) string { return fmt.Sprint("source-", d%3) }
 func TestStepsForgetPairs(t *testing.T) {
 	const documents = 1000
 	for _, room := range []int64{documents, documents - 1} {
-		l := newLadder(.5, room*documentMemory)
+		l := newLadder(.5, false, room*documentMemory)
 		for a := range int64(documents) {
 			for b := range a {
 				for range 5 {
-					l.add("", a, "", b, .5+float64(a*b)/(2*documents*documents))
+					l.add("", a, "", b, .5+float64(a*b)/(2*documents*documents), false)
 				}
 			}
 		}
-		want := Step{.5, 5 * documents * (documents - 1) / 2, 1, documents}
+		want := Step{.5, 5 * documents * (documents - 1) / 2, 1, documents, documents - 1}
 		if l.overfull {
-			want.Clusters, want.Documents = 0, 0
+			want.Clusters, want.Documents, want.Removed = 0, 0, 0
 		}
 		if l.overfull != (room < documents) || cap(l.nodes.parent) > 2*documents {
 			t.Errorf("room for %d: overfull: %t; %d documents are remembered", room, l.overfull, cap(l.nodes.parent))
@@ -117,14 +143,14 @@ func TestStepsOfChains(t *testing.T) {
 		"descending": func(i int64) float64 { return 1 - float64(i)/(2*documents) },
 	} {
 		for _, backwards := range []bool{false, true} {
-			l := newLadder(.5, 1<<30)
+			l := newLadder(.5, false, 1<<30)
 			for i := range int64(documents - 1) {
 				if backwards {
 					i = documents - 2 - i
 				}
-				l.add("", i, "", i+1, similarity(i))
+				l.add("", i, "", i+1, similarity(i), false)
 			}
-			if first := l.counts()[0]; first != (Step{.5, documents - 1, 1, documents}) {
+			if first := l.counts()[0]; first != (Step{.5, documents - 1, 1, documents, documents - 1}) {
 				t.Errorf("%s, backwards: %t: %+v", name, backwards, first)
 			}
 		}

@@ -66,8 +66,10 @@ var corpora = []recipe{
 	{Name: "imdb_reviews", needs: imdb, write: writeIMDB},
 	{Name: "imdb_reviews.zst", needs: imdb, write: writeIMDB, asIs: true, of: "imdb_reviews"},
 	{Name: "imdb_reviews.duckdb-zstd", needs: imdb, write: writeIMDB, pack: asParquet("duckdb-zstd"), of: "imdb_reviews"},
-	{Name: "imdb_reviews.pyarrow-zstd", needs: imdb, write: writeIMDB, pack: asParquet("pyarrow-zstd"), of: "imdb_reviews"},
-	{Name: "imdb_reviews.pyarrow-snappy", needs: imdb, write: writeIMDB, pack: asParquet("pyarrow-snappy"), of: "imdb_reviews"},
+	{Name: "imdb_reviews.pyarrow-zstd", needs: imdb, write: writeIMDB, pack: asParquet("pyarrow-zstd"),
+		of: "imdb_reviews"},
+	{Name: "imdb_reviews.pyarrow-snappy", needs: imdb, write: writeIMDB, pack: asParquet("pyarrow-snappy"),
+		of: "imdb_reviews"},
 	{Name: "imdb_reviews.gz", needs: imdb, write: writeIMDB, pack: gzipped(1), of: "imdb_reviews"},
 	{Name: "imdb_reviews.500-gz", needs: imdb, write: writeIMDB, pack: gzipped(500), of: "imdb_reviews"},
 	{Name: "reuters21578", needs: reuters, write: writeReuters},
@@ -196,7 +198,8 @@ func asParquet(how string) func(to, plain string) error {
 		if err := os.MkdirAll(to, 0o755); err != nil {
 			return err
 		}
-		return loud(environment+"/bin/python", filepath.Join(scripts, "parquet.py"), how, plain, filepath.Join(to, "all.parquet"))
+		return loud(environment+"/bin/python", filepath.Join(scripts, "parquet.py"), how, plain,
+			filepath.Join(to, "all.parquet"))
 	}
 }
 
