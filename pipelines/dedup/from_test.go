@@ -126,6 +126,7 @@ func TestDecideAgainRefuses(t *testing.T) {
 	whole := run(t, ask(t, input, "--threshold=.6"))
 	crowd := run(t, ask(t, input, "--threshold=.2", "--pair-budget=1", "--method=complete"))
 	lean := finished(t, input, "--write=pairs,removed,corpus")
+	beside := finished(t, input, "--against=../../testdata/tldr/linux.jsonl")
 	for _, c := range []struct {
 		from        *output.Finished
 		flags, want string
@@ -138,6 +139,7 @@ func TestDecideAgainRefuses(t *testing.T) {
 		{whole, "--dry-run", "drop --dry-run"},
 		{whole, "--resume=always", "drop --resume always"},
 		{crowd, "--threshold=.7", "it has only some pairs"},
+		{beside, "--threshold=.9", "compared with those of --against"},
 		{lean, "--threshold=.9", "it lacks the tables clusters"},
 	} {
 		_, err := decidedAgain(t, c.from, strings.Fields(c.flags)...)
