@@ -116,8 +116,6 @@ func (c *Config) checkFrom(f *output.Finished) error {
 		return refuse("of %d crowds, or clusters with long ids, it has only some pairs", n.PairsPartial)
 	case policy == "longest" || policy == "max" || policy == "min":
 		return refuse("its tables do not have what --keep %s ranks documents by", c.Keep)
-	case len(was.Against) > 0:
-		return refuse("its documents were compared with those of --against, which the tables do not name in input order")
 	case slices.Contains(was.Inputs, "-"):
 		return refuse("it is of standard input, which is gone")
 	case slices.Contains(c.Write, string(output.Documents)):
