@@ -37,7 +37,7 @@ const (
 	FactCut     FactKind = "cut"     // the pairs of a cluster have more bytes of ids than the budget
 	FactSample  FactKind = "sample"  // documents were drawn to measure the recall
 	FactSymbols FactKind = "symbols" // copies were removed that differ in symbols
-	// What a bundle has counted of passages.
+	// What a bundle has counted of a file's passages.
 	FactPassages FactKind = "passages"
 	// How many pairs some components have, as those found tell.
 	FactEstimate FactKind = "estimate"

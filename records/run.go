@@ -188,7 +188,19 @@ type PassagesFound struct {
 	Short        int64 `json:"short"`         // documents of fewer words than Length
 	// Broken are different runs of Length words that are repeated, and whose first place is partly in a passage.
 	Broken int64 `json:"broken"`
+	// Sources are those with the most words in passages, MostSources of them at most.
+	Sources []SourceRepeated `json:"sources,omitempty"`
 }
+
+// SourceRepeated is how much of a source is in passages: of a file, or a folder of files with one document each.
+type SourceRepeated struct {
+	Source   string `json:"source"`
+	Words    int64  `json:"words"`
+	Repeated int64  `json:"repeated"`
+}
+
+// Share is that of its words that are in passages.
+func (s SourceRepeated) Share() float64 { return float64(s.Repeated) / float64(s.Words) }
 
 // Recall is what is known of the share of the near pairs that the run found. Pairs of crowds,
 // which it did not look for, are left out.

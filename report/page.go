@@ -49,6 +49,9 @@ const (
 
 // Page writes report.html: what a finished run found, on one page that needs no other file and no network.
 func Page(ctx context.Context, w io.Writer, f *output.Finished, read Texts) error {
+	if f.Run.Passages != nil {
+		return passagesPage(ctx, w, f, read)
+	}
 	found, err := find(ctx, f)
 	if err != nil {
 		return err

@@ -2,10 +2,17 @@ package report
 
 import (
 	"cmp"
+	"context"
+	_ "embed" // the page
+	"fmt"
+	"html/template"
 	"io"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/neardup/neardup/internal/terminal"
+	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/records"
 )
 
@@ -57,6 +64,10 @@ func Passages(w io.Writer, width int, run *records.Run, dir string, most []recor
 			plural(r.Documents, "document"), plural(r.Words, "word"), terminal.Mask(r.ID))
 		out.item("", "%s", terminal.Mask(excerpt(r.Text)))
 	}
+	if run.Page {
+		out.printf("\n")
+		out.item("report", "%s", terminal.Mask(output.Folder{Dir: dir}.Path(output.ReportFile)))
+	}
 	out.printf("\n")
 	for _, line := range terminal.Wrap("results in "+terminal.Mask(dir)+": "+strings.Join(written(run), ", "), width) {
 		out.printf("%s\n", line)
@@ -88,4 +99,175 @@ func PassagesOf(w io.Writer, width int, of *records.PassagesOf) error {
 		}
 	}
 	return out.err
+}
+
+//go:embed passages.html
+var passagesTemplate string
+
+// Limits of what the page shows.
+const (
+	pageRepeats   = 100
+	pageDocuments = 10
+	pageOrigins   = 50
+	pageText      = 20_000 // bytes of a document
+)
+
+// passagesReport is what the template shows.
+type passagesReport struct {
+	*records.Run
+	Share     float64
+	Most      []records.Repeat
+	Documents []markedDocument
+	Origins   []markedDocument // where their passages first stand
+	NotRead   string
+}
+
+// markedDocument is a document with its passages marked.
+type markedDocument struct {
+	records.Coverage
+	Parts []markedPart
+	More  bool // of its text
+}
+
+// markedPart is a part of a text. If it is a passage, From names the document where it first stands, and Anchor is
+// the place of that on the page.
+type markedPart struct {
+	Text         string
+	Marked       bool
+	From, Anchor string
+}
+
+// passagesPage writes report.html of passages.
+func passagesPage(ctx context.Context, w io.Writer, f *output.Finished, read Texts) error {
+	p := passagesReport{Run: &f.Run}
+	if words := f.Run.Passages.Words; words > 0 {
+		p.Share = float64(f.Run.Passages.Repeated) / float64(words)
+	}
+	for row, err := range output.Rows[records.Repeat](ctx, f, output.Repeats) {
+		if err != nil {
+			return err
+		}
+		if len(p.Most) == pageRepeats {
+			break
+		}
+		if f.Run.Parameters.NoText {
+			row.Text = ""
+		}
+		p.Most = append(p.Most, row)
+	}
+	if err := p.mark(ctx, f, read); err != nil {
+		return err
+	}
+	page, err := template.New("passages").Funcs(template.FuncMap{
+		"number": count, "percent": perCent,
+		"policy": func() string { return "default-src 'none'; style-src 'unsafe-inline'" },
+		"shown":  func(text string) string { return terminal.Mask(text) },
+		"anchor": anchor,
+	}).Parse(passagesTemplate)
+	if err == nil {
+		_, err = page.Parse(styleTemplate)
+	}
+	if err != nil {
+		return err
+	}
+	return page.Execute(w, &p)
+}
+
+// anchor is the place of a document on the page.
+func anchor(source string, position int64) string { return fmt.Sprintf("%s@%d", source, position) }
+
+// mark reads the documents with the largest share of repeated words, and marks their passages.
+func (p *passagesReport) mark(ctx context.Context, f *output.Finished, read Texts) error {
+	if f.Run.Parameters.NoText {
+		return nil
+	}
+	var most []records.Coverage
+	for row, err := range output.Rows[records.Coverage](ctx, f, output.Coverage) {
+		if err != nil {
+			return err
+		}
+		if row.Repeated == row.Words { // most are copies, where there is nothing to see
+			continue
+		}
+		most = append(most, row)
+		slices.SortStableFunc(most, func(a, b records.Coverage) int { return cmp.Compare(b.Repeated, a.Repeated) })
+		most = most[:min(len(most), pageDocuments)]
+	}
+	var places, origins []records.Place
+	passages, firsts := map[records.Place][]records.Passage{}, map[records.Place][]records.Passage{}
+	for _, row := range most {
+		place := records.Place{Source: row.Source, Position: row.Position}
+		places, passages[place] = append(places, place), nil
+	}
+	for row, err := range output.Rows[records.Passage](ctx, f, output.Passages) {
+		if err != nil {
+			return err
+		}
+		place := records.Place{Source: row.Source, Position: row.Position}
+		if of, ok := passages[place]; ok {
+			passages[place] = append(of, row)
+		}
+	}
+	for _, place := range places {
+		for _, row := range passages[place] {
+			from := records.Place{Source: row.FromSource, Position: row.FromPosition}
+			if firsts[from] == nil {
+				origins = append(origins, from)
+			}
+			firsts[from] = append(firsts[from], records.Passage{
+				ID: row.FromID, Source: from.Source, Position: from.Position, Start: row.FromStart, End: row.FromEnd,
+			})
+		}
+	}
+	origins = origins[:min(len(origins), pageOrigins)]
+	texts, err := read(ctx, slices.Concat(places, origins))
+	if err != nil {
+		p.NotRead = err.Error()
+	}
+	for i, place := range places {
+		if text, ok := texts[place]; ok {
+			p.Documents = append(p.Documents, marked(most[i], text, passages[place]))
+		}
+	}
+	for _, place := range origins {
+		if text, ok := texts[place]; ok {
+			spans := firsts[place]
+			slices.SortFunc(spans, func(a, b records.Passage) int { return cmp.Compare(a.Start, b.Start) })
+			of := records.Coverage{ID: spans[0].ID, Source: place.Source, Position: place.Position}
+			p.Origins = append(p.Origins, marked(of, text, spans))
+		}
+	}
+	return nil
+}
+
+// marked cuts a text into passages and what is between them.
+func marked(of records.Coverage, text string, passages []records.Passage) markedDocument {
+	m := markedDocument{Coverage: of}
+	at := 0
+	add := func(end int, part markedPart) {
+		if part.Text = text[at:max(at, end)]; part.Text != "" {
+			m.Parts = append(m.Parts, part)
+		}
+		at = max(at, end)
+	}
+	for i := range passages {
+		p := &passages[i]
+		if int(p.End) > min(len(text), pageText) {
+			m.More = true
+			return m
+		}
+		add(int(p.Start), markedPart{})
+		part := markedPart{Marked: true, From: p.FromID}
+		if p.FromSource != "" {
+			part.Anchor = anchor(p.FromSource, p.FromPosition)
+		}
+		add(int(p.End), part)
+	}
+	rest := min(len(text), max(at, pageText))
+	for rest < len(text) && !utf8.RuneStart(text[rest]) {
+		rest--
+	}
+	add(rest, markedPart{})
+	m.More = rest < len(text)
+	return m
 }

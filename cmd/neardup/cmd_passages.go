@@ -25,7 +25,7 @@ func (c *passagesCmd) Run(ctx context.Context, s streams) error {
 	if err := readFrom(ctx, &c.Input, &c.Running, s); err != nil {
 		return withHelp(err, "passages")
 	}
-	c.InForce, c.Planned = inForce(c.Running, c.Remote), s.Progress.plan
+	c.InForce, c.Draw, c.Planned = inForce(c.Running, c.Remote), report.Page, s.Progress.plan
 	task, err := passages.New(c.Config)
 	if err != nil {
 		return withHelp(err, "passages")

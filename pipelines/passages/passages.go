@@ -3,15 +3,20 @@
 package passages
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
+	"io"
+	"path"
+	"slices"
 	"strconv"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/sink"
+	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/dedup"
@@ -28,11 +33,14 @@ type Config struct {
 
 	Length int    `default:"50" placeholder:"WORDS" help:"Minimum length of a passage, in words (default: ${default})." group:"Passages"`
 	Output string `short:"o" placeholder:"DIR" help:"Folder for the results: a new or empty one; a finished one with --overwrite. Required except with --dry-run." group:"Output"`
+	NoText bool   `help:"Leave the texts of documents out of report.html." group:"Output"`
 	DryRun bool   `help:"Print the plan and exit." group:"Running"`
 	job.Running
 	job.Remote
 	job.Replacing
 
+	// Draw writes the page for persons; nil writes none.
+	Draw dedup.Draw `kong:"-"`
 	// InForce is what the runner that was chosen works with, for run.json.
 	InForce records.InForce `kong:"-"`
 }
@@ -100,6 +108,7 @@ func (j *Job) Run(ctx context.Context, launch job.Launch) (*records.Run, error) 
 		Parameters: j.asked.Spec, Formats: job.Formats(j.asked.Texts, j.asked.Family),
 		Passages: &records.PassagesFound{Length: j.config.Length},
 	}
+	r.record.Parameters.NoText = j.config.NoText
 	r.record.Parameters.Method, r.record.Parameters.Write = Method, job.Strings(parts...)
 	if j.config.DryRun {
 		r.record.Status = "planned"
@@ -174,7 +183,12 @@ func (r *run) do(ctx context.Context, temp string, staged output.Folder) (*recor
 	if err != nil {
 		return nil, err
 	}
-	return job.Manifest(facts), r.account(facts)
+	files := job.Manifest(facts)
+	if err := r.account(facts); err != nil {
+		return nil, err
+	}
+	r.draw(ctx, staged, files)
+	return files, nil
 }
 
 // cause finds out why the pipeline failed.
@@ -204,6 +218,7 @@ func (*tooManyUnreadableError) Status() int { return 4 }
 func (r *run) account(facts []blocks.Fact) error {
 	n, found := &r.record.Counts, r.record.Passages
 	counts := map[string]int64{}
+	sources := map[string]*records.SourceRepeated{}
 	for _, f := range facts {
 		switch rows := f.Counts[blocks.CountRows]; f.Kind {
 		case blocks.FactRead:
@@ -214,6 +229,9 @@ func (r *run) account(facts []blocks.Fact) error {
 		case blocks.FactPassages:
 			for name, of := range f.Counts {
 				counts[name] += of
+			}
+			if err := r.addSource(sources, f); err != nil {
+				return err
 			}
 		case blocks.FactTable:
 			switch output.PartOf(f.Name) {
@@ -226,6 +244,7 @@ func (r *run) account(facts []blocks.Fact) error {
 			}
 		}
 	}
+	found.Sources = mostRepeated(sources)
 	found.Words, found.Repeated = counts[steps.CountWords], counts[steps.CountRepeated]
 	found.Short, found.Copies = counts[steps.CountShort], counts[steps.CountCopies]
 	found.Broken = counts[steps.CountBroken]
@@ -237,6 +256,73 @@ func (r *run) account(facts []blocks.Fact) error {
 		return fmt.Errorf(lost, n.Records, all)
 	}
 	return nil
+}
+
+// addSource adds what a fact says of a file to its source.
+func (r *run) addSource(sources map[string]*records.SourceRepeated, f blocks.Fact) error {
+	number, err := strconv.Atoi(f.Name)
+	if err != nil {
+		return err
+	}
+	file := r.plan.Listing.Inputs.File(number)
+	name := file.Source
+	if file.IDIsSource {
+		name = path.Dir(name)
+	}
+	if sources[name] == nil {
+		sources[name] = &records.SourceRepeated{Source: name}
+	}
+	sources[name].Words += f.Counts[steps.CountWords]
+	sources[name].Repeated += f.Counts[steps.CountRepeated]
+	return nil
+}
+
+// mostRepeated are the sources with the most words in passages.
+func mostRepeated(sources map[string]*records.SourceRepeated) (most []records.SourceRepeated) {
+	for _, s := range sources {
+		if s.Repeated > 0 {
+			most = append(most, *s)
+		}
+	}
+	slices.SortFunc(most, func(a, b records.SourceRepeated) int {
+		return cmp.Or(cmp.Compare(b.Repeated, a.Repeated), cmp.Compare(a.Source, b.Source))
+	})
+	return most[:min(len(most), records.MostSources)]
+}
+
+// draw writes the page beside the tables. It is no part of what the run promises: one that cannot be written is a
+// warning.
+func (r *run) draw(ctx context.Context, staged output.Folder, files *records.Manifest) {
+	if r.config.Draw == nil {
+		return
+	}
+	var page bytes.Buffer
+	f := &output.Finished{Folder: staged, Run: r.record, Manifest: *files}
+	err := r.config.Draw(ctx, &page, f, r.texts)
+	if err == nil {
+		_, err = storage.WriteBelow(ctx, staged.Dir, staged.Path(output.ReportFile), func(w io.Writer) error {
+			_, err := page.WriteTo(w)
+			return err
+		})
+	}
+	if r.record.Page = err == nil; err != nil {
+		warning := fmt.Sprintf("%s could not be written: %v; neardup report makes it again", output.ReportFile, err)
+		r.record.Warnings = append(r.record.Warnings, warning)
+	}
+}
+
+// texts reads the texts of documents.
+func (r *run) texts(ctx context.Context, of []records.Place) (map[records.Place]string, error) {
+	found, keys := map[records.Place]string{}, r.plan.Keys()
+	in := r.plan.Listing.Inputs
+	var wanted []blocks.Key
+	for _, p := range of {
+		wanted = append(wanted, keys(p.Source, p.Position))
+	}
+	err := source.Lookup(ctx, in, wanted, r.plan.Reading(), func(doc blocks.Document) {
+		found[records.Place{Source: in.Source(doc.Key), Position: doc.Key.Position()}] = string(doc.Text)
+	})
+	return found, err
 }
 
 // metadata is what each Parquet file says of how it came to be.

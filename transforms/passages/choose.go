@@ -2,7 +2,9 @@ package passages
 
 import (
 	"context"
+	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
@@ -63,7 +65,7 @@ type chooseFn struct {
 	copies   signature.Collapse
 	chosen   *blocks.Shards
 	rejected blocks.Buffers
-	counts   map[string]int64
+	counts   tally
 }
 
 func (f *chooseFn) Setup(ctx context.Context) (err error) {
@@ -77,7 +79,7 @@ func (f *chooseFn) Setup(ctx context.Context) (err error) {
 }
 
 func (f *chooseFn) StartBundle(_, _, _, _ func(int64, []byte), _ func([]byte)) {
-	f.chosen, f.counts = blocks.NewShards(f.Params.ChosenShards), map[string]int64{}
+	f.chosen, f.counts = blocks.NewShards(f.Params.ChosenShards), tally{}
 }
 
 func (f *chooseFn) ProcessElement(
@@ -108,10 +110,10 @@ func (f *chooseFn) ProcessElement(
 			signature.RejectEmpty(&f.rejected, f.in, &doc, f.Params.Text, rejected)
 			continue
 		}
-		f.counts[CountDocuments]++
-		f.counts[CountWords] += int64(n)
+		f.counts.add(doc.Key, CountDocuments, 1)
+		f.counts.add(doc.Key, CountWords, int64(n))
 		if n < f.Params.Length {
-			f.counts[CountShort]++
+			f.counts.add(doc.Key, CountShort, 1)
 		}
 	}
 	f.reader.Trim()
@@ -123,15 +125,30 @@ func (f *chooseFn) FinishBundle(chosen, firsts, found, rejected func(int64, []by
 	f.chosen.Flush(chosen)
 	f.copies.Flush(firsts, found)
 	f.rejected.Flush(rejected)
-	return tell(f.counts, facts)
+	return f.counts.tell(facts)
 }
 
-// tell emits a fact of what a bundle has counted.
-func tell(counts map[string]int64, emit func([]byte)) error {
-	if len(counts) == 0 {
-		return nil
+// tally is what a bundle has counted of each file.
+type tally map[int]map[string]int64
+
+func (t tally) add(doc blocks.Key, name string, n int64) {
+	of := t[doc.File()]
+	if of == nil {
+		of = map[string]int64{}
+		t[doc.File()] = of
 	}
-	return blocks.Fact{Kind: blocks.FactPassages, Counts: counts}.Emit(emit)
+	of[name] += n
+}
+
+// tell emits a fact for each file.
+func (t tally) tell(emit func([]byte)) error {
+	for _, file := range slices.Sorted(maps.Keys(t)) {
+		fact := blocks.Fact{Kind: blocks.FactPassages, Name: strconv.Itoa(file), Counts: t[file]}
+		if err := fact.Emit(emit); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Repeated finds the documents that have a k-gram which was chosen twice or more, and writes the filter of these

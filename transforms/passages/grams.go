@@ -121,7 +121,7 @@ func (f *gramsFn) copied(doc *blocks.Document, found, wanted func(int64, []byte)
 	if n < f.Params.Length {
 		return
 	}
-	f.out.counts[CountCopies]++
+	f.out.counts.add(doc.Key, CountCopies, 1)
 	for _, p := range all {
 		f.out.add(int64(f.in.Split(doc.Key)), doc.Key, p, found)
 	}

@@ -69,11 +69,12 @@ func (f *originsFn) ProcessElement(block []byte, origins, _ func(int64, []byte))
 			for _, w := range wanted[:n] {
 				f.origins.Add(w.split, func(block []byte) []byte { return blocks.AppendBytes(block, record) }, origins)
 			}
-			// The first place counts, too.
-			f.frequent.add(frequent{
-				passages: of.passages + 1, documents: of.documents + 1, words: of.end - of.start,
-				from: of.from, start: span.Start, end: span.End,
-			}.record())
+			if words := of.end - of.start; words >= f.Params.Length { // others are what is left of broken runs
+				f.frequent.add(frequent{ // the first place counts, too
+					passages: of.passages + 1, documents: of.documents + 1, words: words,
+					from: of.from, start: span.Start, end: span.End,
+				}.record())
+			}
 			wanted = wanted[n:]
 		}
 		f.places.shingler.Trim()

@@ -133,7 +133,7 @@ func placeOf(record []byte) passage.Place {
 	return passage.Place{Document: int64(keyOf(record)), Position: number(record[keyBytes:])}
 }
 
-// Counts of facts of the kind blocks.FactPassages.
+// Counts of facts of the kind blocks.FactPassages, whose names are the numbers of files.
 const (
 	// CountWords are those of all documents, and CountDocuments these.
 	CountWords     = "words"

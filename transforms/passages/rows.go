@@ -63,7 +63,7 @@ func (f *passagesFn) ProcessElement(
 		}
 		at, first := placeOf(record), placeOf(record[placeBytes:])
 		if key := blocks.Key(at.Document); key != doc {
-			f.out.counts[CountBroken] += passages.Close()
+			f.out.counts.add(doc, CountBroken, passages.Close())
 			f.out.trim(f.in, wanted)
 			doc = key
 		}
@@ -73,7 +73,7 @@ func (f *passagesFn) ProcessElement(
 			passages.Add(at.Position, first)
 		}
 	}
-	f.out.counts[CountBroken] += passages.Close()
+	f.out.counts.add(doc, CountBroken, passages.Close())
 	return nil
 }
 
@@ -83,7 +83,7 @@ func (f *passagesFn) FinishBundle(found, wanted func(int64, []byte), facts func(
 
 // passagesOut packs passages, and counts how often each of their first places is wanted.
 type passagesOut struct {
-	counts map[string]int64
+	counts tally
 	found  blocks.Buffers
 	wanted map[origin]*wanting
 }
@@ -105,7 +105,7 @@ type wanting struct {
 const mostWanted = 1 << 14
 
 func newPassagesOut() passagesOut {
-	return passagesOut{counts: map[string]int64{}, wanted: map[origin]*wanting{}}
+	return passagesOut{counts: tally{}, wanted: map[origin]*wanting{}}
 }
 
 // add adds a passage of a document of a split. Those of one document must follow one another.
@@ -162,5 +162,5 @@ func (o *passagesOut) want(in *blocks.Inputs, emit func(int64, []byte)) {
 func (o *passagesOut) flush(in *blocks.Inputs, found, wanted func(int64, []byte), facts func([]byte)) error {
 	o.want(in, wanted)
 	o.found.Flush(found)
-	return tell(o.counts, facts)
+	return o.counts.tell(facts)
 }

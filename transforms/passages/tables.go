@@ -45,7 +45,7 @@ type tablesFn struct {
 	in                 *blocks.Inputs
 	places             places
 	passages, coverage blocks.Buffers
-	counts             map[string]int64
+	counts             tally
 }
 
 func (f *tablesFn) Setup(ctx context.Context) (err error) {
@@ -55,7 +55,7 @@ func (f *tablesFn) Setup(ctx context.Context) (err error) {
 }
 
 func (f *tablesFn) StartBundle(_, _ func(int64, []byte), _ func([]byte)) {
-	f.counts = map[string]int64{}
+	f.counts = tally{}
 }
 
 // placed is a passage with its first place in bytes.
@@ -117,7 +117,7 @@ func (f *tablesFn) ProcessElement(block []byte, passages, coverage func(int64, [
 		}
 		covered.Share = float64(covered.Repeated) / float64(covered.Words)
 		blocks.AddRow(&f.coverage, shard, doc.Key, doc.Key, &covered, coverage)
-		f.counts[CountRepeated] += covered.Repeated
+		f.counts.add(doc.Key, CountRepeated, covered.Repeated)
 		f.places.shingler.Trim()
 	}
 	return d.Err()
@@ -126,7 +126,7 @@ func (f *tablesFn) ProcessElement(block []byte, passages, coverage func(int64, [
 func (f *tablesFn) FinishBundle(passages, coverage func(int64, []byte), facts func([]byte)) error {
 	f.passages.Flush(passages)
 	f.coverage.Flush(coverage)
-	return tell(f.counts, facts)
+	return f.counts.tell(facts)
 }
 
 // Repeats makes rows of the passages that stand most often.
