@@ -28,9 +28,13 @@ func Plan(w io.Writer, width int, run *records.Run) error {
 	} else if f != nil {
 		documents = "about " + plural(f.Documents, "document")
 	}
-	out.item("input", "%s in %s, %s, below %s", bytesOf(run.Input.Bytes), plural(run.Input.Files, "file"), documents,
-		cmp.Or(terminal.Mask(run.Input.Root), "-"))
-	against(out, run, "")
+	below := cmp.Or(terminal.Mask(run.Input.Root), "-")
+	if run.References == nil {
+		out.item("input", "%s in %s, %s, below %s", bytesOf(run.Input.Bytes), plural(run.Input.Files, "file"), documents, below)
+	} else {
+		out.item("input", "%s in %s, below %s", bytesOf(run.Input.Bytes), plural(run.Input.Files, "file"), below)
+		against(out, run, "; with the input "+documents)
+	}
 	if f != nil {
 		sampledTexts(out, f)
 	}

@@ -363,11 +363,15 @@ func layOut(ctx context.Context, files []listed, root string, o Options) (*Input
 		}
 	}
 	in.Shards = int(min(max(1, (total-references+shardBytes-1)/shardBytes), maxShards))
-	large := o.SplitSize()
-	if storage.IsLocal(root) { // a store takes a request more for each split
-		o.SplitBytes = cmp.Or(o.SplitBytes, min(max(leastSplit, total/smallSplits), usualSplit))
+	large, small := o.SplitSize(), o
+	small.SplitBytes = cmp.Or(o.SplitBytes, min(max(leastSplit, total/smallSplits), usualSplit))
+	splitting := func(path string) Options { // a store takes a request more for each split
+		if storage.IsLocal(path) {
+			return small
+		}
+		return o
 	}
-	inspected, err := inspect(ctx, files, references, total, in.Shards, o)
+	inspected, err := inspect(ctx, files, references, total, in.Shards, splitting)
 	if err != nil {
 		return nil, err
 	}
@@ -384,7 +388,7 @@ func layOut(ctx context.Context, files []listed, root string, o Options) (*Input
 			if err != nil {
 				return nil, err
 			}
-			splits, pieces = r.Cut(file, o.splitSize(file)), r.Cut(file, PieceBytes)
+			splits, pieces = r.Cut(file, splitting(file.Path).splitSize(file)), r.Cut(file, PieceBytes)
 		}
 		in.Add(file, splits, pieces)
 		if file.Compression != "" && file.Size > large && file.Standing != blocks.Reference {
@@ -416,7 +420,7 @@ func (f *listed) file(o Options) (*blocks.File, format, error) {
 	format, err := formatNamed(f.format)
 	return &blocks.File{
 		Path: f.path, Source: f.source, Format: f.format, Size: f.size, Version: f.version,
-		IDIsSource: format.oneDocument != nil && format.oneDocument(o.Fields),
+		IDIsSource: format.oneDocument != nil && format.oneDocument(o.of(f.standing).Fields),
 		Standing:   f.standing,
 	}, format, err
 }
@@ -428,7 +432,7 @@ const fewRowFiles = 1000
 // or they are of rows and do not lie in one of the shards, so that only their rows tell where a record is. The
 // files are of so many bytes, of which those of references come first.
 func inspect(
-	ctx context.Context, files []listed, references, total int64, shards int, o Options,
+	ctx context.Context, files []listed, references, total int64, shards int, options func(path string) Options,
 ) (map[int]*blocks.File, error) {
 	var numbers, ofRows []int
 	var offset int64
@@ -441,7 +445,7 @@ func inspect(
 		offset += size
 		f, err := formatNamed(files[i].format)
 		switch {
-		case size > o.SplitSize():
+		case size > options(files[i].path).SplitSize():
 			numbers = append(numbers, i)
 		case err != nil:
 			return nil, err
@@ -451,7 +455,7 @@ func inspect(
 			ofRows = append(ofRows, i)
 		}
 	}
-	if len(ofRows) <= fewRowFiles && o.SplitRows > 0 {
+	if len(ofRows) <= fewRowFiles && options("").SplitRows > 0 {
 		numbers = append(numbers, ofRows...)
 		slices.Sort(numbers)
 	}
@@ -460,6 +464,7 @@ func inspect(
 	}
 	found := make([]*blocks.File, len(numbers))
 	err := each(ctx, len(numbers), inFlight(files[numbers[0]].path), func(i int) error {
+		o := options(files[numbers[i]].path)
 		file, format, err := files[numbers[i]].file(o)
 		if err != nil {
 			return err

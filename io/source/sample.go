@@ -301,7 +301,7 @@ func (s *sampler) units(ctx context.Context) (units []unit, err error) {
 			continue
 		}
 		var file *blocks.File
-		together := storage.IsLocal(s.in.Root)
+		together := s.local()
 		if !together {
 			inspected := false
 			if file, inspected, err = s.in.Listed(ctx, i); err != nil {
@@ -326,11 +326,19 @@ func (s *sampler) units(ctx context.Context) (units []unit, err error) {
 	return units, nil
 }
 
+// local reports whether the files are on a disk.
+func (s *sampler) local() bool {
+	if s.end == s.in.References() && s.end > 0 {
+		return storage.IsLocal(s.in.Name(0))
+	}
+	return storage.IsLocal(s.in.Root)
+}
+
 // hold reads a unit where a read is a request, and holds what it has; from a disk it is read when it is its turn. It
 // never waits for another unit: what it reads with may be bounded.
 func (s *sampler) hold(ctx context.Context, u unit) (*heldUnit, error) {
 	held := &heldUnit{unit: u}
-	if storage.IsLocal(s.in.Root) {
+	if s.local() {
 		return held, nil
 	}
 	held.whole = true

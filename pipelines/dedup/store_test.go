@@ -70,6 +70,26 @@ func TestSameBytesOnAnObjectStore(t *testing.T) {
 			}
 		}
 	}
+	// References may be there, and the input on a disk: then they are named by their URLs.
+	against := ask(t, append(flags, "../../testdata/tldr/osx.jsonl", "--against=objects://lake/in")...)
+	local := ask(t, append(flags, "../../testdata/tldr/osx.jsonl", "--against=../../testdata/tldr/*.jsonl", "--keep=longest")...)
+	byReference := func(config dedup.Config) map[string]string {
+		all := map[string]string{}
+		for _, row := range rows[records.Removed](t, runOnly(t, config), "removed") {
+			all[row.ID] = row.KeptID
+			if there := strings.HasPrefix(row.KeptSource, "objects://lake/in/"); there != (config.Against[0] == "objects://lake/in") {
+				t.Errorf("%s is kept in %s", row.KeptID, row.KeptSource)
+			}
+		}
+		return all
+	}
+	// osx.jsonl itself is another file there, so all of it goes.
+	if all := byReference(against); len(all) != 370 {
+		t.Errorf("%d documents were removed", len(all))
+	}
+	if all := byReference(local); len(all) == 0 || len(all) == 370 {
+		t.Errorf("%d documents were removed of a file that is input", len(all))
+	}
 	// A finished output is refused, and another run's lock is heeded.
 	config := ask(t, append(flags, "objects://lake/in")...)
 	config.Output = "objects://lake/out"
