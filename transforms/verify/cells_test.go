@@ -29,7 +29,8 @@ func TestMain(m *testing.M) { beamtest.Main(m) }
 // component is sets, in the order of their sizes.
 type component [][]uint64
 
-func (c component) key(i int) blocks.Key { return blocks.NewKey(0, int64(1000+i)) }
+// key is that of a set: two of three are of the first file.
+func (c component) key(i int) blocks.Key { return blocks.NewKey(i%3/2, int64(1000+i)) }
 
 // spooled writes the sets to batches of about so many bytes, and returns what is known of these, in an order of no
 // meaning.
@@ -61,7 +62,8 @@ func (c component) pairs(t setsim.Threshold) (pairs []blocks.NearPair) {
 				}
 			}
 			if t.Reached(shared, len(a), len(b)) {
-				pairs = append(pairs, blocks.NearPair{A: c.key(i), B: c.key(j), Score: shared, Shared: shared})
+				a, b := c.key(i), c.key(j)
+				pairs = append(pairs, blocks.NearPair{A: min(a, b), B: max(a, b), Score: shared, Shared: shared})
 			}
 		}
 	}
@@ -167,7 +169,8 @@ func trees(edges []blocks.Edge) map[blocks.Key]blocks.Key {
 	return first
 }
 
-// However a component is cut, and whether sets leave it before or not, its pairs are those of all sets, and its edges connect what these do.
+// However a component is cut, and whether sets leave it before or not, its pairs are those of all sets, but of two
+// references, and its edges connect what these do.
 func TestLargeEqualsBruteForce(t *testing.T) {
 	nightly.Checks(t, 30)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -190,7 +193,13 @@ func TestLargeEqualsBruteForce(t *testing.T) {
 		}
 		slices.SortStableFunc(c, func(a, b []uint64) int { return len(a) - len(b) })
 		threshold := setsim.Threshold{Num: uint64(rapid.IntRange(1, 10).Draw(rt, "tenths")), Den: 10}
-		want := c.pairs(threshold)
+		references := rapid.IntRange(0, 1).Draw(rt, "references") // files
+		want := slices.DeleteFunc(c.pairs(threshold), func(p blocks.NearPair) bool {
+			return p.A.File() < references && p.B.File() < references
+		})
+		if len(want) == 0 {
+			want = nil
+		}
 		slices.SortFunc(want, func(a, b blocks.NearPair) int {
 			return blocks.Edge{A: a.A, B: a.B}.Compare(blocks.Edge{A: b.A, B: b.B})
 		})
@@ -198,7 +207,7 @@ func TestLargeEqualsBruteForce(t *testing.T) {
 			for _, prune := range []int{0, 300, 1 << 30} {
 				for _, way := range []Way{Cells, Rare, ""} {
 					temp := storagetest.RunFolder(t)
-					p := Params{Verifier: jaccard(threshold), CellBytes: bytes, PruneBytes: prune, Way: way, Shards: 7, Inputs: noReferences(t), Temp: temp}
+					p := Params{Verifier: jaccard(threshold), CellBytes: bytes, PruneBytes: prune, Way: way, Shards: 7, Inputs: withReferences(t, references), Temp: temp}
 					got, _ := joinLarge(t.Context(), t, p, 5, c.spooled(t, temp, 5, bytes))
 					if diff := cmp.Diff(want, got); diff != "" {
 						rt.Errorf("cells of %d bytes, pruned above %d, way %q: %s", bytes, prune, way, diff)
