@@ -115,8 +115,8 @@ func appendFacts(dst []byte, f *File) []byte {
 	if f.Sequential {
 		sequential = 1
 	}
-	dst = AppendBytes(AppendBytes(dst, f.Compression), f.Encoding)
-	for _, v := range []uint64{uint64(f.Window), uint64(f.Positions), sequential} {
+	dst = AppendBytes(AppendBytes(AppendBytes(dst, f.Compression), f.Encoding), f.Detected)
+	for _, v := range []uint64{uint64(f.Percent), uint64(f.Window), uint64(f.Positions), sequential} {
 		dst = binary.AppendUvarint(dst, v)
 	}
 	return AppendBytes(dst, f.Header)
@@ -124,7 +124,8 @@ func appendFacts(dst []byte, f *File) []byte {
 
 func decodeFacts(facts []byte, f *File) error {
 	d := NewDecoder(facts)
-	f.Compression, f.Encoding = string(d.Bytes()), string(d.Bytes())
+	f.Compression, f.Encoding, f.Detected = string(d.Bytes()), string(d.Bytes()), string(d.Bytes())
+	f.Percent = int(d.Uvarint())
 	f.Window, f.Positions, f.Sequential = int64(d.Uvarint()), int64(d.Uvarint()), d.Uvarint() == 1
 	f.Header = nil
 	if header := d.Bytes(); len(header) > 0 {

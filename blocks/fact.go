@@ -3,6 +3,8 @@ package blocks
 import (
 	"cmp"
 	"encoding/json"
+
+	"github.com/neardup/neardup/records"
 )
 
 // Fact is what one call of a step reports once and for all: the ledger of a run, from which
@@ -17,6 +19,8 @@ type Fact struct {
 	Counts map[string]int64 `json:"counts,omitempty"`
 	// Note is what a person should know of it: the first unreadable record of a split.
 	Note string `json:"note,omitempty"`
+	// Encodings has that of a file, with its first split, if it was to be detected.
+	Encodings []records.FileEncoding `json:"encodings,omitempty"`
 	// Columns are those of the first record of a split that has no text column, as a message lists them.
 	Columns string `json:"columns,omitempty"`
 }

@@ -71,6 +71,8 @@ type File struct {
 	Format      string
 	Compression string // of all its content: gzip, zstd or none
 	Encoding    string // of its text, if that is not UTF-8 as it stands
+	Detected    string // the encoding that its text tells, if it was looked for; Encoding, if that is sure enough
+	Percent     int    // how sure Detected is
 	Window      int64  // bytes that its decompression holds, if the format tells
 	Size        int64  // bytes as listed (compressed)
 	Offset      int64  // bytes of all files before this one

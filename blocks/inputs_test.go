@@ -279,6 +279,7 @@ func TestDetails(t *testing.T) {
 func find(t *rapid.T, f *blocks.File) {
 	f.Compression = rapid.SampledFrom([]string{"", "gzip"}).Draw(t, "compression")
 	f.Encoding = rapid.SampledFrom([]string{"", "UTF-16LE"}).Draw(t, "encoding")
+	f.Detected, f.Percent = rapid.SampledFrom([]string{"", "big5"}).Draw(t, "detected"), rapid.IntRange(0, 99).Draw(t, "percent")
 	f.Window, f.Positions = rapid.Int64Range(0, 1<<40).Draw(t, "window"), rapid.Int64Range(0, 3).Draw(t, "positions")
 	f.Sequential = rapid.Bool().Draw(t, "sequential")
 	if header := rapid.SliceOfN(rapid.Byte(), 0, 9).Draw(t, "header"); len(header) > 0 {

@@ -263,6 +263,8 @@ type RunInput struct {
 	Splits  int    `json:"splits"`
 	Skipped int    `json:"skipped,omitempty"` // files in input folders that are of no asked format
 	Decoded int64  `json:"decoded,omitempty"` // files that were read in another encoding than UTF-8
+	// Encodings are those that were detected; of a plan, in the files of its sample.
+	Encodings []FileEncoding `json:"encodings,omitempty"`
 	// Versions is a SHA-256 of the paths, sizes and versions of all files.
 	Versions string `json:"versions,omitempty"`
 }

@@ -38,6 +38,7 @@ func Plan(w io.Writer, width int, run *records.Run) error {
 	if f != nil {
 		sampledTexts(out, f)
 	}
+	detected(out, run.Input.Encodings)
 	switch {
 	case run.Parameters.Same != "":
 		out.item("parameters", "%s", c.Reason)
@@ -75,7 +76,8 @@ func Summary(w io.Writer, width int, run *records.Run, dir string, example *reco
 		documents := plural(r.Records-r.Unreadable, "document")
 		against(out, run, fmt.Sprintf(", %s; %s removed for one of these", documents, count(r.Removed)))
 	}
-	if decoded := run.Input.Decoded; decoded > 0 {
+	detected(out, run.Input.Encodings)
+	if decoded := run.Input.Decoded; decoded > 0 && len(run.Input.Encodings) == 0 {
 		as := run.Parameters.Encoding + ", or as the byte order mark says"
 		if run.Parameters.Encoding == records.Default().Encoding {
 			as = "they declare"
@@ -268,6 +270,24 @@ func reasons(of map[string]int64) string {
 
 // leastSampled is the number of sampled copies from which they say something of the input.
 const leastSampled = 10
+
+// detected says which encodings were detected.
+func detected(out *printer, all []records.FileEncoding) {
+	label := "detected"
+	for _, e := range all {
+		switch {
+		case e.Read:
+			out.item(label, "%s read as %s, which is %d %% sure or more", plural(e.Files, "file"), e.Name, e.Percent)
+		case e.Percent > 0:
+			out.item(label, "%s may be %s, too unsure to be read so, such as %s (%d %%)", plural(e.Files, "file"), e.Name,
+				terminal.Mask(e.File), e.Percent)
+		default:
+			out.item(label, "%s of no known encoding, such as %s", plural(e.Files, "file"),
+				terminal.Mask(e.File))
+		}
+		label = ""
+	}
+}
 
 // symbols says so if more than a tenth of some copies that are not identical differ in symbols from
 // another, unless symbols were compared, or all but letters are known not to be.

@@ -134,6 +134,9 @@ func ReadLedger(r io.Reader) (facts []blocks.Fact, err error) {
 		for name, n := range fact.Counts {
 			sum.Counts[name] += n
 		}
+		for _, encoding := range fact.Encodings {
+			sum.Encodings = records.AddEncoding(sum.Encodings, encoding)
+		}
 		return totals.Add(fact)
 	})
 	if err != nil {

@@ -52,6 +52,8 @@ type Sampled struct {
 	// not ASCII; "" if none is likely enough. NotUTF8 are the former, and Wrong is the path of the first file with one.
 	Encoding, Wrong string
 	NotUTF8         int64
+	// Encodings are those that were detected in the files of which the sample has some.
+	Encodings []records.FileEncoding
 	// WrongFiles are the files with texts that are not UTF-8, of Files that the sample has documents of.
 	WrongFiles, Files int64
 	// Missing are the text columns that no record seen has, and Columns those of the first of them.
@@ -190,6 +192,7 @@ type sampler struct {
 	Sampled
 	covered int64   // bytes in windows, but of files that are one document
 	begun   float64 // records that begin there
+	looked  int     // the number of the last file whose encoding is noted, from 1
 
 	last        int          // the number of the last file, from 1
 	wrong       *blocks.File // the first that has a text that is not UTF-8
@@ -378,6 +381,10 @@ func (s *sampler) use(ctx context.Context, held *heldUnit) (err error) {
 		}
 	}
 	s.count(held.part)
+	if s.looked != held.file+1 { // a file may have several units
+		s.looked = held.file + 1
+		s.Encodings = addEncoding(s.Encodings, held.part.file)
+	}
 	return nil
 }
 
@@ -514,6 +521,16 @@ func isASCII(text []byte) bool {
 	return true
 }
 
+// addEncoding adds the encoding that was detected in a file, if it was looked for.
+func addEncoding(all []records.FileEncoding, file *blocks.File) []records.FileEncoding {
+	if file.Detected == "" {
+		return all
+	}
+	return records.AddEncoding(all, records.FileEncoding{
+		Name: file.Detected, Files: 1, Read: file.Encoding != "", Percent: file.Percent, File: file.Source,
+	})
+}
+
 // estimate estimates the number of records: a file of one document has
 // one, and others have as many for each listed byte as in their windows.
 func (s *sampler) estimate() {
@@ -533,7 +550,8 @@ func (s *sampler) estimate() {
 
 // propose sets Encoding by what the first file begins with that has a text that is not UTF-8.
 func (s *sampler) propose(ctx context.Context) error {
-	if s.wrong.Encoding != "" || s.wrong.Positions > 0 { // it is read by a name, or has no bytes of text
+	switch { // it is read by a name, or has no bytes of text
+	case s.wrong.Encoding != "", s.options.Encoding == reading.DetectEncoding, s.wrong.Positions > 0:
 		return nil
 	}
 	head, err := bytefile.Head(ctx, s.wrong, s.options.reading())

@@ -177,8 +177,11 @@ func (f *readFn) ProcessElement(
 	if reference {
 		fact.Kind = blocks.FactReference
 	}
-	if split.Start == 0 && decoded(file) {
-		fact.Counts[blocks.CountDecoded] = 1
+	if split.Start == 0 {
+		if decoded(file) {
+			fact.Counts[blocks.CountDecoded] = 1
+		}
+		fact.Encodings = addEncoding(nil, file)
 	}
 	m, counted := meter{counter: storedRead}, int64(0)
 	list := lister{options: options}

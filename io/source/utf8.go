@@ -39,11 +39,15 @@ func wrong(file *blocks.File, record *reading.Record) string {
 		return ""
 	}
 	text := record.Doc.Text
-	if !utf8.Valid(text) && file.Encoding != "" {
+	if !utf8.Valid(text) && file.Encoding != "" && file.Encoding != reading.DetectEncoding {
 		return fmt.Sprintf("byte %d of the text, decoded, stands for what is not %s", invalidAt(text), file.Encoding)
 	}
 	if !utf8.Valid(text) {
 		detail := describe(text, offsetIn(file, record))
+		if file.Detected != "" {
+			return fmt.Sprintf("%s; it may be %s, which is %d %% sure and must be %d", detail, file.Detected, file.Percent,
+				charset.Sure)
+		}
 		if record.Position < guessedPositions {
 			detail += mayBe(encodingOf(file, record))
 		}
@@ -203,16 +207,20 @@ func advice(file *blocks.File, record *reading.Record) string {
 		}
 		return fmt.Sprintf("%s: read it with --encoding %s", mayBe(wide), wide)
 	}
+	if file.Detected != "" {
+		return fmt.Sprintf("; read it with --encoding %s if that is right, or convert the file to UTF-8", file.Detected)
+	}
 	encoding := ""
 	if file.Encoding == "" {
 		encoding = encodingOf(file, record)
 	}
 	if encoding == "" {
-		return "; fix the text or convert the file to UTF-8, or compare it unchanged with --invalid-utf8 keep"
+		return "; fix the text or convert the file to UTF-8, or compare its bytes with --invalid-utf8 keep --shingle char:9"
 	}
 	guess := ""
 	if record.Position >= guessedPositions && !utf8.Valid(record.Doc.Text) {
 		guess = mayBe(encoding)
 	}
-	return fmt.Sprintf("%s: read it with --encoding %s, or compare it unchanged with --invalid-utf8 keep", guess, encoding)
+	return fmt.Sprintf("%s: read it with --encoding %s, or compare its bytes with --invalid-utf8 keep --shingle char:9",
+		guess, encoding)
 }

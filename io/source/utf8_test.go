@@ -206,7 +206,7 @@ func TestWide(t *testing.T) {
 						t.Errorf("%s %q: %+v", tt.format, tt.content, row)
 					}
 				}
-				if note := out.facts[0].Note; !strings.Contains(note, tt.advice) || !strings.HasSuffix(note, ", or compare it unchanged with --invalid-utf8 keep") {
+				if note := out.facts[0].Note; !strings.Contains(note, tt.advice) || !strings.HasSuffix(note, ", or compare its bytes with --invalid-utf8 keep --shingle char:9") {
 					t.Errorf("%s %q: note %s", tt.format, tt.content, note)
 				}
 				o.KeepInvalid = true
@@ -305,7 +305,7 @@ func TestAdvice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const keep = ", or compare it unchanged with --invalid-utf8 keep"
+	const keep = ", or compare its bytes with --invalid-utf8 keep --shingle char:9"
 	const wide = "; it may be UTF-16: read it with --encoding UTF-16"
 	for _, tt := range []struct{ format, content, want string }{
 		{"lines", "a common line\n" + encoded + "\n", "; it may be windows-1251: read it with --encoding windows-1251" + keep},

@@ -16,7 +16,7 @@ func TestRunJSONAsksTheSame(t *testing.T) {
 	for _, args := range [][]string{
 		{"in"},
 		{"in", "more", "--threshold=.7345", "--text=title", "--text=body", "--id=key", "--format=csv", "--delimiter=tab", "--no-header", "--limit=7", "--encoding=latin1"},
-		{"in", "--include=*.csv", "--exclude=b", "--invalid-utf8=keep", "--min-words=3", "--max-doc-bytes=1MB", "--max-window=9MiB"},
+		{"in", "--include=*.csv", "--exclude=b", "--invalid-utf8=keep", "--shingle=char:9", "--min-words=3", "--max-doc-bytes=1MB", "--max-window=9MiB"},
 		{"in", "--shingle=char32:9", "--normalize=stem:it,keep-case,no-stop-words:en,keep-symbols", "--allow-empty"},
 		{"in", "--shingle=byte:13", "--normalize=none", "--signature=salted", "--method=minhash", "--seed=9"},
 		{"in", "--method=simhash", "--bits=100", "--vectors=sign", "--weights=tf-idf", "--seed=5", "--pieces=4"},

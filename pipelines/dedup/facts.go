@@ -42,6 +42,10 @@ func (r *run) account(ctx context.Context, launch job.Launch) (*records.Manifest
 			r.listed += fact.Counts[blocks.CountRows]
 		}
 		r.record.Input.Decoded += fact.Counts[blocks.CountDecoded]
+		if fact.Kind == blocks.FactRead && r.from == nil {
+			r.record.Input.Encodings = fact.Encodings // those of the plan are of its sample
+			records.SortEncodings(r.record.Input.Encodings)
+		}
 	}
 	if err := r.countColumns(ctx); err != nil {
 		return nil, err

@@ -34,7 +34,7 @@ func TestForecast(t *testing.T) {
 			},
 			"newsgroups": func(t *testing.T) corpus {
 				path := filepath.Join(found(t, "newsgroups20"), "20_newsgroup.tar.gz")
-				return corpus{config: ask(t, path, "--invalid-utf8=keep")}
+				return corpus{config: ask(t, path, "--encoding=latin1")}
 			},
 			"ag_news": func(t *testing.T) corpus {
 				return corpus{config: ask(t, filepath.Join(found(t, "ag_news_test"), "test.csv"), "--no-header", "--text=2", "--text=3", "--id=")}

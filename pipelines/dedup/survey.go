@@ -13,6 +13,7 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/internal/usage"
+	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/kernels/copies"
 	"github.com/neardup/neardup/kernels/hash"
@@ -228,7 +229,7 @@ func short(sum hash.Sum128) uint64 { return sum.Hi }
 // encodingOf names the encoding that a text was read in.
 func encodingOf(d *source.Seen) string {
 	switch {
-	case d.File.Encoding != "":
+	case d.File.Encoding != "" && d.File.Encoding != reading.DetectEncoding:
 		return d.File.Encoding
 	case !slices.ContainsFunc(d.Text, func(b byte) bool { return b >= utf8.RuneSelf }):
 		return "ASCII"

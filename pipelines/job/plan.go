@@ -96,6 +96,9 @@ type Plan struct {
 	// Idle are the patterns of Prefer that match no file, and Unprotecting those of Protect.
 	Idle, Unprotecting []string
 
+	// Encodings are those that were detected in files of the sample.
+	Encodings []records.FileEncoding
+
 	// Sampled says how many records of the sample are unreadable, and what is wrong with the first; "" if
 	// none is.
 	Sampled string
@@ -252,10 +255,12 @@ func makePlan(ctx context.Context, r Request, temp, stdin string) (*Plan, error)
 		if strings.HasPrefix(sampled.Encoding, "utf-16") {
 			others = "decodes every file; leave others out with --exclude"
 		}
-		return nil, Usage("%d of %d sampled texts are not UTF-8, and %s is most likely %s: read it with --encoding %s, or compare it unchanged with --invalid-utf8 keep; "+
+		return nil, Usage("%d of %d sampled texts are not UTF-8, and %s is most likely %s: read it with --encoding %s, or compare its bytes with --invalid-utf8 keep --shingle char:9; "+
 			"such texts are in %d of %d sampled files, and --encoding %[5]s %[8]s",
 			sampled.NotUTF8, sampled.NotUTF8+sampled.Documents, sampled.Wrong, sampled.Encoding, sampled.Encoding, sampled.WrongFiles, sampled.Files, others)
 	}
+	p.Encodings = sampled.Encodings
+	records.SortEncodings(p.Encodings)
 	if n := sampled.Unreadable; n > 0 {
 		p.Sampled = records.UnreadableOf(n, n+sampled.Documents, "sampled records") + ", the first: " + sampled.Note
 	}
@@ -635,7 +640,7 @@ func (p *Plan) Input() records.RunInput {
 	in := p.Listing.Inputs
 	return records.RunInput{
 		Root: in.Root, Files: in.Len() - in.References(), Bytes: in.BytesOfInputs(),
-		Splits: in.Splits.Len(), Skipped: len(p.Listing.Skipped),
+		Splits: in.Splits.Len(), Skipped: len(p.Listing.Skipped), Encodings: p.Encodings,
 	}
 }
 

@@ -67,6 +67,10 @@ var rules = []rule{
 		return where(a.Texts.Shingle.Kind == shingle.Stop && a.Texts.Words != (wordstep.Steps{}), fmt.Sprintf(
 			"--shingle %v begins shingles with stop words as they are; give --shingle word:%d, or drop %v", a.Shingle, a.Texts.Shingle.K, a.Texts.Words))
 	}},
+	{field: "invalid_utf8", idle: func(a *Asked) string {
+		return where(a.Method != Exact && (a.Texts.Shingle.Kind == shingle.Word || a.Texts.Shingle.Kind == shingle.Stop), fmt.Sprintf(
+			"each byte of such a text that is not UTF-8 is a word, so --shingle %v finds texts similar that are not; give --encoding to decode them, or --shingle char:9", a.Shingle))
+	}},
 	{field: "normalize", named: true, idle: func(a *Asked) string { return where(a.Normalize != "none", ofItems(a)) }},
 	{field: "min_words", idle: ofItems},
 	{field: "against_text", idle: withoutReferences},

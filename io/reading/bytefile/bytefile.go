@@ -65,6 +65,7 @@ func (f Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Option
 		if asked, err = f.declared(ctx, file, o); err != nil {
 			return errors.Join(err, opened.Close())
 		}
+		o.Encoding = asked
 	}
 	if !f.Encoded && ofOthers(asked) {
 		if isUTF8, err = f.isUTF8(ctx, file, o); err != nil { // before c takes room for a window

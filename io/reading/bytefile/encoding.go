@@ -26,7 +26,14 @@ func (f Reader) encodingOf(file *blocks.File, asked string, head []byte, isUTF8 
 	switch {
 	case asked == "" || asked == reading.AutoEncoding && name == "":
 		return "", nil
-	case asked != reading.AutoEncoding:
+	case asked == reading.DetectEncoding && f.Members:
+		return asked, nil
+	case asked == reading.DetectEncoding && name == "":
+		if file.Percent < charset.Sure {
+			return "", nil
+		}
+		name = file.Detected
+	case asked != reading.AutoEncoding && asked != reading.DetectEncoding:
 		e, err := charset.Named(asked)
 		if e == nil {
 			return "", err
@@ -42,6 +49,21 @@ func (f Reader) encodingOf(file *blocks.File, asked string, head []byte, isUTF8 
 	}
 	return e.Name, nil
 }
+
+// detect notes what a text that is not UTF-8 tells of its encoding.
+func detect(file *blocks.File, text []byte) {
+	if charset.Marked(text) != "" {
+		return
+	}
+	found := charset.Detect(text)
+	file.Detected, file.Percent = cmp.Or(found.Name, unknown), found.Percent
+	if _, err := charset.Named(found.Name); err != nil { // it is not read
+		file.Percent = 0
+	}
+}
+
+// unknown stands for the name of an encoding where none is likely.
+const unknown = "unknown"
 
 // declared returns the name of the encoding that a file has a byte order mark of or declares, or else of the one that
 // is asked for. One that declares UTF-8, or what cannot be, may be in that all the same.
@@ -61,10 +83,11 @@ func (f Reader) declared(ctx context.Context, file *blocks.File, o reading.Optio
 // that are not UTF-8. UTF-16 is not: its characters may look like UTF-8.
 func ofOthers(asked string) bool {
 	e, err := charset.Named(asked)
-	return err == nil && e != nil && e.Unit() == 1
+	return asked == reading.DetectEncoding || err == nil && e != nil && e.Unit() == 1
 }
 
-// isUTF8 reports whether all that a file holds is UTF-8 without NUL. It reads up to where it is not.
+// isUTF8 reports whether all that a file holds is UTF-8 without NUL. It reads up to where it is not and, if the
+// encoding is to be detected, readBytes around that.
 func (f Reader) isUTF8(ctx context.Context, file *blocks.File, o reading.Options) (is bool, err error) {
 	c, err := f.open(ctx, file, nil, o, true)
 	if err != nil {
@@ -75,22 +98,62 @@ func (f Reader) isUTF8(ctx context.Context, file *blocks.File, o reading.Options
 		c.file.Ahead(0, file.Size)
 	}
 	buf := make([]byte, readBytes)
+	at := 0 // of buf in the file
 	for held := 0; ; {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
 		n, err := io.ReadFull(c.src, buf[held:])
 		held += n
-		atEOF := err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF)
+		atEOF := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 		if err != nil && !atEOF {
 			return false, c.failed(err)
 		}
 		valid, ok := plain(buf[:held], atEOF)
+		if !ok && o.Encoding == reading.DetectEncoding {
+			if at > 0 || !atEOF {
+				if held, err = c.around(buf, held, at); err != nil {
+					return false, err
+				}
+			}
+			detect(file, buf[:held])
+		}
 		if !ok || atEOF {
 			return ok, nil
 		}
+		at += valid
 		held = copy(buf, buf[valid:held])
 	}
+}
+
+// around fills buf, which begins at a byte of the file, with what is around the first of its bytes that is not UTF-8,
+// and returns how many bytes that is.
+func (c *cursor) around(buf []byte, held, at int) (int, error) {
+	from := startAround(buf[:held])
+	from += (at + from) % 2 // where a character of UTF-16 may begin
+	held = copy(buf, buf[from:held])
+	n, err := io.ReadFull(c.src, buf[held:])
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return 0, c.failed(err)
+	}
+	return held + n, nil
+}
+
+// beforeInvalid is how much before its first byte that is not UTF-8 a text tells its encoding by.
+const beforeInvalid = 4 << 10
+
+// startAround returns where in a text what tells its encoding begins: at its start, or not far before its first byte
+// that is not UTF-8.
+func startAround(text []byte) int {
+	at := 0
+	for at < len(text) && text[at] > 0 {
+		r, n := utf8.DecodeRune(text[at:])
+		if r == utf8.RuneError && n == 1 {
+			break
+		}
+		at += n
+	}
+	return max(0, at-beforeInvalid)
 }
 
 // plain reports whether text is UTF-8 without NUL, and how much of it
@@ -111,11 +174,18 @@ func plain(text []byte, atEOF bool) (n int, ok bool) {
 // Decode returns the content of a file that is one text, as UTF-8 and without its byte order mark, and the encoding
 // that it was in, as blocks.File has it, if Options.Encoding is asked.
 func Decode(content []byte, asked string) (text []byte, encoding string, err error) {
-	isUTF8 := false
+	isUTF8, file := false, new(blocks.File)
 	if ofOthers(asked) {
 		_, isUTF8 = plain(content, true)
 	}
-	if encoding, err = (Reader{}).encodingOf(&blocks.File{}, asked, content, isUTF8); err != nil {
+	if !isUTF8 && asked == reading.DetectEncoding {
+		around := content
+		if len(content) > readBytes {
+			around = content[startAround(content)/2*2:]
+		}
+		detect(file, around[:min(len(around), readBytes)])
+	}
+	if encoding, err = (Reader{}).encodingOf(file, asked, content, isUTF8); err != nil {
 		return nil, "", err
 	}
 	mark, _ := codec.BOM(content, true)

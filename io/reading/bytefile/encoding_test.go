@@ -9,6 +9,7 @@ import (
 	"golang.org/x/text/encoding/htmlindex"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/charset"
 	"github.com/neardup/neardup/io/codectest"
 	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/reading/readertest"
@@ -177,6 +178,42 @@ func TestDeclared(t *testing.T) {
 			})
 			if file.Encoding != tt.want || err != nil || got != text {
 				t.Errorf("%q, asked for %q: %q, text %q, error %v; want %q", tt.content[:min(len(tt.content), 60)], tt.asked, file.Encoding, got, err, tt.want)
+			}
+		}
+	}
+}
+
+// TestDetected: a file is read as its text tells, wherever that begins and whatever it is packed in, unless it is UTF-8, has
+// a mark, declares another encoding or does not tell enough.
+func TestDetected(t *testing.T) {
+	const russian = "Все люди рождаются свободными и равными в своем достоинстве и правах\n"
+	head := strings.Repeat("plain ASCII text, line by line\n", readBytes/20)
+	for name, tt := range map[string]struct{ format, content, encoding, detected string }{
+		"UTF-8":          {"lines", russian, "", ""},
+		"UTF-8, far":     {"lines", head + russian, "", ""},
+		"windows-1251":   {"lines", encode(t, "windows-1251", russian), "windows-1251", "windows-1251"},
+		"ibm866":         {"lines", encode(t, "ibm866", russian), "ibm866", "ibm866"},
+		"far":            {"lines", head + encode(t, "koi8-r", russian), "koi8-r", "koi8-r"},
+		"far, odd":       {"lines", "." + head + encode(t, "koi8-r", russian), "koi8-r", "koi8-r"},
+		"and much more":  {"lines", encode(t, "koi8-r", russian) + head, "koi8-r", "koi8-r"},
+		"UTF-16":         {"lines", encode(t, "utf-16be", russian+head), "utf-16be", "utf-16be"},
+		"a mark":         {"lines", encode(t, "utf-16le", "\uFEFF"+russian), "utf-16le", ""},
+		"too little":     {"lines", "caf\xE9", "", "windows-1252"},
+		"not read":       {"lines", "pr\x82c\x82d\x82 d'\x82t\x82, cr\x8ame br\x96l\x82e, \x85 la carte, h\x93tel, for\x88t", "", "ibm437"},
+		"no text":        {"lines", "\x01\x00\x00\x02\xFF", "", "unknown"},
+		"damaged UTF-8":  {"lines", russian + "\xD0", "", "unknown"},
+		"HTML":           {"html", "<p>" + encode(t, "koi8-r", russian), "koi8-r", "koi8-r"},
+		"HTML, declared": {"html", "<meta charset=windows-1251>" + encode(t, "windows-1251", russian), "windows-1251", ""},
+	} {
+		for _, compression := range []string{"", "gzip", "zstd"} {
+			r := inEncoding{readers[tt.format], reading.DetectEncoding}
+			file := readertest.Plant(t, r, tt.format, readertest.Pack(t, []byte(tt.content), compression))
+			if file.Encoding != tt.encoding || file.Detected != tt.detected || (file.Percent >= charset.Sure) != (tt.encoding != "" && tt.detected != "") {
+				t.Errorf("%s %s: %q, detected %q by %d; want %q, %q", name, compression, file.Encoding, file.Detected, file.Percent, tt.encoding, tt.detected)
+			}
+			if text, encoding, err := Decode([]byte(tt.content), reading.DetectEncoding); tt.format == "lines" && (encoding != tt.encoding || err != nil ||
+				tt.encoding != "" && !strings.Contains(string(text), strings.TrimSpace(russian))) {
+				t.Errorf("%s, as one text: %q, error %v", name, encoding, err)
 			}
 		}
 	}

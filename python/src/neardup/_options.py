@@ -42,8 +42,8 @@ class Dedup(TypedDict, total=False):
     encoding: str
     """Encoding of those JSON, CSV, TSV and text files, and members of tar, that are not UTF-8, by its name in the
     Encoding Standard: windows-1251, latin1, shift_jis, gbk, koi8-r and so on; utf-16le and utf-16be are for all of
-    them. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8
-    (default: utf-8)."""
+    them. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8.
+    detect decides for each file by its text, and leaves texts unreadable where it is not sure (default: utf-8)."""
 
     delimiter: str
     """Separator of CSV values: an ASCII character, or tab (default: ,)."""
@@ -64,7 +64,7 @@ class Dedup(TypedDict, total=False):
 
     invalid_utf8: Literal["reject", "keep"]
     """Treatment of a text that is not UTF-8, or begins like UTF-16: reject (the record is unreadable) or keep (compare
-    it unchanged, invalid parts byte by byte; char:9 suits such texts better than words) (default: reject)."""
+    it unchanged, invalid parts byte by byte, with shingle char:9 or byte:K) (default: reject)."""
 
     min_words: int
     """Do not compare documents with fewer words after normalising; they stay in the corpus."""
@@ -296,8 +296,8 @@ class Query(TypedDict, total=False):
     encoding: str
     """Encoding of those JSON, CSV, TSV and text files, and members of tar, that are not UTF-8, by its name in the
     Encoding Standard: windows-1251, latin1, shift_jis, gbk, koi8-r and so on; utf-16le and utf-16be are for all of
-    them. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8
-    (default: utf-8)."""
+    them. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8.
+    detect decides for each file by its text, and leaves texts unreadable where it is not sure (default: utf-8)."""
 
     delimiter: str
     """Separator of CSV values: an ASCII character, or tab (default: ,)."""
@@ -318,7 +318,7 @@ class Query(TypedDict, total=False):
 
     invalid_utf8: Literal["reject", "keep"]
     """Treatment of a text that is not UTF-8, or begins like UTF-16: reject (the record is unreadable) or keep (compare
-    it unchanged, invalid parts byte by byte; char:9 suits such texts better than words) (default: reject)."""
+    it unchanged, invalid parts byte by byte, with shingle char:9 or byte:K) (default: reject)."""
 
     min_words: int
     """Do not compare documents with fewer words after normalising; they stay in the corpus."""
@@ -450,8 +450,8 @@ class Compare(TypedDict, total=False):
     encoding: str
     """Encoding of those JSON, CSV, TSV and text files, and members of tar, that are not UTF-8, by its name in the
     Encoding Standard: windows-1251, latin1, shift_jis, gbk, koi8-r and so on; utf-16le and utf-16be are for all of
-    them. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8
-    (default: utf-8)."""
+    them. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8.
+    detect decides for each file by its text, and leaves texts unreadable where it is not sure (default: utf-8)."""
 
     delimiter: str
     """Separator of CSV values: an ASCII character, or tab (default: ,)."""
@@ -472,7 +472,7 @@ class Compare(TypedDict, total=False):
 
     invalid_utf8: Literal["reject", "keep"]
     """Treatment of a text that is not UTF-8, or begins like UTF-16: reject (the record is unreadable) or keep (compare
-    it unchanged, invalid parts byte by byte; char:9 suits such texts better than words) (default: reject)."""
+    it unchanged, invalid parts byte by byte, with shingle char:9 or byte:K) (default: reject)."""
 
     min_words: int
     """Do not compare documents with fewer words after normalising; they stay in the corpus."""
@@ -636,8 +636,8 @@ class Diff(TypedDict, total=False):
     encoding: str
     """Encoding of those JSON, CSV, TSV and text files, and members of tar, that are not UTF-8, by its name in the
     Encoding Standard: windows-1251, latin1, shift_jis, gbk, koi8-r and so on; utf-16le and utf-16be are for all of
-    them. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8
-    (default: utf-8)."""
+    them. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8.
+    detect decides for each file by its text, and leaves texts unreadable where it is not sure (default: utf-8)."""
 
     delimiter: str
     """Separator of CSV values: an ASCII character, or tab (default: ,)."""
@@ -658,7 +658,7 @@ class Diff(TypedDict, total=False):
 
     invalid_utf8: Literal["reject", "keep"]
     """Treatment of a text that is not UTF-8, or begins like UTF-16: reject (the record is unreadable) or keep (compare
-    it unchanged, invalid parts byte by byte; char:9 suits such texts better than words) (default: reject)."""
+    it unchanged, invalid parts byte by byte, with shingle char:9 or byte:K) (default: reject)."""
 
     min_words: int
     """Do not compare documents with fewer words after normalising; they stay in the corpus."""

@@ -1,0 +1,45 @@
+package records
+
+import (
+	"cmp"
+	"slices"
+)
+
+// FileEncoding are the files that most likely are in an encoding, by their texts.
+type FileEncoding struct {
+	Name  string `json:"name"` // unknown: no encoding is likely
+	Files int64  `json:"files"`
+	// Read: the files are read in it. Else it is not sure enough.
+	Read bool `json:"read"`
+	// Percent is how sure it is of the file File, of which it is least sure.
+	Percent int    `json:"percent"`
+	File    string `json:"file"`
+}
+
+// AddEncoding adds files to those of their encoding, in any order.
+func AddEncoding(all []FileEncoding, files FileEncoding) []FileEncoding {
+	for i, e := range all {
+		if e.Name != files.Name || e.Read != files.Read {
+			continue
+		}
+		all[i].Files += files.Files
+		if files.Percent < e.Percent || files.Percent == e.Percent && files.File < e.File {
+			all[i].Percent, all[i].File = files.Percent, files.File
+		}
+		return all
+	}
+	return append(all, files)
+}
+
+// SortEncodings sorts encodings: those that files are read in first, the most frequent before others.
+func SortEncodings(all []FileEncoding) {
+	slices.SortFunc(all, func(a, b FileEncoding) int {
+		if a.Read != b.Read {
+			if a.Read {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(b.Files, a.Files), cmp.Compare(a.Name, b.Name))
+	})
+}
