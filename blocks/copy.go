@@ -84,6 +84,8 @@ type Verdict struct {
 	// Near: Kept has another set. Similarity is that of the two, 0 if they are no pair.
 	Near       bool
 	Similarity float64
+	// Nearest is the similarity of First and the most similar document, 0 if there is none; told only if none is kept.
+	Nearest float64
 	// Partial: not all pairs of the cluster are listed.
 	Partial bool
 }
@@ -97,7 +99,8 @@ func AppendVerdict(block []byte, v *Verdict) []byte {
 	block = appendHash(appendHash(block, v.Kept.Traits.Text), v.Kept.Traits.Tokens)
 	block = AppendUint64(block, v.Kept.Traits.Symbols)
 	block = binary.AppendUvarint(AppendKey(block, v.Cluster), uint64(v.Members))
-	return appendBool(AppendFloat64(appendBool(block, v.Near), v.Similarity), v.Partial)
+	block = AppendFloat64(AppendFloat64(appendBool(block, v.Near), v.Similarity), v.Nearest)
+	return appendBool(block, v.Partial)
 }
 
 // Verdict reads what AppendVerdict wrote; its bytes share memory with the block.
@@ -110,6 +113,6 @@ func (d *Decoder) Verdict() (v Verdict) {
 	v.Kept.ID, v.Kept.HasID = d.Optional()
 	v.Kept.Traits = Traits{Text: d.hash(), Tokens: d.hash(), Symbols: d.Uint64()}
 	v.Cluster, v.Members = d.Key(), int(d.Uvarint())
-	v.Near, v.Similarity, v.Partial = d.bool(), d.Float64(), d.bool()
+	v.Near, v.Similarity, v.Nearest, v.Partial = d.bool(), d.Float64(), d.Float64(), d.bool()
 	return v
 }

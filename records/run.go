@@ -97,7 +97,11 @@ func (n *NoColumn) Whole() bool { return n.Documents == n.Of && n.Of > 1 }
 func (r *Run) UnmarshalJSON(data []byte) error {
 	type plain Run
 	read := plain{Parameters: Default()}
-	if err := json.Unmarshal(data, &read); err != nil {
+	data, err := onePolicy(data)
+	if err == nil {
+		err = json.Unmarshal(data, &read)
+	}
+	if err != nil {
 		return err
 	}
 	var earlier struct{ Parameters, Running map[string]any }
@@ -126,6 +130,27 @@ func (r *Run) UnmarshalJSON(data []byte) error {
 	}
 	*r = Run(read)
 	return nil
+}
+
+// onePolicy makes a list of the parameter keep, which was one policy.
+func onePolicy(data []byte) ([]byte, error) {
+	var run, parameters map[string]json.RawMessage
+	if err := json.Unmarshal(data, &run); err != nil || run["parameters"] == nil {
+		return data, err
+	}
+	if err := json.Unmarshal(run["parameters"], &parameters); err != nil {
+		return nil, err
+	}
+	keep := parameters["keep"]
+	if len(keep) == 0 || keep[0] != '"' {
+		return data, nil
+	}
+	parameters["keep"] = append(append(json.RawMessage("["), keep...), ']')
+	var err error
+	if run["parameters"], err = json.Marshal(parameters); err != nil {
+		return nil, err
+	}
+	return json.Marshal(run)
 }
 
 // usualEarlier are the defaults of parameters of earlier versions.

@@ -102,7 +102,7 @@ type Comparing struct {
 // Decision says which of similar documents are removed.
 type Decision struct {
 	Cluster         string   `json:"cluster" phase:"verify" default:"${d_cluster}" enum:"${clusters}" help:"star: remove a document only if a kept one is at least threshold similar to it; components: keep one document of each cluster, so chains of similar documents remove others that do not resemble it." group:"Decision"`
-	Keep            string   `json:"keep" phase:"verify" default:"${d_keep}" placeholder:"POLICY" help:"Which of similar documents to keep: first in input order, longest (bytes of text), max:COLUMN or min:COLUMN (numbers before strings, none last), or prefer:GLOB,... (documents of files that match the first pattern, then the second, then others). Ties go to the first in input order (default: ${default})." group:"Decision"`
+	Keep            []string `json:"keep" phase:"verify" default:"${d_keep}" sep:"none" placeholder:"POLICY" help:"Which of similar documents to keep: first in input order, longest (bytes of text), max:COLUMN or min:COLUMN (numbers before strings, none last), or prefer:GLOB,... (documents of files that match the first pattern, then the second, then others). Repeat it for what decides between equals; the last ties go to the first in input order. none removes all of them (default: ${default})." group:"Decision"`
 	Protect         []string `json:"protect" phase:"verify" sep:"none" placeholder:"GLOB" help:"Never remove documents of files that match, even if they are similar to each other. Other documents that resemble one are removed in its favour, whatever --keep says. Repeat for several patterns." group:"Decision"`
 	DropNotCompared bool     `json:"drop_not_compared" phase:"decide" help:"Also leave documents that are not compared out of the corpus: those without text or token, with too few words, or beyond a limit." group:"Decision"`
 	MaxRemoved      string   `json:"max_removed" phase:"check" placeholder:"P%" help:"End with status 5 and publish nothing if the run would remove more than this percentage of the documents of an input file, or of a folder whose files are a document each." group:"Decision"`
@@ -127,7 +127,7 @@ func Default() Spec {
 		Method:     "minhash",
 		Search:     Search{Recall: .999, Signature: "fss", Seed: 1},
 		Comparing:  Comparing{Weights: "1", Bits: 256, Vectors: "normal"},
-		Decision:   Decision{Cluster: "star", Keep: "first", PairBudget: 1 << 18},
+		Decision:   Decision{Cluster: "star", Keep: []string{"first"}, PairBudget: 1 << 18},
 		Writing:    Writing{Write: []string{"pairs", "clusters", "removed", "rejected", "corpus"}},
 	}
 }

@@ -437,7 +437,7 @@ func (p *page) Slider() *slider {
 	s := &slider{Steps: p.found.ladder.counts(), Clusters: !p.found.ladder.overfull}
 	s.Exact = s.Clusters && p.Counts.PairsPartial == 0
 	s.Removed = s.Exact && len(p.Parameters.Protect)+len(p.Parameters.Against) == 0 &&
-		(p.Parameters.Cluster != "star" || p.Parameters.Keep == "first")
+		(p.Parameters.Cluster != "star" || slices.Equal(p.Parameters.Keep, []string{"first"}))
 	rows := [][]string{{"threshold", "pairs", "clusters", "documents_in_clusters", "removed"}}
 	for i, step := range s.Steps {
 		row := []string{decimal(step.Threshold), strconv.FormatInt(step.Pairs, 10)}

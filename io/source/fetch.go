@@ -3,6 +3,7 @@ package source
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strconv"
@@ -108,6 +109,7 @@ func (f *fetchFn) fetch(
 	f.out.begin(emit, nil)
 	options := f.Params.Options.of(in.Standing(split.File))
 	options.KeepInvalid = true // the first read has refused it
+	source := in.Name(split.File)
 	var rank []byte
 	err = recordsAt(ctx, in, split, positions, options, func(record *reading.Record) error {
 		m, doc := wanted[0], record.Doc
@@ -115,7 +117,7 @@ func (f *fetchFn) fetch(
 		if doc.Value.Kind != codec.NoValue {
 			values++
 		}
-		rank = options.Rank.append(rank[:0], doc)
+		rank = options.Rank.append(rank[:0], source, doc)
 		f.out.add(&blocks.Document{
 			Key: m.Key, ID: doc.ID, HasID: doc.HasID, Component: m.Component, Of: int(m.Of), Copied: m.Copied,
 			Rank: rank, Text: doc.Text, Ends: doc.Ends,
@@ -129,15 +131,19 @@ func (f *fetchFn) fetch(
 	return values, nil
 }
 
-// append appends the rank of doc.
-func (r Rank) append(dst []byte, doc *codec.Document) []byte {
-	switch {
-	case r.Column != "":
-		return codec.AppendRank(dst, doc.Value, r.Largest)
-	case r.Length:
-		length := strconv.AppendInt(nil, int64(len(doc.Text)), 10)
-		return codec.AppendRank(dst, codec.Value{Kind: codec.NumberValue, Text: length}, r.Largest)
-	default:
-		return dst
+// append appends the rank of doc, whose file is source. No key's bytes begin with another value's of the same key, so
+// one after another they sort as their keys do.
+func (r Rank) append(dst []byte, source string, doc *codec.Document) []byte {
+	for _, k := range r {
+		switch {
+		case k.Column != "":
+			dst = codec.AppendRank(dst, doc.Value, k.Largest)
+		case k.Length:
+			length := strconv.AppendInt(nil, int64(len(doc.Text)), 10)
+			dst = codec.AppendRank(dst, codec.Value{Kind: codec.NumberValue, Text: length}, k.Largest)
+		default:
+			dst = binary.BigEndian.AppendUint32(dst, uint32(FirstMatch(k.Globs, source)))
+		}
 	}
+	return dst
 }

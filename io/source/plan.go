@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -57,17 +58,52 @@ type Options struct {
 // of are the options for files of a standing.
 func (o Options) of(standing blocks.Standing) Options {
 	if standing == blocks.Reference {
-		o.Fields, o.Rank = o.ReferenceFields, Rank{}
+		o.Fields, o.Rank = o.ReferenceFields, nil
 		o.Format, o.Include, o.Exclude, o.AllowEmpty, o.ofReferences = "", nil, nil, true, true
 	}
 	return o
 }
 
-// Rank says what Fetch ranks documents by. The zero Rank gives them none: input order is all.
-type Rank struct {
-	Column  string // its value
-	Length  bool   // bytes of text
-	Largest bool   // the largest first, not the smallest
+// Rank says what Fetch ranks documents by: each key decides between equals of those before it. The zero Rank gives
+// them none: input order is all. At most one key has a column.
+type Rank []RankKey
+
+// RankKey is one of these.
+type RankKey struct {
+	Column  string   // its value
+	Length  bool     // bytes of text
+	Largest bool     // the largest first, not the smallest
+	Globs   []string // the first of these that the file matches
+}
+
+// Column is that of the key which has one.
+func (r Rank) Column() string {
+	for _, k := range r {
+		if k.Column != "" {
+			return k.Column
+		}
+	}
+	return ""
+}
+
+// Matches reports whether glob matches source or a folder that it is in: as an input, such a pattern would read it.
+func Matches(glob, source string) bool {
+	for ; source != "."; source = path.Dir(source) {
+		if ok, err := storage.Match(glob, source); ok && err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// FirstMatch is the first of globs that matches source, or how many there are.
+func FirstMatch(globs []string, source string) int {
+	for i, glob := range globs {
+		if Matches(glob, source) {
+			return i
+		}
+	}
+	return len(globs)
 }
 
 const (
@@ -110,15 +146,16 @@ func (o Options) reading() reading.Options {
 // name. In Parquet files the column goes before that, and their reader sees to it.
 func (o Options) ranked(file *blocks.File) (ranked reading.Options, partition *codec.Value) {
 	ranked = o.reading()
-	if o.Rank.Column == "" {
+	column := o.Rank.Column()
+	if column == "" {
 		return ranked, nil
 	}
 	format, err := formatNamed(file.Format)
-	if value, ok := reading.Partition(file.Path, o.Rank.Column); ok && err == nil && !format.rows {
+	if value, ok := reading.Partition(file.Path, column); ok && err == nil && !format.rows {
 		v := codec.Untyped([]byte(value))
 		return ranked, &v
 	}
-	ranked.Fields.Value = o.Rank.Column
+	ranked.Fields.Value = column
 	return ranked, nil
 }
 

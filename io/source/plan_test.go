@@ -337,7 +337,7 @@ func TestPlanErrors(t *testing.T) {
 		{"notes.txt", "files", []string{"/notes.txt: format files has no columns"}},
 		{"date.tsv", "", []string{"/date.tsv: ", `column to keep by: no column "Date"`, `["id" "text"]`}},
 	} {
-		o := Options{Format: tt.format, Fields: fields, Rank: Rank{Column: "Date"}}
+		o := Options{Format: tt.format, Fields: fields, Rank: Rank{{Column: "Date"}}}
 		listing, err := Plan(t.Context(), []string{tt.arg}, o)
 		if err == nil {
 			_, err = Sample(t.Context(), listing.Inputs, false, o, nil)

@@ -184,7 +184,7 @@ func (f *readFn) ProcessElement(
 		fact.Encodings = addEncoding(nil, file)
 	}
 	m, counted := meter{counter: storedRead}, int64(0)
-	list := lister{options: options}
+	list := lister{source: file.Source, options: options}
 	read, lists := options.reading(), f.Params.List && !reference
 	if lists {
 		read, list.partition = options.ranked(file)
@@ -286,6 +286,7 @@ func (f *readFn) read(key blocks.Key, record *reading.Record, rows *rejecter) bo
 // lister lists records.
 type lister struct {
 	options   Options
+	source    string
 	partition *codec.Value // of all records, to rank by
 	rank      []byte
 	listing   []byte
@@ -300,7 +301,7 @@ func (l *lister) add(key blocks.Key, record *reading.Record, emit func(int64, []
 			doc.Value = *l.partition
 		}
 		if record.Err == nil && !doc.NoText {
-			l.rank = l.options.Rank.append(l.rank[:0], doc)
+			l.rank = l.options.Rank.append(l.rank[:0], l.source, doc)
 			listed.Rank = l.rank
 		}
 	}

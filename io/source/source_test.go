@@ -399,11 +399,11 @@ func TestFetchRanks(t *testing.T) {
 		rank Rank
 		want string
 	}{
-		{Rank{Column: "n.v"}, "bdac"},
-		{Rank{Column: "n.v", Largest: true}, "dbac"},
-		{Rank{Length: true}, "cadb"},
-		{Rank{Length: true, Largest: true}, "bdac"},
-		{Rank{}, "abcd"},
+		{Rank{{Column: "n.v"}}, "bdac"},
+		{Rank{{Column: "n.v", Largest: true}}, "dbac"},
+		{Rank{{Length: true}}, "cadb"},
+		{Rank{{Length: true, Largest: true}}, "bdac"},
+		{nil, "abcd"},
 	} {
 		o := Options{Fields: fields, MaxDocument: 1 << 20, Rank: tt.rank}
 		in := inputs(t, o, path)
@@ -425,7 +425,7 @@ func TestFetchRanks(t *testing.T) {
 		got := ""
 		for _, doc := range docs {
 			got += string(doc.ID)
-			if tt.rank == (Rank{}) && len(doc.Rank) > 0 {
+			if tt.rank == nil && len(doc.Rank) > 0 {
 				t.Errorf("document %s has a rank of %d bytes", doc.ID, len(doc.Rank))
 			}
 		}

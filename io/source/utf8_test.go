@@ -78,7 +78,7 @@ func TestInvalidUTF8(t *testing.T) {
 // TestInvalidUTF8Elsewhere: ids and values to keep by may be any bytes, and so may a text that is too large
 // to be compared.
 func TestInvalidUTF8Elsewhere(t *testing.T) {
-	o := Options{Fields: fields, MaxDocument: 4, Rank: Rank{Column: "date"}}
+	o := Options{Fields: fields, MaxDocument: 4, Rank: Rank{{Column: "date"}}}
 	content := "{\"id\":\"\xE9\",\"text\":\"a\",\"date\":\"\xE9\"}\n{\"text\":\"abcd\xE9\"}\n"
 	in := inputs(t, o, write(t, t.TempDir(), "a.jsonl", []byte(content)))
 	out := run(t, in, o)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
@@ -501,7 +502,7 @@ func (p *Plan) verify(temp string) verify.Params {
 func (p *Plan) deciding(temp string) decide.Params {
 	params := decide.Params{
 		Inputs: job.Inputs(temp), Shards: p.componentShards(), OnePerCluster: p.Request.Cluster == job.Components,
-		Clusters: p.Request.Writes(output.Clusters) || p.Request.Writes(output.Documents),
+		Clusters: p.Request.Writes(output.Clusters) || p.Request.Writes(output.Documents), KeepNone: p.Request.KeepNone,
 		Verifier: p.Verifier(temp), PairBudget: p.Request.PairBudget,
 	}
 	if p.From != nil {
@@ -525,7 +526,7 @@ func (p *Plan) metadata() map[string]string {
 		"neardup.method":  p.Request.Method,
 		"neardup.same":    string(p.Request.Same),
 		"neardup.cluster": p.Request.Cluster,
-		"neardup.keep":    p.Request.Keep,
+		"neardup.keep":    strings.Join(p.Request.Keep, " "),
 	})
 }
 

@@ -25,8 +25,8 @@ func (r *run) account(ctx context.Context, launch job.Launch) (*records.Manifest
 	if len(r.record.Steps) == 0 {
 		r.warn("the runner returned no counters, so run.json has no steps")
 	}
-	if column := r.asked.Rank.Column; column != "" && r.record.Steps["fetch/documents"] > 0 && r.record.Steps["fetch/values"] == 0 {
-		r.warn("--keep %s: no document that was compared has a number or a string in column %q, so input order decided", r.config.Keep, column)
+	if column := r.asked.Rank.Column(); column != "" && r.record.Steps["fetch/documents"] > 0 && r.record.Steps["fetch/values"] == 0 {
+		r.warn("--keep %s: no document that was compared has a number or a string in column %q, so input order decided", strings.Join(r.config.Keep, ", --keep "), column)
 	}
 	facts, err := job.Ledger(ctx, storage.Join(r.temp, ledgerFile))
 	if err != nil {

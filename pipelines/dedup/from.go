@@ -98,7 +98,9 @@ func (c *Config) checkFrom(f *output.Finished) error {
 			lacking = append(lacking, string(part))
 		}
 	}
-	policy, _, _ := strings.Cut(c.Keep, ":")
+	ranks := slices.ContainsFunc(c.Keep, func(policy string) bool {
+		return policy != "first" && policy != "none" && (policy != c.Keep[0] || !strings.HasPrefix(policy, "prefer:"))
+	})
 	switch {
 	case c.DryRun:
 		return job.Usage("--from %s: there is nothing to plan; drop --dry-run", c.From)
@@ -114,8 +116,8 @@ func (c *Config) checkFrom(f *output.Finished) error {
 		return refuse("it lacks the tables %s", strings.Join(lacking, ", "))
 	case n.PairsPartial > 0:
 		return refuse("of %d crowds, or clusters with long ids, it has only some pairs", n.PairsPartial)
-	case policy == "longest" || policy == "max" || policy == "min":
-		return refuse("its tables do not have what --keep %s ranks documents by", c.Keep)
+	case ranks:
+		return refuse("its tables do not have what --keep %s ranks documents by", strings.Join(c.Keep, ", --keep "))
 	case slices.Contains(was.Inputs, "-"):
 		return refuse("it is of standard input, which is gone")
 	case slices.Contains(c.Write, string(output.Documents)):

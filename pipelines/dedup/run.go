@@ -297,7 +297,7 @@ func (r *run) makePlan(ctx context.Context) error {
 		r.warn("the run would be refused: %v", err)
 	}
 	for _, glob := range plan.Idle {
-		r.warn("--keep %s: %s matches no input file; patterns are matched with paths below %s", r.config.Keep, glob, plan.Listing.Inputs.Root)
+		r.warn("--keep %s: %s matches no input file; patterns are matched with paths below %s", strings.Join(r.config.Keep, ", --keep "), glob, plan.Listing.Inputs.Root)
 	}
 	for _, glob := range plan.Unprotecting {
 		r.warn("--protect %s matches no input file; patterns are matched with paths below %s", glob, plan.Listing.Inputs.Root)

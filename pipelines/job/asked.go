@@ -45,6 +45,8 @@ type Asked struct {
 	AskedRecall bool
 	// Rank is what documents are ranked by when they are read again.
 	Rank source.Rank
+	// KeepNone: of similar documents none is kept.
+	KeepNone bool
 	// Prefer are patterns of files, in order of preference, and Protected those of files of which no document is removed.
 	Prefer, Protected []string
 	MaxRejected       sink.Limit
@@ -93,7 +95,7 @@ func (a *Asked) parse(given []string) (err error) {
 	fail(&err, "encoding", s.Encoding, reading.CheckEncoding(s.Encoding))
 	a.MaxRejected = parsed(&err, "max_rejected", s.MaxRejected, parseTolerance)
 	a.MaxRemoved = parsed(&err, "max_removed", s.MaxRemoved, parseShare)
-	a.Rank, a.Prefer, err = a.parseKeep(err)
+	err = a.parseKeep(err)
 	for _, glob := range s.Protect {
 		if bad := checkGlob(glob); bad != nil && err == nil {
 			err = &UsageError{Field: "protect", Value: glob, Reason: bad}
@@ -192,35 +194,60 @@ func parsePercent(number string) (float64, error) {
 	return percent, err
 }
 
-// parseKeep reads a policy, which says which of similar documents is kept.
-func (a *Asked) parseKeep(failed error) (rank source.Rank, globs []string, err error) {
-	policy := a.Keep
+// parseKeep reads the policies that say which of similar documents is kept: each decides between equals of those before.
+func (a *Asked) parseKeep(failed error) error {
+	for i, policy := range a.Keep {
+		err := a.parsePolicy(policy, i)
+		if err == nil && len(a.Keep) > 1 && (policy == keepNone || policy == "first" && i < len(a.Keep)-1) {
+			err = fmt.Errorf("%s decides everything; drop the other --keep", policy)
+		}
+		if err == nil && slices.Contains(a.Keep[:i], policy) {
+			err = fmt.Errorf("%s is given twice", policy)
+		}
+		fail(&failed, "keep", policy, err)
+	}
+	return failed
+}
+
+func (a *Asked) parsePolicy(policy string, place int) (err error) {
 	name, argument, has := strings.Cut(policy, ":")
 	switch {
 	case policy == "first":
+	case policy == keepNone:
+		a.KeepNone = true
 	case policy == "longest":
-		rank = source.Rank{Length: true, Largest: true}
+		a.Rank = append(a.Rank, source.RankKey{Length: true, Largest: true})
 	case (name == "max" || name == "min") && argument != "":
-		rank = source.Rank{Column: argument, Largest: name == "max"}
+		if column := a.Rank.Column(); column != "" {
+			return fmt.Errorf("%s: one column decides, and %s was given; drop one of the two", policy, column)
+		}
+		a.Rank = append(a.Rank, source.RankKey{Column: argument, Largest: name == "max"})
 	case name == "max" || name == "min":
-		err = fmt.Errorf("%s: name a column, as in %s:date", policy, name)
+		return fmt.Errorf("%s: name a column, as in %s:date", policy, name)
 	case name == "prefer" && has:
-		globs, err = storage.SplitPatterns(argument)
+		globs, err := storage.SplitPatterns(argument)
 		for i, glob := range globs {
 			err = cmp.Or(err, checkGlob(glob))
 			globs[i] = path.Clean(glob)
 		}
 		if err != nil {
-			err = fmt.Errorf("%s: %w", policy, err)
+			return fmt.Errorf("%s: %w", policy, err)
+		}
+		if place == 0 { // which is known before documents are read
+			a.Prefer = globs
+		} else {
+			a.Rank = append(a.Rank, source.RankKey{Globs: globs})
 		}
 	case name == "prefer":
-		err = fmt.Errorf("%s: give patterns of files, as in prefer:curated/*,news", policy)
+		return fmt.Errorf("%s: give patterns of files, as in prefer:curated/*,news", policy)
 	default:
-		err = fmt.Errorf("%s: not one of first, longest, max:COLUMN, min:COLUMN, prefer:GLOB,GLOB", policy)
+		return fmt.Errorf("%s: not one of first, longest, max:COLUMN, min:COLUMN, prefer:GLOB,GLOB, none", policy)
 	}
-	fail(&failed, "keep", policy, err)
-	return rank, globs, failed
+	return nil
 }
+
+// keepNone is the policy that removes all similar documents.
+const keepNone = "none"
 
 func checkGlob(glob string) error {
 	if glob == "" {

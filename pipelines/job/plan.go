@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"math"
 	"math/bits"
-	"path"
 	"slices"
 	"strings"
 
@@ -211,6 +210,9 @@ const (
 func (p *Plan) order() {
 	if in := p.Listing.Inputs.Inputs; in.Len() > 0 { // of no file, no pattern is at fault
 		p.Idle, p.Unprotecting = prefer(in, p.Request.Prefer), protect(in, p.Request.Protected)
+		for _, key := range p.Request.Rank {
+			p.Idle = append(p.Idle, unmatched(in, key.Globs)...)
+		}
 	}
 }
 
@@ -669,21 +671,15 @@ func prefer(in *blocks.Inputs, globs []string) (idle []string) {
 	if len(globs) == 0 {
 		return nil
 	}
-	matched := make([]bool, len(globs))
-	in.Prefer(func(source string) int {
-		first := len(globs)
-		for g, glob := range globs {
-			if matches(glob, source) {
-				matched[g] = true
-				first = min(first, g)
-			}
-		}
-		return first
-	})
-	for g, glob := range globs {
-		if !matched[g] {
-			idle = append(idle, glob)
-		}
+	in.Prefer(func(name string) int { return source.FirstMatch(globs, name) })
+	return unmatched(in, globs)
+}
+
+// unmatched are the patterns that match no file.
+func unmatched(in *blocks.Inputs, globs []string) []string {
+	idle := slices.Clone(globs)
+	for _, name := range in.Names() {
+		idle = slices.DeleteFunc(idle, func(glob string) bool { return source.Matches(glob, name) })
 	}
 	return idle
 }
@@ -693,25 +689,6 @@ func protect(in *blocks.Inputs, globs []string) (idle []string) {
 	if len(globs) == 0 {
 		return nil
 	}
-	matched := map[string]bool{}
-	in.Protect(func(source string) (is bool) {
-		for _, glob := range globs {
-			if matches(glob, source) {
-				matched[glob], is = true, true
-			}
-		}
-		return is
-	})
-	return slices.DeleteFunc(slices.Clone(globs), func(glob string) bool { return matched[glob] })
-}
-
-// matches reports whether glob matches source or a folder that it is in: as an input, such a
-// pattern would read it.
-func matches(glob, source string) bool {
-	for ; source != "."; source = path.Dir(source) {
-		if ok, err := storage.Match(glob, source); ok && err == nil {
-			return true
-		}
-	}
-	return false
+	in.Protect(func(name string) bool { return source.FirstMatch(globs, name) < len(globs) })
+	return unmatched(in, globs)
 }

@@ -169,6 +169,8 @@ func (a *Asked) check() error {
 		return Usage("--recall 1: bands cannot guarantee every pair; give a recall below 1, such as 0.9999")
 	case (a.Bands == 0) != (a.Rows == 0):
 		return Usage("--bands and --rows go together: give both, or neither and --recall")
+	case len(a.Keep) == 0:
+		return Usage("no policy: give --keep, such as first")
 	case len(a.Write) == 0:
 		return Usage("nothing to write: give --write, any of %s", Listed(output.Parts()...))
 	case a.Pieces < 0 || a.Pieces > a.Bits && a.Bits > 0:

@@ -75,7 +75,7 @@ type spreadFn struct {
 }
 
 func (f *spreadFn) Setup(ctx context.Context) (err error) {
-	f.rows.clusters = f.Params.Clusters
+	f.rows.clusters, f.rows.none = f.Params.Clusters, f.Params.KeepNone
 	f.rows.in, err = storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
 	return err
 }

@@ -55,6 +55,8 @@ type Params struct {
 	// OnePerCluster keeps one document of each cluster, the policy "components"; otherwise a document is
 	// kept if it is similar to no kept one, the policy "star".
 	OnePerCluster bool
+	// KeepNone removes all documents of a cluster but those that are kept whatever they resemble.
+	KeepNone bool
 	// Clusters: the rows of clusters/ are wanted. Otherwise there is one for each cluster, that of its
 	// first document, to count clusters by.
 	Clusters bool
@@ -108,7 +110,7 @@ type decideFn struct {
 }
 
 func (f *decideFn) Setup(ctx context.Context) (err error) {
-	f.shard.verifier, f.rows.clusters = f.Params.Verifier.New(), f.Params.Clusters
+	f.shard.verifier, f.rows.clusters, f.rows.none = f.Params.Verifier.New(), f.Params.Clusters, f.Params.KeepNone
 	f.rows.in, err = storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
 	return err
 }
@@ -312,6 +314,15 @@ func (c *shard) decide(
 	} else {
 		choices = survivors.Star(len(order), settled, all[len(c.links):])
 	}
+	var nearest map[int32]float64
+	if p.KeepNone {
+		nearest = map[int32]float64{}
+		for _, pair := range all {
+			for _, n := range []int{pair.I, pair.J} {
+				nearest[int32(n)] = max(nearest[int32(n)], pair.Similarity)
+			}
+		}
+	}
 	cluster := slices.Clone(c.first) // the representative that is first in the cluster of one
 	for r, root := range forest.AsAdded() {
 		cluster[r] = int32(root)
@@ -343,6 +354,9 @@ func (c *shard) decide(
 			First: c.docs[r], Kept: *c.docs[best[by]].Preferred(),
 			Cluster: c.keys[cluster[r]], Members: members[cluster[r]],
 			Near: by != r, Similarity: choice.Similarity, Partial: incomplete[c.keys[cluster[r]]],
+		}
+		if p.KeepNone {
+			v.Nearest = nearest[number[r]]
 		}
 		yield(doc, &v)
 	}

@@ -26,6 +26,7 @@ type verdict struct {
 type rowWriter struct {
 	in       *blocks.Inputs
 	clusters bool // all rows are wanted
+	none     bool // is kept of a cluster
 
 	toPairs, toClusters, toRemoved, toDropped           func(int64, []byte)
 	pairRows, clusterRows, removedRows, dropped         blocks.Buffers
@@ -127,7 +128,7 @@ func (w *rowWriter) document(v *verdict, doc *blocks.Profile) {
 		same := common(&traits, &v.First.Traits)
 		w.pair(&v.First, doc, v.firstID, id, &same, v.Size, 1, v.Size, v.Size)
 	}
-	kept := doc.Key == v.Kept.Key || w.in.Kept(doc.Key)
+	kept := doc.Key == v.Kept.Key && !w.none || w.in.Kept(doc.Key)
 	if w.clusters || doc.Key == v.Cluster {
 		w.clusterRow = records.Clustered{
 			Cluster: int64(v.Cluster), ID: id,
@@ -153,11 +154,17 @@ func (w *rowWriter) document(v *verdict, doc *blocks.Profile) {
 		KeptID:  v.keptID, KeptSource: w.source(v.Kept.Key), KeptPosition: v.Kept.Key.Position(),
 		Reason: records.ReasonNear, KeptIn: w.part(v.Kept.Key),
 	}
-	if !v.Near {
+	similarity := &v.Similarity
+	switch alone := doc.Key == v.Kept.Key; { // with none kept in its place
+	case alone && v.Nearest > 0:
+		similarity = &v.Nearest
+	case alone:
+		w.removedRow.Reason = records.ReasonSameSet // at least
+	case !v.Near:
 		w.removedRow.Reason = common(&traits, &v.Kept.Traits)
 	}
-	if v.Similarity > 0 {
-		w.removedRow.Similarity = &v.Similarity
+	if *similarity > 0 {
+		w.removedRow.Similarity = similarity
 	}
 	if !v.Near && doc.Traits.Symbols != v.Kept.Traits.Symbols {
 		w.differingInSymbols++

@@ -170,7 +170,9 @@ def _read(
     if options.get("format") is not None:
         raise TypeError("format is for files; leave it out")
     text = options["text"]
-    others = [options.get("id") or "id", str(options.get("keep") or "").partition(":")[2]]
+    keep = options.get("keep") or ()
+    policies = [keep] if isinstance(keep, str) else list(keep)
+    others = [options.get("id") or "id", *(str(policy).partition(":")[2] for policy in policies)]
     whole = command == "dedup" and "corpus" in options.get("write", "corpus")
     rows = Rows(data, [text] if isinstance(text, str) else text, others, whole)
     taken = {**options, "format": rows.format}

@@ -155,10 +155,11 @@ class Dedup(TypedDict, total=False):
     """star: remove a document only if a kept one is at least threshold similar to it; components: keep one document of
     each cluster, so chains of similar documents remove others that do not resemble it."""
 
-    keep: str
+    keep: str | Sequence[str]
     """Which of similar documents to keep: first in input order, longest (bytes of text), max:COLUMN or min:COLUMN
     (numbers before strings, none last), or prefer:GLOB,... (documents of files that match the first pattern, then the
-    second, then others). Ties go to the first in input order (default: first)."""
+    second, then others). Repeat it for what decides between equals; the last ties go to the first in input order. none
+    removes all of them (default: first)."""
 
     protect: str | Sequence[str]
     """Never remove documents of files that match, even if they are similar to each other. Other documents that resemble
