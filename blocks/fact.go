@@ -68,6 +68,8 @@ const (
 	CountDecoded         = "decoded"         // files in another encoding than UTF-8, with their first split
 	CountNoColumn        = "no_text_column"  // documents without any of the text columns
 	CountNotCompared     = "not_compared "   // and a reason: documents that are not compared for it
+	CountSeams           = "seams"           // places where a text was cut, and goes on
+	CountUncut           = "uncut"           // records that could not be cut
 	CountRows            = "rows"            // rows of a table, records of a corpus file
 	CountCopies          = "copies"          // pairs of copies
 	CountIdentical       = "identical"       // removed documents with this reason

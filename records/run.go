@@ -213,6 +213,11 @@ type PassagesFound struct {
 	Short        int64 `json:"short"`         // documents of fewer words than Length
 	// Broken are different runs of Length words that are repeated, and whose first place is partly in a passage.
 	Broken int64 `json:"broken"`
+	// Cut is the unit of what was cut: none, words or sentences. Seams are places where a text was cut and goes on, and
+	// Uncut documents whose text is no string that can be cut.
+	Cut   string `json:"cut"`
+	Seams int64  `json:"seams"`
+	Uncut int64  `json:"uncut"`
 	// Sources are those with the most words in passages, MostSources of them at most.
 	Sources []SourceRepeated `json:"sources,omitempty"`
 }

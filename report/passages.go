@@ -54,6 +54,12 @@ func Passages(w io.Writer, width int, run *records.Run, dir string, most []recor
 		share = 100 * float64(found.Repeated) / float64(found.Words)
 	}
 	out.item("repeated", "%s of %s words, %.2f %%", count(found.Repeated), count(found.Words), share)
+	if found.Cut != "none" {
+		out.item("cut", "%s, with %s where a text goes on", found.Cut, plural(found.Seams, "seam"))
+		if found.Uncut > 0 {
+			out.item("not cut", "%s whose text is no string of its own", plural(found.Uncut, "document"))
+		}
+	}
 	out.item("took", "%s, %s CPU, peak memory %s", seconds(run.Seconds), seconds(run.CPU), bytesOf(run.Peak))
 	if len(most) > 0 {
 		out.printf("\nthe passages that stand most often:\n")

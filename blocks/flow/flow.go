@@ -76,6 +76,8 @@ type (
 	Wanted beam.PCollection
 	// Origins are KV<split, records>: where passages first stand, in bytes, for the documents of a split.
 	Origins beam.PCollection
+	// Cuts are KV<corpus batch, records>: keys of documents, and what is cut out of their texts.
+	Cuts beam.PCollection
 	// Frequent are KV<gather.Key, records>: where passages first stand that many documents have.
 	Frequent beam.PCollection
 )

@@ -88,6 +88,17 @@ type RecordReader interface {
 		o Options) (kept int64, err error)
 }
 
+// TextEditor is a RecordReader that may also write records with other texts.
+type TextEditor interface {
+	// Edits reports whether CopyEdited can be called.
+	Edits(o Options) bool
+
+	// CopyEdited is CopyExcept that also replaces the text columns of the records at the positions edited, which ascend,
+	// as codec.Editor does. It returns how many of these could not be edited, and stand as they are.
+	CopyEdited(ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, dropped, edited []int64,
+		edit func(position int64, column int, text []byte) []byte, o Options) (kept, unedited int64, err error)
+}
+
 // ContentError says that the content of a file could not be read to its end: it is broken, or not
 // of its format.
 type ContentError struct{ Err error }

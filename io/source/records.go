@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -89,4 +90,48 @@ func CopyExcept(
 		m.end(ctx)
 	}
 	return kept, err
+}
+
+// CheckEdits returns an error if there are files whose records CopyEdited cannot edit.
+func CheckEdits(ctx context.Context, in *Inputs, o Options) error {
+	for i := range in.Len() {
+		file, _, err := in.Listed(ctx, i)
+		if err != nil {
+			return err
+		}
+		r, err := readerOf(file)
+		if err != nil {
+			return err
+		}
+		if editor, ok := r.(reading.TextEditor); !ok || !editor.Edits(o.reading()) {
+			return fmt.Errorf("%s: texts of the format %s, or of another encoding than UTF-8, cannot be rewritten",
+				file.Path, file.Format)
+		}
+	}
+	return nil
+}
+
+// CopyEdited is CopyExcept that also replaces texts of the records at the positions edited, as
+// reading.TextEditor.CopyEdited does.
+func CopyEdited(
+	ctx context.Context, w io.Writer, in *Inputs, span blocks.Span, dropped, edited []int64,
+	edit func(position int64, column int, text []byte) []byte, o Options,
+) (kept, unedited int64, err error) {
+	ctx, done := storage.Once(ctx)
+	defer done()
+	file, r, o, err := in.open(ctx, span.File, o)
+	if err != nil {
+		return 0, 0, err
+	}
+	editor, ok := r.(reading.TextEditor)
+	if !ok {
+		return 0, 0, fmt.Errorf("%s: %w", file.Path, errors.ErrUnsupported)
+	}
+	m := meter{counter: storedCorpus}
+	ctx = m.begin(ctx, file, span)
+	kept, unedited, err = editor.CopyEdited(ctx, m.writer(ctx, w), file, span, dropped, edited, edit, o.reading())
+	if err == nil {
+		m.end(ctx)
+	}
+	return kept, unedited, err
 }

@@ -5,6 +5,8 @@ import (
 	"iter"
 	"unicode"
 
+	"github.com/clipperhouse/uax29/v2/sentences"
+
 	"github.com/neardup/neardup/kernels/spans"
 )
 
@@ -79,6 +81,21 @@ func Placed(text []byte, symbols bool) iter.Seq2[[]byte, bool] {
 				}
 			}
 			if end < n && !yield(text[end:n:n], false) {
+				return
+			}
+			text = text[n:]
+		}
+	}
+}
+
+// Sentences yields all of text in its order, cut into the sentences of Unicode Standard Annex #29. They share memory
+// with text.
+func Sentences(text []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for len(text) > 0 {
+			// With all of the text at hand it neither asks for more nor fails.
+			n, _, _ := sentences.SplitFunc(text, true)
+			if n = max(n, 1); !yield(text[:n:n]) {
 				return
 			}
 			text = text[n:]

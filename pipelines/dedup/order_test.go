@@ -98,7 +98,8 @@ var wires = func() map[string][]wire {
 		"passages.originsFn":     {ordered, ordered},
 		"passages.joinFn":        {ordered},
 		"passages.mostFn":        {ordered},
-		"passages.tablesFn":      {tableRows, tableRows, nil},
+		"passages.tablesFn":      {tableRows, tableRows, ordered, nil},
+		"sink.dropFn":            {ordered},
 		"passages.repeatsFn":     {tableRows},
 		"signature.longEnoughFn": {documents, tableRows},
 		"signature.signFn":       {entries, firsts, members, tableRows},
@@ -280,7 +281,7 @@ func TestOrderDecidesNothing(t *testing.T) {
 	for _, group := range []int64{0, 5000} {
 		result := func(launch job.Launch) map[string]string {
 			var config passages.Config
-			parse(t, &config, job.Vars(), pages, packed, broken, "--max-rejected=10", "--length=5", "--output="+filepath.Join(t.TempDir(), "out"))
+			parse(t, &config, job.Vars(), pages, packed, broken, "--max-rejected=10", "--length=5", "--cut=words", "--output="+filepath.Join(t.TempDir(), "out"))
 			config.SplitBytes, config.GroupBytes = small, group
 			task, err := passages.New(config)
 			if err != nil {

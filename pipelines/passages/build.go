@@ -43,12 +43,16 @@ func (r *run) build(s beam.Scope, temp string, staged output.Folder) {
 	rejects := sink.Table(s, output.Rejected, slices, to, append(rejected, chosen.Rejected)...)
 	exceeded := storage.Join(temp, exceededFile)
 	sink.FailOnUnreadable(s, job.Inputs(temp), exceeded, p.Request.MaxRejected, docs.Facts, rejects)
-	sink.Ledger(s, storage.Join(temp, ledgerFile),
+	facts := []flow.Facts{
 		docs.Facts, chosen.Facts, copied.Facts, others.Facts, tables.Facts, rejects,
 		sink.Table(s, output.Passages, p.Slices(r.mostPassages(), 0), to, tables.Passages),
 		sink.Table(s, output.Coverage, p.Slices(float64(p.Documents), 0), to, tables.Coverage),
 		sink.Table(s, output.Repeats, 1, to, repeats),
-	)
+	}
+	if r.cuts() {
+		facts = append(facts, sink.Edited(s, to, p.Reading(), params.Files, tables.Cuts, docs.Dropped))
+	}
+	sink.Ledger(s, storage.Join(temp, ledgerFile), facts...)
 }
 
 // mostPassages is about how many passages there are at most.
@@ -60,7 +64,7 @@ func (r *run) writing(staged output.Folder, temp string) sink.Params {
 	return sink.Params{
 		Inputs: job.Inputs(temp), Output: staged, Sync: r.config.Runner.Traits().OnCluster, Temp: temp,
 		GroupRows: r.plan.GroupRows(), HeldRows: r.config.HeldRows(), Pack: r.plan.Request.GroupBytes > 0,
-		Write: parts, Metadata: r.metadata(),
+		Write: r.parts(), Metadata: r.metadata(),
 	}
 }
 
@@ -97,7 +101,7 @@ func (r *run) params(temp string) steps.Params {
 		filter = min(filter, bytes/filterShare)
 	}
 	return steps.Params{
-		Inputs: job.Inputs(temp), Text: r.plan.Spec, Length: r.config.Length,
+		Inputs: job.Inputs(temp), Text: r.plan.Spec, Length: r.config.Length, Cut: steps.Cut(r.config.Cut),
 		HashShards: r.plan.Layout.HashShards, ChosenShards: shards(r.chosen()),
 		GramShards: shards(r.words() * gramBytes * repeatedShare / 100),
 		Filter:     storage.Join(temp, filterFile), FilterBytes: filter,

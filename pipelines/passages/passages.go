@@ -32,6 +32,7 @@ type Config struct {
 	records.Normalizing
 
 	Length int    `default:"50" placeholder:"WORDS" help:"Minimum length of a passage, in words (default: ${default})." group:"Passages"`
+	Cut    string `default:"none" enum:"none,words,sentences" help:"Also write corpus/, the input without its passages: words cuts passages as they are, sentences cuts only sentences all of whose words are in passages; none writes tables only. Other fields of a record stay byte for byte. Reads JSON, CSV, TSV and text files in UTF-8 (default: ${default})." group:"Passages"`
 	Output string `short:"o" placeholder:"DIR" help:"Folder for the results: a new or empty one; a finished one with --overwrite. Required except with --dry-run." group:"Output"`
 	NoText bool   `help:"Leave the texts of documents out of report.html." group:"Output"`
 	DryRun bool   `help:"Print the plan and exit." group:"Running"`
@@ -98,7 +99,16 @@ const (
 )
 
 // parts are what is written.
-var parts = []output.Part{output.Passages, output.Coverage, output.Repeats, output.Rejected}
+func (r *run) parts() []output.Part {
+	parts := []output.Part{output.Passages, output.Coverage, output.Repeats, output.Rejected}
+	if r.cuts() {
+		parts = append(parts, output.Corpus)
+	}
+	return parts
+}
+
+// cuts reports whether a corpus is written.
+func (r *run) cuts() bool { return r.config.Cut != string(steps.None) }
 
 // Run does the whole job: plan, lock, build, run, check, commit. With DryRun it only plans.
 func (j *Job) Run(ctx context.Context, launch job.Launch) (*records.Run, error) {
@@ -109,7 +119,8 @@ func (j *Job) Run(ctx context.Context, launch job.Launch) (*records.Run, error) 
 		Passages: &records.PassagesFound{Length: j.config.Length},
 	}
 	r.record.Parameters.NoText = j.config.NoText
-	r.record.Parameters.Method, r.record.Parameters.Write = Method, job.Strings(parts...)
+	r.record.Passages.Cut = j.config.Cut
+	r.record.Parameters.Method, r.record.Parameters.Write = Method, job.Strings(r.parts()...)
 	if j.config.DryRun {
 		r.record.Status = "planned"
 		return &r.record, job.InTempFolder(ctx, j.config.TempDir, func(temp string) error { return r.makePlan(ctx, temp) })
@@ -149,6 +160,11 @@ func (r *run) makePlan(ctx context.Context, temp string) (err error) {
 			return err
 		}
 	}
+	if r.cuts() {
+		if err := source.CheckEdits(ctx, r.plan.Listing.Inputs, r.plan.Reading()); err != nil {
+			return job.Usage("--cut %s: %w; convert the file to JSON Lines, or leave --cut out", r.config.Cut, err)
+		}
+	}
 	r.record.Input, r.record.Chosen = r.plan.Input(), r.plan.Chosen()
 	r.record.Warnings = append(r.record.Warnings, r.plan.Warnings()...)
 	r.record.Passages.PlannedBytes, r.record.Passages.MostBytes = r.chosen(), r.most()
@@ -171,6 +187,9 @@ func (r *run) do(ctx context.Context, temp string, staged output.Folder) (*recor
 	defer params.Forget()
 	reads := r.plan.Reads(job.First, job.Second)
 	reads[1].Bytes *= rereads
+	if r.cuts() {
+		reads = append(reads, r.plan.Reads(job.Third)...)
+	}
 	r.config.Tell(reads)
 	pipeline, scope := beam.NewPipelineWithRoot()
 	r.build(scope, temp, staged)
@@ -233,6 +252,10 @@ func (r *run) account(facts []blocks.Fact) error {
 			if err := r.addSource(sources, f); err != nil {
 				return err
 			}
+		case blocks.FactCorpus:
+			n.Corpus += rows
+			found.Seams += f.Counts[blocks.CountSeams]
+			found.Uncut += f.Counts[blocks.CountUncut]
 		case blocks.FactTable:
 			switch output.PartOf(f.Name) {
 			case output.Passages:
@@ -250,6 +273,11 @@ func (r *run) account(facts []blocks.Fact) error {
 	found.Broken = counts[steps.CountBroken]
 	if counts[steps.CountDocuments] == 0 && !r.asked.AllowEmpty {
 		return &job.NothingReadError{Reason: "no document has a word;"}
+	}
+	if r.cuts() && n.Corpus+n.Unreadable != n.Records {
+		const lost = "lost records: %d were read, but %d are in corpus + %d unreadable; " +
+			"this is an error in neardup, please report it"
+		return fmt.Errorf(lost, n.Records, n.Corpus, n.Unreadable)
 	}
 	if all := counts[steps.CountDocuments] + n.NotCompared + n.Unreadable; all != n.Records {
 		const lost = "lost records: %d were read, but %d are accounted for; this is an error in neardup, please report it"

@@ -2,9 +2,12 @@ package passages_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -14,6 +17,7 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/kernels/passage/passagetest"
@@ -249,7 +253,7 @@ func TestRowsAreThoseOfTheDefinition(t *testing.T) {
 		}
 		counts.Documents = int64(len(coverage))
 		found := *finished.Run.Passages
-		found.PlannedBytes, found.MostBytes = 0, 0
+		found.PlannedBytes, found.MostBytes, found.Cut = 0, 0, ""
 		slices.SortFunc(found.Sources, func(a, b records.SourceRepeated) int { return strings.Compare(a.Source, b.Source) })
 		counts.Sources = sources(docs, want)
 		if diff := cmp.Diff(counts, found); diff != "" {
@@ -360,5 +364,187 @@ func TestSameBytes(t *testing.T) {
 	for _, workers := range []int{1, 2, 8} {
 		same(fmt.Sprint(workers, " workers"), func(c *passages.Config) { c.Workers, c.Memory, c.SplitBytes = workers, 256_000_000, 100_001 })
 	}
+	flags = append(flags, "--cut=words")
+	first = files(t, run(t, ask(t, flags...)))
+	same("cut, small splits", func(c *passages.Config) { c.SplitBytes, c.Runner = 100_001, job.Direct })
+	same("cut, small groups", func(c *passages.Config) { c.GroupBytes, c.Workers = 2000, 8 })
 	same("small groups", func(c *passages.Config) { c.GroupBytes, c.SliceRows = 2000, 50 })
+}
+
+// left are the words of each column of a document that are in no passage.
+func left(d *document, passages []records.Passage) (columns [2][]string) {
+	column := 0
+	for i, span := range d.spans {
+		if strings.HasPrefix(d.words[i], "border") {
+			column++
+			continue
+		}
+		in := slices.ContainsFunc(passages, func(p records.Passage) bool {
+			return p.ID == d.id && int(p.Start) <= span.Start && span.End <= int(p.End)
+		})
+		if !in {
+			columns[column] = append(columns[column], d.words[i])
+		}
+	}
+	return columns
+}
+
+// The corpus has every record. Those without a passage are byte for byte the same, and of the others the words that
+// are in no passage are left, in files of every compression.
+func TestCutLeavesTheOtherWords(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	cut := 0
+	for round := range 12 {
+		dir, docs := corpus(t, random, 30)
+		length := 1 + random.IntN(6)
+		lines := map[string]string{} // of the input, by id
+		for _, d := range docs {
+			for line := range strings.Lines(readFile(t, filepath.Join(dir, d.source))) {
+				if strings.Contains(line, fmt.Sprintf("%q:%q", "id", d.id)) {
+					lines[d.id] = line
+				}
+			}
+		}
+		if round%3 > 0 {
+			pack(t, dir, round%3 == 1)
+		}
+		finished := run(t, ask(t, dir, "--text=title", "--text=body", fmt.Sprint("--length=", length), "--cut=words"))
+		passages := rows[records.Passage](t, finished, output.Passages)
+		got := corpusLines(t, finished)
+		if len(got) != len(docs) {
+			t.Fatalf("%d records, want %d", len(got), len(docs))
+		}
+		for i := range docs {
+			d := &docs[i]
+			if !slices.ContainsFunc(passages, func(p records.Passage) bool { return p.ID == d.id }) {
+				if got[i] != lines[d.id] {
+					t.Fatalf("a record without a passage: %q, was %q", got[i], lines[d.id])
+				}
+				continue
+			}
+			var record struct{ ID, Title, Body string }
+			if err := json.Unmarshal([]byte(got[i]), &record); err != nil {
+				t.Fatalf("%q: %v", got[i], err)
+			}
+			want := left(d, passages)
+			for c, text := range []string{record.Title, record.Body} {
+				var words document
+				words.add(text, 0)
+				if !slices.Equal(words.words, want[c]) || record.ID != d.id {
+					t.Fatalf("L = %d: %q has left %q of %q, want %q", length, record.ID, words.words, d.columns[c], want[c])
+				}
+			}
+			cut++
+		}
+	}
+	if cut < 50 {
+		t.Errorf("only %d records are cut", cut)
+	}
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// pack compresses the files of a folder.
+func pack(t *testing.T, dir string, gz bool) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		var packed bytes.Buffer
+		var w io.WriteCloser = gzip.NewWriter(&packed)
+		ending := ".gz"
+		if !gz {
+			ending = ".zst"
+			if w, err = zstd.NewWriter(&packed); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := io.WriteString(w, readFile(t, name)); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(w.Close(), os.WriteFile(name+ending, packed.Bytes(), 0o666), os.Remove(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// corpusLines are the lines of a corpus.
+func corpusLines(t *testing.T, f *output.Finished) (lines []string) {
+	t.Helper()
+	for _, file := range f.Manifest.Files {
+		if output.PartOf(file.Path) != output.Corpus {
+			continue
+		}
+		var r io.Reader = strings.NewReader(readFile(t, f.Path(file.Path)))
+		var err error
+		switch filepath.Ext(file.Path) {
+		case ".gz":
+			r, err = gzip.NewReader(r)
+		case ".zst":
+			r, err = zstd.NewReader(r)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines = slices.AppendSeq(lines, strings.Lines(string(data)))
+	}
+	return lines
+}
+
+// A sentence goes if all its words are in passages, and is whole otherwise; and every format that can be rewritten
+// is.
+func TestCutSentencesAndFormats(t *testing.T) {
+	const notice = "All rights are reserved by us. Ask before you copy."
+	for name, files := range map[string][2]string{
+		"jsonl": {
+			`{"id":"a","text":"` + notice + `"}` + "\n" + `{"x" : 1, "text": "One \u00e9 two. ` + notice + ` All rights are kept.", "id":"b"}` + "\n",
+			`{"id":"a","text":"` + notice + `"}` + "\n" + `{"x" : 1, "text": "One é two. All rights are kept.", "id":"b"}` + "\n",
+		},
+		"json": {
+			`[{"text":"` + notice + `"}, {"text": "News. ` + notice + `"}]`,
+			`[{"text":"` + notice + `"}, {"text": "News."}]`,
+		},
+		"csv": {
+			"id,text,x\r\n1,\"" + notice + "\",\"a \"\"b\"\"\"\r\n2,\"A \"\"quote\"\", first. " + notice + "\",plain\r\n",
+			"id,text,x\r\n1,\"" + notice + "\",\"a \"\"b\"\"\"\r\n2,\"A \"\"quote\"\", first.\",plain\r\n",
+		},
+		"tsv":   {"id\ttext\n1\t" + notice + "\n2\tMore. " + notice + "\n", "id\ttext\n1\t" + notice + "\n2\tMore.\n"},
+		"lines": {notice + "\r\nMore. " + notice + "\r\n", notice + "\r\nMore.\r\n"},
+	} {
+		path := filepath.Join(t.TempDir(), "in."+name)
+		if err := os.WriteFile(path, []byte(files[0]), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		finished := run(t, ask(t, path, "--format="+name, "--length=4", "--cut=sentences"))
+		got := strings.Join(corpusLines(t, finished), "")
+		if want := files[1]; got != want {
+			t.Errorf("%s:\n%s, want\n%s", name, got, want)
+		}
+	}
+}
+
+// Formats that cannot be rewritten are refused.
+func TestCutRefusesFormats(t *testing.T) {
+	config := ask(t, "../../testdata/parquet/duckdb-zstd-2.parquet", "--cut=words")
+	task, err := passages.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = task.Run(t.Context(), beamtest.Launch("local", local.Options{}))
+	if job.Status(err) != 2 || !strings.Contains(err.Error(), "cannot be rewritten") {
+		t.Errorf("%v", err)
+	}
 }

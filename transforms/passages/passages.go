@@ -24,12 +24,24 @@ type Params struct {
 	// HashShards is the number of shards that the hashes of documents are spread over, ChosenShards those of chosen
 	// k-grams, and GramShards those of L-grams.
 	HashShards, ChosenShards, GramShards int
+	// Cut says what is cut: passages, sentences all of whose words are in passages, or nothing.
+	Cut Cut
 	// Filter is the path of the filter of repeated k-grams, which takes FilterBytes at most; a Filter must be there.
 	Filter      string
 	FilterBytes int64
 	// Files is where groups are sorted.
 	Files sorted.Params
 }
+
+// Cut is a unit of text that is cut.
+type Cut string
+
+// The units.
+const (
+	None      Cut = "none"
+	Words     Cut = "words"
+	Sentences Cut = "sentences"
+)
 
 // files are those of records of so many bytes.
 func (p Params) files(width int) sorted.Params {

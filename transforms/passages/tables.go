@@ -1,7 +1,11 @@
 package passages
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
+	"iter"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -10,6 +14,8 @@ import (
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/textnorm"
+	"github.com/neardup/neardup/kernels/token"
 	"github.com/neardup/neardup/records"
 )
 
@@ -26,16 +32,19 @@ func inputs(ctx context.Context, path string) (*blocks.Inputs, error) {
 type Tables struct {
 	Passages flow.Rows[records.Passage]
 	Coverage flow.Rows[records.Coverage]
+	Cuts     flow.Cuts // if something is cut
 	Facts    flow.Facts
 }
 
 // Rows makes rows of passages, and one for each document that has some.
 //
-//	blocks of documents that are wanted → KV<table shard, rows>, KV<table shard, rows>, facts
+//	blocks of documents that are wanted → KV<table shard, rows>, KV<table shard, rows>, KV<corpus batch, cuts>, facts
 func Rows(s beam.Scope, docs flow.Fetched, p Params) Tables {
 	s = s.Scope("passages.Rows")
-	passages, coverage, facts := beam.ParDo3(s, &tablesFn{Params: p}, beam.PCollection(docs))
-	return Tables{flow.Rows[records.Passage](passages), flow.Rows[records.Coverage](coverage), flow.Facts(facts)}
+	passages, coverage, cuts, facts := beam.ParDo4(s, &tablesFn{Params: p}, beam.PCollection(docs))
+	return Tables{
+		flow.Rows[records.Passage](passages), flow.Rows[records.Coverage](coverage), flow.Cuts(cuts), flow.Facts(facts),
+	}
 }
 
 // tablesFn makes rows; see Rows for the shapes.
@@ -45,6 +54,8 @@ type tablesFn struct {
 	in                 *blocks.Inputs
 	places             places
 	passages, coverage blocks.Buffers
+	cuts               blocks.Buffers
+	covered            []textnorm.Span // of a document
 	counts             tally
 }
 
@@ -54,7 +65,7 @@ func (f *tablesFn) Setup(ctx context.Context) (err error) {
 	return err
 }
 
-func (f *tablesFn) StartBundle(_, _ func(int64, []byte), _ func([]byte)) {
+func (f *tablesFn) StartBundle(_, _, _ func(int64, []byte), _ func([]byte)) {
 	f.counts = tally{}
 }
 
@@ -85,7 +96,9 @@ func decodePlaced(doc *blocks.Document) (all []placed, err error) {
 	return all, nil
 }
 
-func (f *tablesFn) ProcessElement(block []byte, passages, coverage func(int64, []byte), _ func([]byte)) error {
+func (f *tablesFn) ProcessElement(
+	block []byte, passages, coverage, cuts func(int64, []byte), _ func([]byte),
+) error {
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
 		found, err := decodePlaced(&doc)
@@ -101,11 +114,13 @@ func (f *tablesFn) ProcessElement(block []byte, passages, coverage func(int64, [
 		}
 		covered.Words = int64(f.places.of(&doc, runs))
 		shard := int64(f.in.Shard(doc.Key))
+		f.covered = f.covered[:0]
 		for _, p := range found {
 			span, err := f.places.span(p.start, p.end)
 			if err != nil {
 				return err
 			}
+			f.covered = append(f.covered, span)
 			row := records.Passage{
 				ID: covered.ID, Source: covered.Source, Position: covered.Position,
 				Start: int64(span.Start), End: int64(span.End), Words: int64(p.end - p.start),
@@ -118,13 +133,65 @@ func (f *tablesFn) ProcessElement(block []byte, passages, coverage func(int64, [
 		covered.Share = float64(covered.Repeated) / float64(covered.Words)
 		blocks.AddRow(&f.coverage, shard, doc.Key, doc.Key, &covered, coverage)
 		f.counts.add(doc.Key, CountRepeated, covered.Repeated)
+		f.cut(&doc, cuts)
 		f.places.shingler.Trim()
 	}
 	return d.Err()
 }
 
-func (f *tablesFn) FinishBundle(passages, coverage func(int64, []byte), facts func([]byte)) error {
+// cut emits what is cut out of a document.
+func (f *tablesFn) cut(doc *blocks.Document, emit func(int64, []byte)) {
+	spans := f.covered
+	switch f.Params.Cut {
+	case None, "":
+		return
+	case Sentences:
+		spans = f.sentences(doc)
+	}
+	if len(spans) == 0 {
+		return
+	}
+	record := blocks.AppendOrdered(nil, doc.Key)
+	for _, s := range spans {
+		record = binary.AppendUvarint(binary.AppendUvarint(record, uint64(s.Start)), uint64(s.End))
+	}
+	f.cuts.Add(f.in.Batch(doc.Key), func(block []byte) []byte { return blocks.AppendBytes(block, record) }, emit)
+}
+
+// sentences are those of a document all of whose words are covered, without the white space around them.
+func (f *tablesFn) sentences(doc *blocks.Document) (spans []textnorm.Span) {
+	covered := f.covered
+	for _, column := range columnsOf(doc) {
+		text := doc.Text[column.Start:column.End]
+		next, stop := iter.Pull(f.places.shingler.Places(text))
+		word, more := next()
+		at := 0
+		for sentence := range token.Sentences(text) {
+			start, end := at, at+len(sentence)
+			at = end
+			words, all := 0, true
+			for ; more && word.Start < end; word, more = next() {
+				words++
+				from, to := column.Start+word.Start, column.Start+word.End
+				for len(covered) > 0 && covered[0].End < to {
+					covered = covered[1:]
+				}
+				all = all && len(covered) > 0 && covered[0].Start <= from
+			}
+			if words == 0 || !all {
+				continue
+			}
+			blank := len(sentence) - len(bytes.TrimRightFunc(sentence, unicode.IsSpace))
+			spans = append(spans, textnorm.Span{Start: column.Start + start, End: column.Start + end - blank})
+		}
+		stop()
+	}
+	return spans
+}
+
+func (f *tablesFn) FinishBundle(passages, coverage, cuts func(int64, []byte), facts func([]byte)) error {
 	f.passages.Flush(passages)
+	f.cuts.Flush(cuts)
 	f.coverage.Flush(coverage)
 	return f.counts.tell(facts)
 }

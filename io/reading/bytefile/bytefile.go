@@ -320,6 +320,21 @@ func (c *cursor) decode(p piece, record *reading.Record) {
 func (f Reader) CopyExcept(
 	ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, dropped []int64, o reading.Options,
 ) (kept int64, err error) {
+	kept, _, err = f.CopyEdited(ctx, w, file, span, dropped, nil, nil, o)
+	return kept, err
+}
+
+// Edits reports whether the codec can.
+func (f Reader) Edits(o reading.Options) bool {
+	_, ok := f.Codec(o.Fields).(codec.Editor)
+	return ok && (o.Encoding == "" || o.Encoding == "utf-8")
+}
+
+// CopyEdited is CopyExcept, with other texts in some records.
+func (f Reader) CopyEdited(
+	ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, dropped, edited []int64,
+	edit func(position int64, column int, text []byte) []byte, o reading.Options,
+) (kept, unedited int64, err error) {
 	separated := f.Codec(o.Fields).Separated()
 	limit := span.End
 	if separated {
@@ -327,18 +342,19 @@ func (f Reader) CopyExcept(
 	}
 	c, err := f.openSpan(ctx, file, span, o, nil, nil)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
 	put, end := writeKept(w), func() error { return nil }
+	replace := func(_, with []byte) error { return put(with, false, 0) }
 	if file.Compression != "" {
 		packed, failed := storage.Open(ctx, file.Path, file.Version)
 		if failed != nil {
-			return 0, failed
+			return 0, 0, failed
 		}
 		// The cursor may read the spool, and then nobody else looks at the file.
 		defer func() { err = errors.Join(err, packed.Unchanged(), packed.Close()) }()
-		if len(dropped) == 0 && limit == blocks.End {
+		if len(dropped)+len(edited) == 0 && limit == blocks.End {
 			copied := &follower{w: w, packed: packed, read: c.read}
 			put = func([]byte, bool, int64) error { return copied.follow() }
 			end = func() error { return copied.to(blocks.End) }
@@ -346,29 +362,35 @@ func (f Reader) CopyExcept(
 			p := &repacker{w: w, packed: follower{w: w, packed: packed, read: c.read},
 				compression: file.Compression, anew: separated}
 			put, end = p.put, p.finish
+			replace = p.replace
 		}
 	}
 	next := func() int64 { // what --limit cuts off is as good as dropped
-		if len(dropped) == 0 {
-			return limit
+		first := limit
+		if len(dropped) > 0 {
+			first = min(first, dropped[0])
 		}
-		return dropped[0]
+		if len(edited) > 0 {
+			first = min(first, edited[0])
+		}
+		return first
 	}
 	list := &listCopier{write: func(raw []byte) error { return put(raw, false, 0) }}
 	if err := put(file.Header, false, next()); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	drop := false
+	var with []byte
 	for {
 		if err := ctx.Err(); err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		p, err := c.next()
 		if err == io.EOF {
 			break
 		}
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		switch {
 		case p.filler:
@@ -383,20 +405,46 @@ func (f Reader) CopyExcept(
 				kept++
 			}
 		}
+		changed := false
+		if !p.filler && !p.continued && !drop && len(edited) > 0 && edited[0] == p.position {
+			edited = edited[1:]
+			if with, changed = f.edit(c, with[:0], p, edit); !changed {
+				unedited++
+			}
+		}
+		if changed && separated {
+			p.raw = with
+		} else if changed {
+			if err := replace(p.raw, with); err != nil {
+				return 0, 0, err
+			}
+			continue
+		}
 		if separated {
 			if err := list.put(p, drop); err != nil {
-				return 0, err
+				return 0, 0, err
 			}
 			continue
 		}
 		if err := put(p.raw, drop, next()); err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 	}
-	if len(dropped) > 0 {
-		return 0, fmt.Errorf("%s: no record begins at %d, where one was removed", file.Path, dropped[0])
+	if missing := slices.Concat(dropped, edited); len(missing) > 0 {
+		return 0, 0, fmt.Errorf("%s: no record begins at %d, where one was removed or edited", file.Path, missing[0])
 	}
-	return kept, errors.Join(list.finish(), end())
+	return kept, unedited, errors.Join(list.finish(), end())
+}
+
+// edit edits the record of a piece.
+func (f Reader) edit(
+	c *cursor, dst []byte, p piece, edit func(position int64, column int, text []byte) []byte,
+) (edited []byte, ok bool) {
+	editor, ok := c.codec.(codec.Editor)
+	if !ok || p.long {
+		return dst, false
+	}
+	return editor.Edit(dst, p.raw, func(column int, text []byte) []byte { return edit(p.position, column, text) })
 }
 
 // listCopier copies records that filler separates: between two that are kept there is some of one side, and none

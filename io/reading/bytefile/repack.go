@@ -62,6 +62,18 @@ func (p *repacker) put(raw []byte, dropped bool, next int64) error {
 	return nil
 }
 
+// replace leaves the next plain bytes out, and writes others.
+func (p *repacker) replace(raw, with []byte) error {
+	if err := p.put(raw, true, p.position); err != nil {
+		return err
+	}
+	if err := p.open(); err != nil {
+		return err
+	}
+	_, err := p.out.Write(with)
+	return err
+}
+
 // enter goes on to the next frame that has plain bytes.
 func (p *repacker) enter() error {
 	for ok := p.compression == zstded && !p.anew; ; {

@@ -1,0 +1,65 @@
+package jsonl
+
+import (
+	"unicode/utf8"
+
+	"github.com/neardup/neardup/io/codec"
+)
+
+// Edit replaces strings.
+func (c *jsonl) Edit(dst, record []byte, edit func(column int, text []byte) []byte) (edited []byte, ok bool) {
+	found := make([]value, c.slots)
+	line := codec.TrimNewline(record)
+	var more []listed
+	s := scanner{data: line, found: found, more: &more}
+	if s.line(&c.root) != nil {
+		return dst, false
+	}
+	var all []codec.Replacement
+	for i, column := range c.text {
+		switch v := found[column.pick(found)]; v.kind {
+		case absent, null:
+			edit(i, nil)
+		case str:
+			quoted := appendQuoted(nil, edit(i, v.appendTo(nil, line)))
+			all = append(all, codec.Replacement{Begin: v.begin, End: v.end, With: quoted})
+		default:
+			return dst, false
+		}
+	}
+	return codec.Replace(dst, record, all)
+}
+
+const hexDigits = "0123456789abcdef"
+
+// appendQuoted appends a text as it stands between quotes: what must be escaped is.
+func appendQuoted(dst, text []byte) []byte {
+	for i := 0; i < len(text); {
+		b := text[i]
+		switch {
+		case b == '"' || b == '\\':
+			dst = append(dst, '\\', b)
+		case b == '\n':
+			dst = append(dst, '\\', 'n')
+		case b == '\r':
+			dst = append(dst, '\\', 'r')
+		case b == '\t':
+			dst = append(dst, '\\', 't')
+		case b < ' ':
+			dst = append(dst, '\\', 'u', '0', '0', hexDigits[b>>4], hexDigits[b&15])
+		case b == 0xED && isSurrogate(text[i:]): // what appendRune makes of one
+			r := uint16(0xD)<<12 | uint16(text[i+1]&0x3F)<<6 | uint16(text[i+2]&0x3F)
+			dst = append(dst, '\\', 'u', 'd', hexDigits[r>>8&15], hexDigits[r>>4&15], hexDigits[r&15])
+			i += 3
+			continue
+		default:
+			dst = append(dst, b)
+		}
+		i++
+	}
+	return dst
+}
+
+func isSurrogate(text []byte) bool {
+	return len(text) >= 3 && text[1] >= 0xA0 && text[1] < 0xC0 && !utf8.RuneStart(text[2])
+}

@@ -1,0 +1,41 @@
+package jsonl
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/neardup/neardup/io/codec"
+)
+
+// Only the strings of the text columns change, and they decode to what was put there.
+func TestEdit(t *testing.T) {
+	for _, tt := range []struct{ record, want string }{
+		{`{"text": "one"}` + "\r\n", `{"text": "ONE"}` + "\r\n"},
+		{` {"x":"\u0061", "body":"b\/" ,"text" : "a\u00e9\"" } `, ` {"x":"\u0061", "body":"B/" ,"text" : "AÉ\"" } `},
+		{`{"text":"first","text":"last"}`, `{"text":"first","text":"LAST"}`},
+		{`{"text":null,"body":"x\n\t\u0001\ud800"}`, `{"text":null,"body":"X\n\t\u0001\ud800"}`},
+		{`{"body":"x"}`, `{"body":"X"}`},
+		{`{"text":5,"body":"x"}`, ""},
+		{`{"text":["a"],"body":"x"}`, ""},
+		{`{"text":`, ""},
+	} {
+		c := newJSONL(codec.Fields{Text: []string{"text", "body"}})
+		var columns []int
+		upper := func(column int, text []byte) []byte {
+			columns = append(columns, column)
+			if !utf8.Valid(text) { // a lone surrogate
+				return append(bytes.ToUpper(text[:1]), text[1:]...)
+			}
+			return bytes.ToUpper(text)
+		}
+		got, ok := c.Edit([]byte("kept "), []byte(tt.record), upper)
+		if ok != (tt.want != "") || string(got) != "kept "+tt.want {
+			t.Errorf("%s: %s, %t, want %s", tt.record, got, ok, tt.want)
+		}
+		if ok && !slices.Equal(columns, []int{0, 1}) {
+			t.Errorf("%s: columns %v", tt.record, columns)
+		}
+	}
+}

@@ -1,0 +1,221 @@
+package sink
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"io"
+	"slices"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/dofn"
+	groups "github.com/neardup/neardup/io/sorted"
+	"github.com/neardup/neardup/io/source"
+	"github.com/neardup/neardup/output"
+)
+
+func init() {
+	dofn.Register[editedFn]()
+	dofn.Register[dropFn]()
+}
+
+// Edited reads the input once more and writes it to Output/corpus without the dropped records, and without the spans
+// of texts that are cut.
+//
+//	KV<batch, records: document, spans to cut>, KV<batch, keys of dropped records> → facts
+//
+// One GroupByKey by batch of pieces. The spans of a piece are held.
+func Edited(
+	s beam.Scope, p Params, options source.Options, files groups.Params, cuts flow.Cuts, dropped flow.Dropped,
+) flow.Facts {
+	s = s.Scope("sink.Corpus")
+	gone := beam.ParDo(s, &dropFn{}, beam.PCollection(dropped))
+	every := beam.ParDo(s, &everyBatchFn{Inputs: p.Inputs}, beam.Impulse(s))
+	batches := beam.GroupByKey(s, beam.Flatten(s, beam.PCollection(cuts), gone, every))
+	return flow.Facts(beam.ParDo(s, &editedFn{Params: p, Options: options, Files: files}, batches))
+}
+
+// dropFn makes records of dropped keys: such a record has no span.
+//
+//	KV<batch, keys> → KV<batch, records>
+type dropFn struct{}
+
+func (dropFn) ProcessElement(batch int64, keys []byte, emit func(int64, []byte)) error {
+	var out []byte
+	d := blocks.NewDecoder(keys)
+	for !d.Done() {
+		out = blocks.AppendBytes(out, blocks.AppendOrdered(nil, d.Key()))
+	}
+	if err := d.Err(); err != nil {
+		return err
+	}
+	emit(batch, out)
+	return nil
+}
+
+// editedFn writes pieces; see Edited for the shapes.
+type editedFn struct {
+	Params  Params
+	Options source.Options
+	Files   groups.Params
+
+	changes groups.Records
+}
+
+// change is what is done to a record: spans of its text are cut or, if there are none, it is dropped.
+type change struct {
+	key   blocks.Key
+	spans []byte
+}
+
+func (f *editedFn) ProcessElement(
+	ctx context.Context, batch int64, packed func(*[]byte) bool, facts func([]byte),
+) error {
+	in, err := source.Shared(ctx, f.Params.Inputs)
+	if err != nil {
+		return err
+	}
+	if err := f.changes.Read(ctx, f.Files, packed); err != nil {
+		return err
+	}
+	var changes []change
+	for record, err := range f.changes.All() {
+		if err != nil {
+			return err
+		}
+		key, spans, err := blocks.OrderedKey(record)
+		if err != nil {
+			return err
+		}
+		changes = append(changes, change{key, bytes.Clone(spans)})
+	}
+	for number := range in.Batched(batch) {
+		piece, n := in.Pieces.At(number), 0
+		for n < len(changes) && changes[n].key.File() == piece.File && changes[n].key.Position() < piece.End {
+			n++
+		}
+		if err := f.write(ctx, in, number, piece, changes[:n], facts); err != nil {
+			return err
+		}
+		changes = changes[n:]
+	}
+	if len(changes) > 0 {
+		return blocks.ErrCorrupt
+	}
+	return nil
+}
+
+func (f *editedFn) write(
+	ctx context.Context, in *source.Inputs, number int, piece blocks.Span, changes []change, facts func([]byte),
+) error {
+	var dropped, edited []int64
+	spans := map[int64][]byte{}
+	for _, c := range changes {
+		if at := c.key.Position(); len(c.spans) == 0 {
+			dropped = append(dropped, at)
+		} else {
+			edited, spans[at] = append(edited, at), c.spans
+		}
+	}
+	if in.OneDocument(piece.File) && len(dropped) > 0 {
+		return nil // the file was the document
+	}
+	name := output.CorpusFile(in.PieceName(number))
+	counts := map[string]int64{}
+	e := editor{spans: spans}
+	copied, err := writeOutput(ctx, f.Params, name, func(w io.Writer) (err error) {
+		var kept, unedited int64
+		kept, unedited, err = source.CopyEdited(ctx, ctxWriter{ctx, w}, in, piece, dropped, edited, e.edit, f.Options)
+		counts[blocks.CountRows], counts[blocks.CountUncut] = kept, unedited
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	counts[blocks.CountSeams] = e.seams
+	return emitFact(facts, blocks.FactCorpus, name, copied, counts)
+}
+
+// editor cuts spans of joined texts out of columns.
+type editor struct {
+	spans map[int64][]byte // by position: where each begins and ends, as uvarints
+	seams int64
+
+	base int // of the column in the joined text
+}
+
+func (e *editor) edit(position int64, column int, text []byte) []byte {
+	if column == 0 {
+		e.base = 0
+	}
+	var left [][2]int // what stays
+	at, spans := 0, e.spans[position]
+	for len(spans) > 0 {
+		start, n := binary.Uvarint(spans)
+		end, m := binary.Uvarint(spans[max(n, 0):])
+		if n <= 0 || m <= 0 {
+			break
+		}
+		spans = spans[n+m:]
+		if begin, until := int(start)-e.base, int(end)-e.base; begin >= at && until <= len(text) {
+			left, at = append(left, [2]int{at, begin}), until
+		}
+	}
+	e.base += len(text) + 1
+	if len(left) == 0 {
+		return text
+	}
+	return e.join(text, append(left, [2]int{at, len(text)}))
+}
+
+// join joins parts of a text by one space or, if one of those between them that went stood beside a line break, by
+// that.
+func (e *editor) join(text []byte, parts [][2]int) (joined []byte) {
+	const white = " \t\r\n\v\f"
+	between := ""
+	for i, p := range parts {
+		part := text[p[0]:p[1]]
+		if i > 0 {
+			if begun := part[:len(part)-len(bytes.TrimLeft(part, white))]; between == "" {
+				between = lineBreak(begun)
+			}
+			part = bytes.TrimLeft(part, white)
+		}
+		last := i+1 == len(parts)
+		end := part
+		if !last {
+			end = bytes.TrimRight(part, white)
+		}
+		if len(end) == 0 && (!last || i > 0) {
+			if between == "" {
+				between = lineBreak(part)
+			}
+			continue
+		}
+		if len(joined) > 0 {
+			if between == "" {
+				between = " "
+			}
+			joined = append(joined, between...)
+			e.seams++
+		}
+		joined, between = append(joined, end...), lineBreak(part[len(end):])
+	}
+	return slices.Clip(joined)
+}
+
+// lineBreak is the first line break of white space, "" if it has none.
+func lineBreak(white []byte) string {
+	i := bytes.IndexAny(white, "\r\n")
+	switch {
+	case i < 0:
+		return ""
+	case bytes.HasPrefix(white[i:], []byte("\r\n")):
+		return "\r\n"
+	default:
+		return string(white[i : i+1])
+	}
+}
