@@ -29,10 +29,11 @@ func Plan(w io.Writer, width int, run *records.Run) error {
 		documents = "about " + plural(f.Documents, "document")
 	}
 	below := cmp.Or(terminal.Mask(run.Input.Root), "-")
+	bytes, files := bytesOf(run.Input.Bytes), plural(run.Input.Files, "file")
 	if run.References == nil {
-		out.item("input", "%s in %s, %s, below %s", bytesOf(run.Input.Bytes), plural(run.Input.Files, "file"), documents, below)
+		out.item("input", "%s in %s, %s, below %s", bytes, files, documents, below)
 	} else {
-		out.item("input", "%s in %s, below %s", bytesOf(run.Input.Bytes), plural(run.Input.Files, "file"), below)
+		out.item("input", "%s in %s, below %s", bytes, files, below)
 		against(out, run, "; with the input "+documents)
 	}
 	if f != nil {

@@ -35,7 +35,7 @@ func parsed(t *testing.T, args ...string) commands {
 	t.Helper()
 	cli := flagged(t, args...)
 	cli.Dedup.Given, cli.Plan.Given = nil, nil
-	for _, file := range []*configfile.Flag{&cli.Dedup.Job, &cli.Plan.Job, &cli.Query.Job, &cli.Study.Job, &cli.Compare.Job, &cli.Diff.Job} {
+	for _, file := range []*configfile.Flag{&cli.Dedup.Job, &cli.Plan.Job, &cli.Query.Job, &cli.Study.Job, &cli.Compare.Job, &cli.Diff.Job, &cli.Passages.Job} {
 		*file = configfile.Flag{}
 	}
 	return cli
@@ -93,7 +93,7 @@ func TestConfigInit(t *testing.T) {
 			}
 		})
 	}
-	if tested != 6 {
-		t.Errorf("%d commands take a job file, want 6", tested)
+	if tested != 7 {
+		t.Errorf("%d commands take a job file, want 7", tested)
 	}
 }

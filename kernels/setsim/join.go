@@ -41,8 +41,8 @@ func SelfJoin(sets [][]uint64, t Threshold, apart []bool, emit func(i, j, shared
 	joinOrdered(ordered, 0, t, inOrder(apart, order), emitOrdered)
 }
 
-// CrossJoin calls emit like SelfJoin, but for pairs of a set i of small and a set j of large only; apart has first those
-// of small. No set of small may have more elements than one of large.
+// CrossJoin calls emit like SelfJoin, but for pairs of a set i of small and a set j of large only; apart begins with
+// those of small. No set of small may have more elements than one of large.
 func CrossJoin(small, large [][]uint64, t Threshold, apart []bool, emit func(i, j, shared int) bool) {
 	if len(small) == 0 {
 		return
