@@ -10,6 +10,8 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+
+	"github.com/neardup/neardup/records"
 )
 
 // Inputs is what a run reads, fixed by the planner before anything is read in earnest: every
@@ -91,6 +93,9 @@ type File struct {
 	IDIsSource bool
 	Standing   Standing
 }
+
+// UnknownEncoding is what Detected is where none is likely.
+const UnknownEncoding = records.UnknownEncoding
 
 // End of a span that reaches to the end of its file.
 const End = math.MaxInt64

@@ -5,9 +5,12 @@ import (
 	"slices"
 )
 
+// UnknownEncoding is the name of none, where no encoding is likely.
+const UnknownEncoding = "unknown"
+
 // FileEncoding are the files that most likely are in an encoding, by their texts.
 type FileEncoding struct {
-	Name  string `json:"name"` // unknown: no encoding is likely
+	Name  string `json:"name"` // or UnknownEncoding
 	Files int64  `json:"files"`
 	// Read: the files are read in it. Else it is not sure enough.
 	Read bool `json:"read"`

@@ -279,7 +279,7 @@ func detected(out *printer, all []records.FileEncoding) {
 		switch {
 		case e.Read:
 			out.item(label, "%s read as %s, which is %d %% sure or more", plural(e.Files, "file"), e.Name, e.Percent)
-		case e.Percent > 0:
+		case e.Name != records.UnknownEncoding:
 			out.item(label, "%s may be %s, too unsure to be read so, such as %s (%d %%)", plural(e.Files, "file"), e.Name,
 				terminal.Mask(e.File), e.Percent)
 		default:

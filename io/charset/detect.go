@@ -181,6 +181,7 @@ type model struct {
 	languages int
 	rare      uint8 // of what a language does not list
 	bits      map[pair][]uint8
+	alien     map[rune][]uint8 // 1 for each language that lists no pair with a letter
 }
 
 //go:embed languages.txt
@@ -204,7 +205,9 @@ var models = sync.OnceValues(func() (letters, characters *model) {
 	return letters, characters
 })
 
-func newModel(rare uint8) *model { return &model{rare: rare, bits: map[pair][]uint8{}} }
+func newModel(rare uint8) *model {
+	return &model{rare: rare, bits: map[pair][]uint8{}, alien: map[rune][]uint8{}}
+}
 
 // add adds a language.
 func (m *model) add(units []string) {
@@ -219,7 +222,18 @@ func (m *model) add(units []string) {
 // fill gives pairs their bits in languages that do not list them.
 func (m *model) fill() {
 	for p := range m.bits {
-		m.bits[p] = m.padded(p)
+		row := m.padded(p)
+		m.bits[p] = row
+		for _, letter := range p {
+			if m.alien[letter] == nil {
+				m.alien[letter] = bytes.Repeat([]byte{1}, m.languages)
+			}
+			for i, bits := range row {
+				if bits != m.rare {
+					m.alien[letter][i] = 0
+				}
+			}
+		}
 	}
 }
 
@@ -295,38 +309,60 @@ func readingOf(text []byte) reading {
 	return reading{r.bits + of.bits + oddBits*odd + signBits*signs, r.beyond + of.beyond, r.units + of.units}
 }
 
+// A language is the text's if so many pairs beyond ASCII, of its own letters, take so few bits on average. Pairs with
+// other letters then take more.
+const (
+	ownUnits  = 16
+	ownBits   = 9 * bit
+	alienBits = 6 * bit
+)
+
 // least reads pairs in the language that takes the fewest bits for them.
 func (m *model) least(pairs []pair) (least reading) {
-	all, beyond := make([]int, m.languages), make([]int, m.languages)
-	rare, rareBeyond := 0, 0
+	type sum struct{ ascii, beyond, aliens int }
+	sums := make([]sum, m.languages)
 	for _, p := range pairs {
+		row, listed := m.bits[p]
 		isBeyond := p[0] >= utf8.RuneSelf || p[1] >= utf8.RuneSelf
 		if isBeyond {
 			least.units++
 		}
-		row, ok := m.bits[p]
-		switch {
-		case !ok && isBeyond:
-			rareBeyond += int(m.rare)
-		case !ok:
-			rare += int(m.rare)
-		case isBeyond:
-			for i, bits := range row {
-				beyond[i] += int(bits)
+		for i := range sums {
+			bits := int(m.rare)
+			if listed {
+				bits = int(row[i])
 			}
-		default:
-			for i, bits := range row {
-				all[i] += int(bits)
+			if !isBeyond {
+				sums[i].ascii += bits
+				continue
+			}
+			sums[i].beyond += bits
+			if bits == int(m.rare) && (m.isAlien(p[0], i) || m.isAlien(p[1], i)) {
+				sums[i].aliens++
 			}
 		}
 	}
 	least.bits = math.MaxInt
-	for i := range all {
-		if sum := all[i] + beyond[i] + rare + rareBeyond; sum < least.bits {
-			least.bits, least.beyond = sum, beyond[i]+rareBeyond
+	for _, s := range sums {
+		own := least.units - s.aliens
+		bits := s.ascii + s.beyond
+		if own >= ownUnits && s.beyond-s.aliens*int(m.rare) <= ownBits*own {
+			bits += alienBits * s.aliens
+		}
+		if bits < least.bits {
+			least.bits, least.beyond = bits, s.beyond
 		}
 	}
 	return least
+}
+
+// isAlien reports whether a language lists no pair with a letter beyond ASCII.
+func (m *model) isAlien(letter rune, language int) bool {
+	if letter < utf8.RuneSelf {
+		return false
+	}
+	row := m.alien[letter]
+	return row == nil || row[language] == 1
 }
 
 // isLarge reports whether a character is of a script of thousands.

@@ -220,11 +220,25 @@ func TestNotDetected(t *testing.T) {
 	}
 }
 
+// TestDamagedIsNotDetected: what is UTF-8 but for a byte here and there is in no other encoding.
+func TestDamagedIsNotDetected(t *testing.T) {
+	sharedTexts(t, func(name, text string) {
+		part := text[:min(len(text), 3000)]
+		if found := Detect([]byte(part[:len(part)/2] + "\xFF" + part[len(part)/2:])); found.Percent >= Sure && !isASCII(part) {
+			t.Errorf("%s: %+v", name, found)
+		}
+	})
+}
+
+func isASCII(text string) bool {
+	return strings.IndexFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
+}
+
 // TestAllIsLookedAt: what tells two encodings apart may come once, behind much that does not.
 func TestAllIsLookedAt(t *testing.T) {
 	text := ""
-	for i := range 100 {
-		text += fmt.Sprintf("Ráno %d bílé kůň běží k vodě.\n", i)
+	for i := range 400 {
+		text += fmt.Sprintf("Ráno %d bílý kůň pije vodu a člověk říká, jak den je dobrý, přítel mluví a děvčata hrají.\n", i)
 	}
 	for _, name := range []string{"windows-1250", "iso-8859-2"} {
 		for _, end := range []string{"Širý les.\n", "Žádný strach, ťuknul.\n"} {

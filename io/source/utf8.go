@@ -207,6 +207,9 @@ func advice(file *blocks.File, record *reading.Record) string {
 		}
 		return fmt.Sprintf("%s: read it with --encoding %s", mayBe(wide), wide)
 	}
+	if _, err := charset.Named(file.Detected); file.Detected != "" && err != nil {
+		return "; convert the file to UTF-8"
+	}
 	if file.Detected != "" {
 		return fmt.Sprintf("; read it with --encoding %s if that is right, or convert the file to UTF-8", file.Detected)
 	}

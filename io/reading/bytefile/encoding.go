@@ -56,14 +56,11 @@ func detect(file *blocks.File, text []byte) {
 		return
 	}
 	found := charset.Detect(text)
-	file.Detected, file.Percent = cmp.Or(found.Name, unknown), found.Percent
+	file.Detected, file.Percent = cmp.Or(found.Name, blocks.UnknownEncoding), found.Percent
 	if _, err := charset.Named(found.Name); err != nil { // it is not read
 		file.Percent = 0
 	}
 }
-
-// unknown stands for the name of an encoding where none is likely.
-const unknown = "unknown"
 
 // declared returns the name of the encoding that a file has a byte order mark of or declares, or else of the one that
 // is asked for. One that declares UTF-8, or what cannot be, may be in that all the same.
@@ -98,8 +95,7 @@ func (f Reader) isUTF8(ctx context.Context, file *blocks.File, o reading.Options
 		c.file.Ahead(0, file.Size)
 	}
 	buf := make([]byte, readBytes)
-	at := 0 // of buf in the file
-	for held := 0; ; {
+	for held, first := 0, true; ; first = false {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
@@ -111,8 +107,8 @@ func (f Reader) isUTF8(ctx context.Context, file *blocks.File, o reading.Options
 		}
 		valid, ok := plain(buf[:held], atEOF)
 		if !ok && o.Encoding == reading.DetectEncoding {
-			if at > 0 || !atEOF {
-				if held, err = c.around(buf, held, at); err != nil {
+			if !first || !atEOF {
+				if held, err = c.around(buf, held); err != nil {
 					return false, err
 				}
 			}
@@ -121,16 +117,13 @@ func (f Reader) isUTF8(ctx context.Context, file *blocks.File, o reading.Options
 		if !ok || atEOF {
 			return ok, nil
 		}
-		at += valid
 		held = copy(buf, buf[valid:held])
 	}
 }
 
-// around fills buf, which begins at a byte of the file, with what is around the first of its bytes that is not UTF-8,
-// and returns how many bytes that is.
-func (c *cursor) around(buf []byte, held, at int) (int, error) {
+// around fills buf with what is around the first of its bytes that is not UTF-8, and returns how many bytes that is.
+func (c *cursor) around(buf []byte, held int) (int, error) {
 	from := startAround(buf[:held])
-	from += (at + from) % 2 // where a character of UTF-16 may begin
 	held = copy(buf, buf[from:held])
 	n, err := io.ReadFull(c.src, buf[held:])
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -153,7 +146,7 @@ func startAround(text []byte) int {
 		}
 		at += n
 	}
-	return max(0, at-beforeInvalid)
+	return max(0, at-beforeInvalid) / 2 * 2 // where a character of UTF-16 begins: it has NUL early, if at all
 }
 
 // plain reports whether text is UTF-8 without NUL, and how much of it
@@ -181,7 +174,7 @@ func Decode(content []byte, asked string) (text []byte, encoding string, err err
 	if !isUTF8 && asked == reading.DetectEncoding {
 		around := content
 		if len(content) > readBytes {
-			around = content[startAround(content)/2*2:]
+			around = content[startAround(content):]
 		}
 		detect(file, around[:min(len(around), readBytes)])
 	}

@@ -197,6 +197,7 @@ func TestDetected(t *testing.T) {
 		"far, odd":       {"lines", "." + head + encode(t, "koi8-r", russian), "koi8-r", "koi8-r"},
 		"and much more":  {"lines", encode(t, "koi8-r", russian) + head, "koi8-r", "koi8-r"},
 		"UTF-16":         {"lines", encode(t, "utf-16be", russian+head), "utf-16be", "utf-16be"},
+		"UTF-16, far":    {"lines", encode(t, "utf-16le", strings.Repeat("个用来中", 1500)+head+russian), "utf-16le", "utf-16le"},
 		"a mark":         {"lines", encode(t, "utf-16le", "\uFEFF"+russian), "utf-16le", ""},
 		"too little":     {"lines", "caf\xE9", "", "windows-1252"},
 		"not read":       {"lines", "pr\x82c\x82d\x82 d'\x82t\x82, cr\x8ame br\x96l\x82e, \x85 la carte, h\x93tel, for\x88t", "", "ibm437"},

@@ -1,0 +1,25 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/neardup/neardup/records"
+)
+
+// TestDetectedEncodings: a summary lists what was detected, and what was too unsure.
+func TestDetectedEncodings(t *testing.T) {
+	run := &records.Run{Input: records.RunInput{Files: 9, Decoded: 2, Encodings: []records.FileEncoding{
+		{Name: "big5", Files: 2, Read: true, Percent: 95, File: "a"}, {Name: "koi8-r", Files: 1, Percent: 40, File: "b\x1b"}, {Name: records.UnknownEncoding, Files: 3, File: "c"},
+	}}}
+	var out strings.Builder
+	if err := Summary(&out, 200, run, "out", nil); err != nil {
+		t.Fatal(err)
+	}
+	const want = "detected      2 files read as big5, which is 95 % sure or more\n" +
+		"              1 file may be koi8-r, too unsure to be read so, such as b· (40 %)\n" +
+		"              3 files of no known encoding, such as c\n"
+	if got := out.String(); !strings.Contains(got, want) || strings.Contains(got, "read as utf-8") {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
