@@ -44,6 +44,7 @@ func TestMemory(t *testing.T) {
 		{"large near-duplicates, many workers", nearTexts(16), []string{"--workers=16"}, false},
 		{"a text of 45 MB", tokens(5_000_000), []string{"--max-doc-bytes=64MiB"}, false},
 		{"texts of many characters", lettersOnly(3, 8_000_000), []string{"--shingle=char:9"}, true},
+		{"pages, many workers", hostilePages(8), []string{"--normalize=strip-markup", "--workers=16"}, false},
 		{"copies of one line", copiesOfALine(3_000_000), nil, true},
 		{"copies of one line, many workers", copiesOfALine(2_000_000), []string{"--workers=16"}, true},
 		{"copies of one line, in phases", copiesOfALine(1_000_000), []string{"--resume=always"}, false},
@@ -105,6 +106,28 @@ func TestMemory(t *testing.T) {
 			t.Errorf("%d MB, at most %d are expected", peak/1e6, (memory+beyond)/1_000_000)
 		}
 	})
+}
+
+// hostilePages are pages of 15 MB: one tag, open elements, references, and words in elements.
+func hostilePages(n int) func(*testing.T, *bufio.Writer) {
+	return func(_ *testing.T, w *bufio.Writer) {
+		for i := range n {
+			fmt.Fprintf(w, `{"id":"%d","text":"<p`, i)
+			for j := range 1_000_000 {
+				switch i % 4 {
+				case 0:
+					fmt.Fprintf(w, " a%08d=b  ", j)
+				case 1:
+					w.WriteString("><div><b><pre ")
+				case 2:
+					w.WriteString(">&#xFDFA;&eacut")
+				default:
+					fmt.Fprintf(w, "><i>w%08d ", j*7919%99_999_989)
+				}
+			}
+			fmt.Fprintf(w, `>page %d"}`+"\n", i)
+		}
+	}
 }
 
 // TestMillionFiles: a million small files are listed, shared and read within 1 GB.
