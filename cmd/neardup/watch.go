@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -50,7 +51,7 @@ func (c *dedupCmd) watch() (*watch, error) {
 		return w, nil
 	}
 	w.lineage = lineage.Run{ID: uuid.NewString(), Namespace: cmp.Or(os.Getenv("OPENLINEAGE_NAMESPACE"), "neardup"), Job: cmp.Or(c.JobName, "neardup")}
-	for _, input := range c.Inputs {
+	for _, input := range slices.Concat(c.Inputs, c.Against) {
 		w.lineage.Inputs = append(w.lineage.Inputs, absolute(input))
 	}
 	if c.Output != "" {
