@@ -98,8 +98,8 @@ class Dedup(TypedDict, total=False):
     letters-only, digits-zero, collapse-space, no-space. default is NFKC and lower case, without punctuation, symbols,
     layout and invisible characters (byte:K keeps the last two); keep-symbols also compares punctuation and symbols, and
     keep-case capitals; other steps are those of default, unless you list some. strip-markup compares only what HTML and
-    XML show. no-stop-words:LANGUAGE leaves out stop words, and stem:LANGUAGE puts stems (Snowball) for words, as in
-    default,stem:en."""
+    XML show, and fold-han makes variants of a Han character one. no-stop-words:LANGUAGE leaves out stop words, and
+    stem:LANGUAGE puts stems (Snowball) for words, as in default,stem:en."""
 
     method: Literal["minhash", "simhash", "complete", "exact"]
     """minhash (near-duplicates, found by signatures), simhash (near-duplicates, found by SimHash signatures), complete
@@ -348,8 +348,8 @@ class Query(TypedDict, total=False):
     letters-only, digits-zero, collapse-space, no-space. default is NFKC and lower case, without punctuation, symbols,
     layout and invisible characters (byte:K keeps the last two); keep-symbols also compares punctuation and symbols, and
     keep-case capitals; other steps are those of default, unless you list some. strip-markup compares only what HTML and
-    XML show. no-stop-words:LANGUAGE leaves out stop words, and stem:LANGUAGE puts stems (Snowball) for words, as in
-    default,stem:en."""
+    XML show, and fold-han makes variants of a Han character one. no-stop-words:LANGUAGE leaves out stop words, and
+    stem:LANGUAGE puts stems (Snowball) for words, as in default,stem:en."""
 
     method: Literal["minhash", "simhash"]
     """minhash (compare sets, unless compare names another measure) or simhash (compare by overlap, or with compare
@@ -516,8 +516,8 @@ class Compare(TypedDict, total=False):
     letters-only, digits-zero, collapse-space, no-space. default is NFKC and lower case, without punctuation, symbols,
     layout and invisible characters (byte:K keeps the last two); keep-symbols also compares punctuation and symbols, and
     keep-case capitals; other steps are those of default, unless you list some. strip-markup compares only what HTML and
-    XML show. no-stop-words:LANGUAGE leaves out stop words, and stem:LANGUAGE puts stems (Snowball) for words, as in
-    default,stem:en."""
+    XML show, and fold-han makes variants of a Han character one. no-stop-words:LANGUAGE leaves out stop words, and
+    stem:LANGUAGE puts stems (Snowball) for words, as in default,stem:en."""
 
     recall: float
     """Minimum probability of finding a pair of exactly threshold similarity; more similar pairs have a higher one."""
@@ -678,8 +678,8 @@ class Diff(TypedDict, total=False):
     letters-only, digits-zero, collapse-space, no-space. default is NFKC and lower case, without punctuation, symbols,
     layout and invisible characters (byte:K keeps the last two); keep-symbols also compares punctuation and symbols, and
     keep-case capitals; other steps are those of default, unless you list some. strip-markup compares only what HTML and
-    XML show. no-stop-words:LANGUAGE leaves out stop words, and stem:LANGUAGE puts stems (Snowball) for words, as in
-    default,stem:en."""
+    XML show, and fold-han makes variants of a Han character one. no-stop-words:LANGUAGE leaves out stop words, and
+    stem:LANGUAGE puts stems (Snowball) for words, as in default,stem:en."""
 
     weights: Literal["1", "tf"]
     """What a shingle weighs in vectors: 1 or tf (the number of its occurrences) (default: 1)."""
