@@ -196,7 +196,9 @@ def graphemes(text):
     cluster = ""
     for c in text:
         regional = "\U0001f1e6" <= c <= "\U0001f1ff"
-        if cluster and (kind_of(c) in {"Extend", "Format"} and category(c) != "Cf" or regional and len(cluster) == 1 and "\U0001f1e6" <= cluster <= "\U0001f1ff"):
+        if cluster and (
+            kind_of(c) in {"Extend", "Format"} and category(c) != "Cf" or regional and len(cluster) == 1 and "\U0001f1e6" <= cluster <= "\U0001f1ff"
+        ):
             cluster += c
             continue
         if cluster:
@@ -417,6 +419,7 @@ def ads():
 
 CORPORA = {"tldr_pages": tldr, "sms_spam": sms, "wisesight_thai": thai, "kijiji_rome": ads}
 HAND = [
+    "a々 1々 々〻", "a 々 1 々 々 〻", "____ x", "_ _ _ _ x", "don ´ t", "don t",
     "don´t go", "don't go", "DON'T GO!", "2々人々の道 ____ ---- a_b", "2々人々の道 ---- ____ a_b", "snake_case it's 3.14 1,000;5 e.g. x", "國語說明書, 群羣峯峰", "国语说明书, 群群峰峰",
     "C++ is + a - b", "C# is - a + b", "İstanbul ΣΊΣΥΦΟΣ ẞ ½ ﬁ", "istanbul σίσυφοσ ß 1⁄2 fi", "naïve cafe\u0301", "naive cafe", "R2-D2 ٣٤", "R2-D2 34", "", "!", "\u0301", "  ", "the and of", "the and of to",
     "soft\u00adhyphen", "softhyphen", "ﷺ ㌖ ⑽", "カタカナーと日本語、ひらがな", "น้ำที่นี่ ภาษาไทย", "한국어 문서", "🇨🇭🇫🇷 👍🏽 👍",
@@ -432,12 +435,27 @@ def settings():
         "default,strip-accents", "nfkc,keep-symbols", "nfkc,lower,letters-only", "stem:it", "no-stop-words:en,stem:en", "default,keep-case,no-stop-words:it", "digits-zero",
     ):  # fmt: skip
         yield {**usual, "normalize": normalize, "shingle": "word:2"}
-    for shingle, normalize in (("char:5", "default,no-space"), ("char:7", "nfkc,collapse-space"), ("char:4", "none"), ("char:4", "no-stop-words:en,stem:en,no-space"), ("byte:7", "none"), ("byte:7", "lower,no-space"), ("char:3", "keep-symbols")):
+    for shingle, normalize in (
+        ("char:5", "default,no-space"),
+        ("char:7", "nfkc,collapse-space"),
+        ("char:4", "none"),
+        ("char:4", "no-stop-words:en,stem:en,no-space"),
+        ("byte:7", "none"),
+        ("byte:7", "lower,no-space"),
+        ("char:3", "keep-symbols"),
+    ):
         yield {**usual, "normalize": normalize, "shingle": shingle, "threshold": "0.75"}
     for keep in ("longest", "max:n", "min:n", "prefer:b/c*,b"):
         for cluster in ("star", "components"):
             yield {**usual, "shingle": "word:2", "threshold": "0.6", "keep": keep, "cluster": cluster}
-            yield {**usual, "shingle": "word:2", "threshold": "0.6", "keep": keep, "cluster": cluster, "protect": ["b/b.jsonl", "a*"][: 1 + (keep == "longest")]}
+            yield {
+                **usual,
+                "shingle": "word:2",
+                "threshold": "0.6",
+                "keep": keep,
+                "cluster": cluster,
+                "protect": ["b/b.jsonl", "a*"][: 1 + (keep == "longest")],
+            }
     yield {**usual, "min_words": 10, "drop_not_compared": True}
     yield {**usual, "max_doc_bytes": 100, "keep": "longest", "shingle": "word:1"}
     for same in ("bytes", "tokens", "set"):
@@ -467,11 +485,24 @@ def rows(folder, table, columns):
 
 def told(neardup, folder, setting):
     out = folder / "out"
-    command = [neardup, "dedup", str(folder / "in"), "--output", str(out), "--overwrite", "--write=pairs,clusters,removed,rejected,corpus", "--quiet", *flags(setting)]
+    command = [
+        neardup,
+        "dedup",
+        str(folder / "in"),
+        "--output",
+        str(out),
+        "--overwrite",
+        "--write=pairs,clusters,removed,rejected,corpus",
+        "--quiet",
+        *flags(setting),
+    ]
     run = subprocess.run(command, capture_output=True, text=True)
     if run.returncode:
         sys.exit(f"{' '.join(command)}: {run.stderr}")
-    pairs = {(int(a), int(b)): (Fraction(shared, a_size + b_size - shared) if not exact else Fraction(1), exact) for a, b, shared, a_size, b_size, exact in rows(out, "pairs", "id_a, id_b, shared, size_a, size_b, same")}
+    pairs = {
+        (int(a), int(b)): (Fraction(shared, a_size + b_size - shared) if not exact else Fraction(1), exact)
+        for a, b, shared, a_size, b_size, exact in rows(out, "pairs", "id_a, id_b, shared, size_a, size_b, same")
+    }
     removed = {int(i): (int(k), s, reason) for i, k, s, reason in rows(out, "removed", "id, kept_id, similarity, reason")}
     excluded = {int(i): reason for i, reason in rows(out, "rejected", "id, reason")}
     clusters = collections.defaultdict(list)
@@ -514,9 +545,26 @@ def compares(documents, neardup, folder):
             holders[s].append(j)
     jaccard = {(i, j): Fraction(n, len(sets[i]) + len(sets[j]) - n) for (i, j), n in common.items()}
     threshold = Fraction("0.6")
-    for method, given in (("bands", ["--bands=9", "--rows=3"]), ("bands", ["--bands=4", "--rows=2", "--signature=salted"]), ("pieces", ["--compare=cosine", "--bits=64", "--pieces=7"]), ("pieces", ["--compare=overlap", "--bits=48", "--pieces=5"])):
+    for method, given in (
+        ("bands", ["--bands=9", "--rows=3"]),
+        ("bands", ["--bands=4", "--rows=2", "--signature=salted"]),
+        ("pieces", ["--compare=cosine", "--bits=64", "--pieces=7"]),
+        ("pieces", ["--compare=overlap", "--bits=48", "--pieces=5"]),
+    ):
         out = folder / "compared"
-        command = [neardup, "compare", str(folder / "in"), "--output", str(out), "--overwrite", "--json", "--shingle=word:2", "--threshold=0.6", f"--methods=brute-force,{method}", *given]
+        command = [
+            neardup,
+            "compare",
+            str(folder / "in"),
+            "--output",
+            str(out),
+            "--overwrite",
+            "--json",
+            "--shingle=word:2",
+            "--threshold=0.6",
+            f"--methods=brute-force,{method}",
+            *given,
+        ]
         run = subprocess.run(command, capture_output=True, text=True)
         if run.returncode:
             sys.exit(f"{' '.join(command)}: {run.stderr}")
@@ -542,12 +590,20 @@ def compares(documents, neardup, folder):
             ("similar", len(similar), truth["similar_pairs"]),
             ("found", len(similar & set(shared)), found["similar_pairs"]),
             ("counts", [sum(shared.values()), len(shared), len(similar & set(shared))], [found["buckets"][n] for n in ("pairs", "distinct", "true")]),
-            ("jaccard", {p: float(jaccard[p]) for p in similar} if method == "bands" else {}, {p: s for p, (_, s) in written.items()} if method == "bands" else {}),
+            (
+                "jaccard",
+                {p: float(jaccard[p]) for p in similar} if method == "bands" else {},
+                {p: s for p, (_, s) in written.items()} if method == "bands" else {},
+            ),
         ):
             if want != got:
                 yield f"compare {' '.join(given)}: {what}: {str(want)[:300]} is right, {str(got)[:300]} was written"
         if method == "bands":  # as many values agree as the sets are similar
-            off = [sum(a == b for band in labels[i] for a, b in zip(labels[i][band].split("_"), labels[j][band].split("_"))) - s * len(labels[i]) * len(labels[i][0].split("_")) for (i, j), s in jaccard.items()]
+            off = [
+                sum(a == b for band in labels[i] for a, b in zip(labels[i][band].split("_"), labels[j][band].split("_")))
+                - s * len(labels[i]) * len(labels[i][0].split("_"))
+                for (i, j), s in jaccard.items()
+            ]
             if abs(sum(off)) > len(off) * 0.05 * len(next(iter(labels.values()))):
                 yield f"compare {' '.join(given)}: {float(sum(off) / len(off))} more values agree in a pair than by its similarity"
         print(f"  compare {' '.join(given)}: {len(similar)} pairs, {len(shared)} share a bucket", flush=True)
