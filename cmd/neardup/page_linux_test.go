@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/neardup/neardup/report"
@@ -68,7 +69,13 @@ func familiesAt(families int, threshold float64) report.Step {
 	for size := 2; size <= largestFamily; size++ {
 		of := int64((families + largestFamily - size) / (largestFamily - 1)) // of that size
 		linked := 0                                                          // to the one before; others are less similar
+		var kept []int
 		for b := range size {
+			if slices.ContainsFunc(kept, func(a int) bool { return similar(a, b) }) {
+				want.Removed += of
+			} else {
+				kept = append(kept, b)
+			}
 			for a := range b {
 				if similar(a, b) {
 					want.Pairs += of
