@@ -535,7 +535,7 @@ func TestTemplate(t *testing.T) {
 	values := map[string]struct{ good, bad []string }{
 		"input":        {[]string{"gs://b/in", "gs://b/*.jsonl"}, []string{"/in", "in", "s3://b/in"}},
 		"output":       {[]string{"gs://b/out"}, []string{"out", "/out"}},
-		"format":       {source.Formats(), []string{"xml", "JSONL", ""}},
+		"format":       {source.Formats(), []string{"docx", "JSONL", ""}},
 		"text":         {[]string{"text", "a.b"}, []string{""}},
 		"id":           {[]string{"id"}, nil},
 		"threshold":    {[]string{"0.8", ".5", "1", "1.0", "0.05"}, []string{"0", "1.1", "2", "-1", "x", "0.0"}},
