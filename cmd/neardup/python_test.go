@@ -78,7 +78,11 @@ from typing import Literal, TypedDict
 }
 
 func pythonName(flag string) string {
-	return strings.ReplaceAll(strings.TrimPrefix(flag, "--"), "-", "_")
+	name := strings.ReplaceAll(strings.TrimPrefix(flag, "--"), "-", "_")
+	if name == "from" { // a word of Python's own
+		name += "_"
+	}
+	return name
 }
 
 // pythonType is what a flag takes: what a job file may have, and paths.

@@ -41,18 +41,23 @@ def dedup(
     """Finds near-duplicates in data, which is a path, a list of Paths, or rows: texts or dictionaries, a DataFrame of
     pandas or Polars, a table, reader or dataset of pyarrow, or a dataset of Hugging Face.
 
-    The output is a folder; without one, it is temporary. Keyword arguments are the keys of a job file.
+    The output is a folder; without one, it is temporary. Keyword arguments are the keys of a job file. Data is None with
+    from_, a finished output whose documents are decided again.
     """
     options = dict(spec, text=text, id=id, threshold=threshold)
     check("dedup", options)
+    if (spec.get("from_") is None) == (data is None):
+        raise TypeError("give data, or None and from_")
+    if data is None:  # whose run had columns of its own
+        del options["text"], options["id"]
     data = loaded(data)
     folder = None
     if output is None:
-        if spec.get("runner", "local") != "local" and paths(data) is None:
+        if spec.get("runner", "local") != "local" and data is not None and paths(data) is None:
             raise ValueError("a cluster needs an output that its workers reach; give output")
         folder = Folder(tempfile.mkdtemp(prefix="neardup-"))
         output = os.path.join(folder.path, "output")
-        if paths(data) is None and not {"write", "drop_not_compared", "max_removed"} & spec.keys():
+        if data is not None and paths(data) is None and not {"write", "drop_not_compared", "max_removed"} & spec.keys():
             options["write"] = ["pairs", "clusters", "removed", "rejected"]
     try:
         summary, rows = _read("dedup", data, {**options, "output": output})

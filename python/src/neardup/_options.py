@@ -244,7 +244,7 @@ class Dedup(TypedDict, total=False):
     force_unlock: bool
     """Take the output from the run that holds it; that run then stops at its next step with status 3."""
 
-    from: str | PathLike[str]
+    from_: str | PathLike[str]
     """Decide again about the documents of a finished output of dedup, by its tables: threshold (the same or higher),
     keep, cluster, protect, drop_not_compared and write may differ. The input is read for the corpus only."""
 

@@ -52,7 +52,7 @@ def arguments(options: Mapping[str, Any]) -> list[str]:
             if isinstance(one, bool):
                 one = str(one).lower()
             if one is not None:
-                flags.append(f"--{name.replace('_', '-')}={os.fspath(one) if isinstance(one, os.PathLike) else one}")
+                flags.append(f"--{name.rstrip('_').replace('_', '-')}={os.fspath(one) if isinstance(one, os.PathLike) else one}")
     return flags
 
 
