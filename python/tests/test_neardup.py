@@ -115,7 +115,7 @@ def test_filter(name):
 def test_from(tmp_path):
     path = tmp_path / "in.txt"
     path.write_text("one two three four five six\none two three four five seven\nanother text of other words\n")
-    first = neardup.dedup(path, tmp_path / "first", threshold=0.4, format="lines")
+    first = neardup.dedup(path, tmp_path / "first", threshold=0.3, format="lines")
     again = neardup.dedup(None, tmp_path / "again", from_=first.path, threshold=0.9)
     assert (len(first.removed), len(again.removed)) == (1, 0)
     with pytest.raises(TypeError, match="give data, or None and from_"):
