@@ -46,13 +46,14 @@ def arguments(options: Mapping[str, Any]) -> list[str]:
     """Options as flags; None is left out."""
     flags = []
     for name, value in options.items():
+        flag = name.rstrip("_").replace("_", "-")
         if isinstance(value, Mapping):
             value = [f"{key}={one}" for key, one in value.items()]
         for one in value if isinstance(value, (list, tuple)) else [value]:
             if isinstance(one, bool):
                 one = str(one).lower()
             if one is not None:
-                flags.append(f"--{name.rstrip('_').replace('_', '-')}={os.fspath(one) if isinstance(one, os.PathLike) else one}")
+                flags.append(f"--{flag}={os.fspath(one) if isinstance(one, os.PathLike) else one}")
     return flags
 
 
