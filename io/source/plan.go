@@ -88,7 +88,7 @@ func (r Rank) Column() string {
 
 // Matches reports whether glob matches source or a folder that it is in: as an input, such a pattern would read it.
 func Matches(glob, source string) bool {
-	for ; source != "."; source = path.Dir(source) {
+	for ; source != "." && source != "/"; source = path.Dir(source) { // "/" of a reference
 		if ok, err := storage.Match(glob, source); ok && err == nil {
 			return true
 		}
