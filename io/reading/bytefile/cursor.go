@@ -497,7 +497,8 @@ func (c *cursor) fill() error {
 	if left := c.near - c.pos - int64(c.hi); left < readBytes-tailBytes {
 		most = int(max(left, 0)) + tailBytes
 	}
-	want := min(c.hi+max(most, c.hi), c.maxRecord+searchedAgain+readBytes)
+	whole := c.maxRecord + searchedAgain + readBytes
+	want := min(c.hi+max(most, c.hi), whole)
 	if c.buf == nil {
 		c.buf, _ = buffers.Get().([]byte)
 	}
@@ -508,7 +509,11 @@ func (c *cursor) fill() error {
 		c.large = c.pos
 	}
 	if len(c.buf) < want {
-		if err := c.buffer.Grow(c.ctx, &c.buf, want); err != nil {
+		room := want
+		if want > whole/4 { // the last copy: what is not filled yet takes no memory, and no half stands beside it
+			room = whole
+		}
+		if err := c.buffer.Grow(c.ctx, &c.buf, room); err != nil {
 			return err
 		}
 		c.buf = c.buf[:want]
