@@ -2,7 +2,6 @@ package sink
 
 import (
 	"bufio"
-	"container/heap"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/internal/dofn"
+	groups "github.com/neardup/neardup/io/sorted"
 	"github.com/neardup/neardup/io/storage"
 )
 
@@ -417,69 +417,11 @@ func merged(
 			defer file.Close()
 			runs = append(runs, file.next)
 		}
-		merge(runs, yield)
+		groups.Merge(runs, byPlace, yield)
 	}), nil
 }
 
-// cursor stands at a part of a run.
-type cursor struct {
-	part blocks.RowPart
-	next func() (blocks.RowPart, error)
-}
-
-// advance moves on, and reports whether there is a part.
-func (c *cursor) advance() (there bool, err error) {
-	c.part, err = c.next()
-	if errors.Is(err, io.EOF) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-// merge yields the parts of sorted runs in order. Each run returns one after another, and io.EOF behind the last.
-func merge(runs []func() (blocks.RowPart, error), yield func(blocks.RowPart, error) bool) {
-	var least cursors
-	for _, next := range runs {
-		c := &cursor{next: next}
-		there, err := c.advance()
-		if err != nil {
-			yield(blocks.RowPart{}, err)
-			return
-		}
-		if there {
-			least = append(least, c)
-		}
-	}
-	heap.Init(&least)
-	for len(least) > 0 {
-		if !yield(least[0].part, nil) {
-			return
-		}
-		there, err := least[0].advance()
-		switch {
-		case err != nil:
-			yield(blocks.RowPart{}, err)
-			return
-		case there:
-			heap.Fix(&least, 0)
-		default:
-			heap.Pop(&least)
-		}
-	}
-}
-
-// cursors is a heap of cursors, the one at the least part first.
-type cursors []*cursor
-
-func (c cursors) Len() int           { return len(c) }
-func (c cursors) Less(i, j int) bool { return c[i].part.Compare(c[j].part.RowPlace) < 0 }
-func (c cursors) Swap(i, j int)      { c[i], c[j] = c[j], c[i] }
-func (c *cursors) Push(x any)        { *c = append(*c, x.(*cursor)) } //nolint:forcetypeassert // they are all
-func (c *cursors) Pop() any {
-	last := (*c)[len(*c)-1]
-	*c = (*c)[:len(*c)-1]
-	return last
-}
+func byPlace(a, b blocks.RowPart) int { return a.Compare(b.RowPlace) }
 
 // joined makes rows of their parts.
 func joined(parts iter.Seq2[blocks.RowPart, error]) iter.Seq2[blocks.RowPart, error] {

@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/neardup/neardup/blocks"
+	groups "github.com/neardup/neardup/io/sorted"
 	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/records"
@@ -277,7 +278,8 @@ func TestBrokenRunAmongOthers(t *testing.T) {
 	}
 	for _, broken := range [][]blocks.Key{nil, {1}, {1, 5}, {9}} {
 		var failed error
-		merge([]func() (blocks.RowPart, error){run(false, 2, 4, 6), run(true, broken...), run(false, 3)}, func(_ blocks.RowPart, err error) bool {
+		runs := []func() (blocks.RowPart, error){run(false, 2, 4, 6), run(true, broken...), run(false, 3)}
+		groups.Merge(runs, byPlace, func(_ blocks.RowPart, err error) bool {
 			failed = err
 			return err == nil
 		})

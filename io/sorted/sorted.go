@@ -255,7 +255,7 @@ func (r *Records) All() iter.Seq2[[]byte, error] {
 			}
 			return
 		}
-		all := cursors{{next: r.held()}}
+		runs := []func() ([]byte, error){r.held()}
 		for _, f := range r.files {
 			content, err := storage.OpenFile(r.ctx, f.path)
 			if err != nil {
@@ -263,9 +263,9 @@ func (r *Records) All() iter.Seq2[[]byte, error] {
 				return
 			}
 			defer content.Close()
-			all = append(all, &cursor{next: f.read(content)})
+			runs = append(runs, f.read(content))
 		}
-		merge(all, yield)
+		Merge(runs, bytes.Compare, yield)
 	}
 }
 
@@ -358,55 +358,60 @@ func (f file) read(content io.Reader) func() ([]byte, error) {
 	}
 }
 
-// merge yields the records of sorted runs in order.
-func merge(all cursors, yield func([]byte, error) bool) {
-	left := all[:0]
-	for _, c := range all {
+// Merge yields the values of sorted runs in order. Each run returns one after another, and io.EOF behind the last; a
+// value is valid until the next of its run.
+func Merge[T any](runs []func() (T, error), compare func(a, b T) int, yield func(T, error) bool) {
+	least := cursors[T]{compare: compare}
+	for _, next := range runs {
+		c := &cursor[T]{next: next}
 		switch err := c.advance(); {
 		case err == nil:
-			left = append(left, c)
+			least.all = append(least.all, c)
 		case !errors.Is(err, io.EOF):
-			yield(nil, err)
+			yield(c.value, err)
 			return
 		}
 	}
-	heap.Init(&left)
-	for len(left) > 0 {
-		if !yield(left[0].record, nil) {
+	heap.Init(&least)
+	for len(least.all) > 0 {
+		c := least.all[0]
+		if !yield(c.value, nil) {
 			return
 		}
-		switch err := left[0].advance(); {
+		switch err := c.advance(); {
 		case err == nil:
-			heap.Fix(&left, 0)
+			heap.Fix(&least, 0)
 		case errors.Is(err, io.EOF):
-			heap.Pop(&left)
+			heap.Pop(&least)
 		default:
-			yield(nil, err)
+			yield(c.value, err)
 			return
 		}
 	}
 }
 
-// cursor stands at a record of a run.
-type cursor struct {
-	record []byte
-	next   func() ([]byte, error)
+// cursor stands at a value of a run.
+type cursor[T any] struct {
+	value T
+	next  func() (T, error)
 }
 
-func (c *cursor) advance() (err error) {
-	c.record, err = c.next()
+func (c *cursor[T]) advance() (err error) {
+	c.value, err = c.next()
 	return err
 }
 
-// cursors is a heap of cursors, the one at the smallest record first.
-type cursors []*cursor
+// cursors is a heap of cursors, the one at the least value first.
+type cursors[T any] struct {
+	all     []*cursor[T]
+	compare func(a, b T) int
+}
 
-func (c cursors) Len() int           { return len(c) }
-func (c cursors) Less(i, j int) bool { return bytes.Compare(c[i].record, c[j].record) < 0 }
-func (c cursors) Swap(i, j int)      { c[i], c[j] = c[j], c[i] }
-func (c *cursors) Push(x any)        { *c = append(*c, x.(*cursor)) } //nolint:forcetypeassert // they are all
-func (c *cursors) Pop() any {
-	last := (*c)[len(*c)-1]
-	*c = (*c)[:len(*c)-1]
-	return last
+func (c *cursors[T]) Len() int           { return len(c.all) }
+func (c *cursors[T]) Less(i, j int) bool { return c.compare(c.all[i].value, c.all[j].value) < 0 }
+func (c *cursors[T]) Swap(i, j int)      { c.all[i], c.all[j] = c.all[j], c.all[i] }
+func (c *cursors[T]) Push(any)           { panic("sorted: runs only end") }
+func (c *cursors[T]) Pop() any {
+	c.all = c.all[:len(c.all)-1]
+	return nil
 }
