@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -88,7 +87,7 @@ func (r Rank) Column() string {
 
 // Matches reports whether glob matches source or a folder that it is in: as an input, such a pattern would read it.
 func Matches(glob, source string) bool {
-	for ; source != "." && source != "/"; source = path.Dir(source) { // "/" of a reference
+	for ; source != ""; source = source[:max(strings.LastIndexByte(source, '/'), 0)] { // no path: URLs have "//"
 		if ok, err := storage.Match(glob, source); ok && err == nil {
 			return true
 		}

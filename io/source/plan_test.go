@@ -586,3 +586,19 @@ func TestStdinTwice(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// A pattern matches a file or a folder that it is in; the folders of an absolute path, as references have it, end at "/".
+func TestMatches(t *testing.T) {
+	for _, tt := range []struct {
+		glob, source string
+		want         bool
+	}{
+		{"b*", "b/2.jsonl", true}, {"b/*", "b/sub/1.jsonl", true}, {"*", "a.jsonl", true}, {"c*", "b/c.jsonl", false},
+		{"c*", "/data/c.jsonl", false}, {"/data", "/data/sub/c.jsonl", true}, {"/d*/sub", "/data/sub/c.jsonl", true},
+		{"x", "s3://bucket/x.jsonl", false}, {"s3://bucket/day*", "s3://bucket/day=1/x.jsonl", true},
+	} {
+		if got := Matches(tt.glob, tt.source); got != tt.want {
+			t.Errorf("%s matches %s: %t", tt.glob, tt.source, got)
+		}
+	}
+}

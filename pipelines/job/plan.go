@@ -675,10 +675,13 @@ func prefer(in *blocks.Inputs, globs []string) (idle []string) {
 	return unmatched(in, globs)
 }
 
-// unmatched are the patterns that match no file.
+// unmatched are the patterns that match no input file.
 func unmatched(in *blocks.Inputs, globs []string) []string {
 	idle := slices.Clone(globs)
-	for _, name := range in.Names() {
+	for file, name := range in.Names() {
+		if in.Standing(file) == blocks.Reference {
+			continue
+		}
 		idle = slices.DeleteFunc(idle, func(glob string) bool { return source.Matches(glob, name) })
 	}
 	return idle
