@@ -40,6 +40,13 @@ func TestUnfitOutput(t *testing.T) {
 			t.Errorf("%s: exit status %d: %s", out, status.ExitStatus(), stderr)
 		}
 	}
+	for _, command := range []string{"dedup", "passages", "compare", "study"} {
+		p := prepare(t, "neardup", command, "in.jsonl", "-o", "in.jsonl/out")
+		write(t, filepath.Join(p.Dir, "in.jsonl"), similar)
+		if stderr, status := p.start().ended(); status.ExitStatus() != 2 || !strings.Contains(stderr, "give another --output") {
+			t.Errorf("%s: exit status %d: %s", command, status.ExitStatus(), stderr)
+		}
+	}
 }
 
 // Where no temporary files can be, the error says so, and nothing is left.

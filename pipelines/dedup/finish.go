@@ -58,9 +58,9 @@ type Finishing struct {
 // Finish follows the job of a run that was left, checks what it wrote, and commits. A run that is finished already is
 // returned as it is, with a warning.
 func Finish(ctx context.Context, f Finishing) (*records.Run, error) {
-	dir, err := storage.Resolve(f.Output)
+	dir, err := job.OutputPath(f.Output)
 	if err != nil {
-		return nil, unfit(err)
+		return nil, err
 	}
 	left, err := commit.FindLeft(ctx, dir)
 	if err != nil {

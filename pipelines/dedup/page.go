@@ -83,9 +83,9 @@ const pageTexts = 10 * time.Minute
 
 // Page draws the page of a finished output again.
 func Page(ctx context.Context, p Paging) error {
-	dir, err := storage.Resolve(p.Output)
+	dir, err := job.OutputPath(p.Output)
 	if err != nil {
-		return unfit(err)
+		return err
 	}
 	if p.File != "" && !p.Overwrite {
 		store, err := storage.At(p.File)

@@ -154,9 +154,9 @@ type planFacts struct {
 }
 
 func newRun(c Config, asked *job.Asked) (*run, error) {
-	dir, err := storage.Resolve(c.Output)
+	dir, err := job.OutputPath(c.Output)
 	if err != nil {
-		return nil, unfit(err)
+		return nil, err
 	}
 	return &run{config: c, asked: asked, output: dir, record: records.Run{
 		Job: commit.NewRun(), Version: Version(), Started: time.Now().UTC(), Runner: string(c.Runner), InForce: c.InForce,

@@ -2,9 +2,7 @@ package dedup
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"slices"
 
@@ -28,16 +26,8 @@ func (c *Config) lock() storage.LockOptions {
 func (r *run) checkOutput(ctx context.Context) error {
 	for _, dir := range []string{r.output, commit.FailedDir(r.output)} {
 		if err := job.CheckOutputNotInInput(ctx, slices.Concat(r.config.Inputs, r.config.Against), dir); err != nil {
-			return unfit(err)
+			return err
 		}
 	}
 	return job.Refused(commit.Check(ctx, r.output, r.config.Replaces()))
-}
-
-// unfit says what to do where a path can be no output's.
-func unfit(err error) error {
-	if errors.Is(err, fs.ErrInvalid) {
-		return job.Usage("%w; give another --output", err)
-	}
-	return err
 }

@@ -64,11 +64,24 @@ func CheckPath(flag, path string) error {
 
 // CheckOutputNotInInput refuses an output below an input folder, or where a pattern looks or a link leads, which the next run would read.
 func CheckOutputNotInInput(ctx context.Context, inputs []string, output string) error {
+	output, err := OutputPath(output)
+	if err != nil {
+		return err
+	}
 	input, err := inputAbove(ctx, output, inputs)
 	if err == nil && input != "" {
 		return Usage("the output %s is below the input %s, so the next run would read it; choose another", output, input)
 	}
 	return err
+}
+
+// OutputPath is the absolute path of an output. It returns a *UsageError for one that cannot be a folder's.
+func OutputPath(path string) (string, error) {
+	path, err := storage.Resolve(path)
+	if errors.Is(err, fs.ErrInvalid) {
+		return "", Usage("%w; give another --output", err)
+	}
+	return path, err
 }
 
 // CheckTempNotInInput refuses temporary files below an input folder, or where a pattern looks, of a

@@ -34,7 +34,7 @@ func (p Publishing) Publish(ctx context.Context, record *records.Run, fill Fill)
 	}
 	record.Runner = string(p.Runner)
 	record.Running = How{Running: p.Running, Output: p.Dir, Replacing: p.Replacing}.Record()
-	dir, err := storage.Resolve(p.Dir)
+	dir, err := OutputPath(p.Dir)
 	if err != nil {
 		return nil, err
 	}
