@@ -381,6 +381,40 @@ func TestAgainst(t *testing.T) {
 	}
 }
 
+// With none, every input goes that resembles a reference or another input, and no reference.
+func TestNoneAgainst(t *testing.T) {
+	for seed := range uint64(6) {
+		r := rand.New(rand.NewPCG(seed, 11))
+		s := splitAtRandom(r, family(r, 60), .3)
+		folder := t.TempDir()
+		s.write(t, folder)
+		exactly := func(c *dedup.Config) { c.Method, c.Threshold = job.Complete, .7 }
+		whole := ask(t, filepath.Join(folder, "lake"), filepath.Join(folder, "in"))
+		exactly(&whole)
+		cluster := []string{job.Star, job.Components}[seed%2]
+		config := ask(t, filepath.Join(folder, "in"), "--against="+filepath.Join(folder, "lake"), "--keep=none", "--cluster="+cluster)
+		exactly(&config)
+		config.AllowEmpty = true
+		pairs, got := similarIn(t, run(t, whole)), runOnly(t, config)
+
+		_, listed := s.against(pairs, s.order("first"), false)
+		want := map[int]bool{}
+		for two := range listed {
+			for _, i := range two {
+				want[i] = want[i] || i >= s.references
+			}
+		}
+		maps.DeleteFunc(want, func(_ int, goes bool) bool { return !goes })
+		goes := map[int]bool{}
+		for _, row := range rows[records.Removed](t, got, "removed") {
+			goes[number(t, row.ID)] = true
+		}
+		if !maps.Equal(goes, want) || len(want) == 0 {
+			t.Errorf("seed %d, %s: %v are removed, want %v", seed, cluster, slices.Sorted(maps.Keys(goes)), slices.Sorted(maps.Keys(want)))
+		}
+	}
+}
+
 // A part of a real corpus against the rest, which is larger.
 func TestCorporaAgainst(t *testing.T) {
 	for name, texts := range map[string][]string{

@@ -1,7 +1,6 @@
 package dedup
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -193,5 +192,5 @@ func (r *run) settle() {
 	if was.Recall != nil && was.Recall.Exact {
 		r.record.Recall = &records.Recall{Exact: true}
 	}
-	r.record.From = &records.From{Job: was.Job, Output: cmp.Or(r.config.From, r.from.Dir)}
+	r.record.From = &records.From{Job: was.Job, Output: r.config.From}
 }

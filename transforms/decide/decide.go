@@ -314,13 +314,11 @@ func (c *shard) decide(
 	} else {
 		choices = survivors.Star(len(order), settled, all[len(c.links):])
 	}
-	var nearest map[int32]float64
+	var nearest []float64
 	if p.KeepNone {
-		nearest = map[int32]float64{}
-		for _, pair := range all {
-			for _, n := range []int{pair.I, pair.J} {
-				nearest[int32(n)] = max(nearest[int32(n)], pair.Similarity)
-			}
+		nearest = make([]float64, len(order))
+		for _, n := range all {
+			nearest[n.I], nearest[n.J] = max(nearest[n.I], n.Similarity), max(nearest[n.J], n.Similarity)
 		}
 	}
 	cluster := slices.Clone(c.first) // the representative that is first in the cluster of one
