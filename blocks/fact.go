@@ -64,7 +64,7 @@ func (f Fact) Emit(emit func([]byte)) error {
 // Counts of facts.
 const (
 	CountRecords         = "records"         // records read, unreadable ones included
-	CountUnreadable      = "unreadable"      // records that are no document
+	CountUnreadable      = "unreadable"      // records that are not documents
 	CountDecoded         = "decoded"         // files in another encoding than UTF-8, with their first split
 	CountNoColumn        = "no_text_column"  // documents without any of the text columns
 	CountNotCompared     = "not_compared "   // and a reason: documents that are not compared for it
@@ -77,7 +77,7 @@ const (
 	CountSameSet         = "same_set"        // the same
 	CountSymbols         = "symbols"         // of these two, those that differ in symbols from the kept one
 	CountNear            = "near"            // removed documents with reason near; near pairs
-	CountChained         = "chained"         // of the removed, those that are no pair with the kept one
+	CountChained         = "chained"         // of the removed, those that are not a pair with the kept one
 	CountClusters        = "clusters"        // clusters
 	CountRepresentatives = "representatives" // distinct sets of a crowd, of a sample
 	CountMillionths      = "millionths "     // and a number: of pairs, estimated by the keys of the run, 0, and by others

@@ -146,7 +146,7 @@ func Open(ctx context.Context, dir string) (*Finished, error) {
 		f := &Finished{Folder: Folder{Dir: dir}}
 		mark, err := storage.ReadFile(ctx, f.Path(SuccessFile))
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s is no finished output: it has no %s; give the folder that --output named, or run dedup "+
+			return nil, fmt.Errorf("%s is not a finished output: it has no %s; give the folder that --output named, or run dedup "+
 				"again to finish it", dir, SuccessFile)
 		}
 		if err != nil {
@@ -194,7 +194,7 @@ func (f *Finished) read(ctx context.Context) error {
 		}
 	}
 	if sum != success.Manifest || f.Run.Job != success.Run {
-		return fmt.Errorf("%s is no finished output: its %s is that of another manifest or run", f.Dir, SuccessFile)
+		return fmt.Errorf("%s is not a finished output: its %s is that of another manifest or run", f.Dir, SuccessFile)
 	}
 	if tables := f.Run.Formats.Tables; tables != records.Tables {
 		return fmt.Errorf("%s has tables of the format %q, and this version reads %q: run dedup again with --overwrite",

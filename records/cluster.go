@@ -49,6 +49,6 @@ type InPlace struct {
 	ID         string   `json:"id"`
 	Source     string   `json:"source"`
 	Position   int64    `json:"position"`
-	Similarity *float64 `json:"similarity"` // nil if the two are no pair
+	Similarity *float64 `json:"similarity"` // nil if the two are not a pair
 	Reason     string   `json:"reason"`
 }

@@ -175,7 +175,7 @@ type Failure struct {
 // Counts are what a run found and wrote.
 type Counts struct {
 	Records     int64 `json:"records"`        // records read, unreadable ones included
-	Unreadable  int64 `json:"unreadable"`     // records that are no document
+	Unreadable  int64 `json:"unreadable"`     // records that are not documents
 	NotCompared int64 `json:"not_compared"`   // documents that are not compared
 	NoColumn    int64 `json:"no_text_column"` // of those, the ones that have none of the text columns
 	Pairs       int64 `json:"pairs"`          // rows of pairs/
@@ -196,7 +196,7 @@ type Counts struct {
 	SameSet      int64 `json:"same_set"`
 	Symbols      int64 `json:"differ_in_symbols"` // of these two, those that do from the kept one
 	Near         int64 `json:"near"`              // of the removed, those with reason near
-	Chained      int64 `json:"chained"`           // of those, the ones that are no pair with the kept one
+	Chained      int64 `json:"chained"`           // of those, the ones that are not a pair with the kept one
 	Corpus       int64 `json:"corpus"`            // records in corpus/
 }
 

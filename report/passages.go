@@ -57,7 +57,7 @@ func Passages(w io.Writer, width int, run *records.Run, dir string, most []recor
 	if found.Cut != "none" {
 		out.item("cut", "%s, with %s where a text goes on", found.Cut, plural(found.Seams, "seam"))
 		if found.Uncut > 0 {
-			out.item("not cut", "%s whose text is no string of its own", plural(found.Uncut, "document"))
+			out.item("not cut", "%s whose text is not a string of its own", plural(found.Uncut, "document"))
 		}
 	}
 	out.item("took", "%s, %s CPU, peak memory %s", seconds(run.Seconds), seconds(run.CPU), bytesOf(run.Peak))

@@ -80,7 +80,7 @@ func namesIn(ctx context.Context, folder string) ([]string, error) {
 func leftovers(ctx context.Context, dir string) (left []leftover, err error) {
 	if storage.IsLocal(dir) {
 		if _, err := storage.Stat(ctx, dir); err == nil {
-			return nil, &RefusedError{dir + " is no folder; give another --output"}
+			return nil, &RefusedError{dir + " is not a folder; give another --output"}
 		}
 		parent := storage.Dir(dir)
 		names, err := namesIn(ctx, parent)

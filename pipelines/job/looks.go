@@ -158,7 +158,7 @@ func (l *looks) warnings(text []string, plain string, stripped bool) (all []stri
 			all = append(all, fmt.Sprintf("--text %s: %d of %d sampled values are numbers or dates, such as %s; give the column with the texts",
 				text[i], c.figures.n, c.values, c.figures.listed()))
 		case c.repeated.n*10 >= c.values*alikeLooks:
-			all = append(all, fmt.Sprintf("--text %s: %d of %d sampled values equal an earlier one, such as %s; if these are no texts to be compared, give the column with the texts",
+			all = append(all, fmt.Sprintf("--text %s: %d of %d sampled values equal an earlier one, such as %s; if these are not the texts to compare, give the column with the texts",
 				text[i], c.repeated.n, c.values, c.repeated.listed()))
 		}
 	}

@@ -53,7 +53,7 @@ func text(name string, run *records.Run, ended time.Time) string {
 		gauge("input_files", "Input files.", float64(run.Input.Files))
 		gauge("input_bytes", "Bytes of the input files, as stored.", float64(run.Input.Bytes))
 		gauge("records_read", "Records read, unreadable ones included.", float64(n.Records))
-		gauge("records_unreadable", "Records that are no document.", float64(n.Unreadable))
+		gauge("records_unreadable", "Records that are not documents.", float64(n.Unreadable))
 		gauge("documents_not_compared", "Documents that are not compared, and stay in the corpus.", float64(n.NotCompared))
 		gauge("pairs", "Pairs found, of copies and of near-duplicates.", float64(n.Pairs))
 		gauge("near_pairs", "Pairs of near-duplicates.", float64(n.NearPairs))

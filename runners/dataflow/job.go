@@ -119,7 +119,7 @@ func Follow(ctx context.Context, of *Job, o Options) (*Result, error) {
 	}
 	model := &pipepb.Pipeline{}
 	if err := proto.Unmarshal(data, model); err != nil {
-		return nil, fmt.Errorf("%s is no pipeline: %w", of.Model, err)
+		return nil, fmt.Errorf("%s is not a pipeline: %w", of.Model, err)
 	}
 	begun, err := time.Parse(time.RFC3339Nano, found.CreateTime)
 	if err != nil {

@@ -87,7 +87,7 @@ const pairIDs = 256
 // the one kept in its place: else a few documents of long ids would make gigabytes of rows. Facts name these clusters.
 //
 // Two CoGroupByKeys. The first holds the profiles and pairs of a shard in memory: for each profile about 230 bytes and
-// what it takes packed, 72 for each pair. It fails if a pair names a document that is no representative. Counters:
+// what it takes packed, 72 for each pair. It fails if a pair names a document that is not a representative. Counters:
 // decide/clusters, decide/kept, decide/removed.
 func Survivors(
 	s beam.Scope, profiles flow.Profiles, pairs flow.NearPairs, links flow.Links, copied flow.Copies, p Params,
@@ -197,7 +197,7 @@ func (c *shard) gather(profiles, pairs, links func(*[]byte) bool) error {
 			i, okA := c.of(p.A)
 			j, okB := c.of(p.B)
 			if !okA || !okB {
-				unknown = fmt.Errorf("a document of the pair %v, %v is no representative", p.A, p.B)
+				unknown = fmt.Errorf("a document of the pair %v, %v is not a representative", p.A, p.B)
 				return
 			}
 			found(i, j, p)

@@ -235,7 +235,7 @@ func (f *similarFn) documents(row *pair) (a, b blocks.Profile, err error) {
 	of := func(source string, position int64, id string, size int32) (blocks.Profile, error) {
 		file, ok := f.files(source)
 		if !ok {
-			return blocks.Profile{}, fmt.Errorf("the table pairs names %s, which is no input file", source)
+			return blocks.Profile{}, fmt.Errorf("the table pairs names %s, which is not an input file", source)
 		}
 		key := blocks.NewKey(file, position)
 		own := blocks.Hash{Hi: uint64(key) + 1} // none is zero
@@ -371,7 +371,7 @@ func (f *rejectedFn) ProcessElement(
 		}
 		of, ok := files(row.Source)
 		if !ok {
-			return fmt.Errorf("%s names %s, which is no input file", file, row.Source)
+			return fmt.Errorf("%s names %s, which is not an input file", file, row.Source)
 		}
 		key := blocks.NewKey(of, row.Position)
 		blocks.AddRow(&out, shard, key, key, &row, rows)

@@ -66,7 +66,7 @@ func start(o options) {
 	case len(o.from) > 0:
 		err = writeFrom(o)
 	case flag.NArg() > 0:
-		err = fmt.Errorf("%q is no flag; -help lists them", flag.Arg(0))
+		err = fmt.Errorf("%q is not a flag; -help lists them", flag.Arg(0))
 	default:
 		err = run(o)
 	}

@@ -230,7 +230,7 @@ func readLines(path string, a *answer) error {
 	for lines.Scan() {
 		removed, kept, ok := strings.Cut(lines.Text(), "\t")
 		if !ok {
-			return fmt.Errorf("%s: %q is no line of an answer", path, lines.Text())
+			return fmt.Errorf("%s: %q is not a line of an answer", path, lines.Text())
 		}
 		if err := a.join(removed, kept); err != nil {
 			return err
