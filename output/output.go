@@ -146,8 +146,8 @@ func Open(ctx context.Context, dir string) (*Finished, error) {
 		f := &Finished{Folder: Folder{Dir: dir}}
 		mark, err := storage.ReadFile(ctx, f.Path(SuccessFile))
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s is not a finished output: it has no %s; give the folder that --output named, or run dedup "+
-				"again to finish it", dir, SuccessFile)
+			return nil, fmt.Errorf("%s is not a finished output: it has no %s; give the folder that --output named, or run "+
+				"dedup again to finish it", dir, SuccessFile)
 		}
 		if err != nil {
 			return nil, err
