@@ -90,7 +90,7 @@ func TestLockOfOthers(t *testing.T) {
 	refuses(t, filepath.Dir(dir), dir, ".neardup", true)
 	file := filepath.Join(filepath.Dir(dir), "file")
 	plant(t, file, "mine")
-	refuses(t, filepath.Dir(dir), file, file+" is no folder", true)
+	refuses(t, filepath.Dir(dir), file, file+" is not a folder", true)
 }
 
 // TestFailedElsewhere: the record of a run that failed reaches a folder on another file system.
