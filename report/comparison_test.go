@@ -28,8 +28,8 @@ func TestComparisonInWords(t *testing.T) {
 	}
 	for _, want := range []string{
 		`(?m)^method, by jaccard +time +CPU +memory +candidates +similar pairs +common with brute-force +recall +precision$`,
-		`(?m)^brute-force +3\.88s +1\.42s +92\.2 MB +3,801,903 +127 +127 +1\.0000 +1\.0000$`,
-		`(?m)^complete +580ms +110ms +- +- +127 +127 +1\.0000 +1\.0000$`,
+		`(?m)^brute-force +3\.88 s +1\.42 s +92\.2 MB +3,801,903 +127 +127 +1\.0000 +1\.0000$`,
+		`(?m)^complete +580 ms +110 ms +- +- +127 +127 +1\.0000 +1\.0000$`,
 	} {
 		if !regexp.MustCompile(want).MatchString(b.String()) {
 			t.Errorf("no %s in\n%s", want, b.String())

@@ -1,15 +1,34 @@
 package report
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// A stretch is a part of a text, and whether the other text of a pair lacks it.
+// A side is a text of a pair that alone has something, or both of them.
+type side string
+
+const (
+	both  side = ""
+	onlyA side = "a"
+	onlyB side = "b"
+)
+
+// A stretch is a part of a text of a pair.
 type stretch struct {
-	Text   string
-	Lacked bool
+	Text  string
+	Only  side // what alone has it
+	Equal int  // how many words it has, if it is folded: both texts have it, far from where they differ
+}
+
+// A difference is what is shown of two texts: of each, and of both in one.
+type difference struct{ A, B, Both []stretch }
+
+// Alike reports whether what is shown does not differ.
+func (d *difference) Alike() bool {
+	return !slices.ContainsFunc(d.Both, func(s stretch) bool { return s.Only != both })
 }
 
 // Limits of what is shown of a text.
@@ -18,6 +37,7 @@ const (
 	mostBytes   = 3000
 	longestWord = 40 // characters; longer words are compared in parts
 	usualWord   = 6  // bytes, with a space
+	leastFolded = 20 // words
 )
 
 // A word is what is compared as one: a character of a script that sets no spaces, else what stands between spaces.
@@ -75,9 +95,8 @@ func words(text string) (words []word) {
 	return words
 }
 
-// differing returns what is shown of two texts: from a few words before the
-// first that differs, with what the other text lacks in stretches of its own.
-func differing(a, b string) (inA, inB []stretch) {
+// differing returns what is shown of two texts: from a few words before the first that differs.
+func differing(a, b string) difference {
 	wordsA, wordsB := words(a), words(b)
 	start := 0
 	for start < len(wordsA) && start < len(wordsB) && wordsA[start].text == wordsB[start].text {
@@ -86,8 +105,63 @@ func differing(a, b string) (inA, inB []stretch) {
 	start = max(0, start-leadWords)
 	shownA, moreA := shown(wordsA, start)
 	shownB, moreB := shown(wordsB, start)
-	commonA, commonB := common(spellings(shownA), spellings(shownB))
-	return stretches(shownA, commonA, start > 0, moreA), stretches(shownB, commonB, start > 0, moreB)
+	pieces := aligned(shownA, shownB)
+	fold(pieces)
+	return difference{
+		stretches(pieces, onlyB, start > 0, moreA), stretches(pieces, onlyA, start > 0, moreB),
+		stretches(pieces, both, start > 0, moreA || moreB),
+	}
+}
+
+// A piece is a word of one of two texts, or one that they have in common, as it stands in each.
+type piece struct {
+	a, b   word
+	only   side
+	folded bool
+}
+
+// aligned are the words of two texts in one order.
+func aligned(a, b []word) (pieces []piece) {
+	commonA, commonB := common(spellings(a), spellings(b))
+	for i, j := 0, 0; i < len(a) || j < len(b); {
+		switch {
+		case i < len(a) && !commonA[i]:
+			pieces = append(pieces, piece{a: a[i], only: onlyA})
+			i++
+		case j < len(b) && !commonB[j]:
+			p := piece{b: b[j], only: onlyB}
+			p.b.space = p.b.space || j == 0 // to stand apart from what the other text has there
+			pieces = append(pieces, p)
+			j++
+		default:
+			pieces = append(pieces, piece{a: a[i], b: b[j]})
+			i, j = i+1, j+1
+		}
+	}
+	return pieces
+}
+
+// fold folds what is equal away from where the texts differ, if it is long.
+func fold(pieces []piece) {
+	for begin := 0; begin < len(pieces); {
+		end := begin
+		for end < len(pieces) && pieces[end].only == both {
+			end++
+		}
+		from, to := begin, end
+		if begin > 0 {
+			from += leadWords
+		}
+		if end < len(pieces) {
+			to -= leadWords
+		}
+		if to-from >= leastFolded {
+			for i := range pieces[from:to] {
+				pieces[from+i].folded = true
+			}
+		}
+		begin = end + 1
+	}
 }
 
 // shown is as much of the words from start on as there is room for, and whether there are more.
@@ -110,34 +184,51 @@ func spellings(words []word) []string {
 	return texts
 }
 
-func stretches(words []word, common []bool, before, after bool) (all []stretch) {
+// stretches are the pieces without those that one of the texts alone has.
+func stretches(pieces []piece, without side, before, after bool) (all []stretch) {
 	var text strings.Builder
-	lacked := false // the text
+	var last stretch
 	end := func() {
 		if text.Len() > 0 {
-			all = append(all, stretch{text.String(), lacked})
+			last.Text = text.String()
+			all = append(all, last)
 			text.Reset()
 		}
+		last = stretch{}
 	}
-	add := func(part string, isLacked bool) {
-		if isLacked != lacked {
-			end()
-			lacked = isLacked
-		}
-		text.WriteString(part)
-	}
+	of, within := piece{}, before // the piece before, and whether there is something
 	if before {
-		add("…", false)
+		text.WriteString("…")
 	}
-	for i, w := range words {
-		if w.space && (i > 0 || before) {
-			// A space between two marked words is marked with them.
-			add(" ", i > 0 && !common[i] && !common[i-1])
+	for _, p := range pieces {
+		if without != both && p.only == without {
+			continue
 		}
-		add(w.text, !common[i])
+		w := p.a
+		if p.only == onlyB || without == onlyA {
+			w = p.b
+		}
+		alike := p.only == of.only && p.folded == of.folded
+		if !alike && (of.only != both || of.folded) {
+			end()
+		}
+		if w.space && within {
+			text.WriteString(" ") // one between two marked words is marked with them
+		}
+		if !alike && (p.only != both || p.folded) {
+			end()
+		}
+		text.WriteString(w.text)
+		if last.Only = p.only; p.folded {
+			last.Equal++
+		}
+		of, within = p, true
 	}
 	if after {
-		add(" …", false)
+		if of.only != both || of.folded {
+			end()
+		}
+		text.WriteString(" …")
 	}
 	end()
 	return all

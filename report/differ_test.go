@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"unicode"
@@ -10,9 +11,14 @@ import (
 
 func join(stretches []stretch) (text string) {
 	for _, s := range stretches {
-		if s.Lacked {
+		switch {
+		case s.Only == onlyA:
 			text += "[" + s.Text + "]"
-		} else {
+		case s.Only == onlyB:
+			text += "{" + s.Text + "}"
+		case s.Equal > 0:
+			text += fmt.Sprintf("<%d: %s>", s.Equal, s.Text)
+		default:
 			text += s.Text
 		}
 	}
@@ -21,24 +27,30 @@ func join(stretches []stretch) (text string) {
 
 func TestDiffering(t *testing.T) {
 	lead := strings.Repeat("same ", 20)
-	for _, c := range []struct{ a, b, wantA, wantB string }{
-		{"one two three", "one 2 three", "one [two] three", "one [2] three"},
-		{"a b c d", "a x y d", "a [b c] d", "a [x y] d"},
-		{"a", "a b", "a", "a [b]"},
-		{"", "", "", ""},
-		{"日本語の文書", "日本語の記書", "日本語の[文]書", "日本語の[記]書"},
-		{"ที่นี่", "ที่โน่น", "ที่[นี่]", "ที่[โน่น]"},
-		{" a\n\tb ", "a b", "a b", "a b"},
-		{"a\x00b", "a\x00c", "[a\uFFFDb]", "[a\uFFFDc]"},
-		{lead + "x", lead + "y", "…" + strings.Repeat(" same", 12) + " [x]", "…" + strings.Repeat(" same", 12) + " [y]"},
-		{strings.Repeat("ab", 30) + "c", strings.Repeat("ab", 30) + "d", strings.Repeat("ab", 20) + "[" + strings.Repeat("ab", 10) + "c]", strings.Repeat("ab", 20) + "[" + strings.Repeat("ab", 10) + "d]"},
+	many := func(n int) string { return strings.TrimSpace(strings.Repeat("same ", n)) }
+	for _, c := range []struct{ a, b, wantA, wantB, wantBoth string }{
+		{"one two three", "one 2 three", "one [two] three", "one {2} three", "one [two] {2} three"},
+		{"a b c d", "a x y d", "a [b c] d", "a {x y} d", "a [b c] {x y} d"},
+		{"a", "a b", "a", "a {b}", "a {b}"},
+		{"", "", "", "", ""},
+		{"日本語の文書", "日本語の記書", "日本語の[文]書", "日本語の{記}書", "日本語の[文]{記}書"},
+		{"ที่นี่", "ที่โน่น", "ที่[นี่]", "ที่{โน่น}", "ที่[นี่]{โน่น}"},
+		{" a\n\tb ", "a b", "a b", "a b", "a b"},
+		{"a\x00b", "a\x00c", "[a\uFFFDb]", "{a\uFFFDc}", "[a\uFFFDb] {a\uFFFDc}"},
+		{lead + "x", lead + "y", "…" + strings.Repeat(" same", 12) + " [x]", "…" + strings.Repeat(" same", 12) + " {y}", "…" + strings.Repeat(" same", 12) + " [x] {y}"},
+		{strings.Repeat("ab", 30) + "c", strings.Repeat("ab", 30) + "d", strings.Repeat("ab", 20) + "[" + strings.Repeat("ab", 10) + "c]", strings.Repeat("ab", 20) + "{" + strings.Repeat("ab", 10) + "d}", strings.Repeat("ab", 20) + "[" + strings.Repeat("ab", 10) + "c]{" + strings.Repeat("ab", 10) + "d}"},
+		// Folded are equal words but the twelve beside a difference.
+		{"x " + many(44) + " y", "z " + many(44), "[x] " + many(12) + " <20: " + many(20) + "> " + many(12) + " [y]",
+			"{z} " + many(12) + " <20: " + many(20) + "> " + many(12), "[x] {z} " + many(12) + " <20: " + many(20) + "> " + many(12) + " [y]"},
+		{"x " + many(43) + " y", "z " + many(43), "[x] " + many(43) + " [y]", "{z} " + many(43), "[x] {z} " + many(43) + " [y]"},
+		{"x " + many(32), many(32), "[x] " + many(12) + " <20: " + many(20) + ">", many(12) + " <20: " + many(20) + ">",
+			"[x] " + many(12) + " <20: " + many(20) + ">"},
 	} {
-		inA, inB := differing(c.a, c.b)
-		if got := join(inA); got != c.wantA {
-			t.Errorf("%q beside %q: %q, want %q", c.a, c.b, got, c.wantA)
-		}
-		if got := join(inB); got != c.wantB {
-			t.Errorf("%q beside %q: %q, want %q", c.b, c.a, got, c.wantB)
+		got := differing(c.a, c.b)
+		for want, is := range map[string][]stretch{c.wantA: got.A, c.wantB: got.B, c.wantBoth: got.Both} {
+			if join(is) != want {
+				t.Errorf("%q beside %q: %q, want %q", c.a, c.b, join(is), want)
+			}
 		}
 	}
 }
@@ -50,10 +62,11 @@ func TestDifferingShowsAll(t *testing.T) {
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := text.Draw(t, "a"), text.Draw(t, "b")
-		inA, inB := differing(a, b)
+		got := differing(a, b)
+		inA, inB := got.A, got.B
 		common := func(stretches []stretch) (words string) {
 			for _, s := range stretches {
-				if !s.Lacked {
+				if s.Only == both {
 					words += strings.Join(strings.Fields(s.Text), "")
 				}
 			}
@@ -72,7 +85,7 @@ func TestDifferingShowsAll(t *testing.T) {
 			}
 		}
 	})
-	long, _ := differing(strings.Repeat("語", 10_000), "x")
+	long := differing(strings.Repeat("語", 10_000), "x").A
 	if n := len(join(long)); n > mostBytes+len("[] …") {
 		t.Errorf("%d bytes are shown", n)
 	}

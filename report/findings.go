@@ -23,11 +23,21 @@ type findings struct {
 	unreadable map[string]int64
 	members    map[int32]int64 // documents by the size of their cluster
 	largest    []*cluster
-	nearest    []records.Pair         // to the threshold, ascending
-	removedOf  map[records.Place]bool // of the documents of these, whether they are removed
+	nearest    []records.Pair            // to the threshold, ascending
+	endings    map[records.Place]*ending // of the documents of these
 	ladder     *ladder
 	below      []int64 // near pairs by step
 }
+
+// ending is what became of a document of a pair that is shown.
+type ending struct {
+	removed bool
+	keptID  string
+	cluster int64 // or none
+}
+
+// none is the number of no cluster.
+const none = -1
 
 // tally is what became of the documents of a source.
 type tally struct{ Kept, Exact, Near int64 }
@@ -68,7 +78,7 @@ func find(ctx context.Context, f *output.Finished) (*findings, error) {
 		members: map[int32]int64{},
 		ladder: newLadder(f.Run.Parameters.Threshold, f.Run.Parameters.Cluster == "star",
 			cmp.Or(memory.Budget{Bytes: f.Run.InForce.Memory}.Exchange(), launcherMemory)),
-		removedOf: map[records.Place]bool{},
+		endings: map[records.Place]*ending{},
 	}
 	found.below = make([]int64, len(found.ladder.at))
 	for _, table := range []struct {
@@ -112,7 +122,7 @@ func (found *findings) pairs(ctx context.Context, f *output.Finished) error {
 	found.nearest = apart(found.nearest)
 	for _, pair := range found.nearest {
 		a, b := places(pair)
-		found.removedOf[a], found.removedOf[b] = false, false
+		found.endings[a], found.endings[b] = &ending{cluster: none}, &ending{cluster: none}
 	}
 	return nil
 }
@@ -164,6 +174,9 @@ func (found *findings) clusters(ctx context.Context, f *output.Finished) error {
 
 func (found *findings) clustered(row records.Clustered) {
 	found.members[row.Members]++
+	if e := found.endings[records.Place{Source: row.Source, Position: row.Position}]; e != nil {
+		e.cluster = row.Cluster
+	}
 	c := found.among(&row)
 	if c == nil {
 		return
@@ -199,14 +212,15 @@ func (found *findings) removed(ctx context.Context, f *output.Finished) error {
 		Source   string `parquet:"source,dict"`
 		Position int64  `parquet:"position"`
 		Reason   string `parquet:"reason,dict"`
+		KeptID   string `parquet:"kept_id"`
 	}
 	for r, err := range output.Rows[row](ctx, f, output.Removed) {
 		if err != nil {
 			return err
 		}
 		place := records.Place{Source: r.Source, Position: r.Position}
-		if _, is := found.removedOf[place]; is {
-			found.removedOf[place] = true
+		if e := found.endings[place]; e != nil {
+			e.removed, e.keptID = true, r.KeptID
 		}
 		if t := found.of(sourceOf(&f.Run, r.Source)); r.Reason == records.ReasonNear {
 			t.Near++

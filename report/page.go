@@ -17,7 +17,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/neardup/neardup/internal/terminal"
@@ -41,7 +40,7 @@ const (
 	mostSources  = 50
 	mostInCSV    = 500
 	mostWarnings = 50
-	mostStages   = 12 // that are drawn
+	mostAtOnce   = 5 // pairs
 	// A source is nearly wiped out if of at least so many documents so many per cent are removed.
 	wipedDocuments = 10
 	wipedPercent   = 90
@@ -66,7 +65,7 @@ func Page(ctx context.Context, w io.Writer, f *output.Finished, read Texts) erro
 	t, err := template.New("page").Funcs(template.FuncMap{
 		"number": func(n any) string { return count(asInt(n)) },
 		"plural": func(n any, noun string) string { return plural(asInt(n), noun) }, "size": bytesOf, "seconds": seconds,
-		"share": share, "percent": perCent, "short": short,
+		"percent": smallPerCent, "width": perCent, "whole": wholePerCent, "short": short,
 	}).Parse(styleTemplate + pageTemplate)
 	if err != nil {
 		return err
@@ -90,6 +89,9 @@ const longestName = 120
 
 // short keeps the ends of a name.
 func short(name string) string {
+	if name == "." {
+		return "(input folder)"
+	}
 	name = strings.ToValidUTF8(name, "\uFFFD")
 	if utf8.RuneCountInString(name) <= longestName {
 		return name
@@ -111,19 +113,30 @@ type page struct {
 
 // drawing is a plot and its values.
 type drawing struct {
-	Title string
-	SVG   template.HTML
-	CSV   template.URL
-	File  string
+	Title  string
+	Wide   template.HTML
+	Narrow template.HTML // for small screens
+	CSV    template.URL
+	File   string
 }
 
+// Widths of pictures, which are scaled to their column.
+const (
+	wideWidth   = 880
+	narrowWidth = 420
+)
+
 func draw(f plot.Figure, file string, table [][]string) (*drawing, error) {
-	var svg bytes.Buffer
-	if err := plot.SVG(&svg, f); err != nil {
-		return nil, err
+	d := &drawing{Title: f.Title, CSV: dataURL(table), File: file}
+	for width, picture := range map[float64]*template.HTML{wideWidth: &d.Wide, narrowWidth: &d.Narrow} {
+		var svg bytes.Buffer
+		f.Width = width
+		if err := plot.SVG(&svg, f); err != nil {
+			return nil, err
+		}
+		*picture = template.HTML(svg.String()) //nolint:gosec // plot escapes all texts
 	}
-	return &drawing{f.Title, template.HTML(svg.String()), dataURL(table), file},
-		nil //nolint:gosec // plot escapes all texts
+	return d, nil
 }
 
 // dataURL is a table as CSV in a link.
@@ -581,70 +594,112 @@ func curve(run *records.Run) func(similarity float64) float64 {
 	return nil
 }
 
+// stepNames are what the steps do whose names a stage begins with.
+var stepNames = map[string]string{
+	"source.Read": "read and sign", "source.Fetch": "read again", "candidates": "find candidates", "signature": "sign",
+	"components": "connect", "sets": "make sets", "spool": "make sets", "verify": "verify", "crowds": "verify crowds",
+	"overlap": "verify", "decide": "decide", "recall": "measure recall",
+	"frequencies": "count shingles", "replay": "read tables",
+	"sink.Corpus": "write corpus", "sink.Documents": "write documents", "sink": "write tables",
+}
+
+// stepOf is what a stage does, by its first step.
+func stepOf(s records.Stage) string {
+	name, _, _ := strings.Cut(s.Name, "/")
+	of, _, _ := strings.Cut(name, ".")
+	return cmp.Or(stepNames[name], stepNames[of], name)
+}
+
+// A step is a stage with the name of what it does.
+type step struct {
+	records.Stage
+	Does string
+}
+
+// Steps are the stages of the run.
+func (p *page) Steps() (all []step) {
+	for _, s := range p.Stages {
+		all = append(all, step{s, stepOf(s)})
+	}
+	return all
+}
+
 func (p *page) drawStages() (err error) {
 	if len(p.Stages) == 0 {
 		return nil
 	}
-	stages := slices.Clone(p.Stages)
-	slices.SortStableFunc(stages, func(a, b records.Stage) int { return cmp.Compare(b.CPU, a.CPU) })
-	rows := [][]string{{"stage", "cpu_seconds", "seconds", "elements", "bytes", "spilled_bytes"}}
-	bars := plot.Bars{X: "stage, by its first step", Y: plot.Axis{Label: "seconds"},
-		Series: []plot.Series{{Name: "CPU"}, {Name: "elapsed"}}}
-	for i, s := range stages {
-		if i < mostStages {
-			bars.Groups = append(bars.Groups, stageName(s))
-			bars.Series[0].Values, bars.Series[1].Values = append(bars.Series[0].Values, s.CPU),
-				append(bars.Series[1].Values, s.Seconds)
-		}
-		rows = append(rows, []string{s.Name, decimal(s.CPU), decimal(s.Seconds), strconv.FormatInt(s.Elements, 10),
+	rows := [][]string{{"stage", "does", "cpu_seconds", "seconds", "elements", "bytes", "spilled_bytes"}}
+	bars := plot.Bars{Y: plot.Axis{Label: "CPU seconds"}, Series: []plot.Series{{}}}
+	cpu := map[string]float64{}
+	for _, s := range p.Steps() {
+		cpu[s.Does] += s.CPU
+		rows = append(rows, []string{s.Name, s.Does, decimal(s.CPU), decimal(s.Seconds), strconv.FormatInt(s.Elements, 10),
 			strconv.FormatInt(s.Bytes, 10), strconv.FormatInt(s.Spilled, 10)})
 	}
+	bars.Groups = slices.SortedFunc(maps.Keys(cpu), func(a, b string) int {
+		return cmp.Or(cmp.Compare(cpu[b], cpu[a]), cmp.Compare(a, b))
+	})
+	for _, does := range bars.Groups {
+		bars.Series[0].Values = append(bars.Series[0].Values, cpu[does])
+	}
 	p.Stage, err = draw(plot.Figure{
-		Title: "Time of stages", Description: "Bars of the CPU time and the time elapsed of the stages that took most.",
+		Title: "CPU time by step", Description: "Bars of the CPU time of what the run does.",
 		Charts: []plot.Chart{bars},
 	}, "stages.csv", rows)
 	return err
 }
 
-func stageName(s records.Stage) string {
-	name, _, _ := strings.Cut(s.Name, "/")
-	return name
-}
-
 // A near pair, with its texts if they could be read.
 type nearPair struct {
 	records.Pair
-	Texts          bool
-	ShownA, ShownB []stretch
-	ShownAlike     bool   // what is shown of the two does not differ
-	FateA, FateB   string // "" if the table of what is removed is not written
+	Number       int
+	Texts        bool
+	Shown        difference
+	FateA, FateB string // "" if the table of what is removed is not written
+	Cluster      int    // its number among those that are listed, or 0
 }
 
 // Nearest are the near pairs nearest to the threshold.
 func (p *page) Nearest() (pairs []nearPair) {
-	for _, pair := range p.found.nearest {
-		shown := nearPair{Pair: pair}
+	for i, pair := range p.found.nearest {
+		shown := nearPair{Pair: pair, Number: i + 1, Cluster: p.clusterOf(pair)}
 		a, b := places(pair)
 		if p.Wrote(string(output.Removed)) {
-			shown.FateA, shown.FateB = fateOf(p.found.removedOf[a]), fateOf(p.found.removedOf[b])
+			shown.FateA, shown.FateB = p.found.endings[a].fate(pair.IDB), p.found.endings[b].fate(pair.IDA)
 		}
 		textA, okA := p.textOf[a]
 		textB, okB := p.textOf[b]
 		if shown.Texts = okA && okB; shown.Texts {
-			shown.ShownA, shown.ShownB = differing(textA, textB)
-			lacked := func(s stretch) bool { return s.Lacked }
-			shown.ShownAlike = !slices.ContainsFunc(shown.ShownA, lacked) && !slices.ContainsFunc(shown.ShownB, lacked)
+			shown.Shown = differing(textA, textB)
 		}
 		pairs = append(pairs, shown)
 	}
 	return pairs
 }
 
-func fateOf(removed bool) string {
-	if removed {
+// Pairs are those that are shown at once, and the others.
+func (p *page) Pairs() (pairs [2][]nearPair) {
+	all := p.Nearest()
+	n := min(len(all), mostAtOnce)
+	return [2][]nearPair{all[:n], all[n:]}
+}
+
+// clusterOf is the number of a pair's cluster among the largest, from 1, or 0.
+func (p *page) clusterOf(pair records.Pair) int {
+	a, _ := places(pair)
+	return 1 + slices.IndexFunc(p.found.largest, func(c *cluster) bool { return c.Name == p.found.endings[a].cluster })
+}
+
+// fate says what became of a document of a pair.
+func (e *ending) fate(other string) string {
+	switch {
+	case !e.removed:
+		return "kept"
+	case e.keptID == other:
 		return "removed"
+	default:
+		return "removed for " + short(e.keptID)
 	}
-	return "kept"
 }
 
 // beginning is text up to so many characters.
@@ -658,7 +713,9 @@ func beginning(text string, most int) string {
 // A largest cluster, with the beginning of its first document.
 type largest struct {
 	*cluster
+	Number int
 	Begins string
+	Pairs  []int // the numbers of those of its pairs that are shown
 }
 
 // mostBeginning is how much of a text stands beside a cluster, in characters.
@@ -666,10 +723,16 @@ const mostBeginning = 160
 
 // Largest are the largest clusters.
 func (p *page) Largest() (clusters []largest) {
-	for _, c := range p.found.largest {
+	for i, c := range p.found.largest {
 		first := c.First[0]
 		text := p.textOf[records.Place{Source: first.Source, Position: first.Position}]
-		clusters = append(clusters, largest{c, beginning(text, mostBeginning)})
+		shown := largest{cluster: c, Number: i + 1, Begins: beginning(text, mostBeginning)}
+		for n, pair := range p.found.nearest {
+			if p.clusterOf(pair) == shown.Number {
+				shown.Pairs = append(shown.Pairs, n+1)
+			}
+		}
+		clusters = append(clusters, shown)
 	}
 	return clusters
 }
@@ -737,7 +800,7 @@ func (p *page) Flags() (all []parameter) {
 }
 
 // Began is when the run was started.
-func (p *page) Began() string { return p.Started.UTC().Format(time.RFC3339) }
+func (p *page) Began() string { return p.Started.UTC().Format("2 January 2006, 15:04 UTC") }
 
 // Wrote reports whether the output has a part.
 func (p *page) Wrote(part string) bool { return wrote(p.Run, output.Part(part)) }

@@ -1,5 +1,14 @@
 "use strict";
 {
+  const opened = () => {
+    const details = document.getElementById(location.hash.slice(1))?.closest("details");
+    if (details && !details.open) {
+      details.open = true;
+      document.getElementById(location.hash.slice(1)).scrollIntoView();
+    }
+  };
+  window.addEventListener("hashchange", opened);
+  opened();
   const data = document.getElementById("steps"), input = document.getElementById("higher");
   if (data && input) {
     const steps = JSON.parse(data.textContent), number = new Intl.NumberFormat("en-GB");
@@ -14,6 +23,9 @@
       for (const bar of bars) {
         const from = parseFloat(bar.firstElementChild.textContent);
         bar.classList.toggle("below", from < step.t - 1e-9);
+      }
+      for (const pair of document.querySelectorAll("[data-similarity]")) {
+        pair.classList.toggle("below", parseFloat(pair.dataset.similarity) < step.t - 1e-9);
       }
     };
     input.addEventListener("input", show);

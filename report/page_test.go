@@ -177,7 +177,7 @@ func TestPage(t *testing.T) {
 		"not compared, kept in the corpus | 2 | 7.69", "of these: without a token | 2 | 7.69", "unreadable, not in the corpus | 1 | 3.85", "of these: broken <record> | 1 | 3.85",
 		"dt=1/a | 11 | 0 | 1 | 91.67", "dt=2/b | 0 | 1 | 12 | 7.69", "dt=1 | 11 | 0 | 1 | 91.67",
 		"0.5000 | 3 | 2 | 5 | 3", "0.7500 | 2 | 2 | 4 | 2", "0.7750 | 1 | 1 | 2 | 1", "1.0000 | 1 | 1 | 2 | 1",
-		"id1one two three | 3 | 1 | id1 (kept), id2, id3", "source.Read/x | 0 | 0 | 1.0 kB | 0 B | 2s | 1s", "--threshold | 0.5",
+		"id1one two threePair 1 Pair 2 | 3 | 1 | id1 (kept), id2, id3", "read and signsource.Read/x | 0 | 0 | 1.0 kB | 0 B | 2 s | 1 s", "--threshold | 0.5",
 	} {
 		if !slices.Contains(rows, want) {
 			t.Errorf("no row %q in\n%s", want, strings.Join(rows, "\n"))
@@ -195,11 +195,11 @@ func TestPage(t *testing.T) {
 		heads = append(heads, squeezed(head))
 	}
 	// Both pairs have document 1, so the second is among those that others make room for.
-	if !slices.Equal(marked, []string{"two", "2", "three", "3"}) || !slices.Equal(heads, []string{"0.5000 similar", "0.7500 similar"}) {
+	if !slices.Equal(marked, []string{"two", "2", "two", "2", "three", "3", "three", "3"}) || !slices.Equal(heads, []string{"Pair 1: 50 % similar", "Pair 2: 75 % similar"}) {
 		t.Errorf("marked %q under %q", marked, heads)
 	}
-	if plots := all(root, func(n *html.Node) bool { return attribute(n, "class") == "plot" }); len(plots) != 4 {
-		t.Errorf("%d plots, want similarities, sizes, recall and stages", len(plots))
+	if plots := all(root, func(n *html.Node) bool { return attribute(n, "class") == "plot" }); len(plots) != 8 {
+		t.Errorf("%d plots, want similarities, sizes, recall and steps, each for two widths", len(plots))
 	}
 	for _, want := range []string{"measured 0.7500, 95 % interval 0.2500 to 1.0000", "a &lt;warning&gt;", " --threshold=0.5 ", "&#39;in dir&#39;"} {
 		if !strings.Contains(page, want) {
@@ -259,7 +259,7 @@ func TestPageOfHostileTexts(t *testing.T) {
 			of.pairs[i].IDA, of.pairs[i].IDB, of.pairs[i].SourceA = id, some("id"), "dt=1/"+source
 		}
 		for i := range of.clusters {
-			of.clusters[i].ID, of.clusters[i].Source = id, source
+			of.clusters[i].ID, of.clusters[i].Source = id, "dt=1/"+source
 		}
 		for i := range of.removed[:11] {
 			of.removed[i].Source = "dt=1/" + source
@@ -364,7 +364,7 @@ func TestPageOfMethods(t *testing.T) {
 func TestFatesOfPairs(t *testing.T) {
 	run, of := sampled()
 	of.removed = []records.Removed{
-		{Source: "dt=1/a", Position: 2, Similarity: new(float64), Reason: records.ReasonNear},
+		{Source: "dt=1/a", Position: 2, Similarity: new(float64), Reason: records.ReasonNear, KeptID: "id1"},
 		{Source: "dt=2/b", Position: 3, Similarity: new(float64), Reason: records.ReasonNear}, // of another source
 	}
 	of.pairs[0].IDB = of.pairs[0].SourceB // is told once
@@ -381,6 +381,10 @@ func TestFatesOfPairs(t *testing.T) {
 	if got, want := heads(), []string{"id1, in dt=1/a: kept", "dt=1/a: removed", same, "id1, in dt=1/a: kept", "id3, in dt=1/a: kept", same}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
+	of.removed[0].KeptID = "id9"
+	if got := heads(); got[1] != "dt=1/a: removed for id9" {
+		t.Errorf("%q", got[1])
+	}
 	run.Parameters.Write = []string{string(output.Pairs)}
 	if got, want := heads(), []string{"id1, in dt=1/a", "dt=1/a", same, "id1, in dt=1/a", "id3, in dt=1/a", same}; !slices.Equal(got, want) {
 		t.Errorf("without removed: %q, want %q", got, want)
@@ -396,7 +400,7 @@ func TestPageOfOneLongWord(t *testing.T) {
 	for _, mark := range elementsOf(root, "mark") {
 		marked = append(marked, strings.Trim(textIn(mark), "a"))
 	}
-	if !slices.Equal(marked, []string{"1", "2", "1", "3"}) || len(page) > 200_000 {
+	if !slices.Equal(marked, []string{"1", "2", "1", "2", "1", "3", "1", "3"}) || len(page) > 200_000 {
 		t.Errorf("marked %q on a page of %d bytes", marked, len(page))
 	}
 }

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"cmp"
 	_ "embed" // the page
 	"fmt"
@@ -106,6 +105,14 @@ func together(out *printer, what string, s *records.Study, groups [][]int) {
 
 func perCent(share float64) string { return fmt.Sprintf("%.2f", 100*share) }
 
+// smallPerCent is perCent that tells a small share from none.
+func smallPerCent(share float64) string {
+	if text := perCent(share); text != "0.00" || share == 0 {
+		return text
+	}
+	return "< 0.01"
+}
+
 func trimmed(v float64) string { return fmt.Sprintf("%g", math.Round(v*1e6)/1e6) }
 
 // Drawing is a file of a study.
@@ -166,16 +173,48 @@ func studyFigures(s *records.Study) []named {
 // A contrast is a step that is left out or taken.
 type contrast struct {
 	title, kept, taken string
+	step               string // its name where others stand beside it
 	of                 func(*records.StudySetting) *bool
 }
 
 var contrasts = []contrast{
-	{"Spaces", "kept", "removed", func(s *records.StudySetting) *bool { return &s.Spaces }},
-	{"Stop words", "kept", "removed", func(s *records.StudySetting) *bool { return &s.StopWords }},
-	{"Stemming", "words as they are", "stems", func(s *records.StudySetting) *bool { return &s.Stemmed }},
-	{"Capitals", "made small", "kept", func(s *records.StudySetting) *bool { return &s.Case }},
-	{"Punctuation", "left out", "kept", func(s *records.StudySetting) *bool { return &s.Punctuation }},
-	{"Replicas", "each shingle once", "as often as it occurs", func(s *records.StudySetting) *bool { return &s.Replicas }},
+	{"Spaces", "kept", "removed", "no spaces", func(s *records.StudySetting) *bool { return &s.Spaces }},
+	{"Stop words", "kept", "removed", "no stop words", func(s *records.StudySetting) *bool { return &s.StopWords }},
+	{"Stemming", "words as they are", "stems", "stems", func(s *records.StudySetting) *bool { return &s.Stemmed }},
+	{"Capitals", "made small", "kept", "capitals", func(s *records.StudySetting) *bool { return &s.Case }},
+	{"Punctuation", "left out", "kept", "punctuation", func(s *records.StudySetting) *bool { return &s.Punctuation }},
+	{"Replicas", "each shingle once", "as often as it occurs", "repeated shingles",
+		func(s *records.StudySetting) *bool { return &s.Replicas }},
+}
+
+// inWords is a setting as a person says it.
+func inWords(s *records.Study, of records.StudySetting) string {
+	words := []string{fmt.Sprintf("%d %s", of.K, units[s.Unit])}
+	for _, c := range contrasts {
+		if *c.of(&of) != *c.of(&s.Settings[0]) {
+			words = append(words, c.step)
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// follows says which step alone changes the mean similarity most, and how.
+func follows(s *records.Study) string {
+	plain := s.Settings[plainSettings(s)[0]]
+	step, mean := "", plain.Mean
+	for _, c := range contrasts {
+		if with := c.settings(s); len(with) > 0 {
+			if m := s.Settings[with[0]].Mean; math.Abs(m-plain.Mean) > math.Abs(mean-plain.Mean) {
+				step, mean = c.step, m
+			}
+		}
+	}
+	if step == "" {
+		return ""
+	}
+	return fmt.Sprintf("With shingles of %d %s, the mean similarity is %s %%. The step that changes it most by itself is "+
+		"\"%s\": %s %%.",
+		plain.K, units[s.Unit], perCent(plain.Mean), step, perCent(mean))
 }
 
 // same are the settings that are one but for their sizes of shingles and what was measured: by k.
@@ -282,18 +321,27 @@ var styleTemplate string // of all pages
 
 // studyPage writes one page that needs no other file.
 func studyPage(w io.Writer, s *records.Study, figures []named) error {
-	type picture struct {
-		Title string
-		SVG   template.HTML
-	}
-	var pictures []picture
+	var pictures, steps []*drawing
 	for _, f := range figures {
-		var svg bytes.Buffer
-		if err := plot.SVG(&svg, f.figure); err != nil {
+		if f.name == "steps" {
+			continue
+		}
+		d, err := draw(f.figure, "", nil)
+		if err != nil {
 			return err
 		}
-		pictures = append(pictures, picture{f.figure.Title,
-			template.HTML(svg.String())}) //nolint:gosec // plot escapes all texts
+		pictures = append(pictures, d)
+	}
+	for _, chart := range stepCharts(s) {
+		bars := chart.(plot.Bars) //nolint:forcetypeassert // they are
+		f := plot.Figure{Title: bars.Title, Description: figures[0].figure.Description}
+		bars.Title = ""
+		f.Charts = []plot.Chart{bars}
+		d, err := draw(f, "", nil)
+		if err != nil {
+			return err
+		}
+		steps = append(steps, d)
 	}
 	page, err := template.New("study").Funcs(template.FuncMap{
 		"percent": perCent,
@@ -301,7 +349,7 @@ func studyPage(w io.Writer, s *records.Study, figures []named) error {
 		"plural":  func(n int, noun string) string { return plural(n, noun) },
 		"id":      func(i int) string { return s.Documents[i].ID },
 		"trimmed": trimmed,
-		"parts":   func(name string) []string { return strings.Split(name, "_") },
+		"words":   func(of records.StudySetting) string { return inWords(s, of) },
 		"times":   func(a, b float64) float64 { return a * b },
 	}).Parse(styleTemplate + studyTemplate)
 	if err != nil {
@@ -310,9 +358,11 @@ func studyPage(w io.Writer, s *records.Study, figures []named) error {
 	return page.Execute(terminal.Text(w), struct {
 		*records.Study
 		Policy   string
-		Pictures []picture
+		Follows  string
+		Steps    []*drawing
+		Pictures []*drawing
 		Tables   []matrix
 		Unit     string
 		All      bool
-	}{s, loadsNothing, pictures, studyMatrices(s), units[s.Unit], s.Pairs == int64(len(s.Listed))})
+	}{s, loadsNothing, follows(s), steps, pictures, studyMatrices(s), units[s.Unit], s.Pairs == int64(len(s.Listed))})
 }

@@ -193,6 +193,12 @@ func share(v float64) string {
 	return fmt.Sprintf("%.4f", math.Floor(v*1e4+tolerance)/1e4)
 }
 
+// wholePerCent writes a similarity as a person reads it: 82, and 100 of what is equal alone.
+func wholePerCent(v float64) string {
+	const tolerance = 1e-10
+	return strconv.Itoa(int(math.Floor(v*100 + tolerance)))
+}
+
 // tokens are what documents are compared by.
 func tokens(run *records.Run) string {
 	switch kind, _, _ := strings.Cut(run.Parameters.Shingle, ":"); kind {
@@ -403,5 +409,14 @@ func bytesOf(n int64) string {
 }
 
 func seconds(s float64) string {
-	return time.Duration(s * float64(time.Second)).Round(10 * time.Millisecond).String()
+	switch d := time.Duration(s * float64(time.Second)).Round(10 * time.Millisecond); {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%g s", d.Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%d min %d s", d/time.Minute, d%time.Minute/time.Second)
+	default:
+		return fmt.Sprintf("%d h %d min", d/time.Hour, d%time.Hour/time.Minute)
+	}
 }

@@ -42,7 +42,7 @@ clusters      25
 removed       45 documents: 5 exact duplicates, 20 with the same words in the same order, 10 with the same set of shingles, 10 near-duplicates
 symbols       4 of 30 documents removed for having the same words or shingles differ from the kept one in symbols, as a + b and a - b do; --normalize keep-symbols compares symbols too, --method exact removes exact duplicates only: docs/choosing.md
 kept          999,955 documents, 3 of them not compared
-took          1m1.23s, 1m40.5s CPU, peak memory 2.5 GB
+took          1 min 1 s, 1 min 40 s CPU, peak memory 2.5 GB
 
 results in out: pairs/ (Parquet), corpus/, run.json
 `

@@ -53,7 +53,7 @@ for (const file of pages) {
   // No paper is wide enough for a table of a study with more than 20 columns.
   const wide = await page.evaluate(() => [...document.querySelectorAll("body *")].filter((e) => !(e.closest("table")?.rows[0].cells.length > 20) && e.getClientRects().length && e.getBoundingClientRect().right > window.innerWidth + 1).map((e) => e.outerHTML.slice(0, 200)));
   if (wide.length) findings.push(`is wider than the paper: ${wide[0]}`);
-  const hidden = await page.$$eval("details", (all) => all.filter((d) => ![...d.children].every((c) => c.checkVisibility({ contentVisibilityAuto: true }))).length);
+  const hidden = await page.$$eval("details", (all) => all.filter((d) => d.checkVisibility() && ![...d.children].every((c) => c.checkVisibility({ contentVisibilityAuto: true }))).length);
   if (hidden) findings.push(`hides ${hidden} closed details on paper`);
   if (await page.$$eval("input, nav", (all) => all.some((e) => e.checkVisibility()))) findings.push("prints what is to be used on a screen");
   await page.evaluate(axe);

@@ -10,7 +10,10 @@ import (
 )
 
 // canvas is SVG in the making.
-type canvas struct{ strings.Builder }
+type canvas struct {
+	strings.Builder
+	ids string // what those of patterns and markers begin with: pictures of one width define the same
+}
 
 func (c *canvas) printf(format string, args ...any) { fmt.Fprintf(c, format, args...) }
 
@@ -74,11 +77,11 @@ var markers = [shapes]string{"M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z", "M-3.5-3.5H3.
 func (c *canvas) define(n int) {
 	c.printf("<defs>\n")
 	for i := range n {
-		c.printf(`<pattern id="plot-s%d" class="k%d" width="8" height="8" patternUnits="userSpaceOnUse"><rect class="solid" width="8" height="8"/><path class="hatch" d="%s"/></pattern>`+"\n",
-			i, i%hues, patterns[i%shapes])
+		c.printf(`<pattern id="%s-s%d" class="k%d" width="8" height="8" patternUnits="userSpaceOnUse"><rect class="solid" width="8" height="8"/><path class="hatch" d="%s"/></pattern>`+"\n",
+			c.ids, i, i%hues, patterns[i%shapes])
 	}
 	for i := range min(n, shapes) {
-		c.printf(`<path id="plot-m%d" d="%s"/>`+"\n", i, markers[i])
+		c.printf(`<path id="%s-m%d" d="%s"/>`+"\n", c.ids, i, markers[i])
 	}
 	c.printf("</defs>\n")
 }
@@ -98,8 +101,8 @@ func (c *canvas) line(series int, points []point) {
 }
 
 func (c *canvas) mark(series int, p point) {
-	c.printf(`<use class="mark k%d" href="#plot-m%d" x="%s" y="%s"/>`+"\n", series%hues,
-		series%shapes, number(p.x), number(p.y))
+	c.printf(`<use class="mark k%d" href="#%s-m%d" x="%s" y="%s"/>`+"\n", series%hues,
+		c.ids, series%shapes, number(p.x), number(p.y))
 }
 
 // errorBar draws an error bar at x.

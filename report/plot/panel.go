@@ -12,6 +12,7 @@ type panel struct {
 	names  []string // of the series
 	width  float64  // at least
 	x      []tick
+	scaled bool // x are places of a scale, of which some may have no label
 	xLabel string
 	y      scale
 	yLabel string
@@ -50,8 +51,8 @@ func (b Bars) panel() panel {
 				value, low, high := s.at(i)
 				if at, ok := y.place(value); ok {
 					top, bottom := a.up(max(at, base)), a.up(min(at, base))
-					c.printf(`<rect class="bar k%d" fill="url(#plot-s%d)" x="%s" y="%s" width="%s" height="%s">`,
-						j%hues, j, number(x), number(top), number(width*.9), number(bottom-top))
+					c.printf(`<rect class="bar k%d" fill="url(#%s-s%d)" x="%s" y="%s" width="%s" height="%s">`,
+						j%hues, c.ids, j, number(x), number(top), number(width*.9), number(bottom-top))
 					c.element("title", cutTo(tip(s.Name, group, value), tipLength))
 					c.printf("</rect>\n")
 				}
@@ -60,8 +61,8 @@ func (b Bars) panel() panel {
 		}
 	}
 	p.sample = func(c *canvas, i int, x, y float64) {
-		c.printf(`<rect class="bar k%d" fill="url(#plot-s%d)" x="%s" y="%s" width="22" height="12"/>`+"\n",
-			i%hues, i, number(x), number(y))
+		c.printf(`<rect class="bar k%d" fill="url(#%s-s%d)" x="%s" y="%s" width="22" height="12"/>`+"\n",
+			i%hues, c.ids, i, number(x), number(y))
 	}
 	return p
 }
@@ -69,7 +70,7 @@ func (b Bars) panel() panel {
 func (h Histogram) panel() panel {
 	bars := min(len(h.Counts), max(len(h.Edges)-1, 0))
 	x, y := newScale(h.X, append(places(h.Marks), h.Edges...), 8, false), newScale(h.Y, h.Counts[:bars], 5, true)
-	p := panel{title: h.Title, names: []string{""}, x: x.ticks, xLabel: h.X.Label, y: y, yLabel: h.Y.Label}
+	p := panel{title: h.Title, names: []string{""}, x: x.ticks, scaled: true, xLabel: h.X.Label, y: y, yLabel: h.Y.Label}
 	base, _ := y.place(0)
 	p.inside = func(c *canvas, a area) {
 		for i, count := range h.Counts[:bars] {
@@ -80,8 +81,8 @@ func (h Histogram) panel() panel {
 				continue
 			}
 			top, bottom := a.up(max(at, base)), a.up(min(at, base))
-			c.printf(`<rect class="bar k0" fill="url(#plot-s0)" x="%s" y="%s" width="%s" height="%s">`,
-				number(a.across(from)), number(top), number((to-from)*a.width), number(bottom-top))
+			c.printf(`<rect class="bar k0" fill="url(#%s-s0)" x="%s" y="%s" width="%s" height="%s">`,
+				c.ids, number(a.across(from)), number(top), number((to-from)*a.width), number(bottom-top))
 			c.element("title", fmt.Sprintf("%.6g to %.6g: %.6g", h.Edges[i], h.Edges[i+1], count))
 			c.printf("</rect>\n")
 		}
@@ -107,7 +108,7 @@ func (l Lines) panel() panel {
 		series = append(series, line.Series)
 	}
 	x, y := newScale(l.X, append(xs, places(l.Marks)...), 8, false), newScale(l.Y, ys, 5, false)
-	p := panel{title: l.Title, names: names(series), x: x.ticks, xLabel: l.X.Label, y: y, yLabel: l.Y.Label}
+	p := panel{title: l.Title, names: names(series), x: x.ticks, scaled: true, xLabel: l.X.Label, y: y, yLabel: l.Y.Label}
 	p.inside = func(c *canvas, a area) {
 		for i, line := range l.Series {
 			line.draw(c, i, x, y, a)
@@ -174,17 +175,21 @@ func names(series []Series) (names []string) {
 	return names
 }
 
-// left is the room that a panel needs left of its area.
-func (p panel) left() float64 {
+// ticksRoom is the room that a panel's upright axis needs left of its area.
+func (p panel) ticksRoom() float64 {
 	widest := 0.0
 	for _, t := range p.y.ticks {
 		widest = max(widest, width(t.label, fontSize))
 	}
-	room := margin + lineHeight + widest + 8
+	return max(margin+lineHeight+widest+8, rightSide)
+}
+
+// left is the room that a panel needs left of its area.
+func (p panel) left() float64 {
 	if p.tilted() {
-		room = max(room, margin+longest*math.Sqrt2/2)
+		return max(p.ticksRoom(), margin+longest*math.Sqrt2/2)
 	}
-	return max(room, rightSide)
+	return p.ticksRoom()
 }
 
 // widestTick is the width of the widest label below the area.
@@ -195,9 +200,9 @@ func (p panel) widestTick() (widest float64) {
 	return widest
 }
 
-// tilted says whether the labels below the area are too wide to stand side by side in the least width.
+// tilted says whether the labels below the area are too wide to stand side by side, and each is needed.
 func (p panel) tilted() bool {
-	return len(p.x) > 0 && p.widestTick()+8 > max(p.width, narrowest)/float64(len(p.x))
+	return len(p.x) > 0 && !p.scaled && p.widestTick()+8 > p.width/float64(len(p.x))
 }
 
 // draw draws the panel from a.y on, and returns where it ends.
@@ -251,7 +256,7 @@ func (p panel) below(c *canvas, a area) float64 {
 		return margin
 	}
 	slot, tilted := a.width/float64(len(p.x)), p.tilted()
-	every, taken := 1, lineHeight
+	every, taken := int(math.Ceil((p.widestTick()+8)/slot)), lineHeight
 	if tilted {
 		every = int(math.Ceil(lineHeight / slot))
 		taken = lineHeight + min(longest, p.widestTick())*math.Sqrt2/2

@@ -17,6 +17,8 @@ type Figure struct {
 	Title       string // the heading, and the name by which a screen reader knows the picture
 	Description string // what the picture shows, for those who cannot see it
 	Charts      []Chart
+	// Width is that of the picture, unless its charts need more. 0: charts are 640 wide.
+	Width float64
 }
 
 // Chart is a chart of a figure: Bars, Histogram or Lines.
@@ -109,14 +111,31 @@ var style string
 // whatever its texts and values are; the errors are those of w.
 func SVG(w io.Writer, f Figure) error {
 	var panels []panel
-	left, inner, series := 0.0, narrowest, 0
+	beside, needed, series := 0.0, 0.0, 0 // beside: the room left of all areas, if no labels are tilted
 	for _, chart := range f.Charts {
 		p := chart.panel()
 		panels = append(panels, p)
-		left, inner, series = max(left, p.left()), max(inner, p.width), max(series, len(p.names))
+		beside, needed, series = max(beside, p.ticksRoom()), max(needed, p.width), max(series, len(p.names))
 	}
+	inner := narrowest
+	if f.Width > 0 {
+		inner = f.Width - beside - rightSide
+	}
+	left := beside
+	for i := range panels {
+		p := &panels[i]
+		p.width = max(p.width, inner)
+		left = max(left, p.left())
+	}
+	if f.Width > 0 {
+		inner = f.Width - left - rightSide
+	}
+	inner = max(inner, needed)
 	width := left + inner + rightSide
-	body := &canvas{}
+	body := &canvas{ids: "plot"}
+	if f.Width > 0 {
+		body.ids += number(f.Width)
+	}
 	y := margin
 	if f.Title != "" {
 		body.text(label{text: fitting(f.Title, width-2*margin, titleSize), class: "title", x: margin, y: y + titleSize})
@@ -127,8 +146,12 @@ func SVG(w io.Writer, f Figure) error {
 	}
 	height := y + margin
 
-	c := &canvas{}
-	c.printf(`<svg xmlns="http://www.w3.org/2000/svg" class="plot" role="img" width="%s" height="%s" viewBox="0 0 %[1]s %[2]s">`, number(width), number(height))
+	c := &canvas{ids: body.ids}
+	c.printf(`<svg xmlns="http://www.w3.org/2000/svg" class="plot" role="img" width="%s" height="%s" viewBox="0 0 %[1]s %[2]s"`, number(width), number(height))
+	if f.Width > 0 && width > f.Width {
+		c.printf(` style="min-width:%spx"`, number(width)) // where it is scaled to a column
+	}
+	c.printf(">")
 	c.element("title", cmp.Or(clean(f.Title), "Chart"))
 	if f.Description != "" {
 		c.element("desc", clean(f.Description))
