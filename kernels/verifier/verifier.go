@@ -61,6 +61,9 @@ type Sets interface {
 const (
 	// Jaccard is that of shingle sets: the size is the number of shingles, and the score that of shared ones.
 	Jaccard = "jaccard"
+	// Containment is the share of the smaller set's shingles that the larger one has. Sizes and scores are those of
+	// Jaccard.
+	Containment = "containment"
 	// Cosine is that of vectors, which have a component for each different shingle.
 	Cosine = "cosine"
 	// Overlap is the share of equal bits of two SimHash signatures.
@@ -95,6 +98,9 @@ func (s Spec) Features(idf func(shingle uint64) uint32) func(shingles []uint64) 
 	return s.measure().Features(s, idf)
 }
 
+// LargerStays reports whether of two similar documents the one with fewer words goes, and never the other.
+func (s Spec) LargerStays() bool { return s.Measure == Containment }
+
 func (s Spec) measure() Measure {
 	m, ok := Measures[s.Measure]
 	if !ok {
@@ -112,35 +118,34 @@ type Measure struct {
 // Measures are all that a Spec may name.
 var Measures = map[string]Measure{
 	Jaccard: {
-		New:      func(s Spec) Verifier { return jaccard{s.Threshold} },
+		New:      func(s Spec) Verifier { return jaccard{ofSets{s.Threshold}} },
+		Features: func(Spec, func(uint64) uint32) func([]uint64) []uint64 { return shingle.Set },
+	},
+	Containment: {
+		New:      func(s Spec) Verifier { return containment{ofSets{s.Threshold}} },
 		Features: func(Spec, func(uint64) uint32) func([]uint64) []uint64 { return shingle.Set },
 	},
 	Cosine:  {New: newOfVectors, Features: vectorFeatures},
 	Overlap: {New: newOfSignatures, Features: signatures},
-	Told:    {New: func(s Spec) Verifier { return told{jaccard{s.Threshold}} }},
+	Told:    {New: func(s Spec) Verifier { return told{jaccard{ofSets{s.Threshold}}} }},
 }
 
-// told gives back similarities. A document has as many words as it counts.
-type told struct{ jaccard }
+// ofSets is what measures of sets have in common.
+type ofSets struct{ t setsim.Threshold }
 
-// ScoreOf returns the score of a pair whose similarity is known.
-func ScoreOf(similarity float64) int { return int(math.Float64bits(similarity)) }
+func (ofSets) Size(features []uint64) int { return len(features) }
 
-func (told) Similarity(score, _, _ int) float64 { return math.Float64frombits(uint64(score)) }
+func (ofSets) Len(words int) int { return words }
 
-type jaccard struct{ t setsim.Threshold }
+func (ofSets) Words(shingles int) int { return shingles }
+
+func (ofSets) Shared(score int, _, _ []uint64) int { return score }
+
+type jaccard struct{ ofSets }
 
 func (v jaccard) Jaccard() setsim.Threshold { return v.t }
 
-func (v jaccard) Size(features []uint64) int { return len(features) }
-
-func (v jaccard) Len(words int) int { return words }
-
-func (v jaccard) Words(shingles int) int { return shingles }
-
-func (v jaccard) Shared(score int, _, _ []uint64) int { return score }
-
-func (v jaccard) Similarity(score, a, b int) float64 { return setsim.Similarity(score, a, b) }
+func (jaccard) Similarity(score, a, b int) float64 { return setsim.Similarity(score, a, b) }
 
 func (v jaccard) MinWords(words int) int { return v.t.MinSize(words) }
 
@@ -153,3 +158,27 @@ func (v jaccard) SelfJoin(features [][]uint64, emit func(i, j, score int) bool) 
 func (v jaccard) CrossJoin(small, large [][]uint64, emit func(i, j, score int) bool) {
 	setsim.CrossJoin(small, large, v.t, nil, emit)
 }
+
+type containment struct{ ofSets }
+
+func (containment) Similarity(score, a, b int) float64 { return setsim.Containment(score, a, b) }
+
+func (containment) MinWords(int) int { return 0 }
+
+func (v containment) Compare(a, b []uint64) (score int, ok bool) { return setsim.Contained(a, b, v.t) }
+
+func (v containment) SelfJoin(features [][]uint64, emit func(i, j, score int) bool) {
+	setsim.SelfContain(features, v.t, emit)
+}
+
+func (v containment) CrossJoin(small, large [][]uint64, emit func(i, j, score int) bool) {
+	setsim.CrossContain(small, large, v.t, emit)
+}
+
+// told gives back similarities. A document has as many words as it counts.
+type told struct{ jaccard }
+
+// ScoreOf returns the score of a pair whose similarity is known.
+func ScoreOf(similarity float64) int { return int(math.Float64bits(similarity)) }
+
+func (told) Similarity(score, _, _ int) float64 { return math.Float64frombits(uint64(score)) }

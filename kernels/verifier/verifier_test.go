@@ -38,6 +38,11 @@ var comparisons = map[string]comparison{
 		union := inBoth(a, a) + inBoth(b, b) - shared
 		return shared, float64(shared) / float64(union), shared, shared*int(t.Den) >= int(t.Num)*union
 	}},
+	"containment": {verifier.Spec{Measure: verifier.Containment}, func(t setsim.Threshold, a, b []uint64) (score int, similarity float64, shared int, ok bool) {
+		shared = inBoth(a, b)
+		smaller := min(inBoth(a, a), inBoth(b, b))
+		return shared, float64(shared) / float64(smaller), shared, shared > 0 && shared*int(t.Den) >= int(t.Num)*smaller
+	}},
 	"test-cosine":    {verifier.Spec{Measure: verifiertest.Cosine}, cosineOf(occurrences)},
 	"cosine":         {verifier.Spec{Measure: verifier.Cosine, Weights: vector.Unit}, cosineOf(once)},
 	"cosine, tf":     {verifier.Spec{Measure: verifier.Cosine, Weights: vector.TF}, cosineOf(occurrences)},

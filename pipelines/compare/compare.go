@@ -225,7 +225,7 @@ func (c *Config) parts() (parts []part) {
 	if len(measures) == 0 {
 		measures[cmp.Or(c.Compare, job.Jaccard)] = true
 	}
-	for _, measure := range []string{job.Jaccard, job.Cosine, job.Overlap} {
+	for _, measure := range []string{job.Jaccard, job.Containment, job.Cosine, job.Overlap} {
 		if !measures[measure] {
 			continue
 		}

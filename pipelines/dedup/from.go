@@ -109,6 +109,8 @@ func (c *Config) checkFrom(f *output.Finished) error {
 		return refuse("it was compared with references, of which its tables have only those that resemble an input")
 	case f.Run.Comparison != nil:
 		return job.Usage("--from %s: it is an output of compare; give one of dedup", c.From)
+	case was.Compare == job.Containment:
+		return refuse("which of two documents is the larger, its tables do not say")
 	case c.Threshold < was.Threshold:
 		return refuse("it has the pairs that are at least %v similar; give --threshold %[1]v or more", was.Threshold)
 	case len(lacking) > 0:

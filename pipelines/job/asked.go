@@ -118,6 +118,9 @@ func (a *Asked) parse(given []string) (err error) {
 		usual = Overlap
 	}
 	a.Measure = cmp.Or(s.Compare, usual)
+	if a.Measure == Containment && s.Method == MinHash && !slices.Contains(given, "method") {
+		s.Method = Complete // no signature tells of containment
+	}
 	if s.Method != Exact {
 		s.Compare = a.Measure
 	}
@@ -259,6 +262,9 @@ func checkGlob(glob string) error {
 
 // Writes reports whether a table, or the corpus, is asked for.
 func (a *Asked) Writes(part output.Part) bool { return slices.Contains(a.Parts, part) }
+
+// OfSets reports whether the similarity is one of sets.
+func (a *Asked) OfSets() bool { return a.Measure == Jaccard || a.Measure == Containment }
 
 // NeedsDictionary reports whether a pipeline must build the dictionary before documents can be signed.
 func (a *Asked) NeedsDictionary() bool { return a.Family == signature.Classic }

@@ -172,6 +172,8 @@ const (
 	Jaccard = "jaccard"
 	Cosine  = "cosine"
 	Overlap = "overlap"
+	// Containment is the share of the smaller set that the larger one has.
+	Containment = "containment"
 )
 
 // The random vectors of SimHash, by their entries.
@@ -199,7 +201,7 @@ var choices = map[string][]string{
 	"method":       {MinHash, SimHash, Complete, Exact},
 	"same":         Strings(copies.All()...),
 	"signature":    Strings(signature.Families()...),
-	"compare":      {Jaccard, Cosine, Overlap},
+	"compare":      {Jaccard, Cosine, Overlap, Containment},
 	"weights":      Strings(vector.Unit, vector.TF, vector.TFIDF),
 	"vectors":      {Normal, Sign},
 	"cluster":      {Star, Components},

@@ -510,6 +510,9 @@ func (p *Plan) choose(sets [][]uint64, documents int64) (err error) {
 	switch {
 	case p.Complete:
 		p.Choice = lsh.Choice{ExpectedRecall: 1, Reason: "method complete: every document is compared with all whose size is near enough"}
+		if r.Measure == Containment {
+			p.Choice.Reason = "containment: every document is compared with all others"
+		}
 	case r.Same != "":
 		p.Threshold = identical
 		p.Choice = lsh.Choice{

@@ -45,12 +45,18 @@ var rules = []rule{
 	{field: "compare", idle: by(Exact, "--method exact looks for copies only; drop one of the two")},
 	{field: "compare", idle: measured(MinHash, Cosine, "MinHash finds sets of high Jaccard similarity; add --method simhash, or --method complete")},
 	{field: "compare", idle: measured(MinHash, Overlap, "MinHash finds sets of high Jaccard similarity; add --method simhash, or --method complete")},
+	{field: "compare", idle: measured(MinHash, Containment, "MinHash finds sets of high Jaccard similarity; drop --method")},
+	{field: "compare", idle: measured(SimHash, Containment, "SimHash finds vectors of high cosine; drop --method")},
+	{field: "keep", named: true, idle: largerStays},
+	{field: "protect", idle: largerStays},
+	{field: "cluster", idle: largerStays},
 	{field: "compare", idle: measured(SimHash, Jaccard, "SimHash finds vectors of high cosine; give --compare cosine or overlap, or --method minhash")},
 	{field: "recall", named: true, idle: by(Complete, "--method complete finds every near pair; drop one of the two")},
 	{field: "bands", named: true, idle: by(Complete, "--method complete compares every document, and needs no key; drop one of the two")},
 	{field: "rows", named: true, idle: by(Complete, "--method complete compares every document, and needs no key; drop one of the two")},
 	{field: "signature", named: true, idle: by(Complete, "--method complete compares every document, and signs none; drop one of the two")},
 	{field: "seed", named: true, idle: measured(Complete, Jaccard, "--method complete compares every document, and signs none; drop one of the two")},
+	{field: "seed", named: true, idle: measured(Complete, Containment, "--method complete compares every document, and signs none; drop one of the two")},
 	{field: "seed", named: true, idle: measured(Complete, Cosine, "--method complete compares every document, and signs none; drop one of the two")},
 	{field: "bands", idle: by(Exact, "--method exact looks for copies only, by one key; drop one of the two")},
 	{field: "rows", idle: by(Exact, "--method exact looks for copies only, by one key; drop one of the two")},
@@ -61,7 +67,7 @@ var rules = []rule{
 	{field: "bits", idle: unsigned},
 	{field: "vectors", idle: unsigned},
 	{field: "weights", idle: func(a *Asked) string {
-		return where(a.Measure == Jaccard, "sets have none; give --compare cosine or overlap, or --method simhash")
+		return where(a.OfSets(), "sets have none; give --compare cosine or overlap, or --method simhash")
 	}},
 	{field: "normalize", idle: func(a *Asked) string {
 		return where(a.Texts.Shingle.Kind == shingle.Stop && a.Texts.Words != (wordstep.Steps{}), fmt.Sprintf(
@@ -87,6 +93,10 @@ var rules = []rule{
 // ofItems: words are not looked at.
 func ofItems(a *Asked) string {
 	return where(a.Texts.Shingle.Kind == shingle.Item, "--shingle item compares the elements of lists as they are; drop one of the two")
+}
+
+func largerStays(a *Asked) string {
+	return where(a.Measure == Containment, "with --compare containment the larger document of a pair stays; drop one of the two")
 }
 
 func withoutReferences(a *Asked) string {

@@ -12,7 +12,9 @@ import (
 	"github.com/neardup/neardup/transforms/signature"
 )
 
-var measures = map[string]string{Jaccard: verifier.Jaccard, Cosine: verifier.Cosine, Overlap: verifier.Overlap}
+var measures = map[string]string{
+	Jaccard: verifier.Jaccard, Containment: verifier.Containment, Cosine: verifier.Cosine, Overlap: verifier.Overlap,
+}
 
 var entries = map[string]simhash.Entries{Normal: simhash.Normal, Sign: simhash.Sign}
 
@@ -21,11 +23,12 @@ func UsualPieces(bits int) int { return min(32, bits) }
 
 // Verifier decides which documents are similar; temp is the run's temporary folder.
 func (p *Plan) Verifier(temp string) verifier.Spec {
-	if p.Request.Measure == Jaccard {
-		return verifier.Spec{Measure: verifier.Jaccard, Threshold: p.Threshold}
+	measure := measures[p.Request.Measure]
+	if p.Request.OfSets() {
+		return verifier.Spec{Measure: measure, Threshold: p.Threshold}
 	}
 	s := p.simHash(temp)
-	if s.Measure = measures[p.Request.Measure]; s.Measure == verifier.Cosine {
+	if s.Measure = measure; measure == verifier.Cosine {
 		s.Bits, s.Vectors, s.Seed = 0, 0, 0
 	}
 	return s
@@ -106,7 +109,7 @@ func (p *Plan) piecesWarnings() (warnings []string) {
 func (p *Plan) comparison() map[string]string {
 	r := &p.Request
 	all := map[string]string{}
-	if r.Measure != Jaccard {
+	if !r.OfSets() {
 		all["neardup.weights"] = r.Weights
 	}
 	if r.Family == signature.SimHash {

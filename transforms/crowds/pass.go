@@ -268,6 +268,9 @@ func (p *pass) batch(ctx context.Context, g blocks.Sets, protected bool) error {
 		if m.pairs <= maxListed {
 			p.out.Add(c.kept.Keys[k], g.Keys[i], score, shared)
 		}
+		if p.Verifier.LargerStays() && len(c.kept.Sets[k]) < len(g.Sets[i]) { // a reference
+			return
+		}
 		// As survivors.Star decides: one that is protected before others, and of equals the earliest.
 		isProtected := before+k < p.protected
 		if s := p.verifier.Similarity(score, p.verifier.Size(c.kept.Sets[k]), p.verifier.Size(g.Sets[i])); s > m.similarity &&
@@ -319,7 +322,7 @@ func (p *pass) batch(ctx context.Context, g blocks.Sets, protected bool) error {
 				p.out.Add(m.key, key, m.score, m.shared)
 			}
 			settle := p.remove
-			if m.pairs == 0 || protected {
+			if m.similarity == 0 || protected {
 				settle = p.keep
 			}
 			if protected {

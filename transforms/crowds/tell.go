@@ -98,6 +98,10 @@ func (f *tellFn) ProcessElement(
 	}
 	representatives := int64(len(all))
 	slices.SortFunc(all, func(a, b sets.Representative) int {
+		if of := f.in.Standing(a.Best.File()); f.Params.Verifier.LargerStays() && of == f.in.Standing(b.Best.File()) &&
+			a.Words != b.Words {
+			return cmp.Compare(b.Words, a.Words)
+		}
 		return f.in.Preferred(&blocks.Profile{Key: a.Best, Rank: a.Rank}, &blocks.Profile{Key: b.Best, Rank: b.Rank})
 	})
 	for len(all) > 0 {

@@ -60,7 +60,8 @@ type Params struct {
 	// Clusters: the rows of clusters/ are wanted. Otherwise there is one for each cluster, that of its
 	// first document, to count clusters by.
 	Clusters bool
-	// Verifier says how similar the documents of a pair are.
+	// Verifier says how similar the documents of a pair are. Where the larger one stays, larger ones are preferred, and
+	// nothing falls to a smaller reference.
 	Verifier verifier.Spec
 	// PairBudget is how many near pairs of ordinary ids a cluster may list.
 	PairBudget int
@@ -269,7 +270,7 @@ func (c *shard) similarity(n nearPair) float64 {
 
 // inOrder puts the representatives in the order of preference, by the best documents of their groups: order[i] is the
 // one visited as number i, number[r] when r is, and best[r] the best of its group, with its copies.
-func (c *shard) inOrder(in *blocks.Inputs) (best, order, number []int32) {
+func (c *shard) inOrder(in *blocks.Inputs, largerStays bool) (best, order, number []int32) {
 	best, number = make([]int32, len(c.docs)), make([]int32, len(c.docs))
 	preferred := func(i, j int32) int { return in.Preferred(c.docs[i].Preferred(), c.docs[j].Preferred()) }
 	for at, r := range c.first {
@@ -281,11 +282,22 @@ func (c *shard) inOrder(in *blocks.Inputs) (best, order, number []int32) {
 			best[r] = i
 		}
 	}
-	slices.SortFunc(order, func(r, s int32) int { return preferred(best[r], best[s]) })
+	slices.SortFunc(order, func(r, s int32) int {
+		i, j := best[r], best[s]
+		if largerStays && c.standing(in, i) == c.standing(in, j) && c.docs[i].Size != c.docs[j].Size {
+			return cmp.Compare(c.docs[j].Size, c.docs[i].Size)
+		}
+		return preferred(i, j)
+	})
 	for i, r := range order {
 		number[r] = int32(i)
 	}
 	return best, order, number
+}
+
+// standing is that of a document, or of the preferred one of its copies.
+func (c *shard) standing(in *blocks.Inputs, i int32) blocks.Standing {
+	return in.Standing(c.docs[i].Preferred().Key.File())
 }
 
 // decide yields a verdict for each document that is in a cluster; it is valid until the next. What is near afterwards
@@ -293,7 +305,7 @@ func (c *shard) inOrder(in *blocks.Inputs) (best, order, number []int32) {
 func (c *shard) decide(
 	in *blocks.Inputs, p *Params, yield func(*blocks.Profile, *blocks.Verdict),
 ) (partial []blocks.Key) {
-	best, order, number := c.inOrder(in)
+	best, order, number := c.inOrder(in, p.Verifier.LargerStays())
 	var forest unionfind.Forest
 	all := make([]survivors.Pair, 0, len(c.links)+len(c.near))
 	connect := func(r, s int32, similarity float64) {
@@ -307,12 +319,17 @@ func (c *shard) decide(
 	for _, n := range c.near {
 		connect(n.i, n.j, c.similarity(n))
 	}
-	settled := sort.Search(len(order), func(i int) bool { return !in.Kept(c.docs[best[order[i]]].Preferred().Key) })
+	settled := sort.Search(len(order), func(i int) bool { return c.standing(in, best[order[i]]) == blocks.Input })
 	var choices []survivors.Choice
 	if p.OnePerCluster {
 		choices = survivors.Components(len(order), settled, all)
 	} else {
-		choices = survivors.Star(len(order), settled, all[len(c.links):])
+		pairs := all[len(c.links):]
+		if p.Verifier.LargerStays() { // but references come before larger documents
+			size := func(i int) int { return c.docs[order[i]].Size }
+			pairs = slices.DeleteFunc(slices.Clone(pairs), func(p survivors.Pair) bool { return size(p.I) < size(p.J) })
+		}
+		choices = survivors.Star(len(order), settled, pairs)
 	}
 	var nearest []float64
 	if p.KeepNone {

@@ -127,9 +127,10 @@ class Dedup(TypedDict, total=False):
     """Seed of the signature."""
 
     compare: str
-    """Measure of similarity: jaccard (of the documents' sets), cosine (of their vectors) or overlap (the share of equal
-    bits of their SimHash signatures). SimHash finds documents by cosine or overlap, its default (default otherwise:
-    jaccard)."""
+    """Measure of similarity: jaccard (of the documents' sets), containment (the share of the smaller set that the
+    larger one has: the larger document stays, and every document is compared), cosine (of their vectors) or overlap
+    (the share of equal bits of their SimHash signatures). SimHash finds documents by cosine or overlap, its default
+    (default otherwise: jaccard)."""
 
     weights: Literal["1", "tf", "tf-idf"]
     """Weight of a shingle in a document's vector, for cosine and overlap: 1, tf (the number of its occurrences) or
@@ -356,9 +357,10 @@ class Query(TypedDict, total=False):
     cosine by that; with pieces, only documents that share a piece) (default: minhash)."""
 
     compare: str
-    """Measure of similarity: jaccard (of the documents' sets), cosine (of their vectors) or overlap (the share of equal
-    bits of their SimHash signatures). SimHash finds documents by cosine or overlap, its default (default otherwise:
-    jaccard)."""
+    """Measure of similarity: jaccard (of the documents' sets), containment (the share of the smaller set that the
+    larger one has: the larger document stays, and every document is compared), cosine (of their vectors) or overlap
+    (the share of equal bits of their SimHash signatures). SimHash finds documents by cosine or overlap, its default
+    (default otherwise: jaccard)."""
 
     weights: Literal["1", "tf", "tf-idf"]
     """Weight of a shingle in a document's vector, for cosine and overlap: 1, tf (the number of its occurrences) or
@@ -536,9 +538,10 @@ class Compare(TypedDict, total=False):
     """Seed of the signature."""
 
     compare: str
-    """Measure of similarity: jaccard (of the documents' sets), cosine (of their vectors) or overlap (the share of equal
-    bits of their SimHash signatures). SimHash finds documents by cosine or overlap, its default (default otherwise:
-    jaccard)."""
+    """Measure of similarity: jaccard (of the documents' sets), containment (the share of the smaller set that the
+    larger one has: the larger document stays, and every document is compared), cosine (of their vectors) or overlap
+    (the share of equal bits of their SimHash signatures). SimHash finds documents by cosine or overlap, its default
+    (default otherwise: jaccard)."""
 
     weights: Literal["1", "tf", "tf-idf"]
     """Weight of a shingle in a document's vector, for cosine and overlap: 1, tf (the number of its occurrences) or
