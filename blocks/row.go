@@ -14,7 +14,7 @@ import (
 type Row interface {
 	records.Pair | records.Clustered | records.Removed | records.Rejected |
 		records.Bucketed | records.Candidate | records.Found |
-		records.Passage | records.Coverage | records.Repeat
+		records.Passage | records.Coverage | records.Repeat | records.Contaminated
 }
 
 // RowPart is a row or, of a large one, a part of its fields.
@@ -134,6 +134,8 @@ func appendFields[R Row](dst []byte, row *R) []byte {
 		return appendPassage(dst, row)
 	case *records.Coverage:
 		return appendCoverage(dst, row)
+	case *records.Contaminated:
+		return appendContaminated(dst, row)
 	case *records.Repeat:
 		return appendRepeat(dst, row)
 	}
@@ -162,6 +164,8 @@ func DecodeFields[R Row](d *Decoder, row *R) {
 		decodePassage(d, row)
 	case *records.Coverage:
 		decodeCoverage(d, row)
+	case *records.Contaminated:
+		decodeContaminated(d, row)
 	case *records.Repeat:
 		decodeRepeat(d, row)
 	}
@@ -329,6 +333,24 @@ func decodeCoverage(d *Decoder, c *records.Coverage) {
 	*c = records.Coverage{
 		ID: d.text(c.ID), Source: d.text(c.Source), Position: int64(d.Uint64()),
 		Words: int64(d.Uint64()), Repeated: int64(d.Uint64()), Share: d.Float64(),
+	}
+}
+
+func appendContaminated(dst []byte, c *records.Contaminated) []byte {
+	dst = AppendUint64(appendText(appendText(dst, c.ID), c.Source), uint64(c.Position))
+	dst = AppendUint64(appendText(appendText(dst, c.ItemID), c.ItemSource), uint64(c.ItemPosition))
+	for _, n := range []int64{c.Words, c.ItemWords, c.Start, c.End, c.ItemStart, c.ItemEnd} {
+		dst = AppendUint64(dst, uint64(n))
+	}
+	return AppendFloat64(dst, c.Share)
+}
+
+func decodeContaminated(d *Decoder, c *records.Contaminated) {
+	n := func() int64 { return int64(d.Uint64()) }
+	*c = records.Contaminated{
+		ID: d.text(c.ID), Source: d.text(c.Source), Position: n(),
+		ItemID: d.text(c.ItemID), ItemSource: d.text(c.ItemSource), ItemPosition: n(),
+		Words: n(), ItemWords: n(), Start: n(), End: n(), ItemStart: n(), ItemEnd: n(), Share: d.Float64(),
 	}
 }
 

@@ -48,6 +48,8 @@ const (
 	Passages Part = "passages"
 	Coverage Part = "coverage"
 	Repeats  Part = "repeats"
+	// Contaminated is written instead of these where items are looked for.
+	Contaminated Part = "contaminated"
 )
 
 // Parts are all of an output folder.

@@ -218,8 +218,20 @@ type PassagesFound struct {
 	Cut   string `json:"cut"`
 	Seams int64  `json:"seams"`
 	Uncut int64  `json:"uncut"`
+	// Items are what was looked for instead of passages, and Documents those that contain one.
+	Items *ItemsFound `json:"items,omitempty"`
 	// Sources are those with the most words in passages, MostSources of them at most.
 	Sources []SourceRepeated `json:"sources,omitempty"`
+}
+
+// ItemsFound is what was looked for in documents, and how often it was found.
+type ItemsFound struct {
+	Items   int64   `json:"items"`
+	Words   int64   `json:"words"`
+	Short   int64   `json:"short"`   // items that are too short to be looked for
+	Share   float64 `json:"share"`   // of an item's words that a document must contain
+	Pairs   int64   `json:"pairs"`   // rows of contaminated/
+	Dropped int64   `json:"dropped"` // documents that are not in the corpus for it
 }
 
 // SourceRepeated is how much of a source is in passages: of a file, or a folder of files with one document each.

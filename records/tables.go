@@ -188,6 +188,24 @@ type Repeat struct {
 	End         int64  `parquet:"end" json:"end"`
 }
 
+// Contaminated is a row of contaminated/: a document that has words of an item, and how many. Start and End span these
+// in its text, ItemStart and ItemEnd in that of the item, in bytes.
+type Contaminated struct {
+	ID           string  `parquet:"id" json:"id"`
+	Source       string  `parquet:"source,dict" json:"source"`
+	Position     int64   `parquet:"position" json:"position"`
+	ItemID       string  `parquet:"item_id" json:"item_id"`
+	ItemSource   string  `parquet:"item_source,dict" json:"item_source"`
+	ItemPosition int64   `parquet:"item_position" json:"item_position"`
+	Words        int64   `parquet:"words" json:"words"`
+	ItemWords    int64   `parquet:"item_words" json:"item_words"`
+	Share        float64 `parquet:"share" json:"share"`
+	Start        int64   `parquet:"start" json:"start"`
+	End          int64   `parquet:"end" json:"end"`
+	ItemStart    int64   `parquet:"item_start" json:"item_start"`
+	ItemEnd      int64   `parquet:"item_end" json:"item_end"`
+}
+
 // MaxRaw is how much of an unreadable record Rejected.Raw holds.
 const MaxRaw = 1 << 20
 

@@ -22,6 +22,13 @@ func PassagesPlan(w io.Writer, width int, run *records.Run) error {
 	found := run.Passages
 	out.item("input", "%s in %s, about %s, below %s", bytesOf(run.Input.Bytes), plural(run.Input.Files, "file"),
 		plural(run.Chosen.Documents, "document"), cmp.Or(terminal.Mask(run.Input.Root), "-"))
+	if found.Items != nil {
+		out.item("items", "those of %s, %s, which each process holds", plural(run.References.Files, "file"),
+			bytesOf(run.References.Bytes))
+		out.item("search", "runs of at least %s, with at least %g of the words of an item", plural(found.Length, "word"),
+			found.Items.Share)
+		return out.err
+	}
 	out.item("passages", "of at least %s; about %s of hashes are sent to find them",
 		plural(found.Length, "word"), bytesOf(found.PlannedBytes))
 	out.item("disk", "%s at most, if all that is read is repeated", bytesOf(found.MostBytes))
@@ -42,18 +49,11 @@ func Passages(w io.Writer, width int, run *records.Run, dir string, most []recor
 	if n.NotCompared > 0 {
 		out.item("not compared", "%s; rejected/ says why", plural(n.NotCompared, "document"))
 	}
-	if found.Short > 0 {
-		out.item("short", "%s of fewer than %s, where no passage is",
-			plural(found.Short, "document"), plural(found.Length, "word"))
+	if items := found.Items; items != nil {
+		out.itemsFound(run)
+	} else {
+		out.passagesFound(found)
 	}
-	out.item("copies", "%s with the same text as an earlier one", plural(found.Copies, "document"))
-	out.item("passages", "%s of at least %s, in %s",
-		count(found.Passages), plural(found.Length, "word"), plural(found.Documents, "document"))
-	share := 0.0
-	if found.Words > 0 {
-		share = 100 * float64(found.Repeated) / float64(found.Words)
-	}
-	out.item("repeated", "%s of %s words, %.2f %%", count(found.Repeated), count(found.Words), share)
 	if found.Cut != "none" {
 		out.item("cut", "%s, with %s where a text goes on", found.Cut, plural(found.Seams, "seam"))
 		if found.Uncut > 0 {
@@ -79,6 +79,37 @@ func Passages(w io.Writer, width int, run *records.Run, dir string, most []recor
 		out.printf("%s\n", line)
 	}
 	return out.err
+}
+
+// passagesFound says which passages were found.
+func (out *printer) passagesFound(found *records.PassagesFound) {
+	if found.Short > 0 {
+		out.item("short", "%s of fewer than %s, where no passage is",
+			plural(found.Short, "document"), plural(found.Length, "word"))
+	}
+	out.item("copies", "%s with the same text as an earlier one", plural(found.Copies, "document"))
+	out.item("passages", "%s of at least %s, in %s",
+		count(found.Passages), plural(found.Length, "word"), plural(found.Documents, "document"))
+	share := 0.0
+	if found.Words > 0 {
+		share = 100 * float64(found.Repeated) / float64(found.Words)
+	}
+	out.item("repeated", "%s of %s words, %.2f %%", count(found.Repeated), count(found.Words), share)
+}
+
+// itemsFound says which items were found.
+func (out *printer) itemsFound(run *records.Run) {
+	found := run.Passages
+	items := found.Items
+	out.item("items", "%s of %s words", plural(items.Items-items.Short, "item"), count(items.Words))
+	if items.Short > 0 {
+		out.item("too short", "%s, not looked for", plural(items.Short, "item"))
+	}
+	out.item("contaminated", "%s that contain at least %g of the words of an item, in runs of %s; %s in all",
+		plural(found.Documents, "document"), items.Share, plural(found.Length, "word"), plural(items.Pairs, "pair"))
+	if items.Dropped > 0 {
+		out.item("dropped", "%s", plural(items.Dropped, "document"))
+	}
 }
 
 // excerpt is what a text begins with, on one line.
@@ -124,6 +155,7 @@ type passagesReport struct {
 	Share     float64
 	Most      []records.Repeat
 	Documents []markedDocument
+	Items     []records.Contaminated
 	Origins   []markedDocument // where their passages first stand
 	NotRead   string
 }
@@ -146,22 +178,11 @@ type markedPart struct {
 // passagesPage writes report.html of passages.
 func passagesPage(ctx context.Context, w io.Writer, f *output.Finished, read Texts) error {
 	p := passagesReport{Run: &f.Run}
-	if words := f.Run.Passages.Words; words > 0 {
-		p.Share = float64(f.Run.Passages.Repeated) / float64(words)
-	}
-	for row, err := range output.Rows[records.Repeat](ctx, f, output.Repeats) {
-		if err != nil {
+	if f.Run.Passages.Items != nil {
+		if err := p.contaminated(ctx, f); err != nil {
 			return err
 		}
-		if len(p.Most) == pageRepeats {
-			break
-		}
-		if f.Run.Parameters.NoText {
-			row.Text = ""
-		}
-		p.Most = append(p.Most, row)
-	}
-	if err := p.mark(ctx, f, read); err != nil {
+	} else if err := p.repeated(ctx, f, read); err != nil {
 		return err
 	}
 	page, err := template.New("passages").Funcs(template.FuncMap{
@@ -177,6 +198,46 @@ func passagesPage(ctx context.Context, w io.Writer, f *output.Finished, read Tex
 		return err
 	}
 	return page.Execute(w, &p)
+}
+
+// pageItems is how many pairs of a document and an item the page lists.
+const pageItems = 200
+
+// contaminated reads the pairs with the largest shares.
+func (p *passagesReport) contaminated(ctx context.Context, f *output.Finished) error {
+	for row, err := range output.Rows[records.Contaminated](ctx, f, output.Contaminated) {
+		if err != nil {
+			return err
+		}
+		at, _ := slices.BinarySearchFunc(p.Items, row, func(a, b records.Contaminated) int {
+			return cmp.Or(cmp.Compare(b.Share, a.Share), -1) // behind its equals
+		})
+		if at < pageItems {
+			p.Items = slices.Insert(p.Items, at, row)
+			p.Items = p.Items[:min(len(p.Items), pageItems)]
+		}
+	}
+	return nil
+}
+
+// repeated reads what is repeated most, and marks it.
+func (p *passagesReport) repeated(ctx context.Context, f *output.Finished, read Texts) error {
+	if words := f.Run.Passages.Words; words > 0 {
+		p.Share = float64(f.Run.Passages.Repeated) / float64(words)
+	}
+	for row, err := range output.Rows[records.Repeat](ctx, f, output.Repeats) {
+		if err != nil {
+			return err
+		}
+		if len(p.Most) == pageRepeats {
+			break
+		}
+		if f.Run.Parameters.NoText {
+			row.Text = ""
+		}
+		p.Most = append(p.Most, row)
+	}
+	return p.mark(ctx, f, read)
 }
 
 // anchor is the place of a document on the page.

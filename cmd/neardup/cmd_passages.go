@@ -46,9 +46,11 @@ func (c *passagesCmd) Run(ctx context.Context, s streams) error {
 	case s.Quiet:
 		return nil
 	}
-	most, err := mostRepeated(ctx, c.Output)
-	if err != nil {
-		slog.Warn(fmt.Sprintf("no passage can be shown: %v", err))
+	var most []records.Repeat
+	if run.Passages.Items == nil {
+		if most, err = mostRepeated(ctx, c.Output); err != nil {
+			slog.Warn(fmt.Sprintf("no passage can be shown: %v", err))
+		}
 	}
 	return report.Passages(s.Out, terminal.Width(s.Out), run, c.Output, most)
 }

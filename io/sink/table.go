@@ -26,6 +26,7 @@ func init() {
 	registerTable[records.Found]()
 	registerTable[records.Passage]()
 	registerTable[records.Coverage]()
+	registerTable[records.Contaminated]()
 	registerTable[records.Repeat]()
 }
 

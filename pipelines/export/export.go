@@ -74,6 +74,7 @@ var known = []rowType{
 	{output.Candidates, reflect.TypeFor[records.Candidate](), rowsOf[records.Candidate]},
 	{output.Passages, reflect.TypeFor[records.Passage](), rowsOf[records.Passage]},
 	{output.Coverage, reflect.TypeFor[records.Coverage](), rowsOf[records.Coverage]},
+	{output.Contaminated, reflect.TypeFor[records.Contaminated](), rowsOf[records.Contaminated]},
 	{output.Repeats, reflect.TypeFor[records.Repeat](), rowsOf[records.Repeat]},
 }
 

@@ -57,7 +57,7 @@ func (r *run) build(s beam.Scope, temp string, staged output.Folder) {
 
 // mostPassages is about how many passages there are at most.
 func (r *run) mostPassages() float64 {
-	return max(float64(r.plan.Documents), float64(r.plan.Shingles)/float64(r.config.Length))
+	return max(float64(r.plan.Documents), float64(r.plan.Shingles)/float64(*r.config.Length))
 }
 
 func (r *run) writing(staged output.Folder, temp string) sink.Params {
@@ -86,7 +86,7 @@ func (r *run) words() int64 { return r.plan.Shingles }
 
 // chosen estimates the bytes of chosen k-grams.
 func (r *run) chosen() int64 {
-	return int64(float64(r.words()) * passage.Density(r.config.Length) * chosenBytes)
+	return int64(float64(r.words()) * passage.Density(*r.config.Length) * chosenBytes)
 }
 
 // most is how many bytes all L-grams take, if all are repeated: to their groups, and back to the documents.
@@ -101,7 +101,7 @@ func (r *run) params(temp string) steps.Params {
 		filter = min(filter, bytes/filterShare)
 	}
 	return steps.Params{
-		Inputs: job.Inputs(temp), Text: r.plan.Spec, Length: r.config.Length, Cut: steps.Cut(r.config.Cut),
+		Inputs: job.Inputs(temp), Text: r.plan.Spec, Length: *r.config.Length, Cut: steps.Cut(r.config.Cut),
 		HashShards: r.plan.Layout.HashShards, ChosenShards: shards(r.chosen()),
 		GramShards: shards(r.words() * gramBytes * repeatedShare / 100),
 		Filter:     storage.Join(temp, filterFile), FilterBytes: filter,

@@ -11,6 +11,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
@@ -31,8 +32,9 @@ type Config struct {
 	records.Tolerance
 	records.Normalizing
 
-	Length int    `default:"50" placeholder:"WORDS" help:"Minimum length of a passage, in words (default: ${default})." group:"Passages"`
+	Length *int   `placeholder:"WORDS" help:"Minimum length of a passage, in words (default: 50, or 13 with --against)." group:"Passages"`
 	Cut    string `default:"none" enum:"none,words,sentences" help:"Also write corpus/, the input without its passages: words cuts passages as they are, sentences cuts only sentences all of whose words are in passages; none writes tables only. Other fields of a record stay byte for byte. Reads JSON, CSV, TSV and text files in UTF-8 (default: ${default})." group:"Passages"`
+	Items
 	Output string `short:"o" placeholder:"DIR" help:"Folder for the results: a new or empty one; a finished one with --overwrite. Required except with --dry-run." group:"Output"`
 	NoText bool   `help:"Leave the texts of documents out of report.html." group:"Output"`
 	DryRun bool   `help:"Print the plan and exit." group:"Running"`
@@ -46,6 +48,21 @@ type Config struct {
 	InForce records.InForce `kong:"-"`
 }
 
+// Items say what is looked for in the input instead of its own passages.
+type Items struct {
+	Against          []string `sep:"none" placeholder:"PATH" help:"Files, folders or patterns with items, such as those of a benchmark: find the documents that contain one, instead of what is repeated in the input. Repeat for several." group:"Items"`
+	AgainstText      []string `sep:"none" placeholder:"COLUMN" help:"Text column of --against; repeat to join several (default: those of --text)." group:"Items"`
+	AgainstID        string   `placeholder:"COLUMN" help:"Id column of --against (default: that of --id)." group:"Items"`
+	ItemShare        float64  `default:"0.5" placeholder:"SHARE" help:"Share of an item's words that a document must contain, in runs of --length words (default: ${default})." group:"Items"`
+	DropContaminated bool     `help:"Also write corpus/, the input without the documents that contain an item." group:"Items"`
+}
+
+// Lengths of a passage that are usual.
+const (
+	usualLength     = 50
+	usualItemLength = 13
+)
+
 // mostLength is beyond what anybody would take for a passage: each L-gram is hashed as a whole.
 const mostLength = 1 << 12
 
@@ -57,6 +74,13 @@ type Job struct {
 
 // New checks what is asked; the error is a *job.UsageError.
 func New(c Config) (*Job, error) {
+	if c.Length == nil {
+		usual := usualLength
+		if len(c.Against) > 0 {
+			usual = usualItemLength
+		}
+		c.Length = &usual
+	}
 	asked, err := c.validate()
 	if err != nil {
 		return nil, err
@@ -68,13 +92,20 @@ func New(c Config) (*Job, error) {
 func (c *Config) validate() (*job.Asked, error) {
 	spec := records.Default()
 	spec.Input, spec.Tolerance, spec.Normalizing = c.Input, c.Tolerance, c.Normalizing
+	spec.References = records.References{Against: c.Against, AgainstText: c.AgainstText, AgainstID: c.AgainstID}
 	asked, err := job.Compile(spec)
 	if err != nil {
 		return nil, err
 	}
 	switch runner := c.Runner.Traits(); {
-	case c.Length < 1 || c.Length > mostLength:
-		return nil, job.Usage("--length %d: must be between 1 and %d", c.Length, mostLength)
+	case *c.Length < 1 || *c.Length > mostLength:
+		return nil, job.Usage("--length %d: must be between 1 and %d", *c.Length, mostLength)
+	case len(c.Against) == 0 && (c.DropContaminated || c.ItemShare != usualShare):
+		return nil, job.Usage("--item-share and --drop-contaminated are for items: give them with --against")
+	case !(c.ItemShare > 0 && c.ItemShare <= 1):
+		return nil, job.Usage("--item-share %v: must be above 0 and at most 1", c.ItemShare)
+	case c.DropContaminated && c.Cut != string(steps.None):
+		return nil, job.Usage("--drop-contaminated: --cut %s keeps these documents; give one of the two", c.Cut)
 	case asked.Texts.Normalize.JoinsWords():
 		return nil, job.Usage("--normalize %s: no-space joins all words to one, and passages are runs of words; leave it out",
 			c.Normalize)
@@ -96,19 +127,33 @@ const (
 	ledgerFile   = "ledger.jsonl"
 	exceededFile = "exceeded.json"
 	filterFile   = "repeated"
+	itemsFile    = "items"
+	itemsLedger  = "items.jsonl"
 )
+
+// usualShare is the default of --item-share.
+const usualShare = .5
 
 // parts are what is written.
 func (r *run) parts() []output.Part {
 	parts := []output.Part{output.Passages, output.Coverage, output.Repeats, output.Rejected}
-	if r.cuts() {
+	if r.searches() {
+		parts = []output.Part{output.Contaminated, output.Rejected}
+	}
+	if r.writes() {
 		parts = append(parts, output.Corpus)
 	}
 	return parts
 }
 
-// cuts reports whether a corpus is written.
+// cuts reports whether texts are cut.
 func (r *run) cuts() bool { return r.config.Cut != string(steps.None) }
+
+// writes reports whether a corpus is written.
+func (r *run) writes() bool { return r.cuts() || r.config.DropContaminated }
+
+// searches reports whether items are looked for.
+func (r *run) searches() bool { return len(r.config.Against) > 0 }
 
 // Run does the whole job: plan, lock, build, run, check, commit. With DryRun it only plans.
 func (j *Job) Run(ctx context.Context, launch job.Launch) (*records.Run, error) {
@@ -116,10 +161,13 @@ func (j *Job) Run(ctx context.Context, launch job.Launch) (*records.Run, error) 
 	r.record = records.Run{
 		Version: dedup.Version(), InForce: j.config.InForce,
 		Parameters: j.asked.Spec, Formats: job.Formats(j.asked.Texts, j.asked.Family),
-		Passages: &records.PassagesFound{Length: j.config.Length},
+		Passages: &records.PassagesFound{Length: *j.config.Length},
 	}
 	r.record.Parameters.NoText = j.config.NoText
 	r.record.Passages.Cut = j.config.Cut
+	if r.searches() {
+		r.record.Passages.Items = &records.ItemsFound{Share: j.config.ItemShare}
+	}
 	r.record.Parameters.Method, r.record.Parameters.Write = Method, job.Strings(r.parts()...)
 	if j.config.DryRun {
 		r.record.Status = "planned"
@@ -149,7 +197,8 @@ type run struct {
 func (r *run) makePlan(ctx context.Context, temp string) (err error) {
 	request := job.Request{
 		Asked: r.asked, Running: r.config.Running, Unsigned: true,
-		Reread: !r.config.DryRun, Strict: r.asked.MaxRejected == sink.Limit{} && !r.config.DryRun,
+		Reread: !r.config.DryRun && (!r.searches() || r.writes()),
+		Strict: r.asked.MaxRejected == sink.Limit{} && !r.config.DryRun,
 	}
 	request.GroupBytes = cmp.Or(request.GroupBytes, r.config.Runner.Traits().GroupBytes)
 	if r.plan, err = job.NewPlan(ctx, request, temp); err != nil {
@@ -165,9 +214,13 @@ func (r *run) makePlan(ctx context.Context, temp string) (err error) {
 			return job.Usage("--cut %s: %w; convert the file to JSON Lines, or leave --cut out", r.config.Cut, err)
 		}
 	}
-	r.record.Input, r.record.Chosen = r.plan.Input(), r.plan.Chosen()
+	r.record.Input, r.record.References, r.record.Chosen = r.plan.Input(), r.plan.References(), r.plan.Chosen()
 	r.record.Warnings = append(r.record.Warnings, r.plan.Warnings()...)
-	r.record.Passages.PlannedBytes, r.record.Passages.MostBytes = r.chosen(), r.most()
+	if !r.searches() {
+		r.record.Passages.PlannedBytes, r.record.Passages.MostBytes = r.chosen(), r.most()
+	} else if r.itemSplits() == 0 {
+		return job.Usage("--against %s: there is no file with items", strings.Join(r.config.Against, " "))
+	}
 	return nil
 }
 
@@ -180,24 +233,35 @@ func (r *run) do(ctx context.Context, temp string, staged output.Folder) (*recor
 		return nil, err
 	}
 	defer r.plan.Forget(temp)
+	if r.searches() {
+		if err := r.readItems(ctx, temp); err != nil {
+			return nil, err
+		}
+	}
 	params := r.params(temp)
 	if err := params.Share(ctx); err != nil {
 		return nil, err
 	}
 	defer params.Forget()
-	reads := r.plan.Reads(job.First, job.Second)
-	reads[1].Bytes *= rereads
-	if r.cuts() {
+	pipeline, scope := beam.NewPipelineWithRoot()
+	var reads []job.Read
+	if r.searches() {
+		reads = r.plan.Reads(job.First)
+		r.buildSearch(scope, temp, staged)
+	} else {
+		reads = r.plan.Reads(job.First, job.Second)
+		reads[1].Bytes *= rereads
+		r.build(scope, temp, staged)
+	}
+	if r.writes() {
 		reads = append(reads, r.plan.Reads(job.Third)...)
 	}
 	r.config.Tell(reads)
-	pipeline, scope := beam.NewPipelineWithRoot()
-	r.build(scope, temp, staged)
 	ended, err := r.config.Execute(ctx, r.launch, pipeline, temp)
 	if err != nil {
 		return nil, cause(ctx, temp, err)
 	}
-	r.record.Stages = ended.Stages
+	r.record.Stages = append(r.record.Stages, ended.Stages...)
 	facts, err := job.Ledger(ctx, storage.Join(temp, ledgerFile))
 	if err != nil {
 		return nil, err
@@ -262,6 +326,8 @@ func (r *run) account(facts []blocks.Fact) error {
 				found.Passages += rows
 			case output.Coverage:
 				found.Documents += rows
+			case output.Contaminated:
+				found.Items.Pairs += rows
 			case output.Rejected:
 				n.NotCompared += rows - f.Counts[blocks.CountUnreadable]
 			}
@@ -271,13 +337,17 @@ func (r *run) account(facts []blocks.Fact) error {
 	found.Words, found.Repeated = counts[steps.CountWords], counts[steps.CountRepeated]
 	found.Short, found.Copies = counts[steps.CountShort], counts[steps.CountCopies]
 	found.Broken = counts[steps.CountBroken]
+	if items := found.Items; items != nil {
+		found.Documents, items.Dropped = counts[steps.CountContaminated], counts[steps.CountDropped]
+	}
 	if counts[steps.CountDocuments] == 0 && !r.asked.AllowEmpty {
 		return &job.NothingReadError{Reason: "no document has a word;"}
 	}
-	if r.cuts() && n.Corpus+n.Unreadable != n.Records {
-		const lost = "lost records: %d were read, but %d are in corpus + %d unreadable; " +
+	dropped := counts[steps.CountDropped]
+	if r.writes() && n.Corpus+n.Unreadable+dropped != n.Records {
+		const lost = "lost records: %d were read, but %d are in corpus + %d unreadable + %d dropped; " +
 			"this is an error in neardup, please report it"
-		return fmt.Errorf(lost, n.Records, n.Corpus, n.Unreadable)
+		return fmt.Errorf(lost, n.Records, n.Corpus, n.Unreadable, dropped)
 	}
 	if all := counts[steps.CountDocuments] + n.NotCompared + n.Unreadable; all != n.Records {
 		const lost = "lost records: %d were read, but %d are accounted for; this is an error in neardup, please report it"
@@ -355,5 +425,5 @@ func (r *run) texts(ctx context.Context, of []records.Place) (map[records.Place]
 
 // metadata is what each Parquet file says of how it came to be.
 func (r *run) metadata() map[string]string {
-	return r.plan.Metadata(map[string]string{"neardup.length": strconv.Itoa(r.config.Length), "neardup.shingle": "word"})
+	return r.plan.Metadata(map[string]string{"neardup.length": strconv.Itoa(*r.config.Length), "neardup.shingle": "word"})
 }

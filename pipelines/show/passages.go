@@ -15,6 +15,10 @@ func Passages(ctx context.Context, c Config) (*records.PassagesOf, error) {
 	if err != nil || finished.Run.Passages == nil {
 		return nil, err
 	}
+	if finished.Run.Passages.Items != nil {
+		return nil, job.Usage("%s: its table contaminated has what there is to show: neardup export %[1]s --format csv",
+			c.Output)
+	}
 	s := &show{Config: c, f: finished}
 	rows := output.Rows[records.Coverage](ctx, finished, output.Coverage)
 	row, err := named(s, rows, func(row *records.Coverage) (string, place) {

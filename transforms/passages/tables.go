@@ -14,6 +14,7 @@ import (
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/textnorm"
 	"github.com/neardup/neardup/kernels/token"
 	"github.com/neardup/neardup/records"
@@ -51,18 +52,30 @@ func Rows(s beam.Scope, docs flow.Fetched, p Params) Tables {
 type tablesFn struct {
 	Params Params
 
-	in                 *blocks.Inputs
+	cutter
 	places             places
 	passages, coverage blocks.Buffers
-	cuts               blocks.Buffers
-	covered            []textnorm.Span // of a document
 	counts             tally
 }
 
 func (f *tablesFn) Setup(ctx context.Context) (err error) {
 	f.places.words = words{f.Params.Text.New()}
-	f.in, err = inputs(ctx, f.Params.Inputs)
+	f.cutter, err = newCutter(ctx, f.Params, f.places.shingler)
 	return err
+}
+
+// cutter cuts what is covered of documents.
+type cutter struct {
+	in       *blocks.Inputs
+	kind     Cut
+	shingler *shingle.Shingler
+	cuts     blocks.Buffers
+	covered  []textnorm.Span // of a document
+}
+
+func newCutter(ctx context.Context, p Params, shingler *shingle.Shingler) (cutter, error) {
+	in, err := inputs(ctx, p.Inputs)
+	return cutter{in: in, kind: p.Cut, shingler: shingler}, err
 }
 
 func (f *tablesFn) StartBundle(_, _, _ func(int64, []byte), _ func([]byte)) {
@@ -140,9 +153,9 @@ func (f *tablesFn) ProcessElement(
 }
 
 // cut emits what is cut out of a document.
-func (f *tablesFn) cut(doc *blocks.Document, emit func(int64, []byte)) {
+func (f *cutter) cut(doc *blocks.Document, emit func(int64, []byte)) {
 	spans := f.covered
-	switch f.Params.Cut {
+	switch f.kind {
 	case None, "":
 		return
 	case Sentences:
@@ -159,11 +172,11 @@ func (f *tablesFn) cut(doc *blocks.Document, emit func(int64, []byte)) {
 }
 
 // sentences are those of a document all of whose words are covered, without the white space around them.
-func (f *tablesFn) sentences(doc *blocks.Document) (spans []textnorm.Span) {
+func (f *cutter) sentences(doc *blocks.Document) (spans []textnorm.Span) {
 	covered := f.covered
 	for _, column := range columnsOf(doc) {
 		text := doc.Text[column.Start:column.End]
-		next, stop := iter.Pull(f.places.shingler.Places(text))
+		next, stop := iter.Pull(f.shingler.Places(text))
 		word, more := next()
 		at := 0
 		for sentence := range token.Sentences(text) {

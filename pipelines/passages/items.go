@@ -1,0 +1,134 @@
+package passages
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/io/sink"
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/passage"
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/pipelines/job"
+	steps "github.com/neardup/neardup/transforms/passages"
+)
+
+const (
+	// itemsShare of the memory is for items.
+	itemsShare = 4
+	usualItems = 1 << 30
+	// namedItems are named of those that are not looked for.
+	namedItems = 5
+)
+
+// itemSplits is how many splits, the first ones, are of items.
+func (r *run) itemSplits() (n int) {
+	in := r.plan.Listing.Inputs
+	for n < in.Splits.Len() && in.Splits.At(n).File < in.References() {
+		n++
+	}
+	return n
+}
+
+func (r *run) itemParams(temp string) steps.ItemParams {
+	most := int64(usualItems)
+	if bytes := r.config.Budget().Bytes; bytes > 0 {
+		most = bytes / itemsShare
+	}
+	return steps.ItemParams{
+		Params: r.params(temp), Items: storage.Join(temp, itemsFile), MostBytes: most,
+		Share: r.config.ItemShare, Drop: r.config.DropContaminated,
+	}
+}
+
+// readItems reads the items in a pipeline of their own.
+func (r *run) readItems(ctx context.Context, temp string) error {
+	params, ledger := r.itemParams(temp), storage.Join(temp, itemsLedger)
+	pipeline, scope := beam.NewPipelineWithRoot()
+	docs, compared, _ := r.plan.Read(scope, temp, blocks.Range{End: int64(r.itemSplits())})
+	sink.Ledger(scope, ledger, docs.Facts, steps.Items(scope, compared, params))
+	ended, err := r.config.Execute(ctx, r.launch, pipeline, temp)
+	if err != nil {
+		return err
+	}
+	r.record.Stages = ended.Stages
+	facts, err := job.Ledger(ctx, ledger)
+	if err != nil {
+		return err
+	}
+	found := r.record.Passages.Items
+	for _, f := range facts {
+		switch f.Kind {
+		case blocks.FactRead:
+			r.record.References.Records += f.Counts[blocks.CountRecords]
+			r.record.References.Unreadable += f.Counts[blocks.CountUnreadable]
+		case blocks.FactPassages:
+			found.Items += f.Counts[steps.CountItems]
+			found.Words += f.Counts[steps.CountItemWords]
+			found.Short += f.Counts[steps.CountShortItems]
+		}
+	}
+	if most := params.MostWords(); found.Words > most {
+		return job.Usage("--against: the items have %d words, and there is room for %d; give more --memory, or fewer items "+
+			"at a time", found.Words, most)
+	}
+	return r.warnOfItems(ctx, params)
+}
+
+// warnOfItems names items that are not looked for, and fails if there is none that is.
+func (r *run) warnOfItems(ctx context.Context, params steps.ItemParams) error {
+	found := r.record.Passages.Items
+	if found.Items == found.Short {
+		return job.Usage("--against: of %d items none has %d words in a column, so there is nothing to look for; give other "+
+			"columns by --against-text", found.Items, min(passage.LeastItem, *r.config.Length))
+	}
+	if n := r.record.References.Unreadable; n > 0 {
+		r.warn("--against: %d records are unreadable, and not looked for", n)
+	}
+	if found.Short == 0 {
+		return nil
+	}
+	ids, err := steps.ShortItems(ctx, params, namedItems)
+	if err != nil {
+		return err
+	}
+	names := strings.Join(ids, ", ")
+	if int64(len(ids)) < found.Short {
+		names += ", …"
+	}
+	r.warn("--against: %d of %d items have fewer than %d words in each column, and are not looked for: %s", found.Short,
+		found.Items, min(passage.LeastItem, *r.config.Length), names)
+	return nil
+}
+
+func (r *run) warn(format string, args ...any) {
+	r.record.Warnings = append(r.record.Warnings, fmt.Sprintf(format, args...))
+}
+
+// buildSearch builds the pipeline that looks for items.
+func (r *run) buildSearch(s beam.Scope, temp string, staged output.Folder) {
+	p, params := r.plan, r.itemParams(temp)
+	docs, compared, rejected := p.Read(s, temp, blocks.Range{First: int64(r.itemSplits()), End: blocks.End})
+	found := steps.Search(s, compared, params)
+
+	to := r.writing(staged, temp)
+	slices := p.Slices(float64(p.Documents+p.UnreadableRecords), float64(p.UnreadableBytes))
+	rejects := sink.Table(s, output.Rejected, slices, to, append(rejected, found.Rejected)...)
+	exceeded := storage.Join(temp, exceededFile)
+	sink.FailOnUnreadable(s, job.Inputs(temp), exceeded, p.Request.MaxRejected, docs.Facts, rejects)
+	facts := []flow.Facts{
+		docs.Facts, found.Facts, rejects,
+		sink.Table(s, output.Contaminated, p.Slices(float64(p.Documents), 0), to, found.Rows),
+	}
+	switch {
+	case r.cuts():
+		facts = append(facts, sink.Edited(s, to, p.Reading(), params.Files, found.Cuts, docs.Dropped))
+	case r.writes():
+		facts = append(facts, sink.Corpus(s, 1, to, p.Reading(), blocks.Range{}, docs.Dropped, found.Dropped))
+	}
+	sink.Ledger(s, storage.Join(temp, ledgerFile), facts...)
+}

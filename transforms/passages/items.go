@@ -1,0 +1,435 @@
+package passages
+
+import (
+	"context"
+	"slices"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/dofn"
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/passage"
+	"github.com/neardup/neardup/kernels/textnorm"
+	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/signature"
+)
+
+func init() {
+	dofn.Register[itemsFn]()
+	dofn.Register[writeItemsFn]()
+	dofn.Register[searchFn]()
+}
+
+// ItemParams say what items are, and where they are.
+type ItemParams struct {
+	Params
+	// Items is the path of the shared file of all items, which MostBytes bounds.
+	Items     string
+	MostBytes int64
+	// Share is the least share of an item's words that a document must have. Drop drops such documents.
+	Share float64
+	Drop  bool
+}
+
+// ItemFacts are counted of items: facts of the kind blocks.FactPassages.
+const (
+	// CountItems and CountItemWords are those of all items, and CountShortItems those that are not looked for.
+	CountItems      = "items"
+	CountItemWords  = "item_words"
+	CountShortItems = "short_items"
+	// CountContaminated are documents that have an item, and CountDropped those of them that are dropped.
+	CountContaminated = "contaminated"
+	CountDropped      = "dropped"
+)
+
+// Items writes the words of the documents, which are the items, into one file that all workers share.
+//
+//	blocks of documents → facts
+//
+// One GroupByKey, of one group: it is held, up to MostBytes.
+func Items(s beam.Scope, docs flow.Documents, p ItemParams) flow.Facts {
+	s = s.Scope("passages.Items")
+	items := beam.ParDo(s, &itemsFn{Params: p.Params}, beam.PCollection(docs))
+	return flow.Facts(beam.ParDo(s, &writeItemsFn{Params: p}, beam.GroupByKey(s, items)))
+}
+
+// itemsFn packs the words of items, with their places in the text.
+//
+//	blocks of documents → KV<0, items>
+type itemsFn struct {
+	Params Params
+
+	words words
+	in    *blocks.Inputs
+}
+
+func (f *itemsFn) Setup(ctx context.Context) (err error) {
+	f.words = words{f.Params.Text.New()}
+	f.in, err = inputs(ctx, f.Params.Inputs)
+	return err
+}
+
+func (f *itemsFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
+	d := blocks.NewDecoder(block)
+	for doc := range d.Documents() {
+		var parts []itemPart
+		f.words.columns(&doc, func(_ int, tokens []uint64) {
+			parts = append(parts, itemPart{words: slices.Clone(tokens)})
+		})
+		for i, column := range columnsOf(&doc) {
+			for span := range f.words.shingler.Places(doc.Text[column.Start:column.End]) {
+				span.Start, span.End = column.Start+span.Start, column.Start+span.End
+				parts[i].spans = append(parts[i].spans, span)
+			}
+		}
+		f.words.shingler.Trim()
+		emit(0, appendItem(nil, item{doc.Key, f.in.ID(doc.Key, doc.ID, doc.HasID), parts}))
+	}
+	return d.Err()
+}
+
+// item is an item with its parts, the words of its columns.
+type item struct {
+	key   blocks.Key
+	id    string
+	parts []itemPart
+}
+
+type itemPart struct {
+	words []uint64
+	spans []textnorm.Span // of each word in the text
+}
+
+func appendItem(dst []byte, it item) []byte {
+	dst = blocks.AppendBytes(blocks.AppendKey(dst, it.key), []byte(it.id))
+	dst = blocks.AppendUint32(dst, uint32(len(it.parts)))
+	for _, p := range it.parts {
+		dst = blocks.AppendUint32(dst, uint32(len(p.words)))
+		for i, w := range p.words {
+			dst = blocks.AppendUint32(blocks.AppendUint64(dst, w), uint32(p.spans[i].Start))
+			dst = blocks.AppendUint32(dst, uint32(p.spans[i].End))
+		}
+	}
+	return dst
+}
+
+func decodeItem(d *blocks.Decoder) item {
+	it := item{key: d.Key(), id: string(d.Bytes())}
+	for range d.Uint32() {
+		n := d.Uint32()
+		var p itemPart
+		for range n {
+			p.words = append(p.words, d.Uint64())
+			p.spans = append(p.spans, textnorm.Span{Start: int(d.Uint32()), End: int(d.Uint32())})
+			if d.Err() != nil {
+				return it
+			}
+		}
+		it.parts = append(it.parts, p)
+	}
+	return it
+}
+
+// wordBytes are what a word of an item takes in a process: with its span, and in the index.
+const wordBytes = 48
+
+// MostWords is how many words items may have, of all that there are in CountItemWords.
+func (p ItemParams) MostWords() int64 { return p.MostBytes / wordBytes }
+
+// writeItemsFn writes the file of items.
+//
+//	KV<0, items> → facts
+type writeItemsFn struct{ Params ItemParams }
+
+func (f *writeItemsFn) ProcessElement(
+	ctx context.Context, _ int64, packed func(*[]byte) bool, facts func([]byte),
+) error {
+	var items []item
+	var block []byte
+	all := int64(0)
+	for packed(&block) {
+		d := blocks.NewDecoder(block)
+		for !d.Done() {
+			it := decodeItem(d)
+			for _, p := range it.parts {
+				all += int64(len(p.words))
+			}
+			if items = append(items, it); all > f.Params.MostWords() {
+				items = nil // the run ends when all are counted
+			}
+		}
+		if err := d.Err(); err != nil {
+			return err
+		}
+	}
+	slices.SortFunc(items, func(a, b item) int { return int(min(max(a.key-b.key, -1), 1)) })
+	var file []byte
+	x, short := passage.NewItems(f.Params.Length), int64(0)
+	for i, it := range items {
+		file = appendItem(file, it)
+		if !it.add(x, i) {
+			short++
+		}
+	}
+	if err := storage.WriteBytes(ctx, f.Params.Items, file); err != nil {
+		return err
+	}
+	return blocks.Fact{Kind: blocks.FactPassages, Name: "0", Counts: map[string]int64{
+		CountItems: int64(len(items)), CountItemWords: all, CountShortItems: short,
+	}}.Emit(facts)
+}
+
+// add adds the parts of an item, and reports whether one is looked for.
+func (it *item) add(x *passage.Items, number int) (looked bool) {
+	position := 0
+	for _, p := range it.parts {
+		if x.Add(number, position, p.words) {
+			looked = true
+		}
+		position += len(p.words) + 1
+	}
+	return looked
+}
+
+// itemsFile is the file of items as it is shared.
+type itemsFile struct{ items []item }
+
+// UnmarshalBinary reads the file.
+func (f *itemsFile) UnmarshalBinary(data []byte) error {
+	d := blocks.NewDecoder(data)
+	for !d.Done() {
+		f.items = append(f.items, decodeItem(d))
+	}
+	return d.Err()
+}
+
+// ShortItems are the ids of items that are not looked for, as many as are to be named.
+func ShortItems(ctx context.Context, p ItemParams, most int) (ids []string, err error) {
+	file, err := storage.Shared[itemsFile](ctx, p.Items)
+	if err != nil {
+		return nil, err
+	}
+	x := passage.NewItems(p.Length)
+	for i := range file.items {
+		if it := &file.items[i]; len(ids) < most && !it.add(x, i) {
+			ids = append(ids, it.id)
+		}
+	}
+	return ids, nil
+}
+
+// index is all items, ready to be found.
+type index struct {
+	items []item
+	words []int // of each item
+	found *passage.Items
+}
+
+// Searched is what a search for items finds.
+type Searched struct {
+	Rows     flow.Rows[records.Contaminated]
+	Rejected flow.Rows[records.Rejected]
+	Cuts     flow.Cuts
+	Dropped  flow.Dropped
+	Facts    flow.Facts
+}
+
+// Search looks for items in documents.
+//
+//	blocks of documents → KV<table shard, rows>, KV<table shard, rejected rows>, KV<corpus batch, cuts>,
+//	KV<corpus batch, keys of dropped documents>, facts
+//
+// Documents without a word are rejected. Each process holds all items.
+func Search(s beam.Scope, docs flow.Documents, p ItemParams) Searched {
+	s = s.Scope("passages.Search")
+	rows, rejected, cuts, dropped, facts := beam.ParDo5(s, &searchFn{Params: p}, beam.PCollection(docs))
+	return Searched{
+		flow.Rows[records.Contaminated](rows), flow.Rows[records.Rejected](rejected), flow.Cuts(cuts), flow.Dropped(dropped),
+		flow.Facts(facts),
+	}
+}
+
+// searchFn looks for items; see Search for the shapes.
+type searchFn struct {
+	Params ItemParams
+
+	cutter
+	places   places
+	index    *index
+	rows     blocks.Buffers
+	rejected blocks.Buffers
+	dropped  blocks.Buffers
+	counts   tally
+	runs     []passage.Run // of a document, with positions in it
+}
+
+func (f *searchFn) Setup(ctx context.Context) (err error) {
+	f.places.words = words{f.Params.Text.New()}
+	if f.cutter, err = newCutter(ctx, f.Params.Params, f.places.shingler); err != nil {
+		return err
+	}
+	length := f.Params.Length
+	f.index, err = storage.Loaded(ctx, f.Params.Items, func(file *itemsFile) (*index, error) {
+		x := &index{items: file.items, found: passage.NewItems(length)}
+		for i := range x.items {
+			it, n := &x.items[i], 0
+			it.add(x.found, i)
+			for _, p := range it.parts {
+				n += len(p.words)
+			}
+			x.words = append(x.words, n)
+		}
+		x.found.Index()
+		return x, nil
+	})
+	return err
+}
+
+func (f *searchFn) StartBundle(_, _, _, _ func(int64, []byte), _ func([]byte)) { f.counts = tally{} }
+
+func (f *searchFn) ProcessElement(
+	block []byte, rows, rejected, cuts, dropped func(int64, []byte), _ func([]byte),
+) error {
+	d := blocks.NewDecoder(block)
+	for doc := range d.Documents() {
+		f.runs = f.runs[:0]
+		n := f.places.columns(&doc, func(position int, tokens []uint64) {
+			f.index.found.Find(tokens, func(r passage.Run) {
+				r.Start += position
+				f.runs = append(f.runs, r)
+			})
+		})
+		if n == 0 {
+			signature.RejectEmpty(&f.rejected, f.in, &doc, f.Params.Text, rejected)
+			continue
+		}
+		f.counts.add(doc.Key, CountDocuments, 1)
+		f.counts.add(doc.Key, CountWords, int64(n))
+		if err := f.tell(&doc, rows, cuts, dropped); err != nil {
+			return err
+		}
+	}
+	return d.Err()
+}
+
+// tell tells of the items of which a document has the share.
+func (f *searchFn) tell(doc *blocks.Document, rows, cuts, dropped func(int64, []byte)) error {
+	slices.SortStableFunc(f.runs, func(a, b passage.Run) int {
+		return slices.Compare([]int{a.Item, a.ItemStart}, []int{b.Item, b.ItemStart})
+	})
+	var marked []passage.Run
+	for runs := f.runs; len(runs) > 0; {
+		n := 1
+		for n < len(runs) && runs[n].Item == runs[0].Item {
+			n++
+		}
+		if float64(f.wordsOf(runs[:n])) >= f.Params.Share*float64(f.index.words[runs[0].Item]) {
+			marked = append(marked, runs[:n]...)
+		}
+		runs = runs[n:]
+	}
+	if len(marked) == 0 {
+		return nil
+	}
+	var at []int
+	for _, r := range marked {
+		at = append(at, r.Start, r.Start+r.Words)
+	}
+	f.places.of(doc, at)
+	for runs := marked; len(runs) > 0; {
+		n := 1
+		for n < len(runs) && runs[n].Item == runs[0].Item {
+			n++
+		}
+		if err := f.row(doc, runs[:n], rows); err != nil {
+			return err
+		}
+		runs = runs[n:]
+	}
+	f.counts.add(doc.Key, CountContaminated, 1)
+	if f.Params.Drop {
+		f.counts.add(doc.Key, CountDropped, 1)
+		f.dropped.Add(f.in.Batch(doc.Key), func(block []byte) []byte { return blocks.AppendKey(block, doc.Key) }, dropped)
+		return nil
+	}
+	if err := f.cover(marked); err != nil {
+		return err
+	}
+	f.cut(doc, cuts)
+	return nil
+}
+
+// wordsOf are the words of an item that runs of it have, in the order of where they begin in it.
+func (f *searchFn) wordsOf(runs []passage.Run) (n int) {
+	end := 0
+	for _, r := range runs {
+		n += max(0, r.ItemStart+r.Words-max(end, r.ItemStart))
+		end = max(end, r.ItemStart+r.Words)
+	}
+	return n
+}
+
+// row makes the row of a document and an item.
+func (f *searchFn) row(doc *blocks.Document, runs []passage.Run, emit func(int64, []byte)) error {
+	it := &f.index.items[runs[0].Item]
+	row := records.Contaminated{
+		ID: f.in.ID(doc.Key, doc.ID, doc.HasID), Source: f.in.Source(doc.Key), Position: doc.Key.Position(),
+		ItemID: it.id, ItemSource: f.in.Source(it.key), ItemPosition: it.key.Position(),
+		Words: int64(f.wordsOf(runs)), ItemWords: int64(f.index.words[runs[0].Item]),
+	}
+	row.Share = float64(row.Words) / float64(row.ItemWords)
+	for i, r := range runs {
+		span, err := f.places.span(r.Start, r.Start+r.Words)
+		if err != nil {
+			return err
+		}
+		of := it.span(r.ItemStart, r.ItemStart+r.Words)
+		if i == 0 {
+			row.Start, row.ItemStart = int64(span.Start), int64(of.Start)
+		}
+		row.Start, row.End = min(row.Start, int64(span.Start)), max(row.End, int64(span.End))
+		row.ItemStart, row.ItemEnd = min(row.ItemStart, int64(of.Start)), max(row.ItemEnd, int64(of.End))
+	}
+	blocks.AddRow(&f.rows, int64(f.in.Shard(doc.Key)), doc.Key, it.key, &row, emit)
+	return nil
+}
+
+// span is that of the words of an item from the position start up to end, which are of one part.
+func (it *item) span(start, end int) textnorm.Span {
+	for _, p := range it.parts {
+		if n := len(p.words); start >= n+1 {
+			start, end = start-n-1, end-n-1
+			continue
+		}
+		return textnorm.Span{Start: p.spans[start].Start, End: p.spans[end-1].End}
+	}
+	return textnorm.Span{}
+}
+
+// cover notes the spans of runs in the document, of which some may be in others.
+func (f *searchFn) cover(runs []passage.Run) error {
+	slices.SortFunc(runs, func(a, b passage.Run) int { return a.Start - b.Start })
+	f.covered = f.covered[:0]
+	for _, r := range runs {
+		span, err := f.places.span(r.Start, r.Start+r.Words)
+		if err != nil {
+			return err
+		}
+		if last := len(f.covered) - 1; last >= 0 && span.Start <= f.covered[last].End {
+			f.covered[last].End = max(f.covered[last].End, span.End)
+			continue
+		}
+		f.covered = append(f.covered, span)
+	}
+	return nil
+}
+
+func (f *searchFn) FinishBundle(rows, rejected, cuts, dropped func(int64, []byte), facts func([]byte)) error {
+	f.rows.Flush(rows)
+	f.rejected.Flush(rejected)
+	f.cuts.Flush(cuts)
+	f.dropped.Flush(dropped)
+	return f.counts.tell(facts)
+}
