@@ -1,5 +1,5 @@
 // Package commit makes what a run has written the output: at once, and only when it is whole. It is the
-// protocol of docs/decisions/0012-commit.md, on any storage.Store.
+// protocol of docs/commit.md, on any storage.Store.
 //
 // A run has a staging folder of its own. All it does to the output is to move something out of that
 // folder, or to remove what is as the run saw it. Whoever takes its lock removes the folder first, and
