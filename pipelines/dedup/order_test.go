@@ -99,6 +99,7 @@ var wires = func() map[string][]wire {
 		"passages.joinFn":        {ordered},
 		"passages.mostFn":        {ordered},
 		"passages.tablesFn":      {tableRows, tableRows, ordered, nil},
+		"passages.searchFn":      {tableRows, tableRows, ordered, keys, nil},
 		"sink.dropFn":            {ordered},
 		"passages.repeatsFn":     {tableRows},
 		"signature.longEnoughFn": {documents, tableRows},
@@ -181,6 +182,7 @@ var combines = map[string]string{
 	"passages.passagesFn":  "the same",
 	"passages.originsFn":   "the first of the first are the first of all",
 	"passages.tablesFn":    "facts; their sums are the same",
+	"passages.searchFn":    "facts; their sums are the same",
 }
 
 // Each DoFn gives each key the same, whatever the order of its bundle and of the values of a group, and,
@@ -278,11 +280,23 @@ func TestOrderDecidesNothing(t *testing.T) {
 			t.Errorf("query %v: %s, want %s", flags, got, want)
 		}
 	}
-	for _, group := range []int64{0, 5000} {
+	items := filepath.Join(t.TempDir(), "items.jsonl")
+	if err := os.WriteFile(items, []byte(read(t, filepath.Join(pages, "again.jsonl"))), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, more := range [][]string{
+		{"--cut=words"}, {"--cut=words", "small groups"}, {"--cut=words", "--against=" + items}, {"--drop-contaminated", "--against=" + items},
+	} {
 		result := func(launch job.Launch) map[string]string {
 			var config passages.Config
-			parse(t, &config, job.Vars(), pages, packed, broken, "--max-rejected=10", "--length=5", "--cut=words", "--output="+filepath.Join(t.TempDir(), "out"))
-			config.SplitBytes, config.GroupBytes = small, group
+			flags, groups := slices.Clone(more), more[len(more)-1] == "small groups"
+			if groups {
+				flags = flags[:1]
+			}
+			parse(t, &config, job.Vars(), append(flags, pages, packed, broken, "--max-rejected=10", "--length=5", "--output="+filepath.Join(t.TempDir(), "out"))...)
+			if config.SplitBytes = small; groups {
+				config.GroupBytes = 5000
+			}
 			task, err := passages.New(config)
 			if err != nil {
 				t.Fatal(err)
@@ -296,7 +310,7 @@ func TestOrderDecidesNothing(t *testing.T) {
 			}
 			return promised(t, finished)
 		}
-		sameOutput(t, "passages", result(usual), result(reordered))
+		sameOutput(t, fmt.Sprint("passages ", more), result(usual), result(reordered))
 	}
 	comparison := func(launch job.Launch) *records.Comparison {
 		var config comparing.Config
