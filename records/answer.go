@@ -45,7 +45,8 @@ type Answer struct {
 // PassagesOf is what show tells of a document with passages.
 type PassagesOf struct {
 	Coverage
-	Passages []Passage `json:"passages"`
-	Text     string    `json:"text,omitempty"` // of the document, if it can be read
-	Warnings []string  `json:"warnings,omitempty"`
+	Passages   []Passage `json:"passages"`
+	DroppedFor string    `json:"dropped_for,omitempty"` // id of the document that most of its words are from, if it is dropped
+	Text       string    `json:"text,omitempty"`        // of the document, if it can be read
+	Warnings   []string  `json:"warnings,omitempty"`
 }

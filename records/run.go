@@ -202,15 +202,17 @@ type Counts struct {
 
 // PassagesFound is what a run of passages was asked, and what it found.
 type PassagesFound struct {
-	Length       int   `json:"length"`        // the minimum of words
-	PlannedBytes int64 `json:"planned_bytes"` // that the first read was expected to send
-	MostBytes    int64 `json:"most_bytes"`    // that the disk was expected to hold, if all words are repeated
-	Passages     int64 `json:"passages"`      // rows of passages/
-	Documents    int64 `json:"documents"`     // rows of coverage/
-	Words        int64 `json:"words"`         // of all documents
-	Repeated     int64 `json:"repeated"`      // of these, in passages
-	Copies       int64 `json:"copies"`        // documents of at least Length words that equal an earlier one
-	Short        int64 `json:"short"`         // documents of fewer words than Length
+	Length int `json:"length"` // the minimum of words
+	// Whole is the unit that is repeated as a whole, if not runs of words: lines or paragraphs.
+	Whole        string `json:"whole,omitempty"`
+	PlannedBytes int64  `json:"planned_bytes"` // that the first read was expected to send
+	MostBytes    int64  `json:"most_bytes"`    // that the disk was expected to hold, if all words are repeated
+	Passages     int64  `json:"passages"`      // rows of passages/
+	Documents    int64  `json:"documents"`     // rows of coverage/
+	Words        int64  `json:"words"`         // of all documents
+	Repeated     int64  `json:"repeated"`      // of these, in passages
+	Copies       int64  `json:"copies"`        // documents of at least Length words that equal an earlier one
+	Short        int64  `json:"short"`         // documents of fewer words than Length
 	// Broken are different runs of Length words that are repeated, and whose first place is partly in a passage.
 	Broken int64 `json:"broken"`
 	// Cut is the unit of what was cut: none, words or sentences. Seams are places where a text was cut and goes on, and
@@ -218,6 +220,9 @@ type PassagesFound struct {
 	Cut   string `json:"cut"`
 	Seams int64  `json:"seams"`
 	Uncut int64  `json:"uncut"`
+	// DropCovered is the share of words from which on documents were dropped, and Dropped how many these are.
+	DropCovered float64 `json:"drop_covered,omitempty"`
+	Dropped     int64   `json:"dropped,omitempty"`
 	// Items are what was looked for instead of passages, and Documents those that contain one.
 	Items *ItemsFound `json:"items,omitempty"`
 	// Sources are those with the most words in passages, MostSources of them at most.

@@ -53,6 +53,7 @@ const (
 	ReasonIdentical = "identical" // the kept document has the same text, byte for byte
 	ReasonEqual     = "equal"     // it has the same tokens in the same order
 	ReasonSameSet   = "same-set"  // it has the same shingle set
+	ReasonCovered   = "covered"   // its words stand in earlier documents, by passages
 	ReasonNear      = "near"      // it is at least threshold similar, or linked by pairs
 )
 

@@ -29,8 +29,7 @@ func PassagesPlan(w io.Writer, width int, run *records.Run) error {
 			found.Items.Share)
 		return out.err
 	}
-	out.item("passages", "of at least %s; about %s of hashes are sent to find them",
-		plural(found.Length, "word"), bytesOf(found.PlannedBytes))
+	out.item("passages", "%s; about %s of hashes are sent to find them", passagesAre(found), bytesOf(found.PlannedBytes))
 	out.item("disk", "%s at most, if all that is read is repeated", bytesOf(found.MostBytes))
 	return out.err
 }
@@ -87,14 +86,26 @@ func (out *printer) passagesFound(found *records.PassagesFound) {
 		out.item("short", "%s of fewer than %s, where no passage is",
 			plural(found.Short, "document"), plural(found.Length, "word"))
 	}
-	out.item("copies", "%s with the same text as an earlier one", plural(found.Copies, "document"))
-	out.item("passages", "%s of at least %s, in %s",
-		count(found.Passages), plural(found.Length, "word"), plural(found.Documents, "document"))
+	if found.DropCovered > 0 {
+		out.item("dropped", "%s, with at least %g of the words in earlier documents that stay",
+			plural(found.Dropped, "document"), found.DropCovered)
+	} else {
+		out.item("copies", "%s with the same text as an earlier one", plural(found.Copies, "document"))
+	}
+	out.item("passages", "%s %s, in %s", count(found.Passages), passagesAre(found), plural(found.Documents, "document"))
 	share := 0.0
 	if found.Words > 0 {
 		share = 100 * float64(found.Repeated) / float64(found.Words)
 	}
 	out.item("repeated", "%s of %s words, %.2f %%", count(found.Repeated), count(found.Words), share)
+}
+
+// passagesAre says what a passage is.
+func passagesAre(found *records.PassagesFound) string {
+	if found.Whole != "" {
+		return "whole " + found.Whole
+	}
+	return "of at least " + plural(found.Length, "word")
 }
 
 // itemsFound says which items were found.
@@ -127,6 +138,9 @@ func PassagesOf(w io.Writer, width int, of *records.PassagesOf) error {
 	out := &printer{w: w, width: width}
 	out.printf("%s, %s@%d: %s of %s words stand earlier, %.1f %%\n", terminal.Mask(of.ID), terminal.Mask(of.Source),
 		of.Position, count(of.Repeated), count(of.Words), 100*of.Share)
+	if of.DroppedFor != "" {
+		out.printf("It is not in the corpus; most of its words are in %s.\n", terminal.Mask(of.DroppedFor))
+	}
 	for _, p := range of.Passages {
 		out.printf("\n")
 		out.item(plural(p.Words, "word"), "bytes %d to %d, from %s, %s@%d, bytes %d to %d", p.Start, p.End,

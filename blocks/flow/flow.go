@@ -68,6 +68,8 @@ type (
 	Chosen beam.PCollection
 	// Grams are KV<hash shard, records>: hashes of L-grams, and their places.
 	Grams beam.PCollection
+	// Occurrences are KV<gather.Key, records>: numbers of L-grams with their places, and the words of documents.
+	Occurrences beam.PCollection
 	// Repeats are KV<split, records>: places of repeated L-grams, and their first places.
 	Repeats beam.PCollection
 	// Passages are KV<split, records>: passages, counted in words.
@@ -87,7 +89,8 @@ type Rows[T blocks.Row] beam.PCollection
 
 // Flatten returns the elements of all collections, which are of one type.
 func Flatten[
-	C Documents | Bands | Edges | Facts | Members | NearPairs | Profiles | LargeSets | LargeProfiles | Passages | Wanted,
+	C Documents | Bands | Edges | Facts | Members | NearPairs | Profiles | LargeSets | LargeProfiles | Passages | Wanted |
+		Dropped,
 ](s beam.Scope, all ...C) C {
 	plain := make([]beam.PCollection, len(all))
 	for i, c := range all {

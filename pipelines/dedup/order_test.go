@@ -92,13 +92,15 @@ var wires = func() map[string][]wire {
 		"source.wantedFn":        {documents},
 		"passages.chooseFn":      {fixed(16), firsts, members, tableRows, nil},
 		"passages.repeatedFn":    {members},
-		"passages.gramsFn":       {fixed(28), ordered, ordered, nil},
+		"passages.gramsFn":       {fixed(28), fixed(20), ordered, ordered, nil},
 		"passages.firstsFn":      {fixed(24)},
+		"passages.numberFn":      {fixed(20)},
+		"passages.coverFn":       {fixed(28)},
 		"passages.passagesFn":    {ordered, ordered, nil},
 		"passages.originsFn":     {ordered, ordered},
 		"passages.joinFn":        {ordered},
 		"passages.mostFn":        {ordered},
-		"passages.tablesFn":      {tableRows, tableRows, ordered, nil},
+		"passages.tablesFn":      {tableRows, tableRows, tableRows, keys, ordered, nil},
 		"passages.searchFn":      {tableRows, tableRows, ordered, keys, nil},
 		"sink.dropFn":            {ordered},
 		"passages.repeatsFn":     {tableRows},
@@ -285,7 +287,7 @@ func TestOrderDecidesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, more := range [][]string{
-		{"--cut=words"}, {"--cut=words", "small groups"}, {"--cut=words", "--against=" + items}, {"--drop-contaminated", "--against=" + items},
+		{"--cut=words"}, {"--cut=words", "small groups"}, {"--drop-covered=.5", "--cut=words"}, {"--cut=words", "--against=" + items}, {"--drop-contaminated", "--against=" + items},
 	} {
 		result := func(launch job.Launch) map[string]string {
 			var config passages.Config

@@ -1,6 +1,8 @@
 package passages
 
 import (
+	"math"
+
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/blocks"
@@ -29,7 +31,10 @@ func (r *run) build(s beam.Scope, temp string, staged output.Folder) {
 	firsts := exchange.Alone(s.Scope("candidates.Copies"), chosen.Firsts)
 	members := flow.Flatten(s, chosen.Copies, steps.Repeated(s, chosen.Chosen, params),
 		candidates.Copies(s, firsts, candidates.Params{Inputs: job.Inputs(temp)}))
-	grams, copied := steps.Grams(s, source.Fetch(s, members, reading), params)
+	grams, sizes, copied := steps.Grams(s, source.Fetch(s, members, reading), params)
+	if params.DropCovered > 0 {
+		grams = steps.Decide(s, grams, sizes, params)
+	}
 	others := steps.Passages(s, steps.Firsts(s, grams, params), params)
 
 	wanted := flow.Flatten(s, copied.Wanted, others.Wanted)
@@ -49,15 +54,30 @@ func (r *run) build(s beam.Scope, temp string, staged output.Folder) {
 		sink.Table(s, output.Coverage, p.Slices(float64(p.Documents), 0), to, tables.Coverage),
 		sink.Table(s, output.Repeats, 1, to, repeats),
 	}
-	if r.cuts() {
-		facts = append(facts, sink.Edited(s, to, p.Reading(), params.Files, tables.Cuts, docs.Dropped))
+	if params.DropCovered > 0 {
+		removed := p.Slices(float64(p.Documents), 0)
+		facts = append(facts, sink.Table(s, output.Removed, removed, to, tables.Removed))
 	}
+	facts = append(facts, r.corpus(s, to, params, tables.Cuts, docs.Dropped, tables.Dropped)...)
 	sink.Ledger(s, storage.Join(temp, ledgerFile), facts...)
+}
+
+// corpus writes the input without what is cut and dropped, if anything is.
+func (r *run) corpus(
+	s beam.Scope, to sink.Params, params steps.Params, cuts flow.Cuts, dropped ...flow.Dropped,
+) []flow.Facts {
+	switch reading := r.plan.Reading(); {
+	case r.cuts():
+		return []flow.Facts{sink.Edited(s, to, reading, params.Files, cuts, flow.Flatten(s, dropped...))}
+	case r.writes():
+		return []flow.Facts{sink.Corpus(s, 1, to, reading, blocks.Range{}, dropped...)}
+	}
+	return nil
 }
 
 // mostPassages is about how many passages there are at most.
 func (r *run) mostPassages() float64 {
-	return max(float64(r.plan.Documents), float64(r.plan.Shingles)/float64(*r.config.Length))
+	return max(float64(r.plan.Documents), float64(r.units())/float64(*r.config.Length))
 }
 
 func (r *run) writing(staged output.Folder, temp string) sink.Params {
@@ -73,38 +93,57 @@ const (
 	chosenBytes, gramBytes = 16, 28
 	// A repeated L-gram on its way back.
 	repeatBytes = 24
+	// A repeated L-gram on its way to where it is decided, and marked on its way to its group.
+	decideBytes = 20 + 28
 	// repeatedShare: so many words in a hundred are expected in L-grams that are looked at, for the number of their
 	// groups alone.
 	repeatedShare = 25
+	// unitWords is about how many words a line or a paragraph has.
+	unitWords = 8
 	// filterShare of the memory is for the filter of repeated k-grams.
 	filterShare = 16
 	usualFilter = 32 << 20
+	// numbersShare of the memory is for what --drop-covered holds.
+	numbersShare = 8
 )
 
-// words estimates the words of all documents.
-func (r *run) words() int64 { return r.plan.Shingles }
+// units estimates the words of all documents, or the lines and paragraphs that stand for them.
+func (r *run) units() int64 {
+	if r.config.Whole != "" {
+		return r.plan.Shingles / unitWords
+	}
+	return r.plan.Shingles
+}
 
 // chosen estimates the bytes of chosen k-grams.
 func (r *run) chosen() int64 {
-	return int64(float64(r.words()) * passage.Density(*r.config.Length) * chosenBytes)
+	return int64(float64(r.units()) * passage.Density(*r.config.Length) * chosenBytes)
 }
 
 // most is how many bytes all L-grams take, if all are repeated: to their groups, and back to the documents.
-func (r *run) most() int64 { return r.chosen() + r.words()*(gramBytes+repeatBytes) }
+func (r *run) most() int64 {
+	each := int64(gramBytes + repeatBytes)
+	if r.config.DropCovered > 0 {
+		each += decideBytes
+	}
+	return r.chosen() + r.units()*each
+}
 
 func (r *run) params(temp string) steps.Params {
 	shards := func(bytes int64) int {
 		return int(max(job.LeastGroups, min(bytes/r.plan.GroupBytes(), job.MostGroups)))
 	}
-	filter := int64(usualFilter)
+	filter, numbers := int64(usualFilter), int64(math.MaxInt64)
 	if bytes := r.config.Budget().Bytes; bytes > 0 {
-		filter = min(filter, bytes/filterShare)
+		filter, numbers = min(filter, bytes/filterShare), bytes/numbersShare
 	}
 	return steps.Params{
-		Inputs: job.Inputs(temp), Text: r.plan.Spec, Length: *r.config.Length, Cut: steps.Cut(r.config.Cut),
+		Inputs: job.Inputs(temp), Text: r.plan.Spec, Length: *r.config.Length,
+		Whole: steps.Whole(r.config.Whole), Cut: steps.Cut(r.config.Cut),
 		HashShards: r.plan.Layout.HashShards, ChosenShards: shards(r.chosen()),
-		GramShards: shards(r.words() * gramBytes * repeatedShare / 100),
+		GramShards: shards(r.units() * gramBytes * repeatedShare / 100),
 		Filter:     storage.Join(temp, filterFile), FilterBytes: filter,
+		DropCovered: r.config.DropCovered, MostNumbers: numbers,
 		Files: sorted.Params{Temp: temp, Name: "records", Held: r.config.HeldRows()},
 	}
 }

@@ -124,11 +124,6 @@ func (r *run) buildSearch(s beam.Scope, temp string, staged output.Folder) {
 		docs.Facts, found.Facts, rejects,
 		sink.Table(s, output.Contaminated, p.Slices(float64(p.Documents), 0), to, found.Rows),
 	}
-	switch {
-	case r.cuts():
-		facts = append(facts, sink.Edited(s, to, p.Reading(), params.Files, found.Cuts, docs.Dropped))
-	case r.writes():
-		facts = append(facts, sink.Corpus(s, 1, to, p.Reading(), blocks.Range{}, docs.Dropped, found.Dropped))
-	}
+	facts = append(facts, r.corpus(s, to, params.Params, found.Cuts, docs.Dropped, found.Dropped)...)
 	sink.Ledger(s, storage.Join(temp, ledgerFile), facts...)
 }

@@ -32,8 +32,10 @@ type Config struct {
 	records.Tolerance
 	records.Normalizing
 
-	Length *int   `placeholder:"WORDS" help:"Minimum length of a passage, in words (default: 50, or 13 with --against)." group:"Passages"`
-	Cut    string `default:"none" enum:"none,words,sentences" help:"Also write corpus/, the input without its passages: words cuts passages as they are, sentences cuts only sentences all of whose words are in passages; none writes tables only. Other fields of a record stay byte for byte. Reads JSON, CSV, TSV and text files in UTF-8 (default: ${default})." group:"Passages"`
+	Whole       string  `enum:",lines,paragraphs" default:"" placeholder:"UNIT" help:"Find repeated lines, or paragraphs (which blank lines part), as a whole and of any length, instead of runs of --length words." group:"Passages"`
+	Length      *int    `placeholder:"WORDS" help:"Minimum length of a passage, in words (default: 50, or 13 with --against)." group:"Passages"`
+	Cut         string  `default:"none" enum:"none,words,sentences" help:"Also write corpus/, the input without its passages: words cuts passages as they are, sentences cuts only sentences all of whose words are in passages; none writes tables only. Other fields of a record stay byte for byte. Reads JSON, CSV, TSV and text files in UTF-8 (default: ${default})." group:"Passages"`
+	DropCovered float64 `placeholder:"SHARE" help:"Also write removed/, and corpus/ without the documents that share at least this part of their words, in passages, with earlier documents that stay." group:"Passages"`
 	Items
 	Output string `short:"o" placeholder:"DIR" help:"Folder for the results: a new or empty one; a finished one with --overwrite. Required except with --dry-run." group:"Output"`
 	NoText bool   `help:"Leave the texts of documents out of report.html." group:"Output"`
@@ -74,10 +76,16 @@ type Job struct {
 
 // New checks what is asked; the error is a *job.UsageError.
 func New(c Config) (*Job, error) {
+	if c.Whole != "" && c.Length != nil {
+		return nil, job.Usage("--whole %s: a unit may have any length; leave --length out", c.Whole)
+	}
 	if c.Length == nil {
 		usual := usualLength
 		if len(c.Against) > 0 {
 			usual = usualItemLength
+		}
+		if c.Whole != "" {
+			usual = 1
 		}
 		c.Length = &usual
 	}
@@ -100,6 +108,13 @@ func (c *Config) validate() (*job.Asked, error) {
 	switch runner := c.Runner.Traits(); {
 	case *c.Length < 1 || *c.Length > mostLength:
 		return nil, job.Usage("--length %d: must be between 1 and %d", *c.Length, mostLength)
+	case c.DropCovered != 0 && !(c.DropCovered > 0 && c.DropCovered <= 1):
+		return nil, job.Usage("--drop-covered %v: must be above 0 and at most 1", c.DropCovered)
+	case c.Whole != "" && len(c.Against) > 0:
+		return nil, job.Usage("--whole %s: with --against runs of --length words are looked for; leave it out", c.Whole)
+	case c.DropCovered != 0 && len(c.Against) > 0:
+		return nil, job.Usage("--drop-covered: with --against only items are looked for; give --drop-contaminated, or " +
+			"leave --against out")
 	case len(c.Against) == 0 && (c.DropContaminated || c.ItemShare != usualShare):
 		return nil, job.Usage("--item-share and --drop-contaminated are for items: give them with --against")
 	case !(c.ItemShare > 0 && c.ItemShare <= 1):
@@ -140,6 +155,9 @@ func (r *run) parts() []output.Part {
 	if r.searches() {
 		parts = []output.Part{output.Contaminated, output.Rejected}
 	}
+	if r.config.DropCovered > 0 {
+		parts = append(parts, output.Removed)
+	}
 	if r.writes() {
 		parts = append(parts, output.Corpus)
 	}
@@ -150,7 +168,9 @@ func (r *run) parts() []output.Part {
 func (r *run) cuts() bool { return r.config.Cut != string(steps.None) }
 
 // writes reports whether a corpus is written.
-func (r *run) writes() bool { return r.cuts() || r.config.DropContaminated }
+func (r *run) writes() bool {
+	return r.cuts() || r.config.DropContaminated || r.config.DropCovered > 0
+}
 
 // searches reports whether items are looked for.
 func (r *run) searches() bool { return len(r.config.Against) > 0 }
@@ -164,7 +184,8 @@ func (j *Job) Run(ctx context.Context, launch job.Launch) (*records.Run, error) 
 		Passages: &records.PassagesFound{Length: *j.config.Length},
 	}
 	r.record.Parameters.NoText = j.config.NoText
-	r.record.Passages.Cut = j.config.Cut
+	r.record.Passages.Whole = j.config.Whole
+	r.record.Passages.Cut, r.record.Passages.DropCovered = j.config.Cut, j.config.DropCovered
 	if r.searches() {
 		r.record.Passages.Items = &records.ItemsFound{Share: j.config.ItemShare}
 	}
@@ -328,6 +349,9 @@ func (r *run) account(facts []blocks.Fact) error {
 				found.Documents += rows
 			case output.Contaminated:
 				found.Items.Pairs += rows
+			case output.Removed:
+				n.Removed += rows
+				found.Dropped += rows
 			case output.Rejected:
 				n.NotCompared += rows - f.Counts[blocks.CountUnreadable]
 			}
@@ -425,5 +449,7 @@ func (r *run) texts(ctx context.Context, of []records.Place) (map[records.Place]
 
 // metadata is what each Parquet file says of how it came to be.
 func (r *run) metadata() map[string]string {
-	return r.plan.Metadata(map[string]string{"neardup.length": strconv.Itoa(*r.config.Length), "neardup.shingle": "word"})
+	return r.plan.Metadata(map[string]string{
+		"neardup.length": strconv.Itoa(*r.config.Length), "neardup.shingle": cmp.Or(r.config.Whole, "word"),
+	})
 }

@@ -90,7 +90,7 @@ var spellings = [][]string{
 	{"ha"},
 }
 
-var separators = []string{" ", "\r\n", ", ", " — ", "\t", "  ", "\u3000", "\\ "}
+var separators = []string{" ", "\r\n", ", ", " — ", "\t", "  ", "\u3000", "\\ ", "\n \t\n", "\r"}
 
 // document is one with two columns, which are joined by a space.
 type document struct {
@@ -177,15 +177,20 @@ func (d *document) add(text string, base int) {
 }
 
 // expected are the rows of passages by definition, in order.
-func expected(docs []document, length int) (all []records.Passage, broken int64) {
+func expected(docs []document, length int) ([]records.Passage, int64) {
+	return without(docs, length, nil)
+}
+
+// without are those of which none is from a dropped document; then copies are documents as any other.
+func without(docs []document, length int, dropped []bool) (all []records.Passage, broken int64) {
 	var words [][]string
 	var of []int // the documents that are no copies
 	for i, d := range docs {
-		if d.copyOf < 0 {
+		if d.copyOf < 0 || dropped != nil {
 			words, of = append(words, d.words), append(of, i)
 		}
 	}
-	found, broken := passagetest.Passages(words, length)
+	found, broken := passagetest.Without(words, length, dropped)
 	row := func(d, from *document, start, end, fromStart, fromEnd int) {
 		n := int64(end - start)
 		all = append(all, records.Passage{
@@ -195,7 +200,7 @@ func expected(docs []document, length int) (all []records.Passage, broken int64)
 	}
 	for i := range docs {
 		d := &docs[i]
-		if d.copyOf >= 0 {
+		if d.copyOf >= 0 && dropped == nil {
 			border := slices.IndexFunc(d.words, func(w string) bool { return strings.HasPrefix(w, "border") })
 			for _, column := range [][2]int{{0, border}, {border + 1, len(d.words)}} {
 				if d.size() >= length && column[0] < column[1] {

@@ -40,6 +40,11 @@ func Passages(ctx context.Context, c Config) (*records.PassagesOf, error) {
 			found.Passages = append(found.Passages, p)
 		}
 	}
+	if finished.Run.Passages.DropCovered > 0 {
+		if found.DroppedFor, err = droppedFor(ctx, finished, row); err != nil {
+			return nil, err
+		}
+	}
 	if found.Text, err = s.text(ctx, place{row.Source, row.Position}); err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -49,4 +54,14 @@ func Passages(ctx context.Context, c Config) (*records.PassagesOf, error) {
 	}
 	found.Warnings = s.found.Warnings
 	return found, finished.CheckUnchanged(ctx, "run the same command again")
+}
+
+// droppedFor is the id of the kept document of a dropped one, "" of others.
+func droppedFor(ctx context.Context, f *output.Finished, row *records.Coverage) (string, error) {
+	for r, err := range output.Rows[records.Removed](ctx, f, output.Removed) {
+		if err != nil || r.Source == row.Source && r.Position == row.Position {
+			return r.KeptID, err
+		}
+	}
+	return "", nil
 }

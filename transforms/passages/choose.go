@@ -14,7 +14,6 @@ import (
 	"github.com/neardup/neardup/io/sorted"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/copies"
-	"github.com/neardup/neardup/kernels/passage"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/transforms/signature"
@@ -44,7 +43,8 @@ type Found struct {
 //	blocks of documents → KV<hash shard, records: hash of a k-gram, document>, KV<hash shard, firsts>, KV<split, members>,
 //	KV<table shard, rejected rows>, facts
 //
-// Documents without a word are rejected.
+// Documents without a word are rejected. Where covered documents are dropped, a copy is a document as any other: the
+// first may be dropped.
 func Choose(s beam.Scope, docs flow.Documents, p Params) Found {
 	s = s.Scope("passages.Choose")
 	chosen, firsts, copied, rejected, facts := beam.ParDo5(s, &chooseFn{Params: p}, beam.PCollection(docs))
@@ -60,7 +60,7 @@ type chooseFn struct {
 
 	in       *blocks.Inputs
 	words    words
-	chooser  *passage.Chooser
+	grams    grams
 	reader   *copies.Reader
 	copies   signature.Collapse
 	chosen   *blocks.Shards
@@ -72,7 +72,7 @@ func (f *chooseFn) Setup(ctx context.Context) (err error) {
 	if f.in, err = storage.Shared[blocks.Inputs](ctx, f.Params.Inputs); err != nil {
 		return err
 	}
-	f.words, f.chooser = words{f.Params.Text.New()}, passage.NewChooser(f.Params.Length)
+	f.words, f.grams = newWords(f.Params), newGrams(f.Params)
 	f.reader = copies.NewReader(f.Params.Text, shingle.Set)
 	f.copies = signature.NewCollapse(f.in, f.Params.HashShards)
 	return nil
@@ -94,12 +94,13 @@ func (f *chooseFn) ProcessElement(
 		told, copied := false, false
 		n := f.words.columns(&doc, func(_ int, tokens []uint64) {
 			if !told && len(tokens) > 0 { // the others have no word, and are rejected
-				told, copied = true, f.copies.IsCopy(sum, doc.Key, firsts, found)
+				told = true
+				copied = f.Params.DropCovered == 0 && f.copies.IsCopy(sum, doc.Key, firsts, found)
 			}
 			if copied {
 				return
 			}
-			for _, c := range f.chooser.Choose(tokens) {
+			for _, c := range f.grams.choose(tokens) {
 				r := blocks.AppendOrdered(blocks.AppendOrdered(record[:0], blocks.Key(c.Value)), doc.Key)
 				shard := shardOf(c.Value, f.Params.ChosenShards)
 				f.chosen.Add(shard, func(block []byte) []byte { return append(block, r...) }, chosen)

@@ -12,6 +12,7 @@ import (
 	"github.com/neardup/neardup/io/sorted"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/passage"
+	"github.com/neardup/neardup/transforms/gather"
 )
 
 func init() {
@@ -26,13 +27,15 @@ var (
 
 // Grams hashes the L-grams of documents whose minimizer is repeated. Copies are passages as they are.
 //
-//	blocks of documents → KV<hash shard, records: hash, place>, KV<split, passages>, KV<split, wanted>, facts
+//	blocks of documents → KV<hash shard, records: hash, place>, KV<gather.Key, records: document, its words>,
+//	KV<split, passages>, KV<split, wanted>, facts
 //
-// The passages want their first places.
-func Grams(s beam.Scope, docs flow.Fetched, p Params) (flow.Grams, Told) {
+// The passages want their first places. The sizes of documents are for Decide, and not told if none is dropped.
+func Grams(s beam.Scope, docs flow.Fetched, p Params) (flow.Grams, flow.Occurrences, Told) {
 	s = s.Scope("passages.Grams")
-	grams, found, wanted, facts := beam.ParDo4(s, &gramsFn{Params: p}, beam.PCollection(docs))
-	return flow.Grams(grams), Told{flow.Passages(found), flow.Wanted(wanted), flow.Facts(facts)}
+	grams, sizes, found, wanted, facts := beam.ParDo5(s, &gramsFn{Params: p}, beam.PCollection(docs))
+	told := Told{flow.Passages(found), flow.Wanted(wanted), flow.Facts(facts)}
+	return flow.Grams(grams), flow.Occurrences(sizes), told
 }
 
 // Told is what is known of passages before they are placed.
@@ -46,28 +49,29 @@ type Told struct {
 type gramsFn struct {
 	Params Params
 
-	in      *blocks.Inputs
-	words   words
-	chooser *passage.Chooser
-	filter  *filter
-	grams   *blocks.Shards
-	out     passagesOut
+	in     *blocks.Inputs
+	words  words
+	grams  grams
+	filter *filter
+	hashed *blocks.Shards
+	sizes  blocks.Buffers
+	out    passagesOut
 }
 
 func (f *gramsFn) Setup(ctx context.Context) (err error) {
 	if f.in, err = storage.Shared[blocks.Inputs](ctx, f.Params.Inputs); err != nil {
 		return err
 	}
-	f.words, f.chooser = words{f.Params.Text.New()}, passage.NewChooser(f.Params.Length)
+	f.words, f.grams = newWords(f.Params), newGrams(f.Params)
 	return nil
 }
 
-func (f *gramsFn) StartBundle(_, _, _ func(int64, []byte), _ func([]byte)) {
-	f.grams, f.out = blocks.NewShards(f.Params.GramShards), newPassagesOut()
+func (f *gramsFn) StartBundle(_, _, _, _ func(int64, []byte), _ func([]byte)) {
+	f.hashed, f.out = blocks.NewShards(f.Params.GramShards), newPassagesOut()
 }
 
 func (f *gramsFn) ProcessElement(
-	ctx context.Context, block []byte, grams, found, wanted func(int64, []byte), _ func([]byte),
+	ctx context.Context, block []byte, grams, sizes, found, wanted func(int64, []byte), _ func([]byte),
 ) (err error) {
 	// The filter is whole once there is a document to read.
 	if f.filter, err = loadFilter(ctx, f.Params.Filter); err != nil {
@@ -81,9 +85,14 @@ func (f *gramsFn) ProcessElement(
 			f.copied(&doc, found, wanted)
 			continue
 		}
-		f.words.columns(&doc, func(position int, tokens []uint64) {
+		n := f.words.columns(&doc, func(position int, tokens []uint64) {
 			all += f.hash(doc.Key, position, tokens, grams)
 		})
+		if f.Params.DropCovered > 0 {
+			r := appendOccurrence(nil, passage.Place{Document: int64(doc.Key), Position: behind}, uint64(n),
+				make([]byte, f.Params.lengthBytes()))
+			f.sizes.Add(gather.Key, func(block []byte) []byte { return append(block, r...) }, sizes)
+		}
 	}
 	gramsHashed.Inc(ctx, all)
 	return d.Err()
@@ -91,17 +100,21 @@ func (f *gramsFn) ProcessElement(
 
 // hash emits the L-grams of a column, and returns how many there are.
 func (f *gramsFn) hash(doc blocks.Key, position int, tokens []uint64, emit func(int64, []byte)) (all int64) {
-	var record [hashBytes + placeBytes]byte
-	for _, c := range f.chooser.Choose(tokens) {
+	var record [hashBytes + placeBytes + numberBytes]byte
+	for _, c := range f.grams.choose(tokens) {
 		if !f.filter.has(c.Value) {
 			continue
 		}
 		for p := c.First; p <= c.Last; p++ {
-			sum := passage.Hash(tokens[p : p+f.Params.Length])
+			gram := f.grams.at(tokens, p)
+			sum := passage.Hash(gram)
 			binary.BigEndian.PutUint64(record[:], sum.Hi)
 			binary.BigEndian.PutUint64(record[8:], sum.Lo)
 			r := appendPlace(record[:hashBytes], passage.Place{Document: int64(doc), Position: position + p})
-			f.grams.Add(shardOf(sum.Hi, f.Params.GramShards), func(block []byte) []byte { return append(block, r...) }, emit)
+			if f.Params.Whole != Runs {
+				r = appendNumber(r, len(gram))
+			}
+			f.hashed.Add(shardOf(sum.Hi, f.Params.GramShards), func(block []byte) []byte { return append(block, r...) }, emit)
 			all++
 		}
 	}
@@ -128,8 +141,9 @@ func (f *gramsFn) copied(doc *blocks.Document, found, wanted func(int64, []byte)
 	f.out.trim(f.in, wanted)
 }
 
-func (f *gramsFn) FinishBundle(grams, found, wanted func(int64, []byte), facts func([]byte)) error {
-	f.grams.Flush(grams)
+func (f *gramsFn) FinishBundle(grams, sizes, found, wanted func(int64, []byte), facts func([]byte)) error {
+	f.hashed.Flush(grams)
+	f.sizes.Flush(sizes)
 	return f.out.flush(f.in, found, wanted, facts)
 }
 
@@ -137,8 +151,10 @@ func (f *gramsFn) FinishBundle(grams, found, wanted func(int64, []byte), facts f
 //
 //	KV<hash shard, records: hash, place> → KV<split, records: place, first place>
 //
-// What is told: of a repeated L-gram its first place, and once of each that is repeated that it has its first place
-// where it is. One GroupByKey, whose group is read in order: no call holds one.
+// Records of units end in their length here, and on all edges. What is told: of a repeated L-gram its first place, and
+// once of each that is repeated that it has its first place where it is. Where documents are dropped, the records are
+// those of Decide, and no first place is in one of these. One GroupByKey, whose group is read in order: no call holds
+// one.
 func Firsts(s beam.Scope, grams flow.Grams, p Params) flow.Repeats {
 	s = s.Scope("passages.Firsts")
 	return flow.Repeats(beam.ParDo(s, &firstsFn{Params: p}, beam.GroupByKey(s, beam.PCollection(grams))))
@@ -160,7 +176,7 @@ func (f *firstsFn) Setup(ctx context.Context) (err error) {
 func (f *firstsFn) ProcessElement(
 	ctx context.Context, _ int64, packed func(*[]byte) bool, emit func(int64, []byte),
 ) error {
-	if err := f.grouped.Read(ctx, f.Params.files(hashBytes+placeBytes), packed); err != nil {
+	if err := f.grouped.Read(ctx, f.Params.files(hashBytes+placeBytes+f.Params.lengthBytes()), packed); err != nil {
 		return err
 	}
 	var (
@@ -168,12 +184,13 @@ func (f *firstsFn) ProcessElement(
 		sum   [hashBytes]byte
 		first passage.Place
 		begun bool
+		found bool // first
 		told  bool // that first is that of a repeated one
 		all   int64
 	)
-	tell := func(at passage.Place) {
-		var record [2 * placeBytes]byte
-		r := appendPlace(appendPlace(record[:0], at), first)
+	tell := func(at passage.Place, length []byte) {
+		var record [2*placeBytes + numberBytes]byte
+		r := append(appendPlace(appendPlace(record[:0], at), first), length...)
 		split := int64(f.in.Split(blocks.Key(at.Document)))
 		out.Add(split, func(block []byte) []byte { return append(block, r...) }, emit)
 	}
@@ -181,20 +198,26 @@ func (f *firstsFn) ProcessElement(
 		if err != nil {
 			return err
 		}
-		place := placeOf(record[hashBytes:])
+		place, dropped := placeOf(record[hashBytes:]), false
+		if f.Params.DropCovered > 0 {
+			place.Position, dropped = unmarked(place.Position)
+		}
 		if !begun || string(record[:hashBytes]) != string(sum[:]) {
 			copy(sum[:], record)
-			first, begun, told = place, true, false
+			begun, found, told = true, false, false
+		}
+		if !found {
+			first, found = place, !dropped
 			continue
 		}
 		if !place.Repeats(first, f.Params.Length) {
 			continue
 		}
 		if !told {
-			tell(first)
+			tell(first, record[hashBytes+placeBytes:])
 			told = true
 		}
-		tell(place)
+		tell(place, record[hashBytes+placeBytes:])
 		all++
 	}
 	out.Flush(emit)

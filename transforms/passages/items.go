@@ -39,9 +39,8 @@ const (
 	CountItems      = "items"
 	CountItemWords  = "item_words"
 	CountShortItems = "short_items"
-	// CountContaminated are documents that have an item, and CountDropped those of them that are dropped.
+	// CountContaminated are documents that have an item.
 	CountContaminated = "contaminated"
-	CountDropped      = "dropped"
 )
 
 // Items writes the words of the documents, which are the items, into one file that all workers share.
@@ -66,7 +65,7 @@ type itemsFn struct {
 }
 
 func (f *itemsFn) Setup(ctx context.Context) (err error) {
-	f.words = words{f.Params.Text.New()}
+	f.words = newWords(f.Params)
 	f.in, err = inputs(ctx, f.Params.Inputs)
 	return err
 }
@@ -266,7 +265,7 @@ type searchFn struct {
 }
 
 func (f *searchFn) Setup(ctx context.Context) (err error) {
-	f.places.words = words{f.Params.Text.New()}
+	f.places.words = newWords(f.Params.Params)
 	if f.cutter, err = newCutter(ctx, f.Params.Params, f.places.shingler); err != nil {
 		return err
 	}

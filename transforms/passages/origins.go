@@ -39,7 +39,7 @@ type originsFn struct {
 	frequent frequents
 }
 
-func (f *originsFn) Setup() { f.places.words = words{f.Params.Text.New()} }
+func (f *originsFn) Setup() { f.places.words = newWords(f.Params) }
 
 func (f *originsFn) ProcessElement(block []byte, origins, _ func(int64, []byte)) error {
 	d := blocks.NewDecoder(block)

@@ -19,13 +19,18 @@ type Params struct {
 	Inputs string
 	// Text says how a text becomes words.
 	Text shingle.Spec
-	// Length is the number of words of an L-gram.
+	// Length is the number of words of an L-gram: 1, if an L-gram is a Whole unit.
 	Length int
+	Whole  Whole
 	// HashShards is the number of shards that the hashes of documents are spread over, ChosenShards those of chosen
 	// k-grams, and GramShards those of L-grams.
 	HashShards, ChosenShards, GramShards int
 	// Cut says what is cut: passages, sentences all of whose words are in passages, or nothing.
 	Cut Cut
+	// DropCovered is the share of a document's words from which on it is dropped; 0: none is. MostNumbers bounds the bytes
+	// of the set that this takes.
+	DropCovered float64
+	MostNumbers int64
 	// Filter is the path of the filter of repeated k-grams, which takes FilterBytes at most; a Filter must be there.
 	Filter      string
 	FilterBytes int64
@@ -43,6 +48,32 @@ const (
 	Sentences Cut = "sentences"
 )
 
+// Whole is a unit of text that is repeated as a whole, or not.
+type Whole string
+
+// The units.
+const (
+	Runs       Whole = "" // all runs of Length words
+	Lines      Whole = "lines"
+	Paragraphs Whole = "paragraphs"
+)
+
+// lengthBytes are those of the length of an L-gram in records that end in it, in words: only units differ in length.
+func (p Params) lengthBytes() int {
+	if p.Whole == Runs {
+		return 0
+	}
+	return numberBytes
+}
+
+// lengthOf is the length of the L-gram of a record that ends in it.
+func (p Params) lengthOf(end []byte) int {
+	if p.Whole == Runs {
+		return p.Length
+	}
+	return number(end)
+}
+
 // files are those of records of so many bytes.
 func (p Params) files(width int) sorted.Params {
 	files := p.Files
@@ -50,14 +81,27 @@ func (p Params) files(width int) sorted.Params {
 	return files
 }
 
-// words cuts documents into words. A position counts the words of a document, and one more where a column ends, so
-// that nothing runs from one column into the next.
-type words struct{ shingler *shingle.Shingler }
+// words cuts documents into words. A position counts the words of a document, and one more where a part ends, so that
+// nothing runs from one part into the next.
+type words struct {
+	shingler *shingle.Shingler
+	whole    Whole
+}
 
-// columns calls do with the words of each column of a document, and the position of the first.
+func newWords(p Params) words { return words{p.Text.New(), p.Whole} }
+
+// parts are what passages run within: columns of a document, or units.
+func (w words) parts(doc *blocks.Document) []textnorm.Span {
+	if w.whole == Runs {
+		return columnsOf(doc)
+	}
+	return unitsOf(doc, w.whole)
+}
+
+// columns calls do with the words of each part of a document, and the position of the first.
 func (w words) columns(doc *blocks.Document, do func(position int, tokens []uint64)) (all int) {
 	position := 0
-	for _, column := range columnsOf(doc) {
+	for _, column := range w.parts(doc) {
 		tokens := w.shingler.Tokenise(doc.Text[column.Start:column.End])
 		do(position, tokens)
 		all += len(tokens)
@@ -88,7 +132,7 @@ type places struct {
 }
 
 // of finds the places of the first and the last words of runs, which begin and end at positions, and returns the
-// number of all words.
+// number of all words. A word of a unit has the place of the unit.
 func (p *places) of(doc *blocks.Document, runs []int) (all int) {
 	p.positions = p.positions[:0]
 	for i := 0; i < len(runs); i += 2 {
@@ -98,10 +142,14 @@ func (p *places) of(doc *blocks.Document, runs []int) (all int) {
 	p.positions = slices.Compact(p.positions)
 	p.spans = slices.Grow(p.spans[:0], len(p.positions))
 	position, next := 0, 0
-	for _, column := range columnsOf(doc) {
+	for _, column := range p.parts(doc) {
 		for span := range p.shingler.Places(doc.Text[column.Start:column.End]) {
 			if next < len(p.positions) && p.positions[next] == position {
-				p.spans = append(p.spans, textnorm.Span{Start: column.Start + span.Start, End: column.Start + span.End})
+				at := textnorm.Span{Start: column.Start + span.Start, End: column.Start + span.End}
+				if p.whole != Runs {
+					at = column
+				}
+				p.spans = append(p.spans, at)
 				next++
 			}
 			position++
@@ -158,4 +206,6 @@ const (
 	CountRepeated = "repeated"
 	// CountBroken are different L-grams whose first place is covered in part.
 	CountBroken = "broken"
+	// CountDropped are documents that are dropped.
+	CountDropped = "dropped"
 )

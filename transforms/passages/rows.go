@@ -50,7 +50,7 @@ func (f *passagesFn) StartBundle(_, _ func(int64, []byte), _ func([]byte)) { f.o
 func (f *passagesFn) ProcessElement(
 	ctx context.Context, split int64, packed func(*[]byte) bool, found, wanted func(int64, []byte), _ func([]byte),
 ) error {
-	if err := f.grouped.Read(ctx, f.Params.files(2*placeBytes), packed); err != nil {
+	if err := f.grouped.Read(ctx, f.Params.files(2*placeBytes+f.Params.lengthBytes()), packed); err != nil {
 		return err
 	}
 	var doc blocks.Key
@@ -67,9 +67,16 @@ func (f *passagesFn) ProcessElement(
 			f.out.trim(f.in, wanted)
 			doc = key
 		}
-		if at == first {
+		switch n := f.Params.lengthOf(record[2*placeBytes:]); {
+		case f.Params.Whole != Runs && at != first:
+			f.out.add(split, doc, passage.Passage{
+				Start: at.Position, End: at.Position + n,
+				From: first.Document, FromStart: first.Position, FromEnd: first.Position + n,
+			}, found)
+		case f.Params.Whole != Runs: // a first unit is in no passage
+		case at == first:
 			passages.First(at.Position)
-		} else {
+		default:
 			passages.Add(at.Position, first)
 		}
 	}

@@ -33,18 +33,22 @@ func inputs(ctx context.Context, path string) (*blocks.Inputs, error) {
 type Tables struct {
 	Passages flow.Rows[records.Passage]
 	Coverage flow.Rows[records.Coverage]
+	Removed  flow.Rows[records.Removed]
+	Dropped  flow.Dropped
 	Cuts     flow.Cuts // if something is cut
 	Facts    flow.Facts
 }
 
-// Rows makes rows of passages, and one for each document that has some.
+// Rows makes rows of passages, and one for each document that has some, or that is dropped.
 //
-//	blocks of documents that are wanted → KV<table shard, rows>, KV<table shard, rows>, KV<corpus batch, cuts>, facts
+//	blocks of documents that are wanted → KV<table shard, rows>, KV<table shard, rows>, KV<table shard, rows>,
+//	KV<corpus batch, keys>, KV<corpus batch, cuts>, facts
 func Rows(s beam.Scope, docs flow.Fetched, p Params) Tables {
 	s = s.Scope("passages.Rows")
-	passages, coverage, cuts, facts := beam.ParDo4(s, &tablesFn{Params: p}, beam.PCollection(docs))
+	passages, coverage, removed, dropped, cuts, facts := beam.ParDo6(s, &tablesFn{Params: p}, beam.PCollection(docs))
 	return Tables{
-		flow.Rows[records.Passage](passages), flow.Rows[records.Coverage](coverage), flow.Cuts(cuts), flow.Facts(facts),
+		flow.Rows[records.Passage](passages), flow.Rows[records.Coverage](coverage), flow.Rows[records.Removed](removed),
+		flow.Dropped(dropped), flow.Cuts(cuts), flow.Facts(facts),
 	}
 }
 
@@ -53,13 +57,14 @@ type tablesFn struct {
 	Params Params
 
 	cutter
-	places             places
-	passages, coverage blocks.Buffers
-	counts             tally
+	places                      places
+	passages, coverage, removed blocks.Buffers
+	dropped                     blocks.Buffers
+	counts                      tally
 }
 
 func (f *tablesFn) Setup(ctx context.Context) (err error) {
-	f.places.words = words{f.Params.Text.New()}
+	f.places.words = newWords(f.Params)
 	f.cutter, err = newCutter(ctx, f.Params, f.places.shingler)
 	return err
 }
@@ -78,7 +83,7 @@ func newCutter(ctx context.Context, p Params, shingler *shingle.Shingler) (cutte
 	return cutter{in: in, kind: p.Cut, shingler: shingler}, err
 }
 
-func (f *tablesFn) StartBundle(_, _, _ func(int64, []byte), _ func([]byte)) {
+func (f *tablesFn) StartBundle(_, _, _, _, _ func(int64, []byte), _ func([]byte)) {
 	f.counts = tally{}
 }
 
@@ -110,7 +115,7 @@ func decodePlaced(doc *blocks.Document) (all []placed, err error) {
 }
 
 func (f *tablesFn) ProcessElement(
-	block []byte, passages, coverage, cuts func(int64, []byte), _ func([]byte),
+	block []byte, passages, coverage, removed, dropped, cuts func(int64, []byte), _ func([]byte),
 ) error {
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
@@ -146,10 +151,48 @@ func (f *tablesFn) ProcessElement(
 		covered.Share = float64(covered.Repeated) / float64(covered.Words)
 		blocks.AddRow(&f.coverage, shard, doc.Key, doc.Key, &covered, coverage)
 		f.counts.add(doc.Key, CountRepeated, covered.Repeated)
-		f.cut(&doc, cuts)
+		if of := f.origin(doc.Key, found, covered.Words); of != nil {
+			f.drop(doc.Key, &covered, of, removed, dropped)
+		} else {
+			f.cut(&doc, cuts)
+		}
 		f.places.shingler.Trim()
 	}
 	return d.Err()
+}
+
+// origin is a passage from the document that most words of a dropped one are from, the first of several; nil: it stays.
+// Words of its own do not count.
+func (f *tablesFn) origin(doc blocks.Key, found []placed, words int64) (most *placed) {
+	from := map[blocks.Key]int64{}
+	all := int64(0)
+	for i, p := range found {
+		if f.Params.DropCovered == 0 || p.from == doc {
+			continue
+		}
+		n := int64(p.end - p.start)
+		all += n
+		from[p.from] += n
+		if most == nil || from[p.from] > from[most.from] || from[p.from] == from[most.from] && p.from < most.from {
+			most = &found[i]
+		}
+	}
+	if !covers(all, words, f.Params.DropCovered) {
+		return nil
+	}
+	return most
+}
+
+// drop emits that a document is dropped for another. They are in no cluster: the number is that of the other one.
+func (f *tablesFn) drop(doc blocks.Key, of *records.Coverage, kept *placed, removed, dropped func(int64, []byte)) {
+	row := records.Removed{
+		ID: of.ID, Source: of.Source, Position: of.Position, Cluster: int64(kept.from),
+		KeptID: f.in.ID(kept.from, kept.id, kept.hasID), KeptSource: f.in.Source(kept.from),
+		KeptPosition: kept.from.Position(), Reason: records.ReasonCovered,
+	}
+	blocks.AddRow(&f.removed, int64(f.in.Shard(doc)), doc, doc, &row, removed)
+	f.dropped.Add(f.in.Batch(doc), func(block []byte) []byte { return blocks.AppendKey(block, doc) }, dropped)
+	f.counts.add(doc, CountDropped, 1)
 }
 
 // cut emits what is cut out of a document.
@@ -202,8 +245,12 @@ func (f *cutter) sentences(doc *blocks.Document) (spans []textnorm.Span) {
 	return spans
 }
 
-func (f *tablesFn) FinishBundle(passages, coverage, cuts func(int64, []byte), facts func([]byte)) error {
+func (f *tablesFn) FinishBundle(
+	passages, coverage, removed, dropped, cuts func(int64, []byte), facts func([]byte),
+) error {
 	f.passages.Flush(passages)
+	f.removed.Flush(removed)
+	f.dropped.Flush(dropped)
 	f.cuts.Flush(cuts)
 	f.coverage.Flush(coverage)
 	return f.counts.tell(facts)

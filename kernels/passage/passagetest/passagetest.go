@@ -4,13 +4,45 @@ package passagetest
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/neardup/neardup/kernels/passage"
 )
 
+// Dropped tells which documents are dropped if at least the share of their words is in L-grams that stand in an earlier
+// document which stays.
+func Dropped(docs [][]string, length int, share float64, words func(doc int) int) []bool {
+	dropped, stay := make([]bool, len(docs)), map[string]bool{}
+	for d, doc := range docs {
+		var grams []string
+		covered := map[int]bool{}
+		for p := 0; p+length <= len(doc); p++ {
+			gram := strings.Join(doc[p:p+length], " ")
+			grams = append(grams, gram)
+			for i := p; stay[gram] && i < p+length; i++ {
+				covered[i] = true
+			}
+		}
+		if dropped[d] = len(covered) > 0 && float64(len(covered))/float64(words(d)) >= share; dropped[d] {
+			continue
+		}
+		for _, gram := range grams {
+			stay[gram] = true
+		}
+	}
+	return dropped
+}
+
 // Passages returns the passages of L-grams of length words of each document, and how many different L-grams are
 // repeated while their first place is covered in part.
-func Passages[Word cmp.Ordered](docs [][]Word, length int) (all [][]passage.Passage, broken int64) {
+func Passages[Word cmp.Ordered](docs [][]Word, length int) ([][]passage.Passage, int64) {
+	return Without(docs, length, nil)
+}
+
+// Without returns what Passages does, if no first place is in a dropped document; nil: none is dropped.
+func Without[Word cmp.Ordered](
+	docs [][]Word, length int, dropped []bool,
+) (all [][]passage.Passage, broken int64) {
 	var places []passage.Place
 	for d, doc := range docs {
 		for p := 0; p+length <= len(doc); p++ {
@@ -30,8 +62,15 @@ func Passages[Word cmp.Ordered](docs [][]Word, length int) (all [][]passage.Pass
 		for n < len(places) && slices.Equal(gram(places[n]), gram(first)) {
 			n++
 		}
-		repeated := false
-		for _, at := range places[1:n] {
+		repeated, group := false, places[:n]
+		for len(group) > 0 && dropped != nil && dropped[group[0].Document] {
+			group = group[1:]
+		}
+		if places = places[n:]; len(group) == 0 {
+			continue
+		}
+		first = group[0]
+		for _, at := range group[1:] {
 			if at.Document == first.Document && at.Position-first.Position < length {
 				continue // they overlap
 			}
@@ -47,7 +86,6 @@ func Passages[Word cmp.Ordered](docs [][]Word, length int) (all [][]passage.Pass
 		if repeated {
 			firsts = append(firsts, first)
 		}
-		places = places[n:]
 	}
 	for _, first := range firsts {
 		words := covered[first.Document][first.Position : first.Position+length]

@@ -1,0 +1,216 @@
+package passages
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/dofn"
+	"github.com/neardup/neardup/io/sorted"
+	"github.com/neardup/neardup/kernels/passage"
+	"github.com/neardup/neardup/transforms/gather"
+)
+
+func init() {
+	dofn.Register[numberFn]()
+	dofn.Register[coverFn]()
+}
+
+// Decide decides which documents --drop-covered drops, and marks the places of their L-grams: they are no first places.
+//
+//	KV<hash shard, records: hash, place>, KV<gather.Key, records: document, its words>
+//	→ KV<hash shard, records: number of an L-gram, place and mark>
+//
+// Two GroupByKeys. The second is one group, of all repeated L-grams in input order: a document is decided by those
+// before it. It is sorted in files, and one bit is held for each different L-gram.
+func Decide(s beam.Scope, grams flow.Grams, sizes flow.Occurrences, p Params) flow.Grams {
+	s = s.Scope("passages.Decide")
+	numbered := beam.ParDo(s, &numberFn{Params: p}, beam.GroupByKey(s, beam.PCollection(grams)))
+	all := beam.Flatten(s, numbered, beam.PCollection(sizes))
+	return flow.Grams(beam.ParDo(s, &coverFn{Params: p}, beam.GroupByKey(s, all)))
+}
+
+const (
+	// An occurrence is a place and the number of the L-gram there. One behind all places of a document has its words.
+	// An L-gram that is a unit has its length, too.
+	occurrenceBytes = placeBytes + keyBytes
+	behind          = math.MaxUint32
+	// A number is that of a shard, and of an L-gram in it.
+	numberBits = 40
+)
+
+func appendOccurrence(dst []byte, at passage.Place, number uint64, length []byte) []byte {
+	return append(binary.BigEndian.AppendUint64(appendPlace(dst, at), number), length...)
+}
+
+// numberFn numbers the repeated L-grams of a shard.
+//
+//	KV<hash shard, records: hash, place> → KV<gather.Key, records: place, number>
+type numberFn struct {
+	Params Params
+
+	grouped sorted.Records
+}
+
+func (f *numberFn) ProcessElement(
+	ctx context.Context, shard int64, packed func(*[]byte) bool, emit func(int64, []byte),
+) error {
+	if err := f.grouped.Read(ctx, f.Params.files(hashBytes+placeBytes+f.Params.lengthBytes()), packed); err != nil {
+		return err
+	}
+	var (
+		out    blocks.Buffers
+		sum    [hashBytes]byte
+		first  passage.Place
+		begun  bool
+		told   bool // that first is that of a repeated one
+		number = uint64(shard)<<numberBits - 1
+	)
+	tell := func(at passage.Place, length []byte) {
+		var record [occurrenceBytes + numberBytes]byte
+		r := appendOccurrence(record[:0], at, number, length)
+		out.Add(gather.Key, func(block []byte) []byte { return append(block, r...) }, emit)
+	}
+	for record, err := range f.grouped.Repeated(hashBytes) {
+		if err != nil {
+			return err
+		}
+		place := placeOf(record[hashBytes:])
+		if !begun || string(record[:hashBytes]) != string(sum[:]) {
+			copy(sum[:], record)
+			first, begun, told = place, true, false
+			continue
+		}
+		if !place.Repeats(first, f.Params.Length) {
+			continue
+		}
+		if !told {
+			number++
+			tell(first, record[hashBytes+placeBytes:])
+			told = true
+		}
+		tell(place, record[hashBytes+placeBytes:])
+	}
+	out.Flush(emit)
+	return nil
+}
+
+// coverFn decides documents in input order; see Decide for the shapes.
+type coverFn struct {
+	Params Params
+
+	grouped sorted.Records
+	out     *blocks.Shards
+}
+
+func (f *coverFn) StartBundle(func(int64, []byte)) { f.out = blocks.NewShards(f.Params.GramShards) }
+
+// occurrence is an L-gram of a document.
+type occurrence struct {
+	position, length int
+	number           uint64
+}
+
+func (f *coverFn) ProcessElement(
+	ctx context.Context, _ int64, packed func(*[]byte) bool, emit func(int64, []byte),
+) error {
+	if err := f.grouped.Read(ctx, f.Params.files(occurrenceBytes+f.Params.lengthBytes()), packed); err != nil {
+		return err
+	}
+	var stay numbers
+	var doc []occurrence
+	for record, err := range f.grouped.All() {
+		if err != nil {
+			return err
+		}
+		at, number := placeOf(record), binary.BigEndian.Uint64(record[placeBytes:])
+		if at.Position != behind {
+			doc = append(doc, occurrence{at.Position, f.Params.lengthOf(record[occurrenceBytes:]), number})
+			continue
+		}
+		dropped := covers(f.covered(doc, &stay), int64(number), f.Params.DropCovered)
+		for _, o := range doc {
+			if !dropped {
+				stay.add(o.number)
+			}
+			f.tell(o, at.Document, dropped, emit)
+		}
+		if stay.bytes > f.Params.MostNumbers {
+			return fmt.Errorf("--drop-covered: what repeats takes more than %d bytes of memory, one bit for each different "+
+				"run of words; give more --memory, or a larger --length", f.Params.MostNumbers)
+		}
+		doc = doc[:0]
+	}
+	if len(doc) > 0 {
+		return blocks.ErrCorrupt
+	}
+	return nil
+}
+
+// covers reports whether the share of words is reached.
+func covers(covered, words int64, share float64) bool {
+	return words > 0 && float64(covered)/float64(words) >= share
+}
+
+// covered is how many words L-grams hold that stand in earlier documents that stay.
+func (f *coverFn) covered(doc []occurrence, stay *numbers) (words int64) {
+	end := 0
+	for _, o := range doc {
+		if stay.has(o.number) {
+			words += int64(o.position + o.length - max(end, o.position))
+			end = o.position + o.length
+		}
+	}
+	return words
+}
+
+// tell emits an L-gram: its number stands for its hash, and the last bit of the position is the mark.
+func (f *coverFn) tell(o occurrence, document int64, dropped bool, emit func(int64, []byte)) {
+	var record [hashBytes + placeBytes + numberBytes]byte
+	binary.BigEndian.PutUint64(record[:], o.number)
+	r := appendPlace(record[:hashBytes], passage.Place{Document: document, Position: marked(o.position, dropped)})
+	if f.Params.Whole != Runs {
+		r = appendNumber(r, o.length)
+	}
+	f.out.Add(int64(o.number>>numberBits), func(block []byte) []byte { return append(block, r...) }, emit)
+}
+
+// marked is a position with the mark of a dropped document.
+func marked(position int, dropped bool) int {
+	if position *= 2; dropped {
+		position++
+	}
+	return position
+}
+
+func unmarked(position int) (int, bool) { return position / 2, position%2 == 1 }
+
+func (f *coverFn) FinishBundle(emit func(int64, []byte)) { f.out.Flush(emit) }
+
+// numbers is a set of numbers of L-grams, a bit for each.
+type numbers struct {
+	of    [][]uint64 // by shard
+	bytes int64
+}
+
+func (n *numbers) has(number uint64) bool {
+	shard, at := number>>numberBits, number&(1<<numberBits-1)
+	return shard < uint64(len(n.of)) && at/64 < uint64(len(n.of[shard])) && n.of[shard][at/64]>>(at%64)&1 == 1
+}
+
+func (n *numbers) add(number uint64) {
+	shard, at := number>>numberBits, number&(1<<numberBits-1)
+	for uint64(len(n.of)) <= shard {
+		n.of = append(n.of, nil)
+	}
+	for uint64(len(n.of[shard])) <= at/64 {
+		n.of[shard] = append(n.of[shard], 0)
+		n.bytes += 8
+	}
+	n.of[shard][at/64] |= 1 << (at % 64)
+}
