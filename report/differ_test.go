@@ -102,3 +102,14 @@ func TestFirstMark(t *testing.T) {
 		}
 	}
 }
+
+// A time has two decimals at most, whatever the sum of its seconds and their fractions is.
+func TestSeconds(t *testing.T) {
+	for s, want := range map[float64]string{
+		.0042: "0 ms", .42: "420 ms", 1.889: "1.89 s", 1.9: "1.9 s", 17: "17 s", 59.994: "59.99 s", 293: "4 min 53 s", 7260: "2 h 1 min",
+	} {
+		if got := seconds(s); got != want {
+			t.Errorf("seconds(%v) is %s, want %s", s, got, want)
+		}
+	}
+}
