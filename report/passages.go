@@ -103,7 +103,7 @@ func (out *printer) passagesFound(found *records.PassagesFound) {
 // passagesAre says what a passage is.
 func passagesAre(found *records.PassagesFound) string {
 	if found.Whole != "" {
-		return "whole " + found.Whole
+		return "of whole " + found.Whole
 	}
 	return "of at least " + plural(found.Length, "word")
 }

@@ -125,7 +125,7 @@ func (f *editedFn) write(
 	}
 	name := output.CorpusFile(in.PieceName(number))
 	counts := map[string]int64{}
-	e := editor{spans: spans}
+	e := editor{spans: spans, paragraphs: f.Params.Paragraphs}
 	copied, err := writeOutput(ctx, f.Params, name, func(w io.Writer) (err error) {
 		var kept, unedited int64
 		kept, unedited, err = source.CopyEdited(ctx, ctxWriter{ctx, w}, in, piece, dropped, edited, e.edit, f.Options)
@@ -141,8 +141,9 @@ func (f *editedFn) write(
 
 // editor cuts spans of joined texts out of columns.
 type editor struct {
-	spans map[int64][]byte // by position: where each begins and ends, as uvarints
-	seams int64
+	spans      map[int64][]byte // by position: where each begins and ends, as uvarints
+	paragraphs bool             // are what is cut
+	seams      int64
 
 	base int // of the column in the joined text
 }
@@ -180,7 +181,7 @@ func (e *editor) join(text []byte, parts [][2]int) (joined []byte) {
 		part := text[p[0]:p[1]]
 		if i > 0 {
 			if begun := part[:len(part)-len(bytes.TrimLeft(part, white))]; between == "" {
-				between = lineBreak(begun)
+				between = e.lineBreak(begun)
 			}
 			part = bytes.TrimLeft(part, white)
 		}
@@ -191,7 +192,7 @@ func (e *editor) join(text []byte, parts [][2]int) (joined []byte) {
 		}
 		if len(end) == 0 && (!last || i > 0) {
 			if between == "" {
-				between = lineBreak(part)
+				between = e.lineBreak(part)
 			}
 			continue
 		}
@@ -202,20 +203,24 @@ func (e *editor) join(text []byte, parts [][2]int) (joined []byte) {
 			joined = append(joined, between...)
 			e.seams++
 		}
-		joined, between = append(joined, end...), lineBreak(part[len(end):])
+		joined, between = append(joined, end...), e.lineBreak(part[len(end):])
 	}
 	return slices.Clip(joined)
 }
 
-// lineBreak is the first line break of white space, "" if it has none.
-func lineBreak(white []byte) string {
+// lineBreak is the first line break of white space, "" if it has none. Between paragraphs it is two, which leave a
+// blank line.
+func (e *editor) lineBreak(white []byte) string {
 	i := bytes.IndexAny(white, "\r\n")
-	switch {
-	case i < 0:
+	if i < 0 {
 		return ""
-	case bytes.HasPrefix(white[i:], []byte("\r\n")):
-		return "\r\n"
-	default:
-		return string(white[i : i+1])
 	}
+	end := white[i : i+1]
+	if bytes.HasPrefix(white[i:], []byte("\r\n")) {
+		end = white[i : i+2]
+	}
+	if e.paragraphs && bytes.ContainsAny(white[i+len(end):], "\r\n") {
+		return string(end) + string(end)
+	}
+	return string(end)
 }

@@ -46,6 +46,8 @@ type Params struct {
 	GroupRows int64
 	// HeldRows is how many bytes of rows each worker holds; 0: 16 MiB. Results do not depend on it.
 	HeldRows int
+	// Paragraphs are what is cut, so those beside them remain apart.
+	Paragraphs bool
 	// Pack: rows are compressed on their way to slices.
 	Pack bool
 	// Write names the tables to be written.

@@ -55,8 +55,7 @@ func (r *run) build(s beam.Scope, temp string, staged output.Folder) {
 		sink.Table(s, output.Repeats, 1, to, repeats),
 	}
 	if params.DropCovered > 0 {
-		removed := p.Slices(float64(p.Documents), 0)
-		facts = append(facts, sink.Table(s, output.Removed, removed, to, tables.Removed))
+		facts = append(facts, sink.Table(s, output.Removed, p.Slices(float64(p.Documents), 0), to, tables.Removed))
 	}
 	facts = append(facts, r.corpus(s, to, params, tables.Cuts, docs.Dropped, tables.Dropped)...)
 	sink.Ledger(s, storage.Join(temp, ledgerFile), facts...)
@@ -84,7 +83,8 @@ func (r *run) writing(staged output.Folder, temp string) sink.Params {
 	return sink.Params{
 		Inputs: job.Inputs(temp), Output: staged, Sync: r.config.Runner.Traits().OnCluster, Temp: temp,
 		GroupRows: r.plan.GroupRows(), HeldRows: r.config.HeldRows(), Pack: r.plan.Request.GroupBytes > 0,
-		Write: r.parts(), Metadata: r.metadata(),
+		Paragraphs: steps.Whole(r.config.Whole) == steps.Paragraphs,
+		Write:      r.parts(), Metadata: r.metadata(),
 	}
 }
 

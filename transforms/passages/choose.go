@@ -92,7 +92,7 @@ func (f *chooseFn) ProcessElement(
 	for doc := range d.Documents() {
 		sum, _ := f.reader.Key(copies.Bytes, doc.Text, doc.Ends)
 		told, copied := false, false
-		n := f.words.columns(&doc, func(_ int, tokens []uint64) {
+		n := f.words.parted(&doc, func(_ int, tokens []uint64) {
 			if !told && len(tokens) > 0 { // the others have no word, and are rejected
 				told = true
 				copied = f.Params.DropCovered == 0 && f.copies.IsCopy(sum, doc.Key, firsts, found)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"math"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -60,41 +61,18 @@ type numberFn struct {
 func (f *numberFn) ProcessElement(
 	ctx context.Context, shard int64, packed func(*[]byte) bool, emit func(int64, []byte),
 ) error {
-	if err := f.grouped.Read(ctx, f.Params.files(hashBytes+placeBytes+f.Params.lengthBytes()), packed); err != nil {
-		return err
-	}
-	var (
-		out    blocks.Buffers
-		sum    [hashBytes]byte
-		first  passage.Place
-		begun  bool
-		told   bool // that first is that of a repeated one
-		number = uint64(shard)<<numberBits - 1
-	)
-	tell := func(at passage.Place, length []byte) {
+	var out blocks.Buffers
+	number := uint64(shard)<<numberBits - 1
+	tell := func(at, first passage.Place, length []byte) {
+		if at == first {
+			number++
+		}
 		var record [occurrenceBytes + numberBytes]byte
 		r := appendOccurrence(record[:0], at, number, length)
 		out.Add(gather.Key, func(block []byte) []byte { return append(block, r...) }, emit)
 	}
-	for record, err := range f.grouped.Repeated(hashBytes) {
-		if err != nil {
-			return err
-		}
-		place := placeOf(record[hashBytes:])
-		if !begun || string(record[:hashBytes]) != string(sum[:]) {
-			copy(sum[:], record)
-			first, begun, told = place, true, false
-			continue
-		}
-		if !place.Repeats(first, f.Params.Length) {
-			continue
-		}
-		if !told {
-			number++
-			tell(first, record[hashBytes+placeBytes:])
-			told = true
-		}
-		tell(place, record[hashBytes+placeBytes:])
+	if err := f.Params.repeated(ctx, &f.grouped, packed, false, tell); err != nil {
+		return err
 	}
 	out.Flush(emit)
 	return nil
@@ -112,8 +90,42 @@ func (f *coverFn) StartBundle(func(int64, []byte)) { f.out = blocks.NewShards(f.
 
 // occurrence is an L-gram of a document.
 type occurrence struct {
-	position, length int
 	number           uint64
+	position, length uint32 // in words
+}
+
+// occurrences are those of a document, which may have millions: in parts, of which none is copied as they become more.
+type occurrences struct{ parts [][]occurrence }
+
+const partOccurrences = 1 << 12
+
+func (o *occurrences) add(next occurrence) {
+	last := len(o.parts) - 1
+	if last < 0 || len(o.parts[last]) == partOccurrences {
+		o.parts = append(o.parts, make([]occurrence, 0, partOccurrences))
+		last++
+	}
+	o.parts[last] = append(o.parts[last], next)
+}
+
+func (o *occurrences) all() iter.Seq[occurrence] {
+	return func(yield func(occurrence) bool) {
+		for _, part := range o.parts {
+			for _, next := range part {
+				if !yield(next) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// clear leaves none, and keeps one part for the next document.
+func (o *occurrences) clear() {
+	if len(o.parts) > 0 {
+		clear(o.parts[1:])
+		o.parts = append(o.parts[:0], o.parts[0][:0])
+	}
 }
 
 func (f *coverFn) ProcessElement(
@@ -123,34 +135,46 @@ func (f *coverFn) ProcessElement(
 		return err
 	}
 	var stay numbers
-	var doc []occurrence
+	var doc occurrences
 	for record, err := range f.grouped.All() {
 		if err != nil {
 			return err
 		}
 		at, number := placeOf(record), binary.BigEndian.Uint64(record[placeBytes:])
 		if at.Position != behind {
-			doc = append(doc, occurrence{at.Position, f.Params.lengthOf(record[occurrenceBytes:]), number})
+			length := f.Params.lengthOf(record[occurrenceBytes:])
+			doc.add(occurrence{number, uint32(at.Position), uint32(length)})
 			continue
 		}
-		dropped := covers(f.covered(doc, &stay), int64(number), f.Params.DropCovered)
-		for _, o := range doc {
+		dropped := covers(covered(&doc, &stay), int64(number), f.Params.DropCovered)
+		for o := range doc.all() {
 			if !dropped {
 				stay.add(o.number)
 			}
 			f.tell(o, at.Document, dropped, emit)
 		}
 		if stay.bytes > f.Params.MostNumbers {
-			return fmt.Errorf("--drop-covered: what repeats takes more than %d bytes of memory, one bit for each different "+
-				"run of words; give more --memory, or a larger --length", f.Params.MostNumbers)
+			return noRoomError(f.Params.MostNumbers)
 		}
-		doc = doc[:0]
+		doc.clear()
 	}
-	if len(doc) > 0 {
+	if len(doc.parts) > 0 && len(doc.parts[0]) > 0 {
 		return blocks.ErrCorrupt
 	}
 	return nil
 }
+
+// noRoomError ends a run in which the numbers of L-grams take more than so many bytes.
+type noRoomError int64
+
+func (e noRoomError) Error() string {
+	const message = "--drop-covered: what repeats takes more than %d bytes of memory, one bit for each different run of " +
+		"words; give more --memory, or a larger --length"
+	return fmt.Sprintf(message, int64(e))
+}
+
+// Status is the exit status.
+func (noRoomError) Status() int { return 2 }
 
 // covers reports whether the share of words is reached.
 func covers(covered, words int64, share float64) bool {
@@ -158,9 +182,9 @@ func covers(covered, words int64, share float64) bool {
 }
 
 // covered is how many words L-grams hold that stand in earlier documents that stay.
-func (f *coverFn) covered(doc []occurrence, stay *numbers) (words int64) {
-	end := 0
-	for _, o := range doc {
+func covered(doc *occurrences, stay *numbers) (words int64) {
+	end := uint32(0)
+	for o := range doc.all() {
 		if stay.has(o.number) {
 			words += int64(o.position + o.length - max(end, o.position))
 			end = o.position + o.length
@@ -173,9 +197,9 @@ func (f *coverFn) covered(doc []occurrence, stay *numbers) (words int64) {
 func (f *coverFn) tell(o occurrence, document int64, dropped bool, emit func(int64, []byte)) {
 	var record [hashBytes + placeBytes + numberBytes]byte
 	binary.BigEndian.PutUint64(record[:], o.number)
-	r := appendPlace(record[:hashBytes], passage.Place{Document: document, Position: marked(o.position, dropped)})
+	r := appendPlace(record[:hashBytes], passage.Place{Document: document, Position: marked(int(o.position), dropped)})
 	if f.Params.Whole != Runs {
-		r = appendNumber(r, o.length)
+		r = appendNumber(r, int(o.length))
 	}
 	f.out.Add(int64(o.number>>numberBits), func(block []byte) []byte { return append(block, r...) }, emit)
 }

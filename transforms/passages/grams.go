@@ -85,7 +85,7 @@ func (f *gramsFn) ProcessElement(
 			f.copied(&doc, found, wanted)
 			continue
 		}
-		n := f.words.columns(&doc, func(position int, tokens []uint64) {
+		n := f.words.parted(&doc, func(position int, tokens []uint64) {
 			all += f.hash(doc.Key, position, tokens, grams)
 		})
 		if f.Params.DropCovered > 0 {
@@ -124,8 +124,11 @@ func (f *gramsFn) hash(doc blocks.Key, position int, tokens []uint64, emit func(
 // copied emits the passages of a copy.
 func (f *gramsFn) copied(doc *blocks.Document, found, wanted func(int64, []byte)) {
 	var all []passage.Passage
-	n := f.words.columns(doc, func(position int, tokens []uint64) {
-		if end := position + len(tokens); end > position {
+	n := f.words.parted(doc, func(position int, tokens []uint64) {
+		end := position + len(tokens)
+		if last := len(all) - 1; last >= 0 && all[last].End == position {
+			all[last].End, all[last].FromEnd = end, end // units of one column
+		} else if end > position {
 			all = append(all, passage.Passage{
 				Start: position, End: end, From: int64(doc.Component), FromStart: position, FromEnd: end,
 			})
@@ -176,30 +179,46 @@ func (f *firstsFn) Setup(ctx context.Context) (err error) {
 func (f *firstsFn) ProcessElement(
 	ctx context.Context, _ int64, packed func(*[]byte) bool, emit func(int64, []byte),
 ) error {
-	if err := f.grouped.Read(ctx, f.Params.files(hashBytes+placeBytes+f.Params.lengthBytes()), packed); err != nil {
-		return err
-	}
-	var (
-		out   blocks.Buffers
-		sum   [hashBytes]byte
-		first passage.Place
-		begun bool
-		found bool // first
-		told  bool // that first is that of a repeated one
-		all   int64
-	)
-	tell := func(at passage.Place, length []byte) {
+	var out blocks.Buffers
+	all := int64(0)
+	tell := func(at, first passage.Place, length []byte) {
 		var record [2*placeBytes + numberBytes]byte
 		r := append(appendPlace(appendPlace(record[:0], at), first), length...)
 		split := int64(f.in.Split(blocks.Key(at.Document)))
 		out.Add(split, func(block []byte) []byte { return append(block, r...) }, emit)
+		if at != first {
+			all++
+		}
 	}
-	for record, err := range f.grouped.Repeated(hashBytes) {
+	if err := f.Params.repeated(ctx, &f.grouped, packed, f.Params.DropCovered > 0, tell); err != nil {
+		return err
+	}
+	out.Flush(emit)
+	gramsRepeated.Inc(ctx, all)
+	return nil
+}
+
+// repeated calls tell with the places of each repeated L-gram of a group, its first place before the others. Positions
+// may be marked: a marked place is no first one. A unit has its length, too.
+func (p Params) repeated(
+	ctx context.Context, group *sorted.Records, packed func(*[]byte) bool, marked bool,
+	tell func(at, first passage.Place, length []byte),
+) error {
+	const gramBytes = hashBytes + placeBytes
+	if err := group.Read(ctx, p.files(gramBytes+p.lengthBytes()), packed); err != nil {
+		return err
+	}
+	var (
+		sum                [hashBytes]byte
+		first              passage.Place
+		begun, found, told bool // the L-gram, its first place, and that this was told
+	)
+	for record, err := range group.Repeated(hashBytes) {
 		if err != nil {
 			return err
 		}
 		place, dropped := placeOf(record[hashBytes:]), false
-		if f.Params.DropCovered > 0 {
+		if marked {
 			place.Position, dropped = unmarked(place.Position)
 		}
 		if !begun || string(record[:hashBytes]) != string(sum[:]) {
@@ -210,17 +229,14 @@ func (f *firstsFn) ProcessElement(
 			first, found = place, !dropped
 			continue
 		}
-		if !place.Repeats(first, f.Params.Length) {
+		if !place.Repeats(first, p.Length) {
 			continue
 		}
 		if !told {
-			tell(first, record[hashBytes+placeBytes:])
+			tell(first, first, record[gramBytes:])
 			told = true
 		}
-		tell(place, record[hashBytes+placeBytes:])
-		all++
+		tell(place, first, record[gramBytes:])
 	}
-	out.Flush(emit)
-	gramsRepeated.Inc(ctx, all)
 	return nil
 }

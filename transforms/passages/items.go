@@ -74,7 +74,7 @@ func (f *itemsFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
 		var parts []itemPart
-		f.words.columns(&doc, func(_ int, tokens []uint64) {
+		f.words.parted(&doc, func(_ int, tokens []uint64) {
 			parts = append(parts, itemPart{words: slices.Clone(tokens)})
 		})
 		for i, column := range columnsOf(&doc) {
@@ -294,7 +294,7 @@ func (f *searchFn) ProcessElement(
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
 		f.runs = f.runs[:0]
-		n := f.places.columns(&doc, func(position int, tokens []uint64) {
+		n := f.places.parted(&doc, func(position int, tokens []uint64) {
 			f.index.found.Find(tokens, func(r passage.Run) {
 				r.Start += position
 				f.runs = append(f.runs, r)

@@ -81,8 +81,8 @@ func (p Params) files(width int) sorted.Params {
 	return files
 }
 
-// words cuts documents into words. A position counts the words of a document, and one more where a part ends, so that
-// nothing runs from one part into the next.
+// words cuts documents into words. A position counts the words of a document, and one more where a column ends, so
+// that nothing runs from one column into the next.
 type words struct {
 	shingler *shingle.Shingler
 	whole    Whole
@@ -90,22 +90,25 @@ type words struct {
 
 func newWords(p Params) words { return words{p.Text.New(), p.Whole} }
 
-// parts are what passages run within: columns of a document, or units.
-func (w words) parts(doc *blocks.Document) []textnorm.Span {
+// part is the next part of a column from a byte on, and where to go on: the next unit, or the column itself.
+func (w words) part(text []byte, column textnorm.Span, at int) (part textnorm.Span, next int, ok bool) {
 	if w.whole == Runs {
-		return columnsOf(doc)
+		return column, column.End + 1, at <= column.End
 	}
-	return unitsOf(doc, w.whole)
+	return unit(text, column.End, at, w.whole)
 }
 
-// columns calls do with the words of each part of a document, and the position of the first.
-func (w words) columns(doc *blocks.Document, do func(position int, tokens []uint64)) (all int) {
+// parted calls do with the words of each part of a document, and the position of the first.
+func (w words) parted(doc *blocks.Document, do func(position int, tokens []uint64)) (all int) {
 	position := 0
-	for _, column := range w.parts(doc) {
-		tokens := w.shingler.Tokenise(doc.Text[column.Start:column.End])
-		do(position, tokens)
-		all += len(tokens)
-		position += len(tokens) + 1
+	for _, column := range columnsOf(doc) {
+		for part, at, ok := w.part(doc.Text, column, column.Start); ok; part, at, ok = w.part(doc.Text, column, at) {
+			tokens := w.shingler.Tokenise(doc.Text[part.Start:part.End])
+			do(position, tokens)
+			all += len(tokens)
+			position += len(tokens)
+		}
+		position++
 	}
 	w.shingler.Trim()
 	return all
@@ -142,18 +145,20 @@ func (p *places) of(doc *blocks.Document, runs []int) (all int) {
 	p.positions = slices.Compact(p.positions)
 	p.spans = slices.Grow(p.spans[:0], len(p.positions))
 	position, next := 0, 0
-	for _, column := range p.parts(doc) {
-		for span := range p.shingler.Places(doc.Text[column.Start:column.End]) {
-			if next < len(p.positions) && p.positions[next] == position {
-				at := textnorm.Span{Start: column.Start + span.Start, End: column.Start + span.End}
-				if p.whole != Runs {
-					at = column
+	for _, column := range columnsOf(doc) {
+		for part, at, ok := p.part(doc.Text, column, column.Start); ok; part, at, ok = p.part(doc.Text, column, at) {
+			for span := range p.shingler.Places(doc.Text[part.Start:part.End]) {
+				if next < len(p.positions) && p.positions[next] == position {
+					place := textnorm.Span{Start: part.Start + span.Start, End: part.Start + span.End}
+					if p.whole != Runs {
+						place = part
+					}
+					p.spans = append(p.spans, place)
+					next++
 				}
-				p.spans = append(p.spans, at)
-				next++
+				position++
+				all++
 			}
-			position++
-			all++
 		}
 		position++
 	}

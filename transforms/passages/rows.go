@@ -67,17 +67,12 @@ func (f *passagesFn) ProcessElement(
 			f.out.trim(f.in, wanted)
 			doc = key
 		}
-		switch n := f.Params.lengthOf(record[2*placeBytes:]); {
-		case f.Params.Whole != Runs && at != first:
-			f.out.add(split, doc, passage.Passage{
-				Start: at.Position, End: at.Position + n,
-				From: first.Document, FromStart: first.Position, FromEnd: first.Position + n,
-			}, found)
-		case f.Params.Whole != Runs: // a first unit is in no passage
-		case at == first:
-			passages.First(at.Position)
-		default:
+		switch {
+		case at != first:
+			passages.Length = f.Params.lengthOf(record[2*placeBytes:])
 			passages.Add(at.Position, first)
+		case f.Params.Whole == Runs: // a first unit is in no passage
+			passages.First(at.Position)
 		}
 	}
 	f.out.counts.add(doc, CountBroken, passages.Close())

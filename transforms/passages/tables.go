@@ -39,7 +39,7 @@ type Tables struct {
 	Facts    flow.Facts
 }
 
-// Rows makes rows of passages, and one for each document that has some, or that is dropped.
+// Rows makes rows of passages, one for each document that has some, and one for each that is dropped.
 //
 //	blocks of documents that are wanted → KV<table shard, rows>, KV<table shard, rows>, KV<table shard, rows>,
 //	KV<corpus batch, keys>, KV<corpus batch, cuts>, facts

@@ -2,38 +2,37 @@ package passages
 
 import (
 	"bytes"
+	"unicode"
 
-	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/kernels/passage"
 	"github.com/neardup/neardup/kernels/textnorm"
 )
 
-// unitsOf are the lines or the paragraphs of a document, without the white space around them. A line ends at CR, LF or
-// both; blank lines part paragraphs.
-func unitsOf(doc *blocks.Document, kind Whole) (units []textnorm.Span) {
-	for _, column := range columnsOf(doc) {
-		open := false // the last unit goes on
-		for at := column.Start; at < column.End; {
-			end := column.End
-			if n := bytes.IndexAny(doc.Text[at:column.End], "\r\n"); n >= 0 {
-				end = at + n
-			}
-			line := bytes.TrimSpace(doc.Text[at:end])
-			start := at + bytes.Index(doc.Text[at:end], line)
-			switch {
-			case len(line) == 0:
-				open = false
-			case open && kind == Paragraphs:
-				units[len(units)-1].End = start + len(line)
-			default:
-				units, open = append(units, textnorm.Span{Start: start, End: start + len(line)}), true
-			}
-			if at = end + 1; end+1 < column.End && doc.Text[end] == '\r' && doc.Text[end+1] == '\n' {
-				at++
-			}
+// unit is the next line or paragraph of a text from a byte on, before the end, without the white space around it, and
+// where to go on. A line ends at CR, LF or both; blank lines separate paragraphs.
+func unit(text []byte, end, at int, kind Whole) (unit textnorm.Span, next int, ok bool) {
+	for at < end {
+		lineEnd := end
+		if n := bytes.IndexAny(text[at:end], "\r\n"); n >= 0 {
+			lineEnd = at + n
+		}
+		line := bytes.TrimLeftFunc(text[at:lineEnd], unicode.IsSpace)
+		start := lineEnd - len(line)
+		line = bytes.TrimRightFunc(line, unicode.IsSpace)
+		if at = lineEnd + 1; at < end && text[lineEnd] == '\r' && text[at] == '\n' {
+			at++
+		}
+		switch {
+		case len(line) > 0 && !ok:
+			unit, ok = textnorm.Span{Start: start, End: start + len(line)}, true
+		case len(line) > 0:
+			unit.End = start + len(line)
+		}
+		if ok && (kind == Lines || len(line) == 0) {
+			break
 		}
 	}
-	return units
+	return unit, at, ok
 }
 
 // grams finds the L-grams of the parts of documents.
