@@ -23,7 +23,48 @@ import (
 // for the most frequent ones.
 const rereads = 4
 
-// build builds the pipeline, as docs/architecture.md draws it.
+// build builds the pipeline. What travels are records of bytes that sort as what they hold does; io/sorted reads a
+// group of them in order, through files where it is large.
+//
+//	source.Read            first read
+//	passages.Choose        words → minimizers; of a block's copies, only the first has some
+//	  ├─ KV<hash shard, records>            hash of a k-gram, document: 16 bytes
+//	  ├─ KV<hash shard, firsts>, KV<split, members>   copies, by the text; candidates.Copies finds those of other
+//	  │                                               blocks
+//	  ├─ KV<table shard, rejected rows>     no token
+//	  └─ [] fact                            words, documents, short ones
+//	  │ GroupByKey hash shard
+//	passages.Repeated      hashes that were chosen twice → documents to read again, and a filter: a file of bits
+//	                       for each shard, which is there before a group of members is whole
+//	  └─ KV<split, members>
+//	  │ GroupByKey split
+//	source.Fetch           second read
+//	passages.Grams         L-grams whose minimizer is in the filter; of a copy one passage for each column
+//	  ├─ KV<hash shard, records>            128-bit hash, place: 28 bytes
+//	  └─ KV<split, passages>, KV<split, wanted>, [] fact
+//	  │ GroupByKey hash shard
+//	passages.Decide        with --drop-covered: numbers of repeated L-grams, all of them in one group, and the
+//	                       same records with numbers for hashes
+//	  │ GroupByKey hash shard
+//	passages.Firsts        the first of each hash's places
+//	  └─ KV<split, records>                 a repeated L-gram and its first place: 24 bytes; a first place itself
+//	  │ GroupByKey split
+//	passages.Passages      passages of each document, in words, with the first places that they want
+//	  ├─ KV<split, passages>
+//	  ├─ KV<split, wanted>                  first places by their own split, each once for a split that wants it,
+//	  │                                     with how often
+//	  └─ [] fact
+//	  │ GroupByKey split
+//	source.FetchWanted     third read, of the documents with first places │ passages.Origins: bytes and ids
+//	  ├─ KV<split, origins>
+//	  └─ KV<gather.Key, frequent ones>      1,000 of a bundle at most │ passages.Most: 1,000 of all │
+//	                                        source.FetchWanted │ passages.Repeats: rows
+//	  │ CoGroupByKey split (passages, origins): passages.Join │ GroupByKey split
+//	source.FetchWanted     fourth read, of the documents with passages │ passages.Rows
+//	  ├─ KV<table shard, rows>              passages, coverage
+//	  ├─ KV<corpus batch, cuts>             with --cut: sink.Edited copies pieces, and codecs put other texts
+//	  │                                     into records (codec.Editor)
+//	  └─ [] fact
 func (r *run) build(s beam.Scope, temp string, staged output.Folder) {
 	p, params, reading := r.plan, r.params(temp), r.plan.Source(temp)
 	docs, compared, rejected := p.Read(s, temp, blocks.Range{})
