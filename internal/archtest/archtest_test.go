@@ -452,10 +452,21 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// named lists patterns of imports by what they are called.
+// named lists patterns of imports by what they are called. The page says what world and chance are.
 func named(patterns ...[]string) string {
 	var names []string
-	for _, pattern := range slices.Concat(patterns...) {
+	all := slices.Concat(patterns...)
+	for _, group := range []struct {
+		name     string
+		patterns []string
+	}{{"world", world}, {"chance", chance}} {
+		within := func(pattern string) bool { return slices.Contains(group.patterns, pattern) }
+		if i := slices.IndexFunc(all, within); i >= 0 && count(all, within) == len(group.patterns) {
+			all[i] = group.name
+			all = slices.DeleteFunc(all, within)
+		}
+	}
+	for _, pattern := range all {
 		switch pattern {
 		case beamPath + "...", beamPath + "go/pkg/beam":
 			pattern = "Beam"
@@ -471,6 +482,16 @@ func named(patterns ...[]string) string {
 		}
 	}
 	return strings.Join(names, ", ")
+}
+
+// count is how many elements have a property.
+func count(elements []string, has func(string) bool) (n int) {
+	for _, e := range elements {
+		if has(e) {
+			n++
+		}
+	}
+	return n
 }
 
 // TestTree fails for a folder at the top that docs/architecture.md does not show.
