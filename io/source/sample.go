@@ -174,7 +174,7 @@ const (
 	// Records and their texts take so many times their window, short ones more.
 	heldTimes = 4
 	// placeWindows are the windows that are read in one place where positions are rows: a page has mostly 1 MB, and is
-	// unpacked for one row as for all. With 16 in a place neighbours weigh too much (decision 0009).
+	// unpacked for one row as for all. With 16 in a place neighbours weigh too much.
 	placeWindows = 8
 )
 
