@@ -93,11 +93,15 @@ type TextEditor interface {
 	// Edits reports whether CopyEdited can be called.
 	Edits(o Options) bool
 
-	// CopyEdited is CopyExcept that also replaces the text columns of the records at the positions edited, which ascend,
-	// as codec.Editor does. It returns how many of these could not be edited, and stand as they are.
+	// CopyEdited is CopyExcept that also replaces the text columns of the records at the positions edited, which ascend.
+	// It returns how many of these could not be edited, and stand as they are.
 	CopyEdited(ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, dropped, edited []int64,
-		edit func(position int64, column int, text []byte) []byte, o Options) (kept, unedited int64, err error)
+		edit Edit, o Options) (kept, unedited int64, err error)
 }
+
+// Edit returns what replaces the text of a column that begins at byte begin of the text of the record at a position. It
+// may be called more than once for a column.
+type Edit func(position int64, begin int, text []byte) []byte
 
 // ContentError says that the content of a file could not be read to its end: it is broken, or not
 // of its format.

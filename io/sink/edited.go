@@ -125,7 +125,7 @@ func (f *editedFn) write(
 	}
 	name := output.CorpusFile(in.PieceName(number))
 	counts := map[string]int64{}
-	e := editor{spans: spans, paragraphs: f.Params.Paragraphs}
+	e := editor{spans: spans, paragraphs: f.Params.Paragraphs, seams: map[seam]int64{}}
 	copied, err := writeOutput(ctx, f.Params, name, func(w io.Writer) (err error) {
 		var kept, unedited int64
 		kept, unedited, err = source.CopyEdited(ctx, ctxWriter{ctx, w}, in, piece, dropped, edited, e.edit, f.Options)
@@ -135,7 +135,9 @@ func (f *editedFn) write(
 	if err != nil {
 		return err
 	}
-	counts[blocks.CountSeams] = e.seams
+	for _, seams := range e.seams {
+		counts[blocks.CountSeams] += seams
+	}
 	return emitFact(facts, blocks.FactCorpus, name, copied, counts)
 }
 
@@ -143,15 +145,17 @@ func (f *editedFn) write(
 type editor struct {
 	spans      map[int64][]byte // by position: where each begins and ends, as uvarints
 	paragraphs bool             // are what is cut
-	seams      int64
-
-	base int // of the column in the joined text
+	seams      map[seam]int64
 }
 
-func (e *editor) edit(position int64, column int, text []byte) []byte {
-	if column == 0 {
-		e.base = 0
-	}
+// seam is a column that was cut: of one that is cut twice, as a copy may do, seams count once.
+type seam struct {
+	position int64
+	begin    int
+}
+
+// edit is a reading.Edit.
+func (e *editor) edit(position int64, base int, text []byte) []byte {
 	var left [][2]int // what stays
 	at, spans := 0, e.spans[position]
 	for len(spans) > 0 {
@@ -161,20 +165,21 @@ func (e *editor) edit(position int64, column int, text []byte) []byte {
 			break
 		}
 		spans = spans[n+m:]
-		if begin, until := int(start)-e.base, int(end)-e.base; begin >= at && until <= len(text) {
+		if begin, until := int(start)-base, int(end)-base; begin >= at && until <= len(text) {
 			left, at = append(left, [2]int{at, begin}), until
 		}
 	}
-	e.base += len(text) + 1
 	if len(left) == 0 {
 		return text
 	}
-	return e.join(text, append(left, [2]int{at, len(text)}))
+	joined, seams := e.join(text, append(left, [2]int{at, len(text)}))
+	e.seams[seam{position, base}] = seams
+	return joined
 }
 
 // join joins parts of a text by one space or, if one of those between them that went stood beside a line break, by
-// that.
-func (e *editor) join(text []byte, parts [][2]int) (joined []byte) {
+// that. It counts the places where it does.
+func (e *editor) join(text []byte, parts [][2]int) (joined []byte, seams int64) {
 	const white = " \t\r\n\v\f"
 	between := ""
 	for i, p := range parts {
@@ -201,11 +206,11 @@ func (e *editor) join(text []byte, parts [][2]int) (joined []byte) {
 				between = " "
 			}
 			joined = append(joined, between...)
-			e.seams++
+			seams++
 		}
 		joined, between = append(joined, end...), e.lineBreak(part[len(end):])
 	}
-	return slices.Clip(joined)
+	return slices.Clip(joined), seams
 }
 
 // lineBreak is the first line break of white space, "" if it has none. Between paragraphs it is two, which leave a

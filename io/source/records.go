@@ -115,7 +115,7 @@ func CheckEdits(ctx context.Context, in *Inputs, o Options) error {
 // reading.TextEditor.CopyEdited does.
 func CopyEdited(
 	ctx context.Context, w io.Writer, in *Inputs, span blocks.Span, dropped, edited []int64,
-	edit func(position int64, column int, text []byte) []byte, o Options,
+	edit reading.Edit, o Options,
 ) (kept, unedited int64, err error) {
 	ctx, done := storage.Once(ctx)
 	defer done()

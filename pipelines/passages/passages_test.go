@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go"
 
 	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/kernels/passage/passagetest"
@@ -543,7 +545,11 @@ func TestCutSentencesAndFormats(t *testing.T) {
 
 // Formats that cannot be rewritten are refused.
 func TestCutRefusesFormats(t *testing.T) {
-	config := ask(t, "../../testdata/parquet/duckdb-zstd-2.parquet", "--cut=words")
+	path := filepath.Join(t.TempDir(), "page.html")
+	if err := os.WriteFile(path, []byte("<p>text</p>"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	config := ask(t, path, "--cut=words")
 	task, err := passages.New(config)
 	if err != nil {
 		t.Fatal(err)
@@ -551,5 +557,76 @@ func TestCutRefusesFormats(t *testing.T) {
 	_, err = task.Run(t.Context(), beamtest.Launch("local", local.Options{}))
 	if job.Status(err) != 2 || !strings.Contains(err.Error(), "cannot be rewritten") {
 		t.Errorf("%v", err)
+	}
+}
+
+// Of Parquet the same words go as of JSON Lines, whatever the order of its columns and their pages, and all else stays.
+func TestCutParquet(t *testing.T) {
+	type row struct {
+		Body  *string `parquet:"body,optional,dict"`
+		ID    string  `parquet:"id"`
+		Title string  `parquet:"title,zstd"`
+		Year  int32   `parquet:"year"`
+	}
+	random := rand.New(rand.NewPCG(5, 6))
+	cut := 0
+	for range 12 {
+		dir, docs := corpus(t, random, 40)
+		var all []row
+		var lines bytes.Buffer
+		for i, d := range docs {
+			r := row{ID: d.id, Title: d.columns[0], Year: int32(i)}
+			if i%5 > 0 {
+				r.Body = &d.columns[1]
+			}
+			all = append(all, r)
+			if err := json.NewEncoder(&lines).Encode(map[string]any{"id": r.ID, "title": r.Title, "body": r.Body}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		dir = t.TempDir()
+		asParquet, asLines := filepath.Join(dir, "in.parquet"), filepath.Join(dir, "in.jsonl")
+		group := parquet.MaxRowsPerRowGroup(int64(1 + random.IntN(40)))
+		if err := parquet.WriteFile(asParquet, all, group, parquet.PageBufferSize(1+random.IntN(500))); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(asLines, lines.Bytes(), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		flags := []string{"--text=title", "--text=body", fmt.Sprint("--length=", 1+random.IntN(6)), "--cut=words"}
+		want := run(t, ask(t, append(flags, asLines)...))
+		got := run(t, ask(t, append(flags, asParquet)...))
+		if g, w := got.Run.Passages, want.Run.Passages; g.Seams != w.Seams || g.Repeated != w.Repeated || g.Uncut != 0 {
+			t.Fatalf("%+v, want %+v", g, w)
+		}
+		var rows []row
+		for _, file := range got.Manifest.Files {
+			if output.PartOf(file.Path) == output.Corpus {
+				some, err := parquet.ReadFile[row](got.Path(file.Path))
+				if err != nil {
+					t.Fatal(err)
+				}
+				rows = append(rows, some...)
+			}
+		}
+		kept := corpusLines(t, want)
+		if len(rows) != len(all) || len(kept) != len(all) {
+			t.Fatalf("%d rows and %d lines of %d", len(rows), len(kept), len(all))
+		}
+		for i, r := range rows {
+			w := row{ID: all[i].ID, Year: all[i].Year}
+			if err := json.Unmarshal([]byte(kept[i]), &w); err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(r, w) {
+				t.Fatalf("row %d: %+v, want %+v", i, r, w)
+			}
+			if !reflect.DeepEqual(r, all[i]) {
+				cut++
+			}
+		}
+	}
+	if cut < 50 {
+		t.Errorf("only %d rows are cut", cut)
 	}
 }

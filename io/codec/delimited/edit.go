@@ -7,7 +7,7 @@ import (
 )
 
 // Edit replaces values. One that was in quotes is again, and one that needs them is now.
-func (c *table) Edit(dst, record []byte, edit func(column int, text []byte) []byte) (edited []byte, ok bool) {
+func (c *table) Edit(dst, record []byte, edit func(text []byte) []byte) (edited []byte, ok bool) {
 	type place struct {
 		begin, end int
 		cell
@@ -27,9 +27,9 @@ func (c *table) Edit(dst, record []byte, edit func(column int, text []byte) []by
 		return dst, false
 	}
 	var all []codec.Replacement
-	for i, index := range c.text {
+	for _, index := range c.text {
 		p := places[index]
-		with := edit(i, p.appendValue(nil))
+		with := edit(p.appendValue(nil))
 		if p.quoted || c.quoted && c.needsQuotes(with) {
 			with = append(append([]byte{'"'}, bytes.ReplaceAll(with, []byte(`"`), []byte(`""`))...), '"')
 		}

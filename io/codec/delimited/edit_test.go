@@ -22,7 +22,7 @@ func TestEdit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, ok := c.(codec.Editor).Edit(nil, []byte(tt.record), func(_ int, text []byte) []byte {
+		got, ok := c.(codec.Editor).Edit(nil, []byte(tt.record), func(text []byte) []byte {
 			text = bytes.ToUpper(text)
 			switch string(text) {
 			case "COMMA":

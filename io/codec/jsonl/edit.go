@@ -7,7 +7,7 @@ import (
 )
 
 // Edit replaces strings.
-func (c *jsonl) Edit(dst, record []byte, edit func(column int, text []byte) []byte) (edited []byte, ok bool) {
+func (c *jsonl) Edit(dst, record []byte, edit func(text []byte) []byte) (edited []byte, ok bool) {
 	found := make([]value, c.slots)
 	line := codec.TrimNewline(record)
 	var more []listed
@@ -16,12 +16,12 @@ func (c *jsonl) Edit(dst, record []byte, edit func(column int, text []byte) []by
 		return dst, false
 	}
 	var all []codec.Replacement
-	for i, column := range c.text {
+	for _, column := range c.text {
 		switch v := found[column.pick(found)]; v.kind {
 		case absent, null:
-			edit(i, nil)
+			edit(nil)
 		case str:
-			quoted := appendQuoted(nil, edit(i, v.appendTo(nil, line)))
+			quoted := appendQuoted(nil, edit(v.appendTo(nil, line)))
 			all = append(all, codec.Replacement{Begin: v.begin, End: v.end, With: quoted})
 		default:
 			return dst, false

@@ -2,7 +2,6 @@ package jsonl
 
 import (
 	"bytes"
-	"slices"
 	"testing"
 	"unicode/utf8"
 
@@ -22,9 +21,9 @@ func TestEdit(t *testing.T) {
 		{`{"text":`, ""},
 	} {
 		c := newJSONL(codec.Fields{Text: []string{"text", "body"}})
-		var columns []int
-		upper := func(column int, text []byte) []byte {
-			columns = append(columns, column)
+		columns := 0
+		upper := func(text []byte) []byte {
+			columns++
 			if !utf8.Valid(text) { // a lone surrogate
 				return append(bytes.ToUpper(text[:1]), text[1:]...)
 			}
@@ -34,8 +33,8 @@ func TestEdit(t *testing.T) {
 		if ok != (tt.want != "") || string(got) != "kept "+tt.want {
 			t.Errorf("%s: %s, %t, want %s", tt.record, got, ok, tt.want)
 		}
-		if ok && !slices.Equal(columns, []int{0, 1}) {
-			t.Errorf("%s: columns %v", tt.record, columns)
+		if ok && columns != 2 {
+			t.Errorf("%s: %d columns", tt.record, columns)
 		}
 	}
 }

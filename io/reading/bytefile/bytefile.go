@@ -333,7 +333,7 @@ func (f Reader) Edits(o reading.Options) bool {
 // CopyEdited is CopyExcept, with other texts in some records.
 func (f Reader) CopyEdited(
 	ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, dropped, edited []int64,
-	edit func(position int64, column int, text []byte) []byte, o reading.Options,
+	edit reading.Edit, o reading.Options,
 ) (kept, unedited int64, err error) {
 	separated := f.Codec(o.Fields).Separated()
 	limit := span.End
@@ -438,13 +438,18 @@ func (f Reader) CopyEdited(
 
 // edit edits the record of a piece.
 func (f Reader) edit(
-	c *cursor, dst []byte, p piece, edit func(position int64, column int, text []byte) []byte,
+	c *cursor, dst []byte, p piece, edit reading.Edit,
 ) (edited []byte, ok bool) {
 	editor, ok := c.codec.(codec.Editor)
 	if !ok || p.long {
 		return dst, false
 	}
-	return editor.Edit(dst, p.raw, func(column int, text []byte) []byte { return edit(p.position, column, text) })
+	next := 0
+	return editor.Edit(dst, p.raw, func(text []byte) []byte {
+		begin := next
+		next += len(text) + len(" ") // as codec.Fields.Between has it
+		return edit(p.position, begin, text)
+	})
 }
 
 // listCopier copies records that filler separates: between two that are kept there is some of one side, and none

@@ -21,23 +21,49 @@ const maxGroup = 64 << 20
 // CopyExcept writes the rows that are kept, in row groups as those of the file, the larger ones cut. Pages that nothing
 // is dropped of are copied as they are, and so is a file. Values, schema and metadata stay. Of statistics and page
 // indexes stays what is still true; Bloom filters of what was written anew are left out.
-func (Reader) CopyExcept(
+func (r Reader) CopyExcept(
 	ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, dropped []int64, o reading.Options,
 ) (kept int64, err error) {
+	kept, _, err = r.CopyEdited(ctx, w, file, span, dropped, nil, nil, o)
+	return kept, err
+}
+
+// CopyEdited is CopyExcept, with other texts in some rows. Of a column that is edited, bounds are left out. Rows cannot be
+// edited if a text column is not one of strings.
+func (r Reader) CopyEdited(
+	ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, dropped, edited []int64,
+	edit reading.Edit, o reading.Options,
+) (kept, unedited int64, err error) {
+	begins, err := r.beginnings(ctx, file, span, edited, o)
+	if err != nil {
+		return 0, 0, err
+	}
 	err = with(ctx, file, func(f *storage.File, ft *footer) error {
 		end := min(span.End, ft.rows)
-		for i, row := range dropped {
-			if row < span.Start || row >= end || i > 0 && row <= dropped[i-1] {
-				return fmt.Errorf("%s: no row %d, where one was removed", file.Path, row)
+		for _, rows := range [][]int64{dropped, edited} {
+			for i, row := range rows {
+				if row < span.Start || row >= end || i > 0 && row <= rows[i-1] {
+					return fmt.Errorf("%s: no row %d, where one was removed or edited", file.Path, row)
+				}
 			}
 		}
+		texts := editor{edit: edit, begins: begins}
+		if len(edited) > 0 {
+			if texts.columns, err = editable(file, ft, o.Fields); err != nil {
+				return err
+			}
+			if texts.columns == nil {
+				unedited, edited = int64(len(edited)), nil
+			}
+			texts.rows = edited
+		}
 		kept = max(end-span.Start, 0) - int64(len(dropped))
-		if kept == ft.rows {
+		if kept == ft.rows && len(edited) == 0 {
 			_, err := io.Copy(w, io.NewSectionReader(f, 0, file.Size))
 			return err
 		}
 		c := &copier{
-			source: &source{ctx, f, file, ft, mostOf(o)}, w: w, dropped: dropped, largest: maxGroup,
+			source: &source{ctx, f, file, ft, mostOf(o)}, w: w, dropped: dropped, texts: texts, largest: maxGroup,
 			room: room{claim: reading.Claim(o)},
 		}
 		defer func() {
@@ -46,7 +72,7 @@ func (Reader) CopyExcept(
 		}()
 		return c.copy(span.Start, end, kept)
 	})
-	return kept, err
+	return kept, unedited, err
 }
 
 // copier writes a file without some of its rows.
@@ -54,7 +80,8 @@ type copier struct {
 	*source
 	w       io.Writer
 	dropped []int64 // rows, ascending
-	largest int64   // bytes of a row group
+	texts   editor
+	largest int64 // bytes of a row group
 
 	stop int64 // Write fails beyond it; 0: it does not
 	// Bytes of the pages that were gathered, and about what they would take if the source's writer had packed them.
@@ -115,11 +142,14 @@ func (c *copier) copy(start, end, kept int64) error {
 }
 
 // drops returns how many rows from from to before to are dropped.
-func (c *copier) drops(from, to int64) int64 {
+func (c *copier) drops(from, to int64) int64 { return int64(len(among(c.dropped, from, to))) }
+
+// among returns those of rows, which ascend, from from to before to.
+func among(rows []int64, from, to int64) []int64 {
 	at := func(row int64) int {
-		return sort.Search(len(c.dropped), func(i int) bool { return c.dropped[i] >= row })
+		return sort.Search(len(rows), func(i int) bool { return rows[i] >= row })
 	}
-	return int64(at(to) - at(from))
+	return rows[at(from):at(to)]
 }
 
 // group writes the rows of a row group from from to before to, cut where they would take more than c.largest.
@@ -359,7 +389,7 @@ func (c *copier) indexes() (groups [][]byte, err error) {
 // column writes the kept rows of one column.
 func (c *copier) column(g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64) (column writtenColumn, err error) {
 	begin := c.at
-	w := &pageWriter{w: c, leaf: l, codec: chunk.codec, block: c.block, begin: begin}
+	w := &pageWriter{w: c, leaf: l, codec: chunk.codec, block: c.block, begin: begin, texts: c.texts.of(l, from, to)}
 	source := c.source.column(l, g, chunk)
 	source.window.data, source.unpacked, w.data = c.stored[:0], c.unpacked, c.gathered[:0]
 	c.stored, c.unpacked, c.gathered = nil, nil, nil
@@ -388,6 +418,10 @@ func (c *copier) column(g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64
 	if w.index, err = newIndexer(source); err != nil {
 		return column, err
 	}
+	edited := len(w.texts.rows) > 0
+	if edited {
+		w.index.bounds = nil
+	}
 	dictionary, data := begin, c.at
 	values, err := c.pages(w, source, numbers, from, to)
 	if err != nil {
@@ -398,7 +432,7 @@ func (c *copier) column(g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64
 		c.foreign += float64(w.gathered) * float64(chunk.compressed) / float64(chunk.uncompressed)
 	}
 	const ( // fields of ColumnMetaData; 1 to 4 and 8 are type, encodings, path, codec and key-value pairs
-		valuesID, looseID, storedID, dataID, dictionaryID, statisticsID = 5, 6, 7, 9, 11, 12
+		encodingsID, valuesID, looseID, storedID, dataID, dictionaryID, statisticsID = 2, 5, 6, 7, 9, 11, 12
 	)
 	edits := []thriftField{
 		integerField(valuesID, thrift.I64, values), integerField(looseID, thrift.I64, w.loose),
@@ -408,12 +442,16 @@ func (c *copier) column(g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64
 	if data > dictionary {
 		edits = append(edits, integerField(dictionaryID, thrift.I64, dictionary))
 	}
-	whole := kept == g.rows // then its statistics are as true as they were
+	whole := kept == g.rows && !edited // then its statistics are as true as they were
 	if !whole && chunk.statistics != nil {
-		edits = append(edits, thriftField{statisticsID, thrift.STRUCT, stillTrue(chunk.statistics, values, w.nullsWritten)})
+		statistics := stillTrue(chunk.statistics, values, w.nullsWritten, !edited)
+		edits = append(edits, thriftField{statisticsID, thrift.STRUCT, statistics})
+	}
+	if edited {
+		edits = append(edits, thriftField{encodingsID, thrift.LIST, withPlain(chunk.meta, encodingsID)})
 	}
 	meta := edit(chunk.meta, func(id int16) bool {
-		return id <= 4 || id == 8 || whole && (id == statisticsID || id >= 16)
+		return id <= 4 && !(edited && id == encodingsID) || id == 8 || whole && (id == statisticsID || id >= 16)
 	}, edits...)
 	column.raw = edit(chunk.raw, func(id int16) bool { return id > 7 }, integerField(2, thrift.I64, 0),
 		thriftField{3, thrift.STRUCT, meta})
@@ -501,7 +539,8 @@ func (c *copier) kept(from, to int64, source *column, see func(rep, def int) err
 
 // pages writes the data pages of the rows that are kept, and returns how many values, nulls among them, they have.
 func (c *copier) pages(w *pageWriter, source *column, numbers []uint32, from, to int64) (values int64, err error) {
-	if g := source.group; from == g.first && to == g.first+g.rows && c.drops(from, to) == 0 {
+	g := source.group
+	if from == g.first && to == g.first+g.rows && c.drops(from, to) == 0 && len(w.texts.rows) == 0 {
 		return c.all(w, source)
 	}
 	wholes := func() error {
@@ -512,13 +551,19 @@ func (c *copier) pages(w *pageWriter, source *column, numbers []uint32, from, to
 	if err := wholes(); err != nil {
 		return 0, err
 	}
+	var like pageHeader
+	at := int64(none) // the page that like is for
 	err = c.kept(from, to, source, func(rep, def int) error {
-		if !w.fits(&source.header, source.offset) {
+		row := g.first + source.row - 1
+		if at != source.offset {
+			at, like = source.offset, w.texts.page(source.header, row)
+		}
+		if !w.fits(&like, at) {
 			if err := w.flush(); err != nil {
 				return err
 			}
 		}
-		w.like, w.from = source.header, source.offset
+		w.like, w.from = like, at
 		values++
 		if err := w.entry(rep, def); err != nil {
 			return source.broken(err)
@@ -526,7 +571,7 @@ func (c *copier) pages(w *pageWriter, source *column, numbers []uint32, from, to
 		if def < source.leaf.maxDef {
 			return nil
 		}
-		if v, ok := source.values.(*wordValues); ok {
+		if v, ok := source.values.(*wordValues); ok && numbersWords(like.encoding) {
 			n, err := v.number()
 			if err != nil {
 				return source.broken(err)
@@ -541,7 +586,7 @@ func (c *copier) pages(w *pageWriter, source *column, numbers []uint32, from, to
 		if err != nil {
 			return err
 		}
-		w.value(v)
+		w.value(w.texts.replaced(row, v))
 		return nil
 	}, func() error {
 		if w.full() {
@@ -568,7 +613,8 @@ func (c *copier) whole(w *pageWriter, source *column, renumbered bool, to int64)
 		h := &source.header
 		rows, ok := source.rowsOf()
 		row := g.first + source.row
-		if !ok || rows > to-row || c.drops(row, row+rows) > 0 || renumbered && numbersWords(h.encoding) {
+		if !ok || rows > to-row || c.drops(row, row+rows) > 0 || len(among(w.texts.rows, row, row+rows)) > 0 ||
+			renumbered && numbersWords(h.encoding) {
 			return values, nil
 		}
 		if err := w.flush(); err != nil {

@@ -73,6 +73,7 @@ type pageWriter struct {
 	gathered, packed int64
 	begin            int64 // where the column begins
 	index            indexer
+	texts            columnEditor
 	nullsWritten     int64 // none: that is not known
 
 	// The page that is gathered.

@@ -218,13 +218,13 @@ func nullsOf(statistics []byte) int64 {
 }
 
 // stillTrue returns what is true of the values that are left, of the Statistics of more: bounds, which may not be
-// values any more. Nulls may be none.
-func stillTrue(statistics []byte, values, nulls int64) []byte {
+// values any more, unless some are others. Nulls may be none.
+func stillTrue(statistics []byte, values, nulls int64, same bool) []byte {
 	var edits []thriftField
 	if nulls != none {
 		edits = append(edits, integerField(nullsID, thrift.I64, nulls))
 	}
-	bounded := func(id int16) bool { return (id == mostID || id == leastID) && nulls < values }
+	bounded := func(id int16) bool { return same && (id == mostID || id == leastID) && nulls < values }
 	r := thriftReader{data: statistics}
 	r.fields(func(id int16, _ thrift.Type) {
 		if bounded(id) {

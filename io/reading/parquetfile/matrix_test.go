@@ -274,3 +274,58 @@ func TestLibrary(t *testing.T) {
 		}
 	}
 }
+
+// TestEdits: with other texts in some rows, and without others, all else is as it was, by both readers.
+func TestEdits(t *testing.T) {
+	matrix(t, func(t *testing.T, path string) {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := theirs(t, content)
+		file := readertest.Listed(t, path)
+		file.Format = "parquet"
+		o := reading.Options{MaxRecord: 1 << 30}
+		o.Fields.Text = []string{"text"}
+		if err := (Reader{}).Inspect(t.Context(), file, o); err != nil {
+			t.Fatal(err)
+		}
+		for _, every := range []int64{1, 3, 97, 900} {
+			var dropped, edited []int64
+			for row := range file.Positions {
+				switch {
+				case row%5 == 4:
+					dropped = append(dropped, row)
+				case row%every == 0:
+					edited = append(edited, row)
+				}
+			}
+			var b bytes.Buffer
+			cut := func(position int64, begin int, text []byte) []byte {
+				if _, ok := slices.BinarySearch(edited, position); !ok || begin != 0 {
+					t.Errorf("row %d at %d", position, begin)
+				}
+				return text[len(text)/2:]
+			}
+			kept, unedited, err := Reader{}.CopyEdited(t.Context(), &b, file, blocks.Span{End: blocks.End}, dropped, edited, cut, o)
+			if err != nil || kept != file.Positions-int64(len(dropped)) || unedited != 0 {
+				t.Fatalf("%d rows, %d unedited, error %v", kept, unedited, err)
+			}
+			left := table{}
+			for name, rows := range want {
+				for i, row := range rows {
+					if i%5 == 4 {
+						continue
+					}
+					if _, ok := slices.BinarySearch(edited, int64(i)); ok && name == "text" {
+						row = slices.Clone(row)
+						row[0].value = row[0].value[len(row[0].value)/2:]
+					}
+					left[name] = append(left[name], row)
+				}
+			}
+			sameTables(t, "edited", ours(t, b.Bytes()), left)
+			sameTables(t, "edited, by another reader", theirs(t, b.Bytes()), left)
+		}
+	})
+}
