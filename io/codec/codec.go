@@ -54,6 +54,8 @@ type Document struct {
 	// Ends says where the text columns end in Text, all but the last, as uvarints: documents have the same
 	// columns, byte for byte, if they have the same Text and Ends. Of one column it is empty.
 	Ends []byte
+	// Values are those that documents are matched by, as blocks.Document has them. Who reads the text columns sets them.
+	Values []byte
 	// NoText says that the record, though well formed, has no text at all: every text column is
 	// missing or null. The document is not compared. An empty text is not NoText.
 	NoText bool
@@ -69,7 +71,7 @@ type Document struct {
 
 // Reset empties doc and keeps its memory. Decode begins with it.
 func (doc *Document) Reset() {
-	*doc = Document{ID: doc.ID[:0], Text: doc.Text[:0], Ends: doc.Ends[:0], Missing: doc.Missing[:0],
+	*doc = Document{ID: doc.ID[:0], Text: doc.Text[:0], Ends: doc.Ends[:0], Values: doc.Values[:0], Missing: doc.Missing[:0],
 		Value: Value{Text: doc.Value.Text[:0]}}
 }
 

@@ -50,11 +50,15 @@ func NewReader(spec shingle.Spec, features func(shingles []uint64) []uint64) *Re
 	return r
 }
 
+// Apart says of which document the next text is, as shingle.Shingler.Apart does.
+func (r *Reader) Apart(key uint64, values []byte) { r.shingler.Apart(key, values) }
+
 // Key returns the hash that two texts, whose columns end at ends, have in common if they are copies, and otherwise with
 // a probability of about 2^-128; false for a text without a token, which is no copy of any. Of bytes each is a token.
 func (r *Reader) Key(same Same, text, ends []byte) (hash.Sum128, bool) {
 	if same == Bytes {
-		return textHash(text, ends), len(text) > 0
+		sum, part := textHash(text, ends), r.shingler.Part(r.see(text))
+		return hash.Sum128{Hi: sum.Hi ^ part, Lo: sum.Lo ^ part}, len(text) > 0
 	}
 	tokens := r.shingler.Tokenise(r.see(text))
 	if len(tokens) == 0 { // and then no shingle

@@ -16,6 +16,7 @@ import (
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/copies"
+	"github.com/neardup/neardup/kernels/match"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/textnorm"
@@ -37,6 +38,8 @@ type Asked struct {
 	Separator byte         // between values of CSV
 	// Same: only copies are sought, the documents that have this in common; "": near-duplicates are.
 	Same copies.Same
+	// Matched are the columns in which documents must have the same value.
+	Matched []string
 	// Measure is what the similarity of two documents is.
 	Measure string
 	// Family is the kind of signature.
@@ -91,6 +94,8 @@ func (a *Asked) parse(given []string) (err error) {
 	if a.Texts.Shingle.Kind == shingle.Item && s.Normalize == defaults["normalize"].String() && !slices.Contains(given, "normalize") {
 		a.Texts.Normalize = textnorm.Policy{} // which items are under
 	}
+	a.Matched = parsed(&err, "match", s.Match, match.Columns)
+	a.Texts.Numbers = s.MatchNumbers
 	a.Separator = parsed(&err, "delimiter", s.Delimiter, parseDelimiter)
 	fail(&err, "encoding", s.Encoding, reading.CheckEncoding(s.Encoding))
 	a.MaxRejected = parsed(&err, "max_rejected", s.MaxRejected, parseTolerance)
@@ -284,8 +289,9 @@ func (a *Asked) Decoding() source.Options {
 		references.Text = a.AgainstText
 	}
 	references.ID = cmp.Or(a.AgainstID, a.ID)
+	fields.Text, references.Text = slices.Concat(fields.Text, a.Matched), slices.Concat(references.Text, a.Matched)
 	return source.Options{
-		Format: a.Format, Fields: fields, ReferenceFields: references,
+		Format: a.Format, Fields: fields, ReferenceFields: references, Matched: len(a.Matched),
 		MaxDocument: int64(a.MaxDocBytes),
 		KeepInvalid: a.InvalidUTF8 == keepInvalid,
 		MaxWindow:   int64(a.MaxWindow),

@@ -236,6 +236,11 @@ func makePlan(ctx context.Context, r Request, temp, stdin string) (*Plan, error)
 	if err := checkPlain(sampled.Sampled, &r); err != nil {
 		return nil, err
 	}
+	for _, sample := range []source.Sampled{sampled.Sampled, references.Sampled} {
+		if err := checkMatched(sample, r.Matched); err != nil {
+			return nil, err
+		}
+	}
 	if p.missing, err = missing("--text", sampled.Sampled, r.Text); err != nil {
 		return nil, err
 	}
@@ -357,6 +362,8 @@ func checkPlain(sampled source.Sampled, r *Request) error {
 		return nil
 	case !slices.Equal(r.Text, records.Default().Text):
 		return Usage(none, "--text", strings.Join(r.Text, ", "), sampled.Plain)
+	case len(r.Match) > 0:
+		return Usage(none, "--match", strings.Join(r.Match, ", "), sampled.Plain)
 	case r.ID != "" && r.ID != records.Default().ID:
 		return Usage(none, "--id", r.ID, sampled.Plain)
 	}
@@ -379,6 +386,21 @@ func missing(flag string, sampled source.Sampled, text []string) (warning string
 		return "", Usage("%s; name one that it has", found)
 	}
 	return found + "; texts are compared without it", nil
+}
+
+// checkMatched returns a *UsageError for a column of a rule that no record of the sample has.
+func checkMatched(sampled source.Sampled, columns []string) error {
+	for _, name := range sampled.Missing {
+		if !slices.Contains(columns, name) {
+			continue
+		}
+		found := notFound("--match "+name, sampled.Columns)
+		if column := meant(name, sampled.Columns); column != "" {
+			return Usage("%s; did you mean %q?", found, column)
+		}
+		return Usage("%s; name one that it has", found)
+	}
+	return nil
 }
 
 // shownSources are sources that a message names.

@@ -74,6 +74,7 @@ func (f *setsFn) ProcessElement(
 	f.copies.Begin()
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
+		f.shingler.Apart(uint64(doc.Key), doc.Values)
 		values := f.shingler.Tokenise(doc.Text)
 		if len(values) == 0 {
 			none++

@@ -109,6 +109,7 @@ func (f *signFn) ProcessElement(
 	f.copies.Begin()
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
+		f.signer.shingler.Apart(uint64(doc.Key), doc.Values)
 		tokens := f.signer.shingler.Tokenise(doc.Text)
 		if len(tokens) == 0 { // and then no shingle
 			none++
