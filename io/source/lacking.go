@@ -129,7 +129,7 @@ func (o Options) lacks(record *reading.Record) bool {
 	if record.Err != nil || record.Long {
 		return false
 	}
-	texts, missing := len(o.Fields.Text)-o.Matched, record.Doc.Missing
+	texts, missing := len(o.Fields.Text)-o.Fields.Values, record.Doc.Missing
 	return texts > 0 && len(missing) >= texts && missing[texts-1] == texts-1
 }
 

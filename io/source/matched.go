@@ -9,7 +9,7 @@ import (
 
 // matched returns see, called with records whose last text columns are values.
 func (o Options) matched(see func(*reading.Record) error) func(*reading.Record) error {
-	texts, between := len(o.Fields.Text)-o.Matched, len(o.Fields.Between())
+	texts, between := len(o.Fields.Text)-o.Fields.Values, len(o.Fields.Between())
 	return func(record *reading.Record) error {
 		doc := record.Doc
 		if record.Err != nil || record.Long {

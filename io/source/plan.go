@@ -21,8 +21,6 @@ type Options struct {
 	Format string // a name of Formats, or "": by each file's name
 	Fields codec.Fields
 	Rank   Rank
-	// Matched is how many of the last text columns are no text, but values that documents are matched by.
-	Matched int
 	// Encoding is that of text files; see reading.Options.
 	Encoding string
 	// Include and Exclude are patterns of files that are read, and that are not; no Include: all are. A pattern

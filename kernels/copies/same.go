@@ -65,7 +65,7 @@ func (r *Reader) Key(same Same, text, ends []byte) (hash.Sum128, bool) {
 		return hash.Sum128{}, false
 	}
 	if same == Tokens {
-		return hash.Values(tokens), true
+		return r.shingler.Copied(tokens), true
 	}
 	return hash.Values(r.features(r.shingler.InPlace())), true
 }
@@ -73,8 +73,8 @@ func (r *Reader) Key(same Same, text, ends []byte) (hash.Sum128, bool) {
 // Read returns the traits of a text, whose columns end at ends, and its features, which are valid until the next call.
 func (r *Reader) Read(text, ends []byte) (t Traits, features []uint64) {
 	t.Text, text = textHash(text, ends), r.see(text)
-	t.Tokens, t.Symbols = hash.Values(r.shingler.Tokenise(text)), r.symbolsHash(text)
-	features = r.features(r.shingler.InPlace())
+	t.Tokens, t.Symbols = r.shingler.Copied(r.shingler.Tokenise(text)), r.symbolsHash(text)
+	features = r.shingler.Matched(r.features(r.shingler.InPlace()))
 	t.Set = hash.Values(features)
 	return t, features
 }
@@ -85,7 +85,7 @@ func (r *Reader) ReadCopy(same Same, text, ends []byte) (t Traits) {
 	t.Text, text = textHash(text, ends), r.see(text)
 	t.Symbols = r.symbolsHash(text)
 	if same == Set {
-		t.Tokens = hash.Values(r.shingler.Tokenise(text))
+		t.Tokens = r.shingler.Copied(r.shingler.Tokenise(text))
 	}
 	return t
 }

@@ -47,6 +47,8 @@ type Shingler struct {
 	// the tokens, which no other part's have.
 	part, salt         uint64
 	byNumbers, apart   bool
+	rules              []match.Rule
+	traits             []uint64
 	visible, numbersOf []byte
 }
 
@@ -151,7 +153,29 @@ func wholeText(sum uint64, tokens int) uint64 {
 // Apart says that the next texts are of the document of a key, which has such values: documents that match.Part
 // puts in different parts, or whose texts have different numbers if the spec asks that, have no token in common.
 func (s *Shingler) Apart(key uint64, values []byte) {
-	s.part, s.apart = match.Part(values, key), true
+	s.apart = true
+	if len(s.rules) > 0 {
+		s.part = match.Part(s.rules, values, key)
+		s.traits = match.AppendTraits(s.traits[:0], s.rules, values, key)
+	}
+}
+
+// Matched returns features with the traits behind them that rules ask for pair by pair.
+func (s *Shingler) Matched(features []uint64) []uint64 {
+	if len(features) == 0 {
+		return features
+	}
+	return append(features, s.traits...)
+}
+
+// Copied returns the hash of tokens, which only documents of the same traits have in common.
+func (s *Shingler) Copied(tokens []uint64) hash.Sum128 {
+	sum := hash.Values(tokens)
+	if len(s.traits) > 0 {
+		salt := hash.Sequence(s.traits)
+		sum.Hi, sum.Lo = sum.Hi^salt.Hi, sum.Lo^salt.Lo
+	}
+	return sum
 }
 
 // Part is the part of the document whose text it is, 0 for that of all.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -60,16 +61,59 @@ func (m *matched) numbers() string {
 	return strings.ReplaceAll(numbers, ",", "")
 }
 
-// apart tells by definition whether a rule keeps two records apart.
-func apart(a, b *matched, lang, year, numbers bool) bool {
-	no := func(m *matched) bool { return m.Lang == nil || *m.Lang == "" }
-	empty := func(m *matched) bool { return m.Meta.Year == nil || m.Meta.Year == "" }
-	return lang && (no(a) || no(b) || *a.Lang != *b.Lang) ||
-		year && (empty(a) || empty(b) || fmt.Sprint(a.Meta.Year) != fmt.Sprint(b.Meta.Year)) ||
-		numbers && a.numbers() != b.numbers()
+// matchRule is a flag, and tells by definition whether it keeps two records apart.
+type matchRule struct {
+	flag  string
+	apart func(a, b *matched) bool
+}
+
+func lang(m *matched) string {
+	if m.Lang == nil {
+		return ""
+	}
+	return *m.Lang
+}
+
+func year(m *matched) string {
+	if m.Meta.Year == nil {
+		return ""
+	}
+	return fmt.Sprint(m.Meta.Year)
+}
+
+// Rules that are told by a key, and those that are looked up for each pair.
+var byKeys = []matchRule{
+	{"--match=lang=equal", func(a, b *matched) bool { return lang(a) == "" || lang(a) != lang(b) }},
+	{"--match=meta.year=equal", func(a, b *matched) bool { return year(a) == "" || year(a) != year(b) }},
+	{"--match-numbers", func(a, b *matched) bool { return a.numbers() != b.numbers() }},
+}
+
+var byPairs = []matchRule{
+	{"--match=lang=equal,missing-ok", func(a, b *matched) bool { return lang(a) != "" && lang(b) != "" && lang(a) != lang(b) }},
+	{"--match=lang=different", func(a, b *matched) bool { return lang(a) == "" || lang(b) == "" || lang(a) == lang(b) }},
+	{"--match=lang=different,missing-ok", func(a, b *matched) bool { return lang(a) != "" && lang(a) == lang(b) }},
+	{"--match=meta.year=within:1", func(a, b *matched) bool { return year(a) == "" || year(a) != year(b) }},
+	{"--match=meta.year=within:2,missing-ok", func(*matched, *matched) bool { return false }},
+	{"--match=meta.year=within:366d", func(a, b *matched) bool { return year(a) == "" || year(a) != year(b) }},
+}
+
+// apart tells whether some rule keeps two records apart.
+func apart(rules []matchRule, a, b *matched) bool {
+	return slices.ContainsFunc(rules, func(r matchRule) bool { return r.apart(a, b) })
 }
 
 func jaccard(a, b string) float64 {
+	shared, x, y := inBoth(a, b)
+	return float64(shared) / float64(x+y-shared)
+}
+
+func cosine(a, b string) float64 {
+	shared, x, y := inBoth(a, b)
+	return float64(shared) / math.Sqrt(float64(x*y))
+}
+
+// inBoth returns how many words two texts share, and how many they have.
+func inBoth(a, b string) (shared, inA, inB int) {
 	words := func(text string) map[string]bool {
 		set := map[string]bool{}
 		for _, w := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" .,", r) }) {
@@ -78,13 +122,12 @@ func jaccard(a, b string) float64 {
 		return set
 	}
 	x, y := words(a), words(b)
-	shared := 0
 	for w := range x {
 		if y[w] {
 			shared++
 		}
 	}
-	return float64(shared) / float64(len(x)+len(y)-shared)
+	return shared, len(x), len(y)
 }
 
 // With rules, all pairs are those by definition that no rule keeps apart; every record has a kept one that it may be
@@ -104,23 +147,28 @@ func TestMatchEqualsDefinition(t *testing.T) {
 		if err := os.WriteFile(path, lines.Bytes(), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		for _, rules := range [][3]bool{{true}, {false, true}, {false, false, true}, {true, true, true}} {
+		near := [][]string{
+			{"--method=complete"}, {"--recall=0.999999"}, {"--method=complete", "--pair-budget=3"}, {"--bands=60", "--rows=1", "--pair-budget=3"},
+			{"--runner=prism", "--method=complete"}, {"--signature=classic", "--bands=5", "--rows=3"}, {"--signature=salted", "--recall=0.99999"},
+			{"--method=complete", "--compare=cosine"},
+		}
+		exact := [][]string{{"--method=exact", "--same=set"}, {"--method=exact", "--same=tokens"}, {"--method=exact"}}
+		asks := [][]matchRule{{byKeys[0]}, {byKeys[1]}, {byKeys[2]}, byKeys}
+		for i := range byPairs {
+			asks = append(asks, byPairs[i:i+1])
+		}
+		asks = append(asks, []matchRule{byKeys[2], byPairs[1], byPairs[3]})
+		for i, rules := range asks {
 			flags := []string{path, "--shingle=word:1", "--threshold=0.7", "--write=pairs,removed,corpus,rejected,clusters"}
-			if rules[0] {
-				flags = append(flags, "--match=lang=equal")
+			for _, r := range rules {
+				flags = append(flags, r.flag)
 			}
-			if rules[1] {
-				flags = append(flags, "--match=meta.year=equal")
+			methods := near
+			if i < 4 {
+				methods = slices.Concat(near, exact)
 			}
-			if rules[2] {
-				flags = append(flags, "--match-numbers")
-			}
-			for _, method := range [][]string{
-				{"--method=complete"}, {"--recall=0.999999"}, {"--method=complete", "--pair-budget=3"},
-				{"--method=exact", "--same=set"}, {"--method=exact", "--same=tokens"}, {"--method=exact"}, {"--runner=prism", "--method=complete"},
-				{"--signature=classic", "--bands=5", "--rows=3"}, {"--signature=salted", "--recall=0.99999"},
-			} {
-				t.Run(fmt.Sprint(round, rules, method), func(t *testing.T) {
+			for _, method := range methods {
+				t.Run(fmt.Sprint(round, flags[4:], method), func(t *testing.T) {
 					checkMatched(t, run(t, ask(t, append(slices.Clone(flags), method...)...)), all, rules, threshold, method)
 				})
 			}
@@ -128,36 +176,39 @@ func TestMatchEqualsDefinition(t *testing.T) {
 	}
 }
 
-func checkMatched(t *testing.T, f *output.Finished, all []matched, rules [3]bool, threshold float64, method []string) {
+func checkMatched(t *testing.T, f *output.Finished, all []matched, rules []matchRule, threshold float64, method []string) {
 	t.Helper()
 	byID := map[string]*matched{}
 	for i := range all {
 		byID[all[i].ID] = &all[i]
 	}
-	exact, whole := method[0] == "--method=exact", len(method) == 1 || method[0] == "--runner=prism"
-	found := map[[2]string]bool{}
+	exact := method[0] == "--method=exact"
+	similar := jaccard
+	if slices.Contains(method, "--compare=cosine") {
+		similar = cosine
+	}
+	whole := len(method) == 1 || method[0] == "--method=complete" || method[0] == "--runner=prism"
 	for _, p := range rows[records.Pair](t, f, output.Pairs) {
 		a, b := byID[p.IDA], byID[p.IDB]
-		if apart(a, b, rules[0], rules[1], rules[2]) || jaccard(a.Text, b.Text) < threshold {
+		if apart(rules, a, b) || similar(a.Text, b.Text) < threshold {
 			t.Fatalf("%+v and %+v are a pair", a, b)
 		}
-		found[[2]string{p.IDA, p.IDB}] = true
 	}
 	removed := map[string]bool{}
 	for _, row := range rows[records.Removed](t, f, output.Removed) {
 		removed[row.ID] = true
-		if a, b := byID[row.ID], byID[row.KeptID]; apart(a, b, rules[0], rules[1], rules[2]) || jaccard(a.Text, b.Text) < threshold {
+		if a, b := byID[row.ID], byID[row.KeptID]; apart(rules, a, b) || similar(a.Text, b.Text) < threshold {
 			t.Fatalf("%+v is removed for %+v", a, b)
 		}
 	}
 	for i := range all {
 		for j := range i {
 			a, b := &all[j], &all[i]
-			if apart(a, b, rules[0], rules[1], rules[2]) {
+			if apart(rules, a, b) {
 				continue
 			}
 			same := a.Text == b.Text
-			if (same && exact || jaccard(a.Text, b.Text) >= threshold && whole && !exact) && !removed[a.ID] && !removed[b.ID] {
+			if (same && exact || similar(a.Text, b.Text) >= threshold && whole && !exact) && !removed[a.ID] && !removed[b.ID] {
 				t.Fatalf("%+v and %+v are both kept", a, b)
 			}
 		}

@@ -38,8 +38,6 @@ type Asked struct {
 	Separator byte         // between values of CSV
 	// Same: only copies are sought, the documents that have this in common; "": near-duplicates are.
 	Same copies.Same
-	// Matched are the columns in which documents must have the same value.
-	Matched []string
 	// Measure is what the similarity of two documents is.
 	Measure string
 	// Family is the kind of signature.
@@ -94,7 +92,7 @@ func (a *Asked) parse(given []string) (err error) {
 	if a.Texts.Shingle.Kind == shingle.Item && s.Normalize == defaults["normalize"].String() && !slices.Contains(given, "normalize") {
 		a.Texts.Normalize = textnorm.Policy{} // which items are under
 	}
-	a.Matched = parsed(&err, "match", s.Match, match.Columns)
+	a.Texts.Rules = parsed(&err, "match", s.Match, match.Parse)
 	a.Texts.Numbers = s.MatchNumbers
 	a.Separator = parsed(&err, "delimiter", s.Delimiter, parseDelimiter)
 	fail(&err, "encoding", s.Encoding, reading.CheckEncoding(s.Encoding))
@@ -283,18 +281,26 @@ func (a *Asked) Prepares() bool { return a.NeedsDictionary() || a.NeedsFrequenci
 // Decoding says how records are read and decoded, whichever are.
 func (a *Asked) Decoding() source.Options {
 	fields := codec.Fields{Text: a.Text, ID: a.ID, Delimiter: a.Separator, NoHeader: a.NoHeader,
-		Items: a.Texts.Shingle.Kind == shingle.Item}
+		Items: a.Texts.Shingle.Kind == shingle.Item, Values: len(a.Texts.Rules)}
 	references := fields
 	if len(a.AgainstText) > 0 {
 		references.Text = a.AgainstText
 	}
 	references.ID = cmp.Or(a.AgainstID, a.ID)
-	fields.Text, references.Text = slices.Concat(fields.Text, a.Matched), slices.Concat(references.Text, a.Matched)
+	fields.Text, references.Text = slices.Concat(fields.Text, a.Matched()), slices.Concat(references.Text, a.Matched())
 	return source.Options{
-		Format: a.Format, Fields: fields, ReferenceFields: references, Matched: len(a.Matched),
+		Format: a.Format, Fields: fields, ReferenceFields: references,
 		MaxDocument: int64(a.MaxDocBytes),
 		KeepInvalid: a.InvalidUTF8 == keepInvalid,
 		MaxWindow:   int64(a.MaxWindow),
 		Encoding:    a.Encoding,
 	}
+}
+
+// Matched are the columns of rules.
+func (a *Asked) Matched() (columns []string) {
+	for _, r := range a.Texts.Rules {
+		columns = append(columns, r.Column)
+	}
+	return columns
 }

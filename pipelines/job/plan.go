@@ -237,7 +237,7 @@ func makePlan(ctx context.Context, r Request, temp, stdin string) (*Plan, error)
 		return nil, err
 	}
 	for _, sample := range []source.Sampled{sampled.Sampled, references.Sampled} {
-		if err := checkMatched(sample, r.Matched); err != nil {
+		if err := checkMatched(sample, r.Matched()); err != nil {
 			return nil, err
 		}
 	}

@@ -102,9 +102,10 @@ class Dedup(TypedDict, total=False):
     stem:LANGUAGE puts stems (Snowball) for words, as in default,stem:en."""
 
     match: str | Sequence[str]
-    """Compare only documents that meet a rule, copies too; repeat for several. The rule equal, as in lang=equal, is
-    that the column has the same value, byte for byte. Documents without a value are compared with no other. Dotted
-    paths reach nested fields."""
+    """Compare only documents that meet a rule, copies too; repeat for several. Rules are equal (the same value, byte
+    for byte), different (another one), within:N (numbers at most N apart) and within:7d (dates or times; d, h, m or s),
+    as in lang=equal. Documents without a value are compared with no other, or with any if ,missing-ok is behind the
+    rule. Dotted paths reach nested fields."""
 
     match_numbers: bool
     """Compare only documents whose texts have the same numbers in the same order, copies too, so that issue 12 stays
