@@ -257,7 +257,17 @@ const grouped = ",.'’٬\u00a0\u202f\u2009"
 // groups of three is none of a number: 1,000 and 1.000 are 1000. Any other splits it, so that a date is its numbers in
 // their order, and 1.5 as 1,5 is 1 and 5.
 func AppendNumbers(dst, text []byte) []byte {
-	for len(text) > 0 {
+	for {
+		n := 0 // most bytes are no digit
+		for len(text)-n >= 8 && plain(binary.LittleEndian.Uint64(text[n:])) {
+			n += 8
+		}
+		for n < len(text) && text[n] < utf8.RuneSelf && text[n]-'0' > 9 {
+			n++
+		}
+		if text = text[n:]; len(text) == 0 {
+			return dst
+		}
 		value, n := digit(text)
 		if value < 0 {
 			text = text[n:]
@@ -285,7 +295,12 @@ func AppendNumbers(dst, text []byte) []byte {
 		}
 		dst = append(slices.Delete(dst, start, start+zeros), ';')
 	}
-	return dst
+}
+
+// plain reports whether eight bytes are ASCII, and none is a digit.
+func plain(w uint64) bool {
+	const ones = 0x0101010101010101
+	return (w|^((w^ones*'0')+ones*(0x80-10)))&(ones*0x80) == 0
 }
 
 // appendDigits appends the digits that text begins with, and returns how many they are, and what follows them.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 	"pgregory.net/rapid"
@@ -36,6 +37,19 @@ func TestNumbers(t *testing.T) {
 	} {
 		if got := string(AppendNumbers(nil, []byte(text))); got != want {
 			t.Errorf("%q has the numbers %q, want %q", text, got, want)
+		}
+	}
+}
+
+// Eight bytes are looked at as each is.
+func TestPlain(t *testing.T) {
+	for c := range 256 {
+		for at := range 8 {
+			text := []byte("abcdefgh")
+			text[at] = byte(c)
+			if want := c < utf8.RuneSelf && (c < '0' || c > '9'); plain(binary.LittleEndian.Uint64(text)) != want {
+				t.Errorf("%q is plain: %v", text, !want)
+			}
 		}
 	}
 }
