@@ -11,6 +11,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
 
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/records"
@@ -211,6 +214,47 @@ func checkMatched(t *testing.T, f *output.Finished, all []matched, rules []match
 			if (same && exact || similar(a.Text, b.Text) >= threshold && whole && !exact) && !removed[a.ID] && !removed[b.ID] {
 				t.Fatalf("%+v and %+v are both kept", a, b)
 			}
+		}
+	}
+}
+
+// The values of a row group are those of its types.
+func TestMatchParquet(t *testing.T) {
+	type row struct {
+		ID   string `parquet:"id"`
+		Text string `parquet:"text"`
+		Year *int32 `parquet:"year,optional"`
+		Day  int32  `parquet:"day,date"`
+		Meta struct {
+			At *time.Time `parquet:"at,optional,timestamp"`
+		} `parquet:"meta"`
+	}
+	var all []row
+	for i, day := range []time.Time{
+		time.Date(2024, 2, 26, 0, 0, 0, 0, time.UTC), time.Date(2024, 3, 4, 0, 0, 0, 0, time.UTC),
+		time.Date(2024, 3, 20, 12, 0, 0, 0, time.UTC), {},
+	} {
+		r := row{ID: fmt.Sprint(i), Text: "one two three four five six"}
+		if year := int32(2000 + i); i < 3 {
+			r.Year, r.Day, r.Meta.At = &year, int32(day.Unix()/(24*60*60)), &day
+		}
+		all = append(all, r)
+	}
+	path := filepath.Join(t.TempDir(), "in.parquet")
+	if err := parquet.WriteFile(path, all); err != nil {
+		t.Fatal(err)
+	}
+	for rule, want := range map[string]string{
+		"year=within:1": "1", "year=equal": "", "day=within:7d": "1", "meta.at=within:7d": "1", "meta.at=within:6d": "",
+		"meta.at=within:7d,missing-ok": "1 3", "day=different": "1 2 3",
+	} {
+		f := run(t, ask(t, path, "--match="+rule))
+		var removed []string
+		for _, r := range rows[records.Removed](t, f, output.Removed) {
+			removed = append(removed, r.ID)
+		}
+		if got := strings.Join(removed, " "); got != want {
+			t.Errorf("%s: removed %q, want %q", rule, got, want)
 		}
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/neardup/neardup/kernels/edit"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/lsh"
+	"github.com/neardup/neardup/kernels/match"
 	"github.com/neardup/neardup/kernels/minhash/salted"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
@@ -236,10 +237,11 @@ func makePlan(ctx context.Context, r Request, temp, stdin string) (*Plan, error)
 	if err := checkPlain(sampled.Sampled, &r); err != nil {
 		return nil, err
 	}
-	for _, sample := range []source.Sampled{sampled.Sampled, references.Sampled} {
-		if err := checkMatched(sample, r.Matched()); err != nil {
-			return nil, err
-		}
+	if err := checkMatched(sampled.Sampled, r.Texts.Rules, false); err != nil {
+		return nil, err
+	}
+	if err := checkMatched(references.Sampled, r.Texts.Rules, true); err != nil {
+		return nil, err
 	}
 	if p.missing, err = missing("--text", sampled.Sampled, r.Text); err != nil {
 		return nil, err
@@ -388,10 +390,12 @@ func missing(flag string, sampled source.Sampled, text []string) (warning string
 	return found + "; texts are compared without it", nil
 }
 
-// checkMatched returns a *UsageError for a column of a rule that no record of the sample has.
-func checkMatched(sampled source.Sampled, columns []string) error {
-	for _, name := range sampled.Missing {
-		if !slices.Contains(columns, name) {
+// checkMatched returns a *UsageError for a column of a rule that no record of the sample has, though references may lack
+// one where a value may be missing.
+func checkMatched(sampled source.Sampled, rules []match.Rule, references bool) error {
+	for _, r := range rules {
+		name := r.Column
+		if !slices.Contains(sampled.Missing, name) || references && r.MissingOK {
 			continue
 		}
 		found := notFound("--match "+name, sampled.Columns)

@@ -94,7 +94,9 @@ func profileOfCopy(reader *copies.Reader, doc *blocks.Document, same copies.Same
 func own(doc *blocks.Document, t *copies.Traits) blocks.Profile {
 	return blocks.Profile{
 		Key: doc.Key, ID: doc.ID, HasID: doc.HasID, Rank: doc.Rank,
-		Traits: blocks.Traits{Text: blocks.Hash(t.Text), Tokens: blocks.Hash(t.Tokens), Symbols: t.Symbols, Numbers: t.Numbers},
+		Traits: blocks.Traits{
+			Text: blocks.Hash(t.Text), Tokens: blocks.Hash(t.Tokens), Symbols: t.Symbols, Numbers: t.Numbers,
+		},
 	}
 }
 
