@@ -38,7 +38,7 @@ func AppendCopy(block []byte, c *Copy) []byte {
 	p := &c.Profile
 	block = AppendKey(AppendKey(block, c.Of), p.Key)
 	block = AppendBytes(AppendOptional(block, p.ID, p.HasID), p.Rank)
-	block = AppendUint64(appendHash(block, p.Traits.Text), p.Traits.Symbols)
+	block = AppendUint64(AppendUint64(appendHash(block, p.Traits.Text), p.Traits.Symbols), p.Traits.Numbers)
 	if p.Traits.Tokens == (Hash{}) {
 		block = appendBool(block, false)
 	} else {
@@ -58,7 +58,7 @@ func (d *Decoder) Copy() (c Copy) {
 	c.Of, p.Key = d.Key(), d.Key()
 	p.ID, p.HasID = d.Optional()
 	p.Rank = d.Bytes()
-	p.Traits.Text, p.Traits.Symbols = d.hash(), d.Uint64()
+	p.Traits.Text, p.Traits.Symbols, p.Traits.Numbers = d.hash(), d.Uint64(), d.Uint64()
 	if d.bool() {
 		p.Traits.Tokens = d.hash()
 	}
@@ -97,7 +97,7 @@ func AppendVerdict(block []byte, v *Verdict) []byte {
 	block = appendHash(appendHash(block, v.First.Traits.Text), v.First.Traits.Tokens)
 	block = AppendOptional(AppendKey(block, v.Kept.Key), v.Kept.ID, v.Kept.HasID)
 	block = appendHash(appendHash(block, v.Kept.Traits.Text), v.Kept.Traits.Tokens)
-	block = AppendUint64(block, v.Kept.Traits.Symbols)
+	block = AppendUint64(AppendUint64(block, v.Kept.Traits.Symbols), v.Kept.Traits.Numbers)
 	block = binary.AppendUvarint(AppendKey(block, v.Cluster), uint64(v.Members))
 	block = AppendFloat64(AppendFloat64(appendBool(block, v.Near), v.Similarity), v.Nearest)
 	return appendBool(block, v.Partial)
@@ -111,7 +111,7 @@ func (d *Decoder) Verdict() (v Verdict) {
 	v.First.Traits = Traits{Text: d.hash(), Tokens: d.hash()}
 	v.Kept.Key = d.Key()
 	v.Kept.ID, v.Kept.HasID = d.Optional()
-	v.Kept.Traits = Traits{Text: d.hash(), Tokens: d.hash(), Symbols: d.Uint64()}
+	v.Kept.Traits = Traits{Text: d.hash(), Tokens: d.hash(), Symbols: d.Uint64(), Numbers: d.Uint64()}
 	v.Cluster, v.Members = d.Key(), int(d.Uvarint())
 	v.Near, v.Similarity, v.Nearest, v.Partial = d.bool(), d.Float64(), d.Float64(), d.bool()
 	return v

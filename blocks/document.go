@@ -22,6 +22,9 @@ type Document struct {
 	Text []byte
 	// Ends says where its columns end, if it has several, as codec.Document does.
 	Ends []byte
+	// Values are those that it is matched by with others, in the order of the rules: byte strings, as AppendBytes packs
+	// them, empty where there is none.
+	Values []byte
 	// Wanted is what it was read again for, where that was asked: byte strings, as AppendBytes packs them.
 	Wanted []byte
 }
@@ -37,7 +40,7 @@ func AppendDocument(block []byte, doc *Document) []byte {
 	block = binary.AppendUvarint(binary.AppendUvarint(block, uint64(doc.Component)), of)
 	block = AppendOptional(block, doc.ID, doc.HasID)
 	block = AppendBytes(block, doc.Rank)
-	return AppendBytes(AppendBytes(AppendBytes(block, doc.Text), doc.Ends), doc.Wanted)
+	return AppendBytes(AppendBytes(AppendBytes(AppendBytes(block, doc.Text), doc.Ends), doc.Values), doc.Wanted)
 }
 
 // Document reads one document of a block; its bytes share memory with the block.
@@ -50,6 +53,7 @@ func (d *Decoder) Document() (doc Document) {
 	doc.Rank = d.Bytes()
 	doc.Text = d.Bytes()
 	doc.Ends = d.Bytes()
+	doc.Values = d.Bytes()
 	doc.Wanted = d.Bytes()
 	return doc
 }

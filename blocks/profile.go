@@ -41,8 +41,8 @@ func (p *Profile) Preferred() *Profile {
 
 // Traits are hashes by which copies are told apart.
 type Traits struct {
-	Text, Tokens Hash
-	Symbols      uint64
+	Text, Tokens     Hash
+	Symbols, Numbers uint64
 }
 
 // Preferred compares documents: those that come first are kept rather.
@@ -94,14 +94,14 @@ func appendOwn(block []byte, p *Profile) []byte {
 	}
 	block = appendBool(block, true)
 	block = appendHash(appendHash(block, p.Traits.Text), p.Traits.Tokens)
-	return AppendUint64(block, p.Traits.Symbols)
+	return AppendUint64(AppendUint64(block, p.Traits.Symbols), p.Traits.Numbers)
 }
 
 func (d *Decoder) own(p *Profile) {
 	p.ID, p.HasID = d.Optional()
 	p.Rank = d.Bytes()
 	if d.bool() {
-		p.Traits = Traits{Text: d.hash(), Tokens: d.hash(), Symbols: d.Uint64()}
+		p.Traits = Traits{Text: d.hash(), Tokens: d.hash(), Symbols: d.Uint64(), Numbers: d.Uint64()}
 	}
 }
 

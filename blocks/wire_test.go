@@ -93,7 +93,7 @@ func TestDocumentOfOneColumn(t *testing.T) {
 func TestLeanProfile(t *testing.T) {
 	lean := blocks.AppendProfile(nil, &blocks.Profile{})
 	full := blocks.AppendProfile(nil, &blocks.Profile{Traits: blocks.Traits{Symbols: 1}})
-	if len(full)-len(lean) != 40 || !bytes.HasSuffix(lean, []byte{0, 0}) {
+	if len(full)-len(lean) != 48 || !bytes.HasSuffix(lean, []byte{0, 0}) {
 		t.Errorf("%d bytes with traits, %v without", len(full), lean)
 	}
 }

@@ -195,6 +195,7 @@ type Counts struct {
 	Equal        int64 `json:"equal"`
 	SameSet      int64 `json:"same_set"`
 	Symbols      int64 `json:"differ_in_symbols"` // of these two, those that do from the kept one
+	Numbers      int64 `json:"differ_in_numbers"` // of the removed, those that do from the kept one
 	Near         int64 `json:"near"`              // of the removed, those with reason near
 	Chained      int64 `json:"chained"`           // of those, the ones that are not a pair with the kept one
 	Corpus       int64 `json:"corpus"`            // records in corpus/

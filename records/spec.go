@@ -21,6 +21,7 @@ type Spec struct {
 	References
 	Tolerance
 	Similarity
+	Matching
 	Method string `json:"method" phase:"keys" default:"${d_method}" enum:"${methods}" help:"minhash (near-duplicates, found by signatures), simhash (near-duplicates, found by SimHash signatures), complete (all near-duplicates: every document is compared) or exact (copies only, as --same defines them; ignores --threshold)." group:"Similarity"`
 	Same   string `json:"same" phase:"keys" placeholder:"WHAT" help:"Definition of a copy for --method exact: bytes (the text as decoded; the default), tokens (the same words, characters or bytes in the same order after --normalize) or set (the same shingles)." group:"Similarity"`
 	Search
@@ -79,6 +80,12 @@ type Shingles struct {
 // Normalizing says what of a text does not count.
 type Normalizing struct {
 	Normalize string `json:"normalize" phase:"keys" default:"${d_normalize}" placeholder:"STEPS" help:"none, or a comma list of ${normalizations}. default is NFKC and lower case, without punctuation, symbols, layout and invisible characters (byte:K keeps the last two); keep-symbols also compares punctuation and symbols, and keep-case capitals; other steps are those of default, unless you list some. strip-markup compares only what HTML and XML show, and fold-han makes variants of a Han character one. no-stop-words:LANGUAGE leaves out stop words, and stem:LANGUAGE puts stems (Snowball) for words, as in default,stem:en." group:"Text"`
+}
+
+// Matching says what similar documents must have in common besides, to be near-duplicates or copies.
+type Matching struct {
+	Match        []string `json:"match" phase:"plan" sep:"none" placeholder:"COLUMN=RULE" help:"Compare only documents that meet a rule, copies too; repeat for several. Rules are equal (the same value, byte for byte), different (another one), within:N (numbers at most N apart) and within:7d (dates or times; d, h, m or s), as in lang=equal. Documents without a value are compared with no other, or with any if ,missing-ok is behind the rule. Dotted paths reach nested fields." group:"Similarity"`
+	MatchNumbers bool     `json:"match_numbers" phase:"keys" help:"Compare only documents whose texts have the same numbers in the same order, copies too, so that issue 12 stays beside issue 13. 1,000 and 1.000 are 1000; a date is its numbers." group:"Similarity"`
 }
 
 // Search says how similar documents are searched for.

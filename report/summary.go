@@ -115,6 +115,10 @@ func Summary(w io.Writer, width int, run *records.Run, dir string, example *reco
 	}
 	symbols(out, run, n.Symbols, n.Equal+n.SameSet, "document", "removed for having the same "+tokens(run)+" or shingles",
 		"the kept one")
+	if n.Numbers*10 > n.Removed {
+		out.item("numbers", "%s of %s differ from the kept one in numbers, as issue 12 and issue 13 do; --match-numbers "+
+			"keeps these: docs/choosing.md", count(n.Numbers), plural(n.Removed, "removed document"))
+	}
 	still := ""
 	if n.NotCompared > 0 && !run.Parameters.DropNotCompared {
 		still = fmt.Sprintf(", %s of them not compared", count(n.NotCompared))

@@ -23,7 +23,7 @@ func TestSummary(t *testing.T) {
 		Counts: records.Counts{
 			Records: 1_000_010, Unreadable: 10, NotCompared: 3,
 			Pairs: 50, PairsPartial: 2, NearPairs: 20, Copies: 30, AllPairs: 500_000_500_000, ComparedPairs: 5000, Clusters: 25,
-			Removed: 45, Identical: 5, Equal: 20, SameSet: 10, Near: 10, Symbols: 4,
+			Removed: 45, Identical: 5, Equal: 20, SameSet: 10, Near: 10, Symbols: 4, Numbers: 5,
 		},
 		NotCompared: map[string]int64{"too large": 1, "no token": 2},
 	}
@@ -41,6 +41,7 @@ over budget   2 groups with more pairs, or longer ids, than --pair-budget allows
 clusters      25
 removed       45 documents: 5 exact duplicates, 20 with the same words in the same order, 10 with the same set of shingles, 10 near-duplicates
 symbols       4 of 30 documents removed for having the same words or shingles differ from the kept one in symbols, as a + b and a - b do; --normalize keep-symbols compares symbols too, --method exact removes exact duplicates only: docs/choosing.md
+numbers       5 of 45 removed documents differ from the kept one in numbers, as issue 12 and issue 13 do; --match-numbers keeps these: docs/choosing.md
 kept          999,955 documents, 3 of them not compared
 took          1 min 1 s, 1 min 40 s CPU, peak memory 2.5 GB
 

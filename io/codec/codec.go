@@ -21,6 +21,9 @@ type Fields struct {
 	// Text lists the text columns in order; their values are joined by one space. One that a record
 	// lacks is empty if another has text.
 	Text []string
+	// Values is how many of the last text columns are no text, but values that documents are matched by. A file may
+	// lack them.
+	Values int
 	// ID is the id column; "" means the format's own default, or none.
 	ID string
 	// Value is the column whose value documents are ordered by; "" means none.
@@ -54,6 +57,8 @@ type Document struct {
 	// Ends says where the text columns end in Text, all but the last, as uvarints: documents have the same
 	// columns, byte for byte, if they have the same Text and Ends. Of one column it is empty.
 	Ends []byte
+	// Values are those that documents are matched by, as blocks.Document has them. Who reads the text columns sets them.
+	Values []byte
 	// NoText says that the record, though well formed, has no text at all: every text column is
 	// missing or null. The document is not compared. An empty text is not NoText.
 	NoText bool
@@ -69,8 +74,8 @@ type Document struct {
 
 // Reset empties doc and keeps its memory. Decode begins with it.
 func (doc *Document) Reset() {
-	*doc = Document{ID: doc.ID[:0], Text: doc.Text[:0], Ends: doc.Ends[:0], Missing: doc.Missing[:0],
-		Value: Value{Text: doc.Value.Text[:0]}}
+	*doc = Document{ID: doc.ID[:0], Text: doc.Text[:0], Ends: doc.Ends[:0], Values: doc.Values[:0],
+		Missing: doc.Missing[:0], Value: Value{Text: doc.Value.Text[:0]}}
 }
 
 // NextColumn ends a text column and begins another, which is set apart by Fields.Between.

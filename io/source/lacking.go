@@ -126,7 +126,11 @@ func (l *Lacking) add(number int, file *blocks.File, record *reading.Record, o O
 
 // lacks reports whether a record is a document with none of the text columns.
 func (o Options) lacks(record *reading.Record) bool {
-	return record.Err == nil && !record.Long && len(o.Fields.Text) > 0 && len(record.Doc.Missing) == len(o.Fields.Text)
+	if record.Err != nil || record.Long {
+		return false
+	}
+	texts, missing := len(o.Fields.Text)-o.Fields.Values, record.Doc.Missing
+	return texts > 0 && len(missing) >= texts && missing[texts-1] == texts-1
 }
 
 // shown lists the columns of a record for a message, "" if all records of its file have the same.

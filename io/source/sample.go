@@ -363,6 +363,7 @@ func cloned(record *reading.Record) reading.Record {
 	clone, doc := *record, *record.Doc
 	doc.ID, doc.Text, doc.Ends, doc.Missing = slices.Clone(doc.ID), slices.Clone(doc.Text),
 		slices.Clone(doc.Ends), slices.Clone(doc.Missing)
+	doc.Values = slices.Clone(doc.Values)
 	doc.Value = codec.Value{}
 	clone.Doc, clone.Raw = &doc, slices.Clone(record.Raw)
 	return clone
@@ -499,7 +500,9 @@ func (s *sampler) add(number int, file *blocks.File, record *reading.Record) err
 	s.IDs += int64(len(s.options.id(s.in.Inputs, key, doc)))
 	if !doc.NoText && !longID(doc) && int64(len(doc.Text)) <= s.options.MaxDocument {
 		s.shown = Seen{File: file, Record: record.Raw}
-		s.shown.Document = blocks.Document{Key: key, ID: doc.ID, HasID: doc.HasID, Text: doc.Text, Ends: doc.Ends}
+		s.shown.Document = blocks.Document{
+			Key: key, ID: doc.ID, HasID: doc.HasID, Text: doc.Text, Ends: doc.Ends, Values: doc.Values,
+		}
 		s.see(&s.shown)
 	}
 	return nil

@@ -278,7 +278,9 @@ func (f *readFn) read(key blocks.Key, record *reading.Record, rows *rejecter) bo
 			Detail: fmt.Sprintf("%d bytes of text, --max-doc-bytes is %d", len(doc.Text), limit),
 		})
 	default:
-		f.out.add(&blocks.Document{Key: key, ID: doc.ID, HasID: doc.HasID, Text: doc.Text, Ends: doc.Ends})
+		f.out.add(&blocks.Document{
+			Key: key, ID: doc.ID, HasID: doc.HasID, Text: doc.Text, Ends: doc.Ends, Values: doc.Values,
+		})
 	}
 	return true
 }

@@ -16,6 +16,9 @@ import (
 // readable returns see, called with records of which those are unreadable whose texts are to be
 // compared and are not UTF-8, or look like UTF-16, unless o keeps these.
 func (o Options) readable(file *blocks.File, see func(*reading.Record) error) func(*reading.Record) error {
+	if o.Fields.Values > 0 {
+		see = o.matched(see)
+	}
 	if o.KeepInvalid {
 		return see
 	}

@@ -3,6 +3,7 @@ package copies
 
 import (
 	"github.com/neardup/neardup/kernels/hash"
+	"github.com/neardup/neardup/kernels/match"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/textnorm"
 	"github.com/neardup/neardup/kernels/token"
@@ -26,8 +27,8 @@ type Traits struct {
 	Text, Tokens hash.Sum128
 	// Set is that of the features.
 	Set hash.Sum128
-	// Symbols is that of the text's symbols, in their order.
-	Symbols uint64
+	// Symbols is that of the text's symbols, in their order, and Numbers that of its numbers.
+	Symbols, Numbers uint64
 }
 
 // A Reader takes the traits of texts. It keeps its buffers from text to text, so it serves one goroutine.
@@ -36,6 +37,7 @@ type Reader struct {
 	policy   textnorm.Policy
 	features func(shingles []uint64) []uint64
 	symbols  []byte
+	numbers  []byte
 	visible  []byte
 }
 
@@ -50,18 +52,22 @@ func NewReader(spec shingle.Spec, features func(shingles []uint64) []uint64) *Re
 	return r
 }
 
+// Apart says of which document the next text is, as shingle.Shingler.Apart does.
+func (r *Reader) Apart(key uint64, values []byte) { r.shingler.Apart(key, values) }
+
 // Key returns the hash that two texts, whose columns end at ends, have in common if they are copies, and otherwise with
 // a probability of about 2^-128; false for a text without a token, which is no copy of any. Of bytes each is a token.
 func (r *Reader) Key(same Same, text, ends []byte) (hash.Sum128, bool) {
 	if same == Bytes {
-		return textHash(text, ends), len(text) > 0
+		sum, part := textHash(text, ends), r.shingler.Part(r.see(text))
+		return hash.Sum128{Hi: sum.Hi ^ part, Lo: sum.Lo ^ part}, len(text) > 0
 	}
 	tokens := r.shingler.Tokenise(r.see(text))
 	if len(tokens) == 0 { // and then no shingle
 		return hash.Sum128{}, false
 	}
 	if same == Tokens {
-		return hash.Values(tokens), true
+		return r.shingler.Copied(tokens), true
 	}
 	return hash.Values(r.features(r.shingler.InPlace())), true
 }
@@ -69,8 +75,9 @@ func (r *Reader) Key(same Same, text, ends []byte) (hash.Sum128, bool) {
 // Read returns the traits of a text, whose columns end at ends, and its features, which are valid until the next call.
 func (r *Reader) Read(text, ends []byte) (t Traits, features []uint64) {
 	t.Text, text = textHash(text, ends), r.see(text)
-	t.Tokens, t.Symbols = hash.Values(r.shingler.Tokenise(text)), r.symbolsHash(text)
-	features = r.features(r.shingler.InPlace())
+	t.Tokens, t.Symbols = r.shingler.Copied(r.shingler.Tokenise(text)), r.symbolsHash(text)
+	t.Numbers = r.numbersHash(text)
+	features = r.shingler.Matched(r.features(r.shingler.InPlace()))
 	t.Set = hash.Values(features)
 	return t, features
 }
@@ -79,9 +86,9 @@ func (r *Reader) Read(text, ends []byte) (t Traits, features []uint64) {
 // sets: that of the text, that of the symbols and, if the set is what copies have in common, that of the tokens.
 func (r *Reader) ReadCopy(same Same, text, ends []byte) (t Traits) {
 	t.Text, text = textHash(text, ends), r.see(text)
-	t.Symbols = r.symbolsHash(text)
+	t.Symbols, t.Numbers = r.symbolsHash(text), r.numbersHash(text)
 	if same == Set {
-		t.Tokens = hash.Values(r.shingler.Tokenise(text))
+		t.Tokens = r.shingler.Copied(r.shingler.Tokenise(text))
 	}
 	return t
 }
@@ -101,6 +108,12 @@ func (r *Reader) symbolsHash(text []byte) uint64 {
 	return hash.Bytes(r.symbols)
 }
 
+// numbersHash returns the hash of a text's numbers.
+func (r *Reader) numbersHash(text []byte) uint64 {
+	r.numbers = match.AppendNumbers(r.numbers[:0], text)
+	return hash.Bytes(r.numbers)
+}
+
 // usualSymbols are bytes of symbols, and of a text without markup, that are kept for the next text.
 const usualSymbols = 1 << 20
 
@@ -109,6 +122,9 @@ func (r *Reader) Trim() {
 	r.shingler.Trim()
 	if cap(r.symbols) > usualSymbols {
 		r.symbols = nil
+	}
+	if cap(r.numbers) > usualSymbols {
+		r.numbers = nil
 	}
 	if cap(r.visible) > usualSymbols {
 		r.visible = nil

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/neardup/neardup/kernels/hash"
+	"github.com/neardup/neardup/kernels/match"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/textnorm"
 )
@@ -46,11 +47,12 @@ func TestKeyIsTrait(t *testing.T) {
 				wantSet := shingle.Set(plain.Shingles(nil, text))
 				want := Traits{Text: hash.Text(text), Tokens: hash.Values(plain.Tokenise(text)), Set: hash.Values(wantSet)}
 				traits, set := reader.Read(text, nil)
-				if want.Symbols = traits.Symbols; traits != want || !slices.Equal(set, wantSet) {
+				want.Symbols, want.Numbers = traits.Symbols, hash.Bytes(match.AppendNumbers(nil, text))
+				if traits != want || !slices.Equal(set, wantSet) {
 					t.Errorf("%q: traits %v, want %v", text, traits, want)
 				}
 				for _, same := range All() {
-					lean := Traits{Text: want.Text, Symbols: want.Symbols}
+					lean := Traits{Text: want.Text, Symbols: want.Symbols, Numbers: want.Numbers}
 					if same == Set {
 						lean.Tokens = want.Tokens
 					}

@@ -150,7 +150,7 @@ func (e *Estimator) count() {
 func (e *Estimator) keysOf(i int, sign Sign) []uint32 {
 	if e.offsets[i] == 0 {
 		e.offsets[i] = len(e.cut) + 1
-		e.values = sign(e.values, e.sets[i])
+		e.values = sign(e.values, verifier.Own(e.verifier, e.sets[i]))
 		e.bandKeys = e.keys.Keys(e.bandKeys, e.values)
 		for _, key := range e.bandKeys {
 			e.cut = append(e.cut, uint32(key>>32))

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/neardup/neardup/kernels/hash"
+	"github.com/neardup/neardup/kernels/match"
 	"github.com/neardup/neardup/kernels/textnorm"
 	"github.com/neardup/neardup/kernels/token"
 	"github.com/neardup/neardup/kernels/wordstep"
@@ -41,6 +42,14 @@ type Shingler struct {
 	normal []byte             // what it rewrites
 
 	placed textnorm.Placed // of Places
+
+	// Of the document that Apart told of: its part, which its numbers are of, too, if the spec asks that. Salt is that of
+	// the tokens, which no other part's have.
+	part, salt         uint64
+	byNumbers, apart   bool
+	rules              []match.Rule
+	traits             []uint64
+	visible, numbersOf []byte
 }
 
 // New returns a Shingler for a Config from Parse. Of the policy default, bytes take neither what it does
@@ -95,6 +104,9 @@ func (s *Shingler) Trim() {
 	if cap(s.text) > 2*usualText {
 		s.text, s.normal = nil, nil
 	}
+	if cap(s.numbersOf)+cap(s.visible) > usualText {
+		s.numbersOf, s.visible = nil, nil
+	}
 	if cap(s.tokens) > usualTokens {
 		s.tokens = nil
 	}
@@ -138,8 +150,59 @@ func wholeText(sum uint64, tokens int) uint64 {
 	return hash.Mix(hash.Mix(sum) ^ uint64(tokens))
 }
 
+// Apart says that the next texts are of the document of a key, which has such values: documents that match.Part
+// puts in different parts, or whose texts have different numbers if the spec asks that, have no token in common.
+func (s *Shingler) Apart(key uint64, values []byte) {
+	s.apart = true
+	if len(s.rules) > 0 {
+		s.part = match.Part(s.rules, values, key)
+		s.traits = match.AppendTraits(s.traits[:0], s.rules, values, key)
+	}
+}
+
+// Matched returns features with the traits behind them that rules ask for pair by pair.
+func (s *Shingler) Matched(features []uint64) []uint64 {
+	if len(features) == 0 {
+		return features
+	}
+	return append(features, s.traits...)
+}
+
+// Copied returns the hash of tokens, which only documents of the same traits have in common.
+func (s *Shingler) Copied(tokens []uint64) hash.Sum128 {
+	sum := hash.Values(tokens)
+	if len(s.traits) > 0 {
+		salt := hash.Sequence(s.traits)
+		sum.Hi, sum.Lo = sum.Hi^salt.Hi, sum.Lo^salt.Lo
+	}
+	return sum
+}
+
+// Part is the part of the document whose text it is, 0 for that of all.
+func (s *Shingler) Part(text []byte) uint64 {
+	if !s.apart || !s.byNumbers {
+		return s.part
+	}
+	seen := s.policy.Visible(s.visible, text)
+	if s.policy.StripsMarkup() {
+		s.visible = seen
+	}
+	s.numbersOf = match.AppendNumbers(s.numbersOf[:0], seen)
+	return hash.Mix(s.part) ^ hash.Bytes(s.numbersOf)
+}
+
 // Tokenise returns the tokens of text, valid until the next call.
 func (s *Shingler) Tokenise(text []byte) []uint64 {
+	tokens := s.tokenise(text)
+	if s.salt = s.Part(text); s.salt != 0 {
+		for i := range tokens {
+			tokens[i] ^= s.salt
+		}
+	}
+	return tokens
+}
+
+func (s *Shingler) tokenise(text []byte) []uint64 {
 	s.tokens = s.tokens[:0]
 	if tooLarge(text, s.policy, s.most) {
 		return s.tokens

@@ -3,6 +3,7 @@ package shingle
 import (
 	"strings"
 
+	"github.com/neardup/neardup/kernels/match"
 	"github.com/neardup/neardup/kernels/textnorm"
 	"github.com/neardup/neardup/kernels/wordstep"
 )
@@ -15,6 +16,10 @@ type Spec struct {
 	Words wordstep.Steps
 	// MaxBytes is the most that a text may take, as TooLarge counts; 0 is no limit.
 	MaxBytes int64
+	// Numbers: texts with other numbers are apart, where Shingler.Apart is asked.
+	Numbers bool
+	// Rules are those that documents must meet, where Shingler.Apart is asked.
+	Rules []match.Rule `json:",omitempty"`
 }
 
 // Normalized returns the spec with the steps of a comma-separated list, which textnorm.Parse reads and, if they name a
@@ -53,7 +58,7 @@ func (s Spec) Steps() string {
 // New returns a Shingler of the spec.
 func (s Spec) New() *Shingler {
 	shingler := New(s.Shingle, s.Normalize)
-	shingler.most = s.MaxBytes
+	shingler.most, shingler.byNumbers, shingler.rules = s.MaxBytes, s.Numbers, s.Rules
 	if s.Words != (wordstep.Steps{}) {
 		shingler.words = s.Words.New(shingler.policy.KeepSpace())
 	}

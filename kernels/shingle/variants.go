@@ -33,7 +33,7 @@ func (s *Shingler) anchored(dst, tokens []uint64) []uint64 {
 	}
 	first := len(dst)
 	for i := 0; i+s.config.K <= len(tokens); i++ {
-		if s.stop[tokens[i]] {
+		if s.stop[tokens[i]^s.salt] {
 			dst = append(dst, hash.Mix(polynomial(tokens[i:i+s.config.K])))
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/neardup/neardup/kernels/match"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/simhash"
@@ -86,10 +87,19 @@ type Spec struct {
 	Bits    int             `json:",omitempty"`
 	Vectors simhash.Entries `json:",omitempty"`
 	Seed    uint64          `json:",omitempty"`
+
+	// Rules are those that similar documents must meet. What match.AppendTraits appends is behind the features.
+	Rules []match.Rule `json:",omitempty"`
 }
 
 // New returns the Verifier. It panics if the measure is not known.
-func (s Spec) New() Verifier { return s.measure().New(s) }
+func (s Spec) New() Verifier {
+	v := s.measure().New(s)
+	if words := match.Words(s.Rules); words > 0 {
+		return matched{v, s.Rules, words}
+	}
+	return v
+}
 
 // Features returns what makes the features of a document of its shingles, in any order. It may use their storage;
 // without shingles there are no features. Documents with equal features are copies. idf is the inverse document

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -315,7 +316,7 @@ func TestSpecsTravel(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got verifier.Spec
-		if err := json.Unmarshal(data, &got); err != nil || got != sent || got.New() != sent.New() {
+		if err := json.Unmarshal(data, &got); err != nil || !reflect.DeepEqual(got, sent) || got.New() != sent.New() {
 			t.Errorf("%s arrives as %+v, error %v", data, got, err)
 		}
 	}

@@ -193,6 +193,7 @@ func totals(facts []blocks.Fact) (n records.Counts) {
 			n.PairsPartial++
 		case f.Kind == blocks.FactSymbols:
 			n.Symbols += f.Counts[blocks.CountSymbols]
+			n.Numbers += f.Counts[blocks.CountNumbers]
 		case part == output.Rejected:
 			for _, documents := range notCompared(f) {
 				n.NotCompared += documents

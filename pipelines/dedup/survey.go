@@ -211,6 +211,7 @@ func (p *Plan) traits(ctx context.Context) (func(d *source.Seen) surveyed, error
 	reader, verifier := copies.NewReader(p.Spec, features), p.Verifier("").New()
 	return func(d *source.Seen) surveyed {
 		defer reader.Trim()
+		reader.Apart(uint64(d.Key), d.Values)
 		if p.Request.Same != "" {
 			key, ok := reader.Key(p.Request.Same, d.Text, d.Ends)
 			if !ok {

@@ -16,6 +16,7 @@ import (
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/copies"
+	"github.com/neardup/neardup/kernels/match"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/textnorm"
@@ -91,6 +92,8 @@ func (a *Asked) parse(given []string) (err error) {
 	if a.Texts.Shingle.Kind == shingle.Item && s.Normalize == defaults["normalize"].String() && !slices.Contains(given, "normalize") {
 		a.Texts.Normalize = textnorm.Policy{} // which items are under
 	}
+	a.Texts.Rules = parsed(&err, "match", s.Match, match.Parse)
+	a.Texts.Numbers = s.MatchNumbers
 	a.Separator = parsed(&err, "delimiter", s.Delimiter, parseDelimiter)
 	fail(&err, "encoding", s.Encoding, reading.CheckEncoding(s.Encoding))
 	a.MaxRejected = parsed(&err, "max_rejected", s.MaxRejected, parseTolerance)
@@ -278,12 +281,13 @@ func (a *Asked) Prepares() bool { return a.NeedsDictionary() || a.NeedsFrequenci
 // Decoding says how records are read and decoded, whichever are.
 func (a *Asked) Decoding() source.Options {
 	fields := codec.Fields{Text: a.Text, ID: a.ID, Delimiter: a.Separator, NoHeader: a.NoHeader,
-		Items: a.Texts.Shingle.Kind == shingle.Item}
+		Items: a.Texts.Shingle.Kind == shingle.Item, Values: len(a.Texts.Rules)}
 	references := fields
 	if len(a.AgainstText) > 0 {
 		references.Text = a.AgainstText
 	}
 	references.ID = cmp.Or(a.AgainstID, a.ID)
+	fields.Text, references.Text = slices.Concat(fields.Text, a.Matched()), slices.Concat(references.Text, a.Matched())
 	return source.Options{
 		Format: a.Format, Fields: fields, ReferenceFields: references,
 		MaxDocument: int64(a.MaxDocBytes),
@@ -291,4 +295,12 @@ func (a *Asked) Decoding() source.Options {
 		MaxWindow:   int64(a.MaxWindow),
 		Encoding:    a.Encoding,
 	}
+}
+
+// Matched are the columns of rules.
+func (a *Asked) Matched() (columns []string) {
+	for _, r := range a.Texts.Rules {
+		columns = append(columns, r.Column)
+	}
+	return columns
 }

@@ -254,12 +254,15 @@ func (e *UsageError) Error() string {
 	if e.Field == "" {
 		return e.Reason.Error()
 	}
-	flag := "--" + strings.ReplaceAll(e.Field, "_", "-")
+	flag := flagOf(e.Field)
 	if e.Value != "" && !e.says {
 		flag += " " + e.Value
 	}
 	return flag + ": " + e.Reason.Error()
 }
+
+// flagOf is the flag of a field.
+func flagOf(field string) string { return "--" + strings.ReplaceAll(field, "_", "-") }
 
 func (e *UsageError) Unwrap() error { return e.Reason }
 

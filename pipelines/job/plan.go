@@ -21,6 +21,7 @@ import (
 	"github.com/neardup/neardup/kernels/edit"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/lsh"
+	"github.com/neardup/neardup/kernels/match"
 	"github.com/neardup/neardup/kernels/minhash/salted"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
@@ -236,6 +237,12 @@ func makePlan(ctx context.Context, r Request, temp, stdin string) (*Plan, error)
 	if err := checkPlain(sampled.Sampled, &r); err != nil {
 		return nil, err
 	}
+	if err := checkMatched(sampled.Sampled, r.Texts.Rules, false); err != nil {
+		return nil, err
+	}
+	if err := checkMatched(references.Sampled, r.Texts.Rules, true); err != nil {
+		return nil, err
+	}
 	if p.missing, err = missing("--text", sampled.Sampled, r.Text); err != nil {
 		return nil, err
 	}
@@ -357,6 +364,8 @@ func checkPlain(sampled source.Sampled, r *Request) error {
 		return nil
 	case !slices.Equal(r.Text, records.Default().Text):
 		return Usage(none, "--text", strings.Join(r.Text, ", "), sampled.Plain)
+	case len(r.Match) > 0:
+		return Usage(none, "--match", strings.Join(r.Match, ", "), sampled.Plain)
 	case r.ID != "" && r.ID != records.Default().ID:
 		return Usage(none, "--id", r.ID, sampled.Plain)
 	}
@@ -379,6 +388,23 @@ func missing(flag string, sampled source.Sampled, text []string) (warning string
 		return "", Usage("%s; name one that it has", found)
 	}
 	return found + "; texts are compared without it", nil
+}
+
+// checkMatched returns a *UsageError for a column of a rule that no record of the sample has, though references may lack
+// one where a value may be missing.
+func checkMatched(sampled source.Sampled, rules []match.Rule, references bool) error {
+	for _, r := range rules {
+		name := r.Column
+		if !slices.Contains(sampled.Missing, name) || references && r.MissingOK {
+			continue
+		}
+		found := notFound("--match "+name, sampled.Columns)
+		if column := meant(name, sampled.Columns); column != "" {
+			return Usage("%s; did you mean %q?", found, column)
+		}
+		return Usage("%s; name one that it has", found)
+	}
+	return nil
 }
 
 // shownSources are sources that a message names.

@@ -1,11 +1,14 @@
 package job
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
+	"github.com/neardup/neardup/kernels/match"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/simhash"
 	"github.com/neardup/neardup/kernels/wordstep"
@@ -51,6 +54,8 @@ var rules = []rule{
 	{field: "protect", idle: largerStays},
 	{field: "cluster", idle: largerStays},
 	{field: "compare", idle: measured(SimHash, Jaccard, "SimHash finds vectors of high cosine; give --compare cosine or overlap, or --method minhash")},
+	{field: "match", idle: unruled},
+	{field: "match_numbers", idle: unruled},
 	{field: "recall", named: true, idle: by(Complete, "--method complete finds every near pair; drop one of the two")},
 	{field: "bands", named: true, idle: by(Complete, "--method complete compares every document, and needs no key; drop one of the two")},
 	{field: "rows", named: true, idle: by(Complete, "--method complete compares every document, and needs no key; drop one of the two")},
@@ -97,6 +102,16 @@ func ofItems(a *Asked) string {
 
 func largerStays(a *Asked) string {
 	return where(a.Measure == Containment, "with --compare containment the larger document of a pair stays; drop one of the two")
+}
+
+// unruled says what is asked besides rules that cannot keep them.
+func unruled(a *Asked) string {
+	return cmp.Or(
+		where(a.Measure == Overlap, "SimHash signatures of any two documents share bits, and so may those that a rule keeps apart; give --compare cosine, or --method minhash"),
+		where(a.Texts.Shingle.Kind == shingle.Char32, fmt.Sprintf("hashes of 32 bits may be equal by chance where a rule keeps documents apart; give --shingle char:%d", a.Texts.Shingle.K)),
+		where(a.Method == Exact && match.Words(a.Texts.Rules) > 0, "--method exact has copies by one key, and so the rule equal only; drop one of the two"),
+		where(a.MeasureRecall > 0 && match.Words(a.Texts.Rules) > 0, "--measure-recall does not know of rules but equal; drop one of the two"),
+		where(a.Cluster == Components, "a rule is of two documents, and --cluster components removes by chains of several; drop one of the two"))
 }
 
 func withoutReferences(a *Asked) string {
@@ -152,6 +167,9 @@ func (a *Asked) checkRules(given []string) error {
 			mistake := &UsageError{Field: r.field, Reason: errors.New(why)}
 			if value.Kind() != reflect.Bool {
 				mistake.Value = fmt.Sprint(value)
+			}
+			if list, several := value.Interface().([]string); several {
+				mistake.Value = strings.Join(list, " "+flagOf(r.field)+" ")
 			}
 			return mistake
 		}

@@ -25,9 +25,10 @@ func UsualPieces(bits int) int { return min(32, bits) }
 func (p *Plan) Verifier(temp string) verifier.Spec {
 	measure := measures[p.Request.Measure]
 	if p.Request.OfSets() {
-		return verifier.Spec{Measure: measure, Threshold: p.Threshold}
+		return verifier.Spec{Measure: measure, Threshold: p.Threshold, Rules: p.Request.Texts.Rules}
 	}
 	s := p.simHash(temp)
+	s.Rules = p.Request.Texts.Rules
 	if s.Measure = measure; measure == verifier.Cosine {
 		s.Bits, s.Vectors, s.Seed = 0, 0, 0
 	}

@@ -30,6 +30,7 @@ type tables struct {
 	Removed  []records.Removed
 	Dropped  []blocks.Key
 	Symbols  int64 // copies removed that differ in them
+	Numbers  int64 // documents removed that differ in them
 }
 
 // decided runs the decision of one component, by a measure, and of the copies of its documents.
@@ -51,6 +52,7 @@ func decided(measure string, in *blocks.Inputs, components bool, profiles, copie
 		}
 		names[fact.Name] = true
 		out.Symbols += fact.Counts[blocks.CountSymbols]
+		out.Numbers += fact.Counts[blocks.CountNumbers]
 	}
 	var verdicts [][]byte
 	toVerdicts := func(shard int64, block []byte) {
@@ -227,10 +229,13 @@ type doc struct {
 // symbols are those of the document's text: few differ.
 func (d *doc) symbols() uint64 { return uint64(d.text % 2) }
 
+// numbers are those of the document's text, or of its tokens.
+func (d *doc) numbers() uint64 { return uint64(d.set+d.tokens) % 3 }
+
 func (d *doc) traits() blocks.Traits {
 	return blocks.Traits{
 		Text: blocks.Hash{Hi: uint64(10*d.set + d.tokens), Lo: uint64(d.text)}, Tokens: blocks.Hash{Hi: uint64(d.set), Lo: uint64(d.tokens)},
-		Symbols: d.symbols(),
+		Symbols: d.symbols(), Numbers: d.numbers(),
 	}
 }
 
@@ -389,6 +394,9 @@ func (w *world) tables(in *blocks.Inputs, components bool) (want tables) {
 			if d.symbols() != kept.symbols() {
 				want.Symbols++
 			}
+		}
+		if d.numbers() != kept.numbers() {
+			want.Numbers++
 		}
 		want.Removed = append(want.Removed, row)
 		want.Dropped = append(want.Dropped, d.key)
@@ -650,7 +658,7 @@ func TestCopies(t *testing.T) {
 	var copies []byte
 	for _, c := range [][2]int64{{10, 10}, {40, 20}, {20, 20}, {30, 10}, {50, 10}} {
 		p := id(c[0])
-		p.Traits = blocks.Traits{Text: blocks.Hash{Lo: uint64(c[0] / 25)}, Symbols: uint64(c[0] / 25)} // of 50 the text of 30
+		p.Traits = blocks.Traits{Text: blocks.Hash{Lo: uint64(c[0] / 25)}, Symbols: uint64(c[0] / 25), Numbers: uint64(c[0] % 20)} // of 50 the text of 30
 		if c[0] == 30 {
 			p.Traits = first.Best.Traits
 		}
@@ -691,7 +699,7 @@ func TestCopies(t *testing.T) {
 	if diff := gocmp.Diff(want, got); diff != "" || dropped != 3 {
 		t.Errorf("%d dropped, rows:\n%s", dropped, diff)
 	}
-	if want := `{"kind":"symbols","name":"copies 7","counts":{"symbols":3}}`; symbols != want {
+	if want := `{"kind":"symbols","name":"copies 7","counts":{"numbers":2,"symbols":3}}`; symbols != want {
 		t.Errorf("facts %s, want %s", symbols, want)
 	}
 	none := func(int64, []byte) {}

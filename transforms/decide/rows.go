@@ -28,9 +28,10 @@ type rowWriter struct {
 	clusters bool // all rows are wanted
 	none     bool // is kept of a cluster
 
-	toPairs, toClusters, toRemoved, toDropped           func(int64, []byte)
-	pairRows, clusterRows, removedRows, dropped         blocks.Buffers
-	keptDocuments, removedDocuments, differingInSymbols int64
+	toPairs, toClusters, toRemoved, toDropped   func(int64, []byte)
+	pairRows, clusterRows, removedRows, dropped blocks.Buffers
+	keptDocuments, removedDocuments             int64
+	differingInSymbols, differingInNumbers      int64
 
 	// name is that of the file, which most documents share with the one before.
 	file int
@@ -45,19 +46,19 @@ type rowWriter struct {
 func (w *rowWriter) begin(ctx context.Context, pairs, clusters, removed, dropped func(int64, []byte)) {
 	w.toPairs, w.toClusters = gather.Counted(ctx, rowBytes, pairs), gather.Counted(ctx, rowBytes, clusters)
 	w.toRemoved, w.toDropped = gather.Counted(ctx, rowBytes, removed), gather.Counted(ctx, rowBytes, dropped)
-	w.keptDocuments, w.removedDocuments, w.differingInSymbols = 0, 0, 0
+	w.keptDocuments, w.removedDocuments, w.differingInSymbols, w.differingInNumbers = 0, 0, 0, 0
 }
 
 // end counts what the call, of this name, has decided.
 func (w *rowWriter) end(ctx context.Context, name string, facts func([]byte)) error {
 	keptCount.Inc(ctx, w.keptDocuments)
 	removedCount.Inc(ctx, w.removedDocuments)
-	if w.differingInSymbols == 0 {
+	if w.differingInSymbols+w.differingInNumbers == 0 {
 		return nil
 	}
-	return blocks.Fact{
-		Kind: blocks.FactSymbols, Name: name, Counts: map[string]int64{blocks.CountSymbols: w.differingInSymbols},
-	}.Emit(facts)
+	return blocks.Fact{Kind: blocks.FactSymbols, Name: name, Counts: map[string]int64{
+		blocks.CountSymbols: w.differingInSymbols, blocks.CountNumbers: w.differingInNumbers,
+	}}.Emit(facts)
 }
 
 func (w *rowWriter) flush(ctx context.Context, pairs, clusters, removed, dropped func(int64, []byte)) {
@@ -168,6 +169,9 @@ func (w *rowWriter) document(v *verdict, doc *blocks.Profile) {
 	}
 	if !v.Near && doc.Traits.Symbols != v.Kept.Traits.Symbols {
 		w.differingInSymbols++
+	}
+	if doc.Traits.Numbers != v.Kept.Traits.Numbers {
+		w.differingInNumbers++
 	}
 	blocks.AddRow(&w.removedRows, w.shard(doc.Key), doc.Key, doc.Key, &w.removedRow, w.toRemoved)
 	w.dropped.Add(w.in.Batch(doc.Key), func(block []byte) []byte { return blocks.AppendKey(block, doc.Key) }, w.toDropped)

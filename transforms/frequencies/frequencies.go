@@ -81,6 +81,7 @@ func (f *countFn) ProcessElement(block []byte, counts, _ func(int64, []byte)) er
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
 		before := len(f.hashes)
+		f.shingler.Apart(uint64(doc.Key), doc.Values)
 		f.hashes = f.shingler.Shingles(f.hashes, doc.Text)
 		own := shingle.Set(f.hashes[before:])
 		if f.hashes = f.hashes[:before+len(own)]; len(own) > 0 {

@@ -173,6 +173,7 @@ func (f *smallestFn) StartBundle(func(int64, []byte)) {
 func (f *smallestFn) ProcessElement(block []byte, _ func(int64, []byte)) error {
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
+		f.shingler.Apart(uint64(doc.Key), doc.Values)
 		f.shingler.Tokenise(doc.Text)
 		if shingles := f.shingler.InPlace(); len(shingles) > 0 {
 			f.smallest.Add(hash.Sequence(f.features(shingles)), doc.Key)
@@ -239,6 +240,7 @@ func (f *sampleFn) ProcessElement(block []byte, emit func(int64, []byte)) error 
 		if f.Gathered {
 			key = gather.Key
 		}
+		f.shingler.Apart(uint64(doc.Key), doc.Values)
 		f.shingler.Tokenise(doc.Text)
 		set := f.features(f.shingler.InPlace())
 		blocks.SetParts(nil, doc.Key, blocks.Hash(hash.Sequence(set)), set, func(part []byte) { emit(key, part) })
@@ -346,6 +348,7 @@ func (f *probeFn) StartBundle(func(int64, []byte)) {
 func (f *probeFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
+		f.shingler.Apart(uint64(doc.Key), doc.Values)
 		f.shingler.Tokenise(doc.Text)
 		shingles := f.shingler.InPlace()
 		if len(shingles) == 0 {

@@ -53,7 +53,7 @@ func wantCopies(t *testing.T, same, hash copies.Same) (want []blocks.Copy) {
 		traits, set := reader.Read([]byte(texts[i]), nil)
 		c := blocks.Copy{Of: blocks.NewKey(0, 0), Profile: blocks.Profile{
 			Key: blocks.NewKey(0, int64(i)), ID: []byte{'x'}, HasID: true, Rank: []byte{'r'},
-			Traits: blocks.Traits{Text: blocks.Hash(traits.Text), Symbols: traits.Symbols},
+			Traits: blocks.Traits{Text: blocks.Hash(traits.Text), Symbols: traits.Symbols, Numbers: traits.Numbers},
 		}}
 		if i == 0 || same == copies.Set {
 			c.Profile.Traits.Tokens = blocks.Hash(traits.Tokens)
@@ -157,7 +157,7 @@ func TestSummarise(t *testing.T) {
 			group := rapid.IntRange(0, 4).Draw(t, "group")
 			c := blocks.Copy{Profile: blocks.Profile{
 				Key: blocks.NewKey(i/10, int64(i)), ID: fmt.Append(nil, i), HasID: true, Rank: rapid.SliceOfN(rapid.Byte(), 1, 1).Draw(t, "rank"),
-				Traits: blocks.Traits{Text: blocks.Hash{Lo: uint64(i)}, Symbols: uint64(i)},
+				Traits: blocks.Traits{Text: blocks.Hash{Lo: uint64(i)}, Symbols: uint64(i), Numbers: uint64(i)},
 			}}
 			if rapid.Bool().Draw(t, "has tokens") {
 				c.Profile.Traits.Tokens = blocks.Hash{Hi: uint64(i)}

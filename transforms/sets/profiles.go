@@ -77,6 +77,7 @@ func (f *profilesFn) FinishBundle(ctx context.Context, copied func(int64, []byte
 func profileOf(
 	reader *copies.Reader, v verifier.Verifier, doc *blocks.Document, same copies.Same,
 ) (blocks.Profile, []uint64) {
+	reader.Apart(uint64(doc.Key), doc.Values)
 	traits, features := reader.Read(doc.Text, doc.Ends)
 	profile := own(doc, &traits)
 	profile.Hash, profile.Size, profile.Words = blocks.Hash(traits.Of(same)), v.Size(features), len(features)
@@ -85,6 +86,7 @@ func profileOf(
 
 // profileOfCopy returns what a copy does not have in common with the document that it is a copy of.
 func profileOfCopy(reader *copies.Reader, doc *blocks.Document, same copies.Same) blocks.Copy {
+	reader.Apart(uint64(doc.Key), doc.Values)
 	traits := reader.ReadCopy(same, doc.Text, doc.Ends)
 	return blocks.Copy{Of: doc.Component, Profile: own(doc, &traits)}
 }
@@ -92,7 +94,9 @@ func profileOfCopy(reader *copies.Reader, doc *blocks.Document, same copies.Same
 func own(doc *blocks.Document, t *copies.Traits) blocks.Profile {
 	return blocks.Profile{
 		Key: doc.Key, ID: doc.ID, HasID: doc.HasID, Rank: doc.Rank,
-		Traits: blocks.Traits{Text: blocks.Hash(t.Text), Tokens: blocks.Hash(t.Tokens), Symbols: t.Symbols},
+		Traits: blocks.Traits{
+			Text: blocks.Hash(t.Text), Tokens: blocks.Hash(t.Tokens), Symbols: t.Symbols, Numbers: t.Numbers,
+		},
 	}
 }
 

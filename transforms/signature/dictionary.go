@@ -101,6 +101,7 @@ func (f *distinctFn) Setup() { f.shingler = f.Text.New() }
 func (f *distinctFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
+		f.shingler.Apart(uint64(doc.Key), doc.Values)
 		if f.hashes = f.shingler.Shingles(f.hashes, doc.Text); len(f.hashes) >= maxHashes {
 			f.flush(emit)
 		}
@@ -282,6 +283,7 @@ func (f *lookupFn) ProcessElement(ctx context.Context, block []byte, sought, rej
 	var some, none int64
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
+		f.shingler.Apart(uint64(doc.Key), doc.Values)
 		f.shingler.Tokenise(doc.Text)
 		shingles := shingle.Set(f.shingler.InPlace())
 		if len(shingles) == 0 {

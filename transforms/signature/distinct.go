@@ -61,6 +61,7 @@ func (f *copiesFn) ProcessElement(
 	f.copies.Begin()
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
+		f.reader.Apart(uint64(doc.Key), doc.Values)
 		sum, ok := f.reader.Key(cmp.Or(f.Params.Same, copies.Tokens), doc.Text, doc.Ends)
 		switch {
 		case !ok && !sign:

@@ -74,6 +74,7 @@ func (f *setsFn) ProcessElement(
 	f.copies.Begin()
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
+		f.shingler.Apart(uint64(doc.Key), doc.Values)
 		values := f.shingler.Tokenise(doc.Text)
 		if len(values) == 0 {
 			none++
@@ -81,12 +82,12 @@ func (f *setsFn) ProcessElement(
 			continue
 		}
 		made++
-		tokens := hash.Values(values)
+		tokens := f.shingler.Copied(values)
 		if f.copies.IsCopy(tokens, doc.Key, firsts, copies) {
 			equal++
 			continue
 		}
-		set := f.features(f.shingler.InPlace())
+		set := f.shingler.Matched(f.features(f.shingler.InPlace()))
 		sum := blocks.Hash(hash.Sequence(set))
 		batch := f.To.Batching.Batch(len(set), sum)
 		blocks.SetParts(f.part, doc.Key, sum, set, func(part []byte) {

@@ -11,7 +11,6 @@ import (
 	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/copies"
-	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/simhash"
@@ -109,6 +108,7 @@ func (f *signFn) ProcessElement(
 	f.copies.Begin()
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
+		f.signer.shingler.Apart(uint64(doc.Key), doc.Values)
 		tokens := f.signer.shingler.Tokenise(doc.Text)
 		if len(tokens) == 0 { // and then no shingle
 			none++
@@ -116,7 +116,7 @@ func (f *signFn) ProcessElement(
 			continue
 		}
 		signed++
-		if f.copies.IsCopy(hash.Values(tokens), doc.Key, firsts, copies) {
+		if f.copies.IsCopy(f.signer.shingler.Copied(tokens), doc.Key, firsts, copies) {
 			equal++
 			continue
 		}

@@ -191,6 +191,7 @@ func (f *valuesFn) ProcessElement(
 	var made, none int64
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
+		f.signer.shingler.Apart(uint64(doc.Key), doc.Values)
 		f.values = f.signer.sign(f.values, doc.Text)
 		if len(f.values) == 0 {
 			none++

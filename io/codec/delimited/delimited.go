@@ -171,7 +171,11 @@ func (c *table) delimiterOf(header []byte, name string) string {
 func (c *table) find(names []string, index func(name string) (int, error)) (err error) {
 	c.text = make([]int, len(c.fields.Text))
 	for i, name := range c.fields.Text {
-		if c.text[i], err = index(name); err != nil {
+		c.text[i], err = index(name)
+		if i >= len(c.text)-c.fields.Values && errors.As(err, new(*codec.NoColumnError)) {
+			c.text[i], err = none, nil
+		}
+		if err != nil {
 			return fmt.Errorf("text column: %w", err)
 		}
 	}
@@ -323,6 +327,10 @@ func (c *table) Decode(record []byte, doc *codec.Document) error {
 	for i, index := range c.text {
 		if i > 0 {
 			doc.NextColumn(" ")
+		}
+		if index == none {
+			doc.Missing = append(doc.Missing, i)
+			continue
 		}
 		doc.Text = cells[index].appendValue(doc.Text)
 	}

@@ -101,6 +101,16 @@ class Dedup(TypedDict, total=False):
     XML show, and fold-han makes variants of a Han character one. no-stop-words:LANGUAGE leaves out stop words, and
     stem:LANGUAGE puts stems (Snowball) for words, as in default,stem:en."""
 
+    match: str | Sequence[str]
+    """Compare only documents that meet a rule, copies too; repeat for several. Rules are equal (the same value, byte
+    for byte), different (another one), within:N (numbers at most N apart) and within:7d (dates or times; d, h, m or s),
+    as in lang=equal. Documents without a value are compared with no other, or with any if ,missing-ok is behind the
+    rule. Dotted paths reach nested fields."""
+
+    match_numbers: bool
+    """Compare only documents whose texts have the same numbers in the same order, copies too, so that issue 12 stays
+    beside issue 13. 1,000 and 1.000 are 1000; a date is its numbers."""
+
     method: Literal["minhash", "simhash", "complete", "exact"]
     """minhash (near-duplicates, found by signatures), simhash (near-duplicates, found by SimHash signatures), complete
     (all near-duplicates: every document is compared) or exact (copies only, as same defines them; ignores

@@ -1,0 +1,35 @@
+package source
+
+import (
+	"encoding/binary"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/reading"
+)
+
+// matched returns see, called with records whose last text columns are values.
+func (o Options) matched(see func(*reading.Record) error) func(*reading.Record) error {
+	texts, between := len(o.Fields.Text)-o.Fields.Values, len(o.Fields.Between())
+	return func(record *reading.Record) error {
+		doc := record.Doc
+		if record.Err != nil || record.Long {
+			return see(record)
+		}
+		text, ends, from := doc.Text, doc.Ends, 0
+		for i := range len(o.Fields.Text) {
+			end, n := binary.Uvarint(ends)
+			if n <= 0 { // the last, or no column has a value
+				end = uint64(len(text))
+			}
+			switch {
+			case i == texts-1:
+				doc.Text, doc.NoText = text[:end], end == 0
+				doc.Ends = doc.Ends[:len(doc.Ends)-len(ends)]
+			case i >= texts:
+				doc.Values = blocks.AppendBytes(doc.Values, text[min(from, int(end)):end])
+			}
+			ends, from = ends[max(n, 0):], int(end)+between
+		}
+		return see(record)
+	}
+}

@@ -1,0 +1,68 @@
+package verifier
+
+import "github.com/neardup/neardup/kernels/match"
+
+// matched compares documents as another verifier does, and by rules: so many last words of the features are their
+// traits.
+type matched struct {
+	Verifier
+	rules  []match.Rule
+	traits int
+}
+
+// Own returns the features without the traits that rules ask for.
+func Own(v Verifier, features []uint64) []uint64 {
+	if m, ok := v.(matched); ok {
+		return features[:len(features)-m.traits]
+	}
+	return features
+}
+
+func (m matched) Size(features []uint64) int { return m.Verifier.Size(Own(m, features)) }
+
+func (m matched) Len(words int) int { return m.Verifier.Len(words - m.traits) }
+
+func (m matched) Words(shingles int) int { return m.Verifier.Words(shingles) + m.traits }
+
+func (m matched) Shared(score int, a, b []uint64) int {
+	return m.Verifier.Shared(score, Own(m, a), Own(m, b))
+}
+
+func (m matched) MinWords(words int) int {
+	if least := m.Verifier.MinWords(words - m.traits); least > 0 {
+		return least + m.traits
+	}
+	return 0
+}
+
+func (m matched) Compare(a, b []uint64) (score int, ok bool) {
+	if !m.hold(a, b) {
+		return 0, false
+	}
+	return m.Verifier.Compare(Own(m, a), Own(m, b))
+}
+
+func (m matched) SelfJoin(features [][]uint64, emit func(i, j, score int) bool) {
+	m.Verifier.SelfJoin(m.own(features), func(i, j, score int) bool {
+		return !m.hold(features[i], features[j]) || emit(i, j, score)
+	})
+}
+
+func (m matched) CrossJoin(small, large [][]uint64, emit func(i, j, score int) bool) {
+	m.Verifier.CrossJoin(m.own(small), m.own(large), func(i, j, score int) bool {
+		return !m.hold(small[i], large[j]) || emit(i, j, score)
+	})
+}
+
+// hold reports whether two documents meet the rules.
+func (m matched) hold(a, b []uint64) bool {
+	return match.Hold(m.rules, a[len(a)-m.traits:], b[len(b)-m.traits:])
+}
+
+func (m matched) own(features [][]uint64) [][]uint64 {
+	own := make([][]uint64, len(features))
+	for i, f := range features {
+		own[i] = Own(m, f)
+	}
+	return own
+}

@@ -1,0 +1,260 @@
+package dedup_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/records"
+)
+
+// matched is a record with values that rules ask for; nil: it lacks the column.
+type matched struct {
+	ID    string   `json:"id"`
+	Text  string   `json:"text"`
+	Lang  *string  `json:"lang,omitempty"`
+	Meta  meta     `json:"meta"`
+	Words []string `json:"-"`
+}
+
+type meta struct {
+	Year any `json:"year"`
+}
+
+// randomMatched are records of few words, so that many are copies or similar, with few values, some without.
+func randomMatched(r *rand.Rand, n int) (all []matched) {
+	for i := range n {
+		m := matched{ID: fmt.Sprint(i), Meta: meta{[]any{nil, 1999, "1999", 2001, ""}[r.IntN(5)]}}
+		for range 4 + r.IntN(6) {
+			m.Words = append(m.Words, string(rune('a'+r.IntN(3+r.IntN(8)))))
+		}
+		if i > 0 && r.IntN(2) == 0 {
+			m.Words = slices.Clone(all[r.IntN(i)].Words)
+			if r.IntN(2) == 0 {
+				m.Words[r.IntN(len(m.Words))] = "z"
+			}
+		}
+		m.Text = strings.Join(m.Words, " ")
+		if k := r.IntN(6); k > 0 {
+			m.Text += fmt.Sprintf(", no. %s", []string{"1000", "1,000", "7"}[r.IntN(3)])
+			m.Words = append(m.Words, "no", "n")
+		}
+		if lang := []string{"en", "de", ""}[r.IntN(3)]; r.IntN(8) > 0 {
+			m.Lang = &lang
+		}
+		all = append(all, m)
+	}
+	return all
+}
+
+// numbers are those of a text of randomMatched.
+func (m *matched) numbers() string {
+	_, numbers, _ := strings.Cut(m.Text, "no. ")
+	return strings.ReplaceAll(numbers, ",", "")
+}
+
+// matchRule is a flag, and tells by definition whether it keeps two records apart.
+type matchRule struct {
+	flag  string
+	apart func(a, b *matched) bool
+}
+
+func lang(m *matched) string {
+	if m.Lang == nil {
+		return ""
+	}
+	return *m.Lang
+}
+
+func year(m *matched) string {
+	if m.Meta.Year == nil {
+		return ""
+	}
+	return fmt.Sprint(m.Meta.Year)
+}
+
+// Rules that are told by a key, and those that are looked up for each pair.
+var byKeys = []matchRule{
+	{"--match=lang=equal", func(a, b *matched) bool { return lang(a) == "" || lang(a) != lang(b) }},
+	{"--match=meta.year=equal", func(a, b *matched) bool { return year(a) == "" || year(a) != year(b) }},
+	{"--match-numbers", func(a, b *matched) bool { return a.numbers() != b.numbers() }},
+}
+
+var byPairs = []matchRule{
+	{"--match=lang=equal,missing-ok", func(a, b *matched) bool { return lang(a) != "" && lang(b) != "" && lang(a) != lang(b) }},
+	{"--match=lang=different", func(a, b *matched) bool { return lang(a) == "" || lang(b) == "" || lang(a) == lang(b) }},
+	{"--match=lang=different,missing-ok", func(a, b *matched) bool { return lang(a) != "" && lang(a) == lang(b) }},
+	{"--match=meta.year=within:1", func(a, b *matched) bool { return year(a) == "" || year(a) != year(b) }},
+	{"--match=meta.year=within:2,missing-ok", func(*matched, *matched) bool { return false }},
+	{"--match=meta.year=within:366d", func(a, b *matched) bool { return year(a) == "" || year(a) != year(b) }},
+}
+
+// apart tells whether some rule keeps two records apart.
+func apart(rules []matchRule, a, b *matched) bool {
+	return slices.ContainsFunc(rules, func(r matchRule) bool { return r.apart(a, b) })
+}
+
+func jaccard(a, b string) float64 {
+	shared, x, y := inBoth(a, b)
+	return float64(shared) / float64(x+y-shared)
+}
+
+func cosine(a, b string) float64 {
+	shared, x, y := inBoth(a, b)
+	return float64(shared) / math.Sqrt(float64(x*y))
+}
+
+// inBoth returns how many words two texts share, and how many they have.
+func inBoth(a, b string) (shared, inA, inB int) {
+	words := func(text string) map[string]bool {
+		set := map[string]bool{}
+		for _, w := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" .,", r) }) {
+			set[w] = true
+		}
+		return set
+	}
+	x, y := words(a), words(b)
+	for w := range x {
+		if y[w] {
+			shared++
+		}
+	}
+	return shared, len(x), len(y)
+}
+
+// With rules, all pairs are those by definition that no rule keeps apart; every record has a kept one that it may be
+// removed for, or stays.
+func TestMatchEqualsDefinition(t *testing.T) {
+	const threshold = .7
+	r := rand.New(rand.NewPCG(46, 1))
+	for round := range 2 {
+		all := randomMatched(r, 120)
+		path := filepath.Join(t.TempDir(), "in.jsonl")
+		var lines bytes.Buffer
+		for _, m := range all {
+			if err := json.NewEncoder(&lines).Encode(m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(path, lines.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		near := [][]string{
+			{"--method=complete"}, {"--recall=0.999999"}, {"--method=complete", "--pair-budget=3"}, {"--bands=60", "--rows=1", "--pair-budget=3"},
+			{"--runner=prism", "--method=complete"}, {"--signature=classic", "--bands=5", "--rows=3"}, {"--signature=salted", "--recall=0.99999"},
+			{"--method=complete", "--compare=cosine"},
+		}
+		exact := [][]string{{"--method=exact", "--same=set"}, {"--method=exact", "--same=tokens"}, {"--method=exact"}}
+		asks := [][]matchRule{{byKeys[0]}, {byKeys[1]}, {byKeys[2]}, byKeys}
+		for i := range byPairs {
+			asks = append(asks, byPairs[i:i+1])
+		}
+		asks = append(asks, []matchRule{byKeys[2], byPairs[1], byPairs[3]})
+		for i, rules := range asks {
+			flags := []string{path, "--shingle=word:1", "--threshold=0.7", "--write=pairs,removed,corpus,rejected,clusters"}
+			for _, r := range rules {
+				flags = append(flags, r.flag)
+			}
+			methods := near
+			if i < 4 {
+				methods = slices.Concat(near, exact)
+			}
+			for _, method := range methods {
+				t.Run(fmt.Sprint(round, flags[4:], method), func(t *testing.T) {
+					checkMatched(t, run(t, ask(t, append(slices.Clone(flags), method...)...)), all, rules, threshold, method)
+				})
+			}
+		}
+	}
+}
+
+func checkMatched(t *testing.T, f *output.Finished, all []matched, rules []matchRule, threshold float64, method []string) {
+	t.Helper()
+	byID := map[string]*matched{}
+	for i := range all {
+		byID[all[i].ID] = &all[i]
+	}
+	exact := method[0] == "--method=exact"
+	similar := jaccard
+	if slices.Contains(method, "--compare=cosine") {
+		similar = cosine
+	}
+	whole := len(method) == 1 || method[0] == "--method=complete" || method[0] == "--runner=prism"
+	for _, p := range rows[records.Pair](t, f, output.Pairs) {
+		a, b := byID[p.IDA], byID[p.IDB]
+		if apart(rules, a, b) || similar(a.Text, b.Text) < threshold {
+			t.Fatalf("%+v and %+v are a pair", a, b)
+		}
+	}
+	removed := map[string]bool{}
+	for _, row := range rows[records.Removed](t, f, output.Removed) {
+		removed[row.ID] = true
+		if a, b := byID[row.ID], byID[row.KeptID]; apart(rules, a, b) || similar(a.Text, b.Text) < threshold {
+			t.Fatalf("%+v is removed for %+v", a, b)
+		}
+	}
+	for i := range all {
+		for j := range i {
+			a, b := &all[j], &all[i]
+			if apart(rules, a, b) {
+				continue
+			}
+			same := a.Text == b.Text
+			if (same && exact || similar(a.Text, b.Text) >= threshold && whole && !exact) && !removed[a.ID] && !removed[b.ID] {
+				t.Fatalf("%+v and %+v are both kept", a, b)
+			}
+		}
+	}
+}
+
+// The values of a row group are those of its types.
+func TestMatchParquet(t *testing.T) {
+	type row struct {
+		ID   string `parquet:"id"`
+		Text string `parquet:"text"`
+		Year *int32 `parquet:"year,optional"`
+		Day  int32  `parquet:"day,date"`
+		Meta struct {
+			At *time.Time `parquet:"at,optional,timestamp"`
+		} `parquet:"meta"`
+	}
+	var all []row
+	for i, day := range []time.Time{
+		time.Date(2024, 2, 26, 0, 0, 0, 0, time.UTC), time.Date(2024, 3, 4, 0, 0, 0, 0, time.UTC),
+		time.Date(2024, 3, 20, 12, 0, 0, 0, time.UTC), {},
+	} {
+		r := row{ID: fmt.Sprint(i), Text: "one two three four five six"}
+		if year := int32(2000 + i); i < 3 {
+			r.Year, r.Day, r.Meta.At = &year, int32(day.Unix()/(24*60*60)), &day
+		}
+		all = append(all, r)
+	}
+	path := filepath.Join(t.TempDir(), "in.parquet")
+	if err := parquet.WriteFile(path, all); err != nil {
+		t.Fatal(err)
+	}
+	for rule, want := range map[string]string{
+		"year=within:1": "1", "year=equal": "", "day=within:7d": "1", "meta.at=within:7d": "1", "meta.at=within:6d": "",
+		"meta.at=within:7d,missing-ok": "1 3", "day=different": "1 2 3",
+	} {
+		f := run(t, ask(t, path, "--match="+rule))
+		var removed []string
+		for _, r := range rows[records.Removed](t, f, output.Removed) {
+			removed = append(removed, r.ID)
+		}
+		if got := strings.Join(removed, " "); got != want {
+			t.Errorf("%s: removed %q, want %q", rule, got, want)
+		}
+	}
+}
