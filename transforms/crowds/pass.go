@@ -364,6 +364,7 @@ func (p *pass) keep(ctx context.Context, number uint32, key blocks.Key, set []ui
 		}
 		return nil
 	})
+	p.common.Template(p.chunk.kept.Sets)
 	p.chunk.setIndex(verifier.NewIndex(p.verifier, &p.common))
 	return err
 }
