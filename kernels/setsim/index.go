@@ -26,6 +26,7 @@ type Index struct {
 	words    int      // of all sets and parities
 	postings []chained
 	heads    map[uint64]head // by element
+	variants *variation      // instead of postings, if there is a template
 	finder   *Finder
 }
 
@@ -38,6 +39,10 @@ type Finder struct {
 	metBy    []uint64 // by set, the last query that met it
 	hits     []hit    // of a query, kept for the next one
 	parity   parity   // of a query, kept for the next one
+
+	deviations []uint64   // of a query, kept for the next one, as are those below
+	lists      [][]uint32 // of the deviations
+	counts     []uint16   // by set, how many of these the two have in common
 }
 
 // A chained posting says that a set has an element in its prefix, at which place of
@@ -54,6 +59,9 @@ type hit struct{ set, shared int }
 // What is common decides its speed, not what it finds.
 func NewIndex(t Threshold, common *Frequencies) *Index {
 	x := &Index{prefixes: Prefixes{t: t, common: common}, heads: map[uint64]head{}}
+	if common != nil && len(common.template) > 0 {
+		x.variants = &variation{t: t, template: common.template, lists: map[uint64][]uint32{}}
+	}
 	x.finder = x.Finder()
 	return x
 }
@@ -70,6 +78,10 @@ func (x *Index) Add(set []uint64) int {
 	x.sets = append(x.sets, set)
 	x.parities = append(x.parities, parityOf(set, nil))
 	x.words += len(set) + len(x.parities[number])
+	if x.variants != nil {
+		x.variants.add(uint32(number), set)
+		return number
+	}
 	for place, at := range x.prefixes.rarest(set) {
 		hash := set[uint32(at)]
 		h := x.heads[hash]
@@ -94,7 +106,14 @@ func (f *Finder) Similar(set []uint64, first int, found func(i, shared int)) {
 		f.similarToEach(set, first, found)
 		return
 	}
+	if x.variants != nil && f.similarVariants(set, first, found) {
+		return
+	}
 	f.parity = parityOf(set, f.parity)
+	if x.variants != nil {
+		f.similarToEach(set, first, found)
+		return
+	}
 	prefix := f.prefixes.rarest(set)
 	met := 0
 	for _, at := range prefix {
@@ -177,22 +196,28 @@ func (f *Finder) overlap(set []uint64, i, need int) (shared int, ok bool) {
 // Bytes returns about how many bytes the index holds, the sets included.
 func (x *Index) Bytes() int {
 	const header, word, perPosting, perHead = 24, 8, 16, 28
-	return header*(cap(x.sets)+cap(x.parities)) + word*x.words + perPosting*cap(x.postings) +
-		perHead*len(x.heads) + x.finder.Bytes()
+	n := header*(cap(x.sets)+cap(x.parities)) + word*x.words + perPosting*cap(x.postings) + perHead*len(x.heads) +
+		x.finder.Bytes()
+	if x.variants != nil {
+		n += x.variants.bytes()
+	}
+	return n
 }
 
 // Bytes returns about how many bytes the finder holds beside the index.
 func (f *Finder) Bytes() int {
-	const stamp, perHit = 8, 16
-	return stamp*cap(f.metBy) + perHit*cap(f.hits)
+	const stamp, perHit, counter = 8, 16, 2
+	return stamp*cap(f.metBy) + perHit*cap(f.hits) + counter*cap(f.counts)
 }
 
 // Frequencies tell which elements many sets have: the bound of a count-min sketch
 // with one row (Cormode and Muthukrishnan 2005), never less than the truth. The
 // zero value knows of none.
 type Frequencies struct {
-	counts []uint32 // by the first bits of a hash
-	shift  int
+	counts   []uint32 // by the first bits of a hash
+	shift    int
+	sets     int      // that were counted
+	template []uint64 // ascending; none, if the sets are not known to be variants of one
 }
 
 // Least and most counters are 2^frequencyBits, 4 MB, which is little beside a large group's sets and
@@ -215,6 +240,7 @@ func (f *Frequencies) Count(set []uint64) {
 	if f.counts == nil {
 		*f = *NewFrequencies(0)
 	}
+	f.sets++
 	for _, hash := range set {
 		f.counts[hash>>f.shift]++
 	}

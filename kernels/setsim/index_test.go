@@ -78,11 +78,15 @@ func TestIndexOfFewSets(t *testing.T) {
 
 // frequencies are those of the sets, of other ones or none: they must not matter.
 func frequencies(t *rapid.T, sets [][]uint64) *Frequencies {
-	switch rapid.IntRange(0, 2).Draw(t, "frequencies of") {
+	switch rapid.IntRange(0, 3).Draw(t, "frequencies of") {
 	case 0:
 		return &Frequencies{}
 	case 1:
 		return counted(sets)
+	case 2: // and a template, or none if there is none
+		f := counted(sets)
+		f.Template(sets)
+		return f
 	default:
 		return counted(sets[:len(sets)/2])
 	}

@@ -67,7 +67,7 @@ func (f *passFn) ProcessElement(
 	}
 	p.out.Flush()
 	crowdKept.Inc(ctx, int64(len(p.kept)))
-	crowdChunks.Inc(ctx, int64(p.full))
+	crowdChunks.Inc(ctx, int64(len(p.ends)))
 	pairsListed.Inc(ctx, p.out.Written)
 	pairsCompared.Inc(ctx, p.compared)
 	p.link(links)
@@ -88,7 +88,7 @@ type pass struct {
 
 	kept      []uint32 // their numbers
 	protected int      // how many of them, the first ones, are kept in any case
-	full      int      // chunks of kept sets that were written to files
+	ends      []int    // of each chunk of kept sets that was written to a file: how many are kept up to its end
 	chunk     chunk    // those kept since
 
 	compared int64 // pairs of a document and a kept one
@@ -206,6 +206,16 @@ type numbered struct {
 	bytes   int // of the sets
 }
 
+// only returns the sets whose numbers are asked for.
+func (n numbered) only(asked func(number uint32) bool) (some numbered) {
+	for i, number := range n.numbers {
+		if asked(number) {
+			some.numbers, some.sets.Sets = append(some.numbers, number), append(some.sets.Sets, n.sets.Sets[i])
+		}
+	}
+	return some
+}
+
 // maxListed is how many kept neighbours are listed per document, first in the order of preference; the
 // most similar is always listed too.
 const maxListed = 64
@@ -244,10 +254,10 @@ func (p *pass) spill(ctx context.Context) error {
 	if !p.isFull() {
 		return nil
 	}
-	if err := spool.Write(ctx, p.Temp, p.chunkFile("kept", p.full), p.chunk.kept); err != nil {
+	if err := spool.Write(ctx, p.Temp, p.chunkFile("kept", len(p.ends)), p.chunk.kept); err != nil {
 		return err
 	}
-	p.full++
+	p.ends = append(p.ends, len(p.kept))
 	p.chunk = p.newChunk(blocks.Sets{})
 	return nil
 }
@@ -295,7 +305,7 @@ func (p *pass) batch(ctx context.Context, g blocks.Sets, protected bool) error {
 		before += len(c.kept.Keys)
 		return nil
 	}
-	for n := range p.full {
+	for n := range p.ends {
 		kept, err := spool.Read(ctx, p.chunkFile("kept", n))
 		if err != nil {
 			return err
@@ -364,6 +374,7 @@ func (p *pass) keep(ctx context.Context, number uint32, key blocks.Key, set []ui
 		}
 		return nil
 	})
+	p.common.Template(p.chunk.kept.Sets)
 	p.chunk.setIndex(verifier.NewIndex(p.verifier, &p.common))
 	return err
 }
@@ -390,24 +401,110 @@ func (p *pass) remove(ctx context.Context, number uint32, key blocks.Key, set []
 	return nil
 }
 
+// smallTree is up to how many sets a tree has whose sets are compared with all others, one by one.
+const smallTree = 64
+
 // connect looks for the pairs that connect the trees which those found leave: of two removed sets, or of a removed
-// set with one that is kept later. In most crowds one tree is left, and there are none to look for.
+// set with one that is kept later. In many crowds one tree is left, and there are none to look for. In one of variants
+// below the threshold there is one large tree beside many of a few sets.
 func (p *pass) connect(ctx context.Context) error {
+	sizes := make([]int, len(p.trees))
+	largest := uint32(0)
+	for n := range p.trees {
+		root := p.trees.Root(uint32(n))
+		if sizes[root]++; sizes[root] > sizes[largest] {
+			largest = root
+		}
+	}
+	small, large := make([]bool, len(p.trees)), make(map[uint32]bool)
 	trees := 0
 	for n := range p.trees {
-		if p.trees.Root(uint32(n)) == uint32(n) {
+		root := p.trees.Root(uint32(n))
+		small[n] = root != largest && sizes[root] <= smallTree
+		if !small[n] {
+			large[root] = true
+		}
+		if root == uint32(n) {
 			trees++
 		}
 	}
+	if trees <= 1 {
+		return nil
+	}
+	if err := p.connectSmall(ctx, small, largest, len(large) == 1); err != nil {
+		return err
+	}
+	left := map[uint32]bool{}
+	for root := range large {
+		left[p.trees.Root(root)] = true
+	}
+	return p.connectLarge(ctx, small, len(left))
+}
+
+// connectSmall compares the sets of small trees with those of all others. If only
+// the largest tree is not small, none is compared that belongs to it by then: each pair with a set
+// that does not is looked for from that one, or was from the other.
+func (p *pass) connectSmall(ctx context.Context, small []bool, largest uint32, only bool) error {
+	files, removed := len(p.spooled)+1+len(p.ends)+1, len(p.spooled)+1
+	asks := func(number uint32) bool {
+		return small[number] && !(only && p.trees.Root(number) == p.trees.Root(largest))
+	}
+	for i := range files {
+		var c chunk
+		var indexed []uint32
+		for j := range files {
+			// Two kept sets are not similar.
+			if i >= removed && j >= removed || !slices.ContainsFunc(p.numbers(j), asks) {
+				continue
+			}
+			if indexed == nil {
+				all, err := p.file(ctx, i)
+				if err != nil {
+					return err
+				}
+				c, indexed = p.newChunk(all.sets), all.numbers
+			}
+			others, err := p.file(ctx, j)
+			if err != nil {
+				return err
+			}
+			others = others.only(asks)
+			for start, some := range c.similar(others.sets.Sets, p.mostHits()) {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				for k, hits := range some {
+					for _, h := range hits {
+						p.unite(indexed[h.kept], others.numbers[start+k])
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// connectLarge connects so many trees of sets that were in no small one.
+func (p *pass) connectLarge(ctx context.Context, small []bool, trees int) error {
+	large := func(number uint32) bool { return !small[number] }
 	for i := range len(p.spooled) + 1 {
-		if trees == 1 {
+		if trees <= 1 {
 			break
 		}
-		removed, err := p.removedIn(ctx, i)
+		removed, err := p.file(ctx, i)
 		if err != nil {
 			return err
 		}
-		join := func(other numbered) {
+		removed = removed.only(large)
+		for j := range len(p.spooled) + 1 + len(p.ends) + 1 {
+			if trees <= 1 || j >= i && j <= len(p.spooled) {
+				continue
+			}
+			other, err := p.file(ctx, j)
+			if err != nil {
+				return err
+			}
+			other = other.only(large)
 			all := slices.Concat(removed.sets.Sets, other.sets.Sets)
 			numbers := slices.Concat(removed.numbers, other.numbers)
 			roots, kept := make([]uint32, len(numbers)), make([]bool, len(numbers))
@@ -420,42 +517,48 @@ func (p *pass) connect(ctx context.Context) error {
 				trees--
 			})
 		}
-		for j := 0; j < i && trees > 1; j++ {
-			other, err := p.removedIn(ctx, j)
-			if err != nil {
-				return err
-			}
-			join(other)
-		}
-		before := 0
-		for k := 0; k <= p.full && trees > 1; k++ {
-			other, err := p.keptIn(ctx, k, before)
-			if err != nil {
-				return err
-			}
-			before += len(other.numbers)
-			join(other)
-		}
 	}
 	return nil
 }
 
-// removedIn returns the removed sets of a file or, behind the last, those that are in none.
-func (p *pass) removedIn(ctx context.Context, file int) (numbered, error) {
-	if file == len(p.spooled) {
-		return p.removed, ctx.Err()
+// numbers are those of the sets of a file: the removed ones come first, and behind each kind those that are in none.
+func (p *pass) numbers(file int) []uint32 {
+	switch n := len(p.spooled); {
+	case file < n:
+		return p.spooled[file]
+	case file == n:
+		return p.removed.numbers
+	default:
+		return p.kept[p.begins(file-n-1):p.begins(file-n)]
 	}
-	sets, err := spool.Read(ctx, p.chunkFile("removed", file))
-	return numbered{sets: sets, numbers: p.spooled[file]}, err
 }
 
-// keptIn is removedIn of kept sets, of which so many are before.
-func (p *pass) keptIn(ctx context.Context, file, before int) (numbered, error) {
-	sets, err := p.chunk.kept, ctx.Err()
-	if file < p.full {
-		sets, err = spool.Read(ctx, p.chunkFile("kept", file))
+// begins is how many sets are kept in chunks before one.
+func (p *pass) begins(chunk int) int {
+	switch {
+	case chunk == 0:
+		return 0
+	case chunk <= len(p.ends):
+		return p.ends[chunk-1]
+	default:
+		return len(p.kept)
 	}
-	return numbered{sets: sets, numbers: p.kept[before : before+len(sets.Keys)]}, err
+}
+
+// file returns the sets that numbers tells of.
+func (p *pass) file(ctx context.Context, file int) (numbered, error) {
+	sets, err := blocks.Sets{}, ctx.Err()
+	switch n := len(p.spooled); {
+	case file < n:
+		sets, err = spool.Read(ctx, p.chunkFile("removed", file))
+	case file == n:
+		sets = p.removed.sets
+	case file-n-1 < len(p.ends):
+		sets, err = spool.Read(ctx, p.chunkFile("kept", file-n-1))
+	default:
+		sets = p.chunk.kept
+	}
+	return numbered{sets: sets, numbers: p.numbers(file)}, err
 }
 
 // link emits the links of all trees.
