@@ -31,22 +31,24 @@ var corpora = []struct {
 	{"90 % copies", func(int) corpusgen.Spec { return corpusgen.Spec{Copies: 0.9} }},
 	{"90 % copies of one page", func(int) corpusgen.Spec { return corpusgen.Spec{Copies: 0.9, OnePage: true} }},
 	{"10 % variants of one page", func(n int) corpusgen.Spec { return corpusgen.Spec{Crowd: n / 10, CrowdEdits: 0.02} }},
+	{"variants below the threshold", func(n int) corpusgen.Spec { return corpusgen.Spec{Crowd: n, CrowdEdits: 0.03} }},
 }
 
 func main() {
 	neardup := flag.String("neardup", "bin/neardup", "the binary to measure")
+	least := flag.Int("least", 10_000, "documents of the smallest corpora")
 	most := flag.Int("most", 1_000_000, "documents of the largest corpora")
 	memory := flag.String("memory", "2GB", "what the runs are given")
 	only := flag.String("only", "", "the name of one kind of corpus, instead of all")
 	words := flag.Int("words", 100, "words of a document on average")
 	flag.Parse()
-	if err := table(os.Stdout, *neardup, *only, *most, *words, *memory); err != nil {
+	if err := table(os.Stdout, *neardup, *only, *least, *most, *words, *memory); err != nil {
 		fmt.Fprintln(os.Stderr, "scale:", err)
 		os.Exit(1)
 	}
 }
 
-func table(w io.Writer, neardup, only string, most, words int, memory string) error {
+func table(w io.Writer, neardup, only string, least, most, words int, memory string) error {
 	folder, err := os.MkdirTemp("", "bench-scale-")
 	if err != nil {
 		return err
@@ -58,7 +60,7 @@ func table(w io.Writer, neardup, only string, most, words int, memory string) er
 		if only != "" && c.name != only {
 			continue
 		}
-		for n := 10_000; n <= most; n *= 10 {
+		for n := least; n <= most; n *= 10 {
 			spec := c.spec(n)
 			spec.Documents, spec.Words, spec.Seed = n, words, 1
 			spec.Near, spec.Edits = 0.02, 0.01

@@ -279,6 +279,12 @@ func TestPassEqualsBruteForce(t *testing.T) {
 		rng.Shuffle(len(c), func(i, j int) { c[i], c[j] = c[j], c[i] })
 		corpora[fmt.Sprint("families ", seed)] = c
 	}
+	// Two large trees, which only two removed sets connect: one of the first file, and one of the last.
+	two := corpus{numbers(0, 20), numbers(6, 20), numbers(2, 20)}
+	for own := range 3 * smallTree {
+		two = append(two, append(numbers(6*(own%2), 20), uint64(1000+own)))
+	}
+	corpora["large trees"] = append(two, numbers(4, 20))
 	spooled, atOnce := map[string]int{}, 0
 	for name, c := range corpora {
 		for _, threshold := range []setsim.Threshold{{Num: 1, Den: 2}, {Num: 4, Den: 5}} {
