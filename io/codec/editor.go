@@ -3,8 +3,8 @@ package codec
 // Editor is a Codec that can put other texts into a record.
 type Editor interface {
 	// Edit appends to dst a record in which edit has replaced the value of each text column, in the order of Fields.Text;
-	// all else is as it stands. Of a column without a value edit gets an empty text, and what it returns is left out. ok is
-	// false, and dst as it was, if a value is not a string that stands by itself.
+	// all else is as it stands. Of a column without a value edit gets an empty text, and what it returns is left out. ok
+	// is false, and dst as it was, if a value is not a string that stands by itself.
 	Edit(dst, record []byte, edit func(text []byte) []byte) (edited []byte, ok bool)
 }
 

@@ -571,7 +571,7 @@ func TestCutParquet(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	cut := 0
 	for range 12 {
-		dir, docs := corpus(t, random, 40)
+		_, docs := corpus(t, random, 40)
 		var all []row
 		var lines bytes.Buffer
 		for i, d := range docs {
@@ -584,7 +584,7 @@ func TestCutParquet(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		dir = t.TempDir()
+		dir := t.TempDir()
 		asParquet, asLines := filepath.Join(dir, "in.parquet"), filepath.Join(dir, "in.jsonl")
 		group := parquet.MaxRowsPerRowGroup(int64(1 + random.IntN(40)))
 		if err := parquet.WriteFile(asParquet, all, group, parquet.PageBufferSize(1+random.IntN(500))); err != nil {

@@ -28,8 +28,8 @@ func (r Reader) CopyExcept(
 	return kept, err
 }
 
-// CopyEdited is CopyExcept, with other texts in some rows. Of a column that is edited, bounds are left out. Rows cannot be
-// edited if a text column is not one of strings.
+// CopyEdited is CopyExcept, with other texts in some rows. Of a column that is edited, bounds are left out. Rows cannot
+// be edited if a text column is not one of strings.
 func (r Reader) CopyEdited(
 	ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, dropped, edited []int64,
 	edit reading.Edit, o reading.Options,
@@ -451,7 +451,7 @@ func (c *copier) column(g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64
 		edits = append(edits, thriftField{encodingsID, thrift.LIST, withPlain(chunk.meta, encodingsID)})
 	}
 	meta := edit(chunk.meta, func(id int16) bool {
-		return id <= 4 && !(edited && id == encodingsID) || id == 8 || whole && (id == statisticsID || id >= 16)
+		return id <= 4 && (id != encodingsID || !edited) || id == 8 || whole && (id == statisticsID || id >= 16)
 	}, edits...)
 	column.raw = edit(chunk.raw, func(id int16) bool { return id > 7 }, integerField(2, thrift.I64, 0),
 		thriftField{3, thrift.STRUCT, meta})
