@@ -87,7 +87,8 @@ func (v *variation) bytes() int {
 // it deviates from the template where many do.
 const timesCounted = 16
 
-// similarVariants is Similar by means of deviations. It reports false, and has found none, if to compare each is cheaper.
+// similarVariants is Similar by means of deviations. It reports false, and has found none, if to compare each is
+// cheaper.
 func (f *Finder) similarVariants(set []uint64, first int, found func(i, shared int)) bool {
 	v := f.index.variants
 	f.deviations, f.lists = deviations(f.deviations[:0], set, v.template), f.lists[:0]

@@ -447,7 +447,7 @@ func (p *pass) connect(ctx context.Context) error {
 func (p *pass) connectSmall(ctx context.Context, small []bool, largest uint32, only bool) error {
 	files, removed := len(p.spooled)+1+len(p.ends)+1, len(p.spooled)+1
 	asks := func(number uint32) bool {
-		return small[number] && !(only && p.trees.Root(number) == p.trees.Root(largest))
+		return small[number] && (!only || p.trees.Root(number) != p.trees.Root(largest))
 	}
 	for i := range files {
 		var c chunk
@@ -547,7 +547,8 @@ func (p *pass) begins(chunk int) int {
 
 // file returns the sets that numbers tells of.
 func (p *pass) file(ctx context.Context, file int) (numbered, error) {
-	sets, err := blocks.Sets{}, ctx.Err()
+	var sets blocks.Sets
+	err := ctx.Err()
 	switch n := len(p.spooled); {
 	case file < n:
 		sets, err = spool.Read(ctx, p.chunkFile("removed", file))
