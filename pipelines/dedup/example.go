@@ -159,7 +159,9 @@ func (r *run) stagedTexts(ctx context.Context, of []records.Place) (map[records.
 func lookup(ctx context.Context, in *source.Inputs, files map[string]int, of []records.Place, options source.Options, texts map[records.Place]string) error {
 	places := map[blocks.Key]records.Place{}
 	for _, place := range of {
-		places[blocks.NewKey(files[place.Source], place.Position)] = place
+		if file := files[place.Source]; file >= 0 { // else it is in an index
+			places[blocks.NewKey(file, place.Position)] = place
+		}
 	}
 	return source.Lookup(ctx, in, slices.Collect(maps.Keys(places)), options, func(doc blocks.Document) {
 		texts[places[doc.Key]] = string(doc.Text[:min(len(doc.Text), mostText)])

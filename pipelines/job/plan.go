@@ -26,6 +26,7 @@ import (
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/simhash"
+	"github.com/neardup/neardup/output/index"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/transforms/sets"
 	"github.com/neardup/neardup/transforms/signature"
@@ -43,6 +44,8 @@ type Request struct {
 	Reread bool
 	// Strict: a plan of input that is most likely in another encoding than it is read by is an error.
 	Strict bool
+	// Index is what the inputs are compared with, in place of Against; nil: there is none.
+	Index *index.Index
 }
 
 // Reading says how the inputs are read; stdin is the file that standard input was copied to.
@@ -166,7 +169,10 @@ func spoolStdin(ctx context.Context, in *Request, file string) error {
 func listed(ctx context.Context, r Request, stdin string) (p *Plan, err error) {
 	p = &Plan{Request: r, Complete: r.Method == Complete, Sizes: map[int]int64{}, Threshold: r.Threshold, Spec: r.Texts, reading: r.Reading(stdin)}
 	p.Spec.MaxBytes = int64(r.MaxDocBytes)
-	if p.reading.References, err = references(ctx, r.Against); err != nil {
+	if r.Index != nil {
+		p.reading.References = r.Index.Paths()
+		p.reading.ReferenceFields = codec.Fields{Text: []string{"text"}, ID: "name"}
+	} else if p.reading.References, err = references(ctx, r.Against); err != nil {
 		return nil, err
 	}
 	if p.Listing, err = source.Plan(ctx, r.Inputs, p.reading); err != nil {
@@ -209,6 +215,9 @@ const (
 
 // order has files come in the order of preference.
 func (p *Plan) order() {
+	if p.Request.Index != nil {
+		p.Listing.Inputs.Settle(p.Request.Index.Recalled)
+	}
 	if in := p.Listing.Inputs.Inputs; in.Len() > 0 { // of no file, no pattern is at fault
 		p.Idle, p.Unprotecting = prefer(in, p.Request.Prefer), protect(in, p.Request.Protected)
 		for _, key := range p.Request.Rank {
@@ -708,7 +717,7 @@ func prefer(in *blocks.Inputs, globs []string) (idle []string) {
 func unmatched(in *blocks.Inputs, globs []string) []string {
 	idle := slices.Clone(globs)
 	for file, name := range in.Names() {
-		if in.Standing(file) == blocks.Reference {
+		if file < in.References() {
 			continue
 		}
 		idle = slices.DeleteFunc(idle, func(glob string) bool { return source.Matches(glob, name) })

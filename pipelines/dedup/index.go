@@ -1,0 +1,336 @@
+package dedup
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/sink"
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/lsh"
+	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/output/index"
+	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/segment"
+)
+
+const segmentFile = "segment.jsonl"
+
+// background is that of prose, as setsim.Background has it: 100,000 reviews by shingles of five words. An index is made
+// before there is a document.
+var background = []float64{1, 1.1e-5, 1.3e-7, 3.3e-8, 1.3e-8, 5.1e-9, 2.0e-9, 8.2e-10, 3.3e-10, 1.3e-10, 5.2e-11, 2.1e-11}
+
+// shared are the fields of a Spec that all runs of an index have in common: what is compared, and how.
+func shared() (names []string) {
+	for name, phase := range records.Phases() {
+		if name == "text" || (phase == "keys" || phase == "verify") && name != "measure_recall" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// CreateIndex makes an index at dir for runs that are asked so, with bands for that many documents. The error is a
+// *job.UsageError for what an index cannot keep.
+func CreateIndex(ctx context.Context, dir string, spec records.Spec, expect int64, given ...string) (*index.Index, error) {
+	asked, err := job.Compile(spec, given...)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkIndexed(asked); err != nil {
+		return nil, err
+	}
+	g := index.Generation{Formats: job.Formats(asked.Texts, asked.Family), Asked: map[string]json.RawMessage{}}
+	if asked.Method == job.MinHash {
+		if expect < 1 {
+			return nil, job.Usage("--expect %d: must be at least 1", expect)
+		}
+		in := lsh.Input{Threshold: asked.Threshold.Float(), Recall: asked.Recall, Documents: expect, Background: background}
+		choice, err := lsh.Solve(in)
+		if asked.Bands > 0 {
+			choice, err = lsh.Assess(in, asked.Bands, asked.Rows)
+		}
+		if err != nil {
+			return nil, &job.UsageError{Reason: err}
+		}
+		g.Expect, asked.Bands, asked.Rows = expect, choice.Bands, choice.Rows
+	}
+	fields := records.Fields(asked.Spec)
+	for _, name := range shared() {
+		if g.Asked[name], err = json.Marshal(fields[name].Interface()); err != nil {
+			return nil, err
+		}
+	}
+	if dir, err = job.OutputPath(dir); err != nil {
+		return nil, err
+	}
+	return index.Create(ctx, dir, g)
+}
+
+// checkIndexed returns a *job.UsageError for what does not go with an index, and says why.
+func checkIndexed(a *job.Asked) error {
+	refused := func(flag, why string) error { return job.Usage("%s does not go with an index: %s", flag, why) }
+	const later = "a later document would decide about one that is published; drop it"
+	switch {
+	case a.Cluster != records.Default().Cluster:
+		return refused("--cluster "+a.Cluster, "a later document may join clusters of which each has kept one; drop it")
+	case !slices.Equal(a.Keep, records.Default().Keep):
+		return refused("--keep "+strings.Join(a.Keep, " --keep "), later)
+	case len(a.Protect) > 0:
+		return refused("--protect", later)
+	case len(a.Match) > 0 || a.MatchNumbers:
+		return refused("--match", "it stores no columns that rules are about; drop it")
+	case a.Method == job.SimHash, a.Method != job.Exact && a.Measure != job.Jaccard:
+		return refused("--method "+a.Method+" --compare "+a.Measure+" --signature "+a.Signature,
+			"it has sets of shingles alone; give --method minhash, complete or exact")
+	case a.Prepares():
+		return refused("--signature "+a.Signature, "it follows from all documents; drop it")
+	case len(a.Text) > 1:
+		return refused("--text "+strings.Join(a.Text, " --text "), "it has one text of each document; join the columns into one")
+	case a.Texts.Shingle.Kind == shingle.Item:
+		return refused("--shingle item", "it has one text of each document; give another shingle")
+	case a.Limit > 0:
+		return refused("--limit", "what a night leaves out would be missing; drop it")
+	case a.MeasureRecall > 0:
+		return refused("--measure-recall", "only tonight's documents are compared; drop it")
+	case len(a.AgainstText)+len(a.AgainstID) > 0:
+		return refused("--against-text and --against-id", "it has columns of its own; drop them")
+	}
+	return nil
+}
+
+// takeIndex opens the index that Against names, and has the job asked what all its runs are. What is given besides must
+// be the same.
+func (c *Config) takeIndex(ctx context.Context) (*index.Index, error) {
+	var found *index.Index
+	for _, path := range c.Against {
+		is, err := false, error(nil)
+		if !storage.IsPattern(path) && path != "-" {
+			is, err = index.Is(ctx, path)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !is {
+			continue
+		}
+		if len(c.Against) > 1 {
+			return nil, job.Usage("--against %s is an index, and takes no other --against beside it", path)
+		}
+		dir, err := job.OutputPath(path)
+		if err != nil {
+			return nil, err
+		}
+		if found, err = index.Open(ctx, dir); err != nil {
+			return nil, err
+		}
+	}
+	if found == nil && c.Append {
+		return nil, job.Usage("--append needs --against INDEX; make one with neardup index create")
+	}
+	if found == nil {
+		return nil, nil
+	}
+	return found, c.follow(found)
+}
+
+// follow has the job asked what the index says.
+func (c *Config) follow(x *index.Index) error {
+	own, err := job.Compile(c.Spec, c.Given...)
+	if err != nil {
+		return err
+	}
+	if err := checkIndexed(own); err != nil {
+		return err
+	}
+	asked, defaults := records.Fields(own.Spec), records.Fields(records.Default())
+	compiled, err := job.Compile(records.Default())
+	if err != nil {
+		return err
+	}
+	maps.Copy(defaults, records.Fields(compiled.Spec))
+	changed := map[string]any{}
+	var differ []string
+	for _, name := range shared() {
+		value, ok := x.Asked[name]
+		if !ok {
+			continue
+		}
+		changed[name] = value
+		mine, err := json.Marshal(asked[name].Interface())
+		if err != nil {
+			return err
+		}
+		if string(mine) == string(value) || !slices.Contains(c.Given, name) && same(asked[name].Interface(), defaults[name].Interface()) {
+			continue
+		}
+		differ = append(differ, fmt.Sprintf("--%s %s (this run: %s)", strings.ReplaceAll(name, "_", "-"), value, mine))
+	}
+	if len(differ) > 0 {
+		return job.Usage("--against %s: the index was made with %s; drop what differs, or make another index",
+			x.Dir, strings.Join(differ, ", "))
+	}
+	spec, err := replaced(c.Spec, changed)
+	if err != nil {
+		return err
+	}
+	spec.NamedInputs = c.NamedInputs
+	c.Spec = spec
+	if own, err = job.Compile(c.Spec, c.Given...); err != nil {
+		return err
+	}
+	if formats := job.Formats(own.Texts, own.Family); formats.Text != x.Formats.Text || formats.Signature != x.Formats.Signature {
+		return job.Usage("--against %s: the index has keys of another version of neardup (%s, %s); make it again", x.Dir,
+			x.Formats.Text, x.Formats.Signature)
+	}
+	return nil
+}
+
+// lockIndex takes the index's lock, if the run is to add to it.
+func (r *run) lockIndex(ctx context.Context) (err error) {
+	if r.index == nil || !r.asked.Append {
+		return nil
+	}
+	if r.adding, err = index.Lock(ctx, r.index.Dir, r.record.Job, r.config.lock()); err != nil {
+		return job.Refused(err)
+	}
+	*r.index = *r.adding.Index
+	return nil
+}
+
+// resumeIndex finishes what earlier runs have left of the index, and plans again if that has changed it. The output is
+// locked, and what an earlier run had all but published there is published.
+func (r *run) resumeIndex(ctx context.Context) (err error) {
+	if r.adding == nil {
+		return nil
+	}
+	if err := r.adding.Recover(ctx); err != nil {
+		return err
+	}
+	if r.adding.Number != r.index.Number {
+		*r.index = *r.adding.Index
+		if err := r.makePlan(ctx); err != nil {
+			return err
+		}
+		if r.fingerprint, err = r.identify(ctx); err != nil {
+			return err
+		}
+	}
+	return r.checkBatch(ctx)
+}
+
+// checkBatch refuses a batch that is in the index already.
+func (r *run) checkBatch(ctx context.Context) error {
+	if r.adding == nil {
+		return nil
+	}
+	hash := sha256.New()
+	encoder := json.NewEncoder(hash)
+	in := r.plan.Listing.Inputs
+	for i := in.References(); i < in.Len(); i++ {
+		f, _, err := in.Listed(ctx, i)
+		if err != nil {
+			return err
+		}
+		_ = encoder.Encode([]any{f.Path, f.Size, f.Version}) // a hash never fails
+	}
+	r.batch = hex.EncodeToString(hash.Sum(nil))
+	if s, ok := r.adding.Has(r.batch); ok {
+		return &InIndexError{r.index.Dir, s}
+	}
+	return nil
+}
+
+// InIndexError says that an index has a batch already.
+type InIndexError struct {
+	Dir     string
+	Segment index.Segment
+}
+
+func (e *InIndexError) Error() string {
+	return fmt.Sprintf("%s has this batch already, since run %s, whose output is %s; drop it first with neardup index drop %s --run %[2]s",
+		e.Dir, e.Segment.Run, e.Segment.Output, e.Dir)
+}
+
+// Status is the exit status.
+func (*InIndexError) Status() int { return 3 }
+
+// addSegment writes what the run adds to the index, which has it once the output is published.
+func (r *run) addSegment(ctx context.Context, launch job.Launch) error {
+	if r.adding == nil {
+		return nil
+	}
+	folder, err := r.adding.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	r.segment = index.Segment{Run: r.record.Job, Output: r.output, Batch: r.batch, Input: r.record.Input, Made: r.record.Started}
+	in := r.plan.Listing.Inputs
+	first := 0
+	for first < in.Splits.Len() && in.Splits.At(first).File < in.References() {
+		first++
+	}
+	if first < in.Splits.Len() {
+		pipeline, scope := beam.NewPipelineWithRoot()
+		r.plan.buildSegment(scope, blocks.Range{First: int64(first), End: int64(in.Splits.Len())}, r.commit.Staged(), folder, r.temp)
+		if _, err := r.execute(ctx, launch, pipeline); err != nil {
+			return err
+		}
+		facts, err := job.Ledger(ctx, storage.Join(r.temp, segmentFile))
+		if err != nil {
+			return err
+		}
+		for _, file := range job.Manifest(facts).Files {
+			switch table := output.PartOf(file.Path); table {
+			case output.Kept:
+				r.segment.Kept += file.Rows
+			case output.Removed:
+				r.segment.Removed += file.Rows
+			}
+			file.Path = index.FileOf(r.record.Job, file.Path)
+			r.segment.Files = append(r.segment.Files, file)
+		}
+	}
+	return r.adding.Pend(ctx, r.segment)
+}
+
+// buildSegment builds the pipeline that writes the tables of a segment. The table removed is there already.
+func (p *Plan) buildSegment(s beam.Scope, splits blocks.Range, staged, to output.Folder, temp string) {
+	_, compared, _ := p.Read(s, temp, splits)
+	kept, removed := segment.Rows(s, compared, segment.Params{Inputs: job.Inputs(temp), Output: staged})
+	writing := p.writing(to, temp)
+	writing.Write, writing.Sync = []output.Part{output.Kept, output.Removed}, true
+	slices := p.Slices(float64(p.Documents), float64(p.Listing.Inputs.BytesOfInputs()))
+	sink.Ledger(s, storage.Join(temp, segmentFile), sink.Table(s, output.Kept, slices, writing, kept),
+		sink.Table(s, output.Removed, slices, writing, removed))
+}
+
+// publishSegment has the index know that the output is published.
+func (r *run) publishSegment(ctx context.Context) {
+	if r.adding == nil {
+		return
+	}
+	if err := r.adding.Add(ctx, r.segment); err != nil {
+		r.warn("the output is complete, but it is not in the index yet: %v; the next run that adds to the index puts it there", err)
+	}
+}
+
+// closeIndex lets the index go.
+func (r *run) closeIndex(ctx context.Context, err error) error {
+	if r.adding == nil {
+		return err
+	}
+	return errors.Join(err, r.adding.Close(ctx))
+}
