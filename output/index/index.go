@@ -4,6 +4,7 @@
 //	generations/N.json         a Generation
 //	segments/RUN/kept/         Parquet files of what the run kept, in input order
 //	segments/RUN/removed/      what it removed as near-duplicates
+//	segments/RUN/keys/         the band keys of both, sorted, a file for each shard of a band
 //	pending/RUN.json           a segment that becomes part of the index if the output of its run is published
 //	.lock                      there while a run writes
 package index
@@ -58,10 +59,12 @@ type Segment struct {
 	Batch string `json:"batch"`
 	// Input is what the run read, as in its run.json.
 	Input records.RunInput `json:"input"`
+	// ShardBits: the keys of a band are in 1<<ShardBits files, by their first bits. There are none where all documents are compared.
+	ShardBits int `json:"shard_bits,omitempty"`
 	// Kept and Removed are the numbers of rows.
 	Kept    int64 `json:"kept"`
 	Removed int64 `json:"removed"`
-	// Files are those of both tables, with paths below the index, in order.
+	// Files are those of both tables, and then those of keys, with paths below the index, in order.
 	Files []records.ManifestFile `json:"files"`
 }
 
@@ -144,13 +147,19 @@ func (x *Index) pendingFile(run string) string { return storage.Join(x.Dir, pend
 func (x *Index) Paths() (paths []string) {
 	for _, s := range x.Segments {
 		for _, f := range s.Files {
-			if f.Rows > 0 {
+			if f.Rows > 0 && !isKeys(s.Run, f.Path) {
 				paths = append(paths, storage.Join(x.Dir, f.Path))
 			}
 		}
 	}
 	return paths
 }
+
+// isKeys reports whether a file of a run's segment has keys.
+func isKeys(run, path string) bool { return storage.Dir(path) == FileOf(run, "keys") }
+
+// HasKeys reports whether documents of the index are found by keys, and not read.
+func (x *Index) HasKeys() bool { return x.Expect > 0 }
 
 // Recalled reports whether a file of a segment has documents that were removed.
 func (x *Index) Recalled(path string) bool {

@@ -9,12 +9,15 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/sink"
+	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/kernels/shingle"
@@ -23,6 +26,7 @@ import (
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/transforms/segment"
+	"github.com/neardup/neardup/transforms/signature"
 )
 
 const segmentFile = "segment.jsonl"
@@ -278,43 +282,81 @@ func (r *run) addSegment(ctx context.Context, launch job.Launch) error {
 	}
 	r.segment = index.Segment{Run: r.record.Job, Output: r.output, Batch: r.batch, Input: r.record.Input, Made: r.record.Started}
 	in := r.plan.Listing.Inputs
-	first := 0
-	for first < in.Splits.Len() && in.Splits.At(first).File < in.References() {
-		first++
+	if in.Len() > in.References() {
+		if err := r.storeDocuments(ctx, launch, folder); err != nil {
+			return err
+		}
 	}
-	if first < in.Splits.Len() {
-		pipeline, scope := beam.NewPipelineWithRoot()
-		r.plan.buildSegment(scope, blocks.Range{First: int64(first), End: int64(in.Splits.Len())}, r.commit.Staged(), folder, r.temp)
-		if _, err := r.execute(ctx, launch, pipeline); err != nil {
+	if r.index.HasKeys() && r.segment.Kept+r.segment.Removed > 0 {
+		if err := r.storeKeys(ctx, launch, folder); err != nil {
 			return err
-		}
-		facts, err := job.Ledger(ctx, storage.Join(r.temp, segmentFile))
-		if err != nil {
-			return err
-		}
-		for _, file := range job.Manifest(facts).Files {
-			switch table := output.PartOf(file.Path); table {
-			case output.Kept:
-				r.segment.Kept += file.Rows
-			case output.Removed:
-				r.segment.Removed += file.Rows
-			}
-			file.Path = index.FileOf(r.record.Job, file.Path)
-			r.segment.Files = append(r.segment.Files, file)
 		}
 	}
 	return r.adding.Pend(ctx, r.segment)
 }
 
-// buildSegment builds the pipeline that writes the tables of a segment. The table removed is there already.
-func (p *Plan) buildSegment(s beam.Scope, splits blocks.Range, staged, to output.Folder, temp string) {
-	_, compared, _ := p.Read(s, temp, splits)
-	kept, removed := segment.Rows(s, compared, segment.Params{Inputs: job.Inputs(temp), Output: staged})
-	writing := p.writing(to, temp)
+// storeDocuments writes the tables of the segment. The table removed of the output is there already.
+func (r *run) storeDocuments(ctx context.Context, launch job.Launch, folder output.Folder) error {
+	p := r.plan
+	return r.store(ctx, launch, r.temp, folder, func(s beam.Scope, writing sink.Params) []flow.Facts {
+		in := p.Listing.Inputs
+		first := int64(sort.Search(in.Splits.Len(), func(i int) bool { return in.Splits.At(i).File >= in.References() }))
+		_, compared, _ := p.Read(s, r.temp, blocks.Range{First: first, End: int64(in.Splits.Len())})
+		kept, removed := segment.Rows(s, compared, segment.Params{Inputs: job.Inputs(r.temp), Output: r.commit.Staged()})
+		slices := p.Slices(float64(p.Documents), float64(in.BytesOfInputs()))
+		return []flow.Facts{sink.Table(s, output.Kept, slices, writing, kept), sink.Table(s, output.Removed, slices, writing, removed)}
+	})
+}
+
+// storeKeys reads the tables of the segment, as later runs do, and writes the keys of their documents.
+func (r *run) storeKeys(ctx context.Context, launch job.Launch, folder output.Folder) error {
+	own := index.Index{Dir: r.index.Dir, Generation: index.Generation{Segments: []index.Segment{r.segment}}}
+	of, plan, err := r.plan.OfSegment(ctx, &own)
+	if err != nil {
+		return err
+	}
+	temp := storage.Join(r.temp, "segment")
+	if err := storage.Begin(ctx, temp, !r.config.Runner.Traits().OnCluster); err != nil {
+		return err
+	}
+	if err := of.Share(ctx, job.Inputs(temp)); err != nil {
+		return err
+	}
+	defer of.Forget(job.Inputs(temp))
+	r.segment.ShardBits = plan.Layout.ShardBits
+	return r.store(ctx, launch, temp, folder, func(s beam.Scope, writing sink.Params) []flow.Facts {
+		docs := source.Read(s, plan.Source(temp))
+		signed := signature.Sign(s, docs.Blocks, plan.Signature(temp))
+		return []flow.Facts{sink.Keys(s, signed.Bands, plan.Layout.ShardBits, writing)}
+	})
+}
+
+// store runs a pipeline that writes files of the segment.
+func (r *run) store(
+	ctx context.Context, launch job.Launch, temp string, folder output.Folder, build func(beam.Scope, sink.Params) []flow.Facts,
+) error {
+	writing := r.plan.writing(folder, temp)
 	writing.Write, writing.Sync = []output.Part{output.Kept, output.Removed}, true
-	slices := p.Slices(float64(p.Documents), float64(p.Listing.Inputs.BytesOfInputs()))
-	sink.Ledger(s, storage.Join(temp, segmentFile), sink.Table(s, output.Kept, slices, writing, kept),
-		sink.Table(s, output.Removed, slices, writing, removed))
+	pipeline, scope := beam.NewPipelineWithRoot()
+	sink.Ledger(scope, storage.Join(temp, segmentFile), build(scope, writing)...)
+	if _, err := r.execute(ctx, launch, pipeline); err != nil {
+		return err
+	}
+	facts, err := job.Ledger(ctx, storage.Join(temp, segmentFile))
+	if err != nil {
+		return err
+	}
+	for _, file := range job.Manifest(facts).Files {
+		switch output.PartOf(file.Path) {
+		case output.Kept:
+			r.segment.Kept += file.Rows
+		case output.Removed:
+			r.segment.Removed += file.Rows
+		}
+		file.Path = index.FileOf(r.record.Job, file.Path)
+		r.segment.Files = append(r.segment.Files, file)
+	}
+	return nil
 }
 
 // publishSegment has the index know that the output is published.

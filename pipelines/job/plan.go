@@ -170,8 +170,7 @@ func listed(ctx context.Context, r Request, stdin string) (p *Plan, err error) {
 	p = &Plan{Request: r, Complete: r.Method == Complete, Sizes: map[int]int64{}, Threshold: r.Threshold, Spec: r.Texts, reading: r.Reading(stdin)}
 	p.Spec.MaxBytes = int64(r.MaxDocBytes)
 	if r.Index != nil {
-		p.reading.References = r.Index.Paths()
-		p.reading.ReferenceFields = codec.Fields{Text: []string{"text"}, ID: "name"}
+		p.reading.References, p.reading.ReferenceFields = r.Index.Paths(), segmentFields
 	} else if p.reading.References, err = references(ctx, r.Against); err != nil {
 		return nil, err
 	}
@@ -212,6 +211,23 @@ const (
 	usualID         = 64
 	usualUnreadable = 4 << 10
 )
+
+// OfSegment lists the documents of an index of one segment, and returns the plan by which they are read and signed.
+func (p *Plan) OfSegment(ctx context.Context, x *index.Index) (*source.Inputs, *Plan, error) {
+	of := *p
+	of.Request.Index = x
+	of.reading.References, of.reading.ReferenceFields = x.Paths(), segmentFields
+	listing, err := source.Plan(ctx, nil, of.reading)
+	if err != nil {
+		return nil, nil, err
+	}
+	of.Listing = listing
+	of.Listing.Inputs.Settle(x.Recalled)
+	return listing.Inputs, &of, nil
+}
+
+// segmentFields are the columns of records.Stored.
+var segmentFields = codec.Fields{Text: []string{"text"}, ID: "name"}
 
 // order has files come in the order of preference.
 func (p *Plan) order() {
@@ -522,7 +538,7 @@ func (p *Plan) sample(ctx context.Context) (sets [][]uint64, different int, inpu
 	texts.flush()
 	inputs.shingles = shingles
 	p.looks = looks.warnings(p.Request.Text, inputs.Plain, p.Spec.Normalize.StripsMarkup())
-	if p.Listing.Inputs.References() > 0 {
+	if p.Listing.Inputs.References() > 0 && !p.keyed() {
 		references.Sampled, err = source.Sample(ctx, p.Listing.Inputs, true, p.reading, texts.add)
 		texts.flush()
 		references.shingles = shingles - inputs.shingles
