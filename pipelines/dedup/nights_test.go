@@ -231,7 +231,7 @@ func TestNights(t *testing.T) {
 			if seed%7 == 0 {
 				nights = 30
 			}
-			l := archiveAtRandom(t, r, relatives(r, 20+r.IntN(130)), nights)
+			l := archiveAtRandom(t, r, relatives(r, 20+r.IntN(80)), nights)
 			small := r.IntN(2) == 0
 			want, got := none(), none()
 			want.add(t, &l, l.whole(t, of))
