@@ -59,7 +59,7 @@ type Segment struct {
 	Batch string `json:"batch"`
 	// Input is what the run read, as in its run.json.
 	Input records.RunInput `json:"input"`
-	// ShardBits: the keys of a band are in 1<<ShardBits files, by their first bits. There are none where all documents are compared.
+	// ShardBits: the keys of a band are in 1<<ShardBits files, by their first bits.
 	ShardBits int `json:"shard_bits,omitempty"`
 	// Kept and Removed are the numbers of rows.
 	Kept    int64 `json:"kept"`
@@ -277,6 +277,6 @@ type DamagedError struct {
 }
 
 func (e *DamagedError) Error() string {
-	return fmt.Sprintf("%s is not what generation %d lists; restore it, or take its run out with neardup index drop %s --run %s and add "+
-		"its batch again", e.Path, e.Generation, e.Dir, e.Run)
+	return fmt.Sprintf("%s is not what generation %d lists; restore it, or take its run out with neardup index drop %s "+
+		"--run %s and add its batch again", e.Path, e.Generation, e.Dir, e.Run)
 }
