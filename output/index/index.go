@@ -10,6 +10,7 @@
 package index
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -116,6 +117,13 @@ func Open(ctx context.Context, dir string) (*Index, error) {
 	}
 	if err := json.Unmarshal(data, &x.Generation); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	for name, value := range x.Asked { // which the file has indented
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, value); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		x.Asked[name] = compact.Bytes()
 	}
 	if x.Format != Format {
 		return nil, fmt.Errorf("%s has the format %q, and this version reads %q", dir, x.Format, Format)
