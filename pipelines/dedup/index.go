@@ -285,7 +285,7 @@ func (r *run) storeKeys(ctx context.Context, launch job.Launch, folder output.Fo
 	return r.store(ctx, launch, temp, folder, func(s beam.Scope, writing sink.Params) []flow.Facts {
 		docs := source.Read(s, plan.Source(temp))
 		signed := signature.Sign(s, docs.Blocks, plan.Signature(temp))
-		return []flow.Facts{sink.Keys(s, signed.Bands, plan.Layout.ShardBits, writing)}
+		return []flow.Facts{docs.Facts, sink.Keys(s, signed.Bands, plan.Layout.ShardBits, writing)}
 	})
 }
 
