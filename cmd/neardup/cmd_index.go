@@ -8,11 +8,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/neardup/neardup/io/storage"
-	"github.com/neardup/neardup/output/commit"
-	"github.com/neardup/neardup/output/index"
 	"github.com/neardup/neardup/pipelines/dedup"
-	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 )
 
@@ -71,7 +67,7 @@ type indexCheckCmd struct {
 
 // Run checks the index.
 func (c *indexCheckCmd) Run(ctx context.Context, s streams) error {
-	x, err := openIndex(ctx, c.Index)
+	x, err := dedup.OpenIndex(ctx, c.Index)
 	if err != nil {
 		return err
 	}
@@ -92,15 +88,13 @@ type indexDropCmd struct {
 
 // Run drops what a run has added.
 func (c *indexDropCmd) Run(ctx context.Context, s streams) error {
-	return changeIndex(ctx, c.Index, func(w *index.Writer) error {
-		dropped, err := w.Drop(ctx, c.Of)
-		if err != nil || s.Quiet {
-			return err
-		}
-		_, err = fmt.Fprintf(s.Out, "dropped run %s: %d documents that it kept; the %d that it removed do not come back\n", c.Of, dropped.Kept,
-			dropped.Removed)
+	dropped, err := dedup.DropFromIndex(ctx, c.Index, c.Of)
+	if err != nil || s.Quiet {
 		return err
-	})
+	}
+	_, err = fmt.Fprintf(s.Out, "dropped run %s: %d documents that it kept; the %d that it removed do not come back\n", c.Of,
+		dropped.Kept, dropped.Removed)
+	return err
 }
 
 type indexPruneCmd struct {
@@ -110,44 +104,10 @@ type indexPruneCmd struct {
 
 // Run removes what only older generations need.
 func (c *indexPruneCmd) Run(ctx context.Context, s streams) error {
-	return changeIndex(ctx, c.Index, func(w *index.Writer) error {
-		generations, segments, err := w.Prune(ctx, c.Keep)
-		if err != nil || s.Quiet {
-			return err
-		}
-		_, err = fmt.Fprintf(s.Out, "removed %d generations and %d segments\n", generations, segments)
-		return err
-	})
-}
-
-// openIndex opens the index that a command names.
-func openIndex(ctx context.Context, path string) (*index.Index, error) {
-	dir, err := job.OutputPath(path)
-	if err != nil {
-		return nil, err
-	}
-	x, err := index.Open(ctx, dir)
-	if err != nil {
-		return nil, job.Usage("%w", err)
-	}
-	return x, nil
-}
-
-// changeIndex calls do with an index whose lock is held.
-func changeIndex(ctx context.Context, path string, do func(*index.Writer) error) error {
-	x, err := openIndex(ctx, path)
-	if err != nil {
+	generations, segments, err := dedup.PruneIndex(ctx, c.Index, c.Keep)
+	if err != nil || s.Quiet {
 		return err
 	}
-	w, err := index.Lock(ctx, x.Dir, commit.NewRun(), storage.LockOptions{})
-	if err != nil {
-		return job.Refused(err)
-	}
-	if err = w.Recover(ctx); err == nil {
-		err = do(w)
-	}
-	if closing := w.Close(ctx); err == nil {
-		err = closing
-	}
+	_, err = fmt.Fprintf(s.Out, "removed %d generations and %d segments\n", generations, segments)
 	return err
 }

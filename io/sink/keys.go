@@ -31,7 +31,9 @@ type keysFn struct {
 	ShardBits int
 }
 
-func (f *keysFn) ProcessElement(ctx context.Context, group int64, packed func(*[]byte) bool, facts func([]byte)) (err error) {
+func (f *keysFn) ProcessElement(
+	ctx context.Context, group int64, packed func(*[]byte) bool, facts func([]byte),
+) (err error) {
 	band, shard := int(group>>f.ShardBits), int(group)&(1<<f.ShardBits-1)
 	var entries []blocks.BandEntry
 	var block []byte

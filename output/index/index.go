@@ -10,6 +10,7 @@
 package index
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -59,7 +60,7 @@ type Segment struct {
 	Batch string `json:"batch"`
 	// Input is what the run read, as in its run.json.
 	Input records.RunInput `json:"input"`
-	// ShardBits: the keys of a band are in 1<<ShardBits files, by their first bits. There are none where all documents are compared.
+	// ShardBits: the keys of a band are in 1<<ShardBits files, by their first bits.
 	ShardBits int `json:"shard_bits,omitempty"`
 	// Kept and Removed are the numbers of rows.
 	Kept    int64 `json:"kept"`
@@ -116,6 +117,13 @@ func Open(ctx context.Context, dir string) (*Index, error) {
 	}
 	if err := json.Unmarshal(data, &x.Generation); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	for name, value := range x.Asked { // which the file has indented
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, value); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		x.Asked[name] = compact.Bytes()
 	}
 	if x.Format != Format {
 		return nil, fmt.Errorf("%s has the format %q, and this version reads %q", dir, x.Format, Format)
@@ -277,6 +285,6 @@ type DamagedError struct {
 }
 
 func (e *DamagedError) Error() string {
-	return fmt.Sprintf("%s is not what generation %d lists; restore it, or take its run out with neardup index drop %s --run %s and add "+
-		"its batch again", e.Path, e.Generation, e.Dir, e.Run)
+	return fmt.Sprintf("%s is not what generation %d lists; restore it, or take its run out with neardup index drop %s "+
+		"--run %s and add its batch again", e.Path, e.Generation, e.Dir, e.Run)
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/neardup/neardup/output"
 )
 
-// Key says that a document of a segment has a key of a band, of which it is the first KeyBits bits. The document is a row of one
-// of the segment's files of documents, which are counted from 0.
+// Key says that a document of a segment has a key of a band, of which it is the first KeyBits bits. The document is a
+// row of one of the segment's files of documents, which are counted from 0.
 type Key struct {
 	Key  int64
 	File int
@@ -42,7 +42,8 @@ func KeysFile(band, shard int) string { return fmt.Sprintf("keys/%03d-%05d.parqu
 
 // WriteKeys writes keys in ascending order.
 func WriteKeys(w io.Writer, keys iter.Seq[Key], metadata map[string]string) error {
-	out := parquet.NewGenericWriter[keyRow](w, append(output.WriterOptions(metadata), parquet.MaxRowsPerRowGroup(keyGroup))...)
+	out := parquet.NewGenericWriter[keyRow](w, append(output.WriterOptions(metadata),
+		parquet.MaxRowsPerRowGroup(keyGroup))...)
 	batch := make([]keyRow, 0, 1024)
 	for k := range keys {
 		if batch = append(batch, keyRow{k.Key, int64(k.File)<<rowBits | k.Row}); len(batch) < cap(batch) {
@@ -78,7 +79,8 @@ func Find(ctx context.Context, path string, wanted []int64, found func(Key)) err
 				return fmt.Errorf("a file of keys has %d columns", len(columns))
 			}
 			rest := wanted
-			if of := &file.Metadata().RowGroups[i].Columns[0].MetaData.Statistics; len(of.MinValue) == 8 && len(of.MaxValue) == 8 {
+			of := &file.Metadata().RowGroups[i].Columns[0].MetaData.Statistics
+			if len(of.MinValue) == 8 && len(of.MaxValue) == 8 {
 				first, _ := slices.BinarySearch(wanted, int64(binary.LittleEndian.Uint64(of.MinValue)))
 				end, _ := slices.BinarySearch(wanted, int64(binary.LittleEndian.Uint64(of.MaxValue))+1)
 				rest = wanted[first:max(first, end)]

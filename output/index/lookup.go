@@ -41,9 +41,11 @@ func (x *Index) Lookup() *Lookup {
 	return l
 }
 
-// Find calls found for each document of a segment that has one of the keys wanted of a band, with the number of its file among
-// all references. The keys ascend and differ, and lie in one of 1<<shardBits shards.
-func (l *Lookup) Find(ctx context.Context, band, shard, shardBits int, wanted []int64, found func(key int64, file int, row int64)) error {
+// Find calls found for each document of a segment that has one of the keys wanted of a band, with the number of its
+// file among all references. The keys ascend and differ, and lie in one of 1<<shardBits shards.
+func (l *Lookup) Find(
+	ctx context.Context, band, shard, shardBits int, wanted []int64, found func(key int64, file int, row int64),
+) error {
 	for _, s := range l.Segments {
 		first, end := shard, shard+1 // of the segment's shards
 		if more := s.ShardBits - shardBits; more >= 0 {

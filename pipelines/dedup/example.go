@@ -65,6 +65,9 @@ func tellFates(ctx context.Context, f *output.Finished, e *records.Example) erro
 		return nil
 	}
 	fateA, fateB := "kept", "kept"
+	if e.Pair.InA != nil && *e.Pair.InA == records.InIndex {
+		fateA = "" // of another night
+	}
 	looked := 0
 	for row, err := range output.Rows[records.Removed](ctx, f, output.Removed) {
 		if err != nil {

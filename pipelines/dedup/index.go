@@ -19,7 +19,6 @@ import (
 	"github.com/neardup/neardup/io/sink"
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
-	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/output/index"
@@ -31,10 +30,6 @@ import (
 
 const segmentFile = "segment.jsonl"
 
-// background is that of prose, as setsim.Background has it: 100,000 reviews by shingles of five words. An index is made
-// before there is a document.
-var background = []float64{1, 1.1e-5, 1.3e-7, 3.3e-8, 1.3e-8, 5.1e-9, 2.0e-9, 8.2e-10, 3.3e-10, 1.3e-10, 5.2e-11, 2.1e-11}
-
 // shared are the fields of a Spec that all runs of an index have in common: what is compared, and how.
 func shared() (names []string) {
 	for name, phase := range records.Phases() {
@@ -44,43 +39,6 @@ func shared() (names []string) {
 	}
 	slices.Sort(names)
 	return names
-}
-
-// CreateIndex makes an index at dir for runs that are asked so, with bands for that many documents. The error is a
-// *job.UsageError for what an index cannot keep.
-func CreateIndex(ctx context.Context, dir string, spec records.Spec, expect int64, given ...string) (*index.Index, error) {
-	asked, err := job.Compile(spec, given...)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkIndexed(asked); err != nil {
-		return nil, err
-	}
-	g := index.Generation{Formats: job.Formats(asked.Texts, asked.Family), Asked: map[string]json.RawMessage{}}
-	if asked.Method == job.MinHash {
-		if expect < 1 {
-			return nil, job.Usage("--expect %d: must be at least 1", expect)
-		}
-		in := lsh.Input{Threshold: asked.Threshold.Float(), Recall: asked.Recall, Documents: expect, Background: background}
-		choice, err := lsh.Solve(in)
-		if asked.Bands > 0 {
-			choice, err = lsh.Assess(in, asked.Bands, asked.Rows)
-		}
-		if err != nil {
-			return nil, &job.UsageError{Reason: err}
-		}
-		g.Expect, asked.Bands, asked.Rows = expect, choice.Bands, choice.Rows
-	}
-	fields := records.Fields(asked.Spec)
-	for _, name := range shared() {
-		if g.Asked[name], err = json.Marshal(fields[name].Interface()); err != nil {
-			return nil, err
-		}
-	}
-	if dir, err = job.OutputPath(dir); err != nil {
-		return nil, err
-	}
-	return index.Create(ctx, dir, g)
 }
 
 // checkIndexed returns a *job.UsageError for what does not go with an index, and says why.

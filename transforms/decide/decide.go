@@ -331,7 +331,8 @@ func (c *shard) decide(
 			pairs = slices.DeleteFunc(slices.Clone(pairs), func(p survivors.Pair) bool { return size(p.I) < size(p.J) })
 		}
 		if len(order) > 0 && standing(0) == blocks.Recalled { // nothing falls to what was removed
-			pairs = slices.DeleteFunc(slices.Clone(pairs), func(p survivors.Pair) bool { return standing(p.I) == blocks.Recalled })
+			recalled := func(p survivors.Pair) bool { return standing(p.I) == blocks.Recalled }
+			pairs = slices.DeleteFunc(slices.Clone(pairs), recalled)
 		}
 		choices = survivors.Star(len(order), protected, pairs)
 	}

@@ -68,7 +68,9 @@ func (f *rowsFn) ProcessElement(ctx context.Context, block []byte, toKept, toRem
 		if err != nil {
 			return err
 		}
-		name := blocks.StoredName{ID: f.id(doc.Key, string(doc.ID), doc.HasID), Source: f.path(doc.Key), Position: doc.Key.Position()}
+		name := blocks.StoredName{
+			ID: f.id(doc.Key, string(doc.ID), doc.HasID), Source: f.path(doc.Key), Position: doc.Key.Position(),
+		}
 		buffers, emit := &f.kept, toKept
 		if row != nil {
 			if row.Reason != records.ReasonNear {
