@@ -15,8 +15,8 @@ import (
 type indexCmd struct {
 	Create indexCreateCmd `cmd:"" help:"Make an empty index, to which dedup --against INDEX --append adds what it keeps and removes."`
 	Check  indexCheckCmd  `cmd:"" help:"Read every file of an index and compare its SHA-256."`
-	Drop   indexDropCmd   `cmd:"" help:"Take out what one run has added. Documents that it removed elsewhere do not come back."`
-	Prune  indexPruneCmd  `cmd:"" help:"Remove older generations and the files that only they need."`
+	Drop   indexDropCmd   `cmd:"" help:"Take out what one run has added, and what had fallen to it. Documents that were removed do not come back."`
+	Prune  indexPruneCmd  `cmd:"" help:"Merge small segments, and remove older generations and the files that only they need."`
 }
 
 type indexCreateCmd struct {
@@ -76,7 +76,7 @@ func (c *indexCheckCmd) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	kept, removed := x.Rows()
-	_, err = fmt.Fprintf(s.Out, "%s is whole: generation %d, %d runs, %d files, %d documents kept, %d removed\n", c.Index, x.Number,
+	_, err = fmt.Fprintf(s.Out, "%s is whole: generation %d, %d segments, %d files, %d documents kept, %d removed\n", c.Index, x.Number,
 		len(x.Segments), files, kept, removed)
 	return err
 }
@@ -92,8 +92,8 @@ func (c *indexDropCmd) Run(ctx context.Context, s streams) error {
 	if err != nil || s.Quiet {
 		return err
 	}
-	_, err = fmt.Fprintf(s.Out, "dropped run %s: %d documents that it kept; the %d that it removed do not come back\n", c.Of,
-		dropped.Kept, dropped.Removed)
+	_, err = fmt.Fprintf(s.Out, "dropped run %s: %d documents that it kept, and %d of other runs that had fallen to these; documents that "+
+		"were removed do not come back\n", c.Of, dropped.Kept, dropped.Fallen)
 	return err
 }
 
@@ -104,10 +104,10 @@ type indexPruneCmd struct {
 
 // Run removes what only older generations need.
 func (c *indexPruneCmd) Run(ctx context.Context, s streams) error {
-	generations, segments, err := dedup.PruneIndex(ctx, c.Index, c.Keep)
+	pruned, err := dedup.PruneIndex(ctx, c.Index, c.Keep)
 	if err != nil || s.Quiet {
 		return err
 	}
-	_, err = fmt.Fprintf(s.Out, "removed %d generations and %d segments\n", generations, segments)
+	_, err = fmt.Fprintf(s.Out, "merged %d segments, removed %d, and %d generations\n", pruned.Merged, pruned.Segments, pruned.Generations)
 	return err
 }

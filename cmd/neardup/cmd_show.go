@@ -59,7 +59,7 @@ func (c *showCmd) index(ctx context.Context, s streams) error {
 	if x.HasKeys() {
 		fmt.Fprintf(s.Out, "bands       %s of %s rows, for %d documents\n", asked("bands"), asked("rows"), x.Expect)
 	}
-	for _, of := range x.Segments {
+	for of := range x.Added() {
 		fmt.Fprintf(s.Out, "%s %8d kept %8d removed  %s\n", of.Run, of.Kept, of.Removed, of.Output)
 	}
 	return nil

@@ -19,7 +19,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"slices"
+	"iter"
 	"time"
 
 	"github.com/neardup/neardup/io/storage"
@@ -51,8 +51,18 @@ type Generation struct {
 	Segments []Segment `json:"segments"`
 }
 
-// Segment is what one run has added.
+// Segment is what some runs have added, in their order: one run, unless Prune has made one segment of several.
 type Segment struct {
+	Name string  `json:"name"` // of its folder: that of the run which wrote it
+	Runs []Added `json:"runs"`
+	// ShardBits: the keys of a band are in 1<<ShardBits files, by their first bits.
+	ShardBits int `json:"shard_bits,omitempty"`
+	// Files are those of both tables, and then those of keys, with paths below the index, in order.
+	Files []records.ManifestFile `json:"files"`
+}
+
+// Added is what one run has added. Its rows follow those of the runs before it in the same segment.
+type Added struct {
 	Run    string    `json:"run"`
 	Output string    `json:"output"`
 	Made   time.Time `json:"made"`
@@ -60,13 +70,17 @@ type Segment struct {
 	Batch string `json:"batch"`
 	// Input is what the run read, as in its run.json.
 	Input records.RunInput `json:"input"`
-	// ShardBits: the keys of a band are in 1<<ShardBits files, by their first bits.
-	ShardBits int `json:"shard_bits,omitempty"`
 	// Kept and Removed are the numbers of rows.
 	Kept    int64 `json:"kept"`
 	Removed int64 `json:"removed"`
-	// Files are those of both tables, and then those of keys, with paths below the index, in order.
-	Files []records.ManifestFile `json:"files"`
+}
+
+// rows are the numbers of rows of the segment.
+func (s *Segment) rows() (kept, removed int64) {
+	for i := range s.Runs {
+		kept, removed = kept+s.Runs[i].Kept, removed+s.Runs[i].Removed
+	}
+	return kept, removed
 }
 
 // current is what currentFile says.
@@ -153,11 +167,9 @@ func (x *Index) pendingFile(run string) string { return storage.Join(x.Dir, pend
 
 // Paths are those of all files of segments, in order.
 func (x *Index) Paths() (paths []string) {
-	for _, s := range x.Segments {
-		for _, f := range s.Files {
-			if f.Rows > 0 && !isKeys(s.Run, f.Path) {
-				paths = append(paths, storage.Join(x.Dir, f.Path))
-			}
+	for i := range x.Segments {
+		for _, f := range x.Segments[i].documentFiles() {
+			paths = append(paths, storage.Join(x.Dir, f.Path))
 		}
 	}
 	return paths
@@ -175,21 +187,35 @@ func (x *Index) Recalled(path string) bool {
 	return table == storage.Join(storage.Dir(table), string(output.Removed))
 }
 
+// Added yields what each run has added, in their order.
+func (x *Index) Added() iter.Seq[Added] {
+	return func(yield func(Added) bool) {
+		for i := range x.Segments {
+			for _, of := range x.Segments[i].Runs {
+				if !yield(of) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // Rows are the numbers of documents that were kept and removed.
 func (x *Index) Rows() (kept, removed int64) {
-	for _, s := range x.Segments {
-		kept, removed = kept+s.Kept, removed+s.Removed
+	for of := range x.Added() {
+		kept, removed = kept+of.Kept, removed+of.Removed
 	}
 	return kept, removed
 }
 
-// Has returns the segment of a batch.
-func (x *Index) Has(batch string) (Segment, bool) {
-	i := slices.IndexFunc(x.Segments, func(s Segment) bool { return s.Batch == batch })
-	if i < 0 {
-		return Segment{}, false
+// Has returns what the run of a batch has added.
+func (x *Index) Has(batch string) (Added, bool) {
+	for of := range x.Added() {
+		if of.Batch == batch {
+			return of, true
+		}
 	}
-	return x.Segments[i], true
+	return Added{}, false
 }
 
 // Create makes an empty index. The error is a *ExistsError if there is one.
@@ -258,7 +284,7 @@ func (x *Index) Check(ctx context.Context) (files int, err error) {
 }
 
 func (x *Index) checkFile(ctx context.Context, s *Segment, f records.ManifestFile) error {
-	damaged := &DamagedError{storage.Join(x.Dir, f.Path), x.Dir, x.Number, s.Run, s.Output}
+	damaged := &DamagedError{Path: storage.Join(x.Dir, f.Path), Dir: x.Dir, Generation: x.Number, Runs: s.Runs}
 	content, err := storage.OpenFile(ctx, damaged.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return damaged
@@ -279,12 +305,12 @@ func (x *Index) checkFile(ctx context.Context, s *Segment, f records.ManifestFil
 
 // DamagedError says that a file is not what a generation lists.
 type DamagedError struct {
-	Path, Dir   string
-	Generation  int
-	Run, Output string
+	Path, Dir  string
+	Generation int
+	Runs       []Added // of its segment
 }
 
 func (e *DamagedError) Error() string {
 	return fmt.Sprintf("%s is not what generation %d lists; restore it, or take its run out with neardup index drop %s "+
-		"--run %s and add its batch again", e.Path, e.Generation, e.Dir, e.Run)
+		"--run %s and add its batch again", e.Path, e.Generation, e.Dir, e.Runs[0].Run)
 }

@@ -62,6 +62,47 @@ func WriteKeys(w io.Writer, keys iter.Seq[Key], metadata map[string]string) erro
 
 // Find calls found for each row of a file of keys whose key is one of those wanted, which ascend and differ.
 func Find(ctx context.Context, path string, wanted []int64, found func(Key)) error {
+	rest := wanted
+	within := func(least, greatest int64) bool {
+		first, _ := slices.BinarySearch(wanted, least)
+		end, _ := slices.BinarySearch(wanted, greatest+1)
+		rest = wanted[first:max(first, end)]
+		return len(rest) > 0
+	}
+	return read(ctx, path, within, func(keys []int64, documents func() ([]int64, error)) error {
+		for at := 0; len(rest) > 0; rest = rest[1:] {
+			next, has := slices.BinarySearch(keys[at:], rest[0])
+			for at += next; has && at < len(keys) && keys[at] == rest[0]; at++ {
+				all, err := documents()
+				if err != nil {
+					return err
+				}
+				found(keyOf(keys[at], all[at]))
+			}
+		}
+		return nil
+	})
+}
+
+// ReadKeys calls do for each row of the row groups of a file of keys that may have one within bounds, as reported.
+func ReadKeys(ctx context.Context, path string, within func(least, greatest int64) bool, do func(Key)) error {
+	return read(ctx, path, within, func(keys []int64, documents func() ([]int64, error)) error {
+		all, err := documents()
+		if err != nil {
+			return err
+		}
+		for i, key := range keys {
+			do(keyOf(key, all[i]))
+		}
+		return nil
+	})
+}
+
+// read calls do with the keys of row groups, and with what reads their documents.
+func read(
+	ctx context.Context, path string, within func(least, greatest int64) bool,
+	do func(keys []int64, documents func() ([]int64, error)) error,
+) error {
 	content, err := storage.OpenFile(ctx, path)
 	if err != nil {
 		return err
@@ -78,33 +119,29 @@ func Find(ctx context.Context, path string, wanted []int64, found func(Key)) err
 			if len(columns) != 2 {
 				return fmt.Errorf("a file of keys has %d columns", len(columns))
 			}
-			rest := wanted
+			least, greatest := int64(0), int64(1)<<KeyBits
 			of := &file.Metadata().RowGroups[i].Columns[0].MetaData.Statistics
 			if len(of.MinValue) == 8 && len(of.MaxValue) == 8 {
-				first, _ := slices.BinarySearch(wanted, int64(binary.LittleEndian.Uint64(of.MinValue)))
-				end, _ := slices.BinarySearch(wanted, int64(binary.LittleEndian.Uint64(of.MaxValue))+1)
-				rest = wanted[first:max(first, end)]
+				least, greatest = int64(binary.LittleEndian.Uint64(of.MinValue)), int64(binary.LittleEndian.Uint64(of.MaxValue))
 			}
-			if len(rest) == 0 {
+			if !within(least, greatest) {
 				continue
 			}
 			if keys, err = readColumn(keys[:0], columns[0]); err != nil {
 				return err
 			}
-			read := false
-			for at := 0; len(rest) > 0; rest = rest[1:] {
-				next, has := slices.BinarySearch(keys[at:], rest[0])
-				for at += next; has && at < len(keys) && keys[at] == rest[0]; at++ {
-					if !read {
-						if documents, err = readColumn(documents[:0], columns[1]); err != nil {
-							return err
-						}
-						if read = true; len(documents) != len(keys) {
-							return fmt.Errorf("a row group has %d keys and %d documents", len(keys), len(documents))
-						}
-					}
-					found(Key{keys[at], int(documents[at] >> rowBits), documents[at] & (1<<rowBits - 1)})
+			documents = documents[:0]
+			err := do(keys, func() ([]int64, error) {
+				if len(documents) > 0 {
+					return documents, nil
 				}
+				if documents, err = readColumn(documents, columns[1]); err == nil && len(documents) != len(keys) {
+					err = fmt.Errorf("a row group has %d keys and %d documents", len(keys), len(documents))
+				}
+				return documents, err
+			})
+			if err != nil {
+				return err
 			}
 		}
 		return nil
@@ -113,6 +150,10 @@ func Find(ctx context.Context, path string, wanted []int64, found func(Key)) err
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
+}
+
+func keyOf(key, document int64) Key {
+	return Key{key, int(document >> rowBits), document & (1<<rowBits - 1)}
 }
 
 // readColumn appends the values of a column of a row group.

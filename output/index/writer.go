@@ -60,7 +60,7 @@ func (w *Writer) Recover(ctx context.Context) error {
 		if err := json.Unmarshal(data, &p); err != nil {
 			return fmt.Errorf("%s: %w", w.pendingFile(run), err)
 		}
-		published, err := publishes(ctx, &p.Segment)
+		published, err := publishes(ctx, &p.Segment.Runs[0])
 		switch {
 		case err != nil:
 		case published:
@@ -80,7 +80,7 @@ func (w *Writer) Recover(ctx context.Context) error {
 		return err
 	}
 	for _, run := range runs { // those that no pending file tells of
-		if w.has(run) {
+		if slices.ContainsFunc(w.Segments, func(s Segment) bool { return s.Name == run }) {
 			continue
 		}
 		folder := w.Folder(run).Dir
@@ -104,8 +104,8 @@ func names(ctx context.Context, folder string) ([]string, error) {
 	return all, err
 }
 
-// publishes reports whether the output of a segment's run is that run's.
-func publishes(ctx context.Context, s *Segment) (bool, error) {
+// publishes reports whether the output of a run is still that run's.
+func publishes(ctx context.Context, s *Added) (bool, error) {
 	data, err := storage.ReadFile(ctx, storage.Join(s.Output, output.SuccessFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, err
@@ -122,18 +122,24 @@ func publishes(ctx context.Context, s *Segment) (bool, error) {
 }
 
 // UnfinishedError says that a run was killed while it published its output.
-type UnfinishedError struct{ Segment Segment }
+type UnfinishedError struct{ Added Added }
 
 func (e *UnfinishedError) Error() string {
 	return fmt.Sprintf("run %s was killed while it published %s; run its command again, so that the index has it",
-		e.Segment.Run, e.Segment.Output)
+		e.Added.Run, e.Added.Output)
 }
 
 // Status is the exit status.
 func (*UnfinishedError) Status() int { return 3 }
 
+// has reports whether a run has added to the index.
 func (w *Writer) has(run string) bool {
-	return slices.ContainsFunc(w.Segments, func(s Segment) bool { return s.Run == run })
+	for of := range w.Added() {
+		if of.Run == run {
+			return true
+		}
+	}
+	return false
 }
 
 // Begin makes the folder of the run's segment.
@@ -159,24 +165,14 @@ func (w *Writer) Add(ctx context.Context, s Segment) error {
 	if err := w.add(ctx, s); err != nil {
 		return err
 	}
-	return storage.RemoveAll(ctx, w.pendingFile(s.Run))
+	return storage.RemoveAll(ctx, w.pendingFile(s.Name))
 }
 
 func (w *Writer) add(ctx context.Context, s Segment) error {
-	if w.has(s.Run) {
+	if w.has(s.Name) {
 		return nil
 	}
 	return w.change(ctx, append(slices.Clip(w.Segments), s))
-}
-
-// Drop leaves the segment of a run out from now on.
-func (w *Writer) Drop(ctx context.Context, run string) (Segment, error) {
-	i := slices.IndexFunc(w.Segments, func(s Segment) bool { return s.Run == run })
-	if i < 0 {
-		return Segment{}, &UnknownRunError{w.Dir, run}
-	}
-	dropped := w.Segments[i]
-	return dropped, w.change(ctx, slices.Delete(slices.Clone(w.Segments), i, i+1))
 }
 
 // UnknownRunError says that an index has no segment of a run.
@@ -216,49 +212,4 @@ func (w *Writer) Close(ctx context.Context) error {
 		err = nil
 	}
 	return errors.Join(err, w.lock.Release(ctx, false))
-}
-
-// keptGenerations stay whatever their age.
-const keptGenerations = 3
-
-// Prune removes generations that are older than an age, but for the latest, and the segments that are in none which
-// stays. It returns how many of each.
-func (w *Writer) Prune(ctx context.Context, age time.Duration) (generationsRemoved, segmentsRemoved int, err error) {
-	files, err := names(ctx, storage.Join(w.Dir, generations))
-	if err != nil {
-		return 0, 0, err
-	}
-	needed := map[string]bool{}
-	for _, name := range files {
-		var g Generation
-		path := storage.Join(w.Dir, generations, name)
-		data, err := storage.ReadFile(ctx, path)
-		if err != nil {
-			return 0, 0, err
-		}
-		if err := json.Unmarshal(data, &g); err != nil {
-			return 0, 0, fmt.Errorf("%s: %w", path, err)
-		}
-		if g.Number > w.Number || g.Number <= w.Number-keptGenerations && time.Since(g.Made) > age {
-			if err := storage.RemoveAll(ctx, path); err != nil {
-				return generationsRemoved, 0, err
-			}
-			generationsRemoved++
-			continue
-		}
-		for _, s := range g.Segments {
-			needed[s.Run] = true
-		}
-	}
-	runs, err := names(ctx, storage.Join(w.Dir, segments))
-	for _, run := range runs {
-		if needed[run] {
-			continue
-		}
-		if err := storage.RemoveAll(ctx, w.Folder(run).Dir); err != nil {
-			return generationsRemoved, segmentsRemoved, err
-		}
-		segmentsRemoved++
-	}
-	return generationsRemoved, segmentsRemoved, err
 }

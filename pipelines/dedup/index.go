@@ -218,12 +218,12 @@ func (r *run) checkBatch(ctx context.Context) error {
 // InIndexError says that an index has a batch already.
 type InIndexError struct {
 	Dir     string
-	Segment index.Segment
+	Added index.Added
 }
 
 func (e *InIndexError) Error() string {
 	return fmt.Sprintf("%s has this batch already, since run %s, whose output is %s; drop it first with neardup index drop %s --run %[2]s",
-		e.Dir, e.Segment.Run, e.Segment.Output, e.Dir)
+		e.Dir, e.Added.Run, e.Added.Output, e.Dir)
 }
 
 // Status is the exit status.
@@ -238,14 +238,16 @@ func (r *run) addSegment(ctx context.Context, launch job.Launch) error {
 	if err != nil {
 		return err
 	}
-	r.segment = index.Segment{Run: r.record.Job, Output: r.output, Batch: r.batch, Input: r.record.Input, Made: r.record.Started}
+	r.segment = index.Segment{Name: r.record.Job, Runs: []index.Added{
+		{Run: r.record.Job, Output: r.output, Batch: r.batch, Input: r.record.Input, Made: r.record.Started},
+	}}
 	in := r.plan.Listing.Inputs
 	if in.Len() > in.References() {
 		if err := r.storeDocuments(ctx, launch, folder); err != nil {
 			return err
 		}
 	}
-	if r.index.HasKeys() && r.segment.Kept+r.segment.Removed > 0 {
+	if r.index.HasKeys() && r.segment.Runs[0].Kept+r.segment.Runs[0].Removed > 0 {
 		if err := r.storeKeys(ctx, launch, folder); err != nil {
 			return err
 		}
@@ -307,9 +309,9 @@ func (r *run) store(
 	for _, file := range job.Manifest(facts).Files {
 		switch output.PartOf(file.Path) {
 		case output.Kept:
-			r.segment.Kept += file.Rows
+			r.segment.Runs[0].Kept += file.Rows
 		case output.Removed:
-			r.segment.Removed += file.Rows
+			r.segment.Runs[0].Removed += file.Rows
 		}
 		file.Path = index.FileOf(r.record.Job, file.Path)
 		r.segment.Files = append(r.segment.Files, file)

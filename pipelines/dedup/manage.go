@@ -68,7 +68,7 @@ func OpenIndex(ctx context.Context, dir string) (*index.Index, error) {
 }
 
 // DropFromIndex takes out of the index at dir what a run has added.
-func DropFromIndex(ctx context.Context, dir, run string) (dropped index.Segment, err error) {
+func DropFromIndex(ctx context.Context, dir, run string) (dropped index.Dropped, err error) {
 	err = changeIndex(ctx, dir, func(w *index.Writer) error {
 		dropped, err = w.Drop(ctx, run)
 		return err
@@ -76,13 +76,13 @@ func DropFromIndex(ctx context.Context, dir, run string) (dropped index.Segment,
 	return dropped, err
 }
 
-// PruneIndex removes the generations of the index at dir that are older than an age, and the segments that only these have.
-func PruneIndex(ctx context.Context, dir string, age time.Duration) (generations, segments int, err error) {
+// PruneIndex makes fewer segments of the index at dir, and removes its generations that are older than an age.
+func PruneIndex(ctx context.Context, dir string, age time.Duration) (pruned index.Pruned, err error) {
 	err = changeIndex(ctx, dir, func(w *index.Writer) error {
-		generations, segments, err = w.Prune(ctx, age)
+		pruned, err = w.Prune(ctx, age)
 		return err
 	})
-	return generations, segments, err
+	return pruned, err
 }
 
 // changeIndex calls do with an index whose lock is held.
