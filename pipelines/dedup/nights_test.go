@@ -253,7 +253,7 @@ func TestNights(t *testing.T) {
 			}
 		}
 	}
-	if others < 100 {
+	if others < 50 {
 		t.Errorf("%d documents resemble those of other nights", others)
 	}
 }
