@@ -57,7 +57,7 @@ func (l *Lookup) Find(
 	return nil
 }
 
-// files calls do with the paths of the files that have keys of a band in one of 1<<shardBits shards, and maybe in others.
+// files calls do with the paths of the files that have keys of a band in one of 1<<shardBits shards, and maybe others.
 func (s *lookedUp) files(dir string, band, shard, shardBits int, do func(path string) error) error {
 	first, end := shard, shard+1 // of the segment's shards
 	if more := s.ShardBits - shardBits; more >= 0 {

@@ -221,7 +221,8 @@ func (r *rewriting) keys(ctx context.Context, of []Segment, bits int) (files []r
 func (s *lookedUp) each(ctx context.Context, dir string, band, shard, bits int, do func(Key)) error {
 	first, most := int64(shard)<<(KeyBits-bits), int64(shard+1)<<(KeyBits-bits)-1
 	return s.files(dir, band, shard, bits, func(path string) error {
-		return ReadKeys(ctx, path, func(least, greatest int64) bool { return least <= most && greatest >= first }, func(k Key) {
+		within := func(least, greatest int64) bool { return least <= most && greatest >= first }
+		return ReadKeys(ctx, path, within, func(k Key) {
 			if k.Key >= first && k.Key <= most {
 				do(k)
 			}

@@ -217,7 +217,7 @@ func (r *run) checkBatch(ctx context.Context) error {
 
 // InIndexError says that an index has a batch already.
 type InIndexError struct {
-	Dir     string
+	Dir   string
 	Added index.Added
 }
 
@@ -270,7 +270,8 @@ func (r *run) storeDocuments(ctx context.Context, launch job.Launch, folder outp
 
 // storeKeys reads the tables of the segment, as later runs do, and writes the keys of their documents.
 func (r *run) storeKeys(ctx context.Context, launch job.Launch, folder output.Folder) error {
-	own := index.Index{Dir: r.index.Dir, Generation: index.Generation{Segments: []index.Segment{r.segment}}}
+	own := *r.index
+	own.Segments = []index.Segment{r.segment}
 	of, plan, err := r.plan.OfSegment(ctx, &own)
 	if err != nil {
 		return err

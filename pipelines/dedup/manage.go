@@ -67,6 +67,19 @@ func OpenIndex(ctx context.Context, dir string) (*index.Index, error) {
 	return x, nil
 }
 
+// AskedOf returns what runs of an index are asked.
+func AskedOf(x *index.Index) (*job.Asked, error) {
+	values := map[string]any{}
+	for name, value := range x.Asked {
+		values[name] = value
+	}
+	spec, err := replaced(records.Default(), values)
+	if err != nil {
+		return nil, err
+	}
+	return job.Compile(spec)
+}
+
 // DropFromIndex takes out of the index at dir what a run has added.
 func DropFromIndex(ctx context.Context, dir, run string) (dropped index.Dropped, err error) {
 	err = changeIndex(ctx, dir, func(w *index.Writer) error {

@@ -212,6 +212,16 @@ const (
 	usualUnreadable = 4 << 10
 )
 
+// PlanIndex plans to read documents of the index that a request names, and to sign texts as it did.
+func PlanIndex(ctx context.Context, r Request) (*Plan, error) {
+	p, err := listed(ctx, r, "")
+	if err != nil {
+		return nil, err
+	}
+	p.order()
+	return p, p.choose(nil, 0)
+}
+
 // OfSegment lists the documents of an index of one segment, and returns the plan by which they are read and signed.
 func (p *Plan) OfSegment(ctx context.Context, x *index.Index) (*source.Inputs, *Plan, error) {
 	of := *p
