@@ -338,6 +338,9 @@ class Query(TypedDict, total=False):
     min_words: int
     """Do not compare documents with fewer words after normalising; they stay in the corpus."""
 
+    against: str
+    """Look among the documents that an index has kept, by its keys, in place of an input."""
+
     nearest: int
     """Maximum number of documents to list (default: 10)."""
 
