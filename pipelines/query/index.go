@@ -3,6 +3,7 @@ package query
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/neardup/neardup/blocks"
@@ -28,14 +29,16 @@ func openIndex(ctx context.Context, c Config) (*ofIndex, error) {
 	case len(c.Inputs) > 0:
 		return nil, job.Usage("--against %s excludes inputs: give one of the two", c.Against)
 	case c.Output != "" || c.Sort == byEstimate || c.byBuckets():
-		return nil, job.Usage("--against %s: the index says what is compared and how; give --nearest and --min-similarity alone", c.Against)
+		return nil, job.Usage("--against %s: the index says what is compared and how; give --nearest and --min-similarity alone",
+			c.Against)
 	}
 	x, err := dedup.OpenIndex(ctx, c.Against)
 	if err != nil {
 		return nil, err
 	}
 	if !x.HasKeys() {
-		return nil, job.Usage("--against %s: the index has no keys to find documents by; only --method minhash makes them", c.Against)
+		return nil, job.Usage("--against %s: the index has no keys to find documents by; only --method minhash makes them",
+			c.Against)
 	}
 	asked, err := dedup.AskedOf(x)
 	if err != nil {
@@ -79,7 +82,8 @@ func (q *ofIndex) run(ctx context.Context) (*records.Answer, error) {
 		score, _ := verifier.Compare(own, its)
 		similarity := verifier.Similarity(score, len(own), len(its))
 		name, err := in.Stored(doc.Key, doc.ID)
-		if failed = cmp.Or(failed, err); similarity < least || err != nil {
+		if err != nil || similarity < least {
+			failed = errors.Join(failed, err)
 			return
 		}
 		r.answer.Neighbours = append(r.answer.Neighbours, records.Neighbour{
@@ -87,7 +91,7 @@ func (q *ofIndex) run(ctx context.Context) (*records.Answer, error) {
 			Shared: int32(verifier.Shared(score, own, its)), Size: int32(len(its)),
 		})
 	})
-	if err = cmp.Or(err, failed); err != nil {
+	if err := errors.Join(err, failed); err != nil {
 		return nil, err
 	}
 	near := r.answer.Neighbours // in the order of the index
