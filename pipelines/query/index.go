@@ -29,8 +29,8 @@ func openIndex(ctx context.Context, c Config) (*ofIndex, error) {
 	case len(c.Inputs) > 0:
 		return nil, job.Usage("--against %s excludes inputs: give one of the two", c.Against)
 	case c.Output != "" || c.Sort == byEstimate || c.byBuckets():
-		return nil, job.Usage("--against %s: the index says what is compared and how; give --nearest and --min-similarity alone",
-			c.Against)
+		return nil, job.Usage("--against %s: the index says what is compared, and how; give --nearest and --min-similarity "+
+			"alone", c.Against)
 	}
 	x, err := dedup.OpenIndex(ctx, c.Against)
 	if err != nil {
