@@ -256,7 +256,7 @@ func (x *Index) write(ctx context.Context, cond storage.If) error {
 	return put(ctx, storage.Join(x.Dir, currentFile), now, cond)
 }
 
-// put writes a file that is whole or absent.
+// put writes a file that is whole or absent, and safe from a loss of power.
 func put(ctx context.Context, path string, data []byte, cond storage.If) error {
 	store, err := storage.At(path)
 	if err != nil {
@@ -266,7 +266,20 @@ func put(ctx context.Context, path string, data []byte, cond storage.If) error {
 		_, err := w.Write(data)
 		return err
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	return sync(ctx, path, storage.Dir(path), storage.Dir(storage.Dir(path)))
+}
+
+// sync makes files and folders safe from a loss of power, in this order.
+func sync(ctx context.Context, paths ...string) error {
+	for _, path := range paths {
+		if err := storage.Sync(ctx, path); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Check reads all files, and returns how many. The error is a *DamagedError of the first that is not what the

@@ -61,6 +61,9 @@ func (w *Writer) rewrite(ctx context.Context, of []Segment, name string, leave l
 	if err != nil {
 		return next, err
 	}
+	if err := w.syncFolders(ctx, &next); err != nil {
+		return next, err
+	}
 	return next, storage.End(ctx, r.folder.Dir)
 }
 

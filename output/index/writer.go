@@ -150,6 +150,9 @@ func (w *Writer) Begin(ctx context.Context) (output.Folder, error) {
 
 // Pend says that the segment is part of the index once the output of its run is published.
 func (w *Writer) Pend(ctx context.Context, s Segment) error {
+	if err := w.syncFolders(ctx, &s); err != nil {
+		return err
+	}
 	data, err := json.MarshalIndent(pending{s}, "", "  ")
 	if err != nil {
 		return err
@@ -158,6 +161,16 @@ func (w *Writer) Pend(ctx context.Context, s Segment) error {
 		return err
 	}
 	return storage.End(ctx, w.Folder(w.run).Dir)
+}
+
+// syncFolders makes the names of a segment's files, which are synced, safe from a loss of power.
+func (w *Writer) syncFolders(ctx context.Context, s *Segment) error {
+	folder := w.Folder(s.Name).Dir
+	var folders []string
+	for _, f := range s.Files {
+		folders = append(folders, storage.Dir(storage.Join(w.Dir, f.Path)))
+	}
+	return sync(ctx, append(slices.Compact(folders), folder, storage.Dir(folder), w.Dir)...)
 }
 
 // Add makes a segment part of the index, of which Pend was told.

@@ -172,9 +172,9 @@ func (r *run) lockIndex(ctx context.Context) (err error) {
 	return nil
 }
 
-// resumeIndex finishes what earlier runs have left of the index, and plans again if that has changed it. The output is
+// resumeIndex, with the number of warnings that are not of the plan, finishes what earlier runs have left of the index, and plans again if that has changed it. The output is
 // locked, and what an earlier run had all but published there is published.
-func (r *run) resumeIndex(ctx context.Context) (err error) {
+func (r *run) resumeIndex(ctx context.Context, warnings int) (err error) {
 	if r.adding == nil {
 		return nil
 	}
@@ -182,7 +182,7 @@ func (r *run) resumeIndex(ctx context.Context) (err error) {
 		return err
 	}
 	if r.adding.Number != r.index.Number {
-		*r.index = *r.adding.Index
+		*r.index, r.record.Warnings = *r.adding.Index, r.record.Warnings[:warnings]
 		if err := r.makePlan(ctx); err != nil {
 			return err
 		}

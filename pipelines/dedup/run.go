@@ -338,6 +338,7 @@ func (r *run) warnOfColumns(sources []records.NoColumn, more string) {
 
 // do plans, runs the pipeline, checks its facts and commits.
 func (r *run) do(ctx context.Context, launch job.Launch) (err error) {
+	warnings := len(r.record.Warnings)
 	if err = r.makePlan(ctx); err != nil {
 		return err
 	}
@@ -347,7 +348,7 @@ func (r *run) do(ctx context.Context, launch job.Launch) (err error) {
 	if done, err := r.recovered(ctx, r.fingerprint); done || err != nil {
 		return job.Refused(err)
 	}
-	if err := r.resumeIndex(ctx); err != nil {
+	if err := r.resumeIndex(ctx, warnings); err != nil {
 		return err
 	}
 	if err := r.checkSpace(); err != nil {
@@ -491,7 +492,12 @@ func (r *run) close(ctx context.Context, err error) error {
 	if err != nil && r.begun {
 		r.fail(ctx, err)
 	}
-	err = r.closeIndex(ctx, r.commit.Close(ctx, err))
+	err = r.commit.Close(ctx, err)
+	if closing := r.closeIndex(ctx, err); err == nil && closing != nil {
+		r.warn("the output is complete, but the index could not be closed: %v; the next run that adds to it does that", closing)
+	} else {
+		err = closing
+	}
 	if fenced := (*storage.FencedError)(nil); errors.As(err, &fenced) {
 		return job.Refused(err)
 	}
