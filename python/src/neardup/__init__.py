@@ -41,8 +41,8 @@ def dedup(
     """Finds near-duplicates in data, which is a path, a list of Paths, or rows: texts or dictionaries, a DataFrame of
     pandas or Polars, a table, reader or dataset of pyarrow, or a dataset of Hugging Face.
 
-    The output is a folder; without one, it is temporary. Keyword arguments are the keys of a job file. Data is None with
-    from_, a finished output whose documents are decided again.
+    The output is a folder; without one, it is temporary. Keyword arguments are the keys of a job file. Data is None
+    with from_, a finished output whose documents are decided again.
     """
     options = dict(spec, text=text, id=id, threshold=threshold)
     check("dedup", options)
