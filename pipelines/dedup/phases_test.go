@@ -118,6 +118,42 @@ func dying(n int, after bool, launched *int) job.Launch {
 	}
 }
 
+// So is one whose components take rounds, whichever job of those fails, and with other parts of the graph and another
+// limit from then on.
+func TestContinuedRounds(t *testing.T) {
+	_, _, _, chain := orderedInputs(t)
+	ask := func(limit int64) dedup.Config {
+		config := ask(t, chain, "--shingle=char:5", "--threshold=.5", "--bands=30", "--rows=2", "--cluster=components", "--resume=always")
+		config.ConnectDocuments = limit
+		return config
+	}
+	want := phasedRun(t, ask(0), beamtest.Launch("local", local.Options{}))
+	var parts []string
+	all := 0
+	usual := dying(0, false, &all)
+	sameOutput(t, "rounds", want, phasedRun(t, ask(20), func(ctx context.Context, p *beam.Pipeline, temp string) (beam.PipelineResult, []records.Stage, error) {
+		parts = append(parts, job.PartOf(ctx))
+		return usual(ctx, p, temp)
+	}))
+	first, last := slices.Index(parts, "round-0000"), slices.Index(parts, "members")
+	if first < 0 || !slices.Contains(parts, "round-0002") || !slices.Contains(parts, "roots-0001") {
+		t.Fatalf("the jobs are %v", parts)
+	}
+	for n := first; n <= last; n++ {
+		for _, limit := range []int64{10, 20, 60} {
+			launched, config := 0, ask(20)
+			if _, err := runJob(t.Context(), config, dying(n+1, false, &launched)); !errors.Is(err, errKilled) {
+				t.Fatalf("%s: %v", parts[n], err)
+			}
+			config.ConnectDocuments = limit
+			sameOutput(t, fmt.Sprintf("%s, then a limit of %d", parts[n], limit), want, phasedRun(t, config, dying(0, false, &launched)))
+			if !nightly() {
+				break
+			}
+		}
+	}
+}
+
 // A run that fails at any job is continued by the same command: it launches the jobs that are left, and comes to the
 // same bytes.
 func TestContinued(t *testing.T) {

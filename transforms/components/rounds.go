@@ -41,6 +41,7 @@ func init() {
 // Every document is a label at first, and edges run between labels. In a round, each label that has a neighbour becomes
 // the first of itself and its neighbours in a pseudo-random order: about half of the labels of any graph are gone. Which
 // label one became is written once, and what is left goes on. At least one label of each component goes, so rounds end.
+// A document that has got another label may still be the label of others, and go as such in a later round.
 //
 // What one job leaves may be read by another whose parts are others.
 
@@ -89,8 +90,7 @@ func Resolve(s beam.Scope, gone, roots flow.Edges, parts int) flow.Forests {
 	dead, questions := beam.ParDo2(s, &askFn{Parts: parts}, spread(s, gone, parts))
 	known := beam.ParDo(s, &spreadFn{Parts: parts}, beam.PCollection(roots))
 	answers := beam.ParDo(s, &answerFn{}, beam.CoGroupByKey(s, questions, known))
-	resolved := beam.ParDo(s, &resolveFn{}, beam.CoGroupByKey(s, dead, answers))
-	return flow.Forests(beam.Flatten(s, resolved, known))
+	return flow.Forests(beam.ParDo(s, &resolveFn{}, beam.CoGroupByKey(s, dead, known, answers)))
 }
 
 // Members names components by their first document. Resolved are all documents that have an edge, but for one of each
@@ -287,21 +287,33 @@ func (*answerFn) ProcessElement(
 	return err
 }
 
-// resolveFn passes on what labels have become in the end.
+// resolveFn passes on what labels have become in the end: each that is another now, once.
 //
-//	KV<part, edges, answers> → KV<part, edges>
+//	KV<part, edges, edges, answers> → KV<part, edges>
 type resolveFn struct{}
 
 func (*resolveFn) ProcessElement(
-	ctx context.Context, at int64, gone, answers func(*[]byte) bool, emit func(int64, []byte),
+	ctx context.Context, at int64, gone, later, answers func(*[]byte) bool, emit func(int64, []byte),
 ) error {
 	now, err := readAnswers(answers)
 	if err != nil {
 		return err
 	}
 	out := newSender(emit)
+	told := map[blocks.Key]bool{}
 	err = gather.Edges(gone, func(e blocks.Edge) {
-		out.edge(at, blocks.Edge{A: blocks.Key(now.Of(int64(e.A))), B: e.B})
+		told[e.B] = true
+		if to := blocks.Key(now.Of(int64(e.A))); to != e.B {
+			out.edge(at, blocks.Edge{A: to, B: e.B})
+		}
+	})
+	if err != nil {
+		return err
+	}
+	err = gather.Edges(later, func(e blocks.Edge) {
+		if !told[e.B] {
+			out.edge(at, e)
+		}
 	})
 	edgesShuffled.Inc(ctx, out.flush())
 	return err
