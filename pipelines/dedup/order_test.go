@@ -233,7 +233,7 @@ func TestOrderDecidesNothing(t *testing.T) {
 		},
 		{
 			[]string{chain, "--shingle=char:5", "--threshold=.5", "--bands=30", "--rows=2", "--cluster=components", "--resume=always"},
-			func(c *dedup.Config) { c.ConnectDocuments = 450 },
+			func(c *dedup.Config) { c.ConnectDocuments = 100 },
 		},
 		{[]string{pages, packed, broken, "--max-rejected=10", "--min-words=4", "--runner=flink", allParts}, func(c *dedup.Config) { c.GroupBytes = 5000 }},
 		{[]string{pages, "--bands=10", "--rows=4"}, func(c *dedup.Config) { c.CellBytes = 2000 }},
