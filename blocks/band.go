@@ -1,6 +1,7 @@
 package blocks
 
 import (
+	"cmp"
 	"encoding/binary"
 	"slices"
 )
@@ -10,6 +11,11 @@ import (
 type BandEntry struct {
 	Key      uint64
 	Document Key
+}
+
+// Compare orders entries by key, and those of one key by document.
+func (e BandEntry) Compare(o BandEntry) int {
+	return cmp.Or(cmp.Compare(e.Key, o.Key), cmp.Compare(e.Document, o.Document))
 }
 
 // A band block is segments of a header (file ordinal 4, base position 8, number of entries 4)
@@ -48,21 +54,31 @@ func NewBandWriter(bands, shardBits int) *BandWriter {
 // Add adds a document with its key of each band, and emits the blocks that are full.
 func (w *BandWriter) Add(doc Key, keys []uint64, emit func(group int64, block []byte)) {
 	for band, key := range keys {
-		group := band<<w.shardBits | int(key>>1>>(63-w.shardBits))
-		block := &w.blocks[group]
-		if !block.takes(doc) {
-			block.open(doc)
-			w.total += bandHeader
-		}
-		block.add(doc, key<<w.shardBits>>(64-BandKeyBits))
-		w.total += bandEntry
-		if len(block.data) >= BlockBytes {
-			w.flush(group, emit)
-		}
+		w.AddKey(doc, band, key, emit)
 	}
 	if w.total >= w.limit {
 		w.Flush(emit)
 	}
+}
+
+// AddKey adds a document with its key of one band.
+func (w *BandWriter) AddKey(doc Key, band int, key uint64, emit func(group int64, block []byte)) {
+	group := band<<w.shardBits | int(key>>1>>(63-w.shardBits))
+	block := &w.blocks[group]
+	if !block.takes(doc) {
+		block.open(doc)
+		w.total += bandHeader
+	}
+	block.add(doc, key<<w.shardBits>>(64-BandKeyBits))
+	w.total += bandEntry
+	if len(block.data) >= BlockBytes {
+		w.flush(group, emit)
+	}
+}
+
+// FirstBits returns the first BandKeyBits bits of the key of an entry that travels in a shard.
+func FirstBits(key uint64, shard, shardBits int) uint64 {
+	return uint64(shard)<<(BandKeyBits-shardBits) | key>>shardBits
 }
 
 // takes reports whether a document goes into the open segment.

@@ -49,7 +49,9 @@ const (
 	flagIDIsSource = 1 << iota
 	flagSpool
 	flagProtected
-	flagsKnown = flagIDIsSource | flagSpool | flagProtected
+	flagSettled
+	flagRecalled
+	flagsKnown = flagIDIsSource | flagSpool | flagProtected | flagSettled | flagRecalled
 )
 
 // Standing says what becomes of the documents of a file. In the order of preference a higher one comes first.
@@ -59,12 +61,21 @@ type Standing int
 const (
 	// Input: a document is removed if it resembles one that is kept.
 	Input Standing = iota
+	// Settled: as Reference, but it is named by similarity as any kept document, and by what its id holds (Named). Such
+	// are the documents that an index has kept.
+	Settled
+	// Recalled: a document that an index has removed. It is compared with none, and its copies fall to the document
+	// that it fell to; what that is its id holds (Removed).
+	Recalled
 	// Protected: a document is kept whatever it resembles.
 	Protected
 	// Reference: a document is kept whatever it resembles, it is compared with none of a reference, and it is not
 	// written: it is there already. Such files are named by their whole paths, and come before all others.
 	Reference
 )
+
+// There reports whether documents are there already: they are compared with those of inputs only, and not written.
+func (s Standing) There() bool { return s == Reference || s == Settled || s == Recalled }
 
 // File is one input file.
 type File struct {
@@ -250,9 +261,27 @@ func (in *Inputs) Protect(is func(source string) bool) {
 	}
 }
 
+// Settle makes all references those of an index: recalled reports which are of documents that it has removed.
+func (in *Inputs) Settle(recalled func(path string) bool) {
+	for i, path := range in.Names() {
+		switch {
+		case i >= in.references:
+			return
+		case recalled(path):
+			in.flags[i] |= flagRecalled
+		default:
+			in.flags[i] |= flagSettled
+		}
+	}
+}
+
 // Standing is that of a file.
 func (in *Inputs) Standing(file int) Standing {
 	switch {
+	case in.flags[file]&flagSettled != 0:
+		return Settled
+	case in.flags[file]&flagRecalled != 0:
+		return Recalled
 	case file < in.references:
 		return Reference
 	case in.flags[file]&flagProtected != 0:
@@ -266,7 +295,10 @@ func (in *Inputs) Standing(file int) Standing {
 func (in *Inputs) References() int { return in.references }
 
 // Kept reports whether a document is to be kept whatever it resembles.
-func (in *Inputs) Kept(key Key) bool { return in.Standing(key.File()) > Input }
+func (in *Inputs) Kept(key Key) bool {
+	standing := in.Standing(key.File())
+	return standing != Input && standing != Recalled
+}
 
 // IsReference reports whether a document is of a reference.
 func (in *Inputs) IsReference(key Key) bool { return key.File() < in.references }

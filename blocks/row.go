@@ -14,7 +14,7 @@ import (
 type Row interface {
 	records.Pair | records.Clustered | records.Removed | records.Rejected |
 		records.Bucketed | records.Candidate | records.Found |
-		records.Passage | records.Coverage | records.Repeat | records.Contaminated
+		records.Passage | records.Coverage | records.Repeat | records.Contaminated | records.Stored
 }
 
 // RowPart is a row or, of a large one, a part of its fields.
@@ -138,6 +138,8 @@ func appendFields[R Row](dst []byte, row *R) []byte {
 		return appendContaminated(dst, row)
 	case *records.Repeat:
 		return appendRepeat(dst, row)
+	case *records.Stored:
+		return appendText(appendText(dst, row.Name), row.Text)
 	}
 	return dst // there is no other
 }
@@ -168,6 +170,8 @@ func DecodeFields[R Row](d *Decoder, row *R) {
 		decodeContaminated(d, row)
 	case *records.Repeat:
 		decodeRepeat(d, row)
+	case *records.Stored:
+		*row = records.Stored{Name: d.text(row.Name), Text: d.text(row.Text)}
 	}
 }
 

@@ -43,6 +43,9 @@ const (
 	Candidates Part = "candidates"
 )
 
+// Kept is a table of an index, beside Removed.
+const Kept Part = "kept"
+
 // The tables of passages.
 const (
 	Passages Part = "passages"

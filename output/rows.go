@@ -27,7 +27,7 @@ func fileRows[T any](ctx context.Context, file string, yield func(T, error) bool
 	}
 	defer content.Close()
 	var opened *parquet.File
-	err = sound(func() (err error) {
+	err = Sound(func() (err error) {
 		opened, err = parquet.OpenFile(content, content.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 		return err
 	})
@@ -46,8 +46,8 @@ func fileRows[T any](ctx context.Context, file string, yield func(T, error) bool
 	return true
 }
 
-// sound returns what read returns, or an error if it panics: the Parquet package panics on some damaged files.
-func sound(read func() error) (err error) {
+// Sound returns what read returns, or an error if it panics: the Parquet package panics on some damaged files.
+func Sound(read func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the file is damaged; run dedup again with --overwrite: %v", p)
@@ -69,7 +69,7 @@ func groupRows[T any](
 	}()
 	rows := make([]T, min(group.NumRows(), rowsAtOnce)) // the columns fill them again and again
 	values := make([]parquet.Value, len(rows))
-	err = sound(func() (err error) {
+	err = Sound(func() (err error) {
 		columns, err = columnsOf(reflect.ValueOf(rows), schema, group)
 		return err
 	})
@@ -78,7 +78,7 @@ func groupRows[T any](
 	}
 	for left := group.NumRows(); left > 0; left -= rowsAtOnce {
 		rows := rows[:min(left, rowsAtOnce)]
-		err := sound(func() error {
+		err := Sound(func() error {
 			for _, c := range columns {
 				if err := c.read(len(rows), values); err != nil {
 					return err

@@ -61,6 +61,7 @@ const (
 const (
 	InInput     = "input"
 	InReference = "reference"
+	InIndex     = "index"
 )
 
 // Removed is a row of removed/: one document that is not in corpus/, and the kept one.
@@ -76,6 +77,13 @@ type Removed struct {
 	Reason       string   `parquet:"reason,dict" json:"reason"`
 	KeptIn       *string  `parquet:"kept_in,optional,dict" json:"kept_in"`
 	Differs      []string `parquet:"differs,optional,list" parquet-element:",dict" json:"differs"`
+}
+
+// Stored is a row of the tables of an index's segment: a document that a run kept, or removed. Name is JSON, as
+// blocks.StoredName has it.
+type Stored struct {
+	Name string `parquet:"name" json:"name"`
+	Text string `parquet:"text" json:"text"`
 }
 
 // What became of a record.

@@ -21,14 +21,16 @@ type queryCmd struct {
 
 // Run looks for the nearest documents and prints them.
 func (c *queryCmd) Run(ctx context.Context, s streams) error {
-	if err := readFrom(ctx, &c.Input, &c.Running, s); err != nil {
-		return withHelp(err, "query")
+	if c.Against == "" {
+		if err := readFrom(ctx, &c.Input, &c.Running, s); err != nil {
+			return withHelp(err, "query")
+		}
 	}
 	c.Content, c.Planned = s.In, s.Progress.plan
 	if c.File != "-" {
 		c.Content = &lateFile{ctx: ctx, flag: "--file", path: c.File}
 	}
-	task, err := query.New(c.Config)
+	task, err := query.New(ctx, c.Config)
 	if err != nil {
 		return withHelp(err, "query")
 	}

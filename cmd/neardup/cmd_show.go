@@ -2,9 +2,13 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"strings"
+	"time"
 
 	"github.com/neardup/neardup/internal/terminal"
 	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/pipelines/dedup"
 	"github.com/neardup/neardup/pipelines/show"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/report"
@@ -17,6 +21,9 @@ type showCmd struct {
 
 // Run reads the output and prints the cluster, or the passages.
 func (c *showCmd) Run(ctx context.Context, s streams) error {
+	if c.Document == "" {
+		return c.index(ctx, s)
+	}
 	if of, err := show.Passages(ctx, c.Config); of != nil || err != nil {
 		return c.passages(s, of, err)
 	}
@@ -32,6 +39,30 @@ func (c *showCmd) Run(ctx context.Context, s streams) error {
 		return output.JSON(s.Out, found)
 	}
 	return report.Cluster(s.Out, terminal.Width(s.Out), found)
+}
+
+// index prints what an index holds.
+func (c *showCmd) index(ctx context.Context, s streams) error {
+	x, err := dedup.OpenIndex(ctx, c.Output)
+	if err != nil {
+		return withHelp(fmt.Errorf("name a document of the output; %w", err), "show")
+	}
+	if c.JSON {
+		return output.JSON(s.Out, x.Generation)
+	}
+	asked := func(name string) string { return strings.Trim(string(x.Asked[name]), `[]"`) } // each is one value
+	kept, removed := x.Rows()
+	fmt.Fprintf(s.Out, "index       generation %d of %s: %d kept documents, and the keys of %d removed\n", x.Number,
+		x.Made.Format(time.DateOnly), kept, removed)
+	fmt.Fprintf(s.Out, "compares    %s, %s, at threshold %s, by --method %s, text column %s\n", asked("shingle"), asked("normalize"),
+		asked("threshold"), asked("method"), asked("text"))
+	if x.HasKeys() {
+		fmt.Fprintf(s.Out, "bands       %s of %s rows, for %d documents\n", asked("bands"), asked("rows"), x.Expect)
+	}
+	for of := range x.Added() {
+		fmt.Fprintf(s.Out, "%s %8d kept %8d removed  %s\n", of.Run, of.Kept, of.Removed, of.Output)
+	}
+	return nil
 }
 
 // passages prints those of a document.

@@ -79,6 +79,14 @@ var layers = []layer{
 		why:      "what was written is published the same way on any store",
 	},
 	{
+		packages: []string{"output/index"},
+		may: []string{module + "records", module + "io/storage", module + "output", module + "output/commit",
+			"github.com/parquet-go/parquet-go"},
+		not:   []string{"os/...", "path/filepath", "syscall", "flag"},
+		never: []string{beamPath + "...", module + "kernels/..."},
+		why:   "an index can be read without what made it",
+	},
+	{
 		packages: []string{"kernels/..."},
 		may: []string{module + "kernels/...", module + "internal/parallel", module + "internal/markup", "golang.org/x/text/...", "github.com/zeebo/xxh3", "github.com/clipperhouse/uax29/v2/...",
 			"github.com/blevesearch/snowballstem/...", "golang.org/x/sys/cpu"},
@@ -139,18 +147,26 @@ var layers = []layer{
 	},
 	{
 		packages: []string{"io/source", "io/sink"},
-		may: []string{beamPath + "...", module + "io/...", module + "records", module + "blocks/...", module + "output", module + "internal/dofn", module + "internal/markup", module + "internal/memory", module + "internal/parallel", "github.com/klauspost/compress/s2",
+		may: []string{beamPath + "...", module + "io/...", module + "records", module + "blocks/...", module + "output", module + "output/index", module + "internal/dofn", module + "internal/markup", module + "internal/memory", module + "internal/parallel", "github.com/klauspost/compress/s2",
 			"github.com/parquet-go/parquet-go", "github.com/klauspost/compress/s2"},
 		not:   []string{"os/...", "path/filepath", "syscall/..."},
 		never: []string{module + "kernels/...", module + "transforms/...", module + "pipelines/..."},
 		why:   "formats know nothing of algorithms",
 	},
 	{
-		packages: []string{"transforms/replay"},
+		packages: []string{"transforms/replay", "transforms/segment"},
 		may:      []string{beamPath + "...", module + "transforms/...", module + "kernels/...", module + "records", module + "blocks/...", module + "io/storage", module + "output", module + "internal/dofn"},
 		not:      slices.Concat(world, chance),
 		never:    []string{module + "io/source", module + "io/sink", module + "pipelines/..."},
 		why:      "what was decided is read from the tables that say so",
+	},
+	{
+		packages: []string{"transforms/candidates"},
+		may: []string{beamPath + "...", module + "transforms/...", module + "kernels/...", module + "records", module + "blocks/...",
+			module + "io/storage", module + "output/index", module + "internal/dofn"},
+		not:   slices.Concat(world, chance),
+		never: []string{module + "io/source", module + "io/sink", module + "io/codec/...", module + "io/reading/...", module + "pipelines/..."},
+		why:   "keys of earlier runs are read where buckets are made",
 	},
 	{
 		packages: []string{"transforms/..."},

@@ -28,6 +28,7 @@ func init() {
 	registerTable[records.Coverage]()
 	registerTable[records.Contaminated]()
 	registerTable[records.Repeat]()
+	registerTable[records.Stored]()
 }
 
 func registerTable[T blocks.Row]() {
@@ -166,7 +167,7 @@ func decode[T blocks.Row](decoded *T, r blocks.RowPart, counts map[string]int64)
 		counts[name]++
 	}
 	removed, ok := any(decoded).(*records.Removed)
-	if ok && removed.KeptIn != nil && *removed.KeptIn == records.InReference {
+	if ok && removed.KeptIn != nil && *removed.KeptIn != records.InInput {
 		counts[blocks.CountForReference]++
 	}
 	return nil

@@ -236,7 +236,7 @@ func (o Options) inspect(ctx context.Context, r reading.RecordReader, file *bloc
 	}
 	ranked, _ := o.ranked(file)
 	err := r.Inspect(ctx, file, ranked)
-	if errors.As(err, new(*codec.NoColumnError)) && file.Standing == blocks.Reference {
+	if errors.As(err, new(*codec.NoColumnError)) && file.Standing.There() {
 		err = fmt.Errorf("--against %w; columns of these files are named by --against-text and --against-id", err)
 	}
 	if errors.As(err, new(*bytefile.UnsupportedError)) {

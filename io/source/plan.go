@@ -56,7 +56,7 @@ type Options struct {
 
 // of are the options for files of a standing.
 func (o Options) of(standing blocks.Standing) Options {
-	if standing == blocks.Reference {
+	if standing.There() {
 		o.Fields, o.Rank = o.ReferenceFields, nil
 		o.Format, o.Include, o.Exclude, o.AllowEmpty, o.ofReferences = "", nil, nil, true, true
 	}
@@ -548,7 +548,7 @@ func limit(ctx context.Context, in *Inputs, o Options) error {
 	remaining := o.Limit
 	for i := range in.Splits.Len() {
 		split := in.Splits.At(i)
-		if in.Standing(split.File) == blocks.Reference {
+		if split.File < in.References() {
 			continue
 		}
 		var last int64

@@ -171,7 +171,7 @@ func (f *readFn) ProcessElement(
 	f.out.begin(local, spread)
 	rows := rejecter{in: in.Inputs, options: options, emit: rejected}
 	var drops blocks.Buffers
-	reference := file.Standing == blocks.Reference
+	reference := file.Standing.There()
 	fact := blocks.Fact{Kind: blocks.FactRead, Name: strconv.FormatInt(number, 10), Counts: map[string]int64{}}
 
 	if reference {
@@ -265,7 +265,7 @@ func (f *readFn) read(key blocks.Key, record *reading.Record, rows *rejecter) bo
 		return false
 	case rows.options.lacks(record):
 		rows.add(key, records.Rejected{ID: rows.id(key, doc), Reason: records.ReasonNoColumn})
-	case longID(doc):
+	case longID(doc) && !rows.in.Stores(key):
 		rows.add(key, records.Rejected{
 			ID: rows.id(key, doc), Reason: records.ReasonLongID,
 			Detail: fmt.Sprintf("%d bytes of id, and %d are the limit", len(doc.ID), MaxID),

@@ -406,5 +406,8 @@ func regular(info Info) error {
 	return nil
 }
 
+// Lasts reports whether the run of a folder that Begin has marked lasts.
+func Lasts(ctx context.Context, folder string) (bool, error) { return Exists(ctx, Join(folder, mark)) }
+
 // End takes the mark from a folder: its run does not last any more.
 func End(ctx context.Context, folder string) error { return RemoveAll(ctx, Join(folder, mark)) }

@@ -76,6 +76,23 @@ func namesIn(ctx context.Context, folder string) ([]string, error) {
 	return names, err
 }
 
+// Sealed reports whether what a run has staged is to be the output at dir, and is not all there yet.
+func Sealed(ctx context.Context, dir, run string) (bool, error) {
+	left, err := leftovers(ctx, dir)
+	if err != nil {
+		return false, err
+	}
+	for _, l := range left {
+		if l.run != run {
+			continue
+		}
+		if sealed, err := l.seal(ctx); err != nil || sealed != nil {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
 // leftovers are the staging folders beside and below an output.
 func leftovers(ctx context.Context, dir string) (left []leftover, err error) {
 	if storage.IsLocal(dir) {

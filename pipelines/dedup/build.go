@@ -468,7 +468,7 @@ func (p *Plan) measuring(temp string) recall.Params {
 // candidates lists copies unless they may be too many for each process to hold, 8 bytes for each document, or are found
 // at the same time as buckets.
 func (p *Plan) candidates(temp string) candidates.Params {
-	params := candidates.Params{Inputs: job.Inputs(temp)}
+	params := candidates.Params{Inputs: job.Inputs(temp), Index: p.Lookup(temp), ShardBits: p.Layout.ShardBits}
 	if p.Documents <= 2*p.connectDocuments() && !p.together() && !p.Complete {
 		params.List = storage.Join(temp, copiesFile)
 	}

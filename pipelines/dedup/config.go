@@ -98,7 +98,7 @@ func (c *Config) checkRunner(asked *job.Asked) error {
 	case c.JobServer+c.Environment != "":
 		return job.Usage("--job-server and --environment: Dataflow has neither; drop them")
 	case c.Leaves() && severalJobs(asked):
-		return job.Usage("--detach: --signature classic, --weights tf-idf and --measure-recall take several jobs, one after another; drop it, or them")
+		return job.Usage("--detach: --signature classic, --weights tf-idf, --measure-recall and --append take several jobs, one after another; drop it, or them")
 	}
 	return c.CheckReached(slices.Concat(c.Inputs, c.Against), c.Output, c.TempDir)
 }
@@ -106,7 +106,9 @@ func (c *Config) checkRunner(asked *job.Asked) error {
 // SeveralJobs reports whether the job takes more pipelines than one, so that it needs this process until its end.
 func (j *Job) SeveralJobs() bool { return severalJobs(j.asked) }
 
-func severalJobs(asked *job.Asked) bool { return asked.Prepares() || asked.MeasureRecall > 0 }
+func severalJobs(asked *job.Asked) bool {
+	return asked.Prepares() || asked.MeasureRecall > 0 || asked.Append
+}
 
 // estimates reports whether the recall is estimated: the joins sign sets of shingle hashes again,
 // which no other signature is made of.

@@ -65,6 +65,9 @@ func tellFates(ctx context.Context, f *output.Finished, e *records.Example) erro
 		return nil
 	}
 	fateA, fateB := "kept", "kept"
+	if e.Pair.InA != nil && *e.Pair.InA == records.InIndex {
+		fateA = "" // of another night
+	}
 	looked := 0
 	for row, err := range output.Rows[records.Removed](ctx, f, output.Removed) {
 		if err != nil {
@@ -159,7 +162,9 @@ func (r *run) stagedTexts(ctx context.Context, of []records.Place) (map[records.
 func lookup(ctx context.Context, in *source.Inputs, files map[string]int, of []records.Place, options source.Options, texts map[records.Place]string) error {
 	places := map[blocks.Key]records.Place{}
 	for _, place := range of {
-		places[blocks.NewKey(files[place.Source], place.Position)] = place
+		if file := files[place.Source]; file >= 0 { // else it is in an index
+			places[blocks.NewKey(file, place.Position)] = place
+		}
 	}
 	return source.Lookup(ctx, in, slices.Collect(maps.Keys(places)), options, func(doc blocks.Document) {
 		texts[places[doc.Key]] = string(doc.Text[:min(len(doc.Text), mostText)])

@@ -91,6 +91,10 @@ func (r *run) countReferences(facts []blocks.Fact) {
 		}
 		n.Removed += f.Counts[blocks.CountForReference]
 	}
+	if r.index != nil && r.index.HasKeys() { // they are not read
+		kept, removed := r.index.Rows()
+		n.Records = kept + removed
+	}
 	n.PairsCompared = r.record.Steps["verify/references_compared"]
 	if n.Unreadable > 0 {
 		r.warn("--against: %s", records.UnreadableOf(n.Unreadable, n.Records, "records"))

@@ -270,7 +270,7 @@ func TestOrderDecidesNothing(t *testing.T) {
 			var config query.Config
 			parse(t, &config, query.Vars(), append(flags, pages, broken, "--shingle=word:1", "--nearest=3")...)
 			config.Content, config.SplitBytes = strings.NewReader("Print the name of the working directory."), small
-			task, err := query.New(config)
+			task, err := query.New(t.Context(), config)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -186,6 +186,7 @@ func (r *run) inPhases(ctx context.Context, launch job.Launch) error {
 	}
 	in := p.Listing.Inputs
 	splits, batches := in.SplitWaves(p.waves()), in.BatchWaves(p.waves())
+	splits = slices.DeleteFunc(splits, func(r blocks.Range) bool { r = p.ToRead(r); return r.First == r.End })
 	if !r.asked.Writes(output.Corpus) {
 		batches = nil
 	}

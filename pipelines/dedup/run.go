@@ -23,6 +23,7 @@ import (
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/output/commit"
+	"github.com/neardup/neardup/output/index"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 )
@@ -32,15 +33,20 @@ type Job struct {
 	config Config
 	asked  *job.Asked
 	from   *output.Finished // that is decided again, or nil
+	index  *index.Index     // that documents are compared with, or nil
 }
 
 // New checks what is asked, and opens the output that is to be decided again; the error is a *job.UsageError.
 func New(ctx context.Context, c Config) (*Job, error) {
+	x, err := c.takeIndex(ctx)
+	if err != nil {
+		return nil, err
+	}
 	asked, from, err := c.validate(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &Job{c, asked, from}, nil
+	return &Job{c, asked, from, x}, nil
 }
 
 // Run does the whole job: plan, lock, build, run, check, commit. With DryRun it only plans. The
@@ -50,7 +56,7 @@ func (j *Job) Run(ctx context.Context, launch job.Launch) (*records.Run, error) 
 	if err != nil {
 		return nil, err
 	}
-	r.from = j.from
+	r.from, r.index = j.from, j.index
 	if j.config.DryRun {
 		return &r.record, r.dryRun(ctx)
 	}
@@ -132,6 +138,7 @@ type run struct {
 	config  Config
 	asked   *job.Asked
 	from    *output.Finished
+	index   *index.Index
 	output  string // absolute, without links
 	temp    string
 	commit  *commit.Commit
@@ -139,6 +146,11 @@ type run struct {
 	plan    *Plan
 	planned planFacts
 	record  records.Run
+
+	// adding is the index that the run is to add to, or nil, of a batch a segment.
+	adding  *index.Writer
+	batch   string
+	segment index.Segment
 
 	fingerprint string
 	listed      int64 // rows of documents
@@ -200,6 +212,16 @@ func (r *run) dryRun(ctx context.Context) (err error) {
 
 // open makes the output this run's to commit.
 func (r *run) open(ctx context.Context) (err error) {
+	if err := r.lockIndex(ctx); err != nil {
+		return err
+	}
+	if err := r.openOutput(ctx); err != nil {
+		return r.closeIndex(ctx, err)
+	}
+	return nil
+}
+
+func (r *run) openOutput(ctx context.Context) (err error) {
 	if err := r.checkOutput(ctx); err != nil {
 		return err
 	}
@@ -250,6 +272,7 @@ func (r *run) besides(ctx context.Context, exists error) error {
 // makePlan plans and records what was chosen.
 func (r *run) makePlan(ctx context.Context) error {
 	request := r.config.request(r.asked)
+	request.Index = r.index
 	var plan *job.Plan
 	var err error
 	switch {
@@ -315,6 +338,7 @@ func (r *run) warnOfColumns(sources []records.NoColumn, more string) {
 
 // do plans, runs the pipeline, checks its facts and commits.
 func (r *run) do(ctx context.Context, launch job.Launch) (err error) {
+	warnings := len(r.record.Warnings)
 	if err = r.makePlan(ctx); err != nil {
 		return err
 	}
@@ -323,6 +347,9 @@ func (r *run) do(ctx context.Context, launch job.Launch) (err error) {
 	}
 	if done, err := r.recovered(ctx, r.fingerprint); done || err != nil {
 		return job.Refused(err)
+	}
+	if err := r.resumeIndex(ctx, warnings); err != nil {
+		return err
 	}
 	if err := r.checkSpace(); err != nil {
 		return err
@@ -369,6 +396,9 @@ func (r *run) end(ctx context.Context, launch job.Launch) error {
 	if err != nil {
 		return err
 	}
+	if err := r.addSegment(ctx, launch); err != nil {
+		return err
+	}
 	r.record.Status = "done"
 	r.measure()
 	r.draw(ctx, files)
@@ -376,6 +406,7 @@ func (r *run) end(ctx context.Context, launch job.Launch) error {
 	if err := r.commit.Publish(ctx, r.fingerprint, files, &r.record); err != nil {
 		return job.Refused(err)
 	}
+	r.publishSegment(ctx)
 	slog.Info("files committed", "output", r.output, "files", len(files.Files))
 	return nil
 }
@@ -462,6 +493,11 @@ func (r *run) close(ctx context.Context, err error) error {
 		r.fail(ctx, err)
 	}
 	err = r.commit.Close(ctx, err)
+	if closing := r.closeIndex(ctx, err); err == nil && closing != nil {
+		r.warn("the output is complete, but the index could not be closed: %v; the next run that adds to it does that", closing)
+	} else {
+		err = closing
+	}
 	if fenced := (*storage.FencedError)(nil); errors.As(err, &fenced) {
 		return job.Refused(err)
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/simhash"
+	"github.com/neardup/neardup/output/index"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/transforms/sets"
 	"github.com/neardup/neardup/transforms/signature"
@@ -43,6 +44,8 @@ type Request struct {
 	Reread bool
 	// Strict: a plan of input that is most likely in another encoding than it is read by is an error.
 	Strict bool
+	// Index is what the inputs are compared with, in place of Against; nil: there is none.
+	Index *index.Index
 }
 
 // Reading says how the inputs are read; stdin is the file that standard input was copied to.
@@ -166,7 +169,9 @@ func spoolStdin(ctx context.Context, in *Request, file string) error {
 func listed(ctx context.Context, r Request, stdin string) (p *Plan, err error) {
 	p = &Plan{Request: r, Complete: r.Method == Complete, Sizes: map[int]int64{}, Threshold: r.Threshold, Spec: r.Texts, reading: r.Reading(stdin)}
 	p.Spec.MaxBytes = int64(r.MaxDocBytes)
-	if p.reading.References, err = references(ctx, r.Against); err != nil {
+	if r.Index != nil {
+		p.reading.References, p.reading.ReferenceFields = r.Index.Paths(), segmentFields
+	} else if p.reading.References, err = references(ctx, r.Against); err != nil {
 		return nil, err
 	}
 	if p.Listing, err = source.Plan(ctx, r.Inputs, p.reading); err != nil {
@@ -207,8 +212,38 @@ const (
 	usualUnreadable = 4 << 10
 )
 
+// PlanIndex plans to read documents of the index that a request names, and to sign texts as it did.
+func PlanIndex(ctx context.Context, r Request) (*Plan, error) {
+	p, err := listed(ctx, r, "")
+	if err != nil {
+		return nil, err
+	}
+	p.order()
+	return p, p.choose(nil, 0)
+}
+
+// OfSegment lists the documents of an index of one segment, and returns the plan by which they are read and signed.
+func (p *Plan) OfSegment(ctx context.Context, x *index.Index) (*source.Inputs, *Plan, error) {
+	of := *p
+	of.Request.Index = x
+	of.reading.References, of.reading.ReferenceFields = x.Paths(), segmentFields
+	listing, err := source.Plan(ctx, nil, of.reading)
+	if err != nil {
+		return nil, nil, err
+	}
+	of.Listing = listing
+	of.Listing.Inputs.Settle(x.Recalled)
+	return listing.Inputs, &of, nil
+}
+
+// segmentFields are the columns of records.Stored.
+var segmentFields = codec.Fields{Text: []string{"text"}, ID: "name"}
+
 // order has files come in the order of preference.
 func (p *Plan) order() {
+	if p.Request.Index != nil {
+		p.Listing.Inputs.Settle(p.Request.Index.Recalled)
+	}
 	if in := p.Listing.Inputs.Inputs; in.Len() > 0 { // of no file, no pattern is at fault
 		p.Idle, p.Unprotecting = prefer(in, p.Request.Prefer), protect(in, p.Request.Protected)
 		for _, key := range p.Request.Rank {
@@ -513,7 +548,7 @@ func (p *Plan) sample(ctx context.Context) (sets [][]uint64, different int, inpu
 	texts.flush()
 	inputs.shingles = shingles
 	p.looks = looks.warnings(p.Request.Text, inputs.Plain, p.Spec.Normalize.StripsMarkup())
-	if p.Listing.Inputs.References() > 0 {
+	if p.Listing.Inputs.References() > 0 && !p.keyed() {
 		references.Sampled, err = source.Sample(ctx, p.Listing.Inputs, true, p.reading, texts.add)
 		texts.flush()
 		references.shingles = shingles - inputs.shingles
@@ -708,7 +743,7 @@ func prefer(in *blocks.Inputs, globs []string) (idle []string) {
 func unmatched(in *blocks.Inputs, globs []string) []string {
 	idle := slices.Clone(globs)
 	for file, name := range in.Names() {
-		if in.Standing(file) == blocks.Reference {
+		if file < in.References() {
 			continue
 		}
 		idle = slices.DeleteFunc(idle, func(glob string) bool { return source.Matches(glob, name) })

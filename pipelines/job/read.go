@@ -7,6 +7,7 @@ import (
 	"maps"
 	"runtime"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -42,8 +43,42 @@ const (
 // Inputs is the path of the shared inputs in the temporary folder of a run.
 func Inputs(temp string) string { return storage.Join(temp, inputsFile) }
 
+// indexFile is the shared index.Lookup.
+const indexFile = "index.json"
+
+// Lookup is the path of the shared index.Lookup in the temporary folder of a run; "": documents are not found by the keys of
+// an index.
+func (p *Plan) Lookup(temp string) string {
+	if !p.keyed() {
+		return ""
+	}
+	return storage.Join(temp, indexFile)
+}
+
+// keyed reports whether references are found by the keys of an index, and not read first.
+func (p *Plan) keyed() bool { return p.Request.Index != nil && p.Request.Index.HasKeys() }
+
+// ToRead are those of a range of splits that are read first: those of inputs alone, if references are found by keys. The zero
+// Range is that of all.
+func (p *Plan) ToRead(splits blocks.Range) blocks.Range {
+	if !p.keyed() {
+		return splits
+	}
+	in := p.Listing.Inputs
+	first := int64(sort.Search(in.Splits.Len(), func(i int) bool { return in.Splits.At(i).File >= in.References() }))
+	if splits == (blocks.Range{}) {
+		splits.End = int64(in.Splits.Len())
+	}
+	return blocks.Range{First: max(splits.First, first), End: max(splits.End, first)}
+}
+
 // Share writes to the folder temp what the workers of a pipeline need to know of the plan.
 func (p *Plan) Share(ctx context.Context, temp string) error {
+	if p.keyed() {
+		if err := storage.WriteShared(ctx, p.Lookup(temp), p.Request.Index.Lookup()); err != nil {
+			return err
+		}
+	}
 	return p.Listing.Inputs.Share(ctx, Inputs(temp))
 }
 
@@ -72,7 +107,7 @@ func (p *Plan) Source(temp string) source.Params {
 // Read reads the documents of splits. Compared are those that are to be compared, rejected the rows of others.
 func (p *Plan) Read(s beam.Scope, temp string, splits blocks.Range) (docs source.Documents, compared flow.Documents, rejected []flow.Rows[records.Rejected]) {
 	params := p.Source(temp)
-	params.Splits, params.List = splits, p.Request.Writes(output.Documents)
+	params.Splits, params.List = p.ToRead(splits), p.Request.Writes(output.Documents)
 	docs = source.Read(s, params)
 	rejected = []flow.Rows[records.Rejected]{docs.Rejected}
 	if p.Request.MinWords == 0 {
@@ -154,6 +189,7 @@ func (p *Plan) Signature(temp string) signature.Params {
 		SimHash: p.simHash(temp), Pieces: p.Pieces,
 		Inputs: Inputs(temp), Text: p.Spec, Family: p.Request.Family, Dictionary: p.Dictionary(temp),
 		Banding: banding, Seed: p.Request.Seed, Same: p.Request.Same, ShardBits: p.Layout.ShardBits, HashShards: p.Layout.HashShards,
+		Whole: p.keyed(),
 	}
 }
 

@@ -84,6 +84,8 @@ var rules = []rule{
 	}},
 	{field: "normalize", named: true, idle: func(a *Asked) string { return where(a.Normalize != "none", ofItems(a)) }},
 	{field: "min_words", idle: ofItems},
+	{field: "append", idle: withoutReferences},
+	{field: "append", idle: without(output.Removed, "the index takes from the table removed what was")},
 	{field: "against_text", idle: withoutReferences},
 	{field: "against_id", idle: withoutReferences},
 	{field: "limit", least: 1},

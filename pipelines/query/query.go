@@ -34,6 +34,7 @@ type Config struct {
 
 	Of            string   `placeholder:"ID" help:"Id of the document whose neighbours to find." group:"Query"`
 	File          string   `placeholder:"FILE" help:"File with a text whose neighbours to find, instead of a document's; - is standard input." group:"Query"`
+	Against       string   `placeholder:"INDEX" help:"Look among the documents that an index has kept, by its keys, in place of an input." group:"Query"`
 	Most          int      `name:"nearest" short:"n" default:"10" placeholder:"N" help:"Maximum number of documents to list (default: ${default})." group:"Query"`
 	MinSimilarity *float64 `placeholder:"X" help:"List only documents of at least this similarity, in (0, 1]: the nearest of them, up to --nearest, and how many there are." group:"Query"`
 	Sort          Sort     `default:"similarity" enum:"${sorts}" help:"Ranking of the documents: similarity or, only in a search by buckets, estimate (the share of equal signature values or bits) (default: ${default})." group:"Query"`
@@ -192,19 +193,27 @@ const (
 type Job struct {
 	config Config
 	asked  *job.Asked
+	index  *ofIndex // in place of inputs, or nil
 }
 
 // New checks what is asked; the error is a *job.UsageError.
-func New(c Config) (*Job, error) {
+func New(ctx context.Context, c Config) (*Job, error) {
+	if c.Against != "" {
+		of, err := openIndex(ctx, c)
+		return &Job{config: c, index: of}, err
+	}
 	asked, err := c.validate()
 	if err != nil {
 		return nil, err
 	}
-	return &Job{c, asked}, nil
+	return &Job{config: c, asked: asked}, nil
 }
 
 // Run does the whole job.
 func (j *Job) Run(ctx context.Context, launch job.Launch) (answer *records.Answer, err error) {
+	if j.index != nil {
+		return j.index.run(ctx)
+	}
 	if err := j.config.checkOutput(ctx); err != nil {
 		return nil, err
 	}
@@ -290,7 +299,16 @@ func (r *run) do(ctx context.Context) (*records.Answer, error) {
 }
 
 // readText reads the text that stands in a file, and leaves a copy for the workers.
-func (r *run) readText(ctx context.Context) (text []byte, err error) {
+func (r *run) readText(ctx context.Context) ([]byte, error) {
+	text, err := r.textOfFile(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return text, storage.WriteBytes(ctx, storage.Join(r.temp, textFile), text)
+}
+
+// textOfFile reads the text that stands in a file.
+func (r *run) textOfFile(ctx context.Context) (text []byte, err error) {
 	r.answer.Of = r.config.File
 	most := int64(r.plan.Reading().MaxRecord())
 	content, err := io.ReadAll(io.LimitReader(job.Patient(ctx, r.config.Content), most+1))
@@ -313,7 +331,7 @@ func (r *run) readText(ctx context.Context) (text []byte, err error) {
 				records.ReasonTooShort, words, least)
 		}
 	}
-	return text, storage.WriteBytes(ctx, storage.Join(r.temp, textFile), text)
+	return text, nil
 }
 
 // prepare reads all documents once, if the id is still to be looked up or the shingles are to be

@@ -51,7 +51,7 @@ func run(t *testing.T, args ...string) (*records.Answer, error) {
 		}
 		config.Content = bytes.NewReader(content)
 	}
-	task, err := query.New(config)
+	task, err := query.New(t.Context(), config)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package candidates
 
 import (
 	"context"
+	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/radix"
+	"github.com/neardup/neardup/output/index"
 	"github.com/neardup/neardup/transforms/exchange"
 )
 
@@ -31,6 +33,10 @@ type Params struct {
 	Inputs string
 	// List is where the copies found are listed, for Buckets to leave them out; "": nowhere.
 	List string
+	// Index is the path of the shared index.Lookup of documents that are found by their keys, and ShardBits says how many
+	// shards a band has; "": there are none.
+	Index     string
+	ShardBits int
 }
 
 // Buckets chains the documents of each bucket by edges.
@@ -42,6 +48,8 @@ type Params struct {
 // its pairs.
 //
 // A bucket of references only has no edge: they are not compared with one another.
+//
+// With Params.Index the documents of an index that have a key of the group are in its bucket, without a read of their texts.
 //
 // With Params.List the copies that List has listed are in no chain: the first of each is in all its buckets,
 // and connects what the copy would. Counters: buckets/entries (without listed copies), buckets/buckets, buckets/edges,
@@ -86,6 +94,9 @@ func (f *bucketsFn) ProcessElement(ctx context.Context, key int64, packed func(*
 		}
 	}
 	counted := len(f.entries)
+	if f.Params.Index != "" {
+		return f.withIndex(ctx, key, emit)
+	}
 	f.slots = f.slots.For(counted)
 	repeated := radix.Repeated(f.slots, f.entries) // most documents are alone in their buckets
 	if f.copies != nil {
@@ -95,6 +106,42 @@ func (f *bucketsFn) ProcessElement(ctx context.Context, key int64, packed func(*
 	}
 	entriesSeen.Inc(ctx, int64(counted))
 	entries := f.sorter.Sort(repeated, 64-blocks.BandKeyBits, radix.ByKeyAndDocument)
+	f.chain(ctx, entries, emit)
+	return nil
+}
+
+// withIndex chains the buckets that the entries make with documents of the index.
+func (f *bucketsFn) withIndex(ctx context.Context, group int64, emit func([]byte)) error {
+	x, err := storage.Shared[index.Lookup](ctx, f.Params.Index)
+	if err != nil {
+		return err
+	}
+	entries := f.entries
+	if f.copies != nil {
+		entries = f.copies.others(entries)
+	}
+	entriesSeen.Inc(ctx, int64(len(entries)))
+	group = f.Lane.Key(group)
+	band, shard := int(group>>f.Params.ShardBits), int(group)&(1<<f.Params.ShardBits-1)
+	wanted := make([]int64, len(entries))
+	for i := range entries {
+		entries[i].Key = blocks.FirstBits(entries[i].Key, shard, f.Params.ShardBits)
+		wanted[i] = int64(entries[i].Key)
+	}
+	slices.Sort(wanted)
+	err = x.Find(ctx, band, shard, f.Params.ShardBits, slices.Compact(wanted), func(key int64, file int, row int64) {
+		entries = append(entries, blocks.BandEntry{Key: uint64(key), Document: blocks.NewKey(file, row)})
+	})
+	if err != nil {
+		return err
+	}
+	f.chain(ctx, f.sorter.Sort(entries, 64-blocks.BandKeyBits, radix.ByKeyAndDocument), emit)
+	f.entries = entries
+	return nil
+}
+
+// chain chains the buckets of sorted entries.
+func (f *bucketsFn) chain(ctx context.Context, entries []blocks.BandEntry, emit func([]byte)) {
 	edges := blocks.EdgeWriter{Emit: emit}
 	var made, buckets int64
 	for start, end := 0, 0; start < len(entries); start = end {
@@ -115,7 +162,6 @@ func (f *bucketsFn) ProcessElement(ctx context.Context, key int64, packed func(*
 	edges.Flush()
 	bucketsFound.Inc(ctx, buckets)
 	edgesMade.Inc(ctx, made)
-	return nil
 }
 
 // Teardown lets go of the list, which no later step needs.

@@ -54,10 +54,15 @@ func (f *passFn) ProcessElement(
 		out: blocks.PairWriter{Key: f.Params.Shards.Shard(crowd), Emit: pairs}}
 	p.chunk = p.newChunk(blocks.Sets{})
 	err = p.each(ctx, func(batch int, g blocks.Sets) error {
-		if standing := blocks.Standing(batch / standingBatches); standing != blocks.Reference {
+		switch standing := blocks.Standing(batch / standingBatches); standing {
+		case blocks.Recalled:
+			p.recalled(g)
+			return nil
+		case blocks.Reference, blocks.Settled:
+			return p.references(ctx, g, standing == blocks.Reference)
+		default:
 			return p.batch(ctx, g, standing == blocks.Protected)
 		}
-		return p.references(ctx, g)
 	})
 	if err == nil {
 		err = p.connect(ctx)
@@ -230,12 +235,21 @@ type match struct {
 	unlisted      bool
 }
 
+// recalled numbers the sets of the next batch, which are compared with none.
+func (p *pass) recalled(g blocks.Sets) {
+	for _, key := range g.Keys {
+		p.keys, p.trees = append(p.keys, key), append(p.trees, uint32(len(p.keys)))
+	}
+}
+
 // references keeps the sets of the next batch, which are not compared with one another.
-func (p *pass) references(ctx context.Context, g blocks.Sets) error {
+func (p *pass) references(ctx context.Context, g blocks.Sets, protected bool) error {
 	for i, key := range g.Keys {
 		number := uint32(len(p.keys))
 		p.keys, p.trees = append(p.keys, key), append(p.trees, number)
-		p.protected++
+		if protected {
+			p.protected++
+		}
 		if err := p.keep(ctx, number, key, g.Sets[i]); err != nil {
 			return err
 		}

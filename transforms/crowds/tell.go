@@ -141,7 +141,7 @@ const sampleBytes = 16 << 20
 const leastSampled = 8
 
 // standingBatches are as many numbers of batches as there are for each standing; batches of a higher one go first.
-const standingBatches = 1 << 30
+const standingBatches = 1 << 28
 
 // giveTurns gives representatives their turns, in their order, with batches of about so many bytes from a number on.
 func giveTurns(component blocks.Key, order []sets.Representative, bytes, batch int, turns func(int64, []byte)) {

@@ -139,7 +139,7 @@ func (f *decideFn) ProcessElement(
 	})
 	for _, n := range c.near {
 		a, b := &c.docs[n.i], &c.docs[n.j]
-		f.rows.pair(a, b, in.ID(a.Key, a.ID, a.HasID), in.ID(b.Key, b.ID, b.HasID), nil, n.shared, c.similarity(n),
+		f.rows.pair(a, b, f.rows.named(a), f.rows.named(b), nil, n.shared, c.similarity(n),
 			c.verifier.Len(a.Words), c.verifier.Len(b.Words))
 	}
 	for _, cluster := range cut {
@@ -319,17 +319,22 @@ func (c *shard) decide(
 	for _, n := range c.near {
 		connect(n.i, n.j, c.similarity(n))
 	}
-	settled := sort.Search(len(order), func(i int) bool { return c.standing(in, best[order[i]]) == blocks.Input })
+	standing := func(i int) blocks.Standing { return c.standing(in, best[order[i]]) }
+	protected := sort.Search(len(order), func(i int) bool { return standing(i) <= blocks.Recalled })
 	var choices []survivors.Choice
 	if p.OnePerCluster {
-		choices = survivors.Components(len(order), settled, all)
+		choices = survivors.Components(len(order), protected, all)
 	} else {
 		pairs := all[len(c.links):]
 		if p.Verifier.LargerStays() { // but references come before larger documents
 			size := func(i int) int { return c.docs[order[i]].Size }
 			pairs = slices.DeleteFunc(slices.Clone(pairs), func(p survivors.Pair) bool { return size(p.I) < size(p.J) })
 		}
-		choices = survivors.Star(len(order), settled, pairs)
+		if len(order) > 0 && standing(0) == blocks.Recalled { // nothing falls to what was removed
+			recalled := func(p survivors.Pair) bool { return standing(p.I) == blocks.Recalled }
+			pairs = slices.DeleteFunc(slices.Clone(pairs), recalled)
+		}
+		choices = survivors.Star(len(order), protected, pairs)
 	}
 	var nearest []float64
 	if p.KeepNone {

@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -19,7 +20,14 @@ var (
 // verdict is what becomes of a document, or of several with the same tokens.
 type verdict struct {
 	blocks.Verdict
-	firstID, keptID string // "": not known yet
+	first, kept *named // nil: not known yet
+}
+
+// named is what rows call a document.
+type named struct {
+	id, source string
+	position   int64
+	fell       *blocks.Fell // to which, if an index has removed it
 }
 
 // rowWriter makes the rows of documents.
@@ -36,6 +44,7 @@ type rowWriter struct {
 	// name is that of the file, which most documents share with the one before.
 	file int
 	name string
+	err  error // of the names of an index
 
 	pairRow    records.Pair
 	clusterRow records.Clustered
@@ -46,15 +55,15 @@ type rowWriter struct {
 func (w *rowWriter) begin(ctx context.Context, pairs, clusters, removed, dropped func(int64, []byte)) {
 	w.toPairs, w.toClusters = gather.Counted(ctx, rowBytes, pairs), gather.Counted(ctx, rowBytes, clusters)
 	w.toRemoved, w.toDropped = gather.Counted(ctx, rowBytes, removed), gather.Counted(ctx, rowBytes, dropped)
-	w.keptDocuments, w.removedDocuments, w.differingInSymbols, w.differingInNumbers = 0, 0, 0, 0
+	w.keptDocuments, w.removedDocuments, w.differingInSymbols, w.differingInNumbers, w.err = 0, 0, 0, 0, nil
 }
 
 // end counts what the call, of this name, has decided.
 func (w *rowWriter) end(ctx context.Context, name string, facts func([]byte)) error {
 	keptCount.Inc(ctx, w.keptDocuments)
 	removedCount.Inc(ctx, w.removedDocuments)
-	if w.differingInSymbols+w.differingInNumbers == 0 {
-		return nil
+	if w.err != nil || w.differingInSymbols+w.differingInNumbers == 0 {
+		return w.err
 	}
 	return blocks.Fact{Kind: blocks.FactSymbols, Name: name, Counts: map[string]int64{
 		blocks.CountSymbols: w.differingInSymbols, blocks.CountNumbers: w.differingInNumbers,
@@ -84,6 +93,8 @@ func (w *rowWriter) part(doc blocks.Key) *string {
 	switch {
 	case w.in.BytesOfReferences() == 0:
 		return nil
+	case w.in.Stores(doc):
+		part = records.InIndex
 	case w.in.IsReference(doc):
 		part = records.InReference
 	}
@@ -98,13 +109,23 @@ func (w *rowWriter) source(doc blocks.Key) string {
 	return w.name
 }
 
+// named returns what rows call a document.
+func (w *rowWriter) named(doc *blocks.Profile) *named {
+	if !w.in.Stores(doc.Key) {
+		return &named{id: w.in.ID(doc.Key, doc.ID, doc.HasID), source: w.source(doc.Key), position: doc.Key.Position()}
+	}
+	s, err := w.in.Stored(doc.Key, doc.ID)
+	w.err = cmp.Or(w.err, err)
+	return &named{s.ID, s.Source, s.Position, s.Fell}
+}
+
 // pair adds the row of a pair; same is nil of a near one.
 func (w *rowWriter) pair(
-	a, b *blocks.Profile, idA, idB string, same *string, shared int, similarity float64, sizeA, sizeB int,
+	a, b *blocks.Profile, nameA, nameB *named, same *string, shared int, similarity float64, sizeA, sizeB int,
 ) {
 	w.pairRow = records.Pair{
-		IDA: idA, IDB: idB, SourceA: w.source(a.Key), SourceB: w.source(b.Key),
-		PositionA: a.Key.Position(), PositionB: b.Key.Position(),
+		IDA: nameA.id, IDB: nameB.id, SourceA: nameA.source, SourceB: nameB.source,
+		PositionA: nameA.position, PositionB: nameB.position,
 		Similarity: similarity, Same: same, Shared: int32(shared), SizeA: int32(sizeA), SizeB: int32(sizeB),
 		InA: w.part(a.Key),
 	}
@@ -117,23 +138,22 @@ func (w *rowWriter) document(v *verdict, doc *blocks.Profile) {
 	if w.in.IsReference(doc.Key) && doc.Key != v.First.Key { // a copy of another
 		return
 	}
-	id := w.in.ID(doc.Key, doc.ID, doc.HasID)
+	name := w.named(doc)
 	traits := doc.Traits
 	if traits.Tokens == (blocks.Hash{}) { // a copy's
 		traits.Tokens = v.Tokens
 	}
 	if doc.Key != v.First.Key {
-		if v.firstID == "" {
-			v.firstID = w.in.ID(v.First.Key, v.First.ID, v.First.HasID)
+		if v.first == nil {
+			v.first = w.named(&v.First)
 		}
 		same := common(&traits, &v.First.Traits)
-		w.pair(&v.First, doc, v.firstID, id, &same, v.Size, 1, v.Size, v.Size)
+		w.pair(&v.First, doc, v.first, name, &same, v.Size, 1, v.Size, v.Size)
 	}
-	kept := doc.Key == v.Kept.Key && !w.none || w.in.Kept(doc.Key)
+	kept := name.fell == nil && (doc.Key == v.Kept.Key && !w.none || w.in.Kept(doc.Key))
 	if w.clusters || doc.Key == v.Cluster {
 		w.clusterRow = records.Clustered{
-			Cluster: int64(v.Cluster), ID: id,
-			Source: w.source(doc.Key), Position: doc.Key.Position(),
+			Cluster: int64(v.Cluster), ID: name.id, Source: name.source, Position: name.position,
 			Size: int32(v.Size), Members: int32(v.Members), Kept: kept, In: w.part(doc.Key),
 		}
 		if v.Partial {
@@ -141,22 +161,29 @@ func (w *rowWriter) document(v *verdict, doc *blocks.Profile) {
 		}
 		blocks.AddRow(&w.clusterRows, w.shard(doc.Key), doc.Key, doc.Key, &w.clusterRow, w.toClusters)
 	}
-	if kept {
+	switch {
+	case kept:
 		w.keptDocuments++
+		return
+	case name.fell != nil: // on another night
 		return
 	}
 	w.removedDocuments++
-	if v.keptID == "" {
-		v.keptID = w.in.ID(v.Kept.Key, v.Kept.ID, v.Kept.HasID)
+	if v.kept == nil {
+		v.kept = w.named(&v.Kept)
 	}
 	w.removedRow = records.Removed{
-		ID: id, Source: w.source(doc.Key), Position: doc.Key.Position(),
+		ID: name.id, Source: name.source, Position: name.position,
 		Cluster: int64(v.Cluster),
-		KeptID:  v.keptID, KeptSource: w.source(v.Kept.Key), KeptPosition: v.Kept.Key.Position(),
+		KeptID:  v.kept.id, KeptSource: v.kept.source, KeptPosition: v.kept.position,
 		Reason: records.ReasonNear, KeptIn: w.part(v.Kept.Key),
 	}
 	similarity := &v.Similarity
 	switch alone := doc.Key == v.Kept.Key; { // with none kept in its place
+	case v.kept.fell != nil: // a copy of what was removed
+		fell := v.kept.fell
+		w.removedRow.KeptID, w.removedRow.KeptSource, w.removedRow.KeptPosition = fell.ID, fell.Source, fell.Position
+		similarity = &fell.Similarity
 	case alone && v.Nearest > 0:
 		similarity = &v.Nearest
 	case alone:
@@ -167,14 +194,21 @@ func (w *rowWriter) document(v *verdict, doc *blocks.Profile) {
 	if *similarity > 0 {
 		w.removedRow.Similarity = similarity
 	}
+	if v.kept.fell == nil {
+		w.differs(v, doc)
+	}
+	blocks.AddRow(&w.removedRows, w.shard(doc.Key), doc.Key, doc.Key, &w.removedRow, w.toRemoved)
+	w.dropped.Add(w.in.Batch(doc.Key), func(block []byte) []byte { return blocks.AppendKey(block, doc.Key) }, w.toDropped)
+}
+
+// differs counts in what a removed document differs from the kept one.
+func (w *rowWriter) differs(v *verdict, doc *blocks.Profile) {
 	if !v.Near && doc.Traits.Symbols != v.Kept.Traits.Symbols {
 		w.differingInSymbols++
 	}
 	if doc.Traits.Numbers != v.Kept.Traits.Numbers {
 		w.differingInNumbers++
 	}
-	blocks.AddRow(&w.removedRows, w.shard(doc.Key), doc.Key, doc.Key, &w.removedRow, w.toRemoved)
-	w.dropped.Add(w.in.Batch(doc.Key), func(block []byte) []byte { return blocks.AppendKey(block, doc.Key) }, w.toDropped)
 }
 
 // common says what two documents of one set have in common.

@@ -39,7 +39,8 @@ func (l Lane) Has(key int64) bool { return l == 0 || Lane(key>>laneBits) == l }
 
 func (l Lane) enter(key int64) int64 { return int64(l)<<laneBits | key }
 
-func (l Lane) leave(key int64) int64 { return key &^ (int64(l) << laneBits) }
+// Key returns the key of a block, or a group, that is of the lane.
+func (l Lane) Key(key int64) int64 { return key &^ (int64(l) << laneBits) }
 
 // Groups are those of one collection: of All, those that its lane has.
 type Groups struct {
@@ -140,7 +141,7 @@ type leaveFn struct{ Lane Lane }
 
 func (f *leaveFn) ProcessElement(key int64, block []byte, emit func(int64, []byte)) {
 	if f.Lane.Has(key) {
-		emit(f.Lane.leave(key), block)
+		emit(f.Lane.Key(key), block)
 	}
 }
 
@@ -152,7 +153,7 @@ func (f *leaveGroupFn) ProcessElement(key int64, group func(*[]byte) bool, emit 
 	}
 	var block []byte
 	for group(&block) {
-		emit(f.Lane.leave(key), block)
+		emit(f.Lane.Key(key), block)
 	}
 }
 

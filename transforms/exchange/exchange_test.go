@@ -91,7 +91,7 @@ func TestLane(t *testing.T) {
 		key := rapid.Int64Range(0, 1<<laneBits-1).Draw(t, "key")
 		lane, other := Lane(rapid.IntRange(1, 100).Draw(t, "lane")), Lane(rapid.IntRange(1, 100).Draw(t, "other"))
 		in := lane.enter(key)
-		if got := lane.leave(in); got != key || !lane.Has(in) || other.Has(in) != (other == lane) || !Lane(0).Has(in) {
+		if got := lane.Key(in); got != key || !lane.Has(in) || other.Has(in) != (other == lane) || !Lane(0).Has(in) {
 			t.Errorf("key %d in lane %d is %d: left as %d, in lane %d: %v", key, lane, in, got, other, other.Has(in))
 		}
 	})

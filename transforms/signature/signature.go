@@ -11,6 +11,7 @@ import (
 	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/copies"
+	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/simhash"
@@ -53,6 +54,9 @@ type Params struct {
 	HashShards int
 	// ShardBits: the entries of a band go to 1<<ShardBits shards, by the key's first bits.
 	ShardBits int
+	// Whole: documents have the key of one more band, which those with the same signature have in common, and recalled
+	// ones have no other.
+	Whole bool
 	// Dictionary numbers the shingles, for the family Classic.
 	Dictionary Dictionary
 }
@@ -94,7 +98,11 @@ func (f *signFn) Setup(ctx context.Context) (err error) {
 		return err
 	}
 	f.keyer = f.Params.Keyer()
-	f.bands = blocks.NewBandWriter(f.keyer.Len(), f.Params.ShardBits)
+	bands := f.keyer.Len()
+	if f.Params.Whole {
+		bands++
+	}
+	f.bands = blocks.NewBandWriter(bands, f.Params.ShardBits)
 	f.copies = NewCollapse(f.inputs, f.Params.HashShards)
 	f.signer, err = f.Params.signer(ctx)
 	return err
@@ -122,6 +130,10 @@ func (f *signFn) ProcessElement(
 		}
 		f.values = f.signer.tokenised(f.values, doc.Text)
 		f.keys = f.keyer.Keys(f.keys, f.values)
+		if f.Params.Whole {
+			f.addWhole(doc.Key, bands)
+			continue
+		}
 		f.bands.Add(doc.Key, f.keys, bands)
 	}
 	f.signer.shingler.Trim()
@@ -129,6 +141,19 @@ func (f *signFn) ProcessElement(
 	collapsed.Inc(ctx, equal)
 	noToken.Inc(ctx, none)
 	return d.Err()
+}
+
+// addWhole adds the document of the keys with those that Params.Whole says.
+func (f *signFn) addWhole(doc blocks.Key, bands func(int64, []byte)) {
+	whole := hash.Values(f.keys).Hi
+	switch f.inputs.Standing(doc.File()) {
+	case blocks.Settled:
+		f.bands.Add(doc, f.keys, bands)
+	case blocks.Recalled:
+		f.bands.AddKey(doc, len(f.keys), whole, bands)
+	default:
+		f.bands.Add(doc, append(f.keys, whole), bands)
+	}
 }
 
 func (f *signFn) FinishBundle(ctx context.Context, bands, firsts, copies, rejected func(int64, []byte)) {

@@ -70,9 +70,12 @@ class Dedup(TypedDict, total=False):
     """Do not compare documents with fewer words after normalising; they stay in the corpus."""
 
     against: str | Sequence[str]
-    """Files, folders or patterns whose documents are there already, or a finished output, whose corpus/ is read. Inputs
-    that resemble one of them are removed; these documents are not compared with each other, and not written. The format
-    follows the file name. Repeat for several."""
+    """Files, folders or patterns whose documents are there already, or a finished output, whose corpus/ is read, or an
+    index. Inputs that resemble one of them are removed; these documents are not compared with each other, and not
+    written. The format follows the file name. Repeat for several."""
+
+    append: bool
+    """Add what this run keeps and removes to the index that against names, once the output is complete."""
 
     against_text: str | Sequence[str]
     """Text column of against; repeat to join several (default: those of text)."""
@@ -334,6 +337,9 @@ class Query(TypedDict, total=False):
 
     min_words: int
     """Do not compare documents with fewer words after normalising; they stay in the corpus."""
+
+    against: str
+    """Look among the documents that an index has kept, by its keys, in place of an input."""
 
     nearest: int
     """Maximum number of documents to list (default: 10)."""

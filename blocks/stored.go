@@ -1,0 +1,40 @@
+package blocks
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// StoredName names a document of an index: by its id, the path of its source and its position there. Of one that was
+// removed, Fell says in favour of which. As JSON it is the id of a row of a segment.
+type StoredName struct {
+	ID       string `json:"id"`
+	Source   string `json:"source"`
+	Position int64  `json:"position"`
+	Fell     *Fell  `json:"fell,omitempty"`
+}
+
+// Fell is the document that another fell to, and how similar they are.
+type Fell struct {
+	ID         string  `json:"id"`
+	Source     string  `json:"source"`
+	Position   int64   `json:"position"`
+	Similarity float64 `json:"similarity"`
+}
+
+// Stored returns what the id of a settled or recalled document names.
+func (in *Inputs) Stored(key Key, id []byte) (s StoredName, err error) {
+	if err := json.Unmarshal(id, &s); err != nil {
+		return s, fmt.Errorf("%s, row %d: the id is not that of a segment: %w", in.Source(key), key.Position(), err)
+	}
+	if recalled := in.Standing(key.File()) == Recalled; recalled != (s.Fell != nil) {
+		return s, fmt.Errorf("%s, row %d: its id is of the other table of the segment", in.Source(key), key.Position())
+	}
+	return s, nil
+}
+
+// Stores reports whether the ids of a document's file are those of a segment.
+func (in *Inputs) Stores(key Key) bool {
+	standing := in.Standing(key.File())
+	return standing == Settled || standing == Recalled
+}

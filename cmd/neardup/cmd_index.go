@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/neardup/neardup/pipelines/dedup"
+	"github.com/neardup/neardup/records"
+)
+
+type indexCmd struct {
+	Create indexCreateCmd `cmd:"" help:"Make an empty index, to which dedup --against INDEX --append adds what it keeps and removes."`
+	Check  indexCheckCmd  `cmd:"" help:"Read every file of an index and compare its SHA-256."`
+	Drop   indexDropCmd   `cmd:"" help:"Take out what one run has added, and what had fallen to it. Documents that were removed do not come back."`
+	Prune  indexPruneCmd  `cmd:"" help:"Merge small segments, and remove older generations and the files that only they need."`
+}
+
+type indexCreateCmd struct {
+	Index string   `arg:"" help:"Folder of the index."`
+	Text  []string `default:"${d_text}" sep:"none" placeholder:"COLUMN" help:"Text column of all inputs (default: ${default})."`
+	records.Similarity
+	Method string `default:"${d_method}" help:"minhash, complete or exact (default: ${default})."`
+	Same   string `placeholder:"WHAT" help:"Definition of a copy for --method exact: bytes, tokens or set."`
+	records.Search
+	MinWords int   `placeholder:"N" help:"Do not compare documents with fewer words."`
+	Expect   int64 `default:"1000000" placeholder:"N" help:"How many documents the index will have: the bands are chosen for them, and stay (default: ${default})."`
+
+	Given []string `kong:"-"`
+}
+
+// AfterApply notes which flags are given.
+func (c *indexCreateCmd) AfterApply(command *kong.Context) error {
+	for _, path := range command.Path {
+		if path.Flag != nil {
+			c.Given = append(c.Given, strings.ReplaceAll(path.Flag.Name, "-", "_"))
+		}
+	}
+	return nil
+}
+
+// Run makes the index.
+func (c *indexCreateCmd) Run(ctx context.Context, s streams) error {
+	spec := records.Default()
+	spec.Text, spec.Similarity, spec.Method, spec.Same, spec.Search, spec.MinWords = c.Text, c.Similarity, c.Method, c.Same, c.Search, c.MinWords
+	x, err := dedup.CreateIndex(ctx, c.Index, spec, c.Expect, c.Given...)
+	if err != nil {
+		return withHelp(err, "index create")
+	}
+	if s.Quiet {
+		return nil
+	}
+	bands := ""
+	if x.Expect > 0 {
+		bands = fmt.Sprintf(" (bands %s × rows %s, for %d documents)", x.Asked["bands"], x.Asked["rows"], x.Expect)
+	}
+	_, err = fmt.Fprintf(s.Out, "made        %s%s\nadd to it   neardup dedup BATCH --against %s --append -o OUT\n", c.Index, bands, c.Index)
+	return err
+}
+
+type indexCheckCmd struct {
+	Index string `arg:"" help:"Folder of the index."`
+}
+
+// Run checks the index.
+func (c *indexCheckCmd) Run(ctx context.Context, s streams) error {
+	x, err := dedup.OpenIndex(ctx, c.Index)
+	if err != nil {
+		return err
+	}
+	files, err := x.Check(ctx)
+	if err != nil || s.Quiet {
+		return err
+	}
+	kept, removed := x.Rows()
+	_, err = fmt.Fprintf(s.Out, "%s is whole: generation %d, %d segments, %d files, %d documents kept, %d removed\n", c.Index, x.Number,
+		len(x.Segments), files, kept, removed)
+	return err
+}
+
+type indexDropCmd struct {
+	Index string `arg:"" help:"Folder of the index."`
+	Of    string `name:"run" required:"" placeholder:"RUN" help:"Run that added it, as show INDEX lists it."`
+}
+
+// Run drops what a run has added.
+func (c *indexDropCmd) Run(ctx context.Context, s streams) error {
+	dropped, err := dedup.DropFromIndex(ctx, c.Index, c.Of)
+	if err != nil || s.Quiet {
+		return err
+	}
+	_, err = fmt.Fprintf(s.Out, "dropped run %s: %d documents that it kept, and %d of other runs that had fallen to these; documents that "+
+		"were removed do not come back\n", c.Of, dropped.Kept, dropped.Fallen)
+	return err
+}
+
+type indexPruneCmd struct {
+	Index string        `arg:"" help:"Folder of the index."`
+	Keep  time.Duration `default:"168h" placeholder:"DURATION" help:"Keep generations that are younger, for who reads them; the three latest stay in any case (default: ${default})."`
+}
+
+// Run removes what only older generations need.
+func (c *indexPruneCmd) Run(ctx context.Context, s streams) error {
+	pruned, err := dedup.PruneIndex(ctx, c.Index, c.Keep)
+	if err != nil || s.Quiet {
+		return err
+	}
+	_, err = fmt.Fprintf(s.Out, "merged %d segments, removed %d, and %d generations\n", pruned.Merged, pruned.Segments, pruned.Generations)
+	return err
+}

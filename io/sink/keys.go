@@ -1,0 +1,61 @@
+package sink
+
+import (
+	"context"
+	"io"
+	"slices"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/dofn"
+	"github.com/neardup/neardup/output/index"
+)
+
+func init() { dofn.Register[keysFn]() }
+
+// Keys writes the band keys of a segment's documents, each shard of a band to the file index.KeysFile.
+//
+//	KV<band and shard, band entries> → facts
+//
+// One GroupByKey. The entries of a group are held in memory. A shard without entries has no file.
+func Keys(s beam.Scope, bands flow.Bands, shardBits int, p Params) flow.Facts {
+	s = s.Scope("sink.Keys")
+	return flow.Facts(beam.ParDo(s, &keysFn{Params: p, ShardBits: shardBits}, beam.GroupByKey(s, beam.PCollection(bands))))
+}
+
+// keysFn writes the keys of a group; see Keys for the shapes.
+type keysFn struct {
+	Params    Params
+	ShardBits int
+}
+
+func (f *keysFn) ProcessElement(
+	ctx context.Context, group int64, packed func(*[]byte) bool, facts func([]byte),
+) (err error) {
+	band, shard := int(group>>f.ShardBits), int(group)&(1<<f.ShardBits-1)
+	var entries []blocks.BandEntry
+	var block []byte
+	for packed(&block) {
+		if entries, err = blocks.DecodeBands(entries, block); err != nil {
+			return err
+		}
+	}
+	slices.SortFunc(entries, blocks.BandEntry.Compare)
+	name := index.KeysFile(band, shard)
+	file, err := writeOutput(ctx, f.Params, name, func(w io.Writer) error {
+		return index.WriteKeys(w, func(yield func(index.Key) bool) {
+			for _, e := range entries {
+				key := int64(blocks.FirstBits(e.Key, shard, f.ShardBits))
+				if !yield(index.Key{Key: key, File: e.Document.File(), Row: e.Document.Position()}) {
+					return
+				}
+			}
+		}, f.Params.Metadata)
+	})
+	if err != nil {
+		return err
+	}
+	return emitFact(facts, blocks.FactTable, name, file, map[string]int64{blocks.CountRows: int64(len(entries))})
+}

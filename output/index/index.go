@@ -1,0 +1,329 @@
+// Package index is the layout of an index: what earlier runs have kept and removed, in segments of one run each.
+//
+//	current.json               the number of the generation in force, and the SHA-256 of its file: all that changes
+//	generations/N.json         a Generation
+//	segments/RUN/kept/         Parquet files of what the run kept, in input order
+//	segments/RUN/removed/      what it removed as near-duplicates
+//	segments/RUN/keys/         the band keys of both, sorted, a file for each shard of a band
+//	pending/RUN.json           a segment that becomes part of the index if the output of its run is published
+//	.lock                      there while a run writes
+package index
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"time"
+
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/records"
+)
+
+const (
+	currentFile = "current.json"
+	generations = "generations"
+	segments    = "segments"
+	pendings    = "pending"
+)
+
+// Format is the version of the layout.
+const Format = "index-1"
+
+// Generation is what an index is at one time.
+type Generation struct {
+	Format string    `json:"format"`
+	Number int       `json:"generation"`
+	Made   time.Time `json:"made"`
+	// Expect is how many documents the bands were chosen for, 0 where there are none.
+	Expect int64 `json:"expect,omitempty"`
+	// Asked are the parameters that each run must share, by their names in run.json, and Formats their formats.
+	Asked   map[string]json.RawMessage `json:"parameters"`
+	Formats records.Formats            `json:"formats"`
+	// Segments are in the order of the runs.
+	Segments []Segment `json:"segments"`
+}
+
+// Segment is what some runs have added, in their order: one run, unless Prune has made one segment of several.
+type Segment struct {
+	Name string  `json:"name"` // of its folder: that of the run which wrote it
+	Runs []Added `json:"runs"`
+	// ShardBits: the keys of a band are in 1<<ShardBits files, by their first bits.
+	ShardBits int `json:"shard_bits,omitempty"`
+	// Files are those of both tables, and then those of keys, with paths below the index, in order.
+	Files []records.ManifestFile `json:"files"`
+}
+
+// Added is what one run has added. Its rows follow those of the runs before it in the same segment.
+type Added struct {
+	Run    string    `json:"run"`
+	Output string    `json:"output"`
+	Made   time.Time `json:"made"`
+	// Batch tells the files that the run read from others, and from their other versions.
+	Batch string `json:"batch"`
+	// Input is what the run read, as in its run.json.
+	Input records.RunInput `json:"input"`
+	// Kept and Removed are the numbers of rows.
+	Kept    int64 `json:"kept"`
+	Removed int64 `json:"removed"`
+}
+
+// rows are the numbers of rows of the segment.
+func (s *Segment) rows() (kept, removed int64) {
+	for i := range s.Runs {
+		kept, removed = kept+s.Runs[i].Kept, removed+s.Runs[i].Removed
+	}
+	return kept, removed
+}
+
+// current is what currentFile says.
+type current struct {
+	Generation int    `json:"generation"`
+	SHA256     string `json:"sha256"`
+}
+
+// Index is an index at one generation.
+type Index struct {
+	Dir string
+	Generation
+
+	version string // of currentFile
+}
+
+// Is reports whether an index is at dir.
+func Is(ctx context.Context, dir string) (bool, error) {
+	return storage.Exists(ctx, storage.Join(dir, currentFile))
+}
+
+// Open opens the index at dir.
+func Open(ctx context.Context, dir string) (*Index, error) {
+	x := &Index{Dir: dir}
+	file := storage.Join(dir, currentFile)
+	info, err := storage.Stat(ctx, file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s is not an index: it has no %s; make one with neardup index create", dir, currentFile)
+	}
+	if err != nil {
+		return nil, err
+	}
+	data, err := storage.ReadFile(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	var now current
+	if err := json.Unmarshal(data, &now); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	x.version = info.Version
+	path := x.generationFile(now.Generation)
+	if data, err = storage.ReadFile(ctx, path); err != nil {
+		return nil, err
+	}
+	if sum(data) != now.SHA256 {
+		return nil, fmt.Errorf("%s is not the file that %s names: its SHA-256 is another", path, file)
+	}
+	if err := json.Unmarshal(data, &x.Generation); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	for name, value := range x.Asked { // which the file has indented
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, value); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		x.Asked[name] = compact.Bytes()
+	}
+	if x.Format != Format {
+		return nil, fmt.Errorf("%s has the format %q, and this version reads %q", dir, x.Format, Format)
+	}
+	return x, nil
+}
+
+func sum(data []byte) string {
+	hash := sha256.Sum256(data)
+	return hex.EncodeToString(hash[:])
+}
+
+func (x *Index) generationFile(number int) string {
+	return storage.Join(x.Dir, generations, fmt.Sprintf("%06d.json", number))
+}
+
+// Folder is that of a run's segment.
+func (x *Index) Folder(run string) output.Folder {
+	return output.Folder{Dir: storage.Join(x.Dir, segments, run)}
+}
+
+// FileOf is the path below an index of a file of a run's segment.
+func FileOf(run, file string) string { return storage.Join(segments, run, file) }
+
+// pendingFile is where the segment of a run is described until it is part of the index, or removed.
+func (x *Index) pendingFile(run string) string { return storage.Join(x.Dir, pendings, run+".json") }
+
+// Paths are those of all files of segments, in order.
+func (x *Index) Paths() (paths []string) {
+	for i := range x.Segments {
+		for _, f := range x.Segments[i].documentFiles() {
+			paths = append(paths, storage.Join(x.Dir, f.Path))
+		}
+	}
+	return paths
+}
+
+// isKeys reports whether a file of a run's segment has keys.
+func isKeys(run, path string) bool { return storage.Dir(path) == FileOf(run, "keys") }
+
+// HasKeys reports whether documents of the index are found by keys, and not read.
+func (x *Index) HasKeys() bool { return x.Expect > 0 }
+
+// Recalled reports whether a file of a segment has documents that were removed.
+func (x *Index) Recalled(path string) bool {
+	table := storage.Dir(path)
+	return table == storage.Join(storage.Dir(table), string(output.Removed))
+}
+
+// Added yields what each run has added, in their order.
+func (x *Index) Added() iter.Seq[Added] {
+	return func(yield func(Added) bool) {
+		for i := range x.Segments {
+			for _, of := range x.Segments[i].Runs {
+				if !yield(of) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Rows are the numbers of documents that were kept and removed.
+func (x *Index) Rows() (kept, removed int64) {
+	for of := range x.Added() {
+		kept, removed = kept+of.Kept, removed+of.Removed
+	}
+	return kept, removed
+}
+
+// Has returns what the run of a batch has added.
+func (x *Index) Has(batch string) (Added, bool) {
+	for of := range x.Added() {
+		if of.Batch == batch {
+			return of, true
+		}
+	}
+	return Added{}, false
+}
+
+// Create makes an empty index. The error is a *ExistsError if there is one.
+func Create(ctx context.Context, dir string, first Generation) (*Index, error) {
+	there, err := Is(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	if there {
+		return nil, &ExistsError{dir}
+	}
+	first.Format, first.Number, first.Made = Format, 1, time.Now().UTC()
+	x := &Index{Dir: dir, Generation: first}
+	return x, x.write(ctx, storage.If{Absent: true})
+}
+
+// ExistsError says that an index is there already.
+type ExistsError struct{ Dir string }
+
+func (e *ExistsError) Error() string { return e.Dir + " is an index already; give another folder" }
+
+// Status is the exit status.
+func (*ExistsError) Status() int { return 3 }
+
+// write writes the generation, and then the file that names it, if that is as it was.
+func (x *Index) write(ctx context.Context, cond storage.If) error {
+	data, err := json.MarshalIndent(&x.Generation, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := put(ctx, x.generationFile(x.Number), data, storage.If{}); err != nil {
+		return err
+	}
+	now, err := json.Marshal(current{x.Number, sum(data)})
+	if err != nil {
+		return err
+	}
+	return put(ctx, storage.Join(x.Dir, currentFile), now, cond)
+}
+
+// put writes a file that is whole or absent, and safe from a loss of power.
+func put(ctx context.Context, path string, data []byte, cond storage.If) error {
+	store, err := storage.At(path)
+	if err != nil {
+		return err
+	}
+	_, err = store.Create(ctx, path, cond, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return sync(ctx, path, storage.Dir(path), storage.Dir(storage.Dir(path)))
+}
+
+// sync makes files and folders safe from a loss of power, in this order.
+func sync(ctx context.Context, paths ...string) error {
+	for _, path := range paths {
+		if err := storage.Sync(ctx, path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Check reads all files, and returns how many. The error is a *DamagedError of the first that is not what the
+// generation lists.
+func (x *Index) Check(ctx context.Context) (files int, err error) {
+	for _, s := range x.Segments {
+		for _, f := range s.Files {
+			if err := x.checkFile(ctx, &s, f); err != nil {
+				return files, err
+			}
+			files++
+		}
+	}
+	return files, nil
+}
+
+func (x *Index) checkFile(ctx context.Context, s *Segment, f records.ManifestFile) error {
+	damaged := &DamagedError{Path: storage.Join(x.Dir, f.Path), Dir: x.Dir, Generation: x.Number, Runs: s.Runs}
+	content, err := storage.OpenFile(ctx, damaged.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return damaged
+	}
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	hash := sha256.New()
+	if _, err := io.Copy(hash, content); err != nil {
+		return err
+	}
+	if hex.EncodeToString(hash.Sum(nil)) != f.SHA256 {
+		return damaged
+	}
+	return nil
+}
+
+// DamagedError says that a file is not what a generation lists.
+type DamagedError struct {
+	Path, Dir  string
+	Generation int
+	Runs       []Added // of its segment
+}
+
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("%s is not what generation %d lists; restore it, or take its run out with neardup index drop %s "+
+		"--run %s and add its batch again", e.Path, e.Generation, e.Dir, e.Runs[0].Run)
+}

@@ -1,0 +1,78 @@
+package index
+
+import (
+	"context"
+	"slices"
+
+	"github.com/neardup/neardup/io/storage"
+)
+
+// Lookup is where the keys of segments are, for workers.
+type Lookup struct {
+	Dir      string     `json:"dir"`
+	Segments []lookedUp `json:"segments"`
+}
+
+// lookedUp is a segment: the number of the first of its files among all references, and its files of keys.
+type lookedUp struct {
+	Name      string   `json:"name"`
+	First     int      `json:"first"`
+	ShardBits int      `json:"shard_bits"`
+	Files     []string `json:"files"` // in order
+}
+
+// Lookup returns where the keys are.
+func (x *Index) Lookup() *Lookup {
+	l := &Lookup{Dir: x.Dir}
+	first := 0
+	for _, s := range x.Segments {
+		of := lookedUp{Name: s.Name, First: first, ShardBits: s.ShardBits}
+		for _, f := range s.Files {
+			switch {
+			case isKeys(s.Name, f.Path):
+				of.Files = append(of.Files, f.Path)
+			case f.Rows > 0:
+				first++
+			}
+		}
+		slices.Sort(of.Files)
+		l.Segments = append(l.Segments, of)
+	}
+	return l
+}
+
+// Find calls found for each document of a segment that has one of the keys wanted of a band, with the number of its
+// file among all references. The keys ascend and differ, and lie in one of 1<<shardBits shards.
+func (l *Lookup) Find(
+	ctx context.Context, band, shard, shardBits int, wanted []int64, found func(key int64, file int, row int64),
+) error {
+	for _, s := range l.Segments {
+		err := s.files(l.Dir, band, shard, shardBits, func(path string) error {
+			return Find(ctx, path, wanted, func(k Key) { found(k.Key, s.First+k.File, k.Row) })
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// files calls do with the paths of the files that have keys of a band in one of 1<<shardBits shards, and maybe others.
+func (s *lookedUp) files(dir string, band, shard, shardBits int, do func(path string) error) error {
+	first, end := shard, shard+1 // of the segment's shards
+	if more := s.ShardBits - shardBits; more >= 0 {
+		first, end = first<<more, end<<more
+	} else {
+		first, end = first>>-more, first>>-more+1
+	}
+	for of := first; of < end; of++ {
+		path := FileOf(s.Name, KeysFile(band, of))
+		if _, ok := slices.BinarySearch(s.Files, path); !ok {
+			continue
+		}
+		if err := do(storage.Join(dir, path)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,249 @@
+package index
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/records"
+)
+
+const (
+	// groupText is about how much text a row group of documents has.
+	groupText = 8 << 20
+	// shardKeys is how many keys of a band are in one file, about: rewriting holds them in memory.
+	shardKeys = 1 << 20
+)
+
+// leaves reports whether a row of a table is to be left out, of the run of that number among those of the segments.
+type leaves func(table output.Part, run int, row *records.Stored) (bool, error)
+
+// rewrite writes one segment in the place of several that follow one another. It is not part of the index yet.
+func (w *Writer) rewrite(ctx context.Context, of []Segment, name string, leave leaves) (Segment, error) {
+	next := Segment{Name: name}
+	for _, s := range of {
+		next.Runs, next.ShardBits = append(next.Runs, s.Runs...), max(next.ShardBits, s.ShardBits)
+	}
+	r := rewriting{w: w, name: name, folder: w.Folder(name), leave: leave, places: make([]map[int][]int64, len(of))}
+	if err := storage.Begin(ctx, r.folder.Dir, false); err != nil {
+		return next, err
+	}
+	for _, table := range []output.Part{output.Kept, output.Removed} {
+		file, rows, err := r.documents(ctx, table, of)
+		if err != nil {
+			return next, err
+		}
+		if file.Rows > 0 {
+			next.Files = append(next.Files, file)
+		}
+		for i, n := range rows {
+			if table == output.Kept {
+				next.Runs[i].Kept = n
+			} else {
+				next.Runs[i].Removed = n
+			}
+		}
+	}
+	kept, removed := next.rows()
+	for kept+removed > shardKeys<<next.ShardBits {
+		next.ShardBits++
+	}
+	keys, err := r.keys(ctx, of, next.ShardBits)
+	next.Files = append(next.Files, keys...)
+	if err != nil {
+		return next, err
+	}
+	if err := w.syncFolders(ctx, &next); err != nil {
+		return next, err
+	}
+	return next, storage.End(ctx, r.folder.Dir)
+}
+
+// rewriting is the state of writing a segment.
+type rewriting struct {
+	w      *Writer
+	name   string // of the segment
+	folder output.Folder
+	leave  leaves
+	files  int // of documents, written
+
+	// places are, of each segment and each of its files of documents, the new places of rows: file and row, or leftOut.
+	places []map[int][]int64
+}
+
+const leftOut = -1
+
+// documents writes the rows of a table of all segments, and returns how many of each run.
+func (r *rewriting) documents(
+	ctx context.Context, table output.Part, of []Segment,
+) (file records.ManifestFile, rows []int64, err error) {
+	row := int64(0)
+	file, err = r.file(ctx, output.TableFile(table, 0, 1), func(w io.Writer) error {
+		out := parquet.NewGenericWriter[records.Stored](w, output.WriterOptions(nil)...)
+		text := 0
+		for i := range of {
+			if r.places[i] == nil {
+				r.places[i] = map[int][]int64{}
+			}
+			first := len(rows)
+			left := of[i].counts(table) // of each run
+			rows = append(rows, make([]int64, len(left))...)
+			run := 0
+			for number, f := range of[i].documentFiles() {
+				if !isOf(table, of[i].Name, f.Path) {
+					continue
+				}
+				places := make([]int64, 0, f.Rows)
+				for stored, err := range output.FileRows[records.Stored](ctx, storage.Join(r.w.Dir, f.Path)) {
+					if err != nil {
+						return err
+					}
+					for run < len(left) && left[run] == 0 {
+						run++
+					}
+					if run == len(left) {
+						return fmt.Errorf("%s: more rows than its runs have added", f.Path)
+					}
+					left[run]--
+					leave, err := r.leave(table, first+run, &stored)
+					if err != nil {
+						return err
+					}
+					if leave {
+						places = append(places, leftOut)
+						continue
+					}
+					if _, err := out.Write([]records.Stored{stored}); err != nil {
+						return err
+					}
+					places = append(places, int64(r.files)<<rowBits|row)
+					row++
+					rows[first+run]++
+					if text += len(stored.Text) + len(stored.Name); text >= groupText {
+						text = 0
+						if err := out.Flush(); err != nil {
+							return err
+						}
+					}
+				}
+				r.places[i][number] = places
+			}
+		}
+		return out.Close()
+	})
+	if file.Rows = row; row > 0 {
+		r.files++
+	}
+	return file, rows, err
+}
+
+// counts are how many rows of a table each run of the segment has.
+func (s *Segment) counts(table output.Part) (rows []int64) {
+	for i := range s.Runs {
+		n := s.Runs[i].Kept
+		if table == output.Removed {
+			n = s.Runs[i].Removed
+		}
+		rows = append(rows, n)
+	}
+	return rows
+}
+
+// documentFiles are those with rows, in order: their numbers are those that keys have.
+func (s *Segment) documentFiles() (files []records.ManifestFile) {
+	for _, f := range s.Files {
+		if f.Rows > 0 && !isKeys(s.Name, f.Path) {
+			files = append(files, f)
+		}
+	}
+	return files
+}
+
+// isOf reports whether a file of a segment is of a table.
+func isOf(table output.Part, segment, path string) bool {
+	return storage.Dir(path) == FileOf(segment, string(table))
+}
+
+// keys writes the keys of all segments that are not left out, those of a band to 1<<bits files.
+func (r *rewriting) keys(ctx context.Context, of []Segment, bits int) (files []records.ManifestFile, err error) {
+	bands := 0
+	for _, s := range of {
+		for _, f := range s.Files {
+			if isKeys(s.Name, f.Path) {
+				var band, shard int
+				if _, err := fmt.Sscanf(f.Path, FileOf(s.Name, "keys/%d-%d.parquet"), &band, &shard); err != nil {
+					return nil, fmt.Errorf("%s: the name is not that of a file of keys: %w", f.Path, err)
+				}
+				bands = max(bands, band+1)
+			}
+		}
+	}
+	lookup := (&Index{Dir: r.w.Dir, Generation: Generation{Segments: of}}).Lookup()
+	var all []Key
+	for band := range bands {
+		for shard := range 1 << bits {
+			all = all[:0]
+			for i, s := range lookup.Segments {
+				err := s.each(ctx, lookup.Dir, band, shard, bits, func(k Key) {
+					if place := r.places[i][k.File][k.Row]; place != leftOut {
+						all = append(all, Key{k.Key, int(place >> rowBits), place & (1<<rowBits - 1)})
+					}
+				})
+				if err != nil {
+					return files, err
+				}
+			}
+			if len(all) == 0 {
+				continue
+			}
+			slices.SortFunc(all, func(a, b Key) int {
+				return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.File, b.File), cmp.Compare(a.Row, b.Row))
+			})
+			file, err := r.file(ctx, KeysFile(band, shard), func(w io.Writer) error {
+				return WriteKeys(w, slices.Values(all), nil)
+			})
+			if err != nil {
+				return files, err
+			}
+			file.Rows = int64(len(all))
+			files = append(files, file)
+		}
+	}
+	return files, nil
+}
+
+// each calls do with the keys of a shard of a band.
+func (s *lookedUp) each(ctx context.Context, dir string, band, shard, bits int, do func(Key)) error {
+	first, most := int64(shard)<<(KeyBits-bits), int64(shard+1)<<(KeyBits-bits)-1
+	return s.files(dir, band, shard, bits, func(path string) error {
+		within := func(least, greatest int64) bool { return least <= most && greatest >= first }
+		return ReadKeys(ctx, path, within, func(k Key) {
+			if k.Key >= first && k.Key <= most {
+				do(k)
+			}
+		})
+	})
+}
+
+// file writes a file of the segment.
+func (r *rewriting) file(ctx context.Context, name string, write func(io.Writer) error) (records.ManifestFile, error) {
+	hash := sha256.New()
+	path := r.folder.Path(name)
+	info, err := storage.WriteStaged(ctx, r.folder.Dir, path, func(w io.Writer) error {
+		return storage.Buffered(io.MultiWriter(w, hash), write)
+	})
+	if err == nil {
+		err = storage.Sync(ctx, path)
+	}
+	return records.ManifestFile{
+		Path: FileOf(r.name, name), Bytes: info.Size, SHA256: hex.EncodeToString(hash.Sum(nil)),
+	}, err
+}

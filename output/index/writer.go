@@ -1,0 +1,228 @@
+package index
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/output/commit"
+)
+
+// Writer is an index whose lock is held.
+type Writer struct {
+	*Index
+	lock *storage.Lock
+	run  string
+}
+
+// pending is what a file of pendings says.
+type pending struct {
+	Segment Segment `json:"segment"`
+}
+
+// Lock takes the index's lock for a run. The error is a *storage.LockedError if another run holds it.
+func Lock(ctx context.Context, dir, run string, o storage.LockOptions) (*Writer, error) {
+	lock, _, err := storage.Acquire(ctx, storage.Join(dir, output.LockFile), run, o)
+	if err != nil {
+		return nil, err
+	}
+	w := &Writer{lock: lock, run: run}
+	if w.Index, err = Open(ctx, dir); err != nil {
+		return nil, errors.Join(err, lock.Release(ctx, false))
+	}
+	return w, nil
+}
+
+// Recover finishes what earlier runs have left: a segment whose output is published becomes part of the index, and any
+// other is removed. The error is a *UnfinishedError if an output is not published, but will be.
+func (w *Writer) Recover(ctx context.Context) error {
+	left, err := names(ctx, storage.Join(w.Dir, pendings))
+	if err != nil {
+		return err
+	}
+	for _, name := range left {
+		run, ok := strings.CutSuffix(name, ".json")
+		if !ok {
+			continue
+		}
+		data, err := storage.ReadFile(ctx, w.pendingFile(run))
+		if err != nil {
+			return err
+		}
+		var p pending
+		if err := json.Unmarshal(data, &p); err != nil {
+			return fmt.Errorf("%s: %w", w.pendingFile(run), err)
+		}
+		published, err := publishes(ctx, &p.Segment.Runs[0])
+		switch {
+		case err != nil:
+		case published:
+			err = w.add(ctx, p.Segment)
+		default:
+			err = storage.RemoveAll(ctx, w.Folder(run).Dir)
+		}
+		if err == nil {
+			err = storage.RemoveAll(ctx, w.pendingFile(run))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	runs, err := names(ctx, storage.Join(w.Dir, segments))
+	if err != nil {
+		return err
+	}
+	for _, run := range runs { // those that no pending file tells of
+		if slices.ContainsFunc(w.Segments, func(s Segment) bool { return s.Name == run }) {
+			continue
+		}
+		folder := w.Folder(run).Dir
+		lasts, err := storage.Lasts(ctx, folder)
+		if err == nil && lasts {
+			err = storage.RemoveAll(ctx, folder)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// names are those in a folder, which may be missing.
+func names(ctx context.Context, folder string) ([]string, error) {
+	all, err := storage.Names(ctx, folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return all, err
+}
+
+// publishes reports whether the output of a run is still that run's.
+func publishes(ctx context.Context, s *Added) (bool, error) {
+	data, err := storage.ReadFile(ctx, storage.Join(s.Output, output.SuccessFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	var success output.Success
+	if err == nil && json.Unmarshal(data, &success) == nil && success.Run == s.Run {
+		return true, nil
+	}
+	sealed, err := commit.Sealed(ctx, s.Output, s.Run)
+	if err == nil && sealed {
+		err = &UnfinishedError{*s}
+	}
+	return false, err
+}
+
+// UnfinishedError says that a run was killed while it published its output.
+type UnfinishedError struct{ Added Added }
+
+func (e *UnfinishedError) Error() string {
+	return fmt.Sprintf("run %s was killed while it published %s; run its command again, so that the index has it",
+		e.Added.Run, e.Added.Output)
+}
+
+// Status is the exit status.
+func (*UnfinishedError) Status() int { return 3 }
+
+// has reports whether a run has added to the index.
+func (w *Writer) has(run string) bool {
+	for of := range w.Added() {
+		if of.Run == run {
+			return true
+		}
+	}
+	return false
+}
+
+// Begin makes the folder of the run's segment.
+func (w *Writer) Begin(ctx context.Context) (output.Folder, error) {
+	folder := w.Folder(w.run)
+	return folder, storage.Begin(ctx, folder.Dir, false)
+}
+
+// Pend says that the segment is part of the index once the output of its run is published.
+func (w *Writer) Pend(ctx context.Context, s Segment) error {
+	if err := w.syncFolders(ctx, &s); err != nil {
+		return err
+	}
+	data, err := json.MarshalIndent(pending{s}, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := put(ctx, w.pendingFile(w.run), data, storage.If{}); err != nil {
+		return err
+	}
+	return storage.End(ctx, w.Folder(w.run).Dir)
+}
+
+// syncFolders makes the names of a segment's files, which are synced, safe from a loss of power.
+func (w *Writer) syncFolders(ctx context.Context, s *Segment) error {
+	folder := w.Folder(s.Name).Dir
+	var folders []string
+	for _, f := range s.Files {
+		folders = append(folders, storage.Dir(storage.Join(w.Dir, f.Path)))
+	}
+	return sync(ctx, append(slices.Compact(folders), folder, storage.Dir(folder), w.Dir)...)
+}
+
+// Add makes a segment part of the index, of which Pend was told.
+func (w *Writer) Add(ctx context.Context, s Segment) error {
+	if err := w.add(ctx, s); err != nil {
+		return err
+	}
+	return storage.RemoveAll(ctx, w.pendingFile(s.Name))
+}
+
+func (w *Writer) add(ctx context.Context, s Segment) error {
+	if w.has(s.Name) {
+		return nil
+	}
+	return w.change(ctx, append(slices.Clip(w.Segments), s))
+}
+
+// UnknownRunError says that an index has no segment of a run.
+type UnknownRunError struct{ Dir, Run string }
+
+func (e *UnknownRunError) Error() string {
+	return fmt.Sprintf("%s has no run %s; neardup show %s lists those it has", e.Dir, e.Run, e.Dir)
+}
+
+// Status is the exit status.
+func (*UnknownRunError) Status() int { return 2 }
+
+// change makes the next generation, of other segments.
+func (w *Writer) change(ctx context.Context, segments []Segment) error {
+	if err := w.lock.Prove(ctx); err != nil {
+		return err
+	}
+	next := &Index{Dir: w.Dir, Generation: w.Generation}
+	next.Number, next.Made, next.Segments = w.Number+1, time.Now().UTC(), segments
+	if err := next.write(ctx, storage.If{Version: w.version}); err != nil {
+		return err
+	}
+	now, err := Open(ctx, w.Dir)
+	if err == nil {
+		w.Index = now
+	}
+	return err
+}
+
+// Close lets the index go. Unless the output of the run is published, its segment is removed.
+func (w *Writer) Close(ctx context.Context) error {
+	err := w.lock.Prove(ctx)
+	if err == nil {
+		err = w.Recover(ctx)
+	}
+	if errors.As(err, new(*UnfinishedError)) { // the next run finishes it
+		err = nil
+	}
+	return errors.Join(err, w.lock.Release(ctx, false))
+}

@@ -1,0 +1,339 @@
+package dedup
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/io/sink"
+	"github.com/neardup/neardup/io/source"
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/output/index"
+	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/segment"
+	"github.com/neardup/neardup/transforms/signature"
+)
+
+const segmentFile = "segment.jsonl"
+
+// shared are the fields of a Spec that all runs of an index have in common: what is compared, and how.
+func shared() (names []string) {
+	for name, phase := range records.Phases() {
+		if name == "text" || (phase == "keys" || phase == "verify") && name != "measure_recall" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// checkIndexed returns a *job.UsageError for what does not go with an index, and says why.
+func checkIndexed(a *job.Asked) error {
+	refused := func(flag, why string) error { return job.Usage("%s does not go with an index: %s", flag, why) }
+	const later = "a later document would decide about one that is published; drop it"
+	switch {
+	case a.Cluster != records.Default().Cluster:
+		return refused("--cluster "+a.Cluster, "a later document may join clusters of which each has kept one; drop it")
+	case !slices.Equal(a.Keep, records.Default().Keep):
+		return refused("--keep "+strings.Join(a.Keep, " --keep "), later)
+	case len(a.Protect) > 0:
+		return refused("--protect", later)
+	case len(a.Match) > 0 || a.MatchNumbers:
+		return refused("--match", "it stores no columns that rules are about; drop it")
+	case a.Method == job.SimHash, a.Method != job.Exact && a.Measure != job.Jaccard:
+		return refused("--method "+a.Method+" --compare "+a.Measure+" --signature "+a.Signature,
+			"it has sets of shingles alone; give --method minhash, complete or exact")
+	case a.Prepares():
+		return refused("--signature "+a.Signature, "it follows from all documents; drop it")
+	case len(a.Text) > 1:
+		return refused("--text "+strings.Join(a.Text, " --text "), "it has one text of each document; join the columns into one")
+	case a.Texts.Shingle.Kind == shingle.Item:
+		return refused("--shingle item", "it has one text of each document; give another shingle")
+	case a.Limit > 0:
+		return refused("--limit", "what a night leaves out would be missing; drop it")
+	case a.MeasureRecall > 0:
+		return refused("--measure-recall", "only tonight's documents are compared; drop it")
+	case len(a.AgainstText)+len(a.AgainstID) > 0:
+		return refused("--against-text and --against-id", "it has columns of its own; drop them")
+	}
+	return nil
+}
+
+// takeIndex opens the index that Against names, and has the job asked what all its runs are. What is given besides must
+// be the same.
+func (c *Config) takeIndex(ctx context.Context) (*index.Index, error) {
+	var found *index.Index
+	for _, path := range c.Against {
+		is, err := false, error(nil)
+		if !storage.IsPattern(path) && path != "-" {
+			is, err = index.Is(ctx, path)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !is {
+			continue
+		}
+		if len(c.Against) > 1 {
+			return nil, job.Usage("--against %s is an index, and takes no other --against beside it", path)
+		}
+		dir, err := job.OutputPath(path)
+		if err != nil {
+			return nil, err
+		}
+		if found, err = index.Open(ctx, dir); err != nil {
+			return nil, err
+		}
+	}
+	if found == nil && c.Append {
+		return nil, job.Usage("--append needs --against INDEX; make one with neardup index create")
+	}
+	if found == nil {
+		return nil, nil
+	}
+	return found, c.follow(found)
+}
+
+// follow has the job asked what the index says.
+func (c *Config) follow(x *index.Index) error {
+	own, err := job.Compile(c.Spec, c.Given...)
+	if err != nil {
+		return err
+	}
+	if err := checkIndexed(own); err != nil {
+		return err
+	}
+	asked, defaults := records.Fields(own.Spec), records.Fields(records.Default())
+	compiled, err := job.Compile(records.Default())
+	if err != nil {
+		return err
+	}
+	maps.Copy(defaults, records.Fields(compiled.Spec))
+	changed := map[string]any{}
+	var differ []string
+	for _, name := range shared() {
+		value, ok := x.Asked[name]
+		if !ok {
+			continue
+		}
+		changed[name] = value
+		mine, err := json.Marshal(asked[name].Interface())
+		if err != nil {
+			return err
+		}
+		if string(mine) == string(value) || !slices.Contains(c.Given, name) && same(asked[name].Interface(), defaults[name].Interface()) {
+			continue
+		}
+		differ = append(differ, fmt.Sprintf("--%s %s (this run: %s)", strings.ReplaceAll(name, "_", "-"), value, mine))
+	}
+	if len(differ) > 0 {
+		return job.Usage("--against %s: the index was made with %s; drop what differs, or make another index",
+			x.Dir, strings.Join(differ, ", "))
+	}
+	spec, err := replaced(c.Spec, changed)
+	if err != nil {
+		return err
+	}
+	spec.NamedInputs = c.NamedInputs
+	c.Spec = spec
+	if own, err = job.Compile(c.Spec, c.Given...); err != nil {
+		return err
+	}
+	if formats := job.Formats(own.Texts, own.Family); formats.Text != x.Formats.Text || formats.Signature != x.Formats.Signature {
+		return job.Usage("--against %s: the index has keys of another version of neardup (%s, %s); make it again", x.Dir,
+			x.Formats.Text, x.Formats.Signature)
+	}
+	return nil
+}
+
+// lockIndex takes the index's lock, if the run is to add to it.
+func (r *run) lockIndex(ctx context.Context) (err error) {
+	if r.index == nil || !r.asked.Append {
+		return nil
+	}
+	if r.adding, err = index.Lock(ctx, r.index.Dir, r.record.Job, r.config.lock()); err != nil {
+		return job.Refused(err)
+	}
+	*r.index = *r.adding.Index
+	return nil
+}
+
+// resumeIndex, with the number of warnings that are not of the plan, finishes what earlier runs have left of the index, and plans again if that has changed it. The output is
+// locked, and what an earlier run had all but published there is published.
+func (r *run) resumeIndex(ctx context.Context, warnings int) (err error) {
+	if r.adding == nil {
+		return nil
+	}
+	if err := r.adding.Recover(ctx); err != nil {
+		return err
+	}
+	if r.adding.Number != r.index.Number {
+		*r.index, r.record.Warnings = *r.adding.Index, r.record.Warnings[:warnings]
+		if err := r.makePlan(ctx); err != nil {
+			return err
+		}
+		if r.fingerprint, err = r.identify(ctx); err != nil {
+			return err
+		}
+	}
+	return r.checkBatch(ctx)
+}
+
+// checkBatch refuses a batch that is in the index already.
+func (r *run) checkBatch(ctx context.Context) error {
+	if r.adding == nil {
+		return nil
+	}
+	hash := sha256.New()
+	encoder := json.NewEncoder(hash)
+	in := r.plan.Listing.Inputs
+	for i := in.References(); i < in.Len(); i++ {
+		f, _, err := in.Listed(ctx, i)
+		if err != nil {
+			return err
+		}
+		_ = encoder.Encode([]any{f.Path, f.Size, f.Version}) // a hash never fails
+	}
+	r.batch = hex.EncodeToString(hash.Sum(nil))
+	if s, ok := r.adding.Has(r.batch); ok {
+		return &InIndexError{r.index.Dir, s}
+	}
+	return nil
+}
+
+// InIndexError says that an index has a batch already.
+type InIndexError struct {
+	Dir   string
+	Added index.Added
+}
+
+func (e *InIndexError) Error() string {
+	return fmt.Sprintf("%s has this batch already, since run %s, whose output is %s; drop it first with neardup index drop %s --run %[2]s",
+		e.Dir, e.Added.Run, e.Added.Output, e.Dir)
+}
+
+// Status is the exit status.
+func (*InIndexError) Status() int { return 3 }
+
+// addSegment writes what the run adds to the index, which has it once the output is published.
+func (r *run) addSegment(ctx context.Context, launch job.Launch) error {
+	if r.adding == nil {
+		return nil
+	}
+	folder, err := r.adding.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	r.segment = index.Segment{Name: r.record.Job, Runs: []index.Added{
+		{Run: r.record.Job, Output: r.output, Batch: r.batch, Input: r.record.Input, Made: r.record.Started},
+	}}
+	in := r.plan.Listing.Inputs
+	if in.Len() > in.References() {
+		if err := r.storeDocuments(ctx, launch, folder); err != nil {
+			return err
+		}
+	}
+	if r.index.HasKeys() && r.segment.Runs[0].Kept+r.segment.Runs[0].Removed > 0 {
+		if err := r.storeKeys(ctx, launch, folder); err != nil {
+			return err
+		}
+	}
+	return r.adding.Pend(ctx, r.segment)
+}
+
+// storeDocuments writes the tables of the segment. The table removed of the output is there already.
+func (r *run) storeDocuments(ctx context.Context, launch job.Launch, folder output.Folder) error {
+	p := r.plan
+	return r.store(ctx, launch, r.temp, folder, func(s beam.Scope, writing sink.Params) []flow.Facts {
+		in := p.Listing.Inputs
+		first := int64(sort.Search(in.Splits.Len(), func(i int) bool { return in.Splits.At(i).File >= in.References() }))
+		_, compared, _ := p.Read(s, r.temp, blocks.Range{First: first, End: int64(in.Splits.Len())})
+		kept, removed := segment.Rows(s, compared, segment.Params{Inputs: job.Inputs(r.temp), Output: r.commit.Staged()})
+		slices := p.Slices(float64(p.Documents), float64(in.BytesOfInputs()))
+		return []flow.Facts{sink.Table(s, output.Kept, slices, writing, kept), sink.Table(s, output.Removed, slices, writing, removed)}
+	})
+}
+
+// storeKeys reads the tables of the segment, as later runs do, and writes the keys of their documents.
+func (r *run) storeKeys(ctx context.Context, launch job.Launch, folder output.Folder) error {
+	own := *r.index
+	own.Segments = []index.Segment{r.segment}
+	of, plan, err := r.plan.OfSegment(ctx, &own)
+	if err != nil {
+		return err
+	}
+	temp := storage.Join(r.temp, "segment")
+	if err := storage.Begin(ctx, temp, !r.config.Runner.Traits().OnCluster); err != nil {
+		return err
+	}
+	if err := of.Share(ctx, job.Inputs(temp)); err != nil {
+		return err
+	}
+	defer of.Forget(job.Inputs(temp))
+	r.segment.ShardBits = plan.Layout.ShardBits
+	return r.store(ctx, launch, temp, folder, func(s beam.Scope, writing sink.Params) []flow.Facts {
+		docs := source.Read(s, plan.Source(temp))
+		signed := signature.Sign(s, docs.Blocks, plan.Signature(temp))
+		return []flow.Facts{docs.Facts, sink.Keys(s, signed.Bands, plan.Layout.ShardBits, writing)}
+	})
+}
+
+// store runs a pipeline that writes files of the segment.
+func (r *run) store(
+	ctx context.Context, launch job.Launch, temp string, folder output.Folder, build func(beam.Scope, sink.Params) []flow.Facts,
+) error {
+	writing := r.plan.writing(folder, temp)
+	writing.Write, writing.Sync = []output.Part{output.Kept, output.Removed}, true
+	pipeline, scope := beam.NewPipelineWithRoot()
+	sink.Ledger(scope, storage.Join(temp, segmentFile), build(scope, writing)...)
+	if _, err := r.execute(ctx, launch, pipeline); err != nil {
+		return err
+	}
+	facts, err := job.Ledger(ctx, storage.Join(temp, segmentFile))
+	if err != nil {
+		return err
+	}
+	for _, file := range job.Manifest(facts).Files {
+		switch output.PartOf(file.Path) {
+		case output.Kept:
+			r.segment.Runs[0].Kept += file.Rows
+		case output.Removed:
+			r.segment.Runs[0].Removed += file.Rows
+		}
+		file.Path = index.FileOf(r.record.Job, file.Path)
+		r.segment.Files = append(r.segment.Files, file)
+	}
+	return nil
+}
+
+// publishSegment has the index know that the output is published.
+func (r *run) publishSegment(ctx context.Context) {
+	if r.adding == nil {
+		return
+	}
+	if err := r.adding.Add(ctx, r.segment); err != nil {
+		r.warn("the output is complete, but it is not in the index yet: %v; the next run that adds to the index puts it there", err)
+	}
+}
+
+// closeIndex lets the index go.
+func (r *run) closeIndex(ctx context.Context, err error) error {
+	if r.adding == nil {
+		return err
+	}
+	return errors.Join(err, r.adding.Close(ctx))
+}

@@ -1,0 +1,412 @@
+package dedup_test
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/pipelines/dedup"
+	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/records"
+)
+
+// archive is a folder with a folder for each night.
+type archive struct {
+	dir    string
+	nights []string
+}
+
+// archiveAtRandom deals texts out to so many nights, in order: some are long, some have no document at all, or no file but
+// an empty one. Some records have no id, some no text to compare, and some are unreadable.
+func archiveAtRandom(t *testing.T, r *rand.Rand, texts []string, nights int) (l archive) {
+	t.Helper()
+	l.dir = t.TempDir()
+	cuts := make([]int, nights)
+	for i := range cuts {
+		cuts[i] = r.IntN(len(texts) + 1)
+	}
+	slices.Sort(cuts)
+	cuts[nights-1] = len(texts)
+	from := 0
+	for night, to := range cuts {
+		dir := filepath.Join(l.dir, fmt.Sprintf("night%02d", night))
+		if err := os.Mkdir(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		l.nights = append(l.nights, dir)
+		files := [2][]byte{}
+		for i := from; i < to; i++ {
+			file := &files[2*(i-from)/(to-from)] // the first half is in the first
+			switch r.IntN(12) {
+			case 0:
+				*file = fmt.Appendf(*file, "{broken %d\n", i)
+			case 1:
+				*file = fmt.Appendf(*file, `{"id":"%d","text":"..."}`+"\n", i)
+			case 2:
+				*file = fmt.Appendf(*file, `{"text":%q}`+"\n", texts[i])
+			default:
+				*file = fmt.Appendf(*file, `{"id":"%d","text":%q}`+"\n", i, texts[i])
+			}
+		}
+		for i, name := range []string{"a.jsonl", "b.jsonl"} {
+			if err := os.WriteFile(filepath.Join(dir, name), files[i], 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		from = to
+	}
+	return l
+}
+
+// relatives are texts of families, some of them halfway between two others, so that what is most similar is often not
+// what comes first.
+func relatives(r *rand.Rand, n int) []string {
+	texts := family(r, n)
+	for j := range texts {
+		a, b := strings.Fields(texts[r.IntN(j+1)]), strings.Fields(texts[r.IntN(j+1)])
+		if len(a) == len(b) && len(a) > 8 && r.IntN(2) == 0 {
+			half := r.IntN(len(a))
+			texts[j] = strings.Join(slices.Concat(a[:half], b[half:]), " ")
+		}
+	}
+	return texts
+}
+
+// more is how many cases to try: ten times as many at night.
+func more(cases uint64) uint64 {
+	if nightly() {
+		cases *= 10
+	}
+	return cases
+}
+
+// place names a document whatever its id.
+type place struct {
+	file     string
+	position int64
+}
+
+// removal is a row of removed, with places for names.
+type removal struct {
+	KeptBy     place
+	KeptID     string
+	Reason     string
+	Similarity float64 // -1: none
+}
+
+// decisions are all that runs have said of documents.
+type decisions struct {
+	Removed  map[place]removal
+	Rejected map[place]string
+	Corpus   map[string]string // by the path of the input
+}
+
+// add adds what a run has decided.
+func (d *decisions) add(t *testing.T, l *archive, r *output.Finished) {
+	t.Helper()
+	root := r.Run.Input.Root
+	path := func(source string) string {
+		if !filepath.IsAbs(source) {
+			source = filepath.Join(root, source)
+		}
+		return strings.TrimPrefix(source, l.dir+"/")
+	}
+	id := func(id string) string { // of a source and a position, if it is made of these
+		if source, at, ok := strings.Cut(id, "@"); ok {
+			return path(source) + "@" + at
+		}
+		return id
+	}
+	for _, row := range rows[records.Removed](t, r, output.Removed) {
+		f := removal{place{path(row.KeptSource), row.KeptPosition}, id(row.KeptID), row.Reason, -1}
+		if row.Similarity != nil {
+			f.Similarity = *row.Similarity
+		}
+		d.Removed[place{path(row.Source), row.Position}] = f
+	}
+	for _, row := range rows[records.Rejected](t, r, output.Rejected) {
+		d.Rejected[place{path(row.Source), row.Position}] = row.Reason
+	}
+	files, err := filepath.Glob(filepath.Join(root, "*.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	more, err := filepath.Glob(filepath.Join(root, "*/*.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range append(files, more...) {
+		below, err := filepath.Rel(root, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		corpus, err := os.ReadFile(filepath.Join(r.Dir, "corpus", below))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Corpus[path(file)] = string(corpus)
+	}
+}
+
+func none() decisions {
+	return decisions{map[place]removal{}, map[place]string{}, map[string]string{}}
+}
+
+// grow runs over one night after another, each against the index and added to it. Now and then the index is pruned.
+func (l *archive) grow(t *testing.T, dir string, nights []string, set func(*dedup.Config)) (outputs []*output.Finished) {
+	t.Helper()
+	for _, night := range nights {
+		config := ask(t, night, "--against="+dir, "--append", "--max-rejected=1000000", "--allow-empty")
+		set(&config)
+		outputs = append(outputs, runOnly(t, config))
+		if len(outputs)%3 == 0 {
+			if _, err := dedup.PruneIndex(t.Context(), dir, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return outputs
+}
+
+// indexOf is an index that a spec says how to make.
+func indexOf(t *testing.T, of records.Spec) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "index")
+	if _, err := dedup.CreateIndex(t.Context(), dir, of, 1000); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// whole runs once over all nights, as the index has it.
+func (l *archive) whole(t *testing.T, of records.Spec) *output.Finished {
+	t.Helper()
+	config := ask(t, l.dir, "--max-rejected=1000000", "--allow-empty")
+	config.Threshold, config.Method, config.Same, config.PairBudget = of.Threshold, of.Method, of.Same, of.PairBudget
+	config.Bands, config.Rows, config.MinWords, config.Shingle = of.Bands, of.Rows, of.MinWords, of.Shingle
+	return runOnly(t, config)
+}
+
+// specs are ways to search which miss nothing.
+func specs() map[string]records.Spec {
+	specs := map[string]records.Spec{}
+	with := func(name, method string, set func(*records.Spec)) {
+		of := records.Default()
+		of.Method, of.Threshold = method, .6
+		set(&of)
+		specs[name] = of
+	}
+	keys := func(of *records.Spec) { of.Bands, of.Rows = 1024, 1 }
+	with("minhash", job.MinHash, keys)
+	with("minhash, crowds", job.MinHash, func(of *records.Spec) { keys(of); of.PairBudget = 1 })
+	with("minhash, min words", job.MinHash, func(of *records.Spec) { keys(of); of.MinWords = 9 })
+	with("complete", job.Complete, func(*records.Spec) {})
+	with("complete, crowds", job.Complete, func(of *records.Spec) { of.PairBudget = 1 })
+	with("complete, characters", job.Complete, func(of *records.Spec) { of.Shingle = "char:5"; of.Threshold = .8 })
+	for _, same := range []string{"bytes", "tokens", "set"} {
+		with("exact "+same, job.Exact, func(of *records.Spec) { of.Same, of.Threshold = same, records.Default().Threshold })
+	}
+	return specs
+}
+
+// TestNights: nights in an index remove the documents that one run over all of them removes, for the same kept ones, as
+// similar, and for the same reason. What cannot be read or compared is told by the night that has it, and each corpus has
+// the same bytes.
+func TestNights(t *testing.T) {
+	others := 0 // documents that resemble those of other nights
+	seed := uint64(0)
+	for _, name := range slices.Sorted(maps.Keys(specs())) {
+		of := specs()[name]
+		for range more(2) {
+			seed++
+			r := rand.New(rand.NewPCG(seed, 45))
+			nights := 1 + r.IntN(12)
+			if seed%7 == 0 {
+				nights = 30
+			}
+			l := archiveAtRandom(t, r, relatives(r, 20+r.IntN(80)), nights)
+			small := r.IntN(2) == 0
+			want, got := none(), none()
+			want.add(t, &l, l.whole(t, of))
+			for _, night := range l.grow(t, indexOf(t, of), l.nights, func(c *dedup.Config) {
+				if small {
+					c.CellBytes, c.SplitBytes, c.ConnectDocuments = 600, 300, 10
+				}
+			}) {
+				got.add(t, &l, night)
+			}
+			if diff := gocmp.Diff(want, got, gocmp.AllowUnexported(place{})); diff != "" {
+				t.Errorf("%s, seed %d: %d nights are not one run:\n%s", name, seed, nights, diff)
+			}
+			for doc, f := range want.Removed {
+				night, _, _ := strings.Cut(doc.file, "/")
+				if f.Reason == records.ReasonNear && !strings.HasPrefix(f.KeptBy.file, night) {
+					others++
+				}
+			}
+		}
+	}
+	if others < 50 {
+		t.Errorf("%d documents resemble those of other nights", others)
+	}
+}
+
+// TestNightsMiss: with few bands, nights decide by the pairs that they list, and lack none of a kept document but those
+// that no band finds.
+func TestNightsMiss(t *testing.T) {
+	missed := 0
+	for seed := range more(6) {
+		r := rand.New(rand.NewPCG(seed, 46))
+		of := records.Default()
+		of.Threshold, of.Bands, of.Rows = .5, 3+int(seed)%3, 4
+		l := archiveAtRandom(t, r, relatives(r, 100), 1+r.IntN(9))
+		all := of
+		all.Method, all.Bands, all.Rows, all.PairBudget = job.Complete, 0, 0, 1<<30
+		var listed []records.Pair
+		got := none()
+		for _, night := range l.grow(t, indexOf(t, of), l.nights, func(*dedup.Config) {}) {
+			got.add(t, &l, night)
+			listed = append(listed, absolute(t, night)...)
+		}
+		want := star(&l, listed)
+		for doc, f := range got.Removed {
+			f.KeptID, f.Reason = "", ""
+			got.Removed[doc] = f
+		}
+		if diff := gocmp.Diff(want, got.Removed, gocmp.AllowUnexported(place{})); diff != "" {
+			t.Errorf("seed %d: nights do not decide by the pairs that they list:\n%s", seed, diff)
+		}
+		found := map[[2]place]bool{}
+		for _, row := range listed {
+			found[between(&l, row)] = true
+		}
+		for _, row := range absolute(t, l.whole(t, all)) {
+			two := between(&l, row)
+			_, a := got.Removed[two[0]]
+			_, b := got.Removed[two[1]]
+			if found[two] || row.Same != nil || a || b {
+				continue
+			}
+			missed++
+			if pairs := absolute(t, l.alone(t, of, two)); len(pairs) > 0 {
+				t.Errorf("seed %d: nights miss %v, which share a band", seed, two)
+			}
+		}
+	}
+	if missed == 0 {
+		t.Error("no pair is missed")
+	}
+}
+
+// absolute are the pairs of a run, by their whole paths.
+func absolute(t *testing.T, r *output.Finished) (pairs []records.Pair) {
+	for _, row := range rows[records.Pair](t, r, output.Pairs) {
+		for _, source := range []*string{&row.SourceA, &row.SourceB} {
+			if !filepath.IsAbs(*source) {
+				*source = filepath.Join(r.Run.Input.Root, *source)
+			}
+		}
+		pairs = append(pairs, row)
+	}
+	return pairs
+}
+
+func between(l *archive, row records.Pair) [2]place {
+	return [2]place{
+		{strings.TrimPrefix(row.SourceA, l.dir+"/"), row.PositionA}, {strings.TrimPrefix(row.SourceB, l.dir+"/"), row.PositionB},
+	}
+}
+
+func (p place) compare(q place) int {
+	return cmp.Or(cmp.Compare(p.file, q.file), cmp.Compare(p.position, q.position))
+}
+
+// star decides by the definition: a document goes if an earlier kept one resembles it, for the most similar of these, and
+// a copy as that of which it is one.
+func star(l *archive, pairs []records.Pair) map[place]removal {
+	type near struct {
+		to         place
+		similarity float64
+	}
+	earlier, copyOf := map[place][]near{}, map[place]place{}
+	for _, row := range pairs {
+		two := between(l, row)
+		slices.SortFunc(two[:], place.compare)
+		if row.Same != nil {
+			copyOf[two[1]] = two[0]
+		}
+		earlier[two[1]] = append(earlier[two[1]], near{two[0], row.Similarity})
+	}
+	fates := map[place]removal{}
+	for _, doc := range slices.SortedFunc(maps.Keys(earlier), place.compare) {
+		if first, ok := copyOf[doc]; ok {
+			if f, gone := fates[first]; gone {
+				fates[doc] = f
+			} else {
+				fates[doc] = removal{KeptBy: first, Similarity: 1}
+			}
+			continue
+		}
+		best := near{}
+		slices.SortFunc(earlier[doc], func(a, b near) int { return a.to.compare(b.to) })
+		for _, n := range earlier[doc] {
+			if _, gone := fates[n.to]; !gone && n.similarity > best.similarity {
+				best = n
+			}
+		}
+		if best.similarity > 0 {
+			fates[doc] = removal{KeptBy: best.to, Similarity: best.similarity}
+		}
+	}
+	return fates
+}
+
+// alone runs over two documents only.
+func (l *archive) alone(t *testing.T, of records.Spec, two [2]place) *output.Finished {
+	t.Helper()
+	only := archive{dir: t.TempDir()}
+	for i, doc := range two {
+		line, _, _ := strings.Cut(read(t, filepath.Join(l.dir, doc.file))[doc.position:], "\n")
+		if err := os.WriteFile(filepath.Join(only.dir, strconv.Itoa(i)+".jsonl"), []byte(line+"\n"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return only.whole(t, of)
+}
+
+// TestDropped: an index without the last nights is one that was never given them.
+func TestDropped(t *testing.T) {
+	for seed := range more(2) {
+		r := rand.New(rand.NewPCG(seed, 47))
+		of := specs()["complete"]
+		l := archiveAtRandom(t, r, relatives(r, 100), 5)
+		dir, other := indexOf(t, of), indexOf(t, of)
+		grown := l.grow(t, dir, l.nights[:4], func(*dedup.Config) {})
+		l.grow(t, other, l.nights[:2], func(*dedup.Config) {})
+		for _, night := range grown[2:] {
+			if _, err := dedup.DropFromIndex(t.Context(), dir, night.Run.Job); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, got := none(), none()
+		for _, night := range l.grow(t, other, l.nights[2:], func(*dedup.Config) {}) {
+			want.add(t, &l, night)
+		}
+		for _, night := range l.grow(t, dir, l.nights[2:], func(*dedup.Config) {}) { // which were dropped, so that they can come again
+			got.add(t, &l, night)
+		}
+		if diff := gocmp.Diff(want, got, gocmp.AllowUnexported(place{})); diff != "" {
+			t.Errorf("seed %d: a dropped night leaves traces:\n%s", seed, diff)
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package query
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/source"
+	"github.com/neardup/neardup/output/index"
+	"github.com/neardup/neardup/pipelines/dedup"
+	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/records"
+)
+
+// ofIndex is Job of the documents that an index has kept, which are found by its keys.
+type ofIndex struct {
+	config Config
+	asked  *job.Asked
+	index  *index.Index
+}
+
+// openIndex returns what is asked of an index; the error is a *job.UsageError for what cannot be meant.
+func openIndex(ctx context.Context, c Config) (*ofIndex, error) {
+	switch {
+	case c.File == "":
+		return nil, job.Usage("--against %s: give the text to look for by --file FILE (- is standard input)", c.Against)
+	case len(c.Inputs) > 0:
+		return nil, job.Usage("--against %s excludes inputs: give one of the two", c.Against)
+	case c.Output != "" || c.Sort == byEstimate || c.byBuckets():
+		return nil, job.Usage("--against %s: the index says what is compared, and how; give --nearest and --min-similarity "+
+			"alone", c.Against)
+	}
+	x, err := dedup.OpenIndex(ctx, c.Against)
+	if err != nil {
+		return nil, err
+	}
+	if !x.HasKeys() {
+		return nil, job.Usage("--against %s: the index has no keys to find documents by; only --method minhash makes them",
+			c.Against)
+	}
+	asked, err := dedup.AskedOf(x)
+	if err != nil {
+		return nil, err
+	}
+	return &ofIndex{c, asked, x}, nil
+}
+
+// run finds the nearest of the documents that share a key with the text.
+func (q *ofIndex) run(ctx context.Context) (*records.Answer, error) {
+	plan, err := job.PlanIndex(ctx, job.Request{Asked: q.asked, Running: q.config.Running, Index: q.index})
+	if err != nil {
+		return nil, err
+	}
+	r := &run{config: q.config, plan: plan}
+	r.config.MaxDocBytes = q.asked.MaxDocBytes
+	text, err := r.textOfFile(ctx)
+	if err != nil {
+		return nil, err
+	}
+	least := q.asked.Spec.Threshold
+	if q.config.MinSimilarity != nil {
+		least = *q.config.MinSimilarity
+	}
+	own := plan.Spec.New().Shingles(nil, text)
+	if len(own) == 0 {
+		return nil, job.Usage("--file %s: the text has no token, so nothing resembles it", q.config.File)
+	}
+	keys, err := q.candidates(ctx, plan, text)
+	if err != nil {
+		return nil, err
+	}
+	r.answer = records.Answer{
+		Of: q.config.File, Size: int32(len(own)), Buckets: true, MinSimilarity: least, Asked: q.config.Most,
+		Neighbours: []records.Neighbour{}, Parameters: plan.Metadata(nil),
+	}
+	verifier, shingler, in := plan.Verifier("").New(), plan.Spec.New(), plan.Listing.Inputs
+	var failed error
+	err = source.Lookup(ctx, in, keys, plan.Reading(), func(doc blocks.Document) {
+		its := shingler.Shingles(nil, doc.Text)
+		score, _ := verifier.Compare(own, its)
+		similarity := verifier.Similarity(score, len(own), len(its))
+		name, err := in.Stored(doc.Key, doc.ID)
+		if err != nil || similarity < least {
+			failed = errors.Join(failed, err)
+			return
+		}
+		r.answer.Neighbours = append(r.answer.Neighbours, records.Neighbour{
+			ID: name.ID, Source: name.Source, Position: name.Position, Similarity: similarity,
+			Shared: int32(verifier.Shared(score, own, its)), Size: int32(len(its)),
+		})
+	})
+	if err := errors.Join(err, failed); err != nil {
+		return nil, err
+	}
+	near := r.answer.Neighbours // in the order of the index
+	slices.SortStableFunc(near, func(a, b records.Neighbour) int { return cmp.Compare(b.Similarity, a.Similarity) })
+	r.answer.Candidates = int64(len(near))
+	r.answer.Neighbours = near[:min(len(near), q.config.Most)]
+	return &r.answer, nil
+}
+
+// candidates are the kept documents that share a key with a text.
+func (q *ofIndex) candidates(ctx context.Context, plan *job.Plan, text []byte) (keys []blocks.Key, err error) {
+	signing := plan.Signature("")
+	values, err := signing.Of(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	lookup := q.index.Lookup()
+	for band, key := range signing.Keyer().Keys(nil, values) {
+		wanted := []int64{int64(key >> (64 - blocks.BandKeyBits))}
+		err := lookup.Find(ctx, band, 0, 0, wanted, func(_ int64, file int, row int64) {
+			keys = append(keys, blocks.NewKey(file, row))
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys), nil
+}
