@@ -72,7 +72,7 @@ type commands struct {
 // alone returns the one command that args begin with, for a parser that knows no other: for dedup, that takes a quarter of the time to make.
 // It returns nil if the parser needs all commands: to choose among them, to print them, or to know which have a key of a job file or a variable.
 func (c *commands) alone(args []string) kong.Option {
-	if len(args) == 0 || slices.Contains([]string{"config", manual.CompleteWord, "man"}, args[0]) || configfile.Used(args) {
+	if len(args) == 0 || slices.Contains([]string{"config", "index", manual.CompleteWord, "man"}, args[0]) || configfile.Used(args) {
 		return nil
 	}
 	for field, command := range reflect.ValueOf(c).Elem().Fields() {

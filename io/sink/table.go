@@ -167,7 +167,7 @@ func decode[T blocks.Row](decoded *T, r blocks.RowPart, counts map[string]int64)
 		counts[name]++
 	}
 	removed, ok := any(decoded).(*records.Removed)
-	if ok && removed.KeptIn != nil && *removed.KeptIn != records.InInput {
+	if ok && removed.KeptIn != nil && (*removed.KeptIn == records.InReference || *removed.KeptIn == records.InIndex) {
 		counts[blocks.CountForReference]++
 	}
 	return nil
