@@ -158,6 +158,7 @@ var wires = func() map[string][]wire {
 		"baseline.foundFn":       {keys, found},
 		"overlap.featuresFn":     {numbers, nil},
 		"overlap.gatherFn":       {numbers},
+		"segment.rowsFn":         {tableRows, tableRows},
 		"replay.similarFn":       {profiles, nearPairs, nearPairs, copied},
 		"replay.profilesFn":      {profiles},
 		"replay.rejectedFn":      {tableRows, keys, nil},
@@ -371,6 +372,29 @@ func TestOrderDecidesNothing(t *testing.T) {
 		return promised(t, decided)
 	}
 	sameOutput(t, "decided again", again(usual), again(reordered))
+	nights := func(launch job.Launch) (sums []string) {
+		dir := indexOf(t, records.Default())
+		for _, night := range []string{packed, pages} {
+			config := ask(t, night, "--against="+dir, "--append")
+			config.SplitBytes = small
+			if _, err := runJob(t.Context(), config, launch); err != nil {
+				t.Fatal(err)
+			}
+		}
+		x, err := dedup.OpenIndex(t.Context(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range x.Segments {
+			for _, f := range s.Files {
+				sums = append(sums, f.SHA256)
+			}
+		}
+		return sums
+	}
+	if diff := cmp.Diff(nights(usual), nights(reordered)); diff != "" {
+		t.Errorf("nights of an index:\n%s", diff)
+	}
 	evaluation := func(launch job.Launch) *records.Evaluation {
 		found, err := eval.Evaluate(t.Context(), eval.Config{Output: finished.Output, Sample: 300, Seed: 1, List: 20}, launch)
 		if err != nil {
