@@ -3,6 +3,7 @@ package blocks
 import (
 	"cmp"
 	"slices"
+	"sort"
 )
 
 // Range is a range of numbers, from First to before End. The zero Range is all numbers.
@@ -10,6 +11,12 @@ type Range struct{ First, End int64 }
 
 // Has reports whether a number is in the range.
 func (r Range) Has(n int64) bool { return r == (Range{}) || n >= r.First && n < r.End }
+
+// SplitsOfInputs is the range of the splits that are not of references.
+func (in *Inputs) SplitsOfInputs() Range {
+	first := sort.Search(in.Splits.Len(), func(i int) bool { return in.Splits.At(i).File >= in.references })
+	return Range{First: int64(first), End: int64(in.Splits.Len())}
+}
 
 // weighed is a number and its weight.
 type weighed struct{ number, weight int64 }

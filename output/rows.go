@@ -27,7 +27,7 @@ func fileRows[T any](ctx context.Context, file string, yield func(T, error) bool
 	}
 	defer content.Close()
 	var opened *parquet.File
-	err = Sound(func() (err error) {
+	err = Sound(again, func() (err error) {
 		opened, err = parquet.OpenFile(content, content.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 		return err
 	})
@@ -46,11 +46,15 @@ func fileRows[T any](ctx context.Context, file string, yield func(T, error) bool
 	return true
 }
 
-// Sound returns what read returns, or an error if it panics: the Parquet package panics on some damaged files.
-func Sound(read func() error) (err error) {
+// again is what to do about a damaged file of an output.
+const again = "run dedup again with --overwrite"
+
+// Sound returns what read returns, or an error if it panics, with what to do then: the Parquet package panics on some
+// damaged files.
+func Sound(next string, read func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("the file is damaged; run dedup again with --overwrite: %v", p)
+			err = fmt.Errorf("the file is damaged; %s: %v", next, p)
 		}
 	}()
 	return read()
@@ -69,7 +73,7 @@ func groupRows[T any](
 	}()
 	rows := make([]T, min(group.NumRows(), rowsAtOnce)) // the columns fill them again and again
 	values := make([]parquet.Value, len(rows))
-	err = Sound(func() (err error) {
+	err = Sound(again, func() (err error) {
 		columns, err = columnsOf(reflect.ValueOf(rows), schema, group)
 		return err
 	})
@@ -78,7 +82,7 @@ func groupRows[T any](
 	}
 	for left := group.NumRows(); left > 0; left -= rowsAtOnce {
 		rows := rows[:min(left, rowsAtOnce)]
-		err := Sound(func() error {
+		err := Sound(again, func() error {
 			for _, c := range columns {
 				if err := c.read(len(rows), values); err != nil {
 					return err

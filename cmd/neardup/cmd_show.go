@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -52,17 +53,19 @@ func (c *showCmd) index(ctx context.Context, s streams) error {
 	}
 	asked := func(name string) string { return strings.Trim(string(x.Asked[name]), `[]"`) } // each is one value
 	kept, removed := x.Rows()
-	fmt.Fprintf(s.Out, "index       generation %d of %s: %d kept documents, and the keys of %d removed\n", x.Number,
+	var text strings.Builder
+	fmt.Fprintf(&text, "index       generation %d of %s: %d kept documents, and the keys of %d removed\n", x.Number,
 		x.Made.Format(time.DateOnly), kept, removed)
-	fmt.Fprintf(s.Out, "compares    %s, %s, at threshold %s, by --method %s, text column %s\n", asked("shingle"), asked("normalize"),
+	fmt.Fprintf(&text, "compares    %s, %s, at threshold %s, by --method %s, text column %s\n", asked("shingle"), asked("normalize"),
 		asked("threshold"), asked("method"), asked("text"))
 	if x.HasKeys() {
-		fmt.Fprintf(s.Out, "bands       %s of %s rows, for %d documents\n", asked("bands"), asked("rows"), x.Expect)
+		fmt.Fprintf(&text, "bands       %s of %s rows, for %d documents\n", asked("bands"), asked("rows"), x.Expect)
 	}
 	for of := range x.Added() {
-		fmt.Fprintf(s.Out, "%s %8d kept %8d removed  %s\n", of.Run, of.Kept, of.Removed, of.Output)
+		fmt.Fprintf(&text, "%s %8d kept %8d removed  %s\n", of.Run, of.Kept, of.Removed, of.Output)
 	}
-	return nil
+	_, err = io.WriteString(s.Out, text.String())
+	return err
 }
 
 // passages prints those of a document.

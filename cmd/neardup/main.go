@@ -205,7 +205,11 @@ func subcommand(c *kong.Context) string {
 	if c == nil || c.Selected() == nil {
 		return ""
 	}
-	return c.Selected().Name
+	names := []string{c.Selected().Name}
+	for above := c.Selected().Parent; above != nil && above.Type == kong.CommandNode; above = above.Parent {
+		names = append([]string{above.Name}, names...)
+	}
+	return strings.Join(names, " ")
 }
 
 // withHelp makes a usage error say where help is.

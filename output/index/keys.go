@@ -108,7 +108,7 @@ func read(
 		return err
 	}
 	defer content.Close()
-	err = output.Sound(func() error {
+	err = output.Sound("neardup index check says what to do", func() error {
 		file, err := parquet.OpenFile(content, content.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 		if err != nil {
 			return err

@@ -56,14 +56,15 @@ func (w *Writer) Drop(ctx context.Context, run string) (d Dropped, err error) {
 	all := slices.Clone(w.Segments[:i])
 	for k := i; k < len(w.Segments); k++ {
 		s := &w.Segments[k]
-		if k > i {
-			if touched, err := w.fallen(ctx, s, gone); err != nil || !touched {
-				if err != nil {
-					return d, err
-				}
-				all = append(all, *s)
-				continue
+		touched := k == i
+		if !touched {
+			if touched, err = w.fallen(ctx, s, gone); err != nil {
+				return d, err
 			}
+		}
+		if !touched {
+			all = append(all, *s)
+			continue
 		}
 		next, err := w.rewrite(ctx, []Segment{*s}, fmt.Sprintf("%s-%d", w.run, k), leave(s))
 		if err != nil {
@@ -79,8 +80,9 @@ func (w *Writer) Drop(ctx context.Context, run string) (d Dropped, err error) {
 	return d, w.change(ctx, all)
 }
 
-// place is where a document stands.
+// place names a document. By its id, too: nights may read other files of the same path.
 type place struct {
+	ID       string `json:"id"`
 	Source   string `json:"source"`
 	Position int64  `json:"position"`
 }

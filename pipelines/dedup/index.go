@@ -7,14 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
-	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/sink"
 	"github.com/neardup/neardup/io/source"
@@ -78,10 +75,10 @@ func checkIndexed(a *job.Asked) error {
 func (c *Config) takeIndex(ctx context.Context) (*index.Index, error) {
 	var found *index.Index
 	for _, path := range c.Against {
-		is, err := false, error(nil)
-		if !storage.IsPattern(path) && path != "-" {
-			is, err = index.Is(ctx, path)
+		if storage.IsPattern(path) || path == "-" {
+			continue
 		}
+		is, err := index.Is(ctx, path)
 		if err != nil {
 			return nil, err
 		}
@@ -99,13 +96,14 @@ func (c *Config) takeIndex(ctx context.Context) (*index.Index, error) {
 			return nil, err
 		}
 	}
-	if found == nil && c.Append {
+	switch {
+	case found != nil:
+		return found, c.follow(found)
+	case c.Append:
 		return nil, job.Usage("--append needs --against INDEX; make one with neardup index create")
-	}
-	if found == nil {
+	default:
 		return nil, nil
 	}
-	return found, c.follow(found)
 }
 
 // follow has the job asked what the index says.
@@ -117,12 +115,11 @@ func (c *Config) follow(x *index.Index) error {
 	if err := checkIndexed(own); err != nil {
 		return err
 	}
-	asked, defaults := records.Fields(own.Spec), records.Fields(records.Default())
-	compiled, err := job.Compile(records.Default())
+	usual, err := job.Compile(records.Default())
 	if err != nil {
 		return err
 	}
-	maps.Copy(defaults, records.Fields(compiled.Spec))
+	asked, defaults := records.Fields(own.Spec), records.Fields(usual.Spec)
 	changed := map[string]any{}
 	var differ []string
 	for _, name := range shared() {
@@ -172,8 +169,8 @@ func (r *run) lockIndex(ctx context.Context) (err error) {
 	return nil
 }
 
-// resumeIndex, with the number of warnings that are not of the plan, finishes what earlier runs have left of the index, and plans again if that has changed it. The output is
-// locked, and what an earlier run had all but published there is published.
+// resumeIndex finishes what earlier runs have left of the index, and plans again if that has changed it; of the warnings,
+// so many are not of the plan. The output is locked, and what an earlier run had all but published there is published.
 func (r *run) resumeIndex(ctx context.Context, warnings int) (err error) {
 	if r.adding == nil {
 		return nil
@@ -260,8 +257,7 @@ func (r *run) storeDocuments(ctx context.Context, launch job.Launch, folder outp
 	p := r.plan
 	return r.store(ctx, launch, r.temp, folder, func(s beam.Scope, writing sink.Params) []flow.Facts {
 		in := p.Listing.Inputs
-		first := int64(sort.Search(in.Splits.Len(), func(i int) bool { return in.Splits.At(i).File >= in.References() }))
-		_, compared, _ := p.Read(s, r.temp, blocks.Range{First: first, End: int64(in.Splits.Len())})
+		_, compared, _ := p.Read(s, r.temp, in.SplitsOfInputs())
 		kept, removed := segment.Rows(s, compared, segment.Params{Inputs: job.Inputs(r.temp), Output: r.commit.Staged()})
 		slices := p.Slices(float64(p.Documents), float64(in.BytesOfInputs()))
 		return []flow.Facts{sink.Table(s, output.Kept, slices, writing, kept), sink.Table(s, output.Removed, slices, writing, removed)}

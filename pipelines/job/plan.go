@@ -596,6 +596,13 @@ func (p *Plan) choose(sets [][]uint64, documents int64) (err error) {
 		if err != nil {
 			return &UsageError{Reason: err}
 		}
+		if r.Index != nil {
+			p.Choice.Reason = "bands and rows are those of the index"
+			if p.Choice.Percolates {
+				p.Choice.Reason += fmt.Sprintf("; with them unrelated documents have more than %v edges each: make the index for more "+
+					"documents, with --expect", lsh.MaxBackgroundEdges)
+			}
+		}
 		if r.Family != signature.FSS { // only those need a power of two
 			p.Choice.Signature = p.Choice.Bands * p.Choice.Rows
 		}

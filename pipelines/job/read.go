@@ -7,7 +7,6 @@ import (
 	"maps"
 	"runtime"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -64,12 +63,11 @@ func (p *Plan) ToRead(splits blocks.Range) blocks.Range {
 	if !p.keyed() {
 		return splits
 	}
-	in := p.Listing.Inputs
-	first := int64(sort.Search(in.Splits.Len(), func(i int) bool { return in.Splits.At(i).File >= in.References() }))
+	of := p.Listing.Inputs.SplitsOfInputs()
 	if splits == (blocks.Range{}) {
-		splits.End = int64(in.Splits.Len())
+		return of
 	}
-	return blocks.Range{First: max(splits.First, first), End: max(splits.End, first)}
+	return blocks.Range{First: max(splits.First, of.First), End: max(splits.End, of.First)}
 }
 
 // Share writes to the folder temp what the workers of a pipeline need to know of the plan.
@@ -88,6 +86,7 @@ func (p *Plan) KeptIn(temp string) string { return cmp.Or(p.Kept, temp) }
 // Forget drops what this process keeps of what workers need to know.
 func (p *Plan) Forget(temp string) {
 	p.Listing.Inputs.Forget(Inputs(temp))
+	storage.Forget(p.Lookup(temp))
 	p.Dictionary(temp).Forget()
 	p.Frequencies(temp).Forget()
 }

@@ -26,13 +26,7 @@ const (
 )
 
 // itemSplits is how many splits, the first ones, are of items.
-func (r *run) itemSplits() (n int) {
-	in := r.plan.Listing.Inputs
-	for n < in.Splits.Len() && in.Splits.At(n).File < in.References() {
-		n++
-	}
-	return n
-}
+func (r *run) itemSplits() int { return int(r.plan.Listing.Inputs.SplitsOfInputs().First) }
 
 func (r *run) itemParams(temp string) steps.ItemParams {
 	most := int64(usualItems)

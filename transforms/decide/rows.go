@@ -110,18 +110,18 @@ func (w *rowWriter) source(doc blocks.Key) string {
 }
 
 // named returns what rows call a document.
-func (w *rowWriter) named(doc *blocks.Profile) *named {
+func (w *rowWriter) named(doc *blocks.Profile) named {
 	if !w.in.Stores(doc.Key) {
-		return &named{id: w.in.ID(doc.Key, doc.ID, doc.HasID), source: w.source(doc.Key), position: doc.Key.Position()}
+		return named{id: w.in.ID(doc.Key, doc.ID, doc.HasID), source: w.source(doc.Key), position: doc.Key.Position()}
 	}
 	s, err := w.in.Stored(doc.Key, doc.ID)
 	w.err = cmp.Or(w.err, err)
-	return &named{s.ID, s.Source, s.Position, s.Fell}
+	return named{s.ID, s.Source, s.Position, s.Fell}
 }
 
 // pair adds the row of a pair; same is nil of a near one.
 func (w *rowWriter) pair(
-	a, b *blocks.Profile, nameA, nameB *named, same *string, shared int, similarity float64, sizeA, sizeB int,
+	a, b *blocks.Profile, nameA, nameB named, same *string, shared int, similarity float64, sizeA, sizeB int,
 ) {
 	w.pairRow = records.Pair{
 		IDA: nameA.id, IDB: nameB.id, SourceA: nameA.source, SourceB: nameB.source,
@@ -145,10 +145,10 @@ func (w *rowWriter) document(v *verdict, doc *blocks.Profile) {
 	}
 	if doc.Key != v.First.Key {
 		if v.first == nil {
-			v.first = w.named(&v.First)
+			v.first = new(w.named(&v.First))
 		}
 		same := common(&traits, &v.First.Traits)
-		w.pair(&v.First, doc, v.first, name, &same, v.Size, 1, v.Size, v.Size)
+		w.pair(&v.First, doc, *v.first, name, &same, v.Size, 1, v.Size, v.Size)
 	}
 	kept := name.fell == nil && (doc.Key == v.Kept.Key && !w.none || w.in.Kept(doc.Key))
 	if w.clusters || doc.Key == v.Cluster {
@@ -170,7 +170,7 @@ func (w *rowWriter) document(v *verdict, doc *blocks.Profile) {
 	}
 	w.removedDocuments++
 	if v.kept == nil {
-		v.kept = w.named(&v.Kept)
+		v.kept = new(w.named(&v.Kept))
 	}
 	w.removedRow = records.Removed{
 		ID: name.id, Source: name.source, Position: name.position,
