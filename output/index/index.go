@@ -119,7 +119,8 @@ func Open(ctx context.Context, dir string) (*Index, error) {
 	}
 	var now current
 	if err := json.Unmarshal(data, &now); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return nil, fmt.Errorf("%s is damaged: %w; restore it: it names the last file of %s", file, err,
+			storage.Join(dir, generations))
 	}
 	x.version = info.Version
 	path := x.generationFile(now.Generation)
@@ -296,8 +297,28 @@ func (x *Index) Check(ctx context.Context) (files int, err error) {
 	return files, nil
 }
 
+// Missing returns a *DamagedError of the first file of documents that is not there.
+func (x *Index) Missing(ctx context.Context) error {
+	for i := range x.Segments {
+		for _, f := range x.Segments[i].documentFiles() {
+			there, err := storage.Exists(ctx, storage.Join(x.Dir, f.Path))
+			if err != nil {
+				return err
+			}
+			if !there {
+				return x.damaged(&x.Segments[i], f)
+			}
+		}
+	}
+	return nil
+}
+
+func (x *Index) damaged(s *Segment, f records.ManifestFile) *DamagedError {
+	return &DamagedError{Path: storage.Join(x.Dir, f.Path), Dir: x.Dir, Generation: x.Number, Runs: s.Runs}
+}
+
 func (x *Index) checkFile(ctx context.Context, s *Segment, f records.ManifestFile) error {
-	damaged := &DamagedError{Path: storage.Join(x.Dir, f.Path), Dir: x.Dir, Generation: x.Number, Runs: s.Runs}
+	damaged := x.damaged(s, f)
 	content, err := storage.OpenFile(ctx, damaged.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return damaged

@@ -98,6 +98,9 @@ func ReadKeys(ctx context.Context, path string, within func(least, greatest int6
 	})
 }
 
+// check is what to do about a file that cannot be read.
+const check = "neardup index check says what is damaged"
+
 // read calls do with the keys of row groups, and with what reads their documents.
 func read(
 	ctx context.Context, path string, within func(least, greatest int64) bool,
@@ -108,10 +111,10 @@ func read(
 		return err
 	}
 	defer content.Close()
-	err = output.Sound("neardup index check says what to do", func() error {
+	err = output.Sound(check, func() error {
 		file, err := parquet.OpenFile(content, content.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 		if err != nil {
-			return err
+			return fmt.Errorf("%w; %s", err, check)
 		}
 		var keys, documents []int64
 		for i, group := range file.RowGroups() {

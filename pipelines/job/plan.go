@@ -174,7 +174,11 @@ func listed(ctx context.Context, r Request, stdin string) (p *Plan, err error) {
 	} else if p.reading.References, err = references(ctx, r.Against); err != nil {
 		return nil, err
 	}
-	if p.Listing, err = source.Plan(ctx, r.Inputs, p.reading); err != nil {
+	p.Listing, err = source.Plan(ctx, r.Inputs, p.reading)
+	if gone := (*index.DamagedError)(nil); err != nil && r.Index != nil && errors.As(r.Index.Missing(ctx), &gone) {
+		return nil, gone
+	}
+	if err != nil {
 		return nil, unfit(err)
 	}
 	return p, nil
