@@ -242,7 +242,7 @@ func (r *run) makePlan(ctx context.Context, temp string) (err error) {
 	} else if r.itemSplits() == 0 {
 		return job.Usage("--against %s: there is no file with items", strings.Join(r.config.Against, " "))
 	}
-	return nil
+	return r.checkSpace()
 }
 
 // do runs the pipeline, and checks its facts.

@@ -1,0 +1,42 @@
+package passages
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/pipelines/job"
+)
+
+// checkSpace compares what is expected on the disks with what is free there. What repeats comes on top, and only the
+// run finds out: that is a warning.
+func (r *run) checkSpace() error {
+	to, temp := r.config.Output, cmp.Or(r.config.TempDir, r.config.Output)
+	if to == "" || !r.config.Runner.Traits().Bounded {
+		return nil
+	}
+	var corpus, sent, most int64
+	if r.writes() {
+		corpus = r.plan.Listing.Inputs.BytesOfInputs()
+	}
+	if !r.searches() {
+		held := r.config.Budget().Bytes
+		sent, most = max(0, r.chosen()-held), max(0, r.most()-held)
+	}
+	if temp == to {
+		sent, most = sent+corpus, most+corpus
+	} else if free, known := storage.FreeSpace(to); known && corpus > free {
+		return job.Usage("corpus/ may take %d bytes and %s has %d free; make room, or choose another --output",
+			corpus, to, free)
+	}
+	switch free, known := storage.FreeSpace(temp); {
+	case known && sent > free:
+		return job.Usage("the run takes about %d bytes of disk and %s has %d free; make room, or choose another --temp-dir",
+			sent, temp, free)
+	case known && most > free:
+		r.record.Warnings = append(r.record.Warnings, fmt.Sprintf(
+			"if all words are repeated, the run takes %d bytes of disk and %s has %d free; a full disk ends it",
+			most, temp, free))
+	}
+	return nil
+}
