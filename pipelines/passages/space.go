@@ -31,7 +31,8 @@ func (r *run) checkSpace() error {
 	}
 	switch free, known := storage.FreeSpace(temp); {
 	case known && sent > free:
-		return job.Usage("the run takes about %d bytes of disk and %s has %d free; make room, or choose another --temp-dir",
+		return job.Usage("the run takes about %d bytes of disk and %s has %d free; make room, or choose another --output or "+
+			"--temp-dir",
 			sent, temp, free)
 	case known && most > free:
 		r.record.Warnings = append(r.record.Warnings, fmt.Sprintf(
