@@ -53,18 +53,28 @@ func (m matched) SelfJoin(features [][]uint64, emit func(i, j, score int) bool) 
 	})
 }
 
-// CrossJoin of documents with other numbers of traits is a self-join: by their words these are no order of sets.
+// CrossJoin of sets is a self-join unless their sizes are in order: callers need not know it, since matched is not Sets.
 func (m matched) CrossJoin(small, large [][]uint64, emit func(i, j, score int) bool) {
-	if m.traits == 0 {
+	first, second := m.own(small), m.own(large)
+	if _, sets := m.Verifier.(Sets); sets && !ordered(first, second) {
 		n := len(small)
 		m.SelfJoin(slices.Concat(small, large), func(i, j, score int) bool {
 			return i >= n || j < n || emit(i, j-n, score)
 		})
 		return
 	}
-	m.Verifier.CrossJoin(m.own(small), m.own(large), func(i, j, score int) bool {
+	m.Verifier.CrossJoin(first, second, func(i, j, score int) bool {
 		return !m.hold(small[i], large[j]) || emit(i, j, score)
 	})
+}
+
+// ordered reports whether no features of small have more words than any of large.
+func ordered(small, large [][]uint64) bool {
+	most := 0
+	for _, f := range small {
+		most = max(most, len(f))
+	}
+	return !slices.ContainsFunc(large, func(f []uint64) bool { return len(f) < most })
 }
 
 // hold reports whether two documents meet the rules.

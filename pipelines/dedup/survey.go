@@ -20,6 +20,7 @@ import (
 	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/kernels/script"
 	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/kernels/verifier"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/transforms/frequencies"
