@@ -20,6 +20,7 @@ import (
 
 	"github.com/neardup/neardup/kernels/edit"
 	"github.com/neardup/neardup/kernels/hash"
+	"github.com/neardup/neardup/kernels/setsim"
 )
 
 // A Rule is what the values that two documents have in a column must be to each other.
@@ -30,6 +31,10 @@ type Rule struct {
 	Most float64 `json:",omitempty"`
 	// MissingOK: a document without a value meets the rule with any other. Otherwise it meets it with none.
 	MissingOK bool `json:",omitempty"`
+	// Shingles, as char:3, are those that Similar values share; Steps normalise the values before.
+	Shingles  string           `json:",omitempty"`
+	Steps     string           `json:",omitempty"`
+	Threshold setsim.Threshold `json:",omitzero"`
 }
 
 // Kind is what a rule asks.
@@ -41,6 +46,7 @@ const (
 	Different Kind = "different" // another one
 	Within    Kind = "within"    // two numbers that are so near
 	Dates     Kind = "dates"     // two dates or times that are so near
+	Similar   Kind = "similar"   // two texts of so high a Jaccard similarity
 )
 
 // Parse reads rules, each COLUMN=RULE.
@@ -65,11 +71,14 @@ func Parse(all []string) (rules []Rule, err error) {
 // parse reads a rule; if it is none it returns that which was meant.
 func (r *Rule) parse(text string) (meant string) {
 	rule, option, has := strings.Cut(text, ",")
+	name, most, bounded := strings.Cut(rule, ":")
+	known := edit.Nearest(strings.ToLower(name), slices.Values(names))
+	if slices.Contains(names[similar:], known) {
+		return r.parseSimilar(text, known)
+	}
 	if r.MissingOK = option == missingOK; has {
 		option = "," + missingOK
 	}
-	name, most, bounded := strings.Cut(rule, ":")
-	known := edit.Nearest(strings.ToLower(name), slices.Values([]string{string(Equal), string(Different), string(Within)}))
 	ok := known != "" && known == name && r.MissingOK == has
 	switch r.Kind = Kind(cmp.Or(known, string(Equal))); r.Kind {
 	case Within:
@@ -85,6 +94,49 @@ func (r *Rule) parse(text string) (meant string) {
 		}
 	}
 	return ""
+}
+
+// names are what rules begin with. From the index similar on they are kinds of shingles.
+var names = []string{string(Equal), string(Different), string(Within), "char", "word", "byte"}
+
+const similar = 3
+
+// parseSimilar reads KIND:K,T[,STEP…][,missing-ok]. Whether the steps are any, others know.
+func (r *Rule) parseSimilar(text, kind string) (meant string) {
+	parts := strings.Split(text, ",")
+	name, count, _ := strings.Cut(parts[0], ":")
+	k, err := strconv.ParseUint(count, 10, 16)
+	threshold := ".7"
+	if len(parts) > 1 {
+		if t, err := strconv.ParseFloat(parts[1], 64); err == nil {
+			if r.Threshold, err = setsim.ParseThreshold(t); err == nil {
+				threshold = parts[1]
+			}
+		}
+		parts = parts[2:]
+	} else {
+		parts = nil
+	}
+	wrong := name != kind || err != nil || k == 0 || r.Threshold.Num == 0
+	if n := len(parts) - 1; n >= 0 && parts[n] == missingOK {
+		r.MissingOK, parts = true, parts[:n]
+	}
+	if err != nil || k == 0 {
+		k = 3
+	}
+	r.Kind, r.Steps = Similar, strings.Join(parts, ",")
+	r.Shingles = fmt.Sprintf("%s:%d", kind, k)
+	if !wrong {
+		return ""
+	}
+	meant = r.Shingles + "," + threshold
+	if r.Steps != "" {
+		meant += "," + r.Steps
+	}
+	if r.MissingOK {
+		meant += "," + missingOK
+	}
+	return meant
 }
 
 const missingOK = "missing-ok"
@@ -155,53 +207,52 @@ func date(text string) (float64, bool) {
 
 var dated = regexp.MustCompile(`^(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d(?:\.\d+)?))?(?:Z|([+-])(\d\d):(\d\d))?)?)?)?$`)
 
-// each calls do with each rule and the document's value, empty if it has none. Values are each behind its length as a
-// uvarint.
-func each(rules []Rule, values []byte, do func(r *Rule, value []byte)) {
-	for i := range rules {
-		length, n := binary.Uvarint(values)
-		do(&rules[i], values[n:][:length])
-		values = values[n+int(length):]
-	}
+// Pairwise reports whether a rule is looked up for each pair: then Own and Hold are of features with traits.
+func Pairwise(rules []Rule) bool {
+	return slices.ContainsFunc(rules, func(r Rule) bool { return !r.blocks() })
 }
 
-// Part is the part of a document with such values. A document that lacks one which a rule must have is
-// alone in its part, by its key. Without rules that cut, all others are in part 0.
-func Part(rules []Rule, values []byte, key uint64) (part uint64) {
-	lacks := false
-	each(rules, values, func(r *Rule, value []byte) {
-		of, has := r.read(value)
-		if lacks = lacks || !has && !r.MissingOK; r.blocks() {
-			part = hash.Mix(part*31 + of)
-		}
-	})
-	if lacks {
-		return hash.Mix(hash.Mix(key) ^ alone)
-	}
-	return part
-}
-
-// traitWords are what a document has of each rule that is looked up for each pair.
-const traitWords = 2
-
-// Words is how many AppendTraits appends.
+// Words is how many Append appends of each document, or 0 if that depends on the document.
 func Words(rules []Rule) (n int) {
 	for i := range rules {
-		if !rules[i].blocks() {
+		switch {
+		case rules[i].Kind == Similar:
+			return 0
+		case !rules[i].blocks():
 			n += traitWords
 		}
 	}
-	return n
+	return n + 1
 }
 
-// AppendTraits appends what Hold compares of a document. Two with the same traits meet all rules.
-func AppendTraits(dst []uint64, rules []Rule, values []byte, key uint64) []uint64 {
-	each(rules, values, func(r *Rule, value []byte) {
-		if r.blocks() {
-			return
+// traitWords are what a document has of each rule that is looked up for each pair, but Similar.
+const traitWords = 2
+
+// Append returns the part of a document with such values, and appends its traits, which Hold compares, if a rule is
+// Pairwise. A document that lacks a value which a rule must have is alone in its part, by its key. Without rules that
+// cut, all others are in part 0. Two documents of a part with the same traits meet all rules. Set is called for rules
+// that are Similar, by their index, and returns the shingle set of a value.
+func Append(
+	dst []uint64, rules []Rule, values []byte, key uint64, set func(i int, value []byte) []uint64,
+) (traits []uint64, part uint64) {
+	first, lacks, pairwise := len(dst), false, false
+	for i := range rules {
+		length, n := binary.Uvarint(values)
+		value := values[n:][:length]
+		values = values[n+int(length):]
+		r := &rules[i]
+		pairwise = pairwise || !r.blocks()
+		if r.Kind == Similar {
+			shingles := set(i, value)
+			dst = append(append(dst, uint64(len(shingles))), shingles...)
+			lacks = lacks || len(shingles) == 0 && !r.MissingOK
+			continue
 		}
 		of, has := r.read(value)
+		lacks = lacks || !has && !r.MissingOK
 		switch {
+		case r.blocks():
+			part = hash.Mix(part*31 + of)
 		case r.Kind == Different: // no two have the same traits
 			dst = append(dst, key+1, of)
 			if !has {
@@ -212,8 +263,20 @@ func AppendTraits(dst []uint64, rules []Rule, values []byte, key uint64) []uint6
 		default:
 			dst = append(dst, 0, 0)
 		}
-	})
-	return dst
+	}
+	if pairwise {
+		dst = append(dst, uint64(len(dst)-first+1))
+	}
+	if lacks {
+		part = hash.Mix(hash.Mix(key) ^ alone)
+	}
+	return dst, part
+}
+
+// Own returns the features that traits stand behind, and these.
+func Own(features []uint64) (own, traits []uint64) {
+	at := len(features) - int(features[len(features)-1])
+	return features[:at], features[at:]
 }
 
 // none is the value of a document that may be different from any.
@@ -223,6 +286,16 @@ const none = 0
 func Hold(rules []Rule, a, b []uint64) bool {
 	for i := range rules {
 		if rules[i].blocks() {
+			continue
+		}
+		if rules[i].Kind == Similar {
+			x, y := a[1:][:a[0]], b[1:][:b[0]]
+			a, b = a[1+len(x):], b[1+len(y):]
+			if len(x) > 0 && len(y) > 0 {
+				if _, ok := setsim.Similar(x, y, rules[i].Threshold); !ok {
+					return false
+				}
+			}
 			continue
 		}
 		x, y := a[1], b[1]

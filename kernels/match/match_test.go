@@ -12,6 +12,8 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 	"pgregory.net/rapid"
+
+	"github.com/neardup/neardup/kernels/setsim"
 )
 
 func TestNumbers(t *testing.T) {
@@ -120,7 +122,8 @@ func TestPart(t *testing.T) {
 			same = same && a[i] == b[i] && a[i] != ""
 			rules[i].Kind = Equal
 		}
-		if (Part(rules, pack(a), 1) == Part(rules, pack(b), 2)) != same {
+		_, x := Append(nil, rules, pack(a), 1, nil)
+		if _, y := Append(nil, rules, pack(b), 2, nil); (x == y) != same {
 			t.Errorf("%q and %q", a, b)
 		}
 	})
@@ -160,6 +163,13 @@ func TestHold(t *testing.T) {
 		{"within:1s", "2023-12-31T22:30:00-01:30", "2024", true},
 		{"within:31d", "2024-01", "2024-02", true},
 		{"within:7d", "2024-13-01", "2024-13-01", false},
+		{"char:1,.5", "abc", "abcdef", true},
+		{"char:1,.5", "abc", "abcdefg", false},
+		{"char:1,.5", "", "", false},
+		{"char:1,.5", "", "a", false},
+		{"char:1,.5,missing-ok", "", "a", true},
+		{"char:1,.5,missing-ok", "", "", true},
+		{"char:1,.5,missing-ok", "a", "b", false},
 		{"within:7d", "1.1.2024", "1.1.2024", false},
 	} {
 		rules, err := Parse([]string{"x=equal", "c=" + c.rule})
@@ -167,13 +177,33 @@ func TestHold(t *testing.T) {
 			t.Fatal(err)
 		}
 		of := func(value string, key uint64) (part uint64, traits []uint64) {
-			values := pack([]string{"same", value})
-			return Part(rules, values, key), AppendTraits(nil, rules, values, key)
+			traits, part = Append(nil, rules, pack([]string{"same", value}), key, func(i int, value []byte) (set []uint64) {
+				if rules[i].Column != "c" {
+					t.Errorf("a set of column %s is asked", rules[i].Column)
+				}
+				for _, c := range value {
+					set = append(set, uint64(c))
+				}
+				slices.Sort(set)
+				return slices.Compact(set)
+			})
+			return part, traits
 		}
 		partA, a := of(c.a, 1)
 		partB, b := of(c.b, 2)
-		if len(a) != Words(rules) {
-			t.Errorf("%s: %d words, want %d", c.rule, len(a), Words(rules))
+		if !Pairwise(rules) {
+			if len(a) > 0 {
+				t.Errorf("%s: has %d traits", c.rule, len(a))
+			}
+			a = []uint64{1}
+			b = []uint64{1}
+		}
+		if want := Words(rules); len(a) != want && want > 0 {
+			t.Errorf("%s: %d words, want %d", c.rule, len(a), want)
+		}
+		own, traits := Own(slices.Concat([]uint64{7, 8}, a))
+		if !slices.Equal(own, []uint64{7, 8}) || !slices.Equal(traits, a) {
+			t.Errorf("%s: features %v have the traits %v, want %v", c.rule, own, traits, a)
 		}
 		for range 2 {
 			if got := partA == partB && Hold(rules, a, b); got != c.want {
@@ -197,28 +227,36 @@ func TestDates(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	got, err := Parse([]string{"lang=equal", "a=b=different,missing-ok", "meta.year=within:1.5", "date=within:7d"})
+	got, err := Parse([]string{"lang=equal", "a=b=different,missing-ok", "meta.year=within:1.5", "date=within:7d", "title=char:3,.75,lower,no-space,missing-ok"})
 	want := []Rule{
 		{Column: "lang", Kind: Equal}, {Column: "a=b", Kind: Different, MissingOK: true},
 		{Column: "meta.year", Kind: Within, Most: 1.5}, {Column: "date", Kind: Dates, Most: 7 * 86400},
+		{
+			Column: "title", Kind: Similar, Shingles: "char:3", Steps: "lower,no-space", MissingOK: true,
+			Threshold: setsim.Threshold{Num: 3, Den: 4},
+		},
 	}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v", got, err)
 	}
 	for rules, want := range map[string]string{
-		"lang":                       "name a column and its rule",
-		"=equal":                     "name a column and its rule",
-		"lang=eqaul":                 `column lang: there is no rule "eqaul"; give lang=equal`,
-		"lang=":                      `give lang=equal`,
-		"lang=equal:3":               `give lang=equal`,
-		"lang=Different":             `give lang=different`,
-		"lang=equal,missing":         `give lang=equal,missing-ok`,
-		"year=witin:3,missing_ok":    `give year=within:3,missing-ok`,
-		"year=within":                `give year=within:1`,
-		"year=within:-3":             `give year=within:1`,
-		"year=within:7w":             `give year=within:1`,
-		"year=within:NaN":            `give year=within:1`,
-		"a=equal lang=equal a=equal": "column a has two rules",
+		"lang":                        "name a column and its rule",
+		"=equal":                      "name a column and its rule",
+		"lang=eqaul":                  `column lang: there is no rule "eqaul"; give lang=equal`,
+		"lang=":                       `give lang=equal`,
+		"lang=equal:3":                `give lang=equal`,
+		"lang=Different":              `give lang=different`,
+		"lang=equal,missing":          `give lang=equal,missing-ok`,
+		"year=witin:3,missing_ok":     `give year=within:3,missing-ok`,
+		"year=within":                 `give year=within:1`,
+		"year=within:-3":              `give year=within:1`,
+		"year=within:7w":              `give year=within:1`,
+		"year=within:NaN":             `give year=within:1`,
+		"title=char":                  `give title=char:3,.7`,
+		"title=chars:4,.8,lower":      `give title=char:4,.8,lower`,
+		"title=word:2,1.5,missing-ok": `give title=word:2,.7,missing-ok`,
+		"title=char:0,.8":             `give title=char:3,.8`,
+		"a=equal lang=equal a=equal":  "column a has two rules",
 	} {
 		if _, err := Parse(strings.Fields(rules)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", rules, err, want)

@@ -49,6 +49,7 @@ type Shingler struct {
 	byNumbers, apart   bool
 	rules              []match.Rule
 	traits             []uint64
+	fields             []*Shingler // by rule; nil of those that are not match.Similar
 	visible, numbersOf []byte
 }
 
@@ -150,14 +151,19 @@ func wholeText(sum uint64, tokens int) uint64 {
 	return hash.Mix(hash.Mix(sum) ^ uint64(tokens))
 }
 
-// Apart says that the next texts are of the document of a key, which has such values: documents that match.Part
+// Apart says that the next texts are of the document of a key, which has such values: documents that match.Append
 // puts in different parts, or whose texts have different numbers if the spec asks that, have no token in common.
 func (s *Shingler) Apart(key uint64, values []byte) {
 	s.apart = true
 	if len(s.rules) > 0 {
-		s.part = match.Part(s.rules, values, key)
-		s.traits = match.AppendTraits(s.traits[:0], s.rules, values, key)
+		s.traits, s.part = match.Append(s.traits[:0], s.rules, values, key, s.field)
 	}
+}
+
+// field returns the shingle set of a value of a column, for a rule that is match.Similar.
+func (s *Shingler) field(i int, value []byte) []uint64 {
+	s.fields[i].Tokenise(value)
+	return Set(s.fields[i].InPlace())
 }
 
 // Matched returns features with the traits behind them that rules ask for pair by pair.

@@ -1,6 +1,8 @@
 package shingle
 
 import (
+	"cmp"
+	"fmt"
 	"strings"
 
 	"github.com/neardup/neardup/kernels/match"
@@ -59,10 +61,44 @@ func (s Spec) Steps() string {
 func (s Spec) New() *Shingler {
 	shingler := New(s.Shingle, s.Normalize)
 	shingler.most, shingler.byNumbers, shingler.rules = s.MaxBytes, s.Numbers, s.Rules
+	for _, r := range s.Rules {
+		var of *Shingler
+		if r.Kind == match.Similar {
+			spec, err := field(r)
+			if err != nil {
+				panic(err) // ParseRules has refused it
+			}
+			of = spec.New()
+		}
+		shingler.fields = append(shingler.fields, of)
+	}
 	if s.Words != (wordstep.Steps{}) {
 		shingler.words = s.Words.New(shingler.policy.KeepSpace())
 	}
 	return shingler
+}
+
+// ParseRules reads rules as match.Parse does, and refuses those whose values cannot be cut into shingles.
+func ParseRules(all []string) ([]match.Rule, error) {
+	rules, err := match.Parse(all)
+	for _, r := range rules {
+		if r.Kind != match.Similar {
+			continue
+		}
+		if _, err := field(r); err != nil {
+			return nil, fmt.Errorf("column %s: %w", r.Column, err)
+		}
+	}
+	return rules, err
+}
+
+// field says how values of a rule that is match.Similar become shingles.
+func field(r match.Rule) (Spec, error) {
+	config, err := Parse(r.Shingles)
+	if err != nil {
+		return Spec{}, err
+	}
+	return Spec{Shingle: config}.Normalized(cmp.Or(r.Steps, "default"))
 }
 
 // TooLarge reports whether a text of up to MaxBytes takes more once characters that stand for several have more

@@ -1,26 +1,28 @@
 package verifier
 
-import "github.com/neardup/neardup/kernels/match"
+import (
+	"slices"
 
-// matched compares documents as another verifier does, and by rules: so many last words of the features are their
-// traits.
+	"github.com/neardup/neardup/kernels/match"
+)
+
+// matched compares documents as another verifier does, and by rules: behind their features are their traits, of so many
+// words, or 0 if not all have as many.
 type matched struct {
 	Verifier
 	rules  []match.Rule
 	traits int
 }
 
-// Own returns the features without the traits that rules ask for.
+// Own returns the features without the traits that rules ask for. Those are what Len counts.
 func Own(v Verifier, features []uint64) []uint64 {
-	if m, ok := v.(matched); ok {
-		return features[:len(features)-m.traits]
+	if _, ok := v.(matched); ok {
+		features, _ = match.Own(features)
 	}
 	return features
 }
 
 func (m matched) Size(features []uint64) int { return m.Verifier.Size(Own(m, features)) }
-
-func (m matched) Len(words int) int { return m.Verifier.Len(words - m.traits) }
 
 func (m matched) Words(shingles int) int { return m.Verifier.Words(shingles) + m.traits }
 
@@ -29,6 +31,9 @@ func (m matched) Shared(score int, a, b []uint64) int {
 }
 
 func (m matched) MinWords(words int) int {
+	if m.traits == 0 {
+		return 0
+	}
 	if least := m.Verifier.MinWords(words - m.traits); least > 0 {
 		return least + m.traits
 	}
@@ -48,15 +53,35 @@ func (m matched) SelfJoin(features [][]uint64, emit func(i, j, score int) bool) 
 	})
 }
 
+// CrossJoin of sets is a self-join unless their sizes are in order: callers need not know it, since matched is not Sets.
 func (m matched) CrossJoin(small, large [][]uint64, emit func(i, j, score int) bool) {
-	m.Verifier.CrossJoin(m.own(small), m.own(large), func(i, j, score int) bool {
+	first, second := m.own(small), m.own(large)
+	if _, sets := m.Verifier.(Sets); sets && !ordered(first, second) {
+		n := len(small)
+		m.SelfJoin(slices.Concat(small, large), func(i, j, score int) bool {
+			return i >= n || j < n || emit(i, j-n, score)
+		})
+		return
+	}
+	m.Verifier.CrossJoin(first, second, func(i, j, score int) bool {
 		return !m.hold(small[i], large[j]) || emit(i, j, score)
 	})
 }
 
+// ordered reports whether no features of small have more words than any of large.
+func ordered(small, large [][]uint64) bool {
+	most := 0
+	for _, f := range small {
+		most = max(most, len(f))
+	}
+	return !slices.ContainsFunc(large, func(f []uint64) bool { return len(f) < most })
+}
+
 // hold reports whether two documents meet the rules.
 func (m matched) hold(a, b []uint64) bool {
-	return match.Hold(m.rules, a[len(a)-m.traits:], b[len(b)-m.traits:])
+	_, of := match.Own(a)
+	_, other := match.Own(b)
+	return match.Hold(m.rules, of, other)
 }
 
 func (m matched) own(features [][]uint64) [][]uint64 {

@@ -22,7 +22,7 @@ type Verifier interface {
 	// Size returns the size of a document, which Similarity takes.
 	Size(features []uint64) int
 
-	// Len returns what a document of so many words counts: its shingles, or the bits of its signature. Words returns how
+	// Len returns what a document counts that has so many words, its traits apart: its shingles, or the bits of its signature. Words returns how
 	// many words the features of so many different shingles have.
 	Len(words int) int
 	Words(shingles int) int
@@ -88,15 +88,15 @@ type Spec struct {
 	Vectors simhash.Entries `json:",omitempty"`
 	Seed    uint64          `json:",omitempty"`
 
-	// Rules are those that similar documents must meet. What match.AppendTraits appends is behind the features.
+	// Rules are those that similar documents must meet. What match.Append appends is behind the features.
 	Rules []match.Rule `json:",omitempty"`
 }
 
 // New returns the Verifier. It panics if the measure is not known.
 func (s Spec) New() Verifier {
 	v := s.measure().New(s)
-	if words := match.Words(s.Rules); words > 0 {
-		return matched{v, s.Rules, words}
+	if match.Pairwise(s.Rules) {
+		return matched{v, s.Rules, match.Words(s.Rules)}
 	}
 	return v
 }

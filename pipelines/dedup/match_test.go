@@ -23,6 +23,7 @@ import (
 type matched struct {
 	ID    string   `json:"id"`
 	Text  string   `json:"text"`
+	Title string   `json:"title"`
 	Lang  *string  `json:"lang,omitempty"`
 	Meta  meta     `json:"meta"`
 	Words []string `json:"-"`
@@ -46,6 +47,9 @@ func randomMatched(r *rand.Rand, n int) (all []matched) {
 			}
 		}
 		m.Text = strings.Join(m.Words, " ")
+		for range r.IntN(4) {
+			m.Title += string(rune('a'+r.IntN(4))) + " "
+		}
 		if k := r.IntN(6); k > 0 {
 			m.Text += fmt.Sprintf(", no. %s", []string{"1000", "1,000", "7"}[r.IntN(3)])
 			m.Words = append(m.Words, "no", "n")
@@ -97,6 +101,10 @@ var byPairs = []matchRule{
 	{"--match=lang=different,missing-ok", func(a, b *matched) bool { return lang(a) != "" && lang(a) == lang(b) }},
 	{"--match=meta.year=within:1", func(a, b *matched) bool { return year(a) == "" || year(a) != year(b) }},
 	{"--match=meta.year=within:2,missing-ok", func(*matched, *matched) bool { return false }},
+	{"--match=title=word:1,.5", func(a, b *matched) bool { return !(jaccard(a.Title, b.Title) >= .5) }},
+	{"--match=title=word:1,.5,missing-ok", func(a, b *matched) bool {
+		return a.Title != "" && b.Title != "" && jaccard(a.Title, b.Title) < .5
+	}},
 	{"--match=meta.year=within:366d", func(a, b *matched) bool { return year(a) == "" || year(a) != year(b) }},
 }
 

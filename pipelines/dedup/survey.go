@@ -20,6 +20,7 @@ import (
 	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/kernels/script"
 	"github.com/neardup/neardup/kernels/shingle"
+	"github.com/neardup/neardup/kernels/verifier"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/transforms/frequencies"
@@ -208,7 +209,7 @@ func (p *Plan) traits(ctx context.Context) (func(d *source.Seen) surveyed, error
 			return nil, err
 		}
 	}
-	reader, verifier := copies.NewReader(p.Spec, features), p.Verifier("").New()
+	reader, v := copies.NewReader(p.Spec, features), p.Verifier("").New()
 	return func(d *source.Seen) surveyed {
 		defer reader.Trim()
 		reader.Apart(uint64(d.Key), d.Values)
@@ -220,7 +221,8 @@ func (p *Plan) traits(ctx context.Context) (func(d *source.Seen) surveyed, error
 			return surveyed{copied: short(key), words: 1}
 		}
 		t, features := reader.Read(d.Text, d.Ends)
-		return surveyed{copied: short(t.Tokens), set: short(t.Set), words: int32(len(features)), size: int32(verifier.Size(features))}
+		words := int32(len(verifier.Own(v, features)))
+		return surveyed{copied: short(t.Tokens), set: short(t.Set), words: words, size: int32(v.Size(features))}
 	}, nil
 }
 

@@ -16,7 +16,6 @@ import (
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/copies"
-	"github.com/neardup/neardup/kernels/match"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/textnorm"
@@ -92,7 +91,7 @@ func (a *Asked) parse(given []string) (err error) {
 	if a.Texts.Shingle.Kind == shingle.Item && s.Normalize == defaults["normalize"].String() && !slices.Contains(given, "normalize") {
 		a.Texts.Normalize = textnorm.Policy{} // which items are under
 	}
-	a.Texts.Rules = parsed(&err, "match", s.Match, match.Parse)
+	a.Texts.Rules = parsed(&err, "match", s.Match, shingle.ParseRules)
 	a.Texts.Numbers = s.MatchNumbers
 	a.Separator = parsed(&err, "delimiter", s.Delimiter, parseDelimiter)
 	fail(&err, "encoding", s.Encoding, reading.CheckEncoding(s.Encoding))

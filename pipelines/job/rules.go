@@ -111,8 +111,8 @@ func unruled(a *Asked) string {
 	return cmp.Or(
 		where(a.Measure == Overlap, "SimHash signatures of any two documents share bits, and so may those that a rule keeps apart; give --compare cosine, or --method minhash"),
 		where(a.Texts.Shingle.Kind == shingle.Char32, fmt.Sprintf("hashes of 32 bits may be equal by chance where a rule keeps documents apart; give --shingle char:%d", a.Texts.Shingle.K)),
-		where(a.Method == Exact && match.Words(a.Texts.Rules) > 0, "--method exact has copies by one key, and so the rule equal only; drop one of the two"),
-		where(a.MeasureRecall > 0 && match.Words(a.Texts.Rules) > 0, "--measure-recall does not know of rules but equal; drop one of the two"),
+		where(a.Method == Exact && match.Pairwise(a.Texts.Rules), "--method exact has copies by one key, and so the rule equal only; drop one of the two"),
+		where(a.MeasureRecall > 0 && match.Pairwise(a.Texts.Rules), "--measure-recall does not know of rules but equal; drop one of the two"),
 		where(a.Cluster == Components, "a rule is of two documents, and --cluster components removes by chains of several; drop one of the two"))
 }
 
