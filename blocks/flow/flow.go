@@ -20,6 +20,8 @@ type (
 	Bands beam.PCollection
 	// Edges are blocks of edges.
 	Edges beam.PCollection
+	// Forests are KV<part, edges>: of a spanning forest, or from new labels to those they take the place of.
+	Forests beam.PCollection
 	// Firsts are KV<hash shard, firsts>: the first document of each block with a hash.
 	Firsts beam.PCollection
 	// Members are KV<split, members>: the documents to be read again.

@@ -7,10 +7,13 @@
 // the number of labels about halves, whatever the graph. When they are few enough, one forest connects
 // them. A round is:
 //
-//	each part      Part.Label, Part.Edge; then Part.Contract: its edges as stars, and a question for
-//	               each label it knows: what does this label become?
+//	each part      Part.Edge; then Part.Contract: its edges as stars, and a question for each label
+//	               that has one: what does this label become?
 //	for a label    Labels.Prefer, with the neighbour that each question names; Labels.Of is the answer
-//	each part      Labels.Of of the labels of its documents and of the ends of its edges
+//	each part      Labels.Of of the ends of its edges
+//
+// A label that has become another is not in the graph any more, and what it became is resolved once
+// the last ones are connected. At least one label of each component goes in a round, so rounds end.
 //
 // A part asks for a label once, however many of its documents and edges have it. So no message is
 // large because one document has many neighbours.
@@ -23,26 +26,11 @@ import (
 	"cmp"
 	"iter"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/unionfind"
 )
-
-// A round leaves no more than about 0.56 of the labels of any graph that was tried, chains being
-// the worst; it is reckoned with more. Spare rounds are for a document of many neighbours, which
-// may cost one, and for more documents than were estimated.
-const (
-	leftByRound = 0.6
-	spareRounds = 2
-)
-
-// Rounds returns how many rounds contract a graph of more documents than the limit to at most limit
-// labels with a neighbour.
-func Rounds(documents, limit int64) int {
-	return int(math.Ceil(math.Log(float64(documents)/float64(limit))/-math.Log(leftByRound))) + spareRounds
-}
 
 // An Order is a pseudo-random total order of labels. (In the order of keys, a chain of documents
 // would lose one label a round.)
@@ -88,15 +76,8 @@ type Part struct {
 	forest unionfind.Forest
 }
 
-// NewPart returns a part without documents and edges. The order is that of the coming round.
+// NewPart returns a part without edges. The order is that of the coming round.
 func NewPart(o Order) *Part { return &Part{order: o, best: Labels{}} }
-
-// Label says that the part has documents of a label.
-func (p *Part) Label(label int64) {
-	if _, ok := p.best[label]; !ok {
-		p.best[label] = label
-	}
-}
 
 // Edge says that two labels are connected.
 func (p *Part) Edge(a, b int64) {

@@ -3,6 +3,7 @@ package dedup
 import (
 	"cmp"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -104,6 +105,7 @@ const (
 	clusterRowsLane
 	removedRowsLane
 	listedLane
+	edgesLane
 )
 
 // read reads the documents of splits, and makes their keys or, if all are compared, their sets.
@@ -178,7 +180,7 @@ func (p *Plan) connect(s beam.Scope, k *keys, temp string) flow.Members {
 		return flow.Flatten(s, k.signed.Copies, candidates.Copies(s, k.groupedFirsts(s), candidates.Params{Inputs: job.Inputs(temp)}))
 	}
 	edges, copies := p.edges(s, k, temp)
-	return flow.Flatten(s, copies, components.Connect(s, edges, p.components(job.Inputs(temp))))
+	return flow.Flatten(s, copies, components.Connect(s, edges, p.components(temp)))
 }
 
 // found is what is known of documents that are similar: the collections of the third seam.
@@ -473,15 +475,27 @@ func (p *Plan) candidates(temp string) candidates.Params {
 	return params
 }
 
-func (p *Plan) components(inputs string) components.Params {
-	return components.Params{
-		Inputs: inputs, Parts: p.parts(), Documents: p.Documents, Limit: p.connectDocuments(),
-	}
+func (p *Plan) components(temp string) components.Params {
+	return components.Params{Inputs: job.Inputs(temp), Parts: p.parts()}
 }
 
-// connectDocuments is how many documents one worker connects at most.
-func (p *Plan) connectDocuments() int64 {
-	return cmp.Or(p.Config.ConnectDocuments, components.DefaultLimit)
+const (
+	usualConnected = 1 << 20
+	mostGroup      = 64 << 20
+	labelBytes     = 26 // of unionfind.Forest
+)
+
+// connectDocuments is how many documents a part of the graph is to have.
+func (p *Plan) connectDocuments() int64 { return cmp.Or(p.Config.ConnectDocuments, usualConnected) }
+
+// connectEdges is how many edges one call connects at most, each between two labels of its own: what fits the share of
+// all steps, or makes a large group. Results do not depend on it.
+func (p *Plan) connectEdges() int64 {
+	most := int64(mostGroup / components.EdgeBytes)
+	if step := p.Config.Step(); step > 0 {
+		most = int64(step) * int64(cmp.Or(p.Config.Workers, runtime.GOMAXPROCS(0))) / (2 * labelBytes)
+	}
+	return cmp.Or(p.Config.ConnectDocuments, most)
 }
 
 func (p *Plan) sets(temp string) sets.Params {
@@ -531,7 +545,7 @@ func (p *Plan) metadata() map[string]string {
 }
 
 const (
-	edgeBytes = 16
+	edgeBytes = components.EdgeBytes
 	// Edges are mostly far fewer than documents; among copies each band repeats them.
 	edgesPerDocument = 4
 )

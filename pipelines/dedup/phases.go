@@ -25,6 +25,7 @@ import (
 	"github.com/neardup/neardup/output/commit"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/components"
 	"github.com/neardup/neardup/transforms/decide"
 	"github.com/neardup/neardup/transforms/exchange"
 )
@@ -35,17 +36,20 @@ import (
 
 // The phases.
 const (
-	prepared  = "prepared" // the dictionary, or the frequencies of shingles
-	keyed     = "keys"     // waves of splits
-	plain     = "plain"    // plain bytes of compressed files, by the waves that left them
-	connected = "members"
-	verified  = "verified"
-	decided   = "rows" // of tables
-	listed    = "pairs"
-	clustered = "clusters"
-	tabled    = "tables"
-	listing   = "documents"
-	copied    = "corpus" // waves of batches
+	prepared   = "prepared" // the dictionary, or the frequencies of shingles
+	keyed      = "keys"     // waves of splits
+	plain      = "plain"    // plain bytes of compressed files, by the waves that left them
+	linked     = "edges"
+	contracted = "round" // of the edges' graph: as many as it takes
+	resolved   = "roots" // of rounds, the last one first
+	connected  = "members"
+	verified   = "verified"
+	decided    = "rows" // of tables
+	listed     = "pairs"
+	clustered  = "clusters"
+	tabled     = "tables"
+	listing    = "documents"
+	copied     = "corpus" // waves of batches
 
 	rejected = "rejected" // files of rejected rows and unreadable records, of parts of keys
 )
@@ -151,7 +155,7 @@ func (r *run) fingerprints(ctx context.Context) (fingerprints, error) {
 		encode(p.Threshold, p.batchBytes(p.Config.cellBytes()))
 	}
 	encode(p.Request.Writes(output.Documents)) // or no record is listed
-	ending("keys", prepared, keyed, connected)
+	ending("keys", prepared, keyed, linked, contracted, resolved, connected)
 	encode(p.Threshold, p.componentShards())
 	ending("verify", verified)
 	ending("decide", decided, listed, clustered, tabled, listing, copied)
@@ -199,7 +203,7 @@ func (r *run) inPhases(ctx context.Context, launch job.Launch) error {
 	phases := []func() error{
 		func() error { return r.prepare(ctx, launch, prints[prepared]) },
 		func() error { return r.readWaves(ctx, launch, prints, splits) },
-		func() error { return r.part(ctx, launch, connected, prints[connected], r.connect) },
+		func() error { return r.connect(ctx, launch, prints[connected]) },
 		func() error { return r.part(ctx, launch, verified, prints[verified], r.verify) },
 		func() error { return r.part(ctx, launch, decided, prints[decided], r.decide) },
 		func() error { return r.part(ctx, launch, listed, prints[listed], r.pairs) },
@@ -274,20 +278,89 @@ func (r *run) readWaves(ctx context.Context, launch job.Launch, prints fingerpri
 	return nil
 }
 
-func (r *run) connect(b *builder) []flow.Facts {
-	all := b.files(keyed)
-	if r.plan.together() {
-		all = all.Group(b.scope)
+// connect finds the components: by one call if it can hold the edges that are left, else in rounds.
+func (r *run) connect(ctx context.Context, launch job.Launch, fingerprint string) error {
+	if r.asked.Method == job.Exact {
+		return r.part(ctx, launch, connected, fingerprint, func(b *builder) []flow.Facts {
+			k := r.plan.leave(b.scope, b.keys())
+			return []flow.Facts{b.keep(membersAnd(b.scope, r.plan.connect(b.scope, &k, r.temp), k.drawn), connected)}
+		})
 	}
-	k := r.plan.leave(b.scope, all)
-	lanes := exchange.New(b.scope)
-	exchange.Enter(lanes, membersLane, r.plan.connect(b.scope, &k, r.temp))
-	exchange.Enter(lanes, drawnLane, k.drawn)
-	return []flow.Facts{b.keep(lanes, connected)}
+	err := r.part(ctx, launch, linked, fingerprint, func(b *builder) []flow.Facts {
+		k := r.plan.leave(b.scope, b.keys())
+		edges, copies := r.plan.edges(b.scope, &k, r.temp)
+		forests := components.Forests(b.scope, edges, r.plan.parts())
+		return []flow.Facts{b.keep(membersAnd(b.scope, copies, k.drawn), copiesPrefix), b.keepEdges(forests, waveOf(linked, 0))}
+	})
+	if err != nil {
+		return err
+	}
+	rounds := 0
+	for ; r.isDone(waveOf(contracted, rounds)) || r.edges(rounds) > r.plan.connectEdges(); rounds++ {
+		err := r.part(ctx, launch, waveOf(contracted, rounds), fingerprint, func(b *builder) []flow.Facts {
+			left, gone := components.Round(b.scope, b.edges(waveOf(linked, rounds)), r.plan.parts(), rounds)
+			return []flow.Facts{b.keepEdges(left, waveOf(linked, rounds+1)), b.keepEdges(gone, waveOf(gonePrefix, rounds))}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	resolve := func(b *builder, of int) flow.Forests {
+		if of == rounds {
+			return components.Roots(b.scope, b.edges(waveOf(linked, rounds)), r.plan.parts())
+		}
+		gone, roots := b.edges(waveOf(gonePrefix, of)), b.edges(waveOf(resolved, of+1))
+		return components.Resolve(b.scope, gone, roots, r.plan.parts())
+	}
+	for of := rounds; of > 0; of-- {
+		err := r.part(ctx, launch, waveOf(resolved, of), fingerprint, func(b *builder) []flow.Facts {
+			return []flow.Facts{b.keepEdges(resolve(b, of), waveOf(resolved, of))}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return r.part(ctx, launch, connected, fingerprint, func(b *builder) []flow.Facts {
+		params := r.plan.components(r.temp)
+		var members flow.Members
+		if rounds == 0 {
+			params.Parts = 1
+			members = components.Connect(b.scope, b.edges(waveOf(linked, 0)), params)
+		} else {
+			members = components.Members(b.scope, resolve(b, 0), params)
+		}
+		return []flow.Facts{b.keep(membersAnd(b.scope, members, flow.Drawn{}), connected)}
+	})
+}
+
+// What files begin with that the parts leave which find the components.
+const (
+	copiesPrefix = "copies"
+	gonePrefix   = "gone"
+)
+
+// edges is how many edges some rounds have left, and somewhat more.
+func (r *run) edges(rounds int) (n int64) {
+	for _, p := range r.commit.Parts() {
+		for _, f := range p.Files {
+			if strings.HasPrefix(f.Name, waveOf(linked, rounds)+"-") {
+				n += f.Bytes / components.EdgeBytes
+			}
+		}
+	}
+	return n
+}
+
+// membersAnd has members, and documents that a sample is drawn of, enter their lanes.
+func membersAnd(s beam.Scope, members flow.Members, drawn flow.Drawn) *exchange.Lanes {
+	lanes := exchange.New(s)
+	exchange.Enter(lanes, membersLane, members)
+	exchange.Enter(lanes, drawnLane, drawn)
+	return lanes
 }
 
 func (r *run) verify(b *builder) []flow.Facts {
-	all := b.files(connected)
+	all := b.files(copiesPrefix, connected)
 	members := exchange.Leave[flow.Members](b.scope, all, membersLane)
 	found := r.plan.compare(b.scope, members, exchange.Leave[flow.Drawn](b.scope, all, drawnLane), r.temp)
 	return append(found.facts, b.keep(found.enter(b.scope), verified))
@@ -359,6 +432,12 @@ func (r *run) writeWaves(ctx context.Context, launch job.Launch, fingerprint str
 // waveOf names a wave of a phase.
 func waveOf(phase string, i int) string { return phase + "-" + exchange.Wave(i) }
 
+// isDone reports whether a part is done.
+func (r *run) isDone(part string) bool {
+	_, done := r.commit.Parts()[part]
+	return done
+}
+
 // done is how many waves of a phase are.
 func (r *run) done(phase string) (n int) {
 	for name := range r.commit.Parts() {
@@ -373,7 +452,7 @@ func (r *run) done(phase string) (n int) {
 func (r *run) tell(splits, batches []blocks.Range) {
 	var pipelines [][]job.Read
 	add := func(name string, read job.Read, share float64) {
-		if _, done := r.commit.Parts()[name]; !done {
+		if !r.isDone(name) {
 			read.Bytes = int64(share * float64(r.plan.Stored(read)))
 			pipelines = append(pipelines, []job.Read{read})
 		}
@@ -384,6 +463,7 @@ func (r *run) tell(splits, batches []blocks.Range) {
 	for i := range splits {
 		add(waveOf(keyed, i), job.First, 1/float64(len(splits)))
 	}
+	add(linked, job.Second, 0)
 	add(connected, job.Second, 0)
 	add(verified, job.Second, 1)
 	add(decided, job.Second, 0)
@@ -419,18 +499,40 @@ func (b *builder) keep(lanes *exchange.Lanes, name string, waves ...blocks.Range
 	})
 }
 
-// files reads the kept files of a phase, or of a wave.
-func (b *builder) files(phase string) exchange.Arrived {
+// keepEdges has edges kept.
+func (b *builder) keepEdges(edges flow.Forests, name string) flow.Facts {
+	lanes := exchange.New(b.scope)
+	exchange.Enter(lanes, edgesLane, edges)
+	return b.keep(lanes, name)
+}
+
+// edges reads edges that were kept.
+func (b *builder) edges(name string) flow.Edges {
+	return components.Edges(b.scope, exchange.Leave[flow.Forests](b.scope, b.files(name), edgesLane))
+}
+
+// keys reads the keys of all waves.
+func (b *builder) keys() exchange.Arrived {
+	all := b.files(keyed)
+	if b.run.plan.together() {
+		all = all.Group(b.scope)
+	}
+	return all
+}
+
+// files reads the kept files of phases, or of a wave.
+func (b *builder) files(phases ...string) exchange.Arrived {
 	paths := []string{}
 	for _, p := range b.run.commit.Parts() {
 		for _, f := range p.Files {
-			if f.In == commit.InKept && strings.HasPrefix(f.Name, phase+"-") && !strings.HasSuffix(f.Name, factsSuffix) {
+			of := func(phase string) bool { return strings.HasPrefix(f.Name, phase+"-") }
+			if f.In == commit.InKept && slices.ContainsFunc(phases, of) && !strings.HasSuffix(f.Name, factsSuffix) {
 				paths = append(paths, storage.Join(b.run.commit.Kept(), f.Name))
 			}
 		}
 	}
 	slices.Sort(paths)
-	list := storage.Join(b.run.temp, "files-"+phase)
+	list := storage.Join(b.run.temp, "files-"+strings.Join(phases, "-"))
 	b.lists = append(b.lists, list)
 	b.failed = cmp.Or(b.failed, storage.WriteShared(b.ctx, list, paths))
 	return exchange.Read(b.scope, list)
@@ -441,7 +543,7 @@ const factsSuffix = ".facts"
 
 // part does a part of the run, unless it is done: a job of what build builds, whose facts say what it has written.
 func (r *run) part(ctx context.Context, launch job.Launch, name, fingerprint string, build func(*builder) []flow.Facts) error {
-	if _, done := r.commit.Parts()[name]; done {
+	if r.isDone(name) {
 		return nil
 	}
 	pipeline, scope := beam.NewPipelineWithRoot()
@@ -504,7 +606,7 @@ func (r *run) keepPart(ctx context.Context, name, fingerprint string, files []co
 
 // prepare is Prepare as a part of the run.
 func (r *run) prepare(ctx context.Context, launch job.Launch, fingerprint string) error {
-	if _, done := r.commit.Parts()[prepared]; done || !r.asked.Prepares() {
+	if r.isDone(prepared) || !r.asked.Prepares() {
 		return nil
 	}
 	stages, err := r.plan.Prepare(job.WithPart(ctx, prepared), launch, r.temp)

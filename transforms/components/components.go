@@ -1,8 +1,8 @@
 // Package components connects documents by edges.
 //
-// Up to a limit, forests of parts of the edges are merged in a tree of groups, and the last group
-// holds every document that has an edge. Above it, the graph is first contracted on all workers
-// (contract.go) until the tree can hold what is left of it.
+// In one job, forests of parts of the edges are merged in a tree of groups, and the last group holds every document that
+// has an edge. In jobs one after another, the graph is contracted in rounds on all workers (rounds.go) until one call can
+// hold what is left of it.
 package components
 
 import (
@@ -40,16 +40,10 @@ type Params struct {
 	Inputs string
 	// Parts is the number of parts of the graph, by a hash of documents: edges are grouped by part first.
 	Parts int
-	// Documents is an estimate of how many may have an edge.
-	Documents int64
-	// Limit is the number of documents that the last group of a tree may hold: DefaultLimit, except in
-	// tests. The result does not depend on it.
-	Limit int64
 }
 
-// DefaultLimit bounds any group of a tree to 64 MB: FanIn forests, each with one edge of 16 bytes per
-// document.
-const DefaultLimit = 1 << 20
+// EdgeBytes are those of an edge.
+const EdgeBytes = 16
 
 // FanIn is how many groups become one at each level of a tree.
 const FanIn = 4
@@ -61,33 +55,21 @@ const FanIn = 4
 // A component is named by its first document; documents without an edge are in none. Each group that
 // edges are spread over keeps a spanning forest of its own: union-find is commutative and idempotent,
 // so order and retries do not matter, and every further group is bounded by the documents in it and
-// not by their edges. One GroupByKey for each level of the tree; above the
-// limit also two for each round of contraction, and four.
+// not by their edges. One GroupByKey for each level of the tree.
 func Connect(s beam.Scope, edges flow.Edges, p Params) flow.Members {
 	s = s.Scope("components.Connect")
-	if p.Documents > p.Limit {
-		return contracted(s, edges, p)
-	}
-	spread := partEdges(beam.ParDo(s, &spreadFn{Parts: p.Parts}, beam.PCollection(edges)))
-	return flow.Members(beam.ParDo(s, &membersFn{Inputs: p.Inputs}, beam.PCollection(tree(s, spread, p.Parts))))
-}
-
-type (
-	// partEdges are KV<part, edges>.
-	partEdges beam.PCollection
-	// allEdges is the one group of the last of a tree's levels: KV<0, group of edges>.
-	allEdges beam.PCollection
-)
-
-// tree merges the forests of so many parts until one group has all edges.
-//
-//	KV<part, edges> → KV<0, group of edges>
-func tree(s beam.Scope, edges partEdges, parts int) allEdges {
-	groups := beam.GroupByKey(s, beam.PCollection(edges))
-	for ; parts > 1; parts = (parts + FanIn - 1) / FanIn {
+	groups := spread(s, edges, p.Parts)
+	for parts := p.Parts; parts > 1; parts = (parts + FanIn - 1) / FanIn {
 		groups = beam.GroupByKey(s, beam.ParDo(s, &forestFn{}, groups))
 	}
-	return allEdges(groups)
+	return flow.Members(beam.ParDo(s, &membersFn{Inputs: p.Inputs}, groups))
+}
+
+// spread groups edges by the part of their later document.
+//
+//	blocks of edges → KV<part, group of edges>
+func spread(s beam.Scope, edges flow.Edges, parts int) beam.PCollection {
+	return beam.GroupByKey(s, beam.ParDo(s, &spreadFn{Parts: parts}, beam.PCollection(edges)))
 }
 
 // part returns the part that a document belongs to.
@@ -104,8 +86,6 @@ func part(key blocks.Key, parts int) int64 {
 //	blocks of edges → KV<part, edges>
 type spreadFn struct {
 	Parts int
-	// Roots: the first document of a chain, the later one of no edge, gets an edge to itself.
-	Roots bool
 
 	edges []blocks.Edge
 	out   *blocks.Shards
@@ -117,16 +97,8 @@ func (f *spreadFn) ProcessElement(ctx context.Context, block []byte, emit func(i
 	if f.edges, err = blocks.DecodeEdges(f.edges[:0], block); err != nil {
 		return err
 	}
-	send := func(e blocks.Edge) {
-		f.out.Add(part(e.B, f.Parts), func(block []byte) []byte { return blocks.AppendEdge(block, e) }, emit)
-	}
-	last := blocks.Key(-1) // no document's
 	for _, e := range f.edges {
-		if f.Roots && e.A != last {
-			send(blocks.Edge{A: e.A, B: e.A})
-		}
-		send(e)
-		last = e.B
+		f.out.Add(part(e.B, f.Parts), func(block []byte) []byte { return blocks.AppendEdge(block, e) }, emit)
 	}
 	edgesSeen.Inc(ctx, int64(len(f.edges)))
 	edgesShuffled.Inc(ctx, int64(len(block)))

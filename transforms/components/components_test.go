@@ -65,7 +65,7 @@ func TestConnect(t *testing.T) {
 			want = append(want, fmt.Sprintf("split %d: %v in %v of %d", inputs.Split(key), key, component, of[component]))
 		}
 		p, s := beam.NewPipelineWithRoot()
-		members := Connect(s, flow.Edges(beam.CreateList(s, packed)), Params{Inputs: path, Parts: parts, Documents: 2000, Limit: DefaultLimit})
+		members := Connect(s, flow.Edges(beam.CreateList(s, packed)), Params{Inputs: path, Parts: parts})
 		passert.Equals(s, beam.ParDo(s, spell, beam.PCollection(members)), want...)
 		if err := ptest.Run(p); err != nil {
 			t.Errorf("%d parts: %v", parts, err)
