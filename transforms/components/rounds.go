@@ -89,8 +89,7 @@ func Resolve(s beam.Scope, gone, roots flow.Edges, parts int) flow.Forests {
 	dead, questions := beam.ParDo2(s, &askFn{Parts: parts}, spread(s, gone, parts))
 	known := beam.ParDo(s, &spreadFn{Parts: parts}, beam.PCollection(roots))
 	answers := beam.ParDo(s, &answerFn{}, beam.CoGroupByKey(s, questions, known))
-	resolved := beam.ParDo(s, &resolveFn{}, beam.CoGroupByKey(s, dead, answers))
-	return flow.Forests(beam.Flatten(s, resolved, known))
+	return flow.Forests(beam.ParDo(s, &resolveFn{}, beam.CoGroupByKey(s, dead, answers, known)))
 }
 
 // Members names components by their first document. Resolved are all documents that have an edge, but for one of each
@@ -287,21 +286,34 @@ func (*answerFn) ProcessElement(
 	return err
 }
 
-// resolveFn passes on what labels have become in the end.
+// resolveFn passes on what labels have become in the end. One that is gone may be, once more, that of others which
+// have become it: what those have become is not told of it.
 //
-//	KV<part, edges, answers> → KV<part, edges>
+//	KV<part, edges, answers, edges> → KV<part, edges>
 type resolveFn struct{}
 
 func (*resolveFn) ProcessElement(
-	ctx context.Context, at int64, gone, answers func(*[]byte) bool, emit func(int64, []byte),
+	ctx context.Context, at int64, gone, answers, roots func(*[]byte) bool, emit func(int64, []byte),
 ) error {
 	now, err := readAnswers(answers)
 	if err != nil {
 		return err
 	}
 	out := newSender(emit)
+	dead := map[blocks.Key]bool{}
 	err = gather.Edges(gone, func(e blocks.Edge) {
-		out.edge(at, blocks.Edge{A: blocks.Key(now.Of(int64(e.A))), B: e.B})
+		dead[e.B] = true
+		if to := blocks.Key(now.Of(int64(e.A))); to != e.B {
+			out.edge(at, blocks.Edge{A: to, B: e.B})
+		}
+	})
+	if err != nil {
+		return err
+	}
+	err = gather.Edges(roots, func(e blocks.Edge) {
+		if !dead[e.B] {
+			out.edge(at, e)
+		}
 	})
 	edgesShuffled.Inc(ctx, out.flush())
 	return err
