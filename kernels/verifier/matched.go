@@ -53,7 +53,7 @@ func (m matched) SelfJoin(features [][]uint64, emit func(i, j, score int) bool) 
 	})
 }
 
-// CrossJoin of sets is a self-join unless their sizes are in order: callers need not know it, since matched is not Sets.
+// CrossJoin of sets is a self-join unless their sizes are in order: callers need not know, since matched is not Sets.
 func (m matched) CrossJoin(small, large [][]uint64, emit func(i, j, score int) bool) {
 	first, second := m.own(small), m.own(large)
 	if _, sets := m.Verifier.(Sets); sets && !ordered(first, second) {

@@ -50,7 +50,7 @@ func TestMatched(t *testing.T) {
 				if _, ok := v.Compare(features[i], features[j]); ok != (similar && meets) {
 					t.Fatalf("%v and %v: %v", features[i], features[j], ok)
 				}
-				if similar && meets && !(apart[i] && apart[j]) {
+				if similar && meets && (!apart[i] || !apart[j]) {
 					self[fmt.Sprint(i, j)] = true
 					if i < split && j >= split {
 						cross[fmt.Sprint(i, j-split)] = true

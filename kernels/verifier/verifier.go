@@ -22,8 +22,8 @@ type Verifier interface {
 	// Size returns the size of a document, which Similarity takes.
 	Size(features []uint64) int
 
-	// Len returns what a document counts that has so many words, its traits apart: its shingles, or the bits of its signature. Words returns how
-	// many words the features of so many different shingles have.
+	// Len returns what a document counts that has so many words, its traits apart: its shingles, or the bits of its
+	// signature. Words returns how many words the features of so many different shingles have.
 	Len(words int) int
 	Words(shingles int) int
 

@@ -117,7 +117,7 @@ func TestForecastOnAnObjectStore(t *testing.T) {
 // Without the list of copies these are in buckets, where each copy that is in another block has an edge in each band.
 func TestForecastOfUnlistedCopies(t *testing.T) {
 	config := generate(t, corpusgen.Spec{Documents: 3000, Seed: 3, Near: 0.2, Copies: 0.3, Edits: 0.02}).corpus(t).config
-	config.ConnectDocuments = 1000 // fewer than there are: contracted, and nothing is listed
+	config.ConnectDocuments = 1000 // fewer than there are: nothing is listed
 	f, measured := forecast(t, config), run(t, config).Run
 	near(t, "edges", f.Edges.Expected, measured.Steps["buckets/edges"])
 	near(t, "documents read again", f.ReadAgain, measured.Steps["fetch/documents"])

@@ -35,12 +35,12 @@ const (
 func builds(t *testing.T) map[string]dedup.Config {
 	usual := ask(t, "../../testdata/tldr")
 	all := ask(t, "../../testdata/tldr", "--measure-recall=10", "--keep=longest", "--cluster=components")
-	contracted := ask(t, "../../testdata/tldr")
-	contracted.ConnectDocuments = 1
+	tree := ask(t, "../../testdata/tldr")
+	tree.ConnectDocuments = 1
 	exact := ask(t, "../../testdata/tldr", "--method=exact")
 	complete := ask(t, "../../testdata/tldr", "--method=complete")
 	simHash := ask(t, "../../testdata/tldr", "--method=simhash", "--weights=tf-idf", "--pieces=20")
-	return map[string]dedup.Config{"usual": usual, "all": all, "contracted": contracted, "exact": exact, "complete": complete, "simhash": simHash}
+	return map[string]dedup.Config{"usual": usual, "all": all, "tree": tree, "exact": exact, "complete": complete, "simhash": simHash}
 }
 
 // The graph asks nothing of a runner but what every one can do: no side inputs, no state, no

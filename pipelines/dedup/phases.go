@@ -54,10 +54,12 @@ const (
 	rejected = "rejected" // files of rejected rows and unreadable records, of parts of keys
 )
 
-// Input of fewer bytes and documents is done in one job, if --resume is auto: it takes minutes.
+// Input of fewer bytes and documents is done in one job, if --resume is auto: it takes minutes. On a cluster, where each
+// job waits for machines, so is as much as one call connects.
 const (
 	phasedBytes     = 8 << 30
 	phasedDocuments = 1 << 23
+	mostConnected   = 1 << 26
 )
 
 // phased reports whether the run is done in phases.
@@ -68,7 +70,8 @@ func (p *Plan) phased() bool {
 	case p.Config.Resume == job.ResumeAlways:
 		return true
 	default:
-		return p.Config.Runner.Traits().Bounded && (p.Listing.Inputs.Bytes() >= phasedBytes || p.Documents >= phasedDocuments)
+		return p.Documents >= mostConnected && !p.Config.Runner.Traits().OnlyBuckets ||
+			p.Config.Runner.Traits().Bounded && (p.Listing.Inputs.Bytes() >= phasedBytes || p.Documents >= phasedDocuments)
 	}
 }
 

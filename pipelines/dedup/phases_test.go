@@ -125,7 +125,7 @@ func TestContinued(t *testing.T) {
 	flags := []string{in, "--max-rejected=10", "--measure-recall=100", "--weights=tf-idf", "--method=simhash", "--pieces=19", "--compare=cosine", "--resume=always"}
 	ask := func() dedup.Config {
 		config := ask(t, flags...)
-		config.SplitBytes = 30_000
+		config.SplitBytes, config.ConnectDocuments = 30_000, 20
 		return config
 	}
 	all, parts := 0, map[string]bool{}
@@ -134,7 +134,7 @@ func TestContinued(t *testing.T) {
 		parts[job.PartOf(ctx)] = true
 		return usual(ctx, p, temp)
 	})
-	if all < 10 || len(parts) != all {
+	if all < 10 || len(parts) != all || !parts["round-0000"] {
 		t.Fatalf("%d jobs, named for %v", all, slices.Collect(maps.Keys(parts)))
 	}
 	most, ways := 9, []bool{rand.IntN(2) == 0} // about every fifth job, before or after it; each in some runs of this test

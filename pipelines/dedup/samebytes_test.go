@@ -84,7 +84,7 @@ func TestSameBytesOfContraction(t *testing.T) {
 	first := promised(t, run(t, ask(t, "../../testdata/tldr")))
 	for _, limit := range []int64{100, 1000} {
 		for _, runner := range []job.Runner{job.Local, job.Prism} {
-			config := ask(t, "../../testdata/tldr")
+			config := ask(t, "../../testdata/tldr", "--resume=always")
 			config.ConnectDocuments, config.Runner, config.SplitBytes = limit, runner, 100_001
 			sameOutput(t, fmt.Sprintf("%s, %d documents in a group", runner, limit), first, promised(t, run(t, config)))
 		}

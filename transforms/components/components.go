@@ -1,8 +1,8 @@
 // Package components connects documents by edges.
 //
-// In one job, forests of parts of the edges are merged in a tree of groups, and the last group holds every document that
-// has an edge. In jobs one after another, the graph is contracted in rounds on all workers (rounds.go) until one call can
-// hold what is left of it.
+// In one job, forests of parts of the edges are merged in a tree of groups, and the last group holds every document
+// that has an edge. In jobs one after another, the graph is contracted in rounds on all workers (rounds.go) until one
+// call can hold what is left of it.
 package components
 
 import (

@@ -39,8 +39,9 @@ func init() {
 //	Members   for the first round
 //
 // Every document is a label at first, and edges run between labels. In a round, each label that has a neighbour becomes
-// the first of itself and its neighbours in a pseudo-random order: about half of the labels of any graph are gone. Which
-// label one became is written once, and what is left goes on. At least one label of each component goes, so rounds end.
+// the first of itself and its neighbours in a pseudo-random order: about half of the labels of any graph are gone.
+// Which label one became is written once, and what is left goes on. At least one label of each component goes, so
+// rounds end.
 //
 // What one job leaves may be read by another whose parts are others.
 

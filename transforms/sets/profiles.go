@@ -80,7 +80,8 @@ func profileOf(
 	reader.Apart(uint64(doc.Key), doc.Values)
 	traits, features := reader.Read(doc.Text, doc.Ends)
 	profile := own(doc, &traits)
-	profile.Hash, profile.Size, profile.Words = blocks.Hash(traits.Of(same)), v.Size(features), len(verifier.Own(v, features))
+	profile.Hash = blocks.Hash(traits.Of(same))
+	profile.Size, profile.Words = v.Size(features), len(verifier.Own(v, features))
 	return profile, features
 }
 
