@@ -6,12 +6,15 @@ import "encoding/binary"
 type NearPair struct {
 	A, B          Key // A before B in input order
 	Score, Shared int // as the verifier says; Shared ≤ Score
+	// Matches are what rules of similarity say of the pair, if there are some: as many of each pair.
+	Matches []float64
 }
 
 // AppendNearPair appends a pair to a block.
 func AppendNearPair(block []byte, p NearPair) []byte {
 	block = binary.AppendUvarint(AppendKey(AppendKey(block, p.A), p.B), uint64(p.Shared))
-	return binary.AppendUvarint(block, uint64(p.Score-p.Shared)) // mostly 0
+	block = binary.AppendUvarint(block, uint64(p.Score-p.Shared)) // mostly 0
+	return appendList(block, p.Matches, AppendFloat64)
 }
 
 // DecodeNearPairs appends the pairs of a block to dst.
@@ -20,6 +23,7 @@ func DecodeNearPairs(dst []NearPair, block []byte) ([]NearPair, error) {
 	for !d.Done() {
 		p := NearPair{A: d.Key(), B: d.Key(), Shared: int(d.Uvarint())}
 		p.Score = p.Shared + int(d.Uvarint())
+		p.Matches = list(d, d.Float64)
 		dst = append(dst, p)
 	}
 	return dst, d.Err()
@@ -36,8 +40,8 @@ type PairWriter struct {
 }
 
 // Add adds a pair of two documents, in either order.
-func (w *PairWriter) Add(a, b Key, score, shared int) {
-	w.block = AppendNearPair(w.block, NearPair{A: min(a, b), B: max(a, b), Score: score, Shared: shared})
+func (w *PairWriter) Add(a, b Key, score, shared int, matches []float64) {
+	w.block = AppendNearPair(w.block, NearPair{A: min(a, b), B: max(a, b), Score: score, Shared: shared, Matches: matches})
 	w.Written++
 	if len(w.block) >= BlockBytes {
 		w.Flush()

@@ -355,6 +355,8 @@ type Chosen struct {
 	// JoinBytes is about how many bytes of sets the method complete sends and reads at most.
 	JoinBytes int64  `json:"join_bytes,omitempty"`
 	Reason    string `json:"reason"`
+	// Rule is the column whose rule of similarity candidates come from, "" if there is a text.
+	Rule string `json:"rule,omitempty"`
 	// Copies are the sampled documents that are no different to the search from an earlier one, though
 	// they are not identical; Symbols are those of them that differ in symbols.
 	Copies  int64 `json:"sampled_copies"`

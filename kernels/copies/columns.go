@@ -2,6 +2,15 @@ package copies
 
 import "github.com/neardup/neardup/kernels/hash"
 
+// textHash returns the hash of a text, and of what else the document has if the text is a field.
+func (r *Reader) textHash(text, ends []byte) hash.Sum128 {
+	sum := textHash(text, ends)
+	if r.field {
+		sum.Hi, sum.Lo = sum.Hi^hash.Mix(r.values), sum.Lo^r.values
+	}
+	return sum
+}
+
 // textHash returns the hash of a text whose columns end at ends: that of the text, if it is one column.
 func textHash(text, ends []byte) hash.Sum128 {
 	sum := hash.Text(text)

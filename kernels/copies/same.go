@@ -39,12 +39,15 @@ type Reader struct {
 	symbols  []byte
 	numbers  []byte
 	visible  []byte
+	// Of a text that is a field: values is the hash of what else the document has.
+	field  bool
+	values uint64
 }
 
 // NewReader returns a Reader of texts that become shingles so, and their features:
 // shingle.Set, or those of a verifier, which may use the shingles' storage.
 func NewReader(spec shingle.Spec, features func(shingles []uint64) []uint64) *Reader {
-	r := &Reader{features: features}
+	r := &Reader{features: features, field: spec.Field}
 	if spec.Shingle.Kind != shingle.Item {
 		r.policy, spec.Normalize = spec.Normalize, spec.Normalize.KeepMarkup() // which is stripped once
 	}
@@ -53,13 +56,17 @@ func NewReader(spec shingle.Spec, features func(shingles []uint64) []uint64) *Re
 }
 
 // Apart says of which document the next text is, as shingle.Shingler.Apart does.
-func (r *Reader) Apart(key uint64, values []byte) { r.shingler.Apart(key, values) }
+func (r *Reader) Apart(key uint64, values []byte) {
+	if r.shingler.Apart(key, values); r.field {
+		r.values = hash.Bytes(values)
+	}
+}
 
 // Key returns the hash that two texts, whose columns end at ends, have in common if they are copies, and otherwise with
 // a probability of about 2^-128; false for a text without a token, which is no copy of any. Of bytes each is a token.
 func (r *Reader) Key(same Same, text, ends []byte) (hash.Sum128, bool) {
 	if same == Bytes {
-		sum, part := textHash(text, ends), r.shingler.Part(r.see(text))
+		sum, part := r.textHash(text, ends), r.shingler.Part(r.see(text))
 		return hash.Sum128{Hi: sum.Hi ^ part, Lo: sum.Lo ^ part}, len(text) > 0
 	}
 	tokens := r.shingler.Tokenise(r.see(text))
@@ -74,7 +81,7 @@ func (r *Reader) Key(same Same, text, ends []byte) (hash.Sum128, bool) {
 
 // Read returns the traits of a text, whose columns end at ends, and its features, which are valid until the next call.
 func (r *Reader) Read(text, ends []byte) (t Traits, features []uint64) {
-	t.Text, text = textHash(text, ends), r.see(text)
+	t.Text, text = r.textHash(text, ends), r.see(text)
 	t.Tokens, t.Symbols = r.shingler.Copied(r.shingler.Tokenise(text)), r.symbolsHash(text)
 	t.Numbers = r.numbersHash(text)
 	features = r.shingler.Matched(r.features(r.shingler.InPlace()))
@@ -85,7 +92,7 @@ func (r *Reader) Read(text, ends []byte) (t Traits, features []uint64) {
 // ReadCopy returns those traits of a text, whose columns end at ends, that copies of a kind may differ in besides their
 // sets: that of the text, that of the symbols and, if the set is what copies have in common, that of the tokens.
 func (r *Reader) ReadCopy(same Same, text, ends []byte) (t Traits) {
-	t.Text, text = textHash(text, ends), r.see(text)
+	t.Text, text = r.textHash(text, ends), r.see(text)
 	t.Symbols, t.Numbers = r.symbolsHash(text), r.numbersHash(text)
 	if same == Set {
 		t.Tokens = r.shingler.Copied(r.shingler.Tokenise(text))

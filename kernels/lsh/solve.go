@@ -102,12 +102,12 @@ func Solve(in Input) (Choice, error) {
 		selective = in.assess(bands, rows)
 		if !selective.Percolates {
 			fitting = append(fitting, selective)
-			least = min(least, selective.cost())
+			least = min(least, selective.Cost())
 		}
 	}
 	var best Choice
 	for _, c := range fitting {
-		if c.cost() <= costTolerance*least && (best.Bands == 0 || c.compare(best) < 0) {
+		if c.Cost() <= costTolerance*least && (best.Bands == 0 || c.compare(best) < 0) {
 			best = c
 		}
 	}
@@ -201,10 +201,11 @@ func (in Input) background(rows int) float64 {
 
 // compare is negative if c is better than d, where both cost about as much.
 func (c Choice) compare(d Choice) int {
-	return cmp.Or(cmp.Compare(c.BackgroundEdges, d.BackgroundEdges), cmp.Compare(c.cost(), d.cost()),
+	return cmp.Or(cmp.Compare(c.BackgroundEdges, d.BackgroundEdges), cmp.Compare(c.Cost(), d.Cost()),
 		cmp.Compare(d.Rows, c.Rows))
 }
 
-func (c Choice) cost() float64 {
+// Cost is what candidates cost by the choice, for comparing choices.
+func (c Choice) Cost() float64 {
 	return float64(bandCost*c.Bands+valueCost*c.Signature) + float64(edgeCost*c.BackgroundEdges)
 }

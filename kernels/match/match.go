@@ -319,6 +319,39 @@ func Hold(rules []Rule, a, b []uint64) bool {
 	return true
 }
 
+// Similarities appends what rules that are Similar say of two documents with such traits, in their order: 0 where a
+// missing value was let pass.
+func Similarities(dst []float64, rules []Rule, a, b []uint64) []float64 {
+	for i := range rules {
+		switch {
+		case rules[i].blocks():
+		case rules[i].Kind == Similar:
+			x, y := a[1:][:a[0]], b[1:][:b[0]]
+			a, b = a[1+len(x):], b[1+len(y):]
+			similarity := 0.
+			if len(x) > 0 && len(y) > 0 {
+				shared, _ := setsim.Similar(x, y, rules[i].Threshold)
+				similarity = setsim.Similarity(shared, len(x), len(y))
+			}
+			dst = append(dst, similarity)
+		default:
+			a, b = a[traitWords:], b[traitWords:]
+		}
+	}
+	return dst
+}
+
+// Least returns the least of some similarities, besides those of missing values.
+func Least(similarities []float64) float64 {
+	least := 1.
+	for _, s := range similarities {
+		if s > 0 {
+			least = min(least, s)
+		}
+	}
+	return least
+}
+
 // alone sets keys apart from other values.
 const alone = 0x6e756d6265727321
 

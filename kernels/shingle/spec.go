@@ -22,6 +22,8 @@ type Spec struct {
 	Numbers bool
 	// Rules are those that documents must meet, where Shingler.Apart is asked.
 	Rules []match.Rule `json:",omitempty"`
+	// Field: the text is the column of a rule itself, and the values of others are as much of the document.
+	Field bool `json:",omitempty"`
 }
 
 // Normalized returns the spec with the steps of a comma-separated list, which textnorm.Parse reads and, if they name a
@@ -64,7 +66,7 @@ func (s Spec) New() *Shingler {
 	for _, r := range s.Rules {
 		var of *Shingler
 		if r.Kind == match.Similar {
-			spec, err := field(r)
+			spec, err := Field(r)
 			if err != nil {
 				panic(err) // ParseRules has refused it
 			}
@@ -85,15 +87,15 @@ func ParseRules(all []string) ([]match.Rule, error) {
 		if r.Kind != match.Similar {
 			continue
 		}
-		if _, err := field(r); err != nil {
+		if _, err := Field(r); err != nil {
 			return nil, fmt.Errorf("column %s: %w", r.Column, err)
 		}
 	}
 	return rules, err
 }
 
-// field says how values of a rule that is match.Similar become shingles.
-func field(r match.Rule) (Spec, error) {
+// Field says how values of a rule that is match.Similar become shingles.
+func Field(r match.Rule) (Spec, error) {
 	config, err := Parse(r.Shingles)
 	if err != nil {
 		return Spec{}, err

@@ -90,13 +90,16 @@ type Spec struct {
 
 	// Rules are those that similar documents must meet. What match.Append appends is behind the features.
 	Rules []match.Rule `json:",omitempty"`
+	// Field: the text is a column with a rule of similarity itself, and this is its place among these rules, from 1 on.
+	// Then two documents are as similar as by the rule that says least. 0: rules are beside a text.
+	Field int `json:",omitempty"`
 }
 
 // New returns the Verifier. It panics if the measure is not known.
 func (s Spec) New() Verifier {
 	v := s.measure().New(s)
 	if match.Pairwise(s.Rules) {
-		return matched{v, s.Rules, match.Words(s.Rules)}
+		return matched{v, s.Rules, match.Words(s.Rules), s.Field}
 	}
 	return v
 }
@@ -106,6 +109,14 @@ func (s Spec) New() Verifier {
 // frequency of a shingle, in units of 2^-vector.FractionBits, for tf-idf only. It panics if the measure is not known.
 func (s Spec) Features(idf func(shingle uint64) uint32) func(shingles []uint64) []uint64 {
 	return s.measure().Features(s, idf)
+}
+
+// Similarity returns that of two documents, by the score of the pair, their sizes and their Matches.
+func (s Spec) Similarity(v Verifier, score, a, b int, matches []float64) float64 {
+	if s.Field > 0 && matches != nil {
+		return match.Least(matches)
+	}
+	return v.Similarity(score, a, b)
 }
 
 // LargerStays reports whether of two similar documents the one with fewer words goes, and never the other.

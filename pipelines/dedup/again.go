@@ -22,6 +22,7 @@ func Again(ctx context.Context, f *output.Finished, running job.Running, temp st
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", output.RunFile, err)
 	}
+	asked.Led(f.Run.Chosen.Rule)
 	if asked.Family == signature.Classic { // documents are not signed again
 		asked.Family = signature.FSS
 	}

@@ -155,7 +155,7 @@ func (r *run) stagedTexts(ctx context.Context, of []records.Place) (map[records.
 		}
 	}
 	texts := map[records.Place]string{}
-	return texts, lookup(ctx, in, files, of, r.asked.Decoding(), texts)
+	return texts, lookup(ctx, in, files, of, r.asked.Shown(), texts)
 }
 
 // lookup adds the texts of documents, by the numbers of their files.
@@ -175,6 +175,9 @@ func lookup(ctx context.Context, in *source.Inputs, files map[string]int, of []r
 func Reading(f *output.Finished) (source.Options, error) {
 	spec := records.Default() // another command's output has another method
 	spec.Input, spec.Shingles = f.Run.Parameters.Input, f.Run.Parameters.Shingles
+	if len(spec.Text) == 0 {
+		spec.Text = job.ColumnsOf(f.Run.Parameters.Match)
+	}
 	asked, err := job.Compile(spec)
 	if err != nil {
 		return source.Options{}, fmt.Errorf("%s: %w", output.RunFile, err)

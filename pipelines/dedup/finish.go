@@ -77,6 +77,7 @@ func Finish(ctx context.Context, f Finishing) (*records.Run, error) {
 	if r.asked, err = job.Compile(h.Run.Parameters, h.Run.Given...); err != nil {
 		return nil, err
 	}
+	r.asked.Led(h.Run.Chosen.Rule)
 	if err := r.config.restore(h.Run); err != nil {
 		return nil, err
 	}

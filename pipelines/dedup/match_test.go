@@ -226,6 +226,118 @@ func checkMatched(t *testing.T, f *output.Finished, all []matched, rules []match
 	}
 }
 
+// With rules of similarity and no text, pairs are those that every rule holds of; each says how similar they are, and the
+// least of them is their similarity.
+func TestMatchOfFields(t *testing.T) {
+	r := rand.New(rand.NewPCG(46, 2))
+	all := randomMatched(r, 150)
+	path := filepath.Join(t.TempDir(), "in.jsonl")
+	var lines bytes.Buffer
+	for i := range all {
+		if r.IntN(3) > 0 && i > 0 { // else few have both alike
+			of := all[r.IntN(i)]
+			all[i].Text, all[i].Title = of.Text, of.Title
+			if r.IntN(2) == 0 {
+				all[i].Title += "z"
+			}
+		}
+		if err := json.NewEncoder(&lines).Encode(all[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(path, lines.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		rules   []string
+		missing bool // a title may be missing
+		rest    []matchRule
+	}{
+		{rules: []string{"--match=text=word:1,.7"}},
+		{rules: []string{"--match=text=word:1,.7", "--match=title=word:1,.6"}},
+		{rules: []string{"--match=title=word:1,.6", "--match=text=word:1,.7"}, rest: byPairs[1:2]},
+		{rules: []string{"--match=title=word:1,.6,missing-ok", "--match=text=word:1,.7"}, missing: true, rest: byKeys[1:2]},
+	} {
+		for _, method := range [][]string{
+			{"--method=complete"}, {"--method=complete", "--pair-budget=3"}, {"--recall=0.999999"}, {"--bands=60", "--rows=1", "--pair-budget=3"},
+			{"--runner=prism", "--method=complete"},
+		} {
+			flags := slices.Concat([]string{path, "--write=pairs,removed,corpus,clusters"}, tt.rules, method)
+			for _, r := range tt.rest {
+				flags = append(flags, r.flag)
+			}
+			t.Run(fmt.Sprint(flags[2:]), func(t *testing.T) {
+				config := ask(t, flags...)
+				config.Text = nil
+				checkFields(t, run(t, config), all, tt.rules, tt.missing, tt.rest, method[0] != "--bands=60")
+			})
+		}
+	}
+}
+
+func checkFields(t *testing.T, f *output.Finished, all []matched, rules []string, missing bool, rest []matchRule, whole bool) {
+	t.Helper()
+	byID := map[string]*matched{}
+	for i := range all {
+		byID[all[i].ID] = &all[i]
+	}
+	near := func(a, b *matched) (matches []float64, least float64) {
+		least = 1
+		for _, rule := range rules {
+			s, most := jaccard(a.Text, b.Text), .7
+			if strings.HasPrefix(rule, "--match=title") {
+				s, most = jaccard(a.Title, b.Title), .6
+			}
+			switch {
+			case strings.HasPrefix(rule, "--match=title") && (a.Title == "" || b.Title == ""):
+				if s = 0; !missing {
+					return nil, 0
+				}
+			case s < most:
+				return nil, 0
+			default:
+				least = min(least, s)
+			}
+			matches = append(matches, s)
+		}
+		return matches, least
+	}
+	listed := map[[2]string]bool{}
+	removed := map[string]bool{}
+	for _, p := range rows[records.Pair](t, f, output.Pairs) {
+		a, b := byID[p.IDA], byID[p.IDB]
+		want, least := near(a, b)
+		if p.Copy() {
+			want, least = nil, min(least, 1)
+		}
+		if apart(rest, a, b) || least == 0 || p.Similarity != least || !slices.Equal(p.Matches, want) {
+			t.Fatalf("%+v, want %v and %v: %+v and %+v", p, least, want, a, b)
+		}
+		listed[[2]string{p.IDA, p.IDB}] = true
+	}
+	for _, row := range rows[records.Removed](t, f, output.Removed) {
+		removed[row.ID] = true
+		if a, b := byID[row.ID], byID[row.KeptID]; apart(rest, a, b) || near2(near(a, b)) == 0 {
+			t.Fatalf("%+v is removed for %+v", a, b)
+		} else if row.Reason == records.ReasonIdentical && (a.Text != b.Text || a.Title != b.Title && len(rules) > 1) {
+			t.Fatalf("%+v and %+v are identical", a, b)
+		}
+	}
+	if len(listed) < 10 {
+		t.Fatalf("%d pairs", len(listed))
+	}
+	for i := range all {
+		for j := range i {
+			a, b := &all[j], &all[i]
+			if whole && near2(near(a, b)) > 0 && !apart(rest, a, b) && !removed[a.ID] && !removed[b.ID] {
+				t.Fatalf("%+v and %+v are both kept", a, b)
+			}
+		}
+	}
+}
+
+func near2(_ []float64, least float64) float64 { return least }
+
 // The values of a row group are those of its types.
 func TestMatchParquet(t *testing.T) {
 	type row struct {

@@ -290,6 +290,7 @@ func (r *run) makePlan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.asked = plan.Request.Asked // of fields, the plan chooses what leads
 	r.plan = &Plan{Plan: plan, Config: r.config, From: r.from}
 	if r.from != nil {
 		if err := r.checkInput(ctx); err != nil {
@@ -332,7 +333,8 @@ func (r *run) makePlan(ctx context.Context) error {
 func (r *run) warnOfColumns(sources []records.NoColumn, more string) {
 	most := slices.DeleteFunc(slices.Clone(sources), func(n records.NoColumn) bool { return 2*n.Documents <= n.Of })
 	if len(most) > 0 {
-		r.warn("--text %s: documents without such a column are not compared: %s; %s%s", strings.Join(r.config.Text, ", --text "), job.NoColumn(most), more, job.NameColumn)
+		columns, flag := r.asked.Columns()
+		r.warn("%s %s: documents without such a column are not compared: %s; %s%s", flag, strings.Join(columns, ", "+flag+" "), job.NoColumn(most), more, job.NameColumn)
 	}
 }
 

@@ -41,7 +41,7 @@ func leastShingles(t setsim.Threshold, e int) (equal, word int) {
 
 // judges reports whether sets can be too short for the search.
 func (p *Plan) judges() bool {
-	return p.Threshold.Num < p.Threshold.Den && p.Request.Same == "" && p.Request.Measure == job.Jaccard
+	return p.Threshold.Num < p.Threshold.Den && p.Request.Same == "" && p.Request.Measure == job.Jaccard && p.Request.Fields == nil
 }
 
 // short lists the sources whose documents are too short: at least one in ten has so few shingles that only an equal set is similar, or at

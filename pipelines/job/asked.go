@@ -16,6 +16,7 @@ import (
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/copies"
+	"github.com/neardup/neardup/kernels/match"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/textnorm"
@@ -35,6 +36,11 @@ type Asked struct {
 	Threshold setsim.Threshold
 	Texts     shingle.Spec // how a text becomes shingles
 	Separator byte         // between values of CSV
+	// Fields are the rules where those of similarity are the whole comparison. One of them leads: it is what Threshold
+	// and Texts say, its column is read as the text, and the others are beside it. nil: there is a text.
+	Fields []match.Rule
+	lead   int  // the index of that rule
+	led    bool // it is known, and no plan chooses another
 	// Same: only copies are sought, the documents that have this in common; "": near-duplicates are.
 	Same copies.Same
 	// Measure is what the similarity of two documents is.
@@ -93,6 +99,11 @@ func (a *Asked) parse(given []string) (err error) {
 	}
 	a.Texts.Rules = parsed(&err, "match", s.Match, shingle.ParseRules)
 	a.Texts.Numbers = s.MatchNumbers
+	if similar := slices.ContainsFunc(a.Texts.Rules, isSimilar); similar && len(s.Text) == 0 {
+		err = cmp.Or(err, a.parseFields(given))
+	} else if similar && slices.Equal(s.Text, records.Default().Text) {
+		a.Given = append(a.Given, "text") // without it, there is none
+	}
 	a.Separator = parsed(&err, "delimiter", s.Delimiter, parseDelimiter)
 	fail(&err, "encoding", s.Encoding, reading.CheckEncoding(s.Encoding))
 	a.MaxRejected = parsed(&err, "max_rejected", s.MaxRejected, parseTolerance)
@@ -110,7 +121,9 @@ func (a *Asked) parse(given []string) (err error) {
 	if err != nil {
 		return err
 	}
-	s.Shingle, s.Normalize = a.Texts.Shingle.String(), a.Texts.Steps()
+	if a.Fields == nil {
+		s.Shingle, s.Normalize = a.Texts.Shingle.String(), a.Texts.Steps()
+	}
 	if s.Method == Exact {
 		s.Same = cmp.Or(s.Same, string(copies.Bytes))
 		a.Same = copies.Same(s.Same)
@@ -132,9 +145,114 @@ func (a *Asked) parse(given []string) (err error) {
 	usualRecall := s.Recall == records.Default().Recall
 	a.AskedRecall = !usualRecall || slices.Contains(given, "recall")
 	if usualRecall && a.AskedRecall && s.Method == SimHash && s.Pieces == 0 {
-		a.Given = []string{"recall"}
+		a.Given = append(a.Given, "recall")
 	}
 	return nil
+}
+
+func isSimilar(r match.Rule) bool { return r.Kind == match.Similar }
+
+// parseFields has rules of similarity be the whole comparison. The threshold is the least of theirs: so similar are two
+// documents at least.
+func (a *Asked) parseFields(given []string) error {
+	a.Fields = a.Texts.Rules
+	leads := a.leads()
+	if len(leads) == 0 {
+		return &UsageError{Field: "match", Value: strings.Join(a.Match, " --match "),
+			Reason: errors.New("candidates come from a column that has a value in each document; drop ,missing-ok from a rule of similarity, or give --text COLUMN")}
+	}
+	least := 1.
+	for _, r := range a.Fields {
+		if isSimilar(r) {
+			least = min(least, r.Threshold.Float())
+		}
+	}
+	asked := &a.Spec.Threshold
+	if *asked != least && (*asked != records.Default().Threshold || slices.Contains(given, "threshold")) {
+		return &UsageError{Field: "threshold", Value: fmt.Sprint(*asked), Reason: errors.New(ofFields(a))}
+	}
+	*asked = least
+	a.leadBy(leads[0])
+	return nil
+}
+
+// leads are the rules that may lead, by their indexes: a document without a value is compared with none.
+func (a *Asked) leads() (leads []int) {
+	for i, r := range a.Fields {
+		if isSimilar(r) && !r.MissingOK && (!a.led || i == a.lead) {
+			leads = append(leads, i)
+		}
+	}
+	return leads
+}
+
+// leadBy has a rule lead.
+func (a *Asked) leadBy(i int) {
+	r := a.Fields[i]
+	of, err := shingle.Field(r)
+	if err != nil {
+		panic(err) // ParseRules has refused it
+	}
+	of.Rules, of.Field = slices.Delete(slices.Clone(a.Fields), i, i+1), true
+	a.lead, a.Texts, a.Threshold = i, of, r.Threshold
+}
+
+// Led has the rule of a column lead, which an earlier plan chose; "" is none.
+func (a *Asked) Led(column string) {
+	if i := slices.IndexFunc(a.Fields, func(r match.Rule) bool { return r.Column == column }); i >= 0 {
+		a.leadBy(i)
+		a.led = true
+	}
+}
+
+// Lead is the column of the rule that leads, "" if there is a text.
+func (a *Asked) Lead() string {
+	if a.Fields == nil {
+		return ""
+	}
+	return a.Fields[a.lead].Column
+}
+
+// place is that of the rule that leads among those of similarity, from 1 on; 0 if there is a text.
+func (a *Asked) place() (place int) {
+	for i, r := range a.Fields {
+		if isSimilar(r) && i <= a.lead {
+			place++
+		}
+	}
+	return place
+}
+
+// Columns are those that are read as text, and the flag that names them.
+func (a *Asked) Columns() (columns []string, flag string) {
+	if a.Fields == nil {
+		return a.Text, "--text"
+	}
+	return []string{a.Lead()}, "--match"
+}
+
+// Shown says how records are read whose texts a person is to see: of fields, all with a rule of similarity.
+func (a *Asked) Shown() source.Options {
+	shown := *a
+	shown.Fields, shown.Texts.Rules = nil, nil
+	if a.Fields != nil {
+		shown.Text = ColumnsOf(a.Match)
+	}
+	return shown.Decoding()
+}
+
+// ColumnsOf are the columns of those of the rules that are of similarity, none if a rule cannot be read.
+func ColumnsOf(rules []string) (columns []string) {
+	parsed, err := shingle.ParseRules(rules)
+	if err != nil {
+		return nil
+	}
+	for _, r := range parsed {
+		if isSimilar(r) {
+			columns = append(columns, r.Column)
+		}
+	}
+	return columns
 }
 
 // parsed returns what a field's text means, and notes the first error.
@@ -279,7 +397,8 @@ func (a *Asked) Prepares() bool { return a.NeedsDictionary() || a.NeedsFrequenci
 
 // Decoding says how records are read and decoded, whichever are.
 func (a *Asked) Decoding() source.Options {
-	fields := codec.Fields{Text: a.Text, ID: a.ID, Delimiter: a.Separator, NoHeader: a.NoHeader,
+	texts, _ := a.Columns()
+	fields := codec.Fields{Text: texts, ID: a.ID, Delimiter: a.Separator, NoHeader: a.NoHeader,
 		Items: a.Texts.Shingle.Kind == shingle.Item, Values: len(a.Texts.Rules)}
 	references := fields
 	if len(a.AgainstText) > 0 {

@@ -186,6 +186,7 @@ func listed(ctx context.Context, r Request, stdin string) (p *Plan, err error) {
 
 // Follow is NewPlan with what an earlier run of the same input chose and counted: no document is read.
 func Follow(ctx context.Context, r Request, earlier *records.Run) (*Plan, error) {
+	r.Led(earlier.Chosen.Rule)
 	p, err := listed(ctx, r, "")
 	if err != nil {
 		return nil, err
@@ -256,7 +257,31 @@ func (p *Plan) order() {
 	}
 }
 
-func makePlan(ctx context.Context, r Request, temp, stdin string) (*Plan, error) {
+// makePlan plans with each rule that may lead, and takes the plan whose candidates cost least.
+func makePlan(ctx context.Context, r Request, temp, stdin string) (best *Plan, failed error) {
+	leads := r.leads()
+	if len(leads) < 2 {
+		return planned(ctx, r, temp, stdin)
+	}
+	for _, lead := range leads {
+		of := *r.Asked
+		of.leadBy(lead)
+		r.Asked = &of
+		p, err := planned(ctx, r, temp, stdin)
+		if err != nil {
+			failed = cmp.Or(failed, err)
+		} else if best == nil || best.Choice.Percolates && !p.Choice.Percolates ||
+			best.Choice.Percolates == p.Choice.Percolates && p.Choice.Cost() < best.Choice.Cost() {
+			best = p
+		}
+	}
+	if best == nil {
+		return nil, failed
+	}
+	return best, nil
+}
+
+func planned(ctx context.Context, r Request, temp, stdin string) (*Plan, error) {
 	p, err := listed(ctx, r, stdin)
 	if err != nil {
 		return nil, err
@@ -282,7 +307,8 @@ func makePlan(ctx context.Context, r Request, temp, stdin string) (*Plan, error)
 	if err := checkMatched(references.Sampled, r.Texts.Rules, true); err != nil {
 		return nil, err
 	}
-	if p.missing, err = missing("--text", sampled.Sampled, r.Text); err != nil {
+	texts, flag := r.Columns()
+	if p.missing, err = missing(flag, sampled.Sampled, texts); err != nil {
 		return nil, err
 	}
 	text, id := p.reading.ReferenceFields.Text, p.reading.ReferenceFields.ID
@@ -293,7 +319,7 @@ func makePlan(ctx context.Context, r Request, temp, stdin string) (*Plan, error)
 		return nil, err
 	}
 	if p.NoColumn = sampled.NoColumn; len(p.NoColumn) > 0 && r.Strict && r.Limit == 0 {
-		return nil, Usage("--text %s: no sampled document of a source has such a column: %s; %s", strings.Join(r.Text, ", --text "), NoColumn(p.NoColumn), NameColumn)
+		return nil, Usage("%s %s: no sampled document of a source has such a column: %s; %s", flag, strings.Join(texts, ", "+flag+" "), NoColumn(p.NoColumn), NameColumn)
 	}
 	if err := checkID("--id", sampled.Sampled, r.ID); err != nil {
 		return nil, err
@@ -332,7 +358,13 @@ func makePlan(ctx context.Context, r Request, temp, stdin string) (*Plan, error)
 	if len(compared) < different {
 		documents = documents * int64(len(compared)) / int64(different)
 	}
-	return p, p.choose(compared, documents)
+	if err := p.choose(compared, documents); err != nil {
+		return nil, err
+	}
+	if rule := r.Lead(); rule != "" {
+		p.Choice.Reason = "candidates come from column " + rule + ": " + p.Choice.Reason
+	}
+	return p, nil
 }
 
 // limited is how many documents are read of so many, the references among them.
@@ -401,10 +433,10 @@ func checkPlain(sampled source.Sampled, r *Request) error {
 	switch {
 	case sampled.Plain == "":
 		return nil
-	case !slices.Equal(r.Text, records.Default().Text):
-		return Usage(none, "--text", strings.Join(r.Text, ", "), sampled.Plain)
 	case len(r.Match) > 0:
 		return Usage(none, "--match", strings.Join(r.Match, ", "), sampled.Plain)
+	case !slices.Equal(r.Text, records.Default().Text):
+		return Usage(none, "--text", strings.Join(r.Text, ", "), sampled.Plain)
 	case r.ID != "" && r.ID != records.Default().ID:
 		return Usage(none, "--id", r.ID, sampled.Plain)
 	}
@@ -551,7 +583,8 @@ func (p *Plan) sample(ctx context.Context) (sets [][]uint64, different int, inpu
 	}
 	texts.flush()
 	inputs.shingles = shingles
-	p.looks = looks.warnings(p.Request.Text, inputs.Plain, p.Spec.Normalize.StripsMarkup())
+	columns, _ := p.Request.Columns()
+	p.looks = looks.warnings(columns, inputs.Plain, p.Spec.Normalize.StripsMarkup())
 	if p.Listing.Inputs.References() > 0 && !p.keyed() {
 		references.Sampled, err = source.Sample(ctx, p.Listing.Inputs, true, p.reading, texts.add)
 		texts.flush()
@@ -727,7 +760,7 @@ func (p *Plan) Chosen() records.Chosen {
 		Bands: p.Choice.Bands, Rows: p.Choice.Rows, Pieces: p.Pieces.Count, Signature: p.Choice.Signature,
 		ExpectedRecall: p.Choice.ExpectedRecall, Documents: p.Documents,
 		BackgroundEdges: p.Choice.BackgroundEdges, Reason: p.Choice.Reason,
-		Copies: p.Alike, Symbols: p.Symbols,
+		Copies: p.Alike, Symbols: p.Symbols, Rule: p.Request.Lead(),
 	}
 }
 

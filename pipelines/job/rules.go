@@ -54,6 +54,13 @@ var rules = []rule{
 	{field: "protect", idle: largerStays},
 	{field: "cluster", idle: largerStays},
 	{field: "compare", idle: measured(SimHash, Jaccard, "SimHash finds vectors of high cosine; give --compare cosine or overlap, or --method minhash")},
+	{field: "against_text", idle: ofFields},
+	{field: "shingle", idle: ofFields},
+	{field: "normalize", idle: ofFields},
+	{field: "min_words", idle: ofFields},
+	{field: "match_numbers", idle: ofFields},
+	{field: "method", idle: func(a *Asked) string { return where(a.Method != Complete, ofFields(a)) }},
+	{field: "compare", idle: func(a *Asked) string { return where(a.Measure != Jaccard, ofFields(a)) }},
 	{field: "match", idle: unruled},
 	{field: "match_numbers", idle: unruled},
 	{field: "recall", named: true, idle: by(Complete, "--method complete finds every near pair; drop one of the two")},
@@ -100,6 +107,11 @@ var rules = []rule{
 // ofItems: words are not looked at.
 func ofItems(a *Asked) string {
 	return where(a.Texts.Shingle.Kind == shingle.Item, "--shingle item compares the elements of lists as they are; drop one of the two")
+}
+
+// ofFields: there is no text.
+func ofFields(a *Asked) string {
+	return where(a.Fields != nil, "without --text, the rules of --match are the whole comparison, by Jaccard similarity; give --text COLUMN, or drop it")
 }
 
 func largerStays(a *Asked) string {
@@ -187,7 +199,7 @@ func (r *rule) bound(value reflect.Value, of int64) any {
 // check returns a *UsageError for what the rules cannot tell.
 func (a *Asked) check() error {
 	switch {
-	case len(a.Text) == 0 || slices.Contains(a.Text, ""):
+	case len(a.Text) == 0 && a.Fields == nil || slices.Contains(a.Text, ""):
 		return Usage("no text column: give --text COLUMN")
 	case slices.Contains(a.AgainstText, ""):
 		return Usage("no text column: give --against-text COLUMN")

@@ -25,7 +25,7 @@ func UsualPieces(bits int) int { return min(32, bits) }
 func (p *Plan) Verifier(temp string) verifier.Spec {
 	measure := measures[p.Request.Measure]
 	if p.Request.OfSets() {
-		return verifier.Spec{Measure: measure, Threshold: p.Threshold, Rules: p.Request.Texts.Rules}
+		return verifier.Spec{Measure: measure, Threshold: p.Threshold, Rules: p.Request.Texts.Rules, Field: p.Request.place()}
 	}
 	s := p.simHash(temp)
 	s.Rules = p.Request.Texts.Rules

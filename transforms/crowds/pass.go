@@ -230,6 +230,7 @@ type match struct {
 	pairs         int
 	key           blocks.Key // of the most similar
 	score, shared int
+	rules         []float64 // what they say of it
 	similarity    float64
 	protected     bool
 	unlisted      bool
@@ -288,19 +289,20 @@ func (p *pass) batch(ctx context.Context, g blocks.Sets, protected bool) error {
 		m := &matches[i]
 		m.pairs++
 		p.unite(p.kept[before+k], uint32(first+i))
-		shared := p.verifier.Shared(score, c.kept.Sets[k], g.Sets[i])
+		kept, set := c.kept.Sets[k], g.Sets[i]
+		shared, rules := p.verifier.Shared(score, kept, set), verifier.Matches(p.verifier, score, kept, set)
 		if m.pairs <= maxListed {
-			p.out.Add(c.kept.Keys[k], g.Keys[i], score, shared)
+			p.out.Add(c.kept.Keys[k], g.Keys[i], score, shared, rules)
 		}
-		if p.Verifier.LargerStays() && len(c.kept.Sets[k]) < len(g.Sets[i]) { // a reference
+		if p.Verifier.LargerStays() && len(kept) < len(set) { // a reference
 			return
 		}
 		// As survivors.Star decides: one that is protected before others, and of equals the earliest.
 		isProtected := before+k < p.protected
-		if s := p.verifier.Similarity(score, p.verifier.Size(c.kept.Sets[k]), p.verifier.Size(g.Sets[i])); s > m.similarity &&
-			(isProtected || !m.protected) {
-			*m = match{pairs: m.pairs, protected: isProtected, key: c.kept.Keys[k], score: score, shared: shared, similarity: s,
-				unlisted: m.pairs > maxListed}
+		s := p.Verifier.Similarity(p.verifier, score, p.verifier.Size(kept), p.verifier.Size(set), rules)
+		if s > m.similarity && (isProtected || !m.protected) {
+			*m = match{pairs: m.pairs, protected: isProtected, key: c.kept.Keys[k], score: score, shared: shared, rules: rules,
+				similarity: s, unlisted: m.pairs > maxListed}
 		}
 	}
 	// against adds what sets, from one on, have in a chunk to which none is added any more.
@@ -343,7 +345,7 @@ func (p *pass) batch(ctx context.Context, g blocks.Sets, protected bool) error {
 			p.compared += int64(len(p.chunk.kept.Keys))
 			key, m := g.Keys[i], &matches[i]
 			if m.unlisted {
-				p.out.Add(m.key, key, m.score, m.shared)
+				p.out.Add(m.key, key, m.score, m.shared, m.rules)
 			}
 			settle := p.remove
 			if m.similarity == 0 || protected {
@@ -581,7 +583,7 @@ func (p *pass) link(emit func(int64, []byte)) {
 	out := blocks.PairWriter{Key: p.out.Key, Emit: emit}
 	for n, key := range p.keys {
 		if root := p.trees.Root(uint32(n)); root != uint32(n) {
-			out.Add(p.keys[root], key, 0, 0)
+			out.Add(p.keys[root], key, 0, 0, nil)
 		}
 	}
 	out.Flush()

@@ -126,7 +126,8 @@ func (p *Params) emit(
 	estimator.Begin(of.Sets)
 	v := p.Verifier.New()
 	for _, p := range found {
-		out.Add(of.Keys[p.i], of.Keys[p.j], p.score, v.Shared(p.score, of.Sets[p.i], of.Sets[p.j]))
+		a, b := of.Sets[p.i], of.Sets[p.j]
+		out.Add(of.Keys[p.i], of.Keys[p.j], p.score, v.Shared(p.score, a, b), verifier.Matches(v, p.score, a, b))
 		estimator.Pair(p.i, p.j, p.score)
 	}
 	out.Flush()

@@ -111,7 +111,8 @@ type decideFn struct {
 }
 
 func (f *decideFn) Setup(ctx context.Context) (err error) {
-	f.shard.verifier, f.rows.clusters, f.rows.none = f.Params.Verifier.New(), f.Params.Clusters, f.Params.KeepNone
+	f.rows.clusters, f.rows.none = f.Params.Clusters, f.Params.KeepNone
+	f.shard.spec, f.shard.verifier = f.Params.Verifier, f.Params.Verifier.New()
 	f.rows.in, err = storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
 	return err
 }
@@ -139,7 +140,11 @@ func (f *decideFn) ProcessElement(
 	})
 	for _, n := range c.near {
 		a, b := &c.docs[n.i], &c.docs[n.j]
-		f.rows.pair(a, b, f.rows.named(a), f.rows.named(b), nil, n.shared, c.similarity(n),
+		matches, similarity := c.matches(n), c.similarity(n)
+		if matches == nil && f.Params.Verifier.Field > 0 { // the only rule
+			matches = []float64{similarity}
+		}
+		f.rows.pair(a, b, f.rows.named(a), f.rows.named(b), nil, int(n.shared), similarity, matches,
 			c.verifier.Len(a.Words), c.verifier.Len(b.Words))
 	}
 	for _, cluster := range cut {
@@ -159,6 +164,7 @@ func (f *decideFn) FinishBundle(
 
 // shard is what is known of the documents of a component shard. Its storage serves the next.
 type shard struct {
+	spec     verifier.Spec
 	verifier verifier.Verifier
 	// docs are the profiles in input order, and keys their keys; first[i] is the first of the set of document i.
 	docs  []blocks.Profile
@@ -167,12 +173,17 @@ type shard struct {
 	// near are the pairs of similar representatives, and links pairs of those in one cluster.
 	near  []nearPair
 	links [][2]int32
+	// said are what rules of similarity say of near pairs, so many of each.
+	said  []float64
+	rules int
 }
 
 // nearPair says that representatives i and j, i before j, are similar.
 type nearPair struct {
-	i, j          int32
-	score, shared int
+	i, j   int32
+	score  int
+	shared int32
+	number int32 // as they came, from 0 on
 }
 
 // maxReused is the number of documents, or of pairs, up to which storage is kept for the next shard.
@@ -181,7 +192,7 @@ const maxReused = 1 << 16
 // release lets go of the profiles' blocks, and of much storage.
 func (c *shard) release() {
 	if len(c.docs) > maxReused || len(c.near)+len(c.links) > maxReused {
-		*c = shard{verifier: c.verifier}
+		*c = shard{spec: c.spec, verifier: c.verifier}
 	}
 	clear(c.docs)
 }
@@ -191,7 +202,7 @@ func (c *shard) gather(profiles, pairs, links func(*[]byte) bool) error {
 		return err
 	}
 	c.group()
-	c.near, c.links = c.near[:0], c.links[:0]
+	c.near, c.links, c.said, c.rules = c.near[:0], c.links[:0], c.said[:0], 0
 	each := func(packed func(*[]byte) bool, found func(i, j int32, p blocks.NearPair)) error {
 		var unknown error
 		err := gather.NearPairs(packed, func(p blocks.NearPair) {
@@ -205,7 +216,10 @@ func (c *shard) gather(profiles, pairs, links func(*[]byte) bool) error {
 		})
 		return cmp.Or(err, unknown)
 	}
-	err := each(pairs, func(i, j int32, p blocks.NearPair) { c.near = append(c.near, nearPair{i, j, p.Score, p.Shared}) })
+	err := each(pairs, func(i, j int32, p blocks.NearPair) {
+		c.near = append(c.near, nearPair{i, j, p.Score, int32(p.Shared), int32(len(c.near))})
+		c.said, c.rules = append(c.said, p.Matches...), len(p.Matches)
+	})
 	if err != nil {
 		return err
 	}
@@ -265,7 +279,15 @@ func (c *shard) of(key blocks.Key) (i int32, ok bool) {
 
 // similarity returns that of two representatives.
 func (c *shard) similarity(n nearPair) float64 {
-	return c.verifier.Similarity(n.score, c.docs[n.i].Size, c.docs[n.j].Size)
+	return c.spec.Similarity(c.verifier, n.score, c.docs[n.i].Size, c.docs[n.j].Size, c.matches(n))
+}
+
+// matches returns what rules of similarity say of a pair, nil without such rules.
+func (c *shard) matches(n nearPair) []float64 {
+	if c.rules == 0 {
+		return nil
+	}
+	return c.said[int(n.number)*c.rules:][:c.rules]
 }
 
 // inOrder puts the representatives in the order of preference, by the best documents of their groups: order[i] is the

@@ -121,13 +121,14 @@ func (w *rowWriter) named(doc *blocks.Profile) named {
 
 // pair adds the row of a pair; same is nil of a near one.
 func (w *rowWriter) pair(
-	a, b *blocks.Profile, nameA, nameB named, same *string, shared int, similarity float64, sizeA, sizeB int,
+	a, b *blocks.Profile, nameA, nameB named, same *string, shared int, similarity float64, matches []float64,
+	sizeA, sizeB int,
 ) {
 	w.pairRow = records.Pair{
 		IDA: nameA.id, IDB: nameB.id, SourceA: nameA.source, SourceB: nameB.source,
 		PositionA: nameA.position, PositionB: nameB.position,
 		Similarity: similarity, Same: same, Shared: int32(shared), SizeA: int32(sizeA), SizeB: int32(sizeB),
-		InA: w.part(a.Key),
+		InA: w.part(a.Key), Matches: matches,
 	}
 	own, second := w.place(a.Key, b.Key)
 	blocks.AddRow(&w.pairRows, w.shard(own), own, second, &w.pairRow, w.toPairs)
@@ -148,7 +149,7 @@ func (w *rowWriter) document(v *verdict, doc *blocks.Profile) {
 			v.first = new(w.named(&v.First))
 		}
 		same := common(&traits, &v.First.Traits)
-		w.pair(&v.First, doc, *v.first, name, &same, v.Size, 1, v.Size, v.Size)
+		w.pair(&v.First, doc, *v.first, name, &same, v.Size, 1, nil, v.Size, v.Size)
 	}
 	kept := name.fell == nil && (doc.Key == v.Kept.Key && !w.none || w.in.Kept(doc.Key))
 	if w.clusters || doc.Key == v.Cluster {

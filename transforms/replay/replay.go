@@ -97,17 +97,18 @@ func (f *shardsFn) ProcessElement(ctx context.Context, _ []byte, emit func(int64
 
 // pair is what is read of a row of pairs, and clustered of one of clusters.
 type pair struct {
-	IDA        string  `parquet:"id_a"`
-	IDB        string  `parquet:"id_b"`
-	SourceA    string  `parquet:"source_a"`
-	SourceB    string  `parquet:"source_b"`
-	PositionA  int64   `parquet:"position_a"`
-	PositionB  int64   `parquet:"position_b"`
-	Similarity float64 `parquet:"similarity"`
-	Same       *string `parquet:"same"`
-	Shared     int32   `parquet:"shared"`
-	SizeA      int32   `parquet:"size_a"`
-	SizeB      int32   `parquet:"size_b"`
+	IDA        string    `parquet:"id_a"`
+	IDB        string    `parquet:"id_b"`
+	SourceA    string    `parquet:"source_a"`
+	SourceB    string    `parquet:"source_b"`
+	PositionA  int64     `parquet:"position_a"`
+	PositionB  int64     `parquet:"position_b"`
+	Similarity float64   `parquet:"similarity"`
+	Same       *string   `parquet:"same"`
+	Shared     int32     `parquet:"shared"`
+	SizeA      int32     `parquet:"size_a"`
+	SizeB      int32     `parquet:"size_b"`
+	Matches    []float64 `parquet:"matches,optional,list"`
 }
 
 // unclear is the least difference of a cosine and a threshold that rounding cannot make.
@@ -215,7 +216,7 @@ func (f *similarFn) ProcessElement(
 			profile(&b)
 			f.pairs.Add(g.shard, func(block []byte) []byte {
 				return blocks.AppendNearPair(block, blocks.NearPair{
-					A: a.Key, B: b.Key, Score: verifier.ScoreOf(row.Similarity), Shared: int(row.Shared),
+					A: a.Key, B: b.Key, Score: verifier.ScoreOf(row.Similarity), Shared: int(row.Shared), Matches: row.Matches,
 				})
 			}, toPairs)
 		}

@@ -383,7 +383,8 @@ func (f *cellPairFn) join(
 	apart := f.in.Apart(keys)
 	f.estimator.Begin(sets)
 	take := func(i, j, score int) bool {
-		out.Add(keys[i], keys[j], score, f.verifier.Shared(score, sets[i], sets[j]))
+		out.Add(keys[i], keys[j], score, f.verifier.Shared(score, sets[i], sets[j]),
+			verifier.Matches(f.verifier, score, sets[i], sets[j]))
 		f.estimator.Pair(i, j, score)
 		return true
 	}

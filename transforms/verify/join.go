@@ -150,7 +150,8 @@ func (f *joinFn) join(
 	apart := f.in.Apart(g.Keys)
 	countSelf(ctx, membersOf(f.in, g.Keys, apart))
 	verifier.SelfJoin(f.verifier, g.Sets, apart, func(i, j, score int) bool {
-		out.Add(g.Keys[i], g.Keys[j], score, f.verifier.Shared(score, g.Sets[i], g.Sets[j]))
+		out.Add(g.Keys[i], g.Keys[j], score, f.verifier.Shared(score, g.Sets[i], g.Sets[j]),
+			verifier.Matches(f.verifier, score, g.Sets[i], g.Sets[j]))
 		f.estimator.Pair(i, j, score)
 		return true
 	})
