@@ -280,6 +280,9 @@ func put(ctx context.Context, path string, data []byte, cond storage.If) error {
 	}
 	_, err = store.Create(ctx, path, cond, func(w io.Writer) error {
 		_, err := w.Write(data)
+		if f, ok := w.(interface{ Sync() error }); ok && err == nil { // or the name may be safe before the bytes are
+			err = f.Sync()
+		}
 		return err
 	})
 	if err != nil {

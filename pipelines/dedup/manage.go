@@ -21,10 +21,6 @@ import (
 // before there is a document.
 var background = []float64{1, 1.1e-5, 1.3e-7, 3.3e-8, 1.3e-8, 5.1e-9, 2.0e-9, 8.2e-10, 3.3e-10, 1.3e-10, 5.2e-11, 2.1e-11}
 
-// apart: a night has edges between its own documents and all, and none between those of earlier nights. So components
-// stay as small as in one run with so many times fewer documents, and each band less spares a sixth of the keys or more.
-const apart = 5
-
 // CreateIndex makes an index at dir for runs that are asked so, with bands for that many documents. The error is a
 // *job.UsageError for what an index cannot keep.
 func CreateIndex(ctx context.Context, dir string, spec records.Spec, expect int64, given ...string) (*index.Index, error) {
@@ -51,7 +47,7 @@ func firstGeneration(spec records.Spec, expect int64, given []string) (asked *jo
 		if expect < 1 {
 			return nil, g, job.Usage("--expect %d: must be at least 1", expect)
 		}
-		in := lsh.Input{Threshold: asked.Threshold.Float(), Recall: asked.Recall, Documents: expect / apart, Background: background}
+		in := lsh.Input{Threshold: asked.Threshold.Float(), Recall: asked.Recall, Documents: expect, Background: background}
 		choice, err := lsh.Solve(in)
 		if asked.Bands > 0 {
 			choice, err = lsh.Assess(in, asked.Bands, asked.Rows)
