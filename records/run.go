@@ -337,6 +337,15 @@ type RunReferences struct {
 	// as the runner counts them: there are to be none.
 	Removed       int64 `json:"removed"`
 	PairsCompared int64 `json:"pairs_compared"`
+	// Index is nil unless the references are those of an index.
+	Index *IndexMissed `json:"index,omitempty"`
+}
+
+// IndexMissed says how many pairs earlier runs have missed of those documents which an index has kept: of the pairs in
+// components of this run, some are compared for the count.
+type IndexMissed struct {
+	Compared int64 `json:"compared"`
+	Missed   int64 `json:"missed"`
 }
 
 // Chosen are the parameters that neardup derived from the input and the flags, and why.

@@ -8,7 +8,9 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/neardup/neardup/internal/memory"
 	"github.com/neardup/neardup/pipelines/dedup"
+	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 )
 
@@ -26,10 +28,18 @@ type indexCreateCmd struct {
 	Method string `default:"${d_method}" help:"minhash, complete or exact (default: ${default})."`
 	Same   string `placeholder:"WHAT" help:"Definition of a copy for --method exact: bytes, tokens or set."`
 	records.Search
-	MinWords int   `placeholder:"N" help:"Do not compare documents with fewer words."`
-	Expect   int64 `default:"1000000" placeholder:"N" help:"How many documents the index will have: the bands are chosen for them, and stay (default: ${default})."`
+	MinWords int    `placeholder:"N" help:"Do not compare documents with fewer words."`
+	Expect   int64  `default:"1000000" placeholder:"N" help:"How many documents the index will have: the bands are chosen for them, and stay (default: ${default})."`
+	From     string `placeholder:"INDEX" help:"Begin with the documents that another index has kept, without those that it removed. Flags that are not given are as there; the bands are chosen again."`
 
-	Given []string `kong:"-"`
+	Given   []string    `kong:"-"`
+	Running job.Running `kong:"-"`
+}
+
+// KeepTo sets the memory limit.
+func (c *indexCreateCmd) KeepTo(usual memory.Budget) (memory.Budget, job.Runner) {
+	c.Running.Runner = job.Local
+	return c.Running.KeepTo(usual)
 }
 
 // AfterApply notes which flags are given.
@@ -46,18 +56,34 @@ func (c *indexCreateCmd) AfterApply(command *kong.Context) error {
 func (c *indexCreateCmd) Run(ctx context.Context, s streams) error {
 	spec := records.Default()
 	spec.Text, spec.Similarity, spec.Method, spec.Same, spec.Search, spec.MinWords = c.Text, c.Similarity, c.Method, c.Same, c.Search, c.MinWords
-	x, err := dedup.CreateIndex(ctx, c.Index, spec, c.Expect, c.Given...)
+	launch, err := inProcess(c.Running, s.Progress)
+	switch {
+	case err != nil:
+	case c.From != "":
+		_, err = dedup.RebuildIndex(ctx, c.Index, c.From, spec, c.Expect, c.Given, c.Running, launch)
+	default:
+		_, err = dedup.CreateIndex(ctx, c.Index, spec, c.Expect, c.Given...)
+	}
 	if err != nil {
 		return withHelp(err, "index create")
 	}
 	if s.Quiet {
 		return nil
 	}
+	x, err := dedup.OpenIndex(ctx, c.Index)
+	if err != nil {
+		return err
+	}
 	bands := ""
 	if x.Expect > 0 {
 		bands = fmt.Sprintf(" (bands %s × rows %s, for %d documents)", x.Asked["bands"], x.Asked["rows"], x.Expect)
 	}
-	_, err = fmt.Fprintf(s.Out, "made        %s%s\nadd to it   neardup dedup BATCH --against %s --append -o OUT\n", c.Index, bands, c.Index)
+	from := ""
+	if c.From != "" {
+		kept, _ := x.Rows()
+		from = fmt.Sprintf(": %d documents of %s", kept, c.From)
+	}
+	_, err = fmt.Fprintf(s.Out, "made        %s%s%s\nadd to it   neardup dedup BATCH --against %s --append -o OUT\n", c.Index, from, bands, c.Index)
 	return err
 }
 

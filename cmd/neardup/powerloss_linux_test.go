@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"testing"
@@ -185,4 +186,105 @@ func whole(tree lossy.Tree) (finished bool, err error) {
 		}
 	}
 	return true, nil
+}
+
+// TestPowerLossOfNights adds a night to an index on such a file system. Whenever the power fails, the index is the one
+// before or the one after, and the same command then comes to the one after.
+func TestPowerLossOfNights(t *testing.T) {
+	t.Parallel()
+	input, err := filepath.Abs("../../testdata/tldr")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := filepath.Join(t.TempDir(), "before")
+	for _, args := range [][]string{
+		{"index", "create", filepath.Join(before, "index"), "--threshold", "0.6"},
+		{"dedup", filepath.Join(input, "osx.jsonl"), "--against", filepath.Join(before, "index"), "--append", "--output", filepath.Join(t.TempDir(), "first")},
+	} {
+		if text, err := exec.Command("neardup", args...).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+	}
+	old, err := lossy.ReadTree(before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := indexIn(objectsOf(old))
+	if err != nil || len(first) != 1 {
+		t.Fatalf("the index has %+v, %v", first, err)
+	}
+	var moments []moment
+	var nights []stored
+	do := func(t *testing.T, holds lossy.Tree, statuses ...int) {
+		t.Helper()
+		adversaries := []lossy.Names{lossy.Synced, lossy.All}
+		last := []lossy.Tree{holds, holds}
+		check := func(operation string, names lossy.Names, left lossy.Tree) {
+			_, err := whole(left)
+			now, indexErr := indexIn(objectsOf(left))
+			switch {
+			case err != nil || indexErr != nil:
+				t.Errorf("the power fails after %s, with %s: %v, %v", operation, names, err, indexErr)
+			case !reflect.DeepEqual(now, first) && nights != nil && !reflect.DeepEqual(now, nights):
+				t.Errorf("the power fails after %s, with %s: the index is neither that before nor that after", operation, names)
+			}
+		}
+		system := lossy.New(lossy.Options{Holds: holds, Changed: func(operation string, left func(lossy.Names) lossy.Tree) {
+			for i, names := range adversaries {
+				if now := left(names); !maps.Equal(last[i], now) {
+					last[i] = now
+					moments = append(moments, moment{operation, names, now})
+					check(operation, names, now)
+				}
+			}
+		}})
+		root := lossy.Mount(t, system, time.Minute)
+		command := exec.Command("neardup", "dedup", filepath.Join(input, "linux.jsonl"), "--against", filepath.Join(root, "index"),
+			"--append", "--output", filepath.Join(root, "out"))
+		text, err := command.CombinedOutput()
+		if got := command.ProcessState.ExitCode(); !slices.Contains(statuses, got) {
+			t.Errorf("exit status %d, want one of %v: %v\n%s", got, statuses, err, text)
+		}
+		for _, names := range adversaries {
+			left := objectsOf(system.Left(names))
+			now, err := indexIn(left)
+			if nights == nil {
+				nights = now
+			}
+			if err != nil || !reflect.DeepEqual(now, nights) {
+				t.Errorf("the power fails after the end, with %s: the index has %d nights, %v", names, len(now), err)
+			}
+			if finished, err := whole(system.Left(names)); !finished || err != nil {
+				t.Errorf("the power fails after the end, with %s: the output is whole: %t, %v", names, finished, err)
+			}
+		}
+	}
+	do(t, old, 0)
+	if len(nights) != 2 || nights[1].Kept == 0 || nights[1].Removed == 0 {
+		t.Fatalf("the index has %+v", nights)
+	}
+	all := moments
+	pick := min(6, len(all))
+	if os.Getenv("NEARDUP_NIGHTLY") != "" {
+		pick = len(all)
+	}
+	for i := range pick {
+		m := all[(i+1)*len(all)/pick-1]
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			t.Logf("after %s, with %s", m.operation, m.names)
+			do(t, m.left, 0, 3) // 3 if the output and the index have the night
+		})
+	}
+	t.Logf("%d states that a loss of power could leave", len(all))
+}
+
+// objectsOf are the files of a tree.
+func objectsOf(tree lossy.Tree) map[string]string {
+	objects := map[string]string{}
+	for name, file := range tree {
+		if file.Content != nil {
+			objects[name] = string(file.Bytes)
+		}
+	}
+	return objects
 }

@@ -19,36 +19,44 @@ func init() { dofn.Register[keysFn]() }
 //
 //	KV<band and shard, band entries> → facts
 //
-// One GroupByKey. The entries of a group are held in memory. A shard without entries has no file.
-func Keys(s beam.Scope, bands flow.Bands, shardBits int, p Params) flow.Facts {
+// One GroupByKey. The entries of a group are held in memory. A shard without entries has no file. The rows of
+// the segment's files of documents begin at starts.
+func Keys(s beam.Scope, bands flow.Bands, shardBits int, starts []int64, p Params) flow.Facts {
 	s = s.Scope("sink.Keys")
-	return flow.Facts(beam.ParDo(s, &keysFn{Params: p, ShardBits: shardBits}, beam.GroupByKey(s, beam.PCollection(bands))))
+	fn := &keysFn{Params: p, ShardBits: shardBits, Starts: starts}
+	return flow.Facts(beam.ParDo(s, fn, beam.GroupByKey(s, beam.PCollection(bands))))
 }
 
 // keysFn writes the keys of a group; see Keys for the shapes.
 type keysFn struct {
 	Params    Params
 	ShardBits int
+	Starts    []int64
+
+	entries []blocks.BandEntry
 }
 
 func (f *keysFn) ProcessElement(
 	ctx context.Context, group int64, packed func(*[]byte) bool, facts func([]byte),
 ) (err error) {
 	band, shard := int(group>>f.ShardBits), int(group)&(1<<f.ShardBits-1)
-	var entries []blocks.BandEntry
+	f.entries = f.entries[:0]
 	var block []byte
 	for packed(&block) {
-		if entries, err = blocks.DecodeBands(entries, block); err != nil {
+		if f.entries, err = blocks.DecodeBands(f.entries, block); err != nil {
 			return err
 		}
 	}
+	for i, e := range f.entries {
+		f.entries[i].Key = blocks.FirstBits(e.Key, shard, f.ShardBits)
+	}
+	entries := f.entries
 	slices.SortFunc(entries, blocks.BandEntry.Compare)
 	name := index.KeysFile(band, shard)
 	file, err := writeOutput(ctx, f.Params, name, func(w io.Writer) error {
 		return index.WriteKeys(w, func(yield func(index.Key) bool) {
 			for _, e := range entries {
-				key := int64(blocks.FirstBits(e.Key, shard, f.ShardBits))
-				if !yield(index.Key{Key: key, File: e.Document.File(), Row: e.Document.Position()}) {
+				if !yield(index.Key{Key: int64(e.Key), Row: f.Starts[e.Document.File()] + e.Document.Position()}) {
 					return
 				}
 			}

@@ -52,6 +52,8 @@ type Params struct {
 	Pack bool
 	// Write names the tables to be written.
 	Write []output.Part
+	// Stored: the files are those of an index, of which single rows are read.
+	Stored bool
 	// Metadata are the key-value pairs that each Parquet file carries.
 	Metadata map[string]string
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/output/index"
 	"github.com/neardup/neardup/records"
 )
 
@@ -104,8 +105,11 @@ const (
 )
 
 func (f *tableFn[T]) write(w io.Writer, rows iter.Seq2[blocks.RowPart, error], counts map[string]int64) error {
-	out := parquet.NewGenericWriter[T](w, append(output.WriterOptions(f.Params.Metadata),
-		parquet.MaxRowsPerRowGroup(rowGroups))...)
+	options, most := append(output.WriterOptions(f.Params.Metadata), parquet.MaxRowsPerRowGroup(rowGroups)), batchBytes
+	if f.Params.Stored {
+		options, most = append(options, index.Pages()...), index.PageBytes // a page ends with a batch
+	}
+	out := parquet.NewGenericWriter[T](w, options...)
 	batch := make([]T, 0, rowBatch)
 	var row T
 	inBatch, beyondUsual := 0, 0 // bytes
@@ -119,7 +123,7 @@ func (f *tableFn[T]) write(w io.Writer, rows iter.Seq2[blocks.RowPart, error], c
 		batch = append(batch, row)
 		inBatch += len(r.Fields)
 		beyondUsual += max(0, len(r.Fields)-usualRow)
-		if len(batch) == rowBatch || inBatch >= batchBytes {
+		if len(batch) == rowBatch || inBatch >= most {
 			if _, err := out.Write(batch); err != nil {
 				return err
 			}

@@ -22,6 +22,8 @@ import (
 	"iter"
 	"time"
 
+	"github.com/parquet-go/parquet-go"
+
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/records"
@@ -33,6 +35,14 @@ const (
 	segments    = "segments"
 	pendings    = "pending"
 )
+
+// PageBytes are about those of a page of documents: of a document that is read, its page is.
+const PageBytes = 16 << 10
+
+// Pages are options of files of documents. Bounds of a page would be two whole texts.
+func Pages() []parquet.WriterOption {
+	return []parquet.WriterOption{parquet.PageBufferSize(PageBytes), parquet.DataPageStatistics(false)}
+}
 
 // Format is the version of the layout.
 const Format = "index-1"
@@ -219,7 +229,7 @@ func (x *Index) Has(batch string) (Added, bool) {
 	return Added{}, false
 }
 
-// Create makes an empty index. The error is a *ExistsError if there is one.
+// Create makes an index of its first generation, whose segments are there. The error is a *ExistsError if there is one.
 func Create(ctx context.Context, dir string, first Generation) (*Index, error) {
 	there, err := Is(ctx, dir)
 	if err != nil {
@@ -230,6 +240,11 @@ func Create(ctx context.Context, dir string, first Generation) (*Index, error) {
 	}
 	first.Format, first.Number, first.Made = Format, 1, time.Now().UTC()
 	x := &Index{Dir: dir, Generation: first}
+	for i := range first.Segments {
+		if err := x.finish(ctx, &first.Segments[i]); err != nil {
+			return nil, err
+		}
+	}
 	return x, x.write(ctx, storage.If{Absent: true})
 }
 
@@ -265,6 +280,9 @@ func put(ctx context.Context, path string, data []byte, cond storage.If) error {
 	}
 	_, err = store.Create(ctx, path, cond, func(w io.Writer) error {
 		_, err := w.Write(data)
+		if f, ok := w.(interface{ Sync() error }); ok && err == nil { // or the name may be safe before the bytes are
+			err = f.Sync()
+		}
 		return err
 	})
 	if err != nil {

@@ -15,21 +15,12 @@ import (
 	"github.com/neardup/neardup/output"
 )
 
-// Key says that a document of a segment has a key of a band, of which it is the first KeyBits bits. The document is a
-// row of one of the segment's files of documents, which are counted from 0.
+// Key says that a document of a segment has a key of a band, of which it is the first KeyBits bits. The rows of the
+// segment's files of documents are counted through: rows of any file would differ in more bits.
 type Key struct {
-	Key  int64
-	File int
-	Row  int64
+	Key int64 `parquet:"key,delta"`
+	Row int64 `parquet:"row,delta"`
 }
-
-// keyRow is a Key as it is stored.
-type keyRow struct {
-	Key      int64 `parquet:"key,delta"`
-	Document int64 `parquet:"document,delta"` // file and row
-}
-
-const rowBits = 40
 
 // KeyBits is the length of a key. A false equality is only one more edge.
 const KeyBits = 40
@@ -42,11 +33,11 @@ func KeysFile(band, shard int) string { return fmt.Sprintf("keys/%03d-%05d.parqu
 
 // WriteKeys writes keys in ascending order.
 func WriteKeys(w io.Writer, keys iter.Seq[Key], metadata map[string]string) error {
-	out := parquet.NewGenericWriter[keyRow](w, append(output.WriterOptions(metadata),
-		parquet.MaxRowsPerRowGroup(keyGroup))...)
-	batch := make([]keyRow, 0, 1024)
+	out := parquet.NewGenericWriter[Key](w, append(output.WriterOptions(metadata),
+		parquet.MaxRowsPerRowGroup(keyGroup), parquet.Compression(&parquet.Uncompressed))...) // random bits
+	batch := make([]Key, 0, 1024)
 	for k := range keys {
-		if batch = append(batch, keyRow{k.Key, int64(k.File)<<rowBits | k.Row}); len(batch) < cap(batch) {
+		if batch = append(batch, k); len(batch) < cap(batch) {
 			continue
 		}
 		if _, err := out.Write(batch); err != nil {
@@ -69,15 +60,15 @@ func Find(ctx context.Context, path string, wanted []int64, found func(Key)) err
 		rest = wanted[first:max(first, end)]
 		return len(rest) > 0
 	}
-	return read(ctx, path, within, func(keys []int64, documents func() ([]int64, error)) error {
+	return read(ctx, path, within, func(keys []int64, rows func() ([]int64, error)) error {
 		for at := 0; len(rest) > 0; rest = rest[1:] {
 			next, has := slices.BinarySearch(keys[at:], rest[0])
 			for at += next; has && at < len(keys) && keys[at] == rest[0]; at++ {
-				all, err := documents()
+				all, err := rows()
 				if err != nil {
 					return err
 				}
-				found(keyOf(keys[at], all[at]))
+				found(Key{keys[at], all[at]})
 			}
 		}
 		return nil
@@ -86,13 +77,13 @@ func Find(ctx context.Context, path string, wanted []int64, found func(Key)) err
 
 // ReadKeys calls do for each row of the row groups of a file of keys that may have one within bounds, as reported.
 func ReadKeys(ctx context.Context, path string, within func(least, greatest int64) bool, do func(Key)) error {
-	return read(ctx, path, within, func(keys []int64, documents func() ([]int64, error)) error {
-		all, err := documents()
+	return read(ctx, path, within, func(keys []int64, rows func() ([]int64, error)) error {
+		all, err := rows()
 		if err != nil {
 			return err
 		}
 		for i, key := range keys {
-			do(keyOf(key, all[i]))
+			do(Key{key, all[i]})
 		}
 		return nil
 	})
@@ -101,10 +92,10 @@ func ReadKeys(ctx context.Context, path string, within func(least, greatest int6
 // check is what to do about a file that cannot be read.
 const check = "neardup index check says what is damaged"
 
-// read calls do with the keys of row groups, and with what reads their documents.
+// read calls do with the keys of row groups, and with what reads their rows.
 func read(
 	ctx context.Context, path string, within func(least, greatest int64) bool,
-	do func(keys []int64, documents func() ([]int64, error)) error,
+	do func(keys []int64, rows func() ([]int64, error)) error,
 ) error {
 	content, err := storage.OpenFile(ctx, path)
 	if err != nil {
@@ -116,7 +107,7 @@ func read(
 		if err != nil {
 			return fmt.Errorf("%w; %s", err, check)
 		}
-		var keys, documents []int64
+		var keys, rows []int64
 		for i, group := range file.RowGroups() {
 			columns := group.ColumnChunks()
 			if len(columns) != 2 {
@@ -133,15 +124,15 @@ func read(
 			if keys, err = readColumn(keys[:0], columns[0]); err != nil {
 				return err
 			}
-			documents = documents[:0]
+			rows = rows[:0]
 			err := do(keys, func() ([]int64, error) {
-				if len(documents) > 0 {
-					return documents, nil
+				if len(rows) > 0 {
+					return rows, nil
 				}
-				if documents, err = readColumn(documents, columns[1]); err == nil && len(documents) != len(keys) {
-					err = fmt.Errorf("a row group has %d keys and %d documents", len(keys), len(documents))
+				if rows, err = readColumn(rows, columns[1]); err == nil && len(rows) != len(keys) {
+					err = fmt.Errorf("a row group has %d keys and %d rows", len(keys), len(rows))
 				}
-				return documents, err
+				return rows, err
 			})
 			if err != nil {
 				return err
@@ -153,10 +144,6 @@ func read(
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
-}
-
-func keyOf(key, document int64) Key {
-	return Key{key, int(document >> rowBits), document & (1<<rowBits - 1)}
 }
 
 // readColumn appends the values of a column of a row group.

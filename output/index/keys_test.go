@@ -12,6 +12,7 @@ import (
 
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output/index"
+	"github.com/neardup/neardup/records"
 )
 
 // TestKeys: what is found in a file of keys is what going through all of them finds, over row groups, equal keys and
@@ -22,7 +23,7 @@ func TestKeys(t *testing.T) {
 		space := int64(1) << (10 + 10*seed) // few keys are equal, or most
 		all := make([]index.Key, r.IntN(100_000))
 		for i := range all {
-			all[i] = index.Key{Key: r.Int64N(space), File: r.IntN(3), Row: r.Int64N(1 << 30)}
+			all[i] = index.Key{Key: r.Int64N(space), Row: r.Int64N(1 << 30)}
 		}
 		slices.SortFunc(all, func(a, b index.Key) int { return cmp.Compare(a.Key, b.Key) })
 		path := filepath.Join(t.TempDir(), "keys.parquet")
@@ -60,5 +61,48 @@ func TestKeys(t *testing.T) {
 		if !slices.Equal(all, read) {
 			t.Errorf("seed %d: %d keys were written, and others were read, %d", seed, len(all), len(read))
 		}
+	}
+}
+
+// TestLookup: keys lead to rows of files, by the numbers that the files have among those of all segments.
+func TestLookup(t *testing.T) {
+	x := &index.Index{Dir: t.TempDir()}
+	for _, name := range []string{"monday", "tuesday"} {
+		of := index.Segment{Name: name}
+		rows := int64(0)
+		for i, table := range []string{"kept/a.parquet", "kept/b.parquet", "removed/a.parquet"} {
+			of.Files = append(of.Files, records.ManifestFile{Path: index.FileOf(name, table), Rows: int64(i) + 2})
+			rows += int64(i) + 2
+		}
+		keys := index.FileOf(name, index.KeysFile(0, 0))
+		_, err := storage.WriteFile(t.Context(), filepath.Join(x.Dir, keys), func(w io.Writer) error {
+			return index.WriteKeys(w, func(yield func(index.Key) bool) {
+				for row := range rows {
+					if !yield(index.Key{Key: 7, Row: row}) {
+						return
+					}
+				}
+			}, nil)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		of.Files = append(of.Files, records.ManifestFile{Path: keys, Rows: rows})
+		x.Segments = append(x.Segments, of)
+	}
+	var want, got [][2]int64
+	for file, rows := range []int64{2, 3, 4, 2, 3, 4} {
+		for row := range rows {
+			want = append(want, [2]int64{int64(file), row})
+		}
+	}
+	err := x.Lookup().Find(t.Context(), 0, 0, 0, []int64{7}, func(_ int64, file int, row int64) {
+		got = append(got, [2]int64{int64(file), row})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := gocmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -3,6 +3,7 @@ package index
 import (
 	"context"
 	"slices"
+	"sort"
 
 	"github.com/neardup/neardup/io/storage"
 )
@@ -13,10 +14,12 @@ type Lookup struct {
 	Segments []lookedUp `json:"segments"`
 }
 
-// lookedUp is a segment: the number of the first of its files among all references, and its files of keys.
+// lookedUp is a segment: the number of the first of its files among all references, where the rows of each begin, and
+// its files of keys.
 type lookedUp struct {
 	Name      string   `json:"name"`
 	First     int      `json:"first"`
+	Starts    []int64  `json:"starts"`
 	ShardBits int      `json:"shard_bits"`
 	Files     []string `json:"files"` // in order
 }
@@ -26,13 +29,11 @@ func (x *Index) Lookup() *Lookup {
 	l := &Lookup{Dir: x.Dir}
 	first := 0
 	for _, s := range x.Segments {
-		of := lookedUp{Name: s.Name, First: first, ShardBits: s.ShardBits}
+		of := lookedUp{Name: s.Name, First: first, Starts: s.Starts(), ShardBits: s.ShardBits}
+		first += len(of.Starts)
 		for _, f := range s.Files {
-			switch {
-			case isKeys(s.Name, f.Path):
+			if isKeys(s.Name, f.Path) {
 				of.Files = append(of.Files, f.Path)
-			case f.Rows > 0:
-				first++
 			}
 		}
 		slices.Sort(of.Files)
@@ -48,7 +49,10 @@ func (l *Lookup) Find(
 ) error {
 	for _, s := range l.Segments {
 		err := s.files(l.Dir, band, shard, shardBits, func(path string) error {
-			return Find(ctx, path, wanted, func(k Key) { found(k.Key, s.First+k.File, k.Row) })
+			return Find(ctx, path, wanted, func(k Key) {
+				file := sort.Search(len(s.Starts), func(i int) bool { return s.Starts[i] > k.Row }) - 1
+				found(k.Key, s.First+file, k.Row-s.Starts[file])
+			})
 		})
 		if err != nil {
 			return err

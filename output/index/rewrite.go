@@ -28,11 +28,52 @@ type leaves func(table output.Part, run int, row *records.Stored) (bool, error)
 
 // rewrite writes one segment in the place of several that follow one another. It is not part of the index yet.
 func (w *Writer) rewrite(ctx context.Context, of []Segment, name string, leave leaves) (Segment, error) {
-	next := Segment{Name: name}
+	r := rewriting{from: w.Dir, name: name, folder: w.Folder(name), leave: leave}
+	next, err := r.tables(ctx, of)
+	if err != nil {
+		return next, err
+	}
+	keys, err := r.keys(ctx, of, next.ShardBits)
+	next.Files = append(next.Files, keys...)
+	if err != nil {
+		return next, err
+	}
+	return next, w.finish(ctx, &next)
+}
+
+// Copy writes the documents that an index has kept to one segment, without keys, of an index at dir that is not there
+// yet. What was removed is left out: why it was follows from what the other index compared.
+func (x *Index) Copy(ctx context.Context, dir, name string) (Segment, error) {
+	to := Index{Dir: dir}
+	r := rewriting{from: x.Dir, name: name, folder: to.Folder(name)}
+	r.leave = func(table output.Part, _ int, _ *records.Stored) (bool, error) { return table == output.Removed, nil }
+	return r.tables(ctx, x.Segments)
+}
+
+// rewriting is the state of writing a segment.
+type rewriting struct {
+	from   string // folder of the index that is read
+	name   string // of the segment
+	folder output.Folder
+	leave  leaves
+	rows   int64 // of documents, written
+
+	// places are the new numbers of the rows of each segment, or leftOut.
+	places [][]int64
+}
+
+const leftOut = -1
+
+// tables writes the rows of both tables of all segments.
+func (r *rewriting) tables(ctx context.Context, of []Segment) (Segment, error) {
+	next := Segment{Name: r.name}
 	for _, s := range of {
 		next.Runs, next.ShardBits = append(next.Runs, s.Runs...), max(next.ShardBits, s.ShardBits)
 	}
-	r := rewriting{w: w, name: name, folder: w.Folder(name), leave: leave, places: make([]map[int][]int64, len(of))}
+	for i := range of {
+		kept, removed := of[i].rows()
+		r.places = append(r.places, make([]int64, kept+removed))
+	}
 	if err := storage.Begin(ctx, r.folder.Dir, false); err != nil {
 		return next, err
 	}
@@ -56,53 +97,28 @@ func (w *Writer) rewrite(ctx context.Context, of []Segment, name string, leave l
 	for kept+removed > shardKeys<<next.ShardBits {
 		next.ShardBits++
 	}
-	keys, err := r.keys(ctx, of, next.ShardBits)
-	next.Files = append(next.Files, keys...)
-	if err != nil {
-		return next, err
-	}
-	if err := w.syncFolders(ctx, &next); err != nil {
-		return next, err
-	}
-	return next, storage.End(ctx, r.folder.Dir)
+	return next, nil
 }
-
-// rewriting is the state of writing a segment.
-type rewriting struct {
-	w      *Writer
-	name   string // of the segment
-	folder output.Folder
-	leave  leaves
-	files  int // of documents, written
-
-	// places are, of each segment and each of its files of documents, the new places of rows: file and row, or leftOut.
-	places []map[int][]int64
-}
-
-const leftOut = -1
 
 // documents writes the rows of a table of all segments, and returns how many of each run.
 func (r *rewriting) documents(
 	ctx context.Context, table output.Part, of []Segment,
 ) (file records.ManifestFile, rows []int64, err error) {
-	row := int64(0)
+	before := r.rows
 	file, err = r.file(ctx, output.TableFile(table, 0, 1), func(w io.Writer) error {
-		out := parquet.NewGenericWriter[records.Stored](w, output.WriterOptions(nil)...)
+		out := parquet.NewGenericWriter[records.Stored](w, append(output.WriterOptions(nil), Pages()...)...)
 		text := 0
 		for i := range of {
-			if r.places[i] == nil {
-				r.places[i] = map[int][]int64{}
-			}
 			first := len(rows)
 			left := of[i].counts(table) // of each run
 			rows = append(rows, make([]int64, len(left))...)
-			run := 0
+			run, starts := 0, of[i].Starts()
 			for number, f := range of[i].documentFiles() {
 				if !isOf(table, of[i].Name, f.Path) {
 					continue
 				}
-				places := make([]int64, 0, f.Rows)
-				for stored, err := range output.FileRows[records.Stored](ctx, storage.Join(r.w.Dir, f.Path)) {
+				places := r.places[i][starts[number]:][:0]
+				for stored, err := range output.FileRows[records.Stored](ctx, storage.Join(r.from, f.Path)) {
 					if err != nil {
 						return err
 					}
@@ -124,8 +140,8 @@ func (r *rewriting) documents(
 					if _, err := out.Write([]records.Stored{stored}); err != nil {
 						return err
 					}
-					places = append(places, int64(r.files)<<rowBits|row)
-					row++
+					places = append(places, r.rows)
+					r.rows++
 					rows[first+run]++
 					if text += len(stored.Text) + len(stored.Name); text >= groupText {
 						text = 0
@@ -134,14 +150,11 @@ func (r *rewriting) documents(
 						}
 					}
 				}
-				r.places[i][number] = places
 			}
 		}
 		return out.Close()
 	})
-	if file.Rows = row; row > 0 {
-		r.files++
-	}
+	file.Rows = r.rows - before
 	return file, rows, err
 }
 
@@ -167,6 +180,16 @@ func (s *Segment) documentFiles() (files []records.ManifestFile) {
 	return files
 }
 
+// Starts are the numbers of the first rows of the files of documents: the rows of a segment are counted through them.
+func (s *Segment) Starts() (starts []int64) {
+	row := int64(0)
+	for _, f := range s.documentFiles() {
+		starts = append(starts, row)
+		row += f.Rows
+	}
+	return starts
+}
+
 // isOf reports whether a file of a segment is of a table.
 func isOf(table output.Part, segment, path string) bool {
 	return storage.Dir(path) == FileOf(segment, string(table))
@@ -186,15 +209,15 @@ func (r *rewriting) keys(ctx context.Context, of []Segment, bits int) (files []r
 			}
 		}
 	}
-	lookup := (&Index{Dir: r.w.Dir, Generation: Generation{Segments: of}}).Lookup()
+	lookup := (&Index{Dir: r.from, Generation: Generation{Segments: of}}).Lookup()
 	var all []Key
 	for band := range bands {
 		for shard := range 1 << bits {
 			all = all[:0]
 			for i, s := range lookup.Segments {
 				err := s.each(ctx, lookup.Dir, band, shard, bits, func(k Key) {
-					if place := r.places[i][k.File][k.Row]; place != leftOut {
-						all = append(all, Key{k.Key, int(place >> rowBits), place & (1<<rowBits - 1)})
+					if row := r.places[i][k.Row]; row != leftOut {
+						all = append(all, Key{k.Key, row})
 					}
 				})
 				if err != nil {
@@ -205,7 +228,7 @@ func (r *rewriting) keys(ctx context.Context, of []Segment, bits int) (files []r
 				continue
 			}
 			slices.SortFunc(all, func(a, b Key) int {
-				return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.File, b.File), cmp.Compare(a.Row, b.Row))
+				return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Row, b.Row))
 			})
 			file, err := r.file(ctx, KeysFile(band, shard), func(w io.Writer) error {
 				return WriteKeys(w, slices.Values(all), nil)

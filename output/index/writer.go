@@ -164,13 +164,21 @@ func (w *Writer) Pend(ctx context.Context, s Segment) error {
 }
 
 // syncFolders makes the names of a segment's files, which are synced, safe from a loss of power.
-func (w *Writer) syncFolders(ctx context.Context, s *Segment) error {
-	folder := w.Folder(s.Name).Dir
+func (x *Index) syncFolders(ctx context.Context, s *Segment) error {
+	folder := x.Folder(s.Name).Dir
 	var folders []string
 	for _, f := range s.Files {
-		folders = append(folders, storage.Dir(storage.Join(w.Dir, f.Path)))
+		folders = append(folders, storage.Dir(storage.Join(x.Dir, f.Path)))
 	}
-	return sync(ctx, append(slices.Compact(folders), folder, storage.Dir(folder), w.Dir)...)
+	return sync(ctx, append(slices.Compact(folders), folder, storage.Dir(folder), x.Dir)...)
+}
+
+// finish says that a segment is whole, and nobody writes to it any more.
+func (x *Index) finish(ctx context.Context, s *Segment) error {
+	if err := x.syncFolders(ctx, s); err != nil {
+		return err
+	}
+	return storage.End(ctx, x.Folder(s.Name).Dir)
 }
 
 // Add makes a segment part of the index, of which Pend was told.

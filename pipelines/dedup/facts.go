@@ -96,6 +96,9 @@ func (r *run) countReferences(facts []blocks.Fact) {
 		n.Records = kept + removed
 	}
 	n.PairsCompared = r.record.Steps["verify/references_compared"]
+	if r.index != nil {
+		n.Index = &records.IndexMissed{Compared: r.record.Steps["verify/settled_compared"], Missed: r.record.Steps["verify/index_missed"]}
+	}
 	if n.Unreadable > 0 {
 		r.warn("--against: %s", records.UnreadableOf(n.Unreadable, n.Records, "records"))
 	}

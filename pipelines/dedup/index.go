@@ -284,7 +284,7 @@ func (r *run) storeKeys(ctx context.Context, launch job.Launch, folder output.Fo
 	return r.store(ctx, launch, temp, folder, func(s beam.Scope, writing sink.Params) []flow.Facts {
 		docs := source.Read(s, plan.Source(temp))
 		signed := signature.Sign(s, docs.Blocks, plan.Signature(temp))
-		return []flow.Facts{docs.Facts, sink.Keys(s, signed.Bands, plan.Layout.ShardBits, writing)}
+		return []flow.Facts{docs.Facts, sink.Keys(s, signed.Bands, plan.Layout.ShardBits, r.segment.Starts(), writing)}
 	})
 }
 
@@ -293,7 +293,7 @@ func (r *run) store(
 	ctx context.Context, launch job.Launch, temp string, folder output.Folder, build func(beam.Scope, sink.Params) []flow.Facts,
 ) error {
 	writing := r.plan.writing(folder, temp)
-	writing.Write, writing.Sync = []output.Part{output.Kept, output.Removed}, true
+	writing.Write, writing.Sync, writing.Stored = []output.Part{output.Kept, output.Removed}, true, true
 	pipeline, scope := beam.NewPipelineWithRoot()
 	sink.Ledger(scope, storage.Join(temp, segmentFile), build(scope, writing)...)
 	if _, err := r.execute(ctx, launch, pipeline); err != nil {

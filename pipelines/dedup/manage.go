@@ -1,8 +1,12 @@
 package dedup
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/neardup/neardup/io/storage"
@@ -20,17 +24,28 @@ var background = []float64{1, 1.1e-5, 1.3e-7, 3.3e-8, 1.3e-8, 5.1e-9, 2.0e-9, 8.
 // CreateIndex makes an index at dir for runs that are asked so, with bands for that many documents. The error is a
 // *job.UsageError for what an index cannot keep.
 func CreateIndex(ctx context.Context, dir string, spec records.Spec, expect int64, given ...string) (*index.Index, error) {
-	asked, err := job.Compile(spec, given...)
+	_, first, err := firstGeneration(spec, expect, given)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkIndexed(asked); err != nil {
+	if dir, err = job.OutputPath(dir); err != nil {
 		return nil, err
 	}
-	g := index.Generation{Formats: job.Formats(asked.Texts, asked.Family), Asked: map[string]json.RawMessage{}}
+	return index.Create(ctx, dir, first)
+}
+
+// firstGeneration is that of an index without a document.
+func firstGeneration(spec records.Spec, expect int64, given []string) (asked *job.Asked, g index.Generation, err error) {
+	if asked, err = job.Compile(spec, given...); err != nil {
+		return nil, g, err
+	}
+	if err := checkIndexed(asked); err != nil {
+		return nil, g, err
+	}
+	g = index.Generation{Formats: job.Formats(asked.Texts, asked.Family), Asked: map[string]json.RawMessage{}}
 	if asked.Method == job.MinHash {
 		if expect < 1 {
-			return nil, job.Usage("--expect %d: must be at least 1", expect)
+			return nil, g, job.Usage("--expect %d: must be at least 1", expect)
 		}
 		in := lsh.Input{Threshold: asked.Threshold.Float(), Recall: asked.Recall, Documents: expect, Background: background}
 		choice, err := lsh.Solve(in)
@@ -38,20 +53,103 @@ func CreateIndex(ctx context.Context, dir string, spec records.Spec, expect int6
 			choice, err = lsh.Assess(in, asked.Bands, asked.Rows)
 		}
 		if err != nil {
-			return nil, &job.UsageError{Reason: err}
+			return nil, g, &job.UsageError{Reason: err}
 		}
 		g.Expect, asked.Bands, asked.Rows = expect, choice.Bands, choice.Rows
 	}
 	fields := records.Fields(asked.Spec)
 	for _, name := range shared() {
 		if g.Asked[name], err = json.Marshal(fields[name].Interface()); err != nil {
-			return nil, err
+			return nil, g, err
 		}
+	}
+	return asked, g, nil
+}
+
+// RebuildIndex makes an index at dir of the documents that another has kept, for runs that are asked so: what is not
+// given is as the other has it, but for the bands. The error is a *job.UsageError for what the other cannot tell.
+func RebuildIndex(
+	ctx context.Context, dir, from string, spec records.Spec, expect int64, given []string, running job.Running, launch job.Launch,
+) (*index.Index, error) {
+	old, err := OpenIndex(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	text := spec.Text
+	if spec, err = follow(spec, old, given); err != nil {
+		return nil, err
+	}
+	if slices.Contains(given, "text") && !slices.Equal(text, spec.Text) {
+		return nil, job.Usage("--text %s: %s has the text of --text %s alone; drop it", strings.Join(text, ","), from, strings.Join(spec.Text, ","))
+	}
+	if old.Expect > 0 && !slices.Contains(given, "expect") {
+		expect = old.Expect
+	}
+	asked, first, err := firstGeneration(spec, expect, given)
+	if err != nil {
+		return nil, err
 	}
 	if dir, err = job.OutputPath(dir); err != nil {
 		return nil, err
 	}
-	return index.Create(ctx, dir, g)
+	if there, err := index.Is(ctx, dir); err != nil || there {
+		return nil, cmp.Or(err, error(&index.ExistsError{Dir: dir}))
+	}
+	config := Config{Spec: asked.Spec, How: job.How{Running: running}}
+	r := &run{config: config, asked: asked, index: &index.Index{Dir: dir, Generation: first}, record: records.Run{Job: commit.NewRun()}}
+	if r.segment, err = old.Copy(ctx, dir, r.record.Job); err == nil {
+		first.Segments, err = r.signAgain(ctx, launch)
+	}
+	if err != nil {
+		return nil, errors.Join(err, storage.RemoveAll(context.WithoutCancel(ctx), r.index.Folder(r.record.Job).Dir))
+	}
+	return index.Create(ctx, dir, first)
+}
+
+// follow is a spec whose fields, unless given, are as an index has them. Bands are not, nor what the method that is given
+// does not know.
+func follow(spec records.Spec, x *index.Index, given []string) (records.Spec, error) {
+	usual, err := job.Compile(records.Default())
+	if err != nil {
+		return spec, err
+	}
+	skip := append([]string{"bands", "rows"}, given...)
+	switch {
+	case !slices.Contains(given, "method"):
+	case spec.Method == job.Exact:
+		skip = append(skip, "threshold", "recall", "pair_budget")
+	default:
+		skip = append(skip, "same")
+	}
+	defaults, values := records.Fields(usual.Spec), map[string]any{"text": x.Asked["text"]}
+	for name, value := range x.Asked {
+		same, err := json.Marshal(defaults[name].Interface())
+		if err != nil {
+			return spec, err
+		}
+		if !slices.Contains(skip, name) && string(same) != string(value) {
+			values[name] = value
+		}
+	}
+	return replaced(spec, values)
+}
+
+// signAgain writes the keys of the segment that is to be the first of an index.
+func (r *run) signAgain(ctx context.Context, launch job.Launch) ([]index.Segment, error) {
+	r.index.Segments = []index.Segment{r.segment}
+	if kept, _ := r.index.Rows(); kept == 0 || !r.index.HasKeys() {
+		return r.index.Segments, nil
+	}
+	err := job.InTempFolder(ctx, r.config.TempDir, func(temp string) error {
+		plan, err := job.PlanIndex(ctx, job.Request{Asked: r.asked, Running: r.config.Running, Index: r.index})
+		if err != nil {
+			return err
+		}
+		plan.Layout.ShardBits, plan.Layout.HashShards = r.segment.ShardBits, 1
+		r.temp, r.plan = temp, &Plan{Plan: plan, Config: r.config}
+		return r.storeKeys(ctx, launch, r.index.Folder(r.segment.Name))
+	})
+	return []index.Segment{r.segment}, err
 }
 
 // OpenIndex opens the index at dir. The error is a *job.UsageError if there is none.

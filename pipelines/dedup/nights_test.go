@@ -14,10 +14,12 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/dedup"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/runners/local"
 )
 
 // archive is a folder with a folder for each night.
@@ -223,7 +225,7 @@ func specs() map[string]records.Spec {
 // similar, and for the same reason. What cannot be read or compared is told by the night that has it, and each corpus has
 // the same bytes.
 func TestNights(t *testing.T) {
-	others := 0 // documents that resemble those of other nights
+	others, compared := 0, int64(0) // documents that resemble those of other nights, and pairs of an index
 	seed := uint64(0)
 	for _, name := range slices.Sorted(maps.Keys(specs())) {
 		of := specs()[name]
@@ -244,6 +246,10 @@ func TestNights(t *testing.T) {
 				}
 			}) {
 				got.add(t, &l, night)
+				missed := missedBy(night)
+				if compared += missed.Compared; missed.Missed > 0 {
+					t.Errorf("%s, seed %d: the index has missed %d pairs", name, seed, missed.Missed)
+				}
 			}
 			if diff := gocmp.Diff(want, got, gocmp.AllowUnexported(place{})); diff != "" {
 				t.Errorf("%s, seed %d: %d nights are not one run:\n%s", name, seed, nights, diff)
@@ -259,12 +265,23 @@ func TestNights(t *testing.T) {
 	if others < 20 {
 		t.Errorf("%d documents resemble those of other nights", others)
 	}
+	if compared == 0 {
+		t.Error("no pair of an index is compared")
+	}
+}
+
+// missedBy says what a night tells of pairs that the index has missed.
+func missedBy(night *output.Finished) records.IndexMissed {
+	if of := night.Run.References; of != nil { // else the index has no document yet
+		return *of.Index
+	}
+	return records.IndexMissed{}
 }
 
 // TestNightsMiss: with few bands, nights decide by the pairs that they list, and lack none of a kept document but those
 // that no band finds.
 func TestNightsMiss(t *testing.T) {
-	missed := 0
+	missed, counted := 0, int64(0)
 	for seed := range more(6) {
 		r := rand.New(rand.NewPCG(seed, 46))
 		of := records.Default()
@@ -274,9 +291,11 @@ func TestNightsMiss(t *testing.T) {
 		all.Method, all.Bands, all.Rows, all.PairBudget = job.Complete, 0, 0, 1<<30
 		var listed []records.Pair
 		got := none()
-		for _, night := range l.grow(t, indexOf(t, of), l.nights, func(*dedup.Config) {}) {
+		told, nights := int64(0), l.grow(t, indexOf(t, of), l.nights, func(*dedup.Config) {})
+		for _, night := range nights {
 			got.add(t, &l, night)
 			listed = append(listed, absolute(t, night)...)
+			told += missedBy(night).Missed
 		}
 		want := star(&l, listed)
 		for doc, f := range got.Removed {
@@ -286,6 +305,7 @@ func TestNightsMiss(t *testing.T) {
 		if diff := gocmp.Diff(want, got.Removed, gocmp.AllowUnexported(place{})); diff != "" {
 			t.Errorf("seed %d: nights do not decide by the pairs that they list:\n%s", seed, diff)
 		}
+		kept := int64(0) // similar pairs of kept documents
 		found := map[[2]place]bool{}
 		for _, row := range listed {
 			found[between(&l, row)] = true
@@ -298,13 +318,17 @@ func TestNightsMiss(t *testing.T) {
 				continue
 			}
 			missed++
+			kept++
 			if pairs := absolute(t, l.alone(t, of, two)); len(pairs) > 0 {
 				t.Errorf("seed %d: nights miss %v, which share a band", seed, two)
 			}
 		}
+		if counted += told; told > kept*int64(len(nights)) {
+			t.Errorf("seed %d: nights count %d missed pairs, and %d are", seed, told, kept)
+		}
 	}
-	if missed == 0 {
-		t.Error("no pair is missed")
+	if missed == 0 || counted == 0 {
+		t.Errorf("%d pairs are missed, and nights have counted %d", missed, counted)
 	}
 }
 
@@ -408,5 +432,67 @@ func TestDropped(t *testing.T) {
 		if diff := gocmp.Diff(want, got, gocmp.AllowUnexported(place{})); diff != "" {
 			t.Errorf("seed %d: a dropped night leaves traces:\n%s", seed, diff)
 		}
+	}
+}
+
+// TestRebuilt: an index that is made from another has what that has kept, as if it had been given no more, whatever is
+// compared now.
+func TestRebuilt(t *testing.T) {
+	near := 0
+	for i, ways := range [][2]string{{"complete", "minhash"}, {"minhash, crowds", "complete"}, {"complete", "exact tokens"}, {"minhash", "minhash, min words"}} {
+		r := rand.New(rand.NewPCG(uint64(i), 48))
+		from, to := specs()[ways[0]], specs()[ways[1]]
+		to.Threshold = max(to.Threshold, .7) // so that nothing resembles what was kept
+		l := archiveAtRandom(t, r, relatives(r, 120), 5)
+		dir, other, rebuilt := indexOf(t, from), indexOf(t, to), filepath.Join(t.TempDir(), "index")
+		before, after := l.nights[:3], l.nights[3:]
+		gone := none()
+		for _, night := range l.grow(t, dir, before, func(*dedup.Config) {}) {
+			gone.add(t, &l, night)
+		}
+		given := []string{"threshold", "method", "min_words", "pair_budget"}
+		if to.Method == job.MinHash {
+			given = append(given, "bands", "rows")
+		}
+		if to.Same != "" {
+			given = append(given, "same")
+		}
+		x, err := dedup.RebuildIndex(t.Context(), rebuilt, dir, to, 1000, given, job.Running{Runner: job.Local},
+			beamtest.Launch("local", local.Options{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := x.Check(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for doc := range gone.Removed { // now it cannot be read
+			file := filepath.Join(l.dir, doc.file)
+			data := []byte(read(t, file))
+			for i := doc.position; data[i] != '\n'; i++ {
+				data[i] = '!'
+			}
+			if err := os.WriteFile(file, data, 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, night := range l.grow(t, other, before, func(*dedup.Config) {}) {
+			if removed := rows[records.Removed](t, night, output.Removed); len(removed) > 0 {
+				t.Fatalf("%s to %s: %v resembles what was kept", ways[0], ways[1], removed[0])
+			}
+		}
+		want, got := none(), none()
+		for _, night := range l.grow(t, other, after, func(*dedup.Config) {}) {
+			want.add(t, &l, night)
+		}
+		for _, night := range l.grow(t, rebuilt, after, func(*dedup.Config) {}) {
+			got.add(t, &l, night)
+		}
+		if diff := gocmp.Diff(want, got, gocmp.AllowUnexported(place{})); diff != "" {
+			t.Errorf("%s to %s: another index decides otherwise:\n%s", ways[0], ways[1], diff)
+		}
+		near += len(want.Removed)
+	}
+	if near < 20 {
+		t.Errorf("%d documents are removed", near)
 	}
 }

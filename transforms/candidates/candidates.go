@@ -123,19 +123,21 @@ func (f *bucketsFn) withIndex(ctx context.Context, group int64, emit func([]byte
 	entriesSeen.Inc(ctx, int64(len(entries)))
 	group = f.Lane.Key(group)
 	band, shard := int(group>>f.Params.ShardBits), int(group)&(1<<f.Params.ShardBits-1)
-	wanted := make([]int64, len(entries))
 	for i := range entries {
 		entries[i].Key = blocks.FirstBits(entries[i].Key, shard, f.Params.ShardBits)
-		wanted[i] = int64(entries[i].Key)
 	}
-	slices.Sort(wanted)
+	skip := 64 - blocks.BandKeyBits + f.Params.ShardBits
+	wanted := make([]int64, len(entries))
+	for i, e := range f.sorter.Sort(entries, skip, radix.ByKey) {
+		wanted[i] = int64(e.Key)
+	}
 	err = x.Find(ctx, band, shard, f.Params.ShardBits, slices.Compact(wanted), func(key int64, file int, row int64) {
 		entries = append(entries, blocks.BandEntry{Key: uint64(key), Document: blocks.NewKey(file, row)})
 	})
 	if err != nil {
 		return err
 	}
-	f.chain(ctx, f.sorter.Sort(entries, 64-blocks.BandKeyBits, radix.ByKeyAndDocument), emit)
+	f.chain(ctx, f.sorter.Sort(entries, skip, radix.ByKeyAndDocument), emit)
 	f.entries = entries
 	return nil
 }

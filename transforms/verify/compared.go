@@ -12,6 +12,9 @@ var (
 	pairsCompared = beam.NewCounter("verify", "compared") // of documents that are joined with each other
 	// Of these, pairs of two references, by their standing and not by what a join has as apart: there are to be none.
 	referencesCompared = beam.NewCounter("verify", "references_compared")
+	// Pairs of documents that an index has kept, compared for the count alone, and those of them that are similar.
+	settledCompared = beam.NewCounter("verify", "settled_compared")
+	indexMissed     = beam.NewCounter("verify", "index_missed")
 )
 
 // members are how many documents a join is of, how many of them are apart, and how many are references.

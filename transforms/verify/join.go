@@ -155,7 +155,30 @@ func (f *joinFn) join(
 		f.estimator.Pair(i, j, score)
 		return true
 	})
+	f.countMissed(ctx, g)
 	return EstimateOf(component, f.estimator)
+}
+
+// mostSettled is how many documents of an index are compared in a component, for the count.
+const mostSettled = 256
+
+// countMissed counts the similar documents of a component that an index has kept: earlier nights have missed these
+// pairs.
+func (f *joinFn) countMissed(ctx context.Context, g blocks.Sets) {
+	var settled [][]uint64
+	for i, key := range g.Keys {
+		if f.in.IsReference(key) && f.in.Standing(key.File()) == blocks.Settled && len(settled) < mostSettled {
+			settled = append(settled, g.Sets[i])
+		}
+	}
+	if len(settled) < 2 {
+		return
+	}
+	settledCompared.Inc(ctx, choose2(int64(len(settled))))
+	verifier.SelfJoin(f.verifier, settled, nil, func(int, int, int) bool {
+		indexMissed.Inc(ctx, 1)
+		return true
+	})
 }
 
 // EstimateOf returns the estimate of a component whose pairs the estimator has seen.

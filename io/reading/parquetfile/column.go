@@ -268,7 +268,7 @@ func (c *column) jump(row int64) error {
 		}
 	}
 	c.leave()
-	c.index, c.at, c.offset, c.row = index, i, index[i].offset, index[i].row
+	c.index, c.at, c.offset, c.size, c.row = index, i, index[i].offset, max(0, index[i].stored), index[i].row
 	c.entries, c.held, c.found, c.loaded = 0, false, false, false
 	if c.leaf.maxRep == 0 {
 		c.remaining = c.chunk.values - c.row

@@ -149,6 +149,8 @@ type pages struct {
 	group *rowGroup
 
 	window    window
+	ahead     int64       // how much the window reads at least
+	size      int64       // of the next page with its header, as the page index has it; 0: not known
 	offset    int64       // of the next page
 	remaining int64       // values, nulls among them, from there
 	words     *dictionary // nil until a page needs it
@@ -244,6 +246,10 @@ func (e *storeError) Unwrap() error { return e.error }
 
 // find reads the header of the next data page, past the dictionary. It returns false at the end.
 func (p *pages) find(ahead int64) (bool, error) {
+	if p.size > 0 {
+		ahead = min(p.size, ahead)
+	}
+	p.ahead, p.size = ahead, 0
 	for p.remaining > 0 {
 		if err := p.ctx.Err(); err != nil {
 			return false, err
@@ -272,7 +278,7 @@ func (p *pages) find(ahead int64) (bool, error) {
 }
 
 func (p *pages) readHeader(ahead int64) error {
-	n := min(skipAhead, p.window.end-p.offset)
+	n := min(skipAhead, ahead, p.window.end-p.offset)
 	for {
 		data, err := p.window.at(p.offset, n, ahead)
 		if err != nil {
@@ -302,7 +308,7 @@ func (p *pages) read(h *pageHeader, offset int64) ([]byte, error) {
 	if h.stored > p.most {
 		return nil, fmt.Errorf("%d bytes unpack to %d", h.stored, h.uncompressed)
 	}
-	data, err := p.window.at(offset+int64(len(h.bytes)), h.stored, readAhead)
+	data, err := p.window.at(offset+int64(len(h.bytes)), h.stored, p.ahead)
 	if err != nil {
 		return nil, err
 	}
