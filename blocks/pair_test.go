@@ -21,8 +21,12 @@ func TestPairWriter(t *testing.T) {
 	}}
 	for i := range 50_000 {
 		a, b := NewKey(1, int64(i)), NewKey(0, int64(2*i))
-		w.Add(a, b, i, i/2)
-		want = append(want, NearPair{A: b, B: a, Score: i, Shared: i / 2})
+		var matches []float64
+		if i%3 == 0 {
+			matches = []float64{.5, float64(i)}
+		}
+		w.Add(a, b, i, i/2, matches)
+		want = append(want, NearPair{A: b, B: a, Score: i, Shared: i / 2, Matches: matches})
 	}
 	w.Flush()
 	w.Flush()

@@ -221,7 +221,7 @@ func TestPackedKeysRoundTrip(t *testing.T) {
 		if got, err := blocks.DecodeEdges(nil, edgeBlock); err != nil || !slices.Equal(got, edges) {
 			t.Errorf("edges %v, %v, want %v", got, err, edges)
 		}
-		if got, err := blocks.DecodeNearPairs(nil, pairBlock); err != nil || !slices.Equal(got, pairs) {
+		if got, err := blocks.DecodeNearPairs(nil, pairBlock); err != nil || !reflect.DeepEqual(got, pairs) {
 			t.Errorf("pairs %v, %v, want %v", got, err, pairs)
 		}
 	})

@@ -64,11 +64,15 @@ func TestListedOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.out.Flush()
-		distinct := map[blocks.NearPair]bool{}
-		for _, pair := range pairs {
-			distinct[pair] = true
+		type pair struct {
+			a, b          blocks.Key
+			score, shared int
 		}
-		best := blocks.NearPair{A: sets.Keys[tt.best], B: sets.Keys[tt.kept], Score: shared, Shared: shared}
+		distinct := map[pair]bool{}
+		for _, p := range pairs {
+			distinct[pair{p.A, p.B, p.Score, p.Shared}] = true
+		}
+		best := pair{sets.Keys[tt.best], sets.Keys[tt.kept], shared, shared}
 		if len(pairs) != tt.want || len(distinct) != len(pairs) || !distinct[best] || len(p.kept) != tt.kept {
 			t.Errorf("%+v: %d pairs, %d distinct, the best among them: %v, %d kept", tt, len(pairs), len(distinct), distinct[best], p.kept)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -88,7 +89,7 @@ func joined(t *testing.T, parts [][]byte, threshold setsim.Threshold) (pairs []b
 	}
 	each := len(pairs) / components
 	for c := range components {
-		if !slices.Equal(pairs[c*each:][:each], pairs[:each]) {
+		if !reflect.DeepEqual(pairs[c*each:][:each], pairs[:each]) {
 			t.Fatalf("component %d has other pairs than the first", c)
 		}
 	}
