@@ -85,7 +85,7 @@ type Normalizing struct {
 
 // Matching says what similar documents must have in common besides, to be near-duplicates or copies.
 type Matching struct {
-	Match        []string `json:"match" phase:"plan" sep:"none" placeholder:"COLUMN=RULE" help:"Compare only documents that meet a rule, copies too; repeat for several. Rules are equal (the same value, byte for byte), different (another one), within:N (numbers at most N apart) and within:7d (dates or times; d, h, m or s), as in lang=equal. A rule like title=char:3,.7,lower asks for a Jaccard similarity of the values: a shingle, a threshold and steps of --normalize. Documents without a value are compared with no other, or with any if ,missing-ok is behind the rule. Dotted paths reach nested fields." group:"Similarity"`
+	Match        []string `json:"match" phase:"plan" sep:"none" placeholder:"COLUMN=RULE" help:"Compare only documents that meet a rule, copies too; repeat for several. Rules are equal (the same value, byte for byte), different (another one), within:N (numbers at most N apart) and within:7d (dates or times; d, h, m or s), as in lang=equal. A rule like title=char:3,.7,lower asks for a Jaccard similarity of the values: a shingle, a threshold and steps of --normalize. Without --text, such rules are the whole comparison. Documents without a value are compared with no other, or with any if ,missing-ok is behind the rule. Dotted paths reach nested fields." group:"Similarity"`
 	MatchNumbers bool     `json:"match_numbers" phase:"keys" help:"Compare only documents whose texts have the same numbers in the same order, copies too, so that issue 12 stays beside issue 13. 1,000 and 1.000 are 1000; a date is its numbers." group:"Similarity"`
 }
 

@@ -15,19 +15,18 @@ type matched struct {
 	field  int // as Spec has it
 }
 
-// Matches returns what each rule of similarity says of two similar documents, by their score, in the order of the rules;
-// nil if no rule besides that of the text is one.
+// Matches returns what each rule of similarity says of two similar documents, by their score, in the order of the
+// rules; nil if no rule besides that of the text is one.
 func Matches(v Verifier, score int, a, b []uint64) []float64 {
 	m, ok := v.(matched)
 	if !ok || m.traits > 0 { // which are of a fixed size without such rules
 		return nil
 	}
-	own, traits := match.Own(a)
-	other, others := match.Own(b)
+	_, traits := match.Own(a)
+	_, others := match.Own(b)
 	all := match.Similarities(nil, m.rules, traits, others)
 	if m.field > 0 {
-		of := m.Verifier.Similarity(score, m.Verifier.Size(own), m.Verifier.Size(other))
-		all = slices.Insert(all, m.field-1, of)
+		all = slices.Insert(all, m.field-1, m.Similarity(score, m.Size(a), m.Size(b)))
 	}
 	return all
 }

@@ -237,8 +237,11 @@ func TestMatchOfFields(t *testing.T) {
 		if r.IntN(3) > 0 && i > 0 { // else few have both alike
 			of := all[r.IntN(i)]
 			all[i].Text, all[i].Title = of.Text, of.Title
-			if r.IntN(2) == 0 {
+			switch r.IntN(4) {
+			case 0, 1:
 				all[i].Title += "z"
+			case 2:
+				all[i].Title += " " // equal, and not identical
 			}
 		}
 		if err := json.NewEncoder(&lines).Encode(all[i]); err != nil {

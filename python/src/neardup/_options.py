@@ -108,8 +108,8 @@ class Dedup(TypedDict, total=False):
     """Compare only documents that meet a rule, copies too; repeat for several. Rules are equal (the same value, byte
     for byte), different (another one), within:N (numbers at most N apart) and within:7d (dates or times; d, h, m or s),
     as in lang=equal. A rule like title=char:3,.7,lower asks for a Jaccard similarity of the values: a shingle, a
-    threshold and steps of normalize. Documents without a value are compared with no other, or with any if ,missing-ok
-    is behind the rule. Dotted paths reach nested fields."""
+    threshold and steps of normalize. Without text, such rules are the whole comparison. Documents without a value are
+    compared with no other, or with any if ,missing-ok is behind the rule. Dotted paths reach nested fields."""
 
     match_numbers: bool
     """Compare only documents whose texts have the same numbers in the same order, copies too, so that issue 12 stays
