@@ -4,11 +4,13 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/source"
+	"github.com/neardup/neardup/kernels/match"
 	"github.com/neardup/neardup/kernels/quality"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/dedup"
@@ -34,6 +36,10 @@ func (e *evaluation) bySample(ctx context.Context) error {
 			"compares it with what is known")
 	}
 	return e.again(ctx, [][]job.Read{{job.First, job.Second}, {job.First}}, func(plan *job.Plan, temp string) error {
+		if match.Pairwise(plan.Spec.Rules) {
+			return job.Usage("--sample does not know of rules but equal, and the run has --match %s; --truth FILE compares it "+
+				"with what is known", strings.Join(e.f.Run.Parameters.Match, " --match "))
+		}
 		params := recall.Params{
 			Inputs: job.Inputs(temp), Text: plan.Spec, Verifier: plan.Verifier(temp), Sample: e.Sample, Seed: e.Seed,
 			Temp: temp, MostPairs: mostPairs,

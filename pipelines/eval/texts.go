@@ -39,7 +39,7 @@ func (e *evaluation) list(ctx context.Context, plan *job.Plan, temp string, miss
 // example reads two documents again, and compares them as the run does.
 func example(ctx context.Context, plan *job.Plan, temp string, pair blocks.Edge) (*records.Example, error) {
 	spec := plan.Verifier(temp)
-	spec.Threshold = setsim.Any
+	spec.Threshold, spec.Rules = setsim.Any, nil // a pair that was not found need not meet them
 	toFeatures, err := frequencies.Features(ctx, spec)
 	if err != nil {
 		return nil, err
