@@ -80,7 +80,14 @@ var wires = func() map[string][]wire {
 	sizedParts := each(func(d *blocks.Decoder) { d.Bytes() })
 	copied := each(func(d *blocks.Decoder) { d.Copy() })
 	verdicts := each(func(d *blocks.Decoder) { d.Verdict() })
-	nearPairs := each(func(d *blocks.Decoder) { d.Fixed(16); d.Uvarint(); d.Uvarint() })
+	nearPairs := each(func(d *blocks.Decoder) {
+		d.Fixed(16)
+		d.Uvarint()
+		d.Uvarint()
+		if matches := d.Uvarint(); matches > 0 {
+			d.Fixed(8 * int(matches-1))
+		}
+	})
 	keys, shingles, edges, members, questions := fixed(8), fixed(8), fixed(16), fixed(20), fixed(20)
 	found := each(func(d *blocks.Decoder) { d.Fixed(16); d.Uvarint() })
 	hashed, firsts, counts := fixed(24), fixed(24), fixed(24)
@@ -240,6 +247,7 @@ func TestOrderDecidesNothing(t *testing.T) {
 		{[]string{pages, "--bands=10", "--rows=4"}, func(c *dedup.Config) { c.CellBytes = 2000 }},
 		{[]string{pages, packed, broken, "--max-rejected=10", "--resume=always", allParts}, func(*dedup.Config) {}},
 		{[]string{pages, "--method=exact"}, func(*dedup.Config) {}},
+		{[]string{pages, "--text=text", "--shingle=char:5", "--threshold=.5", "--match=text=word:1,.3"}, func(*dedup.Config) {}},
 		{[]string{pages, packed, broken, "--method=complete", "--drop-not-compared", "--max-rejected=10", "--shingle=char:5", "--threshold=.6"}, func(c *dedup.Config) { c.CellBytes = 2000 }},
 		{[]string{pages, packed, "--method=complete", "--shingle=char:5", "--threshold=.5", "--keep=longest", "--pair-budget=100"}, func(*dedup.Config) {}},
 		{[]string{pages, "--method=exact", "--same=set", "--keep=longest"}, func(*dedup.Config) {}},
