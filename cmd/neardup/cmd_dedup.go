@@ -46,8 +46,7 @@ func (c *dedupCmd) AfterApply(command *kong.Context) error {
 			c.Given = append(c.Given, strings.ReplaceAll(path.Flag.Name, "-", "_"))
 		}
 	}
-	usual := slices.Equal(c.Text, records.Default().Text)
-	if usual && !slices.Contains(c.Given, "text") && len(job.ColumnsOf(c.Match)) > 0 {
+	if !slices.Contains(c.Given, "text") && len(job.ColumnsOf(c.Match)) > 0 {
 		c.Text = nil // rules of similarity are the whole comparison
 	}
 	if c.Runner.Traits().OnlyBuckets && c.TempLocation != "" {

@@ -76,7 +76,7 @@ func RebuildIndex(
 		return nil, err
 	}
 	text := spec.Text
-	if spec, err = follow(spec, old, given); err != nil {
+	if spec, err = asIndexed(spec, old, given); err != nil {
 		return nil, err
 	}
 	if slices.Contains(given, "text") && !slices.Equal(text, spec.Text) {
@@ -106,9 +106,9 @@ func RebuildIndex(
 	return index.Create(ctx, dir, first)
 }
 
-// follow is a spec whose fields, unless given, are as an index has them. Bands are not, nor what the method that is given
+// asIndexed is a spec whose fields, unless given, are as an index has them. Bands are not, nor what the method that is given
 // does not know.
-func follow(spec records.Spec, x *index.Index, given []string) (records.Spec, error) {
+func asIndexed(spec records.Spec, x *index.Index, given []string) (records.Spec, error) {
 	usual, err := job.Compile(records.Default())
 	if err != nil {
 		return spec, err

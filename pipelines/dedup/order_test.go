@@ -132,7 +132,6 @@ var wires = func() map[string][]wire {
 		"components.openFn":      {edges, questions},
 		"components.hookFn":      {edges, edges},
 		"components.contractFn":  {edges},
-		"components.rootsFn":     {edges},
 		"components.askFn":       {edges, questions},
 		"components.answerFn":    {edges},
 		"components.resolveFn":   {edges},

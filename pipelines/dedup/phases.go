@@ -281,7 +281,8 @@ func (r *run) readWaves(ctx context.Context, launch job.Launch, prints fingerpri
 	return nil
 }
 
-// connect finds the components: by one call if it can hold the edges that are left, else in rounds.
+// connect finds the components: by one call if it can hold the edges that are left, else in rounds. A part that is done
+// again may leave other labels, so parts that come after it are done again as well.
 func (r *run) connect(ctx context.Context, launch job.Launch, fingerprint string) error {
 	if r.asked.Method == job.Exact {
 		return r.part(ctx, launch, connected, fingerprint, func(b *builder) []flow.Facts {
@@ -289,7 +290,15 @@ func (r *run) connect(ctx context.Context, launch job.Launch, fingerprint string
 			return []flow.Facts{b.keep(membersAnd(b.scope, r.plan.connect(b.scope, &k, r.temp), k.drawn), connected)}
 		})
 	}
-	err := r.part(ctx, launch, linked, fingerprint, func(b *builder) []flow.Facts {
+	passed := []string{}
+	step := func(name string, build func(*builder) []flow.Facts) error {
+		passed = append(passed, name)
+		if err := r.forgetAfter(ctx, passed); err != nil {
+			return err
+		}
+		return r.part(ctx, launch, name, fingerprint, build)
+	}
+	err := step(linked, func(b *builder) []flow.Facts {
 		k := r.plan.leave(b.scope, b.keys())
 		edges, copies := r.plan.edges(b.scope, &k, r.temp)
 		forests := components.Forests(b.scope, edges, r.plan.parts())
@@ -300,7 +309,7 @@ func (r *run) connect(ctx context.Context, launch job.Launch, fingerprint string
 	}
 	rounds := 0
 	for ; r.isDone(waveOf(contracted, rounds)) || r.edges(rounds) > r.plan.connectEdges(); rounds++ {
-		err := r.part(ctx, launch, waveOf(contracted, rounds), fingerprint, func(b *builder) []flow.Facts {
+		err := step(waveOf(contracted, rounds), func(b *builder) []flow.Facts {
 			left, gone := components.Round(b.scope, b.edges(waveOf(linked, rounds)), r.plan.parts(), rounds)
 			return []flow.Facts{b.keepEdges(left, waveOf(linked, rounds+1)), b.keepEdges(gone, waveOf(gonePrefix, rounds))}
 		})
@@ -310,20 +319,20 @@ func (r *run) connect(ctx context.Context, launch job.Launch, fingerprint string
 	}
 	resolve := func(b *builder, of int) flow.Forests {
 		if of == rounds {
-			return components.Roots(b.scope, b.edges(waveOf(linked, rounds)), r.plan.parts())
+			return components.Forests(b.scope, b.edges(waveOf(linked, rounds)), 1)
 		}
 		gone, roots := b.edges(waveOf(gonePrefix, of)), b.edges(waveOf(resolved, of+1))
 		return components.Resolve(b.scope, gone, roots, r.plan.parts())
 	}
 	for of := rounds; of > 0; of-- {
-		err := r.part(ctx, launch, waveOf(resolved, of), fingerprint, func(b *builder) []flow.Facts {
+		err := step(waveOf(resolved, of), func(b *builder) []flow.Facts {
 			return []flow.Facts{b.keepEdges(resolve(b, of), waveOf(resolved, of))}
 		})
 		if err != nil {
 			return err
 		}
 	}
-	return r.part(ctx, launch, connected, fingerprint, func(b *builder) []flow.Facts {
+	return step(connected, func(b *builder) []flow.Facts {
 		params := r.plan.components(r.temp)
 		var members flow.Members
 		if rounds == 0 {
@@ -334,6 +343,23 @@ func (r *run) connect(ctx context.Context, launch job.Launch, fingerprint string
 		}
 		return []flow.Facts{b.keep(membersAnd(b.scope, members, flow.Drawn{}), connected)}
 	})
+}
+
+// forgetAfter removes what is done of the components after some parts, unless the last of these is done.
+func (r *run) forgetAfter(ctx context.Context, passed []string) error {
+	if r.isDone(passed[len(passed)-1]) {
+		return nil
+	}
+	for name := range r.commit.Parts() {
+		phase, _, _ := strings.Cut(name, "-")
+		if !slices.Contains([]string{contracted, resolved, connected}, phase) || slices.Contains(passed, name) {
+			continue
+		}
+		if err := r.commit.Forget(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // What files begin with that the parts leave which find the components.

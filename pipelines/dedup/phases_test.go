@@ -296,7 +296,18 @@ func TestDamagedPart(t *testing.T) {
 	if _, err := runJob(t.Context(), config, dying(keysRead, false, new(int))); !errors.Is(err, errKilled) {
 		t.Fatal(err)
 	}
-	files, err := filepath.Glob(filepath.Join(filepath.Dir(config.Output), ".*", "kept", "keys-0000-[0-9a-f]*"))
+	damage(t, config.Output, "keys-0000-[0-9a-f]*")
+	launched := 0
+	sameOutput(t, "a damaged file", want, phasedRun(t, config, dying(0, false, &launched)))
+	if wanted := all - (keysRead - 1) + 2; launched != wanted { // with the wave, and the job that met the file
+		t.Errorf("%d jobs were launched, want %d", launched, wanted)
+	}
+}
+
+// damage changes a byte of each kept file of a run.
+func damage(t *testing.T, out, pattern string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(filepath.Dir(out), ".*", "kept", pattern))
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
 	}
@@ -310,11 +321,49 @@ func TestDamagedPart(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	launched := 0
-	sameOutput(t, "a damaged file", want, phasedRun(t, config, dying(0, false, &launched)))
-	if wanted := all - (keysRead - 1) + 2; launched != wanted { // with the wave, and the job that met the file
-		t.Errorf("%d jobs were launched, want %d", launched, wanted)
+}
+
+// A round that is done again, in another number of parts as on another runner, has other labels for all that follow.
+func TestDamagedRound(t *testing.T) {
+	in := chained(t, 600)
+	config := ask(t, in, "--shingle=char:5", "--threshold=.5", "--cluster=components", "--resume=always")
+	config.ConnectDocuments = 10
+	want := phasedRun(t, config, dying(0, false, new(int)))
+	config.Output = filepath.Join(t.TempDir(), "out")
+	usual := dying(0, false, new(int))
+	_, err := runJob(t.Context(), config, func(ctx context.Context, p *beam.Pipeline, temp string) (beam.PipelineResult, []records.Stage, error) {
+		if job.PartOf(ctx) == "members" {
+			return nil, nil, errKilled
+		}
+		return usual(ctx, p, temp)
+	})
+	if !errors.Is(err, errKilled) {
+		t.Fatal(err)
 	}
+	damage(t, config.Output, "gone-[0-9][0-9][0-9][0-9]-*")
+	config.ConnectDocuments = 7
+	sameOutput(t, "a damaged round", want, phasedRun(t, config, usual))
+}
+
+// chained is a file of texts each of which is similar to the next.
+func chained(t *testing.T, n int) string {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(1, 2))
+	text := make([]byte, 60)
+	next := func() byte { return byte('a' + rng.IntN(26)) }
+	for i := range text {
+		text[i] = next()
+	}
+	var lines strings.Builder
+	for range n {
+		fmt.Fprintf(&lines, "{\"text\": %q}\n", text)
+		text = append(text[6:], next(), next(), next(), next(), next(), next())
+	}
+	path := filepath.Join(t.TempDir(), "chain.jsonl")
+	if err := os.WriteFile(path, []byte(lines.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // A run that has read more unreadable records than it accepts ends with that wave, or if it accepts a share with the

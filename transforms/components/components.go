@@ -158,12 +158,17 @@ func (f *forestFn) ProcessElement(
 	if err := connect(&forest, packed); err != nil {
 		return err
 	}
+	sendForest(ctx, &forest, part/FanIn, emit)
+	return nil
+}
+
+// sendForest sends the edges of a forest to a part.
+func sendForest(ctx context.Context, forest *unionfind.Forest, part int64, emit func(int64, []byte)) {
 	out := newSender(emit)
-	for e := range forestEdges(&forest) {
-		out.edge(part/FanIn, e)
+	for e := range forestEdges(forest) {
+		out.edge(part, e)
 	}
 	edgesShuffled.Inc(ctx, out.flush())
-	return nil
 }
 
 // membersFn turns the last forest into members, by split.

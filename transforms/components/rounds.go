@@ -21,7 +21,6 @@ func init() {
 	dofn.Register[openFn]()
 	dofn.Register[hookFn]()
 	dofn.Register[contractFn]()
-	dofn.Register[rootsFn]()
 	dofn.Register[askFn]()
 	dofn.Register[answerFn]()
 	dofn.Register[resolveFn]()
@@ -34,14 +33,14 @@ func init() {
 //
 //	Forests   a forest for each part of the edges
 //	Round     as long as there are too many edges for one call
-//	Roots     connects what is left
+//	Forests   of one part connects what is left
 //	Resolve   for each round but the first, the last one first
 //	Members   for the first round
 //
 // Every document is a label at first, and edges run between labels. In a round, each label that has a neighbour becomes
 // the first of itself and its neighbours in a pseudo-random order: about half of the labels of any graph are gone.
-// Which label one became is written once, and what is left goes on. At least one label of each component goes, so
-// rounds end.
+// Which label one became is written once, and what is left goes on. A label that is gone may live on as the name of
+// others, but each round has fewer labels than the one before, so rounds end.
 //
 // What one job leaves may be read by another whose parts are others.
 
@@ -71,14 +70,6 @@ func Round(s beam.Scope, edges flow.Edges, parts, round int) (left, gone flow.Fo
 	stars, questions := beam.ParDo2(s, &openFn{Parts: parts, Order: order}, spread(s, edges, parts))
 	answers, dead := beam.ParDo2(s, &hookFn{Order: order}, beam.GroupByKey(s, questions))
 	return flow.Forests(beam.ParDo(s, &contractFn{}, beam.CoGroupByKey(s, stars, answers))), flow.Forests(dead)
-}
-
-// Roots connects what rounds have left in one call, which holds 26 bytes for each label. One GroupByKey.
-//
-//	blocks of edges → KV<part, edges> from labels to those that are connected with them
-func Roots(s beam.Scope, edges flow.Edges, parts int) flow.Forests {
-	s = s.Scope("components.Roots")
-	return flow.Forests(beam.ParDo(s, &rootsFn{Parts: parts}, spread(s, edges, 1)))
 }
 
 // Resolve tells the labels that are gone since a round what they have become in the end, and passes on what those that
@@ -213,31 +204,7 @@ func (*contractFn) ProcessElement(
 	if err != nil {
 		return err
 	}
-	out := newSender(emit)
-	for e := range forestEdges(&forest) {
-		out.edge(at, e)
-	}
-	edgesShuffled.Inc(ctx, out.flush())
-	return nil
-}
-
-// rootsFn tells each label the first of those it is connected with.
-//
-//	KV<0, edges> → KV<part, edges>
-type rootsFn struct{ Parts int }
-
-func (f *rootsFn) ProcessElement(
-	ctx context.Context, _ int64, packed func(*[]byte) bool, emit func(int64, []byte),
-) error {
-	var forest unionfind.Forest
-	if err := connect(&forest, packed); err != nil {
-		return err
-	}
-	out := newSender(emit)
-	for e := range forestEdges(&forest) {
-		out.edge(part(e.B, f.Parts), e)
-	}
-	edgesShuffled.Inc(ctx, out.flush())
+	sendForest(ctx, &forest, at, emit)
 	return nil
 }
 

@@ -106,7 +106,7 @@ func inRounds(t *testing.T, runner string, edges [][2]int, parts, limit int) (al
 		left, gone = after[0], append(gone, after[1])
 	}
 	roots := job(t, runner, func(s beam.Scope) []beam.PCollection {
-		return []beam.PCollection{beam.PCollection(Roots(s, edgesOf(s, left), parts))}
+		return []beam.PCollection{beam.PCollection(Forests(s, edgesOf(s, left), 1))}
 	})[0]
 	for _, of := range slices.Backward(gone) {
 		roots = job(t, runner, func(s beam.Scope) []beam.PCollection {
