@@ -137,7 +137,7 @@ func TestNotOpened(t *testing.T) {
 			}
 			files = append(files, listed{path: path, version: info.Version, format: "groups", size: size})
 		}
-		in, err := inspect(t.Context(), files, 0, 9*size, shards, func(string) Options { return o })
+		in, err := inspect(t.Context(), files, 0, 9*size, shards, func(*listed) Options { return o })
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -52,6 +52,8 @@ type Options struct {
 	References      []string
 	ReferenceFields codec.Fields
 	ofReferences    bool // these options are
+	// Sought: few documents of references are read, those that are found by keys.
+	Sought bool
 }
 
 // of are the options for files of a standing.
@@ -401,11 +403,11 @@ func layOut(ctx context.Context, files []listed, root string, o Options) (*Input
 	in.Shards = int(min(max(1, (total-references+shardBytes-1)/shardBytes), maxShards))
 	large, small := o.SplitSize(), o
 	small.SplitBytes = cmp.Or(o.SplitBytes, min(max(leastSplit, total/smallSplits), usualSplit))
-	splitting := func(path string) Options { // a store takes a request more for each split
-		if storage.IsLocal(path) {
-			return small
+	splitting := func(f *listed) Options { // each split is opened once more, which is a request on a store
+		if !storage.IsLocal(f.path) || f.standing == blocks.Reference && o.Sought {
+			return o
 		}
-		return o
+		return small
 	}
 	inspected, err := inspect(ctx, files, references, total, in.Shards, splitting)
 	if err != nil {
@@ -424,7 +426,7 @@ func layOut(ctx context.Context, files []listed, root string, o Options) (*Input
 			if err != nil {
 				return nil, err
 			}
-			splits, pieces = r.Cut(file, splitting(file.Path).splitSize(file)), r.Cut(file, PieceBytes)
+			splits, pieces = r.Cut(file, splitting(&files[i]).splitSize(file)), r.Cut(file, PieceBytes)
 		}
 		in.Add(file, splits, pieces)
 		if file.Compression != "" && file.Size > large && file.Standing != blocks.Reference {
@@ -468,7 +470,7 @@ const fewRowFiles = 1000
 // or they are of rows and do not lie in one of the shards, so that only their rows tell where a record is. The
 // files are of so many bytes, of which those of references come first.
 func inspect(
-	ctx context.Context, files []listed, references, total int64, shards int, options func(path string) Options,
+	ctx context.Context, files []listed, references, total int64, shards int, options func(*listed) Options,
 ) (map[int]*blocks.File, error) {
 	var numbers, ofRows []int
 	var offset int64
@@ -481,7 +483,7 @@ func inspect(
 		offset += size
 		f, err := formatNamed(files[i].format)
 		switch {
-		case size > options(files[i].path).SplitSize():
+		case size > options(&files[i]).SplitSize():
 			numbers = append(numbers, i)
 		case err != nil:
 			return nil, err
@@ -491,7 +493,7 @@ func inspect(
 			ofRows = append(ofRows, i)
 		}
 	}
-	if len(ofRows) <= fewRowFiles && options("").SplitRows > 0 {
+	if len(ofRows) > 0 && len(ofRows) <= fewRowFiles && options(&files[0]).SplitRows > 0 {
 		numbers = append(numbers, ofRows...)
 		slices.Sort(numbers)
 	}
@@ -500,7 +502,7 @@ func inspect(
 	}
 	found := make([]*blocks.File, len(numbers))
 	err := each(ctx, len(numbers), inFlight(files[numbers[0]].path), func(i int) error {
-		o := options(files[numbers[i]].path)
+		o := options(&files[numbers[i]])
 		file, format, err := files[numbers[i]].file(o)
 		if err != nil {
 			return err

@@ -245,6 +245,12 @@ type Content struct {
 	io.Closer
 }
 
+// Fetches reports whether a read is a request.
+func (c *Content) Fetches() bool {
+	_, ok := c.Closer.(fetching)
+	return ok
+}
+
 // OpenFile opens a file that WriteFile wrote.
 func OpenFile(ctx context.Context, path string) (*Content, error) {
 	store, err := At(path)

@@ -12,6 +12,10 @@ import (
 // grows a giant component, and all that is in it would be joined with itself.
 const MaxBackgroundEdges = 0.1
 
+// MaxIndexedEdges is that of an index, of which every run reads all bands: it takes fewer of them, and a run seldom
+// brings all of its documents.
+const MaxIndexedEdges = 3 * MaxBackgroundEdges
+
 // MaxSignature is the most values that a signature has.
 const MaxSignature = 1024
 
@@ -52,6 +56,9 @@ type Input struct {
 	// the last entry counts times Threshold/2 for each further row, the most it can
 	// be. So an empty table stands for the worst of all backgrounds.
 	Background []float64
+
+	// Indexed: keys are those of an index.
+	Indexed bool
 }
 
 // costTolerance: choices that cost up to this many times the minimum count as equally cheap, since neither the costs
@@ -71,7 +78,7 @@ type Choice struct {
 	// document and band that share its key, summed over the bands.
 	BackgroundEdges float64
 
-	// Percolates says that BackgroundEdges exceeds MaxBackgroundEdges.
+	// Percolates says that BackgroundEdges exceeds MaxBackgroundEdges, or MaxIndexedEdges.
 	Percolates bool
 
 	// Reason says why these were chosen, in a sentence for people.
@@ -79,7 +86,7 @@ type Choice struct {
 }
 
 // Solve returns parameters that reach the recall at the threshold with at most
-// MaxBackgroundEdges background edges. Among those that cost at most costTolerance
+// MaxBackgroundEdges background edges, or MaxIndexedEdges. Among those that cost at most costTolerance
 // times the minimum, it takes the ones with the fewest background edges, then the
 // cheapest, then those with the most rows. If none have so few background edges,
 // it returns those with the most rows that reach the recall, marked as percolating.
@@ -120,12 +127,12 @@ func Solve(in Input) (Choice, error) {
 		selective.Reason = fmt.Sprintf("no bands and rows that reach recall %v at threshold %v keep unrelated documents "+
 			"below %v edges each; these have the most rows. A higher threshold helps, and so do longer shingles where "+
 			"unrelated documents share phrases and not whole passages",
-			in.Recall, in.Threshold, MaxBackgroundEdges)
+			in.Recall, in.Threshold, in.maxEdges())
 		return selective, nil
 	}
 	best.Reason = fmt.Sprintf("about the minimum cost of all bands and rows that reach recall %v at threshold %v with "+
 		"at most %v edges per document to unrelated ones",
-		in.Recall, in.Threshold, MaxBackgroundEdges)
+		in.Recall, in.Threshold, in.maxEdges())
 	return best, nil
 }
 
@@ -143,7 +150,7 @@ func Assess(in Input, bands, rows int) (Choice, error) {
 	c.Reason = "bands and rows were given"
 	if c.Percolates {
 		c.Reason += fmt.Sprintf("; with them unrelated documents have more than %v edges each. More rows or fewer bands "+
-			"help, and so do longer shingles where unrelated documents share phrases and not whole passages", MaxBackgroundEdges)
+			"help, and so do longer shingles where unrelated documents share phrases and not whole passages", in.maxEdges())
 	}
 	return c, nil
 }
@@ -184,8 +191,15 @@ func (in Input) assess(bands, rows int) Choice {
 		Banding:         Banding{Signature: n, Bands: bands, Rows: rows},
 		ExpectedRecall:  SCurve(in.Threshold, bands, rows),
 		BackgroundEdges: edges,
-		Percolates:      edges > MaxBackgroundEdges,
+		Percolates:      edges > in.maxEdges(),
 	}
+}
+
+func (in Input) maxEdges() float64 {
+	if in.Indexed {
+		return MaxIndexedEdges
+	}
+	return MaxBackgroundEdges
 }
 
 func (in Input) background(rows int) float64 {

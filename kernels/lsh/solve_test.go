@@ -78,7 +78,7 @@ func inputs(yield func(name string, in Input)) {
 		for _, recall := range []float64{.75, .99, .999, .999999} {
 			for _, documents := range []int64{0, 1e5, 1e7, 1e9} {
 				for _, p := range profiles {
-					yield(p.name, Input{threshold, recall, documents, p.background})
+					yield(p.name, Input{Threshold: threshold, Recall: recall, Documents: documents, Background: p.background})
 				}
 			}
 		}
@@ -192,7 +192,7 @@ func TestSolveNews(t *testing.T) {
 		if p.name != "reuters-word" {
 			continue
 		}
-		c, err := Solve(Input{.8, .999, 1e5, p.background})
+		c, err := Solve(Input{Threshold: .8, Recall: .999, Documents: 1e5, Background: p.background})
 		if want := (Banding{Bands: 18, Rows: 5, Signature: 128}); err != nil || c.Banding != want {
 			t.Errorf("got %+v, %v; want %+v", c.Banding, err, want)
 		}
@@ -200,7 +200,7 @@ func TestSolveNews(t *testing.T) {
 }
 
 func TestSolveErrors(t *testing.T) {
-	good := Input{.8, .99, 1000, []float64{1, .1}}
+	good := Input{Threshold: .8, Recall: .99, Documents: 1000, Background: []float64{1, .1}}
 	for name, spoil := range map[string]func(*Input){
 		"threshold 0":         func(in *Input) { in.Threshold = 0 },
 		"threshold above 1":   func(in *Input) { in.Threshold = 1.01 },
@@ -248,10 +248,12 @@ func TestSolveWithAllRows(t *testing.T) {
 
 // TestPercolatesAboveTheBound: as many background edges as are allowed do not percolate, and more do.
 func TestPercolatesAboveTheBound(t *testing.T) {
-	for background, want := range map[float64]bool{MaxBackgroundEdges: false, math.Nextafter(MaxBackgroundEdges, 1): true} {
-		c, err := Assess(Input{Threshold: .5, Documents: 2, Background: []float64{1, background}}, 1, 1)
-		if err != nil || c.Percolates != want {
-			t.Errorf("%v edges percolate: %v, error %v", c.BackgroundEdges, c.Percolates, err)
+	for indexed, most := range map[bool]float64{false: MaxBackgroundEdges, true: MaxIndexedEdges} {
+		for background, want := range map[float64]bool{most: false, math.Nextafter(most, 1): true} {
+			c, err := Assess(Input{Threshold: .5, Documents: 2, Background: []float64{1, background}, Indexed: indexed}, 1, 1)
+			if err != nil || c.Percolates != want {
+				t.Errorf("%v edges percolate: %v, error %v", c.BackgroundEdges, c.Percolates, err)
+			}
 		}
 	}
 }

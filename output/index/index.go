@@ -37,7 +37,7 @@ const (
 )
 
 // PageBytes are about those of a page of documents: of a document that is read, its page is.
-const PageBytes = 16 << 10
+const PageBytes = 4 << 10
 
 // Pages are options of files of documents. Bounds of a page would be two whole texts.
 func Pages() []parquet.WriterOption {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"iter"
 	"slices"
+	"sort"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -25,8 +26,13 @@ type Key struct {
 // KeyBits is the length of a key. A false equality is only one more edge.
 const KeyBits = 40
 
-// keyGroup is how many rows a row group has: of one in which no key is sought, only the footer is read.
-const keyGroup = 1 << 15
+const (
+	// keyGroup is how many rows a row group has: of one in which no key is sought, only the footer is read.
+	keyGroup = 1 << 15
+
+	// keyPage is how many rows a page has: where few keys of a row group are found, so few pages of rows are read.
+	keyPage = 1 << 11
+)
 
 // KeysFile is the name below a segment of the keys of a shard of a band.
 func KeysFile(band, shard int) string { return fmt.Sprintf("keys/%03d-%05d.parquet", band, shard) }
@@ -34,7 +40,8 @@ func KeysFile(band, shard int) string { return fmt.Sprintf("keys/%03d-%05d.parqu
 // WriteKeys writes keys in ascending order.
 func WriteKeys(w io.Writer, keys iter.Seq[Key], metadata map[string]string) error {
 	out := parquet.NewGenericWriter[Key](w, append(output.WriterOptions(metadata),
-		parquet.MaxRowsPerRowGroup(keyGroup), parquet.Compression(&parquet.Uncompressed))...) // random bits
+		parquet.MaxRowsPerRowGroup(keyGroup), parquet.PageBufferSize(keyPage*8), parquet.DataPageStatistics(false),
+		parquet.Compression(&parquet.Uncompressed))...) // random bits
 	batch := make([]Key, 0, 1024)
 	for k := range keys {
 		if batch = append(batch, k); len(batch) < cap(batch) {
@@ -60,15 +67,15 @@ func Find(ctx context.Context, path string, wanted []int64, found func(Key)) err
 		rest = wanted[first:max(first, end)]
 		return len(rest) > 0
 	}
-	return read(ctx, path, within, func(keys []int64, rows func() ([]int64, error)) error {
+	return read(ctx, path, within, func(keys []int64, rows *rows) error {
 		for at := 0; len(rest) > 0; rest = rest[1:] {
 			next, has := slices.BinarySearch(keys[at:], rest[0])
 			for at += next; has && at < len(keys) && keys[at] == rest[0]; at++ {
-				all, err := rows()
+				row, err := rows.at(at)
 				if err != nil {
 					return err
 				}
-				found(Key{keys[at], all[at]})
+				found(Key{keys[at], row})
 			}
 		}
 		return nil
@@ -77,8 +84,8 @@ func Find(ctx context.Context, path string, wanted []int64, found func(Key)) err
 
 // ReadKeys calls do for each row of the row groups of a file of keys that may have one within bounds, as reported.
 func ReadKeys(ctx context.Context, path string, within func(least, greatest int64) bool, do func(Key)) error {
-	return read(ctx, path, within, func(keys []int64, rows func() ([]int64, error)) error {
-		all, err := rows()
+	return read(ctx, path, within, func(keys []int64, rows *rows) error {
+		all, err := rows.all(len(keys))
 		if err != nil {
 			return err
 		}
@@ -92,10 +99,9 @@ func ReadKeys(ctx context.Context, path string, within func(least, greatest int6
 // check is what to do about a file that cannot be read.
 const check = "neardup index check says what is damaged"
 
-// read calls do with the keys of row groups, and with what reads their rows.
+// read calls do with the keys of row groups, and with their rows.
 func read(
-	ctx context.Context, path string, within func(least, greatest int64) bool,
-	do func(keys []int64, rows func() ([]int64, error)) error,
+	ctx context.Context, path string, within func(least, greatest int64) bool, do func(keys []int64, rows *rows) error,
 ) error {
 	content, err := storage.OpenFile(ctx, path)
 	if err != nil {
@@ -103,37 +109,37 @@ func read(
 	}
 	defer content.Close()
 	err = output.Sound(check, func() error {
-		file, err := parquet.OpenFile(content, content.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+		ahead := &ahead{ReaderAt: content}
+		file, err := parquet.OpenFile(ahead, content.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 		if err != nil {
 			return fmt.Errorf("%w; %s", err, check)
 		}
-		var keys, rows []int64
+		var keys, pages []int64
 		for i, group := range file.RowGroups() {
 			columns := group.ColumnChunks()
 			if len(columns) != 2 {
 				return fmt.Errorf("a file of keys has %d columns", len(columns))
 			}
 			least, greatest := int64(0), int64(1)<<KeyBits
-			of := &file.Metadata().RowGroups[i].Columns[0].MetaData.Statistics
-			if len(of.MinValue) == 8 && len(of.MaxValue) == 8 {
-				least, greatest = int64(binary.LittleEndian.Uint64(of.MinValue)), int64(binary.LittleEndian.Uint64(of.MaxValue))
+			of := &file.Metadata().RowGroups[i].Columns[0].MetaData
+			if s := of.Statistics; len(s.MinValue) == 8 && len(s.MaxValue) == 8 {
+				least, greatest = int64(binary.LittleEndian.Uint64(s.MinValue)), int64(binary.LittleEndian.Uint64(s.MaxValue))
 			}
 			if !within(least, greatest) {
 				continue
 			}
+			if err := ahead.read(of.DataPageOffset, of.TotalCompressedSize); err != nil {
+				return err
+			}
 			if keys, err = readColumn(keys[:0], columns[0]); err != nil {
 				return err
 			}
-			rows = rows[:0]
-			err := do(keys, func() ([]int64, error) {
-				if len(rows) > 0 {
-					return rows, nil
-				}
-				if rows, err = readColumn(rows, columns[1]); err == nil && len(rows) != len(keys) {
-					err = fmt.Errorf("a row group has %d keys and %d rows", len(keys), len(rows))
-				}
-				return rows, err
-			})
+			rows := rows{chunk: columns[1], whole: content.Fetches(), page: pages[:0]}
+			err := do(keys, &rows)
+			pages = rows.page
+			if closing := rows.close(); err == nil {
+				err = closing
+			}
 			if err != nil {
 				return err
 			}
@@ -146,27 +152,114 @@ func read(
 	return nil
 }
 
+// ahead reads from memory what was read at once.
+type ahead struct {
+	io.ReaderAt
+	from int64
+	data []byte
+}
+
+// read reads n bytes from an offset at once.
+func (a *ahead) read(from, n int64) error {
+	a.from, a.data = from, slices.Grow(a.data[:0], int(n))[:n]
+	if got, err := a.ReaderAt.ReadAt(a.data, from); got < len(a.data) {
+		return err
+	}
+	return nil
+}
+
+func (a *ahead) ReadAt(p []byte, at int64) (int, error) {
+	if from := at - a.from; from >= 0 && from+int64(len(p)) <= int64(len(a.data)) {
+		return copy(p, a.data[from:]), nil
+	}
+	return a.ReaderAt.ReadAt(p, at)
+}
+
+// rows are those of the keys of a row group. Pages are read that are asked for, or all where a read is a request.
+type rows struct {
+	chunk parquet.ColumnChunk
+	whole bool
+	pages parquet.Pages
+	first int64 // row of the page
+	page  []int64
+}
+
+// all returns all n.
+func (r *rows) all(n int) (all []int64, err error) {
+	if r.page, err = readColumn(r.page[:0], r.chunk); err == nil && len(r.page) != n {
+		err = fmt.Errorf("a row group has %d keys and %d rows", n, len(r.page))
+	}
+	return r.page, err
+}
+
+// at returns the row of key number i. Numbers ascend.
+func (r *rows) at(i int) (row int64, err error) {
+	at := int64(i)
+	if r.pages == nil {
+		r.pages = r.chunk.Pages()
+	}
+	switch {
+	case at-r.first < int64(len(r.page)):
+	case r.whole:
+		if r.page, err = readColumn(r.page, r.chunk); err != nil {
+			return 0, err
+		}
+	default:
+		index, err := r.chunk.OffsetIndex()
+		if err != nil {
+			return 0, err
+		}
+		page := sort.Search(index.NumPages(), func(p int) bool { return index.FirstRowIndex(p) > at }) - 1
+		r.first = index.FirstRowIndex(max(0, page))
+		if err := r.pages.SeekToRow(r.first); err != nil {
+			return 0, err
+		}
+		if r.page, err = readPage(r.page[:0], r.pages); err != nil {
+			return 0, err
+		}
+	}
+	if at -= r.first; at < 0 || at >= int64(len(r.page)) {
+		return 0, fmt.Errorf("a page of %d rows has no row %d", len(r.page), at)
+	}
+	return r.page[at], nil
+}
+
+func (r *rows) close() error {
+	if r.pages == nil {
+		return nil
+	}
+	return r.pages.Close()
+}
+
 // readColumn appends the values of a column of a row group.
-func readColumn(dst []int64, chunk parquet.ColumnChunk) ([]int64, error) {
+func readColumn(dst []int64, chunk parquet.ColumnChunk) (_ []int64, err error) {
 	pages := chunk.Pages()
 	defer pages.Close() //nolint:errcheck // it was read
 	for {
-		page, err := pages.ReadPage()
-		if errors.Is(err, io.EOF) {
+		if dst, err = readPage(dst, pages); errors.Is(err, io.EOF) {
 			return dst, nil
 		}
 		if err != nil {
 			return dst, err
 		}
-		n := len(dst)
-		dst = slices.Grow(dst, int(page.NumValues()))[:n+int(page.NumValues())]
-		reader, ok := page.Values().(parquet.Int64Reader)
-		if !ok {
-			return dst, fmt.Errorf("a column of keys is %v", chunk.Type())
-		}
-		if got, err := reader.ReadInt64s(dst[n:]); got < len(dst)-n {
-			return dst, fmt.Errorf("a page has %d of %d values: %w", got, len(dst)-n, err)
-		}
-		parquet.Release(page)
 	}
+}
+
+// readPage appends the values of the next page.
+func readPage(dst []int64, pages parquet.Pages) ([]int64, error) {
+	page, err := pages.ReadPage()
+	if err != nil {
+		return dst, err
+	}
+	defer parquet.Release(page)
+	n := len(dst)
+	dst = slices.Grow(dst, int(page.NumValues()))[:n+int(page.NumValues())]
+	reader, ok := page.Values().(parquet.Int64Reader)
+	if !ok {
+		return dst, fmt.Errorf("a column of keys is %v", page.Type())
+	}
+	if got, err := reader.ReadInt64s(dst[n:]); got < len(dst)-n {
+		return dst, fmt.Errorf("a page has %d of %d values: %w", got, len(dst)-n, err)
+	}
+	return dst, nil
 }

@@ -47,7 +47,7 @@ func firstGeneration(spec records.Spec, expect int64, given []string) (asked *jo
 		if expect < 1 {
 			return nil, g, job.Usage("--expect %d: must be at least 1", expect)
 		}
-		in := lsh.Input{Threshold: asked.Threshold.Float(), Recall: asked.Recall, Documents: expect, Background: background}
+		in := lsh.Input{Threshold: asked.Threshold.Float(), Recall: asked.Recall, Documents: expect, Background: background, Indexed: true}
 		choice, err := lsh.Solve(in)
 		if asked.Bands > 0 {
 			choice, err = lsh.Assess(in, asked.Bands, asked.Rows)

@@ -170,7 +170,7 @@ func listed(ctx context.Context, r Request, stdin string) (p *Plan, err error) {
 	p = &Plan{Request: r, Complete: r.Method == Complete, Sizes: map[int]int64{}, Threshold: r.Threshold, Spec: r.Texts, reading: r.Reading(stdin)}
 	p.Spec.MaxBytes = int64(r.MaxDocBytes)
 	if r.Index != nil {
-		p.reading.References, p.reading.ReferenceFields = r.Index.Paths(), segmentFields
+		p.reading.References, p.reading.ReferenceFields, p.reading.Sought = r.Index.Paths(), segmentFields, r.Index.HasKeys()
 	} else if p.reading.References, err = references(ctx, r.Against); err != nil {
 		return nil, err
 	}
@@ -623,7 +623,7 @@ func (p *Plan) choose(sets [][]uint64, documents int64) (err error) {
 		t := p.Threshold.Float()
 		in := lsh.Input{
 			Threshold: t, Recall: r.Recall, Documents: p.Documents,
-			Background: setsim.Background(sets, documents, t/2, lsh.MaxSignature),
+			Background: setsim.Background(sets, documents, t/2, lsh.MaxSignature), Indexed: r.Index != nil,
 		}
 		if r.Bands > 0 {
 			p.Choice, err = lsh.Assess(in, r.Bands, r.Rows)
@@ -637,7 +637,7 @@ func (p *Plan) choose(sets [][]uint64, documents int64) (err error) {
 			p.Choice.Reason = "bands and rows are those of the index"
 			if p.Choice.Percolates {
 				p.Choice.Reason += fmt.Sprintf("; with them unrelated documents have more than %v edges each: make the index for more "+
-					"documents, with --expect", lsh.MaxBackgroundEdges)
+					"documents, with --expect", lsh.MaxIndexedEdges)
 			}
 		}
 		if r.Family != signature.FSS { // only those need a power of two

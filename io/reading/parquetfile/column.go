@@ -20,6 +20,9 @@ type column struct {
 	loaded bool       // a page is, and not passed
 	index  []location // once it was used: how many values are left is not known then
 	at     int        // of the next page in the index
+
+	locations []location // the index
+	indexed   bool       // it is read
 }
 
 // column returns a column of a row group, at its first row.
@@ -210,7 +213,7 @@ func (c *column) skip() error { return c.next(func([]byte, int) error { return n
 
 // seek goes on to a row, which is not before the next. Pages between are passed unread where that is possible.
 func (c *column) seek(row int64) error {
-	if row-c.row > c.entries {
+	if between := row - c.row; between > c.entries || between == c.entries && c.indexed {
 		if err := c.jump(row); err != nil {
 			return err
 		}
@@ -260,6 +263,9 @@ func (c *column) jump(row int64) error {
 	}
 	i := sort.Search(len(index), func(i int) bool { return index[i].row > row }) - 1
 	if index[i].row <= c.row+c.entries { // it is this page, or the next
+		if index[i].row == c.row+c.entries && !c.found {
+			c.size = max(0, index[i].stored)
+		}
 		return nil
 	}
 	if c.row == 0 && !c.loaded { // the dictionary goes before all
@@ -300,16 +306,16 @@ func (c *column) indexBytes(offset, length int64) ([]byte, error) {
 	return data, nil
 }
 
-// readIndex returns the page index; none if there is none that makes sense.
-func (c *column) readIndex() ([]location, error) {
-	if c.index != nil {
-		return c.index, nil
+// readIndex returns the page index, which it reads once; none if there is none that makes sense.
+func (c *column) readIndex() (index []location, err error) {
+	if c.indexed {
+		return c.locations, nil
 	}
+	defer func() { c.locations, c.indexed = index, err == nil }()
 	data, err := c.indexBytes(c.chunk.indexOffset, c.chunk.indexLength)
 	if err != nil || data == nil {
 		return nil, err
 	}
-	var index []location
 	r := thriftReader{data: data}
 	r.fields(func(id int16, kind thrift.Type) {
 		if id != 1 {
