@@ -12,6 +12,7 @@ type StoredName struct {
 	Source   string `json:"source"`
 	Position int64  `json:"position"`
 	Fell     *Fell  `json:"fell,omitempty"`
+	Ends     []byte `json:"ends,omitempty"` // as Document has them
 }
 
 // Fell is the document that another fell to, and how similar they are.
@@ -31,6 +32,15 @@ func (in *Inputs) Stored(key Key, id []byte) (s StoredName, err error) {
 		return s, fmt.Errorf("%s, row %d: its id is of the other table of the segment", in.Source(key), key.Position())
 	}
 	return s, nil
+}
+
+// Ends are where the columns of a document's text end, which the id of one of a segment says.
+func (in *Inputs) Ends(key Key, id, own []byte) []byte {
+	if !in.Stores(key) {
+		return own
+	}
+	s, _ := in.Stored(key, id) // who asks for its name is told what is wrong
+	return s.Ends
 }
 
 // Stores reports whether the ids of a document's file are those of a segment.

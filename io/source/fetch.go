@@ -120,7 +120,7 @@ func (f *fetchFn) fetch(
 		rank = options.Rank.append(rank[:0], source, doc)
 		f.out.add(&blocks.Document{
 			Key: m.Key, ID: doc.ID, HasID: doc.HasID, Component: m.Component, Of: int(m.Of), Copied: m.Copied,
-			Rank: rank, Text: doc.Text, Ends: doc.Ends, Values: doc.Values,
+			Rank: rank, Text: doc.Text, Ends: in.Ends(m.Key, doc.ID, doc.Ends), Values: doc.Values,
 		})
 		return nil
 	})

@@ -56,8 +56,6 @@ func checkIndexed(a *job.Asked) error {
 			"it has sets of shingles alone; give --method minhash, complete or exact")
 	case a.Prepares():
 		return refused("--signature "+a.Signature, "it follows from all documents; drop it")
-	case len(a.Text) > 1:
-		return refused("--text "+strings.Join(a.Text, " --text "), "it has one text of each document; join the columns into one")
 	case a.Texts.Shingle.Kind == shingle.Item:
 		return refused("--shingle item", "it has one text of each document; give another shingle")
 	case a.Limit > 0:

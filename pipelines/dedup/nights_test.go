@@ -55,7 +55,8 @@ func archiveAtRandom(t *testing.T, r *rand.Rand, texts []string, nights int) (l 
 			case 1:
 				*file = fmt.Appendf(*file, `{"id":"%d","text":"..."}`+"\n", i)
 			case 2:
-				*file = fmt.Appendf(*file, `{"text":%q}`+"\n", texts[i])
+				title, text, _ := strings.Cut(texts[i], " ")
+				*file = fmt.Appendf(*file, `{"title":%q,"text":%q}`+"\n", title, text)
 			default:
 				*file = fmt.Appendf(*file, `{"id":"%d","text":%q}`+"\n", i, texts[i])
 			}
@@ -195,7 +196,7 @@ func (l *archive) whole(t *testing.T, of records.Spec) *output.Finished {
 	t.Helper()
 	config := ask(t, l.dir, "--max-rejected=1000000", "--allow-empty")
 	config.Threshold, config.Method, config.Same, config.PairBudget = of.Threshold, of.Method, of.Same, of.PairBudget
-	config.Bands, config.Rows, config.MinWords, config.Shingle = of.Bands, of.Rows, of.MinWords, of.Shingle
+	config.Bands, config.Rows, config.MinWords, config.Shingle, config.Text = of.Bands, of.Rows, of.MinWords, of.Shingle, of.Text
 	return runOnly(t, config)
 }
 
@@ -212,6 +213,7 @@ func specs() map[string]records.Spec {
 	with("minhash", job.MinHash, keys)
 	with("minhash, crowds", job.MinHash, func(of *records.Spec) { keys(of); of.PairBudget = 1 })
 	with("minhash, min words", job.MinHash, func(of *records.Spec) { keys(of); of.MinWords = 9 })
+	with("minhash, two columns", job.MinHash, func(of *records.Spec) { keys(of); of.Text = []string{"title", "text"} })
 	with("complete", job.Complete, func(*records.Spec) {})
 	with("complete, crowds", job.Complete, func(of *records.Spec) { of.PairBudget = 1 })
 	with("complete, characters", job.Complete, func(of *records.Spec) { of.Shingle = "char:5"; of.Threshold = .8 })

@@ -69,7 +69,7 @@ func (f *rowsFn) ProcessElement(ctx context.Context, block []byte, toKept, toRem
 			return err
 		}
 		name := blocks.StoredName{
-			ID: f.id(doc.Key, string(doc.ID), doc.HasID), Source: f.path(doc.Key), Position: doc.Key.Position(),
+			ID: f.id(doc.Key, string(doc.ID), doc.HasID), Source: f.path(doc.Key), Position: doc.Key.Position(), Ends: doc.Ends,
 		}
 		buffers, emit := &f.kept, toKept
 		if row != nil {
