@@ -85,7 +85,7 @@ func code(doc string) string {
 	return strings.ReplaceAll(quoted.ReplaceAllString(doc, "$1`$2`"), "|", `\|`)
 }
 
-// TestTables holds docs/tables.md to the rows of the tables. Run it with -update to write the page.
+// TestTables holds docs/tables.md to the rows of the tables and to run.json. Run it with -update to write the page.
 func TestTables(t *testing.T) {
 	const path = "../docs/tables.md"
 	page := tablesPage(t)
@@ -103,11 +103,37 @@ func TestTables(t *testing.T) {
 	}
 }
 
+// keysOf returns a line for each key of an object, and of the objects in it whose keys have a meaning of their own.
+func keysOf(t *testing.T, of reflect.Type, prefix string) (lines []string) {
+	t.Helper()
+	for field := range fieldsOf(of) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		inner, key := field.Type, prefix+name
+		switch inner.Kind() {
+		case reflect.Pointer:
+			inner = inner.Elem()
+		case reflect.Slice:
+			inner, key = inner.Elem(), key+"[]"
+		}
+		switch doc := field.Tag.Get("doc"); {
+		case doc != "":
+			lines = append(lines, fmt.Sprintf("| `%s` | %s |\n", prefix+name, code(doc)))
+		case field.Anonymous:
+			lines = append(lines, keysOf(t, inner, prefix)...)
+		case inner.Kind() == reflect.Struct:
+			lines = append(lines, keysOf(t, inner, key+".")...)
+		case name != "-":
+			t.Errorf("key %s%s of %v: the tag doc must say what it means", prefix, name, of)
+		}
+	}
+	return lines
+}
+
 // tablesPage renders all tables as Markdown.
 func tablesPage(t *testing.T) []byte {
 	var page bytes.Buffer
-	page.WriteString("# Output tables\n\n[Docs](index.md) › Tables\n\n" +
-		"Every column of every table. This page is generated from the types of the rows (`go test ./records -run TestTables -update`). [Formats](formats.md#output-tables) says how tables are stored.\n\n" +
+	page.WriteString("# Output tables and run.json\n\n[Docs](index.md) › Tables\n\n" +
+		"Every column of every table, and every key of `run.json`. This page is generated from the types in package `records` (`go test ./records -run TestTables -update`). [Formats](formats.md#output-tables) says how tables are stored.\n\n" +
 		"Types are those of pyarrow. `source` is a file's path below the root of the inputs; a reference has its whole path or URL. `position` says [where a record begins](formats.md#position-source-id) in its file.\n")
 	for _, s := range []section{
 		{"pairs", "A row for each two documents whose similarity is at least the threshold, a before b in input order. Near pairs are pairs of representatives. Each copy has one row, with its representative as a.", columnsOf[Pair](t)},
@@ -120,7 +146,7 @@ func tablesPage(t *testing.T) []byte {
 		{"passages", "A row for each [passage](howto/passages.md): words of a document that also occur earlier. Offsets here and in the next three tables are bytes of the document's text in UTF-8, after escapes are resolved, with one space between two `--text` columns.", columnsOf[Passage](t)},
 		{"coverage", "A row for each document that has a passage.", columnsOf[Coverage](t)},
 		{"repeats", "A row for each of the 1,000 places that are the first place of most passages, the most frequent first.", columnsOf[Repeat](t)},
-		{"contaminated", "`neardup passages --against` writes this table and `rejected` instead of `passages`, `coverage` and `repeats`. It has a row for each document and item where the document contains at least `--item-share` of the item's words.", columnsOf[Contaminated](t)},
+		{"contaminated", "`neardup passages --against` writes this table and `rejected` instead of `passages`, `coverage` and `repeats`. It has a row for each document and item if the document contains at least `--item-share` of the item's words.", columnsOf[Contaminated](t)},
 		{"neighbours", "`neardup query --output FILE` writes these rows, the most similar first, and `--json` prints them, each with the `buckets` that it shares if the query searched buckets.", columnsOf[Neighbour](t)},
 		{"buckets", "`neardup compare --output DIR` writes `DIR/buckets` for the methods `bands`, `signatures` and `pieces`. Documents share a bucket if `band` and `bucket` are equal.", columnsOf[Bucketed](t)},
 		{"candidates", "`DIR/candidates` has a row for each two documents that share a bucket.", columnsOf[Candidate](t)},
@@ -133,5 +159,9 @@ func tablesPage(t *testing.T) []byte {
 		"| `containment` | shared / the smaller of size_a and size_b |\n" +
 		"| `cosine` | a·b / (\\|a\\|·\\|b\\|), with a component for each distinct shingle, weighted by `--weights` |\n" +
 		"| `simhash-overlap` | shared / size_a: equal bits of two SimHash signatures, which [estimate the cosine](algorithms/simhash.md) |\n")
+	fmt.Fprintf(&page, "\n## run.json\n\nThe parameters of a run, its choices and its results. Keys that do not apply are left out. `a.b` is the key `b` of the object `a`, and `a[].b` that of each object in the list `a`.\n\n"+
+		"| key | meaning |\n|---|---|\n%s", strings.Join(keysOf(t, reflect.TypeFor[Run](), ""), ""))
+	fmt.Fprintf(&page, "\n## comparison\n\n`neardup compare --json` prints this object, and `run.json` of `--output` has it: the parameters, `examples` (rows of `pairs`), and for each of the `methods`:\n\n"+
+		"| key | meaning |\n|---|---|\n%s", strings.Join(keysOf(t, reflect.TypeFor[Method](), ""), ""))
 	return page.Bytes()
 }
