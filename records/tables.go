@@ -3,8 +3,8 @@
 // between steps is package blocks.
 package records
 
-// The rows of the output tables. Names and types are a contract. docs/tables.md is made of them, and of the meaning that
-// the tag doc gives to each column: a link, or code between single quotes, as in 'input'.
+// The rows of the output tables. Names and types are a contract. docs/tables.md is made of them, and of the tag doc:
+// the meaning of a column in Markdown, with code between single quotes, as in 'input'.
 
 // Pair is a row of pairs/: two documents that are at least threshold similar, a before b in
 // input order. Copies are linked to their representative only, near pairs run between
