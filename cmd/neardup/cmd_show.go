@@ -51,7 +51,9 @@ func (c *showCmd) index(ctx context.Context, s streams) error {
 	if c.JSON {
 		return output.JSON(s.Out, x.Generation)
 	}
-	asked := func(name string) string { return strings.ReplaceAll(strings.Trim(string(x.Asked[name]), `[]"`), `","`, " ") }
+	asked := func(name string) string {
+		return strings.ReplaceAll(strings.Trim(string(x.Asked[name]), `[]"`), `","`, " ")
+	}
 	kept, removed := x.Rows()
 	var text strings.Builder
 	fmt.Fprintf(&text, "index       generation %d of %s: %d kept documents, and the keys of %d removed\n", x.Number,

@@ -279,7 +279,8 @@ func (f *readFn) read(key blocks.Key, record *reading.Record, rows *rejecter) bo
 		})
 	default:
 		f.out.add(&blocks.Document{
-			Key: key, ID: doc.ID, HasID: doc.HasID, Text: doc.Text, Ends: rows.in.Ends(key, doc.ID, doc.Ends), Values: doc.Values,
+			Key: key, ID: doc.ID, HasID: doc.HasID, Text: doc.Text, Ends: rows.in.Ends(key, doc.ID, doc.Ends),
+			Values: doc.Values,
 		})
 	}
 	return true

@@ -233,14 +233,19 @@ func (p *Plan) edges(s beam.Scope, k *keys, temp string) (flow.Edges, flow.Membe
 		batches, same := spool.All(s, k.signed.Sized, job.Inputs(temp), temp)
 		return flow.Flatten(s, same, verify.Connect(s, batches, p.verify(temp))), all
 	}
+	var edges []flow.Edges
 	if !k.bands.All.IsValid() {
 		bands := k.signed.Bands
-		if params.List != "" {
+		switch {
+		case params.List != "" && params.Index != "":
+			rest, known, keys := candidates.Known(s, bands, params)
+			bands, edges = candidates.List(s, rest, copies, params, keys), append(edges, known)
+		case params.List != "":
 			bands = candidates.List(s, bands, copies, params)
 		}
 		k.bands = exchange.Alone(s.Scope("candidates.Buckets"), bands)
 	}
-	return candidates.Buckets(s, k.bands, params), all
+	return flow.Flatten(s, append(edges, candidates.Buckets(s, k.bands, params))...), all
 }
 
 // enter has what is known of documents enter its lanes.
@@ -468,7 +473,7 @@ func (p *Plan) measuring(temp string) recall.Params {
 // candidates lists copies unless they may be too many for each process to hold, 8 bytes for each document, or are found
 // at the same time as buckets.
 func (p *Plan) candidates(temp string) candidates.Params {
-	params := candidates.Params{Inputs: job.Inputs(temp), Index: p.Lookup(temp), ShardBits: p.Layout.ShardBits}
+	params := candidates.Params{Inputs: job.Inputs(temp), Index: p.Lookup(temp), ShardBits: p.Layout.ShardBits, Tokens: p.Choice.Bands + 1}
 	if p.Documents <= 2*p.connectDocuments() && !p.together() && !p.Complete {
 		params.List = storage.Join(temp, copiesFile)
 	}

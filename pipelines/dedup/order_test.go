@@ -125,6 +125,8 @@ var wires = func() map[string][]wire {
 		"candidates.bucketsFn":   {edges},
 		"candidates.copiesFn":    {members},
 		"candidates.copyKeysFn":  {keys},
+		"candidates.tokensFn":    {entries, entries},
+		"candidates.knownFn":     {edges, keys},
 		"components.spreadFn":    {edges},
 		"components.forestFn":    {edges},
 		"components.membersFn":   {members},

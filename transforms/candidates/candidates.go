@@ -34,9 +34,10 @@ type Params struct {
 	// List is where the copies found are listed, for Buckets to leave them out; "": nowhere.
 	List string
 	// Index is the path of the shared index.Lookup of documents that are found by their keys, and ShardBits says how many
-	// shards a band has; "": there are none.
+	// shards a band has; "": there are none. Tokens is the band of the hashes of tokens, see Known.
 	Index     string
 	ShardBits int
+	Tokens    int
 }
 
 // Buckets chains the documents of each bucket by edges.
@@ -112,34 +113,44 @@ func (f *bucketsFn) ProcessElement(ctx context.Context, key int64, packed func(*
 
 // withIndex chains the buckets that the entries make with documents of the index.
 func (f *bucketsFn) withIndex(ctx context.Context, group int64, emit func([]byte)) error {
-	x, err := storage.Shared[index.Lookup](ctx, f.Params.Index)
-	if err != nil {
-		return err
-	}
 	entries := f.entries
 	if f.copies != nil {
 		entries = f.copies.others(entries)
 	}
 	entriesSeen.Inc(ctx, int64(len(entries)))
-	group = f.Lane.Key(group)
-	band, shard := int(group>>f.Params.ShardBits), int(group)&(1<<f.Params.ShardBits-1)
-	for i := range entries {
-		entries[i].Key = blocks.FirstBits(entries[i].Key, shard, f.Params.ShardBits)
-	}
-	skip := 64 - blocks.BandKeyBits + f.Params.ShardBits
-	wanted := make([]int64, len(entries))
-	for i, e := range f.sorter.Sort(entries, skip, radix.ByKey) {
-		wanted[i] = int64(e.Key)
-	}
-	err = x.Find(ctx, band, shard, f.Params.ShardBits, slices.Compact(wanted), func(key int64, file int, row int64) {
-		entries = append(entries, blocks.BandEntry{Key: uint64(key), Document: blocks.NewKey(file, row)})
-	})
+	entries, err := f.Params.withDocuments(ctx, f.Lane.Key(group), entries, &f.sorter)
 	if err != nil {
 		return err
 	}
-	f.chain(ctx, f.sorter.Sort(entries, skip, radix.ByKeyAndDocument), emit)
-	f.entries = entries
+	f.chain(ctx, entries, emit)
 	return nil
+}
+
+// withDocuments adds to the entries of a band's shard those of the documents of the index that have one of their keys, and
+// sorts all.
+func (p *Params) withDocuments(
+	ctx context.Context, group int64, entries []blocks.BandEntry, sorter *radix.Sorter[blocks.BandEntry, blocks.Key],
+) ([]blocks.BandEntry, error) {
+	x, err := storage.Shared[index.Lookup](ctx, p.Index)
+	if err != nil {
+		return nil, err
+	}
+	band, shard := int(group>>p.ShardBits), int(group)&(1<<p.ShardBits-1)
+	for i := range entries {
+		entries[i].Key = blocks.FirstBits(entries[i].Key, shard, p.ShardBits)
+	}
+	skip := 64 - blocks.BandKeyBits + p.ShardBits
+	wanted := make([]int64, len(entries))
+	for i, e := range sorter.Sort(entries, skip, radix.ByKey) {
+		wanted[i] = int64(e.Key)
+	}
+	err = x.Find(ctx, band, shard, p.ShardBits, slices.Compact(wanted), func(key int64, file int, row int64) {
+		entries = append(entries, blocks.BandEntry{Key: uint64(key), Document: blocks.NewKey(file, row)})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return sorter.Sort(entries, skip, radix.ByKeyAndDocument), nil
 }
 
 // chain chains the buckets of sorted entries.

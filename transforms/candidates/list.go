@@ -21,15 +21,16 @@ func init() {
 	dofn.Register[writeListFn]()
 }
 
-// List lists the copies, which are what Copies found, in the file Params.List, and adds an empty block to the band entries: so no group of them is whole
-// before the list is.
+// List lists the copies, which are what Copies found, and what Known did, in the file Params.List, and adds an empty block
+// to the band entries: so no group of them is whole before the list is.
 //
-//	KV<band and shard, band entries>, KV<split, members> → KV<band and shard, band entries>
+//	KV<band and shard, band entries>, KV<split, members>, KV<gather.Key, keys> → KV<band and shard, band entries>
 //
-// One GroupByKey, whose group has 8 bytes for each copy.
-func List(s beam.Scope, bands flow.Bands, copies flow.Members, p Params) flow.Bands {
+// One GroupByKey, whose group has 8 bytes for each of them.
+func List(s beam.Scope, bands flow.Bands, copies flow.Members, p Params, known ...beam.PCollection) flow.Bands {
 	s = s.Scope("candidates.List")
-	keys := gather.Values(beam.ParDo(s, &copyKeysFn{}, beam.PCollection(copies)))
+	copied := beam.ParDo(s, &copyKeysFn{}, beam.PCollection(copies))
+	keys := gather.Values(beam.Flatten(s, append(known, copied)...))
 	written := beam.ParDo(s, &writeListFn{File: p.List}, beam.PCollection(gather.All(s, keys)))
 	return flow.Flatten(s, bands, flow.Bands(written))
 }

@@ -54,8 +54,8 @@ type Params struct {
 	HashShards int
 	// ShardBits: the entries of a band go to 1<<ShardBits shards, by the key's first bits.
 	ShardBits int
-	// Whole: documents have the key of one more band, which those with the same signature have in common, and recalled
-	// ones have no other.
+	// Whole: documents have the keys of two more bands. Those with the same signature have one in common, and those with
+	// the same tokens the other. Settled documents have no key of the former, and recalled ones no other.
 	Whole bool
 	// Dictionary numbers the shingles, for the family Classic.
 	Dictionary Dictionary
@@ -100,7 +100,7 @@ func (f *signFn) Setup(ctx context.Context) (err error) {
 	f.keyer = f.Params.Keyer()
 	bands := f.keyer.Len()
 	if f.Params.Whole {
-		bands++
+		bands += 2
 	}
 	f.bands = blocks.NewBandWriter(bands, f.Params.ShardBits)
 	f.copies = NewCollapse(f.inputs, f.Params.HashShards)
@@ -124,14 +124,15 @@ func (f *signFn) ProcessElement(
 			continue
 		}
 		signed++
-		if f.copies.IsCopy(f.signer.shingler.Copied(tokens), doc.Key, firsts, copies) {
+		sum := f.signer.shingler.Copied(tokens)
+		if f.copies.IsCopy(sum, doc.Key, firsts, copies) {
 			equal++
 			continue
 		}
 		f.values = f.signer.tokenised(f.values, doc.Text)
 		f.keys = f.keyer.Keys(f.keys, f.values)
 		if f.Params.Whole {
-			f.addWhole(doc.Key, bands)
+			f.addWhole(doc.Key, sum.Hi, bands)
 			continue
 		}
 		f.bands.Add(doc.Key, f.keys, bands)
@@ -143,16 +144,17 @@ func (f *signFn) ProcessElement(
 	return d.Err()
 }
 
-// addWhole adds the document of the keys with those that Params.Whole says.
-func (f *signFn) addWhole(doc blocks.Key, bands func(int64, []byte)) {
-	whole := hash.Values(f.keys).Hi
+// addWhole adds the document of the keys, whose tokens have that hash, with the keys that Params.Whole says.
+func (f *signFn) addWhole(doc blocks.Key, tokens uint64, bands func(int64, []byte)) {
+	n, whole := len(f.keys), hash.Values(f.keys).Hi
 	switch f.inputs.Standing(doc.File()) {
 	case blocks.Settled:
 		f.bands.Add(doc, f.keys, bands)
+		f.bands.AddKey(doc, n+1, tokens, bands)
 	case blocks.Recalled:
-		f.bands.AddKey(doc, len(f.keys), whole, bands)
+		f.bands.AddKey(doc, n, whole, bands)
 	default:
-		f.bands.Add(doc, append(f.keys, whole), bands)
+		f.bands.Add(doc, append(f.keys, whole, tokens), bands)
 	}
 }
 

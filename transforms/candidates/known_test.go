@@ -1,0 +1,71 @@
+package candidates
+
+import (
+	"io"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/testing/passert"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/testing/ptest"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/io/storage/storagetest"
+	"github.com/neardup/neardup/output/index"
+	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/exchange"
+)
+
+// Inputs with the tokens of a document kept have an edge to it, and are sought in no band; others are.
+func TestKnown(t *testing.T) {
+	const band, tokens = 0, 2 // of keys
+	x := &index.Index{Dir: t.TempDir()}
+	of := index.Segment{Name: "monday", Files: []records.ManifestFile{{Path: index.FileOf("monday", "kept/a.parquet"), Rows: 2}}}
+	for number, keys := range map[int][]index.Key{band: {{Key: 5, Row: 0}, {Key: 5, Row: 1}}, tokens: {{Key: 7, Row: 0}, {Key: 8, Row: 1}}} {
+		path := index.FileOf(of.Name, index.KeysFile(number, 0))
+		_, err := storage.WriteFile(t.Context(), filepath.Join(x.Dir, path), func(w io.Writer) error {
+			return index.WriteKeys(w, slices.Values(keys), nil)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		of.Files = append(of.Files, records.ManifestFile{Path: path})
+	}
+	x.Segments = []index.Segment{of}
+	folder := storagetest.RunFolder(t)
+	params := Params{
+		Inputs: share(t, blocks.Reference, blocks.Input), List: filepath.Join(folder, "list"), Index: filepath.Join(folder, "index"), Tokens: tokens,
+	}
+	if err := storage.WriteShared(t.Context(), params.Index, x.Lookup()); err != nil {
+		t.Fatal(err)
+	}
+	blocksOf := map[int64][][]byte{}
+	writer := blocks.NewBandWriter(tokens+1, 0)
+	emit := func(group int64, block []byte) { blocksOf[group] = append(blocksOf[group], block) }
+	for position, hash := range []uint64{7, 9, 7} { // the second has tokens of its own
+		writer.Add(blocks.NewKey(1, int64(position)), []uint64{5 << (64 - index.KeyBits), 6, hash << (64 - index.KeyBits)}, emit)
+	}
+	writer.Flush(emit)
+	p, s := beam.NewPipelineWithRoot()
+	var all []flow.Bands
+	for group, packed := range blocksOf {
+		all = append(all, flow.Bands(beam.ParDo(s, &underFn{group}, beam.CreateList(s, packed))))
+	}
+	rest, edges, known := Known(s, flow.Flatten(s, all...), params)
+	copies := flow.Members(beam.ParDo(s, underKey, beam.CreateList(s, [][]byte{{}})))
+	bands := List(s, rest, copies, params, known)
+	passert.Equals(s, beam.ParDo(s, spell, beam.PCollection(edges)), "{0@0 1@0}", "{0@0 1@2}")
+	found := Buckets(s, exchange.Alone(s, bands), params)
+	passert.Equals(s, beam.ParDo(s, spell, beam.PCollection(found)), "{0@0 0@1}", "{0@1 1@1}")
+	if err := ptest.Run(p); err != nil {
+		t.Error(err)
+	}
+}
+
+// underFn puts a block under a key.
+type underFn struct{ Key int64 }
+
+func (f *underFn) ProcessElement(block []byte, emit func(int64, []byte)) { emit(f.Key, block) }
