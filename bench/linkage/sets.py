@@ -58,17 +58,17 @@ class Set:
         """Which half of the groups a record is in."""
         return zlib.crc32(self.group[one].encode()) % 2
 
-    def judge(self, found, half=None, unmarked=False):
-        """Precision, recall and F1 of pairs among records that the truth names, of one half if asked; or, if unmarked, of all pairs."""
+    def judge(self, found, half=None):
+        """Precision, recall and F1 of the pairs of which the truth names a record, as the study counts; of one half if asked.
+
+        Most records of s2orc are in no group although many have copies: nothing says which of their pairs are right.
+        """
         def counts(pair):
-            if half is None and unmarked:
-                return True
-            return all(x in self.group and half in (None, self.half(x)) for x in pair)
+            return any(x in self.group and half in (None, self.half(x)) for x in pair)
 
         found, truth = set(filter(counts, found)), set(filter(counts, self.truth))
         right = len(found & truth)
-        precision, recall = right / max(len(found), 1), right / max(len(truth), 1)
-        return precision, recall, 2 * right / max(len(found) + len(truth), 1)
+        return right / max(len(found), 1), right / max(len(truth), 1), 2 * right / max(len(found) + len(truth), 1)
 
 
 def inside(groups):
