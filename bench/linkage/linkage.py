@@ -14,8 +14,10 @@ import os
 import pathlib
 import platform
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 import time
 import venv
 import zlib
@@ -26,6 +28,7 @@ HERE = pathlib.Path(__file__).parent
 CACHE = pathlib.Path(".cache/linkage")
 WORK = pathlib.Path(".cache/bench/linkage")
 NEARDUP = WORK / "neardup"
+USERS = {"neardup": "neardup_user.sh", "Splink": "splink_user.py", "dedupe": "dedupe_user.py"}
 TITLES = [".4", ".5", ".6", ".7", ".8"]  # similarities of titles, in neardup's second command
 PROBABILITY = 0.95  # from which Splink's README joins records
 Measured = collections.namedtuple("Measured", "pairs cpu wall")
@@ -43,12 +46,18 @@ def install(tool):
     return python
 
 
-def run(*command):
-    """CPU and wall seconds of a command and all that it starts."""
+def run(*command, patience=None):
+    """CPU and wall seconds of a command and all that it starts; None if it is ended after so many seconds."""
     begun = time.monotonic()
     with open(WORK / "log", "w") as log:
-        child = subprocess.Popen([str(c) for c in command], stdout=log, stderr=log)
+        child = subprocess.Popen([str(c) for c in command], stdout=log, stderr=log, start_new_session=True)
+        timer = threading.Timer(patience or threading.TIMEOUT_MAX, os.killpg, (child.pid, signal.SIGKILL))
+        timer.daemon = True
+        timer.start()
         _, status, used = os.wait4(child.pid, 0)
+        timer.cancel()
+    if patience and time.monotonic() - begun >= patience:
+        return None
     if status:
         sys.exit(f"{command} failed:\n{(WORK / 'log').read_text()[-2000:]}")
     return used.ru_utime + used.ru_stime, time.monotonic() - begun
@@ -87,7 +96,7 @@ def splink(records):
     return Measured(pairs, *took)
 
 
-def dedupe(s, records):
+def dedupe(s, records, patience):
     labels, out = WORK / "labels.csv", WORK / "dedupe.csv"
     with open(labels, "w", encoding="utf-8", newline="") as f:
         known = csv.writer(f)
@@ -95,7 +104,9 @@ def dedupe(s, records):
         for one in (r["id"] for r in s.records):
             if (s.half(one) if one in s.group else zlib.crc32(one.encode()) % 2) == 0:
                 known.writerow([one, s.group.get(one, "")])
-    took = run(install("dedupe"), HERE / "dedupe_user.py", records, labels, out)
+    took = run(install("dedupe"), HERE / "dedupe_user.py", records, labels, out, patience=patience)
+    if took is None:
+        return None
     with open(out, encoding="utf-8", newline="") as f:
         return Measured(sets.inside(clusters(f)), *took)
 
@@ -114,6 +125,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=pathlib.Path, default=pathlib.Path("../shared/data/docconflation"))
     parser.add_argument("--only", default="neardup,splink,dedupe")
+    parser.add_argument("--patience", type=int, default=1500, help="seconds after which dedupe is ended on a set (default: %(default)s)")
     a = parser.parse_args()
     only = a.only.split(",")
     WORK.mkdir(parents=True, exist_ok=True)
@@ -124,39 +136,33 @@ def main():
         records = WORK / f"{name}.csv"
         s.write(records)
         about.append(s)
-        # what each value of a tool's setting finds; the first is the tool's own
+        # what a tool finds by the values of its setting; the first is its own
         if "neardup" in only:
             costs[name, "neardup"] = neardup(records)
-            swept["neardup"][name] = {t: neardup(records, t).pairs for t in [".7", *TITLES]}
+            swept["neardup"][name] = {float(t): neardup(records, t).pairs for t in TITLES}
         if "splink" in only:
             costs[name, "Splink"] = scored = splink(records)
-            values = [PROBABILITY, *sorted({round(p, 3) for p in scored.pairs.values()})]
-            swept["Splink"][name] = {p: above(scored.pairs, p) for p in values}
+            values = {PROBABILITY, *(round(p, 3) for p in scored.pairs.values())}
+            swept["Splink"][name] = {v: above(scored.pairs, v) for v in values}
         if "dedupe" in only:
-            costs[name, "dedupe"] = found = dedupe(s, records)
-            swept["dedupe"][name] = {"": found.pairs}
-    users = {"neardup": "neardup_user.sh", "Splink": "splink_user.py", "dedupe": "dedupe_user.py"}
+            costs[name, "dedupe"] = dedupe(s, records, a.patience)
     print("| set | tool | precision | recall | F1 | best F1, at | at the other set's best | F1 of a half | CPU s | wall s | lines |")
     print("|" + "---|" * 11)
+    best = {(tool, s.name): max(found[s.name], key=lambda v: (s.judge(found[s.name][v])[2], v)) for tool, found in swept.items() for s in about}
     for s in about:
-        for tool, found in swept.items():
-            best = {n: max(values, key=lambda v: (judged.judge(values[v])[2], float(v or 0)))
-                    for judged in about for n, values in [(judged.name, found[judged.name])]}
-            own = found[s.name]
-            first = next(iter(own.values()))
-            precision, recall, f1 = s.judge(first)
-            row = [s.name, tool, f"{precision:.3f}", f"{recall:.3f}", f"{f1:.3f}"]
-            if len(own) > 1:
-                value = best[s.name]
-                other = next(v for n, v in best.items() if n != s.name)
-                there = own[other] if tool == "neardup" else above(costs[s.name, tool].pairs, other)
-                row += [f"{s.judge(own[value])[2]:.3f}, {value}", f"{s.judge(there)[2]:.3f}"]
-            else:
-                row += ["", ""]
-            row[2:5] = row[2:5] if tool != "dedupe" else ["", "", ""]
-            cost = costs[s.name, tool]
-            row += [f"{s.judge(first, 1)[2]:.3f}", f"{cost.cpu:.1f}", f"{cost.wall:.1f}", str(lines(users[tool]))]
-            print("| " + " | ".join(row) + " |")
+        for tool in [t for t in USERS if (s.name, t) in costs]:
+            cost, judged = costs[s.name, tool], [""] * 5
+            if cost is None:
+                print(f"| {s.name} | {tool} | stopped after {a.patience} s {'| ' * 8}| {lines(USERS[tool])} |")
+                continue
+            found = above(cost.pairs, PROBABILITY) if tool == "Splink" else cost.pairs
+            if tool in swept:
+                value, other = (best[tool, n] for n in [s.name] + [o.name for o in about if o is not s])
+                there = above(cost.pairs, other) if tool == "Splink" else swept[tool][s.name][other]
+                judged = [f"{j:.3f}" for j in s.judge(found)]
+                judged += [f"{s.judge(swept[tool][s.name][value])[2]:.3f}, {value}", f"{s.judge(there)[2]:.3f}"]
+            half = f"{s.judge(found, 1)[2]:.3f}"
+            print("| " + " | ".join([s.name, tool, *judged, half, f"{cost.cpu:.1f}", f"{cost.wall:.1f}", str(lines(USERS[tool]))]) + " |")
     print()
     for s in about:
         print(f"{s.name}: {len(s.records)} records, {len(s.truth)} pairs are the same work.", end=" ")
