@@ -27,7 +27,7 @@ def main():
     names = {}
     for i in groups:
         names.setdefault(tuple(sorted((c, v) for c, v in data[i].items() if v)), []).append(i)
-    for _ in range(100):
+    for _ in range(200):
         pair = deduper.uncertain_pairs()[0]
         ids = [names[tuple(sorted((c, v) for c, v in r.items() if v))] for r in pair]
         known = [groups[a] and groups[a] == groups[b] for a in ids[0] for b in ids[1] if a != b and (groups[a] or groups[b])]
