@@ -232,7 +232,7 @@ func (r *run) makePlan(ctx context.Context, temp string) (err error) {
 	}
 	if r.cuts() {
 		if err := source.CheckEdits(ctx, r.plan.Listing.Inputs, r.plan.Reading()); err != nil {
-			return job.Usage("--cut %s: %w; convert the file to JSON Lines, or leave --cut out", r.config.Cut, err)
+			return job.Usage("--cut %s: %w, or leave --cut out", r.config.Cut, err)
 		}
 	}
 	r.record.Input, r.record.References, r.record.Chosen = r.plan.Input(), r.plan.References(), r.plan.Chosen()

@@ -530,6 +530,7 @@ func TestCutSentencesAndFormats(t *testing.T) {
 		},
 		"tsv":   {"id\ttext\n1\t" + notice + "\n2\tMore. " + notice + "\n", "id\ttext\n1\t" + notice + "\n2\tMore.\n"},
 		"lines": {notice + "\r\nMore. " + notice + "\r\n", notice + "\r\nMore.\r\n"},
+		"files": {notice + "\r\n\r\nMore. " + notice + "\r\nThe end.\r\n", notice + "\r\n\r\nMore.\r\nThe end.\r\n"},
 	} {
 		path := filepath.Join(t.TempDir(), "in."+name)
 		if err := os.WriteFile(path, []byte(files[0]), 0o666); err != nil {
@@ -543,20 +544,28 @@ func TestCutSentencesAndFormats(t *testing.T) {
 	}
 }
 
-// Formats that cannot be rewritten are refused.
+// Formats and encodings that cannot be rewritten are refused, with what to do; UTF-8 may have any of its names.
 func TestCutRefusesFormats(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "page.html")
-	if err := os.WriteFile(path, []byte("<p>text</p>"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	config := ask(t, path, "--cut=words")
-	task, err := passages.New(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = task.Run(t.Context(), beamtest.Launch("local", local.Options{}))
-	if job.Status(err) != 2 || !strings.Contains(err.Error(), "cannot be rewritten") {
-		t.Errorf("%v", err)
+	for name, want := range map[string]string{
+		"page.html --encoding=utf-8":  "texts of the format html cannot be rewritten; convert the file to JSON Lines, or leave --cut out",
+		"in.lines --encoding=latin1":  "in UTF-8 only; convert the files (iconv -t UTF-8) and leave --encoding latin1 out, or leave --cut out",
+		"in.lines --encoding=detect":  "leave --encoding detect out",
+		"in.lines --encoding=UTF8":    "",
+		"in.files --encoding=unicode": "leave --encoding unicode out",
+	} {
+		file, encoding, _ := strings.Cut(name, " ")
+		path := filepath.Join(t.TempDir(), file)
+		if err := os.WriteFile(path, []byte("<p>text</p>"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		task, err := passages.New(ask(t, path, encoding, "--format="+strings.TrimPrefix(filepath.Ext(file), "."), "--cut=words"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = task.Run(t.Context(), beamtest.Launch("local", local.Options{}))
+		if want == "" && err != nil || want != "" && (job.Status(err) != 2 || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
 	}
 }
 
