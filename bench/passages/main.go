@@ -42,18 +42,23 @@ var corpora = []struct {
 			c.document(c.own(i, 20), c.own(-1, 199))
 		}
 	}, nil},
-	{"a document of 1 GB and one beside it", func(c *corpus) {
-		c.document(func(yield func([]byte) bool) {
-			for i, all := 0, 0; all < 1e9; i++ {
-				for word := range c.own(i, 1000) {
-					if all += len(word); !yield(word) {
-						return
-					}
+	{"1 GB in one document, not compared", large, nil},
+	{"1 GB in one document, refused", large, []string{"--max-doc-bytes=1GiB"}},
+	{"1 GB in one document", large, []string{"--max-doc-bytes=1GiB", "--memory=6GB"}},
+}
+
+// large writes a document of 1 GB, and one that has 100 words of it.
+func large(c *corpus) {
+	c.document(func(yield func([]byte) bool) {
+		for i, all := 0, 0; all < 1e9; i++ {
+			for word := range c.own(i, 1000) {
+				if all += len(word); !yield(word) {
+					return
 				}
 			}
-		})
-		c.document(c.own(-1, 100), c.own(7, 100))
-	}, []string{"--max-doc-bytes=1GiB"}},
+		}
+	})
+	c.document(c.own(-1, 100), c.own(7, 100))
 }
 
 func main() {
