@@ -5,10 +5,12 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/neardup/neardup/internal/markup"
 )
 
 // A Span is bytes of a text, from Start up to End.
-type Span struct{ Start, End int }
+type Span = markup.Span
 
 // Placed is a normalised text that says of each of its bytes which characters of the original it was made of.
 type Placed struct {

@@ -124,9 +124,9 @@ func (c *Config) validate() (*job.Asked, error) {
 	case asked.Texts.Normalize.JoinsWords():
 		return nil, job.Usage("--normalize %s: no-space joins all words to one, and passages are runs of words; leave it out",
 			c.Normalize)
-	case asked.Texts.Normalize.StripsMarkup():
-		return nil, job.Usage("--normalize %s: places are those of the text, and strip-markup has no places; "+
-			"give --format html, or leave it out", c.Normalize)
+	case asked.Texts.Normalize.StripsMarkup() && (c.Cut != string(steps.None) || c.Whole != ""):
+		return nil, job.Usage("--normalize %s: of pages only whole runs of words are found, and to cut one would take tags "+
+			"with it; leave --whole and --cut out", c.Normalize)
 	case c.Output == "" && !c.DryRun:
 		return nil, job.Usage("no output: give --output DIR")
 	case runner.OnCluster && !runner.JobServer:

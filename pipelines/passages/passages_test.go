@@ -544,6 +544,37 @@ func TestCutSentencesAndFormats(t *testing.T) {
 	}
 }
 
+// Spans of pages, with tags between words and references in them, cut out the words of their passage.
+func TestPlacesOfMarkup(t *testing.T) {
+	pages := []string{
+		"<h1>News</h1>\r\n<p>All&nbsp;<b>rights</b> are r&eacute;serv&#233;s <i>by</i>\r\n<a href='us>'>us</a>.</p>",
+		"<title>&lt;b&gt;</title><div>ALL</div><script>rights</script> rights <!-- not --> are<br>réservés by u<b>s</b></p>, say we",
+	}
+	var lines bytes.Buffer
+	for i, page := range pages {
+		if err := json.NewEncoder(&lines).Encode(map[string]any{"id": i, "text": page}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "in.jsonl")
+	if err := os.WriteFile(path, lines.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	found := rows[records.Passage](t, run(t, ask(t, path, "--length=6", "--normalize=strip-markup,default")), output.Passages)
+	if len(found) != 1 {
+		t.Fatalf("%+v", found)
+	}
+	p := found[0]
+	got := [2]string{pages[1][p.Start:p.End], pages[0][p.FromStart:p.FromEnd]}
+	want := [2]string{
+		"ALL</div><script>rights</script> rights <!-- not --> are<br>réservés by u<b>s",
+		"All&nbsp;<b>rights</b> are r&eacute;serv&#233;s <i>by</i>\r\n<a href='us>'>us",
+	}
+	if got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // Formats and encodings that cannot be rewritten are refused, with what to do; UTF-8 may have any of its names.
 func TestCutRefusesFormats(t *testing.T) {
 	for name, want := range map[string]string{
