@@ -21,8 +21,10 @@ type place struct {
 	from       Span
 }
 
+func (p place) oneByOne() bool { return p.end-p.begin == p.from.End-p.from.Start }
+
 func (p place) of(at int) Span {
-	if p.end-p.begin == p.from.End-p.from.Start {
+	if p.oneByOne() {
 		at += p.from.Start - p.begin
 		return Span{at, at + 1}
 	}
@@ -48,9 +50,9 @@ func (p *Places) Span(start, end int) Span {
 // goes on.
 func (p *Places) add(at, n int, from Span) {
 	added := place{at, at + n, from}
-	if last := len(*p) - 1; last >= 0 && n == from.End-from.Start {
+	if last := len(*p) - 1; last >= 0 && added.oneByOne() {
 		before := &(*p)[last]
-		if before.of(before.begin).Start+at-before.begin == from.Start && before.end-before.begin == before.from.End-before.from.Start {
+		if before.oneByOne() && at-before.begin == from.Start-before.from.Start {
 			before.end, before.from.End = added.end, from.End
 			return
 		}

@@ -23,7 +23,7 @@ type Placed struct {
 func (p Policy) Placed(reuse *Placed, src []byte) *Placed {
 	t := placing{text: reuse.Text[:0], from: reuse.From[:0]}
 	for i, r := range string(src) {
-		t.add(r, Span{i, i + utf8.RuneLen(r)})
+		t.add(r, Span{Start: i, End: i + utf8.RuneLen(r)})
 	}
 	if p.steps.has(invisible) {
 		t.mapRunes(withoutIgnorable)
