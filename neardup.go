@@ -44,7 +44,7 @@ type Spec = records.Spec
 // Record is run.json.
 type Record = records.Run
 
-// Rows of the tables (docs/formats.md).
+// Rows of the tables (docs/tables.md).
 type (
 	// Pair is two similar documents.
 	Pair = records.Pair

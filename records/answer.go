@@ -2,17 +2,17 @@ package records
 
 // Neighbour is a document near the one in question: a row of the table that a query writes.
 type Neighbour struct {
-	ID       string `parquet:"id" json:"id"`
-	Source   string `parquet:"source,dict" json:"source"`
-	Position int64  `parquet:"position" json:"position"`
+	ID       string `parquet:"id" json:"id" doc:"id of the neighbour"`
+	Source   string `parquet:"source,dict" json:"source" doc:"its file"`
+	Position int64  `parquet:"position" json:"position" doc:"where it begins in its file"`
 	// Estimate is the share of equal values of the two signatures; nil if all documents were compared, unsigned.
-	Estimate *float64 `parquet:"estimate,optional" json:"estimate"`
+	Estimate *float64 `parquet:"estimate,optional" json:"estimate" doc:"share of equal signature values if buckets are searched, else null"`
 	// Buckets are those that both documents are in, by band; nil if all documents were compared. The table has them not.
 	Buckets []Bucket `parquet:"-" json:"buckets"`
 	// Similarity is exact, of the shingle sets: Shared of Size (this document's) and the asked one's.
-	Similarity float64 `parquet:"similarity" json:"similarity"`
-	Shared     int32   `parquet:"shared" json:"shared"`
-	Size       int32   `parquet:"size" json:"size"`
+	Similarity float64 `parquet:"similarity" json:"similarity" doc:"exact similarity, by the 'measure' that the metadata names"`
+	Shared     int32   `parquet:"shared" json:"shared" doc:"distinct shingles that both documents have"`
+	Size       int32   `parquet:"size" json:"size" doc:"distinct shingles of the neighbour"`
 }
 
 // Bucket names a bucket, as the table of a comparison does.

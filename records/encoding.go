@@ -10,13 +10,13 @@ const UnknownEncoding = "unknown"
 
 // FileEncoding are the files that most likely are in an encoding, by their texts.
 type FileEncoding struct {
-	Name  string `json:"name"` // or UnknownEncoding
-	Files int64  `json:"files"`
+	Name  string `json:"name" doc:"with '--encoding detect': an encoding that files are most likely in, or 'unknown'"` // or UnknownEncoding
+	Files int64  `json:"files" doc:"number of these files"`
 	// Read: the files are read in it. Else it is not sure enough.
-	Read bool `json:"read"`
+	Read bool `json:"read" doc:"whether they were read in it"`
 	// Percent is how sure it is of the file File, of which it is least sure.
-	Percent int    `json:"percent"`
-	File    string `json:"file"`
+	Percent int    `json:"percent" doc:"how sure that is for 'file', in per cent"`
+	File    string `json:"file" doc:"the file whose encoding is least sure"`
 }
 
 // AddEncoding adds files to those of their encoding, in any order.

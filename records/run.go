@@ -23,19 +23,19 @@ type ManifestFile struct {
 
 // Run is run.json: what a job was asked, what it chose and what it found.
 type Run struct {
-	Status   string    `json:"status"` // done, failed, planned by a dry run, or submitted: the job goes on
-	Error    string    `json:"error,omitempty"`
-	Exit     int       `json:"exit"`            // the status that the command ended with
-	Files    []string  `json:"files,omitempty"` // of a run that failed: what it left beside run.json
-	Job      string    `json:"job"`
-	Version  string    `json:"version"`
-	Started  time.Time `json:"started"`
-	Seconds  float64   `json:"seconds"`
-	Runner   string    `json:"runner"`
+	Status   string    `json:"status" doc:"'done', 'failed', 'planned' for a forecast, or 'submitted' for a job that continues on a cluster"` // done, failed, planned by a dry run, or submitted: the job goes on
+	Error    string    `json:"error,omitempty" doc:"what went wrong"`
+	Exit     int       `json:"exit" doc:"the [exit status](reference.md)"`                           // the status that the command ended with
+	Files    []string  `json:"files,omitempty" doc:"files that a failed run left beside 'run.json'"` // of a run that failed: what it left beside run.json
+	Job      string    `json:"job" doc:"id of the run"`
+	Version  string    `json:"version" doc:"version of neardup"`
+	Started  time.Time `json:"started" doc:"when the run began"`
+	Seconds  float64   `json:"seconds" doc:"how long it took"`
+	Runner   string    `json:"runner" doc:"the runner"`
 	InForce  InForce   `json:"in_force"`
-	Jobs     []string  `json:"runner_jobs,omitempty"` // the run's jobs, as a cluster calls them
-	Warnings []string  `json:"warnings,omitempty"`
-	Page     bool      `json:"page,omitempty"` // report.html is in the output
+	Jobs     []string  `json:"runner_jobs,omitempty" doc:"the run's jobs, as a cluster calls them"` // the run's jobs, as a cluster calls them
+	Warnings []string  `json:"warnings,omitempty" doc:"warnings that the run also printed on standard error"`
+	Page     bool      `json:"page,omitempty" doc:"'true' if the run wrote 'report.html'"` // report.html is in the output
 
 	// From is the finished output that the run decided again; nil: it read the input.
 	From *From `json:"from,omitempty"`
@@ -44,20 +44,20 @@ type Run struct {
 	// References are what inputs were compared with besides, nil if there were none.
 	References *RunReferences `json:"references,omitempty"`
 	// Parameters are what was asked, and Given those of them that were named though at their default, where that matters.
-	Parameters Spec     `json:"parameters"`
-	Given      []string `json:"given,omitempty"`
+	Parameters Spec     `json:"parameters" doc:"the flags in force that decide the result, with '_' for '-'. 'neardup dedup --config run.json' runs the same again"`
+	Given      []string `json:"given,omitempty" doc:"flags that were given with their default value, where that matters"`
 	// Running is how the run was to be done, which decides nothing of what
 	// it makes: flags by their names, without those that were not given.
-	Running json.RawMessage `json:"running,omitempty"`
+	Running json.RawMessage `json:"running,omitempty" doc:"the other flags that were given, such as 'output' and 'workers'"`
 	Chosen  Chosen          `json:"chosen"`
 	Formats Formats         `json:"formats"`
 
 	// Forecast is what a plan expects of the run; only of a dry run.
-	Forecast *Forecast `json:"forecast,omitempty"`
+	Forecast *Forecast `json:"forecast,omitempty" doc:"of 'plan': what a run is expected to read, send and need ([how good it is](howto/plan.md))"`
 
 	Counts Counts `json:"counts"`
 	// NotCompared are the reasons why documents are not compared, with the number of these.
-	NotCompared map[string]int64 `json:"not_compared,omitempty"`
+	NotCompared map[string]int64 `json:"not_compared,omitempty" doc:"number of documents for each [reason](formats.md#documents-not-compared)"`
 
 	// NoColumn are sources with documents that have none of the text columns:
 	// first those of which no document has one, and at most MostSources.
@@ -67,24 +67,24 @@ type Run struct {
 	// Passages is what a run of passages found.
 	Passages *PassagesFound `json:"passages,omitempty"`
 	// Comparison is what compare found, whose tables the output has.
-	Comparison *Comparison `json:"comparison,omitempty"`
+	Comparison *Comparison `json:"comparison,omitempty" doc:"of 'compare': [what it found](#comparison)"`
 	// Steps are the counters of each step as the runner saw them: attempts, for information.
-	Steps map[string]int64 `json:"steps,omitempty"`
+	Steps map[string]int64 `json:"steps,omitempty" doc:"counters of the steps, for people who tune neardup"`
 	// Stages are the runner's account of its work, where it gives one.
-	Stages []Stage `json:"stages,omitempty"`
-	CPU    float64 `json:"cpu_seconds,omitempty"`
-	Peak   int64   `json:"peak_memory_bytes,omitempty"`
+	Stages []Stage `json:"stages,omitempty" doc:"costs of the stages, likewise"`
+	CPU    float64 `json:"cpu_seconds,omitempty" doc:"CPU time of the process"`
+	Peak   int64   `json:"peak_memory_bytes,omitempty" doc:"the most memory that the process held"`
 	// Retries are the requests that this process sent to object stores again.
-	Retries int64 `json:"storage_retries,omitempty"`
+	Retries int64 `json:"storage_retries,omitempty" doc:"requests to a store that were sent again"`
 }
 
 // NoColumn is a source with documents that have none of the text
 // columns: a file, or a folder of files with one record each.
 type NoColumn struct {
-	Source    string `json:"source"`
-	Documents int64  `json:"documents"`         // that have none
-	Of        int64  `json:"of"`                // of all its documents
-	Columns   string `json:"columns,omitempty"` // that the first of them has, as a message lists them
+	Source    string `json:"source" doc:"one of the first 20 sources with documents that have no text column"`
+	Documents int64  `json:"documents" doc:"how many of its documents have none"`            // that have none
+	Of        int64  `json:"of" doc:"all its documents"`                                     // of all its documents
+	Columns   string `json:"columns,omitempty" doc:"the columns that the first of them has"` // that the first of them has, as a message lists them
 }
 
 // MostSources are listed, of sources that have something in common.
@@ -159,10 +159,10 @@ var usualEarlier = map[string]any{"modified_before": "", "skip_unknown": false, 
 // InForce is what the runner worked with, whether it was asked for or is the default.
 type InForce struct {
 	// bundles at a time; not known of a cluster that was not asked for a number
-	Workers int   `json:"workers,omitempty"`
-	Memory  int64 `json:"memory_bytes,omitempty"` // that the process was kept to; the local runner alone has such a bound
+	Workers int   `json:"workers,omitempty" doc:"number of workers"`
+	Memory  int64 `json:"memory_bytes,omitempty" doc:"limit of memory"` // that the process was kept to; the local runner alone has such a bound
 	// From says what Memory follows from, as in "set by --memory".
-	From string `json:"memory_from,omitempty"`
+	From string `json:"memory_from,omitempty" doc:"what the limit follows from"`
 }
 
 // Failure is all that is known of a job that failed before it had a record: the first fields of Run.
@@ -174,56 +174,56 @@ type Failure struct {
 
 // Counts are what a run found and wrote.
 type Counts struct {
-	Records     int64 `json:"records"`        // records read, unreadable ones included
-	Unreadable  int64 `json:"unreadable"`     // records that are not documents
-	NotCompared int64 `json:"not_compared"`   // documents that are not compared
-	NoColumn    int64 `json:"no_text_column"` // of those, the ones that have none of the text columns
-	Pairs       int64 `json:"pairs"`          // rows of pairs/
-	NearPairs   int64 `json:"near_pairs"`     // of them, those between representatives
+	Records     int64 `json:"records" doc:"records read, unreadable ones included"`     // records read, unreadable ones included
+	Unreadable  int64 `json:"unreadable" doc:"unreadable records"`                      // records that are not documents
+	NotCompared int64 `json:"not_compared" doc:"documents that were not compared"`      // documents that are not compared
+	NoColumn    int64 `json:"no_text_column" doc:"those of them without a text column"` // of those, the ones that have none of the text columns
+	Pairs       int64 `json:"pairs" doc:"rows of 'pairs'"`                              // rows of pairs/
+	NearPairs   int64 `json:"near_pairs" doc:"near pairs among them"`                   // of them, those between representatives
 	// Copies are the other rows: documents that have the same as an earlier one, removed or not.
-	Copies int64 `json:"copies"`
+	Copies int64 `json:"copies" doc:"copies among them"`
 	// AllPairs are those of all compared documents, and ComparedPairs those of documents that were joined with each other;
 	// 0 if the runner does not count them, or all were.
-	AllPairs      int64 `json:"all_pairs"`
-	ComparedPairs int64 `json:"compared_pairs"`
+	AllPairs      int64 `json:"all_pairs" doc:"all pairs, n·(n−1)/2; 0 if they are not counted"`
+	ComparedPairs int64 `json:"compared_pairs" doc:"compared pairs; 0 if they are not counted"`
 	// PairsPartial are the crowds, and the clusters of long ids, of which
 	// pairs/ lists some pairs with kept documents only.
-	PairsPartial int64 `json:"pairs_partial"`
-	Clusters     int64 `json:"clusters"`
-	Removed      int64 `json:"removed"`
-	Identical    int64 `json:"identical"` // of the removed, those with this reason, and the next two
-	Equal        int64 `json:"equal"`
-	SameSet      int64 `json:"same_set"`
-	Symbols      int64 `json:"differ_in_symbols"` // of these two, those that do from the kept one
-	Numbers      int64 `json:"differ_in_numbers"` // of the removed, those that do from the kept one
-	Near         int64 `json:"near"`              // of the removed, those with reason near
-	Chained      int64 `json:"chained"`           // of those, the ones that are not a pair with the kept one
-	Corpus       int64 `json:"corpus"`            // records in corpus/
+	PairsPartial int64 `json:"pairs_partial" doc:"groups with [not all pairs listed](limits.md#large-families)"`
+	Clusters     int64 `json:"clusters" doc:"number of clusters"`
+	Removed      int64 `json:"removed" doc:"removed documents"`
+	Identical    int64 `json:"identical" doc:"those removed for the reason 'identical'"` // of the removed, those with this reason, and the next two
+	Equal        int64 `json:"equal" doc:"those removed for the reason 'equal'"`
+	SameSet      int64 `json:"same_set" doc:"those removed for the reason 'same-set'"`
+	Symbols      int64 `json:"differ_in_symbols" doc:"removed copies that differ in symbols from the kept document; '--from' does not count them"`                                                // of these two, those that do from the kept one
+	Numbers      int64 `json:"differ_in_numbers" doc:"removed documents whose numbers, as '--match-numbers' compares them, differ from those of the kept document; '--from' does not count them"` // of the removed, those that do from the kept one
+	Near         int64 `json:"near" doc:"those removed for the reason 'near'"`                                                                                                                    // of the removed, those with reason near
+	Chained      int64 `json:"chained" doc:"removed documents that are not a pair with the kept one"`                                                                                             // of those, the ones that are not a pair with the kept one
+	Corpus       int64 `json:"corpus" doc:"records in 'corpus/'"`                                                                                                                                 // records in corpus/
 }
 
 // PassagesFound is what a run of passages was asked, and what it found.
 type PassagesFound struct {
-	Length int `json:"length"` // the minimum of words
+	Length int `json:"length" doc:"minimum of words of a passage"` // the minimum of words
 	// Whole is the unit that is repeated as a whole, if not runs of words: lines or paragraphs.
-	Whole        string `json:"whole,omitempty"`
-	PlannedBytes int64  `json:"planned_bytes"` // that the first read was expected to send
-	MostBytes    int64  `json:"most_bytes"`    // that the disk was expected to hold, if all words are repeated
-	Passages     int64  `json:"passages"`      // rows of passages/
-	Documents    int64  `json:"documents"`     // rows of coverage/
-	Words        int64  `json:"words"`         // of all documents
-	Repeated     int64  `json:"repeated"`      // of these, in passages
-	Copies       int64  `json:"copies"`        // documents of at least Length words that equal an earlier one
-	Short        int64  `json:"short"`         // documents of fewer words than Length
+	Whole        string `json:"whole,omitempty" doc:"'lines' or 'paragraphs', if these are repeated as a whole"`
+	PlannedBytes int64  `json:"planned_bytes" doc:"bytes that the first read was expected to send"`                      // that the first read was expected to send
+	MostBytes    int64  `json:"most_bytes" doc:"bytes that the disk was expected to hold if all words are repeated"`     // that the disk was expected to hold, if all words are repeated
+	Passages     int64  `json:"passages" doc:"rows of 'passages'"`                                                       // rows of passages/
+	Documents    int64  `json:"documents" doc:"rows of 'coverage'; with '--against' the documents that contain an item"` // rows of coverage/
+	Words        int64  `json:"words" doc:"words of all documents"`                                                      // of all documents
+	Repeated     int64  `json:"repeated" doc:"those of them in passages"`                                                // of these, in passages
+	Copies       int64  `json:"copies" doc:"documents of at least 'length' words that equal an earlier one"`             // documents of at least Length words that equal an earlier one
+	Short        int64  `json:"short" doc:"documents of fewer words than 'length'"`                                      // documents of fewer words than Length
 	// Broken are different runs of Length words that are repeated, and whose first place is partly in a passage.
-	Broken int64 `json:"broken"`
+	Broken int64 `json:"broken" doc:"different runs of 'length' words whose first place is partly in a passage"`
 	// Cut is the unit of what was cut: none, words or sentences. Seams are places where a text was cut and goes on, and
 	// Uncut documents whose text is no string that can be cut.
-	Cut   string `json:"cut"`
-	Seams int64  `json:"seams"`
-	Uncut int64  `json:"uncut"`
+	Cut   string `json:"cut" doc:"what was cut: 'none', 'words' or 'sentences'"`
+	Seams int64  `json:"seams" doc:"places where a text continues after a cut"`
+	Uncut int64  `json:"uncut" doc:"documents whose text cannot be cut"`
 	// DropCovered is the share of words from which on documents were dropped, and Dropped how many these are.
-	DropCovered float64 `json:"drop_covered,omitempty"`
-	Dropped     int64   `json:"dropped,omitempty"`
+	DropCovered float64 `json:"drop_covered,omitempty" doc:"value of '--drop-covered'"`
+	Dropped     int64   `json:"dropped,omitempty" doc:"documents that were dropped"`
 	// Items are what was looked for instead of passages, and Documents those that contain one.
 	Items *ItemsFound `json:"items,omitempty"`
 	// Sources are those with the most words in passages, MostSources of them at most.
@@ -232,19 +232,19 @@ type PassagesFound struct {
 
 // ItemsFound is what was looked for in documents, and how often it was found.
 type ItemsFound struct {
-	Items   int64   `json:"items"`
-	Words   int64   `json:"words"`
-	Short   int64   `json:"short"`   // items that are too short to be looked for
-	Share   float64 `json:"share"`   // of an item's words that a document must contain
-	Pairs   int64   `json:"pairs"`   // rows of contaminated/
-	Dropped int64   `json:"dropped"` // documents that are not in the corpus for it
+	Items   int64   `json:"items" doc:"number of items"`
+	Words   int64   `json:"words" doc:"their words"`
+	Short   int64   `json:"short" doc:"items that are too short to be searched for"` // items that are too short to be looked for
+	Share   float64 `json:"share" doc:"value of '--item-share'"`                     // of an item's words that a document must contain
+	Pairs   int64   `json:"pairs" doc:"rows of 'contaminated'"`                      // rows of contaminated/
+	Dropped int64   `json:"dropped" doc:"documents that were dropped"`               // documents that are not in the corpus for it
 }
 
 // SourceRepeated is how much of a source is in passages: of a file, or a folder of files with one document each.
 type SourceRepeated struct {
-	Source   string `json:"source"`
-	Words    int64  `json:"words"`
-	Repeated int64  `json:"repeated"`
+	Source   string `json:"source" doc:"one of the 20 sources with the most words in passages"`
+	Words    int64  `json:"words" doc:"its words"`
+	Repeated int64  `json:"repeated" doc:"those of them in passages"`
 }
 
 // Share is that of its words that are in passages.
@@ -253,40 +253,40 @@ func (s SourceRepeated) Share() float64 { return float64(s.Repeated) / float64(s
 // Recall is what is known of the share of the near pairs that the run found. Pairs of crowds,
 // which it did not look for, are left out.
 type Recall struct {
-	Crowds int64 `json:"crowds,omitempty"` // how many there are
+	Crowds int64 `json:"crowds,omitempty" doc:"large families, whose pairs are in no recall"` // how many there are
 	// Exact: every two documents were compared that may be similar; the recall is 1.
-	Exact     bool             `json:"exact,omitempty"`
+	Exact     bool             `json:"exact,omitempty" doc:"'true' if neardup compared all documents that may be similar"`
 	Estimated *EstimatedRecall `json:"estimated,omitempty"`
 	Measured  *MeasuredRecall  `json:"measured,omitempty"`
 }
 
 // EstimatedRecall is what the pairs found tell of those missed: how likely each was to share a bucket.
 type EstimatedRecall struct {
-	Found int64   `json:"found"`
-	True  float64 `json:"true"` // the estimate of all, no less than found
+	Found int64   `json:"found" doc:"near pairs found"`
+	True  float64 `json:"true" doc:"estimated number of all near pairs"` // the estimate of all, no less than found
 	*RecallInterval
 }
 
 // RecallInterval is a recall, found of true, and its 95 % interval. Without true pairs there is neither.
 type RecallInterval struct {
-	Recall float64 `json:"recall"`
+	Recall float64 `json:"recall" doc:"'found' / 'true'"`
 	*Interval
 }
 
 // Interval is that of a share. It is nil where too little is known of how what was found differs from what was not.
 type Interval struct {
-	Low  float64 `json:"low"`
-	High float64 `json:"high"`
+	Low  float64 `json:"low" doc:"lower end of the 95 % interval"`
+	High float64 `json:"high" doc:"upper end"`
 }
 
 // MeasuredRecall is that of the pairs of a sample, which was compared with all documents.
 type MeasuredRecall struct {
-	Sample  int64 `json:"sample"`  // documents, of distinct sets
-	Crowded int64 `json:"crowded"` // that were drawn too, and left out since they are in crowds
-	True    int64 `json:"true"`    // near pairs of the sample with any document
-	Found   int64 `json:"found"`   // of those, in pairs/
+	Sample  int64 `json:"sample" doc:"documents of the sample"`                                                          // documents, of distinct sets
+	Crowded int64 `json:"crowded" doc:"documents drawn for the sample and left out, because they are in large families"` // that were drawn too, and left out since they are in crowds
+	True    int64 `json:"true" doc:"near pairs of the sample with any document"`                                         // near pairs of the sample with any document
+	Found   int64 `json:"found" doc:"those of them that are in 'pairs'"`                                                 // of those, in pairs/
 	// OneFamily: all true pairs connect, so they tell of one group of documents alone, and there is no interval.
-	OneFamily bool `json:"one_family,omitempty"`
+	OneFamily bool `json:"one_family,omitempty" doc:"'true' if all near pairs of the sample connect: then there is no interval"`
 	*RecallInterval
 }
 
@@ -305,38 +305,38 @@ type Stage struct {
 
 // RunInput says what was read. Root is the folder that all sources are relative to.
 type RunInput struct {
-	Root    string `json:"root"`
-	Files   int    `json:"files"`
-	Bytes   int64  `json:"bytes"`
-	Splits  int    `json:"splits"`
-	Skipped int    `json:"skipped,omitempty"` // files in input folders that are of no asked format
-	Decoded int64  `json:"decoded,omitempty"` // files that were read in another encoding than UTF-8
+	Root    string `json:"root" doc:"the root of all sources"`
+	Files   int    `json:"files" doc:"number of files"`
+	Bytes   int64  `json:"bytes" doc:"their size, as listed"`
+	Splits  int    `json:"splits" doc:"number of splits"`
+	Skipped int    `json:"skipped,omitempty" doc:"files of other formats, which were skipped"` // files in input folders that are of no asked format
+	Decoded int64  `json:"decoded,omitempty" doc:"files in another encoding than UTF-8"`       // files that were read in another encoding than UTF-8
 	// Encodings are those that were detected; of a plan, in the files of its sample.
 	Encodings []FileEncoding `json:"encodings,omitempty"`
 	// Versions is a SHA-256 of the paths, sizes and versions of all files.
-	Versions string `json:"versions,omitempty"`
+	Versions string `json:"versions,omitempty" doc:"hash of all paths, sizes and versions"`
 }
 
 // From names a finished output.
 type From struct {
-	Job    string `json:"job"`
-	Output string `json:"output"`
+	Job    string `json:"job" doc:"job of the output that '--from' decided again"`
+	Output string `json:"output" doc:"that output"`
 }
 
 // RunReferences says what was read of references, which are in no other count.
 type RunReferences struct {
-	Files   int   `json:"files"`
-	Bytes   int64 `json:"bytes"`
-	Records int64 `json:"records"`
+	Files   int   `json:"files" doc:"files of '--against'; references are in no other count"`
+	Bytes   int64 `json:"bytes" doc:"their size"`
+	Records int64 `json:"records" doc:"records in these files"`
 	// Unreadable records, and documents that are not compared as they have none of the text columns, no text, or too much
 	// of it; of the latter those without a column.
-	Unreadable  int64 `json:"unreadable"`
-	NotCompared int64 `json:"not_compared"`
-	NoColumn    int64 `json:"no_text_column"`
+	Unreadable  int64 `json:"unreadable" doc:"unreadable records of references"`
+	NotCompared int64 `json:"not_compared" doc:"references that were not compared"`
+	NoColumn    int64 `json:"no_text_column" doc:"those of them without a text column"`
 	// Removed are the inputs that were removed for one, and PairsCompared the pairs of two references that were compared,
 	// as the runner counts them: there are to be none.
-	Removed       int64 `json:"removed"`
-	PairsCompared int64 `json:"pairs_compared"`
+	Removed       int64 `json:"removed" doc:"inputs that were removed for a reference"`
+	PairsCompared int64 `json:"pairs_compared" doc:"compared pairs of two references: 0"`
 	// Index is nil unless the references are those of an index.
 	Index *IndexMissed `json:"index,omitempty"`
 }
@@ -344,40 +344,40 @@ type RunReferences struct {
 // IndexMissed says how many pairs earlier runs have missed of those documents which an index has kept: of the pairs in
 // components of this run, some are compared for the count.
 type IndexMissed struct {
-	Compared int64 `json:"compared"`
-	Missed   int64 `json:"missed"`
+	Compared int64 `json:"compared" doc:"with an index: compared pairs of kept documents that resemble the same document of this run"`
+	Missed   int64 `json:"missed" doc:"similar pairs among them, which the index has kept"`
 }
 
 // Chosen are the parameters that neardup derived from the input and the flags, and why.
 type Chosen struct {
-	Bands     int `json:"bands"`
-	Rows      int `json:"rows"`
-	Pieces    int `json:"pieces,omitempty"` // of a SimHash signature
-	Signature int `json:"signature"`        // its length, in values or bits
+	Bands     int `json:"bands" doc:"number of bands"`
+	Rows      int `json:"rows" doc:"rows of a band"`
+	Pieces    int `json:"pieces,omitempty" doc:"pieces of a SimHash signature"`     // of a SimHash signature
+	Signature int `json:"signature" doc:"length of a signature, in values or bits"` // its length, in values or bits
 	// ExpectedRecall is the probability that a pair of exactly threshold similarity shares a
 	// bucket; pairs more similar have a higher one.
-	ExpectedRecall float64 `json:"expected_recall"`
+	ExpectedRecall float64 `json:"expected_recall" doc:"probability that a pair at the threshold is found"`
 	// Documents is the planner's estimate of their number.
-	Documents int64 `json:"documents"`
+	Documents int64 `json:"documents" doc:"number of documents, estimated"`
 	// BackgroundEdges is the expected number of edges per document to unrelated documents.
-	BackgroundEdges float64 `json:"background_edges"`
+	BackgroundEdges float64 `json:"background_edges" doc:"expected edges of a document to unrelated ones"`
 	// JoinBytes is about how many bytes of sets the method complete sends and reads at most.
-	JoinBytes int64  `json:"join_bytes,omitempty"`
-	Reason    string `json:"reason"`
+	JoinBytes int64  `json:"join_bytes,omitempty" doc:"about the most bytes of sets that '--method complete' sends and reads"`
+	Reason    string `json:"reason" doc:"why these values were chosen. Values that a method does not use are 0"`
 	// Rule is the column whose rule of similarity candidates come from, "" if there is a text.
-	Rule string `json:"rule,omitempty"`
+	Rule string `json:"rule,omitempty" doc:"of rules without a text, the column that candidates come from"`
 	// Copies are the sampled documents that are no different to the search from an earlier one, though
 	// they are not identical; Symbols are those of them that differ in symbols.
-	Copies  int64 `json:"sampled_copies"`
-	Symbols int64 `json:"sampled_differ_in_symbols"`
+	Copies  int64 `json:"sampled_copies" doc:"copies in the sample that are not identical"`
+	Symbols int64 `json:"sampled_differ_in_symbols" doc:"those of them that differ in symbols"`
 }
 
 // Formats are the ids of everything that decides output bytes; artifacts of different ids
 // never mix.
 type Formats struct {
-	Text      string `json:"text"`      // normaliser, tokeniser, shingle hash
-	Signature string `json:"signature"` // constants and rounds of the signature
-	Tables    string `json:"tables"`    // schemas
+	Text      string `json:"text" doc:"[format id](formats.md#format-ids) of texts"` // normaliser, tokeniser, shingle hash
+	Signature string `json:"signature" doc:"format id of signatures"`                // constants and rounds of the signature
+	Tables    string `json:"tables" doc:"format id of tables"`                       // schemas
 }
 
 // Tables is the format id of the output tables' schemas.

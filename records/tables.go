@@ -3,27 +3,28 @@
 // between steps is package blocks.
 package records
 
-// The rows of the output tables. Names and types are a contract: docs/formats.md.
+// The rows of the output tables. Names and types are a contract. docs/tables.md is made of them, and of the tag doc:
+// the meaning of a column in Markdown, with code between single quotes, as in 'input'.
 
 // Pair is a row of pairs/: two documents that are at least threshold similar, a before b in
 // input order. Copies are linked to their representative only, near pairs run between
 // representatives.
 type Pair struct {
-	IDA        string  `parquet:"id_a" json:"id_a"`
-	IDB        string  `parquet:"id_b" json:"id_b"`
-	SourceA    string  `parquet:"source_a,dict" json:"source_a"`
-	SourceB    string  `parquet:"source_b,dict" json:"source_b"`
-	PositionA  int64   `parquet:"position_a" json:"position_a"`
-	PositionB  int64   `parquet:"position_b" json:"position_b"`
-	Similarity float64 `parquet:"similarity" json:"similarity"`
+	IDA        string  `parquet:"id_a" json:"id_a" doc:"id of document a"`
+	IDB        string  `parquet:"id_b" json:"id_b" doc:"id of document b"`
+	SourceA    string  `parquet:"source_a,dict" json:"source_a" doc:"file of a; of a reference its whole path, or URL"`
+	SourceB    string  `parquet:"source_b,dict" json:"source_b" doc:"file of b"`
+	PositionA  int64   `parquet:"position_a" json:"position_a" doc:"where a begins in its file"`
+	PositionB  int64   `parquet:"position_b" json:"position_b" doc:"where b begins in its file"`
+	Similarity float64 `parquet:"similarity" json:"similarity" doc:"by the [measure](#measures) of the run; 1 for copies"`
 	// Same is what a copy has in common with its representative: a Reason but
 	// ReasonNear. It is nil of a near pair, which may have similarity 1 too.
-	Same    *string   `parquet:"same,optional,dict" json:"same"`
-	Shared  int32     `parquet:"shared" json:"shared"`
-	SizeA   int32     `parquet:"size_a" json:"size_a"`
-	SizeB   int32     `parquet:"size_b" json:"size_b"`
-	InA     *string   `parquet:"in_a,optional,dict" json:"in_a"`
-	Matches []float64 `parquet:"matches,optional,list" json:"matches"`
+	Same    *string   `parquet:"same,optional,dict" json:"same" doc:"what a copy and its representative have in common: a ['reason'](#removed) other than 'near'; null for near pairs"`
+	Shared  int32     `parquet:"shared" json:"shared" doc:"distinct shingles that both documents have; for 'simhash-overlap' the number of equal bits"`
+	SizeA   int32     `parquet:"size_a" json:"size_a" doc:"distinct shingles of a; for 'simhash-overlap' the bits of a signature"`
+	SizeB   int32     `parquet:"size_b" json:"size_b" doc:"the same for b"`
+	InA     *string   `parquet:"in_a,optional,dict" json:"in_a" doc:"'input', 'reference' ('--against') or 'index'; null without references"`
+	Matches []float64 `parquet:"matches,optional,list" json:"matches" doc:"the similarity by each '--match' rule of similarity, in the order of the rules; 0 where a value is missing and the rule has 'missing-ok'. Null without such rules, and for copies"`
 }
 
 // Copy reports whether b is a copy of a.
@@ -37,15 +38,15 @@ type Place struct {
 
 // Clustered is a row of clusters/: one document of a cluster of two or more.
 type Clustered struct {
-	Cluster  int64   `parquet:"cluster" json:"cluster"`
-	ID       string  `parquet:"id" json:"id"`
-	Source   string  `parquet:"source,dict" json:"source"`
-	Position int64   `parquet:"position" json:"position"`
-	Size     int32   `parquet:"size" json:"size"`
-	Members  int32   `parquet:"members" json:"members"`
-	Kept     bool    `parquet:"kept" json:"kept"`
-	In       *string `parquet:"in,optional,dict" json:"in"`
-	Partial  *bool   `parquet:"partial,optional" json:"partial"`
+	Cluster  int64   `parquet:"cluster" json:"cluster" doc:"the key of the cluster's first document, its name"`
+	ID       string  `parquet:"id" json:"id" doc:"id of the document"`
+	Source   string  `parquet:"source,dict" json:"source" doc:"its file"`
+	Position int64   `parquet:"position" json:"position" doc:"where it begins in its file"`
+	Size     int32   `parquet:"size" json:"size" doc:"its distinct shingles; for 'simhash-overlap' the bits of its signature"`
+	Members  int32   `parquet:"members" json:"members" doc:"documents in the cluster"`
+	Kept     bool    `parquet:"kept" json:"kept" doc:"whether it is in the corpus, or a reference"`
+	In       *string `parquet:"in,optional,dict" json:"in" doc:"what the document is part of: 'input', 'reference' or 'index'; null without references"`
+	Partial  *bool   `parquet:"partial,optional" json:"partial" doc:"true if 'pairs' lists only some pairs of the cluster; else null"`
 }
 
 // Why a document was removed: the first of these that holds.
@@ -66,17 +67,17 @@ const (
 
 // Removed is a row of removed/: one document that is not in corpus/, and the kept one.
 type Removed struct {
-	ID           string   `parquet:"id" json:"id"`
-	Source       string   `parquet:"source,dict" json:"source"`
-	Position     int64    `parquet:"position" json:"position"`
-	Cluster      int64    `parquet:"cluster" json:"cluster"`
-	KeptID       string   `parquet:"kept_id" json:"kept_id"`
-	KeptSource   string   `parquet:"kept_source,dict" json:"kept_source"`
-	KeptPosition int64    `parquet:"kept_position" json:"kept_position"`
-	Similarity   *float64 `parquet:"similarity,optional" json:"similarity"`
-	Reason       string   `parquet:"reason,dict" json:"reason"`
-	KeptIn       *string  `parquet:"kept_in,optional,dict" json:"kept_in"`
-	Differs      []string `parquet:"differs,optional,list" parquet-element:",dict" json:"differs"`
+	ID           string   `parquet:"id" json:"id" doc:"id of the removed document"`
+	Source       string   `parquet:"source,dict" json:"source" doc:"its file"`
+	Position     int64    `parquet:"position" json:"position" doc:"where it begins in its file"`
+	Cluster      int64    `parquet:"cluster" json:"cluster" doc:"the cluster it is in"`
+	KeptID       string   `parquet:"kept_id" json:"kept_id" doc:"id of the kept document; with '--keep none' the id of the document that 'first' would keep, whose own row names itself"`
+	KeptSource   string   `parquet:"kept_source,dict" json:"kept_source" doc:"file of the kept document; of a reference its whole path, or URL"`
+	KeptPosition int64    `parquet:"kept_position" json:"kept_position" doc:"where the kept document begins in its file"`
+	Similarity   *float64 `parquet:"similarity,optional" json:"similarity" doc:"similarity of the two; null if they are not a pair, as with '--cluster components' or the reason 'covered'"`
+	Reason       string   `parquet:"reason,dict" json:"reason" doc:"what the two have in common, the first that applies. 'identical': the text, byte for byte as decoded. 'equal': the tokens after normalising, in order. 'same-set': the set of shingles. 'near': their similarity is at least the threshold, or 'similarity' is null. 'covered': earlier documents have its words, the kept one most of them ('passages --drop-covered')"`
+	KeptIn       *string  `parquet:"kept_in,optional,dict" json:"kept_in" doc:"what the kept document is part of: 'input', 'reference' ('--against') or 'index'; null without references"`
+	Differs      []string `parquet:"differs,optional,list" parquet-element:",dict" json:"differs" doc:"always null in this version"`
 }
 
 // Stored is a row of the tables of an index's segment: a document that a run kept, or removed. Name is JSON, as
@@ -98,121 +99,121 @@ const (
 // from 0. Cluster is nil if it is in none, and what names the kept document if it is not removed. Rank sorts documents
 // as --keep prefers them.
 type Documented struct {
-	Row        int64    `parquet:"row" json:"row"`
-	Position   int64    `parquet:"position" json:"position"`
-	ID         string   `parquet:"id" json:"id"`
-	Status     string   `parquet:"status,dict" json:"status"`
-	Cluster    *int64   `parquet:"cluster,optional" json:"cluster"`
-	Members    int32    `parquet:"members" json:"members"`
-	KeptIn     *string  `parquet:"kept_in,optional,dict" json:"kept_in"`
-	KeptID     *string  `parquet:"kept_id,optional" json:"kept_id"`
-	KeptSource *string  `parquet:"kept_source,optional,dict" json:"kept_source"`
-	Similarity *float64 `parquet:"similarity,optional" json:"similarity"`
-	Reason     *string  `parquet:"reason,optional,dict" json:"reason"`
-	Rank       []byte   `parquet:"rank,optional" json:"rank"`
+	Row        int64    `parquet:"row" json:"row" doc:"number of the record in its file, from 0"`
+	Position   int64    `parquet:"position" json:"position" doc:"where the record begins in its file"`
+	ID         string   `parquet:"id" json:"id" doc:"the document's id, or 'source@position'"`
+	Status     string   `parquet:"status,dict" json:"status" doc:"'kept', 'removed', 'not-compared' or 'unreadable'"`
+	Cluster    *int64   `parquet:"cluster,optional" json:"cluster" doc:"the cluster; null if the document is in none"`
+	Members    int32    `parquet:"members" json:"members" doc:"documents of the cluster; 1 if the document is in none"`
+	KeptIn     *string  `parquet:"kept_in,optional,dict" json:"kept_in" doc:"as in [removed](#removed); this and the next two are null unless the document is removed"`
+	KeptID     *string  `parquet:"kept_id,optional" json:"kept_id" doc:"id of the kept document"`
+	KeptSource *string  `parquet:"kept_source,optional,dict" json:"kept_source" doc:"file of the kept document"`
+	Similarity *float64 `parquet:"similarity,optional" json:"similarity" doc:"as in removed"`
+	Reason     *string  `parquet:"reason,optional,dict" json:"reason" doc:"as in removed or, if the record is not compared or unreadable, as in [rejected](#rejected)"`
+	Rank       []byte   `parquet:"rank,optional" json:"rank" doc:"sorts documents as '--keep' prefers them; null if that is input order"`
 }
 
 // Rejected is a row of rejected/: a record that is unreadable (Raw is set; it is not in
 // corpus/) or a document that was not compared (it stays in corpus/).
 type Rejected struct {
-	Source   string  `parquet:"source,dict" json:"source"`
-	Position int64   `parquet:"position" json:"position"`
-	ID       *string `parquet:"id,optional" json:"id"`
-	Reason   string  `parquet:"reason,dict" json:"reason"`
-	Detail   string  `parquet:"detail" json:"detail"`
-	Raw      []byte  `parquet:"raw,optional" json:"raw"`
+	Source   string  `parquet:"source,dict" json:"source" doc:"file of the record"`
+	Position int64   `parquet:"position" json:"position" doc:"where it begins in its file"`
+	ID       *string `parquet:"id,optional" json:"id" doc:"the document's id; null if it is unknown"`
+	Reason   string  `parquet:"reason,dict" json:"reason" doc:"why the record is [unreadable](formats.md#unreadable-records), or why the document is [not compared](formats.md#documents-not-compared)"`
+	Detail   string  `parquet:"detail" json:"detail" doc:"details, and the length of an unreadable record; may be empty"`
+	Raw      []byte  `parquet:"raw,optional" json:"raw" doc:"the first MiB of the record's bytes; null unless it is unreadable"`
 }
 
 // Bucketed is a row of buckets/: a document in a bucket of a band.
 type Bucketed struct {
-	Band     int32  `parquet:"band" json:"band"`
-	Bucket   string `parquet:"bucket" json:"bucket"`
-	Label    string `parquet:"label" json:"label"`
-	ID       string `parquet:"id" json:"id"`
-	Source   string `parquet:"source,dict" json:"source"`
-	Position int64  `parquet:"position" json:"position"`
+	Band     int32  `parquet:"band" json:"band" doc:"the band's number, or the piece's, from 0"`
+	Bucket   string `parquet:"bucket" json:"bucket" doc:"the band key in hexadecimal digits"`
+	Label    string `parquet:"label" json:"label" doc:"the values of the band, joined by '_', or the bits of the piece"`
+	ID       string `parquet:"id" json:"id" doc:"id of the document"`
+	Source   string `parquet:"source,dict" json:"source" doc:"its file"`
+	Position int64  `parquet:"position" json:"position" doc:"where it begins in its file"`
 }
 
 // Candidate is a row of candidates/: two documents that share a bucket, a before b in input order.
 type Candidate struct {
-	IDA       string `parquet:"id_a" json:"id_a"`
-	IDB       string `parquet:"id_b" json:"id_b"`
-	SourceA   string `parquet:"source_a,dict" json:"source_a"`
-	SourceB   string `parquet:"source_b,dict" json:"source_b"`
-	PositionA int64  `parquet:"position_a" json:"position_a"`
-	PositionB int64  `parquet:"position_b" json:"position_b"`
+	IDA       string `parquet:"id_a" json:"id_a" doc:"id of document a"`
+	IDB       string `parquet:"id_b" json:"id_b" doc:"id of document b"`
+	SourceA   string `parquet:"source_a,dict" json:"source_a" doc:"file of a; of a reference its whole path, or URL"`
+	SourceB   string `parquet:"source_b,dict" json:"source_b" doc:"file of b"`
+	PositionA int64  `parquet:"position_a" json:"position_a" doc:"where a begins in its file"`
+	PositionB int64  `parquet:"position_b" json:"position_b" doc:"where b begins in its file"`
 }
 
 // Found is a row of pairs/ of compare: two documents that a method took for similar, a before b in input order.
 type Found struct {
-	IDA        string   `parquet:"id_a" json:"id_a"`
-	IDB        string   `parquet:"id_b" json:"id_b"`
-	SourceA    string   `parquet:"source_a,dict" json:"source_a"`
-	SourceB    string   `parquet:"source_b,dict" json:"source_b"`
-	PositionA  int64    `parquet:"position_a" json:"position_a"`
-	PositionB  int64    `parquet:"position_b" json:"position_b"`
-	Similarity float64  `parquet:"similarity" json:"similarity"`
-	Shared     int32    `parquet:"shared" json:"shared"`
-	SizeA      int32    `parquet:"size_a" json:"size_a"`
-	SizeB      int32    `parquet:"size_b" json:"size_b"`
-	Methods    []string `parquet:"methods,list" parquet-element:",dict" json:"methods"`
+	IDA        string   `parquet:"id_a" json:"id_a" doc:"id of document a"`
+	IDB        string   `parquet:"id_b" json:"id_b" doc:"id of document b"`
+	SourceA    string   `parquet:"source_a,dict" json:"source_a" doc:"file of a; of a reference its whole path, or URL"`
+	SourceB    string   `parquet:"source_b,dict" json:"source_b" doc:"file of b"`
+	PositionA  int64    `parquet:"position_a" json:"position_a" doc:"where a begins in its file"`
+	PositionB  int64    `parquet:"position_b" json:"position_b" doc:"where b begins in its file"`
+	Similarity float64  `parquet:"similarity" json:"similarity" doc:"the exact similarity by the measure"`
+	Shared     int32    `parquet:"shared" json:"shared" doc:"number of shared shingles, as in [pairs](#pairs)"`
+	SizeA      int32    `parquet:"size_a" json:"size_a" doc:"number of shingles of a"`
+	SizeB      int32    `parquet:"size_b" json:"size_b" doc:"number of shingles of b"`
+	Methods    []string `parquet:"methods,list" parquet-element:",dict" json:"methods" doc:"the methods that found the pair; never null"`
 }
 
 // Passage is a row of passages/: words of a document that stand earlier, too. Start and End are bytes of its text,
-// FromStart and FromEnd those of the text where the words first stand.
+// FromStart and FromEnd those of the text where the words occur first.
 type Passage struct {
-	ID           string `parquet:"id" json:"id"`
-	Source       string `parquet:"source,dict" json:"source"`
-	Position     int64  `parquet:"position" json:"position"`
-	Start        int64  `parquet:"start" json:"start"`
-	End          int64  `parquet:"end" json:"end"`
-	Words        int64  `parquet:"words" json:"words"`
-	FromID       string `parquet:"from_id" json:"from_id"`
-	FromSource   string `parquet:"from_source,dict" json:"from_source"`
-	FromPosition int64  `parquet:"from_position" json:"from_position"`
-	FromStart    int64  `parquet:"from_start" json:"from_start"`
-	FromEnd      int64  `parquet:"from_end" json:"from_end"`
+	ID           string `parquet:"id" json:"id" doc:"id of the document"`
+	Source       string `parquet:"source,dict" json:"source" doc:"its file"`
+	Position     int64  `parquet:"position" json:"position" doc:"where it begins in its file"`
+	Start        int64  `parquet:"start" json:"start" doc:"the byte of its text where the passage begins"`
+	End          int64  `parquet:"end" json:"end" doc:"the byte after the passage"`
+	Words        int64  `parquet:"words" json:"words" doc:"words of the passage; fewer than '--length' only if the first places of a run are in several documents"`
+	FromID       string `parquet:"from_id" json:"from_id" doc:"id of the document where the words occur first"`
+	FromSource   string `parquet:"from_source,dict" json:"from_source" doc:"its file"`
+	FromPosition int64  `parquet:"from_position" json:"from_position" doc:"where it begins in its file"`
+	FromStart    int64  `parquet:"from_start" json:"from_start" doc:"the first byte of its text that is a first place of one of the words"`
+	FromEnd      int64  `parquet:"from_end" json:"from_end" doc:"the byte after the last one"`
 }
 
 // Coverage is a row of coverage/: a document that has passages, and how many of its words are in one.
 type Coverage struct {
-	ID       string  `parquet:"id" json:"id"`
-	Source   string  `parquet:"source,dict" json:"source"`
-	Position int64   `parquet:"position" json:"position"`
-	Words    int64   `parquet:"words" json:"words"`
-	Repeated int64   `parquet:"repeated" json:"repeated"`
-	Share    float64 `parquet:"share" json:"share"`
+	ID       string  `parquet:"id" json:"id" doc:"id of the document"`
+	Source   string  `parquet:"source,dict" json:"source" doc:"its file"`
+	Position int64   `parquet:"position" json:"position" doc:"where it begins in its file"`
+	Words    int64   `parquet:"words" json:"words" doc:"all its words"`
+	Repeated int64   `parquet:"repeated" json:"repeated" doc:"those in passages"`
+	Share    float64 `parquet:"share" json:"share" doc:"'repeated' / 'words'"`
 }
 
-// Repeat is a row of repeats/: a passage that stands often, where it first stands.
+// Repeat is a row of repeats/: a passage that stands often, where it occurs first.
 type Repeat struct {
-	Text        string `parquet:"text" json:"text"` // its first characters
-	Words       int64  `parquet:"words" json:"words"`
-	Occurrences int64  `parquet:"occurrences" json:"occurrences"`
-	Documents   int64  `parquet:"documents" json:"documents"`
-	ID          string `parquet:"id" json:"id"`
-	Source      string `parquet:"source,dict" json:"source"`
-	Position    int64  `parquet:"position" json:"position"`
-	Start       int64  `parquet:"start" json:"start"`
-	End         int64  `parquet:"end" json:"end"`
+	Text        string `parquet:"text" json:"text" doc:"the first 1,000 characters of the passage"`
+	Words       int64  `parquet:"words" json:"words" doc:"its words"`
+	Occurrences int64  `parquet:"occurrences" json:"occurrences" doc:"rows of 'passages' with this first place, and the first place"`
+	Documents   int64  `parquet:"documents" json:"documents" doc:"documents that have one of them"`
+	ID          string `parquet:"id" json:"id" doc:"id of the document where it occurs first"`
+	Source      string `parquet:"source,dict" json:"source" doc:"its file"`
+	Position    int64  `parquet:"position" json:"position" doc:"where it begins in its file"`
+	Start       int64  `parquet:"start" json:"start" doc:"the byte of its text where the passage begins"`
+	End         int64  `parquet:"end" json:"end" doc:"the byte after it"`
 }
 
 // Contaminated is a row of contaminated/: a document that has words of an item, and how many. Start and End span these
 // in its text, ItemStart and ItemEnd in that of the item, in bytes.
 type Contaminated struct {
-	ID           string  `parquet:"id" json:"id"`
-	Source       string  `parquet:"source,dict" json:"source"`
-	Position     int64   `parquet:"position" json:"position"`
-	ItemID       string  `parquet:"item_id" json:"item_id"`
-	ItemSource   string  `parquet:"item_source,dict" json:"item_source"`
-	ItemPosition int64   `parquet:"item_position" json:"item_position"`
-	Words        int64   `parquet:"words" json:"words"`
-	ItemWords    int64   `parquet:"item_words" json:"item_words"`
-	Share        float64 `parquet:"share" json:"share"`
-	Start        int64   `parquet:"start" json:"start"`
-	End          int64   `parquet:"end" json:"end"`
-	ItemStart    int64   `parquet:"item_start" json:"item_start"`
-	ItemEnd      int64   `parquet:"item_end" json:"item_end"`
+	ID           string  `parquet:"id" json:"id" doc:"id of the document"`
+	Source       string  `parquet:"source,dict" json:"source" doc:"its file"`
+	Position     int64   `parquet:"position" json:"position" doc:"where it begins in its file"`
+	ItemID       string  `parquet:"item_id" json:"item_id" doc:"id of the item"`
+	ItemSource   string  `parquet:"item_source,dict" json:"item_source" doc:"its file"`
+	ItemPosition int64   `parquet:"item_position" json:"item_position" doc:"where it begins in its file"`
+	Words        int64   `parquet:"words" json:"words" doc:"words of the item that the document has, in runs of '--length' words"`
+	ItemWords    int64   `parquet:"item_words" json:"item_words" doc:"all words of the item"`
+	Share        float64 `parquet:"share" json:"share" doc:"'words' / 'item_words'"`
+	Start        int64   `parquet:"start" json:"start" doc:"the first byte of the document's text that is in such a run"`
+	End          int64   `parquet:"end" json:"end" doc:"the byte after the last one"`
+	ItemStart    int64   `parquet:"item_start" json:"item_start" doc:"the first byte of the item's text that is in such a run"`
+	ItemEnd      int64   `parquet:"item_end" json:"item_end" doc:"the byte after the last one"`
 }
 
 // MaxRaw is how much of an unreadable record Rejected.Raw holds.
