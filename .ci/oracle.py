@@ -283,9 +283,13 @@ class Tokens:
 # ---- decisions
 
 
-def similarity(a, b):
-    common = len(a & b)
-    return Fraction(common, len(a) + len(b) - common)
+def contains(setting):
+    return setting.get("compare") == "containment"
+
+
+def similarity(setting, common, a, b):
+    """Of two sets of so many shingles, which have so many in common."""
+    return Fraction(common, min(a, b) if contains(setting) else a + b - common)
 
 
 def decide(documents, setting):
@@ -323,7 +327,7 @@ def decide(documents, setting):
                     common[i, j] += 1
                 holders[s].append(j)
         for (i, j), n in common.items():
-            if (s := Fraction(n, len(sets[i]) + len(sets[j]) - n)) >= threshold:
+            if (s := similarity(setting, n, len(sets[i]), len(sets[j]))) >= threshold:
                 near[i][j] = near[j][i] = s
     pairs = {(i, j): (s, None) for i in heads for j, s in near[i].items() if i < j}
     pairs |= {(first[j], j): (Fraction(1), reason(first[j], j)) for j in compared if first[j] != j}
@@ -339,6 +343,11 @@ def decide(documents, setting):
         "min": lambda i: documents[i][column] if column else 0,
         "prefer": lambda i: next((n for n, p in enumerate(column.split(",")) if matches(documents[i]["source"], p)), len(documents)),
     }[keep]
+    if contains(setting):
+
+        def rank(i):
+            return -len(sets[i])
+
     order = sorted(compared, key=lambda i: (not protected(i), rank(i), i))
     place = {i: n for n, i in enumerate(order)}
     best = {first[i]: min(groups[keys[i]], key=place.get) for i in compared}  # of a group of copies
@@ -458,6 +467,8 @@ def settings():
             }
     yield {**usual, "min_words": 10, "drop_not_compared": True}
     yield {**usual, "max_doc_bytes": 100, "keep": "longest", "shingle": "word:1"}
+    for shingle, threshold in (("word:1", "0.9"), ("word:2", "0.5"), ("word:5", "0.8"), ("char:5", "0.8")):
+        yield {**usual, "shingle": shingle, "threshold": threshold, "compare": "containment"}
     for same in ("bytes", "tokens", "set"):
         yield {**usual, "exact": True, "same": same, "keep": "longest"}
 
@@ -466,7 +477,10 @@ def settings():
 
 
 def flags(setting):
-    given = ["--shingle=" + setting["shingle"], "--normalize=" + setting["normalize"], "--keep=" + setting.get("keep", "first"), "--pair-budget=100000000"]
+    given = ["--shingle=" + setting["shingle"], "--normalize=" + setting["normalize"], "--pair-budget=100000000"]
+    if contains(setting):
+        return given + ["--threshold=" + setting["threshold"], "--compare=containment"]
+    given += ["--keep=" + setting.get("keep", "first")]
     if setting.get("exact"):
         given += ["--method=exact", "--same=" + setting["same"]]
     else:
@@ -500,7 +514,7 @@ def told(neardup, folder, setting):
     if run.returncode:
         sys.exit(f"{' '.join(command)}: {run.stderr}")
     pairs = {
-        (int(a), int(b)): (Fraction(shared, a_size + b_size - shared) if not exact else Fraction(1), exact)
+        (int(a), int(b)): (similarity(setting, shared, a_size, b_size) if not exact else Fraction(1), exact)
         for a, b, shared, a_size, b_size, exact in rows(out, "pairs", "id_a, id_b, shared, size_a, size_b, same")
     }
     removed = {int(i): (int(k), s, reason) for i, k, s, reason in rows(out, "removed", "id, kept_id, similarity, reason")}

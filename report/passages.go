@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"iter"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -239,19 +240,37 @@ func (p *passagesReport) repeated(ctx context.Context, f *output.Finished, read 
 	if words := f.Run.Passages.Words; words > 0 {
 		p.Share = float64(f.Run.Passages.Repeated) / float64(words)
 	}
-	for row, err := range output.Rows[records.Repeat](ctx, f, output.Repeats) {
-		if err != nil {
-			return err
-		}
-		if len(p.Most) == pageRepeats {
-			break
-		}
+	var err error
+	if p.Most, err = MostRepeated(ctx, f, pageRepeats); err != nil {
+		return err
+	}
+	for i := range p.Most {
 		if f.Run.Parameters.NoText {
-			row.Text = ""
+			p.Most[i].Text = ""
 		}
-		p.Most = append(p.Most, row)
 	}
 	return p.mark(ctx, f, read)
+}
+
+// MostRepeated returns the up to n passages that stand most often. Of those that overlap it is the first: one notice
+// that is quoted in part here and there would take all places.
+func MostRepeated(ctx context.Context, f *output.Finished, n int) ([]records.Repeat, error) {
+	return separate(output.Rows[records.Repeat](ctx, f, output.Repeats), n)
+}
+
+func separate(rows iter.Seq2[records.Repeat, error], n int) (most []records.Repeat, err error) {
+	for row, err := range rows {
+		if err != nil || len(most) == n {
+			return most, err
+		}
+		overlaps := func(r records.Repeat) bool {
+			return r.Source == row.Source && r.Position == row.Position && r.Start < row.End && row.Start < r.End
+		}
+		if !slices.ContainsFunc(most, overlaps) {
+			most = append(most, row)
+		}
+	}
+	return most, nil
 }
 
 // anchor is the place of a document on the page.

@@ -1,7 +1,9 @@
 package report
 
 import (
+	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,5 +35,31 @@ func TestMarkedPartsAreTheText(t *testing.T) {
 		if !reflect.DeepEqual(got.Parts, tt.want) || got.More != tt.more {
 			t.Errorf("%.20q: %+v, want %+v", tt.text, got, tt.want)
 		}
+	}
+}
+
+// Of passages whose first places overlap one is listed, the one that stands most often.
+func TestMostRepeatedAreSeparate(t *testing.T) {
+	row := func(source string, position, start, end int64) records.Repeat {
+		return records.Repeat{Source: source, Position: position, Start: start, End: end}
+	}
+	all := []records.Repeat{
+		row("a", 0, 10, 20), row("a", 0, 15, 30), row("a", 0, 20, 30), row("a", 7, 10, 20), row("b", 0, 0, 90), row("a", 0, 0, 10),
+	}
+	broken := errors.New("broken")
+	rows := func(yield func(records.Repeat, error) bool) {
+		for _, r := range all {
+			if !yield(r, nil) {
+				return
+			}
+		}
+		yield(records.Repeat{}, broken)
+	}
+	got, err := separate(rows, 4)
+	if want := []records.Repeat{all[0], all[2], all[3], all[4]}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%+v, %v, want %+v", got, err, want)
+	}
+	if _, err := separate(rows, 9); err != broken { //nolint:errorlint // it is this one
+		t.Errorf("%v", err)
 	}
 }

@@ -1,26 +1,46 @@
 """Says what similarity and containment find of pages that two programs have extracted: one the text, the other with what frames it.
 
-    wrapped.py NEARDUP FILE.jsonl FRAMES.jsonl [--texts N] [--threshold T]
+    wrapped.py NEARDUP FILE FRAMES [--texts N] [--threshold T]
 
-Each text of the file (`text`), up to N, stands twice: as it is, and between the beginning and the end of the page of one of ten sites, of
-so many words from a text of FRAMES. Prints for each number of words the share of these pairs that `neardup dedup` removes by similarity
-and by containment, and how many others it removes that it does not remove of the texts alone.
+FILE and FRAMES are JSON Lines (`text`), or a WARC file (.warc.gz), whose pages without tags are texts. Each text of FILE, up to N, stands twice:
+as it is, and between the beginning and the end of the page of one of ten sites, whose words are the texts of FRAMES. Prints for each
+share of such words in the framed texts the share of these pairs of which `neardup dedup` removes one for the other, by similarity and by
+containment, and how many texts are left in neither form. Texts that either removes where there are no framed ones are left out.
 """
 
 import argparse
 import csv
+import gzip
 import io
+import itertools
 import json
 import pathlib
+import re
 import subprocess
 import tempfile
 
 SITES = 10
+HIDDEN = re.compile(r"<(script|style)\b.*?</\1>|<!--.*?-->|<[^>]*>|&#?\w+;", re.DOTALL | re.IGNORECASE)
 
 
 def texts(path):
+    if path.name.endswith(".warc.gz"):
+        with gzip.open(path) as records:
+            return list(dict.fromkeys(pages(records)))
     with path.open(encoding="utf-8") as lines:
         return [json.loads(line)["text"] for line in lines]
+
+
+def pages(records):
+    """The pages of a WARC file that have some words, without tags."""
+    for line in records:
+        if not line.startswith(b"WARC/"):
+            continue
+        header = dict(h.decode().strip().split(": ", 1) for h in iter(records.readline, b"\r\n"))
+        http, _, page = records.read(int(header["Content-Length"])).partition(b"\r\n\r\n")
+        text = " ".join(HIDDEN.sub(" ", page.decode("latin-1")).split())
+        if header["WARC-Type"] == "response" and b"text/html" in http and len(text.split()) >= 20:
+            yield text
 
 
 def removed(neardup, documents, flags):
@@ -43,21 +63,29 @@ def main():
     p.add_argument("--threshold", default="0.8")
     a = p.parse_args()
     plain = {f"plain-{i}": t for i, t in enumerate(texts(a.file)[: a.texts])}
-    frames = [t.split() for t in texts(a.frames) if len(t.split()) > 400][:SITES]
+    words = [t.split() for t in texts(a.frames)]
+    frames = [list(itertools.chain(*words[i::SITES])) for i in range(SITES)]
     ways = {"similarity": [], "containment": ["--compare=containment"]}
-    alone = {name: len(removed(a.neardup, plain, ["--threshold", a.threshold, *way])) for name, way in ways.items()}
-    print("words of frame | " + " | ".join(f"{name} finds | others" for name in ways))
-    for words in (0, 10, 25, 50, 100, 200, 400):
+    for way in ways.values():
+        gone = removed(a.neardup, plain, ["--threshold", a.threshold, *way])
+        plain = {i: t for i, t in plain.items() if i not in gone}
+    print(f"{len(plain)} texts")
+    print("share of frame | " + " | ".join(f"{name} finds | lost" for name in ways))
+    for share in (0, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9):
         wrapped = {}
         for i, (name, text) in enumerate(plain.items()):
-            frame = frames[i % SITES][:words]
+            frame = frames[i % SITES][: round(len(text.split()) * share / (1 - share))]
             half = len(frame) // 2
             wrapped[name.replace("plain", "framed")] = " ".join([*frame[:half], text, *frame[half:]])
-        row = [str(words)]
+        row = [str(share)]
         for name, way in ways.items():
             gone = removed(a.neardup, plain | wrapped, ["--threshold", a.threshold, *way])
-            pairs = sum(1 for i in plain if i in gone or i.replace("plain", "framed") in gone)
-            row += [f"{pairs / len(plain):.3f}", str(len(gone) - pairs - alone[name])]
+            found, lost = 0, 0
+            for i in plain:
+                framed = i.replace("plain", "framed")
+                found += gone.get(i) == framed or gone.get(framed) == i
+                lost += i in gone and framed in gone
+            row += [f"{found / len(plain):.3f}", str(lost)]
         print(" | ".join(row), flush=True)
 
 

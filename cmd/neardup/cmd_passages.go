@@ -64,13 +64,7 @@ func mostRepeated(ctx context.Context, dir string) (most []records.Repeat, err e
 	if err != nil {
 		return nil, err
 	}
-	for row, err := range output.Rows[records.Repeat](ctx, finished, output.Repeats) {
-		if err != nil || len(most) == shownRepeats {
-			return most, err
-		}
-		most = append(most, row)
-	}
-	return most, nil
+	return report.MostRepeated(ctx, finished, shownRepeats)
 }
 
 // launch returns how the runner is started.

@@ -38,13 +38,14 @@ func (w *writer) html(page []byte) {
 	t := tokens{Tokenizer: html.NewTokenizer(bytes.NewReader(page)), rest: page}
 	drop := false
 	for !w.done {
+		rest := t.rest
 		kind, name := t.next()
 		switch kind {
 		case html.ErrorToken: // the end: there is no other error in memory
 			return
 		case html.TextToken:
 			if !drop {
-				w.text(t.Text())
+				w.decoded(t.Text(), rest[:len(rest)-len(t.rest)], len(page)-len(rest), decodeHTML)
 			}
 		}
 		drop = false

@@ -21,6 +21,8 @@ type Reader struct {
 	Element string
 	// First: the first such element only.
 	First bool
+
+	places *Places // of the text, if they are asked for
 }
 
 // Append appends the text of a page to dst, and reports whether it has the elements that are asked for.
@@ -51,6 +53,7 @@ type writer struct {
 	depth int  // how many elements are open whose text is read
 	found bool
 	done  bool // nothing that follows is read
+	from  Span // of the page, of which the text is that is written, if places are asked for
 }
 
 // enter and leave note the elements that are asked for. One in another is a part of that.
@@ -97,7 +100,7 @@ func (w *writer) text(text []byte) {
 	switch {
 	case w.depth == 0:
 	case w.pre > 0:
-		w.verbatim(text)
+		w.verbatim(text, 0, len(text))
 	default:
 		w.words(text)
 	}
@@ -105,31 +108,37 @@ func (w *writer) text(text []byte) {
 
 // words collapses white space.
 func (w *writer) words(text []byte) {
-	for len(text) > 0 {
-		n := slices.IndexFunc(text, isBlank)
+	for at := 0; at < len(text); {
+		n := slices.IndexFunc(text[at:], isBlank)
 		if n < 0 {
-			n = len(text)
+			n = len(text) - at
 		}
-		w.verbatim(text[:n])
-		for ; n < len(text) && isBlank(text[n]); n++ {
+		w.verbatim(text, at, at+n)
+		for at += n; at < len(text) && isBlank(text[at]); at++ {
 			w.space = true
 		}
-		text = text[n:]
 	}
 }
 
 func isBlank(b byte) bool { return b == ' ' || '\t' <= b && b <= '\r' && b != '\v' }
 
-// verbatim appends text as it stands.
-func (w *writer) verbatim(text []byte) {
-	if len(text) == 0 {
+// verbatim appends the part of a text from begin up to end as it stands.
+func (w *writer) verbatim(text []byte, begin, end int) {
+	if begin == end {
 		return
 	}
 	if w.space && !w.lineBegins() {
 		w.dst = append(w.dst, ' ')
 	}
 	w.space = false
-	w.dst = append(w.dst, text...)
+	if w.places != nil {
+		from := w.from
+		if len(text) == from.End-from.Start {
+			from = Span{from.Start + begin, from.Start + end}
+		}
+		w.places.add(len(w.dst)-w.begin, end-begin, from)
+	}
+	w.dst = append(w.dst, text[begin:end]...)
 }
 
 func (w *writer) lineBegins() bool { return len(w.dst) == w.begin || w.dst[len(w.dst)-1] == '\n' }

@@ -278,6 +278,9 @@ func Fuzz(f *testing.F) {
 			if utf8.ValidString(page) && !utf8.Valid(all) {
 				t.Errorf("%q of %q", all, page)
 			}
+			if placed, _ := (Reader{XML: isXML}).Placed([]byte(page)); !bytes.Equal(placed, all) {
+				t.Errorf("%q with places, %q without", placed, all)
+			}
 			if len(all) > 2*len(page) {
 				t.Errorf("%d bytes of %d: %q", len(all), len(page), page)
 			}

@@ -28,15 +28,20 @@ func (w *writer) xml(document []byte) {
 		}
 		if n > 0 && drop == "" {
 			buffer = appendReferences(buffer[:0], rest[:n])
-			w.text(buffer)
+			w.decoded(buffer, rest[:n], len(document)-len(rest), appendReferences)
 		}
 		rest = rest[n:]
 		kind, inner, size := XMLToken(rest)
+		begin := len(document) - len(rest)
 		rest = rest[size:]
 		name := ""
 		switch kind {
 		case Text, CharacterData:
 			if drop == "" {
+				if kind == CharacterData {
+					begin += len(opensData)
+				}
+				w.from = Span{begin, begin + len(inner)}
 				w.text(inner)
 			}
 			continue
@@ -89,13 +94,15 @@ const (
 	Hidden                    // a comment, a declaration or a processing instruction
 )
 
+const opensData = "<![CDATA["
+
 // hidden are how pieces begin and end that have no tag in them. What has no end reaches to the end of the document.
 var hidden = []struct {
 	begin, end string
 	kind       Kind
 }{
 	{"<!--", "-->", Hidden},
-	{"<![CDATA[", "]]>", CharacterData},
+	{opensData, "]]>", CharacterData},
 	{"<?", "?>", Hidden},
 }
 

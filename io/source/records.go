@@ -1,12 +1,14 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/charset"
 	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/storage"
 )
@@ -94,6 +96,10 @@ func CopyExcept(
 
 // CheckEdits returns an error if there are files whose records CopyEdited cannot edit.
 func CheckEdits(ctx context.Context, in *Inputs, o Options) error {
+	if e, err := charset.Named(cmp.Or(o.Encoding, "utf-8")); e != nil || err != nil {
+		return fmt.Errorf("texts are rewritten in UTF-8 only; convert the files (iconv -t UTF-8) and leave --encoding %s out",
+			o.Encoding)
+	}
 	for i := range in.Len() {
 		file, _, err := in.Listed(ctx, i)
 		if err != nil {
@@ -104,7 +110,7 @@ func CheckEdits(ctx context.Context, in *Inputs, o Options) error {
 			return err
 		}
 		if editor, ok := r.(reading.TextEditor); !ok || !editor.Edits(o.reading()) {
-			return fmt.Errorf("%s: texts of the format %s, or of another encoding than UTF-8, cannot be rewritten",
+			return fmt.Errorf("%s: texts of the format %s cannot be rewritten; convert the file to JSON Lines",
 				file.Path, file.Format)
 		}
 	}

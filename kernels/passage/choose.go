@@ -14,12 +14,18 @@ type Choice struct {
 	First, Last int    // the positions of the L-grams
 }
 
-// A Chooser chooses the minimizers of texts. It keeps its buffers from text to text, so it serves one goroutine.
+// A Chooser chooses the minimizers of texts. It keeps its buffer from text to text, so it serves one goroutine.
 type Chooser struct {
 	length, k int
 	leave     uint64   // multiplier^k
-	values    []uint64 // of k-grams
-	choices   []Choice
+	values    []uint64 // of the k-grams of a part
+	choices   []Choice // of a part
+
+	tokens []uint64
+	begin  int    // the first L-gram of the next part
+	at     int    // the k-gram of the last choice; -1: there is none
+	best   uint64 // its value
+	first  int    // its first L-gram
 }
 
 // NewChooser returns a Chooser of L-grams of length words, at least one.
@@ -42,51 +48,61 @@ func Density(length int) float64 {
 // multiplier is the base of the polynomial that chooses k-grams.
 const multiplier = 0x9e3779b97f4a7c15
 
-// usualWords are how many values are kept for the next text.
-const usualWords = 1 << 18
+// partGrams are how many L-grams of a text choices are made for at once.
+const partGrams = 1 << 12
 
-// Choose returns the choices for the L-grams of a text, in their order: each L-gram has one, of the smallest value of
-// its k-grams. Where several k-grams have that, the choice for the L-gram before stays while it can; else it is the
-// last. They are valid until the next call.
+// Begin begins a text.
+func (c *Chooser) Begin(tokens []uint64) {
+	c.tokens, c.begin, c.at, c.best, c.first = tokens, 0, -1, 0, 0
+}
+
+// Next returns choices for the next L-grams of the text, in their order, and none at its end: each L-gram has one, of
+// the smallest value of its k-grams. Where several k-grams have that, the choice for the L-gram before stays while it
+// can; else it is the last. They are valid until the next call.
 //
 // Equal L-grams have equal values. Two that do not overlap have two choices.
-func (c *Chooser) Choose(tokens []uint64) []Choice {
-	c.choices = c.choices[:0]
-	if len(tokens) < c.length {
-		return nil
+func (c *Chooser) Next() []Choice {
+	choices, all := c.choices[:0], len(c.tokens)-c.length+1
+	for len(choices) == 0 && c.begin < all {
+		choices = c.part(choices)
+		if c.begin += partGrams; c.begin >= all {
+			choices = append(choices, Choice{c.best, c.first, all - 1})
+		}
 	}
-	c.hash(tokens)
+	for i := range choices {
+		choices[i].Value = hash.Mix(choices[i].Value)
+	}
+	c.choices = choices
+	return choices
+}
+
+// part appends the choices that end in a part.
+func (c *Chooser) part(choices []Choice) []Choice {
 	window := c.length - c.k + 1
-	values, choices := c.values, c.choices
-	at, best, first := -1, uint64(0), 0 // the k-gram of the last choice, its value, and its first L-gram
+	values := c.hash(c.tokens[c.begin:min(len(c.tokens), c.begin+partGrams+c.length-1)])
+	at, best, first := c.at-c.begin, c.best, c.first-c.begin
 	for last := window - 1; last < len(values); last++ {
 		p := last - window + 1
 		v := values[last]
 		if at >= p && v >= best {
 			continue
 		}
-		if p > 0 {
-			choices = append(choices, Choice{best, first, p - 1})
+		if c.begin+p > 0 {
+			choices = append(choices, Choice{best, c.begin + first, c.begin + p - 1})
 		}
-		if at >= p || v < best && at >= 0 {
+		if at >= p || v < best && c.begin+at >= 0 {
 			at, best = last, v
 		} else {
 			at, best = smallest(values, p, last)
 		}
 		first = p
 	}
-	c.choices = append(choices, Choice{best, first, len(values) - window})
-	for i := range c.choices {
-		c.choices[i].Value = hash.Mix(c.choices[i].Value)
-	}
-	if cap(c.values) > usualWords {
-		c.values = nil
-	}
-	return c.choices
+	c.at, c.best, c.first = c.begin+at, best, c.begin+first
+	return choices
 }
 
-// hash sets the values of all k-grams.
-func (c *Chooser) hash(tokens []uint64) {
+// hash returns the values of all k-grams.
+func (c *Chooser) hash(tokens []uint64) []uint64 {
 	n := len(tokens) - c.k + 1
 	c.values = slices.Grow(c.values[:0], n)[:n]
 	var sum uint64
@@ -99,6 +115,7 @@ func (c *Chooser) hash(tokens []uint64) {
 		sum = sum*multiplier + (come[i] - gone[i]*c.leave)
 		values[i] = sum
 	}
+	return c.values
 }
 
 // smallest returns the last of the values from first to last that is smallest, and its value: a minimum takes no branch

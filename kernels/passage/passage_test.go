@@ -13,12 +13,21 @@ import (
 	"github.com/neardup/neardup/kernels/passage/passagetest"
 )
 
+// choices are those of a text.
+func choices(c *passage.Chooser, tokens []uint64) (all []passage.Choice) {
+	c.Begin(tokens)
+	for some := c.Next(); len(some) > 0; some = c.Next() {
+		all = append(all, some...)
+	}
+	return all
+}
+
 // find returns the same as the oracle, by minimizers and hashes.
 func find(docs [][]uint64, length int) (all [][]passage.Passage, broken int64) {
 	chosen := map[uint64]int{}
 	chooser := passage.NewChooser(length)
 	for _, doc := range docs {
-		for _, c := range chooser.Choose(doc) {
+		for _, c := range choices(chooser, doc) {
 			chosen[c.Value]++
 		}
 	}
@@ -26,7 +35,7 @@ func find(docs [][]uint64, length int) (all [][]passage.Passage, broken int64) {
 	repeats := map[hash.Sum128]bool{}
 	each := func(do func(d, p int, sum hash.Sum128)) {
 		for d, doc := range docs {
-			for _, c := range chooser.Choose(doc) {
+			for _, c := range choices(chooser, doc) {
 				for p := c.First; p <= c.Last && chosen[c.Value] > 1; p++ {
 					do(d, p, passage.Hash(doc[p:p+length]))
 				}
@@ -129,7 +138,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// Every window has one choice, the smallest, and of equal words few are chosen.
+// Every window has one choice, and equal ones have equal choices.
 func TestChoices(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 2000 {
@@ -140,7 +149,7 @@ func TestChoices(t *testing.T) {
 		}
 		seen := map[string]uint64{}
 		next := 0
-		for _, c := range passage.NewChooser(length).Choose(tokens) {
+		for _, c := range choices(passage.NewChooser(length), tokens) {
 			if c.First != next || c.Last < c.First {
 				t.Fatalf("L = %d: %+v begins after %d L-grams", length, c, next)
 			}
@@ -157,8 +166,33 @@ func TestChoices(t *testing.T) {
 			t.Fatalf("L = %d of %d words: choices for %d L-grams, want %d", length, len(tokens), next, want)
 		}
 	}
-	if n := len(passage.NewChooser(50).Choose(make([]uint64, 2000))); n != (1951+34)/35 { // k is 16
-		t.Errorf("of 2,000 equal words %d are chosen, want 56", n)
+}
+
+// A long text has the choices of its L-grams, wherever it is divided, and of equal words few are chosen.
+func TestChoicesOfLongTexts(t *testing.T) {
+	const n, length = 20_000, 50
+	if chosen := len(choices(passage.NewChooser(length), make([]uint64, n))); chosen != (n-length+1+34)/35 { // k is 16
+		t.Errorf("of %d equal words %d are chosen", n, chosen)
+	}
+	random := rand.New(rand.NewPCG(5, 6))
+	var tokens []uint64
+	for range n {
+		tokens = append(tokens, hash.Mix(random.Uint64N(100)))
+	}
+	next := 0
+	for _, c := range choices(passage.NewChooser(length), tokens) {
+		if c.First != next || c.Last < c.First {
+			t.Fatalf("%+v begins after %d L-grams", c, next)
+		}
+		for next = c.First; next <= c.Last; next++ {
+			alone := choices(passage.NewChooser(length), tokens[next:next+length])
+			if len(alone) != 1 || alone[0].Value != c.Value {
+				t.Fatalf("the L-gram at %d has the value %v by itself, and %d in the text", next, alone, c.Value)
+			}
+		}
+	}
+	if next != n-length+1 {
+		t.Errorf("choices for %d L-grams", next)
 	}
 }
 

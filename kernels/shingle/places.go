@@ -15,27 +15,35 @@ import (
 //
 // Most texts are ASCII, of which a loop finds the words; the rest takes the plain way.
 func (s *Shingler) Places(text []byte) iter.Seq[textnorm.Span] {
-	if s.words != nil || !s.policy.FoldsASCII() || !utf8.Valid(text) {
-		return s.placesPlain(text)
-	}
 	return func(yield func(textnorm.Span) bool) {
-		if tooLarge(text, s.policy, s.most) {
+		switch {
+		case tooLarge(text, s.policy, s.most):
+		case s.policy.StripsMarkup():
+			shown, places := textnorm.Shown(text)
+			s.placesPlain(shown, func(word textnorm.Span) bool { return yield(places.Span(word.Start, word.End)) })
+		case s.words != nil || !s.policy.FoldsASCII() || !utf8.Valid(text):
+			s.placesPlain(text, yield)
+		default:
+			s.placesFolded(text, yield)
+		}
+	}
+}
+
+// placesFolded is Places for texts that token.FoldedASCII finds words in.
+func (s *Shingler) placesFolded(text []byte, yield func(textnorm.Span) bool) {
+	for at := 0; at < len(text); {
+		n, ok := foldedPlaces(text[at:], at, yield)
+		if !ok {
 			return
 		}
-		for at := 0; at < len(text); {
-			n, ok := foldedPlaces(text[at:], at, yield)
-			if !ok {
-				return
-			}
-			if at += n; at == len(text) {
-				return
-			}
-			n = wide(text[at:])
-			if !s.placesOf(text[at:at+n], at, yield) {
-				return
-			}
-			at += n
+		if at += n; at == len(text) {
+			return
 		}
+		n = wide(text[at:])
+		if !s.placesOf(text[at:at+n], at, yield) {
+			return
+		}
+		at += n
 	}
 }
 
@@ -64,28 +72,23 @@ func foldedPlaces(text []byte, base int, yield func(textnorm.Span) bool) (n int,
 	return len(text), start < 0 || yield(textnorm.Span{Start: base + start, End: base + len(text)})
 }
 
-// placesPlain is Places for any text.
-func (s *Shingler) placesPlain(text []byte) iter.Seq[textnorm.Span] {
-	return func(yield func(textnorm.Span) bool) {
-		if tooLarge(text, s.policy, s.most) {
-			return
-		}
-		if utf8.Valid(text) {
-			s.placesOf(text, 0, yield)
-			return
-		}
-		at := 0
-		for part, raw := range spans.Of(text) {
-			for i := range part {
-				if raw && !yield(textnorm.Span{Start: at + i, End: at + i + 1}) {
-					return
-				}
-			}
-			if !raw && !s.placesOf(part, at, yield) {
+// placesPlain is Places for any text without markup.
+func (s *Shingler) placesPlain(text []byte, yield func(textnorm.Span) bool) {
+	if utf8.Valid(text) {
+		s.placesOf(text, 0, yield)
+		return
+	}
+	at := 0
+	for part, raw := range spans.Of(text) {
+		for i := range part {
+			if raw && !yield(textnorm.Span{Start: at + i, End: at + i + 1}) {
 				return
 			}
-			at += len(part)
 		}
+		if !raw && !s.placesOf(part, at, yield) {
+			return
+		}
+		at += len(part)
 	}
 }
 

@@ -5,10 +5,12 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/neardup/neardup/internal/markup"
 )
 
 // A Span is bytes of a text, from Start up to End.
-type Span struct{ Start, End int }
+type Span = markup.Span
 
 // Placed is a normalised text that says of each of its bytes which characters of the original it was made of.
 type Placed struct {
@@ -21,7 +23,7 @@ type Placed struct {
 func (p Policy) Placed(reuse *Placed, src []byte) *Placed {
 	t := placing{text: reuse.Text[:0], from: reuse.From[:0]}
 	for i, r := range string(src) {
-		t.add(r, Span{i, i + utf8.RuneLen(r)})
+		t.add(r, Span{Start: i, End: i + utf8.RuneLen(r)})
 	}
 	if p.steps.has(invisible) {
 		t.mapRunes(withoutIgnorable)

@@ -74,9 +74,15 @@ func (p Policy) Visible(buffer, text []byte) []byte {
 	if !p.StripsMarkup() {
 		return text
 	}
-	isXML := bytes.HasPrefix(bytes.TrimSpace(text[:min(len(text), xmlWithin)]), []byte("<?xml "))
-	buffer, _ = markup.Reader{XML: isXML}.Append(buffer[:0], text)
+	buffer, _ = reader(text).Append(buffer[:0], text)
 	return buffer
+}
+
+// Shown returns what Visible does of a text whose markup is stripped, and where that is from.
+func Shown(text []byte) ([]byte, markup.Places) { return reader(text).Placed(text) }
+
+func reader(text []byte) markup.Reader {
+	return markup.Reader{XML: bytes.HasPrefix(bytes.TrimSpace(text[:min(len(text), xmlWithin)]), []byte("<?xml "))}
 }
 
 // xmlWithin is how far white space before a declaration of XML is looked through.

@@ -63,8 +63,9 @@ func entries(block []byte) (all []string, err error) {
 	return all, err
 }
 
-// wires are those of DoFns' outputs, nil where a value is one record. Those of other DoFns are all so.
-var wires = func() map[string][]wire {
+// wires are those of DoFns' outputs, nil where a value is one record. Those of other DoFns are all so. Records of
+// units end in their lengths, of so many bytes.
+func wires(length int) map[string][]wire {
 	documents := each(func(d *blocks.Decoder) { d.Document() })
 	numbers := each(func(d *blocks.Decoder) { d.Numbers(nil) })
 	tableRows := each(func(d *blocks.Decoder) { d.RowPart() })
@@ -99,10 +100,10 @@ var wires = func() map[string][]wire {
 		"source.wantedFn":        {documents},
 		"passages.chooseFn":      {fixed(16), firsts, members, tableRows, nil},
 		"passages.repeatedFn":    {members},
-		"passages.gramsFn":       {fixed(28), fixed(20), ordered, ordered, nil},
-		"passages.firstsFn":      {fixed(24)},
-		"passages.numberFn":      {fixed(20)},
-		"passages.coverFn":       {fixed(28)},
+		"passages.gramsFn":       {fixed(28 + length), fixed(20 + length), ordered, ordered, nil},
+		"passages.firstsFn":      {fixed(24 + length)},
+		"passages.numberFn":      {fixed(20 + length)},
+		"passages.coverFn":       {fixed(28 + length)},
 		"passages.passagesFn":    {ordered, ordered, nil},
 		"passages.originsFn":     {ordered, ordered},
 		"passages.joinFn":        {ordered},
@@ -180,7 +181,7 @@ var wires = func() map[string][]wire {
 		"sink.packFn":            {packedRows},
 		"sink.runFn":             {tableRows},
 	}
-}()
+}
 
 // combines are DoFns that combine the values of a bundle, and why other bundles come to the same.
 var combines = map[string]string{
@@ -203,6 +204,7 @@ var combines = map[string]string{
 // unless it combines, whatever else is in the bundle. A job whose keys get values of two attempts comes to
 // the same. Every DoFn that is registered is fed.
 func TestOrderDecidesNothing(t *testing.T) {
+	wired := wires(0)
 	orders := &beamtest.Orders{
 		Records: func(fn string, output int, value []byte) ([]string, error) {
 			if bytes.Contains(value, []byte(`{"kind":"kept"`)) {
@@ -211,7 +213,7 @@ func TestOrderDecidesNothing(t *testing.T) {
 			if bytes.Contains(value, []byte(`{"kind":"passages"`)) {
 				return nil, nil // what it counts depends on bundles, and is added up
 			}
-			if of := wires[fn]; of != nil && of[output] != nil {
+			if of := wired[fn]; of != nil && of[output] != nil {
 				return of[output](value)
 			}
 			return []string{string(value)}, nil
@@ -300,15 +302,20 @@ func TestOrderDecidesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, more := range [][]string{
-		{"--cut=words"}, {"--cut=words", "small groups"}, {"--drop-covered=.5", "--cut=words"}, {"--cut=words", "--against=" + items}, {"--drop-contaminated", "--against=" + items},
+		{"--length=5", "--cut=words"}, {"--length=5", "--cut=words", "small groups"}, {"--length=5", "--drop-covered=.5", "--cut=words"},
+		{"--length=5", "--cut=words", "--against=" + items}, {"--length=5", "--drop-contaminated", "--against=" + items},
+		{"--whole=lines", "--cut=words"}, {"--whole=paragraphs", "--drop-covered=.5"}, {"--whole=lines", "--cut=sentences", "small groups"},
 	} {
 		result := func(launch job.Launch) map[string]string {
 			var config passages.Config
+			if strings.HasPrefix(more[0], "--whole") {
+				wired = wires(4)
+			}
 			flags, groups := slices.Clone(more), more[len(more)-1] == "small groups"
 			if groups {
-				flags = flags[:1]
+				flags = flags[:len(flags)-1]
 			}
-			parse(t, &config, job.Vars(), append(flags, pages, packed, broken, "--max-rejected=10", "--length=5", "--output="+filepath.Join(t.TempDir(), "out"))...)
+			parse(t, &config, job.Vars(), append(flags, pages, packed, broken, "--max-rejected=10", "--output="+filepath.Join(t.TempDir(), "out"))...)
 			if config.SplitBytes = small; groups {
 				config.GroupBytes = 5000
 			}

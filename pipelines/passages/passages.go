@@ -124,9 +124,9 @@ func (c *Config) validate() (*job.Asked, error) {
 	case asked.Texts.Normalize.JoinsWords():
 		return nil, job.Usage("--normalize %s: no-space joins all words to one, and passages are runs of words; leave it out",
 			c.Normalize)
-	case asked.Texts.Normalize.StripsMarkup():
-		return nil, job.Usage("--normalize %s: places are those of the text, and strip-markup has no places; "+
-			"give --format html, or leave it out", c.Normalize)
+	case asked.Texts.Normalize.StripsMarkup() && (c.Cut != string(steps.None) || c.Whole != ""):
+		return nil, job.Usage("--normalize %s: of pages only whole runs of words are found, and to cut one would take tags "+
+			"with it; leave --whole and --cut out", c.Normalize)
 	case c.Output == "" && !c.DryRun:
 		return nil, job.Usage("no output: give --output DIR")
 	case runner.OnCluster && !runner.JobServer:
@@ -232,7 +232,7 @@ func (r *run) makePlan(ctx context.Context, temp string) (err error) {
 	}
 	if r.cuts() {
 		if err := source.CheckEdits(ctx, r.plan.Listing.Inputs, r.plan.Reading()); err != nil {
-			return job.Usage("--cut %s: %w; convert the file to JSON Lines, or leave --cut out", r.config.Cut, err)
+			return job.Usage("--cut %s: %w, or leave --cut out", r.config.Cut, err)
 		}
 	}
 	r.record.Input, r.record.References, r.record.Chosen = r.plan.Input(), r.plan.References(), r.plan.Chosen()

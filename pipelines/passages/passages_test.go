@@ -530,6 +530,7 @@ func TestCutSentencesAndFormats(t *testing.T) {
 		},
 		"tsv":   {"id\ttext\n1\t" + notice + "\n2\tMore. " + notice + "\n", "id\ttext\n1\t" + notice + "\n2\tMore.\n"},
 		"lines": {notice + "\r\nMore. " + notice + "\r\n", notice + "\r\nMore.\r\n"},
+		"files": {notice + "\r\n\r\nMore. " + notice + "\r\nThe end.\r\n", notice + "\r\n\r\nMore.\r\nThe end.\r\n"},
 	} {
 		path := filepath.Join(t.TempDir(), "in."+name)
 		if err := os.WriteFile(path, []byte(files[0]), 0o666); err != nil {
@@ -543,20 +544,59 @@ func TestCutSentencesAndFormats(t *testing.T) {
 	}
 }
 
-// Formats that cannot be rewritten are refused.
+// Spans of pages, with tags between words and references in them, cut out the words of their passage.
+func TestPlacesOfMarkup(t *testing.T) {
+	pages := []string{
+		"<h1>News</h1>\r\n<p>All&nbsp;<b>rights</b> are r&eacute;serv&#233;s <i>by</i>\r\n<a href='us>'>us</a>.</p>",
+		"<title>&lt;b&gt;</title><div>ALL</div><script>rights</script> rights <!-- not --> are<br>réservés by u<b>s</b></p>, say we",
+	}
+	var lines bytes.Buffer
+	for i, page := range pages {
+		if err := json.NewEncoder(&lines).Encode(map[string]any{"id": i, "text": page}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "in.jsonl")
+	if err := os.WriteFile(path, lines.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	found := rows[records.Passage](t, run(t, ask(t, path, "--length=6", "--normalize=strip-markup,default")), output.Passages)
+	if len(found) != 1 {
+		t.Fatalf("%+v", found)
+	}
+	p := found[0]
+	got := [2]string{pages[1][p.Start:p.End], pages[0][p.FromStart:p.FromEnd]}
+	want := [2]string{
+		"ALL</div><script>rights</script> rights <!-- not --> are<br>réservés by u<b>s",
+		"All&nbsp;<b>rights</b> are r&eacute;serv&#233;s <i>by</i>\r\n<a href='us>'>us",
+	}
+	if got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// Formats and encodings that cannot be rewritten are refused, with what to do; UTF-8 may have any of its names.
 func TestCutRefusesFormats(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "page.html")
-	if err := os.WriteFile(path, []byte("<p>text</p>"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	config := ask(t, path, "--cut=words")
-	task, err := passages.New(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = task.Run(t.Context(), beamtest.Launch("local", local.Options{}))
-	if job.Status(err) != 2 || !strings.Contains(err.Error(), "cannot be rewritten") {
-		t.Errorf("%v", err)
+	for name, want := range map[string]string{
+		"page.html --encoding=utf-8":  "texts of the format html cannot be rewritten; convert the file to JSON Lines, or leave --cut out",
+		"in.lines --encoding=latin1":  "in UTF-8 only; convert the files (iconv -t UTF-8) and leave --encoding latin1 out, or leave --cut out",
+		"in.lines --encoding=detect":  "leave --encoding detect out",
+		"in.lines --encoding=UTF8":    "",
+		"in.files --encoding=unicode": "leave --encoding unicode out",
+	} {
+		file, encoding, _ := strings.Cut(name, " ")
+		path := filepath.Join(t.TempDir(), file)
+		if err := os.WriteFile(path, []byte("<p>text</p>"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		task, err := passages.New(ask(t, path, encoding, "--format="+strings.TrimPrefix(filepath.Ext(file), "."), "--cut=words"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = task.Run(t.Context(), beamtest.Launch("local", local.Options{}))
+		if want == "" && err != nil || want != "" && (job.Status(err) != 2 || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
 	}
 }
 

@@ -85,7 +85,6 @@ func (f *chooseFn) StartBundle(_, _, _, _ func(int64, []byte), _ func([]byte)) {
 func (f *chooseFn) ProcessElement(
 	ctx context.Context, block []byte, chosen, firsts, found, rejected func(int64, []byte), _ func([]byte),
 ) error {
-	var record [keyBytes + keyBytes]byte
 	all := int64(0)
 	f.copies.Begin()
 	d := blocks.NewDecoder(block)
@@ -100,12 +99,7 @@ func (f *chooseFn) ProcessElement(
 			if copied {
 				return
 			}
-			for _, c := range f.grams.choose(tokens) {
-				r := blocks.AppendOrdered(blocks.AppendOrdered(record[:0], blocks.Key(c.Value)), doc.Key)
-				shard := shardOf(c.Value, f.Params.ChosenShards)
-				f.chosen.Add(shard, func(block []byte) []byte { return append(block, r...) }, chosen)
-				all++
-			}
+			all += f.choose(doc.Key, tokens, chosen)
 		})
 		if n == 0 {
 			signature.RejectEmpty(&f.rejected, f.in, &doc, f.Params.Text, rejected)
@@ -120,6 +114,20 @@ func (f *chooseFn) ProcessElement(
 	f.reader.Trim()
 	chosenGrams.Inc(ctx, all)
 	return d.Err()
+}
+
+// choose emits the chosen k-grams of a part of a document, and returns how many there are.
+func (f *chooseFn) choose(doc blocks.Key, tokens []uint64, emit func(int64, []byte)) (all int64) {
+	var record [2 * keyBytes]byte
+	f.grams.begin(tokens)
+	for some := f.grams.next(); len(some) > 0; some = f.grams.next() {
+		for _, c := range some {
+			r := blocks.AppendOrdered(blocks.AppendOrdered(record[:0], blocks.Key(c.Value)), doc)
+			f.chosen.Add(shardOf(c.Value, f.Params.ChosenShards), func(b []byte) []byte { return append(b, r...) }, emit)
+		}
+		all += int64(len(some))
+	}
+	return all
 }
 
 func (f *chooseFn) FinishBundle(chosen, firsts, found, rejected func(int64, []byte), facts func([]byte)) error {

@@ -101,21 +101,25 @@ func (f *gramsFn) ProcessElement(
 // hash emits the L-grams of a column, and returns how many there are.
 func (f *gramsFn) hash(doc blocks.Key, position int, tokens []uint64, emit func(int64, []byte)) (all int64) {
 	var record [hashBytes + placeBytes + numberBytes]byte
-	for _, c := range f.grams.choose(tokens) {
-		if !f.filter.has(c.Value) {
-			continue
-		}
-		for p := c.First; p <= c.Last; p++ {
-			gram := f.grams.at(tokens, p)
-			sum := passage.Hash(gram)
-			binary.BigEndian.PutUint64(record[:], sum.Hi)
-			binary.BigEndian.PutUint64(record[8:], sum.Lo)
-			r := appendPlace(record[:hashBytes], passage.Place{Document: int64(doc), Position: position + p})
-			if f.Params.Whole != Runs {
-				r = appendNumber(r, len(gram))
+	f.grams.begin(tokens)
+	for some := f.grams.next(); len(some) > 0; some = f.grams.next() {
+		for _, c := range some {
+			if !f.filter.has(c.Value) {
+				continue
 			}
-			f.hashed.Add(shardOf(sum.Hi, f.Params.GramShards), func(block []byte) []byte { return append(block, r...) }, emit)
-			all++
+			for p := c.First; p <= c.Last; p++ {
+				gram := f.grams.at(tokens, p)
+				sum := passage.Hash(gram)
+				binary.BigEndian.PutUint64(record[:], sum.Hi)
+				binary.BigEndian.PutUint64(record[8:], sum.Lo)
+				r := appendPlace(record[:hashBytes], passage.Place{Document: int64(doc), Position: position + p})
+				if f.Params.Whole != Runs {
+					r = appendNumber(r, len(gram))
+				}
+				shard := shardOf(sum.Hi, f.Params.GramShards)
+				f.hashed.Add(shard, func(block []byte) []byte { return append(block, r...) }, emit)
+				all++
+			}
 		}
 	}
 	return all

@@ -40,20 +40,30 @@ type grams struct {
 	chooser *passage.Chooser
 	length  int
 	whole   Whole
-	unit    [1]passage.Choice
+	unit    []passage.Choice
 }
 
 func newGrams(p Params) grams {
 	return grams{chooser: passage.NewChooser(p.Length), length: p.Length, whole: p.Whole}
 }
 
-// choose returns the choices for the L-grams of a part. The one of a unit is a hash of it.
-func (g *grams) choose(tokens []uint64) []passage.Choice {
-	if g.whole == Runs || len(tokens) == 0 {
-		return g.chooser.Choose(tokens)
+// begin begins a part.
+func (g *grams) begin(tokens []uint64) {
+	switch {
+	case g.whole == Runs:
+		g.chooser.Begin(tokens)
+	case len(tokens) > 0:
+		g.unit = []passage.Choice{{Value: passage.Hash(tokens).Lo}}
 	}
-	g.unit[0] = passage.Choice{Value: passage.Hash(tokens).Lo}
-	return g.unit[:]
+}
+
+// next returns choices for the next L-grams of a part, and none at its end. The one of a unit is a hash of it.
+func (g *grams) next() (some []passage.Choice) {
+	if g.whole == Runs {
+		return g.chooser.Next()
+	}
+	some, g.unit = g.unit, nil
+	return some
 }
 
 // at is the L-gram that begins there.

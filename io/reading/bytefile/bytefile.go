@@ -327,7 +327,7 @@ func (f Reader) CopyExcept(
 // Edits reports whether the codec can.
 func (f Reader) Edits(o reading.Options) bool {
 	_, ok := f.Codec(o.Fields).(codec.Editor)
-	return ok && (o.Encoding == "" || o.Encoding == "utf-8")
+	return ok
 }
 
 // CopyEdited is CopyExcept, with other texts in some records.
