@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -64,8 +65,11 @@ func (c *indexCreateCmd) Run(ctx context.Context, s streams) error {
 	default:
 		_, err = dedup.CreateIndex(ctx, c.Index, spec, c.Expect, c.Given...)
 	}
-	if err != nil {
+	if usage := (*job.UsageError)(nil); errors.As(err, &usage) {
 		return withHelp(err, "index create")
+	}
+	if err != nil {
+		return err
 	}
 	if s.Quiet {
 		return nil

@@ -61,8 +61,12 @@ func (f *fetchFn) ProcessElement(
 		}
 	}
 	wanted = resolve(wanted)
-	values, err := f.fetch(ctx, in, in.Splits.At(int(number)), wanted, emit)
-	if err != nil {
+	split := in.Splits.At(int(number))
+	values, err := f.fetch(ctx, in, split, wanted, emit)
+	switch {
+	case err != nil && in.Stores(blocks.NewKey(split.File, 0)):
+		return fmt.Errorf("reading again: %w; neardup index check says what is damaged", err)
+	case err != nil:
 		return fmt.Errorf("reading again: %w", err)
 	}
 	fetchDocuments.Inc(ctx, int64(len(wanted)))

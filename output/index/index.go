@@ -304,13 +304,12 @@ func sync(ctx context.Context, paths ...string) error {
 // Check reads all files, and returns how many. The error is a *DamagedError of the first that is not what the
 // generation lists.
 func (x *Index) Check(ctx context.Context) (files int, err error) {
-	for _, s := range x.Segments {
-		for _, f := range s.Files {
-			if err := x.checkFile(ctx, &s, f); err != nil {
-				return files, err
-			}
-			files++
+	for i := range x.Segments {
+		s := &x.Segments[i]
+		if err := x.checkFiles(ctx, s, s.Files); err != nil {
+			return files, err
 		}
+		files += len(s.Files)
 	}
 	return files, nil
 }
@@ -333,6 +332,16 @@ func (x *Index) Missing(ctx context.Context) error {
 
 func (x *Index) damaged(s *Segment, f records.ManifestFile) *DamagedError {
 	return &DamagedError{Path: storage.Join(x.Dir, f.Path), Dir: x.Dir, Generation: x.Number, Runs: s.Runs}
+}
+
+// checkFiles reads some files of a segment, as Check does.
+func (x *Index) checkFiles(ctx context.Context, s *Segment, files []records.ManifestFile) error {
+	for _, f := range files {
+		if err := x.checkFile(ctx, s, f); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (x *Index) checkFile(ctx context.Context, s *Segment, f records.ManifestFile) error {

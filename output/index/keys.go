@@ -108,46 +108,50 @@ func read(
 		return err
 	}
 	defer content.Close()
-	err = output.Sound(check, func() error {
-		ahead := &ahead{ReaderAt: content}
-		file, err := parquet.OpenFile(ahead, content.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
-		if err != nil {
-			return fmt.Errorf("%w; %s", err, check)
-		}
-		var keys, pages []int64
-		for i, group := range file.RowGroups() {
-			columns := group.ColumnChunks()
-			if len(columns) != 2 {
-				return fmt.Errorf("a file of keys has %d columns", len(columns))
-			}
-			least, greatest := int64(0), int64(1)<<KeyBits
-			of := &file.Metadata().RowGroups[i].Columns[0].MetaData
-			if s := of.Statistics; len(s.MinValue) == 8 && len(s.MaxValue) == 8 {
-				least, greatest = int64(binary.LittleEndian.Uint64(s.MinValue)), int64(binary.LittleEndian.Uint64(s.MaxValue))
-			}
-			if !within(least, greatest) {
-				continue
-			}
-			if err := ahead.read(of.DataPageOffset, of.TotalCompressedSize); err != nil {
-				return err
-			}
-			if keys, err = readColumn(keys[:0], columns[0]); err != nil {
-				return err
-			}
-			rows := rows{chunk: columns[1], whole: content.Fetches(), page: pages[:0]}
-			err := do(keys, &rows)
-			pages = rows.page
-			if closing := rows.close(); err == nil {
-				err = closing
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	err = output.Sound("the file cannot be read", func() error { return readGroups(content, within, do) })
 	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return fmt.Errorf("%s: %w; %s", path, err, check)
+	}
+	return nil
+}
+
+func readGroups(
+	content *storage.Content, within func(least, greatest int64) bool, do func(keys []int64, rows *rows) error,
+) error {
+	ahead := &ahead{ReaderAt: content}
+	file, err := parquet.OpenFile(ahead, content.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	if err != nil {
+		return err
+	}
+	var keys, pages []int64
+	for i, group := range file.RowGroups() {
+		columns := group.ColumnChunks()
+		if len(columns) != 2 {
+			return fmt.Errorf("a file of keys has %d columns", len(columns))
+		}
+		least, greatest := int64(0), int64(1)<<KeyBits
+		of := &file.Metadata().RowGroups[i].Columns[0].MetaData
+		if s := of.Statistics; len(s.MinValue) == 8 && len(s.MaxValue) == 8 {
+			least, greatest = int64(binary.LittleEndian.Uint64(s.MinValue)), int64(binary.LittleEndian.Uint64(s.MaxValue))
+		}
+		if !within(least, greatest) {
+			continue
+		}
+		if err := ahead.read(of.DataPageOffset, of.TotalCompressedSize); err != nil {
+			return err
+		}
+		if keys, err = readColumn(keys[:0], columns[0]); err != nil {
+			return err
+		}
+		rows := rows{chunk: columns[1], whole: content.Fetches(), page: pages[:0]}
+		err := do(keys, &rows)
+		pages = rows.page
+		if closing := rows.close(); err == nil {
+			err = closing
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -27,7 +27,13 @@ const (
 type leaves func(table output.Part, run int, row *records.Stored) (bool, error)
 
 // rewrite writes one segment in the place of several that follow one another. It is not part of the index yet.
+// What is damaged is not written again as if it were sound.
 func (w *Writer) rewrite(ctx context.Context, of []Segment, name string, leave leaves) (Segment, error) {
+	for i := range of {
+		if err := w.checkFiles(ctx, &of[i], of[i].Files); err != nil {
+			return Segment{}, err
+		}
+	}
 	r := rewriting{from: w.Dir, name: name, folder: w.Folder(name), leave: leave}
 	next, err := r.tables(ctx, of)
 	if err != nil {
@@ -44,6 +50,11 @@ func (w *Writer) rewrite(ctx context.Context, of []Segment, name string, leave l
 // Copy writes the documents that an index has kept to one segment, without keys, of an index at dir that is not there
 // yet. What was removed is left out: why it was follows from what the other index compared.
 func (x *Index) Copy(ctx context.Context, dir, name string) (Segment, error) {
+	for i := range x.Segments {
+		if err := x.checkFiles(ctx, &x.Segments[i], x.Segments[i].documentFiles()); err != nil {
+			return Segment{}, err
+		}
+	}
 	to := Index{Dir: dir}
 	r := rewriting{from: x.Dir, name: name, folder: to.Folder(name)}
 	r.leave = func(table output.Part, _ int, _ *records.Stored) (bool, error) { return table == output.Removed, nil }

@@ -2,6 +2,7 @@ package dedup_test
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/output"
+	indexes "github.com/neardup/neardup/output/index"
 	"github.com/neardup/neardup/pipelines/dedup"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
@@ -496,5 +498,52 @@ func TestRebuilt(t *testing.T) {
 	}
 	if near < 20 {
 		t.Errorf("%d documents are removed", near)
+	}
+}
+
+// TestDamagedIndex: a file that is not what the index lists is named by who reads it, and never written again as if it
+// were sound.
+func TestDamagedIndex(t *testing.T) {
+	of := specs()["minhash"]
+	var nights []string
+	for i := range uint64(8) { // of about one size
+		r := rand.New(rand.NewPCG(i, 49))
+		nights = append(nights, archiveAtRandom(t, r, family(r, 6), 1).dir)
+	}
+	for _, table := range []string{"kept", "keys"} {
+		dir := indexOf(t, of)
+		for _, night := range nights {
+			runOnly(t, ask(t, night, "--against="+dir, "--append", "--max-rejected=1000000", "--allow-empty"))
+		}
+		files, err := filepath.Glob(filepath.Join(dir, "segments", "*", table, "*.parquet"))
+		if err != nil || len(files) == 0 {
+			t.Fatal(files, err)
+		}
+		file := files[len(files)-1]
+		data := []byte(read(t, file))
+		data[20] ^= 1 // a header of a page
+		if err := os.WriteFile(file, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		launch := beamtest.Launch("local", local.Options{})
+		_, rebuilding := dedup.RebuildIndex(t.Context(), filepath.Join(t.TempDir(), "index"), dir, of, 1000, []string{"bands", "rows"},
+			job.Running{Runner: job.Local}, launch)
+		_, pruning := dedup.PruneIndex(t.Context(), dir, 0)
+		x, err := dedup.OpenIndex(t.Context(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, checking := x.Check(t.Context())
+		met := map[string]error{"check": checking, "prune": pruning}
+		if table == "kept" {
+			met["create --from"] = rebuilding
+		} else if rebuilding != nil { // it reads no keys
+			t.Error(rebuilding)
+		}
+		for who, err := range met {
+			if damaged := (*indexes.DamagedError)(nil); !errors.As(err, &damaged) || damaged.Path != file {
+				t.Errorf("%s, %s: %v", table, who, err)
+			}
+		}
 	}
 }
