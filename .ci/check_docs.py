@@ -1,4 +1,4 @@
-"""Runs what README and docs/algorithms/README.md show, and follows the links of all pages.
+"""Runs what README and docs/algorithms/README.md show, counts words, and follows the links of all pages.
 
     check_docs.py FILE      with what ./run_local.sh printed
 """
@@ -107,9 +107,26 @@ if kijiji.exists():
 def anchors(text):
     return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in re.findall(r"^#+ (.*)$", text, re.M)}
 
-# README is read in one go.
-if (length := len(readme.splitlines())) > 120 or len(readme.split()) > 900:
-    problems.append(f"README has {length} lines and {len(readme.split())} words, more than 120 and 900")
+# README is read in one go, and all pages in an afternoon.
+def words(*pages):
+    return sum(len(re.sub(r"^\[Docs\].*$", "", page.read_text(), count=1, flags=re.M).split()) for page in pages)
+
+docs = ROOT / "docs"
+decisions = sorted((docs / "decisions").glob("*.md"))
+users = [ROOT / "README.md", *(docs / "howto").glob("*.md"), *(docs / f"{name}.md" for name in "formats choosing limits commands lake flink dataflow report".split())]
+builders = [ROOT / "CONTRIBUTING.md", *decisions, *(docs / "algorithms").glob("*.md"), *(docs / f"{name}.md" for name in "architecture testing performance".split())]
+counts = [("lines of README", len(readme.splitlines()), 120), ("words of README", words(users[0]), 900), ("words for users", words(*users), 18_000),
+          ("words for builders", words(*builders), 22_000), ("decisions", len(decisions), 20)]
+counts += [(f"words of {page.name}", words(page), 250) for page in decisions]
+problems += [f"{count} {what}, more than {most}: shorten, or link" for what, count, most in counts if count > most]
+
+# Each page says where it is, and then what it answers.
+for page in sorted(docs.rglob("*.md")):
+    head = page.read_text().split("\n\n")
+    if page != docs / "index.md" and not re.fullmatch(r"(\[[^\]]+\]\([^)]+\)|[^›\[]+)( › (\[[^\]]+\]\([^)]+\)|[^›\[]+))+", head.pop(1)):
+        problems.append(f"{page.relative_to(ROOT)} does not begin with a heading and a line such as [Docs](../index.md) › How-to › Mail")
+    if not re.match(r"(<!--.*?-->\n*)?(\*\*)?[\w`]", head[1] if not head[1].startswith("<!--") else head[2]):
+        problems.append(f"{page.relative_to(ROOT)} does not say what it answers before anything else")
 
 pages = [p for p in ROOT.glob("*.md")] + sorted((ROOT / "docs").rglob("*.md"))
 for page in pages:
@@ -126,4 +143,5 @@ for page in pages:
 
 if problems:
     sys.exit("check_docs.py: " + "\n".join(problems))
-print(f"README's {len(rows)} queries and the map's {len(commands)} commands run, README's summary is what is printed, the links of {len(pages)} pages lead somewhere")
+print(f"README's {len(rows)} queries and the map's {len(commands)} commands run, README's summary is what is printed, the links of {len(pages)} pages lead somewhere; "
+      + ", ".join(f"{count:,} {what}" for what, count, _ in counts[:5]))

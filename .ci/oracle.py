@@ -222,7 +222,7 @@ STOP = {}
 def stop_words(language, taken):
     key = language, frozenset(taken)
     if key not in STOP:
-        listed = (ROOT / f"kernels/stopwords/lists/{language}.txt").read_text("utf-8").split()
+        listed = (ROOT / f"kernels/wordstep/lists/{language}.txt").read_text("utf-8").split()
         normal = [normalised(w, taken) for w in listed]
         STOP[key] = {w for w in normal if list(words(w, False)) == [w]}
     return STOP[key]

@@ -42,7 +42,7 @@ def normalised(text):
     return " ".join("".join(kept).split())
 
 
-STOP = set((ROOT / "kernels/stopwords/lists/en.txt").read_text(encoding="utf-8").split())
+STOP = set((ROOT / "kernels/wordstep/lists/en.txt").read_text(encoding="utf-8").split())
 STEMMER = EnglishStemmer()  # in Python, and of the algorithms before Snowball 3.0, as the binary has them
 
 

@@ -161,8 +161,8 @@ type InForce struct {
 	// bundles at a time; not known of a cluster that was not asked for a number
 	Workers int   `json:"workers,omitempty" doc:"number of workers"`
 	Memory  int64 `json:"memory_bytes,omitempty" doc:"limit of memory"` // that the process was kept to; the local runner alone has such a bound
-	// From says what Memory follows from, as in "set by --memory".
-	From string `json:"memory_from,omitempty" doc:"what the limit follows from"`
+	// From says what sets Memory, as in "set by --memory".
+	From string `json:"memory_from,omitempty" doc:"what sets the limit"`
 }
 
 // Failure is all that is known of a job that failed before it had a record: the first fields of Run.

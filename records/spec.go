@@ -26,7 +26,7 @@ type Spec struct {
 	Same   string `json:"same" phase:"keys" placeholder:"WHAT" help:"Definition of a copy for --method exact: bytes (the text as decoded; the default), tokens (the same words, characters or bytes in the same order after --normalize) or set (the same shingles)." group:"Similarity"`
 	Search
 	Comparing
-	MeasureRecall int `json:"measure_recall" phase:"keys" placeholder:"N" help:"Measure the recall: read the input again and compare N documents, drawn by --seed, with all others. The summary has the share of their near pairs that the run found." group:"Similarity"`
+	MeasureRecall int `json:"measure_recall" phase:"keys" placeholder:"N" help:"Measure the recall: read the input again and compare N documents, drawn with --seed, with all others. The summary has the share of their near pairs that the run found." group:"Similarity"`
 	Decision
 	Writing
 }
@@ -42,7 +42,7 @@ type Input struct {
 	Format      string   `json:"format" phase:"plan" help:"Format of the input: ${formats} (default: by file name)." placeholder:"NAME" group:"Input"`
 	Text        []string `json:"text" phase:"plan" default:"${d_text}" sep:"none" placeholder:"COLUMN" help:"Text column; repeat to join several columns with a space. Dotted paths reach nested fields. In HTML and XML it is an element; RECORD/ELEMENT makes each element RECORD of XML a record (default: ${default})." group:"Text"`
 	ID          string   `json:"id" phase:"plan" default:"${d_id}" placeholder:"COLUMN" help:"Id column; documents without one are named source@position (default: ${default})." group:"Text"`
-	Encoding    string   `json:"encoding" phase:"plan" default:"${d_encoding}" placeholder:"NAME" help:"Encoding of those JSON, CSV, TSV and text files, and members of tar, that are not UTF-8, by its name in the Encoding Standard: windows-1251, latin1, shift_jis, gbk, koi8-r and so on; utf-16le and utf-16be are for all of them. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8. detect decides for each file by its text, and leaves texts unreadable where it is not sure (default: ${default})." group:"Text"`
+	Encoding    string   `json:"encoding" phase:"plan" default:"${d_encoding}" placeholder:"NAME" help:"Encoding of JSON, CSV, TSV and text files, and of members of tar, that are not UTF-8, by its name in the Encoding Standard: windows-1251, latin1, shift_jis, gbk, koi8-r and so on; utf-16le and utf-16be are for all of them. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8. detect decides for each file by its text, and marks texts as unreadable if it is not sure (default: ${default})." group:"Text"`
 	Delimiter   string   `json:"delimiter" phase:"plan" default:"${d_delimiter}" placeholder:"CHARACTER" help:"Separator of CSV values: an ASCII character, or tab (default: ${default})." group:"Input"`
 	NoHeader    bool     `json:"no_header" phase:"plan" help:"The first line of CSV and TSV is data; --text and --id are column numbers, from 1." group:"Input"`
 	Limit       int64    `json:"limit" phase:"plan" placeholder:"N" help:"Read only the first N readable documents." group:"Input"`
@@ -60,7 +60,7 @@ type Tolerance struct {
 
 // References say what inputs are compared with besides, which is there already.
 type References struct {
-	Against     []string `json:"against" phase:"plan" sep:"none" placeholder:"PATH" help:"Files, folders or patterns whose documents are there already, or a finished output, whose corpus/ is read, or an index. Inputs that resemble one of them are removed; these documents are not compared with each other, and not written. The format follows the file name. Repeat for several." group:"Input"`
+	Against     []string `json:"against" phase:"plan" sep:"none" placeholder:"PATH" help:"Files, folders or patterns whose documents you already have; a finished output, whose corpus/ is read; or an index. Inputs that resemble one of them are removed; these documents are not compared with each other, and not written. The format follows the file name. Repeat for several." group:"Input"`
 	Append      bool     `json:"append" phase:"check" help:"Add what this run keeps and removes to the index that --against names, once the output is complete." group:"Input"`
 	AgainstText []string `json:"against_text" phase:"plan" sep:"none" placeholder:"COLUMN" help:"Text column of --against; repeat to join several (default: those of --text)." group:"Text"`
 	AgainstID   string   `json:"against_id" phase:"plan" placeholder:"COLUMN" help:"Id column of --against (default: that of --id)." group:"Text"`
@@ -80,18 +80,18 @@ type Shingles struct {
 
 // Normalizing says what of a text does not count.
 type Normalizing struct {
-	Normalize string `json:"normalize" phase:"keys" default:"${d_normalize}" placeholder:"STEPS" help:"none, or a comma list of ${normalizations}. default is NFKC and lower case, without punctuation, symbols, layout and invisible characters (byte:K keeps the last two); keep-symbols also compares punctuation and symbols, and keep-case capitals; other steps are those of default, unless you list some. strip-markup compares only what HTML and XML show, and fold-han makes variants of a Han character one. no-stop-words:LANGUAGE leaves out stop words, and stem:LANGUAGE puts stems (Snowball) for words, as in default,stem:en." group:"Text"`
+	Normalize string `json:"normalize" phase:"keys" default:"${d_normalize}" placeholder:"STEPS" help:"none, or a comma list of ${normalizations}. default is NFKC and lower case, without punctuation, symbols, layout and invisible characters (byte:K keeps the last two); keep-symbols also compares punctuation and symbols, and keep-case capitals; other steps are those of default, unless you list some. strip-markup compares only what HTML and XML show, and fold-han makes variants of a Han character one. no-stop-words:LANGUAGE leaves out stop words, and stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en." group:"Text"`
 }
 
 // Matching says what similar documents must have in common besides, to be near-duplicates or copies.
 type Matching struct {
-	Match        []string `json:"match" phase:"plan" sep:"none" placeholder:"COLUMN=RULE" help:"Compare only documents that meet a rule, copies too; repeat for several. Rules are equal (the same value, byte for byte), different (another one), within:N (numbers at most N apart) and within:7d (dates or times; d, h, m or s), as in lang=equal. A rule like title=char:3,.7,lower asks for a Jaccard similarity of the values: a shingle, a threshold and steps of --normalize. Without --text, such rules are the whole comparison. Documents without a value are compared with no other, or with any if ,missing-ok is behind the rule. Dotted paths reach nested fields." group:"Similarity"`
-	MatchNumbers bool     `json:"match_numbers" phase:"keys" help:"Compare only documents whose texts have the same numbers in the same order, copies too, so that issue 12 stays beside issue 13. 1,000 and 1.000 are 1000; a date is its numbers." group:"Similarity"`
+	Match        []string `json:"match" phase:"plan" sep:"none" placeholder:"COLUMN=RULE" help:"Compare only documents that meet a rule, including copies; repeat for several. Rules are equal (the same value, byte for byte), different (another one), within:N (numbers at most N apart) and within:7d (dates or times; d, h, m or s), as in lang=equal. A rule like title=char:3,.7,lower asks for a Jaccard similarity of the values: a shingle, a threshold and steps of --normalize. Without --text, such rules are the whole comparison. Documents without a value are compared with no other, or with any if ,missing-ok follows the rule. Dotted paths reach nested fields." group:"Similarity"`
+	MatchNumbers bool     `json:"match_numbers" phase:"keys" help:"Compare only documents whose texts have the same numbers in the same order, including copies, so that issue 12 stays beside issue 13. 1,000 and 1.000 are 1000; a date is its numbers." group:"Similarity"`
 }
 
 // Search says how similar documents are searched for.
 type Search struct {
-	Recall    float64 `json:"recall" phase:"keys" default:"${d_recall}" help:"Minimum probability of finding a pair of exactly threshold similarity; more similar pairs have a higher one." group:"Similarity"`
+	Recall    float64 `json:"recall" phase:"keys" default:"${d_recall}" help:"Minimum probability of finding a pair whose similarity is exactly the threshold; more similar pairs have a higher one." group:"Similarity"`
 	Bands     int     `json:"bands" phase:"keys" placeholder:"B" help:"Number of bands, with --rows, instead of what --recall would choose." group:"Similarity"`
 	Rows      int     `json:"rows" phase:"keys" placeholder:"R" help:"Rows of a band, with --bands." group:"Similarity"`
 	Signature string  `json:"signature" phase:"keys" default:"${d_signature}" enum:"${signatures}" help:"Kind of signature: fss (Fast Similarity Sketching) or, from textbooks and slower, classic (universal hashing of the shingles' numbers in a dictionary, which takes one more read) or salted (SHA-1 of the shingles' text)." group:"Similarity"`
@@ -109,12 +109,12 @@ type Comparing struct {
 
 // Decision says which of similar documents are removed.
 type Decision struct {
-	Cluster         string   `json:"cluster" phase:"verify" default:"${d_cluster}" enum:"${clusters}" help:"star: remove a document only if a kept one is at least threshold similar to it; components: keep one document of each cluster, so chains of similar documents remove others that do not resemble it." group:"Decision"`
-	Keep            []string `json:"keep" phase:"verify" default:"${d_keep}" sep:"none" placeholder:"POLICY" help:"Which of similar documents to keep: first in input order, longest (bytes of text), max:COLUMN or min:COLUMN (numbers before strings, none last), or prefer:GLOB,... (documents of files that match the first pattern, then the second, then others). Repeat it for what decides between equals; the last ties go to the first in input order. none removes all of them (default: ${default})." group:"Decision"`
+	Cluster         string   `json:"cluster" phase:"verify" default:"${d_cluster}" enum:"${clusters}" help:"star: remove a document only if its similarity to a kept one reaches the threshold; components: keep one document of each cluster, so chains of similar documents remove others that do not resemble it." group:"Decision"`
+	Keep            []string `json:"keep" phase:"verify" default:"${d_keep}" sep:"none" placeholder:"POLICY" help:"Which of several similar documents to keep: first in input order, longest (bytes of text), max:COLUMN or min:COLUMN (numbers before strings, none last), or prefer:GLOB,... (documents of files that match the first pattern, then the second, then others). Repeat it to break ties; remaining ties go to the first in input order. none removes all of them (default: ${default})." group:"Decision"`
 	Protect         []string `json:"protect" phase:"verify" sep:"none" placeholder:"GLOB" help:"Never remove documents of files that match, even if they are similar to each other. Other documents that resemble one are removed in its favour, whatever --keep says. Repeat for several patterns." group:"Decision"`
 	DropNotCompared bool     `json:"drop_not_compared" phase:"decide" help:"Also leave documents that are not compared out of the corpus: those without text or token, with too few words, or beyond a limit." group:"Decision"`
-	MaxRemoved      string   `json:"max_removed" phase:"check" placeholder:"P%" help:"End with status 5 and publish nothing if the run would remove more than this percentage of the documents of an input file, or of a folder whose files are a document each." group:"Decision"`
-	PairBudget      int      `json:"pair_budget" phase:"verify" default:"${d_pair_budget}" placeholder:"N" help:"If a connected group has more pairs than this, list each document only with some of those kept before it; if the ids of its pairs take more than 256 bytes for each of so many, only with the one kept in its place. In a group of more than 4,096 documents the number of pairs is an estimate." group:"Decision"`
+	MaxRemoved      string   `json:"max_removed" phase:"check" placeholder:"P%" help:"End with status 5 and publish nothing if the run would remove more than this percentage of the documents of an input file, or of a folder with one document per file." group:"Decision"`
+	PairBudget      int      `json:"pair_budget" phase:"verify" default:"${d_pair_budget}" placeholder:"N" help:"If a connected group has more pairs than this, list each document only with some of those kept before it; if the ids of its pairs take more than 256 bytes times N, only with the one kept in its place. In a group of more than 4,096 documents the number of pairs is an estimate." group:"Decision"`
 }
 
 // Writing says what is written.

@@ -133,7 +133,7 @@ func keysOf(t *testing.T, of reflect.Type, prefix string) (lines []string) {
 func tablesPage(t *testing.T) []byte {
 	var page bytes.Buffer
 	page.WriteString("# Output tables and run.json\n\n[Docs](index.md) › Tables\n\n" +
-		"Every column of every table, and the keys of `run.json`. This page is generated from the types in package `records` (`go test ./records -run TestTables -update`). [Formats](formats.md#output-tables) says how tables are stored.\n\n" +
+		"This page lists every column of every table, and the keys of `run.json`. It is generated from the types in package `records` (`go test ./records -run TestTables -update`). [Formats](formats.md#output-tables) says how tables are stored.\n\n" +
 		"Types are those of pyarrow. `source` is a file's path below the root of the inputs; a reference has its whole path or URL. `position` says [where a record begins](formats.md#position-source-id) in its file.\n")
 	for _, s := range []section{
 		{"pairs", "A row for each two documents whose similarity is at least the threshold, a before b in input order. Near pairs are pairs of representatives. Each copy has one row, with its representative as a.", columnsOf[Pair](t)},

@@ -9,6 +9,20 @@
   };
   window.addEventListener("hashchange", opened);
   opened();
+  const find = document.getElementById("find");
+  if (find) {
+    find.addEventListener("input", () => {
+      const wanted = find.value.trim().toLowerCase();
+      let found = 0;
+      for (const item of document.querySelectorAll("[id^=pair-],[id^=cluster-]")) {
+        item.hidden = ![...item.querySelectorAll("bdi")].some((name) => name.textContent.toLowerCase().includes(wanted));
+        found += !item.hidden;
+        if (wanted && !item.hidden && item.parentElement.matches("details")) item.parentElement.open = true;
+      }
+      find.nextElementSibling.textContent = !wanted ? "" : found ? `${found} found` : "none on this page: neardup show DIR ID finds it";
+    });
+    document.getElementById("finder").hidden = false;
+  }
   const data = document.getElementById("steps"), input = document.getElementById("higher");
   if (data && input) {
     const steps = JSON.parse(data.textContent), number = new Intl.NumberFormat("en-GB");

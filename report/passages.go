@@ -62,7 +62,7 @@ func Passages(w io.Writer, width int, run *records.Run, dir string, most []recor
 	}
 	out.item("took", "%s, %s CPU, peak memory %s", seconds(run.Seconds), seconds(run.CPU), bytesOf(run.Peak))
 	if len(most) > 0 {
-		out.printf("\nthe passages that stand most often:\n")
+		out.printf("\nthe most frequent passages:\n")
 	}
 	for _, r := range most {
 		out.printf("\n")
@@ -84,7 +84,7 @@ func Passages(w io.Writer, width int, run *records.Run, dir string, most []recor
 // passagesFound says which passages were found.
 func (out *printer) passagesFound(found *records.PassagesFound) {
 	if found.Short > 0 {
-		out.item("short", "%s of fewer than %s, where no passage is",
+		out.item("short", "%s of fewer than %s, too few for a passage",
 			plural(found.Short, "document"), plural(found.Length, "word"))
 	}
 	if found.DropCovered > 0 {
@@ -137,7 +137,7 @@ func excerpt(text string) string {
 // PassagesOf prints the passages of a document, in lines of at most width characters.
 func PassagesOf(w io.Writer, width int, of *records.PassagesOf) error {
 	out := &printer{w: w, width: width}
-	out.printf("%s, %s@%d: %s of %s words stand earlier, %.1f %%\n", terminal.Mask(of.ID), terminal.Mask(of.Source),
+	out.printf("%s, %s@%d: %s of %s words occur earlier, %.1f %%\n", terminal.Mask(of.ID), terminal.Mask(of.Source),
 		of.Position, count(of.Repeated), count(of.Words), 100*of.Share)
 	if of.DroppedFor != "" {
 		out.printf("It is not in the corpus; most of its words are in %s.\n", terminal.Mask(of.DroppedFor))

@@ -187,9 +187,12 @@ var contrasts = []contrast{
 		func(s *records.StudySetting) *bool { return &s.Replicas }},
 }
 
+// sized is a number of words or characters.
+func sized(s *records.Study, k int) string { return plural(k, strings.TrimSuffix(units[s.Unit], "s")) }
+
 // inWords is a setting as a person says it.
 func inWords(s *records.Study, of records.StudySetting) string {
-	words := []string{fmt.Sprintf("%d %s", of.K, units[s.Unit])}
+	words := []string{sized(s, of.K)}
 	for _, c := range contrasts {
 		if *c.of(&of) != *c.of(&s.Settings[0]) {
 			words = append(words, c.step)
@@ -212,9 +215,9 @@ func follows(s *records.Study) string {
 	if step == "" {
 		return ""
 	}
-	return fmt.Sprintf("With shingles of %d %s, the mean similarity is %s %%. The step that changes it most by itself is "+
+	return fmt.Sprintf("With shingles of %s, the mean similarity is %s %%. The step that changes it most by itself is "+
 		"\"%s\": %s %%.",
-		plain.K, units[s.Unit], perCent(plain.Mean), step, perCent(mean))
+		sized(s, plain.K), perCent(plain.Mean), step, perCent(mean))
 }
 
 // same are the settings that are one but for their sizes of shingles and what was measured: by k.
@@ -274,7 +277,7 @@ func pairChart(s *records.Study) plot.Chart {
 	lines := plot.Lines{X: plot.Axis{Label: "pair, from the most similar on", From: 1, To: float64(len(pairs))},
 		Y: plot.Axis{Label: "similarity, %", To: 1}}
 	for _, at := range plainSettings(s) {
-		line := plot.Line{Series: plot.Series{Name: fmt.Sprintf("%d %s", s.Settings[at].K, units[s.Unit])}}
+		line := plot.Line{Series: plot.Series{Name: sized(s, s.Settings[at].K)}}
 		for i, pair := range pairs {
 			line.X, line.Values = append(line.X, float64(i+1)), append(line.Values, 100*pair.Similarities[at])
 		}

@@ -36,6 +36,13 @@ for (const file of pages) {
         for (let i = 0; i < 60; i++) await page.keyboard.press("ArrowRight");
         if ((await shown()) === before) findings.push("the slider does nothing");
       }
+      const find = await page.$("#find");
+      if (find) {
+        await find.type("no such document");
+        if (await page.$$eval("[id^=pair-],[id^=cluster-]", (all) => all.some((e) => e.checkVisibility()))) findings.push("finds what is not there");
+        await find.evaluate((f) => { f.value = ""; f.dispatchEvent(new Event("input")); });
+        if (!(await page.$eval("#pair-1", (e) => e.checkVisibility()))) findings.push("hides pairs when nothing is looked for");
+      }
       await page.screenshot({ path: join(pictures, `${basename(file)}-${scheme}-${width}.png`), fullPage: true });
       await page.close();
       for (const finding of findings) console.error(`${file}, ${scheme}, ${width} pixels: ${finding}`);

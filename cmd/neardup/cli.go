@@ -51,12 +51,12 @@ type commands struct {
 
 	Dedup      dedupCmd      `cmd:"" group:"Find duplicates" default:"withargs" help:"Find near-duplicate documents and write a deduplicated corpus. This is the default command."`
 	Plan       planCmd       `cmd:"" group:"Find duplicates" help:"Forecast a run of dedup from a sample of its input: what it reads, which parameters it chooses, and what it sends and needs."`
-	Passages   passagesCmd   `cmd:"" group:"Find duplicates" help:"Find the passages of a collection: runs of words that also stand earlier, in the same document or another, with both places."`
+	Passages   passagesCmd   `cmd:"" group:"Find duplicates" help:"Find the passages of a collection: runs of words that also occur earlier, in the same document or another, with both places."`
 	Index      indexCmd      `cmd:"" group:"Find duplicates" help:"Keep an index of what earlier runs have kept and removed, for dedup --against."`
-	Show       showCmd       `cmd:"" group:"Look at an output" help:"Show the cluster of a document of a finished output: who is in it, and why each was kept or removed. If the output is that of passages, show those of the document."`
+	Show       showCmd       `cmd:"" group:"Look at an output" help:"Show the cluster of a document of a finished output: who is in it, and why each was kept or removed. For an output of passages, show the passages of the document."`
 	Report     reportCmd     `cmd:"" group:"Look at an output" help:"Draw report.html of a finished output of dedup or passages again."`
 	Export     exportCmd     `cmd:"" group:"Look at an output" help:"Write the tables of a finished output as CSV, as JSON Lines or as SQL views."`
-	Eval       evalCmd       `cmd:"" group:"Look at an output" help:"Measure a finished output by a truth file, or by an exact join of a sample: precision, recall, F1 and adjusted Rand index."`
+	Eval       evalCmd       `cmd:"" group:"Look at an output" help:"Measure a finished output against a truth file, or against an exact join of a sample: precision, recall, F1 and adjusted Rand index."`
 	Query      queryCmd      `cmd:"" group:"Look at documents" help:"Find the documents nearest to one, by its id or its text."`
 	Diff       diffCmd       `cmd:"" group:"Look at documents" help:"Compare two documents: the words that differ and, with --measures, every similarity and distance."`
 	Study      studyCmd      `cmd:"" group:"Try methods on a small collection" help:"Measure what preprocessing does to similarity: every pair of a small collection, with and without spaces, stop words and endings."`

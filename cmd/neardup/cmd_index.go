@@ -18,7 +18,7 @@ import (
 type indexCmd struct {
 	Create indexCreateCmd `cmd:"" help:"Make an empty index, to which dedup --against INDEX --append adds what it keeps and removes."`
 	Check  indexCheckCmd  `cmd:"" help:"Read every file of an index and compare its SHA-256."`
-	Drop   indexDropCmd   `cmd:"" help:"Take out what one run has added, and what had fallen to it. Documents that were removed do not come back."`
+	Drop   indexDropCmd   `cmd:"" help:"Remove the documents that one run added. What other runs removed because of them is forgotten, too. Documents that were removed do not come back."`
 	Prune  indexPruneCmd  `cmd:"" help:"Merge small segments, and remove older generations and the files that only they need."`
 }
 
@@ -30,8 +30,8 @@ type indexCreateCmd struct {
 	Same   string `placeholder:"WHAT" help:"Definition of a copy for --method exact: bytes, tokens or set."`
 	records.Search
 	MinWords int    `placeholder:"N" help:"Do not compare documents with fewer words."`
-	Expect   int64  `default:"1000000" placeholder:"N" help:"How many documents the index will have: the bands are chosen for them, and stay (default: ${default})."`
-	From     string `placeholder:"INDEX" help:"Begin with the documents that another index has kept, without those that it removed. Flags that are not given are as there; the bands are chosen again."`
+	Expect   int64  `default:"1000000" placeholder:"N" help:"Expected number of documents in the index; the bands are chosen for it, and do not change (default: ${default})."`
+	From     string `placeholder:"INDEX" help:"Begin with the documents that another index has kept, without those that it removed. Flags that are not given keep the values of that index; the bands are chosen again."`
 
 	Given   []string    `kong:"-"`
 	Running job.Running `kong:"-"`
@@ -113,7 +113,7 @@ func (c *indexCheckCmd) Run(ctx context.Context, s streams) error {
 
 type indexDropCmd struct {
 	Index string `arg:"" help:"Folder of the index."`
-	Of    string `name:"run" required:"" placeholder:"RUN" help:"Run that added it, as show INDEX lists it."`
+	Of    string `name:"run" required:"" placeholder:"RUN" help:"Run that added the documents, as show INDEX lists it."`
 }
 
 // Run drops what a run has added.
@@ -129,7 +129,7 @@ func (c *indexDropCmd) Run(ctx context.Context, s streams) error {
 
 type indexPruneCmd struct {
 	Index string        `arg:"" help:"Folder of the index."`
-	Keep  time.Duration `default:"168h" placeholder:"DURATION" help:"Keep generations that are younger, for who reads them; the three latest stay in any case (default: ${default})."`
+	Keep  time.Duration `default:"168h" placeholder:"DURATION" help:"Keep generations younger than this for those who read them; the three latest always stay (default: ${default})."`
 }
 
 // Run removes what only older generations need.

@@ -58,7 +58,7 @@ func (c *showCmd) index(ctx context.Context, s streams) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "index       generation %d of %s: %d kept documents, and the keys of %d removed\n", x.Number,
 		x.Made.Format(time.DateOnly), kept, removed)
-	fmt.Fprintf(&text, "compares    %s, %s, at threshold %s, by --method %s, text %s\n", asked("shingle"), asked("normalize"),
+	fmt.Fprintf(&text, "compares    %s, %s, at threshold %s, with --method %s, text %s\n", asked("shingle"), asked("normalize"),
 		asked("threshold"), asked("method"), asked("text"))
 	if x.HasKeys() {
 		fmt.Fprintf(&text, "bands       %s of %s rows, for %d documents\n", asked("bands"), asked("rows"), x.Expect)

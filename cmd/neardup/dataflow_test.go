@@ -375,7 +375,7 @@ func TestDataflowInterrupted(t *testing.T) {
 				}
 				return
 			}
-			if !strings.Contains(stderr, id+" goes on") || !strings.Contains(stderr, "neardup finish gs://lake/out") {
+			if !strings.Contains(stderr, id+" continues") || !strings.Contains(stderr, "neardup finish gs://lake/out") {
 				t.Error(stderr)
 			}
 			release()

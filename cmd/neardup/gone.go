@@ -48,5 +48,5 @@ type goneFlag struct{}
 
 // Decode refuses the flag.
 func (goneFlag) Decode(ctx *kong.DecodeContext) error {
-	return fmt.Errorf("there is no such flag any more; %s", ctx.Value.Tag.Get("instead"))
+	return fmt.Errorf("this flag was removed; %s", ctx.Value.Tag.Get("instead"))
 }

@@ -17,11 +17,9 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/neardup/neardup/internal/beamcli"
-	_ "github.com/neardup/neardup/internal/collector"
 	"github.com/neardup/neardup/internal/configfile"
 	"github.com/neardup/neardup/internal/logging"
 	"github.com/neardup/neardup/internal/manual"
-	_ "github.com/neardup/neardup/internal/nobody"
 	"github.com/neardup/neardup/internal/terminal"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/job"

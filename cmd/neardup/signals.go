@@ -9,7 +9,7 @@ import (
 	"runtime/pprof"
 	"syscall"
 
-	"github.com/neardup/neardup/internal/interrupt"
+	"github.com/neardup/neardup/internal/early"
 	"github.com/neardup/neardup/internal/logging"
 	"github.com/neardup/neardup/pipelines/job"
 )
@@ -19,7 +19,7 @@ import (
 func interruptible(stderr io.Writer) context.Context {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	go func() {
-		first := <-interrupt.Caught
+		first := <-early.Caught
 		// SIGQUIT stays: Go would end the process with status 2, which says that a person must act.
 		signal.Reset(syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM)
 		if first == syscall.SIGQUIT {
@@ -27,7 +27,7 @@ func interruptible(stderr io.Writer) context.Context {
 		}
 		cancel(interruption(first))
 		logging.Notice("stopping; interrupt again to quit immediately")
-		os.Exit(interruption(<-interrupt.Caught).Status())
+		os.Exit(interruption(<-early.Caught).Status())
 	}()
 	return ctx
 }
@@ -36,18 +36,18 @@ func interruptible(stderr io.Writer) context.Context {
 func endWith(caller *os.File) {
 	signal.Ignore(syscall.SIGPIPE)
 	_, _ = io.Copy(io.Discard, caller)
-	interrupt.Caught <- syscall.SIGTERM
+	early.Caught <- syscall.SIGTERM
 }
 
 func interruption(s os.Signal) *job.InterruptedError {
-	return &job.InterruptedError{Signal: interrupt.Names[s], Number: int(s.(syscall.Signal))}
+	return &job.InterruptedError{Signal: early.Signals[s], Number: int(s.(syscall.Signal))}
 }
 
 // interruptWorker ends a worker by a signal, at once, as that has nothing to tidy up.
 func interruptWorker() {
 	signal.Reset()
 	select {
-	case s := <-interrupt.Caught:
+	case s := <-early.Caught:
 		os.Exit(interruption(s).Status())
 	default:
 	}

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/neardup/neardup/internal/corpusgen"
-	"github.com/neardup/neardup/internal/interrupt"
+	"github.com/neardup/neardup/internal/early"
 	"github.com/neardup/neardup/pipelines/job"
 )
 
@@ -165,7 +165,7 @@ func TestInterrupted(t *testing.T) {
 			p := begin()
 			p.signal(s)
 			stderr, status := p.ended()
-			if status.ExitStatus() != want || !strings.Contains(stderr, "neardup: interrupted by "+interrupt.Names[s]) {
+			if status.ExitStatus() != want || !strings.Contains(stderr, "neardup: interrupted by "+early.Signals[s]) {
 				t.Errorf("%s, %v: exit status %d, want %d; it says\n%s", name, s, status.ExitStatus(), want, stderr)
 			}
 			if left := p.left(); len(left) > 0 {
@@ -212,7 +212,7 @@ func TestCaughtFirst(t *testing.T) {
 	p := prepare(t, "neardup", "version")
 	p.Env = append(p.Env, "GODEBUG=inittrace=1")
 	stderr, _ := p.start().ended()
-	before, after, found := strings.Cut(stderr, "\ninit github.com/neardup/neardup/internal/interrupt ")
+	before, after, found := strings.Cut(stderr, "\ninit github.com/neardup/neardup/internal/early ")
 	if !found || 4*strings.Count(before, "\ninit ") > strings.Count(after, "\ninit ") {
 		t.Errorf("signals are caught late:\n%s", stderr)
 	}
@@ -309,7 +309,7 @@ func TestNohup(t *testing.T) {
 // The signals have the names and numbers of the system.
 func TestInterruption(t *testing.T) {
 	var told []job.InterruptedError
-	for s := range interrupt.Names {
+	for s := range early.Signals {
 		told = append(told, *interruption(s))
 	}
 	slices.SortFunc(told, func(a, b job.InterruptedError) int { return a.Number - b.Number })

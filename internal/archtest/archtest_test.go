@@ -219,20 +219,20 @@ var layers = []layer{
 		packages: []string{"report/metrics"},
 		may:      []string{module + "records", module + "io/storage"},
 		never:    []string{beamPath + "...", module + "pipelines/..."},
-		why:      "the report follows from the record of the run",
+		why:      "the report depends on the record of the run alone",
 	},
 	{
 		packages: []string{"report/lineage"},
 		may:      []string{module + "records"},
 		not:      []string{"io", "os", "log", "log/slog", "flag", "context"},
 		never:    []string{beamPath + "...", module + "pipelines/..."},
-		why:      "the report follows from the record of the run",
+		why:      "the report depends on the record of the run alone",
 	},
 	{
 		packages: []string{"report/plot"},
 		not:      slices.Concat(world, chance, []string{"context"}),
 		never:    []string{module + "..."},
-		why:      "a picture follows from the values it shows",
+		why:      "a picture depends on the values it shows",
 	},
 	{
 		packages: []string{"cmd/..."},
@@ -252,7 +252,7 @@ var layers = []layer{
 		packages: []string{"internal/manual"},
 		may:      []string{"github.com/alecthomas/kong"},
 		never:    []string{beamPath + "...", module + "..."},
-		why:      "help and completion follow from the model of a command line",
+		why:      "help and completion depend on the model of a command line",
 	},
 	{
 		packages: []string{"internal/fakedataflow"},

@@ -101,7 +101,7 @@ func parse(args []string) error {
 		return fmt.Errorf("beam option: %w", err)
 	}
 	if flag.NArg() > 0 {
-		return fmt.Errorf("beam option: %q is not an option; inputs stand before --", flag.Arg(0))
+		return fmt.Errorf("beam option: %q is not an option; inputs come before --", flag.Arg(0))
 	}
 	return nil
 }

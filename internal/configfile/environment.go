@@ -113,7 +113,7 @@ func warnOfMisspelt(app *kong.Application) {
 		}
 		length := len(name) - len(prefix)
 		if nearest := edit.Nearest(name, maps.Keys(variables)); edit.Distance(name, nearest) <= length/4 {
-			slog.Warn(fmt.Sprintf("%s is the variable of no flag; did you mean %s?", name, nearest))
+			slog.Warn(fmt.Sprintf("%s is not the variable of a flag; did you mean %s?", name, nearest))
 		}
 	}
 }

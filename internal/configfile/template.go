@@ -19,7 +19,7 @@ const width = 80
 // space, its default. It is a usage error of the caller if the command takes no job file.
 func Template(app *kong.Application, command *kong.Node) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Job file of %s %s. Take away the # before a key to set it.\n", app.Name, command.Name)
+	fmt.Fprintf(&b, "# Job file of %s %s. Remove the # before a key to set it.\n", app.Name, command.Name)
 	title := ""
 	settable := flagsOf(command)
 	for _, flag := range slices.Concat(command.AllFlags(true)...) {

@@ -237,7 +237,7 @@ func (o Options) inspect(ctx context.Context, r reading.RecordReader, file *bloc
 	ranked, _ := o.ranked(file)
 	err := r.Inspect(ctx, file, ranked)
 	if errors.As(err, new(*codec.NoColumnError)) && file.Standing.There() {
-		err = fmt.Errorf("--against %w; columns of these files are named by --against-text and --against-id", err)
+		err = fmt.Errorf("--against %w; name the columns of these files with --against-text and --against-id", err)
 	}
 	if errors.As(err, new(*bytefile.UnsupportedError)) {
 		if kind := foreignOf(file.Path); kind.name != "" && kind.converted() {

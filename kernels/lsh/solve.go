@@ -124,9 +124,9 @@ func Solve(in Input) (Choice, error) {
 			"recall or raise the threshold",
 			in.Threshold, in.Recall, MaxSignature)
 	case best.Bands == 0:
-		selective.Reason = fmt.Sprintf("no bands and rows that reach recall %v at threshold %v keep unrelated documents "+
-			"below %v edges each; these have the most rows. A higher threshold helps, and so do longer shingles where "+
-			"unrelated documents share phrases and not whole passages",
+		selective.Reason = fmt.Sprintf("at recall %v and threshold %v many unrelated documents must be compared (more "+
+			"than %v edges per document), so the run is slower. A higher threshold helps, and so do longer shingles "+
+			"if unrelated documents share phrases but not whole passages",
 			in.Recall, in.Threshold, in.maxEdges())
 		return selective, nil
 	}

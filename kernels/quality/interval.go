@@ -1,5 +1,4 @@
-// Package quality says how far a measured proportion, such as the recall of a
-// sample, can be trusted.
+// Package quality draws samples, and says how far a proportion measured on one, such as the recall, can be trusted.
 package quality
 
 import (

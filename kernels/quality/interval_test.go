@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/neardup/neardup/kernels/hash"
-	"github.com/neardup/neardup/kernels/sample"
 )
 
 // population is documents in families of which every two are a pair.
@@ -45,7 +44,7 @@ func heavyTailed(r *rand.Rand, documents int, recall float64, together bool) *po
 
 // draw returns the units of the documents of smallest seeded hash.
 func (p *population) draw(hashes []hash.Sum128, size int, seed uint64) (units []Unit) {
-	s := sample.NewSmallest[int64](size, seed)
+	s := NewSmallest[int64](size, seed)
 	for i := range p.family {
 		s.Add(hashes[i], int64(i))
 	}

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/neardup/neardup/kernels/stopwords"
+	"github.com/neardup/neardup/kernels/wordstep"
 )
 
 // Kind is what a shingle is made of.
@@ -57,7 +57,7 @@ func Parse(s string) (Config, error) {
 		if count, language, named = strings.Cut(count, ":"); !named {
 			language = defaultLanguage
 		}
-		if _, err := stopwords.Words(language); err != nil {
+		if _, err := wordstep.StopWords(language); err != nil {
 			return Config{}, fmt.Errorf("shingle %q: %w", s, err)
 		}
 	}

@@ -2,15 +2,15 @@ package shingle
 
 import (
 	"github.com/neardup/neardup/kernels/hash"
-	"github.com/neardup/neardup/kernels/stopwords"
 	"github.com/neardup/neardup/kernels/textnorm"
 	"github.com/neardup/neardup/kernels/token"
+	"github.com/neardup/neardup/kernels/wordstep"
 )
 
 // stopTokens are the tokens of a language's stop words after normalising, of those that are then
 // one word.
 func stopTokens(language string, p textnorm.Policy) map[uint64]bool {
-	words, err := stopwords.Words(language)
+	words, err := wordstep.StopWords(language)
 	if err != nil {
 		panic(err) // Parse lets no other language through
 	}

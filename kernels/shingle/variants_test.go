@@ -9,7 +9,7 @@ import (
 
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/setsim"
-	"github.com/neardup/neardup/kernels/stopwords"
+	"github.com/neardup/neardup/kernels/wordstep"
 )
 
 var prose = rapid.Map(rapid.SliceOfN(rapid.SampledFrom([]string{
@@ -18,7 +18,7 @@ var prose = rapid.Map(rapid.SliceOfN(rapid.SampledFrom([]string{
 
 // The exact oracle of stop-word shingles: windows of words that begin with a word of the list.
 func TestStopShinglesAreThoseOfStrings(t *testing.T) {
-	stop, err := stopwords.Words("en")
+	stop, err := wordstep.StopWords("en")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-// Package unionfind keeps the connected components of document keys.
+// Package unionfind finds the connected components of document keys: in a Forest or, in parts, by contraction.
 package unionfind
 
 import (

@@ -9,8 +9,6 @@ import (
 	"unicode"
 
 	"github.com/neardup/neardup/kernels/spans"
-	"github.com/neardup/neardup/kernels/stem"
-	"github.com/neardup/neardup/kernels/stopwords"
 	"github.com/neardup/neardup/kernels/textnorm"
 	"github.com/neardup/neardup/kernels/token"
 )
@@ -38,10 +36,10 @@ func Parse(s string) (steps Steps, err error) {
 		set := &steps.Stop
 		switch name {
 		case stopName:
-			_, err = stopwords.Words(language)
+			_, err = StopWords(language)
 		case stemName:
 			set = &steps.Stem
-			_, err = stem.New(language)
+			_, err = NewStemmer(language)
 		default:
 			err = fmt.Errorf("unknown step %q; use none, or a comma list of %s:LANGUAGE and %s:LANGUAGE",
 				name, stopName, stemName)
@@ -84,7 +82,7 @@ func (s *Steps) UnmarshalText(text []byte) (err error) {
 // A Rewriter takes Steps on texts. It keeps its buffers from text to text, so it serves one goroutine.
 type Rewriter struct {
 	stop    map[string]bool
-	stemmer *stem.Stemmer // nil: words are not stemmed
+	stemmer *Stemmer // nil: words are not stemmed
 }
 
 // New returns a Rewriter of texts that are normalised by p, for Steps from Parse. Stop words are normalised as
@@ -93,7 +91,7 @@ func (s Steps) New(p textnorm.Policy) *Rewriter {
 	r := &Rewriter{}
 	if s.Stop != "" {
 		r.stop = map[string]bool{}
-		words, err := stopwords.Words(s.Stop)
+		words, err := StopWords(s.Stop)
 		if err != nil {
 			panic(err) // Parse lets no other language through
 		}
@@ -108,7 +106,7 @@ func (s Steps) New(p textnorm.Policy) *Rewriter {
 	}
 	if s.Stem != "" {
 		var err error
-		if r.stemmer, err = stem.New(s.Stem); err != nil {
+		if r.stemmer, err = NewStemmer(s.Stem); err != nil {
 			panic(err) // as above
 		}
 	}

@@ -8,7 +8,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/neardup/neardup/kernels/stopwords"
 	"github.com/neardup/neardup/kernels/textnorm"
 )
 
@@ -50,7 +49,7 @@ func TestParseErrors(t *testing.T) {
 
 // Every language of stop words has a stemmer, so that one flag serves both.
 func TestLanguages(t *testing.T) {
-	_, err := stopwords.Words("none such")
+	_, err := StopWords("none such")
 	_, list, _ := strings.Cut(err.Error(), "one of ")
 	for _, language := range strings.Split(list, ", ") {
 		if _, err := Parse("no-stop-words:" + language + ",stem:" + language); err != nil {
@@ -98,7 +97,7 @@ func TestAppend(t *testing.T) {
 
 // Of ASCII text, words are what a pattern finds, each is looked up in the list, and the rest stays.
 func TestAppendIsPlain(t *testing.T) {
-	words, err := stopwords.Words("en")
+	words, err := StopWords("en")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -138,7 +138,7 @@ func Open(ctx context.Context, dir string) (*Index, error) {
 		return nil, err
 	}
 	if sum(data) != now.SHA256 {
-		return nil, fmt.Errorf("%s is not the file that %s names: its SHA-256 is another", path, file)
+		return nil, fmt.Errorf("%s is not the file that %s names: its SHA-256 differs", path, file)
 	}
 	if err := json.Unmarshal(data, &x.Generation); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)

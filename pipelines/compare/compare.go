@@ -31,14 +31,14 @@ import (
 type Config struct {
 	records.Input
 
-	Methods []Method `default:"brute-force,minhash" enum:"${comparisons}" placeholder:"NAME" help:"Ways to find the pairs, in order. brute-force compares the shingle sets of all documents. complete, minhash and simhash do what dedup does with that --method, and verify each pair exactly. classic and salted are minhash with signatures of that kind, whatever --signature says. bands puts each document into a bucket per band, lists all pairs of each bucket, as textbooks do, and verifies each distinct pair exactly. signatures lists the same pairs, but counts those, unverified, whose signatures' sets of values reach the threshold. pieces is bands with the pieces of SimHash signatures for bands (32 without --pieces and --recall). simhash and pieces compare by --compare, brute-force and complete by each measure that another method has, and the others by Jaccard. The first method of each measure is what the others of that measure are measured by. bands, signatures or pieces may stand alone. docs/commands.md has the limits (default: ${default})." group:"Comparison"`
+	Methods []Method `default:"brute-force,minhash" enum:"${comparisons}" placeholder:"NAME" help:"Ways to find the pairs, in order. brute-force compares the shingle sets of all documents. complete, minhash and simhash do what dedup does with this --method, and verify each pair exactly. classic and salted are minhash with signatures of that kind, whatever --signature says. bands puts each document into a bucket per band, lists all pairs of each bucket, as textbooks do, and verifies each distinct pair exactly. signatures lists the same pairs, but counts those, unverified, whose signatures' sets of values reach the threshold. pieces is bands with the pieces of SimHash signatures for bands (32 without --pieces and --recall). simhash and pieces compare as --compare says, brute-force and complete by each measure that another method has, and the others by Jaccard. The first method listed for a measure is its baseline. bands, signatures or pieces may stand alone. docs/commands.md has the limits (default: ${default})." group:"Comparison"`
 
-	Truth string `placeholder:"FILE" help:"Measure each method also by known pairs or clusters: a CSV or JSON Lines file as for eval --truth; - is standard input. A method may then stand alone." group:"Comparison"`
+	Truth string `placeholder:"FILE" help:"Also measure each method against known pairs or clusters: a CSV or JSON Lines file as for eval --truth; - is standard input. A method may then stand alone." group:"Comparison"`
 	// Content is what the truth's file holds.
 	Content io.Reader `kong:"-"`
 
-	Output string        `short:"o" placeholder:"DIR" help:"Folder for tables of the pairs and buckets, and the comparison as run.json: a new or empty one; a finished one with --overwrite." group:"Comparison"`
-	Write  []output.Part `enum:"${tables}" placeholder:"NAME" help:"Tables for --output: pairs (those that methods of one measure found, with their similarity), buckets (the documents of each bucket of each band), candidates (the distinct pairs of documents that share one) (default: all that there are)." group:"Comparison"`
+	Output string        `short:"o" placeholder:"DIR" help:"Folder for tables of the pairs and buckets, and the comparison as run.json: new or empty; with --overwrite also a finished output." group:"Comparison"`
+	Write  []output.Part `enum:"${tables}" placeholder:"NAME" help:"Tables for --output: pairs (those that methods of one measure found, with their similarity), buckets (the documents of each bucket of each band), candidates (the distinct pairs of documents that share one) (default: all)." group:"Comparison"`
 
 	records.Similarity
 	records.Search
@@ -120,7 +120,7 @@ func (c *Config) validate() error {
 	case c.Write != nil && len(c.Write) == 0:
 		return job.Usage("nothing to write: give --write, any of %s", job.Listed(tables...))
 	case len(c.Methods) < 2 && c.Truth == "" && !c.listsAlone():
-		return job.Usage("--methods %s: name two at least, of %s, or give --truth FILE to measure one", job.Names(c.Methods...), job.Listed(Methods()...))
+		return job.Usage("--methods %s: name at least two of %s, or give --truth FILE to measure one", job.Names(c.Methods...), job.Listed(Methods()...))
 	case slices.Contains(c.Inputs, "-"):
 		return job.Usage("compare reads its input several times, and standard input can be read once: give a file")
 	}
@@ -158,7 +158,7 @@ func (c *Config) validateComparing() error {
 	case bySimHash && c.Compare == job.Jaccard:
 		return job.Usage("--compare jaccard: SimHash finds vectors of high cosine; give --compare cosine or overlap")
 	case c.Compare != "" && !measured:
-		return job.Usage("--compare %s: none of --methods %s compares so; add simhash or pieces", c.Compare, names)
+		return job.Usage("--compare %s: none of --methods %s compares that way; add simhash or pieces", c.Compare, names)
 	case c.Pieces != 0 && !bySimHash:
 		return job.Usage("--pieces %d: add simhash or pieces to --methods", c.Pieces)
 	case !slices.ContainsFunc(parts, part.signed) && (c.Bits != usual.Bits || c.Vectors != usual.Vectors):

@@ -186,7 +186,7 @@ func TestRefusalsOfSimHash(t *testing.T) {
 	for flags, want := range map[string]string{
 		"--methods=minhash,simhash":                                                   "minhash compares by jaccard and no other does, so nothing measures it; add complete",
 		"--methods=complete,minhash,simhash --compare=jaccard":                        "give --compare cosine or overlap",
-		"--methods=complete,minhash --compare=cosine":                                 "none of --methods complete,minhash compares so; add simhash or pieces",
+		"--methods=complete,minhash --compare=cosine":                                 "none of --methods complete,minhash compares that way; add simhash or pieces",
 		"--methods=complete,minhash --pieces=3":                                       "--pieces 3: add simhash or pieces to --methods",
 		"--methods=complete,brute-force --compare=cosine --bits=8":                    "no SimHash signature is made",
 		"--methods=complete,minhash --vectors=sign":                                   "no SimHash signature is made",

@@ -24,7 +24,7 @@ type Config struct {
 	records.Spec
 	job.How
 
-	From string `placeholder:"DIR" help:"Decide again about the documents of a finished output of dedup, by its tables: --threshold (the same or higher), --keep, --cluster, --protect, --drop-not-compared and --write may differ. The input is read for the corpus only." group:"Decision"`
+	From string `placeholder:"DIR" help:"Decide again which documents of a finished output of dedup to keep, using its tables: --threshold (the same or higher), --keep, --cluster, --protect, --drop-not-compared and --write may differ. The input is read for the corpus only." group:"Decision"`
 
 	// Draw writes the page for persons; nil writes none.
 	Draw Draw `kong:"-"`

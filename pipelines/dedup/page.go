@@ -40,7 +40,7 @@ func (r *run) draw(ctx context.Context, files *records.Manifest) {
 	}
 	r.record.Page = err == nil
 	if err != nil {
-		r.warn("%s could not be written: %v; neardup report makes it again", output.ReportFile, err)
+		r.warn("%s could not be written: %v; neardup report draws it again", output.ReportFile, err)
 	}
 }
 

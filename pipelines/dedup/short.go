@@ -223,7 +223,7 @@ func shortWarnings(all []records.Short, threshold float64) (warnings []string) {
 			if s.Characters {
 				word = "character"
 			}
-			text += fmt.Sprintf("%s fewer than %d shingles, so one changed %s leads below the threshold; ", have(s.Word, s.Documents), s.LeastWord, word)
+			text += fmt.Sprintf("%s fewer than %d shingles, so changing one %s drops a copy below the threshold; ", have(s.Word, s.Documents), s.LeastWord, word)
 		}
 		if s.Equal > 0 {
 			text += fmt.Sprintf("%s fewer than %d shingles, so only a document with the same shingles reaches the threshold; ", have(s.Equal, s.Documents), s.Least)

@@ -30,13 +30,13 @@ import (
 
 // Config is what a user asks of the job.
 type Config struct {
-	A string `arg:"" help:"The first document: its id, or its place SOURCE@POSITION, in the input. Without an input it is a file with a text; - is standard input."`
+	A string `arg:"" help:"First document: its id, or its place SOURCE@POSITION, in the input. Without an input, a text file; - is standard input."`
 	B string `arg:"" help:"The second."`
 	records.Input
 
 	Measures bool `help:"Print all measures: Jaccard similarity, containment, cosine and angle, L1, L2, Hamming distance of SimHash signatures, edit distance." group:"Diff"`
 	records.Shingles
-	Weights Weights `enum:"${diffweights}" default:"${d_weights}" help:"What a shingle weighs in vectors: 1 or tf (the number of its occurrences) (default: ${default})." group:"Diff"`
+	Weights Weights `enum:"${diffweights}" default:"${d_weights}" help:"Weight of a shingle in vectors: 1 or tf (the number of its occurrences) (default: ${default})." group:"Diff"`
 	Bits    int     `default:"${d_bits}" placeholder:"M" help:"Bits of the SimHash signatures, from 1 to 1024 (default: ${default})." group:"Diff"`
 	Seed    uint64  `default:"${d_seed}" placeholder:"N" help:"Seed of the SimHash signatures (default: ${default})." group:"Diff"`
 	job.Running

@@ -21,8 +21,8 @@ import (
 // Config says what is compared.
 type Config struct {
 	Output string `arg:"" name:"dir" help:"Output of a finished run of dedup."`
-	Truth  string `placeholder:"FILE" help:"The truth, as CSV with a line of column names or as JSON Lines. Columns id_a and id_b list every true pair; columns id and cluster list clusters, and only documents named there count. - is standard input." group:"Evaluation"`
-	Sample int    `placeholder:"N" help:"Read the run's input again and compare N distinct documents, drawn by --seed, exactly with all others, instead of a truth file. Pairs at or above the threshold are the truth." group:"Evaluation"`
+	Truth  string `placeholder:"FILE" help:"The truth, as CSV with a line of column names or as JSON Lines. Columns id_a and id_b list every true pair; columns id and cluster list clusters, and only documents named in the file count. - is standard input." group:"Evaluation"`
+	Sample int    `placeholder:"N" help:"Read the run's input again and compare N distinct documents, drawn with --seed, exactly with all others, instead of a truth file. Pairs at or above the threshold are the truth." group:"Evaluation"`
 	Seed   uint64 `default:"1" help:"Seed of --sample." group:"Evaluation"`
 	List   int    `default:"20" placeholder:"N" help:"List at most N missed pairs, and N false ones (default: ${default})." group:"Evaluation"`
 	Texts  int    `default:"0" placeholder:"N" help:"Show the similarity and the differing words of the first N missed pairs and the first N false ones that are listed; this reads the run's input again (default: ${default})." group:"Evaluation"`
@@ -94,7 +94,7 @@ func (e *evaluation) need(table output.Part) error {
 	if e.f.Run.Parameters.Wrote(string(table)) {
 		return nil
 	}
-	return job.Usage("%s has no table %s: run dedup again, and have --write name it", e.Output, table)
+	return job.Usage("%s has no table %s: run dedup again, and name it in --write", e.Output, table)
 }
 
 // byTruth compares all clusters with what is known.
@@ -109,7 +109,7 @@ func (e *evaluation) byTruth(ctx context.Context, known *truth) error {
 			return err
 		}
 		if _, again := found[row.ID]; again {
-			return job.Usage("several documents have the id %s: the truth cannot tell them apart; give unique ids by --id",
+			return job.Usage("several documents have the id %s: the truth cannot tell them apart; give unique ids with --id",
 				row.ID)
 		}
 		found[row.ID], ids = row.Cluster, append(ids, row.ID)

@@ -53,7 +53,7 @@ func Read(ctx context.Context, r io.Reader, name string, plan *job.Plan, most in
 		return nil, err
 	}
 	if again != "" {
-		return nil, job.Usage("several documents have the id %s: the truth cannot tell them apart; give unique ids by --id",
+		return nil, job.Usage("several documents have the id %s: the truth cannot tell them apart; give unique ids with --id",
 			again)
 	}
 	if first != "" {

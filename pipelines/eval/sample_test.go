@@ -20,7 +20,7 @@ import (
 	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/internal/deduptest"
 	"github.com/neardup/neardup/kernels/hash"
-	draw "github.com/neardup/neardup/kernels/sample"
+	"github.com/neardup/neardup/kernels/quality"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/vector"
 	"github.com/neardup/neardup/kernels/verifier"
@@ -217,7 +217,7 @@ func TestSample(t *testing.T) {
 	spec := shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 2}}
 	shingler := spec.New()
 	drawn := func(n int, seed uint64, by verifier.Spec) map[int]bool {
-		s := draw.NewSmallest[int64](n, seed)
+		s := quality.NewSmallest[int64](n, seed)
 		features := by.Features(nil)
 		for i, text := range texts {
 			s.Add(hash.Sequence(features(shingler.Shingles(nil, []byte(text)))), int64(i))

@@ -64,7 +64,7 @@ type LeftError struct {
 }
 
 func (e *LeftError) Error() string {
-	text := fmt.Sprintf("%s goes on; %s", e.Job, e.Show)
+	text := fmt.Sprintf("%s continues; %s", e.Job, e.Show)
 	if e.Err != nil {
 		return e.Err.Error() + "; " + text
 	}

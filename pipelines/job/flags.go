@@ -35,7 +35,7 @@ type How struct {
 	DryRun bool `help:"Print the plan and exit: what the run is expected to read, send and need. Reads an input of up to 12 MB, and a sample of a larger one." group:"Running"`
 	Replacing
 	WaitLock    time.Duration `default:"0s" placeholder:"DURATION" help:"Time to wait for another run's lock on the output, as in 90s or 2h (default: ${default})." group:"Running"`
-	Resume      Resume        `default:"auto" enum:"${resumes}" help:"Whether what a run has done stays if it fails, for the same command to continue: always, never (what an earlier run left is removed) or auto, for input that takes minutes (default: ${default})." group:"Running"`
+	Resume      Resume        `default:"auto" enum:"${resumes}" help:"Whether to keep what a failed run has done, so that the same command continues it: always, never (remove what an earlier run left) or auto, for input that takes minutes (default: ${default})." group:"Running"`
 	ForceUnlock bool          `help:"Take the output from the run that holds it; that run then stops at its next step with status 3." group:"Running"`
 }
 
@@ -145,7 +145,7 @@ type Remote struct {
 	Environment string `placeholder:"KIND[:CONFIG]" help:"Environment for the steps of a job on a cluster: loopback (this process), process:COMMAND (a boot program on the workers' machines), external:HOST:PORT (a worker pool there) or docker:IMAGE (default: loopback, if the job server is on this machine)." group:"Cluster"`
 
 	FlinkOption map[string]string `mapsep:"none" placeholder:"NAME=VALUE" help:"Option for the cluster's Beam runner, as in execution_mode_for_batch=BATCH_FORCED; repeat for several. The job server must know it." group:"Cluster"`
-	FlinkREST   string            `name:"flink-rest" placeholder:"HOST:PORT" help:"Flink's REST interface, which serves the web UI. neardup checks the cluster's settings before the job starts, and shows progress (default: port 8081 of the job server's machine, if a Flink answers there)." group:"Cluster"`
+	FlinkREST   string            `name:"flink-rest" placeholder:"HOST:PORT" help:"Flink's REST interface, which serves the web UI. neardup checks the cluster's settings before the job starts, and shows progress (default: port 8081 of the job server's machine, if Flink answers there)." group:"Cluster"`
 }
 
 // CheckRemote returns a *UsageError for flags that a runner does not heed.

@@ -45,7 +45,7 @@ func (r *Running) Check(a *Asked) error {
 			a.MaxDocBytes, one, kept, budget.From, (one-documentRoom)/1_000_000+1)
 	}
 	if window := int64(a.MaxWindow); window > kept-flowing+documentRoom {
-		return Usage("--max-window %v: one such file takes as much memory, beside what flows, and the limit is %d (%s); give at least --memory %dMB, or a smaller --max-window",
+		return Usage("--max-window %v: one such file takes as much memory, besides intermediate data, and the limit is %d (%s); give at least --memory %dMB, or a smaller --max-window",
 			a.MaxWindow, kept, budget.From, 2*(window-documentRoom)/1_000_000+1)
 	}
 	return CheckPath("--temp-dir", r.TempDir)

@@ -32,7 +32,7 @@ func TestLimitsFitMemory(t *testing.T) {
 		{word, vector.Unit, 1 << 30, 128 << 20, 5289e6, ""},
 		{word, vector.Unit, 1 << 30, 128 << 20, 5288e6, "--max-doc-bytes"},
 		{word, vector.Unit, 1 << 30, 1 << 31, 0, ""},
-		{word, vector.Unit, 1 << 20, 512 << 20, 256e6, "--max-window 512MiB: one such file takes as much memory, beside what flows, and the limit is 256000000 (set by --memory); give at least --memory 914MB"},
+		{word, vector.Unit, 1 << 20, 512 << 20, 256e6, "--max-window 512MiB: one such file takes as much memory, besides intermediate data, and the limit is 256000000 (set by --memory); give at least --memory 914MB"},
 		{word, vector.Unit, 1 << 20, 512 << 20, 914e6, ""},
 		{word, vector.Unit, 1 << 20, 512 << 20, 913e6, "--max-window"},
 		{word, vector.TFIDF, 16 << 20, 128 << 20, 256e6, ""},

@@ -54,7 +54,7 @@ func CheckPath(flag, path string) error {
 	case path == "-":
 		return Usage("%s -: results go to files, not to standard output; give a path (./- is a file or folder called -)", flag)
 	case path == "~" || strings.HasPrefix(path, "~/"):
-		return Usage("%[1]s %[2]s: only a shell replaces ~ by your home folder; leave out the quotes, or write the whole path (./%[2]s is below the working folder)", flag, path)
+		return Usage("%[1]s %[2]s: only a shell replaces ~ with your home folder; leave out the quotes, or write the whole path (./%[2]s is below the working folder)", flag, path)
 	}
 	if _, err := storage.At(path); err != nil {
 		return Usage("%s %w", flag, err)
@@ -165,7 +165,7 @@ func noTemp(parent string, err error) error {
 		err = cause.Err
 	}
 	if parent == "" {
-		return fmt.Errorf("temporary files in %s: %w; give a folder by --temp-dir", storage.TempParent(""), err)
+		return fmt.Errorf("temporary files in %s: %w; give a folder with --temp-dir", storage.TempParent(""), err)
 	}
 	switch {
 	case failed:

@@ -37,7 +37,7 @@ type Config struct {
 	Cut         string  `default:"none" enum:"none,words,sentences" help:"Also write corpus/, the input without its passages: words cuts passages as they are, sentences cuts only sentences all of whose words are in passages; none writes tables only. Other fields of a record stay byte for byte. Reads Parquet, and JSON, CSV, TSV and text files in UTF-8 (default: ${default})." group:"Passages"`
 	DropCovered float64 `placeholder:"SHARE" help:"Also write removed/, and corpus/ without the documents that share at least this part of their words, in passages, with earlier documents that stay." group:"Passages"`
 	Items
-	Output string `short:"o" placeholder:"DIR" help:"Folder for the results: a new or empty one; a finished one with --overwrite. Required except with --dry-run." group:"Output"`
+	Output string `short:"o" placeholder:"DIR" help:"Folder for the results: new or empty; with --overwrite also a finished output. Required except with --dry-run." group:"Output"`
 	NoText bool   `help:"Leave the texts of documents out of report.html." group:"Output"`
 	DryRun bool   `help:"Print the plan and exit." group:"Running"`
 	job.Running
@@ -111,9 +111,9 @@ func (c *Config) validate() (*job.Asked, error) {
 	case c.DropCovered != 0 && !(c.DropCovered > 0 && c.DropCovered <= 1):
 		return nil, job.Usage("--drop-covered %v: must be above 0 and at most 1", c.DropCovered)
 	case c.Whole != "" && len(c.Against) > 0:
-		return nil, job.Usage("--whole %s: with --against runs of --length words are looked for; leave it out", c.Whole)
+		return nil, job.Usage("--whole %s: with --against neardup looks for runs of --length words; leave it out", c.Whole)
 	case c.DropCovered != 0 && len(c.Against) > 0:
-		return nil, job.Usage("--drop-covered: with --against only items are looked for; give --drop-contaminated, or " +
+		return nil, job.Usage("--drop-covered: with --against neardup looks for items only; give --drop-contaminated, or " +
 			"leave --against out")
 	case len(c.Against) == 0 && (c.DropContaminated || c.ItemShare != usualShare):
 		return nil, job.Usage("--item-share and --drop-contaminated are for items: give them with --against")
@@ -428,7 +428,7 @@ func (r *run) draw(ctx context.Context, staged output.Folder, files *records.Man
 		})
 	}
 	if r.record.Page = err == nil; err != nil {
-		warning := fmt.Sprintf("%s could not be written: %v; neardup report makes it again", output.ReportFile, err)
+		warning := fmt.Sprintf("%s could not be written: %v; neardup report draws it again", output.ReportFile, err)
 		r.record.Warnings = append(r.record.Warnings, warning)
 	}
 }

@@ -25,7 +25,7 @@ type ofIndex struct {
 func openIndex(ctx context.Context, c Config) (*ofIndex, error) {
 	switch {
 	case c.File == "":
-		return nil, job.Usage("--against %s: give the text to look for by --file FILE (- is standard input)", c.Against)
+		return nil, job.Usage("--against %s: give the text to look for with --file FILE (- is standard input)", c.Against)
 	case len(c.Inputs) > 0:
 		return nil, job.Usage("--against %s excludes inputs: give one of the two", c.Against)
 	case c.Output != "" || c.Sort == byEstimate || c.byBuckets():

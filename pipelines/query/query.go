@@ -34,7 +34,7 @@ type Config struct {
 
 	Of            string   `placeholder:"ID" help:"Id of the document whose neighbours to find." group:"Query"`
 	File          string   `placeholder:"FILE" help:"File with a text whose neighbours to find, instead of a document's; - is standard input." group:"Query"`
-	Against       string   `placeholder:"INDEX" help:"Look among the documents that an index has kept, by its keys, in place of an input." group:"Query"`
+	Against       string   `placeholder:"INDEX" help:"Search the documents that an index has kept, by its keys, instead of an input." group:"Query"`
 	Most          int      `name:"nearest" short:"n" default:"10" placeholder:"N" help:"Maximum number of documents to list (default: ${default})." group:"Query"`
 	MinSimilarity *float64 `placeholder:"X" help:"List only documents of at least this similarity, in (0, 1]: the nearest of them, up to --nearest, and how many there are." group:"Query"`
 	Sort          Sort     `default:"similarity" enum:"${sorts}" help:"Ranking of the documents: similarity or, only in a search by buckets, estimate (the share of equal signature values or bits) (default: ${default})." group:"Query"`
@@ -43,7 +43,7 @@ type Config struct {
 	Content io.Reader `kong:"-"`
 
 	records.Shingles
-	Method string `enum:"${ways}" default:"${d_method}" help:"minhash (compare sets, unless --compare names another measure) or simhash (compare by overlap, or with --compare cosine by that; with --pieces, only documents that share a piece) (default: ${default})." group:"Similarity"`
+	Method string `enum:"${ways}" default:"${d_method}" help:"minhash (compare sets, unless --compare names another measure) or simhash (compare by overlap, or by cosine with --compare cosine; with --pieces, only documents that share a piece) (default: ${default})." group:"Similarity"`
 	records.Comparing
 	Buckets
 	job.Running
@@ -55,7 +55,7 @@ func (c *Config) byBuckets() bool { return c.asked() || c.Pieces != 0 }
 // Buckets asks, by its kind of signature or by bands and rows, to compare only documents that share a bucket. What is
 // nil or 0 is not given.
 type Buckets struct {
-	Signature *string  `enum:"${signatures}" placeholder:"KIND" help:"Compare only documents that share a bucket, by signatures of this kind, as textbooks do: fss, classic or salted, as for dedup (with --bands and --rows: fss). Without it and these, all documents are compared." group:"By buckets"`
+	Signature *string  `enum:"${signatures}" placeholder:"KIND" help:"Compare only documents that share a bucket, by signatures of this kind, as textbooks do: fss, classic or salted, as for dedup (with --bands and --rows: fss). Without any of these flags, all documents are compared." group:"By buckets"`
 	Bands     int      `placeholder:"B" help:"Number of bands, with --rows, instead of what --recall would choose." group:"By buckets"`
 	Rows      int      `placeholder:"R" help:"Rows of a band, with --bands." group:"By buckets"`
 	Threshold *float64 `short:"t" placeholder:"T" help:"Jaccard similarity that bands and rows are chosen for, in (0, 1] (default: ${d_threshold}); to shorten the list, use --min-similarity." group:"By buckets"`
@@ -121,7 +121,7 @@ func Vars() map[string]string {
 func (c *Config) validate() (*job.Asked, error) {
 	switch {
 	case c.Of == "" && c.File == "":
-		return nil, job.Usage("nothing to look for: give --of ID, or a text by --file FILE (- is standard input)")
+		return nil, job.Usage("nothing to look for: give --of ID, or a text with --file FILE (- is standard input)")
 	case c.Of != "" && c.File != "":
 		return nil, job.Usage("--of and --file exclude each other: give one")
 	case c.File == "-" && slices.Contains(c.Inputs, "-"):

@@ -25,7 +25,7 @@ import (
 // Config says what is shown.
 type Config struct {
 	Output   string `arg:"" name:"dir" help:"Output of a finished run of dedup or passages, or an index."`
-	Document string `arg:"" optional:"" name:"id" help:"Id of a document, or its place: SOURCE@POSITION, as in the tables; an index has none. If documents share an id, those in clusters are looked at first."`
+	Document string `arg:"" optional:"" name:"id" help:"Id of a document, or its place: SOURCE@POSITION, as in the tables; an index has none. If documents share an id, those in clusters come first."`
 	Most     int    `name:"members" short:"n" default:"100" placeholder:"N" help:"List at most the first N documents of the cluster (default: ${default})." group:"Show"`
 	Texts    int    `default:"3" placeholder:"N" help:"Show the words that differ of at most N pairs; 0 reads no texts (default: ${default})." group:"Show"`
 }
@@ -57,7 +57,7 @@ func Cluster(ctx context.Context, c Config) (*records.Cluster, error) {
 	s := &show{Config: c, f: finished, found: records.Cluster{Threshold: finished.Run.Parameters.Threshold,
 		Members: []records.Member{}}}
 	if !s.has(output.Clusters) {
-		return nil, job.Usage("%s has no table clusters: run dedup again, and have --write name it", c.Output)
+		return nil, job.Usage("%s has no table clusters: run dedup again, and name it in --write", c.Output)
 	}
 	if err := s.look(ctx); err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ import (
 type Config struct {
 	records.Input
 
-	Output     string      `short:"o" placeholder:"DIR" help:"Folder for the tables, the report and the plots: a new or empty one; a finished one with --overwrite." group:"Study"`
+	Output     string      `short:"o" placeholder:"DIR" help:"Folder for the tables, the report and the plots: new or empty; with --overwrite also a finished output." group:"Study"`
 	Unit       Unit        `default:"char" enum:"${units}" help:"Unit of shingles: char or word (default: ${default})." group:"Study"`
 	K          []int       `name:"k" short:"k" default:"5,7,9" placeholder:"K" help:"Sizes of shingles (default: ${default})." group:"Study"`
 	Language   string      `default:"en" placeholder:"CODE" help:"Language of stop words and stems (default: ${default})." group:"Study"`
@@ -30,9 +30,9 @@ type Config struct {
 	DropCopies bool        `help:"Leave out documents with the same words in the same order as an earlier one." group:"Study"`
 
 	Signatures []int            `placeholder:"N" help:"Numbers of values, such as 16,64,256,1024: compare what signatures of that length estimate with the similarities under the first setting. Documents are read again." group:"Study"`
-	Signature  signature.Family `default:"classic" enum:"${families}" help:"Kind of these signatures, whose values are functions of their own: classic or salted (default: ${default})." group:"Study"`
+	Signature  signature.Family `default:"classic" enum:"${families}" help:"Kind of these signatures, with one function per value: classic or salted (default: ${default})." group:"Study"`
 
-	ShowMatrices bool `help:"Write out the dictionary, the characteristic matrix, the functions, signatures and buckets of --signature classic under the first setting, and the weights of words. For up to 20 documents with 10,000 shingles; documents are read again." group:"Study"`
+	ShowMatrices bool `help:"Write the dictionary, the characteristic matrix, the functions, signatures and buckets of --signature classic under the first setting, and the weights of words. For up to 20 documents with 10,000 shingles; documents are read again." group:"Study"`
 	Bands        int  `default:"3" placeholder:"B" help:"Bands of the signatures that --show-matrices shows (default: ${default})." group:"Study"`
 	Rows         int  `default:"2" placeholder:"R" help:"Rows of each of these bands (default: ${default})." group:"Study"`
 

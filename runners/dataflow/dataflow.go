@@ -131,10 +131,10 @@ func (j *Job) Encode() string {
 func ParseJob(text string) (*Job, error) {
 	j := &Job{}
 	if err := json.Unmarshal([]byte(text), j); err != nil {
-		return nil, fmt.Errorf("%q is no Dataflow job: %w", text, err)
+		return nil, fmt.Errorf("%q is not a Dataflow job: %w", text, err)
 	}
 	if j.Project == "" || j.Region == "" || j.Name == "" {
-		return nil, fmt.Errorf("%q is no Dataflow job", text)
+		return nil, fmt.Errorf("%q is not a Dataflow job", text)
 	}
 	return j, nil
 }
@@ -183,7 +183,7 @@ type LeftError struct {
 }
 
 func (e *LeftError) Error() string {
-	text := fmt.Sprintf("the Dataflow job %s goes on", e.Job)
+	text := fmt.Sprintf("the Dataflow job %s continues", e.Job)
 	if e.err != nil {
 		return e.err.Error() + "; " + text
 	}

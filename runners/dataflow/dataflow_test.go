@@ -249,18 +249,18 @@ func TestDefaults(t *testing.T) {
 // TestCheck: what cannot be meant is refused before anything is asked, with what to do.
 func TestCheck(t *testing.T) {
 	for says, wrong := range map[string]func(o *Options){
-		"--project my-project":                func(o *Options) { o.Project = "" },
-		"--region europe-west1":               func(o *Options) { o.Region = "" },
-		"gcloud compute regions list":         func(o *Options) { o.Region = "europe-west1-b" },
-		"gcloud storage buckets create":       func(o *Options) { o.Staging = "" },
-		"staging location /tmp: must be in":   func(o *Options) { o.Staging = "/tmp" },
-		"staging location gs://: must be in":  func(o *Options) { o.Staging = "gs://" },
-		"temp location s3://b/t: must be in":  func(o *Options) { o.Temp = "s3://b/t" },
-		`job name "Nightly"`:                  func(o *Options) { o.Name = "Nightly" },
-		"label Team=x":                        func(o *Options) { o.Labels = map[string]string{"Team": "x"} },
-		"label team=X":                        func(o *Options) { o.Labels = map[string]string{"team": "X"} },
-		"3 workers are more than the most, 2": func(o *Options) { o.Workers, o.MaxWorkers = 3, 2 },
-		"numbers of workers and threads":      func(o *Options) { o.Threads = -1 },
+		"--project my-project":                   func(o *Options) { o.Project = "" },
+		"--region europe-west1":                  func(o *Options) { o.Region = "" },
+		"gcloud compute regions list":            func(o *Options) { o.Region = "europe-west1-b" },
+		"gcloud storage buckets create":          func(o *Options) { o.Staging = "" },
+		"staging location /tmp: must be in":      func(o *Options) { o.Staging = "/tmp" },
+		"staging location gs://: must be in":     func(o *Options) { o.Staging = "gs://" },
+		"temp location s3://b/t: must be in":     func(o *Options) { o.Temp = "s3://b/t" },
+		`job name "Nightly"`:                     func(o *Options) { o.Name = "Nightly" },
+		"label Team=x":                           func(o *Options) { o.Labels = map[string]string{"Team": "x"} },
+		"label team=X":                           func(o *Options) { o.Labels = map[string]string{"team": "X"} },
+		"3 workers are more than the maximum, 2": func(o *Options) { o.Workers, o.MaxWorkers = 3, 2 },
+		"numbers of workers and threads":         func(o *Options) { o.Threads = -1 },
 	} {
 		c, o := newCloud(t, nil)
 		wrong(&o)

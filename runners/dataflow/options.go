@@ -55,7 +55,7 @@ var named = map[string]func(o *Options, value string) error{
 	},
 	"labels": func(o *Options, value string) error {
 		if json.Unmarshal([]byte(value), &o.Labels) != nil {
-			return fmt.Errorf(`%q is no JSON object of strings, such as {"team":"data"}`, value)
+			return fmt.Errorf(`%q is not a JSON object of strings, such as {"team":"data"}`, value)
 		}
 		return nil
 	},

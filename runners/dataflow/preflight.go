@@ -77,7 +77,7 @@ func (o *Options) Check() error {
 	case o.Workers < 0 || o.MaxWorkers < 0 || o.Threads < 0 || o.DiskGB < 0:
 		return errors.New("numbers of workers and threads, and the size of disks, must be at least 1")
 	case o.Workers > 0 && o.MaxWorkers > 0 && o.Workers > o.MaxWorkers:
-		return fmt.Errorf("%d workers are more than the most, %d", o.Workers, o.MaxWorkers)
+		return fmt.Errorf("%d workers are more than the maximum, %d", o.Workers, o.MaxWorkers)
 	}
 	for what, folder := range map[string]string{"staging location": o.Staging, "temp location": o.Temp} {
 		if bucket, ok := strings.CutPrefix(folder, scheme); folder != "" && (!ok || strings.Trim(bucket, "/") == "") {
@@ -159,8 +159,8 @@ func (s *Service) probe(ctx context.Context) error {
 	}
 	if len(found) > 0 {
 		j := Job{Project: o.Project, Region: o.Region, Name: o.Name, ID: found[0].Id}
-		return fmt.Errorf("a job named %s runs already, %s, and Dataflow takes no second: wait for it, give another "+
-			"--job-name, or stop it: gcloud dataflow jobs cancel %s --project %s --region %s",
+		return fmt.Errorf("a job named %s runs already, %s, and Dataflow does not run a second one: wait for it, "+
+			"give another --job-name, or stop it: gcloud dataflow jobs cancel %s --project %s --region %s",
 			o.Name, j.ID, j.ID, j.Project, j.Region)
 	}
 	return nil
@@ -194,8 +194,8 @@ func warnOfRetention(ctx context.Context, folder string) {
 		return
 	}
 	if kept := s.Retains(ctx, folder); kept > 0 {
-		slog.Warn(fmt.Sprintf("bucket gs://%s keeps what is removed for %v, temporary files too, and that is paid for; "+
-			"to end that: gcloud storage buckets update gs://%[1]s --clear-soft-delete",
+		slog.Warn(fmt.Sprintf("bucket gs://%s keeps what is removed for %v, including temporary files, and you pay for "+
+			"that; to end that: gcloud storage buckets update gs://%[1]s --clear-soft-delete",
 			bucketOf(folder), kept))
 	}
 }

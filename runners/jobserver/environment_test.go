@@ -72,9 +72,9 @@ func TestCheckWorker(t *testing.T) {
 		"another machine":  {binary64(elf.EM_AARCH64, elf.ELFOSABI_NONE, elf.PT_LOAD), "amd64", "not for amd64"},
 		"another system":   {binary64(elf.EM_X86_64, elf.ELFOSABI_FREEBSD, elf.PT_LOAD), "amd64", "not for Linux"},
 		"dynamic":          {binary64(elf.EM_X86_64, elf.ELFOSABI_NONE, elf.PT_LOAD, elf.PT_INTERP), "amd64", "linked dynamically"},
-		"of macOS":         {[]byte("\xcf\xfa\xed\xfe\x07\x00\x00\x01"), "amd64", "no Linux binary"},
-		"a script":         {[]byte("#!/bin/sh\n"), "", "no Linux binary"},
-		"not even a start": {nil, "", "no Linux binary"},
+		"of macOS":         {[]byte("\xcf\xfa\xed\xfe\x07\x00\x00\x01"), "amd64", "not a Linux binary"},
+		"a script":         {[]byte("#!/bin/sh\n"), "", "not a Linux binary"},
+		"not even a start": {nil, "", "not a Linux binary"},
 	} {
 		path := filepath.Join(t.TempDir(), "worker")
 		if err := os.WriteFile(path, c.content, 0o777); err != nil {

@@ -79,7 +79,7 @@ func (j *job) explain(said string) error {
 		f.cause = fmt.Sprintf("no worker pool answers at %s, as the task managers see it: %s; start boot --worker_pool there",
 			environment.Config, text)
 	case broken.MatchString(text):
-		f.cause = fmt.Sprintf("a worker died without a word, as when memory runs out (%s); look at its output: %s",
+		f.cause = fmt.Sprintf("a worker died without a message, as when memory runs out (%s); look at its output: %s",
 			text, outputs[environment.Kind])
 	case strings.HasPrefix(text, "Process died with exit code"):
 		f.cause = fmt.Sprintf("the worker's boot program did not start: %s; look at its output: %s",

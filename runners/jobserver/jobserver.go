@@ -41,7 +41,7 @@ type Options struct {
 	// Runner are options of the runner by name, as in execution_mode_for_batch. The server must know them.
 	Runner map[string]string
 	// REST is the address of Flink's REST interface, host:port or a URL, which tells what a job server does not; "": at
-	// port 8081 of the job server's machine, if a Flink answers there.
+	// port 8081 of the job server's machine, if Flink answers there.
 	REST string
 
 	Experiments      []string

@@ -13,7 +13,7 @@ var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AA
 func CheckWorker(path, arch string) error {
 	f, err := elf.Open(path)
 	if err != nil {
-		return fmt.Errorf("%s is no Linux binary: %w", path, err)
+		return fmt.Errorf("%s is not a Linux binary: %w", path, err)
 	}
 	defer f.Close()
 	if f.OSABI != elf.ELFOSABI_NONE && f.OSABI != elf.ELFOSABI_LINUX {

@@ -11,7 +11,6 @@ import (
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
-	"github.com/neardup/neardup/kernels/contract"
 	"github.com/neardup/neardup/kernels/unionfind"
 	"github.com/neardup/neardup/transforms/gather"
 )
@@ -66,7 +65,7 @@ func Edges(s beam.Scope, of flow.Forests) flow.Edges {
 //	blocks of edges → KV<part, edges>, KV<part, edges>
 func Round(s beam.Scope, edges flow.Edges, parts, round int) (left, gone flow.Forests) {
 	s = s.Scope("components.Round")
-	order := contract.OrderOf(round)
+	order := unionfind.OrderOf(round)
 	stars, questions := beam.ParDo2(s, &openFn{Parts: parts, Order: order}, spread(s, edges, parts))
 	answers, dead := beam.ParDo2(s, &hookFn{Order: order}, beam.GroupByKey(s, questions))
 	return flow.Forests(beam.ParDo(s, &contractFn{}, beam.CoGroupByKey(s, stars, answers))), flow.Forests(dead)
@@ -115,8 +114,8 @@ func eachQuestion(packed func(*[]byte) bool, do func(question)) error {
 	})
 }
 
-func readAnswers(answers func(*[]byte) bool) (contract.Labels, error) {
-	l := contract.Labels{}
+func readAnswers(answers func(*[]byte) bool) (unionfind.Labels, error) {
+	l := unionfind.Labels{}
 	return l, gather.Edges(answers, func(e blocks.Edge) { l[int64(e.B)] = int64(e.A) })
 }
 
@@ -130,13 +129,13 @@ func (*blocksFn) ProcessElement(_ int64, block []byte, emit func([]byte)) { emit
 //	KV<part, edges> → KV<part, edges>, KV<part, questions>
 type openFn struct {
 	Parts int
-	Order contract.Order
+	Order unionfind.Order
 }
 
 func (f *openFn) ProcessElement(
 	ctx context.Context, at int64, packed func(*[]byte) bool, edges, questions func(int64, []byte),
 ) error {
-	graph := contract.NewPart(f.Order)
+	graph := unionfind.NewPart(f.Order)
 	if err := gather.Edges(packed, func(e blocks.Edge) { graph.Edge(int64(e.A), int64(e.B)) }); err != nil {
 		return err
 	}
@@ -154,13 +153,13 @@ func (f *openFn) ProcessElement(
 // hookFn finds the new labels of the labels of a part.
 //
 //	KV<part, questions> → KV<asking part, answers>, KV<part, edges>
-type hookFn struct{ Order contract.Order }
+type hookFn struct{ Order unionfind.Order }
 
 func (f *hookFn) ProcessElement(
 	ctx context.Context, at int64, packed func(*[]byte) bool, answers, gone func(int64, []byte),
 ) error {
 	var asked []question
-	now := contract.Labels{}
+	now := unionfind.Labels{}
 	err := eachQuestion(packed, func(q question) {
 		asked = append(asked, q)
 		now.Prefer(f.Order, int64(q.label), int64(q.best))
@@ -294,7 +293,7 @@ type count struct {
 	from         int64
 }
 
-func newCount(label int64, s contract.Size, from int64) count {
+func newCount(label int64, s unionfind.Size, from int64) count {
 	return count{label: blocks.Key(label), first: blocks.Key(s.First), documents: s.Documents, from: from}
 }
 
@@ -303,10 +302,10 @@ func (c count) append(block []byte) []byte {
 	return blocks.AppendUint32(blocks.AppendUint32(block, uint32(c.documents)), uint32(c.from))
 }
 
-func readCounts(packed func(*[]byte) bool, sums contract.Sizes, do func(count)) error {
+func readCounts(packed func(*[]byte) bool, sums unionfind.Sizes, do func(count)) error {
 	return gather.Each(packed, func(d *blocks.Decoder) {
 		c := count{label: d.Key(), first: d.Key(), documents: int(d.Uint32()), from: int64(d.Uint32())}
-		sums.Add(int64(c.label), contract.Size{First: int64(c.first), Documents: c.documents})
+		sums.Add(int64(c.label), unionfind.Size{First: int64(c.first), Documents: c.documents})
 		do(c)
 	})
 }
@@ -320,10 +319,10 @@ func (f *countFn) ProcessElement(
 	ctx context.Context, at int64, resolved func(*[]byte) bool, documents, counts func(int64, []byte),
 ) error {
 	passed, toCounts := newSender(documents), newSender(counts)
-	sums := contract.Sizes{}
+	sums := unionfind.Sizes{}
 	err := gather.Edges(resolved, func(e blocks.Edge) {
 		passed.edge(at, e)
-		sums.Add(int64(e.A), contract.Size{First: int64(e.B), Documents: 1})
+		sums.Add(int64(e.A), unionfind.Size{First: int64(e.B), Documents: 1})
 	})
 	if err != nil {
 		return err
@@ -349,13 +348,13 @@ func (f *totalFn) ProcessElement(
 		return err
 	}
 	var asked []count
-	sums := contract.Sizes{}
+	sums := unionfind.Sizes{}
 	if err := readCounts(packed, sums, func(c count) { asked = append(asked, c) }); err != nil {
 		return err
 	}
 	toParts, toSplits := newSender(totals), newSender(labels)
 	for label := range sums.All() {
-		sums.Add(label, contract.Size{First: label, Documents: 1})
+		sums.Add(label, unionfind.Size{First: label, Documents: 1})
 		toSplits.member(in, memberOf(blocks.Key(label), sums[label]))
 		sizes.Update(ctx, int64(sums[label].Documents))
 	}
@@ -369,7 +368,7 @@ func (f *totalFn) ProcessElement(
 	return nil
 }
 
-func memberOf(document blocks.Key, s contract.Size) blocks.Member {
+func memberOf(document blocks.Key, s unionfind.Size) blocks.Member {
 	return blocks.Member{Key: document, Component: blocks.Key(s.First), Of: int32(s.Documents)}
 }
 
@@ -385,7 +384,7 @@ func (f *labelledFn) ProcessElement(
 	if err != nil {
 		return err
 	}
-	totals := contract.Sizes{}
+	totals := unionfind.Sizes{}
 	if err := readCounts(counts, totals, func(count) {}); err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/hash"
-	"github.com/neardup/neardup/kernels/sample"
+	"github.com/neardup/neardup/kernels/quality"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/verifier"
@@ -157,7 +157,7 @@ type smallestFn struct {
 
 	features func(shingles []uint64) []uint64
 	shingler *shingle.Shingler
-	smallest *sample.Smallest[blocks.Key]
+	smallest *quality.Smallest[blocks.Key]
 }
 
 func (f *smallestFn) Setup(ctx context.Context) (err error) {
@@ -167,7 +167,7 @@ func (f *smallestFn) Setup(ctx context.Context) (err error) {
 }
 
 func (f *smallestFn) StartBundle(func(int64, []byte)) {
-	f.smallest = sample.NewSmallest[blocks.Key](f.Params.Sample, f.Params.Seed)
+	f.smallest = quality.NewSmallest[blocks.Key](f.Params.Sample, f.Params.Seed)
 }
 
 func (f *smallestFn) ProcessElement(block []byte, _ func(int64, []byte)) error {
@@ -203,7 +203,7 @@ func (f *chooseFn) ProcessElement(
 	if err != nil {
 		return err
 	}
-	all := sample.NewSmallest[blocks.Key](f.Params.Sample, f.Params.Seed)
+	all := quality.NewSmallest[blocks.Key](f.Params.Sample, f.Params.Seed)
 	if err := eachHashed(packed, func(h hashedDoc) { all.Add(hash.Sum128(h.hash), h.key) }); err != nil {
 		return err
 	}

@@ -126,7 +126,7 @@ func (f *rowsFn) fell(row *records.Removed) (*blocks.Fell, error) {
 	}
 	file, ok := f.files(row.KeptSource)
 	if !ok {
-		return nil, fmt.Errorf("removed: %s is no input of the run", row.KeptSource)
+		return nil, fmt.Errorf("removed: %s is not an input of the run", row.KeptSource)
 	}
 	kept := blocks.NewKey(file, row.KeptPosition)
 	fell.ID = f.id(kept, row.KeptID, row.KeptID != f.in.ID(kept, nil, false))
@@ -152,7 +152,7 @@ func (f *rowsFn) removedRow(ctx context.Context, doc blocks.Key) (*records.Remov
 			}
 			file, ok := f.files(row.Source)
 			if !ok {
-				return nil, fmt.Errorf("removed: %s is no input of the run", row.Source)
+				return nil, fmt.Errorf("removed: %s is not an input of the run", row.Source)
 			}
 			c.row, c.key, c.has = row, blocks.NewKey(file, row.Position), true
 		}

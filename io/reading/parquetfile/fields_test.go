@@ -99,7 +99,7 @@ func TestFields(t *testing.T) {
 		{"name=a%2Fb%", codec.Fields{Text: []string{"tags"}, ID: "name"}, `id true "a/b%" text true "one two" missing [] value 0 ""`},
 		{"name=__HIVE_DEFAULT_PARTITION__", codec.Fields{Text: []string{"tags"}, ID: "name"}, `id false "" text true "one two" missing [] value 0 ""`},
 		{"flag=other", codec.Fields{Text: []string{"tags"}, Value: "flag"}, `id false "" text true "one two" missing [] value 0 ""`},
-		{"text=de", codec.Fields{Text: []string{"text"}}, `"text" is a folder's name and no column`},
+		{"text=de", codec.Fields{Text: []string{"text"}}, `"text" is a folder's name and not a column`},
 		{"", codec.Fields{Text: []string{"absent"}}, `text column: no column "absent"; there are ["`},
 		{"", codec.Fields{Text: []string{"tags"}, ID: "absent"}, `id column: no column "absent"; there are`},
 		{"", codec.Fields{Text: []string{"tags"}, Value: "absent"}, `no column "absent" to keep by; there are ["meta.`},
@@ -108,9 +108,9 @@ func TestFields(t *testing.T) {
 		{"dt=2026-11-20", codec.Fields{Text: []string{"absent"}}, `text column: no column "absent"; there are ["meta.`},
 		{"", codec.Fields{Text: []string{"turns"}}, `column "turns" is a group; name one of ["turns.role" "turns.text"]`},
 		{"", codec.Fields{Text: []string{"meta"}}, `column "meta" is a group; name one of ["meta.`},
-		{"", codec.Fields{Text: []string{"flag"}}, `text column "flag" holds booleans, and no text`},
+		{"", codec.Fields{Text: []string{"flag"}}, `text column "flag" holds booleans, not text`},
 		{"", codec.Fields{Text: []string{"tags"}, ID: "tags"}, `id column "tags.list.element" is a list`},
-		{"", codec.Fields{Text: []string{"tags"}, ID: "flag"}, `id column "flag" holds booleans, and no ids`},
+		{"", codec.Fields{Text: []string{"tags"}, ID: "flag"}, `id column "flag" holds booleans, not ids`},
 	} {
 		file, err := planted(t, c.folders, c.o, row)
 		if err != nil {

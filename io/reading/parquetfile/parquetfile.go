@@ -173,7 +173,7 @@ func bind(file *blocks.File, ft *footer, o codec.Fields) (b fields, err error) {
 			return b, err
 		}
 		if t.constant != nil {
-			return b, fmt.Errorf("%s: %q is a folder's name and no column; there are %s", file.Path, name,
+			return b, fmt.Errorf("%s: %q is a folder's name and not a column; there are %s", file.Path, name,
 				codec.Listed(ft.schema.names()))
 		}
 		found = found || t.leaf != none
@@ -207,14 +207,14 @@ func (b *fields) check(file *blocks.File, ft *footer) error {
 	leaves := ft.schema.leaves
 	for _, t := range b.text {
 		if t.leaf != none && leaves[t.leaf].render.foreign != "" {
-			return fmt.Errorf("%s: text column %q holds %s, and no text", file.Path, leaves[t.leaf].name(),
+			return fmt.Errorf("%s: text column %q holds %s, not text", file.Path, leaves[t.leaf].name(),
 				leaves[t.leaf].render.foreign)
 		}
 	}
 	if b.id.leaf != none {
 		switch l := &leaves[b.id.leaf]; {
 		case l.render.foreign != "":
-			return fmt.Errorf("%s: id column %q holds %s, and no ids", file.Path, l.name(), l.render.foreign)
+			return fmt.Errorf("%s: id column %q holds %s, not ids", file.Path, l.name(), l.render.foreign)
 		case l.maxRep > 0:
 			return fmt.Errorf("%s: id column %q is a list", file.Path, l.name())
 		}

@@ -19,8 +19,8 @@ class Dedup(TypedDict, total=False):
     """Read public buckets of s3 or gs without credentials; repeat for both."""
 
     requester_pays: bool
-    """Pay for requests to buckets whose requester pays; on Google Cloud Storage the project GOOGLE_CLOUD_QUOTA_PROJECT
-    does."""
+    """Pay for requests to buckets whose requester pays; on Google Cloud Storage, the project in
+    GOOGLE_CLOUD_QUOTA_PROJECT pays."""
 
     kms_key: str
     """Encrypt what is written with this KMS key of the output's store."""
@@ -40,10 +40,10 @@ class Dedup(TypedDict, total=False):
     file name)."""
 
     encoding: str
-    """Encoding of those JSON, CSV, TSV and text files, and members of tar, that are not UTF-8, by its name in the
-    Encoding Standard: windows-1251, latin1, shift_jis, gbk, koi8-r and so on; utf-16le and utf-16be are for all of
-    them. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8.
-    detect decides for each file by its text, and leaves texts unreadable where it is not sure (default: utf-8)."""
+    """Encoding of JSON, CSV, TSV and text files, and of members of tar, that are not UTF-8, by its name in the Encoding
+    Standard: windows-1251, latin1, shift_jis, gbk, koi8-r and so on; utf-16le and utf-16be are for all of them. A byte
+    order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8. detect decides
+    for each file by its text, and marks texts as unreadable if it is not sure (default: utf-8)."""
 
     delimiter: str
     """Separator of CSV values: an ASCII character, or tab (default: ,)."""
@@ -70,7 +70,7 @@ class Dedup(TypedDict, total=False):
     """Do not compare documents with fewer words after normalising; they stay in the corpus."""
 
     against: str | Sequence[str]
-    """Files, folders or patterns whose documents are there already, or a finished output, whose corpus/ is read, or an
+    """Files, folders or patterns whose documents you already have; a finished output, whose corpus/ is read; or an
     index. Inputs that resemble one of them are removed; these documents are not compared with each other, and not
     written. The format follows the file name. Repeat for several."""
 
@@ -102,18 +102,18 @@ class Dedup(TypedDict, total=False):
     layout and invisible characters (byte:K keeps the last two); keep-symbols also compares punctuation and symbols, and
     keep-case capitals; other steps are those of default, unless you list some. strip-markup compares only what HTML and
     XML show, and fold-han makes variants of a Han character one. no-stop-words:LANGUAGE leaves out stop words, and
-    stem:LANGUAGE puts stems (Snowball) for words, as in default,stem:en."""
+    stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en."""
 
     match: str | Sequence[str]
-    """Compare only documents that meet a rule, copies too; repeat for several. Rules are equal (the same value, byte
-    for byte), different (another one), within:N (numbers at most N apart) and within:7d (dates or times; d, h, m or s),
-    as in lang=equal. A rule like title=char:3,.7,lower asks for a Jaccard similarity of the values: a shingle, a
+    """Compare only documents that meet a rule, including copies; repeat for several. Rules are equal (the same value,
+    byte for byte), different (another one), within:N (numbers at most N apart) and within:7d (dates or times; d, h, m
+    or s), as in lang=equal. A rule like title=char:3,.7,lower asks for a Jaccard similarity of the values: a shingle, a
     threshold and steps of normalize. Without text, such rules are the whole comparison. Documents without a value are
-    compared with no other, or with any if ,missing-ok is behind the rule. Dotted paths reach nested fields."""
+    compared with no other, or with any if ,missing-ok follows the rule. Dotted paths reach nested fields."""
 
     match_numbers: bool
-    """Compare only documents whose texts have the same numbers in the same order, copies too, so that issue 12 stays
-    beside issue 13. 1,000 and 1.000 are 1000; a date is its numbers."""
+    """Compare only documents whose texts have the same numbers in the same order, including copies, so that issue 12
+    stays beside issue 13. 1,000 and 1.000 are 1000; a date is its numbers."""
 
     method: Literal["minhash", "simhash", "complete", "exact"]
     """minhash (near-duplicates, found by signatures), simhash (near-duplicates, found by SimHash signatures), complete
@@ -125,7 +125,8 @@ class Dedup(TypedDict, total=False):
     characters or bytes in the same order after normalize) or set (the same shingles)."""
 
     recall: float
-    """Minimum probability of finding a pair of exactly threshold similarity; more similar pairs have a higher one."""
+    """Minimum probability of finding a pair whose similarity is exactly the threshold; more similar pairs have a higher
+    one."""
 
     bands: int
     """Number of bands, with rows, instead of what recall would choose."""
@@ -163,18 +164,18 @@ class Dedup(TypedDict, total=False):
     as in most programs, which do not guarantee it for cosine) (default: normal)."""
 
     measure_recall: int
-    """Measure the recall: read the input again and compare N documents, drawn by seed, with all others. The summary has
-    the share of their near pairs that the run found."""
+    """Measure the recall: read the input again and compare N documents, drawn with seed, with all others. The summary
+    has the share of their near pairs that the run found."""
 
     cluster: Literal["star", "components"]
-    """star: remove a document only if a kept one is at least threshold similar to it; components: keep one document of
-    each cluster, so chains of similar documents remove others that do not resemble it."""
+    """star: remove a document only if its similarity to a kept one reaches the threshold; components: keep one document
+    of each cluster, so chains of similar documents remove others that do not resemble it."""
 
     keep: str | Sequence[str]
-    """Which of similar documents to keep: first in input order, longest (bytes of text), max:COLUMN or min:COLUMN
-    (numbers before strings, none last), or prefer:GLOB,... (documents of files that match the first pattern, then the
-    second, then others). Repeat it for what decides between equals; the last ties go to the first in input order. none
-    removes all of them (default: first)."""
+    """Which of several similar documents to keep: first in input order, longest (bytes of text), max:COLUMN or
+    min:COLUMN (numbers before strings, none last), or prefer:GLOB,... (documents of files that match the first pattern,
+    then the second, then others). Repeat it to break ties; remaining ties go to the first in input order. none removes
+    all of them (default: first)."""
 
     protect: str | Sequence[str]
     """Never remove documents of files that match, even if they are similar to each other. Other documents that resemble
@@ -186,12 +187,12 @@ class Dedup(TypedDict, total=False):
 
     max_removed: str
     """End with status 5 and publish nothing if the run would remove more than this percentage of the documents of an
-    input file, or of a folder whose files are a document each."""
+    input file, or of a folder with one document per file."""
 
     pair_budget: int
     """If a connected group has more pairs than this, list each document only with some of those kept before it; if the
-    ids of its pairs take more than 256 bytes for each of so many, only with the one kept in its place. In a group of
-    more than 4,096 documents the number of pairs is an estimate."""
+    ids of its pairs take more than 256 bytes times N, only with the one kept in its place. In a group of more than
+    4,096 documents the number of pairs is an estimate."""
 
     no_text: bool
     """Leave the texts of documents out of report.html."""
@@ -231,7 +232,7 @@ class Dedup(TypedDict, total=False):
 
     flink_rest: str
     """Flink's REST interface, which serves the web UI. neardup checks the cluster's settings before the job starts, and
-    shows progress (default: port 8081 of the job server's machine, if a Flink answers there)."""
+    shows progress (default: port 8081 of the job server's machine, if Flink answers there)."""
 
     dataflow_option: Mapping[str, str]
     """Option of Dataflow by Beam's name, as in max-num-workers=20; repeat for several. On the command line,
@@ -239,8 +240,8 @@ class Dedup(TypedDict, total=False):
     others."""
 
     job_name: str
-    """Name of the job, for a cluster and for lineage_file (default: neardup, on Dataflow with random letters);
-    Dataflow's have lower-case letters, digits and hyphens."""
+    """Name of the job, for a cluster and for lineage_file (default: neardup, on Dataflow with random letters); Dataflow
+    accepts lower-case letters, digits and hyphens."""
 
     overwrite: bool
     """Replace a finished output once the new one is whole; until then the old one stays."""
@@ -253,22 +254,22 @@ class Dedup(TypedDict, total=False):
     """Time to wait for another run's lock on the output, as in 90s or 2h (default: 0s)."""
 
     resume: Literal["auto", "always", "never"]
-    """Whether what a run has done stays if it fails, for the same command to continue: always, never (what an earlier
-    run left is removed) or auto, for input that takes minutes (default: auto)."""
+    """Whether to keep what a failed run has done, so that the same command continues it: always, never (remove what an
+    earlier run left) or auto, for input that takes minutes (default: auto)."""
 
     force_unlock: bool
     """Take the output from the run that holds it; that run then stops at its next step with status 3."""
 
     from_: str | PathLike[str]
-    """Decide again about the documents of a finished output of dedup, by its tables: threshold (the same or higher),
-    keep, cluster, protect, drop_not_compared and write may differ. The input is read for the corpus only."""
+    """Decide again which documents of a finished output of dedup to keep, using its tables: threshold (the same or
+    higher), keep, cluster, protect, drop_not_compared and write may differ. The input is read for the corpus only."""
 
     metrics_file: str | PathLike[str]
-    """Write metrics of the run in Prometheus' text format, for a textfile collector, once it has ended, well or not;
-    the name ends in .prom."""
+    """Write metrics of the run in Prometheus' text format, for a textfile collector, when the run ends, successful or
+    not; the name ends in .prom."""
 
     lineage_file: str | PathLike[str]
-    """Append OpenLineage events, a line of JSON each: START, and COMPLETE or FAIL. OPENLINEAGE_NAMESPACE is the
+    """Append OpenLineage events, one line of JSON each: START, and COMPLETE or FAIL. OPENLINEAGE_NAMESPACE is the
     namespace of the job (default: neardup)."""
 
     temp_location: str
@@ -289,8 +290,8 @@ class Query(TypedDict, total=False):
     """Read public buckets of s3 or gs without credentials; repeat for both."""
 
     requester_pays: bool
-    """Pay for requests to buckets whose requester pays; on Google Cloud Storage the project GOOGLE_CLOUD_QUOTA_PROJECT
-    does."""
+    """Pay for requests to buckets whose requester pays; on Google Cloud Storage, the project in
+    GOOGLE_CLOUD_QUOTA_PROJECT pays."""
 
     kms_key: str
     """Encrypt what is written with this KMS key of the output's store."""
@@ -310,10 +311,10 @@ class Query(TypedDict, total=False):
     file name)."""
 
     encoding: str
-    """Encoding of those JSON, CSV, TSV and text files, and members of tar, that are not UTF-8, by its name in the
-    Encoding Standard: windows-1251, latin1, shift_jis, gbk, koi8-r and so on; utf-16le and utf-16be are for all of
-    them. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8.
-    detect decides for each file by its text, and leaves texts unreadable where it is not sure (default: utf-8)."""
+    """Encoding of JSON, CSV, TSV and text files, and of members of tar, that are not UTF-8, by its name in the Encoding
+    Standard: windows-1251, latin1, shift_jis, gbk, koi8-r and so on; utf-16le and utf-16be are for all of them. A byte
+    order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8. detect decides
+    for each file by its text, and marks texts as unreadable if it is not sure (default: utf-8)."""
 
     delimiter: str
     """Separator of CSV values: an ASCII character, or tab (default: ,)."""
@@ -340,7 +341,7 @@ class Query(TypedDict, total=False):
     """Do not compare documents with fewer words after normalising; they stay in the corpus."""
 
     against: str
-    """Look among the documents that an index has kept, by its keys, in place of an input."""
+    """Search the documents that an index has kept, by its keys, instead of an input."""
 
     nearest: int
     """Maximum number of documents to list (default: 10)."""
@@ -367,11 +368,11 @@ class Query(TypedDict, total=False):
     layout and invisible characters (byte:K keeps the last two); keep-symbols also compares punctuation and symbols, and
     keep-case capitals; other steps are those of default, unless you list some. strip-markup compares only what HTML and
     XML show, and fold-han makes variants of a Han character one. no-stop-words:LANGUAGE leaves out stop words, and
-    stem:LANGUAGE puts stems (Snowball) for words, as in default,stem:en."""
+    stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en."""
 
     method: Literal["minhash", "simhash"]
-    """minhash (compare sets, unless compare names another measure) or simhash (compare by overlap, or with compare
-    cosine by that; with pieces, only documents that share a piece) (default: minhash)."""
+    """minhash (compare sets, unless compare names another measure) or simhash (compare by overlap, or by cosine with
+    compare cosine; with pieces, only documents that share a piece) (default: minhash)."""
 
     compare: str
     """Measure of similarity: jaccard (of the documents' sets), containment (the share of the smaller set that the
@@ -397,7 +398,7 @@ class Query(TypedDict, total=False):
 
     signature: Literal["fss", "classic", "salted"]
     """Compare only documents that share a bucket, by signatures of this kind, as textbooks do: fss, classic or salted,
-    as for dedup (with bands and rows: fss). Without it and these, all documents are compared."""
+    as for dedup (with bands and rows: fss). Without any of these flags, all documents are compared."""
 
     bands: int
     """Number of bands, with rows, instead of what recall would choose."""
@@ -447,8 +448,8 @@ class Compare(TypedDict, total=False):
     """Read public buckets of s3 or gs without credentials; repeat for both."""
 
     requester_pays: bool
-    """Pay for requests to buckets whose requester pays; on Google Cloud Storage the project GOOGLE_CLOUD_QUOTA_PROJECT
-    does."""
+    """Pay for requests to buckets whose requester pays; on Google Cloud Storage, the project in
+    GOOGLE_CLOUD_QUOTA_PROJECT pays."""
 
     kms_key: str
     """Encrypt what is written with this KMS key of the output's store."""
@@ -468,10 +469,10 @@ class Compare(TypedDict, total=False):
     file name)."""
 
     encoding: str
-    """Encoding of those JSON, CSV, TSV and text files, and members of tar, that are not UTF-8, by its name in the
-    Encoding Standard: windows-1251, latin1, shift_jis, gbk, koi8-r and so on; utf-16le and utf-16be are for all of
-    them. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8.
-    detect decides for each file by its text, and leaves texts unreadable where it is not sure (default: utf-8)."""
+    """Encoding of JSON, CSV, TSV and text files, and of members of tar, that are not UTF-8, by its name in the Encoding
+    Standard: windows-1251, latin1, shift_jis, gbk, koi8-r and so on; utf-16le and utf-16be are for all of them. A byte
+    order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8. detect decides
+    for each file by its text, and marks texts as unreadable if it is not sure (default: utf-8)."""
 
     delimiter: str
     """Separator of CSV values: an ASCII character, or tab (default: ,)."""
@@ -499,27 +500,26 @@ class Compare(TypedDict, total=False):
 
     methods: Literal["brute-force", "complete", "minhash", "bands", "signatures", "classic", "salted", "simhash", "pieces"] | Sequence[Literal["brute-force", "complete", "minhash", "bands", "signatures", "classic", "salted", "simhash", "pieces"]]
     """Ways to find the pairs, in order. brute-force compares the shingle sets of all documents. complete, minhash and
-    simhash do what dedup does with that method, and verify each pair exactly. classic and salted are minhash with
+    simhash do what dedup does with this method, and verify each pair exactly. classic and salted are minhash with
     signatures of that kind, whatever signature says. bands puts each document into a bucket per band, lists all pairs
     of each bucket, as textbooks do, and verifies each distinct pair exactly. signatures lists the same pairs, but
     counts those, unverified, whose signatures' sets of values reach the threshold. pieces is bands with the pieces of
-    SimHash signatures for bands (32 without pieces and recall). simhash and pieces compare by compare, brute-force and
-    complete by each measure that another method has, and the others by Jaccard. The first method of each measure is
-    what the others of that measure are measured by. bands, signatures or pieces may stand alone. docs/commands.md has
-    the limits (default: brute-force,minhash)."""
+    SimHash signatures for bands (32 without pieces and recall). simhash and pieces compare as compare says, brute-force
+    and complete by each measure that another method has, and the others by Jaccard. The first method listed for a
+    measure is its baseline. bands, signatures or pieces may stand alone. docs/commands.md has the limits (default:
+    brute-force,minhash)."""
 
     truth: str | PathLike[str]
-    """Measure each method also by known pairs or clusters: a CSV or JSON Lines file as for eval truth; - is standard
-    input. A method may then stand alone."""
+    """Also measure each method against known pairs or clusters: a CSV or JSON Lines file as for eval truth; - is
+    standard input. A method may then stand alone."""
 
     output: str | PathLike[str]
-    """Folder for tables of the pairs and buckets, and the comparison as run.json: a new or empty one; a finished one
-    with overwrite."""
+    """Folder for tables of the pairs and buckets, and the comparison as run.json: new or empty; with overwrite also a
+    finished output."""
 
     write: Literal["pairs", "buckets", "candidates"] | Sequence[Literal["pairs", "buckets", "candidates"]]
     """Tables for output: pairs (those that methods of one measure found, with their similarity), buckets (the documents
-    of each bucket of each band), candidates (the distinct pairs of documents that share one) (default: all that there
-    are)."""
+    of each bucket of each band), candidates (the distinct pairs of documents that share one) (default: all)."""
 
     threshold: float
     """Minimum similarity to count as near-duplicates, in (0, 1]; Jaccard similarity, unless another measure is
@@ -536,10 +536,11 @@ class Compare(TypedDict, total=False):
     layout and invisible characters (byte:K keeps the last two); keep-symbols also compares punctuation and symbols, and
     keep-case capitals; other steps are those of default, unless you list some. strip-markup compares only what HTML and
     XML show, and fold-han makes variants of a Han character one. no-stop-words:LANGUAGE leaves out stop words, and
-    stem:LANGUAGE puts stems (Snowball) for words, as in default,stem:en."""
+    stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en."""
 
     recall: float
-    """Minimum probability of finding a pair of exactly threshold similarity; more similar pairs have a higher one."""
+    """Minimum probability of finding a pair whose similarity is exactly the threshold; more similar pairs have a higher
+    one."""
 
     bands: int
     """Number of bands, with rows, instead of what recall would choose."""
@@ -607,7 +608,7 @@ class Compare(TypedDict, total=False):
 
     flink_rest: str
     """Flink's REST interface, which serves the web UI. neardup checks the cluster's settings before the job starts, and
-    shows progress (default: port 8081 of the job server's machine, if a Flink answers there)."""
+    shows progress (default: port 8081 of the job server's machine, if Flink answers there)."""
 
     overwrite: bool
     """Replace a finished output once the new one is whole; until then the old one stays."""
@@ -634,8 +635,8 @@ class Diff(TypedDict, total=False):
     """Read public buckets of s3 or gs without credentials; repeat for both."""
 
     requester_pays: bool
-    """Pay for requests to buckets whose requester pays; on Google Cloud Storage the project GOOGLE_CLOUD_QUOTA_PROJECT
-    does."""
+    """Pay for requests to buckets whose requester pays; on Google Cloud Storage, the project in
+    GOOGLE_CLOUD_QUOTA_PROJECT pays."""
 
     kms_key: str
     """Encrypt what is written with this KMS key of the output's store."""
@@ -655,10 +656,10 @@ class Diff(TypedDict, total=False):
     file name)."""
 
     encoding: str
-    """Encoding of those JSON, CSV, TSV and text files, and members of tar, that are not UTF-8, by its name in the
-    Encoding Standard: windows-1251, latin1, shift_jis, gbk, koi8-r and so on; utf-16le and utf-16be are for all of
-    them. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8.
-    detect decides for each file by its text, and leaves texts unreadable where it is not sure (default: utf-8)."""
+    """Encoding of JSON, CSV, TSV and text files, and of members of tar, that are not UTF-8, by its name in the Encoding
+    Standard: windows-1251, latin1, shift_jis, gbk, koi8-r and so on; utf-16le and utf-16be are for all of them. A byte
+    order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8. detect decides
+    for each file by its text, and marks texts as unreadable if it is not sure (default: utf-8)."""
 
     delimiter: str
     """Separator of CSV values: an ASCII character, or tab (default: ,)."""
@@ -699,10 +700,10 @@ class Diff(TypedDict, total=False):
     layout and invisible characters (byte:K keeps the last two); keep-symbols also compares punctuation and symbols, and
     keep-case capitals; other steps are those of default, unless you list some. strip-markup compares only what HTML and
     XML show, and fold-han makes variants of a Han character one. no-stop-words:LANGUAGE leaves out stop words, and
-    stem:LANGUAGE puts stems (Snowball) for words, as in default,stem:en."""
+    stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en."""
 
     weights: Literal["1", "tf"]
-    """What a shingle weighs in vectors: 1 or tf (the number of its occurrences) (default: 1)."""
+    """Weight of a shingle in vectors: 1 or tf (the number of its occurrences) (default: 1)."""
 
     bits: int
     """Bits of the SimHash signatures, from 1 to 1024 (default: 256)."""

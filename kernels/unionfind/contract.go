@@ -1,5 +1,16 @@
-// Package contract finds the connected components of a graph that no worker can hold, by
-// contraction. It is what each part of the graph computes; callers carry the messages between parts.
+package unionfind
+
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/neardup/neardup/kernels/hash"
+)
+
+// Contraction finds the connected components of a graph that no worker can hold.
+// Below is what each part of the graph computes; callers carry the messages between parts.
 // Keys of documents and labels are int64.
 //
 // Every document has a label, at first itself, and edges run between labels. In a round, each label
@@ -20,17 +31,6 @@
 //
 // This is local contraction (Łącki, Mirrokni and Włodarczyk 2018), and more: labels that a part
 // knows to be connected are neighbours.
-package contract
-
-import (
-	"cmp"
-	"iter"
-	"maps"
-	"slices"
-
-	"github.com/neardup/neardup/kernels/hash"
-	"github.com/neardup/neardup/kernels/unionfind"
-)
 
 // An Order is a pseudo-random total order of labels. (In the order of keys, a chain of documents
 // would lose one label a round.)
@@ -73,7 +73,7 @@ func (l Labels) Prefer(o Order, label, neighbour int64) {
 type Part struct {
 	order  Order
 	best   Labels // of each label to ask for, what it becomes as far as the part knows
-	forest unionfind.Forest
+	forest Forest
 }
 
 // NewPart returns a part without edges. The order is that of the coming round.

@@ -1,6 +1,4 @@
-// Package sample draws shingle sets by their hashes: the sets of smallest seeded hash are a uniform sample
-// of the distinct sets, independent of their order and frequency (bottom-k; Cohen and Kaplan 2007).
-package sample
+package quality
 
 import (
 	"cmp"
@@ -16,7 +14,8 @@ type Set[K ~int64] struct {
 	First K
 }
 
-// Smallest draws the sets of smallest seeded hash. Draws from parts of the documents, added to another
+// Smallest draws the sets of smallest seeded hash: a uniform sample of the distinct sets, independent of their order
+// and frequency (bottom-k; Cohen and Kaplan 2007). Draws from parts of the documents, added to another
 // Smallest in any order and repeatedly, give the draw from all.
 type Smallest[K ~int64] struct {
 	limit int

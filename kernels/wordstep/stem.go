@@ -1,6 +1,4 @@
-// Package stem reduces words to their stems, so that the forms of a word are one: connect, connected and
-// connections become connect. The algorithms are those of the Snowball project.
-package stem
+package wordstep
 
 import (
 	"fmt"
@@ -24,14 +22,15 @@ import (
 	"github.com/blevesearch/snowballstem/swedish"
 )
 
-// algorithms are by ISO 639-1 code: the languages of package stopwords.
+// algorithms are by ISO 639-1 code: the languages of lists.
 var algorithms = map[string]func(*snowballstem.Env) bool{
 	"da": danish.Stem, "de": german.Stem, "en": english.Stem, "es": spanish.Stem, "fi": finnish.Stem,
 	"fr": french.Stem, "hu": hungarian.Stem, "it": italian.Stem, "nl": dutch.Stem, "no": norwegian.Stem,
 	"pt": portuguese.Stem, "ru": russian.Stem, "sv": swedish.Stem,
 }
 
-// A Stemmer stems the words of a language. It keeps its buffers from word to word, so it serves one
+// A Stemmer reduces words of a language to their stems, by Snowball's algorithms: connect, connected and connections
+// become connect. It keeps its buffers from word to word, so it serves one
 // goroutine.
 type Stemmer struct {
 	algorithm func(*snowballstem.Env) bool
@@ -39,8 +38,8 @@ type Stemmer struct {
 	stems     map[string]string
 }
 
-// New returns the Stemmer of a language, by its ISO 639-1 code.
-func New(language string) (*Stemmer, error) {
+// NewStemmer returns the Stemmer of a language, by its ISO 639-1 code.
+func NewStemmer(language string) (*Stemmer, error) {
 	algorithm, ok := algorithms[language]
 	if !ok {
 		return nil, fmt.Errorf("no stemmer of language %q; use one of %s", language,

@@ -1,6 +1,4 @@
-// Package stopwords has the stop words of some languages: the words that are frequent in any prose
-// and rare in lists, menus and headings. lists/README.md says where they come from.
-package stopwords
+package wordstep
 
 import (
 	"embed"
@@ -11,8 +9,9 @@ import (
 //go:embed lists/*.txt
 var lists embed.FS
 
-// Words returns the stop words of a language, by its ISO 639-1 code, in lower case.
-func Words(language string) ([]string, error) {
+// StopWords returns the words of a language, by its ISO 639-1 code, that are frequent in any prose and rare in lists,
+// menus and headings, in lower case. lists/README.md says where they come from.
+func StopWords(language string) ([]string, error) {
 	list, err := lists.ReadFile("lists/" + language + ".txt")
 	if err != nil {
 		return nil, fmt.Errorf("no stop words of language %q; use one of %s", language, strings.Join(languages(), ", "))

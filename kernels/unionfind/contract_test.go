@@ -1,4 +1,4 @@
-package contract
+package unionfind
 
 import (
 	"fmt"
@@ -11,10 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/neardup/neardup/kernels/hash"
-	"github.com/neardup/neardup/kernels/unionfind"
 )
-
-type edge struct{ a, b int64 }
 
 // component is what is said of a document in the end.
 type component struct {
@@ -24,7 +21,7 @@ type component struct {
 
 // expected are the components by one forest.
 func expected(edges []edge) map[int64]component {
-	var forest unionfind.Forest
+	var forest Forest
 	for _, e := range edges {
 		forest.Union(e.a, e.b)
 	}
@@ -130,7 +127,7 @@ func (g *graph) left() int {
 
 // finish connects the labels that are left by one forest, resolves backwards, and sums up.
 func (g *graph) finish() map[int64]component {
-	var forest unionfind.Forest
+	var forest Forest
 	for _, edges := range g.edges {
 		for _, e := range edges {
 			forest.Union(e.a, e.b)

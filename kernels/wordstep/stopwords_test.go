@@ -1,4 +1,4 @@
-package stopwords
+package wordstep
 
 import (
 	"slices"
@@ -12,7 +12,7 @@ func TestLists(t *testing.T) {
 		"da": "og", "de": "und", "en": "the", "es": "los", "fi": "että", "fr": "dans", "hu": "és",
 		"it": "perché", "nl": "het", "no": "ikke", "pt": "não", "ru": "что", "sv": "från",
 	} {
-		words, err := Words(language)
+		words, err := StopWords(language)
 		if err != nil {
 			t.Error(err)
 		}
@@ -30,9 +30,9 @@ func TestLists(t *testing.T) {
 	}
 }
 
-func TestUnknownLanguage(t *testing.T) {
+func TestLanguageWithoutList(t *testing.T) {
 	for _, language := range []string{"", "EN", "xx", "../README"} {
-		if _, err := Words(language); err == nil || !strings.Contains(err.Error(), "en, es") {
+		if _, err := StopWords(language); err == nil || !strings.Contains(err.Error(), "en, es") {
 			t.Errorf("language %q: %v", language, err)
 		}
 	}

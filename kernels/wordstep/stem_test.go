@@ -1,4 +1,4 @@
-package stem
+package wordstep
 
 import (
 	"os"
@@ -11,7 +11,7 @@ import (
 // The vocabularies are Snowball's own, with the stems that its own program gives.
 func TestVocabularies(t *testing.T) {
 	for language := range algorithms {
-		s, err := New(language)
+		s, err := NewStemmer(language)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,7 +37,7 @@ func TestVocabularies(t *testing.T) {
 
 func TestUnknownLanguage(t *testing.T) {
 	for _, language := range []string{"", "EN", "english", "xx"} {
-		if _, err := New(language); err == nil || !strings.Contains(err.Error(), "en, es") {
+		if _, err := NewStemmer(language); err == nil || !strings.Contains(err.Error(), "en, es") {
 			t.Errorf("language %q: %v", language, err)
 		}
 	}
@@ -45,11 +45,11 @@ func TestUnknownLanguage(t *testing.T) {
 
 // What is remembered is what would be found, also when there is room for no more.
 func TestMemory(t *testing.T) {
-	s, err := New("en")
+	s, err := NewStemmer("en")
 	if err != nil {
 		t.Fatal(err)
 	}
-	twin, _ := New("en")
+	twin, _ := NewStemmer("en")
 	word := []byte("aaaaaings")
 	for i := range mostKnown + 1000 {
 		for at, n := 0, i; at < 5; at, n = at+1, n/26 {
@@ -80,7 +80,7 @@ func FuzzStem(f *testing.F) {
 			return
 		}
 		for language := range algorithms {
-			s, err := New(language)
+			s, err := NewStemmer(language)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -96,7 +96,7 @@ func BenchmarkAppend(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s, err := New("en")
+	s, err := NewStemmer("en")
 	if err != nil {
 		b.Fatal(err)
 	}
