@@ -64,7 +64,13 @@ const (
 	InIndex     = "index"
 )
 
-// Removed is a row of removed/: one document that is not in corpus/, and the kept one.
+// What a removed document may differ in from the kept one. Copies alone are said to differ in symbols.
+const (
+	DiffersNumbers = "numbers"
+	DiffersSymbols = "symbols"
+)
+
+// Removed is a row of removed/: one document that is not in corpus/, and the kept one. Differs is nil if it is not known.
 type Removed struct {
 	ID           string   `parquet:"id" json:"id"`
 	Source       string   `parquet:"source,dict" json:"source"`

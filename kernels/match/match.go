@@ -10,6 +10,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"math"
 	"regexp"
 	"slices"
@@ -235,11 +236,10 @@ const traitWords = 2
 func Append(
 	dst []uint64, rules []Rule, values []byte, key uint64, set func(i int, value []byte) []uint64,
 ) (traits []uint64, part uint64) {
-	first, lacks, pairwise := len(dst), false, false
+	start, lacks, pairwise := len(dst), false, false
 	for i := range rules {
-		length, n := binary.Uvarint(values)
-		value := values[n:][:length]
-		values = values[n+int(length):]
+		var value []byte
+		value, values = first(values)
 		r := &rules[i]
 		pairwise = pairwise || !r.blocks()
 		if r.Kind == Similar {
@@ -265,12 +265,30 @@ func Append(
 		}
 	}
 	if pairwise {
-		dst = append(dst, uint64(len(dst)-first+1))
+		dst = append(dst, uint64(len(dst)-start+1))
 	}
 	if lacks {
 		part = hash.Mix(hash.Mix(key) ^ alone)
 	}
 	return dst, part
+}
+
+// Texts yields the values of rules that are Similar; none of no values.
+func Texts(rules []Rule, values []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for i := 0; i < len(rules) && len(values) > 0; i++ {
+			var value []byte
+			if value, values = first(values); rules[i].Kind == Similar && !yield(value) {
+				return
+			}
+		}
+	}
+}
+
+// first returns the first of some values, and the others.
+func first(values []byte) (value, others []byte) {
+	length, n := binary.Uvarint(values)
+	return values[n:][:length], values[n+int(length):]
 }
 
 // Own returns the features that traits stand behind, and these.

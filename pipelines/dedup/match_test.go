@@ -208,8 +208,12 @@ func checkMatched(t *testing.T, f *output.Finished, all []matched, rules []match
 	removed := map[string]bool{}
 	for _, row := range rows[records.Removed](t, f, output.Removed) {
 		removed[row.ID] = true
-		if a, b := byID[row.ID], byID[row.KeptID]; apart(rules, a, b) || similar(a.Text, b.Text) < threshold {
+		a, b := byID[row.ID], byID[row.KeptID]
+		if apart(rules, a, b) || similar(a.Text, b.Text) < threshold {
 			t.Fatalf("%+v is removed for %+v", a, b)
+		}
+		if slices.Contains(row.Differs, records.DiffersNumbers) != (a.numbers() != b.numbers()) {
+			t.Fatalf("%+v is removed for %+v, and differs in %v", a, b, row.Differs)
 		}
 	}
 	for i := range all {
