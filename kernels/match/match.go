@@ -337,6 +337,23 @@ func Hold(rules []Rule, a, b []uint64) bool {
 	return true
 }
 
+// Unlike returns the value of a document with such traits that no document has which meets the rules with it: that of
+// the first rule that is Different. It is false if there is none.
+func Unlike(rules []Rule, traits []uint64) (value uint64, ok bool) {
+	for i := range rules {
+		switch {
+		case rules[i].blocks():
+		case rules[i].Kind == Similar:
+			traits = traits[1+traits[0]:]
+		case rules[i].Kind == Different:
+			return traits[1], traits[1] != none
+		default:
+			traits = traits[traitWords:]
+		}
+	}
+	return 0, false
+}
+
 // Similarities appends what rules that are Similar say of two documents with such traits, in their order: 0 where a
 // missing value was let pass.
 func Similarities(dst []float64, rules []Rule, a, b []uint64) []float64 {
