@@ -63,6 +63,9 @@ type Run struct {
 	// first those of which no document has one, and at most MostSources.
 	NoColumn []NoColumn `json:"no_text_column,omitempty"`
 
+	// UnreadValues are of each column with a rule of numbers or dates that a value is none of.
+	UnreadValues []UnreadValues `json:"unread_values,omitempty"`
+
 	Recall *Recall `json:"recall,omitempty"`
 	// Passages is what a run of passages found.
 	Passages *PassagesFound `json:"passages,omitempty"`
@@ -199,6 +202,13 @@ type Counts struct {
 	Near         int64 `json:"near"`              // of the removed, those with reason near
 	Chained      int64 `json:"chained"`           // of those, the ones that are not a pair with the kept one
 	Corpus       int64 `json:"corpus"`            // records in corpus/
+}
+
+// UnreadValues says of how many documents a rule cannot read the value, and which is the first, with its place.
+type UnreadValues struct {
+	Column    string `json:"column"`
+	Documents int64  `json:"documents"`
+	First     string `json:"first"`
 }
 
 // PassagesFound is what a run of passages was asked, and what it found.

@@ -285,6 +285,25 @@ func Texts(rules []Rule, values []byte) iter.Seq[[]byte] {
 	}
 }
 
+// Reads reports whether a rule is of numbers or dates, which a value may be none of.
+func (r *Rule) Reads() bool { return r.Kind == Within || r.Kind == Dates }
+
+// Unread yields the rules of numbers or dates, by their indexes, for which a document's value is none, but not missing.
+func Unread(rules []Rule, values []byte) iter.Seq2[int, []byte] {
+	return func(yield func(int, []byte) bool) {
+		for i := range rules {
+			var value []byte
+			value, values = first(values)
+			if !rules[i].Reads() || len(value) == 0 {
+				continue
+			}
+			if _, is := rules[i].read(value); !is && !yield(i, value) {
+				return
+			}
+		}
+	}
+}
+
 // first returns the first of some values, and the others.
 func first(values []byte) (value, others []byte) {
 	length, n := binary.Uvarint(values)
