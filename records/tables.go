@@ -70,7 +70,7 @@ const (
 	DiffersSymbols = "symbols"
 )
 
-// Removed is a row of removed/: one document that is not in corpus/, and the kept one. Differs is nil if that is unknown.
+// Removed is a row of removed/: one document that is not in corpus/, and the kept one. Differs is nil if it is unknown.
 type Removed struct {
 	ID           string   `parquet:"id" json:"id"`
 	Source       string   `parquet:"source,dict" json:"source"`

@@ -90,8 +90,8 @@ func CrossJoin(v Verifier, small, large [][]uint64, apart []bool, emit func(i, j
 	}
 }
 
-// crossSets is CrossJoin of sets. By what rules ask for, some of small may come before smaller ones of large: then it is
-// a join of all of them.
+// crossSets is CrossJoin of sets. By what rules ask for, some of small may come before smaller ones of large: then
+// it is a join of all of them.
 func crossSets(
 	v Verifier, t setsim.Threshold, small, large [][]uint64, apart []bool, emit func(i, j, score int) bool,
 ) {

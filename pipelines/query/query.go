@@ -131,7 +131,8 @@ func (c *Config) validate() (*job.Asked, error) {
 	case c.File == "-" && slices.Contains(c.Inputs, "-"):
 		return nil, job.Usage("standard input is both an input and --file; give one of them as a file")
 	case len(c.Match) > 0 || c.MatchNumbers:
-		return nil, job.Usage("--match: query ranks documents by similarity and knows no rules; run dedup FILE --against FILES with this --match")
+		return nil, job.Usage("--match: query ranks documents by similarity and knows no rules; " +
+			"run dedup FILE --against FILES with this --match")
 	case c.Most < 1:
 		return nil, job.Usage("--nearest %d: must be at least 1", c.Most)
 	case c.Sort == byEstimate && !c.byBuckets():

@@ -19,14 +19,15 @@ func init() {
 	dofn.Register[unreadFn]()
 }
 
-// Unread counts documents by the columns whose value a rule cannot read, and tells of the first ones. Inputs is the path
-// of the shared blocks.Inputs.
+// Unread counts documents by the columns whose value a rule cannot read, and tells of the first ones. Inputs is the
+// path of the shared blocks.Inputs.
 //
 //	blocks of documents → facts
 //
 // Facts, one for each block and column, have names that begin with the key of the first document, in 20 digits.
 func Unread(s beam.Scope, docs flow.Documents, rules []match.Rule, inputs string) flow.Facts {
-	return flow.Facts(beam.ParDo(s.Scope("values.Unread"), &unreadFn{Inputs: inputs, Rules: rules}, beam.PCollection(docs)))
+	fn := &unreadFn{Inputs: inputs, Rules: rules}
+	return flow.Facts(beam.ParDo(s.Scope("values.Unread"), fn, beam.PCollection(docs)))
 }
 
 type unreadFn struct {
