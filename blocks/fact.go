@@ -41,6 +41,7 @@ const (
 	FactCut     FactKind = "cut"     // the pairs of a cluster have more bytes of ids than the budget
 	FactSample  FactKind = "sample"  // documents were drawn to measure the recall
 	FactSymbols FactKind = "symbols" // documents were removed that differ in symbols or numbers
+	FactValues  FactKind = "values"  // a block has values that a rule cannot read
 	// What a bundle has counted of a file's passages.
 	FactPassages FactKind = "passages"
 	// How many pairs some components have, as those found tell.
@@ -76,6 +77,7 @@ const (
 	CountEqual           = "equal"           // the same
 	CountSameSet         = "same_set"        // the same
 	CountSymbols         = "symbols"         // of these two, those that differ in symbols from the kept one
+	CountValues          = "values"          // documents whose value a rule cannot read
 	CountNumbers         = "numbers"         // removed documents that differ in numbers from the kept one
 	CountNear            = "near"            // removed documents with reason near; near pairs
 	CountChained         = "chained"         // of the removed, those that are not a pair with the kept one

@@ -63,6 +63,9 @@ type Run struct {
 	// first those of which no document has one, and at most MostSources.
 	NoColumn []NoColumn `json:"no_text_column,omitempty"`
 
+	// UnreadValues are of each column with a rule of numbers or dates that a value is none of.
+	UnreadValues []UnreadValues `json:"unread_values,omitempty" doc:"columns with values that a 'within' rule of '--match' cannot read"`
+
 	Recall *Recall `json:"recall,omitempty"`
 	// Passages is what a run of passages found.
 	Passages *PassagesFound `json:"passages,omitempty"`
@@ -199,6 +202,13 @@ type Counts struct {
 	Near         int64 `json:"near" doc:"those removed for the reason 'near'"`                                                                                                                    // of the removed, those with reason near
 	Chained      int64 `json:"chained" doc:"removed documents that are not a pair with the kept one"`                                                                                             // of those, the ones that are not a pair with the kept one
 	Corpus       int64 `json:"corpus" doc:"records in 'corpus/'"`                                                                                                                                 // records in corpus/
+}
+
+// UnreadValues says of how many documents a rule cannot read the value, and which is the first, with its place.
+type UnreadValues struct {
+	Column    string `json:"column" doc:"the column"`
+	Documents int64  `json:"documents" doc:"how many documents have a value that is no number or no date"`
+	First     string `json:"first" doc:"the first such value, and its place"`
 }
 
 // PassagesFound is what a run of passages was asked, and what it found.

@@ -65,7 +65,13 @@ const (
 	InIndex     = "index"
 )
 
-// Removed is a row of removed/: one document that is not in corpus/, and the kept one.
+// What a removed document may differ in from the kept one. Copies alone are said to differ in symbols.
+const (
+	DiffersNumbers = "numbers"
+	DiffersSymbols = "symbols"
+)
+
+// Removed is a row of removed/: one document that is not in corpus/, and the kept one. Differs is nil if it is unknown.
 type Removed struct {
 	ID           string   `parquet:"id" json:"id" doc:"id of the removed document"`
 	Source       string   `parquet:"source,dict" json:"source" doc:"its file"`
@@ -77,7 +83,7 @@ type Removed struct {
 	Similarity   *float64 `parquet:"similarity,optional" json:"similarity" doc:"similarity of the two; null if they are not a pair, as with '--cluster components' or the reason 'covered'"`
 	Reason       string   `parquet:"reason,dict" json:"reason" doc:"what the two have in common, the first that applies. 'identical': the text, byte for byte as decoded. 'equal': the tokens after normalising, in order. 'same-set': the set of shingles. 'near': their similarity is at least the threshold, or 'similarity' is null. 'covered': earlier documents have its words, the kept one most of them ('passages --drop-covered')"`
 	KeptIn       *string  `parquet:"kept_in,optional,dict" json:"kept_in" doc:"what the kept document is part of: 'input', 'reference' ('--against') or 'index'; null without references"`
-	Differs      []string `parquet:"differs,optional,list" parquet-element:",dict" json:"differs" doc:"always null in this version"`
+	Differs      []string `parquet:"differs,optional,list" parquet-element:",dict" json:"differs" doc:"what differs from the kept document: 'numbers', as '--match-numbers' compares them, and of copies 'symbols'; null if that is not known, as in an output of '--from', or for a copy of what an index removed on another night. With '--match' rules and no '--text', both are those of all columns with a rule of similarity"`
 }
 
 // Stored is a row of the tables of an index's segment: a document that a run kept, or removed. Name is JSON, as

@@ -23,7 +23,8 @@ type findings struct {
 	unreadable map[string]int64
 	members    map[int32]int64 // documents by the size of their cluster
 	largest    []*cluster
-	nearest    []records.Pair            // to the threshold, ascending
+	nearest    []records.Pair            // to check: those that differ in numbers, then to the threshold, ascending
+	numbered   int                       // how many of these differ in numbers
 	endings    map[records.Place]*ending // of the documents of these
 	ladder     *ladder
 	below      []int64 // near pairs by step
@@ -65,7 +66,8 @@ const (
 	mostClusters = 20
 	mostMembers  = 5
 	mostNearest  = 20
-	// mostChecked are the pairs nearest to the threshold from which those of different documents are chosen.
+	mostNumbered = 10
+	// mostChecked are the pairs from which those of different documents are chosen.
 	mostChecked = 400
 )
 
@@ -119,7 +121,8 @@ func (found *findings) pairs(ctx context.Context, f *output.Finished) error {
 			found.near(pair)
 		}
 	}
-	found.nearest = apart(found.nearest)
+	found.nearest = apart(found.nearest, mostNearest)
+	slices.SortStableFunc(found.nearest, func(a, b records.Pair) int { return cmp.Compare(a.Similarity, b.Similarity) })
 	for _, pair := range found.nearest {
 		a, b := places(pair)
 		found.endings[a], found.endings[b] = &ending{cluster: none}, &ending{cluster: none}
@@ -130,32 +133,63 @@ func (found *findings) pairs(ctx context.Context, f *output.Finished) error {
 // near counts a near pair, and remembers it if few are nearer to the threshold.
 func (found *findings) near(pair records.Pair) {
 	found.below[found.ladder.step(pair.Similarity)]++
-	if n := len(found.nearest); n == mostChecked && pair.Similarity >= found.nearest[n-1].Similarity {
-		return
-	}
-	at, _ := slices.BinarySearchFunc(found.nearest, pair.Similarity, func(p records.Pair, similarity float64) int {
-		return cmp.Or(cmp.Compare(p.Similarity, similarity), -1) // behind its equals
-	})
-	found.nearest = slices.Insert(found.nearest, at, pair)
-	found.nearest = found.nearest[:min(len(found.nearest), mostChecked)]
+	remember(&found.nearest, pair, func(a, b records.Pair) int { return cmp.Compare(a.Similarity, b.Similarity) })
 }
 
-// apart chooses pairs of documents that differ and then, if these are too few, others.
-func apart(pairs []records.Pair) (chosen []records.Pair) {
+// remember inserts one of the first of so many behind its equals.
+func remember[T any](first *[]T, one T, order func(a, b T) int) {
+	if n := len(*first); n == mostChecked && order(one, (*first)[n-1]) >= 0 {
+		return
+	}
+	at, _ := slices.BinarySearchFunc(*first, one, func(a, b T) int { return cmp.Or(order(a, b), -1) })
+	*first = slices.Insert(*first, at, one)
+	*first = (*first)[:min(len(*first), mostChecked)]
+}
+
+// apart chooses up to so many pairs of documents that differ and then, if these are too few, others.
+func apart(pairs []records.Pair, most int) (chosen []records.Pair) {
 	listed := map[records.Place]bool{}
 	var others []records.Pair
 	for _, p := range pairs {
 		a, b := places(p)
-		if len(chosen) < mostNearest && !listed[a] && !listed[b] {
+		if len(chosen) < most && !listed[a] && !listed[b] {
 			chosen = append(chosen, p)
 			listed[a], listed[b] = true, true
 		} else {
 			others = append(others, p)
 		}
 	}
-	chosen = append(chosen, others[:min(len(others), mostNearest-len(chosen))]...)
-	slices.SortStableFunc(chosen, func(a, b records.Pair) int { return cmp.Compare(a.Similarity, b.Similarity) })
-	return chosen
+	return append(chosen, others[:min(len(others), most-len(chosen))]...)
+}
+
+// removal is a removed document, b, beside the one kept in its place.
+type removal struct {
+	records.Pair
+	cluster int64
+}
+
+// ahead puts removed documents that differ in numbers from the kept one before the pairs nearest to the threshold.
+func (found *findings) ahead(removals []removal, keepNone bool) {
+	clusters := map[records.Place]int64{}
+	var pairs []records.Pair
+	for _, r := range removals {
+		_, b := places(r.Pair)
+		clusters[b] = r.cluster
+		pairs = append(pairs, r.Pair)
+	}
+	first := apart(pairs, mostNumbered)
+	among := map[[2]records.Place]bool{}
+	for _, p := range first {
+		a, b := places(p)
+		among[[2]records.Place{a, b}], among[[2]records.Place{b, a}] = true, true
+		found.endings[a] = &ending{removed: keepNone, keptID: p.IDB, cluster: clusters[b]}
+		found.endings[b] = &ending{removed: true, keptID: p.IDA, cluster: clusters[b]}
+	}
+	others := slices.DeleteFunc(found.nearest, func(p records.Pair) bool {
+		a, b := places(p)
+		return among[[2]records.Place{a, b}]
+	})
+	found.nearest, found.numbered = append(first, others[:min(len(others), mostNearest-len(first))]...), len(first)
 }
 
 func places(p records.Pair) (a, b records.Place) {
@@ -209,11 +243,18 @@ func (found *findings) among(row *records.Clustered) *cluster {
 
 func (found *findings) removed(ctx context.Context, f *output.Finished) error {
 	type row struct {
-		Source   string `parquet:"source,dict"`
-		Position int64  `parquet:"position"`
-		Reason   string `parquet:"reason,dict"`
-		KeptID   string `parquet:"kept_id"`
+		ID           string   `parquet:"id"`
+		Source       string   `parquet:"source,dict"`
+		Position     int64    `parquet:"position"`
+		Cluster      int64    `parquet:"cluster"`
+		Reason       string   `parquet:"reason,dict"`
+		KeptID       string   `parquet:"kept_id"`
+		KeptSource   string   `parquet:"kept_source,dict"`
+		KeptPosition int64    `parquet:"kept_position"`
+		Similarity   *float64 `parquet:"similarity,optional"`
+		Differs      []string `parquet:"differs,optional,list"`
 	}
+	var numbered []removal // the most similar first
 	for r, err := range output.Rows[row](ctx, f, output.Removed) {
 		if err != nil {
 			return err
@@ -222,12 +263,19 @@ func (found *findings) removed(ctx context.Context, f *output.Finished) error {
 		if e := found.endings[place]; e != nil {
 			e.removed, e.keptID = true, r.KeptID
 		}
+		if r.Similarity != nil && slices.Contains(r.Differs, records.DiffersNumbers) {
+			remember(&numbered, removal{records.Pair{
+				IDA: r.KeptID, SourceA: r.KeptSource, PositionA: r.KeptPosition,
+				IDB: r.ID, SourceB: r.Source, PositionB: r.Position, Similarity: *r.Similarity,
+			}, r.Cluster}, func(a, b removal) int { return cmp.Compare(b.Similarity, a.Similarity) })
+		}
 		if t := found.of(sourceOf(&f.Run, r.Source)); r.Reason == records.ReasonNear {
 			t.Near++
 		} else {
 			t.Exact++
 		}
 	}
+	found.ahead(numbered, slices.Contains(f.Run.Parameters.Keep, "none"))
 	return nil
 }
 

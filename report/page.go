@@ -245,7 +245,10 @@ func (p *page) Checks() (checks []check) {
 		checks = append(checks, check{"sources", "Sources",
 			"hardly a document is left of " + several(int64(wiped), "source or partition", "sources or partitions") + "."})
 	}
-	if shown := len(p.found.nearest); shown > 0 {
+	if p.found.numbered > 0 {
+		checks = append(checks, check{"nearest", "Pairs to check", differInNumbers(p.Run) + "."})
+	}
+	if shown := len(p.found.nearest) - p.found.numbered; shown > 0 {
 		checks = append(checks, check{"nearest", "Pairs to check",
 			fmt.Sprintf("those nearest to the threshold are the most doubtful; %s shown.", several(int64(shown), "is", "are"))})
 	}
@@ -653,16 +656,20 @@ func (p *page) drawStages() (err error) {
 type nearPair struct {
 	records.Pair
 	Number       int
+	Numbers      bool // differ
 	Texts        bool
 	Shown        difference
 	FateA, FateB string // "" if the table of what is removed is not written
 	Cluster      int    // its number among those that are listed, or 0
 }
 
-// Nearest are the near pairs nearest to the threshold.
+// Numbered are how many of the pairs to check, the first, differ in numbers.
+func (p *page) Numbered() int { return p.found.numbered }
+
+// Nearest are the pairs to check.
 func (p *page) Nearest() (pairs []nearPair) {
 	for i, pair := range p.found.nearest {
-		shown := nearPair{Pair: pair, Number: i + 1, Cluster: p.clusterOf(pair)}
+		shown := nearPair{Pair: pair, Number: i + 1, Numbers: i < p.found.numbered, Cluster: p.clusterOf(pair)}
 		a, b := places(pair)
 		if p.Wrote(string(output.Removed)) {
 			shown.FateA, shown.FateB = p.found.endings[a].fate(pair.IDB), p.found.endings[b].fate(pair.IDA)

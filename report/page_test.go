@@ -391,6 +391,37 @@ func TestFatesOfPairs(t *testing.T) {
 	}
 }
 
+// Removed documents that differ in numbers from the kept one come first, each once, though no near pair is listed.
+func TestNumbersFirst(t *testing.T) {
+	run, of := sampled()
+	run.Counts.Numbers = 3
+	numbers := func(position int64, similarity float64) records.Removed {
+		return records.Removed{
+			ID: fmt.Sprint("id", position), Source: "dt=1/a", Position: position, KeptID: "id1", KeptSource: "dt=1/a", KeptPosition: 1,
+			Cluster: 1, Similarity: &similarity, Reason: records.ReasonNear, Differs: []string{"numbers"},
+		}
+	}
+	of.removed = []records.Removed{numbers(3, .75), numbers(9, 1), numbers(10, .6)}
+	of.removed[2].Differs = []string{"symbols"}
+	heads := func() (texts []string) {
+		_, root := drawn(t, finished(t, t.TempDir(), run, of), textsBy(func(records.Place) string { return "text" }))
+		for _, article := range elementsOf(root, "article") {
+			texts = append(texts, squeezed(elementsOf(article, "h3")[0])+", "+squeezed(elementsOf(article, "p")[1]))
+		}
+		return append(texts, squeezed(elementsOf(root, "li")[len(elementsOf(elementsOf(root, "nav")[0], "li"))]))
+	}
+	first := []string{"Pair 1: 100 % similar, other numbers, id9, in dt=1/a: removed", "Pair 2: 75 % similar, other numbers, id3, in dt=1/a: removed"}
+	check := "Pairs to check: 3 of 12 removed documents differ from the kept one in numbers, as issue 12 and issue 13 do; --match-numbers keeps these."
+	if got, want := heads(), append(slices.Clone(first), "Pair 3: 50 % similar, id2, in dt=1/a: kept", check); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	run.Parameters.Same = "tokens"
+	of.pairs = nil
+	if got, want := heads(), append(first, check); !slices.Equal(got, want) {
+		t.Errorf("of copies: %q, want %q", got, want)
+	}
+}
+
 // A text of one line and one word, as long as texts are read, is shown in part, with what differs marked.
 func TestPageOfOneLongWord(t *testing.T) {
 	run, of := sampled()

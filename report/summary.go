@@ -115,9 +115,8 @@ func Summary(w io.Writer, width int, run *records.Run, dir string, example *reco
 	}
 	symbols(out, run, n.Symbols, n.Equal+n.SameSet, "document", "removed for having the same "+tokens(run)+" or shingles",
 		"the kept one")
-	if n.Numbers*10 > n.Removed {
-		out.item("numbers", "%s of %s differ from the kept one in numbers, as issue 12 and issue 13 do; --match-numbers "+
-			"keeps these: docs/choosing.md", count(n.Numbers), plural(n.Removed, "removed document"))
+	if n.Numbers > 0 {
+		out.item("numbers", "%s: docs/choosing.md", differInNumbers(run))
 	}
 	still := ""
 	if n.NotCompared > 0 && !run.Parameters.DropNotCompared {
@@ -307,13 +306,27 @@ func symbols(out *printer, run *records.Run, differ, copies int64, noun, which, 
 	if differ*10 <= copies || strings.Contains(policy, "keep-symbols") || strings.Contains(policy, "letters-only") {
 		return
 	}
-	verb := "differ"
-	if differ == 1 {
-		verb = "differs"
-	}
 	out.item("symbols", "%s of %s %s %s from %s in symbols, as a + b and a - b do; --normalize keep-symbols compares "+
 		"symbols too, --method exact removes exact duplicates only: docs/choosing.md",
-		count(differ), plural(copies, noun), which, verb, other)
+		count(differ), plural(copies, noun), which, verb(differ), other)
+}
+
+// differInNumbers says how many removed documents do, and which flag keeps them.
+func differInNumbers(run *records.Run) string {
+	keeps := "--match-numbers keeps these"
+	if run.Chosen.Rule != "" { // there is no text, and so not the flag
+		keeps = "a higher threshold in --match, or one more rule, keeps these"
+	}
+	n := run.Counts
+	return fmt.Sprintf("%s of %s %s from the kept one in numbers, as issue 12 and issue 13 do; %s",
+		count(n.Numbers), plural(n.Removed, "removed document"), verb(n.Numbers), keeps)
+}
+
+func verb(differ int64) string {
+	if differ == 1 {
+		return "differs"
+	}
+	return "differ"
 }
 
 // written lists what the run wrote.

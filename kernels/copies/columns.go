@@ -6,7 +6,8 @@ import "github.com/neardup/neardup/kernels/hash"
 func (r *Reader) textHash(text, ends []byte) hash.Sum128 {
 	sum := textHash(text, ends)
 	if r.field {
-		sum.Hi, sum.Lo = sum.Hi^hash.Mix(r.values), sum.Lo^r.values
+		values := hash.Bytes(r.values)
+		sum.Hi, sum.Lo = sum.Hi^hash.Mix(values), sum.Lo^values
 	}
 	return sum
 }

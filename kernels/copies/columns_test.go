@@ -1,9 +1,11 @@
 package copies
 
 import (
+	"encoding/binary"
 	"testing"
 
 	"github.com/neardup/neardup/kernels/hash"
+	"github.com/neardup/neardup/kernels/match"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/textnorm"
 )
@@ -35,6 +37,48 @@ func TestColumns(t *testing.T) {
 		}
 		if keys[0] != hash.Text([]byte(text)) {
 			t.Errorf("%s: a text of one column has another hash", text)
+		}
+	}
+}
+
+// Documents of several fields differ in what any text of theirs has, and not in what stands in other columns.
+func TestTraitsOfFields(t *testing.T) {
+	rules, err := match.Parse([]string{"year=equal", "title=word:1,.5", "author=word:1,.5"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := shingle.Field(rules[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec.Rules, spec.Field = []match.Rule{rules[0], rules[2]}, true
+	reader := NewReader(spec, shingle.Set)
+	read := func(title, author, year string) Traits {
+		var values []byte
+		for _, value := range []string{year, author} {
+			values = append(binary.AppendUvarint(values, uint64(len(value))), value...)
+		}
+		reader.Apart(1, values)
+		whole, _ := reader.Read([]byte(title), nil)
+		if lean := reader.ReadCopy(Bytes, []byte(title), nil); lean.Symbols != whole.Symbols || lean.Numbers != whole.Numbers {
+			t.Errorf("%s, %s: traits %v of a copy, want %v", title, author, lean, whole)
+		}
+		return whole
+	}
+	first := read("Part 1", "N. N.", "1999")
+	for _, tt := range []struct {
+		title, author, year string
+		symbols, numbers    bool
+	}{
+		{"Part 1", "N. N.", "2000", false, false},
+		{"Part 2", "N. N.", "1999", false, true},
+		{"Part 1", "N. N. 2", "1999", false, true},
+		{"Part", "N. N. 1", "1999", false, true},
+		{"Part 1", "N+ N+", "1999", true, false},
+	} {
+		other := read(tt.title, tt.author, tt.year)
+		if (other.Symbols != first.Symbols) != tt.symbols || (other.Numbers != first.Numbers) != tt.numbers {
+			t.Errorf("%+v: %v beside %v", tt, other, first)
 		}
 	}
 }

@@ -39,15 +39,16 @@ type Reader struct {
 	symbols  []byte
 	numbers  []byte
 	visible  []byte
-	// Of a text that is a field: values is the hash of what else the document has.
+	// Of a text that is a field: values is what else the document has, by the rules.
 	field  bool
-	values uint64
+	rules  []match.Rule
+	values []byte
 }
 
 // NewReader returns a Reader of texts that become shingles so, and their features:
 // shingle.Set, or those of a verifier, which may use the shingles' storage.
 func NewReader(spec shingle.Spec, features func(shingles []uint64) []uint64) *Reader {
-	r := &Reader{features: features, field: spec.Field}
+	r := &Reader{features: features, field: spec.Field, rules: spec.Rules}
 	if spec.Shingle.Kind != shingle.Item {
 		r.policy, spec.Normalize = spec.Normalize, spec.Normalize.KeepMarkup() // which is stripped once
 	}
@@ -55,10 +56,10 @@ func NewReader(spec shingle.Spec, features func(shingles []uint64) []uint64) *Re
 	return r
 }
 
-// Apart says of which document the next text is, as shingle.Shingler.Apart does.
+// Apart says of which document the next text is, as shingle.Shingler.Apart does. It keeps the values.
 func (r *Reader) Apart(key uint64, values []byte) {
 	if r.shingler.Apart(key, values); r.field {
-		r.values = hash.Bytes(values)
+		r.values = values
 	}
 }
 
@@ -109,15 +110,21 @@ func (r *Reader) see(text []byte) []byte {
 	return seen
 }
 
-// symbolsHash returns the hash of a text's symbols.
+// symbolsHash returns the hash of the symbols of a text, and of other fields that are texts.
 func (r *Reader) symbolsHash(text []byte) uint64 {
 	r.symbols = token.Symbols(r.symbols[:0], text)
+	for value := range match.Texts(r.rules, r.values) {
+		r.symbols = token.Symbols(append(r.symbols, 0), value)
+	}
 	return hash.Bytes(r.symbols)
 }
 
-// numbersHash returns the hash of a text's numbers.
+// numbersHash returns the hash of the numbers of a text, and of other fields that are texts.
 func (r *Reader) numbersHash(text []byte) uint64 {
 	r.numbers = match.AppendNumbers(r.numbers[:0], text)
+	for value := range match.Texts(r.rules, r.values) {
+		r.numbers = match.AppendNumbers(append(r.numbers, 0), value)
+	}
 	return hash.Bytes(r.numbers)
 }
 

@@ -10,6 +10,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"math"
 	"regexp"
 	"slices"
@@ -235,11 +236,10 @@ const traitWords = 2
 func Append(
 	dst []uint64, rules []Rule, values []byte, key uint64, set func(i int, value []byte) []uint64,
 ) (traits []uint64, part uint64) {
-	first, lacks, pairwise := len(dst), false, false
+	start, lacks, pairwise := len(dst), false, false
 	for i := range rules {
-		length, n := binary.Uvarint(values)
-		value := values[n:][:length]
-		values = values[n+int(length):]
+		var value []byte
+		value, values = first(values)
 		r := &rules[i]
 		pairwise = pairwise || !r.blocks()
 		if r.Kind == Similar {
@@ -265,12 +265,49 @@ func Append(
 		}
 	}
 	if pairwise {
-		dst = append(dst, uint64(len(dst)-first+1))
+		dst = append(dst, uint64(len(dst)-start+1))
 	}
 	if lacks {
 		part = hash.Mix(hash.Mix(key) ^ alone)
 	}
 	return dst, part
+}
+
+// Texts yields the values of rules that are Similar; none of no values.
+func Texts(rules []Rule, values []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for i := 0; i < len(rules) && len(values) > 0; i++ {
+			var value []byte
+			if value, values = first(values); rules[i].Kind == Similar && !yield(value) {
+				return
+			}
+		}
+	}
+}
+
+// Reads reports whether a rule is of numbers or dates, which a value may be none of.
+func (r *Rule) Reads() bool { return r.Kind == Within || r.Kind == Dates }
+
+// Unread yields the rules of numbers or dates, by their indexes, for which a document's value is none, but not missing.
+func Unread(rules []Rule, values []byte) iter.Seq2[int, []byte] {
+	return func(yield func(int, []byte) bool) {
+		for i := range rules {
+			var value []byte
+			value, values = first(values)
+			if !rules[i].Reads() || len(value) == 0 {
+				continue
+			}
+			if _, is := rules[i].read(value); !is && !yield(i, value) {
+				return
+			}
+		}
+	}
+}
+
+// first returns the first of some values, and the others.
+func first(values []byte) (value, others []byte) {
+	length, n := binary.Uvarint(values)
+	return values[n:][:length], values[n+int(length):]
 }
 
 // Own returns the features that traits stand behind, and these.
@@ -317,6 +354,23 @@ func Hold(rules []Rule, a, b []uint64) bool {
 		}
 	}
 	return true
+}
+
+// Unlike returns the value of a document with such traits that no document has which meets the rules with it: that of
+// the first rule that is Different. It is false if there is none.
+func Unlike(rules []Rule, traits []uint64) (value uint64, ok bool) {
+	for i := range rules {
+		switch {
+		case rules[i].blocks():
+		case rules[i].Kind == Similar:
+			traits = traits[1+traits[0]:]
+		case rules[i].Kind == Different:
+			return traits[1], traits[1] != none
+		default:
+			traits = traits[traitWords:]
+		}
+	}
+	return 0, false
 }
 
 // Similarities appends what rules that are Similar say of two documents with such traits, in their order: 0 where a

@@ -16,21 +16,20 @@ const hubs = 8
 // are of as all such pairs would, so fewer than there are trees. Which pairs these are
 // depends on nothing but the arguments, and is not promised otherwise.
 //
-// tree is a number of each set's tree, and no two sets that are apart are similar, as
-// the caller knows.
+// tree is a number of each set's tree, and two sets that are apart are not compared.
 //
 // Two sets that links connect already are not compared. In a crowd of similar
 // sets, most are compared once. What costs as many comparisons as SelfJoin makes
 // is sets that have their rarest shared elements in common and still are not
 // similar; the core form makes each comparison cheap. An index allocates what SelfJoin's does and 4 bytes per posting;
 // if the sets are connected without, there is none.
-func Connect(sets [][]uint64, t Threshold, tree []uint32, apart []bool, link func(i, j int)) {
+func Connect(sets [][]uint64, t Threshold, tree []uint32, apart func(i, j int) bool, link func(i, j int)) {
 	order, ordered := bySize(sets)
 	f := newForest(ordered, t, func(x int) uint32 { return tree[order[x]] }, func(x, y int) {
 		i, j := order[x], order[y]
 		link(min(i, j), max(i, j))
 	})
-	f.apart = func(x, y int) bool { return apart[order[x]] && apart[order[y]] }
+	f.apart = func(x, y int) bool { return apart(order[x], order[y]) }
 	if f.trees <= 1 {
 		return
 	}
@@ -89,7 +88,7 @@ func (f *forest) join(x, y int) {
 // compare links y and x if they are similar and of different trees, and reports
 // whether it did.
 func (f *forest) compare(x, y int) bool {
-	if f.apart(x, y) || f.parents.Root(uint32(x)) == f.parents.Root(uint32(y)) {
+	if f.parents.Root(uint32(x)) == f.parents.Root(uint32(y)) || f.apart(x, y) {
 		return false
 	}
 	_, ok := f.overlap(x, y, f.t.minOverlap(len(f.sets[x]), len(f.sets[y])))
@@ -176,10 +175,13 @@ func (f *forest) connectByIndex(index *prefixLists) {
 				}
 				p := postings[k]
 				k++
-				if metBy[p.set] == uint32(x)+1 || f.apart(x, int(p.set)) {
+				if metBy[p.set] == uint32(x)+1 {
 					continue
 				}
 				metBy[p.set] = uint32(x) + 1
+				if f.apart(x, int(p.set)) {
+					continue
+				}
 				partner := len(sets[p.set])
 				need := t.minOverlap(size, partner)
 				if min(size-(single+i), partner-int(p.pos)) < need {

@@ -16,8 +16,8 @@ const parityLeast = 6
 
 // SelfJoin calls emit once for every pair i < j of sets, by their indexes in
 // the slice, whose Jaccard similarity is at least t, with the number of
-// elements they share. It misses none, but for those of two sets that are apart, which it does not compare; nil: no set
-// is. A false from emit ends the join.
+// elements they share. It misses none, but for those of two sets that are apart, which it does not compare; nil: none
+// are. A false from emit ends the join.
 //
 // Pairs come ordered by their larger set and then by the smaller one, where
 // sets are ordered by size and equal sizes by index; so the order depends on
@@ -32,42 +32,40 @@ const parityLeast = 6
 //
 // Sets around a few templates have nearly all elements in common, and such an index would yield most
 // pairs. Their core form makes it cheaper to compare all pairs.
-func SelfJoin(sets [][]uint64, t Threshold, apart []bool, emit func(i, j, shared int) bool) {
+func SelfJoin(sets [][]uint64, t Threshold, apart func(i, j int) bool, emit func(i, j, shared int) bool) {
 	order, ordered := bySize(sets)
 	emitOrdered := func(x, y, shared int) bool {
 		i, j := order[x], order[y]
 		return emit(min(i, j), max(i, j), shared)
 	}
-	joinOrdered(ordered, 0, t, inOrder(apart, order), emitOrdered)
+	apartOrdered := func(x, y int) bool { return apart(order[x], order[y]) }
+	if apart == nil {
+		apartOrdered = nil
+	}
+	joinOrdered(ordered, 0, t, apartOrdered, emitOrdered)
 }
 
-// CrossJoin calls emit like SelfJoin, but for pairs of a set i of small and a set j of large only; apart begins with
-// those of small. No set of small may have more elements than one of large.
-func CrossJoin(small, large [][]uint64, t Threshold, apart []bool, emit func(i, j, shared int) bool) {
+// CrossJoin calls emit like SelfJoin, but for pairs of a set i of small and a set j of large only. No set of small may
+// have more elements than one of large.
+func CrossJoin(small, large [][]uint64, t Threshold, apart func(i, j int) bool, emit func(i, j, shared int) bool) {
 	if len(small) == 0 {
 		return
 	}
 	order, ordered := bySize(slices.Concat(small, large))
-	joinOrdered(ordered, len(small), t, inOrder(apart, order), func(x, y, shared int) bool {
+	apartOrdered := func(x, y int) bool { return apart(order[y], order[x]-len(small)) }
+	if apart == nil {
+		apartOrdered = nil
+	}
+	joinOrdered(ordered, len(small), t, apartOrdered, func(x, y, shared int) bool {
 		return emit(order[y], order[x]-len(small), shared)
 	})
 }
 
-// inOrder puts what is apart in an order.
-func inOrder(apart []bool, order []int) (ordered []bool) {
-	if apart == nil {
-		return nil
-	}
-	ordered = make([]bool, len(order))
-	for x, i := range order {
-		ordered[x] = apart[i]
-	}
-	return ordered
-}
-
 // joinOrdered emits the pairs y < x of sets of ascending size or, unless border is 0, those with
 // y < border ≤ x; of two sets that are apart none.
-func joinOrdered(sets [][]uint64, border int, t Threshold, apart []bool, emit func(x, y, shared int) bool) {
+func joinOrdered(
+	sets [][]uint64, border int, t Threshold, apart func(x, y int) bool, emit func(x, y, shared int) bool,
+) {
 	if len(sets) <= directLimit {
 		overlap := overlaps(sets)
 		if len(sets) >= parityLeast {
@@ -123,8 +121,8 @@ func overlapsByParity(sets [][]uint64) func(x, y, need int) (shared int, ok bool
 // directJoin joins by comparing each set with all that are not too small for it. overlap returns the number of elements
 // that two sets share, or false if it is below need.
 func directJoin(
-	sets [][]uint64, border int, t Threshold, apart []bool, overlap func(x, y, need int) (shared int, ok bool),
-	emit func(x, y, shared int) bool,
+	sets [][]uint64, border int, t Threshold, apart func(x, y int) bool,
+	overlap func(x, y, need int) (shared int, ok bool), emit func(x, y, shared int) bool,
 ) {
 	first := 0
 	for x := border; x < len(sets); x++ {
@@ -137,9 +135,8 @@ func directJoin(
 			end = border
 		}
 		partner, need := -1, 0
-		xApart := apart != nil && apart[x]
 		for y := first; y < end; y++ {
-			if xApart && apart[y] {
+			if apart != nil && apart(x, y) {
 				continue
 			}
 			if n := len(sets[y]); n != partner {
@@ -251,7 +248,7 @@ type candidate struct{ shared, need int32 }
 const ruledOut = -1
 
 // join joins by means of the prefixes. It adds the postings, and can be called once.
-func (p *prefixLists) join(border int, apart []bool, emit func(x, y, shared int) bool) {
+func (p *prefixLists) join(border int, apart func(x, y int) bool, emit func(x, y, shared int) bool) {
 	sets, t, lists, postings, starts, ends := p.sets, p.t, p.lists, p.postings, p.starts, p.ends
 	candidates := make([]candidate, len(sets))
 	var met []uint32
@@ -263,7 +260,6 @@ func (p *prefixLists) join(border int, apart []bool, emit func(x, y, shared int)
 		size := len(sets[x])
 		single := size - len(list)
 		smallest := t.MinSize(size)
-		xApart := apart != nil && apart[x]
 		for i, w := range p.probed(x) {
 			// Sizes ascend, so a set too small for this one is so for all later.
 			for starts[w] < ends[w] && len(sets[postings[starts[w]].set]) < smallest {
@@ -271,13 +267,17 @@ func (p *prefixLists) join(border int, apart []bool, emit func(x, y, shared int)
 			}
 			for _, q := range postings[starts[w]:ends[w]] {
 				c := &candidates[q.set]
-				if c.shared == ruledOut || xApart && apart[q.set] {
+				if c.shared == ruledOut {
 					continue
 				}
 				partner := len(sets[q.set])
 				if c.need == 0 {
 					c.need = int32(t.minOverlap(size, partner))
 					met = append(met, q.set)
+					if apart != nil && apart(x, int(q.set)) {
+						c.shared = ruledOut
+						continue
+					}
 				}
 				behind := min(size-(single+i), partner-int(q.pos))
 				if int(c.shared)+behind < int(c.need) {

@@ -208,6 +208,9 @@ func (s *Shingler) Tokenise(text []byte) []uint64 {
 	return tokens
 }
 
+// Salt is what all tokens of the last text have from the part of its document, 0 of part 0.
+func (s *Shingler) Salt() uint64 { return s.salt }
+
 func (s *Shingler) tokenise(text []byte) []uint64 {
 	s.tokens = s.tokens[:0]
 	if tooLarge(text, s.policy, s.most) {

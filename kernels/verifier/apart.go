@@ -6,10 +6,45 @@ import (
 	"github.com/neardup/neardup/kernels/setsim"
 )
 
+// AsSets returns what compares the features, without what rules ask for, if these are sets.
+func AsSets(v Verifier) (Sets, bool) {
+	if m, ok := v.(matched); ok {
+		v = m.Verifier
+	}
+	sets, ok := v.(Sets)
+	return sets, ok
+}
+
+// separate returns which two documents are not compared: those that are both apart, and those that a rule keeps apart.
+// nil: there are none.
+func separate(v Verifier, features [][]uint64, apart []bool) func(i, j int) bool {
+	m, ruled := v.(matched)
+	switch {
+	case ruled:
+		return func(i, j int) bool { return apart != nil && apart[i] && apart[j] || !m.hold(features[i], features[j]) }
+	case apart != nil:
+		return func(i, j int) bool { return apart[i] && apart[j] }
+	default:
+		return nil
+	}
+}
+
+// own returns the features without what rules ask for.
+func own(v Verifier, features [][]uint64) [][]uint64 {
+	if _, ok := v.(matched); !ok {
+		return features
+	}
+	without := make([][]uint64, len(features))
+	for i, f := range features {
+		without[i] = Own(v, f)
+	}
+	return without
+}
+
 // SelfJoin is that of v without the pairs of two documents that are apart, which are not compared; nil: no document is.
 func SelfJoin(v Verifier, features [][]uint64, apart []bool, emit func(i, j, score int) bool) {
-	if sets, ok := v.(Sets); ok {
-		setsim.SelfJoin(features, sets.Jaccard(), apart, emit)
+	if sets, ok := AsSets(v); ok {
+		setsim.SelfJoin(own(v, features), sets.Jaccard(), separate(v, features, apart), emit)
 		return
 	}
 	if !slices.Contains(apart, true) {
@@ -33,8 +68,8 @@ func SelfJoin(v Verifier, features [][]uint64, apart []bool, emit func(i, j, sco
 
 // CrossJoin is that of v without such pairs; apart says so first of the documents of small.
 func CrossJoin(v Verifier, small, large [][]uint64, apart []bool, emit func(i, j, score int) bool) {
-	if sets, ok := v.(Sets); ok {
-		setsim.CrossJoin(small, large, sets.Jaccard(), apart, emit)
+	if sets, ok := AsSets(v); ok {
+		crossSets(v, sets.Jaccard(), small, large, apart, emit)
 		return
 	}
 	if !slices.Contains(apart, true) {
@@ -53,6 +88,33 @@ func CrossJoin(v Verifier, small, large [][]uint64, apart []bool, emit func(i, j
 			return more
 		})
 	}
+}
+
+// crossSets is CrossJoin of sets. By what rules ask for, some of small may come before smaller ones of large: then
+// it is a join of all of them.
+func crossSets(
+	v Verifier, t setsim.Threshold, small, large [][]uint64, apart []bool, emit func(i, j, score int) bool,
+) {
+	n, all := len(small), slices.Concat(small, large)
+	sets, separate := own(v, all), separate(v, all, apart)
+	switch {
+	case separate == nil:
+		setsim.CrossJoin(sets[:n], sets[n:], t, nil, emit)
+	case ordered(sets[:n], sets[n:]):
+		setsim.CrossJoin(sets[:n], sets[n:], t, func(i, j int) bool { return separate(i, n+j) }, emit)
+	default:
+		sameSide := func(i, j int) bool { return (i < n) == (j < n) || separate(i, j) }
+		setsim.SelfJoin(sets, t, sameSide, func(i, j, score int) bool { return emit(i, j-n, score) })
+	}
+}
+
+// ordered reports whether no set of small has more elements than any of large.
+func ordered(small, large [][]uint64) bool {
+	most := 0
+	for _, f := range small {
+		most = max(most, len(f))
+	}
+	return !slices.ContainsFunc(large, func(f []uint64) bool { return len(f) < most })
 }
 
 // numbered are some documents of several, by their numbers.

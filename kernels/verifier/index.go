@@ -35,8 +35,12 @@ type Finder interface {
 // NewIndex returns an index without documents: a setsim.Index of sets, and otherwise one that compares each document
 // with every added one. What is common decides the speed of the former, not what it finds.
 func NewIndex(v Verifier, common *setsim.Frequencies) Index {
-	if sets, ok := v.(Sets); ok {
-		return setIndex{setsim.NewIndex(sets.Jaccard(), common)}
+	if sets, ok := AsSets(v); ok {
+		index := setIndex{setsim.NewIndex(sets.Jaccard(), common)}
+		if m, ruled := v.(matched); ruled {
+			return &ruledIndex{Index: index, matched: m}
+		}
+		return index
 	}
 	return &list{verifier: v}
 }
@@ -45,6 +49,50 @@ func NewIndex(v Verifier, common *setsim.Frequencies) Index {
 type setIndex struct{ *setsim.Index }
 
 func (x setIndex) Finder() Finder { return x.Index.Finder() }
+
+// ruledIndex is the Index of documents that must meet rules, too.
+type ruledIndex struct {
+	Index    // of their own features
+	matched  matched
+	features [][]uint64
+	words    int // behind these
+}
+
+func (x *ruledIndex) Add(features []uint64) int {
+	own := Own(x.matched, features)
+	x.features, x.words = append(x.features, features), x.words+len(features)-len(own)
+	return x.Index.Add(own)
+}
+
+func (x *ruledIndex) Similar(features []uint64, found func(i, score int)) {
+	x.Index.Similar(Own(x.matched, features), x.holding(features, found))
+}
+
+func (x *ruledIndex) Finder() Finder { return ruledFinder{x.Index.Finder(), x} }
+
+func (x *ruledIndex) Bytes() int {
+	const header, word = 24, 8
+	return x.Index.Bytes() + header*cap(x.features) + word*x.words
+}
+
+// holding calls found with those documents that meet the rules together with one.
+func (x *ruledIndex) holding(features []uint64, found func(i, score int)) func(i, score int) {
+	return func(i, score int) {
+		if x.matched.hold(x.features[i], features) {
+			found(i, score)
+		}
+	}
+}
+
+// ruledFinder is the Finder of a ruledIndex.
+type ruledFinder struct {
+	Finder
+	of *ruledIndex
+}
+
+func (f ruledFinder) Similar(features []uint64, first int, found func(i, score int)) {
+	f.Finder.Similar(Own(f.of.matched, features), first, f.of.holding(features, found))
+}
 
 // list is the Index that compares with each.
 type list struct {
@@ -89,10 +137,13 @@ func (l *list) Bytes() int {
 // which the documents are of as all such pairs would, so fewer than there are trees. It
 // is setsim.Connect of sets, and otherwise compares all documents of different trees.
 //
-// tree is a number of each document's tree, and no two documents that are apart are similar, as the caller knows.
+// tree is a number of each document's tree, and two documents that are apart are not compared.
 func Connect(v Verifier, features [][]uint64, tree []uint32, apart []bool, link func(i, j int)) {
-	if sets, ok := v.(Sets); ok {
-		setsim.Connect(features, sets.Jaccard(), tree, apart, link)
+	if sets, ok := AsSets(v); ok {
+		if m, ruled := v.(matched); ruled && m.connectByTraits(sets.Jaccard(), features, tree, apart, link) {
+			return
+		}
+		setsim.Connect(own(v, features), sets.Jaccard(), tree, separate(v, features, apart), link)
 		return
 	}
 	parents, first := make(unionfind.Parents, len(tree)), map[uint32]uint32{}

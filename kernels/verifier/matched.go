@@ -1,9 +1,14 @@
 package verifier
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 
+	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/match"
+	"github.com/neardup/neardup/kernels/setsim"
+	"github.com/neardup/neardup/kernels/unionfind"
 )
 
 // matched compares documents as another verifier does, and by rules: behind their features are their traits, of so many
@@ -39,6 +44,16 @@ func Own(v Verifier, features []uint64) []uint64 {
 	return features
 }
 
+// Unlike returns a value of a document that no similar one has, by a rule; false if there is none.
+func Unlike(v Verifier, features []uint64) (value uint64, ok bool) {
+	m, ruled := v.(matched)
+	if !ruled {
+		return 0, false
+	}
+	_, traits := match.Own(features)
+	return match.Unlike(m.rules, traits)
+}
+
 func (m matched) Size(features []uint64) int { return m.Verifier.Size(Own(m, features)) }
 
 func (m matched) Words(shingles int) int { return m.Verifier.Words(shingles) + m.traits }
@@ -65,33 +80,23 @@ func (m matched) Compare(a, b []uint64) (score int, ok bool) {
 }
 
 func (m matched) SelfJoin(features [][]uint64, emit func(i, j, score int) bool) {
-	m.Verifier.SelfJoin(m.own(features), func(i, j, score int) bool {
+	if _, sets := AsSets(m); sets {
+		SelfJoin(m, features, nil, emit)
+		return
+	}
+	m.Verifier.SelfJoin(own(m, features), func(i, j, score int) bool {
 		return !m.hold(features[i], features[j]) || emit(i, j, score)
 	})
 }
 
-// CrossJoin of sets is a self-join unless their sizes are in order: callers need not know, since matched is not Sets.
 func (m matched) CrossJoin(small, large [][]uint64, emit func(i, j, score int) bool) {
-	first, second := m.own(small), m.own(large)
-	if _, sets := m.Verifier.(Sets); sets && !ordered(first, second) {
-		n := len(small)
-		m.SelfJoin(slices.Concat(small, large), func(i, j, score int) bool {
-			return i >= n || j < n || emit(i, j-n, score)
-		})
+	if _, sets := AsSets(m); sets {
+		CrossJoin(m, small, large, nil, emit)
 		return
 	}
-	m.Verifier.CrossJoin(first, second, func(i, j, score int) bool {
+	m.Verifier.CrossJoin(own(m, small), own(m, large), func(i, j, score int) bool {
 		return !m.hold(small[i], large[j]) || emit(i, j, score)
 	})
-}
-
-// ordered reports whether no features of small have more words than any of large.
-func ordered(small, large [][]uint64) bool {
-	most := 0
-	for _, f := range small {
-		most = max(most, len(f))
-	}
-	return !slices.ContainsFunc(large, func(f []uint64) bool { return len(f) < most })
 }
 
 // hold reports whether two documents meet the rules.
@@ -101,10 +106,41 @@ func (m matched) hold(a, b []uint64) bool {
 	return match.Hold(m.rules, of, other)
 }
 
-func (m matched) own(features [][]uint64) [][]uint64 {
-	own := make([][]uint64, len(features))
+// connectByTraits is Connect of sets by the documents of each two traits that meet the rules: of those that do not, no
+// two documents are looked at. It is false if too many have traits of their own.
+func (m matched) connectByTraits(
+	t setsim.Threshold, features [][]uint64, tree []uint32, apart []bool, link func(i, j int),
+) bool {
+	classes := map[hash.Sum128][]int{}
 	for i, f := range features {
-		own[i] = Own(m, f)
+		_, traits := match.Own(f)
+		sum := hash.Values(traits)
+		classes[sum] = append(classes[sum], i)
+		if len(classes)*len(classes) > len(features) {
+			return false
+		}
 	}
-	return own
+	of := slices.SortedFunc(maps.Values(classes), func(a, b []int) int { return cmp.Compare(a[0], b[0]) })
+	var linked unionfind.Forest // of trees
+	for k, class := range of {
+		for l, other := range of[:k+1] {
+			if !m.hold(features[class[0]], features[other[0]]) {
+				continue
+			}
+			numbers := class
+			if l < k {
+				numbers = slices.Sorted(slices.Values(slices.Concat(class, other)))
+			}
+			sets, trees := make([][]uint64, len(numbers)), make([]uint32, len(numbers))
+			for n, i := range numbers {
+				sets[n], trees[n] = Own(m, features[i]), uint32(linked.Find(int64(tree[i])))
+			}
+			bothApart := func(i, j int) bool { return apart[numbers[i]] && apart[numbers[j]] }
+			setsim.Connect(sets, t, trees, bothApart, func(i, j int) {
+				linked.Union(int64(trees[i]), int64(trees[j]))
+				link(numbers[i], numbers[j])
+			})
+		}
+	}
+	return true
 }

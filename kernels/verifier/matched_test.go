@@ -22,9 +22,10 @@ func TestMatched(t *testing.T) {
 			{{Column: "a", Kind: match.Within, Most: 1, MissingOK: true}},
 			{{Column: "a", Kind: match.Similar, Threshold: half}},
 			{{Column: "a", Kind: match.Similar, Threshold: half, MissingOK: true}},
+			{{Column: "a", Kind: match.Different, MissingOK: true}},
 		}).Draw(t, "rules")
 		set := rapid.SliceOfN(rapid.Uint64Range(1, 9), 1, 9)
-		value := rapid.StringMatching(`|[1-4]{1,3}`)
+		value := rapid.StringMatching(rapid.SampledFrom([]string{`|[1-4]{1,3}`, `[14]`}).Draw(t, "values")) // many or few
 		n := rapid.IntRange(2, 12).Draw(t, "documents")
 		var features, own [][]uint64
 		var values []string
@@ -43,12 +44,16 @@ func TestMatched(t *testing.T) {
 		v := spec.New()
 		split := rapid.IntRange(0, n).Draw(t, "split")
 		self, cross := map[string]bool{}, map[string]bool{}
+		var all []pair
 		for j := range n {
 			for i := range j {
-				_, similar := setsim.Similar(own[i], own[j], half)
+				score, similar := setsim.Similar(own[i], own[j], half)
 				meets := meet(rules[0], values[i], values[j], half)
 				if _, ok := v.Compare(features[i], features[j]); ok != (similar && meets) {
 					t.Fatalf("%v and %v: %v", features[i], features[j], ok)
+				}
+				if similar && meets {
+					all = append(all, pair{i, j, score})
 				}
 				if similar && meets && (!apart[i] || !apart[j]) {
 					self[fmt.Sprint(i, j)] = true
@@ -74,6 +79,10 @@ func TestMatched(t *testing.T) {
 		check("cross-join", cross, func(emit func(i, j, score int) bool) {
 			verifier.CrossJoin(v, features[:split], features[split:], apart, emit)
 		})
+		if found := indexed(v, features, false); !slices.Equal(found, all) {
+			t.Errorf("an index finds %v, want %v", found, all)
+		}
+		checkConnect(t, v, features, all)
 	})
 }
 
@@ -93,6 +102,9 @@ func meet(r match.Rule, a, b string, half setsim.Threshold) bool {
 	if r.Kind == match.Similar {
 		_, ok := setsim.Similar(digits(a), digits(b), half)
 		return ok
+	}
+	if r.Kind == match.Different {
+		return a != b
 	}
 	var x, y int
 	fmt.Sscan(a, &x)

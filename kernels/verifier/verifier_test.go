@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/neardup/neardup/kernels/cosine"
+	"github.com/neardup/neardup/kernels/match"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/simhash"
 	"github.com/neardup/neardup/kernels/unionfind"
@@ -303,6 +304,16 @@ func TestBytes(t *testing.T) {
 		if held := index.Bytes() - before; held < 100*1000*8 {
 			t.Errorf("%s: 100 documents of 8,000 bytes take %d", measure, held)
 		}
+	}
+	spec := comparisons["jaccard"].with(setsim.Threshold{Num: 1, Den: 2})
+	spec.Rules = []match.Rule{{Column: "a", Kind: match.Similar, Threshold: spec.Threshold}}
+	index := verifier.NewIndex(spec.New(), &setsim.Frequencies{})
+	const behind = 1000
+	for range 100 {
+		index.Add(append(make([]uint64, behind, behind+1), behind)) // but one are of the value
+	}
+	if held := index.Bytes(); held < 100*behind*8 {
+		t.Errorf("100 documents with values of 8,000 bytes take %d", held)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/lsh"
+	"github.com/neardup/neardup/kernels/match"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/job"
@@ -28,6 +29,7 @@ import (
 	"github.com/neardup/neardup/transforms/sets"
 	"github.com/neardup/neardup/transforms/signature"
 	"github.com/neardup/neardup/transforms/spool"
+	"github.com/neardup/neardup/transforms/values"
 	"github.com/neardup/neardup/transforms/verify"
 )
 
@@ -114,6 +116,9 @@ func (p *Plan) read(s beam.Scope, temp string, splits blocks.Range) keys {
 	k := keys{rejected: rejected, dropped: docs.Dropped, facts: docs.Facts}
 	if p.Request.Writes(output.Documents) {
 		k.listed = docs.Listed
+	}
+	if rules := p.Request.Texts.Rules; slices.ContainsFunc(rules, func(r match.Rule) bool { return r.Reads() }) {
+		k.facts = flow.Flatten(s, k.facts, values.Unread(s, compared, rules, job.Inputs(temp)))
 	}
 	if p.Complete {
 		k.signed = signature.Sets(s, compared, p.Signature(temp), p.ofAll(temp))

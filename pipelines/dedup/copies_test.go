@@ -126,6 +126,12 @@ func copiesAgainstMap(t *testing.T, flags []string, same string, seed uint64) {
 			t.Errorf("%v: the pair %v has sizes %v, want %d", flags, pair, n, size)
 		}
 	}
+	for _, row := range rows[records.Removed](t, r, output.Removed) {
+		differs := symbolsOf(texts[index(t, row.ID)]) != symbolsOf(texts[index(t, row.KeptID)])
+		if row.Differs == nil || slices.Contains(row.Differs, records.DiffersSymbols) != differs {
+			t.Errorf("%v: %s is removed for %s, and differs in %v", flags, row.ID, row.KeptID, row.Differs)
+		}
+	}
 	n := r.Run.Counts
 	gotCounts := map[string]int64{}
 	for reason, documents := range map[string]int64{

@@ -10,6 +10,7 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/match"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
@@ -34,6 +35,7 @@ func (r *run) account(ctx context.Context, launch job.Launch) (*records.Manifest
 	}
 	r.record.Counts, r.record.NotCompared = totals(facts), notCompared(facts...)
 	r.countReferences(facts)
+	r.countValues(facts)
 	if n, expected := r.record.Counts.Records, r.planned.Documents; n > estimateTolerance*expected {
 		r.warn("%d records were read, and the sample suggested %d: groups, and memory, may have been larger than planned", n, expected)
 	}
@@ -104,6 +106,40 @@ func (r *run) countReferences(facts []blocks.Fact) {
 	}
 	if n.NoColumn > 0 {
 		r.warn("--against: %d of %d documents have none of the text columns, and are not compared; name their column with --against-text", n.NoColumn, n.Records-n.Unreadable)
+	}
+}
+
+// countValues records which values rules of numbers and dates cannot read.
+func (r *run) countValues(facts []blocks.Fact) {
+	byColumn := map[string]*records.UnreadValues{}
+	for _, f := range facts {
+		if f.Kind != blocks.FactValues {
+			continue
+		}
+		_, column, _ := strings.Cut(f.Name, " ")
+		of := byColumn[column]
+		if of == nil {
+			of = &records.UnreadValues{Column: column, First: f.Note} // facts are in the order of documents
+			byColumn[column] = of
+		}
+		of.Documents += f.Counts[blocks.CountValues]
+	}
+	r.record.UnreadValues = nil
+	for _, rule := range r.asked.Texts.Rules {
+		of := byColumn[rule.Column]
+		if of == nil {
+			continue
+		}
+		is := "no number"
+		if rule.Kind == match.Dates {
+			is = "no date"
+		}
+		r.record.UnreadValues = append(r.record.UnreadValues, *of)
+		documents := "1 document"
+		if of.Documents > 1 {
+			documents = fmt.Sprintf("%d documents", of.Documents)
+		}
+		r.warn("--match %s: the value is %s in %s, and counts as missing; the first is %s", rule.Column, is, documents, of.First)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 )
 
@@ -70,8 +71,9 @@ func (m *matched) numbers() string {
 
 // matchRule is a flag, and tells by definition whether it keeps two records apart.
 type matchRule struct {
-	flag  string
-	apart func(a, b *matched) bool
+	flag   string
+	apart  func(a, b *matched) bool
+	spares bool // the comparison of documents that it keeps apart
 }
 
 func lang(m *matched) string {
@@ -90,22 +92,22 @@ func year(m *matched) string {
 
 // Rules that are told by a key, and those that are looked up for each pair.
 var byKeys = []matchRule{
-	{"--match=lang=equal", func(a, b *matched) bool { return lang(a) == "" || lang(a) != lang(b) }},
-	{"--match=meta.year=equal", func(a, b *matched) bool { return year(a) == "" || year(a) != year(b) }},
-	{"--match-numbers", func(a, b *matched) bool { return a.numbers() != b.numbers() }},
+	{"--match=lang=equal", func(a, b *matched) bool { return lang(a) == "" || lang(a) != lang(b) }, true},
+	{"--match=meta.year=equal", func(a, b *matched) bool { return year(a) == "" || year(a) != year(b) }, true},
+	{"--match-numbers", func(a, b *matched) bool { return a.numbers() != b.numbers() }, true},
 }
 
 var byPairs = []matchRule{
-	{"--match=lang=equal,missing-ok", func(a, b *matched) bool { return lang(a) != "" && lang(b) != "" && lang(a) != lang(b) }},
-	{"--match=lang=different", func(a, b *matched) bool { return lang(a) == "" || lang(b) == "" || lang(a) == lang(b) }},
-	{"--match=lang=different,missing-ok", func(a, b *matched) bool { return lang(a) != "" && lang(a) == lang(b) }},
-	{"--match=meta.year=within:1", func(a, b *matched) bool { return year(a) == "" || year(a) != year(b) }},
-	{"--match=meta.year=within:2,missing-ok", func(*matched, *matched) bool { return false }},
-	{"--match=title=word:1,.5", func(a, b *matched) bool { return !(jaccard(a.Title, b.Title) >= .5) }},
+	{"--match=lang=equal,missing-ok", func(a, b *matched) bool { return lang(a) != "" && lang(b) != "" && lang(a) != lang(b) }, false},
+	{"--match=lang=different", func(a, b *matched) bool { return lang(a) == "" || lang(b) == "" || lang(a) == lang(b) }, true},
+	{"--match=lang=different,missing-ok", func(a, b *matched) bool { return lang(a) != "" && lang(a) == lang(b) }, true},
+	{"--match=meta.year=within:1", func(a, b *matched) bool { return year(a) == "" || year(a) != year(b) }, false},
+	{"--match=meta.year=within:2,missing-ok", func(*matched, *matched) bool { return false }, false},
+	{"--match=title=word:1,.5", func(a, b *matched) bool { return !(jaccard(a.Title, b.Title) >= .5) }, false},
 	{"--match=title=word:1,.5,missing-ok", func(a, b *matched) bool {
 		return a.Title != "" && b.Title != "" && jaccard(a.Title, b.Title) < .5
-	}},
-	{"--match=meta.year=within:366d", func(a, b *matched) bool { return year(a) == "" || year(a) != year(b) }},
+	}, false},
+	{"--match=meta.year=within:366d", func(a, b *matched) bool { return year(a) == "" || year(a) != year(b) }, false},
 }
 
 // apart tells whether some rule keeps two records apart.
@@ -121,6 +123,11 @@ func jaccard(a, b string) float64 {
 func cosine(a, b string) float64 {
 	shared, x, y := inBoth(a, b)
 	return float64(shared) / math.Sqrt(float64(x*y))
+}
+
+func containment(a, b string) float64 {
+	shared, x, y := inBoth(a, b)
+	return float64(shared) / float64(min(x, y))
 }
 
 // inBoth returns how many words two texts share, and how many they have.
@@ -161,7 +168,8 @@ func TestMatchEqualsDefinition(t *testing.T) {
 		near := [][]string{
 			{"--method=complete"}, {"--recall=0.999999"}, {"--method=complete", "--pair-budget=3"}, {"--bands=60", "--rows=1", "--pair-budget=3"},
 			{"--runner=prism", "--method=complete"}, {"--signature=classic", "--bands=5", "--rows=3"}, {"--signature=salted", "--recall=0.99999"},
-			{"--method=complete", "--compare=cosine"},
+			{"--method=complete", "--compare=cosine"}, {"--method=simhash", "--compare=cosine", "--pieces=20"}, {"--compare=containment"},
+			{"--compare=containment", "--pair-budget=3"},
 		}
 		exact := [][]string{{"--method=exact", "--same=set"}, {"--method=exact", "--same=tokens"}, {"--method=exact"}}
 		asks := [][]matchRule{{byKeys[0]}, {byKeys[1]}, {byKeys[2]}, byKeys}
@@ -180,7 +188,11 @@ func TestMatchEqualsDefinition(t *testing.T) {
 			}
 			for _, method := range methods {
 				t.Run(fmt.Sprint(round, flags[4:], method), func(t *testing.T) {
-					checkMatched(t, run(t, ask(t, append(slices.Clone(flags), method...)...)), all, rules, threshold, method)
+					config, finish := ask(t, append(slices.Clone(flags), method...)...), run
+					if config.Compare == job.Containment { // whose promises are others
+						finish = runOnly
+					}
+					checkMatched(t, finish(t, config), all, rules, threshold, method)
 				})
 			}
 		}
@@ -194,11 +206,14 @@ func checkMatched(t *testing.T, f *output.Finished, all []matched, rules []match
 		byID[all[i].ID] = &all[i]
 	}
 	exact := method[0] == "--method=exact"
-	similar := jaccard
-	if slices.Contains(method, "--compare=cosine") {
+	similar, contained := jaccard, slices.Contains(method, "--compare=containment")
+	switch {
+	case contained:
+		similar = containment
+	case slices.Contains(method, "--compare=cosine"):
 		similar = cosine
 	}
-	whole := len(method) == 1 || method[0] == "--method=complete" || method[0] == "--runner=prism"
+	whole := len(method) == 1 || method[0] == "--method=complete" || method[0] == "--runner=prism" || contained
 	for _, p := range rows[records.Pair](t, f, output.Pairs) {
 		a, b := byID[p.IDA], byID[p.IDB]
 		if apart(rules, a, b) || similar(a.Text, b.Text) < threshold {
@@ -208,13 +223,25 @@ func checkMatched(t *testing.T, f *output.Finished, all []matched, rules []match
 	removed := map[string]bool{}
 	for _, row := range rows[records.Removed](t, f, output.Removed) {
 		removed[row.ID] = true
-		if a, b := byID[row.ID], byID[row.KeptID]; apart(rules, a, b) || similar(a.Text, b.Text) < threshold {
+		a, b := byID[row.ID], byID[row.KeptID]
+		if apart(rules, a, b) || similar(a.Text, b.Text) < threshold {
 			t.Fatalf("%+v is removed for %+v", a, b)
 		}
+		if _, size, keptSize := inBoth(a.Text, b.Text); contained && size > keptSize {
+			t.Fatalf("%+v is removed for %+v, which is smaller", a, b)
+		}
+		if slices.Contains(row.Differs, records.DiffersNumbers) != (a.numbers() != b.numbers()) {
+			t.Fatalf("%+v is removed for %+v, and differs in %v", a, b, row.Differs)
+		}
 	}
+	spared := slices.DeleteFunc(slices.Clone(rules), func(r matchRule) bool { return !r.spares })
+	compared := int64(0) // at most
 	for i := range all {
 		for j := range i {
 			a, b := &all[j], &all[i]
+			if !apart(spared, a, b) {
+				compared++
+			}
 			if apart(rules, a, b) {
 				continue
 			}
@@ -223,6 +250,9 @@ func checkMatched(t *testing.T, f *output.Finished, all []matched, rules []match
 				t.Fatalf("%+v and %+v are both kept", a, b)
 			}
 		}
+	}
+	if n := f.Run.Counts; n.ComparedPairs > compared {
+		t.Errorf("%d pairs are compared, and rules leave %d", n.ComparedPairs, compared)
 	}
 }
 

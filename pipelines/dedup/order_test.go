@@ -250,7 +250,7 @@ func TestOrderDecidesNothing(t *testing.T) {
 		{[]string{pages, "--bands=10", "--rows=4"}, func(c *dedup.Config) { c.CellBytes = 2000 }},
 		{[]string{pages, packed, broken, "--max-rejected=10", "--resume=always", allParts}, func(*dedup.Config) {}},
 		{[]string{pages, "--method=exact"}, func(*dedup.Config) {}},
-		{[]string{pages, "--text=text", "--shingle=char:5", "--threshold=.5", "--match=text=word:1,.3"}, func(*dedup.Config) {}},
+		{[]string{pages, "--text=text", "--shingle=char:5", "--threshold=.5", "--match=text=word:1,.3", "--match=id=within:1,missing-ok"}, func(*dedup.Config) {}},
 		{[]string{pages, packed, broken, "--method=complete", "--drop-not-compared", "--max-rejected=10", "--shingle=char:5", "--threshold=.6"}, func(c *dedup.Config) { c.CellBytes = 2000 }},
 		{[]string{pages, packed, "--method=complete", "--shingle=char:5", "--threshold=.5", "--keep=longest", "--pair-budget=100"}, func(*dedup.Config) {}},
 		{[]string{pages, "--method=exact", "--same=set", "--keep=longest"}, func(*dedup.Config) {}},

@@ -47,6 +47,10 @@ type Config struct {
 	records.Comparing
 	Buckets
 	job.Running
+
+	// Rules are of two documents, and a text has no other columns: they are known so that their refusal can say so.
+	Match        []string `hidden:"" sep:"none"`
+	MatchNumbers bool     `hidden:""`
 }
 
 // byBuckets reports whether only documents that share a bucket are compared.
@@ -126,6 +130,9 @@ func (c *Config) validate() (*job.Asked, error) {
 		return nil, job.Usage("--of and --file exclude each other: give one")
 	case c.File == "-" && slices.Contains(c.Inputs, "-"):
 		return nil, job.Usage("standard input is both an input and --file; give one of them as a file")
+	case len(c.Match) > 0 || c.MatchNumbers:
+		return nil, job.Usage("--match: query ranks documents by similarity and knows no rules; " +
+			"run dedup FILE --against FILES with this --match")
 	case c.Most < 1:
 		return nil, job.Usage("--nearest %d: must be at least 1", c.Most)
 	case c.Sort == byEstimate && !c.byBuckets():

@@ -122,14 +122,33 @@ func (p *pass) each(ctx context.Context, do func(batch int, g blocks.Sets) error
 // chunk is kept sets with an index.
 type chunk struct {
 	kept    blocks.Sets
+	unlike  map[uint64]int // those kept by the value that a rule forbids two similar documents to share
 	index   verifier.Index
 	finders []verifier.Finder // one for each core
 }
 
 func (p *pass) newChunk(kept blocks.Sets) chunk {
-	c := chunk{kept: kept}
+	c := chunk{kept: kept, unlike: map[uint64]int{}}
 	c.setIndex(verifier.NewIndex(p.verifier, &p.common))
+	for _, set := range kept.Sets {
+		c.count(p.verifier, set)
+	}
 	return c
+}
+
+func (c *chunk) count(v verifier.Verifier, set []uint64) {
+	if value, ok := verifier.Unlike(v, set); ok {
+		c.unlike[value]++
+	}
+}
+
+// compared is how many kept sets a set is compared with.
+func (c *chunk) compared(v verifier.Verifier, set []uint64) int64 {
+	same := 0
+	if value, ok := verifier.Unlike(v, set); ok {
+		same = c.unlike[value]
+	}
+	return int64(len(c.kept.Keys) - same)
 }
 
 // setIndex gives the chunk an index, to which it adds the kept sets.
@@ -294,7 +313,7 @@ func (p *pass) batch(ctx context.Context, g blocks.Sets, protected bool) error {
 		if m.pairs <= maxListed {
 			p.out.Add(c.kept.Keys[k], g.Keys[i], score, shared, rules)
 		}
-		if p.Verifier.LargerStays() && len(kept) < len(set) { // a reference
+		if p.Verifier.LargerStays() && p.verifier.Size(kept) < p.verifier.Size(set) { // a reference
 			return
 		}
 		// As survivors.Star decides: one that is protected before others, and of equals the earliest.
@@ -312,7 +331,7 @@ func (p *pass) batch(ctx context.Context, g blocks.Sets, protected bool) error {
 				return err
 			}
 			for i, hits := range some {
-				p.compared += int64(len(c.kept.Keys))
+				p.compared += c.compared(p.verifier, g.Sets[from+start+i])
 				for _, h := range hits {
 					add(c, from+start+i, h.kept, h.score)
 				}
@@ -342,7 +361,7 @@ func (p *pass) batch(ctx context.Context, g blocks.Sets, protected bool) error {
 				add(&p.chunk, i, h.kept, h.score)
 			}
 			p.chunk.finders[0].Similar(g.Sets[i], known, func(k, score int) { add(&p.chunk, i, k, score) })
-			p.compared += int64(len(p.chunk.kept.Keys))
+			p.compared += p.chunk.compared(p.verifier, g.Sets[i])
 			key, m := g.Keys[i], &matches[i]
 			if m.unlisted {
 				p.out.Add(m.key, key, m.score, m.shared, m.rules)
@@ -380,17 +399,22 @@ const someKept = 4
 // keep keeps a set.
 func (p *pass) keep(ctx context.Context, number uint32, key blocks.Key, set []uint64) error {
 	p.chunk.add(key, set)
+	p.chunk.count(p.verifier, set)
 	p.kept = append(p.kept, number)
-	if _, sets := p.verifier.(verifier.Sets); !sets || len(p.kept) != someKept {
+	if _, sets := verifier.AsSets(p.verifier); !sets || len(p.kept) != someKept {
 		return nil
 	}
 	err := p.each(ctx, func(_ int, g blocks.Sets) error {
 		for _, set := range g.Sets {
-			p.common.Count(set)
+			p.common.Count(verifier.Own(p.verifier, set))
 		}
 		return nil
 	})
-	p.common.Template(p.chunk.kept.Sets)
+	var kept [][]uint64
+	for _, set := range p.chunk.kept.Sets {
+		kept = append(kept, verifier.Own(p.verifier, set))
+	}
+	p.common.Template(kept)
 	p.chunk.setIndex(verifier.NewIndex(p.verifier, &p.common))
 	return err
 }

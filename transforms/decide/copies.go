@@ -10,7 +10,6 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/internal/dofn"
-	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/transforms/gather"
 )
 
@@ -74,11 +73,7 @@ type spreadFn struct {
 	rows rowWriter
 }
 
-func (f *spreadFn) Setup(ctx context.Context) (err error) {
-	f.rows.clusters, f.rows.none = f.Params.Clusters, f.Params.KeepNone
-	f.rows.in, err = storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
-	return err
-}
+func (f *spreadFn) Setup(ctx context.Context) error { return f.rows.setup(ctx, &f.Params) }
 
 func (f *spreadFn) ProcessElement(
 	ctx context.Context, shard int64, verdicts, copied func(*[]byte) bool, toPairs, toClusters, toRemoved,

@@ -13,7 +13,6 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/internal/dofn"
-	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/survivors"
 	"github.com/neardup/neardup/kernels/unionfind"
 	"github.com/neardup/neardup/kernels/verifier"
@@ -110,11 +109,9 @@ type decideFn struct {
 	shard    shard
 }
 
-func (f *decideFn) Setup(ctx context.Context) (err error) {
-	f.rows.clusters, f.rows.none = f.Params.Clusters, f.Params.KeepNone
+func (f *decideFn) Setup(ctx context.Context) error {
 	f.shard.spec, f.shard.verifier = f.Params.Verifier, f.Params.Verifier.New()
-	f.rows.in, err = storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
-	return err
+	return f.rows.setup(ctx, &f.Params)
 }
 
 func (f *decideFn) ProcessElement(

@@ -389,14 +389,17 @@ func (w *world) tables(in *blocks.Inputs, components bool) (want tables) {
 		if s := w.similarity(d, kept); s > 0 {
 			row.Similarity = &s
 		}
+		row.Differs = []string{}
+		if d.numbers() != kept.numbers() {
+			want.Numbers++
+			row.Differs = append(row.Differs, "numbers")
+		}
 		if d.set == kept.set {
 			row.Reason = inCommon(d, kept)
 			if d.symbols() != kept.symbols() {
 				want.Symbols++
+				row.Differs = append(row.Differs, "symbols")
 			}
-		}
-		if d.numbers() != kept.numbers() {
-			want.Numbers++
 		}
 		want.Removed = append(want.Removed, row)
 		want.Dropped = append(want.Dropped, d.key)

@@ -7,6 +7,8 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/kernels/verifier"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/transforms/gather"
 )
@@ -35,6 +37,7 @@ type rowWriter struct {
 	in       *blocks.Inputs
 	clusters bool // all rows are wanted
 	none     bool // is kept of a cluster
+	told     bool // documents are those of tables, which do not say what they differ in
 
 	toPairs, toClusters, toRemoved, toDropped   func(int64, []byte)
 	pairRows, clusterRows, removedRows, dropped blocks.Buffers
@@ -49,6 +52,12 @@ type rowWriter struct {
 	pairRow    records.Pair
 	clusterRow records.Clustered
 	removedRow records.Removed
+}
+
+func (w *rowWriter) setup(ctx context.Context, p *Params) (err error) {
+	w.clusters, w.none, w.told = p.Clusters, p.KeepNone, p.Verifier.Measure == verifier.Told
+	w.in, err = storage.Shared[blocks.Inputs](ctx, p.Inputs)
+	return err
 }
 
 // begin begins a call.
@@ -195,21 +204,25 @@ func (w *rowWriter) document(v *verdict, doc *blocks.Profile) {
 	if *similarity > 0 {
 		w.removedRow.Similarity = similarity
 	}
-	if v.kept.fell == nil {
-		w.differs(v, doc)
+	if v.kept.fell == nil && !w.told {
+		w.removedRow.Differs = w.differs(v, doc)
 	}
 	blocks.AddRow(&w.removedRows, w.shard(doc.Key), doc.Key, doc.Key, &w.removedRow, w.toRemoved)
 	w.dropped.Add(w.in.Batch(doc.Key), func(block []byte) []byte { return blocks.AppendKey(block, doc.Key) }, w.toDropped)
 }
 
-// differs counts in what a removed document differs from the kept one.
-func (w *rowWriter) differs(v *verdict, doc *blocks.Profile) {
-	if !v.Near && doc.Traits.Symbols != v.Kept.Traits.Symbols {
-		w.differingInSymbols++
-	}
+// differs says in what a removed document differs from the kept one, and counts it: all in numbers, copies in symbols.
+func (w *rowWriter) differs(v *verdict, doc *blocks.Profile) []string {
+	differs := make([]string, 0, 2)
 	if doc.Traits.Numbers != v.Kept.Traits.Numbers {
 		w.differingInNumbers++
+		differs = append(differs, records.DiffersNumbers)
 	}
+	if !v.Near && doc.Traits.Symbols != v.Kept.Traits.Symbols {
+		w.differingInSymbols++
+		differs = append(differs, records.DiffersSymbols)
+	}
+	return differs
 }
 
 // common says what two documents of one set have in common.

@@ -131,6 +131,11 @@ func (f *signFn) ProcessElement(
 		}
 		f.values = f.signer.tokenised(f.values, doc.Text)
 		f.keys = f.keyer.Keys(f.keys, f.values)
+		if salt := f.signer.shingler.Salt(); salt != 0 { // families that sign texts, or few bits, know of no parts
+			for i := range f.keys {
+				f.keys[i] ^= salt
+			}
+		}
 		if f.Params.Whole {
 			f.addWhole(doc.Key, sum.Hi, bands)
 			continue

@@ -401,18 +401,20 @@ func (f *cellPairFn) join(
 		}
 		pairsCompared.Inc(ctx, int64(len(candidates)))
 	case c.first == c.second:
-		verifier.SelfJoin(f.verifier, sets, apart, take)
 		representatives.Inc(ctx, int64(len(sets)))
-		countSelf(ctx, membersOf(f.in, keys, apart))
+		if countSelf(ctx, membersOf(f.in, f.verifier, second, apart)) {
+			verifier.SelfJoin(f.verifier, sets, apart, take)
+		}
 	default:
 		n := len(first.Sets)
-		verifier.CrossJoin(f.verifier, first.Sets, second.Sets, apart,
-			func(i, j, score int) bool { return take(i, n+j, score) })
 		ofFirst, ofSecond := apart, apart
 		if apart != nil {
 			ofFirst, ofSecond = apart[:n], apart[n:]
 		}
-		countCross(ctx, membersOf(f.in, first.Keys, ofFirst), membersOf(f.in, second.Keys, ofSecond))
+		if countCross(ctx, membersOf(f.in, f.verifier, first, ofFirst), membersOf(f.in, f.verifier, second, ofSecond)) {
+			verifier.CrossJoin(f.verifier, first.Sets, second.Sets, apart,
+				func(i, j, score int) bool { return take(i, n+j, score) })
+		}
 	}
 	out.Flush()
 	pairsFound.Inc(ctx, out.Written)

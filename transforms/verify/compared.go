@@ -2,10 +2,12 @@ package verify
 
 import (
 	"context"
+	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/kernels/verifier"
 )
 
 var (
@@ -17,17 +19,24 @@ var (
 	indexMissed     = beam.NewCounter("verify", "index_missed")
 )
 
-// members are how many documents a join is of, how many of them are apart, and how many are references.
-type members struct{ all, apart, references int64 }
+// members are how many documents a join is of, how many of them are apart, and how many are references. Unlike counts
+// them by the value that a rule forbids two similar documents to share, and unlikeApart those of them that are apart.
+type members struct {
+	all, apart, references int64
+	unlike, unlikeApart    map[uint64]int64
+}
 
-func membersOf(in *blocks.Inputs, keys []blocks.Key, apart []bool) members {
-	m := members{all: int64(len(keys))}
+func membersOf(in *blocks.Inputs, v verifier.Verifier, g blocks.Sets, apart []bool) members {
+	m := members{all: int64(len(g.Keys)), unlike: unlike(v, g.Sets, nil)}
+	if slices.Contains(apart, true) {
+		m.unlikeApart = unlike(v, g.Sets, apart)
+	}
 	for _, is := range apart {
 		if is {
 			m.apart++
 		}
 	}
-	for _, key := range keys {
+	for _, key := range g.Keys {
 		if in.IsReference(key) {
 			m.references++
 		}
@@ -35,19 +44,49 @@ func membersOf(in *blocks.Inputs, keys []blocks.Key, apart []bool) members {
 	return m
 }
 
-// countSelf counts the pairs that a join of documents with one another compares.
-func countSelf(ctx context.Context, m members) {
-	count(ctx, choose2(m.all), choose2(m.apart), choose2(m.references))
+// unlike counts some sets by the value that a rule forbids two similar documents to share; nil are all of them.
+func unlike(v verifier.Verifier, sets [][]uint64, some []bool) (counts map[uint64]int64) {
+	for i, set := range sets {
+		value, ok := verifier.Unlike(v, set)
+		if !ok || some != nil && !some[i] {
+			continue
+		}
+		if counts == nil {
+			counts = map[uint64]int64{}
+		}
+		counts[value]++
+	}
+	return counts
 }
 
-// countCross counts the pairs that a join of some documents with others compares.
-func countCross(ctx context.Context, a, b members) {
-	count(ctx, a.all*b.all, a.apart*b.apart, a.references*b.references)
+// countSelf counts the pairs that a join of documents with one another compares, and reports whether there are any.
+func countSelf(ctx context.Context, m members) bool {
+	left := choose2(m.all) - choose2(m.apart)
+	for _, n := range m.unlike {
+		left -= choose2(n)
+	}
+	for _, n := range m.unlikeApart {
+		left += choose2(n)
+	}
+	return count(ctx, left, choose2(m.references)-choose2(m.apart))
 }
 
-func count(ctx context.Context, all, apart, references int64) {
-	pairsCompared.Inc(ctx, all-apart)
-	referencesCompared.Inc(ctx, references-apart)
+// countCross counts the pairs that a join of some documents with others compares, and reports whether there are any.
+func countCross(ctx context.Context, a, b members) bool {
+	left := a.all*b.all - a.apart*b.apart
+	for value, n := range a.unlike {
+		left -= n * b.unlike[value]
+	}
+	for value, n := range a.unlikeApart {
+		left += n * b.unlikeApart[value]
+	}
+	return count(ctx, left, a.references*b.references-a.apart*b.apart)
+}
+
+func count(ctx context.Context, compared, references int64) bool {
+	pairsCompared.Inc(ctx, compared)
+	referencesCompared.Inc(ctx, references)
+	return compared > 0
 }
 
 // choose2 is how many pairs n documents have.

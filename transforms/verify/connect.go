@@ -60,7 +60,7 @@ func (f *connectFn) ProcessElement(ctx context.Context, _ int64, values func(*[]
 			return true
 		}
 		apart := in.Apart(keys)
-		_, fast := v.(verifier.Sets)
+		_, fast := verifier.AsSets(v)
 		switch {
 		case len(candidates) > 0:
 			for _, p := range candidates {

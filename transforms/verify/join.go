@@ -148,13 +148,14 @@ func (f *joinFn) join(
 ) blocks.Estimate {
 	f.estimator.Begin(g.Sets)
 	apart := f.in.Apart(g.Keys)
-	countSelf(ctx, membersOf(f.in, g.Keys, apart))
-	verifier.SelfJoin(f.verifier, g.Sets, apart, func(i, j, score int) bool {
-		out.Add(g.Keys[i], g.Keys[j], score, f.verifier.Shared(score, g.Sets[i], g.Sets[j]),
-			verifier.Matches(f.verifier, score, g.Sets[i], g.Sets[j]))
-		f.estimator.Pair(i, j, score)
-		return true
-	})
+	if countSelf(ctx, membersOf(f.in, f.verifier, g, apart)) {
+		verifier.SelfJoin(f.verifier, g.Sets, apart, func(i, j, score int) bool {
+			out.Add(g.Keys[i], g.Keys[j], score, f.verifier.Shared(score, g.Sets[i], g.Sets[j]),
+				verifier.Matches(f.verifier, score, g.Sets[i], g.Sets[j]))
+			f.estimator.Pair(i, j, score)
+			return true
+		})
+	}
 	f.countMissed(ctx, g)
 	return EstimateOf(component, f.estimator)
 }
