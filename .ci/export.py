@@ -25,6 +25,8 @@ def text(value):
         return ""
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, list):
+        return json.dumps(value, separators=(",", ":"))
     return str(value)
 
 

@@ -29,7 +29,6 @@ import (
 	"github.com/neardup/neardup/transforms/sets"
 	"github.com/neardup/neardup/transforms/signature"
 	"github.com/neardup/neardup/transforms/spool"
-	"github.com/neardup/neardup/transforms/values"
 	"github.com/neardup/neardup/transforms/verify"
 )
 
@@ -118,7 +117,7 @@ func (p *Plan) read(s beam.Scope, temp string, splits blocks.Range) keys {
 		k.listed = docs.Listed
 	}
 	if rules := p.Request.Texts.Rules; slices.ContainsFunc(rules, func(r match.Rule) bool { return r.Reads() }) {
-		k.facts = flow.Flatten(s, k.facts, values.Unread(s, compared, rules, job.Inputs(temp)))
+		k.facts = flow.Flatten(s, k.facts, signature.Unread(s, compared, rules, job.Inputs(temp)))
 	}
 	if p.Complete {
 		k.signed = signature.Sets(s, compared, p.Signature(temp), p.ofAll(temp))

@@ -395,7 +395,7 @@ func TestOrderDecidesNothing(t *testing.T) {
 		dir := indexOf(t, records.Default())
 		for _, night := range []string{packed, pages} {
 			config := ask(t, night, "--against="+dir, "--append")
-			config.SplitBytes = small
+			config.SplitBytes, config.GroupBytes = small, 1_000 // and so each band has several shards
 			if _, err := runJob(t.Context(), config, launch); err != nil {
 				t.Fatal(err)
 			}

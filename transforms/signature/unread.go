@@ -1,5 +1,4 @@
-// Package values counts the values of documents that rules of numbers and dates cannot read.
-package values
+package signature
 
 import (
 	"context"
@@ -27,7 +26,7 @@ func init() {
 // Facts, one for each block and column, have names that begin with the key of the first document, in 20 digits.
 func Unread(s beam.Scope, docs flow.Documents, rules []match.Rule, inputs string) flow.Facts {
 	fn := &unreadFn{Inputs: inputs, Rules: rules}
-	return flow.Facts(beam.ParDo(s.Scope("values.Unread"), fn, beam.PCollection(docs)))
+	return flow.Facts(beam.ParDo(s.Scope("signature.Unread"), fn, beam.PCollection(docs)))
 }
 
 type unreadFn struct {
