@@ -1,19 +1,12 @@
-// Package early does what must come first in the program. It depends on the standard library's os, os/signal and
-// runtime alone, so it is initialised before most other packages.
+// Package early does what must come first in the program. It depends on the standard library's os and os/signal
+// alone, so it is initialised before most other packages.
 package early
 
 import (
 	"os"
 	"os/signal"
-	"runtime"
-	"runtime/debug"
 	"syscall"
 )
-
-// The heap grows to this many times 4 MB before it is collected
-// (https://go.dev/doc/gc-guide: the minimum total heap size). Sooner collections mark what packages initialise, and
-// what a small job needs: 4 of 28 ms of a start.
-const first = 16
 
 // Signals are those that end a run, by their names.
 var Signals = map[os.Signal]string{
@@ -36,9 +29,5 @@ func init() {
 		if os.Getenv(name) == "" {
 			_ = os.Setenv(name, value) // fails for no such name
 		}
-	}
-	if percent := debug.SetGCPercent(-1); percent >= 0 { // negative: GOGC=off
-		debug.SetGCPercent(first * percent)
-		runtime.AddCleanup(new([16]byte), func(percent int) { debug.SetGCPercent(percent) }, percent)
 	}
 }
