@@ -202,9 +202,9 @@ func TestSuitedCharacters(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "in.txt")
 		mustDo(t, os.WriteFile(path, []byte(lines.String()), 0o666))
 		told := run(t, ask(t, path, "--format=lines")).Run.Warnings
-		word := "changing one word leads"
+		word := "changing one word drops"
 		if c.characters {
-			word = "changing one character leads"
+			word = "changing one character drops"
 		}
 		if len(told) != 1 || !strings.Contains(told[0], word) || !strings.HasSuffix(told[0], "give --shingle word:2") {
 			t.Errorf("%s: %q", c.name, told)
