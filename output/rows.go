@@ -3,6 +3,7 @@ package output
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -28,6 +29,9 @@ func fileRows[T any](ctx context.Context, file string, yield func(T, error) bool
 	defer content.Close()
 	var opened *parquet.File
 	err = Sound(again, func() (err error) {
+		if err := FooterFits(content); err != nil {
+			return err
+		}
 		opened, err = parquet.OpenFile(content, content.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 		return err
 	})
@@ -58,6 +62,19 @@ func Sound(next string, read func() error) (err error) {
 		}
 	}()
 	return read()
+}
+
+// FooterFits returns an error if the footer of a Parquet file claims to be larger than the file: the Parquet package
+// takes the memory before it reads.
+func FooterFits(content *storage.Content) error {
+	var tail [8]byte // the length, and a magic number
+	if _, err := content.ReadAt(tail[:], content.Size()-int64(len(tail))); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if n := binary.LittleEndian.Uint32(tail[:4]); int64(n) > content.Size() {
+		return fmt.Errorf("a footer of %d bytes in a file of %d", n, content.Size())
+	}
+	return nil
 }
 
 // groupRows yields the rows of a row group, and reports whether to go

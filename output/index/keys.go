@@ -118,7 +118,10 @@ func read(
 func readGroups(
 	content *storage.Content, within func(least, greatest int64) bool, do func(keys []int64, rows *rows) error,
 ) error {
-	ahead := &ahead{ReaderAt: content}
+	ahead := &ahead{file: content}
+	if err := output.FooterFits(content); err != nil {
+		return err
+	}
 	file, err := parquet.OpenFile(ahead, content.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
 		return err
@@ -158,25 +161,26 @@ func readGroups(
 
 // ahead reads from memory what was read at once.
 type ahead struct {
-	io.ReaderAt
+	file *storage.Content
 	from int64
 	data []byte
 }
 
-// read reads n bytes from an offset at once.
+// read reads n bytes from an offset at once. A damaged file may claim more than it has.
 func (a *ahead) read(from, n int64) error {
-	a.from, a.data = from, slices.Grow(a.data[:0], int(n))[:n]
-	if got, err := a.ReaderAt.ReadAt(a.data, from); got < len(a.data) {
-		return err
+	if from < 0 || n < 0 || from > a.file.Size()-n {
+		return io.ErrUnexpectedEOF
 	}
-	return nil
+	a.from, a.data = from, slices.Grow(a.data[:0], int(n))[:n]
+	_, err := io.ReadFull(io.NewSectionReader(a.file, from, n), a.data)
+	return err
 }
 
 func (a *ahead) ReadAt(p []byte, at int64) (int, error) {
 	if from := at - a.from; from >= 0 && from+int64(len(p)) <= int64(len(a.data)) {
 		return copy(p, a.data[from:]), nil
 	}
-	return a.ReaderAt.ReadAt(p, at)
+	return a.file.ReadAt(p, at)
 }
 
 // rows are those of the keys of a row group. Pages are read that are asked for, or all where a read is a request.
@@ -199,9 +203,6 @@ func (r *rows) all(n int) (all []int64, err error) {
 // at returns the row of key number i. Numbers ascend.
 func (r *rows) at(i int) (row int64, err error) {
 	at := int64(i)
-	if r.pages == nil {
-		r.pages = r.chunk.Pages()
-	}
 	switch {
 	case at-r.first < int64(len(r.page)):
 	case r.whole:
@@ -209,6 +210,9 @@ func (r *rows) at(i int) (row int64, err error) {
 			return 0, err
 		}
 	default:
+		if r.pages == nil {
+			r.pages = r.chunk.Pages()
+		}
 		index, err := r.chunk.OffsetIndex()
 		if err != nil {
 			return 0, err

@@ -1,10 +1,13 @@
 package index_test
 
 import (
+	"bytes"
 	"cmp"
 	"io"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -60,6 +63,37 @@ func TestKeys(t *testing.T) {
 		}
 		if !slices.Equal(all, read) {
 			t.Errorf("seed %d: %d keys were written, and others were read, %d", seed, len(all), len(read))
+		}
+	}
+}
+
+// TestKeysClaimed: a file whose footer is damaged takes no more memory than it has bytes, about, whatever it claims.
+func TestKeysClaimed(t *testing.T) {
+	var file bytes.Buffer
+	err := index.WriteKeys(&file, func(yield func(index.Key) bool) {
+		for i := range int64(5000) {
+			if !yield(index.Key{Key: 1000 * i, Row: i * i % 5000}) {
+				return
+			}
+		}
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "keys.parquet")
+	var before, after runtime.MemStats
+	for at := max(0, file.Len()-1000); at < file.Len(); at++ {
+		for _, bits := range []byte{0x80, 0x7F, 0x08} {
+			damaged := bytes.Clone(file.Bytes())
+			damaged[at] ^= bits
+			if err := os.WriteFile(path, damaged, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			runtime.ReadMemStats(&before)
+			_ = index.Find(t.Context(), path, []int64{0, 77_000, 4_999_000}, func(index.Key) {}) // it may find nothing wrong
+			if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > 1<<20 {
+				t.Errorf("byte %d of %d, %#x: %d MB were taken", at, file.Len(), bits, (after.TotalAlloc-before.TotalAlloc)>>20)
+			}
 		}
 	}
 }
