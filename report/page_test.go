@@ -314,7 +314,7 @@ func TestPageOfMethods(t *testing.T) {
 		"threshold 1": {func(run *records.Run, of *tables) {
 			run.Parameters.Threshold = 1
 			of.pairs = of.pairs[2:]
-		}, []string{"There is no near pair of a similarity below 1.", "at least 1 similar"}, []string{"A higher threshold", "Pairs to check: "}},
+		}, []string{"There is no near pair of a similarity below 1.", "at least 100 % similar"}, []string{"A higher threshold", "Pairs to check: "}},
 		"no near pair": {func(run *records.Run, of *tables) {
 			run.Counts.NearPairs, run.Counts.Near, run.Counts.Removed = 0, 0, 1
 			of.pairs = of.pairs[2:]

@@ -115,6 +115,9 @@ func smallPerCent(share float64) string {
 
 func trimmed(v float64) string { return fmt.Sprintf("%g", math.Round(v*1e6)/1e6) }
 
+// trimmedPerCent writes a share that somebody chose, such as a threshold: 80, and 82.5.
+func trimmedPerCent(share float64) string { return trimmed(100 * share) }
+
 // Drawing is a file of a study.
 type Drawing struct {
 	Name  string
@@ -351,9 +354,8 @@ func studyPage(w io.Writer, s *records.Study, figures []named) error {
 		"number":  func(n int64) string { return count(n) },
 		"plural":  func(n int, noun string) string { return plural(n, noun) },
 		"id":      func(i int) string { return s.Documents[i].ID },
-		"trimmed": trimmed,
+		"trimmed": trimmedPerCent,
 		"words":   func(of records.StudySetting) string { return inWords(s, of) },
-		"times":   func(a, b float64) float64 { return a * b },
 	}).Parse(styleTemplate + studyTemplate)
 	if err != nil {
 		return err
