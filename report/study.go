@@ -39,7 +39,7 @@ func Study(w io.Writer, s *records.Study) error {
 	}
 	listed(out, s)
 	together(out, "copies", s, s.Copies)
-	together(out, fmt.Sprintf("at least %s %% similar", trimmed(100*s.Threshold)), s, s.Groups)
+	together(out, fmt.Sprintf("at least %s %% similar", trimmedPerCent(s.Threshold)), s, s.Groups)
 	printMatrices(out, studyMatrices(s))
 	return out.err
 }
