@@ -65,7 +65,7 @@ func Page(ctx context.Context, w io.Writer, f *output.Finished, read Texts) erro
 	t, err := template.New("page").Funcs(template.FuncMap{
 		"number": func(n any) string { return count(asInt(n)) },
 		"plural": func(n any, noun string) string { return plural(asInt(n), noun) }, "size": bytesOf, "seconds": seconds,
-		"percent": smallPerCent, "width": perCent, "whole": wholePerCent, "trimmed": trimmedPerCent,
+		"percent": smallPerCent, "width": perCent, "whole": wholePerCent, "trimmed": trimmed,
 		"short": short,
 	}).Parse(styleTemplate + pageTemplate)
 	if err != nil {

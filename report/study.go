@@ -39,7 +39,7 @@ func Study(w io.Writer, s *records.Study) error {
 	}
 	listed(out, s)
 	together(out, "copies", s, s.Copies)
-	together(out, fmt.Sprintf("at least %s %% similar", trimmedPerCent(s.Threshold)), s, s.Groups)
+	together(out, fmt.Sprintf("at least %s %% similar", trimmed(s.Threshold)), s, s.Groups)
 	printMatrices(out, studyMatrices(s))
 	return out.err
 }
@@ -113,10 +113,8 @@ func smallPerCent(share float64) string {
 	return "< 0.01"
 }
 
-func trimmed(v float64) string { return fmt.Sprintf("%g", math.Round(v*1e6)/1e6) }
-
-// trimmedPerCent writes a share that somebody chose, such as a threshold: 80, and 82.5.
-func trimmedPerCent(share float64) string { return trimmed(100 * share) }
+// trimmed is perCent of a share that somebody chose, such as a threshold: 80, and 82.5.
+func trimmed(share float64) string { return fmt.Sprintf("%g", math.Round(share*1e8)/1e6) }
 
 // Drawing is a file of a study.
 type Drawing struct {
@@ -354,7 +352,7 @@ func studyPage(w io.Writer, s *records.Study, figures []named) error {
 		"number":  func(n int64) string { return count(n) },
 		"plural":  func(n int, noun string) string { return plural(n, noun) },
 		"id":      func(i int) string { return s.Documents[i].ID },
-		"trimmed": trimmedPerCent,
+		"trimmed": trimmed,
 		"words":   func(of records.StudySetting) string { return inWords(s, of) },
 	}).Parse(styleTemplate + studyTemplate)
 	if err != nil {
