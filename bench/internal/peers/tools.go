@@ -48,7 +48,7 @@ type peer struct {
 func (p peer) name() string { return p.Name }
 
 var peers = []peer{
-	{"daft", "daft", "daft", 8, 8, "of its guide; candidates are not compared"},
+	{"daft", "daft", "daft", 8, 8, "from its guide; candidates are not compared"},
 	{"daft-16x8", "daft", "daft", 16, 8, "candidates are not compared"},
 	{"gaoya", "gaoya", "gaoya", 16, 8, "candidates compared by signature"},
 	{"rensa", "rensa", "rensa", 16, 8, "candidates compared by signature"},
