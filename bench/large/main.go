@@ -31,8 +31,9 @@ func main() {
 	memory := flag.String("memory", "2GB", "what a run is given")
 	temp := flag.String("temp", os.TempDir(), "where corpora and temporary files are")
 	seed := flag.Uint64("seed", 1, "what the corpora follow from")
+	resume := flag.String("resume", "never", "never for one job, always for phases that keep what they have done")
 	flag.Parse()
-	b := &bench{neardup: *neardup, memory: *memory, temp: *temp, seed: *seed}
+	b := &bench{neardup: *neardup, memory: *memory, temp: *temp, seed: *seed, resume: *resume}
 	if err := b.runs(os.Stdout, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "large:", err)
 		os.Exit(1)
@@ -41,9 +42,9 @@ func main() {
 
 // A bench runs neardup on corpora.
 type bench struct {
-	neardup, memory, temp string
-	seed                  uint64
-	bands, rows           int // that the first run chose
+	neardup, memory, temp, resume string
+	seed                          uint64
+	bands, rows                   int // that the first run chose
 }
 
 func (b *bench) runs(w io.Writer, sizes []string) error {
@@ -74,12 +75,14 @@ func (b *bench) run(w io.Writer, documents int) error {
 		return err
 	}
 	command := exec.Command(b.neardup, "dedup", corpus, "--output", out, "--write", "pairs,clusters,removed,rejected",
-		"--memory", b.memory, "--temp-dir", temporary, "--resume", "never", "--quiet")
+		"--memory", b.memory, "--temp-dir", temporary, "--resume", b.resume, "--quiet")
 	if b.bands > 0 {
 		command.Args = append(command.Args, "--bands", strconv.Itoa(b.bands), "--rows", strconv.Itoa(b.rows))
 	}
-	var most int64
-	taken, err := process.Watch(command, io.Discard, func(pid int) { most = max(most, held(pid, temporary)) })
+	var most, kept int64
+	taken, err := process.Watch(command, io.Discard, func(pid int) {
+		most, kept = max(most, held(pid, temporary)), max(kept, below(folder, ".out.*/kept/*"))
+	})
 	if err != nil {
 		return err
 	}
@@ -90,8 +93,8 @@ func (b *bench) run(w io.Writer, documents int) error {
 	run := finished.Run
 	b.bands, b.rows = run.Chosen.Bands, run.Chosen.Rows
 	fmt.Fprintf(w, "%d documents, %d MB, %d bands of %d rows: %.1f CPU s, %.2f µs a document, %.1f s, peak %d MB, "+
-		"temporary files at most %d MB\n", documents, run.Input.Bytes/1e6, b.bands, b.rows, taken.CPU,
-		taken.CPU/float64(documents)*1e6, taken.Wall, taken.Peak/1e6, most/1e6)
+		"temporary files at most %d MB, kept ones %d MB\n", documents, run.Input.Bytes/1e6, b.bands, b.rows, taken.CPU,
+		taken.CPU/float64(documents)*1e6, taken.Wall, taken.Peak/1e6, most/1e6, kept/1e6)
 	printPhases(w, run.Stages)
 	return check(w, finished, documents)
 }
@@ -125,6 +128,17 @@ func held(pid int, folder string) (bytes int64) {
 		if file, ok := info.Sys().(*syscall.Stat_t); ok && !seen[file.Ino] {
 			seen[file.Ino] = true
 			bytes += file.Blocks * 512
+		}
+	}
+	return bytes
+}
+
+// below is the size of the files of a folder that match a pattern.
+func below(folder, pattern string) (bytes int64) {
+	names, _ := filepath.Glob(filepath.Join(folder, pattern))
+	for _, name := range names {
+		if info, err := os.Stat(name); err == nil { // else moved meanwhile
+			bytes += info.Size()
 		}
 	}
 	return bytes
