@@ -114,10 +114,11 @@ def words(*pages):
 docs = ROOT / "docs"
 decisions = sorted((docs / "decisions").glob("*.md"))
 users = [ROOT / "README.md", *(docs / "howto").glob("*.md"), *(docs / f"{name}.md" for name in "formats choosing limits commands lake flink dataflow report".split())]
-builders = [ROOT / "CONTRIBUTING.md", *decisions, *(docs / "algorithms").glob("*.md"), *(docs / f"{name}.md" for name in "architecture testing performance".split())]
+builders = [ROOT / "CONTRIBUTING.md", *decisions, *(docs / "algorithms").glob("*.md"), *(docs / f"{name}.md" for name in "architecture testing performance scaling".split())]
 counts = [("lines of README", len(readme.splitlines()), 120), ("words of README", words(users[0]), 900), ("words for users", words(*users), 18_000),
           ("words for builders", words(*builders), 22_000), ("decisions", len(decisions), 20)]
 counts += [(f"words of {page.name}", words(page), 250) for page in decisions]
+counts.append(("words of scaling.md", words(docs / "scaling.md"), 1_200))
 problems += [f"{count} {what}, more than {most}: shorten, or link" for what, count, most in counts if count > most]
 
 # Each page says where it is, and then what it answers.
