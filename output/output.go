@@ -170,6 +170,19 @@ func Open(ctx context.Context, dir string) (*Finished, error) {
 	}
 }
 
+// OpenRejected is Open, but also opens what a failed run left in dir: run.json, and the table rejected.
+func OpenRejected(ctx context.Context, dir string) (*Finished, error) {
+	f := &Finished{Folder: Folder{Dir: dir}}
+	run, err := storage.ReadFile(ctx, f.Path(RunFile))
+	if err != nil || json.Unmarshal(run, &f.Run) != nil || len(f.Run.Files) == 0 {
+		return Open(ctx, dir)
+	}
+	for _, file := range f.Run.Files {
+		f.Manifest.Files = append(f.Manifest.Files, records.ManifestFile{Path: file})
+	}
+	return f, nil
+}
+
 // Input returns the path of an input file by its source, and of a reference, which is named by its whole path.
 func (f *Finished) Input(source string) (path string, reference bool) {
 	if f.Run.References != nil && (strings.HasPrefix(source, "/") || !storage.IsLocal(source)) {
@@ -213,7 +226,7 @@ func (f *Finished) read(ctx context.Context) error {
 func (f *Finished) Unchanged(ctx context.Context) (bool, error) {
 	mark, err := storage.ReadFile(ctx, f.Path(SuccessFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+		return f.mark == "", nil // as of a run that failed
 	}
 	return string(mark) == f.mark, err
 }

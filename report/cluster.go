@@ -54,7 +54,8 @@ func Cluster(w io.Writer, width int, c *records.Cluster) error {
 func outcome(c *records.Cluster) string {
 	switch c.State {
 	case records.StateAlone:
-		return fmt.Sprintf("in %s: in no cluster. The run found no document at least %s similar to it, and kept it",
+		return fmt.Sprintf("in %s: in no cluster. The run found no document at least %s similar to it, and kept it; "+
+			"neardup query INPUT --of ID lists the nearest",
 			terminal.Mask(c.Source), strconv.FormatFloat(c.Threshold, 'g', -1, 64))
 	case records.StateNotCompared:
 		return fmt.Sprintf("at %s@%d: in no cluster, since it was not compared: %s", terminal.Mask(c.Source),

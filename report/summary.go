@@ -98,7 +98,11 @@ func Summary(w io.Writer, width int, run *records.Run, dir string, example *reco
 	}
 	out.item("copies", "%s with the same %s as an earlier one", plural(n.Copies, "document"), copied(run))
 	if run.Parameters.Same == "" {
-		out.item("near pairs", "%s, each verified exactly", count(n.NearPairs))
+		verified := ", each verified exactly"
+		if n.NearPairs == 0 {
+			verified = ""
+		}
+		out.item("near pairs", "%s%s", count(n.NearPairs), verified)
 	}
 	if n.ComparedPairs > 0 {
 		out.item("compared", "%s, of %s in all", plural(n.ComparedPairs, "pair"), count(n.AllPairs))

@@ -37,6 +37,9 @@ var unsupported = []string{"iso-2022-jp", "replacement", "x-user-defined"}
 // utf-16 is utf-16le. It is nil for UTF-8.
 func Named(name string) (*Encoding, error) {
 	found, err := htmlindex.Get(name)
+	if plain := strings.ReplaceAll(name, "-", ""); err != nil && plain != name { // latin-1, as Python has it
+		found, err = htmlindex.Get(plain)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("no encoding is called %q; name one of the Encoding Standard, such as windows-1252, "+
 			"shift_jis or utf-16le", name)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 
@@ -24,6 +25,7 @@ func init() {
 var (
 	fetchDocuments = beam.NewCounter("fetch", "documents")
 	fetchValues    = beam.NewCounter("fetch", "values")
+	fetchDates     = beam.NewCounter("fetch", "dates") // values that do not sort by time
 )
 
 // Fetch reads documents a second time: the input does not change, and reading it again is cheaper than
@@ -62,7 +64,7 @@ func (f *fetchFn) ProcessElement(
 	}
 	wanted = resolve(wanted)
 	split := in.Splits.At(int(number))
-	values, err := f.fetch(ctx, in, split, wanted, emit)
+	values, dates, err := f.fetch(ctx, in, split, wanted, emit)
 	switch {
 	case err != nil && in.Stores(blocks.NewKey(split.File, 0)):
 		return fmt.Errorf("reading again: %w; neardup index check says what is damaged", err)
@@ -71,6 +73,7 @@ func (f *fetchFn) ProcessElement(
 	}
 	fetchDocuments.Inc(ctx, int64(len(wanted)))
 	fetchValues.Inc(ctx, values)
+	fetchDates.Inc(ctx, dates)
 	return nil
 }
 
@@ -102,10 +105,11 @@ func resolve(members []blocks.Member) []blocks.Member {
 	return all
 }
 
-// fetch emits the documents wanted of a split and returns how many have a value in the column to rank by.
+// fetch emits the documents wanted of a split and returns how many have a value in the column to rank by, and how many
+// a date there that ends in its year.
 func (f *fetchFn) fetch(
 	ctx context.Context, in *Inputs, split blocks.Span, wanted []blocks.Member, emit func([]byte),
-) (values int64, err error) {
+) (values, dates int64, err error) {
 	positions := make([]int64, len(wanted))
 	for i, m := range wanted {
 		positions[i] = m.Key.Position()
@@ -121,6 +125,9 @@ func (f *fetchFn) fetch(
 		if doc.Value.Kind != codec.NoValue {
 			values++
 		}
+		if doc.Value.Kind == codec.StringValue && endsInYear(doc.Value.Text) {
+			dates++
+		}
 		rank = options.Rank.append(rank[:0], source, doc)
 		f.out.add(&blocks.Document{
 			Key: m.Key, ID: doc.ID, HasID: doc.HasID, Component: m.Component, Of: int(m.Of), Copied: m.Copied,
@@ -129,10 +136,17 @@ func (f *fetchFn) fetch(
 		return nil
 	})
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	f.out.flush()
-	return values, nil
+	return values, dates, nil
+}
+
+var dateWithLateYear = regexp.MustCompile(`^\d{1,2}([./-])\d{1,2}[./-](\d{2}|\d{4})\b`)
+
+// endsInYear reports whether a value is a date with the day or the month first, as 9/3/2026.
+func endsInYear(value []byte) bool {
+	return len(value) > 0 && value[0] <= '9' && dateWithLateYear.Match(value)
 }
 
 // append appends the rank of doc, whose file is source. No key's bytes begin with another value's of the same key, so

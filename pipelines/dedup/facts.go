@@ -29,6 +29,10 @@ func (r *run) account(ctx context.Context, launch job.Launch) (*records.Manifest
 	if column := r.asked.Rank.Column(); column != "" && r.record.Steps["fetch/documents"] > 0 && r.record.Steps["fetch/values"] == 0 {
 		r.warn("--keep %s: no document that was compared has a number or a string in column %q, so input order decided", strings.Join(r.config.Keep, ", --keep "), column)
 	}
+	if n := r.record.Steps["fetch/dates"]; n > 0 {
+		r.warn("--keep %s: column %q has dates that begin with the day or the month, as in 9/3/2026 (documents: %d); they are sorted as texts; write 2026-03-09",
+			strings.Join(r.config.Keep, ", --keep "), r.asked.Rank.Column(), n)
+	}
 	facts, err := job.Ledger(ctx, storage.Join(r.temp, ledgerFile))
 	if err != nil {
 		return nil, err

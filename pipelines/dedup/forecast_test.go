@@ -235,7 +235,8 @@ func TestSuitedShingles(t *testing.T) {
 		{"stop words", 12, 300, "--shingle=stopword:3", "char:9"},
 		{"a word again and again", 0, -60, "--shingle=word:5", ""},
 		{"half are very short", 1, 16, "--shingle=word:5", "word:2 --threshold 0.75"},
-		{"half are too short", 1, 8, "--shingle=word:5", ""},
+		{"half have seven pairs of words", 1, 8, "--shingle=word:5", "word:2 --threshold 0.55"}, // of which a word changes two: 5 of 9
+		{"half are too short", 1, 6, "--shingle=word:5", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var lines strings.Builder

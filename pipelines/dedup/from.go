@@ -88,7 +88,7 @@ func replaced(s records.Spec, values map[string]any) (other records.Spec, err er
 // checkFrom returns a *job.UsageError for what cannot be decided again.
 func (c *Config) checkFrom(f *output.Finished) error {
 	refuse := func(format string, args ...any) error {
-		return job.Usage("--from %s: %s; run dedup on the input instead", c.From, fmt.Sprintf(format, args...))
+		return job.Usage("--from %s: %s; or run dedup on the input", c.From, fmt.Sprintf(format, args...))
 	}
 	was, n := f.Run.Parameters, f.Run.Counts
 	var lacking []string

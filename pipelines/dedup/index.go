@@ -97,6 +97,8 @@ func (c *Config) takeIndex(ctx context.Context) (*index.Index, error) {
 	switch {
 	case found != nil:
 		return found, c.follow(found)
+	case c.Append && len(c.Against) > 0:
+		return nil, job.Usage("--append: %s is not an index; make it with neardup index create %[1]s", c.Against[0])
 	case c.Append:
 		return nil, job.Usage("--append needs --against INDEX; make one with neardup index create")
 	default:
@@ -217,7 +219,7 @@ type InIndexError struct {
 }
 
 func (e *InIndexError) Error() string {
-	return fmt.Sprintf("%s has this batch already, since run %s, whose output is %s; drop it first with neardup index drop %s --run %[2]s",
+	return fmt.Sprintf("%s has this batch already, since run %s, whose output is %s; nothing was added; to add it again, first give neardup index drop %s --run %[2]s",
 		e.Dir, e.Added.Run, e.Added.Output, e.Dir)
 }
 

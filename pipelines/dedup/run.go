@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"path"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -83,7 +84,7 @@ type TooManyUnreadableError struct {
 func (e *TooManyUnreadableError) Error() string {
 	see := "write the table rejected to see them all"
 	if e.Rejected != "" {
-		see = "all are in " + e.Rejected
+		see = "all are in " + e.Rejected + printed(e.Rejected)
 	}
 	if e.More {
 		return fmt.Sprintf("%v, and not all are read; %s; fix them, or accept more with --max-rejected", e.ReadTotals, see)
@@ -101,6 +102,11 @@ func (e *TooManyUnreadableError) Error() string {
 		next = append(next, job.NameColumn)
 	}
 	return fmt.Sprintf("%s; %s; %s, or accept them with --max-rejected %d", strings.Join(parts, "; "), see, strings.Join(next, ", "), e.Unreadable+e.Whole)
+}
+
+// printed says how to print the table rejected of a run that failed.
+func printed(rejected string) string {
+	return fmt.Sprintf(" (neardup export %s --table rejected --format csv --output -)", path.Dir(rejected))
 }
 
 // Status is the exit status.
@@ -125,7 +131,7 @@ func (e *NothingComparedError) Error() string {
 		parts = append(parts, fmt.Sprintf("%d of %d are not compared, for %s", e.NotCompared[reason], e.Records, reason))
 	}
 	if e.Rejected != "" {
-		parts = append(parts, "all are in "+e.Rejected)
+		parts = append(parts, "all are in "+e.Rejected+printed(e.Rejected))
 	}
 	return "no document was compared: " + strings.Join(parts, "; ")
 }

@@ -70,8 +70,8 @@ func (s *survey) short() (all []records.Short) {
 	return all
 }
 
-// leastJudged are as many documents of the planner's sample as show that an input is short.
-const leastJudged = 20
+// leastJudged are as many documents of the planner's sample as say that an input is short; fewer are an example.
+const leastJudged = 5
 
 // shortWarnings warn of an input whose documents are too short, by the planner's sample.
 func (p *Plan) shortWarnings() []string {
@@ -161,23 +161,26 @@ func (p *Plan) suited(texts [][]byte) string {
 	return ""
 }
 
-// leastProposed is the least threshold that is proposed, in twentieths: below it short texts of other words are similar.
-const leastProposed = 13
+// The least thresholds that are proposed, in twentieths: below them short texts of other words are similar.
+const (
+	leastOfWords      = 10
+	leastOfCharacters = 13
+)
 
 // suitsHalf is the --shingle of two words, or else of three characters, and the largest threshold in twentieths at which half of
 // texts like these stay similar if one word is changed. The threshold is 0 if it is the one in force, and the shingle "" if there is none.
 func (p *Plan) suitsHalf(texts [][]byte) (name string, threshold float64) {
-	spec := p.Spec
+	spec, least := p.Spec, uint64(leastOfCharacters)
 	switch spec.Shingle.Kind {
 	case shingle.Word:
-		spec.Shingle.K, name = 2, "word:2"
+		spec.Shingle.K, name, least = 2, "word:2", leastOfWords
 	case shingle.Item, shingle.Stop:
 		return "", 0
 	default:
 		spec.Shingle.Kind, spec.Shingle.K, name = shingle.Char, 3, "char:3"
 	}
 	sizes := sizesOf(texts, spec)
-	for n := 20 * p.Threshold.Num / p.Threshold.Den; n >= leastProposed && len(sizes) > 0; n-- {
+	for n := 20 * p.Threshold.Num / p.Threshold.Den; n >= least && len(sizes) > 0; n-- {
 		t := setsim.Threshold{Num: n, Den: 20}
 		if _, word := leastShingles(t, changed(spec.Shingle)); sizes[(len(sizes)-1)/2] < word {
 			continue

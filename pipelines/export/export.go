@@ -23,7 +23,7 @@ type Config struct {
 	From   string    `arg:"" name:"dir" help:"Output of a finished run of dedup, passages or compare."`
 	Format Format    `required:"" enum:"${exports}" help:"csv (RFC 4180, with a line of column names), jsonl (one object per row) or sql (a file with a view of each table, for DuckDB)." group:"Export"`
 	Tables []Table   `name:"table" placeholder:"NAME" help:"Write only this table; repeat for several (default: every table of the output)." group:"Export"`
-	Output string    `short:"o" required:"" placeholder:"DIR" help:"Folder for the files; must be new. - is standard output, for one table or for sql." group:"Export"`
+	Output string    `short:"o" required:"" placeholder:"DIR" help:"Folder for the files; must be new. - prints one table, or the views of sql." group:"Export"`
 	Excel  bool      `help:"Write CSV for spreadsheets. The file begins with a byte order mark; values that look like formulas, and numbers that a spreadsheet would round, are text." group:"Export"`
 	Stdout io.Writer `kong:"-"`
 }
@@ -120,6 +120,9 @@ func Export(ctx context.Context, c Config) (warnings []string, err error) {
 		return nil, job.Usage("--excel: --format %s is not for spreadsheets; give --format csv, or leave it out", c.Format)
 	}
 	toStdout := c.Output == "-"
+	if strings.HasSuffix(c.Output, "."+string(c.Format)) {
+		return nil, job.Usage("--output %s: names a folder; for one file, give --output - >%[1]s", c.Output)
+	}
 	if !toStdout {
 		if err := job.CheckPath("--output", c.Output); err != nil {
 			return nil, err
@@ -132,7 +135,11 @@ func Export(ctx context.Context, c Config) (warnings []string, err error) {
 			return nil, &job.OutputExistsError{Reason: c.Output + " is there already; give another --output"}
 		}
 	}
-	finished, err := output.Open(ctx, c.From)
+	open := output.Open
+	if slices.Equal(c.Tables, []Table{Table(output.Rejected)}) {
+		open = output.OpenRejected
+	}
+	finished, err := open(ctx, c.From)
 	if err != nil {
 		return nil, err
 	}

@@ -411,6 +411,7 @@ func unfit(err error) error {
 		if column := meant(none.Name, none.Columns); column != "" {
 			return Usage("%w; did you mean %q?", err, column)
 		}
+		return Usage("%w; name one that it has", err)
 	}
 	return &UsageError{Reason: err}
 }

@@ -174,8 +174,8 @@ class Dedup(TypedDict, total=False):
     keep: str | Sequence[str]
     """Which of several similar documents to keep: first in input order, longest (bytes of text), max:COLUMN or
     min:COLUMN (numbers before strings, none last), or prefer:GLOB,... (documents of files that match the first pattern,
-    then the second, then others). Repeat it to break ties; remaining ties go to the first in input order. none removes
-    all of them (default: first)."""
+    then the second, then others). Repeat it to break ties; remaining ties go to the first in input order. max:date
+    keeps the newest; none removes all of them (default: first)."""
 
     protect: str | Sequence[str]
     """Never remove documents of files that match, even if they are similar to each other. Other documents that resemble
