@@ -57,6 +57,7 @@ func Page(ctx context.Context, w io.Writer, f *output.Finished, read Texts) erro
 	}
 	p := &page{Run: &f.Run, found: found, Command: Command(&f.Run)}
 	p.texts(ctx, read)
+	p.Nearest = p.compare()
 	for _, draw := range []func() error{p.drawSimilarities, p.drawSizes, p.drawCurve, p.drawStages} {
 		if err := draw(); err != nil {
 			return err
@@ -108,6 +109,7 @@ type page struct {
 	Command string
 
 	Similarities, Sizes, Curve, Stage *drawing
+	Nearest                           []nearPair // the pairs to check
 	textOf                            map[records.Place]string
 	TextNote                          string // why some texts are missing
 }
@@ -667,8 +669,8 @@ type nearPair struct {
 // Numbered are how many of the pairs to check, the first, differ in numbers.
 func (p *page) Numbered() int { return p.found.numbered }
 
-// Nearest are the pairs to check.
-func (p *page) Nearest() (pairs []nearPair) {
+// compare compares the texts of the pairs to check.
+func (p *page) compare() (pairs []nearPair) {
 	for i, pair := range p.found.nearest {
 		shown := nearPair{Pair: pair, Number: i + 1, Numbers: i < p.found.numbered, Cluster: p.clusterOf(pair)}
 		a, b := places(pair)
@@ -687,9 +689,8 @@ func (p *page) Nearest() (pairs []nearPair) {
 
 // Pairs are those that are shown at once, and the others.
 func (p *page) Pairs() (pairs [2][]nearPair) {
-	all := p.Nearest()
-	n := min(len(all), mostAtOnce)
-	return [2][]nearPair{all[:n], all[n:]}
+	n := min(len(p.Nearest), mostAtOnce)
+	return [2][]nearPair{p.Nearest[:n], p.Nearest[n:]}
 }
 
 // clusterOf is the number of a pair's cluster among the largest, from 1, or 0.

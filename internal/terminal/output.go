@@ -53,7 +53,12 @@ type masked struct {
 func (m *masked) Write(p []byte) (int, error) {
 	var out strings.Builder
 	text := m.rest + string(p)
-	for text != "" {
+	for {
+		plain := printable(text)
+		out.WriteString(text[:plain])
+		if text = text[plain:]; text == "" {
+			break
+		}
 		n, whole := m.passing(text)
 		if !whole {
 			break
@@ -72,6 +77,14 @@ func (m *masked) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// printable returns the length of the printable ASCII at the beginning of text, which no mask changes.
+func printable(text string) (n int) {
+	for n < len(text) && text[n] >= ' ' && text[n] <= '~' {
+		n++
+	}
+	return n
 }
 
 // passing returns the length of what passes at the beginning of text, and whether more of text is not needed to tell.

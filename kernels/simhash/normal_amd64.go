@@ -25,8 +25,8 @@ const (
 	// assembly cannot be preempted.
 	featuresAtOnce = 256
 
-	// inaccuracy is the most by which an entry of a sum is off: the curve by 2, and what it is added to by ¼.
-	inaccuracy = 3
+	// inaccuracy is the most by which an entry of a sum is off: the curve by 1½, and what it is added to by ¼.
+	inaccuracy = 1.75
 
 	// fewFeatures cost as much one after another.
 	fewFeatures = 8
@@ -44,13 +44,13 @@ func (s *Signer) estimateNormal(sig, features []uint64) (masks int) {
 		var room [2 * entriesAtOnce]float64
 		sums := estimateSums(&room, features, s.masks[masks:], c)
 		for k, sum := range sums {
+			bit := ^math.Float64bits(sum) >> 63 // not by a branch, which nobody could foretell
 			if math.Abs(sum) <= least {
-				sum = float64(s.normalSum(features, s.masks[masks+k/perNormalHash], k%perNormalHash))
+				exact := s.normalSum(features, s.masks[masks+k/perNormalHash], k%perNormalHash)
+				bit = uint64(-exact) >> 63
 			}
-			if sum > 0 {
-				i := masks*perNormalHash + k
-				sig[i/64] |= 1 << (i % 64)
-			}
+			i := masks*perNormalHash + k
+			sig[i/64] |= bit << (i % 64)
 		}
 		masks += len(sums) / perNormalHash
 	}
@@ -105,24 +105,13 @@ type curve struct {
 	wide  [4][16]float32        // cubic polynomials of all octaves, at four bits
 }
 
-// curves returns the curve through the quantiles at the Chebyshev nodes of each octave, or at all places of a short
-// one.
+// curves returns the curve that is near to the quantiles of each octave, or through all of a short one.
 var curves = sync.OnceValue(func() *curve {
 	q := quantiles()
 	c := new(curve)
 	for first := 1; first < 1<<15; first *= 2 {
-		var x [4]float64
-		for k := range x {
-			x[k] = math.Round(float64(first) * (1.5 - math.Cos(math.Pi*(float64(k)+.5)/4)/2))
-			if first < 8 {
-				x[k] = float64(first + k)
-			}
-		}
-		if first == 2 {
-			x[3] = 0 // whose exponent has the same four bits
-		}
 		exponent := math.Float32bits(float32(first)) >> 23
-		for n, coefficient := range throughQuantiles(q, x) {
+		for n, coefficient := range nearQuantiles(q, first) {
 			c.wide[n][exponent%16] = float32(coefficient)
 			if first >= tailLength {
 				c.cubic[n][exponent%8] = float32(coefficient)
@@ -137,31 +126,85 @@ var curves = sync.OnceValue(func() *curve {
 	return c
 })
 
+// nearQuantiles returns the coefficients of the cubic polynomial near to the quantiles of an octave of places from the
+// upper end.
+func nearQuantiles(q *[1 << 16]int16, first int) [4]float64 {
+	switch first {
+	case 1, 4:
+		return throughQuantiles(q, [4]int{first, first + 1, first + 2, first + 3})
+	case 2:
+		return throughQuantiles(q, [4]int{2, 3, 4, 0}) // 0 has the same four bits of the exponent
+	}
+	return fitQuantiles(q, float64(first), float64(2*first-1))
+}
+
 // throughQuantiles returns the coefficients of the cubic polynomial through the quantiles at four places from the upper
 // end.
-func throughQuantiles(q *[1 << 16]int16, x [4]float64) (p [4]float64) {
+func throughQuantiles(q *[1 << 16]int16, x [4]int) (p [4]float64) {
 	var divided [4]float64 // differences, as Newton has them
 	for k := range x {
-		divided[k] = float64(q[math.MaxUint16-int(x[k])])
+		divided[k] = float64(q[math.MaxUint16-x[k]])
 	}
 	for n := 1; n < len(x); n++ {
 		for k := len(x) - 1; k >= n; k-- {
-			divided[k] = (divided[k] - divided[k-1]) / (x[k] - x[k-n])
+			divided[k] = (divided[k] - divided[k-1]) / float64(x[k]-x[k-n])
 		}
 	}
 	for k := len(x) - 1; k >= 0; k-- { // p = p·(x−x[k]) + divided[k]
-		for n := len(p) - 1; n > 0; n-- {
-			p[n] = p[n-1] - p[n]*x[k]
+		p = plus(times(p, 1, -float64(x[k])), [4]float64{divided[k]}, 1)
+	}
+	return p
+}
+
+// fitQuantiles returns the coefficients of the cubic polynomial that the series of Chebyshev polynomials for the
+// quantiles from one place to another begins with. Its values at many places make up for quantiles being rounded.
+func fitQuantiles(q *[1 << 16]int16, first, last float64) (p [4]float64) {
+	const nodes = 64
+	middle, half := (first+last)/2, (last-first)/2
+	var series [4]float64
+	for j := range nodes {
+		angle := math.Pi * (float64(j) + .5) / nodes
+		place, share := math.Modf(middle + half*math.Cos(angle))
+		at := math.MaxUint16 - int(place)
+		value := float64(q[at]) + share*float64(q[at-1]-q[at])
+		for k := range series {
+			series[k] += 2. / nodes * value * math.Cos(float64(k)*angle)
 		}
-		p[0] = divided[k] - p[0]*x[k]
+	}
+	before, at := [4]float64{.5}, [4]float64{-middle / half, 1 / half} // half of the first, as the series counts it
+	p = plus([4]float64{}, before, series[0])
+	before[0] = 1
+	for _, weight := range series[1:] {
+		p = plus(p, at, weight)
+		before, at = at, plus(times(at, 2/half, -2*middle/half), before, -1)
+	}
+	return p
+}
+
+// times returns p·(a·x + b), as far as it is cubic.
+func times(p [4]float64, a, b float64) (product [4]float64) {
+	for n := range p {
+		product[n] = p[n] * b
+		if n > 0 {
+			product[n] += p[n-1] * a
+		}
+	}
+	return product
+}
+
+// plus returns p + w·q.
+func plus(p, q [4]float64, w float64) [4]float64 {
+	for n := range p {
+		p[n] += w * q[n]
 	}
 	return p
 }
 
 // normalSum returns one of the sums of normalSums.
 func (s *Signer) normalSum(features []uint64, mask uint64, word int) (sum int64) {
+	quantiles, shift := s.quantiles, uint(16*word)%64
 	for _, x := range features {
-		sum += int64(s.quantiles[uint16(hash.Fold(x^mask, multiplier)>>(16*word))])
+		sum += int64(quantiles[uint16(hash.Fold(x^mask, multiplier)>>shift)])
 	}
 	return sum
 }

@@ -102,7 +102,7 @@ func (l *listing) paths() []string {
 // survey is what an output folder holds.
 type survey struct {
 	*listing
-	record   *records.Run // of the run that made it, nil if there is none
+	record   *runRecord // of the run that made it, nil if there is none
 	finished bool
 	foreign  map[string]bool   // names that are not neardup's
 	sums     map[string]string // the SHA-256 of what the manifest of a finished output names
@@ -329,13 +329,22 @@ const (
 	maxManifest = 4 << 30
 )
 
+// runRecord is what of a run.json tells whose files are beside it: to read all of it, several times a run, costs as much
+// as a run of few documents.
+type runRecord struct {
+	Job, Status string
+	Exit        int
+	Files       []string
+	Formats     records.Formats
+}
+
 // readRecord returns the run.json of a folder, nil if there is none, or not one of neardup's.
-func readRecord(ctx context.Context, dir string) (*records.Run, error) {
+func readRecord(ctx context.Context, dir string) (*runRecord, error) {
 	data, _, ok, err := readSmall(ctx, storage.Join(dir, output.RunFile), maxRecord)
 	if err != nil || !ok {
 		return nil, err
 	}
-	record := &records.Run{}
+	record := &runRecord{}
 	if json.Unmarshal(data, record) != nil || !runID.MatchString(record.Job) || !strings.HasPrefix(record.Formats.Tables, "neardup-tables-") {
 		return nil, nil
 	}
