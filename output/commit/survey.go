@@ -2,8 +2,6 @@ package commit
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
@@ -150,7 +148,7 @@ func (s *survey) lookHidden(ctx context.Context) error {
 	if info.Path != "" && !s.locked {
 		s.foreign[output.LockFile] = true
 	}
-	names, err := namesIn(ctx, storage.Join(s.dir, belowDir))
+	names, err := storage.NamesIn(ctx, storage.Join(s.dir, belowDir))
 	for _, name := range names {
 		if _, ok := runOf(name); !ok {
 			s.foreign[belowDir+"/"+name] = true
@@ -348,6 +346,5 @@ func readManifest(ctx context.Context, dir string) (m *records.Manifest, sum str
 	if json.Unmarshal(data, m) != nil || m.Version != 1 {
 		return nil, "", nil
 	}
-	hash := sha256.Sum256(data)
-	return m, hex.EncodeToString(hash[:]), nil
+	return m, output.Sum(data), nil
 }
