@@ -98,6 +98,32 @@ func (f Folder) Name(name string) string {
 // Path is the path of the file name of an output.
 func (f Folder) Path(name string) string { return storage.Join(f.Dir, f.Name(name)) }
 
+// Write writes the file name below the folder, in which a run that lasts writes, and returns what a manifest has of it
+// but for its rows; if synced, it is safe from a loss of power.
+func (f Folder) Write(
+	ctx context.Context, name string, synced bool, write func(io.Writer) error,
+) (records.ManifestFile, error) {
+	hash := sha256.New()
+	path := f.Path(name)
+	info, err := storage.WriteStaged(ctx, f.Dir, path, func(w io.Writer) error {
+		// Hashing whole buffers costs less than each record.
+		return storage.Buffered(io.MultiWriter(w, hash), write)
+	})
+	if err == nil && synced {
+		err = storage.Sync(ctx, path)
+	}
+	if err != nil {
+		return records.ManifestFile{}, err
+	}
+	return records.ManifestFile{Path: name, Bytes: info.Size, SHA256: hex.EncodeToString(hash.Sum(nil))}, nil
+}
+
+// Sum is the SHA-256 of a small file, as manifests have it.
+func Sum(data []byte) string {
+	hash := sha256.Sum256(data)
+	return hex.EncodeToString(hash[:])
+}
+
 // TableFile is the name below the output of a shard of a table.
 func TableFile(table Part, shard int64, shards int) string {
 	return fmt.Sprintf("%s/part-%05d-of-%05d.parquet", table, shard, shards)
@@ -207,8 +233,7 @@ func (f *Finished) read(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", f.Path(name), err)
 		}
 		if name == ManifestFile {
-			hash := sha256.Sum256(data)
-			sum = hex.EncodeToString(hash[:])
+			sum = Sum(data)
 		}
 	}
 	if sum != success.Manifest || f.Run.Job != success.Run {

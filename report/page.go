@@ -94,12 +94,7 @@ func short(name string) string {
 	if name == "." {
 		return "(input folder)"
 	}
-	name = strings.ToValidUTF8(name, "\uFFFD")
-	if utf8.RuneCountInString(name) <= longestName {
-		return name
-	}
-	runes := []rune(name)
-	return string(runes[:longestName/2]) + "…" + string(runes[len(runes)-longestName/2:])
+	return terminal.Cut(strings.ToValidUTF8(name, "\uFFFD"), longestName)
 }
 
 // page is what the template shows.

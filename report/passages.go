@@ -202,9 +202,7 @@ func passagesPage(ctx context.Context, w io.Writer, f *output.Finished, read Tex
 	}
 	page, err := template.New("passages").Funcs(template.FuncMap{
 		"number": count, "percent": perCent,
-		"policy": func() string { return "default-src 'none'; style-src 'unsafe-inline'" },
-		"shown":  func(text string) string { return terminal.Mask(text) },
-		"anchor": anchor,
+		"policy": func() string { return loadsNothing }, "shown": terminal.Mask, "anchor": anchor,
 	}).Parse(passagesTemplate)
 	if err == nil {
 		_, err = page.Parse(styleTemplate)

@@ -18,8 +18,7 @@ import (
 	"github.com/neardup/neardup/pipelines/dedup"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
-	"github.com/neardup/neardup/report/lineage"
-	"github.com/neardup/neardup/report/metrics"
+	"github.com/neardup/neardup/report/monitor"
 )
 
 // watching is what those who run a job every night watch. A dry run tells nobody.
@@ -33,7 +32,7 @@ type watch struct {
 	watching
 	config  *dedup.Config
 	started time.Time
-	lineage lineage.Run
+	lineage monitor.Run
 }
 
 // watch tells that a run begins. It fails if nothing could be record at its end.
@@ -50,14 +49,14 @@ func (c *dedupCmd) watch() (*watch, error) {
 	if w.LineageFile == "" {
 		return w, nil
 	}
-	w.lineage = lineage.Run{ID: uuid.NewString(), Namespace: cmp.Or(os.Getenv("OPENLINEAGE_NAMESPACE"), "neardup"), Job: cmp.Or(c.JobName, "neardup")}
+	w.lineage = monitor.Run{ID: uuid.NewString(), Namespace: cmp.Or(os.Getenv("OPENLINEAGE_NAMESPACE"), "neardup"), Job: cmp.Or(c.JobName, "neardup")}
 	for _, input := range slices.Concat(c.Inputs, c.Against) {
 		w.lineage.Inputs = append(w.lineage.Inputs, absolute(input))
 	}
 	if c.Output != "" {
 		w.lineage.Output = absolute(c.Output)
 	}
-	if err := w.event(lineage.Start, w.started, nil); err != nil {
+	if err := w.event(monitor.Start, w.started, nil); err != nil {
 		return nil, job.Usage("--lineage-file %w", err)
 	}
 	return w, nil
@@ -80,9 +79,9 @@ func (w *watch) end(ctx context.Context, run *records.Run, err error) {
 	if run != nil {
 		record = *run
 	}
-	kind := lineage.Complete
+	kind := monitor.Complete
 	if err != nil {
-		kind = lineage.Fail
+		kind = monitor.Fail
 		record.Status, record.Error, record.Exit = "failed", cmp.Or(record.Error, err.Error()), job.Status(err)
 	}
 	ended := time.Now()
@@ -93,7 +92,7 @@ func (w *watch) end(ctx context.Context, run *records.Run, err error) {
 	}
 	if w.MetricsFile != "" {
 		record.Started = w.started // that of a run that was recovered is of another process
-		if err := metrics.Write(ctx, w.MetricsFile, w.config.JobName, &record, ended); err != nil {
+		if err := monitor.WriteMetrics(ctx, w.MetricsFile, w.config.JobName, &record, ended); err != nil {
 			slog.Warn(fmt.Sprintf("--metrics-file: %v", err))
 		}
 	}

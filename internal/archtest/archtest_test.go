@@ -216,15 +216,8 @@ var layers = []layer{
 		why:      "a report can be drawn again without the run",
 	},
 	{
-		packages: []string{"report/metrics"},
+		packages: []string{"report/monitor"},
 		may:      []string{module + "records", module + "io/storage"},
-		never:    []string{beamPath + "...", module + "pipelines/..."},
-		why:      "the report depends on the record of the run alone",
-	},
-	{
-		packages: []string{"report/lineage"},
-		may:      []string{module + "records"},
-		not:      []string{"io", "os", "log", "log/slog", "flag", "context"},
 		never:    []string{beamPath + "...", module + "pipelines/..."},
 		why:      "the report depends on the record of the run alone",
 	},

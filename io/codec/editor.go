@@ -1,5 +1,10 @@
 package codec
 
+import (
+	"cmp"
+	"slices"
+)
+
 // Editor is a Codec that can put other texts into a record.
 type Editor interface {
 	// Edit appends to dst a record in which edit has replaced the value of each text column, in the order of Fields.Text;
@@ -16,11 +21,7 @@ type Replacement struct {
 
 // Replace appends a record with replacements to dst; ok is false if they overlap. It sorts them.
 func Replace(dst, record []byte, all []Replacement) (edited []byte, ok bool) {
-	for i := range all { // there are few
-		for j := i; j > 0 && all[j].Begin < all[j-1].Begin; j-- {
-			all[j], all[j-1] = all[j-1], all[j]
-		}
-	}
+	slices.SortStableFunc(all, func(a, b Replacement) int { return cmp.Compare(a.Begin, b.Begin) })
 	edited, at := dst, 0
 	for _, r := range all {
 		if r.Begin < at {

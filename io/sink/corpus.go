@@ -219,14 +219,14 @@ func (f *corpusFn) write(
 	}
 	name := output.CorpusFile(in.PieceName(number))
 	var kept int64
-	copied, err := writeOutput(ctx, f.Params, name, func(w io.Writer) (err error) {
+	copied, err := f.Params.write(ctx, name, func(w io.Writer) (err error) {
 		kept, err = source.CopyExcept(ctx, ctxWriter{ctx, w}, in, piece, dropped, f.Options)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	return emitFact(facts, blocks.FactCorpus, name, copied, map[string]int64{blocks.CountRows: kept})
+	return emitFact(facts, blocks.FactCorpus, copied, map[string]int64{blocks.CountRows: kept})
 }
 
 // Listed returns the keys of the records that rows are about, for Corpus to leave them out.

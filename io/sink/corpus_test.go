@@ -26,6 +26,7 @@ import (
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/records"
 )
 
 // part is a record, or what stands between two.
@@ -402,7 +403,7 @@ func TestCorpusOfChanged(t *testing.T) {
 func TestWriteOutput(t *testing.T) {
 	folder := storagetest.RunFolder(t)
 	content := strings.Repeat("a line\n", 100_000)
-	got, err := writeOutput(t.Context(), Params{Output: output.Folder{Dir: folder}}, "sub/file", func(w io.Writer) error {
+	got, err := (output.Folder{Dir: folder}).Write(t.Context(), "sub/file", false, func(w io.Writer) error {
 		for line := range strings.Lines(content) {
 			if _, err := io.WriteString(w, line); err != nil {
 				return err
@@ -417,7 +418,7 @@ func TestWriteOutput(t *testing.T) {
 	if err != nil || string(data) != content {
 		t.Errorf("%d bytes, %v, want %d", len(data), err, len(content))
 	}
-	if want := (summed{bytes: int64(len(content)), sha256: fmt.Sprintf("%x", sha256.Sum256(data))}); got != want {
+	if want := (records.ManifestFile{Path: "sub/file", Bytes: int64(len(content)), SHA256: fmt.Sprintf("%x", sha256.Sum256(data))}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
@@ -428,7 +429,7 @@ func TestWriteOutputOfAnEndedRun(t *testing.T) {
 	if err := storage.End(t.Context(), folder); err != nil {
 		t.Fatal(err)
 	}
-	_, err := writeOutput(t.Context(), Params{Output: output.Folder{Dir: folder}}, "sub/file", func(w io.Writer) error {
+	_, err := (output.Folder{Dir: folder}).Write(t.Context(), "sub/file", false, func(w io.Writer) error {
 		_, err := io.WriteString(w, "late")
 		return err
 	})

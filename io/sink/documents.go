@@ -133,13 +133,13 @@ func (f *documentsFn) ProcessElement(
 	}
 	name := output.DocumentsFile(in.Name(int(file)))
 	counts := map[string]int64{}
-	written, err := writeOutput(ctx, f.Params, name, func(w io.Writer) error {
+	written, err := f.Params.write(ctx, name, func(w io.Writer) error {
 		return f.write(w, documented(in, rows), counts)
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	return emitFact(facts, blocks.FactTable, name, written, counts)
+	return emitFact(facts, blocks.FactTable, written, counts)
 }
 
 func (f *documentsFn) write(w io.Writer, rows iter.Seq2[*records.Documented, error], counts map[string]int64) error {

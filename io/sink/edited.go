@@ -126,7 +126,7 @@ func (f *editedFn) write(
 	name := output.CorpusFile(in.PieceName(number))
 	counts := map[string]int64{}
 	e := editor{spans: spans, paragraphs: f.Params.Paragraphs, seams: map[seam]int64{}}
-	copied, err := writeOutput(ctx, f.Params, name, func(w io.Writer) (err error) {
+	copied, err := f.Params.write(ctx, name, func(w io.Writer) (err error) {
 		var kept, unedited int64
 		kept, unedited, err = source.CopyEdited(ctx, ctxWriter{ctx, w}, in, piece, dropped, edited, e.edit, f.Options)
 		counts[blocks.CountRows], counts[blocks.CountUncut] = kept, unedited
@@ -138,7 +138,7 @@ func (f *editedFn) write(
 	for _, seams := range e.seams {
 		counts[blocks.CountSeams] += seams
 	}
-	return emitFact(facts, blocks.FactCorpus, name, copied, counts)
+	return emitFact(facts, blocks.FactCorpus, copied, counts)
 }
 
 // editor cuts spans of joined texts out of columns.

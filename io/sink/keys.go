@@ -53,7 +53,7 @@ func (f *keysFn) ProcessElement(
 	entries := f.entries
 	slices.SortFunc(entries, blocks.BandEntry.Compare)
 	name := index.KeysFile(band, shard)
-	file, err := writeOutput(ctx, f.Params, name, func(w io.Writer) error {
+	file, err := f.Params.write(ctx, name, func(w io.Writer) error {
 		return index.WriteKeys(w, func(yield func(index.Key) bool) {
 			for _, e := range entries {
 				if !yield(index.Key{Key: int64(e.Key), Row: f.Starts[e.Document.File()] + e.Document.Position()}) {
@@ -65,5 +65,5 @@ func (f *keysFn) ProcessElement(
 	if err != nil {
 		return err
 	}
-	return emitFact(facts, blocks.FactTable, name, file, map[string]int64{blocks.CountRows: int64(len(entries))})
+	return emitFact(facts, blocks.FactTable, file, map[string]int64{blocks.CountRows: int64(len(entries))})
 }

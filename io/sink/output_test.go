@@ -26,7 +26,7 @@ func BenchmarkWrite(b *testing.B) {
 	b.Run("output", func(b *testing.B) {
 		b.SetBytes(int64(lines * len(line)))
 		for b.Loop() {
-			if _, err := writeOutput(b.Context(), Params{Output: output.Folder{Dir: folder}}, "x", write); err != nil {
+			if _, err := (output.Folder{Dir: folder}).Write(b.Context(), "x", false, write); err != nil {
 				b.Fatal(err)
 			}
 		}

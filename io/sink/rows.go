@@ -1,7 +1,6 @@
 package sink
 
 import (
-	"bufio"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -321,76 +320,34 @@ func writeRun(ctx context.Context, temp, name string, next func() (blocks.RowPar
 	return err
 }
 
-// run reads a file of sorted parts.
-type run struct {
-	name      string
-	file      *storage.Content
-	r         *bufio.Reader
-	remaining int    // parts
-	data      []byte // of the part read last
-}
-
-// openRun opens the file that fields tell of: how many parts it has, and its name.
-func openRun(ctx context.Context, fields []byte) (*run, error) {
+// openRun opens the file that fields tell of: how many parts it has, and its name. What it returns has one part after
+// another, each valid until the next, and io.EOF behind the last.
+func openRun(ctx context.Context, fields []byte) (next func() (blocks.RowPart, error), file io.Closer, err error) {
 	count, name, _ := strings.Cut(string(fields), " ")
 	parts, err := strconv.Atoi(count)
 	if err != nil {
-		return nil, blocks.ErrCorrupt
+		return nil, nil, blocks.ErrCorrupt
 	}
-	file, err := storage.OpenFile(ctx, name)
+	content, err := storage.OpenFile(ctx, name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return &run{name: name, file: file, r: bufio.NewReaderSize(file, 64<<10), remaining: parts}, nil
-}
-
-func (r *run) Close() error { return r.file.Close() }
-
-// next returns the next part, valid until the one after it, or io.EOF behind the last.
-func (r *run) next() (part blocks.RowPart, err error) {
-	if r.remaining > 0 {
-		r.remaining--
-		part, err = r.part()
-	} else if _, err = r.r.ReadByte(); err == nil {
-		err = fmt.Errorf("more parts than there were: %w", blocks.ErrCorrupt)
-	} else if errors.Is(err, io.EOF) {
-		return part, io.EOF
-	}
-	if err != nil {
-		err = fmt.Errorf("sorted rows %s: %w", r.name, err)
-	}
-	return part, err
-}
-
-// mostPart is the size of a part that no element exceeds.
-const mostPart = 1 << 20
-
-func (r *run) part() (part blocks.RowPart, err error) {
-	length, err := binary.ReadUvarint(r.r)
-	if err != nil {
-		return part, noEOF(err)
-	}
-	if length > mostPart {
-		return part, blocks.ErrCorrupt
-	}
-	r.data = slices.Grow(r.data[:0], int(length))[:length]
-	if _, err := io.ReadFull(r.r, r.data); err != nil {
-		return part, noEOF(err)
-	}
-	d := blocks.NewDecoder(r.data)
-	part = d.RowPart()
-	if d.Err() == nil && !d.Done() {
-		return part, blocks.ErrCorrupt
-	}
-	return part, d.Err()
-}
-
-// noEOF makes the end of a file that is too short an error like others.
-func noEOF(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
-	}
-	return err
+	records := groups.ReadFile(name, parts, content)
+	return func() (part blocks.RowPart, err error) {
+		record, err := records()
+		if err != nil {
+			return part, err
+		}
+		d := blocks.NewDecoder(record)
+		part = d.RowPart()
+		if err = d.Err(); err == nil && !d.Done() {
+			err = blocks.ErrCorrupt
+		}
+		if err != nil {
+			err = fmt.Errorf("sorted rows %s: %w", name, err)
+		}
+		return part, err
+	}, content, nil
 }
 
 // merged yields the whole rows of a shard of the table name in order: of those that came as they are, and
@@ -409,13 +366,13 @@ func merged(
 	return joined(func(yield func(blocks.RowPart, error) bool) {
 		runs := []func() (blocks.RowPart, error){rows.next}
 		for _, fields := range files {
-			file, err := openRun(ctx, fields)
+			next, file, err := openRun(ctx, fields)
 			if err != nil {
 				yield(blocks.RowPart{}, err)
 				return
 			}
 			defer file.Close()
-			runs = append(runs, file.next)
+			runs = append(runs, next)
 		}
 		groups.Merge(runs, byPlace, yield)
 	}), nil

@@ -209,13 +209,13 @@ func TestBrokenRun(t *testing.T) {
 		if err := os.WriteFile(path, data, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		file, err := openRun(t.Context(), fmt.Appendf(nil, "%d %s", parts, path))
+		next, file, err := openRun(t.Context(), fmt.Appendf(nil, "%d %s", parts, path))
 		if err != nil {
 			return 0, err
 		}
 		defer file.Close()
 		for ; ; n++ {
-			part, err := file.next()
+			part, err := next()
 			if errors.Is(err, io.EOF) {
 				return n, nil
 			}

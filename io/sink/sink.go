@@ -58,6 +58,11 @@ type Params struct {
 	Metadata map[string]string
 }
 
+// write writes the file name of the output, for a worker.
+func (p Params) write(ctx context.Context, name string, write func(io.Writer) error) (records.ManifestFile, error) {
+	return p.Output.Write(ctx, name, p.Sync, write)
+}
+
 func (p Params) held() int { return cmp.Or(p.HeldRows, shardRows) }
 
 func (p Params) writes(table output.Part) bool { return slices.Contains(p.Write, table) }
@@ -285,9 +290,9 @@ func (f *failOnUnreadableFn) ProcessElement(ctx context.Context, _ int64, facts 
 }
 
 // emitFact emits what one file's writing came to.
-func emitFact(emit func([]byte), kind blocks.FactKind, name string, file summed, counts map[string]int64) error {
+func emitFact(emit func([]byte), kind blocks.FactKind, file records.ManifestFile, counts map[string]int64) error {
 	line, err := json.Marshal(blocks.Fact{
-		Kind: kind, Name: name, Bytes: file.bytes, SHA256: file.sha256, Counts: counts,
+		Kind: kind, Name: file.Path, Bytes: file.Bytes, SHA256: file.SHA256, Counts: counts,
 	})
 	if err == nil {
 		emit(line)

@@ -79,9 +79,9 @@ func (f *tableFn[T]) ProcessElement(
 	}
 	name := output.TableFile(f.Table, shard, in.Shards)
 	counts := map[string]int64{blocks.CountRows: 0}
-	var file summed
+	file := records.ManifestFile{Path: name}
 	if f.Params.writes(f.Table) {
-		file, err = writeOutput(ctx, f.Params, name, func(w io.Writer) error {
+		file, err = f.Params.write(ctx, name, func(w io.Writer) error {
 			return f.write(w, rows, counts)
 		})
 	} else {
@@ -90,7 +90,7 @@ func (f *tableFn[T]) ProcessElement(
 	if err != nil {
 		return err
 	}
-	return emitFact(facts, blocks.FactTable, name, file, counts)
+	return emitFact(facts, blocks.FactTable, file, counts)
 }
 
 // Rows are written in batches: a row group is held until it is full, the decoded rows are not. Both are of so

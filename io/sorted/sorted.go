@@ -263,7 +263,7 @@ func (r *Records) All() iter.Seq2[[]byte, error] {
 				return
 			}
 			defer content.Close()
-			runs = append(runs, f.read(content))
+			runs = append(runs, ReadFile(f.path, f.records, content))
 		}
 		Merge(runs, bytes.Compare, yield)
 	}
@@ -330,21 +330,21 @@ func (r *Records) held() func() ([]byte, error) {
 // mostRecord is the size of a record that no element exceeds.
 const mostRecord = 1 << 20
 
-// read is held of a file.
-func (f file) read(content io.Reader) func() ([]byte, error) {
+// ReadFile returns one record after another of a file that has so many, each behind its length, and io.EOF behind the
+// last. A record is valid until the next.
+func ReadFile(path string, records int, content io.Reader) func() ([]byte, error) {
 	in := bufio.NewReaderSize(content, 64<<10)
 	var record []byte
-	left := f.records
+	left := records
 	return func() ([]byte, error) {
-		if left == 0 {
-			return nil, io.EOF
-		}
-		left--
 		length, err := binary.ReadUvarint(in)
-		if err == nil && length > mostRecord {
+		switch {
+		case left == 0 && errors.Is(err, io.EOF):
+			return nil, io.EOF
+		case err == nil && (left == 0 || length > mostRecord):
 			err = blocks.ErrCorrupt
-		}
-		if err == nil {
+		case err == nil:
+			left--
 			record = slices.Grow(record[:0], int(length))[:length]
 			_, err = io.ReadFull(in, record)
 		}
@@ -352,7 +352,7 @@ func (f file) read(content io.Reader) func() ([]byte, error) {
 			err = io.ErrUnexpectedEOF
 		}
 		if err != nil {
-			return nil, fmt.Errorf("sorted records %s: %w", f.path, err)
+			return nil, fmt.Errorf("sorted records %s: %w", path, err)
 		}
 		return record, nil
 	}

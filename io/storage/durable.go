@@ -2,8 +2,6 @@ package storage
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 )
 
@@ -24,20 +22,6 @@ type Syncing interface {
 	// that name them. The error is that of any write since the Syncing was opened.
 	Sync(ctx context.Context, paths ...string) error
 	io.Closer
-}
-
-// Exchanger is a Store with folders that can take each other's place.
-type Exchanger interface {
-	// Exchangeable tries whether the folder dir can be exchanged with one in the folder beside, which is
-	// the caller's own. The error is errors.ErrUnsupported, with the reason, if not.
-	Exchangeable(ctx context.Context, dir, beside string) error
-	// Exchange gives the folders new and old each other's path in one step, and new the mode, group,
-	// access list and attributes of old before. The error is errors.ErrUnsupported if that cannot be
-	// done, and fs.ErrNotExist if one of them is missing; nothing has changed then but new's attributes.
-	Exchange(ctx context.Context, new, old string) error
-	// Inherit makes what is then made in folder as open to groups and by access lists as what is made in the
-	// folder from.
-	Inherit(ctx context.Context, folder, from string) error
 }
 
 // Holder is a Store that knows whether the holder of an object lives.
@@ -81,44 +65,6 @@ type synced struct{}
 func (synced) Sync(context.Context, ...string) error { return nil }
 
 func (synced) Close() error { return nil }
-
-// Exchangeable is that of the Exchanger. The error is errors.ErrUnsupported on stores that are none.
-func Exchangeable(ctx context.Context, dir, beside string) error {
-	e, err := exchanger(dir)
-	if err != nil {
-		return err
-	}
-	return e.Exchangeable(ctx, dir, beside)
-}
-
-// Exchange is that of the Exchanger.
-func Exchange(ctx context.Context, new, old string) error {
-	e, err := exchanger(old)
-	if err != nil {
-		return err
-	}
-	return e.Exchange(ctx, new, old)
-}
-
-// Inherit is that of the Exchanger.
-func Inherit(ctx context.Context, folder, from string) error {
-	e, err := exchanger(folder)
-	if err != nil {
-		return err
-	}
-	return e.Inherit(ctx, folder, from)
-}
-
-func exchanger(path string) (Exchanger, error) {
-	store, err := At(path)
-	if err != nil {
-		return nil, err
-	}
-	if e, ok := store.(Exchanger); ok {
-		return e, nil
-	}
-	return nil, fmt.Errorf("%s: the store has no folders to exchange: %w", path, errors.ErrUnsupported)
-}
 
 // Sync is that of the Syncer. Stores that are none have nothing to do.
 func Sync(ctx context.Context, path string) error {

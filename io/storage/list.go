@@ -323,6 +323,15 @@ func Names(ctx context.Context, folder string) (names []string, err error) {
 	return names, nil
 }
 
+// NamesIn is Names of a folder that may be missing, and has none then.
+func NamesIn(ctx context.Context, folder string) ([]string, error) {
+	names, err := Names(ctx, folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return names, err
+}
+
 // Exists reports whether there is a file or a folder at path.
 func Exists(ctx context.Context, path string) (bool, error) {
 	_, err := Stat(ctx, path)

@@ -14,8 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func (local) Exchangeable(ctx context.Context, dir, beside string) error {
-	if err := ctx.Err(); err != nil {
+// Exchangeable tries whether the folder dir can be exchanged with one in the folder beside, which is
+// the caller's own. The error is errors.ErrUnsupported, with the reason, if not.
+func Exchangeable(ctx context.Context, dir, beside string) error {
+	if err := hasFolders(ctx, dir); err != nil {
 		return err
 	}
 	info, err := lstatFolder(dir)
@@ -51,6 +53,14 @@ func (local) Exchangeable(ctx context.Context, dir, beside string) error {
 	return tryExchange(dir, beside)
 }
 
+// hasFolders returns an error if a path is not of a disk: stores have no folders that could be exchanged.
+func hasFolders(ctx context.Context, path string) error {
+	if !IsLocal(path) {
+		return noExchange("%s: the store has no folders to exchange", path)
+	}
+	return ctx.Err()
+}
+
 // tryExchange exchanges two new folders in beside, one with the attributes of dir.
 func tryExchange(dir, beside string) error {
 	var probes [2]string
@@ -78,8 +88,10 @@ func tryExchange(dir, beside string) error {
 	return nil
 }
 
-func (local) Inherit(ctx context.Context, folder, from string) error {
-	if err := ctx.Err(); err != nil {
+// Inherit makes what is then made in folder as open to groups and by access lists as what is made in the
+// folder from.
+func Inherit(ctx context.Context, folder, from string) error {
+	if err := hasFolders(ctx, folder); err != nil {
 		return err
 	}
 	want, err := os.Lstat(from)
@@ -106,8 +118,11 @@ func (local) Inherit(ctx context.Context, folder, from string) error {
 	return err
 }
 
-func (local) Exchange(ctx context.Context, new, old string) error {
-	if err := ctx.Err(); err != nil {
+// Exchange gives the folders new and old each other's path in one step, and new the mode, group,
+// access list and attributes of old before. The error is errors.ErrUnsupported if that cannot be
+// done, and fs.ErrNotExist if one of them is missing; nothing has changed then but new's attributes.
+func Exchange(ctx context.Context, new, old string) error {
+	if err := hasFolders(ctx, old); err != nil {
 		return err
 	}
 	// The kernel would exchange a link itself.

@@ -93,22 +93,22 @@ func TestForeign(t *testing.T) {
 	hash := sha256.Sum256([]byte(none))
 	sum := hex.EncodeToString(hash[:])
 	for name, files := range map[string]map[string]string{
-		"mine.txt":             {"mine.txt": "x"},
-		"run.json":             {"run.json": "{}"},
-		"corpus":               {"run.json": "{}", "corpus/mine": "x"},
-		"sub":                  {"sub/": ""},
-		".tmp-mine":            {"run.json": done, ".tmp-mine/x": "x"},
-		"corpus/mine":          {"run.json": done, "manifest.json": `{"version": 1, "files": [{"path": "corpus/a"}]}`, "corpus/a": "a", "corpus/mine": "x"},
-		"_SUCCESS":             {"_SUCCESS": ""},
-		"manifest.json":        {"manifest.json": `{"version": 1, "files": []}`},
-		".lock":                {".lock": "mine"},
-		".neardup/mine":        {".neardup/mine": "x"},
-		".neardup-mine":        {".neardup-mine": "x"},
-		"pairs":                {"pairs/part-00000-of-00001.parquet": "x"},
-		"of another manifest":  {"run.json": done, "manifest.json": none, "_SUCCESS": `{"run": "` + run + `", "manifest": "ab"}`},
-		"of another run":       {"run.json": done, "manifest.json": none, "_SUCCESS": `{"run": "20260102-030405-00000000", "manifest": "SUM"}`},
-		"rejected/part-mine":   {"run.json": strings.Replace(done, "done", "failed", 1), "rejected/part-mine": "x"},
-		"pairs/part-00000.txt": {"run.json": strings.Replace(done, "done", "running", 1), "pairs/part-00000.txt": "x"},
+		"mine.txt":            {"mine.txt": "x"},
+		"run.json":            {"run.json": "{}"},
+		"corpus":              {"run.json": "{}", "corpus/mine": "x"},
+		"sub":                 {"sub/": ""},
+		".tmp-mine":           {"run.json": done, ".tmp-mine/x": "x"},
+		"corpus/mine":         {"run.json": done, "manifest.json": `{"version": 1, "files": [{"path": "corpus/a"}]}`, "corpus/a": "a", "corpus/mine": "x"},
+		"_SUCCESS":            {"_SUCCESS": ""},
+		"manifest.json":       {"manifest.json": `{"version": 1, "files": []}`},
+		".lock":               {".lock": "mine"},
+		".neardup/mine":       {".neardup/mine": "x"},
+		".neardup-mine":       {".neardup-mine": "x"},
+		"pairs":               {"pairs/part-00000-of-00001.parquet": "x"},
+		"of another manifest": {"run.json": done, "manifest.json": none, "_SUCCESS": `{"run": "` + run + `", "manifest": "ab"}`},
+		"of another run":      {"run.json": done, "manifest.json": none, "_SUCCESS": `{"run": "20260102-030405-00000000", "manifest": "SUM"}`},
+		"rejected":            {"run.json": strings.Replace(done, "done", "failed", 1), "rejected/part-mine": "x"},
+		"clusters":            {"run.json": strings.Replace(done, "done", "running", 1), "clusters/part-00000.txt": "x"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := folder(t, "swap")
@@ -300,49 +300,6 @@ func TestLateWorker(t *testing.T) {
 		}
 		if slices.Sort(names); !slices.Equal(names, want) {
 			t.Errorf("%s: %v", way, names)
-		}
-	}
-}
-
-// TestOlderOutputs: what the version before this one left is known as neardup's, finished or not.
-func TestOlderOutputs(t *testing.T) {
-	const job = "20260102-030405-0a1b2c3d"
-	record := func(status string) string {
-		return `{"job": "` + job + `", "status": "` + status + `", "formats": {"tables": "neardup-tables-1"}}`
-	}
-	manifest := `{"version": 1, "files": [{"path": "corpus/sub/x"}, {"path": "pairs/part-00000-of-00001.parquet"}]}`
-	for name, files := range map[string]map[string]string{
-		"finished":                  {"run.json": record("done"), "manifest.json": manifest, "_SUCCESS": "", "corpus/sub/x": "x", "pairs/part-00000-of-00001.parquet": "x"},
-		"failed":                    {"run.json": record("failed"), "rejected/part-00000-of-00001.parquet": "x"},
-		"killed":                    {"run.json": record("running"), ".tmp-" + job + "/out/corpus/x": "x", ".lock": `{"host":"h","pid":1,"job":"` + job + `"}`, ".neardup-ABCDEFGHIJKLMNOPQRSTUVWXY2": "half"},
-		"killed while it published": {"run.json": record("running"), ".tmp-" + job + "/out/corpus/x": "x", "pairs/part-00000-of-00001.parquet": "x"},
-		"killed before the mark":    {"run.json": record("done"), "manifest.json": manifest, "corpus/sub/x": "x", "pairs/part-00000-of-00001.parquet": "x"},
-		"nothing but a lock":        {".lock": "", ".neardup-ABCDEFGHIJKLMNOPQRSTUVWXY2": "half"},
-	} {
-		for _, way := range []string{"swap", "fill"} {
-			t.Run(name+", "+way, func(t *testing.T) {
-				dir := folder(t, way)
-				for file, content := range files {
-					plant(t, filepath.Join(dir, file), content)
-				}
-				if name == "finished" {
-					refuses(t, filepath.Dir(dir), dir, "--overwrite", false)
-				}
-				if err := second.run(t.Context(), commit.Options{Dir: dir, Overwrite: name == "finished"}); err != nil {
-					t.Fatal(err)
-				}
-				if err := check(t.Context(), dir, second); err != nil {
-					t.Error(err)
-				}
-				if left, err := os.ReadDir(filepath.Dir(dir)); err != nil || len(left) != 1 {
-					t.Errorf("%v, %v", left, err)
-				}
-				for name := range tree(t, dir) {
-					if strings.HasPrefix(name, ".") && name != "./" {
-						t.Errorf("%s is left", name)
-					}
-				}
-			})
 		}
 	}
 }

@@ -67,15 +67,6 @@ func runOf(name string) (run string, ok bool) {
 	return run, runID.MatchString(run)
 }
 
-// namesIn are the names in a folder, none if it is not there, or no folder.
-func namesIn(ctx context.Context, folder string) ([]string, error) {
-	names, err := storage.Names(ctx, folder)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return names, err
-}
-
 // Sealed reports whether what a run has staged is to be the output at dir, and is not all there yet.
 func Sealed(ctx context.Context, dir, run string) (bool, error) {
 	left, err := leftovers(ctx, dir)
@@ -100,7 +91,7 @@ func leftovers(ctx context.Context, dir string) (left []leftover, err error) {
 			return nil, &RefusedError{dir + " is not a folder; give another --output"}
 		}
 		parent := storage.Dir(dir)
-		names, err := namesIn(ctx, parent)
+		names, err := storage.NamesIn(ctx, parent)
 		if err != nil && !errors.Is(err, fs.ErrPermission) { // then nothing was staged there
 			return nil, err
 		}
@@ -112,7 +103,7 @@ func leftovers(ctx context.Context, dir string) (left []leftover, err error) {
 		}
 	}
 	below := storage.Join(dir, belowDir)
-	names, err := namesIn(ctx, below)
+	names, err := storage.NamesIn(ctx, below)
 	for _, name := range names {
 		if run, ok := runOf(name); ok {
 			left = append(left, leftover{run, storage.Join(below, name)})
@@ -166,7 +157,7 @@ func (c *Commit) recover(ctx context.Context) (err error) {
 			c.recovered = seal
 		}
 		if c.o.Continue && seal == nil {
-			if names, err := namesIn(ctx, storage.Join(l.folder, keptDir)); err != nil {
+			if names, err := storage.NamesIn(ctx, storage.Join(l.folder, keptDir)); err != nil {
 				return err
 			} else if len(names) > 0 {
 				c.former = append(c.former, l)

@@ -180,7 +180,7 @@ func (c *Commit) fill(ctx context.Context, s *seal, syncing storage.Syncing) (pu
 	if err := c.removeReplaced(ctx, s); err != nil {
 		return false, err
 	}
-	if err := c.moveAll(ctx, s); err != nil {
+	if err := c.each(ctx, len(s.files()), func(i int) error { return c.move(ctx, s, s.files()[i]) }); err != nil {
 		return false, err
 	}
 	there, err := c.checkFilled(ctx, s)
@@ -271,10 +271,6 @@ func (c *Commit) each(ctx context.Context, n int, do func(i int) error) error {
 	working.Wait()
 	close(failed)
 	return <-failed
-}
-
-func (c *Commit) moveAll(ctx context.Context, s *seal) error {
-	return c.each(ctx, len(s.files()), func(i int) error { return c.move(ctx, s, s.files()[i]) })
 }
 
 // move brings a file to its place, unless that was done before.

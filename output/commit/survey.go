@@ -2,15 +2,12 @@ package commit
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -124,17 +121,16 @@ func look(ctx context.Context, dir string, seals ...*seal) (*survey, error) {
 		}
 	}
 	s.listing, err = listIn(ctx, dir, func(name string) bool {
-		if above[name] || s.older(name) {
-			return true
+		if !above[name] {
+			s.foreign[name] = true
 		}
-		s.foreign[name] = true
-		return false
+		return above[name]
 	})
 	if err != nil {
 		return nil, err
 	}
 	for name, info := range s.files {
-		if info.Type != 0 || !ours[name] && !s.older(name) {
+		if info.Type != 0 || !ours[name] {
 			s.foreign[name] = true
 		}
 	}
@@ -152,7 +148,7 @@ func (s *survey) lookHidden(ctx context.Context) error {
 	if info.Path != "" && !s.locked {
 		s.foreign[output.LockFile] = true
 	}
-	names, err := namesIn(ctx, storage.Join(s.dir, belowDir))
+	names, err := storage.NamesIn(ctx, storage.Join(s.dir, belowDir))
 	for _, name := range names {
 		if _, ok := runOf(name); !ok {
 			s.foreign[belowDir+"/"+name] = true
@@ -187,14 +183,10 @@ func (s *survey) identify(ctx context.Context, dir string, seals []*seal) (map[s
 	switch {
 	case marked && (manifest == nil || record.Status != "done"):
 		return ours, nil
-	case marked && mark.Run == "": // of a version that left the mark empty
-		s.finished = true
-	case marked:
-		if mark.Run != record.Job || mark.Manifest != sum {
-			return ours, nil
-		}
-		s.finished = true
+	case marked && (mark.Run != record.Job || mark.Manifest != sum):
+		return ours, nil
 	}
+	s.finished = marked
 	s.record = record
 	for _, name := range append(record.Files, output.RunFile, output.ReportFile, output.ManifestFile, output.SuccessFile) {
 		ours[name] = true
@@ -207,19 +199,6 @@ func (s *survey) identify(ctx context.Context, dir string, seals []*seal) (map[s
 		}
 	}
 	return ours, nil
-}
-
-// tableFile is what older versions called the files of a table.
-var tableFile = regexp.MustCompile(`^(pairs|clusters|removed|rejected)/part-[0-9]{5}-of-[0-9]{5}\.parquet$`)
-
-// older reports whether a file or folder is one that an unfinished run of an older version left, whose record does
-// not name it.
-func (s *survey) older(name string) bool {
-	if s.record == nil || s.finished || s.record.Exit != 0 {
-		return false
-	}
-	top, _, _ := strings.Cut(name, "/")
-	return top == ".tmp-"+s.record.Job || tableFile.MatchString(name) || tableFile.MatchString(name+"/part-00000-of-00001.parquet")
 }
 
 // stranger is the first name that is not neardup's, "" if there is none.
@@ -351,7 +330,7 @@ func readRecord(ctx context.Context, dir string) (*runRecord, error) {
 	return record, nil
 }
 
-// success is a mark of success, with the state of its file. It is empty in the outputs of older versions.
+// success is a mark of success, with the state of its file.
 type success struct {
 	output.Success
 	info storage.Info
@@ -376,6 +355,5 @@ func readManifest(ctx context.Context, dir string) (m *records.Manifest, sum str
 	if json.Unmarshal(data, m) != nil || m.Version != 1 {
 		return nil, "", nil
 	}
-	hash := sha256.Sum256(data)
-	return m, hex.EncodeToString(hash[:]), nil
+	return m, output.Sum(data), nil
 }

@@ -137,7 +137,7 @@ func Open(ctx context.Context, dir string) (*Index, error) {
 	if data, err = storage.ReadFile(ctx, path); err != nil {
 		return nil, err
 	}
-	if sum(data) != now.SHA256 {
+	if output.Sum(data) != now.SHA256 {
 		return nil, fmt.Errorf("%s is not the file that %s names: its SHA-256 differs", path, file)
 	}
 	if err := json.Unmarshal(data, &x.Generation); err != nil {
@@ -154,11 +154,6 @@ func Open(ctx context.Context, dir string) (*Index, error) {
 		return nil, fmt.Errorf("%s has the format %q, and this version reads %q", dir, x.Format, Format)
 	}
 	return x, nil
-}
-
-func sum(data []byte) string {
-	hash := sha256.Sum256(data)
-	return hex.EncodeToString(hash[:])
 }
 
 func (x *Index) generationFile(number int) string {
@@ -265,7 +260,7 @@ func (x *Index) write(ctx context.Context, cond storage.If) error {
 	if err := put(ctx, x.generationFile(x.Number), data, storage.If{}); err != nil {
 		return err
 	}
-	now, err := json.Marshal(current{x.Number, sum(data)})
+	now, err := json.Marshal(current{x.Number, output.Sum(data)})
 	if err != nil {
 		return err
 	}

@@ -149,7 +149,7 @@ func (w *Writer) Prune(ctx context.Context, age time.Duration) (p Pruned, err er
 			return p, err
 		}
 	}
-	files, err := names(ctx, storage.Join(w.Dir, generations))
+	files, err := storage.NamesIn(ctx, storage.Join(w.Dir, generations))
 	if err != nil {
 		return p, err
 	}
@@ -175,7 +175,7 @@ func (w *Writer) Prune(ctx context.Context, age time.Duration) (p Pruned, err er
 			needed[s.Name] = true
 		}
 	}
-	all, err := names(ctx, storage.Join(w.Dir, segments))
+	all, err := storage.NamesIn(ctx, storage.Join(w.Dir, segments))
 	for _, name := range all {
 		if needed[name] {
 			continue

@@ -3,8 +3,6 @@ package index
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"slices"
@@ -269,15 +267,7 @@ func (s *lookedUp) each(ctx context.Context, dir string, band, shard, bits int, 
 
 // file writes a file of the segment.
 func (r *rewriting) file(ctx context.Context, name string, write func(io.Writer) error) (records.ManifestFile, error) {
-	hash := sha256.New()
-	path := r.folder.Path(name)
-	info, err := storage.WriteStaged(ctx, r.folder.Dir, path, func(w io.Writer) error {
-		return storage.Buffered(io.MultiWriter(w, hash), write)
-	})
-	if err == nil {
-		err = storage.Sync(ctx, path)
-	}
-	return records.ManifestFile{
-		Path: FileOf(r.name, name), Bytes: info.Size, SHA256: hex.EncodeToString(hash.Sum(nil)),
-	}, err
+	file, err := r.folder.Write(ctx, name, true, write)
+	file.Path = FileOf(r.name, name)
+	return file, err
 }

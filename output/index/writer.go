@@ -43,7 +43,7 @@ func Lock(ctx context.Context, dir, run string, o storage.LockOptions) (*Writer,
 // Recover finishes what earlier runs have left: a segment whose output is published becomes part of the index, and any
 // other is removed. The error is a *UnfinishedError if an output is not published, but will be.
 func (w *Writer) Recover(ctx context.Context) error {
-	left, err := names(ctx, storage.Join(w.Dir, pendings))
+	left, err := storage.NamesIn(ctx, storage.Join(w.Dir, pendings))
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (w *Writer) Recover(ctx context.Context) error {
 			return err
 		}
 	}
-	runs, err := names(ctx, storage.Join(w.Dir, segments))
+	runs, err := storage.NamesIn(ctx, storage.Join(w.Dir, segments))
 	if err != nil {
 		return err
 	}
@@ -93,15 +93,6 @@ func (w *Writer) Recover(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// names are those in a folder, which may be missing.
-func names(ctx context.Context, folder string) ([]string, error) {
-	all, err := storage.Names(ctx, folder)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return all, err
 }
 
 // publishes reports whether the output of a run is still that run's.

@@ -66,15 +66,7 @@ func checkVersion(file *blocks.File, head []byte) error {
 }
 
 // Cut cuts at multiples of size: from there on a reader finds the next member.
-func (Reader) Cut(file *blocks.File, size int64) (cuts []int64) {
-	if file.Sequential {
-		return nil
-	}
-	for at := size; at < file.Size; at += size {
-		cuts = append(cuts, at)
-	}
-	return cuts
-}
+func (Reader) Cut(file *blocks.File, size int64) (cuts []int64) { return stream.Cut(file, size) }
 
 // Read reads the members that begin in spans.
 func (Reader) Read(
@@ -101,9 +93,6 @@ func (Reader) Read(
 		}
 		return nil
 	})
-	if errors.Is(err, reading.ErrStop) {
-		err = nil
-	}
 	return progress, err
 }
 
@@ -117,7 +106,7 @@ func (Reader) ReadSome(
 	}
 	c := warc.New(o.Fields)
 	record := reading.Record{Doc: new(codec.Document)}
-	err := walk(ctx, file, o, func(w *walker) error {
+	return walk(ctx, file, o, func(w *walker) error {
 		ahead := reading.Near(w.file, positions, tailBytes, file.Size)
 		for i, position := range positions {
 			w.source.near = ahead(i)
@@ -137,10 +126,6 @@ func (Reader) ReadSome(
 		}
 		return nil
 	})
-	if errors.Is(err, reading.ErrStop) {
-		err = nil
-	}
-	return err
 }
 
 // CopyExcept copies the bytes of the members that begin in a span, as they stand.
@@ -188,7 +173,7 @@ func (Reader) CopyExcept(
 	return kept, err
 }
 
-// walk calls do with a walker through file, which must be the same before and after.
+// walk calls do with a walker through file, which must be the same before and after. ErrStop is no error.
 func walk(ctx context.Context, file *blocks.File, o reading.Options, do func(*walker) error) (err error) {
 	f, err := storage.Open(ctx, file.Path, file.Version)
 	if err != nil {
@@ -200,7 +185,10 @@ func walk(ctx context.Context, file *blocks.File, o reading.Options, do func(*wa
 		inflaters.Put(w.gzip)
 		err = errors.Join(err, f.Unchanged(), f.Close())
 	}()
-	return do(w)
+	if err = do(w); errors.Is(err, reading.ErrStop) {
+		err = nil
+	}
+	return err
 }
 
 // besides reports whether the member that was read last is no document but goes with the file.

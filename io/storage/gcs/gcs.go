@@ -27,6 +27,11 @@ import (
 	"github.com/neardup/neardup/io/storage/bucket"
 )
 
+const scheme = "gs://"
+
+// Register makes a client with the options the store of all paths that begin with gs://.
+func Register(o Options) { storage.Register(scheme, bucket.New(scheme, New(o))) }
+
 // Options say how Google Cloud Storage is reached. The zero Options reach it with the credentials that gcloud uses.
 type Options struct {
 	// Endpoint is the URL of another server, or of another way to the

@@ -26,6 +26,11 @@ import (
 	"github.com/neardup/neardup/io/storage/bucket"
 )
 
+const scheme = "s3://"
+
+// Register makes a client with the options the store of all paths that begin with s3://.
+func Register(o Options) { storage.Register(scheme, bucket.New(scheme, New(o))) }
+
 // Options say where the store is, and how it is asked. What the environment (AWS_PROFILE, AWS_REGION,
 // AWS_ENDPOINT_URL_S3, AWS_CA_BUNDLE, credentials) or the files of a profile say holds where a field is empty.
 type Options struct {

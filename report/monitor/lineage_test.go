@@ -1,4 +1,4 @@
-package lineage
+package monitor
 
 import (
 	"encoding/json"

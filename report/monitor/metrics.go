@@ -1,5 +1,4 @@
-// Package metrics tells Prometheus of a run, by a file such as node_exporter's textfile collector reads.
-package metrics
+package monitor
 
 import (
 	"cmp"
@@ -14,9 +13,10 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// Write writes what is known of a run that has ended, well or not, to a file, which is whole at any time. All metrics
-// are gauges of the last run, and have the name of the job as a label. Counts are those of a run that has come to them.
-func Write(ctx context.Context, path, name string, run *records.Run, ended time.Time) error {
+// WriteMetrics writes what is known of a run that has ended, well or not, to a file, which is whole at any time. All
+// metrics are gauges of the last run, and have the name of the job as a label. Counts are those of a run that has come
+// to them.
+func WriteMetrics(ctx context.Context, path, name string, run *records.Run, ended time.Time) error {
 	_, err := storage.WriteFile(ctx, path, func(w io.Writer) error {
 		_, err := io.WriteString(w, text(name, run, ended))
 		return err

@@ -1,4 +1,4 @@
-package metrics
+package monitor
 
 import (
 	"os"
@@ -14,7 +14,7 @@ import (
 func written(t *testing.T, name string, run *records.Run) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "neardup.prom")
-	if err := Write(t.Context(), path, name, run, run.Started.Add(90*time.Second)); err != nil {
+	if err := WriteMetrics(t.Context(), path, name, run, run.Started.Add(90*time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(path)
@@ -95,7 +95,7 @@ func TestWhole(t *testing.T) {
 	if err := os.WriteFile(path, []byte(strings.Repeat("before ", 1000)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := Write(t.Context(), path, "", &records.Run{}, time.Now()); err != nil {
+	if err := WriteMetrics(t.Context(), path, "", &records.Run{}, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(path)
@@ -105,7 +105,7 @@ func TestWhole(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Mode() != 0o644 {
 		t.Errorf("%v, %v", err, info.Mode())
 	}
-	if err := Write(t.Context(), folder, "", &records.Run{}, time.Now()); err == nil {
+	if err := WriteMetrics(t.Context(), folder, "", &records.Run{}, time.Now()); err == nil {
 		t.Error("a folder is replaced")
 	}
 	if left, err := filepath.Glob(folder + "*"); err != nil || len(left) != 1 {

@@ -1,5 +1,6 @@
-// Package lineage tells of a run by events of OpenLineage 1 (openlineage.io/spec).
-package lineage
+// Package monitor tells those who watch jobs of a run: by events of OpenLineage 1 (openlineage.io/spec), and by a file
+// for Prometheus such as node_exporter's textfile collector reads.
+package monitor
 
 import (
 	"cmp"
