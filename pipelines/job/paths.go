@@ -140,6 +140,9 @@ func isBelow(folder, path string) bool {
 // CheckInputNotInOutput refuses input files below the output, which this run would replace. Temp is where
 // standard input may have been copied to.
 func CheckInputNotInOutput(paths iter.Seq[string], output, temp string) error {
+	if output == "" {
+		return nil
+	}
 	output, err := storage.Resolve(output)
 	if err != nil {
 		return err
