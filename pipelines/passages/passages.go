@@ -130,7 +130,8 @@ func (c *Config) validate() (*job.Asked, error) {
 	case c.Output == "" && !c.DryRun:
 		return nil, job.Usage("no output: give --output DIR")
 	}
-	return asked, cmp.Or(c.Runner.CheckAnswers("passages", c.TempDir), c.Check(asked), job.CheckPath("--output", c.Output), c.CheckRemote(c.Runner))
+	return asked, cmp.Or(c.Runner.CheckAnswers("passages", c.TempDir), c.Check(asked),
+		job.CheckPath("--output", c.Output), c.CheckRemote(c.Runner))
 }
 
 // Files of a run's temporary folder.
