@@ -1,7 +1,6 @@
 package textnorm
 
 import (
-	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
@@ -25,41 +24,7 @@ func (p Policy) Placed(reuse *Placed, src []byte) *Placed {
 	for i, r := range string(src) {
 		t.add(r, Span{Start: i, End: i + utf8.RuneLen(r)})
 	}
-	if p.steps.has(invisible) {
-		t.mapRunes(withoutIgnorable)
-	}
-	if p.steps.has(nfkc) {
-		t.compose(norm.NFKC)
-	}
-	if p.steps.has(lower) {
-		t.mapRunes(unicode.ToLower)
-	}
-	if p.steps.has(stripAccents) {
-		t.compose(norm.NFD)
-		t.mapRunes(withoutMark)
-	}
-	if p.steps.has(stripAccents) || p.steps.has(nfkc|lower) {
-		t.compose(norm.NFC)
-	}
-	if p.steps.has(foldHan) {
-		t.mapRunes(hanFolded)
-	}
-	if p.steps.has(punctuation) {
-		t.mapRunes(punctuationToBlank)
-	}
-	if p.steps.has(lettersOnly) {
-		t.mapRunes(p.othersToBlank)
-	}
-	if p.steps&(punctuation|lettersOnly) != 0 {
-		t.mapRunes(p.withoutStray())
-	}
-	if p.steps.has(digitsZero) {
-		t.mapRunes(digitToZero)
-	}
-	if p.steps.has(invisible) {
-		t.dropInContext()
-		t.compose(norm.NFC)
-	}
+	p.apply(&t)
 	reuse.Text, reuse.From = t.text, t.from
 	return reuse
 }
@@ -96,7 +61,6 @@ func (t *placing) put(text []byte, from Span) {
 	}
 }
 
-// mapRunes replaces each rune by its image, or drops it where that is negative.
 func (t *placing) mapRunes(image func(rune) rune) {
 	t.begin()
 	var buffer [utf8.UTFMax]byte
@@ -108,7 +72,7 @@ func (t *placing) mapRunes(image func(rune) rune) {
 	t.end()
 }
 
-// compose brings the text to the given form. What becomes of characters that belong together is from all of them.
+// compose says that what becomes of characters that belong together is from all of them.
 func (t *placing) compose(form norm.Form) {
 	if form.QuickSpan(t.text) == len(t.text) {
 		return

@@ -326,69 +326,90 @@ func (p Policy) newPage(first rune) *page {
 func (p Policy) appendPlain(dst, src []byte) []byte {
 	start := len(dst)
 	dst = append(dst, src...)
+	t := plain{dst, start}
+	p.apply(&t)
+	return t.dst
+}
+
+// A stepper takes a text through steps, one after the other.
+type stepper interface {
+	// mapRunes replaces each rune by its image, or drops it where that is negative.
+	mapRunes(image func(rune) rune)
+	// compose brings the text to the given form.
+	compose(form norm.Form)
+	dropInContext()
+}
+
+// apply applies all steps but those of markup and of spaces.
+func (p Policy) apply(t stepper) {
 	if p.steps.has(invisible) {
-		dst = mapRunes(dst, start, withoutIgnorable)
+		t.mapRunes(withoutIgnorable)
 	}
 	if p.steps.has(nfkc) {
-		dst = compose(dst, start, norm.NFKC)
+		t.compose(norm.NFKC)
 	}
 	if p.steps.has(lower) {
-		dst = mapRunes(dst, start, unicode.ToLower)
+		t.mapRunes(unicode.ToLower)
 	}
 	if p.steps.has(stripAccents) {
-		dst = compose(dst, start, norm.NFD)
-		dst = mapRunes(dst, start, withoutMark)
+		t.compose(norm.NFD)
+		t.mapRunes(withoutMark)
 	}
 	if p.steps.has(stripAccents) || p.steps.has(nfkc|lower) {
 		// After NFKC there is nothing for the K to do.
-		dst = compose(dst, start, norm.NFC)
+		t.compose(norm.NFC)
 	}
 	if p.steps.has(foldHan) {
-		dst = mapRunes(dst, start, hanFolded)
+		t.mapRunes(hanFolded)
 	}
 	if p.steps.has(punctuation) {
-		dst = mapRunes(dst, start, punctuationToBlank)
+		t.mapRunes(punctuationToBlank)
 	}
 	if p.steps.has(lettersOnly) {
-		dst = mapRunes(dst, start, p.othersToBlank)
+		t.mapRunes(p.othersToBlank)
 	}
 	if p.steps&(punctuation|lettersOnly) != 0 {
-		dst = mapRunes(dst, start, p.withoutStray())
+		t.mapRunes(p.withoutStray())
 	}
 	if p.steps.has(digitsZero) {
-		dst = mapRunes(dst, start, digitToZero)
+		t.mapRunes(digitToZero)
 	}
 	if p.steps.has(invisible) {
-		dst = compose(dropInContext(dst, start), start, norm.NFC)
+		t.dropInContext()
+		t.compose(norm.NFC)
 	}
-	return dst
 }
 
-// compose brings dst[start:] to the given form.
-func compose(dst []byte, start int, form norm.Form) []byte {
-	text := dst[start:]
+// plain is a text between two steps: dst from start.
+type plain struct {
+	dst   []byte
+	start int
+}
+
+func (t *plain) dropInContext() { t.dst = dropInContext(t.dst, t.start) }
+
+func (t *plain) compose(form norm.Form) {
+	text := t.dst[t.start:]
 	if form.QuickSpan(text) == len(text) {
-		return dst
+		return
 	}
 	// An empty first argument, here the capacity behind the text, is the cheap
 	// case of norm.
-	end := len(dst)
-	return append(dst[:start], form.Append(dst[end:], text...)...)
+	end := len(t.dst)
+	t.dst = append(t.dst[:t.start], form.Append(t.dst[end:], text...)...)
 }
 
-// mapRunes replaces each rune of dst[start:] by its image, or drops it where
-// that is negative. An image can be longer than its rune, so the new text is
-// written behind the old one and then moved.
-func mapRunes(dst []byte, start int, image func(rune) rune) []byte {
-	end := len(dst)
-	for i := start; i < end; {
+// mapRunes writes the new text behind the old one and then moves it: an image can be longer than its rune.
+func (t *plain) mapRunes(image func(rune) rune) {
+	dst, end := t.dst, len(t.dst)
+	for i := t.start; i < end; {
 		r, n := utf8.DecodeRune(dst[i:end])
 		if to := image(r); to >= 0 {
 			dst = utf8.AppendRune(dst, to)
 		}
 		i += n
 	}
-	return append(dst[:start], dst[end:]...)
+	t.dst = append(dst[:t.start], dst[end:]...)
 }
 
 func withoutMark(r rune) rune {

@@ -124,19 +124,7 @@ func (c *Config) validate() error {
 	case slices.Contains(c.Inputs, "-"):
 		return job.Usage("compare reads its input several times, and standard input can be read once: give a file")
 	}
-	return cmp.Or(c.CheckRemote(c.Runner), c.checkCluster(), c.validateComparing())
-}
-
-// checkCluster refuses a cluster that does not answer this process, or whose workers have no folder.
-func (c *Config) checkCluster() error {
-	runner := c.Runner.Traits()
-	switch {
-	case runner.OnCluster && !runner.JobServer:
-		return c.Runner.CheckHere("compare")
-	case runner.OnCluster && c.TempDir == "":
-		return job.Usage("--runner %s: give --temp-dir, a folder that this machine and all workers reach", c.Runner)
-	}
-	return nil
+	return cmp.Or(c.CheckRemote(c.Runner), c.Runner.CheckAnswers("compare", c.TempDir), c.validateComparing())
 }
 
 // listsBuckets reports whether a table of buckets is asked for.
@@ -460,12 +448,7 @@ func (r *run) prepare(ctx context.Context, part part) (err error) {
 	if err := r.checkBounds(); err != nil {
 		return err
 	}
-	if r.config.Output != "" {
-		if err := job.CheckInputNotInOutput(r.plan.Listing.Inputs.Paths(), r.config.Output, r.temp); err != nil {
-			return err
-		}
-	}
-	return nil
+	return job.CheckInputNotInOutput(r.plan.Listing.Inputs.Paths(), r.config.Output, r.temp)
 }
 
 // compare adds the methods of a part, which was prepared, to the comparison.
@@ -536,6 +519,24 @@ func (r *run) compare(ctx context.Context, part part, comparison *records.Compar
 		}
 	}
 	return nil
+}
+
+// exampleCount is how many pairs are shown with their texts.
+const exampleCount = 3
+
+// examples are the first pairs in input order, with their texts and what they share. A pair that only the signatures
+// take for one is none.
+func (r *run) examples(ctx context.Context, pairs []blocks.Edge) (examples []records.Example, err error) {
+	for _, pair := range pairs[:min(len(pairs), exampleCount)] {
+		e, similar, err := r.plan.Example(ctx, r.plan.Verifier(r.temp), pair)
+		if err != nil {
+			return nil, err
+		}
+		if similar {
+			examples = append(examples, *e)
+		}
+	}
+	return examples, nil
 }
 
 // unreadable says how many records are; "" if none is.

@@ -17,7 +17,6 @@ import (
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/cosine"
-	"github.com/neardup/neardup/kernels/distance"
 	"github.com/neardup/neardup/kernels/hamming"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
@@ -228,7 +227,7 @@ func (c *Config) compare(asked *job.Asked, a, b []byte) *records.Difference {
 		Example: records.Example{Pair: records.Pair{IDA: c.A, IDB: c.B}, TextA: string(a), TextB: string(b)},
 		Shared:  setsim.Overlap(setA, setB),
 	}
-	d.Similarity = 1 - distance.Jaccard(setA, setB)
+	d.Similarity = 1 - jaccard(setA, setB)
 	if !c.Measures {
 		return d
 	}
@@ -240,14 +239,14 @@ func (c *Config) compare(asked *job.Asked, a, b []byte) *records.Difference {
 		d.Measures = append(d.Measures, records.Measure{Name: name, Of: of, Metric: true, Refused: why})
 	}
 	add("Jaccard similarity", sets, false, d.Similarity)
-	add("Jaccard distance", sets, true, distance.Jaccard(setA, setB))
-	add("containment, 1st in 2nd", sets, false, distance.Containment(setA, setB))
-	add("containment, 2nd in 1st", sets, false, distance.Containment(setB, setA))
+	add("Jaccard distance", sets, true, jaccard(setA, setB))
+	add("containment, 1st in 2nd", sets, false, containment(setA, setB))
+	add("containment, 2nd in 1st", sets, false, containment(setB, setA))
 	add("cosine", vectors, false, cosine.Similarity(cosine.Dot(vectorA, vectorB),
 		vectorA.SquaredLength(), vectorB.SquaredLength()))
-	add("angle in degrees", vectors, true, distance.Angle(vectorA, vectorB))
-	add("L1 distance", vectors, true, float64(distance.L1(vectorA, vectorB)))
-	add("L2 distance", vectors, true, distance.L2(vectorA, vectorB))
+	add("angle in degrees", vectors, true, angle(vectorA, vectorB))
+	add("L1 distance", vectors, true, float64(manhattan(vectorA, vectorB)))
+	add("L2 distance", vectors, true, euclidean(vectorA, vectorB))
 	bits := fmt.Sprintf("SimHash signatures of %d bits", c.Bits)
 	if len(setA) == 0 || len(setB) == 0 {
 		refuse("Hamming distance", bits, "a text without a token has no signature")
@@ -259,7 +258,7 @@ func (c *Config) compare(asked *job.Asked, a, b []byte) *records.Difference {
 		refuse("edit distance", tokens, fmt.Sprintf("a text has %d tokens, and its time grows with their square; at most %d",
 			longer, mostTokens))
 	} else {
-		add("edit distance", tokens, true, float64(distance.Edit(tokensA, tokensB)))
+		add("edit distance", tokens, true, float64(editDistance(tokensA, tokensB)))
 	}
 	return d
 }

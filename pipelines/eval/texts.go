@@ -12,7 +12,6 @@ import (
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
-	"github.com/neardup/neardup/transforms/frequencies"
 )
 
 // list names the pairs by their ids, and shows the first of them.
@@ -40,37 +39,8 @@ func (e *evaluation) list(ctx context.Context, plan *job.Plan, temp string, miss
 func example(ctx context.Context, plan *job.Plan, temp string, pair blocks.Edge) (*records.Example, error) {
 	spec := plan.Verifier(temp)
 	spec.Threshold, spec.Rules = setsim.Any, nil // a pair that was not found need not meet them
-	toFeatures, err := frequencies.Features(ctx, spec)
-	if err != nil {
-		return nil, err
-	}
-	in, shingler := plan.Listing.Inputs, plan.Spec.New()
-	var ids, texts [2]string
-	var features [2][]uint64
-	err = source.Lookup(ctx, in, []blocks.Key{pair.A, pair.B}, plan.Reading(), func(doc blocks.Document) {
-		i := 0
-		if doc.Key == pair.B {
-			i = 1
-		}
-		ids[i], texts[i] = in.ID(doc.Key, doc.ID, doc.HasID), string(doc.Text)
-		features[i] = toFeatures(shingler.Shingles(nil, doc.Text))
-	})
-	if err != nil {
-		return nil, err
-	}
-	v := spec.New()
-	e := &records.Example{TextA: texts[0], TextB: texts[1], Pair: records.Pair{
-		IDA: ids[0], SourceA: in.Source(pair.A), PositionA: pair.A.Position(), SizeA: int32(v.Len(len(features[0]))),
-		IDB: ids[1], SourceB: in.Source(pair.B), PositionB: pair.B.Position(), SizeB: int32(v.Len(len(features[1]))),
-	}}
-	if len(features[0]) == 0 || len(features[1]) == 0 {
-		return e, nil
-	}
-	if score, ok := v.Compare(features[0], features[1]); ok {
-		e.Pair.Similarity = v.Similarity(score, v.Size(features[0]), v.Size(features[1]))
-		e.Pair.Shared = int32(v.Shared(score, features[0], features[1]))
-	}
-	return e, nil
+	e, _, err := plan.Example(ctx, spec, pair)
+	return e, err
 }
 
 // textsOfIDs shows the first pairs that are listed.

@@ -137,9 +137,12 @@ func isBelow(folder, path string) bool {
 	return below
 }
 
-// CheckInputNotInOutput refuses input files below the output, which this run would replace. Temp is where
+// CheckInputNotInOutput refuses input files below the output, if there is one, which this run would replace. Temp is where
 // standard input may have been copied to.
 func CheckInputNotInOutput(paths iter.Seq[string], output, temp string) error {
+	if output == "" {
+		return nil
+	}
 	output, err := storage.Resolve(output)
 	if err != nil {
 		return err

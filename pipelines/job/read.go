@@ -156,6 +156,16 @@ func (p *Plan) Unreadable(ctx context.Context, temp string) (string, error) {
 	return sum.String(), nil
 }
 
+// ReadWarnings are Warnings, and what Unreadable says.
+func (p *Plan) ReadWarnings(ctx context.Context, temp string) ([]string, error) {
+	warnings := p.Warnings()
+	unreadable, err := p.Unreadable(ctx, temp)
+	if unreadable != "" {
+		warnings = append(warnings, unreadable)
+	}
+	return warnings, err
+}
+
 // Ledger returns the facts that a pipeline left in a file.
 func Ledger(ctx context.Context, file string) ([]blocks.Fact, error) {
 	f, err := storage.OpenFile(ctx, file)

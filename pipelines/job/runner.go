@@ -95,6 +95,18 @@ func (r Runner) CheckHere(command string) error {
 	return nil
 }
 
+// CheckAnswers is CheckHere of a command that may also run on a cluster whose job server answers this process, and
+// whose workers reach temp.
+func (r Runner) CheckAnswers(command, temp string) error {
+	switch runner := r.Traits(); {
+	case !runner.JobServer:
+		return r.CheckHere(command)
+	case temp == "":
+		return Usage("--runner %s: give --temp-dir, a folder that this machine and all workers reach", r)
+	}
+	return nil
+}
+
 func runnerNames() (names []Runner) {
 	for _, known := range runners {
 		names = append(names, known.name)

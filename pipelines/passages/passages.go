@@ -105,7 +105,7 @@ func (c *Config) validate() (*job.Asked, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch runner := c.Runner.Traits(); {
+	switch {
 	case *c.Length < 1 || *c.Length > mostLength:
 		return nil, job.Usage("--length %d: must be between 1 and %d", *c.Length, mostLength)
 	case c.DropCovered != 0 && !(c.DropCovered > 0 && c.DropCovered <= 1):
@@ -129,12 +129,9 @@ func (c *Config) validate() (*job.Asked, error) {
 			"with it; leave --whole and --cut out", c.Normalize)
 	case c.Output == "" && !c.DryRun:
 		return nil, job.Usage("no output: give --output DIR")
-	case runner.OnCluster && !runner.JobServer:
-		return nil, c.Runner.CheckHere("passages")
-	case runner.OnCluster && c.TempDir == "":
-		return nil, job.Usage("--runner %s: give --temp-dir, a folder that this machine and all workers reach", c.Runner)
 	}
-	return asked, cmp.Or(c.Check(asked), job.CheckPath("--output", c.Output), c.CheckRemote(c.Runner))
+	return asked, cmp.Or(c.Runner.CheckAnswers("passages", c.TempDir), c.Check(asked),
+		job.CheckPath("--output", c.Output), c.CheckRemote(c.Runner))
 }
 
 // Files of a run's temporary folder.
@@ -225,10 +222,8 @@ func (r *run) makePlan(ctx context.Context, temp string) (err error) {
 	if r.plan, err = job.NewPlan(ctx, request, temp); err != nil {
 		return err
 	}
-	if r.config.Output != "" {
-		if err := job.CheckInputNotInOutput(r.plan.Listing.Inputs.Paths(), r.config.Output, temp); err != nil {
-			return err
-		}
+	if err := job.CheckInputNotInOutput(r.plan.Listing.Inputs.Paths(), r.config.Output, temp); err != nil {
+		return err
 	}
 	if r.cuts() {
 		if err := source.CheckEdits(ctx, r.plan.Listing.Inputs, r.plan.Reading()); err != nil {

@@ -269,7 +269,6 @@ func (r *run) do(ctx context.Context) (*records.Answer, error) {
 		r.answer.MinSimilarity = *least
 		r.answer.Parameters["neardup.min-similarity"] = strconv.FormatFloat(*least, 'g', -1, 64)
 	}
-	r.answer.Warnings = r.plan.Warnings()
 	key, text, err := nearest.None, []byte(nil), error(nil)
 	if r.config.File != "" {
 		if text, err = r.readText(ctx); err != nil {
@@ -295,12 +294,8 @@ func (r *run) do(ctx context.Context) (*records.Answer, error) {
 	if err := r.list(ctx, query, found); err != nil {
 		return nil, err
 	}
-	unreadable, err := r.plan.Unreadable(ctx, r.temp)
-	if err != nil {
+	if r.answer.Warnings, err = r.plan.ReadWarnings(ctx, r.temp); err != nil {
 		return nil, err
-	}
-	if unreadable != "" {
-		r.answer.Warnings = append(r.answer.Warnings, unreadable)
 	}
 	return &r.answer, r.write(ctx)
 }

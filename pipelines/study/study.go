@@ -189,7 +189,7 @@ func (r *run) do(ctx context.Context) (*records.Study, error) {
 		}
 		return nil, err
 	}
-	if r.study.Warnings, err = r.warnings(ctx); err != nil {
+	if r.study.Warnings, err = r.plan.ReadWarnings(ctx, r.temp); err != nil {
 		return nil, err
 	}
 	r.describe()
@@ -219,10 +219,8 @@ func (r *run) prepare(ctx context.Context) (err error) {
 	if r.plan.Documents > 2*mostDocuments {
 		return tooMany(r.plan.Documents)
 	}
-	if r.config.Output != "" {
-		if err := job.CheckInputNotInOutput(r.plan.Listing.Inputs.Paths(), r.config.Output, r.temp); err != nil {
-			return err
-		}
+	if err := job.CheckInputNotInOutput(r.plan.Listing.Inputs.Paths(), r.config.Output, r.temp); err != nil {
+		return err
 	}
 	r.study = records.Study{Unit: string(r.config.Unit), Language: r.config.Language, Settings: r.config.settings(), Threshold: r.config.Threshold, Dropped: r.config.DropCopies, Copies: [][]int{}}
 	r.params = overlap.Params{Dir: r.temp, Most: mostDocuments}
@@ -237,14 +235,4 @@ func (r *run) prepare(ctx context.Context) (err error) {
 	const rangeFeatures = 1 << 20
 	r.params.Ranges = int(max(1, min(r.plan.Shingles/rangeFeatures, int64(mostSettings/len(r.params.Settings)))))
 	return nil
-}
-
-// warnings say what of the input may not be as it was meant.
-func (r *run) warnings(ctx context.Context) ([]string, error) {
-	warnings := r.plan.Warnings()
-	unreadable, err := r.plan.Unreadable(ctx, r.temp)
-	if unreadable != "" {
-		warnings = append(warnings, unreadable)
-	}
-	return warnings, err
 }

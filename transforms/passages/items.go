@@ -66,7 +66,7 @@ type itemsFn struct {
 
 func (f *itemsFn) Setup(ctx context.Context) (err error) {
 	f.words = newWords(f.Params)
-	f.in, err = inputs(ctx, f.Params.Inputs)
+	f.in, err = storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
 	return err
 }
 

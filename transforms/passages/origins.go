@@ -12,6 +12,7 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/internal/dofn"
+	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/transforms/gather"
 )
 
@@ -226,7 +227,7 @@ type mostFn struct{ Inputs string }
 func (f *mostFn) ProcessElement(
 	ctx context.Context, _ int64, packed func(*[]byte) bool, emit func(int64, []byte),
 ) error {
-	in, err := inputs(ctx, f.Inputs)
+	in, err := storage.Shared[blocks.Inputs](ctx, f.Inputs)
 	if err != nil {
 		return err
 	}

@@ -25,10 +25,6 @@ func init() {
 	dofn.Register[repeatsFn]()
 }
 
-func inputs(ctx context.Context, path string) (*blocks.Inputs, error) {
-	return storage.Shared[blocks.Inputs](ctx, path)
-}
-
 // Tables are the rows of the tables.
 type Tables struct {
 	Passages flow.Rows[records.Passage]
@@ -79,7 +75,7 @@ type cutter struct {
 }
 
 func newCutter(ctx context.Context, p Params, shingler *shingle.Shingler) (cutter, error) {
-	in, err := inputs(ctx, p.Inputs)
+	in, err := storage.Shared[blocks.Inputs](ctx, p.Inputs)
 	return cutter{in: in, kind: p.Cut, shingler: shingler}, err
 }
 
@@ -273,7 +269,7 @@ type repeatsFn struct {
 }
 
 func (f *repeatsFn) Setup(ctx context.Context) (err error) {
-	f.in, err = inputs(ctx, f.Inputs)
+	f.in, err = storage.Shared[blocks.Inputs](ctx, f.Inputs)
 	return err
 }
 

@@ -125,31 +125,13 @@ func (f *allFn) ProcessElement(ctx context.Context, batch int64, values func(*[]
 	if err != nil {
 		return err
 	}
-	sets = bySize(sets)
-	if err := Write(ctx, f.Temp, BatchFile(f.Temp, Whole, int(batch)), sets); err != nil {
-		return err
-	}
-	emit(int64(Whole), blocks.AppendBatch(nil, Describe(int(batch), sets)))
-	return nil
+	return writeBatch(ctx, f.Temp, Whole, int(batch), sets, func(i, j int) int {
+		return cmp.Or(cmp.Compare(len(sets.Sets[i]), len(sets.Sets[j])), cmp.Compare(sets.Keys[i], sets.Keys[j]))
+	}, emit)
 }
 
 // document is a document, and the hash of its set.
 type document struct {
 	key  blocks.Key
 	hash blocks.Hash
-}
-
-// bySize orders sets by size, and then by document.
-func bySize(sets blocks.Sets) (ordered blocks.Sets) {
-	order := make([]int, len(sets.Sets))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(i, j int) int {
-		return cmp.Or(cmp.Compare(len(sets.Sets[i]), len(sets.Sets[j])), cmp.Compare(sets.Keys[i], sets.Keys[j]))
-	})
-	for _, i := range order {
-		ordered.Keys, ordered.Sets = append(ordered.Keys, sets.Keys[i]), append(ordered.Sets, sets.Sets[i])
-	}
-	return ordered
 }

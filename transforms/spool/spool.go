@@ -100,20 +100,36 @@ func (f *batchFn) ProcessElement(ctx context.Context, _ int64, values func(*[]by
 		if err != nil {
 			return err
 		}
-		order := make([]int, len(sets.Keys))
-		for i := range order {
-			order[i] = i
-		}
-		slices.SortFunc(order, func(i, j int) int { return cmp.Compare(c.numbers[sets.Keys[i]], c.numbers[sets.Keys[j]]) })
-		var ordered blocks.Sets
-		for _, i := range order {
-			ordered.Keys, ordered.Sets = append(ordered.Keys, sets.Keys[i]), append(ordered.Sets, sets.Sets[i])
-		}
-		if err := Write(ctx, f.Temp, BatchFile(f.Temp, of.Component, of.Batch), ordered); err != nil {
+		number := func(i int) int { return c.numbers[sets.Keys[i]] }
+		err = writeBatch(ctx, f.Temp, of.Component, of.Batch, sets,
+			func(i, j int) int { return cmp.Compare(number(i), number(j)) }, emit)
+		if err != nil {
 			return err
 		}
-		emit(int64(of.Component), blocks.AppendBatch(nil, Describe(of.Batch, ordered)))
 	}
+	return nil
+}
+
+// writeBatch writes sets, which it orders by their indexes, and emits the batch they are.
+//
+//	KV<component, batches>
+func writeBatch(
+	ctx context.Context, temp string, component blocks.Key, number int, sets blocks.Sets, compare func(i, j int) int,
+	emit func(int64, []byte),
+) error {
+	order := make([]int, len(sets.Sets))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, compare)
+	var ordered blocks.Sets
+	for _, i := range order {
+		ordered.Keys, ordered.Sets = append(ordered.Keys, sets.Keys[i]), append(ordered.Sets, sets.Sets[i])
+	}
+	if err := Write(ctx, temp, BatchFile(temp, component, number), ordered); err != nil {
+		return err
+	}
+	emit(int64(component), blocks.AppendBatch(nil, Describe(number, ordered)))
 	return nil
 }
 

@@ -1,10 +1,4 @@
-// Package distance measures how far apart two documents are, by the distances
-// of Leskovec, Rajaraman and Ullman, Mining of Massive Datasets, 3.5.
-//
-// A metric is never negative, is 0 of equal documents and of no others, is the same in both directions, and is no
-// longer than any way round (the triangle inequality). All here are metrics but Containment. Sets are sorted slices of
-// distinct elements, and texts are sequences of tokens. The Hamming distance is in package hamming.
-package distance
+package diff
 
 import (
 	"math"
@@ -14,8 +8,14 @@ import (
 	"github.com/neardup/neardup/kernels/vector"
 )
 
-// Jaccard returns 1 − |A∩B| / |A∪B|, from 0 to 1, and 0 of two empty sets.
-func Jaccard(a, b []uint64) float64 {
+// These are the distances of Leskovec, Rajaraman and Ullman, Mining of Massive Datasets, 3.5, but the Hamming distance.
+//
+// A metric is never negative, is 0 of equal documents and of no others, is the same in both directions, and is no
+// longer than any way round (the triangle inequality). All here are metrics but containment. Sets are sorted slices of
+// distinct elements, and texts are sequences of tokens.
+
+// jaccard returns 1 − |A∩B| / |A∪B|, from 0 to 1, and 0 of two empty sets.
+func jaccard(a, b []uint64) float64 {
 	shared := setsim.Overlap(a, b)
 	union := len(a) + len(b) - shared
 	if union == 0 {
@@ -24,20 +24,20 @@ func Jaccard(a, b []uint64) float64 {
 	return float64(union-shared) / float64(union)
 }
 
-// Containment returns |A∩B| / |A|, from 0 to 1: the share of a that b has (Broder 1997). It is 1 of an empty a. It is a
+// containment returns |A∩B| / |A|, from 0 to 1: the share of a that b has (Broder 1997). It is 1 of an empty a. It is a
 // similarity, is 1 of different sets if b has all of a, and is another one the other way round.
-func Containment(a, b []uint64) float64 {
+func containment(a, b []uint64) float64 {
 	if len(a) == 0 {
 		return 1
 	}
 	return float64(setsim.Overlap(a, b)) / float64(len(a))
 }
 
-// Angle returns the angle between two vectors in degrees, from 0 to 90, as weights are positive. It is a metric of
+// angle returns the angle between two vectors in degrees, from 0 to 90, as weights are positive. It is a metric of
 // directions: 0 if one vector is a multiple of the other. It is 0 of two vectors without features, and 90 of one.
 //
 // The sine of the half angle is used, ½·|a/|a| − b/|b||: near 0 the arc cosine loses half of the digits.
-func Angle(a, b vector.Vector) float64 {
+func angle(a, b vector.Vector) float64 {
 	if len(a.Features) == 0 || len(b.Features) == 0 {
 		if len(a.Features) == len(b.Features) {
 			return 0
@@ -58,8 +58,8 @@ func Angle(a, b vector.Vector) float64 {
 	return min(90, 2*math.Asin(min(1, math.Sqrt(sum)/2))*180/math.Pi)
 }
 
-// L1 returns Σ |aᵢ − bᵢ|, the Manhattan distance.
-func L1(a, b vector.Vector) uint64 {
+// manhattan returns Σ |aᵢ − bᵢ|.
+func manhattan(a, b vector.Vector) uint64 {
 	sum := uint64(0)
 	for x, y := range pairs(a, b) {
 		sum += uint64(max(x, y) - min(x, y))
@@ -67,8 +67,8 @@ func L1(a, b vector.Vector) uint64 {
 	return sum
 }
 
-// L2 returns √Σ (aᵢ − bᵢ)², the Euclidean distance.
-func L2(a, b vector.Vector) float64 {
+// euclidean returns √Σ (aᵢ − bᵢ)².
+func euclidean(a, b vector.Vector) float64 {
 	sum := uint64(0) // at most that of the squared lengths of both
 	for x, y := range pairs(a, b) {
 		d := uint64(max(x, y) - min(x, y))
@@ -100,10 +100,10 @@ func pairs(a, b vector.Vector) func(yield func(x, y uint32) bool) {
 	}
 }
 
-// Edit returns the least number of tokens to insert or to delete that makes a of b: |a| + |b|
+// editDistance returns the least number of tokens to insert or to delete that makes a of b: |a| + |b|
 // − 2·LCS(a, b), where LCS is the length of their longest common subsequence (MMDS 3.5.5). It
 // takes |a|·|b| steps, less what both begin and end with, and 8·min(|a|, |b|) bytes.
-func Edit(a, b []uint64) int {
+func editDistance(a, b []uint64) int {
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
 		a, b = a[1:], b[1:]
 	}

@@ -1,4 +1,4 @@
-package distance
+package diff
 
 import (
 	"maps"
@@ -55,11 +55,11 @@ func TestMetrics(t *testing.T) {
 		zero func(a, b document) bool
 		most float64
 	}{
-		"Jaccard": {func(a, b document) float64 { return Jaccard(a.set, b.set) }, func(a, b document) bool { return slices.Equal(a.set, b.set) }, 1},
-		"Angle":   {func(a, b document) float64 { return Angle(a.vector, b.vector) }, parallel, 90},
-		"L1":      {func(a, b document) float64 { return float64(L1(a.vector, b.vector)) }, sameWeights, 16},
-		"L2":      {func(a, b document) float64 { return L2(a.vector, b.vector) }, sameWeights, 16},
-		"Edit":    {func(a, b document) float64 { return float64(Edit(a.tokens, b.tokens)) }, func(a, b document) bool { return slices.Equal(a.tokens, b.tokens) }, 16},
+		"Jaccard": {func(a, b document) float64 { return jaccard(a.set, b.set) }, func(a, b document) bool { return slices.Equal(a.set, b.set) }, 1},
+		"Angle":   {func(a, b document) float64 { return angle(a.vector, b.vector) }, parallel, 90},
+		"L1":      {func(a, b document) float64 { return float64(manhattan(a.vector, b.vector)) }, sameWeights, 16},
+		"L2":      {func(a, b document) float64 { return euclidean(a.vector, b.vector) }, sameWeights, 16},
+		"Edit":    {func(a, b document) float64 { return float64(editDistance(a.tokens, b.tokens)) }, func(a, b document) bool { return slices.Equal(a.tokens, b.tokens) }, 16},
 		"Hamming": {func(a, b document) float64 { return float64(hamming.Distance(a.bits, b.bits)) }, func(a, b document) bool { return slices.Equal(a.bits, b.bits) }, 6},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -90,7 +90,7 @@ func TestMetrics(t *testing.T) {
 func TestContainment(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := documents.Draw(t, "a").set, documents.Draw(t, "b").set
-		got, shared := Containment(a, b), 0
+		got, shared := containment(a, b), 0
 		for _, x := range a {
 			if slices.Contains(b, x) {
 				shared++
@@ -122,15 +122,15 @@ func TestVectorsByDefinition(t *testing.T) {
 			lengthA += w[0] * w[0]
 			lengthB += w[1] * w[1]
 		}
-		if got := L1(a.vector, b.vector); float64(got) != l1 {
+		if got := manhattan(a.vector, b.vector); float64(got) != l1 {
 			t.Fatalf("L1 %v, want %v", got, l1)
 		}
-		if got := L2(a.vector, b.vector); got != math.Sqrt(l2) {
+		if got := euclidean(a.vector, b.vector); got != math.Sqrt(l2) {
 			t.Fatalf("L2 %v, want %v", got, math.Sqrt(l2))
 		}
 		if lengthA > 0 && lengthB > 0 {
 			want := math.Acos(min(1, dot/math.Sqrt(lengthA*lengthB))) * 180 / math.Pi
-			if got := Angle(a.vector, b.vector); math.Abs(got-want) > 1e-5 {
+			if got := angle(a.vector, b.vector); math.Abs(got-want) > 1e-5 {
 				t.Fatalf("angle %v, want %v", got, want)
 			}
 		}
@@ -153,7 +153,7 @@ func TestEditEqualsDefinition(t *testing.T) {
 	short := rapid.SliceOfN(rapid.Uint64Range(1, 3), 0, 7)
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := short.Draw(t, "a"), short.Draw(t, "b")
-		if got, want := Edit(a, b), len(a)+len(b)-2*longest(a, b); got != want {
+		if got, want := editDistance(a, b), len(a)+len(b)-2*longest(a, b); got != want {
 			t.Fatalf("%d, want %d", got, want)
 		}
 	})
@@ -167,15 +167,15 @@ func TestByHand(t *testing.T) {
 		}
 		return tokens
 	}
-	if got := Edit(letters("abcde"), letters("acfdeg")); got != 3 {
+	if got := editDistance(letters("abcde"), letters("acfdeg")); got != 3 {
 		t.Errorf("abcde and acfdeg: %d, want 3", got)
 	}
 	a := vector.Vector{Features: []uint64{1, 2, 3}, Weights: []uint32{1, 2, 1}}
 	b := vector.Vector{Features: []uint64{1, 2, 3}, Weights: []uint32{2, 1, 1}}
-	if got, want := Angle(a, b), math.Acos(5./6)*180/math.Pi; math.Abs(got-want) > 1e-9 {
+	if got, want := angle(a, b), math.Acos(5./6)*180/math.Pi; math.Abs(got-want) > 1e-9 {
 		t.Errorf("angle %v, want %v", got, want)
 	}
-	if got := Jaccard([]uint64{1, 2, 3, 4}, []uint64{2, 3, 5, 7}); got != 2./3 {
+	if got := jaccard([]uint64{1, 2, 3, 4}, []uint64{2, 3, 5, 7}); got != 2./3 {
 		t.Errorf("Jaccard %v", got)
 	}
 }
@@ -186,6 +186,6 @@ func BenchmarkEdit(b *testing.B) {
 		from[i], to[i] = uint64(i%97), uint64(i%89)
 	}
 	for b.Loop() {
-		Edit(from, to)
+		editDistance(from, to)
 	}
 }
