@@ -36,6 +36,8 @@ type dedupCmd struct {
 
 	// Named is the command as it was called.
 	Named string `kong:"-"`
+
+	shown *records.Example // read for the summary while the run had its inputs unpacked; nil: it was not
 }
 
 // AfterApply notes the name of the command and which flags the command line or the job file has.
@@ -84,6 +86,9 @@ func (c *dedupCmd) do(ctx context.Context, s streams) (found *records.Run, err e
 		return nil, err
 	}
 	c.InForce, c.Draw = inForce(c.Running, c.Remote), report.Page
+	if !c.JSON && !s.Quiet {
+		c.Draw = c.draw
+	}
 	var options dataflow.Options
 	if err := setNamed(&options, c.DataflowOption); err != nil {
 		return nil, withHelp(err, c.Named)
@@ -94,6 +99,12 @@ func (c *dedupCmd) do(ctx context.Context, s streams) (found *records.Run, err e
 		return nil, withHelp(err, c.Named)
 	}
 	return c.run(ctx, task, s)
+}
+
+// draw draws the page, and reads the pair to show with the page's texts.
+func (c *dedupCmd) draw(ctx context.Context, w io.Writer, f *output.Finished, texts dedup.TextsOf) error {
+	c.shown, _ = dedup.Example(ctx, f, texts) // else it is read again, which tells
+	return report.Page(ctx, w, f, texts)
 }
 
 // relocate makes Beam's folder for temporary files that of --temp-dir. Beam makes it if need be. On Dataflow it is the
@@ -196,9 +207,12 @@ func (c *dedupCmd) example(ctx context.Context, run *records.Run) (example *reco
 	if run.Counts.NearPairs == 0 || !c.Wrote(string(output.Pairs)) || slices.Contains(c.Inputs, "-") {
 		return nil, nil // texts of standard input are gone
 	}
+	if c.shown != nil {
+		return c.shown, nil
+	}
 	finished, err := output.Open(ctx, c.Output)
 	if err != nil {
 		return nil, err
 	}
-	return dedup.Example(ctx, finished)
+	return dedup.Example(ctx, finished, dedup.Texts(finished))
 }

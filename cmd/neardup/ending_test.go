@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -117,6 +119,30 @@ func TestPanicOverExample(t *testing.T) {
 	c.Output, c.Write = "panicking://out", []string{string(output.Pairs)}
 	if example, err := c.example(t.Context(), &records.Run{Counts: records.Counts{NearPairs: 1}}); example != nil || err == nil {
 		t.Errorf("%v, %v", example, err)
+	}
+}
+
+// TestExampleOfThePage: the pair to show has the texts that were read when the page was drawn, and no file is read again.
+func TestExampleOfThePage(t *testing.T) {
+	p := prepare(t, "neardup", "dedup", "in.jsonl", "--output", "out")
+	write(t, filepath.Join(p.Dir, "in.jsonl"), similar)
+	if stderr, status := p.start().ended(); status.ExitStatus() != 0 {
+		t.Fatal(stderr)
+	}
+	var c dedupCmd
+	c.Output, c.Write = filepath.Join(p.Dir, "out"), []string{string(output.Pairs)}
+	f, err := output.Open(t.Context(), c.Output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = c.draw(t.Context(), io.Discard, f, func(_ context.Context, of []records.Place) (map[records.Place]string, error) {
+		return map[records.Place]string{of[0]: "held"}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if example, err := c.example(t.Context(), &f.Run); err != nil || example.TextA != "held" {
+		t.Errorf("%+v, %v", example, err)
 	}
 }
 

@@ -112,6 +112,8 @@ const (
 	// Little input of a disk has smaller splits, up to this many, so that no worker waits long for the one with the last.
 	smallSplits = 64
 	leastSplit  = 1 << 20
+	// leastRows is leastSplit of a file of rows: a split that begins inside a row group unpacks its first pages again.
+	leastRows = 8 << 20
 	// PieceBytes is how much input a piece of the corpus is of, unless its file is smaller.
 	PieceBytes = 256 << 20
 	shardBytes = 64 << 20 // listed input bytes of a table shard
@@ -403,11 +405,18 @@ func layOut(ctx context.Context, files []listed, root string, o Options) (*Input
 	in.Shards = int(min(max(1, (total-references+shardBytes-1)/shardBytes), maxShards))
 	large, small := o.SplitSize(), o
 	small.SplitBytes = cmp.Or(o.SplitBytes, min(max(leastSplit, total/smallSplits), usualSplit))
+	rows := small
+	rows.SplitBytes = cmp.Or(o.SplitBytes, max(leastRows, small.SplitBytes))
 	splitting := func(f *listed) Options { // each split is opened once more, which is a request on a store
-		if !storage.IsLocal(f.path) || f.standing == blocks.Reference && o.Sought {
+		format, err := formatNamed(f.format)
+		switch {
+		case !storage.IsLocal(f.path) || f.standing == blocks.Reference && o.Sought:
 			return o
+		case err == nil && format.rows:
+			return rows
+		default:
+			return small
 		}
-		return small
 	}
 	inspected, err := inspect(ctx, files, references, total, in.Shards, splitting)
 	if err != nil {

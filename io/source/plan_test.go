@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parquet-go/parquet-go"
+
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/codectest"
 	"github.com/neardup/neardup/io/reading"
@@ -576,6 +578,34 @@ func TestSizeOfSplits(t *testing.T) {
 		if got := listing.Inputs.Splits.Len(); got != c.splits {
 			t.Errorf("%d bytes: %d splits, want %d", c.size, got, c.splits)
 		}
+	}
+}
+
+// TestSplitsOfRows: small row groups are not cut, so that no page is unpacked twice.
+func TestSplitsOfRows(t *testing.T) {
+	type row struct {
+		Text []byte `parquet:"text,plain"`
+	}
+	const groups, rows = 6, 3 << 6 // of 16 KiB each
+	var content bytes.Buffer
+	w := parquet.NewGenericWriter[row](&content, parquet.Compression(&parquet.Uncompressed), parquet.PageBufferSize(1<<20))
+	for range groups {
+		if _, err := w.Write(slices.Repeat([]row{{make([]byte, 16<<10)}}, rows)); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	listing, err := Plan(t.Context(), []string{write(t, t.TempDir(), "a.parquet", content.Bytes())}, Options{Fields: fields})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := spansOf(&listing.Inputs.Splits); len(got) != 2 || got[0].End != groups*rows/2 {
+		t.Errorf("splits %v", got)
 	}
 }
 

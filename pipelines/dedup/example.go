@@ -23,10 +23,10 @@ const (
 	exampleRows     = 100_000 // of a table that are looked at
 )
 
-// Example returns the pair of a finished run that shows best what a near-duplicate is there, with its
-// texts: a near pair of about 60 shingles whose similarity is midway between the threshold and 1. It
-// returns nil if there is no near pair.
-func Example(ctx context.Context, f *output.Finished) (*records.Example, error) {
+// Example returns the pair of a run that shows best what a near-duplicate is there, with its texts, which it has read:
+// a near pair of about 60 shingles whose similarity is midway between the threshold and 1. It returns nil if there is
+// no near pair.
+func Example(ctx context.Context, f *output.Finished, read TextsOf) (*records.Example, error) {
 	threshold := f.Run.Parameters.Threshold
 	best := math.Inf(1)
 	var example *records.Example
@@ -51,7 +51,7 @@ func Example(ctx context.Context, f *output.Finished) (*records.Example, error) 
 	}
 	a := records.Place{Source: example.Pair.SourceA, Position: example.Pair.PositionA}
 	b := records.Place{Source: example.Pair.SourceB, Position: example.Pair.PositionB}
-	texts, err := Texts(ctx, f, []records.Place{a, b})
+	texts, err := read(ctx, []records.Place{a, b})
 	if err != nil {
 		return nil, err
 	}
@@ -113,30 +113,32 @@ func only(ctx context.Context, f *output.Finished, from string, options source.O
 // mostText is how much of a text is returned, in bytes.
 const mostText = 64 << 10
 
-// Texts reads the texts of some documents again, as the run read them, the first 64 KiB of each. Documents that could not be
-// read are missing; the error says why, of the first file.
-func Texts(ctx context.Context, f *output.Finished, of []records.Place) (map[records.Place]string, error) {
-	if slices.Contains(f.Run.Parameters.Inputs, "-") {
-		return nil, errors.New("standard input cannot be read again")
-	}
-	texts := map[records.Place]string{}
-	var failed error
-	options, err := Reading(f)
-	if err != nil {
-		return nil, err
-	}
-	bySource := map[string][]records.Place{}
-	for _, place := range of {
-		bySource[place.Source] = append(bySource[place.Source], place)
-	}
-	for _, from := range slices.Sorted(maps.Keys(bySource)) {
-		listing, err := only(ctx, f, from, options)
-		if err == nil {
-			err = lookup(ctx, listing.Inputs, map[string]int{from: 0}, bySource[from], options, texts)
+// Texts returns what reads the texts of some documents again, as the run read them, the first 64 KiB of each. Documents
+// that could not be read are missing; the error says why, of the first file.
+func Texts(f *output.Finished) TextsOf {
+	return func(ctx context.Context, of []records.Place) (map[records.Place]string, error) {
+		if slices.Contains(f.Run.Parameters.Inputs, "-") {
+			return nil, errors.New("standard input cannot be read again")
 		}
-		failed = cmp.Or(failed, err)
+		texts := map[records.Place]string{}
+		var failed error
+		options, err := Reading(f)
+		if err != nil {
+			return nil, err
+		}
+		bySource := map[string][]records.Place{}
+		for _, place := range of {
+			bySource[place.Source] = append(bySource[place.Source], place)
+		}
+		for _, from := range slices.Sorted(maps.Keys(bySource)) {
+			listing, err := only(ctx, f, from, options)
+			if err == nil {
+				err = lookup(ctx, listing.Inputs, map[string]int{from: 0}, bySource[from], options, texts)
+			}
+			failed = cmp.Or(failed, err)
+		}
+		return texts, failed
 	}
-	return texts, failed
 }
 
 // stagedTexts is Texts while the run still has its inputs: decompressed files, and standard input.

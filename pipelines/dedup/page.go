@@ -102,10 +102,7 @@ func Page(ctx context.Context, p Paging) error {
 			return err
 		}
 		f.Run.Parameters.NoText = f.Run.Parameters.NoText || p.NoText
-		texts := func(ctx context.Context, of []records.Place) (map[records.Place]string, error) {
-			return Texts(ctx, f, of)
-		}
-		write, err := page(ctx, f, p.Draw, texts, pageTexts)
+		write, err := page(ctx, f, p.Draw, Texts(f), pageTexts)
 		if same, markErr := f.Unchanged(ctx); markErr == nil && !same {
 			continue // it was replaced by another while it was read
 		} else if err = errors.Join(err, markErr); err != nil {

@@ -98,7 +98,7 @@ func TestExampleHasTheTextsThatWereCompared(t *testing.T) {
 		}
 	}
 	r := run(t, ask(t, folder, "--format=jsonl", "--text=head", "--text=body"))
-	example, err := dedup.Example(t.Context(), r)
+	example, err := dedup.Example(t.Context(), r, dedup.Texts(r))
 	if err != nil || example == nil {
 		t.Fatalf("%v, %v", example, err)
 	}

@@ -359,7 +359,7 @@ func TestOneDirection(t *testing.T) {
 		if (counts.NearPairs > 0) != (counts.Near > 0) {
 			t.Errorf("%s: %d near pairs, and %d documents were removed as near", flags, counts.NearPairs, counts.Near)
 		}
-		if example, err := dedup.Example(t.Context(), finished); err != nil || (example != nil) != (counts.NearPairs > 0) {
+		if example, err := dedup.Example(t.Context(), finished, dedup.Texts(finished)); err != nil || (example != nil) != (counts.NearPairs > 0) {
 			t.Errorf("%s: of %d near pairs the example is %+v, %v", flags, counts.NearPairs, example, err)
 		}
 	}

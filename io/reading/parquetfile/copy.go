@@ -15,7 +15,7 @@ import (
 	"github.com/neardup/neardup/io/storage"
 )
 
-// maxGroup is the size in bytes above which a row group is written as several.
+// maxGroup is about the size in bytes above which a row group is written as several.
 const maxGroup = 64 << 20
 
 // CopyExcept writes the rows that are kept, in row groups as those of the file, the larger ones cut. Pages that nothing
@@ -197,7 +197,7 @@ func (c *copier) grown(stored int64) int64 {
 }
 
 // fitting returns where the row group that begins with the row from ends: before to, behind about so many bytes
-// and, unless it is one row, before it takes more than c.largest.
+// and, unless it is one row, before it should take more than c.largest.
 func (c *copier) fitting(g *rowGroup, chunks []chunk, extents []extent, from, to, bytes int64) (end int64, err error) {
 	until := func(beyond func(end int64) bool) int64 {
 		return from + 1 + int64(sort.Search(int(to-from-1), func(i int) bool { return beyond(from + 2 + int64(i)) }))

@@ -317,9 +317,9 @@ func (w *pageWriter) encode() ([]byte, error) {
 	case e == format.RLE:
 		return appendLevels(nil, w.data, 1, false), nil
 	case e == format.DeltaBinaryPacked && width == 4:
-		return new(delta.BinaryPackedEncoding).EncodeInt32(nil, int32sOf(w.data))
+		return new(delta.BinaryPackedEncoding).EncodeInt32(nil, numbersOf[int32](w.data, width))
 	case e == format.DeltaBinaryPacked:
-		return new(delta.BinaryPackedEncoding).EncodeInt64(nil, int64sOf(w.data))
+		return new(delta.BinaryPackedEncoding).EncodeInt64(nil, numbersOf[int64](w.data, width))
 	case e == format.DeltaLengthByteArray:
 		return new(delta.LengthByteArrayEncoding).EncodeByteArray(nil, w.data, offsets)
 	case e == format.DeltaByteArray && width > 0:
@@ -342,19 +342,10 @@ func appendPrefixed(dst, v []byte) []byte {
 	return append(binary.LittleEndian.AppendUint32(dst, uint32(len(v))), v...)
 }
 
-func int32sOf(data []byte) []int32 {
-	numbers := make([]int32, 0, len(data)/4)
-	for v := range slices.Chunk(data, 4) {
-		numbers = append(numbers, int32(binary.LittleEndian.Uint32(v)))
-	}
-	return numbers
-}
-
-func int64sOf(data []byte) []int64 {
-	numbers := make([]int64, 0, len(data)/8)
-	for v := range slices.Chunk(data, 8) {
-		numbers = append(numbers, int64(binary.LittleEndian.Uint64(v)))
-	}
+// numbersOf are the values of a page of integers.
+func numbersOf[T int32 | int64](data []byte, width int) []T {
+	numbers := make([]T, len(data)/width)
+	_, _ = binary.Decode(data, binary.LittleEndian, numbers) // they have the size
 	return numbers
 }
 

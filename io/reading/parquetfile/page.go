@@ -361,22 +361,22 @@ func (p *pages) load() error {
 			return p.broken(err)
 		}
 	}
-	if p.streams() {
-		if err := p.readStream(); err != nil {
-			return p.broken(err)
-		}
-		p.entries = h.values
-		p.remaining -= h.values
-		return nil
+	streams := p.streams()
+	rep, def, data, err := []byte(nil), []byte(nil), []byte(nil), p.checkLevels()
+	switch {
+	case err != nil:
+	case streams:
+		rep, def, err = p.readStream()
+	default:
+		rep, def, data, err = p.body()
 	}
-	rep, def, data, err := p.body()
 	if err == nil {
 		p.rep, err = newRuns(rep, levelWidth(p.leaf.maxRep))
 	}
 	if err == nil {
 		p.def, err = newRuns(def, levelWidth(p.leaf.maxDef))
 	}
-	if err == nil {
+	if err == nil && !streams {
 		p.values, err = newValues(h.encoding, p.leaf, data, p.words, p.most)
 	}
 	if err != nil {
@@ -386,6 +386,17 @@ func (p *pages) load() error {
 	p.remaining -= h.values
 	return nil
 }
+
+// checkLevels refuses levels of the first version in an encoding that is not read.
+func (p *pages) checkLevels() error {
+	if h := &p.header; h.kind == format.DataPage &&
+		(p.leaf.maxRep > 0 && h.repEncoding != format.RLE || p.leaf.maxDef > 0 && h.defEncoding != format.RLE) {
+		return errBitPacked
+	}
+	return nil
+}
+
+var errBitPacked = errors.New("its levels are bit-packed, as writers have not done since 2013; write the file again")
 
 // body returns what the page whose header was read unpacks to: levels and values.
 func (p *pages) body() (rep, def, data []byte, err error) {
@@ -447,25 +458,17 @@ func (p *pages) unpack(data []byte, size int64) ([]byte, error) {
 // levels cuts the levels off a page of the first version.
 func (p *pages) levels(data []byte) (rep, def, rest []byte, err error) {
 	if p.leaf.maxRep > 0 {
-		if p.header.repEncoding != format.RLE {
-			return nil, nil, nil, errBitPacked
-		}
 		if rep, data, err = cutLevels(data); err != nil {
 			return nil, nil, nil, err
 		}
 	}
 	if p.leaf.maxDef > 0 {
-		if p.header.defEncoding != format.RLE {
-			return nil, nil, nil, errBitPacked
-		}
 		if def, data, err = cutLevels(data); err != nil {
 			return nil, nil, nil, err
 		}
 	}
 	return rep, def, data, nil
 }
-
-var errBitPacked = errors.New("its levels are bit-packed, as writers have not done since 2013; write the file again")
 
 // pass goes on behind the page whose header was read.
 func (p *pages) pass() {

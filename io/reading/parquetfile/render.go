@@ -241,8 +241,7 @@ func appendDate(dst []byte, days int64) []byte {
 	if year < 0 {
 		dst, year = append(dst, '-'), -year
 	}
-	dst = append(appendPadded(dst, year, 4), '-')
-	return appendPadded(append(appendPadded(dst, month, 2), '-'), day, 2)
+	return fmt.Appendf(dst, "%04d-%02d-%02d", year, month, day)
 }
 
 // appendTime appends a time of the day with nine digits of a second.
@@ -251,18 +250,7 @@ func appendTime(dst []byte, n, perSecond int64) []byte {
 		return strconv.AppendInt(dst, n, 10)
 	}
 	s, rest := n/perSecond, n%perSecond
-	dst = append(appendPadded(dst, s/3600, 2), ':')
-	dst = append(appendPadded(dst, s/60%60, 2), ':')
-	dst = append(appendPadded(dst, s%60, 2), '.')
-	return appendPadded(dst, rest*(1e9/perSecond), 9)
-}
-
-func appendPadded(dst []byte, n int64, digits int) []byte {
-	s := strconv.AppendInt(nil, n, 10)
-	for i := len(s); i < digits; i++ {
-		dst = append(dst, '0')
-	}
-	return append(dst, s...)
+	return fmt.Appendf(dst, "%02d:%02d:%02d.%09d", s/3600, s/60%60, s%60, rest*(1e9/perSecond))
 }
 
 func appendUUID(dst, v []byte) []byte {

@@ -84,19 +84,19 @@ func (p *pages) levelBytes() int64 {
 	return entryBytes * (p.header.values + 8)
 }
 
-// readStream begins to read the page whose header was read.
-func (p *pages) readStream() error {
+// readStream begins to read the page whose header was read, and returns its levels; values are the rest.
+func (p *pages) readStream() (rep, def []byte, err error) {
 	h := &p.header
 	if h.uncompressed > p.most || h.stored > p.most {
 		_, err := p.read(h, p.offset) // tells
-		return err
+		return nil, nil, err
 	}
 	s := &stream{most: p.record, left: h.uncompressed, close: func() {}}
-	p.stream = s
+	p.stream, p.values = s, s
 	if kept := p.kept.page(p.offset); kept != nil {
 		s.store = &storeReader{r: io.NewSectionReader(p.kept.f, kept.at, kept.size)}
 		s.r = bufio.NewReaderSize(s.store, streamBuffer)
-		return p.beginStream(s)
+		return p.streamedLevels()
 	}
 	s.store = &storeReader{r: io.NewSectionReader(p.f, p.offset+int64(len(h.bytes)), h.stored)}
 	s.r = bufio.NewReaderSize(s.store, streamBuffer)
@@ -106,61 +106,48 @@ func (p *pages) readStream() error {
 	}
 	second := h.kind == format.DataPageV2
 	if p.chunk.codec == format.Uncompressed || second && h.plain {
-		return p.beginStream(s)
+		return p.streamedLevels()
 	}
 	var levels []byte // which are not compressed
 	if second {
 		if h.repBytes+h.defBytes > p.levelBytes() {
-			return errValues
+			return nil, nil, errValues
 		}
 		levels = make([]byte, h.repBytes+h.defBytes)
 		if _, err := io.ReadFull(s.r, levels); err != nil {
-			return s.wrong(err)
+			return nil, nil, s.wrong(err)
 		}
 	}
 	unpacked, err := s.unpack(p.chunk.codec)
 	if err != nil {
-		return s.wrong(err)
+		return nil, nil, s.wrong(err)
 	}
 	if unpacked = io.MultiReader(bytes.NewReader(levels), unpacked); p.keep != nil {
 		p.keep.begin(p.offset, h.uncompressed)
 		unpacked = io.TeeReader(unpacked, p.keep)
 	}
 	s.r = bufio.NewReaderSize(unpacked, streamBuffer)
-	return p.beginStream(s)
+	return p.streamedLevels()
 }
 
-// beginStream reads the levels, and has the values read from s.
-func (p *pages) beginStream(s *stream) (err error) {
-	h := &p.header
-	rep, def := []byte(nil), []byte(nil)
-	if h.kind == format.DataPageV2 {
-		if rep, err = s.take(h.repBytes, p.levelBytes()); err == nil {
-			def, err = s.take(h.defBytes, p.levelBytes())
-		}
-	} else {
-		if p.leaf.maxRep > 0 {
-			if h.repEncoding != format.RLE {
-				return errBitPacked
-			}
-			rep, err = s.levels(p.levelBytes())
-		}
-		if err == nil && p.leaf.maxDef > 0 {
-			if h.defEncoding != format.RLE {
-				return errBitPacked
-			}
-			def, err = s.levels(p.levelBytes())
-		}
+// streamedLevels takes the levels off the stream.
+func (p *pages) streamedLevels() (rep, def []byte, err error) {
+	s, h, most := p.stream, &p.header, p.levelBytes()
+	second := h.kind == format.DataPageV2
+	switch {
+	case second:
+		rep, err = s.take(h.repBytes, most)
+	case p.leaf.maxRep > 0:
+		rep, err = s.levels(most)
 	}
-	if err != nil {
-		return err
+	switch {
+	case err != nil:
+	case second:
+		def, err = s.take(h.defBytes, most)
+	case p.leaf.maxDef > 0:
+		def, err = s.levels(most)
 	}
-	if p.rep, err = newRuns(rep, levelWidth(p.leaf.maxRep)); err != nil {
-		return err
-	}
-	p.def, err = newRuns(def, levelWidth(p.leaf.maxDef))
-	p.values = s
-	return err
+	return rep, def, err
 }
 
 // unpack returns what r unpacks to.
