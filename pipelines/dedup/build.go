@@ -85,6 +85,7 @@ type keys struct {
 	dropped  flow.Dropped // unreadable records
 	listed   flow.Listed  // if the table documents is written
 	facts    flow.Facts
+	cut      bool // they are not all
 }
 
 // The lanes of the seams. The numbers are in files of runs that continue.
@@ -231,6 +232,9 @@ func (k *keys) groupedFirsts(s beam.Scope) exchange.Groups {
 // pair. And it finds the copies.
 func (p *Plan) edges(s beam.Scope, k *keys, temp string) (flow.Edges, flow.Members) {
 	params := p.candidates(temp)
+	if k.cut { // the copies of bands are in other cuts
+		params.List = ""
+	}
 	copies := candidates.Copies(s, k.groupedFirsts(s), params)
 	all := flow.Flatten(s, k.signed.Copies, copies)
 	if p.Complete {
@@ -340,16 +344,25 @@ func (p *Plan) sent() int64 {
 	return p.KeyBytes()
 }
 
-// expected is what a plan may expect of a task that sends so much at most: its documents are estimated.
+// expected is what a plan may expect of a task that sends so much at most: its documents are estimated, and tasks do
+// not share quite evenly.
 func expected(task int64) int64 { return task * 3 / 4 }
 
 // clusterWorkers is the minimum number of workers of a job on a cluster, of which Flink has the narrowest tasks.
 func (p *Plan) clusterWorkers() int64 { return p.sent()/expected(job.Flink.Traits().TaskBytes) + 1 }
 
-// checkTasks refuses a job with so many workers, 0 for an unknown number, of which a task would send more than its
-// runner can hold.
-func (p *Plan) checkTasks(workers int) error {
-	in, sent, most := p.Listing.Inputs, p.sent(), p.Config.Runner.Traits().TaskBytes
+// checkTasks refuses a run of which a task would send more than its runner can hold. In phases, what is read goes to
+// files, and how much the jobs send that group it is known by then; but if all documents are compared, one job has all.
+func (p *Plan) checkTasks() error {
+	if p.phased() && !p.Complete {
+		return nil
+	}
+	return p.checkRead()
+}
+
+// checkRead is checkTasks of one job that sends what all documents do.
+func (p *Plan) checkRead() error {
+	in, sent, most := p.Listing.Inputs, p.sent(), p.Config.mostOfTask()
 	if most == 0 || sent <= expected(most) {
 		return nil
 	}
@@ -361,11 +374,25 @@ func (p *Plan) checkTasks(workers int) error {
 				in.File(split.File).Path, of>>20, most>>20)
 		}
 	}
-	if least := sent/expected(most) + 1; int64(workers) < least {
-		return job.Usage("--workers %d: the first read sends about %d MB, but a task of Beam's runner for Flink that sends more than %d MB never ends; give --workers %d or more",
-			workers, sent>>20, most>>20, least)
+	if sent <= p.Config.sendable() {
+		return nil
 	}
-	return nil
+	return p.tooFew("the first read sends about", sent, most)
+}
+
+// checkSent refuses a job that groups so much.
+func (p *Plan) checkSent(sent int64) error {
+	most := p.Config.mostOfTask()
+	if most == 0 || sent <= p.Config.sendable() {
+		return nil
+	}
+	return p.tooFew("the next job sends", sent, most)
+}
+
+// tooFew is the error of a job that sends more than its workers can.
+func (p *Plan) tooFew(what string, sent, most int64) error {
+	return job.Usage("--workers %d: %s %d MB, but a task of Beam's runner for Flink that sends more than %d MB never ends; give --workers %d or more",
+		cmp.Or(p.Config.InForce.Workers, p.Config.Workers), what, sent>>20, most>>20, sent/expected(most)+1)
 }
 
 // joined is what is known of large components.

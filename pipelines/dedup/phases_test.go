@@ -84,6 +84,50 @@ func TestSameBytesInPhases(t *testing.T) {
 	}
 }
 
+// In however many cuts the keys are grouped, a run comes to the same bytes, though its waves left files for another
+// number of cuts, or for none.
+func TestSameBytesInCuts(t *testing.T) {
+	in := inParts(t)
+	for i, flags := range [][]string{nil, {"--method=exact"}, {"--method=simhash", "--pieces=19", "--compare=cosine"}, {"--measure-recall=300"}} {
+		flags = append([]string{in, "--max-rejected=10"}, flags...)
+		usual := beamtest.Launch("local", local.Options{})
+		want := phasedRun(t, ask(t, append(flags, "--resume=never")...), usual)
+		runner := []string{"local", "flink"}[i%2]
+		inCuts := func(of int, config dedup.Config) {
+			t.Helper()
+			cuts := map[string]bool{}
+			got := phasedRun(t, config, func(ctx context.Context, p *beam.Pipeline, temp string) (beam.PipelineResult, []records.Stage, error) {
+				if part := job.PartOf(ctx); strings.HasPrefix(part, "edges-") {
+					cuts[part] = true
+				}
+				return usual(ctx, p, temp)
+			})
+			sameOutput(t, fmt.Sprint(runner, flags, " in cuts ", of), want, got)
+			if len(cuts) != of {
+				t.Errorf("%s %v: cuts %v, want %d", runner, flags, slices.Collect(maps.Keys(cuts)), of)
+			}
+		}
+		for of := 1; of <= 7; of++ {
+			if i != 0 && of != 2 && of != 6 && !nightly() {
+				continue
+			}
+			config := ask(t, append(flags, "--resume=always", "--runner="+runner)...)
+			config.SplitBytes, config.Cuts = 30_000, of
+			inCuts(of, config)
+			if of%3 > 0 {
+				continue
+			}
+			config.Cuts = of - 2 // as the run began
+			config.Output = filepath.Join(t.TempDir(), "out")
+			if _, err := runJob(t.Context(), config, dying(3, false, new(int))); !errors.Is(err, errKilled) {
+				t.Fatal(err)
+			}
+			config.Cuts = of
+			inCuts(of, config)
+		}
+	}
+}
+
 // Phases that find nothing leave nothing, and the run goes on.
 func TestNothingSimilarInPhases(t *testing.T) {
 	in := filepath.Join(t.TempDir(), "in.txt")
