@@ -408,9 +408,17 @@ const (
 	gonePrefix   = "gone"
 )
 
-// cuts are those in which the keys are grouped: as many as what the waves have left asks for.
+// cuts are those in which the keys are grouped: as many as what the waves have left asks for, or those of an earlier run
+// if it has done all, or has no larger ones.
 func (r *run) cuts() (cuts []exchange.Cut) {
 	of := r.plan.cuts(r.keptBytes(keyed))
+	for name := range r.commit.Parts() {
+		var i, earlier int
+		if n, _ := fmt.Sscanf(name, linked+"-%dof%d", &i, &earlier); n == 2 && (earlier >= of || r.done(linked) == earlier) {
+			of = earlier
+			break
+		}
+	}
 	for i := range of {
 		cuts = append(cuts, exchange.Cut{I: i, Of: of})
 	}

@@ -128,6 +128,52 @@ func TestSameBytesInCuts(t *testing.T) {
 	}
 }
 
+// A run whose tasks may send little cuts its keys by what its waves have left. A job that is refused all the same says how many workers would
+// do, and with those the run goes on and comes to the same bytes.
+func TestSameBytesOfSmallTasks(t *testing.T) {
+	flags := []string{inParts(t), "--max-rejected=10"}
+	usual := beamtest.Launch("local", local.Options{})
+	want := phasedRun(t, ask(t, flags...), usual)
+	config := ask(t, append(flags, "--runner=flink", "--workers=2")...)
+	config.SplitBytes, config.TaskBytes = 30_000, 20_000
+	parts := map[string]int{}
+	launch := func(ctx context.Context, p *beam.Pipeline, temp string) (beam.PipelineResult, []records.Stage, error) {
+		parts[job.PartOf(ctx)]++
+		return usual(ctx, p, temp)
+	}
+	refused := 0
+	for ; ; refused++ {
+		_, err := runJob(t.Context(), config, launch)
+		if err == nil {
+			break
+		}
+		workers := config.Workers
+		if usage := (*job.UsageError)(nil); !errors.As(err, &usage) || refused > 10 {
+			t.Fatal(err)
+		}
+		said := err.Error()
+		if _, err := fmt.Sscanf(said[strings.LastIndex(said, "give --workers"):], "give --workers %d or more", &config.Workers); err != nil || config.Workers <= workers {
+			t.Fatal(said, err)
+		}
+	}
+	sameOutput(t, "small tasks", want, promised(t, opened(t, config.Output)))
+	cuts, waves := 0, 0
+	for part, times := range parts {
+		if times > 1 {
+			t.Errorf("%s was done %d times", part, times)
+		}
+		switch {
+		case strings.HasPrefix(part, "edges-"):
+			cuts++
+		case strings.HasPrefix(part, "keys-"):
+			waves++
+		}
+	}
+	if cuts < 3 || waves < 2 || refused == 0 {
+		t.Errorf("%d waves, %d cuts, %d times refused", waves, cuts, refused)
+	}
+}
+
 // Phases that find nothing leave nothing, and the run goes on.
 func TestNothingSimilarInPhases(t *testing.T) {
 	in := filepath.Join(t.TempDir(), "in.txt")
