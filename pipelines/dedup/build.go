@@ -348,7 +348,7 @@ func (p *Plan) sent() int64 {
 // not share quite evenly.
 func expected(task int64) int64 { return task * 3 / 4 }
 
-// clusterWorkers is the minimum number of workers of a job on a cluster, of which Flink has the narrowest tasks.
+// clusterWorkers is the minimum number of workers of one job on a cluster, of which Flink has the narrowest tasks.
 func (p *Plan) clusterWorkers() int64 { return p.sent()/expected(job.Flink.Traits().TaskBytes) + 1 }
 
 // checkTasks refuses a run of which a task would send more than its runner can hold. In phases, what is read goes to

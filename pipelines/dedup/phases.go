@@ -475,7 +475,27 @@ func membersAnd(s beam.Scope, members flow.Members, drawn flow.Drawn) *exchange.
 	return lanes
 }
 
+// setBytes is about how much the sets have of documents that are in components and are no copies.
+func (r *run) setBytes() int64 {
+	if r.plan.Documents == 0 {
+		return 0
+	}
+	documents := max(0, r.counted("components/documents")-r.counted("copies/found"))
+	return int64(float64(documents) * float64(r.plan.featureBytes()) / float64(r.plan.Documents))
+}
+
+// counted is what the jobs of all parts have counted.
+func (r *run) counted(step string) (n int64) {
+	for _, p := range r.commit.Parts() {
+		var of part
+		_ = json.Unmarshal(p.State, &of) // as keepPart wrote it
+		n += of.Steps[step]
+	}
+	return n
+}
+
 func (r *run) verify(b *builder) []flow.Facts {
+	b.sends += r.setBytes()
 	all := b.files(copiesPrefix, connected)
 	members := exchange.Leave[flow.Members](b.scope, all, membersLane)
 	found := r.plan.compare(b.scope, members, exchange.Leave[flow.Drawn](b.scope, all, drawnLane), r.temp)
