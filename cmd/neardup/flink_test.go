@@ -1,29 +1,15 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
-	"fmt"
-	"maps"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
 
-	"github.com/alecthomas/kong"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-
-	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/internal/fakes3"
-	"github.com/neardup/neardup/pipelines/dedup"
-	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
-	"github.com/neardup/neardup/runners/jobserver"
-	"github.com/neardup/neardup/runners/local"
 )
 
 // A job on Flink reads an object store and writes to it, the same bytes as the local runner: its workers are told by the launcher how the
@@ -79,75 +65,5 @@ func TestFlinkStore(t *testing.T) {
 		if get("flink/"+f) != get("local/"+f) {
 			t.Errorf("%s has other bytes", f)
 		}
-	}
-}
-
-// A graph that no call holds, and keys that no job does, are done on Flink in rounds and in cuts, with the bytes of the local runner.
-func TestFlinkRounds(t *testing.T) {
-	server := os.Getenv("NEARDUP_FLINK")
-	if server == "" {
-		t.Skip("NEARDUP_FLINK is not set: .ci/flink runs this")
-	}
-	environment, err := jobserver.ParseEnvironment(os.Getenv("NEARDUP_FLINK_ENVIRONMENT"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	flink, err := jobserver.Connect(t.Context(), jobserver.Options{
-		Address: server, Environment: environment, Worker: os.Getenv("NEARDUP_BINARY"), Name: "rounds", Parallelism: 2,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var chain strings.Builder // each document resembles the next
-	for first := range 600 {
-		for word := first; word < first+40; word++ {
-			fmt.Fprint(&chain, word, " ")
-		}
-		chain.WriteString("\n")
-	}
-	in := filepath.Join(t.TempDir(), "chain.txt")
-	if err := os.WriteFile(in, []byte(chain.String()), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	parts := map[string]bool{}
-	launches := map[string]job.Launch{
-		"local": beamtest.Launch("local", local.Options{}),
-		"flink": func(ctx context.Context, p *beam.Pipeline, _ string) (beam.PipelineResult, []records.Stage, error) {
-			parts[job.PartOf(ctx)] = true
-			result, err := flink.Execute(ctx, p, job.PartOf(ctx))
-			return result, nil, err
-		},
-	}
-	written := map[string][]byte{}
-	for runner, launch := range launches {
-		var config dedup.Config
-		parser, err := kong.New(&config, kong.Vars(job.Vars()))
-		if err == nil {
-			_, err = parser.Parse([]string{in, "--output", filepath.Join(t.TempDir(), "out"), "--runner", runner})
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if runner == "flink" {
-			config.Resume, config.Workers, config.Cuts, config.ConnectDocuments = job.ResumeAlways, 2, 2, 100
-		}
-		task, err := dedup.New(t.Context(), config)
-		if err == nil {
-			_, err = task.Run(t.Context(), launch)
-		}
-		if err == nil {
-			written[runner], err = os.ReadFile(filepath.Join(config.Output, "manifest.json"))
-		}
-		if err != nil {
-			t.Fatal(runner, err)
-		}
-	}
-	for _, part := range []string{"edges-0001of0002", "round-0001", "roots-0001"} {
-		if !parts[part] {
-			t.Errorf("%s was no job: %v", part, slices.Sorted(maps.Keys(parts)))
-		}
-	}
-	if !bytes.Equal(written["local"], written["flink"]) {
-		t.Errorf("here %s, on Flink %s", written["local"], written["flink"])
 	}
 }

@@ -108,6 +108,7 @@ const (
 	removedRowsLane
 	listedLane
 	edgesLane
+	setsLane
 )
 
 // read reads the documents of splits, and makes their keys or, if all are compared, their sets.
@@ -199,25 +200,37 @@ type found struct {
 
 // compare compares documents. Drawn are those whose recall is measured.
 func (p *Plan) compare(s beam.Scope, members flow.Members, drawn flow.Drawn, temp string) (f found) {
-	reading := p.Source(temp)
-	fetched := source.Fetch(s, members, reading)
 	if p.Request.Method == job.Exact {
-		f.profiles, f.copies = sets.Profiles(s, fetched, p.Request.Same, p.sets(temp))
+		f.profiles, f.copies = sets.Profiles(s, source.Fetch(s, members, p.Source(temp)), p.Request.Same, p.sets(temp))
 		return f
 	}
-	features := sets.Make(s, fetched, p.sets(temp))
-	small, tooLarge, tooLargeProfiles := verify.Small(s, features.Sets, p.verify(temp))
-	large := p.joinLarge(s, features, flow.Flatten(s, features.LargeSets, tooLarge), flow.Flatten(s, features.LargeProfiles, tooLargeProfiles), temp)
-	f = found{
-		profiles: features.Profiles, pairs: flow.Flatten(s, small.Pairs, large.pairs), links: large.links, copies: features.Copies,
-		facts: append(large.facts, small.Facts),
+	features := p.features(s, members, temp)
+	small, more := p.joinSmall(s, features.Sets, temp)
+	large := p.joinLarge(s, larger{
+		sets: flow.Flatten(s, features.LargeSets, more.sets), profiles: flow.Flatten(s, features.LargeProfiles, more.profiles), samples: features.Samples,
+	}, drawn, temp)
+	return found{
+		profiles: features.Profiles, pairs: flow.Flatten(s, small.pairs, large.pairs), links: large.links, copies: features.Copies,
+		facts: append(large.facts, small.facts...),
 	}
-	if p.Request.MeasureRecall > 0 {
-		measuring := p.measuring(temp)
-		sample := source.Fetch(s, measuring.Choose(s, drawn), reading)
-		f.facts = append(f.facts, measuring.Keep(s, sample, large.crowds))
-	}
-	return f
+}
+
+// features reads documents again and makes what they are compared by.
+func (p *Plan) features(s beam.Scope, members flow.Members, temp string) sets.Features {
+	return sets.Make(s, source.Fetch(s, members, p.Source(temp)), p.sets(temp))
+}
+
+// larger is what large components are joined by.
+type larger struct {
+	sets     flow.LargeSets
+	profiles flow.LargeProfiles
+	samples  flow.Samples
+}
+
+// joinSmall joins small components, but for those whose sets are too large.
+func (p *Plan) joinSmall(s beam.Scope, of flow.Sets, temp string) (found, larger) {
+	small, tooLarge, profiles := verify.Small(s, of, p.verify(temp))
+	return found{pairs: small.Pairs, facts: []flow.Facts{small.Facts}}, larger{sets: tooLarge, profiles: profiles}
 }
 
 // groupedFirsts are the groups of firsts.
@@ -259,7 +272,7 @@ func (p *Plan) edges(s beam.Scope, k *keys, temp string) (flow.Edges, flow.Membe
 // enter has what is known of documents enter its lanes.
 func (f *found) enter(s beam.Scope) *exchange.Lanes {
 	lanes := exchange.New(s)
-	exchange.Enter(lanes, profilesLane, f.profiles)
+	exchange.Enter(lanes, profilesLane, f.profiles) // each may be none
 	exchange.Enter(lanes, pairsLane, f.pairs)
 	exchange.Enter(lanes, linksLane, f.links)
 	exchange.Enter(lanes, copiedLane, f.copies)
@@ -395,24 +408,22 @@ func (p *Plan) tooFew(what string, sent, most int64) error {
 		cmp.Or(p.Config.InForce.Workers, p.Config.Workers), what, sent>>20, most>>20, sent/expected(most)+1)
 }
 
-// joined is what is known of large components.
-type joined struct {
-	pairs  flow.NearPairs
-	links  flow.Links
-	crowds flow.Turns
-	facts  []flow.Facts
-}
-
-// joinLarge joins large components, and goes through crowds.
-func (p *Plan) joinLarge(s beam.Scope, of sets.Features, large flow.LargeSets, profiles flow.LargeProfiles, temp string) joined {
-	parted := crowds.Tell(s, profiles, of.Samples, p.crowds(temp))
-	ofCrowds, ofOthers := spool.Sets(s, large, parted.Crowds, parted.Others, temp)
+// joinLarge joins large components, and goes through crowds. Drawn are documents whose recall is measured.
+func (p *Plan) joinLarge(s beam.Scope, of larger, drawn flow.Drawn, temp string) found {
+	parted := crowds.Tell(s, of.profiles, of.samples, p.crowds(temp))
+	ofCrowds, ofOthers := spool.Sets(s, of.sets, parted.Crowds, parted.Others, temp)
 	others := verify.Large(s, ofOthers, p.verify(temp))
 	passed := crowds.Pass(s, ofCrowds, p.crowds(temp))
-	return joined{
-		pairs: flow.Flatten(s, parted.Pairs, others.Pairs, passed.Pairs), links: passed.Links, crowds: parted.Crowds,
+	f := found{
+		pairs: flow.Flatten(s, parted.Pairs, others.Pairs, passed.Pairs), links: passed.Links,
 		facts: []flow.Facts{parted.Facts, parted.Named, others.Facts},
 	}
+	if p.Request.MeasureRecall > 0 {
+		measuring := p.measuring(temp)
+		sample := source.Fetch(s, measuring.Choose(s, drawn), p.Source(temp))
+		f.facts = append(f.facts, measuring.Keep(s, sample, parted.Crowds))
+	}
+	return f
 }
 
 // ofAll says how the sets of all documents are made.

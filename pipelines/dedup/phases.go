@@ -44,6 +44,7 @@ const (
 	contracted = "round"    // of the edges' graph: as many as it takes
 	resolved   = "roots"    // of rounds, the last one first
 	connected  = "members"
+	made       = "sets" // if they are joined in several cuts, which are parts of the next phase before its last
 	verified   = "verified"
 	decided    = "rows" // of tables
 	listed     = "pairs"
@@ -196,7 +197,7 @@ func (r *run) fingerprints(ctx context.Context) (fingerprints, error) {
 	encode(p.Request.Writes(output.Documents)) // or no record is listed
 	ending("keys", prepared, keyed, linked, merged, contracted, resolved, connected)
 	encode(p.Threshold, p.componentShards())
-	ending("verify", verified)
+	ending("verify", made, verified)
 	ending("decide", decided, listed, clustered, tabled, listing, copied)
 	return all, nil
 }
@@ -243,7 +244,7 @@ func (r *run) inPhases(ctx context.Context, launch job.Launch) error {
 		func() error { return r.prepare(ctx, launch, prints[prepared]) },
 		func() error { return r.readWaves(ctx, launch, prints, splits) },
 		func() error { return r.connect(ctx, launch, prints[connected]) },
-		func() error { return r.part(ctx, launch, verified, prints[verified], r.verify) },
+		func() error { return r.verify(ctx, launch, prints[verified]) },
 		func() error { return r.part(ctx, launch, decided, prints[decided], r.decide) },
 		func() error { return r.part(ctx, launch, listed, prints[listed], r.pairs) },
 		func() error { return r.part(ctx, launch, clustered, prints[clustered], r.clusters) },
@@ -299,7 +300,7 @@ func (r *run) readWaves(ctx context.Context, launch job.Launch, prints fingerpri
 			exchange.Enter(rest, rejectedLane, k.rejected...)
 			exchange.Enter(rest, droppedLane, k.dropped)
 			exchange.Enter(rest, listedLane, k.listed)
-			return []flow.Facts{k.facts, b.keepCut(k.enter(b.scope), name), b.keep(rest, waveOf(rejected, i))}
+			return []flow.Facts{k.facts, b.keepCut(k.enter(b.scope), name, r.plan.Layout.Cuts), b.keep(rest, waveOf(rejected, i))}
 		})
 		if err == nil {
 			err = r.keepPlain(ctx, waveOf(plain, i), prints[plain])
@@ -323,12 +324,12 @@ func (r *run) connect(ctx context.Context, launch job.Launch, fingerprint string
 	passed := []string{}
 	step := func(name string, build func(*builder) []flow.Facts) error {
 		passed = append(passed, name)
-		if err := r.forgetAfter(ctx, passed); err != nil {
+		if err := r.forgetAfter(ctx, passed, linked, merged, contracted, resolved, connected); err != nil {
 			return err
 		}
 		return r.part(ctx, launch, name, fingerprint, build)
 	}
-	cuts := r.cuts()
+	cuts := r.cuts(linked, r.plan.cuts(r.keptBytes(keyed)))
 	for _, cut := range cuts {
 		err := step(linked+"-"+cut.String(), func(b *builder) []flow.Facts { return r.link(b, cut) })
 		if err != nil {
@@ -384,14 +385,14 @@ func (r *run) connect(ctx context.Context, launch job.Launch, fingerprint string
 	})
 }
 
-// forgetAfter removes what is done of the components after some parts, unless the last of these is done.
-func (r *run) forgetAfter(ctx context.Context, passed []string) error {
+// forgetAfter removes what is done of phases after some parts, unless the last of these is done.
+func (r *run) forgetAfter(ctx context.Context, passed []string, phases ...string) error {
 	if r.isDone(passed[len(passed)-1]) {
 		return nil
 	}
 	for name := range r.commit.Parts() {
 		phase, _, _ := strings.Cut(name, "-")
-		if !slices.Contains([]string{linked, merged, contracted, resolved, connected}, phase) || slices.Contains(passed, name) {
+		if !slices.Contains(phases, phase) || slices.Contains(passed, name) {
 			continue
 		}
 		if err := r.commit.Forget(ctx, name); err != nil {
@@ -408,13 +409,12 @@ const (
 	gonePrefix   = "gone"
 )
 
-// cuts are those in which the keys are grouped: as many as what the waves have left asks for, or those of an earlier run
-// if it has done all, or has no larger ones.
-func (r *run) cuts() (cuts []exchange.Cut) {
-	of := r.plan.cuts(r.keptBytes(keyed))
+// cuts are those in which a phase groups what others have left: so many, or those of an earlier run if it has done all, or has
+// no larger ones.
+func (r *run) cuts(phase string, of int) (cuts []exchange.Cut) {
 	for name := range r.commit.Parts() {
 		var i, earlier int
-		if n, _ := fmt.Sscanf(name, linked+"-%dof%d", &i, &earlier); n == 2 && (earlier >= of || r.done(linked) == earlier) {
+		if n, _ := fmt.Sscanf(name, phase+"-%dof%d", &i, &earlier); n == 2 && (earlier >= of || r.done(phase) == earlier) {
 			of = earlier
 			break
 		}
@@ -458,11 +458,11 @@ func (r *run) keptBytes(phase string) (n int64) {
 	return n
 }
 
-// meets reports whether a file of keys may have some of a cut: its name has the number of its own, if waves left several.
-func (r *run) meets(name string, cut exchange.Cut) bool {
-	own := exchange.Cut{Of: r.plan.Layout.Cuts}
-	if own.Of > 1 {
-		_, _ = fmt.Sscanf(name, keyed+"-%d-%d-", new(int), &own.I) // as keepCut wrote it
+// meets reports whether a file may have some of a cut: behind the name of its part it has the number of its own, if the part left several.
+func meets(name, part string, of int, cut exchange.Cut) bool {
+	own := exchange.Cut{Of: of}
+	if of > 1 {
+		_, _ = fmt.Sscanf(strings.TrimPrefix(name, part), "-%d-", &own.I) // as keepCut wrote it
 	}
 	return own.Meets(cut)
 }
@@ -494,12 +494,93 @@ func (r *run) counted(step string) (n int64) {
 	return n
 }
 
-func (r *run) verify(b *builder) []flow.Facts {
-	b.sends += r.setBytes()
-	all := b.files(copiesPrefix, connected)
-	members := exchange.Leave[flow.Members](b.scope, all, membersLane)
-	found := r.plan.compare(b.scope, members, exchange.Leave[flow.Drawn](b.scope, all, drawnLane), r.temp)
-	return append(found.facts, b.keep(found.enter(b.scope), verified))
+// setCuts is into how many cuts so many bytes of sets are to be cut.
+func (p *Plan) setCuts(bytes int64) int {
+	most := p.Config.sendable()
+	switch {
+	case p.Request.Method == job.Exact: // there are none
+		return 1
+	case p.Config.Cuts > 0 || most == 0:
+		return max(1, p.Config.Cuts)
+	}
+	return int(max(1, (bytes+most-1)/most))
+}
+
+// verify compares documents in one job or, if that cannot hold their sets, in several: the first makes the sets, others
+// join cuts of small components, and the last the large ones.
+func (r *run) verify(ctx context.Context, launch job.Launch, fingerprint string) error {
+	members := func(b *builder) (flow.Members, flow.Drawn) {
+		all := b.files(copiesPrefix, connected)
+		return exchange.Leave[flow.Members](b.scope, all, membersLane), exchange.Leave[flow.Drawn](b.scope, all, drawnLane)
+	}
+	if r.isDone(verified) || !r.isDone(made) && r.plan.setCuts(r.setBytes()) == 1 {
+		return r.part(ctx, launch, verified, fingerprint, func(b *builder) []flow.Facts {
+			of, drawn := members(b)
+			found := r.plan.compare(b.scope, of, drawn, r.temp)
+			return append(found.facts, b.keep(found.enter(b.scope), verified))
+		})
+	}
+	err := r.part(ctx, launch, made, fingerprint, func(b *builder) []flow.Facts {
+		of, _ := members(b)
+		features := r.plan.features(b.scope, of, r.temp)
+		known, small := found{profiles: features.Profiles, copies: features.Copies}, exchange.New(b.scope)
+		exchange.Enter(small, setsLane, features.Sets)
+		large := larger{sets: features.LargeSets, profiles: features.LargeProfiles, samples: features.Samples}
+		return append(b.keepLarger(large), b.keep(known.enter(b.scope), verified), b.keepCut(small, made, mostCuts))
+	})
+	if err != nil {
+		return err
+	}
+	passed := []string{made}
+	for _, cut := range r.cuts(verified, r.plan.setCuts(r.keptBytes(made))) {
+		name := verified + "-" + cut.String()
+		passed = append(passed, name)
+		if err := r.forgetAfter(ctx, passed, verified); err != nil {
+			return err
+		}
+		err := r.part(ctx, launch, name, fingerprint, func(b *builder) []flow.Facts {
+			all := b.read(made, cut, func(name string) bool { return strings.HasPrefix(name, made+"-") && meets(name, made, mostCuts, cut) })
+			found, large := r.plan.joinSmall(b.scope, exchange.Leave[flow.Sets](b.scope, all, setsLane), r.temp)
+			return slices.Concat(found.facts, b.keepLarger(large), []flow.Facts{b.keep(found.enter(b.scope), verified)})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return r.part(ctx, launch, verified, fingerprint, func(b *builder) []flow.Facts {
+		_, drawn := members(b)
+		found := r.plan.joinLarge(b.scope, b.larger(), drawn, r.temp)
+		return append(found.facts, b.keep(found.enter(b.scope), verified))
+	})
+}
+
+// What files begin with of what large components are joined by: in no lane, since a document as a key leaves no room.
+const (
+	largeSetsPrefix     = "large_sets"
+	largeProfilesPrefix = "large_profiles"
+	samplesPrefix       = "samples"
+)
+
+// keepLarger has what large components are joined by kept.
+func (b *builder) keepLarger(of larger) []flow.Facts {
+	sets, profiles, samples := exchange.New(b.scope), exchange.New(b.scope), exchange.New(b.scope)
+	exchange.Enter(sets, 0, of.sets)
+	exchange.Enter(profiles, 0, of.profiles)
+	facts := []flow.Facts{b.keep(sets, largeSetsPrefix), b.keep(profiles, largeProfilesPrefix)}
+	if beam.PCollection(of.samples).IsValid() {
+		exchange.Enter(samples, 0, of.samples)
+		facts = append(facts, b.keep(samples, samplesPrefix))
+	}
+	return facts
+}
+
+// larger reads what keepLarger has kept.
+func (b *builder) larger() larger {
+	return larger{
+		sets:     exchange.Leave[flow.LargeSets](b.scope, b.files(largeSetsPrefix), 0),
+		profiles: exchange.Leave[flow.LargeProfiles](b.scope, b.files(largeProfilesPrefix), 0),
+		samples:  exchange.Leave[flow.Samples](b.scope, b.files(samplesPrefix), 0),
+	}
 }
 
 func (r *run) decide(b *builder) []flow.Facts {
@@ -657,16 +738,18 @@ func (b *builder) edges(name string) flow.Edges {
 	return components.Edges(b.scope, exchange.Leave[flow.Forests](b.scope, b.files(name), edgesLane))
 }
 
-// keepCut has what has entered lanes kept for those who read it in cuts.
-func (b *builder) keepCut(lanes *exchange.Lanes, name string) flow.Facts {
+// keepCut has what has entered lanes kept for those who read it in cuts, in files for so many.
+func (b *builder) keepCut(lanes *exchange.Lanes, name string, cuts int) flow.Facts {
 	files := b.filesOf(name)
-	files.Cuts = b.run.plan.Layout.Cuts
+	files.Cuts = cuts
 	return lanes.Write(files)
 }
 
 // keys reads a cut of the keys of all waves.
 func (b *builder) keys(cut exchange.Cut) exchange.Arrived {
-	all := b.read(keyed, cut, func(name string) bool { return strings.HasPrefix(name, keyed+"-") && b.run.meets(name, cut) })
+	all := b.read(keyed, cut, func(name string) bool {
+		return strings.HasPrefix(name, keyed+"-") && meets(name, name[:len(waveOf(keyed, 0))], b.run.plan.Layout.Cuts, cut)
+	})
 	if b.run.plan.together() {
 		all = all.Group(b.scope)
 	}
