@@ -795,7 +795,10 @@ func (r *run) part(ctx context.Context, launch job.Launch, name, fingerprint str
 	ledger := storage.Join(r.commit.Kept(), name+factsSuffix)
 	b := &builder{run: r, ctx: ctx, scope: scope}
 	sink.Ledger(scope, ledger, append(build(b), sink.NoFact(scope))...) // a part may leave nothing
-	if err := cmp.Or(b.failed, r.plan.checkSent(b.sends)); err != nil {
+	if b.failed != nil {
+		return b.failed
+	}
+	if err := r.plan.checkSent(b.sends); err != nil {
 		return err
 	}
 	ended, err := r.config.Execute(job.WithPart(ctx, name), launch, pipeline, r.temp)
