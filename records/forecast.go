@@ -33,7 +33,7 @@ type Forecast struct {
 	// time. From half of the memory on it is spilled to files.
 	Memory  int64 `json:"memory_bytes,omitempty"`
 	Flowing int64 `json:"flowing_bytes"`
-	// Workers are those that the job needs on a cluster.
+	// Workers are those that one job needs on a cluster; in phases fewer will do.
 	Workers int64 `json:"cluster_workers"`
 	// Kept: what the run has done stays if it fails, in so many bytes at most, for the same command to continue.
 	Kept int64 `json:"kept_bytes,omitempty"`

@@ -123,6 +123,6 @@ func forecast(out *printer, run *records.Run) {
 		const stays = "what is done stays, and the same command continues with it (--resume); about %s beside the output"
 		out.item("if it fails", stays, bytesOf(f.Kept))
 	}
-	out.item("cluster", "at least %s (docs/flink.md)", plural(f.Workers, "worker"))
+	out.item("cluster", "at least %s in one job (docs/flink.md)", plural(f.Workers, "worker"))
 	out.item("time", "%s, estimated from the CPU time that the sample took", roughly(f.Seconds))
 }

@@ -85,6 +85,7 @@ type keys struct {
 	dropped  flow.Dropped // unreadable records
 	listed   flow.Listed  // if the table documents is written
 	facts    flow.Facts
+	cut      bool // they are not all
 }
 
 // The lanes of the seams. The numbers are in files of runs that continue.
@@ -107,6 +108,7 @@ const (
 	removedRowsLane
 	listedLane
 	edgesLane
+	setsLane
 )
 
 // read reads the documents of splits, and makes their keys or, if all are compared, their sets.
@@ -198,25 +200,37 @@ type found struct {
 
 // compare compares documents. Drawn are those whose recall is measured.
 func (p *Plan) compare(s beam.Scope, members flow.Members, drawn flow.Drawn, temp string) (f found) {
-	reading := p.Source(temp)
-	fetched := source.Fetch(s, members, reading)
 	if p.Request.Method == job.Exact {
-		f.profiles, f.copies = sets.Profiles(s, fetched, p.Request.Same, p.sets(temp))
+		f.profiles, f.copies = sets.Profiles(s, source.Fetch(s, members, p.Source(temp)), p.Request.Same, p.sets(temp))
 		return f
 	}
-	features := sets.Make(s, fetched, p.sets(temp))
-	small, tooLarge, tooLargeProfiles := verify.Small(s, features.Sets, p.verify(temp))
-	large := p.joinLarge(s, features, flow.Flatten(s, features.LargeSets, tooLarge), flow.Flatten(s, features.LargeProfiles, tooLargeProfiles), temp)
-	f = found{
-		profiles: features.Profiles, pairs: flow.Flatten(s, small.Pairs, large.pairs), links: large.links, copies: features.Copies,
-		facts: append(large.facts, small.Facts),
+	features := p.features(s, members, temp)
+	small, more := p.joinSmall(s, features.Sets, temp)
+	large := p.joinLarge(s, larger{
+		sets: flow.Flatten(s, features.LargeSets, more.sets), profiles: flow.Flatten(s, features.LargeProfiles, more.profiles), samples: features.Samples,
+	}, drawn, temp)
+	return found{
+		profiles: features.Profiles, pairs: flow.Flatten(s, small.pairs, large.pairs), links: large.links, copies: features.Copies,
+		facts: append(large.facts, small.facts...),
 	}
-	if p.Request.MeasureRecall > 0 {
-		measuring := p.measuring(temp)
-		sample := source.Fetch(s, measuring.Choose(s, drawn), reading)
-		f.facts = append(f.facts, measuring.Keep(s, sample, large.crowds))
-	}
-	return f
+}
+
+// features reads documents again and makes what they are compared by.
+func (p *Plan) features(s beam.Scope, members flow.Members, temp string) sets.Features {
+	return sets.Make(s, source.Fetch(s, members, p.Source(temp)), p.sets(temp))
+}
+
+// larger is what large components are joined by.
+type larger struct {
+	sets     flow.LargeSets
+	profiles flow.LargeProfiles
+	samples  flow.Samples
+}
+
+// joinSmall joins small components, but for those whose sets are too large.
+func (p *Plan) joinSmall(s beam.Scope, of flow.Sets, temp string) (found, larger) {
+	small, tooLarge, profiles := verify.Small(s, of, p.verify(temp))
+	return found{pairs: small.Pairs, facts: []flow.Facts{small.Facts}}, larger{sets: tooLarge, profiles: profiles}
 }
 
 // groupedFirsts are the groups of firsts.
@@ -231,6 +245,9 @@ func (k *keys) groupedFirsts(s beam.Scope) exchange.Groups {
 // pair. And it finds the copies.
 func (p *Plan) edges(s beam.Scope, k *keys, temp string) (flow.Edges, flow.Members) {
 	params := p.candidates(temp)
+	if k.cut { // the copies of bands are in other cuts
+		params.List = ""
+	}
 	copies := candidates.Copies(s, k.groupedFirsts(s), params)
 	all := flow.Flatten(s, k.signed.Copies, copies)
 	if p.Complete {
@@ -255,7 +272,7 @@ func (p *Plan) edges(s beam.Scope, k *keys, temp string) (flow.Edges, flow.Membe
 // enter has what is known of documents enter its lanes.
 func (f *found) enter(s beam.Scope) *exchange.Lanes {
 	lanes := exchange.New(s)
-	exchange.Enter(lanes, profilesLane, f.profiles)
+	exchange.Enter(lanes, profilesLane, f.profiles) // each may be none
 	exchange.Enter(lanes, pairsLane, f.pairs)
 	exchange.Enter(lanes, linksLane, f.links)
 	exchange.Enter(lanes, copiedLane, f.copies)
@@ -340,16 +357,25 @@ func (p *Plan) sent() int64 {
 	return p.KeyBytes()
 }
 
-// expected is what a plan may expect of a task that sends so much at most: its documents are estimated.
+// expected is what a plan may expect of a task that sends so much at most: its documents are estimated, and tasks do
+// not share quite evenly.
 func expected(task int64) int64 { return task * 3 / 4 }
 
-// clusterWorkers is the minimum number of workers of a job on a cluster, of which Flink has the narrowest tasks.
+// clusterWorkers is the minimum number of workers of one job on a cluster, of which Flink has the narrowest tasks.
 func (p *Plan) clusterWorkers() int64 { return p.sent()/expected(job.Flink.Traits().TaskBytes) + 1 }
 
-// checkTasks refuses a job with so many workers, 0 for an unknown number, of which a task would send more than its
-// runner can hold.
-func (p *Plan) checkTasks(workers int) error {
-	in, sent, most := p.Listing.Inputs, p.sent(), p.Config.Runner.Traits().TaskBytes
+// checkTasks refuses a run of which a task would send more than its runner can hold. In phases, what is read goes to
+// files, and how much the jobs send that group it is known by then; but if all documents are compared, one job has all.
+func (p *Plan) checkTasks() error {
+	if p.phased() && !p.Complete {
+		return nil
+	}
+	return p.checkRead()
+}
+
+// checkRead is checkTasks of one job that sends what all documents do.
+func (p *Plan) checkRead() error {
+	in, sent, most := p.Listing.Inputs, p.sent(), p.Config.mostOfTask()
 	if most == 0 || sent <= expected(most) {
 		return nil
 	}
@@ -361,31 +387,43 @@ func (p *Plan) checkTasks(workers int) error {
 				in.File(split.File).Path, of>>20, most>>20)
 		}
 	}
-	if least := sent/expected(most) + 1; int64(workers) < least {
-		return job.Usage("--workers %d: the first read sends about %d MB, but a task of Beam's runner for Flink that sends more than %d MB never ends; give --workers %d or more",
-			workers, sent>>20, most>>20, least)
+	if sent <= p.Config.sendable() {
+		return nil
 	}
-	return nil
+	return p.tooFew("the first read sends about", sent, most)
 }
 
-// joined is what is known of large components.
-type joined struct {
-	pairs  flow.NearPairs
-	links  flow.Links
-	crowds flow.Turns
-	facts  []flow.Facts
+// checkSent refuses a job that groups so much.
+func (p *Plan) checkSent(sent int64) error {
+	most := p.Config.mostOfTask()
+	if most == 0 || sent <= p.Config.sendable() {
+		return nil
+	}
+	return p.tooFew("the next job sends", sent, most)
 }
 
-// joinLarge joins large components, and goes through crowds.
-func (p *Plan) joinLarge(s beam.Scope, of sets.Features, large flow.LargeSets, profiles flow.LargeProfiles, temp string) joined {
-	parted := crowds.Tell(s, profiles, of.Samples, p.crowds(temp))
-	ofCrowds, ofOthers := spool.Sets(s, large, parted.Crowds, parted.Others, temp)
+// tooFew is the error of a job that sends more than its workers can.
+func (p *Plan) tooFew(what string, sent, most int64) error {
+	return job.Usage("--workers %d: %s %d MB, but a task of Beam's runner for Flink that sends more than %d MB never ends; give --workers %d or more",
+		cmp.Or(p.Config.InForce.Workers, p.Config.Workers), what, sent>>20, most>>20, sent/expected(most)+1)
+}
+
+// joinLarge joins large components, and goes through crowds. Drawn are documents whose recall is measured.
+func (p *Plan) joinLarge(s beam.Scope, of larger, drawn flow.Drawn, temp string) found {
+	parted := crowds.Tell(s, of.profiles, of.samples, p.crowds(temp))
+	ofCrowds, ofOthers := spool.Sets(s, of.sets, parted.Crowds, parted.Others, temp)
 	others := verify.Large(s, ofOthers, p.verify(temp))
 	passed := crowds.Pass(s, ofCrowds, p.crowds(temp))
-	return joined{
-		pairs: flow.Flatten(s, parted.Pairs, others.Pairs, passed.Pairs), links: passed.Links, crowds: parted.Crowds,
+	f := found{
+		pairs: flow.Flatten(s, parted.Pairs, others.Pairs, passed.Pairs), links: passed.Links,
 		facts: []flow.Facts{parted.Facts, parted.Named, others.Facts},
 	}
+	if p.Request.MeasureRecall > 0 {
+		measuring := p.measuring(temp)
+		sample := source.Fetch(s, measuring.Choose(s, drawn), p.Source(temp))
+		f.facts = append(f.facts, measuring.Keep(s, sample, parted.Crowds))
+	}
+	return f
 }
 
 // ofAll says how the sets of all documents are made.

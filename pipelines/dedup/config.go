@@ -48,6 +48,12 @@ type Config struct {
 	// ConnectDocuments is how many documents one worker connects at most; results do not depend on
 	// it. 0: the usual.
 	ConnectDocuments int64 `kong:"-"`
+
+	// TaskBytes is how much one task may send at most; results do not depend on it. 0: what the runner says.
+	TaskBytes int64 `kong:"-"`
+
+	// Cuts is in how many cuts the keys are grouped; results do not depend on it. 0: as many as tasks ask for.
+	Cuts int `kong:"-"`
 }
 
 // validate returns what is asked, parsed, or a *job.UsageError for what cannot be meant. The output that c.From names is
@@ -138,6 +144,15 @@ func (c *Config) cellBytes() int {
 		return verify.DefaultCellBytes
 	}
 }
+
+// sendable is how much a job may send: what all tasks may, whose shares are not quite alike. 0: there is no bound.
+func (c *Config) sendable() int64 {
+	workers := max(1, cmp.Or(c.InForce.Workers, c.Workers)) // at least, if their number is not known
+	return int64(workers) * expected(c.mostOfTask())
+}
+
+// mostOfTask is how much one task may send; 0 is no bound.
+func (c *Config) mostOfTask() int64 { return cmp.Or(c.TaskBytes, c.Runner.Traits().TaskBytes) }
 
 // Files for a later job are about so large: a worker holds one.
 const (

@@ -39,10 +39,12 @@ const (
 	prepared   = "prepared" // the dictionary, or the frequencies of shingles
 	keyed      = "keys"     // waves of splits
 	plain      = "plain"    // plain bytes of compressed files, by the waves that left them
-	linked     = "edges"
-	contracted = "round" // of the edges' graph: as many as it takes
-	resolved   = "roots" // of rounds, the last one first
+	linked     = "edges"    // cuts of keys
+	merged     = "merged"   // edges of all cuts, if there are several
+	contracted = "round"    // of the edges' graph: as many as it takes
+	resolved   = "roots"    // of rounds, the last one first
 	connected  = "members"
+	made       = "sets" // if they are joined in several cuts, which are parts of the next phase before its last
 	verified   = "verified"
 	decided    = "rows" // of tables
 	listed     = "pairs"
@@ -55,7 +57,7 @@ const (
 )
 
 // Input of fewer bytes and documents is done in one job, if --resume is auto: it takes minutes. On a cluster, where each
-// job waits for machines, so is as much as one call connects.
+// job waits for machines, so is as much as one call connects, unless one job cannot do it.
 const (
 	phasedBytes     = 8 << 30
 	phasedDocuments = 1 << 23
@@ -70,7 +72,7 @@ func (p *Plan) phased() bool {
 	case p.Config.Resume == job.ResumeAlways:
 		return true
 	default:
-		return p.Documents >= mostConnected && !p.Config.Runner.Traits().OnlyBuckets ||
+		return p.Documents >= mostConnected && !p.Config.Runner.Traits().OnlyBuckets || p.checkRead() != nil && !p.Complete ||
 			p.Config.Runner.Traits().Bounded && (p.Listing.Inputs.Bytes() >= phasedBytes || p.Documents >= phasedDocuments)
 	}
 }
@@ -85,11 +87,46 @@ const (
 	waveSplits   = 2
 )
 
-// waves is how many waves a read of the input has at most: each has the text of some usual splits, or more.
+// waves is how many waves a read of the input has at most: each has the text of some usual splits, or more. Where
+// tasks have a bound, a job costs seconds, and a wave leaves what one job groups.
 func (p *Plan) waves() int {
 	splits := shingleBytes * p.Shingles / p.Reading().SplitSize()
-	return int(min(max(leastWaves, p.KeyBytes()/waveBytes), mostWaves, max(1, splits/waveSplits)))
+	waves := max(leastWaves, p.KeyBytes()/waveBytes)
+	if most := p.Config.sendable(); most > 0 {
+		waves = p.sent()/most + 1
+	}
+	return int(min(waves, mostWaves, max(1, splits/waveSplits)))
 }
+
+// mostCuts bounds how small the files are that a worker writes at once.
+const mostCuts = 16
+
+// layWaves adds to the layout what a run in phases asks of it, unless it is that of an earlier one. As long as one job
+// may have to group all keys in several cuts, each wave leaves files for parts of these.
+func (p *Plan) layWaves() {
+	if p.Layout.Waves > 0 {
+		return
+	}
+	p.Layout.Waves, p.Layout.Cuts = p.waves(), 1
+	if cuts := p.cuts(p.sent()); cuts > 1 {
+		p.Layout.Cuts = min(2*cuts, mostCuts)
+	}
+}
+
+// cuts is into how many cuts so many bytes of keys are to be cut. Of an entry the next step may make an edge.
+func (p *Plan) cuts(bytes int64) int {
+	most := p.Config.sendable() * entryBytes / edgeBytes
+	switch {
+	case p.Complete: // each document may be similar to any other
+		return 1
+	case p.Config.Cuts > 0 || most == 0:
+		return max(1, p.Config.Cuts)
+	}
+	return int(max(1, (bytes+most-1)/most))
+}
+
+// entryBytes are those of a band entry.
+const entryBytes = 9
 
 // part is what a run has to know of a part that is done.
 type part struct {
@@ -128,7 +165,7 @@ func (r *run) fingerprints(ctx context.Context) (fingerprints, error) {
 	hash := sha256.New()
 	encoder := json.NewEncoder(hash)
 	encode := func(values ...any) { _ = encoder.Encode(values) } // a hash never fails
-	encode(program, r.record.Formats, p.Listing.Inputs.Shards, p.waves())
+	encode(program, r.record.Formats, p.Listing.Inputs.Shards, p.Layout.Waves)
 	if err := eachFile(ctx, p.Listing.Inputs, encode); err != nil {
 		return nil, err
 	}
@@ -158,9 +195,9 @@ func (r *run) fingerprints(ctx context.Context) (fingerprints, error) {
 		encode(p.Threshold, p.batchBytes(p.Config.cellBytes()))
 	}
 	encode(p.Request.Writes(output.Documents)) // or no record is listed
-	ending("keys", prepared, keyed, linked, contracted, resolved, connected)
+	ending("keys", prepared, keyed, linked, merged, contracted, resolved, connected)
 	encode(p.Threshold, p.componentShards())
-	ending("verify", verified)
+	ending("verify", made, verified)
 	ending("decide", decided, listed, clustered, tabled, listing, copied)
 	return all, nil
 }
@@ -188,7 +225,7 @@ func (r *run) inPhases(ctx context.Context, launch job.Launch) error {
 		return err
 	}
 	in := p.Listing.Inputs
-	splits, batches := in.SplitWaves(p.waves()), in.BatchWaves(p.waves())
+	splits, batches := in.SplitWaves(p.Layout.Waves), in.BatchWaves(p.Layout.Waves)
 	splits = slices.DeleteFunc(splits, func(r blocks.Range) bool { r = p.ToRead(r); return r.First == r.End })
 	if !r.asked.Writes(output.Corpus) {
 		batches = nil
@@ -207,7 +244,7 @@ func (r *run) inPhases(ctx context.Context, launch job.Launch) error {
 		func() error { return r.prepare(ctx, launch, prints[prepared]) },
 		func() error { return r.readWaves(ctx, launch, prints, splits) },
 		func() error { return r.connect(ctx, launch, prints[connected]) },
-		func() error { return r.part(ctx, launch, verified, prints[verified], r.verify) },
+		func() error { return r.verify(ctx, launch, prints[verified]) },
 		func() error { return r.part(ctx, launch, decided, prints[decided], r.decide) },
 		func() error { return r.part(ctx, launch, listed, prints[listed], r.pairs) },
 		func() error { return r.part(ctx, launch, clustered, prints[clustered], r.clusters) },
@@ -263,7 +300,7 @@ func (r *run) readWaves(ctx context.Context, launch job.Launch, prints fingerpri
 			exchange.Enter(rest, rejectedLane, k.rejected...)
 			exchange.Enter(rest, droppedLane, k.dropped)
 			exchange.Enter(rest, listedLane, k.listed)
-			return []flow.Facts{k.facts, b.keep(k.enter(b.scope), name), b.keep(rest, waveOf(rejected, i))}
+			return []flow.Facts{k.facts, b.keepCut(k.enter(b.scope), name, r.plan.Layout.Cuts), b.keep(rest, waveOf(rejected, i))}
 		})
 		if err == nil {
 			err = r.keepPlain(ctx, waveOf(plain, i), prints[plain])
@@ -284,28 +321,31 @@ func (r *run) readWaves(ctx context.Context, launch job.Launch, prints fingerpri
 // connect finds the components: by one call if it can hold the edges that are left, else in rounds. A part that is done
 // again may leave other labels, so parts that come after it are done again as well.
 func (r *run) connect(ctx context.Context, launch job.Launch, fingerprint string) error {
-	if r.asked.Method == job.Exact {
-		return r.part(ctx, launch, connected, fingerprint, func(b *builder) []flow.Facts {
-			k := r.plan.leave(b.scope, b.keys())
-			return []flow.Facts{b.keep(membersAnd(b.scope, r.plan.connect(b.scope, &k, r.temp), k.drawn), connected)}
-		})
-	}
 	passed := []string{}
 	step := func(name string, build func(*builder) []flow.Facts) error {
 		passed = append(passed, name)
-		if err := r.forgetAfter(ctx, passed); err != nil {
+		if err := r.forgetAfter(ctx, passed, linked, merged, contracted, resolved, connected); err != nil {
 			return err
 		}
 		return r.part(ctx, launch, name, fingerprint, build)
 	}
-	err := step(linked, func(b *builder) []flow.Facts {
-		k := r.plan.leave(b.scope, b.keys())
-		edges, copies := r.plan.edges(b.scope, &k, r.temp)
-		forests := components.Forests(b.scope, edges, r.plan.parts())
-		return []flow.Facts{b.keep(membersAnd(b.scope, copies, k.drawn), copiesPrefix), b.keepEdges(forests, waveOf(linked, 0))}
-	})
-	if err != nil {
-		return err
+	cuts := r.cuts(linked, r.plan.cuts(r.keptBytes(keyed)))
+	for _, cut := range cuts {
+		err := step(linked+"-"+cut.String(), func(b *builder) []flow.Facts { return r.link(b, cut) })
+		if err != nil {
+			return err
+		}
+	}
+	if r.asked.Method == job.Exact {
+		return nil
+	}
+	if len(cuts) > 1 { // which repeat edges
+		err := step(merged, func(b *builder) []flow.Facts {
+			return []flow.Facts{b.keepEdges(components.Forests(b.scope, b.edges(cutPrefix), r.plan.parts()), waveOf(linked, 0))}
+		})
+		if err != nil {
+			return err
+		}
 	}
 	rounds := 0
 	for ; r.isDone(waveOf(contracted, rounds)) || r.edges(rounds) > r.plan.connectEdges(); rounds++ {
@@ -345,14 +385,14 @@ func (r *run) connect(ctx context.Context, launch job.Launch, fingerprint string
 	})
 }
 
-// forgetAfter removes what is done of the components after some parts, unless the last of these is done.
-func (r *run) forgetAfter(ctx context.Context, passed []string) error {
+// forgetAfter removes what is done of phases after some parts, unless the last of these is done.
+func (r *run) forgetAfter(ctx context.Context, passed []string, phases ...string) error {
 	if r.isDone(passed[len(passed)-1]) {
 		return nil
 	}
 	for name := range r.commit.Parts() {
 		phase, _, _ := strings.Cut(name, "-")
-		if !slices.Contains([]string{contracted, resolved, connected}, phase) || slices.Contains(passed, name) {
+		if !slices.Contains(phases, phase) || slices.Contains(passed, name) {
 			continue
 		}
 		if err := r.commit.Forget(ctx, name); err != nil {
@@ -365,19 +405,66 @@ func (r *run) forgetAfter(ctx context.Context, passed []string) error {
 // What files begin with that the parts leave which find the components.
 const (
 	copiesPrefix = "copies"
+	cutPrefix    = "cut" // edges of one of several cuts
 	gonePrefix   = "gone"
 )
 
+// cuts are those in which a phase groups what others have left: so many, or those of an earlier run if it has done all, or has
+// no larger ones.
+func (r *run) cuts(phase string, of int) (cuts []exchange.Cut) {
+	for name := range r.commit.Parts() {
+		var i, earlier int
+		if n, _ := fmt.Sscanf(name, phase+"-%dof%d", &i, &earlier); n == 2 && (earlier >= of || r.done(phase) == earlier) {
+			of = earlier
+			break
+		}
+	}
+	for i := range of {
+		cuts = append(cuts, exchange.Cut{I: i, Of: of})
+	}
+	return cuts
+}
+
+// link finds the copies and the edges of a cut of the keys.
+func (r *run) link(b *builder, cut exchange.Cut) []flow.Facts {
+	k := r.plan.leave(b.scope, b.keys(cut))
+	k.cut = cut.Of > 1
+	if r.asked.Method == job.Exact {
+		return []flow.Facts{b.keep(membersAnd(b.scope, r.plan.connect(b.scope, &k, r.temp), k.drawn), copiesPrefix)}
+	}
+	edges, copies := r.plan.edges(b.scope, &k, r.temp)
+	name := waveOf(linked, 0)
+	if k.cut {
+		name = cutPrefix
+	}
+	forests := components.Forests(b.scope, edges, r.plan.parts())
+	return []flow.Facts{b.keep(membersAnd(b.scope, copies, k.drawn), copiesPrefix), b.keepEdges(forests, name)}
+}
+
 // edges is how many edges some rounds have left, and somewhat more.
-func (r *run) edges(rounds int) (n int64) {
+func (r *run) edges(rounds int) int64 {
+	return r.keptBytes(waveOf(linked, rounds)) / components.EdgeBytes
+}
+
+// keptBytes is how much the files have whose names begin with that of a phase.
+func (r *run) keptBytes(phase string) (n int64) {
 	for _, p := range r.commit.Parts() {
 		for _, f := range p.Files {
-			if strings.HasPrefix(f.Name, waveOf(linked, rounds)+"-") {
-				n += f.Bytes / components.EdgeBytes
+			if strings.HasPrefix(f.Name, phase+"-") && !strings.HasSuffix(f.Name, factsSuffix) {
+				n += f.Bytes
 			}
 		}
 	}
 	return n
+}
+
+// meets reports whether a file may have some of a cut: behind the name of its part it has the number of its own, if the part left several.
+func meets(name, part string, of int, cut exchange.Cut) bool {
+	own := exchange.Cut{Of: of}
+	if of > 1 {
+		_, _ = fmt.Sscanf(strings.TrimPrefix(name, part), "-%d-", &own.I) // as keepCut wrote it
+	}
+	return own.Meets(cut)
 }
 
 // membersAnd has members, and documents that a sample is drawn of, enter their lanes.
@@ -388,11 +475,112 @@ func membersAnd(s beam.Scope, members flow.Members, drawn flow.Drawn) *exchange.
 	return lanes
 }
 
-func (r *run) verify(b *builder) []flow.Facts {
-	all := b.files(copiesPrefix, connected)
-	members := exchange.Leave[flow.Members](b.scope, all, membersLane)
-	found := r.plan.compare(b.scope, members, exchange.Leave[flow.Drawn](b.scope, all, drawnLane), r.temp)
-	return append(found.facts, b.keep(found.enter(b.scope), verified))
+// setBytes is about how much the sets have of documents that are in components and are no copies.
+func (r *run) setBytes() int64 {
+	if r.plan.Documents == 0 {
+		return 0
+	}
+	documents := max(0, r.counted("components/documents")-r.counted("copies/found"))
+	return int64(float64(documents) * float64(r.plan.featureBytes()) / float64(r.plan.Documents))
+}
+
+// counted is what the jobs of all parts have counted.
+func (r *run) counted(step string) (n int64) {
+	for _, p := range r.commit.Parts() {
+		var of part
+		_ = json.Unmarshal(p.State, &of) // as keepPart wrote it
+		n += of.Steps[step]
+	}
+	return n
+}
+
+// setCuts is into how many cuts so many bytes of sets are to be cut.
+func (p *Plan) setCuts(bytes int64) int {
+	most := p.Config.sendable()
+	switch {
+	case p.Request.Method == job.Exact: // there are none
+		return 1
+	case p.Config.Cuts > 0 || most == 0:
+		return max(1, p.Config.Cuts)
+	}
+	return int(max(1, (bytes+most-1)/most))
+}
+
+// verify compares documents in one job or, if that cannot hold their sets, in several: the first makes the sets, others
+// join cuts of small components, and the last the large ones.
+func (r *run) verify(ctx context.Context, launch job.Launch, fingerprint string) error {
+	members := func(b *builder) (flow.Members, flow.Drawn) {
+		all := b.files(copiesPrefix, connected)
+		return exchange.Leave[flow.Members](b.scope, all, membersLane), exchange.Leave[flow.Drawn](b.scope, all, drawnLane)
+	}
+	if r.isDone(verified) || !r.isDone(made) && r.plan.setCuts(r.setBytes()) == 1 {
+		return r.part(ctx, launch, verified, fingerprint, func(b *builder) []flow.Facts {
+			of, drawn := members(b)
+			found := r.plan.compare(b.scope, of, drawn, r.temp)
+			return append(found.facts, b.keep(found.enter(b.scope), verified))
+		})
+	}
+	err := r.part(ctx, launch, made, fingerprint, func(b *builder) []flow.Facts {
+		of, _ := members(b)
+		features := r.plan.features(b.scope, of, r.temp)
+		known, small := found{profiles: features.Profiles, copies: features.Copies}, exchange.New(b.scope)
+		exchange.Enter(small, setsLane, features.Sets)
+		large := larger{sets: features.LargeSets, profiles: features.LargeProfiles, samples: features.Samples}
+		return append(b.keepLarger(large), b.keep(known.enter(b.scope), verified), b.keepCut(small, made, mostCuts))
+	})
+	if err != nil {
+		return err
+	}
+	passed := []string{made}
+	for _, cut := range r.cuts(verified, r.plan.setCuts(r.keptBytes(made))) {
+		name := verified + "-" + cut.String()
+		passed = append(passed, name)
+		if err := r.forgetAfter(ctx, passed, verified); err != nil {
+			return err
+		}
+		err := r.part(ctx, launch, name, fingerprint, func(b *builder) []flow.Facts {
+			all := b.read(made, cut, func(name string) bool { return strings.HasPrefix(name, made+"-") && meets(name, made, mostCuts, cut) })
+			found, large := r.plan.joinSmall(b.scope, exchange.Leave[flow.Sets](b.scope, all, setsLane), r.temp)
+			return slices.Concat(found.facts, b.keepLarger(large), []flow.Facts{b.keep(found.enter(b.scope), verified)})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return r.part(ctx, launch, verified, fingerprint, func(b *builder) []flow.Facts {
+		_, drawn := members(b)
+		found := r.plan.joinLarge(b.scope, b.larger(), drawn, r.temp)
+		return append(found.facts, b.keep(found.enter(b.scope), verified))
+	})
+}
+
+// What files begin with of what large components are joined by: in no lane, since a document as a key leaves no room.
+const (
+	largeSetsPrefix     = "large_sets"
+	largeProfilesPrefix = "large_profiles"
+	samplesPrefix       = "samples"
+)
+
+// keepLarger has what large components are joined by kept.
+func (b *builder) keepLarger(of larger) []flow.Facts {
+	sets, profiles, samples := exchange.New(b.scope), exchange.New(b.scope), exchange.New(b.scope)
+	exchange.Enter(sets, 0, of.sets)
+	exchange.Enter(profiles, 0, of.profiles)
+	facts := []flow.Facts{b.keep(sets, largeSetsPrefix), b.keep(profiles, largeProfilesPrefix)}
+	if beam.PCollection(of.samples).IsValid() {
+		exchange.Enter(samples, 0, of.samples)
+		facts = append(facts, b.keep(samples, samplesPrefix))
+	}
+	return facts
+}
+
+// larger reads what keepLarger has kept.
+func (b *builder) larger() larger {
+	return larger{
+		sets:     exchange.Leave[flow.LargeSets](b.scope, b.files(largeSetsPrefix), 0),
+		profiles: exchange.Leave[flow.LargeProfiles](b.scope, b.files(largeProfilesPrefix), 0),
+		samples:  exchange.Leave[flow.Samples](b.scope, b.files(samplesPrefix), 0),
+	}
 }
 
 func (r *run) decide(b *builder) []flow.Facts {
@@ -492,7 +680,9 @@ func (r *run) tell(splits, batches []blocks.Range) {
 	for i := range splits {
 		add(waveOf(keyed, i), job.First, 1/float64(len(splits)))
 	}
-	add(linked, job.Second, 0)
+	if r.done(linked) == 0 {
+		add(linked, job.Second, 0)
+	}
 	add(connected, job.Second, 0)
 	add(verified, job.Second, 1)
 	add(decided, job.Second, 0)
@@ -517,15 +707,23 @@ type builder struct {
 	ctx    context.Context
 	scope  beam.Scope
 	lists  []string // of files
+	sends  int64    // what is read to be grouped, unless it is cut to fit
 	failed error
 }
 
 // keep has what has entered lanes kept in files, of names that begin with that of the part.
 func (b *builder) keep(lanes *exchange.Lanes, name string, waves ...blocks.Range) flow.Facts {
-	return lanes.Write(exchange.Files{
+	files := b.filesOf(name)
+	files.Waves = waves
+	return lanes.Write(files)
+}
+
+// filesOf are files of names that begin with that of the part.
+func (b *builder) filesOf(name string) exchange.Files {
+	return exchange.Files{
 		Folder: b.run.commit.Kept(), Prefix: name + "-",
-		Bytes: b.run.config.keptBytes(), Sync: b.run.config.Runner.Traits().OnCluster, Waves: waves,
-	})
+		Bytes: b.run.config.keptBytes(), Sync: b.run.config.Runner.Traits().OnCluster,
+	}
 }
 
 // keepEdges has edges kept.
@@ -540,9 +738,18 @@ func (b *builder) edges(name string) flow.Edges {
 	return components.Edges(b.scope, exchange.Leave[flow.Forests](b.scope, b.files(name), edgesLane))
 }
 
-// keys reads the keys of all waves.
-func (b *builder) keys() exchange.Arrived {
-	all := b.files(keyed)
+// keepCut has what has entered lanes kept for those who read it in cuts, in files for so many.
+func (b *builder) keepCut(lanes *exchange.Lanes, name string, cuts int) flow.Facts {
+	files := b.filesOf(name)
+	files.Cuts = cuts
+	return lanes.Write(files)
+}
+
+// keys reads a cut of the keys of all waves.
+func (b *builder) keys(cut exchange.Cut) exchange.Arrived {
+	all := b.read(keyed, cut, func(name string) bool {
+		return strings.HasPrefix(name, keyed+"-") && meets(name, name[:len(waveOf(keyed, 0))], b.run.plan.Layout.Cuts, cut)
+	})
 	if b.run.plan.together() {
 		all = all.Group(b.scope)
 	}
@@ -551,20 +758,29 @@ func (b *builder) keys() exchange.Arrived {
 
 // files reads the kept files of phases, or of a wave.
 func (b *builder) files(phases ...string) exchange.Arrived {
+	return b.read(strings.Join(phases, "-"), exchange.Cut{}, func(name string) bool {
+		return slices.ContainsFunc(phases, func(phase string) bool { return strings.HasPrefix(name, phase+"-") })
+	})
+}
+
+// read reads a cut of the kept files that are wanted.
+func (b *builder) read(list string, cut exchange.Cut, wanted func(name string) bool) exchange.Arrived {
 	paths := []string{}
 	for _, p := range b.run.commit.Parts() {
 		for _, f := range p.Files {
-			of := func(phase string) bool { return strings.HasPrefix(f.Name, phase+"-") }
-			if f.In == commit.InKept && slices.ContainsFunc(phases, of) && !strings.HasSuffix(f.Name, factsSuffix) {
+			if f.In == commit.InKept && wanted(f.Name) && !strings.HasSuffix(f.Name, factsSuffix) {
 				paths = append(paths, storage.Join(b.run.commit.Kept(), f.Name))
+				if cut.Of <= 1 {
+					b.sends += f.Bytes
+				}
 			}
 		}
 	}
 	slices.Sort(paths)
-	list := storage.Join(b.run.temp, "files-"+strings.Join(phases, "-"))
+	list = storage.Join(b.run.temp, "files-"+list)
 	b.lists = append(b.lists, list)
 	b.failed = cmp.Or(b.failed, storage.WriteShared(b.ctx, list, paths))
-	return exchange.Read(b.scope, list)
+	return exchange.Read(b.scope, list, cut)
 }
 
 // factsSuffix ends the name of the file of a part's facts.
@@ -581,6 +797,9 @@ func (r *run) part(ctx context.Context, launch job.Launch, name, fingerprint str
 	sink.Ledger(scope, ledger, append(build(b), sink.NoFact(scope))...) // a part may leave nothing
 	if b.failed != nil {
 		return b.failed
+	}
+	if err := r.plan.checkSent(b.sends); err != nil {
+		return err
 	}
 	ended, err := r.config.Execute(job.WithPart(ctx, name), launch, pipeline, r.temp)
 	for _, list := range b.lists {

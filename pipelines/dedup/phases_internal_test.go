@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/neardup/neardup/output"
@@ -27,7 +28,7 @@ func TestFingerprintsOfFields(t *testing.T) {
 		return of
 	}
 	order := []string{"plan", "keys", "verify", "decide", "check"}
-	of := map[string]string{plain: "plan", prepared: "keys", keyed: "keys", linked: "keys", contracted: "keys", resolved: "keys", connected: "keys", verified: "verify", decided: "decide", listed: "decide", clustered: "decide", tabled: "decide", listing: "decide", copied: "decide"}
+	of := map[string]string{plain: "plan", prepared: "keys", keyed: "keys", linked: "keys", merged: "keys", contracted: "keys", resolved: "keys", connected: "keys", made: "verify", verified: "verify", decided: "decide", listed: "decide", clustered: "decide", tabled: "decide", listing: "decide", copied: "decide"}
 	r.asked = &job.Asked{Spec: records.Default()}
 	before := prints()
 	if len(before) != len(of) {
@@ -77,13 +78,13 @@ func TestFingerprintsOfPlans(t *testing.T) {
 		}
 	}
 	all := slices.Collect(maps.Keys(before))
-	rest := []string{verified, decided, listed, clustered, tabled, listing, copied}
-	fromKeys := append([]string{prepared, keyed, linked, contracted, resolved, connected}, rest...)
+	rest := []string{made, verified, decided, listed, clustered, tabled, listing, copied}
+	fromKeys := append([]string{prepared, keyed, linked, merged, contracted, resolved, connected}, rest...)
 	differs("nothing", func(*run) {})
 	differs("workers and memory", func(r *run) { r.plan.Config.Workers, r.plan.Config.CellBytes = 3, 5 })
 	differs("a format", func(r *run) { r.record.Formats.Tables = "x" }, all...)
 	differs("the shards of tables", func(r *run) { r.plan.Listing.Inputs.Shards++ }, all...)
-	differs("the waves", func(r *run) { r.plan.Shingles, r.plan.Listing.Inputs.Shards = 1<<40, 3 }, all...)
+	differs("the waves", func(r *run) { r.plan.Layout.Waves++ }, all...)
 	differs("another file", func(r *run) {
 		other := planned(t, inputOf(t, "a.txt", "one\ntwo\nthree\n"))
 		r.plan.Listing = other.plan.Listing
@@ -172,5 +173,57 @@ func another(t *testing.T, field reflect.Value) {
 		field.Set(reflect.ValueOf([]string{"x"}))
 	default:
 		t.Fatalf("a field of kind %v", field.Kind())
+	}
+}
+
+// Where tasks have a bound, a read has as many waves as all its tasks ask for, and else at least sixteen; and keys are
+// grouped in as many cuts, though all of their entries become edges.
+func TestWavesOfTasks(t *testing.T) {
+	const documents, task = 40_000_000, 400 << 20
+	p := &Plan{Plan: &job.Plan{Documents: documents, Shingles: 1 << 40}}
+	p.Choice.Bands = 20
+	const sent = documents * (20*9 + 24)
+	if waves := p.waves(); waves != 16 {
+		t.Errorf("%d waves here", waves)
+	}
+	p.Config.Runner = job.Flink
+	for workers, of := 0, 1; workers < 40; workers, of = workers+1, max(1, workers+1) {
+		p.Config.Workers, p.Layout = workers, job.Layout{}
+		p.layWaves()
+		if waves := int64(p.Layout.Waves); sent/waves/int64(of) > task*3/4 || waves > 1 && sent/(waves-1)/int64(of) < task/2 {
+			t.Errorf("%d waves of %d workers for %d bytes", waves, workers, sent)
+		}
+		cuts := int64(p.cuts(sent))
+		if edges := sent / 9 * 16 / cuts / int64(of); edges > task*3/4 || cuts > 1 && sent/9*16/(cuts-1)/int64(of) < task/2 {
+			t.Errorf("%d cuts of %d workers: a task sends %d bytes", cuts, workers, edges)
+		}
+		if files := int64(p.Layout.Cuts); files != min(2*cuts, mostCuts) && cuts > 1 || cuts == 1 && files != 1 {
+			t.Errorf("%d cuts, and files of %d", cuts, files)
+		}
+	}
+	p.Config.Workers, p.Complete = 1, true
+	if cuts := p.cuts(sent); cuts != 1 {
+		t.Errorf("%d cuts where all are compared", cuts)
+	}
+}
+
+// A job of phases that would send more than its tasks can is refused, with as many workers as are enough.
+func TestPhaseRefused(t *testing.T) {
+	p := &Plan{Config: Config{TaskBytes: 4 << 20}}
+	p.Config.Workers = 2
+	if err := p.checkSent(6 << 20); err != nil {
+		t.Error(err)
+	}
+	err := p.checkSent(7 << 20)
+	if usage := (*job.UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), "--workers 2: the next job sends 7 MB") ||
+		!strings.HasSuffix(err.Error(), "give --workers 3 or more") {
+		t.Error(err)
+	}
+	p.Config.Workers = 3
+	if err := p.checkSent(7 << 20); err != nil {
+		t.Error(err)
+	}
+	if p.Config.TaskBytes = 0; p.checkSent(1<<60) != nil {
+		t.Error("a job is refused whose runner has no bound")
 	}
 }

@@ -1,7 +1,6 @@
 package dedup
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -321,7 +320,8 @@ func (r *run) makePlan(ctx context.Context) error {
 	if r.from != nil {
 		return nil // what the sample tells is known
 	}
-	if err := r.plan.checkTasks(cmp.Or(r.config.InForce.Workers, r.config.Workers)); err != nil && !r.config.DryRun {
+	r.plan.layWaves()
+	if err := r.plan.checkTasks(); err != nil && !r.config.DryRun {
 		return err
 	} else if err != nil {
 		r.warn("the run would be refused: %v", err)

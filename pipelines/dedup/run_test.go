@@ -140,12 +140,13 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// No task on Flink sends as much as its runner holds: with fewer workers than that takes, the job is refused and told how many there must be,
-// and so is one with a file that a task reads whole.
+// No task on Flink sends as much as its runner holds: with fewer workers than that takes, one job is refused and told how many there must be,
+// and so is one with a file that a task reads whole. In phases it is done, unless all documents are compared.
 func TestTasksFit(t *testing.T) {
 	give := regexp.MustCompile(`give --workers (\d+) or more`)
 	rapid.Check(t, func(t *rapid.T) {
 		p := &Plan{Plan: &job.Plan{
+			Request:   job.Request{Asked: &job.Asked{Measure: job.Jaccard}},
 			Documents: rapid.Int64Range(1, 1<<32).Draw(t, "documents"), Listing: &source.Listing{Inputs: &source.Inputs{Inputs: &blocks.Inputs{Root: "/in"}}},
 		}}
 		var whole, all int64 // bytes
@@ -169,15 +170,23 @@ func TestTasksFit(t *testing.T) {
 			p.Pieces = simhash.Pieces{Bits: 64, Count: rapid.IntRange(1, 16).Draw(t, "pieces")}
 			sent += p.Documents * 9 * int64(p.Pieces.Count)
 		case 2:
-			p.Complete, p.Request.Asked, p.Sizes, p.Shingles = true, &job.Asked{Measure: job.Jaccard}, map[int]int64{100: 10}, p.Documents*100
+			p.Complete, p.Sizes, p.Shingles = true, map[int]int64{100: 10}, p.Documents*100
 			sent += p.Documents * 800
 		}
 		workers := rapid.IntRange(0, 1000).Draw(t, "workers")
-		if err := p.checkTasks(workers); err != nil {
+		p.Config.Workers, p.Config.Resume = workers, job.ResumeNever
+		if err := p.checkTasks(); err != nil {
 			t.Fatalf("without Flink: %v", err)
 		}
 		p.Config.Runner = job.Flink
-		err := p.checkTasks(workers)
+		err := p.checkTasks()
+		p.Config.Resume = ""
+		if phased := p.phased(); phased != (p.Documents >= mostConnected || err != nil && !p.Complete) {
+			t.Fatalf("%d bytes, in phases: %t, in one job: %v", sent, phased, err)
+		}
+		if inPhases := p.checkTasks(); inPhases != nil && !p.Complete {
+			t.Fatalf("%d bytes in phases: %v", sent, inPhases)
+		}
 		const least, most = 200 << 20, 400 << 20
 		ofFile := float64(sent) * float64(whole) / float64(all)
 		switch usage := (*job.UsageError)(nil); {
@@ -193,24 +202,26 @@ func TestTasksFit(t *testing.T) {
 			}
 		default:
 			n, _ := strconv.Atoi(give.FindStringSubmatch(err.Error())[1])
-			if n <= workers || sent/int64(n) > most || n > 1 && sent/int64(n-1) < least || p.checkTasks(n) != nil {
+			p.Config.Workers = n
+			if n <= workers || sent/int64(n) > most || n > 1 && sent/int64(n-1) < least || p.checkTasks() != nil {
 				t.Fatalf("%d bytes: %v", sent, err)
 			}
 		}
 	})
 }
 
-// A job that does not fit is refused and not started, and a plan of it warns. With as many workers as are said it starts.
+// One job that does not fit is refused and not started, and a plan of it warns. With as many workers as are said it
+// starts, and so it does in phases.
 func TestRefusedOnFlink(t *testing.T) {
 	var lines strings.Builder
 	for i := range 100_000 {
 		fmt.Fprintf(&lines, "%d\n", i)
 	}
 	in := inputOf(t, "in.txt", lines.String())
-	ask := func(workers string) (config Config) {
+	ask := func(workers string, more ...string) (config Config) {
 		parser, err := kong.New(&config, kong.Vars(job.Vars()))
 		if err == nil {
-			_, err = parser.Parse([]string{in, "--output=" + t.TempDir(), "--format=lines", "--bands=500", "--rows=1", "--runner=flink", "--workers=" + workers})
+			_, err = parser.Parse(append(more, in, "--output="+t.TempDir(), "--format=lines", "--bands=500", "--rows=1", "--runner=flink", "--workers="+workers))
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -218,8 +229,8 @@ func TestRefusedOnFlink(t *testing.T) {
 		return config
 	}
 	started := errors.New("it is started")
-	start := func(workers string) error {
-		task, err := New(t.Context(), ask(workers))
+	start := func(workers string, more ...string) error {
+		task, err := New(t.Context(), ask(workers, more...))
 		if err != nil {
 			return err
 		}
@@ -228,15 +239,18 @@ func TestRefusedOnFlink(t *testing.T) {
 		})
 		return err
 	}
-	if err := start("2"); !errors.Is(err, started) {
+	if err := start("2", "--resume=never"); !errors.Is(err, started) {
 		t.Errorf("two workers: %v", err)
+	}
+	if err := start("1"); !errors.Is(err, started) {
+		t.Errorf("one worker, in phases: %v", err)
 	}
 	const refused = "--workers 1: the first read sends about"
 	usage := (*job.UsageError)(nil)
-	if err := start("1"); !errors.As(err, &usage) || !strings.Contains(err.Error(), refused) || !strings.Contains(err.Error(), "give --workers 2 or more") {
+	if err := start("1", "--resume=never"); !errors.As(err, &usage) || !strings.Contains(err.Error(), refused) || !strings.Contains(err.Error(), "give --workers 2 or more") {
 		t.Errorf("one worker: %v", err)
 	}
-	config := ask("1")
+	config := ask("1", "--resume=never")
 	config.DryRun = true
 	asked, err := config.compile()
 	if err != nil {

@@ -66,6 +66,8 @@ type Layout struct {
 	ShardBits     int   `json:"shard_bits"`     // each band's entries are spread over 1<<ShardBits groups
 	HashShards    int   `json:"hash_shards"`    // groups that the hashes of documents are spread over
 	ShingleGroups int   `json:"shingle_groups"` // that shingles are spread over, by hash and by document
+	Waves         int   `json:"waves"`          // that the input is read in at most
+	Cuts          int   `json:"cuts"`           // that have files of their own of what a wave leaves
 }
 
 // Plan is a Request and what follows from it and the input, before any of it is read in earnest.

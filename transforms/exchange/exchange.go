@@ -24,7 +24,7 @@ func init() {
 // exchanged are the collections of blocks under a key that can share one collection.
 type exchanged interface {
 	flow.Bands | flow.Firsts | flow.Sized | flow.Drawn | flow.Forests | flow.Members | flow.Dropped | flow.Listed | flow.Rows[records.Rejected] |
-		flow.Profiles | flow.NearPairs | flow.Links | flow.Copies |
+		flow.Profiles | flow.NearPairs | flow.Links | flow.Copies | flow.Sets | flow.LargeSets | flow.LargeProfiles | flow.Samples |
 		flow.Rows[records.Pair] | flow.Rows[records.Clustered] | flow.Rows[records.Removed]
 }
 

@@ -198,3 +198,78 @@ func TestWaves(t *testing.T) {
 		t.Errorf("%v of %v", found, files)
 	}
 }
+
+// A key is in one of so many cuts, and files of as many others have it where the two meet.
+func TestCut(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		key, of, other := rapid.Int64().Draw(t, "key"), rapid.IntRange(0, 40).Draw(t, "cuts"), rapid.IntRange(0, 40).Draw(t, "others")
+		in, met, beside := 0, 0, 0
+		for i := range max(1, of) {
+			cut := Cut{i, of}
+			if !cut.Has(key) {
+				continue
+			}
+			in++
+			for j := range max(1, other) {
+				switch another := (Cut{j, other}); {
+				case cut.Meets(another) != another.Meets(cut):
+					t.Errorf("%v meets %v: %t, and not the other way", cut, another, cut.Meets(another))
+				case cut.Meets(another) && another.Has(key):
+					met++
+				case another.Has(key):
+					t.Errorf("key %d is in %v and in %v, which do not meet", key, cut, another)
+				case !cut.Meets(another):
+					beside++
+				}
+			}
+		}
+		if most := max(1, other)/max(1, of) + 2; in != 1 || met != 1 || max(1, other)-beside > most {
+			t.Errorf("key %d is in %d of %d cuts, and of %d others in %d of %d that meet it", key, in, of, other, met, max(1, other)-beside)
+		}
+	})
+}
+
+// Cuts have files of their own, and who reads one has all of its blocks, whatever lane they are of.
+func TestCuts(t *testing.T) {
+	folder := storagetest.RunFolder(t)
+	f := &writeFn{Files: Files{Folder: folder, Prefix: "a-", Bytes: 1000, Cuts: 3}}
+	files := map[string]int{} // cuts
+	emit := func(fact []byte) {
+		var f blocks.Fact
+		if err := json.Unmarshal(fact, &f); err != nil {
+			t.Fatal(err)
+		}
+		cut := -1
+		if _, err := fmt.Sscanf(f.Name, "a-%d-", &cut); err != nil {
+			t.Fatal(f.Name, err)
+		}
+		files[filepath.Join(folder, f.Name)] = cut
+	}
+	var want []int64
+	for key := range int64(200) {
+		want = append(want, Lane(key%3+1).enter(key))
+		if err := f.ProcessElement(t.Context(), want[key], []byte("block"), emit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.FinishBundle(t.Context(), emit); err != nil {
+		t.Fatal(err)
+	}
+	var got []int64
+	for i := range 4 {
+		cut := Cut{i, 4}
+		for path, own := range files {
+			if !cut.Meets(Cut{own, 3}) {
+				continue
+			}
+			if err := (&readFn{Cut: cut}).ProcessElement(t.Context(), []byte(path), func(key int64, _ []byte) { got = append(got, key) }); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if len(files) < 6 || !slices.Equal(got, want) {
+		t.Errorf("%d files have %v", len(files), got)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/bits"
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -36,10 +37,32 @@ type Files struct {
 	Sync bool
 	// Waves have files of their own, with Wave after Prefix in the name: of the keys, without their lane, in a range.
 	Waves []blocks.Range
+	// Cuts is the number of cuts that have files of their own, in the same way; 0 and 1: none have.
+	Cuts int
 }
 
-// Wave is a wave in a name.
+// Wave is a wave, or a cut, in a name.
 func Wave(i int) string { return fmt.Sprintf("%04d", i) }
+
+// Cut is one of Of parts of all keys, by a hash: who groups what a cut has sees whole groups. The zero Cut is all keys.
+type Cut struct{ I, Of int }
+
+// Has reports whether a key, with its lane, is in the cut.
+func (c Cut) Has(key int64) bool { return c.Of <= 1 || cutOf(key, c.Of) == c.I }
+
+// Meets reports whether keys may be in the cut and in another.
+func (c Cut) Meets(other Cut) bool {
+	return c.I*max(1, other.Of) < (other.I+1)*max(1, c.Of) && other.I*max(1, c.Of) < (c.I+1)*max(1, other.Of)
+}
+
+// String is the cut in a name.
+func (c Cut) String() string { return fmt.Sprintf("%04dof%04d", c.I, max(1, c.Of)) }
+
+// cutOf is that of so many cuts which a key is in.
+func cutOf(key int64, of int) int {
+	hi, _ := bits.Mul64(hash.Mix(uint64(key)), uint64(of))
+	return int(hi)
+}
 
 // Write writes what has entered to files. Each bundle writes its own, so what is whole is what the facts of a job name: an
 // attempt that failed may have left others.
@@ -53,7 +76,7 @@ func (l *Lanes) Write(files Files) flow.Facts {
 type writeFn struct {
 	Files Files
 
-	held  []held // by wave
+	held  []held // by wave or cut
 	bytes int    // of all
 }
 
@@ -70,10 +93,10 @@ func checksum(key uint64, block []byte) uint64 { return hash.Mix(key) ^ hash.Tex
 
 func (f *writeFn) ProcessElement(ctx context.Context, key int64, block []byte, facts func([]byte)) error {
 	if f.held == nil {
-		f.held = make([]held, max(1, len(f.Files.Waves)))
+		f.held = make([]held, max(1, len(f.Files.Waves), f.Files.Cuts))
 	}
-	wave := max(0, slices.IndexFunc(f.Files.Waves, func(r blocks.Range) bool { return r.Has(key & (1<<laneBits - 1)) }))
-	h := &f.held[wave]
+	wave := slices.IndexFunc(f.Files.Waves, func(r blocks.Range) bool { return r.Has(key & (1<<laneBits - 1)) })
+	h := &f.held[max(0, wave, cutOf(key, f.Files.Cuts))]
 	h.heads = binary.LittleEndian.AppendUint64(h.heads, uint64(key))
 	h.heads = binary.LittleEndian.AppendUint32(h.heads, uint32(len(block)))
 	h.heads = binary.LittleEndian.AppendUint64(h.heads, checksum(uint64(key), block))
@@ -94,7 +117,7 @@ func ending(heads []byte) string {
 func (f *writeFn) FinishBundle(ctx context.Context, facts func([]byte)) error {
 	for i := range f.held {
 		prefix := f.Files.Prefix
-		if len(f.Files.Waves) > 0 {
+		if len(f.Files.Waves) > 0 || f.Files.Cuts > 1 {
 			prefix += Wave(i) + "-"
 		}
 		if err := f.held[i].write(ctx, f.Files, prefix, facts); err != nil {
@@ -131,13 +154,13 @@ func (h *held) write(ctx context.Context, files Files, prefix string, facts func
 	return blocks.Fact{Kind: blocks.FactKept, Name: name, Bytes: info.Size}.Emit(facts)
 }
 
-// Read reads what Write wrote. The shared file list has the paths of the files.
+// Read reads what Write wrote, of the keys in a cut. The shared file list has the paths of the files.
 //
 //	Impulse → KV<lane and key, block>
-func Read(s beam.Scope, list string) Arrived {
+func Read(s beam.Scope, list string, cut Cut) Arrived {
 	s = s.Scope("exchange.Read")
 	files := beam.Reshuffle(s, beam.ParDo(s, &filesFn{List: list}, beam.Impulse(s)))
-	return Arrived{All: beam.ParDo(s, &readFn{}, files)}
+	return Arrived{All: beam.ParDo(s, &readFn{Cut: cut}, files)}
 }
 
 // Group groups what was read. One GroupByKey.
@@ -160,10 +183,10 @@ func (f *filesFn) ProcessElement(ctx context.Context, _ []byte, emit func([]byte
 }
 
 // readFn reads files.
-type readFn struct{}
+type readFn struct{ Cut Cut }
 
 // ProcessElement emits each block in memory of its own: a small one that waits must not keep the file.
-func (*readFn) ProcessElement(ctx context.Context, file []byte, emit func(int64, []byte)) error {
+func (f *readFn) ProcessElement(ctx context.Context, file []byte, emit func(int64, []byte)) error {
 	content, err := storage.OpenFile(ctx, string(file))
 	if err != nil {
 		return err
@@ -188,7 +211,9 @@ func (*readFn) ProcessElement(ctx context.Context, file []byte, emit func(int64,
 		if checksum(key, block) != binary.LittleEndian.Uint64(head[12:]) {
 			return damaged(file)
 		}
-		emit(int64(key), block)
+		if f.Cut.Has(int64(key)) {
+			emit(int64(key), block)
+		}
 	}
 	if !bytes.HasSuffix(file, []byte(ending(heads))) {
 		return damaged(file) // some blocks are missing, or are those of another file

@@ -1,0 +1,65 @@
+package dedup_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/neardup/neardup/internal/beamtest"
+	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/runners/jobserver"
+	"github.com/neardup/neardup/runners/local"
+)
+
+// Components that no call holds, and keys and sets that no job does, are found on Flink in rounds and in cuts, with the bytes of the
+// local runner. .ci/flink says where Flink is.
+func TestFlinkRounds(t *testing.T) {
+	server := os.Getenv("NEARDUP_FLINK")
+	if server == "" {
+		t.Skip("NEARDUP_FLINK is not set: .ci/flink runs this")
+	}
+	environment, err := jobserver.ParseEnvironment(os.Getenv("NEARDUP_FLINK_ENVIRONMENT"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	flink, err := jobserver.Connect(t.Context(), jobserver.Options{
+		Address: server, Environment: environment, Worker: os.Getenv("NEARDUP_BINARY"), Name: "rounds", Parallelism: 2,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var chain strings.Builder // each document resembles the next
+	for first := range 600 {
+		for word := first; word < first+40; word++ {
+			fmt.Fprint(&chain, word, " ")
+		}
+		chain.WriteString("\n")
+	}
+	in := filepath.Join(t.TempDir(), "chain.txt")
+	if err := os.WriteFile(in, []byte(chain.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	want := phasedRun(t, ask(t, in, "--format=lines"), beamtest.Launch("local", local.Options{}))
+	config := ask(t, in, "--format=lines", "--resume=always", "--runner=flink", "--job-server="+server, "--workers=2")
+	config.Cuts, config.ConnectDocuments = 2, 200
+	parts := map[string]bool{}
+	got := phasedRun(t, config, func(ctx context.Context, p *beam.Pipeline, _ string) (beam.PipelineResult, []records.Stage, error) {
+		parts[job.PartOf(ctx)] = true
+		result, err := flink.Execute(ctx, p, job.PartOf(ctx))
+		return result, nil, err
+	})
+	sameOutput(t, "on Flink", want, got)
+	for _, part := range []string{"edges-0001of0002", "round-0001", "roots-0001", "verified-0001of0002"} {
+		if !parts[part] {
+			t.Errorf("%s was no job: %v", part, slices.Sorted(maps.Keys(parts)))
+		}
+	}
+}
