@@ -33,14 +33,14 @@ type Spec struct {
 
 // Input says what is read, and what of it is compared.
 type Input struct {
-	Inputs []string `json:"input" phase:"plan" arg:"" optional:"" name:"input" help:"Files, folders or patterns to read, in order; - is standard input. neardup follows links to folders inside folders, but not for ** in patterns."`
+	Inputs []string `json:"input" phase:"plan" arg:"" optional:"" name:"input" help:"Files, folders or patterns to read, in order; - is standard input. neardup follows links to folders; ** in patterns does not."`
 
 	NamedInputs []string `json:"-" name:"input" sep:"none" placeholder:"PATH" help:"Another input, read after those without a flag; repeat for several." group:"Input"`
 	InputsFrom  string   `json:"inputs_from" phase:"plan" placeholder:"FILE" help:"File that lists more inputs, one path per line; - is standard input." group:"Input"`
 	Include     []string `json:"include" phase:"plan" sep:"none" placeholder:"GLOB" help:"Read only files that match, or are in a folder that matches; repeat for several patterns. A pattern without a slash is compared with each name in a path below an input folder, a pattern with a slash with the path." group:"Input"`
 	Exclude     []string `json:"exclude" phase:"plan" sep:"none" placeholder:"GLOB" help:"Skip files that match, or are in a folder that matches; patterns as for --include." group:"Input"`
 	Format      string   `json:"format" phase:"plan" help:"Format of the input: ${formats} (default: by file name)." placeholder:"NAME" group:"Input"`
-	Text        []string `json:"text" phase:"plan" default:"${d_text}" sep:"none" placeholder:"COLUMN" help:"Text column; repeat to join several columns with a space. Dotted paths reach nested fields. In HTML and XML it is an element; RECORD/ELEMENT makes each element RECORD of XML a record (default: ${default})." group:"Text"`
+	Text        []string `json:"text" phase:"plan" default:"${d_text}" sep:"none" placeholder:"COLUMN" help:"Text column; repeat to join several columns with a space. Dotted paths reach nested fields. In HTML and XML it is an element; RECORD/ELEMENT makes each RECORD element of XML a record (default: ${default})." group:"Text"`
 	ID          string   `json:"id" phase:"plan" default:"${d_id}" placeholder:"COLUMN" help:"Id column; documents without one are named source@position (default: ${default})." group:"Text"`
 	Encoding    string   `json:"encoding" phase:"plan" default:"${d_encoding}" placeholder:"NAME" help:"Encoding of JSON, CSV, TSV and text files, and of members of tar, that are not UTF-8, by its name in the Encoding Standard: windows-1251, latin1, shift_jis, gbk, koi8-r and so on; utf-16le and utf-16be are for all of them. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8. detect decides for each file by its text, and marks texts as unreadable if it is not sure (default: ${default})." group:"Text"`
 	Delimiter   string   `json:"delimiter" phase:"plan" default:"${d_delimiter}" placeholder:"CHARACTER" help:"Separator of CSV values: an ASCII character, or tab (default: ${default})." group:"Input"`
@@ -60,7 +60,7 @@ type Tolerance struct {
 
 // References say what inputs are compared with besides, which is there already.
 type References struct {
-	Against     []string `json:"against" phase:"plan" sep:"none" placeholder:"PATH" help:"Files, folders or patterns whose documents you already have; a finished output, whose corpus/ is read; or an index. Inputs that resemble one of them are removed; these documents are not compared with each other, and not written. The format follows the file name. Repeat for several." group:"Input"`
+	Against     []string `json:"against" phase:"plan" sep:"none" placeholder:"PATH" help:"Files, folders or patterns whose documents you already have; a finished output, whose corpus/ is read; or an index. Inputs that resemble one of them are removed; those of --against are not compared with each other, and not written. The format follows the file name. Repeat for several." group:"Input"`
 	Append      bool     `json:"append" phase:"check" help:"Add what this run keeps and removes to the index that --against names, once the output is complete." group:"Input"`
 	AgainstText []string `json:"against_text" phase:"plan" sep:"none" placeholder:"COLUMN" help:"Text column of --against; repeat to join several (default: those of --text)." group:"Text"`
 	AgainstID   string   `json:"against_id" phase:"plan" placeholder:"COLUMN" help:"Id column of --against (default: that of --id)." group:"Text"`
@@ -80,12 +80,12 @@ type Shingles struct {
 
 // Normalizing says what of a text does not count.
 type Normalizing struct {
-	Normalize string `json:"normalize" phase:"keys" default:"${d_normalize}" placeholder:"STEPS" help:"none, or a comma list of ${normalizations}. default is NFKC and lower case, without punctuation, symbols, layout and invisible characters (byte:K keeps the last two); keep-symbols also compares punctuation and symbols, and keep-case capitals; other steps are those of default, unless you list some. strip-markup compares only what HTML and XML show, and fold-han makes variants of a Han character one. no-stop-words:LANGUAGE leaves out stop words, and stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en." group:"Text"`
+	Normalize string `json:"normalize" phase:"keys" default:"${d_normalize}" placeholder:"STEPS" help:"none, or a comma-separated list of ${normalizations}. default is NFKC and lower case, without punctuation, symbols, layout and invisible characters (byte:K keeps the last two); keep-symbols keeps punctuation and symbols, and keep-case keeps capitals; other steps are those of default, unless you list some. strip-markup compares only what HTML and XML show, and fold-han unifies the variants of a Han character. no-stop-words:LANGUAGE leaves out stop words, and stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en." group:"Text"`
 }
 
 // Matching says what similar documents must have in common besides, to be near-duplicates or copies.
 type Matching struct {
-	Match        []string `json:"match" phase:"plan" sep:"none" placeholder:"COLUMN=RULE" help:"Compare only documents that meet a rule, including copies; repeat for several. Rules are equal (the same value, byte for byte), different (another one), within:N (numbers at most N apart) and within:7d (dates or times; d, h, m or s), as in lang=equal. A rule like title=char:3,.7,lower asks for a Jaccard similarity of the values: a shingle, a threshold and steps of --normalize. Without --text, such rules are the whole comparison. Documents without a value are compared with no other, or with any if ,missing-ok follows the rule. Dotted paths reach nested fields." group:"Similarity"`
+	Match        []string `json:"match" phase:"plan" sep:"none" placeholder:"COLUMN=RULE" help:"Compare documents, even copies, only if they meet a rule; repeat for several. Rules are equal (the same value, byte for byte), different (not equal), within:N (numbers at most N apart) and within:7d (dates or times; d, h, m or s), as in lang=equal. A rule like title=char:3,.7,lower asks for a Jaccard similarity of the values: a shingle, a threshold and steps of --normalize. Without --text, such rules are the whole comparison. Documents without a value are compared with no other, or with all if ,missing-ok follows the rule. Dotted paths reach nested fields." group:"Similarity"`
 	MatchNumbers bool     `json:"match_numbers" phase:"keys" help:"Compare only documents whose texts have the same numbers in the same order, including copies, so that issue 12 stays beside issue 13. 1,000 and 1.000 are 1000; a date is its numbers." group:"Similarity"`
 }
 
@@ -94,8 +94,8 @@ type Search struct {
 	Recall    float64 `json:"recall" phase:"keys" default:"${d_recall}" help:"Minimum probability of finding a pair whose similarity is exactly the threshold; more similar pairs have a higher one." group:"Similarity"`
 	Bands     int     `json:"bands" phase:"keys" placeholder:"B" help:"Number of bands, with --rows, instead of what --recall would choose." group:"Similarity"`
 	Rows      int     `json:"rows" phase:"keys" placeholder:"R" help:"Rows of a band, with --bands." group:"Similarity"`
-	Signature string  `json:"signature" phase:"keys" default:"${d_signature}" enum:"${signatures}" help:"Kind of signature: fss (Fast Similarity Sketching) or, from textbooks and slower, classic (universal hashing of the shingles' numbers in a dictionary, which takes one more read) or salted (SHA-1 of the shingles' text)." group:"Similarity"`
-	Seed      uint64  `json:"seed" phase:"keys" default:"${d_seed}" help:"Seed of the signature." group:"Similarity"`
+	Signature string  `json:"signature" phase:"keys" default:"${d_signature}" enum:"${signatures}" help:"Kind of signature: fss (Fast Similarity Sketching) or, from textbooks and slower, classic (universal hashing of each shingle's number in a dictionary, which takes one more read) or salted (SHA-1 of the shingles' text)." group:"Similarity"`
+	Seed      uint64  `json:"seed" phase:"keys" default:"${d_seed}" help:"Seed of signatures and samples." group:"Similarity"`
 }
 
 // Comparing says by what documents are compared, if not by their sets, and how SimHash signatures are made.
@@ -103,7 +103,7 @@ type Comparing struct {
 	Compare string `json:"compare" phase:"keys" placeholder:"MEASURE" help:"Measure of similarity: jaccard (of the documents' sets), containment (the share of the smaller set that the larger one has: the larger document stays, and every document is compared), cosine (of their vectors) or overlap (the share of equal bits of their SimHash signatures). SimHash finds documents by cosine or overlap, its default (default otherwise: jaccard)." group:"Similarity"`
 	Weights string `json:"weights" phase:"keys" default:"${d_weights}" enum:"${weights}" help:"Weight of a shingle in a document's vector, for cosine and overlap: 1, tf (the number of its occurrences) or tf-idf (that times log2(1 + N/n), if n of N documents have it; this takes one more read) (default: ${default})." group:"Similarity"`
 	Bits    int    `json:"bits" phase:"keys" default:"${d_bits}" placeholder:"M" help:"Bits of a SimHash signature, from 1 to 1024 (default: ${default})." group:"Similarity"`
-	Pieces  int    `json:"pieces" phase:"keys" placeholder:"P" help:"Number of pieces of a SimHash signature; documents that share one at its position are compared (default: dedup follows --recall if it is given, else takes 32, or compares all documents if chance would connect most of them; query compares all documents)." group:"Similarity"`
+	Pieces  int    `json:"pieces" phase:"keys" placeholder:"P" help:"Number of pieces of a SimHash signature; documents with an equal one at the same position are compared (default: dedup follows --recall if it is given, else takes 32, or compares all documents if chance would connect most of them; query compares all documents)." group:"Similarity"`
 	Vectors string `json:"vectors" phase:"keys" default:"${d_vectors}" enum:"${vectors}" help:"Random vectors of SimHash: normal (normally distributed entries, which satisfy --recall) or sign (entries 1 and -1, as in most programs, which do not guarantee it for cosine) (default: ${default})." group:"Similarity"`
 }
 

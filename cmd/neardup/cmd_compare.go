@@ -15,7 +15,7 @@ type compareCmd struct {
 	compare.Config
 	Plot picture         `placeholder:"FILE" help:"SVG file for the result as a picture; must be new." group:"Comparison"`
 	Job  configfile.Flag `name:"config" placeholder:"FILE" help:"TOML file with values for flags, by their names; the command line wins." group:"Running"`
-	JSON bool            `name:"json" help:"Print the result for machines instead of as a table." group:"Comparison"`
+	JSON bool            `name:"json" help:"Print the result as JSON, not as a table." group:"Comparison"`
 }
 
 // Run finds the pairs in each way and prints how they agree.

@@ -12,7 +12,7 @@ import (
 type curveCmd struct {
 	curve.Config
 	SVG  picture `name:"svg" placeholder:"FILE" help:"SVG file for the curve as a picture; must be new." group:"Curve"`
-	JSON bool    `name:"json" help:"Print the curve for machines instead of drawing it." group:"Curve"`
+	JSON bool    `name:"json" help:"Print the curve as JSON, not as a drawing." group:"Curve"`
 }
 
 // Run draws the curve.

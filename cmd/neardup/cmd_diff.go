@@ -14,7 +14,7 @@ import (
 type diffCmd struct {
 	diff.Config
 	Job  configfile.Flag `name:"config" placeholder:"FILE" help:"TOML file with values for flags, by their names; the command line wins." group:"Running"`
-	JSON bool            `name:"json" help:"Print the result for machines instead of as a table." group:"Diff"`
+	JSON bool            `name:"json" help:"Print the result as JSON, not as a table." group:"Diff"`
 }
 
 // Run compares the documents and prints how they differ.

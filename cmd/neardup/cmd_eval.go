@@ -12,7 +12,7 @@ import (
 
 type evalCmd struct {
 	eval.Config
-	JSON bool `name:"json" help:"Print the result for machines instead of as a table." group:"Evaluation"`
+	JSON bool `name:"json" help:"Print the result as JSON, not as a table." group:"Evaluation"`
 }
 
 // Run measures the output and prints how it agrees.

@@ -22,7 +22,7 @@ type finishCmd struct {
 	Output string `arg:"" help:"Output of a run of dedup that left its job running: with --detach, or when interrupted."`
 
 	CancelOnInterrupt bool   `help:"Cancel the job on Dataflow when this process is interrupted (default: ask on Ctrl-C at a terminal; otherwise the job continues, and neardup finish DIR publishes its output)." group:"Cluster"`
-	DataflowEndpoint  string `placeholder:"URL" help:"Dataflow at another address." group:"Cluster"`
+	DataflowEndpoint  string `placeholder:"URL" help:"Address of Dataflow's API." group:"Cluster"`
 
 	WaitLock time.Duration `default:"0s" placeholder:"DURATION" help:"Time to wait for another process that is finishing the run (default: ${default})." group:"Running"`
 	JSON     bool          `name:"json" help:"Print run.json instead of the summary." group:"Output"`

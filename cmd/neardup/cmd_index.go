@@ -17,8 +17,8 @@ import (
 
 type indexCmd struct {
 	Create indexCreateCmd `cmd:"" help:"Make an empty index, to which dedup --against INDEX --append adds what it keeps and removes."`
-	Check  indexCheckCmd  `cmd:"" help:"Read every file of an index and compare its SHA-256."`
-	Drop   indexDropCmd   `cmd:"" help:"Remove the documents that one run added. What other runs removed because of them is forgotten, too. Documents that were removed do not come back."`
+	Check  indexCheckCmd  `cmd:"" help:"Read every file of an index and verify its SHA-256."`
+	Drop   indexDropCmd   `cmd:"" help:"Remove the documents that one run added. The index also forgets what other runs removed because of them; this restores no document."`
 	Prune  indexPruneCmd  `cmd:"" help:"Merge small segments, and remove older generations and the files that only they need."`
 }
 
@@ -113,7 +113,7 @@ func (c *indexCheckCmd) Run(ctx context.Context, s streams) error {
 
 type indexDropCmd struct {
 	Index string `arg:"" help:"Folder of the index."`
-	Of    string `name:"run" required:"" placeholder:"RUN" help:"Run that added the documents, as show INDEX lists it."`
+	Of    string `name:"run" required:"" placeholder:"RUN" help:"Run that added the documents, as neardup show INDEX lists it."`
 }
 
 // Run drops what a run has added.
@@ -129,7 +129,7 @@ func (c *indexDropCmd) Run(ctx context.Context, s streams) error {
 
 type indexPruneCmd struct {
 	Index string        `arg:"" help:"Folder of the index."`
-	Keep  time.Duration `default:"168h" placeholder:"DURATION" help:"Keep generations younger than this for those who read them; the three latest always stay (default: ${default})."`
+	Keep  time.Duration `default:"168h" placeholder:"DURATION" help:"Keep generations younger than this for runs that read them; the three latest always stay (default: ${default})."`
 }
 
 // Run removes what only older generations need.

@@ -16,7 +16,7 @@ import (
 type queryCmd struct {
 	query.Config
 	Job  configfile.Flag `name:"config" placeholder:"FILE" help:"TOML file with values for flags, by their names; the command line wins." group:"Running"`
-	JSON bool            `name:"json" help:"Print the result for machines instead of as a table." group:"Query"`
+	JSON bool            `name:"json" help:"Print the result as JSON, not as a table." group:"Query"`
 }
 
 // Run looks for the nearest documents and prints them.

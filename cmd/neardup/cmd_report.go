@@ -11,7 +11,7 @@ import (
 
 type reportCmd struct {
 	Dir       string `arg:"" name:"dir" help:"Finished output of dedup."`
-	Output    string `short:"o" placeholder:"FILE" help:"File for the page; must be new (default: standard output)."`
+	Output    string `short:"o" placeholder:"FILE" help:"File for the page; must be new without --overwrite (default: standard output)."`
 	Overwrite bool   `help:"Replace the file."`
 	NoText    bool   `help:"Leave out the texts of documents."`
 }

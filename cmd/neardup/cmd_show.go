@@ -17,7 +17,7 @@ import (
 
 type showCmd struct {
 	show.Config
-	JSON bool `name:"json" help:"Print the result for machines instead of as a table." group:"Show"`
+	JSON bool `name:"json" help:"Print the result as JSON, not as a table." group:"Show"`
 }
 
 // Run reads the output and prints the cluster, or the passages.

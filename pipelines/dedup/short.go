@@ -71,7 +71,7 @@ func (s *survey) short() (all []records.Short) {
 }
 
 // leastJudged are as many documents of the planner's sample as say that an input is short; fewer are an example.
-const leastJudged = 5
+const leastJudged = 10
 
 // shortWarnings warn of an input whose documents are too short, by the planner's sample.
 func (p *Plan) shortWarnings() []string {

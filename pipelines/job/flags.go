@@ -32,17 +32,17 @@ type How struct {
 	Remote
 	Cloud
 	Scheduled
-	DryRun bool `help:"Print the plan and exit: what the run is expected to read, send and need. Reads an input of up to 12 MB, and a sample of a larger one." group:"Running"`
+	DryRun bool `help:"Print the plan and exit: what the run is expected to read, send and need. Reads an input of up to 12 MB, or a sample of a larger one." group:"Running"`
 	Replacing
 	WaitLock    time.Duration `default:"0s" placeholder:"DURATION" help:"Time to wait for another run's lock on the output, as in 90s or 2h (default: ${default})." group:"Running"`
 	Resume      Resume        `default:"auto" enum:"${resumes}" help:"Whether to keep what a failed run has done, so that the same command continues it: always, never (remove what an earlier run left) or auto, for input that takes minutes (default: ${default})." group:"Running"`
-	ForceUnlock bool          `help:"Take the output from the run that holds it; that run then stops at its next step with status 3." group:"Running"`
+	ForceUnlock bool          `help:"Take the lock of the output from the run that holds it; that run then stops at its next step with status 3." group:"Running"`
 }
 
 // Replacing says whether a finished output is replaced.
 type Replacing struct {
-	Overwrite     bool `help:"Replace a finished output once the new one is whole; until then the old one stays." group:"Output"`
-	WeakOverwrite bool `help:"Like --overwrite, also on an object store without conditional DELETE, such as MinIO. No other program may write to the output meanwhile." group:"Output"`
+	Overwrite     bool `help:"Replace a finished output once the new one is complete; until then the old one stays." group:"Output"`
+	WeakOverwrite bool `help:"Like --overwrite, but also on an object store without conditional DELETE, such as MinIO. No other program may write to the output meanwhile." group:"Output"`
 }
 
 // Replaces reports whether it is.

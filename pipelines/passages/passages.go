@@ -34,8 +34,8 @@ type Config struct {
 
 	Whole       string  `enum:",lines,paragraphs" default:"" placeholder:"UNIT" help:"Find repeated lines, or paragraphs (separated by blank lines), as a whole and of any length, instead of runs of --length words." group:"Passages"`
 	Length      *int    `placeholder:"WORDS" help:"Minimum length of a passage, in words (default: 50, or 13 with --against)." group:"Passages"`
-	Cut         string  `default:"none" enum:"none,words,sentences" help:"Also write corpus/, the input without its passages: words cuts passages as they are, sentences cuts only sentences all of whose words are in passages; none writes tables only. Other fields of a record stay byte for byte. Reads Parquet, and JSON, CSV, TSV and text files in UTF-8 (default: ${default})." group:"Passages"`
-	DropCovered float64 `placeholder:"SHARE" help:"Also write removed/, and corpus/ without the documents that share at least this part of their words, in passages, with earlier documents that stay." group:"Passages"`
+	Cut         string  `default:"none" enum:"none,words,sentences" help:"Also write corpus/, the input without its passages: words cuts passages as they are, sentences cuts only sentences all of whose words are in passages; none writes tables only. Other fields of a record do not change. Reads Parquet, and JSON, CSV, TSV and text files in UTF-8 (default: ${default})." group:"Passages"`
+	DropCovered float64 `placeholder:"SHARE" help:"Also write removed/, and corpus/ without the documents that share at least this part of their words, in passages, with earlier documents that are kept." group:"Passages"`
 	Items
 	Output string `short:"o" placeholder:"DIR" help:"Folder for the results: new or empty; with --overwrite also a finished output. Required except with --dry-run." group:"Output"`
 	NoText bool   `help:"Leave the texts of documents out of report.html." group:"Output"`

@@ -19,8 +19,8 @@ class Dedup(TypedDict, total=False):
     """Read public buckets of s3 or gs without credentials; repeat for both."""
 
     requester_pays: bool
-    """Pay for requests to buckets whose requester pays; on Google Cloud Storage, the project in
-    GOOGLE_CLOUD_QUOTA_PROJECT pays."""
+    """Pay for requests to requester-pays buckets; on Google Cloud Storage, the project in GOOGLE_CLOUD_QUOTA_PROJECT
+    pays."""
 
     kms_key: str
     """Encrypt what is written with this KMS key of the output's store."""
@@ -71,7 +71,7 @@ class Dedup(TypedDict, total=False):
 
     against: str | Sequence[str]
     """Files, folders or patterns whose documents you already have; a finished output, whose corpus/ is read; or an
-    index. Inputs that resemble one of them are removed; these documents are not compared with each other, and not
+    index. Inputs that resemble one of them are removed; those of against are not compared with each other, and not
     written. The format follows the file name. Repeat for several."""
 
     append: bool
@@ -97,19 +97,19 @@ class Dedup(TypedDict, total=False):
     word. item takes the elements of a list column as they are (default: word:5)."""
 
     normalize: str
-    """none, or a comma list of strip-markup, default, nfkc, lower, strip-accents, fold-han, keep-symbols, keep-case,
-    letters-only, digits-zero, collapse-space, no-space. default is NFKC and lower case, without punctuation, symbols,
-    layout and invisible characters (byte:K keeps the last two); keep-symbols also compares punctuation and symbols, and
-    keep-case capitals; other steps are those of default, unless you list some. strip-markup compares only what HTML and
-    XML show, and fold-han makes variants of a Han character one. no-stop-words:LANGUAGE leaves out stop words, and
-    stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en."""
+    """none, or a comma-separated list of strip-markup, default, nfkc, lower, strip-accents, fold-han, keep-symbols,
+    keep-case, letters-only, digits-zero, collapse-space, no-space. default is NFKC and lower case, without punctuation,
+    symbols, layout and invisible characters (byte:K keeps the last two); keep-symbols keeps punctuation and symbols,
+    and keep-case keeps capitals; other steps are those of default, unless you list some. strip-markup compares only
+    what HTML and XML show, and fold-han unifies the variants of a Han character. no-stop-words:LANGUAGE leaves out stop
+    words, and stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en."""
 
     match: str | Sequence[str]
-    """Compare only documents that meet a rule, including copies; repeat for several. Rules are equal (the same value,
-    byte for byte), different (another one), within:N (numbers at most N apart) and within:7d (dates or times; d, h, m
-    or s), as in lang=equal. A rule like title=char:3,.7,lower asks for a Jaccard similarity of the values: a shingle, a
+    """Compare documents, even copies, only if they meet a rule; repeat for several. Rules are equal (the same value,
+    byte for byte), different (not equal), within:N (numbers at most N apart) and within:7d (dates or times; d, h, m or
+    s), as in lang=equal. A rule like title=char:3,.7,lower asks for a Jaccard similarity of the values: a shingle, a
     threshold and steps of normalize. Without text, such rules are the whole comparison. Documents without a value are
-    compared with no other, or with any if ,missing-ok follows the rule. Dotted paths reach nested fields."""
+    compared with no other, or with all if ,missing-ok follows the rule. Dotted paths reach nested fields."""
 
     match_numbers: bool
     """Compare only documents whose texts have the same numbers in the same order, including copies, so that issue 12
@@ -136,10 +136,10 @@ class Dedup(TypedDict, total=False):
 
     signature: Literal["fss", "classic", "salted"]
     """Kind of signature: fss (Fast Similarity Sketching) or, from textbooks and slower, classic (universal hashing of
-    the shingles' numbers in a dictionary, which takes one more read) or salted (SHA-1 of the shingles' text)."""
+    each shingle's number in a dictionary, which takes one more read) or salted (SHA-1 of the shingles' text)."""
 
     seed: int
-    """Seed of the signature."""
+    """Seed of signatures and samples."""
 
     compare: str
     """Measure of similarity: jaccard (of the documents' sets), containment (the share of the smaller set that the
@@ -155,9 +155,9 @@ class Dedup(TypedDict, total=False):
     """Bits of a SimHash signature, from 1 to 1024 (default: 256)."""
 
     pieces: int
-    """Number of pieces of a SimHash signature; documents that share one at its position are compared (default: dedup
-    follows recall if it is given, else takes 32, or compares all documents if chance would connect most of them; query
-    compares all documents)."""
+    """Number of pieces of a SimHash signature; documents with an equal one at the same position are compared (default:
+    dedup follows recall if it is given, else takes 32, or compares all documents if chance would connect most of them;
+    query compares all documents)."""
 
     vectors: Literal["normal", "sign"]
     """Random vectors of SimHash: normal (normally distributed entries, which satisfy recall) or sign (entries 1 and -1,
@@ -244,11 +244,11 @@ class Dedup(TypedDict, total=False):
     accepts lower-case letters, digits and hyphens."""
 
     overwrite: bool
-    """Replace a finished output once the new one is whole; until then the old one stays."""
+    """Replace a finished output once the new one is complete; until then the old one stays."""
 
     weak_overwrite: bool
-    """Like overwrite, also on an object store without conditional DELETE, such as MinIO. No other program may write to
-    the output meanwhile."""
+    """Like overwrite, but also on an object store without conditional DELETE, such as MinIO. No other program may write
+    to the output meanwhile."""
 
     wait_lock: str
     """Time to wait for another run's lock on the output, as in 90s or 2h (default: 0s)."""
@@ -258,7 +258,7 @@ class Dedup(TypedDict, total=False):
     earlier run left) or auto, for input that takes minutes (default: auto)."""
 
     force_unlock: bool
-    """Take the output from the run that holds it; that run then stops at its next step with status 3."""
+    """Take the lock of the output from the run that holds it; that run then stops at its next step with status 3."""
 
     from_: str | PathLike[str]
     """Decide again which documents of a finished output of dedup to keep, using its tables: threshold (the same or
@@ -290,8 +290,8 @@ class Query(TypedDict, total=False):
     """Read public buckets of s3 or gs without credentials; repeat for both."""
 
     requester_pays: bool
-    """Pay for requests to buckets whose requester pays; on Google Cloud Storage, the project in
-    GOOGLE_CLOUD_QUOTA_PROJECT pays."""
+    """Pay for requests to requester-pays buckets; on Google Cloud Storage, the project in GOOGLE_CLOUD_QUOTA_PROJECT
+    pays."""
 
     kms_key: str
     """Encrypt what is written with this KMS key of the output's store."""
@@ -363,12 +363,12 @@ class Query(TypedDict, total=False):
     word. item takes the elements of a list column as they are (default: word:5)."""
 
     normalize: str
-    """none, or a comma list of strip-markup, default, nfkc, lower, strip-accents, fold-han, keep-symbols, keep-case,
-    letters-only, digits-zero, collapse-space, no-space. default is NFKC and lower case, without punctuation, symbols,
-    layout and invisible characters (byte:K keeps the last two); keep-symbols also compares punctuation and symbols, and
-    keep-case capitals; other steps are those of default, unless you list some. strip-markup compares only what HTML and
-    XML show, and fold-han makes variants of a Han character one. no-stop-words:LANGUAGE leaves out stop words, and
-    stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en."""
+    """none, or a comma-separated list of strip-markup, default, nfkc, lower, strip-accents, fold-han, keep-symbols,
+    keep-case, letters-only, digits-zero, collapse-space, no-space. default is NFKC and lower case, without punctuation,
+    symbols, layout and invisible characters (byte:K keeps the last two); keep-symbols keeps punctuation and symbols,
+    and keep-case keeps capitals; other steps are those of default, unless you list some. strip-markup compares only
+    what HTML and XML show, and fold-han unifies the variants of a Han character. no-stop-words:LANGUAGE leaves out stop
+    words, and stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en."""
 
     method: Literal["minhash", "simhash"]
     """minhash (compare sets, unless compare names another measure) or simhash (compare by overlap, or by cosine with
@@ -388,9 +388,9 @@ class Query(TypedDict, total=False):
     """Bits of a SimHash signature, from 1 to 1024 (default: 256)."""
 
     pieces: int
-    """Number of pieces of a SimHash signature; documents that share one at its position are compared (default: dedup
-    follows recall if it is given, else takes 32, or compares all documents if chance would connect most of them; query
-    compares all documents)."""
+    """Number of pieces of a SimHash signature; documents with an equal one at the same position are compared (default:
+    dedup follows recall if it is given, else takes 32, or compares all documents if chance would connect most of them;
+    query compares all documents)."""
 
     vectors: Literal["normal", "sign"]
     """Random vectors of SimHash: normal (normally distributed entries, which satisfy recall) or sign (entries 1 and -1,
@@ -448,8 +448,8 @@ class Compare(TypedDict, total=False):
     """Read public buckets of s3 or gs without credentials; repeat for both."""
 
     requester_pays: bool
-    """Pay for requests to buckets whose requester pays; on Google Cloud Storage, the project in
-    GOOGLE_CLOUD_QUOTA_PROJECT pays."""
+    """Pay for requests to requester-pays buckets; on Google Cloud Storage, the project in GOOGLE_CLOUD_QUOTA_PROJECT
+    pays."""
 
     kms_key: str
     """Encrypt what is written with this KMS key of the output's store."""
@@ -504,7 +504,7 @@ class Compare(TypedDict, total=False):
     signatures of that kind, whatever signature says. bands puts each document into a bucket per band, lists all pairs
     of each bucket, as textbooks do, and verifies each distinct pair exactly. signatures lists the same pairs, but
     counts those, unverified, whose signatures' sets of values reach the threshold. pieces is bands with the pieces of
-    SimHash signatures for bands (32 without pieces and recall). simhash and pieces compare as compare says, brute-force
+    SimHash signatures for bands (32 without pieces or recall). simhash and pieces compare as compare says, brute-force
     and complete by each measure that another method has, and the others by Jaccard. The first method listed for a
     measure is its baseline. bands, signatures or pieces may stand alone. docs/commands.md has the limits (default:
     brute-force,minhash)."""
@@ -531,12 +531,12 @@ class Compare(TypedDict, total=False):
     word. item takes the elements of a list column as they are (default: word:5)."""
 
     normalize: str
-    """none, or a comma list of strip-markup, default, nfkc, lower, strip-accents, fold-han, keep-symbols, keep-case,
-    letters-only, digits-zero, collapse-space, no-space. default is NFKC and lower case, without punctuation, symbols,
-    layout and invisible characters (byte:K keeps the last two); keep-symbols also compares punctuation and symbols, and
-    keep-case capitals; other steps are those of default, unless you list some. strip-markup compares only what HTML and
-    XML show, and fold-han makes variants of a Han character one. no-stop-words:LANGUAGE leaves out stop words, and
-    stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en."""
+    """none, or a comma-separated list of strip-markup, default, nfkc, lower, strip-accents, fold-han, keep-symbols,
+    keep-case, letters-only, digits-zero, collapse-space, no-space. default is NFKC and lower case, without punctuation,
+    symbols, layout and invisible characters (byte:K keeps the last two); keep-symbols keeps punctuation and symbols,
+    and keep-case keeps capitals; other steps are those of default, unless you list some. strip-markup compares only
+    what HTML and XML show, and fold-han unifies the variants of a Han character. no-stop-words:LANGUAGE leaves out stop
+    words, and stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en."""
 
     recall: float
     """Minimum probability of finding a pair whose similarity is exactly the threshold; more similar pairs have a higher
@@ -550,10 +550,10 @@ class Compare(TypedDict, total=False):
 
     signature: Literal["fss", "classic", "salted"]
     """Kind of signature: fss (Fast Similarity Sketching) or, from textbooks and slower, classic (universal hashing of
-    the shingles' numbers in a dictionary, which takes one more read) or salted (SHA-1 of the shingles' text)."""
+    each shingle's number in a dictionary, which takes one more read) or salted (SHA-1 of the shingles' text)."""
 
     seed: int
-    """Seed of the signature."""
+    """Seed of signatures and samples."""
 
     compare: str
     """Measure of similarity: jaccard (of the documents' sets), containment (the share of the smaller set that the
@@ -569,9 +569,9 @@ class Compare(TypedDict, total=False):
     """Bits of a SimHash signature, from 1 to 1024 (default: 256)."""
 
     pieces: int
-    """Number of pieces of a SimHash signature; documents that share one at its position are compared (default: dedup
-    follows recall if it is given, else takes 32, or compares all documents if chance would connect most of them; query
-    compares all documents)."""
+    """Number of pieces of a SimHash signature; documents with an equal one at the same position are compared (default:
+    dedup follows recall if it is given, else takes 32, or compares all documents if chance would connect most of them;
+    query compares all documents)."""
 
     vectors: Literal["normal", "sign"]
     """Random vectors of SimHash: normal (normally distributed entries, which satisfy recall) or sign (entries 1 and -1,
@@ -611,11 +611,11 @@ class Compare(TypedDict, total=False):
     shows progress (default: port 8081 of the job server's machine, if Flink answers there)."""
 
     overwrite: bool
-    """Replace a finished output once the new one is whole; until then the old one stays."""
+    """Replace a finished output once the new one is complete; until then the old one stays."""
 
     weak_overwrite: bool
-    """Like overwrite, also on an object store without conditional DELETE, such as MinIO. No other program may write to
-    the output meanwhile."""
+    """Like overwrite, but also on an object store without conditional DELETE, such as MinIO. No other program may write
+    to the output meanwhile."""
 
     plot: str | PathLike[str]
     """SVG file for the result as a picture; must be new."""
@@ -635,8 +635,8 @@ class Diff(TypedDict, total=False):
     """Read public buckets of s3 or gs without credentials; repeat for both."""
 
     requester_pays: bool
-    """Pay for requests to buckets whose requester pays; on Google Cloud Storage, the project in
-    GOOGLE_CLOUD_QUOTA_PROJECT pays."""
+    """Pay for requests to requester-pays buckets; on Google Cloud Storage, the project in GOOGLE_CLOUD_QUOTA_PROJECT
+    pays."""
 
     kms_key: str
     """Encrypt what is written with this KMS key of the output's store."""
@@ -695,12 +695,12 @@ class Diff(TypedDict, total=False):
     word. item takes the elements of a list column as they are (default: word:5)."""
 
     normalize: str
-    """none, or a comma list of strip-markup, default, nfkc, lower, strip-accents, fold-han, keep-symbols, keep-case,
-    letters-only, digits-zero, collapse-space, no-space. default is NFKC and lower case, without punctuation, symbols,
-    layout and invisible characters (byte:K keeps the last two); keep-symbols also compares punctuation and symbols, and
-    keep-case capitals; other steps are those of default, unless you list some. strip-markup compares only what HTML and
-    XML show, and fold-han makes variants of a Han character one. no-stop-words:LANGUAGE leaves out stop words, and
-    stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en."""
+    """none, or a comma-separated list of strip-markup, default, nfkc, lower, strip-accents, fold-han, keep-symbols,
+    keep-case, letters-only, digits-zero, collapse-space, no-space. default is NFKC and lower case, without punctuation,
+    symbols, layout and invisible characters (byte:K keeps the last two); keep-symbols keeps punctuation and symbols,
+    and keep-case keeps capitals; other steps are those of default, unless you list some. strip-markup compares only
+    what HTML and XML show, and fold-han unifies the variants of a Han character. no-stop-words:LANGUAGE leaves out stop
+    words, and stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en."""
 
     weights: Literal["1", "tf"]
     """Weight of a shingle in vectors: 1 or tf (the number of its occurrences) (default: 1)."""
