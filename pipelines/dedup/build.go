@@ -12,6 +12,7 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/sink"
+	"github.com/neardup/neardup/io/sorted"
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/lsh"
@@ -527,6 +528,7 @@ func (p *Plan) deciding(temp string) decide.Params {
 		Inputs: job.Inputs(temp), Shards: p.componentShards(), OnePerCluster: p.Request.Cluster == job.Components,
 		Clusters: p.Request.Writes(output.Clusters) || p.Request.Writes(output.Documents), KeepNone: p.Request.KeepNone,
 		Verifier: p.Verifier(temp), PairBudget: p.Request.PairBudget,
+		Files: sorted.Params{Temp: temp, Name: "decide", Held: p.Config.heldRecords()},
 	}
 	if p.From != nil {
 		params.Verifier = p.told()
