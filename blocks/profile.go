@@ -68,6 +68,9 @@ func (in *Inputs) AppendPreferred(dst []byte, p *Profile, bytes []byte) []byte {
 	return AppendOrdered(append(dst, 0, 0), p.Key)
 }
 
+// StandingOf is the standing in what AppendPreferred has appended to nothing.
+func StandingOf(preferred []byte) Standing { return Reference - Standing(preferred[0]) }
+
 // AppendProfile appends a profile to a block.
 func AppendProfile(block []byte, p *Profile) []byte {
 	block = AppendKey(block, p.Key)

@@ -13,6 +13,7 @@ import (
 	"github.com/neardup/neardup/kernels/unionfind"
 	"github.com/neardup/neardup/kernels/verifier"
 	"github.com/neardup/neardup/transforms/gather"
+	"github.com/neardup/neardup/transforms/sets"
 )
 
 // shard decides a component shard. What has the size of a document or of a pair is in records, sorted by what they are
@@ -24,8 +25,10 @@ type shard struct {
 	verifier verifier.Verifier
 
 	// hashed are the documents by hash; preferred are the groups in the order of preference, each with its place in that
-	// of the hashes; docs are the documents by the number of their group, and keyed the first of each group, by key.
-	hashed, preferred, docs, keyed sorted.Records
+	// of the hashes, its first document and its members; docs are the documents by the number of their group, and keyed
+	// the first of each group, by key.
+	hashed                 sets.Groups
+	preferred, docs, keyed sorted.Records
 	// byA and byB are pairs and links by one of their documents, and edges by the numbers of their groups, that of the
 	// later one first.
 	byA, byB, edges sorted.Records
@@ -81,12 +84,12 @@ func (c *shard) release() {
 // read reads a shard and decides it; each then tells what was decided.
 func (c *shard) read(ctx context.Context, hold *memory.Hold, profiles, pairs, links func(*[]byte) bool) error {
 	for _, records := range []*sorted.Records{
-		&c.hashed, &c.preferred, &c.docs, &c.keyed, &c.byA, &c.byB, &c.edges, &c.fallen, &c.kept, &c.named,
+		&c.preferred, &c.docs, &c.keyed, &c.byA, &c.byB, &c.edges, &c.fallen, &c.kept, &c.named,
 	} {
 		records.Begin(ctx, c.params.Files)
 	}
 	for _, step := range []func() error{
-		func() error { return c.group(profiles) },
+		func() error { return c.group(ctx, profiles) },
 		func() error { return hold.Add(ctx, groupBytes*int64(c.groups)) },
 		c.number,
 		func() error { return c.pair(pairs, links) },
@@ -102,89 +105,34 @@ func (c *shard) read(ctx context.Context, hold *memory.Hold, profiles, pairs, li
 	return nil
 }
 
-// group sorts documents by hash, and the groups found so by preference.
-func (c *shard) group(profiles func(*[]byte) bool) error {
-	if err := c.hash(profiles); err != nil {
+// group finds the documents of each set, and sorts groups by preference.
+func (c *shard) group(ctx context.Context, profiles func(*[]byte) bool) error {
+	if err := c.hashed.Read(ctx, c.params.Files, profiles); err != nil {
 		return err
 	}
 	c.groups, c.protected, c.recalled = 0, 0, 0
-	var best document
-	for record, err := range c.hashed.All() {
-		if err != nil {
-			return err
+	err := c.hashed.Each(c.in, func(g *sets.Group) error {
+		switch standing := c.in.Standing(g.Best.Key.File()); {
+		case standing > blocks.Recalled:
+			c.protected++
+		case standing == blocks.Recalled:
+			c.recalled++
 		}
-		d := open(record[hashBytes+keyBytes:])
-		if len(best.packed) > 0 && d.Hash != best.Hash {
-			if err := c.prefer(&best); err != nil {
-				return err
-			}
-			best.packed = best.packed[:0]
+		var size []byte
+		if c.params.Verifier.LargerStays() {
+			size = binary.BigEndian.AppendUint64(nil, ^uint64(g.Size))
 		}
-		if len(best.packed) == 0 || c.in.Preferred(d.Preferred(), best.Preferred()) < 0 {
-			best.hold(&d)
-		}
-	}
-	if len(best.packed) > 0 {
-		if err := c.prefer(&best); err != nil {
-			return err
-		}
-	}
-	return c.preferred.End()
+		c.buffer = c.in.AppendPreferred(c.buffer[:0], g.Best, size)
+		c.buffer = appendNumber(c.buffer, uint32(c.groups))
+		c.buffer = binary.BigEndian.AppendUint64(blocks.AppendOrdered(c.buffer, g.First), uint64(g.Members))
+		c.groups++
+		return c.preferred.Add(c.buffer)
+	})
+	return cmp.Or(err, c.preferred.End())
 }
 
-const hashBytes = 16
-
-// hash sorts documents by hash, and those of one hash in input order.
-func (c *shard) hash(profiles func(*[]byte) bool) error {
-	var block []byte
-	for profiles(&block) {
-		for d := blocks.NewDecoder(block); !d.Done(); {
-			begin := len(block) - d.Left()
-			p := d.Profile()
-			if err := d.Err(); err != nil {
-				return err
-			}
-			c.buffer = binary.BigEndian.AppendUint64(c.buffer[:0], p.Hash.Hi)
-			c.buffer = binary.BigEndian.AppendUint64(c.buffer, p.Hash.Lo)
-			c.buffer = append(blocks.AppendOrdered(c.buffer, p.Key), block[begin:len(block)-d.Left()]...)
-			if err := c.hashed.Add(c.buffer); err != nil {
-				return err
-			}
-		}
-	}
-	return c.hashed.End()
-}
-
-// prefer adds the next group by hash to those in the order of preference, by its best document.
-func (c *shard) prefer(best *document) error {
-	p := best.Preferred()
-	switch standing := c.in.Standing(p.Key.File()); {
-	case standing > blocks.Recalled:
-		c.protected++
-	case standing == blocks.Recalled:
-		c.recalled++
-	}
-	var size []byte
-	if c.params.Verifier.LargerStays() {
-		size = binary.BigEndian.AppendUint64(nil, ^uint64(best.Size))
-	}
-	c.buffer = appendNumber(c.in.AppendPreferred(c.buffer[:0], p, size), uint32(c.groups))
-	c.groups++
-	return c.preferred.Add(c.buffer)
-}
-
-// document is one whose profile is packed in a record.
-type document struct {
-	blocks.Profile
-	packed []byte
-}
-
-func open(packed []byte) document {
-	return document{blocks.NewDecoder(packed).Profile(), packed}
-}
-
-// hold makes d a copy of another document, whose record is not held.
-func (d *document) hold(other *document) { *d = open(append(d.packed[:0], other.packed...)) }
+// endBytes are those that group adds to what groups are sorted by.
+const endBytes = numberBytes + 2*keyBytes
 
 // number numbers groups in the order of preference, and sorts their documents by that.
 func (c *shard) number() error {
@@ -193,30 +141,21 @@ func (c *shard) number() error {
 		if err != nil {
 			return err
 		}
-		numbers[binary.BigEndian.Uint32(record[len(record)-numberBytes:])] = next
+		numbers[binary.BigEndian.Uint32(record[len(record)-endBytes:])] = next
 		next++
 	}
-	var hash blocks.Hash
 	group := -1
-	for record, err := range c.hashed.All() {
-		if err != nil {
-			return err
-		}
-		packed := record[hashBytes+keyBytes:]
-		d := open(packed)
-		if group < 0 || d.Hash != hash {
+	err := c.hashed.Documents(func(d sets.Document, first bool) error {
+		if first {
 			group++
-			hash = d.Hash
 			if err := c.key(&d.Profile, numbers[group]); err != nil {
 				return err
 			}
 		}
-		c.buffer = append(blocks.AppendOrdered(appendNumber(c.buffer[:0], numbers[group]), d.Key), packed...)
-		if err := c.docs.Add(c.buffer); err != nil {
-			return err
-		}
-	}
-	return cmp.Or(c.docs.End(), c.keyed.End())
+		c.buffer = append(blocks.AppendOrdered(appendNumber(c.buffer[:0], numbers[group]), d.Key), d.Packed...)
+		return c.docs.Add(c.buffer)
+	})
+	return cmp.Or(err, c.docs.End(), c.keyed.End())
 }
 
 // key adds what the pairs of the first document of a group need to know of it.
@@ -349,16 +288,18 @@ func (c *shard) choices() iter.Seq2[survivors.Choice, error] {
 
 // decide decides group by group, and finds their clusters.
 func (c *shard) decide() error {
-	docs := cursorOf(&c.docs)
-	defer docs.close()
+	preferred := cursorOf(&c.preferred)
+	defer preferred.close()
 	c.by, c.clusters = make([]uint32, 0, c.groups), make([]cluster, unplaced+1)
 	for choice, err := range c.choices() {
-		if err != nil {
+		if err := cmp.Or(err, preferred.err); err != nil {
 			return err
 		}
 		k := uint32(len(c.by))
 		c.by = append(c.by, uint32(choice.By))
-		first, members := c.count(docs, k)
+		end := preferred.record[len(preferred.record)-2*keyBytes:]
+		first, members := blocks.Key(binary.BigEndian.Uint64(end)), int(binary.BigEndian.Uint64(end[keyBytes:]))
+		preferred.advance()
 		switch root := c.forest.Root(k); {
 		case root != k:
 			c.cluster[k] = c.cluster[root]
@@ -376,22 +317,7 @@ func (c *shard) decide() error {
 			return err
 		}
 	}
-	return cmp.Or(docs.err, c.fallen.End())
-}
-
-// count returns the first document of a group, and how many members it has.
-func (c *shard) count(docs *cursor, k uint32) (first blocks.Key, members int) {
-	for begun := false; docs.at(k); docs.advance() {
-		d := open(docs.rest()[keyBytes:])
-		members += d.Copies
-		if !begun || !c.in.IsReference(d.Key) {
-			members++
-		}
-		if !begun {
-			first, begun = d.Key, true
-		}
-	}
-	return first, members
+	return c.fallen.End()
 }
 
 // weigh finds which clusters have too much to list, and how similar the documents of each are.
@@ -421,15 +347,15 @@ func (c *shard) exchange() error {
 	defer docs.close()
 	defer edges.close()
 	defer fallen.close()
-	var first, best document
+	var first, best sets.Document
 	for k := range uint32(c.groups) {
 		for begun := false; docs.at(k); docs.advance() {
-			d := open(docs.rest()[keyBytes:])
+			d := sets.Open(docs.rest()[keyBytes:])
 			if !begun {
-				first.hold(&d)
+				first.Hold(&d)
 			}
 			if !begun || c.in.Preferred(d.Preferred(), best.Preferred()) < 0 {
-				best.hold(&d)
+				best.Hold(&d)
 			}
 			begun = true
 		}
@@ -449,7 +375,7 @@ func (c *shard) exchange() error {
 }
 
 // name adds the near pairs of a group with those before it that are to be listed.
-func (c *shard) name(edges *cursor, k uint32, first *document) error {
+func (c *shard) name(edges *cursor, k uint32, first *sets.Document) error {
 	for ; edges.at(k); edges.advance() {
 		e := readEdge(edges.record)
 		if e.kind == linked || c.clusters[c.cluster[k]].cut(c.params.PairBudget) && c.by[k] != e.i {
@@ -477,14 +403,14 @@ func (c *shard) tell(t teller) error {
 	defer docs.close()
 	defer kept.close()
 	defer named.close()
-	var first document
+	var first sets.Document
 	for k := range uint32(c.groups) {
 		for ; kept.at(k); kept.advance() {
 			v := c.verdict(k, blocks.NewDecoder(kept.rest()))
 			for begun := false; docs.at(k); docs.advance() {
-				d := open(docs.rest()[keyBytes:])
+				d := sets.Open(docs.rest()[keyBytes:])
 				if !begun {
-					first.hold(&d)
+					first.Hold(&d)
 					v.First, begun = first.Profile, true
 				}
 				v.Of, v.Tokens, v.Size = d.Key, d.Traits.Tokens, c.verifier.Len(d.Words)
