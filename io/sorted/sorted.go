@@ -98,7 +98,7 @@ func (r *Records) Add(record []byte) error {
 		return nil
 	}
 	block := r.added
-	r.added = nil // it is held
+	r.added = make([]byte, 0, cap(block)) // block is held
 	return r.take(block)
 }
 

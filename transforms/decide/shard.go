@@ -214,8 +214,7 @@ func (c *shard) connect() error {
 		if a.number > b.number {
 			a, b = b, a
 		}
-		e.falls = e.kind == near && (a.size >= b.size || !c.params.Verifier.LargerStays()) && // but references come before larger documents
-			(int(e.i) < c.protected || int(e.i) >= c.protected+c.recalled)
+		e.falls = c.mayFall(&e, a, b)
 		c.cluster[e.i], c.cluster[e.j] = unplaced, unplaced
 		i, j := c.forest.Root(e.i), c.forest.Root(e.j)
 		c.forest[max(i, j)] = min(i, j) // the root is the first of its tree
@@ -223,6 +222,17 @@ func (c *shard) connect() error {
 		return c.edges.Add(c.buffer)
 	})
 	return cmp.Or(err, c.edges.End())
+}
+
+// mayFall reports whether the later group, what is known of which is b, may fall to the earlier one.
+func (c *shard) mayFall(e *edge, a, b ofPair) bool {
+	if e.kind == linked {
+		return false
+	}
+	if i := int(e.i); i >= c.protected && i < c.protected+c.recalled {
+		return false // to what an index has removed
+	}
+	return a.size >= b.size || !c.params.Verifier.LargerStays() // references come before larger documents
 }
 
 // ofPair is what is known of a document of a pair.

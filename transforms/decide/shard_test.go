@@ -2,6 +2,7 @@ package decide
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -120,7 +121,7 @@ func TestAsInMemory(t *testing.T) {
 			want.pair(&plain.docs[n.i], &plain.docs[n.j], plain.similarity(n), int(n.shared), plain.matches(n))
 		}
 		want.sort()
-		p.Files = sorted.Params{Temp: temp, Name: "decide", Held: rapid.SampledFrom([]int{0, 1, 100, 1000}).Draw(t, "held")}
+		p.Files = sorted.Params{Temp: temp, Name: "decide", Held: rapid.SampledFrom([]int{0, 0, 500, 4000}).Draw(t, "held")}
 		c := newShard(&p, in)
 		for range 2 { // a shard leaves nothing to the next
 			var got decision
@@ -144,4 +145,64 @@ func TestAsInMemory(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestHeldOfADocument: of a shard of whatever size so many bytes a group are held, and some times the size that records
+// may have.
+func TestHeldOfADocument(t *testing.T) {
+	const documents, held = 60_000, 512 << 10
+	p := Params{PairBudget: documents, Verifier: verifier.Spec{Measure: verifier.Jaccard}}
+	p.Files = sorted.Params{Temp: storagetest.RunFolder(t), Name: "decide", Held: held}
+	in := &blocks.Inputs{Shards: 1}
+	in.Add(&blocks.File{Source: "a", Size: 1 << 30}, nil, nil)
+	key := func(i int) blocks.Key { return blocks.NewKey(0, int64(i)) }
+	each := func(add func(block []byte, i int) []byte) func(*[]byte) bool { // packed when it is asked for
+		next := 0
+		return func(block *[]byte) bool {
+			*block = nil
+			for ; next < documents && len(*block) < 16<<10; next++ {
+				*block = add(*block, next)
+			}
+			return len(*block) > 0
+		}
+	}
+	profiles := each(func(block []byte, i int) []byte {
+		return blocks.AppendProfile(block, &blocks.Profile{
+			Key: key(i), Hash: blocks.Hash{Lo: uint64(i)}, Size: 10, Words: 10, ID: []byte(strings.Repeat("i", 100)), HasID: true,
+		})
+	})
+	pairs := each(func(block []byte, i int) []byte {
+		if i == 0 {
+			return block
+		}
+		return blocks.AppendNearPair(block, blocks.NearPair{A: key(i - 1), B: key(i), Score: 9, Shared: 9}) // a chain
+	})
+	before := inUse()
+	c := newShard(&p, in)
+	if err := c.read(t.Context(), memory.NewHold(t.Context()), profiles, pairs, beamtest.Values()); err != nil {
+		t.Fatal(err)
+	}
+	kept, most := 0, int64(0)
+	err := c.tell(teller{func(*blocks.Profile, *blocks.Profile, float64, *blocks.NearPair) {}, func(doc *blocks.Profile, v *blocks.Verdict) {
+		if doc.Key == v.Kept.Key {
+			kept++
+		}
+		if doc.Key == key(documents/2) {
+			most = inUse() - before
+		}
+	}})
+	if err != nil || kept != documents/2 {
+		t.Errorf("%d documents of a chain of %d are kept, error %v", kept, documents, err)
+	}
+	if bound := int64(documents*groupBytes + 40*held); most > bound || most < documents*groupBytes {
+		t.Errorf("%d bytes are held, %d at most expected", most, bound)
+	}
+}
+
+// inUse is the size of what is held.
+func inUse() int64 {
+	var stats runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
 }
