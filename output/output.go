@@ -203,6 +203,9 @@ func OpenRejected(ctx context.Context, dir string) (*Finished, error) {
 	if err != nil || json.Unmarshal(run, &f.Run) != nil || len(f.Run.Files) == 0 {
 		return Open(ctx, dir)
 	}
+	if err := f.checkFormat(); err != nil {
+		return nil, err
+	}
 	for _, file := range f.Run.Files {
 		f.Manifest.Files = append(f.Manifest.Files, records.ManifestFile{Path: file})
 	}
@@ -239,6 +242,11 @@ func (f *Finished) read(ctx context.Context) error {
 	if sum != success.Manifest || f.Run.Job != success.Run {
 		return fmt.Errorf("%s is not a finished output: its %s is that of another manifest or run", f.Dir, SuccessFile)
 	}
+	return f.checkFormat()
+}
+
+// checkFormat returns an error unless this version reads the tables.
+func (f *Finished) checkFormat() error {
 	if tables := f.Run.Formats.Tables; tables != records.Tables {
 		return fmt.Errorf("%s has tables of the format %q, and this version reads %q: run dedup again with --overwrite",
 			f.Dir, tables, records.Tables)

@@ -468,3 +468,20 @@ func TestWriteJSON(t *testing.T) {
 		t.Errorf("%q, %v", data, err)
 	}
 }
+
+// What a failed run left is read only if its tables are of this format.
+func TestRejectedOfAnotherFormat(t *testing.T) {
+	for tables, refused := range map[string]bool{records.Tables: false, "neardup-tables-0": true} {
+		dir := t.TempDir()
+		run, err := json.Marshal(records.Run{Files: []string{"rejected/part-00000-of-00001.parquet"}, Formats: records.Formats{Tables: tables}})
+		if err == nil {
+			err = os.WriteFile(path.Join(dir, output.RunFile), run, 0o666)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := output.OpenRejected(t.Context(), dir); (err != nil) != refused {
+			t.Errorf("tables of %s: %v", tables, err)
+		}
+	}
+}

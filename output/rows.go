@@ -41,8 +41,8 @@ func fileRows[T any](ctx context.Context, file string, yield func(T, error) bool
 	if err != nil {
 		return yield(none, fmt.Errorf("%s: %w", file, err))
 	}
-	defer rows.Close() //nolint:errcheck // it was read
-	some := make([]T, min(left, rowsAtOnce))
+	defer rows.Close()                               //nolint:errcheck // it was read
+	some := make([]T, max(0, min(left, rowsAtOnce))) // of a damaged file less than none are claimed
 	for left > 0 {
 		n := 0
 		err := Sound(again, func() (err error) {
@@ -58,7 +58,7 @@ func fileRows[T any](ctx context.Context, file string, yield func(T, error) bool
 				return false
 			}
 		}
-		if errors.Is(err, io.EOF) {
+		if errors.Is(err, io.EOF) || n == 0 && err == nil && left > 0 { // which would never end
 			err = io.ErrUnexpectedEOF
 		}
 		if err != nil {
