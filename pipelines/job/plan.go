@@ -326,6 +326,9 @@ func planned(ctx context.Context, r Request, temp, stdin string) (*Plan, error) 
 	if err := checkID("--id", sampled.Sampled, r.ID); err != nil {
 		return nil, err
 	}
+	if sampled.MissingRank {
+		return nil, notThere("--keep "+strings.Join(r.Keep, ", --keep "), r.Rank.Column(), sampled.RankColumns, ", or leave out --keep")
+	}
 	if sampled.Encoding != "" && r.Strict {
 		others := "leaves the other files as they are"
 		if strings.HasPrefix(sampled.Encoding, "utf-16") {
@@ -469,14 +472,9 @@ func missing(flag string, sampled source.Sampled, text []string) (warning string
 func checkMatched(sampled source.Sampled, rules []match.Rule, references bool) error {
 	for _, r := range rules {
 		name := r.Column
-		if !slices.Contains(sampled.Missing, name) || references && r.MissingOK {
-			continue
+		if slices.Contains(sampled.Missing, name) && !(references && r.MissingOK) {
+			return notThere("--match "+name, name, sampled.Columns, "")
 		}
-		found := notFound("--match "+name, sampled.Columns)
-		if column := meant(name, sampled.Columns); column != "" {
-			return Usage("%s; did you mean %q?", found, column)
-		}
-		return Usage("%s; name one that it has", found)
 	}
 	return nil
 }
@@ -509,11 +507,15 @@ func checkID(flag string, sampled source.Sampled, id string) error {
 	if !sampled.MissingID || id == "" || id == records.Default().ID {
 		return nil
 	}
-	columns := sampled.IDColumns
-	if column := meant(id, columns); column != "" {
-		return Usage("%s; did you mean %q?", notFound(flag+" "+id, columns), column)
+	return notThere(flag+" "+id, id, sampled.IDColumns, ", or leave out "+flag)
+}
+
+// notThere is wrong usage: flags ask for a column that no record of the sample has, among those of the first.
+func notThere(flags, column string, columns []string, otherwise string) error {
+	if column := meant(column, columns); column != "" {
+		return Usage("%s; did you mean %q?", notFound(flags, columns), column)
 	}
-	return Usage("%s; name one that it has, or leave out %s", notFound(flag+" "+id, columns), flag)
+	return Usage("%s; name one that it has%s", notFound(flags, columns), otherwise)
 }
 
 // notFound says that no record of the sample has the columns that flags ask for, and lists those of the first.
