@@ -173,7 +173,7 @@ func TestSummaryOfNoRecall(t *testing.T) {
 	if err := report.Summary(&got, wide, run, "out", nil); err != nil {
 		t.Fatal(err)
 	}
-	want := "recall        not measured: no near pair in the comparison of 100 documents drawn with all; a larger --measure-recall may have some\n"
+	want := "recall        not measured: the comparison of 100 documents drawn with all others has no near pair; a larger --measure-recall may find some\n"
 	if !strings.Contains(got.String(), want) || strings.Count(got.String(), "recall") != 2 {
 		t.Errorf("no\n%s\nin\n%s", want, got.String())
 	}

@@ -641,7 +641,7 @@ func (p *Plan) choose(sets [][]uint64, documents int64) (err error) {
 		if r.Index != nil {
 			p.Choice.Reason = "bands and rows are those of the index"
 			if p.Choice.Percolates {
-				p.Choice.Reason += fmt.Sprintf("; with them unrelated documents have more than %v edges each: make the index for more "+
+				p.Choice.Reason += fmt.Sprintf("; with them each document has more than %v unrelated candidates; create the index for more "+
 					"documents, with --expect", lsh.MaxIndexedEdges)
 			}
 		}
@@ -727,7 +727,7 @@ func (p *Plan) shingleGroups() int {
 func (p *Plan) Warnings() (warnings []string) {
 	warn := func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) }
 	if skipped := p.Listing.Skipped; len(skipped) > 0 {
-		warn("skipped %d of the files in input folders, such as %s: by their names they have another format, or none", len(skipped), skipped[0])
+		warn("skipped files in input folders: %d, such as %s; their names show another format, or none", len(skipped), skipped[0])
 	}
 	// A few documents are compared at once, whatever is a candidate; but who gives bands is told what they do.
 	if p.Choice.Percolates && (p.Documents > sets.MostSmallDocs || p.Request.Bands+p.Request.Pieces > 0) {

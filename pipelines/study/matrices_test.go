@@ -187,7 +187,7 @@ func TestMatricesTooLarge(t *testing.T) {
 	}
 	input := files(t, many)
 	for want, args := range map[string][]string{
-		"has 21 documents with 262 shingles, and at most 20 with 10000 are shown": {input, "--show-matrices"},
+		"has 21 documents with 262 shingles, but at most 20 with 10000 are shown": {input, "--show-matrices"},
 		"as with --limit 20":              {input, "--show-matrices"},
 		"give fewer --bands and --rows":   {input, "--show-matrices", "--limit=1", "--bands=20"},
 		"1 documents with 10001 shingles": {files(t, map[string]string{"long.txt": long(10_005)}), "--show-matrices"},

@@ -13,7 +13,7 @@ class Dedup(TypedDict, total=False):
     STORAGE_EMULATOR_HOST, or AWS and Google)."""
 
     s3_path_style: bool
-    """Name the bucket in the path of a request and not in its host (default: with an endpoint)."""
+    """Name the bucket in the path of a request, not in its host (default: only if an endpoint is set)."""
 
     anonymous: Literal["s3", "gs"] | Sequence[Literal["s3", "gs"]]
     """Read public buckets of s3 or gs without credentials; repeat for both."""
@@ -23,7 +23,7 @@ class Dedup(TypedDict, total=False):
     pays."""
 
     kms_key: str
-    """Encrypt what is written with this KMS key of the output's store."""
+    """KMS key of the output's store; it encrypts all that neardup writes there."""
 
     inputs_from: str | PathLike[str]
     """File that lists more inputs, one path per line; - is standard input."""
@@ -169,11 +169,11 @@ class Dedup(TypedDict, total=False):
 
     cluster: Literal["star", "components"]
     """star: remove a document only if its similarity to a kept one reaches the threshold; components: keep one document
-    of each cluster, so chains of similar documents remove others that do not resemble it."""
+    of each cluster, so a chain of similar documents can remove one that does not resemble it."""
 
     keep: str | Sequence[str]
     """Which of several similar documents to keep: first in input order, longest (bytes of text), max:COLUMN or
-    min:COLUMN (numbers before strings, none last), or prefer:GLOB,... (documents of files that match the first pattern,
+    min:COLUMN (numbers rank before strings, and missing values last), or prefer:GLOB,... (documents of files that match the first pattern,
     then the second, then others). Repeat it to break ties; remaining ties go to the first in input order. max:date
     keeps the newest; none removes all of them (default: first)."""
 
@@ -235,7 +235,7 @@ class Dedup(TypedDict, total=False):
     shows progress (default: port 8081 of the job server's machine, if Flink answers there)."""
 
     dataflow_option: Mapping[str, str]
-    """Option of Dataflow by Beam's name, as in max-num-workers=20; repeat for several. On the command line,
+    """Dataflow option under Beam's name, as in max-num-workers=20; repeat for several. On the command line,
     max_num_workers 20 is the same. project, region and staging-location are required; docs/dataflow.md lists the
     others."""
 
@@ -262,14 +262,14 @@ class Dedup(TypedDict, total=False):
 
     from_: str | PathLike[str]
     """Decide again which documents of a finished output of dedup to keep, using its tables: threshold (the same or
-    higher), keep, cluster, protect, drop_not_compared and write may differ. The input is read for the corpus only."""
+    higher), keep, cluster, protect, drop_not_compared and write may differ. The input is read only to write the corpus."""
 
     metrics_file: str | PathLike[str]
     """Write metrics of the run in Prometheus' text format, for a textfile collector, when the run ends, successful or
     not; the name ends in .prom."""
 
     lineage_file: str | PathLike[str]
-    """Append OpenLineage events, one line of JSON each: START, and COMPLETE or FAIL. OPENLINEAGE_NAMESPACE is the
+    """Append OpenLineage events to this file, one line of JSON each: START, and COMPLETE or FAIL. OPENLINEAGE_NAMESPACE is the
     namespace of the job (default: neardup)."""
 
     temp_location: str
@@ -284,7 +284,7 @@ class Query(TypedDict, total=False):
     STORAGE_EMULATOR_HOST, or AWS and Google)."""
 
     s3_path_style: bool
-    """Name the bucket in the path of a request and not in its host (default: with an endpoint)."""
+    """Name the bucket in the path of a request, not in its host (default: only if an endpoint is set)."""
 
     anonymous: Literal["s3", "gs"] | Sequence[Literal["s3", "gs"]]
     """Read public buckets of s3 or gs without credentials; repeat for both."""
@@ -294,7 +294,7 @@ class Query(TypedDict, total=False):
     pays."""
 
     kms_key: str
-    """Encrypt what is written with this KMS key of the output's store."""
+    """KMS key of the output's store; it encrypts all that neardup writes there."""
 
     inputs_from: str | PathLike[str]
     """File that lists more inputs, one path per line; - is standard input."""
@@ -442,7 +442,7 @@ class Compare(TypedDict, total=False):
     STORAGE_EMULATOR_HOST, or AWS and Google)."""
 
     s3_path_style: bool
-    """Name the bucket in the path of a request and not in its host (default: with an endpoint)."""
+    """Name the bucket in the path of a request, not in its host (default: only if an endpoint is set)."""
 
     anonymous: Literal["s3", "gs"] | Sequence[Literal["s3", "gs"]]
     """Read public buckets of s3 or gs without credentials; repeat for both."""
@@ -452,7 +452,7 @@ class Compare(TypedDict, total=False):
     pays."""
 
     kms_key: str
-    """Encrypt what is written with this KMS key of the output's store."""
+    """KMS key of the output's store; it encrypts all that neardup writes there."""
 
     inputs_from: str | PathLike[str]
     """File that lists more inputs, one path per line; - is standard input."""
@@ -629,7 +629,7 @@ class Diff(TypedDict, total=False):
     STORAGE_EMULATOR_HOST, or AWS and Google)."""
 
     s3_path_style: bool
-    """Name the bucket in the path of a request and not in its host (default: with an endpoint)."""
+    """Name the bucket in the path of a request, not in its host (default: only if an endpoint is set)."""
 
     anonymous: Literal["s3", "gs"] | Sequence[Literal["s3", "gs"]]
     """Read public buckets of s3 or gs without credentials; repeat for both."""
@@ -639,7 +639,7 @@ class Diff(TypedDict, total=False):
     pays."""
 
     kms_key: str
-    """Encrypt what is written with this KMS key of the output's store."""
+    """KMS key of the output's store; it encrypts all that neardup writes there."""
 
     inputs_from: str | PathLike[str]
     """File that lists more inputs, one path per line; - is standard input."""
