@@ -329,10 +329,10 @@ func TestPageOfMethods(t *testing.T) {
 		}, []string{"Copies are documents with the same words in the same order.", "Certain: copies are"}, []string{"near pairs", "Recall", "A higher threshold"}},
 		"complete": {func(run *records.Run, _ *tables) {
 			run.Parameters.Compare, run.Chosen, run.Recall = "cosine", records.Chosen{}, &records.Recall{Exact: true}
-		}, []string{"No near pair is a guess: the whole vector of both", "1: all documents that may be near-duplicates were compared with each other"}, []string{"The curve is"}},
+		}, []string{"No near pair is a guess: the whole vector of both", "1: all documents that may be near-duplicates were compared with each other"}, []string{"The curve shows"}},
 		"simhash": {func(run *records.Run, _ *tables) {
 			run.Parameters.Compare, run.Chosen = "overlap", records.Chosen{Pieces: 3, Signature: 8, ExpectedRecall: .5}
-		}, []string{"is that of two SimHash signatures, which estimate", "The curve is"}, []string{"No near pair is a guess"}},
+		}, []string{"is that of two SimHash signatures, which estimate", "The curve shows"}, []string{"No near pair is a guess"}},
 		"chains": {func(run *records.Run, _ *tables) { run.Counts.Chained = 2 },
 			[]string{"2 near-duplicates may be unlike the document that is kept"}, nil},
 		"a crowd": {func(run *records.Run, _ *tables) { run.Counts.PairsPartial, run.Parameters.PairBudget = 1, 5 },

@@ -191,7 +191,7 @@ func TestMatricesTooLarge(t *testing.T) {
 		"as with --limit 20":              {input, "--show-matrices"},
 		"give fewer --bands and --rows":   {input, "--show-matrices", "--limit=1", "--bands=20"},
 		"1 documents with 10001 shingles": {files(t, map[string]string{"long.txt": long(10_005)}), "--show-matrices"},
-		"standard input can be read once": {"-", "--show-matrices"},
+		"standard input can be read only once": {"-", "--show-matrices"},
 		"at most 1024 values together":    {input, "--bands=1024"},
 		"--bands 0":                       {input, "--bands=0"},
 	} {

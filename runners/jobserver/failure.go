@@ -55,7 +55,7 @@ var outputs = map[string]string{
 	Loopback: "it is above, since the worker is this process",
 	"process": "the boot program writes it, on the machine of the task manager; Flink discards it unless " +
 		"the command keeps it (docs/flink.md)",
-	"external": "it is in that of the worker pool",
+	"external": "it is part of the worker pool's output",
 	"docker":   "docker logs shows it on the machine of the task manager, with -- --retain_docker_containers",
 }
 
