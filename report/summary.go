@@ -293,7 +293,7 @@ func detected(out *printer, all []records.FileEncoding) {
 		case e.Read:
 			out.item(label, "%s read as %s (at least %d %% sure)", plural(e.Files, "file"), e.Name, e.Percent)
 		case e.Name != records.UnknownEncoding:
-			out.item(label, "%s may be %s, but too uncertainly to be read so, such as %s (%d %%)", plural(e.Files, "file"), e.Name,
+			out.item(label, "%s may be %s, which is too uncertain to use, such as %s (%d %%)", plural(e.Files, "file"), e.Name,
 				terminal.Mask(e.File), e.Percent)
 		default:
 			out.item(label, "%s of no known encoding, such as %s", plural(e.Files, "file"),
