@@ -18,6 +18,9 @@ func Again(ctx context.Context, f *output.Finished, running job.Running, temp st
 	if slices.Contains(p.Inputs, "-") {
 		return nil, job.Usage("the run read standard input, which cannot be read again")
 	}
+	if r := f.Run.References; r != nil && r.Index != nil {
+		return nil, job.Usage("the run compared its input with an index, whose documents are not read again")
+	}
 	asked, err := job.Compile(p, f.Run.Given...)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", output.RunFile, err)
