@@ -60,7 +60,7 @@ type Tolerance struct {
 
 // References say what inputs are compared with besides, which is there already.
 type References struct {
-	Against     []string `json:"against" phase:"plan" sep:"none" placeholder:"PATH" help:"Documents that you already have: files, folders or patterns; a finished output, whose corpus/ is read; or an index. Inputs that resemble one of them are removed. Documents of --against are not compared with each other, and not written. Their format follows from the file name. Repeat for several." group:"Input"`
+	Against     []string `json:"against" phase:"plan" sep:"none" placeholder:"PATH" help:"Documents that you already have: files, folders or patterns; a finished output, whose corpus/ is read; or an index. Inputs that resemble one of them are removed. Documents of --against are not compared with each other, and not written. The file name gives their format. Repeat for several." group:"Input"`
 	Append      bool     `json:"append" phase:"check" help:"Add the documents that this run keeps and removes to the index of --against, once the output is complete." group:"Input"`
 	AgainstText []string `json:"against_text" phase:"plan" sep:"none" placeholder:"COLUMN" help:"Text column of --against; repeat to join several (default: those of --text)." group:"Text"`
 	AgainstID   string   `json:"against_id" phase:"plan" placeholder:"COLUMN" help:"Id column of --against (default: that of --id)." group:"Text"`

@@ -139,8 +139,8 @@ func (s *sample) check() error {
 			"cluster, too many to hold in memory; draw fewer", len(s.drawn), mostPairs)
 	}
 	if len(s.within) > mostPairs {
-		return job.Usage("--sample %d: the clusters of the documents drawn have more than %d documents, too many to hold in memory; "+
-			"draw fewer", len(s.drawn), mostPairs)
+		return job.Usage("--sample %d: the clusters of the documents drawn have more than %d documents, too many to hold "+
+			"in memory; draw fewer", len(s.drawn), mostPairs)
 	}
 	return nil
 }

@@ -472,7 +472,7 @@ func missing(flag string, sampled source.Sampled, text []string) (warning string
 func checkMatched(sampled source.Sampled, rules []match.Rule, references bool) error {
 	for _, r := range rules {
 		name := r.Column
-		if slices.Contains(sampled.Missing, name) && !(references && r.MissingOK) {
+		if slices.Contains(sampled.Missing, name) && (!references || !r.MissingOK) {
 			return notThere("--match "+name, name, sampled.Columns, "")
 		}
 	}

@@ -67,8 +67,8 @@ func (r *run) readItems(ctx context.Context, temp string) error {
 		}
 	}
 	if most := params.MostWords(); found.Words > most {
-		return job.Usage("--against: the items have %d words, but there is room for only %d; give more --memory, or fewer items "+
-			"at a time", found.Words, most)
+		return job.Usage("--against: the items have %d words, but there is room for only %d; give more --memory, or fewer "+
+			"items at a time", found.Words, most)
 	}
 	return r.warnOfItems(ctx, params)
 }

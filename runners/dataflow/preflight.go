@@ -73,7 +73,8 @@ func (o *Options) Check() error {
 		return errors.New("no staging location: give a folder in a bucket, as in --staging-location gs://BUCKET/staging; " +
 			"gcloud storage buckets create gs://BUCKET --location " + o.Region + " makes one")
 	case o.Name != "" && (!jobName.MatchString(o.Name) || len(o.Name) > 1024):
-		return fmt.Errorf("job name %q: use only lower-case letters, digits and hyphens; begin with a letter, and end with a letter or digit", o.Name)
+		return fmt.Errorf("job name %q: use only lower-case letters, digits and hyphens; begin with a letter, and end with "+
+			"a letter or digit", o.Name)
 	case o.Workers < 0 || o.MaxWorkers < 0 || o.Threads < 0 || o.DiskGB < 0:
 		return errors.New("numbers of workers and threads, and the size of disks, must be at least 1")
 	case o.Workers > 0 && o.MaxWorkers > 0 && o.Workers > o.MaxWorkers:
@@ -86,7 +87,8 @@ func (o *Options) Check() error {
 	}
 	for key, value := range o.Labels {
 		if !isLabelKey(key) || !isLabel(value) {
-			return fmt.Errorf("label %s=%s: use only lower-case letters, digits, _ and -, at most 63; begin the key with a letter",
+			return fmt.Errorf("label %s=%s: use only lower-case letters, digits, _ and -, at most 63; begin the key with a "+
+				"letter",
 				key, value)
 		}
 	}

@@ -571,8 +571,8 @@ func (c *cursor) failed(err error) error {
 	case c.compression == "":
 		err = fmt.Errorf("%s: %w", where, err)
 	case errors.Is(err, zstd.ErrWindowSizeExceeded) || errors.Is(err, zstd.ErrDecoderSizeExceeded):
-		err = fmt.Errorf("%s of its content: what follows needs a larger window than --max-window %d; raise that if there is enough "+
-			"memory, or compress the file again with a smaller one", where, c.maxWindow)
+		err = fmt.Errorf("%s of its content: what follows needs a larger window than --max-window %d; raise that if there "+
+			"is enough memory, or compress the file again with a smaller one", where, c.maxWindow)
 	case errors.Is(err, zstd.ErrUnknownDictionary):
 		err = fmt.Errorf("%s of its content: what follows is compressed with a zstd dictionary, which is missing; unpack "+
 			"the file (zstd -d -D DICTIONARY)", where)

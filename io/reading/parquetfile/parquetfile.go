@@ -196,7 +196,8 @@ func bind(file *blocks.File, ft *footer, o codec.Fields) (b fields, err error) {
 			return b, err
 		}
 		if b.value.leaf == none && b.value.constant == nil {
-			return b, fmt.Errorf("%s: no column %q to keep by; the columns are %s", file.Path, o.Value, codec.Listed(withPartitions()))
+			return b, fmt.Errorf("%s: no column %q to keep by; the columns are %s", file.Path, o.Value,
+				codec.Listed(withPartitions()))
 		}
 	}
 	return b, b.check(file, ft)

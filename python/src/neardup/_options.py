@@ -74,7 +74,7 @@ class Dedup(TypedDict, total=False):
     against: str | Sequence[str]
     """Documents that you already have: files, folders or patterns; a finished output, whose corpus/ is read; or an
     index. Inputs that resemble one of them are removed. Documents of against are not compared with each other, and not
-    written. Their format follows from the file name. Repeat for several."""
+    written. The file name gives their format. Repeat for several."""
 
     append: bool
     """Add the documents that this run keeps and removes to the index of against, once the output is complete."""
