@@ -190,7 +190,7 @@ func TestRefusalsOfSimHash(t *testing.T) {
 		"--methods=complete,minhash --pieces=3":                                       "--pieces 3: add simhash or pieces to --methods",
 		"--methods=complete,brute-force --compare=cosine --bits=8":                    "no SimHash signature is made",
 		"--methods=complete,minhash --vectors=sign":                                   "no SimHash signature is made",
-		"--methods=complete,minhash --weights=tf":                                     "--weights tf: sets have none",
+		"--methods=complete,minhash --weights=tf":                                     "--weights tf: sets have no weights",
 		"--methods=complete,pieces --bits=1025":                                       "must be between 1 and 1024",
 		"--methods=complete,pieces --bits=8 --pieces=9":                               "number of bits, 8",
 		"--methods=complete,bands,pieces --output=out":                                "pieces have other buckets than bands",

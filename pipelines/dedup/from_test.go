@@ -162,7 +162,7 @@ func TestDecideAgainRefuses(t *testing.T) {
 		{whole, "--dry-run", "drop --dry-run"},
 		{whole, "--resume=always", "drop --resume always"},
 		{crowd, "--threshold=.7", "it lists only some pairs"},
-		{beside, "--threshold=.9", "compared with references"},
+		{beside, "--threshold=.9", "compared with --against"},
 		{lean, "--threshold=.9", "it lacks the tables clusters"},
 	} {
 		_, err := decidedAgain(t, c.from, strings.Fields(c.flags)...)

@@ -79,7 +79,7 @@ var rules = []rule{
 	{field: "bits", idle: unsigned},
 	{field: "vectors", idle: unsigned},
 	{field: "weights", idle: func(a *Asked) string {
-		return where(a.OfSets(), "sets have none; give --compare cosine or overlap, or --method simhash")
+		return where(a.OfSets(), "sets have no weights; give --compare cosine or overlap, or --method simhash")
 	}},
 	{field: "normalize", idle: func(a *Asked) string {
 		return where(a.Texts.Shingle.Kind == shingle.Stop && a.Texts.Words != (wordstep.Steps{}), fmt.Sprintf(
