@@ -26,7 +26,7 @@ type Spec struct {
 	Same   string `json:"same" phase:"keys" placeholder:"WHAT" help:"Definition of a copy for --method exact: bytes (the text as decoded; the default), tokens (the same words, characters or bytes in the same order after --normalize) or set (the same shingles)." group:"Similarity"`
 	Search
 	Comparing
-	MeasureRecall int `json:"measure_recall" phase:"keys" placeholder:"N" help:"Measure the recall: read the input again and compare N documents, drawn with --seed, with all others. The summary has the share of their near pairs that the run found." group:"Similarity"`
+	MeasureRecall int `json:"measure_recall" phase:"keys" placeholder:"N" help:"Measure the recall: read the input again and compare N documents, drawn with --seed, with all others. The summary gives the share of their near pairs that the run found." group:"Similarity"`
 	Decision
 	Writing
 }
@@ -37,31 +37,31 @@ type Input struct {
 
 	NamedInputs []string `json:"-" name:"input" sep:"none" placeholder:"PATH" help:"Another input, read after those without a flag; repeat for several." group:"Input"`
 	InputsFrom  string   `json:"inputs_from" phase:"plan" placeholder:"FILE" help:"File that lists more inputs, one path per line; - is standard input." group:"Input"`
-	Include     []string `json:"include" phase:"plan" sep:"none" placeholder:"GLOB" help:"Read only files that match, or are in a folder that matches; repeat for several patterns. A pattern without a slash is compared with each name in a path below an input folder, a pattern with a slash with the path." group:"Input"`
+	Include     []string `json:"include" phase:"plan" sep:"none" placeholder:"GLOB" help:"Read only files that match, or are in a folder that matches; repeat for several patterns. A pattern without a slash is matched against each name in a path below an input folder, a pattern with a slash against the whole path." group:"Input"`
 	Exclude     []string `json:"exclude" phase:"plan" sep:"none" placeholder:"GLOB" help:"Skip files that match, or are in a folder that matches; patterns as for --include." group:"Input"`
 	Format      string   `json:"format" phase:"plan" help:"Format of the input: ${formats} (default: by file name)." placeholder:"NAME" group:"Input"`
 	Text        []string `json:"text" phase:"plan" default:"${d_text}" sep:"none" placeholder:"COLUMN" help:"Text column; repeat to join several columns with a space. Dotted paths reach nested fields. In HTML and XML it is an element; RECORD/ELEMENT makes each RECORD element of XML a record (default: ${default})." group:"Text"`
-	ID          string   `json:"id" phase:"plan" default:"${d_id}" placeholder:"COLUMN" help:"Id column; documents without one are named source@position (default: ${default})." group:"Text"`
-	Encoding    string   `json:"encoding" phase:"plan" default:"${d_encoding}" placeholder:"NAME" help:"Encoding of JSON, CSV, TSV and text files, and of members of tar, that are not UTF-8, by its name in the Encoding Standard: windows-1251, latin1, shift_jis, gbk, koi8-r and so on; utf-16le and utf-16be are for all of them. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8. detect decides for each file by its text, and marks texts as unreadable if it is not sure (default: ${default})." group:"Text"`
+	ID          string   `json:"id" phase:"plan" default:"${d_id}" placeholder:"COLUMN" help:"Id column; documents without an id are named source@position (default: ${default})." group:"Text"`
+	Encoding    string   `json:"encoding" phase:"plan" default:"${d_encoding}" placeholder:"NAME" help:"Encoding of JSON, CSV, TSV and text files, and of members of tar, that are not UTF-8, by its name in the Encoding Standard, such as windows-1251, latin1, shift_jis, gbk or koi8-r. utf-16le and utf-16be apply to all such files, UTF-8 or not. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8. detect decides for each file by its text, and marks texts as unreadable if it is not sure (default: ${default})." group:"Text"`
 	Delimiter   string   `json:"delimiter" phase:"plan" default:"${d_delimiter}" placeholder:"CHARACTER" help:"Separator of CSV values: an ASCII character, or tab (default: ${default})." group:"Input"`
-	NoHeader    bool     `json:"no_header" phase:"plan" help:"The first line of CSV and TSV is data; --text and --id are column numbers, from 1." group:"Input"`
+	NoHeader    bool     `json:"no_header" phase:"plan" help:"Read the first line of CSV and TSV as data; --text and --id are then column numbers, from 1." group:"Input"`
 	Limit       int64    `json:"limit" phase:"plan" placeholder:"N" help:"Read only the first N readable documents." group:"Input"`
-	MaxDocBytes Bytes    `json:"max_doc_bytes" phase:"plan" default:"${d_max_doc_bytes}" placeholder:"SIZE" help:"Do not compare documents whose text is larger, or becomes larger than this and than twice its size when it is normalised; they stay in the corpus (default: ${default})." group:"Text"`
-	MaxWindow   Bytes    `json:"max_window" phase:"plan" default:"${d_max_window}" placeholder:"SIZE" help:"Refuse compressed files with a larger window and Parquet files with larger pages, because reading holds that much in memory (default: ${default})." group:"Input"`
+	MaxDocBytes Bytes    `json:"max_doc_bytes" phase:"plan" default:"${d_max_doc_bytes}" placeholder:"SIZE" help:"Do not compare documents whose text is larger, or that normalising makes larger than both this and twice its size; they stay in the corpus (default: ${default})." group:"Text"`
+	MaxWindow   Bytes    `json:"max_window" phase:"plan" default:"${d_max_window}" placeholder:"SIZE" help:"Refuse compressed files with a larger window, and Parquet files with larger pages, because reading them takes that much memory (default: ${default})." group:"Input"`
 	InvalidUTF8 string   `json:"invalid_utf8" phase:"plan" name:"invalid-utf8" default:"${d_invalid_utf8}" enum:"${invalid}" help:"Treatment of a text that is not UTF-8, or begins like UTF-16: reject (the record is unreadable) or keep (compare it unchanged, invalid parts byte by byte, with --shingle char:9 or byte:K) (default: ${default})." group:"Text"`
 	MinWords    int      `json:"min_words" phase:"keys" placeholder:"N" help:"Do not compare documents with fewer words after normalising; they stay in the corpus." group:"Text"`
 }
 
 // Tolerance says what of the input may be wrong.
 type Tolerance struct {
-	MaxRejected string `json:"max_rejected" phase:"check" default:"${d_max_rejected}" placeholder:"N|P%" help:"Unreadable records, and documents of sources without the text column, to accept, as a number or a percentage; with more, the run ends with status 4 (default: ${default})." group:"Input"`
+	MaxRejected string `json:"max_rejected" phase:"check" default:"${d_max_rejected}" placeholder:"N|P%" help:"Number or percentage of unreadable records, and of documents of sources without the text column, to accept; with more, the run ends with status 4 (default: ${default})." group:"Input"`
 	AllowEmpty  bool   `json:"allow_empty" phase:"check" help:"Succeed with empty tables if there is no input file or no document to compare. A local path that does not exist still fails, unless it is a pattern." group:"Input"`
 }
 
 // References say what inputs are compared with besides, which is there already.
 type References struct {
-	Against     []string `json:"against" phase:"plan" sep:"none" placeholder:"PATH" help:"Files, folders or patterns whose documents you already have; a finished output, whose corpus/ is read; or an index. Inputs that resemble one of them are removed; those of --against are not compared with each other, and not written. The format follows the file name. Repeat for several." group:"Input"`
-	Append      bool     `json:"append" phase:"check" help:"Add what this run keeps and removes to the index that --against names, once the output is complete." group:"Input"`
+	Against     []string `json:"against" phase:"plan" sep:"none" placeholder:"PATH" help:"Documents that you already have: files, folders or patterns; a finished output, whose corpus/ is read; or an index. Inputs that resemble one of them are removed. Documents of --against are not compared with each other, and not written. The file name gives their format. Repeat for several." group:"Input"`
+	Append      bool     `json:"append" phase:"check" help:"Add the documents that this run keeps and removes to the index of --against, once the output is complete." group:"Input"`
 	AgainstText []string `json:"against_text" phase:"plan" sep:"none" placeholder:"COLUMN" help:"Text column of --against; repeat to join several (default: those of --text)." group:"Text"`
 	AgainstID   string   `json:"against_id" phase:"plan" placeholder:"COLUMN" help:"Id column of --against (default: that of --id)." group:"Text"`
 }
@@ -74,45 +74,45 @@ type Similarity struct {
 
 // Shingles says what of documents is compared.
 type Shingles struct {
-	Shingle string `json:"shingle" phase:"keys" default:"${d_shingle}" placeholder:"KIND:K" help:"Shingles (n-grams) to compare: K consecutive words, characters or bytes, as in word:5, char:9, byte:13. char32:9 cuts their hashes to 32 bits. stopword:3 (stopword:3:it for Italian) takes only shingles that begin with a stop word. item takes the elements of a list column as they are (default: ${default})." group:"Similarity"`
+	Shingle string `json:"shingle" phase:"keys" default:"${d_shingle}" placeholder:"KIND:K" help:"Shingles (n-grams) to compare: K consecutive words, characters or bytes, as in word:5, char:9, byte:13. char32:9 is char:9 with hashes of 32 bits. stopword:3 (stopword:3:it for Italian) takes only shingles that begin with a stop word. item takes each element of a list column as a shingle (default: ${default})." group:"Similarity"`
 	Normalizing
 }
 
 // Normalizing says what of a text does not count.
 type Normalizing struct {
-	Normalize string `json:"normalize" phase:"keys" default:"${d_normalize}" placeholder:"STEPS" help:"none, or a comma-separated list of ${normalizations}. default is NFKC and lower case, without punctuation, symbols, layout and invisible characters (byte:K keeps the last two); keep-symbols keeps punctuation and symbols, and keep-case keeps capitals; other steps are those of default, unless you list some. strip-markup compares only what HTML and XML show, and fold-han unifies the variants of a Han character. no-stop-words:LANGUAGE leaves out stop words, and stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en." group:"Text"`
+	Normalize string `json:"normalize" phase:"keys" default:"${d_normalize}" placeholder:"STEPS" help:"none, or a comma-separated list of ${normalizations}. default is NFKC and lower case, without punctuation, symbols, layout and invisible characters (byte:K keeps the last two); keep-symbols keeps punctuation and symbols, and keep-case keeps capitals; the other steps stay those of default, unless you list some. strip-markup compares only what HTML and XML show, and fold-han unifies the variants of a Han character. no-stop-words:LANGUAGE leaves out stop words, and stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en." group:"Text"`
 }
 
 // Matching says what similar documents must have in common besides, to be near-duplicates or copies.
 type Matching struct {
 	Match        []string `json:"match" phase:"plan" sep:"none" placeholder:"COLUMN=RULE" help:"Compare documents, even copies, only if they meet a rule; repeat for several. Rules are equal (the same value, byte for byte), different (not equal), within:N (numbers at most N apart) and within:7d (dates or times; d, h, m or s), as in lang=equal. A rule like title=char:3,.7,lower asks for a Jaccard similarity of the values: a shingle, a threshold and steps of --normalize. Without --text, such rules are the whole comparison. Documents without a value are compared with no other, or with all if ,missing-ok follows the rule. Dotted paths reach nested fields." group:"Similarity"`
-	MatchNumbers bool     `json:"match_numbers" phase:"keys" help:"Compare only documents whose texts have the same numbers in the same order, including copies, so that issue 12 stays beside issue 13. 1,000 and 1.000 are 1000; a date is its numbers." group:"Similarity"`
+	MatchNumbers bool     `json:"match_numbers" phase:"keys" help:"Compare only documents whose texts have the same numbers in the same order, including copies, so that issue 12 and issue 13 are both kept. 1,000 and 1.000 are 1000; a date counts as its numbers." group:"Similarity"`
 }
 
 // Search says how similar documents are searched for.
 type Search struct {
 	Recall    float64 `json:"recall" phase:"keys" default:"${d_recall}" help:"Minimum probability of finding a pair whose similarity is exactly the threshold; more similar pairs have a higher one." group:"Similarity"`
-	Bands     int     `json:"bands" phase:"keys" placeholder:"B" help:"Number of bands, with --rows, instead of what --recall would choose." group:"Similarity"`
-	Rows      int     `json:"rows" phase:"keys" placeholder:"R" help:"Rows of a band, with --bands." group:"Similarity"`
-	Signature string  `json:"signature" phase:"keys" default:"${d_signature}" enum:"${signatures}" help:"Kind of signature: fss (Fast Similarity Sketching) or, from textbooks and slower, classic (universal hashing of each shingle's number in a dictionary, which takes one more read) or salted (SHA-1 of the shingles' text)." group:"Similarity"`
+	Bands     int     `json:"bands" phase:"keys" placeholder:"B" help:"Number of bands, with --rows, instead of the number that --recall would choose." group:"Similarity"`
+	Rows      int     `json:"rows" phase:"keys" placeholder:"R" help:"Rows per band, with --bands." group:"Similarity"`
+	Signature string  `json:"signature" phase:"keys" default:"${d_signature}" enum:"${signatures}" help:"Kind of signature: fss (Fast Similarity Sketching) or a slower kind from textbooks: classic (universal hashing of each shingle's number in a dictionary, which takes one more read) or salted (SHA-1 of the shingles' text)." group:"Similarity"`
 	Seed      uint64  `json:"seed" phase:"keys" default:"${d_seed}" help:"Seed of signatures and samples." group:"Similarity"`
 }
 
 // Comparing says by what documents are compared, if not by their sets, and how SimHash signatures are made.
 type Comparing struct {
-	Compare string `json:"compare" phase:"keys" placeholder:"MEASURE" help:"Measure of similarity: jaccard (of the documents' sets), containment (the share of the smaller set that the larger one has: the larger document stays, and every document is compared), cosine (of their vectors) or overlap (the share of equal bits of their SimHash signatures). SimHash finds documents by cosine or overlap, its default (default otherwise: jaccard)." group:"Similarity"`
+	Compare string `json:"compare" phase:"keys" placeholder:"MEASURE" help:"Measure of similarity: jaccard (of the documents' sets), containment (the share of the smaller set that the larger one has: the larger document stays, and every document is compared), cosine (of their vectors) or overlap (the share of equal bits of their SimHash signatures). SimHash finds documents by cosine or overlap (default: overlap for SimHash, otherwise jaccard)." group:"Similarity"`
 	Weights string `json:"weights" phase:"keys" default:"${d_weights}" enum:"${weights}" help:"Weight of a shingle in a document's vector, for cosine and overlap: 1, tf (the number of its occurrences) or tf-idf (that times log2(1 + N/n), if n of N documents have it; this takes one more read) (default: ${default})." group:"Similarity"`
 	Bits    int    `json:"bits" phase:"keys" default:"${d_bits}" placeholder:"M" help:"Bits of a SimHash signature, from 1 to 1024 (default: ${default})." group:"Similarity"`
-	Pieces  int    `json:"pieces" phase:"keys" placeholder:"P" help:"Number of pieces of a SimHash signature; documents with an equal one at the same position are compared (default: dedup follows --recall if it is given, else takes 32, or compares all documents if chance would connect most of them; query compares all documents)." group:"Similarity"`
-	Vectors string `json:"vectors" phase:"keys" default:"${d_vectors}" enum:"${vectors}" help:"Random vectors of SimHash: normal (normally distributed entries, which satisfy --recall) or sign (entries 1 and -1, as in most programs, which do not guarantee it for cosine) (default: ${default})." group:"Similarity"`
+	Pieces  int    `json:"pieces" phase:"keys" placeholder:"P" help:"Number of pieces of a SimHash signature; documents with an equal piece at the same position are compared (default: dedup follows --recall if it is given, and otherwise takes 32, or compares all documents if chance would connect most of them; query compares all documents)." group:"Similarity"`
+	Vectors string `json:"vectors" phase:"keys" default:"${d_vectors}" enum:"${vectors}" help:"Random vectors of SimHash: normal (normally distributed entries, which satisfy --recall) or sign (entries 1 and -1, as in most programs, without that guarantee for cosine) (default: ${default})." group:"Similarity"`
 }
 
 // Decision says which of similar documents are removed.
 type Decision struct {
-	Cluster         string   `json:"cluster" phase:"verify" default:"${d_cluster}" enum:"${clusters}" help:"star: remove a document only if its similarity to a kept one reaches the threshold; components: keep one document of each cluster, so chains of similar documents remove others that do not resemble it." group:"Decision"`
-	Keep            []string `json:"keep" phase:"verify" default:"${d_keep}" sep:"none" placeholder:"POLICY" help:"Which of several similar documents to keep: first in input order, longest (bytes of text), max:COLUMN or min:COLUMN (numbers before strings, none last), or prefer:GLOB,... (documents of files that match the first pattern, then the second, then others). Repeat it to break ties; remaining ties go to the first in input order. max:date keeps the newest; none removes all of them (default: ${default})." group:"Decision"`
+	Cluster         string   `json:"cluster" phase:"verify" default:"${d_cluster}" enum:"${clusters}" help:"star: remove a document only if its similarity to a kept one reaches the threshold; components: keep one document of each cluster, so a chain of similar documents can remove one that does not resemble it." group:"Decision"`
+	Keep            []string `json:"keep" phase:"verify" default:"${d_keep}" sep:"none" placeholder:"POLICY" help:"Which of several similar documents to keep: first in input order, longest (bytes of text), max:COLUMN or min:COLUMN (numbers rank before strings, and missing values last), or prefer:GLOB,... (documents of files that match the first pattern, then the second, then others). Repeat it to break ties; remaining ties go to the first in input order. max:date keeps the newest; none removes them all (default: ${default})." group:"Decision"`
 	Protect         []string `json:"protect" phase:"verify" sep:"none" placeholder:"GLOB" help:"Never remove documents of files that match, even if they are similar to each other. Other documents that resemble one are removed in its favour, whatever --keep says. Repeat for several patterns." group:"Decision"`
-	DropNotCompared bool     `json:"drop_not_compared" phase:"decide" help:"Also leave documents that are not compared out of the corpus: those without text or token, with too few words, or beyond a limit." group:"Decision"`
+	DropNotCompared bool     `json:"drop_not_compared" phase:"decide" help:"Also leave documents that are not compared out of the corpus: those without a text or a token, with too few words, or beyond a limit." group:"Decision"`
 	MaxRemoved      string   `json:"max_removed" phase:"check" placeholder:"P%" help:"End with status 5 and publish nothing if the run would remove more than this percentage of the documents of an input file, or of a folder with one document per file." group:"Decision"`
 	PairBudget      int      `json:"pair_budget" phase:"verify" default:"${d_pair_budget}" placeholder:"N" help:"If a connected group has more pairs than this, list each document only with some of those kept before it; if the ids of its pairs take more than 256 bytes times N, only with the one kept in its place. In a group of more than 4,096 documents the number of pairs is an estimate." group:"Decision"`
 }

@@ -16,8 +16,8 @@ func TestDetectedEncodings(t *testing.T) {
 	if err := Summary(&out, 200, run, "out", nil); err != nil {
 		t.Fatal(err)
 	}
-	const want = "detected      2 files read as big5, which is 95 % sure or more\n" +
-		"              1 file may be koi8-r, too unsure to be read so, such as b· (40 %)\n" +
+	const want = "detected      2 files read as big5 (at least 95 % sure)\n" +
+		"              1 file may be koi8-r, which is too uncertain to use, such as b· (40 %)\n" +
 		"              3 files of no known encoding, such as c\n"
 	if got := out.String(); !strings.Contains(got, want) || strings.Contains(got, "read as utf-8") {
 		t.Errorf("%s\nwant\n%s", got, want)

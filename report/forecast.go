@@ -102,7 +102,7 @@ func forecast(out *printer, run *records.Run) {
 		if e.Low != e.High {
 			interval = fmt.Sprintf(", between %s and %s", count(e.Low), count(e.High))
 		}
-		out.item("candidates", "%s between neighbours in buckets%s; %s to be read again", plural(e.Expected, "edge"),
+		out.item("candidates", "%s between neighbours in buckets%s; %s to read again", plural(e.Expected, "edge"),
 			interval, plural(f.ReadAgain, "document"))
 	}
 	label := "shuffled"
@@ -115,12 +115,13 @@ func forecast(out *printer, run *records.Run) {
 		label = ""
 	}
 	if f.Memory > 0 {
-		out.item("memory", "at most %s: the limit is %s (%s); up to %s flow between steps at one time, in files if that is "+
+		out.item("memory", "at most %s: the limit is %s (%s); up to %s of intermediate data at a time, in files if that is "+
 			"more than half of the limit",
 			bytesOf(f.Memory), bytesOf(run.InForce.Memory), run.InForce.From, bytesOf(f.Flowing))
 	}
 	if f.Kept > 0 {
-		const stays = "what is done stays, and the same command continues with it (--resume); about %s beside the output"
+		const stays = "finished work stays, and the same command continues with it (--resume); this takes about %s " +
+			"beside the output"
 		out.item("if it fails", stays, bytesOf(f.Kept))
 	}
 	out.item("cluster", "at least %s in one job (docs/flink.md)", plural(f.Workers, "worker"))

@@ -96,7 +96,7 @@ func studyMatrices(s *records.Study) []matrix {
 	}
 	functions := table("functions", "Functions",
 		"h(x) = (a·x + b) mod c, where c is the first prime above the number of shingles", "h", "a", "b", "c")
-	signatures := table("signatures", "Signature matrix", "the least h(x) of the rows x where a document has 1",
+	signatures := table("signatures", "Signature matrix", "the minimum of h(x) over the rows x where a document has 1",
 		of("h")...)
 	for i, f := range from.Functions {
 		name := fmt.Sprintf("h%d", i+1)

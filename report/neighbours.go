@@ -53,7 +53,7 @@ func shares(a *records.Answer) string {
 	case found == 0:
 		return "no document" + like(a, "shares")
 	case found < a.Asked:
-		return fmt.Sprintf("only %s (up to %d requested)", alike(a, found), a.Asked)
+		return fmt.Sprintf("found %s (up to %d requested)", alike(a, found), a.Asked)
 	default:
 		return fmt.Sprintf("the %d nearest of the %s", found, alike(a, int(a.Candidates)))
 	}

@@ -241,7 +241,7 @@ func (p *page) Checks() (checks []check) {
 	n := p.Counts
 	if wiped := len(p.Wiped()); wiped > 0 {
 		checks = append(checks, check{"sources", "Sources",
-			"hardly a document is left of " + several(int64(wiped), "source or partition", "sources or partitions") + "."})
+			"almost nothing is left of " + several(int64(wiped), "source or partition", "sources or partitions") + "."})
 	}
 	if p.found.numbered > 0 {
 		checks = append(checks, check{"nearest", "Pairs to check", differInNumbers(p.Run) + "."})
@@ -264,7 +264,7 @@ func (p *page) Checks() (checks []check) {
 	}
 	if stated := len(p.Warnings) + len(p.Capped()); stated > 0 {
 		checks = append(checks, check{"capped", "Limits and warnings",
-			several(int64(stated), "is", "are") + " stated there."})
+			several(int64(stated), "entry", "entries") + " to read."})
 	}
 	return checks
 }
@@ -295,7 +295,7 @@ func (p *page) Fates() (fates []fate) {
 	}
 	add("f0", "kept", kept, false)
 	add("f1", "removed as near-duplicates", n.Near, false)
-	add("", "linked to the kept one by others only (chains)", n.Chained, true)
+	add("", "linked to the kept one only through others (chains)", n.Chained, true)
 	add("f2", "removed as copies", n.Identical+n.Equal+n.SameSet, false)
 	add("", "identical: the same text, byte for byte", n.Identical, true)
 	add("", "the same "+tokens(p.Run)+" in the same order", n.Equal, true)
@@ -535,7 +535,7 @@ func (p *page) drawCurve() (err error) {
 		return nil
 	}
 	t := p.Parameters.Threshold
-	line := plot.Line{Series: plot.Series{Name: "expected of a pair"}}
+	line := plot.Line{Series: plot.Series{Name: "expected for a pair"}}
 	rows := [][]string{{"similarity", "probability"}}
 	const points = 100
 	for i := range points + 1 {
@@ -557,14 +557,14 @@ func (p *page) drawCurve() (err error) {
 	}
 	if r := p.Recall; r != nil {
 		if r.Estimated != nil {
-			add("estimated of all near pairs", r.Estimated.RecallInterval)
+			add("estimated for all near pairs", r.Estimated.RecallInterval)
 		}
 		if r.Measured != nil {
-			add("measured of all near pairs", r.Measured.RecallInterval)
+			add("measured for all near pairs", r.Measured.RecallInterval)
 		}
 	}
 	p.Curve, err = draw(plot.Figure{
-		Title: "How likely a pair is found",
+		Title: "How likely a pair is to be found",
 		Description: fmt.Sprintf("A curve that rises from 0 to 1 with the similarity of a pair: the probability that it is "+
 			"found, %.5f at the threshold %s. Level lines are the recall of all near pairs.",
 			p.Chosen.ExpectedRecall, decimal(t)),
@@ -756,11 +756,11 @@ func (p *page) Capped() (all []string) {
 		"only those with some kept documents. Clusters and removals are not affected.",
 		plural(n.PairsPartial, "group"), count(int64(p.Parameters.PairBudget)))
 	add(p.Parameters.Limit, "Only the first %s were read (--limit).", plural(p.Parameters.Limit, "document"))
-	add(p.NotCompared[records.ReasonTooLarge], "%s with more than %s (--max-doc-bytes) not compared.",
+	add(p.NotCompared[records.ReasonTooLarge], "%s not compared because of more than %s (--max-doc-bytes).",
 		plural(p.NotCompared[records.ReasonTooLarge], "document"), bytesOf(int64(p.Parameters.MaxDocBytes)))
-	add(p.NotCompared[records.ReasonLongID], "%s with an id of more than 4 KiB not compared.",
+	add(p.NotCompared[records.ReasonLongID], "%s not compared because of an id of more than 4 KiB.",
 		plural(p.NotCompared[records.ReasonLongID], "document"))
-	add(int64(p.Input.Skipped), "%s in the input folders skipped: of another format.", plural(p.Input.Skipped, "file"))
+	add(int64(p.Input.Skipped), "%s in input folders skipped because of another format.", plural(p.Input.Skipped, "file"))
 	return all
 }
 

@@ -314,11 +314,11 @@ func TestPageOfMethods(t *testing.T) {
 		"threshold 1": {func(run *records.Run, of *tables) {
 			run.Parameters.Threshold = 1
 			of.pairs = of.pairs[2:]
-		}, []string{"There is no near pair of a similarity below 1.", "at least 100 % similar"}, []string{"A higher threshold", "Pairs to check: "}},
+		}, []string{"There is no near pair with a similarity below 1.", "at least 100 % similar"}, []string{"A higher threshold", "Pairs to check: "}},
 		"no near pair": {func(run *records.Run, of *tables) {
 			run.Counts.NearPairs, run.Counts.Near, run.Counts.Removed = 0, 0, 1
 			of.pairs = of.pairs[2:]
-		}, []string{"There is no near pair of a similarity below 1.", "1 of 25 documents: 1 copy of another document and 0 near-duplicates.", "A higher threshold"}, []string{"Pairs to check: "}},
+		}, []string{"There is no near pair with a similarity below 1.", "1 of 25 documents: 1 copy of another document and 0 near-duplicates.", "A higher threshold"}, []string{"Pairs to check: "}},
 		"nothing removed": {func(run *records.Run, of *tables) {
 			run.Counts, run.Warnings, run.NotCompared = records.Counts{Records: 5}, nil, nil
 			*of = tables{}
@@ -329,14 +329,14 @@ func TestPageOfMethods(t *testing.T) {
 		}, []string{"Copies are documents with the same words in the same order.", "Certain: copies are"}, []string{"near pairs", "Recall", "A higher threshold"}},
 		"complete": {func(run *records.Run, _ *tables) {
 			run.Parameters.Compare, run.Chosen, run.Recall = "cosine", records.Chosen{}, &records.Recall{Exact: true}
-		}, []string{"No near pair is a guess: the whole vector of both", "1: every two documents that may be near-duplicates were compared"}, []string{"The curve is"}},
+		}, []string{"No near pair is a guess: the whole vector of both", "1: all documents that may be near-duplicates were compared with each other"}, []string{"The curve shows"}},
 		"simhash": {func(run *records.Run, _ *tables) {
 			run.Parameters.Compare, run.Chosen = "overlap", records.Chosen{Pieces: 3, Signature: 8, ExpectedRecall: .5}
-		}, []string{"is that of two SimHash signatures, which estimate", "The curve is"}, []string{"No near pair is a guess"}},
+		}, []string{"is that of two SimHash signatures, which estimate", "The curve shows"}, []string{"No near pair is a guess"}},
 		"chains": {func(run *records.Run, _ *tables) { run.Counts.Chained = 2 },
 			[]string{"2 near-duplicates may be unlike the document that is kept"}, nil},
 		"a crowd": {func(run *records.Run, _ *tables) { run.Counts.PairsPartial, run.Parameters.PairBudget = 1, 5 },
-			[]string{"Clusters are not exact: of crowds, not all pairs are listed.", "1 group over --pair-budget (5 pairs"}, nil},
+			[]string{"The clusters are approximate, because large groups have pairs that are not listed.", "1 group over --pair-budget (5 pairs"}, nil},
 		"more documents than fit": {func(run *records.Run, _ *tables) { run.InForce.Memory = documentMemory },
 			[]string{"There are too many documents in pairs to count the clusters here.", "pairs, including copies"}, []string{"documents in clusters"}},
 	} {
@@ -377,7 +377,7 @@ func TestFatesOfPairs(t *testing.T) {
 		}
 		return texts
 	}
-	same := "What is shown of the two does not differ."
+	same := "The parts shown here do not differ."
 	if got, want := heads(), []string{"id1, in dt=1/a: kept", "dt=1/a: removed", same, "id1, in dt=1/a: kept", "id3, in dt=1/a: kept", same}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -21,7 +21,7 @@ func Study(w io.Writer, s *records.Study) error {
 	out := &printer{w: w}
 	out.printf("%s, %s\n\n", plural(len(s.Documents), "document"), plural(s.Pairs, "pair"))
 	similarity := table{right: true}
-	similarity.head("similarity in per cent", "mean", "median", "99 of 100 below", "largest", "tokens removed, %")
+	similarity.head("similarity in per cent", "mean", "median", "99th percentile", "largest", "tokens removed, %")
 	for _, setting := range s.Settings {
 		similarity.row(setting.Name, perCent(setting.Mean), perCent(setting.Median),
 			perCent(setting.Percentile), perCent(setting.Largest), perCent(setting.Removed))

@@ -45,7 +45,7 @@ func Plan(w io.Writer, width int, run *records.Run) error {
 		out.item("parameters", "%s", c.Reason)
 	case c.JoinBytes > 0:
 		out.item("parameters", "%s", c.Reason)
-		out.item("", "the join moves about %s of sets at most", bytesOf(c.JoinBytes))
+		out.item("", "the comparison moves at most about %s of shingle sets", bytesOf(c.JoinBytes))
 	case c.Pieces > 0:
 		out.item("parameters", "%d pieces of %d bits; a pair at the threshold is found with probability %.5f", c.Pieces,
 			c.Signature, c.ExpectedRecall)
@@ -75,7 +75,7 @@ func Summary(w io.Writer, width int, run *records.Run, dir string, example *reco
 		plural(documents, "document"), plural(run.Input.Files, "file"), bytesOf(run.Input.Bytes))
 	if r := run.References; r != nil {
 		documents := plural(r.Records-r.Unreadable, "document")
-		against(out, run, fmt.Sprintf(", %s; %s removed for one of these", documents, count(r.Removed)))
+		against(out, run, fmt.Sprintf(", %s; %s removed in favour of these", documents, count(r.Removed)))
 	}
 	detected(out, run.Input.Encodings)
 	if decoded := run.Input.Decoded; decoded > 0 && len(run.Input.Encodings) == 0 {
@@ -159,7 +159,7 @@ func recall(out *printer, run *records.Run) {
 		out.item("recall", "expected %.5f for pairs at the threshold: %s", c.ExpectedRecall, c.Reason)
 	}
 	if r.Exact {
-		out.item("recall", "1: every two documents that may be near-duplicates were compared")
+		out.item("recall", "1: all documents that may be near-duplicates were compared with each other")
 	}
 	if e := r.Estimated; e != nil && e.RecallInterval != nil {
 		estimated := share(e.Recall)
@@ -173,8 +173,8 @@ func recall(out *printer, run *records.Run) {
 			plural(int64(math.Round(e.True)), "near pair"))
 	}
 	if m := r.Measured; m != nil && m.RecallInterval == nil {
-		out.item("recall", "not measured: no near pair in the comparison of %s drawn with all; a larger --measure-recall "+
-			"may have some", plural(m.Sample, "document"))
+		out.item("recall", "not measured: the comparison of %s drawn with all others has no near pair; a larger "+
+			"--measure-recall may find some", plural(m.Sample, "document"))
 	} else if m != nil {
 		interval, family := "", ". They are of one family of documents, so there is no interval"
 		if m.Interval != nil {
@@ -291,9 +291,9 @@ func detected(out *printer, all []records.FileEncoding) {
 	for _, e := range all {
 		switch {
 		case e.Read:
-			out.item(label, "%s read as %s, which is %d %% sure or more", plural(e.Files, "file"), e.Name, e.Percent)
+			out.item(label, "%s read as %s (at least %d %% sure)", plural(e.Files, "file"), e.Name, e.Percent)
 		case e.Name != records.UnknownEncoding:
-			out.item(label, "%s may be %s, too unsure to be read so, such as %s (%d %%)", plural(e.Files, "file"), e.Name,
+			out.item(label, "%s may be %s, which is too uncertain to use, such as %s (%d %%)", plural(e.Files, "file"), e.Name,
 				terminal.Mask(e.File), e.Percent)
 		default:
 			out.item(label, "%s of no known encoding, such as %s", plural(e.Files, "file"),

@@ -173,7 +173,7 @@ func TestSummaryOfNoRecall(t *testing.T) {
 	if err := report.Summary(&got, wide, run, "out", nil); err != nil {
 		t.Fatal(err)
 	}
-	want := "recall        not measured: no near pair in the comparison of 100 documents drawn with all; a larger --measure-recall may have some\n"
+	want := "recall        not measured: the comparison of 100 documents drawn with all others has no near pair; a larger --measure-recall may find some\n"
 	if !strings.Contains(got.String(), want) || strings.Count(got.String(), "recall") != 2 {
 		t.Errorf("no\n%s\nin\n%s", want, got.String())
 	}
@@ -353,14 +353,14 @@ func TestSummaryOfReasons(t *testing.T) {
 // What is said of neighbours fits how they were searched for, and how many there are.
 func TestNeighboursInWords(t *testing.T) {
 	for want, a := range map[string]records.Answer{
-		"q, 7 shingles: no document shares a shingle with it":                              {Asked: 1},
-		"q, 7 shingles: no document shares a bucket with it":                               {Asked: 1, Buckets: true},
-		"q, 7 shingles: no document of similarity 0.5 or more":                             {Asked: 1, MinSimilarity: 0.5},
-		"q, 7 shingles: no document of similarity 0.5 or more shares a bucket with it":     {Asked: 1, MinSimilarity: 0.5, Buckets: true},
-		"q, 7 shingles: only 1 document that shares a shingle with it (up to 2 requested)": {Asked: 2, Candidates: 1, Neighbours: make([]records.Neighbour, 1)},
-		"q, 7 shingles: the 2 nearest of the 1,234 documents that share a bucket with it":  {Asked: 2, Candidates: 1234, Neighbours: make([]records.Neighbour, 2), Buckets: true},
-		"q, 7 shingles: the 1 nearest of the 3 documents of similarity 0.25 or more":       {Asked: 1, Candidates: 3, Neighbours: make([]records.Neighbour, 1), MinSimilarity: 0.25},
-		"q, 7 shingles: only 2 documents of similarity 1 or more that share a bucket with it (up to 3 requested)": {
+		"q, 7 shingles: no document shares a shingle with it":                               {Asked: 1},
+		"q, 7 shingles: no document shares a bucket with it":                                {Asked: 1, Buckets: true},
+		"q, 7 shingles: no document of similarity 0.5 or more":                              {Asked: 1, MinSimilarity: 0.5},
+		"q, 7 shingles: no document of similarity 0.5 or more shares a bucket with it":      {Asked: 1, MinSimilarity: 0.5, Buckets: true},
+		"q, 7 shingles: found 1 document that shares a shingle with it (up to 2 requested)": {Asked: 2, Candidates: 1, Neighbours: make([]records.Neighbour, 1)},
+		"q, 7 shingles: the 2 nearest of the 1,234 documents that share a bucket with it":   {Asked: 2, Candidates: 1234, Neighbours: make([]records.Neighbour, 2), Buckets: true},
+		"q, 7 shingles: the 1 nearest of the 3 documents of similarity 0.25 or more":        {Asked: 1, Candidates: 3, Neighbours: make([]records.Neighbour, 1), MinSimilarity: 0.25},
+		"q, 7 shingles: found 2 documents of similarity 1 or more that share a bucket with it (up to 3 requested)": {
 			Asked: 3, Candidates: 2, Neighbours: make([]records.Neighbour, 2), MinSimilarity: 1, Buckets: true,
 		},
 	} {

@@ -92,7 +92,7 @@ func TestReport(t *testing.T) {
 			local := filepath.Join(t.TempDir(), "page.html")
 			for _, file := range []string{local, c.scheme + "b/page.html"} {
 				c.ends(c.command("report", dir, "-o", file), 0)
-				if said := c.ends(c.command("report", dir, "-o", file), 3); !strings.Contains(said, file+" is there already") {
+				if said := c.ends(c.command("report", dir, "-o", file), 3); !strings.Contains(said, file+" already exists") {
 					t.Errorf("%q does not say that there is %s", said, file)
 				}
 				c.ends(c.command("report", dir, "-o", file, "--overwrite"), 0)

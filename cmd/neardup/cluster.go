@@ -84,7 +84,7 @@ func clusterOptions(running job.Running, remote job.Remote, name string) (o jobs
 	}
 	if o.Environment.Kind == "" {
 		if !loopback(o.Address) {
-			return o, fmt.Errorf("--job-server %s is another machine: say with --environment what runs the steps there, as in --environment process:/opt/neardup/boot (docs/flink.md)", o.Address)
+			return o, fmt.Errorf("--job-server %s is on another machine: say with --environment what runs the steps there, as in --environment process:/opt/neardup/boot (docs/flink.md)", o.Address)
 		}
 		o.Environment.Kind = jobserver.Loopback
 	}

@@ -179,7 +179,7 @@ func (c *dedupCmd) print(ctx context.Context, w io.Writer, run *records.Run) err
 	}
 	example, err := c.example(ctx, run)
 	if err != nil {
-		slog.Warn(fmt.Sprintf("no example pair can be shown: %v", err))
+		slog.Warn(fmt.Sprintf("cannot show an example pair: %v", err))
 	}
 	return report.Summary(w, terminal.Width(w), run, c.Output, example)
 }

@@ -16,9 +16,9 @@ import (
 )
 
 type indexCmd struct {
-	Create indexCreateCmd `cmd:"" help:"Make an empty index, to which dedup --against INDEX --append adds what it keeps and removes."`
+	Create indexCreateCmd `cmd:"" help:"Make an empty index, to which dedup --against INDEX --append adds the documents that it keeps and removes."`
 	Check  indexCheckCmd  `cmd:"" help:"Read every file of an index and verify its SHA-256."`
-	Drop   indexDropCmd   `cmd:"" help:"Remove the documents that one run added. The index also forgets what other runs removed because of them; this restores no document."`
+	Drop   indexDropCmd   `cmd:"" help:"Remove the documents that one run added. The index also forgets documents that other runs removed because of them; this does not restore any document."`
 	Prune  indexPruneCmd  `cmd:"" help:"Merge small segments, and remove older generations and the files that only they need."`
 }
 
@@ -106,7 +106,7 @@ func (c *indexCheckCmd) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	kept, removed := x.Rows()
-	_, err = fmt.Fprintf(s.Out, "%s is whole: generation %d, %d segments, %d files, %d documents kept, %d removed\n", c.Index, x.Number,
+	_, err = fmt.Fprintf(s.Out, "%s is intact: generation %d, %d segments, %d files, %d documents kept, %d removed\n", c.Index, x.Number,
 		len(x.Segments), files, kept, removed)
 	return err
 }
@@ -122,8 +122,8 @@ func (c *indexDropCmd) Run(ctx context.Context, s streams) error {
 	if err != nil || s.Quiet {
 		return err
 	}
-	_, err = fmt.Fprintf(s.Out, "dropped run %s: %d documents that it kept, and %d of other runs that had fallen to these; documents that "+
-		"were removed do not come back\n", c.Of, dropped.Kept, dropped.Fallen)
+	_, err = fmt.Fprintf(s.Out, "dropped run %s: %d documents that it kept, and %d that other runs had removed because of these; "+
+		"documents that were removed are not restored\n", c.Of, dropped.Kept, dropped.Fallen)
 	return err
 }
 

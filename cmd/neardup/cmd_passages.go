@@ -49,7 +49,7 @@ func (c *passagesCmd) Run(ctx context.Context, s streams) error {
 	var most []records.Repeat
 	if run.Passages.Items == nil {
 		if most, err = mostRepeated(ctx, c.Output); err != nil {
-			slog.Warn(fmt.Sprintf("no passage can be shown: %v", err))
+			slog.Warn(fmt.Sprintf("cannot show a passage: %v", err))
 		}
 	}
 	return report.Passages(s.Out, terminal.Width(s.Out), run, c.Output, most)

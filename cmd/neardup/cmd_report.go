@@ -4,14 +4,15 @@ import (
 	"context"
 	"os"
 
+	"github.com/neardup/neardup/internal/terminal"
 	"github.com/neardup/neardup/pipelines/dedup"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/report"
 )
 
 type reportCmd struct {
-	Dir       string `arg:"" name:"dir" help:"Finished output of dedup."`
-	Output    string `short:"o" placeholder:"FILE" help:"File for the page; must be new without --overwrite (default: standard output)."`
+	Dir       string `arg:"" name:"dir" help:"Output of a finished run of dedup or passages."`
+	Output    string `short:"o" placeholder:"FILE" help:"File for the page; must be new, unless --overwrite is given (default: standard output, but not a terminal)."`
 	Overwrite bool   `help:"Replace the file."`
 	NoText    bool   `help:"Leave out the texts of documents."`
 }
@@ -23,6 +24,9 @@ func (c *reportCmd) Run(ctx context.Context, s streams) error {
 	}
 	if info, err := os.Stat(c.Output); err == nil && info.IsDir() {
 		return job.Usage("--output %s is a folder; give a file", c.Output)
+	}
+	if c.Output == "" && terminal.Watched(s.Out) {
+		return job.Usage("a page is HTML and not for a terminal; give a file with -o report.html")
 	}
 	return dedup.Page(ctx, dedup.Paging{Output: c.Dir, File: c.Output, W: s.Out, Overwrite: c.Overwrite, NoText: c.NoText, Draw: report.Page})
 }

@@ -134,7 +134,7 @@ func (c *commands) heeds(options []string) error {
 	for _, option := range options {
 		name, _, _ := strings.Cut(option, "=")
 		if name != "--worker_binary" && !c.Dedup.Runner.Traits().OnlyBuckets && !c.Plan.Runner.Traits().OnlyBuckets {
-			return withHelp(fmt.Errorf("unknown flag %s; with --runner dataflow it is an option of Beam's", name), "dedup")
+			return withHelp(fmt.Errorf("unknown flag %s; if it is a Beam option, it needs --runner dataflow", name), "dedup")
 		}
 	}
 	return nil

@@ -33,7 +33,7 @@ func checkNew(path, flag, subcommand string) error {
 		return withHelp(err, subcommand)
 	}
 	if _, err := os.Lstat(path); path != "" && !errors.Is(err, fs.ErrNotExist) {
-		return &job.OutputExistsError{Reason: fmt.Sprintf("%s is there already; give another %s", path, flag)}
+		return &job.OutputExistsError{Reason: fmt.Sprintf("%s already exists; give another %s", path, flag)}
 	}
 	return nil
 }

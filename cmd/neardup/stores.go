@@ -17,10 +17,10 @@ import (
 // own tools do.
 type storeFlags struct {
 	Endpoint      map[string]string `name:"store-endpoint" mapsep:"none" placeholder:"STORE=URL" help:"Address of s3 or gs, as in s3=https://minio.example:9000; repeat for both (default: AWS_ENDPOINT_URL_S3 and STORAGE_EMULATOR_HOST, or AWS and Google)." group:"Stores"`
-	S3PathStyle   *bool             `name:"s3-path-style" negatable:"" help:"Name the bucket in the path of a request and not in its host (default: with an endpoint)." group:"Stores"`
+	S3PathStyle   *bool             `name:"s3-path-style" negatable:"" help:"Name the bucket in the path of a request, not in its host (default: only if an endpoint is set)." group:"Stores"`
 	Anonymous     []string          `enum:"s3,gs" placeholder:"STORE" help:"Read public buckets of s3 or gs without credentials; repeat for both." group:"Stores"`
 	RequesterPays bool              `help:"Pay for requests to requester-pays buckets; on Google Cloud Storage, the project in GOOGLE_CLOUD_QUOTA_PROJECT pays." group:"Stores"`
-	KMSKey        string            `name:"kms-key" placeholder:"KEY" help:"Encrypt what is written with this KMS key of the output's store." group:"Stores"`
+	KMSKey        string            `name:"kms-key" placeholder:"KEY" help:"KMS key of the output's store; it encrypts all that neardup writes there." group:"Stores"`
 
 	// The region and the project that pays are those of the environment, which workers may not have.
 	S3Region  string `kong:"-"`

@@ -129,7 +129,7 @@ func TestHostileNames(t *testing.T) {
 	}
 	out := filepath.Join(dir, "out"+evil)
 	for _, args := range [][]string{
-		{in, "-o", out, "-t", ".5"}, {"report", out}, {"show", out, evil + "1"}, {"show", out, evil + "1", "--json"}, {"export", out, "--table", "pairs", "--format", "csv", "-o", "-"},
+		{in, "-o", out, "-t", ".5"}, {"report", out, "-o", in}, {"show", out, evil + "1"}, {"show", out, evil + "1", "--json"}, {"export", out, "--table", "pairs", "--format", "csv", "-o", "-"},
 		{"export", out, "--table", "removed", "--format", "jsonl", "-o", "-"}, {"study", in, "--show-matrices"}, {"query", in, "--of", evil + "1"}, {"diff", in + "@0", in + "@1", in},
 		{"plan", in}, {evil, "-o", out + "2"}, {"dedup", in, "-o", out}, {"dedup", in, "-o", out, "--json"},
 	} {
@@ -143,6 +143,16 @@ func TestHostileNames(t *testing.T) {
 		if strings.ContainsAny(shown, "\x1b\r\u009b\u202e") || !strings.Contains(shown, "·") && !strings.Contains(shown, `\u`) {
 			t.Errorf("%q prints %q", args, shown)
 		}
+	}
+}
+
+// TestPageOnTerminal: no page fills a screen.
+func TestPageOnTerminal(t *testing.T) {
+	p := prepare(t, "neardup", "report", "out")
+	screen := onTerminal(t, p, 80)
+	screen.shows("not for a terminal; give a file with -o report.html")
+	if _ = p.Wait(); p.ProcessState.ExitCode() != 2 {
+		t.Errorf("exit status %d, want 2", p.ProcessState.ExitCode())
 	}
 }
 

@@ -41,7 +41,7 @@ const sampleLines = 4 << 10
 
 // Detect tells the encoding of a text that is not UTF-8, or has NUL. Each candidate makes a text of it, and each
 // language writes that in so many bits, by the pairs of letters that are common in it. The candidate with the fewest
-// bits is named. How sure that is follows from how many more the next one takes.
+// bits is named. How certain that is follows from how many more the next one takes.
 func Detect(text []byte) Detected {
 	if bytes.IndexByte(text, 0) >= 0 {
 		return best(text, text[:min(len(text), sampleLines)/2*2], []string{littleEndian, bigEndian})

@@ -43,7 +43,7 @@ type NoColumnError struct {
 }
 
 func (e *NoColumnError) Error() string {
-	return fmt.Sprintf("no column %.100q; there are %s", e.Name, Listed(e.Columns))
+	return fmt.Sprintf("no column %.100q; the columns are %s", e.Name, Listed(e.Columns))
 }
 
 // Document is what Decode takes out of a record. Decode overwrites every field and reuses

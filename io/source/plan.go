@@ -221,7 +221,8 @@ func Plan(ctx context.Context, args []string, o Options) (*Listing, error) {
 	l.Skipped = skipped // of the inputs
 	files := slices.Concat(l.files[inputs:], l.files[:inputs])
 	if n := len(files); n > blocks.MaxFiles {
-		return nil, fmt.Errorf("%d input files, at most %d can be read; join small ones, or run on parts", n, blocks.MaxFiles)
+		return nil, fmt.Errorf("%d input files are too many (maximum: %d); join small ones, or run on parts", n,
+			blocks.MaxFiles)
 	}
 	in, err := layOut(ctx, files, commonRoot(l.roots), o)
 	l.Inputs = in
@@ -394,8 +395,8 @@ func layOut(ctx context.Context, files []listed, root string, o Options) (*Input
 		if f.source == "" {
 			var ok bool
 			if f.source, ok = storage.Rel(root, f.path); !ok {
-				return nil, fmt.Errorf("%s: not in one folder with the other inputs, which the names of sources are relative to; "+
-					"read it in a run of its own", f.path)
+				return nil, fmt.Errorf("%s: it has no folder in common with the other inputs, and the names of sources "+
+					"are relative to that; read it in a separate run", f.path)
 			}
 		}
 		if !utf8.ValidString(f.path) {

@@ -173,8 +173,8 @@ func TestFormats(t *testing.T) {
 		{"", "c.SGML d.sgm.gzip README", table, "c.SGML=reuters d.sgm.gzip=reuters"},
 		{"", "a.JSON b.jsonl c.ndjson.zstd", lines, "a.JSON=jsonl b.jsonl=jsonl c.ndjson.zstd=jsonl"},
 		{"", "a.JSON", list, "a.JSON=json"},
-		{"", "a.json b.jsonl", list, "in: data of several formats: json (in/a.json), jsonl (in/b.jsonl); choose with --include or --exclude, as in --include '*.json'"},
-		{"", "a.jsonl b.orc c.orc", lines, "in: data of several formats: orc (2 files, such as in/b.orc), jsonl (in/a.jsonl); choose"},
+		{"", "a.json b.jsonl", list, "in: files of several formats: json (in/a.json), jsonl (in/b.jsonl); choose with --include or --exclude, as in --include '*.json'"},
+		{"", "a.jsonl b.orc c.orc", lines, "in: files of several formats: orc (2 files, such as in/b.orc), jsonl (in/a.jsonl); choose"},
 		{"", "b.orc", lines, "in: no file of a known format among 1; neardup does not read ORC files; convert it, as this does: " +
 			`python -c 'import pandas; pandas.read_orc("in/b.orc").to_parquet("in/b.orc.parquet")'`},
 		{"", "b.Docx c.docx d.pdf README", lines, "in: no file of a known format among 4; neardup does not read Word documents; " +
@@ -182,15 +182,15 @@ func TestFormats(t *testing.T) {
 		{"", "dataset_info.json state.json data-00000-of-00001.arrow", list, "in: neardup does not read datasets that save_to_disk wrote; " +
 			`convert it, as this does: python -c 'import datasets; ds = datasets.load_from_disk("in"); ds.to_parquet("in.parquet")'`},
 		{"", "data-00000-of-00001.arrow", list, "in: neardup does not read datasets that save_to_disk wrote"},
-		{"", "a.jsonl.gz b.jsonl.bz2", lines, "in: data of several formats: bz2 (in/b.jsonl.bz2), jsonl (in/a.jsonl.gz); choose with --include or --exclude, as in --include '*.jsonl.gz'"},
+		{"", "a.jsonl.gz b.jsonl.bz2", lines, "in: files of several formats: bz2 (in/b.jsonl.bz2), jsonl (in/a.jsonl.gz); choose with --include or --exclude, as in --include '*.jsonl.gz'"},
 		{"", "a.txt b.txt.gz", lines, "in: no file of a known format among 2; one document per file is --format files, one per line is --format lines"},
 		{"", "a.jsonl Thumbs.db Desktop.ini", lines, "a.jsonl=jsonl"},
 		{"", "README notes.md", lines, "in: no file of a known format among 2; give --format (json, jsonl, "},
 		{"jsonl", "a.json b.jsonl c.ndjson d e.md", lines, "a.json=jsonl b.jsonl=jsonl c.ndjson=jsonl"},
-		{"jsonl", "a.jsonl c.sgm", lines, "in: data of several formats: jsonl (in/a.jsonl), reuters (in/c.sgm); choose with --include or --exclude, as in --include '*.jsonl'"},
+		{"jsonl", "a.jsonl c.sgm", lines, "in: files of several formats: jsonl (in/a.jsonl), reuters (in/c.sgm); choose with --include or --exclude, as in --include '*.jsonl'"},
 		{"jsonl", "d.txt e", lines, "d.txt=jsonl e=jsonl"}, // names that say nothing
 		{"lines", "d.tsv e", lines, "d.tsv=lines e=lines"},
-		{"lines", "a.jsonl d.tsv e", lines, "in: data of several formats: jsonl (in/a.jsonl), tsv (in/d.tsv); choose"},
+		{"lines", "a.jsonl d.tsv e", lines, "in: files of several formats: jsonl (in/a.jsonl), tsv (in/d.tsv); choose"},
 		{"files", "a.jsonl d.txt e", lines, "a.jsonl=files d.txt=files e=files"},
 	} {
 		o := Options{Format: tt.format, Fields: fields}
@@ -328,7 +328,7 @@ func TestPlanErrors(t *testing.T) {
 		{"old.tsv", "", []string{"/old.tsv: it may be windows-1252: read it with --encoding windows-1252: text column: no column"}},
 		{"utf8.tsv", "", []string{"/utf8.tsv: text column: no column"}},
 		{"mac.csv", "", []string{"/mac.csv: lines end with CR alone, as on old Macs; convert it with: tr '\\r' '\\n'"}},
-		{"long.tsv", "", []string{"/long.tsv: no end of its header", "is it a tsv file?"}},
+		{"long.tsv", "", []string{"/long.tsv: its header does not end within", "is it a tsv file?"}},
 		{"caf*", "", []string{`caf\xe9.jsonl": the name is not UTF-8`, "rename it"}},
 		{"zip.jsonl", "", []string{"/zip.jsonl: zip files cannot be read; unpack"}},
 		{"xz.jsonl", "", []string{"/xz.jsonl: xz files cannot be read; unpack"}},

@@ -65,6 +65,9 @@ type Sampled struct {
 	// MissingID says that no record seen has the id column; IDColumns are those of the first that may be one.
 	MissingID bool
 	IDColumns []string
+	// MissingRank says that no record seen has the column to rank by; RankColumns are those of the first.
+	MissingRank bool
+	RankColumns []string
 }
 
 // Sample calls see with the texts of a sample of the inputs, or of the references: the readable documents that begin
@@ -122,6 +125,7 @@ func (s *sampler) sample(ctx context.Context) (Sampled, error) {
 	if s.MissingID = s.MissingID && !s.hasID; !s.MissingID {
 		s.IDColumns = nil
 	}
+	s.MissingRank = s.MissingRank && !s.ranks
 	if s.NotUTF8 > s.beyondASCII {
 		if err := s.propose(ctx); err != nil {
 			return Sampled{}, err
@@ -203,6 +207,7 @@ type sampler struct {
 	judged  bool  // a record was asked for its columns
 	missing []int // the text columns that those have not
 	hasID   bool  // a record has the id column
+	ranks   bool  // a record has the column to rank by, or its file has
 }
 
 // windows are the spans of a file that Sample reads.
@@ -358,13 +363,13 @@ func (s *sampler) hold(ctx context.Context, u unit) (*heldUnit, error) {
 	return held, err
 }
 
-// cloned is a record that stays valid, without the value to rank by.
+// cloned is a record that stays valid, with the kind of the value to rank by alone.
 func cloned(record *reading.Record) reading.Record {
 	clone, doc := *record, *record.Doc
 	doc.ID, doc.Text, doc.Ends, doc.Missing = slices.Clone(doc.ID), slices.Clone(doc.Text),
 		slices.Clone(doc.Ends), slices.Clone(doc.Missing)
 	doc.Values = slices.Clone(doc.Values)
-	doc.Value = codec.Value{}
+	doc.Value = codec.Value{Kind: doc.Value.Kind}
 	clone.Doc, clone.Raw = &doc, slices.Clone(record.Raw)
 	return clone
 }
@@ -407,7 +412,11 @@ func (s *sampler) read(ctx context.Context, u unit, see func(int, *blocks.File, 
 	p := part{file: file, covered: wanted.covered}
 	counting := false
 	halves := halves{at: max(wanted.after, countedAll/2)}
-	progress, err := recordsOf(ctx, r, file, wanted.spans, o, func(record *reading.Record) error {
+	read := o.reading()
+	if f, err := formatNamed(file.Format); err == nil && f.columns != nil {
+		read.Fields.Value = o.Rank.Column()
+	}
+	progress, err := r.Read(ctx, file, wanted.spans, read, o.readable(file, func(record *reading.Record) error {
 		if wanted.after < blocks.End && halves.even(record.Position, p.records) {
 			return reading.ErrStop
 		}
@@ -416,7 +425,7 @@ func (s *sampler) read(ctx context.Context, u unit, see func(int, *blocks.File, 
 		}
 		counting = true
 		return nil
-	})
+	}))
 	if broken := (*reading.ContentError)(nil); counting && errors.As(err, &broken) {
 		err = nil // the sample has all that it is to have, and who reads the file tells
 	}
@@ -474,6 +483,7 @@ func (s *sampler) add(number int, file *blocks.File, record *reading.Record) err
 	} else {
 		s.columns(number, file, record)
 		s.idColumn(file, record)
+		s.rankColumn(file, record)
 	}
 	doc, key := record.Doc, blocks.NewKey(number, record.Position)
 	if reasonOf(record) == codec.InvalidUTF8 {
@@ -598,6 +608,20 @@ func (s *sampler) idColumn(file *blocks.File, record *reading.Record) {
 		if f, err := formatNamed(file.Format); err == nil && f.idColumns != nil {
 			s.IDColumns = f.idColumns(record.Raw)
 		}
+	}
+}
+
+// rankColumn notes whether a record of file has the column to rank by, if only as null.
+func (s *sampler) rankColumn(file *blocks.File, record *reading.Record) {
+	column := s.options.of(file.Standing).Rank.Column()
+	if column == "" || s.ranks || record.Long || record.Err != nil {
+		return
+	}
+	columns := columnsOf(file, record)
+	_, partition := reading.Partition(file.Path, column)
+	s.ranks = partition || record.Doc.Value.Kind != codec.NoValue || len(columns) == 0 || slices.Contains(columns, column)
+	if !s.ranks && !s.MissingRank {
+		s.MissingRank, s.RankColumns = true, columns
 	}
 }
 

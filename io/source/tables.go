@@ -22,13 +22,13 @@ var deletesName = regexp.MustCompile(`^deletion_vector_.*\.bin$|^\d{5}-.*-delete
 func refuseTables(entries []storage.Entry) error {
 	for _, e := range entries {
 		if t := e.Table; t != nil {
-			return fmt.Errorf("%s holds a table (%s), and also rows deleted from it; list the table's live files, as %s does, "+
-				"and give that list with --inputs-from",
+			return fmt.Errorf("%s holds a table (%s), and also files that list deleted rows; list the table's live files, "+
+				"as %s does, and give that list with --inputs-from",
 				t.Folder, t.Format, liveFiles[t.Format])
 		}
 		if deletesName.MatchString(path.Base(e.Path)) {
-			return fmt.Errorf("%s: by its name it lists deleted rows of other files; rewrite the table without deletes, and "+
-				"list its files again", e.Path)
+			return fmt.Errorf("%s: its name says that it lists deleted rows of other files; rewrite the table without deletes, "+
+				"and list its files again", e.Path)
 		}
 	}
 	return nil

@@ -23,10 +23,10 @@ func TestTablesRefused(t *testing.T) {
 		arg, exclude string
 		refused      string // "": it is not
 	}{
-		{".", "", "delta holds a table (Delta), and also rows deleted from it; list the table's live files, as DeltaTable(...).file_uris() does, and give that list with --inputs-from"},
+		{".", "", "delta holds a table (Delta), and also files that list deleted rows; list the table's live files, as DeltaTable(...).file_uris() does, and give that list with --inputs-from"},
 		{"delta/day=1", "", "/delta holds a table (Delta)"},
 		{"*/*.parquet", "", "/hudi holds a table (Hudi)"},
-		{"iceberg", "", "/iceberg holds a table (Iceberg), and also rows deleted from it; list the table's live files, as table.scan().plan_files() does"},
+		{"iceberg", "", "/iceberg holds a table (Iceberg), and also files that list deleted rows; list the table's live files, as table.scan().plan_files() does"},
 		{"iceberg/data/*.parquet", "", "/iceberg holds a table (Iceberg)"},
 		{"iceberg/metadata", "*.avro", "/iceberg holds a table (Iceberg)"},
 		{"plain", "", ""},
@@ -54,7 +54,7 @@ func TestDeletesRefused(t *testing.T) {
 		plant(t, "in/"+name, "in/x.jsonl")
 		for _, arg := range []string{"in", "in/*", "in/" + name} {
 			_, err := Plan(t.Context(), []string{arg}, Options{Fields: fields})
-			if err == nil || !strings.Contains(err.Error(), name+": by its name it lists deleted rows of other files") {
+			if err == nil || !strings.Contains(err.Error(), name+": its name says that it lists deleted rows of other files") {
 				t.Errorf("%s: error %v", arg, err)
 			}
 		}

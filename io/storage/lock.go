@@ -30,7 +30,7 @@ type LockedError struct {
 
 func (e *LockedError) Error() string {
 	if e.Owner.To != "" {
-		const text = "%s: held by job %s, which goes on as %s; wait for that with neardup finish %s, or cancel it and use --force-unlock"
+		const text = "%s: held by job %s, which continues as %s; wait for it with neardup finish %s, or cancel it and use --force-unlock"
 		return fmt.Sprintf(text, e.Path, e.Owner.Job, e.Owner.To, Dir(e.Path))
 	}
 	const text = "%s: held by job %s (process %d on %s, since %s); wait with --wait-lock, or stop that job and use --force-unlock"

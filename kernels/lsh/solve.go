@@ -125,13 +125,13 @@ func Solve(in Input) (Choice, error) {
 			in.Threshold, in.Recall, MaxSignature)
 	case best.Bands == 0:
 		selective.Reason = fmt.Sprintf("at recall %v and threshold %v many unrelated documents must be compared (more "+
-			"than %v edges per document), so the run is slower. A higher threshold helps, and so do longer shingles "+
+			"than %v candidates per document), so the run is slower. A higher threshold helps, and so do longer shingles "+
 			"if unrelated documents share phrases but not whole passages",
 			in.Recall, in.Threshold, in.maxEdges())
 		return selective, nil
 	}
-	best.Reason = fmt.Sprintf("about the minimum cost of all bands and rows that reach recall %v at threshold %v with "+
-		"at most %v edges per document to unrelated ones",
+	best.Reason = fmt.Sprintf("these bands and rows reach recall %v at threshold %v at about the lowest cost, with "+
+		"at most %v unrelated candidates per document",
 		in.Recall, in.Threshold, in.maxEdges())
 	return best, nil
 }
@@ -149,8 +149,8 @@ func Assess(in Input, bands, rows int) (Choice, error) {
 	c := in.assess(bands, rows)
 	c.Reason = "bands and rows were given"
 	if c.Percolates {
-		c.Reason += fmt.Sprintf("; with them unrelated documents have more than %v edges each. More rows or fewer bands "+
-			"help, and so do longer shingles where unrelated documents share phrases and not whole passages", in.maxEdges())
+		c.Reason += fmt.Sprintf("; with them each document has more than %v unrelated candidates. More rows or fewer bands "+
+			"help, and so do longer shingles if unrelated documents share phrases but not whole passages", in.maxEdges())
 	}
 	return c, nil
 }

@@ -169,9 +169,9 @@ func Begin(ctx context.Context, o Options) (*Commit, error) {
 	switch {
 	case former == nil:
 	case former.To != "" && o.Lock.Force:
-		c.o.Warn("took over the lock of job %s, which goes on as %s until that finds its files gone; cancel it", former.Job, former.To)
+		c.o.Warn("took over the lock of job %s, which continues as %s until it finds that its files are gone; cancel it", former.Job, former.To)
 	case former.To != "":
-		c.o.Warn("took over the lock of job %s, which went on as %s until that ended; its work is discarded", former.Job, former.To)
+		c.o.Warn("took over the lock of job %s, which continued as %s until it ended; its work is discarded", former.Job, former.To)
 	default:
 		c.o.Warn("took over the lock of job %s (process %d on %s)", former.Job, former.PID, former.Host)
 	}
@@ -241,7 +241,7 @@ func (c *Commit) Publish(ctx context.Context, fingerprint string, m *records.Man
 	ctx, done := storage.Outlive(asked, publishTime)
 	defer done()
 	defer context.AfterFunc(asked, func() {
-		slog.Warn(fmt.Sprintf("interrupted while the output is being published; that goes on for up to %v", publishTime))
+		slog.Warn(fmt.Sprintf("interrupted while the output is being published; publishing continues for up to %v", publishTime))
 	})()
 	err = errors.ErrUnsupported
 	ready := c.ready()
@@ -339,7 +339,7 @@ func (c *Commit) finish(ctx context.Context, m *records.Manifest, run *records.R
 		case f.SHA256 != "" && info.Size != f.Size:
 			return nil, fmt.Errorf("%s has %d bytes in %s, but %d were written; something else changed it. Run again", f.Name, info.Size, staged.Dir, f.Size)
 		case c.movable > 0 && info.Size > c.movable:
-			const text = "%s has %d bytes, and the object store copies %d at most where it cannot list unfinished uploads; choose another store, or split the input"
+			const text = "%s has %d bytes, but the object store cannot list unfinished uploads and so copies at most %d; choose another store, or split the input"
 			return nil, &storage.UnlistedError{Err: fmt.Errorf(text, f.Name, info.Size, c.movable), Whole: c.movable}
 		}
 		f.Size = info.Size

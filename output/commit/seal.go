@@ -334,7 +334,7 @@ func (c *Commit) removeOld(ctx context.Context, s *seal, old oldFile) error {
 		}
 		// It is as it was, so a reader has it locked, or the run whose lock was taken over is just removing it.
 		if tries == lockedTries {
-			return errors.Join(c.lock.Prove(ctx), &RefusedError{path + " is locked by another process; wait until that has ended, or stop it, and run again"})
+			return errors.Join(c.lock.Prove(ctx), &RefusedError{path + " is locked by another process; wait until that ends, or stop it, and run again"})
 		}
 		time.Sleep(lockedPause)
 	}

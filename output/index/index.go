@@ -246,7 +246,7 @@ func Create(ctx context.Context, dir string, first Generation) (*Index, error) {
 // ExistsError says that an index is there already.
 type ExistsError struct{ Dir string }
 
-func (e *ExistsError) Error() string { return e.Dir + " is an index already; give another folder" }
+func (e *ExistsError) Error() string { return e.Dir + " is already an index; give another folder" }
 
 // Status is the exit status.
 func (*ExistsError) Status() int { return 3 }

@@ -116,7 +116,7 @@ func publishes(ctx context.Context, s *Added) (bool, error) {
 type UnfinishedError struct{ Added Added }
 
 func (e *UnfinishedError) Error() string {
-	return fmt.Sprintf("run %s was killed while it published %s; run its command again, so that the index has it",
+	return fmt.Sprintf("run %s was killed while it published %s; run its command again to add it to the index",
 		e.Added.Run, e.Added.Output)
 }
 
@@ -191,7 +191,7 @@ func (w *Writer) add(ctx context.Context, s Segment) error {
 type UnknownRunError struct{ Dir, Run string }
 
 func (e *UnknownRunError) Error() string {
-	return fmt.Sprintf("%s has no run %s; neardup show %s lists those it has", e.Dir, e.Run, e.Dir)
+	return fmt.Sprintf("%s has no run %s; neardup show %s lists its runs", e.Dir, e.Run, e.Dir)
 }
 
 // Status is the exit status.

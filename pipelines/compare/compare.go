@@ -108,7 +108,7 @@ func (c *Config) validate() error {
 	case c.listsBuckets() && !slices.ContainsFunc(c.Methods, Method.buckets):
 		return job.Usage("--write %s: no buckets are listed; add bands to --methods", job.Names(c.Write...))
 	case slices.Contains(c.Write, output.Pairs) && len(c.parts()) > 1:
-		return job.Usage("--write %s: methods of two measures find pairs of two similarities; leave out pairs, or the methods of one", job.Names(c.Write...))
+		return job.Usage("--write %s: methods of two measures find pairs with two kinds of similarity; leave out pairs, or the methods of one measure", job.Names(c.Write...))
 	case c.Output != "" && (c.Write == nil || c.listsBuckets()) && named[byPieces] && (named[byBands] || named[bySignatures]):
 		return job.Usage("--output %s: pieces have other buckets than bands; leave one of them out of --methods", c.Output)
 	case c.Output == "" && c.Replaces():
@@ -122,7 +122,7 @@ func (c *Config) validate() error {
 	case len(c.Methods) < 2 && c.Truth == "" && !c.listsAlone():
 		return job.Usage("--methods %s: name at least two of %s, or give --truth FILE to measure one", job.Names(c.Methods...), job.Listed(Methods()...))
 	case slices.Contains(c.Inputs, "-"):
-		return job.Usage("compare reads its input several times, and standard input can be read once: give a file")
+		return job.Usage("compare reads its input several times, but standard input can be read only once: give a file")
 	}
 	return cmp.Or(c.CheckRemote(c.Runner), c.Runner.CheckAnswers("compare", c.TempDir), c.validateComparing())
 }
@@ -152,11 +152,11 @@ func (c *Config) validateComparing() error {
 	case !slices.ContainsFunc(parts, part.signed) && (c.Bits != usual.Bits || c.Vectors != usual.Vectors):
 		return job.Usage("--bits %d --vectors %s: no SimHash signature is made; add simhash or pieces to --methods", c.Bits, c.Vectors)
 	case !vectors && c.Weights != usual.Weights:
-		return job.Usage("--weights %s: sets have none; add simhash or pieces to --methods, or give --compare cosine or overlap", c.Weights)
+		return job.Usage("--weights %s: sets have no weights; add simhash or pieces to --methods, or give --compare cosine or overlap", c.Weights)
 	}
 	for _, p := range parts {
 		if len(p.methods) < 2 && c.Truth == "" && !c.listsAlone() {
-			return job.Usage("--methods %s: %s compares by %s and no other does, so nothing measures it; add complete, or --truth", names, p.methods[0], p.measure)
+			return job.Usage("--methods %s: %s compares by %s and no other method does, so nothing can measure it; add complete, or --truth", names, p.methods[0], p.measure)
 		}
 		asked, err := job.Compile(c.spec(p))
 		if err == nil {
@@ -320,7 +320,7 @@ const maxShingles = 64_000_000
 const maxPairs = 10_000_000
 
 func (r *run) tooMany(method Method) error {
-	return job.Usage("--methods %s: more than %d pairs, in all or in one bucket, are too many to hold; give --limit to read fewer documents", method, r.most)
+	return job.Usage("--methods %s: more than %d pairs, in all or in one bucket, are too many to hold in memory; give --limit to read fewer documents", method, r.most)
 }
 
 // Job is a Config that can be meant.
@@ -362,15 +362,15 @@ func (j *Job) Run(ctx context.Context, launch job.Launch) (comparison *records.C
 // checkBounds refuses what would take too long.
 func (r *run) checkBounds() error {
 	if r.writes(output.Pairs) && (r.plan.Documents > maxDocuments || r.words() > maxShingles) {
-		return job.Usage("--output %s: about %d documents with %d shingles are too many for the table pairs, at most %d with %d; give --limit to read fewer, or leave pairs out of --write",
+		return job.Usage("--output %s: about %d documents with %d shingles are too many for the table pairs (maximum: %d with %d); give --limit to read fewer, or leave pairs out of --write",
 			r.config.Output, r.plan.Documents, r.plan.Shingles, maxDocuments, maxShingles)
 	}
 	if r.plan.Documents > maxDocuments && slices.ContainsFunc(r.part.methods, func(m Method) bool { return !m.deduplicates() }) {
-		return job.Usage("about %d documents have %d pairs, too many to look at each; give --limit %d", r.plan.Documents, r.plan.Documents*(r.plan.Documents-1)/2, maxDocuments)
+		return job.Usage("about %d documents have %d pairs, too many to check each of them; give --limit %d", r.plan.Documents, r.plan.Documents*(r.plan.Documents-1)/2, maxDocuments)
 	}
 	if words := r.words(); slices.Contains(r.part.methods, bruteForce) && words > maxShingles {
 		share := maxShingles / float64(words)
-		return job.Usage("--methods %s: about %d shingles are too many to compare all with all, at most %.0f; give --limit %d, or the method complete instead, which finds the same pairs",
+		return job.Usage("--methods %s: about %d shingles are too many to compare all with all (maximum: %.0f); give --limit %d, or the method complete instead, which finds the same pairs",
 			bruteForce, r.plan.Shingles, float64(r.plan.Shingles)*share, int64(float64(r.plan.Documents)*share))
 	}
 	return nil

@@ -478,7 +478,7 @@ func TestOutput(t *testing.T) {
 	for want, args := range map[string][]string{
 		"use --overwrite":       {"--methods=bands,minhash", "-o", out},
 		"no buckets are listed": {"--methods=brute-force,minhash", "-o", out + "2", "--write=pairs,buckets"},
-		"of two similarities":   {"--methods=complete,minhash,simhash", "-o", out + "2", "--write=pairs"},
+		"kinds of similarity":   {"--methods=complete,minhash,simhash", "-o", out + "2", "--write=pairs"},
 		"there is no table":     {"--methods=complete,minhash,simhash", "-o", out + "2"},
 		"give --temp-dir":       {"--methods=bands", "--runner=flink"},
 		"runs on this machine":  {"--methods=bands", "--runner=dataflow"},

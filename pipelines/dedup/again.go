@@ -16,7 +16,10 @@ import (
 func Again(ctx context.Context, f *output.Finished, running job.Running, temp string) (*job.Plan, error) {
 	p := f.Run.Parameters
 	if slices.Contains(p.Inputs, "-") {
-		return nil, job.Usage("the run read standard input, which is gone")
+		return nil, job.Usage("the run read standard input, which cannot be read again")
+	}
+	if r := f.Run.References; r != nil && r.Index != nil {
+		return nil, job.Usage("the run compared its input with an index, whose documents are not read again")
 	}
 	asked, err := job.Compile(p, f.Run.Given...)
 	if err != nil {
@@ -41,5 +44,5 @@ func sameInput(was, is records.RunInput) error {
 	said := func(in records.RunInput) string {
 		return fmt.Sprintf("files: %d, bytes: %d, below %s", in.Files, in.Bytes, in.Root)
 	}
-	return job.Usage("the input is not what the run read (%s), but %s; put it back, or run dedup again", said(was), said(is))
+	return job.Usage("the input has changed since the run (then: %s; now: %s); restore it, or run dedup again", said(was), said(is))
 }

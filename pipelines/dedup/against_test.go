@@ -591,7 +591,7 @@ func TestAgainstTheLakeItself(t *testing.T) {
 	if n := got.Run.Counts; n.Records != 4 || n.Removed != 3 || got.Run.References.Removed != 3 || got.Run.References.Files != 2 {
 		t.Errorf("counts %+v, references %+v", n, got.Run.References)
 	}
-	if !slices.ContainsFunc(got.Run.Warnings, func(w string) bool { return strings.HasPrefix(w, "--against names 1 of 1 input files") }) {
+	if !slices.ContainsFunc(got.Run.Warnings, func(w string) bool { return strings.HasPrefix(w, "--against also names 1 of the 1 input files") }) {
 		t.Errorf("warnings %q", got.Run.Warnings)
 	}
 	// What was removed is in no corpus, so its output has nothing of dt=2 but c.

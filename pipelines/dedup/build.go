@@ -383,7 +383,7 @@ func (p *Plan) checkRead() error {
 		split := in.Splits.At(i)
 		whole := split.Start == 0 && (i+1 == in.Splits.Len() || in.Splits.At(i+1).File != split.File)
 		if of := int64(float64(sent) * float64(in.Size(split.File)) / float64(in.Bytes())); whole && of > expected(most) {
-			return job.Usage("%s: one task reads the whole file and sends about %d MB, but a task of Beam's runner for Flink that sends more than %d MB never ends; cut the file into smaller ones, or decompress it",
+			return job.Usage("%s: one task reads the whole file and sends about %d MB, but a task of Beam's runner for Flink that sends more than %d MB never ends; split the file, or decompress it",
 				in.File(split.File).Path, of>>20, most>>20)
 		}
 	}

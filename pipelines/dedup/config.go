@@ -24,7 +24,7 @@ type Config struct {
 	records.Spec
 	job.How
 
-	From string `placeholder:"DIR" help:"Decide again which documents of a finished output of dedup to keep, using its tables: --threshold (the same or higher), --keep, --cluster, --protect, --drop-not-compared and --write may differ. The input is read for the corpus only." group:"Decision"`
+	From string `placeholder:"DIR" help:"Decide again which documents of a finished output of dedup to keep, using its tables: --threshold (the same or higher), --keep, --cluster, --protect, --drop-not-compared and --write may differ. The input is read only to write the corpus." group:"Decision"`
 
 	// Draw writes the page for persons; nil writes none.
 	Draw Draw `kong:"-"`
@@ -96,15 +96,15 @@ func (c *Config) checkRunner(asked *job.Asked) error {
 	}
 	switch runner := c.Runner.Traits(); {
 	case c.Resume == job.ResumeAlways && runner.OnlyBuckets:
-		return job.Usage("--resume always: a job on Dataflow goes on without neardup; drop it")
+		return job.Usage("--resume always: a job on Dataflow continues without neardup; drop this flag")
 	case c.Resume == job.ResumeAlways && slices.Contains(c.Inputs, "-"):
-		return job.Usage("--resume always: standard input is gone when a run fails; give a file, or drop it")
+		return job.Usage("--resume always: standard input cannot be read again after a failure; give a file, or drop this flag")
 	case !runner.OnlyBuckets:
 		return c.CheckUnused()
 	case c.JobServer+c.Environment != "":
 		return job.Usage("--job-server and --environment: Dataflow has neither; drop them")
 	case c.Leaves() && severalJobs(asked):
-		return job.Usage("--detach: --signature classic, --weights tf-idf, --measure-recall and --append take several jobs, one after another; drop it, or them")
+		return job.Usage("--detach: --signature classic, --weights tf-idf, --measure-recall and --append need several jobs, one after another; drop --detach, or these flags")
 	}
 	return c.CheckReached(slices.Concat(c.Inputs, c.Against), c.Output, c.TempDir)
 }

@@ -30,7 +30,7 @@ func (r *run) account(ctx context.Context, launch job.Launch) (*records.Manifest
 		r.warn("--keep %s: no document that was compared has a number or a string in column %q, so input order decided", strings.Join(r.config.Keep, ", --keep "), column)
 	}
 	if n := r.record.Steps["fetch/dates"]; n > 0 {
-		r.warn("--keep %s: column %q has dates that begin with the day or the month, as in 9/3/2026 (documents: %d); they are sorted as texts; write 2026-03-09",
+		r.warn("--keep %s: column %q has dates that begin with the day or the month, as in 9/3/2026 (documents: %d); they are sorted as text; write such a date as 2026-03-09",
 			strings.Join(r.config.Keep, ", --keep "), r.asked.Rank.Column(), n)
 	}
 	facts, err := job.Ledger(ctx, storage.Join(r.temp, ledgerFile))
@@ -41,7 +41,7 @@ func (r *run) account(ctx context.Context, launch job.Launch) (*records.Manifest
 	r.countReferences(facts)
 	r.countValues(facts)
 	if n, expected := r.record.Counts.Records, r.planned.Documents; n > estimateTolerance*expected {
-		r.warn("%d records were read, and the sample suggested %d: groups, and memory, may have been larger than planned", n, expected)
+		r.warn("read %d records, but the sample predicted %d; groups and memory use may have been larger than planned", n, expected)
 	}
 	for _, fact := range facts {
 		if output.PartOf(fact.Name) == output.Documents {

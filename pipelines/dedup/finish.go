@@ -33,7 +33,7 @@ func (r *run) leave(ctx context.Context, err error) error {
 	r.record.Error = ""
 	state := handover{Run: r.record, Known: r.planned, Fingerprint: r.fingerprint, Job: r.goesOn.State}
 	if err := r.commit.Leave(context.WithoutCancel(ctx), r.goesOn.Job, state); err != nil {
-		r.warn("%s goes on, but cannot be finished: %v; cancel it", r.goesOn.Job, err)
+		r.warn("%s continues, but cannot be finished: %v; cancel it", r.goesOn.Job, err)
 		return nil
 	}
 	left := *r.goesOn
@@ -71,7 +71,7 @@ func Finish(ctx context.Context, f Finishing) (*records.Run, error) {
 	}
 	var h handover
 	if err := json.Unmarshal(left.State, &h); err != nil {
-		return nil, fmt.Errorf("%s: what run %s left cannot be read: %w", dir, left.Run, err)
+		return nil, fmt.Errorf("%s: cannot read what run %s left: %w", dir, left.Run, err)
 	}
 	r := &run{output: dir, planned: h.Known, fingerprint: h.Fingerprint, record: h.Run, begun: true}
 	if r.asked, err = job.Compile(h.Run.Parameters, h.Run.Given...); err != nil {
@@ -121,9 +121,9 @@ func (c *Config) restore(run records.Run) error {
 func finished(ctx context.Context, dir string) (*records.Run, error) {
 	there, err := output.Open(ctx, dir)
 	if err != nil {
-		return nil, job.Usage("%s has no run that was left to a job, and no finished output: %w", dir, err)
+		return nil, job.Usage("%s has neither a run that left its job running nor a finished output: %w", dir, err)
 	}
 	run := there.Run
-	run.Warnings = append(slices.Clone(run.Warnings), "there was nothing to finish: the output is complete")
+	run.Warnings = append(slices.Clone(run.Warnings), "nothing to finish: the output is already complete")
 	return &run, nil
 }

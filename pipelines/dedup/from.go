@@ -52,7 +52,7 @@ func (c *Config) takeOver(ctx context.Context) (*output.Finished, error) {
 		}
 	}
 	if len(refused) > 0 {
-		return nil, job.Usage("--from %s: %s would change what documents are compared, and how; run dedup on the input for that",
+		return nil, job.Usage("--from %s: %s would change which documents are compared, or how; run dedup on the input for that",
 			c.From, strings.Join(refused, ", "))
 	}
 	spec, err := replaced(f.Run.Parameters, changed)
@@ -88,7 +88,7 @@ func replaced(s records.Spec, values map[string]any) (other records.Spec, err er
 // checkFrom returns a *job.UsageError for what cannot be decided again.
 func (c *Config) checkFrom(f *output.Finished) error {
 	refuse := func(format string, args ...any) error {
-		return job.Usage("--from %s: %s; or run dedup on the input", c.From, fmt.Sprintf(format, args...))
+		return job.Usage("--from %s: %s; run dedup on the input instead", c.From, fmt.Sprintf(format, args...))
 	}
 	was, n := f.Run.Parameters, f.Run.Counts
 	var lacking []string
@@ -106,21 +106,21 @@ func (c *Config) checkFrom(f *output.Finished) error {
 	case c.Resume == job.ResumeAlways:
 		return job.Usage("--from %s: the run has no phases; drop --resume always", c.From)
 	case f.Run.References != nil:
-		return refuse("it was compared with references, of which its tables have only those that resemble an input")
+		return refuse("it was compared with --against, and its tables have only the references that resemble an input")
 	case f.Run.Comparison != nil:
 		return job.Usage("--from %s: it is an output of compare; give one of dedup", c.From)
 	case was.Compare == job.Containment:
-		return refuse("which of two documents is the larger, its tables do not say")
+		return refuse("its tables do not say which of two documents is larger")
 	case c.Threshold < was.Threshold:
-		return refuse("it has the pairs that are at least %v similar; give --threshold %[1]v or more", was.Threshold)
+		return job.Usage("--from %s: it has only pairs that are at least %v similar; give --threshold %[2]v or more, or run dedup on the input", c.From, was.Threshold)
 	case len(lacking) > 0:
 		return refuse("it lacks the tables %s", strings.Join(lacking, ", "))
 	case n.PairsPartial > 0:
-		return refuse("of %d crowds, or clusters with long ids, it has only some pairs", n.PairsPartial)
+		return refuse("it lists only some pairs of %d groups, which have too many pairs or too long ids", n.PairsPartial)
 	case ranks:
-		return refuse("its tables do not have what --keep %s ranks documents by", strings.Join(c.Keep, ", --keep "))
+		return refuse("its tables lack the values that --keep %s ranks documents by", strings.Join(c.Keep, ", --keep "))
 	case slices.Contains(was.Inputs, "-"):
-		return refuse("it is of standard input, which is gone")
+		return refuse("it is of standard input, which cannot be read again")
 	case slices.Contains(c.Write, string(output.Documents)):
 		return refuse("its tables do not list every record for --write documents")
 	case c.MaxRemoved != "":

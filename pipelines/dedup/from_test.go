@@ -154,15 +154,15 @@ func TestDecideAgainRefuses(t *testing.T) {
 		from        *output.Finished
 		flags, want string
 	}{
-		{whole, "--threshold=.5", "it has the pairs that are at least 0.6 similar"},
-		{whole, "--shingle=char:9 --seed=2 --threshold=.7", "--seed, --shingle would change what documents are compared"},
+		{whole, "--threshold=.5", "it has only pairs that are at least 0.6 similar"},
+		{whole, "--shingle=char:9 --seed=2 --threshold=.7", "--seed, --shingle would change which documents are compared"},
 		{whole, "../../testdata/tldr", "--input would change"},
 		{whole, "--keep=longest", "--keep longest ranks documents by"},
 		{whole, "--max-removed=10%", "--max-removed 10%"},
 		{whole, "--dry-run", "drop --dry-run"},
 		{whole, "--resume=always", "drop --resume always"},
-		{crowd, "--threshold=.7", "it has only some pairs"},
-		{beside, "--threshold=.9", "compared with references"},
+		{crowd, "--threshold=.7", "it lists only some pairs"},
+		{beside, "--threshold=.9", "compared with --against"},
 		{lean, "--threshold=.9", "it lacks the tables clusters"},
 	} {
 		_, err := decidedAgain(t, c.from, strings.Fields(c.flags)...)

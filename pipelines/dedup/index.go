@@ -40,30 +40,30 @@ func shared() (names []string) {
 
 // checkIndexed returns a *job.UsageError for what does not go with an index, and says why.
 func checkIndexed(a *job.Asked) error {
-	refused := func(flag, why string) error { return job.Usage("%s does not go with an index: %s", flag, why) }
-	const later = "a later document would decide about one that is published; drop it"
+	refused := func(flag, why string) error { return job.Usage("%s cannot be used with an index: %s", flag, why) }
+	const later = "a later document could remove one that is already published; drop it"
 	switch {
 	case a.Cluster != records.Default().Cluster:
-		return refused("--cluster "+a.Cluster, "a later document may join clusters of which each has kept one; drop it")
+		return refused("--cluster "+a.Cluster, "a later document may join two clusters that have each kept a document; drop it")
 	case !slices.Equal(a.Keep, records.Default().Keep):
 		return refused("--keep "+strings.Join(a.Keep, " --keep "), later)
 	case len(a.Protect) > 0:
 		return refused("--protect", later)
 	case len(a.Match) > 0 || a.MatchNumbers:
-		return refused("--match", "it stores no columns that rules are about; drop it")
+		return refused("--match", "it does not store the columns that rules compare; drop it")
 	case a.Method == job.SimHash, a.Method != job.Exact && a.Measure != job.Jaccard:
 		return refused("--method "+a.Method+" --compare "+a.Measure+" --signature "+a.Signature,
-			"it has sets of shingles alone; give --method minhash, complete or exact")
+			"it has only sets of shingles; give --method minhash, complete or exact")
 	case a.Prepares():
-		return refused("--signature "+a.Signature, "it follows from all documents; drop it")
+		return refused("--signature "+a.Signature, "weights depend on all documents; drop it")
 	case a.Texts.Shingle.Kind == shingle.Item:
-		return refused("--shingle item", "it has one text of each document; give another shingle")
+		return refused("--shingle item", "it stores one text per document, and no list; give another --shingle")
 	case a.Limit > 0:
-		return refused("--limit", "what a night leaves out would be missing; drop it")
+		return refused("--limit", "the index would lack the documents that this run leaves out; drop it")
 	case a.MeasureRecall > 0:
-		return refused("--measure-recall", "only tonight's documents are compared; drop it")
+		return refused("--measure-recall", "only the documents of this run are compared; drop it")
 	case len(a.AgainstText)+len(a.AgainstID) > 0:
-		return refused("--against-text and --against-id", "it has columns of its own; drop them")
+		return refused("--against-text and --against-id", "its columns are fixed; drop them")
 	}
 	return nil
 }
@@ -84,7 +84,7 @@ func (c *Config) takeIndex(ctx context.Context) (*index.Index, error) {
 			continue
 		}
 		if len(c.Against) > 1 {
-			return nil, job.Usage("--against %s is an index, and takes no other --against beside it", path)
+			return nil, job.Usage("--against %s is an index; give no other --against beside it", path)
 		}
 		dir, err := job.OutputPath(path)
 		if err != nil {
@@ -151,7 +151,7 @@ func (c *Config) follow(x *index.Index) error {
 		return err
 	}
 	if formats := job.Formats(own.Texts, own.Family); formats.Text != x.Formats.Text || formats.Signature != x.Formats.Signature {
-		return job.Usage("--against %s: the index has keys of another version of neardup (%s, %s); make it again", x.Dir,
+		return job.Usage("--against %s: the index has keys of another version of neardup (%s, %s); create it again", x.Dir,
 			x.Formats.Text, x.Formats.Signature)
 	}
 	return nil
@@ -219,7 +219,7 @@ type InIndexError struct {
 }
 
 func (e *InIndexError) Error() string {
-	return fmt.Sprintf("%s has this batch already, since run %s, whose output is %s; nothing was added; to add it again, first give neardup index drop %s --run %[2]s",
+	return fmt.Sprintf("%s already has this batch, from run %s with the output %s; nothing was added; to add it again, first run: neardup index drop %s --run %[2]s",
 		e.Dir, e.Added.Run, e.Added.Output, e.Dir)
 }
 
@@ -322,7 +322,7 @@ func (r *run) publishSegment(ctx context.Context) {
 		return
 	}
 	if err := r.adding.Add(ctx, r.segment); err != nil {
-		r.warn("the output is complete, but it is not in the index yet: %v; the next run that adds to the index puts it there", err)
+		r.warn("the output is complete, but it is not in the index yet: %v; the next run that adds to the index also adds this one", err)
 	}
 }
 

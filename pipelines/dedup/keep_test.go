@@ -183,7 +183,7 @@ func TestKeepRefused(t *testing.T) {
 		"--keep=longest --keep=none":                "none decides everything",
 		"--keep=first --keep=longest":               "first decides everything",
 		"--keep=longest --keep=longest":             "longest is given twice",
-		"--keep=max:a --keep=min:b":                 "one column decides",
+		"--keep=max:a --keep=min:b":                 "only one column can decide",
 		"--keep=longest --keep=biggest":             "biggest: not one of",
 		"--keep=longest --keep=prefer:[":            "prefer:[",
 		"--keep=max:a --keep=first --keep=prefer:b": "first decides everything",

@@ -40,7 +40,7 @@ func (r *run) draw(ctx context.Context, files *records.Manifest) {
 	}
 	r.record.Page = err == nil
 	if err != nil {
-		r.warn("%s could not be written: %v; neardup report draws it again", output.ReportFile, err)
+		r.warn("%s could not be written: %v; neardup report makes it again", output.ReportFile, err)
 	}
 }
 
@@ -93,7 +93,7 @@ func Page(ctx context.Context, p Paging) error {
 			return &job.UsageError{Reason: err}
 		}
 		if _, err := store.Stat(ctx, p.File); !errors.Is(err, fs.ErrNotExist) {
-			return errors.Join(err, &job.OutputExistsError{Reason: p.File + " is there already; give another --output, or --overwrite"})
+			return errors.Join(err, &job.OutputExistsError{Reason: p.File + " already exists; give another --output, or --overwrite"})
 		}
 	}
 	for {

@@ -235,8 +235,8 @@ func (r *run) inPhases(ctx context.Context, launch job.Launch) error {
 		slog.Log(ctx, notice, fmt.Sprintf("continuing an earlier run: %d of %d waves read, %d of %d written; %d MB kept",
 			r.done(keyed), len(splits), r.done(copied), len(batches), kept/1e6))
 	case left > 0:
-		const removed = "starting anew: what an earlier run had kept was removed, for it is of other input, other flags or another " +
-			"version of neardup"
+		const removed = "starting from the beginning: removed what an earlier run had kept, because it has other input, other " +
+			"flags or another version of neardup"
 		slog.Log(ctx, notice, removed)
 	}
 	r.tell(splits, batches)
@@ -266,7 +266,7 @@ func (r *run) inPhases(ctx context.Context, launch job.Launch) error {
 			if name == "" || repeated[name] {
 				return err
 			}
-			slog.Log(ctx, notice, fmt.Sprintf("%s is damaged: what had left it is done again", file))
+			slog.Log(ctx, notice, fmt.Sprintf("%s is damaged; the step that wrote it is done again", file))
 			if err := r.commit.Forget(ctx, name); err != nil {
 				return err
 			}

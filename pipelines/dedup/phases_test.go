@@ -475,7 +475,7 @@ func TestMoreAccepted(t *testing.T) {
 			t.Errorf("rejected is %v, %v", files, err)
 		}
 		keys := launched - 1 // and the table
-		if early := accepted == "0"; exceeded.More != early || early != (keys < 9) || strings.Contains(exceeded.Error(), "not all are read") != early {
+		if early := accepted == "0"; exceeded.More != early || early != (keys < 9) || strings.Contains(exceeded.Error(), "the rest is not yet read") != early {
 			t.Errorf("--max-rejected %s: %d jobs, %v", accepted, launched, exceeded)
 		}
 		config.MaxRejected, launched = "10", 0

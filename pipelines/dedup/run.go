@@ -81,12 +81,12 @@ type TooManyUnreadableError struct {
 }
 
 func (e *TooManyUnreadableError) Error() string {
-	see := "write the table rejected to see them all"
+	see := "add rejected to --write to see them all"
 	if e.Rejected != "" {
 		see = "all are in " + e.Rejected + printed(e.Rejected)
 	}
 	if e.More {
-		return fmt.Sprintf("%v, and not all are read; %s; fix them, or accept more with --max-rejected", e.ReadTotals, see)
+		return fmt.Sprintf("%v, and the rest is not yet read; %s; fix them, or accept more with --max-rejected", e.ReadTotals, see)
 	}
 	if e.Unreadable == e.Records { // nothing would be left
 		return fmt.Sprintf("%v; %s; fix them, or give other input", e.ReadTotals, see)
@@ -127,7 +127,7 @@ func (e *NothingComparedError) Error() string {
 		parts = append(parts, e.String())
 	}
 	for _, reason := range slices.Sorted(maps.Keys(e.NotCompared)) {
-		parts = append(parts, fmt.Sprintf("%d of %d are not compared, for %s", e.NotCompared[reason], e.Records, reason))
+		parts = append(parts, fmt.Sprintf("%d of %d are not compared: %s", e.NotCompared[reason], e.Records, reason))
 	}
 	if e.Rejected != "" {
 		parts = append(parts, "all are in "+e.Rejected+printed(e.Rejected))
@@ -310,7 +310,7 @@ func (r *run) makePlan(ctx context.Context) error {
 	r.record.Chosen.JoinBytes = r.plan.joinBytes()
 	r.record.Warnings = append(r.record.Warnings, plan.Warnings()...)
 	if r.config.DryRun {
-		r.warnOfColumns(plan.NoColumn, "the run accepts them with --max-rejected only; ")
+		r.warnOfColumns(plan.NoColumn, "the run accepts them only with --max-rejected; ")
 	} else { // a forecast has a larger sample
 		r.record.Warnings = append(r.record.Warnings, r.plan.shortWarnings()...)
 	}
@@ -327,10 +327,10 @@ func (r *run) makePlan(ctx context.Context) error {
 		r.warn("the run would be refused: %v", err)
 	}
 	for _, glob := range plan.Idle {
-		r.warn("--keep %s: %s matches no input file; patterns are matched with paths below %s", strings.Join(r.config.Keep, ", --keep "), glob, plan.Listing.Inputs.Root)
+		r.warn("--keep %s: %s matches no input file; patterns are matched against paths below %s", strings.Join(r.config.Keep, ", --keep "), glob, plan.Listing.Inputs.Root)
 	}
 	for _, glob := range plan.Unprotecting {
-		r.warn("--protect %s matches no input file; patterns are matched with paths below %s", glob, plan.Listing.Inputs.Root)
+		r.warn("--protect %s matches no input file; patterns are matched against paths below %s", glob, plan.Listing.Inputs.Root)
 	}
 	return nil
 }

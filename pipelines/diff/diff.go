@@ -30,10 +30,10 @@ import (
 // Config is what a user asks of the job.
 type Config struct {
 	A string `arg:"" help:"First document: its id, or its place SOURCE@POSITION, in the input. Without an input, a text file; - is standard input."`
-	B string `arg:"" help:"The second."`
+	B string `arg:"" help:"Second document, named in the same way."`
 	records.Input
 
-	Measures bool `help:"Print all measures: Jaccard similarity, containment, cosine and angle, L1, L2, Hamming distance of SimHash signatures, edit distance." group:"Diff"`
+	Measures bool `help:"Print all measures: Jaccard similarity, containment, cosine and angle, L1, L2, Hamming distance of SimHash signatures, and edit distance." group:"Diff"`
 	records.Shingles
 	Weights Weights `enum:"${diffweights}" default:"${d_weights}" help:"Weight of a shingle in vectors: 1 or tf (the number of its occurrences) (default: ${default})." group:"Diff"`
 	Bits    int     `default:"${d_bits}" placeholder:"M" help:"Bits of the SimHash signatures, from 1 to 1024 (default: ${default})." group:"Diff"`
@@ -111,7 +111,7 @@ func (c *Config) file(ctx context.Context, asked *job.Asked, path string) ([]byt
 		return nil, err
 	}
 	if int64(len(content)) > int64(c.MaxDocBytes) {
-		return nil, job.Usage("file %s: more than --max-doc-bytes %d", path, int64(c.MaxDocBytes))
+		return nil, job.Usage("file %s: larger than --max-doc-bytes %d", path, int64(c.MaxDocBytes))
 	}
 	text, err := options.Text(content)
 	if err != nil {
@@ -201,7 +201,7 @@ func (c *Config) lookUp(
 		return err
 	}
 	for _, i := range sought {
-		_, text, err := job.Document(ctx, plan, temp, answer(i), names[i], "give the place of one instead, as it stands here")
+		_, text, err := job.Document(ctx, plan, temp, answer(i), names[i], "give one of these places instead of the id")
 		if err != nil {
 			return err
 		}

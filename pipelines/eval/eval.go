@@ -109,7 +109,7 @@ func (e *evaluation) byTruth(ctx context.Context, known *truth) error {
 			return err
 		}
 		if _, again := found[row.ID]; again {
-			return job.Usage("several documents have the id %s: the truth cannot tell them apart; give unique ids with --id",
+			return job.Usage("several documents have the id %s, so the truth cannot tell them apart; give unique ids with --id",
 				row.ID)
 		}
 		found[row.ID], ids = row.Cluster, append(ids, row.ID)

@@ -53,7 +53,8 @@ func Read(ctx context.Context, r io.Reader, name string, plan *job.Plan, most in
 		return nil, err
 	}
 	if again != "" {
-		return nil, job.Usage("several documents have the id %s: the truth cannot tell them apart; give unique ids with --id",
+		return nil, job.Usage("several documents have the id %s, so the truth cannot tell them apart; give unique ids "+
+			"with --id",
 			again)
 	}
 	if first != "" {
@@ -68,7 +69,8 @@ func Read(ctx context.Context, r io.Reader, name string, plan *job.Plan, most in
 				k.pairs = append(k.pairs, undirected(other, keys[id]))
 			}
 			if len(k.pairs) > most {
-				return nil, job.Usage("--truth %s: its clusters have more than %d pairs, too many to hold", name, most)
+				return nil, job.Usage("--truth %s: its clusters have more than %d pairs, too many to hold in memory; give "+
+					"fewer clusters", name, most)
 			}
 			members[t.label[id]] = append(members[t.label[id]], keys[id])
 		}

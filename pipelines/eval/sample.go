@@ -37,7 +37,7 @@ func (e *evaluation) bySample(ctx context.Context) error {
 	}
 	return e.again(ctx, [][]job.Read{{job.First, job.Second}, {job.First}}, func(plan *job.Plan, temp string) error {
 		if match.Pairwise(plan.Spec.Rules) {
-			return job.Usage("--sample does not know of rules but equal, and the run has --match %s; --truth FILE compares it "+
+			return job.Usage("--sample supports only the rule equal, but the run has --match %s; --truth FILE compares it "+
 				"with what is known", strings.Join(e.f.Run.Parameters.Match, " --match "))
 		}
 		params := recall.Params{
@@ -136,11 +136,11 @@ func (s *sample) set(pair blocks.Edge, to func(*state)) {
 func (s *sample) check() error {
 	if len(s.pairs) > mostPairs {
 		return job.Usage("--sample %d: the documents drawn are in more than %d pairs that are similar, listed or in one "+
-			"cluster, too many to hold; draw fewer", len(s.drawn), mostPairs)
+			"cluster, too many to hold in memory; draw fewer", len(s.drawn), mostPairs)
 	}
 	if len(s.within) > mostPairs {
-		return job.Usage("--sample %d: the clusters of the documents drawn have more than %d documents, too many to hold; "+
-			"draw fewer", len(s.drawn), mostPairs)
+		return job.Usage("--sample %d: the clusters of the documents drawn have more than %d documents, too many to hold "+
+			"in memory; draw fewer", len(s.drawn), mostPairs)
 	}
 	return nil
 }

@@ -84,7 +84,7 @@ func (e *evaluation) textsOfIDs(ctx context.Context) error {
 				b, okB := found[pair[1]]
 				if !okA || !okB {
 					e.result.Warnings = append(e.result.Warnings,
-						fmt.Sprintf("cannot show %s and %s: not both are in the input", pair[0], pair[1]))
+						fmt.Sprintf("cannot show %s and %s: the input does not have both", pair[0], pair[1]))
 					continue
 				}
 				shown, err := example(ctx, plan, temp, blocks.Edge{A: a, B: b})

@@ -24,7 +24,7 @@ type Config struct {
 	Format Format    `required:"" enum:"${exports}" help:"csv (RFC 4180, with a line of column names), jsonl (one object per row) or sql (a file with a view of each table, for DuckDB)." group:"Export"`
 	Tables []Table   `name:"table" placeholder:"NAME" help:"Write only this table; repeat for several (default: every table of the output)." group:"Export"`
 	Output string    `short:"o" required:"" placeholder:"DIR" help:"Folder for the files; must be new. - prints one table, or the views of sql." group:"Export"`
-	Excel  bool      `help:"Write CSV for spreadsheets. The file begins with a byte order mark; values that look like formulas, and numbers that a spreadsheet would round, are text." group:"Export"`
+	Excel  bool      `help:"Write CSV for spreadsheets. The file begins with a byte order mark; values that look like formulas, and numbers that a spreadsheet would round, are written as text." group:"Export"`
 	Stdout io.Writer `kong:"-"`
 }
 
@@ -132,7 +132,7 @@ func Export(ctx context.Context, c Config) (warnings []string, err error) {
 			return nil, err
 		}
 		if there {
-			return nil, &job.OutputExistsError{Reason: c.Output + " is there already; give another --output"}
+			return nil, &job.OutputExistsError{Reason: c.Output + " already exists; give another --output"}
 		}
 	}
 	open := output.Open

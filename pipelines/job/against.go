@@ -53,7 +53,7 @@ func (p *Plan) References() *records.RunReferences {
 func (p *Plan) referenceWarnings() (warnings []string) {
 	warn := func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) }
 	if n := p.Listing.Both; n > 0 {
-		warn("--against names %d of %d input files, too: they are input, and no references", n, p.Input().Files)
+		warn("--against also names %d of the %d input files; they are read as input, not as references", n, p.Input().Files)
 	}
 	for _, path := range p.Listing.Idle {
 		warn("--against %s: there is no file in it to compare with", path)

@@ -159,7 +159,7 @@ func (a *Asked) parseFields(given []string) error {
 	leads := a.leads()
 	if len(leads) == 0 {
 		return &UsageError{Field: "match", Value: strings.Join(a.Match, " --match "),
-			Reason: errors.New("candidates come from a column that has a value in each document; drop ,missing-ok from a rule of similarity, or give --text COLUMN")}
+			Reason: errors.New("candidates come from a column that has a value in every document; drop ,missing-ok from a rule of similarity, or give --text COLUMN")}
 	}
 	least := 1.
 	for _, r := range a.Fields {
@@ -342,7 +342,7 @@ func (a *Asked) parsePolicy(policy string, place int) (err error) {
 		a.Rank = append(a.Rank, source.RankKey{Length: true, Largest: true})
 	case (name == "max" || name == "min") && argument != "":
 		if column := a.Rank.Column(); column != "" {
-			return fmt.Errorf("%s: one column decides, and %s was given; drop one of the two", policy, column)
+			return fmt.Errorf("%s: only one column can decide, and %s is given, too; drop one of the two", policy, column)
 		}
 		a.Rank = append(a.Rank, source.RankKey{Column: argument, Largest: name == "max"})
 	case name == "max" || name == "min":

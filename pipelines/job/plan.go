@@ -326,6 +326,9 @@ func planned(ctx context.Context, r Request, temp, stdin string) (*Plan, error) 
 	if err := checkID("--id", sampled.Sampled, r.ID); err != nil {
 		return nil, err
 	}
+	if sampled.MissingRank {
+		return nil, notThere("--keep "+strings.Join(r.Keep, ", --keep "), r.Rank.Column(), sampled.RankColumns, ", or leave out --keep")
+	}
 	if sampled.Encoding != "" && r.Strict {
 		others := "leaves the other files as they are"
 		if strings.HasPrefix(sampled.Encoding, "utf-16") {
@@ -470,14 +473,9 @@ func missing(flag string, sampled source.Sampled, text []string) (warning string
 func checkMatched(sampled source.Sampled, rules []match.Rule, references bool) error {
 	for _, r := range rules {
 		name := r.Column
-		if !slices.Contains(sampled.Missing, name) || references && r.MissingOK {
-			continue
+		if slices.Contains(sampled.Missing, name) && (!references || !r.MissingOK) {
+			return notThere("--match "+name, name, sampled.Columns, "")
 		}
-		found := notFound("--match "+name, sampled.Columns)
-		if column := meant(name, sampled.Columns); column != "" {
-			return Usage("%s; did you mean %q?", found, column)
-		}
-		return Usage("%s; name one that it has", found)
 	}
 	return nil
 }
@@ -510,11 +508,15 @@ func checkID(flag string, sampled source.Sampled, id string) error {
 	if !sampled.MissingID || id == "" || id == records.Default().ID {
 		return nil
 	}
-	columns := sampled.IDColumns
-	if column := meant(id, columns); column != "" {
-		return Usage("%s; did you mean %q?", notFound(flag+" "+id, columns), column)
+	return notThere(flag+" "+id, id, sampled.IDColumns, ", or leave out "+flag)
+}
+
+// notThere is wrong usage: flags ask for a column that no record of the sample has, among those of the first.
+func notThere(flags, column string, columns []string, otherwise string) error {
+	if column := meant(column, columns); column != "" {
+		return Usage("%s; did you mean %q?", notFound(flags, columns), column)
 	}
-	return Usage("%s; name one that it has, or leave out %s", notFound(flag+" "+id, columns), flag)
+	return Usage("%s; name one that it has%s", notFound(flags, columns), otherwise)
 }
 
 // notFound says that no record of the sample has the columns that flags ask for, and lists those of the first.
@@ -654,7 +656,7 @@ func (p *Plan) choose(sets [][]uint64, documents int64) (err error) {
 		if r.Index != nil {
 			p.Choice.Reason = "bands and rows are those of the index"
 			if p.Choice.Percolates {
-				p.Choice.Reason += fmt.Sprintf("; with them unrelated documents have more than %v edges each: make the index for more "+
+				p.Choice.Reason += fmt.Sprintf("; with them each document has more than %v unrelated candidates; create the index for more "+
 					"documents, with --expect", lsh.MaxIndexedEdges)
 			}
 		}
@@ -740,7 +742,7 @@ func (p *Plan) shingleGroups() int {
 func (p *Plan) Warnings() (warnings []string) {
 	warn := func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) }
 	if skipped := p.Listing.Skipped; len(skipped) > 0 {
-		warn("skipped %d of the files in input folders, such as %s: by their names they have another format, or none", len(skipped), skipped[0])
+		warn("skipped files in input folders: %d, such as %s; their names show another format, or none", len(skipped), skipped[0])
 	}
 	// A few documents are compared at once, whatever is a candidate; but who gives bands is told what they do.
 	if p.Choice.Percolates && (p.Documents > sets.MostSmallDocs || p.Request.Bands+p.Request.Pieces > 0) {

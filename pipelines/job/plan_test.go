@@ -344,8 +344,8 @@ func TestInspectErrors(t *testing.T) {
 		content, want string
 		usage         bool
 	}{
-		"a.csv":     {"id,body\n1,x\n", `a.csv: text column: no column "text"; there are ["id" "body"]`, true},
-		"b.csv":     {"id,texts\n1,x\n", `there are ["id" "texts"]; did you mean "texts"?`, true},
+		"a.csv":     {"id,body\n1,x\n", `a.csv: text column: no column "text"; the columns are ["id" "body"]`, true},
+		"b.csv":     {"id,texts\n1,x\n", `the columns are ["id" "texts"]; did you mean "texts"?`, true},
 		"a.tsv":     {"id\tTEXT\n1\tx\n", `did you mean "TEXT"?`, true},
 		"a.parquet": {"PAR1 and no footer", "a.parquet: ", false},
 	} {

@@ -79,7 +79,7 @@ var rules = []rule{
 	{field: "bits", idle: unsigned},
 	{field: "vectors", idle: unsigned},
 	{field: "weights", idle: func(a *Asked) string {
-		return where(a.OfSets(), "sets have none; give --compare cosine or overlap, or --method simhash")
+		return where(a.OfSets(), "sets have no weights; give --compare cosine or overlap, or --method simhash")
 	}},
 	{field: "normalize", idle: func(a *Asked) string {
 		return where(a.Texts.Shingle.Kind == shingle.Stop && a.Texts.Words != (wordstep.Steps{}), fmt.Sprintf(
@@ -87,12 +87,12 @@ var rules = []rule{
 	}},
 	{field: "invalid_utf8", idle: func(a *Asked) string {
 		return where(a.Method != Exact && (a.Texts.Shingle.Kind == shingle.Word || a.Texts.Shingle.Kind == shingle.Stop), fmt.Sprintf(
-			"each byte of such a text that is not UTF-8 is a word, so --shingle %v finds texts similar that are not; give --encoding to decode them, or --shingle char:9", a.Shingle))
+			"each byte of such a text that is not UTF-8 counts as a word, so --shingle %v makes unlike texts similar; give --encoding to decode them, or --shingle char:9", a.Shingle))
 	}},
 	{field: "normalize", named: true, idle: func(a *Asked) string { return where(a.Normalize != "none", ofItems(a)) }},
 	{field: "min_words", idle: ofItems},
 	{field: "append", idle: withoutReferences},
-	{field: "append", idle: without(output.Removed, "the index takes from the table removed what was")},
+	{field: "append", idle: without(output.Removed, "the index takes the removed documents from the table removed")},
 	{field: "against_text", idle: withoutReferences},
 	{field: "against_id", idle: withoutReferences},
 	{field: "limit", least: 1},
@@ -121,11 +121,11 @@ func largerStays(a *Asked) string {
 // unruled says what is asked besides rules that cannot keep them.
 func unruled(a *Asked) string {
 	return cmp.Or(
-		where(a.Measure == Overlap, "SimHash signatures of any two documents share bits, and so may those that a rule keeps apart; give --compare cosine, or --method minhash"),
+		where(a.Measure == Overlap, "SimHash signatures of any two documents share bits, even where a rule keeps the documents apart; give --compare cosine, or --method minhash"),
 		where(a.Texts.Shingle.Kind == shingle.Char32, fmt.Sprintf("hashes of 32 bits may be equal by chance where a rule keeps documents apart; give --shingle char:%d", a.Texts.Shingle.K)),
-		where(a.Method == Exact && match.Pairwise(a.Texts.Rules), "--method exact has copies by one key, and so the rule equal only; drop one of the two"),
-		where(a.MeasureRecall > 0 && match.Pairwise(a.Texts.Rules), "--measure-recall does not know of rules but equal; drop one of the two"),
-		where(a.Cluster == Components, "a rule is of two documents, and --cluster components removes by chains of several; drop one of the two"))
+		where(a.Method == Exact && match.Pairwise(a.Texts.Rules), "--method exact finds copies by one key, and supports only the rule equal; drop one of the two"),
+		where(a.MeasureRecall > 0 && match.Pairwise(a.Texts.Rules), "--measure-recall supports only the rule equal; drop one of the two"),
+		where(a.Cluster == Components, "a rule is about two documents, but --cluster components removes documents by chains of several; drop one of the two"))
 }
 
 func withoutReferences(a *Asked) string {
@@ -218,7 +218,7 @@ func (a *Asked) check() error {
 	case a.Pieces < 0 || a.Pieces > a.Bits && a.Bits > 0:
 		return Usage("--pieces %d: must be between 1 and the number of bits, %d", a.Pieces, a.Bits)
 	case a.Compare == Cosine && a.Vectors == Sign && a.Pieces == 0 && a.Method == SimHash && a.AskedRecall:
-		return Usage("--recall %v: --vectors sign keeps no promise of recall by cosine; give --pieces, or --vectors normal", a.Recall)
+		return Usage("--recall %v: --vectors sign guarantees no recall for cosine; give --pieces, or --vectors normal", a.Recall)
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ func (p *Plan) choosePieces(sets [][]uint64) error {
 	if err != nil {
 		return Usage("%w, or --method complete --compare %s, which finds every pair", err, r.Measure)
 	}
-	meet := fmt.Sprintf("%d pieces of %d bits, by which a document meets %.3g unrelated ones", c.Count, c.Bits, c.BackgroundEdges)
+	meet := fmt.Sprintf("with %d pieces of %d bits, each document is compared with %.3g unrelated ones", c.Count, c.Bits, c.BackgroundEdges)
 	switch {
 	case asked && c.Percolates:
 		return Usage("--recall %v: that takes %s; give --method complete --compare %s, which finds every pair, more --bits, or a higher --threshold", r.Recall, meet, r.Measure)
@@ -85,7 +85,7 @@ func (p *Plan) choosePieces(sets [][]uint64) error {
 	p.Pieces = c.Pieces
 	p.Choice = lsh.Choice{ExpectedRecall: c.ExpectedRecall, BackgroundEdges: c.BackgroundEdges, Percolates: c.Percolates, Reason: meet}
 	if c.Percolates {
-		p.Choice.Reason += ", so that nearly all documents are compared; fewer --pieces, which are longer, meet fewer"
+		p.Choice.Reason += ", which is nearly all; fewer --pieces are longer, and find fewer"
 	}
 	p.Choice.Signature = r.Bits
 	return nil
@@ -98,10 +98,10 @@ func (p *Plan) piecesWarnings() (warnings []string) {
 		return nil
 	}
 	if r.Pieces == 0 && !r.AskedRecall && p.Choice.ExpectedRecall < records.Default().Recall {
-		warnings = append(warnings, fmt.Sprintf("a pair at the threshold is found with probability %.5f only, by the usual %d pieces; give --recall, or --pieces", p.Choice.ExpectedRecall, p.Pieces.Count))
+		warnings = append(warnings, fmt.Sprintf("with the usual %[2]d pieces, a pair at the threshold is found only with probability %.5[1]f; give --recall, or --pieces", p.Choice.ExpectedRecall, p.Pieces.Count))
 	}
 	if r.Vectors == Sign && r.Measure == Cosine {
-		warnings = append(warnings, "the expected recall is that of --vectors normal; sign keeps no such promise by cosine")
+		warnings = append(warnings, "the expected recall is that of --vectors normal; sign does not guarantee it for cosine")
 	}
 	return warnings
 }

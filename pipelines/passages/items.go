@@ -67,8 +67,8 @@ func (r *run) readItems(ctx context.Context, temp string) error {
 		}
 	}
 	if most := params.MostWords(); found.Words > most {
-		return job.Usage("--against: the items have %d words, and there is room for %d; give more --memory, or fewer items "+
-			"at a time", found.Words, most)
+		return job.Usage("--against: the items have %d words, but there is room for only %d; give more --memory, or fewer "+
+			"items at a time", found.Words, most)
 	}
 	return r.warnOfItems(ctx, params)
 }
@@ -77,11 +77,11 @@ func (r *run) readItems(ctx context.Context, temp string) error {
 func (r *run) warnOfItems(ctx context.Context, params steps.ItemParams) error {
 	found := r.record.Passages.Items
 	if found.Items == found.Short {
-		return job.Usage("--against: of %d items none has %d words in a column, so there is nothing to look for; give other "+
-			"columns by --against-text", found.Items, min(passage.LeastItem, *r.config.Length))
+		return job.Usage("--against: none of %d items has %d words in a column, so there is nothing to look for; give other "+
+			"columns with --against-text", found.Items, min(passage.LeastItem, *r.config.Length))
 	}
 	if n := r.record.References.Unreadable; n > 0 {
-		r.warn("--against: %d records are unreadable, and not looked for", n)
+		r.warn("--against: %d records are unreadable, and are not looked for", n)
 	}
 	if found.Short == 0 {
 		return nil
@@ -94,7 +94,7 @@ func (r *run) warnOfItems(ctx context.Context, params steps.ItemParams) error {
 	if int64(len(ids)) < found.Short {
 		names += ", …"
 	}
-	r.warn("--against: %d of %d items have fewer than %d words in each column, and are not looked for: %s", found.Short,
+	r.warn("--against: %d of %d items have fewer than %d words in every column, and are not looked for: %s", found.Short,
 		found.Items, min(passage.LeastItem, *r.config.Length), names)
 	return nil
 }

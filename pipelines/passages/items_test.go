@@ -199,7 +199,7 @@ func TestSameBytesOfItems(t *testing.T) {
 // Items that are too short, or too many for the memory, end a run with what to do.
 func TestItemsThatCannotBeLookedFor(t *testing.T) {
 	for name, bench := range map[string]struct{ text, says string }{
-		"short": {"seven words are too few for it", "of 1 items none has 8 words"},
+		"short": {"seven words are too few for it", "none of 1 items has 8 words"},
 		"large": {strings.Repeat("many words ", 700_000), "give more --memory"},
 	} {
 		file := filepath.Join(t.TempDir(), "bench.jsonl")

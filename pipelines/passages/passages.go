@@ -34,7 +34,7 @@ type Config struct {
 
 	Whole       string  `enum:",lines,paragraphs" default:"" placeholder:"UNIT" help:"Find repeated lines, or paragraphs (separated by blank lines), as a whole and of any length, instead of runs of --length words." group:"Passages"`
 	Length      *int    `placeholder:"WORDS" help:"Minimum length of a passage, in words (default: 50, or 13 with --against)." group:"Passages"`
-	Cut         string  `default:"none" enum:"none,words,sentences" help:"Also write corpus/, the input without its passages: words cuts passages as they are, sentences cuts only sentences all of whose words are in passages; none writes tables only. Other fields of a record do not change. Reads Parquet, and JSON, CSV, TSV and text files in UTF-8 (default: ${default})." group:"Passages"`
+	Cut         string  `default:"none" enum:"none,words,sentences" help:"Also write corpus/, the input without its passages: words cuts passages as they are, sentences cuts only sentences whose words are all in passages; none writes tables only. Other fields of a record do not change. For Parquet, and for JSON, CSV, TSV and text files in UTF-8 (default: ${default})." group:"Passages"`
 	DropCovered float64 `placeholder:"SHARE" help:"Also write removed/, and corpus/ without the documents that share at least this part of their words, in passages, with earlier documents that are kept." group:"Passages"`
 	Items
 	Output string `short:"o" placeholder:"DIR" help:"Folder for the results: new or empty; with --overwrite also a finished output. Required except with --dry-run." group:"Output"`
@@ -77,7 +77,7 @@ type Job struct {
 // New checks what is asked; the error is a *job.UsageError.
 func New(c Config) (*Job, error) {
 	if c.Whole != "" && c.Length != nil {
-		return nil, job.Usage("--whole %s: a unit may have any length; leave --length out", c.Whole)
+		return nil, job.Usage("--whole %s: a line or paragraph may have any length; leave --length out", c.Whole)
 	}
 	if c.Length == nil {
 		usual := usualLength
@@ -125,8 +125,8 @@ func (c *Config) validate() (*job.Asked, error) {
 		return nil, job.Usage("--normalize %s: no-space joins all words to one, and passages are runs of words; leave it out",
 			c.Normalize)
 	case asked.Texts.Normalize.StripsMarkup() && (c.Cut != string(steps.None) || c.Whole != ""):
-		return nil, job.Usage("--normalize %s: of pages only whole runs of words are found, and to cut one would take tags "+
-			"with it; leave --whole and --cut out", c.Normalize)
+		return nil, job.Usage("--normalize %s: in pages only whole runs of words are found, and cutting one would cut tags, "+
+			"too; leave --whole and --cut out", c.Normalize)
 	case c.Output == "" && !c.DryRun:
 		return nil, job.Usage("no output: give --output DIR")
 	}
@@ -423,7 +423,7 @@ func (r *run) draw(ctx context.Context, staged output.Folder, files *records.Man
 		})
 	}
 	if r.record.Page = err == nil; err != nil {
-		warning := fmt.Sprintf("%s could not be written: %v; neardup report draws it again", output.ReportFile, err)
+		warning := fmt.Sprintf("%s could not be written: %v; neardup report makes it again", output.ReportFile, err)
 		r.record.Warnings = append(r.record.Warnings, warning)
 	}
 }

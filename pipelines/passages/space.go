@@ -26,17 +26,17 @@ func (r *run) checkSpace() error {
 	if temp == to {
 		sent, most = sent+corpus, most+corpus
 	} else if free, known := storage.FreeSpace(to); known && corpus > free {
-		return job.Usage("corpus/ may take %d bytes and %s has %d free; make room, or choose another --output",
+		return job.Usage("corpus/ may take %d bytes, but %s has only %d free; free some space, or choose another --output",
 			corpus, to, free)
 	}
 	switch free, known := storage.FreeSpace(temp); {
 	case known && sent > free:
-		return job.Usage("the run takes about %d bytes of disk and %s has %d free; make room, or choose another --output or "+
-			"--temp-dir",
+		return job.Usage("the run takes about %d bytes of disk, but %s has only %d free; free some space, or choose "+
+			"another --output or --temp-dir",
 			sent, temp, free)
 	case known && most > free:
 		r.record.Warnings = append(r.record.Warnings, fmt.Sprintf(
-			"if all words are repeated, the run takes %d bytes of disk and %s has %d free; a full disk ends it",
+			"if all words are repeated, the run takes %d bytes of disk, but %s has only %d free; a full disk ends it",
 			most, temp, free))
 	}
 	return nil

@@ -60,8 +60,8 @@ func (c *Config) byBuckets() bool { return c.asked() || c.Pieces != 0 }
 // nil or 0 is not given.
 type Buckets struct {
 	Signature *string  `enum:"${signatures}" placeholder:"KIND" help:"Compare only documents that share a bucket, by signatures of this kind, as textbooks do: fss, classic or salted, as for dedup (with --bands and --rows: fss). Without any of these flags, all documents are compared." group:"By buckets"`
-	Bands     int      `placeholder:"B" help:"Number of bands, with --rows, instead of what --recall would choose." group:"By buckets"`
-	Rows      int      `placeholder:"R" help:"Rows of a band, with --bands." group:"By buckets"`
+	Bands     int      `placeholder:"B" help:"Number of bands, with --rows, instead of the number that --recall would choose." group:"By buckets"`
+	Rows      int      `placeholder:"R" help:"Rows per band, with --bands." group:"By buckets"`
 	Threshold *float64 `short:"t" placeholder:"T" help:"Jaccard similarity that bands and rows are chosen for, in (0, 1] (default: ${d_threshold}); to shorten the list, use --min-similarity." group:"By buckets"`
 	Recall    *float64 `placeholder:"R" help:"Minimum probability of finding a document of that similarity (default: ${d_recall})." group:"By buckets"`
 	Seed      *uint64  `placeholder:"N" help:"Seed of the signature (default: ${d_seed})." group:"By buckets"`
@@ -73,7 +73,7 @@ func (b *Buckets) asked() bool { return b.Signature != nil || b.Bands != 0 || b.
 // checkIdle returns a *job.UsageError for what would do nothing where
 // all documents are compared. A seed decides signatures that are.
 func (b *Buckets) checkIdle(signed bool) error {
-	const instead = "is for the search by buckets, and all documents are compared"
+	const instead = "is for the search by buckets, but all documents are compared"
 	switch {
 	case b.Threshold != nil:
 		return job.Usage("--threshold %[1]v %[2]s; give --min-similarity %[1]v to list only documents as similar as that, "+
@@ -136,7 +136,7 @@ func (c *Config) validate() (*job.Asked, error) {
 	case c.Most < 1:
 		return nil, job.Usage("--nearest %d: must be at least 1", c.Most)
 	case c.Sort == byEstimate && !c.byBuckets():
-		return nil, job.Usage("--sort estimate: nothing is estimated where all documents are compared; give --signature, " +
+		return nil, job.Usage("--sort estimate: nothing is estimated if all documents are compared; give --signature, " +
 			"or leave it out")
 	case c.Sort == byEstimate && c.MinSimilarity != nil:
 		return nil, job.Usage("--sort estimate excludes --min-similarity, which is exact: give one")
@@ -145,7 +145,7 @@ func (c *Config) validate() (*job.Asked, error) {
 			"or leave out --method")
 	case c.asked() && (c.Method == job.SimHash || c.Compare != "" && c.Compare != job.Jaccard):
 		return nil, job.Usage("--signature, --bands and --rows are for sets: with --compare %s all documents are compared, "+
-			"or with --method simhash --pieces those that share one", cmp.Or(c.Compare, job.Overlap))
+			"or with --method simhash --pieces those that share a piece", cmp.Or(c.Compare, job.Overlap))
 	}
 	if c.MinSimilarity != nil {
 		if _, err := setsim.ParseThreshold(*c.MinSimilarity); err != nil {
@@ -246,7 +246,7 @@ func (c *Config) checkOutput(ctx context.Context) error {
 	}
 	there, err := storage.Exists(ctx, c.Output)
 	if err == nil && there {
-		return &job.OutputExistsError{Reason: c.Output + " is there already; give another --output"}
+		return &job.OutputExistsError{Reason: c.Output + " already exists; give another --output"}
 	}
 	return err
 }
@@ -317,7 +317,7 @@ func (r *run) textOfFile(ctx context.Context) (text []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	tooLarge := job.Usage("--file %s: more than --max-doc-bytes %d", r.config.File, int64(r.config.MaxDocBytes))
+	tooLarge := job.Usage("--file %s: larger than --max-doc-bytes %d", r.config.File, int64(r.config.MaxDocBytes))
 	if int64(len(content)) > most {
 		return nil, tooLarge
 	}
@@ -369,7 +369,7 @@ func (r *run) prepare(ctx context.Context) error {
 // document returns the one document of the id.
 func (r *run) document(ctx context.Context) (blocks.Key, []byte, error) {
 	key, text, err := job.Document(ctx, r.plan, r.temp, storage.Join(r.temp, foundFile), "--of "+r.config.Of,
-		"give the text of one by --file")
+		"give the text of one with --file")
 	if err == nil {
 		r.answer.Source, r.answer.Position = r.plan.Listing.Inputs.Source(key), key.Position()
 	}

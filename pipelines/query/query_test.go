@@ -294,13 +294,13 @@ func TestFileEncoding(t *testing.T) {
 	if err != nil || len(answer.Neighbours) != 1 || answer.Neighbours[0].ID != "1" || answer.Neighbours[0].Similarity != 1 {
 		t.Errorf("%+v, error %v", answer, err)
 	}
-	if _, err = run(t, append(args, "--encoding=latin1", "--max-doc-bytes=16")...); err == nil || !strings.Contains(err.Error(), "more than --max-doc-bytes 16") {
+	if _, err = run(t, append(args, "--encoding=latin1", "--max-doc-bytes=16")...); err == nil || !strings.Contains(err.Error(), "larger than --max-doc-bytes 16") {
 		t.Errorf("a text that is decoded larger than its file: error %v", err)
 	}
 	if err := os.WriteFile(file, bytes.Repeat([]byte("a "), 1<<20), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err = run(t, args...); err == nil || !strings.Contains(err.Error(), "more than --max-doc-bytes 20") {
+	if _, err = run(t, args...); err == nil || !strings.Contains(err.Error(), "larger than --max-doc-bytes 20") {
 		t.Errorf("a large file: error %v", err)
 	}
 }

@@ -161,7 +161,7 @@ func TestNearestVectorsAndSignatures(t *testing.T) {
 func TestRefusalsOfSimHash(t *testing.T) {
 	for flags, want := range map[string]string{
 		"--method=simhash --compare=jaccard":                                 "give --compare cosine or overlap",
-		"--method=simhash --signature=fss":                                   "--pieces those that share one",
+		"--method=simhash --signature=fss":                                   "--pieces those that share a piece",
 		"--compare=cosine --bands=2 --rows=2":                                "all documents are compared",
 		"--compare=overlap --pieces=4":                                       "--pieces 4: add --method simhash",
 		"--compare=cosine --bits=64":                                         "no SimHash signature is made",

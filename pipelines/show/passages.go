@@ -16,7 +16,7 @@ func Passages(ctx context.Context, c Config) (*records.PassagesOf, error) {
 		return nil, err
 	}
 	if finished.Run.Passages.Items != nil {
-		return nil, job.Usage("%s: its table contaminated has what there is to show: neardup export %[1]s --format csv",
+		return nil, job.Usage("%s: see its table contaminated: neardup export %[1]s --format csv",
 			c.Output)
 	}
 	s := &show{Config: c, f: finished}
@@ -29,7 +29,7 @@ func Passages(ctx context.Context, c Config) (*records.PassagesOf, error) {
 	}
 	if row == nil {
 		return nil, job.Usage("no document with a passage is called %s; "+
-			"give an id, or a place SOURCE@POSITION, as the table coverage has it", c.Document)
+			"give an id, or a place SOURCE@POSITION, as in the table coverage", c.Document)
 	}
 	found := &records.PassagesOf{Coverage: *row}
 	for p, err := range output.Rows[records.Passage](ctx, finished, output.Passages) {

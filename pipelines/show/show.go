@@ -25,7 +25,7 @@ import (
 // Config says what is shown.
 type Config struct {
 	Output   string `arg:"" name:"dir" help:"Output of a finished run of dedup or passages, or an index."`
-	Document string `arg:"" optional:"" name:"id" help:"Id of a document, or its place: SOURCE@POSITION, as in the tables; an index has none. If documents share an id, those in clusters come first."`
+	Document string `arg:"" optional:"" name:"id" help:"Id of a document, or its place: SOURCE@POSITION, as in the tables. If documents share an id, those in clusters come first. Leave it out for an index."`
 	Most     int    `name:"members" short:"n" default:"100" placeholder:"N" help:"List at most the first N documents of the cluster (default: ${default})." group:"Show"`
 	Texts    int    `default:"3" placeholder:"N" help:"Show the words that differ in at most N pairs; 0 reads no texts (default: ${default})." group:"Show"`
 }
@@ -291,7 +291,7 @@ func (s *show) texts(ctx context.Context) error {
 
 func (s *show) text(ctx context.Context, at place) (string, error) {
 	if slices.Contains(s.f.Run.Parameters.Inputs, "-") {
-		return "", fmt.Errorf("the run read standard input, which is gone")
+		return "", fmt.Errorf("the run read standard input, which cannot be read again")
 	}
 	path, _ := s.f.Input(at.source)
 	info, err := storage.Stat(ctx, path)
@@ -399,7 +399,7 @@ func (s *show) inCorpus(ctx context.Context) error {
 	if len(nearest) > 0 {
 		hint = "; the nearest is " + nearest[0]
 	}
-	return job.Usage("no document of %s is called %s%s; give an id, or a place SOURCE@POSITION, as the tables have it",
+	return job.Usage("no document of %s is called %s%s; give an id, or a place SOURCE@POSITION, as in the tables",
 		searched, s.Document, hint)
 }
 

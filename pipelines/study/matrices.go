@@ -34,7 +34,7 @@ func (r *run) matrices(ctx context.Context) (*records.StudyMatrices, error) {
 		}
 	}
 	if len(compared) > mostColumns || shingles > mostShingles {
-		return nil, job.Usage("--show-matrices: the input has %d documents with %d shingles, and at most %d with %d are "+
+		return nil, job.Usage("--show-matrices: the input has %d documents with %d shingles, but at most %d with %d are "+
 			"shown: give fewer documents, as with --limit %d, shorter ones, or --unit word",
 			len(compared), shingles, mostColumns, mostShingles, mostColumns)
 	}

@@ -25,16 +25,16 @@ type Config struct {
 	Unit       Unit        `default:"char" enum:"${units}" help:"Unit of shingles: char or word (default: ${default})." group:"Study"`
 	K          []int       `name:"k" short:"k" default:"5,7,9" placeholder:"K" help:"Sizes of shingles (default: ${default})." group:"Study"`
 	Language   string      `default:"en" placeholder:"CODE" help:"Language of stop words and stems (default: ${default})." group:"Study"`
-	Vary       []Variation `enum:"${variations}" placeholder:"NAME" help:"More steps to vary besides spaces, stop words and stems, each doubling their number: case (lower or unchanged), punctuation (removed or kept), replicas (shingles count once or as often as they occur)." group:"Study"`
+	Vary       []Variation `enum:"${variations}" placeholder:"NAME" help:"More steps to vary besides spaces, stop words and stems; each doubles the number of settings: case (lower or unchanged), punctuation (removed or kept), replicas (shingles count once or as often as they occur)." group:"Study"`
 	Threshold  float64     `short:"t" default:"0.5" help:"Minimum similarity under the first setting to put documents into one group (default: ${default})." group:"Study"`
 	DropCopies bool        `help:"Leave out documents with the same words in the same order as an earlier one." group:"Study"`
 
-	Signatures []int            `placeholder:"N" help:"Numbers of values, such as 16,64,256,1024: compare what signatures of that length estimate with the similarities under the first setting. Documents are read again." group:"Study"`
+	Signatures []int            `placeholder:"N" help:"Lengths of signatures, such as 16,64,256,1024: compare the similarities that signatures of each length estimate with the exact ones under the first setting. Documents are read again." group:"Study"`
 	Signature  signature.Family `default:"classic" enum:"${families}" help:"Kind of these signatures, with one function per value: classic or salted (default: ${default})." group:"Study"`
 
 	ShowMatrices bool `help:"Write the dictionary, the characteristic matrix, the functions, signatures and buckets of --signature classic under the first setting, and the weights of words. For up to 20 documents with 10,000 shingles; documents are read again." group:"Study"`
-	Bands        int  `default:"3" placeholder:"B" help:"Bands of the signatures that --show-matrices shows (default: ${default})." group:"Study"`
-	Rows         int  `default:"2" placeholder:"R" help:"Rows of each of these bands (default: ${default})." group:"Study"`
+	Bands        int  `default:"3" placeholder:"B" help:"Number of bands of the signatures that --show-matrices shows (default: ${default})." group:"Study"`
+	Rows         int  `default:"2" placeholder:"R" help:"Rows per band (default: ${default})." group:"Study"`
 
 	// Draw writes files for persons to the output, each by a call of write; nil writes none.
 	Draw func(found *records.Study, write func(name string, content func(io.Writer) error) error) error `kong:"-"`
@@ -103,9 +103,9 @@ func (c *Config) validate() error {
 	case c.Output == "" && c.Replaces():
 		return job.Usage("--overwrite: there is no folder to write to; give --output")
 	case slices.Contains(c.Inputs, "-") && len(c.Signatures) > 0:
-		return job.Usage("--signatures reads the input again, and standard input can be read once: give a file")
+		return job.Usage("--signatures reads the input again, but standard input can be read only once: give a file")
 	case slices.Contains(c.Inputs, "-") && c.ShowMatrices:
-		return job.Usage("--show-matrices reads the input again, and standard input can be read once: give a file")
+		return job.Usage("--show-matrices reads the input again, but standard input can be read only once: give a file")
 	case c.Bands < 1 || c.Rows < 1 || c.Bands > mostValues || c.Rows > mostValues/c.Bands:
 		return job.Usage("--bands %d, --rows %d: must be at least 1, and at most %d values together", c.Bands, c.Rows, mostValues)
 	}
@@ -207,7 +207,7 @@ func (r *run) do(ctx context.Context) (*records.Study, error) {
 }
 
 func tooMany(documents int64) error {
-	return job.Usage("%d documents have %d pairs, and at most %d are studied: give fewer files, or --limit %d for the first ones; neardup dedup finds the similar pairs of any number",
+	return job.Usage("%d documents have %d pairs, but study takes at most %d: give fewer files, or --limit %d for the first ones; neardup dedup finds the similar pairs of any number",
 		documents, documents*(documents-1)/2, mostPairs, mostDocuments)
 }
 

@@ -322,7 +322,7 @@ func (j *job) ended(ctx context.Context) (*Result, error) {
 	case j.state == "JOB_STATE_FAILED":
 		return nil, j.explain()
 	default:
-		return nil, fmt.Errorf("the Dataflow job %s was not run to its end: it is %s; see %s",
+		return nil, fmt.Errorf("the Dataflow job %s did not run to its end: it is %s; see %s",
 			j.job.ID, j.state, j.job.Show())
 	}
 }

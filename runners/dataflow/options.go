@@ -72,10 +72,10 @@ var passed = map[string]func(o *Options, value string) error{
 	"teardown-policy":                text(func(o *Options) *string { return &o.TeardownPolicy }),
 	"update":                         truth(func(o *Options) *bool { return &o.Update }),
 	"dry-run": func(*Options, string) error {
-		return errors.New("neardup plan says what a job will be, and starts none")
+		return errors.New("use neardup plan, which forecasts a job without starting it")
 	},
 	"transform-name-mapping": func(*Options, string) error {
-		return errors.New("it is for pipelines that stream, and this one does not")
+		return errors.New("it is for streaming pipelines, and this one is a batch job")
 	},
 }
 

@@ -73,7 +73,8 @@ func (o *Options) Check() error {
 		return errors.New("no staging location: give a folder in a bucket, as in --staging-location gs://BUCKET/staging; " +
 			"gcloud storage buckets create gs://BUCKET --location " + o.Region + " makes one")
 	case o.Name != "" && (!jobName.MatchString(o.Name) || len(o.Name) > 1024):
-		return fmt.Errorf("job name %q: lower-case letters, digits and hyphens, from a letter to a letter or digit", o.Name)
+		return fmt.Errorf("job name %q: use only lower-case letters, digits and hyphens; begin with a letter, and end with "+
+			"a letter or digit", o.Name)
 	case o.Workers < 0 || o.MaxWorkers < 0 || o.Threads < 0 || o.DiskGB < 0:
 		return errors.New("numbers of workers and threads, and the size of disks, must be at least 1")
 	case o.Workers > 0 && o.MaxWorkers > 0 && o.Workers > o.MaxWorkers:
@@ -86,7 +87,8 @@ func (o *Options) Check() error {
 	}
 	for key, value := range o.Labels {
 		if !isLabelKey(key) || !isLabel(value) {
-			return fmt.Errorf("label %s=%s: lower-case letters, digits, _ and - only, 63 at most, the key from a letter",
+			return fmt.Errorf("label %s=%s: use only lower-case letters, digits, _ and -, at most 63; begin the key with a "+
+				"letter",
 				key, value)
 		}
 	}
@@ -194,8 +196,8 @@ func warnOfRetention(ctx context.Context, folder string) {
 		return
 	}
 	if kept := s.Retains(ctx, folder); kept > 0 {
-		slog.Warn(fmt.Sprintf("bucket gs://%s keeps what is removed for %v, including temporary files, and you pay for "+
-			"that; to end that: gcloud storage buckets update gs://%[1]s --clear-soft-delete",
+		slog.Warn(fmt.Sprintf("bucket gs://%s keeps removed files for %v, including temporary ones, and you pay for "+
+			"this; to change it: gcloud storage buckets update gs://%[1]s --clear-soft-delete",
 			bucketOf(folder), kept))
 	}
 }

@@ -52,10 +52,10 @@ func fewBuffers(said []string) string {
 
 // Where a worker's own output lies, by environment.
 var outputs = map[string]string{
-	Loopback: "it is this process, see above",
-	"process": "it is what the boot program writes, on the machine of the task manager; Flink throws it away unless " +
+	Loopback: "it is above, since the worker is this process",
+	"process": "the boot program writes it, on the machine of the task manager; Flink discards it unless " +
 		"the command keeps it (docs/flink.md)",
-	"external": "it is with the worker pool's",
+	"external": "it is part of the worker pool's output",
 	"docker":   "docker logs shows it on the machine of the task manager, with -- --retain_docker_containers",
 }
 

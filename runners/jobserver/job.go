@@ -110,7 +110,7 @@ func (j *job) ended(ctx context.Context, end jobpb.JobState_Enum, messages []str
 	case end == jobpb.JobState_DONE:
 		result, err := j.result(context.WithoutCancel(ctx))
 		if err != nil {
-			return nil, fmt.Errorf("job %s is done, but its counters cannot be had: %w", j.id, err)
+			return nil, fmt.Errorf("job %s is done, but its counters cannot be read: %w", j.id, err)
 		}
 		return result, nil
 	case end == jobpb.JobState_CANCELLED:
@@ -151,7 +151,7 @@ func (j *job) follow(ctx context.Context, updates chan<- update) {
 		}
 	}
 	if errors.Is(err, io.EOF) {
-		err = errors.New("the job server ended the conversation")
+		err = errors.New("the job server closed the connection")
 	}
 	send(update{err: err})
 }

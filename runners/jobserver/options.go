@@ -43,7 +43,7 @@ func (s *Server) checkOptions(ctx context.Context) error {
 	}
 	described, err := s.client.DescribePipelineOptions(ctx, &jobpb.DescribePipelineOptionsRequest{})
 	if err != nil {
-		return fmt.Errorf("the job server at %s does not say which options it has: %s", s.options.Address,
+		return fmt.Errorf("the job server at %s does not list its options: %s", s.options.Address,
 			status.Convert(err).Message())
 	}
 	types := map[string]jobpb.PipelineOptionType_Enum{}

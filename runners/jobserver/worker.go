@@ -20,7 +20,7 @@ func CheckWorker(path, arch string) error {
 		return fmt.Errorf("%s is for %v, not for Linux", path, f.OSABI)
 	}
 	if want, ok := machines[arch]; ok && f.Machine != want {
-		return fmt.Errorf("%s is for %v, and not for %s", path, f.Machine, arch)
+		return fmt.Errorf("%s is for %v, not for %s", path, f.Machine, arch)
 	}
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_INTERP {

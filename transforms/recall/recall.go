@@ -55,7 +55,8 @@ type Params struct {
 // check returns an error if there are more true pairs than may be held.
 func (p Params) check(pairs int) error {
 	if p.MostPairs > 0 && pairs > p.MostPairs {
-		return fmt.Errorf("the documents drawn are in more than %d similar pairs, too many to hold; draw fewer", p.MostPairs)
+		return fmt.Errorf("the documents drawn are in more than %d similar pairs, too many to hold in memory; draw fewer",
+			p.MostPairs)
 	}
 	return nil
 }

@@ -73,18 +73,18 @@ func TestColumns(t *testing.T) {
 
 func TestColumnErrors(t *testing.T) {
 	for _, c := range []struct{ header, text, id, want string }{
-		{"a\tb\n", "text", "", `text column: no column "text"; there are ["a" "b"]`},
-		{"a\tb\n", "a", "key", `id column: no column "key"; there are ["a" "b"]`},
-		{"a\tb\n", "#3", "", `text column: no column "#3"; there are ["a" "b"]`},
-		{"a\tb\n", "#0", "", `text column: no column "#0"; there are ["a" "b"]`},
-		{"a\tb\n", "#x", "", `text column: no column "#x"; there are ["a" "b"]`},
-		{"a\tb\n", "A", "", `text column: no column "A"; there are ["a" "b"]`},
-		{"\n", "a", "", `text column: no column "a"; there are [""]`},
+		{"a\tb\n", "text", "", `text column: no column "text"; the columns are ["a" "b"]`},
+		{"a\tb\n", "a", "key", `id column: no column "key"; the columns are ["a" "b"]`},
+		{"a\tb\n", "#3", "", `text column: no column "#3"; the columns are ["a" "b"]`},
+		{"a\tb\n", "#0", "", `text column: no column "#0"; the columns are ["a" "b"]`},
+		{"a\tb\n", "#x", "", `text column: no column "#x"; the columns are ["a" "b"]`},
+		{"a\tb\n", "A", "", `text column: no column "A"; the columns are ["a" "b"]`},
+		{"\n", "a", "", `text column: no column "a"; the columns are [""]`},
 		{"a\tb\ta\n", "a", "", `text column: two columns are called "a"; name one by number: #1 or #3`},
 		{"b\tid\tid\n", "b", "id", `id column: two columns are called "id"; name one by number: #2 or #3`},
-		{"id;text\n", "text", "", `text column: no column "text"; there are ["id;text"]; values may be separated by ';': give --format csv --delimiter ';'`},
-		{"id,\"te\"\"xt\"\n", "te\"xt", "", `text column: no column "te\"xt"; there are ["id,\"te\"\"xt\""]; values may be separated by ',': give --format csv`},
-		{"\"text\"\n", "text", "", `text column: no column "text"; there are ["\"text\""]`},
+		{"id;text\n", "text", "", `text column: no column "text"; the columns are ["id;text"]; values may be separated by ';': give --format csv --delimiter ';'`},
+		{"id,\"te\"\"xt\"\n", "te\"xt", "", `text column: no column "te\"xt"; the columns are ["id,\"te\"\"xt\""]; values may be separated by ',': give --format csv`},
+		{"\"text\"\n", "text", "", `text column: no column "text"; the columns are ["\"text\""]`},
 		{"b\t id\tid \n", "b", "id", `id column: two columns are called "id"; name one by number: #2 or #3`},
 	} {
 		_, err := delimited.NewTSV(codec.Fields{Text: []string{c.text}, ID: c.id}).WithHeader([]byte(c.header))

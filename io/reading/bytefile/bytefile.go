@@ -41,7 +41,7 @@ type Reader struct {
 // Inspect finds a file's compression and its header.
 func (f Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Options) (err error) {
 	if f.Plain && o.Fields.Value != "" {
-		return fmt.Errorf("%s: format %s has no columns, and none is called %q; keep first, longest or prefer:GLOB",
+		return fmt.Errorf("%s: format %s has no columns, so none is called %q; give --keep first, longest or prefer:GLOB",
 			file.Path, file.Format, o.Fields.Value)
 	}
 	if file.Size > blocks.MaxPosition {
@@ -54,7 +54,7 @@ func (f Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Option
 	}
 	file.Compression, file.Window, err = inspectCompression(file.Path, opened)
 	if err == nil && o.MaxWindow > 0 && file.Window > o.MaxWindow {
-		err = fmt.Errorf("%s: to be read, it needs a window of %d bytes, --max-window is %d; raise that if there is the "+
+		err = fmt.Errorf("%s: reading it takes a window of %d bytes, but --max-window is %d; raise that if there is enough "+
 			"memory, or compress the file again with a smaller one", file.Path, file.Window, o.MaxWindow)
 	}
 	if err != nil {
@@ -108,7 +108,7 @@ func (f Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Option
 			return fmt.Errorf("%s: %w", file.Path, err)
 		}
 		if c.hi-c.lo >= maxHeader {
-			return fmt.Errorf("%s: no end of its header in %d bytes; is it a %s file?", file.Path, c.hi-c.lo, file.Format)
+			return fmt.Errorf("%s: its header does not end within %d bytes; is it a %s file?", file.Path, c.hi-c.lo, file.Format)
 		}
 		if err := c.fill(); err != nil {
 			return err

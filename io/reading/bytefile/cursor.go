@@ -572,9 +572,9 @@ func (c *cursor) failed(err error) error {
 		err = fmt.Errorf("%s: %w", where, err)
 	case errors.Is(err, zstd.ErrWindowSizeExceeded) || errors.Is(err, zstd.ErrDecoderSizeExceeded):
 		err = fmt.Errorf("%s of its content: what follows needs a larger window than --max-window %d; raise that if there "+
-			"is the memory, or compress the file again with a smaller one", where, c.maxWindow)
+			"is enough memory, or compress the file again with a smaller one", where, c.maxWindow)
 	case errors.Is(err, zstd.ErrUnknownDictionary):
-		err = fmt.Errorf("%s of its content: what follows is compressed with a zstd dictionary, which is not there; unpack "+
+		err = fmt.Errorf("%s of its content: what follows is compressed with a zstd dictionary, which is missing; unpack "+
 			"the file (zstd -d -D DICTIONARY)", where)
 	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
 		err = fmt.Errorf("%s of its content: the compressed data ends early, or other bytes follow it; fetch the file again",

@@ -88,9 +88,9 @@ func readFooter(f io.ReaderAt, file *blocks.File) (*footer, error) {
 	case bytes.Equal(tail[4:], encryptedMagic):
 		return nil, fmt.Errorf("%s: the file is encrypted; decrypt it first, or leave it out", file.Path)
 	case !bytes.Equal(head, magic):
-		return nil, fmt.Errorf("%s: it does not begin as a Parquet file; is --format right?", file.Path)
+		return nil, fmt.Errorf("%s: it does not begin like a Parquet file; check --format", file.Path)
 	case !bytes.Equal(tail[4:], magic):
-		return nil, broken(file, "it does not end as a Parquet file; it may be cut short; fetch it again, or leave it out "+
+		return nil, broken(file, "it does not end like a Parquet file; it may be cut short; fetch it again, or leave it out "+
 			"with --exclude")
 	}
 	length := int64(binary.LittleEndian.Uint32(tail))

@@ -176,7 +176,7 @@ func TestLies(t *testing.T) {
 		says    string
 	}{
 		"nothing":              {nil, "too few for a Parquet file"},
-		"text":                 {[]byte(strings.Repeat("text ", 9)), "does not begin as a Parquet file; is --format right?"},
+		"text":                 {[]byte(strings.Repeat("text ", 9)), "does not begin like a Parquet file; check --format"},
 		"cut short":            {footed(schema, rows(0))[:20], "it may be cut short; fetch it again, or leave it out with --exclude"},
 		"encrypted":            {append([]byte("PARE1234"), "1234PARE"...), "is encrypted"},
 		"signed":               {footed(schema, rows(0), thriftField{8, thrift.STRUCT, []byte{0}}), "is encrypted"},

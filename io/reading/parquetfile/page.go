@@ -261,7 +261,7 @@ func (p *pages) find(ahead int64) (bool, error) {
 		switch h.kind {
 		case format.DataPage, format.DataPageV2:
 			if h.values > p.remaining {
-				return false, p.broken(fmt.Errorf("it has %d values, and %d are left of the row group", h.values, p.remaining))
+				return false, p.broken(fmt.Errorf("it has %d values, but only %d are left in the row group", h.values, p.remaining))
 			}
 			if h.values > 0 {
 				return true, nil
@@ -302,7 +302,7 @@ func (p *pages) readHeader(ahead int64) error {
 // read returns the bytes of the page with the header h at offset, as stored.
 func (p *pages) read(h *pageHeader, offset int64) ([]byte, error) {
 	if h.uncompressed > p.most {
-		return nil, fmt.Errorf("it has %d bytes once it is unpacked, and --max-window is %d; raise that if there is the "+
+		return nil, fmt.Errorf("it has %d bytes when unpacked, but --max-window is %d; raise that if there is enough "+
 			"memory, or write the file again with smaller pages", h.uncompressed, p.most)
 	}
 	if h.stored > p.most {

@@ -173,7 +173,7 @@ func bind(file *blocks.File, ft *footer, o codec.Fields) (b fields, err error) {
 			return b, err
 		}
 		if t.constant != nil {
-			return b, fmt.Errorf("%s: %q is a folder's name and not a column; there are %s", file.Path, name,
+			return b, fmt.Errorf("%s: %q is a folder's name and not a column; the columns are %s", file.Path, name,
 				codec.Listed(ft.schema.names()))
 		}
 		found = found || t.leaf != none
@@ -196,7 +196,8 @@ func bind(file *blocks.File, ft *footer, o codec.Fields) (b fields, err error) {
 			return b, err
 		}
 		if b.value.leaf == none && b.value.constant == nil {
-			return b, fmt.Errorf("%s: no column %q to keep by; there are %s", file.Path, o.Value, codec.Listed(withPartitions()))
+			return b, fmt.Errorf("%s: no column %q to keep by; the columns are %s", file.Path, o.Value,
+				codec.Listed(withPartitions()))
 		}
 	}
 	return b, b.check(file, ft)

@@ -1,4 +1,4 @@
-"""Find near-duplicate documents: every reported pair is verified exactly, and the recall is yours to choose.
+"""Find near-duplicate documents: every reported pair is verified exactly, and you choose the recall.
 
 >>> import neardup
 >>> texts = ["the cat sat on the mat by the door", "The cat sat on the mat, by the door.", "a dog"]
@@ -107,7 +107,7 @@ def compare(
     id: str | None = None,
     **spec: Unpack[_options.Compare],
 ) -> Answer:
-    """Finds the similar pairs of a small collection in several ways; the rows are how these agree."""
+    """Finds the similar pairs of a small collection with several methods; the rows say how far these agree."""
     options = dict(spec, text=text, id=id)
     check("compare", options)
     return Answer(_read("compare", loaded(data), options)[0], lambda answer: answer["methods"])

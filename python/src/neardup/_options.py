@@ -13,7 +13,7 @@ class Dedup(TypedDict, total=False):
     STORAGE_EMULATOR_HOST, or AWS and Google)."""
 
     s3_path_style: bool
-    """Name the bucket in the path of a request and not in its host (default: with an endpoint)."""
+    """Name the bucket in the path of a request, not in its host (default: only if an endpoint is set)."""
 
     anonymous: Literal["s3", "gs"] | Sequence[Literal["s3", "gs"]]
     """Read public buckets of s3 or gs without credentials; repeat for both."""
@@ -23,14 +23,15 @@ class Dedup(TypedDict, total=False):
     pays."""
 
     kms_key: str
-    """Encrypt what is written with this KMS key of the output's store."""
+    """KMS key of the output's store; it encrypts all that neardup writes there."""
 
     inputs_from: str | PathLike[str]
     """File that lists more inputs, one path per line; - is standard input."""
 
     include: str | Sequence[str]
     """Read only files that match, or are in a folder that matches; repeat for several patterns. A pattern without a
-    slash is compared with each name in a path below an input folder, a pattern with a slash with the path."""
+    slash is matched against each name in a path below an input folder, a pattern with a slash against the whole
+    path."""
 
     exclude: str | Sequence[str]
     """Skip files that match, or are in a folder that matches; patterns as for include."""
@@ -41,26 +42,27 @@ class Dedup(TypedDict, total=False):
 
     encoding: str
     """Encoding of JSON, CSV, TSV and text files, and of members of tar, that are not UTF-8, by its name in the Encoding
-    Standard: windows-1251, latin1, shift_jis, gbk, koi8-r and so on; utf-16le and utf-16be are for all of them. A byte
-    order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8. detect decides
-    for each file by its text, and marks texts as unreadable if it is not sure (default: utf-8)."""
+    Standard, such as windows-1251, latin1, shift_jis, gbk or koi8-r. utf-16le and utf-16be apply to all such files,
+    UTF-8 or not. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes
+    UTF-8. detect decides for each file by its text, and marks texts as unreadable if it is not sure (default:
+    utf-8)."""
 
     delimiter: str
     """Separator of CSV values: an ASCII character, or tab (default: ,)."""
 
     no_header: bool
-    """The first line of CSV and TSV is data; text and id are column numbers, from 1."""
+    """Read the first line of CSV and TSV as data; text and id are then column numbers, from 1."""
 
     limit: int
     """Read only the first N readable documents."""
 
     max_doc_bytes: int | str
-    """Do not compare documents whose text is larger, or becomes larger than this and than twice its size when it is
-    normalised; they stay in the corpus (default: 16MiB)."""
+    """Do not compare documents whose text is larger, or that normalising makes larger than both this and twice its
+    size; they stay in the corpus (default: 16MiB)."""
 
     max_window: int | str
-    """Refuse compressed files with a larger window and Parquet files with larger pages, because reading holds that much
-    in memory (default: 128MiB)."""
+    """Refuse compressed files with a larger window, and Parquet files with larger pages, because reading them takes
+    that much memory (default: 128MiB)."""
 
     invalid_utf8: Literal["reject", "keep"]
     """Treatment of a text that is not UTF-8, or begins like UTF-16: reject (the record is unreadable) or keep (compare
@@ -70,12 +72,12 @@ class Dedup(TypedDict, total=False):
     """Do not compare documents with fewer words after normalising; they stay in the corpus."""
 
     against: str | Sequence[str]
-    """Files, folders or patterns whose documents you already have; a finished output, whose corpus/ is read; or an
-    index. Inputs that resemble one of them are removed; those of against are not compared with each other, and not
-    written. The format follows the file name. Repeat for several."""
+    """Documents that you already have: files, folders or patterns; a finished output, whose corpus/ is read; or an
+    index. Inputs that resemble one of them are removed. Documents of against are not compared with each other, and not
+    written. The file name gives their format. Repeat for several."""
 
     append: bool
-    """Add what this run keeps and removes to the index that against names, once the output is complete."""
+    """Add the documents that this run keeps and removes to the index of against, once the output is complete."""
 
     against_text: str | Sequence[str]
     """Text column of against; repeat to join several (default: those of text)."""
@@ -84,8 +86,8 @@ class Dedup(TypedDict, total=False):
     """Id column of against (default: that of id)."""
 
     max_rejected: int | str
-    """Unreadable records, and documents of sources without the text column, to accept, as a number or a percentage;
-    with more, the run ends with status 4 (default: 0)."""
+    """Number or percentage of unreadable records, and of documents of sources without the text column, to accept; with
+    more, the run ends with status 4 (default: 0)."""
 
     allow_empty: bool
     """Succeed with empty tables if there is no input file or no document to compare. A local path that does not exist
@@ -93,16 +95,16 @@ class Dedup(TypedDict, total=False):
 
     shingle: str
     """Shingles (n-grams) to compare: K consecutive words, characters or bytes, as in word:5, char:9, byte:13. char32:9
-    cuts their hashes to 32 bits. stopword:3 (stopword:3:it for Italian) takes only shingles that begin with a stop
-    word. item takes the elements of a list column as they are (default: word:5)."""
+    is char:9 with hashes of 32 bits. stopword:3 (stopword:3:it for Italian) takes only shingles that begin with a stop
+    word. item takes each element of a list column as a shingle (default: word:5)."""
 
     normalize: str
     """none, or a comma-separated list of strip-markup, default, nfkc, lower, strip-accents, fold-han, keep-symbols,
     keep-case, letters-only, digits-zero, collapse-space, no-space. default is NFKC and lower case, without punctuation,
     symbols, layout and invisible characters (byte:K keeps the last two); keep-symbols keeps punctuation and symbols,
-    and keep-case keeps capitals; other steps are those of default, unless you list some. strip-markup compares only
-    what HTML and XML show, and fold-han unifies the variants of a Han character. no-stop-words:LANGUAGE leaves out stop
-    words, and stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en."""
+    and keep-case keeps capitals; the other steps stay those of default, unless you list some. strip-markup compares
+    only what HTML and XML show, and fold-han unifies the variants of a Han character. no-stop-words:LANGUAGE leaves out
+    stop words, and stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en."""
 
     match: str | Sequence[str]
     """Compare documents, even copies, only if they meet a rule; repeat for several. Rules are equal (the same value,
@@ -113,7 +115,7 @@ class Dedup(TypedDict, total=False):
 
     match_numbers: bool
     """Compare only documents whose texts have the same numbers in the same order, including copies, so that issue 12
-    stays beside issue 13. 1,000 and 1.000 are 1000; a date is its numbers."""
+    and issue 13 are both kept. 1,000 and 1.000 are 1000; a date counts as its numbers."""
 
     method: Literal["minhash", "simhash", "complete", "exact"]
     """minhash (near-duplicates, found by signatures), simhash (near-duplicates, found by SimHash signatures), complete
@@ -129,13 +131,13 @@ class Dedup(TypedDict, total=False):
     one."""
 
     bands: int
-    """Number of bands, with rows, instead of what recall would choose."""
+    """Number of bands, with rows, instead of the number that recall would choose."""
 
     rows: int
-    """Rows of a band, with bands."""
+    """Rows per band, with bands."""
 
     signature: Literal["fss", "classic", "salted"]
-    """Kind of signature: fss (Fast Similarity Sketching) or, from textbooks and slower, classic (universal hashing of
+    """Kind of signature: fss (Fast Similarity Sketching) or a slower kind from textbooks: classic (universal hashing of
     each shingle's number in a dictionary, which takes one more read) or salted (SHA-1 of the shingles' text)."""
 
     seed: int
@@ -144,8 +146,8 @@ class Dedup(TypedDict, total=False):
     compare: str
     """Measure of similarity: jaccard (of the documents' sets), containment (the share of the smaller set that the
     larger one has: the larger document stays, and every document is compared), cosine (of their vectors) or overlap
-    (the share of equal bits of their SimHash signatures). SimHash finds documents by cosine or overlap, its default
-    (default otherwise: jaccard)."""
+    (the share of equal bits of their SimHash signatures). SimHash finds documents by cosine or overlap (default:
+    overlap for SimHash, otherwise jaccard)."""
 
     weights: Literal["1", "tf", "tf-idf"]
     """Weight of a shingle in a document's vector, for cosine and overlap: 1, tf (the number of its occurrences) or
@@ -155,35 +157,35 @@ class Dedup(TypedDict, total=False):
     """Bits of a SimHash signature, from 1 to 1024 (default: 256)."""
 
     pieces: int
-    """Number of pieces of a SimHash signature; documents with an equal one at the same position are compared (default:
-    dedup follows recall if it is given, else takes 32, or compares all documents if chance would connect most of them;
-    query compares all documents)."""
+    """Number of pieces of a SimHash signature; documents with an equal piece at the same position are compared
+    (default: dedup follows recall if it is given, and otherwise takes 32, or compares all documents if chance would
+    connect most of them; query compares all documents)."""
 
     vectors: Literal["normal", "sign"]
     """Random vectors of SimHash: normal (normally distributed entries, which satisfy recall) or sign (entries 1 and -1,
-    as in most programs, which do not guarantee it for cosine) (default: normal)."""
+    as in most programs, without that guarantee for cosine) (default: normal)."""
 
     measure_recall: int
     """Measure the recall: read the input again and compare N documents, drawn with seed, with all others. The summary
-    has the share of their near pairs that the run found."""
+    gives the share of their near pairs that the run found."""
 
     cluster: Literal["star", "components"]
     """star: remove a document only if its similarity to a kept one reaches the threshold; components: keep one document
-    of each cluster, so chains of similar documents remove others that do not resemble it."""
+    of each cluster, so a chain of similar documents can remove one that does not resemble it."""
 
     keep: str | Sequence[str]
     """Which of several similar documents to keep: first in input order, longest (bytes of text), max:COLUMN or
-    min:COLUMN (numbers before strings, none last), or prefer:GLOB,... (documents of files that match the first pattern,
-    then the second, then others). Repeat it to break ties; remaining ties go to the first in input order. max:date
-    keeps the newest; none removes all of them (default: first)."""
+    min:COLUMN (numbers rank before strings, and missing values last), or prefer:GLOB,... (documents of files that match
+    the first pattern, then the second, then others). Repeat it to break ties; remaining ties go to the first in input
+    order. max:date keeps the newest; none removes them all (default: first)."""
 
     protect: str | Sequence[str]
     """Never remove documents of files that match, even if they are similar to each other. Other documents that resemble
     one are removed in its favour, whatever keep says. Repeat for several patterns."""
 
     drop_not_compared: bool
-    """Also leave documents that are not compared out of the corpus: those without text or token, with too few words, or
-    beyond a limit."""
+    """Also leave documents that are not compared out of the corpus: those without a text or a token, with too few
+    words, or beyond a limit."""
 
     max_removed: str
     """End with status 5 and publish nothing if the run would remove more than this percentage of the documents of an
@@ -203,20 +205,20 @@ class Dedup(TypedDict, total=False):
 
     runner: Literal["local", "flink", "spark", "dataflow", "portable", "prism", "direct"]
     """Beam runner. In this process: local (all cores, bounded memory) or Beam's direct (and prism, in a binary built
-    with the tag prism). On a cluster: dataflow, for dedup, or flink, spark and portable through job_server, also for
-    compare. Beam's class names work too; DirectRunner means local."""
+    with the tag prism). On a cluster: dataflow, for dedup only, or flink, spark or portable through job_server, for
+    dedup and compare. Beam's class names work too; DirectRunner means local."""
 
     workers: int
-    """Number of parallel workers: of the local runner (default: one per core), or of a job on a cluster (default: the
-    cluster's setting); also parallelism."""
+    """Number of parallel workers of the local runner (default: one per core), or of a job on a cluster (default: the
+    cluster's setting); parallelism is the same."""
 
     memory: int | str
     """Memory limit of the process with the local runner, at least 256MB (default: half of the container's limit or,
     without one, of this machine's memory)."""
 
     temp_dir: str | PathLike[str]
-    """Folder for temporary files (default: a hidden one beside or in an output folder, else the system's); also
-    temp_location, which makes the folder, except on Dataflow."""
+    """Folder for temporary files (default: a hidden one beside or in an output folder, else the system's);
+    temp_location is the same, but makes the folder, except on Dataflow."""
 
     job_server: str
     """Beam job server of the cluster, for runner flink, spark or portable; also job_endpoint."""
@@ -235,13 +237,13 @@ class Dedup(TypedDict, total=False):
     shows progress (default: port 8081 of the job server's machine, if Flink answers there)."""
 
     dataflow_option: Mapping[str, str]
-    """Option of Dataflow by Beam's name, as in max-num-workers=20; repeat for several. On the command line,
+    """Dataflow option under Beam's name, as in max-num-workers=20; repeat for several. On the command line,
     max_num_workers 20 is the same. project, region and staging-location are required; docs/dataflow.md lists the
     others."""
 
     job_name: str
-    """Name of the job, for a cluster and for lineage_file (default: neardup, on Dataflow with random letters); Dataflow
-    accepts lower-case letters, digits and hyphens."""
+    """Name of the job, for a cluster and for lineage_file; Dataflow accepts lower-case letters, digits and hyphens
+    (default: neardup; on Dataflow, with random letters)."""
 
     overwrite: bool
     """Replace a finished output once the new one is complete; until then the old one stays."""
@@ -255,22 +257,23 @@ class Dedup(TypedDict, total=False):
 
     resume: Literal["auto", "always", "never"]
     """Whether to keep what a failed run has done, so that the same command continues it: always, never (remove what an
-    earlier run left) or auto, for input that takes minutes (default: auto)."""
+    earlier run left) or auto (keep it if the input takes minutes) (default: auto)."""
 
     force_unlock: bool
     """Take the lock of the output from the run that holds it; that run then stops at its next step with status 3."""
 
     from_: str | PathLike[str]
     """Decide again which documents of a finished output of dedup to keep, using its tables: threshold (the same or
-    higher), keep, cluster, protect, drop_not_compared and write may differ. The input is read for the corpus only."""
+    higher), keep, cluster, protect, drop_not_compared and write may differ. The input is read only to write the
+    corpus."""
 
     metrics_file: str | PathLike[str]
-    """Write metrics of the run in Prometheus' text format, for a textfile collector, when the run ends, successful or
-    not; the name ends in .prom."""
+    """Write metrics to this file in Prometheus' text format, for a textfile collector, when the run ends, successfully
+    or not; the name must end in .prom."""
 
     lineage_file: str | PathLike[str]
-    """Append OpenLineage events, one line of JSON each: START, and COMPLETE or FAIL. OPENLINEAGE_NAMESPACE is the
-    namespace of the job (default: neardup)."""
+    """Append OpenLineage events to this file, one line of JSON each: START, and COMPLETE or FAIL. OPENLINEAGE_NAMESPACE
+    is the namespace of the job (default: neardup)."""
 
     temp_location: str
     """"""
@@ -284,7 +287,7 @@ class Query(TypedDict, total=False):
     STORAGE_EMULATOR_HOST, or AWS and Google)."""
 
     s3_path_style: bool
-    """Name the bucket in the path of a request and not in its host (default: with an endpoint)."""
+    """Name the bucket in the path of a request, not in its host (default: only if an endpoint is set)."""
 
     anonymous: Literal["s3", "gs"] | Sequence[Literal["s3", "gs"]]
     """Read public buckets of s3 or gs without credentials; repeat for both."""
@@ -294,14 +297,15 @@ class Query(TypedDict, total=False):
     pays."""
 
     kms_key: str
-    """Encrypt what is written with this KMS key of the output's store."""
+    """KMS key of the output's store; it encrypts all that neardup writes there."""
 
     inputs_from: str | PathLike[str]
     """File that lists more inputs, one path per line; - is standard input."""
 
     include: str | Sequence[str]
     """Read only files that match, or are in a folder that matches; repeat for several patterns. A pattern without a
-    slash is compared with each name in a path below an input folder, a pattern with a slash with the path."""
+    slash is matched against each name in a path below an input folder, a pattern with a slash against the whole
+    path."""
 
     exclude: str | Sequence[str]
     """Skip files that match, or are in a folder that matches; patterns as for include."""
@@ -312,26 +316,27 @@ class Query(TypedDict, total=False):
 
     encoding: str
     """Encoding of JSON, CSV, TSV and text files, and of members of tar, that are not UTF-8, by its name in the Encoding
-    Standard: windows-1251, latin1, shift_jis, gbk, koi8-r and so on; utf-16le and utf-16be are for all of them. A byte
-    order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8. detect decides
-    for each file by its text, and marks texts as unreadable if it is not sure (default: utf-8)."""
+    Standard, such as windows-1251, latin1, shift_jis, gbk or koi8-r. utf-16le and utf-16be apply to all such files,
+    UTF-8 or not. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes
+    UTF-8. detect decides for each file by its text, and marks texts as unreadable if it is not sure (default:
+    utf-8)."""
 
     delimiter: str
     """Separator of CSV values: an ASCII character, or tab (default: ,)."""
 
     no_header: bool
-    """The first line of CSV and TSV is data; text and id are column numbers, from 1."""
+    """Read the first line of CSV and TSV as data; text and id are then column numbers, from 1."""
 
     limit: int
     """Read only the first N readable documents."""
 
     max_doc_bytes: int | str
-    """Do not compare documents whose text is larger, or becomes larger than this and than twice its size when it is
-    normalised; they stay in the corpus (default: 16MiB)."""
+    """Do not compare documents whose text is larger, or that normalising makes larger than both this and twice its
+    size; they stay in the corpus (default: 16MiB)."""
 
     max_window: int | str
-    """Refuse compressed files with a larger window and Parquet files with larger pages, because reading holds that much
-    in memory (default: 128MiB)."""
+    """Refuse compressed files with a larger window, and Parquet files with larger pages, because reading them takes
+    that much memory (default: 128MiB)."""
 
     invalid_utf8: Literal["reject", "keep"]
     """Treatment of a text that is not UTF-8, or begins like UTF-16: reject (the record is unreadable) or keep (compare
@@ -359,16 +364,16 @@ class Query(TypedDict, total=False):
 
     shingle: str
     """Shingles (n-grams) to compare: K consecutive words, characters or bytes, as in word:5, char:9, byte:13. char32:9
-    cuts their hashes to 32 bits. stopword:3 (stopword:3:it for Italian) takes only shingles that begin with a stop
-    word. item takes the elements of a list column as they are (default: word:5)."""
+    is char:9 with hashes of 32 bits. stopword:3 (stopword:3:it for Italian) takes only shingles that begin with a stop
+    word. item takes each element of a list column as a shingle (default: word:5)."""
 
     normalize: str
     """none, or a comma-separated list of strip-markup, default, nfkc, lower, strip-accents, fold-han, keep-symbols,
     keep-case, letters-only, digits-zero, collapse-space, no-space. default is NFKC and lower case, without punctuation,
     symbols, layout and invisible characters (byte:K keeps the last two); keep-symbols keeps punctuation and symbols,
-    and keep-case keeps capitals; other steps are those of default, unless you list some. strip-markup compares only
-    what HTML and XML show, and fold-han unifies the variants of a Han character. no-stop-words:LANGUAGE leaves out stop
-    words, and stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en."""
+    and keep-case keeps capitals; the other steps stay those of default, unless you list some. strip-markup compares
+    only what HTML and XML show, and fold-han unifies the variants of a Han character. no-stop-words:LANGUAGE leaves out
+    stop words, and stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en."""
 
     method: Literal["minhash", "simhash"]
     """minhash (compare sets, unless compare names another measure) or simhash (compare by overlap, or by cosine with
@@ -377,8 +382,8 @@ class Query(TypedDict, total=False):
     compare: str
     """Measure of similarity: jaccard (of the documents' sets), containment (the share of the smaller set that the
     larger one has: the larger document stays, and every document is compared), cosine (of their vectors) or overlap
-    (the share of equal bits of their SimHash signatures). SimHash finds documents by cosine or overlap, its default
-    (default otherwise: jaccard)."""
+    (the share of equal bits of their SimHash signatures). SimHash finds documents by cosine or overlap (default:
+    overlap for SimHash, otherwise jaccard)."""
 
     weights: Literal["1", "tf", "tf-idf"]
     """Weight of a shingle in a document's vector, for cosine and overlap: 1, tf (the number of its occurrences) or
@@ -388,23 +393,23 @@ class Query(TypedDict, total=False):
     """Bits of a SimHash signature, from 1 to 1024 (default: 256)."""
 
     pieces: int
-    """Number of pieces of a SimHash signature; documents with an equal one at the same position are compared (default:
-    dedup follows recall if it is given, else takes 32, or compares all documents if chance would connect most of them;
-    query compares all documents)."""
+    """Number of pieces of a SimHash signature; documents with an equal piece at the same position are compared
+    (default: dedup follows recall if it is given, and otherwise takes 32, or compares all documents if chance would
+    connect most of them; query compares all documents)."""
 
     vectors: Literal["normal", "sign"]
     """Random vectors of SimHash: normal (normally distributed entries, which satisfy recall) or sign (entries 1 and -1,
-    as in most programs, which do not guarantee it for cosine) (default: normal)."""
+    as in most programs, without that guarantee for cosine) (default: normal)."""
 
     signature: Literal["fss", "classic", "salted"]
     """Compare only documents that share a bucket, by signatures of this kind, as textbooks do: fss, classic or salted,
     as for dedup (with bands and rows: fss). Without any of these flags, all documents are compared."""
 
     bands: int
-    """Number of bands, with rows, instead of what recall would choose."""
+    """Number of bands, with rows, instead of the number that recall would choose."""
 
     rows: int
-    """Rows of a band, with bands."""
+    """Rows per band, with bands."""
 
     threshold: float
     """Jaccard similarity that bands and rows are chosen for, in (0, 1] (default: 0.8); to shorten the list, use
@@ -418,20 +423,20 @@ class Query(TypedDict, total=False):
 
     runner: Literal["local", "flink", "spark", "dataflow", "portable", "prism", "direct"]
     """Beam runner. In this process: local (all cores, bounded memory) or Beam's direct (and prism, in a binary built
-    with the tag prism). On a cluster: dataflow, for dedup, or flink, spark and portable through job_server, also for
-    compare. Beam's class names work too; DirectRunner means local."""
+    with the tag prism). On a cluster: dataflow, for dedup only, or flink, spark or portable through job_server, for
+    dedup and compare. Beam's class names work too; DirectRunner means local."""
 
     workers: int
-    """Number of parallel workers: of the local runner (default: one per core), or of a job on a cluster (default: the
-    cluster's setting); also parallelism."""
+    """Number of parallel workers of the local runner (default: one per core), or of a job on a cluster (default: the
+    cluster's setting); parallelism is the same."""
 
     memory: int | str
     """Memory limit of the process with the local runner, at least 256MB (default: half of the container's limit or,
     without one, of this machine's memory)."""
 
     temp_dir: str | PathLike[str]
-    """Folder for temporary files (default: a hidden one beside or in an output folder, else the system's); also
-    temp_location, which makes the folder, except on Dataflow."""
+    """Folder for temporary files (default: a hidden one beside or in an output folder, else the system's);
+    temp_location is the same, but makes the folder, except on Dataflow."""
 
 
 class Compare(TypedDict, total=False):
@@ -442,7 +447,7 @@ class Compare(TypedDict, total=False):
     STORAGE_EMULATOR_HOST, or AWS and Google)."""
 
     s3_path_style: bool
-    """Name the bucket in the path of a request and not in its host (default: with an endpoint)."""
+    """Name the bucket in the path of a request, not in its host (default: only if an endpoint is set)."""
 
     anonymous: Literal["s3", "gs"] | Sequence[Literal["s3", "gs"]]
     """Read public buckets of s3 or gs without credentials; repeat for both."""
@@ -452,14 +457,15 @@ class Compare(TypedDict, total=False):
     pays."""
 
     kms_key: str
-    """Encrypt what is written with this KMS key of the output's store."""
+    """KMS key of the output's store; it encrypts all that neardup writes there."""
 
     inputs_from: str | PathLike[str]
     """File that lists more inputs, one path per line; - is standard input."""
 
     include: str | Sequence[str]
     """Read only files that match, or are in a folder that matches; repeat for several patterns. A pattern without a
-    slash is compared with each name in a path below an input folder, a pattern with a slash with the path."""
+    slash is matched against each name in a path below an input folder, a pattern with a slash against the whole
+    path."""
 
     exclude: str | Sequence[str]
     """Skip files that match, or are in a folder that matches; patterns as for include."""
@@ -470,26 +476,27 @@ class Compare(TypedDict, total=False):
 
     encoding: str
     """Encoding of JSON, CSV, TSV and text files, and of members of tar, that are not UTF-8, by its name in the Encoding
-    Standard: windows-1251, latin1, shift_jis, gbk, koi8-r and so on; utf-16le and utf-16be are for all of them. A byte
-    order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8. detect decides
-    for each file by its text, and marks texts as unreadable if it is not sure (default: utf-8)."""
+    Standard, such as windows-1251, latin1, shift_jis, gbk or koi8-r. utf-16le and utf-16be apply to all such files,
+    UTF-8 or not. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes
+    UTF-8. detect decides for each file by its text, and marks texts as unreadable if it is not sure (default:
+    utf-8)."""
 
     delimiter: str
     """Separator of CSV values: an ASCII character, or tab (default: ,)."""
 
     no_header: bool
-    """The first line of CSV and TSV is data; text and id are column numbers, from 1."""
+    """Read the first line of CSV and TSV as data; text and id are then column numbers, from 1."""
 
     limit: int
     """Read only the first N readable documents."""
 
     max_doc_bytes: int | str
-    """Do not compare documents whose text is larger, or becomes larger than this and than twice its size when it is
-    normalised; they stay in the corpus (default: 16MiB)."""
+    """Do not compare documents whose text is larger, or that normalising makes larger than both this and twice its
+    size; they stay in the corpus (default: 16MiB)."""
 
     max_window: int | str
-    """Refuse compressed files with a larger window and Parquet files with larger pages, because reading holds that much
-    in memory (default: 128MiB)."""
+    """Refuse compressed files with a larger window, and Parquet files with larger pages, because reading them takes
+    that much memory (default: 128MiB)."""
 
     invalid_utf8: Literal["reject", "keep"]
     """Treatment of a text that is not UTF-8, or begins like UTF-16: reject (the record is unreadable) or keep (compare
@@ -527,29 +534,29 @@ class Compare(TypedDict, total=False):
 
     shingle: str
     """Shingles (n-grams) to compare: K consecutive words, characters or bytes, as in word:5, char:9, byte:13. char32:9
-    cuts their hashes to 32 bits. stopword:3 (stopword:3:it for Italian) takes only shingles that begin with a stop
-    word. item takes the elements of a list column as they are (default: word:5)."""
+    is char:9 with hashes of 32 bits. stopword:3 (stopword:3:it for Italian) takes only shingles that begin with a stop
+    word. item takes each element of a list column as a shingle (default: word:5)."""
 
     normalize: str
     """none, or a comma-separated list of strip-markup, default, nfkc, lower, strip-accents, fold-han, keep-symbols,
     keep-case, letters-only, digits-zero, collapse-space, no-space. default is NFKC and lower case, without punctuation,
     symbols, layout and invisible characters (byte:K keeps the last two); keep-symbols keeps punctuation and symbols,
-    and keep-case keeps capitals; other steps are those of default, unless you list some. strip-markup compares only
-    what HTML and XML show, and fold-han unifies the variants of a Han character. no-stop-words:LANGUAGE leaves out stop
-    words, and stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en."""
+    and keep-case keeps capitals; the other steps stay those of default, unless you list some. strip-markup compares
+    only what HTML and XML show, and fold-han unifies the variants of a Han character. no-stop-words:LANGUAGE leaves out
+    stop words, and stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en."""
 
     recall: float
     """Minimum probability of finding a pair whose similarity is exactly the threshold; more similar pairs have a higher
     one."""
 
     bands: int
-    """Number of bands, with rows, instead of what recall would choose."""
+    """Number of bands, with rows, instead of the number that recall would choose."""
 
     rows: int
-    """Rows of a band, with bands."""
+    """Rows per band, with bands."""
 
     signature: Literal["fss", "classic", "salted"]
-    """Kind of signature: fss (Fast Similarity Sketching) or, from textbooks and slower, classic (universal hashing of
+    """Kind of signature: fss (Fast Similarity Sketching) or a slower kind from textbooks: classic (universal hashing of
     each shingle's number in a dictionary, which takes one more read) or salted (SHA-1 of the shingles' text)."""
 
     seed: int
@@ -558,8 +565,8 @@ class Compare(TypedDict, total=False):
     compare: str
     """Measure of similarity: jaccard (of the documents' sets), containment (the share of the smaller set that the
     larger one has: the larger document stays, and every document is compared), cosine (of their vectors) or overlap
-    (the share of equal bits of their SimHash signatures). SimHash finds documents by cosine or overlap, its default
-    (default otherwise: jaccard)."""
+    (the share of equal bits of their SimHash signatures). SimHash finds documents by cosine or overlap (default:
+    overlap for SimHash, otherwise jaccard)."""
 
     weights: Literal["1", "tf", "tf-idf"]
     """Weight of a shingle in a document's vector, for cosine and overlap: 1, tf (the number of its occurrences) or
@@ -569,30 +576,30 @@ class Compare(TypedDict, total=False):
     """Bits of a SimHash signature, from 1 to 1024 (default: 256)."""
 
     pieces: int
-    """Number of pieces of a SimHash signature; documents with an equal one at the same position are compared (default:
-    dedup follows recall if it is given, else takes 32, or compares all documents if chance would connect most of them;
-    query compares all documents)."""
+    """Number of pieces of a SimHash signature; documents with an equal piece at the same position are compared
+    (default: dedup follows recall if it is given, and otherwise takes 32, or compares all documents if chance would
+    connect most of them; query compares all documents)."""
 
     vectors: Literal["normal", "sign"]
     """Random vectors of SimHash: normal (normally distributed entries, which satisfy recall) or sign (entries 1 and -1,
-    as in most programs, which do not guarantee it for cosine) (default: normal)."""
+    as in most programs, without that guarantee for cosine) (default: normal)."""
 
     runner: Literal["local", "flink", "spark", "dataflow", "portable", "prism", "direct"]
     """Beam runner. In this process: local (all cores, bounded memory) or Beam's direct (and prism, in a binary built
-    with the tag prism). On a cluster: dataflow, for dedup, or flink, spark and portable through job_server, also for
-    compare. Beam's class names work too; DirectRunner means local."""
+    with the tag prism). On a cluster: dataflow, for dedup only, or flink, spark or portable through job_server, for
+    dedup and compare. Beam's class names work too; DirectRunner means local."""
 
     workers: int
-    """Number of parallel workers: of the local runner (default: one per core), or of a job on a cluster (default: the
-    cluster's setting); also parallelism."""
+    """Number of parallel workers of the local runner (default: one per core), or of a job on a cluster (default: the
+    cluster's setting); parallelism is the same."""
 
     memory: int | str
     """Memory limit of the process with the local runner, at least 256MB (default: half of the container's limit or,
     without one, of this machine's memory)."""
 
     temp_dir: str | PathLike[str]
-    """Folder for temporary files (default: a hidden one beside or in an output folder, else the system's); also
-    temp_location, which makes the folder, except on Dataflow."""
+    """Folder for temporary files (default: a hidden one beside or in an output folder, else the system's);
+    temp_location is the same, but makes the folder, except on Dataflow."""
 
     job_server: str
     """Beam job server of the cluster, for runner flink, spark or portable; also job_endpoint."""
@@ -629,7 +636,7 @@ class Diff(TypedDict, total=False):
     STORAGE_EMULATOR_HOST, or AWS and Google)."""
 
     s3_path_style: bool
-    """Name the bucket in the path of a request and not in its host (default: with an endpoint)."""
+    """Name the bucket in the path of a request, not in its host (default: only if an endpoint is set)."""
 
     anonymous: Literal["s3", "gs"] | Sequence[Literal["s3", "gs"]]
     """Read public buckets of s3 or gs without credentials; repeat for both."""
@@ -639,14 +646,15 @@ class Diff(TypedDict, total=False):
     pays."""
 
     kms_key: str
-    """Encrypt what is written with this KMS key of the output's store."""
+    """KMS key of the output's store; it encrypts all that neardup writes there."""
 
     inputs_from: str | PathLike[str]
     """File that lists more inputs, one path per line; - is standard input."""
 
     include: str | Sequence[str]
     """Read only files that match, or are in a folder that matches; repeat for several patterns. A pattern without a
-    slash is compared with each name in a path below an input folder, a pattern with a slash with the path."""
+    slash is matched against each name in a path below an input folder, a pattern with a slash against the whole
+    path."""
 
     exclude: str | Sequence[str]
     """Skip files that match, or are in a folder that matches; patterns as for include."""
@@ -657,26 +665,27 @@ class Diff(TypedDict, total=False):
 
     encoding: str
     """Encoding of JSON, CSV, TSV and text files, and of members of tar, that are not UTF-8, by its name in the Encoding
-    Standard: windows-1251, latin1, shift_jis, gbk, koi8-r and so on; utf-16le and utf-16be are for all of them. A byte
-    order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8. detect decides
-    for each file by its text, and marks texts as unreadable if it is not sure (default: utf-8)."""
+    Standard, such as windows-1251, latin1, shift_jis, gbk or koi8-r. utf-16le and utf-16be apply to all such files,
+    UTF-8 or not. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes
+    UTF-8. detect decides for each file by its text, and marks texts as unreadable if it is not sure (default:
+    utf-8)."""
 
     delimiter: str
     """Separator of CSV values: an ASCII character, or tab (default: ,)."""
 
     no_header: bool
-    """The first line of CSV and TSV is data; text and id are column numbers, from 1."""
+    """Read the first line of CSV and TSV as data; text and id are then column numbers, from 1."""
 
     limit: int
     """Read only the first N readable documents."""
 
     max_doc_bytes: int | str
-    """Do not compare documents whose text is larger, or becomes larger than this and than twice its size when it is
-    normalised; they stay in the corpus (default: 16MiB)."""
+    """Do not compare documents whose text is larger, or that normalising makes larger than both this and twice its
+    size; they stay in the corpus (default: 16MiB)."""
 
     max_window: int | str
-    """Refuse compressed files with a larger window and Parquet files with larger pages, because reading holds that much
-    in memory (default: 128MiB)."""
+    """Refuse compressed files with a larger window, and Parquet files with larger pages, because reading them takes
+    that much memory (default: 128MiB)."""
 
     invalid_utf8: Literal["reject", "keep"]
     """Treatment of a text that is not UTF-8, or begins like UTF-16: reject (the record is unreadable) or keep (compare
@@ -687,20 +696,20 @@ class Diff(TypedDict, total=False):
 
     measures: bool
     """Print all measures: Jaccard similarity, containment, cosine and angle, L1, L2, Hamming distance of SimHash
-    signatures, edit distance."""
+    signatures, and edit distance."""
 
     shingle: str
     """Shingles (n-grams) to compare: K consecutive words, characters or bytes, as in word:5, char:9, byte:13. char32:9
-    cuts their hashes to 32 bits. stopword:3 (stopword:3:it for Italian) takes only shingles that begin with a stop
-    word. item takes the elements of a list column as they are (default: word:5)."""
+    is char:9 with hashes of 32 bits. stopword:3 (stopword:3:it for Italian) takes only shingles that begin with a stop
+    word. item takes each element of a list column as a shingle (default: word:5)."""
 
     normalize: str
     """none, or a comma-separated list of strip-markup, default, nfkc, lower, strip-accents, fold-han, keep-symbols,
     keep-case, letters-only, digits-zero, collapse-space, no-space. default is NFKC and lower case, without punctuation,
     symbols, layout and invisible characters (byte:K keeps the last two); keep-symbols keeps punctuation and symbols,
-    and keep-case keeps capitals; other steps are those of default, unless you list some. strip-markup compares only
-    what HTML and XML show, and fold-han unifies the variants of a Han character. no-stop-words:LANGUAGE leaves out stop
-    words, and stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en."""
+    and keep-case keeps capitals; the other steps stay those of default, unless you list some. strip-markup compares
+    only what HTML and XML show, and fold-han unifies the variants of a Han character. no-stop-words:LANGUAGE leaves out
+    stop words, and stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en."""
 
     weights: Literal["1", "tf"]
     """Weight of a shingle in vectors: 1 or tf (the number of its occurrences) (default: 1)."""
@@ -713,17 +722,17 @@ class Diff(TypedDict, total=False):
 
     runner: Literal["local", "flink", "spark", "dataflow", "portable", "prism", "direct"]
     """Beam runner. In this process: local (all cores, bounded memory) or Beam's direct (and prism, in a binary built
-    with the tag prism). On a cluster: dataflow, for dedup, or flink, spark and portable through job_server, also for
-    compare. Beam's class names work too; DirectRunner means local."""
+    with the tag prism). On a cluster: dataflow, for dedup only, or flink, spark or portable through job_server, for
+    dedup and compare. Beam's class names work too; DirectRunner means local."""
 
     workers: int
-    """Number of parallel workers: of the local runner (default: one per core), or of a job on a cluster (default: the
-    cluster's setting); also parallelism."""
+    """Number of parallel workers of the local runner (default: one per core), or of a job on a cluster (default: the
+    cluster's setting); parallelism is the same."""
 
     memory: int | str
     """Memory limit of the process with the local runner, at least 256MB (default: half of the container's limit or,
     without one, of this machine's memory)."""
 
     temp_dir: str | PathLike[str]
-    """Folder for temporary files (default: a hidden one beside or in an output folder, else the system's); also
-    temp_location, which makes the folder, except on Dataflow."""
+    """Folder for temporary files (default: a hidden one beside or in an output folder, else the system's);
+    temp_location is the same, but makes the folder, except on Dataflow."""
