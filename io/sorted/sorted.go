@@ -80,7 +80,7 @@ func (r *Records) Read(ctx context.Context, p Params, packed func(*[]byte) bool)
 	return r.End()
 }
 
-// Begin begins a group that is added record by record, none of a Width; those of the last are gone.
+// Begin begins a group that is added record by record; those of the last are gone.
 func (r *Records) Begin(ctx context.Context, p Params) {
 	clear(r.blocks)
 	*r = Records{
@@ -93,7 +93,11 @@ const addedBytes = 64 << 10
 
 // Add adds a copy of a record.
 func (r *Records) Add(record []byte) error {
-	r.added = blocks.AppendBytes(r.added, record)
+	if r.params.Width > 0 {
+		r.added = append(r.added, record...)
+	} else {
+		r.added = blocks.AppendBytes(r.added, record)
+	}
 	if len(r.added) < min(addedBytes, cmp.Or(r.params.Held, usualHeld)/2) {
 		return nil
 	}
@@ -308,6 +312,21 @@ func (r *Records) All() iter.Seq2[[]byte, error] {
 		}
 		Merge(runs, bytes.Compare, yield)
 	}
+}
+
+// Pull returns what returns the records of All one by one, and io.EOF behind the last, and what ends that.
+func (r *Records) Pull() (next func() ([]byte, error), stop func()) {
+	if len(r.files) == 0 {
+		return r.held(), func() {}
+	}
+	merged, stop := iter.Pull2(r.All())
+	return func() ([]byte, error) {
+		record, err, ok := merged()
+		if !ok {
+			err = io.EOF
+		}
+		return record, err
+	}, stop
 }
 
 // Repeated yields those of All whose first bytes, so many, another record has too.

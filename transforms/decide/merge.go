@@ -1,12 +1,10 @@
 package decide
 
 import (
-	"bytes"
 	"encoding/binary"
-	"fmt"
-	"iter"
+	"errors"
+	"io"
 
-	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/sorted"
 )
 
@@ -23,21 +21,24 @@ func appendNumber(dst []byte, number uint32) []byte {
 type cursor struct {
 	record []byte // at which it stands, nil behind the last
 	err    error
-	next   func() ([]byte, error, bool)
+	next   func() ([]byte, error)
 	close  func()
 }
 
 func cursorOf(records *sorted.Records) *cursor {
 	c := &cursor{}
-	c.next, c.close = iter.Pull2(records.All())
+	c.next, c.close = records.Pull()
 	c.advance()
 	return c
 }
 
 func (c *cursor) advance() {
-	record, err, ok := c.next()
-	if c.record = record; !ok || err != nil {
-		c.record, c.err = nil, err
+	record, err := c.next()
+	if c.record = record; err != nil {
+		c.record = nil
+	}
+	if !errors.Is(err, io.EOF) {
+		c.err = err
 	}
 }
 
@@ -48,32 +49,3 @@ func (c *cursor) at(number uint32) bool {
 
 // rest is the record behind its number.
 func (c *cursor) rest() []byte { return c.record[numberBytes:] }
-
-// lookUp calls do with each record and that of all which begins with the same key, both without it.
-func lookUp(records, all *sorted.Records, do func(record, found []byte) error) error {
-	in := cursorOf(all)
-	defer in.close()
-	for record, err := range records.All() {
-		if err != nil {
-			return err
-		}
-		order := -1
-		for in.record != nil {
-			if order = bytes.Compare(in.record[:keyBytes], record[:keyBytes]); order >= 0 {
-				break
-			}
-			in.advance()
-		}
-		if in.err != nil {
-			return in.err
-		}
-		if order != 0 {
-			key, _, _ := blocks.OrderedKey(record)
-			return fmt.Errorf("%v, which is a document of a pair, is not a representative", key)
-		}
-		if err := do(record[keyBytes:], in.record[keyBytes:]); err != nil {
-			return err
-		}
-	}
-	return nil
-}

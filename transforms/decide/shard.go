@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"fmt"
 	"iter"
+	"math"
+	"slices"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/internal/memory"
@@ -16,86 +19,87 @@ import (
 	"github.com/neardup/neardup/transforms/sets"
 )
 
-// shard decides a component shard. What has the size of a document or of a pair is in records, sorted by what they are
-// read with next. Groups, each the documents of one set, have numbers in the order of preference, and groupBytes each
-// are held of them.
+// shard decides a component shard. What has the size of a profile or of a pair is in records. The order of preference
+// numbers documents, and documentBytes are held of each. A group, the documents of one set, has the number of its
+// preferred document.
 type shard struct {
 	params   *Params
 	in       *blocks.Inputs
 	verifier verifier.Verifier
 
-	// hashed are the documents by hash; preferred are the groups in the order of preference, each with its place in that
-	// of the hashes, its first document and its members; docs are the documents by the number of their group, and keyed
-	// the first of each group, by key.
-	hashed                 sets.Groups
-	preferred, docs, keyed sorted.Records
-	// byA and byB are pairs and links by one of their documents, and edges by the numbers of their groups, that of the
-	// later one first.
-	byA, byB, edges sorted.Records
-	// fallen are the numbers of groups by that of the one kept in their place, and kept the documents kept in it by the
-	// numbers of these groups; named are near pairs with the name of the later group, by the earlier one.
-	fallen, kept, named sorted.Records
+	// docs are the documents in the order of preference, hashed their numbers by the hash of their sets, and grouped
+	// the documents of groups of several, by group and key.
+	docs, hashed, grouped sorted.Records
+	// edges are pairs and links by the later group, and told, by the earlier one, the pairs that are to be listed, and
+	// the documents that fall to it.
+	edges, told sorted.Records
 
-	groups    int
-	protected int // so many groups, the first ones, are kept in any case
-	recalled  int // the next ones, which nothing falls to
-	forest    unionfind.Parents
-	by        []uint32 // the group kept in the place of each
-	cluster   []uint32 // of each: its place in clusters, or one of the two below
-	clusters  []cluster
+	documents int
+	protected int       // so many documents, the first ones, are kept in any case
+	recalled  int       // the next ones, which nothing falls to
+	places    []place   // by key; nil once there are edges
+	by        []uint32  // the group of each document, and once it is decided the one kept in a group's place
+	cluster   []uint32  // of each group: its place in clusters; before, its parent in a forest
+	clusters  []cluster // in the order of their first groups
 	nearest   []float64 // similarity; nil if it is not asked for
 	buffer    []byte
 }
 
-func newShard(p *Params, in *blocks.Inputs) shard {
-	return shard{params: p, in: in, verifier: p.Verifier.New()}
+// place is what pairs need to know of a document.
+type place struct {
+	key   blocks.Key
+	size  int
+	ids   uint32 // bytes of its id
+	group uint32 // none: it is not the first of its group
 }
-
-// groupBytes are those of forest, by and cluster.
-const groupBytes = 12
-
-// What cluster says of a group that is in no cluster, and of one that is in a cluster without a place yet.
-const (
-	noCluster = iota
-	unplaced
-)
 
 // cluster is what is known of a cluster.
 type cluster struct {
 	first   blocks.Key
 	members int
-	ids     int  // bytes of the ids of its near pairs
-	linked  bool // also by what is no pair
+	ids     int    // bytes of the ids of its near pairs
+	root    uint32 // its first group
+	linked  bool   // also by what is no pair
 }
 
 // cut: the near pairs have too many bytes of ids, and only those of a document with the one kept in its place are listed.
 func (c *cluster) cut(budget int) bool { return c.ids/pairIDs > budget }
 
-// maxReused is the number of groups up to which storage is kept for the next shard.
+// none is no group, and no cluster.
+const none = math.MaxUint32
+
+// documentBytes are those of places, by and cluster.
+const documentBytes = 24 + 2*4
+
+// maxReused is the number of documents up to which storage is kept for the next shard.
 const maxReused = 1 << 16
+
+func newShard(p *Params, in *blocks.Inputs) shard {
+	return shard{params: p, in: in, verifier: p.Verifier.New()}
+}
 
 // release lets go of much storage.
 func (c *shard) release() {
-	if c.groups > maxReused {
+	if c.documents > maxReused {
 		*c = newShard(c.params, c.in)
 	}
 }
 
-// read reads a shard and decides it; each then tells what was decided.
+// read reads a shard and decides it; tell then tells what was decided.
 func (c *shard) read(ctx context.Context, hold *memory.Hold, profiles, pairs, links func(*[]byte) bool) error {
-	for _, records := range []*sorted.Records{
-		&c.preferred, &c.docs, &c.keyed, &c.byA, &c.byB, &c.edges, &c.fallen, &c.kept, &c.named,
-	} {
-		records.Begin(ctx, c.params.Files)
+	files := c.params.Files
+	for _, records := range []*sorted.Records{&c.docs, &c.grouped, &c.edges, &c.told} {
+		records.Begin(ctx, files)
 	}
+	files.Width = hashedBytes
+	c.hashed.Begin(ctx, files)
 	for _, step := range []func() error{
-		func() error { return c.group(ctx, profiles) },
-		func() error { return hold.Add(ctx, groupBytes*int64(c.groups)) },
+		func() error { return c.rank(profiles) },
+		func() error { return hold.Add(ctx, documentBytes*int64(c.documents)) },
 		c.number,
-		func() error { return c.pair(pairs, links) },
-		c.connect,
+		c.group,
+		func() error { return cmp.Or(c.connect(pairs, near), c.connect(links, linked), c.edges.End()) },
 		c.decide,
-		c.weigh,
 		c.exchange,
 	} {
 		if err := step(); err != nil {
@@ -105,81 +109,146 @@ func (c *shard) read(ctx context.Context, hold *memory.Hold, profiles, pairs, li
 	return nil
 }
 
-// group finds the documents of each set, and sorts groups by preference.
-func (c *shard) group(ctx context.Context, profiles func(*[]byte) bool) error {
-	if err := c.hashed.Read(ctx, c.params.Files, profiles); err != nil {
-		return err
+// rank sorts documents by preference.
+func (c *shard) rank(profiles func(*[]byte) bool) error {
+	c.documents = 0
+	var block, size []byte
+	for profiles(&block) {
+		for d := blocks.NewDecoder(block); !d.Done(); {
+			begin := len(block) - d.Left()
+			p := d.Profile()
+			if err := d.Err(); err != nil {
+				return err
+			}
+			if c.params.Verifier.LargerStays() {
+				size = binary.BigEndian.AppendUint64(size[:0], ^uint64(p.Size))
+			}
+			packed := block[begin : len(block)-d.Left()]
+			c.buffer = append(c.in.AppendPreferred(c.buffer[:0], p.Preferred(), size), packed...)
+			if err := c.docs.Add(appendNumber(c.buffer, uint32(len(packed)))); err != nil {
+				return err
+			}
+			c.documents++
+		}
 	}
-	c.groups, c.protected, c.recalled = 0, 0, 0
-	err := c.hashed.Each(c.in, func(g *sets.Group) error {
-		switch standing := c.in.Standing(g.Best.Key.File()); {
+	return c.docs.End()
+}
+
+// profileOf is the packed profile of what rank has added.
+func profileOf(record []byte) []byte {
+	end := len(record) - numberBytes
+	return record[end-int(binary.BigEndian.Uint32(record[end:])) : end]
+}
+
+// ranked are the documents in the order of preference, each valid until the next.
+func (c *shard) ranked() iter.Seq2[*sets.Document, error] {
+	return func(yield func(*sets.Document, error) bool) {
+		var doc sets.Document
+		for record, err := range c.docs.All() {
+			if err == nil {
+				doc = sets.Open(profileOf(record))
+			}
+			if !yield(&doc, err) {
+				return
+			}
+		}
+	}
+}
+
+// hashedBytes are those of a hash and a number.
+const hashedBytes = 2*8 + numberBytes
+
+// number numbers documents, as if each were a group of its own.
+func (c *shard) number() error {
+	c.protected, c.recalled, c.nearest = 0, 0, nil
+	c.places = slices.Grow(c.places[:0], c.documents)
+	c.by, c.cluster = slices.Grow(c.by[:0], c.documents), slices.Grow(c.cluster[:0], c.documents)
+	for doc, err := range c.ranked() {
+		if err != nil {
+			return err
+		}
+		switch standing := c.in.Standing(doc.Preferred().Key.File()); {
 		case standing > blocks.Recalled:
 			c.protected++
 		case standing == blocks.Recalled:
 			c.recalled++
 		}
-		var size []byte
-		if c.params.Verifier.LargerStays() {
-			size = binary.BigEndian.AppendUint64(nil, ^uint64(g.Size))
+		ids := len(doc.ID)
+		if !doc.HasID {
+			ids = len(c.in.Name(doc.Key.File()))
 		}
-		c.buffer = c.in.AppendPreferred(c.buffer[:0], g.Best, size)
-		c.buffer = appendNumber(c.buffer, uint32(c.groups))
-		c.buffer = binary.BigEndian.AppendUint64(blocks.AppendOrdered(c.buffer, g.First), uint64(g.Members))
-		c.groups++
-		return c.preferred.Add(c.buffer)
-	})
-	return cmp.Or(err, c.preferred.End())
+		k := uint32(len(c.by))
+		c.places = append(c.places, place{doc.Key, doc.Size, uint32(ids), k})
+		c.by, c.cluster = append(c.by, k), append(c.cluster, k)
+		c.buffer = binary.BigEndian.AppendUint64(c.buffer[:0], doc.Hash.Hi)
+		c.buffer = appendNumber(binary.BigEndian.AppendUint64(c.buffer, doc.Hash.Lo), k)
+		if err := c.hashed.Add(c.buffer); err != nil {
+			return err
+		}
+	}
+	return c.hashed.End()
 }
 
-// endBytes are those that group adds to what groups are sorted by.
-const endBytes = numberBytes + 2*keyBytes
-
-// number numbers groups in the order of preference, and sorts their documents by that.
-func (c *shard) number() error {
-	numbers, next := make([]uint32, c.groups), uint32(0) // by hash
-	for record, err := range c.preferred.All() {
+// group finds the groups of several documents.
+func (c *shard) group() error {
+	const hash = hashedBytes - numberBytes
+	var last []byte
+	var group, first uint32
+	for record, err := range c.hashed.Repeated(hash) {
 		if err != nil {
 			return err
 		}
-		numbers[binary.BigEndian.Uint32(record[len(record)-endBytes:])] = next
-		next++
+		k := binary.BigEndian.Uint32(record[hash:])
+		if last == nil || string(last) != string(record[:hash]) {
+			last, group, first = append(last[:0], record[:hash]...), k, k
+			continue
+		}
+		c.by[k] = group
+		other := k
+		if c.places[k].key < c.places[first].key {
+			first, other = k, first
+		}
+		c.places[other].group, c.places[first].group = none, group
 	}
-	group := -1
-	err := c.hashed.Documents(func(d sets.Document, first bool) error {
-		if first {
-			group++
-			if err := c.key(&d.Profile, numbers[group]); err != nil {
+	several := last != nil
+	slices.SortFunc(c.places, func(a, b place) int { return cmp.Compare(a.key, b.key) })
+	if !several {
+		return c.grouped.End()
+	}
+	return c.addGrouped()
+}
+
+// addGrouped sorts the documents of groups of several.
+func (c *shard) addGrouped() error {
+	several := make([]bool, c.documents) // groups
+	for k, group := range c.by {
+		if uint32(k) != group {
+			several[group] = true
+		}
+	}
+	k := 0
+	for doc, err := range c.ranked() {
+		if err != nil {
+			return err
+		}
+		if group := c.by[k]; several[group] {
+			c.buffer = append(blocks.AppendOrdered(appendNumber(c.buffer[:0], group), doc.Key), doc.Packed...)
+			if err := c.grouped.Add(c.buffer); err != nil {
 				return err
 			}
 		}
-		c.buffer = append(blocks.AppendOrdered(appendNumber(c.buffer[:0], numbers[group]), d.Key), d.Packed...)
-		return c.docs.Add(c.buffer)
-	})
-	return cmp.Or(err, c.docs.End(), c.keyed.End())
+		k++
+	}
+	return c.grouped.End()
 }
 
-// key adds what the pairs of the first document of a group need to know of it.
-func (c *shard) key(first *blocks.Profile, number uint32) error {
-	ids := len(first.ID)
-	if !first.HasID {
-		ids = len(c.in.Name(first.Key.File()))
+// find returns the place of the first document of a group.
+func (c *shard) find(key blocks.Key) (*place, error) {
+	at, ok := slices.BinarySearchFunc(c.places, key, func(p place, key blocks.Key) int { return cmp.Compare(p.key, key) })
+	if !ok || c.places[at].group == none {
+		return nil, fmt.Errorf("%v, which is a document of a pair, is not a representative", key)
 	}
-	c.buffer = binary.AppendUvarint(blocks.AppendOrdered(c.buffer[:0], first.Key), uint64(number))
-	c.buffer = binary.AppendUvarint(binary.AppendUvarint(c.buffer, uint64(first.Size)), uint64(ids))
-	return c.keyed.Add(c.buffer)
-}
-
-// pair looks up both documents of pairs and links.
-func (c *shard) pair(pairs, links func(*[]byte) bool) error {
-	if err := cmp.Or(c.add(pairs, near), c.add(links, linked), c.byA.End()); err != nil {
-		return err
-	}
-	err := lookUp(&c.byA, &c.keyed, func(pair, a []byte) error {
-		b := blocks.NewDecoder(pair[1:]).NearPair().B
-		c.buffer = append(append(blocks.AppendOrdered(c.buffer[:0], b), a...), pair...)
-		return c.byB.Add(c.buffer)
-	})
-	return cmp.Or(err, c.byB.End())
+	return &c.places[at], nil
 }
 
 // The kinds of edges, in the order of those of two groups.
@@ -188,89 +257,111 @@ const (
 	near
 )
 
-// add adds pairs by their first documents.
-func (c *shard) add(packed func(*[]byte) bool, kind byte) (failed error) {
-	err := gather.NearPairs(packed, func(p blocks.NearPair) {
-		c.buffer = blocks.AppendNearPair(append(blocks.AppendOrdered(c.buffer[:0], p.A), kind), p)
-		failed = cmp.Or(failed, c.byA.Add(c.buffer))
-	})
+// connect makes edges of pairs or links, and trees of the groups that they connect.
+func (c *shard) connect(packed func(*[]byte) bool, kind byte) (failed error) {
+	err := gather.NearPairs(packed, func(p blocks.NearPair) { failed = cmp.Or(failed, c.edge(p, kind)) })
 	return cmp.Or(err, failed)
 }
 
-// connect makes edges of pairs and links, and trees of the groups that they connect.
-func (c *shard) connect() error {
-	c.forest, c.cluster = make(unionfind.Parents, c.groups), make([]uint32, c.groups)
-	for k := range c.forest {
-		c.forest[k] = uint32(k)
+func (c *shard) edge(p blocks.NearPair, kind byte) error {
+	a, err := c.find(p.A)
+	if err != nil {
+		return err
 	}
-	err := lookUp(&c.byB, &c.keyed, func(record, ofB []byte) error {
-		d := blocks.NewDecoder(record)
-		a, b := side(d), side(blocks.NewDecoder(ofB))
-		e := edge{i: min(a.number, b.number), j: max(a.number, b.number), kind: d.Fixed(1)[0], pair: d.NearPair()}
-		if e.kind == near {
-			e.similarity = c.params.Verifier.Similarity(c.verifier, e.pair.Score, a.size, b.size, e.pair.Matches)
-			e.ids = a.ids + b.ids
-		}
-		if a.number > b.number {
-			a, b = b, a
-		}
-		e.falls = c.mayFall(&e, a, b)
-		c.cluster[e.i], c.cluster[e.j] = unplaced, unplaced
-		i, j := c.forest.Root(e.i), c.forest.Root(e.j)
-		c.forest[max(i, j)] = min(i, j) // the root is the first of its tree
-		c.buffer = e.append(c.buffer[:0])
-		return c.edges.Add(c.buffer)
-	})
-	return cmp.Or(err, c.edges.End())
+	b, err := c.find(p.B)
+	if err != nil {
+		return err
+	}
+	e := edge{kind: kind, pair: p}
+	if kind == near {
+		e.similarity = c.params.Verifier.Similarity(c.verifier, p.Score, a.size, b.size, p.Matches)
+		e.ids = a.ids + b.ids
+	}
+	if a.group > b.group {
+		a, b = b, a
+	}
+	e.i, e.j = a.group, b.group
+	e.falls = c.mayFall(kind, a, b)
+	forest := unionfind.Parents(c.cluster)
+	i, j := forest.Root(e.i), forest.Root(e.j)
+	forest[max(i, j)] = min(i, j) // the root is the first of its tree
+	c.buffer = e.append(c.buffer[:0])
+	return c.edges.Add(c.buffer)
 }
 
-// mayFall reports whether the later group, what is known of which is b, may fall to the earlier one.
-func (c *shard) mayFall(e *edge, a, b ofPair) bool {
-	if e.kind == linked {
+// mayFall reports whether a group may fall to an earlier one.
+func (c *shard) mayFall(kind byte, earlier, later *place) bool {
+	if kind == linked {
 		return false
 	}
-	if i := int(e.i); i >= c.protected && i < c.protected+c.recalled {
+	if i := int(earlier.group); i >= c.protected && i < c.protected+c.recalled {
 		return false // to what an index has removed
 	}
-	return a.size >= b.size || !c.params.Verifier.LargerStays() // references come before larger documents
-}
-
-// ofPair is what is known of a document of a pair.
-type ofPair struct {
-	number    uint32
-	size, ids int
-}
-
-// side reads what key has written behind the key.
-func side(d *blocks.Decoder) ofPair {
-	return ofPair{number: uint32(d.Uvarint()), size: int(d.Uvarint()), ids: int(d.Uvarint())}
+	return earlier.size >= later.size || !c.params.Verifier.LargerStays() // references come before larger documents
 }
 
 // edge says that groups i and j, i before j, are similar, or are linked.
 type edge struct {
 	i, j       uint32
 	kind       byte
-	falls      bool // j does, if i is kept
+	falls      bool   // j does, if i is kept
+	ids        uint32 // bytes of both
 	similarity float64
-	ids        int // bytes of both
 	pair       blocks.NearPair
 }
 
 func (e *edge) append(dst []byte) []byte {
-	dst = append(appendNumber(appendNumber(dst, e.j), e.i), e.kind, 0)
-	if e.falls {
-		dst[len(dst)-1] = 1
-	}
-	dst = binary.AppendUvarint(blocks.AppendFloat64(dst, e.similarity), uint64(e.ids))
-	return blocks.AppendNearPair(dst, e.pair)
+	dst = append(appendNumber(appendNumber(dst, e.j), e.i), e.kind, flag(e.falls))
+	return blocks.AppendNearPair(blocks.AppendFloat64(appendNumber(dst, e.ids), e.similarity), e.pair)
 }
 
 func readEdge(record []byte) edge {
-	d := blocks.NewDecoder(record[2*numberBytes:])
+	const kind = 2 * numberBytes
+	const ids = kind + 2
+	d := blocks.NewDecoder(record[ids+numberBytes:])
 	return edge{
 		j: binary.BigEndian.Uint32(record), i: binary.BigEndian.Uint32(record[numberBytes:]),
-		kind: d.Fixed(1)[0], falls: d.Fixed(1)[0] == 1, similarity: d.Float64(), ids: int(d.Uvarint()), pair: d.NearPair(),
+		kind: record[kind], falls: record[kind+1] == 1, ids: binary.BigEndian.Uint32(record[ids:]),
+		similarity: d.Float64(), pair: d.NearPair(),
 	}
+}
+
+// join makes clusters of trees. A document that is not the preferred one of its group gets none.
+func (c *shard) join() {
+	c.clusters = c.clusters[:0]
+	if c.documents > maxReused {
+		c.places = nil
+	}
+	for k, parent := range c.cluster {
+		switch {
+		case c.by[k] != uint32(k):
+			c.cluster[k] = none
+		case parent != uint32(k):
+			c.cluster[k] = c.cluster[parent]
+		default:
+			c.cluster[k] = uint32(len(c.clusters))
+			c.clusters = append(c.clusters, cluster{first: math.MaxInt64, root: parent})
+		}
+	}
+}
+
+// decide decides group by group, and weighs what there is to list of clusters.
+func (c *shard) decide() error {
+	c.join()
+	if c.params.KeepNone {
+		c.nearest = make([]float64, c.documents)
+	}
+	k := 0
+	for choice, err := range c.choices() {
+		if err != nil {
+			return err
+		}
+		if c.cluster[k] != none {
+			c.by[k] = uint32(choice.By)
+		}
+		k++
+	}
+	return nil
 }
 
 // choices are what becomes of each group.
@@ -280,6 +371,7 @@ func (c *shard) choices() iter.Seq2[survivors.Choice, error] {
 			var e edge
 			if err == nil {
 				e = readEdge(record)
+				c.weigh(&e)
 			}
 			if err == nil && !e.falls && !c.params.OnePerCluster {
 				continue
@@ -289,116 +381,128 @@ func (c *shard) choices() iter.Seq2[survivors.Choice, error] {
 			}
 		}
 	}
-	if c.params.OnePerCluster {
-		first := func(k int) int { return int(c.forest.Root(uint32(k))) }
-		return survivors.Components(c.groups, c.protected, first, pairs)
+	if !c.params.OnePerCluster {
+		return survivors.Star(c.documents, c.protected, pairs)
 	}
-	return survivors.Star(c.groups, c.protected, pairs)
+	return survivors.Components(c.documents, c.protected, func(k int) int {
+		if of := c.cluster[k]; of != none {
+			return int(c.clusters[of].root)
+		}
+		return k
+	}, pairs)
 }
 
-// decide decides group by group, and finds their clusters.
-func (c *shard) decide() error {
-	preferred := cursorOf(&c.preferred)
-	defer preferred.close()
-	c.by, c.clusters = make([]uint32, 0, c.groups), make([]cluster, unplaced+1)
-	for choice, err := range c.choices() {
-		if err := cmp.Or(err, preferred.err); err != nil {
-			return err
-		}
-		k := uint32(len(c.by))
-		c.by = append(c.by, uint32(choice.By))
-		end := preferred.record[len(preferred.record)-2*keyBytes:]
-		first, members := blocks.Key(binary.BigEndian.Uint64(end)), int(binary.BigEndian.Uint64(end[keyBytes:]))
-		preferred.advance()
-		switch root := c.forest.Root(k); {
-		case root != k:
-			c.cluster[k] = c.cluster[root]
-		case c.cluster[k] == unplaced || members > 1:
-			c.cluster[k] = uint32(len(c.clusters))
-			c.clusters = append(c.clusters, cluster{first: first})
-		default:
-			continue
-		}
-		of := &c.clusters[c.cluster[k]]
-		of.first, of.members = min(of.first, first), of.members+members
-		c.buffer = appendNumber(appendNumber(c.buffer[:0], uint32(choice.By)), k)
-		c.buffer = blocks.AppendFloat64(c.buffer, choice.Similarity)
-		if err := c.fallen.Add(c.buffer); err != nil {
-			return err
-		}
+// weigh notes what an edge is to its cluster, and to its groups.
+func (c *shard) weigh(e *edge) {
+	of := &c.clusters[c.cluster[e.j]]
+	of.ids += int(e.ids)
+	of.linked = of.linked || e.kind == linked
+	if c.nearest != nil {
+		c.nearest[e.i], c.nearest[e.j] = max(c.nearest[e.i], e.similarity), max(c.nearest[e.j], e.similarity)
 	}
-	return c.fallen.End()
 }
 
-// weigh finds which clusters have too much to list, and how similar the documents of each are.
-func (c *shard) weigh() error {
-	c.nearest = nil
-	if c.params.KeepNone {
-		c.nearest = make([]float64, c.groups)
-	}
-	for record, err := range c.edges.All() {
+// exchange adds, to the groups that another one falls to or has a pair with, what is to be told of that one.
+func (c *shard) exchange() error {
+	edges, grouped := cursorOf(&c.edges), cursorOf(&c.grouped)
+	defer edges.close()
+	defer grouped.close()
+	k := uint32(0)
+	for doc, err := range c.ranked() {
 		if err != nil {
 			return err
 		}
-		e := readEdge(record)
-		of := &c.clusters[c.cluster[e.j]]
-		of.ids += e.ids
-		of.linked = of.linked || e.kind == linked
-		if c.nearest != nil {
-			c.nearest[e.i], c.nearest[e.j] = max(c.nearest[e.i], e.similarity), max(c.nearest[e.j], e.similarity)
-		}
-	}
-	return nil
-}
-
-// exchange tells groups which document is kept in their place, and near pairs what the first of the later group is called.
-func (c *shard) exchange() error {
-	docs, edges, fallen := cursorOf(&c.docs), cursorOf(&c.edges), cursorOf(&c.fallen)
-	defer docs.close()
-	defer edges.close()
-	defer fallen.close()
-	var first, best sets.Document
-	for k := range uint32(c.groups) {
-		for begun := false; docs.at(k); docs.advance() {
-			d := sets.Open(docs.rest()[keyBytes:])
-			if !begun {
-				first.Hold(&d)
-			}
-			if !begun || c.in.Preferred(d.Preferred(), best.Preferred()) < 0 {
-				best.Hold(&d)
-			}
-			begun = true
-		}
-		if err := c.name(edges, k, &first); err != nil {
-			return err
-		}
-		for ; fallen.at(k); fallen.advance() {
-			kept := *best.Preferred()
-			kept.Rank, kept.Copies, kept.Best = nil, 0, nil
-			c.buffer = append(c.buffer[:0], fallen.rest()...)
-			if err := c.kept.Add(blocks.AppendProfile(c.buffer, &kept)); err != nil {
+		if c.cluster[k] != none {
+			if err := c.send(edges, grouped, k, doc); err != nil {
 				return err
 			}
 		}
+		k++
 	}
-	return cmp.Or(docs.err, edges.err, fallen.err, c.kept.End(), c.named.End())
+	return cmp.Or(edges.err, grouped.err, c.told.End())
 }
 
-// name adds the near pairs of a group with those before it that are to be listed.
-func (c *shard) name(edges *cursor, k uint32, first *sets.Document) error {
-	for ; edges.at(k); edges.advance() {
-		e := readEdge(edges.record)
-		if e.kind == linked || c.clusters[c.cluster[k]].cut(c.params.PairBudget) && c.by[k] != e.i {
+// send counts the documents of a group, and adds what is to be told of it.
+func (c *shard) send(edges, grouped *cursor, k uint32, doc *sets.Document) error {
+	of := &c.clusters[c.cluster[k]]
+	t := told{of: k, falls: true}
+	for n, d := range group(grouped, k, doc) {
+		if of.members += d.Copies; n == 0 || !c.in.IsReference(d.Key) {
+			of.members++
+		}
+		t.number = uint32(n)
+		sent := false
+		if n == 0 {
+			of.first = min(of.first, d.Key)
+			var err error
+			if t.similarity, sent, err = c.sendPairs(edges, k, d); err != nil {
+				return err
+			}
+		}
+		if sent || c.by[k] == k {
 			continue
 		}
-		c.buffer = blocks.AppendFloat64(appendNumber(c.buffer[:0], e.i), e.similarity)
-		c.buffer = binary.AppendUvarint(blocks.AppendOptional(c.buffer, first.ID, first.HasID), uint64(first.Words))
-		c.buffer = blocks.AppendNearPair(c.buffer, e.pair)
-		if err := c.named.Add(c.buffer); err != nil {
+		if err := c.add(c.by[k], t, d); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// sendPairs adds the pairs that are to be listed of a group with those before it, each with the first document of the
+// group. If it falls to one of these, this is said with their pair, the similarity of which is returned.
+func (c *shard) sendPairs(edges *cursor, k uint32, first *sets.Document) (similarity float64, fell bool, err error) {
+	cut := c.clusters[c.cluster[k]].cut(c.params.PairBudget)
+	for ; err == nil && edges.at(k); edges.advance() {
+		e := readEdge(edges.record)
+		falls := e.i == c.by[k]
+		if e.kind == linked || cut && !falls {
+			continue
+		}
+		if falls {
+			similarity, fell = e.similarity, true
+		}
+		err = c.add(e.i, told{of: k, falls: falls, similarity: e.similarity, pair: &e.pair}, first)
+	}
+	return similarity, fell, err
+}
+
+// told is what a group is told of a document of a later one.
+type told struct {
+	of, number uint32 // the group, and which document of it, in input order
+	falls      bool   // it does, to the group that is told
+	similarity float64
+	pair       *blocks.NearPair // of the first documents of both that is to be listed; nil: there is none
+}
+
+func (c *shard) add(to uint32, t told, doc *sets.Document) error {
+	c.buffer = appendNumber(appendNumber(appendNumber(c.buffer[:0], to), t.of), t.number)
+	c.buffer = append(c.buffer, flag(t.falls), flag(t.pair != nil))
+	c.buffer = blocks.AppendFloat64(c.buffer, t.similarity)
+	if t.pair != nil {
+		c.buffer = blocks.AppendNearPair(c.buffer, *t.pair)
+	}
+	return c.told.Add(append(c.buffer, doc.Packed...))
+}
+
+// readTold returns what add has added behind the number of the group that is told.
+func readTold(record []byte) (t told, packed []byte) {
+	const flags = 2 * numberBytes
+	t.of, t.number = binary.BigEndian.Uint32(record), binary.BigEndian.Uint32(record[numberBytes:])
+	t.falls = record[flags] == 1
+	d := blocks.NewDecoder(record[flags+2:])
+	t.similarity = d.Float64()
+	if record[flags+1] == 1 {
+		t.pair = new(d.NearPair())
+	}
+	return t, record[len(record)-d.Left():]
+}
+
+func flag(is bool) byte {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 // teller is told what was decided; what it gets is valid until it is told more.
@@ -409,58 +513,88 @@ type teller struct {
 
 // tell tells of each document that is in a cluster, and of each pair that is to be listed.
 func (c *shard) tell(t teller) error {
-	docs, kept, named := cursorOf(&c.docs), cursorOf(&c.kept), cursorOf(&c.named)
-	defer docs.close()
-	defer kept.close()
-	defer named.close()
-	var first sets.Document
-	for k := range uint32(c.groups) {
-		for ; kept.at(k); kept.advance() {
-			v := c.verdict(k, blocks.NewDecoder(kept.rest()))
-			for begun := false; docs.at(k); docs.advance() {
-				d := sets.Open(docs.rest()[keyBytes:])
-				if !begun {
-					first.Hold(&d)
-					v.First, begun = first.Profile, true
-				}
-				v.Of, v.Tokens, v.Size = d.Key, d.Traits.Tokens, c.verifier.Len(d.Words)
-				t.document(&d.Profile, &v)
-			}
+	grouped, told := cursorOf(&c.grouped), cursorOf(&c.told)
+	defer grouped.close()
+	defer told.close()
+	k := uint32(0)
+	for doc, err := range c.ranked() {
+		if err != nil {
+			return err
 		}
-		for ; docs.at(k); docs.advance() { // in no cluster
+		if of := c.cluster[k]; of != none && c.clusters[of].members > 1 {
+			c.tellGroup(t, grouped, told, k, doc)
 		}
-		for ; named.at(k); named.advance() {
-			tellPair(t, &first.Profile, blocks.NewDecoder(named.rest()))
-		}
+		k++
 	}
-	return cmp.Or(docs.err, kept.err, named.err)
+	return cmp.Or(grouped.err, told.err)
 }
 
-// verdict is what becomes of a group, without what its documents have of their own.
-func (c *shard) verdict(k uint32, kept *blocks.Decoder) blocks.Verdict {
-	of := &c.clusters[c.cluster[k]]
-	v := blocks.Verdict{
-		Similarity: kept.Float64(), Kept: kept.Profile(), Near: c.by[k] != k,
-		Cluster: of.first, Members: of.members, Partial: of.linked || of.cut(c.params.PairBudget),
+// tellGroup tells of the documents of a group that is kept, and of those that fall to it, and of its pairs with later ones.
+func (c *shard) tellGroup(t teller, grouped, told *cursor, k uint32, doc *sets.Document) {
+	v := blocks.Verdict{Kept: *doc.Preferred(), Similarity: 1}
+	c.place(&v, k)
+	var first, other sets.Document
+	for n, d := range group(grouped, k, doc) {
+		if n == 0 {
+			first.Hold(d)
+			v.First = first.Profile
+		}
+		if c.by[k] == k {
+			c.tellDocument(t, &v, d)
+		}
 	}
+	v.Near = true
+	for ; told.at(k); told.advance() {
+		of, packed := readTold(told.rest())
+		d := sets.Open(packed)
+		if of.number == 0 {
+			other.Hold(&d)
+		}
+		if of.pair != nil {
+			tellPair(t, &first.Profile, &d.Profile, of)
+		}
+		if of.falls {
+			v.First, v.Similarity = other.Profile, of.similarity
+			c.place(&v, of.of)
+			c.tellDocument(t, &v, &d)
+		}
+	}
+}
+
+// place says in what cluster a group is.
+func (c *shard) place(v *blocks.Verdict, k uint32) {
+	of := &c.clusters[c.cluster[k]]
+	v.Cluster, v.Members, v.Partial = of.first, of.members, of.linked || of.cut(c.params.PairBudget)
 	if c.nearest != nil {
 		v.Nearest = c.nearest[k]
 	}
-	return v
 }
 
-// tellPair tells of what name has added behind the number.
-func tellPair(t teller, one *blocks.Profile, named *blocks.Decoder) {
-	var other blocks.Profile
-	similarity := named.Float64()
-	other.ID, other.HasID = named.Optional()
-	other.Words = int(named.Uvarint())
-	p := named.NearPair()
-	if one.Key == p.A {
-		other.Key = p.B
-		t.pair(one, &other, similarity, &p)
-		return
+func (c *shard) tellDocument(t teller, v *blocks.Verdict, doc *sets.Document) {
+	v.Of, v.Tokens, v.Size = doc.Key, doc.Traits.Tokens, c.verifier.Len(doc.Words)
+	t.document(&doc.Profile, v)
+}
+
+func tellPair(t teller, a, b *blocks.Profile, of told) {
+	if a.Key != of.pair.A {
+		a, b = b, a
 	}
-	other.Key = p.A
-	t.pair(&other, one, similarity, &p)
+	t.pair(a, b, of.similarity, of.pair)
+}
+
+// group yields the documents of a group in input order: those of several are in grouped. One is valid until the next.
+func group(grouped *cursor, k uint32, doc *sets.Document) iter.Seq2[int, *sets.Document] {
+	return func(yield func(int, *sets.Document) bool) {
+		if !grouped.at(k) {
+			yield(0, doc)
+			return
+		}
+		for n := 0; grouped.at(k); n++ {
+			d := sets.Open(grouped.rest()[keyBytes:])
+			if !yield(n, &d) {
+				return
+			}
+			grouped.advance()
+		}
+	}
 }

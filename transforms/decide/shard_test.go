@@ -194,7 +194,7 @@ func TestHeldOfADocument(t *testing.T) {
 	if err != nil || kept != documents/2 {
 		t.Errorf("%d documents of a chain of %d are kept, error %v", kept, documents, err)
 	}
-	if bound := int64(documents*groupBytes + 40*held); most > bound || most < documents*groupBytes {
+	if bound := int64(documents*documentBytes + 40*held); most > bound || most < documents*documentBytes {
 		t.Errorf("%d bytes are held, %d at most expected", most, bound)
 	}
 }
