@@ -43,6 +43,11 @@ type shard struct {
 	clusters  []cluster // in the order of their first groups
 	nearest   []float64 // similarity; nil if it is not asked for
 	buffer    []byte
+
+	// verdict is the next that is told. doc is the preferred document of the group whose turn it is, first its first one,
+	// later one of a group that falls to it, and firstLater the first of that.
+	verdict                       blocks.Verdict
+	doc, first, later, firstLater sets.Document
 }
 
 // place is what pairs need to know of a document.
@@ -134,21 +139,15 @@ func (c *shard) rank(profiles func(*[]byte) bool) error {
 	return c.docs.End()
 }
 
-// profileOf is the packed profile of what rank has added.
-func profileOf(record []byte) []byte {
-	end := len(record) - numberBytes
-	return record[end-int(binary.BigEndian.Uint32(record[end:])) : end]
-}
-
-// ranked are the documents in the order of preference, each valid until the next.
-func (c *shard) ranked() iter.Seq2[*sets.Document, error] {
-	return func(yield func(*sets.Document, error) bool) {
-		var doc sets.Document
+// ranked are the packed documents in the order of preference, each valid until the next.
+func (c *shard) ranked() iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
 		for record, err := range c.docs.All() {
 			if err == nil {
-				doc = sets.Open(profileOf(record))
+				end := len(record) - numberBytes
+				record = record[end-int(binary.BigEndian.Uint32(record[end:])) : end]
 			}
-			if !yield(&doc, err) {
+			if !yield(record, err) {
 				return
 			}
 		}
@@ -163,10 +162,11 @@ func (c *shard) number() error {
 	c.protected, c.recalled, c.nearest = 0, 0, nil
 	c.places = slices.Grow(c.places[:0], c.documents)
 	c.by, c.cluster = slices.Grow(c.by[:0], c.documents), slices.Grow(c.cluster[:0], c.documents)
-	for doc, err := range c.ranked() {
+	for packed, err := range c.ranked() {
 		if err != nil {
 			return err
 		}
+		doc := blocks.NewDecoder(packed).Profile()
 		switch standing := c.in.Standing(doc.Preferred().Key.File()); {
 		case standing > blocks.Recalled:
 			c.protected++
@@ -227,12 +227,13 @@ func (c *shard) addGrouped() error {
 		}
 	}
 	k := 0
-	for doc, err := range c.ranked() {
+	for packed, err := range c.ranked() {
 		if err != nil {
 			return err
 		}
 		if group := c.by[k]; several[group] {
-			c.buffer = append(blocks.AppendOrdered(appendNumber(c.buffer[:0], group), doc.Key), doc.Packed...)
+			key := blocks.NewDecoder(packed).Key()
+			c.buffer = append(blocks.AppendOrdered(appendNumber(c.buffer[:0], group), key), packed...)
 			if err := c.grouped.Add(c.buffer); err != nil {
 				return err
 			}
@@ -408,12 +409,13 @@ func (c *shard) exchange() error {
 	defer edges.close()
 	defer grouped.close()
 	k := uint32(0)
-	for doc, err := range c.ranked() {
+	for packed, err := range c.ranked() {
 		if err != nil {
 			return err
 		}
 		if c.cluster[k] != none {
-			if err := c.send(edges, grouped, k, doc); err != nil {
+			c.doc = sets.Open(packed)
+			if err := c.send(edges, grouped, k); err != nil {
 				return err
 			}
 		}
@@ -423,10 +425,10 @@ func (c *shard) exchange() error {
 }
 
 // send counts the documents of a group, and adds what is to be told of it.
-func (c *shard) send(edges, grouped *cursor, k uint32, doc *sets.Document) error {
+func (c *shard) send(edges, grouped *cursor, k uint32) error {
 	of := &c.clusters[c.cluster[k]]
 	t := told{of: k, falls: true}
-	for n, d := range group(grouped, k, doc) {
+	for n, d := range c.members(grouped, k) {
 		if of.members += d.Copies; n == 0 || !c.in.IsReference(d.Key) {
 			of.members++
 		}
@@ -442,7 +444,7 @@ func (c *shard) send(edges, grouped *cursor, k uint32, doc *sets.Document) error
 		if sent || c.by[k] == k {
 			continue
 		}
-		if err := c.add(c.by[k], t, d); err != nil {
+		if err := c.add(c.by[k], &t, d); err != nil {
 			return err
 		}
 	}
@@ -462,7 +464,7 @@ func (c *shard) sendPairs(edges *cursor, k uint32, first *sets.Document) (simila
 		if falls {
 			similarity, fell = e.similarity, true
 		}
-		err = c.add(e.i, told{of: k, falls: falls, similarity: e.similarity, pair: &e.pair}, first)
+		err = c.add(e.i, &told{of: k, falls: falls, listed: true, similarity: e.similarity, pair: e.pair}, first)
 	}
 	return similarity, fell, err
 }
@@ -471,16 +473,17 @@ func (c *shard) sendPairs(edges *cursor, k uint32, first *sets.Document) (simila
 type told struct {
 	of, number uint32 // the group, and which document of it, in input order
 	falls      bool   // it does, to the group that is told
+	listed     bool   // the pair is, of the first documents of both
 	similarity float64
-	pair       *blocks.NearPair // of the first documents of both that is to be listed; nil: there is none
+	pair       blocks.NearPair
 }
 
-func (c *shard) add(to uint32, t told, doc *sets.Document) error {
+func (c *shard) add(to uint32, t *told, doc *sets.Document) error {
 	c.buffer = appendNumber(appendNumber(appendNumber(c.buffer[:0], to), t.of), t.number)
-	c.buffer = append(c.buffer, flag(t.falls), flag(t.pair != nil))
+	c.buffer = append(c.buffer, flag(t.falls), flag(t.listed))
 	c.buffer = blocks.AppendFloat64(c.buffer, t.similarity)
-	if t.pair != nil {
-		c.buffer = blocks.AppendNearPair(c.buffer, *t.pair)
+	if t.listed {
+		c.buffer = blocks.AppendNearPair(c.buffer, t.pair)
 	}
 	return c.told.Add(append(c.buffer, doc.Packed...))
 }
@@ -489,11 +492,11 @@ func (c *shard) add(to uint32, t told, doc *sets.Document) error {
 func readTold(record []byte) (t told, packed []byte) {
 	const flags = 2 * numberBytes
 	t.of, t.number = binary.BigEndian.Uint32(record), binary.BigEndian.Uint32(record[numberBytes:])
-	t.falls = record[flags] == 1
+	t.falls, t.listed = record[flags] == 1, record[flags+1] == 1
 	d := blocks.NewDecoder(record[flags+2:])
 	t.similarity = d.Float64()
-	if record[flags+1] == 1 {
-		t.pair = new(d.NearPair())
+	if t.listed {
+		t.pair = d.NearPair()
 	}
 	return t, record[len(record)-d.Left():]
 }
@@ -517,76 +520,79 @@ func (c *shard) tell(t teller) error {
 	defer grouped.close()
 	defer told.close()
 	k := uint32(0)
-	for doc, err := range c.ranked() {
+	for packed, err := range c.ranked() {
 		if err != nil {
 			return err
 		}
-		if of := c.cluster[k]; of != none && c.clusters[of].members > 1 {
-			c.tellGroup(t, grouped, told, k, doc)
+		if c.cluster[k] != none && (c.by[k] == k || told.at(k) || grouped.at(k)) {
+			c.doc = sets.Open(packed)
+			c.tellGroup(t, grouped, k)
+			c.tellLater(t, told, k)
 		}
 		k++
 	}
 	return cmp.Or(grouped.err, told.err)
 }
 
-// tellGroup tells of the documents of a group that is kept, and of those that fall to it, and of its pairs with later ones.
-func (c *shard) tellGroup(t teller, grouped, told *cursor, k uint32, doc *sets.Document) {
-	v := blocks.Verdict{Kept: *doc.Preferred(), Similarity: 1}
-	c.place(&v, k)
-	var first, other sets.Document
-	for n, d := range group(grouped, k, doc) {
+// tellGroup tells of the documents of a group that is kept.
+func (c *shard) tellGroup(t teller, grouped *cursor, k uint32) {
+	c.verdict = blocks.Verdict{Kept: *c.doc.Preferred(), Similarity: 1}
+	c.place(k)
+	for n, d := range c.members(grouped, k) {
 		if n == 0 {
-			first.Hold(d)
-			v.First = first.Profile
+			c.first.Hold(d.Packed)
+			c.verdict.First = c.first.Profile
 		}
-		if c.by[k] == k {
-			c.tellDocument(t, &v, d)
+		if c.by[k] == k && c.verdict.Members > 1 {
+			c.tellDocument(t, d)
 		}
 	}
-	v.Near = true
+}
+
+// tellLater tells of the documents that fall to a group, and of its pairs with later ones.
+func (c *shard) tellLater(t teller, told *cursor, k uint32) {
+	c.verdict.Near = true
 	for ; told.at(k); told.advance() {
 		of, packed := readTold(told.rest())
-		d := sets.Open(packed)
+		d := &c.later
 		if of.number == 0 {
-			other.Hold(&d)
+			d = &c.firstLater
 		}
-		if of.pair != nil {
-			tellPair(t, &first.Profile, &d.Profile, of)
+		d.Hold(packed)
+		if of.listed {
+			a, b := &c.first.Profile, &d.Profile
+			if a.Key != of.pair.A {
+				a, b = b, a
+			}
+			t.pair(a, b, of.similarity, &of.pair)
 		}
 		if of.falls {
-			v.First, v.Similarity = other.Profile, of.similarity
-			c.place(&v, of.of)
-			c.tellDocument(t, &v, &d)
+			c.verdict.First, c.verdict.Similarity = c.firstLater.Profile, of.similarity
+			c.place(of.of)
+			c.tellDocument(t, d)
 		}
 	}
 }
 
 // place says in what cluster a group is.
-func (c *shard) place(v *blocks.Verdict, k uint32) {
-	of := &c.clusters[c.cluster[k]]
+func (c *shard) place(k uint32) {
+	v, of := &c.verdict, &c.clusters[c.cluster[k]]
 	v.Cluster, v.Members, v.Partial = of.first, of.members, of.linked || of.cut(c.params.PairBudget)
 	if c.nearest != nil {
 		v.Nearest = c.nearest[k]
 	}
 }
 
-func (c *shard) tellDocument(t teller, v *blocks.Verdict, doc *sets.Document) {
-	v.Of, v.Tokens, v.Size = doc.Key, doc.Traits.Tokens, c.verifier.Len(doc.Words)
-	t.document(&doc.Profile, v)
+func (c *shard) tellDocument(t teller, doc *sets.Document) {
+	c.verdict.Of, c.verdict.Tokens, c.verdict.Size = doc.Key, doc.Traits.Tokens, c.verifier.Len(doc.Words)
+	t.document(&doc.Profile, &c.verdict)
 }
 
-func tellPair(t teller, a, b *blocks.Profile, of told) {
-	if a.Key != of.pair.A {
-		a, b = b, a
-	}
-	t.pair(a, b, of.similarity, of.pair)
-}
-
-// group yields the documents of a group in input order: those of several are in grouped. One is valid until the next.
-func group(grouped *cursor, k uint32, doc *sets.Document) iter.Seq2[int, *sets.Document] {
+// members yields the documents of a group in input order: those of several are in grouped. One is valid until the next.
+func (c *shard) members(grouped *cursor, k uint32) iter.Seq2[int, *sets.Document] {
 	return func(yield func(int, *sets.Document) bool) {
 		if !grouped.at(k) {
-			yield(0, doc)
+			yield(0, &c.doc)
 			return
 		}
 		for n := 0; grouped.at(k); n++ {

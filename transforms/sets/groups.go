@@ -20,8 +20,8 @@ type Document struct {
 // Open reads a packed profile.
 func Open(packed []byte) Document { return Document{blocks.NewDecoder(packed).Profile(), packed} }
 
-// Hold makes d a copy of another document, in memory of its own.
-func (d *Document) Hold(other *Document) { *d = Open(append(d.Packed[:0], other.Packed...)) }
+// Hold makes d a packed document, in memory of its own.
+func (d *Document) Hold(packed []byte) { *d = Open(append(d.Packed[:0], packed...)) }
 
 // Group is what is known of the documents of one set.
 type Group struct {
@@ -95,7 +95,7 @@ func (g *Groups) Each(in *blocks.Inputs, do func(*Group) error) error {
 			of = Group{First: d.Key, Size: d.Size, Words: d.Words}
 		}
 		if first || in.Preferred(d.Preferred(), best.Preferred()) < 0 {
-			best.Hold(&d)
+			best.Hold(d.Packed)
 		}
 		of.Documents += 1 + d.Copies
 		if of.Members += d.Copies; first || !in.IsReference(d.Key) {
