@@ -130,7 +130,8 @@ func (c *shard) rank(profiles func(*[]byte) bool) error {
 			}
 			packed := block[begin : len(block)-d.Left()]
 			c.buffer = append(c.in.AppendPreferred(c.buffer[:0], p.Preferred(), size), packed...)
-			if err := c.docs.Add(appendNumber(c.buffer, uint32(len(packed)))); err != nil {
+			c.buffer = appendNumber(c.buffer, uint32(len(packed)))
+			if err := c.docs.Add(c.buffer); err != nil {
 				return err
 			}
 			c.documents++
@@ -485,7 +486,8 @@ func (c *shard) add(to uint32, t *told, doc *sets.Document) error {
 	if t.listed {
 		c.buffer = blocks.AppendNearPair(c.buffer, t.pair)
 	}
-	return c.told.Add(append(c.buffer, doc.Packed...))
+	c.buffer = append(c.buffer, doc.Packed...)
+	return c.told.Add(c.buffer)
 }
 
 // readTold returns what add has added behind the number of the group that is told.
