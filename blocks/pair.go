@@ -21,12 +21,17 @@ func AppendNearPair(block []byte, p NearPair) []byte {
 func DecodeNearPairs(dst []NearPair, block []byte) ([]NearPair, error) {
 	d := NewDecoder(block)
 	for !d.Done() {
-		p := NearPair{A: d.Key(), B: d.Key(), Shared: int(d.Uvarint())}
-		p.Score = p.Shared + int(d.Uvarint())
-		p.Matches = list(d, d.Float64)
-		dst = append(dst, p)
+		dst = append(dst, d.NearPair())
 	}
 	return dst, d.Err()
+}
+
+// NearPair reads one pair of a block.
+func (d *Decoder) NearPair() NearPair {
+	p := NearPair{A: d.Key(), B: d.Key(), Shared: int(d.Uvarint())}
+	p.Score = p.Shared + int(d.Uvarint())
+	p.Matches = list(d, d.Float64)
+	return p
 }
 
 // PairWriter packs near pairs into blocks, all under one key.

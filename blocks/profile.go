@@ -54,6 +54,23 @@ func (in *Inputs) Preferred(a, b *Profile) int {
 		cmp.Compare(a.Key, b.Key))
 }
 
+// AppendPreferred appends bytes that sort as documents do by standing, then by bytes of so many each, and then as
+// Preferred has it.
+func (in *Inputs) AppendPreferred(dst []byte, p *Profile, bytes []byte) []byte {
+	file := p.Key.File()
+	dst = append(append(dst, byte(Reference-in.Standing(file))), bytes...)
+	dst = binary.BigEndian.AppendUint32(dst, in.preference(file))
+	for _, b := range p.Rank {
+		if dst = append(dst, b); b == 0 {
+			dst = append(dst, 1) // a rank that goes on comes after one that ends
+		}
+	}
+	return AppendOrdered(append(dst, 0, 0), p.Key)
+}
+
+// StandingOf is the standing in what AppendPreferred has appended to nothing.
+func StandingOf(preferred []byte) Standing { return Reference - Standing(preferred[0]) }
+
 // AppendProfile appends a profile to a block.
 func AppendProfile(block []byte, p *Profile) []byte {
 	block = AppendKey(block, p.Key)

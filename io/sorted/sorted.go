@@ -40,6 +40,8 @@ type Records struct {
 	ctx    context.Context //nolint:containedctx // of the call that reads the group
 	params Params
 	blocks [][]byte
+	size   int    // of what is held
+	added  []byte // the block that Add is filling
 	refs   []ref
 	placed []ref // storage
 	ends   []uint32
@@ -67,29 +69,72 @@ const (
 
 // Read reads a group; those of the last are gone.
 func (r *Records) Read(ctx context.Context, p Params, packed func(*[]byte) bool) error {
-	clear(r.blocks)
-	*r = Records{ctx: ctx, params: p, blocks: r.blocks[:0], refs: r.refs[:0], placed: r.placed, ends: r.ends}
-	size, held := 0, cmp.Or(p.Held, usualHeld)
+	r.Begin(ctx, p)
 	var block []byte
 	for packed(&block) {
-		if size > 0 && size+len(block) > held {
-			if err := r.spill(); err != nil {
-				return err
-			}
-			size = 0
-		}
-		before := len(r.refs)
-		if err := r.add(block); err != nil {
+		if err := r.take(block); err != nil {
 			return err
 		}
-		size += len(block) + refBytes*(len(r.refs)-before)
 		block = nil // it is held
+	}
+	return r.End()
+}
+
+// Begin begins a group that is added record by record; those of the last are gone.
+func (r *Records) Begin(ctx context.Context, p Params) {
+	clear(r.blocks)
+	*r = Records{
+		ctx: ctx, params: p, blocks: r.blocks[:0], added: r.added[:0], refs: r.refs[:0], placed: r.placed, ends: r.ends,
+	}
+}
+
+// addedBytes is the size of the blocks that Add fills.
+const addedBytes = 64 << 10
+
+// Add adds a copy of a record.
+func (r *Records) Add(record []byte) error {
+	if r.params.Width > 0 {
+		r.added = append(r.added, record...)
+	} else {
+		r.added = blocks.AppendBytes(r.added, record)
+	}
+	if len(r.added) < min(addedBytes, cmp.Or(r.params.Held, usualHeld)/2) {
+		return nil
+	}
+	block := r.added
+	r.added = make([]byte, 0, cap(block)) // block is held
+	return r.take(block)
+}
+
+// End ends the group, of which All are then to be had.
+func (r *Records) End() error {
+	if len(r.added) > 0 {
+		if err := r.take(r.added); err != nil {
+			return err
+		}
 	}
 	r.sort()
 	return nil
 }
 
-func (r *Records) add(block []byte) error {
+// take holds a block, in the place of those before if there is no room for it beside them.
+func (r *Records) take(block []byte) error {
+	if r.size > 0 && r.size+len(block) > cmp.Or(r.params.Held, usualHeld) {
+		if err := r.spill(); err != nil {
+			return err
+		}
+		r.size = 0
+	}
+	before := len(r.refs)
+	if err := r.refer(block); err != nil {
+		return err
+	}
+	r.size += len(block) + refBytes*(len(r.refs)-before)
+	return nil
+}
+
+// refer adds the refs of a block.
+func (r *Records) refer(block []byte) error {
 	number := uint32(len(r.blocks))
 	r.blocks = append(r.blocks, block)
 	if width := r.params.Width; width > 0 {
@@ -267,6 +312,21 @@ func (r *Records) All() iter.Seq2[[]byte, error] {
 		}
 		Merge(runs, bytes.Compare, yield)
 	}
+}
+
+// Pull returns what returns the records of All one by one, and io.EOF behind the last, and what ends that.
+func (r *Records) Pull() (next func() ([]byte, error), stop func()) {
+	if len(r.files) == 0 {
+		return r.held(), func() {}
+	}
+	merged, stop := iter.Pull2(r.All())
+	return func() ([]byte, error) {
+		record, err, ok := merged()
+		if !ok {
+			err = io.EOF
+		}
+		return record, err
+	}, stop
 }
 
 // Repeated yields those of All whose first bytes, so many, another record has too.

@@ -1,26 +1,28 @@
 package survivors_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/neardup/neardup/kernels/survivors"
+	"github.com/neardup/neardup/kernels/survivors/survivorstest"
 )
 
 func TestStarChain(t *testing.T) {
 	// a–b–c–d, each similar to the next only: b falls to a, c stays, d falls to c.
 	pairs := []survivors.Pair{{I: 2, J: 3, Similarity: .9}, {I: 0, J: 1, Similarity: .8}, {I: 1, J: 2, Similarity: .85}}
 	want := []survivors.Choice{{By: 0, Similarity: 1}, {By: 0, Similarity: .8}, {By: 2, Similarity: 1}, {By: 2, Similarity: .9}}
-	if diff := cmp.Diff(want, survivors.Star(4, 0, pairs)); diff != "" {
+	if diff := cmp.Diff(want, survivorstest.Star(4, 0, pairs)); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestStarNamesTheMostSimilar(t *testing.T) {
 	pairs := []survivors.Pair{{I: 0, J: 3, Similarity: .8}, {I: 1, J: 3, Similarity: .9}, {I: 2, J: 3, Similarity: .9}}
-	if got := survivors.Star(4, 0, pairs)[3]; got != (survivors.Choice{By: 1, Similarity: .9}) {
+	if got := survivorstest.Star(4, 0, pairs)[3]; got != (survivors.Choice{By: 1, Similarity: .9}) {
 		t.Errorf("item 3 falls to %+v, want item 1 at .9", got)
 	}
 }
@@ -30,7 +32,7 @@ func TestStarPromise(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, pairs, similar := anyPairs(t)
 		protected := rapid.IntRange(0, n).Draw(t, "protected")
-		choices := survivors.Star(n, protected, pairs)
+		choices := survivorstest.Star(n, protected, pairs)
 		kept := func(i int) bool { return choices[i].By == i }
 		for j, c := range choices {
 			best := 0.
@@ -85,10 +87,27 @@ func TestComponents(t *testing.T) {
 				want[j].Similarity = 1
 			}
 		}
-		if diff := cmp.Diff(want, survivors.Components(n, protected, pairs)); diff != "" {
+		if diff := cmp.Diff(want, survivorstest.Components(n, protected, pairs)); diff != "" {
 			t.Fatal(diff)
 		}
 	})
+}
+
+// What is wrong with pairs ends the choices.
+func TestPairsThatFail(t *testing.T) {
+	wrong := errors.New("wrong")
+	pairs := func(yield func(survivors.Pair, error) bool) {
+		_ = yield(survivors.Pair{I: 0, J: 1, Similarity: 1}, nil) && yield(survivors.Pair{}, wrong)
+	}
+	choices, failed := 0, error(nil)
+	for _, err := range survivors.Star(5, 0, pairs) {
+		if failed = err; err == nil {
+			choices++
+		}
+	}
+	if choices != 1 || !errors.Is(failed, wrong) {
+		t.Errorf("%d choices, error %v", choices, failed)
+	}
 }
 
 // anyPairs are pairs of n items, some of them many and some few, and the same as a map.

@@ -12,6 +12,7 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/sink"
+	"github.com/neardup/neardup/io/sorted"
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/lsh"
@@ -565,6 +566,7 @@ func (p *Plan) deciding(temp string) decide.Params {
 		Inputs: job.Inputs(temp), Shards: p.componentShards(), OnePerCluster: p.Request.Cluster == job.Components,
 		Clusters: p.Request.Writes(output.Clusters) || p.Request.Writes(output.Documents), KeepNone: p.Request.KeepNone,
 		Verifier: p.Verifier(temp), PairBudget: p.Request.PairBudget,
+		Files: p.files(temp, "decide"),
 	}
 	if p.From != nil {
 		params.Verifier = p.told()
@@ -574,8 +576,13 @@ func (p *Plan) deciding(temp string) decide.Params {
 
 func (p *Plan) crowds(temp string) crowds.Params {
 	return crowds.Params{
-		Params: p.verify(temp), PairBudget: p.Request.PairBudget, ChunkBytes: p.usualCell(),
+		Params: p.verify(temp), PairBudget: p.Request.PairBudget, ChunkBytes: p.usualCell(), Files: p.files(temp, "crowds"),
 	}
+}
+
+// files is where the documents of a large component are sorted.
+func (p *Plan) files(temp, name string) sorted.Params {
+	return sorted.Params{Temp: temp, Name: name, Held: p.Config.heldRecords()}
 }
 
 // usualCell is the size of a cell whatever memory there is.

@@ -167,3 +167,17 @@ func (c *Config) keptBytes() int {
 	}
 	return usualKept
 }
+
+// leastRecords: the fewer are held, the more files there are.
+const (
+	leastRecords = 1 << 20
+	usualRecords = 16 << 20
+)
+
+// heldRecords leaves each worker room for the records of six orders, and for what they are sorted by; 0: as usual.
+func (c *Config) heldRecords() int {
+	if step := c.Step(); step > 0 {
+		return max(leastRecords, min(step/8, usualRecords))
+	}
+	return 0
+}

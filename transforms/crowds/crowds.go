@@ -7,6 +7,7 @@ import (
 
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/internal/dofn"
+	"github.com/neardup/neardup/io/sorted"
 	"github.com/neardup/neardup/transforms/spool"
 	"github.com/neardup/neardup/transforms/verify"
 )
@@ -30,6 +31,8 @@ type Params struct {
 	verify.Params
 	// PairBudget is the number of pairs above which a component is a crowd.
 	PairBudget int
+	// Files is where the documents of a component are sorted.
+	Files sorted.Params
 	// ChunkBytes is the size of the sets of a crowd's batch, and of a chunk of the kept ones that it is
 	// compared with. The result does not depend on it.
 	ChunkBytes int

@@ -23,6 +23,7 @@ import (
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/survivors"
+	"github.com/neardup/neardup/kernels/survivors/survivorstest"
 	"github.com/neardup/neardup/kernels/unionfind"
 	"github.com/neardup/neardup/kernels/verifier"
 	"github.com/neardup/neardup/transforms/sets"
@@ -249,7 +250,7 @@ func star(all representativeSets, near []blocks.NearPair) []survivors.Choice {
 		j, _ := slices.BinarySearch(all.keys, p.B)
 		pairs = append(pairs, survivors.Pair{I: i, J: j, Similarity: setsim.Similarity(p.Score, all.sizes[i], all.sizes[j])})
 	}
-	return survivors.Star(len(all.keys), 0, pairs)
+	return survivorstest.Star(len(all.keys), 0, pairs)
 }
 
 func clusters(pairs []blocks.NearPair) map[int64]int64 {

@@ -12,6 +12,7 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/survivors"
+	"github.com/neardup/neardup/kernels/survivors/survivorstest"
 	"github.com/neardup/neardup/kernels/verifier"
 	"github.com/neardup/neardup/kernels/verifier/verifiertest"
 )
@@ -94,7 +95,7 @@ func (s *bySimilarity) star(near []blocks.NearPair) []survivors.Choice {
 		j, _ := slices.BinarySearch(s.keys, p.B)
 		pairs = append(pairs, survivors.Pair{I: i, J: j, Similarity: s.Similarity(p.Score, s.Size(s.features[i]), s.Size(s.features[j]))})
 	}
-	return survivors.Star(len(s.keys), 0, pairs)
+	return survivorstest.Star(len(s.keys), 0, pairs)
 }
 
 // A measure that cannot do what sets can goes the same ways and finds its pairs: those of small components, of a sample

@@ -17,6 +17,7 @@ import (
 	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/survivors"
+	"github.com/neardup/neardup/kernels/survivors/survivorstest"
 	"github.com/neardup/neardup/kernels/verifier"
 	"github.com/neardup/neardup/transforms/spool"
 	"github.com/neardup/neardup/transforms/verify"
@@ -154,7 +155,7 @@ func (c corpus) star(near []blocks.NearPair) []survivors.Choice {
 		i, j := len(c)-1-int(p.A.Position()), len(c)-1-int(p.B.Position())
 		pairs = append(pairs, survivors.Pair{I: i, J: j, Similarity: setsim.Similarity(p.Score, len(c[i]), len(c[j]))})
 	}
-	return survivors.Star(len(c), 0, pairs)
+	return survivorstest.Star(len(c), 0, pairs)
 }
 
 // listed returns those of the pairs that a crowd lists.

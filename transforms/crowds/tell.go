@@ -3,9 +3,10 @@ package crowds
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
-	"sort"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/internal/memory"
+	"github.com/neardup/neardup/io/sorted"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/estimate"
 	"github.com/neardup/neardup/kernels/verifier"
@@ -38,8 +40,8 @@ type Told struct {
 //
 //	KV<component, profiles>, KV<component, set part> → KV<document, turn> of crowds, and of others, KV<component shard, near pairs>, facts
 //
-// The sample is the sets of smallest hash. One CoGroupByKey, which holds about
-// a hundred bytes for each different set of a component, and its sample.
+// The sample is the sets of smallest hash. One CoGroupByKey, which holds the sample of a component; its profiles are
+// sorted in p.Files.
 func Tell(s beam.Scope, profiles flow.LargeProfiles, samples flow.Samples, p Params) Told {
 	s = s.Scope("crowds.Tell")
 	crowds, others, pairs, estimates, named := beam.ParDo5(s, &tellFn{Params: p},
@@ -56,6 +58,8 @@ type tellFn struct {
 
 	in        *blocks.Inputs
 	estimator *estimate.Estimator
+	groups    sets.Groups
+	ordered   sorted.Records
 }
 
 func (f *tellFn) Setup(ctx context.Context) (err error) {
@@ -68,13 +72,16 @@ func (f *tellFn) ProcessElement(
 	ctx context.Context, component int64, profiles, samples func(*[]byte) bool, crowds, others, pairs func(int64, []byte),
 	estimates, named func([]byte),
 ) error {
-	all, documents, err := sets.Representatives(profiles, f.in.Preferred)
-	if err != nil {
+	if err := f.groups.Read(ctx, f.Params.Files, profiles); err != nil {
 		return err
 	}
-	words := 0
-	for _, r := range all {
-		words += r.Words
+	representatives, documents, words := 0, 0, 0
+	err := f.groups.Each(f.in, func(g *sets.Group) error {
+		representatives, documents, words = representatives+1, documents+g.Documents, words+g.Words
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	hold := memory.NewHold(ctx)
 	defer hold.Free()
@@ -85,35 +92,20 @@ func (f *tellFn) ProcessElement(
 	if err != nil {
 		return err
 	}
-	found, crowded := f.Params.crowded(sample.Sets, f.in.Apart(sample.Keys), len(all))
-	if !crowded && len(sample.Sets) == len(all) {
+	found, crowded := f.Params.crowded(sample.Sets, f.in.Apart(sample.Keys), representatives)
+	if !crowded && len(sample.Sets) == representatives {
 		return f.Params.emit(blocks.Key(component), f.estimator, sample, found, pairs, estimates)
 	}
 	if !crowded {
-		slices.SortFunc(all, func(a, b sets.Representative) int {
-			return cmp.Or(cmp.Compare(a.Words, b.Words), cmp.Compare(a.Key, b.Key))
-		})
-		giveTurns(blocks.Key(component), all, f.Params.CellBytes, 0, others)
-		return nil
+		return f.giveTurns(ctx, blocks.Key(component), false, f.Params.CellBytes, others)
 	}
-	representatives := int64(len(all))
-	slices.SortFunc(all, func(a, b sets.Representative) int {
-		if of := f.in.Standing(a.Best.File()); f.Params.Verifier.LargerStays() && of == f.in.Standing(b.Best.File()) &&
-			a.Words != b.Words {
-			return cmp.Compare(b.Words, a.Words)
-		}
-		return f.in.Preferred(&blocks.Profile{Key: a.Best, Rank: a.Rank}, &blocks.Profile{Key: b.Best, Rank: b.Rank})
-	})
-	for len(all) > 0 {
-		standing := f.in.Standing(all[0].Best.File())
-		n := sort.Search(len(all), func(i int) bool { return f.in.Standing(all[i].Best.File()) < standing })
-		giveTurns(blocks.Key(component), all[:n], f.Params.ChunkBytes, int(standing)*standingBatches, crowds)
-		all = all[n:]
+	if err := f.giveTurns(ctx, blocks.Key(component), true, f.Params.ChunkBytes, crowds); err != nil {
+		return err
 	}
 	crowdsFound.Inc(ctx, 1)
 	return blocks.Fact{
 		Kind: blocks.FactCrowd, Name: fmt.Sprint(component),
-		Counts: map[string]int64{blocks.CountRepresentatives: representatives},
+		Counts: map[string]int64{blocks.CountRepresentatives: int64(representatives)},
 	}.Emit(named)
 }
 
@@ -144,17 +136,55 @@ const leastSampled = 8
 // standingBatches are as many numbers of batches as there are for each standing; batches of a higher one go first.
 const standingBatches = 1 << 28
 
-// giveTurns gives representatives their turns, in their order, with batches of about so many bytes from a number on.
-func giveTurns(component blocks.Key, order []sets.Representative, bytes, batch int, turns func(int64, []byte)) {
-	size := 0
-	for i, r := range order {
-		if size >= bytes {
-			batch, size = batch+1, 0
+// giveTurns gives representatives their turns, with batches of about so many bytes: those of a crowd in the order of
+// preference, by standing, and others by size.
+func (f *tellFn) giveTurns(
+	ctx context.Context, component blocks.Key, crowd bool, bytes int, turns func(int64, []byte),
+) error {
+	f.ordered.Begin(ctx, f.Params.Files)
+	var record []byte
+	err := f.groups.Each(f.in, func(g *sets.Group) error {
+		record = binary.BigEndian.AppendUint64(record[:0], uint64(g.Words))
+		if crowd {
+			record = f.appendOrder(record[:0], g)
 		}
-		turns(int64(r.Key), blocks.AppendTurn(nil, blocks.Turn{Component: component, Batch: batch, Number: i}))
-		size += blocks.ShingleBytes * r.Words
+		record = binary.BigEndian.AppendUint64(blocks.AppendOrdered(record, g.First), uint64(g.Words))
+		return f.ordered.Add(record)
+	})
+	if err := cmp.Or(err, f.ordered.End()); err != nil {
+		return err
 	}
+	size, turn := 0, blocks.Turn{Component: component}
+	standing := byte(math.MaxUint8) // of none
+	for record, err := range f.ordered.All() {
+		if err != nil {
+			return err
+		}
+		if of := record[0]; crowd && of != standing {
+			standing, size, turn.Number = of, 0, 0
+			turn.Batch = int(blocks.StandingOf(record)) * standingBatches
+		}
+		if size >= bytes {
+			turn.Batch, size = turn.Batch+1, 0
+		}
+		end := record[len(record)-2*keyBytes:]
+		turns(int64(binary.BigEndian.Uint64(end)), blocks.AppendTurn(nil, turn))
+		size += blocks.ShingleBytes * int(binary.BigEndian.Uint64(end[keyBytes:]))
+		turn.Number++
+	}
+	return nil
 }
+
+// appendOrder appends bytes that sort as the representatives of a crowd do.
+func (f *tellFn) appendOrder(dst []byte, g *sets.Group) []byte {
+	var size []byte
+	if f.Params.Verifier.LargerStays() {
+		size = binary.BigEndian.AppendUint64(nil, ^uint64(g.Words))
+	}
+	return f.in.AppendPreferred(dst, g.Best, size)
+}
+
+const keyBytes = 8
 
 // pair is two sets of a sample, and its score.
 type pair struct{ i, j, score int }

@@ -61,9 +61,10 @@ func decided(measure string, in *blocks.Inputs, components bool, profiles, copie
 		}
 		verdicts = append(verdicts, block)
 	}
-	p := Params{OnePerCluster: components, Clusters: true, Shards: 1, PairBudget: math.MaxInt}
-	f := &decideFn{Params: p, rows: rowWriter{in: in, clusters: true}}
-	f.shard.verifier = verifier.Spec{Measure: measure}.New()
+	f := &decideFn{Params: Params{
+		OnePerCluster: components, Clusters: true, Shards: 1, PairBudget: math.MaxInt, Verifier: verifier.Spec{Measure: measure},
+	}, rows: rowWriter{in: in, clusters: true}}
+	f.shard = newShard(&f.Params, in)
 	err = f.ProcessElement(ctx, 7, beamtest.Values(profiles...), beamtest.Values(pairs...), beamtest.Values(links...), toPairs, toClusters, toRemoved, toDropped, toVerdicts, facts)
 	f.FinishBundle(ctx, toPairs, toClusters, toRemoved, toDropped, toVerdicts, nil)
 	if err != nil {
@@ -605,9 +606,9 @@ func TestPairOfUnknownDocument(t *testing.T) {
 
 // TestDocumentsOfAnotherShard: what was known of the last shard is unknown in the next.
 func TestDocumentsOfAnotherShard(t *testing.T) {
-	f := &decideFn{rows: rowWriter{in: oneFile}}
+	f := &decideFn{Params: Params{Verifier: verifier.Spec{Measure: verifier.Jaccard}}, rows: rowWriter{in: oneFile}}
+	f.shard = newShard(&f.Params, oneFile)
 	none := func(int64, []byte) {}
-	f.shard.verifier = verifier.Spec{Measure: verifier.Jaccard}.New()
 	for shard := range int64(2) {
 		var profiles []byte
 		for i := range int64(2) {
@@ -619,26 +620,6 @@ func TestDocumentsOfAnotherShard(t *testing.T) {
 			t.Errorf("shard %d, a pair with document 1 of shard 0: error %v", shard, err)
 		}
 	}
-}
-
-// Sets of which another has all but the last bits of the hash, or whose place in the table it takes, are not the same.
-func TestGroup(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var c shard
-		first := map[blocks.Hash]int32{}
-		var want []int32
-		for i := range rapid.IntRange(0, 40).Draw(t, "documents") {
-			hash := blocks.Hash{Hi: rapid.Uint64Range(0, 2).Draw(t, "hi"), Lo: rapid.Uint64Range(0, 5).Draw(t, "lo")}
-			if _, ok := first[hash]; !ok {
-				first[hash] = int32(i)
-			}
-			want = append(want, first[hash])
-			c.docs = append(c.docs, blocks.Profile{Hash: hash})
-		}
-		if c.group(); !slices.Equal(c.first, want) {
-			t.Errorf("first documents %v, want %v", c.first, want)
-		}
-	})
 }
 
 // Where only copies are sought, each group is a cluster, of which the preferred document is kept.

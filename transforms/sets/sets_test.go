@@ -1,18 +1,19 @@
 package sets
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"math"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	gocmp "github.com/google/go-cmp/cmp"
+
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/internal/beamtest"
+	"github.com/neardup/neardup/io/sorted"
+	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/verifier"
 	"github.com/neardup/neardup/kernels/verifier/verifiertest"
@@ -139,27 +140,43 @@ func TestMaxSmallDocs(t *testing.T) {
 }
 
 // Whatever the order of profiles, the representative is the first document in input order, and the best
-// one the preferred.
-func TestRepresentativesInAnyOrder(t *testing.T) {
+// one the preferred. Copies count, and references but the first do not.
+func TestGroupsInAnyOrder(t *testing.T) {
+	in := &blocks.Inputs{Shards: 1}
+	in.Add(&blocks.File{Source: "r", Standing: blocks.Reference}, nil, nil)
+	in.Add(&blocks.File{Source: "a"}, nil, nil)
 	profiles := [][]byte{}
+	add := func(p blocks.Profile) { profiles = append(profiles, blocks.AppendProfile(nil, &p)) }
+	key := func(position int64) blocks.Key { return blocks.NewKey(1, position) }
 	for i, hash := range []uint64{1, 2, 1, 2, 1} {
-		profiles = append(profiles, blocks.AppendProfile(nil, &blocks.Profile{Key: blocks.Key(i), Hash: blocks.Hash{Lo: hash}, Words: int(hash), Rank: []byte{byte(i)}}))
+		add(blocks.Profile{Key: key(int64(i)), Hash: blocks.Hash{Lo: hash}, Size: 5, Words: int(hash), Rank: []byte{byte(9 - i)}})
 	}
-	last := func(a, b *blocks.Profile) int {
-		return cmp.Or(bytes.Compare(b.Rank, a.Rank), cmp.Compare(b.Key, a.Key))
+	add(blocks.Profile{
+		Key: key(5), Hash: blocks.Hash{Lo: 3}, Words: 3, Rank: []byte{4}, Copies: 7, Best: &blocks.Profile{Key: key(8), Rank: []byte{3}},
+	})
+	add(blocks.Profile{Key: key(6), Hash: blocks.Hash{Lo: 3}, Words: 3, Rank: []byte{8}, Copies: 1})
+	for i := range int64(3) {
+		add(blocks.Profile{Key: blocks.NewKey(0, i), Hash: blocks.Hash{Hi: 1}, Words: 4})
 	}
-	profiles = append(profiles, blocks.AppendProfile(nil, &blocks.Profile{
-		Key: 5, Hash: blocks.Hash{Lo: 3}, Words: 3, Rank: []byte{5}, Copies: 7, Best: &blocks.Profile{Key: 8, Rank: []byte{6}},
-	}))
-	profiles = append(profiles, blocks.AppendProfile(nil, &blocks.Profile{Key: 6, Hash: blocks.Hash{Lo: 3}, Words: 3, Rank: []byte{1}, Copies: 1}))
-	want := []Representative{{Key: 0, Words: 1, Best: 4, Rank: []byte{4}}, {Key: 1, Words: 2, Best: 3, Rank: []byte{3}}, {Key: 5, Words: 3, Best: 8, Rank: []byte{6}}}
+	add(blocks.Profile{Key: key(9), Hash: blocks.Hash{Hi: 1}, Words: 4})
+	want := []string{"1 1@0 1@4 3 3 5", "2 1@1 1@3 2 2 5", "3 1@5 1@8 10 10 0", "4 0@0 0@0 4 2 0"}
+	var g Groups
 	for range profiles {
 		profiles = append(profiles[1:], profiles[0])
-		for _, order := range [][][]byte{profiles, {slices.Concat(profiles...)}} {
-			all, documents, err := Representatives(beamtest.Values(order...), last)
-			slices.SortFunc(all, func(a, b Representative) int { return cmp.Compare(a.Key, b.Key) })
-			if err != nil || documents != len(profiles)+8 || !reflect.DeepEqual(all, want) {
-				t.Errorf("%+v of %d documents, error %v, want %+v", all, documents, err, want)
+		for _, held := range []int{0, 1} {
+			for _, order := range [][][]byte{profiles, {slices.Concat(profiles...)}} {
+				files := sorted.Params{Temp: storagetest.RunFolder(t), Name: "groups", Held: held}
+				if err := g.Read(t.Context(), files, beamtest.Values(order...)); err != nil {
+					t.Fatal(err)
+				}
+				var got []string
+				err := g.Each(in, func(g *Group) error {
+					got = append(got, fmt.Sprint(g.Words, g.First, g.Best.Key, g.Documents, g.Members, g.Size))
+					return nil
+				})
+				if diff := gocmp.Diff(want, got); diff != "" || err != nil {
+					t.Fatalf("error %v, %s", err, diff)
+				}
 			}
 		}
 	}

@@ -1,0 +1,110 @@
+package sets
+
+import (
+	"context"
+	"encoding/binary"
+
+	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/sorted"
+)
+
+// Groups are documents by set, in records: however many they are, what is held of them is bounded.
+type Groups struct{ records sorted.Records }
+
+// Document is a document of a group. Its profile shares memory with Packed, which is as it came.
+type Document struct {
+	blocks.Profile
+	Packed []byte
+}
+
+// Open reads a packed profile.
+func Open(packed []byte) Document { return Document{blocks.NewDecoder(packed).Profile(), packed} }
+
+// Hold makes d a packed document, in memory of its own.
+func (d *Document) Hold(packed []byte) { *d = Open(append(d.Packed[:0], packed...)) }
+
+// Group is what is known of the documents of one set.
+type Group struct {
+	// First is the first document, the representative; Size and Words are those of all.
+	First       blocks.Key
+	Size, Words int
+	// Best is the preferred document, with its copies; of it there are the key and the rank at least.
+	Best *blocks.Profile
+	// Documents is how many there are, copies included, and Members the same without references that have the set of
+	// another document.
+	Documents, Members int
+}
+
+const orderBytes = 3 * 8 // of the hash and the key
+
+// Read reads profiles; those of before are gone.
+func (g *Groups) Read(ctx context.Context, files sorted.Params, profiles func(*[]byte) bool) error {
+	g.records.Begin(ctx, files)
+	var record, block []byte
+	for profiles(&block) {
+		for d := blocks.NewDecoder(block); !d.Done(); {
+			begin := len(block) - d.Left()
+			p := d.Profile()
+			if err := d.Err(); err != nil {
+				return err
+			}
+			record = binary.BigEndian.AppendUint64(record[:0], p.Hash.Hi)
+			record = blocks.AppendOrdered(binary.BigEndian.AppendUint64(record, p.Hash.Lo), p.Key)
+			if err := g.records.Add(append(record, block[begin:len(block)-d.Left()]...)); err != nil {
+				return err
+			}
+		}
+	}
+	return g.records.End()
+}
+
+// Documents calls do with the documents of one group after another, those of one in input order, and says which are the first.
+// A document is valid until the next.
+func (g *Groups) Documents(do func(d Document, first bool) error) error {
+	var hash blocks.Hash
+	begun := false
+	for record, err := range g.records.All() {
+		if err != nil {
+			return err
+		}
+		d := Open(record[orderBytes:])
+		if err := do(d, !begun || d.Hash != hash); err != nil {
+			return err
+		}
+		hash, begun = d.Hash, true
+	}
+	return nil
+}
+
+// Each calls do with the groups, in the order of Documents. One is valid until the next.
+func (g *Groups) Each(in *blocks.Inputs, do func(*Group) error) error {
+	var of Group
+	var best Document
+	end := func() error {
+		if of.Documents == 0 {
+			return nil
+		}
+		of.Best = best.Preferred()
+		return do(&of)
+	}
+	err := g.Documents(func(d Document, first bool) error {
+		if first {
+			if err := end(); err != nil {
+				return err
+			}
+			of = Group{First: d.Key, Size: d.Size, Words: d.Words}
+		}
+		if first || in.Preferred(d.Preferred(), best.Preferred()) < 0 {
+			best.Hold(d.Packed)
+		}
+		of.Documents += 1 + d.Copies
+		if of.Members += d.Copies; first || !in.IsReference(d.Key) {
+			of.Members++
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return end()
+}
