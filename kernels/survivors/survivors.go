@@ -59,7 +59,8 @@ func Components(
 	})
 }
 
-// visit visits items in order: similar changes the choice of one for each of its pairs, and decided when these are over.
+// visit visits items in order: similar changes the choice of one for each of its pairs, and decided when these are
+// over.
 func visit(
 	n int, pairs iter.Seq2[Pair, error], similar func(*Choice, Pair), decided func(j int, c *Choice),
 ) iter.Seq2[Choice, error] {

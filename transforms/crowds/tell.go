@@ -1,7 +1,6 @@
 package crowds
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -151,7 +150,10 @@ func (f *tellFn) giveTurns(
 		record = binary.BigEndian.AppendUint64(blocks.AppendOrdered(record, g.First), uint64(g.Words))
 		return f.ordered.Add(record)
 	})
-	if err := cmp.Or(err, f.ordered.End()); err != nil {
+	if err != nil {
+		return err
+	}
+	if err := f.ordered.End(); err != nil {
 		return err
 	}
 	size, turn := 0, blocks.Turn{Component: component}

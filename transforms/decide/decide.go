@@ -84,8 +84,8 @@ const pairIDs = 256
 // A cluster whose near pairs have more bytes of ids than p.PairBudget has room for lists only those of a document with
 // the one kept in its place: else a few documents of long ids would make gigabytes of rows. Facts name these clusters.
 //
-// Two CoGroupByKeys. Of a shard, 16 bytes for each different set are held, and p.Files.Held about six times; the rest is
-// in files. It fails if a pair names a document that is not a representative. Counters: decide/clusters, decide/kept,
+// Two CoGroupByKeys. Of a shard, 32 bytes for each document are held, and p.Files.Held about six times; the rest is in
+// files. It fails if a pair names a document that is not a representative. Counters: decide/clusters, decide/kept,
 // decide/removed.
 func Survivors(
 	s beam.Scope, profiles flow.Profiles, pairs flow.NearPairs, links flow.Links, copied flow.Copies, p Params,

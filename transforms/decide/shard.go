@@ -67,7 +67,8 @@ type cluster struct {
 	linked  bool   // also by what is no pair
 }
 
-// cut: the near pairs have too many bytes of ids, and only those of a document with the one kept in its place are listed.
+// cut: the near pairs have too many bytes of ids, and only those of a document with the one kept in its place are
+// listed.
 func (c *cluster) cut(budget int) bool { return c.ids/pairIDs > budget }
 
 // none is no group, and no cluster.

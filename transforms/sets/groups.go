@@ -58,8 +58,8 @@ func (g *Groups) Read(ctx context.Context, files sorted.Params, profiles func(*[
 	return g.records.End()
 }
 
-// Documents calls do with the documents of one group after another, those of one in input order, and says which are the first.
-// A document is valid until the next.
+// Documents calls do with the documents of one group after another, those of one in input order, and says which are the
+// first. A document is valid until the next.
 func (g *Groups) Documents(do func(d Document, first bool) error) error {
 	var hash blocks.Hash
 	begun := false
