@@ -175,7 +175,7 @@ func parse(parser *kong.Kong, args []string) (command *kong.Context, status int,
 	var mistake *kong.ParseError
 	if errors.As(err, &mistake) {
 		if parser.Model.DefaultCmd == nil && subcommand(mistake.Context) == "" {
-			err = fmt.Errorf("%w: it is neither a subcommand nor a file or folder", err)
+			err = fmt.Errorf("%w: it is neither a command nor a file or folder", err)
 		}
 		err = inPlainWords(err)
 		err = configfile.Locate(mistake.Context, err)

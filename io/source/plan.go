@@ -256,7 +256,7 @@ func (l *chooser) add(ctx context.Context, arg string, standing blocks.Standing)
 		return nil
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s: no such file or folder; check the path, or quote a pattern", cmp.Or(arg, `""`))
+		return fmt.Errorf("%s: no such file or folder, and no file matches it; check the path", cmp.Or(arg, `""`))
 	}
 	if err != nil {
 		return err

@@ -101,7 +101,7 @@ func flagName(field reflect.StructField) string {
 
 // Running says how a job is run.
 type Running struct {
-	Runner  Runner        `default:"local" enum:"${runners}" help:"Beam runner. In this process: local (all cores, bounded memory) or Beam's direct (and prism, in a binary built with the tag prism). On a cluster: dataflow, for dedup only, or flink, spark or portable through --job-server, for dedup and compare. Beam's class names work too; DirectRunner means local." group:"Running"`
+	Runner  Runner        `default:"local" enum:"${runners}" help:"Beam runner. In this process: local (all cores, bounded memory) or Beam's direct (and prism, in a binary built with the tag prism). On a cluster: dataflow, for dedup only, or flink, spark or portable through --job-server, for dedup, compare and passages. Beam's class names work too; DirectRunner means local." group:"Running"`
 	Workers int           `aliases:"parallelism" placeholder:"N" help:"Number of parallel workers of the local runner (default: one per core), or of a job on a cluster (default: the cluster's setting); --parallelism is the same." group:"Running"`
 	Memory  records.Bytes `placeholder:"SIZE" help:"Memory limit of the process with the local runner, at least 256MB (default: half of the container's limit or, without one, of this machine's memory)." group:"Running"`
 	TempDir string        `placeholder:"DIR" help:"Folder for temporary files (default: a hidden one beside or in an output folder, else the system's); --temp-location is the same, but makes the folder, except on Dataflow." group:"Running"`

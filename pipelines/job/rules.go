@@ -208,7 +208,7 @@ func (a *Asked) check() error {
 	case !(a.Recall > 0 && a.Recall <= 1): // NaN is refused, too
 		return Usage("--recall %v: must be above 0 and below 1", a.Recall)
 	case a.Recall == 1:
-		return Usage("--recall 1: bands cannot guarantee every pair; give a recall below 1, such as 0.9999")
+		return Usage("--recall 1: bands cannot guarantee every pair; give a recall below 1, such as 0.9999, or --method complete, which finds all")
 	case (a.Bands == 0) != (a.Rows == 0):
 		return Usage("--bands and --rows go together: give both, or neither and --recall")
 	case len(a.Keep) == 0:
