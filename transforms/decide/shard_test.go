@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"slices"
@@ -150,7 +151,7 @@ func TestAsInMemory(t *testing.T) {
 // TestHeldOfADocument: of a shard of whatever size so many bytes a group are held, and some times the size that records
 // may have.
 func TestHeldOfADocument(t *testing.T) {
-	const documents, held = 60_000, 512 << 10
+	const documents, held = 150_000, 512 << 10
 	p := Params{PairBudget: documents, Verifier: verifier.Spec{Measure: verifier.Jaccard}}
 	p.Files = sorted.Params{Temp: storagetest.RunFolder(t), Name: "decide", Held: held}
 	in := &blocks.Inputs{Shards: 1}
@@ -179,9 +180,18 @@ func TestHeldOfADocument(t *testing.T) {
 	})
 	before := inUse()
 	c := newShard(&p, in)
-	if err := c.read(t.Context(), memory.NewHold(t.Context()), profiles, pairs, beamtest.Values()); err != nil {
+	var room memory.Room
+	ctx := memory.Worker(t.Context(), room.Claim(documents*documentBytes))
+	hold := memory.NewHold(ctx)
+	if err := c.read(ctx, hold, profiles, pairs, beamtest.Values()); err != nil {
 		t.Fatal(err)
 	}
+	done, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := room.Claim(documents*documentBytes).Take(done, 1); err == nil {
+		t.Error("what is held is taken of no room")
+	}
+	hold.Free()
 	kept, most := 0, int64(0)
 	err := c.tell(teller{func(*blocks.Profile, *blocks.Profile, float64, *blocks.NearPair) {}, func(doc *blocks.Profile, v *blocks.Verdict) {
 		if doc.Key == v.Kept.Key {
@@ -196,6 +206,30 @@ func TestHeldOfADocument(t *testing.T) {
 	}
 	if bound := int64(documents*documentBytes + 40*held); most > bound || most < documents*documentBytes {
 		t.Errorf("%d bytes are held, %d at most expected", most, bound)
+	}
+}
+
+// TestReferencesOfOneSet: two references with one set are in no cluster, and do not hide the documents of the next set.
+func TestReferencesOfOneSet(t *testing.T) {
+	in := &blocks.Inputs{Shards: 1}
+	in.Add(&blocks.File{Source: "r", Path: "r", Size: 100, Standing: blocks.Reference}, nil, nil)
+	in.Add(&blocks.File{Source: "a", Path: "a", Size: 100}, nil, nil)
+	var profiles []byte
+	for i := range 4 {
+		profiles = blocks.AppendProfile(profiles, &blocks.Profile{Key: blocks.NewKey(i/2, int64(i)), Hash: blocks.Hash{Lo: uint64(i / 2)}})
+	}
+	p := Params{Verifier: verifier.Spec{Measure: verifier.Jaccard}}
+	p.Files = sorted.Params{Temp: storagetest.RunFolder(t), Name: "decide"}
+	c := newShard(&p, in)
+	if err := c.read(t.Context(), memory.NewHold(t.Context()), beamtest.Values(profiles), beamtest.Values(), beamtest.Values()); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	err := c.tell(teller{nil, func(doc *blocks.Profile, v *blocks.Verdict) {
+		got = append(got, fmt.Sprint(doc.Key, " of ", v.First.Key, " for ", v.Kept.Key))
+	}})
+	if want := []string{"1@2 of 1@2 for 1@2", "1@3 of 1@2 for 1@2"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q is told, error %v, want %q", got, err, want)
 	}
 }
 
