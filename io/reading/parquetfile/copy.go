@@ -444,7 +444,7 @@ func (c *copier) column(g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64
 	}
 	whole := kept == g.rows && !edited // then its statistics are as true as they were
 	if !whole && chunk.statistics != nil {
-		statistics := stillTrue(chunk.statistics, values, w.nullsWritten, !edited)
+		statistics := stillTrue(chunk.statistics, values, w.nullsWritten, !edited && len(chunk.statistics) <= mostStatistics)
 		edits = append(edits, thriftField{statisticsID, thrift.STRUCT, statistics})
 	}
 	if edited {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"math/big"
 	"math/rand/v2"
@@ -184,6 +185,20 @@ func TestGroups(t *testing.T) {
 		}
 		sameTables(t, "cut", ours(t, copied), want)
 	})
+}
+
+// TestLongBounds: a row group whose bounds are long texts, cut into many, does not give each of them these.
+func TestLongBounds(t *testing.T) {
+	rows := documents(400)
+	for i := range rows {
+		long := fmt.Sprint(i, strings.Repeat("text", 5000))
+		rows[i].Text = &long
+	}
+	copied := copyIn(t, encoded(t, [][]document{rows}, parquet.Compression(&parquet.Uncompressed)), []int64{7}, 32<<10)
+	groups := len(groupsOf(t, copied))
+	if footer := int(binary.LittleEndian.Uint32(copied[len(copied)-8:])); groups < 100 || footer > groups*8192 {
+		t.Errorf("a footer of %d bytes for %d row groups", footer, groups)
+	}
 }
 
 // TestHarder: pages that the source's writer packs harder than a corpus does still make no row group that is too large.

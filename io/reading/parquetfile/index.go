@@ -217,6 +217,10 @@ func nullsOf(statistics []byte) int64 {
 	return nulls
 }
 
+// mostStatistics is the size above which they lose their bounds, which may be whole texts: a group that is cut into many
+// would give each of them these, and the footer has them all.
+const mostStatistics = 4 << 10
+
 // stillTrue returns what is true of the values that are left, of the Statistics of more: bounds, which may not be
 // values any more, unless some are others. Nulls may be none.
 func stillTrue(statistics []byte, values, nulls int64, same bool) []byte {
