@@ -217,8 +217,8 @@ func nullsOf(statistics []byte) int64 {
 	return nulls
 }
 
-// mostStatistics is the size above which they lose their bounds, which may be whole texts: a group that is cut into many
-// would give each of them these, and the footer has them all.
+// mostStatistics is the size above which they lose their bounds, which may be whole texts: a group that is cut into
+// many would give each of them these, and the footer has them all.
 const mostStatistics = 4 << 10
 
 // stillTrue returns what is true of the values that are left, of the Statistics of more: bounds, which may not be

@@ -57,24 +57,24 @@ class Dedup(TypedDict, total=False):
     """Read only the first N readable documents."""
 
     max_doc_bytes: int | str
-    """Do not compare documents whose text is larger, or that normalising makes larger than both this and twice its
-    size; they stay in the corpus (default: 16MiB)."""
+    """Do not compare documents whose text is larger than this, or grows in normalising to more than this and more than
+    twice its size; they stay in the corpus (default: 16MiB)."""
 
     max_window: int | str
-    """Refuse compressed files with a larger window, and Parquet files with larger pages, because reading them takes
-    that much memory (default: 128MiB)."""
+    """Refuse compressed files whose window, and Parquet files whose pages, are larger than this, because reading them
+    takes that much memory (default: 128MiB)."""
 
     invalid_utf8: Literal["reject", "keep"]
     """Treatment of a text that is not UTF-8, or begins like UTF-16: reject (the record is unreadable) or keep (compare
-    it unchanged, invalid parts byte by byte, with shingle char:9 or byte:K) (default: reject)."""
+    it unchanged, and its invalid parts byte by byte; needs shingle char:9 or byte:K) (default: reject)."""
 
     min_words: int
-    """Do not compare documents with fewer words after normalising; they stay in the corpus."""
+    """Do not compare documents with fewer than N words after normalising; they stay in the corpus."""
 
     against: str | Sequence[str]
     """Documents that you already have: files, folders or patterns; a finished output, whose corpus/ is read; or an
-    index. Inputs that resemble one of them are removed. Documents of against are not compared with each other, and not
-    written. The file name gives their format. Repeat for several."""
+    index. Documents of the input that are similar to one of them are removed. Documents of against are not compared
+    with each other, and not written. The file name gives their format. Repeat for several."""
 
     append: bool
     """Add the documents that this run keeps and removes to the index of against, once the output is complete."""
@@ -86,8 +86,8 @@ class Dedup(TypedDict, total=False):
     """Id column of against (default: that of id)."""
 
     max_rejected: int | str
-    """Number or percentage of unreadable records, and of documents of sources without the text column, to accept; with
-    more, the run ends with status 4 (default: 0)."""
+    """Accept up to this number or percentage of unreadable records, and of documents in files without the text column;
+    with more, the run ends with status 4 (default: 0)."""
 
     allow_empty: bool
     """Succeed with empty tables if there is no input file or no document to compare. A local path that does not exist
@@ -107,28 +107,29 @@ class Dedup(TypedDict, total=False):
     stop words, and stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en."""
 
     match: str | Sequence[str]
-    """Compare documents, even copies, only if they meet a rule; repeat for several. Rules are equal (the same value,
-    byte for byte), different (not equal), within:N (numbers at most N apart) and within:7d (dates or times; d, h, m or
-    s), as in lang=equal. A rule like title=char:3,.7,lower asks for a Jaccard similarity of the values: a shingle, a
-    threshold and steps of normalize. Without text, such rules are the whole comparison. Documents without a value are
-    compared with no other, or with all if ,missing-ok follows the rule. Dotted paths reach nested fields."""
+    """Compare documents, even copies, only if they meet this rule; if it is repeated, they must meet every rule. Rules
+    are equal (the same value, byte for byte), different (not equal), within:N (numbers at most N apart) and within:7d
+    (dates or times; d, h, m or s), as in lang=equal. A rule like title=char:3,.7,lower asks for a Jaccard similarity of
+    the values: a shingle, a threshold and steps of normalize. Without text, such rules are the whole comparison.
+    Documents without a value are compared with no other, or with all if ,missing-ok follows the rule. Dotted paths
+    reach nested fields."""
 
     match_numbers: bool
-    """Compare only documents whose texts have the same numbers in the same order, including copies, so that issue 12
-    and issue 13 are both kept. 1,000 and 1.000 are 1000; a date counts as its numbers."""
+    """Compare documents, even copies, only if their texts have the same numbers in the same order, so that issue 12 and
+    issue 13 are both kept. 1,000 and 1.000 are 1000; a date counts as its numbers."""
 
     method: Literal["minhash", "simhash", "complete", "exact"]
     """minhash (near-duplicates, found by signatures), simhash (near-duplicates, found by SimHash signatures), complete
-    (all near-duplicates: every document is compared) or exact (copies only, as same defines them; ignores
-    threshold)."""
+    (all near-duplicates: every document is compared with every other) or exact (copies only, as same defines them;
+    ignores threshold)."""
 
     same: str
-    """Definition of a copy for method exact: bytes (the text as decoded; the default), tokens (the same words,
-    characters or bytes in the same order after normalize) or set (the same shingles)."""
+    """Definition of a copy for method exact: bytes (the text as decoded), tokens (the same words, characters or bytes
+    in the same order after normalize) or set (the same shingles) (default: bytes)."""
 
     recall: float
-    """Minimum probability of finding a pair whose similarity is exactly the threshold; more similar pairs have a higher
-    one."""
+    """Minimum probability of finding a pair whose similarity is exactly the threshold; more similar pairs are found
+    with a higher probability."""
 
     bands: int
     """Number of bands, with rows, instead of the number that recall would choose."""
@@ -138,28 +139,30 @@ class Dedup(TypedDict, total=False):
 
     signature: Literal["fss", "classic", "salted"]
     """Kind of signature: fss (Fast Similarity Sketching) or a slower kind from textbooks: classic (universal hashing of
-    each shingle's number in a dictionary, which takes one more read) or salted (SHA-1 of the shingles' text)."""
+    each shingle's number in a dictionary, for which the input is read once more) or salted (SHA-1 of the shingles'
+    text)."""
 
     seed: int
     """Seed of signatures and samples."""
 
     compare: str
-    """Measure of similarity: jaccard (of the documents' sets), containment (the share of the smaller set that the
-    larger one has: the larger document stays, and every document is compared), cosine (of their vectors) or overlap
-    (the share of equal bits of their SimHash signatures). SimHash finds documents by cosine or overlap (default:
-    overlap for SimHash, otherwise jaccard)."""
+    """Measure of similarity: jaccard (of the documents' sets of shingles), containment (the share of the smaller set
+    that the larger one has: the larger document stays, and every document is compared), cosine (of their vectors) or
+    overlap (the share of equal bits of their SimHash signatures). SimHash finds documents by cosine or overlap
+    (default: overlap for SimHash, otherwise jaccard)."""
 
     weights: Literal["1", "tf", "tf-idf"]
     """Weight of a shingle in a document's vector, for cosine and overlap: 1, tf (the number of its occurrences) or
-    tf-idf (that times log2(1 + N/n), if n of N documents have it; this takes one more read) (default: 1)."""
+    tf-idf (tf times log2(1 + N/n), where n of N documents have the shingle; the input is read once more) (default:
+    1)."""
 
     bits: int
     """Bits of a SimHash signature, from 1 to 1024 (default: 256)."""
 
     pieces: int
     """Number of pieces of a SimHash signature; documents with an equal piece at the same position are compared
-    (default: dedup follows recall if it is given, and otherwise takes 32, or compares all documents if chance would
-    connect most of them; query compares all documents)."""
+    (default: dedup follows recall if it is given, and otherwise takes 32, or compares all documents if most of them
+    would share a piece by chance; query compares all documents)."""
 
     vectors: Literal["normal", "sign"]
     """Random vectors of SimHash: normal (normally distributed entries, which satisfy recall) or sign (entries 1 and -1,
@@ -171,7 +174,7 @@ class Dedup(TypedDict, total=False):
 
     cluster: Literal["star", "components"]
     """star: remove a document only if its similarity to a kept one reaches the threshold; components: keep one document
-    of each cluster, so a chain of similar documents can remove one that does not resemble it."""
+    of each cluster, so a chain of similar documents can remove one that is not similar to the kept one."""
 
     keep: str | Sequence[str]
     """Which of several similar documents to keep: first in input order, longest (bytes of text), max:COLUMN or
@@ -180,21 +183,21 @@ class Dedup(TypedDict, total=False):
     order. max:date keeps the newest; none removes them all (default: first)."""
 
     protect: str | Sequence[str]
-    """Never remove documents of files that match, even if they are similar to each other. Other documents that resemble
-    one are removed in its favour, whatever keep says. Repeat for several patterns."""
+    """Never remove documents of files that match, even if they are similar to each other. Other documents that are
+    similar to a protected one are removed, whatever keep says. Repeat for several patterns."""
 
     drop_not_compared: bool
-    """Also leave documents that are not compared out of the corpus: those without a text or a token, with too few
+    """Also exclude from the corpus the documents that are not compared: those without a text or a token, with too few
     words, or beyond a limit."""
 
     max_removed: str
-    """End with status 5 and publish nothing if the run would remove more than this percentage of the documents of an
-    input file, or of a folder with one document per file."""
+    """End with status 5 and publish nothing if the run would remove more than this percentage of the documents of any
+    one input file, or of any one folder with one document per file."""
 
     pair_budget: int
-    """If a connected group has more pairs than this, list each document only with some of those kept before it; if the
-    ids of its pairs take more than 256 bytes times N, only with the one kept in its place. In a group of more than
-    4,096 documents the number of pairs is an estimate."""
+    """Limit on the listed pairs of a connected group, which similar pairs link. In a group with more, each document is
+    listed with only some of those kept before it; if the ids of its pairs take more than 256 bytes times N, only with
+    the one kept in its place. In a group of more than 4,096 documents the number of pairs is an estimate."""
 
     no_text: bool
     """Leave the texts of documents out of report.html."""
@@ -206,7 +209,7 @@ class Dedup(TypedDict, total=False):
     runner: Literal["local", "flink", "spark", "dataflow", "portable", "prism", "direct"]
     """Beam runner. In this process: local (all cores, bounded memory) or Beam's direct (and prism, in a binary built
     with the tag prism). On a cluster: dataflow, for dedup only, or flink, spark or portable through job_server, for
-    dedup and compare. Beam's class names work too; DirectRunner means local."""
+    dedup, compare and passages. Beam's class names work too; DirectRunner means local."""
 
     workers: int
     """Number of parallel workers of the local runner (default: one per core), or of a job on a cluster (default: the
@@ -331,19 +334,19 @@ class Query(TypedDict, total=False):
     """Read only the first N readable documents."""
 
     max_doc_bytes: int | str
-    """Do not compare documents whose text is larger, or that normalising makes larger than both this and twice its
-    size; they stay in the corpus (default: 16MiB)."""
+    """Do not compare documents whose text is larger than this, or grows in normalising to more than this and more than
+    twice its size; they stay in the corpus (default: 16MiB)."""
 
     max_window: int | str
-    """Refuse compressed files with a larger window, and Parquet files with larger pages, because reading them takes
-    that much memory (default: 128MiB)."""
+    """Refuse compressed files whose window, and Parquet files whose pages, are larger than this, because reading them
+    takes that much memory (default: 128MiB)."""
 
     invalid_utf8: Literal["reject", "keep"]
     """Treatment of a text that is not UTF-8, or begins like UTF-16: reject (the record is unreadable) or keep (compare
-    it unchanged, invalid parts byte by byte, with shingle char:9 or byte:K) (default: reject)."""
+    it unchanged, and its invalid parts byte by byte; needs shingle char:9 or byte:K) (default: reject)."""
 
     min_words: int
-    """Do not compare documents with fewer words after normalising; they stay in the corpus."""
+    """Do not compare documents with fewer than N words after normalising; they stay in the corpus."""
 
     against: str
     """Search the documents that an index has kept, by its keys, instead of an input."""
@@ -380,22 +383,23 @@ class Query(TypedDict, total=False):
     compare cosine; with pieces, only documents that share a piece) (default: minhash)."""
 
     compare: str
-    """Measure of similarity: jaccard (of the documents' sets), containment (the share of the smaller set that the
-    larger one has: the larger document stays, and every document is compared), cosine (of their vectors) or overlap
-    (the share of equal bits of their SimHash signatures). SimHash finds documents by cosine or overlap (default:
-    overlap for SimHash, otherwise jaccard)."""
+    """Measure of similarity: jaccard (of the documents' sets of shingles), containment (the share of the smaller set
+    that the larger one has: the larger document stays, and every document is compared), cosine (of their vectors) or
+    overlap (the share of equal bits of their SimHash signatures). SimHash finds documents by cosine or overlap
+    (default: overlap for SimHash, otherwise jaccard)."""
 
     weights: Literal["1", "tf", "tf-idf"]
     """Weight of a shingle in a document's vector, for cosine and overlap: 1, tf (the number of its occurrences) or
-    tf-idf (that times log2(1 + N/n), if n of N documents have it; this takes one more read) (default: 1)."""
+    tf-idf (tf times log2(1 + N/n), where n of N documents have the shingle; the input is read once more) (default:
+    1)."""
 
     bits: int
     """Bits of a SimHash signature, from 1 to 1024 (default: 256)."""
 
     pieces: int
     """Number of pieces of a SimHash signature; documents with an equal piece at the same position are compared
-    (default: dedup follows recall if it is given, and otherwise takes 32, or compares all documents if chance would
-    connect most of them; query compares all documents)."""
+    (default: dedup follows recall if it is given, and otherwise takes 32, or compares all documents if most of them
+    would share a piece by chance; query compares all documents)."""
 
     vectors: Literal["normal", "sign"]
     """Random vectors of SimHash: normal (normally distributed entries, which satisfy recall) or sign (entries 1 and -1,
@@ -424,7 +428,7 @@ class Query(TypedDict, total=False):
     runner: Literal["local", "flink", "spark", "dataflow", "portable", "prism", "direct"]
     """Beam runner. In this process: local (all cores, bounded memory) or Beam's direct (and prism, in a binary built
     with the tag prism). On a cluster: dataflow, for dedup only, or flink, spark or portable through job_server, for
-    dedup and compare. Beam's class names work too; DirectRunner means local."""
+    dedup, compare and passages. Beam's class names work too; DirectRunner means local."""
 
     workers: int
     """Number of parallel workers of the local runner (default: one per core), or of a job on a cluster (default: the
@@ -491,19 +495,19 @@ class Compare(TypedDict, total=False):
     """Read only the first N readable documents."""
 
     max_doc_bytes: int | str
-    """Do not compare documents whose text is larger, or that normalising makes larger than both this and twice its
-    size; they stay in the corpus (default: 16MiB)."""
+    """Do not compare documents whose text is larger than this, or grows in normalising to more than this and more than
+    twice its size; they stay in the corpus (default: 16MiB)."""
 
     max_window: int | str
-    """Refuse compressed files with a larger window, and Parquet files with larger pages, because reading them takes
-    that much memory (default: 128MiB)."""
+    """Refuse compressed files whose window, and Parquet files whose pages, are larger than this, because reading them
+    takes that much memory (default: 128MiB)."""
 
     invalid_utf8: Literal["reject", "keep"]
     """Treatment of a text that is not UTF-8, or begins like UTF-16: reject (the record is unreadable) or keep (compare
-    it unchanged, invalid parts byte by byte, with shingle char:9 or byte:K) (default: reject)."""
+    it unchanged, and its invalid parts byte by byte; needs shingle char:9 or byte:K) (default: reject)."""
 
     min_words: int
-    """Do not compare documents with fewer words after normalising; they stay in the corpus."""
+    """Do not compare documents with fewer than N words after normalising; they stay in the corpus."""
 
     methods: Literal["brute-force", "complete", "minhash", "bands", "signatures", "classic", "salted", "simhash", "pieces"] | Sequence[Literal["brute-force", "complete", "minhash", "bands", "signatures", "classic", "salted", "simhash", "pieces"]]
     """Ways to find the pairs, in order. brute-force compares the shingle sets of all documents. complete, minhash and
@@ -546,8 +550,8 @@ class Compare(TypedDict, total=False):
     stop words, and stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en."""
 
     recall: float
-    """Minimum probability of finding a pair whose similarity is exactly the threshold; more similar pairs have a higher
-    one."""
+    """Minimum probability of finding a pair whose similarity is exactly the threshold; more similar pairs are found
+    with a higher probability."""
 
     bands: int
     """Number of bands, with rows, instead of the number that recall would choose."""
@@ -557,28 +561,30 @@ class Compare(TypedDict, total=False):
 
     signature: Literal["fss", "classic", "salted"]
     """Kind of signature: fss (Fast Similarity Sketching) or a slower kind from textbooks: classic (universal hashing of
-    each shingle's number in a dictionary, which takes one more read) or salted (SHA-1 of the shingles' text)."""
+    each shingle's number in a dictionary, for which the input is read once more) or salted (SHA-1 of the shingles'
+    text)."""
 
     seed: int
     """Seed of signatures and samples."""
 
     compare: str
-    """Measure of similarity: jaccard (of the documents' sets), containment (the share of the smaller set that the
-    larger one has: the larger document stays, and every document is compared), cosine (of their vectors) or overlap
-    (the share of equal bits of their SimHash signatures). SimHash finds documents by cosine or overlap (default:
-    overlap for SimHash, otherwise jaccard)."""
+    """Measure of similarity: jaccard (of the documents' sets of shingles), containment (the share of the smaller set
+    that the larger one has: the larger document stays, and every document is compared), cosine (of their vectors) or
+    overlap (the share of equal bits of their SimHash signatures). SimHash finds documents by cosine or overlap
+    (default: overlap for SimHash, otherwise jaccard)."""
 
     weights: Literal["1", "tf", "tf-idf"]
     """Weight of a shingle in a document's vector, for cosine and overlap: 1, tf (the number of its occurrences) or
-    tf-idf (that times log2(1 + N/n), if n of N documents have it; this takes one more read) (default: 1)."""
+    tf-idf (tf times log2(1 + N/n), where n of N documents have the shingle; the input is read once more) (default:
+    1)."""
 
     bits: int
     """Bits of a SimHash signature, from 1 to 1024 (default: 256)."""
 
     pieces: int
     """Number of pieces of a SimHash signature; documents with an equal piece at the same position are compared
-    (default: dedup follows recall if it is given, and otherwise takes 32, or compares all documents if chance would
-    connect most of them; query compares all documents)."""
+    (default: dedup follows recall if it is given, and otherwise takes 32, or compares all documents if most of them
+    would share a piece by chance; query compares all documents)."""
 
     vectors: Literal["normal", "sign"]
     """Random vectors of SimHash: normal (normally distributed entries, which satisfy recall) or sign (entries 1 and -1,
@@ -587,7 +593,7 @@ class Compare(TypedDict, total=False):
     runner: Literal["local", "flink", "spark", "dataflow", "portable", "prism", "direct"]
     """Beam runner. In this process: local (all cores, bounded memory) or Beam's direct (and prism, in a binary built
     with the tag prism). On a cluster: dataflow, for dedup only, or flink, spark or portable through job_server, for
-    dedup and compare. Beam's class names work too; DirectRunner means local."""
+    dedup, compare and passages. Beam's class names work too; DirectRunner means local."""
 
     workers: int
     """Number of parallel workers of the local runner (default: one per core), or of a job on a cluster (default: the
@@ -680,19 +686,19 @@ class Diff(TypedDict, total=False):
     """Read only the first N readable documents."""
 
     max_doc_bytes: int | str
-    """Do not compare documents whose text is larger, or that normalising makes larger than both this and twice its
-    size; they stay in the corpus (default: 16MiB)."""
+    """Do not compare documents whose text is larger than this, or grows in normalising to more than this and more than
+    twice its size; they stay in the corpus (default: 16MiB)."""
 
     max_window: int | str
-    """Refuse compressed files with a larger window, and Parquet files with larger pages, because reading them takes
-    that much memory (default: 128MiB)."""
+    """Refuse compressed files whose window, and Parquet files whose pages, are larger than this, because reading them
+    takes that much memory (default: 128MiB)."""
 
     invalid_utf8: Literal["reject", "keep"]
     """Treatment of a text that is not UTF-8, or begins like UTF-16: reject (the record is unreadable) or keep (compare
-    it unchanged, invalid parts byte by byte, with shingle char:9 or byte:K) (default: reject)."""
+    it unchanged, and its invalid parts byte by byte; needs shingle char:9 or byte:K) (default: reject)."""
 
     min_words: int
-    """Do not compare documents with fewer words after normalising; they stay in the corpus."""
+    """Do not compare documents with fewer than N words after normalising; they stay in the corpus."""
 
     measures: bool
     """Print all measures: Jaccard similarity, containment, cosine and angle, L1, L2, Hamming distance of SimHash
@@ -723,7 +729,7 @@ class Diff(TypedDict, total=False):
     runner: Literal["local", "flink", "spark", "dataflow", "portable", "prism", "direct"]
     """Beam runner. In this process: local (all cores, bounded memory) or Beam's direct (and prism, in a binary built
     with the tag prism). On a cluster: dataflow, for dedup only, or flink, spark or portable through job_server, for
-    dedup and compare. Beam's class names work too; DirectRunner means local."""
+    dedup, compare and passages. Beam's class names work too; DirectRunner means local."""
 
     workers: int
     """Number of parallel workers of the local runner (default: one per core), or of a job on a cluster (default: the
