@@ -146,10 +146,10 @@ class Dedup(TypedDict, total=False):
     """Seed of signatures and samples."""
 
     compare: str
-    """Measure of similarity: jaccard (of the documents' sets of shingles), containment (the share of the smaller set
-    that the larger one has: the larger document stays, and every document is compared), cosine (of their vectors) or
-    overlap (the share of equal bits of their SimHash signatures). SimHash finds documents by cosine or overlap
-    (default: overlap for SimHash, otherwise jaccard)."""
+    """Measure of similarity: jaccard (of shingle sets), containment (the share of the smaller set that the larger one
+    has: the larger document stays, and every document is compared), cosine (of their vectors) or overlap (the share of
+    equal bits of their SimHash signatures). SimHash finds documents by cosine or overlap (default: overlap for SimHash,
+    otherwise jaccard)."""
 
     weights: Literal["1", "tf", "tf-idf"]
     """Weight of a shingle in a document's vector, for cosine and overlap: 1, tf (the number of its occurrences) or
@@ -161,8 +161,8 @@ class Dedup(TypedDict, total=False):
 
     pieces: int
     """Number of pieces of a SimHash signature; documents with an equal piece at the same position are compared
-    (default: dedup follows recall if it is given, and otherwise takes 32, or compares all documents if most of them
-    would share a piece by chance; query compares all documents)."""
+    (default: dedup follows recall if it is given, and otherwise takes 32, or compares all documents if most would share
+    one by chance; query compares all documents)."""
 
     vectors: Literal["normal", "sign"]
     """Random vectors of SimHash: normal (normally distributed entries, which satisfy recall) or sign (entries 1 and -1,
@@ -383,10 +383,10 @@ class Query(TypedDict, total=False):
     compare cosine; with pieces, only documents that share a piece) (default: minhash)."""
 
     compare: str
-    """Measure of similarity: jaccard (of the documents' sets of shingles), containment (the share of the smaller set
-    that the larger one has: the larger document stays, and every document is compared), cosine (of their vectors) or
-    overlap (the share of equal bits of their SimHash signatures). SimHash finds documents by cosine or overlap
-    (default: overlap for SimHash, otherwise jaccard)."""
+    """Measure of similarity: jaccard (of shingle sets), containment (the share of the smaller set that the larger one
+    has: the larger document stays, and every document is compared), cosine (of their vectors) or overlap (the share of
+    equal bits of their SimHash signatures). SimHash finds documents by cosine or overlap (default: overlap for SimHash,
+    otherwise jaccard)."""
 
     weights: Literal["1", "tf", "tf-idf"]
     """Weight of a shingle in a document's vector, for cosine and overlap: 1, tf (the number of its occurrences) or
@@ -398,8 +398,8 @@ class Query(TypedDict, total=False):
 
     pieces: int
     """Number of pieces of a SimHash signature; documents with an equal piece at the same position are compared
-    (default: dedup follows recall if it is given, and otherwise takes 32, or compares all documents if most of them
-    would share a piece by chance; query compares all documents)."""
+    (default: dedup follows recall if it is given, and otherwise takes 32, or compares all documents if most would share
+    one by chance; query compares all documents)."""
 
     vectors: Literal["normal", "sign"]
     """Random vectors of SimHash: normal (normally distributed entries, which satisfy recall) or sign (entries 1 and -1,
@@ -568,10 +568,10 @@ class Compare(TypedDict, total=False):
     """Seed of signatures and samples."""
 
     compare: str
-    """Measure of similarity: jaccard (of the documents' sets of shingles), containment (the share of the smaller set
-    that the larger one has: the larger document stays, and every document is compared), cosine (of their vectors) or
-    overlap (the share of equal bits of their SimHash signatures). SimHash finds documents by cosine or overlap
-    (default: overlap for SimHash, otherwise jaccard)."""
+    """Measure of similarity: jaccard (of shingle sets), containment (the share of the smaller set that the larger one
+    has: the larger document stays, and every document is compared), cosine (of their vectors) or overlap (the share of
+    equal bits of their SimHash signatures). SimHash finds documents by cosine or overlap (default: overlap for SimHash,
+    otherwise jaccard)."""
 
     weights: Literal["1", "tf", "tf-idf"]
     """Weight of a shingle in a document's vector, for cosine and overlap: 1, tf (the number of its occurrences) or
@@ -583,8 +583,8 @@ class Compare(TypedDict, total=False):
 
     pieces: int
     """Number of pieces of a SimHash signature; documents with an equal piece at the same position are compared
-    (default: dedup follows recall if it is given, and otherwise takes 32, or compares all documents if most of them
-    would share a piece by chance; query compares all documents)."""
+    (default: dedup follows recall if it is given, and otherwise takes 32, or compares all documents if most would share
+    one by chance; query compares all documents)."""
 
     vectors: Literal["normal", "sign"]
     """Random vectors of SimHash: normal (normally distributed entries, which satisfy recall) or sign (entries 1 and -1,
