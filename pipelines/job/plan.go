@@ -354,7 +354,6 @@ func planned(ctx context.Context, r Request, temp, stdin string) (*Plan, error) 
 	p.order()
 	documents := sampled.Documents + references.Documents
 	p.IDBytes = int((sampled.IDs + references.IDs) / max(documents, 1))
-	documents = (documents + p.oneIn() - 1) / p.oneIn()
 	if limited := p.limited(p.Documents); limited < p.Documents {
 		p.Shingles = int64(float64(p.Shingles) / float64(p.Documents) * float64(limited))
 		p.Documents = limited
@@ -538,14 +537,6 @@ func (p *Plan) sampleSets() int {
 	return int(sets * math.Sqrt(max(1, float64(p.Documents)/documents)))
 }
 
-// oneIn says of how many texts of the sample one is shingled: that is 1 MB of a small input, or a sixteenth of one that
-// is larger, lest its sample takes as long as the run.
-func (p *Plan) oneIn() int64 {
-	bytes := p.Listing.Inputs.Bytes()
-	enough := max(1<<20, bytes/16)
-	return max(1, (min(bytes, 4<<20)+enough-1)/enough)
-}
-
 // sampled is what a sample of the inputs, or of the references, has, and the sum of the sizes of its sets.
 type sampled struct {
 	source.Sampled
@@ -566,10 +557,10 @@ func (s *sampled) whole(n int64) int64 {
 func (p *Plan) sample(ctx context.Context) (sets [][]uint64, different int, inputs, references sampled, err error) {
 	held := newSampledSets()
 	first := map[hash.Sum128]copies.Traits{} // of copies
-	oneIn, read, shingles := p.oneIn(), int64(0), int64(0)
+	shingles := int64(0)
 	texts := newSampledTexts(p.Spec, func(text *sampledText) {
 		traits := text.traits
-		shingles += int64(text.size) * oneIn
+		shingles += int64(text.size)
 		p.Sizes[text.size]++
 		held.add(text.sum, text.set)
 		key := traits.Of(p.Request.Same)
@@ -584,18 +575,12 @@ func (p *Plan) sample(ctx context.Context) (sets [][]uint64, different int, inpu
 			}
 		}
 	})
-	add := func(text, ends []byte) {
-		if read%oneIn == 0 {
-			texts.add(text, ends)
-		}
-		read++
-	}
 	var looks looks
 	inputs.Sampled, err = source.Sample(ctx, p.Listing.Inputs, false, p.reading, func(text, ends []byte) {
 		if !p.reading.Fields.Items {
 			looks.add(text, ends)
 		}
-		add(text, ends)
+		texts.add(text, ends)
 		p.Texts.Add(text)
 	})
 	if err != nil {
@@ -606,7 +591,7 @@ func (p *Plan) sample(ctx context.Context) (sets [][]uint64, different int, inpu
 	columns, _ := p.Request.Columns()
 	p.looks = looks.warnings(columns, inputs.Plain, p.Spec.Normalize.StripsMarkup())
 	if p.Listing.Inputs.References() > 0 && !p.keyed() {
-		references.Sampled, err = source.Sample(ctx, p.Listing.Inputs, true, p.reading, add)
+		references.Sampled, err = source.Sample(ctx, p.Listing.Inputs, true, p.reading, texts.add)
 		texts.flush()
 		references.shingles = shingles - inputs.shingles
 	}
