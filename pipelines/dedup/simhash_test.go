@@ -520,8 +520,8 @@ func TestChosenPieces(t *testing.T) {
 	}{
 		{"", 0, 1, 1, "every document is compared", ""},
 		{"--compare=cosine", 0, 1, 1, "every document is compared", ""},
-		{"--bits=1024 --threshold=.95", 32, .99, 1, "by the usual 32 pieces; give --recall", ""}, // of 32 bits, .95^32 each
-		{"--bits=1024 --threshold=.95 --compare=cosine", 32, .6, .7, "by the usual 32 pieces; give --recall", ""},
+		{"--bits=1024 --threshold=.95", 32, .99, 1, "with the usual 32 pieces, a pair at the threshold", ""}, // of 32 bits, .95^32 each
+		{"--bits=1024 --threshold=.95 --compare=cosine", 32, .6, .7, "with the usual 32 pieces, a pair at the threshold", ""},
 		{"--bits=1024 --threshold=.96", 32, .999, 1, "", ""},
 		{"--pieces=3 --compare=cosine --vectors=sign", 3, 0, .01, "that of --vectors normal; sign does not guarantee it for cosine", ""},
 		{"--pieces=3 --vectors=sign", 3, 0, .01, "", ""},

@@ -72,7 +72,7 @@ func (p *Plan) choosePieces(sets [][]uint64) error {
 	if err != nil {
 		return Usage("%w, or --method complete --compare %s, which finds every pair", err, r.Measure)
 	}
-	meet := fmt.Sprintf("with %d pieces of %d bits, each document is compared with %.3g unrelated ones", c.Count, c.Bits, c.BackgroundEdges)
+	meet := fmt.Sprintf("%d pieces of %d bits, with which each document is compared with %.3g unrelated ones", c.Count, c.Bits, c.BackgroundEdges)
 	switch {
 	case asked && c.Percolates:
 		return Usage("--recall %v: that takes %s; give --method complete --compare %s, which finds every pair, more --bits, or a higher --threshold", r.Recall, meet, r.Measure)
@@ -85,7 +85,7 @@ func (p *Plan) choosePieces(sets [][]uint64) error {
 	p.Pieces = c.Pieces
 	p.Choice = lsh.Choice{ExpectedRecall: c.ExpectedRecall, BackgroundEdges: c.BackgroundEdges, Percolates: c.Percolates, Reason: meet}
 	if c.Percolates {
-		p.Choice.Reason += ", which is nearly all; fewer --pieces are longer, and find fewer"
+		p.Choice.Reason += ", which is nearly all; fewer --pieces, which are longer, find fewer"
 	}
 	p.Choice.Signature = r.Bits
 	return nil
