@@ -25,14 +25,13 @@ func (d *Document) Hold(packed []byte) { *d = Open(append(d.Packed[:0], packed..
 
 // Group is what is known of the documents of one set.
 type Group struct {
-	// First is the first document, the representative; Size and Words are those of all.
-	First       blocks.Key
-	Size, Words int
+	// First is the first document, the representative; Words are those of all.
+	First blocks.Key
+	Words int
 	// Best is the preferred document, with its copies; of it there are the key and the rank at least.
 	Best *blocks.Profile
-	// Documents is how many there are, copies included, and Members the same without references that have the set of
-	// another document.
-	Documents, Members int
+	// Documents is how many there are, copies included.
+	Documents int
 }
 
 const orderBytes = 3 * 8 // of the hash and the key
@@ -58,25 +57,7 @@ func (g *Groups) Read(ctx context.Context, files sorted.Params, profiles func(*[
 	return g.records.End()
 }
 
-// Documents calls do with the documents of one group after another, those of one in input order, and says which are the
-// first. A document is valid until the next.
-func (g *Groups) Documents(do func(d Document, first bool) error) error {
-	var hash blocks.Hash
-	begun := false
-	for record, err := range g.records.All() {
-		if err != nil {
-			return err
-		}
-		d := Open(record[orderBytes:])
-		if err := do(d, !begun || d.Hash != hash); err != nil {
-			return err
-		}
-		hash, begun = d.Hash, true
-	}
-	return nil
-}
-
-// Each calls do with the groups, in the order of Documents. One is valid until the next.
+// Each calls do with one group after another. One is valid until the next.
 func (g *Groups) Each(in *blocks.Inputs, do func(*Group) error) error {
 	var of Group
 	var best Document
@@ -87,24 +68,22 @@ func (g *Groups) Each(in *blocks.Inputs, do func(*Group) error) error {
 		of.Best = best.Preferred()
 		return do(&of)
 	}
-	err := g.Documents(func(d Document, first bool) error {
+	for record, err := range g.records.All() {
+		if err != nil {
+			return err
+		}
+		d := Open(record[orderBytes:])
+		first := of.Documents == 0 || d.Hash != best.Hash
 		if first {
 			if err := end(); err != nil {
 				return err
 			}
-			of = Group{First: d.Key, Size: d.Size, Words: d.Words}
+			of = Group{First: d.Key, Words: d.Words}
 		}
 		if first || in.Preferred(d.Preferred(), best.Preferred()) < 0 {
 			best.Hold(d.Packed)
 		}
 		of.Documents += 1 + d.Copies
-		if of.Members += d.Copies; first || !in.IsReference(d.Key) {
-			of.Members++
-		}
-		return nil
-	})
-	if err != nil {
-		return err
 	}
 	return end()
 }
