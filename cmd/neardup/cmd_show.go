@@ -46,7 +46,7 @@ func (c *showCmd) Run(ctx context.Context, s streams) error {
 func (c *showCmd) index(ctx context.Context, s streams) error {
 	x, err := dedup.OpenIndex(ctx, c.Output)
 	if err != nil {
-		return withHelp(fmt.Errorf("name a document, as in neardup show %s ID; %w", c.Output, err), "show")
+		return withHelp(fmt.Errorf("name a document, as in neardup show %s ID; only an index needs none, but %w", c.Output, err), "show")
 	}
 	if c.JSON {
 		return output.JSON(s.Out, x.Generation)
