@@ -283,6 +283,23 @@ func ReadFile(ctx context.Context, path string) ([]byte, error) {
 	return data, nil
 }
 
+// ReadRange fills data with what a file that WriteFile wrote has at an offset.
+func ReadRange(ctx context.Context, path string, data []byte, offset int64) error {
+	store, err := At(path)
+	if err != nil {
+		return err
+	}
+	r, err := store.Open(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if n, err := r.ReadAt(data, offset); n < len(data) {
+		return fmt.Errorf("%s: %d of %d bytes: %w", path, n, len(data), err)
+	}
+	return nil
+}
+
 // Files are written in small pieces, a record at a time.
 const writeBytes = 128 << 10
 

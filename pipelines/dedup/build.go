@@ -86,7 +86,6 @@ type keys struct {
 	dropped  flow.Dropped // unreadable records
 	listed   flow.Listed  // if the table documents is written
 	facts    flow.Facts
-	cut      bool // they are not all
 }
 
 // The lanes of the seams. The numbers are in files of runs that continue.
@@ -151,12 +150,12 @@ func (p *Plan) leave(s beam.Scope, all exchange.Arrived) (k keys) {
 	case p.Complete:
 		k.signed.Sized = exchange.Leave[flow.Sized](s, all, sizedLane)
 	case p.Request.Same != "":
-	case all.Grouped:
-		k.bands = exchange.Of[flow.Bands](s, all, bandsLane)
+	case all.Groups():
+		k.bands = exchange.Of[flow.Bands](s, all, bandsLane, (p.Choice.Bands+p.Pieces.Count)<<p.Layout.ShardBits)
 	default:
 		k.signed.Bands = exchange.Leave[flow.Bands](s, all, bandsLane)
 	}
-	k.firsts = exchange.Of[flow.Firsts](s, all, firstsLane)
+	k.firsts = exchange.Of[flow.Firsts](s, all, firstsLane, p.Layout.HashShards)
 	k.signed.Copies = exchange.Leave[flow.Members](s, all, copiesLane)
 	if p.Request.MeasureRecall > 0 {
 		k.drawn = exchange.Leave[flow.Drawn](s, all, drawnLane)
@@ -206,7 +205,7 @@ func (p *Plan) compare(s beam.Scope, members flow.Members, drawn flow.Drawn, tem
 		return f
 	}
 	features := p.features(s, members, temp)
-	small, more := p.joinSmall(s, features.Sets, temp)
+	small, more := p.joinSmall(s, exchange.Alone(s.Scope("verify.Small"), features.Sets), temp)
 	large := p.joinLarge(s, larger{
 		sets: flow.Flatten(s, features.LargeSets, more.sets), profiles: flow.Flatten(s, features.LargeProfiles, more.profiles), samples: features.Samples,
 	}, drawn, temp)
@@ -229,7 +228,7 @@ type larger struct {
 }
 
 // joinSmall joins small components, but for those whose sets are too large.
-func (p *Plan) joinSmall(s beam.Scope, of flow.Sets, temp string) (found, larger) {
+func (p *Plan) joinSmall(s beam.Scope, of exchange.Groups, temp string) (found, larger) {
 	small, tooLarge, profiles := verify.Small(s, of, p.verify(temp))
 	return found{pairs: small.Pairs, facts: []flow.Facts{small.Facts}}, larger{sets: tooLarge, profiles: profiles}
 }
@@ -246,7 +245,7 @@ func (k *keys) groupedFirsts(s beam.Scope) exchange.Groups {
 // pair. And it finds the copies.
 func (p *Plan) edges(s beam.Scope, k *keys, temp string) (flow.Edges, flow.Members) {
 	params := p.candidates(temp)
-	if k.cut { // the copies of bands are in other cuts
+	if k.bands.All.IsValid() { // and go through no list
 		params.List = ""
 	}
 	copies := candidates.Copies(s, k.groupedFirsts(s), params)
@@ -513,11 +512,10 @@ func (p *Plan) measuring(temp string) recall.Params {
 	}
 }
 
-// candidates lists copies unless they may be too many for each process to hold, 8 bytes for each document, or are found
-// at the same time as buckets.
+// candidates lists copies unless they may be too many for each process to hold, 8 bytes for each document.
 func (p *Plan) candidates(temp string) candidates.Params {
 	params := candidates.Params{Inputs: job.Inputs(temp), Index: p.Lookup(temp), ShardBits: p.Layout.ShardBits, Tokens: p.Choice.Bands + 1}
-	if p.Documents <= 2*p.connectDocuments() && !p.together() && !p.Complete {
+	if p.Documents <= 2*p.connectDocuments() && !p.Complete {
 		params.List = storage.Join(temp, copiesFile)
 	}
 	return params

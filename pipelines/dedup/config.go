@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/neardup/neardup/io/sink"
+	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
@@ -52,8 +53,8 @@ type Config struct {
 	// TaskBytes is how much one task may send at most; results do not depend on it. 0: what the runner says.
 	TaskBytes int64 `kong:"-"`
 
-	// Cuts is in how many cuts the keys are grouped; results do not depend on it. 0: as many as tasks ask for.
-	Cuts int `kong:"-"`
+	// GatherBytes is about how much a worker gathers from files at once; results do not depend on it. 0: by --memory.
+	GatherBytes int64 `kong:"-"`
 }
 
 // validate returns what is asked, parsed, or a *job.UsageError for what cannot be meant. The output that c.From names is
@@ -166,6 +167,24 @@ func (c *Config) keptBytes() int {
 		return max(leastKept, min(step/2, usualKept))
 	}
 	return usualKept
+}
+
+// usualGather is about what a worker gathers from files at once.
+const usualGather = 16 << 20
+
+// gatherBytes is how much a worker gathers at once from the files of a folder, which leaves room for what it does with that; 0:
+// the runner groups. A store would be asked for small parts of all files, and so it is where the runner cannot group.
+func (c *Config) gatherBytes(folder string) int64 {
+	switch step := int64(c.Step()); {
+	case !storage.IsLocal(folder) && !c.Runner.Traits().Together:
+		return 0
+	case c.GatherBytes > 0:
+		return c.GatherBytes
+	case step > 0:
+		return max(leastKept, min(step/4, usualGather))
+	default:
+		return usualGather
+	}
 }
 
 // leastRecords: the fewer are held, the more files there are.

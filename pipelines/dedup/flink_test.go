@@ -20,7 +20,7 @@ import (
 	"github.com/neardup/neardup/runners/local"
 )
 
-// Components that no call holds, and keys and sets that no job does, are found on Flink in rounds and in cuts, with the bytes of the
+// Components that no call holds are found on Flink in rounds, and sets that no job carries come from files, with the bytes of the
 // local runner. .ci/flink says where Flink is. With --kills it runs this again and again in NEARDUP_FLINK_DIR: what was killed goes on.
 func TestFlinkRounds(t *testing.T) {
 	server := os.Getenv("NEARDUP_FLINK")
@@ -56,7 +56,7 @@ func TestFlinkRounds(t *testing.T) {
 	}
 	want := phasedRun(t, ask(t, in, "--format=lines"), beamtest.Launch("local", local.Options{}))
 	config := ask(t, in, "--format=lines", "--resume=always", "--runner=flink", "--job-server="+server, "--workers=2")
-	config.Output, config.Cuts, config.ConnectDocuments = filepath.Join(dir, "out"), 2, 200
+	config.Output, config.TaskBytes, config.ConnectDocuments = filepath.Join(dir, "out"), 48<<10, 200
 	if finished, err := output.Open(t.Context(), config.Output); err == nil { // it was killed after that
 		sameOutput(t, "on Flink", want, promised(t, finished))
 		return
@@ -68,7 +68,7 @@ func TestFlinkRounds(t *testing.T) {
 		return result, nil, err
 	})
 	sameOutput(t, "on Flink", want, got)
-	for _, part := range []string{"edges-0001of0002", "round-0001", "roots-0001", "verified-0001of0002"} {
+	for _, part := range []string{"forests", "round-0001", "roots-0001", "joined"} {
 		if !parts[part] && !again {
 			t.Errorf("%s was no job: %v", part, slices.Sorted(maps.Keys(parts)))
 		}

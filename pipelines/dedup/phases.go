@@ -39,12 +39,13 @@ const (
 	prepared   = "prepared" // the dictionary, or the frequencies of shingles
 	keyed      = "keys"     // waves of splits
 	plain      = "plain"    // plain bytes of compressed files, by the waves that left them
-	linked     = "edges"    // cuts of keys
-	merged     = "merged"   // edges of all cuts, if there are several
-	contracted = "round"    // of the edges' graph: as many as it takes
-	resolved   = "roots"    // of rounds, the last one first
+	linked     = "edges"
+	merged     = "forests" // of parts of the edges
+	contracted = "round"   // of the edges' graph: as many as it takes
+	resolved   = "roots"   // of rounds, the last one first
 	connected  = "members"
-	made       = "sets" // if they are joined in several cuts, which are parts of the next phase before its last
+	made       = "sets"   // if a runner cannot carry them
+	joined     = "joined" // small components of these
 	verified   = "verified"
 	decided    = "rows" // of tables
 	listed     = "pairs"
@@ -87,46 +88,16 @@ const (
 	waveSplits   = 2
 )
 
-// waves is how many waves a read of the input has at most: each has the text of some usual splits, or more. Where
-// tasks have a bound, a job costs seconds, and a wave leaves what one job groups.
+// waves is how many waves a read of the input has at most: each has the text of some usual splits, or more. On a
+// cluster a job costs seconds.
 func (p *Plan) waves() int {
 	splits := shingleBytes * p.Shingles / p.Reading().SplitSize()
-	waves := max(leastWaves, p.KeyBytes()/waveBytes)
-	if most := p.Config.sendable(); most > 0 {
-		waves = p.sent()/most + 1
+	waves := p.KeyBytes() / waveBytes
+	if !p.Config.Runner.Traits().OnCluster {
+		waves = max(leastWaves, waves)
 	}
-	return int(min(waves, mostWaves, max(1, splits/waveSplits)))
+	return int(max(1, min(waves, mostWaves, splits/waveSplits)))
 }
-
-// mostCuts bounds how small the files are that a worker writes at once.
-const mostCuts = 16
-
-// layWaves adds to the layout what a run in phases asks of it, unless it is that of an earlier one. As long as one job
-// may have to group all keys in several cuts, each wave leaves files for parts of these.
-func (p *Plan) layWaves() {
-	if p.Layout.Waves > 0 {
-		return
-	}
-	p.Layout.Waves, p.Layout.Cuts = p.waves(), 1
-	if cuts := p.cuts(p.sent()); cuts > 1 {
-		p.Layout.Cuts = min(2*cuts, mostCuts)
-	}
-}
-
-// cuts is into how many cuts so many bytes of keys are to be cut. Of an entry the next step may make an edge.
-func (p *Plan) cuts(bytes int64) int {
-	most := p.Config.sendable() * entryBytes / edgeBytes
-	switch {
-	case p.Complete: // each document may be similar to any other
-		return 1
-	case p.Config.Cuts > 0 || most == 0:
-		return max(1, p.Config.Cuts)
-	}
-	return int(max(1, (bytes+most-1)/most))
-}
-
-// entryBytes are those of a band entry.
-const entryBytes = 9
 
 // part is what a run has to know of a part that is done.
 type part struct {
@@ -197,7 +168,7 @@ func (r *run) fingerprints(ctx context.Context) (fingerprints, error) {
 	encode(p.Request.Writes(output.Documents)) // or no record is listed
 	ending("keys", prepared, keyed, linked, merged, contracted, resolved, connected)
 	encode(p.Threshold, p.componentShards())
-	ending("verify", made, verified)
+	ending("verify", made, joined, verified)
 	ending("decide", decided, listed, clustered, tabled, listing, copied)
 	return all, nil
 }
@@ -300,7 +271,7 @@ func (r *run) readWaves(ctx context.Context, launch job.Launch, prints fingerpri
 			exchange.Enter(rest, rejectedLane, k.rejected...)
 			exchange.Enter(rest, droppedLane, k.dropped)
 			exchange.Enter(rest, listedLane, k.listed)
-			return []flow.Facts{k.facts, b.keepCut(k.enter(b.scope), name, r.plan.Layout.Cuts), b.keep(rest, waveOf(rejected, i))}
+			return []flow.Facts{k.facts, b.keep(k.enter(b.scope), name), b.keep(rest, waveOf(rejected, i))}
 		})
 		if err == nil {
 			err = r.keepPlain(ctx, waveOf(plain, i), prints[plain])
@@ -329,23 +300,15 @@ func (r *run) connect(ctx context.Context, launch job.Launch, fingerprint string
 		}
 		return r.part(ctx, launch, name, fingerprint, build)
 	}
-	cuts := r.cuts(linked, r.plan.cuts(r.keptBytes(keyed)))
-	for _, cut := range cuts {
-		err := step(linked+"-"+cut.String(), func(b *builder) []flow.Facts { return r.link(b, cut) })
-		if err != nil {
-			return err
-		}
+	if err := step(linked, r.link); err != nil || r.asked.Method == job.Exact {
+		return err
 	}
-	if r.asked.Method == job.Exact {
-		return nil
-	}
-	if len(cuts) > 1 { // which repeat edges
-		err := step(merged, func(b *builder) []flow.Facts {
-			return []flow.Facts{b.keepEdges(components.Forests(b.scope, b.edges(cutPrefix), r.plan.parts()), waveOf(linked, 0))}
-		})
-		if err != nil {
-			return err
-		}
+	err := step(merged, func(b *builder) []flow.Facts {
+		parts := exchange.Of[flow.Forests](b.scope, b.gathered(linked, edgesPrefix), edgesLane, r.plan.parts())
+		return []flow.Facts{b.keepEdges(components.Forests(b.scope, parts), waveOf(linked, 0))}
+	})
+	if err != nil {
+		return err
 	}
 	rounds := 0
 	for ; r.isDone(waveOf(contracted, rounds)) || r.edges(rounds) > r.plan.connectEdges(); rounds++ {
@@ -359,7 +322,8 @@ func (r *run) connect(ctx context.Context, launch job.Launch, fingerprint string
 	}
 	resolve := func(b *builder, of int) flow.Forests {
 		if of == rounds {
-			return components.Forests(b.scope, b.edges(waveOf(linked, rounds)), 1)
+			all := components.Spread(b.scope, b.edges(waveOf(linked, rounds)), 1)
+			return components.Forests(b.scope, exchange.Alone(b.scope, all))
 		}
 		gone, roots := b.edges(waveOf(gonePrefix, of)), b.edges(waveOf(resolved, of+1))
 		return components.Resolve(b.scope, gone, roots, r.plan.parts())
@@ -405,40 +369,21 @@ func (r *run) forgetAfter(ctx context.Context, passed []string, phases ...string
 // What files begin with that the parts leave which find the components.
 const (
 	copiesPrefix = "copies"
-	cutPrefix    = "cut" // edges of one of several cuts
+	edgesPrefix  = "found" // edges, as they are found
 	gonePrefix   = "gone"
 )
 
-// cuts are those in which a phase groups what others have left: so many, or those of an earlier run if it has done all, or has
-// no larger ones.
-func (r *run) cuts(phase string, of int) (cuts []exchange.Cut) {
-	for name := range r.commit.Parts() {
-		var i, earlier int
-		if n, _ := fmt.Sscanf(name, phase+"-%dof%d", &i, &earlier); n == 2 && (earlier >= of || r.done(phase) == earlier) {
-			of = earlier
-			break
-		}
-	}
-	for i := range of {
-		cuts = append(cuts, exchange.Cut{I: i, Of: of})
-	}
-	return cuts
-}
-
-// link finds the copies and the edges of a cut of the keys.
-func (r *run) link(b *builder, cut exchange.Cut) []flow.Facts {
-	k := r.plan.leave(b.scope, b.keys(cut))
-	k.cut = cut.Of > 1
+// link finds the copies and the edges.
+func (r *run) link(b *builder) []flow.Facts {
+	k := r.plan.leave(b.scope, b.gathered(keyed, keyed))
 	if r.asked.Method == job.Exact {
 		return []flow.Facts{b.keep(membersAnd(b.scope, r.plan.connect(b.scope, &k, r.temp), k.drawn), copiesPrefix)}
 	}
 	edges, copies := r.plan.edges(b.scope, &k, r.temp)
-	name := waveOf(linked, 0)
-	if k.cut {
-		name = cutPrefix
+	return []flow.Facts{
+		b.keep(membersAnd(b.scope, copies, k.drawn), copiesPrefix),
+		b.keepEdges(components.Spread(b.scope, edges, r.plan.parts()), edgesPrefix),
 	}
-	forests := components.Forests(b.scope, edges, r.plan.parts())
-	return []flow.Facts{b.keep(membersAnd(b.scope, copies, k.drawn), copiesPrefix), b.keepEdges(forests, name)}
 }
 
 // edges is how many edges some rounds have left, and somewhat more.
@@ -456,15 +401,6 @@ func (r *run) keptBytes(phase string) (n int64) {
 		}
 	}
 	return n
-}
-
-// meets reports whether a file may have some of a cut: behind the name of its part it has the number of its own, if the part left several.
-func meets(name, part string, of int, cut exchange.Cut) bool {
-	own := exchange.Cut{Of: of}
-	if of > 1 {
-		_, _ = fmt.Sscanf(strings.TrimPrefix(name, part), "-%d-", &own.I) // as keepCut wrote it
-	}
-	return own.Meets(cut)
 }
 
 // membersAnd has members, and documents that a sample is drawn of, enter their lanes.
@@ -494,26 +430,14 @@ func (r *run) counted(step string) (n int64) {
 	return n
 }
 
-// setCuts is into how many cuts so many bytes of sets are to be cut.
-func (p *Plan) setCuts(bytes int64) int {
-	most := p.Config.sendable()
-	switch {
-	case p.Request.Method == job.Exact: // there are none
-		return 1
-	case p.Config.Cuts > 0 || most == 0:
-		return max(1, p.Config.Cuts)
-	}
-	return int(max(1, (bytes+most-1)/most))
-}
-
-// verify compares documents in one job or, if that cannot hold their sets, in several: the first makes the sets, others
-// join cuts of small components, and the last the large ones.
+// verify compares documents in one job or, if the runner cannot carry their sets, in three: the first makes the sets, the
+// next joins small components, and the last the large ones.
 func (r *run) verify(ctx context.Context, launch job.Launch, fingerprint string) error {
 	members := func(b *builder) (flow.Members, flow.Drawn) {
 		all := b.files(copiesPrefix, connected)
 		return exchange.Leave[flow.Members](b.scope, all, membersLane), exchange.Leave[flow.Drawn](b.scope, all, drawnLane)
 	}
-	if r.isDone(verified) || !r.isDone(made) && r.plan.setCuts(r.setBytes()) == 1 {
+	if r.isDone(verified) || !r.isDone(made) && r.carried() {
 		return r.part(ctx, launch, verified, fingerprint, func(b *builder) []flow.Facts {
 			of, drawn := members(b)
 			found := r.plan.compare(b.scope, of, drawn, r.temp)
@@ -526,32 +450,30 @@ func (r *run) verify(ctx context.Context, launch job.Launch, fingerprint string)
 		known, small := found{profiles: features.Profiles, copies: features.Copies}, exchange.New(b.scope)
 		exchange.Enter(small, setsLane, features.Sets)
 		large := larger{sets: features.LargeSets, profiles: features.LargeProfiles, samples: features.Samples}
-		return append(b.keepLarger(large), b.keep(known.enter(b.scope), verified), b.keepCut(small, made, mostCuts))
+		return append(b.keepLarger(large), b.keep(known.enter(b.scope), verified), b.keep(small, made))
 	})
 	if err != nil {
 		return err
 	}
-	passed := []string{made}
-	for _, cut := range r.cuts(verified, r.plan.setCuts(r.keptBytes(made))) {
-		name := verified + "-" + cut.String()
-		passed = append(passed, name)
-		if err := r.forgetAfter(ctx, passed, verified); err != nil {
-			return err
-		}
-		err := r.part(ctx, launch, name, fingerprint, func(b *builder) []flow.Facts {
-			all := b.read(made, cut, func(name string) bool { return strings.HasPrefix(name, made+"-") && meets(name, made, mostCuts, cut) })
-			found, large := r.plan.joinSmall(b.scope, exchange.Leave[flow.Sets](b.scope, all, setsLane), r.temp)
-			return slices.Concat(found.facts, b.keepLarger(large), []flow.Facts{b.keep(found.enter(b.scope), verified)})
-		})
-		if err != nil {
-			return err
-		}
+	err = r.part(ctx, launch, joined, fingerprint, func(b *builder) []flow.Facts {
+		small := exchange.Of[flow.Sets](b.scope, b.gathered(made, made), setsLane, int(r.plan.componentShards()))
+		found, large := r.plan.joinSmall(b.scope, small, r.temp)
+		return slices.Concat(found.facts, b.keepLarger(large), []flow.Facts{b.keep(found.enter(b.scope), verified)})
+	})
+	if err != nil {
+		return err
 	}
 	return r.part(ctx, launch, verified, fingerprint, func(b *builder) []flow.Facts {
 		_, drawn := members(b)
 		found := r.plan.joinLarge(b.scope, b.larger(), drawn, r.temp)
 		return append(found.facts, b.keep(found.enter(b.scope), verified))
 	})
+}
+
+// carried reports whether the runner can carry all sets in one job.
+func (r *run) carried() bool {
+	most := r.plan.Config.sendable()
+	return most == 0 || r.asked.Method == job.Exact || r.setBytes() <= most
 }
 
 // What files begin with of what large components are joined by: in no lane, since a document as a key leaves no room.
@@ -680,9 +602,7 @@ func (r *run) tell(splits, batches []blocks.Range) {
 	for i := range splits {
 		add(waveOf(keyed, i), job.First, 1/float64(len(splits)))
 	}
-	if r.done(linked) == 0 {
-		add(linked, job.Second, 0)
-	}
+	add(linked, job.Second, 0)
 	add(connected, job.Second, 0)
 	add(verified, job.Second, 1)
 	add(decided, job.Second, 0)
@@ -713,17 +633,10 @@ type builder struct {
 
 // keep has what has entered lanes kept in files, of names that begin with that of the part.
 func (b *builder) keep(lanes *exchange.Lanes, name string, waves ...blocks.Range) flow.Facts {
-	files := b.filesOf(name)
-	files.Waves = waves
-	return lanes.Write(files)
-}
-
-// filesOf are files of names that begin with that of the part.
-func (b *builder) filesOf(name string) exchange.Files {
-	return exchange.Files{
-		Folder: b.run.commit.Kept(), Prefix: name + "-",
+	return lanes.Write(exchange.Files{
+		Folder: b.run.commit.Kept(), Prefix: name + "-", Waves: waves,
 		Bytes: b.run.config.keptBytes(), Sync: b.run.config.Runner.Traits().OnCluster,
-	}
+	})
 }
 
 // keepEdges has edges kept.
@@ -738,41 +651,27 @@ func (b *builder) edges(name string) flow.Edges {
 	return components.Edges(b.scope, exchange.Leave[flow.Forests](b.scope, b.files(name), edgesLane))
 }
 
-// keepCut has what has entered lanes kept for those who read it in cuts, in files for so many.
-func (b *builder) keepCut(lanes *exchange.Lanes, name string, cuts int) flow.Facts {
-	files := b.filesOf(name)
-	files.Cuts = cuts
-	return lanes.Write(files)
-}
-
-// keys reads a cut of the keys of all waves.
-func (b *builder) keys(cut exchange.Cut) exchange.Arrived {
-	all := b.read(keyed, cut, func(name string) bool {
-		return strings.HasPrefix(name, keyed+"-") && meets(name, name[:len(waveOf(keyed, 0))], b.run.plan.Layout.Cuts, cut)
-	})
-	if b.run.plan.together() {
-		all = all.Group(b.scope)
-	}
+// files reads the kept files of phases, or of a wave.
+func (b *builder) files(phases ...string) exchange.Arrived {
+	all, bytes := b.read(strings.Join(phases, "-"), 0, phases...)
+	b.sends += bytes
 	return all
 }
 
-// files reads the kept files of phases, or of a wave.
-func (b *builder) files(phases ...string) exchange.Arrived {
-	return b.read(strings.Join(phases, "-"), exchange.Cut{}, func(name string) bool {
-		return slices.ContainsFunc(phases, func(phase string) bool { return strings.HasPrefix(name, phase+"-") })
-	})
+// gathered reads the kept files of a phase, for those who group what they have.
+func (b *builder) gathered(list, phase string) exchange.Arrived {
+	all, _ := b.read(list, b.run.config.gatherBytes(b.run.commit.Kept()), phase)
+	return all
 }
 
-// read reads a cut of the kept files that are wanted.
-func (b *builder) read(list string, cut exchange.Cut, wanted func(name string) bool) exchange.Arrived {
+func (b *builder) read(list string, hold int64, phases ...string) (all exchange.Arrived, bytes int64) {
 	paths := []string{}
 	for _, p := range b.run.commit.Parts() {
 		for _, f := range p.Files {
-			if f.In == commit.InKept && wanted(f.Name) && !strings.HasSuffix(f.Name, factsSuffix) {
+			wanted := func(phase string) bool { return strings.HasPrefix(f.Name, phase+"-") }
+			if f.In == commit.InKept && slices.ContainsFunc(phases, wanted) && !strings.HasSuffix(f.Name, factsSuffix) {
 				paths = append(paths, storage.Join(b.run.commit.Kept(), f.Name))
-				if cut.Of <= 1 {
-					b.sends += f.Bytes
-				}
+				bytes += f.Bytes
 			}
 		}
 	}
@@ -780,7 +679,7 @@ func (b *builder) read(list string, cut exchange.Cut, wanted func(name string) b
 	list = storage.Join(b.run.temp, "files-"+list)
 	b.lists = append(b.lists, list)
 	b.failed = cmp.Or(b.failed, storage.WriteShared(b.ctx, list, paths))
-	return exchange.Read(b.scope, list, cut)
+	return exchange.Read(b.scope, list, bytes, hold), bytes
 }
 
 // factsSuffix ends the name of the file of a part's facts.

@@ -176,34 +176,17 @@ func another(t *testing.T, field reflect.Value) {
 	}
 }
 
-// Where tasks have a bound, a read has as many waves as all its tasks ask for, and else at least sixteen; and keys are
-// grouped in as many cuts, though all of their entries become edges.
-func TestWavesOfTasks(t *testing.T) {
-	const documents, task = 40_000_000, 400 << 20
-	p := &Plan{Plan: &job.Plan{Documents: documents, Shingles: 1 << 40}}
+// A read has a wave for every 4 GiB of keys, and on this machine, where a job costs little, at least sixteen.
+func TestWavesOfKeys(t *testing.T) {
+	p := &Plan{Plan: &job.Plan{Shingles: 1 << 40}}
 	p.Choice.Bands = 20
-	const sent = documents * (20*9 + 24)
-	if waves := p.waves(); waves != 16 {
-		t.Errorf("%d waves here", waves)
-	}
-	p.Config.Runner = job.Flink
-	for workers, of := 0, 1; workers < 40; workers, of = workers+1, max(1, workers+1) {
-		p.Config.Workers, p.Layout = workers, job.Layout{}
-		p.layWaves()
-		if waves := int64(p.Layout.Waves); sent/waves/int64(of) > task*3/4 || waves > 1 && sent/(waves-1)/int64(of) < task/2 {
-			t.Errorf("%d waves of %d workers for %d bytes", waves, workers, sent)
+	for _, of := range []struct{ documents, here, onCluster int64 }{{1_000_000, 16, 1}, {100_000_000, 16, 4}, {1_000_000_000, 47, 47}, {1 << 40, 256, 256}} {
+		p.Documents, p.Config.Runner = of.documents, job.Local // 204 bytes each
+		here := p.waves()
+		p.Config.Runner = job.Flink
+		if onCluster := p.waves(); int64(here) != of.here || int64(onCluster) != of.onCluster {
+			t.Errorf("%d documents: %d waves, and %d on a cluster", of.documents, here, onCluster)
 		}
-		cuts := int64(p.cuts(sent))
-		if edges := sent / 9 * 16 / cuts / int64(of); edges > task*3/4 || cuts > 1 && sent/9*16/(cuts-1)/int64(of) < task/2 {
-			t.Errorf("%d cuts of %d workers: a task sends %d bytes", cuts, workers, edges)
-		}
-		if files := int64(p.Layout.Cuts); files != min(2*cuts, mostCuts) && cuts > 1 || cuts == 1 && files != 1 {
-			t.Errorf("%d cuts, and files of %d", cuts, files)
-		}
-	}
-	p.Config.Workers, p.Complete = 1, true
-	if cuts := p.cuts(sent); cuts != 1 {
-		t.Errorf("%d cuts where all are compared", cuts)
 	}
 }
 

@@ -84,93 +84,50 @@ func TestSameBytesInPhases(t *testing.T) {
 	}
 }
 
-// In however many cuts the keys are grouped and the sets are joined, a run comes to the same bytes, though its waves left
-// files for another number of cuts, or for none.
-func TestSameBytesInCuts(t *testing.T) {
+// A run whose tasks may send little makes sets in a job of their own, and groups come from files however much of them is
+// gathered at once. A job that is refused all the same says how many workers would do, and with those the run goes on and comes to
+// the same bytes.
+func TestSameBytesOfSmallTasks(t *testing.T) {
 	in := inParts(t)
+	usual := beamtest.Launch("local", local.Options{})
+	refused := 0
 	for i, flags := range [][]string{nil, {"--method=exact"}, {"--method=simhash", "--pieces=19", "--compare=cosine"}, {"--measure-recall=300", "--pair-budget=20"}} {
 		flags = append([]string{in, "--max-rejected=10"}, flags...)
-		usual := beamtest.Launch("local", local.Options{})
-		want := phasedRun(t, ask(t, append(flags, "--resume=never")...), usual)
-		runner := []string{"local", "flink"}[i%2]
-		inCuts := func(of int, config dedup.Config) {
-			t.Helper()
-			cuts := map[string]int{}
-			got := phasedRun(t, config, func(ctx context.Context, p *beam.Pipeline, temp string) (beam.PipelineResult, []records.Stage, error) {
-				if phase, cut, _ := strings.Cut(job.PartOf(ctx), "-"); strings.Contains(cut, "of") {
-					cuts[phase]++
-				}
-				return usual(ctx, p, temp)
-			})
-			sameOutput(t, fmt.Sprint(runner, flags, " in cuts ", of), want, got)
-			if ofSets := cuts["verified"]; cuts["edges"] != of || ofSets != of && of > 1 && i != 1 { // exact copies have no sets
-				t.Errorf("%s %v: cuts %v, want %d", runner, flags, cuts, of)
-			}
+		want := phasedRun(t, ask(t, flags...), usual)
+		config := ask(t, append(flags, "--runner=flink", "--workers=2", "--resume=always")...)
+		config.SplitBytes, config.TaskBytes, config.GatherBytes = 30_000, 20_000, []int64{1, 20_000, 0, 300_000}[i]
+		parts := map[string]int{}
+		launch := func(ctx context.Context, p *beam.Pipeline, temp string) (beam.PipelineResult, []records.Stage, error) {
+			parts[job.PartOf(ctx)]++
+			return usual(ctx, p, temp)
 		}
-		for of := 1; of <= 7; of++ {
-			if i != 0 && of != 2 && of != 6 && !nightly() {
-				continue
+		for times := 0; ; times++ {
+			_, err := runJob(t.Context(), config, launch)
+			if err == nil {
+				break
 			}
-			config := ask(t, append(flags, "--resume=always", "--runner="+runner)...)
-			config.SplitBytes, config.Cuts = 30_000, of
-			inCuts(of, config)
-			if of%3 > 0 {
-				continue
-			}
-			config.Cuts = of - 2 // as the run began
-			config.Output = filepath.Join(t.TempDir(), "out")
-			if _, err := runJob(t.Context(), config, dying(3, false, new(int))); !errors.Is(err, errKilled) {
+			workers := config.Workers
+			if usage := (*job.UsageError)(nil); !errors.As(err, &usage) || times > 10 {
 				t.Fatal(err)
 			}
-			config.Cuts = of
-			inCuts(of, config)
+			said := err.Error()
+			if _, err := fmt.Sscanf(said[strings.LastIndex(said, "give --workers"):], "give --workers %d or more", &config.Workers); err != nil || config.Workers <= workers {
+				t.Fatal(said, err)
+			}
+			refused++
+		}
+		sameOutput(t, fmt.Sprint("small tasks ", flags), want, promised(t, opened(t, config.Output)))
+		for part, times := range parts {
+			if times > 1 {
+				t.Errorf("%v: %s was done %d times", flags, part, times)
+			}
+		}
+		if ofSets := parts["sets"] == 1 && parts["joined"] == 1; ofSets != (i != 1) { // exact copies have no sets
+			t.Errorf("%v: parts %v", flags, parts)
 		}
 	}
-}
-
-// A run whose tasks may send little cuts its keys by what its waves have left. A job that is refused all the same says how many workers would
-// do, and with those the run goes on and comes to the same bytes.
-func TestSameBytesOfSmallTasks(t *testing.T) {
-	flags := []string{inParts(t), "--max-rejected=10"}
-	usual := beamtest.Launch("local", local.Options{})
-	want := phasedRun(t, ask(t, flags...), usual)
-	config := ask(t, append(flags, "--runner=flink", "--workers=2")...)
-	config.SplitBytes, config.TaskBytes = 30_000, 20_000
-	parts := map[string]int{}
-	launch := func(ctx context.Context, p *beam.Pipeline, temp string) (beam.PipelineResult, []records.Stage, error) {
-		parts[job.PartOf(ctx)]++
-		return usual(ctx, p, temp)
-	}
-	refused := 0
-	for ; ; refused++ {
-		_, err := runJob(t.Context(), config, launch)
-		if err == nil {
-			break
-		}
-		workers := config.Workers
-		if usage := (*job.UsageError)(nil); !errors.As(err, &usage) || refused > 10 {
-			t.Fatal(err)
-		}
-		said := err.Error()
-		if _, err := fmt.Sscanf(said[strings.LastIndex(said, "give --workers"):], "give --workers %d or more", &config.Workers); err != nil || config.Workers <= workers {
-			t.Fatal(said, err)
-		}
-	}
-	sameOutput(t, "small tasks", want, promised(t, opened(t, config.Output)))
-	cuts, waves := 0, 0
-	for part, times := range parts {
-		if times > 1 {
-			t.Errorf("%s was done %d times", part, times)
-		}
-		switch {
-		case strings.HasPrefix(part, "edges-"):
-			cuts++
-		case strings.HasPrefix(part, "keys-"):
-			waves++
-		}
-	}
-	if cuts < 3 || waves < 2 || refused == 0 {
-		t.Errorf("%d waves, %d cuts, %d times refused", waves, cuts, refused)
+	if refused == 0 {
+		t.Error("no job was refused")
 	}
 }
 

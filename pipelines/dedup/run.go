@@ -1,6 +1,7 @@
 package dedup
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -320,7 +321,7 @@ func (r *run) makePlan(ctx context.Context) error {
 	if r.from != nil {
 		return nil // what the sample tells is known
 	}
-	r.plan.layWaves()
+	r.plan.Layout.Waves = cmp.Or(r.plan.Layout.Waves, r.plan.waves())
 	if err := r.plan.checkTasks(); err != nil && !r.config.DryRun {
 		return err
 	} else if err != nil {

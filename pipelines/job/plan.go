@@ -67,7 +67,6 @@ type Layout struct {
 	HashShards    int   `json:"hash_shards"`    // groups that the hashes of documents are spread over
 	ShingleGroups int   `json:"shingle_groups"` // that shingles are spread over, by hash and by document
 	Waves         int   `json:"waves"`          // that the input is read in at most
-	Cuts          int   `json:"cuts"`           // that have files of their own of what a wave leaves
 }
 
 // Plan is a Request and what follows from it and the input, before any of it is read in earnest.

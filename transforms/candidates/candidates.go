@@ -57,13 +57,13 @@ type Params struct {
 // buckets/size.
 func Buckets(s beam.Scope, bands exchange.Groups, p Params) flow.Edges {
 	s = s.Scope("candidates.Buckets")
-	return flow.Edges(beam.ParDo(s, &bucketsFn{Params: p, Lane: bands.Lane}, bands.All))
+	return flow.Edges(beam.ParDo(s, &bucketsFn{Params: p, In: bands.In}, bands.All))
 }
 
 // bucketsFn chains the buckets of a band's shard; see Buckets for the shapes.
 type bucketsFn struct {
 	Params Params
-	Lane   exchange.Lane
+	In     exchange.In
 
 	in      *blocks.Inputs
 	copies  *list
@@ -77,10 +77,12 @@ func (f *bucketsFn) Setup(ctx context.Context) (err error) {
 	return err
 }
 
-func (f *bucketsFn) ProcessElement(ctx context.Context, key int64, packed func(*[]byte) bool, emit func([]byte)) (err error) {
-	if !f.Lane.Has(key) {
-		return nil
-	}
+func (f *bucketsFn) ProcessElement(ctx context.Context, key int64, packed func(*[]byte) bool, emit func([]byte)) error {
+	return f.In.Each(ctx, key, packed, func(group int64, packed func(*[]byte) bool) error { return f.find(ctx, group, packed, emit) })
+}
+
+// find chains the buckets of a group.
+func (f *bucketsFn) find(ctx context.Context, group int64, packed func(*[]byte) bool, emit func([]byte)) (err error) {
 	// The list is there once a group is.
 	if f.copies == nil && f.Params.List != "" {
 		if f.copies, err = storage.Shared[list](ctx, f.Params.List); err != nil {
@@ -96,7 +98,7 @@ func (f *bucketsFn) ProcessElement(ctx context.Context, key int64, packed func(*
 	}
 	counted := len(f.entries)
 	if f.Params.Index != "" {
-		return f.withIndex(ctx, key, emit)
+		return f.withIndex(ctx, group, emit)
 	}
 	f.slots = f.slots.For(counted)
 	repeated := radix.Repeated(f.slots, f.entries) // most documents are alone in their buckets
@@ -118,7 +120,7 @@ func (f *bucketsFn) withIndex(ctx context.Context, group int64, emit func([]byte
 		entries = f.copies.others(entries)
 	}
 	entriesSeen.Inc(ctx, int64(len(entries)))
-	entries, err := f.Params.withDocuments(ctx, f.Lane.Key(group), entries, &f.sorter)
+	entries, err := f.Params.withDocuments(ctx, group, entries, &f.sorter)
 	if err != nil {
 		return err
 	}

@@ -32,13 +32,13 @@ var (
 // The firsts of a shard are held in memory, 56 bytes each. Counters: copies/firsts, copies/found.
 func Copies(s beam.Scope, firsts exchange.Groups, p Params) flow.Members {
 	s = s.Scope("candidates.Copies")
-	return flow.Members(beam.ParDo(s, &copiesFn{Params: p, Lane: firsts.Lane}, firsts.All))
+	return flow.Members(beam.ParDo(s, &copiesFn{Params: p, In: firsts.In}, firsts.All))
 }
 
 // copiesFn finds the copies of a shard; see Copies for the shapes.
 type copiesFn struct {
 	Params Params
-	Lane   exchange.Lane
+	In     exchange.In
 
 	in     *blocks.Inputs
 	firsts []blocks.First
@@ -57,10 +57,12 @@ func (f *copiesFn) Setup(ctx context.Context) (err error) {
 	return err
 }
 
-func (f *copiesFn) ProcessElement(ctx context.Context, key int64, packed func(*[]byte) bool, emit func(int64, []byte)) (err error) {
-	if !f.Lane.Has(key) {
-		return nil
-	}
+func (f *copiesFn) ProcessElement(ctx context.Context, key int64, packed func(*[]byte) bool, emit func(int64, []byte)) error {
+	return f.In.Each(ctx, key, packed, func(_ int64, packed func(*[]byte) bool) error { return f.find(ctx, packed, emit) })
+}
+
+// find finds the copies of a group.
+func (f *copiesFn) find(ctx context.Context, packed func(*[]byte) bool, emit func(int64, []byte)) (err error) {
 	f.firsts = f.firsts[:0]
 	var block []byte
 	for packed(&block) {

@@ -17,6 +17,7 @@ import (
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/unionfind"
+	"github.com/neardup/neardup/transforms/exchange"
 	"github.com/neardup/neardup/transforms/gather"
 )
 
@@ -65,11 +66,18 @@ func Connect(s beam.Scope, edges flow.Edges, p Params) flow.Members {
 	return flow.Members(beam.ParDo(s, &membersFn{Inputs: p.Inputs}, groups))
 }
 
-// spread groups edges by the part of their later document.
+// Spread tells which part edges belong to, by their later document.
+//
+//	blocks of edges → KV<part, edges>
+func Spread(s beam.Scope, edges flow.Edges, parts int) flow.Forests {
+	return flow.Forests(beam.ParDo(s, &spreadFn{Parts: parts}, beam.PCollection(edges)))
+}
+
+// spread groups edges by their part.
 //
 //	blocks of edges → KV<part, group of edges>
 func spread(s beam.Scope, edges flow.Edges, parts int) beam.PCollection {
-	return beam.GroupByKey(s, beam.ParDo(s, &spreadFn{Parts: parts}, beam.PCollection(edges)))
+	return beam.GroupByKey(s, beam.PCollection(Spread(s, edges, parts)))
 }
 
 // part returns the part that a document belongs to.
@@ -149,17 +157,19 @@ func (s *sender) flush() int64 {
 // forestFn replaces the edges of a group by a spanning forest.
 //
 //	KV<part, group of edges> → KV<part/FanIn, edges>
-type forestFn struct{}
+type forestFn struct{ In exchange.In }
 
 func (f *forestFn) ProcessElement(
-	ctx context.Context, part int64, packed func(*[]byte) bool, emit func(int64, []byte),
+	ctx context.Context, key int64, packed func(*[]byte) bool, emit func(int64, []byte),
 ) error {
-	var forest unionfind.Forest
-	if err := connect(&forest, packed); err != nil {
-		return err
-	}
-	sendForest(ctx, &forest, part/FanIn, emit)
-	return nil
+	return f.In.Each(ctx, key, packed, func(part int64, packed func(*[]byte) bool) error {
+		var forest unionfind.Forest
+		if err := connect(&forest, packed); err != nil {
+			return err
+		}
+		sendForest(ctx, &forest, part/FanIn, emit)
+		return nil
+	})
 }
 
 // sendForest sends the edges of a forest to a part.

@@ -12,6 +12,7 @@ import (
 	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/unionfind"
+	"github.com/neardup/neardup/transforms/exchange"
 	"github.com/neardup/neardup/transforms/gather"
 )
 
@@ -43,12 +44,12 @@ func init() {
 //
 // What one job leaves may be read by another whose parts are others.
 
-// Forests replaces edges by a spanning forest of each part. One GroupByKey.
+// Forests replaces the edges of each part by a spanning forest.
 //
-//	blocks of edges → KV<part, edges>
-func Forests(s beam.Scope, edges flow.Edges, parts int) flow.Forests {
+//	KV<part, group of edges> → KV<part, edges>
+func Forests(s beam.Scope, parts exchange.Groups) flow.Forests {
 	s = s.Scope("components.Forests")
-	return flow.Forests(beam.ParDo(s, &forestFn{}, spread(s, edges, parts)))
+	return flow.Forests(beam.ParDo(s, &forestFn{In: parts.In}, parts.All))
 }
 
 // Edges are those that jobs before have left.

@@ -15,6 +15,7 @@ import (
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/kernels/unionfind"
+	"github.com/neardup/neardup/transforms/exchange"
 )
 
 func init() { beam.RegisterFunction(gatherFn) }
@@ -92,7 +93,7 @@ func inRounds(t *testing.T, runner string, edges [][2]int, parts, limit int) (al
 		left = append(left, block)
 	}
 	left = job(t, runner, func(s beam.Scope) []beam.PCollection {
-		return []beam.PCollection{beam.PCollection(Forests(s, edgesOf(s, left), parts))}
+		return []beam.PCollection{beam.PCollection(Forests(s, exchange.Alone(s, Spread(s, edgesOf(s, left), parts))))}
 	})[0]
 	var gone [][][]byte
 	for round := 0; len(gone) == 0 || number(t, left) > limit; round++ {
@@ -106,7 +107,7 @@ func inRounds(t *testing.T, runner string, edges [][2]int, parts, limit int) (al
 		left, gone = after[0], append(gone, after[1])
 	}
 	roots := job(t, runner, func(s beam.Scope) []beam.PCollection {
-		return []beam.PCollection{beam.PCollection(Forests(s, edgesOf(s, left), 1))}
+		return []beam.PCollection{beam.PCollection(Forests(s, exchange.Alone(s, Spread(s, edgesOf(s, left), 1))))}
 	})[0]
 	for _, of := range slices.Backward(gone) {
 		roots = job(t, runner, func(s beam.Scope) []beam.PCollection {

@@ -26,6 +26,7 @@ import (
 	"github.com/neardup/neardup/kernels/survivors/survivorstest"
 	"github.com/neardup/neardup/kernels/unionfind"
 	"github.com/neardup/neardup/kernels/verifier"
+	"github.com/neardup/neardup/transforms/exchange"
 	"github.com/neardup/neardup/transforms/sets"
 	"github.com/neardup/neardup/transforms/spool"
 	"github.com/neardup/neardup/transforms/verify"
@@ -162,7 +163,7 @@ func found(t *testing.T, docs []blocks.Document, v verifier.Spec, cellBytes, bud
 	features := sets.Make(s, flow.Fetched(beam.Reshuffle(s, beam.CreateList(s, packed))), sets.Params{
 		Text: words2, MaxSmallDocs: sets.MaxSmallDocs(budget), Verifier: v,
 	})
-	small, tooLarge, tooLargeProfiles := verify.Small(s, features.Sets, p.Params)
+	small, tooLarge, tooLargeProfiles := verify.Small(s, exchange.Alone(s, features.Sets), p.Params)
 	told := Tell(s, flow.Flatten(s, features.LargeProfiles, tooLargeProfiles), features.Samples, p)
 	ofCrowds, ofOthers := spool.Sets(s, flow.Flatten(s, features.LargeSets, tooLarge), told.Crowds, told.Others, temp)
 	large := verify.Large(s, ofOthers, p.Params)

@@ -17,7 +17,6 @@ func init() {
 	dofn.Register[enterFn]()
 	dofn.Register[enterFactFn]()
 	dofn.Register[leaveFn]()
-	dofn.Register[leaveGroupFn]()
 	dofn.Register[leaveFactFn]()
 }
 
@@ -41,19 +40,6 @@ func (l Lane) enter(key int64) int64 { return int64(l)<<laneBits | key }
 
 // Key returns the key of a block, or a group, that is of the lane.
 func (l Lane) Key(key int64) int64 { return key &^ (int64(l) << laneBits) }
-
-// Groups are those of one collection: of All, those that its lane has.
-type Groups struct {
-	All  beam.PCollection
-	Lane Lane
-}
-
-// Alone groups a collection by itself. One GroupByKey.
-//
-//	KV<key, block> → KV<key, group of blocks>
-func Alone[C exchanged](s beam.Scope, c C) Groups {
-	return Groups{All: beam.GroupByKey(s, beam.PCollection(c))}
-}
 
 // Lanes are collections that have entered their lanes.
 type Lanes struct {
@@ -90,39 +76,48 @@ func (l *Lanes) all() beam.PCollection { return beam.Flatten(l.scope, l.in...) }
 //
 //	KV<lane and key, block> → KV<lane and key, group of blocks>
 func (l *Lanes) Group() Arrived {
-	return Arrived{All: beam.GroupByKey(l.scope, l.all()), Grouped: true}
+	return Arrived{grouped: beam.GroupByKey(l.scope, l.all())}
 }
 
-// Arrived is what went through an exchange: KV<lane and key, block>, or KV<lane and key, group of blocks>.
+// Arrived is what went through an exchange.
 type Arrived struct {
-	All     beam.PCollection
-	Grouped bool
+	grouped beam.PCollection // KV<lane and key, group of blocks>
+	files   beam.PCollection // or paths
+
+	bytes, hold int64
 }
 
-// Of returns the groups of a lane. One GroupByKey, unless all are grouped.
-func Of[C exchanged](s beam.Scope, a Arrived, lane Lane) Groups {
-	if a.Grouped {
-		return Groups{a.All, lane}
+// Groups reports whether Of needs no GroupByKey of blocks.
+func (a Arrived) Groups() bool { return a.grouped.IsValid() || a.hold > 0 }
+
+// Of returns the groups of a lane, whose keys are fewer than a number. One GroupByKey, unless all are grouped.
+func Of[C exchanged](s beam.Scope, a Arrived, lane Lane, keys int) Groups {
+	switch {
+	case a.grouped.IsValid():
+		return Groups{a.grouped, In{Lane: lane}}
+	case a.hold > 0:
+		return refer(s, a.files, lane, keys, max(leastCuts, a.bytes/a.hold))
+	default:
+		return Alone(s, Leave[C](s, a, lane))
 	}
-	return Alone(s, Leave[C](s, a, lane))
 }
 
 // Leave returns what entered a lane, for those who do not want it grouped.
 //
-//	KV<lane and key, block or group> → KV<key, block>
+//	KV<lane and key, group> or paths → KV<key, block>
 func Leave[C exchanged](s beam.Scope, a Arrived, lane Lane) C {
 	s = s.Scope("exchange")
-	if a.Grouped {
-		return C(beam.ParDo(s, &leaveGroupFn{lane}, a.All))
+	if a.grouped.IsValid() {
+		return C(beam.ParDo(s, &leaveFn{lane}, a.grouped))
 	}
-	return C(beam.ParDo(s, &leaveFn{lane}, a.All))
+	return C(beam.ParDo(s, &readFn{Lane: lane}, a.files))
 }
 
 // LeaveFacts returns the facts that entered a lane, of groups.
 //
 //	KV<lane, group of facts> → facts
 func LeaveFacts(s beam.Scope, a Arrived, lane Lane) flow.Facts {
-	return flow.Facts(beam.ParDo(s.Scope("exchange"), &leaveFactFn{lane}, a.All))
+	return flow.Facts(beam.ParDo(s.Scope("exchange"), &leaveFactFn{lane}, a.grouped))
 }
 
 type enterFn struct{ Lane Lane }
@@ -139,15 +134,7 @@ func (f *enterFactFn) ProcessElement(fact []byte, emit func(int64, []byte)) {
 
 type leaveFn struct{ Lane Lane }
 
-func (f *leaveFn) ProcessElement(key int64, block []byte, emit func(int64, []byte)) {
-	if f.Lane.Has(key) {
-		emit(f.Lane.Key(key), block)
-	}
-}
-
-type leaveGroupFn struct{ Lane Lane }
-
-func (f *leaveGroupFn) ProcessElement(key int64, group func(*[]byte) bool, emit func(int64, []byte)) {
+func (f *leaveFn) ProcessElement(key int64, group func(*[]byte) bool, emit func(int64, []byte)) {
 	if !f.Lane.Has(key) {
 		return
 	}

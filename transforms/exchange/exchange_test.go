@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -36,20 +37,20 @@ func spellFact(fact []byte) string { return string(fact) }
 
 func spell(_ int64, block []byte) string { return string(block) }
 
-// joinFn joins the blocks of its lane's groups.
-type joinFn struct{ Lane Lane }
+// joinFn joins the blocks of groups.
+type joinFn struct{ In In }
 
-func (f *joinFn) ProcessElement(key int64, group func(*[]byte) bool, emit func(string)) {
-	if !f.Lane.Has(key) {
-		return
-	}
-	var blocks [][]byte
-	var block []byte
-	for group(&block) {
-		blocks = append(blocks, bytes.Clone(block))
-	}
-	slices.SortFunc(blocks, bytes.Compare)
-	emit(string(bytes.Join(blocks, []byte("+"))))
+func (f *joinFn) ProcessElement(ctx context.Context, key int64, packed func(*[]byte) bool, emit func(string)) error {
+	return f.In.Each(ctx, key, packed, func(_ int64, group func(*[]byte) bool) error {
+		var blocks [][]byte
+		var block []byte
+		for group(&block) {
+			blocks = append(blocks, bytes.Clone(block))
+		}
+		slices.SortFunc(blocks, bytes.Compare)
+		emit(string(bytes.Join(blocks, []byte("+"))))
+		return nil
+	})
 }
 
 // Each collection has its own groups, though their keys are the same, and those that leave have their blocks.
@@ -73,13 +74,13 @@ func TestShuffle(t *testing.T) {
 	for _, lane := range []struct {
 		groups Groups
 		want   []any
-	}{{Of[flow.Bands](s, all, bands), []any{"a+b", "cc+dd"}}, {Of[flow.Firsts](s, all, firsts), []any{"e", "ff+gg"}}} {
-		passert.Equals(s, beam.ParDo(s, &joinFn{lane.groups.Lane}, lane.groups.All), lane.want...)
+	}{{Of[flow.Bands](s, all, bands, 3), []any{"a+b", "cc+dd"}}, {Of[flow.Firsts](s, all, firsts, 3), []any{"e", "ff+gg"}}} {
+		passert.Equals(s, beam.ParDo(s, &joinFn{lane.groups.In}, lane.groups.All), lane.want...)
 	}
 	passert.Equals(s, beam.ParDo(s, spell, beam.PCollection(Leave[flow.Members](s, all, members))), "h", "i", "jj")
 	passert.Equals(s, beam.ParDo(s, spellFact, beam.PCollection(LeaveFacts(s, all, facts))), "fact", "another")
 	alone := Alone(s, flow.Bands(blocks("a", "b", "cc")))
-	passert.Equals(s, beam.ParDo(s, &joinFn{alone.Lane}, alone.All), "a+b", "cc")
+	passert.Equals(s, beam.ParDo(s, &joinFn{alone.In}, alone.All), "a+b", "cc")
 	if err := ptest.Run(p); err != nil {
 		t.Error(err)
 	}
@@ -97,179 +98,230 @@ func TestLane(t *testing.T) {
 	})
 }
 
-// What a file holds is what was written there: one that was cut off, changed or mixed up is damaged.
-func TestDamaged(t *testing.T) {
-	folder := storagetest.RunFolder(t)
-	written := func(keys ...int64) (path string, data []byte) {
-		f := &writeFn{Files: Files{Folder: folder, Prefix: "a-", Bytes: 1 << 20}}
-		path = folder
-		emit := func(fact []byte) {
-			var f blocks.Fact
-			if err := json.Unmarshal(fact, &f); err != nil {
-				t.Fatal(err)
-			}
-			path = filepath.Join(folder, f.Name)
-		}
-		for _, key := range keys {
-			if err := f.ProcessElement(t.Context(), key, fmt.Append(nil, "block ", key), emit); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := f.FinishBundle(t.Context(), emit); err != nil {
+// files are files that writeFn wrote.
+type files struct {
+	folder string
+	names  []string
+}
+
+// write writes frames.
+func (f *files) write(t testing.TB, to Files, frames ...frame) {
+	t.Helper()
+	to.Folder = f.folder
+	w := &writeFn{Files: to}
+	emit := func(fact []byte) {
+		var of blocks.Fact
+		if err := json.Unmarshal(fact, &of); err != nil {
 			t.Fatal(err)
 		}
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return path, data
+		f.names = append(f.names, of.Name)
 	}
-	read := func(path string) (keys []int64, err error) {
-		f := &readFn{}
-		return keys, f.ProcessElement(t.Context(), []byte(path), func(key int64, block []byte) {
+	for _, frame := range frames {
+		if err := w.ProcessElement(t.Context(), frame.key, frame.block, emit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.FinishBundle(t.Context(), emit); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// plain are frames of keys, each of a block that tells its key.
+func plain(keys ...int64) (frames []frame) {
+	for _, key := range keys {
+		frames = append(frames, frame{key: key, block: fmt.Append(nil, "block ", key)})
+	}
+	return frames
+}
+
+// What a file holds is what was written there: one that was cut off, changed or mixed up is damaged, to who reads all of it
+// and to who reads it by references.
+func TestDamaged(t *testing.T) {
+	const lane, first = Lane(3), int64(3) << laneBits
+	of := files{folder: storagetest.RunFolder(t)}
+	of.write(t, Files{Prefix: "a-", Bytes: 1 << 20}, plain(first|1, first|2, first|3, first|3)...)
+	of.write(t, Files{Prefix: "a-", Bytes: 1 << 20}, plain(7, 8, 9)...)
+	path := filepath.Join(of.folder, of.names[0])
+	read := func() (keys []int64, err error) {
+		return keys, (&readFn{}).ProcessElement(t.Context(), []byte(path), func(key int64, block []byte) {
 			if string(block) != fmt.Sprint("block ", key) {
 				t.Errorf("the block of %d is %q", key, block)
 			}
 			keys = append(keys, key)
 		})
 	}
-	const lane = 3 << laneBits
-	_, other := written(7, 8, 9)
-	path, data := written(lane|1, lane|2, lane|3)
-	if keys, err := read(path); err != nil || !slices.Equal(keys, []int64{lane | 1, lane | 2, lane | 3}) {
+	var refs [][]byte
+	refer := func() error {
+		refs = nil
+		return (&referFn{Lane: lane, Span: 2}).ProcessElement(t.Context(), []byte(path), func(_ int64, ref []byte) { refs = append(refs, ref) })
+	}
+	gather := func() (n int, err error) {
+		err = In{Lane: lane, Files: true}.Each(t.Context(), 0, iterate(refs), func(_ int64, group func(*[]byte) bool) error {
+			for block := []byte(nil); group(&block); n++ {
+			}
+			return nil
+		})
+		return n, err
+	}
+	if keys, err := read(); err != nil || !slices.Equal(keys, []int64{first | 1, first | 2, first | 3, first | 3}) {
 		t.Errorf("%v, %v", keys, err)
 	}
-	spoil := func(what string, data []byte) {
+	if err := refer(); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := gather(); err != nil || n != 4 {
+		t.Errorf("%d blocks, %v", n, err)
+	}
+	isDamaged := func(err error) bool { return err != nil && strings.Contains(err.Error(), of.names[0]+Damaged) }
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spoil := func(what string, data []byte, inFrames bool) {
 		if err := os.WriteFile(path, data, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := read(path); err == nil || !strings.Contains(err.Error(), "is damaged") {
+		if _, err := read(); !isDamaged(err) {
 			t.Errorf("%s: %v", what, err)
 		}
+		if _, err := gather(); inFrames && !isDamaged(err) { // by the references from before
+			t.Errorf("%s: %v by references", what, err)
+		}
+		if held := refs; !inFrames {
+			if !isDamaged(refer()) {
+				t.Errorf("%s: is referred to", what)
+			}
+			refs = held
+		}
 	}
+	head := countBytes + 3*entryBytes
 	for i := range data {
-		spoil(fmt.Sprint("cut at ", i), data[:i])
+		spoil(fmt.Sprint("cut at ", i), data[:i], i >= head)
 		changed := slices.Clone(data)
 		changed[i] ^= 0x40
-		spoil(fmt.Sprint("changed at ", i), changed)
+		spoil(fmt.Sprint("changed at ", i), changed, i >= head)
 	}
-	frame := len(data) / 3
-	spoil("something more", append(slices.Clone(data), 1, 2, 3))
-	spoil("a block twice", slices.Concat(data, data[2*frame:]))
-	spoil("another order", slices.Concat(data[frame:], data[:frame]))
-	spoil("another file", other)
+	size := (len(data) - head) / 4
+	spoil("something more", append(slices.Clone(data), 1, 2, 3), false)
+	spoil("a block twice", slices.Concat(data[:head+size], data[head:head+size], data[head+2*size:]), true)
+	other, err := os.ReadFile(filepath.Join(of.folder, of.names[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	spoil("another file", other, false)
+}
+
+// iterate is a group of values.
+func iterate(values [][]byte) func(*[]byte) bool {
+	return func(value *[]byte) bool {
+		if len(values) == 0 {
+			return false
+		}
+		*value, values = values[0], values[1:]
+		return true
+	}
+}
+
+// Groups that are read from files are those of the blocks that were written, in however many files and cuts: each has all of its
+// blocks, and those of other lanes are in none.
+func TestGathered(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		const lane, keys = Lane(2), 20
+		of := files{folder: storagetest.RunFolder(t)}
+		want := map[int64][]string{}
+		for range rapid.IntRange(0, 4).Draw(r, "writers") {
+			var frames []frame
+			for i := range rapid.IntRange(0, 60).Draw(r, "blocks") {
+				key, of := rapid.Int64Range(0, keys-1).Draw(r, "key"), Lane(rapid.IntRange(1, 3).Draw(r, "lane"))
+				block := strings.Repeat(fmt.Sprint(i), rapid.IntRange(0, 9).Draw(r, "length"))
+				frames = append(frames, frame{key: of.enter(key), block: []byte(block)})
+				if of == lane {
+					want[key] = append(want[key], block)
+				}
+			}
+			of.write(t, Files{Prefix: "a-", Bytes: rapid.IntRange(1, 1000).Draw(r, "bytes")}, frames...)
+		}
+		refs, groups := map[int64][][]byte{}, map[int64]int{}
+		f := &referFn{Lane: lane, Span: rapid.Int64Range(1, 2*keys).Draw(r, "span")}
+		for _, name := range slices.Compact(slices.Sorted(slices.Values(of.names))) {
+			times := len(slices.DeleteFunc(slices.Clone(of.names), func(n string) bool { return n != name }))
+			err := f.ProcessElement(r.Context(), []byte(filepath.Join(of.folder, name)), func(cut int64, ref []byte) {
+				for range times { // files of the same blocks are one
+					refs[cut] = append(refs[cut], ref)
+				}
+			})
+			if err != nil {
+				r.Fatal(err)
+			}
+		}
+		got := map[int64][]string{}
+		for cut := range refs {
+			err := In{Lane: lane, Files: true}.Each(r.Context(), cut, iterate(refs[cut]), func(key int64, group func(*[]byte) bool) error {
+				groups[key]++
+				for block := []byte(nil); group(&block); {
+					got[key] = append(got[key], string(block))
+				}
+				return nil
+			})
+			if err != nil {
+				r.Fatal(err)
+			}
+		}
+		for _, of := range []map[int64][]string{want, got} {
+			for key := range of {
+				slices.Sort(of[key])
+			}
+		}
+		if !reflect.DeepEqual(got, want) {
+			r.Errorf("got %v, want %v", got, want)
+		}
+		for key, n := range groups {
+			if n != 1 {
+				r.Errorf("key %d has %d groups", key, n)
+			}
+		}
+	})
+}
+
+// A group that is not read to its end does not become part of the next.
+func TestGroupLeftUnread(t *testing.T) {
+	of := files{folder: storagetest.RunFolder(t)}
+	of.write(t, Files{Prefix: "a-", Bytes: 1 << 20}, plain(1, 1, 1, 2)...)
+	var refs [][]byte
+	err := (&referFn{Span: 9}).ProcessElement(t.Context(), []byte(filepath.Join(of.folder, of.names[0])), func(_ int64, ref []byte) { refs = append(refs, ref) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keys []int64
+	err = In{Files: true}.Each(t.Context(), 0, iterate(refs), func(key int64, group func(*[]byte) bool) error {
+		keys = append(keys, key)
+		group(new([]byte))
+		return nil
+	})
+	if err != nil || !slices.Equal(keys, []int64{1, 2}) {
+		t.Errorf("groups of %v, %v", keys, err)
+	}
 }
 
 func TestMain(m *testing.M) { beamtest.Main(m) }
 
 // Waves have files of their own, of the keys in their range whatever their lane.
 func TestWaves(t *testing.T) {
-	folder := storagetest.RunFolder(t)
 	waves := []blocks.Range{{First: 0, End: 2}, {First: 2, End: 3}, {First: 3, End: blocks.End}}
-	f := &writeFn{Files: Files{Folder: folder, Prefix: "a-", Bytes: 1 << 20, Waves: waves}}
-	var files []string
-	emit := func(fact []byte) {
-		var f blocks.Fact
-		if err := json.Unmarshal(fact, &f); err != nil {
-			t.Fatal(err)
-		}
-		files = append(files, f.Name)
-	}
+	of := files{folder: storagetest.RunFolder(t)}
 	const lane = 3 << laneBits
-	for _, key := range []int64{lane | 7, lane | 1, lane | 3, 1} {
-		if err := f.ProcessElement(t.Context(), key, []byte("block"), emit); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := f.FinishBundle(t.Context(), emit); err != nil {
-		t.Fatal(err)
-	}
+	of.write(t, Files{Prefix: "a-", Bytes: 1 << 20, Waves: waves}, plain(lane|7, lane|1, lane|3, 1)...)
 	found := map[string][]int64{}
-	for _, file := range files {
-		err := (&readFn{}).ProcessElement(t.Context(), []byte(filepath.Join(folder, file)), func(key int64, _ []byte) {
+	for _, file := range of.names {
+		err := (&readFn{}).ProcessElement(t.Context(), []byte(filepath.Join(of.folder, file)), func(key int64, _ []byte) {
 			found[file[:len("a-0000-")]] = append(found[file[:len("a-0000-")]], key)
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	want := map[string][]int64{"a-" + Wave(0) + "-": {lane | 1, 1}, "a-" + Wave(2) + "-": {lane | 7, lane | 3}}
-	if len(files) != 2 || !reflect.DeepEqual(found, want) {
-		t.Errorf("%v of %v", found, files)
-	}
-}
-
-// A key is in one of so many cuts, and files of as many others have it where the two meet.
-func TestCut(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		key, of, other := rapid.Int64().Draw(t, "key"), rapid.IntRange(0, 40).Draw(t, "cuts"), rapid.IntRange(0, 40).Draw(t, "others")
-		in, met, beside := 0, 0, 0
-		for i := range max(1, of) {
-			cut := Cut{i, of}
-			if !cut.Has(key) {
-				continue
-			}
-			in++
-			for j := range max(1, other) {
-				switch another := (Cut{j, other}); {
-				case cut.Meets(another) != another.Meets(cut):
-					t.Errorf("%v meets %v: %t, and not the other way", cut, another, cut.Meets(another))
-				case cut.Meets(another) && another.Has(key):
-					met++
-				case another.Has(key):
-					t.Errorf("key %d is in %v and in %v, which do not meet", key, cut, another)
-				case !cut.Meets(another):
-					beside++
-				}
-			}
-		}
-		if most := max(1, other)/max(1, of) + 2; in != 1 || met != 1 || max(1, other)-beside > most {
-			t.Errorf("key %d is in %d of %d cuts, and of %d others in %d of %d that meet it", key, in, of, other, met, max(1, other)-beside)
-		}
-	})
-}
-
-// Cuts have files of their own, and who reads one has all of its blocks, whatever lane they are of.
-func TestCuts(t *testing.T) {
-	folder := storagetest.RunFolder(t)
-	f := &writeFn{Files: Files{Folder: folder, Prefix: "a-", Bytes: 1000, Cuts: 3}}
-	files := map[string]int{} // cuts
-	emit := func(fact []byte) {
-		var f blocks.Fact
-		if err := json.Unmarshal(fact, &f); err != nil {
-			t.Fatal(err)
-		}
-		cut := -1
-		if _, err := fmt.Sscanf(f.Name, "a-%d-", &cut); err != nil {
-			t.Fatal(f.Name, err)
-		}
-		files[filepath.Join(folder, f.Name)] = cut
-	}
-	var want []int64
-	for key := range int64(200) {
-		want = append(want, Lane(key%3+1).enter(key))
-		if err := f.ProcessElement(t.Context(), want[key], []byte("block"), emit); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := f.FinishBundle(t.Context(), emit); err != nil {
-		t.Fatal(err)
-	}
-	var got []int64
-	for i := range 4 {
-		cut := Cut{i, 4}
-		for path, own := range files {
-			if !cut.Meets(Cut{own, 3}) {
-				continue
-			}
-			if err := (&readFn{Cut: cut}).ProcessElement(t.Context(), []byte(path), func(key int64, _ []byte) { got = append(got, key) }); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	slices.Sort(want)
-	slices.Sort(got)
-	if len(files) < 6 || !slices.Equal(got, want) {
-		t.Errorf("%d files have %v", len(files), got)
+	want := map[string][]int64{"a-" + Wave(0) + "-": {1, lane | 1}, "a-" + Wave(2) + "-": {lane | 3, lane | 7}}
+	if len(of.names) != 2 || !reflect.DeepEqual(found, want) {
+		t.Errorf("%v of %v", found, of.names)
 	}
 }

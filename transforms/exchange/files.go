@@ -9,8 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/bits"
 	"slices"
+	"strings"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
@@ -37,32 +37,10 @@ type Files struct {
 	Sync bool
 	// Waves have files of their own, with Wave after Prefix in the name: of the keys, without their lane, in a range.
 	Waves []blocks.Range
-	// Cuts is the number of cuts that have files of their own, in the same way; 0 and 1: none have.
-	Cuts int
 }
 
-// Wave is a wave, or a cut, in a name.
+// Wave is a wave in a name.
 func Wave(i int) string { return fmt.Sprintf("%04d", i) }
-
-// Cut is one of Of parts of all keys, by a hash: who groups what a cut has sees whole groups. The zero Cut is all keys.
-type Cut struct{ I, Of int }
-
-// Has reports whether a key, with its lane, is in the cut.
-func (c Cut) Has(key int64) bool { return c.Of <= 1 || cutOf(key, c.Of) == c.I }
-
-// Meets reports whether keys may be in the cut and in another.
-func (c Cut) Meets(other Cut) bool {
-	return c.I*max(1, other.Of) < (other.I+1)*max(1, c.Of) && other.I*max(1, c.Of) < (c.I+1)*max(1, other.Of)
-}
-
-// String is the cut in a name.
-func (c Cut) String() string { return fmt.Sprintf("%04dof%04d", c.I, max(1, c.Of)) }
-
-// cutOf is that of so many cuts which a key is in.
-func cutOf(key int64, of int) int {
-	hi, _ := bits.Mul64(hash.Mix(uint64(key)), uint64(of))
-	return int(hi)
-}
 
 // Write writes what has entered to files. Each bundle writes its own, so what is whole is what the facts of a job name: an
 // attempt that failed may have left others.
@@ -72,73 +50,114 @@ func (l *Lanes) Write(files Files) flow.Facts {
 	return flow.Facts(beam.ParDo(l.scope, &writeFn{Files: files}, l.all()))
 }
 
+// A file has the blocks of a key beside each other, and what tells where before all:
+//
+//	number of keys: uint32, for each in order: key, bytes of its frames, sum of their checksums: 3 × uint64; frames
+//	frame: key: uint64, length: uint32, checksum: uint64, block
+//
+// All are little-endian. The name ends in a hash of what comes before the frames.
+const (
+	countBytes = 4
+	entryBytes = 3 * 8
+	frameBytes = 8 + 4 + 8
+)
+
+// frame has a block, and the checksum of the block and its key.
+type frame struct {
+	key   int64
+	sum   uint64
+	block []byte
+}
+
+// checksum tells of the length of a block, too.
+func checksum(key int64, block []byte) uint64 { return hash.Mix(uint64(key)) ^ hash.Text(block).Lo }
+
+func byKey(a, b frame) int { return cmp.Compare(a.key, b.key) }
+
+func (f *frame) appendHead(data []byte) []byte {
+	data = binary.LittleEndian.AppendUint64(data, uint64(f.key))
+	data = binary.LittleEndian.AppendUint32(data, uint32(len(f.block)))
+	return binary.LittleEndian.AppendUint64(data, f.sum)
+}
+
+// eachFrame calls do with each of the frames, and reports whether they are whole: their checksums add up to sum.
+func eachFrame(frames []byte, sum uint64, do func(frame)) bool {
+	for len(frames) >= frameBytes {
+		f := frame{key: int64(binary.LittleEndian.Uint64(frames)), sum: binary.LittleEndian.Uint64(frames[12:])}
+		n := uint64(binary.LittleEndian.Uint32(frames[8:]))
+		frames = frames[frameBytes:]
+		if n > uint64(len(frames)) {
+			return false
+		}
+		if f.block = frames[:n:n]; checksum(f.key, f.block) != f.sum {
+			return false
+		}
+		do(f)
+		frames = frames[n:]
+		sum -= f.sum
+	}
+	return len(frames) == 0 && sum == 0
+}
+
+// entry tells of the frames of a key in a file.
+type entry struct {
+	key, bytes int64
+	sum        uint64
+}
+
 // writeFn holds the blocks of a file until that is written: nobody changes what was emitted.
 type writeFn struct {
 	Files Files
 
-	held  []held // by wave or cut
-	bytes int    // of all
+	held  [][]frame // by wave
+	bytes int       // of all
 }
-
-type held struct {
-	heads  []byte // of the blocks
-	blocks [][]byte
-}
-
-// frameBytes are those before a block: its key, its length and the checksum, little-endian.
-const frameBytes = 8 + 4 + 8
-
-// checksum is that of a block, which tells of its length, and of its key.
-func checksum(key uint64, block []byte) uint64 { return hash.Mix(key) ^ hash.Text(block).Lo }
 
 func (f *writeFn) ProcessElement(ctx context.Context, key int64, block []byte, facts func([]byte)) error {
 	if f.held == nil {
-		f.held = make([]held, max(1, len(f.Files.Waves), f.Files.Cuts))
+		f.held = make([][]frame, max(1, len(f.Files.Waves)))
 	}
 	wave := slices.IndexFunc(f.Files.Waves, func(r blocks.Range) bool { return r.Has(key & (1<<laneBits - 1)) })
-	h := &f.held[max(0, wave, cutOf(key, f.Files.Cuts))]
-	h.heads = binary.LittleEndian.AppendUint64(h.heads, uint64(key))
-	h.heads = binary.LittleEndian.AppendUint32(h.heads, uint32(len(block)))
-	h.heads = binary.LittleEndian.AppendUint64(h.heads, checksum(uint64(key), block))
-	h.blocks = append(h.blocks, block)
+	wave = max(0, wave)
+	f.held[wave] = append(f.held[wave], frame{key, checksum(key, block), block})
 	if f.bytes += frameBytes + len(block); f.bytes < f.Files.Bytes {
 		return nil
 	}
 	return f.FinishBundle(ctx, facts)
 }
 
-// ending ends the name of a file, as the heads of its blocks tell: of the same blocks it is the same file.
-func ending(heads []byte) string {
-	sum := hash.Text(heads)
-	return fmt.Sprintf("%016x%016x", sum.Hi, sum.Lo)
-}
-
 // FinishBundle writes what is held.
 func (f *writeFn) FinishBundle(ctx context.Context, facts func([]byte)) error {
-	for i := range f.held {
+	for i, held := range f.held {
 		prefix := f.Files.Prefix
-		if len(f.Files.Waves) > 0 || f.Files.Cuts > 1 {
+		if len(f.Files.Waves) > 0 {
 			prefix += Wave(i) + "-"
 		}
-		if err := f.held[i].write(ctx, f.Files, prefix, facts); err != nil {
+		if err := write(ctx, f.Files, prefix, held, facts); err != nil {
 			return err
 		}
+		clear(held)
+		f.held[i] = held[:0]
 	}
 	f.bytes = 0
 	return nil
 }
 
 // write writes a file, if there is something to write.
-func (h *held) write(ctx context.Context, files Files, prefix string, facts func([]byte)) error {
-	if len(h.blocks) == 0 {
+func write(ctx context.Context, files Files, prefix string, frames []frame, facts func([]byte)) error {
+	if len(frames) == 0 {
 		return nil
 	}
-	name := prefix + ending(h.heads)
+	slices.SortStableFunc(frames, byKey)
+	head := headOf(frames)
+	name := prefix + ending(head)
 	path := storage.Join(files.Folder, name)
-	info, err := storage.WriteStaged(ctx, files.Folder, path, func(w io.Writer) (err error) {
-		for i, block := range h.blocks {
-			_, wrong := w.Write(h.heads[i*frameBytes:][:frameBytes])
-			_, failed := w.Write(block)
+	info, err := storage.WriteStaged(ctx, files.Folder, path, func(w io.Writer) error {
+		_, err := w.Write(head)
+		for _, f := range frames {
+			head = f.appendHead(head[:0])
+			_, wrong := w.Write(head)
+			_, failed := w.Write(f.block)
 			err = cmp.Or(err, wrong, failed)
 		}
 		return err
@@ -149,23 +168,54 @@ func (h *held) write(ctx context.Context, files Files, prefix string, facts func
 	if err != nil {
 		return err
 	}
-	clear(h.blocks)
-	h.heads, h.blocks = h.heads[:0], h.blocks[:0]
 	return blocks.Fact{Kind: blocks.FactKept, Name: name, Bytes: info.Size}.Emit(facts)
 }
 
-// Read reads what Write wrote, of the keys in a cut. The shared file list has the paths of the files.
-//
-//	Impulse → KV<lane and key, block>
-func Read(s beam.Scope, list string, cut Cut) Arrived {
-	s = s.Scope("exchange.Read")
-	files := beam.Reshuffle(s, beam.ParDo(s, &filesFn{List: list}, beam.Impulse(s)))
-	return Arrived{All: beam.ParDo(s, &readFn{Cut: cut}, files)}
+// headOf is what comes before the frames.
+func headOf(frames []frame) []byte {
+	var entries []entry
+	for _, f := range frames {
+		if n := len(entries); n == 0 || entries[n-1].key != f.key {
+			entries = append(entries, entry{key: f.key})
+		}
+		last := &entries[len(entries)-1]
+		last.bytes += int64(frameBytes + len(f.block))
+		last.sum += f.sum
+	}
+	return appendEntries(binary.LittleEndian.AppendUint32(nil, uint32(len(entries))), entries)
 }
 
-// Group groups what was read. One GroupByKey.
-func (a Arrived) Group(s beam.Scope) Arrived {
-	return Arrived{All: beam.GroupByKey(s.Scope("exchange"), a.All), Grouped: true}
+func appendEntries(data []byte, entries []entry) []byte {
+	for _, e := range entries {
+		data = binary.LittleEndian.AppendUint64(data, uint64(e.key))
+		data = binary.LittleEndian.AppendUint64(data, uint64(e.bytes))
+		data = binary.LittleEndian.AppendUint64(data, e.sum)
+	}
+	return data
+}
+
+func readEntries(data []byte) (entries []entry) {
+	for ; len(data) >= entryBytes; data = data[entryBytes:] {
+		entries = append(entries, entry{
+			key: int64(binary.LittleEndian.Uint64(data)), bytes: int64(binary.LittleEndian.Uint64(data[8:])), sum: binary.LittleEndian.Uint64(data[16:]),
+		})
+	}
+	return entries
+}
+
+// ending ends the name of a file: of the same blocks it is the same file.
+func ending(head []byte) string {
+	sum := hash.Text(head)
+	return fmt.Sprintf("%016x%016x", sum.Hi, sum.Lo)
+}
+
+// Read reads what Write wrote. The shared file list has the paths of the files, of so many bytes in all. Of what a worker
+// groups it holds about so many bytes at once; 0: the runner groups.
+//
+//	Impulse → paths
+func Read(s beam.Scope, list string, bytes, hold int64) Arrived {
+	s = s.Scope("exchange.Read")
+	return Arrived{files: beam.Reshuffle(s, beam.ParDo(s, &filesFn{List: list}, beam.Impulse(s))), bytes: bytes, hold: hold}
 }
 
 // filesFn lists the files.
@@ -182,58 +232,98 @@ func (f *filesFn) ProcessElement(ctx context.Context, _ []byte, emit func([]byte
 	return nil
 }
 
-// readFn reads files.
-type readFn struct{ Cut Cut }
+// readFn reads the blocks of a lane.
+//
+//	paths → KV<key, block>
+type readFn struct {
+	Lane Lane
+
+	frames []byte
+}
 
 // ProcessElement emits each block in memory of its own: a small one that waits must not keep the file.
 func (f *readFn) ProcessElement(ctx context.Context, file []byte, emit func(int64, []byte)) error {
-	content, err := storage.OpenFile(ctx, string(file))
+	path := string(file)
+	content, err := storage.OpenFile(ctx, path)
 	if err != nil {
 		return err
 	}
 	defer content.Close()
 	in := bufio.NewReaderSize(content, readBytes)
-	var heads []byte
-	for left := content.Size(); left > 0; {
-		heads = append(heads, make([]byte, frameBytes)...)
-		head := heads[len(heads)-frameBytes:]
-		if _, err := io.ReadFull(in, head); err != nil {
-			return readError(file, err)
-		}
-		key, n := binary.LittleEndian.Uint64(head), binary.LittleEndian.Uint32(head[8:])
-		if left -= frameBytes + int64(n); left < 0 {
-			return damaged(file)
-		}
-		block := make([]byte, n)
-		if _, err := io.ReadFull(in, block); err != nil {
-			return readError(file, err)
-		}
-		if checksum(key, block) != binary.LittleEndian.Uint64(head[12:]) {
-			return damaged(file)
-		}
-		if f.Cut.Has(int64(key)) {
-			emit(int64(key), block)
-		}
+	all, err := readHead(path, in, content.Size())
+	if err != nil {
+		return err
 	}
-	if !bytes.HasSuffix(file, []byte(ending(heads))) {
-		return damaged(file) // some blocks are missing, or are those of another file
+	entries, at := f.Lane.in(all)
+	if start := headBytes(all); at > start {
+		in.Reset(io.NewSectionReader(content, at, content.Size()-at))
+	}
+	for _, e := range entries {
+		f.frames = slices.Grow(f.frames[:0], int(e.bytes))[:e.bytes]
+		if _, err := io.ReadFull(in, f.frames); err != nil {
+			return readError(path, err)
+		}
+		if !eachFrame(f.frames, e.sum, func(b frame) { emit(f.Lane.Key(b.key), bytes.Clone(b.block)) }) {
+			return damaged(path)
+		}
 	}
 	return nil
+}
+
+// in returns the entries of the lane, and where in the file their frames begin.
+func (l Lane) in(all []entry) (entries []entry, at int64) {
+	at = headBytes(all)
+	for len(all) > 0 && !l.Has(all[0].key) {
+		at += all[0].bytes
+		all = all[1:]
+	}
+	n := 0
+	for n < len(all) && l.Has(all[n].key) {
+		n++
+	}
+	return all[:n], at
+}
+
+func headBytes(entries []entry) int64 { return countBytes + entryBytes*int64(len(entries)) }
+
+// readHead reads what comes before the frames of a file of so many bytes.
+func readHead(path string, in io.Reader, size int64) ([]entry, error) {
+	head := make([]byte, countBytes)
+	if _, err := io.ReadFull(in, head); err != nil {
+		return nil, readError(path, err)
+	}
+	rest := entryBytes * int64(binary.LittleEndian.Uint32(head))
+	if rest > size-countBytes {
+		return nil, damaged(path)
+	}
+	head = slices.Grow(head, int(rest))[:countBytes+rest]
+	if _, err := io.ReadFull(in, head[countBytes:]); err != nil {
+		return nil, readError(path, err)
+	}
+	entries := readEntries(head[countBytes:])
+	whole := headBytes(entries)
+	for _, e := range entries {
+		whole += e.bytes
+	}
+	if whole != size || !strings.HasSuffix(path, ending(head)) {
+		return nil, damaged(path)
+	}
+	return entries, nil
 }
 
 // readBytes are read of a file at once.
 const readBytes = 256 << 10
 
 // readError is an error of reading a file, which is damaged if it ends early.
-func readError(file []byte, err error) error {
+func readError(path string, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return damaged(file)
+		return damaged(path)
 	}
 	return err
 }
 
-func damaged(file []byte) error {
-	return fmt.Errorf("%s"+Damaged+"; run again with --resume never", file)
+func damaged(path string) error {
+	return fmt.Errorf("%s"+Damaged+"; run again with --resume never", path)
 }
 
 // Damaged follows the name of a file in the error of who reads it, which may come from another process.

@@ -14,6 +14,7 @@ import (
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/estimate"
 	"github.com/neardup/neardup/kernels/verifier"
+	"github.com/neardup/neardup/transforms/exchange"
 )
 
 func init() {
@@ -27,14 +28,14 @@ var (
 
 // Small joins the sets of small components, each for itself.
 //
-//	KV<component shard, component parts> → KV<component shard, near pairs> and facts,
+//	KV<component shard, group of component parts> → KV<component shard, near pairs> and facts,
 //	KV<document, set part>, KV<component, profiles>
 //
 // Components whose sets exceed a cell are passed on, as large ones; the others of a shard are held in
-// memory. One GroupByKey.
-func Small(s beam.Scope, small flow.Sets, p Params) (Found, flow.LargeSets, flow.LargeProfiles) {
+// memory.
+func Small(s beam.Scope, small exchange.Groups, p Params) (Found, flow.LargeSets, flow.LargeProfiles) {
 	s = s.Scope("verify.Small")
-	pairs, large, profiles, facts := beam.ParDo4(s, &joinFn{Params: p}, beam.GroupByKey(s, beam.PCollection(small)))
+	pairs, large, profiles, facts := beam.ParDo4(s, &joinFn{Params: p, In: small.In}, small.All)
 	return Found{Pairs: flow.NearPairs(pairs), Facts: flow.Facts(facts)},
 		flow.LargeSets(large), flow.LargeProfiles(profiles)
 }
@@ -42,6 +43,7 @@ func Small(s beam.Scope, small flow.Sets, p Params) (Found, flow.LargeSets, flow
 // joinFn joins the components of a shard; see Small for the shapes.
 type joinFn struct {
 	Params Params
+	In     exchange.In
 
 	in        *blocks.Inputs
 	verifier  verifier.Verifier
@@ -63,6 +65,16 @@ type componentPart struct {
 }
 
 func (f *joinFn) ProcessElement(
+	ctx context.Context, key int64, packed func(*[]byte) bool, pairs, sets,
+	profiles func(int64, []byte), facts func([]byte),
+) error {
+	return f.In.Each(ctx, key, packed, func(shard int64, packed func(*[]byte) bool) error {
+		return f.joinAll(ctx, shard, packed, pairs, sets, profiles, facts)
+	})
+}
+
+// joinAll joins the components of a shard.
+func (f *joinFn) joinAll(
 	ctx context.Context, shard int64, packed func(*[]byte) bool, pairs, sets,
 	profiles func(int64, []byte), facts func([]byte),
 ) error {
