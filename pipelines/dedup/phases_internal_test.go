@@ -28,7 +28,7 @@ func TestFingerprintsOfFields(t *testing.T) {
 		return of
 	}
 	order := []string{"plan", "keys", "verify", "decide", "check"}
-	of := map[string]string{plain: "plan", prepared: "keys", keyed: "keys", linked: "keys", merged: "keys", contracted: "keys", resolved: "keys", connected: "keys", made: "verify", verified: "verify", decided: "decide", listed: "decide", clustered: "decide", tabled: "decide", listing: "decide", copied: "decide"}
+	of := map[string]string{plain: "plan", prepared: "keys", keyed: "keys", linked: "keys", merged: "keys", contracted: "keys", resolved: "keys", connected: "keys", made: "verify", joined: "verify", verified: "verify", decided: "decide", listed: "decide", clustered: "decide", tabled: "decide", listing: "decide", copied: "decide"}
 	r.asked = &job.Asked{Spec: records.Default()}
 	before := prints()
 	if len(before) != len(of) {
@@ -78,7 +78,7 @@ func TestFingerprintsOfPlans(t *testing.T) {
 		}
 	}
 	all := slices.Collect(maps.Keys(before))
-	rest := []string{made, verified, decided, listed, clustered, tabled, listing, copied}
+	rest := []string{made, joined, verified, decided, listed, clustered, tabled, listing, copied}
 	fromKeys := append([]string{prepared, keyed, linked, merged, contracted, resolved, connected}, rest...)
 	differs("nothing", func(*run) {})
 	differs("workers and memory", func(r *run) { r.plan.Config.Workers, r.plan.Config.CellBytes = 3, 5 })
