@@ -1,7 +1,6 @@
 package dedup
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -321,7 +320,10 @@ func (r *run) makePlan(ctx context.Context) error {
 	if r.from != nil {
 		return nil // what the sample tells is known
 	}
-	r.plan.Layout.Waves = cmp.Or(r.plan.Layout.Waves, r.plan.waves())
+	if r.plan.phased() && r.plan.Layout.Waves == 0 { // else it is that of an earlier run
+		r.plan.Layout.Waves = r.plan.waves()
+		r.plan.LayKeys()
+	}
 	if err := r.plan.checkTasks(); err != nil && !r.config.DryRun {
 		return err
 	} else if err != nil {

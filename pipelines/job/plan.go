@@ -677,20 +677,18 @@ const (
 func (p *Plan) GroupBytes() int64 { return cmp.Or(p.Request.GroupBytes, usualGroup) }
 
 // lay chooses the layout. The inputs are listed anew, in smaller splits, if the documents of one may be more than a group can tell of: a file
-// of a few bytes may have millions of rows. An earlier layout is followed unless it is for other input, or its groups
-// are too large here.
+// of a few bytes may have millions of rows. An earlier layout is followed unless it is for other input.
 func (p *Plan) lay(ctx context.Context) (err error) {
 	sent := p.limited(p.Documents)
 	p.Layout = Layout{
 		Documents: sent, SplitBytes: p.reading.SplitBytes, SplitRows: p.reading.SplitRows,
-		ShardBits: p.shardBits(sent), HashShards: p.hashShards(sent),
+		ShardBits: shardBits(sent, p.GroupBytes()), HashShards: hashShards(sent, p.GroupBytes()),
 	}
 	split := p.Listing.Inputs.Bytes() / (p.Documents*memberBytes/cmp.Or(p.Request.GroupBytes, mostMembers) + 1)
 	if split < p.reading.SplitSize() {
 		p.Layout.SplitBytes = max(split, 1)
 	}
-	if earlier := p.Request.Layout; earlier != nil && earlier.Documents == sent &&
-		(p.Request.GroupBytes == 0 || earlier.ShardBits+1 >= p.Layout.ShardBits) {
+	if earlier := p.Request.Layout; earlier != nil && earlier.Documents == sent {
 		p.Layout = *earlier
 	}
 	if p.Layout.SplitBytes == p.reading.SplitBytes && p.Layout.SplitRows == p.reading.SplitRows {
@@ -706,15 +704,21 @@ func (p *Plan) KeyBytes() int64 {
 	return p.Documents * (int64(p.Choice.Bands+p.Pieces.Count)*entryBytes + firstBytes)
 }
 
-// shardBits are those of so many documents.
-func (p *Plan) shardBits(documents int64) int {
-	groups := documents * entryBytes / p.GroupBytes()
+// LayKeys lays out keys in groups of the usual size, for a run whose runner does not carry them.
+func (p *Plan) LayKeys() {
+	p.Layout.ShardBits = shardBits(p.Layout.Documents, usualGroup)
+	p.Layout.HashShards = hashShards(p.Layout.Documents, usualGroup)
+}
+
+// shardBits are those of so many documents, in groups of so many bytes.
+func shardBits(documents, group int64) int {
+	groups := documents * entryBytes / group
 	return min(bits.Len64(uint64(groups)), maxShardBits)
 }
 
 // hashShards is the number of groups that the hashes of documents are spread over.
-func (p *Plan) hashShards(documents int64) int {
-	return int(max(LeastGroups, min(documents*firstBytes/p.GroupBytes(), MostGroups)))
+func hashShards(documents, group int64) int {
+	return int(max(LeastGroups, min(documents*firstBytes/group, MostGroups)))
 }
 
 // shingleGroups is the number of groups that shingles are spread over.
