@@ -155,18 +155,20 @@ func (c *Config) sendable() int64 {
 // mostOfTask is how much one task may send; 0 is no bound.
 func (c *Config) mostOfTask() int64 { return cmp.Or(c.TaskBytes, c.Runner.Traits().TaskBytes) }
 
-// Files for a later job are about so large: a worker holds one.
+// Files for a later job are about so large, or that many: a worker holds one, and a part of each when it groups what they have.
 const (
 	leastKept = 1 << 20
 	usualKept = 8 << 20
+	mostKept  = 1 << 12
 )
 
-// keptBytes leaves each worker room for a file that it writes.
-func (c *Config) keptBytes() int {
+// keptBytes is the size of the files that keep so much, which leaves each worker room for one that it writes.
+func (c *Config) keptBytes(all int64) int {
+	usual := max(usualKept, int(all/mostKept))
 	if step := c.Step(); step > 0 {
-		return max(leastKept, min(step/2, usualKept))
+		return max(leastKept, min(step/2, usual))
 	}
-	return usualKept
+	return usual
 }
 
 // usualGather is about what a worker gathers from files at once.

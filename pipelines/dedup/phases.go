@@ -635,7 +635,7 @@ type builder struct {
 func (b *builder) keep(lanes *exchange.Lanes, name string, waves ...blocks.Range) flow.Facts {
 	return lanes.Write(exchange.Files{
 		Folder: b.run.commit.Kept(), Prefix: name + "-", Waves: waves,
-		Bytes: b.run.config.keptBytes(), Sync: b.run.config.Runner.Traits().OnCluster,
+		Bytes: b.run.config.keptBytes(b.run.plan.KeyBytes()), Sync: b.run.config.Runner.Traits().OnCluster,
 	})
 }
 
