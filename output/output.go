@@ -177,8 +177,7 @@ func Open(ctx context.Context, dir string) (*Finished, error) {
 		f := &Finished{Folder: Folder{Dir: dir}}
 		mark, err := storage.ReadFile(ctx, f.Path(SuccessFile))
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s is not a finished output: it has no %s; give the folder that --output named, or run "+
-				"dedup again to finish it", dir, SuccessFile)
+			return nil, unfinished(ctx, dir)
 		}
 		if err != nil {
 			return nil, err
@@ -194,6 +193,29 @@ func Open(ctx context.Context, dir string) (*Finished, error) {
 			return f, nil
 		}
 	}
+}
+
+// NoFolderError says that a folder is not there, and what to do then.
+type NoFolderError struct{ Dir, Next string }
+
+func (e *NoFolderError) Error() string { return "there is no folder " + e.Dir + "; " + e.Next }
+
+// CheckFolder returns a *NoFolderError if there is no folder dir.
+func CheckFolder(ctx context.Context, dir, next string) error {
+	there, err := storage.Exists(ctx, dir)
+	if err == nil && !there {
+		return &NoFolderError{dir, next}
+	}
+	return err
+}
+
+// unfinished is the error of a folder without a mark of success.
+func unfinished(ctx context.Context, dir string) error {
+	const next = "give the folder that --output named"
+	if err := CheckFolder(ctx, dir, next); err != nil {
+		return err
+	}
+	return fmt.Errorf("%s is not a finished output: it has no %s; %s, or run dedup again to finish it", dir, SuccessFile, next)
 }
 
 // OpenRejected is Open, but also opens what a failed run left in dir: run.json, and the table rejected.

@@ -22,7 +22,7 @@ type Spec struct {
 	Tolerance
 	Similarity
 	Matching
-	Method string `json:"method" phase:"keys" default:"${d_method}" enum:"${methods}" help:"minhash (near-duplicates, found by signatures), simhash (near-duplicates, found by SimHash signatures), complete (all near-duplicates: every document is compared with every other) or exact (copies only, as --same defines them; ignores --threshold)." group:"Similarity"`
+	Method string `json:"method" phase:"keys" default:"${d_method}" enum:"${methods}" placeholder:"METHOD" help:"Way to find near-duplicates: minhash (by signatures), simhash (by SimHash signatures), complete (by comparing every document with every other, which finds all) or exact (finds only copies, as --same defines them, and ignores --threshold) (default: ${default})." group:"Similarity"`
 	Same   string `json:"same" phase:"keys" placeholder:"WHAT" help:"Definition of a copy for --method exact: bytes (the text as decoded), tokens (the same words, characters or bytes in the same order after --normalize) or set (the same shingles) (default: bytes)." group:"Similarity"`
 	Search
 	Comparing
@@ -40,16 +40,16 @@ type Input struct {
 	Include     []string `json:"include" phase:"plan" sep:"none" placeholder:"GLOB" help:"Read only files that match, or are in a folder that matches; repeat for several patterns. A pattern without a slash is matched against each name in a path below an input folder, a pattern with a slash against the whole path." group:"Input"`
 	Exclude     []string `json:"exclude" phase:"plan" sep:"none" placeholder:"GLOB" help:"Skip files that match, or are in a folder that matches; patterns as for --include." group:"Input"`
 	Format      string   `json:"format" phase:"plan" help:"Format of the input: ${formats} (default: by file name)." placeholder:"NAME" group:"Input"`
-	Text        []string `json:"text" phase:"plan" default:"${d_text}" sep:"none" placeholder:"COLUMN" help:"Text column; repeat to join several columns with a space. Dotted paths reach nested fields. In HTML and XML it is an element; RECORD/ELEMENT makes each RECORD element of XML a record (default: ${default})." group:"Text"`
-	ID          string   `json:"id" phase:"plan" default:"${d_id}" placeholder:"COLUMN" help:"Id column; documents without an id are named SOURCE@POSITION, their place (default: ${default})." group:"Text"`
-	Encoding    string   `json:"encoding" phase:"plan" default:"${d_encoding}" placeholder:"NAME" help:"Encoding of JSON, CSV, TSV and text files, and of members of tar, that are not UTF-8, by its name in the Encoding Standard, such as windows-1251, latin1, shift_jis, gbk or koi8-r. utf-16le and utf-16be apply to all such files, UTF-8 or not. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8. detect decides for each file by its text, and marks texts as unreadable if it is not sure (default: ${default})." group:"Text"`
+	Text        []string `json:"text" phase:"plan" default:"${d_text}" sep:"none" placeholder:"COLUMN" help:"Text column; repeat to join several columns with a space. Dotted paths reach nested fields. In HTML and XML, give the name of an element; RECORD/ELEMENT makes each RECORD element of XML a record (default: ${default})." group:"Text"`
+	ID          string   `json:"id" phase:"plan" default:"${d_id}" placeholder:"COLUMN" help:"Id column; a document without an id is named by its place, SOURCE@POSITION (default: ${default})." group:"Text"`
+	Encoding    string   `json:"encoding" phase:"plan" default:"${d_encoding}" placeholder:"NAME" help:"Encoding of JSON, CSV, TSV and text files, and of members of tar, that are not UTF-8, by its name in the Encoding Standard, such as windows-1251, latin1, shift_jis, gbk or koi8-r. utf-16le and utf-16be apply to all such files, UTF-8 or not. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8. detect decides for each file by its text; texts in doubt are unreadable (default: ${default})." group:"Text"`
 	Delimiter   string   `json:"delimiter" phase:"plan" default:"${d_delimiter}" placeholder:"CHARACTER" help:"Separator of CSV values: an ASCII character, or tab (default: ${default})." group:"Input"`
 	NoHeader    bool     `json:"no_header" phase:"plan" help:"Read the first line of CSV and TSV as data; --text and --id are then column numbers, from 1." group:"Input"`
 	Limit       int64    `json:"limit" phase:"plan" placeholder:"N" help:"Read only the first N readable documents." group:"Input"`
-	MaxDocBytes Bytes    `json:"max_doc_bytes" phase:"plan" default:"${d_max_doc_bytes}" placeholder:"SIZE" help:"Do not compare documents whose text is larger than this, or grows in normalising to more than this and more than twice its size; they stay in the corpus (default: ${default})." group:"Text"`
+	MaxDocBytes Bytes    `json:"max_doc_bytes" phase:"plan" default:"${d_max_doc_bytes}" placeholder:"SIZE" help:"Do not compare documents whose text is larger than this, or grows to more than this and more than twice its size in normalising (default: ${default})." group:"Text"`
 	MaxWindow   Bytes    `json:"max_window" phase:"plan" default:"${d_max_window}" placeholder:"SIZE" help:"Refuse compressed files whose window, and Parquet files whose pages, are larger than this, because reading them takes that much memory (default: ${default})." group:"Input"`
-	InvalidUTF8 string   `json:"invalid_utf8" phase:"plan" name:"invalid-utf8" default:"${d_invalid_utf8}" enum:"${invalid}" help:"Treatment of a text that is not UTF-8, or begins like UTF-16: reject (the record is unreadable) or keep (compare it unchanged, and its invalid parts byte by byte; needs --shingle char:9 or byte:K) (default: ${default})." group:"Text"`
-	MinWords    int      `json:"min_words" phase:"keys" placeholder:"N" help:"Do not compare documents with fewer than N words after normalising; they stay in the corpus." group:"Text"`
+	InvalidUTF8 string   `json:"invalid_utf8" phase:"plan" name:"invalid-utf8" default:"${d_invalid_utf8}" enum:"${invalid}" placeholder:"HOW" help:"Treatment of a text that is not UTF-8, or begins like UTF-16: reject (the record is unreadable) or keep (compare it unchanged, and its invalid parts byte by byte; needs --shingle char:9 or byte:K) (default: ${default})." group:"Text"`
+	MinWords    int      `json:"min_words" phase:"keys" placeholder:"N" help:"Do not compare documents with fewer than N words after normalising." group:"Text"`
 }
 
 // Tolerance says what of the input may be wrong.
@@ -68,7 +68,7 @@ type References struct {
 
 // Similarity says which documents are similar.
 type Similarity struct {
-	Threshold float64 `json:"threshold" phase:"verify" short:"t" default:"${d_threshold}" help:"Minimum similarity to count as near-duplicates, in (0, 1]; Jaccard similarity, unless another measure is chosen." group:"Similarity"`
+	Threshold float64 `json:"threshold" phase:"verify" short:"t" default:"${d_threshold}" placeholder:"T" help:"Minimum similarity to count as near-duplicates, in (0, 1]; Jaccard similarity, unless another measure is chosen (default: ${default})." group:"Similarity"`
 	Shingles
 }
 
@@ -80,47 +80,47 @@ type Shingles struct {
 
 // Normalizing says what of a text does not count.
 type Normalizing struct {
-	Normalize string `json:"normalize" phase:"keys" default:"${d_normalize}" placeholder:"STEPS" help:"none, or a comma-separated list of ${normalizations}. default is NFKC and lower case, without punctuation, symbols, layout and invisible characters (byte:K keeps the last two); keep-symbols keeps punctuation and symbols, and keep-case keeps capitals; the other steps stay those of default, unless you list some. strip-markup compares only what HTML and XML show, and fold-han unifies the variants of a Han character. no-stop-words:LANGUAGE leaves out stop words, and stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en." group:"Text"`
+	Normalize string `json:"normalize" phase:"keys" default:"${d_normalize}" placeholder:"STEPS" help:"Changes to texts before they are compared: none, or a comma-separated list of ${normalizations}. default is NFKC and lower case, without punctuation, symbols, layout and invisible characters (byte:K keeps the last two). keep-symbols keeps punctuation and symbols, and keep-case keeps capitals; both leave the rest of default in force, unless you list other steps. strip-markup compares only what HTML and XML show, and fold-han unifies the variants of a Han character. no-stop-words:LANGUAGE leaves out stop words, and stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en (default: ${default})." group:"Text"`
 }
 
 // Matching says what similar documents must have in common besides, to be near-duplicates or copies.
 type Matching struct {
-	Match        []string `json:"match" phase:"plan" sep:"none" placeholder:"COLUMN=RULE" help:"Compare documents, even copies, only if they meet this rule; if it is repeated, they must meet every rule. Rules are equal (the same value, byte for byte), different (not equal), within:N (numbers at most N apart) and within:7d (dates or times; d, h, m or s), as in lang=equal. A rule like title=char:3,.7,lower asks for a Jaccard similarity of the values: a shingle, a threshold and steps of --normalize. Without --text, such rules are the whole comparison. Documents without a value are compared with no other, or with all if ,missing-ok follows the rule. Dotted paths reach nested fields." group:"Similarity"`
-	MatchNumbers bool     `json:"match_numbers" phase:"keys" help:"Compare documents, even copies, only if their texts have the same numbers in the same order, so that issue 12 and issue 13 are both kept. 1,000 and 1.000 are 1000; a date counts as its numbers." group:"Similarity"`
+	Match        []string `json:"match" phase:"plan" sep:"none" placeholder:"COLUMN=RULE" help:"Compare documents, even copies, only if they meet this rule; repeat the flag to require several rules. Rules are equal (the same value, byte for byte), different (not equal), within:N (numbers at most N apart) and within:7d (dates or times; d, h, m or s), as in lang=equal. A rule like title=char:3,.7,lower asks for a Jaccard similarity of the values: a shingle, a threshold and steps of --normalize. Without --text, such rules are the whole comparison. Documents without a value are compared with no others, or with all if ,missing-ok follows the rule. Dotted paths reach nested fields." group:"Similarity"`
+	MatchNumbers bool     `json:"match_numbers" phase:"keys" help:"Compare documents, even copies, only if their texts have the same numbers in the same order, so that issue 12 and issue 13 are both kept. 1,000 and 1.000 count as 1000, and a date as its numbers." group:"Similarity"`
 }
 
 // Search says how similar documents are searched for.
 type Search struct {
-	Recall    float64 `json:"recall" phase:"keys" default:"${d_recall}" help:"Minimum probability of finding a pair whose similarity is exactly the threshold; more similar pairs are found with a higher probability." group:"Similarity"`
+	Recall    float64 `json:"recall" phase:"keys" default:"${d_recall}" placeholder:"R" help:"Minimum probability of finding a pair whose similarity is exactly the threshold; more similar pairs are found with a higher probability (default: ${default})." group:"Similarity"`
 	Bands     int     `json:"bands" phase:"keys" placeholder:"B" help:"Number of bands, with --rows, instead of the number that --recall would choose." group:"Similarity"`
 	Rows      int     `json:"rows" phase:"keys" placeholder:"R" help:"Rows per band, with --bands." group:"Similarity"`
-	Signature string  `json:"signature" phase:"keys" default:"${d_signature}" enum:"${signatures}" help:"Kind of signature: fss (Fast Similarity Sketching) or a slower kind from textbooks: classic (universal hashing of each shingle's number in a dictionary, for which the input is read once more) or salted (SHA-1 of the shingles' text)." group:"Similarity"`
-	Seed      uint64  `json:"seed" phase:"keys" default:"${d_seed}" help:"Seed of signatures and samples." group:"Similarity"`
+	Signature string  `json:"signature" phase:"keys" default:"${d_signature}" enum:"${signatures}" placeholder:"KIND" help:"Kind of signature: fss (Fast Similarity Sketching), or a slower one from textbooks, classic (universal hashing of each shingle's number in a dictionary, for which the input is read once more) or salted (SHA-1 of the shingles' text) (default: ${default})." group:"Similarity"`
+	Seed      uint64  `json:"seed" phase:"keys" default:"${d_seed}" placeholder:"N" help:"Seed of signatures and samples (default: ${default})." group:"Similarity"`
 }
 
 // Comparing says by what documents are compared, if not by their sets, and how SimHash signatures are made.
 type Comparing struct {
-	Compare string `json:"compare" phase:"keys" placeholder:"MEASURE" help:"Measure of similarity: jaccard (of shingle sets), containment (the share of the smaller set that the larger one has: the larger document stays, and every document is compared), cosine (of their vectors) or overlap (the share of equal bits of their SimHash signatures). SimHash finds documents by cosine or overlap (default: overlap for SimHash, otherwise jaccard)." group:"Similarity"`
-	Weights string `json:"weights" phase:"keys" default:"${d_weights}" enum:"${weights}" help:"Weight of a shingle in a document's vector, for cosine and overlap: 1, tf (the number of its occurrences) or tf-idf (tf times log2(1 + N/n), where n of N documents have the shingle; the input is read once more) (default: ${default})." group:"Similarity"`
+	Compare string `json:"compare" phase:"keys" placeholder:"MEASURE" help:"Measure of similarity: jaccard (of shingle sets), containment (the share of the smaller shingle set that the larger one has), cosine (of vectors) or overlap (the share of equal bits of SimHash signatures). SimHash takes cosine or overlap (default: overlap for SimHash, otherwise jaccard)." group:"Similarity"`
+	Weights string `json:"weights" phase:"keys" default:"${d_weights}" enum:"${weights}" placeholder:"WEIGHT" help:"Weight of a shingle in a document's vector, for cosine and overlap: 1, tf (the number of its occurrences) or tf-idf (tf times log2(1 + N/n), where n of N documents have the shingle; the input is read once more) (default: ${default})." group:"Similarity"`
 	Bits    int    `json:"bits" phase:"keys" default:"${d_bits}" placeholder:"M" help:"Bits of a SimHash signature, from 1 to 1024 (default: ${default})." group:"Similarity"`
-	Pieces  int    `json:"pieces" phase:"keys" placeholder:"P" help:"Number of pieces of a SimHash signature; documents with an equal piece at the same position are compared (default: dedup follows --recall if it is given, and otherwise takes 32, or compares all documents if most would share one by chance; query compares all documents)." group:"Similarity"`
-	Vectors string `json:"vectors" phase:"keys" default:"${d_vectors}" enum:"${vectors}" help:"Random vectors of SimHash: normal (normally distributed entries, which satisfy --recall) or sign (entries 1 and -1, as in most programs, without that guarantee for cosine) (default: ${default})." group:"Similarity"`
+	Pieces  int    `json:"pieces" phase:"keys" placeholder:"P" help:"Number of pieces of a SimHash signature; documents with an equal piece at the same position are compared (default: as many as --recall needs, if it is given; otherwise 32, or all documents are compared if most would share a piece by chance)." group:"Similarity"`
+	Vectors string `json:"vectors" phase:"keys" default:"${d_vectors}" enum:"${vectors}" placeholder:"KIND" help:"Random vectors of SimHash: normal (normally distributed entries) or sign (entries 1 and -1, as in most programs; they guarantee no recall for cosine) (default: ${default})." group:"Similarity"`
 }
 
 // Decision says which of similar documents are removed.
 type Decision struct {
-	Cluster         string   `json:"cluster" phase:"verify" default:"${d_cluster}" enum:"${clusters}" help:"star: remove a document only if its similarity to a kept one reaches the threshold; components: keep one document of each cluster, so a chain of similar documents can remove one that is not similar to the kept one." group:"Decision"`
+	Cluster         string   `json:"cluster" phase:"verify" default:"${d_cluster}" enum:"${clusters}" placeholder:"HOW" help:"Which similar documents to remove: with star, those whose similarity to a kept one reaches the threshold; with components, all but one of each cluster, so a chain of similar documents can remove one that is not similar to the kept one (default: ${default})." group:"Decision"`
 	Keep            []string `json:"keep" phase:"verify" default:"${d_keep}" sep:"none" placeholder:"POLICY" help:"Which of several similar documents to keep: first in input order, longest (bytes of text), max:COLUMN or min:COLUMN (numbers rank before strings, and missing values last), or prefer:GLOB,... (documents of files that match the first pattern, then the second, then others). Repeat it to break ties; remaining ties go to the first in input order. max:date keeps the newest; none removes them all (default: ${default})." group:"Decision"`
 	Protect         []string `json:"protect" phase:"verify" sep:"none" placeholder:"GLOB" help:"Never remove documents of files that match, even if they are similar to each other. Other documents that are similar to a protected one are removed, whatever --keep says. Repeat for several patterns." group:"Decision"`
 	DropNotCompared bool     `json:"drop_not_compared" phase:"decide" help:"Also exclude from the corpus the documents that are not compared: those without a text or a token, with too few words, or beyond a limit." group:"Decision"`
 	MaxRemoved      string   `json:"max_removed" phase:"check" placeholder:"P%" help:"End with status 5 and publish nothing if the run would remove more than this percentage of the documents of any one input file, or of any one folder with one document per file." group:"Decision"`
-	PairBudget      int      `json:"pair_budget" phase:"verify" default:"${d_pair_budget}" placeholder:"N" help:"Limit on the listed pairs of a connected group, which similar pairs link. In a group with more, each document is listed with only some of those kept before it; if the ids of its pairs take more than 256 bytes times N, only with the one kept in its place. In a group of more than 4,096 documents the number of pairs is an estimate." group:"Decision"`
+	PairBudget      int      `json:"pair_budget" phase:"verify" default:"${d_pair_budget}" placeholder:"N" help:"Maximum number of pairs to list of a group of documents that similar pairs connect. In a group with more pairs, each document is listed with only some of those kept before it; if the ids of the pairs take more than 256 bytes times N, it is listed only with the document kept in its place. In a group of more than 4,096 documents, the number of pairs is an estimate (default: ${default})." group:"Decision"`
 }
 
 // Writing says what is written.
 type Writing struct {
 	NoText bool     `json:"no_text" phase:"check" help:"Leave the texts of documents out of report.html." group:"Output"`
-	Write  []string `json:"write" phase:"decide" default:"${d_write}" enum:"${parts}" placeholder:"NAME" help:"What to write: any of ${enum} (default: all but documents, which has a row for every record)." group:"Output"`
+	Write  []string `json:"write" phase:"decide" default:"${d_write}" enum:"${parts}" placeholder:"NAME" help:"Parts of the output to write: any of ${enum} (default: all but documents, which has a row for every record)." group:"Output"`
 }
 
 // Default is what is asked where nothing is given.

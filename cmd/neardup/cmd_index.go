@@ -24,14 +24,14 @@ type indexCmd struct {
 
 type indexCreateCmd struct {
 	Index string   `arg:"" help:"Folder of the index."`
-	Text  []string `default:"${d_text}" sep:"none" placeholder:"COLUMN" help:"Text column of all inputs (default: ${default})."`
+	Text  []string `default:"${d_text}" sep:"none" placeholder:"COLUMN" help:"Text column of all inputs (default: ${default})." group:"Text"`
 	records.Similarity
-	Method string `default:"${d_method}" help:"minhash, complete or exact (default: ${default})."`
-	Same   string `placeholder:"WHAT" help:"Definition of a copy for --method exact: bytes, tokens or set."`
+	Method string `default:"${d_method}" placeholder:"METHOD" help:"Way to find near-duplicates, as for dedup: minhash, complete or exact (default: ${default})." group:"Similarity"`
+	Same   string `placeholder:"WHAT" help:"Definition of a copy for --method exact: bytes, tokens or set (default: bytes)." group:"Similarity"`
 	records.Search
-	MinWords int    `placeholder:"N" help:"Do not compare documents with fewer words."`
-	Expect   int64  `default:"1000000" placeholder:"N" help:"Expected number of documents in the index; the bands are chosen for it, and do not change (default: ${default})."`
-	From     string `placeholder:"INDEX" help:"Begin with the documents that another index has kept, without those that it removed. Flags that are not given keep the values of that index; the bands are chosen again."`
+	MinWords int    `placeholder:"N" help:"Do not compare documents with fewer than N words after normalising." group:"Text"`
+	Expect   int64  `default:"1000000" placeholder:"N" help:"Expected number of documents in the index; the bands are chosen for this number, and do not change (default: ${default})." group:"Index"`
+	From     string `placeholder:"INDEX" help:"Begin with the documents that another index has kept, without those that it removed. Flags that are not given keep the values of that index; the bands are chosen again." group:"Index"`
 
 	Given   []string    `kong:"-"`
 	Running job.Running `kong:"-"`
@@ -113,7 +113,7 @@ func (c *indexCheckCmd) Run(ctx context.Context, s streams) error {
 
 type indexDropCmd struct {
 	Index string `arg:"" help:"Folder of the index."`
-	Of    string `name:"run" required:"" placeholder:"RUN" help:"Run that added the documents, as neardup show INDEX lists it."`
+	Of    string `name:"run" required:"" placeholder:"RUN" help:"Run that added the documents, as neardup show INDEX lists it." group:"Index"`
 }
 
 // Run drops what a run has added.
@@ -129,7 +129,7 @@ func (c *indexDropCmd) Run(ctx context.Context, s streams) error {
 
 type indexPruneCmd struct {
 	Index string        `arg:"" help:"Folder of the index."`
-	Keep  time.Duration `default:"168h" placeholder:"DURATION" help:"Keep generations younger than this for runs that read them; the three latest always stay (default: ${default})."`
+	Keep  time.Duration `default:"168h" placeholder:"DURATION" help:"Keep generations younger than this for runs that read them; the three latest always stay (default: ${default})." group:"Index"`
 }
 
 // Run removes what only older generations need.

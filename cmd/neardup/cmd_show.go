@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -45,6 +46,9 @@ func (c *showCmd) Run(ctx context.Context, s streams) error {
 // index prints what an index holds.
 func (c *showCmd) index(ctx context.Context, s streams) error {
 	x, err := dedup.OpenIndex(ctx, c.Output)
+	if gone := (*output.NoFolderError)(nil); errors.As(err, &gone) {
+		return withHelp(&output.NoFolderError{Dir: gone.Dir, Next: "give an output and a document, or an index"}, "show")
+	}
 	if err != nil {
 		return withHelp(fmt.Errorf("name a document, as in neardup show %s ID; only an index needs none, but %w", c.Output, err), "show")
 	}

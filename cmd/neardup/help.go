@@ -34,6 +34,30 @@ func hideFlags(k *kong.Kong) error {
 	return nil
 }
 
+// here are helps of shared flags for a command that runs in this process only.
+var here = map[string]string{
+	"runner":   "Beam runner: local (all cores, bounded memory) or Beam's direct; DirectRunner means local (default: local).",
+	"workers":  "Number of parallel workers; --parallelism is the same (default: one per core).",
+	"temp-dir": "Folder for temporary files; --temp-location is the same, but makes the folder (default: one that the system names).",
+}
+
+// tailorHelp gives shared flags the helps that are true of a command.
+func tailorHelp(k *kong.Kong) error {
+	for _, command := range k.Model.Leaves(false) {
+		remote := slices.ContainsFunc(command.Flags, func(flag *kong.Flag) bool { return flag.Name == "job-server" })
+		for _, flag := range command.Flags {
+			switch help, other := here[flag.Name]; {
+			case other && !remote:
+				flag.Help = help
+			case flag.Name == "pieces" && command.Name == "query":
+				flag.Help = "Number of pieces of a SimHash signature: compare only documents with an equal piece at the same position " +
+					"(default: all documents are compared)."
+			}
+		}
+	}
+	return nil
+}
+
 // helpHere prints help: of dedup and plan after -h the flags that most runs need, and else those that the command heeds,
 // those of stores last. It says how much memory this process would be kept to: that depends on the machine.
 func helpHere(options kong.HelpOptions, c *kong.Context) error {

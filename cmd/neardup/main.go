@@ -174,25 +174,38 @@ func parse(parser *kong.Kong, args []string) (command *kong.Context, status int,
 	}
 	var mistake *kong.ParseError
 	if errors.As(err, &mistake) {
-		if parser.Model.DefaultCmd == nil && subcommand(mistake.Context) == "" {
-			err = fmt.Errorf("%w: it is neither a command nor a file or folder", err)
-		}
 		err = inPlainWords(err)
+		if parser.Model.DefaultCmd == nil && subcommand(mistake.Context) == "" {
+			err = errors.New(strings.Replace(err.Error(), "unexpected argument", "there is no command, file or folder", 1))
+		}
 		err = configfile.Locate(mistake.Context, err)
 		err = withHelp(err, subcommand(mistake.Context))
 	}
 	return command, status, err
 }
 
+// plainWords are patterns of what kong says, and what a user reads instead.
+var plainWords = [][2]string{
+	{`expected \w+ value but got "EOL" \(<EOL>\)|missing value, expecting ".*"`, "a value is missing"},
+	{`expected \w+ value but got (".*") \(\w+ flag\)(; perhaps try .*)?`, "a value is missing before $1"},
+	{`expected a valid \d+ bit u?int but got (".*")`, "must be a whole number, not $1"},
+	{`expected a float but got (".*")(?: \(string\))?`, "must be a number, not $1"},
+	{`expected duration but got (".*?")(:.*)?$`, "must be a duration such as 90s or 2h, not $1"},
+	{`expected "<key>=<value>" but got (".*")`, "must be NAME=VALUE, not $1"},
+	{`bool value (must be .*) but got (".*")`, "$1, not $2"},
+	{`^expected "(<.*>)"$|^expected ((?:one of )?".*)|^missing flags: (.*)`, "the command needs $1$2$3"},
+	{`^flag (--\S+) applies to the default command "(.*)", not "(.*)"$`, "$1 before $3 counts as a flag of $2; give it after $3"},
+	{`^(un\w+ \w+ \S+), did you mean`, "$1; did you mean"},
+}
+
 // inPlainWords returns an error of kong's in the words of a user.
 func inPlainWords(err error) error {
 	text := err.Error()
-	for _, words := range [][2]string{
-		{`expected \w+ value but got "EOL" \(<EOL>\)`, "a value is missing"},
-		{`expected a valid \d+ bit u?int but got (".*")`, "must be a whole number, not $1"},
-		{`expected a float but got (".*")(?: \(string\))?`, "must be a number, not $1"},
-	} {
+	for _, words := range plainWords {
 		text = regexp.MustCompile(words[0]).ReplaceAllString(text, words[1])
+	}
+	if of := regexp.MustCompile(`^(\S+) must be one of ("",)?(".*") but got (".*")$`).FindStringSubmatch(text); of != nil {
+		text = of[1] + ": must be one of " + strings.NewReplacer(`"`, "", ",", ", ").Replace(of[3]) + ", not " + of[4]
 	}
 	if text == err.Error() {
 		return err

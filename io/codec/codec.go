@@ -38,13 +38,19 @@ type Fields struct {
 
 // NoColumnError says that a file has no column of a name, and which it has.
 type NoColumnError struct {
+	Kind    string // what it was to be: text, id or, to keep by, ""
 	Name    string
 	Columns []string
+	// Reference: it was to be a column of what the input is compared with.
+	Reference bool
 }
 
 func (e *NoColumnError) Error() string {
-	return fmt.Sprintf("no column %.100q; the columns are %s", e.Name, Listed(e.Columns))
+	return fmt.Sprintf("no %s %.100q; the columns are %s", ColumnOf(e.Kind), e.Name, Listed(e.Columns))
 }
+
+// ColumnOf is what a message calls a column of a kind.
+func ColumnOf(kind string) string { return strings.TrimSpace(kind + " column") }
 
 // Document is what Decode takes out of a record. Decode overwrites every field and reuses
 // the slices, so a caller keeps one Document and copies what it wants to keep.

@@ -236,8 +236,9 @@ func (o Options) inspect(ctx context.Context, r reading.RecordReader, file *bloc
 	}
 	ranked, _ := o.ranked(file)
 	err := r.Inspect(ctx, file, ranked)
-	if errors.As(err, new(*codec.NoColumnError)) && file.Standing.There() {
-		err = fmt.Errorf("--against %w; name the columns of these files with --against-text and --against-id", err)
+	if missing := (*codec.NoColumnError)(nil); errors.As(err, &missing) && file.Standing.There() {
+		missing.Reference = true
+		err = fmt.Errorf("--against %w", err)
 	}
 	if errors.As(err, new(*bytefile.UnsupportedError)) {
 		if kind := foreignOf(file.Path); kind.name != "" && kind.converted() {

@@ -196,7 +196,7 @@ func TestInspectedByReaders(t *testing.T) {
 		}
 	}
 	refused := (*InspectError)(nil)
-	for i, want := range map[int]string{2: bad + `: text column: no column "text"`} {
+	for i, want := range map[int]string{2: bad + `: no text column "text"`} {
 		if _, _, _, err := shared.open(t.Context(), i, o); !errors.As(err, &refused) || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
 		}

@@ -112,13 +112,22 @@ func Is(ctx context.Context, dir string) (bool, error) {
 	return storage.Exists(ctx, storage.Join(dir, currentFile))
 }
 
+// noIndex is the error of a folder without an index.
+func noIndex(ctx context.Context, dir string) error {
+	const next = "make an index with neardup index create"
+	if err := output.CheckFolder(ctx, dir, next); err != nil {
+		return err
+	}
+	return fmt.Errorf("%s is not an index: it has no %s; %s", dir, currentFile, next)
+}
+
 // Open opens the index at dir.
 func Open(ctx context.Context, dir string) (*Index, error) {
 	x := &Index{Dir: dir}
 	file := storage.Join(dir, currentFile)
 	info, err := storage.Stat(ctx, file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s is not an index: it has no %s; make one with neardup index create", dir, currentFile)
+		return nil, noIndex(ctx, dir)
 	}
 	if err != nil {
 		return nil, err

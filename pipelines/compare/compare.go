@@ -31,7 +31,7 @@ import (
 type Config struct {
 	records.Input
 
-	Methods []Method `default:"brute-force,minhash" enum:"${comparisons}" placeholder:"NAME" help:"Ways to find the pairs, in order. brute-force compares the shingle sets of all documents. complete, minhash and simhash do what dedup does with this --method, and verify each pair exactly. classic and salted are minhash with signatures of that kind, whatever --signature says. bands puts each document into a bucket per band, lists all pairs of each bucket, as textbooks do, and verifies each distinct pair exactly. signatures lists the same pairs, but counts those, unverified, whose signatures' sets of values reach the threshold. pieces is bands with the pieces of SimHash signatures for bands (32 without --pieces or --recall). simhash and pieces compare as --compare says, brute-force and complete by each measure that another method has, and the others by Jaccard. The first method listed for a measure is its baseline. bands, signatures or pieces may stand alone. docs/commands.md has the limits (default: ${default})." group:"Comparison"`
+	Methods []Method `default:"brute-force,minhash" enum:"${comparisons}" placeholder:"NAME" help:"Ways to find the pairs: any of brute-force, complete, minhash, simhash, classic, salted, bands, signatures and pieces, which docs/algorithms/README.md describes. The first one listed for a measure is its baseline. Only bands, signatures or pieces may stand alone (default: ${default})." group:"Comparison"`
 
 	Truth string `placeholder:"FILE" help:"Also measure each method against known pairs or clusters: a CSV or JSON Lines file as for eval --truth; - is standard input. A method may then stand alone." group:"Comparison"`
 	// Content is what the truth's file holds.

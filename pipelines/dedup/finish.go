@@ -3,6 +3,7 @@ package dedup
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -120,6 +121,9 @@ func (c *Config) restore(run records.Run) error {
 // finished returns the record of an output that has nothing left to be finished.
 func finished(ctx context.Context, dir string) (*records.Run, error) {
 	there, err := output.Open(ctx, dir)
+	if errors.As(err, new(*output.NoFolderError)) {
+		return nil, &job.UsageError{Reason: err}
+	}
 	if err != nil {
 		return nil, job.Usage("%s has neither a run that left its job running nor a finished output: %w", dir, err)
 	}

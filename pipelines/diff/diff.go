@@ -35,7 +35,7 @@ type Config struct {
 
 	Measures bool `help:"Print all measures: Jaccard similarity, containment, cosine and angle, L1, L2, Hamming distance of SimHash signatures, and edit distance." group:"Diff"`
 	records.Shingles
-	Weights Weights `enum:"${diffweights}" default:"${d_weights}" help:"Weight of a shingle in vectors: 1 or tf (the number of its occurrences) (default: ${default})." group:"Diff"`
+	Weights Weights `enum:"${diffweights}" default:"${d_weights}" placeholder:"WEIGHT" help:"Weight of a shingle in vectors: 1 or tf (the number of its occurrences) (default: ${default})." group:"Diff"`
 	Bits    int     `default:"${d_bits}" placeholder:"M" help:"Bits of the SimHash signatures, from 1 to 1024 (default: ${default})." group:"Diff"`
 	Seed    uint64  `default:"${d_seed}" placeholder:"N" help:"Seed of the SimHash signatures (default: ${default})." group:"Diff"`
 	job.Running

@@ -21,7 +21,7 @@ import (
 // Config says what is written, and where.
 type Config struct {
 	From   string    `arg:"" name:"dir" help:"Output of a finished run of dedup, passages or compare."`
-	Format Format    `required:"" enum:"${exports}" help:"csv (RFC 4180, with a line of column names), jsonl (one object per row) or sql (a file with a view of each table, for DuckDB)." group:"Export"`
+	Format Format    `required:"" enum:"${exports}" help:"Format of the files: csv (RFC 4180, with a line of column names), jsonl (one object per row) or sql (a file with a view of each table, for DuckDB)." group:"Export"`
 	Tables []Table   `name:"table" placeholder:"NAME" help:"Write only this table; repeat for several (default: every table of the output)." group:"Export"`
 	Output string    `short:"o" required:"" placeholder:"DIR" help:"Folder for the files; must be new. - prints one table, or the views of sql." group:"Export"`
 	Excel  bool      `help:"Write CSV for spreadsheets. The file begins with a byte order mark; values that look like formulas, and numbers that a spreadsheet would round, are written as text." group:"Export"`
@@ -76,18 +76,6 @@ var known = []rowType{
 	{output.Coverage, reflect.TypeFor[records.Coverage](), rowsOf[records.Coverage]},
 	{output.Contaminated, reflect.TypeFor[records.Contaminated](), rowsOf[records.Contaminated]},
 	{output.Repeats, reflect.TypeFor[records.Repeat](), rowsOf[records.Repeat]},
-}
-
-// UnmarshalText reads a name.
-func (t *Table) UnmarshalText(text []byte) error {
-	var names []Table
-	for _, k := range known {
-		names = append(names, Table(k.name))
-	}
-	if *t = Table(text); !slices.Contains(names, *t) {
-		return fmt.Errorf("%q is not one of %s", text, job.Listed(names...))
-	}
-	return nil
 }
 
 // Vars are the values that the tags of flags refer to.
@@ -182,7 +170,32 @@ func Export(ctx context.Context, c Config) (warnings []string, err error) {
 }
 
 // tables are those to write.
-func (c *Config) tables(f *output.Finished) (tables []table, err error) {
+func (c *Config) tables(f *output.Finished) ([]table, error) {
+	there := tablesOf(f)
+	if len(there) == 0 {
+		return nil, job.Usage("%s has no table", c.From)
+	}
+	if len(c.Tables) == 0 {
+		return there, nil
+	}
+	var names []Table
+	var asked []table
+	for _, t := range there {
+		names = append(names, Table(t.name))
+		if slices.Contains(c.Tables, names[len(names)-1]) {
+			asked = append(asked, t)
+		}
+	}
+	for _, name := range c.Tables {
+		if !slices.Contains(names, name) {
+			return nil, job.Usage("--table %s: %s has no such table; give one of %s", name, c.From, job.Listed(names...))
+		}
+	}
+	return asked, nil
+}
+
+// tablesOf are the tables of an output that have files.
+func tablesOf(f *output.Finished) (tables []table) {
 	for _, k := range known {
 		if k.name == output.Pairs && f.Run.Comparison != nil {
 			k = ofCompare
@@ -194,18 +207,11 @@ func (c *Config) tables(f *output.Finished) (tables []table, err error) {
 				t.count += file.Rows
 			}
 		}
-		asked := slices.Contains(c.Tables, Table(k.name))
-		switch {
-		case asked && len(t.files) == 0:
-			return nil, job.Usage("--table %s: %s has no such table", k.name, c.From)
-		case asked || len(c.Tables) == 0 && len(t.files) > 0:
+		if len(t.files) > 0 {
 			tables = append(tables, t)
 		}
 	}
-	if len(tables) == 0 {
-		return nil, job.Usage("%s has no table", c.From)
-	}
-	return tables, nil
+	return tables
 }
 
 // write writes one table.

@@ -180,7 +180,7 @@ func listed(ctx context.Context, r Request, stdin string) (p *Plan, err error) {
 		return nil, gone
 	}
 	if err != nil {
-		return nil, unfit(err)
+		return nil, r.unfit(err)
 	}
 	return p, nil
 }
@@ -294,7 +294,7 @@ func planned(ctx context.Context, r Request, temp, stdin string) (*Plan, error) 
 	}
 	sets, different, sampled, references, err := p.sample(ctx)
 	if refused := (*source.InspectError)(nil); errors.As(err, &refused) {
-		return nil, unfit(err)
+		return nil, r.unfit(err)
 	}
 	if err != nil {
 		return nil, err
@@ -407,17 +407,32 @@ func (p *Plan) spoolCompressed(ctx context.Context, temp string) error {
 }
 
 // unfit is err as wrong usage, unless a file could not be read or its content is wrong.
-func unfit(err error) error {
+func (r *Request) unfit(err error) error {
 	if broken := (*reading.ContentError)(nil); errors.As(err, &broken) || storage.Failed(err) {
 		return err
 	}
 	if none := (*codec.NoColumnError)(nil); errors.As(err, &none) {
+		flag := r.flagOf(none)
 		if column := meant(none.Name, none.Columns); column != "" {
-			return Usage("%w; did you mean %q?", err, column)
+			return Usage("%w; did you mean %s %q?", err, flag, column)
 		}
-		return Usage("%w; name one that it has", err)
+		return Usage("%w; name one of them with %s", err, flag)
 	}
 	return &UsageError{Reason: err}
+}
+
+// flagOf is the flag that names a column.
+func (r *Request) flagOf(c *codec.NoColumnError) string {
+	switch _, text := r.Columns(); {
+	case c.Kind == "":
+		return "--keep"
+	case c.Reference:
+		return "--against-" + c.Kind
+	case c.Kind == "text":
+		return text
+	default:
+		return "--" + c.Kind
+	}
 }
 
 // meant is the column that name was meant for, "" if none resembles it.

@@ -319,9 +319,9 @@ func TestInspectErrors(t *testing.T) {
 		content, want string
 		usage         bool
 	}{
-		"a.csv":     {"id,body\n1,x\n", `a.csv: text column: no column "text"; the columns are ["id" "body"]`, true},
-		"b.csv":     {"id,texts\n1,x\n", `the columns are ["id" "texts"]; did you mean "texts"?`, true},
-		"a.tsv":     {"id\tTEXT\n1\tx\n", `did you mean "TEXT"?`, true},
+		"a.csv":     {"id,body\n1,x\n", `a.csv: no text column "text"; the columns are ["id" "body"]; name one of them with --text`, true},
+		"b.csv":     {"id,texts\n1,x\n", `the columns are ["id" "texts"]; did you mean --text "texts"?`, true},
+		"a.tsv":     {"id\tTEXT\n1\tx\n", `did you mean --text "TEXT"?`, true},
 		"a.parquet": {"PAR1 and no footer", "a.parquet: ", false},
 	} {
 		file := filepath.Join(t.TempDir(), name)

@@ -32,9 +32,9 @@ type Config struct {
 	records.Tolerance
 	records.Normalizing
 
-	Whole       string  `enum:",lines,paragraphs" default:"" placeholder:"UNIT" help:"Find repeated lines, or paragraphs (separated by blank lines), as a whole and of any length, instead of runs of --length words." group:"Passages"`
+	Whole       string  `enum:",lines,paragraphs" default:"" placeholder:"UNIT" help:"Unit to find whole and at any length, instead of runs of --length words: lines or paragraphs (separated by blank lines)." group:"Passages"`
 	Length      *int    `placeholder:"WORDS" help:"Minimum length of a passage, in words (default: 50, or 13 with --against)." group:"Passages"`
-	Cut         string  `default:"none" enum:"none,words,sentences" help:"Also write corpus/, the input without its passages: words cuts passages as they are, sentences cuts only sentences whose words are all in passages; none writes tables only. Other fields of a record do not change. For Parquet, and for JSON, CSV, TSV and text files in UTF-8 (default: ${default})." group:"Passages"`
+	Cut         string  `default:"none" enum:"none,words,sentences" placeholder:"WHAT" help:"Also write corpus/, the input without its passages: words cuts passages as they are, sentences cuts only sentences whose words are all in passages; none writes tables only. Other fields of a record do not change. The input must be Parquet, or JSON, CSV, TSV or text files in UTF-8 (default: ${default})." group:"Passages"`
 	DropCovered float64 `placeholder:"SHARE" help:"Also write removed/, and corpus/ without the documents that share at least this part of their words, in passages, with earlier documents that are kept." group:"Passages"`
 	Items
 	Output string `short:"o" placeholder:"DIR" help:"Folder for the results: new or empty; with --overwrite also a finished output. Required except with --dry-run." group:"Output"`

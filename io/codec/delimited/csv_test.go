@@ -76,7 +76,7 @@ func TestOtherDelimiter(t *testing.T) {
 		{0, strings.Repeat("long name ", 99) + strings.Repeat(",", 30), `["` + strings.Repeat("long name ", 10) + `"` + strings.Repeat(` ""`, 19) + `] and 11 more`},
 	} {
 		_, err := delimited.NewCSV(codec.Fields{Text: []string{"text"}, Delimiter: c.delimiter}).WithHeader([]byte(c.header))
-		if want := `text column: no column "text"; the columns are ` + c.want; err == nil || err.Error() != want {
+		if want := `no text column "text"; the columns are ` + c.want; err == nil || err.Error() != want {
 			t.Errorf("%q:\n got %v\nwant %s", c.header, err, want)
 		}
 		// Where flags are proposed, no column that resembles the name is.
@@ -138,7 +138,7 @@ func TestNoHeader(t *testing.T) {
 		for _, fields := range []codec.Fields{{Text: []string{"text"}}, {Text: []string{"0"}}, {Text: []string{"1"}, ID: "key"}, {Text: []string{"1"}, Value: "v"}} {
 			fields.NoHeader = true
 			_, err := format.new(fields).WithHeader(nil)
-			if want := "without a header columns are numbers, from 1"; err == nil || !strings.Contains(err.Error(), want) {
+			if want := "without a header, columns are numbers from 1"; err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%+v: %v", fields, err)
 			}
 		}

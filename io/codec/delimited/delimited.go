@@ -85,12 +85,12 @@ func (c *table) WithHeader(header []byte) (codec.Codec, error) {
 		return nil, fmt.Errorf("header: %w", err)
 	}
 	with.columns = len(names)
-	return &with, with.find(names, func(name string) (int, error) {
+	return &with, with.find(names, func(kind, name string) (int, error) {
 		i, err := named(names, name)
 		if err != nil || i != none {
 			return i, err
 		}
-		missing := &codec.NoColumnError{Name: name, Columns: names}
+		missing := &codec.NoColumnError{Kind: kind, Name: name, Columns: names}
 		if flags := c.delimiterOf(header, name); flags != "" {
 			return none, errors.New(missing.Error() + flags) // not one for which another is proposed
 		}
@@ -167,25 +167,25 @@ func (c *table) delimiterOf(header []byte, name string) string {
 	return ""
 }
 
-// find sets the columns' indexes by the names of all, with what returns that of one.
-func (c *table) find(names []string, index func(name string) (int, error)) (err error) {
+// find sets the columns' indexes by the names of all, with what returns that of one of a kind.
+func (c *table) find(names []string, index func(kind, name string) (int, error)) (err error) {
 	c.text = make([]int, len(c.fields.Text))
 	for i, name := range c.fields.Text {
-		c.text[i], err = index(name)
+		c.text[i], err = index("text", name)
 		if i >= len(c.text)-c.fields.Values && errors.As(err, new(*codec.NoColumnError)) {
 			c.text[i], err = none, nil
 		}
 		if err != nil {
-			return fmt.Errorf("text column: %w", err)
+			return err
 		}
 	}
 	if c.fields.ID != "" && (c.fields.ID != "id" || has(names, "id")) {
-		if c.id, err = index(c.fields.ID); err != nil {
-			return fmt.Errorf("id column: %w", err)
+		if c.id, err = index("id", c.fields.ID); err != nil {
+			return err
 		}
 	}
 	if c.fields.Value != "" {
-		if c.value, err = index(c.fields.Value); err != nil {
+		if c.value, err = index("", c.fields.Value); err != nil {
 			return fmt.Errorf("column to keep by: %w", err)
 		}
 	}
@@ -194,10 +194,10 @@ func (c *table) find(names []string, index func(name string) (int, error)) (err 
 }
 
 // numbered returns the index of a column that has a number only.
-func numbered(name string) (int, error) {
+func numbered(kind, name string) (int, error) {
 	i, err := strconv.Atoi(strings.TrimPrefix(name, "#"))
 	if err != nil || i < 1 {
-		return 0, fmt.Errorf("no column %q; without a header columns are numbers, from 1", name)
+		return 0, fmt.Errorf("no %s %q; without a header, columns are numbers from 1", codec.ColumnOf(kind), name)
 	}
 	return i - 1, nil
 }

@@ -73,19 +73,19 @@ func TestColumns(t *testing.T) {
 
 func TestColumnErrors(t *testing.T) {
 	for _, c := range []struct{ header, text, id, want string }{
-		{"a\tb\n", "text", "", `text column: no column "text"; the columns are ["a" "b"]`},
-		{"a\tb\n", "a", "key", `id column: no column "key"; the columns are ["a" "b"]`},
-		{"a\tb\n", "#3", "", `text column: no column "#3"; the columns are ["a" "b"]`},
-		{"a\tb\n", "#0", "", `text column: no column "#0"; the columns are ["a" "b"]`},
-		{"a\tb\n", "#x", "", `text column: no column "#x"; the columns are ["a" "b"]`},
-		{"a\tb\n", "A", "", `text column: no column "A"; the columns are ["a" "b"]`},
-		{"\n", "a", "", `text column: no column "a"; the columns are [""]`},
-		{"a\tb\ta\n", "a", "", `text column: two columns are called "a"; name one by number: #1 or #3`},
-		{"b\tid\tid\n", "b", "id", `id column: two columns are called "id"; name one by number: #2 or #3`},
-		{"id;text\n", "text", "", `text column: no column "text"; the columns are ["id;text"]; values may be separated by ';': give --format csv --delimiter ';'`},
-		{"id,\"te\"\"xt\"\n", "te\"xt", "", `text column: no column "te\"xt"; the columns are ["id,\"te\"\"xt\""]; values may be separated by ',': give --format csv`},
-		{"\"text\"\n", "text", "", `text column: no column "text"; the columns are ["\"text\""]`},
-		{"b\t id\tid \n", "b", "id", `id column: two columns are called "id"; name one by number: #2 or #3`},
+		{"a\tb\n", "text", "", `no text column "text"; the columns are ["a" "b"]`},
+		{"a\tb\n", "a", "key", `no id column "key"; the columns are ["a" "b"]`},
+		{"a\tb\n", "#3", "", `no text column "#3"; the columns are ["a" "b"]`},
+		{"a\tb\n", "#0", "", `no text column "#0"; the columns are ["a" "b"]`},
+		{"a\tb\n", "#x", "", `no text column "#x"; the columns are ["a" "b"]`},
+		{"a\tb\n", "A", "", `no text column "A"; the columns are ["a" "b"]`},
+		{"\n", "a", "", `no text column "a"; the columns are [""]`},
+		{"a\tb\ta\n", "a", "", `two columns are called "a"; name one by number: #1 or #3`},
+		{"b\tid\tid\n", "b", "id", `two columns are called "id"; name one by number: #2 or #3`},
+		{"id;text\n", "text", "", `no text column "text"; the columns are ["id;text"]; values may be separated by ';': give --format csv --delimiter ';'`},
+		{"id,\"te\"\"xt\"\n", "te\"xt", "", `no text column "te\"xt"; the columns are ["id,\"te\"\"xt\""]; values may be separated by ',': give --format csv`},
+		{"\"text\"\n", "text", "", `no text column "text"; the columns are ["\"text\""]`},
+		{"b\t id\tid \n", "b", "id", `two columns are called "id"; name one by number: #2 or #3`},
 	} {
 		_, err := delimited.NewTSV(codec.Fields{Text: []string{c.text}, ID: c.id}).WithHeader([]byte(c.header))
 		if err == nil || err.Error() != c.want {

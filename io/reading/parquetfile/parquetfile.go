@@ -180,15 +180,15 @@ func bind(file *blocks.File, ft *footer, o codec.Fields) (b fields, err error) {
 		b.text = append(b.text, t)
 	}
 	if !found && len(o.Text) > 0 {
-		return b, fmt.Errorf("%s: text column: %w", file.Path,
-			&codec.NoColumnError{Name: o.Text[0], Columns: ft.schema.names()})
+		return b, fmt.Errorf("%s: %w", file.Path,
+			&codec.NoColumnError{Kind: "text", Name: o.Text[0], Columns: ft.schema.names()})
 	}
 	if o.ID != "" {
 		if b.id, err = findField(file, ft, o.ID); err != nil {
 			return b, err
 		}
 		if b.id.leaf == none && b.id.constant == nil && o.ID != "id" {
-			return b, fmt.Errorf("%s: id column: %w", file.Path, &codec.NoColumnError{Name: o.ID, Columns: withPartitions()})
+			return b, fmt.Errorf("%s: %w", file.Path, &codec.NoColumnError{Kind: "id", Name: o.ID, Columns: withPartitions()})
 		}
 	}
 	if o.Value != "" {
