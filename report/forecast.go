@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -86,6 +87,16 @@ func roughly(s float64) string {
 	return "about " + seconds(s)
 }
 
+// travels are what the collections of records.Shuffled hold, and why they travel.
+var travels = map[string]struct{ what, why string }{
+	"bands":    {"bucket keys", "find candidates"},
+	"firsts":   {"text hashes", "find copies"},
+	"edges":    {"candidates", "group documents"},
+	"sets":     {"shingle sets", "compare documents"},
+	"profiles": {"profiles", "choose what to keep"},
+	"copies":   {"copies", "list them"},
+}
+
 // forecast prints what a run is expected to do.
 func forecast(out *printer, run *records.Run) {
 	f := run.Forecast
@@ -102,14 +113,15 @@ func forecast(out *printer, run *records.Run) {
 		if e.Low != e.High {
 			interval = fmt.Sprintf(", between %s and %s", count(e.Low), count(e.High))
 		}
-		out.item("candidates", "%s between neighbours in buckets%s; %s to read again", plural(e.Expected, "edge"),
+		out.item("candidates", "%s of neighbours in buckets%s; %s to read again", plural(e.Expected, "pair"),
 			interval, plural(f.ReadAgain, "document"))
 	}
 	label := "shuffled"
 	for _, s := range f.Shuffled {
-		line := fmt.Sprintf("%-*s%-8s %8s", labelWidth, label, s.Name, bytesOf(s.Bytes))
-		if way := fmt.Sprintf("  %s → %s", s.From, s.To); utf8.RuneCountInString(line+way) <= out.width {
-			line += way
+		sent := travels[s.Name]
+		line := fmt.Sprintf("%-*s%-12s %8s", labelWidth, label, cmp.Or(sent.what, s.Name), bytesOf(s.Bytes))
+		if why := "  to " + sent.why; sent.why != "" && utf8.RuneCountInString(line+why) <= out.width {
+			line += why
 		}
 		out.printf("%s\n", line)
 		label = ""

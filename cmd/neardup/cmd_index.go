@@ -18,7 +18,7 @@ import (
 type indexCmd struct {
 	Create indexCreateCmd `cmd:"" help:"Make an empty index, to which dedup --against INDEX --append adds the documents that it keeps and removes."`
 	Check  indexCheckCmd  `cmd:"" help:"Read every file of an index and verify its SHA-256."`
-	Drop   indexDropCmd   `cmd:"" help:"Remove the documents that one run added. The index also forgets documents that other runs removed because of them; this does not restore any document."`
+	Drop   indexDropCmd   `cmd:"" help:"Remove the documents that one run added, and forget those that other runs removed because of them. This does not restore any document."`
 	Prune  indexPruneCmd  `cmd:"" help:"Merge small segments, and remove older generations and the files that only they need."`
 }
 

@@ -170,7 +170,7 @@ func (f *file) parse(data []byte) error {
 func (f *file) parseRun(data []byte) error {
 	var run records.Run
 	if err := json.Unmarshal(data, &run); err != nil || run.Version == "" {
-		return fmt.Errorf("%s: not a job file and not a run.json of neardup", f.path)
+		return fmt.Errorf("%s is neither a job file nor a run.json of neardup", f.path)
 	}
 	f.values = map[string]any{}
 	set := func(name string, value any) {

@@ -262,7 +262,7 @@ func (l *chooser) add(ctx context.Context, arg string, standing blocks.Standing)
 		return err
 	}
 	if len(entries) == 0 && !o.AllowEmpty {
-		return fmt.Errorf("%s: no files in it; give a folder that has some", arg)
+		return fmt.Errorf("%s: the folder has no files; give one that has some", arg)
 	}
 	if entries, err = o.pick(entries); err != nil {
 		return err

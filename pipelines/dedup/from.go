@@ -104,7 +104,7 @@ func (c *Config) checkFrom(f *output.Finished) error {
 	case c.DryRun:
 		return job.Usage("--from %s: there is nothing to plan; drop --dry-run", c.From)
 	case c.Resume == job.ResumeAlways:
-		return job.Usage("--from %s: the run has no phases; drop --resume always", c.From)
+		return job.Usage("--from %s: such a run keeps nothing to continue from; drop --resume always", c.From)
 	case f.Run.References != nil:
 		return refuse("it was compared with --against, and its tables have only the references that resemble an input")
 	case f.Run.Comparison != nil:

@@ -32,13 +32,13 @@ func (e *evaluation) bySample(ctx context.Context) error {
 		}
 	}
 	if e.f.Run.Parameters.Method == job.Exact {
-		return job.Usage("--sample: the run's --method exact looked for copies only, and found them all; --truth FILE " +
-			"compares it with what is known")
+		return job.Usage("--sample: the run's --method exact looked for copies only, and found them all; give --truth " +
+			"FILE to compare the output with what is known")
 	}
 	return e.again(ctx, [][]job.Read{{job.First, job.Second}, {job.First}}, func(plan *job.Plan, temp string) error {
 		if match.Pairwise(plan.Spec.Rules) {
-			return job.Usage("--sample supports only the rule equal, but the run has --match %s; --truth FILE compares it "+
-				"with what is known", strings.Join(e.f.Run.Parameters.Match, " --match "))
+			return job.Usage("--sample supports only the rule equal, but the run has --match %s; give --truth FILE "+
+				"to compare the output with what is known", strings.Join(e.f.Run.Parameters.Match, " --match "))
 		}
 		params := recall.Params{
 			Inputs: job.Inputs(temp), Text: plan.Spec, Verifier: plan.Verifier(temp), Sample: e.Sample, Seed: e.Seed,

@@ -83,7 +83,7 @@ func readTruth(r io.Reader, name string) (*truth, error) {
 	return t, nil
 }
 
-var errColumns = errors.New("it has neither id_a and id_b (pairs) nor id and cluster (clusters); name its columns so")
+var errColumns = errors.New("it has neither id_a and id_b (pairs) nor id and cluster (clusters); rename its columns")
 
 // kindOf returns the kind of truth that has columns.
 func kindOf(has func(column string) bool) (string, error) {

@@ -109,7 +109,7 @@ func Export(ctx context.Context, c Config) (warnings []string, err error) {
 	}
 	toStdout := c.Output == "-"
 	if strings.HasSuffix(c.Output, "."+string(c.Format)) {
-		return nil, job.Usage("--output %s: names a folder; for one file, give --output - >%[1]s", c.Output)
+		return nil, job.Usage("--output %s: --output names a folder; for one file, give --output - >%[1]s", c.Output)
 	}
 	if !toStdout {
 		if err := job.CheckPath("--output", c.Output); err != nil {

@@ -153,7 +153,7 @@ func (s *Service) probe(ctx context.Context) error {
 		return err
 	}
 	if o.Update && len(found) == 0 {
-		return fmt.Errorf("no job named %s runs that this one can replace: give its --job-name, or drop --update", o.Name)
+		return fmt.Errorf("there is no running job %s to replace: give its --job-name, or drop --update", o.Name)
 	}
 	if o.Update {
 		s.replaces = found[0].Id
@@ -161,7 +161,7 @@ func (s *Service) probe(ctx context.Context) error {
 	}
 	if len(found) > 0 {
 		j := Job{Project: o.Project, Region: o.Region, Name: o.Name, ID: found[0].Id}
-		return fmt.Errorf("a job named %s runs already, %s, and Dataflow does not run a second one: wait for it, "+
+		return fmt.Errorf("a job named %s is already running, %s, and Dataflow does not run a second one: wait for it, "+
 			"give another --job-name, or stop it: gcloud dataflow jobs cancel %s --project %s --region %s",
 			o.Name, j.ID, j.ID, j.Project, j.Region)
 	}

@@ -79,7 +79,7 @@ func (o Options) longest() int { return 4 * o.message }
 // resolve fills in what was left open.
 func (o Options) resolve() (Options, error) {
 	if o.Workers < 0 {
-		return o, fmt.Errorf("%d workers: give at least 1, or 0 for one for each core", o.Workers)
+		return o, fmt.Errorf("%d workers: give at least 1, or 0 for one per core", o.Workers)
 	}
 	if o.Memory != 0 && o.Memory < memory.Least {
 		return o, fmt.Errorf("%d bytes of memory are too few; give at least %d (256 MB)", o.Memory, memory.Least)

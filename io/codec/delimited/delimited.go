@@ -78,7 +78,7 @@ func (c *table) WithHeader(header []byte) (codec.Codec, error) {
 		return c, nil
 	}
 	if c.endsInCR(header) {
-		return nil, errors.New("lines end with CR alone, as on old Macs; convert it with: tr '\\r' '\\n' < OLD > NEW")
+		return nil, errors.New("lines end with CR alone, as on old Macs; convert the file with: tr '\\r' '\\n' < OLD > NEW")
 	}
 	names, err := c.names(header)
 	if err != nil {

@@ -45,7 +45,7 @@ func (f Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Option
 			file.Path, file.Format, o.Fields.Value)
 	}
 	if file.Size > blocks.MaxPosition {
-		return fmt.Errorf("%s: %d bytes, at most %d can be read; split the file", file.Path,
+		return fmt.Errorf("%s has %d bytes, but at most %d can be read; split the file", file.Path,
 			file.Size, int64(blocks.MaxPosition))
 	}
 	opened, err := storage.Open(ctx, file.Path, file.Version)

@@ -98,7 +98,7 @@ func readFooter(f io.ReaderAt, file *blocks.File) (*footer, error) {
 		return nil, broken(file, "a footer of %d bytes in a file of %d", length, file.Size)
 	}
 	if length > maxFooter {
-		return nil, fmt.Errorf("%s: a footer of %d bytes, at most %d can be read; write the columns needed to a file of "+
+		return nil, fmt.Errorf("%s: the footer has %d bytes, but at most %d can be read; write the columns that you need to a file of "+
 			"their own", file.Path, length, maxFooter)
 	}
 	ft := &footer{raw: make([]byte, length), end: file.Size - 8 - length, rows: -1}
@@ -181,7 +181,7 @@ func (ft *footer) parse(file *blocks.File) error {
 }
 
 var (
-	errTooWide = fmt.Errorf("more than %d columns; write the columns needed to a file of their own", maxColumns)
+	errTooWide = fmt.Errorf("more than %d columns; write the columns that you need to a file of their own", maxColumns)
 	errTooMany = fmt.Errorf("more than %d row groups; write the file again with larger ones", maxGroups)
 )
 
