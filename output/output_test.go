@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -96,6 +97,17 @@ func TestOpenRefuses(t *testing.T) {
 				t.Errorf("error %v, want one that says %q", err, c.says)
 			}
 		})
+	}
+}
+
+// TestOpenNowhere: a folder that is not there is not called an output, and one that is, is not called missing.
+func TestOpenNowhere(t *testing.T) {
+	dir := t.TempDir()
+	for folder, there := range map[string]bool{dir: true, path.Join(dir, "none"): false} {
+		_, err := output.Open(t.Context(), folder)
+		if err == nil || errors.As(err, new(*output.NoFolderError)) == there || strings.Contains(err.Error(), output.SuccessFile) != there {
+			t.Errorf("%s: error %v", folder, err)
+		}
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/alecthomas/kong"
 )
 
 // helpOf is what neardup prints for help.
@@ -80,6 +82,31 @@ func TestNamesInHelp(t *testing.T) {
 	for _, name := range pure {
 		if !names[name] {
 			t.Errorf("there is no command %s", name)
+		}
+	}
+}
+
+// TestFlagsInHelp: each flag stands below a heading, its default is told in one way, and what commands share is true of each.
+func TestFlagsInHelp(t *testing.T) {
+	var cli commands
+	parser, err := newParser(&cli, nil, io.Discard, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := regexp.MustCompile(`job-server|Dataflow|stay in the corpus|dedup follows`)
+	for _, command := range parser.Model.Leaves(true) {
+		remote := slices.ContainsFunc(command.Flags, func(flag *kong.Flag) bool { return flag.Name == "job-server" })
+		for _, flag := range command.Flags {
+			told := strings.Count(flag.Help, "(default: ") == 1 && flag.PlaceHolder != ""
+			switch {
+			case flag.Hidden:
+			case flag.Group == nil:
+				t.Errorf("%s --%s has no heading", command.Path(), flag.Name)
+			case flag.Default != "" && !flag.IsBool() && !flag.IsCounter() && !told:
+				t.Errorf("%s --%s=%s: default %s in: %s", command.Path(), flag.Name, flag.PlaceHolder, flag.Default, flag.Help)
+			case !remote && command.Name != "finish" && elsewhere.MatchString(flag.Help):
+				t.Errorf("%s --%s is told as of another command: %s", command.Path(), flag.Name, flag.Help)
+			}
 		}
 	}
 }

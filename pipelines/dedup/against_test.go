@@ -639,7 +639,7 @@ func TestAgainstOtherColumns(t *testing.T) {
 	} {
 		wrong := ask(t, append(flags, filepath.Join(folder, "in.jsonl"))...)
 		_, err := runJob(t.Context(), wrong, launch(wrong))
-		if job.Status(err) != 2 || !strings.Contains(fmt.Sprint(err), "--against") {
+		if job.Status(err) != 2 || !strings.Contains(fmt.Sprint(err), "--against-") {
 			t.Errorf("%v: %v", flags, err)
 		}
 	}
