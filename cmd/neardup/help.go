@@ -43,6 +43,7 @@ var here = map[string]string{
 
 // tailorHelp gives shared flags the helps that are true of a command.
 func tailorHelp(k *kong.Kong) error {
+	k.Model.HelpFlag.Help = "Show help."
 	for _, command := range k.Model.Leaves(false) {
 		remote := slices.ContainsFunc(command.Flags, func(flag *kong.Flag) bool { return flag.Name == "job-server" })
 		for _, flag := range command.Flags {

@@ -412,11 +412,14 @@ func (r *Request) unfit(err error) error {
 		return err
 	}
 	if none := (*codec.NoColumnError)(nil); errors.As(err, &none) {
-		flag := r.flagOf(none)
-		if column := meant(none.Name, none.Columns); column != "" {
+		switch flag, column := r.flagOf(none), meant(none.Name, none.Columns); {
+		case column == "":
+			return Usage("%w; name one of them with %s", err, flag)
+		case flag == "--keep" || flag == "--match": // whose value is more than a column
+			return Usage("%w; did you mean %q?", err, column)
+		default:
 			return Usage("%w; did you mean %s %q?", err, flag, column)
 		}
-		return Usage("%w; name one of them with %s", err, flag)
 	}
 	return &UsageError{Reason: err}
 }
