@@ -19,8 +19,8 @@ type goneFlags struct {
 	S3KMSKey    goneFlag `name:"s3-kms-key" hidden:"" group:"Stores" instead:"give --kms-key"`
 	GSKMSKey    goneFlag `name:"gs-kms-key" hidden:"" group:"Stores" instead:"give --kms-key"`
 
-	ModifiedBefore goneFlag `hidden:"" group:"Input" instead:"list the files with --inputs-from, as find ! -newermt does"`
-	SkipUnknown    goneFlag `hidden:"" group:"Input" instead:"say with --include which files are read, as in --include '*.jsonl'"`
+	ModifiedBefore goneFlag `hidden:"" group:"Input" instead:"list the files with find ! -newermt, and give the list with --inputs-from"`
+	SkipUnknown    goneFlag `hidden:"" group:"Input" instead:"name the files to read with --include, as in --include '*.jsonl'"`
 	MaxIDBytes     goneFlag `name:"max-id-bytes" hidden:"" group:"Text" instead:"a document with an id of more than 4 KiB is not compared"`
 	Tokens         goneFlag `hidden:"" group:"Text" instead:"its steps are steps of --normalize, as in --normalize default,stem:en"`
 }
@@ -30,17 +30,17 @@ type goneOfDedup struct {
 	Cpuprofile, Memprofile, Trace goneFlag `hidden:"" group:"Running" instead:"use perf, or Go's own profiles around neardup.Run (docs/performance.md)"`
 
 	EnvironmentType, EnvironmentConfig goneFlag `hidden:"" group:"Cluster" instead:"give --environment KIND:CONFIG"`
-	WorkerBinary                       goneFlag `hidden:"" group:"Cluster" instead:"it is an option of Beam's, for the command line alone"`
+	WorkerBinary                       goneFlag `hidden:"" group:"Cluster" instead:"give it on the command line only: it is an option of Beam"`
 
 	Project, Region, StagingLocation, WorkerMachineType, MachineType, DataflowEndpoint, CancelOnInterrupt, Detach, ExecuteAsync, Async, TemplateLocation,
 	NumWorkers, MaxNumWorkers, NumberOfWorkerHarnessThreads, DiskType, WorkerDiskType, WorkerZone, Network, Subnetwork,
 	ServiceAccountEmail, SdkContainerImage, DataflowServiceOptions, DiskProvisionedIops, DiskProvisionedThroughputMibps,
-	AutoscalingAlgorithm, FlexrsGoal, WorkerRegion, Experiments, Labels, UsePublicIps goneFlag `hidden:"" group:"Cluster" instead:"give it by --dataflow-option"`
+	AutoscalingAlgorithm, FlexrsGoal, WorkerRegion, Experiments, Labels, UsePublicIps goneFlag `hidden:"" group:"Cluster" instead:"give it with --dataflow-option"`
 
-	Disk       goneFlag `name:"disk-size-gb" hidden:"" group:"Cluster" instead:"give it by --dataflow-option"`
-	KMSKey     goneFlag `name:"dataflow-kms-key" hidden:"" group:"Cluster" instead:"give it by --dataflow-option"`
-	MinCPU     goneFlag `name:"min-cpu-platform" hidden:"" group:"Cluster" instead:"give it by --dataflow-option"`
-	PrivateIPs goneFlag `name:"no-use-public-ips" hidden:"" group:"Cluster" instead:"give it by --dataflow-option"`
+	Disk       goneFlag `name:"disk-size-gb" hidden:"" group:"Cluster" instead:"give it with --dataflow-option"`
+	KMSKey     goneFlag `name:"dataflow-kms-key" hidden:"" group:"Cluster" instead:"give it with --dataflow-option"`
+	MinCPU     goneFlag `name:"min-cpu-platform" hidden:"" group:"Cluster" instead:"give it with --dataflow-option"`
+	PrivateIPs goneFlag `name:"no-use-public-ips" hidden:"" group:"Cluster" instead:"give it with --dataflow-option"`
 }
 
 // goneFlag is one of them.
