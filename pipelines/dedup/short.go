@@ -241,7 +241,7 @@ func shortWarnings(all []records.Short, threshold float64) (warnings []string) {
 		warnings = append(warnings, text+next)
 	}
 	if more := len(all) - mostShort; more > 0 {
-		warnings = append(warnings, fmt.Sprintf("documents are short in %d more of the sources; --json lists them all", more))
+		warnings = append(warnings, fmt.Sprintf("documents are also short in %d more sources; --json lists all of them", more))
 	}
 	return warnings
 }
