@@ -34,8 +34,8 @@ func hideFlags(k *kong.Kong) error {
 	return nil
 }
 
-// here are helps of shared flags for a command that runs in this process only.
-var here = map[string]string{
+// helpsHere are helps of shared flags for a command that runs in this process only.
+var helpsHere = map[string]string{
 	"runner":   "Beam runner: local (all cores, bounded memory) or Beam's direct; DirectRunner means local (default: local).",
 	"workers":  "Number of parallel workers; --parallelism is the same (default: one per core).",
 	"temp-dir": "Folder for temporary files; --temp-location is the same, but makes the folder (default: a hidden one beside or in the output folder, or the system's).",
@@ -47,7 +47,7 @@ func tailorHelp(k *kong.Kong) error {
 	for _, command := range k.Model.Leaves(false) {
 		remote := slices.ContainsFunc(command.Flags, func(flag *kong.Flag) bool { return flag.Name == "job-server" })
 		for _, flag := range command.Flags {
-			switch help, other := here[flag.Name]; {
+			switch help, other := helpsHere[flag.Name]; {
 			case other && !remote:
 				flag.Help = help
 			case flag.Name == "pieces" && command.Name == "query":

@@ -23,7 +23,7 @@ class Dedup(TypedDict, total=False):
     pays."""
 
     kms_key: str
-    """KMS key of the output's store; it encrypts all that neardup writes there."""
+    """KMS key of the output's store, which encrypts all that neardup writes there."""
 
     inputs_from: str | PathLike[str]
     """File that lists more inputs, one path per line; - is standard input."""
@@ -44,8 +44,7 @@ class Dedup(TypedDict, total=False):
     """Encoding of JSON, CSV, TSV and text files, and of members of tar, that are not UTF-8, by its name in the Encoding
     Standard, such as windows-1251, latin1, shift_jis, gbk or koi8-r. utf-16le and utf-16be apply to all such files,
     UTF-8 or not. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes
-    UTF-8. detect decides for each file by its text, and marks texts as unreadable if it is not sure (default:
-    utf-8)."""
+    UTF-8. detect decides for each file by its text; texts in doubt are unreadable (default: utf-8)."""
 
     delimiter: str
     """Separator of CSV values: an ASCII character, or tab (default: ,)."""
@@ -57,8 +56,8 @@ class Dedup(TypedDict, total=False):
     """Read only the first N readable documents."""
 
     max_doc_bytes: int | str
-    """Do not compare documents whose text is larger than this, or grows in normalising to more than this and more than
-    twice its size; they stay in the corpus (default: 16MiB)."""
+    """Do not compare documents whose text is larger than this, or grows to more than this and more than twice its size
+    in normalising (default: 16MiB)."""
 
     max_window: int | str
     """Refuse compressed files whose window, and Parquet files whose pages, are larger than this, because reading them
@@ -69,7 +68,7 @@ class Dedup(TypedDict, total=False):
     it unchanged, and its invalid parts byte by byte; needs shingle char:9 or byte:K) (default: reject)."""
 
     min_words: int
-    """Do not compare documents with fewer than N words after normalising; they stay in the corpus."""
+    """Do not compare documents with fewer than N words after normalising."""
 
     against: str | Sequence[str]
     """Documents that you already have: files, folders or patterns; a finished output, whose corpus/ is read; or an
@@ -99,29 +98,30 @@ class Dedup(TypedDict, total=False):
     word. item takes each element of a list column as a shingle (default: word:5)."""
 
     normalize: str
-    """none, or a comma-separated list of strip-markup, default, nfkc, lower, strip-accents, fold-han, keep-symbols,
-    keep-case, letters-only, digits-zero, collapse-space, no-space. default is NFKC and lower case, without punctuation,
-    symbols, layout and invisible characters (byte:K keeps the last two); keep-symbols keeps punctuation and symbols,
-    and keep-case keeps capitals; the other steps stay those of default, unless you list some. strip-markup compares
-    only what HTML and XML show, and fold-han unifies the variants of a Han character. no-stop-words:LANGUAGE leaves out
-    stop words, and stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en."""
+    """Changes to texts before they are compared: none, or a comma-separated list of strip-markup, default, nfkc, lower,
+    strip-accents, fold-han, keep-symbols, keep-case, letters-only, digits-zero, collapse-space, no-space. default is
+    NFKC and lower case, without punctuation, symbols, layout and invisible characters (byte:K keeps the last two).
+    keep-symbols keeps punctuation and symbols, and keep-case keeps capitals; both leave the rest of default in force,
+    unless you list other steps. strip-markup compares only what HTML and XML show, and fold-han unifies the variants of
+    a Han character. no-stop-words:LANGUAGE leaves out stop words, and stem:LANGUAGE replaces words with stems
+    (Snowball), as in default,stem:en (default: default)."""
 
     match: str | Sequence[str]
-    """Compare documents, even copies, only if they meet this rule; if it is repeated, they must meet every rule. Rules
-    are equal (the same value, byte for byte), different (not equal), within:N (numbers at most N apart) and within:7d
+    """Compare documents, even copies, only if they meet this rule; repeat the flag to require several rules. Rules are
+    equal (the same value, byte for byte), different (not equal), within:N (numbers at most N apart) and within:7d
     (dates or times; d, h, m or s), as in lang=equal. A rule like title=char:3,.7,lower asks for a Jaccard similarity of
     the values: a shingle, a threshold and steps of normalize. Without text, such rules are the whole comparison.
-    Documents without a value are compared with no other, or with all if ,missing-ok follows the rule. Dotted paths
+    Documents without a value are compared with no others, or with all if ,missing-ok follows the rule. Dotted paths
     reach nested fields."""
 
     match_numbers: bool
     """Compare documents, even copies, only if their texts have the same numbers in the same order, so that issue 12 and
-    issue 13 are both kept. 1,000 and 1.000 are 1000; a date counts as its numbers."""
+    issue 13 are both kept. 1,000 and 1.000 count as 1000, and a date as its numbers."""
 
     method: Literal["minhash", "simhash", "complete", "exact"]
-    """minhash (near-duplicates, found by signatures), simhash (near-duplicates, found by SimHash signatures), complete
-    (all near-duplicates: every document is compared with every other) or exact (copies only, as same defines them;
-    ignores threshold)."""
+    """Way to find near-duplicates: minhash (by signatures), simhash (by SimHash signatures), complete (by comparing
+    every document with every other, which finds all) or exact (finds only copies, as same defines them, and ignores
+    threshold) (default: minhash)."""
 
     same: str
     """Definition of a copy for method exact: bytes (the text as decoded), tokens (the same words, characters or bytes
@@ -129,7 +129,7 @@ class Dedup(TypedDict, total=False):
 
     recall: float
     """Minimum probability of finding a pair whose similarity is exactly the threshold; more similar pairs are found
-    with a higher probability."""
+    with a higher probability (default: 0.999)."""
 
     bands: int
     """Number of bands, with rows, instead of the number that recall would choose."""
@@ -138,18 +138,17 @@ class Dedup(TypedDict, total=False):
     """Rows per band, with bands."""
 
     signature: Literal["fss", "classic", "salted"]
-    """Kind of signature: fss (Fast Similarity Sketching) or a slower kind from textbooks: classic (universal hashing of
+    """Kind of signature: fss (Fast Similarity Sketching), or a slower one from textbooks, classic (universal hashing of
     each shingle's number in a dictionary, for which the input is read once more) or salted (SHA-1 of the shingles'
-    text)."""
+    text) (default: fss)."""
 
     seed: int
-    """Seed of signatures and samples."""
+    """Seed of signatures and samples (default: 1)."""
 
     compare: str
-    """Measure of similarity: jaccard (of shingle sets), containment (the share of the smaller set that the larger one
-    has: the larger document stays, and every document is compared), cosine (of their vectors) or overlap (the share of
-    equal bits of their SimHash signatures). SimHash finds documents by cosine or overlap (default: overlap for SimHash,
-    otherwise jaccard)."""
+    """Measure of similarity: jaccard (of shingle sets), containment (the share of the smaller shingle set that the
+    larger one has), cosine (of vectors) or overlap (the share of equal bits of SimHash signatures). SimHash takes
+    cosine or overlap (default: overlap for SimHash, otherwise jaccard)."""
 
     weights: Literal["1", "tf", "tf-idf"]
     """Weight of a shingle in a document's vector, for cosine and overlap: 1, tf (the number of its occurrences) or
@@ -161,20 +160,21 @@ class Dedup(TypedDict, total=False):
 
     pieces: int
     """Number of pieces of a SimHash signature; documents with an equal piece at the same position are compared
-    (default: dedup follows recall if it is given, and otherwise takes 32, or compares all documents if most would share
-    one by chance; query compares all documents)."""
+    (default: as many as recall needs, if it is given; otherwise 32, or all documents are compared if most would share a
+    piece by chance)."""
 
     vectors: Literal["normal", "sign"]
-    """Random vectors of SimHash: normal (normally distributed entries, which satisfy recall) or sign (entries 1 and -1,
-    as in most programs, without that guarantee for cosine) (default: normal)."""
+    """Random vectors of SimHash: normal (normally distributed entries) or sign (entries 1 and -1, as in most programs;
+    they guarantee no recall for cosine) (default: normal)."""
 
     measure_recall: int
     """Measure the recall: read the input again and compare N documents, drawn with seed, with all others. The summary
     gives the share of their near pairs that the run found."""
 
     cluster: Literal["star", "components"]
-    """star: remove a document only if its similarity to a kept one reaches the threshold; components: keep one document
-    of each cluster, so a chain of similar documents can remove one that is not similar to the kept one."""
+    """Which similar documents to remove: with star, those whose similarity to a kept one reaches the threshold; with
+    components, all but one of each cluster, so a chain of similar documents can remove one that is not similar to the
+    kept one (default: star)."""
 
     keep: str | Sequence[str]
     """Which of several similar documents to keep: first in input order, longest (bytes of text), max:COLUMN or
@@ -195,33 +195,33 @@ class Dedup(TypedDict, total=False):
     one input file, or of any one folder with one document per file."""
 
     pair_budget: int
-    """Limit on the listed pairs of a connected group, which similar pairs link. In a group with more, each document is
-    listed with only some of those kept before it; if the ids of its pairs take more than 256 bytes times N, only with
-    the one kept in its place. In a group of more than 4,096 documents the number of pairs is an estimate."""
+    """Maximum number of pairs to list of a group of documents that similar pairs connect. In a group with more pairs,
+    each document is listed with only some of those kept before it; if the ids of the pairs take more than 256 bytes
+    times N, it is listed only with the document kept in its place. In a group of more than 4,096 documents, the number
+    of pairs is an estimate (default: 262144)."""
 
     no_text: bool
     """Leave the texts of documents out of report.html."""
 
     write: Literal["pairs", "clusters", "removed", "rejected", "corpus", "documents"] | Sequence[Literal["pairs", "clusters", "removed", "rejected", "corpus", "documents"]]
-    """What to write: any of pairs,clusters,removed,rejected,corpus,documents (default: all but documents, which has a
-    row for every record)."""
+    """Parts of the output to write: any of pairs,clusters,removed,rejected,corpus,documents (default: all but
+    documents, which has a row for every record)."""
 
     runner: Literal["local", "flink", "spark", "dataflow", "portable", "prism", "direct"]
-    """Beam runner. In this process: local (all cores, bounded memory) or Beam's direct (and prism, in a binary built
-    with the tag prism). On a cluster: dataflow, for dedup only, or flink, spark or portable through job_server, for
-    dedup, compare and passages. Beam's class names work too; DirectRunner means local."""
+    """Beam runner: local (all cores, bounded memory) or Beam's direct, in this process; flink, spark or portable on a
+    cluster, through job_server; or dataflow, for dedup only. Beam's class names work too; DirectRunner means local
+    (default: local)."""
 
     workers: int
-    """Number of parallel workers of the local runner (default: one per core), or of a job on a cluster (default: the
-    cluster's setting); parallelism is the same."""
+    """Number of parallel workers; parallelism is the same (default: one per core, or the cluster's setting)."""
 
     memory: int | str
     """Memory limit of the process with the local runner, at least 256MB (default: half of the container's limit or,
     without one, of this machine's memory)."""
 
     temp_dir: str | PathLike[str]
-    """Folder for temporary files (default: a hidden one beside or in an output folder, else the system's);
-    temp_location is the same, but makes the folder, except on Dataflow."""
+    """Folder for temporary files; temp_location is the same, but makes the folder, except on Dataflow (default: a
+    hidden one beside or in the output folder, or the system's)."""
 
     job_server: str
     """Beam job server of the cluster, for runner flink, spark or portable; also job_endpoint."""
@@ -300,7 +300,7 @@ class Query(TypedDict, total=False):
     pays."""
 
     kms_key: str
-    """KMS key of the output's store; it encrypts all that neardup writes there."""
+    """KMS key of the output's store, which encrypts all that neardup writes there."""
 
     inputs_from: str | PathLike[str]
     """File that lists more inputs, one path per line; - is standard input."""
@@ -321,8 +321,7 @@ class Query(TypedDict, total=False):
     """Encoding of JSON, CSV, TSV and text files, and of members of tar, that are not UTF-8, by its name in the Encoding
     Standard, such as windows-1251, latin1, shift_jis, gbk or koi8-r. utf-16le and utf-16be apply to all such files,
     UTF-8 or not. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes
-    UTF-8. detect decides for each file by its text, and marks texts as unreadable if it is not sure (default:
-    utf-8)."""
+    UTF-8. detect decides for each file by its text; texts in doubt are unreadable (default: utf-8)."""
 
     delimiter: str
     """Separator of CSV values: an ASCII character, or tab (default: ,)."""
@@ -334,8 +333,8 @@ class Query(TypedDict, total=False):
     """Read only the first N readable documents."""
 
     max_doc_bytes: int | str
-    """Do not compare documents whose text is larger than this, or grows in normalising to more than this and more than
-    twice its size; they stay in the corpus (default: 16MiB)."""
+    """Do not compare documents whose text is larger than this, or grows to more than this and more than twice its size
+    in normalising (default: 16MiB)."""
 
     max_window: int | str
     """Refuse compressed files whose window, and Parquet files whose pages, are larger than this, because reading them
@@ -346,7 +345,7 @@ class Query(TypedDict, total=False):
     it unchanged, and its invalid parts byte by byte; needs shingle char:9 or byte:K) (default: reject)."""
 
     min_words: int
-    """Do not compare documents with fewer than N words after normalising; they stay in the corpus."""
+    """Do not compare documents with fewer than N words after normalising."""
 
     against: str
     """Search the documents that an index has kept, by its keys, instead of an input."""
@@ -371,22 +370,22 @@ class Query(TypedDict, total=False):
     word. item takes each element of a list column as a shingle (default: word:5)."""
 
     normalize: str
-    """none, or a comma-separated list of strip-markup, default, nfkc, lower, strip-accents, fold-han, keep-symbols,
-    keep-case, letters-only, digits-zero, collapse-space, no-space. default is NFKC and lower case, without punctuation,
-    symbols, layout and invisible characters (byte:K keeps the last two); keep-symbols keeps punctuation and symbols,
-    and keep-case keeps capitals; the other steps stay those of default, unless you list some. strip-markup compares
-    only what HTML and XML show, and fold-han unifies the variants of a Han character. no-stop-words:LANGUAGE leaves out
-    stop words, and stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en."""
+    """Changes to texts before they are compared: none, or a comma-separated list of strip-markup, default, nfkc, lower,
+    strip-accents, fold-han, keep-symbols, keep-case, letters-only, digits-zero, collapse-space, no-space. default is
+    NFKC and lower case, without punctuation, symbols, layout and invisible characters (byte:K keeps the last two).
+    keep-symbols keeps punctuation and symbols, and keep-case keeps capitals; both leave the rest of default in force,
+    unless you list other steps. strip-markup compares only what HTML and XML show, and fold-han unifies the variants of
+    a Han character. no-stop-words:LANGUAGE leaves out stop words, and stem:LANGUAGE replaces words with stems
+    (Snowball), as in default,stem:en (default: default)."""
 
     method: Literal["minhash", "simhash"]
-    """minhash (compare sets, unless compare names another measure) or simhash (compare by overlap, or by cosine with
-    compare cosine; with pieces, only documents that share a piece) (default: minhash)."""
+    """Way to compare documents: minhash (by their sets, unless compare names another measure) or simhash (by overlap,
+    or by cosine with compare cosine; with pieces, only documents that share a piece) (default: minhash)."""
 
     compare: str
-    """Measure of similarity: jaccard (of shingle sets), containment (the share of the smaller set that the larger one
-    has: the larger document stays, and every document is compared), cosine (of their vectors) or overlap (the share of
-    equal bits of their SimHash signatures). SimHash finds documents by cosine or overlap (default: overlap for SimHash,
-    otherwise jaccard)."""
+    """Measure of similarity: jaccard (of shingle sets), containment (the share of the smaller shingle set that the
+    larger one has), cosine (of vectors) or overlap (the share of equal bits of SimHash signatures). SimHash takes
+    cosine or overlap (default: overlap for SimHash, otherwise jaccard)."""
 
     weights: Literal["1", "tf", "tf-idf"]
     """Weight of a shingle in a document's vector, for cosine and overlap: 1, tf (the number of its occurrences) or
@@ -397,17 +396,16 @@ class Query(TypedDict, total=False):
     """Bits of a SimHash signature, from 1 to 1024 (default: 256)."""
 
     pieces: int
-    """Number of pieces of a SimHash signature; documents with an equal piece at the same position are compared
-    (default: dedup follows recall if it is given, and otherwise takes 32, or compares all documents if most would share
-    one by chance; query compares all documents)."""
+    """Number of pieces of a SimHash signature: compare only documents with an equal piece at the same position
+    (default: all documents are compared)."""
 
     vectors: Literal["normal", "sign"]
-    """Random vectors of SimHash: normal (normally distributed entries, which satisfy recall) or sign (entries 1 and -1,
-    as in most programs, without that guarantee for cosine) (default: normal)."""
+    """Random vectors of SimHash: normal (normally distributed entries) or sign (entries 1 and -1, as in most programs;
+    they guarantee no recall for cosine) (default: normal)."""
 
     signature: Literal["fss", "classic", "salted"]
     """Compare only documents that share a bucket, by signatures of this kind, as textbooks do: fss, classic or salted,
-    as for dedup (with bands and rows: fss). Without any of these flags, all documents are compared."""
+    as for dedup. Without signature, bands or rows, all documents are compared (default with bands and rows: fss)."""
 
     bands: int
     """Number of bands, with rows, instead of the number that recall would choose."""
@@ -416,8 +414,8 @@ class Query(TypedDict, total=False):
     """Rows per band, with bands."""
 
     threshold: float
-    """Jaccard similarity that bands and rows are chosen for, in (0, 1] (default: 0.8); to shorten the list, use
-    min_similarity."""
+    """Jaccard similarity for which bands and rows are chosen, in (0, 1]; to shorten the list, use min_similarity
+    (default: 0.8)."""
 
     recall: float
     """Minimum probability of finding a document of that similarity (default: 0.999)."""
@@ -426,21 +424,18 @@ class Query(TypedDict, total=False):
     """Seed of the signature (default: 1)."""
 
     runner: Literal["local", "flink", "spark", "dataflow", "portable", "prism", "direct"]
-    """Beam runner. In this process: local (all cores, bounded memory) or Beam's direct (and prism, in a binary built
-    with the tag prism). On a cluster: dataflow, for dedup only, or flink, spark or portable through job_server, for
-    dedup, compare and passages. Beam's class names work too; DirectRunner means local."""
+    """Beam runner: local (all cores, bounded memory) or Beam's direct; DirectRunner means local (default: local)."""
 
     workers: int
-    """Number of parallel workers of the local runner (default: one per core), or of a job on a cluster (default: the
-    cluster's setting); parallelism is the same."""
+    """Number of parallel workers; parallelism is the same (default: one per core)."""
 
     memory: int | str
     """Memory limit of the process with the local runner, at least 256MB (default: half of the container's limit or,
     without one, of this machine's memory)."""
 
     temp_dir: str | PathLike[str]
-    """Folder for temporary files (default: a hidden one beside or in an output folder, else the system's);
-    temp_location is the same, but makes the folder, except on Dataflow."""
+    """Folder for temporary files; temp_location is the same, but makes the folder (default: a hidden one beside or in
+    the output folder, or the system's)."""
 
 
 class Compare(TypedDict, total=False):
@@ -461,7 +456,7 @@ class Compare(TypedDict, total=False):
     pays."""
 
     kms_key: str
-    """KMS key of the output's store; it encrypts all that neardup writes there."""
+    """KMS key of the output's store, which encrypts all that neardup writes there."""
 
     inputs_from: str | PathLike[str]
     """File that lists more inputs, one path per line; - is standard input."""
@@ -482,8 +477,7 @@ class Compare(TypedDict, total=False):
     """Encoding of JSON, CSV, TSV and text files, and of members of tar, that are not UTF-8, by its name in the Encoding
     Standard, such as windows-1251, latin1, shift_jis, gbk or koi8-r. utf-16le and utf-16be apply to all such files,
     UTF-8 or not. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes
-    UTF-8. detect decides for each file by its text, and marks texts as unreadable if it is not sure (default:
-    utf-8)."""
+    UTF-8. detect decides for each file by its text; texts in doubt are unreadable (default: utf-8)."""
 
     delimiter: str
     """Separator of CSV values: an ASCII character, or tab (default: ,)."""
@@ -495,8 +489,8 @@ class Compare(TypedDict, total=False):
     """Read only the first N readable documents."""
 
     max_doc_bytes: int | str
-    """Do not compare documents whose text is larger than this, or grows in normalising to more than this and more than
-    twice its size; they stay in the corpus (default: 16MiB)."""
+    """Do not compare documents whose text is larger than this, or grows to more than this and more than twice its size
+    in normalising (default: 16MiB)."""
 
     max_window: int | str
     """Refuse compressed files whose window, and Parquet files whose pages, are larger than this, because reading them
@@ -507,18 +501,12 @@ class Compare(TypedDict, total=False):
     it unchanged, and its invalid parts byte by byte; needs shingle char:9 or byte:K) (default: reject)."""
 
     min_words: int
-    """Do not compare documents with fewer than N words after normalising; they stay in the corpus."""
+    """Do not compare documents with fewer than N words after normalising."""
 
     methods: Literal["brute-force", "complete", "minhash", "bands", "signatures", "classic", "salted", "simhash", "pieces"] | Sequence[Literal["brute-force", "complete", "minhash", "bands", "signatures", "classic", "salted", "simhash", "pieces"]]
-    """Ways to find the pairs, in order. brute-force compares the shingle sets of all documents. complete, minhash and
-    simhash do what dedup does with this method, and verify each pair exactly. classic and salted are minhash with
-    signatures of that kind, whatever signature says. bands puts each document into a bucket per band, lists all pairs
-    of each bucket, as textbooks do, and verifies each distinct pair exactly. signatures lists the same pairs, but
-    counts those, unverified, whose signatures' sets of values reach the threshold. pieces is bands with the pieces of
-    SimHash signatures for bands (32 without pieces or recall). simhash and pieces compare as compare says, brute-force
-    and complete by each measure that another method has, and the others by Jaccard. The first method listed for a
-    measure is its baseline. bands, signatures or pieces may stand alone. docs/commands.md has the limits (default:
-    brute-force,minhash)."""
+    """Ways to find the pairs: any of brute-force, complete, minhash, simhash, classic, salted, bands, signatures and
+    pieces, which docs/algorithms/README.md describes. The first one listed for a measure is its baseline. Only bands,
+    signatures or pieces may stand alone (default: brute-force,minhash)."""
 
     truth: str | PathLike[str]
     """Also measure each method against known pairs or clusters: a CSV or JSON Lines file as for eval truth; - is
@@ -533,8 +521,8 @@ class Compare(TypedDict, total=False):
     of each bucket of each band), candidates (the distinct pairs of documents that share one) (default: all)."""
 
     threshold: float
-    """Minimum similarity to count as near-duplicates, in (0, 1]; Jaccard similarity, unless another measure is
-    chosen."""
+    """Minimum similarity to count as near-duplicates, in (0, 1]; Jaccard similarity, unless another measure is chosen
+    (default: 0.8)."""
 
     shingle: str
     """Shingles (n-grams) to compare: K consecutive words, characters or bytes, as in word:5, char:9, byte:13. char32:9
@@ -542,16 +530,17 @@ class Compare(TypedDict, total=False):
     word. item takes each element of a list column as a shingle (default: word:5)."""
 
     normalize: str
-    """none, or a comma-separated list of strip-markup, default, nfkc, lower, strip-accents, fold-han, keep-symbols,
-    keep-case, letters-only, digits-zero, collapse-space, no-space. default is NFKC and lower case, without punctuation,
-    symbols, layout and invisible characters (byte:K keeps the last two); keep-symbols keeps punctuation and symbols,
-    and keep-case keeps capitals; the other steps stay those of default, unless you list some. strip-markup compares
-    only what HTML and XML show, and fold-han unifies the variants of a Han character. no-stop-words:LANGUAGE leaves out
-    stop words, and stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en."""
+    """Changes to texts before they are compared: none, or a comma-separated list of strip-markup, default, nfkc, lower,
+    strip-accents, fold-han, keep-symbols, keep-case, letters-only, digits-zero, collapse-space, no-space. default is
+    NFKC and lower case, without punctuation, symbols, layout and invisible characters (byte:K keeps the last two).
+    keep-symbols keeps punctuation and symbols, and keep-case keeps capitals; both leave the rest of default in force,
+    unless you list other steps. strip-markup compares only what HTML and XML show, and fold-han unifies the variants of
+    a Han character. no-stop-words:LANGUAGE leaves out stop words, and stem:LANGUAGE replaces words with stems
+    (Snowball), as in default,stem:en (default: default)."""
 
     recall: float
     """Minimum probability of finding a pair whose similarity is exactly the threshold; more similar pairs are found
-    with a higher probability."""
+    with a higher probability (default: 0.999)."""
 
     bands: int
     """Number of bands, with rows, instead of the number that recall would choose."""
@@ -560,18 +549,17 @@ class Compare(TypedDict, total=False):
     """Rows per band, with bands."""
 
     signature: Literal["fss", "classic", "salted"]
-    """Kind of signature: fss (Fast Similarity Sketching) or a slower kind from textbooks: classic (universal hashing of
+    """Kind of signature: fss (Fast Similarity Sketching), or a slower one from textbooks, classic (universal hashing of
     each shingle's number in a dictionary, for which the input is read once more) or salted (SHA-1 of the shingles'
-    text)."""
+    text) (default: fss)."""
 
     seed: int
-    """Seed of signatures and samples."""
+    """Seed of signatures and samples (default: 1)."""
 
     compare: str
-    """Measure of similarity: jaccard (of shingle sets), containment (the share of the smaller set that the larger one
-    has: the larger document stays, and every document is compared), cosine (of their vectors) or overlap (the share of
-    equal bits of their SimHash signatures). SimHash finds documents by cosine or overlap (default: overlap for SimHash,
-    otherwise jaccard)."""
+    """Measure of similarity: jaccard (of shingle sets), containment (the share of the smaller shingle set that the
+    larger one has), cosine (of vectors) or overlap (the share of equal bits of SimHash signatures). SimHash takes
+    cosine or overlap (default: overlap for SimHash, otherwise jaccard)."""
 
     weights: Literal["1", "tf", "tf-idf"]
     """Weight of a shingle in a document's vector, for cosine and overlap: 1, tf (the number of its occurrences) or
@@ -583,29 +571,28 @@ class Compare(TypedDict, total=False):
 
     pieces: int
     """Number of pieces of a SimHash signature; documents with an equal piece at the same position are compared
-    (default: dedup follows recall if it is given, and otherwise takes 32, or compares all documents if most would share
-    one by chance; query compares all documents)."""
+    (default: as many as recall needs, if it is given; otherwise 32, or all documents are compared if most would share a
+    piece by chance)."""
 
     vectors: Literal["normal", "sign"]
-    """Random vectors of SimHash: normal (normally distributed entries, which satisfy recall) or sign (entries 1 and -1,
-    as in most programs, without that guarantee for cosine) (default: normal)."""
+    """Random vectors of SimHash: normal (normally distributed entries) or sign (entries 1 and -1, as in most programs;
+    they guarantee no recall for cosine) (default: normal)."""
 
     runner: Literal["local", "flink", "spark", "dataflow", "portable", "prism", "direct"]
-    """Beam runner. In this process: local (all cores, bounded memory) or Beam's direct (and prism, in a binary built
-    with the tag prism). On a cluster: dataflow, for dedup only, or flink, spark or portable through job_server, for
-    dedup, compare and passages. Beam's class names work too; DirectRunner means local."""
+    """Beam runner: local (all cores, bounded memory) or Beam's direct, in this process; flink, spark or portable on a
+    cluster, through job_server; or dataflow, for dedup only. Beam's class names work too; DirectRunner means local
+    (default: local)."""
 
     workers: int
-    """Number of parallel workers of the local runner (default: one per core), or of a job on a cluster (default: the
-    cluster's setting); parallelism is the same."""
+    """Number of parallel workers; parallelism is the same (default: one per core, or the cluster's setting)."""
 
     memory: int | str
     """Memory limit of the process with the local runner, at least 256MB (default: half of the container's limit or,
     without one, of this machine's memory)."""
 
     temp_dir: str | PathLike[str]
-    """Folder for temporary files (default: a hidden one beside or in an output folder, else the system's);
-    temp_location is the same, but makes the folder, except on Dataflow."""
+    """Folder for temporary files; temp_location is the same, but makes the folder, except on Dataflow (default: a
+    hidden one beside or in the output folder, or the system's)."""
 
     job_server: str
     """Beam job server of the cluster, for runner flink, spark or portable; also job_endpoint."""
@@ -652,7 +639,7 @@ class Diff(TypedDict, total=False):
     pays."""
 
     kms_key: str
-    """KMS key of the output's store; it encrypts all that neardup writes there."""
+    """KMS key of the output's store, which encrypts all that neardup writes there."""
 
     inputs_from: str | PathLike[str]
     """File that lists more inputs, one path per line; - is standard input."""
@@ -673,8 +660,7 @@ class Diff(TypedDict, total=False):
     """Encoding of JSON, CSV, TSV and text files, and of members of tar, that are not UTF-8, by its name in the Encoding
     Standard, such as windows-1251, latin1, shift_jis, gbk or koi8-r. utf-16le and utf-16be apply to all such files,
     UTF-8 or not. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes
-    UTF-8. detect decides for each file by its text, and marks texts as unreadable if it is not sure (default:
-    utf-8)."""
+    UTF-8. detect decides for each file by its text; texts in doubt are unreadable (default: utf-8)."""
 
     delimiter: str
     """Separator of CSV values: an ASCII character, or tab (default: ,)."""
@@ -686,8 +672,8 @@ class Diff(TypedDict, total=False):
     """Read only the first N readable documents."""
 
     max_doc_bytes: int | str
-    """Do not compare documents whose text is larger than this, or grows in normalising to more than this and more than
-    twice its size; they stay in the corpus (default: 16MiB)."""
+    """Do not compare documents whose text is larger than this, or grows to more than this and more than twice its size
+    in normalising (default: 16MiB)."""
 
     max_window: int | str
     """Refuse compressed files whose window, and Parquet files whose pages, are larger than this, because reading them
@@ -698,7 +684,7 @@ class Diff(TypedDict, total=False):
     it unchanged, and its invalid parts byte by byte; needs shingle char:9 or byte:K) (default: reject)."""
 
     min_words: int
-    """Do not compare documents with fewer than N words after normalising; they stay in the corpus."""
+    """Do not compare documents with fewer than N words after normalising."""
 
     measures: bool
     """Print all measures: Jaccard similarity, containment, cosine and angle, L1, L2, Hamming distance of SimHash
@@ -710,12 +696,13 @@ class Diff(TypedDict, total=False):
     word. item takes each element of a list column as a shingle (default: word:5)."""
 
     normalize: str
-    """none, or a comma-separated list of strip-markup, default, nfkc, lower, strip-accents, fold-han, keep-symbols,
-    keep-case, letters-only, digits-zero, collapse-space, no-space. default is NFKC and lower case, without punctuation,
-    symbols, layout and invisible characters (byte:K keeps the last two); keep-symbols keeps punctuation and symbols,
-    and keep-case keeps capitals; the other steps stay those of default, unless you list some. strip-markup compares
-    only what HTML and XML show, and fold-han unifies the variants of a Han character. no-stop-words:LANGUAGE leaves out
-    stop words, and stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en."""
+    """Changes to texts before they are compared: none, or a comma-separated list of strip-markup, default, nfkc, lower,
+    strip-accents, fold-han, keep-symbols, keep-case, letters-only, digits-zero, collapse-space, no-space. default is
+    NFKC and lower case, without punctuation, symbols, layout and invisible characters (byte:K keeps the last two).
+    keep-symbols keeps punctuation and symbols, and keep-case keeps capitals; both leave the rest of default in force,
+    unless you list other steps. strip-markup compares only what HTML and XML show, and fold-han unifies the variants of
+    a Han character. no-stop-words:LANGUAGE leaves out stop words, and stem:LANGUAGE replaces words with stems
+    (Snowball), as in default,stem:en (default: default)."""
 
     weights: Literal["1", "tf"]
     """Weight of a shingle in vectors: 1 or tf (the number of its occurrences) (default: 1)."""
@@ -727,18 +714,15 @@ class Diff(TypedDict, total=False):
     """Seed of the SimHash signatures (default: 1)."""
 
     runner: Literal["local", "flink", "spark", "dataflow", "portable", "prism", "direct"]
-    """Beam runner. In this process: local (all cores, bounded memory) or Beam's direct (and prism, in a binary built
-    with the tag prism). On a cluster: dataflow, for dedup only, or flink, spark or portable through job_server, for
-    dedup, compare and passages. Beam's class names work too; DirectRunner means local."""
+    """Beam runner: local (all cores, bounded memory) or Beam's direct; DirectRunner means local (default: local)."""
 
     workers: int
-    """Number of parallel workers of the local runner (default: one per core), or of a job on a cluster (default: the
-    cluster's setting); parallelism is the same."""
+    """Number of parallel workers; parallelism is the same (default: one per core)."""
 
     memory: int | str
     """Memory limit of the process with the local runner, at least 256MB (default: half of the container's limit or,
     without one, of this machine's memory)."""
 
     temp_dir: str | PathLike[str]
-    """Folder for temporary files (default: a hidden one beside or in an output folder, else the system's);
-    temp_location is the same, but makes the folder, except on Dataflow."""
+    """Folder for temporary files; temp_location is the same, but makes the folder (default: a hidden one beside or in
+    the output folder, or the system's)."""
