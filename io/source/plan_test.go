@@ -323,7 +323,7 @@ func TestPlanErrors(t *testing.T) {
 		{"notes.txt", "docx", []string{`"docx" is not a format; neardup does not read Word documents; convert it, as this does: pandoc FILE`}},
 		{"empty", "lines", []string{"empty: the folder has no files; give one that has some"}},
 		{"folder", "xls", []string{`"xls" is not one of json, jsonl, csv, tsv, lines, files, html, xml, parquet, reuters`}},
-		{"t.tsv", "", []string{"/t.tsv: ", `no column "text"`, `["id" "Body "]`}},
+		{"t.tsv", "", []string{"/t.tsv: ", `no text column "text"`, `["id" "Body "]`}},
 		{"wide.tsv", "", []string{"/wide.tsv: it may be UTF-16: read it with --encoding UTF-16: no text column"}},
 		{"old.tsv", "", []string{"/old.tsv: it may be windows-1252: read it with --encoding windows-1252: no text column"}},
 		{"utf8.tsv", "", []string{"/utf8.tsv: no text column"}},

@@ -180,7 +180,7 @@ func TestLies(t *testing.T) {
 		"cut short":            {footed(schema, rows(0))[:20], "it may be cut short; fetch it again, or leave it out with --exclude"},
 		"encrypted":            {append([]byte("PARE1234"), "1234PARE"...), "is encrypted"},
 		"signed":               {footed(schema, rows(0), thriftField{8, thrift.STRUCT, []byte{0}}), "is encrypted"},
-		"a long footer":        {long, "the footer has 2147483648 bytes"},
+		"a long footer":        {long, "a footer of 2147483648 bytes"},
 		"a long list":          {append(append(bytes.Clone(magic), lists...), append(binary.LittleEndian.AppendUint32(nil, uint32(len(lists))), magic...)...), "it ends early"},
 		"no schema":            {footed(rows(0)), "schema: it ends early"},
 		"children":             {footed(listField(2, [][]byte{root(1 << 30), column(6)}), rows(0)), "it ends early"},
