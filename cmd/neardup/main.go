@@ -192,6 +192,7 @@ var plainWords = [][2]string{
 	{`expected a float but got (".*")(?: \(string\))?`, "must be a number, not $1"},
 	{`expected duration but got (".*?")(:.*)?$`, "must be a duration such as 90s or 2h, not $1"},
 	{`expected "<key>=<value>" but got (".*")`, "must be NAME=VALUE, not $1"},
+	{` can't be used together$`, " exclude each other; give one"},
 	{`bool value (must be .*) but got (".*")`, "$1, not $2"},
 	{`^expected "(<.*>)"$|^expected ((?:one of )?".*)|^missing flags: (.*)`, "the command needs $1$2$3"},
 	{`^flag (--\S+) applies to the default command "(.*)", not "(.*)"$`, "$1 before $3 counts as a flag of $2; give it after $3"},

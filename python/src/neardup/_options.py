@@ -179,8 +179,8 @@ class Dedup(TypedDict, total=False):
     keep: str | Sequence[str]
     """Which of several similar documents to keep: first in input order, longest (bytes of text), max:COLUMN or
     min:COLUMN (numbers rank before strings, and missing values last), or prefer:GLOB,... (documents of files that match
-    the first pattern, then the second, then others). Repeat it to break ties; remaining ties go to the first in input
-    order. max:date keeps the newest; none removes them all (default: first)."""
+    the first pattern, then the second, then others). Repeat the flag to break ties; remaining ties go to the first in
+    input order. max:date keeps the newest; none removes them all (default: first)."""
 
     protect: str | Sequence[str]
     """Never remove documents of files that match, even if they are similar to each other. Other documents that are
@@ -233,7 +233,7 @@ class Dedup(TypedDict, total=False):
 
     flink_option: Mapping[str, str]
     """Option for the cluster's Beam runner, as in execution_mode_for_batch=BATCH_FORCED; repeat for several. The job
-    server must know it."""
+    server must know the option."""
 
     flink_rest: str
     """Flink's REST interface, which serves the web UI. neardup checks the cluster's settings before the job starts, and
@@ -505,8 +505,8 @@ class Compare(TypedDict, total=False):
 
     methods: Literal["brute-force", "complete", "minhash", "bands", "signatures", "classic", "salted", "simhash", "pieces"] | Sequence[Literal["brute-force", "complete", "minhash", "bands", "signatures", "classic", "salted", "simhash", "pieces"]]
     """Ways to find the pairs: any of brute-force, complete, minhash, simhash, classic, salted, bands, signatures and
-    pieces, which docs/algorithms/README.md describes. The first one listed for a measure is its baseline. Only bands,
-    signatures or pieces may stand alone (default: brute-force,minhash)."""
+    pieces, which docs/algorithms/README.md describes. The first one listed for a measure is its baseline. Without
+    truth, only bands, signatures or pieces may stand alone (default: brute-force,minhash)."""
 
     truth: str | PathLike[str]
     """Also measure each method against known pairs or clusters: a CSV or JSON Lines file as for eval truth; - is
@@ -604,7 +604,7 @@ class Compare(TypedDict, total=False):
 
     flink_option: Mapping[str, str]
     """Option for the cluster's Beam runner, as in execution_mode_for_batch=BATCH_FORCED; repeat for several. The job
-    server must know it."""
+    server must know the option."""
 
     flink_rest: str
     """Flink's REST interface, which serves the web UI. neardup checks the cluster's settings before the job starts, and
