@@ -215,7 +215,8 @@ func unfinished(ctx context.Context, dir string) error {
 	if err := CheckFolder(ctx, dir, next); err != nil {
 		return err
 	}
-	return fmt.Errorf("%s is not a finished output: it has no %s; %s, or run dedup again to finish it", dir, SuccessFile, next)
+	return fmt.Errorf("%s is not a finished output: it has no %s; %s, or run dedup again to finish it",
+		dir, SuccessFile, next)
 }
 
 // OpenRejected is Open, but also opens what a failed run left in dir: run.json, and the table rejected.

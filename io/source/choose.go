@@ -230,8 +230,8 @@ func (o Options) inspect(ctx context.Context, r reading.RecordReader, file *bloc
 			return err
 		}
 		if len(bytes.TrimSpace(head)) > 0 && !jsonl.InLines(head) {
-			return fmt.Errorf("%s is JSON, but other files that end in .json are JSON Lines; leave one kind out with --include or "+
-				"--exclude, or give --format", file.Path)
+			return fmt.Errorf("%s is JSON, but other files that end in .json are JSON Lines; leave one kind out with "+
+				"--include or --exclude, or give --format", file.Path)
 		}
 	}
 	ranked, _ := o.ranked(file)

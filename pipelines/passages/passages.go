@@ -111,7 +111,8 @@ func (c *Config) validate() (*job.Asked, error) {
 	case c.DropCovered != 0 && !(c.DropCovered > 0 && c.DropCovered <= 1):
 		return nil, job.Usage("--drop-covered %v: must be above 0 and at most 1", c.DropCovered)
 	case c.Whole != "" && len(c.Against) > 0:
-		return nil, job.Usage("--whole %s: with --against neardup looks for runs of --length words; leave --whole out", c.Whole)
+		return nil, job.Usage("--whole %s: with --against neardup looks for runs of --length words; leave --whole out",
+			c.Whole)
 	case c.DropCovered != 0 && len(c.Against) > 0:
 		return nil, job.Usage("--drop-covered: with --against neardup looks for items only; give --drop-contaminated, or " +
 			"leave --against out")
@@ -122,8 +123,8 @@ func (c *Config) validate() (*job.Asked, error) {
 	case c.DropContaminated && c.Cut != string(steps.None):
 		return nil, job.Usage("--drop-contaminated: --cut %s keeps these documents; give one of the two", c.Cut)
 	case asked.Texts.Normalize.JoinsWords():
-		return nil, job.Usage("--normalize %s: no-space joins all words to one, and passages are runs of words; leave no-space out",
-			c.Normalize)
+		return nil, job.Usage("--normalize %s: no-space joins all words to one, and passages are runs of words; "+
+			"leave no-space out", c.Normalize)
 	case asked.Texts.Normalize.StripsMarkup() && (c.Cut != string(steps.None) || c.Whole != ""):
 		return nil, job.Usage("--normalize %s: in pages only whole runs of words are found, and cutting one would cut tags, "+
 			"too; leave --whole and --cut out", c.Normalize)
