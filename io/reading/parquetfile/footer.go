@@ -98,8 +98,8 @@ func readFooter(f io.ReaderAt, file *blocks.File) (*footer, error) {
 		return nil, broken(file, "a footer of %d bytes in a file of %d", length, file.Size)
 	}
 	if length > maxFooter {
-		return nil, fmt.Errorf("%s: the footer has %d bytes, but at most %d can be read; write the columns that you need to a "+
-			"file of their own", file.Path, length, maxFooter)
+		return nil, fmt.Errorf("%s: the footer has %d bytes, but at most %d can be read; write the columns that you "+
+			"need to a file of their own", file.Path, length, maxFooter)
 	}
 	ft := &footer{raw: make([]byte, length), end: file.Size - 8 - length, rows: -1}
 	if err := readFull(f, ft.raw, ft.end); err != nil {
