@@ -138,6 +138,6 @@ func (c *indexPruneCmd) Run(ctx context.Context, s streams) error {
 	if err != nil || s.Quiet {
 		return err
 	}
-	_, err = fmt.Fprintf(s.Out, "merged %d segments, removed %d, and %d generations\n", pruned.Merged, pruned.Segments, pruned.Generations)
+	_, err = fmt.Fprintf(s.Out, "merged %d segments; removed %d segments and %d generations\n", pruned.Merged, pruned.Segments, pruned.Generations)
 	return err
 }

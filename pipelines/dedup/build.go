@@ -150,7 +150,7 @@ func (p *Plan) leave(s beam.Scope, all exchange.Arrived) (k keys) {
 	case p.Complete:
 		k.signed.Sized = exchange.Leave[flow.Sized](s, all, sizedLane)
 	case p.Request.Same != "":
-	case all.Groups():
+	case all.Grouped():
 		k.bands = exchange.Of[flow.Bands](s, all, bandsLane, (p.Choice.Bands+p.Pieces.Count)<<p.Layout.ShardBits)
 	default:
 		k.signed.Bands = exchange.Leave[flow.Bands](s, all, bandsLane)

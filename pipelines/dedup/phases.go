@@ -39,10 +39,10 @@ const (
 	prepared   = "prepared" // the dictionary, or the frequencies of shingles
 	keyed      = "keys"     // waves of splits
 	plain      = "plain"    // plain bytes of compressed files, by the waves that left them
-	linked     = "edges"
-	merged     = "forests" // of parts of the edges
-	contracted = "round"   // of the edges' graph: as many as it takes
-	resolved   = "roots"   // of rounds, the last one first
+	linked     = "edges"    // between documents that are to be compared
+	merged     = "forests"  // of parts of the edges
+	contracted = "round"    // of the edges' graph: as many as it takes
+	resolved   = "roots"    // of rounds, the last one first
 	connected  = "members"
 	made       = "sets"   // if a runner cannot carry them
 	joined     = "joined" // small components of these

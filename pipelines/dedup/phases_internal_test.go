@@ -190,6 +190,36 @@ func TestWavesOfKeys(t *testing.T) {
 	}
 }
 
+// A worker holds no more of files than its share of memory has room for, and these stay few. Of a store it reads whole files,
+// unless the runner cannot group what they have.
+func TestHeldOfFiles(t *testing.T) {
+	var c Config
+	c.Runner, c.Workers = job.Local, 2
+	for _, of := range []struct {
+		memory          int64
+		all             int64
+		kept, gathering int64
+	}{
+		{0, 1 << 30, 8 << 20, 16 << 20},
+		{2 << 30, 1 << 30, 8 << 20, 16 << 20},
+		{2 << 30, 64 << 30, 16 << 20, 16 << 20},
+		{2 << 30, 1 << 40, 128 << 20, 16 << 20}, // half of a step of 256 MiB
+		{256 << 20, 64 << 30, 16 << 20, 8 << 20},
+		{1 << 20, 64 << 30, 1 << 20, 1 << 20},
+	} {
+		c.Memory = records.Bytes(of.memory)
+		if kept, gathering := int64(c.keptBytes(of.all)), c.gatherBytes("/out"); kept != of.kept || gathering != of.gathering {
+			t.Errorf("%d bytes of memory: files of %d for %d bytes, %d gathered", of.memory, kept, of.all, gathering)
+		}
+	}
+	if n := c.gatherBytes("s3://lake/out"); n != 0 {
+		t.Errorf("%d bytes are gathered from a store", n)
+	}
+	if c.Runner = job.Flink; c.gatherBytes("s3://lake/out") == 0 {
+		t.Error("Flink groups what files in a store have")
+	}
+}
+
 // A job of phases that would send more than its tasks can is refused, with as many workers as are enough.
 func TestPhaseRefused(t *testing.T) {
 	p := &Plan{Config: Config{TaskBytes: 4 << 20}}

@@ -70,6 +70,14 @@ func TestSameBytesOnAnObjectStore(t *testing.T) {
 			}
 		}
 	}
+	for _, runner := range []string{"local", "flink"} { // groups come from the runner, and from the kept files
+		config := ask(t, append(flags, "objects://lake/in", "--overwrite", "--resume=always", "--runner="+runner)...)
+		config.Output = "objects://lake/out"
+		if _, err := runJob(t.Context(), config, beamtest.Launch("local", local.Options{})); err != nil {
+			t.Fatal(err)
+		}
+		sameOutput(t, "in phases, "+runner, want, stored(t, config.Output))
+	}
 	// References may be there, and the input on a disk: then they are named by their URLs.
 	against := ask(t, append(flags, "../../testdata/tldr/osx.jsonl", "--against=objects://lake/in")...)
 	local := ask(t, append(flags, "../../testdata/tldr/osx.jsonl", "--against=../../testdata/tldr/*.jsonl", "--keep=longest")...)

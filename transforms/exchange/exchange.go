@@ -87,8 +87,8 @@ type Arrived struct {
 	bytes, hold int64
 }
 
-// Groups reports whether Of needs no GroupByKey of blocks.
-func (a Arrived) Groups() bool { return a.grouped.IsValid() || a.hold > 0 }
+// Grouped reports whether Of needs no GroupByKey of blocks.
+func (a Arrived) Grouped() bool { return a.grouped.IsValid() || a.hold > 0 }
 
 // Of returns the groups of a lane, whose keys are fewer than a number. One GroupByKey, unless all are grouped.
 func Of[C exchanged](s beam.Scope, a Arrived, lane Lane, keys int) Groups {
