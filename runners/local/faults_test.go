@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
@@ -401,4 +402,51 @@ type vanish struct{ fill }
 func (f *vanish) ProcessElement(b []byte, emit func(int64, []byte)) {
 	reached("vanish")
 	(&fill{N: 3000, Size: 1000, Keys: 7}).ProcessElement(b, emit)
+}
+
+func init() {
+	beam.RegisterDoFn(reflect.TypeFor[failingLate]())
+	beam.RegisterDoFn(reflect.TypeFor[slowToEnd]())
+}
+
+// late passes, from a DoFn that is about to fail to one that is being taken down, what tells that the job has ended.
+var late = make(chan (<-chan struct{}))
+
+type failingLate struct{}
+
+func (*failingLate) ProcessElement(ctx context.Context, _ []byte) error {
+	late <- ctx.Done()
+	return errOfTest
+}
+
+type slowToEnd struct{}
+
+func (*slowToEnd) ProcessElement([]byte) {}
+
+func (*slowToEnd) Teardown() {
+	<-<-late
+	time.Sleep(50 * time.Millisecond) // all are woken meanwhile
+}
+
+// A worker that ends a stage while another worker fails does not wait for tasks after that. Either stage may be the first.
+func TestErrorWhileStageEnds(t *testing.T) {
+	dir := tidy(t)
+	for range 8 {
+		p, s := beam.NewPipelineWithRoot()
+		beam.ParDo0(s, &failingLate{}, beam.Impulse(s))
+		beam.ParDo0(s, &slowToEnd{}, beam.Impulse(s))
+		ended := make(chan error, 1)
+		go func() {
+			_, err := Execute(WithOptions(context.Background(), Options{Workers: 2, TempDir: dir}), p)
+			ended <- err
+		}()
+		select {
+		case err := <-ended:
+			if err == nil || !strings.Contains(err.Error(), errOfTest.Error()) {
+				t.Fatalf("got %v, want %v", err, errOfTest)
+			}
+		case <-time.After(time.Minute):
+			t.Fatal("the job does not end")
+		}
+	}
 }

@@ -118,7 +118,7 @@ func (j *job) work() {
 func (j *job) next() (s *stage, task int, ok bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for j.pending > 0 && j.err == nil && j.ctx.Err() == nil {
+	for !j.over() {
 		// The earliest stage first: what it holds is free the sooner.
 		for _, s := range j.stages {
 			if s.source == nil || s.drained {
@@ -133,12 +133,16 @@ func (j *job) next() (s *stage, task int, ok bool) {
 				j.end(s)
 			}
 		}
-		if j.pending > 0 && !j.runnable() {
+		// While a stage ended, the job was not locked, so the last call to wake up may be over.
+		if !j.over() && !j.runnable() {
 			j.wake.Wait()
 		}
 	}
 	return nil, 0, false
 }
+
+// over says that there will be no more tasks.
+func (j *job) over() bool { return j.pending == 0 || j.err != nil || j.ctx.Err() != nil }
 
 func (j *job) runnable() bool {
 	for _, s := range j.stages {
