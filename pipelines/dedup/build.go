@@ -52,8 +52,10 @@ type Plan struct {
 func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
 	keys, found := p.search(s, temp)
 	rows := p.decide(s, &found, temp)
-	written := p.tables(s, &keys, &rows, staged, temp)
-	written.facts = append(written.facts, p.pairs(s, staged, temp, rows.Pairs...), p.clusters(s, staged, temp, rows.Clusters...))
+	written := p.tables(s, &keys, &rows, p.slices(1), staged, temp)
+	written.facts = append(written.facts,
+		sink.Table(s, output.Pairs, p.slices(p.pairsPerDocument()), p.writing(staged, temp), rows.Pairs...),
+		sink.Table(s, output.Clusters, p.slices(1), p.writing(staged, temp), rows.Clusters...))
 	if p.Request.Writes(output.Corpus) {
 		written.facts = append(written.facts, p.corpus(s, written.dropped, staged, temp, blocks.Range{}))
 	}
@@ -303,16 +305,6 @@ type written struct {
 	facts    []flow.Facts
 }
 
-// pairs writes the table of pairs.
-func (p *Plan) pairs(s beam.Scope, staged output.Folder, temp string, rows ...flow.Rows[records.Pair]) flow.Facts {
-	return sink.Table(s, output.Pairs, p.slices(p.pairsPerDocument()), p.writing(staged, temp), rows...)
-}
-
-// clusters writes the table of clusters.
-func (p *Plan) clusters(s beam.Scope, staged output.Folder, temp string, rows ...flow.Rows[records.Clustered]) flow.Facts {
-	return sink.Table(s, output.Clusters, p.slices(1), p.writing(staged, temp), rows...)
-}
-
 // documents writes the table of all records.
 func (p *Plan) documents(s beam.Scope, k *keys, rows *decide.Rows, staged output.Folder, temp string) flow.Facts {
 	return sink.Documents(s, p.documentsSlices(), p.writing(staged, temp), sink.About{
@@ -321,12 +313,12 @@ func (p *Plan) documents(s beam.Scope, k *keys, rows *decide.Rows, staged output
 }
 
 // tables writes the other tables.
-func (p *Plan) tables(s beam.Scope, k *keys, rows *decide.Rows, staged output.Folder, temp string) written {
+func (p *Plan) tables(s beam.Scope, k *keys, rows *decide.Rows, slices int, staged output.Folder, temp string) written {
 	writing := p.writing(staged, temp)
 	w := written{dropped: append(rows.Dropped, k.dropped), rejected: sink.Table(s, output.Rejected, p.rejectedSlices(), writing, k.rejected...)}
 	w.facts = append(rows.Facts,
 		w.rejected,
-		sink.Table(s, output.Removed, p.slices(1), writing, rows.Removed...),
+		sink.Table(s, output.Removed, slices, writing, rows.Removed...),
 	)
 	if p.Request.DropNotCompared { // which are more than the unreadable
 		w.dropped[len(w.dropped)-1] = sink.Listed(s, job.Inputs(temp), k.rejected...)

@@ -403,6 +403,14 @@ func (r *run) keptBytes(phase string) (n int64) {
 	return n
 }
 
+// shardShare is how many times the rows of a usual shard one may have: those that are removed may all be of one file.
+const shardShare = 4
+
+// slices is in how many groups the rows of a table shard are sorted that a phase has kept.
+func (r *run) slices(phase string) int {
+	return r.plan.SlicesOf(shardShare * float64(r.keptBytes(phase)))
+}
+
 // membersAnd has members, and documents that a sample is drawn of, enter their lanes.
 func membersAnd(s beam.Scope, members flow.Members, drawn flow.Drawn) *exchange.Lanes {
 	lanes := exchange.New(s)
@@ -518,12 +526,12 @@ func (r *run) decide(b *builder) []flow.Facts {
 
 func (r *run) pairs(b *builder) []flow.Facts {
 	rows := exchange.Leave[flow.Rows[records.Pair]](b.scope, b.files(listed), pairRowsLane)
-	return []flow.Facts{r.plan.pairs(b.scope, r.commit.Staged(), r.temp, rows)}
+	return []flow.Facts{sink.Table(b.scope, output.Pairs, r.slices(listed), r.plan.writing(r.commit.Staged(), r.temp), rows)}
 }
 
 func (r *run) clusters(b *builder) []flow.Facts {
 	rows := exchange.Leave[flow.Rows[records.Clustered]](b.scope, b.files(clustered), clusterRowsLane)
-	return []flow.Facts{r.plan.clusters(b.scope, r.commit.Staged(), r.temp, rows)}
+	return []flow.Facts{sink.Table(b.scope, output.Clusters, r.slices(clustered), r.plan.writing(r.commit.Staged(), r.temp), rows)}
 }
 
 func (r *run) documents(b *builder) []flow.Facts {
@@ -549,7 +557,7 @@ func (r *run) tables(b *builder, batches []blocks.Range) []flow.Facts {
 		Removed: []flow.Rows[records.Removed]{exchange.Leave[flow.Rows[records.Removed]](b.scope, all, removedRowsLane)},
 		Dropped: []flow.Dropped{exchange.Leave[flow.Dropped](b.scope, all, droppedLane)},
 	}
-	written := r.plan.tables(b.scope, &k, &rows, r.commit.Staged(), r.temp)
+	written := r.plan.tables(b.scope, &k, &rows, r.slices(decided), r.commit.Staged(), r.temp)
 	lanes := exchange.New(b.scope)
 	exchange.Enter(lanes, droppedLane, written.dropped...)
 	return append(written.facts, b.keep(lanes, tabled, batches...))

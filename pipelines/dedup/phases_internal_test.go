@@ -125,33 +125,67 @@ func TestSpaceOfContinued(t *testing.T) {
 		t.Fatal(err)
 	}
 	needed := func() int64 {
-		r, err := newRun(task.config, task.asked)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := r.open(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if err := r.makePlan(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		r := begun(t, task)
 		n := r.needed()
-		if err := r.commit.BeginParts(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		kept := filepath.Join(r.commit.Kept(), "x")
-		if err := os.WriteFile(kept, make([]byte, 10), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		part := commit.Part{Name: "x", Files: []commit.PartFile{{In: commit.InKept, Name: "x", Bytes: 10}}, State: []byte("{}")}
-		if err := r.commit.Keep(t.Context(), part); err != nil {
-			t.Fatal(err)
-		}
+		keep(t, r, "x", 10)
 		_ = r.commit.Close(t.Context(), errors.New("failed"))
 		return n
 	}
 	if first, second := needed(), needed(); second != first-10 {
 		t.Errorf("%d bytes are needed, and then %d", first, second)
+	}
+}
+
+// Rows that are kept are sorted in as many groups as they need, and not as all that might be pairs would.
+func TestSlicesOfKept(t *testing.T) {
+	c := Config{Spec: records.Default()}
+	c.Inputs, c.Output, c.Resume, c.Runner = []string{inputOf(t, "a.txt", strings.Repeat("one two\n", 1000))}, filepath.Join(t.TempDir(), "out"), job.ResumeAlways, job.Local
+	c.Format, c.GroupBytes = "lines", 1000
+	task, err := New(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := begun(t, task)
+	defer r.commit.Close(t.Context(), errors.New("failed"))
+	keep(t, r, listed, 2500)
+	keep(t, r, tabled, 90_000)
+	if shards := r.plan.Listing.Inputs.Shards; shards != 1 {
+		t.Fatalf("%d shards", shards)
+	}
+	if few, none := r.slices(listed), r.slices(clustered); few != 10 || none != 1 { // of 4 times 2,500 bytes
+		t.Errorf("%d slices, and %d of nothing", few, none)
+	}
+}
+
+// begun is a task's run that has its plan, and may keep parts.
+func begun(t *testing.T, task *Job) *run {
+	t.Helper()
+	r, err := newRun(task.config, task.asked)
+	if err == nil {
+		err = r.open(t.Context())
+	}
+	if err == nil {
+		err = r.makePlan(t.Context())
+	}
+	if err == nil {
+		err = r.commit.BeginParts(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// keep keeps a part of a run that has one file, of so many bytes.
+func keep(t *testing.T, r *run, name string, bytes int64) {
+	t.Helper()
+	file := commit.PartFile{In: commit.InKept, Name: name + "-x", Bytes: bytes}
+	err := os.WriteFile(filepath.Join(r.commit.Kept(), file.Name), make([]byte, bytes), 0o666)
+	if err == nil {
+		err = r.commit.Keep(t.Context(), commit.Part{Name: name, Files: []commit.PartFile{file}, State: []byte("{}")})
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -20,20 +20,21 @@ const (
 // Slices is the number of groups that the rows of a table shard are spread over, if the table has so many
 // rows, and so many bytes that are neither ids nor sources.
 func (p *Plan) Slices(rows, raw float64) int {
-	in := p.Listing.Inputs
-	// In a compressed file, positions beyond the listed size are in one shard. Small ones are in many.
-	if !in.LargeCompressed {
-		rows, raw = rows/float64(in.Shards), raw/float64(in.Shards)
-	}
 	source := 0
-	for _, name := range in.Names() {
+	for _, name := range p.Listing.Inputs.Names() {
 		source = max(source, len(name))
 	}
-	n := (rows*float64(rowBytes+2*(p.IDBytes+source)) + raw) / float64(cmp.Or(p.Request.GroupBytes, usualSlice))
-	if p.Request.SliceRows > 0 {
-		n = rows / float64(p.Request.SliceRows)
+	return p.SlicesOf(rows*float64(rowBytes+2*(p.IDBytes+source)) + raw)
+}
+
+// SlicesOf is Slices of a table of so many bytes.
+func (p *Plan) SlicesOf(bytes float64) int {
+	// In a compressed file, positions beyond the listed size are in one shard. Small ones are in many.
+	if in := p.Listing.Inputs; !in.LargeCompressed {
+		bytes /= float64(in.Shards)
 	}
-	return int(max(1, min(math.Ceil(n), MaxSlices)))
+	slice := cmp.Or(p.Request.SliceRows*rowBytes, p.Request.GroupBytes, usualSlice)
+	return int(max(1, min(math.Ceil(bytes/float64(slice)), MaxSlices)))
 }
 
 // GroupRows is how many bytes of the rows of all slices go on in a group, and not in files.
