@@ -21,7 +21,7 @@ type Method struct {
 	// Measure is what the similarity of two documents is.
 	Measure string  `json:"measure" doc:"measure of its similarity; methods of two measures each have their own baseline"`
 	Seconds float64 `json:"seconds" doc:"time from the method's first read to its pairs"`
-	CPU     float64 `json:"cpu_seconds" doc:"CPU time of that"`
+	CPU     float64 `json:"cpu_seconds" doc:"its CPU time"`
 	// Peak is the most memory that the process held meanwhile; nil where the system does not tell.
 	Peak *int64 `json:"peak_memory_bytes" doc:"the most memory that the process held since the method began; null where the system does not report it"`
 	// Candidates are the pairs of documents that the method takes for

@@ -33,7 +33,7 @@ type Run struct {
 	Seconds  float64   `json:"seconds" doc:"how long it took"`
 	Runner   string    `json:"runner" doc:"the runner"`
 	InForce  InForce   `json:"in_force"`
-	Jobs     []string  `json:"runner_jobs,omitempty" doc:"the run's jobs, as a cluster calls them"` // the run's jobs, as a cluster calls them
+	Jobs     []string  `json:"runner_jobs,omitempty" doc:"ids of the run's jobs on the cluster"`
 	Warnings []string  `json:"warnings,omitempty" doc:"warnings that the run also printed on standard error"`
 	Page     bool      `json:"page,omitempty" doc:"'true' if the run wrote 'report.html'"` // report.html is in the output
 
@@ -44,7 +44,7 @@ type Run struct {
 	// References are what inputs were compared with besides, nil if there were none.
 	References *RunReferences `json:"references,omitempty"`
 	// Parameters are what was asked, and Given those of them that were named though at their default, where that matters.
-	Parameters Spec     `json:"parameters" doc:"the flags in force that decide the result, with '_' for '-'. 'neardup dedup --config run.json' runs the same again"`
+	Parameters Spec     `json:"parameters" doc:"the flags in force that decide the result, with '_' for '-'. 'neardup dedup --config run.json' repeats the run"`
 	Given      []string `json:"given,omitempty" doc:"flags that were given with their default value, where that matters"`
 	// Running is how the run was to be done, which decides nothing of what
 	// it makes: flags by their names, without those that were not given.
@@ -163,7 +163,7 @@ var usualEarlier = map[string]any{"modified_before": "", "skip_unknown": false, 
 type InForce struct {
 	// bundles at a time; not known of a cluster that was not asked for a number
 	Workers int   `json:"workers,omitempty" doc:"number of workers"`
-	Memory  int64 `json:"memory_bytes,omitempty" doc:"limit of memory"` // that the process was kept to; the local runner alone has such a bound
+	Memory  int64 `json:"memory_bytes,omitempty" doc:"memory limit"` // that the process was kept to; the local runner alone has such a bound
 	// From says what sets Memory, as in "set by --memory".
 	From string `json:"memory_from,omitempty" doc:"what sets the limit"`
 }
@@ -191,7 +191,7 @@ type Counts struct {
 	ComparedPairs int64 `json:"compared_pairs" doc:"compared pairs; 0 if they are not counted"`
 	// PairsPartial are the crowds, and the clusters of long ids, of which
 	// pairs/ lists some pairs with kept documents only.
-	PairsPartial int64 `json:"pairs_partial" doc:"groups with [not all pairs listed](limits.md#large-families)"`
+	PairsPartial int64 `json:"pairs_partial" doc:"groups [listed only in part](limits.md#large-families)"`
 	Clusters     int64 `json:"clusters" doc:"number of clusters"`
 	Removed      int64 `json:"removed" doc:"removed documents"`
 	Identical    int64 `json:"identical" doc:"those removed for the reason 'identical'"` // of the removed, those with this reason, and the next two
@@ -200,7 +200,7 @@ type Counts struct {
 	Symbols      int64 `json:"differ_in_symbols" doc:"removed copies that differ in symbols from the kept document; '--from' does not count them"`                                                // of these two, those that do from the kept one
 	Numbers      int64 `json:"differ_in_numbers" doc:"removed documents whose numbers, as '--match-numbers' compares them, differ from those of the kept document; '--from' does not count them"` // of the removed, those that do from the kept one
 	Near         int64 `json:"near" doc:"those removed for the reason 'near'"`                                                                                                                    // of the removed, those with reason near
-	Chained      int64 `json:"chained" doc:"removed documents that are not a pair with the kept one"`                                                                                             // of those, the ones that are not a pair with the kept one
+	Chained      int64 `json:"chained" doc:"removed documents that form no pair with the kept one"`                                                                                               // of those, the ones that form no pair with the kept one
 	Corpus       int64 `json:"corpus" doc:"records in 'corpus/'"`                                                                                                                                 // records in corpus/
 }
 
@@ -213,9 +213,9 @@ type UnreadValues struct {
 
 // PassagesFound is what a run of passages was asked, and what it found.
 type PassagesFound struct {
-	Length int `json:"length" doc:"minimum of words of a passage"` // the minimum of words
+	Length int `json:"length" doc:"minimum words in a passage"` // the minimum of words
 	// Whole is the unit that is repeated as a whole, if not runs of words: lines or paragraphs.
-	Whole        string `json:"whole,omitempty" doc:"'lines' or 'paragraphs', if these are repeated as a whole"`
+	Whole        string `json:"whole,omitempty" doc:"value of '--whole'"`
 	PlannedBytes int64  `json:"planned_bytes" doc:"bytes that the first read was expected to send"`                      // that the first read was expected to send
 	MostBytes    int64  `json:"most_bytes" doc:"bytes that the disk was expected to hold if all words are repeated"`     // that the disk was expected to hold, if all words are repeated
 	Passages     int64  `json:"passages" doc:"rows of 'passages'"`                                                       // rows of passages/
@@ -224,8 +224,8 @@ type PassagesFound struct {
 	Repeated     int64  `json:"repeated" doc:"those of them in passages"`                                                // of these, in passages
 	Copies       int64  `json:"copies" doc:"documents of at least 'length' words that equal an earlier one"`             // documents of at least Length words that equal an earlier one
 	Short        int64  `json:"short" doc:"documents of fewer words than 'length'"`                                      // documents of fewer words than Length
-	// Broken are different runs of Length words that are repeated, and whose first place is partly in a passage.
-	Broken int64 `json:"broken" doc:"different runs of 'length' words whose first place is partly in a passage"`
+	// Broken are different runs of Length words that are repeated, and whose first occurrence is partly in a passage.
+	Broken int64 `json:"broken" doc:"different runs of 'length' words whose first occurrence is partly in a passage"`
 	// Cut is the unit of what was cut: none, words or sentences. Seams are places where a text was cut and goes on, and
 	// Uncut documents whose text is no string that can be cut.
 	Cut   string `json:"cut" doc:"what was cut: 'none', 'words' or 'sentences'"`
@@ -263,7 +263,7 @@ func (s SourceRepeated) Share() float64 { return float64(s.Repeated) / float64(s
 // Recall is what is known of the share of the near pairs that the run found. Pairs of crowds,
 // which it did not look for, are left out.
 type Recall struct {
-	Crowds int64 `json:"crowds,omitempty" doc:"large families, whose pairs are in no recall"` // how many there are
+	Crowds int64 `json:"crowds,omitempty" doc:"large families; no recall counts their pairs"` // how many there are
 	// Exact: every two documents were compared that may be similar; the recall is 1.
 	Exact     bool             `json:"exact,omitempty" doc:"'true' if neardup compared all documents that may be similar"`
 	Estimated *EstimatedRecall `json:"estimated,omitempty"`
@@ -320,7 +320,7 @@ type RunInput struct {
 	Bytes   int64  `json:"bytes" doc:"their size, as listed"`
 	Splits  int    `json:"splits" doc:"number of splits"`
 	Skipped int    `json:"skipped,omitempty" doc:"files of other formats, which were skipped"` // files in input folders that are of no asked format
-	Decoded int64  `json:"decoded,omitempty" doc:"files in another encoding than UTF-8"`       // files that were read in another encoding than UTF-8
+	Decoded int64  `json:"decoded,omitempty" doc:"files in a non-UTF-8 encoding"`              // files that were read in another encoding than UTF-8
 	// Encodings are those that were detected; of a plan, in the files of its sample.
 	Encodings []FileEncoding `json:"encodings,omitempty"`
 	// Versions is a SHA-256 of the paths, sizes and versions of all files.
@@ -330,7 +330,7 @@ type RunInput struct {
 // From names a finished output.
 type From struct {
 	Job    string `json:"job" doc:"job of the output that '--from' decided again"`
-	Output string `json:"output" doc:"that output"`
+	Output string `json:"output" doc:"its path"`
 }
 
 // RunReferences says what was read of references, which are in no other count.
@@ -345,7 +345,7 @@ type RunReferences struct {
 	NoColumn    int64 `json:"no_text_column" doc:"those of them without a text column"`
 	// Removed are the inputs that were removed for one, and PairsCompared the pairs of two references that were compared,
 	// as the runner counts them: there are to be none.
-	Removed       int64 `json:"removed" doc:"inputs that were removed for a reference"`
+	Removed       int64 `json:"removed" doc:"inputs removed in favour of a reference"`
 	PairsCompared int64 `json:"pairs_compared" doc:"compared pairs of two references: 0"`
 	// Index is nil unless the references are those of an index.
 	Index *IndexMissed `json:"index,omitempty"`
@@ -355,7 +355,7 @@ type RunReferences struct {
 // components of this run, some are compared for the count.
 type IndexMissed struct {
 	Compared int64 `json:"compared" doc:"with an index: compared pairs of kept documents that resemble the same document of this run"`
-	Missed   int64 `json:"missed" doc:"similar pairs among them, which the index has kept"`
+	Missed   int64 `json:"missed" doc:"similar pairs among them, missed by earlier runs"`
 }
 
 // Chosen are the parameters that neardup derived from the input and the flags, and why.
@@ -370,12 +370,12 @@ type Chosen struct {
 	// Documents is the planner's estimate of their number.
 	Documents int64 `json:"documents" doc:"number of documents, estimated"`
 	// BackgroundEdges is the expected number of edges per document to unrelated documents.
-	BackgroundEdges float64 `json:"background_edges" doc:"expected edges of a document to unrelated ones"`
+	BackgroundEdges float64 `json:"background_edges" doc:"expected candidates per document among unrelated ones"`
 	// JoinBytes is about how many bytes of sets the method complete sends and reads at most.
-	JoinBytes int64  `json:"join_bytes,omitempty" doc:"about the most bytes of sets that '--method complete' sends and reads"`
+	JoinBytes int64  `json:"join_bytes,omitempty" doc:"estimated maximum of bytes of sets that '--method complete' sends and reads"`
 	Reason    string `json:"reason" doc:"why these values were chosen. Values that a method does not use are 0"`
 	// Rule is the column whose rule of similarity candidates come from, "" if there is a text.
-	Rule string `json:"rule,omitempty" doc:"of rules without a text, the column that candidates come from"`
+	Rule string `json:"rule,omitempty" doc:"with rules and no '--text': the column that candidates come from"`
 	// Copies are the sampled documents that are no different to the search from an earlier one, though
 	// they are not identical; Symbols are those of them that differ in symbols.
 	Copies  int64 `json:"sampled_copies" doc:"copies in the sample that are not identical"`

@@ -136,20 +136,20 @@ func tablesPage(t *testing.T) []byte {
 		"This page lists every column of every table, and the keys of `run.json`. It is generated from the types in package `records` (`go test ./records -run TestTables -update`). [Formats](formats.md#output-tables) says how tables are stored.\n\n" +
 		"Types are those of pyarrow. `source` is a file's path below the root of the inputs; a reference has its whole path or URL. `position` says [where a record begins](formats.md#position-source-id) in its file.\n")
 	for _, s := range []section{
-		{"pairs", "A row for each two documents whose similarity is at least the threshold, a before b in input order. Near pairs are pairs of representatives. Each copy has one row, with its representative as a.", columnsOf[Pair](t)},
+		{"pairs", "A row for each near pair (two representatives whose similarity is at least the threshold), a before b in input order, and one for each copy, with its representative as a.", columnsOf[Pair](t)},
 		{"clusters", "A row for each document of a cluster of two or more. A cluster is a connected component of pairs: two of its documents need not be similar to each other, and with `--cluster star` it may keep several. " +
 			"A cluster has only those references that resemble an input. A reference with the same shingle set as an earlier reference is in no table.", columnsOf[Clustered](t)},
-		{"removed", "A row for each document that is not in the corpus because it resembles a kept one. `--cluster star` names the most similar of the documents kept before it ([order](algorithms/survivors.md)); `components` names the first document of the cluster. " +
+		{"removed", "A row for each document that is not in the corpus because it resembles a kept one. With `--cluster star`, this is the most similar document kept before it ([order](algorithms/survivors.md)); `components` names the first document of the cluster. " +
 			"A copy of a document that is removed as `near` is removed as `near` too. `passages --drop-covered` also writes this table.", columnsOf[Removed](t)},
 		{"rejected", "A row for each unreadable record, and for each document that was not compared.", columnsOf[Rejected](t)},
 		{"documents", "A row for every record, if `--write` names the table. The input file `a/b.jsonl` has `documents/a/b.jsonl.parquet`, in the order of the file, so there is no column `source` ([how to join it](howto/tags.md)).", columnsOf[Documented](t)},
 		{"passages", "A row for each [passage](howto/passages.md): words of a document that also occur earlier. Offsets here and in the next three tables are bytes of the document's text in UTF-8, after escapes are resolved, with one space between two `--text` columns.", columnsOf[Passage](t)},
 		{"coverage", "A row for each document that has a passage.", columnsOf[Coverage](t)},
-		{"repeats", "A row for each of the 1,000 places that are the first place of most passages, the most frequent first.", columnsOf[Repeat](t)},
+		{"repeats", "A row for each of the 1,000 most frequent passages, the most frequent first.", columnsOf[Repeat](t)},
 		{"contaminated", "`neardup passages --against` writes this table and `rejected` instead of `passages`, `coverage` and `repeats`. It has a row for each document and item if the document contains at least `--item-share` of the item's words.", columnsOf[Contaminated](t)},
 		{"neighbours", "`neardup query --output FILE` writes these rows, the most similar first, and `--json` prints them, each with the `buckets` that it shares if the query searched buckets.", columnsOf[Neighbour](t)},
 		{"buckets", "`neardup compare --output DIR` writes `DIR/buckets` for the methods `bands`, `signatures` and `pieces`. Documents share a bucket if `band` and `bucket` are equal.", columnsOf[Bucketed](t)},
-		{"candidates", "`DIR/candidates` has a row for each two documents that share a bucket.", columnsOf[Candidate](t)},
+		{"candidates", "`DIR/candidates` has a row for each pair that shares a bucket.", columnsOf[Candidate](t)},
 		{"pairs of compare", "`DIR/pairs` has a row for each pair that a method finds similar, if all methods compare by one measure.", columnsOf[Found](t)},
 	} {
 		fmt.Fprintf(&page, "\n## %s\n\n%s\n\n| column | type | null | meaning |\n|---|---|---|---|\n%s", s.name, s.intro, strings.Join(s.columns, ""))

@@ -22,7 +22,7 @@ var deletesName = regexp.MustCompile(`^deletion_vector_.*\.bin$|^\d{5}-.*-delete
 func refuseTables(entries []storage.Entry) error {
 	for _, e := range entries {
 		if t := e.Table; t != nil {
-			return fmt.Errorf("%s holds a table (%s), and also files that list deleted rows; list the table's live files, "+
+			return fmt.Errorf("%s holds a table (%s), and may hold files with deleted rows; list the table's live files, "+
 				"as %s does, and give that list with --inputs-from",
 				t.Folder, t.Format, liveFiles[t.Format])
 		}

@@ -23,10 +23,10 @@ func TestTablesRefused(t *testing.T) {
 		arg, exclude string
 		refused      string // "": it is not
 	}{
-		{".", "", "delta holds a table (Delta), and also files that list deleted rows; list the table's live files, as DeltaTable(...).file_uris() does, and give that list with --inputs-from"},
+		{".", "", "delta holds a table (Delta), and may hold files with deleted rows; list the table's live files, as DeltaTable(...).file_uris() does, and give that list with --inputs-from"},
 		{"delta/day=1", "", "/delta holds a table (Delta)"},
 		{"*/*.parquet", "", "/hudi holds a table (Hudi)"},
-		{"iceberg", "", "/iceberg holds a table (Iceberg), and also files that list deleted rows; list the table's live files, as table.scan().plan_files() does"},
+		{"iceberg", "", "/iceberg holds a table (Iceberg), and may hold files with deleted rows; list the table's live files, as table.scan().plan_files() does"},
 		{"iceberg/data/*.parquet", "", "/iceberg holds a table (Iceberg)"},
 		{"iceberg/metadata", "*.avro", "/iceberg holds a table (Iceberg)"},
 		{"plain", "", ""},
