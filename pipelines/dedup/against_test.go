@@ -523,6 +523,37 @@ func TestSameBytesAgainst(t *testing.T) {
 	sameOutput(t, "few rows in a slice", want, phasedRun(t, config, usual))
 }
 
+// Of references with the same set the first stands for all, also if inputs have the words of a later one, in one job, in
+// phases, and if all documents are compared.
+func TestReferencesOfOneSet(t *testing.T) {
+	lake, night := filepath.Join(t.TempDir(), "lake.txt"), filepath.Join(t.TempDir(), "night.txt")
+	turned := "b c d e f g h i a b c d e f g h i a b c" // the words of lines go round, so their shingles are the same
+	for path, lines := range map[string][]string{
+		lake:  {"a b c d e f g h i a b c d e f g h i a b", turned, "nothing like the other lines in here"},
+		night: {turned, turned + "!"},
+	} {
+		if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	usual := beamtest.Launch("local", local.Options{})
+	for _, flags := range [][]string{{"--resume=never"}, {"--resume=always"}, {"--method=complete"}} {
+		config := ask(t, append(flags, night, "--against="+lake, "--format=lines", "--shingle=word:3", "--max-rejected=10")...)
+		phasedRun(t, config, usual)
+		kept := map[string]string{}
+		for row, err := range output.Rows[records.Removed](t.Context(), opened(t, config.Output), output.Removed) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			kept[row.ID] = fmt.Sprint(row.KeptPosition, " ", row.Reason)
+		}
+		want := map[string]string{"night.txt@0": "0 same-set", "night.txt@40": "0 same-set"}
+		if !maps.Equal(kept, want) {
+			t.Errorf("%v: %v, want %v", flags, kept, want)
+		}
+	}
+}
+
 // References that are none leave no trace in what is written.
 func TestAgainstNothing(t *testing.T) {
 	inputs, _ := againstPages(t)

@@ -22,32 +22,37 @@ func init() {
 }
 
 // List lists the copies, which are what Copies found, and what Known did, in the file Params.List, and adds an empty block
-// to the band entries: so no group of them is whole before the list is.
+// to the band entries: so no group of them is whole before the list is. Copies of references, but what Known found, are not
+// listed: a bucket has edges only if an input is in it.
 //
 //	KV<band and shard, band entries>, KV<split, members>, KV<gather.Key, keys> → KV<band and shard, band entries>
 //
 // One GroupByKey, whose group has 8 bytes for each of them.
 func List(s beam.Scope, bands flow.Bands, copies flow.Members, p Params, known ...beam.PCollection) flow.Bands {
 	s = s.Scope("candidates.List")
-	copied := beam.ParDo(s, &copyKeysFn{}, beam.PCollection(copies))
+	copied := beam.ParDo(s, &copyKeysFn{Inputs: p.Inputs}, beam.PCollection(copies))
 	keys := gather.Values(beam.Flatten(s, append(known, copied)...))
 	written := beam.ParDo(s, &writeListFn{File: p.List}, beam.PCollection(gather.All(s, keys)))
 	return flow.Flatten(s, bands, flow.Bands(written))
 }
 
-// copyKeysFn passes on the keys of the copies among members.
+// copyKeysFn passes on the keys of the copies of inputs among members.
 //
 //	KV<split, members> → KV<gather.Key, keys>
-type copyKeysFn struct{}
+type copyKeysFn struct{ Inputs string }
 
-func (f *copyKeysFn) ProcessElement(_ int64, block []byte, emit func(int64, []byte)) error {
+func (f *copyKeysFn) ProcessElement(ctx context.Context, _ int64, block []byte, emit func(int64, []byte)) error {
+	in, err := storage.Shared[blocks.Inputs](ctx, f.Inputs)
+	if err != nil {
+		return err
+	}
 	members, err := blocks.DecodeMembers(nil, block)
 	if err != nil {
 		return err
 	}
 	var keys []byte
 	for _, m := range members {
-		if m.IsCopy() {
+		if m.IsCopy() && !in.IsReference(m.Component) {
 			keys = blocks.AppendKey(keys, m.Key)
 		}
 	}

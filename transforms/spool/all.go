@@ -67,8 +67,8 @@ func (b Batching) Batch(size int, hash blocks.Hash) int64 {
 //
 //	KV<batch, set parts> → KV<Whole, batches>, [] edges
 //
-// Of documents with one set the first has it, and the others, but references, have an edge with that. One GroupByKey, which
-// holds a batch twice. inputs is the path of the shared blocks.Inputs.
+// Of documents with one set the first has it, and the others have an edge with that, unless all are references. One
+// GroupByKey, which holds a batch twice. inputs is the path of the shared blocks.Inputs.
 func All(s beam.Scope, sized flow.Sized, inputs, temp string) (flow.Batches, flow.Edges) {
 	s = s.Scope("spool.All")
 	batches, same := beam.ParDo2(s, &allFn{Inputs: inputs, Temp: temp}, beam.GroupByKey(s, beam.PCollection(sized)))
@@ -85,6 +85,7 @@ func (f *allFn) ProcessElement(ctx context.Context, batch int64, values func(*[]
 	}
 	var parts [][]byte
 	first := map[blocks.Hash]blocks.Key{} // of the documents with a set
+	wanted := map[blocks.Hash]bool{}      // that an input has
 	var docs []document
 	hold := memory.NewHold(ctx)
 	defer hold.Free()
@@ -106,6 +107,9 @@ func (f *allFn) ProcessElement(ctx context.Context, batch int64, values func(*[]
 			if key, ok := first[part.Hash]; !ok || part.Key < key {
 				first[part.Hash] = part.Key
 			}
+			if !in.IsReference(part.Key) {
+				wanted[part.Hash] = true
+			}
 		}
 	})
 	if err == nil {
@@ -116,7 +120,7 @@ func (f *allFn) ProcessElement(ctx context.Context, batch int64, values func(*[]
 	}
 	edges := blocks.EdgeWriter{Emit: same}
 	for _, d := range docs {
-		if f := first[d.hash]; f != d.key && !in.IsReference(d.key) {
+		if f := first[d.hash]; f != d.key && wanted[d.hash] {
 			edges.Add(f, d.key)
 		}
 	}
