@@ -248,6 +248,11 @@ def test_mistakes(arguments, error, message):
         assert caught.value.status == 2 and "--" not in str(caught.value)
 
 
+def test_commands_in_messages():
+    with pytest.raises(neardup.Error, match=r"neardup export .*/out --table rejected --format csv"):
+        neardup.dedup([{"id": "a", "text": None}], output=tempfile.mkdtemp() + "/out")
+
+
 def test_other_data():
     for data, message in (
         (

@@ -177,8 +177,10 @@ def _result(command: str, code: int, printed: bytes, told: _Log) -> dict[str, An
 
 
 def _in_words(message: str) -> str:
-    """A message in Python's words: keyword arguments for flags."""
-    return re.sub(r"--([a-z][a-z0-9-]*)", lambda flag: flag[1].replace("-", "_"), message)
+    """A message in Python's words: keyword arguments for flags, but not in commands for a shell."""
+    return re.sub(
+        r"(neardup [a-z][^;)]*)|--([a-z][a-z0-9-]*)", lambda found: found[1] or found[2].replace("-", "_"), message
+    )
 
 
 class _Log:
