@@ -248,9 +248,9 @@ def test_mistakes(arguments, error, message):
         assert caught.value.status == 2 and "--" not in str(caught.value)
 
 
-def test_commands_in_messages():
+def test_commands_in_messages(tmp_path):
     with pytest.raises(neardup.Error, match=r"neardup export .*/out --table rejected --format csv"):
-        neardup.dedup([{"id": "a", "text": None}], output=tempfile.mkdtemp() + "/out")
+        neardup.dedup([{"id": "a", "text": None}], output=tmp_path / "out")
 
 
 def test_other_data():
