@@ -50,18 +50,18 @@ type commands struct {
 	globals
 
 	Dedup      dedupCmd      `cmd:"" group:"Find duplicates" default:"withargs" help:"Find near-duplicate documents and write a deduplicated corpus. This is the default command."`
-	Plan       planCmd       `cmd:"" group:"Find duplicates" help:"Forecast a run of dedup from a sample of its input: what it reads, which parameters it chooses, and what it sends and needs."`
+	Plan       planCmd       `cmd:"" group:"Find duplicates" help:"Forecast a run of dedup from a sample of its input: what it reads and shuffles, its parameters, memory and time."`
 	Passages   passagesCmd   `cmd:"" group:"Find duplicates" help:"Find repeated passages: runs of words that also occur earlier, in the same document or another. Both places are listed."`
 	Index      indexCmd      `cmd:"" group:"Find duplicates" help:"Manage an index of what earlier runs have kept and removed, for dedup --against."`
-	Show       showCmd       `cmd:"" group:"Look at an output" help:"Show the cluster of a document of a finished output: which documents are in it, and why each was kept or removed. For an output of passages, show the passages of the document."`
-	Report     reportCmd     `cmd:"" group:"Look at an output" help:"Make report.html again from a finished output of dedup or passages."`
+	Show       showCmd       `cmd:"" group:"Look at an output" help:"Show a document's cluster in a finished output: which documents it holds, and why each was kept or removed. For an output of passages, show the passages of the document."`
+	Report     reportCmd     `cmd:"" group:"Look at an output" help:"Rebuild report.html from a finished output of dedup or passages."`
 	Export     exportCmd     `cmd:"" group:"Look at an output" help:"Write the tables of a finished output as CSV, as JSON Lines or as SQL views."`
 	Eval       evalCmd       `cmd:"" group:"Look at an output" help:"Measure a finished output against a truth file, or against an exact comparison of a sample with all documents: precision, recall, F1 and adjusted Rand index."`
 	Query      queryCmd      `cmd:"" group:"Look at documents" help:"Find the documents nearest to a given document or text."`
 	Diff       diffCmd       `cmd:"" group:"Look at documents" help:"Compare two documents: the words that differ and, with --measures, every similarity and distance."`
-	Study      studyCmd      `cmd:"" group:"Try methods on a small collection" help:"Measure how preprocessing changes similarity: compare every pair of a small collection with and without spaces, stop words and endings."`
-	Compare    compareCmd    `cmd:"" group:"Try methods on a small collection" help:"Find the similar pairs of a small collection with several methods, and print how far these agree."`
-	Curve      curveCmd      `cmd:"" group:"Try methods on a small collection" help:"Draw how likely bands and rows are to find a pair of each similarity."`
+	Study      studyCmd      `cmd:"" group:"Try methods on a small collection" help:"Measure how preprocessing changes similarity: compare every pair of a small collection with and without spaces, stop words and stemming."`
+	Compare    compareCmd    `cmd:"" group:"Try methods on a small collection" help:"Find the similar pairs of a small collection with several methods, and print how far they agree."`
+	Curve      curveCmd      `cmd:"" group:"Try methods on a small collection" help:"Plot the probability that bands and rows find a pair, by similarity."`
 	Config     configCmd     `cmd:"" group:"About neardup" help:"Write job files."`
 	Completion completionCmd `cmd:"" group:"About neardup" help:"Print a shell script that completes commands, flags and values."`
 	Man        manCmd        `cmd:"" group:"About neardup" help:"Print the man page."`
@@ -87,7 +87,7 @@ func (c *commands) alone(args []string) kong.Option {
 func newParser(cli *commands, args []string, stdout, stderr io.Writer) (*kong.Kong, error) {
 	options := []kong.Option{
 		kong.Name("neardup"),
-		kong.Description("Finds near-duplicate documents: every reported pair is verified exactly, and you choose the recall.\n\nExit status: 0 done; 1 failed (running the command again may help); 2 a person must act: wrong usage, or a store denies access; 3 output exists or is locked. Status 4 means too many unreadable records, or no document to compare; 5 more removals than --max-removed allows; 129, 130, 131 or 143 interrupted.\n\nEach flag can also be set in the environment (--threshold as NEARDUP_THRESHOLD) or in a --config file; the command line overrides the environment, which overrides the file. Underscores in flag names count as hyphens."),
+		kong.Description("Finds near-duplicate documents: every reported pair is verified exactly, and you choose the recall.\n\nExit status: 0 success; 1 failure (try again); 2 wrong usage, or another error that a person must fix; 3 output exists or is locked; 4 too many unreadable records, or no document to compare; 5 more removals than --max-removed allows; 129, 130, 131 or 143 interrupted.\n\nEach flag can also be set in the environment (--threshold as NEARDUP_THRESHOLD) or in a --config file; the command line overrides the environment, which overrides the file. Underscores in flag names count as hyphens."),
 		expanded(job.Vars(), compare.Vars(), query.Vars(), study.Vars(), export.Vars(), diff.Vars()),
 		kong.Vars{"version": "neardup " + dedup.Version()},
 		kong.Writers(stdout, stderr),

@@ -15,7 +15,7 @@ import (
 )
 
 type configCmd struct {
-	Init configInitCmd `cmd:"" help:"Write a job file with every flag that --help shows and its default, commented out."`
+	Init configInitCmd `cmd:"" help:"Write a job file that lists every flag of --help with its default, commented out."`
 }
 
 type configInitCmd struct {

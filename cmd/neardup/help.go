@@ -38,7 +38,7 @@ func hideFlags(k *kong.Kong) error {
 var helpsHere = map[string]string{
 	"runner":   "Beam runner: local (all cores, bounded memory) or Beam's direct; DirectRunner means local (default: local).",
 	"workers":  "Number of parallel workers; --parallelism is the same (default: one per core).",
-	"temp-dir": "Folder for temporary files; --temp-location is the same, but makes the folder (default: a hidden one beside or in the output folder, or the system's).",
+	"temp-dir": "Folder for temporary files; --temp-location is the same, but makes the folder (default: a hidden folder in or beside the output, or the system's).",
 }
 
 // tailorHelp gives shared flags the helps that are true of a command.

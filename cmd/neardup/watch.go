@@ -23,7 +23,7 @@ import (
 
 // watching is what those who run a job every night watch. A dry run tells nobody.
 type watching struct {
-	MetricsFile string `placeholder:"FILE" help:"Write metrics to this file in Prometheus' text format, for a textfile collector, when the run ends, successfully or not; the name must end in .prom." group:"Output"`
+	MetricsFile string `placeholder:"FILE" help:"Write metrics to this file in Prometheus' text format, for a textfile collector (which reads *.prom), when the run ends, successfully or not." group:"Output"`
 	LineageFile string `placeholder:"FILE" help:"Append OpenLineage events to this file, one line of JSON each: START, and COMPLETE or FAIL. OPENLINEAGE_NAMESPACE is the namespace of the job (default: neardup)." group:"Output"`
 }
 

@@ -37,7 +37,7 @@ func Template(app *kong.Application, command *kong.Node) string {
 		if value, ok := setting(flag); ok {
 			fmt.Fprintf(&b, "#%s = %s\n", flag.Name, value)
 		} else {
-			fmt.Fprintf(&b, "# %s = %s (no default)\n", flag.Name, flag.FormatPlaceHolder())
+			fmt.Fprintf(&b, "# %s = %s (no default)\n", flag.Name, wanted(flag))
 		}
 	}
 	return b.String()
@@ -71,6 +71,14 @@ func setting(flag *kong.Flag) (string, bool) {
 	default:
 		return quoted(flag.Default), true
 	}
+}
+
+// wanted says what a flag without a default takes.
+func wanted(flag *kong.Flag) string {
+	if flag.IsBool() {
+		return "true or false"
+	}
+	return flag.FormatPlaceHolder()
 }
 
 // isNumber reports whether a flag's default is a number that TOML has, as in 0.999.

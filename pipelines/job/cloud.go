@@ -8,7 +8,7 @@ import (
 
 // Cloud says how a job on Dataflow is run.
 type Cloud struct {
-	DataflowOption map[string]string `mapsep:"none" placeholder:"NAME=VALUE" help:"Dataflow option under Beam's name, as in max-num-workers=20; repeat for several. On the command line, --max-num-workers 20 is the same. project, region and staging-location are required; docs/dataflow.md lists the others." group:"Cluster"`
+	DataflowOption map[string]string `mapsep:"none" placeholder:"NAME=VALUE" help:"Dataflow option by its Beam name, as in max-num-workers=20; repeat for several. On the command line, --max-num-workers 20 is the same. project, region and staging-location are required; docs/dataflow.md lists the others." group:"Cluster"`
 }
 
 // Leaves reports whether this process ends before its job does, as the launcher of a flex template needs it, and a scheduler that

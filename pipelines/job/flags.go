@@ -32,10 +32,10 @@ type How struct {
 	Remote
 	Cloud
 	Scheduled
-	DryRun bool `help:"Print the plan and exit: what the run is expected to read, send and need. neardup reads an input of up to 12 MB whole, and a sample of a larger one." group:"Running"`
+	DryRun bool `help:"Print the plan and exit: the expected reads, shuffle, memory and time. neardup reads an input of up to 12 MB whole, and a sample of a larger one." group:"Running"`
 	Replacing
 	WaitLock    time.Duration `default:"0s" placeholder:"DURATION" help:"Time to wait for another run's lock on the output, as in 90s or 2h (default: ${default})." group:"Running"`
-	Resume      Resume        `default:"auto" enum:"${resumes}" placeholder:"WHEN" help:"Whether to keep what a failed run has done, so that the same command continues it: always, never (remove what an earlier run left) or auto (keep it if the input takes minutes) (default: ${default})." group:"Running"`
+	Resume      Resume        `default:"auto" enum:"${resumes}" placeholder:"WHEN" help:"Whether to keep a failed run's work, so that the same command can continue it: always, never (remove what an earlier run left) or auto (keep it from 8 GiB or 8 million documents) (default: ${default})." group:"Running"`
 	ForceUnlock bool          `help:"Take the lock of the output from the run that holds it; that run then stops at its next step with status 3." group:"Running"`
 }
 
@@ -104,7 +104,7 @@ type Running struct {
 	Runner  Runner        `default:"local" enum:"${runners}" placeholder:"RUNNER" help:"Beam runner: local (all cores, bounded memory) or Beam's direct, in this process; flink, spark or portable on a cluster, through --job-server; or dataflow, for dedup only. Beam's class names work too; DirectRunner means local (default: ${default})." group:"Running"`
 	Workers int           `aliases:"parallelism" placeholder:"N" help:"Number of parallel workers; --parallelism is the same (default: one per core, or the cluster's setting)." group:"Running"`
 	Memory  records.Bytes `placeholder:"SIZE" help:"Memory limit of the process with the local runner, at least 256MB (default: half of the container's limit or, without one, of this machine's memory)." group:"Running"`
-	TempDir string        `placeholder:"DIR" help:"Folder for temporary files; --temp-location is the same, but makes the folder, except on Dataflow (default: a hidden one beside or in the output folder, or the system's)." group:"Running"`
+	TempDir string        `placeholder:"DIR" help:"Folder for temporary files; --temp-location is the same, but makes the folder, except on Dataflow (default: a hidden folder in or beside the output, or the system's)." group:"Running"`
 
 	// SplitBytes is the size of the ranges that large files are read in; results do not depend
 	// on it. 0: the usual.

@@ -32,10 +32,10 @@ type Config struct {
 	records.Tolerance
 	records.Normalizing
 
-	Whole       string  `enum:",lines,paragraphs" default:"" placeholder:"UNIT" help:"Unit to find whole and at any length, instead of runs of --length words: lines or paragraphs (separated by blank lines)." group:"Passages"`
+	Whole       string  `enum:",lines,paragraphs" default:"" placeholder:"UNIT" help:"Find whole units of any length, instead of runs of --length words: lines or paragraphs (separated by blank lines)." group:"Passages"`
 	Length      *int    `placeholder:"WORDS" help:"Minimum length of a passage, in words (default: 50, or 13 with --against)." group:"Passages"`
 	Cut         string  `default:"none" enum:"none,words,sentences" placeholder:"WHAT" help:"Also write corpus/, the input without its passages: words cuts passages as they are, sentences cuts only sentences whose words are all in passages; none writes tables only. Other fields of a record do not change. The input must be Parquet, or JSON, CSV, TSV or text files in UTF-8 (default: ${default})." group:"Passages"`
-	DropCovered float64 `placeholder:"SHARE" help:"Also write removed/, and corpus/ without the documents that share at least this part of their words, in passages, with earlier documents that are kept." group:"Passages"`
+	DropCovered float64 `placeholder:"SHARE" help:"Also write removed/, and corpus/ without the documents that share, in passages, at least this share of their words with earlier kept documents." group:"Passages"`
 	Items
 	Output string `short:"o" placeholder:"DIR" help:"Folder for the results: new or empty; with --overwrite also a finished output. Required except with --dry-run." group:"Output"`
 	NoText bool   `help:"Leave the texts of documents out of report.html." group:"Output"`
@@ -52,7 +52,7 @@ type Config struct {
 
 // Items say what is looked for in the input instead of its own passages.
 type Items struct {
-	Against          []string `sep:"none" placeholder:"PATH" help:"Files, folders or patterns with items, such as those of a benchmark: find the documents that contain one, instead of what is repeated in the input. Repeat for several." group:"Items"`
+	Against          []string `sep:"none" placeholder:"PATH" help:"Files, folders or patterns with items, such as those of a benchmark: find the documents that contain one, instead of repeated passages. Repeat for several." group:"Items"`
 	AgainstText      []string `sep:"none" placeholder:"COLUMN" help:"Text column of --against; repeat to join several (default: those of --text)." group:"Items"`
 	AgainstID        string   `placeholder:"COLUMN" help:"Id column of --against (default: that of --id)." group:"Items"`
 	ItemShare        float64  `default:"0.5" placeholder:"SHARE" help:"Share of an item's words that a document must contain, in runs of --length words (default: ${default})." group:"Items"`

@@ -32,11 +32,11 @@ import (
 type Config struct {
 	records.Input
 
-	Of            string   `placeholder:"ID" help:"Id of the document whose neighbours to find." group:"Query"`
-	File          string   `placeholder:"FILE" help:"File with a text whose neighbours to find, instead of a document's; - is standard input." group:"Query"`
+	Of            string   `placeholder:"ID" help:"Id of the document to find neighbours of." group:"Query"`
+	File          string   `placeholder:"FILE" help:"Find the neighbours of the text in this file; - is standard input." group:"Query"`
 	Against       string   `placeholder:"INDEX" help:"Search the documents that an index has kept, by its keys, instead of an input." group:"Query"`
 	Most          int      `name:"nearest" short:"n" default:"10" placeholder:"N" help:"Maximum number of documents to list (default: ${default})." group:"Query"`
-	MinSimilarity *float64 `placeholder:"X" help:"List only documents of at least this similarity, in (0, 1]: the nearest of them, up to --nearest, and how many there are." group:"Query"`
+	MinSimilarity *float64 `placeholder:"X" help:"List only documents of at least this similarity, in (0, 1]: up to --nearest of them, and their number." group:"Query"`
 	Sort          Sort     `default:"similarity" enum:"${sorts}" placeholder:"KEY" help:"Ranking of the documents: similarity or, only in a search by buckets, estimate (the share of equal signature values or bits) (default: ${default})." group:"Query"`
 	Output        string   `short:"o" placeholder:"FILE" help:"Parquet file for the result; must be new." group:"Query"`
 	// Content is what File holds.

@@ -1,5 +1,5 @@
 // Package study measures what preprocessing does to similarity: how similar every two documents of a small
-// collection are for several sizes of shingles, with and without spaces, stop words and endings of words.
+// collection are for several sizes of shingles, with and without spaces, stop words and stemming of words.
 package study
 
 import (
@@ -32,7 +32,7 @@ type Config struct {
 	Signatures []int            `placeholder:"N" help:"Lengths of signatures, such as 16,64,256,1024: compare the similarities that signatures of each length estimate with the exact ones under the first setting. Documents are read again." group:"Study"`
 	Signature  signature.Family `default:"classic" enum:"${families}" placeholder:"KIND" help:"Kind of the signatures of --signatures and --show-matrices, with one function per value: classic or salted (default: ${default})." group:"Study"`
 
-	ShowMatrices bool `help:"Write the dictionary, the characteristic matrix, the functions, signatures and buckets of --signature classic under the first setting, and the weights of words, of up to 20 documents with 10,000 shingles. Documents are read again." group:"Study"`
+	ShowMatrices bool `help:"Write the dictionary, the characteristic matrix, the functions, signatures and buckets of --signature classic under the first setting, and the weights of words, for up to 20 documents and 10,000 shingles. Documents are read again." group:"Study"`
 	Bands        int  `default:"3" placeholder:"B" help:"Number of bands of the signatures that --show-matrices shows (default: ${default})." group:"Study"`
 	Rows         int  `default:"2" placeholder:"R" help:"Rows per band (default: ${default})." group:"Study"`
 

@@ -41,10 +41,10 @@ class Dedup(TypedDict, total=False):
     file name)."""
 
     encoding: str
-    """Encoding of JSON, CSV, TSV and text files, and of members of tar, that are not UTF-8, by its name in the Encoding
-    Standard, such as windows-1251, latin1, shift_jis, gbk or koi8-r. utf-16le and utf-16be apply to all such files,
-    UTF-8 or not. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes
-    UTF-8. detect decides for each file by its text; texts in doubt are unreadable (default: utf-8)."""
+    """Encoding of JSON, CSV, TSV and text files and tar members that are not UTF-8, as named in the Encoding Standard,
+    such as windows-1251, latin1, shift_jis, gbk or koi8-r. utf-16le and utf-16be apply to all such files, UTF-8 or not.
+    A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8. detect
+    decides file by file; texts of doubtful encoding are unreadable (default: utf-8)."""
 
     delimiter: str
     """Separator of CSV values: an ASCII character, or tab (default: ,)."""
@@ -56,8 +56,8 @@ class Dedup(TypedDict, total=False):
     """Read only the first N readable documents."""
 
     max_doc_bytes: int | str
-    """Do not compare documents whose text is larger than this, or grows to more than this and more than twice its size
-    in normalising (default: 16MiB)."""
+    """Do not compare documents whose text is larger than this, or grows beyond this and beyond twice its size when
+    normalised (default: 16MiB)."""
 
     max_window: int | str
     """Refuse compressed files whose window, and Parquet files whose pages, are larger than this, because reading them
@@ -102,8 +102,8 @@ class Dedup(TypedDict, total=False):
     strip-accents, fold-han, keep-symbols, keep-case, letters-only, digits-zero, collapse-space, no-space. default is
     NFKC and lower case, without punctuation, symbols, layout and invisible characters (byte:K keeps the last two).
     keep-symbols keeps punctuation and symbols, and keep-case keeps capitals; both leave the rest of default in force,
-    unless you list other steps. strip-markup compares only what HTML and XML show, and fold-han unifies the variants of
-    a Han character. no-stop-words:LANGUAGE leaves out stop words, and stem:LANGUAGE replaces words with stems
+    unless you list other steps. strip-markup compares only visible HTML and XML text, and fold-han unifies the variants
+    of a Han character. no-stop-words:LANGUAGE leaves out stop words, and stem:LANGUAGE replaces words with stems
     (Snowball), as in default,stem:en (default: default)."""
 
     match: str | Sequence[str]
@@ -138,7 +138,7 @@ class Dedup(TypedDict, total=False):
     """Rows per band, with bands."""
 
     signature: Literal["fss", "classic", "salted"]
-    """Kind of signature: fss (Fast Similarity Sketching), or a slower one from textbooks, classic (universal hashing of
+    """Kind of signature: fss (Fast Similarity Sketching) or, slower and from textbooks, classic (universal hashing of
     each shingle's number in a dictionary, for which the input is read once more) or salted (SHA-1 of the shingles'
     text) (default: fss)."""
 
@@ -195,7 +195,7 @@ class Dedup(TypedDict, total=False):
     one input file, or of any one folder with one document per file."""
 
     pair_budget: int
-    """Maximum number of pairs to list of a group of documents that similar pairs connect. In a group with more pairs,
+    """Maximum number of pairs listed for a group of documents that similar pairs connect. In a group with more pairs,
     each document is listed with only some of those kept before it; if the ids of the pairs take more than 256 bytes
     times N, it is listed only with the document kept in its place. In a group of more than 4,096 documents, the number
     of pairs is an estimate (default: 262144)."""
@@ -221,7 +221,7 @@ class Dedup(TypedDict, total=False):
 
     temp_dir: str | PathLike[str]
     """Folder for temporary files; temp_location is the same, but makes the folder, except on Dataflow (default: a
-    hidden one beside or in the output folder, or the system's)."""
+    hidden folder in or beside the output, or the system's)."""
 
     job_server: str
     """Beam job server of the cluster, for runner flink, spark or portable; also job_endpoint."""
@@ -240,7 +240,7 @@ class Dedup(TypedDict, total=False):
     shows progress (default: port 8081 of the job server's machine, if Flink answers there)."""
 
     dataflow_option: Mapping[str, str]
-    """Dataflow option under Beam's name, as in max-num-workers=20; repeat for several. On the command line,
+    """Dataflow option by its Beam name, as in max-num-workers=20; repeat for several. On the command line,
     max_num_workers 20 is the same. project, region and staging-location are required; docs/dataflow.md lists the
     others."""
 
@@ -259,8 +259,8 @@ class Dedup(TypedDict, total=False):
     """Time to wait for another run's lock on the output, as in 90s or 2h (default: 0s)."""
 
     resume: Literal["auto", "always", "never"]
-    """Whether to keep what a failed run has done, so that the same command continues it: always, never (remove what an
-    earlier run left) or auto (keep it if the input takes minutes) (default: auto)."""
+    """Whether to keep a failed run's work, so that the same command can continue it: always, never (remove what an
+    earlier run left) or auto (keep it from 8 GiB or 8 million documents) (default: auto)."""
 
     force_unlock: bool
     """Take the lock of the output from the run that holds it; that run then stops at its next step with status 3."""
@@ -271,8 +271,8 @@ class Dedup(TypedDict, total=False):
     corpus."""
 
     metrics_file: str | PathLike[str]
-    """Write metrics to this file in Prometheus' text format, for a textfile collector, when the run ends, successfully
-    or not; the name must end in .prom."""
+    """Write metrics to this file in Prometheus' text format, for a textfile collector (which reads *.prom), when the
+    run ends, successfully or not."""
 
     lineage_file: str | PathLike[str]
     """Append OpenLineage events to this file, one line of JSON each: START, and COMPLETE or FAIL. OPENLINEAGE_NAMESPACE
@@ -318,10 +318,10 @@ class Query(TypedDict, total=False):
     file name)."""
 
     encoding: str
-    """Encoding of JSON, CSV, TSV and text files, and of members of tar, that are not UTF-8, by its name in the Encoding
-    Standard, such as windows-1251, latin1, shift_jis, gbk or koi8-r. utf-16le and utf-16be apply to all such files,
-    UTF-8 or not. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes
-    UTF-8. detect decides for each file by its text; texts in doubt are unreadable (default: utf-8)."""
+    """Encoding of JSON, CSV, TSV and text files and tar members that are not UTF-8, as named in the Encoding Standard,
+    such as windows-1251, latin1, shift_jis, gbk or koi8-r. utf-16le and utf-16be apply to all such files, UTF-8 or not.
+    A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8. detect
+    decides file by file; texts of doubtful encoding are unreadable (default: utf-8)."""
 
     delimiter: str
     """Separator of CSV values: an ASCII character, or tab (default: ,)."""
@@ -333,8 +333,8 @@ class Query(TypedDict, total=False):
     """Read only the first N readable documents."""
 
     max_doc_bytes: int | str
-    """Do not compare documents whose text is larger than this, or grows to more than this and more than twice its size
-    in normalising (default: 16MiB)."""
+    """Do not compare documents whose text is larger than this, or grows beyond this and beyond twice its size when
+    normalised (default: 16MiB)."""
 
     max_window: int | str
     """Refuse compressed files whose window, and Parquet files whose pages, are larger than this, because reading them
@@ -354,8 +354,7 @@ class Query(TypedDict, total=False):
     """Maximum number of documents to list (default: 10)."""
 
     min_similarity: float
-    """List only documents of at least this similarity, in (0, 1]: the nearest of them, up to nearest, and how many
-    there are."""
+    """List only documents of at least this similarity, in (0, 1]: up to nearest of them, and their number."""
 
     sort: Literal["similarity", "estimate"]
     """Ranking of the documents: similarity or, only in a search by buckets, estimate (the share of equal signature
@@ -374,8 +373,8 @@ class Query(TypedDict, total=False):
     strip-accents, fold-han, keep-symbols, keep-case, letters-only, digits-zero, collapse-space, no-space. default is
     NFKC and lower case, without punctuation, symbols, layout and invisible characters (byte:K keeps the last two).
     keep-symbols keeps punctuation and symbols, and keep-case keeps capitals; both leave the rest of default in force,
-    unless you list other steps. strip-markup compares only what HTML and XML show, and fold-han unifies the variants of
-    a Han character. no-stop-words:LANGUAGE leaves out stop words, and stem:LANGUAGE replaces words with stems
+    unless you list other steps. strip-markup compares only visible HTML and XML text, and fold-han unifies the variants
+    of a Han character. no-stop-words:LANGUAGE leaves out stop words, and stem:LANGUAGE replaces words with stems
     (Snowball), as in default,stem:en (default: default)."""
 
     method: Literal["minhash", "simhash"]
@@ -434,8 +433,8 @@ class Query(TypedDict, total=False):
     without one, of this machine's memory)."""
 
     temp_dir: str | PathLike[str]
-    """Folder for temporary files; temp_location is the same, but makes the folder (default: a hidden one beside or in
-    the output folder, or the system's)."""
+    """Folder for temporary files; temp_location is the same, but makes the folder (default: a hidden folder in or
+    beside the output, or the system's)."""
 
 
 class Compare(TypedDict, total=False):
@@ -474,10 +473,10 @@ class Compare(TypedDict, total=False):
     file name)."""
 
     encoding: str
-    """Encoding of JSON, CSV, TSV and text files, and of members of tar, that are not UTF-8, by its name in the Encoding
-    Standard, such as windows-1251, latin1, shift_jis, gbk or koi8-r. utf-16le and utf-16be apply to all such files,
-    UTF-8 or not. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes
-    UTF-8. detect decides for each file by its text; texts in doubt are unreadable (default: utf-8)."""
+    """Encoding of JSON, CSV, TSV and text files and tar members that are not UTF-8, as named in the Encoding Standard,
+    such as windows-1251, latin1, shift_jis, gbk or koi8-r. utf-16le and utf-16be apply to all such files, UTF-8 or not.
+    A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8. detect
+    decides file by file; texts of doubtful encoding are unreadable (default: utf-8)."""
 
     delimiter: str
     """Separator of CSV values: an ASCII character, or tab (default: ,)."""
@@ -489,8 +488,8 @@ class Compare(TypedDict, total=False):
     """Read only the first N readable documents."""
 
     max_doc_bytes: int | str
-    """Do not compare documents whose text is larger than this, or grows to more than this and more than twice its size
-    in normalising (default: 16MiB)."""
+    """Do not compare documents whose text is larger than this, or grows beyond this and beyond twice its size when
+    normalised (default: 16MiB)."""
 
     max_window: int | str
     """Refuse compressed files whose window, and Parquet files whose pages, are larger than this, because reading them
@@ -518,7 +517,7 @@ class Compare(TypedDict, total=False):
 
     write: Literal["pairs", "buckets", "candidates"] | Sequence[Literal["pairs", "buckets", "candidates"]]
     """Tables for output: pairs (those that methods of one measure found, with their similarity), buckets (the documents
-    of each bucket of each band), candidates (the distinct pairs of documents that share one) (default: all)."""
+    of each bucket of each band), candidates (the distinct pairs that share a bucket) (default: all)."""
 
     threshold: float
     """Minimum similarity to count as near-duplicates, in (0, 1]; Jaccard similarity, unless another measure is chosen
@@ -534,8 +533,8 @@ class Compare(TypedDict, total=False):
     strip-accents, fold-han, keep-symbols, keep-case, letters-only, digits-zero, collapse-space, no-space. default is
     NFKC and lower case, without punctuation, symbols, layout and invisible characters (byte:K keeps the last two).
     keep-symbols keeps punctuation and symbols, and keep-case keeps capitals; both leave the rest of default in force,
-    unless you list other steps. strip-markup compares only what HTML and XML show, and fold-han unifies the variants of
-    a Han character. no-stop-words:LANGUAGE leaves out stop words, and stem:LANGUAGE replaces words with stems
+    unless you list other steps. strip-markup compares only visible HTML and XML text, and fold-han unifies the variants
+    of a Han character. no-stop-words:LANGUAGE leaves out stop words, and stem:LANGUAGE replaces words with stems
     (Snowball), as in default,stem:en (default: default)."""
 
     recall: float
@@ -549,7 +548,7 @@ class Compare(TypedDict, total=False):
     """Rows per band, with bands."""
 
     signature: Literal["fss", "classic", "salted"]
-    """Kind of signature: fss (Fast Similarity Sketching), or a slower one from textbooks, classic (universal hashing of
+    """Kind of signature: fss (Fast Similarity Sketching) or, slower and from textbooks, classic (universal hashing of
     each shingle's number in a dictionary, for which the input is read once more) or salted (SHA-1 of the shingles'
     text) (default: fss)."""
 
@@ -592,7 +591,7 @@ class Compare(TypedDict, total=False):
 
     temp_dir: str | PathLike[str]
     """Folder for temporary files; temp_location is the same, but makes the folder, except on Dataflow (default: a
-    hidden one beside or in the output folder, or the system's)."""
+    hidden folder in or beside the output, or the system's)."""
 
     job_server: str
     """Beam job server of the cluster, for runner flink, spark or portable; also job_endpoint."""
@@ -657,10 +656,10 @@ class Diff(TypedDict, total=False):
     file name)."""
 
     encoding: str
-    """Encoding of JSON, CSV, TSV and text files, and of members of tar, that are not UTF-8, by its name in the Encoding
-    Standard, such as windows-1251, latin1, shift_jis, gbk or koi8-r. utf-16le and utf-16be apply to all such files,
-    UTF-8 or not. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes
-    UTF-8. detect decides for each file by its text; texts in doubt are unreadable (default: utf-8)."""
+    """Encoding of JSON, CSV, TSV and text files and tar members that are not UTF-8, as named in the Encoding Standard,
+    such as windows-1251, latin1, shift_jis, gbk or koi8-r. utf-16le and utf-16be apply to all such files, UTF-8 or not.
+    A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8. detect
+    decides file by file; texts of doubtful encoding are unreadable (default: utf-8)."""
 
     delimiter: str
     """Separator of CSV values: an ASCII character, or tab (default: ,)."""
@@ -672,8 +671,8 @@ class Diff(TypedDict, total=False):
     """Read only the first N readable documents."""
 
     max_doc_bytes: int | str
-    """Do not compare documents whose text is larger than this, or grows to more than this and more than twice its size
-    in normalising (default: 16MiB)."""
+    """Do not compare documents whose text is larger than this, or grows beyond this and beyond twice its size when
+    normalised (default: 16MiB)."""
 
     max_window: int | str
     """Refuse compressed files whose window, and Parquet files whose pages, are larger than this, because reading them
@@ -700,8 +699,8 @@ class Diff(TypedDict, total=False):
     strip-accents, fold-han, keep-symbols, keep-case, letters-only, digits-zero, collapse-space, no-space. default is
     NFKC and lower case, without punctuation, symbols, layout and invisible characters (byte:K keeps the last two).
     keep-symbols keeps punctuation and symbols, and keep-case keeps capitals; both leave the rest of default in force,
-    unless you list other steps. strip-markup compares only what HTML and XML show, and fold-han unifies the variants of
-    a Han character. no-stop-words:LANGUAGE leaves out stop words, and stem:LANGUAGE replaces words with stems
+    unless you list other steps. strip-markup compares only visible HTML and XML text, and fold-han unifies the variants
+    of a Han character. no-stop-words:LANGUAGE leaves out stop words, and stem:LANGUAGE replaces words with stems
     (Snowball), as in default,stem:en (default: default)."""
 
     weights: Literal["1", "tf"]
@@ -724,5 +723,5 @@ class Diff(TypedDict, total=False):
     without one, of this machine's memory)."""
 
     temp_dir: str | PathLike[str]
-    """Folder for temporary files; temp_location is the same, but makes the folder (default: a hidden one beside or in
-    the output folder, or the system's)."""
+    """Folder for temporary files; temp_location is the same, but makes the folder (default: a hidden folder in or
+    beside the output, or the system's)."""
