@@ -263,7 +263,7 @@ func (f *Finished) read(ctx context.Context) error {
 		}
 	}
 	if sum != success.Manifest || f.Run.Job != success.Run {
-		return fmt.Errorf("%s is not a finished output: its %s is that of another manifest or run", f.Dir, SuccessFile)
+		return fmt.Errorf("%s is not a finished output: its %s belongs to another run", f.Dir, SuccessFile)
 	}
 	return f.checkFormat()
 }
@@ -291,7 +291,7 @@ func (f *Finished) Unchanged(ctx context.Context) (bool, error) {
 func (f *Finished) CheckUnchanged(ctx context.Context, next string) error {
 	same, err := f.Unchanged(ctx)
 	if err == nil && !same {
-		err = fmt.Errorf("%s was replaced while it was read; %s", f.Dir, next)
+		err = fmt.Errorf("%s was replaced while being read; %s", f.Dir, next)
 	}
 	return err
 }

@@ -3,6 +3,8 @@ package records
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -406,11 +408,32 @@ type Example struct {
 	OnlyB []string `json:"only_b,omitempty"`
 }
 
-// UnreadableOf says how many of all records are unreadable; of is what these are called.
-func UnreadableOf(n, all int64, of string) string {
+// OfAll says how many of all records, or of what else, are unreadable, or what else they are.
+func OfAll(n, all int64, of, what string) string {
 	verb := "are"
 	if n == 1 {
 		verb = "is"
 	}
-	return fmt.Sprintf("%d of %d %s %s unreadable", n, all, of, verb)
+	return fmt.Sprintf("%d of %d %s %s %s", n, all, of, verb, what)
+}
+
+// Count writes a number with commas between thousands.
+func Count(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	var b strings.Builder
+	for i, d := range digits {
+		if i > 0 && (len(digits)-i)%3 == 0 && digits[i-1] != '-' {
+			b.WriteByte(',')
+		}
+		b.WriteRune(d)
+	}
+	return b.String()
+}
+
+// Plural says how many things there are that a noun names.
+func Plural[N int | int64](n N, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return Count(int64(n)) + " " + noun + "s"
 }

@@ -20,10 +20,10 @@ func Evaluation(w io.Writer, width int, e *records.Evaluation) error {
 		}
 		out.item("compared", "pairs of %s without copies, each compared with all others", drawn)
 	case records.TruthClusters:
-		out.item("compared", "pairs of documents in one cluster, of the documents that the truth names: %s",
+		out.item("compared", "pairs that share a cluster, among the %s that the truth names",
 			plural(int(e.Documents), "document"))
 	default:
-		out.item("compared", "pairs of documents in one cluster, of all documents of the run: %s",
+		out.item("compared", "pairs that share a cluster, among all %s of the run",
 			plural(int(e.Documents), "document"))
 	}
 	if e.Listed != nil {
@@ -37,7 +37,7 @@ func Evaluation(w io.Writer, width int, e *records.Evaluation) error {
 	agreement(out, &e.Agreement, true)
 	idPairs(out, "missed", e.Missed)
 	examples(out, e.MissedTexts)
-	idPairs(out, "false", e.False)
+	idPairs(out, "false positives", e.False)
 	examples(out, e.FalseTexts)
 	return out.err
 }

@@ -86,8 +86,8 @@ func studyMatrices(s *records.Study) []matrix {
 	}
 	of := func(head ...string) []string { return append(head, ids...) }
 	shingles := table("characteristic", "Dictionary and characteristic matrix",
-		"x is the number of a shingle; 1 where a document has it", of("x", "shingle", "documents", "occurrences")...)
-	permutations := table("permutations", "Permutations", "h(x) of each function; their order is that of the rows x", "x")
+		"x numbers the shingles; 1 marks those of a document", of("x", "shingle", "documents", "occurrences")...)
+	permutations := table("permutations", "Permutations", "h(x) of each function: the new number of row x", "x")
 	for x, row := range from.Shingles {
 		number := strconv.Itoa(x)
 		shingles.rows = append(shingles.rows, append(
@@ -96,7 +96,7 @@ func studyMatrices(s *records.Study) []matrix {
 	}
 	functions := table("functions", "Functions",
 		"h(x) = (a·x + b) mod c, where c is the first prime above the number of shingles", "h", "a", "b", "c")
-	signatures := table("signatures", "Signature matrix", "the minimum of h(x) over the rows x where a document has 1",
+	signatures := table("signatures", "Signature matrix", "The minimum of h(x) over the rows x where a document has 1",
 		of("h")...)
 	for i, f := range from.Functions {
 		name := fmt.Sprintf("h%d", i+1)
@@ -107,18 +107,18 @@ func studyMatrices(s *records.Study) []matrix {
 			permutations.rows[x] = append(permutations.rows[x], value)
 		}
 	}
-	labels := table("labels", "Labels", "the values of each band, joined by _", of("band")...)
-	buckets := table("buckets", "Buckets", "the CRC-32 of each label; documents share a bucket if a row has it twice",
+	labels := table("labels", "Labels", "The values of each band, joined by _", of("band")...)
+	buckets := table("buckets", "Buckets", "The CRC-32 of each label; equal values in a row are one bucket",
 		of("band")...)
 	for band := range len(from.Functions) / from.Rows {
 		number := strconv.Itoa(band + 1)
 		labels.rows = append(labels.rows, append([]string{number}, across(from.Labels, band)...))
 		buckets.rows = append(buckets.rows, append([]string{number}, across(from.Buckets, band)...))
 	}
-	tf := table("tf", "Documents × words, tf", "how often a document has each word; a row is a word",
+	tf := table("tf", "Documents × words, tf", "How often a document has each word; one row per word",
 		of("word", "documents")...)
 	tfIDF := table("tf-idf", "Documents × words, tf-idf",
-		"tf · idf, where idf = log2(1 + documents / documents with the word), rounded down to 1/4096; a row is a word",
+		"tf · idf, where idf = log2(1 + documents / documents with the word), rounded down to 1/4096; one row per word",
 		of("word", "idf")...)
 	for _, word := range from.Words {
 		tf.rows = append(tf.rows, append([]string{word.Text, strconv.Itoa(word.Documents)}, texts(word.TF)...))

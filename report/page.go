@@ -196,7 +196,7 @@ func (p *page) Removals() string {
 	}
 	text := fmt.Sprintf("%s of %s", count(n.Removed), plural(p.Documents(), "document"))
 	if p.Near() {
-		text += fmt.Sprintf(": %s of another document and %s", several(n.Removed-n.Near, "copy", "copies"),
+		text += fmt.Sprintf(": %s and %s of other documents", several(n.Removed-n.Near, "copy", "copies"),
 			plural(n.Near, "near-duplicate"))
 	}
 	return text + ". Each of them has a kept document in its cluster."
@@ -220,10 +220,14 @@ func (p *page) Certainty() (texts []string) {
 		texts = append(texts, "The similarity of a pair is that of two SimHash signatures, which estimate the cosine of "+
 			"the texts.")
 	default:
-		texts = append(texts, "No near pair is a guess: the whole "+features(p.Run)+" of both documents was compared.")
+		whole := "sets of shingles"
+		if p.Parameters.Compare == "cosine" {
+			whole = "vectors"
+		}
+		texts = append(texts, "Every near pair was verified on the full "+whole+" of both documents.")
 	}
 	for _, line := range p.RecallLines() {
-		texts = append(texts, "Recall (the share of all near pairs that were found): "+line+".")
+		texts = append(texts, "Recall (the share of near pairs found): "+strings.Replace(line, ": found", ", found", 1)+".")
 		break // the others are in their section
 	}
 	if p.Counts.Chained > 0 {
@@ -502,7 +506,7 @@ func (p *page) drawSizes() (err error) {
 	}
 	bars.Y.Log = most > 50*least
 	p.Sizes, err = draw(plot.Figure{
-		Title: "Sizes of clusters", Description: "Bars of how many clusters have how many documents.",
+		Title: "Sizes of clusters", Description: "Bar chart of the number of clusters of each size.",
 		Charts: []plot.Chart{bars},
 	}, "clusters.csv", rows)
 	return err
@@ -566,7 +570,7 @@ func (p *page) drawCurve() (err error) {
 	p.Curve, err = draw(plot.Figure{
 		Title: "How likely a pair is to be found",
 		Description: fmt.Sprintf("A curve that rises from 0 to 1 with the similarity of a pair: the probability that it is "+
-			"found, %.5f at the threshold %s. Level lines are the recall of all near pairs.",
+			"found, %.5f at the threshold %s. Horizontal lines show the recall of all near pairs.",
 			p.Chosen.ExpectedRecall, decimal(t)),
 		Charts: []plot.Chart{plot.Lines{
 			X: plot.Axis{Label: "similarity", From: 0, To: 1}, Y: plot.Axis{Label: "probability", From: 0, To: 1}, Series: lines,
@@ -598,7 +602,7 @@ func curve(run *records.Run) func(similarity float64) float64 {
 // stepNames are what the steps do whose names a stage begins with.
 var stepNames = map[string]string{
 	"source.Read": "read and sign", "source.Fetch": "read again", "candidates": "find candidates", "signature": "sign",
-	"components": "connect", "sets": "make sets", "spool": "make sets", "verify": "verify", "crowds": "verify crowds",
+	"components": "connect", "sets": "make sets", "spool": "make sets", "verify": "verify", "crowds": "verify groups",
 	"overlap": "verify", "decide": "decide", "recall": "measure recall",
 	"frequencies": "count shingles", "replay": "read tables",
 	"sink.Corpus": "write corpus", "sink.Documents": "write documents", "sink": "write tables",
@@ -644,7 +648,7 @@ func (p *page) drawStages() (err error) {
 		bars.Series[0].Values = append(bars.Series[0].Values, cpu[does])
 	}
 	p.Stage, err = draw(plot.Figure{
-		Title: "CPU time by step", Description: "Bars of the CPU time of what the run does.",
+		Title: "CPU time by step", Description: "Bar chart of the CPU time of each step.",
 		Charts: []plot.Chart{bars},
 	}, "stages.csv", rows)
 	return err
@@ -702,7 +706,7 @@ func (e *ending) fate(other string) string {
 	case e.keptID == other:
 		return "removed"
 	default:
-		return "removed for " + short(e.keptID)
+		return "removed (kept: " + short(e.keptID) + ")"
 	}
 }
 
@@ -752,15 +756,15 @@ func (p *page) Capped() (all []string) {
 		}
 	}
 	n := p.Counts
-	add(n.PairsPartial, "%s over --pair-budget (%s pairs of up to 256 bytes of ids): of each document, pairs/ lists "+
-		"only those with some kept documents. Clusters and removals are not affected.",
+	add(n.PairsPartial, "%s over --pair-budget (%s pairs of up to 256 bytes of ids): for each document, pairs/ lists "+
+		"only pairs with some kept documents. Clusters and removals are not affected.",
 		plural(n.PairsPartial, "group"), count(int64(p.Parameters.PairBudget)))
 	add(p.Parameters.Limit, "Only the first %s were read (--limit).", plural(p.Parameters.Limit, "document"))
-	add(p.NotCompared[records.ReasonTooLarge], "%s not compared because of more than %s (--max-doc-bytes).",
+	add(p.NotCompared[records.ReasonTooLarge], "%s not compared: larger than %s (--max-doc-bytes).",
 		plural(p.NotCompared[records.ReasonTooLarge], "document"), bytesOf(int64(p.Parameters.MaxDocBytes)))
-	add(p.NotCompared[records.ReasonLongID], "%s not compared because of an id of more than 4 KiB.",
+	add(p.NotCompared[records.ReasonLongID], "%s not compared: the id is longer than 4 KiB.",
 		plural(p.NotCompared[records.ReasonLongID], "document"))
-	add(int64(p.Input.Skipped), "%s in input folders skipped because of another format.", plural(p.Input.Skipped, "file"))
+	add(int64(p.Input.Skipped), "%s skipped in input folders: format differs.", plural(p.Input.Skipped, "file"))
 	return all
 }
 
@@ -813,7 +817,7 @@ func (p *page) Wrote(part string) bool { return wrote(p.Run, output.Part(part)) 
 func (p *page) Near() bool { return p.Parameters.Same == "" }
 
 // Copied is what copies have in common.
-func (p *page) Copied() string { return copied(p.Run) }
+func (p *page) Copied() string { return strings.TrimSuffix(copied(p.Run), ",") }
 
 // Script is the page's program; Policy lets the browser run that and load nothing.
 func (p *page) Script() template.JS { return template.JS(pageScript) } //nolint:gosec // ours

@@ -30,8 +30,8 @@ func PassagesPlan(w io.Writer, width int, run *records.Run) error {
 			found.Items.Share)
 		return out.err
 	}
-	out.item("passages", "%s; about %s of hashes are sent to find them", passagesAre(found), bytesOf(found.PlannedBytes))
-	out.item("disk", "%s at most, if all that is read is repeated", bytesOf(found.MostBytes))
+	out.item("passages", "%s; about %s of hashes are shuffled to find them", passagesAre(found), bytesOf(found.PlannedBytes))
+	out.item("disk", "at most %s, if the whole input is repeated", bytesOf(found.MostBytes))
 	return out.err
 }
 
@@ -55,7 +55,7 @@ func Passages(w io.Writer, width int, run *records.Run, dir string, most []recor
 		out.passagesFound(found)
 	}
 	if found.Cut != "none" {
-		out.item("cut", "%s, with %s where a text goes on", found.Cut, plural(found.Seams, "seam"))
+		out.item("cut", "%s; a text continues after %s", found.Cut, plural(found.Seams, "cut"))
 		if found.Uncut > 0 {
 			out.item("not cut", "%s whose text is not a string of its own", plural(found.Uncut, "document"))
 		}
@@ -88,7 +88,7 @@ func (out *printer) passagesFound(found *records.PassagesFound) {
 			plural(found.Short, "document"), plural(found.Length, "word"))
 	}
 	if found.DropCovered > 0 {
-		out.item("dropped", "%s, with at least %g of the words in earlier documents that stay",
+		out.item("dropped", "%s with at least %g of their words in earlier kept documents",
 			plural(found.Dropped, "document"), found.DropCovered)
 	} else {
 		out.item("copies", "%s with the same text as an earlier one", plural(found.Copies, "document"))
@@ -104,7 +104,7 @@ func (out *printer) passagesFound(found *records.PassagesFound) {
 // passagesAre says what a passage is.
 func passagesAre(found *records.PassagesFound) string {
 	if found.Whole != "" {
-		return "of whole " + found.Whole
+		return "whole " + found.Whole
 	}
 	return "of at least " + plural(found.Length, "word")
 }
@@ -117,7 +117,7 @@ func (out *printer) itemsFound(run *records.Run) {
 	if items.Short > 0 {
 		out.item("too short", "%s, not looked for", plural(items.Short, "item"))
 	}
-	out.item("contaminated", "%s that contain at least %g of the words of an item, in runs of %s; %s in all",
+	out.item("contaminated", "%s with at least %g of the words of an item, in runs of %s; %s in all",
 		plural(found.Documents, "document"), items.Share, plural(found.Length, "word"), plural(items.Pairs, "pair"))
 	if items.Dropped > 0 {
 		out.item("dropped", "%s", plural(items.Dropped, "document"))

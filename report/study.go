@@ -53,12 +53,16 @@ func listed(out *printer, s *records.Study) {
 		return
 	}
 	plain := plainSettings(s)
-	under := "most similar under " + s.Settings[0].Name
-	for _, at := range plain[1:] {
-		under += ", and under " + s.Settings[at].Name
+	by := s.Settings[0].Name
+	for i, at := range plain[1:] {
+		if i+2 < len(plain) {
+			by += ", " + s.Settings[at].Name
+		} else {
+			by += " and " + s.Settings[at].Name
+		}
 	}
 	out.printf("\n")
-	out.text("%s, in per cent", under)
+	out.text("most similar pairs by %s, in per cent", by)
 	for _, pair := range mostSimilar(s.Listed)[:min(printed, len(s.Listed))] {
 		for _, at := range plain {
 			out.printf("%7s", perCent(pair.Similarities[at]))
@@ -151,12 +155,12 @@ func studyFigures(s *records.Study) []named {
 		}},
 		{"pairs", plot.Figure{
 			Title:       "Similarity of each pair",
-			Description: "A line for each size of shingles: the similarity of pairs, from the most similar on.",
+			Description: "A line for each size of shingles: the similarity of pairs, the most similar first.",
 			Charts:      []plot.Chart{pairChart(s)},
 		}},
 		{"tokens", plot.Figure{
 			Title:       "What each step removes",
-			Description: "Bars of the share of tokens that each step alone, and all together, remove.",
+			Description: "Bar chart of the share of tokens removed by each step, and by all.",
 			Charts:      []plot.Chart{tokenChart(s)},
 		}},
 	}
@@ -275,7 +279,7 @@ var units = map[string]string{"char": "characters", "word": "words"}
 
 func pairChart(s *records.Study) plot.Chart {
 	pairs := mostSimilar(s.Listed)
-	lines := plot.Lines{X: plot.Axis{Label: "pair, from the most similar on", From: 1, To: float64(len(pairs))},
+	lines := plot.Lines{X: plot.Axis{Label: "pair, the most similar first", From: 1, To: float64(len(pairs))},
 		Y: plot.Axis{Label: "similarity, %", To: 1}}
 	for _, at := range plainSettings(s) {
 		line := plot.Line{Series: plot.Series{Name: sized(s, s.Settings[at].K)}}

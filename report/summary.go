@@ -56,7 +56,7 @@ func Plan(w io.Writer, width int, run *records.Run) error {
 		out.item("", "%s", c.Reason)
 	}
 	if c.Copies >= leastSampled {
-		symbols(out, run, c.Symbols, c.Copies, "sampled document", "with the "+tokens(run)+" or shingles of another", "it")
+		symbols(out, run, c.Symbols, c.Copies, "sampled copies", "the other document")
 	}
 	if f != nil {
 		forecast(out, run)
@@ -99,8 +99,11 @@ func Summary(w io.Writer, width int, run *records.Run, dir string, example *reco
 	out.item("copies", "%s with the same %s as an earlier one", plural(n.Copies, "document"), copied(run))
 	if run.Parameters.Same == "" {
 		verified := ", each verified exactly"
-		if n.NearPairs == 0 {
+		switch {
+		case n.NearPairs == 0:
 			verified = ""
+		case run.Parameters.Compare == "overlap":
+			verified = ", each verified on whole signatures, which estimate the similarity of texts"
 		}
 		out.item("near pairs", "%s%s", count(n.NearPairs), verified)
 	}
@@ -113,14 +116,15 @@ func Summary(w io.Writer, width int, run *records.Run, dir string, example *reco
 	}
 	out.item("clusters", "%s", count(n.Clusters))
 	out.item("removed", "%s%s", plural(n.Removed, "document"), removed(run))
-	if n.Chained > 0 {
-		out.item("chains", "%s removed that only a chain of others connects with the kept one; --cluster star removes none "+
-			"of these", plural(n.Chained, "document"))
+	if again := nearCopies(run); again > 0 {
+		out.item("", "%s as near-duplicates: what they are copies of was removed, too", several(again, "copy counts", "copies count"))
 	}
-	symbols(out, run, n.Symbols, n.Equal+n.SameSet, "document", "removed for having the same "+tokens(run)+" or shingles",
-		"the kept one")
+	if n.Chained > 0 {
+		out.item("chains", "%s removed only through a chain of similar documents; --cluster star does not follow chains", plural(n.Chained, "document"))
+	}
+	symbols(out, run, n.Symbols, n.Equal+n.SameSet, "copies", "the kept document")
 	if n.Numbers > 0 {
-		out.item("numbers", "%s: docs/choosing.md", differInNumbers(run))
+		out.item("numbers", "%s (docs/choosing.md)", differInNumbers(run))
 	}
 	still := ""
 	if n.NotCompared > 0 && !run.Parameters.DropNotCompared {
@@ -173,10 +177,10 @@ func recall(out *printer, run *records.Run) {
 			plural(int64(math.Round(e.True)), "near pair"))
 	}
 	if m := r.Measured; m != nil && m.RecallInterval == nil {
-		out.item("recall", "not measured: the comparison of %s drawn with all others has no near pair; a larger "+
-			"--measure-recall may find some", plural(m.Sample, "document"))
+		out.item("recall", "not measured: no near pair of %s with any other; a larger --measure-recall may find some",
+			plural(m.Sample, "sampled document"))
 	} else if m != nil {
-		interval, family := "", ". They are of one family of documents, so there is no interval"
+		interval, family := "", ". All are in one group, so there is no interval"
 		if m.Interval != nil {
 			interval, family = fmt.Sprintf(", 95 %% interval %.4f to %.4f", down(m.Low), up(m.High)), ""
 		}
@@ -266,6 +270,15 @@ func removed(run *records.Run) string {
 	return ": " + strings.Join(parts, ", ")
 }
 
+// nearCopies is how many copies are not copies of the kept document, whose rules or protection do not tell them apart.
+func nearCopies(run *records.Run) int64 {
+	n := run.Counts
+	if len(run.Parameters.Protect)+len(run.Parameters.Match) > 0 || run.Parameters.MatchNumbers {
+		return 0
+	}
+	return n.Copies - n.Identical - n.Equal - n.SameSet
+}
+
 // notCompared says what documents are that were not compared for a reason.
 var notCompared = map[string]string{
 	records.ReasonNoText: "without text", records.ReasonNoColumn: "without a text column",
@@ -305,32 +318,32 @@ func detected(out *printer, all []records.FileEncoding) {
 
 // symbols says so if more than a tenth of some copies that are not identical differ in symbols from
 // another, unless symbols were compared, or all but letters are known not to be.
-func symbols(out *printer, run *records.Run, differ, copies int64, noun, which, other string) {
+func symbols(out *printer, run *records.Run, differ, copies int64, which, other string) {
 	policy := run.Parameters.Normalize
 	if differ*10 <= copies || strings.Contains(policy, "keep-symbols") || strings.Contains(policy, "letters-only") {
 		return
 	}
-	out.item("symbols", "%s of %s %s %s from %s in symbols, as a + b and a - b do; --normalize keep-symbols compares "+
-		"symbols too, --method exact removes exact duplicates only: docs/choosing.md",
-		count(differ), plural(copies, noun), which, verb(differ), other)
+	verb := "differ"
+	if differ == 1 {
+		verb = "differs"
+	}
+	out.item("symbols", "%s of %s %s %s from %s in symbols (a + b, a - b); --normalize keep-symbols compares these, and "+
+		"--method exact removes only exact duplicates (docs/choosing.md)", count(differ), count(copies), which, verb, other)
 }
 
 // differInNumbers says how many removed documents do, and which flag keeps them.
 func differInNumbers(run *records.Run) string {
-	keeps := "--match-numbers keeps these"
+	way := "--match-numbers"
 	if run.Chosen.Rule != "" { // there is no text, and so not the flag
-		keeps = "a higher threshold in --match, or one more rule, keeps these"
+		way = "a higher threshold in --match, or one more rule,"
 	}
 	n := run.Counts
-	return fmt.Sprintf("%s of %s %s from the kept one in numbers, as issue 12 and issue 13 do; %s",
-		count(n.Numbers), plural(n.Removed, "removed document"), verb(n.Numbers), keeps)
-}
-
-func verb(differ int64) string {
-	if differ == 1 {
-		return "differs"
+	has, them := "have", "them"
+	if n.Numbers == 1 {
+		has, them = "has", "it"
 	}
-	return "differ"
+	return fmt.Sprintf("%s of %s removed documents %s different numbers (issue 12, issue 13); %s would keep %s",
+		count(n.Numbers), count(n.Removed), has, way, them)
 }
 
 // written lists what the run wrote.
@@ -393,25 +406,9 @@ func (p *printer) printf(format string, args ...any) {
 	}
 }
 
-// count writes a number with commas between thousands.
-func count(n int64) string {
-	digits := strconv.FormatInt(n, 10)
-	var b strings.Builder
-	for i, d := range digits {
-		if i > 0 && (len(digits)-i)%3 == 0 && digits[i-1] != '-' {
-			b.WriteByte(',')
-		}
-		b.WriteRune(d)
-	}
-	return b.String()
-}
+func count(n int64) string { return records.Count(n) }
 
-func plural[N int | int64](n N, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return count(int64(n)) + " " + noun + "s"
-}
+func plural[N int | int64](n N, noun string) string { return records.Plural(n, noun) }
 
 // bytesOf writes a number of bytes with a unit.
 func bytesOf(n int64) string {

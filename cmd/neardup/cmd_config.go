@@ -35,7 +35,7 @@ func (c *configInitCmd) Run(app *kong.Application, s streams) error {
 		}
 		take = append(take, command.Name)
 	}
-	return withHelp(fmt.Errorf("%s takes no job file; these do: %s", c.Command, strings.Join(take, ", ")), "config init")
+	return withHelp(fmt.Errorf("no job file for %s; name one of %s", c.Command, strings.Join(take, ", ")), "config init")
 }
 
 func (c *configInitCmd) write(template string, stdout io.Writer) error {

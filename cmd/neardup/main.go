@@ -43,7 +43,9 @@ const heapReserve = 32 << 20
 // run runs one command line and returns its exit status.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	own, options := beamcli.Split(args)
-	own = hyphens(own)
+	if own = hyphens(own); len(own) > 0 && own[0] == "help" && misspelt(own) {
+		own = append(own[1:], "--help")
+	}
 	slog.SetDefault(logging.Early(own).Logger(stderr))
 	if beamcli.IsWorker(args) {
 		interruptWorker()
@@ -187,16 +189,18 @@ func parse(parser *kong.Kong, args []string) (command *kong.Context, status int,
 // plainWords are patterns of what kong says, and what a user reads instead.
 var plainWords = [][2]string{
 	{`expected \w+ value but got "EOL" \(<EOL>\)|missing value, expecting ".*"`, "a value is missing"},
+	{`^(--\S+): expected \w+ value but got "(-\.?\d.*)" \(\w+ flag\)(; perhaps try .*)?`, "give a negative value as $1=$2"},
 	{`expected \w+ value but got (".*") \(\w+ flag\)(; perhaps try .*)?`, "a value is missing before $1"},
 	{`expected a valid \d+ bit u?int but got (".*")`, "must be a whole number, not $1"},
 	{`expected a float but got (".*")(?: \(string\))?`, "must be a number, not $1"},
 	{`expected duration but got (".*?")(:.*)?$`, "must be a duration such as 90s or 2h, not $1"},
 	{`expected "<key>=<value>" but got (".*")`, "must be NAME=VALUE, not $1"},
-	{` can't be used together$`, " exclude each other; give one"},
+	{` can't be used together$`, " conflict; give one"},
 	{`bool value (must be .*) but got (".*")`, "$1, not $2"},
-	{`^expected "(<.*>)"$|^expected ((?:one of )?".*)|^missing flags: (.*)`, "the command needs $1$2$3"},
+	{`^expected "(<.*>)"$|^expected ((?:one of )?".*)|^missing flags: (.*)`, "give $1$2$3"},
 	{`^flag (--\S+) applies to the default command "(.*)", not "(.*)"$`, "$1 before $3 counts as a flag of $2; give it after $3"},
-	{`^(un\w+ \w+ \S+), did you mean`, "$1; did you mean"},
+	{`^(give --.*), (--\S+)$`, "$1 and $2"},
+	{`^(un\w+ \w+ -{0,2}\S{1,2}), did you mean .*`, "$1"}, // which is like any short name
 }
 
 // inPlainWords returns an error of kong's in the words of a user.
@@ -206,7 +210,10 @@ func inPlainWords(err error) error {
 		text = regexp.MustCompile(words[0]).ReplaceAllString(text, words[1])
 	}
 	if of := regexp.MustCompile(`^(\S+) must be one of ("",)?(".*") but got (".*")$`).FindStringSubmatch(text); of != nil {
-		text = of[1] + ": must be one of " + strings.NewReplacer(`"`, "", ",", ", ").Replace(of[3]) + ", not " + of[4]
+		text = of[1] + ": must be one of " + strings.NewReplacer(`"prism",`, "", `"`, "", ",", ", ").Replace(of[3]) + ", not " + of[4]
+	}
+	if of := regexp.MustCompile(`^(un\w+ \w+ \S+), did you mean (.*)\?$`).FindStringSubmatch(text); of != nil {
+		text = of[1] + " (did you mean " + strings.ReplaceAll(of[2], `"`, "") + "?)"
 	}
 	if text == err.Error() {
 		return err

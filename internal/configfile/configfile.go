@@ -130,7 +130,11 @@ func (f *file) parse(data []byte) error {
 			if right := inQuotes(strings.Split(string(data), "\n")[line-1]); right != "" {
 				return fmt.Errorf("%s:%d: put text in quotes: %s", f.path, line, right)
 			}
-			return fmt.Errorf("%s:%d: %s", f.path, line, strings.TrimPrefix(mistake.Error(), "toml: "))
+			reason := strings.TrimPrefix(mistake.Error(), "toml: ")
+			if strings.HasSuffix(reason, "start of value") {
+				reason = "the value is missing or malformed"
+			}
+			return fmt.Errorf("%s:%d: %s", f.path, line, reason)
 		}
 		return fmt.Errorf("%s: %w", f.path, err)
 	}

@@ -1,6 +1,9 @@
 package codec
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Column is one that a file has, and the type of its values as the format calls it.
 type Column struct{ Name, Type string }
@@ -9,8 +12,13 @@ type Column struct{ Name, Type string }
 // the first 20 names, and of each its first 100 characters.
 func Listed(columns []string) string {
 	const most = 20
-	if more := len(columns) - most; more > 0 {
-		return fmt.Sprintf("%.100q and %d more", columns[:most], more)
+	var names []string
+	for _, name := range columns[:min(len(columns), most)] {
+		names = append(names, fmt.Sprintf("%.100q", name))
 	}
-	return fmt.Sprintf("%.100q", columns)
+	listed := strings.Join(names, ", ")
+	if more := len(columns) - most; more > 0 {
+		listed += fmt.Sprintf(" and %d more", more)
+	}
+	return listed
 }

@@ -193,7 +193,7 @@ type ReadTotals struct {
 }
 
 func (t ReadTotals) String() string {
-	return records.UnreadableOf(t.Unreadable, t.Records, "records") + ", the first: " + t.First
+	return records.OfAll(t.Unreadable, t.Records, "records", "unreadable") + ", the first: " + t.First
 }
 
 // Add adds what a split had, of facts in any order.

@@ -286,7 +286,7 @@ func (o Options) mainKind(arg string, entries []storage.Entry, found map[string]
 		if o.ofReferences {
 			advice = "give a pattern that only files of one format match, as in '" + strings.TrimSuffix(arg, "/") + "/**/*%s'"
 		}
-		return "", fmt.Errorf("%s: files of several formats: %s; "+advice, arg, strings.Join(all, ", "), ending)
+		return "", fmt.Errorf("%s holds several formats: %s; "+advice, arg, strings.Join(all, ", "), ending)
 	case asked == nil && o.Format != "" && len(counting) <= 1:
 		return "", nil // its name says nothing
 	}

@@ -18,8 +18,8 @@ type foreign struct {
 }
 
 var foreigners = []foreign{
-	{"txt", "", "one document per file is --format files, one per line is --format lines"},
-	{"text", "", "one document per file is --format files, one per line is --format lines"},
+	{"txt", "", "give --format files (one document per file) or lines (one per line)"},
+	{"text", "", "give --format files (one document per file) or lines (one per line)"},
 	{"7z", "7-Zip archives", "7z x FILE"},
 	{"arc", "ARC files", "warcio recompress FILE FILE.warc.gz"},
 	{"arrow", "Arrow files", `python -c 'import polars; polars.read_ipc("FILE").write_parquet("FILE.parquet")'`},
@@ -68,7 +68,7 @@ func (k foreign) advice(file string) string {
 	case !k.converted():
 		return way
 	}
-	return fmt.Sprintf("neardup does not read %s; convert it, as this does: %s", k.name, way)
+	return fmt.Sprintf("neardup does not read %s; convert it, for example: %s", k.name, way)
 }
 
 // converted reports whether a file of the kind is read once it is converted.
@@ -87,9 +87,12 @@ func unread(arg string, files ...string) error {
 			most = kind
 		}
 	}
-	what := fmt.Sprintf("no file of a known format among %d", len(files))
+	what := fmt.Sprintf("no file of a known format among %d; ", len(files))
 	if len(files) == 1 && files[0] == arg {
-		what = "cannot tell the format from the file name"
+		what = "cannot tell the format from the file name; "
+		if most.name != "" {
+			what = ""
+		}
 	}
-	return fmt.Errorf("%s: %s; %s", arg, what, most.advice(first[most]))
+	return fmt.Errorf("%s: %s%s", arg, what, most.advice(first[most]))
 }

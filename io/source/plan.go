@@ -206,7 +206,7 @@ func Plan(ctx context.Context, args []string, o Options) (*Listing, error) {
 		}
 	}
 	if len(args) > 0 && len(l.files) == 0 && !o.AllowEmpty {
-		return nil, errors.New("--include and --exclude leave no input file")
+		return nil, errors.New("--include and --exclude match no input file; change them")
 	}
 	inputs, skipped := len(l.files), l.Skipped
 	for i, path := range o.References {

@@ -43,12 +43,12 @@ func wrong(file *blocks.File, record *reading.Record) string {
 	}
 	text := record.Doc.Text
 	if !utf8.Valid(text) && file.Encoding != "" && file.Encoding != reading.DetectEncoding {
-		return fmt.Sprintf("byte %d of the text, decoded, stands for what is not %s", invalidAt(text), file.Encoding)
+		return fmt.Sprintf("byte %d of the decoded text was not valid %s", invalidAt(text), file.Encoding)
 	}
 	if !utf8.Valid(text) {
 		detail := describe(text, offsetIn(file, record))
 		if file.Detected != "" {
-			return fmt.Sprintf("%s; it may be %s, which is %d %% sure and must be %d", detail, file.Detected, file.Percent,
+			return fmt.Sprintf("%s; it may be %s (%d %% sure; %d %% is needed)", detail, file.Detected, file.Percent,
 				charset.Sure)
 		}
 		if record.Position < guessedPositions {

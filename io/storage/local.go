@@ -140,6 +140,9 @@ func (local) Stat(ctx context.Context, path string) (Info, error) {
 	if errors.Is(err, syscall.ENOTDIR) {
 		err = &fs.PathError{Op: "stat", Path: path, Err: notFolderError{}}
 	}
+	if errors.Is(err, fs.ErrPermission) {
+		err = &fs.PathError{Op: "cannot read", Path: path, Err: syscall.EACCES}
+	}
 	if errors.Is(err, syscall.ELOOP) {
 		err = fmt.Errorf("%w; remove the link, or give another path", leadsBack(path))
 	}

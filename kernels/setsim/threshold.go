@@ -1,7 +1,7 @@
 package setsim
 
 import (
-	"fmt"
+	"errors"
 	"math"
 )
 
@@ -21,13 +21,13 @@ var Any = Threshold{Num: 1, Den: 1 << 32}
 // those that are not decimals of at most six digits.
 func ParseThreshold(t float64) (Threshold, error) {
 	if !(t > 0 && t <= 1) {
-		return Threshold{}, fmt.Errorf("threshold %v: must be above 0 and at most 1", t)
+		return Threshold{}, errors.New("must be above 0 and at most 1")
 	}
 	scaled := math.Round(t * thresholdScale)
 	// A quotient of two exact integers is rounded like the decimal it denotes,
 	// so equality means that t was written with six digits or fewer.
 	if scaled/thresholdScale != t {
-		return Threshold{}, fmt.Errorf("threshold %v: must have at most six decimal places", t)
+		return Threshold{}, errors.New("must have at most six decimal places")
 	}
 	num := uint64(scaled)
 	d := gcd(num, thresholdScale)

@@ -47,7 +47,7 @@ func Parse(s string) (Config, error) {
 	name, count, sized := strings.Cut(s, ":")
 	switch {
 	case name == kindNames[Item] && sized:
-		return Config{}, fmt.Errorf("shingle %q: an item is a shingle by itself; give %s", s, name)
+		return Config{}, fmt.Errorf("an item is a shingle by itself; give %s", name)
 	case name == kindNames[Item]:
 		return Config{Kind: Item, K: 1}, nil
 	}
@@ -58,7 +58,7 @@ func Parse(s string) (Config, error) {
 			language = defaultLanguage
 		}
 		if _, err := wordstep.StopWords(language); err != nil {
-			return Config{}, fmt.Errorf("shingle %q: %w", s, err)
+			return Config{}, err
 		}
 	}
 	for kind, kindName := range kindNames {
@@ -67,11 +67,11 @@ func Parse(s string) (Config, error) {
 		}
 		k, err := strconv.Atoi(count)
 		if err != nil || k < 1 || k > maxK {
-			return Config{}, fmt.Errorf("shingle %q: %q is not a whole number from 1 to %d, as in %s:5", s, count, maxK, name)
+			return Config{}, fmt.Errorf("%q is not a whole number from 1 to %d, as in %s:5", count, maxK, name)
 		}
 		return Config{kind, k, language}, nil
 	}
-	return Config{}, fmt.Errorf("shingle %q: unknown kind %q; %s", s, name, kindsHelp)
+	return Config{}, fmt.Errorf("unknown kind %q; %s", name, kindsHelp)
 }
 
 // String returns the form that Parse reads.

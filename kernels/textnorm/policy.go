@@ -1,6 +1,7 @@
 package textnorm
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -68,13 +69,12 @@ func Parse(s string) (Policy, error) {
 	for name := range strings.SplitSeq(s, ",") {
 		found, ok := lookup(strings.TrimSpace(name))
 		if !ok {
-			return Policy{}, fmt.Errorf("normalize %q: unknown step %q; use none, or a comma list of %s", s,
-				name, strings.Join(Steps(), ", "))
+			return Policy{}, fmt.Errorf("unknown step %q; use none, or a comma-separated list of %s", name, strings.Join(Steps(), ", "))
 		}
 		steps |= found
 	}
 	if steps.has(collapseSpace | noSpace) {
-		return Policy{}, fmt.Errorf("normalize %q: collapse-space and no-space exclude each other", s)
+		return Policy{}, errors.New("collapse-space and no-space conflict; drop one")
 	}
 	const changed = symbols | keepCase | stripMarkup | foldHan // of default, where nothing else is named
 	if steps&^changed == 0 || steps.has(keepCase) && steps&^(changed|lower) == 0 {
@@ -88,7 +88,7 @@ func Parse(s string) (Policy, error) {
 	}
 	if steps.has(symbols) {
 		if steps.has(lettersOnly) {
-			return Policy{}, fmt.Errorf("normalize %q: letters-only and keep-symbols exclude each other", s)
+			return Policy{}, errors.New("letters-only and keep-symbols conflict; drop one")
 		}
 		steps &^= punctuation
 	}

@@ -63,8 +63,8 @@ func TestParseErrors(t *testing.T) {
 		{"Lower", `"Lower"`},
 		{"lower,punctuation", `"punctuation"`},
 		{"lower,none", `"none"`},
-		{"collapse-space,no-space", "exclude each other"},
-		{"letters-only,keep-symbols", "exclude each other"},
+		{"collapse-space,no-space", "conflict; drop one"},
+		{"letters-only,keep-symbols", "conflict; drop one"},
 	} {
 		p, err := Parse(c.in)
 		if err == nil {

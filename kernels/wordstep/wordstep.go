@@ -41,14 +41,14 @@ func Parse(s string) (steps Steps, err error) {
 			set = &steps.Stem
 			_, err = NewStemmer(language)
 		default:
-			err = fmt.Errorf("unknown step %q; use none, or a comma list of %s:LANGUAGE and %s:LANGUAGE",
+			err = fmt.Errorf("unknown step %q; use none, or a comma-separated list of %s:LANGUAGE and %s:LANGUAGE",
 				name, stopName, stemName)
 		}
 		if err == nil && *set != "" {
 			err = fmt.Errorf("%s is named twice", name)
 		}
 		if err != nil {
-			return Steps{}, fmt.Errorf("normalize %q: %w", s, err)
+			return Steps{}, err
 		}
 		*set = language
 	}

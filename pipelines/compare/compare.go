@@ -110,13 +110,13 @@ func (c *Config) validate() error {
 	case slices.Contains(c.Write, output.Pairs) && len(c.parts()) > 1:
 		return job.Usage("--write %s: methods of two measures find pairs with two kinds of similarity; leave out pairs, or the methods of one measure", job.Names(c.Write...))
 	case c.Output != "" && (c.Write == nil || c.listsBuckets()) && named[byPieces] && (named[byBands] || named[bySignatures]):
-		return job.Usage("--output %s: pieces have other buckets than bands; leave one of them out of --methods", c.Output)
+		return job.Usage("--output %s: pieces and bands have different buckets; leave one out of --methods", c.Output)
 	case c.Output == "" && c.Replaces():
 		return job.Usage("--overwrite: there is no folder to write to; give --output")
 	case c.Output == "" && len(c.Write) > 0:
 		return job.Usage("--write %s: there is no folder to write to; give --output", job.Names(c.Write...))
 	case c.Output != "" && c.Write == nil && len(c.parts()) > 1 && !slices.ContainsFunc(c.Methods, Method.buckets):
-		return job.Usage("--output %s: there is no table of methods of two measures; add bands or pieces to --methods", c.Output)
+		return job.Usage("--output %s: methods of two measures have no table in common; add bands or pieces to --methods", c.Output)
 	case c.Write != nil && len(c.Write) == 0:
 		return job.Usage("nothing to write: give --write, any of %s", job.Listed(tables...))
 	case len(c.Methods) < 2 && c.Truth == "" && !c.listsAlone():
@@ -144,7 +144,7 @@ func (c *Config) validateComparing() error {
 	vectors := slices.ContainsFunc(parts, func(p part) bool { return p.measure != job.Jaccard })
 	switch {
 	case bySimHash && c.Compare == job.Jaccard:
-		return job.Usage("--compare jaccard: SimHash finds vectors of high cosine; give --compare cosine or overlap")
+		return job.Usage("--compare jaccard: simhash supports only cosine and overlap; give one of these")
 	case c.Compare != "" && !measured:
 		return job.Usage("--compare %s: none of --methods %s compares that way; add simhash or pieces", c.Compare, names)
 	case c.Pieces != 0 && !bySimHash:
@@ -545,7 +545,7 @@ func (r *run) unreadable(ctx context.Context) (string, error) {
 		return r.plan.Unreadable(ctx, r.temp)
 	}
 	if n := r.counts.Unreadable; n > 0 {
-		return records.UnreadableOf(n, r.counts.Records, "records") + "; neardup dedup lists them in the table rejected", nil
+		return records.OfAll(n, r.counts.Records, "records", "unreadable") + "; neardup dedup lists them in the table rejected", nil
 	}
 	return "", nil
 }

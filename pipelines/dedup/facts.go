@@ -106,7 +106,7 @@ func (r *run) countReferences(facts []blocks.Fact) {
 		n.Index = &records.IndexMissed{Compared: r.record.Steps["verify/settled_compared"], Missed: r.record.Steps["verify/index_missed"]}
 	}
 	if n.Unreadable > 0 {
-		r.warn("--against: %s", records.UnreadableOf(n.Unreadable, n.Records, "records"))
+		r.warn("--against: %s", records.OfAll(n.Unreadable, n.Records, "records", "unreadable"))
 	}
 	if n.NoColumn > 0 {
 		r.warn("--against: %d of %d documents have none of the text columns, and are not compared; name their column with --against-text", n.NoColumn, n.Records-n.Unreadable)

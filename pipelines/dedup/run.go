@@ -1,6 +1,7 @@
 package dedup
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -83,7 +84,7 @@ type TooManyUnreadableError struct {
 func (e *TooManyUnreadableError) Error() string {
 	see := "add rejected to --write to see them all"
 	if e.Rejected != "" {
-		see = "all are in " + e.Rejected + printed(e.Rejected)
+		see = "to list them: " + printed(e.Rejected)
 	}
 	if e.More {
 		return fmt.Sprintf("%v, and the rest is not yet read; %s; fix them, or accept more with --max-rejected", e.ReadTotals, see)
@@ -105,7 +106,7 @@ func (e *TooManyUnreadableError) Error() string {
 
 // printed says how to print the table rejected of a run that failed.
 func printed(rejected string) string {
-	return fmt.Sprintf(" (neardup export %s --table rejected --format csv --output -)", path.Dir(rejected))
+	return fmt.Sprintf("neardup export %s --table rejected --format csv --output -", path.Dir(rejected))
 }
 
 // Status is the exit status.
@@ -127,13 +128,24 @@ func (e *NothingComparedError) Error() string {
 		parts = append(parts, e.String())
 	}
 	for _, reason := range slices.Sorted(maps.Keys(e.NotCompared)) {
-		parts = append(parts, fmt.Sprintf("%d of %d are not compared: %s", e.NotCompared[reason], e.Records, reason))
+		verb := "have"
+		if e.NotCompared[reason] == 1 {
+			verb = "has"
+		}
+		parts = append(parts, fmt.Sprintf("%d of %d %s %s", e.NotCompared[reason], e.Records, verb, cmp.Or(lacks[reason], reason)))
+	}
+	list := "to list them: "
+	if e.NotCompared[records.ReasonTooShort] > 0 {
+		list = "lower --min-words, or list them: "
 	}
 	if e.Rejected != "" {
-		parts = append(parts, "all are in "+e.Rejected+printed(e.Rejected))
+		parts = append(parts, list+printed(e.Rejected))
 	}
 	return "no document was compared: " + strings.Join(parts, "; ")
 }
+
+// lacks is what documents have, for the reasons that are no noun.
+var lacks = map[string]string{records.ReasonTooLarge: "too large a text", records.ReasonLongID: "too long an id"}
 
 // Status is the exit status.
 func (*NothingComparedError) Status() int { return 4 }
@@ -343,7 +355,7 @@ func (r *run) warnOfColumns(sources []records.NoColumn, more string) {
 	most := slices.DeleteFunc(slices.Clone(sources), func(n records.NoColumn) bool { return 2*n.Documents <= n.Of })
 	if len(most) > 0 {
 		columns, flag := r.asked.Columns()
-		r.warn("%s %s: documents without such a column are not compared: %s; %s%s", flag, strings.Join(columns, ", "+flag+" "), job.NoColumn(most), more, job.NameColumn)
+		r.warn("%s %s: documents without this column are not compared: %s; %s%s", flag, strings.Join(columns, ", "+flag+" "), job.NoColumn(most), more, job.NameColumn)
 	}
 }
 

@@ -37,10 +37,9 @@ const mostSampled = 100_000
 func (c *Config) validate() error {
 	switch {
 	case c.Truth == "" && c.Sample == 0:
-		return job.Usage("nothing to compare %s with: give --truth FILE, or --sample N for an exact join of N documents "+
-			"with all", c.Output)
+		return job.Usage("nothing to compare %s with: give --truth FILE, or --sample N to compare N documents with all", c.Output)
 	case c.Truth != "" && c.Sample != 0:
-		return job.Usage("--truth and --sample exclude each other: give one")
+		return job.Usage("--truth and --sample conflict: give one")
 	case c.Sample < 0 || c.Sample > mostSampled:
 		return job.Usage("--sample %d: must be between 1 and %d", c.Sample, mostSampled)
 	case c.List < 0:

@@ -173,7 +173,7 @@ func Export(ctx context.Context, c Config) (warnings []string, err error) {
 func (c *Config) tables(f *output.Finished) ([]table, error) {
 	there := tablesOf(f)
 	if len(there) == 0 {
-		return nil, job.Usage("%s has no table", c.From)
+		return nil, job.Usage("%s has no tables; give an output of dedup, passages or compare", c.From)
 	}
 	if len(c.Tables) == 0 {
 		return there, nil

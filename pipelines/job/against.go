@@ -32,7 +32,7 @@ func references(ctx context.Context, against []string) (paths []string, err erro
 		case err != nil:
 			return nil, err
 		case !f.Run.Parameters.Wrote(string(output.Corpus)):
-			return nil, Usage("--against %s: a finished output without a corpus; make it again with --write corpus", path)
+			return nil, Usage("--against %s: the output has no corpus; run it again with --write corpus", path)
 		case there || !storage.IsLocal(corpus): // a store has no empty folders
 			paths = append(paths, corpus)
 		}

@@ -97,7 +97,9 @@ func (a *Asked) parse(given []string) (err error) {
 	if a.Texts.Shingle.Kind == shingle.Item && s.Normalize == defaults["normalize"].String() && !slices.Contains(given, "normalize") {
 		a.Texts.Normalize = textnorm.Policy{} // which items are under
 	}
-	a.Texts.Rules = parsed(&err, "match", s.Match, shingle.ParseRules)
+	rules, wrong := shingle.ParseRules(s.Match)
+	a.Texts.Rules = rules
+	fail(&err, "match", "", wrong)
 	a.Texts.Numbers = s.MatchNumbers
 	if similar := slices.ContainsFunc(a.Texts.Rules, isSimilar); similar && len(s.Text) == 0 {
 		err = cmp.Or(err, a.parseFields(given))
@@ -262,10 +264,10 @@ func parsed[T, V any](failed *error, field string, text V, parse func(V) (T, err
 	return value
 }
 
-// fail notes the first error of a value, whose words have the value.
+// fail notes the first error of a value.
 func fail(failed *error, field, value string, err error) {
 	if err != nil && *failed == nil {
-		*failed = &UsageError{Field: field, Value: value, Reason: err, says: true}
+		*failed = &UsageError{Field: field, Value: value, Reason: err}
 	}
 }
 
@@ -322,10 +324,10 @@ func (a *Asked) parseKeep(failed error) error {
 	for i, policy := range a.Keep {
 		err := a.parsePolicy(policy, i)
 		if err == nil && len(a.Keep) > 1 && (policy == keepNone || policy == "first" && i < len(a.Keep)-1) {
-			err = fmt.Errorf("%s decides everything; drop the other --keep", policy)
+			err = errors.New("it decides everything; drop the other --keep")
 		}
 		if err == nil && slices.Contains(a.Keep[:i], policy) {
-			err = fmt.Errorf("%s is given twice", policy)
+			err = errors.New("it is given twice")
 		}
 		fail(&failed, "keep", policy, err)
 	}
@@ -342,11 +344,11 @@ func (a *Asked) parsePolicy(policy string, place int) (err error) {
 		a.Rank = append(a.Rank, source.RankKey{Length: true, Largest: true})
 	case (name == "max" || name == "min") && argument != "":
 		if column := a.Rank.Column(); column != "" {
-			return fmt.Errorf("%s: only one column can decide, and %s is given, too; drop one of the two", policy, column)
+			return fmt.Errorf("only one column can decide, and %s is given, too; drop one --keep", column)
 		}
 		a.Rank = append(a.Rank, source.RankKey{Column: argument, Largest: name == "max"})
 	case name == "max" || name == "min":
-		return fmt.Errorf("%s: name a column, as in %s:date", policy, name)
+		return fmt.Errorf("name a column, as in %s:date", name)
 	case name == "prefer" && has:
 		globs, err := storage.SplitPatterns(argument)
 		for i, glob := range globs {
@@ -354,7 +356,7 @@ func (a *Asked) parsePolicy(policy string, place int) (err error) {
 			globs[i] = path.Clean(glob)
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", policy, err)
+			return err
 		}
 		if place == 0 { // which is known before documents are read
 			a.Prefer = globs
@@ -362,9 +364,9 @@ func (a *Asked) parsePolicy(policy string, place int) (err error) {
 			a.Rank = append(a.Rank, source.RankKey{Globs: globs})
 		}
 	case name == "prefer":
-		return fmt.Errorf("%s: give patterns of files, as in prefer:curated/*,news", policy)
+		return errors.New("give patterns of files, as in prefer:curated/*,news")
 	default:
-		return fmt.Errorf("%s: not one of first, longest, max:COLUMN, min:COLUMN, prefer:GLOB,GLOB, none", policy)
+		return errors.New("must be first, longest, max:COLUMN, min:COLUMN, prefer:GLOB,... or none")
 	}
 	return nil
 }

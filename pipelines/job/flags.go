@@ -12,6 +12,7 @@ import (
 	"io"
 	"maps"
 	"reflect"
+	"strconv"
 	"strings"
 	"time"
 
@@ -243,11 +244,10 @@ func Listed[T ~string](values ...T) string { return strings.Join(Strings(values.
 
 // UsageError is a mistake in what was asked.
 type UsageError struct {
-	// Field is the flag at fault as files have it, and Value what it was; Field is "" if the mistake is not that of one flag.
+	// Field is the flag at fault as files have it, and Value what it was, which the message has once; Field is "" if the mistake is not that of one flag.
 	Field, Value string
 	// Reason says what is wrong, and what to do.
 	Reason error
-	says   bool // the value
 }
 
 func (e *UsageError) Error() string {
@@ -255,7 +255,7 @@ func (e *UsageError) Error() string {
 		return e.Reason.Error()
 	}
 	flag := flagOf(e.Field)
-	if e.Value != "" && !e.says {
+	if e.Value != "" && !strings.Contains(e.Reason.Error(), strconv.Quote(e.Value)) {
 		flag += " " + e.Value
 	}
 	return flag + ": " + e.Reason.Error()

@@ -162,9 +162,9 @@ func (l *looks) warnings(text []string, plain string, stripped bool) (all []stri
 				text[i], c.repeated.n, c.values, c.repeated.listed()))
 		}
 	}
-	way := "add --normalize strip-markup, which compares what pages show"
+	way := "add --normalize strip-markup, which compares only visible text"
 	if plain == "files" {
-		way = "give --format html or xml, which compare what pages show"
+		way = "give --format html or xml, which compare only visible text"
 	}
 	if !stripped && l.markup.n > 1 && l.markup.n*10 >= l.texts*markupLooks {
 		all = append(all, fmt.Sprintf("%d of %d sampled texts begin like HTML or XML, such as %s: tags, styles and scripts count as text, so pages of one template "+

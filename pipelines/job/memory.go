@@ -32,7 +32,7 @@ func (r *Running) Check(a *Asked) error {
 	case len(a.Inputs) == 0:
 		return Usage("no input: give files, folders or patterns, or --inputs-from")
 	case r.Workers < 0:
-		return Usage("--workers %d: must be at least 1", r.Workers)
+		return Usage("--workers %d: must be at least 1, or 0 for the default", r.Workers)
 	case r.Memory != 0 && elsewhere != "":
 		return Usage("--memory is for the local runner; %s", elsewhere)
 	case r.Memory != 0 && r.Memory < memory.Least:

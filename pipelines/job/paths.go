@@ -174,7 +174,7 @@ func noTemp(parent string, err error) error {
 	case failed:
 		return fmt.Errorf("--temp-dir %s: %w; give another folder", parent, err)
 	case errors.Is(err, fs.ErrNotExist):
-		return Usage("--temp-dir %s: %w; make the folder, or give another", parent, err)
+		return Usage("--temp-dir %s: no such folder; make it, or give another", parent)
 	default:
 		return Usage("--temp-dir %s: %w; give another folder", parent, err)
 	}

@@ -320,7 +320,7 @@ func planned(ctx context.Context, r Request, temp, stdin string) (*Plan, error) 
 		return nil, err
 	}
 	if p.NoColumn = sampled.NoColumn; len(p.NoColumn) > 0 && r.Strict && r.Limit == 0 {
-		return nil, Usage("%s %s: no sampled document of a source has such a column: %s; %s", flag, strings.Join(texts, ", "+flag+" "), NoColumn(p.NoColumn), NameColumn)
+		return nil, Usage("%s %s: no sampled document of these sources has this column: %s; %s", flag, strings.Join(texts, ", "+flag+" "), NoColumn(p.NoColumn), NameColumn)
 	}
 	if err := checkID("--id", sampled.Sampled, r.ID); err != nil {
 		return nil, err
@@ -333,14 +333,14 @@ func planned(ctx context.Context, r Request, temp, stdin string) (*Plan, error) 
 		if strings.HasPrefix(sampled.Encoding, "utf-16") {
 			others = "decodes every file; leave others out with --exclude"
 		}
-		return nil, Usage("%d of %d sampled texts are not UTF-8, and %s is most likely %s: read it with --encoding %s, or compare its bytes with --invalid-utf8 keep --shingle char:9; "+
-			"such texts are in %d of %d sampled files, and --encoding %[5]s %[8]s",
-			sampled.NotUTF8, sampled.NotUTF8+sampled.Documents, sampled.Wrong, sampled.Encoding, sampled.Encoding, sampled.WrongFiles, sampled.Files, others)
+		return nil, Usage("%s, and %s is most likely %s: read it with --encoding %s, or compare its bytes with --invalid-utf8 keep --shingle char:9; "+
+			"such texts are in %d of %d sampled files, and --encoding %[4]s %[7]s",
+			records.OfAll(sampled.NotUTF8, sampled.NotUTF8+sampled.Documents, "sampled texts", "not UTF-8"), sampled.Wrong, sampled.Encoding, sampled.Encoding, sampled.WrongFiles, sampled.Files, others)
 	}
 	p.Encodings = sampled.Encodings
 	records.SortEncodings(p.Encodings)
 	if n := sampled.Unreadable; n > 0 {
-		p.Sampled = records.UnreadableOf(n, n+sampled.Documents, "sampled records") + ", the first: " + sampled.Note
+		p.Sampled = records.OfAll(n, n+sampled.Documents, "sampled records", "unreadable") + ", the first: " + sampled.Note
 	}
 	p.references = references.whole(references.Documents)
 	p.Documents = sampled.whole(sampled.Documents) + p.references
@@ -508,14 +508,22 @@ func NoColumn(sources []records.NoColumn) string {
 	for _, n := range sources[:min(len(sources), shownSources)] {
 		columns := ""
 		if n.Columns != "" {
-			columns = ", which has " + n.Columns
+			columns = "; columns: " + n.Columns
 		}
-		parts = append(parts, fmt.Sprintf("%s (%d of %d documents%s)", n.Source, n.Documents, n.Of, columns))
+		parts = append(parts, fmt.Sprintf("%s (%s%s)", n.Source, lacking(n), columns))
 	}
 	if more := len(sources) - shownSources; more > 0 {
-		parts = append(parts, fmt.Sprintf("%d or more others", more))
+		parts = append(parts, fmt.Sprintf("at least %d more", more))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// lacking says how many documents of a source have no text column.
+func lacking(n records.NoColumn) string {
+	if n.Documents == n.Of {
+		return records.Plural(n.Of, "document")
+	}
+	return fmt.Sprintf("%d of %d documents", n.Documents, n.Of)
 }
 
 // checkID returns a *UsageError for an id column of a flag that no record of the sample has, unless that is the usual one, which documents
@@ -532,15 +540,15 @@ func notThere(flags, column string, columns []string, otherwise string) error {
 	if column := meant(column, columns); column != "" {
 		return Usage("%s; did you mean %q?", notFound(flags, columns), column)
 	}
-	return Usage("%s; name one that it has%s", notFound(flags, columns), otherwise)
+	return Usage("%s; name one of these%s", notFound(flags, columns), otherwise)
 }
 
 // notFound says that no record of the sample has the columns that flags ask for, and lists those of the first.
 func notFound(flags string, columns []string) string {
 	if len(columns) == 0 { // each file has its own for all records
-		return flags + ": no file of the sample has such a column"
+		return flags + ": no sampled file has this column"
 	}
-	return fmt.Sprintf("%s: no record of the sample has such a column; the first has %s", flags, codec.Listed(columns))
+	return fmt.Sprintf("%s: no sampled record has this column; the first record has %s", flags, codec.Listed(columns))
 }
 
 // Reading says how the inputs are read.
@@ -658,8 +666,8 @@ func (p *Plan) choose(sets [][]uint64, documents int64) (err error) {
 		if r.Index != nil {
 			p.Choice.Reason = "bands and rows are those of the index"
 			if p.Choice.Percolates {
-				p.Choice.Reason += fmt.Sprintf("; with them each document has more than %v unrelated candidates; create the index for more "+
-					"documents, with --expect", lsh.MaxIndexedEdges)
+				p.Choice.Reason = fmt.Sprintf("the bands and rows of the index give more than %v unrelated candidates per document; "+
+					"create it again with a larger --expect", lsh.MaxIndexedEdges)
 			}
 		}
 		if r.Family != signature.FSS { // only those need a power of two

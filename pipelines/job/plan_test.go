@@ -79,13 +79,13 @@ func TestMissingColumns(t *testing.T) {
 		content, text  string
 		usage, warning string
 	}{
-		{`{"id":1,"body":"a"}`, "text", `--text text: no record of the sample has such a column; the first has ["id" "body"]; name one that it has`, ""},
+		{`{"id":1,"body":"a"}`, "text", `--text text: no sampled record has this column; the first record has "id", "body"; name one of these`, ""},
 		{`{"id":1,"body":"a"}`, "bdoy", `["id" "body"]; did you mean "body"?`, ""},
 		{`{"id":1,"CONTENT":"a"}`, "content", `["id" "CONTENT"]; did you mean "CONTENT"?`, ""},
-		{`{"id":1,"message":{"body":"a"}}`, "content", `the first has ["id" "message.body"]; name one that it has`, ""},
+		{`{"id":1,"message":{"body":"a"}}`, "content", `the first record has "id", "message.body"; name one of these`, ""},
 		{`{"id":1,"message":{"body":"a"}}`, "body", `["id" "message.body"]; did you mean "message.body"?`, ""},
-		{`{"id":1,"body":"a"}`, "text title", `--text text, --text title: no record of the sample has such a column; the first has ["id" "body"]; name one that it has`, ""},
-		{`{"id":1,"body":"a"}`, "title body", "", `--text title: no record of the sample has such a column; the first has ["id" "body"]; texts are compared without it`},
+		{`{"id":1,"body":"a"}`, "text title", `--text text, --text title: no sampled record has this column; the first record has "id", "body"; name one of these`, ""},
+		{`{"id":1,"body":"a"}`, "title body", "", `--text title: no sampled record has this column; the first record has "id", "body"; texts are compared without it`},
 		{"{" + wide.String()[1:] + "}", "text", `"c18" "c19"] and 5 more; name one`, ""},
 		{`{"text":null}`, "text", "", ""},
 		{"", "text", "", ""},
@@ -116,8 +116,8 @@ func TestMissingColumns(t *testing.T) {
 func TestMissingID(t *testing.T) {
 	const page = "WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Target-URI: x\r\nContent-Length: 1\r\n\r\na\r\n\r\n"
 	for _, tt := range []struct{ name, content, id, want string }{
-		{"in.jsonl", `{"docid":1,"text":"a"}`, "doc_id", `--id doc_id: no record of the sample has such a column; the first has ["docid" "text"]; did you mean "docid"?`},
-		{"in.jsonl", `{"docid":1,"text":"a"}`, "url", `--id url: no record of the sample has such a column; the first has ["docid" "text"]; name one that it has, or leave out --id`},
+		{"in.jsonl", `{"docid":1,"text":"a"}`, "doc_id", `--id doc_id: no sampled record has this column; the first record has "docid", "text"; did you mean "docid"?`},
+		{"in.jsonl", `{"docid":1,"text":"a"}`, "url", `--id url: no sampled record has this column; the first record has "docid", "text"; name one of these, or leave out --id`},
 		{"in.json", `[{"docid":1,"text":"a"}]`, "doc_id", `did you mean "docid"?`},
 		{"in.sgm", `<REUTERS TOPICS="NO" NEWID="7"><TEXT><BODY>a</BODY></TEXT></REUTERS>`, "NEWIT", `["TOPICS" "NEWID"]; did you mean "NEWID"?`},
 		{"in.warc", page, "WARC-Target-URL", `["WARC-Type" "WARC-Target-URI" "Content-Length"]; did you mean "WARC-Target-URI"?`},
@@ -319,8 +319,8 @@ func TestInspectErrors(t *testing.T) {
 		content, want string
 		usage         bool
 	}{
-		"a.csv":     {"id,body\n1,x\n", `a.csv: no text column "text"; the columns are ["id" "body"]; name one of them with --text`, true},
-		"b.csv":     {"id,texts\n1,x\n", `the columns are ["id" "texts"]; did you mean --text "texts"?`, true},
+		"a.csv":     {"id,body\n1,x\n", `a.csv: no text column "text"; the columns are "id", "body"; name one of them with --text`, true},
+		"b.csv":     {"id,texts\n1,x\n", `the columns are "id", "texts"; did you mean --text "texts"?`, true},
 		"a.tsv":     {"id\tTEXT\n1\tx\n", `did you mean --text "TEXT"?`, true},
 		"a.parquet": {"PAR1 and no footer", "a.parquet: ", false},
 	} {
@@ -346,8 +346,8 @@ func TestPlainColumns(t *testing.T) {
 		{"a", "text", "id", ""},
 		{"a", "body", "id", `--text body: there are no columns in format files, whose documents are whole texts; leave out --text`},
 		{"a", "text", "key", `--id key: there are no columns in format files`},
-		{"a in.jsonl", "body", "id", `--text body: no record of the sample has such a column; the first has ["text" "id"]`},
-		{"a in.jsonl", "text", "key", `--id key: no record of the sample has such a column`},
+		{"a in.jsonl", "body", "id", `--text body: no sampled record has this column; the first record has "text", "id"`},
+		{"a in.jsonl", "text", "key", `--id key: no sampled record has this column`},
 		{"a in.jsonl", "text", "id", ""},
 	} {
 		folder := t.TempDir()

@@ -45,15 +45,15 @@ var rules = []rule{
 	{field: "max_removed", idle: without(output.Corpus, "it counts what is left in the corpus")},
 	{field: "same", idle: notBy(Exact, "only --method exact takes it; add that, or drop it")},
 	{field: "pieces", idle: notBy(SimHash, "add --method simhash, which cuts signatures into pieces")},
-	{field: "compare", idle: by(Exact, "--method exact looks for copies only; drop one of the two")},
-	{field: "compare", idle: measured(MinHash, Cosine, "MinHash finds sets of high Jaccard similarity; add --method simhash, or --method complete")},
-	{field: "compare", idle: measured(MinHash, Overlap, "MinHash finds sets of high Jaccard similarity; add --method simhash, or --method complete")},
-	{field: "compare", idle: measured(MinHash, Containment, "MinHash finds sets of high Jaccard similarity; drop --method")},
-	{field: "compare", idle: measured(SimHash, Containment, "SimHash finds vectors of high cosine; drop --method")},
-	{field: "keep", named: true, idle: largerStays},
-	{field: "protect", idle: largerStays},
-	{field: "cluster", idle: largerStays},
-	{field: "compare", idle: measured(SimHash, Jaccard, "SimHash finds vectors of high cosine; give --compare cosine or overlap, or --method minhash")},
+	{field: "compare", idle: by(Exact, "--method exact uses no measure; drop --compare or --method")},
+	{field: "compare", idle: measured(MinHash, Cosine, "--method minhash supports only jaccard; give --method simhash or complete")},
+	{field: "compare", idle: measured(MinHash, Overlap, "--method minhash supports only jaccard; give --method simhash or complete")},
+	{field: "compare", idle: measured(MinHash, Containment, "--method minhash supports only jaccard; drop --method")},
+	{field: "compare", idle: measured(SimHash, Containment, "--method simhash supports only cosine and overlap; drop --method")},
+	{field: "keep", named: true, idle: largerStays("--keep")},
+	{field: "protect", idle: largerStays("--protect")},
+	{field: "cluster", idle: largerStays("--cluster")},
+	{field: "compare", idle: measured(SimHash, Jaccard, "--method simhash supports only cosine and overlap; give one of these, or --method minhash")},
 	{field: "against_text", idle: ofFields},
 	{field: "shingle", idle: ofFields},
 	{field: "normalize", idle: ofFields},
@@ -63,19 +63,19 @@ var rules = []rule{
 	{field: "compare", idle: func(a *Asked) string { return where(a.Measure != Jaccard, ofFields(a)) }},
 	{field: "match", idle: unruled},
 	{field: "match_numbers", idle: unruled},
-	{field: "recall", named: true, idle: by(Complete, "--method complete finds every near pair; drop one of the two")},
-	{field: "bands", named: true, idle: by(Complete, "--method complete compares every document, and needs no key; drop one of the two")},
-	{field: "rows", named: true, idle: by(Complete, "--method complete compares every document, and needs no key; drop one of the two")},
-	{field: "signature", named: true, idle: by(Complete, "--method complete compares every document, and signs none; drop one of the two")},
-	{field: "seed", named: true, idle: measured(Complete, Jaccard, "--method complete compares every document, and signs none; drop one of the two")},
-	{field: "seed", named: true, idle: measured(Complete, Containment, "--method complete compares every document, and signs none; drop one of the two")},
-	{field: "seed", named: true, idle: measured(Complete, Cosine, "--method complete compares every document, and signs none; drop one of the two")},
-	{field: "bands", idle: by(Exact, "--method exact looks for copies only, by one key; drop one of the two")},
-	{field: "rows", idle: by(Exact, "--method exact looks for copies only, by one key; drop one of the two")},
-	{field: "signature", idle: by(Exact, "--method exact looks for copies only, and signs nothing; drop one of the two")},
-	{field: "bands", idle: by(SimHash, "--method simhash cuts signatures into --pieces; drop one of the two")},
-	{field: "rows", idle: by(SimHash, "--method simhash cuts signatures into --pieces; drop one of the two")},
-	{field: "signature", idle: by(SimHash, "--method simhash has signatures of its own; drop one of the two")},
+	{field: "recall", named: true, idle: by(Complete, "--method complete finds every near pair; drop --recall or --method")},
+	{field: "bands", named: true, idle: by(Complete, "--method complete uses no bands; drop --bands or --method")},
+	{field: "rows", named: true, idle: by(Complete, "--method complete uses no bands; drop --rows or --method")},
+	{field: "signature", named: true, idle: by(Complete, "--method complete makes no signatures; drop --signature or --method")},
+	{field: "seed", named: true, idle: measured(Complete, Jaccard, "--method complete makes no signatures; drop --seed or --method")},
+	{field: "seed", named: true, idle: measured(Complete, Containment, "--method complete makes no signatures; drop --seed")},
+	{field: "seed", named: true, idle: measured(Complete, Cosine, "--method complete makes no signatures; drop --seed or --method")},
+	{field: "bands", idle: by(Exact, "--method exact uses no bands; drop --bands or --method")},
+	{field: "rows", idle: by(Exact, "--method exact uses no bands; drop --rows or --method")},
+	{field: "signature", idle: by(Exact, "--method exact makes no signatures; drop --signature or --method")},
+	{field: "bands", idle: by(SimHash, "--method simhash cuts signatures into --pieces; drop --bands or --method")},
+	{field: "rows", idle: by(SimHash, "--method simhash cuts signatures into --pieces; drop --rows or --method")},
+	{field: "signature", idle: by(SimHash, "--method simhash has signatures of its own; drop --signature or --method")},
 	{field: "bits", idle: unsigned},
 	{field: "vectors", idle: unsigned},
 	{field: "weights", idle: func(a *Asked) string {
@@ -89,8 +89,8 @@ var rules = []rule{
 		return where(a.Method != Exact && (a.Texts.Shingle.Kind == shingle.Word || a.Texts.Shingle.Kind == shingle.Stop), fmt.Sprintf(
 			"each byte of such a text that is not UTF-8 counts as a word, so --shingle %v makes unlike texts similar; give --encoding to decode them, or --shingle char:9", a.Shingle))
 	}},
-	{field: "normalize", named: true, idle: func(a *Asked) string { return where(a.Normalize != "none", ofItems(a)) }},
-	{field: "min_words", idle: ofItems},
+	{field: "normalize", named: true, idle: func(a *Asked) string { return where(a.Normalize != "none", ofItems("--normalize")(a)) }},
+	{field: "min_words", idle: ofItems("--min-words")},
 	{field: "append", idle: withoutReferences},
 	{field: "append", idle: without(output.Removed, "the index takes the removed documents from the table removed")},
 	{field: "against_text", idle: withoutReferences},
@@ -105,8 +105,10 @@ var rules = []rule{
 }
 
 // ofItems: words are not looked at.
-func ofItems(a *Asked) string {
-	return where(a.Texts.Shingle.Kind == shingle.Item, "--shingle item compares the elements of lists as they are; drop one of the two")
+func ofItems(flag string) func(*Asked) string {
+	return func(a *Asked) string {
+		return where(a.Texts.Shingle.Kind == shingle.Item, "--shingle item compares the elements of lists as they are; drop "+flag+" or --shingle")
+	}
 }
 
 // ofFields: there is no text.
@@ -114,8 +116,10 @@ func ofFields(a *Asked) string {
 	return where(a.Fields != nil, "without --text, the rules of --match are the whole comparison, by Jaccard similarity; give --text COLUMN, or drop it")
 }
 
-func largerStays(a *Asked) string {
-	return where(a.Measure == Containment, "with --compare containment the larger document of a pair stays; drop one of the two")
+func largerStays(flag string) func(*Asked) string {
+	return func(a *Asked) string {
+		return where(a.Measure == Containment, "with --compare containment the larger document of a pair stays; drop "+flag+" or --compare")
+	}
 }
 
 // unruled says what is asked besides rules that cannot keep them.
@@ -123,9 +127,9 @@ func unruled(a *Asked) string {
 	return cmp.Or(
 		where(a.Measure == Overlap, "SimHash signatures of any two documents share bits, even where a rule keeps the documents apart; give --compare cosine, or --method minhash"),
 		where(a.Texts.Shingle.Kind == shingle.Char32, fmt.Sprintf("hashes of 32 bits may be equal by chance where a rule keeps documents apart; give --shingle char:%d", a.Texts.Shingle.K)),
-		where(a.Method == Exact && match.Pairwise(a.Texts.Rules), "--method exact finds copies by one key, and supports only the rule equal; drop one of the two"),
-		where(a.MeasureRecall > 0 && match.Pairwise(a.Texts.Rules), "--measure-recall supports only the rule equal; drop one of the two"),
-		where(a.Cluster == Components, "a rule is about two documents, but --cluster components removes documents by chains of several; drop one of the two"))
+		where(a.Method == Exact && match.Pairwise(a.Texts.Rules), "--method exact finds copies by one key, and supports only the rule equal; drop --method or this rule"),
+		where(a.MeasureRecall > 0 && match.Pairwise(a.Texts.Rules), "--measure-recall supports only the rule equal; drop it or this rule"),
+		where(a.Cluster == Components, "a rule is about two documents, but --cluster components removes documents by chains of several; drop --cluster or this rule"))
 }
 
 func withoutReferences(a *Asked) string {
@@ -176,6 +180,9 @@ func (a *Asked) checkRules(given []string) error {
 			if r.most > 0 {
 				why = fmt.Sprintf("must be between %v and %v", r.bound(value, r.least), r.bound(value, r.most))
 			}
+			if defaults[r.field].IsZero() {
+				why += ", or 0 for the default"
+			}
 		}
 		if why != "" {
 			mistake := &UsageError{Field: r.field, Reason: errors.New(why)}
@@ -204,7 +211,7 @@ func (a *Asked) check() error {
 	case slices.Contains(a.AgainstText, ""):
 		return Usage("no text column: give --against-text COLUMN")
 	case slices.Contains(a.Against, "-"):
-		return Usage("--against -: references are read more than once; give a file")
+		return Usage("--against -: neardup reads it more than once; give a file")
 	case !(a.Recall > 0 && a.Recall <= 1): // NaN is refused, too
 		return Usage("--recall %v: must be above 0 and below 1", a.Recall)
 	case a.Recall == 1:

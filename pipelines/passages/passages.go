@@ -121,9 +121,9 @@ func (c *Config) validate() (*job.Asked, error) {
 	case !(c.ItemShare > 0 && c.ItemShare <= 1):
 		return nil, job.Usage("--item-share %v: must be above 0 and at most 1", c.ItemShare)
 	case c.DropContaminated && c.Cut != string(steps.None):
-		return nil, job.Usage("--drop-contaminated: --cut %s keeps these documents; give one of the two", c.Cut)
+		return nil, job.Usage("--drop-contaminated: --cut %s keeps these documents; drop one of these flags", c.Cut)
 	case asked.Texts.Normalize.JoinsWords():
-		return nil, job.Usage("--normalize %s: no-space joins all words to one, and passages are runs of words; "+
+		return nil, job.Usage("--normalize %s: no-space joins all words into one, and passages are runs of words; "+
 			"leave no-space out", c.Normalize)
 	case asked.Texts.Normalize.StripsMarkup() && (c.Cut != string(steps.None) || c.Whole != ""):
 		return nil, job.Usage("--normalize %s: in pages only whole runs of words are found, and cutting one would cut tags, "+

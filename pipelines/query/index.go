@@ -27,7 +27,7 @@ func openIndex(ctx context.Context, c Config) (*ofIndex, error) {
 	case c.File == "":
 		return nil, job.Usage("--against %s: give the text to look for with --file FILE (- is standard input)", c.Against)
 	case len(c.Inputs) > 0:
-		return nil, job.Usage("--against %s excludes inputs: give one of the two", c.Against)
+		return nil, job.Usage("--against %s and an input conflict: give one", c.Against)
 	case c.Output != "" || c.Sort == byEstimate || c.byBuckets():
 		return nil, job.Usage("--against %s: the index says what is compared, and how; give --nearest and --min-similarity "+
 			"alone", c.Against)

@@ -127,7 +127,7 @@ func (c *Config) validate() (*job.Asked, error) {
 	case c.Of == "" && c.File == "":
 		return nil, job.Usage("nothing to look for: give --of ID, or a text with --file FILE (- is standard input)")
 	case c.Of != "" && c.File != "":
-		return nil, job.Usage("--of and --file exclude each other: give one")
+		return nil, job.Usage("--of and --file conflict: give one")
 	case c.File == "-" && slices.Contains(c.Inputs, "-"):
 		return nil, job.Usage("standard input is both an input and --file; give one of them as a file")
 	case len(c.Match) > 0 || c.MatchNumbers:
@@ -139,17 +139,16 @@ func (c *Config) validate() (*job.Asked, error) {
 		return nil, job.Usage("--sort estimate: nothing is estimated if all documents are compared; give --signature, " +
 			"or leave it out")
 	case c.Sort == byEstimate && c.MinSimilarity != nil:
-		return nil, job.Usage("--sort estimate excludes --min-similarity, which is exact: give one")
+		return nil, job.Usage("--sort estimate and exact --min-similarity conflict: give one")
 	case c.Method == job.SimHash && c.Compare == job.Jaccard:
-		return nil, job.Usage("--compare jaccard: SimHash finds vectors of high cosine; give --compare cosine or overlap, " +
-			"or leave out --method")
+		return nil, job.Usage("--compare jaccard: --method simhash supports only cosine and overlap; give one of these, or leave out --method")
 	case c.asked() && (c.Method == job.SimHash || c.Compare != "" && c.Compare != job.Jaccard):
 		return nil, job.Usage("--signature, --bands and --rows are for sets: with --compare %s all documents are compared, "+
 			"or with --method simhash --pieces those that share a piece", cmp.Or(c.Compare, job.Overlap))
 	}
 	if c.MinSimilarity != nil {
 		if _, err := setsim.ParseThreshold(*c.MinSimilarity); err != nil {
-			return nil, job.Usage("--min-similarity: %w", err)
+			return nil, job.Usage("--min-similarity %v: %w", *c.MinSimilarity, err)
 		}
 	}
 	spec := c.spec()
@@ -329,8 +328,7 @@ func (r *run) textOfFile(ctx context.Context) (text []byte, err error) {
 	}
 	if least := r.config.MinWords; least > 0 {
 		if words := shingle.NewWordCounter(r.plan.Spec).Words(text); words < least {
-			return nil, job.Usage("--file %s: the text is not compared: %s, %d words, --min-words is %d", r.config.File,
-				records.ReasonTooShort, words, least)
+			return nil, job.Usage("--file %s: the text is not compared: it has %d words; lower --min-words %d", r.config.File, words, least)
 		}
 	}
 	return text, nil

@@ -99,7 +99,7 @@ func (c *Config) validate() error {
 	}
 	switch {
 	case len(names) > mostSettings:
-		return job.Usage("%d settings are too many, at most %d; give fewer values of --k or --vary", len(names), mostSettings)
+		return job.Usage("%d settings are too many (maximum: %d); give fewer values of --k or --vary", len(names), mostSettings)
 	case c.Output == "" && c.Replaces():
 		return job.Usage("--overwrite: there is no folder to write to; give --output")
 	case slices.Contains(c.Inputs, "-") && len(c.Signatures) > 0:
@@ -207,7 +207,7 @@ func (r *run) do(ctx context.Context) (*records.Study, error) {
 }
 
 func tooMany(documents int64) error {
-	return job.Usage("%d documents have %d pairs, but study takes at most %d: give fewer files, or --limit %d for the first ones; neardup dedup finds the similar pairs of any number",
+	return job.Usage("%d documents have %d pairs, but study takes at most %d: give fewer files, or --limit %d for the first ones; neardup dedup has no such limit",
 		documents, documents*(documents-1)/2, mostPairs, mostDocuments)
 }
 

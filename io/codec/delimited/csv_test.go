@@ -43,7 +43,7 @@ func TestCSV(t *testing.T) {
 // TestCSVReasons: what is wrong with a row is said.
 func TestCSVReasons(t *testing.T) {
 	for row, want := range map[string]string{
-		"a\n":             "wrong column count: has 1 columns, column 2 is asked for",
+		"a\n":             "wrong column count: 1 columns, but column 2 is needed",
 		"a;\"b\n":         "broken csv: a quote is not closed",
 		"\"a\";\"b\"c;d":  `broken csv: "c;d" follows a closing quote`,
 		"\"a\"\r\r\n":     `broken csv: "\r" follows a closing quote`,
@@ -65,15 +65,15 @@ func TestOtherDelimiter(t *testing.T) {
 		delimiter    byte
 		header, want string
 	}{
-		{0, "id;text\r\n", `["id;text"]; values may be separated by ';': give --delimiter ';'`},
-		{0, "\xEF\xBB\xBFid\ttext\n", `["id\ttext"]; values may be separated by '\t': give --delimiter tab`},
-		{0, "a, b| text\n", `["a" " b| text"]; values may be separated by '|': give --delimiter '|'`},
-		{';', "id,text\n", `["id,text"]; values may be separated by ',': give --delimiter ','`},
-		{0, "id;body\n", `["id;body"]; values may be separated by ';': give --delimiter ';'`},
-		{0, "id;name,body\n", `["id;name" "body"]`},
-		{0, "id;\"te\"xt\n", `["id;\"te\"xt"]`},
-		{0, "'text',id\n", `["'text'" "id"]`},
-		{0, strings.Repeat("long name ", 99) + strings.Repeat(",", 30), `["` + strings.Repeat("long name ", 10) + `"` + strings.Repeat(` ""`, 19) + `] and 11 more`},
+		{0, "id;text\r\n", `"id;text"; values may be separated by ';': give --delimiter ';'`},
+		{0, "\xEF\xBB\xBFid\ttext\n", `"id\ttext"; values may be separated by '\t': give --delimiter tab`},
+		{0, "a, b| text\n", `"a", " b| text"; values may be separated by '|': give --delimiter '|'`},
+		{';', "id,text\n", `"id,text"; values may be separated by ',': give --delimiter ','`},
+		{0, "id;body\n", `"id;body"; values may be separated by ';': give --delimiter ';'`},
+		{0, "id;name,body\n", `"id;name", "body"`},
+		{0, "id;\"te\"xt\n", `"id;\"te\"xt"`},
+		{0, "'text',id\n", `"'text'", "id"`},
+		{0, strings.Repeat("long name ", 99) + strings.Repeat(",", 30), `"` + strings.Repeat("long name ", 10) + `"` + strings.Repeat(`, ""`, 19) + ` and 11 more`},
 	} {
 		_, err := delimited.NewCSV(codec.Fields{Text: []string{"text"}, Delimiter: c.delimiter}).WithHeader([]byte(c.header))
 		if want := `no text column "text"; the columns are ` + c.want; err == nil || err.Error() != want {
@@ -120,7 +120,7 @@ func TestManyValues(t *testing.T) {
 	if took := after.TotalAlloc - before.TotalAlloc; took > uint64(len(row)) {
 		t.Errorf("%d bytes of memory for a row of %d", took, len(row))
 	}
-	if want := "wrong column count: has 1048577 columns, header has 3"; err == nil || err.Error() != want {
+	if want := "wrong column count: 1048577, but 3 in the header"; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }

@@ -73,18 +73,18 @@ func TestColumns(t *testing.T) {
 
 func TestColumnErrors(t *testing.T) {
 	for _, c := range []struct{ header, text, id, want string }{
-		{"a\tb\n", "text", "", `no text column "text"; the columns are ["a" "b"]`},
-		{"a\tb\n", "a", "key", `no id column "key"; the columns are ["a" "b"]`},
-		{"a\tb\n", "#3", "", `no text column "#3"; the columns are ["a" "b"]`},
-		{"a\tb\n", "#0", "", `no text column "#0"; the columns are ["a" "b"]`},
-		{"a\tb\n", "#x", "", `no text column "#x"; the columns are ["a" "b"]`},
-		{"a\tb\n", "A", "", `no text column "A"; the columns are ["a" "b"]`},
-		{"\n", "a", "", `no text column "a"; the columns are [""]`},
+		{"a\tb\n", "text", "", `no text column "text"; the columns are "a", "b"`},
+		{"a\tb\n", "a", "key", `no id column "key"; the columns are "a", "b"`},
+		{"a\tb\n", "#3", "", `no text column "#3"; the columns are "a", "b"`},
+		{"a\tb\n", "#0", "", `no text column "#0"; the columns are "a", "b"`},
+		{"a\tb\n", "#x", "", `no text column "#x"; the columns are "a", "b"`},
+		{"a\tb\n", "A", "", `no text column "A"; the columns are "a", "b"`},
+		{"\n", "a", "", `no text column "a"; the columns are ""`},
 		{"a\tb\ta\n", "a", "", `two columns are called "a"; name one by number: #1 or #3`},
 		{"b\tid\tid\n", "b", "id", `two columns are called "id"; name one by number: #2 or #3`},
-		{"id;text\n", "text", "", `no text column "text"; the columns are ["id;text"]; values may be separated by ';': give --format csv --delimiter ';'`},
-		{"id,\"te\"\"xt\"\n", "te\"xt", "", `no text column "te\"xt"; the columns are ["id,\"te\"\"xt\""]; values may be separated by ',': give --format csv`},
-		{"\"text\"\n", "text", "", `no text column "text"; the columns are ["\"text\""]`},
+		{"id;text\n", "text", "", `no text column "text"; the columns are "id;text"; values may be separated by ';': give --format csv --delimiter ';'`},
+		{"id,\"te\"\"xt\"\n", "te\"xt", "", `no text column "te\"xt"; the columns are "id,\"te\"\"xt\""; values may be separated by ',': give --format csv`},
+		{"\"text\"\n", "text", "", `no text column "text"; the columns are "\"text\""`},
 		{"b\t id\tid \n", "b", "id", `two columns are called "id"; name one by number: #2 or #3`},
 	} {
 		_, err := delimited.NewTSV(codec.Fields{Text: []string{c.text}, ID: c.id}).WithHeader([]byte(c.header))
@@ -99,7 +99,7 @@ func TestColumnCountDetail(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "wrong column count: has 2 columns, header has 3"
+	const want = "wrong column count: 2, but 3 in the header"
 	if err := with.Decode([]byte("1\t2\n"), new(codec.Document)); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %v", err, want)
 	}

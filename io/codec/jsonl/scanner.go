@@ -69,7 +69,7 @@ func (s *scanner) value(n *node) (value, error) {
 	case b == 'n':
 		return value{kind: null}, s.literal("null")
 	default:
-		return value{}, s.unexpected("looking for beginning of value")
+		return value{}, s.unexpected("where a value must begin")
 	}
 }
 
@@ -86,7 +86,7 @@ func (s *scanner) object(n *node) error {
 	}
 	for {
 		if s.peek() != '"' {
-			return s.unexpected("looking for beginning of object key string")
+			return s.unexpected(`where a key must begin with "`)
 		}
 		key := value{begin: s.pos + 1}
 		if err := s.str(&key); err != nil {

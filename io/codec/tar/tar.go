@@ -118,7 +118,7 @@ const (
 )
 
 var (
-	errShort = errors.New("its header is not whole") // the headers go on behind the data
+	errShort = errors.New("its header is cut short") // the headers go on behind the data
 	errHead  = fmt.Errorf("its headers have more than %d bytes", codec.MaxHead)
 )
 
@@ -221,14 +221,14 @@ func sizeOf(h []byte) (int64, error) {
 	}
 	sum, err := strconv.ParseInt(strings.Trim(cString(h[148:156]), " "), 8, 64)
 	if err != nil || sum != unsigned && sum != signed {
-		return 0, errors.New("no header of a member is there: the checksum is wrong")
+		return 0, errors.New("not the header of a member: the checksum is wrong")
 	}
 	field := h[124:136]
 	if field[0] == 0x80 && binary.BigEndian.Uint32(field) == 0x80000000 { // GNU tar, for 8 GiB and more
 		if size := binary.BigEndian.Uint64(field[4:]); size < maxSize {
 			return int64(size), nil
 		}
-		return 0, errors.New("its size is beyond all files")
+		return 0, errors.New("its size is impossibly large")
 	}
 	digits := strings.Trim(cString(field), " ")
 	if digits == "" {

@@ -131,9 +131,9 @@ func TestBroken(t *testing.T) {
 	good := codectest.Tar("a", '0', "text")
 	for archive, want := range map[string]string{
 		good[:600]:     "broken tar: the archive ends 424 bytes before the end of the file",
-		good[:400]:     "broken tar: its header is not whole; what follows it cannot be read",
-		"x" + good:     "broken tar: no header of a member is there: the checksum is wrong; what follows it cannot be read",
-		"X" + good[1:]: "broken tar: no header of a member is there: the checksum is wrong; what follows it cannot be read",
+		good[:400]:     "broken tar: its header is cut short; what follows it cannot be read",
+		"x" + good:     "broken tar: not the header of a member: the checksum is wrong; what follows it cannot be read",
+		"X" + good[1:]: "broken tar: not the header of a member: the checksum is wrong; what follows it cannot be read",
 		codectest.Tar("", 'x', "14 path=x") + good:                        "broken tar: its pax header is broken at \"14 path=x\"; what follows it cannot be read",
 		codectest.Tar("", 'L', strings.Repeat("x", codec.MaxHead)) + good: "broken tar: its headers have more than 65536 bytes; what follows it cannot be read",
 	} {

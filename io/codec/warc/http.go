@@ -76,7 +76,7 @@ func splitMessage(message []byte) (h header, body []byte, err error) {
 	h, whole := headOf(message)
 	if !whole && len(message) > len(h) {
 		return nil, nil, &codec.Error{Reason: codec.BrokenHTTP,
-			Detail: fmt.Sprintf("the header has no end in %d bytes", len(h))}
+			Detail: fmt.Sprintf("the header exceeds %d bytes", len(h))}
 	}
 	return h, message[len(h):], nil
 }

@@ -263,7 +263,7 @@ func split(record []byte) (h header, content []byte, err error) {
 	}
 	h, whole := headOf(record)
 	if !whole {
-		return h, nil, broken("its header has no end in %d bytes", len(h))
+		return h, nil, broken("its header exceeds %d bytes", len(h))
 	}
 	length, ok := h.length()
 	if !ok {

@@ -103,7 +103,10 @@ func (f Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Option
 				return nil
 			}
 			if encoding := guess(file.Header); encoding != "" && file.Encoding == "" {
-				return fmt.Errorf("%s: it may be %s: read it with --encoding %s: %w", file.Path, encoding, encoding, err)
+				if charset.UTF16(file.Header, 0) != "" { // names of columns would be garbage
+					return fmt.Errorf("%s: its header is not UTF-8; it may be %s: read it with --encoding %[2]s", file.Path, encoding)
+				}
+				return fmt.Errorf("%s: it may be %s: read it with --encoding %[2]s: %w", file.Path, encoding, err)
 			}
 			return fmt.Errorf("%s: %w", file.Path, err)
 		}

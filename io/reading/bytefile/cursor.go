@@ -456,7 +456,7 @@ func (c *cursor) checkEnd(tail []byte) error {
 		return c.lost(what, c.pos-c.record)
 	}
 	if c.record > 0 {
-		what += fmt.Sprintf("; the last record begins at byte %d and has %d", c.record, c.pos-c.record)
+		what += fmt.Sprintf("; the last record (%d bytes) begins at byte %d", c.pos-c.record, c.record)
 	}
 	return &reading.ContentError{Err: fmt.Errorf(
 		"%s: at byte %d%s, its end: %s; fix the file, or fetch it again if it is truncated", c.path,

@@ -37,7 +37,7 @@ func TestUnclosed(t *testing.T) {
 		"an object by itself":      {"json", `{"a":1}{"a":{"b":2}`, 7, ": a bracket of the value that begins there is not closed: 12 bytes"},
 		"a string":                 {"json", `[{"a":1},{"a":"\`, 9, ": a quote in the value that begins there is not closed: 7 bytes"},
 		"a string by itself":       {"json", `{} "a`, 3, ": a quote in the value that begins there is not closed: 2 bytes"},
-		"an object in an array":    {"json", `[{"a":1},{"a":2,{"a":3}]`, 24, ", its end: the array that the file begins with is not closed; the last record begins at byte 9 and has 15; fix"},
+		"an object in an array":    {"json", `[{"a":1},{"a":2,{"a":3}]`, 24, ", its end: the array that the file begins with is not closed; the last record (15 bytes) begins at byte 9; fix"},
 		"a bracket far ahead":      {"json", "{\"text\": [}\n" + many, 0, fmt.Sprintf(": a bracket of the value that begins there is not closed: %d bytes are not read", 12+len(many))},
 		"a row":                    {"csv", "text\na\n\"b\n", 7, ": a quote in the row that begins there is not closed: 3 bytes"},
 		"a quote far ahead":        {"csv", "text\na\nb,\"c\n" + strings.Repeat("a\n", 200_000), 7, ": a quote in the row that begins there is not closed: 400005 bytes"},

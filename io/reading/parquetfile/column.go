@@ -87,7 +87,7 @@ func (c *column) head(ahead int64) (bool, error) {
 	return true, nil
 }
 
-var errIndex = errors.New("the page index says otherwise")
+var errIndex = errors.New("the page index contradicts it")
 
 // page loads the next page; false at the end.
 func (c *column) page() (bool, error) {

@@ -181,9 +181,9 @@ func TestLies(t *testing.T) {
 		"encrypted":            {append([]byte("PARE1234"), "1234PARE"...), "is encrypted"},
 		"signed":               {footed(schema, rows(0), thriftField{8, thrift.STRUCT, []byte{0}}), "is encrypted"},
 		"a long footer":        {long, "a footer of 2147483648 bytes"},
-		"a long list":          {append(append(bytes.Clone(magic), lists...), append(binary.LittleEndian.AppendUint32(nil, uint32(len(lists))), magic...)...), "it ends early"},
-		"no schema":            {footed(rows(0)), "schema: it ends early"},
-		"children":             {footed(listField(2, [][]byte{root(1 << 30), column(6)}), rows(0)), "it ends early"},
+		"a long list":          {append(append(bytes.Clone(magic), lists...), append(binary.LittleEndian.AppendUint32(nil, uint32(len(lists))), magic...)...), "cut short"},
+		"no schema":            {footed(rows(0)), "schema: cut short"},
+		"children":             {footed(listField(2, [][]byte{root(1 << 30), column(6)}), rows(0)), "cut short"},
 		"orphans":              {footed(listField(2, [][]byte{root(1), column(6), column(6)}), rows(0)), "belong to no group"},
 		"depth":                {footed(listField(2, deep), rows(0)), "nested more than 100 deep"},
 		"width":                {footed(listField(2, wide), rows(0)), "more than 100000 columns"},
@@ -199,7 +199,7 @@ func TestLies(t *testing.T) {
 		"an offset":            {footed(schema, rows(1), listField(4, [][]byte{group(1, chunk(1, 2, 1<<40))})), `column "text": its metadata is broken`},
 		"an offset below none": {footed(schema, rows(1), listField(4, [][]byte{group(1, chunk(1, 2, -4))})), `column "text": its metadata is broken`},
 		"bytes":                {footed(schema, rows(1), listField(4, [][]byte{group(1, chunk(1, 1<<40, 4))})), `column "text": its metadata is broken`},
-		"no page":              {footed(schema, rows(1), listField(4, [][]byte{group(1, chunk(1, 0, 4))})), "page at byte 4: it ends early"},
+		"no page":              {footed(schema, rows(1), listField(4, [][]byte{group(1, chunk(1, 0, 4))})), "page at byte 4: cut short"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := hostile
@@ -402,7 +402,7 @@ func TestLongDecimals(t *testing.T) {
 		file := readertest.Plant(t, Reader{}, "parquet", texts(1, 1, run(nil, 1, 0), run(nil, 1, 1), values, nil, integerField(6, thrift.I32, deprecated.Decimal)))
 		o := reading.Options{Fields: codec.Fields{Text: []string{"text"}}, MaxRecord: 1 << 16}
 		_, err := Reader{}.Read(t.Context(), file, []blocks.Span{{End: blocks.End}}, o, func(*reading.Record) error { return nil })
-		if n == maxDecimal && err != nil || n > maxDecimal && (err == nil || !strings.Contains(err.Error(), "a value of 65 bytes, where at most 64 make sense")) {
+		if n == maxDecimal && err != nil || n > maxDecimal && (err == nil || !strings.Contains(err.Error(), "a value has 65 bytes; at most 64 are possible")) {
 			t.Errorf("%d bytes: error %v", n, err)
 		}
 	}

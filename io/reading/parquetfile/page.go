@@ -292,7 +292,7 @@ func (p *pages) readHeader(ahead int64) error {
 		case err != nil:
 			return err
 		case p.header.stored > p.window.end-p.offset-int64(len(p.header.bytes)):
-			return fmt.Errorf("%d bytes are not there", p.header.stored)
+			return fmt.Errorf("%d bytes are missing", p.header.stored)
 		}
 		p.header.bytes = append([]byte(nil), p.header.bytes...)
 		return nil

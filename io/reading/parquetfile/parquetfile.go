@@ -608,7 +608,7 @@ func (r *rows) values(c *column, row int64, dst *[]byte, items bool, before func
 	}
 	return c.next(func(value []byte, size int) error {
 		if longest := c.leaf.render.longest; longest > 0 && size > longest {
-			return c.broken(fmt.Errorf("a value of %d bytes, where at most %d make sense", size, longest))
+			return c.broken(fmt.Errorf("a value has %d bytes; at most %d are possible", size, longest))
 		}
 		if size > r.o.MaxRecord-r.bytes { // so it is for all that follow
 			r.record.Long = true

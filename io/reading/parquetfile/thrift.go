@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	errShort    = errors.New("it ends early")
+	errShort    = errors.New("cut short; fetch the file again")
 	errMetadata = errors.New("its metadata is broken")
 )
 

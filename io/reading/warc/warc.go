@@ -118,7 +118,7 @@ func (Reader) ReadSome(
 				return err
 			}
 			if w.besides(m) {
-				return fmt.Errorf("%s: document at %d: no record of one begins there", file.Path, position)
+				return fmt.Errorf("%s: document at %d: no record begins there", file.Path, position)
 			}
 			if err := w.show(c, m, &record, see); err != nil {
 				return err

@@ -220,7 +220,7 @@ func (r *reader) fill(c *chunk, body io.ReadCloser) (err error) {
 			if err == nil || errors.Is(err, io.EOF) { // which would be the object's
 				err = io.ErrUnexpectedEOF
 			}
-			return fmt.Errorf("%s: %d tries for the bytes from %d on: %w", r.path, try, c.end(), err)
+			return fmt.Errorf("%s: %d attempts to read from byte %d: %w", r.path, try, c.end(), err)
 		default:
 			try++
 		}

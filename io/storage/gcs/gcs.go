@@ -252,7 +252,7 @@ func (c *client) Read(
 	case a.Generation <= 0:
 		err = errNoGeneration
 	case a.Decompressed || s.r.Remain() < 0 || a.StartOffset != from:
-		err = errors.New("the store sends other bytes than those of the object that were asked for")
+		err = errors.New("the store sent other bytes than were requested")
 	case s.remaining <= 0:
 		err = io.EOF
 	case s.r.Remain() < s.remaining:

@@ -219,7 +219,7 @@ func (c *Client) List(ctx context.Context, at bucket.Key, after, more string) (b
 	if aws.ToBool(out.IsTruncated) {
 		if page.More = aws.ToString(out.NextContinuationToken); page.More == "" {
 			return bucket.Page{}, fail(ctx, at, errors.New(
-				"the listing is cut off, and the store does not say where it goes on"))
+				"the listing is cut off, and the store does not say where it continues"))
 		}
 	}
 	return page, nil
@@ -325,7 +325,7 @@ func sizeOf(out *s3.GetObjectOutput, from, to int64) (int64, error) {
 	var first, last, size int64
 	if _, err := fmt.Sscanf(aws.ToString(out.ContentRange), "bytes %d-%d/%d", &first, &last, &size); err != nil ||
 		first != from || last != min(to, size)-1 {
-		return 0, fmt.Errorf("bytes %d-%d were asked for, the answer has %q", from, to-1, aws.ToString(out.ContentRange))
+		return 0, fmt.Errorf("requested bytes %d-%d, but the answer has %q", from, to-1, aws.ToString(out.ContentRange))
 	}
 	return size, nil
 }
