@@ -252,6 +252,9 @@ func (f *Finished) read(ctx context.Context) error {
 	sum := ""
 	for name, into := range map[string]any{RunFile: &f.Run, ManifestFile: &f.Manifest} {
 		data, err := storage.ReadFile(ctx, f.Path(name))
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s is damaged: %s is missing; run again with --overwrite", f.Dir, name)
+		}
 		if err != nil {
 			return err
 		}

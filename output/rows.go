@@ -27,7 +27,7 @@ func fileRows[T any](ctx context.Context, file string, yield func(T, error) bool
 	var left int64
 	err = Sound(again, func() error {
 		if err := FooterFits(content); err != nil {
-			return err
+			return fmt.Errorf("%w; %s", err, again)
 		}
 		opened, err := parquet.OpenFile(content, content.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 		if err == nil {
@@ -102,7 +102,7 @@ func FooterFits(content *storage.Content) error {
 		return err
 	}
 	if n := binary.LittleEndian.Uint32(tail[:4]); int64(n) > content.Size() {
-		return fmt.Errorf("a footer of %d bytes in a file of %d", n, content.Size())
+		return errors.New("the file is damaged")
 	}
 	return nil
 }

@@ -113,7 +113,7 @@ func forecast(out *printer, run *records.Run) {
 		if e.Low != e.High {
 			interval = fmt.Sprintf(", between %s and %s", count(e.Low), count(e.High))
 		}
-		out.item("candidates", "%s of neighbours in buckets%s; %s to read again", plural(e.Expected, "pair"),
+		out.item("candidates", "%s%s; %s to read again", plural(e.Expected, "pair"),
 			interval, plural(f.ReadAgain, "document"))
 	}
 	label := "shuffled"
@@ -127,9 +127,9 @@ func forecast(out *printer, run *records.Run) {
 		label = ""
 	}
 	if f.Memory > 0 {
-		out.item("memory", "at most %s: the limit is %s (%s); up to %s of intermediate data at a time, in files if that is "+
-			"more than half of the limit",
-			bytesOf(f.Memory), bytesOf(run.InForce.Memory), run.InForce.From, bytesOf(f.Flowing))
+		out.item("memory", "up to %s: the limit of %s (%s), and %s beside it; up to %s of intermediate data at a time, on disk "+
+			"beyond half the limit", bytesOf(f.Memory), bytesOf(run.InForce.Memory), run.InForce.From,
+			bytesOf(f.Memory-int64(run.InForce.Memory)), bytesOf(f.Flowing))
 	}
 	if f.Kept > 0 {
 		const stays = "finished work stays, and the same command continues with it (--resume); this takes about %s " +

@@ -66,7 +66,7 @@ func TestPlanFits(t *testing.T) {
 		text := strings.Join(strings.Fields(got.String()), " ")
 		for _, want := range []string{
 			"about 123,456,789 documents", "sample 1,000 documents with 2.0 MB of text", "Latin above 99.9 %, Han below 0.1 %", "and 28 more",
-			"1,234 pairs of neighbours in buckets, between 10 and 100,000; 77 documents to read again", "profiles 1.1 TB", "at least 60 workers",
+			"1,234 pairs, between 10 and 100,000; 77 documents to read again", "profiles 1.1 TB", "at least 60 workers",
 		} {
 			if !strings.Contains(text, want) {
 				t.Errorf("width %d: no %q in\n%s", width, want, got.String())

@@ -318,7 +318,7 @@ func TestPageOfMethods(t *testing.T) {
 		"no near pair": {func(run *records.Run, of *tables) {
 			run.Counts.NearPairs, run.Counts.Near, run.Counts.Removed = 0, 0, 1
 			of.pairs = of.pairs[2:]
-		}, []string{"There is no near pair with a similarity below 1.", "1 of 25 documents: 1 copy of another document and 0 near-duplicates.", "A higher threshold"}, []string{"Pairs to check: "}},
+		}, []string{"There is no near pair with a similarity below 1.", "1 of 25 documents: 1 copy and 0 near-duplicates of other documents.", "A higher threshold"}, []string{"Pairs to check: "}},
 		"nothing removed": {func(run *records.Run, of *tables) {
 			run.Counts, run.Warnings, run.NotCompared = records.Counts{Records: 5}, nil, nil
 			*of = tables{}
@@ -329,10 +329,10 @@ func TestPageOfMethods(t *testing.T) {
 		}, []string{"Copies are documents with the same words in the same order.", "Certain: copies are"}, []string{"near pairs", "Recall", "A higher threshold"}},
 		"complete": {func(run *records.Run, _ *tables) {
 			run.Parameters.Compare, run.Chosen, run.Recall = "cosine", records.Chosen{}, &records.Recall{Exact: true}
-		}, []string{"No near pair is a guess: the whole vector of both", "1: all documents that may be near-duplicates were compared with each other"}, []string{"The curve shows"}},
+		}, []string{"Every near pair was verified on the full vectors of both", "1: all documents that may be near-duplicates were compared with each other"}, []string{"The curve shows"}},
 		"simhash": {func(run *records.Run, _ *tables) {
 			run.Parameters.Compare, run.Chosen = "overlap", records.Chosen{Pieces: 3, Signature: 8, ExpectedRecall: .5}
-		}, []string{"is that of two SimHash signatures, which estimate", "The curve shows"}, []string{"No near pair is a guess"}},
+		}, []string{"is that of two SimHash signatures, which estimate", "The curve shows"}, []string{"Every near pair was verified"}},
 		"chains": {func(run *records.Run, _ *tables) { run.Counts.Chained = 2 },
 			[]string{"2 near-duplicates may be unlike the document that is kept"}, nil},
 		"a crowd": {func(run *records.Run, _ *tables) { run.Counts.PairsPartial, run.Parameters.PairBudget = 1, 5 },
@@ -382,7 +382,7 @@ func TestFatesOfPairs(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	of.removed[0].KeptID = "id9"
-	if got := heads(); got[1] != "dt=1/a: removed for id9" {
+	if got := heads(); got[1] != "dt=1/a: removed (kept: id9)" {
 		t.Errorf("%q", got[1])
 	}
 	run.Parameters.Write = []string{string(output.Pairs)}
@@ -410,8 +410,8 @@ func TestNumbersFirst(t *testing.T) {
 		}
 		return append(texts, squeezed(elementsOf(root, "li")[len(elementsOf(elementsOf(root, "nav")[0], "li"))]))
 	}
-	first := []string{"Pair 1: 100 % similar, other numbers, id9, in dt=1/a: removed", "Pair 2: 75 % similar, other numbers, id3, in dt=1/a: removed"}
-	check := "Pairs to check: 3 of 12 removed documents differ from the kept one in numbers, as issue 12 and issue 13 do; --match-numbers keeps these."
+	first := []string{"Pair 1: 100 % similar, numbers differ, id9, in dt=1/a: removed", "Pair 2: 75 % similar, numbers differ, id3, in dt=1/a: removed"}
+	check := "Pairs to check: 3 of 12 removed documents have different numbers (issue 12, issue 13); --match-numbers would keep them."
 	if got, want := heads(), append(slices.Clone(first), "Pair 3: 50 % similar, id2, in dt=1/a: kept", check); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -36,7 +36,7 @@ func PassagesPlan(w io.Writer, width int, run *records.Run) error {
 }
 
 // Passages prints what a run of passages found and where it lies, in lines of at most width characters; most are the
-// passages that stand most often.
+// most frequent passages.
 func Passages(w io.Writer, width int, run *records.Run, dir string, most []records.Repeat) error {
 	out := &printer{w: w, width: width, colors: terminal.Colours(w)}
 	n, found := run.Counts, run.Passages
@@ -250,7 +250,7 @@ func (p *passagesReport) repeated(ctx context.Context, f *output.Finished, read 
 	return p.mark(ctx, f, read)
 }
 
-// MostRepeated returns the up to n passages that stand most often. Of those that overlap it is the first: one notice
+// MostRepeated returns the up to n most frequent passages. Of those that overlap it is the first: one notice
 // that is quoted in part here and there would take all places.
 func MostRepeated(ctx context.Context, f *output.Finished, n int) ([]records.Repeat, error) {
 	return separate(output.Rows[records.Repeat](ctx, f, output.Repeats), n)

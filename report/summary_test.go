@@ -40,8 +40,8 @@ compared      5,000 pairs, of 500,000,500,000 in all
 over budget   2 groups with more pairs, or longer ids, than --pair-budget allows: only some pairs, with kept documents, are listed
 clusters      25
 removed       45 documents: 5 exact duplicates, 20 with the same words in the same order, 10 with the same set of shingles, 10 near-duplicates
-symbols       4 of 30 documents removed for having the same words or shingles differ from the kept one in symbols, as a + b and a - b do; --normalize keep-symbols compares symbols too, --method exact removes exact duplicates only: docs/choosing.md
-numbers       5 of 45 removed documents differ from the kept one in numbers, as issue 12 and issue 13 do; --match-numbers keeps these: docs/choosing.md
+symbols       4 of 30 copies differ from the kept document in symbols (a + b, a - b); --normalize keep-symbols compares these, and --method exact removes only exact duplicates (docs/choosing.md)
+numbers       5 of 45 removed documents have different numbers (issue 12, issue 13); --match-numbers would keep them (docs/choosing.md)
 kept          999,955 documents, 3 of them not compared
 took          1 min 1 s, 1 min 40 s CPU, peak memory 2.5 GB
 
@@ -67,7 +67,7 @@ func TestSummaryOfChains(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `removed       7 documents: 1 with the same words in the same order, 4 near-duplicates, 2 by chains
-chains        2 documents removed that only a chain of others connects with the kept one; --cluster star removes none of these
+chains        2 documents removed only through a chain of similar documents; --cluster star does not follow chains
 kept          3 documents
 `
 	if !strings.Contains(got.String(), want) {
@@ -159,7 +159,7 @@ func TestSummaryOfRecallWithoutInterval(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `recall        estimated 0.9500: found 19 of about 20 near pairs
-recall        measured 0.9000: found 45 of the 50 near pairs of 100 documents drawn and compared with all. They are of one family of documents, so there is no interval
+recall        measured 0.9000: found 45 of the 50 near pairs of 100 documents drawn and compared with all. All are in one group, so there is no interval
 `
 	if !strings.Contains(got.String(), want) {
 		t.Errorf("no\n%s\nin\n%s", want, got.String())
@@ -173,7 +173,7 @@ func TestSummaryOfNoRecall(t *testing.T) {
 	if err := report.Summary(&got, wide, run, "out", nil); err != nil {
 		t.Fatal(err)
 	}
-	want := "recall        not measured: the comparison of 100 documents drawn with all others has no near pair; a larger --measure-recall may find some\n"
+	want := "recall        not measured: no near pair of 100 sampled documents with any other; a larger --measure-recall may find some\n"
 	if !strings.Contains(got.String(), want) || strings.Count(got.String(), "recall") != 2 {
 		t.Errorf("no\n%s\nin\n%s", want, got.String())
 	}
@@ -310,8 +310,8 @@ func TestSymbolsAreASentence(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"symbols       1,100 of 1,200 sampled documents with the words or shingles of another differ from it in symbols, as a + b and a - b do; ",
-		"symbols       1 of 1 document removed for having the same words or shingles differs from the kept one in symbols, as a + b and a - b do; ",
+		"symbols       1,100 of 1,200 sampled copies differ from the other document in symbols (a + b, a - b); ",
+		"symbols       1 of 1 copies differs from the kept document in symbols (a + b, a - b); ",
 	} {
 		if !strings.Contains(got.String(), want) {
 			t.Errorf("no\n%s\nin\n%s", want, got.String())

@@ -80,14 +80,14 @@ func (c *indexCreateCmd) Run(ctx context.Context, s streams) error {
 	}
 	bands := ""
 	if x.Expect > 0 {
-		bands = fmt.Sprintf(" (bands %s × rows %s, for %d documents)", x.Asked["bands"], x.Asked["rows"], x.Expect)
+		bands = fmt.Sprintf(" (%s bands × %s rows, for %s)", x.Asked["bands"], x.Asked["rows"], records.Plural(x.Expect, "document"))
 	}
 	from := ""
 	if c.From != "" {
 		kept, _ := x.Rows()
-		from = fmt.Sprintf(": %d documents of %s", kept, c.From)
+		from = fmt.Sprintf(": %s of %s", records.Plural(kept, "document"), c.From)
 	}
-	_, err = fmt.Fprintf(s.Out, "made        %s%s%s\nadd to it   neardup dedup BATCH --against %s --append -o OUT\n", c.Index, from, bands, c.Index)
+	_, err = fmt.Fprintf(s.Out, "created     %s%s%s\nto add      neardup dedup BATCH --against %s --append -o OUT\n", c.Index, from, bands, c.Index)
 	return err
 }
 
@@ -106,8 +106,8 @@ func (c *indexCheckCmd) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	kept, removed := x.Rows()
-	_, err = fmt.Fprintf(s.Out, "%s is intact: generation %d, %d segments, %d files, %d documents kept, %d removed\n", c.Index, x.Number,
-		len(x.Segments), files, kept, removed)
+	_, err = fmt.Fprintf(s.Out, "%s is intact: generation %d, %s, %s, %s kept, %s removed\n", c.Index, x.Number,
+		records.Plural(len(x.Segments), "segment"), records.Plural(files, "file"), records.Plural(kept, "document"), records.Count(removed))
 	return err
 }
 
@@ -122,8 +122,8 @@ func (c *indexDropCmd) Run(ctx context.Context, s streams) error {
 	if err != nil || s.Quiet {
 		return err
 	}
-	_, err = fmt.Fprintf(s.Out, "dropped run %s: %d documents that it kept, and %d that other runs had removed because of these; "+
-		"documents that were removed are not restored\n", c.Of, dropped.Kept, dropped.Fallen)
+	_, err = fmt.Fprintf(s.Out, "dropped run %s: %s that it kept, and %d that other runs had removed because of these; "+
+		"documents that were removed are not restored\n", c.Of, records.Plural(dropped.Kept, "document"), dropped.Fallen)
 	return err
 }
 
@@ -138,6 +138,7 @@ func (c *indexPruneCmd) Run(ctx context.Context, s streams) error {
 	if err != nil || s.Quiet {
 		return err
 	}
-	_, err = fmt.Fprintf(s.Out, "merged %d segments; removed %d segments and %d generations\n", pruned.Merged, pruned.Segments, pruned.Generations)
+	_, err = fmt.Fprintf(s.Out, "merged %s; removed %s and %s\n", records.Plural(pruned.Merged, "segment"),
+		records.Plural(pruned.Segments, "segment"), records.Plural(pruned.Generations, "generation"))
 	return err
 }

@@ -58,7 +58,7 @@ func (c *passagesCmd) Run(ctx context.Context, s streams) error {
 // shownRepeats are the passages that the summary shows.
 const shownRepeats = 3
 
-// mostRepeated returns the passages that stand most often.
+// mostRepeated returns the most frequent passages.
 func mostRepeated(ctx context.Context, dir string) (most []records.Repeat, err error) {
 	finished, err := output.Open(ctx, dir)
 	if err != nil {

@@ -50,7 +50,7 @@ func (c *showCmd) index(ctx context.Context, s streams) error {
 		return withHelp(&output.NoFolderError{Dir: gone.Dir, Next: "give an output and a document, or an index"}, "show")
 	}
 	if err != nil {
-		return withHelp(fmt.Errorf("name a document, as in neardup show %s ID; only an index needs none, but %w", c.Output, err), "show")
+		return withHelp(fmt.Errorf("name a document, as in neardup show %s ID; only an index needs none", c.Output), "show")
 	}
 	if c.JSON {
 		return output.JSON(s.Out, x.Generation)
@@ -60,12 +60,12 @@ func (c *showCmd) index(ctx context.Context, s streams) error {
 	}
 	kept, removed := x.Rows()
 	var text strings.Builder
-	fmt.Fprintf(&text, "index       generation %d of %s: %d kept documents, and the keys of %d removed\n", x.Number,
-		x.Made.Format(time.DateOnly), kept, removed)
-	fmt.Fprintf(&text, "compares    %s, %s, at threshold %s, with --method %s, text %s\n", asked("shingle"), asked("normalize"),
-		asked("threshold"), asked("method"), asked("text"))
+	fmt.Fprintf(&text, "index       generation %d, %s: %s kept, %s removed (keys only)\n", x.Number,
+		x.Made.Format(time.DateOnly), records.Plural(kept, "document"), records.Count(removed))
+	fmt.Fprintf(&text, "compares    column %s by %s, normalize %s, threshold %s, %s\n", asked("text"), asked("shingle"),
+		asked("normalize"), asked("threshold"), asked("method"))
 	if x.HasKeys() {
-		fmt.Fprintf(&text, "bands       %s of %s rows, for %d documents\n", asked("bands"), asked("rows"), x.Expect)
+		fmt.Fprintf(&text, "bands       %s of %s rows, for %s\n", asked("bands"), asked("rows"), records.Plural(x.Expect, "document"))
 	}
 	for of := range x.Added() {
 		fmt.Fprintf(&text, "%s %8d kept %8d removed  %s\n", of.Run, of.Kept, of.Removed, of.Output)

@@ -98,7 +98,7 @@ func (c *Config) takeIndex(ctx context.Context) (*index.Index, error) {
 	case found != nil:
 		return found, c.follow(found)
 	case c.Append && len(c.Against) > 0:
-		return nil, job.Usage("--append: %s is not an index; make it with neardup index create %[1]s", c.Against[0])
+		return nil, job.Usage("--append: %s is not an index; make one with neardup index create", c.Against[0])
 	case c.Append:
 		return nil, job.Usage("--append needs --against INDEX; make one with neardup index create")
 	default:
@@ -138,7 +138,7 @@ func (c *Config) follow(x *index.Index) error {
 		differ = append(differ, fmt.Sprintf("--%s %s (this run: %s)", strings.ReplaceAll(name, "_", "-"), value, mine))
 	}
 	if len(differ) > 0 {
-		return job.Usage("--against %s: the index was made with %s; drop what differs, or make another index",
+		return job.Usage("--against %s: the index was made with %s; drop these flags, or make another index",
 			x.Dir, strings.Join(differ, ", "))
 	}
 	spec, err := replaced(c.Spec, changed)
