@@ -45,12 +45,8 @@ func Comparison(w io.Writer, c *records.Comparison) error {
 	buckets(out, c.Methods)
 	for i := range c.Examples {
 		e := &c.Examples[i]
-		of, what := e.Pair.SizeA+e.Pair.SizeB-e.Pair.Shared, "shingles shared"
-		if c.Methods[0].Measure == overlap {
-			of, what = e.Pair.SizeA, "bits equal"
-		}
 		out.printf("\n")
-		out.text("%s similar (%d of %d %s):", share(e.Pair.Similarity), e.Pair.Shared, of, what)
+		out.text("%s similar (%s):", share(e.Pair.Similarity), inCommon(e.Pair, c.Methods[0].Measure))
 		columns(out, e)
 	}
 	return out.err

@@ -608,9 +608,9 @@ var stepNames = map[string]string{
 	"sink.Corpus": "write corpus", "sink.Documents": "write documents", "sink": "write tables",
 }
 
-// stepOf is what a stage does, by its first step.
-func stepOf(s records.Stage) string {
-	name, _, _ := strings.Cut(s.Name, "/")
+// StepOf is what a stage of some name does, by its first step.
+func StepOf(stage string) string {
+	name, _, _ := strings.Cut(stage, "/")
 	of, _, _ := strings.Cut(name, ".")
 	return cmp.Or(stepNames[name], stepNames[of], name)
 }
@@ -624,7 +624,7 @@ type step struct {
 // Steps are the stages of the run.
 func (p *page) Steps() (all []step) {
 	for _, s := range p.Stages {
-		all = append(all, step{s, stepOf(s)})
+		all = append(all, step{s, StepOf(s.Name)})
 	}
 	return all
 }
@@ -794,7 +794,13 @@ type parameter struct{ Name, Value string }
 
 // Flags are the parameters of the run.
 func (p *page) Flags() (all []parameter) {
-	values := inForce(p.Run)
+	values, defaults := inForce(p.Run), flags(records.Default())
+	for name, chosen := range map[string]int{"bands": p.Chosen.Bands, "rows": p.Chosen.Rows, "pieces": p.Chosen.Pieces} {
+		values[name] = json.RawMessage(strconv.Itoa(chosen))
+	}
+	maps.DeleteFunc(values, func(name string, value json.RawMessage) bool { // 0 stands for none
+		return string(value) == "0" && string(defaults[name]) == "0"
+	})
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		value := strings.Join(arguments(name, values[name]), " ")
 		if string(values[name]) == "true" {

@@ -20,16 +20,26 @@ const (
 
 // sideBySide prints a pair in two columns, words that the other text lacks in brackets.
 func sideBySide(out *printer, run *records.Run, e *records.Example) {
-	of, what := e.Pair.SizeA+e.Pair.SizeB-e.Pair.Shared, "shingles shared"
-	if run.Parameters.Compare == "overlap" {
-		of, what = e.Pair.SizeA, "bits equal"
-	}
-	for _, line := range terminal.Wrap(fmt.Sprintf("for example, %s similar (%d of %d %s):", share(e.Pair.Similarity),
-		e.Pair.Shared, of, what), out.width) {
+	for _, line := range terminal.Wrap(fmt.Sprintf("for example, %s similar (%s):", share(e.Pair.Similarity),
+		inCommon(e.Pair, run.Parameters.Compare)), out.width) {
 		out.printf("%s\n", line)
 	}
 	out.printf("\n")
 	columns(out, e)
+}
+
+// inCommon says what the documents of a pair have in common, as a measure counts it.
+func inCommon(p records.Pair, measure string) string {
+	switch measure {
+	case "overlap", overlap:
+		return fmt.Sprintf("%d of %d bits equal", p.Shared, p.SizeA)
+	case "containment":
+		return fmt.Sprintf("%d of the %d shingles of the smaller document", p.Shared, min(p.SizeA, p.SizeB))
+	case "cosine":
+		return fmt.Sprintf("%d shingles shared, of %d and %d", p.Shared, p.SizeA, p.SizeB)
+	default:
+		return fmt.Sprintf("%d of %d shingles shared", p.Shared, p.SizeA+p.SizeB-p.Shared)
+	}
 }
 
 // columns prints the window on the texts of a pair.

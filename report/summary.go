@@ -71,8 +71,11 @@ func Summary(w io.Writer, width int, run *records.Run, dir string, example *reco
 	documents := n.Records - n.Unreadable
 	kept := documents - n.Removed
 
-	out.item("read", "%s in %s, %s",
-		plural(documents, "document"), plural(run.Input.Files, "file"), bytesOf(run.Input.Bytes))
+	read := plural(documents, "document") + " in "
+	if documents == run.Parameters.Limit {
+		read = "the first " + plural(documents, "document") + " of "
+	}
+	out.item("read", "%s%s, %s", read, plural(run.Input.Files, "file"), bytesOf(run.Input.Bytes))
 	if r := run.References; r != nil {
 		documents := plural(r.Records-r.Unreadable, "document")
 		against(out, run, fmt.Sprintf(", %s; %s removed in favour of these", documents, count(r.Removed)))

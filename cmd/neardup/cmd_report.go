@@ -12,13 +12,16 @@ import (
 
 type reportCmd struct {
 	Dir       string `arg:"" name:"dir" help:"Output of a finished run of dedup or passages."`
-	Output    string `short:"o" placeholder:"FILE" help:"File for the page; must be new, unless --overwrite is given (default: standard output, if not a terminal)." group:"Output"`
+	Output    string `short:"o" placeholder:"FILE" help:"File for the page; must be new, unless --overwrite is given. - is standard output (default: standard output, if not a terminal)." group:"Output"`
 	Overwrite bool   `help:"Replace the file." group:"Output"`
 	NoText    bool   `help:"Leave out the texts of documents." group:"Output"`
 }
 
 // Run draws the page of a finished run again.
 func (c *reportCmd) Run(ctx context.Context, s streams) error {
+	if c.Output == "-" {
+		c.Output = ""
+	}
 	if err := job.CheckPath("--output", c.Output); err != nil {
 		return withHelp(err, "report")
 	}

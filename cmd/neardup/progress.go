@@ -12,6 +12,7 @@ import (
 	"github.com/neardup/neardup/internal/logging"
 	"github.com/neardup/neardup/internal/terminal"
 	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/report"
 )
 
 // sight is what a runner tells of a pipeline while it runs.
@@ -200,7 +201,7 @@ func (v *view) parts() (most []part, more []string) {
 		most = append(most, part{left, left})
 	}
 	if v.reading == 0 && v.step != "" { // why the bar stands still
-		step := v.step + " " + percent(min(v.share, almost))
+		step := report.StepOf(v.step) + " " + percent(min(v.share, almost))
 		most = append(most, part{step, step})
 	}
 	switch {

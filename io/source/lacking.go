@@ -87,10 +87,13 @@ func (l *Lacking) Sources(in *blocks.Inputs) (sources []records.NoColumn, whole 
 		}
 		n := records.NoColumn{Source: in.Name(file), Documents: f.without, Of: f.documents, Columns: l.columnsOf(file)}
 		if f.documents == 1 {
-			n.Source = path.Dir(n.Source)
-			folder := folders[n.Source]
+			name := path.Dir(n.Source)
+			folder := folders[name]
 			n.Documents, n.Of = folder.without, folder.documents
 			*folder = lackingFile{} // the first stands for all
+			if n.Of != 1 {
+				n.Source = "one-record files in " + folderNamed(in, name)
+			}
 		}
 		if n.Whole() {
 			whole += n.Documents
@@ -100,6 +103,14 @@ func (l *Lacking) Sources(in *blocks.Inputs) (sources []records.NoColumn, whole 
 		}
 	}
 	return append(sources, partly[:min(len(partly), records.MostSources-len(sources))]...), whole
+}
+
+// folderNamed is the name of a folder for a person: the root of the input has none of its own.
+func folderNamed(in *blocks.Inputs, name string) string {
+	if name == "." && in.Root != "" {
+		return in.Root
+	}
+	return name
 }
 
 func (l *Lacking) columnsOf(file int) string {

@@ -37,20 +37,23 @@ func TestLacking(t *testing.T) {
 				}
 				n.Of, n.Documents = n.Of+s.documents, n.Documents+s.without
 			}
+			name := source
 			if n.Of == 1 {
-				n.Source = path.Dir(source)
+				name = path.Dir(source)
 			}
-			of := counts[n.Source]
+			of := counts[name]
 			if of == nil {
-				of = &records.NoColumn{Source: n.Source}
-				counts[n.Source] = of
+				of = &records.NoColumn{Source: source}
+				counts[name] = of
+			} else {
+				of.Source = "one-record files in " + name
 			}
 			of.Of, of.Documents = of.Of+n.Of, of.Documents+n.Documents
 			if of.Columns == "" {
 				of.Columns = n.Columns
 			}
 			if n.Documents > 0 && of.Documents == n.Documents {
-				order = append(order, n.Source)
+				order = append(order, name)
 			}
 		}
 		var want []records.NoColumn

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -601,8 +602,11 @@ func (p *Plan) sample(ctx context.Context) (sets [][]uint64, different int, inpu
 		}
 	})
 	var looks looks
+	several := false
 	inputs.Sampled, err = source.Sample(ctx, p.Listing.Inputs, false, p.reading, func(text, ends []byte) {
-		if !p.reading.Fields.Items {
+		if p.reading.Fields.Items {
+			several = several || bytes.Count(text, []byte{'\n'}) > 1
+		} else {
 			looks.add(text, ends)
 		}
 		texts.add(text, ends)
@@ -615,6 +619,9 @@ func (p *Plan) sample(ctx context.Context) (sets [][]uint64, different int, inpu
 	inputs.shingles = shingles
 	columns, _ := p.Request.Columns()
 	p.looks = looks.warnings(columns, inputs.Plain, p.Spec.Normalize.StripsMarkup())
+	if p.reading.Fields.Items && !several && inputs.Documents > 1 {
+		p.looks = append(p.looks, "--shingle item: each sampled document is one item; give a list column, or another --shingle")
+	}
 	if p.Listing.Inputs.References() > 0 && !p.keyed() {
 		references.Sampled, err = source.Sample(ctx, p.Listing.Inputs, true, p.reading, texts.add)
 		texts.flush()
