@@ -72,7 +72,7 @@ func Summary(w io.Writer, width int, run *records.Run, dir string, example *reco
 	kept := documents - n.Removed
 
 	read := plural(documents, "document") + " in "
-	if documents == run.Parameters.Limit {
+	if limit := run.Parameters.Limit; limit > 0 && documents == limit {
 		read = "the first " + plural(documents, "document") + " of "
 	}
 	out.item("read", "%s%s, %s", read, plural(run.Input.Files, "file"), bytesOf(run.Input.Bytes))

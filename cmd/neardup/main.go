@@ -189,7 +189,7 @@ func parse(parser *kong.Kong, args []string) (command *kong.Context, status int,
 // plainWords are patterns of what kong says, and what a user reads instead.
 var plainWords = [][2]string{
 	{`expected \w+ value but got "EOL" \(<EOL>\)|missing value, expecting ".*"`, "a value is missing"},
-	{`^(--\S+): expected \w+ value but got "(-\.?\d.*)" \(\w+ flag\)(; perhaps try .*)?`, "give a negative value as $1=$2"},
+	{`: expected (?:u?int|float) value but got "(-\.?\d.*)" \(\w+ flag\)(; perhaps try .*)?`, " $1: must not be negative"},
 	{`expected \w+ value but got (".*") \(\w+ flag\)(; perhaps try .*)?`, "a value is missing before $1"},
 	{`expected a valid \d+ bit u?int but got (".*")`, "must be a whole number, not $1"},
 	{`expected a float but got (".*")(?: \(string\))?`, "must be a number, not $1"},

@@ -480,7 +480,7 @@ func missing(flag string, sampled source.Sampled, text []string) (warning string
 				return "", Usage("%s; did you mean %q?", found, column)
 			}
 		}
-		return "", Usage("%s; name one that it has", found)
+		return "", Usage("%s; name one of these", found)
 	}
 	return found + "; texts are compared without it", nil
 }
