@@ -314,11 +314,11 @@ func TestPageOfMethods(t *testing.T) {
 		"threshold 1": {func(run *records.Run, of *tables) {
 			run.Parameters.Threshold = 1
 			of.pairs = of.pairs[2:]
-		}, []string{"There is no near pair with a similarity below 1.", "at least 100 % similar"}, []string{"A higher threshold", "Pairs to check: "}},
+		}, []string{"There is no near pair with a similarity below 1.", "at least 100 % similar", "--bands20 ", "--rows5 "}, []string{"A higher threshold", "Pairs to check: ", "--limit", "--pieces"}},
 		"no near pair": {func(run *records.Run, of *tables) {
 			run.Counts.NearPairs, run.Counts.Near, run.Counts.Removed = 0, 0, 1
 			of.pairs = of.pairs[2:]
-		}, []string{"There is no near pair with a similarity below 1.", "1 of 25 documents: 1 copy and 0 near-duplicates of other documents.", "A higher threshold"}, []string{"Pairs to check: "}},
+		}, []string{"There is no near pair with a similarity below 1.", "1 of 25 documents: 1 copy and 0 near-duplicates of other documents.", "A higher threshold would leave fewer pairs. "}, []string{"Pairs to check: "}},
 		"nothing removed": {func(run *records.Run, of *tables) {
 			run.Counts, run.Warnings, run.NotCompared = records.Counts{Records: 5}, nil, nil
 			*of = tables{}
@@ -332,7 +332,7 @@ func TestPageOfMethods(t *testing.T) {
 		}, []string{"Every near pair was verified on the full vectors of both", "1: all documents that may be near-duplicates were compared with each other"}, []string{"The curve shows"}},
 		"simhash": {func(run *records.Run, _ *tables) {
 			run.Parameters.Compare, run.Chosen = "overlap", records.Chosen{Pieces: 3, Signature: 8, ExpectedRecall: .5}
-		}, []string{"is that of two SimHash signatures, which estimate", "The curve shows"}, []string{"Every near pair was verified"}},
+		}, []string{"is that of two SimHash signatures, which estimate", "The curve shows", "--pieces3 "}, []string{"Every near pair was verified", "--bands", "--rows"}},
 		"chains": {func(run *records.Run, _ *tables) { run.Counts.Chained = 2 },
 			[]string{"2 near-duplicates may be unlike the document that is kept"}, nil},
 		"a crowd": {func(run *records.Run, _ *tables) { run.Counts.PairsPartial, run.Parameters.PairBudget = 1, 5 },

@@ -202,12 +202,40 @@ func TestExampleSideBySide(t *testing.T) {
 	}
 }
 
+// What a pair has in common is said in the numbers that make its similarity.
+func TestInCommon(t *testing.T) {
+	pair := records.Pair{Shared: 90, SizeA: 103, SizeB: 97}
+	for measure, want := range map[string]string{
+		"": "90 of 110 shingles shared", "containment": "90 of the 97 shingles of the smaller document",
+		"cosine": "90 shingles shared, of 103 and 97", "overlap": "90 of 103 bits equal",
+	} {
+		run := &records.Run{Parameters: records.Spec{Comparing: records.Comparing{Compare: measure}}}
+		var got strings.Builder
+		if err := report.Summary(&got, wide, run, "out", &records.Example{Pair: pair}); err != nil || !strings.Contains(got.String(), " similar ("+want+"):") {
+			t.Errorf("%s: %v, no %s in\n%s", measure, err, want, got.String())
+		}
+	}
+}
+
+// Copies whose first document was removed for another one are told of, unless a rule or --protect may have kept some.
+func TestSummaryOfNearCopies(t *testing.T) {
+	run := &records.Run{Counts: records.Counts{Records: 9, Copies: 5, Removed: 8, Identical: 1, SameSet: 1, Near: 6}}
+	const want = "\n              3 copies count as near-duplicates: what they are copies of was removed, too\n"
+	for _, protect := range [][]string{nil, {"a"}} {
+		run.Parameters.Protect = protect
+		var got strings.Builder
+		if err := report.Summary(&got, wide, run, "out", nil); err != nil || strings.Contains(got.String(), want) != (protect == nil) {
+			t.Errorf("protected %q: %v\n%s", protect, err, got.String())
+		}
+	}
+}
+
 // By SimHash the recall that is expected is told of, and what is compared is called by its name.
 func TestSummaryOfSimHash(t *testing.T) {
 	run := &records.Run{
 		Parameters: records.Spec{Comparing: records.Comparing{Compare: "overlap"}}, Recall: &records.Recall{},
 		Chosen: records.Chosen{Pieces: 37, Signature: 199, ExpectedRecall: 0.5, Reason: "why"},
-		Counts: records.Counts{Pairs: 1, Copies: 1, Removed: 1, SameSet: 1},
+		Counts: records.Counts{Pairs: 1, NearPairs: 1, Copies: 1, Removed: 1, SameSet: 1},
 	}
 	example := &records.Example{Pair: records.Pair{Similarity: 0.75, Shared: 150, SizeA: 200, SizeB: 200}}
 	var summary, plan strings.Builder
@@ -216,6 +244,7 @@ func TestSummaryOfSimHash(t *testing.T) {
 	}
 	for _, want := range []string{
 		"copies        1 document with the same SimHash signature as an earlier one\n", "removed       1 document: 1 with the same SimHash signature\n",
+		"near pairs    1, each verified on whole signatures, which estimate the similarity of texts\n",
 		"recall        expected 0.50000 for pairs at the threshold: why\n", "for example, 0.7500 similar (150 of 200 bits equal):\n",
 	} {
 		if !strings.Contains(summary.String(), want) {

@@ -59,16 +59,16 @@ func TestProgress(t *testing.T) {
 		sight sight
 		want  string
 	}{
-		{localSight(0, 0, 0, 0, 0, "source.Read", "source.Fetch", "verify.Small", "sink.Corpus"), "0s, 0 %, source.Read 25 %, 0.0 of 300.0 MB"},
+		{localSight(0, 0, 0, 0, 0, "source.Read", "source.Fetch", "verify.Small", "sink.Corpus"), "0s, 0 %, read and sign 25 %, 0.0 of 300.0 MB"},
 		{localSight(1*s, 10_000, 10*mb, 0, 0, "source.Read", "source.Fetch", "verify.Small", "sink.Corpus"), "1s, 3 %, 10.0 of 300.0 MB, read 1 of 3"},
 		// 30 MB and 30,000 records in 3 s, and 260 MB to go.
 		{localSight(4*s, 40_000, 40*mb, 0, 0, "source.Read", "source.Fetch", "verify.Small", "sink.Corpus"), "4s, 13 %, 10.0k documents/s, 26s left, 40.0 of 300.0 MB, read 1 of 3"},
-		{localSight(9*s, 100_000, 100*mb, 0, 0, "candidates.Buckets", "source.Fetch", "verify.Small", "sink.Corpus"), "9s, 33 %, candidates.Buckets 25 %, 100.0 of 300.0 MB"},
+		{localSight(9*s, 100_000, 100*mb, 0, 0, "candidates.Buckets", "source.Fetch", "verify.Small", "sink.Corpus"), "9s, 33 %, find candidates 25 %, 100.0 of 300.0 MB"},
 		{localSight(20*s, 100_000, 100*mb, 10*mb, 0, "source.Fetch", "verify.Small", "sink.Corpus"), "20s, 36 %, 110.0 of 300.0 MB, read 2 of 3"},
 		{localSight(22*s, 100_000, 100*mb, 50*mb, 0, "source.Fetch", "verify.Small", "sink.Corpus"), "22s, 50 %, 20.0k documents/s, 8s left, 150.0 of 300.0 MB, read 2 of 3"},
-		{localSight(30*s, 100_000, 100*mb, 50*mb, 0, "verify.Small", "sink.Corpus"), "30s, 60 %, verify.Small 25 %, 150.0 of 250.0 MB"},
+		{localSight(30*s, 100_000, 100*mb, 50*mb, 0, "verify.Small", "sink.Corpus"), "30s, 60 %, verify 25 %, 150.0 of 250.0 MB"},
 		{localSight(31*s, 100_000, 100*mb, 50*mb, 60*mb, "sink.Corpus"), "31s, 84 %, 210.0 of 250.0 MB, read 3 of 3"},
-		{localSight(32*s, 100_000, 100*mb, 50*mb, 100*mb, "sink.Ledger"), "32s, 99 %, sink.Ledger 25 %, all read"},
+		{localSight(32*s, 100_000, 100*mb, 50*mb, 100*mb, "sink.Ledger"), "32s, 99 %, write tables 25 %, all read"},
 		{localSight(33*s, 100_000, 100*mb, 50*mb, 100*mb), "33s, 100 %, all read"},
 	} {
 		v := p.see(c.sight)
@@ -108,7 +108,7 @@ func TestProgressWithoutBytes(t *testing.T) {
 		sight        sight
 		text, narrow string
 	}{
-		{localSight(time.Second, 1200, 90, 0, 0, "source.Read", "sink.Ledger"), "1s, 50 %, source.Read 25 %, 2 of 4 stages", "[===>   ]  50 %, source.Read 25 %"},
+		{localSight(time.Second, 1200, 90, 0, 0, "source.Read", "sink.Ledger"), "1s, 50 %, read and sign 25 %, 2 of 4 stages", "[===>   ]  50 %, read and sign 25 %"},
 		{sight{elapsed: time.Minute, state: running}, "1m0s, the job on flink:8099 is RUNNING", "1m0s, the job on fl…nk:8099 is RUNNING"},
 		{sight{elapsed: time.Minute, state: running, done: 3, of: 4, unit: "tasks"}, "1m0s, 75 %, the job on flink:8099 is RUNNING, 3 of 4 tasks", "[=====> ]  75 % RUNNING"},
 		{sight{elapsed: time.Minute, state: running, counts: map[string]int64{"read/records": 12}}, "1m0s, the job on flink:8099 is RUNNING, 12 records read", "1m0s, the job on fl…ING, 12 records read"},
@@ -209,10 +209,10 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// A step that has not ended is not at 100 %.
+// A step that has not ended is not at 100 %, and has the name that report.html gives it.
 func TestStepNotEnded(t *testing.T) {
-	v := view{fraction: 0.5, left: -1, sight: sight{step: "verify", share: 1}}
-	if got, want := v.text(), "0s, 50 %, verify 99 %"; got != want {
+	v := view{fraction: 0.5, left: -1, sight: sight{step: "sink.Table.clusters", share: 1}}
+	if got, want := v.text(), "0s, 50 %, write tables 99 %"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -86,7 +86,7 @@ func TestMissingColumns(t *testing.T) {
 		{`{"id":1,"message":{"body":"a"}}`, "body", `"id", "message.body"; did you mean "message.body"?`, ""},
 		{`{"id":1,"body":"a"}`, "text title", `--text text, --text title: no sampled record has this column; the first record has "id", "body"; name one of these`, ""},
 		{`{"id":1,"body":"a"}`, "title body", "", `--text title: no sampled record has this column; the first record has "id", "body"; texts are compared without it`},
-		{"{" + wide.String()[1:] + "}", "text", `"c18" "c19"] and 5 more; name one`, ""},
+		{"{" + wide.String()[1:] + "}", "text", `"c18", "c19" and 5 more; name one of these`, ""},
 		{`{"text":null}`, "text", "", ""},
 		{"", "text", "", ""},
 	} {
