@@ -127,8 +127,8 @@ func forecast(out *printer, run *records.Run) {
 		label = ""
 	}
 	if f.Memory > 0 {
-		out.item("memory", "up to %s: the limit of %s (%s), and %s beside it; up to %s of intermediate data at a time, on disk "+
-			"beyond half the limit", bytesOf(f.Memory), bytesOf(run.InForce.Memory), run.InForce.From,
+		out.item("memory", "up to %s: the limit of %s (%s), and %s beside it; up to %s of intermediate data at a time, on "+
+			"disk beyond half the limit", bytesOf(f.Memory), bytesOf(run.InForce.Memory), run.InForce.From,
 			bytesOf(f.Memory-int64(run.InForce.Memory)), bytesOf(f.Flowing))
 	}
 	if f.Kept > 0 {

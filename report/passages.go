@@ -30,7 +30,8 @@ func PassagesPlan(w io.Writer, width int, run *records.Run) error {
 			found.Items.Share)
 		return out.err
 	}
-	out.item("passages", "%s; about %s of hashes are shuffled to find them", passagesAre(found), bytesOf(found.PlannedBytes))
+	out.item("passages", "%s; about %s of hashes are shuffled to find them", passagesAre(found),
+		bytesOf(found.PlannedBytes))
 	out.item("disk", "at most %s, if the whole input is repeated", bytesOf(found.MostBytes))
 	return out.err
 }

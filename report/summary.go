@@ -120,10 +120,12 @@ func Summary(w io.Writer, width int, run *records.Run, dir string, example *reco
 	out.item("clusters", "%s", count(n.Clusters))
 	out.item("removed", "%s%s", plural(n.Removed, "document"), removed(run))
 	if again := nearCopies(run); again > 0 {
-		out.item("", "%s as near-duplicates: what they are copies of was removed, too", several(again, "copy counts", "copies count"))
+		out.item("", "%s as near-duplicates: what they are copies of was removed, too",
+			several(again, "copy counts", "copies count"))
 	}
 	if n.Chained > 0 {
-		out.item("chains", "%s removed only through a chain of similar documents; --cluster star does not follow chains", plural(n.Chained, "document"))
+		out.item("chains", "%s removed only through a chain of similar documents; --cluster star does not follow "+
+			"chains", plural(n.Chained, "document"))
 	}
 	symbols(out, run, n.Symbols, n.Equal+n.SameSet, "copies", "the kept document")
 	if n.Numbers > 0 {

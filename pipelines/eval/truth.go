@@ -52,7 +52,8 @@ func (t *truth) strange(name, where, example string, known func(id string) bool)
 	if first == "" {
 		return nil
 	}
-	return []string{fmt.Sprintf("--truth %s: none of its ids, such as %s, is in %s; check that ids look like %s", name, first, where, example)}
+	return []string{fmt.Sprintf("--truth %s: none of its ids, such as %s, is in %s; check that ids look like %s",
+		name, first, where, example)}
 }
 
 // columns of a truth, by its kind.

@@ -480,7 +480,7 @@ func missing(flag string, sampled source.Sampled, text []string) (warning string
 				return "", Usage("%s; did you mean %q?", found, column)
 			}
 		}
-		return "", Usage("%s; name one of these", found)
+		return "", Usage("%s; %s", found, nameOne(sampled.Columns))
 	}
 	return found + "; texts are compared without it", nil
 }
@@ -541,7 +541,15 @@ func notThere(flags, column string, columns []string, otherwise string) error {
 	if column := meant(column, columns); column != "" {
 		return Usage("%s; did you mean %q?", notFound(flags, columns), column)
 	}
-	return Usage("%s; name one of these%s", notFound(flags, columns), otherwise)
+	return Usage("%s; %s%s", notFound(flags, columns), nameOne(columns), otherwise)
+}
+
+// nameOne is what to do about such a column, where those that there are may be listed.
+func nameOne(columns []string) string {
+	if len(columns) == 0 {
+		return "name another"
+	}
+	return "name one of these"
 }
 
 // notFound says that no record of the sample has the columns that flags ask for, and lists those of the first.

@@ -141,7 +141,8 @@ func (c *Config) validate() (*job.Asked, error) {
 	case c.Sort == byEstimate && c.MinSimilarity != nil:
 		return nil, job.Usage("--sort estimate and exact --min-similarity conflict: give one")
 	case c.Method == job.SimHash && c.Compare == job.Jaccard:
-		return nil, job.Usage("--compare jaccard: --method simhash supports only cosine and overlap; give one of these, or leave out --method")
+		return nil, job.Usage("--compare jaccard: --method simhash supports only cosine and overlap; give one of " +
+			"these, or leave out --method")
 	case c.asked() && (c.Method == job.SimHash || c.Compare != "" && c.Compare != job.Jaccard):
 		return nil, job.Usage("--signature, --bands and --rows are for sets: with --compare %s all documents are compared, "+
 			"or with --method simhash --pieces those that share a piece", cmp.Or(c.Compare, job.Overlap))
@@ -328,7 +329,8 @@ func (r *run) textOfFile(ctx context.Context) (text []byte, err error) {
 	}
 	if least := r.config.MinWords; least > 0 {
 		if words := shingle.NewWordCounter(r.plan.Spec).Words(text); words < least {
-			return nil, job.Usage("--file %s: the text is not compared: it has %d words; lower --min-words %d", r.config.File, words, least)
+			return nil, job.Usage("--file %s: the text is not compared: it has %d words; lower --min-words %d",
+				r.config.File, words, least)
 		}
 	}
 	return text, nil
