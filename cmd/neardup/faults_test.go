@@ -18,7 +18,7 @@ func TestNoRecordLeft(t *testing.T) {
 	}
 	write(t, filepath.Join(p.Dir, "out.failed", "mine"), "mine")
 	stderr, status := p.start().ended()
-	if status.ExitStatus() != 4 || strings.Contains(stderr, "all are in") || !strings.Contains(stderr, "could not write a record of this run: ") {
+	if status.ExitStatus() != 4 || strings.Contains(stderr, "to list them") || !strings.Contains(stderr, "could not write a record of this run: ") {
 		t.Errorf("exit status %d: %s", status.ExitStatus(), stderr)
 	}
 }

@@ -110,7 +110,7 @@ func TestExampleHasTheTextsThatWereCompared(t *testing.T) {
 // A Job is a Config that was checked, by one function.
 func TestNewRefusesWhatCannotBeMeant(t *testing.T) {
 	for flags, want := range map[string]string{
-		"--method=exact --bands=5 --rows=2":     "--bands 5: --method exact looks for copies only",
+		"--method=exact --bands=5 --rows=2":     "--bands 5: --method exact uses no bands",
 		"--method=complete --bands=5 --rows=2":  "--bands 5: --method complete compares every document",
 		"--method=complete --signature=salted":  "--signature salted: --method complete compares every document",
 		"--method=complete --recall=.9":         "--recall 0.9: --method complete finds every near pair",
