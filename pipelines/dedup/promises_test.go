@@ -111,8 +111,8 @@ func TestExampleHasTheTextsThatWereCompared(t *testing.T) {
 func TestNewRefusesWhatCannotBeMeant(t *testing.T) {
 	for flags, want := range map[string]string{
 		"--method=exact --bands=5 --rows=2":     "--bands 5: --method exact uses no bands",
-		"--method=complete --bands=5 --rows=2":  "--bands 5: --method complete compares every document",
-		"--method=complete --signature=salted":  "--signature salted: --method complete compares every document",
+		"--method=complete --bands=5 --rows=2":  "--bands 5: --method complete uses no bands",
+		"--method=complete --signature=salted":  "--signature salted: --method complete makes no signatures",
 		"--method=complete --recall=.9":         "--recall 0.9: --method complete finds every near pair",
 		"--method=complete --measure-recall=10": "--measure-recall 10: --method complete finds every near pair",
 		"--method=complete --same=set":          "--same set: only --method exact takes it",
