@@ -185,7 +185,7 @@ func TestUsualPieces(t *testing.T) {
 func TestRefusalsOfSimHash(t *testing.T) {
 	for flags, want := range map[string]string{
 		"--methods=minhash,simhash":                                                   "minhash compares by jaccard and no other method does, so nothing can measure it; add complete",
-		"--methods=complete,minhash,simhash --compare=jaccard":                        "give --compare cosine or overlap",
+		"--methods=complete,minhash,simhash --compare=jaccard":                        "supports only cosine and overlap; give one of these",
 		"--methods=complete,minhash --compare=cosine":                                 "none of --methods complete,minhash compares that way; add simhash or pieces",
 		"--methods=complete,minhash --pieces=3":                                       "--pieces 3: add simhash or pieces to --methods",
 		"--methods=complete,brute-force --compare=cosine --bits=8":                    "no SimHash signature is made",
@@ -193,7 +193,7 @@ func TestRefusalsOfSimHash(t *testing.T) {
 		"--methods=complete,minhash --weights=tf":                                     "--weights tf: sets have no weights",
 		"--methods=complete,pieces --bits=1025":                                       "must be between 1 and 1024",
 		"--methods=complete,pieces --bits=8 --pieces=9":                               "number of bits, 8",
-		"--methods=complete,bands,pieces --output=out":                                "pieces have other buckets than bands",
+		"--methods=complete,bands,pieces --output=out":                                "pieces and bands have different buckets",
 		"--methods=complete,simhash --recall=.9 --memory=256MB":                       "--method complete --compare overlap",
 		"--methods=complete,pieces --weights=tf --memory=256MB --max-doc-bytes=32MiB": "--max-doc-bytes",
 		"--methods=complete,simhash --compare=cosine --recall=.9 --vectors=sign":      "--vectors sign guarantees no recall for cosine",

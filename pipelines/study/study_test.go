@@ -367,7 +367,7 @@ func TestUsage(t *testing.T) {
 		"below the input":                      {"-o", filepath.Join(input, "out")},
 		"runs on this machine":                 {"--runner=flink"},
 		"standard input can be read only once": {"-", "--signatures=16"},
-		"settings are too many, at most 512":   {"--k=1,2,3,4,5,6,7,8,9", "--vary=case,punctuation,replicas"},
+		"settings are too many (maximum: 512)": {"--k=1,2,3,4,5,6,7,8,9", "--vary=case,punctuation,replicas"},
 	} {
 		if args[0] != "-" {
 			args = append([]string{input}, args...)
