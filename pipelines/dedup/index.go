@@ -98,7 +98,7 @@ func (c *Config) takeIndex(ctx context.Context) (*index.Index, error) {
 	case found != nil:
 		return found, c.follow(found)
 	case c.Append && len(c.Against) > 0:
-		return nil, job.Usage("--append: %s is not an index; make it with neardup index create %[1]s", c.Against[0])
+		return nil, job.Usage("--append: %s is not an index; make one in a new folder with neardup index create", c.Against[0])
 	case c.Append:
 		return nil, job.Usage("--append needs --against INDEX; make one with neardup index create")
 	default:
