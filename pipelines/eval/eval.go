@@ -64,7 +64,7 @@ func Evaluate(ctx context.Context, c Config, launch job.Launch) (*records.Evalua
 			return nil, err
 		}
 	}
-	if e.f, err = output.Open(ctx, c.Output); err != nil {
+	if e.f, err = job.OpenOutput(ctx, c.Output, "dedup"); err != nil {
 		return nil, err
 	}
 	if known != nil {
