@@ -210,7 +210,7 @@ func (r *run) dryRun(ctx context.Context) (err error) {
 		if f.Whole && f.Documents == 0 && !r.config.AllowEmpty {
 			r.record.Warnings = append(r.record.Warnings, "no document can be read, so the run would fail; check --format and --text, give other input, or --allow-empty")
 		}
-		r.record.Warnings = append(r.record.Warnings, shortWarnings(f.Short, r.asked.Threshold.Float())...)
+		r.record.Warnings = append(r.record.Warnings, r.plan.warnOfShort(f.Short)...)
 		return nil
 	})
 }
