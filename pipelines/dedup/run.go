@@ -191,16 +191,16 @@ func Version() string {
 
 // dryRun plans, with a temporary folder of the system's in place of the output's.
 func (r *run) dryRun(ctx context.Context) (err error) {
-	if r.config.Output != "" {
-		if err := r.checkOutput(ctx); err != nil {
-			return err
-		}
-	}
 	r.record.Status = "planned"
 	return job.InTempFolder(ctx, r.config.TempDir, func(temp string) error {
 		r.temp = temp
 		if err := r.makePlan(ctx); err != nil {
 			return err
+		}
+		if r.config.Output != "" {
+			if err := r.checkOutput(ctx); err != nil {
+				r.warn("the run would be refused: %v", err)
+			}
 		}
 		r.record.Forecast, err = r.plan.forecast(ctx, r.config.InForce)
 		if err != nil {
