@@ -116,7 +116,7 @@ func (e *evaluation) byTruth(ctx context.Context, known *truth) error {
 	}
 	e.result = records.Evaluation{Kind: known.kind, Missed: [][2]string{}, False: [][2]string{}}
 	if len(ids) > 0 {
-		e.result.Warnings = known.strange(e.Truth, string(output.Clusters)+"/", ids[0],
+		e.result.Warnings = known.strange(e.Truth, "a cluster", ids[0],
 			func(id string) bool { _, ok := found[id]; return ok })
 	}
 	if known.kind == records.TruthPairs {
