@@ -234,7 +234,7 @@ func (x *Index) Has(batch string) (Added, bool) {
 	return Added{}, false
 }
 
-// Vacant returns a *ExistsError if an index cannot be made at dir: what is there is not what a Create leaves that was killed.
+// Vacant returns a *ExistsError unless an index can be made at dir: there is nothing but what a killed Create leaves.
 func Vacant(ctx context.Context, dir string) error {
 	names, err := storage.NamesIn(ctx, dir)
 	if err != nil {
