@@ -200,6 +200,17 @@ type NoFolderError struct{ Dir, Next string }
 
 func (e *NoFolderError) Error() string { return "there is no folder " + e.Dir + "; " + e.Next }
 
+// Status is the exit status.
+func (*NoFolderError) Status() int { return 2 }
+
+// UnfinishedError says that a folder is not a finished output, and what to do then.
+type UnfinishedError struct{ reason string }
+
+func (e *UnfinishedError) Error() string { return e.reason }
+
+// Status is the exit status.
+func (*UnfinishedError) Status() int { return 2 }
+
 // CheckFolder returns a *NoFolderError if there is no folder dir.
 func CheckFolder(ctx context.Context, dir, next string) error {
 	there, err := storage.Exists(ctx, dir)
@@ -215,8 +226,8 @@ func unfinished(ctx context.Context, dir string) error {
 	if err := CheckFolder(ctx, dir, next); err != nil {
 		return err
 	}
-	return fmt.Errorf("%s is not a finished output: it has no %s; %s, or run dedup again to finish it",
-		dir, SuccessFile, next)
+	return &UnfinishedError{fmt.Sprintf("%s is not a finished output: it has no %s; %s, or run dedup again to finish it",
+		dir, SuccessFile, next)}
 }
 
 // OpenRejected is Open, but also opens what a failed run left in dir: run.json, and the table rejected.

@@ -83,6 +83,20 @@ type Run struct {
 	Retries int64 `json:"storage_retries,omitempty" doc:"requests to a store that were sent again"`
 }
 
+// Command is the one whose output it is.
+func (r *Run) Command() string {
+	switch {
+	case r.Comparison != nil:
+		return "compare"
+	case r.Passages != nil:
+		return "passages"
+	case r.Parameters.Method == "study":
+		return "study"
+	default:
+		return "dedup"
+	}
+}
+
 // NoColumn is a source with documents that have none of the text
 // columns: a file, or a folder of files with one record each.
 type NoColumn struct {

@@ -136,6 +136,10 @@ func Summary(w io.Writer, width int, run *records.Run, dir string, example *reco
 		still = fmt.Sprintf(", %s of them not compared", count(n.NotCompared))
 	}
 	out.item("kept", "%s%s", plural(kept, "document"), still)
+	if run.Parameters.Append {
+		out.item("appended", "%s and %s, to %s", plural(documents-n.Removed-n.NotCompared, "kept document"),
+			plural(n.Near, "removed near-duplicate"), terminal.Mask(run.Parameters.Against[0]))
+	}
 	if run.Recall != nil {
 		recall(out, run)
 	}

@@ -43,11 +43,7 @@ type dedupCmd struct {
 // AfterApply notes the name of the command and which flags the command line or the job file has.
 func (c *dedupCmd) AfterApply(command *kong.Context) error {
 	c.Named = subcommand(command)
-	for _, path := range command.Path {
-		if path.Flag != nil {
-			c.Given = append(c.Given, strings.ReplaceAll(path.Flag.Name, "-", "_"))
-		}
-	}
+	c.Given = given(command)
 	if !slices.Contains(c.Given, "text") && len(job.ColumnsOf(c.Match)) > 0 {
 		c.Text = nil // rules of similarity are the whole comparison
 	}
@@ -58,6 +54,16 @@ func (c *dedupCmd) AfterApply(command *kong.Context) error {
 		c.DataflowOption["temp-location"] = c.TempLocation
 	}
 	return nil
+}
+
+// given are the flags that the command line or the job file has, as files name them.
+func given(command *kong.Context) (names []string) {
+	for _, path := range command.Path {
+		if path.Flag != nil {
+			names = append(names, strings.ReplaceAll(path.Flag.Name, "-", "_"))
+		}
+	}
+	return names
 }
 
 // Run runs the job and prints what it found.

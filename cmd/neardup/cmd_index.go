@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -45,11 +44,7 @@ func (c *indexCreateCmd) KeepTo(usual memory.Budget) (memory.Budget, job.Runner)
 
 // AfterApply notes which flags are given.
 func (c *indexCreateCmd) AfterApply(command *kong.Context) error {
-	for _, path := range command.Path {
-		if path.Flag != nil {
-			c.Given = append(c.Given, strings.ReplaceAll(path.Flag.Name, "-", "_"))
-		}
-	}
+	c.Given = given(command)
 	return nil
 }
 

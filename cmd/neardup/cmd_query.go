@@ -6,6 +6,8 @@ import (
 	"io"
 	"syscall"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/neardup/neardup/internal/configfile"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/job"
@@ -17,6 +19,12 @@ type queryCmd struct {
 	query.Config
 	Job  configfile.Flag `name:"config" placeholder:"FILE" help:"TOML file that sets flags by name; the command line wins." group:"Running"`
 	JSON bool            `name:"json" help:"Print the result as JSON, not as a table." group:"Query"`
+}
+
+// AfterApply notes which flags are given.
+func (c *queryCmd) AfterApply(command *kong.Context) error {
+	c.Given = given(command)
+	return nil
 }
 
 // Run looks for the nearest documents and prints them.

@@ -45,12 +45,15 @@ func (c *showCmd) Run(ctx context.Context, s streams) error {
 
 // index prints what an index holds.
 func (c *showCmd) index(ctx context.Context, s streams) error {
+	if _, err := output.Open(ctx, c.Output); err == nil {
+		return withHelp(fmt.Errorf("the id of a document is missing; give it, as in neardup show %s ID", c.Output), "show")
+	}
 	x, err := dedup.OpenIndex(ctx, c.Output)
 	if gone := (*output.NoFolderError)(nil); errors.As(err, &gone) {
 		return withHelp(&output.NoFolderError{Dir: gone.Dir, Next: "give an output and a document, or an index"}, "show")
 	}
 	if err != nil {
-		return withHelp(fmt.Errorf("name a document, as in neardup show %s ID; only an index needs none", c.Output), "show")
+		return err
 	}
 	if c.JSON {
 		return output.JSON(s.Out, x.Generation)

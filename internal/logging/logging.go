@@ -19,7 +19,7 @@ import (
 // Flags say how much is logged, and how.
 type Flags struct {
 	Verbose   int    `short:"v" type:"counter" xor:"verbosity" help:"Log what the run does; -vv logs more, such as each stage of the local runner."`
-	Quiet     bool   `short:"q" xor:"verbosity" help:"Print only warnings, errors and requested results: run.json with --json, the plan with --dry-run, and the results of commands other than dedup, passages and finish."`
+	Quiet     bool   `short:"q" xor:"verbosity" help:"Print only warnings, errors and requested results: run.json with --json, the plan with --dry-run, and the results of commands other than dedup, passages, index and finish."`
 	LogFormat string `default:"text" enum:"text,json" placeholder:"FORMAT" help:"Format of the log: text, or json with one object per line (default: ${default})."`
 }
 

@@ -20,6 +20,7 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/parquet-go/parquet-go"
@@ -233,14 +234,24 @@ func (x *Index) Has(batch string) (Added, bool) {
 	return Added{}, false
 }
 
-// Create makes an index of its first generation, whose segments are there. The error is a *ExistsError if there is one.
-func Create(ctx context.Context, dir string, first Generation) (*Index, error) {
-	there, err := Is(ctx, dir)
+// Vacant returns a *ExistsError unless an index can be made at dir: there is nothing but what a killed Create leaves.
+func Vacant(ctx context.Context, dir string) error {
+	names, err := storage.NamesIn(ctx, dir)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if there {
-		return nil, &ExistsError{dir}
+	for _, name := range names {
+		if name != generations && name != segments {
+			return &ExistsError{dir, slices.Contains(names, currentFile)}
+		}
+	}
+	return nil
+}
+
+// Create makes an index of its first generation, whose segments are there, in a folder that is Vacant.
+func Create(ctx context.Context, dir string, first Generation) (*Index, error) {
+	if err := Vacant(ctx, dir); err != nil {
+		return nil, err
 	}
 	first.Format, first.Number, first.Made = Format, 1, time.Now().UTC()
 	x := &Index{Dir: dir, Generation: first}
@@ -252,10 +263,18 @@ func Create(ctx context.Context, dir string, first Generation) (*Index, error) {
 	return x, x.write(ctx, storage.If{Absent: true})
 }
 
-// ExistsError says that an index is there already.
-type ExistsError struct{ Dir string }
+// ExistsError says that an index, or something else, is there already.
+type ExistsError struct {
+	Dir   string
+	Index bool
+}
 
-func (e *ExistsError) Error() string { return e.Dir + " is already an index; give another folder" }
+func (e *ExistsError) Error() string {
+	if e.Index {
+		return e.Dir + " is already an index; give another folder"
+	}
+	return e.Dir + " is not empty; give another folder"
+}
 
 // Status is the exit status.
 func (*ExistsError) Status() int { return 3 }

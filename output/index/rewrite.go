@@ -91,9 +91,7 @@ func (r *rewriting) tables(ctx context.Context, of []Segment) (Segment, error) {
 		if err != nil {
 			return next, err
 		}
-		if file.Rows > 0 {
-			next.Files = append(next.Files, file)
-		}
+		next.Files = append(next.Files, file)
 		for i, n := range rows {
 			if table == output.Kept {
 				next.Runs[i].Kept = n

@@ -25,7 +25,7 @@ const (
 
 // Example returns the pair of a run that shows best what a near-duplicate is there, with its texts, which it has read:
 // a near pair of about 60 shingles whose similarity is midway between the threshold and 1. It returns nil if there is
-// no near pair.
+// none in the input and its references.
 func Example(ctx context.Context, f *output.Finished, read TextsOf) (*records.Example, error) {
 	threshold := f.Run.Parameters.Threshold
 	best := math.Inf(1)
@@ -38,7 +38,7 @@ func Example(ctx context.Context, f *output.Finished, read TextsOf) (*records.Ex
 		if looked++; looked > exampleRows {
 			break
 		}
-		if pair.Copy() {
+		if pair.Copy() || pair.InA != nil && *pair.InA == records.InIndex { // whose texts are not read again
 			continue
 		}
 		off := math.Abs(math.Log(float64(pair.SizeA)/exampleShingles)) + 4*math.Abs(pair.Similarity-(threshold+1)/2)
@@ -65,9 +65,6 @@ func tellFates(ctx context.Context, f *output.Finished, e *records.Example) erro
 		return nil
 	}
 	fateA, fateB := "kept", "kept"
-	if e.Pair.InA != nil && *e.Pair.InA == records.InIndex {
-		fateA = "" // of another night
-	}
 	looked := 0
 	for row, err := range output.Rows[records.Removed](ctx, f, output.Removed) {
 		if err != nil {

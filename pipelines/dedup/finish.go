@@ -3,13 +3,11 @@ package dedup
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/neardup/neardup/io/storage"
-	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/output/commit"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
@@ -120,12 +118,9 @@ func (c *Config) restore(run records.Run) error {
 
 // finished returns the record of an output that has nothing left to be finished.
 func finished(ctx context.Context, dir string) (*records.Run, error) {
-	there, err := output.Open(ctx, dir)
-	if errors.As(err, new(*output.NoFolderError)) {
-		return nil, &job.UsageError{Reason: err}
-	}
+	there, err := job.OpenOutput(ctx, dir, "dedup")
 	if err != nil {
-		return nil, job.Usage("%s has neither a run that left its job running nor a finished output: %w", dir, err)
+		return nil, err
 	}
 	run := there.Run
 	run.Warnings = append(slices.Clone(run.Warnings), "nothing to finish: the output is already complete")

@@ -28,7 +28,7 @@ var redecided = []string{"threshold", "cluster", "keep", "protect"}
 
 // takeOver opens the output that c.From names, and makes its Spec that of c, but for what c asks of the decision.
 func (c *Config) takeOver(ctx context.Context) (*output.Finished, error) {
-	f, err := output.Open(ctx, c.From)
+	f, err := job.OpenOutput(ctx, c.From, "dedup")
 	if err != nil {
 		return nil, job.Usage("--from %s: %w", c.From, err)
 	}
@@ -47,7 +47,10 @@ func (c *Config) takeOver(ctx context.Context) (*output.Finished, error) {
 		switch {
 		case slices.Contains(redecided, name), phases[name] == "decide", phases[name] == "check":
 			changed[name] = value
-		case !same(value, was[name].Interface()):
+		case same(value, was[name].Interface()):
+		case name == "input":
+			refused = append(refused, "another input")
+		default:
 			refused = append(refused, "--"+strings.ReplaceAll(name, "_", "-"))
 		}
 	}
@@ -107,8 +110,6 @@ func (c *Config) checkFrom(f *output.Finished) error {
 		return job.Usage("--from %s: such a run keeps nothing to continue from; drop --resume always", c.From)
 	case f.Run.References != nil:
 		return refuse("it was compared with --against, and its tables have only the references that resemble an input")
-	case f.Run.Comparison != nil:
-		return job.Usage("--from %s: it is an output of compare; give one of dedup", c.From)
 	case was.Compare == job.Containment:
 		return refuse("its tables do not say which of two documents is larger")
 	case c.Threshold < was.Threshold:

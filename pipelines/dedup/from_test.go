@@ -156,7 +156,7 @@ func TestDecideAgainRefuses(t *testing.T) {
 	}{
 		{whole, "--threshold=.5", "it has only pairs that are at least 0.6 similar"},
 		{whole, "--shingle=char:9 --seed=2 --threshold=.7", "--seed, --shingle would change which documents are compared"},
-		{whole, "../../testdata/tldr", "--input would change"},
+		{whole, "../../testdata/tldr", ": another input would change"},
 		{whole, "--keep=longest", "--keep longest ranks documents by"},
 		{whole, "--max-removed=10%", "--max-removed 10%"},
 		{whole, "--dry-run", "drop --dry-run"},

@@ -51,9 +51,10 @@ func checkIndexed(a *job.Asked) error {
 		return refused("--protect", later)
 	case len(a.Match) > 0 || a.MatchNumbers:
 		return refused("--match", "it does not store the columns that rules compare; drop it")
-	case a.Method == job.SimHash, a.Method != job.Exact && a.Measure != job.Jaccard:
-		return refused("--method "+a.Method+" --compare "+a.Measure+" --signature "+a.Signature,
-			"it has only sets of shingles; give --method minhash, complete or exact")
+	case a.Method == job.SimHash:
+		return refused("--method simhash", "it has only sets of shingles; give --method minhash, complete or exact")
+	case a.Method != job.Exact && a.Measure != job.Jaccard:
+		return refused("--compare "+a.Measure, "it has only sets of shingles; drop it")
 	case a.Prepares():
 		return refused("--signature "+a.Signature, "weights depend on all documents; drop it")
 	case a.Texts.Shingle.Kind == shingle.Item:
@@ -98,7 +99,7 @@ func (c *Config) takeIndex(ctx context.Context) (*index.Index, error) {
 	case found != nil:
 		return found, c.follow(found)
 	case c.Append && len(c.Against) > 0:
-		return nil, job.Usage("--append: %s is not an index; make one with neardup index create", c.Against[0])
+		return nil, job.Usage("--append: %s is not an index; make one in a new folder with neardup index create", c.Against[0])
 	case c.Append:
 		return nil, job.Usage("--append needs --against INDEX; make one with neardup index create")
 	default:
@@ -115,11 +116,7 @@ func (c *Config) follow(x *index.Index) error {
 	if err := checkIndexed(own); err != nil {
 		return err
 	}
-	usual, err := job.Compile(records.Default())
-	if err != nil {
-		return err
-	}
-	asked, defaults := records.Fields(own.Spec), records.Fields(usual.Spec)
+	asked, given, defaults := records.Fields(own.Spec), records.Fields(c.Spec), records.Fields(records.Default())
 	changed := map[string]any{}
 	var differ []string
 	for _, name := range shared() {
@@ -132,7 +129,7 @@ func (c *Config) follow(x *index.Index) error {
 		if err != nil {
 			return err
 		}
-		if string(mine) == string(value) || !slices.Contains(c.Given, name) && same(asked[name].Interface(), defaults[name].Interface()) {
+		if string(mine) == string(value) || !slices.Contains(c.Given, name) && same(given[name].Interface(), defaults[name].Interface()) {
 			continue
 		}
 		differ = append(differ, fmt.Sprintf("--%s %s (this run: %s)", strings.ReplaceAll(name, "_", "-"), value, mine))

@@ -1,7 +1,6 @@
 package dedup
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -92,8 +91,8 @@ func RebuildIndex(
 	if dir, err = job.OutputPath(dir); err != nil {
 		return nil, err
 	}
-	if there, err := index.Is(ctx, dir); err != nil || there {
-		return nil, cmp.Or(err, error(&index.ExistsError{Dir: dir}))
+	if err := index.Vacant(ctx, dir); err != nil {
+		return nil, err
 	}
 	config := Config{Spec: asked.Spec, How: job.How{Running: running}}
 	r := &run{config: config, asked: asked, index: &index.Index{Dir: dir, Generation: first}, record: records.Run{Job: commit.NewRun()}}

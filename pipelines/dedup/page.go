@@ -97,7 +97,7 @@ func Page(ctx context.Context, p Paging) error {
 		}
 	}
 	for {
-		f, err := output.Open(ctx, dir)
+		f, err := job.OpenOutput(ctx, dir, "dedup", "passages")
 		if err != nil {
 			return err
 		}

@@ -203,16 +203,16 @@ func Version() string {
 
 // dryRun plans, with a temporary folder of the system's in place of the output's.
 func (r *run) dryRun(ctx context.Context) (err error) {
-	if r.config.Output != "" {
-		if err := r.checkOutput(ctx); err != nil {
-			return err
-		}
-	}
 	r.record.Status = "planned"
 	return job.InTempFolder(ctx, r.config.TempDir, func(temp string) error {
 		r.temp = temp
 		if err := r.makePlan(ctx); err != nil {
 			return err
+		}
+		if r.config.Output != "" {
+			if err := r.checkOutput(ctx); err != nil {
+				r.warn("the run would be refused: %v", err)
+			}
 		}
 		r.record.Forecast, err = r.plan.forecast(ctx, r.config.InForce)
 		if err != nil {
@@ -222,7 +222,7 @@ func (r *run) dryRun(ctx context.Context) (err error) {
 		if f.Whole && f.Documents == 0 && !r.config.AllowEmpty {
 			r.record.Warnings = append(r.record.Warnings, "no document can be read, so the run would fail; check --format and --text, give other input, or --allow-empty")
 		}
-		r.record.Warnings = append(r.record.Warnings, shortWarnings(f.Short, r.asked.Threshold.Float())...)
+		r.record.Warnings = append(r.record.Warnings, r.plan.warnOfShort(f.Short)...)
 		return nil
 	})
 }

@@ -86,7 +86,7 @@ func (p *Plan) shortWarnings() []string {
 	if short.Source = in.Root; in.Len()-in.References() == 1 {
 		short.Source = in.Name(in.References())
 	}
-	return shortWarnings([]records.Short{*short}, p.Threshold.Float())
+	return p.warnOfShort([]records.Short{*short})
 }
 
 // shortOf says how short documents are, of so many for each size of a set; nil if they are not. Texts are some of theirs.
@@ -217,10 +217,14 @@ func have(n, sampled int64) string {
 // mostShort is how many sources have a warning each.
 const mostShort = 5
 
-// shortWarnings warn of sources whose documents are too short.
-func shortWarnings(all []records.Short, threshold float64) (warnings []string) {
+// warnOfShort warns of sources whose documents are too short.
+func (p *Plan) warnOfShort(all []records.Short) (warnings []string) {
+	give := "give"
+	if p.Request.Index != nil { // which decides what is compared, and how
+		give = "make another index with"
+	}
 	for _, s := range all[:min(len(all), mostShort)] {
-		text := fmt.Sprintf("%s: documents are short for --threshold %v: ", s.Source, threshold)
+		text := fmt.Sprintf("%s: documents are short for --threshold %v: ", s.Source, p.Threshold.Float())
 		if s.Word > 0 {
 			word := "word"
 			if s.Characters {
@@ -231,9 +235,9 @@ func shortWarnings(all []records.Short, threshold float64) (warnings []string) {
 		if s.Equal > 0 {
 			text += fmt.Sprintf("%s fewer than %d shingles, so only a document with the same shingles reaches the threshold; ", have(s.Equal, s.Documents), s.Least)
 		}
-		next := "give a lower --threshold, or --method exact"
+		next := give + " a lower --threshold, or --method exact"
 		if s.Shingle != "" {
-			next = "give --shingle " + s.Shingle
+			next = give + " --shingle " + s.Shingle
 		}
 		if s.Threshold != 0 {
 			next += fmt.Sprintf(" --threshold %v", s.Threshold)

@@ -64,7 +64,7 @@ func Evaluate(ctx context.Context, c Config, launch job.Launch) (*records.Evalua
 			return nil, err
 		}
 	}
-	if e.f, err = output.Open(ctx, c.Output); err != nil {
+	if e.f, err = job.OpenOutput(ctx, c.Output, "dedup"); err != nil {
 		return nil, err
 	}
 	if known != nil {
@@ -116,7 +116,7 @@ func (e *evaluation) byTruth(ctx context.Context, known *truth) error {
 	}
 	e.result = records.Evaluation{Kind: known.kind, Missed: [][2]string{}, False: [][2]string{}}
 	if len(ids) > 0 {
-		e.result.Warnings = known.strange(e.Truth, string(output.Clusters)+"/", ids[0],
+		e.result.Warnings = known.strange(e.Truth, "a cluster", ids[0],
 			func(id string) bool { _, ok := found[id]; return ok })
 	}
 	if known.kind == records.TruthPairs {

@@ -144,6 +144,9 @@ func Export(ctx context.Context, c Config) (warnings []string, err error) {
 			return storage.Buffered(c.Stdout, write)
 		}
 		_, err := storage.WriteFile(ctx, storage.Join(c.Output, name), write)
+		if err != nil {
+			storage.RemoveEmpty(c.Output)
+		}
 		return err
 	}
 	if c.Format == asSQL {

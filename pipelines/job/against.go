@@ -32,7 +32,11 @@ func references(ctx context.Context, against []string) (paths []string, err erro
 		case err != nil:
 			return nil, err
 		case !f.Run.Parameters.Wrote(string(output.Corpus)):
-			return nil, Usage("--against %s: the output has no corpus; run it again with --write corpus", path)
+			next := "run it again with --write corpus"
+			if f.Run.Command() != "dedup" {
+				next = "give one of dedup"
+			}
+			return nil, Usage("--against %s: the output of %s has no corpus; %s", path, f.Run.Command(), next)
 		case there || !storage.IsLocal(corpus): // a store has no empty folders
 			paths = append(paths, corpus)
 		}

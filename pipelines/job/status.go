@@ -3,10 +3,11 @@ package job
 import (
 	"context"
 	"errors"
+	"io/fs"
 )
 
 // Status returns the exit status that an error stands for: the one that it, or an error in it, states by
-// a method Status, else 1.
+// a method Status, else 1, but 2 where a person must give access.
 func Status(err error) int {
 	var stated interface{ Status() int }
 	switch {
@@ -14,6 +15,8 @@ func Status(err error) int {
 		return 0
 	case errors.As(err, &stated):
 		return stated.Status()
+	case errors.Is(err, fs.ErrPermission):
+		return 2
 	default:
 		return 1
 	}

@@ -8,10 +8,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/neardup/neardup/internal/parallel"
 	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/output"
 )
 
 func TestStatus(t *testing.T) {
@@ -22,6 +24,9 @@ func TestStatus(t *testing.T) {
 		{nil, 0},
 		{errors.New("broken"), 1},
 		{context.Canceled, 1},
+		{&fs.PathError{Op: "open", Path: "in.jsonl", Err: syscall.EACCES}, 2},
+		{&fs.PathError{Op: "read", Path: "in.jsonl", Err: syscall.EIO}, 1},
+		{&output.NoFolderError{Dir: "out"}, 2},
 		{fmt.Errorf("job.toml:3: %w", Usage("--recall 1")), 2},
 		{&OutputExistsError{"out"}, 3},
 		{errors.Join(&InterruptedError{"SIGTERM", 15}, errors.New("broken")), 143},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/source"
@@ -28,9 +29,13 @@ func openIndex(ctx context.Context, c Config) (*ofIndex, error) {
 		return nil, job.Usage("--against %s: give the text to look for with --file FILE (- is standard input)", c.Against)
 	case len(c.Inputs) > 0:
 		return nil, job.Usage("--against %s and an input conflict: give one", c.Against)
-	case c.Output != "" || c.Sort == byEstimate || c.byBuckets():
-		return nil, job.Usage("--against %s: the index says what is compared, and how; give --nearest and --min-similarity "+
-			"alone", c.Against)
+	}
+	ofRuns := records.Fields(records.Default())
+	for _, name := range c.Given {
+		if ofRuns[name].IsValid() && name != "against" || name == "output" || name == "sort" {
+			return nil, job.Usage("--against %s: the index says what is compared, and how; drop --%s", c.Against,
+				strings.ReplaceAll(name, "_", "-"))
+		}
 	}
 	x, err := dedup.OpenIndex(ctx, c.Against)
 	if err != nil {

@@ -39,6 +39,8 @@ type Config struct {
 	MinSimilarity *float64 `placeholder:"X" help:"List only documents of at least this similarity, in (0, 1]: up to --nearest of them, and their number." group:"Query"`
 	Sort          Sort     `default:"similarity" enum:"${sorts}" placeholder:"KEY" help:"Ranking of the documents: similarity or, only in a search by buckets, estimate (the share of equal signature values or bits) (default: ${default})." group:"Query"`
 	Output        string   `short:"o" placeholder:"FILE" help:"Parquet file for the result; must be new." group:"Query"`
+	// Given are the flags that were named, as files have them: an index refuses those that it decides.
+	Given []string `kong:"-"`
 	// Content is what File holds.
 	Content io.Reader `kong:"-"`
 

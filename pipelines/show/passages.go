@@ -11,7 +11,7 @@ import (
 
 // Passages reads from a finished output of passages those of a document; nil if the output is another command's.
 func Passages(ctx context.Context, c Config) (*records.PassagesOf, error) {
-	finished, err := output.Open(ctx, c.Output)
+	finished, err := job.OpenOutput(ctx, c.Output, "dedup", "passages")
 	if err != nil || finished.Run.Passages == nil {
 		return nil, err
 	}

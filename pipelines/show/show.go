@@ -50,7 +50,7 @@ func Cluster(ctx context.Context, c Config) (*records.Cluster, error) {
 	case c.Texts < 0:
 		return nil, job.Usage("--texts %d: must be at least 0", c.Texts)
 	}
-	finished, err := output.Open(ctx, c.Output)
+	finished, err := job.OpenOutput(ctx, c.Output, "dedup")
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,27 @@
+package job
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/output/index"
+)
+
+// OpenOutput opens a finished output of one of some commands. The error is a *UsageError for an index, and for an output
+// of another command.
+func OpenOutput(ctx context.Context, dir string, commands ...string) (*output.Finished, error) {
+	of := strings.Join(commands, " or ")
+	f, err := output.Open(ctx, dir)
+	if err != nil {
+		if is, failed := index.Is(ctx, dir); failed == nil && is {
+			return nil, Usage("%s is an index; give an output of %s", dir, of)
+		}
+		return nil, err
+	}
+	if command := f.Run.Command(); !slices.Contains(commands, command) {
+		return nil, Usage("%s is an output of %s; give one of %s", dir, command, of)
+	}
+	return f, nil
+}
