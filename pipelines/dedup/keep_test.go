@@ -179,14 +179,14 @@ func TestKeepSeveral(t *testing.T) {
 // Policies that decide nothing are refused.
 func TestKeepRefused(t *testing.T) {
 	for flags, want := range map[string]string{
-		"--keep=none --keep=longest":                "none decides everything",
-		"--keep=longest --keep=none":                "none decides everything",
-		"--keep=first --keep=longest":               "first decides everything",
-		"--keep=longest --keep=longest":             "longest is given twice",
+		"--keep=none --keep=longest":                "--keep none: it decides everything",
+		"--keep=longest --keep=none":                "--keep none: it decides everything",
+		"--keep=first --keep=longest":               "--keep first: it decides everything",
+		"--keep=longest --keep=longest":             "--keep longest: it is given twice",
 		"--keep=max:a --keep=min:b":                 "only one column can decide",
-		"--keep=longest --keep=biggest":             "biggest: not one of",
+		"--keep=longest --keep=biggest":             "--keep biggest: must be first",
 		"--keep=longest --keep=prefer:[":            "prefer:[",
-		"--keep=max:a --keep=first --keep=prefer:b": "first decides everything",
+		"--keep=max:a --keep=first --keep=prefer:b": "--keep first: it decides everything",
 	} {
 		_, err := dedup.New(t.Context(), ask(t, append(strings.Fields(flags), "in.jsonl")...))
 		if job.Status(err) != 2 || !strings.Contains(err.Error(), want) {
