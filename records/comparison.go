@@ -19,11 +19,11 @@ type Comparison struct {
 type Method struct {
 	Name string `json:"name" doc:"name of the method"`
 	// Measure is what the similarity of two documents is.
-	Measure string  `json:"measure" doc:"measure of its similarity; methods of two measures each have their own baseline"`
+	Measure string  `json:"measure" doc:"measure of its similarity; each measure has its own baseline"`
 	Seconds float64 `json:"seconds" doc:"time from the method's first read to its pairs"`
 	CPU     float64 `json:"cpu_seconds" doc:"its CPU time"`
-	// Peak is the most memory that the process held meanwhile; nil where the system does not tell.
-	Peak *int64 `json:"peak_memory_bytes" doc:"the most memory that the process held since the method began; null where the system does not report it"`
+	// Peak is the maximum memory of the process meanwhile; nil where the system does not tell.
+	Peak *int64 `json:"peak_memory_bytes" doc:"maximum memory of the process since the method began; null where the system does not report it"`
 	// Candidates are the pairs of documents that the method takes for
 	// possible ones before it compares any; nil if it does not list them.
 	Candidates *int64 `json:"candidates" doc:"pairs that the method examines; null for methods that list none. 'minhash', 'classic', 'salted' and 'simhash' count n − 1 for a bucket of n documents"`
@@ -32,7 +32,7 @@ type Method struct {
 	Pairs  int `json:"similar_pairs" doc:"similar pairs that the method finds, all pairs of copies included: more than the rows of 'pairs/' of 'dedup'"`
 	Common int `json:"common" doc:"those of them that the first method of the measure finds too"` // with the first of the measure
 	// Recall is that share of the first one's pairs, Precision that of its own.
-	Recall    float64 `json:"recall" doc:"'common' as a share of that method's pairs"`
+	Recall    float64 `json:"recall" doc:"'common' as a share of the first method's"`
 	Precision float64 `json:"precision" doc:"'common' as a share of its own pairs"`
 	// Truth is how its pairs agree with known ones, where these are given.
 	Truth *Agreement `json:"by_truth,omitempty" doc:"with '--truth': how the pairs agree with the known ones"`

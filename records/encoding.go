@@ -14,9 +14,9 @@ type FileEncoding struct {
 	Files int64  `json:"files" doc:"number of these files"`
 	// Read: the files are read in it. Else it is not sure enough.
 	Read bool `json:"read" doc:"whether they were read in it"`
-	// Percent is how sure it is of the file File, of which it is least sure.
-	Percent int    `json:"percent" doc:"how sure that is for 'file', in per cent"`
-	File    string `json:"file" doc:"the file whose encoding is least sure"`
+	// Percent is how sure it is of the file File, of which it is least certain.
+	Percent int    `json:"percent" doc:"certainty for 'file', in per cent"`
+	File    string `json:"file" doc:"the file whose encoding is least certain"`
 }
 
 // AddEncoding adds files to those of their encoding, in any order.

@@ -78,7 +78,7 @@ type Run struct {
 	// Stages are the runner's account of its work, where it gives one.
 	Stages []Stage `json:"stages,omitempty" doc:"costs of the stages, likewise"`
 	CPU    float64 `json:"cpu_seconds,omitempty" doc:"CPU time of the process"`
-	Peak   int64   `json:"peak_memory_bytes,omitempty" doc:"the most memory that the process held"`
+	Peak   int64   `json:"peak_memory_bytes,omitempty" doc:"maximum memory of the process"`
 	// Retries are the requests that this process sent to object stores again.
 	Retries int64 `json:"storage_retries,omitempty" doc:"requests to a store that were sent again"`
 }
@@ -193,12 +193,12 @@ type Failure struct {
 
 // Counts are what a run found and wrote.
 type Counts struct {
-	Records     int64 `json:"records" doc:"records read, unreadable ones included"`     // records read, unreadable ones included
-	Unreadable  int64 `json:"unreadable" doc:"unreadable records"`                      // records that are not documents
-	NotCompared int64 `json:"not_compared" doc:"documents that were not compared"`      // documents that are not compared
-	NoColumn    int64 `json:"no_text_column" doc:"those of them without a text column"` // of those, the ones that have none of the text columns
-	Pairs       int64 `json:"pairs" doc:"rows of 'pairs'"`                              // rows of pairs/
-	NearPairs   int64 `json:"near_pairs" doc:"near pairs among them"`                   // of them, those between representatives
+	Records     int64 `json:"records" doc:"records read, unreadable ones included"`       // records read, unreadable ones included
+	Unreadable  int64 `json:"unreadable" doc:"unreadable records"`                        // records that are not documents
+	NotCompared int64 `json:"not_compared" doc:"documents that were not compared"`        // documents that are not compared
+	NoColumn    int64 `json:"no_text_column" doc:"of these, those lacking a text column"` // of those, the ones that have none of the text columns
+	Pairs       int64 `json:"pairs" doc:"rows of 'pairs'"`                                // rows of pairs/
+	NearPairs   int64 `json:"near_pairs" doc:"near pairs among them"`                     // of them, those between representatives
 	// Copies are the other rows: documents that have the same as an earlier one, removed or not.
 	Copies int64 `json:"copies" doc:"copies among them"`
 	// AllPairs are those of all compared documents, and ComparedPairs those of documents that were joined with each other;
@@ -240,8 +240,8 @@ type PassagesFound struct {
 	Repeated     int64  `json:"repeated" doc:"those of them in passages"`                                                // of these, in passages
 	Copies       int64  `json:"copies" doc:"documents of at least 'length' words that equal an earlier one"`             // documents of at least Length words that equal an earlier one
 	Short        int64  `json:"short" doc:"documents of fewer words than 'length'"`                                      // documents of fewer words than Length
-	// Broken are different runs of Length words that are repeated, and whose first occurrence is partly in a passage.
-	Broken int64 `json:"broken" doc:"different runs of 'length' words whose first occurrence is partly in a passage"`
+	// Broken are distinct runs of Length words that are repeated, and whose first occurrence is partly in a passage.
+	Broken int64 `json:"broken" doc:"distinct runs of 'length' words whose first occurrence is partly in a passage"`
 	// Cut is the unit of what was cut: none, words or sentences. Seams are places where a text was cut and goes on, and
 	// Uncut documents whose text is no string that can be cut.
 	Cut   string `json:"cut" doc:"what was cut: 'none', 'words' or 'sentences'"`
@@ -279,7 +279,7 @@ func (s SourceRepeated) Share() float64 { return float64(s.Repeated) / float64(s
 // Recall is what is known of the share of the near pairs that the run found. Pairs of crowds,
 // which it did not look for, are left out.
 type Recall struct {
-	Crowds int64 `json:"crowds,omitempty" doc:"large families; no recall counts their pairs"` // how many there are
+	Crowds int64 `json:"crowds,omitempty" doc:"large families; recall excludes their pairs"` // how many there are
 	// Exact: every two documents were compared that may be similar; the recall is 1.
 	Exact     bool             `json:"exact,omitempty" doc:"'true' if neardup compared all documents that may be similar"`
 	Estimated *EstimatedRecall `json:"estimated,omitempty"`
@@ -312,7 +312,7 @@ type MeasuredRecall struct {
 	True    int64 `json:"true" doc:"near pairs of the sample with any document"`                                         // near pairs of the sample with any document
 	Found   int64 `json:"found" doc:"those of them that are in 'pairs'"`                                                 // of those, in pairs/
 	// OneFamily: all true pairs connect, so they tell of one group of documents alone, and there is no interval.
-	OneFamily bool `json:"one_family,omitempty" doc:"'true' if all near pairs of the sample connect: then there is no interval"`
+	OneFamily bool `json:"one_family,omitempty" doc:"'true' if all near pairs of the sample form one family: no interval"`
 	*RecallInterval
 }
 
@@ -358,10 +358,10 @@ type RunReferences struct {
 	// of it; of the latter those without a column.
 	Unreadable  int64 `json:"unreadable" doc:"unreadable records of references"`
 	NotCompared int64 `json:"not_compared" doc:"references that were not compared"`
-	NoColumn    int64 `json:"no_text_column" doc:"those of them without a text column"`
+	NoColumn    int64 `json:"no_text_column" doc:"of these, those lacking a text column"`
 	// Removed are the inputs that were removed for one, and PairsCompared the pairs of two references that were compared,
 	// as the runner counts them: there are to be none.
-	Removed       int64 `json:"removed" doc:"inputs removed in favour of a reference"`
+	Removed       int64 `json:"removed" doc:"documents removed in favour of a reference"`
 	PairsCompared int64 `json:"pairs_compared" doc:"compared pairs of two references: 0"`
 	// Index is nil unless the references are those of an index.
 	Index *IndexMissed `json:"index,omitempty"`
@@ -377,7 +377,7 @@ type IndexMissed struct {
 // Chosen are the parameters that neardup derived from the input and the flags, and why.
 type Chosen struct {
 	Bands     int `json:"bands" doc:"number of bands"`
-	Rows      int `json:"rows" doc:"rows of a band"`
+	Rows      int `json:"rows" doc:"rows per band"`
 	Pieces    int `json:"pieces,omitempty" doc:"pieces of a SimHash signature"`     // of a SimHash signature
 	Signature int `json:"signature" doc:"length of a signature, in values or bits"` // its length, in values or bits
 	// ExpectedRecall is the probability that a pair of exactly threshold similarity shares a
@@ -386,9 +386,9 @@ type Chosen struct {
 	// Documents is the planner's estimate of their number.
 	Documents int64 `json:"documents" doc:"number of documents, estimated"`
 	// BackgroundEdges is the expected number of edges per document to unrelated documents.
-	BackgroundEdges float64 `json:"background_edges" doc:"expected candidates per document among unrelated ones"`
+	BackgroundEdges float64 `json:"background_edges" doc:"expected unrelated candidates per document"`
 	// JoinBytes is about how many bytes of sets the method complete sends and reads at most.
-	JoinBytes int64  `json:"join_bytes,omitempty" doc:"estimated maximum of bytes of sets that '--method complete' sends and reads"`
+	JoinBytes int64  `json:"join_bytes,omitempty" doc:"estimated maximum bytes of sets that '--method complete' sends and reads"`
 	Reason    string `json:"reason" doc:"why these values were chosen. Values that a method does not use are 0"`
 	// Rule is the column whose rule of similarity candidates come from, "" if there is a text.
 	Rule string `json:"rule,omitempty" doc:"with rules and no '--text': the column that candidates come from"`

@@ -24,7 +24,7 @@ type Pair struct {
 	SizeA   int32     `parquet:"size_a" json:"size_a" doc:"distinct shingles of a; for 'simhash-overlap' the bits of a signature"`
 	SizeB   int32     `parquet:"size_b" json:"size_b" doc:"the same for b"`
 	InA     *string   `parquet:"in_a,optional,dict" json:"in_a" doc:"'input', 'reference' ('--against') or 'index'; null without references"`
-	Matches []float64 `parquet:"matches,optional,list" json:"matches" doc:"the similarity by each similarity rule of '--match', in their order; 0 where a value is missing and the rule has 'missing-ok'. Null without such rules, and for copies"`
+	Matches []float64 `parquet:"matches,optional,list" json:"matches" doc:"the similarity by each similarity rule of '--match', in flag order; 0 where a value is missing and the rule has 'missing-ok'. Null without such rules, and for copies"`
 }
 
 // Copy reports whether b is a copy of a.
@@ -38,7 +38,7 @@ type Place struct {
 
 // Clustered is a row of clusters/: one document of a cluster of two or more.
 type Clustered struct {
-	Cluster  int64   `parquet:"cluster" json:"cluster" doc:"the cluster's name: the key of its first document"`
+	Cluster  int64   `parquet:"cluster" json:"cluster" doc:"the cluster's number, from its first document"`
 	ID       string  `parquet:"id" json:"id" doc:"id of the document"`
 	Source   string  `parquet:"source,dict" json:"source" doc:"its file"`
 	Position int64   `parquet:"position" json:"position" doc:"where it begins in its file"`
@@ -80,10 +80,10 @@ type Removed struct {
 	KeptID       string   `parquet:"kept_id" json:"kept_id" doc:"id of the kept document; with '--keep none' the id of the document that 'first' would keep, whose own row names itself"`
 	KeptSource   string   `parquet:"kept_source,dict" json:"kept_source" doc:"file of the kept document; for a reference, its whole path or URL"`
 	KeptPosition int64    `parquet:"kept_position" json:"kept_position" doc:"where the kept document begins in its file"`
-	Similarity   *float64 `parquet:"similarity,optional" json:"similarity" doc:"similarity of the two; null if they are not a pair, as with '--cluster components' or the reason 'covered'. In a row that names itself, the highest of its pairs"`
-	Reason       string   `parquet:"reason,dict" json:"reason" doc:"what the two have in common, the first that applies. 'identical': the text, byte for byte as decoded. 'equal': the tokens after normalising, in order. 'same-set': the set of shingles. 'near': their similarity is at least the threshold, or 'similarity' is null. 'covered': earlier documents have its words, the kept one the most ('passages --drop-covered')"`
+	Similarity   *float64 `parquet:"similarity,optional" json:"similarity" doc:"similarity of the two; null if they are not a pair, as with '--cluster components' or the reason 'covered'. If the document names itself, its highest similarity"`
+	Reason       string   `parquet:"reason,dict" json:"reason" doc:"what the two have in common, the first that applies. 'identical': the text, byte for byte as decoded. 'equal': the tokens after normalising, in order. 'same-set': the set of shingles. 'near': their similarity is at least the threshold, or 'similarity' is null. 'covered': earlier documents contain the removed one, chiefly the kept one ('passages --drop-covered')"`
 	KeptIn       *string  `parquet:"kept_in,optional,dict" json:"kept_in" doc:"what the kept document is part of: 'input', 'reference' ('--against') or 'index'; null without references"`
-	Differs      []string `parquet:"differs,optional,list" parquet-element:",dict" json:"differs" doc:"what differs from the kept document: 'numbers', as '--match-numbers' compares them, and, for copies, 'symbols'; null if that is not known, as in an output of '--from', or for a copy of what an index removed on another night. With '--match' rules and no '--text', both are those of all columns with a similarity rule"`
+	Differs      []string `parquet:"differs,optional,list" parquet-element:",dict" json:"differs" doc:"what differs from the kept document: 'numbers', as '--match-numbers' compares them, and, for copies, 'symbols'; null if that is not known, as in an output of '--from', or for a copy of a document removed on another night. With '--match' rules and no '--text', both cover all columns with a similarity rule"`
 }
 
 // Stored is a row of the tables of an index's segment: a document that a run kept, or removed. Name is JSON, as
@@ -173,11 +173,11 @@ type Passage struct {
 	Position     int64  `parquet:"position" json:"position" doc:"where it begins in its file"`
 	Start        int64  `parquet:"start" json:"start" doc:"the byte of its text where the passage begins"`
 	End          int64  `parquet:"end" json:"end" doc:"the byte after the passage"`
-	Words        int64  `parquet:"words" json:"words" doc:"words of the passage; fewer than '--length' only if the words of a run first occur in several documents"`
+	Words        int64  `parquet:"words" json:"words" doc:"words of the passage; fewer than '--length' only if parts of a run first occur in different documents"`
 	FromID       string `parquet:"from_id" json:"from_id" doc:"id of the document where the words occur first"`
 	FromSource   string `parquet:"from_source,dict" json:"from_source" doc:"its file"`
 	FromPosition int64  `parquet:"from_position" json:"from_position" doc:"where it begins in its file"`
-	FromStart    int64  `parquet:"from_start" json:"from_start" doc:"the first byte of its text where one of the words first occurs"`
+	FromStart    int64  `parquet:"from_start" json:"from_start" doc:"the byte of its text where the earliest of these begins"`
 	FromEnd      int64  `parquet:"from_end" json:"from_end" doc:"the byte after the last one"`
 }
 

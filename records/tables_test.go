@@ -134,15 +134,15 @@ func tablesPage(t *testing.T) []byte {
 	var page bytes.Buffer
 	page.WriteString("# Output tables and run.json\n\n[Docs](index.md) › Tables\n\n" +
 		"This page lists every column of every table, and the keys of `run.json`. It is generated from the types in package `records` (`go test ./records -run TestTables -update`). [Formats](formats.md#output-tables) says how tables are stored.\n\n" +
-		"Types are those of pyarrow. `source` is a file's path below the root of the inputs; a reference has its whole path or URL. `position` says [where a record begins](formats.md#position-source-id) in its file.\n")
+		"Types are those of pyarrow. `source` is a file's path below the root of the inputs; for `--against` files, the whole path. `position` says [where a record begins](formats.md#position-source-id) in its file.\n")
 	for _, s := range []section{
-		{"pairs", "A row for each near pair (two representatives whose similarity is at least the threshold), a before b in input order, and one for each copy, with its representative as a.", columnsOf[Pair](t)},
-		{"clusters", "A row for each document of a cluster of two or more. A cluster is a connected component of pairs: two of its documents need not be similar to each other, and with `--cluster star` it may keep several. " +
-			"A cluster has only those references that resemble an input. A reference with the same shingle set as an earlier reference is in no table.", columnsOf[Clustered](t)},
-		{"removed", "A row for each document that is not in the corpus because it resembles a kept one. With `--cluster star`, this is the most similar document kept before it ([order](algorithms/survivors.md)); `components` names the first document of the cluster. " +
+		{"pairs", "A row for each near pair (two documents, neither a copy, whose similarity is at least the threshold), a before b in input order, and one for each copy, with its representative as a.", columnsOf[Pair](t)},
+		{"clusters", "A row for each document of a cluster of two or more. A cluster is a connected component of pairs: two of its documents need not be similar to each other, and with `--cluster star` several may be kept. " +
+			"A cluster has only references that resemble input documents. A reference with the same shingle set as an earlier reference is in no table.", columnsOf[Clustered](t)},
+		{"removed", "A row for each document that is not in the corpus because it resembles a kept one. `--cluster star` names the most similar document kept before it ([order](algorithms/survivors.md)); `components` names the first document of the cluster. " +
 			"A copy of a document that is removed as `near` is removed as `near` too. `passages --drop-covered` also writes this table.", columnsOf[Removed](t)},
 		{"rejected", "A row for each unreadable record, and for each document that was not compared.", columnsOf[Rejected](t)},
-		{"documents", "A row for every record, if `--write` names the table. The input file `a/b.jsonl` has `documents/a/b.jsonl.parquet`, in the order of the file, so there is no column `source` ([how to join it](howto/tags.md)).", columnsOf[Documented](t)},
+		{"documents", "A row for every record, if `--write` names the table. The input file `a/b.jsonl` has `documents/a/b.jsonl.parquet`, in the order of the file, so there is no `source` column ([how to join it](howto/tags.md)).", columnsOf[Documented](t)},
 		{"passages", "A row for each [passage](howto/passages.md): words of a document that also occur earlier. Offsets here and in the next three tables are bytes of the document's text in UTF-8, after escapes are resolved, with one space between two `--text` columns.", columnsOf[Passage](t)},
 		{"coverage", "A row for each document that has a passage.", columnsOf[Coverage](t)},
 		{"repeats", "A row for each of the 1,000 most frequent passages, the most frequent first.", columnsOf[Repeat](t)},
@@ -161,7 +161,7 @@ func tablesPage(t *testing.T) []byte {
 		"| `simhash-overlap` | shared / size_a: equal bits of two SimHash signatures, which [estimate the cosine](algorithms/simhash.md) |\n")
 	fmt.Fprintf(&page, "\n## run.json\n\nThe parameters of a run, its choices and its results. Keys that do not apply are left out. `a.b` is the key `b` of the object `a`, and `a[].b` that of each object in the list `a`.\n\n"+
 		"| key | meaning |\n|---|---|\n%s", strings.Join(keysOf(t, reflect.TypeFor[Run](), ""), ""))
-	fmt.Fprintf(&page, "\n## comparison\n\n`neardup compare --json` prints this object, and `run.json` of `--output` has it: the parameters, `examples` (rows of `pairs`), and for each of the `methods`:\n\n"+
+	fmt.Fprintf(&page, "\n## comparison\n\n`neardup compare --json` prints this object, and `run.json` has it too. It has the parameters, `examples` (rows of `pairs`) and, for each method:\n\n"+
 		"| key | meaning |\n|---|---|\n%s", strings.Join(keysOf(t, reflect.TypeFor[Method](), ""), ""))
 	return page.Bytes()
 }

@@ -42,8 +42,8 @@ class Dedup(TypedDict, total=False):
 
     encoding: str
     """Encoding of JSON, CSV, TSV and text files and tar members that are not UTF-8, as named in the Encoding Standard,
-    such as windows-1251, latin1, shift_jis, gbk or koi8-r. utf-16le and utf-16be apply to all such files, UTF-8 or not.
-    A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8. detect
+    such as windows-1251, latin1, shift_jis, gbk or koi8-r. utf-16le and utf-16be apply even to files that are UTF-8. A
+    byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8. detect
     decides file by file; texts of doubtful encoding are unreadable (default: utf-8)."""
 
     delimiter: str
@@ -107,12 +107,12 @@ class Dedup(TypedDict, total=False):
     (Snowball), as in default,stem:en (default: default)."""
 
     match: str | Sequence[str]
-    """Compare documents, even copies, only if they meet this rule; repeat the flag to require several rules. Rules are
+    """Compare documents, even copies, only if they meet this rule; repeat the flag to require several rules. Rules:
     equal (the same value, byte for byte), different (not equal), within:N (numbers at most N apart) and within:7d
-    (dates or times; d, h, m or s), as in lang=equal. A rule like title=char:3,.7,lower asks for a Jaccard similarity of
-    the values: a shingle, a threshold and steps of normalize. Without text, such rules are the whole comparison.
-    Documents without a value are compared with no others, or with all if ,missing-ok follows the rule. Dotted paths
-    reach nested fields."""
+    (dates or times; d, h, m or s), as in lang=equal. A rule like title=char:3,.7,lower requires a Jaccard similarity,
+    given as shingle, threshold and steps of normalize. Without text, such rules are the whole comparison. Documents
+    without a value are compared with no others, or with all if ,missing-ok follows the rule. Dotted paths reach nested
+    fields."""
 
     match_numbers: bool
     """Compare documents, even copies, only if their texts have the same numbers in the same order, so that issue 12 and
@@ -165,7 +165,7 @@ class Dedup(TypedDict, total=False):
 
     vectors: Literal["normal", "sign"]
     """Random vectors of SimHash: normal (normally distributed entries) or sign (entries 1 and -1, as in most programs;
-    they guarantee no recall for cosine) (default: normal)."""
+    no guaranteed recall for cosine) (default: normal)."""
 
     measure_recall: int
     """Measure the recall: read the input again and compare N documents, drawn with seed, with all others. The summary
@@ -260,7 +260,7 @@ class Dedup(TypedDict, total=False):
 
     resume: Literal["auto", "always", "never"]
     """Whether to keep a failed run's work, so that the same command can continue it: always, never (remove what an
-    earlier run left) or auto (keep it from 8 GiB or 8 million documents) (default: auto)."""
+    earlier run left) or auto (keep it above 8 GiB or 8 million documents) (default: auto)."""
 
     force_unlock: bool
     """Take the lock of the output from the run that holds it; that run then stops at its next step with status 3."""
@@ -319,8 +319,8 @@ class Query(TypedDict, total=False):
 
     encoding: str
     """Encoding of JSON, CSV, TSV and text files and tar members that are not UTF-8, as named in the Encoding Standard,
-    such as windows-1251, latin1, shift_jis, gbk or koi8-r. utf-16le and utf-16be apply to all such files, UTF-8 or not.
-    A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8. detect
+    such as windows-1251, latin1, shift_jis, gbk or koi8-r. utf-16le and utf-16be apply even to files that are UTF-8. A
+    byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8. detect
     decides file by file; texts of doubtful encoding are unreadable (default: utf-8)."""
 
     delimiter: str
@@ -348,13 +348,13 @@ class Query(TypedDict, total=False):
     """Do not compare documents with fewer than N words after normalising."""
 
     against: str
-    """Search the documents that an index has kept, by its keys, instead of an input."""
+    """Search the documents kept in an index, by its keys, instead of an input."""
 
     nearest: int
     """Maximum number of documents to list (default: 10)."""
 
     min_similarity: float
-    """List only documents of at least this similarity, in (0, 1]: up to nearest of them, and their number."""
+    """List only documents of at least this similarity, in (0, 1]: up to nearest of them, and the total."""
 
     sort: Literal["similarity", "estimate"]
     """Ranking of the documents: similarity or, only in a search by buckets, estimate (the share of equal signature
@@ -400,10 +400,10 @@ class Query(TypedDict, total=False):
 
     vectors: Literal["normal", "sign"]
     """Random vectors of SimHash: normal (normally distributed entries) or sign (entries 1 and -1, as in most programs;
-    they guarantee no recall for cosine) (default: normal)."""
+    no guaranteed recall for cosine) (default: normal)."""
 
     signature: Literal["fss", "classic", "salted"]
-    """Compare only documents that share a bucket, by signatures of this kind, as textbooks do: fss, classic or salted,
+    """Compare only documents that share a bucket, by signatures of this kind, as in textbooks: fss, classic or salted,
     as for dedup. Without signature, bands or rows, all documents are compared (default with bands and rows: fss)."""
 
     bands: int
@@ -417,7 +417,7 @@ class Query(TypedDict, total=False):
     (default: 0.8)."""
 
     recall: float
-    """Minimum probability of finding a document of that similarity (default: 0.999)."""
+    """Minimum probability of finding a document at threshold (default: 0.999)."""
 
     seed: int
     """Seed of the signature (default: 1)."""
@@ -474,8 +474,8 @@ class Compare(TypedDict, total=False):
 
     encoding: str
     """Encoding of JSON, CSV, TSV and text files and tar members that are not UTF-8, as named in the Encoding Standard,
-    such as windows-1251, latin1, shift_jis, gbk or koi8-r. utf-16le and utf-16be apply to all such files, UTF-8 or not.
-    A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8. detect
+    such as windows-1251, latin1, shift_jis, gbk or koi8-r. utf-16le and utf-16be apply even to files that are UTF-8. A
+    byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8. detect
     decides file by file; texts of doubtful encoding are unreadable (default: utf-8)."""
 
     delimiter: str
@@ -575,7 +575,7 @@ class Compare(TypedDict, total=False):
 
     vectors: Literal["normal", "sign"]
     """Random vectors of SimHash: normal (normally distributed entries) or sign (entries 1 and -1, as in most programs;
-    they guarantee no recall for cosine) (default: normal)."""
+    no guaranteed recall for cosine) (default: normal)."""
 
     runner: Literal["local", "flink", "spark", "dataflow", "portable", "prism", "direct"]
     """Beam runner: local (all cores, bounded memory) or Beam's direct, in this process; flink, spark or portable on a
@@ -657,8 +657,8 @@ class Diff(TypedDict, total=False):
 
     encoding: str
     """Encoding of JSON, CSV, TSV and text files and tar members that are not UTF-8, as named in the Encoding Standard,
-    such as windows-1251, latin1, shift_jis, gbk or koi8-r. utf-16le and utf-16be apply to all such files, UTF-8 or not.
-    A byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8. detect
+    such as windows-1251, latin1, shift_jis, gbk or koi8-r. utf-16le and utf-16be apply even to files that are UTF-8. A
+    byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8. detect
     decides file by file; texts of doubtful encoding are unreadable (default: utf-8)."""
 
     delimiter: str
