@@ -136,7 +136,7 @@ func tablesPage(t *testing.T) []byte {
 		"This page lists every column of every table, and the keys of `run.json`. It is generated from the types in package `records` (`go test ./records -run TestTables -update`). [Formats](formats.md#output-tables) says how tables are stored.\n\n" +
 		"Types are those of pyarrow. `source` is a file's path below the root of the inputs; for `--against` files, the whole path. `position` says [where a record begins](formats.md#position-source-id) in its file.\n")
 	for _, s := range []section{
-		{"pairs", "A row for each near pair (two documents, neither a copy, whose similarity is at least the threshold), a before b in input order, and one for each copy, with its representative as a.", columnsOf[Pair](t)},
+		{"pairs", "A row for each near pair (two documents, neither a copy, whose similarity is at least the threshold), a before b in input order, and one for each copy, with its [representative](glossary.md) as a.", columnsOf[Pair](t)},
 		{"clusters", "A row for each document of a cluster of two or more. A cluster is a connected component of pairs: two of its documents need not be similar to each other, and with `--cluster star` several may be kept. " +
 			"A cluster has only references that resemble input documents. A reference with the same shingle set as an earlier reference is in no table.", columnsOf[Clustered](t)},
 		{"removed", "A row for each document that is not in the corpus because it resembles a kept one. `--cluster star` names the most similar document kept before it ([order](algorithms/survivors.md)); `components` names the first document of the cluster. " +
