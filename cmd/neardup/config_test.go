@@ -34,7 +34,7 @@ func flagged(t *testing.T, args ...string) commands {
 func parsed(t *testing.T, args ...string) commands {
 	t.Helper()
 	cli := flagged(t, args...)
-	cli.Dedup.Given, cli.Plan.Given = nil, nil
+	cli.Dedup.Given, cli.Plan.Given, cli.Query.Given = nil, nil, nil
 	for _, file := range []*configfile.Flag{&cli.Dedup.Job, &cli.Plan.Job, &cli.Query.Job, &cli.Study.Job, &cli.Compare.Job, &cli.Diff.Job, &cli.Passages.Job} {
 		*file = configfile.Flag{}
 	}

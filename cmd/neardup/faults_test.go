@@ -52,7 +52,7 @@ func TestUnfitOutput(t *testing.T) {
 // Where no temporary files can be, the error says so, and nothing is left.
 func TestUnfitTemp(t *testing.T) {
 	for temp, want := range map[string]string{
-		"new/x":      "--temp-dir new/x: file does not exist; make the folder, or give another",
+		"new/x":      "--temp-dir new/x: no such folder; make it, or give another",
 		"in.jsonl":   "--temp-dir in.jsonl: not a directory; give another folder",
 		"in.jsonl/x": "--temp-dir in.jsonl/x: not a directory; give another folder",
 		"loop":       "--temp-dir loop: loop: a link in it leads back to itself; give another folder",

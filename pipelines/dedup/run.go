@@ -211,7 +211,7 @@ func (r *run) dryRun(ctx context.Context) (err error) {
 		}
 		if r.config.Output != "" {
 			if err := r.checkOutput(ctx); err != nil {
-				r.warn("the run would be refused: %v", err)
+				return err
 			}
 		}
 		r.record.Forecast, err = r.plan.forecast(ctx, r.config.InForce)
