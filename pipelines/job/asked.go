@@ -69,15 +69,7 @@ func Compile(spec records.Spec, given ...string) (*Asked, error) {
 	if err := a.parse(given); err != nil {
 		return nil, err
 	}
-	return a, cmp.Or(a.check(), a.checkRules(given), a.checkBands(given))
-}
-
-// checkBands returns a *UsageError for a recall that is named beside bands, which are then not chosen by it.
-func (a *Asked) checkBands(given []string) error {
-	if slices.Contains(given, "bands") && slices.Contains(given, "recall") {
-		return Usage("--recall %v: it has no effect beside --bands and --rows; drop it, or these two", a.Recall)
-	}
-	return nil
+	return a, cmp.Or(a.check(), a.checkRules(given))
 }
 
 // parse parses the texts.
