@@ -28,10 +28,7 @@ func refused(c format.CompressionCodec) error {
 	}
 }
 
-var (
-	errSize    = errors.New("a page does not unpack to the size that its header says")
-	errDamaged = errors.New("damaged; fetch the file again")
-)
+var errSize = errors.New("a page does not unpack to the size that its header says")
 
 // maxUnpacker bounds what a zstd decoder takes beside the page, whatever its frames claim.
 const maxUnpacker = 128 << 20
@@ -47,14 +44,6 @@ var unpackers = sync.Pool{New: func() any {
 
 // unpack returns the size bytes that data unpacks to, in dst if that has the room.
 func unpack(c format.CompressionCodec, dst, data []byte, size int) ([]byte, error) {
-	plain, err := unpackBy(c, dst, data, size)
-	if err != nil && !errors.Is(err, errSize) {
-		err = errDamaged
-	}
-	return plain, err
-}
-
-func unpackBy(c format.CompressionCodec, dst, data []byte, size int) ([]byte, error) {
 	if c == format.Uncompressed {
 		if len(data) != size {
 			return nil, errSize
