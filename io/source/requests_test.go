@@ -349,7 +349,7 @@ func TestHeldBytes(t *testing.T) {
 	o := Options{Format: "lines", Fields: fields, MaxDocument: 1 << 20}
 	s := sampler{cut: usualCut(512 << 10), in: inputs(t, o, "s3://lake/a.txt"), options: o}
 	before := heapBytes()
-	held, err := s.hold(t.Context(), unit{})
+	held, err := s.hold(t.Context(), unit{ahead: true})
 	mustDo(t, err)
 	if grown := heapBytes() - before; grown > 2*unitBytes {
 		t.Errorf("%d bytes are held", grown)

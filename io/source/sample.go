@@ -151,6 +151,7 @@ func usualCut(total int64) cut {
 type unit struct {
 	file int
 	windows
+	ahead bool // others are read meanwhile
 }
 
 // heldUnit is a unit of which the records were read before it is its turn; not whole: they are read then.
@@ -318,7 +319,8 @@ func (s *sampler) units(ctx context.Context) (units []unit, err error) {
 			together = !inspected || file.Sequential
 		}
 		if together {
-			units = append(units, unit{file: i})
+			// A unit too large to hold is read twice, which pays only where a read is a request.
+			units = append(units, unit{file: i, ahead: !s.local() || heldTimes*covered <= unitBytes})
 			continue
 		}
 		r, err := readerOf(file)
@@ -327,7 +329,7 @@ func (s *sampler) units(ctx context.Context) (units []unit, err error) {
 		}
 		all := s.windows(i, file).gathered(r, file)
 		for spans := range slices.Chunk(all.spans, 1) {
-			units = append(units, unit{i, windows{spans: spans, covered: all.covered, after: all.after}})
+			units = append(units, unit{i, windows{spans: spans, covered: all.covered, after: all.after}, true})
 			all.covered = 0 // the first stands for all
 		}
 	}
@@ -342,11 +344,11 @@ func (s *sampler) local() bool {
 	return storage.IsLocal(s.in.Root)
 }
 
-// hold reads a unit where a read is a request, and holds what it has; from a disk it is read when it is its turn. It
+// hold reads a unit and holds what it has, unless that is to be read when it is its turn. It
 // never waits for another unit: what it reads with may be bounded.
 func (s *sampler) hold(ctx context.Context, u unit) (*heldUnit, error) {
 	held := &heldUnit{unit: u}
-	if s.local() {
+	if !u.ahead {
 		return held, nil
 	}
 	held.whole = true
