@@ -1,4 +1,4 @@
-"""Deduplicates a corpus of Cloud Storage on Dataflow every night."""
+"""Deduplicates a corpus in Cloud Storage on Dataflow every night."""
 
 from datetime import datetime
 
