@@ -190,12 +190,15 @@ func (t table) publicLosses() []string {
 		short.Corpora = append(short.Corpora, measured{m.corpus, slices.Delete(slices.Clone(m.Cells), 1, 2)})
 	}
 	lines := short.losses()
-	us := t.Tools[0].installed.Bytes
+	us, smaller := t.Tools[0].installed.Bytes, []string{}
 	for _, tool := range t.Tools {
 		if i := tool.installed; i.Failed == "" && i.Bytes < us {
-			lines = append(lines, fmt.Sprintf("installed: neardup %.0f MB; %s %.0f", float64(us)/1e6, i.Peer,
-				float64(i.Bytes)/1e6))
+			smaller = append(smaller, fmt.Sprintf("%s %.0f", i.Peer, float64(i.Bytes)/1e6))
 		}
+	}
+	if len(smaller) > 0 {
+		lines = append(lines, fmt.Sprintf("installed, MB: neardup %.0f; %s", float64(us)/1e6,
+			strings.Join(slices.Compact(smaller), ", ")))
 	}
 	return lines
 }

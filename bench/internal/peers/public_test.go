@@ -43,7 +43,7 @@ func TestPublicPage(t *testing.T) {
 	if got.String() != want.String() {
 		t.Errorf("the page of the lines differs:\n%s\n%s", got.String(), want.String())
 	}
-	for _, line := range []string{"- a, CPU s: neardup 1.00; daft 0.50\n", "- installed: neardup 2 MB; daft 1\n",
+	for _, line := range []string{"- a, CPU s: neardup 1.00; daft 0.50\n", "- installed, MB: neardup 2; daft 1\n",
 		"| 2 of 3 | 0.5 to 9 | 0.5 to 9 | 1 | 0 | 0.7500 | 0.5000 | 1.0000 |", "- daft, c: stopped\n"} {
 		if !strings.Contains(got.String(), line) {
 			t.Errorf("the page lacks %q:\n%s", line, got.String())
