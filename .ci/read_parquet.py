@@ -46,9 +46,9 @@ def documented(markdown):
     for line in markdown.splitlines():
         if line.startswith("#"):
             name = line.lstrip("# ")
-        row = re.match(r"\| `(\w+)` \| ([\w<>: ]+) \| (yes|no) \|", line)
+        row = re.match(r"\| `(\w+)` \| ([\w<>: ]+?)( or null)? \|", line)
         if row and name in TABLES:
-            tables.setdefault(name, []).append((row[1], row[2], row[3] == "yes"))
+            tables.setdefault(name, []).append((row[1], row[2], row[3] is not None))
     check(sorted(tables) == sorted(TABLES), "docs/tables.md documents", sorted(tables))
     return tables
 

@@ -6,7 +6,7 @@ type Neighbour struct {
 	Source   string `parquet:"source,dict" json:"source" doc:"its file"`
 	Position int64  `parquet:"position" json:"position" doc:"where it begins in its file"`
 	// Estimate is the share of equal values of the two signatures; nil if all documents were compared, unsigned.
-	Estimate *float64 `parquet:"estimate,optional" json:"estimate" doc:"share of equal signature values if buckets are searched, else null"`
+	Estimate *float64 `parquet:"estimate,optional" json:"estimate" doc:"share of equal signature values; null unless the query searches buckets"`
 	// Buckets are those that both documents are in, by band; nil if all documents were compared. The table has them not.
 	Buckets []Bucket `parquet:"-" json:"buckets"`
 	// Similarity is exact, of the shingle sets: Shared of Size (this document's) and the asked one's.

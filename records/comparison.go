@@ -19,47 +19,47 @@ type Comparison struct {
 type Method struct {
 	Name string `json:"name" doc:"name of the method"`
 	// Measure is what the similarity of two documents is.
-	Measure string  `json:"measure" doc:"measure of its similarity; each measure has its own baseline"`
+	Measure string  `json:"measure" doc:"its measure; the first method of each measure is the baseline of the others"`
 	Seconds float64 `json:"seconds" doc:"time from the method's first read to its pairs"`
 	CPU     float64 `json:"cpu_seconds" doc:"its CPU time"`
 	// Peak is the maximum memory of the process meanwhile; nil where the system does not tell.
-	Peak *int64 `json:"peak_memory_bytes" doc:"maximum memory of the process since the method began; null where the system does not report it"`
+	Peak *int64 `json:"peak_memory_bytes" doc:"maximum memory of the process since the method began; null if the system does not report it"`
 	// Candidates are the pairs of documents that the method takes for
 	// possible ones before it compares any; nil if it does not list them.
 	Candidates *int64 `json:"candidates" doc:"pairs that the method examines; null for methods that list none. 'minhash', 'classic', 'salted' and 'simhash' count n − 1 for a bucket of n documents"`
 	// Pairs are all of documents that are similar enough, copies with each other
 	// and with what they resemble included: pairs/ of dedup has fewer rows.
-	Pairs  int `json:"similar_pairs" doc:"similar pairs that the method finds, all pairs of copies included: more than the rows of 'pairs/' of 'dedup'"`
-	Common int `json:"common" doc:"those of them that the first method of the measure finds too"` // with the first of the measure
+	Pairs  int `json:"similar_pairs" doc:"similar pairs that the method finds, including every pair of copies; 'pairs/' of 'dedup' has fewer rows"`
+	Common int `json:"common" doc:"those of them that the baseline finds too"` // with the first of the measure
 	// Recall is that share of the first one's pairs, Precision that of its own.
-	Recall    float64 `json:"recall" doc:"'common' as a share of the first method's"`
-	Precision float64 `json:"precision" doc:"'common' as a share of its own pairs"`
+	Recall    float64 `json:"recall" doc:"'common' / 'similar_pairs' of the baseline"`
+	Precision float64 `json:"precision" doc:"'common' / 'similar_pairs'"`
 	// Truth is how its pairs agree with known ones, where these are given.
-	Truth *Agreement `json:"by_truth,omitempty" doc:"with '--truth': how the pairs agree with the known ones"`
+	Truth *Agreement `json:"by_truth,omitempty" doc:"with '--truth': how far the pairs agree with the known ones"`
 	// Buckets is what became of the buckets, of a method that lists their pairs.
 	Buckets *Buckets `json:"buckets,omitempty"`
 }
 
 // Buckets are the pairs of documents that share a bucket, and what it took to find and to compare them.
 type Buckets struct {
-	Pairs    int64 `json:"pairs" doc:"of 'bands', 'signatures' and 'pieces': pairs in one bucket, counted for each bucket"` // of all buckets
-	Distinct int64 `json:"distinct" doc:"distinct pairs among them"`                                                        // of these
-	Compared int64 `json:"compared" doc:"compared pairs among these"`
+	Pairs    int64 `json:"pairs" doc:"for 'bands', 'signatures' and 'pieces': pairs that share a bucket, counted once for each bucket"` // of all buckets
+	Distinct int64 `json:"distinct" doc:"distinct pairs among these"`                                                                   // of these
+	Compared int64 `json:"compared" doc:"those of them that were compared"`
 	// True are the pairs compared that reach the threshold; nil of signatures, which only estimate.
 	True    *int64 `json:"true,omitempty" doc:"compared pairs that are similar; absent for 'signatures', which only estimates"`
 	Refuted int64  `json:"refuted" doc:"false positives"`
 	// BucketBytes are shuffled to make buckets, ShuffledBytes from there on in all.
-	BucketBytes   int64 `json:"bucket_bytes" doc:"bytes that were sent to make buckets"`
-	ShuffledBytes int64 `json:"shuffled_bytes" doc:"bytes that were sent in all"`
+	BucketBytes   int64 `json:"bucket_bytes" doc:"bytes sent to make buckets"`
+	ShuffledBytes int64 `json:"shuffled_bytes" doc:"bytes sent in all"`
 	// CPU is what the steps took, where the runner tells.
-	CPU *StepCPU `json:"cpu_seconds,omitempty"`
+	CPU *StepCPU `json:"cpu_seconds,omitempty" doc:"CPU time of 'shingling', of 'signing' (shingling included), of band 'keys', of 'grouping' (making pairs distinct included) and of 'verifying'"`
 }
 
 // StepCPU are the CPU seconds of the steps. Signing begins with the text, as shingling does.
 type StepCPU struct {
-	Shingling float64 `json:"shingling" doc:"CPU time of shingling"`
-	Signing   float64 `json:"signing" doc:"CPU time of signing, shingling included"`
-	Keys      float64 `json:"keys" doc:"CPU time of making band keys"`
-	Grouping  float64 `json:"grouping" doc:"CPU time of grouping, and of making pairs distinct"` // and making pairs distinct
-	Verifying float64 `json:"verifying" doc:"CPU time of verifying"`
+	Shingling float64 `json:"shingling"`
+	Signing   float64 `json:"signing"`
+	Keys      float64 `json:"keys"`
+	Grouping  float64 `json:"grouping"` // and making pairs distinct
+	Verifying float64 `json:"verifying"`
 }

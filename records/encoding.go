@@ -10,12 +10,12 @@ const UnknownEncoding = "unknown"
 
 // FileEncoding are the files that most likely are in an encoding, by their texts.
 type FileEncoding struct {
-	Name  string `json:"name" doc:"with '--encoding detect': an encoding that files are most likely in, or 'unknown'"` // or UnknownEncoding
-	Files int64  `json:"files" doc:"number of these files"`
+	Name  string `json:"name" doc:"with '--encoding detect': an encoding, or 'unknown'"` // or UnknownEncoding
+	Files int64  `json:"files" doc:"files that are most likely in this encoding"`
 	// Read: the files are read in it. Else it is not sure enough.
-	Read bool `json:"read" doc:"whether they were read in it"`
+	Read bool `json:"read" doc:"'true' if neardup read them in it"`
 	// Percent is how sure it is of the file File, of which it is least certain.
-	Percent int    `json:"percent" doc:"certainty for 'file', in per cent"`
+	Percent int    `json:"percent" doc:"how certain the encoding of 'file' is, in per cent"`
 	File    string `json:"file" doc:"the file whose encoding is least certain"`
 }
 

@@ -27,16 +27,16 @@ type ManifestFile struct {
 type Run struct {
 	Status   string    `json:"status" doc:"'done', 'failed', 'planned' for a forecast, or 'submitted' for a job that continues on a cluster"` // done, failed, planned by a dry run, or submitted: the job goes on
 	Error    string    `json:"error,omitempty" doc:"what went wrong"`
-	Exit     int       `json:"exit" doc:"the [exit status](reference.md)"`                           // the status that the command ended with
-	Files    []string  `json:"files,omitempty" doc:"files that a failed run left beside 'run.json'"` // of a run that failed: what it left beside run.json
+	Exit     int       `json:"exit" doc:"the [exit status](reference.md)"`                                       // the status that the command ended with
+	Files    []string  `json:"files,omitempty" doc:"list of the files that a failed run left beside 'run.json'"` // of a run that failed: what it left beside run.json
 	Job      string    `json:"job" doc:"id of the run"`
 	Version  string    `json:"version" doc:"version of neardup"`
 	Started  time.Time `json:"started" doc:"when the run began"`
-	Seconds  float64   `json:"seconds" doc:"how long it took"`
-	Runner   string    `json:"runner" doc:"the runner"`
+	Seconds  float64   `json:"seconds" doc:"how long the run took"`
+	Runner   string    `json:"runner" doc:"name of the runner"`
 	InForce  InForce   `json:"in_force"`
-	Jobs     []string  `json:"runner_jobs,omitempty" doc:"ids of the run's jobs on the cluster"`
-	Warnings []string  `json:"warnings,omitempty" doc:"warnings that the run also printed on standard error"`
+	Jobs     []string  `json:"runner_jobs,omitempty" doc:"list of the ids of the run's jobs on the cluster"`
+	Warnings []string  `json:"warnings,omitempty" doc:"list of the warnings that the run also printed on standard error"`
 	Page     bool      `json:"page,omitempty" doc:"'true' if the run wrote 'report.html'"` // report.html is in the output
 
 	// From is the finished output that the run decided again; nil: it read the input.
@@ -46,8 +46,8 @@ type Run struct {
 	// References are what inputs were compared with besides, nil if there were none.
 	References *RunReferences `json:"references,omitempty"`
 	// Parameters are what was asked, and Given those of them that were named though at their default, where that matters.
-	Parameters Spec     `json:"parameters" doc:"the flags in force that decide the result, with '_' for '-'. 'neardup dedup --config run.json' repeats the run"`
-	Given      []string `json:"given,omitempty" doc:"flags that were given with their default value, where that matters"`
+	Parameters Spec     `json:"parameters" doc:"values of the flags that decide the result, with '_' for '-' in their names. 'neardup dedup --config run.json' repeats the run"`
+	Given      []string `json:"given,omitempty" doc:"list of flags that were given with their default value, if that matters"`
 	// Running is how the run was to be done, which decides nothing of what
 	// it makes: flags by their names, without those that were not given.
 	Running json.RawMessage `json:"running,omitempty" doc:"the other flags that were given, such as 'output' and 'workers'"`
@@ -55,7 +55,7 @@ type Run struct {
 	Formats Formats         `json:"formats"`
 
 	// Forecast is what a plan expects of the run; only of a dry run.
-	Forecast *Forecast `json:"forecast,omitempty" doc:"of 'plan': what a run is expected to read, send and need ([how good it is](howto/plan.md))"`
+	Forecast *Forecast `json:"forecast,omitempty" doc:"from 'plan': what a run is expected to read, send and need ([how accurate this is](howto/plan.md))"`
 
 	Counts Counts `json:"counts"`
 	// NotCompared are the reasons why documents are not compared, with the number of these.
@@ -66,17 +66,17 @@ type Run struct {
 	NoColumn []NoColumn `json:"no_text_column,omitempty"`
 
 	// UnreadValues are of each column with a rule of numbers or dates that a value is none of.
-	UnreadValues []UnreadValues `json:"unread_values,omitempty" doc:"columns with values that a 'within' rule of '--match' cannot read"`
+	UnreadValues []UnreadValues `json:"unread_values,omitempty" doc:"list of columns with values that a 'within' rule of '--match' cannot read"`
 
 	Recall *Recall `json:"recall,omitempty"`
 	// Passages is what a run of passages found.
 	Passages *PassagesFound `json:"passages,omitempty"`
 	// Comparison is what compare found, whose tables the output has.
-	Comparison *Comparison `json:"comparison,omitempty" doc:"of 'compare': [what it found](#comparison)"`
+	Comparison *Comparison `json:"comparison,omitempty" doc:"from 'compare': [what it found](#comparison)"`
 	// Steps are the counters of each step as the runner saw them: attempts, for information.
-	Steps map[string]int64 `json:"steps,omitempty" doc:"counters of the steps, for people who tune neardup"`
+	Steps map[string]int64 `json:"steps,omitempty" doc:"counters of the steps, for tuning neardup"`
 	// Stages are the runner's account of its work, where it gives one.
-	Stages []Stage `json:"stages,omitempty" doc:"costs of the stages, likewise"`
+	Stages []Stage `json:"stages,omitempty" doc:"costs of the stages, for tuning neardup"`
 	CPU    float64 `json:"cpu_seconds,omitempty" doc:"CPU time of the process"`
 	Peak   int64   `json:"peak_memory_bytes,omitempty" doc:"maximum memory of the process"`
 	// Retries are the requests that this process sent to object stores again.
@@ -100,10 +100,10 @@ func (r *Run) Command() string {
 // NoColumn is a source with documents that have none of the text
 // columns: a file, or a folder of files with one record each.
 type NoColumn struct {
-	Source    string `json:"source" doc:"one of the first 20 sources with documents that have no text column"`
-	Documents int64  `json:"documents" doc:"how many of its documents have none"`            // that have none
-	Of        int64  `json:"of" doc:"all its documents"`                                     // of all its documents
-	Columns   string `json:"columns,omitempty" doc:"the columns that the first of them has"` // that the first of them has, as a message lists them
+	Source    string `json:"source" doc:"a source with documents that have no text column; the first 20 are listed"`
+	Documents int64  `json:"documents" doc:"these documents"`                                 // that have none
+	Of        int64  `json:"of" doc:"all documents of the source"`                            // of all its documents
+	Columns   string `json:"columns,omitempty" doc:"columns of the first of these documents"` // that the first of them has, as a message lists them
 }
 
 // MostSources are listed, of sources that have something in common.
@@ -181,7 +181,7 @@ type InForce struct {
 	Workers int   `json:"workers,omitempty" doc:"number of workers"`
 	Memory  int64 `json:"memory_bytes,omitempty" doc:"memory limit"` // that the process was kept to; the local runner alone has such a bound
 	// From says what sets Memory, as in "set by --memory".
-	From string `json:"memory_from,omitempty" doc:"what sets the limit"`
+	From string `json:"memory_from,omitempty" doc:"what sets the memory limit"`
 }
 
 // Failure is all that is known of a job that failed before it had a record: the first fields of Run.
@@ -193,31 +193,31 @@ type Failure struct {
 
 // Counts are what a run found and wrote.
 type Counts struct {
-	Records     int64 `json:"records" doc:"records read, unreadable ones included"`       // records read, unreadable ones included
-	Unreadable  int64 `json:"unreadable" doc:"unreadable records"`                        // records that are not documents
-	NotCompared int64 `json:"not_compared" doc:"documents that were not compared"`        // documents that are not compared
-	NoColumn    int64 `json:"no_text_column" doc:"of these, those lacking a text column"` // of those, the ones that have none of the text columns
-	Pairs       int64 `json:"pairs" doc:"rows of 'pairs'"`                                // rows of pairs/
-	NearPairs   int64 `json:"near_pairs" doc:"near pairs among them"`                     // of them, those between representatives
+	Records     int64 `json:"records" doc:"records read, including unreadable ones"`    // records read, unreadable ones included
+	Unreadable  int64 `json:"unreadable" doc:"unreadable records"`                      // records that are not documents
+	NotCompared int64 `json:"not_compared" doc:"documents that were not compared"`      // documents that are not compared
+	NoColumn    int64 `json:"no_text_column" doc:"those of them without a text column"` // of those, the ones that have none of the text columns
+	Pairs       int64 `json:"pairs" doc:"rows of 'pairs'"`                              // rows of pairs/
+	NearPairs   int64 `json:"near_pairs" doc:"near pairs among them"`                   // of them, those between representatives
 	// Copies are the other rows: documents that have the same as an earlier one, removed or not.
 	Copies int64 `json:"copies" doc:"copies among them"`
 	// AllPairs are those of all compared documents, and ComparedPairs those of documents that were joined with each other;
 	// 0 if the runner does not count them, or all were.
-	AllPairs      int64 `json:"all_pairs" doc:"all pairs, n·(n−1)/2; 0 if they are not counted"`
-	ComparedPairs int64 `json:"compared_pairs" doc:"compared pairs; 0 if they are not counted"`
+	AllPairs      int64 `json:"all_pairs" doc:"all pairs, n·(n−1)/2; 0 if not counted"`
+	ComparedPairs int64 `json:"compared_pairs" doc:"compared pairs; 0 if not counted"`
 	// PairsPartial are the crowds, and the clusters of long ids, of which
 	// pairs/ lists some pairs with kept documents only.
-	PairsPartial int64 `json:"pairs_partial" doc:"groups [listed only in part](limits.md#large-families)"`
+	PairsPartial int64 `json:"pairs_partial" doc:"groups whose pairs are [listed only in part](limits.md#large-families)"`
 	Clusters     int64 `json:"clusters" doc:"number of clusters"`
 	Removed      int64 `json:"removed" doc:"removed documents"`
-	Identical    int64 `json:"identical" doc:"those removed for the reason 'identical'"` // of the removed, those with this reason, and the next two
-	Equal        int64 `json:"equal" doc:"those removed for the reason 'equal'"`
-	SameSet      int64 `json:"same_set" doc:"those removed for the reason 'same-set'"`
-	Symbols      int64 `json:"differ_in_symbols" doc:"removed copies that differ in symbols from the kept document; '--from' does not count them"`                                                // of these two, those that do from the kept one
-	Numbers      int64 `json:"differ_in_numbers" doc:"removed documents whose numbers, as '--match-numbers' compares them, differ from those of the kept document; '--from' does not count them"` // of the removed, those that do from the kept one
-	Near         int64 `json:"near" doc:"those removed for the reason 'near'"`                                                                                                                    // of the removed, those with reason near
-	Chained      int64 `json:"chained" doc:"removed documents that form no pair with the kept one"`                                                                                               // of those, the ones that form no pair with the kept one
-	Corpus       int64 `json:"corpus" doc:"records in 'corpus/'"`                                                                                                                                 // records in corpus/
+	Identical    int64 `json:"identical" doc:"documents removed as 'identical'"` // of the removed, those with this reason, and the next two
+	Equal        int64 `json:"equal" doc:"documents removed as 'equal'"`
+	SameSet      int64 `json:"same_set" doc:"documents removed as 'same-set'"`
+	Symbols      int64 `json:"differ_in_symbols" doc:"removed copies that differ from the kept document in symbols; '--from' does not count them"`                                        // of these two, those that do from the kept one
+	Numbers      int64 `json:"differ_in_numbers" doc:"removed documents that differ from the kept document in numbers, as '--match-numbers' compares them; '--from' does not count them"` // of the removed, those that do from the kept one
+	Near         int64 `json:"near" doc:"documents removed as 'near'"`                                                                                                                    // of the removed, those with reason near
+	Chained      int64 `json:"chained" doc:"removed documents that form no pair with the kept one"`                                                                                       // of those, the ones that form no pair with the kept one
+	Corpus       int64 `json:"corpus" doc:"records in 'corpus/'"`                                                                                                                         // records in corpus/
 }
 
 // UnreadValues says of how many documents a rule cannot read the value, and which is the first, with its place.
@@ -229,17 +229,17 @@ type UnreadValues struct {
 
 // PassagesFound is what a run of passages was asked, and what it found.
 type PassagesFound struct {
-	Length int `json:"length" doc:"minimum words in a passage"` // the minimum of words
+	Length int `json:"length" doc:"minimum number of words in a passage"` // the minimum of words
 	// Whole is the unit that is repeated as a whole, if not runs of words: lines or paragraphs.
 	Whole        string `json:"whole,omitempty" doc:"value of '--whole'"`
-	PlannedBytes int64  `json:"planned_bytes" doc:"bytes that the first read was expected to send"`                      // that the first read was expected to send
-	MostBytes    int64  `json:"most_bytes" doc:"bytes that the disk was expected to hold if all words are repeated"`     // that the disk was expected to hold, if all words are repeated
-	Passages     int64  `json:"passages" doc:"rows of 'passages'"`                                                       // rows of passages/
-	Documents    int64  `json:"documents" doc:"rows of 'coverage'; with '--against' the documents that contain an item"` // rows of coverage/
-	Words        int64  `json:"words" doc:"words of all documents"`                                                      // of all documents
-	Repeated     int64  `json:"repeated" doc:"those of them in passages"`                                                // of these, in passages
-	Copies       int64  `json:"copies" doc:"documents of at least 'length' words that equal an earlier one"`             // documents of at least Length words that equal an earlier one
-	Short        int64  `json:"short" doc:"documents of fewer words than 'length'"`                                      // documents of fewer words than Length
+	PlannedBytes int64  `json:"planned_bytes" doc:"bytes that the first read was expected to send"`                     // that the first read was expected to send
+	MostBytes    int64  `json:"most_bytes" doc:"expected bytes on the disk if all words are repeated"`                  // that the disk was expected to hold, if all words are repeated
+	Passages     int64  `json:"passages" doc:"rows of 'passages'"`                                                      // rows of passages/
+	Documents    int64  `json:"documents" doc:"rows of 'coverage'; with '--against', documents that contain an item"`   // rows of coverage/
+	Words        int64  `json:"words" doc:"words in all documents"`                                                     // of all documents
+	Repeated     int64  `json:"repeated" doc:"those of them in passages"`                                               // of these, in passages
+	Copies       int64  `json:"copies" doc:"documents of at least 'length' words with the same text as an earlier one"` // documents of at least Length words that equal an earlier one
+	Short        int64  `json:"short" doc:"documents with fewer words than 'length'"`                                   // documents of fewer words than Length
 	// Broken are distinct runs of Length words that are repeated, and whose first occurrence is partly in a passage.
 	Broken int64 `json:"broken" doc:"distinct runs of 'length' words whose first occurrence is partly in a passage"`
 	// Cut is the unit of what was cut: none, words or sentences. Seams are places where a text was cut and goes on, and
@@ -259,7 +259,7 @@ type PassagesFound struct {
 // ItemsFound is what was looked for in documents, and how often it was found.
 type ItemsFound struct {
 	Items   int64   `json:"items" doc:"number of items"`
-	Words   int64   `json:"words" doc:"their words"`
+	Words   int64   `json:"words" doc:"words in all items"`
 	Short   int64   `json:"short" doc:"items that are too short to be searched for"` // items that are too short to be looked for
 	Share   float64 `json:"share" doc:"value of '--item-share'"`                     // of an item's words that a document must contain
 	Pairs   int64   `json:"pairs" doc:"rows of 'contaminated'"`                      // rows of contaminated/
@@ -268,7 +268,7 @@ type ItemsFound struct {
 
 // SourceRepeated is how much of a source is in passages: of a file, or a folder of files with one document each.
 type SourceRepeated struct {
-	Source   string `json:"source" doc:"one of the 20 sources with the most words in passages"`
+	Source   string `json:"source" doc:"a source; the 20 with the most words in passages are listed"`
 	Words    int64  `json:"words" doc:"its words"`
 	Repeated int64  `json:"repeated" doc:"those of them in passages"`
 }
@@ -281,7 +281,7 @@ func (s SourceRepeated) Share() float64 { return float64(s.Repeated) / float64(s
 type Recall struct {
 	Crowds int64 `json:"crowds,omitempty" doc:"large families; recall excludes their pairs"` // how many there are
 	// Exact: every two documents were compared that may be similar; the recall is 1.
-	Exact     bool             `json:"exact,omitempty" doc:"'true' if neardup compared all documents that may be similar"`
+	Exact     bool             `json:"exact,omitempty" doc:"'true' if neardup compared every pair that may be similar"`
 	Estimated *EstimatedRecall `json:"estimated,omitempty"`
 	Measured  *MeasuredRecall  `json:"measured,omitempty"`
 }
@@ -307,12 +307,12 @@ type Interval struct {
 
 // MeasuredRecall is that of the pairs of a sample, which was compared with all documents.
 type MeasuredRecall struct {
-	Sample  int64 `json:"sample" doc:"documents of the sample"`                                                          // documents, of distinct sets
-	Crowded int64 `json:"crowded" doc:"documents drawn for the sample and left out, because they are in large families"` // that were drawn too, and left out since they are in crowds
-	True    int64 `json:"true" doc:"near pairs of the sample with any document"`                                         // near pairs of the sample with any document
-	Found   int64 `json:"found" doc:"those of them that are in 'pairs'"`                                                 // of those, in pairs/
+	Sample  int64 `json:"sample" doc:"documents in the sample"`                                              // documents, of distinct sets
+	Crowded int64 `json:"crowded" doc:"documents left out of the sample because they are in large families"` // that were drawn too, and left out since they are in crowds
+	True    int64 `json:"true" doc:"near pairs of these documents with any document"`                        // near pairs of the sample with any document
+	Found   int64 `json:"found" doc:"those of them that are in 'pairs'"`                                     // of those, in pairs/
 	// OneFamily: all true pairs connect, so they tell of one group of documents alone, and there is no interval.
-	OneFamily bool `json:"one_family,omitempty" doc:"'true' if all near pairs of the sample form one family: no interval"`
+	OneFamily bool `json:"one_family,omitempty" doc:"'true' if these pairs connect all their documents, so that there is no interval"`
 	*RecallInterval
 }
 
@@ -331,38 +331,38 @@ type Stage struct {
 
 // RunInput says what was read. Root is the folder that all sources are relative to.
 type RunInput struct {
-	Root    string `json:"root" doc:"the root of all sources"`
+	Root    string `json:"root" doc:"the folder that all sources are relative to"`
 	Files   int    `json:"files" doc:"number of files"`
-	Bytes   int64  `json:"bytes" doc:"their size, as listed"`
+	Bytes   int64  `json:"bytes" doc:"size of the files, as listed"`
 	Splits  int    `json:"splits" doc:"number of splits"`
 	Skipped int    `json:"skipped,omitempty" doc:"files of other formats, which were skipped"` // files in input folders that are of no asked format
-	Decoded int64  `json:"decoded,omitempty" doc:"files in a non-UTF-8 encoding"`              // files that were read in another encoding than UTF-8
+	Decoded int64  `json:"decoded,omitempty" doc:"files in encodings other than UTF-8"`        // files that were read in another encoding than UTF-8
 	// Encodings are those that were detected; of a plan, in the files of its sample.
 	Encodings []FileEncoding `json:"encodings,omitempty"`
 	// Versions is a SHA-256 of the paths, sizes and versions of all files.
-	Versions string `json:"versions,omitempty" doc:"hash of all paths, sizes and versions"`
+	Versions string `json:"versions,omitempty" doc:"hash of the paths, sizes and versions of all files"`
 }
 
 // From names a finished output.
 type From struct {
-	Job    string `json:"job" doc:"job of the output that '--from' decided again"`
-	Output string `json:"output" doc:"its path"`
+	Job    string `json:"job" doc:"'job' of the output that '--from' decided again"`
+	Output string `json:"output" doc:"path of that output"`
 }
 
 // RunReferences says what was read of references, which are in no other count.
 type RunReferences struct {
-	Files   int   `json:"files" doc:"files of '--against'; references are in no other count"`
-	Bytes   int64 `json:"bytes" doc:"their size"`
+	Files   int   `json:"files" doc:"files of '--against'; the other counts leave out references"`
+	Bytes   int64 `json:"bytes" doc:"size of these files"`
 	Records int64 `json:"records" doc:"records in these files"`
 	// Unreadable records, and documents that are not compared as they have none of the text columns, no text, or too much
 	// of it; of the latter those without a column.
-	Unreadable  int64 `json:"unreadable" doc:"unreadable records of references"`
+	Unreadable  int64 `json:"unreadable" doc:"unreadable records in these files"`
 	NotCompared int64 `json:"not_compared" doc:"references that were not compared"`
-	NoColumn    int64 `json:"no_text_column" doc:"of these, those lacking a text column"`
+	NoColumn    int64 `json:"no_text_column" doc:"those of them without a text column"`
 	// Removed are the inputs that were removed for one, and PairsCompared the pairs of two references that were compared,
 	// as the runner counts them: there are to be none.
 	Removed       int64 `json:"removed" doc:"documents removed in favour of a reference"`
-	PairsCompared int64 `json:"pairs_compared" doc:"compared pairs of two references: 0"`
+	PairsCompared int64 `json:"pairs_compared" doc:"compared pairs of two references; expected to be 0"`
 	// Index is nil unless the references are those of an index.
 	Index *IndexMissed `json:"index,omitempty"`
 }
@@ -371,7 +371,7 @@ type RunReferences struct {
 // components of this run, some are compared for the count.
 type IndexMissed struct {
 	Compared int64 `json:"compared" doc:"with an index: compared pairs of kept documents that resemble the same document of this run"`
-	Missed   int64 `json:"missed" doc:"similar pairs among them, missed by earlier runs"`
+	Missed   int64 `json:"missed" doc:"those of them that are similar, and that earlier runs missed"`
 }
 
 // Chosen are the parameters that neardup derived from the input and the flags, and why.
@@ -382,19 +382,19 @@ type Chosen struct {
 	Signature int `json:"signature" doc:"length of a signature, in values or bits"` // its length, in values or bits
 	// ExpectedRecall is the probability that a pair of exactly threshold similarity shares a
 	// bucket; pairs more similar have a higher one.
-	ExpectedRecall float64 `json:"expected_recall" doc:"probability that a pair at the threshold is found"`
+	ExpectedRecall float64 `json:"expected_recall" doc:"probability of finding a pair at the threshold"`
 	// Documents is the planner's estimate of their number.
-	Documents int64 `json:"documents" doc:"number of documents, estimated"`
+	Documents int64 `json:"documents" doc:"estimated number of documents"`
 	// BackgroundEdges is the expected number of edges per document to unrelated documents.
-	BackgroundEdges float64 `json:"background_edges" doc:"expected unrelated candidates per document"`
+	BackgroundEdges float64 `json:"background_edges" doc:"expected number of candidates per document among unrelated documents"`
 	// JoinBytes is about how many bytes of sets the method complete sends and reads at most.
-	JoinBytes int64  `json:"join_bytes,omitempty" doc:"estimated maximum bytes of sets that '--method complete' sends and reads"`
-	Reason    string `json:"reason" doc:"why these values were chosen. Values that a method does not use are 0"`
+	JoinBytes int64  `json:"join_bytes,omitempty" doc:"estimated maximum number of bytes of shingle sets that '--method complete' sends and reads"`
+	Reason    string `json:"reason" doc:"why neardup chose these values; values that a method does not use are 0"`
 	// Rule is the column whose rule of similarity candidates come from, "" if there is a text.
-	Rule string `json:"rule,omitempty" doc:"with rules and no '--text': the column that candidates come from"`
+	Rule string `json:"rule,omitempty" doc:"with '--match' and no '--text': the column that candidates come from"`
 	// Copies are the sampled documents that are no different to the search from an earlier one, though
 	// they are not identical; Symbols are those of them that differ in symbols.
-	Copies  int64 `json:"sampled_copies" doc:"copies in the sample that are not identical"`
+	Copies  int64 `json:"sampled_copies" doc:"copies in the sample that are not exact duplicates"`
 	Symbols int64 `json:"sampled_differ_in_symbols" doc:"those of them that differ in symbols"`
 }
 

@@ -34,11 +34,11 @@ func columnsOf[T any](t *testing.T) (lines []string) {
 		if doc == "" {
 			t.Errorf("column %s of %T: the tag doc must say what it means", column.Name(), *new(T))
 		}
-		null := "no"
+		kind := typeName(t, column)
 		if column.Optional() || column.Type().String() == "LIST" { // pyarrow takes every list for one that may be null
-			null = "yes"
+			kind += " or null"
 		}
-		lines = append(lines, fmt.Sprintf("| `%s` | %s | %s | %s |\n", column.Name(), typeName(t, column), null, code(doc)))
+		lines = append(lines, fmt.Sprintf("| `%s` | %s | %s |\n", column.Name(), kind, code(doc)))
 	}
 	return lines
 }
@@ -133,35 +133,35 @@ func keysOf(t *testing.T, of reflect.Type, prefix string) (lines []string) {
 func tablesPage(t *testing.T) []byte {
 	var page bytes.Buffer
 	page.WriteString("# Output tables and run.json\n\n[Docs](index.md) › Tables\n\n" +
-		"This page lists every column of every table, and the keys of `run.json`. It is generated from the types in package `records` (`go test ./records -run TestTables -update`). [Formats](formats.md#output-tables) says how tables are stored.\n\n" +
-		"Types are those of pyarrow. `source` is a file's path below the root of the inputs; for `--against` files, the whole path. `position` says [where a record begins](formats.md#position-source-id) in its file.\n")
+		"This page lists every column of every table, and the keys of `run.json`. It is generated from the types in package `records` (`go test ./records -run TestTables -update`). [Formats](formats.md#output-tables) says how the tables are stored.\n\n" +
+		"Types are those of pyarrow. If a meaning is a plural, such as *documents in the cluster*, the value is their number. `source` is the path of a file below the root of the inputs; for a file of `--against`, it is the whole path. `position` says [where a record begins](formats.md#position-source-id) in its file.\n")
 	for _, s := range []section{
-		{"pairs", "A row for each near pair (two documents, neither a copy, whose similarity is at least the threshold), a before b in input order, and one for each copy, with its [representative](glossary.md) as a.", columnsOf[Pair](t)},
-		{"clusters", "A row for each document of a cluster of two or more. A cluster is a connected component of pairs: two of its documents need not be similar to each other, and with `--cluster star` several may be kept. " +
-			"A cluster has only references that resemble input documents. A reference with the same shingle set as an earlier reference is in no table.", columnsOf[Clustered](t)},
-		{"removed", "A row for each document that is not in the corpus because it resembles a kept one. `--cluster star` names the most similar document kept before it ([order](algorithms/survivors.md)); `components` names the first document of the cluster. " +
-			"A copy of a document that is removed as `near` is removed as `near` too. `passages --drop-covered` also writes this table.", columnsOf[Removed](t)},
-		{"rejected", "A row for each unreadable record, and for each document that was not compared.", columnsOf[Rejected](t)},
-		{"documents", "A row for every record, if `--write` names the table. The input file `a/b.jsonl` has `documents/a/b.jsonl.parquet`, in the order of the file, so there is no `source` column ([how to join it](howto/tags.md)).", columnsOf[Documented](t)},
-		{"passages", "A row for each [passage](howto/passages.md): words of a document that also occur earlier. Offsets here and in the next three tables are bytes of the document's text in UTF-8, after escapes are resolved, with one space between two `--text` columns.", columnsOf[Passage](t)},
-		{"coverage", "A row for each document that has a passage.", columnsOf[Coverage](t)},
-		{"repeats", "A row for each of the 1,000 most frequent passages, the most frequent first.", columnsOf[Repeat](t)},
-		{"contaminated", "`neardup passages --against` writes this table and `rejected` instead of `passages`, `coverage` and `repeats`. It has a row for each document and item if the document contains at least `--item-share` of the item's words.", columnsOf[Contaminated](t)},
-		{"neighbours", "`neardup query --output FILE` writes these rows, the most similar first, and `--json` prints them, each with the `buckets` that it shares if the query searched buckets.", columnsOf[Neighbour](t)},
-		{"buckets", "`neardup compare --output DIR` writes `DIR/buckets` for the methods `bands`, `signatures` and `pieces`. Documents share a bucket if `band` and `bucket` are equal.", columnsOf[Bucketed](t)},
+		{"pairs", "The table has a row for each near pair: two documents, neither of them a copy, whose similarity is at least the threshold. Document a comes before b in input order. It also has a row for each copy, with the copy as b and its [representative](glossary.md) as a.", columnsOf[Pair](t)},
+		{"clusters", "The table has a row for each document of a cluster: two or more documents that pairs connect. Two documents of a cluster need not be similar to each other, and with `--cluster star` neardup may keep several of them. " +
+			"References are in a cluster only if they resemble its input documents. A reference with the same shingle set as an earlier reference is in no table.", columnsOf[Clustered](t)},
+		{"removed", "The table has a row for each document that is not in the corpus because it resembles a kept one. With `--cluster star`, the kept document is the most similar of those kept before it in the [order of preference](algorithms/survivors.md); with `components`, it is the first of its cluster in that order. " +
+			"If a document is removed as `near`, its copies are removed as `near` too. `passages --drop-covered` also writes this table.", columnsOf[Removed](t)},
+		{"rejected", "The table has a row for each unreadable record, and for each document that was not compared.", columnsOf[Rejected](t)},
+		{"documents", "neardup writes this table only if `--write` names it. Each input file, such as `a/b.jsonl`, has a file `documents/a/b.jsonl.parquet`, with a row for every record in the order of the input. The table has no `source` column ([how to join it](howto/tags.md)).", columnsOf[Documented](t)},
+		{"passages", "The table has a row for each [passage](howto/passages.md): words of a document that also occur earlier. Offsets in `passages`, `repeats` and `contaminated` count the bytes of a document's text in UTF-8, after escapes are resolved, with one space between two `--text` columns.", columnsOf[Passage](t)},
+		{"coverage", "The table has a row for each document that has a passage.", columnsOf[Coverage](t)},
+		{"repeats", "The table has a row for each of the 1,000 most frequent passages, the most frequent first.", columnsOf[Repeat](t)},
+		{"contaminated", "`neardup passages --against` writes this table and `rejected` instead of `passages`, `coverage` and `repeats`. Each row is a document that contains at least `--item-share` of the words of an item.", columnsOf[Contaminated](t)},
+		{"neighbours", "`neardup query --output FILE` writes these rows, the most similar first. `--json` prints them; if the query searches buckets, each row also has the `buckets` that the neighbour shares.", columnsOf[Neighbour](t)},
+		{"buckets", "`neardup compare --output DIR` writes `DIR/buckets` for the methods `bands`, `signatures` and `pieces`. Two documents share a bucket if `band` and `bucket` are equal.", columnsOf[Bucketed](t)},
 		{"candidates", "`DIR/candidates` has a row for each pair that shares a bucket.", columnsOf[Candidate](t)},
-		{"pairs of compare", "`DIR/pairs` has a row for each pair that a method finds similar, if all methods compare by one measure.", columnsOf[Found](t)},
+		{"pairs of compare", "If all methods use the same measure, `DIR/pairs` has a row for each pair that a method finds similar.", columnsOf[Found](t)},
 	} {
-		fmt.Fprintf(&page, "\n## %s\n\n%s\n\n| column | type | null | meaning |\n|---|---|---|---|\n%s", s.name, s.intro, strings.Join(s.columns, ""))
+		fmt.Fprintf(&page, "\n## %s\n\n%s\n\n| column | type | meaning |\n|---|---|---|\n%s", s.name, s.intro, strings.Join(s.columns, ""))
 	}
-	page.WriteString("\n## Measures\n\nThe metadata of a table names the measure of its `similarity`.\n\n| `measure` | `similarity` |\n|---|---|\n" +
-		"| `jaccard` | for shingle sets: shared / (size_a + size_b − shared) |\n" +
-		"| `containment` | shared / the smaller of size_a and size_b |\n" +
-		"| `cosine` | a·b / (\\|a\\|·\\|b\\|), with a component for each distinct shingle, weighted by `--weights` |\n" +
-		"| `simhash-overlap` | shared / size_a: equal bits of two SimHash signatures, which [estimate the cosine](algorithms/simhash.md) |\n")
-	fmt.Fprintf(&page, "\n## run.json\n\nThe parameters of a run, its choices and its results. Keys that do not apply are left out. `a.b` is the key `b` of the object `a`, and `a[].b` that of each object in the list `a`.\n\n"+
+	page.WriteString("\n## Measures\n\nThe metadata of each table names the measure of its `similarity`.\n\n| `measure` | `similarity` |\n|---|---|\n" +
+		"| `jaccard` | shared / (size_a + size_b − shared), for shingle sets |\n" +
+		"| `containment` | shared / min(size_a, size_b), for shingle sets |\n" +
+		"| `cosine` | a·b / (\\|a\\|·\\|b\\|), for vectors with a component for each distinct shingle, weighted by `--weights` |\n" +
+		"| `simhash-overlap` | shared / size_a: the share of equal bits in two SimHash signatures, which [estimates the cosine](algorithms/simhash.md) |\n")
+	fmt.Fprintf(&page, "\n## run.json\n\n`run.json` has the parameters of a run, its choices and its results. It leaves out keys that do not apply. In the table, `a.b` is the key `b` of the object `a`, and `a[].b` is the key `b` of each object in the list `a`.\n\n"+
 		"| key | meaning |\n|---|---|\n%s", strings.Join(keysOf(t, reflect.TypeFor[Run](), ""), ""))
-	fmt.Fprintf(&page, "\n## comparison\n\n`neardup compare --json` prints this object, and `run.json` has it too. It has the parameters, `examples` (rows of `pairs`) and, for each method:\n\n"+
+	fmt.Fprintf(&page, "\n## comparison\n\n`neardup compare --json` prints this object, and `run.json` contains it. It has the parameters, `examples` (rows of `pairs`) and a list `methods`, with these keys for each method:\n\n"+
 		"| key | meaning |\n|---|---|\n%s", strings.Join(keysOf(t, reflect.TypeFor[Method](), ""), ""))
 	return page.Bytes()
 }
