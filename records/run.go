@@ -27,16 +27,16 @@ type ManifestFile struct {
 type Run struct {
 	Status   string    `json:"status" doc:"'done', 'failed', 'planned' for a forecast, or 'submitted' for a job that continues on a cluster"` // done, failed, planned by a dry run, or submitted: the job goes on
 	Error    string    `json:"error,omitempty" doc:"what went wrong"`
-	Exit     int       `json:"exit" doc:"the [exit status](reference.md)"`                                       // the status that the command ended with
-	Files    []string  `json:"files,omitempty" doc:"list of the files that a failed run left beside 'run.json'"` // of a run that failed: what it left beside run.json
+	Exit     int       `json:"exit" doc:"the [exit status](reference.md)"`                                   // the status that the command ended with
+	Files    []string  `json:"files,omitempty" doc:"list of files that a failed run left beside 'run.json'"` // of a run that failed: what it left beside run.json
 	Job      string    `json:"job" doc:"id of the run"`
 	Version  string    `json:"version" doc:"version of neardup"`
 	Started  time.Time `json:"started" doc:"when the run began"`
 	Seconds  float64   `json:"seconds" doc:"how long the run took"`
 	Runner   string    `json:"runner" doc:"name of the runner"`
 	InForce  InForce   `json:"in_force"`
-	Jobs     []string  `json:"runner_jobs,omitempty" doc:"list of the ids of the run's jobs on the cluster"`
-	Warnings []string  `json:"warnings,omitempty" doc:"list of the warnings that the run also printed on standard error"`
+	Jobs     []string  `json:"runner_jobs,omitempty" doc:"list of ids of the run's jobs on the cluster"`
+	Warnings []string  `json:"warnings,omitempty" doc:"list of warnings that the run also printed on standard error"`
 	Page     bool      `json:"page,omitempty" doc:"'true' if the run wrote 'report.html'"` // report.html is in the output
 
 	// From is the finished output that the run decided again; nil: it read the input.
@@ -351,7 +351,7 @@ type From struct {
 
 // RunReferences says what was read of references, which are in no other count.
 type RunReferences struct {
-	Files   int   `json:"files" doc:"files of '--against'; the other counts leave out references"`
+	Files   int   `json:"files" doc:"files of '--against'; only keys of 'references' count them"`
 	Bytes   int64 `json:"bytes" doc:"size of these files"`
 	Records int64 `json:"records" doc:"records in these files"`
 	// Unreadable records, and documents that are not compared as they have none of the text columns, no text, or too much

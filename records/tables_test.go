@@ -133,7 +133,7 @@ func keysOf(t *testing.T, of reflect.Type, prefix string) (lines []string) {
 func tablesPage(t *testing.T) []byte {
 	var page bytes.Buffer
 	page.WriteString("# Output tables and run.json\n\n[Docs](index.md) › Tables\n\n" +
-		"This page lists every column of every table, and the keys of `run.json`. It is generated from the types in package `records` (`go test ./records -run TestTables -update`). [Formats](formats.md#output-tables) says how the tables are stored.\n\n" +
+		"This page lists every column of every table, and the keys of `run.json`. `go test ./records -run TestTables -update` generates it. [Formats](formats.md#output-tables) says how the tables are stored.\n\n" +
 		"Types are those of pyarrow. If a meaning is a plural, such as *documents in the cluster*, the value is their number. `source` is the path of a file below the root of the inputs; for a file of `--against`, it is the whole path. `position` says [where a record begins](formats.md#position-source-id) in its file.\n")
 	for _, s := range []section{
 		{"pairs", "The table has a row for each near pair: two documents, neither of them a copy, whose similarity is at least the threshold. Document a comes before b in input order. It also has a row for each copy, with the copy as b and its [representative](glossary.md) as a.", columnsOf[Pair](t)},
@@ -143,10 +143,10 @@ func tablesPage(t *testing.T) []byte {
 			"If a document is removed as `near`, its copies are removed as `near` too. `passages --drop-covered` also writes this table.", columnsOf[Removed](t)},
 		{"rejected", "The table has a row for each unreadable record, and for each document that was not compared.", columnsOf[Rejected](t)},
 		{"documents", "neardup writes this table only if `--write` names it. Each input file, such as `a/b.jsonl`, has a file `documents/a/b.jsonl.parquet`, with a row for every record in the order of the input. The table has no `source` column ([how to join it](howto/tags.md)).", columnsOf[Documented](t)},
-		{"passages", "The table has a row for each [passage](howto/passages.md): words of a document that also occur earlier. Offsets in `passages`, `repeats` and `contaminated` count the bytes of a document's text in UTF-8, after escapes are resolved, with one space between two `--text` columns.", columnsOf[Passage](t)},
+		{"passages", "The table has a row for each [passage](howto/passages.md): words of a document that also occur earlier. Offsets in `passages`, `repeats` and `contaminated` count the bytes of a document's text in UTF-8, after escapes are resolved, with one space between two `--text` columns. An end is the offset after the last byte.", columnsOf[Passage](t)},
 		{"coverage", "The table has a row for each document that has a passage.", columnsOf[Coverage](t)},
 		{"repeats", "The table has a row for each of the 1,000 most frequent passages, the most frequent first.", columnsOf[Repeat](t)},
-		{"contaminated", "`neardup passages --against` writes this table and `rejected` instead of `passages`, `coverage` and `repeats`. Each row is a document that contains at least `--item-share` of the words of an item.", columnsOf[Contaminated](t)},
+		{"contaminated", "`neardup passages --against` writes this table and `rejected` instead of `passages`, `coverage` and `repeats`. Each row names a document and an item; the document contains at least `--item-share` of the item's words.", columnsOf[Contaminated](t)},
 		{"neighbours", "`neardup query --output FILE` writes these rows, the most similar first. `--json` prints them; if the query searches buckets, each row also has the `buckets` that the neighbour shares.", columnsOf[Neighbour](t)},
 		{"buckets", "`neardup compare --output DIR` writes `DIR/buckets` for the methods `bands`, `signatures` and `pieces`. Two documents share a bucket if `band` and `bucket` are equal.", columnsOf[Bucketed](t)},
 		{"candidates", "`DIR/candidates` has a row for each pair that shares a bucket.", columnsOf[Candidate](t)},
@@ -159,7 +159,7 @@ func tablesPage(t *testing.T) []byte {
 		"| `containment` | shared / min(size_a, size_b), for shingle sets |\n" +
 		"| `cosine` | a·b / (\\|a\\|·\\|b\\|), for vectors with a component for each distinct shingle, weighted by `--weights` |\n" +
 		"| `simhash-overlap` | shared / size_a: the share of equal bits in two SimHash signatures, which [estimates the cosine](algorithms/simhash.md) |\n")
-	fmt.Fprintf(&page, "\n## run.json\n\n`run.json` has the parameters of a run, its choices and its results. It leaves out keys that do not apply. In the table, `a.b` is the key `b` of the object `a`, and `a[].b` is the key `b` of each object in the list `a`.\n\n"+
+	fmt.Fprintf(&page, "\n## run.json\n\n`run.json` has the parameters of a run, its choices and its results. It leaves out keys that do not apply. `a.b` is the key `b` of the object `a`, and `a[].b` is the key `b` of each object in the list `a`.\n\n"+
 		"| key | meaning |\n|---|---|\n%s", strings.Join(keysOf(t, reflect.TypeFor[Run](), ""), ""))
 	fmt.Fprintf(&page, "\n## comparison\n\n`neardup compare --json` prints this object, and `run.json` contains it. It has the parameters, `examples` (rows of `pairs`) and a list `methods`, with these keys for each method:\n\n"+
 		"| key | meaning |\n|---|---|\n%s", strings.Join(keysOf(t, reflect.TypeFor[Method](), ""), ""))
