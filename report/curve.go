@@ -38,7 +38,7 @@ func steepest(c *records.Curve) string {
 	if c.Bands == 1 || c.Rows == 1 {
 		return ""
 	}
-	return "; the curve is steepest about " + share(c.Steepest)
+	return "; the curve is steepest at about " + share(c.Steepest)
 }
 
 // drawCurve fills the area below the curve with blocks, each an eighth of a line high. A similarity of the curve is
