@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// BandEntry says that a document has a band key. The key is cut to 40 bits: band and shard are
-// those of the group it travels in, and a false equality is only one more edge.
+// BandEntry says that a document has a band key. Key holds 40 bits of it: the entry's group supplies the band and the
+// shard, and two keys that are equal by chance only add one edge.
 type BandEntry struct {
 	Key      uint64
 	Document Key
@@ -18,17 +18,17 @@ func (e BandEntry) Compare(o BandEntry) int {
 	return cmp.Or(cmp.Compare(e.Key, o.Key), cmp.Compare(e.Document, o.Document))
 }
 
-// A band block is segments of a header (file ordinal 4, base position 8, number of entries 4)
-// and entries of 9 bytes: key 5, position less base 4.
+// A band block is a sequence of segments. A segment is a header (file ordinal 4 bytes, base position 8, number of
+// entries 4) followed by entries of 9 bytes: key 5, position minus base position 4.
 const (
-	// BandKeyBits is the length of the key of an entry.
+	// BandKeyBits is the length of an entry's key.
 	BandKeyBits  = 40
 	bandHeader   = 16
 	bandEntry    = 9
 	maxBandDelta = 1<<32 - 1
 )
 
-// BandBytes is the size of band blocks with so many entries behind so many headers in all.
+// BandBytes returns the total size of band blocks that hold this many entries behind this many headers.
 func BandBytes(entries, headers int) int { return bandEntry*entries + bandHeader*headers }
 
 // BandWriter packs the entries of documents into one block for each (band, shard).
@@ -41,17 +41,17 @@ type BandWriter struct {
 
 type bandBlock struct {
 	data    []byte
-	room    int // that the next has from the start
-	segment int // where the open segment's header is
-	base    Key // of its first document
+	room    int // initial capacity of the next block
+	segment int // offset of the open segment's header
+	base    Key // key of the open segment's first document
 }
 
-// NewBandWriter returns a writer for 1<<shardBits shards a band.
+// NewBandWriter returns a writer for 1<<shardBits shards per band.
 func NewBandWriter(bands, shardBits int) *BandWriter {
 	return &BandWriter{shardBits: shardBits, blocks: make([]bandBlock, bands<<shardBits), limit: bufferBytes}
 }
 
-// Add adds a document with its key of each band, and emits the blocks that are full.
+// Add adds a document with one key per band, and emits the blocks that are full.
 func (w *BandWriter) Add(doc Key, keys []uint64, emit func(group int64, block []byte)) {
 	for band, key := range keys {
 		w.AddKey(doc, band, key, emit)
@@ -61,7 +61,7 @@ func (w *BandWriter) Add(doc Key, keys []uint64, emit func(group int64, block []
 	}
 }
 
-// AddKey adds a document with its key of one band.
+// AddKey adds a document's key of one band.
 func (w *BandWriter) AddKey(doc Key, band int, key uint64, emit func(group int64, block []byte)) {
 	group := band<<w.shardBits | int(key>>1>>(63-w.shardBits))
 	block := &w.blocks[group]
@@ -76,17 +76,17 @@ func (w *BandWriter) AddKey(doc Key, band int, key uint64, emit func(group int64
 	}
 }
 
-// FirstBits returns the first BandKeyBits bits of the key of an entry that travels in a shard.
+// FirstBits returns the first BandKeyBits bits of a band key, from an entry's key and the shard that the entry was in.
 func FirstBits(key uint64, shard, shardBits int) uint64 {
 	return uint64(shard)<<(BandKeyBits-shardBits) | key>>shardBits
 }
 
-// takes reports whether a document goes into the open segment.
+// takes reports whether the open segment can hold a document.
 func (b *bandBlock) takes(doc Key) bool {
 	return len(b.data) > 0 && uint64(doc-b.base) <= maxBandDelta && doc.File() == b.base.File()
 }
 
-// open opens a segment, of which the document is the first.
+// open opens a segment that begins with doc.
 func (b *bandBlock) open(doc Key) {
 	b.close()
 	if b.data == nil {
@@ -98,7 +98,7 @@ func (b *bandBlock) open(doc Key) {
 	b.data = AppendUint32(b.data, 0)
 }
 
-// close writes the number of entries, which is not known before.
+// close writes the number of entries into the open segment's header.
 func (b *bandBlock) close() {
 	if len(b.data) > 0 {
 		entries := b.data[b.segment+bandHeader:]
@@ -117,13 +117,13 @@ func (w *BandWriter) flush(group int, emit func(int64, []byte)) {
 	block := &w.blocks[group]
 	block.close()
 	w.total -= len(block.data)
-	// Blocks of a writer are about equal. A little more room spares most of them to grow.
+	// The blocks of a writer have similar sizes: slightly more room saves most of them from growing.
 	data := block.data
 	block.data, block.room = nil, min(len(data)+len(data)/8, BlockBytes+bandHeader+bandEntry)
 	emit(int64(group), data)
 }
 
-// Flush emits what is left.
+// Flush emits the remaining blocks.
 func (w *BandWriter) Flush(emit func(group int64, block []byte)) {
 	for group := range w.blocks {
 		if len(w.blocks[group].data) > 0 {

@@ -6,35 +6,33 @@ import (
 	"slices"
 )
 
-// Buffers packs small values under the key they will be grouped by into blocks, so that one
-// element carries many. A key's block is handed on when it reaches BlockBytes, all of them
-// when together they take TotalBytes, and what is left by Flush. Blocks that are handed on are
-// never reused: a runner may hold them.
+// Buffers packs small values into blocks by the key that they will be grouped by, so that one element carries many
+// values. It emits a key's block when the block reaches BlockBytes, and all blocks when they take TotalBytes together;
+// Flush emits the rest. Buffers never reuses an emitted block, because a runner may hold it.
 //
-// Until then a block is a chain of pages, which are used again:
-// growing slices would take and copy several times as much. The zero value is ready.
+// A block under construction is a chain of reusable pages: growing slices would allocate and copy several times as
+// much. The zero value is ready to use.
 type Buffers struct {
-	BlockBytes, TotalBytes int // 0: the usual sizes
+	BlockBytes, TotalBytes int // 0: the default sizes
 
 	blocks map[int64]*chain
 	slabs  [][]byte // of slabPages pages each
-	next   []int32  // page of the same block, or free page, that follows each page
+	next   []int32  // for each page, the one that follows it in its block or in the free list
 	free   int32    // first free page
-	taken  int      // pages that are not free
-	value  []byte   // the one being added
-	fields []byte   // of the row that is added
+	taken  int      // number of pages in use
+	value  []byte   // the value being added
+	fields []byte   // of the row being added
 }
 
-// chain is a block that is not whole.
+// chain is a block under construction.
 type chain struct {
 	first, last int32  // pages
-	room        []byte // of the last page
+	room        []byte // unused part of the last page
 	size        int
 }
 
-// Sizes of packed blocks: small beside the limit of 1 MB for an element, and together small
-// beside the memory of any worker. A worker's bundle may be its whole share of the job, so the
-// caps hold, not the bundle's end.
+// Sizes of packed blocks: small compared with the 1 MB limit of an element and, in total, with the memory of any
+// worker. A bundle may be a worker's whole share of the job, so Buffers cannot wait for its end.
 const (
 	BlockBytes  = 256 << 10
 	bufferBytes = 8 << 20
@@ -44,7 +42,7 @@ const (
 	noPage    = -1
 )
 
-// Add adds the value that add appends to key's block, and emits what is full afterwards.
+// Add adds the value that add appends to key's block, then emits the blocks that are full.
 func (b *Buffers) Add(key int64, add func(block []byte) []byte, emit func(int64, []byte)) {
 	b.value = add(b.value[:0])
 	if b.blocks == nil {
@@ -112,13 +110,13 @@ func (b *Buffers) take(c *chain) []byte {
 	return block
 }
 
-// Flush emits all blocks, in key order, and leaves the buffers empty and without memory.
+// Flush emits all blocks in key order, and leaves the buffers empty and without memory.
 func (b *Buffers) Flush(emit func(int64, []byte)) {
 	b.flush(emit)
 	*b = Buffers{BlockBytes: b.BlockBytes, TotalBytes: b.TotalBytes}
 }
 
-// flush is Flush, and keeps the memory for what is added next.
+// flush is like Flush, but keeps the memory for the next values.
 func (b *Buffers) flush(emit func(int64, []byte)) {
 	for _, key := range slices.Sorted(maps.Keys(b.blocks)) {
 		emit(key, b.take(b.blocks[key]))

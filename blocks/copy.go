@@ -2,7 +2,7 @@ package blocks
 
 import "encoding/binary"
 
-// First is the first document of a block that has a hash.
+// First is the first document of a block that has this hash.
 type First struct {
 	Hash Hash
 	Key  Key
@@ -20,12 +20,12 @@ func DecodeFirsts(dst []First, block []byte) ([]First, error) {
 	return dst, d.Err()
 }
 
-// Copy is a document of a group of copies: the group's first document, or a copy of it. A copy's profile has
-// only what is its own: key, id, rank and traits, without the tokens' if all of the group have the same.
+// Copy is a document of a copy group: the group's first document or a copy of it. A copy's profile holds only key, id,
+// rank and traits, and omits the tokens' hash if the whole group has the same tokens.
 type Copy struct {
-	Of      Key // the first document
+	Of      Key // the group's first document
 	Profile Profile
-	// Component and Documents are the component that the first document belongs to, and how many documents that has.
+	// Component is the component of the first document, and Documents the number of documents in it.
 	Component Key
 	Documents int
 }
@@ -69,24 +69,26 @@ func (d *Decoder) Copy() (c Copy) {
 	return c
 }
 
-// Verdict is what becomes of the document Of and its copies.
+// Verdict is the decision about the document Of and its copies.
 type Verdict struct {
 	Of Key
-	// Tokens are those of Of, and Size what it counts, as the verifier says.
+	// Tokens is the hash of Of's tokens, and Size its size as the verifier defines it.
 	Tokens Hash
 	Size   int
-	// First is the representative of Of, which their pairs name, and Kept the kept document in their place. Of
-	// these there is no more than key, id and traits, of First without the symbols.
+	// First is the representative of Of, which their pairs name, and Kept the document kept in their place. Both hold
+	// only key, id and traits; First's traits lack symbols and numbers.
 	First, Kept Profile
-	// Cluster is the first document of their cluster, and Members how many there are in it.
+	// Cluster is the first document of their cluster, and Members the number of documents in it.
 	Cluster Key
 	Members int
-	// Near: Kept has another set. Similarity is that of the two, 0 if they are no pair.
+	// Near reports that Kept has another set than Of. Similarity is the similarity of the two, or 0 if they are not a
+	// pair.
 	Near       bool
 	Similarity float64
-	// Nearest is the similarity of First and the most similar document, 0 if there is none; told only if none is kept.
+	// Nearest is the similarity of First to the most similar document, or 0 if there is none. It is set only if none is
+	// kept.
 	Nearest float64
-	// Partial: not all pairs of the cluster are listed.
+	// Partial reports that not all pairs of the cluster are listed.
 	Partial bool
 }
 

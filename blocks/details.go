@@ -5,29 +5,29 @@ import (
 	"sync"
 )
 
-// DetailsFiles is how many files one Details describes: file i is in Details i / DetailsFiles.
+// DetailsFiles is the number of files that one Details describes: file i is in Details i / DetailsFiles.
 const DetailsFiles = 4096
 
-// keptBytes is how much a Details keeps of what was found out about its files.
+// keptBytes is the maximum size of the inspection results that one Details keeps.
 const keptBytes = 256 << 10
 
-// Details is what those need to know of a run of files who open them, besides what Inputs has: format, version and, of
-// a file that was inspected, what that found. It may be used by many at once, but for Add.
+// Details holds what a step needs to open the files of a range, beyond what Inputs has: format, version and, for an
+// inspected file, the facts found. All methods but Add are safe for concurrent use.
 type Details struct {
-	starts []uint32 // of the files, in data
+	starts []uint32 // offsets of the files in data
 	data   []byte
 
 	mu    sync.Mutex
-	kept  []uint16          // of each file, which of found it is, from 1; 0: it is not known
+	kept  []uint16          // per file, index into found plus 1; 0: unknown
 	found []string          // facts of files
-	known map[string]uint16 // the same
+	known map[string]uint16 // index of found plus 1
 	bytes int
 }
 
 // Full reports whether the next file belongs to the next Details.
 func (d *Details) Full() bool { return len(d.starts) == DetailsFiles }
 
-// Add adds a file behind the others.
+// Add appends a file.
 func (d *Details) Add(f *File, inspected bool) {
 	var facts []byte
 	if inspected {
@@ -41,7 +41,7 @@ func (d *Details) add(format, version, facts []byte) {
 	d.data = AppendBytes(AppendBytes(AppendBytes(d.data, format), version), facts)
 }
 
-// withKept returns details that have from the start what d keeps.
+// withKept returns a copy of d that also describes what d keeps.
 func (d *Details) withKept() *Details {
 	all := &Details{}
 	for i, start := range d.starts {
@@ -55,8 +55,8 @@ func (d *Details) withKept() *Details {
 	return all
 }
 
-// Complete fills in what the details have of a file, of which Inputs told
-// the rest, and reports whether it was inspected: else it still is to be.
+// Complete sets the fields of f that Details describes; f has those of Inputs already. It reports whether the file was
+// inspected: if not, the caller must do so.
 func (d *Details) Complete(file int, f *File) (inspected bool, err error) {
 	i := file % DetailsFiles
 	if i >= len(d.starts) {
@@ -86,7 +86,7 @@ func (d *Details) keptOf(i int) []byte {
 	return []byte(d.found[d.kept[i]-1])
 }
 
-// Keep remembers what was found out about a file, if that is not too much: most files are like others.
+// Keep remembers what an inspection found about a file, within keptBytes. Most files share their facts with others.
 func (d *Details) Keep(file int, f *File) {
 	facts := appendFacts(nil, f)
 	d.mu.Lock()
@@ -109,7 +109,7 @@ func (d *Details) Keep(file int, f *File) {
 	d.kept[file%DetailsFiles] = number
 }
 
-// appendFacts appends what an inspection found; never nothing.
+// appendFacts appends what an inspection found, which is never empty.
 func appendFacts(dst []byte, f *File) []byte {
 	sequential := uint64(0)
 	if f.Sequential {

@@ -10,27 +10,26 @@ type Document struct {
 	Key   Key
 	ID    []byte
 	HasID bool
-	// Component is the component the document was read for, in the second read, and Of how many
-	// documents that has; 0 in the first. In the second read, Of is 0 for a copy of the document Component.
+	// In the second read, Component is the component that the document is read for, and Of the number of documents in
+	// it; Of is 0 for a copy of the document Component. Both are 0 in the first read.
 	Component Key
 	Of        int
-	// Copied: others are copies of it; known in the second read.
+	// Copied reports that the document has copies; set in the second read.
 	Copied bool
-	// Rank orders documents for the decision, where the order of the input does not; in the second
-	// read.
+	// Rank orders documents for the decision where input order does not; set in the second read.
 	Rank []byte
 	Text []byte
-	// Ends says where its columns end, if it has several, as codec.Document does.
+	// Ends holds the ends of the text's columns if there are several, as in codec.Document.
 	Ends []byte
-	// Values are those that it is matched by with others, in the order of the rules: byte strings, as AppendBytes packs
-	// them, empty where there is none.
+	// Values are the values by which the document is matched with others, one per rule in the order of the rules,
+	// packed by AppendBytes; missing values are empty.
 	Values []byte
-	// Wanted is what it was read again for, where that was asked: byte strings, as AppendBytes packs them.
+	// Wanted holds the reasons why a step asked to read the document again, packed by AppendBytes.
 	Wanted []byte
 }
 
-// AppendDocument appends doc to a block of documents. A block is any number of documents one
-// after another, so that an element of the pipeline is worth its fixed cost.
+// AppendDocument appends doc to a block of documents. A block holds any number of documents, which spreads an element's
+// fixed cost.
 func AppendDocument(block []byte, doc *Document) []byte {
 	block = AppendKey(block, doc.Key)
 	of := uint64(doc.Of) << 1
@@ -58,7 +57,7 @@ func (d *Decoder) Document() (doc Document) {
 	return doc
 }
 
-// Documents yields the documents of a block, up to one that does not fit; ask Err afterwards.
+// Documents yields the documents of a block up to the first corrupt one; call Err afterwards.
 func (d *Decoder) Documents() iter.Seq[Document] {
 	return func(yield func(Document) bool) {
 		for !d.Done() {

@@ -5,17 +5,17 @@ import (
 	"strconv"
 )
 
-// Estimate is how many near pairs components have, judged by those found.
+// Estimate estimates the number of near pairs of components from the pairs found.
 type Estimate struct {
-	// Component is the first one added that has pairs; it names the fact.
+	// Component is the component that was added first and has pairs; it names the fact.
 	Component Key
 	// Found is the number of pairs found.
 	Found int64
-	// Millionths is the estimate of all, times 10⁶, by the keys of the run and then by others.
+	// Millionths are estimates of the number of all pairs, times 10⁶: one by the keys of the run, then others.
 	Millionths []int64
 }
 
-// Add adds the estimate of other components, or of another part of one.
+// Add adds the estimate of other components, or of another part of the same one.
 func (e *Estimate) Add(o Estimate) {
 	if e.Found == 0 {
 		e.Component = o.Component
@@ -41,7 +41,7 @@ func (e Estimate) EmitFact(emit func([]byte)) error {
 	return Fact{Kind: FactEstimate, Name: fmt.Sprint(int64(e.Component)), Counts: counts}.Emit(emit)
 }
 
-// EstimateOf returns what EmitFact has emitted.
+// EstimateOf returns the estimate that EmitFact emitted.
 func EstimateOf(f Fact) Estimate {
 	e := Estimate{Found: f.Counts[CountNear]}
 	for {

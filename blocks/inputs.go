@@ -14,33 +14,33 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// Inputs is what a run reads, fixed by the planner before anything is read in earnest: every
-// step that needs to know where a document comes from, or where its rows go, asks it.
+// Inputs describes what a run reads. The planner fixes it before the first read; the steps ask it where a document
+// comes from and where its rows go.
 //
-// It is made for millions of files: about 50 bytes for each, in tables that are looked up by number. What else is known
-// of a file is in Details, which only those load who open it. MarshalBinary has the layout that processes share.
+// It is made for millions of files: it takes about 50 bytes per file, in tables indexed by number. Details has the
+// rest, which only the steps that open a file load. MarshalBinary writes the layout that processes share.
 type Inputs struct {
-	// Root is the folder that all sources are relative to. It is set before files are added.
+	// Root is the folder that all sources are relative to. It must be set before files are added.
 	Root string
 	// Shards is the number of files of each output table, at least 1.
 	Shards int
-	// Splits in input order. Together they hold each record once.
+	// Splits are in input order. Together they cover each record once.
 	Splits Spans
-	// Pieces are the files of the corpus to be written, in input order; references have none.
+	// Pieces are the corpus files to write, in input order; references have none.
 	Pieces Spans
 
-	// Of each file, by its ordinal: where it ends in the listed bytes of all, and what is true of it.
+	// By the file's ordinal: where the file ends in the listed bytes of all files, and its flags.
 	ends  []int64
 	flags []byte
 	names names
-	// references is how many files are; they come first.
+	// references is the number of reference files, which come first.
 	references int
-	// preferences of all files, or none.
+	// preferences has one value per file, or is nil.
 	preferences []uint32
-	// rows are the Positions of files, by ordinal, which are in rowFiles.
+	// rows holds the Positions of the files whose ordinals are in rowFiles.
 	rowFiles []uint32
 	rows     []int64
-	// elsewhere are the paths of files that are not at their source below the root, by ordinal.
+	// elsewhere maps ordinals to the paths of files that are not at their source below the root.
 	elsewhere map[int]string
 }
 
@@ -54,27 +54,27 @@ const (
 	flagsKnown = flagIDIsSource | flagSpool | flagProtected | flagSettled | flagRecalled
 )
 
-// Standing says what becomes of the documents of a file. In the order of preference a higher one comes first.
+// Standing says how the documents of a file are treated. Higher standings come first in the order of preference.
 type Standing int
 
 // The standings.
 const (
-	// Input: a document is removed if it resembles one that is kept.
+	// Input documents are removed if they are similar to a kept one.
 	Input Standing = iota
-	// Settled: as Reference, but it is named by similarity as any kept document, and by what its id holds (Named). Such
-	// are the documents that an index has kept.
+	// Settled documents are those that an index has kept. They are treated like Reference, but their pairs are reported
+	// by similarity like those of any kept document, and their names come from their ids (StoredName).
 	Settled
-	// Recalled: a document that an index has removed. It is compared with none, and its copies fall to the document
-	// that it fell to; what that is its id holds (Removed).
+	// Recalled documents are those that an index has removed. They are compared with none. Their copies are removed in
+	// favour of the document that they were removed for, which the id holds (StoredName.Fell).
 	Recalled
-	// Protected: a document is kept whatever it resembles.
+	// Protected documents are kept whatever they are similar to.
 	Protected
-	// Reference: a document is kept whatever it resembles, it is compared with none of a reference, and it is not
-	// written: it is there already. Such files are named by their whole paths, and come before all others.
+	// Reference documents are kept whatever they are similar to, are not compared with each other, and are not written,
+	// since they exist already. Their files are named by their whole paths, and come before all others.
 	Reference
 )
 
-// There reports whether documents are there already: they are compared with those of inputs only, and not written.
+// There reports whether the documents exist already: they are compared with inputs only, and not written.
 func (s Standing) There() bool { return s == Reference || s == Settled || s == Recalled }
 
 // File is one input file.
@@ -82,36 +82,36 @@ type File struct {
 	Path        string
 	Source      string // path below the common root, with slashes
 	Format      string
-	Compression string // of all its content: gzip, zstd or none
-	Encoding    string // of its text, if that is not UTF-8 as it stands
-	Detected    string // the encoding that its text tells, if it was looked for; Encoding, if that is sure enough
-	Percent     int    // how sure Detected is
-	Window      int64  // bytes that its decompression holds, if the format tells
+	Compression string // of the whole file: gzip, zstd or none
+	Encoding    string // of the text, if it is not plain UTF-8
+	Detected    string // encoding detected from the text, if that was tried; Encoding has it if Percent is high enough
+	Percent     int    // confidence of Detected
+	Window      int64  // bytes that decompression holds, if the format says so
 	Size        int64  // bytes as listed (compressed)
-	Offset      int64  // bytes of all files before this one
-	Version     string // what must not change while the run lasts
-	// Spool is where the first to read a compressed file leaves its plain bytes for those who
-	// read it again; "" if nobody is to.
+	Offset      int64  // total size of the files before this one
+	Version     string // must stay the same during the run
+	// Spool is where the first reader of a compressed file leaves its plain bytes for later readers, or "" if it must
+	// not.
 	Spool  string
 	Header []byte // bytes before the first record
-	// Sequential: the file can only be read from its start.
+	// Sequential reports that the file can only be read from its start.
 	Sequential bool
-	// Positions is the number of positions, where they are not bytes of the file as listed but spread
-	// over these: the rows of a file of row groups. 0: a position is as many bytes.
+	// Positions is the number of positions if they are not bytes but spread over the listed size, such as the rows of a
+	// file of row groups. 0 means that positions are bytes.
 	Positions int64
-	// IDIsSource: a document without an id of its own is named by its source alone (one
-	// document a file) rather than by source and position.
+	// IDIsSource reports that a document without an id is named by its source alone (one document per file) rather than
+	// by source and position.
 	IDIsSource bool
 	Standing   Standing
 }
 
-// UnknownEncoding is what Detected is where none is likely.
+// UnknownEncoding is the value of Detected if no encoding is likely.
 const UnknownEncoding = records.UnknownEncoding
 
-// End of a span that reaches to the end of its file.
+// End is the end of a span that reaches to the end of its file.
 const End = math.MaxInt64
 
-// PositionAt returns the first position that lies at or behind an offset of the file as listed.
+// PositionAt returns the first position at or after an offset of the file as listed.
 func (f *File) PositionAt(offset int64) int64 {
 	if f.Positions == 0 {
 		return offset
@@ -124,8 +124,8 @@ func (f *File) PositionAt(offset int64) int64 {
 	return int64(quotient)
 }
 
-// OffsetAt returns where a position lies in the file as listed, at its
-// end for those that lie beyond: of a compressed file, for most.
+// OffsetAt returns the offset of a position in the file as listed, or the file's size for positions beyond it, as most
+// of a compressed file are.
 func (f *File) OffsetAt(position int64) int64 {
 	switch {
 	case f.Positions == 0:
@@ -138,7 +138,7 @@ func (f *File) OffsetAt(position int64) int64 {
 	return int64(quotient)
 }
 
-// Place says where a record begins: "SOURCE at byte N", or "at row N" where positions are rows.
+// Place returns where a record begins: "SOURCE at byte N", or "SOURCE at row N" if positions are rows.
 func (f *File) Place(position int64) string {
 	unit := "byte"
 	if f.Positions > 0 {
@@ -147,21 +147,21 @@ func (f *File) Place(position int64) string {
 	return fmt.Sprintf("%s at %s %d", f.Source, unit, position)
 }
 
-// Span is a range of one file: the records at the positions from Start to before End. A split is a span to be read by
-// one call, a piece one to be written as one corpus file.
+// Span is a range of one file: the records at positions from Start up to but not including End. A split is a span that
+// one call reads; a piece is a span that becomes one corpus file.
 type Span struct {
 	File       int
 	Start, End int64
 }
 
-// Spans is a table of spans, which ascend and leave no position of a file out.
+// Spans is a table of ascending spans that cover every position of each of their files.
 type Spans struct {
 	files  []uint32
 	starts []int64
-	end    int64 // of the last
+	end    int64 // of the last span
 }
 
-// Len is the number of spans.
+// Len returns the number of spans.
 func (s *Spans) Len() int { return len(s.files) }
 
 // At returns span i.
@@ -176,7 +176,7 @@ func (s *Spans) At(i int) Span {
 	return span
 }
 
-// add adds those of a file that is cut at positions.
+// add adds the spans of a file that is cut at these positions.
 func (s *Spans) add(file int, cuts []int64) {
 	s.files, s.starts = append(s.files, uint32(file)), append(s.starts, 0)
 	for _, at := range cuts {
@@ -185,28 +185,28 @@ func (s *Spans) add(file int, cuts []int64) {
 	s.end = End
 }
 
-// truncate leaves the first n spans, and of the last what is before end.
+// truncate keeps the first n spans, and ends the last one at end.
 func (s *Spans) truncate(n int, end int64) { s.files, s.starts, s.end = s.files[:n], s.starts[:n], end }
 
-// of returns the last span that begins at or before key.
+// of returns the index of the last span that begins at or before key.
 func (s *Spans) of(key Key) int {
 	after := sort.Search(len(s.files), func(i int) bool {
-		// Not as keys: a span may begin where no key reaches, in a file too large to be read.
+		// Do not compare keys: in a file too large to be read, a span may begin where no key reaches.
 		file := int(s.files[i])
 		return file > key.File() || file == key.File() && s.starts[i] > key.Position()
 	})
 	return after - 1
 }
 
-// part returns which of the spans of its file span i is, and how many these are.
+// part returns the index of span i among the spans of its file, and their number.
 func (s *Spans) part(i int) (part, parts int) {
 	first := sort.Search(i, func(j int) bool { return s.files[j] == s.files[i] })
 	n := sort.Search(len(s.files)-i, func(j int) bool { return s.files[i+j] > s.files[i] })
 	return i - first, i - first + n
 }
 
-// Add adds a file behind the others, with the positions, ascending and above 0, at which it is cut into splits and
-// pieces. It sets the file's Offset. What of the file is not told by its number is for Details.
+// Add appends a file that is cut into splits and pieces at these positions, which ascend from above 0. It sets the
+// file's Offset. The caller adds the file to Details, too.
 func (in *Inputs) Add(f *File, splits, pieces []int64) {
 	i := in.Len()
 	f.Offset = in.Bytes()
@@ -234,15 +234,15 @@ func (in *Inputs) Add(f *File, splits, pieces []int64) {
 	in.Pieces.add(i, pieces)
 }
 
-// Truncate ends the input with the record that begins at last in a split.
+// Truncate ends the input with the record that begins at position last of a split.
 func (in *Inputs) Truncate(split int, last int64) {
 	key := NewKey(in.Splits.At(split).File, last)
 	in.Pieces.truncate(in.Piece(key)+1, last+1)
 	in.Splits.truncate(split+1, last+1)
 }
 
-// Prefer orders documents of one standing before anything else, by
-// what of says of the sources of their files: lower is kept rather.
+// Prefer orders documents of one standing first of all by preference(source) of their files: documents with lower
+// values are preferred.
 func (in *Inputs) Prefer(of func(source string) int) {
 	in.preferences = make([]uint32, in.Len())
 	for i, source := range in.Names() {
@@ -252,7 +252,7 @@ func (in *Inputs) Prefer(of func(source string) int) {
 	}
 }
 
-// Protect has all documents kept of the files whose source is.
+// Protect protects all documents of the files whose sources satisfy is.
 func (in *Inputs) Protect(is func(source string) bool) {
 	for i, source := range in.Names() {
 		if i >= in.references && is(source) {
@@ -261,7 +261,8 @@ func (in *Inputs) Protect(is func(source string) bool) {
 	}
 }
 
-// Settle makes all references those of an index: recalled reports which are of documents that it has removed.
+// Settle declares all references to be files of an index; recalled reports whether a file lists documents that the
+// index removed.
 func (in *Inputs) Settle(recalled func(path string) bool) {
 	for i, path := range in.Names() {
 		switch {
@@ -275,7 +276,7 @@ func (in *Inputs) Settle(recalled func(path string) bool) {
 	}
 }
 
-// Standing is that of a file.
+// Standing returns the standing of a file.
 func (in *Inputs) Standing(file int) Standing {
 	switch {
 	case in.flags[file]&flagSettled != 0:
@@ -291,19 +292,19 @@ func (in *Inputs) Standing(file int) Standing {
 	}
 }
 
-// References is how many files are references, the first ones.
+// References returns the number of reference files, which come first.
 func (in *Inputs) References() int { return in.references }
 
-// Kept reports whether a document is to be kept whatever it resembles.
+// Kept reports whether a document must be kept whatever it is similar to.
 func (in *Inputs) Kept(key Key) bool {
 	standing := in.Standing(key.File())
 	return standing != Input && standing != Recalled
 }
 
-// IsReference reports whether a document is of a reference.
+// IsReference reports whether a document is in a reference file.
 func (in *Inputs) IsReference(key Key) bool { return key.File() < in.references }
 
-// Apart says which documents are not compared with one another; nil: all are compared.
+// Apart reports which documents are not compared with one another, or returns nil if all are compared.
 func (in *Inputs) Apart(keys []Key) (apart []bool) {
 	for i, key := range keys {
 		if !in.IsReference(key) {
@@ -317,16 +318,16 @@ func (in *Inputs) Apart(keys []Key) (apart []bool) {
 	return apart
 }
 
-// Spool has the plain bytes of a file kept by the first to read it.
+// Spool asks the first reader of a file to keep its plain bytes.
 func (in *Inputs) Spool(file int) { in.flags[file] |= flagSpool }
 
-// Spooled reports whether they are to be.
+// Spooled reports whether Spool was called for a file.
 func (in *Inputs) Spooled(file int) bool { return in.flags[file]&flagSpool != 0 }
 
-// Len is the number of files.
+// Len returns the number of files.
 func (in *Inputs) Len() int { return len(in.ends) }
 
-// File returns what the tables have of a file.
+// File returns the fields of a file that Inputs holds.
 func (in *Inputs) File(file int) File {
 	offset := in.offset(file)
 	source := in.Name(file)
@@ -336,10 +337,10 @@ func (in *Inputs) File(file int) File {
 	}
 }
 
-// OneDocument reports whether a file is one document.
+// OneDocument reports whether a file is a single document.
 func (in *Inputs) OneDocument(file int) bool { return in.flags[file]&flagIDIsSource != 0 }
 
-// Elsewhere reports whether a file is not at its source below the root, as standard input is.
+// Elsewhere reports whether a file, such as standard input, is not at its source below the root.
 func (in *Inputs) Elsewhere(file int) bool {
 	_, ok := in.elsewhere[file]
 	return ok
@@ -348,7 +349,7 @@ func (in *Inputs) Elsewhere(file int) bool {
 // below returns the path of a source below the root.
 func (in *Inputs) below(source string) string { return strings.TrimSuffix(in.Root, "/") + "/" + source }
 
-// Size is that of a file as listed, in bytes.
+// Size returns a file's listed size in bytes.
 func (in *Inputs) Size(file int) int64 { return in.ends[file] - in.offset(file) }
 
 func (in *Inputs) offset(file int) int64 {
@@ -372,14 +373,14 @@ func (in *Inputs) Split(key Key) int { return in.Splits.of(key) }
 // Piece returns the index of the corpus piece that holds key.
 func (in *Inputs) Piece(key Key) int { return in.Pieces.of(key) }
 
-// Pieces of small files are written in batches, which saves a call for each. A
-// batch is small, since on an object store its files are one request after another.
+// Small files' pieces are written in batches, which saves a call for each. Batches are small, because on an object
+// store their files cost one request each, one after another.
 const (
 	batchPieces = 16
-	batchBytes  = 64 << 10 // a larger file's pieces are batches of their own
+	batchBytes  = 64 << 10 // pieces of larger files are batches of their own
 )
 
-// Batch returns the number of the batch that has the piece that holds key.
+// Batch returns the number of the batch with the piece that holds key.
 func (in *Inputs) Batch(key Key) int64 { return in.batch(in.Piece(key)) }
 
 func (in *Inputs) batch(piece int) int64 {
@@ -427,8 +428,8 @@ func (in *Inputs) Batched(batch int64) iter.Seq[int] {
 	}
 }
 
-// PieceName returns the name below corpus/ of the file that a piece becomes: its source's, with
-// the part before its ending if the source is cut.
+// PieceName returns the name below corpus/ of a piece's file: its source, with the number of the part before the
+// extension if the source is cut.
 func (in *Inputs) PieceName(piece int) string {
 	name := in.Name(in.Pieces.At(piece).File)
 	part, parts := in.Pieces.part(piece)
@@ -439,8 +440,8 @@ func (in *Inputs) PieceName(piece int) string {
 	return fmt.Sprintf("%s-%05d-of-%05d%s", strings.TrimSuffix(name, ending), part, parts, ending)
 }
 
-// Shard returns the table shard of key's rows: the slice of the listed bytes of the inputs it lies in, so that shards
-// read one after another are in input order. References are spread in the same way, and come first in each shard.
+// Shard returns the table shard of key's rows. Shards are equal ranges of the listed bytes of the inputs, so that
+// reading them in order gives input order. References are spread in the same way, and come first in each shard.
 // Positions beyond a file's listed size (it is compressed) count as its last byte.
 func (in *Inputs) Shard(key Key) int {
 	file, position := key.File(), key.Position()
@@ -457,26 +458,26 @@ func (in *Inputs) Shard(key Key) int {
 	return ShardAt(at-in.BytesOfReferences(), in.BytesOfInputs(), in.Shards)
 }
 
-// ShardAt returns in which of the shards of so many listed bytes one of these lies.
+// ShardAt returns the shard that contains byte at of total listed bytes.
 func ShardAt(at, total int64, shards int) int {
 	if total == 0 {
 		return 0
 	}
 	hi, lo := bits.Mul64(uint64(at), uint64(shards))
 	shard, _ := bits.Div64(hi, lo, uint64(total))
-	return min(int(shard), shards-1) // an empty file may end the list
+	return min(int(shard), shards-1) // empty files may end the list
 }
 
-// Bytes is the listed size of all files.
+// Bytes returns the listed size of all files.
 func (in *Inputs) Bytes() int64 { return in.offset(in.Len()) }
 
-// BytesOfReferences is that of the references.
+// BytesOfReferences returns the listed size of the references.
 func (in *Inputs) BytesOfReferences() int64 { return in.offset(in.references) }
 
-// BytesOfInputs is that of all other files.
+// BytesOfInputs returns the listed size of all other files.
 func (in *Inputs) BytesOfInputs() int64 { return in.Bytes() - in.BytesOfReferences() }
 
-// BytesOfSplits is the listed size of what the splits are of: of all files, unless Truncate left some out.
+// BytesOfSplits returns the listed size of the splits, which is that of all files unless Truncate shortened the input.
 func (in *Inputs) BytesOfSplits() int64 {
 	if in.Splits.Len() == 0 {
 		return 0
@@ -486,13 +487,14 @@ func (in *Inputs) BytesOfSplits() int64 {
 	return file.Offset + file.OffsetAt(last.End)
 }
 
-// Name returns the path below the root of a file.
+// Name returns a file's path below the root.
 func (in *Inputs) Name(file int) string { return in.names.at(file) }
 
-// Names yields the paths below the root of all files, in order.
+// Names yields the files' paths below the root, in order.
 func (in *Inputs) Names() iter.Seq2[int, string] { return in.names.all() }
 
-// Finder returns what finds a file by its path below the root. It is for one goroutine, and takes 4 bytes a file.
+// Finder returns a function that finds a file by its path below the root. The function is not safe for concurrent use,
+// and takes 4 bytes per file.
 func (in *Inputs) Finder() func(source string) (file int, ok bool) {
 	sorted := make([]uint32, in.Len())
 	for i := range sorted {
@@ -503,7 +505,7 @@ func (in *Inputs) Finder() func(source string) (file int, ok bool) {
 		names = append(names, name)
 	}
 	slices.SortFunc(sorted, func(a, b uint32) int { return strings.Compare(names[a], names[b]) })
-	last, found := "", -1 // rows have the same file again and again
+	last, found := "", -1 // consecutive rows mostly name the same file
 	return func(source string) (int, bool) {
 		if found >= 0 && source == last {
 			return found, true
@@ -530,7 +532,7 @@ func (in *Inputs) Paths() iter.Seq[string] {
 	}
 }
 
-// path is that of a file, whose source is given.
+// path returns the path of a file, given its source.
 func (in *Inputs) path(file int, source string) string {
 	if path, ok := in.elsewhere[file]; ok {
 		return path
@@ -544,7 +546,7 @@ func (in *Inputs) path(file int, source string) string {
 // Source returns the path below the root of key's file.
 func (in *Inputs) Source(key Key) string { return in.Name(key.File()) }
 
-// preference is the place of a file in the order of Prefer.
+// preference returns a file's place in the order of Prefer.
 func (in *Inputs) preference(file int) uint32 {
 	if in.preferences == nil {
 		return 0
@@ -552,7 +554,7 @@ func (in *Inputs) preference(file int) uint32 {
 	return in.preferences[file]
 }
 
-// ID returns the document's own id, or where it has none its source and position.
+// ID returns the document's own id or, if it has none, its source and position.
 func (in *Inputs) ID(key Key, id []byte, hasID bool) string {
 	switch {
 	case hasID:

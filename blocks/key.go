@@ -1,9 +1,8 @@
-// Package blocks holds what flows between the steps of a pipeline: document keys, the inputs as all
-// steps share them, and the values that travel packed in blocks, with their byte layouts. They are
-// free to change from version to version; what lands in files is package records.
+// Package blocks defines what flows between the steps of a pipeline: document keys, the inputs that all steps share,
+// and the values that travel in blocks, with their byte layouts. The layouts may change from version to version;
+// package records defines what files contain.
 //
-// The words used here (document, split, copy, cluster, kept, removed, ...) are those of
-// docs/glossary.md.
+// docs/glossary.md explains the words (document, split, copy, cluster, kept, removed, ...).
 package blocks
 
 import (
@@ -30,18 +29,18 @@ func NewKey(file int, position int64) Key {
 	return Key(int64(file)<<positionBits | position)
 }
 
-// File is the ordinal of the document's file.
+// File returns the ordinal of the document's file.
 func (k Key) File() int { return int(k >> positionBits) }
 
-// Position is the byte offset of the record in its decompressed file.
+// Position returns the byte offset of the record in its decompressed file, or its row.
 func (k Key) Position() int64 { return int64(k) & (MaxPosition - 1) }
 
-// AppendOrdered appends a key to a record whose bytes sort as what it holds does.
+// AppendOrdered appends a key so that the byte order of records is the order of their keys.
 func AppendOrdered(dst []byte, key Key) []byte {
 	return binary.BigEndian.AppendUint64(dst, uint64(key))
 }
 
-// OrderedKey is the key that a record begins with, and the rest of the record.
+// OrderedKey returns the key that a record begins with, and the rest of the record.
 func OrderedKey(record []byte) (Key, []byte, error) {
 	if len(record) < 8 {
 		return 0, nil, ErrCorrupt

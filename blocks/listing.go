@@ -2,16 +2,16 @@ package blocks
 
 import "unicode/utf8"
 
-// Listing is what a list of all records has of one. It travels as the fields of a row.
+// Listing is the entry of one record in a list of all records. It travels as the fields of a row.
 type Listing struct {
 	ID    []byte
 	HasID bool
-	Rank  []byte // none if it has no text, or documents are not ranked
+	Rank  []byte // empty if the record has no text, or documents are not ranked
 }
 
 // AppendListing appends a record to a block.
 func AppendListing(dst []byte, l Listing) []byte {
-	if !utf8.Valid(l.ID) { // as a string column must be
+	if !utf8.Valid(l.ID) { // Parquet requires string columns to be valid UTF-8
 		l.ID = []byte(validText(string(l.ID)))
 	}
 	return AppendBytes(AppendOptional(dst, l.ID, l.HasID), l.Rank)

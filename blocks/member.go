@@ -2,13 +2,13 @@ package blocks
 
 import "cmp"
 
-// Member says why a document is read again. It belongs to a component, whose name is the key of its first
-// document, and which has Of documents. Or Of is 0, and the document is a copy of the document Component. Or
-// Component is the document itself, which has copies, −Of of them among the documents with an edge.
+// Member says why a document is read again. If Of > 0, the document belongs to the component whose first document is
+// Component and which has Of documents. If Of is 0, it is a copy of the document Component. If Component is the
+// document itself and Of ≤ 0, it has copies, −Of of which are documents with an edge.
 type Member struct {
 	Key, Component Key
 	Of             int32
-	// Copied: others are copies of the document. It does not travel.
+	// Copied reports that the document has copies. It is not encoded.
 	Copied bool
 }
 
@@ -18,8 +18,8 @@ func (m Member) IsCopy() bool { return m.Of == 0 && m.Component != m.Key }
 // HasCopies reports whether the document has copies.
 func (m Member) HasCopies() bool { return m.Of <= 0 && m.Component == m.Key }
 
-// Compare orders members by document. Of one document, what makes it a copy comes first, by the document that it
-// is a copy of.
+// Compare orders members by document. For one document, members that make it a copy come first, ordered by the document
+// that it is a copy of.
 func (m Member) Compare(o Member) int {
 	if m.Key != o.Key { // nearly always
 		return cmp.Compare(m.Key, o.Key)
@@ -52,8 +52,8 @@ func DecodeMembers(dst []Member, block []byte) ([]Member, error) {
 	return dst, d.Err()
 }
 
-// Edge says that two documents are to be compared, or at least that they belong together: a
-// component is what edges connect. A is before B in input order.
+// Edge says that two documents are to be compared, or at least that they belong together: edges connect components. A
+// is before B in input order.
 type Edge struct {
 	A, B Key
 }
@@ -85,7 +85,7 @@ type EdgeWriter struct {
 	block []byte
 }
 
-// Add adds an edge of two documents, in either order.
+// Add adds an edge between two documents, in either order.
 func (w *EdgeWriter) Add(a, b Key) {
 	w.block = AppendEdge(w.block, Edge{A: min(a, b), B: max(a, b)})
 	if len(w.block) >= BlockBytes {
@@ -93,7 +93,7 @@ func (w *EdgeWriter) Add(a, b Key) {
 	}
 }
 
-// Flush emits what is left.
+// Flush emits the remaining edges.
 func (w *EdgeWriter) Flush() {
 	if len(w.block) > 0 {
 		w.Emit(w.block)

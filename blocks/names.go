@@ -5,11 +5,11 @@ import (
 	"iter"
 )
 
-// names is a list of strings, of which each has only what differs from the one before: how many bytes it shares with
-// that, how many follow, and these. Every sixteenth is whole.
+// names is a front-coded list of strings: each entry has the number of bytes that it shares with the previous string,
+// the number that follow, and these bytes. Every sixteenth string is stored whole.
 type names struct {
 	data   []byte
-	starts []int64 // of the whole ones
+	starts []int64 // offsets of the strings stored whole
 	n      int
 	last   []byte
 }
@@ -55,8 +55,8 @@ func (l *names) all() iter.Seq2[int, string] {
 	}
 }
 
-// nextName makes the name that data begins with of the one before, and
-// returns what follows it. It is not ok if data holds none.
+// nextName decodes the name at the start of data, given the one before, and returns the rest of data. ok is false if
+// data does not begin with a name.
 func nextName(before, data []byte) (name, rest []byte, ok bool) {
 	shared, n := binary.Uvarint(data)
 	if n <= 0 || shared > uint64(len(before)) {
@@ -70,7 +70,7 @@ func nextName(before, data []byte) (name, rest []byte, ok bool) {
 	return append(before[:shared], data[:own]...), data[own:], true
 }
 
-// decodeNames returns the n names that data holds.
+// decodeNames decodes the n names in data, and reports whether they fill it.
 func decodeNames(n int, data []byte) (names, bool) {
 	l := names{data: data, n: n}
 	var name []byte

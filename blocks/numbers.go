@@ -2,8 +2,8 @@ package blocks
 
 import "encoding/binary"
 
-// AppendNumbers appends a document and numbers of it to a block: hashes of its shingles, their
-// numbers in a dictionary, or its signature.
+// AppendNumbers appends a document and its numbers to a block: the hashes of its shingles, their numbers in a
+// dictionary, or its signature.
 func AppendNumbers(block []byte, key Key, numbers []uint64) []byte {
 	block = binary.AppendUvarint(AppendKey(block, key), uint64(len(numbers)))
 	for _, n := range numbers {

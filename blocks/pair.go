@@ -2,18 +2,19 @@ package blocks
 
 import "encoding/binary"
 
-// NearPair is a pair of representatives whose similarity was found exactly.
+// NearPair is a pair of representatives with their exact similarity.
 type NearPair struct {
 	A, B          Key // A before B in input order
-	Score, Shared int // as the verifier says; Shared ≤ Score
-	// Matches are what rules of similarity say of the pair, if there are some: as many of each pair.
+	Score, Shared int // as the verifier defines them; Shared ≤ Score
+	// Matches holds one similarity for each rule that has one, the same number for every pair; nil if there are no such
+	// rules.
 	Matches []float64
 }
 
 // AppendNearPair appends a pair to a block.
 func AppendNearPair(block []byte, p NearPair) []byte {
 	block = binary.AppendUvarint(AppendKey(AppendKey(block, p.A), p.B), uint64(p.Shared))
-	block = binary.AppendUvarint(block, uint64(p.Score-p.Shared)) // mostly 0
+	block = binary.AppendUvarint(block, uint64(p.Score-p.Shared)) // usually 0
 	return appendList(block, p.Matches, AppendFloat64)
 }
 
@@ -34,7 +35,7 @@ func (d *Decoder) NearPair() NearPair {
 	return p
 }
 
-// PairWriter packs near pairs into blocks, all under one key.
+// PairWriter packs near pairs into blocks under one key.
 type PairWriter struct {
 	Key  int64
 	Emit func(int64, []byte)
@@ -44,7 +45,7 @@ type PairWriter struct {
 	block []byte
 }
 
-// Add adds a pair of two documents, in either order.
+// Add adds a pair of documents, in either order.
 func (w *PairWriter) Add(a, b Key, score, shared int, matches []float64) {
 	w.block = AppendNearPair(w.block, NearPair{A: min(a, b), B: max(a, b), Score: score, Shared: shared, Matches: matches})
 	w.Written++
@@ -53,7 +54,7 @@ func (w *PairWriter) Add(a, b Key, score, shared int, matches []float64) {
 	}
 }
 
-// Flush emits what is left.
+// Flush emits the remaining pairs.
 func (w *PairWriter) Flush() {
 	if len(w.block) > 0 {
 		w.Emit(w.Key, w.block)

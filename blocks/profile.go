@@ -6,7 +6,7 @@ import (
 	"encoding/binary"
 )
 
-// Hash is a 128-bit hash: what has equal ones is taken for the same.
+// Hash is a 128-bit hash: values with equal hashes are taken to be equal.
 type Hash struct{ Hi, Lo uint64 }
 
 // Compare orders hashes.
@@ -14,24 +14,24 @@ func (h Hash) Compare(o Hash) int {
 	return cmp.Or(cmp.Compare(h.Hi, o.Hi), cmp.Compare(h.Lo, o.Lo))
 }
 
-// Profile is what the decision needs to know of a document.
+// Profile is what the decision needs to know about a document.
 type Profile struct {
 	Key   Key
 	Hash  Hash // of what copies have in common
-	Size  int  // as the verifier says
+	Size  int  // as the verifier defines it
 	Words int  // of the features
 	ID    []byte
 	HasID bool
 	Rank  []byte
-	// Traits are none where copies need not be told apart.
+	// Traits is zero if copies need not be distinguished.
 	Traits Traits
-	// Copies is how many others are copies of the document, and Best the preferred one of all of them; nil if it
-	// is the document itself.
+	// Copies is the number of other documents that are copies of this one. Best is the preferred document among them
+	// all, or nil if it is this one.
 	Copies int
 	Best   *Profile
 }
 
-// Preferred returns the profile of the preferred one of the document and its copies.
+// Preferred returns the profile of the preferred document among p and its copies.
 func (p *Profile) Preferred() *Profile {
 	if p.Best != nil {
 		return p.Best
@@ -39,13 +39,13 @@ func (p *Profile) Preferred() *Profile {
 	return p
 }
 
-// Traits are hashes by which copies are told apart.
+// Traits are the hashes that distinguish copies.
 type Traits struct {
 	Text, Tokens     Hash
 	Symbols, Numbers uint64
 }
 
-// Preferred compares documents: those that come first are kept rather.
+// Preferred compares two documents by the order of preference: the lower one is preferably kept.
 func (in *Inputs) Preferred(a, b *Profile) int {
 	return cmp.Or(
 		cmp.Compare(in.Standing(b.Key.File()), in.Standing(a.Key.File())),
@@ -54,21 +54,21 @@ func (in *Inputs) Preferred(a, b *Profile) int {
 		cmp.Compare(a.Key, b.Key))
 }
 
-// AppendPreferred appends bytes that sort as documents do by standing, then by bytes of so many each, and then as
-// Preferred has it.
+// AppendPreferred appends bytes whose order is that of documents by standing, then by the given bytes, which have one
+// length for all, and then by Preferred.
 func (in *Inputs) AppendPreferred(dst []byte, p *Profile, bytes []byte) []byte {
 	file := p.Key.File()
 	dst = append(append(dst, byte(Reference-in.Standing(file))), bytes...)
 	dst = binary.BigEndian.AppendUint32(dst, in.preference(file))
 	for _, b := range p.Rank {
 		if dst = append(dst, b); b == 0 {
-			dst = append(dst, 1) // a rank that goes on comes after one that ends
+			dst = append(dst, 1) // a rank sorts after its own prefixes
 		}
 	}
 	return AppendOrdered(append(dst, 0, 0), p.Key)
 }
 
-// StandingOf is the standing in what AppendPreferred has appended to nothing.
+// StandingOf returns the standing in a result of AppendPreferred(nil, ...).
 func StandingOf(preferred []byte) Standing { return Reference - Standing(preferred[0]) }
 
 // AppendProfile appends a profile to a block.
@@ -102,7 +102,7 @@ func (d *Decoder) Profile() (p Profile) {
 	return p
 }
 
-// appendOwn appends what a document does not share with its copies.
+// appendOwn appends the fields that a document does not share with its copies.
 func appendOwn(block []byte, p *Profile) []byte {
 	block = AppendOptional(block, p.ID, p.HasID)
 	block = AppendBytes(block, p.Rank)

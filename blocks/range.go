@@ -6,13 +6,13 @@ import (
 	"sort"
 )
 
-// Range is a range of numbers, from First to before End. The zero Range is all numbers.
+// Range is a range of numbers from First up to but not including End. The zero Range contains all numbers.
 type Range struct{ First, End int64 }
 
 // Has reports whether a number is in the range.
 func (r Range) Has(n int64) bool { return r == (Range{}) || n >= r.First && n < r.End }
 
-// SplitsOfInputs is the range of the splits that are not of references.
+// SplitsOfInputs returns the range of the splits that are not of references.
 func (in *Inputs) SplitsOfInputs() Range {
 	first := sort.Search(in.Splits.Len(), func(i int) bool { return in.Splits.At(i).File >= in.references })
 	return Range{First: int64(first), End: int64(in.Splits.Len())}
@@ -21,7 +21,7 @@ func (in *Inputs) SplitsOfInputs() Range {
 // weighed is a number and its weight.
 type weighed struct{ number, weight int64 }
 
-// perCall is what a split or a batch weighs besides its bytes: small ones cost a request, or a file, each.
+// perCall is the weight of a split or a batch in addition to its bytes: each costs a request or a file, however small.
 const perCall = 16 << 10
 
 // SplitWaves cuts the numbers of all splits into at most n ranges of about the same weight.
@@ -33,7 +33,7 @@ func (in *Inputs) SplitWaves(n int) []Range {
 	return waves(n, all)
 }
 
-// BatchWaves cuts the numbers of all batches in the same way.
+// BatchWaves cuts the numbers of all batches likewise.
 func (in *Inputs) BatchWaves(n int) []Range {
 	var all []weighed
 	for batch := range in.Batches() {
@@ -47,13 +47,14 @@ func (in *Inputs) BatchWaves(n int) []Range {
 	return waves(n, all)
 }
 
-// bytesOf is about how large a span is, as listed.
+// bytesOf returns the approximate size of a span in listed bytes.
 func (in *Inputs) bytesOf(span Span) int64 {
 	file := in.File(span.File)
 	return file.OffsetAt(span.End) - file.OffsetAt(span.Start)
 }
 
-// waves cuts ascending numbers into ranges. The first begins at 0, and the last has no end.
+// waves cuts ascending numbers into at most n ranges of similar weight. The first range begins at 0, and the last has
+// no end.
 func waves(n int, all []weighed) (ranges []Range) {
 	var total, before int64
 	for _, w := range all {

@@ -9,29 +9,29 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// Row is a row of an output table. It travels behind a sort key of two document keys: the row's own
-// document, then b of a pair or the row's document again. Of a bucket they are its band and the document.
+// Row is a row of an output table. It travels behind a sort key of two document keys: the row's own document, then a
+// pair's second document or the row's own again. For a bucket they are its band and the document.
 type Row interface {
 	records.Pair | records.Clustered | records.Removed | records.Rejected |
 		records.Bucketed | records.Candidate | records.Found |
 		records.Passage | records.Coverage | records.Repeat | records.Contaminated | records.Stored
 }
 
-// RowPart is a row or, of a large one, a part of its fields.
+// RowPart is a row or, of a large row, a part of its fields.
 type RowPart struct {
 	RowPlace
-	// Continues: the fields begin in another part.
+	// Continues reports that the fields begin in an earlier part.
 	Continues bool
 	Fields    []byte
 }
 
-// RowPlace is where a part stands among those of a table.
+// RowPlace is the position of a part among the parts of a table.
 type RowPlace struct {
 	Order Edge // the row's sort key
 	Left  int  // bytes of the row's fields that follow in other parts
 }
 
-// Compare orders the parts of a table by row, and those of a row as they follow one another.
+// Compare orders the parts of a table by row, and the parts of one row in their sequence.
 func (p RowPlace) Compare(o RowPlace) int {
 	if p.Order != o.Order {
 		return p.Order.Compare(o.Order)
@@ -39,15 +39,15 @@ func (p RowPlace) Compare(o RowPlace) int {
 	return cmp.Compare(o.Left, p.Left)
 }
 
-// rowPart is the size above which the fields of a row travel in parts.
+// rowPart is the maximum size of the fields in one part.
 const rowPart = 512 << 10
 
-// NewRow returns a row in one part, whose fields are appended to an empty slice.
+// NewRow returns a row in one part, with its fields appended to fields, which must be empty.
 func NewRow[R Row](fields []byte, own, second Key, row *R) RowPart {
 	return RowPart{RowPlace: RowPlace{Order: Edge{A: own, B: second}}, Fields: appendFields(fields, row)}
 }
 
-// AddRow adds a row to a shard's block, a large one in parts.
+// AddRow adds a row to a shard's block, in parts if it is large.
 func AddRow[R Row](b *Buffers, shard int64, own, second Key, row *R, emit func(int64, []byte)) {
 	part := NewRow(b.fields[:0], own, second, row)
 	b.fields = part.Fields
@@ -81,11 +81,10 @@ func (d *Decoder) RowPart() (p RowPart) {
 	return p
 }
 
-// A RowJoiner makes rows of their parts; the parts of a row must come in order. The zero value
-// is ready.
+// A RowJoiner joins rows from their parts. The parts of one row must come in order. The zero value is ready to use.
 type RowJoiner struct{ begun map[Edge]RowPart }
 
-// Add returns the row that the part is the last of, if it is.
+// Add adds a part. If the part is the last of its row, Add returns the row, and whole is true.
 func (j *RowJoiner) Add(part RowPart) (row RowPart, whole bool, err error) {
 	if begun, ok := j.begun[part.Order]; ok {
 		if begun.Left != part.Left+len(part.Fields) {
@@ -94,7 +93,7 @@ func (j *RowJoiner) Add(part RowPart) (row RowPart, whole bool, err error) {
 		part.Fields = append(begun.Fields, part.Fields...)
 		delete(j.begun, part.Order)
 	} else if part.Left > 0 {
-		part.Fields = bytes.Clone(part.Fields) // the parts to come are appended
+		part.Fields = bytes.Clone(part.Fields) // the following parts are appended to it
 	}
 	if part.Left == 0 {
 		return part, true, nil
@@ -106,7 +105,7 @@ func (j *RowJoiner) Add(part RowPart) (row RowPart, whole bool, err error) {
 	return part, false, nil
 }
 
-// Close fails if a row lacks parts.
+// Close returns ErrCorrupt if parts of a row are missing.
 func (j *RowJoiner) Close() error {
 	if len(j.begun) > 0 {
 		return ErrCorrupt
@@ -141,11 +140,11 @@ func appendFields[R Row](dst []byte, row *R) []byte {
 	case *records.Stored:
 		return appendText(appendText(dst, row.Name), row.Text)
 	}
-	return dst // there is no other
+	return dst // unreachable
 }
 
-// DecodeFields fills row from the fields of a whole RowPart. A text that is the
-// same as the row's before stays where it is: sources are those of most rows.
+// DecodeFields fills row from the fields of a whole RowPart. It keeps a string of the row if the new value equals it,
+// because consecutive rows mostly have the same sources.
 func DecodeFields[R Row](d *Decoder, row *R) {
 	switch row := any(row).(type) {
 	case *records.Pair:
@@ -375,11 +374,10 @@ func decodeRepeat(d *Decoder, r *records.Repeat) {
 	}
 }
 
-// appendText appends a string column, which Parquet requires to be UTF-8: user ids and file
-// names need not be.
+// appendText appends a string column. Parquet requires valid UTF-8, which ids and file names need not be.
 func appendText(dst []byte, s string) []byte { return AppendBytes(dst, validText(s)) }
 
-// text reads a string column; before is that of another row.
+// text reads a string column, and returns before if the value equals it.
 func (d *Decoder) text(before string) string {
 	if text := d.Bytes(); string(text) != before {
 		return string(text)
@@ -395,7 +393,7 @@ func appendOptionalText(dst []byte, s *string) []byte {
 	return AppendOptional(dst, []byte(validText(*s)), true)
 }
 
-// optionalText reads a string column that may be null; before is that of another row.
+// optionalText reads a string column that may be null, and returns before if the value equals it.
 func (d *Decoder) optionalText(before *string) *string {
 	text, ok := d.Optional()
 	switch {
@@ -407,7 +405,7 @@ func (d *Decoder) optionalText(before *string) *string {
 	return new(string(text))
 }
 
-// appendList appends a list column, which is null if it is nil.
+// appendList appends a list column; a nil slice is null.
 func appendList[V any](dst []byte, values []V, one func([]byte, V) []byte) []byte {
 	if values == nil {
 		return binary.AppendUvarint(dst, 0)
@@ -446,8 +444,8 @@ func (d *Decoder) bool() bool {
 	return b != nil && b[0] != 0
 }
 
-// CountName names the count of a run that the row adds one to, "" for none. own is the key of the
-// row's own document.
+// CountName returns the name of the run's count that the row adds to, or "" for none. own is the key of the row's own
+// document.
 func CountName[R Row](row *R, own Key) string {
 	switch row := any(row).(type) {
 	case *records.Pair:
@@ -455,11 +453,11 @@ func CountName[R Row](row *R, own Key) string {
 			return CountCopies
 		}
 		return CountNear
-	case *records.Clustered: // a cluster counts once, with its first document
+	case *records.Clustered: // its first document counts the cluster
 		if row.Cluster == int64(own) {
 			return CountClusters
 		}
-	case *records.Removed: // by what the kept document is to it
+	case *records.Removed: // by relation to the kept document
 		switch {
 		case row.Reason == records.ReasonIdentical:
 			return CountIdentical
@@ -472,7 +470,7 @@ func CountName[R Row](row *R, own Key) string {
 		default:
 			return CountNear
 		}
-	case *records.Rejected: // by what becomes of the record
+	case *records.Rejected: // by what happens to the record
 		if row.Unreadable() {
 			return CountUnreadable
 		}

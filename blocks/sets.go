@@ -9,34 +9,33 @@ import (
 	"slices"
 )
 
-// ShingleBytes is the size of a shingle in a set.
+// ShingleBytes is the encoded size of a shingle.
 const ShingleBytes = 8
 
-// SetPart is a shingle set or, of a large one, a part.
+// SetPart is a shingle set or, of a large set, a part.
 type SetPart struct {
 	Key    Key
 	Hash   Hash
 	Total  int // shingles of the whole set
-	First  int // index of the part's first
+	First  int // index of the part's first shingle
 	Values []byte
 }
 
-// setPart is the number of shingles above which a set travels in parts, of 64 KB: who merges what has travelled
-// holds one of each run.
+// setPart is the maximum number of shingles in one part (64 KiB): a merge of spilled parts holds one of each run.
 const setPart = 8 << 10
 
-// SetParts calls emit with the encoded parts of a document's set, made in buffer as far as it has
-// room: with none, each is an element of its own.
+// SetParts calls emit with the encoded parts of a document's set. It encodes them in buffer if that has capacity; with
+// a nil buffer, each part has its own memory.
 func SetParts(buffer []byte, key Key, hash Hash, set []uint64, emit func([]byte)) {
 	for first := 0; first < len(set); first += setPart {
 		emit(appendSetPart(buffer[:0], key, hash, set, first))
 	}
 }
 
-// setPartHead is the size of a part without its shingles.
+// setPartHead is the size of a part's header.
 const setPartHead = 8 + 16 + 8
 
-// SetBytes is the size of all parts of a set of so many shingles.
+// SetBytes returns the total size of the parts of a set of this many shingles.
 func SetBytes(shingles int) int {
 	return (shingles+setPart-1)/setPart*setPartHead + ShingleBytes*shingles
 }
@@ -49,8 +48,8 @@ func appendSetPart(block []byte, key Key, hash Hash, set []uint64, first int) []
 	return appendShingles(AppendUint32(AppendUint32(block, uint32(len(set))), uint32(first)), values)
 }
 
-// AddSet adds the parts of a document's set to a shard's block, each behind the component that the document belongs to,
-// and returns how many bytes these parts are.
+// AddSet adds the parts of a document's set to a shard's block, each preceded by the document's component, and returns
+// the total size of the parts.
 func AddSet(b *Shards, shard int64, component, key Key, hash Hash, set []uint64, emit func(int64, []byte)) (bytes int) {
 	for first := 0; first < len(set); first += setPart {
 		size := setPartHead + ShingleBytes*min(setPart, len(set)-first)
@@ -64,7 +63,7 @@ func AddSet(b *Shards, shard int64, component, key Key, hash Hash, set []uint64,
 	return bytes
 }
 
-// SetPart reads the rest of a block as a part of a set.
+// SetPart reads the rest of a block as one part of a set.
 func (d *Decoder) SetPart() (p SetPart) {
 	p.Key = d.Key()
 	p.Hash = Hash{Hi: d.Uint64(), Lo: d.Uint64()}
@@ -77,36 +76,35 @@ func (d *Decoder) SetPart() (p SetPart) {
 	return p
 }
 
-// ComponentPart reads a part that AddSet added, and its component; part shares memory with the block.
+// ComponentPart reads a component and a part that AddSet added; part shares memory with the block.
 func (d *Decoder) ComponentPart() (component Key, part []byte) { return d.Key(), d.Bytes() }
 
-// CopyTo writes the part's shingles to their places in set, which has Total.
+// CopyTo copies the part's shingles to their places in set, whose length is Total.
 func (p *SetPart) CopyTo(set []uint64) {
 	for i := range len(p.Values) / ShingleBytes {
 		set[p.First+i] = binary.LittleEndian.Uint64(p.Values[ShingleBytes*i:])
 	}
 }
 
-// Sets are the distinct shingle sets of documents in input order, each with the key of its first
-// document.
+// Sets holds the distinct shingle sets of documents in input order, each with the key of its first document.
 type Sets struct {
 	Keys []Key
 	Sets [][]uint64
 }
 
-// SetAssembler makes sets of their parts and uses its storage again: what it made is valid until the
-// next call, and while the parts do not change, whose memory it may share.
+// SetAssembler assembles sets from their parts and reuses its memory. A result is valid until the next call, and may
+// share memory with the parts, which must not change meanwhile.
 type SetAssembler struct {
 	sets  Sets
-	room  []uint64 // of sets that are copied
+	room  []uint64 // holds the sets that are copied
 	parts []SetPart
 	seen  map[Hash]bool
 }
 
-// AssembleSets makes sets of their encoded parts, which may come in any order.
+// AssembleSets assembles sets from their encoded parts, which may come in any order.
 func AssembleSets(parts [][]byte) (Sets, error) { return new(SetAssembler).Assemble(parts) }
 
-// Assemble is AssembleSets.
+// Assemble is like AssembleSets.
 func (a *SetAssembler) Assemble(parts [][]byte) (Sets, error) {
 	a.parts = a.parts[:0]
 	for _, block := range parts {
@@ -123,7 +121,7 @@ func (a *SetAssembler) Assemble(parts [][]byte) (Sets, error) {
 		a.seen = map[Hash]bool{}
 	}
 	clear(a.seen)
-	total := 0 // of the shingles that are copied
+	total := 0 // shingles to copy
 	for _, p := range a.parts {
 		if _, ok := p.inPlace(); !ok {
 			total += len(p.Values) / ShingleBytes
@@ -155,12 +153,12 @@ func (a *SetAssembler) Assemble(parts [][]byte) (Sets, error) {
 		}
 		parts = parts[n:]
 	}
-	clear(a.parts) // their blocks are not needed
+	clear(a.parts) // releases their blocks
 	a.sets = g
 	return g, nil
 }
 
-// Write writes the sets as DecodeSets reads them: their number, each key and size, and their shingles.
+// Write writes the sets in the layout that DecodeSets reads: their number, the key and size of each, then all shingles.
 func (s Sets) Write(w io.Writer) error {
 	buffer := AppendUint32(nil, uint32(len(s.Sets)))
 	for i, set := range s.Sets {
@@ -184,18 +182,18 @@ func (s Sets) Write(w io.Writer) error {
 	return err
 }
 
-// DecodeSets reads what Write wrote.
+// DecodeSets decodes the output of Write.
 func DecodeSets(data []byte) (Sets, error) {
 	return PickSets(bytes.NewReader(data), nil)
 }
 
 const (
-	nearby = 64 << 10 // how far apart two sets may be that PickSets reads at once
-	atOnce = 1 << 20  // how far the first and the last one
+	nearby = 64 << 10 // maximum gap between two sets that PickSets reads at once
+	atOnce = 1 << 20  // maximum extent of such a read, unless one set is larger
 )
 
-// PickSets reads, of what Write wrote, the sets of these indexes, which ascend, with the keys of all; nil are all sets.
-// It reads little beside them, and knows of the others only where they are.
+// PickSets reads the sets at the wanted indexes, which must ascend, from the output of Write; nil means all. The result
+// has the keys of all sets. PickSets reads little else, and of the other sets learns only where they are.
 func PickSets(r io.ReaderAt, wanted []int) (s Sets, err error) {
 	head, err := readAt(r, 0, make([]byte, 4))
 	if err != nil {
@@ -208,7 +206,7 @@ func PickSets(r io.ReaderAt, wanted []int) (s Sets, err error) {
 	}
 	d = NewDecoder(head)
 	s.Keys, s.Sets = make([]Key, n), make([][]uint64, n)
-	ends := make([]int, n+1) // of the shingles
+	ends := make([]int, n+1) // index after each set's last shingle
 	for i := range n {
 		s.Keys[i] = d.Key()
 		ends[i+1] = ends[i] + int(d.Uint32())
@@ -221,7 +219,7 @@ func PickSets(r io.ReaderAt, wanted []int) (s Sets, err error) {
 	}
 	var data []byte
 	for len(wanted) > 0 {
-		first, last := wanted[0], 0 // read at once
+		first, last := wanted[0], 0 // indexes in wanted to read at once
 		for last+1 < len(wanted) {
 			next := wanted[last+1]
 			if ShingleBytes*(ends[next]-ends[wanted[last]+1]) > nearby || ShingleBytes*(ends[next+1]-ends[first]) > atOnce {
@@ -231,7 +229,7 @@ func PickSets(r io.ReaderAt, wanted []int) (s Sets, err error) {
 		}
 		values := make([]uint64, ends[wanted[last]+1]-ends[first])
 		at := int64(4 + len(head) + ShingleBytes*ends[first])
-		for some := range slices.Chunk(values, atOnce/ShingleBytes) { // a large set's bytes are not held, too
+		for some := range slices.Chunk(values, atOnce/ShingleBytes) { // not to hold a large set twice
 			size := ShingleBytes * len(some)
 			data = slices.Grow(data[:0], size)[:size]
 			if _, err := readAt(r, at, data); err != nil {
@@ -250,7 +248,7 @@ func PickSets(r io.ReaderAt, wanted []int) (s Sets, err error) {
 	return s, nil
 }
 
-// readAt fills data, and returns it.
+// readAt fills data from offset at, and returns it.
 func readAt(r io.ReaderAt, at int64, data []byte) ([]byte, error) {
 	if n, err := r.ReadAt(data, at); n < len(data) {
 		return nil, fmt.Errorf("%d of %d bytes of sets at %d: %w", n, len(data), at, cmp.Or(err, error(ErrCorrupt)))

@@ -8,23 +8,24 @@ import (
 	"slices"
 )
 
-// The layouts in which processes share Inputs and Details. All numbers are little endian or, where it says so,
-// uvarints; text is its length as a uvarint, and its bytes. Both end with the CRC-32C of all before it, in four bytes.
+// The layouts in which processes share Inputs and Details. Numbers are little endian or, where noted, uvarints; a text
+// is its length as a uvarint, then its bytes. Both layouts end with the CRC-32C of everything before it, in four bytes.
 //
-//	Inputs   "NDI2", text of the root; uvarints: shards, files n, preferences (0 or n), references, files of rows, files elsewhere,
-//	         splits, pieces, bytes of names
-//	         n × 8 bytes: where the file ends in the listed bytes of all
-//	         n × 1 byte: flags (1: a document's id is its source, 2: it is spooled, 4: it is protected)
-//	         4 bytes for each preference
-//	         files of rows, by number: 4 bytes, its number; 8 bytes, its rows
-//	         files elsewhere, by number: 4 bytes, its number; text of its path
-//	         splits, then pieces, each with the 8 bytes of the last one's end behind, and 12 for each: its file's number, 4, and its start, 8
-//	         names, each made of the one before: uvarints of how many bytes they share and how many follow, and these.
-//	         Every sixteenth shares none
+//	Inputs   "NDI2", text of the root; uvarints: shards, files n, preferences (0 or n), references, files with rows, files
+//	         elsewhere, splits, pieces, bytes of names
+//	         n × 8 bytes: end of the file in the listed bytes of all files
+//	         n × 1 byte: flags (1: a document's id is its source, 2: spooled, 4: protected, 8: settled, 16: recalled)
+//	         preferences: 4 bytes each
+//	         files with rows, ascending: ordinal, 4 bytes; number of rows, 8
+//	         files elsewhere, ascending: ordinal, 4 bytes; text of the path
+//	         splits, then pieces: for each, its file's ordinal, 4 bytes, and its start, 8; then the last one's end, 8
+//	         names, front-coded: uvarints of the bytes shared with the name before and of the bytes that follow, and these.
+//	         Every sixteenth name shares none
 //	Details  "NDF1", uvarint files n
-//	         n × 4 bytes: where the file's description begins in what follows
-//	         descriptions: texts of format and version, and the facts as a text, empty if it was not inspected: texts of
-//	         compression and encoding, uvarints of window, positions and whether it is sequential, text of the header
+//	         n × 4 bytes: offset of the file's description in what follows
+//	         descriptions: texts of format, version and facts. The facts are empty if the file was not inspected;
+//	         otherwise texts of compression, encoding and detected encoding, uvarints of percent, window, positions and
+//	         sequential (0 or 1), and text of the header
 const (
 	inputsMagic  = "NDI2"
 	detailsMagic = "NDF1"
@@ -34,7 +35,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func seal(data []byte) []byte { return AppendUint32(data, crc32.Checksum(data, castagnoli)) }
 
-// unseal returns a decoder of what lies between the magic and the sum of data.
+// unseal returns a decoder for the bytes between data's magic and checksum.
 func unseal(data []byte, magic, what string) (*Decoder, error) {
 	end := len(data) - crc32.Size
 	if end < len(magic) || string(data[:len(magic)]) != magic {
@@ -46,7 +47,7 @@ func unseal(data []byte, magic, what string) (*Decoder, error) {
 	return NewDecoder(data[len(magic):end]), nil
 }
 
-// MarshalBinary returns the inputs as processes share them.
+// MarshalBinary encodes the inputs in the layout that processes share.
 func (in *Inputs) MarshalBinary() ([]byte, error) {
 	n := in.Len()
 	data := make([]byte, 0, 64+len(in.Root)+n*13+12*(in.Splits.Len()+in.Pieces.Len())+len(in.names.data))
@@ -77,8 +78,8 @@ func (in *Inputs) MarshalBinary() ([]byte, error) {
 	return seal(append(data, in.names.data...)), nil
 }
 
-// UnmarshalBinary makes in what MarshalBinary was called of. It keeps data. The
-// error is ErrCorrupt if this is anything else: then no method may be called.
+// UnmarshalBinary decodes the output of MarshalBinary. It keeps data. For anything else it returns ErrCorrupt, after
+// which no method may be called.
 func (in *Inputs) UnmarshalBinary(data []byte) error {
 	d, err := unseal(data, inputsMagic, "inputs")
 	if err != nil {
@@ -93,7 +94,7 @@ func (in *Inputs) decode(d *Decoder) error {
 	preferences, references, rows, elsewhere := d.count(n), d.count(n), d.count(n), d.count(n)
 	in.references = references
 	splits, pieces, names := d.count(maxCount), d.count(maxCount), d.count(math.MaxInt)
-	// What there is of each is known before there is room for it.
+	// Check the counts against the length before allocating.
 	if d.Err() != nil || uint64(n)*9+uint64(preferences)*4+uint64(rows)*12+uint64(elsewhere)*5+uint64(splits+pieces)*12+16+
 		uint64(names) > uint64(d.Left()) || in.Shards == 0 {
 		return ErrCorrupt
@@ -106,7 +107,7 @@ func (in *Inputs) decode(d *Decoder) error {
 		}
 		last = in.ends[i]
 	}
-	in.flags = slices.Clone(d.Fixed(n)) // which may change
+	in.flags = slices.Clone(d.Fixed(n)) // a copy, since flags may change
 	for _, flags := range in.flags {
 		if flags&^flagsKnown != 0 {
 			return ErrCorrupt
@@ -122,7 +123,7 @@ func (in *Inputs) decode(d *Decoder) error {
 		}
 	}
 	before := -1
-	number := func() (file int, ok bool) { // of a file behind the one before
+	number := func() (file int, ok bool) { // of a file after the one before
 		file = int(d.Uint32())
 		ok = file > before && file < n
 		before = file
@@ -157,7 +158,7 @@ func (in *Inputs) decode(d *Decoder) error {
 	return d.end()
 }
 
-// maxCount is more spans than files of the largest size have.
+// maxCount is above the number of spans that files of the maximum size have.
 const maxCount = math.MaxInt32
 
 // count reads a number of at most most.
@@ -170,7 +171,7 @@ func (d *Decoder) count(most int) int {
 	return int(n)
 }
 
-// end returns ErrCorrupt if a value did not fit, or one is left.
+// end returns ErrCorrupt if a value was corrupt or data is left.
 func (d *Decoder) end() error {
 	if !d.Done() {
 		d.fail()
@@ -185,7 +186,7 @@ func (s *Spans) appendTo(data []byte) []byte {
 	return AppendUint64(data, uint64(s.end))
 }
 
-// decode reads n spans of files below files, and reports whether they are in order.
+// decode reads n spans of files with ordinals below files, and reports whether they are valid and in order.
 func (s *Spans) decode(d *Decoder, n, files int) bool {
 	*s = Spans{files: make([]uint32, n), starts: make([]int64, n)}
 	for i := range n {
@@ -201,7 +202,7 @@ func (s *Spans) decode(d *Decoder, n, files int) bool {
 	return d.Err() == nil && (n == 0 || s.end > s.starts[n-1])
 }
 
-// MarshalBinary returns the details as processes share them, with what is kept.
+// MarshalBinary encodes the details, including what Keep added, in the layout that processes share.
 func (d *Details) MarshalBinary() ([]byte, error) {
 	d = d.withKept()
 	data := binary.AppendUvarint([]byte(detailsMagic), uint64(len(d.starts)))
@@ -211,8 +212,8 @@ func (d *Details) MarshalBinary() ([]byte, error) {
 	return seal(append(data, d.data...)), nil
 }
 
-// UnmarshalBinary makes d what MarshalBinary was called of. It keeps data. The
-// error is ErrCorrupt if this is anything else: then no method may be called.
+// UnmarshalBinary decodes the output of MarshalBinary. It keeps data. For anything else it returns ErrCorrupt, after
+// which no method may be called.
 func (d *Details) UnmarshalBinary(data []byte) error {
 	held, err := unseal(data, detailsMagic, "details of inputs")
 	if err != nil {

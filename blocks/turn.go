@@ -1,6 +1,6 @@
 package blocks
 
-// Turn is the place of a representative in an order of its component: its number, and the batch of sets that has it.
+// Turn is a representative's place in an order of its component: its number, and the batch that holds its set.
 type Turn struct {
 	Component     Key
 	Batch, Number int
@@ -16,11 +16,11 @@ func (d *Decoder) Turn() Turn {
 	return Turn{Component: d.Key(), Batch: int(d.Uint32()), Number: int(d.Uint32())}
 }
 
-// Batch is a number of sets of a component, in a file.
+// Batch describes a file with sets of a component.
 type Batch struct {
 	Number            int
 	Sets, Shingles    int
-	Smallest, Largest int // shingles of a set
+	Smallest, Largest int // shingles per set
 }
 
 // AppendBatch appends a batch to a block.

@@ -2,10 +2,10 @@
 
 package blocks
 
-// inPlace returns none: values travel in little-endian order.
+// inPlace returns no set: encoded values are little endian, which these processors may not be.
 func (p *SetPart) inPlace() (set []uint64, ok bool) { return nil, false }
 
-// appendShingles appends shingles as they travel.
+// appendShingles appends shingles in little-endian order.
 func appendShingles(block []byte, set []uint64) []byte {
 	for _, v := range set {
 		block = AppendUint64(block, v)

@@ -6,14 +6,14 @@ import (
 	"math"
 )
 
-// ErrCorrupt is what a decoder reports for bytes that no encoder of this package wrote.
+// ErrCorrupt reports bytes that no encoder of this package wrote.
 var ErrCorrupt = errors.New("corrupt record block")
 
-// Decoder reads the values of a block in the order in which they were appended. After the
-// first value that does not fit it returns zeros, and Err says so; a loop over Done ends.
+// Decoder reads the values of a block in the order in which they were appended. After the first value that does not
+// fit, it returns zeros, Err returns ErrCorrupt, and Done returns true.
 type Decoder struct {
 	data   []byte
-	at     int // what is read next. data never changes: writing a pointer costs more while the collector runs
+	at     int // of the next value; advancing data instead would cost write barriers during garbage collection
 	failed bool
 }
 
@@ -23,10 +23,10 @@ func NewDecoder(data []byte) *Decoder { return &Decoder{data: data} }
 // Done reports whether nothing is left to read.
 func (d *Decoder) Done() bool { return d.at == len(d.data) }
 
-// Left is how many bytes are left to read.
+// Left returns the number of unread bytes.
 func (d *Decoder) Left() int { return len(d.data) - d.at }
 
-// Err returns ErrCorrupt if a value did not fit.
+// Err returns ErrCorrupt if a value did not fit, or nil.
 func (d *Decoder) Err() error {
 	if d.failed {
 		return ErrCorrupt
@@ -36,7 +36,7 @@ func (d *Decoder) Err() error {
 
 func (d *Decoder) fail() { d.at, d.failed = len(d.data), true }
 
-// take returns the next n bytes, or nil and fails.
+// take returns the next n bytes, or nil if there are fewer, in which case it fails the decoder.
 func (d *Decoder) take(n uint64) []byte {
 	if n > uint64(d.Left()) {
 		d.fail()
@@ -105,12 +105,12 @@ func AppendUint64(dst []byte, v uint64) []byte { return binary.LittleEndian.Appe
 // AppendUint32 appends v as four bytes, little endian.
 func AppendUint32(dst []byte, v uint32) []byte { return binary.LittleEndian.AppendUint32(dst, v) }
 
-// AppendBytes appends b with its length before it.
+// AppendBytes appends the length of b and b.
 func AppendBytes[T ~[]byte | ~string](dst []byte, b T) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(b))), b...)
 }
 
-// AppendOptional appends b, or the mark of its absence.
+// AppendOptional appends b, or a mark for its absence if ok is false.
 func AppendOptional(dst, b []byte, ok bool) []byte {
 	if !ok {
 		return binary.AppendUvarint(dst, 0)
