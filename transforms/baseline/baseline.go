@@ -1,5 +1,5 @@
-// Package baseline finds similar pairs as textbooks do, for comparison: of all documents (BruteForce), or of
-// those that share a bucket (Buckets). Both look at every such pair, so they suit small collections only.
+// Package baseline finds similar pairs as textbooks do, for comparison: among all documents (BruteForce), or among
+// those that share a bucket (Buckets). Both compare every such pair, so they suit small collections only.
 package baseline
 
 import (
@@ -30,23 +30,24 @@ func init() {
 	dofn.Register[writePairsFn]()
 }
 
-// Features are blocks of documents with the numbers by which they are compared: what a verifier takes, or the values
-// of a signature. A set of many comes in parts.
+// Features are blocks of documents with the numbers by which they are compared: a verifier's features, or the values of
+// a signature. Large sets come in parts.
 type Features beam.PCollection
 
-// Params say how pairs are found, and where they go.
+// Params configure how pairs are found, and where they are written.
 type Params struct {
-	// Verifier tells the pairs.
+	// Verifier decides which documents are pairs.
 	Verifier verifier.Spec
-	// Cells are what documents are spread over; each two cells are compared by one call.
+	// Cells is the number of cells that documents are spread over; one call compares the documents of two cells.
 	Cells int
-	// Path is the file of the pairs.
+	// Path is the file that pairs are written to.
 	Path string
-	// Most is how many pairs there may be, and how many in one bucket: more end the job, and Pairs returns ErrTooMany.
+	// Most is the maximum number of pairs, in all and in one bucket. If there are more, the job fails, and Pairs
+	// returns ErrTooMany.
 	Most int
 }
 
-// Sets makes the features of documents that a verifier compares.
+// Sets makes the features of documents for a verifier.
 //
 //	blocks of documents → features
 func Sets(s beam.Scope, docs flow.Documents, text shingle.Spec, v verifier.Spec) Features {
@@ -54,8 +55,8 @@ func Sets(s beam.Scope, docs flow.Documents, text shingle.Spec, v verifier.Spec)
 	return Features(beam.ParDo(s, &setsFn{Text: text, Verifier: v}, beam.PCollection(docs)))
 }
 
-// BruteForce compares the features of all documents, and writes the pairs that reach the threshold to a file. CountsOf
-// tells how many were compared. Two GroupByKeys.
+// BruteForce compares the features of all documents, and writes the pairs at or above the threshold to a file. CountsOf
+// returns how many pairs it compared. Two GroupByKeys.
 //
 //	features → nothing
 func BruteForce(s beam.Scope, features Features, p Params) {
@@ -68,13 +69,13 @@ func BruteForce(s beam.Scope, features Features, p Params) {
 // cellOf returns the cell of a document.
 func (p *Params) cellOf(key blocks.Key) int { return int(hash.Mix(uint64(key)) % uint64(p.Cells)) }
 
-// number numbers the pairs of cells.
+// number returns the number of a pair of cells.
 func number(one, other int) int64 {
 	i, j := int64(min(one, other)), int64(max(one, other))
 	return j*(j+1)/2 + i
 }
 
-// maxNumbers keeps an element small, whatever the set.
+// maxNumbers bounds the numbers of a set in one element.
 const maxNumbers = 8 << 10
 
 // member is a document in a group of two cells.
@@ -84,13 +85,13 @@ type member struct {
 	features []uint64
 }
 
-// ofSets reports whether features are sets. Others have an order, and are not cut.
+// ofSets reports whether features are sets. Other features are ordered, and are not split into parts.
 func ofSets(v verifier.Verifier) bool {
 	_, ok := v.(verifier.Sets)
 	return ok
 }
 
-// members gathers the documents of a group, in input order, each with its features.
+// members returns the documents of a group in input order, each with its features.
 func (p *Params) members(packed func(*[]byte) bool) (members []*member, err error) {
 	byKey := map[blocks.Key]*member{}
 	err = gather.Each(packed, func(d *blocks.Decoder) {
@@ -107,14 +108,14 @@ func (p *Params) members(packed func(*[]byte) bool) (members []*member, err erro
 	for _, key := range slices.Sorted(maps.Keys(byKey)) {
 		m := byKey[key]
 		if sets {
-			m.features = shingle.Set(m.features) // its parts come in any order
+			m.features = shingle.Set(m.features) // the parts come in any order
 		}
 		members = append(members, m)
 	}
 	return members, nil
 }
 
-// foundPairs are the pairs of one call.
+// foundPairs collects the pairs of one call.
 type foundPairs struct {
 	params   Params
 	verifier verifier.Verifier
@@ -127,7 +128,7 @@ func (p *Params) found(emit func(int64, []byte)) *foundPairs {
 	return &foundPairs{params: *p, verifier: p.Verifier.New(), emit: emit}
 }
 
-// compare adds two documents, a before b, if they are similar.
+// compare adds the pair of a and b, a before b, if they are similar.
 func (f *foundPairs) compare(ctx context.Context, a, b *member) error {
 	if _, ok := f.verifier.Compare(a.features, b.features); !ok {
 		return nil
@@ -182,7 +183,7 @@ func (f *setsFn) ProcessElement(block []byte, emit func([]byte)) error {
 	return d.Err()
 }
 
-// sendFn sends documents to all pairs of cells that have their own.
+// sendFn sends documents to all pairs of cells that include their own.
 //
 //	features → KV<pair of cells, features>
 type sendFn struct {
@@ -211,7 +212,7 @@ func (f *sendFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
 
 func (f *sendFn) FinishBundle(emit func(int64, []byte)) { f.out.Flush(emit) }
 
-// bruteFn compares all documents of two cells.
+// bruteFn compares all documents of a pair of cells.
 //
 //	KV<pair of cells, features> → KV<gather.Key, edges>
 type bruteFn struct{ Params Params }
@@ -226,7 +227,7 @@ func (f *bruteFn) ProcessElement(
 	found, pairs := f.Params.found(emit), int64(0)
 	for i, a := range members {
 		for _, b := range members[i+1:] {
-			if number(a.cell, b.cell) != cells { // several calls have two documents of one cell
+			if number(a.cell, b.cell) != cells { // several calls have the documents of one cell
 				continue
 			}
 			if err := found.compare(ctx, a, b); err != nil {
@@ -260,18 +261,19 @@ func (f *writePairsFn) ProcessElement(ctx context.Context, _ int64, packed func(
 	return gather.WriteEdges(ctx, f.Params.Path, edges)
 }
 
-// ErrTooMany says that there are more pairs than Params.Most.
+// ErrTooMany reports more than Params.Most pairs.
 var ErrTooMany = errors.New("too many pairs")
 
-// tooMany ends the job and leaves a file for Pairs: of a step's error the launcher sees only the text.
+// tooMany returns the error that fails the job, and leaves a file for Pairs, since the launcher sees only the text of a
+// step's error.
 func (p *Params) tooMany(ctx context.Context) error {
 	return errors.Join(ErrTooMany, storage.WriteBytes(ctx, p.Path+exceeded, nil))
 }
 
 const exceeded = ".exceeded"
 
-// Pairs returns the pairs in the file that BruteForce or Buckets wrote, sorted; without a pair
-// there is no file.
+// Pairs returns the sorted pairs from the file that BruteForce or Buckets wrote, which does not exist if there are no
+// pairs.
 func Pairs(ctx context.Context, path string) ([]blocks.Edge, error) {
 	if _, err := storage.ReadFile(ctx, path+exceeded); !errors.Is(err, fs.ErrNotExist) {
 		return nil, cmp.Or(err, ErrTooMany)

@@ -23,7 +23,7 @@ func init() {
 	dofn.Register[verifyFn]()
 }
 
-// Scopes of the steps: stages in a runner's account of its work begin with them.
+// Scopes of the steps, with which the names of their stages begin.
 const (
 	SetsScope   = "baseline.Sets"
 	KeysScope   = "baseline.Keys"
@@ -45,19 +45,19 @@ const namespace = "baseline"
 // Candidates are KV<pair of cells, edges>: documents that share a bucket, each pair once.
 type Candidates beam.PCollection
 
-// Counts are what Buckets or, if it is Compared, BruteForce did. They are
-// those of Beam's counters, so they hold where no bundle is tried again.
+// Counts are what Buckets counted or, for Compared, also BruteForce. They come from Beam's counters, and so are exact
+// only if no bundle is retried.
 type Counts struct {
-	// BucketPairs are the pairs of documents of all buckets, and Candidates the distinct ones.
+	// BucketPairs is the number of pairs of documents in all buckets, and Candidates the number of distinct ones.
 	BucketPairs, Candidates int64
-	// Compared are those whose features were compared.
+	// Compared is the number of pairs whose features were compared.
 	Compared int64
-	// BucketBytes are the bytes shuffled to make buckets: keys and documents. PairBytes are those of pairs, and
-	// SetBytes those of features.
+	// BucketBytes is the number of bytes shuffled to make buckets: keys and documents. PairBytes is that of pairs, and
+	// SetBytes that of features.
 	BucketBytes, PairBytes, SetBytes int64
 }
 
-// CountsOf returns what was counted in a pipeline.
+// CountsOf returns the counts of a pipeline.
 func CountsOf(result beam.PipelineResult) (c Counts) {
 	fields := map[string]*int64{
 		"bucket_pairs": &c.BucketPairs, "candidates": &c.Candidates, "compared": &c.Compared,
@@ -71,16 +71,16 @@ func CountsOf(result beam.PipelineResult) (c Counts) {
 	return c
 }
 
-// Buckets compares the features of documents that share a bucket, each pair once, and writes the pairs that reach
-// the threshold to a file.
+// Buckets compares the features of documents that share a bucket, each pair once, and writes the pairs at or above the
+// threshold to a file.
 //
 //	signatures → KV<(band, bucket), document> │ GroupByKey │ all pairs of a bucket
 //	→ KV<document, others of its buckets> │ CoGroupByKey with features │ distinct
 //	→ KV<pair of cells, features>, KV<pair of cells, edges> │ CoGroupByKey │ compared
 //	→ KV<gather.Key, edges> │ GroupByKey │ written
 //
-// It returns the distinct pairs of documents that share a bucket. A document's features travel to the cells of the
-// documents that it shares a bucket with, and to no other.
+// It returns the distinct pairs of documents that share a bucket. A document's features travel only to the cells of the
+// documents with which it shares a bucket.
 func Buckets(s beam.Scope, signed flow.Signatures, features Features, signing signature.Params, p Params) Candidates {
 	keyed := beam.ParDo(s.Scope(KeysScope), &keysFn{Signing: signing}, beam.PCollection(signed))
 	byDocument := beam.ParDo(s.Scope("baseline.ByDocument"), &byDocumentFn{}, beam.PCollection(features))
@@ -95,10 +95,10 @@ func Buckets(s beam.Scope, signed flow.Signatures, features Features, signing si
 	return Candidates(edges)
 }
 
-// keyBytes are those of a document key among others.
+// keyBytes is the encoded size of a document key.
 const keyBytes = 8
 
-// keysFn puts documents into a bucket of each band or piece.
+// keysFn puts documents into one bucket per band or piece.
 //
 //	blocks of signatures → KV<(band, bucket), document>
 type keysFn struct {
@@ -153,7 +153,7 @@ func (f *pairsFn) ProcessElement(
 	return nil
 }
 
-// byDocumentFn puts features under their documents.
+// byDocumentFn keys features by document.
 //
 //	features → KV<document, features>
 type byDocumentFn struct{ numbers []uint64 }
@@ -170,7 +170,8 @@ func (f *byDocumentFn) ProcessElement(block []byte, emit func(int64, []byte)) er
 	return d.Err()
 }
 
-// distinctFn finds the distinct others of a document, and sends its features to where it is compared with them.
+// distinctFn finds the distinct documents that share a bucket with a document, and sends its features to the cells that
+// compare them.
 //
 //	KV<document, (features, others)> → KV<pair of cells, features>, KV<pair of cells, edges>
 type distinctFn struct {
@@ -215,7 +216,7 @@ func (f *distinctFn) FinishBundle(ctx context.Context, sets, edges func(int64, [
 	f.edges.Flush(counted(ctx, pairBytes, edges))
 }
 
-// counted returns an emit that counts bytes.
+// counted returns emit with the emitted bytes counted.
 func counted(ctx context.Context, bytes beam.Counter, emit func(int64, []byte)) func(int64, []byte) {
 	return func(key int64, block []byte) {
 		bytes.Inc(ctx, int64(keyBytes+len(block)))

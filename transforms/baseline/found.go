@@ -27,7 +27,7 @@ type Found struct {
 	By uint64
 }
 
-// Merge adds the pairs of a method, sorted, to those of methods before it.
+// Merge adds a method's pairs to those that earlier methods found. Both must be sorted.
 func Merge(found []Found, pairs []blocks.Edge, method int) []Found {
 	merged := make([]Found, 0, max(len(found), len(pairs)))
 	by := uint64(1) << method
@@ -60,8 +60,8 @@ func WriteFound(ctx context.Context, path string, found []Found) error {
 	return err
 }
 
-// Compared lists the pairs that WriteFound wrote to p.Path, with their similarity, also below the threshold, and the
-// methods that found them. Four CoGroupByKeys.
+// Compared lists the pairs that WriteFound wrote to p.Path, with their similarity, which may be below the threshold,
+// and the methods that found them. Four CoGroupByKeys.
 //
 //	found │ KV<document, others> │ CoGroupByKey with features │ KV<pair of cells, features>
 //	→ CoGroupByKey with KV<pair of cells, pairs> │ compared

@@ -22,7 +22,7 @@ func init() {
 	dofn.Register[pairRowsFn]()
 }
 
-// Tables make rows of what Buckets goes through.
+// Tables make table rows from the collections of Buckets.
 type Tables struct {
 	// Signing says how signatures become keys, and where the shared blocks.Inputs are.
 	Signing signature.Params
@@ -58,7 +58,7 @@ func (t Tables) Candidates(s beam.Scope, ids IDs, found Candidates) flow.Rows[re
 	return flow.Rows[records.Candidate](t.pairRows(s, ids, byFirst, nil))
 }
 
-// pairRows gives the documents of pairs their ids, and makes rows of them.
+// pairRows adds the ids of their documents to pairs, and makes rows of them.
 func (t Tables) pairRows(s beam.Scope, ids IDs, byFirst beam.PCollection, methods []string) beam.PCollection {
 	bySecond := beam.ParDo(s, &bySecondFn{}, beam.CoGroupByKey(s, beam.PCollection(ids), byFirst))
 	grouped := beam.CoGroupByKey(s, beam.PCollection(ids), bySecond)
@@ -69,7 +69,7 @@ func (t *Tables) inputs(ctx context.Context) (*blocks.Inputs, error) {
 	return storage.Shared[blocks.Inputs](ctx, t.Signing.Inputs)
 }
 
-// idsFn tells the ids of documents.
+// idsFn emits the ids of documents.
 //
 //	blocks of documents → KV<document, id>
 type idsFn struct{ Tables Tables }
@@ -115,7 +115,7 @@ func (f *bucketRowsFn) ProcessElement(
 		f.keys = keyer.Keys(f.keys, f.values)
 		for band, key := range f.keys {
 			row.Band, row.Bucket, row.Label = int32(band), keyer.Bucket(key), keyer.Label(f.values, band)
-			shard := band * in.Shards / len(f.keys) // bands follow one another in the files
+			shard := band * in.Shards / len(f.keys) // bands follow one another across the files
 			blocks.AddRow(&f.rows, int64(shard), blocks.Key(band), doc, &row, emit)
 		}
 	})
@@ -123,7 +123,7 @@ func (f *bucketRowsFn) ProcessElement(
 
 func (f *bucketRowsFn) FinishBundle(emit func(int64, []byte)) { f.rows.Flush(emit) }
 
-// byFirstFn puts pairs under their first documents.
+// byFirstFn keys pairs by their first documents.
 //
 //	KV<pair of cells, edges> → KV<document, (second document, nothing)>
 type byFirstFn struct{}
@@ -136,7 +136,7 @@ func (f *byFirstFn) ProcessElement(_ int64, block []byte, emit func(int64, []byt
 	return err
 }
 
-// bySecondFn puts pairs under their second documents, with the id of the first.
+// bySecondFn keys pairs by their second documents, with the id of the first.
 //
 //	KV<document, (id, second documents with facts)> → KV<second document, (first document, its id, facts)>
 type bySecondFn struct{}
@@ -153,7 +153,7 @@ func (f *bySecondFn) ProcessElement(document int64, ids, seconds func(*[]byte) b
 	})
 }
 
-// pairRowsFn makes rows of pairs: of Candidate, or of Found if methods found them.
+// pairRowsFn makes rows of pairs: Candidate rows, or Found rows if Methods is set.
 //
 //	KV<second document, (id, first documents with ids and facts)> → KV<table shard, rows>
 type pairRowsFn struct {
@@ -194,7 +194,7 @@ func (f *pairRowsFn) ProcessElement(
 	})
 }
 
-// scored reads what scoredFn says of a pair.
+// scored decodes the facts of a pair that scoredFn emitted.
 func (f *pairRowsFn) scored(facts []byte) records.Found {
 	d := blocks.NewDecoder(facts)
 	row := records.Found{Similarity: d.Float64(),

@@ -27,14 +27,14 @@ var (
 	bucketSize   = beam.NewDistribution("buckets", "size")
 )
 
-// Params say where steps find what they share.
+// Params configure the steps.
 type Params struct {
 	// Inputs is the path of the shared blocks.Inputs.
 	Inputs string
-	// List is where the copies found are listed, for Buckets to leave them out; "": nowhere.
+	// List is the path of the list of copies, which Buckets leaves out; "" if there is no list.
 	List string
-	// Index is the path of the shared index.Lookup of documents that are found by their keys, and ShardBits says how many
-	// shards a band has; "": there are none. Tokens is the band of the hashes of tokens, see Known.
+	// Index is the path of the shared index.Lookup, in which documents are found by their keys; "" if there is no
+	// index. ShardBits is the log₂ of the number of shards per band, and Tokens the band of token hashes; see Known.
 	Index     string
 	ShardBits int
 	Tokens    int
@@ -44,23 +44,22 @@ type Params struct {
 //
 //	KV<band and shard, group of band entries> → blocks of edges
 //
-// A bucket of n documents has n−1 edges, from each document to the next in input order, and not the
-// n(n−1)/2 of a clique: these connect the same documents, and the exact join of a component finds all
-// its pairs.
+// A bucket of n documents gets n−1 edges, from each document to the next in input order, not the n(n−1)/2 of a clique:
+// they connect the same documents, and the exact join of a component finds all its pairs.
 //
-// A bucket of references only has no edge: they are not compared with one another.
+// A bucket that holds only references gets no edges, since references are not compared with one another.
 //
-// With Params.Index the documents of an index that have a key of the group are in its bucket, without a read of their texts.
+// With Params.Index, documents of the index that share a key of the group join its bucket; their texts are not read.
 //
-// With Params.List the copies that List has listed are in no chain: the first of each is in all its buckets,
-// and connects what the copy would. Counters: buckets/entries (without listed copies), buckets/buckets, buckets/edges,
+// With Params.List, listed copies are in no chain: the first document of a copy group is in all buckets of its copies,
+// and connects what they would. Counters: buckets/entries (without listed copies), buckets/buckets, buckets/edges,
 // buckets/size.
 func Buckets(s beam.Scope, bands exchange.Groups, p Params) flow.Edges {
 	s = s.Scope("candidates.Buckets")
 	return flow.Edges(beam.ParDo(s, &bucketsFn{Params: p, In: bands.In}, bands.All))
 }
 
-// bucketsFn chains the buckets of a band's shard; see Buckets for the shapes.
+// bucketsFn chains the buckets of a band's shard; Buckets documents the shapes.
 type bucketsFn struct {
 	Params Params
 	In     exchange.In
@@ -83,7 +82,7 @@ func (f *bucketsFn) ProcessElement(ctx context.Context, key int64, packed func(*
 
 // find chains the buckets of a group.
 func (f *bucketsFn) find(ctx context.Context, group int64, packed func(*[]byte) bool, emit func([]byte)) (err error) {
-	// The list is there once a group is.
+	// The list exists once a group does.
 	if f.copies == nil && f.Params.List != "" {
 		if f.copies, err = storage.Shared[list](ctx, f.Params.List); err != nil {
 			return err
@@ -91,7 +90,7 @@ func (f *bucketsFn) find(ctx context.Context, group int64, packed func(*[]byte) 
 	}
 	f.entries = f.entries[:0]
 	var block []byte
-	for packed(&block) { // one may be empty: that of List
+	for packed(&block) { // the block that List adds is empty
 		if f.entries, err = blocks.DecodeBands(f.entries, block); err != nil {
 			return err
 		}
@@ -105,7 +104,7 @@ func (f *bucketsFn) find(ctx context.Context, group int64, packed func(*[]byte) 
 	if f.copies != nil {
 		all := len(repeated)
 		repeated = f.copies.others(repeated)
-		counted -= all - len(repeated) // no copy is alone
+		counted -= all - len(repeated) // copies are never alone
 	}
 	entriesSeen.Inc(ctx, int64(counted))
 	entries := f.sorter.Sort(repeated, 64-blocks.BandKeyBits, radix.ByKeyAndDocument)
@@ -113,7 +112,7 @@ func (f *bucketsFn) find(ctx context.Context, group int64, packed func(*[]byte) 
 	return nil
 }
 
-// withIndex chains the buckets that the entries make with documents of the index.
+// withIndex chains the buckets that the entries form with documents of the index.
 func (f *bucketsFn) withIndex(ctx context.Context, group int64, emit func([]byte)) error {
 	entries := f.entries
 	if f.copies != nil {
@@ -128,8 +127,8 @@ func (f *bucketsFn) withIndex(ctx context.Context, group int64, emit func([]byte
 	return nil
 }
 
-// withDocuments adds to the entries of a band's shard those of the documents of the index that have one of their keys, and
-// sorts all.
+// withDocuments adds to the entries of a band's shard those of the index's documents with one of their keys, and sorts
+// them all.
 func (p *Params) withDocuments(
 	ctx context.Context, group int64, entries []blocks.BandEntry, sorter *radix.Sorter[blocks.BandEntry, blocks.Key],
 ) ([]blocks.BandEntry, error) {
@@ -162,7 +161,7 @@ func (f *bucketsFn) chain(ctx context.Context, entries []blocks.BandEntry, emit 
 	for start, end := 0, 0; start < len(entries); start = end {
 		for end = start + 1; end < len(entries) && entries[end].Key == entries[start].Key; end++ {
 		}
-		if f.in.IsReference(entries[end-1].Document) { // and so are all before it
+		if f.in.IsReference(entries[end-1].Document) { // and so are all documents before it
 			continue
 		}
 		for i := start + 1; i < end; i++ {
@@ -179,5 +178,5 @@ func (f *bucketsFn) chain(ctx context.Context, entries []blocks.BandEntry, emit 
 	edgesMade.Inc(ctx, made)
 }
 
-// Teardown lets go of the list, which no later step needs.
+// Teardown releases the list, which no later step needs.
 func (f *bucketsFn) Teardown() { storage.Forget(f.Params.List) }

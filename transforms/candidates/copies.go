@@ -23,19 +23,19 @@ var (
 	copiesFound = beam.NewCounter("copies", "found")
 )
 
-// Copies finds the documents of different blocks that have the same hash: each is a copy of the first of them in
-// input order, which has copies. Its member counts them if they are not listed, as then they have edges. Of references
-// the first stands for the others, which are not told of; nor is one that no input is a copy of.
+// Copies finds documents of different blocks that have the same hash: each is a copy of the first in input order. The
+// first one's member counts its copies unless they are listed, since only unlisted copies have edges. Among references,
+// the first one stands for all: the others are omitted, and so is the first if no input is a copy of it.
 //
 //	KV<hash shard, group of firsts> → KV<split, members>
 //
-// The firsts of a shard are held in memory, 56 bytes each. Counters: copies/firsts, copies/found.
+// A shard's firsts are held in memory, 56 bytes each. Counters: copies/firsts, copies/found.
 func Copies(s beam.Scope, firsts exchange.Groups, p Params) flow.Members {
 	s = s.Scope("candidates.Copies")
 	return flow.Members(beam.ParDo(s, &copiesFn{Params: p, In: firsts.In}, firsts.All))
 }
 
-// copiesFn finds the copies of a shard; see Copies for the shapes.
+// copiesFn finds the copies of a shard; Copies documents the shapes.
 type copiesFn struct {
 	Params Params
 	In     exchange.In
@@ -96,7 +96,7 @@ func (f *copiesFn) find(ctx context.Context, packed func(*[]byte) bool, emit fun
 	return nil
 }
 
-// tell tells which of documents are copies, and of which, and returns how many.
+// tell emits the members of the copies among documents that may share a hash, and returns the number of copies.
 func (f *copiesFn) tell(alike []blocks.First, out *blocks.Buffers, emit func(int64, []byte)) (found int) {
 	slices.SortFunc(alike, func(a, b blocks.First) int { return cmp.Or(a.Hash.Compare(b.Hash), cmp.Compare(a.Key, b.Key)) })
 	for start, end := 0, 0; start < len(alike); start = end {

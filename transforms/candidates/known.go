@@ -18,12 +18,12 @@ func init() {
 	dofn.Register[knownFn]()
 }
 
-// Known finds the documents with the tokens of one that the index has kept. These decide about them alone, so List lists
-// them, and Buckets does not look for what else shares a band with them.
+// Known finds the inputs that have the tokens of a document that the index has kept. That document alone decides about
+// them, so List lists them, and Buckets does not look for others that share a band with them.
 //
 //	KV<band and shard, band entries> → KV<band and shard, band entries>, blocks of edges, KV<gather.Key, keys>
 //
-// One GroupByKey, of the entries of band Params.Tokens.
+// One GroupByKey of the entries of band Params.Tokens.
 func Known(s beam.Scope, bands flow.Bands, p Params) (others flow.Bands, edges flow.Edges, known beam.PCollection) {
 	s = s.Scope("candidates.Known")
 	rest, tokens := beam.ParDo2(s, &tokensFn{Params: p}, beam.PCollection(bands))
@@ -31,7 +31,7 @@ func Known(s beam.Scope, bands flow.Bands, p Params) (others flow.Bands, edges f
 	return flow.Bands(rest), flow.Edges(found), known
 }
 
-// tokensFn parts the entries of band Params.Tokens from others.
+// tokensFn separates the entries of band Params.Tokens from the others.
 //
 //	KV<band and shard, band entries> → KV<band and shard, band entries> twice
 type tokensFn struct{ Params Params }
@@ -44,7 +44,7 @@ func (f *tokensFn) ProcessElement(group int64, block []byte, others, tokens func
 	}
 }
 
-// knownFn connects the inputs of a group with the document kept that has their key.
+// knownFn connects the inputs of a group with the kept document that has their key.
 //
 //	KV<band and shard, group of band entries> → blocks of edges, KV<gather.Key, keys>
 type knownFn struct {
@@ -83,7 +83,7 @@ func (f *knownFn) ProcessElement(
 		}
 		out.Add(first.Document, e.Document)
 		keys = blocks.AppendKey(keys, e.Document)
-		*e = *first // of the same document kept are those after it
+		*e = *first // the entries after it are compared with the same kept document
 	}
 	out.Flush()
 	known(gather.Key, keys)

@@ -21,13 +21,13 @@ func init() {
 	dofn.Register[writeListFn]()
 }
 
-// List lists the copies, which are what Copies found, and what Known did, in the file Params.List, and adds an empty block
-// to the band entries: so no group of them is whole before the list is. Copies of references, but what Known found, are not
-// listed: a bucket has edges only if an input is in it.
+// List writes the keys of copies, which Copies and Known found, to the file Params.List. It also adds an empty block to
+// the band entries, so that no group of them is complete before the list exists. Copies of references are listed only
+// if Known found them, because a bucket has edges only if it contains an input.
 //
 //	KV<band and shard, band entries>, KV<split, members>, KV<gather.Key, keys> → KV<band and shard, band entries>
 //
-// One GroupByKey, whose group has 8 bytes for each of them.
+// One GroupByKey, whose group has 8 bytes per copy.
 func List(s beam.Scope, bands flow.Bands, copies flow.Members, p Params, known ...beam.PCollection) flow.Bands {
 	s = s.Scope("candidates.List")
 	copied := beam.ParDo(s, &copyKeysFn{Inputs: p.Inputs}, beam.PCollection(copies))
@@ -36,7 +36,7 @@ func List(s beam.Scope, bands flow.Bands, copies flow.Members, p Params, known .
 	return flow.Flatten(s, bands, flow.Bands(written))
 }
 
-// copyKeysFn passes on the keys of the copies of inputs among members.
+// copyKeysFn emits the keys of members that are copies of inputs.
 //
 //	KV<split, members> → KV<gather.Key, keys>
 type copyKeysFn struct{ Inputs string }
@@ -77,15 +77,15 @@ func (f *writeListFn) ProcessElement(ctx context.Context, _ int64, packed func(*
 	return nil
 }
 
-// list is sorted keys as blocks.AppendKey writes them; as bytes, they are a short string of JSON.
+// list is sorted keys as blocks.AppendKey writes them. It is a byte slice, since JSON encodes that as a short string.
 type list []byte
 
 const (
 	keyBytes = 8
-	far      = 32 // keys: about what a look-up costs
+	far      = 32 // keys: skipping this many costs about as much as a look-up
 )
 
-// newList returns the list of keys, which it sorts.
+// newList returns the list of keys, and sorts keys.
 func newList(keys []blocks.Key) list {
 	slices.Sort(keys)
 	l := make(list, 0, keyBytes*len(keys))
@@ -99,8 +99,8 @@ func (l list) len() int { return len(l) / keyBytes }
 
 func (l list) at(i int) blocks.Key { return blocks.Key(binary.LittleEndian.Uint64(l[keyBytes*i:])) }
 
-// others removes the entries of listed documents. It goes through the list beside them, and looks up where to go on
-// only at an entry that is not in input order, or far from the last: those of a block mostly are neither.
+// others removes the entries of listed documents, in place. It advances through the list in step with the entries, and
+// searches only at an entry that is out of input order or far from the last one, which is rare within a block.
 func (l list) others(entries []blocks.BandEntry) []blocks.BandEntry {
 	if l.len() == 0 {
 		return entries

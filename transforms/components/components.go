@@ -1,8 +1,8 @@
 // Package components connects documents by edges.
 //
-// In one job, forests of parts of the edges are merged in a tree of groups, and the last group holds every document
-// that has an edge. In jobs one after another, the graph is contracted in rounds on all workers (rounds.go) until one
-// call can hold what is left of it.
+// In one job, a tree of groups merges spanning forests of parts of the edges; the last group holds every document that
+// has an edge. In a sequence of jobs, all workers contract the graph in rounds (rounds.go) until one call can hold the
+// rest.
 package components
 
 import (
@@ -29,34 +29,33 @@ func init() {
 
 var (
 	edgesSeen     = beam.NewCounter("components", "edges")
-	edgesShuffled = beam.NewCounter("shuffled", "edges") // bytes, all groupings together
+	edgesShuffled = beam.NewCounter("shuffled", "edges") // bytes, over all groupings
 	members       = beam.NewCounter("components", "documents")
 	components    = beam.NewCounter("components", "components")
 	sizes         = beam.NewDistribution("components", "size")
 )
 
-// Params size the work.
+// Params configure the steps.
 type Params struct {
 	// Inputs is the path of the shared blocks.Inputs.
 	Inputs string
-	// Parts is the number of parts of the graph, by a hash of documents: edges are grouped by part first.
+	// Parts is the number of parts of the graph: edges are grouped first by a hash of a document modulo Parts.
 	Parts int
 }
 
-// EdgeBytes are those of an edge.
+// EdgeBytes is the encoded size of an edge.
 const EdgeBytes = 16
 
-// FanIn is how many groups become one at each level of a tree.
+// FanIn is the number of groups that become one at each level of the tree.
 const FanIn = 4
 
 // Connect finds the connected components of edges.
 //
 //	edges → KV<split, members>
 //
-// A component is named by its first document; documents without an edge are in none. Each group that
-// edges are spread over keeps a spanning forest of its own: union-find is commutative and idempotent,
-// so order and retries do not matter, and every further group is bounded by the documents in it and
-// not by their edges. One GroupByKey for each level of the tree.
+// A component is named by its first document; documents without an edge are in none. Each group keeps only a spanning
+// forest of its edges: union-find is commutative and idempotent, so order and retries do not matter, and the size of
+// every later group is bounded by its documents and not by their edges. One GroupByKey per level of the tree.
 func Connect(s beam.Scope, edges flow.Edges, p Params) flow.Members {
 	s = s.Scope("components.Connect")
 	groups := spread(s, edges, p.Parts)
@@ -66,30 +65,30 @@ func Connect(s beam.Scope, edges flow.Edges, p Params) flow.Members {
 	return flow.Members(beam.ParDo(s, &membersFn{Inputs: p.Inputs}, groups))
 }
 
-// Spread tells which part edges belong to, by their later document.
+// Spread keys edges by the part of their later document.
 //
 //	blocks of edges → KV<part, edges>
 func Spread(s beam.Scope, edges flow.Edges, parts int) flow.Forests {
 	return flow.Forests(beam.ParDo(s, &spreadFn{Parts: parts}, beam.PCollection(edges)))
 }
 
-// spread groups edges by their part.
+// spread groups edges by part.
 //
 //	blocks of edges → KV<part, group of edges>
 func spread(s beam.Scope, edges flow.Edges, parts int) beam.PCollection {
 	return beam.GroupByKey(s, beam.PCollection(Spread(s, edges, parts)))
 }
 
-// part returns the part that a document belongs to.
+// part returns the part of a document.
 func part(key blocks.Key, parts int) int64 {
 	return int64(hash.Mix(uint64(key)) % uint64(parts))
 }
 
-// spreadFn distributes edges by their later document. Candidates have at most one edge a band for each
-// of those, so no group is large because one document has many edges.
+// spreadFn keys edges by the part of their later document. Candidates give a document at most one edge to an earlier
+// one per band, so no group becomes large because of one document with many edges.
 //
-// Edges that others of the bundle make superfluous pass all the same: which they are follows from the
-// bundle, and if a step is repeated for some groups only, its bundles may be others.
+// It does not drop edges that others of its bundle make redundant: the choice would depend on the bundle, and if a
+// runner repeats a step for some groups only, its bundles may differ.
 //
 //	blocks of edges → KV<part, edges>
 type spreadFn struct {
@@ -115,7 +114,7 @@ func (f *spreadFn) ProcessElement(ctx context.Context, block []byte, emit func(i
 
 func (f *spreadFn) FinishBundle(emit func(int64, []byte)) { f.out.Flush(emit) }
 
-// forestEdges are the edges of a forest, each from a root to another document of its tree.
+// forestEdges yields the edges of a forest, each from a root to another document of its tree.
 func forestEdges(f *unionfind.Forest) iter.Seq[blocks.Edge] {
 	return func(yield func(blocks.Edge) bool) {
 		for key, root := range f.AsAdded() {
@@ -148,7 +147,7 @@ func (s *sender) edge(to int64, e blocks.Edge) {
 	s.add(to, func(block []byte) []byte { return blocks.AppendEdge(block, e) })
 }
 
-// flush sends what is left and returns how many bytes were sent in all.
+// flush sends the rest, and returns the number of bytes sent in all.
 func (s *sender) flush() int64 {
 	s.buffers.Flush(s.emit)
 	return s.bytes

@@ -29,20 +29,20 @@ func init() {
 	dofn.Register[labelledFn]()
 }
 
-// Components that no worker can hold are found by jobs, each of which leaves less for the next:
+// Components that no worker can hold are found by a sequence of jobs, each of which leaves a smaller graph:
 //
-//	Forests   a forest for each part of the edges
-//	Round     as long as there are too many edges for one call
-//	Forests   of one part connects what is left
-//	Resolve   for each round but the first, the last one first
+//	Forests   a forest of each part of the edges
+//	Round     repeated while the edges are too many for one call
+//	Forests   with one part, connects the remaining edges
+//	Resolve   for each round but the first, in reverse order
 //	Members   for the first round
 //
-// Every document is a label at first, and edges run between labels. In a round, each label that has a neighbour becomes
-// the first of itself and its neighbours in a pseudo-random order: about half of the labels of any graph are gone.
-// Which label one became is written once, and what is left goes on. A label that is gone may live on as the name of
-// others, but each round has fewer labels than the one before, so rounds end.
+// At first every document is a label, and edges connect labels. In a round, each label with a neighbour is replaced by
+// the first of itself and its neighbours in a pseudo-random order, which removes about half of the labels of any graph.
+// The replacement is written once, and the contracted graph goes on. A label that was replaced may remain as the new
+// name of others, but each round has fewer labels than the one before, so the rounds end.
 //
-// What one job leaves may be read by another whose parts are others.
+// A job may read what another job left with a different number of parts.
 
 // Forests replaces the edges of each part by a spanning forest.
 //
@@ -52,16 +52,16 @@ func Forests(s beam.Scope, parts exchange.Groups) flow.Forests {
 	return flow.Forests(beam.ParDo(s, &forestFn{In: parts.In}, parts.All))
 }
 
-// Edges are those that jobs before have left.
+// Edges drops the parts of edges that earlier jobs left.
 //
 //	KV<part, edges> → blocks of edges
 func Edges(s beam.Scope, of flow.Forests) flow.Edges {
 	return flow.Edges(beam.ParDo(s.Scope("components.Edges"), &blocksFn{}, beam.PCollection(of)))
 }
 
-// Round contracts a graph: it returns the edges of what is left, and those that lead from new labels to such as are no
-// more. A part asks for the new name of a label once, however many edges it has there, so no group is large because one
-// label has many neighbours. Three GroupByKeys.
+// Round contracts a graph. It returns the edges that are left, and edges from new labels to the labels that they
+// replace. A part asks for the new name of a label once, however many edges the label has there, so that no group
+// becomes large because a label has many neighbours. Three GroupByKeys.
 //
 //	blocks of edges → KV<part, edges>, KV<part, edges>
 func Round(s beam.Scope, edges flow.Edges, parts, round int) (left, gone flow.Forests) {
@@ -72,8 +72,8 @@ func Round(s beam.Scope, edges flow.Edges, parts, round int) (left, gone flow.Fo
 	return flow.Forests(beam.ParDo(s, &contractFn{}, beam.CoGroupByKey(s, stars, answers))), flow.Forests(dead)
 }
 
-// Resolve tells the labels that are gone since a round what they have become in the end, and passes on what those that
-// went later have. Three GroupByKeys.
+// Resolve finds the final label of each label that a round replaced, and passes on those of the labels that later
+// rounds replaced. Three GroupByKeys.
 //
 //	blocks of edges, blocks of edges → KV<part, edges>
 func Resolve(s beam.Scope, gone, roots flow.Edges, parts int) flow.Forests {
@@ -84,7 +84,7 @@ func Resolve(s beam.Scope, gone, roots flow.Edges, parts int) flow.Forests {
 	return flow.Forests(beam.ParDo(s, &resolveFn{}, beam.CoGroupByKey(s, dead, answers, known)))
 }
 
-// Members names components by their first document. Resolved are all documents that have an edge, but for one of each
+// Members names components by their first document. Resolved has every document that has an edge, except one per
 // component, which is the label of the others. Two GroupByKeys.
 //
 //	KV<part, edges> → KV<split, members>
@@ -96,12 +96,12 @@ func Members(s beam.Scope, resolved flow.Forests, p Params) flow.Members {
 	return flow.Members(beam.Flatten(s, others, labels))
 }
 
-// What a label has become travels as an edge: from the new label to the old one.
+// A replacement travels as an edge from the new label to the old one.
 
 // question asks for the new label of a label.
 type question struct {
 	label blocks.Key
-	best  blocks.Key // the first of the label and those neighbours that the asking part knows
+	best  blocks.Key // the first of the label and those of its neighbours that the asking part knows
 	from  int64      // the asking part
 }
 
@@ -120,12 +120,12 @@ func readAnswers(answers func(*[]byte) bool) (unionfind.Labels, error) {
 	return l, gather.Edges(answers, func(e blocks.Edge) { l[int64(e.B)] = int64(e.A) })
 }
 
-// blocksFn leaves the key of blocks out.
+// blocksFn drops the keys of blocks.
 type blocksFn struct{}
 
 func (*blocksFn) ProcessElement(_ int64, block []byte, emit func([]byte)) { emit(block) }
 
-// openFn replaces the edges of a part by stars, and asks what their labels become.
+// openFn replaces the edges of a part by stars, and asks for the new labels of their labels.
 //
 //	KV<part, edges> → KV<part, edges>, KV<part, questions>
 type openFn struct {
@@ -151,7 +151,7 @@ func (f *openFn) ProcessElement(
 	return nil
 }
 
-// hookFn finds the new labels of the labels of a part.
+// hookFn determines the new labels of the labels of a part.
 //
 //	KV<part, questions> → KV<asking part, answers>, KV<part, edges>
 type hookFn struct{ Order unionfind.Order }
@@ -183,7 +183,7 @@ func (f *hookFn) ProcessElement(
 	return nil
 }
 
-// contractFn gives the edges of a part their new labels: a forest.
+// contractFn replaces the labels in a part's edges by the new ones, and keeps a spanning forest.
 //
 //	KV<part, edges, answers> → KV<part, edges>
 type contractFn struct{}
@@ -208,7 +208,7 @@ func (*contractFn) ProcessElement(
 	return nil
 }
 
-// askFn asks what has become of the labels that those of a part became.
+// askFn asks for the final labels of the labels that replaced those of a part.
 //
 //	KV<part, edges> → KV<part, edges>, KV<part, questions>
 type askFn struct{ Parts int }
@@ -232,7 +232,7 @@ func (f *askFn) ProcessElement(
 	return nil
 }
 
-// answerFn tells parts what has become of the labels they ask for.
+// answerFn sends parts the final labels that they asked for.
 //
 //	KV<part, questions, edges> → KV<asking part, answers>
 type answerFn struct{}
@@ -254,8 +254,8 @@ func (*answerFn) ProcessElement(
 	return err
 }
 
-// resolveFn passes on what labels have become in the end. One that is gone may be, once more, that of others which
-// have become it: what those have become is not told of it.
+// resolveFn emits the final labels. A label that was replaced may be its own final label, when labels that replaced it
+// became it again in a later round; then it emits nothing for it.
 //
 //	KV<part, edges, answers, edges> → KV<part, edges>
 type resolveFn struct{}
@@ -287,7 +287,8 @@ func (*resolveFn) ProcessElement(
 	return err
 }
 
-// count is how many documents have a label, and the first of them: in a part or, from none, in all.
+// count is the number of documents with a label, and the first of them: in the part from or, in an answer, in all
+// parts.
 type count struct {
 	label, first blocks.Key
 	documents    int
@@ -311,7 +312,7 @@ func readCounts(packed func(*[]byte) bool, sums unionfind.Sizes, do func(count))
 	})
 }
 
-// countFn counts the documents of a part that have a label.
+// countFn counts the documents of a part per label.
 //
 //	KV<part, edges> → KV<part, edges>, KV<part, counts>
 type countFn struct{ Parts int }
@@ -336,7 +337,7 @@ func (f *countFn) ProcessElement(
 	return nil
 }
 
-// totalFn adds up the counts of components, and the document that is the label.
+// totalFn adds up the counts per component, including the document that is the label itself.
 //
 //	KV<part, counts> → KV<asking part, counts>, KV<split, members>
 type totalFn struct{ Inputs string }
@@ -373,7 +374,7 @@ func memberOf(document blocks.Key, s unionfind.Size) blocks.Member {
 	return blocks.Member{Key: document, Component: blocks.Key(s.First), Of: int32(s.Documents)}
 }
 
-// labelledFn turns the documents of a part into members, by split.
+// labelledFn turns the labelled documents of a part into members, by split.
 //
 //	KV<part, edges, counts> → KV<split, members>
 type labelledFn struct{ Inputs string }

@@ -18,13 +18,13 @@ import (
 	"github.com/neardup/neardup/transforms/spool"
 )
 
-// passFn visits the sets of a crowd in the order of preference, lists the pairs of each document
-// with those kept before it, and connects the clusters.
+// passFn visits the sets of a crowd in the order of preference, lists pairs of each document with documents kept before
+// it, and connects the clusters.
 //
 //	KV<component, batches> → KV<component shard, near pairs>, KV<component shard, links>
 //
-// It holds in memory a batch, a chunk of kept sets with their hits, one of removed sets, and 16 bytes for each set; to
-// connect trees also two chunks and their index.
+// It holds in memory a batch, a chunk of kept sets with their hits, a chunk of removed sets, and 16 bytes per set; to
+// connect trees, it also holds two chunks and their index.
 type passFn struct{ Params Params }
 
 func (f *passFn) ProcessElement(
@@ -79,27 +79,27 @@ func (f *passFn) ProcessElement(
 	return nil
 }
 
-// pass is the state of going through a crowd. Its sets are numbered in the order of preference.
+// pass is the state of a pass over a crowd. Its sets are numbered in the order of preference.
 type pass struct {
 	Params
 	verifier verifier.Verifier
 	crowd    blocks.Key
 	batches  []int
 	out      blocks.PairWriter
-	common   setsim.Frequencies // of the elements of the whole crowd, once some sets are kept
+	common   setsim.Frequencies // of the elements of the whole crowd, set once someKept sets are kept
 
 	keys  []blocks.Key      // by number
-	trees unionfind.Parents // by number: what pairs connect
+	trees unionfind.Parents // by number: the trees that pairs connect
 
-	kept      []uint32 // their numbers
-	protected int      // how many of them, the first ones, are kept in any case
-	ends      []int    // of each chunk of kept sets that was written to a file: how many are kept up to its end
-	chunk     chunk    // those kept since
+	kept      []uint32 // numbers of the kept sets
+	protected int      // number of sets, at the start of kept, that are kept in any case
+	ends      []int    // for each chunk of kept sets in a file, the number of sets kept up to its end
+	chunk     chunk    // sets kept since the last of these
 
 	compared int64 // pairs of a document and a kept one
 
-	removed numbered   // sets that are similar to a kept one, but for those in files
-	spooled [][]uint32 // the numbers of those in each file
+	removed numbered   // sets that are similar to a kept one, except those in files
+	spooled [][]uint32 // for each file, the numbers of its sets
 }
 
 // each calls do with the sets of each batch.
@@ -119,12 +119,12 @@ func (p *pass) each(ctx context.Context, do func(batch int, g blocks.Sets) error
 	return nil
 }
 
-// chunk is kept sets with an index.
+// chunk is an indexed group of kept sets.
 type chunk struct {
 	kept    blocks.Sets
-	unlike  map[uint64]int // those kept by the value that a rule forbids two similar documents to share
+	unlike  map[uint64]int // number of kept sets per value that a rule forbids two similar documents to share
 	index   verifier.Index
-	finders []verifier.Finder // one for each core
+	finders []verifier.Finder // one per core
 }
 
 func (p *pass) newChunk(kept blocks.Sets) chunk {
@@ -142,7 +142,7 @@ func (c *chunk) count(v verifier.Verifier, set []uint64) {
 	}
 }
 
-// compared is how many kept sets a set is compared with.
+// compared returns the number of kept sets that a set is compared with.
 func (c *chunk) compared(v verifier.Verifier, set []uint64) int64 {
 	same := 0
 	if value, ok := verifier.Unlike(v, set); ok {
@@ -151,7 +151,7 @@ func (c *chunk) compared(v verifier.Verifier, set []uint64) int64 {
 	return int64(len(c.kept.Keys) - same)
 }
 
-// setIndex gives the chunk an index, to which it adds the kept sets.
+// setIndex sets the chunk's index, and adds the kept sets to it.
 func (c *chunk) setIndex(index verifier.Index) {
 	c.index = index
 	for _, set := range c.kept.Sets {
@@ -163,17 +163,17 @@ func (c *chunk) setIndex(index verifier.Index) {
 	}
 }
 
-// aheadPerCore is up to how many sets each core compares with those
-// that are kept before it is known which of these are.
+// aheadPerCore is the number of sets per core that are compared with the kept sets before it is decided which of them
+// are kept.
 const aheadPerCore = 16
 
-// hit is a kept set of a chunk that is similar.
+// hit is a kept set of the chunk that is similar to the set compared.
 type hit struct{ kept, score int }
 
 const hitBytes = 16
 
-// similar yields the hits of each set, of some sets at a time with the
-// index of the first of them: those in the chunk when these are compared.
+// similar yields the hits of sets, several sets at a time, with the index of the first of them. It compares each lot
+// with the sets that the chunk holds by then.
 func (c *chunk) similar(sets [][]uint64, mostHits int) iter.Seq2[int, [][]hit] {
 	return func(yield func(int, [][]hit) bool) {
 		for start := 0; start < len(sets); {
@@ -186,8 +186,8 @@ func (c *chunk) similar(sets [][]uint64, mostHits int) iter.Seq2[int, [][]hit] {
 	}
 }
 
-// compare returns the hits of the first sets, of all unless there are very many
-// hits. All cores compare, and no core begins with a set after so many hits.
+// compare returns the hits of the first sets: of all, unless there are very many hits. All cores take part, and none
+// begins another set once there are mostHits.
 func (c *chunk) compare(sets [][]uint64, mostHits int) [][]hit {
 	hits := make([][]hit, len(sets))
 	var begun, found atomic.Int64
@@ -208,7 +208,7 @@ func (c *chunk) compare(sets [][]uint64, mostHits int) [][]hit {
 	return hits[:min(int(begun.Load()), len(sets))]
 }
 
-// bytes is about how many bytes the chunk holds, and finders of it. Each may find all kept sets at once.
+// bytes returns the approximate size of the chunk and its finders. Each finder may find all kept sets at once.
 func (c *chunk) bytes() int {
 	n := c.index.Bytes() + len(c.finders)*hitBytes*len(c.kept.Keys)
 	for _, finder := range c.finders {
@@ -218,19 +218,19 @@ func (c *chunk) bytes() int {
 }
 
 func (c *chunk) add(key blocks.Key, set []uint64) {
-	set = slices.Clone(set) // lest all of its batch is held
+	set = slices.Clone(set) // so that its whole batch is not retained
 	c.kept.Keys, c.kept.Sets = append(c.kept.Keys, key), append(c.kept.Sets, set)
 	c.index.Add(set)
 }
 
-// numbered is sets and their numbers.
+// numbered is sets with their numbers.
 type numbered struct {
 	sets    blocks.Sets
 	numbers []uint32
 	bytes   int // of the sets
 }
 
-// only returns the sets whose numbers are asked for.
+// only returns the sets whose numbers satisfy asked.
 func (n numbered) only(asked func(number uint32) bool) (some numbered) {
 	for i, number := range n.numbers {
 		if asked(number) {
@@ -240,16 +240,16 @@ func (n numbered) only(asked func(number uint32) bool) (some numbered) {
 	return some
 }
 
-// maxListed is how many kept neighbours are listed per document, first in the order of preference; the
-// most similar is always listed too.
+// maxListed is the maximum number of kept neighbours listed per document, first ones first in the order of preference.
+// The most similar one is always listed.
 const maxListed = 64
 
-// match is what is known of a document's pairs with kept ones.
+// match describes a document's pairs with kept documents.
 type match struct {
 	pairs         int
-	key           blocks.Key // of the most similar
+	key           blocks.Key // of the most similar kept document
 	score, shared int
-	rules         []float64 // what they say of it
+	rules         []float64 // similarities by the rules
 	similarity    float64
 	protected     bool
 	unlisted      bool
@@ -262,7 +262,7 @@ func (p *pass) recalled(g blocks.Sets) {
 	}
 }
 
-// references keeps the sets of the next batch, which are not compared with one another.
+// references keeps all sets of the next batch, which are not compared with one another.
 func (p *pass) references(ctx context.Context, g blocks.Sets, protected bool) error {
 	for i, key := range g.Keys {
 		number := uint32(len(p.keys))
@@ -280,10 +280,10 @@ func (p *pass) references(ctx context.Context, g blocks.Sets, protected bool) er
 	return nil
 }
 
-// isFull reports whether the chunk is to be written to a file.
+// isFull reports whether the chunk must be written to a file.
 func (p *pass) isFull() bool { return p.chunk.bytes() >= p.ChunkBytes }
 
-// spill writes the chunk to a file, if it is full.
+// spill writes the chunk to a file if it is full.
 func (p *pass) spill(ctx context.Context) error {
 	if !p.isFull() {
 		return nil
@@ -296,14 +296,14 @@ func (p *pass) spill(ctx context.Context) error {
 	return nil
 }
 
-// batch visits the sets of the next batch, which are protected or not.
+// batch visits the sets of the next batch; protected says whether they are all protected.
 func (p *pass) batch(ctx context.Context, g blocks.Sets, protected bool) error {
 	matches := make([]match, len(g.Keys))
-	first := len(p.keys) // the number of the batch's first
+	first := len(p.keys) // number of the batch's first set
 	for i := range g.Keys {
 		p.keys, p.trees = append(p.keys, g.Keys[i]), append(p.trees, uint32(first+i))
 	}
-	before := 0 // how many sets are kept in chunks before the one that sets are compared with
+	before := 0 // sets kept in earlier chunks
 	add := func(c *chunk, i, k, score int) {
 		m := &matches[i]
 		m.pairs++
@@ -313,10 +313,10 @@ func (p *pass) batch(ctx context.Context, g blocks.Sets, protected bool) error {
 		if m.pairs <= maxListed {
 			p.out.Add(c.kept.Keys[k], g.Keys[i], score, shared, rules)
 		}
-		if p.Verifier.LargerStays() && p.verifier.Size(kept) < p.verifier.Size(set) { // a reference
+		if p.Verifier.LargerStays() && p.verifier.Size(kept) < p.verifier.Size(set) { // set is larger than the reference
 			return
 		}
-		// As survivors.Star decides: one that is protected before others, and of equals the earliest.
+		// Decide as survivors.Star does: protected documents precede others, and the earliest of equals wins.
 		isProtected := before+k < p.protected
 		s := p.Verifier.Similarity(p.verifier, score, p.verifier.Size(kept), p.verifier.Size(set), rules)
 		if s > m.similarity && (isProtected || !m.protected) {
@@ -324,7 +324,7 @@ func (p *pass) batch(ctx context.Context, g blocks.Sets, protected bool) error {
 				similarity: s, unlisted: m.pairs > maxListed}
 		}
 	}
-	// against adds what sets, from one on, have in a chunk to which none is added any more.
+	// against adds the pairs that sets, from one on, have in a chunk that is complete.
 	against := func(c *chunk, from int) error {
 		for start, some := range c.similar(g.Sets[from:], p.mostHits()) {
 			if err := ctx.Err(); err != nil {
@@ -390,10 +390,11 @@ func (p *pass) batch(ctx context.Context, g blocks.Sets, protected bool) error {
 	return nil
 }
 
-// mostHits is from how many hits at a time on no other set is compared.
+// mostHits returns the number of hits at which a comparison of several sets stops.
 func (p *pass) mostHits() int { return max(1, p.ChunkBytes/8/hitBytes) }
 
-// someKept is how many sets a crowd around one template does not keep; for fewer, what is common does not matter.
+// someKept is the number of kept sets from which the common elements are counted. A crowd around one template keeps
+// fewer, and needs no count.
 const someKept = 4
 
 // keep keeps a set.
@@ -425,7 +426,7 @@ func (p *pass) unite(a, b uint32) {
 	p.trees[max(a, b)] = min(a, b)
 }
 
-// remove puts a set aside that is similar to a kept one.
+// remove sets aside a set that is similar to a kept one.
 func (p *pass) remove(ctx context.Context, number uint32, key blocks.Key, set []uint64) error {
 	r := &p.removed
 	r.sets.Keys, r.sets.Sets, r.numbers = append(r.sets.Keys, key), append(r.sets.Sets, slices.Clone(set)),
@@ -441,12 +442,12 @@ func (p *pass) remove(ctx context.Context, number uint32, key blocks.Key, set []
 	return nil
 }
 
-// smallTree is up to how many sets a tree has whose sets are compared with all others, one by one.
+// smallTree is the maximum size of a small tree, whose sets are compared with all others one by one.
 const smallTree = 64
 
-// connect looks for the pairs that connect the trees which those found leave: of two removed sets, or of a removed
-// set with one that is kept later. In many crowds one tree is left, and there are none to look for. In one of variants
-// below the threshold there is one large tree beside many of a few sets.
+// connect finds the pairs that connect the trees left so far: pairs of two removed sets, or of a removed set and one
+// kept later. In many crowds a single tree is left, and nothing to do. A crowd of variants below the threshold has one
+// large tree and many small ones.
 func (p *pass) connect(ctx context.Context) error {
 	sizes := make([]int, len(p.trees))
 	largest := uint32(0)
@@ -481,9 +482,9 @@ func (p *pass) connect(ctx context.Context) error {
 	return p.connectLarge(ctx, small, len(left))
 }
 
-// connectSmall compares the sets of small trees with those of all others. If only
-// the largest tree is not small, none is compared that belongs to it by then: each pair with a set
-// that does not is looked for from that one, or was from the other.
+// connectSmall compares the sets of small trees with all others. If only is set, the largest tree is the only one that
+// is not small; then sets that have joined it are not compared: a pair with a set outside it is found from that set, or
+// was found before they joined.
 func (p *pass) connectSmall(ctx context.Context, small []bool, largest uint32, only bool) error {
 	files, removed := len(p.spooled)+1+len(p.ends)+1, len(p.spooled)+1
 	asks := func(number uint32) bool {
@@ -493,7 +494,7 @@ func (p *pass) connectSmall(ctx context.Context, small []bool, largest uint32, o
 		var c chunk
 		var indexed []uint32
 		for j := range files {
-			// Two kept sets are not similar.
+			// Kept sets are not similar to one another.
 			if i >= removed && j >= removed || !slices.ContainsFunc(p.numbers(j), asks) {
 				continue
 			}
@@ -524,7 +525,7 @@ func (p *pass) connectSmall(ctx context.Context, small []bool, largest uint32, o
 	return nil
 }
 
-// connectLarge connects so many trees of sets that were in no small one.
+// connectLarge connects trees by the sets that were in no small tree; trees is their number.
 func (p *pass) connectLarge(ctx context.Context, small []bool, trees int) error {
 	large := func(number uint32) bool { return !small[number] }
 	for i := range len(p.spooled) + 1 {
@@ -561,7 +562,8 @@ func (p *pass) connectLarge(ctx context.Context, small []bool, trees int) error 
 	return nil
 }
 
-// numbers are those of the sets of a file: the removed ones come first, and behind each kind those that are in none.
+// numbers returns the numbers of the sets in a file. Files of removed sets come first, then the removed sets in memory,
+// then files of kept sets, then the chunk.
 func (p *pass) numbers(file int) []uint32 {
 	switch n := len(p.spooled); {
 	case file < n:
@@ -573,7 +575,7 @@ func (p *pass) numbers(file int) []uint32 {
 	}
 }
 
-// begins is how many sets are kept in chunks before one.
+// begins returns the number of sets kept in earlier chunks.
 func (p *pass) begins(chunk int) int {
 	switch {
 	case chunk == 0:
@@ -585,7 +587,7 @@ func (p *pass) begins(chunk int) int {
 	}
 }
 
-// file returns the sets that numbers tells of.
+// file returns the sets of a file, as numbers counts files.
 func (p *pass) file(ctx context.Context, file int) (numbered, error) {
 	var sets blocks.Sets
 	err := ctx.Err()
@@ -602,7 +604,7 @@ func (p *pass) file(ctx context.Context, file int) (numbered, error) {
 	return numbered{sets: sets, numbers: p.numbers(file)}, err
 }
 
-// link emits the links of all trees.
+// link emits the links that connect each tree.
 func (p *pass) link(emit func(int64, []byte)) {
 	out := blocks.PairWriter{Key: p.out.Key, Emit: emit}
 	for n, key := range p.keys {

@@ -23,23 +23,23 @@ import (
 
 func init() { dofn.Register[tellFn]() }
 
-// Told is what samples tell of large components.
+// Told is what samples tell about large components.
 type Told struct {
 	// Crowds are the turns of the representatives of crowds, in the order of preference.
 	Crowds flow.Turns
-	// Others are those of the other components, by the sizes of their sets.
+	// Others are the turns of the representatives of other components, by size of their sets.
 	Others flow.Turns
-	// Found are the pairs of components whose sample is all they have, unless they are crowds: they have no turns.
+	// Found are the pairs of components that the sample covers completely and that are no crowds. They have no turns.
 	verify.Found
-	// Named are facts that name the crowds.
+	// Named are the facts that name the crowds.
 	Named flow.Facts
 }
 
-// Tell tells crowds from other large components before their sets are joined, by the pairs in a sample.
+// Tell separates crowds from other large components before their sets are joined, by the pairs in a sample.
 //
 //	KV<component, profiles>, KV<component, set part> → KV<document, turn> of crowds, and of others, KV<component shard, near pairs>, facts
 //
-// The sample is the sets of smallest hash. One CoGroupByKey, which holds the sample of a component; its profiles are
+// The sample is the sets of smallest hash. One CoGroupByKey, which holds the sample of one component; its profiles are
 // sorted in p.Files.
 func Tell(s beam.Scope, profiles flow.LargeProfiles, samples flow.Samples, p Params) Told {
 	s = s.Scope("crowds.Tell")
@@ -51,7 +51,7 @@ func Tell(s beam.Scope, profiles flow.LargeProfiles, samples flow.Samples, p Par
 	}
 }
 
-// tellFn tells whether a component is a crowd; see Tell for the shapes.
+// tellFn decides whether a component is a crowd; Tell documents the shapes.
 type tellFn struct {
 	Params Params
 
@@ -84,7 +84,7 @@ func (f *tellFn) ProcessElement(
 	}
 	hold := memory.NewHold(ctx)
 	defer hold.Free()
-	if err := hold.Add(ctx, 2*int64(min(blocks.ShingleBytes*words, sampleBytes))); err != nil { // in parts, and assembled
+	if err := hold.Add(ctx, 2*int64(min(blocks.ShingleBytes*words, sampleBytes))); err != nil { // as parts, and assembled
 		return err
 	}
 	sample, err := smallest(samples, documents, sampleBytes)
@@ -108,7 +108,7 @@ func (f *tellFn) ProcessElement(
 	}.Emit(named)
 }
 
-// emit emits the pairs of a component, and estimates how many there are.
+// emit emits the pairs of a component and an estimate of their number.
 func (p *Params) emit(
 	component blocks.Key, estimator *estimate.Estimator, of blocks.Sets, found []pair,
 	emit func(int64, []byte), estimates func([]byte),
@@ -125,18 +125,18 @@ func (p *Params) emit(
 	return verify.EstimateOf(component, estimator).EmitFact(estimates)
 }
 
-// sampleBytes is the size of the sets that tell of a component. It is not a matter of memory: what is listed of
-// a component must not depend on that.
+// sampleBytes is the maximum size of a component's sample. It does not depend on the memory, since the listed pairs
+// must not.
 const sampleBytes = 16 << 20
 
-// leastSampled is how many pairs of a sample tell something of those that there are.
+// leastSampled is the number of pairs in a sample from which it predicts the number of all pairs.
 const leastSampled = 8
 
-// standingBatches are as many numbers of batches as there are for each standing; batches of a higher one go first.
+// standingBatches is the range of batch numbers of each standing; batches of higher standings go first.
 const standingBatches = 1 << 28
 
-// giveTurns gives representatives their turns, with batches of about so many bytes: those of a crowd in the order of
-// preference, by standing, and others by size.
+// giveTurns emits the turns of a component's representatives, in batches of about this many bytes: those of a crowd by
+// standing and then in the order of preference, others by size.
 func (f *tellFn) giveTurns(
 	ctx context.Context, component blocks.Key, crowd bool, bytes int, turns func(int64, []byte),
 ) error {
@@ -157,7 +157,7 @@ func (f *tellFn) giveTurns(
 		return err
 	}
 	size, turn := 0, blocks.Turn{Component: component}
-	standing := byte(math.MaxUint8) // of none
+	standing := byte(math.MaxUint8) // none
 	for record, err := range f.ordered.All() {
 		if err != nil {
 			return err
@@ -177,7 +177,7 @@ func (f *tellFn) giveTurns(
 	return nil
 }
 
-// appendOrder appends bytes that sort as the representatives of a crowd do.
+// appendOrder appends bytes whose order is that of a crowd's representatives.
 func (f *tellFn) appendOrder(dst []byte, g *sets.Group) []byte {
 	var size []byte
 	if f.Params.Verifier.LargerStays() {
@@ -188,17 +188,17 @@ func (f *tellFn) appendOrder(dst []byte, g *sets.Group) []byte {
 
 const keyBytes = 8
 
-// pair is two sets of a sample, and its score.
+// pair is two sets of a sample, with their score.
 type pair struct{ i, j, score int }
 
-// crowded reports whether a component of so many sets has more pairs than the budget, as a sample of them tells. If it
-// has not, found are the pairs of the sample.
+// crowded reports whether a component of this many sets has more pairs than the budget, judging by its sample. If it
+// does not, found has the pairs of the sample.
 func (p *Params) crowded(sample [][]uint64, apart []bool, of int) (found []pair, crowded bool) {
 	n := len(sample)
 	if n < 2 {
 		return nil, false
 	}
-	// Pairs of a sample are to those of all as their numbers squared.
+	// A sample's pairs relate to all pairs as the squares of the numbers of sets.
 	limit := float64(p.PairBudget) * (float64(n) * float64(n-1)) / (float64(of) * float64(of-1))
 	if n < of {
 		limit = max(limit, leastSampled-1)
@@ -210,9 +210,9 @@ func (p *Params) crowded(sample [][]uint64, apart []bool, of int) (found []pair,
 	return found, float64(len(found)) > limit
 }
 
-// smallest assembles those of the sets that are sampled of so many documents, up to a
-// number of bytes: the ones of smallest hash, each with the key of its first document.
-// Which they are does not depend on the order of their parts, nor on what else was sent.
+// smallest assembles the sampled sets of a component with this many documents: those of smallest hash, up to a number
+// of bytes, each with the key of its first document. The choice depends neither on the order of the parts nor on what
+// else was sent.
 func smallest(parts func(*[]byte) bool, documents, bytes int) (blocks.Sets, error) {
 	type sampled struct {
 		hash  blocks.Hash
@@ -236,7 +236,7 @@ func smallest(parts func(*[]byte) bool, documents, bytes int) (blocks.Sets, erro
 				kept = slices.Insert(kept, i, &sampled{hash: part.Hash, key: part.Key, bytes: blocks.ShingleBytes * part.Total})
 				held += kept[i].bytes
 			}
-			switch s := kept[i]; { // copies have the same set
+			switch s := kept[i]; { // copies have equal sets
 			case part.Key == s.key:
 				s.parts = append(s.parts, block)
 			case part.Key < s.key:

@@ -18,17 +18,17 @@ func init() {
 	dofn.Register[spreadFn]()
 }
 
-// Copies is Survivors of documents that have no pairs but copies.
+// Copies is like Survivors, for documents that have copies but no near pairs.
 //
 //	KV<component shard, profiles>, KV<copy shard, copies> → KV<table shard, rows> for each table, KV<corpus batch, keys>, facts
 //
-// One CoGroupByKey. Counters as of Survivors.
+// One CoGroupByKey. Counters as for Survivors.
 func Copies(s beam.Scope, profiles flow.Profiles, copied flow.Copies, p Params) Rows {
 	s = s.Scope("decide.Copies")
 	return spread(s, flow.Verdicts(beam.ParDo(s, &firstsFn{Params: p}, beam.PCollection(profiles))), copied, p)
 }
 
-// firstsFn decides for each document that has copies, and is a cluster with these.
+// firstsFn decides each document that has copies, which form a cluster with it.
 //
 //	KV<component shard, profiles> → KV<copy shard, verdicts>
 type firstsFn struct {
@@ -54,11 +54,11 @@ func (f *firstsFn) ProcessElement(ctx context.Context, _ int64, block []byte, em
 
 func (f *firstsFn) FinishBundle(emit func(int64, []byte)) { f.verdicts.Flush(emit) }
 
-// spread makes the rows of documents that have copies, and of these.
+// spread makes the rows of documents that have copies, and of the copies.
 //
 //	KV<copy shard, verdicts>, KV<copy shard, copies> → KV<table shard, rows> for each table, KV<corpus batch, keys>, facts
 //
-// One CoGroupByKey. The verdicts of a shard are held in memory, one for each group of copies; the copies stream by.
+// One CoGroupByKey. It holds a shard's verdicts in memory, one per copy group; the copies are streamed.
 func spread(s beam.Scope, verdicts flow.Verdicts, copied flow.Copies, p Params) (rows Rows) {
 	s = s.Scope("Copies")
 	rows.add(beam.ParDo5(s, &spreadFn{Params: p},
@@ -66,7 +66,7 @@ func spread(s beam.Scope, verdicts flow.Verdicts, copied flow.Copies, p Params) 
 	return rows
 }
 
-// spreadFn makes the rows of a shard; see spread for the shapes.
+// spreadFn makes the rows of a shard; spread documents the shapes.
 type spreadFn struct {
 	Params Params
 
@@ -82,7 +82,7 @@ func (f *spreadFn) ProcessElement(
 	all := map[blocks.Key]*verdict{}
 	err := gather.Each(verdicts, func(d *blocks.Decoder) {
 		v := d.Verdict()
-		v.First.ID, v.Kept.ID = bytes.Clone(v.First.ID), bytes.Clone(v.Kept.ID) // the block is not held
+		v.First.ID, v.Kept.ID = bytes.Clone(v.First.ID), bytes.Clone(v.Kept.ID) // so that the block is not retained
 		all[v.Of] = &verdict{Verdict: v}
 	})
 	if err != nil {

@@ -17,9 +17,9 @@ func appendNumber(dst []byte, number uint32) []byte {
 	return binary.BigEndian.AppendUint32(dst, number)
 }
 
-// cursor goes through records that are read beside others in the same order. Close it.
+// cursor reads records in step with others in the same order. The caller must close it.
 type cursor struct {
-	record []byte // at which it stands, nil behind the last
+	record []byte // current record, or nil after the last
 	err    error
 	next   func() ([]byte, error)
 	close  func()
@@ -42,10 +42,10 @@ func (c *cursor) advance() {
 	}
 }
 
-// at reports whether the record begins with a number.
+// at reports whether the current record begins with number.
 func (c *cursor) at(number uint32) bool {
 	return c.record != nil && binary.BigEndian.Uint32(c.record) == number
 }
 
-// rest is the record behind its number.
+// rest returns the current record without its number.
 func (c *cursor) rest() []byte { return c.record[numberBytes:] }

@@ -29,7 +29,8 @@ type Rows struct {
 	Clusters []flow.Rows[records.Clustered]
 	Removed  []flow.Rows[records.Removed]
 	Dropped  []flow.Dropped
-	// Facts say how many copies were removed that differ in symbols from the kept document.
+	// Facts count the removed documents that differ from the kept one in symbols or numbers, and name the clusters that
+	// are cut.
 	Facts []flow.Facts
 }
 
@@ -41,50 +42,50 @@ func (r *Rows) add(pairs, clusters, removed, dropped, facts beam.PCollection) {
 	r.Facts = append(r.Facts, flow.Facts(facts))
 }
 
-// Params say how to decide.
+// Params configure the decision.
 type Params struct {
 	// Inputs is the path of the shared blocks.Inputs.
 	Inputs string
-	// Shards are those of the profiles and of the copies.
+	// Shards spreads profiles and copies over shards.
 	Shards sets.ComponentShards
-	// OnePerCluster keeps one document of each cluster, the policy "components"; otherwise a document is
-	// kept if it is similar to no kept one, the policy "star".
+	// OnePerCluster keeps one document per cluster, the policy "components". Otherwise a document is kept if it is
+	// similar to no kept one, the policy "star".
 	OnePerCluster bool
-	// KeepNone removes all documents of a cluster but those that are kept whatever they resemble.
+	// KeepNone removes all documents of a cluster except those that are kept whatever they are similar to.
 	KeepNone bool
-	// Clusters: the rows of clusters/ are wanted. Otherwise there is one for each cluster, that of its
-	// first document, to count clusters by.
+	// Clusters asks for the rows of clusters/. Otherwise there is one row per cluster, for its first document, by which
+	// clusters are counted.
 	Clusters bool
-	// Verifier says how similar the documents of a pair are. Where the larger one stays, larger ones are preferred, and
-	// nothing falls to a smaller reference.
+	// Verifier computes the similarity of a pair. If its larger document stays, larger documents are preferred, and
+	// none is removed in favour of a smaller reference.
 	Verifier verifier.Spec
-	// PairBudget is how many near pairs of ordinary ids a cluster may list.
+	// PairBudget is the number of near pairs, with ids of ordinary length, that a cluster may list.
 	PairBudget int
-	// Files is where a shard is sorted.
+	// Files configures the sort of a shard.
 	Files sorted.Params
 }
 
-// pairIDs are the bytes of ids that a pair of the budget has.
+// pairIDs is the number of id bytes per pair in the budget.
 const pairIDs = 256
 
-// Survivors decides which documents are kept, in the order of preference: by the preference of the
-// file, then rank, then input order. A document is kept unless a kept one is similar to it: so no
-// pair has both its documents kept, and each removed document is similar to the kept one that its row
-// names. Or, with OnePerCluster, only the first of each cluster is kept. References and protected documents are kept in
-// any case; they are first in that order, and what is similar to one of them falls to it. A reference that is a copy of
-// another one is told of nowhere.
+// Survivors decides which documents are kept. It visits them in the order of preference: by the preference of the file,
+// then rank, then input order. A document is kept unless it is similar to a kept one, so that no pair has both
+// documents kept, and each removed document is similar to the kept one that its row names. With OnePerCluster, only the
+// first document of each cluster is kept. References and protected documents come first in that order and are always
+// kept; documents similar to them are removed. A reference that is a copy of another one has no rows.
 //
 //	KV<component shard, profiles>, KV<component shard, near pairs>, KV<component shard, links>, KV<copy shard, copies> →
 //	KV<table shard, rows> for each table, KV<corpus batch, keys>, facts
 //
-// A shard has whole components, so it is decided at once. Links connect clusters as pairs do, and are
-// no rows. A copy group, the documents of one set, is visited at its preferred document, which is kept if the group
-// is. Documents with the same tokens share a profile; a second step makes the rows of their group.
+// A shard has whole components, so one call decides it. Links connect clusters as pairs do, but are not rows. A copy
+// group (the documents of one set) is visited at its preferred document, which is kept if the group is. Documents with
+// the same tokens share a profile; a second step makes the rows of their group.
 //
-// A cluster whose near pairs have more bytes of ids than p.PairBudget has room for lists only those of a document with
-// the one kept in its place: else a few documents of long ids would make gigabytes of rows. Facts name these clusters.
+// If the ids of a cluster's near pairs take more bytes than p.PairBudget allows, only the pairs of a removed document
+// and the one kept in its place are listed; otherwise a few documents with long ids would make gigabytes of rows. Facts
+// name these clusters.
 //
-// Two CoGroupByKeys. Of a shard, 32 bytes for each document are held, and p.Files.Held about six times; the rest is in
+// Two CoGroupByKeys. For a shard it holds 32 bytes per document, plus p.Files.Held about six times; the rest is in
 // files. It fails if a pair names a document that is not a representative. Counters: decide/clusters, decide/kept,
 // decide/removed.
 func Survivors(
@@ -98,7 +99,7 @@ func Survivors(
 	return rows
 }
 
-// decideFn decides a component shard; see Survivors for the shapes.
+// decideFn decides a component shard; Survivors documents the shapes.
 type decideFn struct {
 	Params Params
 
@@ -153,7 +154,7 @@ func (f *decideFn) ProcessElement(
 // pair adds the row of a near pair.
 func (f *decideFn) pair(a, b *blocks.Profile, similarity float64, p *blocks.NearPair) {
 	matches := p.Matches
-	if matches == nil && f.Params.Verifier.Field > 0 { // the only rule
+	if matches == nil && f.Params.Verifier.Field > 0 { // its similarity is the pair's
 		matches = []float64{similarity}
 	}
 	v := f.shard.verifier

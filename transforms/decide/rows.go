@@ -19,35 +19,35 @@ var (
 	rowBytes     = beam.NewCounter("shuffled", "rows")
 )
 
-// verdict is what becomes of a document, or of several with the same tokens.
+// verdict is the decision about a document, or about several with the same tokens.
 type verdict struct {
 	blocks.Verdict
-	first, kept *named // nil: not known yet
+	first, kept *named // nil until known
 }
 
-// named is what rows call a document.
+// named is a document as rows name it.
 type named struct {
 	id, source string
 	position   int64
-	fell       *blocks.Fell // to which, if an index has removed it
+	fell       *blocks.Fell // the document kept in its place, if an index has removed it
 }
 
 // rowWriter makes the rows of documents.
 type rowWriter struct {
 	in       *blocks.Inputs
-	clusters bool // all rows are wanted
-	none     bool // is kept of a cluster
-	told     bool // documents are those of tables, which do not say what they differ in
+	clusters bool // emit rows for all documents, not only for first ones
+	none     bool // keep no document of a cluster
+	told     bool // documents come from tables, which do not say in what they differ
 
 	toPairs, toClusters, toRemoved, toDropped   func(int64, []byte)
 	pairRows, clusterRows, removedRows, dropped blocks.Buffers
 	keptDocuments, removedDocuments             int64
 	differingInSymbols, differingInNumbers      int64
 
-	// name is that of the file, which most documents share with the one before.
+	// name is the source of the last document, which the next one mostly shares.
 	file int
 	name string
-	err  error // of the names of an index
+	err  error // from the ids of an index's documents
 
 	pairRow    records.Pair
 	clusterRow records.Clustered
@@ -60,14 +60,14 @@ func (w *rowWriter) setup(ctx context.Context, p *Params) (err error) {
 	return err
 }
 
-// begin begins a call.
+// begin starts a call.
 func (w *rowWriter) begin(ctx context.Context, pairs, clusters, removed, dropped func(int64, []byte)) {
 	w.toPairs, w.toClusters = gather.Counted(ctx, rowBytes, pairs), gather.Counted(ctx, rowBytes, clusters)
 	w.toRemoved, w.toDropped = gather.Counted(ctx, rowBytes, removed), gather.Counted(ctx, rowBytes, dropped)
 	w.keptDocuments, w.removedDocuments, w.differingInSymbols, w.differingInNumbers, w.err = 0, 0, 0, 0, nil
 }
 
-// end counts what the call, of this name, has decided.
+// end counts the decisions of the call with this name.
 func (w *rowWriter) end(ctx context.Context, name string, facts func([]byte)) error {
 	keptCount.Inc(ctx, w.keptDocuments)
 	removedCount.Inc(ctx, w.removedDocuments)
@@ -88,7 +88,8 @@ func (w *rowWriter) flush(ctx context.Context, pairs, clusters, removed, dropped
 
 func (w *rowWriter) shard(doc blocks.Key) int64 { return int64(w.in.Shard(doc)) }
 
-// place is where the row of a pair stands, a before b: with the first of the two that is an input, by the other one.
+// place returns where the row of a pair, a before b, is sorted: with the first of the two that is an input, then by the
+// other.
 func (w *rowWriter) place(a, b blocks.Key) (own, second blocks.Key) {
 	if w.in.IsReference(a) {
 		return b, a
@@ -96,7 +97,7 @@ func (w *rowWriter) place(a, b blocks.Key) (own, second blocks.Key) {
 	return a, b
 }
 
-// part is what a document is part of; nil if there are no references.
+// part returns the part of the run that a document is in, or nil if there are no references.
 func (w *rowWriter) part(doc blocks.Key) *string {
 	part := records.InInput
 	switch {
@@ -118,7 +119,7 @@ func (w *rowWriter) source(doc blocks.Key) string {
 	return w.name
 }
 
-// named returns what rows call a document.
+// named returns a document as rows name it.
 func (w *rowWriter) named(doc *blocks.Profile) named {
 	if !w.in.Stores(doc.Key) {
 		return named{id: w.in.ID(doc.Key, doc.ID, doc.HasID), source: w.source(doc.Key), position: doc.Key.Position()}
@@ -128,7 +129,7 @@ func (w *rowWriter) named(doc *blocks.Profile) named {
 	return named{s.ID, s.Source, s.Position, s.Fell}
 }
 
-// pair adds the row of a pair; same is nil of a near one.
+// pair adds the row of a pair; same is nil for a near pair.
 func (w *rowWriter) pair(
 	a, b *blocks.Profile, nameA, nameB named, same *string, shared int, similarity float64, matches []float64,
 	sizeA, sizeB int,
@@ -143,14 +144,15 @@ func (w *rowWriter) pair(
 	blocks.AddRow(&w.pairRows, w.shard(own), own, second, &w.pairRow, w.toPairs)
 }
 
-// document adds the rows of a document: with its representative, if it is none, in its cluster, and if it is removed.
+// document adds the rows of a document: the pair with its representative unless it is that itself, its cluster, and its
+// removal.
 func (w *rowWriter) document(v *verdict, doc *blocks.Profile) {
-	if w.in.IsReference(doc.Key) && doc.Key != v.First.Key { // a copy of another
+	if w.in.IsReference(doc.Key) && doc.Key != v.First.Key { // a copy of another reference
 		return
 	}
 	name := w.named(doc)
 	traits := doc.Traits
-	if traits.Tokens == (blocks.Hash{}) { // a copy's
+	if traits.Tokens == (blocks.Hash{}) { // a copy with the group's tokens
 		traits.Tokens = v.Tokens
 	}
 	if doc.Key != v.First.Key {
@@ -175,7 +177,7 @@ func (w *rowWriter) document(v *verdict, doc *blocks.Profile) {
 	case kept:
 		w.keptDocuments++
 		return
-	case name.fell != nil: // on another night
+	case name.fell != nil: // removed by an earlier run
 		return
 	}
 	w.removedDocuments++
@@ -189,8 +191,8 @@ func (w *rowWriter) document(v *verdict, doc *blocks.Profile) {
 		Reason: records.ReasonNear, KeptIn: w.part(v.Kept.Key),
 	}
 	similarity := &v.Similarity
-	switch alone := doc.Key == v.Kept.Key; { // with none kept in its place
-	case v.kept.fell != nil: // a copy of what was removed
+	switch alone := doc.Key == v.Kept.Key; { // no document is kept in its place
+	case v.kept.fell != nil: // a copy of a document removed earlier
 		fell := v.kept.fell
 		w.removedRow.KeptID, w.removedRow.KeptSource, w.removedRow.KeptPosition = fell.ID, fell.Source, fell.Position
 		similarity = &fell.Similarity
@@ -211,7 +213,8 @@ func (w *rowWriter) document(v *verdict, doc *blocks.Profile) {
 	w.dropped.Add(w.in.Batch(doc.Key), func(block []byte) []byte { return blocks.AppendKey(block, doc.Key) }, w.toDropped)
 }
 
-// differs says in what a removed document differs from the kept one, and counts it: all in numbers, copies in symbols.
+// differs returns what a removed document and the kept one differ in, and counts it: numbers for all, symbols for
+// copies only.
 func (w *rowWriter) differs(v *verdict, doc *blocks.Profile) []string {
 	differs := make([]string, 0, 2)
 	if doc.Traits.Numbers != v.Kept.Traits.Numbers {
@@ -225,7 +228,7 @@ func (w *rowWriter) differs(v *verdict, doc *blocks.Profile) []string {
 	return differs
 }
 
-// common says what two documents of one set have in common.
+// common returns what two documents of one set have in common, as a reason.
 func common(a, b *blocks.Traits) string {
 	switch {
 	case a.Text == b.Text:

@@ -19,79 +19,79 @@ import (
 	"github.com/neardup/neardup/transforms/sets"
 )
 
-// shard decides a component shard. What has the size of a profile or of a pair is in records. The order of preference
-// numbers documents, and documentBytes are held of each. A group, the documents of one set, has the number of its
+// shard decides a component shard. Profiles and pairs are in sorted records; memory holds only documentBytes per
+// document. Documents are numbered in the order of preference. A group (the documents of one set) has the number of its
 // preferred document.
 type shard struct {
 	params   *Params
 	in       *blocks.Inputs
 	verifier verifier.Verifier
 
-	// docs are the documents in the order of preference, hashed their numbers by the hash of their sets, and grouped
-	// the documents of groups of several, by group and key.
+	// docs has the documents in the order of preference, hashed their numbers by the hashes of their sets, and grouped
+	// the documents of groups of two or more, by group and key.
 	docs, hashed, grouped sorted.Records
-	// edges are pairs and links by the later group, and told, by the earlier one, the pairs that are to be listed, and
-	// the documents that fall to it.
+	// edges has pairs and links by the later group. told has, by the earlier group, the pairs to list and the documents
+	// removed in its favour.
 	edges, told sorted.Records
 
 	documents int
-	protected int       // so many documents, the first ones, are kept in any case
-	recalled  int       // the next ones, which nothing falls to
-	places    []place   // by key; nil once there are edges
-	by        []uint32  // the group of each document, and once it is decided the one kept in a group's place
-	cluster   []uint32  // of each group: its place in clusters; before, its parent in a forest
+	protected int       // number of documents, at the start of the order, that are kept in any case
+	recalled  int       // number of documents after these that an index has removed, and that cannot be kept in place of others
+	places    []place   // by key; nil once all edges are added, if there are many
+	by        []uint32  // group of each document; after the decision, for each group, the group kept in its place
+	cluster   []uint32  // for each group, its index in clusters; before join, its parent in a forest
 	clusters  []cluster // in the order of their first groups
-	nearest   []float64 // similarity; nil if it is not asked for
+	nearest   []float64 // similarity of the most similar document; nil if not wanted
 	buffer    []byte
 
-	// verdict is the next that is told. doc is the preferred document of the group whose turn it is, first its first one,
-	// later one of a group that falls to it, and firstLater the first of that.
+	// verdict is the next one to report. doc is the preferred document of the current group, first its first one, later
+	// a document removed in its favour, and firstLater the first document of the latter's group.
 	verdict                       blocks.Verdict
 	doc, first, later, firstLater sets.Document
 }
 
-// place is what pairs need to know of a document.
+// place is what pairs need to know about a document.
 type place struct {
 	key   blocks.Key
 	size  int
-	ids   uint32 // bytes of its id
-	group uint32 // none: it is not the first of its group
+	ids   uint32 // length of its id in bytes
+	group uint32 // none if it is not the first document of its group
 }
 
-// cluster is what is known of a cluster.
+// cluster describes a cluster.
 type cluster struct {
 	first   blocks.Key
 	members int
-	ids     int    // bytes of the ids of its near pairs
+	ids     int    // bytes of ids in its near pairs
 	root    uint32 // its first group
-	linked  bool   // also by what is no pair
+	linked  bool   // connected also by links
 }
 
-// cut: the near pairs have too many bytes of ids, and only those of a document with the one kept in its place are
-// listed.
+// cut reports whether the near pairs have too many bytes of ids, so that only the pairs of a document and the one kept
+// in its place are listed.
 func (c *cluster) cut(budget int) bool { return c.ids/pairIDs > budget }
 
-// none is no group, and no cluster.
+// none stands for no group and for no cluster.
 const none = math.MaxUint32
 
-// documentBytes are those of places, by and cluster.
+// documentBytes is the size of an element of places, by and cluster.
 const documentBytes = 24 + 2*4
 
-// maxReused is the number of documents up to which storage is kept for the next shard.
+// maxReused is the maximum number of documents for which memory is kept for the next shard.
 const maxReused = 1 << 16
 
 func newShard(p *Params, in *blocks.Inputs) shard {
 	return shard{params: p, in: in, verifier: p.Verifier.New()}
 }
 
-// release lets go of much storage.
+// release frees the memory of a large shard.
 func (c *shard) release() {
 	if c.documents > maxReused {
 		*c = newShard(c.params, c.in)
 	}
 }
 
-// read reads a shard and decides it; tell then tells what was decided.
+// read reads a shard and decides it; tell then reports the decisions.
 func (c *shard) read(ctx context.Context, hold *memory.Hold, profiles, pairs, links func(*[]byte) bool) error {
 	files := c.params.Files
 	for _, records := range []*sorted.Records{&c.docs, &c.grouped, &c.edges, &c.told} {
@@ -141,7 +141,7 @@ func (c *shard) rank(profiles func(*[]byte) bool) error {
 	return c.docs.End()
 }
 
-// ranked are the packed documents in the order of preference, each valid until the next.
+// ranked yields the packed documents in the order of preference, each valid until the next.
 func (c *shard) ranked() iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		for record, err := range c.docs.All() {
@@ -156,10 +156,10 @@ func (c *shard) ranked() iter.Seq2[[]byte, error] {
 	}
 }
 
-// hashedBytes are those of a hash and a number.
+// hashedBytes is the size of a hash and a number.
 const hashedBytes = 2*8 + numberBytes
 
-// number numbers documents, as if each were a group of its own.
+// number numbers the documents, each in a group of its own for now.
 func (c *shard) number() error {
 	c.protected, c.recalled, c.nearest = 0, 0, nil
 	c.places = slices.Grow(c.places[:0], c.documents)
@@ -191,7 +191,7 @@ func (c *shard) number() error {
 	return c.hashed.End()
 }
 
-// group finds the groups of several documents.
+// group finds the groups of two or more documents.
 func (c *shard) group() error {
 	const hash = hashedBytes - numberBytes
 	var last []byte
@@ -220,7 +220,7 @@ func (c *shard) group() error {
 	return c.addGrouped()
 }
 
-// addGrouped sorts the documents of groups of several.
+// addGrouped sorts the documents of groups of two or more.
 func (c *shard) addGrouped() error {
 	several := make([]bool, c.documents) // groups
 	for k, group := range c.by {
@@ -254,13 +254,13 @@ func (c *shard) find(key blocks.Key) (*place, error) {
 	return &c.places[at], nil
 }
 
-// The kinds of edges, in the order of those of two groups.
+// Kinds of edges, in the order in which edges of the same two groups are sorted.
 const (
 	linked byte = iota
 	near
 )
 
-// connect makes edges of pairs or links, and trees of the groups that they connect.
+// connect turns pairs or links into edges, and joins the trees of the groups that they connect.
 func (c *shard) connect(packed func(*[]byte) bool, kind byte) (failed error) {
 	err := gather.NearPairs(packed, func(p blocks.NearPair) { failed = cmp.Or(failed, c.edge(p, kind)) })
 	return cmp.Or(err, failed)
@@ -292,23 +292,23 @@ func (c *shard) edge(p blocks.NearPair, kind byte) error {
 	return c.edges.Add(c.buffer)
 }
 
-// mayFall reports whether a group may fall to an earlier one.
+// mayFall reports whether a group may be removed in favour of an earlier one.
 func (c *shard) mayFall(kind byte, earlier, later *place) bool {
 	if kind == linked {
 		return false
 	}
 	if i := int(earlier.group); i >= c.protected && i < c.protected+c.recalled {
-		return false // to what an index has removed
+		return false // an index has removed it
 	}
-	return earlier.size >= later.size || !c.params.Verifier.LargerStays() // references come before larger documents
+	return earlier.size >= later.size || !c.params.Verifier.LargerStays() // references precede larger documents
 }
 
-// edge says that groups i and j, i before j, are similar, or are linked.
+// edge says that the groups i and j, i before j, are similar or linked.
 type edge struct {
 	i, j       uint32
 	kind       byte
-	falls      bool   // j does, if i is kept
-	ids        uint32 // bytes of both
+	falls      bool   // j may be removed if i is kept
+	ids        uint32 // bytes of both ids
 	similarity float64
 	pair       blocks.NearPair
 }
@@ -329,7 +329,7 @@ func readEdge(record []byte) edge {
 	}
 }
 
-// join makes clusters of trees. A document that is not the preferred one of its group gets none.
+// join turns trees into clusters. A document that is not the preferred one of its group gets none.
 func (c *shard) join() {
 	c.clusters = c.clusters[:0]
 	if c.documents > maxReused {
@@ -348,7 +348,7 @@ func (c *shard) join() {
 	}
 }
 
-// decide decides group by group, and weighs what there is to list of clusters.
+// decide decides group by group, and adds up what each cluster would list.
 func (c *shard) decide() error {
 	c.join()
 	if c.params.KeepNone {
@@ -367,7 +367,7 @@ func (c *shard) decide() error {
 	return nil
 }
 
-// choices are what becomes of each group.
+// choices yields the decision about each group.
 func (c *shard) choices() iter.Seq2[survivors.Choice, error] {
 	pairs := func(yield func(survivors.Pair, error) bool) {
 		for record, err := range c.edges.All() {
@@ -395,7 +395,7 @@ func (c *shard) choices() iter.Seq2[survivors.Choice, error] {
 	}, pairs)
 }
 
-// weigh notes what an edge is to its cluster, and to its groups.
+// weigh adds an edge to the totals of its cluster and to the nearest similarities of its groups.
 func (c *shard) weigh(e *edge) {
 	of := &c.clusters[c.cluster[e.j]]
 	of.ids += int(e.ids)
@@ -405,7 +405,7 @@ func (c *shard) weigh(e *edge) {
 	}
 }
 
-// exchange adds, to the groups that another one falls to or has a pair with, what is to be told of that one.
+// exchange adds, for each group, records about the later groups that are removed in its favour or have a pair with it.
 func (c *shard) exchange() error {
 	edges, grouped := cursorOf(&c.edges), cursorOf(&c.grouped)
 	defer edges.close()
@@ -426,7 +426,7 @@ func (c *shard) exchange() error {
 	return cmp.Or(edges.err, grouped.err, c.told.End())
 }
 
-// send counts the documents of a group, and adds what is to be told of it.
+// send counts the documents of a group, and adds the records about them.
 func (c *shard) send(edges, grouped *cursor, k uint32) error {
 	of := &c.clusters[c.cluster[k]]
 	t := told{of: k, falls: true}
@@ -453,8 +453,8 @@ func (c *shard) send(edges, grouped *cursor, k uint32) error {
 	return nil
 }
 
-// sendPairs adds the pairs that are to be listed of a group with those before it, each with the first document of the
-// group. If it falls to one of these, this is said with their pair, the similarity of which is returned.
+// sendPairs adds the pairs to list of a group with earlier groups, each with the group's first document. If the group
+// is removed in favour of one of these, that pair's record says so, and sendPairs returns its similarity.
 func (c *shard) sendPairs(edges *cursor, k uint32, first *sets.Document) (similarity float64, fell bool, err error) {
 	cut := c.clusters[c.cluster[k]].cut(c.params.PairBudget)
 	for ; err == nil && edges.at(k); edges.advance() {
@@ -471,11 +471,11 @@ func (c *shard) sendPairs(edges *cursor, k uint32, first *sets.Document) (simila
 	return similarity, fell, err
 }
 
-// told is what a group is told of a document of a later one.
+// told is a record for a group about a document of a later group.
 type told struct {
-	of, number uint32 // the group, and which document of it, in input order
-	falls      bool   // it does, to the group that is told
-	listed     bool   // the pair is, of the first documents of both
+	of, number uint32 // the later group, and the document's index in it, in input order
+	falls      bool   // the later group is removed in favour of this one
+	listed     bool   // the pair of both groups' first documents is to be listed
 	similarity float64
 	pair       blocks.NearPair
 }
@@ -491,7 +491,7 @@ func (c *shard) add(to uint32, t *told, doc *sets.Document) error {
 	return c.told.Add(c.buffer)
 }
 
-// readTold returns what add has added behind the number of the group that is told.
+// readTold decodes what add appended after the number of the addressed group.
 func readTold(record []byte) (t told, packed []byte) {
 	const flags = 2 * numberBytes
 	t.of, t.number = binary.BigEndian.Uint32(record), binary.BigEndian.Uint32(record[numberBytes:])
@@ -511,13 +511,13 @@ func flag(is bool) byte {
 	return 0
 }
 
-// teller is told what was decided; what it gets is valid until it is told more.
+// teller receives the decisions. Its arguments are valid until the next call.
 type teller struct {
 	pair     func(a, b *blocks.Profile, similarity float64, p *blocks.NearPair)
 	document func(*blocks.Profile, *blocks.Verdict)
 }
 
-// tell tells of each document that is in a cluster, and of each pair that is to be listed.
+// tell reports each document that is in a cluster, and each pair to list.
 func (c *shard) tell(t teller) error {
 	grouped, told := cursorOf(&c.grouped), cursorOf(&c.told)
 	defer grouped.close()
@@ -537,7 +537,7 @@ func (c *shard) tell(t teller) error {
 	return cmp.Or(grouped.err, told.err)
 }
 
-// tellGroup tells of the documents of a group that is kept.
+// tellGroup reports the documents of a group if it is kept.
 func (c *shard) tellGroup(t teller, grouped *cursor, k uint32) {
 	c.verdict = blocks.Verdict{Kept: *c.doc.Preferred(), Similarity: 1}
 	c.place(k)
@@ -552,7 +552,7 @@ func (c *shard) tellGroup(t teller, grouped *cursor, k uint32) {
 	}
 }
 
-// tellLater tells of the documents that fall to a group, and of its pairs with later ones.
+// tellLater reports the documents removed in favour of a group, and its pairs with later groups.
 func (c *shard) tellLater(t teller, told *cursor, k uint32) {
 	c.verdict.Near = true
 	for ; told.at(k); told.advance() {
@@ -577,7 +577,7 @@ func (c *shard) tellLater(t teller, told *cursor, k uint32) {
 	}
 }
 
-// place says in what cluster a group is.
+// place sets the verdict's cluster to that of a group.
 func (c *shard) place(k uint32) {
 	v, of := &c.verdict, &c.clusters[c.cluster[k]]
 	v.Cluster, v.Members, v.Partial = of.first, of.members, of.linked || of.cut(c.params.PairBudget)
@@ -591,7 +591,8 @@ func (c *shard) tellDocument(t teller, doc *sets.Document) {
 	t.document(&doc.Profile, &c.verdict)
 }
 
-// members yields the documents of a group in input order: those of several are in grouped. One is valid until the next.
+// members yields the documents of a group in input order, each valid until the next. Those of groups of two or more are
+// in grouped.
 func (c *shard) members(grouped *cursor, k uint32) iter.Seq2[int, *sets.Document] {
 	return func(yield func(int, *sets.Document) bool) {
 		if !grouped.at(k) {

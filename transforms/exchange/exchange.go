@@ -1,8 +1,8 @@
-// Package exchange carries the collections that one part of a pipeline leaves for the next: each in a lane of its own,
-// in one collection. That goes through one GroupByKey, or through files that outlast the job.
+// Package exchange carries collections from one part of a pipeline to the next: all in one collection, each in its own
+// lane. That collection goes through one GroupByKey, or through files that outlast the job.
 //
-// Flink's runner writes every element of a fused stage once for each output of the stage, be it the output's own or
-// not: a stage of one output writes it once.
+// Flink's runner writes every element of a fused stage once per output of the stage, whichever output it belongs to; a
+// stage with one output writes it once.
 package exchange
 
 import (
@@ -20,39 +20,39 @@ func init() {
 	dofn.Register[leaveFactFn]()
 }
 
-// exchanged are the collections of blocks under a key that can share one collection.
+// exchanged lists the keyed collections of blocks that can share one collection.
 type exchanged interface {
 	flow.Bands | flow.Firsts | flow.Sized | flow.Drawn | flow.Forests | flow.Members | flow.Dropped | flow.Listed | flow.Rows[records.Rejected] |
 		flow.Profiles | flow.NearPairs | flow.Links | flow.Copies | flow.Sets | flow.LargeSets | flow.LargeProfiles | flow.Samples |
 		flow.Rows[records.Pair] | flow.Rows[records.Clustered] | flow.Rows[records.Removed]
 }
 
-// Lane says of which collection a block is. The zero Lane is that of a collection by itself.
+// Lane says which collection a block belongs to. The zero Lane is that of a collection that shares with none.
 type Lane int64
 
-// laneBits are the upper bits of a key that has a lane; the key itself is not negative, and smaller.
+// laneBits is the number of bits of a key below its lane. Keys are non-negative and fit in them.
 const laneBits = 48
 
-// Has reports whether a block, or a group, is of the lane, by its key.
+// Has reports whether a block or a group with this key is in the lane.
 func (l Lane) Has(key int64) bool { return l == 0 || Lane(key>>laneBits) == l }
 
 func (l Lane) enter(key int64) int64 { return int64(l)<<laneBits | key }
 
-// Key returns the key of a block, or a group, that is of the lane.
+// Key returns the key of a block or a group in the lane, without the lane.
 func (l Lane) Key(key int64) int64 { return key &^ (int64(l) << laneBits) }
 
-// Lanes are collections that have entered their lanes.
+// Lanes collects collections that have entered their lanes.
 type Lanes struct {
 	scope beam.Scope
 	in    []beam.PCollection
 }
 
-// New begins with no collection.
+// New returns Lanes without collections.
 func New(s beam.Scope) *Lanes { return &Lanes{scope: s.Scope("exchange")} }
 
 func (l *Lanes) add(fn any, c beam.PCollection) { l.in = append(l.in, beam.ParDo(l.scope, fn, c)) }
 
-// Enter adds collections to a lane. A zero collection has nothing to add.
+// Enter adds collections to a lane. Zero collections are ignored.
 //
 //	KV<key, block> → KV<lane and key, block>
 func Enter[C exchanged](l *Lanes, lane Lane, cs ...C) {
@@ -63,7 +63,7 @@ func Enter[C exchanged](l *Lanes, lane Lane, cs ...C) {
 	}
 }
 
-// EnterFacts adds facts, which are one group.
+// EnterFacts adds facts, which become one group.
 //
 //	facts → KV<lane, fact>
 func (l *Lanes) EnterFacts(lane Lane, facts flow.Facts) {
@@ -72,17 +72,17 @@ func (l *Lanes) EnterFacts(lane Lane, facts flow.Facts) {
 
 func (l *Lanes) all() beam.PCollection { return beam.Flatten(l.scope, l.in...) }
 
-// Group groups what has entered. One GroupByKey.
+// Group groups all that entered. One GroupByKey.
 //
 //	KV<lane and key, block> → KV<lane and key, group of blocks>
 func (l *Lanes) Group() Arrived {
 	return Arrived{grouped: beam.GroupByKey(l.scope, l.all())}
 }
 
-// Arrived is what went through an exchange.
+// Arrived is the output of an exchange.
 type Arrived struct {
 	grouped beam.PCollection // KV<lane and key, group of blocks>
-	files   beam.PCollection // or paths
+	files   beam.PCollection // or paths of files
 
 	bytes, hold int64
 }
@@ -90,7 +90,8 @@ type Arrived struct {
 // Grouped reports whether Of needs no GroupByKey of blocks.
 func (a Arrived) Grouped() bool { return a.grouped.IsValid() || a.hold > 0 }
 
-// Of returns the groups of a lane, whose keys are fewer than a number. One GroupByKey, unless all are grouped.
+// Of returns the groups of a lane, whose keys are below the given number. One GroupByKey, unless the blocks are grouped
+// already.
 func Of[C exchanged](s beam.Scope, a Arrived, lane Lane, keys int) Groups {
 	switch {
 	case a.grouped.IsValid():
@@ -102,7 +103,7 @@ func Of[C exchanged](s beam.Scope, a Arrived, lane Lane, keys int) Groups {
 	}
 }
 
-// Leave returns what entered a lane, for those who do not want it grouped.
+// Leave returns the blocks that entered a lane, ungrouped.
 //
 //	KV<lane and key, group> or paths → KV<key, block>
 func Leave[C exchanged](s beam.Scope, a Arrived, lane Lane) C {
@@ -113,7 +114,7 @@ func Leave[C exchanged](s beam.Scope, a Arrived, lane Lane) C {
 	return C(beam.ParDo(s, &readFn{Lane: lane}, a.files))
 }
 
-// LeaveFacts returns the facts that entered a lane, of groups.
+// LeaveFacts returns the facts that entered a lane. The exchange must have grouped them.
 //
 //	KV<lane, group of facts> → facts
 func LeaveFacts(s beam.Scope, a Arrived, lane Lane) flow.Facts {
