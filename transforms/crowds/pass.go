@@ -313,7 +313,7 @@ func (p *pass) batch(ctx context.Context, g blocks.Sets, protected bool) error {
 		if m.pairs <= maxListed {
 			p.out.Add(c.kept.Keys[k], g.Keys[i], score, shared, rules)
 		}
-		if p.Verifier.LargerStays() && p.verifier.Size(kept) < p.verifier.Size(set) { // set is larger than the reference
+		if p.Verifier.LargerStays() && p.verifier.Size(kept) < p.verifier.Size(set) { // kept is a smaller reference
 			return
 		}
 		// Decide as survivors.Star does: protected documents precede others, and the earliest of equals wins.

@@ -84,7 +84,7 @@ func (f *tellFn) ProcessElement(
 	}
 	hold := memory.NewHold(ctx)
 	defer hold.Free()
-	if err := hold.Add(ctx, 2*int64(min(blocks.ShingleBytes*words, sampleBytes))); err != nil { // as parts, and assembled
+	if err := hold.Add(ctx, 2*int64(min(blocks.ShingleBytes*words, sampleBytes))); err != nil { // parts and sets
 		return err
 	}
 	sample, err := smallest(samples, documents, sampleBytes)

@@ -154,7 +154,7 @@ func (f *decideFn) ProcessElement(
 // pair adds the row of a near pair.
 func (f *decideFn) pair(a, b *blocks.Profile, similarity float64, p *blocks.NearPair) {
 	matches := p.Matches
-	if matches == nil && f.Params.Verifier.Field > 0 { // its similarity is the pair's
+	if matches == nil && f.Params.Verifier.Field > 0 { // one rule: its similarity is the pair's
 		matches = []float64{similarity}
 	}
 	v := f.shard.verifier

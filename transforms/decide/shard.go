@@ -36,7 +36,7 @@ type shard struct {
 
 	documents int
 	protected int       // number of documents, at the start of the order, that are kept in any case
-	recalled  int       // number of documents after these that an index has removed, and that cannot be kept in place of others
+	recalled  int       // number of documents after these, which an index has removed
 	places    []place   // by key; nil once all edges are added, if there are many
 	by        []uint32  // group of each document; after the decision, for each group, the group kept in its place
 	cluster   []uint32  // for each group, its index in clusters; before join, its parent in a forest

@@ -27,49 +27,49 @@ func init() {
 	dofn.Register[readFn]()
 }
 
-// Files say where and how what has entered is written.
+// Files configures the files that collections are written to.
 type Files struct {
-	// Folder is that of a run that lasts, and Prefix begins the names.
+	// Folder is that of a run that can be resumed, and Prefix the start of the file names.
 	Folder, Prefix string
-	// Bytes is about how large a file is: each worker holds one, and who reads it another.
+	// Bytes is the approximate size of a file; each writer and each reader holds one in memory.
 	Bytes int
-	// Sync: the files are synced.
+	// Sync syncs the files.
 	Sync bool
-	// Waves have files of their own, with Wave after Prefix in the name: of the keys, without their lane, in a range.
+	// Waves are ranges of keys without their lanes. Each has its own files, with Wave after Prefix in their names.
 	Waves []blocks.Range
 }
 
-// Wave is a wave in a name.
+// Wave returns a wave's number as file names have it.
 func Wave(i int) string { return fmt.Sprintf("%04d", i) }
 
-// Write writes what has entered to files. Each bundle writes its own, so what is whole is what the facts of a job name: an
-// attempt that failed may have left others.
+// Write writes the collections to files. Each bundle writes its own files, so that only files named by the facts of a
+// job count: failed attempts may have left others.
 //
 //	KV<lane and key, block> → facts
 func (l *Lanes) Write(files Files) flow.Facts {
 	return flow.Facts(beam.ParDo(l.scope, &writeFn{Files: files}, l.all()))
 }
 
-// A file has the blocks of a key beside each other, and what tells where before all:
+// A file has the blocks of each key together, after an index of the keys:
 //
 //	number of keys: uint32, for each in order: key, bytes of its frames, sum of their checksums: 3 × uint64; frames
 //	frame: key: uint64, length: uint32, checksum: uint64, block
 //
-// All are little-endian. The name ends in a hash of what comes before the frames.
+// All numbers are little endian. The file name ends in a hash of everything before the frames.
 const (
 	countBytes = 4
 	entryBytes = 3 * 8
 	frameBytes = 8 + 4 + 8
 )
 
-// frame has a block, and the checksum of the block and its key.
+// frame is a block with the checksum of the block and its key.
 type frame struct {
 	key   int64
 	sum   uint64
 	block []byte
 }
 
-// checksum tells of the length of a block, too.
+// checksum covers the length of the block, too.
 func checksum(key int64, block []byte) uint64 { return hash.Mix(uint64(key)) ^ hash.Text(block).Lo }
 
 func byKey(a, b frame) int { return cmp.Compare(a.key, b.key) }
@@ -80,7 +80,8 @@ func (f *frame) appendHead(data []byte) []byte {
 	return binary.LittleEndian.AppendUint64(data, f.sum)
 }
 
-// eachFrame calls do with each of the frames, and reports whether they are whole: their checksums add up to sum.
+// eachFrame calls do with each frame, and reports whether the frames are intact: their checksums match and add up to
+// sum.
 func eachFrame(frames []byte, sum uint64, do func(frame)) bool {
 	for len(frames) >= frameBytes {
 		f := frame{key: int64(binary.LittleEndian.Uint64(frames)), sum: binary.LittleEndian.Uint64(frames[12:])}
@@ -99,18 +100,18 @@ func eachFrame(frames []byte, sum uint64, do func(frame)) bool {
 	return len(frames) == 0 && sum == 0
 }
 
-// entry tells of the frames of a key in a file.
+// entry describes the frames of one key in a file.
 type entry struct {
 	key, bytes int64
 	sum        uint64
 }
 
-// writeFn holds the blocks of a file until that is written: nobody changes what was emitted.
+// writeFn holds the blocks of a file until it writes the file; emitted blocks are never changed.
 type writeFn struct {
 	Files Files
 
 	held  [][]frame // by wave
-	bytes int       // of all
+	bytes int       // of all waves
 }
 
 func (f *writeFn) ProcessElement(ctx context.Context, key int64, block []byte, facts func([]byte)) error {
@@ -126,7 +127,7 @@ func (f *writeFn) ProcessElement(ctx context.Context, key int64, block []byte, f
 	return f.FinishBundle(ctx, facts)
 }
 
-// FinishBundle writes what is held.
+// FinishBundle writes the held blocks.
 func (f *writeFn) FinishBundle(ctx context.Context, facts func([]byte)) error {
 	for i, held := range f.held {
 		prefix := f.Files.Prefix
@@ -143,7 +144,7 @@ func (f *writeFn) FinishBundle(ctx context.Context, facts func([]byte)) error {
 	return nil
 }
 
-// write writes a file, if there is something to write.
+// write writes frames to a file, unless there are none.
 func write(ctx context.Context, files Files, prefix string, frames []frame, facts func([]byte)) error {
 	if len(frames) == 0 {
 		return nil
@@ -171,7 +172,7 @@ func write(ctx context.Context, files Files, prefix string, frames []frame, fact
 	return blocks.Fact{Kind: blocks.FactKept, Name: name, Bytes: info.Size}.Emit(facts)
 }
 
-// headOf is what comes before the frames.
+// headOf returns the bytes before the frames.
 func headOf(frames []frame) []byte {
 	var entries []entry
 	for _, f := range frames {
@@ -203,14 +204,14 @@ func readEntries(data []byte) (entries []entry) {
 	return entries
 }
 
-// ending ends the name of a file: of the same blocks it is the same file.
+// ending returns the end of a file's name, which is the same for files with the same blocks.
 func ending(head []byte) string {
 	sum := hash.Text(head)
 	return fmt.Sprintf("%016x%016x", sum.Hi, sum.Lo)
 }
 
-// Read reads what Write wrote. The shared file list has the paths of the files, of so many bytes in all. Of what a worker
-// groups it holds about so many bytes at once; 0: the runner groups.
+// Read reads the files that Write wrote. The shared file list has their paths; bytes is their total size. A worker that
+// groups blocks holds about hold bytes of them at once; if hold is 0, the runner groups them.
 //
 //	Impulse → paths
 func Read(s beam.Scope, list string, bytes, hold int64) Arrived {
@@ -218,7 +219,7 @@ func Read(s beam.Scope, list string, bytes, hold int64) Arrived {
 	return Arrived{files: beam.Reshuffle(s, beam.ParDo(s, &filesFn{List: list}, beam.Impulse(s))), bytes: bytes, hold: hold}
 }
 
-// filesFn lists the files.
+// filesFn emits the paths of the files.
 type filesFn struct{ List string }
 
 func (f *filesFn) ProcessElement(ctx context.Context, _ []byte, emit func([]byte)) error {
@@ -241,7 +242,7 @@ type readFn struct {
 	frames []byte
 }
 
-// ProcessElement emits each block in memory of its own: a small one that waits must not keep the file.
+// ProcessElement emits each block in its own memory, so that a small block that waits does not retain the file.
 func (f *readFn) ProcessElement(ctx context.Context, file []byte, emit func(int64, []byte)) error {
 	path := string(file)
 	content, err := storage.OpenFile(ctx, path)
@@ -270,7 +271,7 @@ func (f *readFn) ProcessElement(ctx context.Context, file []byte, emit func(int6
 	return nil
 }
 
-// in returns the entries of the lane, and where in the file their frames begin.
+// in returns the entries of the lane, and the offset of their frames in the file.
 func (l Lane) in(all []entry) (entries []entry, at int64) {
 	at = headBytes(all)
 	for len(all) > 0 && !l.Has(all[0].key) {
@@ -286,7 +287,7 @@ func (l Lane) in(all []entry) (entries []entry, at int64) {
 
 func headBytes(entries []entry) int64 { return countBytes + entryBytes*int64(len(entries)) }
 
-// readHead reads what comes before the frames of a file of so many bytes.
+// readHead reads the bytes before the frames of a file of this size.
 func readHead(path string, in io.Reader, size int64) ([]entry, error) {
 	head := make([]byte, countBytes)
 	if _, err := io.ReadFull(in, head); err != nil {
@@ -311,10 +312,10 @@ func readHead(path string, in io.Reader, size int64) ([]entry, error) {
 	return entries, nil
 }
 
-// readBytes are read of a file at once.
+// readBytes is the size of the read buffer.
 const readBytes = 256 << 10
 
-// readError is an error of reading a file, which is damaged if it ends early.
+// readError returns the error for a failed read: the file is damaged if it ends early.
 func readError(path string, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return damaged(path)
@@ -326,5 +327,6 @@ func damaged(path string) error {
 	return fmt.Errorf("%s"+Damaged+"; run again with --resume never", path)
 }
 
-// Damaged follows the name of a file in the error of who reads it, which may come from another process.
+// Damaged follows the file name in a reader's error. The error may come from another process, so callers search its
+// text.
 const Damaged = ": this kept file is damaged"

@@ -16,26 +16,27 @@ import (
 
 func init() { dofn.Register[referFn]() }
 
-// Groups are those of one collection.
+// Groups are the groups of one collection.
 type Groups struct {
 	All beam.PCollection
 	In  In
 }
 
-// Alone groups a collection by itself. One GroupByKey.
+// Alone groups a collection that shares with no other. One GroupByKey.
 //
 //	KV<key, block> → KV<key, group of blocks>
 func Alone[C exchanged](s beam.Scope, c C) Groups {
 	return Groups{All: beam.GroupByKey(s, beam.PCollection(c))}
 }
 
-// In says which groups an element of Groups.All has: it is one of a lane, or refers to the files that have some.
+// In says which groups an element of Groups.All holds: a group of a lane, or references to the files that have its
+// groups.
 type In struct {
 	Lane  Lane
 	Files bool
 }
 
-// Each calls do with each group of an element. A block of files may be held until do returns.
+// Each calls do with each group of an element. Blocks from files may be retained only until do returns.
 func (in In) Each(ctx context.Context, key int64, packed func(*[]byte) bool, do func(key int64, blocks func(*[]byte) bool) error) error {
 	switch {
 	case in.Files:
@@ -47,13 +48,14 @@ func (in In) Each(ctx context.Context, key int64, packed func(*[]byte) bool, do 
 	}
 }
 
-// A runner need not carry what files have: a reference to the frames of neighbouring keys goes through GroupByKey, and who
-// gets the references to all files reads the frames.
+// The runner does not carry blocks that are in files: references to the frames of neighbouring keys go through
+// GroupByKey, and the call that receives the references to all files reads the frames.
 
-// leastCuts are enough for many workers.
+// leastCuts is enough cuts for many workers.
 const leastCuts = 128
 
-// refer refers to the groups of a lane, whose keys are fewer than a number, in about so many cuts. One GroupByKey.
+// refer groups references to the groups of a lane, whose keys are below the given number, in about this many cuts. One
+// GroupByKey.
 //
 //	paths → KV<cut, group of references>
 func refer(s beam.Scope, files beam.PCollection, lane Lane, keys int, cuts int64) Groups {
@@ -62,7 +64,7 @@ func refer(s beam.Scope, files beam.PCollection, lane Lane, keys int, cuts int64
 	return Groups{beam.GroupByKey(s, refs), In{Lane: lane, Files: true}}
 }
 
-// referFn refers to the frames of a lane, by cuts of as many keys as Span.
+// referFn emits references to the frames of a lane, in cuts of Span keys.
 //
 //	paths → KV<cut, reference>
 type referFn struct {
@@ -94,13 +96,13 @@ func (f *referFn) ProcessElement(ctx context.Context, file []byte, emit func(int
 	return nil
 }
 
-// A reference is to the frames of neighbouring keys in a file.
+// A reference locates the frames of neighbouring keys in a file.
 type reference struct {
 	at, bytes int64
-	sum       uint64 // of checksums
+	sum       uint64 // sum of the checksums
 	path      string
 
-	frames []byte // once they are read
+	frames []byte // set by read
 }
 
 func (r *reference) append(data []byte) []byte {
@@ -154,17 +156,17 @@ func (in In) ofFiles(ctx context.Context, packed func(*[]byte) bool, do func(int
 		if err != nil {
 			return err
 		}
-		for len(frames) > 0 && frames[0].key == key { // that do did not ask for
+		for len(frames) > 0 && frames[0].key == key { // do may not have read them all
 			frames = frames[1:]
 		}
 	}
 	return nil
 }
 
-// requests are how many are made of a store at once.
+// requests is the maximum number of concurrent requests to a store.
 const requests = 16
 
-// readAll reads what references refer to.
+// readAll reads the frames of references.
 func readAll(ctx context.Context, refs []reference) error {
 	var group parallel.Group
 	var next atomic.Int64

@@ -1,4 +1,4 @@
-// Package frequencies counts in how many documents each shingle occurs, and weighs features by that (tf-idf).
+// Package frequencies counts the documents in which each shingle occurs, and weights features by these counts (tf-idf).
 package frequencies
 
 import (
@@ -26,28 +26,26 @@ func init() {
 	dofn.Register[totalFn]()
 }
 
-// File is where the frequencies are. Hashes are cut into ranges, each with a file of its own.
+// File says where the frequencies are stored. Hashes are divided into ranges, each with its own file.
 type File struct {
-	// Path is that of what is known of all; a range's file has its number appended.
+	// Path is that of the file with the total; a range's file has its number appended.
 	Path   string
 	Ranges int
 }
 
-// total is what the file at Path holds, and what one call knows of it.
+// total is the content of the file at Path, and one call's contribution to it.
 type total struct {
 	Documents uint64
-	Ranges    []int64 // that have a file
+	Ranges    []int64 // numbers of the ranges that have a file
 }
 
 func rangeFile(path string, number int64) string { return fmt.Sprintf("%s-%05d", path, number) }
 
-// Build writes the frequencies of the shingles of documents. It is a
-// job of its own, before the one whose features they weigh.
+// Build writes the document frequencies of shingles. It runs in its own job, before the job whose features they weight.
 //
 //	blocks of documents → nothing
 //
-// Documents without a shingle do not count. Two GroupByKeys: of the
-// counts of each bundle by range, and of what is known of all.
+// Documents without shingles do not count. Two GroupByKeys: of the counts of each bundle by range, and of the totals.
 func (f File) Build(s beam.Scope, text shingle.Spec, docs flow.Documents) {
 	s = s.Scope("frequencies.Build")
 	counts, documents := beam.ParDo2(s, &countFn{File: f, Text: text}, beam.PCollection(docs))
@@ -55,7 +53,7 @@ func (f File) Build(s beam.Scope, text shingle.Spec, docs flow.Documents) {
 	beam.ParDo0(s, &totalFn{f}, beam.PCollection(gather.All(s, gather.Values(documents), gather.Values(ranges))))
 }
 
-// countFn counts the documents of a bundle that have each shingle, and how many have one.
+// countFn counts, for each shingle, the documents of a bundle that have it, and the documents that have any.
 //
 //	blocks of documents → KV<range, counts>, KV<gather.Key, total>
 type countFn struct {
@@ -63,12 +61,12 @@ type countFn struct {
 	Text shingle.Spec
 
 	shingler  *shingle.Shingler
-	hashes    []uint64 // of each document the different ones
+	hashes    []uint64 // the distinct hashes of each document, concatenated
 	documents uint64
 	out       blocks.Buffers
 }
 
-// maxHashes are 8 MB.
+// maxHashes is 8 MiB of hashes.
 const maxHashes = 1 << 20
 
 func (f *countFn) Setup() { f.shingler = f.Text.New() }
@@ -107,19 +105,19 @@ func (f *countFn) flush(emit func(int64, []byte)) {
 		high, _ := bits.Mul64(c.hash, uint64(f.File.Ranges))
 		f.out.Add(int64(high), func(block []byte) []byte { return c.append(block) }, emit)
 	}
-	if f.hashes = f.hashes[:0]; cap(f.hashes) > 2*maxHashes { // of a large text
+	if f.hashes = f.hashes[:0]; cap(f.hashes) > 2*maxHashes { // grown by a large text
 		f.hashes = nil
 	}
 }
 
-// count is in how many documents a shingle occurs.
+// count is the number of documents with a shingle.
 type count struct{ hash, documents uint64 }
 
 func (c count) append(block []byte) []byte {
 	return blocks.AppendUint64(blocks.AppendUint64(block, c.hash), c.documents)
 }
 
-// runs yields each of sorted hashes, and how often it is there.
+// runs yields each distinct hash of a sorted list with its number of occurrences.
 func runs(hashes []uint64) func(yield func(count) bool) {
 	return func(yield func(count) bool) {
 		for len(hashes) > 0 {
@@ -135,8 +133,8 @@ func runs(hashes []uint64) func(yield func(count) bool) {
 	}
 }
 
-// writeRangeFn adds up the counts of a range, and writes those of shingles that
-// two documents or more have. It holds the different shingles of the range.
+// writeRangeFn adds up the counts of a range, and writes those of shingles that occur in two or more documents. It
+// holds the distinct shingles of the range in memory.
 //
 //	KV<range, counts> → KV<gather.Key, total>
 type writeRangeFn struct{ File File }
@@ -169,7 +167,7 @@ func (f *writeRangeFn) ProcessElement(
 	return gather.EmitJSON(total{Ranges: []int64{number}}, written)
 }
 
-// totalFn adds up what is known of all.
+// totalFn adds up the totals.
 //
 //	KV<gather.Key, total> → nothing
 type totalFn struct{ File File }
@@ -187,11 +185,11 @@ func (f *totalFn) ProcessElement(ctx context.Context, _ int64, parts func(*[]byt
 	return storage.WriteShared(ctx, f.File.Path, of)
 }
 
-// table is the inverse document frequencies of the shingles that two documents or more have, sorted by hash.
+// table holds the inverse document frequencies of the shingles that occur in two or more documents, sorted by hash.
 type table struct {
 	hashes []uint64
 	idf    []uint32
-	once   uint32 // of shingles that one document has
+	once   uint32 // of shingles that occur in one document
 }
 
 func (t *table) of(shingle uint64) uint32 {
@@ -201,9 +199,9 @@ func (t *table) of(shingle uint64) uint32 {
 	return t.once
 }
 
-// Features returns what makes the features of documents that a verifier compares, as
-// verifier.Spec says. It loads the frequencies that Build wrote, if features are weighed by
-// them, once for each process: 12 bytes for each shingle that two documents or more have.
+// Features returns the function that turns shingles into a verifier's features, as verifier.Spec defines them. If they
+// are weighted by frequencies, it loads those that Build wrote, once per process: 12 bytes per shingle that occurs in
+// two or more documents.
 func Features(ctx context.Context, s verifier.Spec) (func(shingles []uint64) []uint64, error) {
 	if s.Weights != vector.TFIDF {
 		return s.Features(nil), nil
@@ -215,7 +213,7 @@ func Features(ctx context.Context, s verifier.Spec) (func(shingles []uint64) []u
 	return s.Features(t.of), nil
 }
 
-// load reads the files of all ranges, which are in the order of hashes.
+// load reads the files of all ranges, in the order of hashes.
 func load(ctx context.Context, path string, of *total) (*table, error) {
 	t := &table{once: vector.InverseFrequency(max(of.Documents, 1), 1)}
 	for _, number := range of.Ranges {
@@ -231,5 +229,5 @@ func load(ctx context.Context, path string, of *total) (*table, error) {
 	return t, nil
 }
 
-// Forget drops what this process holds of the frequencies.
+// Forget drops the frequencies that this process holds.
 func (f File) Forget() { storage.Forget(f.Path) }

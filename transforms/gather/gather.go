@@ -1,4 +1,4 @@
-// Package gather reads the values of a group, and brings everything of a kind to one call.
+// Package gather reads the values of a group, and brings all values of a kind to one call.
 package gather
 
 import (
@@ -29,8 +29,8 @@ type (
 	Group beam.PCollection
 )
 
-// All brings values to one call, which is made even if there are none: besides them it gets an empty
-// value. One GroupByKey.
+// All brings values to one call, which happens even if there are none: it gets one empty value in addition. One
+// GroupByKey.
 //
 //	KV<Key, value> … → KV<Key, group of values>
 func All(s beam.Scope, values ...Values) Group {
@@ -60,7 +60,7 @@ func EmitJSON(v any, emit func(int64, []byte)) error {
 func EachJSON[T any](group func(*[]byte) bool, do func(*T)) error {
 	var data []byte
 	for group(&data) {
-		if len(data) == 0 { // that of All
+		if len(data) == 0 { // the empty value of All
 			continue
 		}
 		var v T
@@ -72,7 +72,7 @@ func EachJSON[T any](group func(*[]byte) bool, do func(*T)) error {
 	return nil
 }
 
-// Counted returns an emit that counts the bytes it passes on.
+// Counted returns emit with the emitted bytes counted.
 func Counted(ctx context.Context, bytes beam.Counter, emit func(int64, []byte)) func(int64, []byte) {
 	return func(key int64, block []byte) {
 		bytes.Inc(ctx, int64(len(block)))
@@ -80,8 +80,8 @@ func Counted(ctx context.Context, bytes beam.Counter, emit func(int64, []byte)) 
 	}
 }
 
-// Each calls do with a decoder of each block of a group until it is read; do reads one value. Bytes
-// of a block are not overwritten afterwards. After an error the last value is incomplete.
+// Each calls do with a decoder of each block of a group until the block is read; do must read one value. Blocks are not
+// overwritten afterwards. After an error the last value is incomplete.
 func Each(group func(*[]byte) bool, do func(*blocks.Decoder)) error {
 	var block []byte
 	for group(&block) {
@@ -97,12 +97,12 @@ func Each(group func(*[]byte) bool, do func(*blocks.Decoder)) error {
 	return nil
 }
 
-// Edges calls do with the edges of a group.
+// Edges calls do with each edge of a group.
 func Edges(group func(*[]byte) bool, do func(blocks.Edge)) error {
 	return each(group, blocks.DecodeEdges, do)
 }
 
-// NearPairs calls do with the near pairs of a group.
+// NearPairs calls do with each near pair of a group.
 func NearPairs(group func(*[]byte) bool, do func(blocks.NearPair)) error {
 	return each(group, blocks.DecodeNearPairs, do)
 }
@@ -122,7 +122,7 @@ func each[T any](group func(*[]byte) bool, decode func(dst []T, block []byte) ([
 	return nil
 }
 
-// WriteEdges writes edges to a file, sorted and each once. It reorders edges.
+// WriteEdges writes the distinct edges to a file in sorted order. It sorts edges in place.
 func WriteEdges(ctx context.Context, file string, edges []blocks.Edge) error {
 	slices.SortFunc(edges, blocks.Edge.Compare)
 	_, err := storage.WriteBelow(ctx, storage.Dir(file), file, func(w io.Writer) error {
@@ -138,7 +138,7 @@ func WriteEdges(ctx context.Context, file string, edges []blocks.Edge) error {
 	return err
 }
 
-// ReadEdges reads what WriteEdges wrote; without a file there are none.
+// ReadEdges reads the file that WriteEdges wrote. A missing file means no edges.
 func ReadEdges(ctx context.Context, file string) ([]blocks.Edge, error) {
 	data, err := storage.ReadFile(ctx, file)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -19,7 +19,7 @@ func init() {
 	dofn.Register[bucketFn]()
 }
 
-// Buckets say where documents meet.
+// Buckets configure the search in buckets.
 type Buckets struct {
 	// Query is the path of the shared Query.
 	Query string
@@ -27,7 +27,7 @@ type Buckets struct {
 	Signing signature.Params
 }
 
-// InBuckets tells the documents that share a bucket with the one in question, each alone in its component.
+// InBuckets finds the documents that share a bucket with the query, each in its own component.
 //
 //	blocks of signatures → KV<split, members>
 func InBuckets(s beam.Scope, signed flow.Signatures, b Buckets) flow.Members {
@@ -35,7 +35,8 @@ func InBuckets(s beam.Scope, signed flow.Signatures, b Buckets) flow.Members {
 	return flow.Members(beam.ParDo(s, &bucketFn{Buckets: b}, beam.PCollection(signed)))
 }
 
-// ByEstimate writes the documents of most equal values to a file, of those that share a bucket, also if there are none.
+// ByEstimate writes the documents with the most signature values equal to the query's, among those that share a bucket
+// with it. It writes the file even if there are none.
 //
 //	blocks of signatures → nothing
 //
@@ -45,7 +46,7 @@ func ByEstimate(s beam.Scope, signed flow.Signatures, b Buckets, p Params) {
 	merge(s, beam.ParDo(s, &estimateFn{Params: p, Buckets: b}, beam.PCollection(signed)), p)
 }
 
-// meeting finds the documents that share a bucket with the one in question.
+// meeting finds the documents that share a bucket with the query.
 type meeting struct {
 	query                *Query
 	keyer                lsh.Keyer
@@ -61,7 +62,7 @@ func newMeeting(ctx context.Context, b Buckets) (*meeting, error) {
 	return &meeting{query: query, keyer: keyer, wanted: keyer.Keys(nil, query.Values)}, nil
 }
 
-// each calls do with those of a block of signatures.
+// each calls do with these documents in a block of signatures.
 func (m *meeting) each(block []byte, do func(key blocks.Key, values []uint64)) error {
 	d := blocks.NewDecoder(block)
 	for !d.Done() {
@@ -79,7 +80,7 @@ func (m *meeting) each(block []byte, do func(key blocks.Key, values []uint64)) e
 	return d.Err()
 }
 
-// share reports whether a key is a wanted one at its place.
+// share reports whether a key equals the query's key in the same band.
 func (m *meeting) share() bool {
 	for i, key := range m.keys {
 		if key == m.wanted[i] {
@@ -89,7 +90,7 @@ func (m *meeting) share() bool {
 	return false
 }
 
-// estimateFn keeps the nearest of a bundle.
+// estimateFn keeps the nearest documents of a bundle.
 //
 //	blocks of signatures → KV<gather.Key, Nearest>
 type estimateFn struct {
@@ -118,7 +119,7 @@ func (f *estimateFn) FinishBundle(emit func(int64, []byte)) error {
 	return gather.EmitJSON(&f.nearest, emit)
 }
 
-// bucketFn tells who shares a bucket; see InBuckets for the shapes.
+// bucketFn emits the documents that share a bucket; InBuckets documents the shapes.
 type bucketFn struct {
 	Buckets Buckets
 

@@ -25,7 +25,7 @@ func init() {
 	dofn.Register[textFn]()
 }
 
-// Lookup says which id is looked up.
+// Lookup configures the search for an id.
 type Lookup struct {
 	// Inputs is the path of the shared blocks.Inputs.
 	Inputs string
@@ -34,25 +34,25 @@ type Lookup struct {
 	Answer string
 }
 
-// Found is what is known of an id.
+// Found is the result of a search for an id.
 type Found struct {
-	// Documents is the number that have it, rejected ones included.
+	// Documents is the number of documents with the id, including rejected ones.
 	Documents int64
-	// Keys are those of the first that are compared, in input order.
+	// Keys are the keys of the first documents that are compared, in input order.
 	Keys []blocks.Key
-	// Rejected are the rows of the first that are not.
+	// Rejected are the rows of the first documents that are not.
 	Rejected []records.Rejected
-	// Closest are similar ids, closest first.
+	// Closest are similar ids, the closest first.
 	Closest []Close
 }
 
-// Close is an id and how far it is from another.
+// Close is an id and its edit distance from the wanted one.
 type Close struct {
 	ID       string
 	Distance int
 }
 
-// mostDocuments is how many documents of one id, compared and not, are worth reading.
+// mostDocuments is the maximum number of documents reported per id, compared and rejected ones each.
 const mostDocuments = 10
 
 func (f *Found) addKeys(keys ...blocks.Key) {
@@ -76,7 +76,7 @@ func (f *Found) cut() {
 	f.Rejected = f.Rejected[:min(len(f.Rejected), mostDocuments)]
 }
 
-// mostClosest is how many are worth reading.
+// mostClosest is the maximum number of similar ids reported.
 const mostClosest = 5
 
 // Find writes to a file which documents have the id.
@@ -129,8 +129,8 @@ func (f *lookupFn) FinishBundle(emit func(int64, []byte)) error {
 	return gather.EmitJSON(&f.found, emit)
 }
 
-// consider keeps an id if it is among the closest to the wanted one, no further from it than half its
-// length. An id that begins with it counts as one wrong letter.
+// consider keeps an id if it is among the closest to the wanted one, at a distance of at most half its length. An id
+// that begins with the wanted one counts as distance 1.
 func (f *Found) consider(id, wanted string) {
 	length := utf8.RuneCountInString(wanted)
 	limit := (length + 1) / 2
@@ -169,7 +169,7 @@ func (f *lookupRejectedFn) ProcessElement(_ int64, block []byte, emit func(int64
 	for d := blocks.NewDecoder(block); !d.Done(); {
 		part := d.RowPart()
 		if part.Continues {
-			continue // what tells of the row is at its beginning; a long raw record follows
+			continue // the first part identifies the row; the rest is a long raw record
 		}
 		fields := blocks.NewDecoder(part.Fields)
 		var row records.Rejected
@@ -211,7 +211,7 @@ func (f *mergeLookupFn) ProcessElement(ctx context.Context, _ int64, parts func(
 	return storage.WriteShared(ctx, f.Lookup.Answer, &all)
 }
 
-// Text makes a block of one document, of key 0 and without id: the text in the file path.
+// Text makes a block with one document, which has key 0, no id, and the text of the file at path.
 //
 //	Impulse → block of documents
 func Text(s beam.Scope, path string) flow.Documents {

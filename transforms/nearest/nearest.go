@@ -1,4 +1,5 @@
-// Package nearest finds a document's nearest neighbours: of all documents, or of those sharing a bucket with it.
+// Package nearest finds a document's nearest neighbours: among all documents, or among those that share a bucket with
+// it.
 package nearest
 
 import (
@@ -26,11 +27,11 @@ func init() {
 
 // Query is the document that others are compared with.
 type Query struct {
-	// Key is its own; None if it is not among those that are read.
+	// Key is the document's key, or None if it is not among the documents read.
 	Key blocks.Key
-	// Features are those of a verifier.
+	// Features are its features for a verifier.
 	Features []uint64
-	// Values are its signature, if buckets are searched.
+	// Values is its signature, if buckets are searched.
 	Values []uint64
 }
 
@@ -47,12 +48,12 @@ func (n Near) compare(o Near) int {
 	return cmp.Or(cmp.Compare(o.Rank, n.Rank), cmp.Compare(n.Key, o.Key))
 }
 
-// Nearest are the neighbours of the document in question.
+// Nearest are the nearest neighbours of the query.
 type Nearest struct {
-	Candidates int64  // the number of all
+	Candidates int64  // number of all neighbours
 	Near       []Near // the nearest, by rank and then in input order
 
-	floor float64 // as many as are wanted have this rank or a higher one
+	floor float64 // at least as many as wanted have this rank or a higher one
 }
 
 func (n *Nearest) add(near Near, most int) {
@@ -71,26 +72,26 @@ func (n *Nearest) cut(most int) {
 	}
 }
 
-// Params say how many neighbours are wanted, and where they go.
+// Params configure the number of neighbours and the output.
 type Params struct {
-	// Answer is the path of the Nearest.
+	// Answer is the path that the Nearest is written to.
 	Answer string
 	// Most is the number of neighbours wanted.
 	Most int
 }
 
-// Sets say how documents are compared.
+// Sets configure how documents are compared.
 type Sets struct {
 	// Query is the path of the shared Query.
 	Query string
 	// Text says how a text becomes shingles.
 	Text shingle.Spec
-	// Verifier compares them.
+	// Verifier compares documents.
 	Verifier verifier.Spec
 }
 
-// BySimilarity writes the most similar documents to a file, also if there are none. Candidates are all that are similar
-// by the verifier.
+// BySimilarity writes the most similar documents to a file, even if there are none. Candidates counts all documents
+// that the verifier finds similar.
 //
 //	blocks of documents → nothing
 //
@@ -100,7 +101,7 @@ func BySimilarity(s beam.Scope, docs flow.Documents, sets Sets, p Params) {
 	merge(s, beam.ParDo(s, &similarFn{Params: p, Sets: sets}, beam.PCollection(docs)), p)
 }
 
-// merge writes the nearest of all bundles.
+// merge writes the nearest documents of all bundles.
 //
 //	KV<gather.Key, Nearest> → nothing
 func merge(s beam.Scope, found beam.PCollection, p Params) {
@@ -118,9 +119,9 @@ type similarFn struct {
 	verifier verifier.Verifier
 	features func(shingles []uint64) []uint64
 	shingler *shingle.Shingler
-	sieve    *setsim.Sieve // of sets, else nil
-	least    int           // shingles that a similar document shares
-	any      bool          // who shares one is similar
+	sieve    *setsim.Sieve // nil if features are no sets
+	least    int           // minimum number of shingles that a similar document shares
+	any      bool          // one shared shingle suffices
 	nearest  Nearest
 }
 
@@ -137,13 +138,13 @@ func (f *similarFn) Setup(ctx context.Context) (err error) {
 	}
 	f.sieve = setsim.NewSieve(f.query.Features)
 	f.any = f.Sets.Verifier.Threshold == setsim.Any
-	// The union has the question's shingles, so of these the threshold's share is in both.
+	// The union includes the query's shingles, and both sets share the threshold's fraction of the union.
 	f.least = f.Sets.Verifier.Threshold.MinSize(len(f.query.Features))
 	return nil
 }
 
-// passed reports whether a document of these shingles need not be
-// compared, for a set of its own is far or would not be listed.
+// passed reports whether a document with these shingles need not be compared, because it is not similar or would not be
+// listed.
 func (f *similarFn) passed(shingles []uint64) bool {
 	if f.sieve == nil {
 		return false
@@ -153,7 +154,7 @@ func (f *similarFn) passed(shingles []uint64) bool {
 		return true
 	}
 	if f.any && f.nearest.floor > 0 && f.sieve.AtMost(shared, shingles) < f.nearest.floor {
-		f.nearest.Candidates++ // though not listed
+		f.nearest.Candidates++ // it counts, but would not be listed
 		return true
 	}
 	return false
@@ -188,7 +189,7 @@ func (f *similarFn) FinishBundle(emit func(int64, []byte)) error {
 	return gather.EmitJSON(&f.nearest, emit)
 }
 
-// mergeFn writes the nearest of all bundles; see merge for the shapes.
+// mergeFn writes the nearest documents of all bundles; merge documents the shapes.
 type mergeFn struct{ Params Params }
 
 func (f *mergeFn) ProcessElement(ctx context.Context, _ int64, parts func(*[]byte) bool) error {

@@ -1,5 +1,5 @@
-// Package overlap counts what every two documents of a small collection share, under several settings at a time,
-// from one read.
+// Package overlap counts the features that each two documents of a small collection share, under several settings, in
+// one read.
 package overlap
 
 import (
@@ -27,14 +27,14 @@ func init() {
 	dofn.Register[documentsFn]()
 }
 
-// Setting says what documents have of features.
+// Setting defines the features of documents.
 type Setting struct {
 	Text shingle.Spec
-	// Replicas: a shingle counts as often as it occurs.
+	// Replicas counts a shingle as often as it occurs.
 	Replicas bool
 }
 
-// features are those of shingles, in their storage.
+// features returns the features of shingles, in their memory.
 func (s *Setting) features(shingles []uint64) []uint64 {
 	if s.Replicas {
 		return shingle.Bag(shingles)
@@ -42,18 +42,18 @@ func (s *Setting) features(shingles []uint64) []uint64 {
 	return shingle.Set(shingles)
 }
 
-// Params say what is counted, and where it goes.
+// Params configure what is counted, and where it is written.
 type Params struct {
 	Settings []Setting
-	// Ranges is how many parts the features of a setting are counted in, by their value.
+	// Ranges is the number of ranges of feature values, which are counted separately for each setting.
 	Ranges int
 	// Dir is the folder for the files that Open and Documents read.
 	Dir string
-	// Most is how many documents there may be: more end the job.
+	// Most is the maximum number of documents; Documents returns a *TooManyError if there are more.
 	Most int
 }
 
-// Count counts the features that every two documents share, and writes files that Open and Documents read.
+// Count counts the features that each two documents share, and writes the files that Open and Documents read.
 // Two GroupByKeys.
 //
 //	blocks of documents → nothing
@@ -64,15 +64,15 @@ func Count(s beam.Scope, docs flow.Documents, p Params) {
 	beam.ParDo0(s, &documentsFn{p}, beam.PCollection(gather.All(s, gather.Values(listed))))
 }
 
-// rangeOf returns which part of a setting has a feature.
+// rangeOf returns the range of a feature.
 func (p *Params) rangeOf(feature uint64) int {
 	return int(feature >> 32 * uint64(p.Ranges) >> 32)
 }
 
-// maxNumbers keeps an element small, whatever the document.
+// maxNumbers bounds the features in one element.
 const maxNumbers = 8 << 10
 
-// featuresFn sends the features of documents to their parts, and tells the documents.
+// featuresFn sends the features of documents to their ranges, and lists the documents.
 //
 //	blocks of documents → KV<setting and range, features>, KV<gather.Key, documents>
 type featuresFn struct {
@@ -114,7 +114,7 @@ func (f *featuresFn) ProcessElement(block []byte, features, listed func(int64, [
 	return d.Err()
 }
 
-// send sends the features of a document, which are sorted.
+// send sends the sorted features of a document.
 func (f *featuresFn) send(setting int, doc blocks.Key, set []uint64, features func(int64, []byte)) {
 	for part := range f.Params.Ranges {
 		n, _ := slices.BinarySearchFunc(set, part+1,
@@ -130,7 +130,7 @@ func (f *featuresFn) send(setting int, doc blocks.Key, set []uint64, features fu
 
 func (f *featuresFn) FinishBundle(features, _ func(int64, []byte)) { f.out.Flush(features) }
 
-// countFn counts the features of a part that every two documents share, and writes them to a file.
+// countFn counts the features of a range that each two documents share, and writes the counts to a file.
 //
 //	KV<setting and range, features> → nothing
 type countFn struct{ Params Params }
@@ -145,14 +145,14 @@ func (f *countFn) ProcessElement(ctx context.Context, number int64, packed func(
 		return err
 	}
 	if len(byKey) > f.Params.Most {
-		return nil // documentsFn says so
+		return nil // documentsFn reports it
 	}
 	keys := slices.Sorted(maps.Keys(byKey))
-	// The last comes first, so that a row has what a document shares with those after it.
+	// Sets are in reverse order, so that a row has what a document shares with later ones.
 	last := len(keys) - 1
 	sets := make([][]uint64, len(keys))
 	for i, key := range keys {
-		sets[last-i] = shingle.Set(byKey[key]) // its parts come in any order
+		sets[last-i] = shingle.Set(byKey[key]) // the parts come in any order
 	}
 	rows := make([][]int32, len(keys))
 	setsim.Overlaps(sets, func(i int, shared []int32) {

@@ -16,19 +16,18 @@ import (
 	"github.com/neardup/neardup/transforms/gather"
 )
 
-// Document is what Count tells of one.
+// Document is what Count writes about a document.
 type Document struct {
 	Key   blocks.Key
 	ID    []byte
 	HasID bool
-	// Text and Same are the hashes of the text and of its words, by the normalisation of the first setting.
+	// Text and Same are the hashes of the text and of its words, normalised as in the first setting.
 	Text, Same blocks.Hash
-	// Tokens and Sizes are the numbers of its tokens and of its features, by setting.
+	// Tokens and Sizes are the numbers of tokens and of features, by setting.
 	Tokens, Sizes []int64
 }
 
-// documentsFn writes what is told of the documents to a file, in input order; of more than Params.Most, as many of
-// these.
+// documentsFn writes the documents to a file, in input order; if there are more than Params.Most, only that many.
 //
 //	KV<gather.Key, documents> → nothing
 type documentsFn struct{ Params Params }
@@ -47,7 +46,7 @@ func (f *documentsFn) ProcessElement(ctx context.Context, _ int64, told func(*[]
 	return storage.WriteShared(ctx, f.Params.documents(), found)
 }
 
-// listed are N documents, or some of them if they are too many.
+// listed is the number of documents, and the documents; only some of them if there are too many.
 type listed struct {
 	N         int
 	Documents []Document
@@ -55,12 +54,12 @@ type listed struct {
 
 func (p *Params) documents() string { return storage.Join(p.Dir, "documents") }
 
-// TooManyError says that there are more documents than Params.Most.
+// TooManyError reports more documents than Params.Most.
 type TooManyError struct{ Documents int }
 
 func (e *TooManyError) Error() string { return fmt.Sprintf("%d documents are too many", e.Documents) }
 
-// Documents returns the documents, in input order, when Count is done. The error may be a *TooManyError.
+// Documents returns the documents in input order once Count is done. The error may be a *TooManyError.
 func (p *Params) Documents(ctx context.Context) ([]Document, error) {
 	found, err := storage.Shared[listed](ctx, p.documents())
 	if err != nil {
@@ -73,23 +72,23 @@ func (p *Params) Documents(ctx context.Context) ([]Document, error) {
 	return found.Documents, nil
 }
 
-// Rows are what documents share with those after them, row by row.
+// Rows reads what documents share with later ones, row by row.
 type Rows struct {
 	documents []Document
 	parts     [][]part // by setting
 	next      int
-	// shared are, by setting, the counts of the row.
+	// shared are the counts of the current row, by setting.
 	shared [][]int32
 }
 
-// part is one file: counts are those of the documents that have features in its range.
+// part is one file: the counts of the documents that have features in its range.
 type part struct {
 	file   *storage.Content
 	counts *bufio.Reader
-	of     []int // documents, by their place in input order
+	of     []int // indexes of the documents in input order
 }
 
-// Open opens the counts of documents, which are all that Documents returned. Close them.
+// Open opens the counts; documents must be all that Documents returned. The caller must close the Rows.
 func (p *Params) Open(ctx context.Context, documents []Document) (r *Rows, err error) {
 	r = &Rows{documents: documents}
 	defer func() {
@@ -132,8 +131,8 @@ func (p *part) begin(places map[blocks.Key]int) error {
 	return err
 }
 
-// Next returns the next document and, by setting, what it shares with each: shared[s][b] with the document b
-// after it. They are valid until the next call. After the last document the error is io.EOF.
+// Next returns the index of the next document and what it shares with later ones: shared[s][b] features under setting s
+// with document b. The counts are valid until the next call. After the last document the error is io.EOF.
 func (r *Rows) Next() (a int, shared [][]int32, err error) {
 	a = r.next
 	if a == len(r.documents) {
@@ -151,7 +150,7 @@ func (r *Rows) Next() (a int, shared [][]int32, err error) {
 	return a, r.shared, nil
 }
 
-// add adds the counts of a row, if the part has the document.
+// add adds the counts of a row if the part has its document.
 func (p *part) add(a int, shared []int32) error {
 	if len(p.of) == 0 || p.of[0] != a {
 		return nil

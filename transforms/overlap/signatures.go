@@ -26,12 +26,12 @@ func WriteSignatures(s beam.Scope, signed flow.Signatures, path string) {
 	beam.ParDo0(s, &writeSignaturesFn{Path: path}, beam.PCollection(gather.All(s, all)))
 }
 
-// gatherFn brings blocks to one call.
+// gatherFn keys blocks for one call.
 //
 //	block → KV<gather.Key, block>
 func gatherFn(block []byte, emit func(int64, []byte)) { emit(gather.Key, block) }
 
-// writeSignaturesFn writes signatures, as they come.
+// writeSignaturesFn writes signatures in the order in which they arrive.
 //
 //	KV<gather.Key, blocks of signatures> → nothing
 type writeSignaturesFn struct{ Path string }
@@ -44,7 +44,7 @@ func (f *writeSignaturesFn) ProcessElement(ctx context.Context, _ int64, packed 
 	return storage.WriteBytes(ctx, f.Path, all)
 }
 
-// ReadSignatures returns the signatures of documents, nil of those that have none.
+// ReadSignatures returns the signatures of documents, nil for documents that have none.
 func ReadSignatures(ctx context.Context, path string, documents []Document) ([][]uint64, error) {
 	data, err := storage.ReadFile(ctx, path)
 	if err != nil {

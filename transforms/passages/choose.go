@@ -29,7 +29,7 @@ var (
 	repeatedGrams = beam.NewCounter("passages", "chosen_repeated")
 )
 
-// Found is what the first read leaves.
+// Found is the output of the first read.
 type Found struct {
 	Chosen   flow.Chosen
 	Firsts   flow.Firsts
@@ -38,13 +38,13 @@ type Found struct {
 	Facts    flow.Facts
 }
 
-// Choose chooses the minimizers of documents, of copies in a block only of the first.
+// Choose chooses the minimizers of documents. Of documents in a block that are copies, it takes only the first one's.
 //
 //	blocks of documents → KV<hash shard, records: hash of a k-gram, document>, KV<hash shard, firsts>, KV<split, members>,
 //	KV<table shard, rejected rows>, facts
 //
-// Documents without a word are rejected. Where covered documents are dropped, a copy is a document as any other: the
-// first may be dropped.
+// Documents without words are rejected. If covered documents are dropped, copies are treated like other documents,
+// because the first one may be dropped.
 func Choose(s beam.Scope, docs flow.Documents, p Params) Found {
 	s = s.Scope("passages.Choose")
 	chosen, firsts, copied, rejected, facts := beam.ParDo5(s, &chooseFn{Params: p}, beam.PCollection(docs))
@@ -54,7 +54,7 @@ func Choose(s beam.Scope, docs flow.Documents, p Params) Found {
 	}
 }
 
-// chooseFn chooses minimizers; see Choose for the shapes.
+// chooseFn chooses minimizers; Choose documents the shapes.
 type chooseFn struct {
 	Params Params
 
@@ -92,7 +92,7 @@ func (f *chooseFn) ProcessElement(
 		sum, _ := f.reader.Key(copies.Bytes, doc.Text, doc.Ends)
 		told, copied := false, false
 		n := f.words.parted(&doc, func(_ int, tokens []uint64) {
-			if !told && len(tokens) > 0 { // the others have no word, and are rejected
+			if !told && len(tokens) > 0 { // documents without words are rejected
 				told = true
 				copied = f.Params.DropCovered == 0 && f.copies.IsCopy(sum, doc.Key, firsts, found)
 			}
@@ -116,7 +116,7 @@ func (f *chooseFn) ProcessElement(
 	return d.Err()
 }
 
-// choose emits the chosen k-grams of a part of a document, and returns how many there are.
+// choose emits the chosen k-grams of a part of a document, and returns their number.
 func (f *chooseFn) choose(doc blocks.Key, tokens []uint64, emit func(int64, []byte)) (all int64) {
 	var record [2 * keyBytes]byte
 	f.grams.begin(tokens)
@@ -137,7 +137,7 @@ func (f *chooseFn) FinishBundle(chosen, firsts, found, rejected func(int64, []by
 	return f.counts.tell(facts)
 }
 
-// tally is what a bundle has counted of each file.
+// tally holds a bundle's counts per file.
 type tally map[int]map[string]int64
 
 func (t tally) add(doc blocks.Key, name string, n int64) {
@@ -149,7 +149,7 @@ func (t tally) add(doc blocks.Key, name string, n int64) {
 	of[name] += n
 }
 
-// tell emits a fact for each file.
+// tell emits a fact per file.
 func (t tally) tell(emit func([]byte)) error {
 	for _, file := range slices.Sorted(maps.Keys(t)) {
 		fact := blocks.Fact{Kind: blocks.FactPassages, Name: strconv.Itoa(file), Counts: t[file]}
@@ -160,19 +160,19 @@ func (t tally) tell(emit func([]byte)) error {
 	return nil
 }
 
-// Repeated finds the documents that have a k-gram which was chosen twice or more, and writes the filter of these
-// k-grams: it is there before a group of the members is whole.
+// Repeated finds the documents that have a k-gram chosen at least twice, and writes the filter of these k-grams. The
+// filter exists before a group of the members is complete.
 //
 //	KV<hash shard, records: hash of a k-gram, document> → KV<split, members>
 //
-// One GroupByKey. Of a shard's records those that do not fit in memory are sorted in files; the repeated hashes are
-// held, 8 bytes each.
+// One GroupByKey. Records of a shard that do not fit in memory are sorted in files; the repeated hashes are held in
+// memory, 8 bytes each.
 func Repeated(s beam.Scope, chosen flow.Chosen, p Params) flow.Members {
 	s = s.Scope("passages.Repeated")
 	return flow.Members(beam.ParDo(s, &repeatedFn{Params: p}, beam.GroupByKey(s, beam.PCollection(chosen))))
 }
 
-// repeatedFn finds repeated k-grams; see Repeated for the shapes.
+// repeatedFn finds repeated k-grams; Repeated documents the shapes.
 type repeatedFn struct {
 	Params Params
 
@@ -185,7 +185,7 @@ func (f *repeatedFn) Setup(ctx context.Context) (err error) {
 	return err
 }
 
-// mostKeys are how many documents are told of before those that are the same are found.
+// mostKeys is the number of keys collected before duplicates are removed.
 const mostKeys = 1 << 17
 
 func (f *repeatedFn) ProcessElement(
@@ -208,7 +208,7 @@ func (f *repeatedFn) ProcessElement(
 			return
 		}
 		if keys = append(keys, key); len(keys)-different >= mostKeys {
-			if keys = distinct(keys); len(keys) > mostKeys { // mostly different
+			if keys = distinct(keys); len(keys) > mostKeys { // mostly distinct
 				f.tell(keys, &members, emit)
 				keys = keys[:0]
 			}
@@ -241,7 +241,7 @@ func distinct(keys []blocks.Key) []blocks.Key {
 	return slices.Compact(keys)
 }
 
-// tell has documents read again.
+// tell emits members for the documents, so that they are read again.
 func (f *repeatedFn) tell(keys []blocks.Key, members *blocks.Buffers, emit func(int64, []byte)) {
 	for _, key := range keys {
 		m := blocks.Member{Key: key, Component: key, Of: 1}

@@ -22,13 +22,14 @@ func init() {
 	dofn.Register[coverFn]()
 }
 
-// Decide decides which documents --drop-covered drops, and marks the places of their L-grams: they are no first places.
+// Decide decides which documents --drop-covered drops, and marks the places of their L-grams, which cannot be first
+// places.
 //
 //	KV<hash shard, records: hash, place>, KV<gather.Key, records: document, its words>
 //	→ KV<hash shard, records: number of an L-gram, place and mark>
 //
-// Two GroupByKeys. The second is one group, of all repeated L-grams in input order: a document is decided by those
-// before it. It is sorted in files, and one bit is held for each different L-gram.
+// Two GroupByKeys. The second has a single group, all repeated L-grams in input order, because the documents before a
+// document decide about it. The group is sorted in files, and memory holds one bit per distinct L-gram.
 func Decide(s beam.Scope, grams flow.Grams, sizes flow.Occurrences, p Params) flow.Grams {
 	s = s.Scope("passages.Decide")
 	numbered := beam.ParDo(s, &numberFn{Params: p}, beam.GroupByKey(s, beam.PCollection(grams)))
@@ -37,11 +38,11 @@ func Decide(s beam.Scope, grams flow.Grams, sizes flow.Occurrences, p Params) fl
 }
 
 const (
-	// An occurrence is a place and the number of the L-gram there. One behind all places of a document has its words.
-	// An L-gram that is a unit has its length, too.
+	// An occurrence is a place and the number of the L-gram there, plus the L-gram's length if it is a unit. The record
+	// after all places of a document holds its number of words.
 	occurrenceBytes = placeBytes + keyBytes
 	behind          = math.MaxUint32
-	// A number is that of a shard, and of an L-gram in it.
+	// A number consists of a shard and an L-gram's number in it, of numberBits bits.
 	numberBits = 40
 )
 
@@ -78,7 +79,7 @@ func (f *numberFn) ProcessElement(
 	return nil
 }
 
-// coverFn decides documents in input order; see Decide for the shapes.
+// coverFn decides the documents in input order; Decide documents the shapes.
 type coverFn struct {
 	Params Params
 
@@ -94,7 +95,7 @@ type occurrence struct {
 	position, length uint32 // in words
 }
 
-// occurrences are those of a document, which may have millions: in parts, of which none is copied as they become more.
+// occurrences are the L-grams of a document. There may be millions, so they are held in parts that are never copied.
 type occurrences struct{ parts [][]occurrence }
 
 const partOccurrences = 1 << 12
@@ -120,7 +121,7 @@ func (o *occurrences) all() iter.Seq[occurrence] {
 	}
 }
 
-// clear leaves none, and keeps one part for the next document.
+// clear removes all occurrences, and keeps one part for the next document.
 func (o *occurrences) clear() {
 	if len(o.parts) > 0 {
 		clear(o.parts[1:])
@@ -164,7 +165,7 @@ func (f *coverFn) ProcessElement(
 	return nil
 }
 
-// noRoomError ends a run in which the numbers of L-grams take more than so many bytes.
+// noRoomError reports that the numbers of L-grams take more than this many bytes.
 type noRoomError int64
 
 func (e noRoomError) Error() string {
@@ -173,15 +174,15 @@ func (e noRoomError) Error() string {
 	return fmt.Sprintf(message, int64(e))
 }
 
-// Status is the exit status.
+// Status returns the exit status.
 func (noRoomError) Status() int { return 2 }
 
-// covers reports whether the share of words is reached.
+// covers reports whether the covered share of the words reaches share.
 func covers(covered, words int64, share float64) bool {
 	return words > 0 && float64(covered)/float64(words) >= share
 }
 
-// covered is how many words L-grams hold that stand in earlier documents that stay.
+// covered returns the number of words in L-grams that occur in earlier documents that stay.
 func covered(doc *occurrences, stay *numbers) (words int64) {
 	end := uint32(0)
 	for o := range doc.all() {
@@ -193,7 +194,7 @@ func covered(doc *occurrences, stay *numbers) (words int64) {
 	return words
 }
 
-// tell emits an L-gram: its number stands for its hash, and the last bit of the position is the mark.
+// tell emits an L-gram: its number takes the place of its hash, and the last bit of the position is the mark.
 func (f *coverFn) tell(o occurrence, document int64, dropped bool, emit func(int64, []byte)) {
 	var record [hashBytes + placeBytes + numberBytes]byte
 	binary.BigEndian.PutUint64(record[:], o.number)
@@ -204,7 +205,7 @@ func (f *coverFn) tell(o occurrence, document int64, dropped bool, emit func(int
 	f.out.Add(int64(o.number>>numberBits), func(block []byte) []byte { return append(block, r...) }, emit)
 }
 
-// marked is a position with the mark of a dropped document.
+// marked returns a position with the mark of a dropped document.
 func marked(position int, dropped bool) int {
 	if position *= 2; dropped {
 		position++
@@ -216,7 +217,7 @@ func unmarked(position int) (int, bool) { return position / 2, position%2 == 1 }
 
 func (f *coverFn) FinishBundle(emit func(int64, []byte)) { f.out.Flush(emit) }
 
-// numbers is a set of numbers of L-grams, a bit for each.
+// numbers is a set of numbers of L-grams, as a bitmap per shard.
 type numbers struct {
 	of    [][]uint64 // by shard
 	bytes int64

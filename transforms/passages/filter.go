@@ -11,33 +11,33 @@ import (
 	"github.com/neardup/neardup/io/storage"
 )
 
-// Filter tells the hashes of repeated k-grams from most others: it has a file for each shard of hashes, a table of
-// bits. A hash is taken for repeated if its bit is set.
+// Filter distinguishes the hashes of repeated k-grams from most others. It has one file per shard of hashes, with a
+// table of bits. A hash is taken to be repeated if its bit is set.
 type Filter struct{ Shards int }
 
-// Share writes what the workers need to know of a filter before it is made.
+// Share writes the description of the filter that workers need before the filter exists.
 func (p Params) Share(ctx context.Context) error {
 	return storage.WriteShared(ctx, p.Filter, Filter{p.ChosenShards})
 }
 
-// Forget drops what this process holds of the filter.
+// Forget drops the filter that this process holds.
 func (p Params) Forget() { storage.Forget(p.Filter) }
 
 const (
-	// bitsPerHash: one in so many of the other hashes is taken for repeated, at most.
+	// bitsPerHash bounds false positives to 1 in 32, unless FilterBytes limits the table.
 	bitsPerHash = 32
 	leastBits   = 64
 )
 
 func filterFile(path string, shard int) string { return fmt.Sprintf("%s-%05d", path, shard) }
 
-// shardOf is the shard of a hash, by its upper bits.
+// shardOf returns the shard of a hash, by its upper bits.
 func shardOf(value uint64, shards int) int64 {
 	shard, _ := bits.Mul64(value, uint64(shards))
 	return int64(shard)
 }
 
-// bit is the place of a hash in a table of so many bits, a power of two.
+// bit returns the position of a hash in a table of size bits, which is a power of two.
 func bit(value uint64, size int) uint64 { return value & uint64(size-1) }
 
 // writeFilter writes the table of a shard.
@@ -57,18 +57,18 @@ func writeFilter(ctx context.Context, p Params, shard int64, values []uint64) er
 	return storage.WriteBytes(ctx, filterFile(p.Filter, int(shard)), table)
 }
 
-// filter is a Filter as a process has it in memory.
+// filter is a Filter loaded into memory.
 type filter struct {
-	tables [][]uint64 // of the shards
+	tables [][]uint64 // by shard
 }
 
-// loadFilter loads the filter, once for each process.
+// loadFilter loads the filter, once per process.
 func loadFilter(ctx context.Context, path string) (*filter, error) {
 	return storage.Loaded(ctx, path, func(of *Filter) (*filter, error) {
 		f := &filter{tables: make([][]uint64, of.Shards)}
 		for shard := range f.tables {
 			table, err := storage.ReadFile(ctx, filterFile(path, shard))
-			if errors.Is(err, fs.ErrNotExist) { // nothing in it is repeated
+			if errors.Is(err, fs.ErrNotExist) { // the shard has no repeated k-grams
 				continue
 			}
 			if err != nil {
