@@ -25,12 +25,13 @@ var (
 	gramsRepeated = beam.NewCounter("passages", "grams_repeated")
 )
 
-// Grams hashes the L-grams of documents whose minimizer is repeated. Copies are passages as they are.
+// Grams hashes the L-grams of documents whose minimizers are repeated. A copy becomes passages as a whole.
 //
 //	blocks of documents → KV<hash shard, records: hash, place>, KV<gather.Key, records: document, its words>,
 //	KV<split, passages>, KV<split, wanted>, facts
 //
-// The passages want their first places. The sizes of documents are for Decide, and not told if none is dropped.
+// The passages ask for their first places. The sizes of documents are for Decide, and are emitted only if it drops
+// documents.
 func Grams(s beam.Scope, docs flow.Fetched, p Params) (flow.Grams, flow.Occurrences, Told) {
 	s = s.Scope("passages.Grams")
 	grams, sizes, found, wanted, facts := beam.ParDo5(s, &gramsFn{Params: p}, beam.PCollection(docs))
@@ -38,14 +39,14 @@ func Grams(s beam.Scope, docs flow.Fetched, p Params) (flow.Grams, flow.Occurren
 	return flow.Grams(grams), flow.Occurrences(sizes), told
 }
 
-// Told is what is known of passages before they are placed.
+// Told is what is known about passages before their places in bytes are.
 type Told struct {
 	Passages flow.Passages
-	Wanted   flow.Wanted // their first places
+	Wanted   flow.Wanted // requests for their first places
 	Facts    flow.Facts
 }
 
-// gramsFn hashes L-grams; see Grams for the shapes.
+// gramsFn hashes L-grams; Grams documents the shapes.
 type gramsFn struct {
 	Params Params
 
@@ -73,7 +74,7 @@ func (f *gramsFn) StartBundle(_, _, _, _ func(int64, []byte), _ func([]byte)) {
 func (f *gramsFn) ProcessElement(
 	ctx context.Context, block []byte, grams, sizes, found, wanted func(int64, []byte), _ func([]byte),
 ) (err error) {
-	// The filter is whole once there is a document to read.
+	// The filter is complete once there is a document to read.
 	if f.filter, err = loadFilter(ctx, f.Params.Filter); err != nil {
 		return err
 	}
@@ -98,7 +99,7 @@ func (f *gramsFn) ProcessElement(
 	return d.Err()
 }
 
-// hash emits the L-grams of a column, and returns how many there are.
+// hash emits the L-grams of a part of a document, and returns their number.
 func (f *gramsFn) hash(doc blocks.Key, position int, tokens []uint64, emit func(int64, []byte)) (all int64) {
 	var record [hashBytes + placeBytes + numberBytes]byte
 	f.grams.begin(tokens)
@@ -158,16 +159,16 @@ func (f *gramsFn) FinishBundle(grams, sizes, found, wanted func(int64, []byte), 
 //
 //	KV<hash shard, records: hash, place> → KV<split, records: place, first place>
 //
-// Records of units end in their length here, and on all edges. What is told: of a repeated L-gram its first place, and
-// once of each that is repeated that it has its first place where it is. Where documents are dropped, the records are
-// those of Decide, and no first place is in one of these. One GroupByKey, whose group is read in order: no call holds
-// one.
+// Firsts emits, for each repetition of an L-gram, its place and its first place, and once per repeated L-gram its first
+// place alone (as both). Records of units end in their length, here and downstream. If documents are dropped, the
+// records come from Decide, and no first place is in a dropped document. One GroupByKey, whose groups are read in order
+// without being held in memory.
 func Firsts(s beam.Scope, grams flow.Grams, p Params) flow.Repeats {
 	s = s.Scope("passages.Firsts")
 	return flow.Repeats(beam.ParDo(s, &firstsFn{Params: p}, beam.GroupByKey(s, beam.PCollection(grams))))
 }
 
-// firstsFn finds first places; see Firsts for the shapes.
+// firstsFn finds first places; Firsts documents the shapes.
 type firstsFn struct {
 	Params Params
 
@@ -202,8 +203,8 @@ func (f *firstsFn) ProcessElement(
 	return nil
 }
 
-// repeated calls tell with the places of each repeated L-gram of a group, its first place before the others. Positions
-// may be marked: a marked place is no first one. A unit has its length, too.
+// repeated calls tell with the places of each repeated L-gram of a group, its first place before the others. If
+// positions are marked, a marked place cannot be the first one. A unit's length is passed, too.
 func (p Params) repeated(
 	ctx context.Context, group *sorted.Records, packed func(*[]byte) bool, marked bool,
 	tell func(at, first passage.Place, length []byte),
@@ -215,7 +216,7 @@ func (p Params) repeated(
 	var (
 		sum                [hashBytes]byte
 		first              passage.Place
-		begun, found, told bool // the L-gram, its first place, and that this was told
+		begun, found, told bool // an L-gram, its first place, and a call of tell for that
 	)
 	for record, err := range group.Repeated(hashBytes) {
 		if err != nil {

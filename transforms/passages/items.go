@@ -22,32 +22,33 @@ func init() {
 	dofn.Register[searchFn]()
 }
 
-// ItemParams say what items are, and where they are.
+// ItemParams configure items.
 type ItemParams struct {
 	Params
-	// Items is the path of the shared file of all items, which MostBytes bounds.
+	// Items is the path of the shared file of all items, whose size MostBytes bounds.
 	Items     string
 	MostBytes int64
-	// Share is the least share of an item's words that a document must have. Drop drops such documents.
+	// Share is the minimum share of an item's words that a contaminated document has. Drop drops these documents.
 	Share float64
 	Drop  bool
 }
 
-// ItemFacts are counted of items: facts of the kind blocks.FactPassages.
+// Counts of items, in facts of the kind blocks.FactPassages.
 const (
-	// CountItems and CountItemWords are those of all items, and CountShortItems those that are not looked for.
+	// CountItems and CountItemWords count all items and their words, and CountShortItems the items too short to be
+	// searched for.
 	CountItems      = "items"
 	CountItemWords  = "item_words"
 	CountShortItems = "short_items"
-	// CountContaminated are documents that have an item.
+	// CountContaminated counts documents that contain an item.
 	CountContaminated = "contaminated"
 )
 
-// Items writes the words of the documents, which are the items, into one file that all workers share.
+// Items writes the words of the documents, which are the items, to one file that all workers share.
 //
 //	blocks of documents → facts
 //
-// One GroupByKey, of one group: it is held, up to MostBytes.
+// One GroupByKey of a single group, which is held in memory up to MostBytes.
 func Items(s beam.Scope, docs flow.Documents, p ItemParams) flow.Facts {
 	s = s.Scope("passages.Items")
 	items := beam.ParDo(s, &itemsFn{Params: p.Params}, beam.PCollection(docs))
@@ -89,7 +90,7 @@ func (f *itemsFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
 	return d.Err()
 }
 
-// item is an item with its parts, the words of its columns.
+// item is an item with its parts, which are the words of its columns.
 type item struct {
 	key   blocks.Key
 	id    string
@@ -98,7 +99,7 @@ type item struct {
 
 type itemPart struct {
 	words []uint64
-	spans []textnorm.Span // of each word in the text
+	spans []textnorm.Span // place of each word in the text
 }
 
 func appendItem(dst []byte, it item) []byte {
@@ -131,10 +132,10 @@ func decodeItem(d *blocks.Decoder) item {
 	return it
 }
 
-// wordBytes are what a word of an item takes in a process: with its span, and in the index.
+// wordBytes is the memory that a word of an item takes in a process: with its span, and in the index.
 const wordBytes = 48
 
-// MostWords is how many words items may have, of all that there are in CountItemWords.
+// MostWords returns the maximum number of words in all items, which CountItemWords counts.
 func (p ItemParams) MostWords() int64 { return p.MostBytes / wordBytes }
 
 // writeItemsFn writes the file of items.
@@ -156,7 +157,7 @@ func (f *writeItemsFn) ProcessElement(
 				all += int64(len(p.words))
 			}
 			if items = append(items, it); all > f.Params.MostWords() {
-				items = nil // the run ends when all are counted
+				items = nil // the run ends once all are counted
 			}
 		}
 		if err := d.Err(); err != nil {
@@ -180,7 +181,7 @@ func (f *writeItemsFn) ProcessElement(
 	}}.Emit(facts)
 }
 
-// add adds the parts of an item, and reports whether one is looked for.
+// add adds the parts of an item, and reports whether any is long enough to be searched for.
 func (it *item) add(x *passage.Items, number int) (looked bool) {
 	position := 0
 	for _, p := range it.parts {
@@ -192,10 +193,10 @@ func (it *item) add(x *passage.Items, number int) (looked bool) {
 	return looked
 }
 
-// itemsFile is the file of items as it is shared.
+// itemsFile is the shared file of items.
 type itemsFile struct{ items []item }
 
-// UnmarshalBinary reads the file.
+// UnmarshalBinary decodes the file.
 func (f *itemsFile) UnmarshalBinary(data []byte) error {
 	d := blocks.NewDecoder(data)
 	for !d.Done() {
@@ -204,7 +205,7 @@ func (f *itemsFile) UnmarshalBinary(data []byte) error {
 	return d.Err()
 }
 
-// ShortItems are the ids of items that are not looked for, as many as are to be named.
+// ShortItems returns the ids of at most most items that are too short to be searched for.
 func ShortItems(ctx context.Context, p ItemParams, most int) (ids []string, err error) {
 	file, err := storage.Shared[itemsFile](ctx, p.Items)
 	if err != nil {
@@ -219,14 +220,14 @@ func ShortItems(ctx context.Context, p ItemParams, most int) (ids []string, err 
 	return ids, nil
 }
 
-// index is all items, ready to be found.
+// index is all items, indexed.
 type index struct {
 	items []item
-	words []int // of each item
+	words []int // by item
 	found *passage.Items
 }
 
-// Searched is what a search for items finds.
+// Searched is the result of a search for items.
 type Searched struct {
 	Rows     flow.Rows[records.Contaminated]
 	Rejected flow.Rows[records.Rejected]
@@ -235,12 +236,12 @@ type Searched struct {
 	Facts    flow.Facts
 }
 
-// Search looks for items in documents.
+// Search searches documents for items.
 //
 //	blocks of documents → KV<table shard, rows>, KV<table shard, rejected rows>, KV<corpus batch, cuts>,
 //	KV<corpus batch, keys of dropped documents>, facts
 //
-// Documents without a word are rejected. Each process holds all items.
+// Documents without words are rejected. Each process holds all items in memory.
 func Search(s beam.Scope, docs flow.Documents, p ItemParams) Searched {
 	s = s.Scope("passages.Search")
 	rows, rejected, cuts, dropped, facts := beam.ParDo5(s, &searchFn{Params: p}, beam.PCollection(docs))
@@ -250,7 +251,7 @@ func Search(s beam.Scope, docs flow.Documents, p ItemParams) Searched {
 	}
 }
 
-// searchFn looks for items; see Search for the shapes.
+// searchFn searches for items; Search documents the shapes.
 type searchFn struct {
 	Params ItemParams
 
@@ -261,7 +262,7 @@ type searchFn struct {
 	rejected blocks.Buffers
 	dropped  blocks.Buffers
 	counts   tally
-	runs     []passage.Run // of a document, with positions in it
+	runs     []passage.Run // of a document, with positions in the document
 }
 
 func (f *searchFn) Setup(ctx context.Context) (err error) {
@@ -313,7 +314,7 @@ func (f *searchFn) ProcessElement(
 	return d.Err()
 }
 
-// tell tells of the items of which a document has the share.
+// tell emits rows, and a cut or a drop, for the items of which a document has the minimum share.
 func (f *searchFn) tell(doc *blocks.Document, rows, cuts, dropped func(int64, []byte)) error {
 	slices.SortStableFunc(f.runs, func(a, b passage.Run) int {
 		return slices.Compare([]int{a.Item, a.ItemStart}, []int{b.Item, b.ItemStart})
@@ -360,7 +361,7 @@ func (f *searchFn) tell(doc *blocks.Document, rows, cuts, dropped func(int64, []
 	return nil
 }
 
-// wordsOf are the words of an item that runs of it have, in the order of where they begin in it.
+// wordsOf returns the number of words of an item that runs cover. The runs are ordered by their start in the item.
 func (f *searchFn) wordsOf(runs []passage.Run) (n int) {
 	end := 0
 	for _, r := range runs {
@@ -395,7 +396,7 @@ func (f *searchFn) row(doc *blocks.Document, runs []passage.Run, emit func(int64
 	return nil
 }
 
-// span is that of the words of an item from the position start up to end, which are of one part.
+// span returns the span of an item's words from position start up to end, which are in one part.
 func (it *item) span(start, end int) textnorm.Span {
 	for _, p := range it.parts {
 		if n := len(p.words); start >= n+1 {
@@ -407,7 +408,7 @@ func (it *item) span(start, end int) textnorm.Span {
 	return textnorm.Span{}
 }
 
-// cover notes the spans of runs in the document, of which some may be in others.
+// cover sets covered to the merged spans of runs in the document.
 func (f *searchFn) cover(runs []passage.Run) error {
 	slices.SortFunc(runs, func(a, b passage.Run) int { return a.Start - b.Start })
 	f.covered = f.covered[:0]

@@ -22,7 +22,7 @@ func init() {
 	dofn.Register[mostFn]()
 }
 
-// Origins places the first places of passages.
+// Origins finds the first places of passages in bytes.
 //
 //	blocks of documents that are wanted → KV<split, records: origin, its bytes and the document's id>, KV<gather.Key, frequent ones>
 func Origins(s beam.Scope, docs flow.Fetched, p Params) (flow.Origins, flow.Frequent) {
@@ -31,7 +31,7 @@ func Origins(s beam.Scope, docs flow.Fetched, p Params) (flow.Origins, flow.Freq
 	return flow.Origins(origins), flow.Frequent(frequent)
 }
 
-// originsFn places first places; see Origins for the shapes.
+// originsFn finds places in bytes; Origins documents the shapes.
 type originsFn struct {
 	Params Params
 
@@ -70,8 +70,8 @@ func (f *originsFn) ProcessElement(block []byte, origins, _ func(int64, []byte))
 			for _, w := range wanted[:n] {
 				f.origins.Add(w.split, func(block []byte) []byte { return blocks.AppendBytes(block, record) }, origins)
 			}
-			if words := of.end - of.start; words >= f.Params.Length { // others are what is left of broken runs
-				f.frequent.add(frequent{ // the first place counts, too
+			if words := of.end - of.start; words >= f.Params.Length { // shorter ones are fragments of broken runs
+				f.frequent.add(frequent{ // include the first place
 					passages: of.passages + 1, documents: of.documents + 1, words: words,
 					from: of.from, start: span.Start, end: span.End,
 				}.record())
@@ -88,13 +88,13 @@ func (f *originsFn) FinishBundle(origins, frequent func(int64, []byte)) {
 	f.frequent.emit(frequent)
 }
 
-// wanted is an origin, and how often it is wanted.
+// wanted is an origin, and how often it is requested.
 type wanted struct {
 	origin
 	wanting
 }
 
-// decodeWanted reads what a document is wanted for, which is in order.
+// decodeWanted decodes the requests for a document, which are sorted.
 func decodeWanted(doc *blocks.Document) (all []wanted, err error) {
 	for d := blocks.NewDecoder(doc.Wanted); !d.Done(); {
 		r := d.Bytes()
@@ -112,13 +112,13 @@ func decodeWanted(doc *blocks.Document) (all []wanted, err error) {
 //
 //	KV<split, passages>, KV<split, origins> → KV<split, wanted: document, start, end, and the first place in bytes>
 //
-// One CoGroupByKey, of which the origins are held.
+// One CoGroupByKey, which holds a group's origins in memory.
 func Join(s beam.Scope, found flow.Passages, origins flow.Origins) flow.Wanted {
 	s = s.Scope("passages.Join")
 	return flow.Wanted(beam.ParDo(s, &joinFn{}, beam.CoGroupByKey(s, beam.PCollection(found), beam.PCollection(origins))))
 }
 
-// joinFn joins passages; see Join for the shapes.
+// joinFn joins passages; Join documents the shapes.
 type joinFn struct{}
 
 func (f *joinFn) ProcessElement(split int64, found, origins func(*[]byte) bool, emit func(int64, []byte)) error {
@@ -154,14 +154,14 @@ func (f *joinFn) ProcessElement(split int64, found, origins func(*[]byte) bool, 
 	return missing
 }
 
-// frequent is where a passage first stands that other documents have.
+// frequent is the first place of a passage that other documents have.
 type frequent struct {
 	passages, documents, words int
 	from                       blocks.Key
 	start, end                 int
 }
 
-// record is a frequent passage as a record: those that stand most often come first, of these the longest.
+// record returns a record that sorts by descending number of passages, then by descending length.
 func (f frequent) record() []byte {
 	r := binary.BigEndian.AppendUint64(nil, math.MaxUint64-uint64(f.passages))
 	r = appendNumber(r, math.MaxUint32-f.words)
@@ -183,10 +183,10 @@ func decodeFrequent(r []byte) (f frequent, err error) {
 	}, nil
 }
 
-// MostRepeats is how many passages are listed that stand most often.
+// MostRepeats is the maximum number of frequent passages listed.
 const MostRepeats = 1000
 
-// frequents holds the first of records.
+// frequents collects records and keeps the first ones in order.
 type frequents struct{ records [][]byte }
 
 func (f *frequents) add(record []byte) {
@@ -211,17 +211,17 @@ func (f *frequents) emit(emit func(int64, []byte)) {
 	}
 }
 
-// Most finds the passages that stand most often.
+// Most finds the most frequent passages.
 //
 //	KV<gather.Key, frequent ones> → KV<split, wanted: document, rank, and what is known>
 //
-// One GroupByKey, of some kilobytes for each bundle of Origins.
+// One GroupByKey of a few kilobytes per bundle of Origins.
 func Most(s beam.Scope, all flow.Frequent, p Params) flow.Wanted {
 	s = s.Scope("passages.Most")
 	return flow.Wanted(beam.ParDo(s, &mostFn{Inputs: p.Inputs}, beam.PCollection(gather.All(s, gather.Values(all)))))
 }
 
-// mostFn finds the first of frequent passages; see Most for the shapes.
+// mostFn finds the first of the frequent passages; Most documents the shapes.
 type mostFn struct{ Inputs string }
 
 func (f *mostFn) ProcessElement(

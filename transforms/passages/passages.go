@@ -1,5 +1,5 @@
-// Package passages finds the passages of documents, as docs/algorithms/passages.md defines them, and says where in
-// the original texts they stand.
+// Package passages finds the passages of documents, as docs/algorithms/passages.md defines them, and their places in
+// the original texts.
 package passages
 
 import (
@@ -13,52 +13,54 @@ import (
 	"github.com/neardup/neardup/kernels/textnorm"
 )
 
-// Params say what a passage is, and where the steps find what they share.
+// Params configure passages, and locate what the steps share.
 type Params struct {
 	// Inputs is the path of the shared blocks.Inputs.
 	Inputs string
 	// Text says how a text becomes words.
 	Text shingle.Spec
-	// Length is the number of words of an L-gram: 1, if an L-gram is a Whole unit.
+	// Length is the number of words of an L-gram, or 1 if L-grams are Whole units.
 	Length int
 	Whole  Whole
-	// HashShards is the number of shards that the hashes of documents are spread over, ChosenShards those of chosen
-	// k-grams, and GramShards those of L-grams.
+	// HashShards is the number of shards for the hashes of documents, ChosenShards for those of chosen k-grams, and
+	// GramShards for those of L-grams.
 	HashShards, ChosenShards, GramShards int
-	// Cut says what is cut: passages, sentences all of whose words are in passages, or nothing.
+	// Cut says what to cut: passages, sentences whose words are all in passages, or nothing.
 	Cut Cut
-	// DropCovered is the share of a document's words from which on it is dropped; 0: none is. MostNumbers bounds the bytes
-	// of the set that this takes.
+	// DropCovered is the covered share of a document's words from which the document is dropped; 0 drops none.
+	// MostNumbers bounds the size in bytes of the set of L-grams that this requires.
 	DropCovered float64
 	MostNumbers int64
-	// Filter is the path of the filter of repeated k-grams, which takes FilterBytes at most; a Filter must be there.
+	// Filter is the path of the filter of repeated k-grams, which takes at most FilterBytes. Share must have written
+	// it.
 	Filter      string
 	FilterBytes int64
-	// Files is where groups are sorted.
+	// Files configures the sort of groups.
 	Files sorted.Params
 }
 
-// Cut is a unit of text that is cut.
+// Cut is a kind of text to cut.
 type Cut string
 
-// The units.
+// The kinds of text to cut.
 const (
 	None      Cut = "none"
 	Words     Cut = "words"
 	Sentences Cut = "sentences"
 )
 
-// Whole is a unit of text that is repeated as a whole, or not.
+// Whole is a kind of unit that is repeated as a whole.
 type Whole string
 
-// The units.
+// The kinds of units.
 const (
-	Runs       Whole = "" // all runs of Length words
+	Runs       Whole = "" // no units: all runs of Length words
 	Lines      Whole = "lines"
 	Paragraphs Whole = "paragraphs"
 )
 
-// lengthBytes are those of the length of an L-gram in records that end in it, in words: only units differ in length.
+// lengthBytes returns the size of the length at the end of L-gram records. Only units have one, since other L-grams
+// have Length words.
 func (p Params) lengthBytes() int {
 	if p.Whole == Runs {
 		return 0
@@ -66,7 +68,7 @@ func (p Params) lengthBytes() int {
 	return numberBytes
 }
 
-// lengthOf is the length of the L-gram of a record that ends in it.
+// lengthOf returns the length in words of an L-gram, from the end of its record.
 func (p Params) lengthOf(end []byte) int {
 	if p.Whole == Runs {
 		return p.Length
@@ -74,15 +76,15 @@ func (p Params) lengthOf(end []byte) int {
 	return number(end)
 }
 
-// files are those of records of so many bytes.
+// files returns the sort parameters for records of this size.
 func (p Params) files(width int) sorted.Params {
 	files := p.Files
 	files.Width = width
 	return files
 }
 
-// words cuts documents into words. A position counts the words of a document, and one more where a column ends, so
-// that nothing runs from one column into the next.
+// words divides documents into words. Positions count a document's words, plus one at the end of each column, so that
+// no run extends from one column into the next.
 type words struct {
 	shingler *shingle.Shingler
 	whole    Whole
@@ -90,7 +92,8 @@ type words struct {
 
 func newWords(p Params) words { return words{p.Text.New(), p.Whole} }
 
-// part is the next part of a column from a byte on, and where to go on: the next unit, or the column itself.
+// part returns the next part of a column at or after byte at, and the byte to continue from. The part is a unit or the
+// whole column.
 func (w words) part(text []byte, column textnorm.Span, at int) (part textnorm.Span, next int, ok bool) {
 	if w.whole == Runs {
 		return column, column.End + 1, at <= column.End
@@ -98,7 +101,8 @@ func (w words) part(text []byte, column textnorm.Span, at int) (part textnorm.Sp
 	return unit(text, column.End, at, w.whole)
 }
 
-// parted calls do with the words of each part of a document, and the position of the first.
+// parted calls do with the words of each part of a document and the position of the first, and returns the number of
+// words.
 func (w words) parted(doc *blocks.Document, do func(position int, tokens []uint64)) (all int) {
 	position := 0
 	for _, column := range columnsOf(doc) {
@@ -114,7 +118,7 @@ func (w words) parted(doc *blocks.Document, do func(position int, tokens []uint6
 	return all
 }
 
-// columnsOf are the columns of a document: there is a space between two.
+// columnsOf returns the spans of a document's columns, which are separated by one space.
 func columnsOf(doc *blocks.Document) (columns []textnorm.Span) {
 	start, ends := 0, doc.Ends
 	for {
@@ -127,15 +131,15 @@ func columnsOf(doc *blocks.Document) (columns []textnorm.Span) {
 	}
 }
 
-// places finds where words of a document stand, in bytes.
+// places finds the places of a document's words in bytes.
 type places struct {
 	words
-	positions []int           // of the words, in order
-	spans     []textnorm.Span // of these
+	positions []int           // of the words, sorted
+	spans     []textnorm.Span // of the same words
 }
 
-// of finds the places of the first and the last words of runs, which begin and end at positions, and returns the
-// number of all words. A word of a unit has the place of the unit.
+// of finds the places of the first and the last word of each run, given the start and the end position of each, and
+// returns the number of words in the document. A word of a unit has the place of the unit.
 func (p *places) of(doc *blocks.Document, runs []int) (all int) {
 	p.positions = p.positions[:0]
 	for i := 0; i < len(runs); i += 2 {
@@ -165,7 +169,7 @@ func (p *places) of(doc *blocks.Document, runs []int) (all int) {
 	return all
 }
 
-// span is that of the words from the position start up to end.
+// span returns the span of the words from position start up to end.
 func (p *places) span(start, end int) (textnorm.Span, error) {
 	first, ok := slices.BinarySearch(p.positions, start)
 	last, also := slices.BinarySearch(p.positions, end-1)
@@ -175,7 +179,7 @@ func (p *places) span(start, end int) (textnorm.Span, error) {
 	return textnorm.Span{Start: p.spans[first].Start, End: p.spans[last].End}, nil
 }
 
-// A record's bytes sort as what it holds does.
+// The byte order of records is the order of their contents.
 
 func appendNumber(dst []byte, n int) []byte { return binary.BigEndian.AppendUint32(dst, uint32(n)) }
 
@@ -198,19 +202,19 @@ func placeOf(record []byte) passage.Place {
 	return passage.Place{Document: int64(keyOf(record)), Position: number(record[keyBytes:])}
 }
 
-// Counts of facts of the kind blocks.FactPassages, whose names are the numbers of files.
+// Counts in facts of the kind blocks.FactPassages, which are named by the number of a file.
 const (
-	// CountWords are those of all documents, and CountDocuments these.
+	// CountWords counts the words of all documents, and CountDocuments the documents.
 	CountWords     = "words"
 	CountDocuments = "documents"
-	// CountShort are documents of fewer words than an L-gram.
+	// CountShort counts documents with fewer words than an L-gram.
 	CountShort = "short"
-	// CountCopies are copies of at least so many.
+	// CountCopies counts copies that are not short.
 	CountCopies = "copies"
-	// CountRepeated are covered words.
+	// CountRepeated counts covered words.
 	CountRepeated = "repeated"
-	// CountBroken are different L-grams whose first place is covered in part.
+	// CountBroken counts distinct L-grams whose first place is covered in part.
 	CountBroken = "broken"
-	// CountDropped are documents that are dropped.
+	// CountDropped counts dropped documents.
 	CountDropped = "dropped"
 )

@@ -20,7 +20,7 @@ func init() {
 	dofn.Register[passagesFn]()
 }
 
-// Passages makes passages of repeated L-grams.
+// Passages joins repeated L-grams into passages.
 //
 //	KV<split, records: place, first place> → KV<split, passages>, KV<split, wanted>, facts
 //
@@ -31,7 +31,7 @@ func Passages(s beam.Scope, repeats flow.Repeats, p Params) Told {
 	return Told{flow.Passages(found), flow.Wanted(wanted), flow.Facts(facts)}
 }
 
-// passagesFn makes passages; see Passages for the shapes.
+// passagesFn makes passages; Passages documents the shapes.
 type passagesFn struct {
 	Params Params
 
@@ -83,36 +83,36 @@ func (f *passagesFn) FinishBundle(found, wanted func(int64, []byte), facts func(
 	return f.out.flush(f.in, found, wanted, facts)
 }
 
-// passagesOut packs passages, and counts how often each of their first places is wanted.
+// passagesOut packs passages, and counts the requests for each of their first places.
 type passagesOut struct {
 	counts tally
 	found  blocks.Buffers
 	wanted map[origin]*wanting
 }
 
-// origin is where passages of the documents of a split first stand, counted in words.
+// origin is the first place, in words, of passages in the documents of a split.
 type origin struct {
 	from       blocks.Key
 	start, end int
 	split      int64
 }
 
-// wanting is how many passages first stand there, and in how many other documents these are.
+// wanting counts the passages with an origin, and the other documents that contain them.
 type wanting struct {
 	passages, documents int
 	last                blocks.Key
 }
 
-// mostWanted origins are held: each takes about 100 bytes.
+// mostWanted is the number of origins held in memory: each takes about 100 bytes.
 const mostWanted = 1 << 14
 
 func newPassagesOut() passagesOut {
 	return passagesOut{counts: tally{}, wanted: map[origin]*wanting{}}
 }
 
-// add adds a passage of a document of a split. Those of one document must follow one another.
+// add adds a passage of a document of a split. Calls for one document must be consecutive.
 //
-// Its record is the document, start, end, and the document, start and end of its first place.
+// The record is the document, start and end, then the document, start and end of the first place.
 func (o *passagesOut) add(split int64, doc blocks.Key, p passage.Passage, emit func(int64, []byte)) {
 	of := origin{blocks.Key(p.From), p.FromStart, p.FromEnd, split}
 	o.found.Add(split, func(block []byte) []byte {
@@ -136,14 +136,14 @@ func appendOrigin(dst []byte, o origin) []byte {
 	return appendNumber(appendNumber(blocks.AppendOrdered(dst, o.from), o.start), o.end)
 }
 
-// trim emits what is wanted if it is much. It is called between two documents.
+// trim emits the requests if there are many. It must be called between documents only.
 func (o *passagesOut) trim(in *blocks.Inputs, emit func(int64, []byte)) {
 	if len(o.wanted) > mostWanted {
 		o.want(in, emit)
 	}
 }
 
-// want emits what is wanted: a record is an origin, and how often it is wanted.
+// want emits the requests: a record is an origin and its counts.
 func (o *passagesOut) want(in *blocks.Inputs, emit func(int64, []byte)) {
 	var out blocks.Buffers
 	order := slices.SortedFunc(maps.Keys(o.wanted), func(a, b origin) int {

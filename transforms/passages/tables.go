@@ -25,17 +25,17 @@ func init() {
 	dofn.Register[repeatsFn]()
 }
 
-// Tables are the rows of the tables.
+// Tables are the rows of the output tables.
 type Tables struct {
 	Passages flow.Rows[records.Passage]
 	Coverage flow.Rows[records.Coverage]
 	Removed  flow.Rows[records.Removed]
 	Dropped  flow.Dropped
-	Cuts     flow.Cuts // if something is cut
+	Cuts     flow.Cuts // if text is cut
 	Facts    flow.Facts
 }
 
-// Rows makes rows of passages, one for each document that has some, and one for each that is dropped.
+// Rows makes one row per passage, one per document with passages, and one per dropped document.
 //
 //	blocks of documents that are wanted → KV<table shard, rows>, KV<table shard, rows>, KV<table shard, rows>,
 //	KV<corpus batch, keys>, KV<corpus batch, cuts>, facts
@@ -48,7 +48,7 @@ func Rows(s beam.Scope, docs flow.Fetched, p Params) Tables {
 	}
 }
 
-// tablesFn makes rows; see Rows for the shapes.
+// tablesFn makes rows; Rows documents the shapes.
 type tablesFn struct {
 	Params Params
 
@@ -65,7 +65,7 @@ func (f *tablesFn) Setup(ctx context.Context) (err error) {
 	return err
 }
 
-// cutter cuts what is covered of documents.
+// cutter cuts covered text out of documents.
 type cutter struct {
 	in       *blocks.Inputs
 	kind     Cut
@@ -157,8 +157,8 @@ func (f *tablesFn) ProcessElement(
 	return d.Err()
 }
 
-// origin is a passage from the document that most words of a dropped one are from, the first of several; nil: it stays.
-// Words of its own do not count.
+// origin decides whether a document is dropped. If so, it returns a passage from the document from which it has the
+// most words, the first of equals; otherwise nil. Passages from the document itself do not count.
 func (f *tablesFn) origin(doc blocks.Key, found []placed, words int64) (most *placed) {
 	from := map[blocks.Key]int64{}
 	all := int64(0)
@@ -179,7 +179,8 @@ func (f *tablesFn) origin(doc blocks.Key, found []placed, words int64) (most *pl
 	return most
 }
 
-// drop emits that a document is dropped for another. They are in no cluster: the number is that of the other one.
+// drop emits that a document is dropped in favour of another. They are in no cluster, so the row has the other one's
+// number.
 func (f *tablesFn) drop(doc blocks.Key, of *records.Coverage, kept *placed, removed, dropped func(int64, []byte)) {
 	row := records.Removed{
 		ID: of.ID, Source: of.Source, Position: of.Position, Cluster: int64(kept.from),
@@ -191,7 +192,7 @@ func (f *tablesFn) drop(doc blocks.Key, of *records.Coverage, kept *placed, remo
 	f.counts.add(doc, CountDropped, 1)
 }
 
-// cut emits what is cut out of a document.
+// cut emits the spans to cut out of a document.
 func (f *cutter) cut(doc *blocks.Document, emit func(int64, []byte)) {
 	spans := f.covered
 	switch f.kind {
@@ -210,7 +211,7 @@ func (f *cutter) cut(doc *blocks.Document, emit func(int64, []byte)) {
 	f.cuts.Add(f.in.Batch(doc.Key), func(block []byte) []byte { return blocks.AppendBytes(block, record) }, emit)
 }
 
-// sentences are those of a document all of whose words are covered, without the white space around them.
+// sentences returns the spans of the sentences whose words are all covered, without trailing white space.
 func (f *cutter) sentences(doc *blocks.Document) (spans []textnorm.Span) {
 	covered := f.covered
 	for _, column := range columnsOf(doc) {
@@ -252,7 +253,7 @@ func (f *tablesFn) FinishBundle(
 	return f.counts.tell(facts)
 }
 
-// Repeats makes rows of the passages that stand most often.
+// Repeats makes the rows of the most frequent passages.
 //
 //	blocks of documents that are wanted → KV<table shard, rows>
 func Repeats(s beam.Scope, docs flow.Fetched, p Params) flow.Rows[records.Repeat] {
@@ -260,7 +261,7 @@ func Repeats(s beam.Scope, docs flow.Fetched, p Params) flow.Rows[records.Repeat
 	return flow.Rows[records.Repeat](beam.ParDo(s, &repeatsFn{Inputs: p.Inputs}, beam.PCollection(docs)))
 }
 
-// repeatsFn makes rows; see Repeats for the shapes.
+// repeatsFn makes rows; Repeats documents the shapes.
 type repeatsFn struct {
 	Inputs string
 
@@ -300,10 +301,10 @@ func (f *repeatsFn) ProcessElement(block []byte, emit func(int64, []byte)) error
 
 func (f *repeatsFn) FinishBundle(emit func(int64, []byte)) { f.rows.Flush(emit) }
 
-// mostText is how many characters of a passage are shown.
+// mostText is the maximum number of characters of a passage in its row.
 const mostText = 1000
 
-// first is what a text begins with.
+// first returns the first mostText characters of a text.
 func first(text []byte) string {
 	end := 0
 	for range mostText {

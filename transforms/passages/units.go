@@ -8,8 +8,8 @@ import (
 	"github.com/neardup/neardup/kernels/textnorm"
 )
 
-// unit is the next line or paragraph of a text from a byte on, before the end, without the white space around it, and
-// where to go on. A line ends at CR, LF or both; blank lines separate paragraphs.
+// unit returns the next line or paragraph of text[:end] at or after byte at, without the white space around it, and the
+// byte to continue from. A line ends at CR, LF or CRLF; blank lines separate paragraphs.
 func unit(text []byte, end, at int, kind Whole) (unit textnorm.Span, next int, ok bool) {
 	for at < end {
 		lineEnd := end
@@ -47,7 +47,7 @@ func newGrams(p Params) grams {
 	return grams{chooser: passage.NewChooser(p.Length), length: p.Length, whole: p.Whole}
 }
 
-// begin begins a part.
+// begin starts a part.
 func (g *grams) begin(tokens []uint64) {
 	switch {
 	case g.whole == Runs:
@@ -57,7 +57,7 @@ func (g *grams) begin(tokens []uint64) {
 	}
 }
 
-// next returns choices for the next L-grams of a part, and none at its end. The one of a unit is a hash of it.
+// next returns choices for the next L-grams of the part, or none at its end. A unit's choice is a hash of the unit.
 func (g *grams) next() (some []passage.Choice) {
 	if g.whole == Runs {
 		return g.chooser.Next()
@@ -66,7 +66,7 @@ func (g *grams) next() (some []passage.Choice) {
 	return some
 }
 
-// at is the L-gram that begins there.
+// at returns the L-gram that begins at position.
 func (g *grams) at(tokens []uint64, position int) []uint64 {
 	if g.whole == Runs {
 		return tokens[position : position+g.length]

@@ -35,24 +35,23 @@ func init() {
 	dofn.Register[writeTruthFn]()
 }
 
-// Params say how the recall of a run is measured.
+// Params configure how the recall of a run is measured.
 type Params struct {
 	// Inputs is the path of the shared blocks.Inputs.
 	Inputs   string
 	Text     shingle.Spec
 	Verifier verifier.Spec
-	// Sample is the number of distinct sets to draw. The sets of smallest hash with the seed are a uniform
-	// sample, and depend on the input and the seed alone.
+	// Sample is the number of distinct sets to draw. The sets with the smallest hashes under Seed are a uniform sample,
+	// which depends only on the input and the seed.
 	Sample int
 	Seed   uint64
 	// Temp is the folder for the sample and its true pairs.
 	Temp string
-	// MostPairs is the number of true pairs above which Join fails, as
-	// one step holds them all. 0: there may be any number.
+	// MostPairs is the number of true pairs above which Join fails, since one step holds them all. 0 means no limit.
 	MostPairs int
 }
 
-// check returns an error if there are more true pairs than may be held.
+// check returns an error if there are more true pairs than MostPairs.
 func (p Params) check(pairs int) error {
 	if p.MostPairs > 0 && pairs > p.MostPairs {
 		return fmt.Errorf("the documents drawn are in more than %d similar pairs, too many to hold in memory; draw fewer",
@@ -64,14 +63,14 @@ func (p Params) check(pairs int) error {
 func (p Params) sampleFile() string { return storage.Join(p.Temp, "recall-sample") }
 func (p Params) truthFile() string  { return storage.Join(p.Temp, "recall-truth") }
 
-// Draw draws documents of each bundle, at most Sample.
+// Draw draws at most Sample documents per bundle.
 //
 //	blocks of documents → KV<gather.Key, hashed documents>
 func (p Params) Draw(s beam.Scope, docs flow.Documents) flow.Drawn {
 	return flow.Drawn(beam.ParDo(s.Scope("recall.Draw"), &smallestFn{Params: p}, beam.PCollection(docs)))
 }
 
-// Choose draws the sample of those: the first document of each set drawn, as a component of its own. One GroupByKey.
+// Choose draws the sample from these: the first document of each set, as a component of its own. One GroupByKey.
 //
 //	KV<gather.Key, hashed documents> → KV<split, members>
 func (p Params) Choose(s beam.Scope, drawn flow.Drawn) flow.Members {
@@ -79,12 +78,11 @@ func (p Params) Choose(s beam.Scope, drawn flow.Drawn) flow.Members {
 	return flow.Members(beam.ParDo(s, &chooseFn{p}, beam.GroupByKey(s, beam.PCollection(drawn))))
 }
 
-// Keep writes the sets of the sample to a file, except those of crowds, of whose pairs a run lists only
-// some.
+// Keep writes the sets of the sample to a file, except those of crowds, since a run lists only some of a crowd's pairs.
 //
 //	blocks of the sample's documents, KV<document, turn> → facts
 //
-// One fact says how many sets the file has, and how many crowds had.
+// One fact has the number of sets in the file and the number of sets omitted.
 func (p Params) Keep(s beam.Scope, docs flow.Fetched, crowded flow.Turns) flow.Facts {
 	s = s.Scope("recall.Keep")
 	sets := beam.ParDo(s, &sampleFn{Params: p}, beam.PCollection(docs))
@@ -92,7 +90,7 @@ func (p Params) Keep(s beam.Scope, docs flow.Fetched, crowded flow.Turns) flow.F
 	return flow.Facts(beam.ParDo(s, &writeSampleFn{p}, beam.GroupByKey(s, kept)))
 }
 
-// KeepAll is Keep where it is not known what crowds had: it writes all sets of the sample.
+// KeepAll is like Keep, but writes all sets of the sample, since the crowds are not known.
 //
 //	blocks of the sample's documents → nothing
 func (p Params) KeepAll(s beam.Scope, docs flow.Fetched) {
@@ -101,7 +99,8 @@ func (p Params) KeepAll(s beam.Scope, docs flow.Fetched) {
 	beam.ParDo(s, &writeSampleFn{p}, beam.GroupByKey(s, sets))
 }
 
-// Sampled returns the documents whose sets were written, sorted. Without a document there is no sample.
+// Sampled returns the sorted keys of the documents whose sets were written. If no document was read, there is no
+// sample, and it returns nil.
 func (p Params) Sampled(ctx context.Context) ([]blocks.Key, error) {
 	data, err := storage.ReadFile(ctx, p.sampleFile())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -114,9 +113,9 @@ func (p Params) Sampled(ctx context.Context) ([]blocks.Key, error) {
 	return sets.Keys, err
 }
 
-// Join compares the sample with every document and writes its true pairs to a file: pairs of a sampled
-// set and another set that is similar to it, by the first documents of both, A of the sampled one; none of two
-// references, which are not compared. It is a job of its own, after the one of Keep.
+// Join compares the sample with every document and writes its true pairs to a file. A true pair is a sampled set and
+// another set that is similar to it, named by the first documents of both, with A in the sample. Pairs of two
+// references are omitted, since references are not compared. Join is a job of its own, after Keep's.
 //
 //	blocks of documents → nothing
 //
@@ -128,7 +127,7 @@ func (p Params) Join(s beam.Scope, docs flow.Documents) {
 	beam.ParDo0(s, &writeTruthFn{p}, beam.GroupByKey(s, pairs))
 }
 
-// Truth returns the pairs that Join found, sorted; those of two sampled sets both ways.
+// Truth returns the sorted pairs that Join found. Pairs of two sampled sets appear both ways.
 func (p Params) Truth(ctx context.Context) ([]blocks.Edge, error) {
 	return gather.ReadEdges(ctx, p.truthFile())
 }
@@ -150,7 +149,7 @@ func eachHashed(packed func(*[]byte) bool, do func(hashedDoc)) error {
 	})
 }
 
-// smallestFn sends the documents of a bundle whose sets have the smallest hashes.
+// smallestFn emits the documents of a bundle whose sets have the smallest hashes.
 //
 //	blocks of documents → KV<gather.Key, hashed documents>
 type smallestFn struct {
@@ -192,7 +191,7 @@ func (f *smallestFn) FinishBundle(emit func(int64, []byte)) {
 	out.Flush(emit)
 }
 
-// chooseFn draws those of smallest hash of all.
+// chooseFn emits the documents whose sets have the smallest hashes of all.
 //
 //	KV<gather.Key, hashed documents> → KV<split, members>
 type chooseFn struct{ Params Params }
@@ -250,7 +249,7 @@ func (f *sampleFn) ProcessElement(block []byte, emit func(int64, []byte)) error 
 	return d.Err()
 }
 
-// leaveOutFn passes on the sampled sets that are in no crowd, and for each other one an empty part.
+// leaveOutFn passes on the sampled sets that are in no crowd, and an empty part for each set in a crowd.
 //
 //	KV<document, set parts, turns> → KV<gather.Key, set part>
 type leaveOutFn struct{}
@@ -269,7 +268,7 @@ func (f *leaveOutFn) ProcessElement(_ int64, parts, turns func(*[]byte) bool, em
 	return nil
 }
 
-// writeSampleFn writes the sample.
+// writeSampleFn writes the sample to its file.
 //
 //	KV<gather.Key, set parts> → facts
 type writeSampleFn struct{ Params Params }
@@ -309,11 +308,11 @@ type probeFn struct {
 	shingler *shingle.Shingler
 	sample   blocks.Sets
 	index    verifier.Index       // not safe for concurrent use, so each worker has one
-	first    map[match]blocks.Key // of documents with the set, in a block
+	first    map[match]blocks.Key // first document of a block with the matching set
 	out      blocks.Buffers
 }
 
-// match is a sampled set, by its index, and another one that is similar to it.
+// match is a sampled set, by its index, and the hash of another set that is similar to it.
 type match struct {
 	sampled int
 	hash    blocks.Hash
@@ -378,10 +377,10 @@ func (f *probeFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
 	return d.Err()
 }
 
-// mostMatches is how many matches are held: all of a block, but where many documents resemble much of the sample.
+// mostMatches is the maximum number of matches held, usually all of a block.
 const mostMatches = 1 << 16
 
-// pass passes the matches on.
+// pass emits the matches, and clears them.
 func (f *probeFn) pass(emit func(int64, []byte)) {
 	for m, key := range f.first {
 		f.out.Add(int64(f.sample.Keys[m.sampled]), hashedDoc{m.hash, key}.append, emit)
@@ -428,14 +427,14 @@ func (f *uniquePairsFn) ProcessElement(
 	return nil
 }
 
-// writeTruthFn writes the pairs.
+// writeTruthFn writes the pairs to their file.
 //
 //	KV<gather.Key, edges> → nothing
 type writeTruthFn struct{ Params Params }
 
 func (f *writeTruthFn) ProcessElement(ctx context.Context, _ int64, packed func(*[]byte) bool) error {
 	var edges []blocks.Edge
-	check := func() error { return f.Params.check(len(edges) / 2) } // each may be there both ways
+	check := func() error { return f.Params.check(len(edges) / 2) } // each pair may appear both ways
 	few := func(block *[]byte) bool { return check() == nil && packed(block) }
 	if err := gather.Edges(few, func(e blocks.Edge) { edges = append(edges, e) }); err != nil {
 		return err
