@@ -1,4 +1,4 @@
-// Package replay reads what is known of documents from the tables of a finished run, so that they are decided again.
+// Package replay reads documents and pairs from the tables of a finished run, so that they can be decided again.
 package replay
 
 import (
@@ -29,36 +29,36 @@ func init() {
 	dofn.Register[rejectedFn]()
 }
 
-// Params say what is read.
+// Params configure what is read.
 type Params struct {
-	// Inputs is the path of the shared blocks.Inputs, those of the run that wrote the tables.
+	// Inputs is the path of the shared blocks.Inputs of the run that wrote the tables.
 	Inputs string
 	// Tables is the folder of the finished output.
 	Tables output.Folder
-	// Shards are those that documents are decided in.
+	// Shards spreads documents for the decision.
 	Shards sets.ComponentShards
-	// Measure is that of the similarities in the tables, with the threshold that pairs are to reach.
+	// Measure is the measure of the similarities in the tables, with the threshold that pairs must reach.
 	Measure verifier.Spec
-	// Read are the totals of the run that read the documents, and HasRejected says whether it wrote rows of rejected.
+	// Read has the totals of the run that read the documents. HasRejected says whether it wrote rows of rejected.
 	Read        blocks.Fact
 	HasRejected bool
 }
 
-// Found is what is known of documents, as of a search that has just found it.
+// Found is the content of the tables, as if a search had just found it.
 type Found struct {
 	Profiles flow.Profiles
 	Pairs    flow.NearPairs
-	Links    flow.Links // none
+	Links    flow.Links // empty
 	Copies   flow.Copies
 }
 
-// Similar reads the similar documents of the tables pairs and clusters. Of near pairs, it leaves out those that do not
-// reach the threshold. The score of the others is that of verifier.Told.
+// Similar reads the similar documents from the tables pairs and clusters. It omits near pairs below the threshold. The
+// scores of the others are those of verifier.Told.
 //
 //	Impulse → KV<component shard, profiles>, KV<component shard, near pairs>, KV<component shard, links>, KV<copy shard, copies>
 //
-// The rows of a shard stream by: a pair has the component that its document a has in clusters. One GroupByKey makes one
-// profile of what several pairs tell of a document; it holds the profiles of a component shard.
+// The rows of a shard are streamed: a pair is in the component that clusters names for its document a. One GroupByKey
+// merges the profiles of a document that several pairs supply; it holds the profiles of a component shard in memory.
 func Similar(s beam.Scope, p Params) Found {
 	s = s.Scope("replay.Similar")
 	told, pairs, links, copies := beam.ParDo4(s, &similarFn{Params: p}, shards(s, p))
@@ -68,7 +68,7 @@ func Similar(s beam.Scope, p Params) Found {
 	}
 }
 
-// Rejected reads the table rejected, and what was read.
+// Rejected reads the table rejected, and emits the totals of the run.
 //
 //	Impulse → KV<table shard, rows>, KV<corpus batch, keys>, facts
 func Rejected(s beam.Scope, p Params) (flow.Rows[records.Rejected], flow.Dropped, flow.Facts) {
@@ -81,7 +81,7 @@ func shards(s beam.Scope, p Params) beam.PCollection {
 	return beam.Reshuffle(s, beam.ParDo(s, &shardsFn{Inputs: p.Inputs}, beam.Impulse(s)))
 }
 
-// shardsFn emits the numbers of the shards that tables have.
+// shardsFn emits the numbers of the tables' shards.
 type shardsFn struct{ Inputs string }
 
 func (f *shardsFn) ProcessElement(ctx context.Context, _ []byte, emit func(int64)) error {
@@ -95,7 +95,7 @@ func (f *shardsFn) ProcessElement(ctx context.Context, _ []byte, emit func(int64
 	return nil
 }
 
-// pair is what is read of a row of pairs, and clustered of one of clusters.
+// pair is the columns that are read of pairs, and clustered those of clusters.
 type pair struct {
 	IDA        string    `parquet:"id_a"`
 	IDB        string    `parquet:"id_b"`
@@ -111,10 +111,10 @@ type pair struct {
 	Matches    []float64 `parquet:"matches,optional,list"`
 }
 
-// unclear is the least difference of a cosine and a threshold that rounding cannot make.
+// unclear is the minimum difference between a cosine and a threshold that cannot be due to rounding.
 const unclear = 1e-12
 
-// reaches reports whether a near pair reaches the threshold of a measure.
+// reaches reports whether a near pair is at or above the threshold of a measure.
 func (p *pair) reaches(m verifier.Spec) (bool, error) {
 	switch t := m.Threshold; m.Measure {
 	case verifier.Jaccard:
@@ -136,18 +136,18 @@ type clustered struct {
 	Position int64  `parquet:"position"`
 }
 
-// similarFn reads the pairs of a table shard; see Similar for the shapes.
+// similarFn reads the pairs of a table shard; Similar documents the shapes.
 type similarFn struct {
 	Params Params
 
 	in                      *blocks.Inputs
 	files                   func(source string) (int, bool)
 	profiles, pairs, copies *blocks.Shards
-	// told are keys, plus 1, of documents whose profile was emitted lately, each at its hash.
+	// told has the keys, plus 1, of documents whose profiles were emitted recently, indexed by hash.
 	told []blocks.Key
 }
 
-// lately is how many of them there are, a power of 2.
+// lately is the length of told, a power of 2.
 const lately = 1 << 14
 
 func (f *similarFn) Setup(ctx context.Context) (err error) {
@@ -231,7 +231,7 @@ func (f *similarFn) FinishBundle(toProfiles, toPairs, _, toCopies func(int64, []
 	f.copies.Flush(toCopies)
 }
 
-// documents are the two of a pair. Their traits are as different from those of other sets as a row can tell.
+// documents returns the two documents of a pair, with traits that differ from those of all other documents.
 func (f *similarFn) documents(row *pair) (a, b blocks.Profile, err error) {
 	of := func(source string, position int64, id string, size int32) (blocks.Profile, error) {
 		file, ok := f.files(source)
@@ -250,7 +250,7 @@ func (f *similarFn) documents(row *pair) (a, b blocks.Profile, err error) {
 	return a, b, cmp.Or(errA, errB)
 }
 
-// component finds that of a document among the rows of clusters, which come in the same order.
+// component finds the component of a document in the rows of clusters, which come in the same order.
 func (f *similarFn) component(next func() (clustered, error, bool), of blocks.Key) (blocks.Key, error) {
 	for {
 		row, err, ok := next()
@@ -266,15 +266,15 @@ func (f *similarFn) component(next func() (clustered, error, bool), of blocks.Ke
 	}
 }
 
-// group is what rows of pairs, one after another, tell of their document a and its copies.
+// group collects consecutive rows of pairs with the same document a, and its copies.
 type group struct {
 	in    *blocks.Inputs
 	open  bool
 	shard int64 // of the component
 	first blocks.Profile
 	near  bool
-	// Of the preferred one of all, what it has in common with the first, "" for the first itself; and how many of the
-	// copies have as much.
+	// best is what the preferred document of the group has in common with the first, or "" if it is the first itself;
+	// alike counts the copies by what they have in common with the first.
 	best  string
 	alike map[string]int
 }
@@ -307,7 +307,7 @@ func (g *group) copy(c *blocks.Profile, same string) error {
 	return nil
 }
 
-// end yields the first, if something resembles it.
+// end yields the first document if it has a copy or a near pair.
 func (g *group) end(yield func(*blocks.Profile)) {
 	if g.open && (g.near || g.first.Copies > 0) {
 		yield(&g.first)
@@ -315,7 +315,7 @@ func (g *group) end(yield func(*blocks.Profile)) {
 	g.open = false
 }
 
-// profilesFn leaves one profile of each document: the one with the copies.
+// profilesFn keeps one profile per document, the one with copies if there is one.
 //
 //	KV<component shard, profiles> → KV<component shard, profiles>
 type profilesFn struct{}
@@ -345,7 +345,7 @@ func (*profilesFn) ProcessElement(shard int64, packed func(*[]byte) bool, emit f
 	return nil
 }
 
-// rejectedFn reads the rejected rows of a table shard; see Rejected for the shapes.
+// rejectedFn reads the rejected rows of a table shard; Rejected documents the shapes.
 type rejectedFn struct{ Params Params }
 
 func (f *rejectedFn) ProcessElement(

@@ -22,11 +22,11 @@ func init() {
 	dofn.Register[rowsFn]()
 }
 
-// Params say what has become of documents.
+// Params locate the result of the run.
 type Params struct {
 	// Inputs is the path of the shared blocks.Inputs.
 	Inputs string
-	// Output is where the table removed is.
+	// Output is the folder with the table removed.
 	Output output.Folder
 }
 
@@ -34,16 +34,16 @@ type Params struct {
 //
 //	blocks of documents → KV<table shard, rows of kept>, KV<table shard, rows of removed>
 //
-// The rows of the table removed stream by: documents and rows are both in input order. A document that has the set of
-// another is in neither table, since whatever is compared with it is compared with that one. Copies of a document that
-// was removed as near are, since they were too.
+// The rows of the table removed are streamed, since documents and rows are both in input order. A document that has the
+// same set as the one kept in its place is in neither table, since documents compared with the kept one need not be
+// compared with it. Copies of a document removed as near were removed as near themselves, and so have rows.
 func Rows(s beam.Scope, docs flow.Documents, p Params) (kept, removed flow.Rows[records.Stored]) {
 	s = s.Scope("segment.Rows")
 	k, r := beam.ParDo2(s, &rowsFn{Params: p}, beam.PCollection(docs))
 	return flow.Rows[records.Stored](k), flow.Rows[records.Stored](r)
 }
 
-// rowsFn makes the rows of documents; see Rows for the shapes.
+// rowsFn makes the rows of documents; Rows documents the shapes.
 type rowsFn struct {
 	Params Params
 
@@ -97,13 +97,13 @@ func (f *rowsFn) FinishBundle(toKept, toRemoved func(int64, []byte)) {
 	f.removed.Flush(toRemoved)
 }
 
-// path is that of a document's file.
+// path returns the path of a document's file.
 func (f *rowsFn) path(doc blocks.Key) string {
 	file := f.in.File(doc.File())
 	return file.Path
 }
 
-// id is the document's own, or follows from its path.
+// id returns a document's own id, or one made from its path.
 func (f *rowsFn) id(doc blocks.Key, own string, has bool) string {
 	switch {
 	case has:
@@ -115,7 +115,7 @@ func (f *rowsFn) id(doc blocks.Key, own string, has bool) string {
 	}
 }
 
-// fell is the document that a row names as kept.
+// fell returns the document that a row names as kept.
 func (f *rowsFn) fell(row *records.Removed) (*blocks.Fell, error) {
 	fell := blocks.Fell{ID: row.KeptID, Source: row.KeptSource, Position: row.KeptPosition}
 	if row.Similarity != nil {
@@ -134,7 +134,7 @@ func (f *rowsFn) fell(row *records.Removed) (*blocks.Fell, error) {
 	return &fell, nil
 }
 
-// removedRow returns the row of a document in the table removed, nil if it has none.
+// removedRow returns a document's row in the table removed, or nil if it has none.
 func (f *rowsFn) removedRow(ctx context.Context, doc blocks.Key) (*records.Removed, error) {
 	c := &f.removedRows
 	if shard := int64(f.in.Shard(doc)); c.next == nil || c.shard != shard || doc < c.last {
@@ -167,15 +167,15 @@ func (f *rowsFn) removedRow(ctx context.Context, doc blocks.Key) (*records.Remov
 	return nil, nil
 }
 
-// cursor is a place in a file of the table removed.
+// cursor reads a file of the table removed in order.
 type cursor struct {
 	shard int64
-	last  blocks.Key // that was asked for
+	last  blocks.Key // the last document asked for
 	next  func() (records.Removed, error, bool)
 	stop  func()
 	ended bool
 
-	row records.Removed // if has
+	row records.Removed // valid if has
 	key blocks.Key
 	has bool
 }

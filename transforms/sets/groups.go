@@ -8,10 +8,10 @@ import (
 	"github.com/neardup/neardup/io/sorted"
 )
 
-// Groups are documents by set, in records: however many they are, what is held of them is bounded.
+// Groups sorts documents by set. They are in sorted records, so that the memory is bounded.
 type Groups struct{ records sorted.Records }
 
-// Document is a document of a group. Its profile shares memory with Packed, which is as it came.
+// Document is a document of a group. Packed is its encoded profile, with which the profile shares memory.
 type Document struct {
 	blocks.Profile
 	Packed []byte
@@ -20,23 +20,23 @@ type Document struct {
 // Open reads a packed profile.
 func Open(packed []byte) Document { return Document{blocks.NewDecoder(packed).Profile(), packed} }
 
-// Hold makes d a packed document, in memory of its own.
+// Hold sets d to a copy of a packed document.
 func (d *Document) Hold(packed []byte) { *d = Open(append(d.Packed[:0], packed...)) }
 
-// Group is what is known of the documents of one set.
+// Group describes the documents of one set.
 type Group struct {
-	// First is the first document, the representative; Words are those of all.
+	// First is the first document, the representative. Words is the number of features in the set.
 	First blocks.Key
 	Words int
-	// Best is the preferred document, with its copies; of it there are the key and the rank at least.
+	// Best is the profile of the preferred document, copies included. It has at least the key and the rank.
 	Best *blocks.Profile
-	// Documents is how many there are, copies included.
+	// Documents is the number of documents, copies included.
 	Documents int
 }
 
-const orderBytes = 3 * 8 // of the hash and the key
+const orderBytes = 3 * 8 // a hash and a key
 
-// Read reads profiles; those of before are gone.
+// Read reads profiles, and discards those read before.
 func (g *Groups) Read(ctx context.Context, files sorted.Params, profiles func(*[]byte) bool) error {
 	g.records.Begin(ctx, files)
 	var record, block []byte
@@ -57,7 +57,7 @@ func (g *Groups) Read(ctx context.Context, files sorted.Params, profiles func(*[
 	return g.records.End()
 }
 
-// Each calls do with one group after another. One is valid until the next.
+// Each calls do with each group, which is valid until the next.
 func (g *Groups) Each(in *blocks.Inputs, do func(*Group) error) error {
 	var of Group
 	var best Document

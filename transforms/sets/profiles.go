@@ -17,8 +17,8 @@ func init() {
 	dofn.Register[profilesFn]()
 }
 
-// Profiles makes the profiles of documents of which only copies are sought; same is what these have in
-// common. Each document has copies or is one. No set is sent: there is nothing to join.
+// Profiles makes the profiles of documents if only copies are sought; same is what copies have in common. Each document
+// has copies or is a copy. No sets are sent, since there is nothing to join.
 //
 //	blocks of documents with components → KV<component shard, profiles>, KV<copy shard, copies>
 //
@@ -30,7 +30,7 @@ func Profiles(s beam.Scope, docs flow.Fetched, same copies.Same, p Params) (flow
 	return profiles, all
 }
 
-// profilesFn makes profiles; see Profiles for the shapes.
+// profilesFn makes profiles; Profiles documents the shapes.
 type profilesFn struct {
 	Params Params
 	Same   copies.Same
@@ -73,7 +73,7 @@ func (f *profilesFn) FinishBundle(ctx context.Context, copied func(int64, []byte
 	f.copied.Flush(gather.Counted(ctx, copyBytes, copied))
 }
 
-// profileOf returns the profile of a document, and its features, which are valid until the next call.
+// profileOf returns the profile of a document and its features. Both are valid until the next call.
 func profileOf(
 	reader *copies.Reader, v verifier.Verifier, doc *blocks.Document, same copies.Same,
 ) (blocks.Profile, []uint64) {
@@ -85,7 +85,7 @@ func profileOf(
 	return profile, features
 }
 
-// profileOfCopy returns what a copy does not have in common with the document that it is a copy of.
+// profileOfCopy returns the fields that a copy does not share with the document that it is a copy of.
 func profileOfCopy(reader *copies.Reader, doc *blocks.Document, same copies.Same) blocks.Copy {
 	reader.Apart(uint64(doc.Key), doc.Values)
 	traits := reader.ReadCopy(same, doc.Text, doc.Ends)
@@ -101,12 +101,12 @@ func own(doc *blocks.Document, t *copies.Traits) blocks.Profile {
 	}
 }
 
-// addCopy sends a document to its group of copies.
+// addCopy sends a document to its copy group.
 func addCopy(to *blocks.Shards, shards ComponentShards, c blocks.Copy, emit func(int64, []byte)) {
 	to.Add(shards.Shard(c.Of), func(block []byte) []byte { return blocks.AppendCopy(block, &c) }, emit)
 }
 
-// profileWriter packs profiles for the shards of components, and for large components.
+// profileWriter packs profiles by component shard, and again by component for large components.
 type profileWriter struct {
 	params *Params
 	all    *blocks.Shards
@@ -117,7 +117,7 @@ func newProfileWriter(p *Params) profileWriter {
 	return profileWriter{params: p, all: p.Shards.Buffers()}
 }
 
-// add adds a profile of a component of so many documents. It changes the profile.
+// add adds the profile of a document whose component has this many documents. It modifies the profile.
 func (w *profileWriter) add(component blocks.Key, documents int, p *blocks.Profile, all, large func(int64, []byte)) {
 	add := func(block []byte) []byte { return blocks.AppendProfile(block, p) }
 	w.all.Add(w.params.Shards.Shard(component), add, all)

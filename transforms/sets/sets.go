@@ -31,28 +31,28 @@ var (
 	copyBytes    = beam.NewCounter("shuffled", "copies")
 )
 
-// Params say how sets are made, and where they go.
+// Params configure how sets are made, and where they are sent.
 type Params struct {
 	// Inputs is the path of the shared blocks.Inputs.
 	Inputs string
 	// Text says how a text becomes shingles.
 	Text shingle.Spec
-	// MaxSmallDocs is the number of documents up to which a component is small.
+	// MaxSmallDocs is the maximum number of documents in a small component.
 	MaxSmallDocs int
 	Shards       ComponentShards
-	// Verifier says what the features of a document are.
+	// Verifier defines the features of a document.
 	Verifier verifier.Spec
 }
 
-// Features are what is known of documents that were read for their components.
+// Features are the sets and profiles of documents that were read for their components.
 type Features struct {
-	// Profiles are those of documents that are no copies.
+	// Profiles are those of documents that are not copies.
 	Profiles flow.Profiles
-	// Copies are the documents that have copies, and these.
+	// Copies are the documents that have copies, and their copies.
 	Copies flow.Copies
-	// Sets are those of small components.
+	// Sets are the sets of small components.
 	Sets flow.Sets
-	// Of large components.
+	// LargeSets, LargeProfiles and Samples are those of large components.
 	LargeSets     flow.LargeSets
 	LargeProfiles flow.LargeProfiles
 	Samples       flow.Samples
@@ -63,11 +63,11 @@ type Features struct {
 //	blocks of documents with components → KV<component shard, component parts>, KV<component shard, profiles>,
 //	KV<document, set part>, KV<component, profiles>, KV<component, set part>, KV<copy shard, copies>
 //
-// The last but one are a sample of each large component, at least those sets that Sampled says. Every document but
-// copies has a profile, those of large components a second one without id and traits. A copy has no set. Of the
-// documents of a block that have the same set and component, the first sends it: that of the representative is
-// always sent. One GroupByKey, of documents with copies. Counters: sets/documents, sets/copies, sets/shipped;
-// shuffled/sets, shuffled/profiles and shuffled/copies in bytes.
+// The set parts by component are a sample of each large component, which Sampled selects. Every document except copies
+// has a profile, and in a large component a second one without id and traits. Copies have no set. If documents of a
+// block have the same set and component, only the first sends it, so that the representative's set is always sent. One
+// GroupByKey, of documents with copies. Counters: sets/documents, sets/copies, sets/shipped; shuffled/sets,
+// shuffled/profiles and shuffled/copies in bytes.
 func Make(s beam.Scope, docs flow.Fetched, p Params) Features {
 	s = s.Scope("sets.Make")
 	sets, profiles, copied, largeSets, largeProfiles, samples := beam.ParDo6(s, &setsFn{Params: p}, beam.PCollection(docs))
@@ -80,19 +80,19 @@ func Make(s beam.Scope, docs flow.Fetched, p Params) Features {
 	}
 }
 
-// setsFn makes sets and profiles; see Make for the shapes.
+// setsFn makes sets and profiles; Make documents the shapes.
 type setsFn struct {
 	Params Params
 
 	verifier verifier.Verifier
 	reader   *copies.Reader
-	sent     map[sentKey]bool // of a block
+	sent     map[sentKey]bool // by documents of this block
 	sets     *blocks.Shards
 	profiles profileWriter
 	copied   *blocks.Shards
 }
 
-// sentKey is a set that was sent for a component.
+// sentKey identifies a set that was sent for a component.
 type sentKey struct {
 	component blocks.Key
 	hash      blocks.Hash
@@ -104,7 +104,7 @@ func (f *setsFn) Setup(ctx context.Context) (err error) {
 	return err
 }
 
-// reader returns a reader of texts and their features.
+// reader returns a reader of texts that makes the verifier's features.
 func (p *Params) reader(ctx context.Context) (*copies.Reader, error) {
 	features, err := frequencies.Features(ctx, p.Verifier)
 	if err != nil {
@@ -140,7 +140,7 @@ func (f *setsFn) ProcessElement(
 			f.profiles.add(doc.Component, doc.Of, &profile, profiles, largeProfiles)
 		}
 		first := sentKey{doc.Component, profile.Hash}
-		if doc.Of == 1 || f.sent[first] { // there is nothing to join it with
+		if doc.Of == 1 || f.sent[first] { // nothing to join, or sent already
 			continue
 		}
 		f.sent[first] = true
@@ -172,17 +172,17 @@ func (f *setsFn) FinishBundle(ctx context.Context, sets, profiles, copied, _, la
 	f.copied.Flush(gather.Counted(ctx, copyBytes, copied))
 }
 
-// large reports whether a component of so many documents is large.
+// large reports whether a component of this many documents is large.
 func (p *Params) large(documents int) bool {
 	return documents > p.MaxSmallDocs
 }
 
-// sampleDocs is about how many documents of a component are in its sample.
+// sampleDocs is the approximate maximum number of documents in a component's sample.
 const sampleDocs = 4096
 
-// Sampled reports whether a set is in the sample of its component of so many documents: all sets of up to 4,096
-// documents, and about as many of more, those of smallest hash. Hashes are uniform, so the sample has nothing to do
-// with what the sets are.
+// Sampled reports whether the sample of a component of this many documents includes a set: all sets if there are at
+// most 4,096 documents, else about that many, those of smallest hash. Hashes are uniform, so the sample is independent
+// of the contents of sets.
 func Sampled(hash blocks.Hash, documents int) bool {
 	return documents <= sampleDocs || hash.Hi < math.MaxUint64/uint64(documents)*sampleDocs
 }

@@ -5,8 +5,8 @@ import (
 	"github.com/neardup/neardup/kernels/hash"
 )
 
-// ComponentShards is a number of component shards: components are put together by a hash of their
-// names, to be joined if small, and all to be decided. No result depends on the number.
+// ComponentShards is the number of component shards. Components are spread by a hash of their names; small ones are
+// joined by shard, and all are decided by shard. No result depends on the number.
 type ComponentShards int
 
 // Shard returns the shard of a component.
@@ -14,15 +14,14 @@ func (n ComponentShards) Shard(component blocks.Key) int64 {
 	return int64(hash.Mix(uint64(component)) % uint64(max(1, n)))
 }
 
-// Buffers returns empty buffers of the shards.
+// Buffers returns empty buffers for the shards.
 func (n ComponentShards) Buffers() *blocks.Shards { return blocks.NewShards(int(n)) }
 
-// MostSmallDocs is how many documents one call joins at most if they are small: it bounds the memory of a join when
-// sets are of usual size.
+// MostSmallDocs is the maximum of MaxSmallDocs: it bounds the memory of a join if sets are of usual size.
 const MostSmallDocs = 1024
 
-// MaxSmallDocs returns how many documents a small component has at most: it has no more pairs than
-// the budget, whatever they are, so it is no crowd.
+// MaxSmallDocs returns the maximum number of documents in a small component. Whatever they are, it has no more pairs
+// than the budget, and so is no crowd.
 func MaxSmallDocs(pairBudget int) int {
 	n := 1
 	for n < MostSmallDocs && (n+1)*n/2 <= pairBudget {

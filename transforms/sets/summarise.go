@@ -18,25 +18,27 @@ func init() {
 	dofn.Register[summariseFn]()
 }
 
-// summarise makes one profile of each document that has copies: how many they are, and which of them all is preferred.
+// summarise makes one profile of each document that has copies, with their number and the preferred document among them
+// all.
 //
 //	KV<copy shard, copies> → KV<component shard, profiles>, KV<component, profiles>
 //
-// One GroupByKey. The copies stream by; of each group one profile is held, and that of its preferred document.
+// One GroupByKey. The copies are streamed; two profiles per group are held, those of its first and its preferred
+// document.
 func summarise(s beam.Scope, copied flow.Copies, p Params) (flow.Profiles, flow.LargeProfiles) {
 	s = s.Scope("Summarise")
 	all, large := beam.ParDo2(s, &summariseFn{Params: p}, beam.GroupByKey(s, beam.PCollection(copied)))
 	return flow.Profiles(all), flow.LargeProfiles(large)
 }
 
-// summariseFn makes profiles of groups of copies; see summarise for the shapes.
+// summariseFn makes the profiles of copy groups; summarise documents the shapes.
 type summariseFn struct {
 	Params Params
 
 	profiles profileWriter
 }
 
-// copyGroup is what is known of a document and its copies so far.
+// copyGroup collects what is known about a document and its copies so far.
 type copyGroup struct {
 	first     blocks.Copy
 	documents int

@@ -31,33 +31,33 @@ func init() {
 	dofn.Register[classicFn]()
 }
 
-// Dictionary numbers the distinct shingles of all documents, 0 … N−1 in the order of their hashes.
-// It is never in one file: hashes are cut into ranges, each with a sorted file of those that occur,
-// and the number of a shingle is its index in the file plus the number of shingles in earlier ranges.
-// So numbers do not depend on how many ranges there are.
+// Dictionary numbers the distinct shingles of all documents 0 … N−1, in the order of their hashes. It is stored in
+// several files: hashes are divided into ranges, each with a sorted file of those that occur. The number of a shingle
+// is its index in the file plus the number of shingles in earlier ranges, and so does not depend on the number of
+// ranges.
 type Dictionary struct {
 	// Path is that of the offsets; a range's file has its number appended.
 	Path string
-	// Ranges is the number of ranges of hashes, Groups the number of groups that documents are spread
-	// over when their shingles have numbers.
+	// Ranges is the number of ranges of hashes. Groups is the number of groups over which documents are spread once
+	// their shingles have numbers.
 	Ranges, Groups int
 }
 
-// rangeOffsets are the number of distinct shingles before each range and, last, that of all.
+// rangeOffsets has the number of distinct shingles before each range and, last, the total.
 type rangeOffsets []uint64
 
-// distinct is N, the number of distinct shingles.
+// distinct returns N, the number of distinct shingles.
 func (o rangeOffsets) distinct() uint64 { return o[len(o)-1] }
 
 func (d Dictionary) rangeFile(number int64) string { return fmt.Sprintf("%s-%05d", d.Path, number) }
 
-// rangeOf returns the range that a hash is in: ranges are of equal width, in the order of hashes.
+// rangeOf returns the range of a hash. Ranges are of equal width, in the order of hashes.
 func (d Dictionary) rangeOf(h uint64) int64 {
 	high, _ := bits.Mul64(h, uint64(d.Ranges))
 	return int64(high)
 }
 
-// offsets returns those that Build wrote.
+// offsets returns the offsets that Build wrote.
 func (d Dictionary) offsets(ctx context.Context) (rangeOffsets, error) {
 	offsets, err := storage.Shared[rangeOffsets](ctx, d.Path)
 	if err != nil {
@@ -66,14 +66,14 @@ func (d Dictionary) offsets(ctx context.Context) (rangeOffsets, error) {
 	return *offsets, nil
 }
 
-// Forget drops what this process holds of the dictionary.
+// Forget drops the offsets that this process holds.
 func (d Dictionary) Forget() { storage.Forget(d.Path) }
 
-// Build writes the dictionary of documents. It is a job of its own, before the one that signs.
+// Build writes the dictionary of documents. It runs in its own job, before the job that signs.
 //
 //	blocks of documents → nothing
 //
-// Two GroupByKeys: of the distinct shingles of each bundle by range, and of a count for each range.
+// Two GroupByKeys: of the distinct shingles of each bundle by range, and of one count per range.
 func (d Dictionary) Build(s beam.Scope, text shingle.Spec, docs ...flow.Documents) {
 	s = s.Scope("signature.Dictionary")
 	hashes := beam.ParDo(s, &distinctFn{Dictionary: d, Text: text}, beam.PCollection(flow.Flatten(s, docs...)))
@@ -81,7 +81,7 @@ func (d Dictionary) Build(s beam.Scope, text shingle.Spec, docs ...flow.Document
 	beam.ParDo0(s, &offsetsFn{d}, beam.PCollection(gather.All(s, counts)))
 }
 
-// distinctFn sends the distinct shingles of many documents at a time.
+// distinctFn sends the distinct shingles of several documents at a time.
 //
 //	blocks of documents → KV<range, hashes>
 type distinctFn struct {
@@ -93,7 +93,7 @@ type distinctFn struct {
 	out      blocks.Buffers
 }
 
-// maxHashes are 8 MB.
+// maxHashes is 8 MiB of hashes.
 const maxHashes = 1 << 20
 
 func (f *distinctFn) Setup() { f.shingler = f.Text.New() }
@@ -119,7 +119,7 @@ func (f *distinctFn) flush(emit func(int64, []byte)) {
 	for _, h := range shingle.Set(f.hashes) {
 		f.out.Add(f.Dictionary.rangeOf(h), func(block []byte) []byte { return blocks.AppendUint64(block, h) }, emit)
 	}
-	if f.hashes = f.hashes[:0]; cap(f.hashes) > 2*maxHashes { // of a large text
+	if f.hashes = f.hashes[:0]; cap(f.hashes) > 2*maxHashes { // grown by a large text
 		f.hashes = nil
 	}
 }
@@ -137,7 +137,7 @@ func (f *writeRangeFn) ProcessElement(
 	var block []byte
 	for packed(&block) {
 		hashes = appendHashes(hashes, block)
-		if len(hashes) >= compact { // memory is bounded by the distinct ones
+		if len(hashes) >= compact { // bounds the memory by the distinct hashes
 			hashes = shingle.Set(hashes)
 			compact = max(maxHashes, 2*len(hashes))
 		}
@@ -183,13 +183,13 @@ func (f *offsetsFn) ProcessElement(ctx context.Context, _ int64, counts func(*[]
 	return storage.WriteShared(ctx, f.Dictionary.Path, offsets)
 }
 
-// open returns the shingles of a range, sorted.
+// open returns the sorted shingles of a range.
 func (d Dictionary) open(ctx context.Context, number int64) ([]uint64, error) {
 	data, err := storage.ReadFile(ctx, d.rangeFile(number))
 	return appendHashes(make([]uint64, 0, len(data)/8), data), err
 }
 
-// numbersIn appends to dst the numbers of sorted shingles that are in one range of the dictionary.
+// numbersIn appends the numbers of sorted shingles that are in one range of the dictionary.
 func numbersIn(dst, entries []uint64, offset uint64, shingles []uint64) ([]uint64, error) {
 	at := 0
 	for _, h := range shingles {
@@ -203,7 +203,7 @@ func numbersIn(dst, entries []uint64, offset uint64, shingles []uint64) ([]uint6
 	return dst, nil
 }
 
-// eachRange calls do with the part of sorted shingles that each range has.
+// eachRange calls do with the sorted shingles of each range.
 func (d Dictionary) eachRange(shingles []uint64, do func(number int64, shingles []uint64) error) error {
 	for len(shingles) > 0 {
 		number, n := d.rangeOf(shingles[0]), 1
@@ -218,7 +218,7 @@ func (d Dictionary) eachRange(shingles []uint64, do func(number int64, shingles 
 	return nil
 }
 
-// numbers returns the numbers of a few sorted shingles, in this process.
+// numbers looks up the numbers of a few sorted shingles in this process.
 func (d Dictionary) numbers(ctx context.Context, shingles []uint64) (numbers []uint64, err error) {
 	offsets, err := d.offsets(ctx)
 	if err != nil {
@@ -234,7 +234,7 @@ func (d Dictionary) numbers(ctx context.Context, shingles []uint64) (numbers []u
 	return numbers, err
 }
 
-// classic returns the family of functions for the dictionary's size.
+// classic returns the hash functions for the dictionary's size.
 func (p *Params) classic(ctx context.Context) (*classic.Signer, error) {
 	offsets, err := p.Dictionary.offsets(ctx)
 	if err != nil {
@@ -243,15 +243,15 @@ func (p *Params) classic(ctx context.Context) (*classic.Signer, error) {
 	return classic.New(p.Banding.Signature, offsets.distinct(), p.Seed)
 }
 
-// Check returns an error if the documents have too few shingles for the functions of the family
-// Classic. The dictionary must have been built.
+// Check returns an error if the documents have too few distinct shingles for the family Classic. The dictionary must
+// exist.
 func (p *Params) Check(ctx context.Context) error {
 	_, err := p.classic(ctx)
 	return err
 }
 
-// classicValues joins the shingles of documents with their numbers, and signs those. Two
-// GroupByKeys: by range of hashes, and back by document.
+// classicValues joins the shingles of documents with their numbers, and signs the numbers. Two GroupByKeys: by range of
+// hashes, and back by document.
 func classicValues(s beam.Scope, docs flow.Documents, p Params) (flow.Signatures, flow.Rows[records.Rejected]) {
 	sought, rejected := beam.ParDo2(s, &lookupFn{Params: p}, beam.PCollection(docs))
 	numbered := beam.ParDo(s, &numberFn{p.Dictionary}, beam.GroupByKey(s, sought))
@@ -270,7 +270,7 @@ type lookupFn struct {
 	out, rejected blocks.Buffers
 }
 
-// maxNumbers keeps an element small, whatever the document.
+// maxNumbers bounds the shingles in one element.
 const maxNumbers = 8 << 10
 
 func (f *lookupFn) Setup(ctx context.Context) (err error) {
@@ -313,8 +313,8 @@ func (f *lookupFn) FinishBundle(sought, rejected func(int64, []byte)) {
 	f.rejected.Flush(rejected)
 }
 
-// numberFn gives the shingles of a range their numbers. It holds the range of the dictionary, and not the
-// group: that is large if all documents have a shingle.
+// numberFn looks up the numbers of the shingles of a range. It holds the range of the dictionary, but not the group,
+// which is large if all documents share a shingle.
 //
 //	KV<range, documents with hashes> → KV<group of documents, documents with numbers>
 type numberFn struct{ Dictionary Dictionary }
@@ -376,7 +376,7 @@ func (f *classicFn) ProcessElement(
 	err := gather.Each(packed, func(d *blocks.Decoder) {
 		key, some := d.Numbers(nil)
 		if full == nil {
-			full = hold.Add(ctx, 2*8*int64(len(some))) // of slices that grow
+			full = hold.Add(ctx, 2*8*int64(len(some))) // doubled, since slices grow
 			numbers[key] = append(numbers[key], some...)
 		}
 	})

@@ -20,11 +20,11 @@ func init() {
 	dofn.Register[copiesFn]()
 }
 
-// distinct finds the copies in each block, and passes on the other documents if these are to be signed.
+// distinct finds the copies in each block, and passes on the other documents if they are to be signed.
 //
 //	blocks of documents → blocks of documents, KV<hash shard, firsts>, KV<split, members>, KV<table shard, rejected rows>
 //
-// Documents without a token are passed on, or rejected if nothing is signed.
+// Documents without tokens are passed on, or rejected if nothing is signed.
 func distinct(s beam.Scope, docs flow.Documents, p Params) (flow.Documents, Signed) {
 	s = s.Scope("signature.Copies")
 	others, firsts, copies, rejected := beam.ParDo4(s, &copiesFn{Params: p}, beam.PCollection(docs))
@@ -34,7 +34,7 @@ func distinct(s beam.Scope, docs flow.Documents, p Params) (flow.Documents, Sign
 	}
 }
 
-// copiesFn finds the copies in a block; see distinct for the shapes.
+// copiesFn finds the copies in a block; distinct documents the shapes.
 type copiesFn struct {
 	Params Params
 

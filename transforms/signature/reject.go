@@ -33,7 +33,7 @@ func reject(
 	blocks.AddRow(rows, int64(in.Shard(doc.Key)), doc.Key, doc.Key, &row, emit)
 }
 
-// RejectEmpty adds a row for a document of which no token is made.
+// RejectEmpty adds a row for a document that has no tokens.
 func RejectEmpty(
 	rows *blocks.Buffers, in *blocks.Inputs, doc *blocks.Document, text shingle.Spec, emit func(int64, []byte),
 ) {
@@ -46,8 +46,8 @@ func RejectEmpty(
 			len(doc.Text), text.MaxBytes), emit)
 }
 
-// LongEnough passes on the documents whose normalised text has at least the given number of words; the
-// others are rejected. inputs is the path of the shared blocks.Inputs.
+// LongEnough passes on the documents whose normalised text has at least the given number of words, and rejects the
+// others. inputs is the path of the shared blocks.Inputs.
 //
 //	blocks of documents → blocks of documents, KV<table shard, rejected rows>
 func LongEnough(
@@ -58,7 +58,7 @@ func LongEnough(
 	return flow.Documents(long), flow.Rows[records.Rejected](rejected)
 }
 
-// longEnoughFn counts the words of documents; see LongEnough for the shapes.
+// longEnoughFn counts the words of documents; LongEnough documents the shapes.
 type longEnoughFn struct {
 	Inputs string
 	Text   shingle.Spec

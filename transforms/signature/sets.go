@@ -20,13 +20,14 @@ import (
 
 func init() { dofn.Register[setsFn]() }
 
-// SetsParams say how sets are made of all documents, and where they go.
+// SetsParams configure how the sets of all documents are made, and where they are sent.
 type SetsParams struct {
 	Verifier verifier.Spec
 	Batching spool.Batching
 }
 
-// Sets makes the sets of documents all of which are compared, and so need no signature; else it does as Sign.
+// Sets makes the sets of documents that are all compared with each other, and so need no signatures. Otherwise it is
+// like Sign.
 //
 //	blocks of documents → KV<batch, set parts>, KV<hash shard, firsts>, KV<split, members>, KV<table shard, rejected rows>
 //
@@ -40,7 +41,7 @@ func Sets(s beam.Scope, docs flow.Documents, p Params, to SetsParams) Signed {
 	}
 }
 
-// setsFn makes sets; see Sets for the shapes.
+// setsFn makes sets; Sets documents the shapes.
 type setsFn struct {
 	Params Params
 	To     SetsParams

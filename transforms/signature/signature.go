@@ -1,4 +1,4 @@
-// Package signature turns documents into the keys by which candidates find each other.
+// Package signature turns documents into the keys by which candidates are found.
 package signature
 
 import (
@@ -33,7 +33,7 @@ var (
 	firstBytes = beam.NewCounter("shuffled", "firsts")
 )
 
-// Params decide a document's band keys.
+// Params determine the band keys of a document.
 type Params struct {
 	// Inputs is the path of the shared blocks.Inputs.
 	Inputs string
@@ -41,35 +41,34 @@ type Params struct {
 	Text shingle.Spec
 	// Family is the kind of signature.
 	Family Family
-	// Banding is its length and how it becomes band keys.
+	// Banding is the length of a signature and how it becomes band keys.
 	Banding lsh.Banding
-	// SimHash says how signatures of the family SimHash are made, as
-	// those whose overlap is compared, and Pieces how they become keys.
+	// SimHash says how signatures of the family SimHash are made, including those whose overlap is compared, and Pieces
+	// how they become keys.
 	SimHash verifier.Spec
 	Pieces  simhash.Pieces
 	Seed    uint64
-	// Same: only documents that have this in common are sought, and nothing is signed; "" signs.
+	// Same is what copies have in common if only copies are sought; then nothing is signed. "" signs.
 	Same copies.Same
-	// HashShards is the number of shards that the hashes of documents are spread over.
+	// HashShards is the number of shards over which the hashes of documents are spread.
 	HashShards int
-	// ShardBits: the entries of a band go to 1<<ShardBits shards, by the key's first bits.
+	// ShardBits spreads the entries of a band over 1<<ShardBits shards, by the first bits of the key.
 	ShardBits int
-	// Whole: documents have the keys of two more bands. Those with the same signature have one in common, and those with
-	// the same tokens the other. Settled documents have no key of the former, and recalled ones no other.
+	// Whole adds the keys of two bands: one that documents with equal signatures share, and one that documents with
+	// equal tokens share. Settled documents do not have the former, and recalled ones have only the former.
 	Whole bool
 	// Dictionary numbers the shingles, for the family Classic.
 	Dictionary Dictionary
 }
 
-// sign signs documents and emits their keys.
+// sign signs documents and emits their band keys.
 //
 //	blocks of documents → KV<band<<ShardBits | shard, band entries>, KV<hash shard, firsts>, KV<split, members>,
 //	KV<table shard, rejected rows>
 //
-// Two documents of similarity s share a bucket with probability 1−(1−s^r)^b (Leskovec, Rajaraman
-// and Ullman, Mining of Massive Datasets, §3.4); pieces of SimHash signatures are bands,
-// too. Of documents of one block with the same tokens, only the first is signed; the
-// members say that the others are copies of it. Documents without a token are rejected.
+// Two documents of similarity s share a bucket with probability 1−(1−s^r)^b (Leskovec, Rajaraman and Ullman, Mining of
+// Massive Datasets, §3.4). Pieces of SimHash signatures are bands, too. If documents of one block have the same tokens,
+// only the first is signed; members say that the others are copies of it. Documents without tokens are rejected.
 func sign(s beam.Scope, docs flow.Documents, p Params) Signed {
 	s = s.Scope("signature.Sign")
 	bands, firsts, copies, rejected := beam.ParDo4(s, &signFn{Params: p}, beam.PCollection(docs))
@@ -79,7 +78,7 @@ func sign(s beam.Scope, docs flow.Documents, p Params) Signed {
 	}
 }
 
-// signFn signs documents and makes their keys; see sign for the shapes.
+// signFn signs documents and makes their keys; sign documents the shapes.
 type signFn struct {
 	Params Params
 
@@ -118,7 +117,7 @@ func (f *signFn) ProcessElement(
 	for doc := range d.Documents() {
 		f.signer.shingler.Apart(uint64(doc.Key), doc.Values)
 		tokens := f.signer.shingler.Tokenise(doc.Text)
-		if len(tokens) == 0 { // and then no shingle
+		if len(tokens) == 0 { // so no shingles
 			none++
 			RejectEmpty(&f.rejected, f.inputs, &doc, f.Params.Text, rejected)
 			continue
@@ -131,7 +130,7 @@ func (f *signFn) ProcessElement(
 		}
 		f.values = f.signer.tokenised(f.values, doc.Text)
 		f.keys = f.keyer.Keys(f.keys, f.values)
-		if salt := f.signer.shingler.Salt(); salt != 0 { // families that sign texts, or few bits, know of no parts
+		if salt := f.signer.shingler.Salt(); salt != 0 { // families that sign texts, or to few bits, ignore the salt
 			for i := range f.keys {
 				f.keys[i] ^= salt
 			}
@@ -149,7 +148,7 @@ func (f *signFn) ProcessElement(
 	return d.Err()
 }
 
-// addWhole adds the document of the keys, whose tokens have that hash, with the keys that Params.Whole says.
+// addWhole adds a document with the keys that Params.Whole describes; tokens is the hash of its tokens.
 func (f *signFn) addWhole(doc blocks.Key, tokens uint64, bands func(int64, []byte)) {
 	n, whole := len(f.keys), hash.Values(f.keys).Hi
 	switch f.inputs.Standing(doc.File()) {

@@ -18,12 +18,12 @@ func init() {
 	dofn.Register[unreadFn]()
 }
 
-// Unread counts documents by the columns whose value a rule cannot read, and tells of the first ones. Inputs is the
+// Unread counts the documents with a value that a rule cannot read, by column, and quotes the first one. inputs is the
 // path of the shared blocks.Inputs.
 //
 //	blocks of documents → facts
 //
-// Facts, one for each block and column, have names that begin with the key of the first document, in 20 digits.
+// There is one fact per block and column. Its name begins with the key of the first document, in 20 digits.
 func Unread(s beam.Scope, docs flow.Documents, rules []match.Rule, inputs string) flow.Facts {
 	fn := &unreadFn{Inputs: inputs, Rules: rules}
 	return flow.Facts(beam.ParDo(s.Scope("signature.Unread"), fn, beam.PCollection(docs)))
@@ -34,7 +34,7 @@ type unreadFn struct {
 	Rules  []match.Rule
 }
 
-// mostShown is how many bytes of a value are told.
+// mostShown is the maximum number of bytes quoted from a value.
 const mostShown = 60
 
 func (f *unreadFn) ProcessElement(ctx context.Context, block []byte, emit func([]byte)) error {

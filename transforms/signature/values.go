@@ -28,8 +28,8 @@ func init() {
 // Family is a kind of signature.
 type Family string
 
-// The families. Signatures of FSS are made of shingle hashes, of Salted of the shingles' text, and
-// of Classic of the shingles' numbers in a dictionary of all documents. Those of SimHash are bits, made of vectors.
+// The families. FSS makes signatures from shingle hashes, Salted from the shingles' text, and Classic from the
+// shingles' numbers in a dictionary of all documents. SimHash makes bits from vectors.
 const (
 	FSS     Family = "fss"
 	Classic Family = "classic"
@@ -37,25 +37,25 @@ const (
 	SimHash Family = "simhash"
 )
 
-// Families are those of the method MinHash.
+// Families returns the families of the method MinHash.
 func Families() []Family { return []Family{FSS, Classic, Salted} }
 
-// Signed is what the first read tells of documents.
+// Signed is the output of the first read.
 type Signed struct {
-	// Bands are those of signatures; nothing if only copies are sought.
+	// Bands are the band entries of signatures; empty if only copies are sought.
 	Bands flow.Bands
-	// Sized are the sets of documents all of which are compared, of Sets alone.
+	// Sized are the sets of documents that are all compared with each other; only Sets sets it.
 	Sized flow.Sized
-	// Firsts are the documents of which copies in other blocks may be found, and Copies tell those in their own.
+	// Firsts are the documents whose copies in other blocks are still to be found, and Copies the copies within a
+	// block.
 	Firsts flow.Firsts
 	Copies flow.Members
-	// Rejected are the documents without a token.
+	// Rejected are the documents without tokens.
 	Rejected []flow.Rows[records.Rejected]
 }
 
-// Sign signs documents and makes their band keys, and finds the copies in each block, which are not signed. Copies
-// have the same tokens or, if only copies are sought, have in common what Params.Same says. Documents without
-// a token are rejected.
+// Sign makes the band keys of documents, and finds the copies in each block, which are not signed. Copies have the same
+// tokens or, if only copies are sought, have Params.Same in common. Documents without tokens are rejected.
 //
 //	blocks of documents → KV<band<<ShardBits | shard, band entries>, KV<hash shard, firsts>, KV<split, members>,
 //	KV<table shard, rejected rows>
@@ -83,7 +83,7 @@ func keys(s beam.Scope, signed flow.Signatures, p Params) flow.Bands {
 //
 //	blocks of documents → blocks of signatures, KV<table shard, rejected rows>
 //
-// Documents without a token are rejected. Two GroupByKeys for the family Classic, otherwise none.
+// Documents without tokens are rejected. Two GroupByKeys for the family Classic, otherwise none.
 func Values(s beam.Scope, docs flow.Documents, p Params) (flow.Signatures, flow.Rows[records.Rejected]) {
 	s = s.Scope("signature.Values")
 	if p.Family == Classic {
@@ -93,7 +93,7 @@ func Values(s beam.Scope, docs flow.Documents, p Params) (flow.Signatures, flow.
 	return flow.Signatures(signed), flow.Rows[records.Rejected](rejected)
 }
 
-// signer signs texts of the families that need nothing but the text.
+// signer signs texts for the families that need only the text.
 type signer struct {
 	shingler *shingle.Shingler
 	fss      *fss.Signer
@@ -114,8 +114,8 @@ func (p *Params) signer(ctx context.Context) (s *signer, err error) {
 	return s, err
 }
 
-// Signer returns what signs texts, of a family other than Classic: with a signature of length 0 if a text has no token.
-// A signature is valid until the next call; it serves one goroutine.
+// Signer returns a function that signs texts, for a family other than Classic. The signature of a text without tokens
+// has length 0. A signature is valid until the next call. The function is not safe for concurrent use.
 func (p *Params) Signer(ctx context.Context) (func(text []byte) []uint64, error) {
 	signer, err := p.signer(ctx)
 	if err != nil {
@@ -129,15 +129,15 @@ func (p *Params) Signer(ctx context.Context) (func(text []byte) []uint64, error)
 	}, nil
 }
 
-// sign returns the signature of a text, of length 0 if it has no token.
+// sign returns the signature of a text, of length 0 if the text has no tokens.
 func (s *signer) sign(dst []uint64, text []byte) []uint64 {
-	if s.salted == nil { // which takes the text
+	if s.salted == nil { // salted tokenises the text itself
 		s.shingler.Tokenise(text)
 	}
 	return s.tokenised(dst, text)
 }
 
-// tokenised is sign of a text that the shingler has taken last.
+// tokenised is like sign, for the text that the shingler tokenised last.
 func (s *signer) tokenised(dst []uint64, text []byte) []uint64 {
 	switch {
 	case s.salted != nil:
@@ -148,7 +148,7 @@ func (s *signer) tokenised(dst []uint64, text []byte) []uint64 {
 	return s.fss.Sign(dst, s.shingler.InPlace())
 }
 
-// Keyer makes keys of signatures.
+// Keyer returns the keyer that makes keys of signatures.
 func (p *Params) Keyer() lsh.Keyer {
 	if p.Family == SimHash {
 		return p.Pieces
@@ -156,7 +156,7 @@ func (p *Params) Keyer() lsh.Keyer {
 	return p.Banding
 }
 
-// Equal counts the values of two signatures that are equal, or the bits, of the Banding.Signature that each has.
+// Equal returns how many of the Banding.Signature values, or bits, of two signatures are equal.
 func (p *Params) Equal(a, b []uint64) int {
 	if p.Family == SimHash {
 		return p.Banding.Signature - hamming.Distance(a, b)
@@ -251,8 +251,8 @@ func (f *keysFn) FinishBundle(ctx context.Context, bands func(int64, []byte)) {
 	f.bands.Flush(gather.Counted(ctx, bandBytes, bands))
 }
 
-// Of returns the signature of one text, in this process; of length 0 if it has no token. For the
-// family Classic every shingle of it must be in the dictionary.
+// Of signs one text in this process. The signature of a text without tokens has length 0. For the family Classic, every
+// shingle of the text must be in the dictionary.
 func (p *Params) Of(ctx context.Context, text []byte) ([]uint64, error) {
 	if p.Family != Classic {
 		sign, err := p.Signer(ctx)

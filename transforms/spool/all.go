@@ -20,14 +20,14 @@ func init() {
 	dofn.Register[allFn]()
 }
 
-// Whole is the name of all documents as one component, which is the key of none.
+// Whole names the component of all documents; no document has this key.
 const Whole blocks.Key = -1
 
-// Batching spreads sets over batches in the order of their sizes: it holds the least size of each batch, and ascends.
-// Batches that begin at one size have sets of that size only, by hash.
+// Batching spreads sets over batches in the order of their sizes. It has the minimum set size of each batch, in
+// ascending order. Batches with equal minimums share the sets of that single size, by hash.
 type Batching []int
 
-// NewBatching returns batches of about so many bytes, for so many sets of each size.
+// NewBatching returns batches of about this many bytes, given the number of sets of each size.
 func NewBatching(sets map[int]int64, bytes int64) Batching {
 	least, held := Batching{0}, int64(0)
 	for _, size := range slices.Sorted(maps.Keys(sets)) {
@@ -50,7 +50,7 @@ func NewBatching(sets map[int]int64, bytes int64) Batching {
 	return least
 }
 
-// Of returns the batches of sets of a size: the first, and that after the last.
+// Of returns the batches with sets of a size: the first, and the one after the last.
 func (b Batching) Of(size int) (first, end int) {
 	end, _ = slices.BinarySearch(b, size+1)
 	first, _ = slices.BinarySearch(b, b[end-1])
@@ -63,19 +63,19 @@ func (b Batching) Batch(size int, hash blocks.Hash) int64 {
 	return int64(first) + int64(hash.Lo%uint64(end-first))
 }
 
-// All writes all sets to files, each once, in the order of their sizes.
+// All writes all sets to files, once each, in the order of their sizes.
 //
 //	KV<batch, set parts> → KV<Whole, batches>, [] edges
 //
-// Of documents with one set the first has it, and the others have an edge with that, unless all are references. One
-// GroupByKey, which holds a batch twice. inputs is the path of the shared blocks.Inputs.
+// If documents have equal sets, the first one's is written, and each other one gets an edge to the first, unless all
+// are references. One GroupByKey, which holds a batch twice. inputs is the path of the shared blocks.Inputs.
 func All(s beam.Scope, sized flow.Sized, inputs, temp string) (flow.Batches, flow.Edges) {
 	s = s.Scope("spool.All")
 	batches, same := beam.ParDo2(s, &allFn{Inputs: inputs, Temp: temp}, beam.GroupByKey(s, beam.PCollection(sized)))
 	return flow.Batches(batches), flow.Edges(same)
 }
 
-// allFn writes a batch; see All for the shapes.
+// allFn writes a batch; All documents the shapes.
 type allFn struct{ Inputs, Temp string }
 
 func (f *allFn) ProcessElement(ctx context.Context, batch int64, values func(*[]byte) bool, emit func(int64, []byte), same func([]byte)) error {
@@ -84,8 +84,8 @@ func (f *allFn) ProcessElement(ctx context.Context, batch int64, values func(*[]
 		return err
 	}
 	var parts [][]byte
-	first := map[blocks.Hash]blocks.Key{} // of the documents with a set
-	wanted := map[blocks.Hash]bool{}      // that an input has
+	first := map[blocks.Hash]blocks.Key{} // first document with a set
+	wanted := map[blocks.Hash]bool{}      // sets that an input has
 	var docs []document
 	hold := memory.NewHold(ctx)
 	defer hold.Free()
@@ -134,7 +134,7 @@ func (f *allFn) ProcessElement(ctx context.Context, batch int64, values func(*[]
 	}, emit)
 }
 
-// document is a document, and the hash of its set.
+// document is a document's key and the hash of its set.
 type document struct {
 	key  blocks.Key
 	hash blocks.Hash

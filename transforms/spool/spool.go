@@ -1,5 +1,5 @@
-// Package spool writes the shingle sets of large components to files, each once, in batches of an order that a step
-// before has chosen. What is done with a component reads them as often as it likes.
+// Package spool writes the shingle sets of large components to files, once each, in batches whose order an earlier step
+// has chosen. Later steps can read them any number of times.
 package spool
 
 import (
@@ -27,7 +27,7 @@ func init() {
 //
 //	KV<document, set part>, KV<document, turn>, KV<document, turn> → KV<component, batches> of the first turns, and of the second
 //
-// A document without a turn is a copy, and its set is dropped. One CoGroupByKey and two GroupByKeys, which hold a batch.
+// A document without a turn is a copy, whose set is dropped. One CoGroupByKey and two GroupByKeys, which hold a batch.
 func Sets(s beam.Scope, sets flow.LargeSets, crowds, others flow.Turns, temp string) (ofCrowds, ofOthers flow.Batches) {
 	s = s.Scope("spool.Sets")
 	toCrowds, toOthers := beam.ParDo2(s, &routeFn{}, beam.CoGroupByKey(s, beam.PCollection(sets), beam.PCollection(crowds), beam.PCollection(others)))
@@ -62,7 +62,7 @@ func (f *routeFn) ProcessElement(_ int64, parts, crowds, others func(*[]byte) bo
 	return nil
 }
 
-// batchFn writes batches to files, in the order of their turns.
+// batchFn writes the sets of batches to files, in the order of their turns.
 //
 //	KV<batch's hash, turns and set parts> → KV<component, batches>
 type batchFn struct{ Temp string }
@@ -70,9 +70,9 @@ type batchFn struct{ Temp string }
 func (f *batchFn) ProcessElement(ctx context.Context, _ int64, values func(*[]byte) bool, emit func(int64, []byte)) error {
 	type content struct {
 		parts   [][]byte
-		numbers map[blocks.Key]int // of the turns
+		numbers map[blocks.Key]int // numbers of the turns
 	}
-	contents := map[blocks.Turn]*content{} // of number 0; more than one only if hashes collide
+	contents := map[blocks.Turn]*content{} // keys have Number 0; more than one only if hashes collide
 	hold := memory.NewHold(ctx)
 	defer hold.Free()
 	var value []byte
@@ -110,7 +110,7 @@ func (f *batchFn) ProcessElement(ctx context.Context, _ int64, values func(*[]by
 	return nil
 }
 
-// writeBatch writes sets, which it orders by their indexes, and emits the batch they are.
+// writeBatch writes sets to a file, ordered by comparing their indexes, and emits their batch.
 //
 //	KV<component, batches>
 func writeBatch(
@@ -133,7 +133,7 @@ func writeBatch(
 	return nil
 }
 
-// assembles adds to hold what the set of a part takes with its parts, when the first comes.
+// assembles adds to hold the memory of a set and its parts, when the first part arrives.
 func assembles(ctx context.Context, hold *memory.Hold, part *blocks.SetPart) error {
 	if part.First > 0 {
 		return nil
@@ -141,7 +141,7 @@ func assembles(ctx context.Context, hold *memory.Hold, part *blocks.SetPart) err
 	return hold.Add(ctx, 2*blocks.ShingleBytes*int64(part.Total))
 }
 
-// Describe returns the batch of that number that has these sets.
+// Describe returns the batch of this number with these sets.
 func Describe(number int, sets blocks.Sets) blocks.Batch {
 	b := blocks.Batch{Number: number, Sets: len(sets.Sets)}
 	for i, set := range sets.Sets {
@@ -153,12 +153,13 @@ func Describe(number int, sets blocks.Sets) blocks.Batch {
 	return b
 }
 
-// BatchFile is the file of a batch of a component, below the run's folder temp.
+// BatchFile returns the path of a batch of a component, below the run's folder temp.
 func BatchFile(temp string, component blocks.Key, batch int) string {
 	return File(temp, component, "batch", batch)
 }
 
-// File is a numbered file of some kind of a component's sets, below the run's folder temp.
+// File returns the path of a numbered file with sets of a component, below the run's folder temp. kind says what it
+// has.
 func File(temp string, component blocks.Key, kind string, number int) string {
 	return storage.Join(temp, "sets", fmt.Sprintf("%d-%s-%d", int64(component), kind, number))
 }
@@ -169,12 +170,13 @@ func Write(ctx context.Context, temp, name string, sets blocks.Sets) error {
 	return err
 }
 
-// Read reads what Write wrote.
+// Read reads the file that Write wrote.
 func Read(ctx context.Context, name string) (blocks.Sets, error) {
 	return Pick(ctx, name, nil, nil)
 }
 
-// Pick is Read of the sets of some indexes, which ascend, with the keys of all. It adds what the file takes to hold.
+// Pick is like Read, but reads only the sets at the wanted indexes, which must ascend, with the keys of all sets. It
+// adds the size of the file to hold.
 func Pick(ctx context.Context, name string, wanted []int, hold *memory.Hold) (blocks.Sets, error) {
 	file, err := storage.OpenFile(ctx, name)
 	if err != nil {

@@ -30,9 +30,9 @@ func init() {
 var (
 	cellsCut  = beam.NewCounter("cells", "cells")
 	cellPairs = beam.NewCounter("cells", "pairs_of_cells")
-	cellBytes = beam.NewCounter("cells", "bytes")      // of the sets of large components
-	leftBytes = beam.NewCounter("cells", "left_bytes") // of those that may have a partner
-	readBytes = beam.NewCounter("cells", "read_bytes") // of those that pairs of cells read
+	cellBytes = beam.NewCounter("cells", "bytes")      // of sets of large components
+	leftBytes = beam.NewCounter("cells", "left_bytes") // of sets that may have a partner
+	readBytes = beam.NewCounter("cells", "read_bytes") // of sets read by pairs of cells
 	largest   = beam.NewDistribution("cells", "component_bytes")
 )
 
@@ -40,9 +40,9 @@ var (
 //
 //	KV<component, batches> → KV<component shard, near pairs>, facts
 //
-// One call for each component lets the sets go that can have no partner, and cuts the others into cells. One for each
-// pair of cells that may hold similar sets joins it or, where that takes less, compares its candidates by rare
-// shingles. Four GroupByKeys: the sets stay in files.
+// One call per component removes the sets that cannot have a partner, and divides the others into cells. One call per
+// pair of cells that may hold similar sets joins the two cells or, where that costs less, compares candidates found by
+// rare shingles. Four GroupByKeys: the sets stay in files.
 func Large(s beam.Scope, batches flow.Batches, p Params) Found {
 	s = s.Scope("verify.Large")
 	pairs, estimates := beam.ParDo2(s, &cellPairFn{Params: p}, pairsOfCells(s, batches, p))
@@ -50,18 +50,18 @@ func Large(s beam.Scope, batches flow.Batches, p Params) Found {
 	return Found{Pairs: flow.NearPairs(pairs), Facts: flow.Facts(facts)}
 }
 
-// pairsOfCells cuts components into cells, and groups the pairs of cells that may hold similar sets by their hash.
+// pairsOfCells divides components into cells, and groups the pairs of cells that may hold similar sets by hash.
 func pairsOfCells(s beam.Scope, batches flow.Batches, p Params) beam.PCollection {
 	whole, postings := beam.ParDo2(s, &cutFn{Params: p}, beam.GroupByKey(s, beam.PCollection(batches)))
 	some := beam.ParDo(s, &rareFn{Params: p}, beam.GroupByKey(s, postings))
 	return beam.GroupByKey(s, beam.Flatten(s, whole, some))
 }
 
-// cutFn cuts components into cells.
+// cutFn divides components into cells.
 //
 //	KV<component, batches> → KV<cell pair's hash, cell pair>, KV<range's hash, postings>
 //
-// It holds a batch, a cell, and a sketch of at most 16 MB and its successor, or frequencies of at most 64 MB.
+// It holds a batch, a cell, and either a sketch of at most 16 MB and its successor, or frequencies of at most 64 MB.
 type cutFn struct{ Params Params }
 
 func (f *cutFn) ProcessElement(
@@ -107,18 +107,18 @@ func cut(batches []blocks.Batch) (cells []setsim.Cell) {
 	return cells
 }
 
-// cells are the sets of a component, in files in the order of their sizes.
+// cells is the sets of a component, in files in the order of their sizes.
 type cells struct {
 	*Params
 	in        *blocks.Inputs
 	verifier  verifier.Verifier
 	component blocks.Key
-	round     int // how often sets have left
+	round     int // number of times that sets were removed
 	cells     []blocks.Batch
 	tables    *memory.Hold
 }
 
-// file is that of a cell, after so many rounds.
+// file returns the path of a cell after this many rounds.
 func (p *Params) file(component blocks.Key, round, cell int) string {
 	if round == 0 {
 		return spool.BatchFile(p.Temp, component, cell)
@@ -140,7 +140,7 @@ func (c *cells) sets() (n int) {
 	return n
 }
 
-// each calls do with the sets of each cell, in their order.
+// each calls do with the sets of each cell, in order.
 func (c *cells) each(ctx context.Context, do func(blocks.Sets) error) error {
 	for _, cell := range c.cells {
 		if err := ctx.Err(); err != nil {
@@ -163,12 +163,12 @@ func (c *cells) visit(ctx context.Context, cell int, do func(blocks.Sets) error)
 	return do(sets)
 }
 
-// worthARound is the share of sets that leave, as 1 of so many, below which there is no further round.
+// worthARound is the inverse of the fraction of sets that a round must remove to be followed by another.
 const worthARound = 10
 
-// prune lets the sets go that have too few shingles in common with all others together, in rounds: who leaves may
-// leave others alone. The first round looks at a part of the shingles
-// only, which mostly is enough. Features that are no sets stay.
+// prune removes the sets that have too few shingles in common with all others together. It works in rounds, because a
+// removed set may leave others alone. The first round samples the shingles, which is usually enough. Features that are
+// not sets stay.
 func (c *cells) prune(ctx context.Context) error {
 	v, ok := c.verifier.(verifier.Sets)
 	tooLarge := func() bool { return blocks.ShingleBytes*c.shingles() > c.PruneBytes }
@@ -208,7 +208,7 @@ func (c *cells) prune(ctx context.Context) error {
 	return err
 }
 
-// leave lets sets go, by their numbers.
+// leave removes the sets whose numbers are marked in leaves.
 func (c *cells) leave(ctx context.Context, leaves []bool) error {
 	var cells []blocks.Batch
 	var cell blocks.Sets
@@ -238,7 +238,7 @@ func (c *cells) leave(ctx context.Context, leaves []bool) error {
 			if err := staying.Add(ctx, int64(size)); err != nil {
 				return err
 			}
-			// lest all of its cell is held
+			// Clone, so that the whole cell is not retained.
 			cell.Keys, cell.Sets = append(cell.Keys, g.Keys[i]), append(cell.Sets, slices.Clone(set))
 			bytes += size
 		}
@@ -272,16 +272,16 @@ func (c *cells) leave(ctx context.Context, leaves []bool) error {
 	return err
 }
 
-// cellPair names two cells of a component after so many rounds, first ≤ second.
+// cellPair names two cells of a component after round rounds, first ≤ second.
 type cellPair struct {
 	component            blocks.Key
 	round, first, second int
 }
 
-// candidate is a set of the first cell and one of the second, by their indexes.
+// candidate is a set of the first cell and a set of the second, by index.
 type candidate struct{ i, j uint32 }
 
-// append appends a pair and its candidates; none says that all sets are to be compared.
+// append appends a pair of cells and its candidates; without candidates, all sets are to be compared.
 func (c cellPair) append(block []byte, candidates []candidate) []byte {
 	block = blocks.AppendKey(block, c.component)
 	for _, n := range []int{c.round, c.first, c.second, len(candidates)} {
@@ -293,7 +293,7 @@ func (c cellPair) append(block []byte, candidates []candidate) []byte {
 	return block
 }
 
-// decodeCellPair appends the candidates to dst.
+// decodeCellPair decodes a pair of cells, and appends its candidates to dst.
 func decodeCellPair(d *blocks.Decoder, dst []candidate) (c cellPair, candidates []candidate) {
 	c = cellPair{component: d.Key(), round: int(d.Uint32()), first: int(d.Uint32()), second: int(d.Uint32())}
 	for range d.Uint32() {
@@ -305,7 +305,7 @@ func decodeCellPair(d *blocks.Decoder, dst []candidate) (c cellPair, candidates 
 	return c, dst
 }
 
-// hash is the key that spreads pairs over workers. Other pairs may have the same one.
+// hash returns the key that spreads pairs of cells over workers. Different pairs may have the same key.
 func (c cellPair) hash() int64 {
 	h := hash.Mix(hash.Mix(hash.Mix(uint64(c.component))+uint64(c.first)) + uint64(c.second))
 	return int64(h >> 1)
@@ -328,7 +328,8 @@ func (f *cellPairFn) Setup(ctx context.Context) (err error) {
 	return err
 }
 
-// mostCandidates are fewer than the sets of two cells have bytes. Of more, all pairs are compared.
+// mostCandidates bounds the memory of candidates below that of the sets of two cells. Above it, all pairs of sets are
+// compared.
 const mostCandidates = 1 << 20
 
 func (f *cellPairFn) ProcessElement(
@@ -340,8 +341,8 @@ func (f *cellPairFn) ProcessElement(
 	})
 }
 
-// eachPair calls do for each pair of cells of a group, with its candidates
-// in the order of the second; without any, all sets are to be compared.
+// eachPair calls do with each pair of cells of a group and its candidates, sorted by the second set. Without
+// candidates, all sets are to be compared.
 func eachPair(values func(*[]byte) bool, do func(cellPair, []candidate) error) error {
 	pairs := map[cellPair][]candidate{} // more than one only if hashes collide
 	var read []candidate
@@ -361,14 +362,14 @@ func eachPair(values func(*[]byte) bool, do func(cellPair, []candidate) error) e
 	}
 	for c, candidates := range pairs {
 		slices.SortFunc(candidates, func(a, b candidate) int { return cmp.Or(cmp.Compare(a.j, b.j), cmp.Compare(a.i, b.i)) })
-		if err := do(c, slices.Compact(candidates)); err != nil { // ranges of hashes find some again
+		if err := do(c, slices.Compact(candidates)); err != nil { // several ranges of hashes may find the same candidate
 			return err
 		}
 	}
 	return nil
 }
 
-// join joins the cells of a pair or, if there are candidates, compares these.
+// join joins two cells or, if there are candidates, compares these.
 func (f *cellPairFn) join(
 	ctx context.Context, c cellPair, candidates []candidate, emit, estimates func(int64, []byte),
 ) error {
@@ -422,8 +423,8 @@ func (f *cellPairFn) join(
 	return nil
 }
 
-// sets reads the sets of a pair of cells or, if there are candidates, theirs. Those of a cell with itself come as the
-// second cell's, and as the first's only for candidates.
+// sets reads the sets of a pair of cells, or only those of candidates. If both cells are the same, its sets are
+// returned as second, and also as first only if there are candidates.
 func (p *Params) sets(
 	ctx context.Context, c cellPair, candidates []candidate, hold *memory.Hold,
 ) (first, second blocks.Sets, err error) {
@@ -441,7 +442,7 @@ func (p *Params) sets(
 	return first, second, err
 }
 
-// estimateFn adds up the estimates of the pairs of cells of a component.
+// estimateFn adds up the estimates of a component's pairs of cells.
 //
 //	KV<component, estimates> → facts
 type estimateFn struct{}

@@ -11,16 +11,16 @@ import (
 )
 
 var (
-	pairsCompared = beam.NewCounter("verify", "compared") // of documents that are joined with each other
-	// Of these, pairs of two references, by their standing and not by what a join has as apart: there are to be none.
+	pairsCompared = beam.NewCounter("verify", "compared") // pairs of documents in joins
+	// Pairs of two references among them, judged by standing rather than by what the join keeps apart: must be 0.
 	referencesCompared = beam.NewCounter("verify", "references_compared")
-	// Pairs of documents that an index has kept, compared for the count alone, and those of them that are similar.
+	// Pairs of settled documents, compared only for these counts, and those of them that are similar.
 	settledCompared = beam.NewCounter("verify", "settled_compared")
 	indexMissed     = beam.NewCounter("verify", "index_missed")
 )
 
-// members are how many documents a join is of, how many of them are apart, and how many are references. Unlike counts
-// them by the value that a rule forbids two similar documents to share, and unlikeApart those of them that are apart.
+// members counts the documents of a join: all of them, those that are apart, and the references. unlike counts them by
+// the value that a rule forbids two similar documents to share, and unlikeApart those of them that are apart.
 type members struct {
 	all, apart, references int64
 	unlike, unlikeApart    map[uint64]int64
@@ -44,7 +44,8 @@ func membersOf(in *blocks.Inputs, v verifier.Verifier, g blocks.Sets, apart []bo
 	return m
 }
 
-// unlike counts some sets by the value that a rule forbids two similar documents to share; nil are all of them.
+// unlike counts sets by the value that a rule forbids two similar documents to share: those marked in some, or all if
+// some is nil.
 func unlike(v verifier.Verifier, sets [][]uint64, some []bool) (counts map[uint64]int64) {
 	for i, set := range sets {
 		value, ok := verifier.Unlike(v, set)
@@ -71,7 +72,7 @@ func countSelf(ctx context.Context, m members) bool {
 	return count(ctx, left, choose2(m.references)-choose2(m.apart))
 }
 
-// countCross counts the pairs that a join of some documents with others compares, and reports whether there are any.
+// countCross counts the pairs that a join of two groups of documents compares, and reports whether there are any.
 func countCross(ctx context.Context, a, b members) bool {
 	left := a.all*b.all - a.apart*b.apart
 	for value, n := range a.unlike {
@@ -89,5 +90,5 @@ func count(ctx context.Context, compared, references int64) bool {
 	return compared > 0
 }
 
-// choose2 is how many pairs n documents have.
+// choose2 returns the number of pairs of n documents.
 func choose2(n int64) int64 { return n * (n - 1) / 2 }

@@ -17,12 +17,12 @@ import (
 
 func init() { dofn.Register[connectFn]() }
 
-// Connect finds edges that connect sets as all pairs would, without
-// finding all of these. The sets are in files, as those that Large joins.
+// Connect finds edges that connect sets as all pairs would, without finding all pairs. The sets are in files, like
+// those that Large joins.
 //
 //	KV<component, batches> → [] edges
 //
-// Each pair of cells, by itself, has fewer edges than sets. Three GroupByKeys: the sets stay in files.
+// Each pair of cells has fewer edges than sets. Three GroupByKeys: the sets stay in files.
 func Connect(s beam.Scope, batches flow.Batches, p Params) flow.Edges {
 	s = s.Scope("verify.Connect")
 	return flow.Edges(beam.ParDo(s, &connectFn{Params: p}, pairsOfCells(s, batches, p)))

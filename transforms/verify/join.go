@@ -26,13 +26,12 @@ var (
 	pairsFound      = beam.NewCounter("verify", "pairs")
 )
 
-// Small joins the sets of small components, each for itself.
+// Small joins the sets of each small component.
 //
 //	KV<component shard, group of component parts> → KV<component shard, near pairs> and facts,
 //	KV<document, set part>, KV<component, profiles>
 //
-// Components whose sets exceed a cell are passed on, as large ones; the others of a shard are held in
-// memory.
+// Components whose sets exceed a cell are passed on as large ones; the others of a shard are held in memory.
 func Small(s beam.Scope, small exchange.Groups, p Params) (Found, flow.LargeSets, flow.LargeProfiles) {
 	s = s.Scope("verify.Small")
 	pairs, large, profiles, facts := beam.ParDo4(s, &joinFn{Params: p, In: small.In}, small.All)
@@ -40,7 +39,7 @@ func Small(s beam.Scope, small exchange.Groups, p Params) (Found, flow.LargeSets
 		flow.LargeSets(large), flow.LargeProfiles(profiles)
 }
 
-// joinFn joins the components of a shard; see Small for the shapes.
+// joinFn joins the components of a shard; Small documents the shapes.
 type joinFn struct {
 	Params Params
 	In     exchange.In
@@ -81,7 +80,7 @@ func (f *joinFn) joinAll(
 	if err := f.hold(packed, sets, profiles); err != nil {
 		return err
 	}
-	defer func() { clear(f.held) }() // to release their blocks
+	defer func() { clear(f.held) }() // releases their blocks
 	slices.SortFunc(f.held, func(a, b componentPart) int {
 		return cmp.Or(cmp.Compare(a.component, b.component), cmp.Compare(a.key, b.key))
 	})
@@ -111,7 +110,7 @@ func (f *joinFn) joinAll(
 	return estimates.EmitFact(facts)
 }
 
-// hold holds the parts of components that one call can join, and passes those of others on.
+// hold holds the parts of components that one call can join, and passes on the parts of other components.
 func (f *joinFn) hold(packed func(*[]byte) bool, sets, profiles func(int64, []byte)) error {
 	f.held = f.held[:0]
 	sizes := map[blocks.Key]int{}
@@ -148,13 +147,13 @@ func (f *joinFn) hold(packed func(*[]byte) bool, sets, profiles func(int64, []by
 			clear(f.held[len(kept):])
 			f.held = kept
 		}
-		block = nil // the parts are in it
+		block = nil // held parts are in it
 	}
 	buffers.Flush(profiles)
 	return nil
 }
 
-// join joins the sets of a component, and estimates how many pairs it has.
+// join joins the sets of a component, and estimates its number of pairs.
 func (f *joinFn) join(
 	ctx context.Context, component blocks.Key, g blocks.Sets, out *blocks.PairWriter,
 ) blocks.Estimate {
@@ -172,11 +171,11 @@ func (f *joinFn) join(
 	return EstimateOf(component, f.estimator)
 }
 
-// mostSettled is how many documents of an index are compared in a component, for the count.
+// mostSettled is the maximum number of settled documents per component that are compared for the count.
 const mostSettled = 256
 
-// countMissed counts the similar documents of a component that an index has kept: earlier nights have missed these
-// pairs.
+// countMissed counts the pairs of similar documents in a component that an index has kept both: earlier runs missed
+// these pairs.
 func (f *joinFn) countMissed(ctx context.Context, g blocks.Sets) {
 	var settled [][]uint64
 	for i, key := range g.Keys {
@@ -194,13 +193,13 @@ func (f *joinFn) countMissed(ctx context.Context, g blocks.Sets) {
 	})
 }
 
-// EstimateOf returns the estimate of a component whose pairs the estimator has seen.
+// EstimateOf returns the estimate of a component whose pairs were added to the estimator.
 func EstimateOf(component blocks.Key, e *estimate.Estimator) blocks.Estimate {
 	sum := e.End()
 	return blocks.Estimate{Component: component, Found: sum.Found, Millionths: sum.Millionths[:]}
 }
 
-// passOn sends a set part of a component that is to be cut into cells.
+// passOn sends a set part of a component that is too large, and a profile with the first part of a set.
 func passOn(m componentPart, buffers *blocks.Buffers, sets, profiles func(int64, []byte)) error {
 	d := blocks.NewDecoder(m.part)
 	part := d.SetPart()

@@ -26,20 +26,20 @@ var (
 const (
 	candidateBytes = 8
 	postingBytes   = 20
-	heldPosting    = 80 // bytes of one that is ordered
-	// A byte of a posting, which is made, sent and ordered, takes as much as some bytes of sets that are joined; and some
-	// bytes of sets that are only read for their candidates as much as one.
+	heldPosting    = 80 // memory of one that is being sorted
+	// To make, send and sort a byte of postings costs as much as to join postingWeight bytes of sets. To read
+	// readWeight bytes of sets only for their candidates costs as much as to join one.
 	postingWeight = 8
 	readWeight    = 4
-	// rangeBytes is the size of the postings that one call orders.
+	// rangeBytes is the size of the postings that one call sorts.
 	rangeBytes = 8 << 20
-	// fewCells are joined without weighing the ways, which costs as much.
+	// Up to fewCells cells are joined without estimating the costs, which would cost as much.
 	fewCells = 16
 )
 
-// rare sends the postings of the sets' rare shingles, if finding candidates by these takes less than joining cells.
-// That is told by a sample of shingles, and by cells of the usual size: it
-// follows from the input alone. Features that are no sets are joined in cells.
+// rare sends the postings of the sets' rare shingles if it costs less to find candidates by them than to join cells. It
+// decides by a sample of shingles, and by cells of the usual size, so that the decision depends only on the input.
+// Features that are not sets are joined in cells.
 func (c *cells) rare(ctx context.Context, emit func(int64, []byte)) (bool, error) {
 	usual := c.usual()
 	v, ok := c.verifier.(verifier.Sets)
@@ -75,7 +75,7 @@ func (c *cells) rare(ctx context.Context, emit func(int64, []byte)) (bool, error
 	return true, c.send(ctx, prefixes, int(postingBytes*work.Postings/rangeBytes)+1, emit)
 }
 
-// usual returns the cells that there would be if they were of the usual size.
+// usual returns the cells that there would be at the usual size.
 func (c *cells) usual() (usual []setsim.Cell) {
 	for _, cell := range cut(c.cells) {
 		last := len(usual) - 1
@@ -89,7 +89,7 @@ func (c *cells) usual() (usual []setsim.Cell) {
 	return usual
 }
 
-// numbered calls do with all sets, and their numbers in the order of the cells.
+// numbered calls do with all sets, numbered in the order of the cells.
 func (c *cells) numbered(ctx context.Context, do func(number uint32, key blocks.Key, set []uint64)) error {
 	number := uint32(0)
 	return c.each(ctx, func(g blocks.Sets) error {
@@ -101,13 +101,13 @@ func (c *cells) numbered(ctx context.Context, do func(number uint32, key blocks.
 	})
 }
 
-// Kinds of values of a range.
+// Kinds of values in a range.
 const (
-	rangeCells    = byte(iota) // numbers of cells, and where they begin
-	rangePostings              // of some sets
+	rangeCells    = byte(iota) // numbers of cells, and of their first sets
+	rangePostings              // postings of some sets
 )
 
-// send sends the postings of all sets, in so many ranges of their hashes.
+// send sends the postings of all sets, divided into this many ranges of hashes.
 func (c *cells) send(ctx context.Context, prefixes *setsim.Prefixes, ranges int, emit func(int64, []byte)) error {
 	keys, room := make([]int64, ranges), make([][]byte, ranges)
 	for r := range ranges {
@@ -166,10 +166,10 @@ func (c *cells) header(kind byte) []byte {
 //
 //	KV<range's hash, postings> → KV<cell pair's hash, cell pair and candidates>
 //
-// It holds the postings of a range, and some candidates.
+// It holds the postings of a range, and a bounded number of candidates.
 type rareFn struct{ Params Params }
 
-// rangeOf names the sets of a component after so many rounds.
+// rangeOf names the sets of a component after round rounds.
 type rangeOf struct {
 	component blocks.Key
 	round     int
@@ -207,7 +207,7 @@ func (f *rareFn) ProcessElement(
 			return err
 		}
 	}
-	t := f.Params.Verifier.New().(verifier.Sets).Jaccard() // no others have postings
+	t := f.Params.Verifier.New().(verifier.Sets).Jaccard() // only sets have postings
 	for of, some := range postings {
 		found := candidatesOf{of: of, cells: cells[of], pairs: map[cellPair][]candidate{}, emit: emit}
 		setsim.Candidates(some, t, found.add)
@@ -217,13 +217,13 @@ func (f *rareFn) ProcessElement(
 	return nil
 }
 
-// numberedCell is a cell by its number, and the number of its first set.
+// numberedCell is the number of a cell, and the number of its first set.
 type numberedCell struct {
 	number int
 	first  uint32
 }
 
-// candidatesOf puts candidates together by pairs of cells.
+// candidatesOf collects candidates by pair of cells.
 type candidatesOf struct {
 	of    rangeOf
 	cells []numberedCell
@@ -233,12 +233,12 @@ type candidatesOf struct {
 	emit  func(int64, []byte)
 }
 
-// heldCandidates are those of all pairs of cells of a range, before they are sent.
+// heldCandidates is the number of candidates of a range that are held before they are sent.
 const heldCandidates = 1 << 19
 
 func (c *candidatesOf) add(i, j uint32) bool {
 	first, second := c.cell(i), c.cell(j)
-	if first.first > second.first { // of sets of one size
+	if first.first > second.first { // sets of one size may come in either order
 		first, second, i, j = second, first, j, i
 	}
 	pair := cellPair{component: c.of.component, round: c.of.round, first: first.number, second: second.number}
@@ -250,7 +250,7 @@ func (c *candidatesOf) add(i, j uint32) bool {
 	return true
 }
 
-// cell returns the cell of a set.
+// cell returns the cell that contains a set.
 func (c *candidatesOf) cell(set uint32) numberedCell {
 	i, ok := slices.BinarySearchFunc(c.cells, set,
 		func(c numberedCell, set uint32) int { return cmp.Compare(c.first, set) })

@@ -1,7 +1,7 @@
 // Package verify finds the exact similarity of documents that edges connect.
 //
-// A small component is joined by one call. Of a large one, sets that can have no partner leave; the others are cut
-// into cells, and pairs of cells are joined.
+// One call joins a small component. From a large one, sets that cannot have a partner are removed; the others are
+// divided into cells, and pairs of cells are joined.
 package verify
 
 import (
@@ -13,41 +13,41 @@ import (
 	"github.com/neardup/neardup/transforms/sets"
 )
 
-// Params are what pairs are, and the bounds of the work.
+// Params define pairs, and bound the work.
 type Params struct {
 	// Inputs is the path of the shared blocks.Inputs.
 	Inputs   string
 	Verifier verifier.Spec
-	// CellBytes is the size of the sets that a cell holds. The result does not depend on it.
+	// CellBytes is the size of the sets in a cell. The result does not depend on it.
 	CellBytes int
-	// PruneBytes is the size of a component above which sets that can have no partner leave it before it is cut.
-	// Nor does the result depend on that.
+	// PruneBytes is the size of a component above which sets that cannot have a partner are removed before it is
+	// divided into cells. The result does not depend on it.
 	PruneBytes int
-	// Way is that by which a large component is joined; "" is the one that should take less.
-	// Nor does the result depend on that.
+	// Way is the way in which large components are joined; "" chooses the one that should cost less. The result does
+	// not depend on it.
 	Way    Way
 	Shards sets.ComponentShards
-	// Banding tells how likely a pair was to be found; without bands nothing is estimated.
+	// Banding gives the probability that a pair was found; without bands nothing is estimated.
 	Banding lsh.Banding
-	// Seed is that of the signatures.
+	// Seed is the seed of the signatures.
 	Seed uint64
 	// Temp is the run's temporary folder.
 	Temp string
 }
 
-// Way is how the sets of a large component find each other.
+// Way is a way to find the similar sets of a large component.
 type Way string
 
 // Ways to join a large component.
 const (
-	Cells Way = "cells" // each two cells that may hold similar sets are joined
-	Rare  Way = "rare"  // sets that share a rare shingle are compared
+	Cells Way = "cells" // join each two cells that may hold similar sets
+	Rare  Way = "rare"  // compare sets that share a rare shingle
 )
 
-// DefaultCellBytes suits a worker of a cluster.
+// DefaultCellBytes is suitable for a worker of a cluster.
 const DefaultCellBytes = 16 << 20
 
-// Estimator estimates how many pairs there are by those found.
+// Estimator returns an estimator of the number of pairs, given those found.
 func (p *Params) Estimator() *estimate.Estimator {
 	if p.Banding.Bands == 0 {
 		return estimate.New(nil, nil, nil)
@@ -59,9 +59,9 @@ func (p *Params) Estimator() *estimate.Estimator {
 	return estimate.New(p.Banding, signs, p.Verifier.New())
 }
 
-// Found are the pairs of representatives that are similar, with their exact scores.
+// Found are the similar pairs of representatives, with their exact scores.
 type Found struct {
 	Pairs flow.NearPairs
-	// Facts estimate how many pairs there are.
+	// Facts estimate the number of pairs.
 	Facts flow.Facts
 }
