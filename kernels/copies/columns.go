@@ -2,7 +2,7 @@ package copies
 
 import "github.com/neardup/neardup/kernels/hash"
 
-// textHash returns the hash of a text, and of what else the document has if the text is a field.
+// textHash returns the hash of a text and, if the text is a field, of the document's other values.
 func (r *Reader) textHash(text, ends []byte) hash.Sum128 {
 	sum := textHash(text, ends)
 	if r.field {
@@ -12,7 +12,7 @@ func (r *Reader) textHash(text, ends []byte) hash.Sum128 {
 	return sum
 }
 
-// textHash returns the hash of a text whose columns end at ends: that of the text, if it is one column.
+// textHash returns the hash of a text whose columns end at ends. With a single column it is the hash of the text alone.
 func textHash(text, ends []byte) hash.Sum128 {
 	sum := hash.Text(text)
 	if len(ends) == 0 {

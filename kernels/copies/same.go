@@ -1,4 +1,4 @@
-// Package copies tells copies: documents with the same bytes, the same tokens or the same shingles.
+// Package copies identifies copies: documents with the same bytes, the same tokens or the same set of shingles.
 package copies
 
 import (
@@ -12,26 +12,26 @@ import (
 // Same is what documents must have in common to be copies.
 type Same string
 
-// What copies may have in common. Same bytes give the same tokens, and those the same set.
+// The kinds of copies. Equal bytes imply equal tokens, and equal tokens imply equal sets.
 const (
 	Bytes  Same = "bytes"  // the text columns as they were decoded
 	Tokens Same = "tokens" // the tokens of the normalised text, in order
 	Set    Same = "set"    // the set of shingles
 )
 
-// All are all of them, each with fewer copies than the next.
+// All returns all kinds, each of which finds no more copies than the next.
 func All() []Same { return []Same{Bytes, Tokens, Set} }
 
-// Traits are hashes by which copies are told apart.
+// Traits are hashes by which copies are distinguished.
 type Traits struct {
 	Text, Tokens hash.Sum128
-	// Set is that of the features.
+	// Set is the hash of the features.
 	Set hash.Sum128
-	// Symbols is that of the text's symbols, in their order, and Numbers that of its numbers.
+	// Symbols is the hash of the text's symbols in order, and Numbers the hash of its numbers.
 	Symbols, Numbers uint64
 }
 
-// A Reader takes the traits of texts. It keeps its buffers from text to text, so it serves one goroutine.
+// A Reader computes the traits of texts. It reuses its buffers, and so is not safe for concurrent use.
 type Reader struct {
 	shingler *shingle.Shingler
 	policy   textnorm.Policy
@@ -39,39 +39,40 @@ type Reader struct {
 	symbols  []byte
 	numbers  []byte
 	visible  []byte
-	// Of a text that is a field: values is what else the document has, by the rules.
+	// For a text that is a field, values are the document's other values, by rule.
 	field  bool
 	rules  []match.Rule
 	values []byte
 }
 
-// NewReader returns a Reader of texts that become shingles so, and their features:
-// shingle.Set, or those of a verifier, which may use the shingles' storage.
+// NewReader returns a Reader of texts that become shingles as spec says. features turns shingles into features, in
+// place if it likes: it is shingle.Set or that of a verifier.
 func NewReader(spec shingle.Spec, features func(shingles []uint64) []uint64) *Reader {
 	r := &Reader{features: features, field: spec.Field, rules: spec.Rules}
 	if spec.Shingle.Kind != shingle.Item {
-		r.policy, spec.Normalize = spec.Normalize, spec.Normalize.KeepMarkup() // which is stripped once
+		r.policy, spec.Normalize = spec.Normalize, spec.Normalize.KeepMarkup() // strips markup once
 	}
 	r.shingler = spec.New()
 	return r
 }
 
-// Apart says of which document the next text is, as shingle.Shingler.Apart does. It keeps the values.
+// Apart names the document of the next text, as shingle.Shingler.Apart does. It keeps values.
 func (r *Reader) Apart(key uint64, values []byte) {
 	if r.shingler.Apart(key, values); r.field {
 		r.values = values
 	}
 }
 
-// Key returns the hash that two texts, whose columns end at ends, have in common if they are copies, and otherwise with
-// a probability of about 2^-128; false for a text without a token, which is no copy of any. Of bytes each is a token.
+// Key returns a hash that is equal for two texts, whose columns end at ends, if they are copies; otherwise it is equal
+// with a probability of about 2^-128. It returns false for a text without tokens, which has no copies. If same is
+// Bytes, every byte counts as a token.
 func (r *Reader) Key(same Same, text, ends []byte) (hash.Sum128, bool) {
 	if same == Bytes {
 		sum, part := r.textHash(text, ends), r.shingler.Part(r.see(text))
 		return hash.Sum128{Hi: sum.Hi ^ part, Lo: sum.Lo ^ part}, len(text) > 0
 	}
 	tokens := r.shingler.Tokenise(r.see(text))
-	if len(tokens) == 0 { // and then no shingle
+	if len(tokens) == 0 { // so no shingles
 		return hash.Sum128{}, false
 	}
 	if same == Tokens {
@@ -80,7 +81,8 @@ func (r *Reader) Key(same Same, text, ends []byte) (hash.Sum128, bool) {
 	return hash.Values(r.features(r.shingler.InPlace())), true
 }
 
-// Read returns the traits of a text, whose columns end at ends, and its features, which are valid until the next call.
+// Read returns the traits and the features of a text whose columns end at ends. The features are valid until the next
+// call.
 func (r *Reader) Read(text, ends []byte) (t Traits, features []uint64) {
 	t.Text, text = r.textHash(text, ends), r.see(text)
 	t.Tokens, t.Symbols = r.shingler.Copied(r.shingler.Tokenise(text)), r.symbolsHash(text)
@@ -90,8 +92,8 @@ func (r *Reader) Read(text, ends []byte) (t Traits, features []uint64) {
 	return t, features
 }
 
-// ReadCopy returns those traits of a text, whose columns end at ends, that copies of a kind may differ in besides their
-// sets: that of the text, that of the symbols and, if the set is what copies have in common, that of the tokens.
+// ReadCopy returns the traits in which copies of a kind may differ, for a text whose columns end at ends: text,
+// symbols, numbers and, if same is Set, tokens.
 func (r *Reader) ReadCopy(same Same, text, ends []byte) (t Traits) {
 	t.Text, text = r.textHash(text, ends), r.see(text)
 	t.Symbols, t.Numbers = r.symbolsHash(text), r.numbersHash(text)
@@ -101,7 +103,7 @@ func (r *Reader) ReadCopy(same Same, text, ends []byte) (t Traits) {
 	return t
 }
 
-// see returns what of a text is compared; it is valid until the next call.
+// see returns the part of a text that is compared. It is valid until the next call.
 func (r *Reader) see(text []byte) []byte {
 	seen := r.policy.Visible(r.visible, text)
 	if r.policy.StripsMarkup() {
@@ -110,7 +112,7 @@ func (r *Reader) see(text []byte) []byte {
 	return seen
 }
 
-// symbolsHash returns the hash of the symbols of a text, and of other fields that are texts.
+// symbolsHash returns the hash of the symbols in a text and in the other fields that are texts.
 func (r *Reader) symbolsHash(text []byte) uint64 {
 	r.symbols = token.Symbols(r.symbols[:0], text)
 	for value := range match.Texts(r.rules, r.values) {
@@ -119,7 +121,7 @@ func (r *Reader) symbolsHash(text []byte) uint64 {
 	return hash.Bytes(r.symbols)
 }
 
-// numbersHash returns the hash of the numbers of a text, and of other fields that are texts.
+// numbersHash returns the hash of the numbers in a text and in the other fields that are texts.
 func (r *Reader) numbersHash(text []byte) uint64 {
 	r.numbers = match.AppendNumbers(r.numbers[:0], text)
 	for value := range match.Texts(r.rules, r.values) {
@@ -128,10 +130,10 @@ func (r *Reader) numbersHash(text []byte) uint64 {
 	return hash.Bytes(r.numbers)
 }
 
-// usualSymbols are bytes of symbols, and of a text without markup, that are kept for the next text.
+// usualSymbols is the maximum buffer size, in bytes, that is kept for the next text.
 const usualSymbols = 1 << 20
 
-// Trim gives back the memory that a long text has taken; its features are gone.
+// Trim releases the memory that a long text took. It invalidates the features.
 func (r *Reader) Trim() {
 	r.shingler.Trim()
 	if cap(r.symbols) > usualSymbols {
@@ -145,14 +147,14 @@ func (r *Reader) Trim() {
 	}
 }
 
-// Of returns the one of these that copies have in common.
+// Of returns the trait that copies of a kind have in common.
 func (t *Traits) Of(s Same) hash.Sum128 {
 	switch s {
 	case Bytes:
 		return t.Text
 	case Tokens:
 		return t.Tokens
-	default: // also where near-duplicates are sought
+	default: // also if near-duplicates are sought
 		return t.Set
 	}
 }

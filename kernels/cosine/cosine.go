@@ -31,8 +31,8 @@ func Dot(a, b vector.Vector) uint64 {
 	return dot
 }
 
-// Similarity returns the cosine of vectors with a dot product and squared lengths a and b, and 0 if one is
-// empty. It is the same on every platform. It is for display and ranking; Reached decides.
+// Similarity returns the cosine of vectors with this dot product and squared lengths a and b, or 0 if one is empty. It
+// is the same on every platform. It is for display and ranking; Reached decides.
 func Similarity(dot, a, b uint64) float64 {
 	if dot == 0 {
 		return 0
@@ -40,12 +40,11 @@ func Similarity(dot, a, b uint64) float64 {
 	return min(1, float64(dot)/math.Sqrt(float64(a)*float64(b)))
 }
 
-// Reached reports whether the cosine of vectors with a dot product and squared lengths a and b is at
-// least t:
+// Reached reports whether the cosine of vectors with this dot product and squared lengths a and b is at least t:
 //
 //	dot²·Den² ≥ Num²·a·b
 //
-// in integers of 192 bits. Nothing resembles an empty vector. setsim.Any is reached by vectors that share a feature.
+// in 192-bit integers. Nothing is similar to an empty vector. Vectors reach setsim.Any if they share a feature.
 func Reached(t setsim.Threshold, dot, a, b uint64) bool {
 	if dot == 0 || t == setsim.Any {
 		return dot > 0

@@ -9,26 +9,25 @@ import (
 	"github.com/neardup/neardup/kernels/vector"
 )
 
-// directLimit is the number of vectors up to which comparing all pairs costs less than an index.
-// Most components have two or three members.
+// directLimit is the number of vectors up to which it costs less to compare all pairs than to build an index. Most
+// components have two or three members.
 const directLimit = 32
 
-// SelfJoin calls emit once for every pair i < j of vectors, by their indexes in the slice, whose
-// cosine is at least t, with their dot product. It misses none. Pairs come ordered by j and then i. A
-// false from emit ends the join.
+// SelfJoin calls emit once for every pair i < j of vectors, by index, whose cosine is at least t, with their dot
+// product. It misses none. Pairs are ordered by j, then i. The join ends if emit returns false.
 //
-// Two vectors that reach t share a feature that stands early in both, in any one order of all features.
-// For if f is the first that they share, only the components from f on enter the dot product, which is at
-// most the product of what these components are long, |a from f|·|b from f| (Cauchy and Schwarz). That must be at least
-// t·|a|·|b|, and so |a from f| ≥ t·|a| and |b from f| ≥ t·|b|. The order is by frequency in the group, rare
-// first; an index of the features of each vector for which the last holds yields the candidates, and those for which
-// the product is too small are passed over (Bayardo et al. 2007; Anastasiu and Karypis 2014). An index allocates some
-// 60 bytes per component of the vectors, which have fewer than 2^31 together.
+// Under any fixed order of all features, two vectors that reach t share a feature that is early in both. Let f be the
+// first that they share. Only the components from f on contribute to the dot product, which therefore is at most the
+// product of the lengths of these parts, |a from f|·|b from f| (Cauchy and Schwarz). That must be at least t·|a|·|b|,
+// and so |a from f| ≥ t·|a| and |b from f| ≥ t·|b|. The order is by frequency in the group, rare features first. An
+// index of the features of each vector that satisfy the latter condition yields the candidates, and those for which the
+// product is too small are skipped (Bayardo et al. 2007; Anastasiu and Karypis 2014). An index allocates about 60 bytes
+// per component of the vectors, which must have fewer than 2^31 together.
 func SelfJoin(vectors []vector.Vector, t setsim.Threshold, emit func(i, j int, dot uint64) bool) {
 	join(vectors, 0, t, emit)
 }
 
-// CrossJoin calls emit like SelfJoin, but for pairs of a vector i of the first and a vector j of the second slice only.
+// CrossJoin is like SelfJoin, but only for pairs of a vector i of the first and a vector j of the second slice.
 func CrossJoin(first, second []vector.Vector, t setsim.Threshold, emit func(i, j int, dot uint64) bool) {
 	if len(first) == 0 {
 		return
@@ -51,8 +50,7 @@ func join(vectors []vector.Vector, border int, t setsim.Threshold, emit func(i, 
 	}
 }
 
-// directJoin joins by comparing each vector with all it may be joined
-// with. It takes squared lengths, as indexJoin does.
+// directJoin compares each vector with all that it may be joined with. It takes squared lengths, as indexJoin does.
 func directJoin(
 	vectors []vector.Vector, lengths []uint64, border int, t setsim.Threshold, emit func(i, j int, dot uint64) bool,
 ) {
@@ -69,14 +67,14 @@ func directJoin(
 	}
 }
 
-// A posting says that a vector has a feature in its prefix, and which share of its squared length
-// the components from there on have.
+// A posting says that a vector has a feature in its prefix, and how much of its squared length is in the components
+// from there on.
 type posting struct{ vector, share uint32 }
 
-// A candidate is an earlier vector, and where its first common feature with the probing one stands in the latter.
+// A candidate is an earlier vector, and the position in the probing vector of the first feature that they share.
 type candidate struct{ vector, at int }
 
-// indexJoin joins by means of an index of prefixes.
+// indexJoin joins with an index of prefixes.
 func indexJoin(
 	vectors []vector.Vector, lengths []uint64, border int, t setsim.Threshold, emit func(i, j int, dot uint64) bool,
 ) {
@@ -95,7 +93,7 @@ func indexJoin(
 					if met[p.vector] == j {
 						continue
 					}
-					// Here the two meet first: they share nothing before.
+					// This is the first feature that the two vectors share.
 					met[p.vector] = j
 					if prefixes.suffice(share, p.share) {
 						candidates = append(candidates, candidate{int(p.vector), at})
@@ -119,13 +117,13 @@ func indexJoin(
 	}
 }
 
-// wholeShare is a share of 1.
+// wholeShare represents a share of 1.
 const wholeShare = 1 << 31
 
-// prefixes cuts vectors to the features by which similar ones meet.
+// prefixes cuts vectors to the features by which similar vectors are found.
 type prefixes struct {
 	num2, den2 uint64 // of the threshold, squared
-	need       uint64 // the least product of two shares
+	need       uint64 // minimum product of two shares
 }
 
 func newPrefixes(t setsim.Threshold) prefixes {
@@ -136,8 +134,8 @@ func newPrefixes(t setsim.Threshold) prefixes {
 	return p
 }
 
-// shares appends, for each component of the prefix, the share of the squared length that is in the
-// components from there on, rounded up. The prefix ends where that is below t².
+// shares appends, for each component of the prefix, the share of the squared length that is in the components from
+// there on, rounded up. The prefix ends where that falls below t².
 func (p prefixes) shares(dst []uint32, list []component, length uint64) []uint32 {
 	rest := uint64(0)
 	for _, c := range list {
@@ -156,11 +154,11 @@ func (p prefixes) shares(dst []uint32, list []component, length uint64) []uint32
 	return dst
 }
 
-// suffice reports whether vectors may reach the threshold of which no more than
-// these shares matter. Shares are rounded up, so it errs on this side only.
+// suffice reports whether vectors may reach the threshold if only these shares of them can match. Shares are rounded
+// up, so the answer may be wrongly true, but never wrongly false.
 func (p prefixes) suffice(a, b uint32) bool { return uint64(a)*uint64(b) >= p.need }
 
-// A component is the weight of a feature, known by its rank.
+// A component is the weight of a feature, which is identified by its rank.
 type component struct{ rank, weight uint32 }
 
 // An entry is a component of one vector.
@@ -169,11 +167,11 @@ type entry struct {
 	Document placed
 }
 
-// placed is the number of a vector and, in the low half, a weight.
+// placed is the number of a vector in the high half, and a weight in the low half.
 type placed int64
 
-// rank replaces the features that occur in two vectors or more by their ranks, 0 … features−1, ascending by (number of
-// vectors, hash), and leaves out the others. Each list ascends.
+// rank replaces the features that occur in at least two vectors by their ranks 0 … features−1, ascending by (number of
+// vectors, hash), and omits the others. Each list ascends.
 func rank(vectors []vector.Vector) (lists [][]component, features int) {
 	total := 0
 	for _, v := range vectors {
@@ -188,7 +186,7 @@ func rank(vectors []vector.Vector) (lists [][]component, features int) {
 	var sorter radix.Sorter[entry, placed]
 	entries = sorter.Sort(entries, 0, radix.ByKey)
 
-	// The runs of equal features, each with those of the same length.
+	// Runs of equal features, by the length of the run.
 	runs := make([][][]entry, len(vectors)+1)
 	for len(entries) > 0 {
 		n := 1
@@ -202,7 +200,7 @@ func rank(vectors []vector.Vector) (lists [][]component, features int) {
 		entries = entries[n:]
 	}
 
-	// Handing out the ranks in their own order leaves every list sorted.
+	// Assigning ranks in ascending order keeps every list sorted.
 	lists = make([][]component, len(vectors))
 	next := uint32(0)
 	for _, sameLength := range runs {
@@ -217,7 +215,7 @@ func rank(vectors []vector.Vector) (lists [][]component, features int) {
 	return lists, features
 }
 
-// dotRanked is Dot of ranked features.
+// dotRanked is like Dot, for ranked features.
 func dotRanked(a, b []component) uint64 {
 	dot := uint64(0)
 	for i, j := 0, 0; i < len(a) && j < len(b); {

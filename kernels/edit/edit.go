@@ -1,10 +1,10 @@
-// Package edit measures how far apart short strings are, to guess what was meant.
+// Package edit measures the distance of short strings, to guess what was meant.
 package edit
 
 import "iter"
 
-// Nearest returns which of names wanted was meant for: that of the least distance, of these the first in the order of
-// bytes; "" if it resembles none, by more than half of its bytes.
+// Nearest returns the name that wanted was most likely meant to be: the one at the smallest distance, and among equals
+// the first in byte order. It returns "" if all names differ in more than half of the bytes of wanted.
 func Nearest(wanted string, names iter.Seq[string]) (nearest string) {
 	distance := len(wanted)/2 + 1
 	for name := range names {
@@ -15,11 +15,11 @@ func Nearest(wanted string, names iter.Seq[string]) (nearest string) {
 	return nearest
 }
 
-// Distance returns the least number of code points to insert, to delete or to replace that makes
-// a of b (Levenshtein 1965).
+// Distance returns the minimum number of insertions, deletions and replacements of code points that turn b into a
+// (Levenshtein 1965).
 func Distance(a, b string) int {
 	from, to := []rune(a), []rune(b)
-	// row[j] is the distance of what was seen of from to the first j of to.
+	// row[j] is the distance between the part of from read so far and to[:j].
 	row := make([]int, len(to)+1)
 	for j := range row {
 		row[j] = j

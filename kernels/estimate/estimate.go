@@ -1,14 +1,14 @@
-// Package estimate estimates the number of similar pairs from those that were found.
+// Package estimate estimates the number of similar pairs from the pairs that were found.
 //
-// A pair of similarity s shares a key with probability p(s) (lsh.Keyer), so each found pair that shares
-// one counts 1/p(s) times (Horvitz and Thompson 1952). Other found pairs count nothing: their documents
-// are connected by chance, by way of others.
+// A pair of similarity s shares a key with probability p(s) (lsh.Keyer), so each found pair that shares a key counts
+// 1/p(s) times (Horvitz and Thompson 1952). Other found pairs do not count: their documents are connected only by
+// chance, through others.
 //
-// How far that is off cannot be computed from p: pairs of one family share documents, and those of all families
-// common shingles, so they are missed together. It is measured. Keys of other seeds count the found pairs, too, of
-// which they know as little (a parametric bootstrap). How these counts differ is how the first differs from its
-// mean. Their mean is that of the first, which is the number of pairs only as far as p is right: in sets much
-// smaller than the signature it is not.
+// The error of this estimate cannot be computed from p, because misses are correlated: pairs of one family share
+// documents, and pairs of all families share common shingles. It is measured instead. Keys made with other seeds count
+// the found pairs, too, having had no part in finding them (a parametric bootstrap). The spread of these counts is the
+// spread of the first count about its mean. Their mean is the mean of the first count, which equals the number of pairs
+// only as far as p is right; for sets much smaller than the signature it is not.
 package estimate
 
 import (
@@ -25,16 +25,16 @@ const Others = 8
 // studentOthers is the 97.5 % quantile of Student's distribution with Others-1 degrees of freedom.
 const studentOthers = 2.364624
 
-// A Sum is the sum over pairs, in integers so that it does not depend on their order.
+// A Sum is a sum over pairs, in integers, so that it does not depend on their order.
 type Sum struct {
 	Found int64 // pairs
-	// Millionths is how much the pairs count that share a key, times 10⁶: by the keys that have found them, then by
-	// those of the other seeds.
+	// Millionths is the weighted number of pairs that share a key, times 10⁶: first by the keys that found the pairs,
+	// then by those of the other seeds.
 	Millionths [1 + Others]int64
 }
 
-// All returns the estimate of the number of all pairs, which is at least that of those found, and the ends of its
-// 95 % interval. It is not ok if the other keys find none of the pairs.
+// All returns the estimated number of all pairs, which is at least the number found, and the bounds of its 95 %
+// interval. ok is false if the other keys find none of the pairs.
 func (s *Sum) All() (all, low, high float64, ok bool) {
 	mean, squares := 0., 0.
 	for _, m := range s.Millionths[1:] {
@@ -47,14 +47,14 @@ func (s *Sum) All() (all, low, high float64, ok bool) {
 	if mean == 0 {
 		return max(found, float64(s.Millionths[0])/1e6), 0, 0, false
 	}
-	of := found / mean // pairs that a millionth stands for
+	of := found / mean // pairs per millionth
 	all = max(found, float64(s.Millionths[0])*of)
-	// The mean of so few is itself off. The pairs that were not found count, too.
+	// The mean of so few counts has an error of its own, and pairs that were not found contribute, too.
 	wide := studentOthers * of * math.Sqrt(squares/(Others-1)*(1+1./Others)) * all / found
 	return all, max(found, math.Round(all-wide)), max(found, math.Round(all+wide)), true
 }
 
-// Seeds returns those of the other keys. They depend on the seed of the run alone.
+// Seeds returns the seeds of the other keys, which depend only on the seed of the run.
 func Seeds(seed uint64) (others [Others]uint64) {
 	for i := range others {
 		others[i] = hash.Mix(seed + uint64(i) + 1)
@@ -62,8 +62,7 @@ func Seeds(seed uint64) (others [Others]uint64) {
 	return others
 }
 
-// An Estimator makes sums of the pairs of groups of sets, one group after another. It is not safe
-// for concurrent use.
+// An Estimator sums up the pairs of one group of sets after another. It is not safe for concurrent use.
 type Estimator struct {
 	keys     lsh.Keyer
 	verifier verifier.Verifier
@@ -71,13 +70,13 @@ type Estimator struct {
 	values   []uint64
 	bandKeys []uint64
 	sets     [][]uint64
-	cut      []uint32 // band keys of the sets of the group that are in a pair, by one of signs
-	offsets  []int    // of the sets' keys in cut, plus 1; 0: not yet signed
-	pairs    []pair   // that are in sum, but not yet in its millionths
+	cut      []uint32 // upper halves of the band keys, by one of signs, of the group's sets that are in a pair
+	offsets  []int    // offsets of the sets' keys in cut, plus 1; 0: not yet signed
+	pairs    []pair   // pairs that are not yet counted in sum.Millionths
 	sum      Sum
 }
 
-// Sign makes the signature of a set. It overwrites dst and uses its storage if that suffices.
+// Sign makes the signature of a set. It overwrites dst and reuses its memory if that suffices.
 type Sign func(dst, set []uint64) []uint64
 
 type pair struct {
@@ -85,17 +84,17 @@ type pair struct {
 	millionths int64
 }
 
-// mostPairs is how many pairs wait to be counted together, lest a set is signed for each of its pairs.
+// mostPairs is the number of pairs that are counted together, so that a set is not signed for each of its pairs.
 const mostPairs = 1 << 15
 
-// New returns an Estimator of pairs that were found by these keys of signatures. The first of signs makes those;
-// the others, of which there are up to Others, make signatures of other seeds. Without keys there is nothing to
-// estimate: all sums are zero, and signs and v are not used.
+// New returns an Estimator of pairs that were found by these keys of signatures. The first of signs makes those
+// signatures; the others, at most Others, make signatures with other seeds. If keys is nil, all sums are zero, and
+// signs and v are not used.
 func New(keys lsh.Keyer, signs []Sign, v verifier.Verifier) *Estimator {
 	return &Estimator{keys: keys, signs: signs, verifier: v}
 }
 
-// Begin begins a group. The sets must not change until its end.
+// Begin starts a group. The sets must not change until End.
 func (e *Estimator) Begin(sets [][]uint64) {
 	e.sets, e.sum = sets, Sum{}
 	if cap(e.offsets) < len(sets) {
@@ -104,10 +103,10 @@ func (e *Estimator) Begin(sets [][]uint64) {
 	e.offsets = e.offsets[:len(sets)]
 }
 
-// leastProbability keeps what is rounded to 0 from standing for infinitely many.
+// leastProbability keeps a probability that rounds to 0 from giving an infinite weight.
 const leastProbability = 1e-9
 
-// Pair adds the pair of sets i and j of the group, which has this score. Add each pair once.
+// Pair adds the pair of sets i and j of the group with its score. Each pair must be added once.
 func (e *Estimator) Pair(i, j, score int) {
 	if e.keys == nil {
 		return
@@ -121,14 +120,14 @@ func (e *Estimator) Pair(i, j, score int) {
 	}
 }
 
-// End ends the group, lets its sets go, and returns the sum of its pairs.
+// End ends the group, releases its sets, and returns the sum of its pairs.
 func (e *Estimator) End() Sum {
 	e.count()
 	e.sets = nil
 	return e.sum
 }
 
-// count counts the pairs that wait.
+// count counts the pending pairs.
 func (e *Estimator) count() {
 	if len(e.pairs) == 0 {
 		return
@@ -145,8 +144,8 @@ func (e *Estimator) count() {
 	e.pairs = e.pairs[:0]
 }
 
-// keysOf returns the upper halves of the band keys of a set, which tell buckets apart: of the first of signs those
-// that its document had. A set is signed when it is first in a pair.
+// keysOf returns the upper halves of a set's band keys, which identify buckets. By the first of signs they are the keys
+// that its document had. A set is signed when it first occurs in a pair.
 func (e *Estimator) keysOf(i int, sign Sign) []uint32 {
 	if e.offsets[i] == 0 {
 		e.offsets[i] = len(e.cut) + 1
@@ -159,7 +158,7 @@ func (e *Estimator) keysOf(i int, sign Sign) []uint32 {
 	return e.cut[e.offsets[i]-1:][:e.keys.Len()]
 }
 
-// shareBucket reports whether two sets share a bucket.
+// shareBucket reports whether two sets share a bucket, given their keys.
 func shareBucket(a, b []uint32) bool {
 	for band, key := range a {
 		if key == b[band] {

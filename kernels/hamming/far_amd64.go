@@ -9,8 +9,8 @@ var (
 	hasAVX512 = cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VPOPCNTDQ
 )
 
-// far returns how many blocks, from the first on, have no signature that differs from one in at most d bits of its
-// first words. It need not find all.
+// far returns the number of blocks, from the first on, in which all signatures differ from signature in more than d
+// bits of the first words. It may return fewer.
 func far(columns, signature []uint64, d int) (blocks int) {
 	switch {
 	case hasAVX512:

@@ -47,7 +47,7 @@ word:
 	VPSHUFB      Y8, Y1, Y8
 	VPADDB       Y7, Y9, Y9
 	VPADDB       Y8, Y10, Y10
-	VPADDB       Y9, Y4, Y4           // up to 8 a word, of 16 words
+	VPADDB       Y9, Y4, Y4           // at most 8 per word, for at most 16 words
 	VPADDB       Y10, Y5, Y5
 	ADDQ         $64, SI
 	INCQ         BX
@@ -70,7 +70,7 @@ done:
 	VZEROUPPER
 	RET
 
-// Adds the bits in which a word differs to Z1.
+// WORD adds the number of bits in which a word differs to Z1.
 #define WORD(at, word) \
 	VPXORQ   at(SI), word, Z2 \
 	VPOPCNTQ Z2, Z2           \
@@ -80,7 +80,7 @@ done:
 	VPXORQ   (SI), Z3, Z1 \
 	VPOPCNTQ Z1, Z1
 
-// Goes on to the next block unless a signature of this one is near.
+// NEXT continues with the next block unless a signature of this one is near.
 #define NEXT(size, block) \
 	VPCMPUQ  $2, Z0, Z1, K1 \
 	KORTESTB K1, K1         \
@@ -103,7 +103,7 @@ TEXT ·farAVX512(SB), NOSPLIT, $0-64
 	CMPQ         SI, CX
 	JGE          done
 
-	// Up to four words stay in registers.
+	// Keep up to four words in registers.
 	VPBROADCASTQ (DI), Z3
 	CMPQ         R8, $1
 	JEQ          one

@@ -1,8 +1,8 @@
 // Package hamming finds all pairs of signatures that differ in few bits.
 //
-// A signature has m bits in ⌈m/64⌉ words, those beyond m zero, as package simhash makes them.
-// SelfJoin and CrossJoin find every pair at a Hamming distance of at most d; BruteForce finds them by definition and
-// is the oracle beside them.
+// A signature has m bits in ⌈m/64⌉ words, in which the bits beyond m are zero, as package simhash makes them. SelfJoin
+// and CrossJoin find every pair at a Hamming distance of at most d; BruteForce finds them by definition and is the
+// oracle for both.
 package hamming
 
 import (
@@ -23,7 +23,7 @@ func Distance(a, b []uint64) int {
 	return n
 }
 
-// within returns the distance of a and b, or false as soon as it is above most.
+// within returns the distance of a and b, or false once it exceeds most.
 func within(a, b []uint64, most int) (distance int, ok bool) {
 	b = b[:len(a)]
 	for k, x := range a {
@@ -34,25 +34,23 @@ func within(a, b []uint64, most int) (distance int, ok bool) {
 	return distance, true
 }
 
-// MaxDistance returns the largest distance d of signatures of m bits whose overlap, 1 − d/m, is at least
-// t: ⌊(1−t)·m⌋.
+// MaxDistance returns the largest distance d at which the overlap of signatures of m bits, 1 − d/m, is at least t:
+// ⌊(1−t)·m⌋.
 func MaxDistance(t setsim.Threshold, m int) int {
 	return int((t.Den - t.Num) * uint64(m) / t.Den)
 }
 
-// SelfJoin calls emit once for every pair i < j of signatures of m bits, by their indexes in the slice, that differ
-// in at most d bits, with their distance. It misses none. Pairs come ordered by j and then i. A false
-// from emit ends the join.
+// SelfJoin calls emit once for every pair i < j of signatures of m bits, by index, that differ in at most d bits, with
+// their distance. It misses none. Pairs are ordered by j, then i. The join ends if emit returns false.
 //
-// Of d+1 pieces of two such signatures, d differing bits leave one equal (Manku, Jain and Das Sarma
-// 2007). So a signature is compared with the earlier ones that have a piece in common with it, unless pieces are so
-// short that this would be many. An index of pieces takes 4·(d+1) bytes per signature.
+// If two such signatures are cut into d+1 pieces, d differing bits leave at least one piece equal (Manku, Jain and Das
+// Sarma 2007). A signature is therefore compared with the earlier ones that share a piece with it, unless pieces are so
+// short that too many do. An index of pieces takes 4·(d+1) bytes per signature.
 func SelfJoin(signatures [][]uint64, m, d int, emit func(i, j, distance int) bool) {
 	join(signatures, 0, m, d, emit)
 }
 
-// CrossJoin calls emit like SelfJoin, but for pairs of a signature i of the first and a signature j of the second
-// slice only.
+// CrossJoin is like SelfJoin, but only for pairs of a signature i of the first and a signature j of the second slice.
 func CrossJoin(first, second [][]uint64, m, d int, emit func(i, j, distance int) bool) {
 	if len(first) == 0 {
 		return
@@ -63,11 +61,11 @@ func CrossJoin(first, second [][]uint64, m, d int, emit func(i, j, distance int)
 }
 
 const (
-	// directLimit is the number of signatures up to which comparing all costs less than an index.
+	// directLimit is the number of signatures up to which it costs less to compare all pairs than to build an index.
 	directLimit = 64
 
-	// worthwhile is the share of the earlier signatures that have a piece in common with one of
-	// random bits up to which looking for them costs less than comparing all in a row.
+	// worthwhile is the fraction of random earlier signatures sharing a piece with one, up to which an index costs less
+	// than to compare all in sequence.
 	worthwhile = .01
 )
 
@@ -80,27 +78,28 @@ func join(signatures [][]uint64, border, m, d int, emit func(i, j, distance int)
 	}
 }
 
-// meeting returns about how many pieces of random bits are equal.
+// meeting returns the expected number of equal pieces of two random signatures.
 func meeting(m, pieces int) float64 {
 	return float64(pieces) * math.Ldexp(1, -(m/pieces))
 }
 
 const (
-	// blockSize is the number of signatures whose words lie side by side: the first words of all, the second ones, …
+	// blockSize is the number of signatures whose words are interleaved: first all first words, then all second words,
+	// …
 	blockSize = 8
 
-	// tileSize is the number that many are compared with while they are in the cache. They are as few as keep
-	// assembly, which cannot be preempted, below a microsecond or so.
+	// tileSize is the number of signatures in a tile. It is small enough to stay in the cache, and to keep the
+	// assembly, which cannot be preempted, below about a microsecond.
 	tileSize = 64 * blockSize
 
-	// batchSize is how many they are compared with.
+	// batchSize is the number of signatures that are compared with a tile while it is in the cache.
 	batchSize = 16
 )
 
-// A hit is a signature that another is near to.
+// A hit is the index of a near signature, and its distance.
 type hit struct{ i, distance int }
 
-// directJoin joins by comparing all.
+// directJoin compares all pairs.
 func directJoin(signatures [][]uint64, border, d int, emit func(i, j, distance int) bool) {
 	if len(signatures) == 0 {
 		return
@@ -127,8 +126,8 @@ func directJoin(signatures [][]uint64, border, d int, emit func(i, j, distance i
 	}
 }
 
-// telling returns how many words of a signature, the first ones, tell of nearly all pairs of random bits that they
-// differ in more than d: half of the bits less five standard deviations is no less. All words tell of every pair.
+// telling returns the number of leading words that suffice to show of nearly all random pairs that they differ in more
+// than d bits: half of the bits less five standard deviations is at least d. All words suffice for every pair.
 func telling(words, d int) int {
 	for n := 1; n < words; n++ {
 		if 32*float64(n)-5*4*math.Sqrt(float64(n)) >= float64(d) {
@@ -138,7 +137,8 @@ func telling(words, d int) int {
 	return words
 }
 
-// columnsOf returns the first words of signatures in blocks of blockSize; what is left over has none.
+// columnsOf returns the first words of signatures, interleaved in blocks of blockSize; signatures after the last whole
+// block are omitted.
 func columnsOf(signatures [][]uint64, words int) []uint64 {
 	columns := make([]uint64, len(signatures)/blockSize*blockSize*words)
 	for i, signature := range signatures[:len(signatures)/blockSize*blockSize] {
@@ -150,7 +150,7 @@ func columnsOf(signatures [][]uint64, words int) []uint64 {
 	return columns
 }
 
-// appendNear appends those of the signatures from the first of a block to before end that j is near to.
+// appendNear appends the signatures from first, which begins a block, to before end that are near to signature j.
 func appendNear(hits []hit, signatures [][]uint64, columns []uint64, words, first, end, j, d int) []hit {
 	for i := first; i < end; {
 		if whole := (end - i) / blockSize; whole > 0 {
@@ -165,7 +165,7 @@ func appendNear(hits []hit, signatures [][]uint64, columns []uint64, words, firs
 	return hits
 }
 
-// partners returns how many signatures, from the first on, j is joined with.
+// partners returns the number of signatures, from the first on, that j is joined with.
 func partners(j, border int) int {
 	if border > 0 {
 		return border
@@ -173,7 +173,7 @@ func partners(j, border int) int {
 	return j
 }
 
-// indexJoin joins by way of equal pieces. There is one more of them than bits that may differ.
+// indexJoin joins by equal pieces, of which there is one more than bits that may differ.
 func indexJoin(signatures [][]uint64, border int, pieces simhash.Pieces, emit func(i, j, distance int) bool) {
 	previous := chains(signatures, border, pieces)
 	metBy := make([]uint32, len(signatures)) // by signature, the last j that met it
@@ -202,8 +202,8 @@ func indexJoin(signatures [][]uint64, border int, pieces simhash.Pieces, emit fu
 	}
 }
 
-// chains returns, for each piece and signature, the previous signature with an equal piece that it may be joined
-// with: its number plus 1, or 0. Unequal pieces of one key cost a comparison and no more.
+// chains returns, for each piece and signature, the previous signature with an equal piece that it may be joined with:
+// its index plus 1, or 0. Different pieces with equal keys only cost a comparison.
 func chains(signatures [][]uint64, border int, pieces simhash.Pieces) [][]uint32 {
 	previous := make([][]uint32, pieces.Count)
 	latest := make(map[uint64]uint32, len(signatures))

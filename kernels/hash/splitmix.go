@@ -1,7 +1,7 @@
 package hash
 
-// SplitMix64 returns the generator of Steele, Lea and Flood (2014), which constants and other
-// numbers that follow from a seed are drawn with.
+// SplitMix64 returns the generator of Steele, Lea and Flood (2014), from which constants and other numbers that depend
+// on a seed are drawn.
 func SplitMix64(state uint64) func() uint64 {
 	return func() uint64 {
 		state += 0x9e3779b97f4a7c15

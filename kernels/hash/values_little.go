@@ -4,7 +4,7 @@ package hash
 
 import "unsafe"
 
-// valuesFast is Values where values are little-endian bytes in memory, too.
+// valuesFast implements Values on processors whose memory is little endian.
 func valuesFast(values []uint64) Sum128 {
 	return Text(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), 8*len(values)))
 }

@@ -7,16 +7,15 @@ import (
 	"math"
 )
 
-// MaxBackgroundEdges is the number of background edges per document up to
-// which candidate components stay small. At about one edge a random graph
-// grows a giant component, and all that is in it would be joined with itself.
+// MaxBackgroundEdges is the number of background edges per document up to which candidate components stay small. At
+// about one edge a random graph develops a giant component, all of which would be joined with itself.
 const MaxBackgroundEdges = 0.1
 
-// MaxIndexedEdges is that of an index, of which every run reads all bands: it takes fewer of them, and a run seldom
-// brings all of its documents.
+// MaxIndexedEdges is the same for an index. It is higher because every run reads all bands of an index, so that fewer
+// bands pay, and a run seldom involves all of its documents.
 const MaxIndexedEdges = 3 * MaxBackgroundEdges
 
-// MaxSignature is the most values that a signature has.
+// MaxSignature is the maximum number of values of a signature.
 const MaxSignature = 1024
 
 const minSignature = 32
@@ -24,49 +23,47 @@ const minSignature = 32
 // The cost of a document in nanoseconds, measured on 800,000 generated
 // documents in one process. Only the ratios matter.
 const (
-	// bandCost is that of a band: its key, its record, and the place of the
-	// record in the sorted group (1.03 s for 14.3 million records).
+	// bandCost is the cost of a band: its key, its record, and sorting the record into its group (1.03 s for 14.3
+	// million records).
 	bandCost = 70
 
-	// valueCost is that of a value of the signature (1.0 to 1.25 µs
-	// for 128 of them).
+	// valueCost is the cost of a signature value (1.0 to 1.25 µs for 128 of them).
 	valueCost = 8
 
-	// edgeCost is that of one background edge per document. An edge makes its
-	// two documents be read again, 5.3 µs each, and be compared, .9 µs; it
-	// counts at both.
+	// edgeCost is the cost of one background edge per document. An edge causes both of its documents to be read again,
+	// 5.3 µs each, and compared, .9 µs; it counts for both.
 	edgeCost = 6000
 )
 
 // An Input is what the choice of a Banding depends on.
 type Input struct {
-	// Threshold is the least Jaccard similarity sought, 0 < Threshold ≤ 1.
+	// Threshold is the minimum Jaccard similarity sought, 0 < Threshold ≤ 1.
 	Threshold float64
 
-	// Recall is the least share of pairs at the threshold that shall share a
-	// key, 0 < Recall < 1. More similar pairs are found more often.
+	// Recall is the minimum fraction of pairs at the threshold that must share a key, 0 < Recall < 1. More similar
+	// pairs are found more often.
 	Recall float64
 
-	// Documents is their number, exact or estimated.
+	// Documents is the number of documents, exact or estimated.
 	Documents int64
 
-	// Background[r] is the mean, over sampled pairs of documents, of J^r where their
-	// similarity J is below Threshold/2 (setsim.Background), else of 0: those above
-	// are families, which are to be found. Background[0] is 1. For r beyond the table
-	// the last entry counts times Threshold/2 for each further row, the most it can
-	// be. So an empty table stands for the worst of all backgrounds.
+	// Background[r] is the mean, over sampled pairs of documents, of J^r if their similarity J is below Threshold/2
+	// (setsim.Background), else of 0: more similar pairs belong to families, which are to be found. Background[0] is 1.
+	// For r beyond the table, the last entry is multiplied by Threshold/2 for each further row, which is an upper
+	// bound. An empty table therefore represents the worst possible background.
 	Background []float64
 
-	// Indexed: keys are those of an index.
+	// Indexed reports that keys are those of an index.
 	Indexed bool
 }
 
-// costTolerance: choices that cost up to this many times the minimum count as equally cheap, since neither the costs
-// nor the background are known any better. Solve takes the one with the fewest background edges. That one is well
-// below MaxBackgroundEdges, so another sample of the same documents seldom leads to another choice.
+// costTolerance is the factor by which a choice may exceed the minimum cost and still count as equally cheap, since
+// neither the costs nor the background are known more precisely. Among these, Solve takes the one with the fewest
+// background edges. It is well below MaxBackgroundEdges, so another sample of the same documents seldom leads to
+// another choice.
 const costTolerance = 1.2
 
-// A Choice is a Banding and what it leads to.
+// A Choice is a Banding with its consequences.
 type Choice struct {
 	Banding
 
@@ -78,19 +75,18 @@ type Choice struct {
 	// document and band that share its key, summed over the bands.
 	BackgroundEdges float64
 
-	// Percolates says that BackgroundEdges exceeds MaxBackgroundEdges, or MaxIndexedEdges.
+	// Percolates reports that BackgroundEdges exceeds MaxBackgroundEdges or MaxIndexedEdges.
 	Percolates bool
 
-	// Reason says why these were chosen, in a sentence for people.
+	// Reason says why these parameters were chosen, in a sentence for users.
 	Reason string
 }
 
-// Solve returns parameters that reach the recall at the threshold with at most
-// MaxBackgroundEdges background edges, or MaxIndexedEdges. Among those that cost at most costTolerance
-// times the minimum, it takes the ones with the fewest background edges, then the
-// cheapest, then those with the most rows. If none have so few background edges,
-// it returns those with the most rows that reach the recall, marked as percolating.
-// An error means that no signature is long enough, or an invalid input.
+// Solve returns parameters that reach the recall at the threshold with at most MaxBackgroundEdges, or MaxIndexedEdges,
+// background edges. Among those that cost at most costTolerance times the minimum, it takes the ones with the fewest
+// background edges, then the cheapest, then those with the most rows. If none have so few background edges, it returns
+// those with the most rows that reach the recall, marked as percolating. It returns an error if no signature is long
+// enough or the input is invalid.
 func Solve(in Input) (Choice, error) {
 	if err := in.validate(); err != nil {
 		return Choice{}, err
@@ -104,7 +100,7 @@ func Solve(in Input) (Choice, error) {
 	for rows := 1; rows <= MaxSignature; rows++ {
 		bands, ok := in.fewestBands(rows)
 		if !ok {
-			break // with more rows it takes more bands, and fewer fit
+			break // more rows need more bands, and leave room for fewer
 		}
 		selective = in.assess(bands, rows)
 		if !selective.Percolates {
@@ -136,8 +132,8 @@ func Solve(in Input) (Choice, error) {
 	return best, nil
 }
 
-// Assess returns what given bands and rows lead to, with the shortest signature
-// that has them. It does not look at in.Recall.
+// Assess returns the consequences of the given bands and rows, with the shortest signature that has room for them. It
+// ignores in.Recall.
 func Assess(in Input, bands, rows int) (Choice, error) {
 	if err := in.validate(); err != nil {
 		return Choice{}, err
@@ -170,7 +166,7 @@ func (in Input) validate() error {
 	return nil
 }
 
-// fewestBands returns the least number of bands that reaches the recall.
+// fewestBands returns the smallest number of bands that reaches the recall.
 func (in Input) fewestBands(rows int) (bands int, ok bool) {
 	for b := 1; b*rows <= MaxSignature; b++ {
 		if SCurve(in.Threshold, b, rows) >= in.Recall {
@@ -213,13 +209,13 @@ func (in Input) background(rows int) float64 {
 	return float64(in.Background[last] * power(in.Threshold/2, rows-last))
 }
 
-// compare is negative if c is better than d, where both cost about as much.
+// compare returns a negative number if c is better than d and both cost about the same.
 func (c Choice) compare(d Choice) int {
 	return cmp.Or(cmp.Compare(c.BackgroundEdges, d.BackgroundEdges), cmp.Compare(c.Cost(), d.Cost()),
 		cmp.Compare(d.Rows, c.Rows))
 }
 
-// Cost is what candidates cost by the choice, for comparing choices.
+// Cost returns the cost of finding candidates, for comparing choices.
 func (c Choice) Cost() float64 {
 	return float64(bandCost*c.Bands+valueCost*c.Signature) + float64(edgeCost*c.BackgroundEdges)
 }

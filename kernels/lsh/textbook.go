@@ -30,9 +30,8 @@ func (b Banding) Bucket(key uint64) string {
 	return fmt.Sprintf("%016x", key)
 }
 
-// textKeys returns the keys of b bands of r rows, as Keys does, but each is the CRC-32 (IEEE) of
-// the band's values as text, in its upper half: those are the bits that tell buckets apart. Keys of
-// different bands can meet, so a bucket is known by its band and key.
+// textKeys is like Keys, but each key is the CRC-32 (IEEE) of the band's values as text, in the upper half, which holds
+// the bits that identify buckets. Keys of different bands can coincide, so a bucket is identified by its band and key.
 func textKeys(dst, sig []uint64, b, r int) []uint64 {
 	dst = dst[:0]
 	var text []byte

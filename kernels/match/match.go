@@ -1,9 +1,9 @@
-// Package match has the rules that two documents must meet besides being similar.
+// Package match defines rules that two documents must satisfy in addition to being similar.
 //
-// A rule that a value is equal cuts the documents into parts, of which none is compared with another. So a part is a
-// hash: what is hashed of a document's tokens is hashed with it, and documents of two parts have no token, shingle or
-// key in common, but by chance, as any two hashes of 64 bits. What other rules ask of two documents, Hold tells by
-// traits that are behind the features of each.
+// A rule that requires equal values divides the documents into parts, and documents of different parts are not
+// compared. A part is a hash that is combined with the hashes of a document's tokens, so that documents of two parts
+// have no token, shingle or key in common, except by chance, like any two 64-bit hashes. Other rules are decided by
+// Hold, from traits that follow the features of each document.
 package match
 
 import (
@@ -24,36 +24,37 @@ import (
 	"github.com/neardup/neardup/kernels/setsim"
 )
 
-// A Rule is what the values that two documents have in a column must be to each other.
+// A Rule is a condition on the values that two documents have in a column.
 type Rule struct {
 	Column string
 	Kind   Kind
-	// Most is how far apart two values may be, of Within, and of Dates in seconds.
+	// Most is the maximum difference of two values, for Within, and for Dates in seconds.
 	Most float64 `json:",omitempty"`
-	// MissingOK: a document without a value meets the rule with any other. Otherwise it meets it with none.
+	// MissingOK lets a document without a value satisfy the rule with every other; otherwise it satisfies the rule with
+	// none.
 	MissingOK bool `json:",omitempty"`
-	// Shingles, as char:3, are those that Similar values share; Steps normalise the values before.
+	// Shingles are the kind of shingles, such as char:3, that Similar compares; Steps first normalise the values.
 	Shingles  string           `json:",omitempty"`
 	Steps     string           `json:",omitempty"`
 	Threshold setsim.Threshold `json:",omitzero"`
 }
 
-// Kind is what a rule asks.
+// Kind is a kind of rule.
 type Kind string
 
 // The kinds of rules.
 const (
-	Equal     Kind = "equal"     // the same value, byte for byte
-	Different Kind = "different" // another one
-	Within    Kind = "within"    // two numbers that are so near
-	Dates     Kind = "dates"     // two dates or times that are so near
-	Similar   Kind = "similar"   // two texts of so high a Jaccard similarity
+	Equal     Kind = "equal"     // equal values, byte for byte
+	Different Kind = "different" // different values
+	Within    Kind = "within"    // numbers that differ by at most Most
+	Dates     Kind = "dates"     // dates or times that differ by at most Most
+	Similar   Kind = "similar"   // texts with at least this Jaccard similarity
 )
 
-// Parse reads rules, each COLUMN=RULE.
+// Parse parses rules, each in the form COLUMN=RULE.
 func Parse(all []string) (rules []Rule, err error) {
 	for _, text := range all {
-		at := strings.LastIndexByte(text, '=') // names may have one
+		at := strings.LastIndexByte(text, '=') // names may contain =
 		if at <= 0 {
 			return nil, fmt.Errorf("%s: name a column and its rule, as in language=equal", text)
 		}
@@ -69,7 +70,7 @@ func Parse(all []string) (rules []Rule, err error) {
 	return rules, nil
 }
 
-// parse reads a rule; if it is none it returns that which was meant.
+// parse parses a rule. If it is invalid, parse returns the rule that was probably meant.
 func (r *Rule) parse(text string) (meant string) {
 	rule, option, has := strings.Cut(text, ",")
 	name, most, bounded := strings.Cut(rule, ":")
@@ -97,12 +98,12 @@ func (r *Rule) parse(text string) (meant string) {
 	return ""
 }
 
-// names are what rules begin with. From the index similar on they are kinds of shingles.
+// names are the first words of rules. Those from index similar on are kinds of shingles.
 var names = []string{string(Equal), string(Different), string(Within), "char", "word", "byte"}
 
 const similar = 3
 
-// parseSimilar reads KIND:K,T[,STEP…][,missing-ok]. Whether the steps are any, others know.
+// parseSimilar parses KIND:K,T[,STEP…][,missing-ok]. The caller must validate the steps.
 func (r *Rule) parseSimilar(text, kind string) (meant string) {
 	parts := strings.Split(text, ",")
 	name, count, _ := strings.Cut(parts[0], ":")
@@ -142,10 +143,10 @@ func (r *Rule) parseSimilar(text, kind string) (meant string) {
 
 const missingOK = "missing-ok"
 
-// seconds are how many a unit of time has.
+// seconds is the number of seconds in a unit of time.
 var seconds = map[byte]float64{'d': 24 * 60 * 60, 'h': 60 * 60, 'm': 60, 's': 1}
 
-// bound reads how far apart values may be: a number, or a time as 7d.
+// bound parses the maximum difference of values: a number, or a time such as 7d.
 func bound(text string) (Kind, float64) {
 	kind, unit := Within, 1.
 	if last := len(text) - 1; last >= 0 && seconds[text[last]] > 0 {
@@ -158,10 +159,10 @@ func bound(text string) (Kind, float64) {
 	return kind, most * unit
 }
 
-// blocks reports whether the rule cuts the documents into parts. What others ask is looked up for each pair.
+// blocks reports whether the rule divides the documents into parts. Other rules are checked for each pair.
 func (r *Rule) blocks() bool { return r.Kind == Equal && !r.MissingOK }
 
-// read returns what a rule compares of a value; false if there is none.
+// read returns the form of a value that a rule compares, or false if there is none.
 func (r *Rule) read(value []byte) (uint64, bool) {
 	switch r.Kind {
 	case Within:
@@ -175,8 +176,8 @@ func (r *Rule) read(value []byte) (uint64, bool) {
 	}
 }
 
-// date returns the seconds since 1970 of what begins with a year, YYYY-MM or YYYY-MM-DD, and may have a time behind it:
-// THH:MM[:SS[.SSS]], or a space instead of T, and Z or ±HH:MM.
+// date returns the seconds since 1970 of YYYY, YYYY-MM or YYYY-MM-DD. The last may be followed by T or a space, a time
+// HH:MM[:SS[.SSS]], and Z or ±HH:MM.
 func date(text string) (float64, bool) {
 	parts := dated.FindStringSubmatch(text)
 	if parts == nil {
@@ -193,7 +194,7 @@ func date(text string) (float64, bool) {
 		return n
 	}
 	year, month, day := number(1, 0, 0, 9999), number(2, 1, 1, 12), number(3, 1, 1, 31)
-	if month <= 2 { // the year begins in March, its leap day is the last
+	if month <= 2 { // let the year begin in March, so that the leap day is its last
 		year, month = year-1, month+12
 	}
 	leaps := math.Floor(year/4) - math.Floor(year/100) + math.Floor(year/400)
@@ -208,12 +209,12 @@ func date(text string) (float64, bool) {
 
 var dated = regexp.MustCompile(`^(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d(?:\.\d+)?))?(?:Z|([+-])(\d\d):(\d\d))?)?)?)?$`)
 
-// Pairwise reports whether a rule is looked up for each pair: then Own and Hold are of features with traits.
+// Pairwise reports whether a rule is checked for each pair. If so, Own and Hold apply to features with traits.
 func Pairwise(rules []Rule) bool {
 	return slices.ContainsFunc(rules, func(r Rule) bool { return !r.blocks() })
 }
 
-// Words is how many Append appends of each document, or 0 if that depends on the document.
+// Words returns the number of words that Append appends per document, or 0 if it varies.
 func Words(rules []Rule) (n int) {
 	for i := range rules {
 		switch {
@@ -226,13 +227,13 @@ func Words(rules []Rule) (n int) {
 	return n + 1
 }
 
-// traitWords are what a document has of each rule that is looked up for each pair, but Similar.
+// traitWords is the number of trait words per rule that is checked for each pair, except Similar.
 const traitWords = 2
 
-// Append returns the part of a document with such values, and appends its traits, which Hold compares, if a rule is
-// Pairwise. A document that lacks a value which a rule must have is alone in its part, by its key. Without rules that
-// cut, all others are in part 0. Two documents of a part with the same traits meet all rules. Set is called for rules
-// that are Similar, by their index, and returns the shingle set of a value.
+// Append returns the part of a document with these values and, if a rule is Pairwise, appends the document's traits,
+// which Hold compares. A document that lacks a required value is alone in a part, given by its key. Without rules that
+// divide the documents, all others are in part 0. Two documents of a part with equal traits satisfy all rules. Append
+// calls set for Similar rules, by index, to get the shingle set of a value.
 func Append(
 	dst []uint64, rules []Rule, values []byte, key uint64, set func(i int, value []byte) []uint64,
 ) (traits []uint64, part uint64) {
@@ -253,7 +254,7 @@ func Append(
 		switch {
 		case r.blocks():
 			part = hash.Mix(part*31 + of)
-		case r.Kind == Different: // no two have the same traits
+		case r.Kind == Different: // so that no two documents have the same traits
 			dst = append(dst, key+1, of)
 			if !has {
 				dst[len(dst)-1] = none
@@ -273,7 +274,7 @@ func Append(
 	return dst, part
 }
 
-// Texts yields the values of rules that are Similar; none of no values.
+// Texts yields the values of Similar rules. Without values it yields none.
 func Texts(rules []Rule, values []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for i := 0; i < len(rules) && len(values) > 0; i++ {
@@ -285,10 +286,11 @@ func Texts(rules []Rule, values []byte) iter.Seq[[]byte] {
 	}
 }
 
-// Reads reports whether a rule is of numbers or dates, which a value may be none of.
+// Reads reports whether a rule is for numbers or dates, so that a value may be invalid.
 func (r *Rule) Reads() bool { return r.Kind == Within || r.Kind == Dates }
 
-// Unread yields the rules of numbers or dates, by their indexes, for which a document's value is none, but not missing.
+// Unread yields the index of each rule for numbers or dates for which a document's value is present but invalid, with
+// the value.
 func Unread(rules []Rule, values []byte) iter.Seq2[int, []byte] {
 	return func(yield func(int, []byte) bool) {
 		for i := range rules {
@@ -304,22 +306,22 @@ func Unread(rules []Rule, values []byte) iter.Seq2[int, []byte] {
 	}
 }
 
-// first returns the first of some values, and the others.
+// first returns the first of the packed values, and the rest.
 func first(values []byte) (value, others []byte) {
 	length, n := binary.Uvarint(values)
 	return values[n:][:length], values[n+int(length):]
 }
 
-// Own returns the features that traits stand behind, and these.
+// Own splits features with traits into the features and the traits.
 func Own(features []uint64) (own, traits []uint64) {
 	at := len(features) - int(features[len(features)-1])
 	return features[:at], features[at:]
 }
 
-// none is the value of a document that may be different from any.
+// none is the value of a document that lacks one; it differs from any.
 const none = 0
 
-// Hold reports whether two documents of one part with such traits meet all rules.
+// Hold reports whether two documents of one part, with these traits, satisfy all rules.
 func Hold(rules []Rule, a, b []uint64) bool {
 	for i := range rules {
 		if rules[i].blocks() {
@@ -356,8 +358,8 @@ func Hold(rules []Rule, a, b []uint64) bool {
 	return true
 }
 
-// Unlike returns the value of a document with such traits that no document has which meets the rules with it: that of
-// the first rule that is Different. It is false if there is none.
+// Unlike returns the value that a document with these traits must not share with another: that of the first Different
+// rule. ok is false if there is none.
 func Unlike(rules []Rule, traits []uint64) (value uint64, ok bool) {
 	for i := range rules {
 		switch {
@@ -373,8 +375,8 @@ func Unlike(rules []Rule, traits []uint64) (value uint64, ok bool) {
 	return 0, false
 }
 
-// Similarities appends what rules that are Similar say of two documents with such traits, in their order: 0 where a
-// missing value was let pass.
+// Similarities appends the similarity of two documents with these traits by each Similar rule, in order; 0 if a missing
+// value was accepted.
 func Similarities(dst []float64, rules []Rule, a, b []uint64) []float64 {
 	for i := range rules {
 		switch {
@@ -395,7 +397,7 @@ func Similarities(dst []float64, rules []Rule, a, b []uint64) []float64 {
 	return dst
 }
 
-// Least returns the least of some similarities, besides those of missing values.
+// Least returns the smallest of the similarities that are not 0, which stands for a missing value, or 1.
 func Least(similarities []float64) float64 {
 	least := 1.
 	for _, s := range similarities {
@@ -406,19 +408,19 @@ func Least(similarities []float64) float64 {
 	return least
 }
 
-// alone sets keys apart from other values.
+// alone distinguishes keys from other values.
 const alone = 0x6e756d6265727321
 
-// grouped are what may stand between groups of three digits.
+// grouped has the characters that may separate groups of three digits.
 const grouped = ",.'’٬\u00a0\u202f\u2009"
 
-// AppendNumbers appends the numbers of a text, each with a semicolon behind it. A number is a run of decimal digits of
-// any script, without leading zeros. One character of ,.'’٬ or a no-break or thin space between one to three digits and
-// groups of three is none of a number: 1,000 and 1.000 are 1000. Any other splits it, so that a date is its numbers in
-// their order, and 1.5 as 1,5 is 1 and 5.
+// AppendNumbers appends the numbers of a text, each followed by a semicolon. A number is a run of decimal digits of any
+// script, without leading zeros. A single ,.'’٬ or no-break or thin space between one to three digits and groups of
+// three is ignored: 1,000 and 1.000 are 1000. Any other character ends the number, so that a date is the sequence of
+// its numbers, and both 1.5 and 1,5 are 1 and 5.
 func AppendNumbers(dst, text []byte) []byte {
 	for {
-		n := 0 // most bytes are no digit
+		n := 0 // skip ahead: most bytes are no digits
 		for len(text)-n >= 8 && plain(binary.LittleEndian.Uint64(text[n:])) {
 			n += 8
 		}
@@ -457,13 +459,13 @@ func AppendNumbers(dst, text []byte) []byte {
 	}
 }
 
-// plain reports whether eight bytes are ASCII, and none is a digit.
+// plain reports whether eight bytes are ASCII and contain no digit.
 func plain(w uint64) bool {
 	const ones = 0x0101010101010101
 	return (w|^((w^ones*'0')+ones*(0x80-10)))&(ones*0x80) == 0
 }
 
-// appendDigits appends the digits that text begins with, and returns how many they are, and what follows them.
+// appendDigits appends the digits at the start of text, and returns their number and the rest of text.
 func appendDigits(dst, text []byte) (digits []byte, count int, rest []byte) {
 	for {
 		value, n := digit(text)
@@ -474,7 +476,8 @@ func appendDigits(dst, text []byte) (digits []byte, count int, rest []byte) {
 	}
 }
 
-// digit is the value of the decimal digit that text begins with, -1 if that is none, and the bytes of the character.
+// digit returns the value of the decimal digit at the start of text, or -1 if there is none, and the length of the
+// first character.
 func digit(text []byte) (value, n int) {
 	if len(text) == 0 {
 		return -1, 0
@@ -489,7 +492,8 @@ func digit(text []byte) (value, n int) {
 	return valueOf(r), n
 }
 
-// valueOf is the value of a decimal digit, -1 of what is none: ranges of digits begin with a zero and have tens.
+// valueOf returns the value of a decimal digit, or -1 for other characters. Ranges of digits begin with a zero and
+// consist of tens.
 func valueOf(r rune) int {
 	for _, t := range unicode.Nd.R16 {
 		if lo, hi := rune(t.Lo), rune(t.Hi); r >= lo && r <= hi {

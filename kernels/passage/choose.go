@@ -1,4 +1,4 @@
-// Package passage finds the passages of documents: runs of words that stand earlier, too. docs/algorithms/passages.md
+// Package passage finds the passages of documents: runs of words that also occur earlier. docs/algorithms/passages.md
 // has the definition.
 package passage
 
@@ -8,13 +8,13 @@ import (
 	"github.com/neardup/neardup/kernels/hash"
 )
 
-// A Choice is a k-gram that was chosen for L-grams in a row.
+// A Choice is a k-gram that was chosen for consecutive L-grams.
 type Choice struct {
 	Value       uint64 // a hash of the k-gram
-	First, Last int    // the positions of the L-grams
+	First, Last int    // positions of the L-grams
 }
 
-// A Chooser chooses the minimizers of texts. It keeps its buffer from text to text, so it serves one goroutine.
+// A Chooser chooses the minimizers of texts. It reuses its buffers, and so is not safe for concurrent use.
 type Chooser struct {
 	length, k int
 	leave     uint64   // multiplier^k
@@ -22,15 +22,15 @@ type Chooser struct {
 	choices   []Choice // of a part
 
 	tokens []uint64
-	begin  int    // the first L-gram of the next part
-	at     int    // the k-gram of the last choice; -1: there is none
+	begin  int    // first L-gram of the next part
+	at     int    // k-gram of the last choice, or -1
 	best   uint64 // its value
 	first  int    // its first L-gram
 }
 
-// NewChooser returns a Chooser of L-grams of length words, at least one.
+// NewChooser returns a Chooser for L-grams of length words, at least one.
 func NewChooser(length int) *Chooser {
-	// The longer k-grams are, the fewer stand twice, and the more are chosen.
+	// The longer k-grams are, the fewer of them repeat, but the more are chosen.
 	k := min((2*length+2)/3, max(9, min(length/2, 16)))
 	c := &Chooser{length: length, k: k, leave: 1}
 	for range c.k {
@@ -39,28 +39,28 @@ func NewChooser(length int) *Chooser {
 	return c
 }
 
-// Density is about how many k-grams of random words are chosen for each word.
+// Density returns the approximate number of k-grams chosen per word of random text.
 func Density(length int) float64 {
 	c := NewChooser(length)
 	return 2 / float64(length-c.k+2)
 }
 
-// multiplier is the base of the polynomial that chooses k-grams.
+// multiplier is the base of the polynomial hash that chooses k-grams.
 const multiplier = 0x9e3779b97f4a7c15
 
-// partGrams are how many L-grams of a text choices are made for at once.
+// partGrams is the number of L-grams per part.
 const partGrams = 1 << 12
 
-// Begin begins a text.
+// Begin starts a text.
 func (c *Chooser) Begin(tokens []uint64) {
 	c.tokens, c.begin, c.at, c.best, c.first = tokens, 0, -1, 0, 0
 }
 
-// Next returns choices for the next L-grams of the text, in their order, and none at its end: each L-gram has one, of
-// the smallest value of its k-grams. Where several k-grams have that, the choice for the L-gram before stays while it
-// can; else it is the last. They are valid until the next call.
+// Next returns choices for the next L-grams of the text, in order, or none at its end. Each L-gram has one choice, a
+// k-gram with the smallest value in it. If several have the smallest value, the choice for the previous L-gram stays if
+// it can; otherwise the last one is chosen. The choices are valid until the next call.
 //
-// Equal L-grams have equal values. Two that do not overlap have two choices.
+// Equal L-grams have equal values. Two L-grams that do not overlap have two choices.
 func (c *Chooser) Next() []Choice {
 	choices, all := c.choices[:0], len(c.tokens)-c.length+1
 	for len(choices) == 0 && c.begin < all {
@@ -76,7 +76,7 @@ func (c *Chooser) Next() []Choice {
 	return choices
 }
 
-// part appends the choices that end in a part.
+// part appends the choices that end in the next part.
 func (c *Chooser) part(choices []Choice) []Choice {
 	window := c.length - c.k + 1
 	values := c.hash(c.tokens[c.begin:min(len(c.tokens), c.begin+partGrams+c.length-1)])
@@ -101,7 +101,7 @@ func (c *Chooser) part(choices []Choice) []Choice {
 	return choices
 }
 
-// hash returns the values of all k-grams.
+// hash returns the values of all k-grams of tokens.
 func (c *Chooser) hash(tokens []uint64) []uint64 {
 	n := len(tokens) - c.k + 1
 	c.values = slices.Grow(c.values[:0], n)[:n]
@@ -118,8 +118,8 @@ func (c *Chooser) hash(tokens []uint64) []uint64 {
 	return c.values
 }
 
-// smallest returns the last of the values from first to last that is smallest, and its value: a minimum takes no branch
-// that a processor could guess wrong.
+// smallest returns the index of the last minimum among values[first..last], and its value. It compiles to code without
+// branches that the processor could mispredict.
 func smallest(values []uint64, first, last int) (at int, value uint64) {
 	at, value = last, values[last]
 	for i := last - 1; i >= first; i-- {
@@ -130,5 +130,5 @@ func smallest(values []uint64, first, last int) (at int, value uint64) {
 	return at, value
 }
 
-// Hash is that of an L-gram, or of any words: equal hashes are taken for equal words.
+// Hash returns the hash of an L-gram, or of any words. Words with equal hashes are taken to be equal.
 func Hash(words []uint64) hash.Sum128 { return hash.Values(words) }

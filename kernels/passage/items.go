@@ -6,43 +6,43 @@ import (
 	"slices"
 )
 
-// LeastItem is the least number of words of an item that is looked for: shorter ones stand everywhere.
+// LeastItem is the minimum number of words of an item that is searched for: shorter ones occur everywhere.
 const LeastItem = 8
 
-// Items are texts to be looked for in others, such as the items of a benchmark. An item consists of parts, the words of
-// its columns; no run goes from one into the next. Looked for are runs of at least so many words of a part or, if that
-// is shorter, all of it. A part of fewer than LeastItem words is not looked for.
+// Items are texts to search for in others, such as the items of a benchmark. An item consists of parts, which are the
+// words of its columns; no run extends from one part into the next. The search is for runs of at least length words of
+// a part or, if the part is shorter, for all of it. Parts of fewer than LeastItem words are not searched for.
 type Items struct {
 	length int
-	seed   int // words by which runs are found
+	seed   int // number of words in a seed
 	power  uint64
 	words  []uint64 // of all parts
 	parts  []part
 	seeds  []seed   // by hash
-	from   []uint32 // by the upper bits of a hash, the first seed
+	from   []uint32 // by the upper bits of a hash, index of the first seed
 	shift  int
 	filter []uint64
 }
 
-// part is words[start:end], those of an item from a position on.
+// part is words[start:end], which belong to an item and begin at a position of it.
 type part struct {
 	start, end     int
 	item, position int
 }
 
-// seed is words of a part, from words[at] on.
+// seed is words of a part, from words[at] on, by which runs are found.
 type seed struct {
 	hash uint64
 	at   uint32
 }
 
-// A Run is words of an item from ItemStart on that stand in a text from Start on. Positions of an item count one more
-// where a part ends.
+// A Run is Words words of an item, from ItemStart on, that occur in a text from Start on. Positions of an item skip one
+// at the end of each part.
 type Run struct {
 	Item, ItemStart, Start, Words int
 }
 
-// NewItems returns none yet, of which runs of at least length words are to be found.
+// NewItems returns empty Items for runs of at least length words.
 func NewItems(length int) *Items {
 	x := &Items{length: length, seed: min(length, LeastItem), power: 1}
 	for range x.seed {
@@ -51,8 +51,8 @@ func NewItems(length int) *Items {
 	return x
 }
 
-// Add adds the next part of an item, at a position of it, and reports whether it is looked for. It must not be called
-// once Find was.
+// Add adds the next part of an item, at a position of it, and reports whether it will be searched for. It must not be
+// called after Index.
 func (x *Items) Add(item, position int, words []uint64) bool {
 	if len(words) < min(x.length, LeastItem) {
 		return false
@@ -62,13 +62,13 @@ func (x *Items) Add(item, position int, words []uint64) bool {
 	return true
 }
 
-// base is that of a rolling hash, which decides what is looked at and not what is found.
+// base is the base of a rolling hash, which affects the cost of a search but not its result.
 const base = 0x9e3779b97f4a7c15
 
-// bitsPerSeed is how many bits of the filter a seed has.
+// bitsPerSeed is the number of bits in the filter per seed.
 const bitsPerSeed = 32
 
-// Index makes the parts ready to be found. It takes some 20 bytes per word.
+// Index indexes the parts for Find. It takes about 20 bytes per word.
 func (x *Items) Index() {
 	x.seeds = make([]seed, 0, len(x.words))
 	for _, p := range x.parts {
@@ -92,13 +92,13 @@ func (x *Items) Index() {
 	}
 }
 
-// bit is where the filter has a hash.
+// bit returns the position of a hash in the filter.
 func (x *Items) bit(hash uint64) (at int, bit uint64) {
 	hash ^= hash >> 32
 	return int(hash>>6) & (len(x.filter) - 1), 1 << (hash & 63)
 }
 
-// roll calls do with the hash of each run of words as long as a seed.
+// roll calls do with the hash of each run of words that is as long as a seed.
 func (x *Items) roll(words []uint64, do func(i int, hash uint64)) {
 	hash := uint64(0)
 	for i, w := range words {
@@ -112,8 +112,8 @@ func (x *Items) roll(words []uint64, do func(i int, hash uint64)) {
 	}
 }
 
-// Find calls found for every run of words that an item has, and that is as long as it can be, in the order of where
-// they begin and of the items.
+// Find calls found for every maximal run of words that also occurs in an item, ordered by where the runs begin and then
+// by item.
 func (x *Items) Find(words []uint64, found func(Run)) {
 	x.roll(words, func(i int, hash uint64) {
 		if at, bit := x.bit(hash); x.filter[at]&bit == 0 {
@@ -128,7 +128,7 @@ func (x *Items) Find(words []uint64, found func(Run)) {
 	})
 }
 
-// run tells of the run of words[i:] and those of a part at a place, unless it begins before.
+// run reports the run that begins with words[i] and x.words[at], unless it begins earlier.
 func (x *Items) run(words []uint64, i, at int, found func(Run)) {
 	k, _ := slices.BinarySearchFunc(x.parts, at+1, func(p part, at int) int { return cmp.Compare(p.end, at) })
 	p := x.parts[k]

@@ -2,47 +2,47 @@ package passage
 
 import "cmp"
 
-// A Place is where a word or an L-gram stands. Documents are numbered in input order.
+// A Place is the place of a word or an L-gram. Documents are numbered in input order.
 type Place struct {
 	Document int64
 	Position int
 }
 
-// Compare orders places as the input does.
+// Compare orders places in input order.
 func (p Place) Compare(o Place) int {
 	return cmp.Or(cmp.Compare(p.Document, o.Document), cmp.Compare(p.Position, o.Position))
 }
 
-// Repeats reports whether an L-gram of length words at p is repeated, if first is its first place.
+// Repeats reports whether an L-gram of length words at p is a repetition, given its first place.
 func (p Place) Repeats(first Place, length int) bool {
 	return first.Document < p.Document || first.Position+length <= p.Position
 }
 
-// A Passage is words from Start up to End, of which From is the document of the first places; FromStart and FromEnd
-// span these.
+// A Passage is the words from Start up to but not including End. From is the document of their first places, which
+// FromStart and FromEnd span.
 type Passage struct {
 	Start, End         int
 	From               int64
 	FromStart, FromEnd int
 }
 
-// Passages makes the passages of one document of its repeated L-grams.
+// Passages joins the repeated L-grams of one document into its passages.
 type Passages struct {
 	Length int
 	Emit   func(Passage)
 
-	next    int     // the first word that is not done
-	held    []shown // that hold words not done, such that each has an earlier place than those after it
-	passage Passage // not emitted yet, if it has a word
+	next    int     // first word that is not done
+	held    []shown // L-grams with words that are not done, in ascending order of the places that they show
+	passage Passage // not yet emitted, unless empty
 
-	repeated int   // the position of the last repeated L-gram, plus one; 0: there is none
-	firsts   []int // positions of first places behind it that may be covered yet
+	repeated int   // position of the last repeated L-gram plus one, or 0
+	firsts   []int // positions of first places after it that may still be covered
 	broken   int64
 }
 
-// shown is what a repeated L-gram shows: of its word at position i the place at + i.
+// shown is the places that a repeated L-gram shows: place at + i for its word at position i.
 type shown struct {
-	last     int // word of the L-gram
+	last     int // last word of the L-gram
 	document int64
 	at       int
 }
@@ -68,20 +68,20 @@ func (p *Passages) Add(position int, first Place) {
 	p.firsts, p.repeated = p.firsts[:0], position+1
 }
 
-// First notes that an L-gram that is repeated elsewhere has its first place here. Positions must ascend, with those
-// of Add.
+// First reports that an L-gram that is repeated elsewhere has its first place here. Positions must ascend, also
+// relative to those of Add.
 func (p *Passages) First(position int) {
 	if p.repeated > 0 && position < p.repeated-1+p.Length {
 		p.broken++
 		return
 	}
-	if len(p.firsts) == 2*p.Length { // most cannot be covered any more
+	if len(p.firsts) == 2*p.Length { // most can no longer be covered
 		p.firsts = p.firsts[:copy(p.firsts, p.firsts[p.Length:])]
 	}
 	p.firsts = append(p.firsts, position)
 }
 
-// Close emits what is left, and returns how many of the first places are covered in part.
+// Close emits the remaining passages, and returns the number of first places that are covered in part.
 func (p *Passages) Close() (broken int64) {
 	p.words(-1)
 	p.flush()
@@ -90,7 +90,7 @@ func (p *Passages) Close() (broken int64) {
 	return broken
 }
 
-// words takes the covered words before a position, or all.
+// words finishes the covered words before a position, or all if before is -1.
 func (p *Passages) words(before int) {
 	for len(p.held) > 0 {
 		s := p.held[0]
@@ -109,7 +109,7 @@ func (p *Passages) words(before int) {
 	}
 }
 
-// extend adds words that have one first place after the other.
+// extend adds words with consecutive first places.
 func (p *Passages) extend(words Passage) {
 	last := &p.passage
 	if last.End != words.Start || last.From != words.From || last.Start == last.End {

@@ -1,4 +1,4 @@
-// Package quality draws samples, and says how far a proportion measured on one, such as the recall, can be trusted.
+// Package quality draws samples, and computes how reliable a proportion measured on one, such as the recall, is.
 package quality
 
 import (
@@ -6,18 +6,18 @@ import (
 	"math"
 )
 
-// A Unit is what one draw brought: so many trials, and so many of them found. A trial that two draws
-// brought is half of each.
+// A Unit is what one draw contributed: the number of trials, and of those found. A trial that two draws contributed
+// counts half in each.
 type Unit struct{ Found, Total float64 }
 
-// Interval returns the two-sided interval of the share found of all trials of a population, of which these
-// units are a simple random sample. Trials of one unit may be as alike as they like.
+// Interval returns the two-sided confidence interval of the proportion found among all trials of a population, of which
+// the units are a simple random sample. The trials of one unit may be correlated in any way.
 //
-// It is that of Clopper and Pearson for the effective number of trials n/d, where d is the design effect
-// (Korn and Graubard 1998): by how much the variance of the ratio Σ Found / Σ Total exceeds that of n
-// independent trials. Units without trials change nothing, and without any trial it is not ok.
+// It is the interval of Clopper and Pearson for the effective number of trials n/d. The design effect d (Korn and
+// Graubard 1998) is the factor by which the variance of the ratio Σ Found / Σ Total exceeds that for n independent
+// trials. Units without trials change nothing; ok is false if there are no trials.
 //
-// It panics unless 0 ≤ Found ≤ Total in each unit, and 0 < confidence < 1.
+// Interval panics unless 0 ≤ Found ≤ Total in each unit, and 0 < confidence < 1.
 func Interval(units []Unit, confidence float64) (low, high float64, ok bool) {
 	var sum Unit
 	squares := 0.
@@ -33,15 +33,15 @@ func Interval(units []Unit, confidence float64) (low, high float64, ok bool) {
 		return 0, 0, false
 	}
 	n, p := sum.Total, sum.Found/sum.Total
-	variance := 0. // of Found, by the jackknife (Tukey 1958): a unit of many trials draws p towards itself
+	variance := 0. // of Found, by the jackknife (Tukey 1958): a unit of many trials pulls p towards itself
 	for _, u := range units {
 		if u.Total < n {
 			residual := (u.Found - p*u.Total) / (1 - u.Total/n)
 			variance += residual * residual
 		}
 	}
-	// Few misses say little of how misses come together. One more, from a unit that was missed as a
-	// whole, stands for what they do not say; without misses it is all there is (Kish 1965, §8.2).
+	// A few misses say little about how misses cluster. Add one, from a unit that was missed as a whole, to account for
+	// that; without misses it is the only one (Kish 1965, §8.2).
 	whole := squares / n
 	design := max(1, (variance+whole)/(n*p*(1-p)+1))
 	// A variance estimated from few units is itself uncertain.
@@ -52,10 +52,11 @@ func Interval(units []Unit, confidence float64) (low, high float64, ok bool) {
 	return math.Floor(low*digits) / digits, math.Ceil(high*digits) / digits, true
 }
 
-// digits are those to which the ends are rounded, away from each other: of few effective trials an end is near 0 or 1.
+// digits is the inverse of the unit to which bounds are rounded, outwards: for few effective trials a bound is near 0
+// or 1.
 const digits = 1e6
 
-// clopperPearson returns the interval of a share p of n trials (Clopper and Pearson 1934), of which neither need
+// clopperPearson returns the interval for a proportion p of n trials (Clopper and Pearson 1934). Neither n nor p·n need
 // be whole.
 func clopperPearson(p, n, confidence float64) (low, high float64) {
 	tail := (1 - confidence) / 2
@@ -69,8 +70,8 @@ func clopperPearson(p, n, confidence float64) (low, high float64) {
 	return low, high
 }
 
-// student returns the t that a Student variable of so many degrees of freedom exceeds neither way with
-// this probability.
+// student returns the t that the absolute value of a Student variable with these degrees of freedom does not exceed
+// with this probability.
 func student(confidence, degrees float64) float64 {
 	x := betaQuantile(1-confidence, degrees/2, .5)
 	return math.Sqrt(degrees * (1 - x) / x)
@@ -102,7 +103,7 @@ func beta(x, a, b float64) float64 {
 	lb, _ := math.Lgamma(b)
 	lab, _ := math.Lgamma(a + b)
 	front := math.Exp(lab-la-lb+a*math.Log(x)+b*math.Log1p(-x)) / a
-	// Lentz's method: sum is the fraction so far, c and d its two quotients.
+	// Lentz's method: sum is the fraction so far, and c and d are its two quotients.
 	c, d := 1., 1/(1-(a+b)*x/(a+1))
 	sum := d
 	for m := 1.; ; m++ {

@@ -7,27 +7,27 @@ import (
 	"slices"
 )
 
-// A Number is what an entry says of its key: a document key, or the number of a set.
+// A Number identifies what has an entry's key: a document key or the number of a set.
 type Number interface{ ~int64 | ~uint32 }
 
-// An Order says how entries of equal keys are ordered.
+// An Order says how entries with equal keys are ordered.
 type Order int
 
 const (
-	// ByKey leaves entries of equal keys in any order.
+	// ByKey leaves entries with equal keys in any order.
 	ByKey Order = iota
-	// ByKeyAndDocument orders equal keys by document.
+	// ByKeyAndDocument orders entries with equal keys by document.
 	ByKeyAndDocument
 )
 
 const (
 	mostBits  = 16 // the counters stay in a core's own cache
-	usualRun  = 4  // entries of a run, about
-	insertion = 24 // entries up to which an insertion sort is fastest
+	usualRun  = 4  // approximate number of entries in a run
+	insertion = 24 // number of entries up to which an insertion sort is fastest
 )
 
-// A Sorter sorts entries. It keeps its storage, 4 bytes for each counter and as much as the entries
-// take, for the next call. The zero Sorter is ready to use; it is not safe for concurrent use.
+// A Sorter sorts entries. It keeps its memory, 4 bytes per counter plus the size of the entries, for the next call. The
+// zero Sorter is ready to use; it is not safe for concurrent use.
 type Sorter[E ~struct {
 	Key      uint64
 	Document D
@@ -36,22 +36,22 @@ type Sorter[E ~struct {
 	sorted []E
 }
 
-// entry is any E: the conversion costs nothing, and fields of a type parameter cannot be named.
+// entry is the underlying type of E: the conversion is free, and fields of a type parameter cannot be named.
 type entry[D Number] = struct {
 	Key      uint64
 	Document D
 }
 
-// Sort returns the entries in ascending order, at most 2^31−1 of them, in a slice that is valid
-// until the next call. It leaves entries as they are. The upper skip bits of all keys are equal, as
-// good as not there; those below are expected to be uniform. Others only sort slower.
+// Sort returns the entries in ascending order, at most 2^31−1 of them, in a slice that is valid until the next call. It
+// does not modify entries. The upper skip bits of all keys must be equal, and are ignored; the bits below should be
+// uniform, or the sort is slower.
 //
-// One counting pass on the top bits leaves runs of a few entries, which insertion sorts. Where equal
-// keys make longer ones, such a run is cut in three around its middle key, and the equals are done.
+// One counting pass on the top bits leaves runs of a few entries, which insertion sort handles. If equal keys make a
+// run longer, it is divided in three around its middle key, and the entries with that key are done.
 func (s *Sorter[E, D]) Sort(entries []E, skip int, order Order) []E {
 	n := len(entries)
 	width := max(1, min(bits.Len(uint(n/usualRun)), mostBits, 64-skip))
-	left, right := skip&63, (64-width)&63 // shifts that the compiler knows to be short
+	left, right := skip&63, (64-width)&63 // shift counts that the compiler knows to be below 64
 	s.ends = slices.Grow(s.ends[:0], 1<<width)[:1<<width]
 	clear(s.ends)
 	s.sorted = slices.Grow(s.sorted[:0], n)[:n]
@@ -61,7 +61,7 @@ func (s *Sorter[E, D]) Sort(entries []E, skip int, order Order) []E {
 	}
 	end := int32(0)
 	for i, n := range ends {
-		ends[i] = end // where the run begins, and where it ends once all entries are placed
+		ends[i] = end // start of the run, and its end once all entries are placed
 		end += n
 	}
 	for i := range entries {

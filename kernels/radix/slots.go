@@ -2,17 +2,17 @@ package radix
 
 import "math/bits"
 
-// Slots count keys by their low bits: none, one, or more. Each has two bits, and they are a power of two.
+// Slots count keys by their low bits: none, one, or more. Each slot has two bits, and their number is a power of two.
 type Slots []uint64
 
 const (
 	slotsPerWord = 32
 
-	// With 8 slots for each entry, one in eight entries whose key no other has shares its slot with another.
+	// With 8 slots per entry, one in eight entries with a unique key shares its slot with another.
 	slotsPerEntry = 8
 )
 
-// For returns slots for about n entries, all empty. It uses the storage of s if that suffices.
+// For returns about n·slotsPerEntry empty slots. It reuses the memory of s if that suffices.
 func (s Slots) For(n int) Slots {
 	words := 1 << bits.Len(uint(n*slotsPerEntry/slotsPerWord))
 	if cap(s) < words {
@@ -23,7 +23,7 @@ func (s Slots) For(n int) Slots {
 	return s
 }
 
-// Add counts a key, and returns 1 if its slot had one before, else 0.
+// Add counts a key. It returns 1 if its slot already had one, else 0.
 func (s Slots) Add(key uint64) (again int) {
 	word, shift := &s[key/slotsPerWord&uint64(len(s)-1)], key%slotsPerWord*2
 	had := *word >> shift & 3
@@ -31,13 +31,13 @@ func (s Slots) Add(key uint64) (again int) {
 	return int((had + 1) >> 1)
 }
 
-// Shared returns 1 if the slot of a key has more than one, else 0.
+// Shared returns 1 if the slot of a key has more than one key, else 0.
 func (s Slots) Shared(key uint64) int {
 	return int(s[key/slotsPerWord&uint64(len(s)-1)] >> (key%slotsPerWord*2 + 1) & 1)
 }
 
-// Repeated leaves out, in place, most of the entries whose key no other entry
-// has, and none of the others. The slots, which count them, must be empty.
+// Repeated removes, in place, most of the entries with a unique key, and no others. The slots, which count the keys,
+// must be empty.
 func Repeated[E ~struct {
 	Key      uint64
 	Document D

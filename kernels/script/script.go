@@ -10,32 +10,32 @@ import (
 	"unicode/utf8"
 )
 
-// names are the scripts of Unicode (Standard Annex 24). A script's number is its index here.
+// names are the scripts of Unicode (Standard Annex 24). A script's number is its index.
 var names = append([]string{"Other"}, slices.Sorted(maps.Keys(unicode.Scripts))...)
 
 const (
-	other     = 0   // the number for letters that no script has
-	notLetter = 255 // the number for characters that are not letters
+	other     = 0   // number for letters of no script
+	notLetter = 255 // number for characters that are not letters
 )
 
 var latin = uint8(slices.Index(names, "Latin"))
 
-// A Counter counts letters. It serves one goroutine.
+// A Counter counts letters. It is not safe for concurrent use.
 type Counter struct {
-	counts  [256]int64     // by the number of a script
-	numbers map[rune]uint8 // of the scripts of characters seen so far, beyond ASCII
+	counts  [256]int64     // by script number
+	numbers map[rune]uint8 // script numbers of the non-ASCII characters seen so far
 }
 
-// NewCounter returns a Counter that has seen no letter.
+// NewCounter returns a Counter that has counted no letters.
 func NewCounter() *Counter { return &Counter{numbers: map[rune]uint8{}} }
 
 // Add counts the letters of a text: its characters of category L.
 func (c *Counter) Add(text []byte) {
-	const each, high = 0x0101010101010101, 0x8080808080808080 // of eight bytes
+	const each, high = 0x0101010101010101, 0x8080808080808080 // for eight bytes
 	for len(text) > 0 {
 		if len(text) >= 8 {
 			if eight := binary.LittleEndian.Uint64(text); eight&high == 0 {
-				eight |= 0x20 * each // in lower case, where they are letters
+				eight |= 0x20 * each // lower case, if they are letters
 				from, behind := eight+(0x80-'a')*each, eight+(0x80-'z'-1)*each
 				c.counts[latin] += int64(bits.OnesCount64(from &^ behind & high))
 				text = text[8:]
@@ -43,7 +43,7 @@ func (c *Counter) Add(text []byte) {
 			}
 		}
 		if b := text[0]; b < utf8.RuneSelf {
-			if b |= 0x20; 'a' <= b && b <= 'z' { // in lower case, if it is a letter
+			if b |= 0x20; 'a' <= b && b <= 'z' { // lower case, if it is a letter
 				c.counts[latin]++
 			}
 			text = text[1:]
@@ -73,7 +73,7 @@ func scriptOf(r rune) uint8 {
 	return other
 }
 
-// Letters returns how many letters were counted, by the name of their script.
+// Letters returns the numbers of letters counted, by the name of their script.
 func (c *Counter) Letters() map[string]int64 {
 	letters := map[string]int64{}
 	for i, name := range names {

@@ -1,15 +1,15 @@
 package setsim
 
-// negligible is a probability that comes to nothing over all documents and bands.
+// negligible is a probability that has no effect even over all documents and bands.
 const negligible = 1e-18
 
-// Background returns E(r) for r from 0 to rows: the probability that two documents of a sample are
-// unrelated, with a Jaccard similarity J below limit, and agree in r rows of a band, which is J^r.
-// Pairs at the limit and above are families, and count as those that never agree. The sets are
-// different; documents is of how many they are. One of all pairs of documents is taken to be at the
-// limit: a sample that shares nothing does not prove that the corpus does not.
+// Background returns E(r) for r from 0 to rows: the probability that two documents of a sample are unrelated, with a
+// Jaccard similarity J below limit, and agree in r rows of a band, which is J^r. Pairs at or above the limit belong to
+// families, and count as pairs that never agree. The sets must be distinct; documents is the number of documents that
+// they were sampled from. One of all pairs of documents is assumed to be at the limit, because a sample that shares
+// nothing does not prove that the corpus shares nothing.
 //
-// It is the same to the last bit on every platform.
+// The result is bit for bit the same on every platform.
 func Background(sets [][]uint64, documents int64, limit float64, rows int) []float64 {
 	sums := make([]float64, rows+1)
 	add := func(similarity, share float64) {

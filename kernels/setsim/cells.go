@@ -1,14 +1,14 @@
 package setsim
 
-// A Cell is some sets, of a stretch of their order by size.
+// A Cell is a range of sets in the order of their sizes.
 type Cell struct {
 	Smallest, Largest int // elements of a set
-	Elements          int // of all
+	Elements          int // elements of all sets
 }
 
-// CellPairs calls join for every two cells i ≤ j that may hold similar sets, each with itself included. The cells are
-// in the order of the sets' sizes, and minSize returns the least size of a set that may be similar to one of a size, as
-// Threshold.MinSize does: so joining these pairs finds what one join of all sets does.
+// CellPairs calls join for every two cells i ≤ j that may hold similar sets, including each cell with itself. The cells
+// must be in the order of their sets' sizes. minSize returns the minimum size of a set that may be similar to one of
+// the given size, as Threshold.MinSize does. To join these pairs finds what one join of all sets finds.
 func CellPairs(cells []Cell, minSize func(size int) int, join func(i, j int)) {
 	first := 0
 	for j := range cells {
@@ -21,7 +21,7 @@ func CellPairs(cells []Cell, minSize func(size int) int, join func(i, j int)) {
 	}
 }
 
-// CellCost returns how many elements CellPairs' joins read.
+// CellCost returns the number of elements that the joins of CellPairs read.
 func CellCost(cells []Cell, minSize func(size int) int) (elements int64) {
 	CellPairs(cells, minSize, func(i, j int) {
 		if elements += int64(cells[i].Elements); i != j {

@@ -6,23 +6,20 @@ import (
 	"github.com/neardup/neardup/kernels/unionfind"
 )
 
-// hubs is the number of sets that Connect compares every set with before it
-// builds an index. So many that fail cost a set less than the index does, and one
-// that succeeds may save all others.
+// hubs is the number of sets with which Connect compares every set before it builds an index. If all of these
+// comparisons fail, they cost a set less than the index does, and one that succeeds may save all others.
 const hubs = 8
 
-// Connect calls link for pairs i < j of sets, by their indexes in the slice,
-// whose Jaccard similarity is at least t: those that connect the trees which the sets
-// are of as all such pairs would, so fewer than there are trees. Which pairs these are
-// depends on nothing but the arguments, and is not promised otherwise.
+// Connect calls link for pairs i < j of sets, by index, whose Jaccard similarity is at least t. It links fewer pairs
+// than there are trees, and these connect the trees as all similar pairs would. The choice of pairs depends only on the
+// arguments, but is otherwise unspecified.
 //
-// tree is a number of each set's tree, and two sets that are apart are not compared.
+// tree is the number of each set's tree. Two sets that are apart are not compared.
 //
-// Two sets that links connect already are not compared. In a crowd of similar
-// sets, most are compared once. What costs as many comparisons as SelfJoin makes
-// is sets that have their rarest shared elements in common and still are not
-// similar; the core form makes each comparison cheap. An index allocates what SelfJoin's does and 4 bytes per posting;
-// if the sets are connected without, there is none.
+// Two sets that are already connected are not compared, so in a crowd of similar sets most are compared once. Connect
+// costs as many comparisons as SelfJoin only if sets have their rarest shared elements in common and still are not
+// similar; the core form makes each comparison cheap. An index allocates as much as that of SelfJoin and 4 bytes per
+// posting. If the sets are connected without it, it is not built.
 func Connect(sets [][]uint64, t Threshold, tree []uint32, apart func(i, j int) bool, link func(i, j int)) {
 	order, ordered := bySize(sets)
 	f := newForest(ordered, t, func(x int) uint32 { return tree[order[x]] }, func(x, y int) {
@@ -42,15 +39,15 @@ func Connect(sets [][]uint64, t Threshold, tree []uint32, apart func(i, j int) b
 		return
 	}
 	index := newPrefixLists(ordered, 0, t)
-	f.overlap = overlaps(index.lists) // shorter than the sets
+	f.overlap = overlaps(index.lists) // the lists are shorter than the sets
 	if c, ok := index.core(0); ok {
 		f.overlap = c.overlap
 	}
 	f.connectByIndex(index)
 }
 
-// A forest keeps the trees of links between sets of ascending size, by their
-// indexes: unionfind.Forest would hash a key for each posting passed over.
+// A forest keeps the trees of linked sets, which are in ascending order of size, by index. unionfind.Forest would hash
+// a key for each posting that is skipped.
 type forest struct {
 	sets    [][]uint64
 	t       Threshold
@@ -76,8 +73,8 @@ func newForest(sets [][]uint64, t Threshold, tree func(x int) uint32, link func(
 	return f
 }
 
-// join links y and x, which are similar and of different trees. The smaller
-// root stays one, as in unionfind.Forest.
+// join links y and x, which are similar and in different trees. The smaller root remains the root, as in
+// unionfind.Forest.
 func (f *forest) join(x, y int) {
 	a, b := f.parents.Root(uint32(x)), f.parents.Root(uint32(y))
 	f.parents[max(a, b)] = min(a, b)
@@ -85,8 +82,7 @@ func (f *forest) join(x, y int) {
 	f.link(x, y)
 }
 
-// compare links y and x if they are similar and of different trees, and reports
-// whether it did.
+// compare links y and x if they are similar and in different trees, and reports whether it did.
 func (f *forest) compare(x, y int) bool {
 	if f.parents.Root(uint32(x)) == f.parents.Root(uint32(y)) || f.apart(x, y) {
 		return false
@@ -98,7 +94,7 @@ func (f *forest) compare(x, y int) bool {
 	return ok
 }
 
-// connectDirectly compares each set with all that are not too small for it.
+// connectDirectly compares each set with all earlier sets that are large enough.
 func (f *forest) connectDirectly() {
 	first := 0
 	for x, a := range f.sets {
@@ -111,15 +107,14 @@ func (f *forest) connectDirectly() {
 	}
 }
 
-// connectToHubs compares each set with a few earlier ones, and misses links. A
-// set similar to none of them becomes a hub. The hubs are in order of their last
-// success, and a new one enters halfway: those that fail only push out each
-// other.
+// connectToHubs compares each set with a few earlier ones, so it misses links. A set that is similar to none of them
+// becomes a hub. The hubs are ordered by their last success, and a new one enters halfway, so that hubs without success
+// displace only each other.
 func (f *forest) connectToHubs() {
 	list := make([]int, 0, hubs+1)
 	for x, a := range f.sets {
 		smallest := f.t.MinSize(len(a))
-		// Sizes ascend, so a hub too small for this set is so for all later.
+		// Sizes ascend, so a hub that is too small for this set is too small for all later ones.
 		list = slices.DeleteFunc(list, func(y int) bool { return len(f.sets[y]) < smallest })
 		linked := false
 		for k, y := range list {
@@ -136,19 +131,16 @@ func (f *forest) connectToHubs() {
 	}
 }
 
-// connectByIndex links what is still to be linked by means of the index of
-// SelfJoin.
+// connectByIndex finds the remaining links with the index of SelfJoin.
 //
-// A candidate is compared where its prefix and that of the probing set first
-// meet: behind it they must share all that they need, and most sets are linked
-// before other candidates are so much as met. Postings of sets of one tree stay
-// so whatever is joined later, so a set of the tree passes over a run of them
-// in one step.
+// A candidate is compared when its prefix and that of the probing set first share an element: they must then share all
+// that they need from there on, and most sets are linked before their other candidates are reached. Postings of sets of
+// one tree stay in one tree whatever is joined later, so a set of that tree can skip a run of them in one step.
 func (f *forest) connectByIndex(index *prefixLists) {
 	sets, t := f.sets, f.t
 	lists, postings, starts, ends := index.lists, index.postings, index.starts, index.ends
 
-	skips := make([]uint32, len(postings)) // how many from here on are known to be of one tree, 0 for 1
+	skips := make([]uint32, len(postings)) // number of postings from here on known to be of one tree; 0 means 1
 	metBy := make([]uint32, len(sets))     // x+1 for a set compared with x
 	for x, list := range lists {
 		size := len(sets[x])
@@ -156,7 +148,7 @@ func (f *forest) connectByIndex(index *prefixLists) {
 		smallest := t.MinSize(size)
 		root := f.parents.Root(uint32(x))
 		for i, w := range index.probed(x) {
-			// Sizes ascend, so a set too small for this one is so for all later.
+			// Sizes ascend, so a set that is too small for this one is too small for all later ones.
 			for starts[w] < ends[w] && len(sets[postings[starts[w]].set]) < smallest {
 				k := starts[w]
 				if skips[k] > 1 {

@@ -4,8 +4,8 @@ import (
 	"slices"
 )
 
-// Containment returns the share of the smaller one's elements that sets of a and b elements share, and 0 for an
-// empty one. It is for display and ranking; Contained decides.
+// Containment returns the fraction of the smaller set's elements that sets of a and b elements share, or 0 if one is
+// empty. It is for display and ranking; Contained decides.
 func Containment(shared, a, b int) float64 {
 	if smaller := min(a, b); smaller > 0 {
 		return float64(shared) / float64(smaller)
@@ -13,23 +13,24 @@ func Containment(shared, a, b int) float64 {
 	return 0
 }
 
-// Contained reports whether at least t of the smaller set's elements are in the larger one, and how many they share
-// if so.
+// Contained reports whether at least the fraction t of the smaller set's elements are in the larger one, and if so how
+// many.
 func Contained(a, b []uint64, t Threshold) (shared int, ok bool) {
 	return overlapAtLeast(a, b, t.MinSize(min(len(a), len(b))))
 }
 
-// SelfContain calls emit once for every pair i < j of sets, by their indexes in the slice, of which the larger contains
-// at least t of the smaller, with the number of elements they share. It misses none. A false from emit ends it.
+// SelfContain calls emit once for every pair i < j of sets, by index, of which the larger contains at least the
+// fraction t of the smaller, with the number of elements they share. It misses none. It ends if emit returns false.
 //
-// A set of n elements of which a larger one has ⌈t·n⌉ shares with it one of its n−⌈t·n⌉+1 rarest: these are indexed, of
-// the sets in ascending order of size, and a larger set looks for all of its elements. An index allocates some 20 bytes
+// If a larger set has ⌈t·n⌉ elements of a set of n, it has one of that set's n−⌈t·n⌉+1 rarest. These are indexed, for
+// the sets in ascending order of size, and a larger set looks up all of its elements. An index allocates about 20 bytes
 // per element of the sets.
 func SelfContain(sets [][]uint64, t Threshold, emit func(i, j, shared int) bool) {
 	contain(sets, 0, t, func(i, j, shared int) bool { return emit(min(i, j), max(i, j), shared) })
 }
 
-// CrossContain is SelfContain of pairs of a set i of first and a set j of second only, whichever is the larger.
+// CrossContain is like SelfContain, but only for pairs of a set i of first and a set j of second, either of which may
+// be the larger.
 func CrossContain(first, second [][]uint64, t Threshold, emit func(i, j, shared int) bool) {
 	if len(first) == 0 {
 		return
@@ -40,7 +41,7 @@ func CrossContain(first, second [][]uint64, t Threshold, emit func(i, j, shared 
 	})
 }
 
-// contain emits all pairs or, unless border is 0, those of a set before it and one from it on.
+// contain emits all pairs or, unless border is 0, those of a set before border and a set from border on.
 func contain(sets [][]uint64, border int, t Threshold, emit func(i, j, shared int) bool) {
 	order, ordered := bySize(sets)
 	apart := func(x, y int) bool { return border > 0 && (order[x] < border) == (order[y] < border) }
@@ -69,12 +70,12 @@ func contain(sets [][]uint64, border int, t Threshold, emit func(i, j, shared in
 		starts[w+1] += starts[w]
 	}
 	ends, postings := slices.Clone(starts[:numbers]), make([]uint32, starts[numbers])
-	metBy := make([]uint32, len(lists)) // the last set that met it, plus 1
+	metBy := make([]uint32, len(lists)) // last set that met it, plus 1
 	var met []uint32
 	for x, list := range lists {
 		for i, w := range list {
 			for _, y := range postings[starts[w]:ends[w]] {
-				// Where the two meet first, all that they share is from here on.
+				// This is the first element that the two share, so all that they share is from here on.
 				if metBy[y] == uint32(x)+1 || apart(x, int(y)) || len(list)-i < t.MinSize(len(ordered[y])) {
 					continue
 				}

@@ -3,29 +3,28 @@ package setsim
 import "math/bits"
 
 const (
-	// coreShare is the share of the sets, 1/coreShare, that have a core element.
+	// coreShare is the inverse of the fraction of the sets that have a core element.
 	coreShare = 64
 
-	// coreShrinks is how many times smaller than the sets their core form is. It keeps
-	// mixtures of many templates out, whose sets leave most bits empty.
+	// coreShrinks is the factor by which the core form must be smaller than the sets. It excludes mixtures of many
+	// templates, whose sets leave most bits empty.
 	coreShrinks = 4
 
-	// parityWords is the length of a parity: 256 bits tell sets apart that share all the core
-	// and have up to some hundred other elements.
+	// parityWords is the length of a parity: 256 bits distinguish sets that share the whole core and have up to about a
+	// hundred other elements.
 	parityWords = 4
 )
 
-// A core is another form of sets of ascending size that have most of their
-// elements in common, such as variants of a template. The elements of many sets
-// are bits; the others that sets share stay in a list. Elements of one set only are
-// in neither.
+// A core is a different form of sets of ascending size that have most of their elements in common, such as variants of
+// a template. Elements of many sets are bits; other shared elements stay in a list. Elements of a single set are in
+// neither.
 type core struct {
-	lists [][]uint32 // of the elements that are no bits, as numberShared returns them
+	lists [][]uint32 // of the elements that are not bits, as numberShared returns them
 	words int        // of a set's bits
-	bits  []uint64   // of each set: its core elements, and the parity of its list
+	bits  []uint64   // of each set: its core elements, then the parity of its list
 }
 
-// core returns the core form of the sets, if a join of it costs less than one by the prefixes.
+// core returns the core form of the sets if it makes the join cheaper than prefixes do.
 func (p *prefixLists) core(border int) (c *core, ok bool) {
 	if !p.meetMost(border) {
 		return nil, false
@@ -38,8 +37,8 @@ func (p *prefixLists) core(border int) (c *core, ok bool) {
 	return newCore(p.lists, first, numbers), true
 }
 
-// coreStart returns the first number of the core elements of sets whose shared elements are
-// numbered, or false if the core form is not much smaller than the sets.
+// coreStart returns the first number of the core elements of sets whose shared elements are numbered. ok is false if
+// the core form is not much smaller than the sets.
 func coreStart(sets [][]uint64, lists [][]uint32, numbers int) (first int, ok bool) {
 	frequencies := make([]int, numbers)
 	elements := 0
@@ -60,10 +59,10 @@ func coreStart(sets [][]uint64, lists [][]uint32, numbers int) (first int, ok bo
 	return first, coreShrinks*form <= elementBytes*elements
 }
 
-// bitWords is the number of words that hold so many bits.
+// bitWords returns the number of words that hold n bits.
 func bitWords(n int) int { return (n + 63) / 64 }
 
-// newCore returns a form of sets whose numbers from first on are bits.
+// newCore returns the form of sets in which numbers from first on are bits.
 func newCore(lists [][]uint32, first, numbers int) *core {
 	c := &core{lists: make([][]uint32, len(lists)), words: bitWords(numbers - first)}
 	c.bits = make([]uint64, len(lists)*c.stride())
@@ -82,7 +81,7 @@ func newCore(lists [][]uint32, first, numbers int) *core {
 	return c
 }
 
-// stride is the number of words of a set.
+// stride returns the number of words per set.
 func (c *core) stride() int { return c.words + parityWords }
 
 // overlap returns the number of elements that sets x and y share, or false if it is below need.

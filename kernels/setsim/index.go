@@ -6,57 +6,55 @@ import (
 	"slices"
 )
 
-// An Index finds, among the sets added to it, those similar to another one. It
-// is not safe for concurrent use, Similar included; a Finder is for each goroutine.
+// An Index finds, among the sets added to it, those similar to another one. It is not safe for concurrent use, not even
+// Similar; use one Finder per goroutine.
 //
-// Sets x and y that reach t share at least MinSize(|x|) elements and MinSize(|y|),
-// for |x∩y| ≥ t·|x∪y|, which is no less than t·|x| and t·|y|: a partner of just
-// that size, a subset, is the least favourable. So in any one order of all elements
-// the first that they share has MinSize(|x|)−1 others behind it in x, and it is
-// among the first |x|−MinSize(|x|)+1 of x; likewise of y. Those of every added set
-// are indexed, and those of a set are looked for (Chaudhuri et al. 2006). The order
-// is by frequency, rare first, and equals by hash.
+// Sets x and y that reach t share at least MinSize(|x|) and at least MinSize(|y|) elements, because |x∩y| ≥ t·|x∪y|,
+// which is at least t·|x| and t·|y|; the worst case is a partner of just that size, a subset. Under any fixed order of
+// all elements, the first element that they share is therefore followed in x by at least MinSize(|x|)−1 others, and so
+// is among the first |x|−MinSize(|x|)+1 elements of x; likewise for y. The index has these elements of every added set,
+// and looks up those of a set that is searched for (Chaudhuri et al. 2006). The order is by frequency, rare elements
+// first, then by hash.
 //
-// Beside the sets and their parities it takes 16 to 20 bytes per indexed element of each, and 20 to
-// 39 per distinct one.
+// In addition to the sets and their parities it takes 16 to 20 bytes per indexed element of each set, and 20 to 39 per
+// distinct indexed element.
 type Index struct {
 	prefixes Prefixes
 	sets     [][]uint64
 	parities []parity // of the sets
-	words    int      // of all sets and parities
+	words    int      // in all sets and parities
 	postings []chained
 	heads    map[uint64]head // by element
 	variants *variation      // instead of postings, if there is a template
 	finder   *Finder
 }
 
-// A Finder finds sets in an Index. Finders of one index may be used concurrently as long as no set is added; a Finder
-// is not safe for concurrent use.
+// A Finder finds sets in an Index. Finders of one index may be used concurrently as long as no set is added. A single
+// Finder is not safe for concurrent use.
 type Finder struct {
 	index    *Index
 	prefixes Prefixes
 	queries  uint64
 	metBy    []uint64 // by set, the last query that met it
-	hits     []hit    // of a query, kept for the next one
-	parity   parity   // of a query, kept for the next one
+	hits     []hit    // of a query; kept for the next one
+	parity   parity   // of a query; kept for the next one
 
-	deviations []uint64   // of a query, kept for the next one, as are those below
+	deviations []uint64   // of a query; kept for the next one, like those below
 	lists      [][]uint32 // of the deviations
-	counts     []uint16   // by set, how many of these the two have in common
+	counts     []uint16   // by set, the number of these that the two share
 }
 
-// A chained posting says that a set has an element in its prefix, at which place of
-// it and where in the set, and leads to the previous one of that element: its number
-// plus 1, or 0.
+// A chained posting says that a set has an element in its prefix, at which place of the prefix and where in the set. It
+// links to the previous posting of that element, by its number plus 1, or 0.
 type chained struct{ set, place, at, previous uint32 }
 
-// A head leads to the postings of one element.
-type head struct{ latest, count uint32 } // the number of the latest plus 1, and of all
+// A head links to the postings of one element.
+type head struct{ latest, count uint32 } // number of the latest posting plus 1, and number of postings
 
 type hit struct{ set, shared int }
 
-// NewIndex returns an index without sets for Jaccard similarities of at least t.
-// What is common decides its speed, not what it finds.
+// NewIndex returns an index without sets for Jaccard similarities of at least t. common affects its speed, but not its
+// results.
 func NewIndex(t Threshold, common *Frequencies) *Index {
 	x := &Index{prefixes: Prefixes{t: t, common: common}, heads: map[uint64]head{}}
 	if common != nil && len(common.template) > 0 {
@@ -66,13 +64,13 @@ func NewIndex(t Threshold, common *Frequencies) *Index {
 	return x
 }
 
-// Finder returns a new one. It takes 8 bytes for each set, and 16 for each that is found at once.
+// Finder returns a new Finder. It takes 8 bytes per set, and 16 per set found at once.
 func (x *Index) Finder() *Finder {
 	return &Finder{index: x, prefixes: Prefixes{t: x.prefixes.t, common: x.prefixes.common}}
 }
 
-// Add adds a set and returns its number: 0, 1, 2 … in the order of calls. The
-// index keeps the slice itself, which must not change any more.
+// Add adds a set and returns its number: 0, 1, 2 … in the order of calls. The index keeps the slice, which must not
+// change afterwards.
 func (x *Index) Add(set []uint64) int {
 	number := len(x.sets)
 	x.sets = append(x.sets, set)
@@ -91,13 +89,12 @@ func (x *Index) Add(set []uint64) int {
 	return number
 }
 
-// Similar calls found for every added set whose Jaccard similarity to set is at
-// least t, by its number and ascending, with the number of elements they share.
-// It misses none, whatever their sizes and the order of calls. found must not
-// call methods of the index.
+// Similar calls found for every added set whose Jaccard similarity to set is at least t, in ascending order of its
+// number, with the number of elements they share. It misses none, whatever the sizes and the order of calls. found must
+// not call methods of the index.
 func (x *Index) Similar(set []uint64, found func(i, shared int)) { x.finder.Similar(set, 0, found) }
 
-// Similar is Index.Similar of the sets whose number is at least first.
+// Similar is like Index.Similar, but only for sets whose number is at least first.
 func (f *Finder) Similar(set []uint64, first int, found func(i, shared int)) {
 	x := f.index
 	f.parity = f.parity[:0]
@@ -128,18 +125,18 @@ func (f *Finder) Similar(set []uint64, first int, found func(i, shared int)) {
 	f.hits = f.hits[:0]
 	for place, at := range prefix {
 		if unmet == 0 {
-			break // in a crowd long before the end of the prefix
+			break // in a crowd this is long before the end of the prefix
 		}
 		for next := x.heads[set[uint32(at)]].latest; next > 0; {
 			p := x.postings[next-1]
 			if int(p.set) < first {
-				break // and so are all before
+				break // and so are all postings before
 			}
 			next = p.previous
 			if f.metBy[p.set] == f.queries {
 				continue
 			}
-			// Here the two meet first: they share nothing before.
+			// This is the first element that the two sets share.
 			f.metBy[p.set] = f.queries
 			unmet--
 			partner := x.sets[p.set]
@@ -159,16 +156,16 @@ func (f *Finder) Similar(set []uint64, first int, found func(i, shared int)) {
 }
 
 const (
-	// fewSets is up to how many sets are compared one by one, which is cheaper than to order a set's
-	// elements: crowds around one template have one kept set.
+	// fewSets is the number of sets up to which comparing them one by one costs less than ordering a set's elements:
+	// crowds around one template keep one set.
 	fewSets = 4
 
-	// timesMet is the number of postings per added set from which a query compares all sets one by one:
-	// a crowd's postings lead to nearly all of them, in no order.
+	// timesMet is the number of postings per added set from which a query compares all sets one by one: a crowd's
+	// postings lead to nearly all sets, in no order.
 	timesMet = 4
 )
 
-// similarToEach compares set with each added one from first on.
+// similarToEach compares set with each added set from first on.
 func (f *Finder) similarToEach(set []uint64, first int, found func(i, shared int)) {
 	x := f.index
 	for i := first; i < len(x.sets); i++ {
@@ -183,8 +180,8 @@ func (f *Finder) similarToEach(set []uint64, first int, found func(i, shared int
 	}
 }
 
-// overlap returns the number of elements that a set and the i-th one share, or false if it is below need. The
-// query's parity, unless it is empty, spares most comparisons.
+// overlap returns the number of elements that set and the i-th set share, or false if it is below need. The query's
+// parity, unless empty, avoids most comparisons.
 func (f *Finder) overlap(set []uint64, i, need int) (shared int, ok bool) {
 	other := f.index.sets[i]
 	if 2*need > len(set)+len(other)-differing(f.parity, f.index.parities[i]) {
@@ -193,7 +190,7 @@ func (f *Finder) overlap(set []uint64, i, need int) (shared int, ok bool) {
 	return overlapAtLeast(set, other, need)
 }
 
-// Bytes returns about how many bytes the index holds, the sets included.
+// Bytes returns the approximate size of the index, sets included.
 func (x *Index) Bytes() int {
 	const header, word, perPosting, perHead = 24, 8, 16, 28
 	n := header*(cap(x.sets)+cap(x.parities)) + word*x.words + perPosting*cap(x.postings) + perHead*len(x.heads) +
@@ -204,32 +201,31 @@ func (x *Index) Bytes() int {
 	return n
 }
 
-// Bytes returns about how many bytes the finder holds beside the index.
+// Bytes returns the approximate size of the finder, without the index.
 func (f *Finder) Bytes() int {
 	const stamp, perHit, counter = 8, 16, 2
 	return stamp*cap(f.metBy) + perHit*cap(f.hits) + counter*cap(f.counts)
 }
 
-// Frequencies tell which elements many sets have: the bound of a count-min sketch
-// with one row (Cormode and Muthukrishnan 2005), never less than the truth. The
-// zero value knows of none.
+// Frequencies estimate how many sets have an element: the upper bound of a count-min sketch with one row (Cormode and
+// Muthukrishnan 2005), which is never below the truth. The zero value has no counts.
 type Frequencies struct {
 	counts   []uint32 // by the first bits of a hash
 	shift    int
-	sets     int      // that were counted
-	template []uint64 // ascending; none, if the sets are not known to be variants of one
+	sets     int      // number of sets counted
+	template []uint64 // ascending; empty if the sets are not known to be variants of one
 }
 
-// Least and most counters are 2^frequencyBits, 4 MB, which is little beside a large group's sets and
-// enough to tell common elements from rare ones, and 2^maxFrequencyBits, 64 MB.
+// The minimum number of counters is 2^frequencyBits, 4 MB, which is little compared with a large group's sets and
+// enough to distinguish common elements from rare ones. The maximum is 2^maxFrequencyBits, 64 MB.
 const (
 	frequencyBits    = 20
 	maxFrequencyBits = 24
 )
 
-// NewFrequencies returns frequencies that know of none, for sets of so many different elements in all. There are two to
-// four counters for three elements, of 4 bytes each, but at least 2^20 and at most 2^24: an element of one set only
-// has a counter to itself with a probability of e^(−elements/counters), 0.22 to 0.47.
+// NewFrequencies returns frequencies without counts, for sets with this many distinct elements in all. There are two to
+// four counters per three elements, of 4 bytes each, but at least 2^20 and at most 2^24: an element of a single set has
+// a counter to itself with a probability of e^(−elements/counters), 0.22 to 0.47.
 func NewFrequencies(elements int) *Frequencies {
 	width := min(max(frequencyBits, bits.Len(uint(2*elements/3))), maxFrequencyBits)
 	return &Frequencies{counts: make([]uint32, 1<<width), shift: 64 - width}

@@ -1,14 +1,14 @@
-// Package classic computes textbook MinHash signatures (Broder 1997; Leskovec, Rajaraman and
-// Ullman, Mining of Massive Datasets, §3.3.5): value i of a set is the least of h_i over its
-// elements, which are the integers that a dictionary of all shingles gives them.
+// Package classic computes textbook MinHash signatures (Broder 1997; Leskovec, Rajaraman and Ullman, Mining of Massive
+// Datasets, §3.3.5): value i of a set is the minimum of h_i over its elements, the integers that a dictionary of all
+// shingles assigns to them.
 //
 // The family is universal hashing modulo a prime:
 //
 //	h(x) = ((a mod c)·(x mod c) mod c + b mod c) mod c
 //
-// where c is the first prime above N, the number of distinct shingles, and the a and the b of
-// all functions are drawn without replacement from 1…N. So 0 < a < c, and every h is a
-// permutation of 0…c−1: the rows of the characteristic matrix in another order.
+// where c is the first prime above N, the number of distinct shingles, and the a and the b of all functions are drawn
+// without replacement from 1…N. Hence 0 < a < c, and every h is a permutation of 0…c−1: it reorders the rows of the
+// characteristic matrix.
 package classic
 
 import (
@@ -20,21 +20,20 @@ import (
 	"github.com/neardup/neardup/kernels/hash"
 )
 
-// FormatID names the definition above together with how a seed draws a and b.
+// FormatID identifies the definition above, together with the way in which a seed determines a and b.
 const FormatID = "classic-1"
 
 // maxDistinct keeps the prime, and sums of two values below it, far from 2^64.
 const maxDistinct = 1 << 62
 
-// A Signer computes signatures of one family. It is read-only after New, so one may serve many
-// goroutines.
+// A Signer computes signatures of one family. It is safe for concurrent use.
 type Signer struct {
 	c    uint64
 	a, b []uint64
 }
 
-// New returns a Signer of n functions for elements 0…distinct−1. Functions without replacement
-// cannot be more than there are numbers to draw from: fewer elements than functions are an error.
+// New returns a Signer of n functions for elements 0…distinct−1. It returns an error if distinct is below n, since the
+// functions are drawn without replacement from that many numbers.
 func New(n int, distinct, seed uint64) (*Signer, error) {
 	switch {
 	case n < 1:
@@ -49,9 +48,8 @@ func New(n int, distinct, seed uint64) (*Signer, error) {
 	return &Signer{c: primeAbove(distinct), a: draw(n, distinct, next), b: draw(n, distinct, next)}, nil
 }
 
-// Sign returns the least value of each function over the elements of a set, in any order. It
-// overwrites dst and uses its storage if that suffices. The empty set has no signature: the result
-// has length 0.
+// Sign returns the minimum of each function over the elements of a set, which may be in any order. It overwrites dst
+// and reuses its memory if that suffices. The empty set has no signature: the result has length 0.
 func (s *Signer) Sign(dst, elements []uint64) []uint64 {
 	if len(elements) == 0 {
 		return dst[:0]
@@ -68,7 +66,7 @@ func (s *Signer) Sign(dst, elements []uint64) []uint64 {
 	return dst
 }
 
-// signSmall serves primes below 2^32: a·x + b fits in 64 bits, and one division is enough.
+// signSmall requires a prime below 2^32: a·x + b fits in 64 bits, and one division suffices.
 func (s *Signer) signSmall(dst, elements []uint64) {
 	for i, a := range s.a {
 		b, least := s.b[i], uint64(math.MaxUint64)
@@ -89,7 +87,7 @@ func (s *Signer) signLarge(dst, elements []uint64) {
 	}
 }
 
-// Function returns the numbers of h_i, with a and b below c.
+// Function returns the coefficients of h_i, with a and b below c.
 func (s *Signer) Function(i int) (a, b, c uint64) { return s.a[i] % s.c, s.b[i] % s.c, s.c }
 
 // Value returns h_i(x).
@@ -105,8 +103,8 @@ func primeAbove(n uint64) uint64 {
 	return n
 }
 
-// draw draws n of the numbers 1…limit without replacement, each ordered choice as likely as any
-// other: the beginning of a shuffle, of which only the numbers moved are held.
+// draw draws n of the numbers 1…limit without replacement, each ordered choice with equal probability: the beginning of
+// a shuffle, of which only the moved numbers are held.
 func draw(n int, limit uint64, next func() uint64) []uint64 {
 	moved := map[uint64]uint64{}
 	at := func(i uint64) uint64 {

@@ -1,12 +1,10 @@
-// Package fss computes Fast Similarity Sketching signatures (Dahlgaard,
-// Knudsen and Thorup, 2017): n values per set, so that two sets agree in
-// an expected J·n of them, J being their Jaccard similarity.
+// Package fss computes Fast Similarity Sketching signatures (Dahlgaard, Knudsen and Thorup, 2017): n values per set, so
+// that two sets of Jaccard similarity J agree in an expected J·n of them.
 //
-// Classic MinHash evaluates n hash functions per shingle. Here a shingle is
-// thrown once per round into one of n bins, each bin keeps its smallest value,
-// and rounds go on until every bin is filled. That costs about
-// max(m, n·ln n) throws for m shingles instead of n·m, and the variance is at
-// most that of the classic estimator J(1−J)/n, about half of it for m ≤ n.
+// Classic MinHash evaluates n hash functions per shingle. Here a shingle is thrown into one of n bins once per round,
+// each bin keeps its smallest value, and rounds continue until every bin is filled. That costs about max(m, n·ln n)
+// throws for m shingles instead of n·m, and the variance is at most that of the classic estimator, J(1−J)/n, and about
+// half of it for m ≤ n.
 //
 // # Definition
 //
@@ -18,15 +16,13 @@
 //	bin(r, x)   = throw(r, x) mod n
 //	value(r, x) = r<<55 | throw(r, x)>>9
 //
-// Component i is the least value(r, x) over all r and x with bin(r, x) = i. If
-// there is none, as in sets of a few shingles, it is 64<<55 | F(x ^ d[i])>>9,
-// least over x. The order of the values is one and the same for every set,
-// which is why the least element of a union is found by both sets exactly if
-// it lies in both; and a set whose bins are all filled never needs the later
-// rounds, whose values are larger.
+// Component i is the minimum of value(r, x) over all r and x with bin(r, x) = i. If there is none, as in sets of a few
+// shingles, it is the minimum of 64<<55 | F(x ^ d[i])>>9 over x. All sets order the values alike. Therefore two sets
+// both find the minimum of their union exactly if both contain it, and a set whose bins are all filled never needs
+// later rounds, whose values are larger.
 //
-// Shingles have to be well mixed already, for seed 0 takes them as the first
-// round's throws: sequential integers would bias the estimate.
+// Shingles must be well mixed, because seed 0 takes them as the throws of the first round: sequential integers would
+// bias the estimate.
 package fss
 
 import (
@@ -36,8 +32,8 @@ import (
 	"github.com/neardup/neardup/kernels/hash"
 )
 
-// FormatID names the definition above with all its constants. Signatures of
-// different ids, seeds or n never mix.
+// FormatID identifies the definition above with all its constants. Signatures with different ids, seeds or n must not
+// be compared.
 const FormatID = "fss-2"
 
 const (
@@ -48,15 +44,13 @@ const (
 	roundShift = 55
 	valueShift = 64 - roundShift
 
-	// empty is the only state of a bin that has the top bit set, so the bit
-	// itself counts the bins that a throw fills.
+	// empty is the only state of a bin with the top bit set, so that bit counts the bins that a throw fills.
 	empty = ^uint64(0)
 
 	multiplier = 0x9e3779b97f4a7c15 // 2^64/φ, odd
 )
 
-// A Signer computes signatures of one length and seed. It is read-only after
-// New, so one may serve many goroutines.
+// A Signer computes signatures of one length and seed. It is safe for concurrent use.
 type Signer struct {
 	seed   uint64
 	mask   uint64
@@ -64,9 +58,8 @@ type Signer struct {
 	spare  []uint64       // d
 }
 
-// New returns a Signer for n values, a power of two from 32 to 1024.
-// Different seeds give independent signatures; seed 0 is the fastest. It
-// panics for any other n, which callers validate with their options.
+// New returns a Signer for n values, a power of two from 32 to 1024. Different seeds give independent signatures; seed
+// 0 is the fastest. New panics for any other n, so callers must validate their options.
 func New(n int, seed uint64) *Signer {
 	if n < minN || n > maxN || bits.OnesCount(uint(n)) != 1 {
 		panic(fmt.Sprintf("fss: %d values; want a power of two from %d to %d", n, minN, maxN))
@@ -83,9 +76,9 @@ func New(n int, seed uint64) *Signer {
 	return s
 }
 
-// Sign returns the signature of a set of shingles, in any order; duplicates do
-// not change it. It overwrites dst and uses its storage if that suffices. The
-// empty set resembles nothing and has no signature: the result has length 0.
+// Sign returns the signature of a set of shingles, which may be in any order and contain duplicates. It overwrites dst
+// and reuses its memory if that suffices. The empty set is similar to none and has no signature: the result has length
+// 0.
 func (s *Signer) Sign(dst, shingles []uint64) []uint64 {
 	if len(shingles) == 0 {
 		return dst[:0]
@@ -99,7 +92,7 @@ func (s *Signer) Sign(dst, shingles []uint64) []uint64 {
 	return dst
 }
 
-// fill is Sign, and returns the number of throws: what a text costs, however often it repeats its shingles.
+// fill implements Sign, and returns the number of throws: the cost of a text, however often it repeats its shingles.
 func (s *Signer) fill(sig, shingles []uint64) (throws int) {
 	n := len(sig)
 	for i := range sig {
@@ -135,16 +128,16 @@ func (s *Signer) fill(sig, shingles []uint64) (throws int) {
 }
 
 const (
-	// So many throws for each bin leave one of 1,024 bins empty with a probability of 10^-4, if no shingle
-	// repeats. Bins that are empty after them tell that many do.
+	// After this many throws per bin, one of 1,024 bins is empty with a probability of 10^-4 if no shingle repeats. If
+	// bins are empty, many shingles do repeat.
 	enough = 16
-	// Of more shingles than these a few rounds fill all bins, so repetitions may stay.
+	// For more shingles than this, a few rounds fill all bins, so repetitions may stay.
 	maxDistinct = maxN
 )
 
-// distinct returns each shingle once; nil if there are more than maxDistinct.
+// distinct returns each shingle once, or nil if there are more than maxDistinct.
 func distinct(shingles []uint64) (found []uint64) {
-	var places [2 * maxDistinct]uint16 // where in found the shingle is, from 1, at its hash or behind; 0 is free
+	var places [2 * maxDistinct]uint16 // hash table with linear probing: index in found plus 1, or 0 if free
 	for _, x := range shingles {
 		at := hash.Fold(x, multiplier) % uint64(len(places))
 		for places[at] > 0 && found[places[at]-1] != x {
@@ -162,8 +155,8 @@ func distinct(shingles []uint64) (found []uint64) {
 	return found
 }
 
-// throwFirst is round 0 of seed 0, and returns the number of bins left empty.
-// Counting those afterwards is cheaper than at every shingle.
+// throwFirst plays round 0 of seed 0, and returns the number of bins left empty. To count these at the end is cheaper
+// than at every shingle.
 func throwFirst(sig, shingles []uint64) (remaining uint64) {
 	last := uint64(len(sig) - 1)
 	for _, x := range shingles {
@@ -176,9 +169,8 @@ func throwFirst(sig, shingles []uint64) (remaining uint64) {
 	return remaining
 }
 
-// throwPlain plays one round, on any processor, and returns the number of bins it filled. Whether a
-// bin is empty or its value larger is unpredictable, so the loop branches on
-// neither.
+// throwPlain plays one round on any processor, and returns the number of bins it filled. It has no branches, because it
+// is unpredictable whether a bin is empty or has a larger value.
 func throwPlain(sig, shingles []uint64, mask, round uint64) (filled uint64) {
 	last := uint64(len(sig) - 1)
 	prefix := round << roundShift
@@ -204,7 +196,7 @@ func (s *Signer) fillSpare(sig, shingles []uint64) {
 	}
 }
 
-// Equal counts the indexes at which two signatures of one length agree. Their share is an unbiased
+// Equal returns the number of indexes at which two signatures of one length agree. Their fraction is an unbiased
 // estimate of the Jaccard similarity of the signed sets.
 func Equal(a, b []uint64) (n int) {
 	for i := range a {

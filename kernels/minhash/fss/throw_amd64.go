@@ -11,13 +11,13 @@ import (
 var hasAVX512 = cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasBMI2 && cpu.X86.HasPOPCNT
 
 const (
-	// Fewer throws take longer together than one by one.
+	// Below leastThrows, the vector code is no faster than the scalar code.
 	leastThrows = 32
-	// So many shingles are thrown at a time: there is room for them, and assembly cannot be preempted.
+	// throwsAtOnce bounds the stack space, and the time in assembly, which cannot be preempted.
 	throwsAtOnce = 128
 )
 
-// throw is throwPlain.
+// throw plays one round, like throwPlain.
 func throw(sig, shingles []uint64, mask, round uint64) (filled uint64) {
 	if !hasAVX512 || len(shingles) < leastThrows {
 		return throwPlain(sig, shingles, mask, round)
@@ -28,8 +28,8 @@ func throw(sig, shingles []uint64, mask, round uint64) (filled uint64) {
 	return filled
 }
 
-// throwAVX512 is throwPlain, eight at a time. Of throws it takes those into bins that were empty before the round: no
-// other bin changes.
+// throwAVX512 is like throwPlain, but computes eight throws at once. It considers only throws into bins that were empty
+// before the round, since no other bin can change.
 //
 //go:noescape
 func throwAVX512(sig, shingles []uint64, mask, prefix uint64) (filled uint64)

@@ -8,20 +8,20 @@ TEXT ·throwAVX512(SB), 0, $1216-72
 	MOVQ         sig_len+8(FP), R8
 	MOVQ         shingles_base+24(FP), SI
 	MOVQ         shingles_len+32(FP), R9
-	LEAQ         room-1088(SP), R11      // the throws, 128 and 8 more
+	LEAQ         room-1088(SP), R11      // buffer for 128 throws and 8 more
 	MOVQ         prefix+56(FP), R10
 	VPBROADCASTQ mask+48(FP), Z4
 	MOVQ         $0x9e3779b97f4a7c15, AX // multiplier
-	VPBROADCASTQ AX, Z5                  // its lower half is what is multiplied
+	VPBROADCASTQ AX, Z5                  // VPMULUDQ uses its lower half
 	VPSRLQ       $32, Z5, Z6
 	VPTERNLOGQ   $0xFF, Z7, Z7, Z7
 	VPSRLQ       $63, Z7, Z17            // 1
 	VPSRLQ       $58, Z7, Z16            // 63
-	VPSRLQ       $32, Z7, Z7             // the lower halves
+	VPSRLQ       $32, Z7, Z7             // mask of the lower halves
 	DECQ         R8
-	VPBROADCASTQ R8, Z18                 // the last bin
+	VPBROADCASTQ R8, Z18                 // index of the last bin
 
-	// A bit for each bin says whether it was empty before the round. Those that the round has filled were.
+	// Compute one bit per bin: was it empty before the round? Bins filled in this round were.
 	VPBROADCASTQ R10, Z0
 	XORL         CX, CX
 
@@ -39,7 +39,7 @@ bins:
 
 	MOVL  $0xFF, AX
 	KMOVB AX, K1
-	MOVQ  R11, DX // behind the throws that are in room
+	MOVQ  R11, DX // end of the throws in the buffer
 
 eight:
 	CMPQ  R9, $8
@@ -48,7 +48,7 @@ eight:
 	JZ    thrown
 	MOVL  $-1, AX
 	BZHIL R9, AX, AX
-	KMOVB AX, K1 // the last are fewer
+	KMOVB AX, K1 // the last group is partial
 
 fold:
 	VMOVDQU64.Z   (SI), K1, Z0
@@ -86,7 +86,7 @@ fold:
 
 thrown:
 	VZEROUPPER
-	XORL R13, R13 // filled
+	XORL R13, R13 // number of bins filled
 
 throw:
 	CMPQ    R11, DX

@@ -1,12 +1,11 @@
-// Package salted computes MinHash signatures with a salted family of hash functions: function i
-// is SHA-1 of the shingle's UTF-8 and then of the salt, zero-padded to 20 digits; its value is
-// that of the last 8 hexadecimal digits, so 32 bits. Value i of a signature is the least over the
-// shingles of a text.
+// Package salted computes MinHash signatures with a salted family of hash functions. Function i hashes the shingle's
+// UTF-8 followed by the salt, zero-padded to 20 digits, with SHA-1; its value is the 32-bit number of the last 8
+// hexadecimal digits. Value i of a signature is the minimum over the shingles of a text.
 //
-// The salts of n functions are seed·n … seed·n + n−1, of 64 bits, so families of n functions and
-// different seeds share no function, and that of seed 0 has the salts 0 … n−1.
+// The salts of n functions are seed·n … seed·n + n−1, in 64 bits. Families of n functions with different seeds
+// therefore share no function, and seed 0 has the salts 0 … n−1.
 //
-// It hashes texts and not shingle hashes, n times each: slow, and the same in every language.
+// It hashes texts rather than shingle hashes, n times each, which is slow but easy to reproduce in any language.
 package salted
 
 import (
@@ -17,18 +16,18 @@ import (
 	"math"
 )
 
-// FormatID names the definition above.
+// FormatID identifies the definition above.
 const FormatID = "salted-1"
 
 const saltDigits = 20
 
-// A Signer computes signatures of one family. It keeps a buffer, so it serves one goroutine.
+// A Signer computes signatures of one family. It reuses a buffer, and so is not safe for concurrent use.
 type Signer struct {
 	salts []byte // saltDigits each
 	text  []byte
 }
 
-// New returns a Signer of n functions. A seed whose salts have more than 64 bits is an error.
+// New returns a Signer of n functions, or an error if a salt would exceed 64 bits.
 func New(n int, seed uint64) (*Signer, error) {
 	if n < 1 {
 		return nil, fmt.Errorf("%d hash functions: must be at least 1", n)
@@ -45,9 +44,8 @@ func New(n int, seed uint64) (*Signer, error) {
 	return s, nil
 }
 
-// Sign returns the least value of each function over shingles; repetitions do not change it. It
-// overwrites dst and uses its storage if that suffices. Without a shingle there is no signature:
-// the result has length 0.
+// Sign returns the minimum of each function over shingles, which may contain duplicates. It overwrites dst and reuses
+// its memory if that suffices. Without shingles there is no signature: the result has length 0.
 func (s *Signer) Sign(dst []uint64, shingles iter.Seq[[]byte]) []uint64 {
 	n := len(s.salts) / saltDigits
 	dst = dst[:0]

@@ -1,4 +1,4 @@
-// Package passagetest finds passages by their definition: it compares words, and hashes nothing.
+// Package passagetest finds passages by their definition: it compares words, and does not hash.
 package passagetest
 
 import (
@@ -9,8 +9,8 @@ import (
 	"github.com/neardup/neardup/kernels/passage"
 )
 
-// Dropped tells which documents are dropped if at least the share of their words is in L-grams that stand in an earlier
-// document which stays.
+// Dropped reports which documents are dropped if at least the given share of their words is in L-grams that occur in an
+// earlier document that stays.
 func Dropped(docs [][]string, length int, share float64, words func(doc int) int) []bool {
 	dropped, stay := make([]bool, len(docs)), map[string]bool{}
 	for d, doc := range docs {
@@ -33,13 +33,13 @@ func Dropped(docs [][]string, length int, share float64, words func(doc int) int
 	return dropped
 }
 
-// Passages returns the passages of L-grams of length words of each document, and how many different L-grams are
-// repeated while their first place is covered in part.
+// Passages returns the passages of each document by L-grams of length words, and the number of distinct L-grams that
+// are repeated while their first place is covered in part.
 func Passages[Word cmp.Ordered](docs [][]Word, length int) ([][]passage.Passage, int64) {
 	return Without(docs, length, nil)
 }
 
-// Without returns what Passages does, if no first place is in a dropped document; nil: none is dropped.
+// Without is like Passages, but no first place is in a dropped document; nil drops none.
 func Without[Word cmp.Ordered](
 	docs [][]Word, length int, dropped []bool,
 ) (all [][]passage.Passage, broken int64) {
@@ -52,7 +52,7 @@ func Without[Word cmp.Ordered](
 	gram := func(p passage.Place) []Word { return docs[p.Document][p.Position : p.Position+length] }
 	slices.SortFunc(places, func(a, b passage.Place) int { return cmp.Or(slices.Compare(gram(a), gram(b)), a.Compare(b)) })
 
-	covered := make([][]*passage.Place, len(docs)) // the first place of each covered word
+	covered := make([][]*passage.Place, len(docs)) // first place of each covered word
 	for d, doc := range docs {
 		covered[d] = make([]*passage.Place, len(doc))
 	}
