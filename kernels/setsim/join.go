@@ -5,33 +5,29 @@ import (
 	"slices"
 )
 
-// directLimit is the size of a group up to which comparing all pairs of
-// similar size costs less than an index. Most components have two or three
-// members.
+// directLimit is the size of a group up to which it costs less to compare all pairs of similar size than to build an
+// index. Most components have two or three members.
 const directLimit = 64
 
-// parityLeast is the size of a group from which most of its pairs are
-// not similar, and its sets' parities cost less than they save.
+// parityLeast is the size of a group from which most of its pairs are not similar, so that parities save more than they
+// cost.
 const parityLeast = 6
 
-// SelfJoin calls emit once for every pair i < j of sets, by their indexes in
-// the slice, whose Jaccard similarity is at least t, with the number of
-// elements they share. It misses none, but for those of two sets that are apart, which it does not compare; nil: none
-// are. A false from emit ends the join.
+// SelfJoin calls emit once for every pair i < j of sets, by index, whose Jaccard similarity is at least t, with the
+// number of elements they share. It misses none, except pairs that are apart, which it does not compare; a nil apart
+// compares all. The join ends if emit returns false.
 //
-// Pairs come ordered by their larger set and then by the smaller one, where
-// sets are ordered by size and equal sizes by index; so the order depends on
-// nothing but the sets.
+// Pairs are ordered by their larger set, then by the smaller one, where sets are ordered by size, then by index. The
+// order therefore depends only on the sets.
 //
-// Two sets that reach t share an element among the first few of each, in any
-// one order of all elements. The order is by frequency in the group, rare
-// first, and an index of those prefixes yields the candidates (Chaudhuri et
-// al. 2006; Bayardo et al. 2007). Partners of impossible size are passed over,
-// and so are those that cannot share enough after the element at which they met
-// (Xiao et al. 2008). An index allocates some 20 bytes per element of the sets, of small groups up to 30.
+// Under any fixed order of all elements, two sets that reach t share an element among the first few of each. The order
+// is by frequency in the group, rare elements first, and an index of these prefixes yields the candidates (Chaudhuri et
+// al. 2006; Bayardo et al. 2007). Partners of impossible size are skipped, as are those that cannot share enough after
+// the element at which they were found (Xiao et al. 2008). An index allocates about 20 bytes per element of the sets,
+// and up to 30 for small groups.
 //
-// Sets around a few templates have nearly all elements in common, and such an index would yield most
-// pairs. Their core form makes it cheaper to compare all pairs.
+// Sets around a few templates have nearly all elements in common, and such an index would yield most pairs. Their core
+// form makes it cheaper to compare all pairs.
 func SelfJoin(sets [][]uint64, t Threshold, apart func(i, j int) bool, emit func(i, j, shared int) bool) {
 	order, ordered := bySize(sets)
 	emitOrdered := func(x, y, shared int) bool {
@@ -45,8 +41,8 @@ func SelfJoin(sets [][]uint64, t Threshold, apart func(i, j int) bool, emit func
 	joinOrdered(ordered, 0, t, apartOrdered, emitOrdered)
 }
 
-// CrossJoin calls emit like SelfJoin, but for pairs of a set i of small and a set j of large only. No set of small may
-// have more elements than one of large.
+// CrossJoin is like SelfJoin, but only for pairs of a set i of small and a set j of large. No set of small may have
+// more elements than a set of large.
 func CrossJoin(small, large [][]uint64, t Threshold, apart func(i, j int) bool, emit func(i, j, shared int) bool) {
 	if len(small) == 0 {
 		return
@@ -61,8 +57,8 @@ func CrossJoin(small, large [][]uint64, t Threshold, apart func(i, j int) bool, 
 	})
 }
 
-// joinOrdered emits the pairs y < x of sets of ascending size or, unless border is 0, those with
-// y < border ≤ x; of two sets that are apart none.
+// joinOrdered emits the pairs y < x of sets of ascending size or, unless border is 0, those with y < border ≤ x. It
+// omits pairs that are apart.
 func joinOrdered(
 	sets [][]uint64, border int, t Threshold, apart func(x, y int) bool, emit func(x, y, shared int) bool,
 ) {
@@ -82,8 +78,7 @@ func joinOrdered(
 	}
 }
 
-// bySize returns the sets in ascending order of size, equal sizes by index, and
-// the index of each.
+// bySize returns the sets ordered by size, then by index, and the index of each.
 func bySize(sets [][]uint64) (order []int, ordered [][]uint64) {
 	order = make([]int, len(sets))
 	for i := range order {
@@ -99,12 +94,12 @@ func bySize(sets [][]uint64) (order []int, ordered [][]uint64) {
 	return order, ordered
 }
 
-// overlaps compares sets by their numbers.
+// overlaps returns a function that compares two of the sets by merging them.
 func overlaps[T uint32 | uint64](sets [][]T) func(x, y, need int) (shared int, ok bool) {
 	return func(x, y, need int) (shared int, ok bool) { return overlapAtLeast(sets[x], sets[y], need) }
 }
 
-// overlapsByParity is overlaps of sets, most pairs of which share too little.
+// overlapsByParity is like overlaps, for sets of which most pairs share too little.
 func overlapsByParity(sets [][]uint64) func(x, y, need int) (shared int, ok bool) {
 	parities := make([]parity, len(sets))
 	for x, set := range sets {
@@ -118,8 +113,8 @@ func overlapsByParity(sets [][]uint64) func(x, y, need int) (shared int, ok bool
 	}
 }
 
-// directJoin joins by comparing each set with all that are not too small for it. overlap returns the number of elements
-// that two sets share, or false if it is below need.
+// directJoin compares each set with all earlier ones that are large enough. overlap returns the number of elements that
+// two sets share, or false if it is below need.
 func directJoin(
 	sets [][]uint64, border int, t Threshold, apart func(x, y int) bool,
 	overlap func(x, y, need int) (shared int, ok bool), emit func(x, y, shared int) bool,
@@ -150,16 +145,13 @@ func directJoin(
 	}
 }
 
-// A posting says that a set has an element in the indexed part of its prefix,
-// and where.
+// A posting says that a set has an element in the indexed part of its prefix, and where.
 type posting struct{ set, pos uint32 }
 
-// prefixLists are the postings of sets of ascending size, in one slice: those
-// of element w at starts[w]:ends[w].
+// prefixLists are the postings of sets of ascending size, in one slice: those of element w are at starts[w]:ends[w].
 //
-// An element that occurs in one set only is the rarest there is. It takes a
-// place at the front of the order and nothing else: set k starts with
-// len(sets[k]) − len(lists[k]) of them.
+// Elements that occur in a single set are the rarest. They take places at the front of the order, but are not stored:
+// set k begins with len(sets[k]) − len(lists[k]) of them.
 type prefixLists struct {
 	sets         [][]uint64
 	t            Threshold
@@ -168,8 +160,8 @@ type prefixLists struct {
 	starts, ends []int // by number
 }
 
-// newPrefixLists returns lists with room for the postings of all sets or, unless border is 0, of
-// those before it, and none of them in it.
+// newPrefixLists returns empty lists with capacity for the postings of all sets or, unless border is 0, of the sets
+// before border.
 func newPrefixLists(sets [][]uint64, border int, t Threshold) *prefixLists {
 	p := &prefixLists{sets: sets, t: t}
 	var numbers int
@@ -184,12 +176,12 @@ func newPrefixLists(sets [][]uint64, border int, t Threshold) *prefixLists {
 		ends[w+1] += ends[w]
 	}
 	p.postings = make([]posting, ends[numbers])
-	p.ends = ends[:numbers] // from here on the end of w's postings so far
+	p.ends = ends[:numbers] // from here on, the end of w's postings so far
 	p.starts = slices.Clone(p.ends)
 	return p
 }
 
-// indexedSets returns how many sets, the smallest ones, are indexed.
+// indexedSets returns the number of sets, the smallest ones, that are indexed.
 func (p *prefixLists) indexedSets(border int) int {
 	if border > 0 {
 		return border
@@ -197,11 +189,11 @@ func (p *prefixLists) indexedSets(border int) int {
 	return len(p.sets)
 }
 
-// metSample is about how many sets tell how many postings are met.
+// metSample is the approximate number of sets from which meetMost estimates the postings met.
 const metSample = 128
 
-// meetMost reports whether a join would meet about as many postings as there are pairs. Every so many
-// sets tell, before any posting is added, without regard to sizes.
+// meetMost reports whether a join would meet about as many postings as there are pairs. It estimates this from a sample
+// of the sets, before any posting is added, and ignores sizes.
 func (p *prefixLists) meetMost(border int) bool {
 	met, asked := 0, 0
 	for x := border; x < len(p.sets); x += 1 + (len(p.sets)-border)/metSample {
@@ -217,9 +209,8 @@ func (p *prefixLists) meetMost(border int) bool {
 	return met >= asked*p.indexedSets(border)
 }
 
-// indexed returns the prefix in which x is looked for by larger sets. It needs
-// only the overlap of two sets of its own size; a smaller partner looks for
-// itself.
+// indexed returns the prefix in which larger sets look for x. It needs only the overlap of two sets of its own size;
+// smaller partners are looked for by x.
 func (p *prefixLists) indexed(x int) []uint32 {
 	size := len(p.sets[x])
 	return prefix(p.lists[x], size, p.t.minOverlap(size, size))
@@ -231,7 +222,7 @@ func (p *prefixLists) probed(x int) []uint32 {
 	return prefix(p.lists[x], size, p.t.MinSize(size))
 }
 
-// add appends the postings of x, which is the next larger set.
+// add adds the postings of x, which must be the next larger set.
 func (p *prefixLists) add(x int) {
 	single := len(p.sets[x]) - len(p.lists[x])
 	for i, w := range p.indexed(x) {
@@ -240,14 +231,14 @@ func (p *prefixLists) add(x int) {
 	}
 }
 
-// A candidate is what the probing set knows of an earlier one: how many
-// elements their prefixes shared so far, and how many the sets must share.
+// A candidate is what the probing set knows about an earlier one: the number of elements that their prefixes share so
+// far, and the number that the sets must share.
 type candidate struct{ shared, need int32 }
 
 // ruledOut in candidate.shared marks a set that cannot reach the threshold.
 const ruledOut = -1
 
-// join joins by means of the prefixes. It adds the postings, and can be called once.
+// join joins by prefixes. It adds the postings, and must be called only once.
 func (p *prefixLists) join(border int, apart func(x, y int) bool, emit func(x, y, shared int) bool) {
 	sets, t, lists, postings, starts, ends := p.sets, p.t, p.lists, p.postings, p.starts, p.ends
 	candidates := make([]candidate, len(sets))
@@ -261,7 +252,7 @@ func (p *prefixLists) join(border int, apart func(x, y int) bool, emit func(x, y
 		single := size - len(list)
 		smallest := t.MinSize(size)
 		for i, w := range p.probed(x) {
-			// Sizes ascend, so a set too small for this one is so for all later.
+			// Sizes ascend, so a set that is too small for this one is too small for all later ones.
 			for starts[w] < ends[w] && len(sets[postings[starts[w]].set]) < smallest {
 				starts[w]++
 			}
@@ -306,8 +297,8 @@ func (p *prefixLists) join(border int, apart func(x, y int) bool, emit func(x, y
 	}
 }
 
-// prefix returns the shared elements among the first size−need+1 of a set.
-// A set that shares need elements with it shares one of those.
+// prefix returns the shared elements among the first size−need+1 of a set. A set that shares need elements with it
+// shares one of those.
 func prefix(list []uint32, size, need int) []uint32 {
 	single := size - len(list)
 	return list[:max(0, size-need+1-single)]

@@ -10,16 +10,15 @@ import (
 )
 
 const (
-	// portionSize is what numberShared is called with: little memory beside the
-	// sets of a large group, but not so little that most of the time goes into
-	// visiting all sets for each portion.
+	// portionSize is the portion that callers pass to numberShared: little memory compared with the sets of a large
+	// group, but enough that the visits of all sets for each portion do not dominate.
 	portionSize = 1 << 19
 
 	// leastPortion is a portion that leaves room for its sets in a core's own cache.
 	leastPortion = 1 << 15
 
-	// visits is how often all sets are visited to gather many portions, several each time: each set
-	// is a miss of the cache, and a portion has but a few elements of it.
+	// visits is the number of times that all sets are visited if there are many portions, several of which are gathered
+	// at once: each visit of a set is a cache miss, and a portion has only a few of its elements.
 	visits = 8
 )
 
@@ -29,13 +28,11 @@ type entry struct {
 	Document uint32 // the number of the set
 }
 
-// numberShared replaces the elements that occur in two sets or more by their
-// numbers, 0 … numbers−1, ascending by (number of sets, hash), and leaves out the
-// others. Each list ascends.
+// numberShared replaces the elements that occur in at least two sets by their numbers, 0 … numbers−1, ascending by
+// (number of sets, hash), and omits the others. Each list ascends.
 //
-// About portion elements are sorted at a time, never all: a range of hashes is
-// one stretch of every sorted set. So many ranges, a power of two up to visits, are
-// looked through at once; what is found does not depend on it.
+// It sorts about portion elements at a time, which is possible because a range of hashes is one stretch of every sorted
+// set. It searches ranges ranges concurrently, a power of two up to visits, which does not affect the result.
 func numberShared(sets [][]uint64, portion, ranges int) (lists [][]uint32, numbers int) {
 	total := elements(sets)
 	members := make([]uint32, total)
@@ -48,7 +45,7 @@ func numberShared(sets [][]uint64, portion, ranges int) (lists [][]uint32, numbe
 	group.Wait()
 
 	lengths := make([]int, len(sets)) // of the lists
-	shared, most := 0, 0              // runs, and sets in one
+	shared, most := 0, 0              // total length of the runs, and maximum length
 	for _, f := range found {
 		numbers += len(f.runs)
 		for _, n := range f.runs {
@@ -60,9 +57,8 @@ func numberShared(sets [][]uint64, portion, ranges int) (lists [][]uint32, numbe
 		}
 	}
 
-	// Numbered by a counting pass over the lengths of the runs, which keeps the
-	// order of hashes among equals. Handing out the numbers in their own order
-	// leaves every list sorted.
+	// Number the runs by a counting pass over their lengths, which keeps the order of hashes among equal lengths.
+	// Assigning the numbers in ascending order keeps every list sorted.
 	firsts := make([]int, most+2)
 	for _, f := range found {
 		for _, n := range f.runs {
@@ -73,7 +69,7 @@ func numberShared(sets [][]uint64, portion, ranges int) (lists [][]uint32, numbe
 		firsts[n+1] += firsts[n]
 	}
 	type span struct{ start, end int }
-	byNumber := make([]span, numbers) // of members
+	byNumber := make([]span, numbers) // ranges of members
 	for _, f := range found {
 		start := f.start
 		for _, n := range f.runs {
@@ -97,7 +93,7 @@ func numberShared(sets [][]uint64, portion, ranges int) (lists [][]uint32, numbe
 	return lists, numbers
 }
 
-// elements is how many elements the sets have.
+// elements returns the total number of elements.
 func elements(sets [][]uint64) (n int) {
 	for _, s := range sets {
 		n += len(s)
@@ -105,10 +101,10 @@ func elements(sets [][]uint64) (n int) {
 	return n
 }
 
-// manyElements is from how many elements on more than one core numbers them.
+// manyElements is the number of elements from which several cores number them.
 const manyElements = 1 << 17
 
-// ranges is into how many ranges numberShared divides the hashes of sets: one for each core, as far as it can.
+// ranges returns the number of ranges into which numberShared should divide the hashes of sets: about one per core.
 func ranges(sets [][]uint64) int {
 	if elements(sets) < manyElements {
 		return 1
@@ -118,12 +114,12 @@ func ranges(sets [][]uint64) int {
 
 // rangeRuns are the runs of equal hashes in a range, in hash order.
 type rangeRuns struct {
-	runs    []uint32 // how many sets each is of
-	start   int      // of those sets, one run after another
-	lengths []int    // by set, how many of its elements are in runs
+	runs    []uint32 // number of sets in each run
+	start   int      // index in members of their sets, one run after another
+	lengths []int    // by set, number of its elements in runs
 }
 
-// findRuns finds those of a range, and writes their sets to members, where there is a place for each element.
+// findRuns finds the runs of a range, and writes their sets to members, which has a place for each element.
 func findRuns(sets [][]uint64, members []uint32, sorter *elementSorter, number int) rangeRuns {
 	f := rangeRuns{lengths: make([]int, len(sets))}
 	cursors, ends := make([]int, len(sets)), make([]int, len(sets))
@@ -166,18 +162,18 @@ func findRuns(sets [][]uint64, members []uint32, sorter *elementSorter, number i
 	return f
 }
 
-// An elementSorter sorts entries by hash, a portion of the hashes at a time. A width of 0 bits
-// shifts by 64, which leaves 0: the only portion.
+// An elementSorter sorts entries by hash, one portion of the hashes at a time. With portionBits 0, a shift by 64 leaves
+// 0, the only portion.
 type elementSorter struct {
-	ranges      int // so many sorters share the portions
+	ranges      int // number of sorters that share the portions
 	portionBits int
-	gathered    [][]entry // of a stretch of portions
+	gathered    [][]entry // by portion of the current stretch
 	sorter      radix.Sorter[entry, uint32]
 	slots       radix.Slots
 }
 
-// newElementSorter returns one of so many sorters, which sort a portion together.
-// Where so many visits allow portions that the cache holds, they are no larger.
+// newElementSorter returns one of several sorters, one per range, that share the memory of a portion. Portions are no
+// larger than the cache if visits allows it.
 func newElementSorter(total, portion, ranges int) *elementSorter {
 	portion = max(1, min(portion/ranges, max(leastPortion, total/visits+1)))
 	s := &elementSorter{ranges: ranges, portionBits: max(bits.Len(uint(total/portion)), bits.Len(uint(ranges-1)))}
@@ -196,8 +192,7 @@ func (s *elementSorter) portions() int { return 1 << s.portionBits }
 
 func (s *elementSorter) portion(hash uint64) int { return int(hash >> (64 - s.portionBits)) }
 
-// gather gathers the first elements of a set, or of what is left of it, that belong to the stretch
-// of portions from first on, and returns how many they are.
+// gather gathers the first elements of set that are in the stretch of portions from first on, and returns their number.
 func (s *elementSorter) gather(set []uint64, number uint32, first int) (n int) {
 	for k, entries := range s.gathered {
 		for ; n < len(set) && s.portion(set[n]) == first+k; n++ {
@@ -208,13 +203,13 @@ func (s *elementSorter) gather(set []uint64, number uint32, first int) (n int) {
 	return n
 }
 
-// gatherShared gathers those elements of portion p, from the cursors on, that share a slot, and sets ends to where the
-// portion ends in each set. So it makes no entries for most elements that only one set has, which radix.Repeated drops
-// from entries that were made. It visits all sets twice, which pays only where gather would visit them for each
-// portion, too: in stretches of one portion.
+// gatherShared gathers the elements of portion p, from the cursors on, that share a slot, and sets ends to the end of
+// the portion in each set. It thus makes no entries for most elements of a single set, which radix.Repeated would have
+// to remove. It visits all sets twice, which pays only if gather would visit them for each portion, too: in stretches
+// of one portion.
 func (s *elementSorter) gatherShared(sets [][]uint64, cursors, ends []int, p int) {
 	clear(s.slots)
-	slots, all, again := s.slots, 0, 0 // elements, and those whose slot another had before
+	slots, all, again := s.slots, 0, 0 // elements, and those whose slot already had one
 	last := uint64(p+1)<<(64-s.portionBits) - 1
 	for i, set := range sets {
 		n := cursors[i]
@@ -225,8 +220,8 @@ func (s *elementSorter) gatherShared(sets [][]uint64, cursors, ends []int, p int
 		ends[i] = n
 	}
 	entries := s.gathered[0]
-	if most := min(all, 2*again) + 1; cap(entries) < most { // those of one slot, and the next, which may be of none
-		entries = make([]entry, most+most/8) // other portions are about as large
+	if most := min(all, 2*again) + 1; cap(entries) < most { // those that share slots, and one more that is overwritten
+		entries = make([]entry, most+most/8) // other portions have a similar size
 	}
 	entries = entries[:cap(entries)]
 	kept := 0
@@ -239,8 +234,8 @@ func (s *elementSorter) gatherShared(sets [][]uint64, cursors, ends []int, p int
 	s.gathered[0] = entries[:kept]
 }
 
-// sort returns the entries gathered of the k-th portion of the stretch, sorted and less such as are
-// alone, and forgets them. The result is valid until the next call.
+// sort returns the sorted entries of the k-th portion of the stretch, without most that are unique, and removes them
+// from the sorter. The result is valid until the next call.
 func (s *elementSorter) sort(k int) []entry {
 	entries := s.gathered[k]
 	if len(s.gathered) > 1 {

@@ -6,12 +6,11 @@ import (
 	"github.com/neardup/neardup/internal/parallel"
 )
 
-// rowsAhead is for how many sets each core counts before these are visited.
+// rowsAhead is the number of rows per core that are counted before they are visited.
 const rowsAhead = 32
 
-// Overlaps calls visit for each set i in turn with the numbers of elements it shares with the sets
-// before it: shared[j] with set j. The slice is valid until visit returns. Of many elements, several cores
-// count.
+// Overlaps calls visit for each set i in order with the numbers of elements that it shares with the sets before it:
+// shared[j] with set j. The slice is valid until visit returns. If there are many elements, several cores count.
 func Overlaps(sets [][]uint64, visit func(i int, shared []int32)) {
 	counters := ranges(sets)
 	lists, numbers := numberShared(sets, portionSize, counters)
@@ -24,7 +23,7 @@ func Overlaps(sets [][]uint64, visit func(i int, shared []int32)) {
 	for w := range numbers {
 		starts[w+1] += starts[w]
 	}
-	// The sets that have element w are at starts[w]:starts[w+1], in ascending order.
+	// The sets with element w are members[starts[w]:starts[w+1]], in ascending order.
 	members := make([]uint32, starts[numbers])
 	ends := slices.Clone(starts)
 	for i, list := range lists {

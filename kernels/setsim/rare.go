@@ -8,14 +8,14 @@ import (
 	"github.com/neardup/neardup/kernels/radix"
 )
 
-// A RarePosting says that a set has an element in its prefix, and where. The postings of all sets,
-// in any number of ranges of hashes, find the candidates of a group that does not fit in memory.
+// A RarePosting says that a set has an element in its prefix, and where. The postings of all sets, in any number of
+// ranges of hashes, give the candidates of a group that does not fit in memory.
 type RarePosting struct {
 	Hash  uint64 // the element
-	Set   uint32 // the number of the set
-	Size  uint32 // of the set
-	Place uint32 // how many elements of the set are rarer
-	Apart bool   // of the set
+	Set   uint32 // number of the set
+	Size  uint32 // size of the set
+	Place uint32 // number of rarer elements in the set
+	Apart bool   // whether the set is apart
 }
 
 // Prefixes finds the rarest elements of sets. It is not safe for concurrent use.
@@ -23,20 +23,20 @@ type Prefixes struct {
 	t      Threshold
 	common *Frequencies
 	sizes  *Sizes
-	order  []uint64 // of a set's elements, kept for the next one
+	order  []uint64 // of a set's elements; kept for the next one
 }
 
-// NewPrefixes returns prefixes for Jaccard similarities of at least t among
-// sets of these sizes. What is common and the sizes must not change any more.
+// NewPrefixes returns prefixes for Jaccard similarities of at least t among sets of these sizes. common and sizes must
+// not change afterwards.
 func NewPrefixes(t Threshold, common *Frequencies, sizes *Sizes) *Prefixes {
 	return &Prefixes{t: t, common: common, sizes: sizes}
 }
 
-// Postings calls emit with the elements of a set by which similar ones are found, rarest first.
+// Postings calls emit for the elements of a set by which similar sets are found, rarest first.
 //
-// The order of all elements is by frequency, and equals by hash. An element that is counted once
-// is of no other set: it takes its place, and has no posting. So each set must have been counted, unless
-// none was. More than that, or fewer counters, only makes more postings.
+// Elements are ordered by frequency, then by hash. An element that was counted once is in no other set: it takes its
+// place in the order, but has no posting. Therefore every set must have been counted, or none. To count more than that,
+// or with fewer counters, only gives more postings.
 func (p *Prefixes) Postings(number uint32, set []uint64, apart bool, emit func(RarePosting)) {
 	for place, o := range p.rarest(set) {
 		if frequency := o >> 32; frequency != 1 {
@@ -45,8 +45,8 @@ func (p *Prefixes) Postings(number uint32, set []uint64, apart bool, emit func(R
 	}
 }
 
-// rarest returns the positions of set's prefix elements, in the low halves, rarest first; any similar
-// set has one of them in its own prefix. The high halves are frequencies. The result is valid until the next call.
+// rarest returns the positions of set's prefix elements in the low halves, rarest first; any similar set has one of
+// them in its own prefix. The high halves are frequencies. The result is valid until the next call.
 func (p *Prefixes) rarest(set []uint64) []uint64 {
 	p.order = p.order[:0]
 	for at, hash := range set {
@@ -56,14 +56,14 @@ func (p *Prefixes) rarest(set []uint64) []uint64 {
 	return p.order[:max(0, len(set)-p.sizes.leastOverlap(len(set), p.t)+1)]
 }
 
-// Candidates calls emit once for each two sets, not both apart, that may be similar and that these postings name: all
-// postings of some hashes, whichever. The postings of all hashes name every similar pair, at the
-// rarest element that the two share; Similar tells which are. A false from emit ends it.
+// Candidates calls emit once for each two sets, not both apart, that may be similar according to these postings, which
+// must be all postings of some hashes. The postings of all hashes give every similar pair, at the rarest element that
+// the two share; Similar decides which are similar. It ends if emit returns false.
 //
-// Set j is the larger one, or of equals the one of higher number. Pairs come ordered by the size and number
-// of j, and then of i.
+// Set j is the larger one, or of equals the one with the higher number. Pairs are ordered by the size and number of j,
+// then of i.
 //
-// It orders postings, and allocates up to 60 bytes for each; what it finds takes no memory.
+// It sorts postings in place, and allocates up to 60 bytes per posting; the pairs take no memory.
 func Candidates(postings []RarePosting, t Threshold, emit func(i, j uint32) bool) {
 	slices.SortFunc(postings, func(a, b RarePosting) int {
 		return cmp.Or(cmp.Compare(a.Size, b.Size), cmp.Compare(a.Set, b.Set))
@@ -78,7 +78,7 @@ func Candidates(postings []RarePosting, t Threshold, emit func(i, j uint32) bool
 		for ; next < len(postings) && postings[next].Set == number; next++ {
 			behind := size - int(postings[next].Place)
 			list := &g.lists[g.listOf[next]]
-			// Sizes ascend, so a set too small for this one is so for all later.
+			// Sizes ascend, so a set that is too small for this one is too small for all later ones.
 			for list.start < list.end && g.indexed[list.start].size < smallest {
 				list.start++
 			}
@@ -93,7 +93,7 @@ func Candidates(postings []RarePosting, t Threshold, emit func(i, j uint32) bool
 				if y.size != partner {
 					partner, need = y.size, t.minOverlap(size, int(y.size))
 				}
-				// Similar sets pass at the rarest element that they share; what they share is not before it.
+				// Similar sets pass at the rarest element that they share, since they share none before it.
 				if min(behind, int(y.behind)) >= need {
 					metBy[y.rank] = uint32(x) + 1
 					met = append(met, y.rank)
@@ -110,18 +110,19 @@ func Candidates(postings []RarePosting, t Threshold, emit func(i, j uint32) bool
 	}
 }
 
-// rareLists are the postings of some hashes, in ascending order of size and number of their sets. The rank of a
-// set is its place in this order.
+// rareLists are the postings of some hashes, in ascending order of size and number of their sets. The rank of a set is
+// its place in this order.
 type rareLists struct {
 	numbers []uint32   // of the sets, by rank
 	listOf  []uint32   // by posting
 	lists   []rareList // by hash
-	indexed []rareSet  // those of each list one after another, by rank
+	indexed []rareSet  // the sets of each list, by rank
 }
 
-type rareList struct{ start, end uint32 } // of indexed
+type rareList struct{ start, end uint32 } // indexes in indexed
 
-// A rareSet is a set in whose indexed prefix an element is, with so many of its elements at that place or behind.
+// A rareSet is a set that has an element in its indexed prefix; behind is the number of its elements from that place
+// on.
 type rareSet struct {
 	rank, size, behind uint32
 	apart              bool
@@ -151,7 +152,7 @@ func newRareLists(postings []RarePosting, t Threshold) *rareLists {
 		list := uint32(len(g.lists) - 1)
 		g.listOf[e.Document] = list
 		p := postings[e.Document]
-		// A larger set needs the overlap of two sets of this size at least.
+		// A larger set needs at least the overlap of two sets of this size.
 		size := int(p.Size)
 		if int(p.Place) < size-t.minOverlap(size, size)+1 {
 			g.indexed = append(g.indexed,
@@ -162,24 +163,24 @@ func newRareLists(postings []RarePosting, t Threshold) *rareLists {
 	return g
 }
 
-// rareSample is how many hashes there are for one whose postings a RareSample keeps.
+// rareSample is the inverse of the fraction of hashes whose postings a RareSample keeps.
 const rareSample = 64
 
-// frequent is how many sets have an element that is too heavy to be sampled:
-// a few such elements decide, and a sample has all or none of them.
+// frequent is the number of sets from which an element is counted rather than sampled: a few such elements decide the
+// cost, and a sample has all or none of them.
 const frequent = 512
 
-// A RareSample tells what finding the candidates of sets comes to.
+// A RareSample samples the work of finding the candidates of sets.
 type RareSample struct {
 	postings []RarePosting // of some elements
 	frequent int64         // postings of frequent elements
-	met      int64         // pairs of sets that have one of them in common, counted for each
+	met      int64         // pairs of sets that share one of these, counted once per element
 }
 
-// RareWork is what finding the candidates of sets comes to.
+// RareWork is the work of finding the candidates of sets.
 type RareWork struct {
 	Postings   int64
-	Candidates int64 // a pair counts once for each hash at which its sets meet
+	Candidates int64 // a pair counts once for each hash that gives it
 }
 
 // Add adds a set.
@@ -194,8 +195,8 @@ func (s *RareSample) Add(p *Prefixes, number uint32, set []uint64, apart bool) {
 	})
 }
 
-// Work estimates the work for the sets that were added. It counts no
-// more candidates than about most. Add must not be called any more.
+// Work estimates the work for the sets that were added. It counts candidates only up to about most. Add must not be
+// called afterwards.
 func (s *RareSample) Work(t Threshold, most int64) RareWork {
 	w := RareWork{Postings: s.frequent + rareSample*int64(len(s.postings)), Candidates: s.met / 2}
 	if w.Candidates <= most {

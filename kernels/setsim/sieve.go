@@ -5,24 +5,24 @@ import (
 	"slices"
 )
 
-// A Sieve tells how much a text can share with one set, before a set
-// is made of its shingles. It is not safe for concurrent use.
+// A Sieve bounds how much a text can share with one set, before its shingles are made into a set. It is not safe for
+// concurrent use.
 type Sieve struct {
 	set []uint64
-	// The bit of a hash, by its top bits, is set if an element may be it.
+	// A bit is set if an element has these top bits.
 	bits  []uint64
 	shift int
-	// What Distinct has seen, in the same way.
+	// The same for the shingles that distinct has seen.
 	tops [1 << seenWidth / 64]uint64
 }
 
 const (
-	sieveBits    = 64      // for each element,
-	sieveMaxBits = 1 << 21 // but no more than a core's cache has
+	sieveBits    = 64      // per element,
+	sieveMaxBits = 1 << 21 // but no more than a core's cache holds
 	seenWidth    = 15
 )
 
-// NewSieve returns the sieve of a set, which must not change any more.
+// NewSieve returns the sieve of a set, which must not change afterwards.
 func NewSieve(set []uint64) *Sieve {
 	width := bits.Len(uint(min(sieveBits*max(1, len(set)), sieveMaxBits) - 1))
 	s := &Sieve{set: set, bits: make([]uint64, 1<<width/64), shift: 64 - width}
@@ -33,8 +33,8 @@ func NewSieve(set []uint64) *Sieve {
 	return s
 }
 
-// Count returns how many shingles, which may repeat, are elements: no
-// fewer than the set shares with that of the shingles.
+// Count returns the number of shingles, repetitions included, that are elements of the set. It is at least the number
+// that the set shares with the set of the shingles.
 func (s *Sieve) Count(shingles []uint64) (n int) {
 	for _, e := range shingles {
 		if i := e >> s.shift; s.bits[i/64]>>(i%64)&1 == 0 {
@@ -47,14 +47,14 @@ func (s *Sieve) Count(shingles []uint64) (n int) {
 	return n
 }
 
-// AtMost returns a bound of the Jaccard similarity of the set and that
-// of the shingles, of which Count has counted so many.
+// AtMost returns an upper bound of the Jaccard similarity of the set and the set of the shingles, given the result of
+// Count.
 func (s *Sieve) AtMost(count int, shingles []uint64) float64 {
 	shared := min(count, len(s.set))
 	return Similarity(shared, len(s.set), max(shared, s.distinct(shingles)))
 }
 
-// distinct returns how many shingles differ in their top bits: no more than there are in their set.
+// distinct returns the number of distinct top bits of shingles, which is at most the size of their set.
 func (s *Sieve) distinct(shingles []uint64) (n int) {
 	clear(s.tops[:])
 	for _, e := range shingles {

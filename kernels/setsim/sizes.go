@@ -2,12 +2,12 @@ package setsim
 
 import "math/bits"
 
-// mostSizes is the size up to which Sizes knows one from the other.
+// mostSizes is the size below which Sizes distinguishes sizes.
 const mostSizes = 1 << 16
 
-// Sizes are those of many sets. The zero value has none, and so has nil.
+// Sizes is a set of set sizes. The zero value and nil are empty.
 type Sizes struct {
-	has [mostSizes / 64]uint64 // a bit for each size
+	has [mostSizes / 64]uint64 // one bit per size
 }
 
 // Add adds the size of a set.
@@ -17,8 +17,7 @@ func (s *Sizes) Add(size int) {
 	}
 }
 
-// from returns the smallest size that was added and is no less than
-// least. It is least itself if that is large, or if there is none.
+// from returns the smallest size added that is at least least, or least itself if that is large or there is none.
 func (s *Sizes) from(least int) int {
 	for size := least; s != nil && size < mostSizes; {
 		if word := s.has[size/64] >> (size % 64); word != 0 {
@@ -29,6 +28,6 @@ func (s *Sizes) from(least int) int {
 	return least
 }
 
-// leastOverlap returns how many elements a set of n shares at least with any similar one of these sizes, which n is
-// among. That is more than MinSize where others are no smaller.
+// leastOverlap returns the minimum number of elements that a set of size n shares with any similar set of these sizes,
+// which include n. It exceeds MinSize if there are no smaller sets.
 func (s *Sizes) leastOverlap(n int, t Threshold) int { return t.minOverlap(n, s.from(t.MinSize(n))) }

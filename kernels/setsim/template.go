@@ -5,8 +5,8 @@ import (
 	"sort"
 )
 
-// Template notes which elements of these sets most counted sets have, if the sets are variants of such a template. An
-// Index made afterwards keeps of each set what deviates from it.
+// Template records the elements of these sets that most counted sets have, if the sets are variants of one template. An
+// Index made afterwards keeps the deviations of each set from it.
 func (f *Frequencies) Template(of [][]uint64) {
 	f.template = nil
 	var template []uint64
@@ -30,7 +30,7 @@ func (f *Frequencies) Template(of [][]uint64) {
 	}
 }
 
-// deviations appends to d the elements that either a set or the template has, and not both.
+// deviations appends to d the elements that either set or template has, but not both.
 func deviations(d, set, template []uint64) []uint64 {
 	i, j := 0, 0
 	for i < len(set) && j < len(template) {
@@ -44,22 +44,22 @@ func deviations(d, set, template []uint64) []uint64 {
 	return append(append(d, set[i:]...), template[j:]...)
 }
 
-// A variation is sets by their deviations A', B' … from a template. Two sets differ in just the elements in which
-// these do, so 2|A∩B| = |A|+|B| − |A'|−|B'| + 2|A'∩B'|, and who counts the deviations that two sets have in
-// common, an addition for each, need not merge the sets.
+// A variation holds sets by their deviations A', B' … from a template. Two sets differ in exactly the elements in which
+// their deviations differ, so 2|A∩B| = |A|+|B| − |A'|−|B'| + 2|A'∩B'|. To count the deviations that two sets share,
+// which takes one addition each, therefore replaces merging the sets.
 type variation struct {
 	t          Threshold
 	template   []uint64
-	deviations []uint64            // of the set that is added
+	deviations []uint64            // of the set being added
 	lists      map[uint64][]uint32 // by element, the sets that deviate in it, ascending
-	places     int                 // in all lists, those to spare included
-	excess     []int               // of each set: its elements less its deviations
-	weights    []int64             // of each set
+	places     int                 // capacity of all lists
+	excess     []int               // by set: number of elements minus number of deviations
+	weights    []int64             // by set
 }
 
-// weight is what a set brings to a comparison: A and B are similar if their weights and that of each deviation that
-// they have in common, which is twice the sum of the threshold's terms, are 0 or more. For |A∩B| as above
-// reaches t(|A|+|B|)/(1+t) just then.
+// weight returns what a set contributes to a comparison. A and B are similar if the sum of their weights and of twice
+// Num+Den for each deviation that they share is not negative, which is equivalent to |A∩B| ≥ t(|A|+|B|)/(1+t) with
+// |A∩B| as above.
 func (v *variation) weight(size, excess int) int64 {
 	return int64(v.t.Num+v.t.Den)*int64(excess) - 2*int64(v.t.Num)*int64(size)
 }
@@ -77,18 +77,18 @@ func (v *variation) add(number uint32, set []uint64) {
 	v.excess, v.weights = append(v.excess, excess), append(v.weights, v.weight(len(set), excess))
 }
 
-// bytes is about how many bytes these take.
+// bytes returns the approximate size of v.
 func (v *variation) bytes() int {
 	const perList, place, perSet = 52, 4, 16
 	return perList*len(v.lists) + place*v.places + perSet*cap(v.excess)
 }
 
-// timesCounted is the number of additions per added set from which a query compares all sets one by one:
-// it deviates from the template where many do.
+// timesCounted is the number of additions per added set from which a query compares all sets one by one: it deviates
+// from the template where many sets do.
 const timesCounted = 16
 
-// similarVariants is Similar by means of deviations. It reports false, and has found none, if to compare each is
-// cheaper.
+// similarVariants finds similar sets by deviations. It returns false, having found none, if it is cheaper to compare
+// each set.
 func (f *Finder) similarVariants(set []uint64, first int, found func(i, shared int)) bool {
 	v := f.index.variants
 	f.deviations, f.lists = deviations(f.deviations[:0], set, v.template), f.lists[:0]
@@ -102,7 +102,7 @@ func (f *Finder) similarVariants(set []uint64, first int, found func(i, shared i
 			additions += len(list)
 		}
 	}
-	const most = 1<<16 - 1 // that a counter holds
+	const most = 1<<16 - 1 // maximum of a counter
 	if len(f.lists) > most || additions > timesCounted*(len(v.excess)-first) {
 		return false
 	}

@@ -8,17 +8,17 @@ import (
 	"github.com/neardup/neardup/kernels/wordstep"
 )
 
-// Kind is what a shingle is made of.
+// Kind is the unit from which shingles are made.
 type Kind uint8
 
 // The kinds of shingles.
 const (
 	Word   Kind = 1 + iota // words of package token
-	Char                   // code points of the normalised text, blanks included
+	Char                   // code points of the normalised text, spaces included
 	Byte                   // bytes of the normalised text
-	Stop                   // words, and only the shingles that begin with a stop word
-	Char32                 // code points as of Char, and of a shingle's hash 4 bytes
-	Item                   // lines of the text as it stands, one to a shingle
+	Stop                   // words, but only shingles that begin with a stop word
+	Char32                 // code points like Char, but only 4 bytes of a shingle's hash
+	Item                   // lines of the raw text, one per shingle
 )
 
 var kindNames = map[Kind]string{
@@ -27,22 +27,22 @@ var kindNames = map[Kind]string{
 
 const kindsHelp = "use word:K, char:K, byte:K, char32:K, stopword:K, stopword:K:LANGUAGE or item"
 
-// defaultLanguage is that of stop words where none is named.
+// defaultLanguage is the language of stop words if none is named.
 const defaultLanguage = "en"
 
-// maxK is beyond what anybody would compare as one shingle.
+// maxK exceeds any useful length of a shingle.
 const maxK = 1 << 20
 
-// Config says what a shingle is: K consecutive tokens of a kind.
+// Config defines shingles as K consecutive tokens of a kind.
 type Config struct {
 	Kind Kind
-	K    int // at least 1, and 1 of kind Item
-	// Language of the stop words, of kind Stop only.
+	K    int // at least 1; 1 for kind Item
+	// Language is the language of the stop words, for kind Stop only.
 	Language string
 }
 
-// Parse reads a configuration such as "word:5", "char:9", "byte:13", "char32:9", "stopword:3" or
-// "stopword:3:it", or "item".
+// Parse parses a configuration such as "word:5", "char:9", "byte:13", "char32:9", "stopword:3", "stopword:3:it" or
+// "item".
 func Parse(s string) (Config, error) {
 	name, count, sized := strings.Cut(s, ":")
 	switch {

@@ -10,10 +10,10 @@ import (
 	"github.com/neardup/neardup/kernels/token"
 )
 
-// Places yields where each token that Tokenise returns stands in a text of words: the characters that it was made of.
-// A character that stands for several words, such as ½, is the place of each of them.
+// Places yields the place of each token that Tokenise returns for a text of words: the characters from which the token
+// was made. A character that stands for several words, such as ½, is the place of each of them.
 //
-// Most texts are ASCII, of which a loop finds the words; the rest takes the plain way.
+// Most texts are ASCII, in which a loop finds the words; the rest takes the general path.
 func (s *Shingler) Places(text []byte) iter.Seq[textnorm.Span] {
 	return func(yield func(textnorm.Span) bool) {
 		switch {
@@ -29,7 +29,7 @@ func (s *Shingler) Places(text []byte) iter.Seq[textnorm.Span] {
 	}
 }
 
-// placesFolded is Places for texts that token.FoldedASCII finds words in.
+// placesFolded implements Places for texts in which token.FoldedASCII finds words.
 func (s *Shingler) placesFolded(text []byte, yield func(textnorm.Span) bool) {
 	for at := 0; at < len(text); {
 		n, ok := foldedPlaces(text[at:], at, yield)
@@ -48,16 +48,16 @@ func (s *Shingler) placesFolded(text []byte, yield func(textnorm.Span) bool) {
 }
 
 // foldedPlaces yields the places of the words that token.FoldedASCII finds in text, which begins at base, and returns
-// the length of what that takes.
+// the length of the text that they cover.
 func foldedPlaces(text []byte, base int, yield func(textnorm.Span) bool) (n int, ok bool) {
-	start := -1 // of the word that is open
+	start := -1 // start of the current word
 	for i, b := range text {
 		switch {
 		case b >= utf8.RuneSelf:
 			if start >= 0 {
 				i = start
 			}
-			return max(i-1, 0), true // back to the last byte that is in no word
+			return max(i-1, 0), true // back to the last byte outside a word
 		case !textnorm.IsBreak(b):
 			if start < 0 {
 				start = i
@@ -72,7 +72,7 @@ func foldedPlaces(text []byte, base int, yield func(textnorm.Span) bool) (n int,
 	return len(text), start < 0 || yield(textnorm.Span{Start: base + start, End: base + len(text)})
 }
 
-// placesPlain is Places for any text without markup.
+// placesPlain implements Places for any text without markup.
 func (s *Shingler) placesPlain(text []byte, yield func(textnorm.Span) bool) {
 	if utf8.Valid(text) {
 		s.placesOf(text, 0, yield)
@@ -92,11 +92,11 @@ func (s *Shingler) placesPlain(text []byte, yield func(textnorm.Span) bool) {
 	}
 }
 
-// usualChunk is how many bytes of a text, or more, are placed at once.
+// usualChunk is the minimum number of bytes that are placed at once, except at the end of a text.
 const usualChunk = 4 << 10
 
-// placesOf yields the places of the words of text, which is UTF-8 and begins at base. Before white space that does
-// not follow white space a text can be cut: no step combines it with what is before it, and it is in no word.
+// placesOf yields the places of the words of text, which is UTF-8 and begins at base. It may cut the text before white
+// space that does not follow white space: no step combines that with what precedes it, and it is in no word.
 func (s *Shingler) placesOf(text []byte, base int, yield func(textnorm.Span) bool) bool {
 	for len(text) > 0 {
 		n := min(usualChunk, len(text))
@@ -130,7 +130,7 @@ func (s *Shingler) chunk(text []byte, base int, yield func(textnorm.Span) bool) 
 	return true
 }
 
-// stays reports whether a word is one after the steps for words.
+// stays reports whether a word is still a word after the steps for words.
 func (s *Shingler) stays(word []byte) bool {
 	s.normal = s.words.Append(s.normal[:0], word)
 	return len(s.appendWords(nil, s.normal)) > 0

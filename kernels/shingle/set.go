@@ -6,28 +6,26 @@ import (
 )
 
 const (
-	// Up to here insertion sort wins, whatever the order.
+	// Up to this length, insertion sort is fastest in any order.
 	insertionMax = 24
-	// Up to here one pass puts values near their places.
+	// Up to this length, one pass puts values near their places.
 	smallMax = 1 << 7
-	// Up to here values fit on the stack a second time: 8 KB.
+	// Up to this length, a copy of the values fits on the stack: 8 KiB.
 	mediumMax = 1 << 10
-	// 2^11 counters and as many positions are 16 KB, inside the L1 cache.
+	// 2^11 counters and as many positions take 16 KiB, which fits in the L1 cache.
 	maxRadixBits = 11
 )
 
-// Set sorts shingles, drops repetitions, both in place, and returns the sorted
-// set.
+// Set sorts shingles and removes duplicates, both in place, and returns the sorted set.
 //
-// Hashes are uniform, so their top bits alone put each within a few places of
-// its own. Values that are not uniform cost more, but never more than a
-// comparing sort and one pass for every 11 bits.
+// Hashes are uniform, so the top bits alone put each within a few places of its final one. Values that are not uniform
+// cost more, but never more than a comparison sort and one pass per 11 bits.
 func Set(shingles []uint64) []uint64 {
 	sortUniform(shingles, 64)
 	return slices.Compact(shingles)
 }
 
-// sortUniform sorts values that agree in all but their low bits.
+// sortUniform sorts values that agree in all but their low low bits.
 func sortUniform(s []uint64, low int) {
 	switch {
 	case len(s) <= smallMax:
@@ -53,8 +51,8 @@ func sortUniform(s []uint64, low int) {
 	}
 	for b := range mask + 1 {
 		for next[b] < ends[b] {
-			// Carry a value to its bucket, and on with the one it displaces,
-			// until one is at home in b, where the first left a gap.
+			// Carry a value to its bucket, then the one that it displaces, until one belongs in b, where the first one
+			// left a gap.
 			v := s[next[b]]
 			for home := ^b; home != b; {
 				home = v >> shift & mask
@@ -70,7 +68,7 @@ func sortUniform(s []uint64, low int) {
 	start, crowded := int32(0), int32(2*len(s)>>width+insertionMax)
 	for _, end := range ends[:mask+1] {
 		if part := s[start:end]; end-start > crowded {
-			slices.Sort(part) // not uniform: mostly repetitions, of which a pass for each width of bits learns nothing
+			slices.Sort(part) // not uniform: mostly repetitions, which further passes would not separate
 		} else {
 			sortUniform(part, shift)
 		}
@@ -78,9 +76,8 @@ func sortUniform(s []uint64, low int) {
 	}
 }
 
-// sortSmall is sortUniform for up to smallMax values: they move by way of a
-// copy to twice as many buckets, and insertion sort mends what order the top
-// bits left open.
+// sortSmall is sortUniform for up to smallMax values. They move through a copy into twice as many buckets, and
+// insertion sort completes the order that the top bits left open.
 func sortSmall(s []uint64, low int) {
 	if len(s) <= insertionMax {
 		insertionSort(s)
@@ -103,9 +100,8 @@ func sortSmall(s []uint64, low int) {
 	insertionSort(s)
 }
 
-// sortMedium is sortUniform for up to mediumMax values. Two passes, of eight
-// bits each, leave so little open that insertion sort goes straight through:
-// where buckets are as many as values, it waits at every second one.
+// sortMedium is sortUniform for up to mediumMax values. Two passes of eight bits each leave so little to do that
+// insertion sort runs straight through: with as many buckets as values it would stall at every second one.
 func sortMedium(s []uint64, low int) {
 	shift := max(0, low-16)
 	var top, second [1 << 8]uint16
@@ -125,8 +121,7 @@ func sortMedium(s []uint64, low int) {
 	insertionSort(s)
 }
 
-// starts turns the sizes of buckets into the places where they begin, and
-// returns the largest size.
+// starts turns the sizes of buckets into the places where they begin, and returns the largest size.
 func starts(next []uint16) (most uint16) {
 	end := uint16(0)
 	for b, n := range next {

@@ -1,5 +1,5 @@
-// Package shingle turns a text into the hashes of its shingles: the windows of
-// k consecutive tokens, over which documents are compared as sets.
+// Package shingle turns a text into the hashes of its shingles: the windows of k consecutive tokens, by which documents
+// are compared as sets.
 package shingle
 
 import (
@@ -16,49 +16,46 @@ import (
 	"github.com/neardup/neardup/kernels/wordstep"
 )
 
-// FormatID names how a text becomes shingle hashes: normaliser, tokeniser,
-// token hash, shingle hash, stop words and stems. It is stored with whatever is built from
-// shingles, and what bears different ids must not be compared. The number
-// rises with any change to kernels/hash, textnorm, token, shingle, stopwords, stem or
-// wordstep, or to the versions of their libraries, that changes a hash; the Unicode version comes
-// with the Go release.
+// FormatID identifies how a text becomes shingle hashes: normaliser, tokeniser, token hash, shingle hash, stop words
+// and stems. It is stored with whatever is built from shingles, and data with different ids must not be compared. The
+// number rises with any change to kernels/hash, textnorm, token, shingle or wordstep, or to the versions of their
+// libraries, that changes a hash; the Unicode version comes with the Go release.
 const FormatID = "neardup-text-3/unicode-" + unicode.Version
 
-// multiplier is the base of the polynomial: 2^64 over the golden ratio, odd,
-// and 5 mod 8, which makes its powers as many as they can be.
+// multiplier is the base of the polynomial: 2^64 over the golden ratio, odd, and 5 mod 8, which maximises the number of
+// distinct powers.
 const multiplier = 0x9e3779b97f4a7c15
 
-// A Shingler cuts texts into shingles. It keeps its buffers from text to text,
-// so it serves one goroutine.
+// A Shingler cuts texts into shingles. It reuses its buffers, and so is not safe for concurrent use.
 type Shingler struct {
 	config Config
 	policy textnorm.Policy
-	most   int64 // bytes of a text, as Spec.TooLarge counts them; 0 is no limit
+	most   int64 // bytes of a text, as Spec.TooLarge counts them; 0 means no limit
 	text   []byte
 	tokens []uint64
-	stop   map[uint64]bool // the tokens that begin a shingle, of kind Stop
+	stop   map[uint64]bool // tokens that begin a shingle, for kind Stop
 
-	words  *wordstep.Rewriter // nil: words stay as they are
-	normal []byte             // what it rewrites
+	words  *wordstep.Rewriter // nil if words are not changed
+	normal []byte             // the text that it rewrites
 
 	placed textnorm.Placed // of Places
 
-	// Of the document that Apart told of: its part, which its numbers are of, too, if the spec asks that. Salt is that of
-	// the tokens, which no other part's have.
+	// Set by Apart for the document: its part, and what it needs to add the text's numbers to the part if the spec
+	// wants that. salt is combined with the tokens, so that no other part has them.
 	part, salt         uint64
 	byNumbers, apart   bool
 	rules              []match.Rule
 	traits             []uint64
-	fields             []*Shingler // by rule; nil of those that are not match.Similar
+	fields             []*Shingler // by rule; nil for those that are not match.Similar
 	visible, numbersOf []byte
 }
 
-// New returns a Shingler for a Config from Parse. Of the policy default, bytes take neither what it does
-// to layout nor to invisible characters: they are compared as they stand. No policy changes items.
+// New returns a Shingler for a Config from Parse. Kind Byte ignores the policy's steps for layout and invisible
+// characters, since bytes are compared as they are. No policy changes items.
 func New(c Config, p textnorm.Policy) *Shingler {
 	switch c.Kind {
 	case Word, Stop:
-		p = p.KeepLayout() // of which no word has any
+		p = p.KeepLayout() // words contain no layout
 	case Byte:
 		p = p.KeepLayout().KeepInvisible()
 	}
@@ -69,38 +66,35 @@ func New(c Config, p textnorm.Policy) *Shingler {
 	return s
 }
 
-// Shingles appends to dst the hash of each shingle of text, in text order and
-// with repetitions.
+// Shingles appends to dst the hash of each shingle of text, in text order and with repetitions.
 //
-// The shingle of tokens t₁…t_K is Mix(Σ tᵢ·multiplier^(K−i)), modulo 2^64. The
-// low bits of such a sum depend on nothing but the low bits of the tokens, and
-// MinHash takes its bins from low bits: hence the Mix.
+// The shingle of tokens t₁…t_K is Mix(Σ tᵢ·multiplier^(K−i)), modulo 2^64. The low bits of such a sum depend only on
+// the low bits of the tokens, and MinHash takes its bins from low bits: hence the Mix.
 //
-// A text of 1…K−1 tokens, m say, has one shingle, all of it: Mix(h ^ m) where
-// h is as above; the second Mix sets it apart from shingles of K tokens. Only
-// a text without a token has none. What cannot be seen, white space, control and
-// format characters, alone counts as no token.
+// A text of m tokens, 1 ≤ m < K, has one shingle for all of it: Mix(Mix(h) ^ m) with the sum h as above, which
+// distinguishes it from shingles of K tokens. Only a text without tokens has no shingle. Text that is invisible, with
+// only white space, control and format characters, has no tokens.
 //
-// Kind Stop has of these the shingles that begin with a stop word, and if there
-// is none that one of the whole text. Kind Char32 keeps 4 bytes of each hash.
+// Kind Stop keeps only the shingles that begin with a stop word or, if there are none, one of the whole text. Kind
+// Char32 keeps 4 bytes of each hash.
 func (s *Shingler) Shingles(dst []uint64, text []byte) []uint64 {
 	return s.shingles(dst, s.Tokenise(text))
 }
 
-// InPlace returns the shingles of the text that Tokenise took last, in the memory of its tokens, which
-// are gone: a long text has as many of these as of those. They are valid until the next call.
+// InPlace returns the shingles of the text that was tokenised last. It overwrites the tokens, since a long text has as
+// many shingles as tokens. The result is valid until the next call.
 func (s *Shingler) InPlace() []uint64 {
 	s.tokens = s.shingles(s.tokens[:0], s.tokens)
 	return s.tokens
 }
 
-// What a text of usual size needs of memory is kept for the next.
+// Buffers up to these sizes are kept for the next text.
 const (
 	usualText   = 1 << 20
 	usualTokens = 1 << 18
 )
 
-// Trim gives back the memory that a long text has taken, and ends what is valid until the next call.
+// Trim releases the memory that a long text took, and ends the validity of earlier results.
 func (s *Shingler) Trim() {
 	if cap(s.text) > 2*usualText {
 		s.text, s.normal = nil, nil
@@ -113,8 +107,8 @@ func (s *Shingler) Trim() {
 	}
 }
 
-// shingles appends the shingles of tokens to dst, which may be the same memory, emptied: each is written
-// after the tokens that stand there have been read.
+// shingles appends the shingles of tokens to dst, which may be the same memory, emptied: it writes each shingle after
+// it has read the tokens at that place.
 func (s *Shingler) shingles(dst, tokens []uint64) []uint64 {
 	switch s.config.Kind {
 	case Stop:
@@ -146,13 +140,13 @@ func (s *Shingler) windows(dst, tokens []uint64) []uint64 {
 	return dst[:len(dst)+n]
 }
 
-// wholeText is the hash of the one shingle of a text, from the sum over its tokens.
+// wholeText returns the hash of the only shingle of a text, given the sum over its tokens.
 func wholeText(sum uint64, tokens int) uint64 {
 	return hash.Mix(hash.Mix(sum) ^ uint64(tokens))
 }
 
-// Apart says that the next texts are of the document of a key, which has such values: documents that match.Append
-// puts in different parts, or whose texts have different numbers if the spec asks that, have no token in common.
+// Apart says that the next texts are those of the document with this key and these values. Documents that match.Append
+// puts in different parts share no tokens; nor do those whose texts have different numbers, if the spec wants that.
 func (s *Shingler) Apart(key uint64, values []byte) {
 	s.apart = true
 	if len(s.rules) > 0 {
@@ -160,13 +154,13 @@ func (s *Shingler) Apart(key uint64, values []byte) {
 	}
 }
 
-// field returns the shingle set of a value of a column, for a rule that is match.Similar.
+// field returns the shingle set of a column's value, for a match.Similar rule.
 func (s *Shingler) field(i int, value []byte) []uint64 {
 	s.fields[i].Tokenise(value)
 	return Set(s.fields[i].InPlace())
 }
 
-// Matched returns features with the traits behind them that rules ask for pair by pair.
+// Matched appends to features the traits that rules compare pair by pair.
 func (s *Shingler) Matched(features []uint64) []uint64 {
 	if len(features) == 0 {
 		return features
@@ -174,7 +168,7 @@ func (s *Shingler) Matched(features []uint64) []uint64 {
 	return append(features, s.traits...)
 }
 
-// Copied returns the hash of tokens, which only documents of the same traits have in common.
+// Copied returns the hash of tokens. Only documents with equal traits have equal hashes.
 func (s *Shingler) Copied(tokens []uint64) hash.Sum128 {
 	sum := hash.Values(tokens)
 	if len(s.traits) > 0 {
@@ -184,7 +178,7 @@ func (s *Shingler) Copied(tokens []uint64) hash.Sum128 {
 	return sum
 }
 
-// Part is the part of the document whose text it is, 0 for that of all.
+// Part returns the part of the document with this text, or 0 if all documents are in one part.
 func (s *Shingler) Part(text []byte) uint64 {
 	if !s.apart || !s.byNumbers {
 		return s.part
@@ -197,7 +191,7 @@ func (s *Shingler) Part(text []byte) uint64 {
 	return hash.Mix(s.part) ^ hash.Bytes(s.numbersOf)
 }
 
-// Tokenise returns the tokens of text, valid until the next call.
+// Tokenise returns the tokens of text, which are valid until the next call.
 func (s *Shingler) Tokenise(text []byte) []uint64 {
 	tokens := s.tokenise(text)
 	if s.salt = s.Part(text); s.salt != 0 {
@@ -208,7 +202,7 @@ func (s *Shingler) Tokenise(text []byte) []uint64 {
 	return tokens
 }
 
-// Salt is what all tokens of the last text have from the part of its document, 0 of part 0.
+// Salt returns the value by which the part of the document changed all tokens of the last text, 0 for part 0.
 func (s *Shingler) Salt() uint64 { return s.salt }
 
 func (s *Shingler) tokenise(text []byte) []uint64 {
@@ -241,7 +235,7 @@ func (s *Shingler) tokenise(text []byte) []uint64 {
 	return s.tokens
 }
 
-// items are those of a text.
+// items yields the lines of a text.
 func items(text []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for line := range bytes.Lines(text) {
@@ -260,13 +254,13 @@ func (s *Shingler) normalise(dst, text []byte) []byte {
 	if s.words == nil {
 		return s.policy.Append(dst, text)
 	}
-	// Once spaces are gone there are no words.
+	// Keep spaces for now: without them there are no words.
 	s.normal = s.policy.KeepSpace().Append(s.normal[:0], text)
 	dst = slices.Grow(dst, len(s.normal))
 	return s.policy.Space(s.words.Append(dst, s.normal), len(dst))
 }
 
-// reserve makes room for about as many tokens as a long text has: to grow from a few takes twice as much.
+// reserve allocates about as many tokens as a long text has: growth from a few would take twice as much.
 func (s *Shingler) reserve(text []byte) {
 	n := len(text)
 	if n <= usualText {
@@ -281,8 +275,8 @@ func (s *Shingler) reserve(text []byte) {
 	s.tokens = slices.Grow(s.tokens, n)
 }
 
-// wordsAbout returns about how many words text has: runs of letters and digits of up to two bytes, and
-// characters of three and more, which are mostly of scripts without blanks.
+// wordsAbout returns the approximate number of words in text: runs of letters and digits of up to two bytes, and single
+// characters of three or more bytes, which are mostly of scripts without spaces.
 func wordsAbout(text []byte) (n int) {
 	const threeBytes = 0xE0
 	inside := false
@@ -304,11 +298,11 @@ func (s *Shingler) appendWords(dst []uint64, text []byte) []uint64 {
 	return token.Words(dst, text)
 }
 
-// foldedWords appends the words of text by the plain way only where it is not ASCII. It appends none and
-// returns false if text is not all UTF-8.
+// foldedWords appends the words of text, and takes the general path only where it is not ASCII. If text is not valid
+// UTF-8, it appends none and returns false.
 //
-// Before an ASCII byte that is no letter or digit any text can be cut: what the policy makes of it
-// is a blank or a control character, which composes with nothing before it and is in no word.
+// A text can be cut before any ASCII byte that is not a letter or digit: the policy turns that into a space or a
+// control character, which combines with nothing before it and is in no word.
 func (s *Shingler) foldedWords(text []byte) bool {
 	for first := true; ; first = false {
 		var n int
@@ -327,8 +321,8 @@ func (s *Shingler) foldedWords(text []byte) bool {
 	}
 }
 
-// wide returns the length of what text, which is not all ASCII, begins with up to a place to cut
-// behind which there is some ASCII: to change ways for a few bytes is dearer than the plain way.
+// wide returns the length of the part of text, which is not all ASCII, up to a place to cut that is followed by a
+// stretch of ASCII: to switch paths for a few bytes costs more than the general path.
 func wide(text []byte) int {
 	const some = 64
 	for end := 0; ; {

@@ -10,24 +10,25 @@ import (
 	"github.com/neardup/neardup/kernels/wordstep"
 )
 
-// Spec says how a text becomes shingles. It is a value that can be stored.
+// Spec defines how a text becomes shingles. It is a value that can be stored.
 type Spec struct {
 	Shingle   Config
 	Normalize textnorm.Policy
-	// Words is what becomes of the words of the normalised text, before the steps of spaces.
+	// Words are the steps that change words of the normalised text. They come before the steps for spaces.
 	Words wordstep.Steps
-	// MaxBytes is the most that a text may take, as TooLarge counts; 0 is no limit.
+	// MaxBytes is the maximum size of a text, as TooLarge counts; 0 means no limit.
 	MaxBytes int64
-	// Numbers: texts with other numbers are apart, where Shingler.Apart is asked.
+	// Numbers keeps texts with different numbers apart, if Shingler.Apart is called.
 	Numbers bool
-	// Rules are those that documents must meet, where Shingler.Apart is asked.
+	// Rules are the rules that documents must satisfy, if Shingler.Apart is called.
 	Rules []match.Rule `json:",omitempty"`
-	// Field: the text is the column of a rule itself, and the values of others are as much of the document.
+	// Field says that the text is itself the column of a rule, and that the values of other columns are equally part of
+	// the document.
 	Field bool `json:",omitempty"`
 }
 
-// Normalized returns the spec with the steps of a comma-separated list, which textnorm.Parse reads and, if they name a
-// language, wordstep.Parse. Steps for words alone stand for those and the default.
+// Normalized returns the spec with the steps of a comma-separated list, which are those of textnorm.Parse and, if they
+// name a language, of wordstep.Parse. If there are only steps for words, the default steps are added.
 func (s Spec) Normalized(list string) (Spec, error) {
 	var text, words []string
 	for item := range strings.SplitSeq(list, ",") {
@@ -51,7 +52,7 @@ func (s Spec) Normalized(list string) (Spec, error) {
 	return s, err
 }
 
-// Steps is the list that Normalized reads.
+// Steps returns the list that Normalized parses.
 func (s Spec) Steps() string {
 	if s.Words == (wordstep.Steps{}) {
 		return s.Normalize.String()
@@ -59,7 +60,7 @@ func (s Spec) Steps() string {
 	return s.Normalize.String() + "," + s.Words.String()
 }
 
-// New returns a Shingler of the spec.
+// New returns a Shingler for the spec.
 func (s Spec) New() *Shingler {
 	shingler := New(s.Shingle, s.Normalize)
 	shingler.most, shingler.byNumbers, shingler.rules = s.MaxBytes, s.Numbers, s.Rules
@@ -68,7 +69,7 @@ func (s Spec) New() *Shingler {
 		if r.Kind == match.Similar {
 			spec, err := Field(r)
 			if err != nil {
-				panic(err) // ParseRules has refused it
+				panic(err) // ParseRules rejects it
 			}
 			of = spec.New()
 		}
@@ -80,7 +81,7 @@ func (s Spec) New() *Shingler {
 	return shingler
 }
 
-// ParseRules reads rules as match.Parse does, and refuses those whose values cannot be cut into shingles.
+// ParseRules parses rules as match.Parse does, and rejects those whose values cannot be cut into shingles.
 func ParseRules(all []string) ([]match.Rule, error) {
 	rules, err := match.Parse(all)
 	for _, r := range rules {
@@ -94,7 +95,7 @@ func ParseRules(all []string) ([]match.Rule, error) {
 	return rules, err
 }
 
-// Field says how values of a rule that is match.Similar become shingles.
+// Field returns the spec by which values of a match.Similar rule become shingles.
 func Field(r match.Rule) (Spec, error) {
 	config, err := Parse(r.Shingles)
 	if err != nil {
@@ -103,8 +104,8 @@ func Field(r match.Rule) (Spec, error) {
 	return Spec{Shingle: config}.Normalized(cmp.Or(r.Steps, "default"))
 }
 
-// TooLarge reports whether a text of up to MaxBytes takes more once characters that stand for several have more
-// than doubled it. It has no token.
+// TooLarge reports whether a text of up to MaxBytes exceeds that when normalised, because characters that expand have
+// more than doubled it. Such a text has no tokens.
 func (s Spec) TooLarge(text []byte) bool { return tooLarge(text, s.Normalize, s.MaxBytes) }
 
 func tooLarge(text []byte, p textnorm.Policy, most int64) bool {
@@ -114,8 +115,8 @@ func tooLarge(text []byte, p textnorm.Policy, most int64) bool {
 	return p.Exceeds(text, max(int(most), 2*len(text)))
 }
 
-// FormatID is the package's, and of a spec that changes words what it does to them: such texts
-// are other texts.
+// FormatID returns the package's FormatID, plus the steps for words if the spec has any, since these give different
+// texts.
 func (s Spec) FormatID() string {
 	if s.Words == (wordstep.Steps{}) {
 		return FormatID

@@ -9,9 +9,8 @@ import (
 	"github.com/neardup/neardup/kernels/token"
 )
 
-// Texts are the distinct shingles of text as UTF-8, by their first place: the words of one joined
-// by a blank, or its characters or bytes as the normalised text has them. They are those that
-// Shingles hashes. One is valid until the next.
+// Texts yields the distinct shingles of text as UTF-8, in order of first occurrence: words joined by a space, or the
+// characters or bytes of the normalised text. They are the shingles that Shingles hashes. Each is valid until the next.
 func (s *Shingler) Texts(text []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		hashes := s.Shingles(nil, text)
@@ -20,7 +19,7 @@ func (s *Shingler) Texts(text []byte) iter.Seq[[]byte] {
 		}
 		normal := s.normalise(nil, text)
 		tokens, separator := s.cut(normal)
-		// Words are matched with their hashes, which say where shingles begin.
+		// Match words with their hashes, which say where shingles begin.
 		var words []uint64
 		if s.config.Kind == Stop {
 			words = s.appendWords(nil, normal)
@@ -59,7 +58,7 @@ func (s *Shingler) Texts(text []byte) iter.Seq[[]byte] {
 	}
 }
 
-// cut cuts a normalised text into tokens; separator is what a shingle has between two.
+// cut cuts a normalised text into tokens. separator is what joins two tokens of a shingle.
 func (s *Shingler) cut(text []byte) (tokens [][]byte, separator string) {
 	switch s.config.Kind {
 	case Word, Stop:

@@ -7,12 +7,11 @@ import (
 	"github.com/neardup/neardup/kernels/wordstep"
 )
 
-// stopTokens are the tokens of a language's stop words after normalising, of those that are then
-// one word.
+// stopTokens returns the tokens of a language's stop words that are a single word after normalisation.
 func stopTokens(language string, p textnorm.Policy) map[uint64]bool {
 	words, err := wordstep.StopWords(language)
 	if err != nil {
-		panic(err) // Parse lets no other language through
+		panic(err) // Parse rejects other languages
 	}
 	tokens := map[uint64]bool{}
 	for _, word := range words {
@@ -23,10 +22,9 @@ func stopTokens(language string, p textnorm.Policy) map[uint64]bool {
 	return tokens
 }
 
-// anchored appends the shingles of K tokens that begin with a stop word: prose has many, headings,
-// menus and lists of links few, so that an article counts more than what surrounds it (Leskovec,
-// Rajaraman and Ullman, Mining of Massive Datasets, §3.2.4, after Theobald, Siddharth and Paepcke,
-// SpotSigs, 2008).
+// anchored appends the shingles of K tokens that begin with a stop word. Prose has many of these, but headings, menus
+// and lists of links have few, so that an article counts more than what surrounds it (Leskovec, Rajaraman and Ullman,
+// Mining of Massive Datasets, §3.2.4, after Theobald, Siddharth and Paepcke, SpotSigs, 2008).
 func (s *Shingler) anchored(dst, tokens []uint64) []uint64 {
 	if len(tokens) == 0 {
 		return dst
@@ -50,8 +48,8 @@ func polynomial(tokens []uint64) (sum uint64) {
 	return sum
 }
 
-// cutTo32 replaces the hashes from first on by values that stand for 4 bytes of each: as many
-// collide as do of 32 bits, and yet all 64 are mixed, as sets and signatures want them.
+// cutTo32 replaces the hashes from first on by values that represent 4 bytes of each: they collide as often as 32-bit
+// hashes, but all 64 bits are mixed, as sets and signatures require.
 func cutTo32(hashes []uint64, first int) []uint64 {
 	for i, h := range hashes[first:] {
 		hashes[first+i] = hash.Mix(h >> 32)
@@ -59,20 +57,21 @@ func cutTo32(hashes []uint64, first int) []uint64 {
 	return hashes
 }
 
-// A WordCounter counts the words of texts. It serves one goroutine.
+// A WordCounter counts the words of texts. It is not safe for concurrent use.
 type WordCounter struct {
 	shingler *Shingler
 }
 
-// NewWordCounter returns a WordCounter for texts that become shingles so.
+// NewWordCounter returns a WordCounter for texts that become shingles as s defines.
 func NewWordCounter(s Spec) *WordCounter {
 	return &WordCounter{Spec{Shingle: Config{Kind: Word, K: 1}, Normalize: s.Normalize, MaxBytes: s.MaxBytes}.New()}
 }
 
-// Words returns the number of words of text after normalising, whatever shingles are made of; 0 if it is too large.
+// Words returns the number of words of text after normalisation, whatever shingles are made of, or 0 if it is too
+// large.
 func (c *WordCounter) Words(text []byte) int {
 	return len(c.shingler.Tokenise(text))
 }
 
-// Trim gives back the memory that a long text has taken.
+// Trim releases the memory that a long text took.
 func (c *WordCounter) Trim() { c.shingler.Trim() }

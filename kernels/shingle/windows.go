@@ -2,10 +2,11 @@ package shingle
 
 import "github.com/neardup/neardup/kernels/hash"
 
-// hashWindowsPlain sets dst[i] to the hash of the k tokens from tokens[i] on, for any processor: of len(dst)+k−1
-// tokens. Dst may begin where tokens do: each hash is written after the token that stands there has been read.
+// hashWindowsPlain sets dst[i] to the hash of the k tokens from tokens[i] on, on any processor. There must be
+// len(dst)+k−1 tokens. dst may begin where tokens does: each hash is written after the token at its place has been
+// read.
 func hashWindowsPlain(dst, tokens []uint64, k int) {
-	power := uint64(1) // what a token has grown to when it leaves
+	power := uint64(1) // factor of a token when it leaves the window
 	for range k {
 		power *= multiplier
 	}

@@ -6,13 +6,13 @@ import "golang.org/x/sys/cpu"
 
 var hasAVX512 = cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasBMI2
 
-// Beyond so many tokens the plain way costs less: it takes as long for any number of them.
+// fewTokens is the window length above which the plain code is faster, since its speed does not depend on the length.
 const fewTokens = 16
 
-// Assembly cannot be preempted: it returns after as many windows, some microseconds.
+// windowsAtOnce bounds a call of the assembly, which cannot be preempted, to a few microseconds.
 const windowsAtOnce = 1 << 12
 
-// hashWindows is hashWindowsPlain.
+// hashWindows is like hashWindowsPlain.
 func hashWindows(dst, tokens []uint64, k int) {
 	if !hasAVX512 || k > fewTokens {
 		hashWindowsPlain(dst, tokens, k)
@@ -25,7 +25,7 @@ func hashWindows(dst, tokens []uint64, k int) {
 	}
 }
 
-// windowsAVX512 is hashWindowsPlain, eight at a time.
+// windowsAVX512 is like hashWindowsPlain, but hashes eight windows at once.
 //
 //go:noescape
 func windowsAVX512(dst, tokens []uint64, k int)

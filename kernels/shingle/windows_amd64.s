@@ -2,8 +2,8 @@
 
 #include "textflag.h"
 
-// Replaces the numbers of a by hash.Fold of them and a number, which stands in every lane of low, and of high without its lower half.
-// Z31 has the lower half of every lane.
+// FOLD replaces each lane of a by hash.Fold of the lane and a number, which is in every lane of low and, shifted right
+// by 32, of high. Z31 is the mask of the lower halves.
 #define FOLD(a, low, high) \
 	VPSRLQ      $32, a, Z8         \
 	VPMULUDQ    a, low, Z9         \
@@ -54,7 +54,7 @@ eight:
 	JZ    done
 	MOVL  $-1, AX
 	BZHIL R9, AX, AX
-	KMOVW AX, K1   // the last are fewer
+	KMOVW AX, K1   // the last group is partial
 
 sum:
 	VMOVDQU64.Z (SI), K1, Z0

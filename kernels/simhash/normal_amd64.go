@@ -17,23 +17,24 @@ var (
 )
 
 const (
-	// masksAtOnce is how many hashes of a feature are estimated at once; entriesAtOnce, how many entries they give.
+	// masksAtOnce is the number of hashes of a feature that are estimated at once, and entriesAtOnce the number of
+	// their entries.
 	masksAtOnce   = 4
 	entriesAtOnce = masksAtOnce * perNormalHash
 
-	// featuresAtOnce keeps sums below 2^23, to which a float32 adds with an error of at most ¼. Besides,
-	// assembly cannot be preempted.
+	// featuresAtOnce keeps sums below 2^23, to which a float32 adds with an error of at most ¼. It also bounds the time
+	// in assembly, which cannot be preempted.
 	featuresAtOnce = 256
 
-	// inaccuracy is the most by which an entry of a sum is off: the curve by 1½, and what it is added to by ¼.
+	// inaccuracy is the maximum error per entry of a sum: 1½ from the curve, and ¼ from the addition.
 	inaccuracy = 1.75
 
-	// fewFeatures cost as much one after another.
+	// Below fewFeatures, the vector code is no faster than the scalar code.
 	fewFeatures = 8
 )
 
-// estimateNormal sets the bits that the first hashes give, and returns how many hashes these are. Nearly all
-// sums are farther from 0 than an estimate of them is off; the others are taken exactly.
+// estimateNormal sets the bits that the first hashes determine, and returns the number of these hashes. Nearly all sums
+// are farther from 0 than the error of their estimates; the others are computed exactly.
 func (s *Signer) estimateNormal(sig, features []uint64) (masks int) {
 	if !hasAVX2 || len(features) < fewFeatures {
 		return 0
@@ -44,7 +45,7 @@ func (s *Signer) estimateNormal(sig, features []uint64) (masks int) {
 		var room [2 * entriesAtOnce]float64
 		sums := estimateSums(&room, features, s.masks[masks:], c)
 		for k, sum := range sums {
-			bit := ^math.Float64bits(sum) >> 63 // not by a branch, which nobody could foretell
+			bit := ^math.Float64bits(sum) >> 63 // not by a branch, which would be unpredictable
 			if math.Abs(sum) <= least {
 				exact := s.normalSum(features, s.masks[masks+k/perNormalHash], k%perNormalHash)
 				bit = uint64(-exact) >> 63
@@ -57,7 +58,7 @@ func (s *Signer) estimateNormal(sig, features []uint64) (masks int) {
 	return masks
 }
 
-// estimateSums estimates the sums that the first of the masks give, for as many as are taken at once.
+// estimateSums estimates the sums for the first masks, as many as are computed at once.
 func estimateSums(sums *[2 * entriesAtOnce]float64, features, masks []uint64, c *curve) []float64 {
 	wide := hasAVX512 && len(masks) >= 2*masksAtOnce
 	for len(features) > 0 {
@@ -83,29 +84,29 @@ func estimateSums(sums *[2 * entriesAtOnce]float64, features, masks []uint64, c 
 	return sums[:entriesAtOnce]
 }
 
-// An estimate is what all entries but for their tails sum up to, those of even words first, and what the tails
-// add to that.
+// An estimate holds the sums of all entries with tails clipped, those of even words first, and what the tails add to
+// them.
 type estimate struct {
 	words [2][entriesAtOnce / 2]float32
 	tails [entriesAtOnce]int32
 }
 
-// An estimate512 is what all entries sum up to, those of even words first.
+// An estimate512 holds the sums of all entries, those of even words first.
 type estimate512 [2][entriesAtOnce]float32
 
-// tailLength is how many quantiles at either end are taken as the next one, and what they are beyond from a table.
+// tailLength is the number of quantiles at either end that are clipped to the next one; a table has the difference.
 const tailLength = 128
 
-// A curve has, for the octaves of places from an end of the table of quantiles, each at the last three bits of its
-// exponent as a float32, the coefficients of a cubic polynomial that is near to the quantiles; and by how much those of
-// the tails are beyond the one next to them.
+// A curve holds cubic polynomials that approximate the quantiles, one for each octave of places from an end of the
+// table of quantiles. Their coefficients are indexed by the last three bits of the octave's exponent as a float32. It
+// also has the differences of the tails from the quantile next to them.
 type curve struct {
 	cubic [4][8]float32
 	tails [2 * tailLength]int32 // the upper ones first
-	wide  [4][16]float32        // cubic polynomials of all octaves, at four bits
+	wide  [4][16]float32        // cubic polynomials of all octaves, indexed by four bits
 }
 
-// curves returns the curve that is near to the quantiles of each octave, or through all of a short one.
+// curves returns the curve that approximates the quantiles of each octave, or goes through all of them in a short one.
 var curves = sync.OnceValue(func() *curve {
 	q := quantiles()
 	c := new(curve)
@@ -126,14 +127,14 @@ var curves = sync.OnceValue(func() *curve {
 	return c
 })
 
-// nearQuantiles returns the coefficients of the cubic polynomial near to the quantiles of an octave of places from the
-// upper end.
+// nearQuantiles returns the coefficients of the cubic polynomial that approximates the quantiles of an octave of places
+// from the upper end.
 func nearQuantiles(q *[1 << 16]int16, first int) [4]float64 {
 	switch first {
 	case 1, 4:
 		return throughQuantiles(q, [4]int{first, first + 1, first + 2, first + 3})
 	case 2:
-		return throughQuantiles(q, [4]int{2, 3, 4, 0}) // 0 has the same four bits of the exponent
+		return throughQuantiles(q, [4]int{2, 3, 4, 0}) // place 0 has the same four exponent bits
 	}
 	return fitQuantiles(q, float64(first), float64(2*first-1))
 }
@@ -141,7 +142,7 @@ func nearQuantiles(q *[1 << 16]int16, first int) [4]float64 {
 // throughQuantiles returns the coefficients of the cubic polynomial through the quantiles at four places from the upper
 // end.
 func throughQuantiles(q *[1 << 16]int16, x [4]int) (p [4]float64) {
-	var divided [4]float64 // differences, as Newton has them
+	var divided [4]float64 // Newton's divided differences
 	for k := range x {
 		divided[k] = float64(q[math.MaxUint16-x[k]])
 	}
@@ -156,8 +157,8 @@ func throughQuantiles(q *[1 << 16]int16, x [4]int) (p [4]float64) {
 	return p
 }
 
-// fitQuantiles returns the coefficients of the cubic polynomial that the series of Chebyshev polynomials for the
-// quantiles from one place to another begins with. Its values at many places make up for quantiles being rounded.
+// fitQuantiles returns the coefficients of the truncated Chebyshev series, up to cubic terms, of the quantiles from one
+// place to another. It samples many places to average out the rounding of the quantiles.
 func fitQuantiles(q *[1 << 16]int16, first, last float64) (p [4]float64) {
 	const nodes = 64
 	middle, half := (first+last)/2, (last-first)/2
@@ -171,7 +172,7 @@ func fitQuantiles(q *[1 << 16]int16, first, last float64) (p [4]float64) {
 			series[k] += 2. / nodes * value * math.Cos(float64(k)*angle)
 		}
 	}
-	before, at := [4]float64{.5}, [4]float64{-middle / half, 1 / half} // half of the first, as the series counts it
+	before, at := [4]float64{.5}, [4]float64{-middle / half, 1 / half} // the series counts half of the first term
 	p = plus([4]float64{}, before, series[0])
 	before[0] = 1
 	for _, weight := range series[1:] {
@@ -181,7 +182,7 @@ func fitQuantiles(q *[1 << 16]int16, first, last float64) (p [4]float64) {
 	return p
 }
 
-// times returns p·(a·x + b), as far as it is cubic.
+// times returns p·(a·x + b), up to cubic terms.
 func times(p [4]float64, a, b float64) (product [4]float64) {
 	for n := range p {
 		product[n] = p[n] * b
@@ -214,7 +215,7 @@ func (s *Signer) normalSum(features []uint64, mask uint64, word int) (sum int64)
 //go:noescape
 func estimateAVX2(e *estimate, features []uint64, masks *[masksAtOnce]uint64, c *curve)
 
-// estimateAVX512 is estimateAVX2 of twice as many masks.
+// estimateAVX512 is like estimateAVX2, for twice as many masks.
 //
 //go:noescape
 func estimateAVX512(e *estimate512, features []uint64, masks *[2 * masksAtOnce]uint64, c *curve)

@@ -11,7 +11,7 @@ GLOBL signs<>(SB), RODATA|NOPTR, $32
 DATA tail<>+0(SB)/2, $128 // tailLength
 GLOBL tail<>(SB), RODATA|NOPTR, $2
 
-// Stores hash.Fold(AX^mask, multiplier).
+// FOLD stores hash.Fold(AX^mask, multiplier).
 #define FOLD(mask, at) \
 	MOVQ  mask, R15     \
 	XORQ  AX, R15       \
@@ -19,7 +19,7 @@ GLOBL tail<>(SB), RODATA|NOPTR, $2
 	XORQ  R15, R12      \
 	MOVQ  R12, at(R14)
 
-// Stores the hashes of the feature in AX at R14.
+// HASHES stores the hashes of the feature in AX at R14.
 #define HASHES \
 	FOLD(R8, 0)  \
 	FOLD(R9, 8)  \
@@ -28,8 +28,8 @@ GLOBL tail<>(SB), RODATA|NOPTR, $2
 
 // func estimateAVX2(e *estimate, features []uint64, masks *[4]uint64, c *curve)
 //
-// Hashes are eight features ahead of the sums, in a ring of 16 at R13, so that no load waits for the stores before it.
-// Behind the ring are the sums of e.tails.
+// Hashes are computed eight features ahead of the sums, in a ring of 16 at R13, so that no load waits for the stores
+// before it. The sums for e.tails follow the ring.
 TEXT ·estimateAVX2(SB), 0, $1096-48
 	MOVQ features_base+8(FP), DI
 	MOVQ features_len+16(FP), CX
@@ -93,7 +93,7 @@ feature:
 	VPSRLD    $16, Y1, Y4
 	VCVTDQ2PS Y3, Y3
 	VCVTDQ2PS Y4, Y4
-	VPSRLD    $23, Y3, Y5             // octaves; three bits count
+	VPSRLD    $23, Y3, Y5             // octaves; three bits are used
 	VPSRLD    $23, Y4, Y6
 	VPERMPS     Y8, Y5, Y1
 	VPERMPS     Y8, Y6, Y2
@@ -114,7 +114,7 @@ feature:
 	VPAND       signs<>(SB), Y0, Y4
 	VPXOR       Y3, Y1, Y1
 	VPXOR       Y4, Y2, Y2
-	VSUBPS      Y1, Y14, Y14          // the upper half of the places is positive
+	VSUBPS      Y1, Y14, Y14          // places in the upper half are positive
 	VSUBPS      Y2, Y15, Y15
 
 	TESTL AX, AX
@@ -149,7 +149,7 @@ one:
 	JNZ     one
 	JMP     next
 
-// As FOLD.
+// FOLD512 is like FOLD.
 #define FOLD512(at) \
 	MOVQ  at(R8), R15   \
 	XORQ  AX, R15       \
@@ -169,7 +169,7 @@ one:
 
 // func estimateAVX512(e *estimate512, features []uint64, masks *[8]uint64, c *curve)
 //
-// As estimateAVX2; sixteen octaves are all that there are.
+// Like estimateAVX2, but four bits of the exponent cover all octaves, so there are no tails.
 TEXT ·estimateAVX512(SB), 0, $2048-48
 	MOVQ features_base+8(FP), DI
 	MOVQ features_len+16(FP), CX
@@ -225,7 +225,7 @@ feature:
 	VPSRLD      $16, Z1, Z4
 	VCVTDQ2PS   Z3, Z3
 	VCVTDQ2PS   Z4, Z4
-	VPSRLD      $23, Z3, Z5  // octaves; four bits count
+	VPSRLD      $23, Z3, Z5  // octaves; four bits are used
 	VPSRLD      $23, Z4, Z6
 	VPERMPS     Z8, Z5, Z1
 	VPERMPS     Z8, Z6, Z2
@@ -242,9 +242,9 @@ feature:
 	VPERMPS     Z11, Z6, Z7
 	VFMADD213PS Z7, Z4, Z2
 	VPSLLD      $16, Z0, Z3
-	VPTERNLOGD  $0x78, Z3, Z12, Z1 // with the sign of the word
+	VPTERNLOGD  $0x78, Z3, Z12, Z1 // apply the sign of the word
 	VPTERNLOGD  $0x78, Z0, Z12, Z2
-	VSUBPS      Z1, Z14, Z14       // the upper half of the places is positive
+	VSUBPS      Z1, Z14, Z14       // places in the upper half are positive
 	VSUBPS      Z2, Z15, Z15
 
 	INCQ BX

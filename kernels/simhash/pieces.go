@@ -10,8 +10,8 @@ import (
 	"github.com/neardup/neardup/kernels/setsim"
 )
 
-// Pieces says how signatures are cut: Bits bits into Count pieces, 1 ≤ Count ≤ Bits. Piece i
-// is the bits from ⌊i·Bits/Count⌋ to before ⌊(i+1)·Bits/Count⌋, so lengths differ by at most one.
+// Pieces says how signatures are cut: Bits bits into Count pieces, 1 ≤ Count ≤ Bits. Piece i is the bits from
+// ⌊i·Bits/Count⌋ up to but not including ⌊(i+1)·Bits/Count⌋, so lengths differ by at most one.
 type Pieces struct{ Bits, Count int }
 
 var _ lsh.Keyer = Pieces{}
@@ -22,8 +22,7 @@ func (p Pieces) start(i int) int { return i * p.Bits / p.Count }
 // Len returns the number of pieces.
 func (p Pieces) Len() int { return p.Count }
 
-// Keys returns the keys of all pieces of a signature. It overwrites dst and uses its storage if that
-// suffices.
+// Keys returns the keys of all pieces of a signature. It overwrites dst and reuses its memory if that suffices.
 func (p Pieces) Keys(dst, sig []uint64) []uint64 {
 	dst = dst[:0]
 	for i := range p.Count {
@@ -45,7 +44,7 @@ func (p Pieces) Key(sig []uint64, i int) uint64 {
 // Bucket returns a key as text: 16 hexadecimal digits.
 func (p Pieces) Bucket(key uint64) string { return fmt.Sprintf("%016x", key) }
 
-// Label returns the bits of piece i of a signature as text, the first one first: 0110.
+// Label returns the bits of piece i of a signature as text, lowest bit first: 0110.
 func (p Pieces) Label(sig []uint64, i int) string {
 	var label []byte
 	for at := p.start(i); at < p.start(i+1); at++ {
@@ -66,30 +65,29 @@ func cut(sig []uint64, at, n int) uint64 {
 	return x & (^uint64(0) >> (64 - n))
 }
 
-// lengths returns the length of the shorter pieces, and how many pieces are longer, by one bit.
+// lengths returns the length of the shorter pieces, and the number of pieces that are one bit longer.
 func (p Pieces) lengths() (short, longer int) { return p.Bits / p.Count, p.Bits % p.Count }
 
-// Sharing returns the probability that two signatures agree in all bits of at least one
-// piece, where each bit agrees with the given probability and independently of the others:
+// Sharing returns the probability that two signatures agree in all bits of at least one piece if each bit agrees
+// independently with the given probability:
 //
 //	1 − Π (1 − agree^length)
 //
-// over the pieces. It is the same to the last bit on every platform.
+// over the pieces. It is bit for bit the same on every platform.
 func (p Pieces) Sharing(agree float64) float64 {
 	short, longer := p.lengths()
 	none := (1 - lsh.SCurve(agree, p.Count-longer, short)) * (1 - lsh.SCurve(agree, longer, short+1))
 	return 1 - float64(none) // arm64 would fuse the product with the difference
 }
 
-// Agree returns the probability 1 − θ/π that a bit of two vectors agrees (Goemans and Williamson
-// 1995; Charikar 2002), where cos θ is their cosine similarity, from 0 to 1. It is the same to the
-// last bit on every platform.
+// Agree returns the probability 1 − θ/π that a bit of two vectors agrees (Goemans and Williamson 1995; Charikar 2002),
+// where cos θ, from 0 to 1, is their cosine similarity. It is bit for bit the same on every platform.
 func Agree(cosine float64) float64 {
 	x := math.Sqrt((1 - cosine) / (1 + cosine)) // tan(θ/2)
 	for range 4 {
-		x /= 1 + math.Sqrt(1+float64(x*x)) // the tangent of half the angle
+		x /= 1 + math.Sqrt(1+float64(x*x)) // halves the angle
 	}
-	// The angle is below .05 now, so that seven terms of the series of the arc tangent suffice.
+	// The angle is now below .05, so seven terms of the arc tangent series suffice.
 	square, angle := float64(x*x), 0.
 	for n := 13.; n > 0; n -= 2 {
 		angle = 1/n - float64(square*angle)
@@ -102,37 +100,35 @@ type Input struct {
 	// Bits is the number of bits of a signature, 1 ≤ Bits ≤ MaxBits.
 	Bits int
 
-	// Agree is the probability that a bit agrees of two documents at the threshold.
+	// Agree is the probability that a bit agrees for two documents at the threshold.
 	Agree float64
 
-	// Documents is their number, exact or estimated.
+	// Documents is the number of documents, exact or estimated.
 	Documents int64
 
-	// Background[r] is the mean, over pairs of unrelated documents, of the probability that r
-	// given bits agree. Background[0] is 1. For r beyond the table the last entry counts times ½
-	// for each further bit: the least it can be, since weights are positive. So an empty
-	// table stands for documents that share nothing.
+	// Background[r] is the mean, over pairs of unrelated documents, of the probability that r given bits agree.
+	// Background[0] is 1. For r beyond the table, the last entry is multiplied by ½ for each further bit, which is a
+	// lower bound, since weights are positive. An empty table therefore represents documents that share nothing.
 	Background []float64
 }
 
-// A Choice is Pieces and what they lead to.
+// A Choice is Pieces with their consequences.
 type Choice struct {
 	Pieces
 
 	// ExpectedRecall is the probability that a pair at the threshold shares a piece.
 	ExpectedRecall float64
 
-	// BackgroundEdges is the expected number of unrelated documents per document and piece
-	// that share it, summed over the pieces.
+	// BackgroundEdges is the expected number of unrelated documents per document and piece that share the piece, summed
+	// over the pieces.
 	BackgroundEdges float64
 
-	// Percolates says that BackgroundEdges exceeds lsh.MaxBackgroundEdges.
+	// Percolates reports that BackgroundEdges exceeds lsh.MaxBackgroundEdges.
 	Percolates bool
 }
 
-// Choose returns the fewest pieces that reach a recall, above 0 and below 1: they are the longest,
-// and unrelated documents seldom share one. An error means that no number of pieces reaches it, or
-// an invalid input.
+// Choose returns the fewest pieces that reach a recall above 0 and below 1. They are the longest ones, which unrelated
+// documents seldom share. It returns an error if no number of pieces reaches the recall, or if the input is invalid.
 func Choose(in Input, recall float64) (Choice, error) {
 	if err := in.validate(); err != nil {
 		return Choice{}, err
@@ -149,7 +145,7 @@ func Choose(in Input, recall float64) (Choice, error) {
 		recall, in.Bits)
 }
 
-// Assess returns what a given number of pieces leads to.
+// Assess returns the consequences of a given number of pieces.
 func Assess(in Input, count int) (Choice, error) {
 	if err := in.validate(); err != nil {
 		return Choice{}, err
@@ -202,12 +198,12 @@ func (in Input) background(r int) float64 {
 	return math.Ldexp(in.Background[last], last-r)
 }
 
-// negligible is a probability that comes to nothing over all documents and pieces.
+// negligible is a probability that has no effect even over all documents and pieces.
 const negligible = 1e-18
 
-// Background returns, for r from 0 to the number of bits, the mean over pairs of different sets of the probability
-// that r given bits of their signatures agree: Agree(c)^r where their cosine c is below limit, else 0, for those are
-// not unrelated. Shingles weigh 1. Without a pair it is empty. It is the same to the last bit on every platform.
+// Background returns, for r from 0 to bits, the mean over pairs of distinct sets of the probability that r given bits
+// of their signatures agree: Agree(c)^r if their cosine c is below limit, else 0, since such pairs are not unrelated.
+// Shingles have weight 1. Without pairs the result is nil. It is bit for bit the same on every platform.
 func Background(sets [][]uint64, limit float64, bits int) []float64 {
 	if len(sets) < 2 {
 		return nil

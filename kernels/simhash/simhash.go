@@ -1,6 +1,5 @@
-// Package simhash computes SimHash signatures (Charikar 2002): m bits per
-// document, of which two documents share the more the smaller the angle between
-// their vectors is.
+// Package simhash computes SimHash signatures (Charikar 2002): m bits per document. The smaller the angle between the
+// vectors of two documents, the more bits they share.
 //
 // # Definition
 //
@@ -8,23 +7,21 @@
 //
 //	Σ weight(x) · entry(x, i) > 0
 //
-// over its features x. The entries for one i are a random vector over all possible
-// features, and the bit says on which side of its hyperplane the document lies; the
-// entries for one x are a random vector of m values that stands for the feature. No
-// entry is stored: with constants c[0], c[1], …, consecutive outputs of SplitMix64 from
-// the seed, and F(x, j) = hash.Fold(x ^ c[j], multiplier),
+// over its features x. The entries for one i are a random vector over all possible features, and the bit says on which
+// side of its hyperplane the document lies; the entries for one x are a random vector of m values that represents the
+// feature. No entry is stored: with constants c[0], c[1], …, consecutive outputs of SplitMix64 from the seed, and F(x,
+// j) = hash.Fold(x ^ c[j], multiplier),
 //
 //	Normal: entry(x, i) = quantile[16-bit word i mod 4 of F(x, i/4)]
 //	Sign:   entry(x, i) = 1 if bit i mod 64 of F(x, i/64) is set, else −1
 //
-// words and bits counted from the lowest, where quantile[u] is Φ⁻¹((u+½)/2^16), the
-// standard normal quantile, in units of 2^-12 and rounded to an integer. A sum of 0 gives 0.
+// with words and bits counted from the lowest. quantile[u] is Φ⁻¹((u+½)/2^16), the standard normal quantile, in units
+// of 2^-12 and rounded to an integer. A sum of 0 gives bit 0.
 //
-// With Normal, a bit of two vectors at the angle θ agrees with probability 1 − θ/π
-// (Agree), whatever the vectors. With Sign, that is only so in the limit of many features
-// of similar weight.
+// With Normal, a bit of two vectors at the angle θ agrees with probability 1 − θ/π (Agree), whatever the vectors. With
+// Sign, this holds only in the limit of many features of similar weight.
 //
-// Features have to be well mixed already, as shingle hashes are.
+// Features must be well mixed, as shingle hashes are.
 package simhash
 
 import (
@@ -35,16 +32,16 @@ import (
 	"github.com/neardup/neardup/kernels/vector"
 )
 
-// FormatID names the definition above with all its constants. Signatures of different
-// ids, seeds, entries or numbers of bits never mix.
+// FormatID identifies the definition above with all its constants. Signatures with different ids, seeds, entries or
+// numbers of bits must not be compared.
 const FormatID = "simhash-1"
 
-// MaxBits is the most bits that a signature has.
+// MaxBits is the maximum number of bits of a signature.
 const MaxBits = 1024
 
 const multiplier = 0x9e3779b97f4a7c15 // 2^64/φ, odd
 
-// Entries says how the entries of the random vectors are distributed.
+// Entries is a distribution of the entries of the random vectors.
 type Entries uint8
 
 // The distributions.
@@ -53,16 +50,15 @@ const (
 	Sign                      // 1 or −1, each with probability ½
 )
 
-// A Signer computes signatures of one length, distribution and seed. It is read-only after
-// New, so one may serve many goroutines.
+// A Signer computes signatures of one length, distribution and seed. It is safe for concurrent use.
 type Signer struct {
 	bits      int
 	quantiles *[1 << 16]int16 // nil for Sign
 	masks     []uint64        // c
 }
 
-// New returns a Signer for m bits, from 1 to MaxBits. Different seeds give independent
-// signatures. It panics for any other m, which callers validate with their options.
+// New returns a Signer for m bits, from 1 to MaxBits. Different seeds give independent signatures. New panics for any
+// other m, so callers must validate their options.
 func New(m int, entries Entries, seed uint64) *Signer {
 	if m < 1 || m > MaxBits {
 		panic(fmt.Sprintf("simhash: %d bits; want 1 to %d", m, MaxBits))
@@ -81,9 +77,9 @@ func New(m int, entries Entries, seed uint64) *Signer {
 	return s
 }
 
-// Sign returns the signature of v: bit i is bit i mod 64 of word i/64, and the last word is
-// filled up with zeros. It overwrites dst and uses its storage if that suffices. A vector
-// without features has no signature: the result has length 0.
+// Sign returns the signature of v: bit i is bit i mod 64 of word i/64, and the unused bits of the last word are zero.
+// It overwrites dst and reuses its memory if that suffices. A vector without features has no signature: the result has
+// length 0.
 func (s *Signer) Sign(dst []uint64, v vector.Vector) []uint64 {
 	if len(v.Features) == 0 {
 		return dst[:0]
@@ -102,7 +98,7 @@ func (s *Signer) Sign(dst []uint64, v vector.Vector) []uint64 {
 	return sig
 }
 
-// perNormalHash is how many normal entries a hash has bits for.
+// perNormalHash is the number of normal entries for which a hash has bits.
 const perNormalHash = 4
 
 func (s *Signer) signNormal(sig []uint64, v vector.Vector) {
@@ -126,11 +122,11 @@ func (s *Signer) signNormal(sig []uint64, v vector.Vector) {
 	}
 }
 
-// normalSums returns the sums of the entries that come from one hash. Below 2^48 of them,
-// each below 2^15, they do not overflow; so it is with weights.
+// normalSums returns the sums of the entries that come from one hash. Fewer than 2^48 of them, each below 2^15, do not
+// overflow, nor do weighted ones.
 func (s *Signer) normalSums(features []uint64, mask uint64) [perNormalHash]int64 {
 	quantiles := s.quantiles
-	var a, b, c, d int64 // in registers; an array would not be
+	var a, b, c, d int64 // variables stay in registers; an array would not
 	for _, x := range features {
 		h := hash.Fold(x^mask, multiplier)
 		a += int64(quantiles[uint16(h)])
@@ -156,8 +152,8 @@ func (s *Signer) weightedSums(features []uint64, weights []uint32, mask uint64) 
 	return [...]int64{a, b, c, d}
 }
 
-// signSliced counts, for 64 bits at a time, the weight of the entries that are 1. A sum is above
-// 0 if that is more than half of all weight.
+// signSliced adds up, for 64 bits at a time, the weights of the entries that are 1. A sum is above 0 if that is more
+// than half of the total weight.
 func (s *Signer) signSliced(sig []uint64, v vector.Vector) {
 	planes, total := weightPlanes(v)
 	for j, mask := range s.masks {
@@ -169,8 +165,8 @@ func (s *Signer) signSliced(sig []uint64, v vector.Vector) {
 	}
 }
 
-// weightPlanes returns, for each bit of the weights, the features that have it set, and the sum
-// of all weights.
+// weightPlanes returns, for each bit of the weights, the features whose weights have it set, and the sum of all
+// weights.
 func weightPlanes(v vector.Vector) (planes [][]uint64, total uint64) {
 	if v.Weights == nil {
 		return [][]uint64{v.Features}, uint64(len(v.Features))
@@ -181,12 +177,12 @@ func weightPlanes(v vector.Vector) (planes [][]uint64, total uint64) {
 		set += bits.OnesCount32(w)
 		all |= w
 	}
-	flat := make([]uint64, set+1) // one more, for the feature that is written and not counted
+	flat := make([]uint64, set+1) // one more, for a feature that is written but not counted
 	weights := v.Weights[:len(v.Features)]
 	for p := range bits.Len32(all) {
 		n := 0
 		for i, x := range v.Features {
-			// Which bits are set is unpredictable, so nothing branches on it.
+			// It is unpredictable which bits are set, so do not branch on them.
 			flat[n] = x
 			n += int(weights[i] >> p & 1)
 		}
@@ -196,11 +192,11 @@ func weightPlanes(v vector.Vector) (planes [][]uint64, total uint64) {
 	return planes, total
 }
 
-// counters are 64 numbers, sliced by bits: bit i of counters[p] is bit p of the i-th number.
+// counters are 64 numbers, sliced by bit: bit i of counters[p] is bit p of the i-th number.
 type counters [64]uint64
 
-// add adds 2^p to the numbers whose bit is set in the hash of a feature, for all features.
-// Carries of eight hashes at a time go through adders in registers.
+// add adds 2^p to the numbers whose bit is set in the hash of a feature, for all features. It adds eight hashes at a
+// time with adders in registers, before it carries.
 func (c *counters) add(p int, features []uint64, mask uint64) {
 	for ; len(features) >= 8; features = features[8:] {
 		var twosA, twosB, foursA, foursB, eights uint64
@@ -222,19 +218,19 @@ func (c *counters) add(p int, features []uint64, mask uint64) {
 	}
 }
 
-// addBits adds three bits, in each of 64 places.
+// addBits adds three bits in each of 64 places.
 func addBits(x, y, z uint64) (sum, carry uint64) {
 	return x ^ y ^ z, x&y | (x^y)&z
 }
 
-// carry adds 2^p to the numbers whose bit is set.
+// carry adds 2^p to the numbers whose bit is set in bits.
 func (c *counters) carry(p int, bits uint64) {
 	for ; bits > 0; p++ {
 		c[p], bits = c[p]^bits, c[p]&bits
 	}
 }
 
-// above returns the bits of the numbers above limit. No number has more than width bits.
+// above returns the bits of the numbers above limit, none of which has more than width bits.
 func (c *counters) above(limit uint64, width int) uint64 {
 	above, equal := uint64(0), ^uint64(0)
 	for p := width - 1; p >= 0; p-- {

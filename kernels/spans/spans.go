@@ -1,5 +1,4 @@
-// Package spans tells, of a text that is not all UTF-8, what is read as UTF-8 and what are raw bytes: those
-// are compared as they stand.
+// Package spans divides a text that is not all UTF-8 into UTF-8 and raw bytes, which are compared as they are.
 package spans
 
 import (
@@ -8,15 +7,15 @@ import (
 	"unicode/utf8"
 )
 
-// damagedRatio is how many characters of several bytes UTF-8 with a damage has at least for each byte
-// that is not valid. Texts in other encodings have some by chance, but not so many.
+// damagedRatio is the minimum number of multi-byte characters per invalid byte in damaged UTF-8. Texts in other
+// encodings have some such characters by chance, but fewer.
 const damagedRatio = 10
 
-// Of yields the parts of text in their order, and whether they are raw. The parts share memory with text.
+// Of yields the parts of text in order, and whether each is raw. The parts share memory with text.
 //
-// Of UTF-8 with a damage the bytes that are not valid are raw. Of a text in another encoding all bytes beyond
-// ASCII are, also those that are UTF-8 by chance, and what follows one of them directly if it may be the
-// second byte of a character, as in Shift_JIS, GB18030 and Big5: 0 to 9, and @ to ~.
+// In damaged UTF-8, the invalid bytes are raw. In a text in another encoding, all non-ASCII bytes are raw, even if they
+// are UTF-8 by chance, and so is a byte directly after one of them if it may be the second byte of a character, as in
+// Shift_JIS, GB18030 and Big5: 0 to 9, and @ to ~.
 func Of(text []byte) iter.Seq2[[]byte, bool] {
 	isRaw := invalidPrefix
 	if !damaged(text) {
@@ -46,7 +45,7 @@ func Of(text []byte) iter.Seq2[[]byte, bool] {
 	}
 }
 
-// damaged reports whether text is UTF-8 but for a few bytes.
+// damaged reports whether text is UTF-8 except for a few bytes.
 func damaged(text []byte) bool {
 	characters, invalid := 0, 0
 	for i := 0; i < len(text); {
@@ -62,13 +61,13 @@ func damaged(text []byte) bool {
 	return characters > damagedRatio*invalid || invalid == 0
 }
 
-// invalidPrefix returns the length of the character or byte that text begins with.
+// invalidPrefix returns the length of the first character, or of an invalid byte, and whether it is invalid.
 func invalidPrefix(text []byte) (n int, raw bool) {
 	r, n := utf8.DecodeRune(text)
 	return n, r == utf8.RuneError && n == 1
 }
 
-// foreignPrefix returns the length of the run of raw bytes that text begins with.
+// foreignPrefix returns the length of the run of raw bytes at the start of text.
 func foreignPrefix(text []byte) (n int, raw bool) {
 	for n < len(text) && (text[n] >= utf8.RuneSelf || n > 0 && text[n-1] >= utf8.RuneSelf && isSecond(text[n])) {
 		n++
@@ -78,7 +77,7 @@ func foreignPrefix(text []byte) (n int, raw bool) {
 
 func isSecond(b byte) bool { return '0' <= b && b <= '9' || '@' <= b && b <= '~' }
 
-// mark stands before each raw byte of a normalised text. UTF-8 has no such byte.
+// mark precedes each raw byte in a normalised text. It does not occur in UTF-8.
 const mark = 0xFF
 
 // AppendRaw appends raw bytes to a normalised text.
@@ -92,8 +91,8 @@ func AppendRaw(dst, raw []byte) []byte {
 // HasRaw reports whether a normalised text has raw bytes.
 func HasRaw(text []byte) bool { return bytes.IndexByte(text, mark) >= 0 }
 
-// Marked yields the parts of a normalised text in their order: UTF-8, or one raw byte. The parts share
-// memory with text.
+// Marked yields the parts of a normalised text in order, each either UTF-8 or one raw byte. The parts share memory with
+// text.
 func Marked(text []byte) iter.Seq2[[]byte, bool] {
 	return func(yield func(part []byte, raw bool) bool) {
 		for rest := text; len(rest) > 0; {

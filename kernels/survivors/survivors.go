@@ -1,34 +1,34 @@
-// Package survivors chooses which of similar documents are kept.
+// Package survivors chooses which of several similar documents are kept.
 package survivors
 
 import "iter"
 
-// Pair says that items I and J, I before J in the order of preference, are similar.
+// Pair says that the items I and J, I before J in the order of preference, are similar.
 type Pair struct {
 	I, J       int
 	Similarity float64
 }
 
-// Choice is what becomes of an item: it is kept (By is its own index), or removed in favour of
-// By, which is kept. Similarity is that of the two, 0 if they are no pair.
+// Choice is the decision about an item: it is kept (By is its own index), or removed in favour of By, which is kept.
+// Similarity is that of the two, or 0 if they are not a pair.
 type Choice struct {
 	By         int
 	Similarity float64
 }
 
-// Star visits items 0 … n−1 in order and keeps each unless a kept one is similar to it;
-// the kept one named is then the most similar of those before it, the earliest of equals. The first
-// items, as many as are protected, are kept in any case, and named before others. So no
-// pair but of these has both items kept, and every removed item has a pair with the kept one named. pairs lists
+// Star visits items 0 … n−1 in order and keeps each unless it is similar to a kept one. The kept one named is the most
+// similar before it, the earliest of equals. The first items, as many as are protected, are always kept, and are named
+// in preference to others. So only pairs of protected items have both items kept, and every removed item has a pair
+// with the kept one named. pairs must list each similar pair once, ordered by J, then by I.
 // each similar pair once, in the order of J, and of one J in that of I.
 //
-// This is the greedy maximal independent set in the given order. It yields the choice of each item in turn, up to the
-// first error of pairs; time is O(n + |pairs|), and memory a bit an item.
+// The result is the greedy maximal independent set in the given order. Star yields the choice for each item in turn, up
+// to the first error of pairs. It takes time O(n + |pairs|) and one bit of memory per item.
 func Star(n, protected int, pairs iter.Seq2[Pair, error]) iter.Seq2[Choice, error] {
-	all := make(bits, n/64+1) // that are kept
+	all := make(bits, n/64+1) // the kept items
 	return visit(n, pairs, func(c *Choice, p Pair) {
 		if !all.has(p.I) || p.J < protected {
-			return // not kept itself, or nobody's reason to remove it
+			return // I is not kept and cannot remove J, or J is protected
 		}
 		if c.By == p.J || p.Similarity > c.Similarity && (p.I < protected || c.By >= protected) {
 			*c = Choice{By: p.I, Similarity: p.Similarity}
@@ -40,11 +40,11 @@ func Star(n, protected int, pairs iter.Seq2[Pair, error]) iter.Seq2[Choice, erro
 	})
 }
 
-// Components keeps of items 0 … n−1 the first of each connected component, in favour of
-// which all others of the component are removed, be they similar to it or not. first returns that of an item's
-// component. pairs is as for Star; it may also list links, of similarity 0, which only connect, a link before its pair.
+// Components keeps the first of items 0 … n−1 in each connected component, and removes all others of the component in
+// its favour, whether similar to it or not. first returns the first item of an item's component. pairs is as for Star;
+// it may also list links, with similarity 0, which only connect. A link must come before the pair of the same items.
 //
-// The first items, as many as are protected, are kept in any case.
+// The first items, as many as are protected, are always kept.
 func Components(
 	n, protected int, first func(j int) int, pairs iter.Seq2[Pair, error],
 ) iter.Seq2[Choice, error] {
@@ -59,8 +59,8 @@ func Components(
 	})
 }
 
-// visit visits items in order: similar changes the choice of one for each of its pairs, and decided when these are
-// over.
+// visit visits items in order. It calls similar for each pair of an item, which may change the item's choice, and
+// decided after the last one.
 func visit(
 	n int, pairs iter.Seq2[Pair, error], similar func(*Choice, Pair), decided func(j int, c *Choice),
 ) iter.Seq2[Choice, error] {
@@ -90,7 +90,7 @@ func visit(
 	}
 }
 
-// bits are a set of small numbers.
+// bits is a set of small numbers.
 type bits []uint64
 
 func (b bits) has(i int) bool { return b[i/64]>>(i%64)&1 != 0 }

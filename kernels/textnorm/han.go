@@ -6,12 +6,12 @@ import (
 	"sync"
 )
 
-// classes has a line for each set of variants, the one that stands for them first.
+// classes has one line per set of variants, beginning with the one that represents them.
 //
 //go:embed han.txt
 var classes string
 
-// hanFolds is what stands for each variant.
+// hanFolds maps each variant to the one that represents it.
 var hanFolds = sync.OnceValue(func() map[rune]rune {
 	folds := map[rune]rune{}
 	for line := range strings.Lines(classes) {
@@ -30,7 +30,7 @@ var hanFolds = sync.OnceValue(func() map[rune]rune {
 	return folds
 })
 
-// hanFolded returns what stands for r and its variants, r if it has none.
+// hanFolded returns the character that represents r and its variants, or r if it has none.
 func hanFolded(r rune) rune {
 	if r < firstHan {
 		return r
@@ -41,5 +41,5 @@ func hanFolded(r rune) rune {
 	return r
 }
 
-// firstHan: no character before it has variants.
+// firstHan is the first character that may have variants.
 const firstHan = 0x3400

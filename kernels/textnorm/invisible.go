@@ -8,7 +8,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Characters that show nothing of themselves, and yet can change how their neighbours look.
+// Characters that are invisible, but can change how their neighbours look.
 const (
 	zwnj = '\u200C'
 	zwj  = '\u200D'
@@ -18,11 +18,11 @@ const (
 	blackFlag = '\U0001F3F4'
 )
 
-// isIgnorable reports whether r shows nothing where it is not supported, nor mostly where it is:
+// isIgnorable reports whether r is invisible where it is not supported, and mostly also where it is:
 // Default_Ignorable_Code_Point.
 func isIgnorable(r rune) bool { return r >= 0xAD && unicode.Is(ignorable, r) }
 
-// inContext reports whether it depends on the characters around it whether r can be dropped.
+// inContext reports whether the characters around r decide whether it can be dropped.
 func inContext(r rune) bool {
 	return r == zwnj || r == zwj || isTag(r)
 }
@@ -36,10 +36,10 @@ func withoutIgnorable(r rune) rune {
 	return r
 }
 
-// dropInContext drops the joiners and tags of dst[start:] that do not change how a text looks. It
-// keeps ZERO WIDTH JOINER and NON-JOINER by the rules A1, A2 and B of Unicode Standard Annex #31,
-// §2.3.1, the joiners of emoji (UTS #51, ED-16) and the tags behind a flag (ED-14a). dst[start:] is
-// in NFC, so composed letters are not told from decomposed ones.
+// dropInContext drops the joiners and tags of dst[start:] that do not change how the text looks. It keeps ZERO WIDTH
+// JOINER and NON-JOINER by rules A1, A2 and B of Unicode Standard Annex #31, §2.3.1, the joiners of emoji (UTS #51,
+// ED-16) and the tags after a flag (ED-14a). dst[start:] must be in NFC, so that composed and decomposed letters are
+// treated alike.
 func dropInContext(dst []byte, start int) []byte {
 	if bytes.IndexFunc(dst[start:], inContext) < 0 {
 		return dst
@@ -56,7 +56,7 @@ func dropInContext(dst []byte, start int) []byte {
 			i += n
 			continue
 		}
-		// What follows is looked at once for all of a run, however long.
+		// Look at what follows once for a whole run, however long.
 		rest := bytes.TrimLeftFunc(dst[i:], inContext)
 		run := dst[i : len(dst)-len(rest)]
 		after := follow(rest)
@@ -73,30 +73,30 @@ func dropInContext(dst []byte, start int) []byte {
 	return dst[:end]
 }
 
-// endsInCancel reports whether the tags that run begins with end as those of a flag must.
+// endsInCancel reports whether the tags at the start of run end as those of a flag must.
 func endsInCancel(run []byte) bool {
 	tags := run[:len(run)-len(bytes.TrimLeftFunc(run, isTag))]
 	return bytes.HasSuffix(tags, []byte(string(cancelTag)))
 }
 
-// context is what the rules ask of the characters before a place.
+// context is what the rules need to know about the characters before a place.
 type context struct {
-	cursive  bool // a letter that joins the next one, and transparent marks
+	cursive  bool // a letter that joins the next one, then transparent marks
 	conjunct conjunct
-	emoji    bool // a pictograph, and the tone of its skin
-	flag     bool // a flag, and tags
+	emoji    bool // a pictograph, then skin tones
+	flag     bool // a flag, then tags
 }
 
-// conjunct says how much of a letter with a virama is there.
+// conjunct says how much of a letter with a virama precedes a place.
 type conjunct uint8
 
 const (
 	noLetter   conjunct = iota
-	withLetter          // a letter, and marks
-	withVirama          // these, a virama, and marks that can be reordered with it
+	withLetter          // a letter, then marks
+	withVirama          // the same, then a virama and marks that can be reordered with it
 )
 
-// following is what the rules ask of the characters after a place.
+// following is what the rules need to know about the characters after a place.
 type following struct{ joins, letter, vowel, pictograph bool }
 
 func follow(rest []byte) following {
@@ -110,7 +110,7 @@ func follow(rest []byte) following {
 
 func isTransparent(r rune) bool { return unicode.Is(transparent, r) && !inContext(r) }
 
-// beginsWithLetter reports whether rest begins with a letter, after marks that can be reordered.
+// beginsWithLetter reports whether rest begins with a letter, after any marks that can be reordered.
 func beginsWithLetter(rest []byte) bool {
 	for len(rest) > 0 {
 		r, n := utf8.DecodeRune(rest)
@@ -137,7 +137,7 @@ func (c *context) keeps(r rune, after following) bool {
 // virama is the canonical combining class of viramas.
 const virama = 9
 
-// add takes r, whose UTF-8 is text, into what is before.
+// add adds r, whose UTF-8 is text, to the context.
 func (c *context) add(r rune, text []byte) {
 	if !isTransparent(r) {
 		c.cursive = unicode.Is(joinsNext, r)

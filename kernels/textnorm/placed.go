@@ -8,17 +8,17 @@ import (
 	"github.com/neardup/neardup/internal/markup"
 )
 
-// A Span is bytes of a text, from Start up to End.
+// A Span is a range of bytes of a text, from Start up to but not including End.
 type Span = markup.Span
 
-// Placed is a normalised text that says of each of its bytes which characters of the original it was made of.
+// Placed is a normalised text with, for each byte, the span of the original characters from which it was made.
 type Placed struct {
 	Text []byte
 	From []Span
 }
 
-// Placed returns the normalised src, which is valid UTF-8, without the steps of markup and of spaces: what Append
-// returns of a policy that keeps these. It is slower by far, and keeps the storage of reuse.
+// Placed returns the normalised src, which must be valid UTF-8, without the steps for markup and spaces: the same as
+// Append under a policy without these. It is much slower than Append, and reuses the memory of reuse.
 func (p Policy) Placed(reuse *Placed, src []byte) *Placed {
 	t := placing{text: reuse.Text[:0], from: reuse.From[:0]}
 	for i, r := range string(src) {
@@ -33,7 +33,7 @@ func (p Policy) Placed(reuse *Placed, src []byte) *Placed {
 type placing struct {
 	text []byte
 	from []Span
-	next []byte // the text after the step, and where it is from
+	next []byte // the text after the step, and its spans
 	then []Span
 }
 
@@ -45,7 +45,7 @@ func (t *placing) add(r rune, from Span) {
 	}
 }
 
-// begin begins a step, and end ends it.
+// begin starts a step, and end ends it.
 func (t *placing) begin() { t.next, t.then = t.next[:0], t.then[:0] }
 
 func (t *placing) end() {
@@ -53,7 +53,7 @@ func (t *placing) end() {
 	t.from, t.then = t.then, t.from
 }
 
-// put puts bytes made of the characters of one span behind the text after the step.
+// put appends bytes made from the characters of one span to the text after the step.
 func (t *placing) put(text []byte, from Span) {
 	t.next = append(t.next, text...)
 	for range text {
@@ -72,7 +72,7 @@ func (t *placing) mapRunes(image func(rune) rune) {
 	t.end()
 }
 
-// compose says that what becomes of characters that belong together is from all of them.
+// compose normalises the text. The result of characters that belong together has the span of them all.
 func (t *placing) compose(form norm.Form) {
 	if form.QuickSpan(t.text) == len(t.text) {
 		return
@@ -88,7 +88,7 @@ func (t *placing) compose(form norm.Form) {
 	t.end()
 }
 
-// union is the span of bytes of the text.
+// union returns the span of the original characters of a range of the text.
 func (t *placing) union(start, end int) Span {
 	all := t.from[start]
 	for _, from := range t.from[start:end] {
@@ -97,7 +97,7 @@ func (t *placing) union(start, end int) Span {
 	return all
 }
 
-// dropInContext drops what the function of that name drops, which is joiners and tags.
+// dropInContext drops the joiners and tags that the function of that name drops.
 func (t *placing) dropInContext() {
 	left := dropInContext(append([]byte(nil), t.text...), 0)
 	t.begin()

@@ -6,14 +6,12 @@ import (
 	"strings"
 )
 
-// Policy is a set of steps. The zero Policy takes none. Policies that do the
-// same are equal.
+// Policy is a set of steps. The zero Policy has none. Policies with the same effect are equal.
 type Policy struct{ steps step }
 
 type step uint16
 
-// The first four can change ASCII, the first eight a rune; their bits together
-// index asciiTables and pages.
+// The first four steps can change ASCII, and the first eight a rune; their bits together index asciiTables and pages.
 const (
 	lower step = 1 << iota
 	punctuation
@@ -36,8 +34,8 @@ const (
 	defaultSteps = invisible | nfkc | lower | punctuation | layout
 )
 
-// items are the names a list may hold, in the order the steps are taken. Taking out punctuation,
-// invisible characters and layout have no names of their own.
+// items are the names in a list of steps, in the order in which the steps are applied. The removal of punctuation,
+// invisible characters and layout has no names of its own.
 var items = []struct {
 	name  string
 	steps step
@@ -56,11 +54,12 @@ var items = []struct {
 	{"no-space", noSpace},
 }
 
-// Parse reads a policy: "none", or a comma-separated list of strip-markup, default (invisible characters out, NFKC,
-// lower case, punctuation and layout out), nfkc, lower, strip-accents, fold-han, keep-symbols, keep-case,
-// letters-only, digits-zero, collapse-space and no-space. A list takes exactly the steps it names, in the fixed
-// order of the package comment; keep-symbols takes punctuation out of default, keep-case lower case, and alone
-// they stand for default without that. Alone, strip-markup and fold-han stand for themselves and default.
+// Parse parses a policy: "none", or a comma-separated list of strip-markup, default (remove invisible characters, NFKC,
+// lower case, remove punctuation and layout), nfkc, lower, strip-accents, fold-han, keep-symbols, keep-case,
+// letters-only, digits-zero, collapse-space and no-space. A list has exactly the steps that it names, in the fixed
+// order of the package comment. keep-symbols excludes the removal of punctuation from default, and keep-case excludes
+// lower case; alone, they stand for default without that. Alone, strip-markup and fold-han stand for themselves and
+// default.
 func Parse(s string) (Policy, error) {
 	if s == "none" {
 		return Policy{}, nil
@@ -77,7 +76,7 @@ func Parse(s string) (Policy, error) {
 	if steps.has(collapseSpace | noSpace) {
 		return Policy{}, errors.New("collapse-space and no-space conflict; drop one")
 	}
-	const changed = symbols | keepCase | stripMarkup | foldHan // of default, where nothing else is named
+	const changed = symbols | keepCase | stripMarkup | foldHan // steps that add default if nothing else is named
 	if steps&^changed == 0 || steps.has(keepCase) && steps&^(changed|lower) == 0 {
 		steps |= defaultSteps
 	}
@@ -94,7 +93,7 @@ func Parse(s string) (Policy, error) {
 		steps &^= punctuation
 	}
 	if steps.has(lettersOnly) {
-		// Punctuation and digits are no letters: nothing is left for these steps.
+		// Punctuation and digits are not letters: nothing is left for these steps.
 		steps &^= punctuation | digitsZero
 	}
 	return Policy{steps}, nil
@@ -109,7 +108,7 @@ func lookup(name string) (step, bool) {
 	return 0, false
 }
 
-// Steps lists the names that a list may hold, in the order the steps are taken.
+// Steps returns the names that a list may contain, in the order in which the steps are applied.
 func Steps() []string {
 	names := make([]string, len(items))
 	for i, item := range items {
@@ -118,14 +117,14 @@ func Steps() []string {
 	return names
 }
 
-// String returns the canonical form of p, which Parse reads back.
+// String returns the canonical form of p, which Parse accepts.
 func (p Policy) String() string {
 	if p.steps == 0 {
 		return "none"
 	}
 	var names []string
 	rest := p.steps
-	var replaced step // of default
+	var replaced step // steps of default that are replaced
 	if rest&(symbols|lettersOnly) != 0 {
 		replaced |= punctuation
 	}
@@ -147,37 +146,37 @@ func (p Policy) String() string {
 // has reports whether s contains every step of other.
 func (s step) has(other step) bool { return s&other == other }
 
-// FoldsASCII reports whether p makes ASCII letters small and other ASCII but digits no part of a
-// word, and no more: white space stays as it is.
+// FoldsASCII reports whether p, in ASCII, only lower-cases letters and removes what is neither a letter, a digit nor
+// white space.
 func (p Policy) FoldsASCII() bool {
 	return p.steps&^(nfkc|stripAccents|invisible|foldHan|layout) == lower|punctuation
 }
 
-// KeepsSymbols reports whether symbols and punctuation are to be compared.
+// KeepsSymbols reports whether symbols and punctuation are compared.
 func (p Policy) KeepsSymbols() bool { return p.steps.has(symbols) }
 
-// StripsMarkup reports whether markup is no part of a text.
+// StripsMarkup reports whether markup is removed from a text.
 func (p Policy) StripsMarkup() bool { return p.steps.has(stripMarkup) }
 
-// KeepMarkup returns p without what it does to markup, for what Visible has returned.
+// KeepMarkup returns p without the removal of markup, for the result of Visible.
 func (p Policy) KeepMarkup() Policy { return Policy{p.steps &^ stripMarkup} }
 
-// JoinsWords reports whether no white space is left between words.
+// JoinsWords reports whether p removes the white space between words.
 func (p Policy) JoinsWords() bool { return p.steps.has(noSpace) }
 
-// KeepLayout returns p without what default does to white space, which is in no word.
+// KeepLayout returns p without the layout step of default, which affects only white space and so no word.
 func (p Policy) KeepLayout() Policy { return Policy{p.steps &^ layout} }
 
-// KeepSpace returns p without its steps of spaces, which Space takes.
+// KeepSpace returns p without its space steps, which Space applies.
 func (p Policy) KeepSpace() Policy { return Policy{p.steps &^ spaceSteps} }
 
-// KeepInvisible returns p without what default does to invisible characters.
+// KeepInvisible returns p without the removal of invisible characters.
 func (p Policy) KeepInvisible() Policy { return Policy{p.steps &^ invisible} }
 
-// MarshalText writes the canonical form of p.
+// MarshalText returns the canonical form of p.
 func (p Policy) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-// UnmarshalText reads what Parse reads.
+// UnmarshalText parses what Parse accepts.
 func (p *Policy) UnmarshalText(text []byte) (err error) {
 	*p, err = Parse(string(text))
 	return err

@@ -1,35 +1,32 @@
-// Package textnorm rewrites a text so that differences that do not matter are
-// gone before it is cut into tokens.
+// Package textnorm normalises a text, so that differences that do not matter disappear before it is cut into tokens.
 //
-// A [Policy] names the steps; they are always taken in this order:
+// A [Policy] names the steps, which are always applied in this order:
 //
-//   - markup out: of HTML, or of XML that begins with its declaration, what it shows (internal/markup)
-//   - invisible characters out: those of Default_Ignorable_Code_Point are dropped. The joiners and tags
-//     among them stay where they change how a text looks, which is judged after the other steps up to
+//   - remove markup: keep what HTML, or XML that begins with its declaration, shows (internal/markup)
+//   - remove invisible characters: those of Default_Ignorable_Code_Point are dropped. The joiners and tags
+//     among them stay if they change how the text looks, which is decided after the other steps up to
 //     digits (see dropInContext)
 //   - NFKC
-//   - lower case, rune by rune with the simple mapping of Unicode, whatever the
+//   - lower case, rune by rune with the simple mapping of Unicode, independent of the
 //     language
-//   - accents off: the non-spacing marks (Mn) of the decomposed text are dropped
-//   - Han variants folded: each Han character becomes the one that stands for its variants (han.txt)
-//   - letters only: every rune but letters and marks becomes a blank; or
-//     punctuation out: every rune of categories P and S becomes one blank. The combining marks on what is
-//     then white space go with it, as NFKC makes white space and a mark of some symbols, such as U+00B4
+//   - strip accents: the non-spacing marks (Mn) of the decomposed text are dropped
+//   - fold Han variants: each Han character becomes the one that represents its variants (han.txt)
+//   - letters only: every rune except letters and marks becomes a space; or
+//     remove punctuation: every rune of categories P and S becomes one space. Combining marks that are
+//     then on white space are dropped, because NFKC turns some symbols, such as U+00B4, into white space and a mark
 //   - digits to zero: every decimal digit (Nd) of any script becomes '0'
-//   - spaces: each run of white space becomes one U+0020, also at the ends; or, by default, those at
-//     the ends are dropped; or all white space is
+//   - spaces: each run of white space becomes one U+0020, also at the ends; or, by default, the same
+//     but white space at the ends is dropped; or all white space is dropped
 //
-// Lower case can undo a composition ("H̱" has no composed form, "ẖ" has one), so
-// where NFKC was asked for, and after accents were taken off, the text is
-// composed again before the next step. The outcome of `default` is therefore in
-// NFKC, and normalising it again changes nothing, up to 30 marks in a row, which
-// package norm parts. No-space is the one step for
-// which the last does not hold: dropping a blank between a letter and a stray
-// combining mark makes them neighbours.
+// Lower case can undo a composition ("H̱" has no composed form, "ẖ" has one). Therefore, if NFKC was asked for, and
+// after accents were stripped, the text is composed again before the next step. The result of `default` is in NFKC, and
+// normalising it again changes nothing, for up to 30 marks in a row, beyond which package norm splits them. Only
+// no-space is not idempotent: if it drops the space between a letter and a stray combining mark, they become
+// neighbours.
 //
-// Of a text that is not all UTF-8 the raw bytes (package spans) are no part of this: they stay as they
-// are, each marked as such. The Unicode tables are those of package unicode, golang.org/x/text and
-// the Unicode Character Database (tables.go).
+// In a text that is not all UTF-8, the raw bytes (package spans) are not normalised: they stay as they are, each with a
+// mark. The Unicode tables are those of package unicode, golang.org/x/text and the Unicode Character Database
+// (tables.go).
 package textnorm
 
 import (
@@ -48,14 +45,12 @@ import (
 	"github.com/neardup/neardup/kernels/spans"
 )
 
-// Append appends the normalised src to dst and returns the extended slice. It
-// keeps nothing of src. The outcome is UTF-8 but for raw bytes, which
-// spans.Marked finds.
+// Append appends the normalised src to dst and returns the extended slice. It does not retain src. The result is UTF-8
+// except for raw bytes, which spans.Marked finds.
 //
-// Most runes neither change with their neighbours nor change those: ASCII goes
-// through a table of bytes, the others of this kind through one of runes. The
-// rest takes the plain way together with the rune before it, which it may
-// combine with.
+// Most runes neither change with their neighbours nor change those. ASCII goes through a table of bytes, and other
+// runes of this kind through a table of runes. The rest takes the general path together with the rune before it, with
+// which it may combine.
 func (p Policy) Append(dst, src []byte) []byte {
 	src = p.Visible(nil, src)
 	start := len(dst)
@@ -68,8 +63,8 @@ func (p Policy) Append(dst, src []byte) []byte {
 	return p.Space(dst, start)
 }
 
-// Visible returns what of a text the other steps are taken on: all of it or, where markup is stripped, what that shows,
-// in the memory of buffer.
+// Visible returns the part of a text to which the other steps apply: all of it or, if markup is stripped, what the
+// markup shows, in the memory of buffer.
 func (p Policy) Visible(buffer, text []byte) []byte {
 	if !p.StripsMarkup() {
 		return text
@@ -78,17 +73,17 @@ func (p Policy) Visible(buffer, text []byte) []byte {
 	return buffer
 }
 
-// Shown returns what Visible does of a text whose markup is stripped, and where that is from.
+// Shown returns what Visible returns for a text whose markup is stripped, and the places it came from.
 func Shown(text []byte) ([]byte, markup.Places) { return reader(text).Placed(text) }
 
 func reader(text []byte) markup.Reader {
 	return markup.Reader{XML: bytes.HasPrefix(bytes.TrimSpace(text[:min(len(text), xmlWithin)]), []byte("<?xml "))}
 }
 
-// xmlWithin is how far white space before a declaration of XML is looked through.
+// xmlWithin is the number of bytes searched for an XML declaration after white space.
 const xmlWithin = 64
 
-// appendMixed is appendValid of a text that is not all UTF-8.
+// appendMixed is like appendValid, for a text that is not all UTF-8.
 func (p Policy) appendMixed(dst, src []byte) []byte {
 	for part, raw := range spans.Of(src) {
 		if raw {
@@ -100,7 +95,7 @@ func (p Policy) appendMixed(dst, src []byte) []byte {
 	return dst
 }
 
-// appendValid is Append of valid UTF-8, without the space steps.
+// appendValid is like Append, for valid UTF-8 and without the space steps.
 func (p Policy) appendValid(dst, src []byte) []byte {
 	if p.steps&runeSteps == 0 {
 		return append(dst, src...)
@@ -108,7 +103,7 @@ func (p Policy) appendValid(dst, src []byte) []byte {
 	var safe place
 	safe.to = len(dst)
 	for i := 0; i < len(src); {
-		// The rune taken last begins at src[from], its image at dst[to].
+		// The last rune begins at src[from], its image at dst[to].
 		from, to := i, len(dst)
 		if n := asciiPrefix(src[i:]); n > 0 {
 			dst = appendMapped(dst, src[i:i+n], &asciiTables[p.steps&asciiSteps])
@@ -153,8 +148,8 @@ func (p Policy) appendValid(dst, src []byte) []byte {
 	return dst
 }
 
-// appendWindow is appendPlain, faster if all runes but those that are dropped or judged by their
-// context have an image: then nothing combines when they are gone.
+// appendWindow is like appendPlain, but faster if all runes have an image, except those that are dropped or decided by
+// their context: then nothing combines once these are gone.
 func (p Policy) appendWindow(dst, src []byte) []byte {
 	start := len(dst)
 	for i := 0; i < len(src); {
@@ -175,17 +170,17 @@ func (p Policy) appendWindow(dst, src []byte) []byte {
 	return dropInContext(dst, start)
 }
 
-// place is one in a text, from, and where what became of the text before it ends, to.
+// place is a place in a text, and the end of the image of the text before it.
 type place struct{ from, to int }
 
-// IsBreak reports whether a byte is ASCII and no letter or digit: no step up to digits combines it
-// with what is before it, and no joiner is judged by what is beyond it.
+// IsBreak reports whether a byte is ASCII and neither a letter nor a digit. No step up to digits combines it with what
+// precedes it, and what is beyond it does not affect a joiner.
 func IsBreak(b byte) bool {
 	letter := b|0x20 >= 'a' && b|0x20 <= 'z'
 	return b < utf8.RuneSelf && !letter && (b < '0' || b > '9')
 }
 
-// lastBreak returns the place of the last byte of ascii that IsBreak, or -1.
+// lastBreak returns the index of the last byte of ascii that satisfies IsBreak, or -1.
 func lastBreak(ascii []byte) int {
 	for i, b := range slices.Backward(ascii) {
 		if IsBreak(b) {
@@ -195,8 +190,7 @@ func lastBreak(ascii []byte) int {
 	return -1
 }
 
-// dependentPrefix returns the length of the runes without an image b begins
-// with.
+// dependentPrefix returns the length of the run of runes without an image at the start of b.
 func (p Policy) dependentPrefix(b []byte) int {
 	i := 0
 	for i < len(b) && b[i] >= utf8.RuneSelf {
@@ -209,7 +203,7 @@ func (p Policy) dependentPrefix(b []byte) int {
 	return i
 }
 
-// asciiPrefix returns the length of the ASCII bytes b begins with.
+// asciiPrefix returns the length of the run of ASCII bytes at the start of b.
 func asciiPrefix(b []byte) int {
 	n := 0
 	for len(b)-n >= 8 && binary.LittleEndian.Uint64(b[n:])&0x8080808080808080 == 0 {
@@ -231,9 +225,8 @@ func appendMapped(dst, ascii []byte, table *[256]byte) []byte {
 	return dst
 }
 
-// asciiTables holds the image of each ASCII byte under each combination of
-// asciiSteps, as the plain way has it. The upper halves are never read; they
-// spare a bounds check.
+// asciiTables holds the image of each ASCII byte under each combination of asciiSteps, as computed by appendPlain. The
+// upper halves are never read; they avoid a bounds check.
 var asciiTables = func() (tables [asciiSteps + 1][256]byte) {
 	for steps := range tables {
 		for c := range utf8.RuneSelf {
@@ -244,7 +237,8 @@ var asciiTables = func() (tables [asciiSteps + 1][256]byte) {
 	return tables
 }()
 
-// A page holds the images of 256 runes in a row: a rune, noImage, or below that the place of several runes.
+// A page holds the images of 256 consecutive runes: each a rune, noImage, or, below noImage, the index of a text of
+// several runes.
 type page struct {
 	runes [256]rune
 	text  []string
@@ -252,18 +246,18 @@ type page struct {
 
 const noImage = -1
 
-// several returns the runes that one has become.
+// several returns the text that an image below noImage stands for.
 func (p *page) several(image rune) string { return p.text[noImage-1-image] }
 
-// pages are those of the Basic Multilingual Plane under each combination of
-// runeSteps, built when first used: a job has one policy and few scripts.
+// pages are the pages of the Basic Multilingual Plane under each combination of runeSteps, built when first used: a job
+// has one policy and few scripts.
 var pages [runeSteps + 1][256]atomic.Pointer[page]
 
-// MaxGrowth is how many times as many bytes a rune takes at most after NFKC: U+FDFA stands for four words.
+// MaxGrowth is the maximum factor by which NFKC makes a rune longer, in bytes: U+FDFA stands for four words.
 const MaxGrowth = 11
 
-// Exceeds reports whether text takes more than most bytes with every character replaced by those that it stands
-// for, as a policy with NFKC does before it composes some. Syllables of Hangul, which it composes again, stay.
+// Exceeds reports whether text takes more than most bytes once every character is replaced by those that it stands for,
+// as a policy with NFKC does before it composes some of them. Hangul syllables, which it composes again, stay.
 func (p Policy) Exceeds(text []byte, most int) bool {
 	text = p.Visible(nil, text)
 	if !p.steps.has(nfkc) {
@@ -284,8 +278,8 @@ func (p Policy) Exceeds(text []byte, most int) bool {
 	return size > most
 }
 
-// image returns what r becomes under all steps but those of spaces, whatever
-// its neighbours, or noImage if they may matter or nothing is left of r, and the page that has it.
+// image returns the image of r under all steps except those for markup and spaces, independent of its neighbours, and
+// the page that has it. The image is noImage if neighbours may matter or nothing is left of r.
 func (p Policy) image(r rune) (rune, *page) {
 	if r > 0xffff {
 		return noImage, nil
@@ -293,18 +287,17 @@ func (p Policy) image(r rune) (rune, *page) {
 	slot := &pages[p.steps&runeSteps][r>>8]
 	images := slot.Load()
 	if images == nil {
-		// Two goroutines may both come here; they store the same.
+		// Two goroutines may both get here; they store equal pages.
 		images = p.newPage(r &^ 0xff)
 		slot.Store(images)
 	}
 	return images.runes[r&0xff], images
 }
 
-// newPage asks the plain way about each rune on its own. That is the answer in
-// any text if the image does not combine with what is before it: the runes that
-// do are letters and marks, and the steps make nothing else of those. A rune
-// that combines with what comes after it finds nothing there, because what has
-// an image does not look back either. One rune may become up to 18.
+// newPage computes the image of each rune alone with appendPlain. The result is valid in any text if the image does not
+// combine with what precedes it: only letters and marks combine, and the steps do not turn them into anything else. A
+// rune that combines with what follows it finds nothing there, because runes with an image do not combine backwards.
+// One rune may become up to 18.
 func (p Policy) newPage(first rune) *page {
 	images := new(page)
 	for i := range images.runes {
@@ -331,16 +324,16 @@ func (p Policy) appendPlain(dst, src []byte) []byte {
 	return t.dst
 }
 
-// A stepper takes a text through steps, one after the other.
+// A stepper applies steps to a text, one after another.
 type stepper interface {
-	// mapRunes replaces each rune by its image, or drops it where that is negative.
+	// mapRunes replaces each rune by its image, or drops it if the image is negative.
 	mapRunes(image func(rune) rune)
-	// compose brings the text to the given form.
+	// compose converts the text to the given form.
 	compose(form norm.Form)
 	dropInContext()
 }
 
-// apply applies all steps but those of markup and of spaces.
+// apply applies all steps except those for markup and spaces.
 func (p Policy) apply(t stepper) {
 	if p.steps.has(invisible) {
 		t.mapRunes(withoutIgnorable)
@@ -356,7 +349,7 @@ func (p Policy) apply(t stepper) {
 		t.mapRunes(withoutMark)
 	}
 	if p.steps.has(stripAccents) || p.steps.has(nfkc|lower) {
-		// After NFKC there is nothing for the K to do.
+		// After NFKC, NFC suffices.
 		t.compose(norm.NFC)
 	}
 	if p.steps.has(foldHan) {
@@ -380,7 +373,7 @@ func (p Policy) apply(t stepper) {
 	}
 }
 
-// plain is a text between two steps: dst from start.
+// plain is a text between two steps: dst[start:].
 type plain struct {
 	dst   []byte
 	start int
@@ -393,13 +386,12 @@ func (t *plain) compose(form norm.Form) {
 	if form.QuickSpan(text) == len(text) {
 		return
 	}
-	// An empty first argument, here the capacity behind the text, is the cheap
-	// case of norm.
+	// An empty first argument, here the capacity after the text, is the cheap case in package norm.
 	end := len(t.dst)
 	t.dst = append(t.dst[:t.start], form.Append(t.dst[end:], text...)...)
 }
 
-// mapRunes writes the new text behind the old one and then moves it: an image can be longer than its rune.
+// mapRunes writes the new text after the old one and then moves it, since an image can be longer than its rune.
 func (t *plain) mapRunes(image func(rune) rune) {
 	dst, end := t.dst, len(t.dst)
 	for i := t.start; i < end; {
@@ -433,8 +425,8 @@ func (p Policy) othersToBlank(r rune) rune {
 	return ' '
 }
 
-// withoutStray returns a function that takes one rune after another, and drops the combining marks on white space.
-// Joiners do not part them: they are judged later.
+// withoutStray returns a function to be applied to consecutive runes, which drops the combining marks on white space,
+// also after joiners, since these are decided later.
 func (p Policy) withoutStray() func(rune) rune {
 	blank := false
 	return func(r rune) rune {
@@ -462,7 +454,7 @@ func digitToZero(r rune) rune {
 	return r
 }
 
-// Space takes the space steps on dst[start:], in place.
+// Space applies the space steps to dst[start:], in place.
 func (p Policy) Space(dst []byte, start int) []byte {
 	switch {
 	case p.steps.has(noSpace):
@@ -487,8 +479,8 @@ func withoutSpace(dst []byte, start int) []byte {
 	return dst[:end]
 }
 
-// collapsed makes a blank of each run of white space, or nothing at the ends if they are trimmed. A run
-// is no shorter than a blank.
+// collapsed replaces each run of white space by one space, or by nothing at the ends if trim is set. A run is never
+// shorter than a space.
 func collapsed(dst []byte, start int, trim bool) []byte {
 	end, last := start, uint8(never)
 	if trim {
@@ -506,7 +498,7 @@ func collapsed(dst []byte, start int, trim bool) []byte {
 				continue
 			}
 		}
-		// Without a branch: of a blank after another one, the next byte takes the place.
+		// Without a branch: after another space, the next byte overwrites this one.
 		dst[end] = dst[i]&^-class | ' '&-class
 		end += int(1 &^ (class & last))
 		last = class
@@ -518,11 +510,11 @@ func collapsed(dst []byte, start int, trim bool) []byte {
 	return dst[:end]
 }
 
-// The classes of bytes as to white space.
+// Classes of bytes with regard to white space.
 const (
 	never = iota
 	ascii // white space
-	leads // may begin white space of several bytes
+	leads // may begin multi-byte white space
 )
 
 var spaceClass = func() (classes [256]uint8) {

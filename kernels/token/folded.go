@@ -7,24 +7,23 @@ import (
 	"github.com/neardup/neardup/kernels/hash"
 )
 
-// FoldedASCII appends to dst the hash of each run of ASCII letters and digits
-// in text, letters in lower case, up to where text stops being ASCII: it returns
-// the length of what it took, all of text or up to a byte that is no letter or
-// digit. These are the words of text once its case and punctuation are taken out.
+// FoldedASCII appends to dst the hash of each run of ASCII letters and digits in text, with letters in lower case, up
+// to where text stops being ASCII. It returns the length of the text processed: all of it, or up to a byte that is not
+// a letter or digit. These are the words of text after lower case and removal of punctuation.
 //
-// It works on 64 bytes at a time: a bit for each byte says whether it is in a
-// word, and a word is loaded as one or two integers, without a copy.
+// It processes 64 bytes at a time: one bit per byte says whether the byte is in a word, and a word is loaded as one or
+// two integers, without a copy.
 func FoldedASCII(dst []uint64, text []byte) (tokens []uint64, n int) {
 	dst, fast := foldedFast(dst, text)
 	dst, n = foldedPlain(dst, text[fast:])
 	return dst, fast + n
 }
 
-// foldedPlain is FoldedASCII for any processor.
+// foldedPlain implements FoldedASCII on any processor.
 func foldedPlain(dst []uint64, text []byte) (tokens []uint64, n int) {
 	var (
-		start  int    // of the word that is open
-		inside uint64 // 1 if one is
+		start  int    // of the current word
+		inside uint64 // 1 if there is one
 		tail   [blockBytes]byte
 	)
 	for base := 0; base < len(text); base += blockBytes {
@@ -55,7 +54,7 @@ func foldedPlain(dst []uint64, text []byte) (tokens []uint64, n int) {
 			starts &= starts - 1
 		}
 		if wide != 0 {
-			// Back to the last byte that is in no word.
+			// Back to the last byte outside a word.
 			if out := ^in & (1<<ascii - 1); out != 0 {
 				return dst, base + bits.Len64(out) - 1
 			}
@@ -84,10 +83,10 @@ func classify(block *[blockBytes]byte) (in, wide uint64) {
 	return in, wide
 }
 
-// alphanumerics returns the eight ASCII bytes of w with the top bit set
-// in those that are letters or digits; the other bits mean nothing.
+// alphanumerics returns w with the top bit set in those of its eight ASCII bytes that are letters or digits. The other
+// bits are meaningless.
 func alphanumerics(w uint64) uint64 {
-	// In 7 bits no sum carries into the next byte.
+	// With 7 bits per byte, no sum carries into the next byte.
 	letter := w | ones*0x20
 	return (letter+ones*(0x80-'a'))&^(letter+ones*(0x7f-'z')) |
 		(w+ones*(0x80-'0'))&^(w+ones*(0x7f-'9'))
@@ -105,7 +104,7 @@ func gather(w uint64) uint64 {
 
 // folded returns the hash of the word text[start:end] in lower case.
 func folded(text []byte, start, end int) uint64 {
-	// The bit that makes a letter small is set in every digit.
+	// The bit that distinguishes small letters is set in every digit.
 	const small = 0x20 * ones
 	switch n := end - start; {
 	case n <= 8 && start+8 <= len(text):
@@ -119,7 +118,7 @@ func folded(text []byte, start, end int) uint64 {
 	}
 }
 
-// foldedLong is folded of a word of any length.
+// foldedLong is like folded, for a word of any length.
 func foldedLong(word []byte) uint64 {
 	var room [blockBytes]byte
 	lower := append(room[:0], word...)

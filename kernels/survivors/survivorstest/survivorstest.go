@@ -1,4 +1,4 @@
-// Package survivorstest chooses survivors of pairs that are held, for tests.
+// Package survivorstest chooses survivors by pairs in memory, for tests.
 package survivorstest
 
 import (
@@ -10,12 +10,12 @@ import (
 	"github.com/neardup/neardup/kernels/unionfind"
 )
 
-// Star is survivors.Star of pairs in any order.
+// Star is like survivors.Star, for pairs in any order.
 func Star(n, protected int, pairs []survivors.Pair) []survivors.Choice {
 	return collect(n, survivors.Star(n, protected, inOrder(pairs)))
 }
 
-// Components is survivors.Components of pairs and links in any order.
+// Components is like survivors.Components, for pairs and links in any order.
 func Components(n, protected int, pairs []survivors.Pair) []survivors.Choice {
 	var forest unionfind.Forest
 	for _, p := range pairs {
