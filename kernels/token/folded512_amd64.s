@@ -13,7 +13,7 @@ DATA iota<>+48(SB)/8, $0x3736353433323130
 DATA iota<>+56(SB)/8, $0x3f3e3d3c3b3a3938
 GLOBL iota<>(SB), RODATA|NOPTR, $64
 
-// The number of the word that a byte of eight words belongs to.
+// For each byte of eight words, the number of its word.
 DATA eights<>+0(SB)/8, $0x0000000000000000
 DATA eights<>+8(SB)/8, $0x0101010101010101
 DATA eights<>+16(SB)/8, $0x0202020202020202
@@ -51,12 +51,12 @@ GLOBL hashMaskOut<>(SB), RODATA|NOPTR, $8
 DATA hashMulOut<>+0(SB)/8, $0xc0ac29b7c97c50dd
 GLOBL hashMulOut<>(SB), RODATA|NOPTR, $8
 
-// Loads the block that is ahead of SI bytes, as far as text goes, and zeros behind it, into data, in lower case. Sets in to its letters and
-// digits, and K2 to what is not ASCII.
+// LOAD loads the block at ahead(SI) into data, in lower case, with zeros after the end of text. It sets in to the
+// letters and digits of the block, and K2 to its non-ASCII bytes.
 #define LOAD(ahead, data, in) \
 	MOVQ        R13, CX              \
 	SUBQ        SI, CX               \
-	SUBQ        $ahead, CX           \ // so many bytes are left
+	SUBQ        $ahead, CX           \ // number of bytes left
 	XORL        AX, AX               \
 	CMPQ        CX, AX               \
 	CMOVQLT     AX, CX               \
@@ -75,7 +75,7 @@ GLOBL hashMulOut<>(SB), RODATA|NOPTR, $8
 	KORQ        K3, K4, K3           \
 	KMOVQ       K3, in
 
-// Sets out to the two halves, one or the other, of the product of a and b, with aHigh and bHigh those without their lower halves.
+// FOLD sets out to hash.Fold(a, b). aHigh and bHigh are a and b shifted right by 32.
 #define FOLD(a, aHigh, b, bHigh, out) \
 	VPMULUDQ    a, b, Z11            \
 	VPMULUDQ    aHigh, b, Z12        \
@@ -99,8 +99,8 @@ TEXT ·foldedAVX512(SB), NOSPLIT, $0-64
 	MOVQ dst_len+8(FP), R9
 	MOVQ text_base+24(FP), SI
 	MOVQ text_len+32(FP), R13
-	LEAQ -256(DI)(R9*8), R9 // the last place for the 32 words that begin in a block
-	ADDQ SI, R13            // the end
+	LEAQ -256(DI)(R9*8), R9 // last place with room for the 32 words that may begin in a block
+	ADDQ SI, R13            // end of text
 
 	VMOVDQU64    iota<>(SB), Z16
 	VPBROADCASTQ iota<>(SB), Z17         // 0 … 7
@@ -120,7 +120,7 @@ TEXT ·foldedAVX512(SB), NOSPLIT, $0-64
 	VPSRLQ       $32, Z30, Z31
 	VPSUBB       Z23, Z17, Z7            // −8 … −1
 
-	XORL BX, BX        // inside: 1 if a word is open, which is written
+	XORL BX, BX        // inside: 1 if a word continues from the block before, which was written
 	LOAD(0, Z0, R8)    // R8: in
 	KORTESTQ K2, K2
 	JNZ  end
@@ -137,13 +137,13 @@ block:
 	MOVQ    R12, AX
 	BLSRQ   R12, AX
 	TESTQ   BX, BX
-	CMOVQNE AX, R12              // of words that begin here
+	CMOVQNE AX, R12              // ends of the words that begin here
 	MOVQ    R8, BX
 	SHRQ    $63, BX
 	MOVQ    R10, AX
 	NOTQ    AX
 	TZCNTQ  AX, AX
-	ADDQ    $64, AX              // where the open word ends
+	ADDQ    $64, AX              // end of the open word
 	VPBROADCASTB AX, Z2
 	VMOVDQA64    Z2, Z3
 	MOVQ    R11, DX
@@ -151,13 +151,13 @@ block:
 	JZ      ascii
 	TESTQ   BX, BX
 	JZ      ascii
-	LZCNTQ  R11, AX              // without the open one, which may end otherwise
+	LZCNTQ  R11, AX              // omit the open word, whose end is unknown
 	MOVQ    $63, CX
 	SUBQ    AX, CX
 	BTRQ    CX, DX
 
 ascii:
-	// Of the words that begin here, one byte each: where they start and where they end, both the same for what is no word.
+	// For each word that begins here, one byte each: its start and its end. Both are equal where there is no word.
 	KMOVQ       DX, K1
 	VPCOMPRESSB Z16, K1, Z2
 	KMOVQ       R12, K1
@@ -173,13 +173,13 @@ words:
 	VPERMB      Z3, Z4, Z6             // ends
 	VPADDB      Z23, Z4, Z4
 	VPSUBB      Z5, Z6, Z10            // lengths
-	VPCMPUB     $6, Z24, Z10, K3       // that are more than 16
+	VPCMPUB     $6, Z24, Z10, K3       // longer than 16
 	VPADDB      Z17, Z5, Z5
 	VPCMPUB     $1, Z6, Z5, K1
-	VPERMI2B.Z  Z1, Z0, K1, Z5         // the first 8 bytes
+	VPERMI2B.Z  Z1, Z0, K1, Z5         // first 8 bytes
 	VPADDB      Z7, Z6, Z6
 	VPCMPUB     $6, Z23, Z10, K1
-	VPERMI2B.Z  Z1, Z0, K1, Z6         // the last 8, of words that have more
+	VPERMI2B.Z  Z1, Z0, K1, Z6         // last 8 bytes, of words with more
 	VPXORQ      Z27, Z5, Z5
 	VPXORQ      Z28, Z6, Z6
 	VPSRLQ      $32, Z5, Z8
@@ -197,7 +197,7 @@ words:
 	JMP         words
 
 advance:
-	LEAQ      (DI)(CX*8), DI // what was written too much
+	LEAQ      (DI)(CX*8), DI // drop what was written in excess
 	KORTESTQ  K2, K2
 	JNZ       wide
 	ADDQ      $64, SI
@@ -206,7 +206,7 @@ advance:
 	JMP       block
 
 wide:
-	// To the word that is open, or behind the block.
+	// Stop at the open word, or after the block.
 	LZCNTQ R11, AX
 	MOVQ   $63, CX
 	SUBQ   AX, CX
@@ -217,13 +217,13 @@ wide:
 	JMP    end
 
 long:
-	// To the first that is.
+	// Stop at the first long word.
 	KMOVQ  K3, AX
 	TZCNTQ AX, AX
 	SHRQ   $3, AX
 	LEAQ   (DI)(AX*8), DI
 	SUBQ   CX, R14
-	ADDQ   R14, AX      // its number in the block
+	ADDQ   R14, AX      // its index among the words of the block
 	MOVQ   $1, DX
 	SHLXQ  AX, DX, DX
 	PDEPQ  R11, DX, DX
@@ -232,7 +232,7 @@ long:
 	JMP    end
 
 full:
-	// Behind the byte after the word that was open.
+	// Stop after the byte that follows the open word.
 	TESTQ  BX, BX
 	JZ     end
 	NOTQ   R8

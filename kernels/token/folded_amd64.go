@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// blockWords is how many words can end in a block.
+// blockWords is the maximum number of words that end in a block.
 const blockWords = blockBytes / 2
 
 var (
@@ -18,32 +18,31 @@ var (
 		cpu.X86.HasAVX512VBMI && cpu.X86.HasAVX512VBMI2
 )
 
-// Assembly cannot be preempted: it returns after as many words, some microseconds.
+// wordsAtOnce bounds a call of the assembly, which cannot be preempted, to a few microseconds.
 const wordsAtOnce = 1 << 12
 
-// foldedFast is FoldedASCII for a prefix of text, of n bytes; n is 0 without AVX2. No word crosses the end of the
-// prefix. foldedPlain takes what follows: the first byte that is not ASCII, and some words before it.
+// foldedFast implements FoldedASCII for a prefix of text, of n bytes; n is 0 without AVX2. No word crosses the end of
+// the prefix. foldedPlain processes the rest: the first non-ASCII byte, and some words before it.
 func foldedFast(dst []uint64, text []byte) (tokens []uint64, n int) {
-	if !hasAVX2 || len(text) == 0 { // what has no bytes may have no address to count from
+	if !hasAVX2 || len(text) == 0 { // an empty text may have no address
 		return dst, 0
 	}
 	dst, n = foldedBlocks(dst, text)
 	if hasAVX512 {
 		return dst, n
 	}
-	// AVX2 takes whole blocks with 8 bytes behind them. A copy of the
-	// last bytes, with zeros behind them, makes whole blocks.
+	// AVX2 processes whole blocks that 8 bytes follow. Copy the last bytes and add zeros to make whole blocks.
 	if rest := text[n:]; len(rest) < 2*blockBytes {
 		var tail [2*blockBytes + 8]byte
 		whole := (copy(tail[:], rest) + blockBytes) / blockBytes * blockBytes // a zero ends the last word
-		var room [3 * blockWords]uint64                                       // so dst does not grow ahead of the words
+		var room [3 * blockWords]uint64                                       // so that dst does not grow too early
 		words, last := foldedBlocks(room[:0], tail[:whole+8])
 		dst, n = append(dst, words...), n+min(last, len(rest))
 	}
 	return dst, n
 }
 
-// foldedBlocks is foldedFast, with AVX2 without the last bytes, which make no whole block.
+// foldedBlocks is like foldedFast. With AVX2 it omits the last bytes, which do not fill a block.
 func foldedBlocks(dst []uint64, text []byte) (tokens []uint64, n int) {
 	for {
 		dst = slices.Grow(dst, blockWords)
@@ -69,10 +68,10 @@ func foldedBlocks(dst []uint64, text []byte) (tokens []uint64, n int) {
 	}
 }
 
-// foldedWords writes to dst, with room for blockWords or more, the hashes of the words that text begins with. It takes
-// blocks while they are ASCII and dst has room for the words of one; it stops at a word of more
-// than 16 bytes. What it took ends where the first word begins that it did not write, or behind a byte that is in none,
-// or with the text. AVX2 takes only whole blocks that 8 bytes follow.
+// foldedWords writes the hashes of the words at the start of text to dst, which must have room for at least blockWords.
+// It processes blocks while they are ASCII and dst has room for the words of one more, and stops at a word of more than
+// 16 bytes. The part of text that it took ends at the first word that it did not write, after a byte outside words, or
+// at the end of text. AVX2 processes only whole blocks that 8 bytes follow.
 func foldedWords(dst []uint64, text []byte) (words, taken int) {
 	if hasAVX512 {
 		return foldedAVX512(dst, text)

@@ -2,7 +2,7 @@
 
 #include "textflag.h"
 
-// The sums of 'z' and 'letters', and of '9' and 'digits', are 0x7F; what is beyond wraps to a negative number.
+// 'z' + letters and '9' + digits are 0x7F; larger sums wrap to negative numbers.
 DATA small<>+0(SB)/8, $0x2020202020202020
 GLOBL small<>(SB), RODATA|NOPTR, $8
 DATA letters<>+0(SB)/8, $0x0505050505050505
@@ -20,7 +20,7 @@ GLOBL del<>(SB), RODATA|NOPTR, $8
 DATA maskHigh<>+0(SB)/8, $0x452821e638d01377 // hash.maskHigh
 GLOBL maskHigh<>(SB), RODATA|NOPTR, $8
 
-// Sets mask, and Y8, to the bytes of data that are letters or digits, of those that are ASCII.
+// CLASSIFY sets mask, and Y8, to the bytes of data that are letters or digits, provided that they are ASCII.
 #define CLASSIFY(data, mask) \
 	VPADDB    data, Y4, Y8   \
 	VPCMPGTB  Y5, Y8, Y8     \
@@ -36,8 +36,8 @@ TEXT ·foldedAVX2(SB), NOSPLIT, $0-64
 	MOVQ dst_len+8(FP), R9
 	MOVQ text_base+24(FP), SI
 	MOVQ text_len+32(FP), R8
-	LEAQ -256(DI)(R9*8), R9 // the last place for the 32 words that end in a block
-	LEAQ -72(SI)(R8*1), R8  // the last block behind which there are 8 bytes
+	LEAQ -256(DI)(R9*8), R9 // last place with room for the 32 words that may end in a block
+	LEAQ -72(SI)(R8*1), R8  // last block that 8 bytes follow
 
 	VPBROADCASTQ small<>(SB), Y1
 	VPBROADCASTQ letters<>(SB), Y2
@@ -49,7 +49,7 @@ TEXT ·foldedAVX2(SB), NOSPLIT, $0-64
 	MOVQ         $0x243f6a8885a308d3, R12 // hash.maskLow
 	MOVQ         $0xbe5466cf34e90c6c, R13 // hash.maskOut
 	XORL         BX, BX                   // inside: 1 if a word is open
-	XORL         CX, CX                   // where it starts, counted from the block
+	XORL         CX, CX                   // start of the open word, relative to the block
 
 block:
 	CMPQ      SI, R8
@@ -85,7 +85,7 @@ next:
 word:
 	TZCNTQ R14, DX
 	MOVQ   DX, R15
-	SUBQ   CX, R15             // the word's length
+	SUBQ   CX, R15             // length of the word
 	CMPQ   R15, $8
 	JHI    two
 	MOVQ   (SI)(CX*1), DX
@@ -143,7 +143,8 @@ end:
 	MOVQ SI, taken+56(FP)
 	RET
 
-// Sets mask to the bytes of data that are visible and no letters or digits, of those that are ASCII, and wide to the others.
+// SYMBOLS sets mask to the visible bytes of data that are not letters or digits, provided that they are ASCII, and wide
+// to the non-ASCII bytes.
 #define SYMBOLS(data, mask, wide) \
 	CLASSIFY(data, mask)     \
 	VPCMPEQB  data, Y0, Y9   \
@@ -157,7 +158,7 @@ end:
 TEXT ·symbolsAVX2(SB), NOSPLIT, $0-24
 	MOVQ         block+0(FP), SI
 	VPBROADCASTQ del<>(SB), Y0
-	VPBROADCASTQ small<>(SB), Y1 // and that is a space
+	VPBROADCASTQ small<>(SB), Y1 // also a space
 	VPBROADCASTQ letters<>(SB), Y2
 	VPBROADCASTQ belowA<>(SB), Y3
 	VPBROADCASTQ digits<>(SB), Y4

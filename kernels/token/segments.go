@@ -10,8 +10,8 @@ import (
 	"github.com/neardup/neardup/kernels/spans"
 )
 
-// Segments are the tokens of text as Words has them, or WordsAndSymbols, before they are hashed. They
-// share memory with text.
+// Segments yields the tokens of Words, or of WordsAndSymbols if symbols is set, before they are hashed. They share
+// memory with text.
 func Segments(text []byte, symbols bool) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for part, raw := range spans.Marked(text) {
@@ -37,15 +37,15 @@ func Segments(text []byte, symbols bool) iter.Seq[[]byte] {
 	}
 }
 
-// Parts yields all of text, which is UTF-8, in its order: the words that Words has, and what stands between
-// them, in one part or more. They share memory with text.
+// Parts yields all of text, which must be UTF-8, in order: the words of Words, and what is between them, in one or more
+// parts. The parts share memory with text.
 func Parts(text []byte) iter.Seq2[[]byte, bool] {
 	return func(yield func(part []byte, word bool) bool) {
 		for len(text) > 0 {
 			n := segment(text)
 			word := isWord(text[:n])
 			if word {
-				// White space in front of a word is no part of it.
+				// White space before a word is not part of it.
 				if blank := n - len(bytes.TrimLeftFunc(text[:n], unicode.IsSpace)); blank > 0 {
 					n, word = blank, false
 				}
@@ -58,12 +58,12 @@ func Parts(text []byte) iter.Seq2[[]byte, bool] {
 	}
 }
 
-// Placed yields all of text, which is UTF-8, in its order: the tokens that Segments has, and what stands between
-// them. They share memory with text.
+// Placed yields all of text, which must be UTF-8, in order: the tokens of Segments, and what is between them. The parts
+// share memory with text.
 func Placed(text []byte, symbols bool) iter.Seq2[[]byte, bool] {
 	return func(yield func(part []byte, token bool) bool) {
 		for len(text) > 0 {
-			n, end := segment(text), 0 // of what was yielded
+			n, end := segment(text), 0 // end of what was yielded
 			put := func(start int, token []byte) bool {
 				between := text[end:start:start]
 				end = start + len(token)
@@ -88,12 +88,12 @@ func Placed(text []byte, symbols bool) iter.Seq2[[]byte, bool] {
 	}
 }
 
-// Sentences yields all of text in its order, cut into the sentences of Unicode Standard Annex #29. They share memory
+// Sentences yields all of text in order, divided into the sentences of Unicode Standard Annex #29. They share memory
 // with text.
 func Sentences(text []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for len(text) > 0 {
-			// With all of the text at hand it neither asks for more nor fails.
+			// Given the whole text, SplitFunc neither asks for more nor fails.
 			n, _, _ := sentences.SplitFunc(text, true)
 			if n = max(n, 1); !yield(text[:n:n]) {
 				return

@@ -7,12 +7,12 @@ import (
 	"unicode/utf8"
 )
 
-// Symbols appends to dst the symbols of text, in UTF-8 and in their order: the
-// characters of Unicode categories P and S, which no word has.
+// Symbols appends to dst the symbols of text, in UTF-8 and in order: the characters of Unicode categories P and S,
+// which no word contains.
 //
-// They are taken as they stand. Two texts that differ in a form that NFKC makes
-// one, a full-width plus say, do differ in symbols: a program or a formula does
-// not work with either. A byte that is not UTF-8 counts as U+FFFD, a symbol.
+// Symbols are not normalised. Texts that differ in forms that NFKC unifies, such as a full-width plus, differ in
+// symbols, because a program or a formula does not work with either. A byte that is not UTF-8 counts as U+FFFD, which
+// is a symbol.
 func Symbols(dst, text []byte) []byte {
 	for len(text) > 0 {
 		var last [blockBytes]byte
@@ -20,10 +20,10 @@ func Symbols(dst, text []byte) []byte {
 		if len(text) >= blockBytes {
 			block = (*[blockBytes]byte)(text)
 		} else {
-			copy(last[:], text) // what is behind it is no symbol
+			copy(last[:], text) // the zeros after it are not symbols
 		}
 		symbols, wide := symbolsOf(block)
-		ascii := bits.TrailingZeros64(wide) // so many are
+		ascii := bits.TrailingZeros64(wide) // number of ASCII bytes before the first other one
 		for symbols &= 1<<ascii - 1; symbols != 0; symbols &= symbols - 1 {
 			dst = append(dst, block[bits.TrailingZeros64(symbols)])
 		}
@@ -39,12 +39,12 @@ func Symbols(dst, text []byte) []byte {
 	return dst
 }
 
-// symbolsPlain returns which bytes of a block are symbols, before the first that is not ASCII, and which are not ASCII.
-// Symbols are all that are visible but letters and digits.
+// symbolsPlain returns the bytes of a block that are symbols, valid up to the first non-ASCII byte, and those that are
+// not ASCII. Symbols are all visible bytes except letters and digits.
 func symbolsPlain(block *[blockBytes]byte) (symbols, wide uint64) {
 	for i := 0; i < blockBytes; i += 8 {
 		w := binary.LittleEndian.Uint64(block[i:])
-		// In 7 bits no sum carries into the next byte.
+		// With 7 bits per byte, no sum carries into the next byte.
 		visible := (w + ones*(0x80-'!')) &^ (w + ones*(0x7f-'~'))
 		symbols |= gather(visible&^alphanumerics(w)) << i
 		wide |= gather(w) << i

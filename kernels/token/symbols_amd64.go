@@ -2,7 +2,7 @@
 
 package token
 
-// symbolsOf is symbolsPlain.
+// symbolsOf is like symbolsPlain.
 func symbolsOf(block *[blockBytes]byte) (symbols, wide uint64) {
 	if hasAVX2 {
 		return symbolsAVX2(block)
@@ -10,7 +10,7 @@ func symbolsOf(block *[blockBytes]byte) (symbols, wide uint64) {
 	return symbolsPlain(block)
 }
 
-// symbolsAVX2 is symbolsPlain.
+// symbolsAVX2 is like symbolsPlain.
 //
 //go:noescape
 func symbolsAVX2(block *[blockBytes]byte) (symbols, wide uint64)

@@ -1,18 +1,14 @@
-// Package token cuts a text into tokens, each a 64-bit value: words, code
-// points or bytes.
+// Package token cuts a text into tokens, each a 64-bit value: words, code points or bytes.
 //
-// Words are those of Unicode Standard Annex #29 that hold a letter or a number,
-// with one change that makes a single default right for all scripts: a letter
-// of a script written without spaces (Han, Hiragana and those of South-East
-// Asia) begins a token, which is one grapheme. Katakana
-// words, Hangul between spaces and numbers of any script stay whole. A raw byte (package spans) is a
-// token by itself, so texts agree only where such bytes do.
+// Words are those of Unicode Standard Annex #29 that contain a letter or a number, with one change that makes a single
+// default suitable for all scripts: a letter of a script written without spaces (Han, Hiragana and those of South-East
+// Asia) begins a token, which is one grapheme. Katakana words, Hangul between spaces and numbers of any script stay
+// whole. A raw byte (package spans) is a token by itself, so texts agree only where such bytes agree.
 //
-// Texts are normalised ones, as package textnorm leaves them.
+// Texts must be normalised by package textnorm.
 //
-// The values do not depend on the machine; the annex's tables are those of
-// github.com/clipperhouse/uax29/v2, letters and numbers those of package
-// unicode.
+// The values do not depend on the machine. The annex's tables are those of github.com/clipperhouse/uax29/v2, and
+// letters and numbers those of package unicode.
 package token
 
 import (
@@ -32,8 +28,8 @@ import (
 // Words appends to dst the hash of each word of text.
 func Words(dst []uint64, text []byte) []uint64 { return appendAll(dst, text, false) }
 
-// WordsAndSymbols appends to dst the hash of each word of text, and of each grapheme between words in
-// which there is something to see: one punctuation mark, symbol or emoji.
+// WordsAndSymbols appends to dst the hash of each word of text, and of each visible grapheme between words: one
+// punctuation mark, symbol or emoji.
 func WordsAndSymbols(dst []uint64, text []byte) []uint64 { return appendAll(dst, text, true) }
 
 func appendAll(dst []uint64, text []byte, symbols bool) []uint64 {
@@ -45,7 +41,7 @@ func appendAll(dst []uint64, text []byte, symbols bool) []uint64 {
 		hash.Bytes)
 }
 
-// appendParts appends the tokens of a text with raw bytes, each of which is one.
+// appendParts appends the tokens of a text with raw bytes, each of which is a token.
 func appendParts(
 	dst []uint64, text []byte, valid func(dst []uint64, part []byte) []uint64, one func(raw []byte) uint64,
 ) []uint64 {
@@ -61,9 +57,8 @@ func appendParts(
 
 // appendValid appends the tokens of valid UTF-8.
 //
-// A segment of ASCII letters and digits is found by a table, and so are the
-// bytes between; whatever could join on to something takes the plain way for
-// that segment. Both ways start a segment afresh, so they can take turns.
+// A table finds segments of ASCII letters and digits, and the bytes between them. A segment that might join something
+// else takes the general path. Both paths begin at the start of a segment, so they can alternate.
 func appendValid(dst []uint64, text []byte, symbols bool) []uint64 {
 	for i := 0; i < len(text); {
 		switch ascii[text[i]] {
@@ -78,8 +73,8 @@ func appendValid(dst []uint64, text []byte, symbols bool) []uint64 {
 				continue
 			}
 		case joiner, other:
-			// No rule joins these to ASCII behind them, except white space, CR
-			// and LF among themselves, which are in no token.
+			// No rule joins these to a following ASCII byte, except white space, CR and LF among themselves, which are
+			// in no token.
 			if i+1 == len(text) || text[i+1] < utf8.RuneSelf {
 				if symbols && Visible(rune(text[i])) {
 					dst = append(dst, hash.Bytes(text[i:i+1]))
@@ -101,8 +96,8 @@ func appendValid(dst []uint64, text []byte, symbols bool) []uint64 {
 	return dst
 }
 
-// breaksWord reports whether a word of ASCII letters and digits surely ends
-// before rest, which does not begin with another of them.
+// breaksWord reports whether a word of ASCII letters and digits certainly ends before rest, which does not begin with
+// one of these.
 func breaksWord(rest []byte) bool {
 	if len(rest) == 0 {
 		return true
@@ -123,7 +118,7 @@ const (
 	nonASCII class = iota
 	alphanumeric
 	joiner     // may join what it stands between: rules WB6, 7, 11 and 12
-	underscore // joins what it touches: rules WB13a and 13b
+	underscore // joins what is next to it: rules WB13a and 13b
 	other
 )
 
@@ -142,10 +137,10 @@ var ascii = func() (classes [256]class) {
 	return classes
 }()
 
-// segment returns the length of the first segment of text: a grapheme in
-// scripts written without spaces, else a word of the annex.
+// segment returns the length of the first segment of text: a grapheme in scripts written without spaces, otherwise a
+// word of the annex.
 func segment(text []byte) int {
-	// With all of the text at hand neither way asks for more nor fails.
+	// Given the whole text, neither SplitFunc asks for more or fails.
 	if r, _ := utf8.DecodeRune(text); Alone(r) {
 		n, _, _ := graphemes.SplitFunc(text, true)
 		return n
@@ -162,25 +157,25 @@ func segment(text []byte) int {
 	return n
 }
 
-// Alone reports whether r begins a word whatever is before it: a letter of a script written without spaces.
+// Alone reports whether r begins a word whatever precedes it: a letter of a script written without spaces.
 func Alone(r rune) bool { return unicode.Is(unspaced, r) && unicode.IsLetter(r) }
 
-// isIterationMark reports whether r is a letter of unspaced that the annex joins to what is before it.
+// isIterationMark reports whether r is a letter of unspaced that the annex joins to what precedes it.
 func isIterationMark(r rune) bool { return r == '々' || r == '〻' || r == 0x16FE3 }
 
 // firstOfMarks is the smallest first byte of an iteration mark.
 const firstOfMarks = 0xE3
 
-// unspaced are the scripts whose words are not set apart: Han, Hiragana, and
-// those of Line_Break=Complex_Context, for which the annex has no rules.
+// unspaced is the scripts that do not separate words: Han, Hiragana, and those of Line_Break=Complex_Context, for which
+// the annex has no rules.
 var unspaced = rangetable.Merge(
 	unicode.Han, unicode.Hiragana,
 	unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar,
 	unicode.Tai_Le, unicode.New_Tai_Lue, unicode.Tai_Tham, unicode.Tai_Viet, unicode.Ahom,
 )
 
-// wordIn returns the word that a segment is, if it is one. White space can stand in front (rules WB3d, 4 and 3c make
-// one segment of blanks, a joiner and U+2139, which is a letter and a pictograph); it is no part of the word.
+// wordIn returns the word in a segment, if it is one. White space may precede the word (by rules WB3d, 4 and 3c,
+// spaces, a joiner and U+2139, which is a letter and a pictograph, are one segment), but is not part of it.
 func wordIn(segment []byte) (word []byte, ok bool) {
 	if !isWord(segment) {
 		return nil, false
@@ -188,7 +183,7 @@ func wordIn(segment []byte) (word []byte, ok bool) {
 	return bytes.TrimLeftFunc(segment, unicode.IsSpace), true
 }
 
-// symbolsIn yields the graphemes of a segment that is no word in which there is something to see, each with its place.
+// symbolsIn yields the visible graphemes of a segment that is not a word, each with its offset.
 func symbolsIn(segment []byte) iter.Seq2[int, []byte] {
 	return func(yield func(int, []byte) bool) {
 		for end := 0; end < len(segment); {
@@ -205,8 +200,8 @@ func symbolsIn(segment []byte) iter.Seq2[int, []byte] {
 	}
 }
 
-// Visible reports whether there is something to see of r: it is no white space, and neither a control
-// nor a format character, but for those format characters that enclose numbers.
+// Visible reports whether r is visible: neither white space nor a control or format character, except the format
+// characters that enclose numbers.
 func Visible(r rune) bool {
 	return !unicode.IsSpace(r) && !unicode.IsControl(r) &&
 		(!unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Prepended_Concatenation_Mark, r))
@@ -223,8 +218,7 @@ func isWord(segment []byte) bool {
 	return false
 }
 
-// Runes appends to dst one value for each code point of text. A raw byte is a code point of its own,
-// beyond those of Unicode.
+// Runes appends to dst one value per code point of text. A raw byte counts as a code point beyond those of Unicode.
 func Runes(dst []uint64, text []byte) []uint64 {
 	if !spans.HasRaw(text) {
 		return appendRunes(dst, text)
@@ -247,7 +241,7 @@ func appendRunes(dst []uint64, text []byte) []uint64 {
 	return dst
 }
 
-// Bytes appends to dst one value for each byte of text.
+// Bytes appends to dst one value per byte of text.
 func Bytes(dst []uint64, text []byte) []uint64 {
 	if !spans.HasRaw(text) {
 		return appendBytes(dst, text)

@@ -9,40 +9,37 @@ import (
 	"github.com/neardup/neardup/kernels/hash"
 )
 
-// Contraction finds the connected components of a graph that no worker can hold.
-// Below is what each part of the graph computes; callers carry the messages between parts.
-// Keys of documents and labels are int64.
+// Contraction finds the connected components of a graph that no worker can hold. The functions below are what each part
+// of the graph computes; callers carry the messages between parts. Keys of documents and labels are int64.
 //
-// Every document has a label, at first itself, and edges run between labels. In a round, each label
-// that has a neighbour becomes the first of itself and its neighbours in an Order, so that
-// the number of labels about halves, whatever the graph. When they are few enough, one forest connects
-// them. A round is:
+// Every document has a label, initially itself, and edges connect labels. In a round, each label with a neighbour is
+// replaced by the first of itself and its neighbours in an Order, which about halves the number of labels of any graph.
+// Once there are few enough, one forest connects them. A round is:
 //
 //	each part      Part.Edge; then Part.Contract: its edges as stars, and a question for each label
-//	               that has one: what does this label become?
+//	               with an edge: which label replaces it?
 //	for a label    Labels.Prefer, with the neighbour that each question names; Labels.Of is the answer
-//	each part      Labels.Of of the ends of its edges
+//	each part      Labels.Of for the ends of its edges
 //
-// A label that has become another is not in the graph any more, and what it became is resolved once
-// the last ones are connected. At least one label of each component goes in a round, so rounds end.
+// A label that was replaced is no longer in the graph; its final label is resolved once the last labels are connected.
+// Each round replaces at least one label of each component, so the rounds end.
 //
-// A part asks for a label once, however many of its documents and edges have it. So no message is
-// large because one document has many neighbours.
+// A part asks for a label once, however many of its documents and edges have the label, so that no message becomes
+// large because a document has many neighbours.
 //
-// This is local contraction (Łącki, Mirrokni and Włodarczyk 2018), and more: labels that a part
-// knows to be connected are neighbours.
+// This extends local contraction (Łącki, Mirrokni and Włodarczyk 2018): labels that a part knows to be connected count
+// as neighbours.
 
-// An Order is a pseudo-random total order of labels. (In the order of keys, a chain of documents
-// would lose one label a round.)
+// An Order is a pseudo-random total order of labels. (In the order of keys, a chain of documents would lose one label
+// per round.)
 type Order uint64
 
-// OrderOf returns the order of a round, from 0 on. Each serves two rounds. In the first of them
-// half of the neighbours of a document of many stay as they are, and in the second they all meet;
-// but an order that served for all would leave ever more of a chain, whose labels are those that
-// come first.
+// OrderOf returns the order of a round, counted from 0. Each order serves two rounds. In the first, half of the
+// neighbours of a document with many neighbours stay as they are, and in the second they all meet. A single order for
+// all rounds would leave chains, whose labels are those that come first, ever longer.
 func OrderOf(round int) Order { return Order(round / 2) }
 
-// first returns the one of two labels that comes first.
+// first returns the label that comes first.
 func (o Order) first(a, b int64) int64 {
 	if cmp.Or(cmp.Compare(o.hash(a), o.hash(b)), cmp.Compare(a, b)) <= 0 {
 		return a
@@ -52,10 +49,10 @@ func (o Order) first(a, b int64) int64 {
 
 func (o Order) hash(label int64) uint64 { return hash.Mix(hash.Mix(uint64(o)) ^ uint64(label)) }
 
-// Labels says what labels become; those that are not in it stay.
+// Labels maps labels to those that replace them; labels that are not in it stay.
 type Labels map[int64]int64
 
-// Of returns what a label becomes.
+// Of returns the label that replaces label, or label itself.
 func (l Labels) Of(label int64) int64 {
 	if to, ok := l[label]; ok {
 		return to
@@ -63,8 +60,8 @@ func (l Labels) Of(label int64) int64 {
 	return label
 }
 
-// Prefer makes a label become its neighbour if that comes before what it would become otherwise. It
-// is commutative and idempotent, and a label may be its own neighbour.
+// Prefer replaces a label by its neighbour if that comes before its current replacement. It is commutative and
+// idempotent, and a label may be its own neighbour.
 func (l Labels) Prefer(o Order, label, neighbour int64) {
 	l[label] = o.first(l.Of(label), neighbour)
 }
@@ -72,11 +69,11 @@ func (l Labels) Prefer(o Order, label, neighbour int64) {
 // A Part is what a part of the graph knows before a round. It must not be copied.
 type Part struct {
 	order  Order
-	best   Labels // of each label to ask for, what it becomes as far as the part knows
+	best   Labels // for each label to ask for, its replacement as far as the part knows
 	forest Forest
 }
 
-// NewPart returns a part without edges. The order is that of the coming round.
+// NewPart returns a part without edges, for a round with this order.
 func NewPart(o Order) *Part { return &Part{order: o, best: Labels{}} }
 
 // Edge says that two labels are connected.
@@ -86,12 +83,11 @@ func (p *Part) Edge(a, b int64) {
 	}
 }
 
-// Contract calls edge for the edges that replace those of the part, and then question for each label
-// that the part has, ascending, with what it becomes as far as the part knows. It ends the use of
-// the part.
+// Contract calls edge for the edges that replace those of the part, then question for each label of the part, in
+// ascending order, with its replacement as far as the part knows. The part must not be used afterwards.
 //
-// Each connected set of labels becomes a star around its first label in the order: edges lead from it
-// to each other label. It is their label in the next round, unless another part knows an earlier one.
+// Each connected set of labels becomes a star around its first label in the order: edges lead from it to each other
+// label. It replaces them in the next round unless another part knows an earlier one.
 func (p *Part) Contract(edge func(centre, label int64), question func(label, best int64)) {
 	centres := Labels{} // by root
 	for label, root := range p.forest.All() {
@@ -111,16 +107,16 @@ func (p *Part) Contract(edge func(centre, label int64), question func(label, bes
 	}
 }
 
-// A Size is how many documents have a label, and the first of them.
+// A Size is the number of documents with a label, and the first of them.
 type Size struct {
 	First     int64
 	Documents int
 }
 
-// Sizes are those of labels, summed up.
+// Sizes maps labels to their sizes.
 type Sizes map[int64]Size
 
-// Add adds documents of a label that were not added before.
+// Add adds documents to a label. Each document must be added only once.
 func (s Sizes) Add(label int64, more Size) {
 	if sum, ok := s[label]; ok {
 		more = Size{First: min(sum.First, more.First), Documents: sum.Documents + more.Documents}
@@ -128,7 +124,7 @@ func (s Sizes) Add(label int64, more Size) {
 	s[label] = more
 }
 
-// All yields the labels, ascending, with their sizes.
+// All yields the labels in ascending order with their sizes.
 func (s Sizes) All() iter.Seq2[int64, Size] {
 	return func(yield func(int64, Size) bool) {
 		for _, label := range slices.Sorted(maps.Keys(s)) {

@@ -8,12 +8,12 @@ import (
 	"github.com/neardup/neardup/kernels/hash"
 )
 
-// Parents are the parents of items 0 … n−1 in trees; a root is its own parent. Join two by making
-// one root the parent of the other.
+// Parents are the parents of items 0 … n−1 in trees; a root is its own parent. To join two trees, make one root the
+// parent of the other.
 type Parents []uint32
 
-// Root returns the root of an item's tree, and halves the path to it: this alone keeps trees flat,
-// whichever root becomes the parent.
+// Root returns the root of an item's tree, and halves the path to it. That alone keeps trees flat, whichever root
+// becomes the parent.
 func (p Parents) Root(item uint32) uint32 {
 	for p[item] != item {
 		p[item] = p[p[item]]
@@ -22,21 +22,20 @@ func (p Parents) Root(item uint32) uint32 {
 	return item
 }
 
-// A Forest is a set of disjoint trees of keys. The root of a tree is its
-// smallest key, so what a Forest says depends only on which keys were joined:
-// forests of parts of the edges, merged in any order and repeatedly, agree.
-// The zero Forest is empty and ready to use. It must not be copied after the
-// first Union, and is not safe for concurrent use, Find included.
+// A Forest is a set of disjoint trees of keys. The root of a tree is its smallest key, so the contents depend only on
+// which keys were joined: forests of parts of the edges, merged in any order and repeatedly, agree. The zero Forest is
+// empty and ready to use. It must not be copied after the first Union, and is not safe for concurrent use, not even
+// Find.
 //
-// It takes 17 to 26 bytes a key, in three slices without pointers.
+// It takes 17 to 26 bytes per key, in three slices without pointers.
 type Forest struct {
 	keys    []int64 // by id, in order of arrival
 	parents Parents
-	slots   []uint32 // id+1 at the key's hash or behind; 0 is free
+	slots   []uint32 // hash table with linear probing: id+1, or 0 if free
 }
 
-// Union joins the trees of a and b, adding keys not seen before, and reports
-// whether they were two. Union(a, a) adds a as a tree of its own.
+// Union joins the trees of a and b, adding keys not seen before, and reports whether they were different. Union(a, a)
+// adds a as a tree of its own.
 func (f *Forest) Union(a, b int64) bool {
 	x, y := f.parents.Root(f.add(a)), f.parents.Root(f.add(b))
 	if x == y {
@@ -50,8 +49,7 @@ func (f *Forest) Union(a, b int64) bool {
 	return true
 }
 
-// Find returns the smallest key of the tree of key, which is key itself if it
-// was never added.
+// Find returns the smallest key of key's tree, or key itself if it was never added.
 func (f *Forest) Find(key int64) int64 {
 	if len(f.slots) == 0 {
 		return key
@@ -66,8 +64,7 @@ func (f *Forest) Find(key int64) int64 {
 // Len returns the number of keys.
 func (f *Forest) Len() int { return len(f.keys) }
 
-// All yields every key with the root of its tree, in ascending order of keys.
-// The forest must not change meanwhile.
+// All yields every key with the root of its tree, in ascending order of keys. The forest must not change meanwhile.
 func (f *Forest) All() iter.Seq2[int64, int64] {
 	return func(yield func(key, root int64) bool) {
 		keys := slices.Clone(f.keys)
@@ -80,8 +77,7 @@ func (f *Forest) All() iter.Seq2[int64, int64] {
 	}
 }
 
-// AsAdded is All in the order in which keys were added, which takes a fraction
-// of the time and no memory.
+// AsAdded is like All, but in the order in which keys were added, which takes a fraction of the time and no memory.
 func (f *Forest) AsAdded() iter.Seq2[int64, int64] {
 	return func(yield func(key, root int64) bool) {
 		for id, key := range f.keys {

@@ -1,9 +1,8 @@
 // Package vector makes the weighted vectors of documents.
 //
-// A document's vector has one component per feature, a shingle. Its weights are
-// integers, so that whatever is computed from them is the same on every platform:
-// 1 for each shingle (the vector of a set), the number of its occurrences (tf), or
-// that number times the inverse document frequency (tf-idf).
+// A document's vector has one component per feature, which is a shingle. Weights are integers, so that all results
+// computed from them are the same on every platform: 1 for each shingle (the vector of a set), its number of
+// occurrences (tf), or that number times its inverse document frequency (tf-idf).
 package vector
 
 import (
@@ -15,8 +14,8 @@ import (
 // Weights is nil. Features are distinct shingle hashes in ascending order, fewer
 // than 2^32, and weights are at least 1.
 //
-// The square of its length is below 2^64. So is the dot product of any two vectors
-// (Cauchy and Schwarz), and the sum of a vector's weights is below 2^48.
+// The square of its length is below 2^64. Hence the dot product of any two vectors is, too (Cauchy and Schwarz), and
+// the sum of a vector's weights is below 2^48.
 type Vector struct {
 	Features []uint64
 	Weights  []uint32
@@ -42,8 +41,8 @@ func (v Vector) SquaredLength() uint64 {
 	return sum
 }
 
-// TermFrequencies returns the vector whose weights are numbers of occurrences (tf). It
-// sorts the shingles, fewer than 2^32, in place, and keeps their storage.
+// TermFrequencies returns the vector whose weights are numbers of occurrences (tf). It sorts the shingles, fewer than
+// 2^32, in place, and keeps their memory.
 func TermFrequencies(shingles []uint64) Vector {
 	slices.Sort(shingles)
 	var weights []uint32
@@ -61,23 +60,22 @@ func TermFrequencies(shingles []uint64) Vector {
 // FractionBits is the number of binary places of an inverse document frequency.
 const FractionBits = 12
 
-// InverseFrequency returns the inverse document frequency (idf) of a feature that so many
-// of all documents have, 1 ≤ having ≤ documents < 2^63, in units of 2^-FractionBits:
+// InverseFrequency returns the inverse document frequency (idf) of a feature, given the number of all documents and of
+// those that have it, 1 ≤ having ≤ documents < 2^63, in units of 2^-FractionBits:
 //
 //	⌊ 2^12 · log2(1 + documents/having) ⌋
 //
-// The 1 leaves a weight to features that all documents have: without it, a document
-// that has no others would have no vector. Integers only, so that it is the same on
-// every platform. The logarithm's own error is below 2^-50, so the result differs from
-// the floor, by 1, only where the logarithm is as close as that to a multiple of 2^-12.
+// The 1 leaves a weight to features that all documents have: without it, a document that has no others would have no
+// vector. The computation uses only integers, so that it is the same on every platform. The logarithm's own error is
+// below 2^-50, so the result differs from the floor, by 1, only if the logarithm is that close to a multiple of 2^-12.
 func InverseFrequency(documents, having uint64) uint32 {
 	sum := documents + having
 	whole := bits.Len64(sum) - bits.Len64(having)
 	if sum < having<<whole {
 		whole--
 	}
-	// Of sum = 2^whole·having·y, y in [1, 2) has 63 binary places. Squaring it doubles its
-	// logarithm, whose whole part is the next bit.
+	// Let sum = 2^whole·having·y. y in [1, 2) has 63 binary places. Squaring y doubles its logarithm, whose integer
+	// part is the next bit.
 	y, _ := bits.Div64(sum>>1, sum<<63, having<<whole)
 	log := uint32(whole)
 	for range FractionBits {
@@ -91,10 +89,10 @@ func InverseFrequency(documents, having uint64) uint32 {
 	return log
 }
 
-// TimesIDF returns the vector with each weight multiplied by the inverse document
-// frequency of its feature (tf-idf), in units of 2^-FractionBits, which must not be 0. Where
-// the vector's length would reach 2^32 units, as that of a text that repeats a rare word a hundred
-// thousand times, all products are halved as often as needed, rounding down, but not below 1.
+// TimesIDF returns the vector with each weight multiplied by the inverse document frequency of its feature (tf-idf), in
+// units of 2^-FractionBits, which must not be 0. If the vector's length would reach 2^32 units, as for a text that
+// repeats a rare word a hundred thousand times, all products are halved as often as needed, rounding down, but not
+// below 1.
 func (v Vector) TimesIDF(idf func(feature uint64) uint32) Vector {
 	products := make([]uint64, len(v.Features))
 	for i, x := range v.Features {

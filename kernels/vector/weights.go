@@ -2,17 +2,18 @@ package vector
 
 import "github.com/neardup/neardup/kernels/shingle"
 
-// Weights is a way to weigh the features of a document, by its name.
+// Weights is a way to weight the features of a document.
 type Weights string
 
-// The ways.
+// The ways to weight features.
 const (
-	Unit  Weights = "1"      // all the same: the vector of a set
-	TF    Weights = "tf"     // by the number of occurrences
-	TFIDF Weights = "tf-idf" // by that times the inverse document frequency
+	Unit  Weights = "1"      // all equal: the vector of a set
+	TF    Weights = "tf"     // number of occurrences
+	TFIDF Weights = "tf-idf" // that times the inverse document frequency
 )
 
-// Of returns the vector of a document by its shingles, in any order. It uses their storage. idf is for TFIDF only.
+// Of returns the vector of a document from its shingles, which may be in any order. It reuses their memory. idf is
+// needed only for TFIDF.
 func (w Weights) Of(shingles []uint64, idf func(feature uint64) uint32) Vector {
 	switch w {
 	case TF:

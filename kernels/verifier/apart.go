@@ -6,7 +6,7 @@ import (
 	"github.com/neardup/neardup/kernels/setsim"
 )
 
-// AsSets returns what compares the features, without what rules ask for, if these are sets.
+// AsSets returns the verifier of the features without their traits, if the features are sets.
 func AsSets(v Verifier) (Sets, bool) {
 	if m, ok := v.(matched); ok {
 		v = m.Verifier
@@ -15,8 +15,8 @@ func AsSets(v Verifier) (Sets, bool) {
 	return sets, ok
 }
 
-// separate returns which two documents are not compared: those that are both apart, and those that a rule keeps apart.
-// nil: there are none.
+// separate returns a function that reports whether two documents must not be compared, because both are apart or a rule
+// forbids it. It returns nil if all may be compared.
 func separate(v Verifier, features [][]uint64, apart []bool) func(i, j int) bool {
 	m, ruled := v.(matched)
 	switch {
@@ -29,7 +29,7 @@ func separate(v Verifier, features [][]uint64, apart []bool) func(i, j int) bool
 	}
 }
 
-// own returns the features without what rules ask for.
+// own returns the features without their traits.
 func own(v Verifier, features [][]uint64) [][]uint64 {
 	if _, ok := v.(matched); !ok {
 		return features
@@ -41,7 +41,8 @@ func own(v Verifier, features [][]uint64) [][]uint64 {
 	return without
 }
 
-// SelfJoin is that of v without the pairs of two documents that are apart, which are not compared; nil: no document is.
+// SelfJoin is like v.SelfJoin, but omits pairs of two documents that are apart, and does not compare them. A nil apart
+// means none.
 func SelfJoin(v Verifier, features [][]uint64, apart []bool, emit func(i, j, score int) bool) {
 	if sets, ok := AsSets(v); ok {
 		setsim.SelfJoin(own(v, features), sets.Jaccard(), separate(v, features, apart), emit)
@@ -66,7 +67,7 @@ func SelfJoin(v Verifier, features [][]uint64, apart []bool, emit func(i, j, sco
 	})
 }
 
-// CrossJoin is that of v without such pairs; apart says so first of the documents of small.
+// CrossJoin is like v.CrossJoin, but omits such pairs. apart has the documents of small first.
 func CrossJoin(v Verifier, small, large [][]uint64, apart []bool, emit func(i, j, score int) bool) {
 	if sets, ok := AsSets(v); ok {
 		crossSets(v, sets.Jaccard(), small, large, apart, emit)
@@ -90,8 +91,8 @@ func CrossJoin(v Verifier, small, large [][]uint64, apart []bool, emit func(i, j
 	}
 }
 
-// crossSets is CrossJoin of sets. By what rules ask for, some of small may come before smaller ones of large: then
-// it is a join of all of them.
+// crossSets implements CrossJoin for sets. With traits, some sets of small may be larger than some of large; then it
+// joins all of them.
 func crossSets(
 	v Verifier, t setsim.Threshold, small, large [][]uint64, apart []bool, emit func(i, j, score int) bool,
 ) {
@@ -108,7 +109,7 @@ func crossSets(
 	}
 }
 
-// ordered reports whether no set of small has more elements than any of large.
+// ordered reports whether no set of small has more elements than a set of large.
 func ordered(small, large [][]uint64) bool {
 	most := 0
 	for _, f := range small {
@@ -117,13 +118,13 @@ func ordered(small, large [][]uint64) bool {
 	return !slices.ContainsFunc(large, func(f []uint64) bool { return len(f) < most })
 }
 
-// numbered are some documents of several, by their numbers.
+// numbered is some of several documents, with their numbers.
 type numbered struct {
 	features [][]uint64
 	numbers  []int
 }
 
-// part parts the documents that are apart from the others.
+// part separates the documents that are apart from the others.
 func part(features [][]uint64, apart []bool) (others, alone numbered) {
 	for i, f := range features {
 		to := &others

@@ -10,9 +10,9 @@ import (
 	"github.com/neardup/neardup/kernels/vector"
 )
 
-// ofVectors compares vectors by their cosine. The features are the shingles in ascending order
-// and, unless each weighs 1, their weights behind them, two to a word. The size is the squared
-// length, and the score the dot product: both are below 2^64, and an int has their bits.
+// ofVectors compares vectors by their cosine. The features are the shingles in ascending order and, unless all weights
+// are 1, then their weights, two per word. The size is the squared length, and the score the dot product: both are
+// below 2^64, and an int holds their bits.
 type ofVectors struct {
 	t        setsim.Threshold
 	weighted bool
@@ -29,7 +29,7 @@ func vectorFeatures(s Spec, idf func(feature uint64) uint32) func([]uint64) []ui
 	return func(shingles []uint64) []uint64 { return pack(s.Weights.Of(shingles, idf)) }
 }
 
-// pack returns the features of a vector that has weights, in the storage of its own.
+// pack returns the features of a vector with weights, in the memory of its Features.
 func pack(v vector.Vector) []uint64 {
 	packed := slices.Grow(v.Features, (len(v.Weights)+1)/2)
 	for i, w := range v.Weights {
@@ -42,7 +42,7 @@ func pack(v vector.Vector) []uint64 {
 	return packed
 }
 
-// packed is what pack returns, with its parts apart.
+// packed is the result of pack, divided into its parts.
 type packed struct{ features, weights []uint64 }
 
 func (v ofVectors) unpack(features []uint64) packed {
@@ -84,7 +84,7 @@ func dot(a, b packed) (sum uint64, shared int) {
 
 func (v ofVectors) Len(words int) int {
 	if v.weighted {
-		return 2 * words / 3 // n + ⌈n/2⌉ words have n
+		return 2 * words / 3 // n + ⌈n/2⌉ words hold n features
 	}
 	return words
 }
@@ -110,8 +110,8 @@ func (v ofVectors) Similarity(score, a, b int) float64 {
 	return cosine.Similarity(uint64(score), uint64(a), uint64(b))
 }
 
-// MinWords returns ⌈t²·words⌉: sets of a and b shingles, a ≤ b, share a
-// at most, so their cosine is at most √(a/b). Weights know no such bound.
+// MinWords returns ⌈t²·words⌉: sets of a and b shingles, a ≤ b, share at most a, so their cosine is at most √(a/b).
+// With weights there is no such bound.
 func (v ofVectors) MinWords(words int) int {
 	if v.weighted {
 		return 0

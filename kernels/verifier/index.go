@@ -5,35 +5,35 @@ import (
 	"github.com/neardup/neardup/kernels/unionfind"
 )
 
-// An Index finds, among the documents added to it, those similar to another one. It is not safe for concurrent use,
-// Similar included.
+// An Index finds, among the documents added to it, those similar to another one. It is not safe for concurrent use, not
+// even Similar.
 type Index interface {
-	// Add adds a document and returns its number: 0, 1, 2 … in the order of calls. The index keeps the slice
-	// itself, which must not change any more.
+	// Add adds a document and returns its number: 0, 1, 2 … in the order of calls. The index keeps the slice, which
+	// must not change afterwards.
 	Add(features []uint64) int
 
-	// Similar calls found for every added document that is similar, by its number and ascending, with the score.
+	// Similar calls found for every added document that is similar, in ascending order of its number, with the score.
 	Similar(features []uint64, found func(i, score int))
 
 	// Finder returns a new Finder.
 	Finder() Finder
 
-	// Bytes returns about how many bytes the index holds, the features included.
+	// Bytes returns the approximate size of the index, features included.
 	Bytes() int
 }
 
-// A Finder finds documents in an Index. Finders of one index may be used concurrently
-// as long as no document is added; a Finder is not safe for concurrent use.
+// A Finder finds documents in an Index. Finders of one index may be used concurrently as long as no document is added.
+// A single Finder is not safe for concurrent use.
 type Finder interface {
-	// Similar is that of the index, of the documents whose number is at least first.
+	// Similar is like Index.Similar, but only for documents whose number is at least first.
 	Similar(features []uint64, first int, found func(i, score int))
 
-	// Bytes returns about how many bytes the finder holds beside the index.
+	// Bytes returns the approximate size of the finder, without the index.
 	Bytes() int
 }
 
-// NewIndex returns an index without documents: a setsim.Index of sets, and otherwise one that compares each document
-// with every added one. What is common decides the speed of the former, not what it finds.
+// NewIndex returns an index without documents. For sets it is a setsim.Index, and otherwise one that compares each
+// document with every added one. common affects the speed of the former, but not its results.
 func NewIndex(v Verifier, common *setsim.Frequencies) Index {
 	if sets, ok := AsSets(v); ok {
 		index := setIndex{setsim.NewIndex(sets.Jaccard(), common)}
@@ -50,12 +50,12 @@ type setIndex struct{ *setsim.Index }
 
 func (x setIndex) Finder() Finder { return x.Index.Finder() }
 
-// ruledIndex is the Index of documents that must meet rules, too.
+// ruledIndex is the Index of documents that must also satisfy rules.
 type ruledIndex struct {
-	Index    // of their own features
+	Index    // of the features without traits
 	matched  matched
 	features [][]uint64
-	words    int // behind these
+	words    int // in the traits
 }
 
 func (x *ruledIndex) Add(features []uint64) int {
@@ -75,7 +75,7 @@ func (x *ruledIndex) Bytes() int {
 	return x.Index.Bytes() + header*cap(x.features) + word*x.words
 }
 
-// holding calls found with those documents that meet the rules together with one.
+// holding returns a function that calls found for those documents that satisfy the rules together with a document.
 func (x *ruledIndex) holding(features []uint64, found func(i, score int)) func(i, score int) {
 	return func(i, score int) {
 		if x.matched.hold(x.features[i], features) {
@@ -94,7 +94,7 @@ func (f ruledFinder) Similar(features []uint64, first int, found func(i, score i
 	f.Finder.Similar(Own(f.of.matched, features), first, f.of.holding(features, found))
 }
 
-// list is the Index that compares with each.
+// list is the Index that compares a document with each added one.
 type list struct {
 	verifier Verifier
 	features [][]uint64
@@ -133,11 +133,11 @@ func (l *list) Bytes() int {
 	return header*cap(l.features) + word*l.words
 }
 
-// Connect calls link for pairs i < j of similar documents: those that connect the trees
-// which the documents are of as all such pairs would, so fewer than there are trees. It
-// is setsim.Connect of sets, and otherwise compares all documents of different trees.
+// Connect calls link for pairs i < j of similar documents. It links fewer pairs than there are trees, and these connect
+// the trees as all similar pairs would. For sets it is setsim.Connect; otherwise it compares all documents of different
+// trees.
 //
-// tree is a number of each document's tree, and two documents that are apart are not compared.
+// tree is the number of each document's tree. Two documents that are apart are not compared.
 func Connect(v Verifier, features [][]uint64, tree []uint32, apart []bool, link func(i, j int)) {
 	if sets, ok := AsSets(v); ok {
 		if m, ruled := v.(matched); ruled && m.connectByTraits(sets.Jaccard(), features, tree, apart, link) {

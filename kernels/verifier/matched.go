@@ -11,20 +11,20 @@ import (
 	"github.com/neardup/neardup/kernels/unionfind"
 )
 
-// matched compares documents as another verifier does, and by rules: behind their features are their traits, of so many
-// words, or 0 if not all have as many.
+// matched compares documents as another verifier does, and by rules. Their features are followed by their traits, whose
+// number of words is traits, or varies if that is 0.
 type matched struct {
 	Verifier
 	rules  []match.Rule
 	traits int
-	field  int // as Spec has it
+	field  int // as in Spec
 }
 
-// Matches returns what each rule of similarity says of two similar documents, by their score, in the order of the
-// rules; nil if no rule besides that of the text is one.
+// Matches returns the similarity of two similar documents by each rule of similarity, in the order of the rules; score
+// is that of the pair. It returns nil if there are no such rules apart from the text's own.
 func Matches(v Verifier, score int, a, b []uint64) []float64 {
 	m, ok := v.(matched)
-	if !ok || m.traits > 0 { // which are of a fixed size without such rules
+	if !ok || m.traits > 0 { // traits of fixed size mean that there are no such rules
 		return nil
 	}
 	_, traits := match.Own(a)
@@ -36,7 +36,7 @@ func Matches(v Verifier, score int, a, b []uint64) []float64 {
 	return all
 }
 
-// Own returns the features without the traits that rules ask for. Those are what Len counts.
+// Own returns the features without the traits for rules. They are what Len counts.
 func Own(v Verifier, features []uint64) []uint64 {
 	if _, ok := v.(matched); ok {
 		features, _ = match.Own(features)
@@ -44,7 +44,7 @@ func Own(v Verifier, features []uint64) []uint64 {
 	return features
 }
 
-// Unlike returns a value of a document that no similar one has, by a rule; false if there is none.
+// Unlike returns a value that, by a rule, no document similar to this one has, or false if there is none.
 func Unlike(v Verifier, features []uint64) (value uint64, ok bool) {
 	m, ruled := v.(matched)
 	if !ruled {
@@ -99,15 +99,15 @@ func (m matched) CrossJoin(small, large [][]uint64, emit func(i, j, score int) b
 	})
 }
 
-// hold reports whether two documents meet the rules.
+// hold reports whether two documents satisfy the rules.
 func (m matched) hold(a, b []uint64) bool {
 	_, of := match.Own(a)
 	_, other := match.Own(b)
 	return match.Hold(m.rules, of, other)
 }
 
-// connectByTraits is Connect of sets by the documents of each two traits that meet the rules: of those that do not, no
-// two documents are looked at. It is false if too many have traits of their own.
+// connectByTraits implements Connect for sets by groups of documents with equal traits. It connects each two groups
+// whose traits satisfy the rules, and skips the others altogether. It returns false if there are too many groups.
 func (m matched) connectByTraits(
 	t setsim.Threshold, features [][]uint64, tree []uint32, apart []bool, link func(i, j int),
 ) bool {

@@ -5,8 +5,8 @@ import (
 	"github.com/neardup/neardup/kernels/simhash"
 )
 
-// ofSignatures compares SimHash signatures by their overlap, 1 − d/m. The features are the signature's words; the size
-// is m, the number of bits, and the score m − d, that of equal bits.
+// ofSignatures compares SimHash signatures by their overlap, 1 − d/m. The features are the signature's words, the size
+// is m, the number of bits, and the score is m − d, the number of equal bits.
 type ofSignatures struct{ bits, most int }
 
 func newOfSignatures(s Spec) Verifier {

@@ -1,9 +1,9 @@
-// Package verifier compares documents by a similarity that is named, and not built in.
+// Package verifier compares documents by a measure that is chosen by name.
 //
-// A Verifier says of documents, by what is known of them, their features, which are similar. A Spec names one, and what
-// makes the features; Register adds more. Features are words: for Jaccard the shingle set, for others what they need,
-// such as each shingle with its weight. What compares documents in a way that only sets allow asks for Sets; NewIndex
-// and Connect do so, and compare all pairs of other features.
+// A Verifier decides which documents are similar, from their features. A Spec names a Verifier and says how features
+// are made; a program may add others to Measures. Features are words: for Jaccard the shingle set, for others what they
+// need, such as each shingle with its weight. Code that requires sets asks for Sets; NewIndex and Connect do so, and
+// compare all pairs of other features.
 package verifier
 
 import (
@@ -22,37 +22,38 @@ type Verifier interface {
 	// Size returns the size of a document, which Similarity takes.
 	Size(features []uint64) int
 
-	// Len returns what a document counts that has so many words, its traits apart: its shingles, or the bits of its
-	// signature. Words returns how many words the features of so many different shingles have.
+	// Len returns what a document with this many words, traits excluded, counts: its shingles, or the bits of its
+	// signature. Words returns the number of words in the features of this many distinct shingles.
 	Len(words int) int
 	Words(shingles int) int
 
-	// Shared returns how many of these, as Len counts them, two similar
-	// documents share, by their score and features. It is at most the score.
+	// Shared returns how many of these, as Len counts them, two similar documents share, given their score and
+	// features. It is at most the score.
 	Shared(score int, a, b []uint64) int
 
-	// Similarity returns that of two documents, from 0 to 1, by the score of the pair and their sizes. It is for display
-	// and ranking; what is similar, Compare and the joins decide. The score of a document with itself is its size.
+	// Similarity returns the similarity of two documents, from 0 to 1, given the score of the pair and their sizes. It
+	// is for display and ranking; Compare and the joins decide what is similar. The score of a document with itself is
+	// its size.
 	Similarity(score, a, b int) float64
 
-	// MinWords returns the least number of words that features have which
-	// are similar to features of so many words; 0 is no bound.
+	// MinWords returns the minimum number of words in features that are similar to features of this many words, or 0 if
+	// there is no bound.
 	MinWords(words int) int
 
 	// Compare returns the score of two documents, or false if they are not similar.
 	Compare(a, b []uint64) (score int, ok bool)
 
-	// SelfJoin calls emit once for every pair i < j of similar documents, by their indexes in the slice, with its score. A
-	// false from emit ends it.
+	// SelfJoin calls emit once for every pair i < j of similar documents, by index, with its score. It ends if emit
+	// returns false.
 	SelfJoin(features [][]uint64, emit func(i, j, score int) bool)
 
-	// CrossJoin is SelfJoin of pairs of a document i of small and a document j of large only. Where features are Sets,
-	// none of small has more words than any of large.
+	// CrossJoin is like SelfJoin, but only for pairs of a document i of small and a document j of large. If the
+	// features are Sets, no document of small may have more words than one of large.
 	CrossJoin(small, large [][]uint64, emit func(i, j, score int) bool)
 }
 
 // Sets is a Verifier whose features are sets, and whose similar documents are those that reach a Jaccard similarity.
-// What package setsim has for such sets serves it.
+// The functions of package setsim apply to them.
 type Sets interface {
 	Verifier
 	Jaccard() setsim.Threshold
@@ -60,42 +61,45 @@ type Sets interface {
 
 // The measures.
 const (
-	// Jaccard is that of shingle sets: the size is the number of shingles, and the score that of shared ones.
+	// Jaccard is the Jaccard similarity of shingle sets. The size is the number of shingles, and the score that of
+	// shared ones.
 	Jaccard = "jaccard"
-	// Containment is the share of the smaller set's shingles that the larger one has. Sizes and scores are those of
+	// Containment is the fraction of the smaller set's shingles that the larger one has. Sizes and scores are those of
 	// Jaccard.
 	Containment = "containment"
-	// Cosine is that of vectors, which have a component for each different shingle.
+	// Cosine is the cosine of vectors, which have one component per distinct shingle.
 	Cosine = "cosine"
-	// Overlap is the share of equal bits of two SimHash signatures.
+	// Overlap is the fraction of equal bits of two SimHash signatures.
 	Overlap = "simhash-overlap"
-	// Told is that of pairs whose similarity was found before: their score is ScoreOf it.
+	// Told is for pairs whose similarity was computed before. Their score is ScoreOf(similarity).
 	Told = "told"
 )
 
-// A Spec names a Verifier, and says what the features are that it compares. It travels to workers as JSON.
+// A Spec names a Verifier, and says how the features that it compares are made. It travels to workers as JSON.
 type Spec struct {
 	Measure   string
-	Threshold setsim.Threshold // the least similarity of similar documents
+	Threshold setsim.Threshold // minimum similarity of similar documents
 
-	// Weights are those of the vectors' features, for Cosine and Overlap.
-	// Frequencies names the file of the document frequencies, for tf-idf.
+	// Weights says how the features of vectors are weighted, for Cosine and Overlap. Frequencies is the path of the
+	// document frequencies, for tf-idf.
 	Weights     vector.Weights `json:",omitempty"`
 	Frequencies string         `json:",omitempty"`
 
-	// Bits, Vectors and Seed make signatures, for Overlap.
+	// Bits, Vectors and Seed define signatures, for Overlap.
 	Bits    int             `json:",omitempty"`
 	Vectors simhash.Entries `json:",omitempty"`
 	Seed    uint64          `json:",omitempty"`
 
-	// Rules are those that similar documents must meet. What match.Append appends is behind the features.
+	// Rules are the rules that similar documents must satisfy. The traits that match.Append appends follow the
+	// features.
 	Rules []match.Rule `json:",omitempty"`
-	// Field: the text is a column with a rule of similarity itself, and this is its place among these rules, from 1 on.
-	// Then two documents are as similar as by the rule that says least. 0: rules are beside a text.
+	// Field says that the text is itself a column with a rule of similarity, and is its place among these rules, from 1
+	// on. The similarity of two documents is then the smallest one by these rules. 0 means that rules are in addition
+	// to a text.
 	Field int `json:",omitempty"`
 }
 
-// New returns the Verifier. It panics if the measure is not known.
+// New returns the Verifier. It panics if the measure is not in Measures.
 func (s Spec) New() Verifier {
 	v := s.measure().New(s)
 	if match.Pairwise(s.Rules) {
@@ -104,14 +108,15 @@ func (s Spec) New() Verifier {
 	return v
 }
 
-// Features returns what makes the features of a document of its shingles, in any order. It may use their storage;
-// without shingles there are no features. Documents with equal features are copies. idf is the inverse document
-// frequency of a shingle, in units of 2^-vector.FractionBits, for tf-idf only. It panics if the measure is not known.
+// Features returns a function that makes a document's features from its shingles, which may be in any order. The
+// function may reuse their memory; without shingles there are no features. Documents with equal features are copies.
+// idf is the inverse document frequency of a shingle, in units of 2^-vector.FractionBits, and is needed only for
+// tf-idf. Features panics if the measure is not in Measures.
 func (s Spec) Features(idf func(shingle uint64) uint32) func(shingles []uint64) []uint64 {
 	return s.measure().Features(s, idf)
 }
 
-// Similarity returns that of two documents, by the score of the pair, their sizes and their Matches.
+// Similarity returns the similarity of two documents, given the score of the pair, their sizes and their Matches.
 func (s Spec) Similarity(v Verifier, score, a, b int, matches []float64) float64 {
 	if s.Field > 0 && matches != nil {
 		return match.Least(matches)
@@ -119,7 +124,7 @@ func (s Spec) Similarity(v Verifier, score, a, b int, matches []float64) float64
 	return v.Similarity(score, a, b)
 }
 
-// LargerStays reports whether of two similar documents the one with fewer words goes, and never the other.
+// LargerStays reports whether, of two similar documents, only the one with fewer words may be removed.
 func (s Spec) LargerStays() bool { return s.Measure == Containment }
 
 func (s Spec) measure() Measure {
@@ -130,13 +135,13 @@ func (s Spec) measure() Measure {
 	return m
 }
 
-// A Measure is what New and Features of a Spec do that names it.
+// A Measure implements New and Features for the Specs that name it.
 type Measure struct {
 	New      func(Spec) Verifier
 	Features func(s Spec, idf func(shingle uint64) uint32) func(shingles []uint64) []uint64
 }
 
-// Measures are all that a Spec may name.
+// Measures are the measures that a Spec may name.
 var Measures = map[string]Measure{
 	Jaccard: {
 		New:      func(s Spec) Verifier { return jaccard{ofSets{s.Threshold}} },
@@ -196,7 +201,7 @@ func (v containment) CrossJoin(small, large [][]uint64, emit func(i, j, score in
 	setsim.CrossContain(small, large, v.t, emit)
 }
 
-// told gives back similarities. A document has as many words as it counts.
+// told returns known similarities. A document has as many words as it counts.
 type told struct{ jaccard }
 
 // ScoreOf returns the score of a pair whose similarity is known.

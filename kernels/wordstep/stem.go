@@ -22,23 +22,22 @@ import (
 	"github.com/blevesearch/snowballstem/swedish"
 )
 
-// algorithms are by ISO 639-1 code: the languages of lists.
+// algorithms are the stemmers by ISO 639-1 code, for the languages with lists of stop words.
 var algorithms = map[string]func(*snowballstem.Env) bool{
 	"da": danish.Stem, "de": german.Stem, "en": english.Stem, "es": spanish.Stem, "fi": finnish.Stem,
 	"fr": french.Stem, "hu": hungarian.Stem, "it": italian.Stem, "nl": dutch.Stem, "no": norwegian.Stem,
 	"pt": portuguese.Stem, "ru": russian.Stem, "sv": swedish.Stem,
 }
 
-// A Stemmer reduces words of a language to their stems, by Snowball's algorithms: connect, connected and connections
-// become connect. It keeps its buffers from word to word, so it serves one
-// goroutine.
+// A Stemmer reduces words of a language to their stems with Snowball's algorithms: connect, connected and connections
+// become connect. It reuses its buffers, and so is not safe for concurrent use.
 type Stemmer struct {
 	algorithm func(*snowballstem.Env) bool
 	env       *snowballstem.Env
 	stems     map[string]string
 }
 
-// NewStemmer returns the Stemmer of a language, by its ISO 639-1 code.
+// NewStemmer returns the Stemmer of a language, given its ISO 639-1 code.
 func NewStemmer(language string) (*Stemmer, error) {
 	algorithm, ok := algorithms[language]
 	if !ok {
@@ -48,14 +47,14 @@ func NewStemmer(language string) (*Stemmer, error) {
 	return &Stemmer{algorithm: algorithm, env: snowballstem.NewEnv(""), stems: map[string]string{}}, nil
 }
 
-// Words that are remembered take a few megabytes; longer ones are rarely seen again.
+// The stems remembered take a few megabytes; longer words seldom recur.
 const (
 	mostKnown    = 1 << 16
 	longestKnown = 32
 )
 
-// Append appends the stem of a word in lower case, which is UTF-8, to dst. Few words make most of any text, so
-// stems are remembered.
+// Append appends to dst the stem of a word, which must be UTF-8 in lower case. It remembers stems, since few words make
+// up most of any text.
 func (s *Stemmer) Append(dst, word []byte) []byte {
 	if stem, ok := s.stems[string(word)]; ok {
 		return append(dst, stem...)
@@ -70,7 +69,7 @@ func (s *Stemmer) Append(dst, word []byte) []byte {
 	return append(dst, stem...)
 }
 
-// plain is Append without a memory.
+// plain returns the stem of a word without remembering it.
 func (s *Stemmer) plain(word string) string {
 	s.env.SetCurrent(word)
 	s.algorithm(s.env)

@@ -9,8 +9,8 @@ import (
 //go:embed lists/*.txt
 var lists embed.FS
 
-// StopWords returns the words of a language, by its ISO 639-1 code, that are frequent in any prose and rare in lists,
-// menus and headings, in lower case. lists/README.md says where they come from.
+// StopWords returns the words of a language, given its ISO 639-1 code, that are frequent in prose and rare in lists,
+// menus and headings, in lower case. lists/README.md has the sources.
 func StopWords(language string) ([]string, error) {
 	list, err := lists.ReadFile("lists/" + language + ".txt")
 	if err != nil {
@@ -19,9 +19,9 @@ func StopWords(language string) ([]string, error) {
 	return strings.Fields(string(list)), nil
 }
 
-// languages are the codes of the languages that there are lists of.
+// languages returns the codes of the languages that have lists.
 func languages() (codes []string) {
-	files, _ := lists.ReadDir("lists") // embedded, so it is there
+	files, _ := lists.ReadDir("lists") // embedded, so it exists
 	for _, file := range files {
 		codes = append(codes, strings.TrimSuffix(file.Name(), ".txt"))
 	}

@@ -1,4 +1,4 @@
-// Package wordstep leaves out the stop words of a text and puts stems for its other words, before it is cut
+// Package wordstep removes the stop words of a text and replaces its other words by their stems, before the text is cut
 // into shingles of any kind.
 package wordstep
 
@@ -13,10 +13,10 @@ import (
 	"github.com/neardup/neardup/kernels/token"
 )
 
-// Steps are taken in this order. The zero Steps leave all words as they are.
+// Steps are applied in this order. The zero Steps do not change words.
 type Steps struct {
-	Stop string // the language of stop words that are left out
-	Stem string // the language that words are stemmed in
+	Stop string // language of the stop words to remove
+	Stem string // language of the stemmer
 }
 
 const (
@@ -25,7 +25,7 @@ const (
 	stemName = "stem"
 )
 
-// Parse reads "none", or a comma-separated list of no-stop-words:LANGUAGE and stem:LANGUAGE, each at most once,
+// Parse parses "none", or a comma-separated list of no-stop-words:LANGUAGE and stem:LANGUAGE, each at most once,
 // with ISO 639-1 codes.
 func Parse(s string) (steps Steps, err error) {
 	if s == none {
@@ -55,7 +55,7 @@ func Parse(s string) (steps Steps, err error) {
 	return steps, nil
 }
 
-// String returns the form that Parse reads.
+// String returns a form that Parse accepts.
 func (s Steps) String() string {
 	var items []string
 	if s.Stop != "" {
@@ -70,30 +70,30 @@ func (s Steps) String() string {
 	return strings.Join(items, ",")
 }
 
-// MarshalText writes what Parse reads.
+// MarshalText returns the String form.
 func (s Steps) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText reads what Parse reads.
+// UnmarshalText parses what Parse accepts.
 func (s *Steps) UnmarshalText(text []byte) (err error) {
 	*s, err = Parse(string(text))
 	return err
 }
 
-// A Rewriter takes Steps on texts. It keeps its buffers from text to text, so it serves one goroutine.
+// A Rewriter applies Steps to texts. It reuses its buffers, and so is not safe for concurrent use.
 type Rewriter struct {
 	stop    map[string]bool
-	stemmer *Stemmer // nil: words are not stemmed
+	stemmer *Stemmer // nil if words are not stemmed
 }
 
-// New returns a Rewriter of texts that are normalised by p, for Steps from Parse. Stop words are normalised as
-// texts are; one that is then several words, such as "don't" without its apostrophe, is none.
+// New returns a Rewriter for texts that p normalises, and for Steps from Parse. Stop words are normalised like texts;
+// one that becomes several words, such as "don't" without its apostrophe, is ignored.
 func (s Steps) New(p textnorm.Policy) *Rewriter {
 	r := &Rewriter{}
 	if s.Stop != "" {
 		r.stop = map[string]bool{}
 		words, err := StopWords(s.Stop)
 		if err != nil {
-			panic(err) // Parse lets no other language through
+			panic(err) // Parse rejects other languages
 		}
 		for _, word := range words {
 			normal := p.Append(nil, []byte(word))
@@ -113,8 +113,8 @@ func (s Steps) New(p textnorm.Policy) *Rewriter {
 	return r
 }
 
-// Append appends to dst a normalised text with a blank for each stop word, and its stem for each other word.
-// What stands between words stays, as raw bytes do.
+// Append appends to dst a normalised text in which a space replaces each stop word, and its stem each other word. It
+// keeps what is between words, and raw bytes.
 func (r *Rewriter) Append(dst, text []byte) []byte {
 	for part, raw := range spans.Marked(text) {
 		if raw {
@@ -135,7 +135,7 @@ func (r *Rewriter) Append(dst, text []byte) []byte {
 	return dst
 }
 
-// isStop reports whether a word is a stop word, however it is written.
+// isStop reports whether a word is a stop word, in any case.
 func (r *Rewriter) isStop(word []byte) bool {
 	return r.stop[string(word)] || bytes.ContainsFunc(word, unicode.IsUpper) && r.stop[string(bytes.ToLower(word))]
 }

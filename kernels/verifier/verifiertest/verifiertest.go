@@ -10,9 +10,9 @@ import (
 	"github.com/neardup/neardup/kernels/verifier"
 )
 
-// Cosine is the measure of occurrences: the features are each different shingle with the number of its occurrences, one
-// after the other, the size is the squared length of this vector, and the score the dot product. It is not Sets: its
-// documents cannot leave a component, meet by rare shingles or be put in an index, and sizes bound nothing.
+// Cosine is the cosine by numbers of occurrences. The features are each distinct shingle followed by its number of
+// occurrences, the size is the squared length of this vector, and the score the dot product. It is not Sets: its
+// documents cannot leave a component, be found by rare shingles or be added to an index, and sizes bound nothing.
 const Cosine = "test-cosine"
 
 func init() {
@@ -69,7 +69,7 @@ func (v cosine) Similarity(score, a, b int) float64 {
 
 func (v cosine) MinWords(int) int { return 0 }
 
-// Compare asks whether score²·Den² ≥ Num²·|a|²·|b|².
+// Compare tests score²·Den² ≥ Num²·|a|²·|b|².
 func (v cosine) Compare(a, b []uint64) (score int, ok bool) {
 	score = dot(a, b)
 	product := func(factors ...uint64) *big.Int {
