@@ -4,7 +4,7 @@ import "cmp"
 
 // Member says why a document is read again. If Of > 0, the document belongs to the component whose first document is
 // Component and which has Of documents. If Of is 0, it is a copy of the document Component. If Component is the
-// document itself and Of ≤ 0, it has copies, −Of of which are documents with an edge.
+// document itself and Of ≤ 0, it has copies, and −Of of them are documents with an edge.
 type Member struct {
 	Key, Component Key
 	Of             int32

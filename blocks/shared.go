@@ -161,7 +161,7 @@ func (in *Inputs) decode(d *Decoder) error {
 // maxCount is above the number of spans that files of the maximum size have.
 const maxCount = math.MaxInt32
 
-// count reads a number of at most most.
+// count reads a number up to most.
 func (d *Decoder) count(most int) int {
 	n := d.Uvarint()
 	if n > uint64(most) {

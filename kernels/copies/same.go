@@ -45,8 +45,8 @@ type Reader struct {
 	values []byte
 }
 
-// NewReader returns a Reader of texts that become shingles as spec says. features turns shingles into features, in
-// place if it likes: it is shingle.Set or that of a verifier.
+// NewReader returns a Reader of texts that become shingles as spec says. features turns shingles into features,
+// possibly in place: it is shingle.Set or that of a verifier.
 func NewReader(spec shingle.Spec, features func(shingles []uint64) []uint64) *Reader {
 	r := &Reader{features: features, field: spec.Field, rules: spec.Rules}
 	if spec.Shingle.Kind != shingle.Item {

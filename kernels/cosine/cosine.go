@@ -1,8 +1,8 @@
 // Package cosine compares weighted vectors exactly and finds all similar pairs of a group.
 //
-// The similarity of two vectors is the cosine of the angle between them, a·b / (|a|·|b|); whether it
-// reaches a threshold is decided in integers (Reached). SelfJoin and CrossJoin find every pair at or above a
-// threshold. BruteForce finds them by definition and is the oracle beside them.
+// The similarity of two vectors is the cosine of the angle between them, a·b / (|a|·|b|); whether it reaches a
+// threshold is decided in integers (Reached). SelfJoin and CrossJoin find every pair at or above a threshold.
+// BruteForce finds them by definition and is the oracle for both.
 package cosine
 
 import (

@@ -8,7 +8,7 @@ type Cell struct {
 
 // CellPairs calls join for every two cells i ≤ j that may hold similar sets, including each cell with itself. The cells
 // must be in the order of their sets' sizes. minSize returns the minimum size of a set that may be similar to one of
-// the given size, as Threshold.MinSize does. To join these pairs finds what one join of all sets finds.
+// the given size, as Threshold.MinSize does. Joining these pairs finds the same pairs as one join of all sets.
 func CellPairs(cells []Cell, minSize func(size int) int, join func(i, j int)) {
 	first := 0
 	for j := range cells {

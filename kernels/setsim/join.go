@@ -209,8 +209,8 @@ func (p *prefixLists) meetMost(border int) bool {
 	return met >= asked*p.indexedSets(border)
 }
 
-// indexed returns the prefix in which larger sets look for x. It needs only the overlap of two sets of its own size;
-// smaller partners are looked for by x.
+// indexed returns the prefix in which larger sets look for x. It needs only the overlap of two sets of its own size; x
+// itself looks for smaller partners.
 func (p *prefixLists) indexed(x int) []uint32 {
 	size := len(p.sets[x])
 	return prefix(p.lists[x], size, p.t.minOverlap(size, size))

@@ -35,7 +35,7 @@ func NewPrefixes(t Threshold, common *Frequencies, sizes *Sizes) *Prefixes {
 // Postings calls emit for the elements of a set by which similar sets are found, rarest first.
 //
 // Elements are ordered by frequency, then by hash. An element that was counted once is in no other set: it takes its
-// place in the order, but has no posting. Therefore every set must have been counted, or none. To count more than that,
+// place in the order, but has no posting. Therefore every set must have been counted, or none. Counting more than that,
 // or with fewer counters, only gives more postings.
 func (p *Prefixes) Postings(number uint32, set []uint64, apart bool, emit func(RarePosting)) {
 	for place, o := range p.rarest(set) {

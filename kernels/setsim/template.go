@@ -45,8 +45,8 @@ func deviations(d, set, template []uint64) []uint64 {
 }
 
 // A variation holds sets by their deviations A', B' … from a template. Two sets differ in exactly the elements in which
-// their deviations differ, so 2|A∩B| = |A|+|B| − |A'|−|B'| + 2|A'∩B'|. To count the deviations that two sets share,
-// which takes one addition each, therefore replaces merging the sets.
+// their deviations differ, so 2|A∩B| = |A|+|B| − |A'|−|B'| + 2|A'∩B'|. Counting the deviations that two sets share,
+// with one addition each, therefore replaces merging the sets.
 type variation struct {
 	t          Threshold
 	template   []uint64

@@ -322,7 +322,7 @@ func (s *Shingler) foldedWords(text []byte) bool {
 }
 
 // wide returns the length of the part of text, which is not all ASCII, up to a place to cut that is followed by a
-// stretch of ASCII: to switch paths for a few bytes costs more than the general path.
+// stretch of ASCII: switching paths for a few bytes costs more than the general path.
 func wide(text []byte) int {
 	const some = 64
 	for end := 0; ; {

@@ -146,8 +146,8 @@ func (p Policy) String() string {
 // has reports whether s contains every step of other.
 func (s step) has(other step) bool { return s&other == other }
 
-// FoldsASCII reports whether p, in ASCII, only lower-cases letters and removes what is neither a letter, a digit nor
-// white space.
+// FoldsASCII reports whether p changes the words of ASCII text only by lower-casing letters and turning punctuation
+// into spaces.
 func (p Policy) FoldsASCII() bool {
 	return p.steps&^(nfkc|stripAccents|invisible|foldHan|layout) == lower|punctuation
 }

@@ -35,8 +35,8 @@ import (
 type Order uint64
 
 // OrderOf returns the order of a round, counted from 0. Each order serves two rounds. In the first, half of the
-// neighbours of a document with many neighbours stay as they are, and in the second they all meet. A single order for
-// all rounds would leave chains, whose labels are those that come first, ever longer.
+// neighbours of a document with many neighbours stay as they are, and in the second they all meet. With a single order
+// for all rounds, chains would persist, because their remaining labels are those that come first.
 func OrderOf(round int) Order { return Order(round / 2) }
 
 // first returns the label that comes first.

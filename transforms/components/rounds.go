@@ -254,8 +254,8 @@ func (*answerFn) ProcessElement(
 	return err
 }
 
-// resolveFn emits the final labels. A label that was replaced may be its own final label, when labels that replaced it
-// became it again in a later round; then it emits nothing for it.
+// resolveFn emits the final labels. A replaced label may be its own final label, if a later round replaced its
+// replacement by it; then resolveFn emits nothing for it.
 //
 //	KV<part, edges, answers, edges> → KV<part, edges>
 type resolveFn struct{}

@@ -27,7 +27,7 @@ type exchanged interface {
 		flow.Rows[records.Pair] | flow.Rows[records.Clustered] | flow.Rows[records.Removed]
 }
 
-// Lane says which collection a block belongs to. The zero Lane is that of a collection that shares with none.
+// Lane says which collection a block belongs to. The zero Lane is for a collection that is not shared.
 type Lane int64
 
 // laneBits is the number of bits of a key below its lane. Keys are non-negative and fit in them.

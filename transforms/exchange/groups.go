@@ -22,7 +22,7 @@ type Groups struct {
 	In  In
 }
 
-// Alone groups a collection that shares with no other. One GroupByKey.
+// Alone groups a single collection. One GroupByKey.
 //
 //	KV<key, block> → KV<key, group of blocks>
 func Alone[C exchanged](s beam.Scope, c C) Groups {

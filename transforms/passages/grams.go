@@ -39,7 +39,7 @@ func Grams(s beam.Scope, docs flow.Fetched, p Params) (flow.Grams, flow.Occurren
 	return flow.Grams(grams), flow.Occurrences(sizes), told
 }
 
-// Told is what is known about passages before their places in bytes are.
+// Told is passages whose places in bytes are not yet known.
 type Told struct {
 	Passages flow.Passages
 	Wanted   flow.Wanted // requests for their first places

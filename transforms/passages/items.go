@@ -205,7 +205,7 @@ func (f *itemsFile) UnmarshalBinary(data []byte) error {
 	return d.Err()
 }
 
-// ShortItems returns the ids of at most most items that are too short to be searched for.
+// ShortItems returns the ids of up to most items that are too short to be searched for.
 func ShortItems(ctx context.Context, p ItemParams, most int) (ids []string, err error) {
 	file, err := storage.Shared[itemsFile](ctx, p.Items)
 	if err != nil {
@@ -314,7 +314,7 @@ func (f *searchFn) ProcessElement(
 	return d.Err()
 }
 
-// tell emits rows, and a cut or a drop, for the items of which a document has the minimum share.
+// tell emits rows, and a cut or a drop, for the items whose minimum share a document contains.
 func (f *searchFn) tell(doc *blocks.Document, rows, cuts, dropped func(int64, []byte)) error {
 	slices.SortStableFunc(f.runs, func(a, b passage.Run) int {
 		return slices.Compare([]int{a.Item, a.ItemStart}, []int{b.Item, b.ItemStart})

@@ -95,7 +95,7 @@ func (f *shardsFn) ProcessElement(ctx context.Context, _ []byte, emit func(int64
 	return nil
 }
 
-// pair is the columns that are read of pairs, and clustered those of clusters.
+// pair has the columns that are read from pairs, and clustered those read from clusters.
 type pair struct {
 	IDA        string    `parquet:"id_a"`
 	IDB        string    `parquet:"id_b"`

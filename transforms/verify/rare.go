@@ -27,8 +27,8 @@ const (
 	candidateBytes = 8
 	postingBytes   = 20
 	heldPosting    = 80 // memory of one that is being sorted
-	// To make, send and sort a byte of postings costs as much as to join postingWeight bytes of sets. To read
-	// readWeight bytes of sets only for their candidates costs as much as to join one.
+	// Making, sending and sorting a byte of postings costs as much as joining postingWeight bytes of sets. Reading
+	// readWeight bytes of sets only for their candidates costs as much as joining one.
 	postingWeight = 8
 	readWeight    = 4
 	// rangeBytes is the size of the postings that one call sorts.

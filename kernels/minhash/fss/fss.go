@@ -155,7 +155,7 @@ func distinct(shingles []uint64) (found []uint64) {
 	return found
 }
 
-// throwFirst plays round 0 of seed 0, and returns the number of bins left empty. To count these at the end is cheaper
+// throwFirst plays round 0 of seed 0, and returns the number of bins left empty. Counting these at the end is cheaper
 // than at every shingle.
 func throwFirst(sig, shingles []uint64) (remaining uint64) {
 	last := uint64(len(sig) - 1)
