@@ -81,8 +81,8 @@ type Verdict struct {
 	// Cluster is the first document of their cluster, and Members the number of documents in it.
 	Cluster Key
 	Members int
-	// Near reports that Kept has another set than Of. Similarity is the similarity of the two, or 0 if they are not a
-	// pair.
+	// Near reports that Kept has a different set from Of. Similarity is the similarity of the two, or 0 if they are not
+	// a pair.
 	Near       bool
 	Similarity float64
 	// Nearest is the similarity of First to the most similar document, or 0 if there is none. It is set only if none is

@@ -61,8 +61,9 @@ type Standing int
 const (
 	// Input documents are removed if they are similar to a kept one.
 	Input Standing = iota
-	// Settled documents are those that an index has kept. They are treated like Reference, but their pairs are reported
-	// by similarity like those of any kept document, and their names come from their ids (StoredName).
+	// Settled documents are those that an index has kept. They are treated like Reference, except that a removed
+	// document names one of them only if it is the most similar kept document, and that their ids hold their names
+	// (StoredName).
 	Settled
 	// Recalled documents are those that an index has removed. They are compared with none. Their copies are removed in
 	// favour of the document that they were removed for, which the id holds (StoredName.Fell).
@@ -241,8 +242,8 @@ func (in *Inputs) Truncate(split int, last int64) {
 	in.Splits.truncate(split+1, last+1)
 }
 
-// Prefer orders documents of one standing first of all by preference(source) of their files: documents with lower
-// values are preferred.
+// Prefer orders documents of one standing first of all by of(source) of their files: documents with lower values are
+// preferred.
 func (in *Inputs) Prefer(of func(source string) int) {
 	in.preferences = make([]uint32, in.Len())
 	for i, source := range in.Names() {

@@ -21,7 +21,7 @@ type SetPart struct {
 	Values []byte
 }
 
-// setPart is the maximum number of shingles in one part (64 KiB): a merge of spilled parts holds one of each run.
+// setPart is the maximum number of shingles in one part (64 KiB): a merge of shuffled parts holds one per run.
 const setPart = 8 << 10
 
 // SetParts calls emit with the encoded parts of a document's set. It encodes them in buffer if that has capacity; with

@@ -59,7 +59,7 @@ func Buckets(s beam.Scope, bands exchange.Groups, p Params) flow.Edges {
 	return flow.Edges(beam.ParDo(s, &bucketsFn{Params: p, In: bands.In}, bands.All))
 }
 
-// bucketsFn chains the buckets of a band's shard; Buckets documents the shapes.
+// bucketsFn chains the buckets of a band's shard; see Buckets for the shapes.
 type bucketsFn struct {
 	Params Params
 	In     exchange.In

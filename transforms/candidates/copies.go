@@ -35,7 +35,7 @@ func Copies(s beam.Scope, firsts exchange.Groups, p Params) flow.Members {
 	return flow.Members(beam.ParDo(s, &copiesFn{Params: p, In: firsts.In}, firsts.All))
 }
 
-// copiesFn finds the copies of a shard; Copies documents the shapes.
+// copiesFn finds the copies of a shard; see Copies for the shapes.
 type copiesFn struct {
 	Params Params
 	In     exchange.In

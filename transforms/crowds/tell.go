@@ -51,7 +51,7 @@ func Tell(s beam.Scope, profiles flow.LargeProfiles, samples flow.Samples, p Par
 	}
 }
 
-// tellFn decides whether a component is a crowd; Tell documents the shapes.
+// tellFn decides whether a component is a crowd; see Tell for the shapes.
 type tellFn struct {
 	Params Params
 

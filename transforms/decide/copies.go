@@ -66,7 +66,7 @@ func spread(s beam.Scope, verdicts flow.Verdicts, copied flow.Copies, p Params) 
 	return rows
 }
 
-// spreadFn makes the rows of a shard; spread documents the shapes.
+// spreadFn makes the rows of a shard; see spread for the shapes.
 type spreadFn struct {
 	Params Params
 

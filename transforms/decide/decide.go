@@ -99,7 +99,7 @@ func Survivors(
 	return rows
 }
 
-// decideFn decides a component shard; Survivors documents the shapes.
+// decideFn decides a component shard; see Survivors for the shapes.
 type decideFn struct {
 	Params Params
 

@@ -119,7 +119,7 @@ func (f *estimateFn) FinishBundle(emit func(int64, []byte)) error {
 	return gather.EmitJSON(&f.nearest, emit)
 }
 
-// bucketFn emits the documents that share a bucket; InBuckets documents the shapes.
+// bucketFn emits the documents that share a bucket; see InBuckets for the shapes.
 type bucketFn struct {
 	Buckets Buckets
 

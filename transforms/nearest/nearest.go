@@ -189,7 +189,7 @@ func (f *similarFn) FinishBundle(emit func(int64, []byte)) error {
 	return gather.EmitJSON(&f.nearest, emit)
 }
 
-// mergeFn writes the nearest documents of all bundles; merge documents the shapes.
+// mergeFn writes the nearest documents of all bundles; see merge for the shapes.
 type mergeFn struct{ Params Params }
 
 func (f *mergeFn) ProcessElement(ctx context.Context, _ int64, parts func(*[]byte) bool) error {

@@ -54,7 +54,7 @@ func Choose(s beam.Scope, docs flow.Documents, p Params) Found {
 	}
 }
 
-// chooseFn chooses minimizers; Choose documents the shapes.
+// chooseFn chooses minimizers; see Choose for the shapes.
 type chooseFn struct {
 	Params Params
 
@@ -172,7 +172,7 @@ func Repeated(s beam.Scope, chosen flow.Chosen, p Params) flow.Members {
 	return flow.Members(beam.ParDo(s, &repeatedFn{Params: p}, beam.GroupByKey(s, beam.PCollection(chosen))))
 }
 
-// repeatedFn finds repeated k-grams; Repeated documents the shapes.
+// repeatedFn finds repeated k-grams; see Repeated for the shapes.
 type repeatedFn struct {
 	Params Params
 

@@ -79,7 +79,7 @@ func (f *numberFn) ProcessElement(
 	return nil
 }
 
-// coverFn decides the documents in input order; Decide documents the shapes.
+// coverFn decides the documents in input order; see Decide for the shapes.
 type coverFn struct {
 	Params Params
 

@@ -46,7 +46,7 @@ type Told struct {
 	Facts    flow.Facts
 }
 
-// gramsFn hashes L-grams; Grams documents the shapes.
+// gramsFn hashes L-grams; see Grams for the shapes.
 type gramsFn struct {
 	Params Params
 
@@ -168,7 +168,7 @@ func Firsts(s beam.Scope, grams flow.Grams, p Params) flow.Repeats {
 	return flow.Repeats(beam.ParDo(s, &firstsFn{Params: p}, beam.GroupByKey(s, beam.PCollection(grams))))
 }
 
-// firstsFn finds first places; Firsts documents the shapes.
+// firstsFn finds first places; see Firsts for the shapes.
 type firstsFn struct {
 	Params Params
 

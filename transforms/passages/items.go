@@ -251,7 +251,7 @@ func Search(s beam.Scope, docs flow.Documents, p ItemParams) Searched {
 	}
 }
 
-// searchFn searches for items; Search documents the shapes.
+// searchFn searches for items; see Search for the shapes.
 type searchFn struct {
 	Params ItemParams
 

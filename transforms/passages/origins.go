@@ -31,7 +31,7 @@ func Origins(s beam.Scope, docs flow.Fetched, p Params) (flow.Origins, flow.Freq
 	return flow.Origins(origins), flow.Frequent(frequent)
 }
 
-// originsFn finds places in bytes; Origins documents the shapes.
+// originsFn finds places in bytes; see Origins for the shapes.
 type originsFn struct {
 	Params Params
 
@@ -118,7 +118,7 @@ func Join(s beam.Scope, found flow.Passages, origins flow.Origins) flow.Wanted {
 	return flow.Wanted(beam.ParDo(s, &joinFn{}, beam.CoGroupByKey(s, beam.PCollection(found), beam.PCollection(origins))))
 }
 
-// joinFn joins passages; Join documents the shapes.
+// joinFn joins passages; see Join for the shapes.
 type joinFn struct{}
 
 func (f *joinFn) ProcessElement(split int64, found, origins func(*[]byte) bool, emit func(int64, []byte)) error {
@@ -221,7 +221,7 @@ func Most(s beam.Scope, all flow.Frequent, p Params) flow.Wanted {
 	return flow.Wanted(beam.ParDo(s, &mostFn{Inputs: p.Inputs}, beam.PCollection(gather.All(s, gather.Values(all)))))
 }
 
-// mostFn finds the first of the frequent passages; Most documents the shapes.
+// mostFn finds the first of the frequent passages; see Most for the shapes.
 type mostFn struct{ Inputs string }
 
 func (f *mostFn) ProcessElement(

@@ -31,7 +31,7 @@ func Passages(s beam.Scope, repeats flow.Repeats, p Params) Told {
 	return Told{flow.Passages(found), flow.Wanted(wanted), flow.Facts(facts)}
 }
 
-// passagesFn makes passages; Passages documents the shapes.
+// passagesFn makes passages; see Passages for the shapes.
 type passagesFn struct {
 	Params Params
 

@@ -48,7 +48,7 @@ func Rows(s beam.Scope, docs flow.Fetched, p Params) Tables {
 	}
 }
 
-// tablesFn makes rows; Rows documents the shapes.
+// tablesFn makes rows; see Rows for the shapes.
 type tablesFn struct {
 	Params Params
 
@@ -261,7 +261,7 @@ func Repeats(s beam.Scope, docs flow.Fetched, p Params) flow.Rows[records.Repeat
 	return flow.Rows[records.Repeat](beam.ParDo(s, &repeatsFn{Inputs: p.Inputs}, beam.PCollection(docs)))
 }
 
-// repeatsFn makes rows; Repeats documents the shapes.
+// repeatsFn makes rows; see Repeats for the shapes.
 type repeatsFn struct {
 	Inputs string
 

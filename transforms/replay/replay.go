@@ -136,7 +136,7 @@ type clustered struct {
 	Position int64  `parquet:"position"`
 }
 
-// similarFn reads the pairs of a table shard; Similar documents the shapes.
+// similarFn reads the pairs of a table shard; see Similar for the shapes.
 type similarFn struct {
 	Params Params
 
@@ -345,7 +345,7 @@ func (*profilesFn) ProcessElement(shard int64, packed func(*[]byte) bool, emit f
 	return nil
 }
 
-// rejectedFn reads the rejected rows of a table shard; Rejected documents the shapes.
+// rejectedFn reads the rejected rows of a table shard; see Rejected for the shapes.
 type rejectedFn struct{ Params Params }
 
 func (f *rejectedFn) ProcessElement(

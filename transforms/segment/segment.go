@@ -43,7 +43,7 @@ func Rows(s beam.Scope, docs flow.Documents, p Params) (kept, removed flow.Rows[
 	return flow.Rows[records.Stored](k), flow.Rows[records.Stored](r)
 }
 
-// rowsFn makes the rows of documents; Rows documents the shapes.
+// rowsFn makes the rows of documents; see Rows for the shapes.
 type rowsFn struct {
 	Params Params
 

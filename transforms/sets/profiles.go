@@ -30,7 +30,7 @@ func Profiles(s beam.Scope, docs flow.Fetched, same copies.Same, p Params) (flow
 	return profiles, all
 }
 
-// profilesFn makes profiles; Profiles documents the shapes.
+// profilesFn makes profiles; see Profiles for the shapes.
 type profilesFn struct {
 	Params Params
 	Same   copies.Same

@@ -80,7 +80,7 @@ func Make(s beam.Scope, docs flow.Fetched, p Params) Features {
 	}
 }
 
-// setsFn makes sets and profiles; Make documents the shapes.
+// setsFn makes sets and profiles; see Make for the shapes.
 type setsFn struct {
 	Params Params
 

@@ -31,7 +31,7 @@ func summarise(s beam.Scope, copied flow.Copies, p Params) (flow.Profiles, flow.
 	return flow.Profiles(all), flow.LargeProfiles(large)
 }
 
-// summariseFn makes the profiles of copy groups; summarise documents the shapes.
+// summariseFn makes the profiles of copy groups; see summarise for the shapes.
 type summariseFn struct {
 	Params Params
 

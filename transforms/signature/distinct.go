@@ -34,7 +34,7 @@ func distinct(s beam.Scope, docs flow.Documents, p Params) (flow.Documents, Sign
 	}
 }
 
-// copiesFn finds the copies in a block; distinct documents the shapes.
+// copiesFn finds the copies in a block; see distinct for the shapes.
 type copiesFn struct {
 	Params Params
 

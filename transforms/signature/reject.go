@@ -58,7 +58,7 @@ func LongEnough(
 	return flow.Documents(long), flow.Rows[records.Rejected](rejected)
 }
 
-// longEnoughFn counts the words of documents; LongEnough documents the shapes.
+// longEnoughFn counts the words of documents; see LongEnough for the shapes.
 type longEnoughFn struct {
 	Inputs string
 	Text   shingle.Spec

@@ -41,7 +41,7 @@ func Sets(s beam.Scope, docs flow.Documents, p Params, to SetsParams) Signed {
 	}
 }
 
-// setsFn makes sets; Sets documents the shapes.
+// setsFn makes sets; see Sets for the shapes.
 type setsFn struct {
 	Params Params
 	To     SetsParams

@@ -78,7 +78,7 @@ func sign(s beam.Scope, docs flow.Documents, p Params) Signed {
 	}
 }
 
-// signFn signs documents and makes their keys; sign documents the shapes.
+// signFn signs documents and makes their keys; see sign for the shapes.
 type signFn struct {
 	Params Params
 

@@ -44,7 +44,7 @@ func Families() []Family { return []Family{FSS, Classic, Salted} }
 type Signed struct {
 	// Bands are the band entries of signatures; empty if only copies are sought.
 	Bands flow.Bands
-	// Sized are the sets of documents that are all compared with each other; only Sets sets it.
+	// Sized are the sets of documents that are all compared with each other; set only by Sets.
 	Sized flow.Sized
 	// Firsts are the documents whose copies in other blocks are still to be found, and Copies the copies within a
 	// block.

@@ -75,7 +75,7 @@ func All(s beam.Scope, sized flow.Sized, inputs, temp string) (flow.Batches, flo
 	return flow.Batches(batches), flow.Edges(same)
 }
 
-// allFn writes a batch; All documents the shapes.
+// allFn writes a batch; see All for the shapes.
 type allFn struct{ Inputs, Temp string }
 
 func (f *allFn) ProcessElement(ctx context.Context, batch int64, values func(*[]byte) bool, emit func(int64, []byte), same func([]byte)) error {

@@ -39,7 +39,7 @@ func Small(s beam.Scope, small exchange.Groups, p Params) (Found, flow.LargeSets
 		flow.LargeSets(large), flow.LargeProfiles(profiles)
 }
 
-// joinFn joins the components of a shard; Small documents the shapes.
+// joinFn joins the components of a shard; see Small for the shapes.
 type joinFn struct {
 	Params Params
 	In     exchange.In
