@@ -11,15 +11,15 @@ import (
 // The layouts in which processes share Inputs and Details. Numbers are little endian or, where noted, uvarints; a text
 // is its length as a uvarint, then its bytes. Both layouts end with the CRC-32C of everything before it, in four bytes.
 //
-//	Inputs   "NDI2", text of the root; uvarints: shards, files n, preferences (0 or n), references, files with rows, files
-//	         elsewhere, splits, pieces, bytes of names
+//	Inputs   "NDI2", text of the root; uvarints: shards, files n, preferences (0 or n), references, files with rows,
+//	         files elsewhere, splits, pieces, bytes of names
 //	         n × 8 bytes: end of the file in the listed bytes of all files
 //	         n × 1 byte: flags (1: a document's id is its source, 2: spooled, 4: protected, 8: settled, 16: recalled)
 //	         preferences: 4 bytes each
 //	         files with rows, ascending: ordinal, 4 bytes; number of rows, 8
 //	         files elsewhere, ascending: ordinal, 4 bytes; text of the path
 //	         splits, then pieces: for each, its file's ordinal, 4 bytes, and its start, 8; then the last one's end, 8
-//	         names, front-coded: uvarints of the bytes shared with the name before and of the bytes that follow, and these.
+//	         names, front-coded: uvarints of the bytes shared with the last name and of the bytes that follow, and these.
 //	         Every sixteenth name shares none
 //	Details  "NDF1", uvarint files n
 //	         n × 4 bytes: offset of the file's description in what follows

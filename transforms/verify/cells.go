@@ -362,7 +362,7 @@ func eachPair(values func(*[]byte) bool, do func(cellPair, []candidate) error) e
 	}
 	for c, candidates := range pairs {
 		slices.SortFunc(candidates, func(a, b candidate) int { return cmp.Or(cmp.Compare(a.j, b.j), cmp.Compare(a.i, b.i)) })
-		if err := do(c, slices.Compact(candidates)); err != nil { // several ranges of hashes may find the same candidate
+		if err := do(c, slices.Compact(candidates)); err != nil { // several ranges may find one
 			return err
 		}
 	}
