@@ -11,10 +11,10 @@ import (
 	"github.com/neardup/neardup/blocks"
 )
 
-// TestBandsRoundTrip: each document is once in the group of each of its keys, and the group and
-// the entry's key together are the top bits of the whole key.
+// TestBandsRoundTrip: each document is in the group of each of its keys exactly once, and the group and the entry's key
+// together are the top bits of the whole key.
 func TestBandsRoundTrip(t *testing.T) {
-	// Few files and positions far apart, so that segments open for every reason there is.
+	// Few files and positions far apart, so that segments are opened for every possible reason.
 	farKey := rapid.Custom(func(t *rapid.T) blocks.Key {
 		return blocks.NewKey(
 			rapid.SampledFrom([]int{0, 1, 2, blocks.MaxFiles - 1}).Draw(t, "file"),
@@ -53,7 +53,7 @@ func TestBandsRoundTrip(t *testing.T) {
 		}
 		writer.Flush(emit)
 		writer.Flush(func(group int64, _ []byte) { t.Fatalf("group %d emitted twice", group) })
-		// Within a group entries keep their order; groups come in any.
+		// Entries keep their order within a group; groups come in any order.
 		byGroup := func(a, b entry) int { return int(a.group - b.group) }
 		slices.SortStableFunc(got, byGroup)
 		slices.SortStableFunc(want, byGroup)
@@ -63,7 +63,7 @@ func TestBandsRoundTrip(t *testing.T) {
 	})
 }
 
-// TestBandWriterCaps: blocks stay small, and so does all that is held.
+// TestBandWriterCaps: blocks stay small, and so does everything that is held.
 func TestBandWriterCaps(t *testing.T) {
 	const documents, bands, shardBits = 200_000, 20, 6
 	random := rand.New(rand.NewPCG(1, 2))
@@ -97,7 +97,8 @@ func TestBandWriterCaps(t *testing.T) {
 	}
 }
 
-// TestBandBlocks: nobody writes to a block that was handed on, and all but the first of a group take little more memory than they need,
+// TestBandBlocks: an emitted block is never written to again. All blocks but the first of a group take little more
+// memory than they need, whether they are full or emitted early.
 // those that are full and those that leave early.
 func TestBandBlocks(t *testing.T) {
 	for _, shardBits := range []int{0, 8} {

@@ -10,8 +10,8 @@ import (
 	"github.com/neardup/neardup/blocks"
 )
 
-// TestBuffers: nothing is lost or reordered, and neither a block nor all of them outgrow the caps
-// by more than the value that did it.
+// TestBuffers: nothing is lost or reordered, and neither a block nor all blocks together exceed their limits by more
+// than the value that exceeded them.
 func TestBuffers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := &blocks.Buffers{
@@ -42,7 +42,7 @@ func TestBuffers(t *testing.T) {
 				}
 				return append(block, value...)
 			}, emit)
-			take := total + 6*256 // the last page of each block has room left
+			take := total + 6*256 // the last page of each block may have room left
 			if n := len(emitted) - emissions; n > 0 && take < b.TotalBytes && (n > 1 || len(emitted[emissions]) < b.BlockBytes) {
 				t.Fatalf("%d blocks were emitted of %d bytes held, for no reason", n, total)
 			}
@@ -67,7 +67,7 @@ func TestBuffers(t *testing.T) {
 				t.Errorf("key %d: got %q, want %q", key, out[key], want)
 			}
 		}
-		// Whoever takes a block may keep it: writing to one changes no other.
+		// The receiver of a block may keep it: writing to one block changes no other.
 		var before [][]byte
 		for _, block := range emitted {
 			before = append(before, slices.Clone(block))
@@ -81,9 +81,9 @@ func TestBuffers(t *testing.T) {
 	})
 }
 
-// TestBuffersTakeLittle: also of very many keys that each have a full block at some time.
+// TestBuffersTakeLittle: also if very many keys each have a full block at some time.
 func TestBuffersTakeLittle(t *testing.T) {
-	const total = 8 << 20 // the usual size
+	const total = 8 << 20 // the default size
 	var b blocks.Buffers
 	value := make([]byte, blocks.BlockBytes+1)
 	emitted := 0
@@ -107,7 +107,7 @@ func TestBuffersTakeLittle(t *testing.T) {
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	if kept := int64(after.HeapAlloc) - int64(before.HeapAlloc); kept > 2*blocks.BlockBytes { // with value and what was added last
+	if kept := int64(after.HeapAlloc) - int64(before.HeapAlloc); kept > 2*blocks.BlockBytes { // with value and the last values added
 		t.Errorf("a bundle has ended, and its buffers keep %d bytes", kept)
 	}
 	runtime.KeepAlive(&b)

@@ -35,14 +35,14 @@ func TestKeyOrder(t *testing.T) {
 	})
 }
 
-// listing is what inputs are made of, as it is easily looked up.
+// listing is the files that inputs are made from, in a form that is easily looked up.
 type listing struct {
 	*blocks.Inputs
 	files          []blocks.File
 	splits, pieces []blocks.Span
 }
 
-// anyInputs are files of any size, 0 among them, cut at multiples of anything.
+// anyInputs are files of any size, including 0, cut at arbitrary multiples.
 var anyInputs = rapid.Custom(func(t *rapid.T) *listing {
 	in := &listing{Inputs: &blocks.Inputs{Root: "/r", Shards: rapid.IntRange(1, 20).Draw(t, "shards")}}
 	var offset int64
@@ -64,7 +64,7 @@ var anyInputs = rapid.Custom(func(t *rapid.T) *listing {
 			in.pieces = append(in.pieces, spans(i, pieces)...)
 		}
 		in.files = append(in.files, file)
-		file.Offset = -1 // which Add sets
+		file.Offset = -1 // Add sets it
 		in.Add(&file, splits, pieces)
 	}
 	return in
@@ -85,7 +85,7 @@ func spans(file int, cuts []int64) (spans []blocks.Span) {
 	return spans
 }
 
-// table are the spans of a table.
+// table returns the spans of a table.
 func table(spans *blocks.Spans) (all []blocks.Span) {
 	for i := range spans.Len() {
 		all = append(all, spans.At(i))
@@ -93,7 +93,7 @@ func table(spans *blocks.Spans) (all []blocks.Span) {
 	return all
 }
 
-// TestInputs: what was added is found again by number, also by another process.
+// TestInputs: what was added is found again by number, also in another process.
 func TestInputs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := anyInputs.Draw(t, "inputs")
@@ -160,12 +160,12 @@ func TestInputs(t *testing.T) {
 	})
 }
 
-// TestTruncate: what is before the last record stays, and nothing behind it.
+// TestTruncate: everything before the last record stays, and nothing after it.
 func TestTruncate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := anyInputs.Draw(t, "inputs")
 		last := keyOf(t, in)
-		if in.IsReference(last) { // of which all are read
+		if in.IsReference(last) { // all references are read
 			return
 		}
 		in.Truncate(in.Split(last), last.Position())
@@ -189,7 +189,7 @@ func TestTruncate(t *testing.T) {
 	})
 }
 
-// TestBrokenInputs: no byte may be another, and none missing.
+// TestBrokenInputs: no byte may differ, and none may be missing.
 func TestBrokenInputs(t *testing.T) {
 	in := &blocks.Inputs{Root: "/r", Shards: 3}
 	details := &blocks.Details{}
@@ -223,7 +223,7 @@ func TestBrokenInputs(t *testing.T) {
 	}
 }
 
-// TestDetails: what is known of a file is, whoever found it out, and of no other file.
+// TestDetails: what is known about a file is known whoever found it out, and is not known about other files.
 func TestDetails(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var d blocks.Details
@@ -275,7 +275,7 @@ func TestDetails(t *testing.T) {
 	})
 }
 
-// find sets what an inspection finds out.
+// find sets what an inspection finds.
 func find(t *rapid.T, f *blocks.File) {
 	f.Compression = rapid.SampledFrom([]string{"", "gzip"}).Draw(t, "compression")
 	f.Encoding = rapid.SampledFrom([]string{"", "UTF-16LE"}).Draw(t, "encoding")
@@ -287,7 +287,7 @@ func find(t *rapid.T, f *blocks.File) {
 	}
 }
 
-// TestKeepBounded: files that differ all are not all kept.
+// TestKeepBounded: if all files differ, not all are kept.
 func TestKeepBounded(t *testing.T) {
 	var d blocks.Details
 	for range blocks.DetailsFiles {
@@ -306,7 +306,7 @@ func TestKeepBounded(t *testing.T) {
 			kept++
 		}
 	}
-	if kept < 200 || kept > 262 { // of 256 KiB, at 1000 bytes and some each
+	if kept < 200 || kept > 262 { // 256 KiB, at slightly more than 1000 bytes each
 		t.Errorf("%d are kept", kept)
 	}
 	if !d.Full() {
@@ -337,7 +337,8 @@ func TestSpanOfKey(t *testing.T) {
 	})
 }
 
-// TestBatches: together batches have each piece once, that of a key has its piece, and those of large files are alone.
+// TestBatches: together, batches have each piece once. A key's batch has its piece, and pieces of large files have
+// their own batches.
 func TestBatches(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var in blocks.Inputs
@@ -371,8 +372,7 @@ func TestBatches(t *testing.T) {
 	})
 }
 
-// keyOf draws a key of a file: near the edges, or anywhere, also beyond the listed size, as
-// compressed files have them.
+// keyOf draws a key of a file: near the bounds or anywhere, also beyond the listed size, as compressed files have them.
 func keyOf(t *rapid.T, in *listing) blocks.Key {
 	file := rapid.IntRange(0, len(in.files)-1).Draw(t, "file")
 	edges := []int64{0, in.files[file].Size}
@@ -390,7 +390,8 @@ func keyOf(t *rapid.T, in *listing) blocks.Key {
 	return blocks.NewKey(file, min(max(position, 0), blocks.MaxPosition-1))
 }
 
-// TestShards: read one after another, shards are in input order, and those of references; each has its share of the bytes.
+// TestShards: reading shards in order gives input order, for inputs and for references. Each shard has its share of the
+// bytes.
 func TestShards(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := anyInputs.Draw(t, "inputs")
@@ -410,7 +411,7 @@ func TestShards(t *testing.T) {
 	})
 }
 
-// TestPositions: offsets and positions lead to each other, and beyond neither end.
+// TestPositions: offsets and positions convert into each other, and neither exceeds the end.
 func TestPositions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		file := blocks.File{
@@ -433,7 +434,7 @@ func TestPositions(t *testing.T) {
 		if got < 0 || got > file.Positions || at(got) < 0 || got > 0 && file.Size > 0 && at(got-1) >= 0 {
 			t.Errorf("%+v: position %d at %d", file, got, offset)
 		}
-		// The last byte that is not behind the share p/Positions.
+		// The last byte at or before the share p/Positions.
 		p := rapid.Int64Range(0, file.Positions).Draw(t, "position")
 		want := new(big.Int).Mul(big.NewInt(p), big.NewInt(file.Size))
 		if want.Div(want, big.NewInt(file.Positions)); file.OffsetAt(p) != want.Int64() {
@@ -445,7 +446,7 @@ func TestPositions(t *testing.T) {
 	})
 }
 
-// A limit leaves out files, and of the last one what is behind the last record.
+// A limit excludes files, and of the last one everything after the last record.
 func TestBytesOfSplits(t *testing.T) {
 	in := &blocks.Inputs{Shards: 1}
 	if got := in.BytesOfSplits(); got != 0 {
@@ -477,7 +478,7 @@ func TestShardShares(t *testing.T) {
 	}{
 		{1, 0, 0}, {1, 19, 0}, {1, 20, 1}, {1, 59, 2}, {1, 1 << 39, 2}, // the third shard is bytes 40 to 59
 		{2, 0, 3}, {3, 0, 3}, {3, 1 << 39, 3}, {4, 0, 3},
-		{0, 249, 0}, {0, 250, 1}, {0, 1 << 39, 3}, // a reference by its share of those
+		{0, 249, 0}, {0, 250, 1}, {0, 1 << 39, 3}, // a reference by its share of the references
 	} {
 		if got := in.Shard(blocks.NewKey(tt.file, tt.position)); got != tt.want {
 			t.Errorf("file %d, position %d: shard %d, want %d", tt.file, tt.position, got, tt.want)
@@ -510,7 +511,7 @@ func TestNames(t *testing.T) {
 		want  string
 	}{
 		{blocks.NewKey(0, 17), "own", true, "own"},
-		{blocks.NewKey(0, 17), "", true, ""}, // an empty id is one
+		{blocks.NewKey(0, 17), "", true, ""}, // an empty id is an id
 		{blocks.NewKey(0, 17), "", false, "news/a.jsonl@17"},
 		{blocks.NewKey(1, 0), "", false, "b.txt"},
 	} {

@@ -29,7 +29,7 @@ func TestNumbersRoundTrip(t *testing.T) {
 	})
 }
 
-// A cut block is corrupt wherever it is cut, and never takes long.
+// A truncated block is corrupt wherever it is cut, and never takes long to decode.
 func TestNumbersOfCorruptBlocks(t *testing.T) {
 	block := AppendNumbers(nil, NewKey(1, 2), []uint64{3, math.MaxUint64})
 	for n := 1; n < len(block); n++ {

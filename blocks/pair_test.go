@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Pairs come back in order, the earlier document first, in blocks of bounded size.
+// Pairs come back in order, with the earlier document first, in blocks of bounded size.
 func TestPairWriter(t *testing.T) {
 	var got, want []NearPair
 	w := PairWriter{Key: 7, Emit: func(key int64, block []byte) {
@@ -35,7 +35,7 @@ func TestPairWriter(t *testing.T) {
 	}
 }
 
-// A sum of estimates is named by the first that has pairs, and one without pairs is no fact.
+// A sum of estimates is named by the first one that has pairs, and one without pairs gives no fact.
 func TestEstimates(t *testing.T) {
 	var sum Estimate
 	if err := sum.EmitFact(func([]byte) { t.Error("a fact of nothing") }); err != nil {
@@ -62,7 +62,7 @@ func TestEstimates(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v, %s", err, diff)
 	}
-	sum.Component = 0 // which the fact has as its name
+	sum.Component = 0 // the fact has it as its name
 	if diff := cmp.Diff(sum, EstimateOf(got)); diff != "" {
 		t.Error(diff)
 	}

@@ -6,7 +6,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Each number is in one wave, whatever they weigh, and no wave is without any.
+// Each number is in exactly one wave, whatever the weights, and no wave is empty.
 func TestWaves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var all []weighed

@@ -17,7 +17,7 @@ func read[T blocks.Row](d *blocks.Decoder) (own, second blocks.Key, got T, err e
 	return own, second, got, err
 }
 
-// readOver reads one row in the place of another.
+// readOver reads one row into another.
 func readOver[T blocks.Row](d *blocks.Decoder, row *T) (own, second blocks.Key, err error) {
 	part := d.RowPart()
 	own, second = part.Order.A, part.Order.B
@@ -126,7 +126,7 @@ func TestCandidatesRoundTrip(t *testing.T) {
 	}))
 }
 
-// TestStringColumnsAreUTF8: ids and file names may be any bytes, a Parquet string may not.
+// TestStringColumnsAreUTF8: ids and file names may be any bytes, but a Parquet string may not.
 func TestStringColumnsAreUTF8(t *testing.T) {
 	const latin, want = "caf\xe9\xff au lait", "caf\uFFFD au lait"
 	raw := []byte(latin)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A lost part is an error, and not a set with what was there before.
+// A lost part is an error, not a set with leftovers of an earlier one.
 func TestLostPart(t *testing.T) {
 	large := make([]uint64, 200_000)
 	for i := range large {
@@ -24,7 +24,7 @@ func TestLostPart(t *testing.T) {
 	}
 }
 
-// The size of a set's parts is foretold.
+// SetBytes predicts the size of a set's parts.
 func TestSetBytes(t *testing.T) {
 	for _, n := range []int{0, 1, setPart - 1, setPart, setPart + 1, 3*setPart + 7} {
 		bytes := 0
@@ -35,7 +35,7 @@ func TestSetBytes(t *testing.T) {
 	}
 }
 
-// Whole sets stay where they are, at any address, where processors have words as they travel.
+// Whole sets stay in place, at any address, on little-endian processors.
 func TestWholeSetsAreNotCopied(t *testing.T) {
 	if _, ok := new(SetPart).inPlace(); !ok {
 		t.Skip("this processor has words in another order")

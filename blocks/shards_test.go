@@ -12,7 +12,7 @@ import (
 	"github.com/neardup/neardup/blocks"
 )
 
-// Whatever the number of shards, nothing is lost or reordered, and nobody writes to a block that was handed on.
+// Whatever the number of shards, nothing is lost or reordered, and an emitted block is never written to again.
 func TestShardBlocks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.SampledFrom([]int{0, 1, 3, 10_000}).Draw(t, "shards")
@@ -55,7 +55,7 @@ func TestShardBlocks(t *testing.T) {
 	})
 }
 
-// Shards take little, also very many that each have a large value at some time.
+// Shards take little memory, also if very many of them each have a large value at some time.
 func TestShardBlocksTakeLittle(t *testing.T) {
 	for _, n := range []int{1, 300, 1000, 1 << 16} {
 		s := blocks.NewShards(n)
@@ -77,7 +77,8 @@ func TestShardBlocksTakeLittle(t *testing.T) {
 	}
 }
 
-// A runner keeps a block as it is if a fifth of its memory is left over at most, which holds for nearly all blocks of sets.
+// A runner keeps a block as it is if at most a fifth of its memory is unused, which holds for nearly all blocks of
+// sets.
 func TestShardBlocksAreFull(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{1, 300, 1000} {
@@ -91,7 +92,7 @@ func TestShardBlocksAreFull(t *testing.T) {
 		for i := range 50_000 {
 			set := make([]uint64, 50+random.IntN(250))
 			if n == 1000 {
-				set = set[:len(set)/4] // of a quarter of the room
+				set = set[:len(set)/4] // a quarter of the room
 			}
 			blocks.AddSet(s, int64(i%min(n, 10)), 1, 2, blocks.Hash{}, set, emit)
 		}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// whole is a decoder of what lies between the magic and the sum.
+// whole returns the bytes between the magic and the checksum.
 func whole(t testing.TB, data []byte, err error, magic string) []byte {
 	t.Helper()
 	if err != nil {
@@ -14,7 +14,7 @@ func whole(t testing.TB, data []byte, err error, magic string) []byte {
 	return data[len(magic) : len(data)-4]
 }
 
-// FuzzInputs: what is taken can be looked up, and is written as it was read.
+// FuzzInputs: accepted inputs can be looked up, and are encoded as they were read.
 func FuzzInputs(f *testing.F) {
 	in := &Inputs{Root: "/r", Shards: 2}
 	f.Add([]byte{})
@@ -61,7 +61,7 @@ func FuzzInputs(f *testing.F) {
 	})
 }
 
-// FuzzDetails: what is taken can be looked up.
+// FuzzDetails: accepted details can be looked up.
 func FuzzDetails(f *testing.F) {
 	d := &Details{}
 	f.Add([]byte{})

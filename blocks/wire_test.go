@@ -29,7 +29,7 @@ var (
 	})
 )
 
-// optional generates pointers, nil among them.
+// optional generates pointers, including nil.
 func optional[T any](value *rapid.Generator[T]) *rapid.Generator[*T] {
 	return rapid.Custom(func(t *rapid.T) *T {
 		if !rapid.Bool().Draw(t, "there") {
@@ -40,7 +40,7 @@ func optional[T any](value *rapid.Generator[T]) *rapid.Generator[*T] {
 	})
 }
 
-// anyList draws a list, or none.
+// anyList draws a list, or nil.
 func anyList[T any](value *rapid.Generator[T]) *rapid.Generator[[]T] {
 	return rapid.Custom(func(t *rapid.T) []T {
 		if !rapid.Bool().Draw(t, "there") {
@@ -80,7 +80,7 @@ func TestDocumentsRoundTrip(t *testing.T) {
 	})
 }
 
-// A document of one text column has a byte for where columns end.
+// A document with one text column has one byte for the ends of columns.
 func TestDocumentOfOneColumn(t *testing.T) {
 	one := blocks.AppendDocument(nil, &blocks.Document{Text: []byte("text")})
 	two := blocks.AppendDocument(nil, &blocks.Document{Text: []byte("text"), Ends: []byte{1}})
@@ -89,7 +89,7 @@ func TestDocumentOfOneColumn(t *testing.T) {
 	}
 }
 
-// A profile without traits has a byte for them, and one without copies a byte for these.
+// A profile without traits has one byte for them, and one without copies has one byte for these.
 func TestLeanProfile(t *testing.T) {
 	lean := blocks.AppendProfile(nil, &blocks.Profile{})
 	full := blocks.AppendProfile(nil, &blocks.Profile{Traits: blocks.Traits{Symbols: 1}})
@@ -98,7 +98,7 @@ func TestLeanProfile(t *testing.T) {
 	}
 }
 
-// ownProfile is what a document does not share with its copies, but for the traits.
+// ownProfile draws what a document does not share with its copies, except the traits.
 func ownProfile(t *rapid.T) blocks.Profile {
 	p := blocks.Profile{
 		Key: anyKey.Draw(t, "key"), HasID: rapid.Bool().Draw(t, "has id"), Rank: append([]byte{}, anyBytes.Draw(t, "rank")...),
@@ -135,7 +135,7 @@ func TestProfilesRoundTrip(t *testing.T) {
 	}), blocks.AppendProfile, (*blocks.Decoder).Profile)
 }
 
-// A copy shares hash and size with the first of its group, whose component is not its own.
+// A copy shares hash and size with the first document of its group, but does not have that one's component.
 func TestCopiesRoundTrip(t *testing.T) {
 	blocksRoundTrip(t, rapid.Custom(func(t *rapid.T) blocks.Copy {
 		c := blocks.Copy{Of: anyKey.Draw(t, "of"), Profile: ownProfile(t)}
@@ -284,7 +284,7 @@ func TestSetPartOutOfBounds(t *testing.T) {
 	}
 }
 
-// kind is a block of one kind, with what reads it.
+// kind is a block of one kind and its reader.
 type kind struct {
 	block []byte
 	read  func(*blocks.Decoder)
@@ -301,7 +301,7 @@ func rowKind[R blocks.Row](t *rapid.T, key blocks.Key, row *R) kind {
 	}}
 }
 
-// kinds are one of each.
+// kinds returns one of each.
 func kinds(t *rapid.T) map[string]kind {
 	key := anyKey.Draw(t, "key")
 	id, text := anyBytes.Draw(t, "id"), anyBytes.Draw(t, "text")
@@ -336,7 +336,7 @@ func kinds(t *rapid.T) map[string]kind {
 	}
 }
 
-// TestTruncated: of a block that is cut short anywhere, the decoder says so.
+// TestTruncated: the decoder detects a block that is cut short anywhere.
 func TestTruncated(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		for name, kind := range kinds(t) {
@@ -369,8 +369,7 @@ func TestTruncated(t *testing.T) {
 	})
 }
 
-// FuzzDecoder: no bytes make a decoder panic, read on without end or take more memory than they
-// are worth.
+// FuzzDecoder: no bytes make a decoder panic, read without end or take much more memory than they have.
 func FuzzDecoder(f *testing.F) {
 	huge := binary.AppendUvarint(nil, math.MaxUint64)
 	for _, prefix := range []int{0, 8, 9, 10, 24, 25, 32} {
@@ -439,7 +438,7 @@ func TestDecoderLengths(t *testing.T) {
 	}
 }
 
-// Of a block that is cut off the whole documents come, and an error.
+// A truncated block yields its whole documents, and an error.
 func TestDocumentsOfCutBlock(t *testing.T) {
 	first := blocks.AppendDocument(nil, &blocks.Document{Key: 1, Text: []byte("one")})
 	both := blocks.AppendDocument(first, &blocks.Document{Key: 2, Text: []byte("two")})
@@ -475,7 +474,7 @@ func TestBatchesRoundTrip(t *testing.T) {
 	})
 }
 
-// Sets that were written are read again, all or some, and what is cut short is an error.
+// Sets that were written are read again, all or some; truncated data is an error.
 func TestPickSets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))

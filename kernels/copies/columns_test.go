@@ -10,14 +10,14 @@ import (
 	"github.com/neardup/neardup/kernels/textnorm"
 )
 
-// Texts are the same bytes only if their columns are; a text of one column has its own hash.
+// Texts are equal in bytes only if their columns are; a text with one column has its own hash.
 func TestColumns(t *testing.T) {
 	policy, err := textnorm.Parse("default")
 	if err != nil {
 		t.Fatal(err)
 	}
 	reader := NewReader(shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 1}, Normalize: policy}, shingle.Set)
-	for _, text := range []string{"a b c d", "1 2 3 4"} { // with a letter of ASCII, and without
+	for _, text := range []string{"a b c d", "1 2 3 4"} { // with ASCII letters, and without
 		var keys, tokens, texts, read []hash.Sum128
 		for _, ends := range []string{"", "\x01", "\x03", "\x01\x03", "\x03"} {
 			key, ok := reader.Key(Bytes, []byte(text), []byte(ends))
@@ -41,7 +41,7 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// Documents of several fields differ in what any text of theirs has, and not in what stands in other columns.
+// Documents with several fields differ in what any of their texts has, and not in other columns.
 func TestTraitsOfFields(t *testing.T) {
 	rules, err := match.Parse([]string{"year=equal", "title=word:1,.5", "author=word:1,.5"})
 	if err != nil {

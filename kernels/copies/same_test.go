@@ -14,7 +14,7 @@ import (
 	"github.com/neardup/neardup/kernels/textnorm"
 )
 
-// specs are shingles of each kind, under several policies.
+// specs returns shingles of each kind, under several policies.
 func specs(t *testing.T) (all []shingle.Spec) {
 	t.Helper()
 	for _, kind := range []string{"word:1", "word:5", "char:9", "char32:9", "byte:13", "stopword:3", "item"} {
@@ -36,8 +36,8 @@ func specs(t *testing.T) (all []shingle.Spec) {
 // anyText often has few letters, or none.
 var anyText = rapid.OneOf(rapid.String(), rapid.StringOf(rapid.SampledFrom([]rune("aZ .!\u0301\u200d\u00ad\n+é中"))))
 
-// A key is that of the trait of its name, whatever has been read before. A text has one if it has a
-// shingle, or bytes where these are compared.
+// A key is the trait of that name, whatever has been read before. A text has a key if it has a shingle or, for Bytes, a
+// byte.
 func TestKeyIsTrait(t *testing.T) {
 	for _, spec := range specs(t) {
 		t.Run(fmt.Sprint(spec.Shingle, spec.Normalize), func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestKeyIsTrait(t *testing.T) {
 				wantSet := shingle.Set(plain.Shingles(nil, text))
 				want := Traits{Text: hash.Text(text), Tokens: hash.Values(plain.Tokenise(text)), Set: hash.Values(wantSet)}
 				traits, set := reader.Read(text, nil)
-				seen := text // of markup, what a page shows
+				seen := text // of markup, only what a page shows
 				if spec.Shingle.Kind != shingle.Item {
 					seen = spec.Normalize.Visible(nil, text)
 				}
@@ -100,7 +100,7 @@ func TestMarkup(t *testing.T) {
 	}
 }
 
-// What each kind of copies tells apart, and what not.
+// What each kind of copy distinguishes, and what not.
 func TestTraits(t *testing.T) {
 	policy, err := textnorm.Parse("default")
 	if err != nil {

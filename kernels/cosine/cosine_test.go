@@ -40,7 +40,7 @@ func threshold(t interface{ Fatal(...any) }, v float64) setsim.Threshold {
 	return th
 }
 
-// of returns the vector of a map's features and weights.
+// of returns the vector with a map's features and weights.
 func of(weights map[uint64]uint32) vector.Vector {
 	var v vector.Vector
 	for x := range weights {
@@ -53,7 +53,7 @@ func of(weights map[uint64]uint32) vector.Vector {
 	return v
 }
 
-// dotByMap is the dot product by definition.
+// dotByMap returns the dot product by definition.
 func dotByMap(a, b vector.Vector) *big.Int {
 	weights := make(map[uint64]int64)
 	for i, x := range a.Features {
@@ -83,7 +83,7 @@ func TestReached(t *testing.T) {
 		th := threshold(t, float64(rapid.Int64Range(1, 1_000_000).Draw(t, "millionths"))/1e6)
 		a, b := number.Draw(t, "a"), number.Draw(t, "b")
 		bigA, bigB := new(big.Int).SetUint64(a), new(big.Int).SetUint64(b)
-		// Around ⌈t·√(a·b)⌉, the least dot product that reaches; a random one seldom falls there.
+		// Around ⌈t·√(a·b)⌉, the smallest dot product that reaches t, which a random one seldom hits.
 		scaled := new(big.Int).Mul(bigA, bigB)
 		scaled.Mul(scaled, new(big.Int).SetUint64(th.Num*th.Num))
 		scaled.Div(scaled, new(big.Int).SetUint64(th.Den*th.Den))
@@ -154,8 +154,8 @@ func TestSimilarity(t *testing.T) {
 	})
 }
 
-// families draws groups as they occur: originals and their copies, equal or edited in features and weights, over features
-// that many vectors have. Weights are 1, small, as of tf-idf, or as large as they can be.
+// families draws realistic groups: originals and their copies, equal or edited in features and weights, over features
+// that many vectors have. Weights are 1, small, as of tf-idf, or maximal.
 var families = rapid.Custom(func(t *rapid.T) []vector.Vector {
 	rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 	pool := uint64(rapid.SampledFrom([]int{1, 30, 500}).Draw(t, "pool"))
@@ -229,7 +229,7 @@ func TestBruteForce(t *testing.T) {
 	})
 }
 
-// Each way of joining has the pairs of the brute force, in its order; the public one chooses.
+// Each way of joining gives the pairs of the brute force, in its order; the public one chooses a way.
 func TestSelfJoinEqualsBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		vectors := families.Draw(t, "vectors")
@@ -284,7 +284,7 @@ func TestCrossJoin(t *testing.T) {
 	})
 }
 
-// With weights of 1 the cosine is that of sets, |A∩B| / √(|A|·|B|).
+// With weights of 1, the cosine is that of sets, |A∩B| / √(|A|·|B|).
 func TestUnitWeightsAreSets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		vectors := families.Draw(t, "vectors")
@@ -310,7 +310,7 @@ func TestUnitWeightsAreSets(t *testing.T) {
 }
 
 // Pairs at exactly the threshold belong to the result, whatever other vectors do to the order of the features: (3, 4)
-// and (1) at .6, and so on, scaled to any length. Those one unit longer do not.
+// and (1) at .6, and so on, scaled to any length. Pairs one unit longer do not.
 func TestSelfJoinAtTheBound(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, c := range []struct {
@@ -323,7 +323,7 @@ func TestSelfJoinAtTheBound(t *testing.T) {
 			exact := of(map[uint64]uint32{x: c.with * scale, y: c.not * scale})
 			longer := of(map[uint64]uint32{x: c.with * scale, y: c.not*scale + 1})
 			vectors := []vector.Vector{exact, of(map[uint64]uint32{x: 1 + rng.Uint32N(1<<30)}), longer}
-			for range 2 * directLimit { // makes one of them frequent, and far from similar
+			for range 2 * directLimit { // makes one of them frequent, and is not similar
 				weights := map[uint64]uint32{rng.Uint64(): 1 << 30}
 				weights[[]uint64{x, y}[rng.IntN(2)]] = 1
 				vectors = append(vectors, of(weights))
@@ -397,9 +397,9 @@ func TestEmitStopsTheJoin(t *testing.T) {
 	}
 }
 
-// recombined returns vectors of 225 components on average as word shingles of text make them: three in four features occur
-// nowhere else, the others are phrases of a Zipf law, and every fourth vector is an edited copy of an earlier one.
-// Single words, more alike, are a vocabulary of a Zipf law alone.
+// recombined returns vectors of 225 components on average, like those of word shingles: three in four features occur
+// nowhere else, the others are phrases from a Zipf law, and every fourth vector is an edited copy of an earlier one.
+// Single words, which are more alike, come from a Zipf law alone.
 func recombined(n int, words bool) []vector.Vector {
 	rng := rand.New(rand.NewPCG(5, 6))
 	phrases := rand.NewZipf(rng, 1.1, 50, 1<<22)
@@ -439,7 +439,7 @@ func recombined(n int, words bool) []vector.Vector {
 	return vectors
 }
 
-// BenchmarkSelfJoin joins vectors of tf-idf weights, and those of weights 1.
+// BenchmarkSelfJoin joins vectors with tf-idf weights, and with weights of 1.
 func BenchmarkSelfJoin(b *testing.B) {
 	for name, n := range map[string]int{"shingles": 20_000, "words": 5_000} {
 		tfidf := recombined(n, name == "words")
@@ -493,7 +493,7 @@ func BenchmarkSelfJoinOfComponent(b *testing.B) {
 	}
 }
 
-// Whatever the lengths, vectors that share a feature reach setsim.Any, and others do not.
+// Vectors of any length that share a feature reach setsim.Any, and others do not.
 func TestAny(t *testing.T) {
 	for _, dot := range []uint64{1, 1 << 40, math.MaxUint64} {
 		if !Reached(setsim.Any, dot, math.MaxUint64, math.MaxUint64) {

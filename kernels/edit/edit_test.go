@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// byDefinition tries every way to treat the first characters.
+// byDefinition tries every edit of the first characters.
 func byDefinition(a, b []rune) int {
 	switch {
 	case len(a) == 0:
@@ -41,7 +41,7 @@ func TestNearest(t *testing.T) {
 		{"ab", []string{"bb", "aa"}, "aa"},
 		{"ab", []string{"aa", "bb"}, "aa"},
 		{"nope", []string{"note", "nape"}, "nape"},
-		{"abcd", []string{"abxy"}, "abxy"}, // half of it
+		{"abcd", []string{"abxy"}, "abxy"}, // half of its bytes
 		{"abcd", []string{"axyz"}, ""},
 		{"abcd", nil, ""},
 	} {

@@ -38,7 +38,7 @@ func families(rng *rand.Rand, families, members, size, edits int) (sets [][]uint
 	return sets
 }
 
-// signsOf are those of an Estimator of a run with this seed.
+// signsOf returns the signatures of an Estimator for a run with this seed.
 func signsOf(n int, seed uint64) []Sign {
 	signs := []Sign{fss.New(n, seed).Sign}
 	for _, seed := range Seeds(seed) {
@@ -47,7 +47,7 @@ func signsOf(n int, seed uint64) []Sign {
 	return signs
 }
 
-// exact is the sum by definition: every two sets are signed and all their keys compared.
+// exact computes the sum by definition: it signs every two sets and compares all their keys.
 func exact(sets [][]uint64, t setsim.Threshold, b lsh.Banding, signs []Sign) (sum Sum) {
 	for i, a := range sets {
 		for j := i + 1; j < len(sets); j++ {
@@ -73,7 +73,7 @@ func exact(sets [][]uint64, t setsim.Threshold, b lsh.Banding, signs []Sign) (su
 }
 
 func TestSumEqualsDefinition(t *testing.T) {
-	var before *Estimator // one for several groups, so that storage is used again
+	var before *Estimator // one for several groups, so that its memory is reused
 	rapid.Check(t, func(t *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		b := lsh.Banding{Bands: rapid.IntRange(1, 8).Draw(t, "bands"), Rows: rapid.IntRange(1, 8).Draw(t, "rows"), AsText: rapid.Bool().Draw(t, "as text")}
@@ -103,9 +103,9 @@ func TestSumEqualsDefinition(t *testing.T) {
 	})
 }
 
-// Over many signatures, what the pairs that share a bucket stand for is the number of all pairs on
-// average, though far from all of them share one. (The sets are much larger than the signature:
-// the values of small ones are not as good as independent, which p(J) takes for granted.)
+// Over many signatures, the pairs that share a bucket represent on average the number of all pairs, though far from all
+// share one. (The sets are much larger than the signature: the values of small ones are less independent than p(J)
+// assumes.)
 func TestUnbiased(t *testing.T) {
 	threshold := setsim.Threshold{Num: 1, Den: 2}
 	sets := families(rand.New(rand.NewPCG(3, 4)), 20, 6, 1000, 350)
@@ -146,7 +146,7 @@ func TestUnbiased(t *testing.T) {
 	t.Logf("%d pairs, estimated %.1f ± %.1f", found, mean, deviation)
 }
 
-// collection is sets, and their pairs by a threshold with their similarities.
+// collection is sets, and their pairs at a threshold with their similarities.
 type collection struct {
 	sets  [][]uint64
 	pairs []similar
@@ -154,8 +154,9 @@ type collection struct {
 
 type similar struct{ i, j, shared int }
 
-// drawn are sets of families of up to some members, each a template with some of its elements replaced, and of as many loners. Elements
-// are drawn from a vocabulary by Zipf's law, as words are, or are all different, as shingles of several words are.
+// drawn returns sets of families and as many sets outside families. A family has a template and members with some of
+// its elements replaced. Elements are drawn from a vocabulary by Zipf's law, like words, or are all distinct, like
+// shingles of several words.
 func drawn(rng *rand.Rand, families, members, size int, edits float64, vocabulary int, t setsim.Threshold) (c collection) {
 	zipf := rand.NewZipf(rng, 1.07, 8, uint64(vocabulary))
 	element := func() uint64 {
@@ -199,7 +200,7 @@ func drawn(rng *rand.Rand, families, members, size int, edits float64, vocabular
 	return c
 }
 
-// found are the pairs of documents that keys of a seed connect, be it by way of others.
+// found returns the pairs of documents that keys of a seed connect, directly or through others.
 func (c *collection) found(b lsh.Banding, seed uint64) (found []similar) {
 	sign := fss.New(b.Signature, seed).Sign
 	type bucket struct {
@@ -227,8 +228,8 @@ func (c *collection) found(b lsh.Banding, seed uint64) (found []similar) {
 	return found
 }
 
-// Over 200 runs of each of ten corpora, from shingles in pairs to common words in large families, at least 93 % of the intervals cover the
-// number of pairs. Seeds are fixed.
+// Over 200 runs of each of ten corpora, from shingles in pairs to common words in large families, at least 93 % of the
+// intervals cover the number of pairs. Seeds are fixed.
 func TestIntervalCovers(t *testing.T) {
 	runs := nightly.Or(200, 25)
 	all, allRuns := 0, 0
@@ -280,7 +281,7 @@ func TestIntervalCovers(t *testing.T) {
 	}
 }
 
-// A pair of hardly any chance counts much, but not without bound.
+// A pair with a tiny probability counts much, but not without bound.
 func TestLeastProbability(t *testing.T) {
 	e := New(lsh.Banding{Bands: 1, Rows: 64}, []Sign{func(_, _ []uint64) []uint64 { return make([]uint64, 64) }}, jaccard)
 	e.Begin([][]uint64{{1, 2}, {2, 3}})
@@ -290,7 +291,7 @@ func TestLeastProbability(t *testing.T) {
 	}
 }
 
-// Once the storage is there, a group allocates nothing.
+// Once it has its memory, a group allocates nothing.
 func TestStorageIsKept(t *testing.T) {
 	sets := families(rand.New(rand.NewPCG(5, 6)), 1, 20, 40, 10)
 	e := New(lsh.Banding{Bands: 4, Rows: 4}, signsOf(64, 0), jaccard)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// With every kind of processor, all pairs are found among more signatures than a tile has.
+// On every kind of processor, all pairs are found among more signatures than a tile has.
 func TestDirectJoinOfProcessors(t *testing.T) {
 	defer func(a2, a512 bool) { hasAVX2, hasAVX512 = a2, a512 }(hasAVX2, hasAVX512)
 	kinds := map[string][2]bool{"plain": {}}
@@ -34,7 +34,7 @@ func TestDirectJoinOfProcessors(t *testing.T) {
 			if !slices.Equal(got, want) {
 				t.Errorf("%s, m=%d, d=%d: %d pairs, want %d", name, c.m, c.d, len(got), len(want))
 			}
-			for k := range min(n, 200) { // it finds what is far: a pair of a block may be near
+			for k := range min(n, 200) { // blocks before a near pair may or may not be skipped
 				one := columnsOf(signatures[:blockSize], len(signatures[0]))
 				near := slices.ContainsFunc(signatures[:blockSize], func(s []uint64) bool {
 					return Distance(s, signatures[k]) <= c.d

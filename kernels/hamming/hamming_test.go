@@ -88,7 +88,7 @@ func TestBruteForce(t *testing.T) {
 	})
 }
 
-// Each way of joining has the pairs of the brute force, in its order; the public one chooses.
+// Each way of joining gives the pairs of the brute force, in its order; the public one chooses a way.
 func TestSelfJoinEqualsBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := groups.Draw(t, "group")
@@ -161,7 +161,7 @@ func TestEmitStopsTheJoin(t *testing.T) {
 	}
 }
 
-// A pair reaches the threshold exactly up to the largest distance, as rational numbers say.
+// A pair reaches the threshold exactly up to the largest distance, computed in rational numbers.
 func TestMaxDistance(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		th, err := setsim.ParseThreshold(float64(rapid.Int64Range(1, 1_000_000).Draw(t, "millionths")) / 1e6)

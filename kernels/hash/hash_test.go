@@ -86,10 +86,9 @@ func words(t *testing.T, list string) []uint64 {
 	return values
 }
 
-// Flipping any one input bit flips each output bit half the time. Over the
-// trials the share of flips has a standard deviation of .5/√4096 = .0078; the
-// bound is 7 of them, so that a perfect hash fails any of the 10^5 cells below
-// with probability under 3·10^-7. The seed is fixed.
+// Flipping any input bit flips each output bit half the time. Over the trials, the fraction of flips has a standard
+// deviation of .5/√4096 = .0078. The bound is 7 standard deviations, so that a perfect hash fails in any of the 10^5
+// cells below with probability under 3·10^-7. The seed is fixed.
 func TestAvalanche(t *testing.T) {
 	const trials, bound = 4096, 7 * 0.5 / 64
 
@@ -124,14 +123,14 @@ func TestAvalanche(t *testing.T) {
 			return in
 		}
 	}
-	// One or two bytes have too few values for the bound to hold.
+	// One or two bytes have too few values for the bound.
 	for _, n := range []int{3, 4, 8, 9, 16, 17} {
 		check("Bytes of "+strconv.Itoa(n), 8*n, random(n), Bytes)
 	}
 	mix := func(in []byte) uint64 { return Mix(binary.LittleEndian.Uint64(in)) }
 	check("Mix", 64, random(8), mix)
 
-	// Small integers: what an unmixed rolling sum or a code point looks like.
+	// Small integers look like an unmixed rolling sum or a code point.
 	small := make([]byte, 8)
 	next := uint64(0)
 	check("Mix of small integers", 64, func() []byte {
@@ -154,11 +153,9 @@ func TestAvalanche(t *testing.T) {
 	}
 }
 
-// The bins of a MinHash signature are the low bits of mixed values, and inside
-// a bin the high bits are compared: both must be level for sequential integers.
-// With 2^20 values in 256 bins a bin's count has mean 4096 and standard
-// deviation 64; χ² over 255 degrees of freedom stays below 400 with
-// probability 1 − 10^-8.
+// The bins of a MinHash signature are the low bits of mixed values, and inside a bin the high bits are compared, so
+// both must be uniform for sequential integers. With 2^20 values in 256 bins, a bin's count has mean 4096 and standard
+// deviation 64; χ² over 255 degrees of freedom stays below 400 with probability 1 − 10^-8.
 func TestMixLevelsSequentialIntegers(t *testing.T) {
 	for _, step := range []uint64{1, 2, 1 << 12, 1 << 44} {
 		var low, high [256]float64
@@ -172,7 +169,7 @@ func TestMixLevelsSequentialIntegers(t *testing.T) {
 			for _, n := range counts {
 				chi2 += (n - 4096) * (n - 4096) / 4096
 			}
-			// Far too level is as wrong as not level: the low end of the same χ².
+			// Too uniform is as wrong as not uniform: this is the low end of the same χ².
 			if chi2 > 400 || chi2 < 140 {
 				t.Errorf("step %d: χ² of the %s 8 bits is %.0f, want 140…400", step, name, chi2)
 			}
@@ -199,10 +196,9 @@ func TestLengthCounts(t *testing.T) {
 	}
 }
 
-// All sequences of up to five values from a small alphabet. With nothing aimed
-// at the constants each half alone tells them apart (an accident would have
-// probability 10^-10); a value equal to a chain's state zeroes that chain, and
-// then the other half must still tell.
+// All sequences of up to five values from a small alphabet. Unless a value equals one of the constants, each half alone
+// distinguishes them (an accident has probability 10^-10). A value equal to a chain's state zeroes that chain, and then
+// the other half must still distinguish them.
 func TestSequenceTellsOrderAndLengthApart(t *testing.T) {
 	plain := []uint64{0, 1, 2, 1 << 63, math.MaxUint64, mulIn, mulOut}
 	check := func(alphabet []uint64, key func(Sum128) Sum128) {
@@ -231,8 +227,8 @@ func TestSequenceTellsOrderAndLengthApart(t *testing.T) {
 	check(aimed, func(s Sum128) Sum128 { return s })
 }
 
-// Every length up to 16 read by whole loads equals the definition read byte by
-// byte, wherever the slice lies in its array.
+// For every length up to 16, whole loads equal the definition, which reads byte by byte, wherever the slice lies in its
+// array.
 func FuzzBytesReadsOnlyItsSlice(f *testing.F) {
 	f.Add([]byte("a token"), uint8(0))
 	f.Add([]byte("0123456789abcdef"), uint8(3))
@@ -290,7 +286,8 @@ func BenchmarkSequence(b *testing.B) {
 	}
 }
 
-// TestValues holds both ways to the same sums, around the lengths at which XXH3 changes its way and behind a place that is not aligned.
+// TestValues compares both implementations, around the lengths at which XXH3 changes its algorithm and at an unaligned
+// address.
 func TestValues(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	values := make([]uint64, 600)

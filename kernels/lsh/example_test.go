@@ -6,7 +6,7 @@ import (
 	"github.com/neardup/neardup/kernels/lsh"
 )
 
-// Bands and rows for a million documents of which unrelated ones share little.
+// Bands and rows for a million documents, of which unrelated ones share little.
 func ExampleSolve() {
 	choice, err := lsh.Solve(lsh.Input{
 		Threshold: 0.8, Recall: 0.999, Documents: 1_000_000,

@@ -46,8 +46,8 @@ func miss(j float64, b, r int) *big.Float {
 
 var signatures = rapid.SliceOfN(rapid.Uint64(), 64, 64)
 
-// A key depends on each row of its band, on their order, and on nothing else.
-// By chance the test fails once in 2^64 per comparison.
+// A key depends on each row of its band, on their order, and on nothing else. The test fails by chance once in 2^64
+// comparisons.
 func TestKeysDependOnTheirRows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sig := signatures.Draw(t, "sig")
@@ -92,10 +92,9 @@ func TestKeysReusesStorage(t *testing.T) {
 	}
 }
 
-// Groups are sharded and sorted by bytes of the key, also where the values are
-// those of long documents, all of round 0 and small. Each chi-square statistic
-// of 255 degrees of freedom has a standard deviation of 23; 400 is exceeded
-// with probability 2e-8, and there are 16 of them.
+// Groups are sharded and sorted by bytes of the key, even if the values are those of long documents, all of round 0 and
+// small. Each chi-square statistic with 255 degrees of freedom has a standard deviation of 23; 400 is exceeded with
+// probability 2e-8, and there are 16 of them.
 func TestKeysAreUniform(t *testing.T) {
 	const documents = 50_000
 	signer := fss.New(64, 0)
@@ -126,11 +125,10 @@ func TestKeysAreUniform(t *testing.T) {
 	}
 }
 
-// Signatures of Fast Similarity Sketching share a key about as often as
-// independent components would: within .03, or better, which is less often for
-// pairs unlikely to be wanted and more often for the others. A rate of 8,000
-// pairs has a standard deviation of at most .0056, so a correct program beyond
-// .03 is one seed in 10^7 for each cell; seeds are fixed.
+// Signatures of Fast Similarity Sketching share a key about as often as independent components would: within .03 or
+// better, that is, less often for pairs unlikely to be wanted and more often for the others. A rate over 8,000 pairs
+// has a standard deviation of at most .0056, so a correct program exceeds .03 for one seed in 10^7 per cell; seeds are
+// fixed.
 func TestBandingFollowsSCurve(t *testing.T) {
 	const pairs = 8000
 	for _, p := range []Banding{
@@ -178,7 +176,7 @@ func BenchmarkKeys(b *testing.B) {
 	}
 }
 
-// A Banding has as many keys as bands, and documents share one as SCurve says.
+// A Banding has one key per band, and documents share one with the probability of SCurve.
 func TestBandingIsAKeyer(t *testing.T) {
 	var k Keyer = Banding{Signature: 12, Bands: 3, Rows: 4}
 	if keys := k.Keys(nil, make([]uint64, 12)); len(keys) != 3 || k.Len() != 3 {

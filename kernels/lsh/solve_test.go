@@ -29,9 +29,8 @@ var profiles = []struct {
 	{"worst", nil},
 }
 
-// TestGolden shows in review what a change of costs or rules does to the
-// parameters of users. That the rows are right is TestSolveEqualsEnumeration's
-// business, which goes over the same inputs.
+// TestGolden shows in review how a change of costs or rules affects the parameters of users. TestSolveEqualsEnumeration
+// checks on the same inputs that the parameters are right.
 func TestGolden(t *testing.T) {
 	const path = "testdata/solve.golden"
 	var out strings.Builder
@@ -85,8 +84,8 @@ func inputs(yield func(name string, in Input)) {
 	}
 }
 
-// Solve against the rules of its comment, by going over every number of bands,
-// rows and components there is, with the recall decided in 300-bit arithmetic.
+// Solve equals the rules of its comment, by enumeration of all numbers of bands, rows and components, with the recall
+// computed in 300-bit arithmetic.
 func TestSolveEqualsEnumeration(t *testing.T) {
 	type candidate struct{ b, r, n int }
 	reaching := make(map[[2]float64][]candidate)
@@ -146,7 +145,7 @@ func TestSolveEqualsEnumeration(t *testing.T) {
 			case edges(c) > .1 || compare(cost(c), 1.2*least) > 0:
 				continue
 			default:
-				// Rows only count among equals in all else.
+				// Rows decide only if all else is equal.
 				order = cmp.Or(compare(edges(c), edges(best)), compare(cost(c), cost(best)), cmp.Compare(c.b, best.b), cmp.Compare(best.r, c.r))
 			}
 			if best.b == 0 || order < 0 {
@@ -177,7 +176,7 @@ func TestSolveEqualsEnumeration(t *testing.T) {
 	})
 }
 
-// compare takes for equal what differs by rounding only.
+// compare treats values that differ only by rounding as equal.
 func compare(a, b float64) int {
 	if math.Abs(a-b) <= 1e-12*b {
 		return 0
@@ -185,8 +184,8 @@ func compare(a, b float64) int {
 	return cmp.Compare(a, b)
 }
 
-// Newswire has templates, so it needs the usual 18 × 5: with 14 × 4 documents
-// would have 1e5·14·1.3e-7 = .18 unrelated neighbours.
+// Newswire has templates, so it needs the usual 18 × 5: with 14 × 4, documents would have 1e5·14·1.3e-7 = .18 unrelated
+// neighbours.
 func TestSolveNews(t *testing.T) {
 	for _, p := range profiles {
 		if p.name != "reuters-word" {
@@ -237,16 +236,16 @@ func TestAssess(t *testing.T) {
 	}
 }
 
-// TestSolveWithAllRows: one band of as many rows as a signature has values is a choice too.
+// TestSolveWithAllRows: one band with as many rows as a signature has values is a choice, too.
 func TestSolveWithAllRows(t *testing.T) {
-	background := slices.Repeat([]float64{1}, MaxSignature+1) // all percolate, so the most rows are taken
+	background := slices.Repeat([]float64{1}, MaxSignature+1) // all percolate, so the maximum of rows is chosen
 	c, err := Solve(Input{Threshold: 1, Recall: .9, Documents: 2, Background: background})
 	if want := (Banding{Bands: 1, Rows: MaxSignature, Signature: MaxSignature}); err != nil || c.Banding != want {
 		t.Errorf("%+v, error %v, want %+v", c.Banding, err, want)
 	}
 }
 
-// TestPercolatesAboveTheBound: as many background edges as are allowed do not percolate, and more do.
+// TestPercolatesAboveTheBound: the maximum of background edges does not percolate, and more do.
 func TestPercolatesAboveTheBound(t *testing.T) {
 	for indexed, most := range map[bool]float64{false: MaxBackgroundEdges, true: MaxIndexedEdges} {
 		for background, want := range map[float64]bool{most: false, math.Nextafter(most, 1): true} {
@@ -258,7 +257,7 @@ func TestPercolatesAboveTheBound(t *testing.T) {
 	}
 }
 
-// TestNobodyElse: one document has nobody to be taken for, whatever the background.
+// TestNobodyElse: a single document has no unrelated neighbours, whatever the background.
 func TestNobodyElse(t *testing.T) {
 	for documents := range int64(2) {
 		c, err := Solve(Input{Threshold: .8, Recall: .999, Documents: documents})

@@ -28,7 +28,7 @@ func TestTextOfBand(t *testing.T) {
 	}
 }
 
-// What a band and its bucket are called.
+// The names of a band and its bucket.
 func TestNames(t *testing.T) {
 	sig := []uint64{1, 2, 3, 4, 15, 355, 89, 2, 9}
 	b := Banding{Signature: 9, Bands: 2, Rows: 4, AsText: true}
@@ -41,7 +41,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// The bucket of 15_355_89_2 as Python's zlib has it: '%08x' % zlib.crc32(b'15_355_89_2').
+// The bucket of 15_355_89_2 as computed by Python's zlib: '%08x' % zlib.crc32(b'15_355_89_2').
 func TestTextKeys(t *testing.T) {
 	sig := []uint64{15, 355, 89, 2, 15, 355, 89, 2, 15, 355, 892, 1}
 	keys := textKeys([]uint64{1, 2, 3, 4, 5}, sig, 3, 4)
@@ -94,7 +94,7 @@ func TestTextbookTables(t *testing.T) {
 	}
 }
 
-// The table of docs/algorithms/lsh.md, whose numbers come from another language.
+// The table of docs/algorithms/lsh.md, whose numbers were computed in another language.
 func TestDocumentedSensitivity(t *testing.T) {
 	page, err := os.ReadFile("../../docs/algorithms/lsh.md")
 	if err != nil {
@@ -172,10 +172,10 @@ func drawPair(r *rand.Rand) (a, b []uint64) {
 
 const pairSimilarity = .6
 
-// The share of equal values is an unbiased estimate of J. Its variance is J(1−J)/n for the
-// textbook families, and that of Fast Similarity Sketching about half of it for sets no larger
-// than the signature. Bounds: the mean of m estimates is within five standard errors; a variance
-// from m of them has a relative standard error of √(2/m), 4.5 % here, and is within four.
+// The fraction of equal values is an unbiased estimate of J. Its variance is J(1−J)/n for the textbook families, and
+// about half of that for Fast Similarity Sketching if sets are no larger than the signature. Bounds: the mean of m
+// estimates is within five standard errors; a variance from m estimates has a relative standard error of √(2/m), 4.5 %
+// here, and is within four.
 func TestEstimatorVariance(t *testing.T) {
 	const n, m = 64, 1000
 	const classicVariance = pairSimilarity * (1 - pairSimilarity) / n
@@ -201,7 +201,7 @@ func TestEstimatorVariance(t *testing.T) {
 	}
 }
 
-// Pairs share a bucket as often as 1−(1−s^r)^b says, whatever the family and the key.
+// Pairs share a bucket with probability 1−(1−s^r)^b, whatever the family and the key.
 func TestFamiliesFollowSCurve(t *testing.T) {
 	const n, m = 64, 1000
 	for _, f := range families {
@@ -232,17 +232,16 @@ func TestFamiliesFollowSCurve(t *testing.T) {
 			t.Logf("%s, %d x %d: %.3f, theory %.3f", f.name, shape[0], shape[1], got, p)
 			slack := 4 * math.Sqrt(p*(1-p)/m)
 			if f.name == "fss" {
-				slack += .02 // its values are a little dependent
+				slack += .02 // its values are slightly dependent
 			}
-			if math.Abs(got-p) > slack+1e-3 { // where p rounds to 1
+			if math.Abs(got-p) > slack+1e-3 { // for p that rounds to 1
 				t.Errorf("%s, %d bands of %d rows: %.3f of the pairs share a bucket, want %.3f", f.name, shape[0], shape[1], got, p)
 			}
 		}
 	}
 }
 
-// sumBucket returns the bucket of a band by the simplest of hashes: the sum of its values modulo
-// the number of buckets.
+// sumBucket returns the bucket of a band by the simplest hash: the sum of its values modulo the number of buckets.
 func sumBucket(values []uint64, buckets uint64) uint64 {
 	sum := uint64(0)
 	for _, v := range values {
@@ -251,10 +250,9 @@ func sumBucket(values []uint64, buckets uint64) uint64 {
 	return sum
 }
 
-// sensitivity returns the p1 and p2 of b bands of r rows for Jaccard distances d1 < d2: MinHash
-// is a (d1, d2, 1−d1, 1−d2)-sensitive family, and banding makes of it one that is
-// (d1, d2, p1, p2)-sensitive. Sets at most d1 apart share a bucket with probability p1 or more,
-// sets at least d2 apart with p2 or less.
+// sensitivity returns the p1 and p2 of b bands of r rows for Jaccard distances d1 < d2. MinHash is a (d1, d2, 1−d1,
+// 1−d2)-sensitive family, and banding turns it into a (d1, d2, p1, p2)-sensitive one: sets at most d1 apart share a
+// bucket with probability at least p1, and sets at least d2 apart with at most p2.
 func sensitivity(d1, d2 float64, b, r int) (p1, p2 float64) {
 	return SCurve(1-d1, b, r), SCurve(1-d2, b, r)
 }

@@ -43,7 +43,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// Eight bytes are looked at as each is.
+// Eight bytes are classified like each of them.
 func TestPlain(t *testing.T) {
 	for c := range 256 {
 		for at := range 8 {
@@ -56,7 +56,7 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// The digits of Unicode have the values that its compatibility mappings say, or those of ten code points in a row.
+// The digits of Unicode have the values of its compatibility mappings or, in runs of ten code points, of their order.
 func TestDigits(t *testing.T) {
 	n := 0
 	for r := range rune(unicode.MaxRune + 1) {
@@ -80,7 +80,7 @@ func TestDigits(t *testing.T) {
 	}
 }
 
-// Numbers in any grouping are the same, and others are others.
+// Numbers are equal in any grouping, and different numbers differ.
 func TestGroups(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := rapid.Uint64().Draw(t, "a"), rapid.Uint64().Draw(t, "b")
@@ -110,7 +110,7 @@ func pack(values []string) (packed []byte) {
 	return packed
 }
 
-// Documents are in one part if they have the same values, and all of them.
+// Documents are in one part if they have equal values for all columns.
 func TestPart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 3).Draw(t, "columns")
@@ -129,7 +129,7 @@ func TestPart(t *testing.T) {
 	})
 }
 
-// Two documents meet a rule if they are in one part, and their traits hold. Those with the same traits do.
+// Two documents satisfy a rule if they are in one part and their traits hold. Those with equal traits do.
 func TestHold(t *testing.T) {
 	for _, c := range []struct {
 		rule, a, b string

@@ -11,7 +11,8 @@ import (
 	"github.com/neardup/neardup/kernels/passage"
 )
 
-// runs are those of a text by definition: each pair of places from which on words are equal, and not before.
+// runs returns the runs of a text by definition: each pair of places from which words are equal, and before which they
+// are not.
 func runs(items [][][]uint64, length int, text []uint64) (all []passage.Run) {
 	for item, parts := range items {
 		position := 0
@@ -36,8 +37,8 @@ func runs(items [][][]uint64, length int, text []uint64) (all []passage.Run) {
 	return all
 }
 
-// Runs are those of the definition: of alphabets of one to four words and more, of items that are shorter than a run, of
-// those that are not looked for, and across no border.
+// Runs are those of the definition: for alphabets of one to four words and more, for items shorter than a run, and for
+// items that are not searched for. No run crosses a border.
 func TestItems(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		length := rapid.IntRange(1, 20).Draw(t, "length")

@@ -13,7 +13,7 @@ import (
 	"github.com/neardup/neardup/kernels/passage/passagetest"
 )
 
-// choices are those of a text.
+// choices returns the choices of a text.
 func choices(c *passage.Chooser, tokens []uint64) (all []passage.Choice) {
 	c.Begin(tokens)
 	for some := c.Next(); len(some) > 0; some = c.Next() {
@@ -22,7 +22,7 @@ func choices(c *passage.Chooser, tokens []uint64) (all []passage.Choice) {
 	return all
 }
 
-// find returns the same as the oracle, by minimizers and hashes.
+// find returns the same as the oracle, using minimizers and hashes.
 func find(docs [][]uint64, length int) (all [][]passage.Passage, broken int64) {
 	chosen := map[uint64]int{}
 	chooser := passage.NewChooser(length)
@@ -69,7 +69,7 @@ func find(docs [][]uint64, length int) (all [][]passage.Passage, broken int64) {
 	return all, broken + passages.Close()
 }
 
-// Random corpora of few words have ties, runs and repeats that overlap; short ones have borders.
+// Random corpora of few words have ties, runs and overlapping repeats; short ones have borders.
 func TestPassagesAreThoseOfTheDefinition(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	found, broken := 0, int64(0)
@@ -84,7 +84,7 @@ func TestPassagesAreThoseOfTheDefinition(t *testing.T) {
 			for range n {
 				docs[d] = append(docs[d], hash.Mix(random.Uint64N(uint64(words))))
 			}
-			if d > 0 && random.IntN(3) == 0 { // which has a piece of another
+			if d > 0 && random.IntN(3) == 0 { // insert a piece of another document
 				from := docs[random.IntN(d)]
 				begin := random.IntN(len(from) + 1)
 				docs[d] = append(docs[d], from[begin:]...)
@@ -105,7 +105,7 @@ func TestPassagesAreThoseOfTheDefinition(t *testing.T) {
 	}
 }
 
-// words are those of a text of letters, each a word.
+// words returns the tokens of a text, one per letter.
 func words(text string) (tokens []uint64) {
 	for _, b := range []byte(text) {
 		tokens = append(tokens, hash.Mix(uint64(b)))
@@ -138,7 +138,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// Every window has one choice, and equal ones have equal choices.
+// Every window has one choice, and equal windows have equal choices.
 func TestChoices(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 2000 {
@@ -168,7 +168,7 @@ func TestChoices(t *testing.T) {
 	}
 }
 
-// A long text has the choices of its L-grams, wherever it is divided, and of equal words few are chosen.
+// A long text has the choices of its L-grams, wherever it is divided, and few are chosen if all words are equal.
 func TestChoicesOfLongTexts(t *testing.T) {
 	const n, length = 20_000, 50
 	if chosen := len(choices(passage.NewChooser(length), make([]uint64, n))); chosen != (n-length+1+34)/35 { // k is 16
@@ -196,7 +196,7 @@ func TestChoicesOfLongTexts(t *testing.T) {
 	}
 }
 
-// Polynomials modulo 2^64 take the words of the Thue–Morse sequence for those of its complement.
+// Polynomials modulo 2^64 confuse the words of the Thue–Morse sequence with those of its complement.
 func TestHashTellsThueMorse(t *testing.T) {
 	const n = 1024
 	var one, other []uint64
@@ -219,7 +219,7 @@ func TestHashTellsThueMorse(t *testing.T) {
 	}
 }
 
-// A run of equal words is one passage, whose state does not grow with it.
+// A run of equal words is one passage, and its state does not grow with it.
 func TestEqualWordsAreOnePassage(t *testing.T) {
 	const n, length = 10_000_000, 50
 	var got []passage.Passage

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Counts are those of going through all pairs, and the index is the Rand index (pairs on which both agree) adjusted for chance as Hubert
-// and Arabie define it.
+// The counts are those over all pairs, and the index is the Rand index (the fraction of pairs on which both agree),
+// adjusted for chance as Hubert and Arabie define it.
 func TestAdjustedRand(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(2, 12).Draw(t, "documents")
@@ -54,14 +54,14 @@ func TestAdjustedRand(t *testing.T) {
 	})
 }
 
-// drawnGroup is what a group of documents is in a simulation: so many documents, and the pairs that two clusterings of them join.
+// drawnGroup is a group of documents in a simulation: their number, and the pairs that two clusterings of them join.
 type drawnGroup struct {
 	Agreement
 	documents int
 }
 
-// groups of 1 to largest documents, most of them small. In each clustering a group is whole with a probability, else each of its documents goes
-// one of two ways.
+// groups draws groups of 1 to largest documents, mostly small. In each clustering a group stays whole with a
+// probability; otherwise each of its documents joins one of two clusters.
 func groups(r *rand.Rand, n, largest int, whole float64) (all []drawnGroup) {
 	for range n {
 		g := drawnGroup{documents: min(largest, int(math.Pow(1-r.Float64(), -1/1.5)))}
@@ -95,7 +95,7 @@ func groups(r *rand.Rand, n, largest int, whole float64) (all []drawnGroup) {
 	return all
 }
 
-// together is the agreement of groups that nothing connects.
+// together returns the agreement of groups that nothing connects.
 func together(groups []drawnGroup) (sum Agreement, documents int) {
 	for _, g := range groups {
 		sum.Both, sum.Found, sum.True, documents = sum.Both+g.Both, sum.Found+g.Found, sum.True+g.True, documents+g.documents
@@ -103,8 +103,9 @@ func together(groups []drawnGroup) (sum Agreement, documents int) {
 	return sum, documents
 }
 
-// Of 2,000 collections of each kind, drawn with seeds that are fixed, at least 90 % have the F1 and the adjusted Rand index of those that
-// they were drawn from in their intervals: also small ones, where chance would join many pairs, and those without an error or nearly so.
+// For at least 90 % of 2,000 collections of each kind, drawn with fixed seeds, the intervals contain the F1 and the
+// adjusted Rand index of the population. This includes small collections, in which chance would join many pairs, and
+// collections with few errors or none.
 func TestIntervalsOfAgreementCover(t *testing.T) {
 	const runs = 2000
 	for _, kind := range []struct {

@@ -9,15 +9,15 @@ import (
 	"github.com/neardup/neardup/kernels/hash"
 )
 
-// population is documents in families of which every two are a pair.
+// population is documents in families. Every two documents of a family are a pair.
 type population struct {
-	family [][2]int // of each document: the first and the end
+	family [][2]int // by document: start and end of its family
 	missed map[[2]int]bool
 	recall float64
 }
 
-// heavyTailed has families of 2 to 60 documents, most of them small and most pairs in large ones. Pairs are
-// missed by themselves, or all of a family at once.
+// heavyTailed has families of 2 to 60 documents, most of them small and most pairs in large ones. Pairs are missed
+// independently, or all of a family together.
 func heavyTailed(r *rand.Rand, documents int, recall float64, together bool) *population {
 	const tail, largest = 1.5, 60
 	p := &population{missed: map[[2]int]bool{}}
@@ -73,8 +73,8 @@ func (p *population) draw(hashes []hash.Sum128, size int, seed uint64) (units []
 	return units
 }
 
-// Over 2,000 runs for each recall, with seeds that are fixed, at least 94 % of the intervals cover the
-// recall, and at 0.9 they are on average at most 1.3 times as wide as those of who knows the design effect.
+// Over 2,000 runs for each recall, with fixed seeds, at least 94 % of the intervals cover the recall, and at 0.9 they
+// are on average at most 1.3 times as wide as with a known design effect.
 func TestIntervalCovers(t *testing.T) {
 	const documents, drawn, runs = 3000, 250, 2000
 	var hashes []hash.Sum128
@@ -129,8 +129,8 @@ func TestIntervalCovers(t *testing.T) {
 	}
 }
 
-// Pairs that come one by one have the interval of Clopper and Pearson, a little wider for what is estimated,
-// and those that come in equal groups, all found or none, that of so many groups.
+// Independent pairs have the interval of Clopper and Pearson, slightly wider because of the estimated design effect.
+// Pairs in equal groups, all found or none, have the interval for this many groups.
 func TestIntervalOfGroups(t *testing.T) {
 	for _, size := range []float64{1, 10} {
 		var units []Unit
@@ -157,7 +157,7 @@ func TestIntervalOfNothing(t *testing.T) {
 	}
 }
 
-// Intervals hold what was seen and are within what is possible, for one unit, too.
+// Intervals contain the observed proportion and stay within 0 and 1, even for one unit.
 func TestIntervalHoldsTheShare(t *testing.T) {
 	for _, units := range [][]Unit{{{0, 1}}, {{1, 1}}, {{.5, .5}, {0, 300}}, {{3, 3}, {500, 501}}, {{0, 7}, {0, 2}}, {{1e6, 1e6}, {1e6, 1e6 + 1}}} {
 		found, total := 0., 0.
@@ -207,7 +207,7 @@ func TestStudent(t *testing.T) {
 	}
 }
 
-// The values of SciPy that TestUpperBound has, by the other tail.
+// The SciPy values of TestUpperBound, by the other tail.
 func TestClopperPearson(t *testing.T) {
 	for _, c := range []struct{ misses, total, want float64 }{{0, 100, 0.029513049607039925}, {1, 1000, 0.004734993575499777}, {500, 1000, 0.5264822687643087}} {
 		if _, high := clopperPearson(c.misses/c.total, c.total, .9); math.Abs(high-c.want) > 1e-10 {

@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// upperBound is the one-sided bound of Clopper and Pearson: the largest rate of misses under which seeing so few of them
-// in total trials has a probability of at least 1 − confidence.
+// upperBound returns the one-sided bound of Clopper and Pearson: the largest rate of misses at which seeing this few of
+// them in total trials has a probability of at least 1 − confidence.
 func upperBound(misses, total int, confidence float64) float64 {
 	if misses == total {
 		return 1
@@ -46,8 +46,8 @@ func TestUpperBound(t *testing.T) {
 	}
 }
 
-// At the bound p, seeing so few misses has probability 1 − confidence: the
-// definition, with the binomial distribution built up trial by trial.
+// At the bound p, seeing this few misses has probability 1 − confidence: the definition, with the binomial distribution
+// built up trial by trial.
 func TestUpperBoundSolvesTheTail(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		total := rapid.IntRange(1, 200).Draw(t, "total")

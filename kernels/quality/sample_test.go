@@ -13,7 +13,7 @@ import (
 
 type document int64
 
-// sorted is the sample by sorting everything.
+// sorted draws the sample by sorting everything.
 func sorted(all []Set[document], limit int, seed uint64) []Set[document] {
 	all = slices.Clone(all)
 	slices.SortFunc(all, func(a, b Set[document]) int {
@@ -30,7 +30,7 @@ var documents = rapid.Custom(func(t *rapid.T) []Set[document] {
 	var all []Set[document]
 	for range rapid.IntRange(0, 300).Draw(t, "documents") {
 		n := rng.Uint64N(uint64(different))
-		sum := hash.Sum128{Hi: hash.Mix(n / 2), Lo: hash.Mix(n)} // some differ in the lower half only
+		sum := hash.Sum128{Hi: hash.Mix(n / 2), Lo: hash.Mix(n)} // some differ only in the lower half
 		all = append(all, Set[document]{sum, document(rng.Int64N(1000))})
 	}
 	return all
@@ -46,7 +46,7 @@ func TestSmallestEqualsSorting(t *testing.T) {
 			if len(s.first) >= 2*limit {
 				t.Fatalf("%d sets are held", len(s.first))
 			}
-			if i == len(all)/2 { // asked early, it goes on all the same
+			if i == len(all)/2 { // an early call does not disturb the draw
 				if got, want := s.Sets(), sorted(all[:i+1], limit, seed); !slices.Equal(got, want) {
 					t.Fatalf("halfway %v, want %v", got, want)
 				}
@@ -58,7 +58,7 @@ func TestSmallestEqualsSorting(t *testing.T) {
 	})
 }
 
-// Samples of parts, which may overlap, lead to that of the whole.
+// Samples of parts, which may overlap, merge into that of the whole.
 func TestSamplesMerge(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all := documents.Draw(t, "all")
@@ -82,8 +82,8 @@ func TestSamplesMerge(t *testing.T) {
 	})
 }
 
-// Draws of two seeds have as much in common as chance lets them: of 100 of 1,000 sets 10 ± 2.8, and more than
-// 30 with a probability below 10⁻⁹.
+// Draws with two seeds overlap as by chance: of 100 out of 1,000 sets, 10 ± 2.8 are common, and more than 30 with a
+// probability below 10⁻⁹.
 func TestSeedsDrawIndependently(t *testing.T) {
 	drawn := map[hash.Sum128]int{}
 	for seed := range uint64(2) {

@@ -26,7 +26,7 @@ func compareBands(a, b band) int {
 	return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Document, b.Document))
 }
 
-// keys draws keys of 64−skip bits: uniform, few different ones, or all in one run.
+// keys draws keys of 64−skip bits: uniform, a few distinct ones, or all in one run.
 func keys(t *rapid.T, n, skip int) []uint64 {
 	rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 	different := rapid.SampledFrom([]int{1, 2, 5, 100, 1 << 20}).Draw(t, "different keys")
@@ -40,7 +40,7 @@ func keys(t *rapid.T, n, skip int) []uint64 {
 }
 
 func TestSortEqualsLibrary(t *testing.T) {
-	var s Sorter[band, document] // one for all, so that storage is used again
+	var s Sorter[band, document] // one for all, so that its memory is reused
 	rapid.Check(t, func(t *rapid.T) {
 		skip := rapid.SampledFrom([]int{0, 1, 24, 60}).Draw(t, "skip")
 		n := rapid.OneOf(rapid.IntRange(0, 30), rapid.IntRange(0, 3000)).Draw(t, "entries")
@@ -84,7 +84,7 @@ func TestSortNumbersOfSets(t *testing.T) {
 	})
 }
 
-// Once the storage is there, nothing is allocated.
+// Once it has its memory, nothing is allocated.
 func TestStorageIsKept(t *testing.T) {
 	entries := random(1<<12, 1<<12)
 	var s Sorter[band, document]
@@ -94,7 +94,7 @@ func TestStorageIsKept(t *testing.T) {
 	}
 }
 
-// random returns entries of keys of 40 bits, so many of them different, the documents in no order.
+// random returns entries with keys of 40 bits, with this many distinct keys, and documents in random order.
 func random(n, different int) []band {
 	rng := rand.New(rand.NewPCG(1, 2))
 	keys := make([]uint64, different)
@@ -108,8 +108,7 @@ func random(n, different int) []band {
 	return entries
 }
 
-// BenchmarkSort sorts the entries of a shard: all keys different, a few documents to each, and
-// many.
+// BenchmarkSort sorts the entries of a shard: with all keys distinct, with a few documents per key, and with many.
 func BenchmarkSort(b *testing.B) {
 	const n = 1 << 18
 	for _, different := range []int{n, n / 4, n / 1000} {

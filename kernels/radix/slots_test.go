@@ -8,9 +8,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Repeated keeps the entries whose key is repeated, in their order, and entries only.
+// Repeated keeps the entries whose key is repeated, in order, and adds none.
 func TestRepeated(t *testing.T) {
-	var slots Slots // one for all, so that storage is used again
+	var slots Slots // one for all, so that its memory is reused
 	rapid.Check(t, func(t *rapid.T) {
 		var entries, want []band
 		times := map[uint64]int{}
@@ -35,7 +35,7 @@ func TestRepeated(t *testing.T) {
 	})
 }
 
-// Of keys that are all different few are kept, however many there were before.
+// Of entries with distinct keys few are kept, whatever the number of earlier ones.
 func TestRepeatedDropsMost(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	var slots Slots

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Counts are those of the definition: of each letter every script is asked whether it has it.
+// Counts are those of the definition, which asks every script about each letter.
 func TestCountsByDefinition(t *testing.T) {
 	if len(names) > notLetter {
 		t.Fatalf("%d scripts do not fit a byte", len(names))
@@ -36,7 +36,7 @@ func TestCountsByDefinition(t *testing.T) {
 	})
 }
 
-// Bytes that are not UTF-8 are no letters, and cost none of those beside them.
+// Invalid UTF-8 bytes are not letters, and do not affect the letters next to them.
 func TestInvalidUTF8(t *testing.T) {
 	c := NewCounter()
 	c.Add([]byte("a\xff\xc3b\xe4\xb8c"))

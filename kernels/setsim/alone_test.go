@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A set that is lonely has no partner, and what is shared is never less than what other sets have of it. In a sketch with room the two
-// are the same, but for chance.
+// A lonely set has no partner, and the count of shared elements is never below the true one. In a sketch with enough
+// room the two are equal, except by chance.
 func TestAlone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
@@ -76,7 +76,7 @@ func TestAlone(t *testing.T) {
 	})
 }
 
-// sharedOf is how many elements of a set may be shared.
+// sharedOf returns the number of elements of a set that may be shared.
 func (a *Alone) sharedOf(set []uint64) (n int) {
 	for _, hash := range set {
 		n += a.shared(hash)
@@ -84,7 +84,7 @@ func (a *Alone) sharedOf(set []uint64) (n int) {
 	return n
 }
 
-// Most sets that have nothing in common are told by one part.
+// One part suffices to recognise most sets that have nothing in common with others.
 func TestParts(t *testing.T) {
 	for num, want := range map[uint64]int{50: 1, 74: 1, 75: 2, 80: 2, 85: 3, 90: 4, 99: 4, 100: 4} {
 		threshold := Threshold{num, 100}
@@ -109,8 +109,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// Sets of which nobody else has enough are lonely, to the element: enough for the smallest other set that there is, if it
-// is not too small.
+// Sets are lonely exactly if they share too few elements: too few for the smallest other set that is not too small.
 func TestLonely(t *testing.T) {
 	all := make([]uint64, 40)
 	for i := range all {
@@ -122,10 +121,10 @@ func TestLonely(t *testing.T) {
 			for _, smallest := range []int{1, 5, 8, 9, 10, 30} {
 				alone := NewAlone(40, 1)
 				alone.Count(all[:10])
-				for i := range shared { // each of some other set
+				for i := range shared { // each in a different set
 					alone.Count(append(all[i:i+1:i+1], all[10:10+smallest-1]...))
 				}
-				need := threshold.minOverlap(10, 10) // with one of its own size
+				need := threshold.minOverlap(10, 10) // with a set of its own size
 				if smallest <= 10 && shared > 0 && smallest >= threshold.MinSize(10) {
 					need = threshold.minOverlap(10, smallest)
 				}
@@ -161,7 +160,7 @@ func BenchmarkAlone(b *testing.B) {
 	}
 }
 
-// unrelated returns sets that have nothing in common, of so many elements each.
+// unrelated returns n sets of this size that have nothing in common.
 func unrelated(n, size int) (sets [][]uint64) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range n {

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Pairs of two sets that are apart are left out, and no others, whichever way sets are joined.
+// Each way of joining omits pairs of two sets that are apart, and no others.
 func TestApart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		_, sets := bySize(rapid.OneOf(families, crowds).Draw(t, "sets"))
@@ -22,7 +22,7 @@ func TestApart(t *testing.T) {
 		if len(sets) > 1 && rapid.Bool().Draw(t, "cross") {
 			border = rapid.IntRange(1, len(sets)-1).Draw(t, "border")
 		}
-		// Those of a core begin at a share of the numbers.
+		// The core begins at a fraction of the numbers.
 		lists, numbers := numberShared(sets, portionSize, ranges(sets))
 		core := newCore(lists, numbers/2, numbers)
 		for _, v := range []float64{.05, .5, .8, 1} {
@@ -64,7 +64,7 @@ func TestApart(t *testing.T) {
 	})
 }
 
-// Nor are two sets candidates by rare elements that are both apart.
+// Two sets that are both apart are no candidates by rare elements, either.
 func TestCandidatesApart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sets := rapid.OneOf(families, crowds).Draw(t, "sets")

@@ -35,7 +35,7 @@ func TestBackground(t *testing.T) {
 			for _, s := range similarities {
 				want += math.Pow(s, float64(r)) / float64(1+pairs)
 			}
-			// What is negligible is left out.
+			// Negligible terms are omitted.
 			if math.Abs(got[r]-want) > 1e-12*want+negligible {
 				t.Fatalf("E(%d) = %v, want %v", r, got[r], want)
 			}
@@ -43,7 +43,7 @@ func TestBackground(t *testing.T) {
 	})
 }
 
-// Where nothing is known, the worst is taken: all pairs at the limit.
+// If nothing is known, the worst is assumed: all pairs at the limit.
 func TestBackgroundOfNothing(t *testing.T) {
 	for r, e := range Background(nil, 0, .5, 10) {
 		if want := math.Pow(.5, float64(r)); e != want {
@@ -52,7 +52,7 @@ func TestBackgroundOfNothing(t *testing.T) {
 	}
 }
 
-// Equal sets are one set here, but it has been seen that their documents are copies.
+// Equal sets are one set here, but count as several documents.
 func TestBackgroundOfCopies(t *testing.T) {
 	for r, e := range Background([][]uint64{{1, 2, 3}}, 5, .5, 10) {
 		if want := math.Pow(.5, float64(r)) / 11; r > 0 && e != want {

@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Every two sets whose sizes allow them to be similar are in a pair of cells, and no pair is joined twice, or
-// without need.
+// Every two sets whose sizes allow them to be similar are in a pair of cells, and no pair of cells is joined twice or
+// needlessly.
 func TestCellPairs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sizes := rapid.SliceOfN(rapid.IntRange(1, 60), 0, 40).Draw(t, "sizes")

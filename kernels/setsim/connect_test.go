@@ -19,7 +19,7 @@ func links(c connect, sets [][]uint64, t Threshold) []edge {
 	return edges
 }
 
-// stage makes one stage of Connect, on groups of every size, a connect.
+// stage turns one stage of Connect, for groups of every size, into a connect.
 func stage(run func(f *forest)) connect {
 	return func(sets [][]uint64, t Threshold, link func(i, j int)) {
 		order, ordered := bySize(sets)
@@ -31,7 +31,7 @@ func stage(run func(f *forest)) connect {
 	}
 }
 
-// connectAll is Connect of sets that each are a tree.
+// connectAll is like Connect, with each set a tree of its own.
 func connectAll(sets [][]uint64, t Threshold, link func(i, j int)) {
 	tree := make([]uint32, len(sets))
 	for i := range tree {
@@ -40,8 +40,7 @@ func connectAll(sets [][]uint64, t Threshold, link func(i, j int)) {
 	Connect(sets, t, tree, func(int, int) bool { return false }, link)
 }
 
-// components labels each of n nodes with the smallest of its component, by
-// relabelling until nothing changes.
+// components labels each of n nodes with the smallest one of its component, by relabelling until nothing changes.
 func components(n int, edges []edge) []int {
 	labels := make([]int, n)
 	for i := range labels {
@@ -58,9 +57,8 @@ func components(n int, edges []edge) []int {
 	return labels
 }
 
-// crowds draws groups of several templates, half of whose elements may be
-// common to all, and many variants of each: shortened, and with elements
-// replaced.
+// crowds draws groups of several templates, which may share half of their elements, and many variants of each:
+// shortened, and with elements replaced.
 var crowds = rapid.Custom(func(t *rapid.T) [][]uint64 {
 	rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 	common := distinct(rng, rapid.SampledFrom([]int{0, 3, 30}).Draw(t, "common"))
@@ -89,7 +87,7 @@ var crowds = rapid.Custom(func(t *rapid.T) [][]uint64 {
 func byIndex(f *forest) { f.connectByIndex(newPrefixLists(f.sets, 0, f.t)) }
 
 func TestConnectEqualsBruteForce(t *testing.T) {
-	// Each way of connecting on groups of every size; the public one chooses.
+	// All ways of connecting groups of every size; the public one chooses a way.
 	ways := map[string]connect{
 		"Connect": connectAll,
 		"direct":  stage((*forest).connectDirectly),
@@ -129,7 +127,7 @@ func TestConnectEqualsBruteForce(t *testing.T) {
 				if labels := components(len(sets), got); !slices.Equal(labels, want) {
 					t.Fatalf("t=%v, %s: components\n%v, want\n%v", v, name, labels, want)
 				}
-				// As many links as a spanning forest has, so there is no cycle.
+				// There are as many links as in a spanning forest, so there is no cycle.
 				if len(got) != len(sets)-trees {
 					t.Fatalf("t=%v, %s: %d links in %d sets, want %d trees", v, name, len(got), len(sets), trees)
 				}
@@ -141,7 +139,7 @@ func TestConnectEqualsBruteForce(t *testing.T) {
 	})
 }
 
-// Sets of one tree are not linked, and those of several are as if the tree's own links were known.
+// Sets of one tree are not linked, and sets of several trees are linked as if the links within trees were known.
 func TestConnectTrees(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sets := crowds.Draw(t, "sets")
@@ -201,8 +199,8 @@ func TestHubsConnectACrowd(t *testing.T) {
 	}
 }
 
-// variants returns n sets with all but so many of the size elements of one
-// template. Two of them share about size·(1−edits/size)² elements.
+// variants returns n sets that have all but edits of the size elements of one template. Two of them share about
+// size·(1−edits/size)² elements.
 func variants(n, size, edits int) [][]uint64 {
 	rng := rand.New(rand.NewPCG(11, 12))
 	template := distinct(rng, size)
@@ -217,9 +215,8 @@ func variants(n, size, edits int) [][]uint64 {
 	return sets
 }
 
-// Two variants with 15 edits have a similarity of .82 on average, those with 30
-// one of .68: then 9617 of
-// the 1999000 pairs of 2000 reach .7, and a hub matches as few.
+// Two variants with 15 edits have a similarity of .82 on average, and those with 30 one of .68: then 9617 of the
+// 1999000 pairs of 2000 variants reach .7, and few variants are similar to a hub.
 func BenchmarkConnect(b *testing.B) {
 	th := Threshold{7, 10}
 	for _, edits := range []int{15, 30} {

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// containedByMap are the pairs by definition, in fractions of integers, of both sides of a border or of all.
+// containedByMap returns the pairs by definition, in fractions of integers, across a border or among all.
 func containedByMap(sets [][]uint64, border int, t Threshold) (pairs []pair) {
 	for j, b := range sets {
 		for i, a := range sets[:j] {
@@ -29,8 +29,8 @@ func sorted(pairs []pair) []pair {
 	return pairs
 }
 
-// Joins find what the definition does: of few sets, which are compared, and of many, which are indexed; of elements that
-// many sets have, or few; of subsets, copies and empty sets.
+// The joins find the pairs of the definition: for few sets, which are compared, and many, which are indexed; for
+// elements that many sets have, or few; for subsets, copies and empty sets.
 func TestContain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		threshold := Threshold{uint64(rapid.IntRange(1, 10).Draw(t, "tenths")), 10}
@@ -39,7 +39,7 @@ func TestContain(t *testing.T) {
 		var sets [][]uint64
 		for range n {
 			var elements []uint64
-			if len(sets) > 0 && r.IntN(2) == 0 { // a part of another, and some more
+			if len(sets) > 0 && r.IntN(2) == 0 { // a part of another set, and a few more elements
 				for _, e := range sets[r.IntN(len(sets))] {
 					if r.IntN(4) > 0 {
 						elements = append(elements, e)

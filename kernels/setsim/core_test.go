@@ -14,7 +14,7 @@ import (
 
 type orderedJoin func(sets [][]uint64, border int, t Threshold, emit func(x, y, shared int) bool)
 
-// coreFrom joins by a core that begins at a share of the numbers, whether or not it pays.
+// coreFrom joins with a core that begins at a fraction of the numbers, whether or not it pays.
 func coreFrom(share float64) orderedJoin {
 	return func(sets [][]uint64, border int, t Threshold, emit func(x, y, shared int) bool) {
 		lists, numbers := numberShared(sets, portionSize, ranges(sets))
@@ -23,7 +23,7 @@ func coreFrom(share float64) orderedJoin {
 	}
 }
 
-// upTo returns the first pairs of a join of sets of ascending size, at most so many.
+// upTo returns at most the first most pairs of a join of sets of ascending size.
 func upTo(most int, j orderedJoin, sets [][]uint64, border int, t Threshold) []pair {
 	var pairs []pair
 	j(sets, border, t, func(x, y, shared int) bool {
@@ -33,8 +33,8 @@ func upTo(most int, j orderedJoin, sets [][]uint64, border int, t Threshold) []p
 	return pairs
 }
 
-// Whatever is a bit, the core form finds the pairs of the plain joins in the same order, and stops where it is
-// told to. So does the join that chooses between them.
+// Whatever elements are bits, the core form finds the pairs of the plain joins in the same order, and stops when told
+// to. So does the join that chooses between the forms.
 func TestCoreJoinEqualsPlainJoins(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		_, sets := bySize(rapid.OneOf(families, crowds).Draw(t, "sets"))
@@ -60,8 +60,8 @@ func TestCoreJoinEqualsPlainJoins(t *testing.T) {
 	})
 }
 
-// templates returns sets around so many templates of one size, so many around each, of whose elements
-// each variant has so many replaced. Of those half are shared with few other sets.
+// templates returns sets around n templates of one size, with this many variants each, in which edits elements are
+// replaced. Half of the replacements are shared with few other sets.
 func templates(n, variants, size, edits int) (sets [][]uint64) {
 	rng := rand.New(rand.NewPCG(13, 14))
 	for range n {
@@ -103,8 +103,8 @@ func TestCoreIsChosen(t *testing.T) {
 	}
 }
 
-// BenchmarkSelfJoinOfTemplate joins variants of one template: pairs with 40 replaced elements of 1,300 each
-// are all similar, those with 135 hardly ever.
+// BenchmarkSelfJoinOfTemplate joins variants of one template. Pairs with 40 replaced elements of 1,300 each are all
+// similar, and those with 135 hardly ever.
 func BenchmarkSelfJoinOfTemplate(b *testing.B) {
 	for _, edits := range []int{40, 135} {
 		_, sets := bySize(templates(1, 3000, 1300, edits))

@@ -16,7 +16,7 @@ func ExampleSelfJoin() {
 	half := setsim.Threshold{Num: 1, Den: 2}
 	setsim.SelfJoin(sets, half, nil, func(i, j, shared int) bool {
 		fmt.Printf("sets %d and %d share %d: J = %.2f\n", i, j, shared, setsim.Similarity(shared, len(sets[i]), len(sets[j])))
-		return true // go on
+		return true // continue
 	})
 	// Output:
 	// sets 0 and 1 share 3: J = 0.60

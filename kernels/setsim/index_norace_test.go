@@ -4,7 +4,7 @@ package setsim
 
 import "testing"
 
-// With the race detector, append allocates what it appends.
+// With the race detector, append allocates even if the capacity suffices.
 func TestSimilarAllocatesNothing(t *testing.T) {
 	index := NewIndex(Threshold{7, 10}, &Frequencies{})
 	sets := variants(100, 300, 15)

@@ -10,8 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Sets queried and added in turn, or only queried, against a comparison with
-// all that were added.
+// Sets that are queried and added alternately, or only queried, against a comparison with all added sets.
 func TestIndexEqualsBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sets := rapid.OneOf(families, crowds).Draw(t, "sets")
@@ -44,7 +43,7 @@ func TestIndexEqualsBruteForce(t *testing.T) {
 	})
 }
 
-// Few sets are compared one by one: sizes that cannot match, the empty set and one more than few among them.
+// Few sets are compared one by one, including impossible sizes, the empty set, and one set more than fewSets.
 func TestIndexOfFewSets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 3))
@@ -76,14 +75,14 @@ func TestIndexOfFewSets(t *testing.T) {
 	})
 }
 
-// frequencies are those of the sets, of other ones or none: they must not matter.
+// frequencies returns those of the sets, of other ones or none: results must not depend on them.
 func frequencies(t *rapid.T, sets [][]uint64) *Frequencies {
 	switch rapid.IntRange(0, 3).Draw(t, "frequencies of") {
 	case 0:
 		return &Frequencies{}
 	case 1:
 		return counted(sets)
-	case 2: // and a template, or none if there is none
+	case 2: // and a template, if there is one
 		f := counted(sets)
 		f.Template(sets)
 		return f
@@ -100,7 +99,7 @@ func counted(sets [][]uint64) *Frequencies {
 	return f
 }
 
-// The join of an index with itself has the pairs of the brute force.
+// Joining an index with itself gives the pairs of the brute force.
 func TestIndexAsSelfJoin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sets := families.Draw(t, "sets")
@@ -118,7 +117,7 @@ func TestIndexAsSelfJoin(t *testing.T) {
 	})
 }
 
-// Finders find, at the same time, what the index does of the sets from a number on.
+// Finders find concurrently what the index finds among the sets from a number on.
 func TestFinders(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sets := rapid.OneOf(families, crowds).Draw(t, "sets")
@@ -128,7 +127,7 @@ func TestFinders(t *testing.T) {
 		half := len(sets) / 2
 		for _, s := range sets[:half] {
 			index.Add(s)
-			early.Similar(s, 0, func(int, int) {}) // it finds those that are added later too
+			early.Similar(s, 0, func(int, int) {}) // it also finds sets added later
 		}
 		for _, s := range sets[half:] {
 			index.Add(s)
@@ -180,9 +179,8 @@ func TestIndexBytes(t *testing.T) {
 	}
 }
 
-// 10,000 queries of 300 elements against 100 kept sets: variants of one template
-// with so many edits, all similar (15), few (30) or none (90); or of templates of
-// their own. Beside it a comparison with every kept set.
+// 10,000 queries of 300 elements against 100 kept sets: variants of one template with so many edits that all are
+// similar (15), few (30) or none (90), or of different templates. For comparison, a comparison with every kept set.
 func BenchmarkIndex(b *testing.B) {
 	th := Threshold{7, 10}
 	for _, c := range []struct {

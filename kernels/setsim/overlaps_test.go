@@ -18,7 +18,7 @@ func TestOverlaps(t *testing.T) {
 	})
 }
 
-// TestOverlapsOfMany holds what several cores count.
+// TestOverlapsOfMany checks the counts of several cores.
 func TestOverlapsOfMany(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	common := distinct(rng, 2000)
@@ -31,7 +31,7 @@ func TestOverlapsOfMany(t *testing.T) {
 	checkOverlaps(t, sets, Overlap)
 }
 
-// checkOverlaps holds Overlaps to what each two sets share, one set after another.
+// checkOverlaps compares Overlaps with what each two sets share, computed one after another.
 func checkOverlaps(t rapid.TB, sets [][]uint64, share func(a, b []uint64) int) {
 	visited := 0
 	Overlaps(sets, func(i int, shared []int32) {

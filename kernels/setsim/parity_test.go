@@ -6,8 +6,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Parities of sets of any sizes differ in no more bits than the sets do in elements; those of one length
-// in exactly the classes of which the sets have an odd number together.
+// Parities of sets of any sizes differ in at most as many bits as the sets do in elements. Parities of one length
+// differ in exactly the classes of which the two sets have an odd total.
 func TestParity(t *testing.T) {
 	elements := rapid.SliceOf(rapid.OneOf(rapid.Uint64Range(0, 30), rapid.Uint64()))
 	rapid.Check(t, func(t *rapid.T) {

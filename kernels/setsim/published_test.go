@@ -8,7 +8,7 @@ import (
 	"github.com/neardup/neardup/kernels/hash"
 )
 
-// shares is the similarity of two sets as a fraction.
+// shares returns the similarity of two sets as a fraction.
 func shares(a, b []uint64) string {
 	shared := Overlap(a, b)
 	if shared == 0 {
@@ -25,7 +25,7 @@ func setOf[T any](elements []T, value func(T) uint64) (set []uint64) {
 	return slices.Compact(set)
 }
 
-// Shingles of three words as they were published.
+// Published shingles of three words.
 func TestPublishedShingles(t *testing.T) {
 	documents := [][]string{
 		{"I like you", "like you alot"},
@@ -74,7 +74,7 @@ func TestPublishedMatrix(t *testing.T) {
 			}
 		}
 	}
-	// Orders of the rows that give the published signatures: a value is the place of the first row that a column has.
+	// Row orders that give the published signatures: a value is the position of the first row that a column has.
 	orders := [][]int{{0, 2, 1, 3, 4, 5, 6}, {2, 1, 0, 3, 4, 5, 6}, {2, 3, 0, 1, 4, 5, 6}}
 	signatures := make([][]uint64, 4)
 	for i, published := range []string{"1212", "2131", "3131"} {

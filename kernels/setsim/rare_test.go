@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// sketches are frequencies of sets, exact ones and such as know too much: too few counters, sets that are counted
-// twice, or nothing at all.
+// sketch returns frequencies of sets: exact ones, or with too high counts because of too few counters or sets counted
+// twice, or none.
 func sketch(t *rapid.T, sets [][]uint64) *Frequencies {
 	f := NewFrequencies(0)
 	times := 1
@@ -71,7 +71,7 @@ func TestRareJoinEqualsBruteForce(t *testing.T) {
 				})
 			}
 			slices.SortFunc(got, comparePairs)
-			got = slices.Compact(got) // sets that met in several ranges
+			got = slices.Compact(got) // sets found in several ranges
 			if want := collect(comparingAll, sets, th); !slices.Equal(got, want) {
 				t.Fatalf("t=%v: %v, brute force %v", v, got, want)
 			}
@@ -79,8 +79,8 @@ func TestRareJoinEqualsBruteForce(t *testing.T) {
 	})
 }
 
-// candidatesByDefinition are the pairs of sets with an element of which both have a posting, in the indexed part of
-// the smaller set's prefix, and with enough elements from there on.
+// candidatesByDefinition returns the pairs of sets that both have a posting of an element, in the indexed part of the
+// smaller set's prefix, and enough elements from there on.
 func candidatesByDefinition(postings []RarePosting, t Threshold) (pairs [][2]uint32) {
 	sizes := map[uint32]uint32{}
 	for _, p := range postings {
@@ -125,21 +125,21 @@ func TestCandidates(t *testing.T) {
 	})
 }
 
-// An element of one set only has no posting but a place.
+// An element of a single set has no posting, but takes a place.
 func TestPostingsWithoutSingles(t *testing.T) {
 	sets := [][]uint64{{1 << 60, 2 << 60, 3 << 60, 4 << 60}, {2 << 60, 3 << 60, 4 << 60}, {3 << 60, 4 << 60, 5 << 60}}
 	var common Frequencies
 	for _, s := range sets {
 		common.Count(s)
 	}
-	got := rarePostings(sets[:1], Threshold{1, 2}, &common) // one size: 3 of 4 are to be shared
+	got := rarePostings(sets[:1], Threshold{1, 2}, &common) // one size: 3 of 4 must be shared
 	want := []RarePosting{{Hash: 2 << 60, Size: 4, Place: 1}}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 
-// The estimate is that of the sampled hashes, 64 times.
+// The estimate is 64 times that of the sampled hashes.
 func TestRareWork(t *testing.T) {
 	th := Threshold{1, 2}
 	sets := recombined(3000)
@@ -167,14 +167,14 @@ func TestRareWork(t *testing.T) {
 	}
 }
 
-// What all sets have in common counts, though no sampled hash is of it.
+// Elements that all sets have count, even if no sampled hash is among them.
 func TestRareWorkOfFrequent(t *testing.T) {
 	const n = 2 * frequent
 	th := Threshold{1, 2}
 	common := NewFrequencies(0)
 	var sets [][]uint64
 	for i := range uint64(n) {
-		sets = append(sets, []uint64{1, 1<<40 | i<<43 | 1, 1 << 63}) // 1 and 2^63 are of all sets
+		sets = append(sets, []uint64{1, 1<<40 | i<<43 | 1, 1 << 63}) // all sets have 1 and 2^63
 		common.Count(sets[i])
 	}
 	var s RareSample
@@ -187,7 +187,7 @@ func TestRareWorkOfFrequent(t *testing.T) {
 	}
 }
 
-// Counts are never below the truth, and there are as many counters as the elements ask for.
+// Counts are never below the truth, and there are as many counters as the elements require.
 func TestFrequencies(t *testing.T) {
 	for _, c := range []struct{ elements, counters int }{
 		{0, 1 << 20}, {1 << 20, 1 << 20}, {3 << 20, 1 << 22}, {100 << 20, 1 << 24}, {1 << 40, 1 << 24},

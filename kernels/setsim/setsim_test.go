@@ -82,9 +82,8 @@ func TestSimilarity(t *testing.T) {
 	}
 }
 
-// families draws groups as they occur: originals and their copies, equal or
-// with some elements dropped and added, over a pool of elements that many sets
-// have. Elements are hashes or, to upset whoever relies on hashes, integers.
+// families draws realistic groups: originals and their copies, equal or with some elements dropped and added, over a
+// pool of elements that many sets have. Elements are hashes or, against code that relies on hashes, integers.
 var families = rapid.Custom(func(t *rapid.T) [][]uint64 {
 	rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 	element := hash.Mix
@@ -134,7 +133,7 @@ func comparePairs(a, b pair) int {
 }
 
 func TestSelfJoinEqualsBruteForce(t *testing.T) {
-	// Each way of joining on groups of every size; the public one chooses.
+	// All ways of joining groups of every size; the public one chooses a way.
 	ways := map[string]join{"SelfJoin": selfJoin, "direct": ofSorted(plainJoin), "index": ofSorted(indexJoin)}
 	rapid.Check(t, func(t *rapid.T) {
 		sets := rapid.OneOf(families, crowds).Draw(t, "sets")
@@ -168,7 +167,7 @@ func selfJoin(sets [][]uint64, t Threshold, emit func(i, j, shared int) bool) {
 	SelfJoin(sets, t, nil, emit)
 }
 
-// ofSorted makes a join of sets of ascending size one of sets in any order.
+// ofSorted turns a join of sets of ascending size into one of sets in any order.
 func ofSorted(j func(sets [][]uint64, border int, t Threshold, emit func(x, y, shared int) bool)) join {
 	return func(sets [][]uint64, t Threshold, emit func(i, j, shared int) bool) {
 		order, ordered := bySize(sets)
@@ -217,8 +216,8 @@ func TestEmitStopsTheJoin(t *testing.T) {
 	}
 }
 
-// Pairs at exactly the threshold belong to the result, those one element below
-// do not, whatever other sets do to the order of the elements.
+// Pairs at exactly the threshold belong to the result, and pairs one element below do not, whatever other sets do to
+// the order of the elements.
 func TestSelfJoinAtTheBound(t *testing.T) {
 	for _, c := range []struct {
 		t           float64
@@ -303,9 +302,8 @@ func TestNumberShared(t *testing.T) {
 	})
 }
 
-// recombined returns sets of 225 elements on average as word shingles of text
-// make them: three in four elements occur nowhere else, the others are phrases
-// of a Zipf law, and every fourth set is an edited copy of an earlier one.
+// recombined returns sets of 225 elements on average, like those of word shingles: three in four elements occur nowhere
+// else, the others are phrases from a Zipf law, and every fourth set is an edited copy of an earlier one.
 func recombined(n int) [][]uint64 {
 	rng := rand.New(rand.NewPCG(5, 6))
 	phrases := rand.NewZipf(rng, 1.1, 50, 1<<22)
@@ -372,8 +370,8 @@ func BenchmarkSelfJoinOfComponent(b *testing.B) {
 	}
 }
 
-// BenchmarkNumberShared numbers the elements of a large group, of a crowd around one template, and of a
-// small component.
+// BenchmarkNumberShared numbers the elements of a large group, of a crowd around one template, and of a small
+// component.
 func BenchmarkNumberShared(b *testing.B) {
 	for _, c := range []struct {
 		name string
@@ -420,8 +418,8 @@ func BenchmarkOverlap(b *testing.B) {
 	}
 }
 
-// comparingAll calls emit for the same pairs as SelfJoin, ordered by i and then
-// j, after comparing all of them. A false from emit ends it.
+// comparingAll calls emit for the same pairs as SelfJoin, ordered by i and then j, after comparing all of them. It ends
+// if emit returns false.
 func comparingAll(sets [][]uint64, t Threshold, emit func(i, j, shared int) bool) {
 	for i, a := range sets {
 		for j := i + 1; j < len(sets); j++ {

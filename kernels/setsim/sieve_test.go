@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A sieve counts as a plain loop does, whatever bits the hashes have in common.
+// A sieve counts like a plain loop, whatever bits the hashes share.
 func TestSieve(t *testing.T) {
 	element := rapid.OneOf(rapid.Uint64Range(0, 20), rapid.Uint64Range(math.MaxUint64-20, math.MaxUint64), rapid.Uint64())
 	rapid.Check(t, func(t *rapid.T) {
@@ -37,7 +37,7 @@ func TestSieve(t *testing.T) {
 	})
 }
 
-// Of different hashes that are uniform nearly all differ in their top bits, whatever was seen before, and repetitions do not count.
+// Nearly all distinct uniform hashes differ in their top bits, whatever was seen before, and repetitions do not count.
 func TestSieveBound(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	sieve := NewSieve(nil)
@@ -53,7 +53,7 @@ func TestSieveBound(t *testing.T) {
 	}
 }
 
-// A large set has as many bits as fit a cache, and loses nothing.
+// A large set has as many bits as fit into a cache, and loses nothing.
 func TestSieveOfLargeSet(t *testing.T) {
 	set := make([]uint64, 100_000)
 	for i := range set {

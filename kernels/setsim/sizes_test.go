@@ -6,7 +6,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The smallest size from some size on is that of a set, however large.
+// The smallest size from a given one on is that of a set, however large.
 func TestSizesFrom(t *testing.T) {
 	var sizes Sizes
 	for _, size := range []int{3, 64, 65, 1000, mostSizes - 1, mostSizes, 2 * mostSizes} {
@@ -21,7 +21,7 @@ func TestSizesFrom(t *testing.T) {
 	}
 }
 
-// No set of these sizes that is similar shares fewer elements, and one may share as many.
+// No similar set of these sizes shares fewer elements, and one may share as many.
 func TestLeastOverlap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all := rapid.SliceOfN(rapid.IntRange(1, 200), 1, 10).Draw(t, "sizes")

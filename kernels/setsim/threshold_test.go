@@ -73,7 +73,7 @@ func TestBounds(t *testing.T) {
 		if got, want := th.Reached(shared, a, b), reaches(shared, a, b); got != want {
 			t.Fatalf("Reached(%d, %d, %d) = %v", shared, a, b, got)
 		}
-		// Around the bound itself a random number of shared elements seldom falls.
+		// Test around the bound itself, which a random number of shared elements seldom hits.
 		need := th.minOverlap(a, b)
 		if need <= most && !reaches(need, a, b) {
 			t.Fatalf("minOverlap(%d, %d) = %d does not reach %v", a, b, need, th)

@@ -10,7 +10,7 @@ import (
 	"github.com/neardup/neardup/kernels/setsim"
 )
 
-// Bags share the lesser number of occurrences of each shingle, and have as many elements as there are shingles.
+// Bags share the smaller number of occurrences of each shingle, and have as many elements as there are shingles.
 func TestBag(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func(name string) (shingles []uint64, counts map[uint64]int) {

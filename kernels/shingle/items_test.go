@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Items are lines as they stand, under every policy: each is a shingle.
+// Items are unchanged lines under every policy, and each is a shingle.
 func TestItems(t *testing.T) {
 	s := shingler(t, "item", "default")
 	const text = "I like you\ni like you\n\n  a\xff \nI like you\n"

@@ -21,8 +21,8 @@ func textsWithPlaces() *rapid.Generator[string] {
 
 var placedSpecs = []string{"default", "none", "keep-symbols", "keep-case", "nfkc,lower", "default,strip-accents", "letters-only", "default,no-stop-words:en", "default,stem:en", "keep-symbols,collapse-space", "strip-markup,default", "strip-markup,keep-symbols,keep-case"}
 
-// There is one place for each token, in order, on characters, and the fast way has those of the plain one. What is
-// cut out at the places of two tokens has these and those between.
+// There is one place per token, in order and at character boundaries, and the fast path gives the places of the plain
+// one. A text cut at the places of two tokens has these and those between them.
 func TestPlacesCutOutTheirWords(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec, err := Spec{Shingle: Config{Kind: Word, K: 1}}.Normalized(rapid.SampledFrom(placedSpecs).Draw(t, "normalize"))
@@ -53,7 +53,7 @@ func TestPlacesCutOutTheirWords(t *testing.T) {
 	})
 }
 
-// Raw bytes are a token each; a character that stands for two words is the place of both.
+// A raw byte is a token; a character that stands for two words is the place of both.
 func TestPlacesOfSpecialTexts(t *testing.T) {
 	s := New(Config{Kind: Word, K: 1}, textnorm.Policy{})
 	if got, want := slices.Collect(s.Places([]byte("Stra\xdfe \xe4\xf6"))), []textnorm.Span{{Start: 0, End: 4}, {Start: 4, End: 5}, {Start: 5, End: 6}, {Start: 7, End: 8}, {Start: 8, End: 9}}; !slices.Equal(got, want) {

@@ -10,14 +10,14 @@ import (
 	"github.com/neardup/neardup/kernels/hash"
 )
 
-// plainSet is Set without buckets.
+// plainSet implements Set without buckets.
 func plainSet(values []uint64) []uint64 {
 	values = slices.Clone(values)
 	slices.Sort(values)
 	return slices.Compact(values)
 }
 
-// shapes are what the buckets like and what they do not.
+// shapes are favourable and unfavourable to the buckets.
 var shapes = map[string]func(i, n uint64) uint64{
 	"uniform":       func(i, n uint64) uint64 { return hash.Mix(i) },
 	"repeated":      func(i, n uint64) uint64 { return hash.Mix(i / 3) },
@@ -27,7 +27,7 @@ var shapes = map[string]func(i, n uint64) uint64{
 	"one bucket":    func(i, n uint64) uint64 { return 7<<40 | hash.Mix(i)>>40 },
 	"two extremes":  func(i, n uint64) uint64 { return -(i & 1) },
 	"low bits only": func(i, n uint64) uint64 { return hash.Mix(i) >> 52 },
-	// Each level keeps almost all in one bucket of many.
+	// Each level keeps almost everything in one of many buckets.
 	"staircase": func(i, n uint64) uint64 { return hash.Mix(i) >> (i % 64) },
 }
 
@@ -46,8 +46,8 @@ func TestSetEqualsPlain(t *testing.T) {
 	}
 }
 
-// Small inputs grow by copies that differ in their low or their top bits, so
-// that the fuzzer reaches deep levels without long inputs.
+// Small inputs grow by copies that differ in their low or their top bits, so that the fuzzer reaches deep levels
+// without long inputs.
 func FuzzSetEqualsPlain(f *testing.F) {
 	f.Add([]byte("12345678abcdefgh"), uint16(300), uint8(0))
 	f.Add([]byte("\xff\xff\xff\xff\xff\xff\xff\xff"), uint16(3000), uint8(53))

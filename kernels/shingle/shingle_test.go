@@ -39,7 +39,7 @@ func set(s *Shingler, text string) []uint64 {
 	return Set(s.Shingles(nil, []byte(text)))
 }
 
-// jaccard is by the definition: it is the measure here, not what is tested.
+// jaccard implements the definition: it is the measure here, not the subject of the test.
 func jaccard[T comparable](a, b []T) (shared, union int) {
 	in := map[T]bool{}
 	for _, v := range a {
@@ -265,7 +265,7 @@ func FuzzShinglesEqualDirect(f *testing.F) {
 	})
 }
 
-// A long text takes the memory of its tokens once, and gives it back.
+// A long text takes memory for its tokens once, and releases it.
 func TestLongTexts(t *testing.T) {
 	for _, c := range []struct{ kind, text string }{
 		{"word:5", strings.Repeat("a b c ", usualText)}, {"word:5", strings.Repeat("Äé ö", usualText)}, {"stopword:3", strings.Repeat("the cat ", usualText)},
@@ -308,8 +308,8 @@ func windows(tokens []string, k int) []string {
 	return shingles
 }
 
-// Sets of hashes have the sizes and the Jaccard similarity of the sets of
-// strings they stand for. A false equality has probability under 10^-15 a run.
+// Sets of hashes have the sizes and the Jaccard similarity of the sets of strings that they represent. A false equality
+// has probability under 10^-15 per run.
 func TestSimilarityIsThatOfStrings(t *testing.T) {
 	// Few words, so that texts share windows and repeat their own.
 	texts := rapid.Map(rapid.SliceOfN(rapid.SampledFrom([]string{
@@ -341,7 +341,7 @@ func TestSimilarityIsThatOfStrings(t *testing.T) {
 				if shared != wantShared || union != wantUnion {
 					t.Fatalf("%q and %q share %d of %d hashes, %d of %d strings", a, b, shared, union, wantShared, wantUnion)
 				}
-				// Against nothing, what is left is the size of the set itself.
+				// Compared with nothing, a set has its own size.
 				if _, size := jaccard(wantA, nil); len(gotA) != size {
 					t.Fatalf("%q has %d hashes, %d strings", a, len(gotA), size)
 				}
@@ -361,7 +361,7 @@ func TestShinglesDoNotAllocate(t *testing.T) {
 	}
 }
 
-// english is a text of n bytes with words of the lengths English has.
+// english returns a text of n bytes with words of English lengths.
 func english(n int) string {
 	const letters = "etaoinshrdlucmfwygpbvk"
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -395,7 +395,7 @@ func BenchmarkShingles(b *testing.B) {
 	}
 }
 
-// plainWords is foldedWords without the fast way.
+// plainWords implements foldedWords without the fast path.
 func plainWords(s *Shingler, text []byte) []uint64 {
 	return token.Words(nil, s.policy.Append(nil, text))
 }
@@ -420,7 +420,7 @@ func FuzzFoldedWordsEqualPlain(f *testing.F) {
 	})
 }
 
-// Pieces that end, join, compose and change the way, at every offset in the blocks of 64 bytes.
+// Pieces that end, join, compose and switch paths, at every offset in the blocks of 64 bytes.
 func TestFoldedWordsEqualPlain(t *testing.T) {
 	pieces := []string{
 		"a", "Z", "word", "UPPER", "abcdefgh", "abcdefghi", "sixteen_letters_", "abcdefghijklmnop", "ABCDEFGHIJKLMNOPQ", strings.Repeat("long", 40),
@@ -440,8 +440,8 @@ func TestFoldedWordsEqualPlain(t *testing.T) {
 	}
 }
 
-// Texts that are not UTF-8 agree only where their bytes do: characters that share their second bytes, that
-// differ in what lower case or NFKC would fold, or that are UTF-8 by chance.
+// Texts that are not UTF-8 agree only where their bytes do: characters that share their second bytes, that differ in
+// what lower case or NFKC would fold, or that are UTF-8 by chance.
 func TestTextsOfOtherEncodings(t *testing.T) {
 	for _, c := range []struct{ name, a, b string }{
 		{"Shift_JIS, second bytes A and a", "\x83A\x98A\x82\xcc", "\x83a\x98A\x82\xcc"},

@@ -44,7 +44,7 @@ func TestWordSteps(t *testing.T) {
 	} {
 		for _, config := range []string{"word:1", "word:3", "char:5", "char:200", "char32:5", "byte:7"} {
 			got := spec(t, config, c.normalize, c.words).New()
-			// Spaces that are dropped and symbols that are kept decide what a word is.
+			// Dropped spaces and kept symbols decide what a word is.
 			unchanged := "none"
 			if strings.Contains(c.normalize, "keep-symbols") {
 				unchanged = c.normalize
@@ -70,7 +70,7 @@ func TestWordSteps(t *testing.T) {
 	}
 }
 
-// A text of stop words alone has no token.
+// A text of only stop words has no tokens.
 func TestStopWordsAlone(t *testing.T) {
 	for _, config := range []string{"word:2", "char:5", "byte:5"} {
 		if got := spec(t, config, "default", "no-stop-words:en").New().Shingles(nil, []byte("To be, or not to be")); len(got) != 0 {
@@ -79,7 +79,7 @@ func TestStopWordsAlone(t *testing.T) {
 	}
 }
 
-// Texts of one Shingler do not depend on each other, and those that are long leave nothing behind.
+// Texts of one Shingler do not affect each other, and long ones leave nothing behind.
 func TestWordStepsInTurn(t *testing.T) {
 	one := spec(t, "char:5", "default", "no-stop-words:en,stem:en").New()
 	rapid.Check(t, func(t *rapid.T) {
@@ -107,7 +107,8 @@ func TestFormatID(t *testing.T) {
 	}
 }
 
-// TestTooLarge: the limit holds for the normalised text, if that is more than twice as large. Such a text has no token.
+// TestTooLarge: the limit applies to the normalised text, if that is more than twice as large. Such a text has no
+// tokens.
 func TestTooLarge(t *testing.T) {
 	const limit = 1 << 10
 	words := "\ufdfa" // four words, 33 bytes of 3

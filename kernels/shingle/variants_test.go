@@ -16,7 +16,7 @@ var prose = rapid.Map(rapid.SliceOfN(rapid.SampledFrom([]string{
 	"the", "of", "and", "The", "a", "it", "rose", "ship", "sails", "caf\u00e9", "\u4e2d", "42",
 }), 0, 40), func(words []string) string { return strings.Join(words, " ") })
 
-// The exact oracle of stop-word shingles: windows of words that begin with a word of the list.
+// The exact oracle of stop-word shingles is windows of words that begin with a word of the list.
 func TestStopShinglesAreThoseOfStrings(t *testing.T) {
 	stop, err := wordstep.StopWords("en")
 	if err != nil {
@@ -45,7 +45,7 @@ func TestStopShinglesAreThoseOfStrings(t *testing.T) {
 	})
 }
 
-// A stop-word shingle is a word shingle with another choice of places.
+// A stop-word shingle is a word shingle at selected places.
 func TestStopShinglesAreWordShingles(t *testing.T) {
 	stop, word := shingler(t, "stopword:3", "default"), shingler(t, "word:3", "default")
 	text := []byte("A spokesperson for the Sudzo Corporation revealed today that studies have shown it is good for people to buy Sudzo products.")
@@ -63,8 +63,8 @@ func TestStopShinglesAreWordShingles(t *testing.T) {
 	}
 }
 
-// The same article on two sites resembles itself more than two articles of one site do, which is
-// not so of plain word shingles.
+// The same article on two sites is more similar to itself than two articles on one site are, which does not hold for
+// plain word shingles.
 func TestStopShinglesSeeThroughBoilerplate(t *testing.T) {
 	const articleA = "The minister said on Monday that the committee had agreed to a plan for the railway, and that it would be built by the state. " +
 		"There was no doubt in her mind that this is what the people of the north had been waiting for."
@@ -92,9 +92,9 @@ func TestStopShinglesSeeThroughBoilerplate(t *testing.T) {
 	}
 }
 
-// Of char32 shingles those are equal whose hashes have equal upper halves, and no others.
+// Two char32 shingles are equal if and only if their hashes have equal upper halves.
 func TestChar32KeepsFourBytes(t *testing.T) {
-	const n = 300_000 // of which some ten have a twin: n²/2^33
+	const n = 300_000 // about ten of which collide: n²/2^33
 	hashes := make([]uint64, n)
 	upper := map[uint64]bool{}
 	for i := range hashes {
@@ -119,7 +119,7 @@ func TestChar32KeepsFourBytes(t *testing.T) {
 	}
 }
 
-// Texts are what Shingles hashes: as many distinct ones, in the same order, equal where those are.
+// Texts yields what Shingles hashes: as many distinct ones, in the same order, equal where those are.
 func TestTextsAreShingles(t *testing.T) {
 	for _, config := range allConfigs {
 		s := shingler(t, config, "default")

@@ -9,7 +9,7 @@ import (
 	"github.com/neardup/neardup/kernels/hash"
 )
 
-// equalWindows holds both ways against the definition, in memory of their own and in that of the tokens.
+// equalWindows compares both implementations with the definition, with separate memory and in that of the tokens.
 func equalWindows(t rapid.TB, tokens []uint64, k int) {
 	var want []uint64
 	for i := range len(tokens) - k + 1 {
@@ -43,7 +43,7 @@ func TestHashWindows(t *testing.T) {
 		equalWindows(t, rapid.SliceOfN(rapid.OneOf(rapid.Uint64(), rapid.SampledFrom(edges)), n, n).Draw(t, "tokens"), k)
 	})
 	next := hash.SplitMix64(1)
-	long := make([]uint64, 3<<12+5) // more than at once
+	long := make([]uint64, 3<<12+5) // more than windowsAtOnce
 	for i := range long {
 		long[i] = next()
 	}

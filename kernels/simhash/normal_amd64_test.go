@@ -11,11 +11,11 @@ import (
 	"github.com/neardup/neardup/kernels/vector"
 )
 
-// Every entry that there is, alone and among as many as are added at once, is estimated as accurately as
-// estimateNormal takes for granted.
+// Every possible entry, alone and among as many as are added at once, is estimated as accurately as estimateNormal
+// assumes.
 func TestEstimatesAreAccurate(t *testing.T) { onEachProcessor(t, testAccuracy) }
 
-// onEachProcessor runs a test for those with AVX-512, and for those without it.
+// onEachProcessor runs a test with AVX-512, and without it.
 func onEachProcessor(t *testing.T, test func(t *testing.T)) {
 	if !hasAVX2 {
 		t.Skip("other processors estimate nothing")
@@ -67,7 +67,7 @@ func testAccuracy(t *testing.T) {
 	}
 }
 
-// What is signed by estimates is what all sums say, be they near to 0 or all large.
+// Signatures by estimates equal those by all sums, whether the sums are near 0 or all large.
 func TestEstimatesDecideNothingElse(t *testing.T) { onEachProcessor(t, testDecisions) }
 
 func testDecisions(t *testing.T) {

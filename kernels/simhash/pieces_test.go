@@ -18,8 +18,8 @@ var cuts = rapid.Custom(func(t *rapid.T) Pieces {
 	return Pieces{m, rapid.OneOf(rapid.IntRange(1, m), rapid.Just(m), rapid.Just(1)).Draw(t, "pieces")}
 })
 
-// A key depends on each bit of its piece and on no other; each bit is in one piece, pieces follow one another, and
-// their lengths differ by at most one. By chance the test fails once in 2^64 per comparison.
+// A key depends on each bit of its piece and on no other. Each bit is in one piece, pieces are contiguous, and their
+// lengths differ by at most one. The test fails by chance once in 2^64 comparisons.
 func TestKeysDependOnTheirBits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := cuts.Draw(t, "pieces")
@@ -68,8 +68,8 @@ func TestKeysDoNotMeetAcrossPieces(t *testing.T) {
 	}
 }
 
-// Keys are cut to their upper bits and sharded by them, also where a piece has few values. Each chi-square statistic
-// of 255 degrees of freedom has a standard deviation of 23; 400 is exceeded with probability 2e-8.
+// Keys are cut to their upper bits and sharded by them, even if a piece has few values. Each chi-square statistic with
+// 255 degrees of freedom has a standard deviation of 23; 400 is exceeded with probability 2e-8.
 func TestKeysAreUniform(t *testing.T) {
 	const documents = 50_000
 	var counts [8][256]float64
@@ -114,8 +114,8 @@ func TestSharing(t *testing.T) {
 
 func number(x float64) *big.Float { return new(big.Float).SetPrec(300).SetFloat64(x) }
 
-// Random bits that agree with a given probability meet as often as Sharing says, in pieces of unequal lengths. The
-// standard deviation of the share is at most .0016, and .008 is five of them.
+// Random bits that agree with a given probability share a piece as often as Sharing says, in pieces of unequal lengths.
+// The standard deviation of the fraction is at most .0016, and .008 is five of them.
 func TestKeysMeetAsExpected(t *testing.T) {
 	const trials = 100_000
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -160,7 +160,7 @@ func TestAgree(t *testing.T) {
 	})
 }
 
-// The choice is the fewest pieces that suffice, and what it says of itself is true of these.
+// The choice is the fewest pieces that suffice, and its description of itself is true.
 func TestChoose(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := Input{
@@ -282,13 +282,13 @@ func TestInvalidInput(t *testing.T) {
 			t.Errorf("%s: Assess takes it", name)
 		}
 	}
-	// A pair at a right angle agrees in one bit of two at least with probability 3/4.
+	// A pair at a right angle agrees in at least one bit of two with probability 3/4.
 	if _, err := Choose(Input{Bits: 2, Agree: .5}, .76); err == nil {
 		t.Error("two bits reach more than they can")
 	}
 }
 
-// Pieces.Keys stands where lsh.Banding.Keys does.
+// Pieces.Keys can replace lsh.Banding.Keys.
 var _ = []func(dst, sig []uint64) []uint64{Pieces{}.Keys, lsh.Banding{}.Keys}
 
 func BenchmarkKeys(b *testing.B) {
@@ -299,7 +299,7 @@ func BenchmarkKeys(b *testing.B) {
 	}
 }
 
-// The labels of all pieces, one after the other, are the bits of the signature.
+// The concatenated labels of all pieces are the bits of the signature.
 func TestLabels(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		bits := rapid.IntRange(1, 200).Draw(t, "bits")

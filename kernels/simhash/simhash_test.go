@@ -23,7 +23,7 @@ import (
 	"github.com/neardup/neardup/kernels/vector"
 )
 
-// entry is an entry of the random vectors by the definition in the package comment.
+// entry returns an entry of the random vectors by the definition in the package comment.
 func entry(entries Entries, seed, x uint64, i int) int64 {
 	perHash := 64
 	if entries == Normal {
@@ -64,7 +64,7 @@ func TestQuantilesObeyTheLaw(t *testing.T) {
 	for _, w := range []int{1, 2, 3, 10} {
 		agree := 0
 		for _, x := range table {
-			// Of y's, so many make w·x + y no more than 0.
+			// The number of y's with w·x + y at most 0.
 			atMost, _ := slices.BinarySearchFunc(sorted, -w*int(x)+1, func(y int16, limit int) int { return int(y) - limit })
 			if x > 0 {
 				atMost = len(sorted) - atMost
@@ -78,8 +78,8 @@ func TestQuantilesObeyTheLaw(t *testing.T) {
 	}
 }
 
-// byHyperplanes signs documents by the first description: m random vectors over the vocabulary are the
-// normals of hyperplanes, and a bit says on which side of one the document's vector lies.
+// byHyperplanes signs documents by the first description: m random vectors over the vocabulary are the normals of
+// hyperplanes, and a bit says on which side of one the document's vector lies.
 func byHyperplanes(m int, entries Entries, seed uint64, documents []vector.Vector) [][]uint64 {
 	occurring := make(map[uint64]bool)
 	for _, d := range documents {
@@ -114,8 +114,8 @@ func byHyperplanes(m int, entries Entries, seed uint64, documents []vector.Vecto
 	return signatures
 }
 
-// byFeatureVectors signs by the second description: each feature has a vector of m values, which
-// are summed, times its weight; the sign of a sum is the bit. It is the plain twin of the kernels.
+// byFeatureVectors signs by the second description: each feature has a vector of m values, which are multiplied by its
+// weight and summed; the sign of a sum is the bit. It is the plain twin of the kernels.
 func byFeatureVectors(m int, vectors map[uint64][]int64, v vector.Vector) []uint64 {
 	sums := make([]int64, m)
 	for j, x := range v.Features {
@@ -147,8 +147,7 @@ func featureVectors(m int, entries Entries, seed uint64, documents ...vector.Vec
 	return vectors
 }
 
-// documents draws vectors with features in common: of every kind of weight, and up to the longest
-// that there are.
+// documents draws vectors with common features: with every kind of weight, and up to the maximum length.
 var documents = rapid.Custom(func(t *rapid.T) []vector.Vector {
 	vocabulary := mixed(rapid.Uint64().Draw(t, "start"), rapid.SampledFrom([]int{1, 3, 10, 40}).Draw(t, "vocabulary"))
 	weight := rapid.SampledFrom([]*rapid.Generator[uint32]{
@@ -331,13 +330,13 @@ func agreeing(a, b []uint64) []uint64 {
 	return same
 }
 
-// The share of bits that agree, and of pieces of 8 bits, against exact values. Normal entries obey the
-// law 1 − θ/π, whatever the vectors; of Sign entries the value is counted from its definition.
+// The fraction of agreeing bits, and of agreeing pieces of 8 bits, against exact values. Normal entries obey the law 1
+// − θ/π, whatever the vectors; for Sign entries the value is counted by definition.
 //
-// Bits and pieces of 40,000 pairs are independent trials. Their shares may differ by five standard
-// deviations, at most .0008 and .0022, which a correct program exceeds with probability 6e-7; there are 20. The
-// variance over pairs of the number of agreeing bits is that of independent bits, too: its relative standard
-// deviation is .0071, and .045 is more than six of them.
+// Bits and pieces of 40,000 pairs are independent trials. Their fractions may differ by five standard deviations, at
+// most .0008 and .0022, which a correct program exceeds with probability 6e-7; there are 20. The variance over pairs of
+// the number of agreeing bits is that of independent bits, too: its relative standard deviation is .0071, and .045 is
+// more than six of them.
 func TestAgreement(t *testing.T) {
 	const m, pairs = 256, 40_000
 	differ := func(got, want float64, trials int) bool {
@@ -345,7 +344,7 @@ func TestAgreement(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name string
-		a, b []uint32 // weights of features 0, 1, 2 …; 0 for one that is not there
+		a, b []uint32 // weights of features 0, 1, 2 …; 0 for an absent one
 		sign float64
 	}{
 		{"{x,y}, {x,z}", []uint32{1, 1, 0}, []uint32{1, 0, 1}, .75},
@@ -401,7 +400,7 @@ func angle(a, b []uint32) float64 {
 	return math.Acos(ab / math.Sqrt(aa*bb))
 }
 
-// sparse returns the vector of the features that weigh anything.
+// sparse returns the vector of the features with weights above 0.
 func sparse(features []uint64, weights []uint32) vector.Vector {
 	var v vector.Vector
 	for i, w := range weights {
@@ -413,10 +412,10 @@ func sparse(features []uint64, weights []uint32) vector.Vector {
 	return v
 }
 
-// In short messages the bits of similar pairs agree as often as the law says with Normal entries, by each
-// weighting, and with Sign entries and weights of 1 more often. Each pair has its own seed, so all bits are
-// independent, and the standard deviation of the mean is at most ½/√n. Five of them are exceeded with
-// probability 6e-7, and there are three means.
+// In short messages, the bits of similar pairs agree as often as the law says with Normal entries, under each
+// weighting, and more often with Sign entries and weights of 1. Each pair has its own seed, so all bits are
+// independent, and the standard deviation of the mean is at most ½/√n. Five of them are exceeded with probability 6e-7,
+// and there are three means.
 func TestAgreementOfMessages(t *testing.T) {
 	const m = 1024
 	f, err := os.Open("../../../shared/data/sms_spam/sms.tsv")
@@ -494,7 +493,7 @@ func cosineOf(a, b vector.Vector) float64 {
 	return dot / math.Sqrt(float64(a.SquaredLength())) / math.Sqrt(float64(b.SquaredLength()))
 }
 
-// BenchmarkSign signs 225 features with 256 bits; plain is byFeatureVectors as one would write it for Sign entries,
+// BenchmarkSign signs 225 features with 256 bits; plain is byFeatureVectors in a straightforward form for Sign entries,
 // with a hash per 64 bits.
 func BenchmarkSign(b *testing.B) {
 	const m, n = 256, 225

@@ -72,7 +72,7 @@ func FuzzOf(f *testing.F) {
 	})
 }
 
-// Both can be left in the middle.
+// Both can be stopped early.
 func TestStops(t *testing.T) {
 	for name, iterate := range map[string]func(yield func([]byte, bool) bool){
 		"Of": Of([]byte("a\xff b\xfe c")), "Marked": Marked([]byte("a\xff\xff b\xff\xfe c")),

@@ -12,7 +12,7 @@ import (
 )
 
 func TestStarChain(t *testing.T) {
-	// a–b–c–d, each similar to the next only: b falls to a, c stays, d falls to c.
+	// a–b–c–d, each similar only to the next: b is removed for a, c stays, and d is removed for c.
 	pairs := []survivors.Pair{{I: 2, J: 3, Similarity: .9}, {I: 0, J: 1, Similarity: .8}, {I: 1, J: 2, Similarity: .85}}
 	want := []survivors.Choice{{By: 0, Similarity: 1}, {By: 0, Similarity: .8}, {By: 2, Similarity: 1}, {By: 2, Similarity: .9}}
 	if diff := cmp.Diff(want, survivorstest.Star(4, 0, pairs)); diff != "" {
@@ -27,7 +27,7 @@ func TestStarNamesTheMostSimilar(t *testing.T) {
 	}
 }
 
-// The promise of star, whatever the pairs: checked from the pairs alone.
+// The promise of Star for any pairs, checked from the pairs alone.
 func TestStarPromise(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, pairs, similar := anyPairs(t)
@@ -61,7 +61,7 @@ func TestStarPromise(t *testing.T) {
 	})
 }
 
-// Components against the definition: what is kept is what no earlier item reaches over pairs.
+// Components by definition: an item is kept if pairs connect it to no earlier item.
 func TestComponents(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, pairs, similar := anyPairs(t)
@@ -93,7 +93,7 @@ func TestComponents(t *testing.T) {
 	})
 }
 
-// What is wrong with pairs ends the choices.
+// An error of pairs ends the choices.
 func TestPairsThatFail(t *testing.T) {
 	wrong := errors.New("wrong")
 	pairs := func(yield func(survivors.Pair, error) bool) {
@@ -110,7 +110,7 @@ func TestPairsThatFail(t *testing.T) {
 	}
 }
 
-// anyPairs are pairs of n items, some of them many and some few, and the same as a map.
+// anyPairs draws pairs of n items, sometimes many and sometimes few, and returns them also as a map.
 func anyPairs(t *rapid.T) (n int, pairs []survivors.Pair, similar map[[2]int]float64) {
 	n = rapid.IntRange(0, 30).Draw(t, "n")
 	similar = map[[2]int]float64{}

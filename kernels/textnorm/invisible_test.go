@@ -13,7 +13,7 @@ import (
 	"golang.org/x/text/unicode/rangetable"
 )
 
-// isDefaultIgnorable derives the property as the head of DerivedCoreProperties.txt says.
+// isDefaultIgnorable derives the property as the header of DerivedCoreProperties.txt says.
 func isDefaultIgnorable(r rune) bool {
 	return unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Cf, unicode.Variation_Selector) &&
 		!unicode.In(r, unicode.White_Space, unicode.Prepended_Concatenation_Mark) &&
@@ -28,19 +28,19 @@ func TestIgnorable(t *testing.T) {
 	}
 }
 
-// By their definition in DerivedJoiningType.txt, all marks and format characters are transparent but
-// those that ArabicShaping.txt lists.
+// By definition in DerivedJoiningType.txt, all marks and format characters are transparent, except those that
+// ArabicShaping.txt lists.
 func TestTransparent(t *testing.T) {
 	listed := []rune{0x200C, 0x200D, 0x0600, 0x0601, 0x0602, 0x0603, 0x0604, 0x0605, 0x06DD, 0x08E2, 0x0890, 0x0891, 0x2066, 0x2067, 0x2068, 0x2069, 0x202F, 0x180E, 0x110BD, 0x110CD}
 	for r := range rune(unicode.MaxRune + 1) {
 		want := unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf) && !slices.Contains(listed, r)
-		if got := unicode.Is(transparent, r); got != want && (!got || r != 0x1E94B) { // a letter that is listed
+		if got := unicode.Is(transparent, r); got != want && (!got || r != 0x1E94B) { // a listed letter
 			t.Errorf("%U: %v, want %v", r, got, want)
 		}
 	}
 }
 
-// What people see as the same, and what they do not.
+// What people see as equal, and what they do not.
 func TestInvisible(t *testing.T) {
 	for _, c := range []struct {
 		name, policy, a, b string
@@ -99,7 +99,7 @@ func TestInvisible(t *testing.T) {
 	}
 }
 
-// class is a class of regexp with the runes of tables.
+// class returns a regexp class with the runes of tables.
 func class(tables ...*unicode.RangeTable) string {
 	var b strings.Builder
 	rangetable.Visit(rangetable.Merge(tables...), func(r rune) { fmt.Fprintf(&b, `\x{%X}`, r) })
@@ -141,7 +141,7 @@ var (
 	flag        = regexp.MustCompile(`^[\x{E0020}-\x{E007E}]*\x{E007F}`)
 )
 
-// withJoinersByRules drops from s what the rules do not keep.
+// withJoinersByRules drops from s the joiners and tags that the rules do not keep.
 func withJoinersByRules(s string) string {
 	var before string
 	for i := 0; i < len(s); {
@@ -167,8 +167,8 @@ func withJoinersByRules(s string) string {
 	return before
 }
 
-// Where a dropped joiner lets two characters become one, that keeps no fewer joiners than they did: so
-// to drop them again drops none.
+// If a dropped joiner lets two characters compose, the composed character keeps at least as many joiners, so dropping
+// again drops none.
 func TestContextOfComposedLetters(t *testing.T) {
 	for r := range rune(unicode.MaxRune + 1) {
 		parts := norm.NFD.String(string(r))

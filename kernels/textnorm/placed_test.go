@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A placed text is the one that Append makes, and its places are characters of the original, in order.
+// A placed text equals the result of Append, and its places are characters of the original, in order.
 func TestPlacedIsAppended(t *testing.T) {
 	var placed Placed
 	rapid.Check(t, func(t *rapid.T) {
@@ -31,9 +31,9 @@ func TestPlacedIsAppended(t *testing.T) {
 func isStart(text []byte, at int) bool { return at == len(text) || text[at]&0xC0 != 0x80 }
 
 func TestPlaces(t *testing.T) {
-	for _, tt := range []struct{ policy, in, normal, letters string }{ // of each letter of normal, what it is from
+	for _, tt := range []struct{ policy, in, normal, letters string }{ // by letter of normal, the characters that it is from
 		{"default", "A\u0301\u00adb", "áb", "A\u0301|A\u0301|b"},
-		{"default", "x½", "x1 2", "x|½|½|½"}, // U+2044, a symbol, is a blank
+		{"default", "x½", "x1 2", "x|½|½|½"}, // U+2044, a symbol, becomes a space
 		{"lower", "ȺB", "ⱥb", "Ⱥ|Ⱥ|Ⱥ|B"},
 	} {
 		var placed Placed

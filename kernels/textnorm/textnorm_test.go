@@ -36,10 +36,11 @@ func TestSteps(t *testing.T) {
 		{"default", "H\u0331", "\u1e96"},
 		{"default", "İI ẞ ΣΊΣΥΦΟΣ", "ii ß σίσυφοσ"},
 		{"default", "A\xffB \xe4.\xe4", "a\xff\xff\xffB \xff\xe4 \xff\xe4"},
-		{"default", "a\uFFFDb", "a b"}, // which is a symbol
+		{"default", "a\uFFFDb", "a b"}, // U+FFFD is a symbol
 		{"default", "中文，標點。", "中文 標點"},
 		{"default", "\tA\r\nB  C\u2028\u00a0D ", "a b c d"},
-		// What NFKC makes white space and a mark of is a symbol like another; so is a symbol with a mark on it.
+		// A symbol that NFKC turns into white space and a mark is a symbol like any other; so is a symbol with a mark
+		// on it.
 		{"default", "don´t ˜x ¯\u0331y +\u0331z \u0301v゛w ΄ά", "don t x y z v w ά"},
 		{"default", "\u00a8\u0301a \u0385b \u1fedc ‾d \ufe70e \u037af a\u00a0\u200d\u0301", "a b c d e f a"},
 		{"default", "\u0301a ก็ ้ ็x", "\u0301a ก็ ็x"},
@@ -82,7 +83,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// interesting draws texts from the runes the steps disagree about.
+// interesting draws texts from the runes that the steps treat differently.
 func interesting() *rapid.Generator[[]byte] {
 	pieces := []string{
 		"a", "Z", "e", "=", "5", " ", "  ", "\t", "-", "_", "'", ".", "\n",
@@ -100,10 +101,10 @@ func interesting() *rapid.Generator[[]byte] {
 	return rapid.Map(rapid.SliceOf(piece), func(s []string) []byte { return []byte(strings.Join(s, "")) })
 }
 
-// ofText draws any policy for a text that is no markup.
+// ofText draws any policy for a text that is not markup.
 func ofText() *rapid.Generator[Policy] { return rapid.Map(policies(), Policy.KeepMarkup) }
 
-// TestMarkup: the other steps are taken on what a page shows.
+// TestMarkup: the other steps apply to what a page shows.
 func TestMarkup(t *testing.T) {
 	for _, c := range []struct{ policy, page, want string }{
 		{"strip-markup", "<p>Caf&eacute;<script>x</script> <b>A</b>B<p>c", "café ab c"},
@@ -144,7 +145,7 @@ func TestStable(t *testing.T) {
 	})
 }
 
-// Every assigned rune, alone and with a mark that many letters compose with.
+// Every assigned rune, alone and with a mark that composes with many letters.
 func TestDefaultIsStableForEveryRune(t *testing.T) {
 	p := policy(t, "default")
 	var once, twice []byte
@@ -162,7 +163,7 @@ func TestDefaultIsStableForEveryRune(t *testing.T) {
 	}
 }
 
-// What the steps promise about every text, whatever the fast path.
+// The guarantees of the steps for every text, whatever the fast path.
 func TestWhatIsLeft(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := ofText().Filter(func(p Policy) bool { return p != Policy{} }).Draw(t, "policy")
@@ -188,7 +189,7 @@ func TestWhatIsLeft(t *testing.T) {
 func TestComposedAndDecomposedMeet(t *testing.T) {
 	p := policy(t, "default")
 	rapid.Check(t, func(t *rapid.T) {
-		// Stay below the 30 marks in a row that norm breaks up.
+		// Stay below the 30 marks in a row at which norm splits.
 		text := rapid.StringOfN(rapid.Rune(), -1, 25, -1).Draw(t, "text")
 		composed := p.Append(nil, norm.NFC.Bytes([]byte(text)))
 		decomposed := p.Append(nil, norm.NFD.Bytes([]byte(text)))
@@ -198,8 +199,7 @@ func TestComposedAndDecomposedMeet(t *testing.T) {
 	})
 }
 
-// The fast path against the plain way on the whole text, for every combination
-// of steps.
+// The fast path against appendPlain on the whole text, for every combination of steps.
 func FuzzAppendEqualsPlain(f *testing.F) {
 	f.Add(uint16(defaultSteps), []byte("It's a Café; 5 €"))
 	f.Add(uint16(defaultSteps), []byte("cafe\u0301 = \u0338\xff"))
@@ -212,7 +212,7 @@ func FuzzAppendEqualsPlain(f *testing.F) {
 	f.Fuzz(func(t *testing.T, steps uint16, text []byte) {
 		p := Policy{step(steps)}
 		if p.steps.has(invisible) {
-			p.steps |= nfkc | lower // as Parse has it
+			p.steps |= nfkc | lower // as Parse does
 		}
 		if p.steps == 0 || p.steps.has(collapseSpace|noSpace) || !utf8.Valid(text) {
 			t.Skip()
@@ -231,8 +231,8 @@ func FuzzAppendEqualsPlain(f *testing.F) {
 
 var whiteSpace = regexp.MustCompile(`[\t-\r\x{85}\pZ]+`)
 
-// TestExceeds: of every rune, and of texts, the size is that of the decomposed text, and no policy makes more of it
-// than half as much again, for small letters that are longer than their capitals.
+// TestExceeds: for every rune, and for texts, the size is that of the decomposed text, and no policy exceeds it by more
+// than half, for small letters that are longer than their capitals.
 func TestExceeds(t *testing.T) {
 	decomposed := func(text []byte) (size int) {
 		for i := 0; i < len(text); {
@@ -274,8 +274,8 @@ func TestExceeds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { check(t, interesting().Draw(t, "text")) })
 }
 
-// Every rune with an image keeps it behind runes that combine with many others,
-// under each set of steps that composes; what newPage says of all runes at once.
+// Every rune with an image keeps it after runes that combine with many others, under each set of steps that composes,
+// as newPage claims for all runes.
 func TestImagesStandBehindAnything(t *testing.T) {
 	neighbours := []string{"a", "E", "o\u0323", "か", "\u1100", "가", "\u0915", "\u0b92", "\u0bc6", "\u1025", "\u1b05", "="}
 	for _, list := range []string{"default", "nfkc", "strip-accents", "lower,strip-accents", "default,strip-accents", "nfkc,strip-accents,letters-only"} {
@@ -303,7 +303,7 @@ func TestImagesStandBehindAnything(t *testing.T) {
 	}
 }
 
-// A third way, with nothing but library calls on strings.
+// A third implementation, with only library calls on strings.
 func TestAppendEqualsLibraryCalls(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := ofText().Filter(func(p Policy) bool { return p != Policy{} }).Draw(t, "policy")
@@ -399,8 +399,8 @@ func variantsFolded(r rune) rune {
 	return r
 }
 
-// TestHanVariants: each character that is folded is a letter that NFKC leaves, and so is what stands for it; that one
-// stands for itself, and no character is in two classes.
+// TestHanVariants: each folded character is a letter that NFKC does not change, and so is the one that represents it.
+// The latter represents itself, and no character is in two classes.
 func TestHanVariants(t *testing.T) {
 	classOf := map[rune]string{}
 	folds, lines := 0, 0
@@ -429,7 +429,7 @@ func TestHanVariants(t *testing.T) {
 			t.Errorf("%U, which has no variant, becomes %U", r, hanFolded(r))
 		}
 	}
-	// By hand, from the database: what is one character, and what stays two.
+	// Chosen by hand from the database: which are one character, and which stay two.
 	for _, same := range []string{"国國囯", "岁歲歳嵗", "峰峯", "群羣", "里裏裡", "面麵", "买買", "开開", "电電", "说說説", "龙龍", "户戶戸", "为為爲", "万萬", "个個箇"} {
 		for _, r := range same {
 			if classOf[r] == "" || !strings.ContainsRune(classOf[r], []rune(same)[0]) {
@@ -458,7 +458,7 @@ func TestCollapsed(t *testing.T) {
 	})
 }
 
-// Raw bytes stay, marked, and part what is before them from what is after them.
+// Raw bytes stay, each with a mark, and separate what precedes them from what follows.
 func TestRawBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := ofText().Filter(func(p Policy) bool { return p.steps&(collapseSpace|noSpace|layout) == 0 }).Draw(t, "policy")

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestFoldedFast: nothing is left to the plain way of a text of ASCII without long words, or it takes its time.
+// TestFoldedFast: the fast path leaves nothing of an ASCII text without long words to the plain one, which is slow.
 func TestFoldedFast(t *testing.T) {
 	if !hasAVX2 {
 		t.Skip("for other processors there is only the plain way")
@@ -22,7 +22,7 @@ func TestFoldedFast(t *testing.T) {
 	}
 }
 
-// TestFoldedAVX2 tests what processors with AVX-512 do not use.
+// TestFoldedAVX2 tests code that processors with AVX-512 do not use.
 func TestFoldedAVX2(t *testing.T) {
 	if !hasAVX512 {
 		t.Skip("the other tests do")

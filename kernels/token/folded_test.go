@@ -11,7 +11,7 @@ import (
 	"github.com/neardup/neardup/internal/fence"
 )
 
-// equalsFoldedPlain holds FoldedASCII against its twin where text touches a fence.
+// equalsFoldedPlain compares FoldedASCII with its plain twin on a text next to an inaccessible page.
 func equalsFoldedPlain(t rapid.TB, memory fence.Memory, text []byte) {
 	for _, place := range []func([]byte) []byte{memory.AtStart, memory.AtEnd} {
 		text := place(text)
@@ -38,7 +38,7 @@ func FuzzFoldedASCII(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) { equalsFoldedPlain(t, memory, text[:min(len(text), foldedBytes)]) })
 }
 
-// TestFoldedASCII draws texts of words as long as the ways for them differ, over several blocks.
+// TestFoldedASCII draws texts of words of all lengths that the implementations treat differently, over several blocks.
 func TestFoldedASCII(t *testing.T) {
 	memory := fence.New(t, foldedBytes)
 	pieces := []string{
@@ -54,7 +54,7 @@ func TestFoldedASCII(t *testing.T) {
 	})
 }
 
-// TestFoldedASCIIBytes puts each byte at each place of a text of some blocks, in a word and between two.
+// TestFoldedASCIIBytes puts each byte at each place of a text of several blocks, within a word and between two.
 func TestFoldedASCIIBytes(t *testing.T) {
 	memory := fence.New(t, foldedBytes)
 	for _, around := range []string{"a", "-", "a-"} {
@@ -68,7 +68,7 @@ func TestFoldedASCIIBytes(t *testing.T) {
 	}
 }
 
-// TestFoldedASCIILengths cuts a text at each byte of some blocks.
+// TestFoldedASCIILengths cuts a text at each byte of several blocks.
 func TestFoldedASCIILengths(t *testing.T) {
 	if got, n := FoldedASCII(nil, nil); n != 0 || len(got) > 0 {
 		t.Errorf("no text: %x, %d", got, n)
@@ -82,7 +82,7 @@ func TestFoldedASCIILengths(t *testing.T) {
 	}
 }
 
-// TestFoldedASCIIEnds has a byte that is not ASCII at each place of some blocks, which words begin and end anywhere in.
+// TestFoldedASCIIEnds puts a non-ASCII byte at each place of several blocks, with words that begin and end anywhere.
 func TestFoldedASCIIEnds(t *testing.T) {
 	memory := fence.New(t, foldedBytes)
 	words := []byte(strings.Repeat("Some words of abcdefghij, a b c d e f g h; ABCDEFGHIJKLMNOP ", 5))
@@ -95,7 +95,7 @@ func TestFoldedASCIIEnds(t *testing.T) {
 	}
 }
 
-// TestFoldedASCIIRoom has more words than fit in one call, and the most that a block can end.
+// TestFoldedASCIIRoom has more words than fit in one call, and as many as can end in a block.
 func TestFoldedASCIIRoom(t *testing.T) {
 	memory := fence.New(t, foldedBytes)
 	for _, from := range []int{0, 1} {

@@ -31,7 +31,7 @@ func TestSegmentsAreWords(t *testing.T) {
 	})
 }
 
-// The parts of a text are all of it, and those that are words are the tokens that Segments has.
+// The parts of a text are all of it, and those that are words are the tokens of Segments.
 func TestParts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := []byte(rapid.StringOf(rapid.SampledFrom([]rune("aZ1é中あกカ한 \n\t'.,:_-ℹ️\u200d\u0301👍!"))).Draw(t, "text"))

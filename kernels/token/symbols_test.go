@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// ascii7 are all characters of ASCII.
+// ascii7 is all ASCII characters.
 var ascii7 = unicode.RangeTable{R16: []unicode.Range16{{Lo: 0, Hi: 0x7F, Stride: 1}}}
 
 // plainSymbols is the plain twin of Symbols.
@@ -35,7 +35,7 @@ func TestSymbols(t *testing.T) {
 			t.Errorf("symbols of %q: %q, want %q", text, got, want)
 		}
 	}
-	for b := range 256 { // at each place of what is taken at once, and in what is left
+	for b := range 256 { // at each place of a block, and in the rest
 		for at := range 2*blockBytes - 1 {
 			text := bytes.Repeat([]byte("a"), 2*blockBytes-1)
 			text[at] = byte(b)
@@ -53,7 +53,8 @@ func TestSymbols(t *testing.T) {
 	})
 }
 
-// The ways of a processor and of all of them agree on the symbols before the first byte that is not ASCII, and on which these are.
+// The processor's implementation and the plain one agree on the symbols before the first non-ASCII byte, and on the
+// non-ASCII bytes.
 func TestSymbolsOfABlock(t *testing.T) {
 	ascii := func(symbols, wide uint64) [2]uint64 { return [2]uint64{symbols & (wide&-wide - 1), wide} }
 	rapid.Check(t, func(t *rapid.T) {

@@ -24,7 +24,7 @@ func hashes(tokens []string) []uint64 {
 func TestWords(t *testing.T) {
 	for _, c := range []struct {
 		text string
-		want string // tokens, parted by |
+		want string // tokens, separated by |
 	}{
 		{"", ""},
 		{" \t\r\n!?…", ""},
@@ -36,14 +36,14 @@ func TestWords(t *testing.T) {
 		{"a quick  brown\nfox", "a|quick|brown|fox"},
 		{"5 apples, 10% off", "5|apples|10|off"},
 		{"mp3 2nd", "mp3|2nd"},
-		// Rules WB6, 7, 11, 12: joined between letters or between digits only.
+		// Rules WB6, 7, 11, 12: joined only between letters or between digits.
 		{"it's e.g. 3.14, 1,000; a:b 1:2", "it's|e.g|3.14|1,000|a:b|1|2"},
 		{"a,b a;b 1;2 x.1 1.x", "a|b|a|b|1;2|x|1|1|x"},
 		{"end. Next 'quoted' a..b a'.b", "end|Next|quoted|a|b|a|b"},
 		// WB13a, 13b.
 		{"snake_case __init__ _1", "snake_case|__init__|_1"},
 		{"well-known a/b a@b.org", "well|known|a|b|a|b.org"},
-		// WB4: marks and format characters stay with what they follow.
+		// WB4: marks and format characters stay with what precedes them.
 		{"cafe\u0301 na\u00efve", "cafe\u0301|na\u00efve"},
 		{"soft\u00adhyphen a.\u0301b", "soft\u00adhyphen|a.\u0301b"},
 		{"  \u200dℹ", "\u200dℹ"},
@@ -53,7 +53,7 @@ func TestWords(t *testing.T) {
 		{"近似重复", "近|似|重|复"},
 		{"中文and English混排", "中|文|and|English|混|排"},
 		{"人々の道", "人|々|の|道"},
-		// An iteration mark, which the annex has as a letter of words, is a character of its own, whatever is before it.
+		// An iteration mark, which is a letter of words in the annex, is a token of its own, whatever precedes it.
 		{"a々 2々々b é々 _々 한々 a.々 x〻y a\U00016FE3", "a|々|2|々|々|b|é|々|々|한|々|a|々|x|〻|y|a|\U00016FE3"},
 		{"ひらがな と カタカナ", "ひ|ら|が|な|と|カタカナ"},
 		{"か\u3099", "か\u3099"},
@@ -78,7 +78,7 @@ func TestWords(t *testing.T) {
 func TestWordsAndSymbols(t *testing.T) {
 	for _, c := range []struct {
 		text string
-		want string // tokens, parted by blanks
+		want string // tokens, separated by spaces
 	}{
 		{" \t\r\n\u00ad\u200b", ""},
 		{"return a + b;", "return a + b ;"},
@@ -105,7 +105,7 @@ func TestAppends(t *testing.T) {
 	}
 }
 
-// plain is Words or WordsAndSymbols without the fast path.
+// plain implements Words and WordsAndSymbols without the fast path.
 func plain(text []byte, symbols bool) (tokens []uint64) {
 	for len(text) > 0 {
 		if text[0] == 0xFF { // a mark
@@ -123,7 +123,7 @@ func plain(text []byte, symbols bool) (tokens []uint64) {
 	return tokens
 }
 
-// normal is a text as package textnorm would leave it.
+// normal returns a text as package textnorm would leave it.
 func normal(text []byte) (marked []byte) {
 	for part, raw := range spans.Of(text) {
 		if raw {
@@ -166,7 +166,7 @@ func TestWordsEqualPlainAmongJoiners(t *testing.T) {
 	})
 }
 
-// In ASCII without joiners words are the runs of letters and digits.
+// In ASCII without joiners, words are the runs of letters and digits.
 func TestWordsOfPlainASCII(t *testing.T) {
 	separators := " \t\n-/!?(){}<>&%$#@*+=~^|`\\\""
 	rapid.Check(t, func(t *rapid.T) {

@@ -13,13 +13,13 @@ import (
 	"github.com/neardup/neardup/kernels/hash"
 )
 
-// component is what is said of a document in the end.
+// component is the result for a document.
 type component struct {
 	first     int64
 	documents int
 }
 
-// expected are the components by one forest.
+// expected returns the components by one forest.
 func expected(edges []edge) map[int64]component {
 	var forest Forest
 	for _, e := range edges {
@@ -42,16 +42,16 @@ type question struct {
 	from        int
 }
 
-// graph is one contracted in parts, as transforms/components does it with groups.
+// graph is a graph contracted in parts, as transforms/components does it with groups.
 type graph struct {
 	parts int
 	edges [][]edge // by part, between labels
-	gone  []Labels // by round, what labels became
+	gone  []Labels // by round, the labels that were replaced
 }
 
 func (g *graph) part(key int64) int { return int(hash.Mix(uint64(key)) % uint64(g.parts)) }
 
-// newGraph spreads edges over parts by one of their documents, as chance has it.
+// newGraph spreads edges randomly over parts, by one of their documents.
 func newGraph(parts int, edges []edge) *graph {
 	g := &graph{parts: parts, edges: make([][]edge, parts)}
 	for i, e := range edges {
@@ -63,7 +63,7 @@ func newGraph(parts int, edges []edge) *graph {
 	return g
 }
 
-// ask lets each part contract and ask; the questions are by the part of the label.
+// ask lets each part contract and ask; it returns the questions by the part of the label.
 func (g *graph) ask(o Order) [][]question {
 	questions := make([][]question, g.parts)
 	for from := range g.parts {
@@ -82,7 +82,7 @@ func (g *graph) ask(o Order) [][]question {
 	return questions
 }
 
-// round contracts by the order of a round. Nothing but answers reaches a part.
+// round contracts with the order of a round. Parts receive only answers.
 func (g *graph) round() {
 	o := OrderOf(len(g.gone))
 	answers, gone := make([]Labels, g.parts), Labels{}
@@ -112,7 +112,7 @@ func (g *graph) round() {
 	g.gone = append(g.gone, gone)
 }
 
-// left is how many labels have a neighbour.
+// left returns the number of labels with a neighbour.
 func (g *graph) left() int {
 	labels := map[int64]bool{}
 	for _, edges := range g.edges {
@@ -125,7 +125,7 @@ func (g *graph) left() int {
 	return len(labels)
 }
 
-// finish connects the labels that are left by one forest, resolves backwards, and sums up.
+// finish connects the remaining labels by one forest, resolves in reverse order, and sums up.
 func (g *graph) finish() map[int64]component {
 	var forest Forest
 	for _, edges := range g.edges {
@@ -178,7 +178,7 @@ func TestContractionEqualsUnionFind(t *testing.T) {
 	})
 }
 
-// graphs are hard ones, of n documents.
+// graphs returns difficult graphs of n documents.
 func graphs(n int, r *rand.Rand) map[string][]edge {
 	all := map[string][]edge{}
 	add := func(name string, a, b int) { all[name] = append(all[name], edge{int64(a), int64(b)}) }
@@ -208,8 +208,8 @@ func graphs(n int, r *rand.Rand) map[string][]edge {
 	return all
 }
 
-// Rounds end. Whatever the graph, one leaves about .6 of the labels at most: but the first two, which stars take, and
-// the last ones, for few labels have no law of averages.
+// The rounds end. For any graph, a round leaves at most about .6 of the labels, except the first two, which stars take,
+// and the last ones, since averages do not apply to few labels.
 func TestRoundsEnd(t *testing.T) {
 	for _, tt := range []struct{ documents, parts int }{{30_000, 16}, {10_000, 3}, {2000, 1}, {2000, 500}} {
 		r := rand.New(rand.NewPCG(uint64(tt.documents), 7))
@@ -238,8 +238,8 @@ func TestRoundsEnd(t *testing.T) {
 	}
 }
 
-// Each order serves two rounds: one each would cost a star many rounds, and one for all would leave
-// more of a chain (0.50 of its labels a round on average, and ever more).
+// Each order serves two rounds: a new order per round would cost a star many rounds, and a single one would leave more
+// of a chain (0.50 of its labels per round on average, and ever more).
 func TestOrders(t *testing.T) {
 	const documents, rounds = 30_000, 9
 	all := graphs(documents, rand.New(rand.NewPCG(5, 5)))
@@ -264,8 +264,8 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// No part asks for a label twice, nor is told of more than it asks for: the messages of one label
-// are as many as there are parts, even those of a star's centre.
+// No part asks for a label twice, or is told about labels that it did not ask for: there are at most as many messages
+// about a label as parts, even for the centre of a star.
 func TestQuestionsAreFew(t *testing.T) {
 	const parts = 7
 	g := newGraph(parts, graphs(5000, rand.New(rand.NewPCG(1, 1)))["star of the last"])
@@ -297,7 +297,7 @@ func TestStar(t *testing.T) {
 		for i := 1; i < len(labels); i++ {
 			p.Edge(labels[i-1], labels[i])
 		}
-		p.Edge(99, 99) // nobody's neighbour
+		p.Edge(99, 99) // has no neighbour
 		centre := labels[0]
 		for _, label := range labels {
 			centre = o.first(centre, label)

@@ -13,8 +13,8 @@ import (
 
 type edge struct{ a, b int64 }
 
-// propagate labels every key with the smallest one that edges lead to, by
-// handing smaller labels over the edges until nothing changes.
+// propagate labels every key with the smallest one that edges lead to, by passing smaller labels along the edges until
+// nothing changes.
 func propagate(edges []edge) map[int64]int64 {
 	labels := make(map[int64]int64)
 	for _, e := range edges {
@@ -64,7 +64,7 @@ func TestForestEqualsPropagation(t *testing.T) {
 		if f.Len() != len(want) {
 			t.Fatalf("%d keys, want %d", f.Len(), len(want))
 		}
-		var added []int64 // before any other look at the trees makes them flat
+		var added []int64 // before any other look at the trees flattens them
 		for _, e := range edges {
 			for _, key := range []int64{e.a, e.b} {
 				if !slices.Contains(added, key) {
@@ -91,7 +91,7 @@ func TestForestEqualsPropagation(t *testing.T) {
 				trees++
 			}
 		}
-		// Every true of Union made one tree of two.
+		// Every true result of Union turned two trees into one.
 		if joined != len(want)-trees {
 			t.Fatalf("%d unions joined trees, want %d", joined, len(want)-trees)
 		}
@@ -111,7 +111,7 @@ func TestForestEqualsPropagation(t *testing.T) {
 	})
 }
 
-// Forests of parts, merged by the pairs of All, are the forest of the whole.
+// Forests of parts, merged by the pairs of All, equal the forest of the whole.
 func TestForestsMerge(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		edges := edgeLists.Draw(t, "edges")

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The file comes from testdata/idf.py, which takes the definition at its word.
+// The file comes from testdata/idf.py, which implements the definition literally.
 func TestGoldenInverseFrequencies(t *testing.T) {
 	f, err := os.Open("testdata/idf.tsv")
 	if err != nil {
@@ -35,8 +35,8 @@ func TestGoldenInverseFrequencies(t *testing.T) {
 	}
 }
 
-// 2^k ≤ (1 + documents/having)^4096 < 2^(k+1). A result may be wrong where the logarithm is within
-// 2^-50 of a multiple of 2^-12: fewer than one in 2^37 cases.
+// 2^k ≤ (1 + documents/having)^4096 < 2^(k+1). A result may be wrong only if the logarithm is within 2^-50 of a
+// multiple of 2^-12: fewer than one in 2^37 cases.
 func TestInverseFrequency(t *testing.T) {
 	number := rapid.OneOf(rapid.Uint64Range(1, 1000), rapid.Uint64Range(1, 1<<63-1))
 	rapid.Check(t, func(t *rapid.T) {
@@ -72,7 +72,7 @@ func TestTermFrequencies(t *testing.T) {
 	})
 }
 
-// The products, halved the least number of times that makes the vector short enough.
+// The products are halved the minimum number of times that makes the vector short enough.
 func TestTimesIDF(t *testing.T) {
 	frequency := rapid.OneOf(rapid.Uint32Range(1, 50), rapid.Uint32Range(1, 1<<31))
 	idf := rapid.OneOf(rapid.Uint32Range(1<<12, 20<<12), rapid.Uint32Range(1<<12, 63<<12))
@@ -117,12 +117,12 @@ func TestTimesIDF(t *testing.T) {
 			t.Fatalf("squared length %d, want %v", got, sum)
 		}
 	})
-	// 2^32 times 2^17 is halved 17 times and more, which leaves nothing of the other weight.
+	// 2^32 times 2^17 is halved at least 17 times, which leaves nothing of the other weight.
 	uneven := Vector{Features: []uint64{1, 2}, Weights: []uint32{1<<32 - 1, 1}}
 	if got := uneven.TimesIDF(func(x uint64) uint32 { return []uint32{1 << 17, 1 << 12}[x-1] }); got.Weights[1] != 1 {
 		t.Errorf("a weight became %d", got.Weights[1])
 	}
-	// The squares reach 2^64 by their sum alone.
+	// Only the sum of the squares reaches 2^64.
 	edge := Vector{Features: []uint64{1, 2, 3, 4}, Weights: slices.Repeat([]uint32{1 << 19}, 4)}
 	if got := edge.TimesIDF(func(uint64) uint32 { return 1 << 12 }); got.Weights[0] != 1<<30 {
 		t.Errorf("four weights of 2^31 became %d", got.Weights[0])

@@ -14,7 +14,7 @@ import (
 	"github.com/neardup/neardup/kernels/verifier"
 )
 
-// The joins find the pairs that Compare finds and the rules allow, whatever is apart, and in whatever order sets are.
+// The joins find the pairs that Compare finds and the rules allow, whatever is apart, and for sets in any order.
 func TestMatched(t *testing.T) {
 	half := setsim.Threshold{Num: 1, Den: 2}
 	rapid.Check(t, func(t *rapid.T) {
@@ -86,7 +86,7 @@ func TestMatched(t *testing.T) {
 	})
 }
 
-// digits are those of a text as a set.
+// digits returns the digits of a text as a set.
 func digits(text string) (set []uint64) {
 	for _, c := range text {
 		set = append(set, uint64(c-'0'))
@@ -94,7 +94,7 @@ func digits(text string) (set []uint64) {
 	return shingle.Set(set)
 }
 
-// meet tells by definition whether two values meet a rule, or are left to the parts of documents.
+// meet reports by definition whether two values satisfy a rule, or are left to the parts of documents.
 func meet(r match.Rule, a, b string, half setsim.Threshold) bool {
 	if a == "" || b == "" {
 		return true

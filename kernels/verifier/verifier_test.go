@@ -23,8 +23,8 @@ import (
 	"github.com/neardup/neardup/kernels/verifier/verifiertest"
 )
 
-// definition says by other means, of the shingles of two documents, what score and similarity they have, what they share, and whether they
-// are similar.
+// definition computes by other means, from the shingles of two documents, their score, their similarity, the number of
+// shared features, and whether they are similar.
 type definition func(t setsim.Threshold, a, b []uint64) (score int, similarity float64, shared int, ok bool)
 
 // comparison is a Spec without a threshold, and its definition.
@@ -33,7 +33,7 @@ type comparison struct {
 	define definition
 }
 
-// comparisons are ways to compare, by their names.
+// comparisons are ways to compare, by name.
 var comparisons = map[string]comparison{
 	"jaccard": {verifier.Spec{Measure: verifier.Jaccard}, func(t setsim.Threshold, a, b []uint64) (score int, similarity float64, shared int, ok bool) {
 		shared = inBoth(a, b)
@@ -64,7 +64,7 @@ func inBoth(a, b []uint64) (n int) {
 	return n
 }
 
-// idf weighs shingles for tf-idf. One may be so heavy that weights are halved.
+// idf weights shingles for tf-idf. One may be so heavy that weights are halved.
 func idf(shingle uint64) uint32 { return uint32(1 + shingle%3 + shingle/12<<31) }
 
 // Weights of shingles.
@@ -106,7 +106,7 @@ func (c comparison) with(t setsim.Threshold) verifier.Spec {
 
 type pair struct{ i, j, score int }
 
-// Whatever finds them, the similar documents are those of the definition.
+// Each way of searching finds the similar documents of the definition.
 func TestMeasures(t *testing.T) {
 	shingle := rapid.OneOf(rapid.Uint64Range(0, 12), rapid.Uint64Range(0, 60))
 	anyDocument := rapid.SliceOfN(shingle, 1, 12)
@@ -189,7 +189,7 @@ func joined(v verifier.Verifier, features [][]uint64, apart []bool) (pairs []pai
 	return pairs
 }
 
-// crossJoined joins the smaller documents, so many of them, and the others, and both with each other.
+// crossJoined joins the first documents, as many as smaller, and the others with themselves, and both with each other.
 func crossJoined(v verifier.Verifier, features [][]uint64, apart []bool, smaller int) (pairs []pair) {
 	order := make([]int, len(features))
 	for i := range order {
@@ -222,7 +222,7 @@ func crossJoined(v verifier.Verifier, features [][]uint64, apart []bool, smaller
 	return pairs
 }
 
-// indexed looks for each document among those before it.
+// indexed looks up each document among those before it.
 func indexed(v verifier.Verifier, features [][]uint64, counted bool) (pairs []pair) {
 	var common setsim.Frequencies
 	if counted {
@@ -246,7 +246,8 @@ func indexed(v verifier.Verifier, features [][]uint64, counted bool) (pairs []pa
 	return pairs
 }
 
-// checkConnect connects trees of three documents each, at most, of which the first ones are apart unless they are similar.
+// checkConnect connects trees of at most three documents each, of which the first ones are apart unless they are
+// similar.
 func checkConnect(t *rapid.T, v verifier.Verifier, features [][]uint64, pairs []pair) {
 	tree, apart := make([]uint32, len(features)), make([]bool, len(features))
 	var all, linked unionfind.Forest
@@ -272,7 +273,7 @@ func checkConnect(t *rapid.T, v verifier.Verifier, features [][]uint64, pairs []
 	}
 }
 
-// A false ends a join.
+// A false from emit ends a join.
 func TestJoinsEnd(t *testing.T) {
 	same := [][]uint64{{1, 1}, {1, 1}, {1, 1}}
 	for measure, c := range comparisons {
@@ -293,7 +294,7 @@ func TestJoinsEnd(t *testing.T) {
 	}
 }
 
-// An index of documents that are compared with each holds them, and says so.
+// An index that compares each document holds them all, and reports their size.
 func TestBytes(t *testing.T) {
 	for measure, c := range comparisons {
 		index := verifier.NewIndex(c.with(setsim.Threshold{Num: 1, Den: 2}).New(), &setsim.Frequencies{})
@@ -310,14 +311,14 @@ func TestBytes(t *testing.T) {
 	index := verifier.NewIndex(spec.New(), &setsim.Frequencies{})
 	const behind = 1000
 	for range 100 {
-		index.Add(append(make([]uint64, behind, behind+1), behind)) // but one are of the value
+		index.Add(append(make([]uint64, behind, behind+1), behind)) // all but one trait are of the value
 	}
 	if held := index.Bytes(); held < 100*behind*8 {
 		t.Errorf("100 documents with values of 8,000 bytes take %d", held)
 	}
 }
 
-// A worker is told the measure, the threshold, and what makes the features.
+// A worker receives the measure, the threshold, and how the features are made.
 func TestSpecsTravel(t *testing.T) {
 	for _, c := range comparisons {
 		sent := c.with(setsim.Threshold{Num: 7, Den: 10})

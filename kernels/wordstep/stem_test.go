@@ -22,7 +22,7 @@ func TestVocabularies(t *testing.T) {
 		words := 0
 		for line := range strings.Lines(string(table)) {
 			word, want, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
-			for range 2 { // the second from memory
+			for range 2 { // the second time from memory
 				if got := string(s.Append([]byte("> "), []byte(word))); got != "> "+want {
 					t.Errorf("%s: stem of %q is %q, want %q", language, word, got, want)
 				}
@@ -43,7 +43,7 @@ func TestUnknownLanguage(t *testing.T) {
 	}
 }
 
-// What is remembered is what would be found, also when there is room for no more.
+// What is remembered equals what would be computed, even if there is no room for more.
 func TestMemory(t *testing.T) {
 	s, err := NewStemmer("en")
 	if err != nil {
@@ -69,7 +69,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// Whatever a word holds, its stem is UTF-8.
+// The stem of any word is UTF-8.
 func FuzzStem(f *testing.F) {
 	f.Add("dogs'")
 	f.Add("y'all's")

@@ -95,7 +95,7 @@ func TestAppend(t *testing.T) {
 	}
 }
 
-// Of ASCII text, words are what a pattern finds, each is looked up in the list, and the rest stays.
+// In ASCII text, words are what a pattern finds; each is looked up in the list, and the rest stays.
 func TestAppendIsPlain(t *testing.T) {
 	words, err := StopWords("en")
 	if err != nil {

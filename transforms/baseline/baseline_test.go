@@ -36,7 +36,7 @@ func (g groups) each(t *testing.T, do func(key int64, packed func(*[]byte) bool)
 	}
 }
 
-// most is more than any test has.
+// most exceeds the number of pairs of any test.
 const most = 1000
 
 func jaccard(threshold setsim.Threshold) verifier.Spec {
@@ -72,7 +72,7 @@ func written(t *testing.T, edges groups) []blocks.Edge {
 	return pairs
 }
 
-// Each pair that reaches the threshold is found once, however many cells there are.
+// Each pair that reaches the threshold is found once, whatever the number of cells.
 func TestBruteForceEqualsDefinition(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 9))
 	text := shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 1}}
@@ -133,7 +133,7 @@ func TestBruteForceEqualsDefinition(t *testing.T) {
 	}
 }
 
-// Features that are no set have an order, and are not cut, however many they are.
+// Features that are not sets are ordered, and are not split into parts, whatever their number.
 func TestVectorsAreWhole(t *testing.T) {
 	var words strings.Builder
 	for i := range 2 * maxNumbers {
@@ -157,14 +157,14 @@ func TestVectorsAreWhole(t *testing.T) {
 	}
 }
 
-// A pair more than there may be ends the job, be it of one call or of all, and Pairs tells why.
+// One pair too many fails the job, in one call or in all together, and Pairs reports the reason.
 func TestTooManyPairs(t *testing.T) {
 	threshold, err := setsim.ParseThreshold(1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var block []byte
-	for i := range 4 { // six pairs
+	for i := range 4 { // gives six pairs
 		block = blocks.AppendNumbers(block, blocks.NewKey(0, int64(i)), []uint64{1, 2})
 	}
 	for most, want := range map[int]error{5: ErrTooMany, 6: nil} {

@@ -35,8 +35,8 @@ func ran(t *testing.T, signed, features [][]byte, banding lsh.Banding, p Params)
 	return pairs, CountsOf(result)
 }
 
-// Each pair that shares a bucket is compared once, by its sets, however they are cut and however many cells there
-// are. Bands are equal if all their values are.
+// Each pair that shares a bucket is compared once, by its sets, however they are split and whatever the number of
+// cells. Bands are equal if all their values are.
 func TestBucketsEqualDefinition(t *testing.T) {
 	threshold, err := setsim.ParseThreshold(0.6)
 	if err != nil {
@@ -95,7 +95,7 @@ func TestBucketsEqualDefinition(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Fatalf("pairs %v, want %v", got, want)
 		}
-		did.PairBytes, did.SetBytes = 0, 0 // they depend on how documents fall into cells
+		did.PairBytes, did.SetBytes = 0, 0 // they depend on the cells of documents
 		if did != counts {
 			t.Fatalf("%+v, want %+v", did, counts)
 		}

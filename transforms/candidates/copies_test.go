@@ -13,8 +13,9 @@ import (
 	"github.com/neardup/neardup/io/storage/storagetest"
 )
 
-// Of documents with one hash, told by a map, all are copies of the first, which has copies, whatever the order of
-// entries and their cut into blocks. Each is sent to its split. The first tells how many have edges: none that are listed.
+// Of documents with equal hashes, as found with a map, all are copies of the first, which has copies, whatever the
+// order of entries and their division into blocks. Each is sent to its split. The first one's member has the number of
+// its copies with edges, which is 0 if they are listed.
 func TestCopiesAgainstMap(t *testing.T) {
 	path := filepath.Join(storagetest.RunFolder(t), "inputs.json")
 	in := &blocks.Inputs{Shards: 1}

@@ -19,7 +19,7 @@ import (
 	"github.com/neardup/neardup/transforms/exchange"
 )
 
-// Inputs with the tokens of a document kept have an edge to it, and are sought in no band; others are.
+// Inputs with the tokens of a kept document have an edge to it, and are looked up in no band; others are.
 func TestKnown(t *testing.T) {
 	const band, tokens = 0, 2 // of keys
 	x := &index.Index{Dir: t.TempDir()}
@@ -45,7 +45,7 @@ func TestKnown(t *testing.T) {
 	blocksOf := map[int64][][]byte{}
 	writer := blocks.NewBandWriter(tokens+1, 0)
 	emit := func(group int64, block []byte) { blocksOf[group] = append(blocksOf[group], block) }
-	for position, hash := range []uint64{7, 9, 7} { // the second has tokens of its own
+	for position, hash := range []uint64{7, 9, 7} { // the second has different tokens
 		writer.Add(blocks.NewKey(1, int64(position)), []uint64{5 << (64 - index.KeyBits), 6, hash << (64 - index.KeyBits)}, emit)
 	}
 	writer.Flush(emit)
@@ -65,7 +65,7 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// underFn puts a block under a key.
+// underFn emits a block under a key.
 type underFn struct{ Key int64 }
 
 func (f *underFn) ProcessElement(block []byte, emit func(int64, []byte)) { emit(f.Key, block) }

@@ -29,10 +29,10 @@ func init() {
 	dofn.Register[underFn]()
 }
 
-// underKey puts a block under the key 3.
+// underKey emits a block under the key 3.
 func underKey(block []byte) (int64, []byte) { return 3, block }
 
-// spell writes the edges of a block out.
+// spell emits the edges of a block as text.
 func spell(block []byte, emit func(string)) error {
 	edges, err := blocks.DecodeEdges(nil, block)
 	for _, e := range edges {
@@ -41,7 +41,7 @@ func spell(block []byte, emit func(string)) error {
 	return err
 }
 
-// What a list leaves of entries, in order or not, is what a search in a slice leaves.
+// The list leaves the same entries as a search in a slice, in order or not.
 func TestOthersAgainstSlice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		document := rapid.Custom(func(t *rapid.T) blocks.Key {
@@ -50,7 +50,7 @@ func TestOthersAgainstSlice(t *testing.T) {
 		copies := rapid.SliceOfDistinct(document, rapid.ID).Draw(t, "copies")
 		for position := range rapid.Int64Range(0, 100).Draw(t, "many") {
 			if key := blocks.NewKey(1, position); position > 20 {
-				copies = append(copies, key) // far from one another are those before and behind
+				copies = append(copies, key) // far from the ones before and after
 			}
 		}
 		documents := rapid.SliceOf(document).Draw(t, "documents")
@@ -70,7 +70,7 @@ func TestOthersAgainstSlice(t *testing.T) {
 	})
 }
 
-// Buckets of which copies are listed chain the others; members that are no copies, and the first of copies, stay.
+// Buckets with listed copies chain the others; members that are not copies, and the first documents of copies, stay.
 func TestBucketsWithoutListedCopies(t *testing.T) {
 	at := func(position int64) blocks.Key { return blocks.NewKey(0, position) }
 	var entries [][]byte
@@ -108,7 +108,7 @@ func TestBucketsWithoutListedCopies(t *testing.T) {
 	}
 }
 
-// share shares inputs of a file of each standing.
+// share shares inputs with one file per standing.
 func share(t *testing.T, standings ...blocks.Standing) string {
 	t.Helper()
 	in := &blocks.Inputs{Shards: 1}
@@ -122,8 +122,8 @@ func share(t *testing.T, standings ...blocks.Standing) string {
 	return path
 }
 
-// References alone in a bucket have no edge, and with an input all of a bucket are chained. Of copies the first reference
-// stands for the others, and one that no input is a copy of is not told of.
+// A bucket that holds only references has no edge, and one with an input is chained as a whole. Among copies, the first
+// reference represents the others, and one that no input is a copy of is not emitted.
 func TestReferences(t *testing.T) {
 	path := share(t, blocks.Reference, blocks.Reference, blocks.Input)
 	files := [][]int{{0, 1}, {0, 0, 1, 2}, {0, 2, 2}, {2, 2}, {0, 1, 1}, {1}}

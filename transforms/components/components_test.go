@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { beamtest.Main(m) }
 
 func init() { beam.RegisterFunction(spell) }
 
-// spell writes the members of a block out, with the split they were sent to.
+// spell emits the members of a block as text, with the split they were sent to.
 func spell(split int64, block []byte, emit func(string)) error {
 	members, err := blocks.DecodeMembers(nil, block)
 	for _, m := range members {
@@ -30,7 +30,7 @@ func spell(split int64, block []byte, emit func(string)) error {
 	return err
 }
 
-// Components are those of naive label propagation, in whatever number of parts the edges come.
+// Components are those of naive label propagation, whatever the number of parts of the edges.
 func TestConnect(t *testing.T) {
 	inputs := &blocks.Inputs{Shards: 1}
 	for _, source := range []string{"a", "b"} {
@@ -49,7 +49,7 @@ func TestConnect(t *testing.T) {
 			for range r.IntN(12) {
 				a, b := randomKey(r), randomKey(r)
 				edge := blocks.Edge{A: min(a, b), B: max(a, b)}
-				for range 1 + r.IntN(2) { // equal edges are one
+				for range 1 + r.IntN(2) { // equal edges count once
 					block = blocks.AppendEdge(block, edge)
 				}
 				join(label, a, b)

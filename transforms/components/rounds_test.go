@@ -20,7 +20,7 @@ import (
 
 func init() { beam.RegisterFunction(gatherFn) }
 
-// gathered are the blocks that a pipeline of this process came to.
+// gathered has the blocks that a pipeline of this process produced.
 var gathered struct {
 	sync.Mutex
 	blocks [][]byte
@@ -32,10 +32,10 @@ func gatherFn(_ int64, block []byte, _ func(string)) {
 	gathered.blocks = append(gathered.blocks, slices.Clone(block))
 }
 
-// job runs a job of its own, and returns what the collections come to that it builds: all of them, by kind.
+// job runs build as a job, and returns the contents of the collections that it builds.
 func job(t *testing.T, runner string, build func(s beam.Scope) []beam.PCollection) (left [][][]byte) {
 	t.Helper()
-	for i := range build(beam.NewPipeline().Root()) { // a job for each, as none may know what another has left
+	for i := range build(beam.NewPipeline().Root()) { // one job each, so that none knows what another left
 		pipeline, s := beam.NewPipelineWithRoot()
 		gathered.blocks = nil
 		beam.ParDo(s, gatherFn, build(s)[i])
@@ -49,7 +49,7 @@ func job(t *testing.T, runner string, build func(s beam.Scope) []beam.PCollectio
 
 const most = 200_000
 
-// shared writes inputs of one file with a key for each byte.
+// shared writes inputs with one file, and a key for each byte.
 func shared(t *testing.T) string {
 	inputs := &blocks.Inputs{Shards: 1}
 	inputs.Add(&blocks.File{Source: "a", Size: most}, []int64{most / 4, most / 2, most / 4 * 3}, nil)
@@ -80,8 +80,8 @@ func number(t *testing.T, packed [][]byte) (n int) {
 	return n
 }
 
-// inRounds returns what rounds say of edges between numbers, with one job after another until no more edges are left
-// than a limit. Each round has other parts than those before.
+// inRounds returns the members that rounds give for edges between numbers, in a sequence of jobs until at most limit
+// edges are left. Each round has a different number of parts.
 func inRounds(t *testing.T, runner string, edges [][2]int, parts, limit int) (all []blocks.Member) {
 	t.Helper()
 	var left [][]byte
@@ -145,7 +145,7 @@ func expected(edges [][2]int) (all []blocks.Member) {
 	return all
 }
 
-// graphs are hard ones, of n documents.
+// graphs are difficult graphs of n documents.
 func graphs(n int, r *rand.Rand) map[string][][2]int {
 	var chain, shuffled, starFirst, starLast, hubs, tree, sparse, dense, families [][2]int
 	order := r.Perm(n)

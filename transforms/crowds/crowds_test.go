@@ -36,7 +36,7 @@ func TestMain(m *testing.M) { beamtest.Main(m) }
 
 func init() { beam.RegisterDoFn(reflect.TypeFor[gatherFn]()) }
 
-// gathered is what the pipelines of tests found, by name.
+// gathered has what the pipelines of tests found, by name.
 var gathered = struct {
 	sync.Mutex
 	pairs map[string][]blocks.NearPair
@@ -137,7 +137,7 @@ type representativeSets struct {
 
 var words2 = shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 2}}
 
-// found makes, joins and lists.
+// found makes, joins and lists sets.
 func found(t *testing.T, docs []blocks.Document, v verifier.Spec, cellBytes, budget int) (pairs, links []blocks.NearPair) {
 	t.Helper()
 	temp := storagetest.RunFolder(t)
@@ -176,7 +176,7 @@ func found(t *testing.T, docs []blocks.Document, v verifier.Spec, cellBytes, bud
 	return take(t.Name() + "pairs"), take(t.Name() + "links")
 }
 
-// The pairs are all there are, whether a cell holds one document or everything.
+// The result has all pairs, whether a cell holds one document or everything.
 func TestCellsDoNotMatter(t *testing.T) {
 	for seed := range uint64(3) {
 		docs := families(seed)
@@ -198,8 +198,8 @@ func TestCellsDoNotMatter(t *testing.T) {
 	}
 }
 
-// What is kept and the clusters of a crowd are those of all its pairs, and how it was cut does not
-// show in the pairs.
+// The kept documents and the clusters of a crowd are those of all its pairs, and the pairs do not depend on how it is
+// cut.
 func TestCrowds(t *testing.T) {
 	for seed := range uint64(3) {
 		docs := families(seed)
@@ -234,7 +234,7 @@ func TestCrowds(t *testing.T) {
 	}
 }
 
-// most is the number of pairs of the component that has most.
+// most returns the number of pairs of the component that has most.
 func most(pairs []blocks.NearPair) (n int) {
 	of := map[int]int{}
 	for _, p := range pairs {
@@ -262,9 +262,9 @@ func clusters(pairs []blocks.NearPair) map[int64]int64 {
 	return maps.Collect(forest.All())
 }
 
-// Where many kept documents resemble a removed one, few of the pairs are listed, and the one with
-// the most similar is among them: 100 pages that have a template and much else, the 91st less of
-// it, and after them four that have the template only.
+// If many kept documents are similar to a removed one, only some of the pairs are listed, including the one with the
+// most similar. There are 100 pages with a template and much else, the 91st with less of it, then four with the
+// template alone.
 func TestCrowdOfWhichMuchIsKept(t *testing.T) {
 	words := func(prefix string, n int) string {
 		var text strings.Builder
@@ -315,7 +315,7 @@ func TestCopiesAreNoCrowd(t *testing.T) {
 			t.Errorf("cells of %d bytes: pairs %v, links %v", cell, pairs, links)
 		}
 	}
-	// What a sample of one set does not tell, the cells find.
+	// The cells find what a sample of one set does not show.
 	docs[59].Text = []byte("the same page again and again tomorrow")
 	if pairs, links := found(t, docs, jaccard(half), 1, 1); len(pairs) != 1 || len(links) > 0 {
 		t.Errorf("pairs %v, links %v", pairs, links)

@@ -17,9 +17,9 @@ import (
 	"github.com/neardup/neardup/kernels/verifier/verifiertest"
 )
 
-// occurrences are families of which every third document is there once more with its text twice: of the same
-// shingles but one, and of other numbers of occurrences. And each component has documents of which one shingle has most
-// occurrences, and that have no other one in common.
+// occurrences are families in which every third document is repeated with its text twice: with the same shingles except
+// one, and different numbers of occurrences. In addition, each component has documents in which one shingle has most of
+// the occurrences, and which share no other one.
 func occurrences(seed uint64) (docs []blocks.Document) {
 	for i, d := range families(seed) {
 		d.Key = blocks.NewKey(d.Key.File(), 2*d.Key.Position())
@@ -53,7 +53,7 @@ func occurrences(seed uint64) (docs []blocks.Document) {
 	return docs
 }
 
-// bySimilarity are representatives and their pairs as all of them say by definition.
+// bySimilarity has representatives and their pairs by definition, comparing all of them.
 type bySimilarity struct {
 	verifier.Verifier
 	keys     []blocks.Key
@@ -87,7 +87,7 @@ func compared(spec verifier.Spec, docs []blocks.Document) *bySimilarity {
 	return all
 }
 
-// star returns what pairs decide.
+// star returns the decision that pairs imply.
 func (s *bySimilarity) star(near []blocks.NearPair) []survivors.Choice {
 	var pairs []survivors.Pair
 	for _, p := range near {
@@ -98,8 +98,8 @@ func (s *bySimilarity) star(near []blocks.NearPair) []survivors.Choice {
 	return survivorstest.Star(len(s.keys), 0, pairs)
 }
 
-// A measure that cannot do what sets can goes the same ways and finds its pairs: those of small components, of a sample
-// that is all, of cells, and of crowds.
+// A measure that is not of sets takes the same paths and finds its pairs: those of small components, of a sample that
+// is complete, of cells, and of crowds.
 func TestOtherMeasure(t *testing.T) {
 	for _, threshold := range []setsim.Threshold{half, {Num: 9, Den: 10}} {
 		spec := verifier.Spec{Measure: verifiertest.Cosine, Threshold: threshold}

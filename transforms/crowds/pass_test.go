@@ -23,8 +23,8 @@ import (
 	"github.com/neardup/neardup/transforms/verify"
 )
 
-// TestListedOnce: of a document that resembles n kept ones, the first maxListed pairs are listed and that
-// with the most similar, each once.
+// TestListedOnce: if a document is similar to n kept ones, the first maxListed pairs and the one with the most similar
+// are listed, once each.
 func TestListedOnce(t *testing.T) {
 	const shared, own = 80, 70
 	for _, tt := range []struct{ kept, best, want int }{
@@ -80,7 +80,7 @@ func TestListedOnce(t *testing.T) {
 	}
 }
 
-// TestHitsAreBounded: sets that resemble everything are compared few at a time, and each of them once.
+// TestHitsAreBounded: sets that are similar to everything are compared few at a time, each once.
 func TestHitsAreBounded(t *testing.T) {
 	p := pass{verifier: jaccard(half).New()}
 	const kept, most = 500, 1000
@@ -117,7 +117,7 @@ type failing struct{ verifier.Verifier }
 
 func (failing) Compare(_, _ []uint64) (score int, ok bool) { panic("planted") }
 
-// TestPanic: a panic while all cores compare can be recovered by whoever runs the step.
+// TestPanic: the caller of the step can recover a panic that occurs while all cores compare.
 func TestPanic(t *testing.T) {
 	defer func() {
 		if p, ok := recover().(*parallel.Panic); !ok || p.Value != "planted" {
@@ -145,10 +145,10 @@ func (c corpus) similar(t setsim.Threshold) (pairs []blocks.NearPair) {
 	return pairs
 }
 
-// key is that of a set; the order of preference is not that of keys.
+// key returns the key of a set; the order of preference differs from that of keys.
 func (c corpus) key(i int) blocks.Key { return blocks.NewKey(0, int64(len(c)-1-i)) }
 
-// star returns what all those pairs decide.
+// star returns the decision that all those pairs imply.
 func (c corpus) star(near []blocks.NearPair) []survivors.Choice {
 	var pairs []survivors.Pair
 	for _, p := range near {
@@ -186,7 +186,7 @@ func numbers(first, n int) (set []uint64) {
 	return set
 }
 
-// chainOf returns n sets each of which shares nine tenths with the next.
+// chainOf returns n sets, each of which shares nine tenths with the next.
 func chainOf(first, n int) (c corpus) {
 	for i := range n {
 		c = append(c, numbers(first+2*i, 20))
@@ -194,8 +194,8 @@ func chainOf(first, n int) (c corpus) {
 	return c
 }
 
-// passThrough has the pass visit a corpus in batches, and returns what it emits and how many chunks of each
-// kind were written.
+// passThrough lets the pass visit a corpus in batches, and returns what it emits and the number of chunks written of
+// each kind.
 func passThrough(t *testing.T, c corpus, threshold setsim.Threshold, batch, chunkBytes int) (pairs, links []blocks.NearPair, chunks map[string]int) {
 	t.Helper()
 	temp := storagetest.RunFolder(t)
@@ -246,8 +246,7 @@ func passThrough(t *testing.T, c corpus, threshold setsim.Threshold, batch, chun
 	return pairs, links, chunks
 }
 
-// What the pass lists is what the brute force says, and pairs and links have the clusters of all pairs, however a
-// crowd is cut.
+// The pass lists what brute force lists, and pairs and links have the clusters of all pairs, however a crowd is cut.
 func TestPassEqualsBruteForce(t *testing.T) {
 	corpora := map[string]corpus{
 		"one set":   {numbers(0, 20)},
@@ -255,7 +254,7 @@ func TestPassEqualsBruteForce(t *testing.T) {
 		"unlike":    {numbers(0, 20), numbers(100, 20), numbers(200, 20)},
 		"chain":     chainOf(0, 150),
 	}
-	// Every third is kept, and the links between the clusters of those are of removed sets only.
+	// Every third set is kept, and only removed sets link their clusters.
 	links := chainOf(0, 240)
 	var removed corpus
 	for i, set := range links {
@@ -276,7 +275,7 @@ func TestPassEqualsBruteForce(t *testing.T) {
 				c = append(c, chainOf(first, 5+rng.IntN(30))...)
 				continue
 			}
-			for range 1 + rng.IntN(20) { // a template, and what is shorter and longer
+			for range 1 + rng.IntN(20) { // a template, and shorter and longer variants
 				set := numbers(first+rng.IntN(4), 15+rng.IntN(10))
 				c = append(c, append(set, uint64(first+500+rng.IntN(5))))
 			}
@@ -284,7 +283,7 @@ func TestPassEqualsBruteForce(t *testing.T) {
 		rng.Shuffle(len(c), func(i, j int) { c[i], c[j] = c[j], c[i] })
 		corpora[fmt.Sprint("families ", seed)] = c
 	}
-	// Two large trees, which only two removed sets connect: one of the first file, and one of the last.
+	// Two large trees, which only two removed sets connect: one in the first file, and one in the last.
 	two := corpus{numbers(0, 20), numbers(6, 20), numbers(2, 20)}
 	for own := range 3 * smallTree {
 		two = append(two, append(numbers(6*(own%2), 20), uint64(1000+own)))

@@ -20,7 +20,7 @@ func jaccard(t setsim.Threshold) verifier.Spec {
 	return verifier.Spec{Measure: verifier.Jaccard, Threshold: t}
 }
 
-// Of a sample that is all sets, the number of pairs decides to the pair.
+// If the sample is all sets, the number of pairs decides exactly.
 func TestCrowdedByAllSets(t *testing.T) {
 	for _, n := range []int{2, 3, 10, 60} {
 		all := alike(n, n)
@@ -36,7 +36,7 @@ func TestCrowdedByAllSets(t *testing.T) {
 	}
 }
 
-// Of a sample that is a part, pairs count as many times as there are more of all sets; a few tell nothing.
+// If the sample is a part, pairs are extrapolated to all sets; a few pairs decide nothing.
 func TestCrowdedByPart(t *testing.T) {
 	for _, tt := range []struct {
 		sampled, similar, of, budget int
@@ -46,7 +46,7 @@ func TestCrowdedByPart(t *testing.T) {
 		{100, 100, 700, 1 << 18, false},  // and here for 244,650
 		{100, 7, 10_000, 1 << 18, false}, // 21 stand for 212,100
 		{100, 8, 10_000, 1 << 18, true},  // and 28 for 282,800
-		{100, 4, 100_000, 10, false},     // 6 stand for six millions, and are few
+		{100, 4, 100_000, 10, false},     // 6 stand for six millions, but are few
 		{100, 5, 100_000, 10, true},
 		{2, 2, 1_000_000, 10, false},
 		{1, 1, 1_000_000, 0, false},
@@ -59,7 +59,7 @@ func TestCrowdedByPart(t *testing.T) {
 	}
 }
 
-// alike returns n sets of which so many are similar to each other, and no others.
+// alike returns n sets, of which similar ones are similar to each other, and no others.
 func alike(n, similar int) (all [][]uint64) {
 	for i := range uint64(n) {
 		set := []uint64{1, 2, 3, 4, 5, 6, 1<<20 + i}
@@ -71,8 +71,8 @@ func alike(n, similar int) (all [][]uint64) {
 	return all
 }
 
-// A sample is the sets of smallest hash that fit, in whatever order their parts come and however many
-// copies send the same set.
+// A sample is the sets of smallest hash that fit, whatever the order of their parts and the number of copies that send
+// the same set.
 func TestSmallest(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	type sent struct {
@@ -81,7 +81,7 @@ func TestSmallest(t *testing.T) {
 	}
 	var all []sent
 	var parts [][]byte
-	total, keys := 0, map[uint64]blocks.Key{} // of the first documents, by their sets' first elements
+	total, keys := 0, map[uint64]blocks.Key{} // keys of the first documents, by first element of the set
 	for i := range 60 {
 		size := 1 + rng.IntN(200)
 		if i%20 == 7 {
@@ -131,7 +131,7 @@ func TestSmallest(t *testing.T) {
 	}
 }
 
-// Of a component of many documents a set of large hash is left out, though it was sent.
+// In a component of many documents, a set with a large hash is omitted, though it was sent.
 func TestSmallestOfMany(t *testing.T) {
 	var parts [][]byte
 	for i, hi := range []uint64{0, 1<<64 - 1} {

@@ -23,7 +23,7 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// tables are the rows that one component came to, sorted.
+// tables are the sorted rows of one component.
 type tables struct {
 	Pairs    []records.Pair
 	Clusters []records.Clustered
@@ -33,7 +33,7 @@ type tables struct {
 	Numbers  int64 // documents removed that differ in them
 }
 
-// decided runs the decision of one component, by a measure, and of the copies of its documents.
+// decided runs the decision for one component, by a measure, and for the copies of its documents.
 func decided(measure string, in *blocks.Inputs, components bool, profiles, copies, pairs, links [][]byte) (out tables, err error) {
 	ctx := context.Background()
 	toPairs := func(_ int64, block []byte) { out.Pairs = append(out.Pairs, rows[records.Pair](block)...) }
@@ -112,10 +112,10 @@ var oneFile = func() *blocks.Inputs {
 //
 //	0 a   10 b   20 a   30 c   40 b   50 d   60 d   70 d
 //
-// a–b share 8 of 10 (8/12), b–c share 9 of 10 (9/11); d has copies only. So a is kept, b falls to
-// a, and c, which is similar to b only, stays with star and falls to a with components. Of d the
-// first is kept. Copies go with their group: 20 has the tokens of 0 and other symbols, 60 the text of 50,
-// and 70 the shingles of it only, with other symbols.
+// a–b share 8 of 10 (8/12), b–c share 9 of 10 (9/11); d has only copies. So a is kept, b is removed in favour of a, and
+// c, which is similar to b only, stays with star and is removed in favour of a with components. Of d the first is kept.
+// Copies follow their group: 20 has the tokens of 0 and other symbols, 60 the text of 50, and 70 only the shingles of
+// 50, with other symbols.
 func TestByHand(t *testing.T) {
 	const a, b, c, d = 1, 2, 3, 4
 	var profiles, pairs []byte
@@ -124,7 +124,7 @@ func TestByHand(t *testing.T) {
 		switch position {
 		case 20:
 			traits.Text.Hi, traits.Symbols = 1, 6
-		case 40: // a copy of what is removed: that does not count
+		case 40: // a copy of a removed document does not count
 			traits = blocks.Traits{Symbols: 6}
 		case 70:
 			traits = blocks.Traits{Symbols: 6}
@@ -190,8 +190,9 @@ func TestByHand(t *testing.T) {
 	}
 }
 
-// TestLinksRemoveNothing: links connect documents of a crowd, whose similarity nobody listed. With star only a listed pair
-// removes a document: of a chain a–b–c, in which a and b are linked and b and c near, b does not fall to a.
+// TestLinksRemoveNothing: links connect documents of a crowd whose similarity is not listed. With star, only a listed
+// pair removes a document: in a chain a–b–c, in which a and b are linked and b and c near, b is not removed in favour
+// of a.
 func TestLinksRemoveNothing(t *testing.T) {
 	var profiles []byte
 	for set, position := range []int64{0, 10, 20} {
@@ -216,21 +217,21 @@ func TestLinksRemoveNothing(t *testing.T) {
 	}
 }
 
-// doc is a document as the model knows it.
+// doc is a document of the model.
 type doc struct {
 	key        blocks.Key
 	id         string
 	preference int
 	value      codec.Value
 	set        int
-	// Documents of one set may have the same tokens, those the same text, and that the same symbols.
+	// Documents of one set may have the same tokens, those of the same tokens the same text, and so on for symbols.
 	tokens, text int
 }
 
-// symbols are those of the document's text: few differ.
+// symbols returns the symbols of the document's text: few differ.
 func (d *doc) symbols() uint64 { return uint64(d.text % 2) }
 
-// numbers are those of the document's text, or of its tokens.
+// numbers returns the numbers of the document's text, or of its tokens.
 func (d *doc) numbers() uint64 { return uint64(d.set+d.tokens) % 3 }
 
 func (d *doc) traits() blocks.Traits {
@@ -240,8 +241,8 @@ func (d *doc) traits() blocks.Traits {
 	}
 }
 
-// world is a component for the model: documents in input order, and how many shingles sets share;
-// all sets have 20.
+// world is a component for the model: documents in input order, and the numbers of shingles that sets share. All sets
+// have 20.
 type world struct {
 	docs    []doc
 	shared  map[[2]int]int
@@ -287,7 +288,7 @@ func anyWorld(t *rapid.T) (w world, in *blocks.Inputs) {
 	return w, in
 }
 
-// similarity is that of two documents if it reaches the threshold, else 0.
+// similarity returns the similarity of two documents if it reaches the threshold, else 0.
 func (w *world) similarity(a, b doc) float64 {
 	if a.set == b.set {
 		return 1
@@ -296,7 +297,7 @@ func (w *world) similarity(a, b doc) float64 {
 	return float64(shared) / float64(2*setSize-shared)
 }
 
-// before is the order of preference, from its definition.
+// before compares by the order of preference, from its definition.
 func (w *world) before(a, b doc) bool {
 	if a.preference != b.preference {
 		return a.preference < b.preference
@@ -343,7 +344,7 @@ func (w *world) tables(in *blocks.Inputs, components bool) (want tables) {
 			}
 		}
 	}
-	keptFor := map[blocks.Key]doc{} // the kept document that stands for each
+	keptFor := map[blocks.Key]doc{} // the kept document that represents each
 	ordered := slices.SortedFunc(slices.Values(w.docs), func(a, b doc) int {
 		if w.before(a, b) {
 			return -1
@@ -357,7 +358,7 @@ func (w *world) tables(in *blocks.Inputs, components bool) (want tables) {
 			keptFor[d.key] = first(func(o doc) bool { return cluster[o.key] == cluster[d.key] }, w.before)
 			continue
 		}
-		// A copy shares the fate of its best: only those before that count.
+		// A copy follows its best: only documents before that count.
 		highest := 0.
 		for _, o := range ordered[:slices.IndexFunc(ordered, func(o doc) bool { return o.key == best.key })] {
 			if s := w.similarity(o, d); keptFor[o.key].key == o.key && s > highest {
@@ -428,7 +429,7 @@ func (w *world) tables(in *blocks.Inputs, components bool) (want tables) {
 	return want
 }
 
-// inCommon is what two documents of one set have.
+// inCommon returns what two documents of one set have in common.
 func inCommon(a, b doc) string {
 	switch {
 	case a.tokens != b.tokens:
@@ -440,8 +441,8 @@ func inCommon(a, b doc) string {
 	}
 }
 
-// TestAgainstModel: every table is as a model has it that goes through documents, not groups,
-// whatever the order of values in the group and their cut into blocks.
+// TestAgainstModel: every table equals that of a model that decides document by document instead of by group, whatever
+// the order of values in the group and their division into blocks.
 func TestAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, in := anyWorld(t)
@@ -477,7 +478,7 @@ func TestAgainstModel(t *testing.T) {
 			if diff := gocmp.Diff(w.tables(in, components), got); diff != "" {
 				t.Fatalf("components %v: %s", components, diff)
 			}
-			// Of a crowd only the pairs with what star keeps are known, and links for the rest.
+			// Of a crowd only the pairs with documents that star keeps are known, and links for the rest.
 			whole := got
 			got, err = decided(verifier.Jaccard, in, components, packed(t, profiles), packed(t, copies), packed(t, kept), packed(t, pairs))
 			if err != nil {
@@ -492,8 +493,8 @@ func TestAgainstModel(t *testing.T) {
 	})
 }
 
-// settle returns the profiles of the documents that are no copies, and the documents that have some, with these. Documents
-// with the same tokens are copies, if those of their tokens are settled.
+// settle returns the profiles of the documents that are not copies, and the documents that have some, with these.
+// Documents with the same tokens are copies, if those of their tokens are settled.
 func (w *world) settle(t *rapid.T, in *blocks.Inputs) (profiles, copies [][]byte) {
 	type tokens struct{ set, tokens int }
 	groups := map[tokens][]blocks.Profile{}
@@ -528,7 +529,7 @@ func (w *world) settle(t *rapid.T, in *blocks.Inputs) (profiles, copies [][]byte
 	return profiles, copies
 }
 
-// groupKept says whether a document with the set of key's is kept.
+// groupKept reports whether a document with the set of key's is kept.
 func groupKept(w *world, in *blocks.Inputs, t tables, key blocks.Key) bool {
 	sets := map[blocks.Key]int{}
 	for _, d := range w.docs {
@@ -541,7 +542,7 @@ func groupKept(w *world, in *blocks.Inputs, t tables, key blocks.Key) bool {
 	})
 }
 
-// blocks packs values in any order.
+// packed packs values in any order.
 func packed(t *rapid.T, values [][]byte) (packed [][]byte) {
 	values = rapid.Permutation(values).Draw(t, "order")
 	size := rapid.IntRange(1, 5).Draw(t, "values of a block")
@@ -551,7 +552,7 @@ func packed(t *rapid.T, values [][]byte) (packed [][]byte) {
 	return packed
 }
 
-// Of the same scores and sizes, the last document resembles the first most by cosine, and the second by Jaccard.
+// Given equal scores and sizes, the last document is most similar to the first by cosine, and to the second by Jaccard.
 func TestSimilarityIsThatOfTheMeasure(t *testing.T) {
 	var profiles []byte
 	for i, size := range []int{4, 400, 100} {
@@ -583,7 +584,7 @@ func TestSimilarityIsThatOfTheMeasure(t *testing.T) {
 	}
 }
 
-// A component of false edges only leaves no trace.
+// A component with only false edges leaves no trace.
 func TestStrangers(t *testing.T) {
 	profiles := blocks.AppendProfile(nil, &blocks.Profile{Key: 1, Hash: blocks.Hash{Lo: 1}, Size: 3, Words: 3})
 	profiles = blocks.AppendProfile(profiles, &blocks.Profile{Key: 2, Hash: blocks.Hash{Lo: 2}, Size: 3, Words: 3})
@@ -604,7 +605,7 @@ func TestPairOfUnknownDocument(t *testing.T) {
 	}
 }
 
-// TestDocumentsOfAnotherShard: what was known of the last shard is unknown in the next.
+// TestDocumentsOfAnotherShard: a shard does not know the documents of the last one.
 func TestDocumentsOfAnotherShard(t *testing.T) {
 	f := &decideFn{Params: Params{Verifier: verifier.Spec{Measure: verifier.Jaccard}}, rows: rowWriter{in: oneFile}}
 	f.shard = newShard(&f.Params, oneFile)
@@ -622,7 +623,7 @@ func TestDocumentsOfAnotherShard(t *testing.T) {
 	}
 }
 
-// Where only copies are sought, each group is a cluster, of which the preferred document is kept.
+// If only copies are sought, each group is a cluster, of which the preferred document is kept.
 func TestCopies(t *testing.T) {
 	id := func(position int64) *blocks.Profile {
 		return &blocks.Profile{Key: blocks.NewKey(0, position), ID: fmt.Append(nil, position), HasID: true, Traits: blocks.Traits{Tokens: blocks.Hash{Lo: 1}}}
@@ -692,7 +693,7 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// partial says of the clusters that links connect that not all of their pairs are listed.
+// partial marks the clusters that links connect: not all of their pairs are listed.
 func partial(in *blocks.Inputs, rows []records.Clustered, links [][]byte) []records.Clustered {
 	linked := map[records.Place]bool{}
 	for _, link := range links {

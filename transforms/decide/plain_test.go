@@ -14,7 +14,7 @@ import (
 	"github.com/neardup/neardup/transforms/gather"
 )
 
-// plain decides a component shard in memory, as it is defined.
+// plain decides a component shard in memory, by definition.
 type plain struct {
 	spec     verifier.Spec
 	verifier verifier.Verifier
@@ -25,7 +25,7 @@ type plain struct {
 	// near are the pairs of similar representatives, and links pairs of those in one cluster.
 	near  []nearPair
 	links [][2]int32
-	// said are what rules of similarity say of near pairs, so many of each.
+	// said are the similarities of near pairs by rules, the same number for each.
 	said  []float64
 	rules int
 }
@@ -67,7 +67,7 @@ func (c *plain) gather(profiles, pairs, links func(*[]byte) bool) error {
 	return each(links, func(i, j int32, _ blocks.NearPair) { c.links = append(c.links, [2]int32{i, j}) })
 }
 
-// read decodes profiles in input order: a profile is large, and so none is moved.
+// read decodes profiles in input order, without moving any, since profiles are large.
 func (c *plain) read(profiles func(*[]byte) bool) error {
 	type place struct {
 		key       blocks.Key
@@ -118,12 +118,12 @@ func (c *plain) of(key blocks.Key) (i int32, ok bool) {
 	return int32(at), ok && c.first[at] == int32(at)
 }
 
-// similarity returns that of two representatives.
+// similarity returns the similarity of two representatives.
 func (c *plain) similarity(n nearPair) float64 {
 	return c.spec.Similarity(c.verifier, n.score, c.docs[n.i].Size, c.docs[n.j].Size, c.matches(n))
 }
 
-// matches returns what rules of similarity say of a pair, nil without such rules.
+// matches returns the similarities of a pair by rules, or nil without such rules.
 func (c *plain) matches(n nearPair) []float64 {
 	if c.rules == 0 {
 		return nil
@@ -131,8 +131,8 @@ func (c *plain) matches(n nearPair) []float64 {
 	return c.said[int(n.number)*c.rules:][:c.rules]
 }
 
-// inOrder puts the representatives in the order of preference, by the best documents of their groups: order[i] is the
-// one visited as number i, number[r] when r is, and best[r] the best of its group, with its copies.
+// inOrder orders the representatives by preference, by the best documents of their groups: order[i] is the i-th one
+// visited, number[r] the position of r in that order, and best[r] the best document of its group, copies included.
 func (c *plain) inOrder(in *blocks.Inputs, largerStays bool) (best, order, number []int32) {
 	best, number = make([]int32, len(c.docs)), make([]int32, len(c.docs))
 	preferred := func(i, j int32) int { return in.Preferred(c.docs[i].Preferred(), c.docs[j].Preferred()) }
@@ -158,13 +158,13 @@ func (c *plain) inOrder(in *blocks.Inputs, largerStays bool) (best, order, numbe
 	return best, order, number
 }
 
-// standing is that of a document, or of the preferred one of its copies.
+// standing returns the standing of a document, or of the preferred one of its copies.
 func (c *plain) standing(in *blocks.Inputs, i int32) blocks.Standing {
 	return in.Standing(c.docs[i].Preferred().Key.File())
 }
 
-// decide yields a verdict for each document that is in a cluster; it is valid until the next. What is near afterwards
-// is to be listed, and of the clusters returned it is not all.
+// decide yields a verdict for each document that is in a cluster, valid until the next one. Afterwards near has the
+// pairs to list; it is incomplete for the clusters returned.
 func (c *plain) decide(
 	in *blocks.Inputs, p *Params, yield func(*blocks.Profile, *blocks.Verdict),
 ) (partial []blocks.Key) {
@@ -189,12 +189,12 @@ func (c *plain) decide(
 		choices = survivorstest.Components(len(order), protected, all)
 	} else {
 		pairs := all[len(c.links):]
-		if p.Verifier.LargerStays() { // but references come before larger documents
+		if p.Verifier.LargerStays() { // but references precede larger documents
 			size := func(i int) int { return c.docs[order[i]].Size }
 			pairs = slices.DeleteFunc(slices.Clone(pairs), func(p survivors.Pair) bool { return size(p.I) < size(p.J) })
 		}
 		recalled := func(p survivors.Pair) bool { return standing(p.I) == blocks.Recalled }
-		pairs = slices.DeleteFunc(slices.Clone(pairs), recalled) // nothing falls to what was removed
+		pairs = slices.DeleteFunc(slices.Clone(pairs), recalled) // nothing is removed in favour of a removed document
 		choices = survivorstest.Star(len(order), protected, pairs)
 	}
 	var nearest []float64
@@ -204,7 +204,7 @@ func (c *plain) decide(
 			nearest[n.I], nearest[n.J] = max(nearest[n.I], n.Similarity), max(nearest[n.J], n.Similarity)
 		}
 	}
-	cluster := slices.Clone(c.first) // the representative that is first in the cluster of one
+	cluster := slices.Clone(c.first) // representative → first one of its cluster
 	for r, root := range forest.AsAdded() {
 		cluster[r] = int32(root)
 	}
@@ -220,7 +220,7 @@ func (c *plain) decide(
 	for _, first := range partial {
 		incomplete[first] = true
 	}
-	for _, l := range c.links { // which are of crowds
+	for _, l := range c.links { // which are in crowds
 		incomplete[c.keys[cluster[l[0]]]] = true
 	}
 	var v blocks.Verdict
@@ -244,8 +244,8 @@ func (c *plain) decide(
 	return partial
 }
 
-// cut leaves, of clusters whose near pairs have too many bytes of ids, those of a document with the one kept in its
-// place. It returns the clusters by their first documents.
+// cut keeps, of clusters whose near pairs have too many bytes of ids, only the pairs of a document with the one kept in
+// its place. It returns these clusters by their first documents.
 func (c *plain) cut(
 	in *blocks.Inputs, budget int, cluster []int32, keptFor func(r int32) int32,
 ) (partial []blocks.Key) {
@@ -255,7 +255,7 @@ func (c *plain) cut(
 		}
 		return len(in.Name(c.docs[i].Key.File()))
 	}
-	bytes := make([]int, len(c.docs)) // of a cluster, at its first document
+	bytes := make([]int, len(c.docs)) // by cluster, at its first document
 	for _, n := range c.near {
 		bytes[cluster[n.i]] += ids(n.i) + ids(n.j)
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/neardup/neardup/kernels/verifier"
 )
 
-// decision is what a shard tells.
+// decision is what a shard reports.
 type decision struct{ Documents, Pairs, Cut []string }
 
 func (d *decision) sort() {
@@ -36,7 +36,8 @@ func (d *decision) pair(a, b *blocks.Profile, similarity float64, shared int, ma
 	d.Pairs = append(d.Pairs, fmt.Sprint(a.Key, string(a.ID), a.HasID, a.Words, b.Key, string(b.ID), b.HasID, b.Words, similarity, shared, matches))
 }
 
-// anyShard are documents of all standings, some with one set, with pairs and links of the first of each set.
+// anyShard draws documents of all standings, some with equal sets, with pairs and links of the first document of each
+// set.
 func anyShard(t *rapid.T) (in *blocks.Inputs, p Params, profiles, pairs, links [][]byte) {
 	in = &blocks.Inputs{Shards: 1}
 	for file := range 5 {
@@ -105,7 +106,7 @@ func anyShard(t *rapid.T) (in *blocks.Inputs, p Params, profiles, pairs, links [
 	return in, p, packed(t, profiles), packed(t, pairs), packed(t, links)
 }
 
-// A shard is decided as it is in memory, to the bit, whatever is held and however values are ordered.
+// The decision is bit for bit the one made in memory, whatever is held and however values are ordered.
 func TestAsInMemory(t *testing.T) {
 	temp := storagetest.RunFolder(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -148,8 +149,8 @@ func TestAsInMemory(t *testing.T) {
 	})
 }
 
-// TestHeldOfADocument: of a shard of whatever size so many bytes a group are held, and some times the size that records
-// may have.
+// TestHeldOfADocument: a shard of any size holds a fixed number of bytes per group, and a small multiple of the size
+// that records may have.
 func TestHeldOfADocument(t *testing.T) {
 	const documents, held = 150_000, 512 << 10
 	p := Params{PairBudget: documents, Verifier: verifier.Spec{Measure: verifier.Jaccard}}
@@ -157,7 +158,7 @@ func TestHeldOfADocument(t *testing.T) {
 	in := &blocks.Inputs{Shards: 1}
 	in.Add(&blocks.File{Source: "a", Size: 1 << 30}, nil, nil)
 	key := func(i int) blocks.Key { return blocks.NewKey(0, int64(i)) }
-	each := func(add func(block []byte, i int) []byte) func(*[]byte) bool { // packed when it is asked for
+	each := func(add func(block []byte, i int) []byte) func(*[]byte) bool { // packed on demand
 		next := 0
 		return func(block *[]byte) bool {
 			*block = nil
@@ -233,7 +234,7 @@ func TestReferencesOfOneSet(t *testing.T) {
 	}
 }
 
-// inUse is the size of what is held.
+// inUse returns the number of bytes in use.
 func inUse() int64 {
 	var stats runtime.MemStats
 	runtime.GC()

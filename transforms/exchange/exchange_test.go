@@ -53,7 +53,7 @@ func (f *joinFn) ProcessElement(ctx context.Context, key int64, packed func(*[]b
 	})
 }
 
-// Each collection has its own groups, though their keys are the same, and those that leave have their blocks.
+// Each collection has its own groups, even if keys are equal, and the collections that leave have their blocks.
 func TestShuffle(t *testing.T) {
 	p, s := beam.NewPipelineWithRoot()
 	list := func(values ...string) beam.PCollection {
@@ -86,7 +86,7 @@ func TestShuffle(t *testing.T) {
 	}
 }
 
-// A key is in one lane, and comes out as it was.
+// A key is in one lane, and comes out unchanged.
 func TestLane(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		key := rapid.Int64Range(0, 1<<laneBits-1).Draw(t, "key")
@@ -126,7 +126,7 @@ func (f *files) write(t testing.TB, to Files, frames ...frame) {
 	}
 }
 
-// plain are frames of keys, each of a block that tells its key.
+// plain returns frames with these keys, each with a block that names its key.
 func plain(keys ...int64) (frames []frame) {
 	for _, key := range keys {
 		frames = append(frames, frame{key: key, block: fmt.Append(nil, "block ", key)})
@@ -134,8 +134,8 @@ func plain(keys ...int64) (frames []frame) {
 	return frames
 }
 
-// What a file holds is what was written there: one that was cut off, changed or mixed up is damaged, to who reads all of it
-// and to who reads it by references.
+// A file holds what was written to it: one that was truncated, changed or mixed up is damaged, for readers of the whole
+// file and for readers by reference.
 func TestDamaged(t *testing.T) {
 	const lane, first = Lane(3), int64(3) << laneBits
 	of := files{folder: storagetest.RunFolder(t)}
@@ -184,7 +184,7 @@ func TestDamaged(t *testing.T) {
 		if _, err := read(); !isDamaged(err) {
 			t.Errorf("%s: %v", what, err)
 		}
-		if _, err := gather(); inFrames && !isDamaged(err) { // by the references from before
+		if _, err := gather(); inFrames && !isDamaged(err) { // by the references made before
 			t.Errorf("%s: %v by references", what, err)
 		}
 		if held := refs; !inFrames {
@@ -222,8 +222,8 @@ func iterate(values [][]byte) func(*[]byte) bool {
 	}
 }
 
-// Groups that are read from files are those of the blocks that were written, in however many files and cuts: each has all of its
-// blocks, and those of other lanes are in none.
+// Groups read from files are those of the blocks that were written, whatever the number of files and cuts: each has all
+// of its blocks, and none of other lanes.
 func TestGathered(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		const lane, keys = Lane(2), 20
@@ -246,7 +246,7 @@ func TestGathered(t *testing.T) {
 		for _, name := range slices.Compact(slices.Sorted(slices.Values(of.names))) {
 			times := len(slices.DeleteFunc(slices.Clone(of.names), func(n string) bool { return n != name }))
 			err := f.ProcessElement(r.Context(), []byte(filepath.Join(of.folder, name)), func(cut int64, ref []byte) {
-				for range times { // files of the same blocks are one
+				for range times { // files with the same blocks are one
 					refs[cut] = append(refs[cut], ref)
 				}
 			})
@@ -305,7 +305,7 @@ func TestGroupLeftUnread(t *testing.T) {
 
 func TestMain(m *testing.M) { beamtest.Main(m) }
 
-// Waves have files of their own, of the keys in their range whatever their lane.
+// Waves have their own files, with the keys in their range whatever their lane.
 func TestWaves(t *testing.T) {
 	waves := []blocks.Range{{First: 0, End: 2}, {First: 2, End: 3}, {First: 3, End: blocks.End}}
 	of := files{folder: storagetest.RunFolder(t)}

@@ -26,7 +26,7 @@ var words = shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 1}}
 // build runs the steps of Build over bundles of texts.
 func build(t *testing.T, f File, bundles [][]string) {
 	t.Helper()
-	counts, parts := map[int64][][]byte{}, [][]byte{{}} // as gather.All has it
+	counts, parts := map[int64][][]byte{}, [][]byte{{}} // as gather.All does
 	total := func(key int64, part []byte) {
 		if key != gather.Key {
 			t.Fatalf("part of %d", key)
@@ -60,8 +60,8 @@ func build(t *testing.T, f File, bundles [][]string) {
 	}
 }
 
-// Weights are those of the definition, whatever the bundles and ranges: occurrences times log2(1 + N/n), in units of 2^-12, of N documents
-// that have a shingle, n of which have this one.
+// Weights are those of the definition, whatever the bundles and ranges: occurrences times log2(1 + N/n), in units of
+// 2^-12, if N documents have shingles and n of these have this one.
 func TestWeights(t *testing.T) {
 	var bundles [][]string
 	having, documents := map[string]int{}, 0
@@ -136,7 +136,7 @@ func counted(words []string) map[string]int {
 	return n
 }
 
-// Equal hashes are one run, and sums of counts do not depend on how hashes are cut.
+// Equal hashes are one run, and sums of counts do not depend on how hashes are divided.
 func TestRuns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		hashes := rapid.SliceOf(rapid.Uint64Range(0, 9)).Draw(t, "hashes")
@@ -157,7 +157,7 @@ func TestRuns(t *testing.T) {
 	})
 }
 
-// Without its files there are no weights: a range that is gone is not one without shingles.
+// Without its files there are no weights: a missing range is not one without shingles.
 func TestGone(t *testing.T) {
 	f := File{Path: filepath.Join(storagetest.RunFolder(t), "frequencies"), Ranges: 1}
 	spec := verifier.Spec{Measure: verifier.Overlap, Bits: 64, Weights: vector.TFIDF, Frequencies: f.Path}

@@ -26,7 +26,7 @@ func init() {
 
 func keyFn(value []byte) (int64, []byte) { return Key, value }
 
-// calls are the groups that a pipeline of this process had.
+// calls has the groups of a pipeline in this process.
 var calls struct {
 	sync.Mutex
 	groups [][]string
@@ -46,7 +46,7 @@ func (f *collectFn) ProcessElement(_ int64, values func(*[]byte) bool) {
 	calls.groups = append(calls.groups, group)
 }
 
-// One call gets everything, also if there is nothing.
+// One call gets everything, even if there is nothing.
 func TestAllIsOneCall(t *testing.T) {
 	for _, values := range [][]string{nil, {"a"}, {"a", "b", "c"}} {
 		calls.groups = nil
@@ -89,7 +89,7 @@ func TestGroupsAreReadToTheEnd(t *testing.T) {
 	}
 }
 
-// Edges come back from a file sorted and once; without a file there are none.
+// Edges come back from a file sorted and once each; a missing file means none.
 func TestEdgesInAFile(t *testing.T) {
 	file := filepath.Join(storagetest.RunFolder(t), "edges")
 	if got, err := ReadEdges(t.Context(), file); len(got) > 0 || err != nil {

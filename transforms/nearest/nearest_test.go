@@ -26,7 +26,7 @@ import (
 	"github.com/neardup/neardup/transforms/signature"
 )
 
-// searched is what a search makes of bundles of blocks, which it gets in no order.
+// searched runs a search over bundles of blocks in random order.
 func searched(t *testing.T, r *rand.Rand, p Params, bundles [][]byte, search interface {
 	Setup(context.Context) error
 	StartBundle(func(int64, []byte))
@@ -64,7 +64,7 @@ func searched(t *testing.T, r *rand.Rand, p Params, bundles [][]byte, search int
 	return got
 }
 
-// check compares with all neighbours there are.
+// check compares got with all neighbours.
 func check(t *testing.T, got *Nearest, all []Near, most int) {
 	t.Helper()
 	slices.SortFunc(all, func(a, b Near) int { return cmp.Or(cmp.Compare(b.Rank, a.Rank), cmp.Compare(a.Key, b.Key)) })
@@ -83,7 +83,7 @@ func share(t *testing.T, query *Query) string {
 	return path
 }
 
-// Whatever the bundles and the threshold, the most similar are those of a plain loop over sets of words.
+// Whatever the bundles and the threshold, the most similar documents are those of a plain loop over sets of words.
 func TestBySimilarity(t *testing.T) {
 	normalize, err := textnorm.Parse("none")
 	if err != nil {
@@ -136,7 +136,8 @@ func TestBySimilarity(t *testing.T) {
 	}
 }
 
-// Whatever the bundles, those of most equal values, and those that share a bucket, are those of a plain search.
+// Whatever the bundles, the documents with most equal values, and those that share a bucket, are those of a plain
+// search.
 func TestBuckets(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 5))
 	inputs := filepath.Join(storagetest.RunFolder(t), "inputs")
@@ -289,7 +290,7 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-// Of an id that is everywhere, the first documents are kept, however bundles come, and all are counted.
+// For an id that is everywhere, the first documents are kept, whatever the order of bundles, and all are counted.
 func TestLookupOfMany(t *testing.T) {
 	path := filepath.Join(storagetest.RunFolder(t), "inputs")
 	inputs := &blocks.Inputs{Shards: 1}

@@ -38,7 +38,7 @@ func settings(t *testing.T) []Setting {
 	return []Setting{{Text: char}, {Text: stemmed}, {Text: char, Replicas: true}}
 }
 
-// texts are of few letters, so that documents share much; some have no token.
+// texts returns texts of few letters, so that documents share much; some have no token.
 func texts(r *rand.Rand, n int) (all []string) {
 	words := []string{"the", "cats", "cat", "aaa", "dogs", "of", "!"}
 	for range n {
@@ -145,7 +145,7 @@ func TestCountEqualsDefinition(t *testing.T) {
 	}
 }
 
-// A document more than there may be is told by their number.
+// One document too many is reported with the number of documents.
 func TestTooMany(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for n, many := range map[int]bool{5: false, 6: true} {
@@ -158,7 +158,7 @@ func TestTooMany(t *testing.T) {
 	}
 }
 
-// The ranges have every feature, in their order.
+// The ranges have every feature, in order.
 func TestRanges(t *testing.T) {
 	for _, ranges := range []int{1, 2, 3, 100} {
 		p := Params{Ranges: ranges}

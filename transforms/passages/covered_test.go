@@ -9,7 +9,7 @@ import (
 	"github.com/neardup/neardup/kernels/passage"
 )
 
-// The numbers of L-grams are held up to a bound, beyond which the run ends.
+// The numbers of L-grams are held up to a bound, beyond which the run fails.
 func TestDecideHoldsSoManyNumbers(t *testing.T) {
 	const all = 64 * 64
 	var block []byte

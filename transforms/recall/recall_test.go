@@ -36,7 +36,7 @@ func init() {
 	beam.RegisterFunction(turnFn)
 }
 
-// collected is what the pipeline of a test came to.
+// collected has what the pipeline of a test produced.
 var collected struct {
 	sync.Mutex
 	members []blocks.Member
@@ -69,7 +69,7 @@ func (f *factsFn) ProcessElement(data []byte) error {
 	return err
 }
 
-// turnFn gives a document a turn; nothing in it matters here.
+// turnFn gives a document a turn, whose contents do not matter here.
 func turnFn(document int64) (int64, []byte) { return document, []byte{1} }
 
 // corpus is random documents of two files: texts of few words, many of them copies or variants of others.
@@ -91,7 +91,7 @@ func corpus(seed uint64) (docs []blocks.Document) {
 	return docs
 }
 
-// packed packs documents into blocks, in an order of its own.
+// packed packs documents into blocks, in random order.
 func packed(seed uint64, docs []blocks.Document) (all [][]byte) {
 	docs = slices.Clone(docs)
 	rand.New(rand.NewPCG(seed, 4)).Shuffle(len(docs), func(i, j int) { docs[i], docs[j] = docs[j], docs[i] })
@@ -111,7 +111,8 @@ type distinct struct {
 	set   []uint64
 }
 
-// distinctSets returns those of documents in input order, each with its first document, by seeded hash.
+// distinctSets returns the distinct sets of documents in the order of seeded hashes, each with its first document in
+// input order.
 func distinctSets(p Params, docs []blocks.Document) (all []distinct) {
 	seeded := func(d distinct) uint64 { return hash.Mix(hash.Sequence(d.set).Hi ^ hash.Mix(p.Seed)) }
 	shingler, features := p.Text.New(), p.Verifier.Features(nil)
@@ -151,8 +152,8 @@ func run(t *testing.T, build func(s beam.Scope)) {
 	}
 }
 
-// The sample is the first documents of the sets of smallest hash, whatever the order of documents; of
-// fewer sets it is all.
+// The sample is the first documents of the sets of smallest hash, whatever the order of documents; if there are fewer
+// sets, it is all.
 func TestChooseDrawsTheSetsOfSmallestHash(t *testing.T) {
 	for seed := range uint64(3) {
 		docs := corpus(seed)
@@ -193,7 +194,7 @@ func TestKeepLeavesOutCrowds(t *testing.T) {
 			want = append(want, d.Key)
 		}
 	}
-	crowded = append(crowded, int64(blocks.NewKey(1, 1<<20))) // in a crowd, and not sampled
+	crowded = append(crowded, int64(blocks.NewKey(1, 1<<20))) // in a crowd, but not sampled
 	run(t, func(s beam.Scope) {
 		turns := flow.Turns(beam.ParDo(s, turnFn, beam.CreateList(s, crowded)))
 		facts := p.Keep(s, flow.Fetched(beam.CreateList(s, packed(1, sampled))), turns)
@@ -218,8 +219,8 @@ func TestKeepLeavesOutCrowds(t *testing.T) {
 	}
 }
 
-// The truth is all pairs of a sampled set with another similar one, each by its first document, both ways
-// if both are sampled.
+// The truth is all pairs of a sampled set with a different similar one, by their first documents, both ways if both are
+// sampled.
 func TestJoinFindsAllPairsOfTheSample(t *testing.T) {
 	for seed := range uint64(8) {
 		docs := corpus(seed)
@@ -278,7 +279,7 @@ func TestTruthOfNothing(t *testing.T) {
 	}
 }
 
-// resembling is n documents that are all similar, and the first of them again.
+// resembling returns n similar documents, and the first of them again.
 func resembling(n int) (docs []blocks.Document) {
 	for i := range n {
 		docs = append(docs, blocks.Document{Key: blocks.NewKey(0, int64(i)), Text: fmt.Appendf(nil, "a b c d e f g h i j k l m n o p q r s t x%d", i)})
@@ -300,7 +301,7 @@ func samples(t *testing.T, p Params, docs []blocks.Document) {
 	}
 }
 
-// Where more pairs are true than may be held, Join fails, be they of one document or of many.
+// If there are more true pairs than may be held, Join fails, whether they are of one document or of many.
 func TestTooManyPairs(t *testing.T) {
 	docs := resembling(30)
 	for sample, pairs := range map[int]int{1: 29, 30: 29 * 30 / 2} {
@@ -318,9 +319,9 @@ func TestTooManyPairs(t *testing.T) {
 	}
 }
 
-// However many documents of a block resemble the sample, their matches are not all held.
+// However many documents of a block are similar to the sample, not all matches are held.
 func TestMatchesOfABlock(t *testing.T) {
-	const n = 300 // squared more than mostMatches
+	const n = 300 // its square exceeds mostMatches
 	docs := resembling(n)
 	p := params(t, n)
 	samples(t, p, docs)
@@ -339,7 +340,7 @@ func TestMatchesOfABlock(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.FinishBundle(emit)
-	if len(f.first) > 0 || emitted <= n*(n-1) { // the last document has matches that were passed on before
+	if len(f.first) > 0 || emitted <= n*(n-1) { // matches before those of the last document were passed on
 		t.Errorf("%d matches of %d pairs", emitted, n*(n-1))
 	}
 }

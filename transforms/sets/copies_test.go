@@ -20,15 +20,15 @@ import (
 	"github.com/neardup/neardup/kernels/verifier"
 )
 
-// No documents are compared, so the threshold is none.
+// No documents are compared, so there is no threshold.
 var jaccard = verifier.Spec{Measure: verifier.Jaccard}
 
 var word2 = shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 2}}
 
-// texts are two copies of the first by their tokens, and one by its set.
+// texts are two copies of the first text by tokens, and one by set.
 var texts = []string{"a b a", "a b a!", "a b a", "a b a b"}
 
-// fetched are a document and its copies, and another one, as the second read gives them.
+// fetched returns a document and its copies, and another document, as the second read emits them.
 func fetched() (block []byte) {
 	for i, text := range texts {
 		doc := blocks.Document{Key: blocks.NewKey(0, int64(i)), ID: []byte{'x'}, HasID: true, Rank: []byte{'r'}, Text: []byte(text)}
@@ -45,7 +45,7 @@ func fetched() (block []byte) {
 	return block
 }
 
-// wantCopies are the first three of fetched, copies that have something in common, with the hash of something.
+// wantCopies returns the first three of fetched as copies by same, with the hash of another kind.
 func wantCopies(t *testing.T, same, hash copies.Same) (want []blocks.Copy) {
 	t.Helper()
 	reader := copies.NewReader(word2, shingle.Set)
@@ -79,7 +79,8 @@ func toCopies(t *testing.T, p *Params, all *[]blocks.Copy) func(int64, []byte) {
 	}
 }
 
-// A document with copies has a set, and a profile for its group only. A copy has no set, and its profile only what is its own.
+// A document with copies has a set, but a profile for its group only. A copy has no set, and its profile has only its
+// own fields.
 func TestCopiesHaveNoSets(t *testing.T) {
 	f := &setsFn{Params: Params{Text: word2, MaxSmallDocs: 19, Shards: 5, Verifier: jaccard}}
 	if err := f.Setup(t.Context()); err != nil {
@@ -103,7 +104,7 @@ func TestCopiesHaveNoSets(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.FinishBundle(t.Context(), none, toProfiles, to, toSets, toProfiles, ignore)
-	if want := map[int64]int{0: 1}; !reflect.DeepEqual(sent, want) || profiles != 2 { // of the same set as the first
+	if want := map[int64]int{0: 1}; !reflect.DeepEqual(sent, want) || profiles != 2 { // same set as the first
 		t.Errorf("sets %v, want %v, and %d profiles, want 2", sent, want, profiles)
 	}
 	if want := wantCopies(t, copies.Tokens, copies.Set); !reflect.DeepEqual(copied, want) {
@@ -111,7 +112,7 @@ func TestCopiesHaveNoSets(t *testing.T) {
 	}
 }
 
-// Where only copies are sought, the identity is by what was asked for, and of the same sets tokens are told.
+// If only copies are sought, they are identified by the kind asked for, and copies by set are told apart by tokens.
 func TestProfiles(t *testing.T) {
 	for _, same := range copies.All() {
 		f := &profilesFn{Params: Params{Text: word2, Shards: 5, Verifier: jaccard}, Same: same}
@@ -136,8 +137,8 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-// Groups of copies, in any order, come to one profile each, with the preferred document of all. It goes where
-// the first document's goes.
+// Copy groups, in any order, become one profile each, with the preferred document of all. It goes where the first
+// document's profile goes.
 func TestSummarise(t *testing.T) {
 	path := filepath.Join(storagetest.RunFolder(t), "inputs.json")
 	in := &blocks.Inputs{Shards: 1}

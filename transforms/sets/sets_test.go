@@ -19,8 +19,7 @@ import (
 	"github.com/neardup/neardup/kernels/verifier/verifiertest"
 )
 
-// Whatever the order in which splits come, the set of a copy group's first document is sent, and
-// not that of each copy.
+// Whatever the order of splits, the set of a copy group's first document is sent, and not that of each copy.
 func TestSetsOfFirstDocumentsAreSent(t *testing.T) {
 	var docs []blocks.Document
 	for i := range 60 {
@@ -114,7 +113,7 @@ func TestSetsOfFirstDocumentsAreSent(t *testing.T) {
 	}
 }
 
-// Of a component of many documents those of smallest hash are sampled.
+// In a component of many documents, those with the smallest hashes are sampled.
 func TestSampled(t *testing.T) {
 	for documents, want := range map[int]float64{1: 1, 4096: 1, 8192: .5, 1 << 20: 1. / 256} {
 		n := 0
@@ -139,8 +138,8 @@ func TestMaxSmallDocs(t *testing.T) {
 	}
 }
 
-// Whatever the order of profiles, the representative is the first document in input order, and the best
-// one the preferred. Copies count.
+// Whatever the order of profiles, the representative is the first document in input order, and the best is the
+// preferred one. Copies count.
 func TestGroupsInAnyOrder(t *testing.T) {
 	in := &blocks.Inputs{Shards: 1}
 	in.Add(&blocks.File{Source: "r", Standing: blocks.Reference}, nil, nil)
@@ -182,7 +181,7 @@ func TestGroupsInAnyOrder(t *testing.T) {
 	}
 }
 
-// Size, hash and set are those of the verifier's features: here of shingles with the numbers of their occurrences.
+// Size, hash and set are those of the verifier's features: here shingles with their numbers of occurrences.
 func TestFeaturesAreTheVerifiers(t *testing.T) {
 	f := &setsFn{Params: Params{
 		Text: shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 1}}, MaxSmallDocs: 9, Shards: 1,
@@ -232,7 +231,7 @@ func TestFeaturesAreTheVerifiers(t *testing.T) {
 	}
 }
 
-// The set of a large component's document is an element of its own: who takes it may hold it.
+// The set of a large component's document is an element of its own, which the receiver may retain.
 func TestLargeSetsAreNotReused(t *testing.T) {
 	f := &setsFn{Params: Params{Text: shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 1}}, MaxSmallDocs: 2, Shards: 1, Verifier: jaccard}}
 	if err := f.Setup(t.Context()); err != nil {
@@ -244,7 +243,7 @@ func TestLargeSetsAreNotReused(t *testing.T) {
 	var block []byte
 	for i := range int64(5) {
 		doc := blocks.Document{Key: blocks.NewKey(0, i), Component: blocks.NewKey(0, 1), Of: 4, Text: fmt.Appendf(nil, "text %d", i)}
-		if i == 0 { // a small one goes first, and is longer
+		if i == 0 { // a small set comes first, and is longer
 			doc.Component, doc.Of, doc.Text = doc.Key, 2, []byte("a b c d e f")
 		}
 		block = blocks.AppendDocument(block, &doc)

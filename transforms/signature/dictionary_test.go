@@ -27,7 +27,7 @@ type groups map[int64][][]byte
 
 func (g groups) emit(key int64, block []byte) { g[key] = append(g[key], block) }
 
-// each calls a DoFn for each group, its values in another order than they came.
+// each calls a DoFn for each group, with its values in a different order.
 func (g groups) each(t *testing.T, do func(key int64, packed func(*[]byte) bool) error) {
 	t.Helper()
 	for _, key := range slices.Sorted(maps.Keys(g)) {
@@ -109,7 +109,7 @@ func signClassic(t *testing.T, p Params, bundles ...[]byte) (signatures map[bloc
 	return signatures, len(rows)
 }
 
-// The signatures are those of a dictionary in one map, however many ranges and groups there are.
+// The signatures are those of a dictionary in one map, whatever the number of ranges and groups.
 func TestDictionaryEqualsMap(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 3))
 	for round := range 20 {
@@ -178,7 +178,7 @@ func TestDictionaryEqualsMap(t *testing.T) {
 	}
 }
 
-// A text that the dictionary was not made of has no numbers.
+// A text that was not in the dictionary has no numbers.
 func TestShingleOutsideOfDictionary(t *testing.T) {
 	p := Params{
 		Inputs: writeInputs(t), Text: spec(t), Family: Classic, Banding: lsh.Banding{Signature: 2, Bands: 1, Rows: 2, AsText: true},
@@ -192,7 +192,7 @@ func TestShingleOutsideOfDictionary(t *testing.T) {
 	}
 }
 
-// Keys of values are those of the banding: of their text, or chains of hashes.
+// Keys of values are those of the banding: CRCs of their text, or chains of hashes.
 func TestKeysOfFamilies(t *testing.T) {
 	values := []uint64{15, 355, 89, 2}
 	asText := lsh.Banding{Bands: 2, Rows: 2, AsText: true}

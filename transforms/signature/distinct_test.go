@@ -8,8 +8,8 @@ import (
 	"github.com/neardup/neardup/kernels/copies"
 )
 
-// Documents share a hash, or are copies within a block, if they have in common what was asked for. Those without a token
-// are neither; of bytes each is one. What is to be signed is passed on, but for copies.
+// Documents share a hash, or are copies within a block, if they have in common what was asked for. Those without tokens
+// are neither; if bytes are compared, each is a token. Documents to sign are passed on, except copies.
 func TestDistinct(t *testing.T) {
 	docs := []blocks.Document{ // in blocks of two
 		document(0, "return a + b"), document(10, "return a - b"),
@@ -17,7 +17,7 @@ func TestDistinct(t *testing.T) {
 		document(40, "a b a b a b a b"), document(50, "a b a b a b a b a b"),
 		document(60, "+ -"), document(70, "+ -"),
 		document(80, "1 + 1"), document(90, "1 + 1"),
-		document(100, "c d e"), document(110, "c d e"), // of two columns
+		document(100, "c d e"), document(110, "c d e"), // with two columns
 		document(120, ""), document(130, ""),
 	}
 	docs[10].Ends, docs[11].Ends = []byte{1}, []byte{3}

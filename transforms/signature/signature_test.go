@@ -123,8 +123,8 @@ func params(t *testing.T) Params {
 	return Params{Text: spec(t), Family: FSS, Banding: lsh.Banding{Signature: 128, Bands: 18, Rows: 5}, Seed: 1, ShardBits: 3}
 }
 
-// Each document has one entry a band, in the group and with the key that its signature says, of each family that
-// needs the text only.
+// Each document has one entry per band, in the group and with the key that its signature determines, for each family
+// that needs only the text.
 func TestBandEntries(t *testing.T) {
 	p := params(t)
 	shingler := p.Text.New()
@@ -167,8 +167,8 @@ func testBandEntries(t *testing.T, p Params, signature func(text string) []uint6
 	}
 }
 
-// Of documents of a block with the same tokens the first is signed, and told to have copies, once. Those of other
-// blocks are signed, and found by their hash.
+// Of documents of a block with the same tokens, the first is signed, and is reported once to have copies. Those of
+// other blocks are signed, and found by hash.
 func TestEqualTokensCollapse(t *testing.T) {
 	out := signBundle(t, params(t), []blocks.Document{
 		document(0, "one two three four five six"), document(10, "One, two, THREE four five six!"),
@@ -196,7 +196,7 @@ func TestEqualTokensCollapse(t *testing.T) {
 	}
 }
 
-// Three copies in a block: their first is told once.
+// Of three copies in a block, the first is reported once.
 func TestFirstIsToldOnce(t *testing.T) {
 	var found []blocks.Member
 	in := &blocks.Inputs{Shards: 1}
@@ -224,7 +224,7 @@ func TestFirstIsToldOnce(t *testing.T) {
 	}
 }
 
-// TestManyCopies has blocks one after another, of documents of which two have the same half of a hash.
+// TestManyCopies uses consecutive blocks of documents, two of which have the same half of a hash.
 func TestManyCopies(t *testing.T) {
 	in := &blocks.Inputs{Shards: 1}
 	in.Add(&blocks.File{Source: "a"}, nil, nil)

@@ -14,8 +14,8 @@ import (
 	"github.com/neardup/neardup/io/storage/storagetest"
 )
 
-// Batches are in the order of sizes, hold no more than they are to unless hashes are unlucky, and share a size only if each holds
-// sets of no other.
+// Batches are in the order of sizes, do not exceed their limit unless hashes are unlucky, and share a size only if each
+// holds only sets of that size.
 func TestBatching(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sets := rapid.MapOf(rapid.IntRange(1, 60), rapid.Int64Range(1, 50)).Draw(t, "sets")
@@ -38,7 +38,7 @@ func TestBatching(t *testing.T) {
 				t.Fatalf("%d batches for %d sets of %d", end-first, sets[size], size)
 			}
 		}
-		var before []int // what the batch before holds that holds any
+		var before []int // of the last non-empty batch
 		for b, sizes := range holds {
 			if held[b] > bytes {
 				t.Fatalf("batch %d holds %d bytes of %d", b, held[b], bytes)
@@ -55,14 +55,15 @@ func TestBatching(t *testing.T) {
 	})
 }
 
-// A batch has its sets in the order of their sizes, each once, with the key of its first document. The others have an edge with that.
+// A batch has its sets in the order of their sizes, once each, with the key of the first document. The other documents
+// have an edge to it.
 func TestBatchOfAll(t *testing.T) {
 	for references := range 3 {
 		batchOfAll(t, references)
 	}
 }
 
-// batchOfAll: the first so many files are references.
+// batchOfAll tests this with the first files as references.
 func batchOfAll(t *testing.T, references int) {
 	temp := storagetest.RunFolder(t)
 	in := &blocks.Inputs{Shards: 1}
@@ -90,7 +91,7 @@ func batchOfAll(t *testing.T, references int) {
 			blocks.SetParts(nil, key, blocks.Hash{Lo: uint64(size)}, set, func(part []byte) {
 				values = append([][]byte{blocks.AppendBytes(nil, part)}, values...)
 			})
-			if key != blocks.NewKey(0, 100-size) && references < 2 { // else no input has the set
+			if key != blocks.NewKey(0, 100-size) && references < 2 { // otherwise no input has the set
 				same = append(same, blocks.Edge{A: blocks.NewKey(0, 100-size), B: key})
 			}
 		}

@@ -28,7 +28,7 @@ func init() {
 	register.Emitter2[int64, []byte]()
 }
 
-// keyFn puts the key before a value in the place of its first 8 bytes.
+// keyFn replaces the first 8 bytes of a value by the key.
 type keyFn struct{}
 
 func (*keyFn) ProcessElement(value []byte, emit func(int64, []byte)) {
@@ -50,7 +50,8 @@ func (f *gatherFn) ProcessElement(component int64, batch []byte) {
 	gathered.batches[f.Name] = append(gathered.batches[f.Name], fmt.Sprintf("%d %+v", component, blocks.NewDecoder(batch).Batch()))
 }
 
-// Each set of a document with a turn is in the file of its batch, in the order of the turns, and no other set is anywhere.
+// The set of each document with a turn is in the file of its batch, in the order of the turns, and there are no other
+// sets.
 func TestSets(t *testing.T) {
 	temp := storagetest.RunFolder(t)
 	r := rand.New(rand.NewPCG(1, 1))
@@ -79,7 +80,7 @@ func TestSets(t *testing.T) {
 				turn := blocks.Turn{Component: component, Batch: batch, Number: 10*batch + i}
 				*turns = append(*turns, keyed(key, blocks.AppendTurn(nil, turn)))
 				blocks.SetParts(nil, key, blocks.Hash{Lo: uint64(number)}, set, func(part []byte) { sets = append(sets, keyed(key, part)) })
-				// A copy has the set, and no turn.
+				// A copy has the set, but no turn.
 				copied := blocks.NewKey(2, number)
 				blocks.SetParts(nil, copied, blocks.Hash{Lo: uint64(number)}, set, func(part []byte) { sets = append(sets, keyed(copied, part)) })
 			}
@@ -114,7 +115,7 @@ func TestSets(t *testing.T) {
 	}
 }
 
-// A batch says how many sets it has, and of what sizes.
+// A batch describes the number and the sizes of its sets.
 func TestDescribe(t *testing.T) {
 	g := blocks.Sets{Sets: [][]uint64{make([]uint64, 5), make([]uint64, 3), make([]uint64, 9)}}
 	if got, want := Describe(4, g), (blocks.Batch{Number: 4, Sets: 3, Shingles: 17, Smallest: 3, Largest: 9}); got != want {

@@ -26,14 +26,13 @@ import (
 
 func TestMain(m *testing.M) { beamtest.Main(m) }
 
-// component is sets, in the order of their sizes.
+// component is sets in the order of their sizes.
 type component [][]uint64
 
-// key is that of a set: two of three are of the first file.
+// key returns the key of a set: two of three are in the first file.
 func (c component) key(i int) blocks.Key { return blocks.NewKey(i%3/2, int64(1000+i)) }
 
-// spooled writes the sets to batches of about so many bytes, and returns what is known of these, in an order of no
-// meaning.
+// spooled writes the sets to batches of about this many bytes, and returns their descriptions in arbitrary order.
 func (c component) spooled(t *testing.T, temp string, name blocks.Key, bytes int) (batches [][]byte) {
 	t.Helper()
 	for rest := 0; rest < len(c); {
@@ -51,7 +50,7 @@ func (c component) spooled(t *testing.T, temp string, name blocks.Key, bytes int
 	return batches
 }
 
-// pairs returns those of all sets, by comparing each two.
+// pairs returns the pairs of all sets, by comparing each two.
 func (c component) pairs(t setsim.Threshold) (pairs []blocks.NearPair) {
 	for j, b := range c {
 		for i, a := range c[:j] {
@@ -70,7 +69,7 @@ func (c component) pairs(t setsim.Threshold) (pairs []blocks.NearPair) {
 	return pairs
 }
 
-// pairsOf cuts a component, and returns the pairs of its cells. left is how many sets have not left it.
+// pairsOf cuts a component, and returns its pairs of cells. left is the number of sets that stay.
 func pairsOf(ctx context.Context, t *testing.T, p Params, name blocks.Key, batches [][]byte) (cellPairs [][]byte, left int) {
 	t.Helper()
 	ranges := map[int64][][]byte{}
@@ -102,7 +101,7 @@ func pairsOf(ctx context.Context, t *testing.T, p Params, name blocks.Key, batch
 	return cellPairs, left
 }
 
-// joinLarge cuts a component and joins its pairs of cells. left is how many sets have not left it.
+// joinLarge cuts a component and joins its pairs of cells. left is the number of sets that stay.
 func joinLarge(ctx context.Context, t *testing.T, p Params, name blocks.Key, batches [][]byte) (pairs []blocks.NearPair, left int) {
 	t.Helper()
 	cellPairs, left := pairsOf(ctx, t, p, name, batches)
@@ -152,7 +151,7 @@ func ends(pairs []blocks.NearPair) (edges []blocks.Edge) {
 	return edges
 }
 
-// trees returns the first document of the tree of each other one.
+// trees returns, for each other document, the first one of its tree.
 func trees(edges []blocks.Edge) map[blocks.Key]blocks.Key {
 	var forest unionfind.Forest
 	for _, e := range edges {
@@ -169,8 +168,8 @@ func trees(edges []blocks.Edge) map[blocks.Key]blocks.Key {
 	return first
 }
 
-// However a component is cut, and whether sets leave it before or not, its pairs are those of all sets, but of two
-// references, and its edges connect what these do.
+// However a component is cut, and whether sets leave it before or not, its pairs are those of all sets, except pairs of
+// two references, and its edges connect what these connect.
 func TestLargeEqualsBruteForce(t *testing.T) {
 	nightly.Checks(t, 30)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -225,7 +224,7 @@ func TestLargeEqualsBruteForce(t *testing.T) {
 	})
 }
 
-// Sets that share little leave; those that these leave alone leave in the next round; and the others are cut anew.
+// Sets that share little leave; those that become lonely leave in the next round; and the others are cut anew.
 func TestPeel(t *testing.T) {
 	var c component
 	next := uint64(0)
@@ -243,7 +242,7 @@ func TestPeel(t *testing.T) {
 		set := fresh(10)
 		c = append(c, set, slices.Concat(set[:9], fresh(1)))
 	}
-	for range 30 { // between two that leave at once, one that these leave alone
+	for range 30 { // one that shares only with two that leave at once
 		middle := fresh(10)
 		c = append(c, middle, slices.Concat(middle[5:], fresh(5)), slices.Concat(middle[:5], fresh(5)))
 	}
@@ -266,17 +265,17 @@ func TestPeel(t *testing.T) {
 	}
 }
 
-// A step gives all back that it holds, or others would wait for ever. Sets that leave are held by the cell.
+// A step releases everything it holds, or others would wait forever. Sets that leave are held by the cell.
 func TestHolds(t *testing.T) {
 	var c component
 	for i := range uint64(8) {
-		set := make([]uint64, 150_000+i/2) // more than memory.Large, each two alike
+		set := make([]uint64, 150_000+i/2) // more than memory.Large, in pairs of similar sets
 		for j := range set {
 			set[j] = i/2<<32 | uint64(j)
 		}
 		c = append(c, set)
 	}
-	const all, cell = 1 << 30, 2_500_000 // of two sets
+	const all, cell = 1 << 30, 2_500_000 // two sets
 	var room memory.Room
 	ctx := memory.Worker(t.Context(), room.Claim(all))
 	for _, way := range []Way{Cells, Rare} {
@@ -295,7 +294,7 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// What a step holds while sets leave is a cell that is read and one that is filled.
+// While sets leave, a step holds one cell that is read and one that is filled.
 func TestLeaveHolds(t *testing.T) {
 	var c component
 	for range 12 {
@@ -305,7 +304,7 @@ func TestLeaveHolds(t *testing.T) {
 	for i := range leaves {
 		leaves[i] = i%4 == 0
 	}
-	const cell = 2_500_000 // of two sets
+	const cell = 2_500_000 // two sets
 	for bytes, fits := range map[int64]bool{2 * cell: true, cell * 3 / 2: false} {
 		temp := storagetest.RunFolder(t)
 		p := Params{Verifier: jaccard(setsim.Threshold{Num: 8, Den: 10}), CellBytes: cell, Inputs: noReferences(t), Temp: temp}
@@ -326,7 +325,8 @@ func TestLeaveHolds(t *testing.T) {
 	}
 }
 
-// Those that stay are in new cells of at most CellBytes, unless one set has more, and of no less than they can be.
+// The sets that stay are in new cells of at most CellBytes, unless one set is larger, and cells are as full as
+// possible.
 func TestLeaveCuts(t *testing.T) {
 	var c component
 	for i := range uint64(40) {
@@ -378,7 +378,7 @@ func TestLeaveCuts(t *testing.T) {
 	}
 }
 
-// Sets that the first round knows nothing of leave in the next.
+// Sets outside the part of the first round leave in the next.
 func TestPeelAllParts(t *testing.T) {
 	threshold := setsim.Threshold{Num: 9, Den: 10}
 	if threshold.Parts() == 1 {
@@ -388,7 +388,7 @@ func TestPeelAllParts(t *testing.T) {
 	for i := range uint64(200) {
 		var set []uint64
 		for j := range uint64(10) {
-			set = append(set, 1<<63|(10*i+j)<<50) // none of the first part
+			set = append(set, 1<<63|(10*i+j)<<50) // none in the first part
 		}
 		c = append(c, set)
 	}
@@ -428,8 +428,8 @@ func TestEstimatesAddUp(t *testing.T) {
 	}
 }
 
-// Of a pair of cells with candidates these are compared, each once, however often they are named. Above some number of names all
-// pairs are.
+// For a pair of cells with candidates, these are compared, once each, however often they are named. Above a limit of
+// names, all pairs are.
 func TestCandidatesOfCells(t *testing.T) {
 	temp := storagetest.RunFolder(t)
 	c := component{{1, 2, 3}, {11, 12, 13}, {1, 2, 3, 4}, {11, 12, 13, 14}}
@@ -451,7 +451,7 @@ func TestCandidatesOfCells(t *testing.T) {
 	} {
 		var values [][]byte
 		for range tt.times {
-			values = append(values, pair.append(nil, make([]candidate, tt.named))) // the first set of each
+			values = append(values, pair.append(nil, make([]candidate, tt.named))) // the first set of each cell
 		}
 		f := &cellPairFn{Params: Params{Verifier: verifier.Spec{Measure: verifier.Jaccard, Threshold: setsim.Threshold{Num: 1, Den: 2}}, Shards: 1, Inputs: noReferences(t), Temp: temp}}
 		setUp(t, f.Setup)

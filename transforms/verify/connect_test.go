@@ -14,7 +14,7 @@ import (
 	"github.com/neardup/neardup/kernels/verifier/verifiertest"
 )
 
-// Features that are no sets are connected as all their pairs do.
+// Features that are not sets are connected as all their pairs connect them.
 func TestConnectByOtherMeasure(t *testing.T) {
 	spec := verifier.Spec{Measure: verifiertest.Cosine, Threshold: setsim.Threshold{Num: 8, Den: 10}}
 	v, features := spec.New(), spec.Features(nil)

@@ -27,7 +27,7 @@ func jaccard(t setsim.Threshold) verifier.Spec {
 // noReferences shares inputs without references.
 func noReferences(t testing.TB) string { return withReferences(t, 0) }
 
-// withReferences shares inputs of which so many are references, and one is none.
+// withReferences shares inputs with this many references, and one input that is none.
 func withReferences(t testing.TB, references int) string {
 	t.Helper()
 	in := &blocks.Inputs{Shards: 1}
@@ -52,12 +52,12 @@ func setUp(t *testing.T, setup func(context.Context) error) {
 	}
 }
 
-// appendComponentPart appends an encoded part of a set, behind the component that its document belongs to.
+// appendComponentPart appends an encoded part of a set, preceded by the component of its document.
 func appendComponentPart(block []byte, component blocks.Key, part []byte) []byte {
 	return blocks.AppendBytes(blocks.AppendKey(block, component), part)
 }
 
-// joined runs the join of a group of several components that all have the same parts.
+// joined joins a group of several components that all have the same parts.
 func joined(t *testing.T, parts [][]byte, threshold setsim.Threshold) (pairs []blocks.NearPair) {
 	t.Helper()
 	f := &joinFn{Params: Params{Inputs: noReferences(t), Verifier: jaccard(threshold), CellBytes: 1 << 30}}
@@ -83,7 +83,7 @@ func joined(t *testing.T, parts [][]byte, threshold setsim.Threshold) (pairs []b
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Each component has all pairs, and none with another.
+	// Each component has all pairs, and none with another component.
 	if len(pairs)%components != 0 {
 		t.Fatalf("%d pairs of %d components", len(pairs), components)
 	}
@@ -100,8 +100,8 @@ func joined(t *testing.T, parts [][]byte, threshold setsim.Threshold) (pairs []b
 	return pairs
 }
 
-// Parts may come in any order and a set may come for several of its documents; pairs are between
-// the first documents of distinct sets, and are those of two nested loops.
+// Parts may come in any order, and a set may come from several of its documents. Pairs are between the first documents
+// of distinct sets, and equal those of two nested loops.
 func TestJoinOfParts(t *testing.T) {
 	threshold := setsim.Threshold{Num: 1, Den: 2}
 	for seed := range uint64(20) {
@@ -179,8 +179,8 @@ func TestLargeSetsTravelInParts(t *testing.T) {
 	}
 }
 
-// Components that are larger than a cell are passed on whole, whatever comes between their parts, and
-// the others of the group are joined.
+// Components that are larger than a cell are passed on whole, whatever comes between their parts, and the others of the
+// group are joined.
 func TestLargeComponentsArePassedOn(t *testing.T) {
 	const documents = 20
 	r := rand.New(rand.NewPCG(1, 1))
@@ -227,8 +227,8 @@ func TestLargeComponentsArePassedOn(t *testing.T) {
 	}
 }
 
-// A component that is a little larger than a cell is passed on whole, even if some of its sets fill the
-// cell exactly, and one that fills it exactly is joined.
+// A component that is slightly larger than a cell is passed on whole, even if some of its sets fill the cell exactly,
+// and one that fills it exactly is joined.
 func TestComponentsThatFillACell(t *testing.T) {
 	const documents = 4
 	set := []uint64{1, 2, 3, 4, 5}

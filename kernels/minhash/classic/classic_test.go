@@ -13,9 +13,9 @@ import (
 	"github.com/neardup/neardup/kernels/hash"
 )
 
-// rowByRow computes signatures as Mining of Massive Datasets, §3.3.5, does: it goes through the
-// rows of the characteristic matrix, computes the functions of a row, and lowers the values of
-// each column that has a 1 there. It is the oracle of Sign.
+// rowByRow computes signatures as in Mining of Massive Datasets, §3.3.5: it visits the rows of the characteristic
+// matrix, computes the functions of a row, and lowers the values of each column that has a 1 there. It is the oracle of
+// Sign.
 func rowByRow(rows []string, functions ...func(x uint64) uint64) (signatures [][]uint64) {
 	signatures = make([][]uint64, len(rows[0]))
 	for c := range signatures {
@@ -67,8 +67,8 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// The permutation b, e, a, d, c of the rows a … e, by which the minhash values of four sets are
-// a, c, b, a (Mining of Massive Datasets, example 3.7).
+// The permutation b, e, a, d, c of the rows a … e gives four sets the minhash values a, c, b, a (Mining of Massive
+// Datasets, example 3.7).
 func TestPermutation(t *testing.T) {
 	rows := []string{"1001", "0010", "0101", "1011", "0010"}
 	const order = "beadc"
@@ -82,7 +82,7 @@ func TestPermutation(t *testing.T) {
 	}
 }
 
-// Sign is what the row-by-row algorithm computes of the same functions, written out here.
+// Sign equals the row-by-row algorithm for the same functions, written out here.
 func TestSignEqualsRowByRow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 20).Draw(t, "n")
@@ -124,7 +124,7 @@ func TestSmallEqualsLarge(t *testing.T) {
 		small, large := make([]uint64, 8), make([]uint64, 8)
 		s.signLarge(large, elements)
 		if s.c > math.MaxUint32 {
-			return // the first prime above 2^32 − 11 is
+			return // the first prime above 2^32 − 11
 		}
 		s.signSmall(small, elements)
 		if !slices.Equal(small, large) {
@@ -162,7 +162,7 @@ func TestSignLargeEqualsDefinition(t *testing.T) {
 	})
 }
 
-// Numbers are drawn from 1…N, each once, and the same for the same seed.
+// Numbers are drawn from 1…N, once each, and are equal for equal seeds.
 func TestDraw(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 100).Draw(t, "n")
@@ -191,7 +191,7 @@ func TestDraw(t *testing.T) {
 	})
 }
 
-// All ordered choices of 2 of 4 numbers are equally likely: 12 of them, 12,000 draws.
+// All ordered choices of 2 of 4 numbers are equally likely: 12 choices, 12,000 draws.
 func TestDrawIsUniform(t *testing.T) {
 	counts := map[string]int{}
 	next := hash.SplitMix64(7)
@@ -230,7 +230,7 @@ func TestPrimeAbove(t *testing.T) {
 	}
 }
 
-// Each function is a permutation of 0…c−1: the least over all of them is 0, and no two values meet.
+// Each function is a permutation of 0…c−1: its minimum is 0, and no two values are equal.
 func TestFunctionsArePermutations(t *testing.T) {
 	s, err := New(30, 1000, 3)
 	if err != nil {

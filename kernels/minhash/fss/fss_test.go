@@ -17,8 +17,8 @@ import (
 	"github.com/neardup/neardup/kernels/hash"
 )
 
-// signPlain is Sign from the definition in the package comment: every round is
-// played to its end, and each bin is looked at on its own.
+// signPlain implements Sign by the definition in the package comment: it plays every round to its end, and computes
+// each bin separately.
 func signPlain(s *Signer, shingles []uint64) []uint64 {
 	n := uint64(len(s.spare))
 	sig := slices.Repeat([]uint64{empty}, int(n))
@@ -55,8 +55,8 @@ var signers = rapid.Custom(func(t *rapid.T) *Signer {
 	return New(n, seed)
 })
 
-// shingleSets yields mostly mixed sequences, as real shingles are, and now and
-// then raw values, which the definition covers as well.
+// shingleSets yields mostly mixed sequences, like real shingles, and occasionally raw values, which the definition also
+// covers.
 func shingleSets(most int) *rapid.Generator[[]uint64] {
 	return rapid.OneOf(
 		rapid.SliceOfN(rapid.Uint64(), 1, 40),
@@ -104,7 +104,7 @@ func FuzzSign(f *testing.F) {
 	})
 }
 
-// repeated yields shingles of which few differ, and many that repeat some: as of a text of one word.
+// repeated yields few distinct shingles, and many that repeat some of them, as in a text of one word.
 var repeated = rapid.Custom(func(t *rapid.T) []uint64 {
 	different := rapid.OneOf(rapid.IntRange(1, 40), rapid.IntRange(maxDistinct-1, maxDistinct+1)).Draw(t, "different")
 	set := mixed(rapid.Uint64().Draw(t, "start"), different)
@@ -132,7 +132,8 @@ func TestRepeatedSignEqualsPlain(t *testing.T) {
 	})
 }
 
-// TestThrows: repetitions are thrown only until they show. After that each different shingle is thrown once per round.
+// TestThrows: repetitions are thrown only until they are noticed. After that, each distinct shingle is thrown once per
+// round.
 func TestThrows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := signers.Draw(t, "signer")
@@ -208,8 +209,8 @@ func TestOrderAndDuplicatesDoNotMatter(t *testing.T) {
 	})
 }
 
-// The signature of a union is the smaller of the two in every component: what
-// makes agreement a Jaccard similarity, and what a round cut short would break.
+// The signature of a union is the minimum of the two in every component. That makes agreement a Jaccard similarity, and
+// a round cut short would break it.
 func TestUnionIsMinimum(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := signers.Draw(t, "signer")
@@ -258,19 +259,16 @@ func TestEqual(t *testing.T) {
 	}
 }
 
-// estimate is that of the Jaccard similarity of two sets, by their signatures.
+// estimate returns the estimated Jaccard similarity of two sets, from their signatures.
 func estimate(a, b []uint64) float64 { return float64(Equal(a, b)) / float64(len(a)) }
 
-// Sequential integers, mixed once, are the least random shingles there can be.
-// The estimate must be unbiased on them, and its error is known in closed form
-// (varianceRatio).
+// Sequential integers, mixed once, are the least random shingles possible. The estimate must be unbiased on them, and
+// its error is known in closed form (varianceRatio).
 //
-// With 8,000 independent pairs the mean's standard deviation is at most
-// .0056/√n, at J = .5, so a bias of .024/√n is beyond 4.2 of them: < 3e-5 for a
-// cell, and there are 36 for a seed. The
-// error's ratio has a relative standard deviation of 1/sqrt(16,000) = .8 %, and
-// 5 % is six of them. Over all cells a seed fails a correct program with
-// probability < 1e-3; the seeds are fixed.
+// With 8,000 independent pairs, the mean's standard deviation is at most .0056/√n, at J = .5, so a bias of .024/√n
+// exceeds 4.2 standard deviations: < 3e-5 per cell, with 36 cells per seed. The ratio of the error has a relative
+// standard deviation of 1/sqrt(16,000) = .8 %, and 5 % is six of them. Over all cells, a correct program fails with
+// probability < 1e-3 per seed; the seeds are fixed.
 func TestAccuracy(t *testing.T) {
 	const pairs = 8000
 	for _, seed := range []uint64{0, 42} {
@@ -308,10 +306,9 @@ func TestAccuracy(t *testing.T) {
 	}
 }
 
-// varianceRatio is the variance of SuperMinHash over that of classic MinHash
-// for n components and a union of u (Ertl 2017, theorem 1). Fast Similarity
-// Sketching fills its bins by the same law as long as no bin is left to the
-// spare functions.
+// varianceRatio returns the variance of SuperMinHash divided by that of classic MinHash, for n components and a union
+// of u (Ertl 2017, theorem 1). Fast Similarity Sketching fills its bins by the same law as long as no bin is left to
+// the spare functions.
 func varianceRatio(n, u int) float64 {
 	k, e := float64(n), float64(u)
 	sum := 0.
@@ -321,10 +318,9 @@ func varianceRatio(n, u int) float64 {
 	return 1 - sum*(k-1)/(e-1)
 }
 
-// Two seeds must err independently, also where round 0 leaves the bins sparse:
-// a seed that only permuted the bins or the values would not. The correlation
-// of 8,000 independent pairs of errors has a standard deviation of .011, and
-// .07 is more than six of them: 4e-10 for each of three cells.
+// Two seeds must err independently, even if round 0 leaves many bins empty: a seed that only permuted the bins or the
+// values would not. The correlation of 8,000 independent pairs of errors has a standard deviation of .011, and .07 is
+// more than six of them: 4e-10 for each of three cells.
 func TestSeedsAreIndependent(t *testing.T) {
 	const pairs = 8000
 	for _, seeds := range [][2]uint64{{0, 1}, {1, 2}, {7, 1 << 63}} {

@@ -9,7 +9,7 @@ import (
 	"github.com/neardup/neardup/kernels/hash"
 )
 
-// TestThrow holds the way of a processor against that of all of them, round by round, with any number of shingles and bins.
+// TestThrow compares the processor's throw with the plain one, round by round, for any number of shingles and bins.
 func TestThrow(t *testing.T) {
 	edges := []uint64{0, 1, 1<<32 - 1, 1 << 32, 1<<64 - 1, 1<<64 - 1<<32}
 	rapid.Check(t, func(t *rapid.T) {

@@ -23,7 +23,7 @@ func shingles(texts ...string) func(func([]byte) bool) {
 	}
 }
 
-// The vectors are those of a second implementation, testdata/vectors.py.
+// The vectors come from a second implementation, testdata/vectors.py.
 func TestVectors(t *testing.T) {
 	table, err := os.ReadFile("testdata/vectors.tsv")
 	if err != nil {
@@ -63,7 +63,7 @@ func TestNoShingleHasNoSignature(t *testing.T) {
 	}
 }
 
-// A seed is refused if and only if the last salt has more than 64 bits.
+// A seed is rejected if and only if the last salt has more than 64 bits.
 func TestLargestSeed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 1024).Draw(t, "n")
@@ -81,7 +81,7 @@ func TestLargestSeed(t *testing.T) {
 	})
 }
 
-// The signature of a union is the lesser of each two values; neither order nor repetition matters.
+// The signature of a union is the minimum of each two values; neither order nor repetition matters.
 func TestUnionIsMinimum(t *testing.T) {
 	texts := rapid.SliceOfN(rapid.StringN(0, 12, -1), 1, 8)
 	rapid.Check(t, func(t *rapid.T) {
