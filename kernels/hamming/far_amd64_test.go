@@ -34,7 +34,7 @@ func TestDirectJoinOfProcessors(t *testing.T) {
 			if !slices.Equal(got, want) {
 				t.Errorf("%s, m=%d, d=%d: %d pairs, want %d", name, c.m, c.d, len(got), len(want))
 			}
-			for k := range min(n, 200) { // blocks before a near pair may or may not be skipped
+			for k := range min(n, 200) { // a block passes exactly if no signature in it is near
 				one := columnsOf(signatures[:blockSize], len(signatures[0]))
 				near := slices.ContainsFunc(signatures[:blockSize], func(s []uint64) bool {
 					return Distance(s, signatures[k]) <= c.d

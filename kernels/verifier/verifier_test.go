@@ -311,7 +311,7 @@ func TestBytes(t *testing.T) {
 	index := verifier.NewIndex(spec.New(), &setsim.Frequencies{})
 	const behind = 1000
 	for range 100 {
-		index.Add(append(make([]uint64, behind, behind+1), behind)) // all but one trait are of the value
+		index.Add(append(make([]uint64, behind, behind+1), behind)) // all but the first word are traits
 	}
 	if held := index.Bytes(); held < 100*behind*8 {
 		t.Errorf("100 documents with values of 8,000 bytes take %d", held)

@@ -124,7 +124,7 @@ func TestSmallEqualsLarge(t *testing.T) {
 		small, large := make([]uint64, 8), make([]uint64, 8)
 		s.signLarge(large, elements)
 		if s.c > math.MaxUint32 {
-			return // the first prime above 2^32 − 11
+			return // the first prime above 2^32 − 11 does not fit
 		}
 		s.signSmall(small, elements)
 		if !slices.Equal(small, large) {
