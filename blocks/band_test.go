@@ -99,7 +99,6 @@ func TestBandWriterCaps(t *testing.T) {
 
 // TestBandBlocks: an emitted block is never written to again. All blocks but the first of a group take little more
 // memory than they need, whether they are full or emitted early.
-// those that are full and those that leave early.
 func TestBandBlocks(t *testing.T) {
 	for _, shardBits := range []int{0, 8} {
 		writer := blocks.NewBandWriter(1, shardBits)

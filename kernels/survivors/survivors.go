@@ -20,7 +20,6 @@ type Choice struct {
 // similar before it, the earliest of equals. The first items, as many as are protected, are always kept, and are named
 // in preference to others. So only pairs of protected items have both items kept, and every removed item has a pair
 // with the kept one named. pairs must list each similar pair once, ordered by J, then by I.
-// each similar pair once, in the order of J, and of one J in that of I.
 //
 // The result is the greedy maximal independent set in the given order. Star yields the choice for each item in turn, up
 // to the first error of pairs. It takes time O(n + |pairs|) and one bit of memory per item.
