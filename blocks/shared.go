@@ -39,10 +39,10 @@ func seal(data []byte) []byte { return AppendUint32(data, crc32.Checksum(data, c
 func unseal(data []byte, magic, what string) (*Decoder, error) {
 	end := len(data) - crc32.Size
 	if end < len(magic) || string(data[:len(magic)]) != magic {
-		return nil, fmt.Errorf("this is no %s of a run, or of another version of neardup: %w", what, ErrCorrupt)
+		return nil, fmt.Errorf("the %s of the run are damaged or of another version of neardup: %w", what, ErrCorrupt)
 	}
 	if binary.LittleEndian.Uint32(data[end:]) != crc32.Checksum(data[:end], castagnoli) {
-		return nil, fmt.Errorf("the %s of the run are broken: wrong checksum: %w", what, ErrCorrupt)
+		return nil, fmt.Errorf("the %s of the run have a wrong checksum: %w", what, ErrCorrupt)
 	}
 	return NewDecoder(data[len(magic):end]), nil
 }
