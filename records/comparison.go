@@ -52,7 +52,7 @@ type Buckets struct {
 	BucketBytes   int64 `json:"bucket_bytes" doc:"bytes sent to make buckets"`
 	ShuffledBytes int64 `json:"shuffled_bytes" doc:"bytes sent in all"`
 	// CPU is what the steps took, where the runner tells.
-	CPU *StepCPU `json:"cpu_seconds,omitempty" doc:"CPU time of 'shingling', of 'signing' (shingling included), of band 'keys', of 'grouping' (making pairs distinct included) and of 'verifying'"`
+	CPU *StepCPU `json:"cpu_seconds,omitempty" doc:"CPU time of 'shingling', of 'signing' (including shingling), of band 'keys', of 'grouping' (including making pairs distinct) and of 'verifying'"`
 }
 
 // StepCPU are the CPU seconds of the steps. Signing begins with the text, as shingling does.

@@ -345,7 +345,7 @@ type RunInput struct {
 
 // From names a finished output.
 type From struct {
-	Job    string `json:"job" doc:"'job' of the output that '--from' decided again"`
+	Job    string `json:"job" doc:"'job' of the output that '--from' read"`
 	Output string `json:"output" doc:"path of that output"`
 }
 
