@@ -19,19 +19,19 @@ import (
 	"github.com/neardup/neardup/io/storage"
 )
 
-// besides are kinds of data that also stand beside others, as notes and lists do.
+// besides are the formats of files that often accompany other data, such as notes and lists.
 var besides = []string{"csv", "html", "txt", "xml"}
 
-// besidesShare: such data counts if it is more than one part in so many of a folder's bytes.
+// besidesShare says that these files count as data only above 1/besidesShare of a folder's bytes.
 const besidesShare = 20
 
 // kind is the data of one format in an input folder.
 type kind struct {
-	name  string // of a format, or an ending without its dot
-	read  bool   // it is a format's
+	name  string // of a format, or a file name ending without its dot
+	read  bool   // name is that of a format
 	files int
 	bytes int64
-	first string // path
+	first string // path of the first file
 }
 
 func (k kind) String() string {
@@ -41,7 +41,7 @@ func (k kind) String() string {
 	return fmt.Sprintf("%s (%d files, such as %s)", k.name, k.files, k.first)
 }
 
-// pick returns the entries that Include and Exclude leave.
+// pick returns the entries that pass Include and Exclude.
 func (o Options) pick(entries []storage.Entry) (picked []storage.Entry, err error) {
 	if len(o.Include)+len(o.Exclude) == 0 {
 		return entries, nil
@@ -62,7 +62,7 @@ func (o Options) pick(entries []storage.Entry) (picked []storage.Entry, err erro
 	return picked, nil
 }
 
-// matchesAny reports whether one of patterns matches e or a folder that it is in, below the input folder.
+// matchesAny reports whether one of patterns matches e, or a folder below the input folder that contains e.
 func matchesAny(patterns []string, e storage.Entry) (bool, error) {
 	name := e.Path
 	if e.Folder != "" {
@@ -78,16 +78,16 @@ func matchesAny(patterns []string, e storage.Entry) (bool, error) {
 				return ok, err
 			}
 			if part != at && e.Folder == "" {
-				break // the folders of a file that is named itself are not asked for
+				break // of a file argument, only the name is matched
 			}
 		}
 	}
 	return false, nil
 }
 
-// choose sorts the files that arg names by path and gives each its format, "" to those that are skipped. Below a folder
-// the files of one format are read, the asked one or else the only one. If none is of the one asked for, the names say
-// nothing and all are taken. Data of another format is an error; what is no data is skipped.
+// choose sorts entries by path and returns the format of each; "" for those it skips. Below a folder it chooses the
+// files of one format: the one asked for, or else the only one. If no file is named for the format asked for, it
+// ignores the names and takes all files. Data of another format is an error; files that are not data are skipped.
 func (o Options) choose(
 	ctx context.Context, arg string, entries []storage.Entry,
 ) (names, skipped []string, err error) {
@@ -99,14 +99,14 @@ func (o Options) choose(
 		}
 	}
 	inSaved := func(e storage.Entry) bool { return e.Folder != "" && saved.MatchString(path.Base(e.Path)) }
-	if i := slices.IndexFunc(entries, inSaved); i >= 0 && o.Format == "" { // whose JSON holds no record
+	if i := slices.IndexFunc(entries, inSaved); i >= 0 && o.Format == "" { // its JSON files hold no records
 		return nil, nil, fmt.Errorf("%s: %s", arg, foreignOf(entries[i].Path).advice(entries[i].Path))
 	}
 	inLines, err := o.inLines(ctx, entries, asked)
 	if err != nil {
 		return nil, nil, err
 	}
-	names = make([]string, len(entries)) // of their kinds, first
+	names = make([]string, len(entries)) // first of their kinds, in the end of their formats
 	found := map[string]*kind{}
 	for i, e := range entries {
 		name, read := o.kindOf(e, asked)
@@ -148,8 +148,8 @@ func (o Options) choose(
 	return names, skipped, nil
 }
 
-// kindOf tells the format of a file, or the ending of other data, by its name;
-// "" if that is no data's. One that is JSON by its name may be JSON Lines.
+// kindOf returns the format that a file's name implies, or the ending of a foreign kind, or "" if it knows neither. A
+// file that is JSON by its name may hold JSON Lines.
 func (o Options) kindOf(e storage.Entry, asked format) (name string, read bool) {
 	if asked.named(e.Path) {
 		return asked.name, true
@@ -161,11 +161,12 @@ func (o Options) kindOf(e storage.Entry, asked format) (name string, read bool) 
 	return f.name, true
 }
 
-// mostAlike is how many files are looked into at most, if they are alike, to tell JSON Lines from JSON.
+// mostAlike is the maximum number of files that inLines opens to tell JSON Lines from JSON, as long as they agree.
 const mostAlike = 1000
 
-// inLines tells which of the entries that are JSON by their names are JSON Lines, unless a format is asked for. Of many
-// it looks into those at even distances, and if all are of one kind so are the others, of which Inputs.open makes sure.
+// inLines returns the indexes of the entries that are JSON by their names but hold JSON Lines; none if a format is
+// asked for. It first opens up to mostAlike, at even distances; if those agree, it assumes the same of the others, and
+// inspect checks those taken for JSON Lines.
 func (o Options) inLines(ctx context.Context, entries []storage.Entry, asked format) (map[int]bool, error) {
 	var unsure []int
 	for i, e := range entries {
@@ -214,15 +215,15 @@ func (o Options) inLines(ctx context.Context, entries []storage.Entry, asked for
 	return lines, nil
 }
 
-// head returns what the content of a listed file begins with.
+// head returns the beginning of a listed file's content.
 func (o Options) head(ctx context.Context, file *blocks.File) ([]byte, error) {
 	ctx, done := storage.Once(ctx)
 	defer done()
 	return bytefile.Head(ctx, file, o.reading())
 }
 
-// inspect inspects a file. One that was taken for JSON Lines since others of
-// its name's ending are must be that: where it is JSON, lines are no records.
+// inspect inspects a file. It refuses a JSON file that was taken for JSON Lines because others with its ending are: the
+// lines of JSON are not records.
 func (o Options) inspect(ctx context.Context, r reading.RecordReader, file *blocks.File) error {
 	if f, _ := formatOf(file.Source); f.name == "json" && file.Format == "jsonl" && o.Format == "" {
 		head, err := bytefile.Head(ctx, file, o.reading())
@@ -248,7 +249,7 @@ func (o Options) inspect(ctx context.Context, r reading.RecordReader, file *bloc
 	return err
 }
 
-// mainKind returns the kind of data that is read of a folder; "": all that has a format is.
+// mainKind returns the name of the kind of data to read from a folder; "" to read every file that has a format.
 func (o Options) mainKind(arg string, entries []storage.Entry, found map[string]*kind) (name string, err error) {
 	total := int64(0)
 	for _, e := range entries {
@@ -263,7 +264,6 @@ func (o Options) mainKind(arg string, entries []storage.Entry, found map[string]
 	counting := slices.DeleteFunc(slices.Clone(kinds), func(k *kind) bool {
 		return k != asked && slices.Contains(besides, k.name) && k.bytes*besidesShare <= total
 	})
-	// The one that is read.
 	main := asked
 	for _, k := range slices.Concat(counting, kinds) {
 		if main == nil && (k.read || o.Format != "") {
@@ -288,7 +288,7 @@ func (o Options) mainKind(arg string, entries []storage.Entry, found map[string]
 		}
 		return "", fmt.Errorf("%s holds several formats: %s; "+advice, arg, strings.Join(all, ", "), ending)
 	case asked == nil && o.Format != "" && len(counting) <= 1:
-		return "", nil // its name says nothing
+		return "", nil // the names do not tell the format
 	}
 	return main.name, nil
 }

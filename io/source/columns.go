@@ -10,8 +10,8 @@ import (
 	"github.com/neardup/neardup/io/reading/parquetfile"
 )
 
-// Columns returns the columns of a document's file or, where each
-// record has its own, of its record; none where there are none.
+// Columns returns the columns of a document's file or, where each record has its own, of its record; none for a format
+// without columns.
 func (d *Seen) Columns(ctx context.Context, o Options) ([]codec.Column, error) {
 	f, err := formatNamed(d.File.Format)
 	if err != nil {
@@ -37,7 +37,7 @@ func (d *Seen) Columns(ctx context.Context, o Options) ([]codec.Column, error) {
 	return columns, nil
 }
 
-// decode returns bytes of a file in an encoding, "" for UTF-8, as UTF-8.
+// decode converts data to UTF-8 from a file's encoding, where "" is UTF-8.
 func decode(encoding string, data []byte) ([]byte, error) {
 	if encoding == "" {
 		return data, nil

@@ -25,18 +25,18 @@ func init() {
 var (
 	fetchDocuments = beam.NewCounter("fetch", "documents")
 	fetchValues    = beam.NewCounter("fetch", "values")
-	fetchDates     = beam.NewCounter("fetch", "dates") // values that do not sort by time
+	fetchDates     = beam.NewCounter("fetch", "dates") // values that are dates but do not sort by time
 )
 
-// Fetch reads documents a second time: the input does not change, and reading it again is cheaper than
-// carrying every text along.
+// Fetch reads documents a second time: the input does not change, and reading it again is cheaper than carrying every
+// text along.
 //
-//	KV<split, members> → blocks of documents, each with its component and rank, as Read's
+//	KV<split, members> → blocks of documents, as Read's, each with its component and rank
 //
-// A document that has copies becomes a component if it is in none, or in one of its copies
-// only. What makes a document a copy overrules its component, and of several documents that
-// it is a copy of the first counts: so a copy of a copy in the same split becomes one of the
-// first document. One GroupByKey by split; its members are held in memory, 32 bytes each.
+// A document that has copies becomes a component of its own if it is in none, or in one with its copies only. If a
+// document is a copy, that overrides its component; if it is a copy of several documents, the first of them counts, so
+// a copy of a copy in the same split becomes a copy of the first document. One GroupByKey by split, whose members are
+// held in memory at 32 bytes each.
 func Fetch(s beam.Scope, members flow.Members, p Params) flow.Fetched {
 	s = s.Scope("source.Fetch")
 	return flow.Fetched(beam.ParDo(s, &fetchFn{Params: p}, beam.GroupByKey(s, beam.PCollection(members))))
@@ -77,7 +77,7 @@ func (f *fetchFn) ProcessElement(
 	return nil
 }
 
-// resolve returns each document once, in input order, in the place of members.
+// resolve returns each document once, in input order. It overwrites members.
 func resolve(members []blocks.Member) []blocks.Member {
 	slices.SortFunc(members, blocks.Member.Compare)
 	all := members[:0]
@@ -94,7 +94,7 @@ func resolve(members []blocks.Member) []blocks.Member {
 				m.Component = all[i].Component
 			}
 		case m.HasCopies():
-			alone := 1 - m.Of // with its copies
+			alone := 1 - m.Of // the document and its copies
 			m.Of, m.Copied = 1, true
 			if last.Of > alone {
 				m.Component, m.Of = last.Component, last.Of
@@ -105,8 +105,8 @@ func resolve(members []blocks.Member) []blocks.Member {
 	return all
 }
 
-// fetch emits the documents wanted of a split and returns how many have a value in the column to rank by, and how many
-// a date there that ends in its year.
+// fetch emits the wanted documents of a split. It returns how many have a value in the column to rank by, and how many
+// of these values are dates that end in the year.
 func (f *fetchFn) fetch(
 	ctx context.Context, in *Inputs, split blocks.Span, wanted []blocks.Member, emit func([]byte),
 ) (values, dates int64, err error) {
@@ -116,7 +116,7 @@ func (f *fetchFn) fetch(
 	}
 	f.out.begin(emit, nil)
 	options := f.Params.Options.of(in.Standing(split.File))
-	options.KeepInvalid = true // the first read has refused it
+	options.KeepInvalid = true // the first read has refused invalid texts
 	source := in.Name(split.File)
 	var rank []byte
 	err = recordsAt(ctx, in, split, positions, options, func(record *reading.Record) error {
@@ -149,8 +149,8 @@ func endsInYear(value []byte) bool {
 	return len(value) > 0 && value[0] <= '9' && dateWithLateYear.Match(value)
 }
 
-// append appends the rank of doc, whose file is source. No key's bytes begin with another value's of the same key, so
-// one after another they sort as their keys do.
+// append appends the rank of doc, a document of the file source. No value of a key is encoded as a prefix of another
+// value of that key, so concatenated keys sort as the keys do.
 func (r Rank) append(dst []byte, source string, doc *codec.Document) []byte {
 	for _, k := range r {
 		switch {

@@ -10,11 +10,11 @@ import (
 	"github.com/neardup/neardup/io/reading/bytefile"
 )
 
-// foreign is a kind of data that is not read, or whose name tells no format.
+// foreign is a kind of data that neardup does not read, or whose name does not tell its format.
 type foreign struct {
 	ending string // of its files' names, without the dot
 	name   string // plural
-	way    string // to a file that is read; FILE stands for the path
+	way    string // how to make it readable; FILE stands for the path
 }
 
 var foreigners = []foreign{
@@ -39,7 +39,7 @@ var foreigners = []foreign{
 	{"zip", "ZIP archives", "unzip FILE"},
 }
 
-// foreignOf returns the kind of a file by its name, the zero kind if that tells none.
+// foreignOf returns the kind of a file by its name, or the zero kind if its ending is not listed.
 func foreignOf(name string) foreign {
 	ending := strings.TrimPrefix(path.Ext(bytefile.TrimEnding(strings.ToLower(name))), ".")
 	i := slices.IndexFunc(foreigners, func(k foreign) bool { return ending != "" && k.ending == ending })
@@ -49,17 +49,17 @@ func foreignOf(name string) foreign {
 	return foreigners[i]
 }
 
-// saved is what save_to_disk of Hugging Face's datasets calls its files. The dataset is their folder.
+// saved matches the files that save_to_disk of Hugging Face's datasets writes. The dataset is their folder.
 var saved = regexp.MustCompile(`^data-\d{5}-of-\d{5}\.arrow$`)
 
-// advice tells how the file, which is of kind k, is read.
+// advice says what to do so that neardup reads file, which is of kind k.
 func (k foreign) advice(file string) string {
 	if saved.MatchString(path.Base(file)) {
 		file, k.name = path.Dir(file), "datasets that save_to_disk wrote"
 		k.way = `python -c 'import datasets; ds = datasets.load_from_disk("FILE"); ds.to_parquet("FILE.parquet")'`
 	}
 	way := k.way
-	if !strings.ContainsAny(file, " \t\"'$`\\*?[") { // a shell takes it as it is
+	if !strings.ContainsAny(file, " \t\"'$`\\*?[") { // a shell needs no quotes for it
 		way = strings.ReplaceAll(way, "FILE", file)
 	}
 	switch {
@@ -71,10 +71,10 @@ func (k foreign) advice(file string) string {
 	return fmt.Sprintf("neardup does not read %s; convert it, for example: %s", k.name, way)
 }
 
-// converted reports whether a file of the kind is read once it is converted.
+// converted reports whether files of the kind must be converted to be read.
 func (k foreign) converted() bool { return !strings.Contains(k.way, "--format") }
 
-// unread says that no file of arg is read, and what to do about those of the commonest kind.
+// unread returns an error which says that no file of arg is read, and what to do about those of the commonest kind.
 func unread(arg string, files ...string) error {
 	count, first := map[foreign]int{}, map[foreign]string{}
 	var most foreign

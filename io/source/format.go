@@ -25,16 +25,16 @@ import (
 // format binds a name of --format to its reader.
 type format struct {
 	name       string
-	extensions []string // by which it is known; none: only when asked for
+	extensions []string // endings of its files' names; none: only --format selects it
 	reader     reading.RecordReader
-	// columns are those of a record; nil where all records of a file have the same.
+	// columns returns the columns of a record; nil if all records of a file have the same.
 	columns     func(record []byte) []string
-	idColumns   func(record []byte) []string // those that may be an id
-	oneDocument func(codec.Fields) bool      // one a file, named by its path; nil: never
-	rows        bool                         // positions are rows
+	idColumns   func(record []byte) []string // columns of a record that may hold an id
+	oneDocument func(codec.Fields) bool      // a file is one document, named by its path; nil: never
+	rows        bool                         // positions count rows
 }
 
-// formats is the one list of what can be read.
+// formats lists all formats that neardup reads.
 var formats = []format{
 	{name: "json", extensions: []string{".json"}, reader: bytefile.Reader{Codec: jsonl.NewJSON},
 		columns: jsonl.Columns, idColumns: jsonl.Columns},
@@ -63,7 +63,7 @@ var formats = []format{
 
 func always(codec.Fields) bool { return true }
 
-// Formats lists the names that Options.Format may have.
+// Formats returns the values that Options.Format may have.
 func Formats() []string {
 	var names []string
 	for _, f := range formats {
@@ -72,13 +72,13 @@ func Formats() []string {
 	return names
 }
 
-// plain reports whether a record is its text, and has no columns.
+// plain reports whether each record is only a text, without columns.
 func (f format) plain() bool {
 	r, ok := f.reader.(bytefile.Reader)
 	return ok && r.Plain
 }
 
-// decoded reports whether a file, and not only some of its members, is read in another encoding than UTF-8.
+// decoded reports whether a whole file, not only some of its members, is decoded from an encoding other than UTF-8.
 func decoded(file *blocks.File) bool {
 	f, err := formatNamed(file.Format)
 	r, ok := f.reader.(bytefile.Reader)
@@ -93,7 +93,7 @@ func formatNamed(name string) (format, error) {
 	return formats[i], nil
 }
 
-// CheckFormat returns an error that says what to give if name is not a name of Formats.
+// CheckFormat returns nil if name is one of Formats, or else an error that says what to give instead.
 func CheckFormat(name string) error {
 	if slices.Contains(Formats(), name) {
 		return nil
@@ -104,12 +104,12 @@ func CheckFormat(name string) error {
 	return fmt.Errorf("%q is not one of %s", name, strings.Join(Formats(), ", "))
 }
 
-// named tells whether a file is called as those of the format are, the endings of compression aside.
+// named reports whether a file's name has one of the format's endings, before any ending of a compression.
 func (f format) named(name string) bool {
 	return slices.Contains(f.extensions, path.Ext(bytefile.TrimEnding(strings.ToLower(name))))
 }
 
-// formatOf tells a file's format by its name: the first that has files called so.
+// formatOf returns the first format that has the ending of a file's name.
 func formatOf(name string) (format, bool) {
 	i := slices.IndexFunc(formats, func(f format) bool { return f.named(name) })
 	if i < 0 {

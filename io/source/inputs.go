@@ -16,18 +16,18 @@ import (
 	"github.com/neardup/neardup/io/storage"
 )
 
-// Inputs are blocks.Inputs whose files can be opened. The launcher holds the details of all files; who loads shared
-// inputs gets those of a file when it opens that, from a file beside them that has 4096 (blocks.DetailsFiles).
+// Inputs are blocks.Inputs whose files can be opened. The launcher holds the details of all files. A process that loads
+// shared inputs reads a file's details when it opens it, from a file of 4096 of them (blocks.DetailsFiles).
 type Inputs struct {
 	*blocks.Inputs
-	// LargeCompressed: a file of more than a split is compressed. Only the launcher knows.
+	// LargeCompressed says that a compressed file is larger than a split. Only the launcher knows.
 	LargeCompressed bool
 
-	details []*blocks.Details // of all files; nil: in the files beside path
+	details []*blocks.Details // of all files; nil: stored beside path
 	path    string            // of the shared inputs
 }
 
-// Share writes the inputs to the folder of a run that lasts, for Shared, and for storage.Shared of what is at path.
+// Share writes the inputs to path, in a folder that lasts for the run, where Shared and storage.Shared load them.
 func (in *Inputs) Share(ctx context.Context, path string) error {
 	in.path = path
 	err := each(ctx, len(in.details), inFlight(path), func(i int) error {
@@ -39,7 +39,7 @@ func (in *Inputs) Share(ctx context.Context, path string) error {
 	return storage.WriteShared(ctx, path, in.Inputs)
 }
 
-// Forget drops what this process has loaded of what Share wrote to path.
+// Forget drops what this process has loaded of the inputs that Share wrote to path.
 func (in *Inputs) Forget(path string) {
 	storage.Forget(path)
 	for i := range in.details {
@@ -58,13 +58,13 @@ func Shared(ctx context.Context, path string) (*Inputs, error) {
 
 func detailsPath(path string, i int) string { return fmt.Sprintf("%s-%04d", path, i) }
 
-// Spool has the plain bytes of a file kept by the first to read all of it, beside path, where the inputs are to be.
+// Spool makes the first read of a whole file keep its unpacked bytes beside path, where the inputs will be shared.
 func (in *Inputs) Spool(path string, file int) {
 	in.path = path
 	in.Inputs.Spool(file)
 }
 
-// spoolPath is where the first to read a file leaves its plain bytes, beside the shared inputs at path.
+// spoolPath returns the path, beside the shared inputs, at which the first read of a file keeps its unpacked bytes.
 func spoolPath(path string, file int) string {
 	return storage.Join(storage.Dir(path), "plain-"+strconv.Itoa(file))
 }
@@ -77,7 +77,7 @@ func (in *Inputs) detailsOf(ctx context.Context, file int) (*blocks.Details, err
 	return storage.SharedBeside[blocks.Details](ctx, detailsPath(in.path, i))
 }
 
-// Listed returns what is known of a file, and whether it was inspected. It does not open it.
+// Listed returns what is known of a file without opening it, and whether the file was inspected.
 func (in *Inputs) Listed(ctx context.Context, file int) (f *blocks.File, inspected bool, err error) {
 	details, err := in.detailsOf(ctx, file)
 	if err != nil {
@@ -91,10 +91,10 @@ func (in *Inputs) Listed(ctx context.Context, file int) (f *blocks.File, inspect
 	return &listed, inspected, err
 }
 
-// unpacks reports whether an inspected file is compressed, or may have pages that are.
+// unpacks reports whether an inspected file is compressed, or may have compressed pages.
 func unpacks(f *blocks.File) bool { return f.Compression != "" || f.Positions > 0 }
 
-// MayUnpack reports whether a file is compressed, or pages of it may be, as its inspection or else its name tells.
+// MayUnpack reports whether a file is compressed, or may have compressed pages, by its inspection or else by its name.
 func (in *Inputs) MayUnpack(ctx context.Context, file int) (bool, error) {
 	f, inspected, err := in.Listed(ctx, file)
 	if err != nil || inspected {
@@ -107,8 +107,8 @@ func (in *Inputs) MayUnpack(ctx context.Context, file int) (bool, error) {
 	return bytefile.TrimEnding(name) != name || path.Ext(name) == ".tgz", nil
 }
 
-// open returns a file as its reader needs it, and the options by which it is read: this is where files are inspected
-// that the planner has not. What is found is kept for who reads it again in this process.
+// open returns a file as its reader needs it, with the options to read it. It inspects a file that the planner has not,
+// and keeps the result for later reads in this process.
 func (in *Inputs) open(
 	ctx context.Context, file int, of Options,
 ) (f *blocks.File, r reading.RecordReader, o Options, err error) {
@@ -135,8 +135,8 @@ func (in *Inputs) open(
 	return f, r, o, nil
 }
 
-// inOrder calls begin with the numbers below n, about width at a time, and end with what it returns, in ascending
-// order, until one fails. Begin is told when nobody waits for it any more.
+// inOrder calls begin with the numbers below n, about width at a time, and end with the results in ascending order,
+// until one fails. It cancels begin's context once the results are no longer needed.
 func inOrder[T any](
 	ctx context.Context, n, width int, begin func(ctx context.Context, i int) (T, error), end func(T) error,
 ) error {
@@ -168,7 +168,7 @@ func inOrder[T any](
 	for found := range begun {
 		r, ok := <-found
 		if !ok {
-			return nil // never: wait panics as begin did
+			return nil // begin has panicked, and wait will
 		}
 		if r.err == nil {
 			r.err = end(r.value)
@@ -180,14 +180,14 @@ func inOrder[T any](
 	return ctx.Err()
 }
 
-// InspectError says that a file cannot be read as was asked: it is not of its format, or lacks a column.
+// InspectError says that a file cannot be read as asked: it does not have the format, or lacks a column.
 type InspectError struct{ Err error }
 
 func (e *InspectError) Error() string { return e.Err.Error() }
 
 func (e *InspectError) Unwrap() error { return e.Err }
 
-// flights is how many requests to a store are on their way at a time, where their latency counts.
+// flights is the number of concurrent requests to a store, where latency counts.
 const flights = 32
 
 func inFlight(path string) int {
@@ -197,8 +197,8 @@ func inFlight(path string) int {
 	return flights
 }
 
-// each calls do with the numbers below n in ascending order, so many
-// at a time, until one fails. The error is that of the lowest number.
+// each calls do with the numbers below n in ascending order, up to width at a time, until one fails. It returns the
+// error of the lowest number.
 func each(ctx context.Context, n, width int, do func(i int) error) error {
 	var next atomic.Int64
 	var failed atomic.Bool
@@ -211,7 +211,7 @@ func each(ctx context.Context, n, width int, do func(i int) error) error {
 					errs[i] = do(int(i))
 				}
 				if errs[i] != nil {
-					failed.Store(true) // those below i are on their way
+					failed.Store(true) // calls for lower numbers have begun
 				}
 			}
 		})

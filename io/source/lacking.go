@@ -12,7 +12,7 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// Lacking counts by input file which documents have none of the text columns. The zero value is ready.
+// Lacking counts, for each input file, the documents with none of the text columns. The zero value is ready to use.
 type Lacking struct {
 	files   []lackingFile // by ordinal
 	columns []lackingColumns
@@ -20,14 +20,14 @@ type Lacking struct {
 
 type lackingFile struct{ documents, without int64 }
 
-// lackingColumns are those of a document without a text column.
+// lackingColumns are the columns of a document that has no text column.
 type lackingColumns struct {
 	key     blocks.Key
 	columns string
 }
 
-// Add adds documents of a file, in any order, of which some are
-// without a text column; columns are those of one of these, at key.
+// Add adds documents of a file, of which without have no text column; columns are those of one of these, at key. Add
+// may be called in any order.
 func (l *Lacking) Add(key blocks.Key, documents, without int64, columns string) {
 	file := key.File()
 	if more := file + 1 - len(l.files); more > 0 {
@@ -41,7 +41,7 @@ func (l *Lacking) Add(key blocks.Key, documents, without int64, columns string) 
 	at, found := slices.BinarySearchFunc(l.columns, key,
 		func(c lackingColumns, key blocks.Key) int { return cmp.Compare(c.key, key) })
 	if first := at > 0 && l.columns[at-1].key.File() == file; found || first || at == records.MostSources {
-		return // of each file the first count, and of files
+		return // keep the first document of a file, and the first files
 	}
 	l.columns = slices.Insert(l.columns, at, lackingColumns{key, columns})
 	if at+1 < len(l.columns) && l.columns[at+1].key.File() == file {
@@ -50,7 +50,7 @@ func (l *Lacking) Add(key blocks.Key, documents, without int64, columns string) 
 	l.columns = l.columns[:min(len(l.columns), records.MostSources)]
 }
 
-// AddFact adds what a fact of Read says; it ignores other facts.
+// AddFact adds the counts of a fact of Read; it ignores other facts.
 func (l *Lacking) AddFact(in *blocks.Inputs, fact blocks.Fact) error {
 	if fact.Kind != blocks.FactRead {
 		return nil
@@ -66,8 +66,8 @@ func (l *Lacking) AddFact(in *blocks.Inputs, fact blocks.Fact) error {
 	return nil
 }
 
-// Sources returns the sources with documents that have no text column, as records.Run lists them, and how many
-// documents those sources have of which no document has one. Files of one document are taken together by their folders.
+// Sources returns the sources with documents that have no text column, as records.Run lists them, and the total number
+// of documents in the sources where no document has one. It groups files of one document by folder.
 func (l *Lacking) Sources(in *blocks.Inputs) (sources []records.NoColumn, whole int64) {
 	folders := map[string]*lackingFile{}
 	for file, f := range l.files {
@@ -90,7 +90,7 @@ func (l *Lacking) Sources(in *blocks.Inputs) (sources []records.NoColumn, whole 
 			name := path.Dir(n.Source)
 			folder := folders[name]
 			n.Documents, n.Of = folder.without, folder.documents
-			*folder = lackingFile{} // the first stands for all
+			*folder = lackingFile{} // the folder's first file stands for all
 			if n.Of != 1 {
 				n.Source = "one-record files in " + folderNamed(in, name)
 			}
@@ -105,7 +105,7 @@ func (l *Lacking) Sources(in *blocks.Inputs) (sources []records.NoColumn, whole 
 	return append(sources, partly[:min(len(partly), records.MostSources-len(sources))]...), whole
 }
 
-// folderNamed is the name of a folder for a person: the root of the input has none of its own.
+// folderNamed returns a folder's name for a message: the root of the input is named by its path.
 func folderNamed(in *blocks.Inputs, name string) string {
 	if name == "." && in.Root != "" {
 		return in.Root
@@ -121,7 +121,7 @@ func (l *Lacking) columnsOf(file int) string {
 	return l.columns[at].columns
 }
 
-// add adds a record of file number, after those before it.
+// add adds a record of the file with this number, in input order.
 func (l *Lacking) add(number int, file *blocks.File, record *reading.Record, o Options) {
 	key := blocks.NewKey(number, record.Position)
 	switch {
@@ -129,13 +129,13 @@ func (l *Lacking) add(number int, file *blocks.File, record *reading.Record, o O
 	case !o.lacks(record):
 		l.Add(key, 1, 0, "")
 	case number < len(l.files) && l.files[number].without > 0:
-		l.Add(key, 1, 1, "") // the columns are those of the first
+		l.Add(key, 1, 1, "") // the first one's columns are kept
 	default:
 		l.Add(key, 1, 1, shown(file, record))
 	}
 }
 
-// lacks reports whether a record is a document with none of the text columns.
+// lacks reports whether record is a document with none of the text columns.
 func (o Options) lacks(record *reading.Record) bool {
 	if record.Err != nil || record.Long {
 		return false
@@ -144,7 +144,7 @@ func (o Options) lacks(record *reading.Record) bool {
 	return texts > 0 && len(missing) >= texts && missing[texts-1] == texts-1
 }
 
-// shown lists the columns of a record for a message, "" if all records of its file have the same.
+// shown lists the columns of a record for a message; "" if all records of its file have the same.
 func shown(file *blocks.File, record *reading.Record) string {
 	if columns := columnsOf(file, record); len(columns) > 0 {
 		return codec.Listed(columns)
@@ -152,7 +152,7 @@ func shown(file *blocks.File, record *reading.Record) string {
 	return ""
 }
 
-// columnsOf returns the columns of a record, none if all records of its file have the same.
+// columnsOf returns the columns of a record, or nil if all records of its file have the same.
 func columnsOf(file *blocks.File, record *reading.Record) []string {
 	f, err := formatNamed(file.Format)
 	if err != nil || f.columns == nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/neardup/neardup/io/reading"
 )
 
-// Lookup reads a few documents, in this process, and calls see with each, in input order. Their
-// bytes are valid only during the call.
+// Lookup reads a few documents in this process and calls see with each, in input order. Their bytes are valid only
+// during the call.
 func Lookup(ctx context.Context, in *Inputs, keys []blocks.Key, o Options, see func(blocks.Document)) error {
 	keys = slices.Sorted(slices.Values(keys))
 	for len(keys) > 0 {

@@ -7,7 +7,7 @@ import (
 	"github.com/neardup/neardup/io/reading"
 )
 
-// matched returns see, called with records whose last text columns are values.
+// matched returns a function that moves the last Fields.Values text columns of a record to doc.Values, then calls see.
 func (o Options) matched(see func(*reading.Record) error) func(*reading.Record) error {
 	texts, between := len(o.Fields.Text)-o.Fields.Values, len(o.Fields.Between())
 	return func(record *reading.Record) error {
@@ -18,7 +18,7 @@ func (o Options) matched(see func(*reading.Record) error) func(*reading.Record) 
 		text, ends, from := doc.Text, doc.Ends, 0
 		for i := range len(o.Fields.Text) {
 			end, n := binary.Uvarint(ends)
-			if n <= 0 { // the last, or no column has a value
+			if n <= 0 { // the last column, or no column has a value
 				end = uint64(len(text))
 			}
 			switch {

@@ -18,45 +18,42 @@ import (
 
 // Options say how inputs are read.
 type Options struct {
-	Format string // a name of Formats, or "": by each file's name
+	Format string // a name of Formats; "": by each file's name
 	Fields codec.Fields
 	Rank   Rank
-	// Encoding is that of text files; see reading.Options.
+	// Encoding is the encoding of text files; see reading.Options.
 	Encoding string
-	// Include and Exclude are patterns of files that are read, and that are not; no Include: all are. A pattern
-	// without a slash is matched with the names of which a file's path below its input folder consists, another
-	// with the path and the folders on it.
+	// Include and Exclude are patterns of the files to read and not to read; no Include: all. A pattern without a slash
+	// matches any name in a file's path below its input folder, another pattern that path or a folder on it.
 	Include, Exclude []string
 	// MaxDocument is the size in bytes above which a text is not compared.
 	MaxDocument int64
-	// KeepInvalid: a text that is not UTF-8 is as good as any.
+	// KeepInvalid accepts texts that are not UTF-8.
 	KeepInvalid bool
-	// MaxWindow is the size in bytes above which the window of a compressed file is refused; 0: there is none.
+	// MaxWindow is the maximum window of a compressed file in bytes; 0: no limit.
 	MaxWindow int64
-	// Room is how many bytes all who read in a process may hold at a
-	// time; 0: there is no bound. Results do not depend on it.
+	// Room is how many bytes all readers in a process may hold at a time; 0: no limit. Results do not depend on it.
 	Room int64
-	// SplitBytes is the size of a split of a file that can be split; 0:
-	// the usual, or less where the input has few of those.
+	// SplitBytes is the size of a split of a file that can be split; 0: the default, or less for a small input on a disk.
 	SplitBytes int64
-	// SplitRows is how many rows a split of a file of rows has at most, or a few more; 0: there is no bound.
+	// SplitRows is about the maximum number of rows per split in a file of rows; 0: no limit.
 	SplitRows int64
-	// AllowEmpty: folders and patterns may have no file to read.
+	// AllowEmpty accepts folders and patterns without a file to read.
 	AllowEmpty bool
-	// Limit ends the input after that many readable documents; 0: no limit.
+	// Limit ends the input after this many readable documents; 0: no limit.
 	Limit int64
-	// Stdin is the file that standard input, the argument "-", was copied to.
+	// Stdin is the file that holds a copy of standard input, the argument "-".
 	Stdin string
-	// References are the paths of files that are compared with the inputs, and only with these. Their format follows from
-	// their names, and they have fields of their own.
+	// References are the paths of files that are compared only with inputs. Their names tell their formats, and they have
+	// fields of their own.
 	References      []string
 	ReferenceFields codec.Fields
-	ofReferences    bool // these options are
-	// Sought: few documents of references are read, those that are found by keys.
+	ofReferences    bool // these options are for references
+	// Sought says that few documents of references are read: those found by keys.
 	Sought bool
 }
 
-// of are the options for files of a standing.
+// of returns the options for files of a standing.
 func (o Options) of(standing blocks.Standing) Options {
 	if standing.There() {
 		o.Fields, o.Rank = o.ReferenceFields, nil
@@ -65,19 +62,19 @@ func (o Options) of(standing blocks.Standing) Options {
 	return o
 }
 
-// Rank says what Fetch ranks documents by: each key decides between equals of those before it. The zero Rank gives
-// them none: input order is all. At most one key has a column.
+// Rank is the order by which Fetch ranks documents: each key decides between documents that are equal in the keys
+// before it. The zero Rank leaves them in input order. At most one key has a column.
 type Rank []RankKey
 
-// RankKey is one of these.
+// RankKey is one key of a Rank: a column, the length or a list of patterns.
 type RankKey struct {
-	Column  string   // its value
-	Length  bool     // bytes of text
-	Largest bool     // the largest first, not the smallest
-	Globs   []string // the first of these that the file matches
+	Column  string   // by its value
+	Length  bool     // by the length of the text in bytes
+	Largest bool     // the largest first instead of the smallest
+	Globs   []string // by the first of these patterns that matches the file
 }
 
-// Column is that of the key which has one.
+// Column returns the column of the key that has one, or "".
 func (r Rank) Column() string {
 	for _, k := range r {
 		if k.Column != "" {
@@ -87,9 +84,9 @@ func (r Rank) Column() string {
 	return ""
 }
 
-// Matches reports whether glob matches source or a folder that it is in: as an input, such a pattern would read it.
+// Matches reports whether glob matches source or a folder above it: as an input, such a pattern would read source.
 func Matches(glob, source string) bool {
-	for ; source != ""; source = source[:max(strings.LastIndexByte(source, '/'), 0)] { // no path: URLs have "//"
+	for ; source != ""; source = source[:max(strings.LastIndexByte(source, '/'), 0)] { // not path.Dir: URLs have "//"
 		if ok, err := storage.Match(glob, source); ok && err == nil {
 			return true
 		}
@@ -97,7 +94,7 @@ func Matches(glob, source string) bool {
 	return false
 }
 
-// FirstMatch is the first of globs that matches source, or how many there are.
+// FirstMatch returns the index of the first glob that matches source, or len(globs) if none does.
 func FirstMatch(globs []string, source string) int {
 	for i, glob := range globs {
 		if Matches(glob, source) {
@@ -109,44 +106,44 @@ func FirstMatch(globs []string, source string) int {
 
 const (
 	usualSplit = 16 << 20
-	// Little input of a disk has smaller splits, up to this many, so that no worker waits long for the one with the last.
+	// A small input on a disk has smaller splits, up to this many, so that no worker waits long for the last one.
 	smallSplits = 64
 	leastSplit  = 1 << 20
-	// leastRows is leastSplit of a file of rows: a split that begins inside a row group unpacks its first pages again.
+	// leastRows is leastSplit for files of rows: a split that begins inside a row group unpacks its first pages again.
 	leastRows = 8 << 20
-	// PieceBytes is how much input a piece of the corpus is of, unless its file is smaller.
+	// PieceBytes is the size of the input of one piece of the corpus, unless its file is smaller.
 	PieceBytes = 256 << 20
-	shardBytes = 64 << 20 // listed input bytes of a table shard
+	shardBytes = 64 << 20 // listed input bytes per table shard
 	maxShards  = 4096
-	// MaxID is the size in bytes above which a document is not compared for its id: above what URLs and paths take.
+	// MaxID is the size in bytes above which an id keeps its document from being compared; URLs and paths are shorter.
 	MaxID = 4 << 10
 )
 
-// MaxRecord is the size in bytes above which a record is read in parts only: an escaped text
-// may be six times as long as it is, and a record has other fields.
+// MaxRecord returns the size in bytes above which a record is read only in part: an escaped text may be six times as
+// long as the text, and a record has other fields.
 func (o Options) MaxRecord() int { return int(8*o.MaxDocument + 1<<20) }
 
-// longID reports whether the id of doc is too long for the document to be compared: then it does not
-// travel, and in its stead goes the name of a document without one.
+// longID reports whether the id of doc is too long for the document to be compared. Such an id is not carried along;
+// the name of a document without an id takes its place.
 func longID(doc *codec.Document) bool { return len(doc.ID) > MaxID }
 
-// id returns what doc is called in the output.
+// id returns the name of doc in the output.
 func (o Options) id(in *blocks.Inputs, key blocks.Key, doc *codec.Document) string {
 	return in.ID(key, doc.ID, doc.HasID && !longID(doc))
 }
 
-// SplitSize is the size of a split, at most.
+// SplitSize returns the maximum size of a split in bytes.
 func (o Options) SplitSize() int64 { return cmp.Or(o.SplitBytes, usualSplit) }
 
-// reading are the options of a read.
+// reading returns the options of a read.
 func (o Options) reading() reading.Options {
 	return reading.Options{Fields: o.Fields, Encoding: o.Encoding, MaxRecord: o.MaxRecord(),
 		MaxWindow: o.MaxWindow, Room: o.Room}
 }
 
-// ranked are those of a read of file that has the column to rank by, unless partition
-// is its value in all of the file: the path goes through a folder with the column's
-// name. In Parquet files the column goes before that, and their reader sees to it.
+// ranked returns the options of a read of file that includes the column to rank by. If the path contains a folder named
+// for the column, partition is the column's value for the whole file, and the read leaves the column out. In Parquet
+// files a column precedes the folder, and their reader decides.
 func (o Options) ranked(file *blocks.File) (ranked reading.Options, partition *codec.Value) {
 	ranked = o.reading()
 	column := o.Rank.Column()
@@ -162,36 +159,36 @@ func (o Options) ranked(file *blocks.File) (ranked reading.Options, partition *c
 	return ranked, nil
 }
 
-// Listing is what Plan found.
+// Listing is the result of Plan.
 type Listing struct {
 	Inputs *Inputs
-	// Skipped are files in input folders whose names are of no asked format.
+	// Skipped are the files in input folders that are not read because of their names.
 	Skipped []string
-	// Repeated are files that were named more than once, and are read once.
+	// Repeated are the files that were named more than once. Each is read once.
 	Repeated []string
-	// Links are files that are the same as one before them, by another path, and are not read.
+	// Links are files that are not read because they are other paths of files already listed.
 	Links []Link
-	// Both are how many files are named as inputs and as references, and are inputs.
+	// Both is the number of files that are named both as inputs and as references. They are inputs.
 	Both int
-	// Idle are the paths of references that have no file, but for inputs.
+	// Idle are the paths of references that add no file, not even one that is an input.
 	Idle []string
 }
 
-// Link is a file by two paths.
+// Link is a file found under two paths.
 type Link struct{ Path, First string }
 
 // listed is a file to be read.
 type listed struct {
 	path, version, format string
 	size                  int64
-	source                string // "": it follows from path and the root
+	source                string // "": it is relative to the root
 	standing              blocks.Standing
-	both                  bool // an input that is named as a reference, too
+	both                  bool // an input that is also named as a reference
 }
 
-// Plan lists the files that args name, in input order: the order of args, then by
-// path. References come before them. It cuts the input into splits and pieces, and looks into those files only
-// that are large enough to be cut: the others are inspected by who reads them.
+// Plan lists the files that args name, in input order: references first, then the order of args, then by path. It cuts
+// the input into splits and pieces. It inspects only files that are large enough to be cut and some files of rows; the
+// others are inspected when they are read.
 func Plan(ctx context.Context, args []string, o Options) (*Listing, error) {
 	l := chooser{Listing: &Listing{}, options: o, seen: map[string]int{}}
 	for _, arg := range args {
@@ -218,7 +215,7 @@ func Plan(ctx context.Context, args []string, o Options) (*Listing, error) {
 			l.Idle = append(l.Idle, path)
 		}
 	}
-	l.Skipped = skipped // of the inputs
+	l.Skipped = skipped // keep only those of the inputs
 	files := slices.Concat(l.files[inputs:], l.files[:inputs])
 	if n := len(files); n > blocks.MaxFiles {
 		return nil, fmt.Errorf("%d input files are too many (maximum: %d); join small ones, or run on parts", n,
@@ -229,13 +226,13 @@ func Plan(ctx context.Context, args []string, o Options) (*Listing, error) {
 	return l.Listing, err
 }
 
-// chooser chooses files.
+// chooser chooses the files to read.
 type chooser struct {
 	*Listing
 	options Options
 	files   []listed
 	roots   []string       // of the inputs
-	seen    map[string]int // by identity, where a store has links, or else by path
+	seen    map[string]int // indexes in files, by identity where a store has links, else by path
 }
 
 func (l *chooser) addStdin(ctx context.Context) error {
@@ -251,7 +248,7 @@ func (l *chooser) addStdin(ctx context.Context) error {
 func (l *chooser) add(ctx context.Context, arg string, standing blocks.Standing) error {
 	o, abs := l.options.of(standing), storage.Absolute()
 	entries, err := storage.List(ctx, arg)
-	// a store has no empty folders
+	// An object store has no empty folders.
 	if errors.Is(err, fs.ErrNotExist) && o.AllowEmpty && (storage.IsPattern(arg) || !storage.IsLocal(arg)) {
 		return nil
 	}
@@ -274,7 +271,7 @@ func (l *chooser) add(ctx context.Context, arg string, standing blocks.Standing)
 		return err
 	}
 	if standing == blocks.Reference && !slices.ContainsFunc(entries, named) {
-		o.Format = l.options.Format // their names tell none
+		o.Format = l.options.Format // no name tells the format
 	}
 	chosen, skipped, err := o.choose(ctx, arg, entries)
 	if err != nil {
@@ -323,13 +320,13 @@ func named(e storage.Entry) bool {
 	return ok
 }
 
-// repeated notes that a file is named again.
+// repeated records that a file is named again.
 func (l *chooser) repeated(path string, first *listed, standing blocks.Standing) {
 	switch {
 	case standing == blocks.Reference && first.standing != blocks.Reference && !first.both:
 		l.Both++
 		first.both = true
-	case standing == blocks.Reference: // which is the same as once
+	case standing == blocks.Reference: // which changes nothing
 	case first.path == path:
 		l.Repeated = append(l.Repeated, path)
 	default:
@@ -337,7 +334,7 @@ func (l *chooser) repeated(path string, first *listed, standing blocks.Standing)
 	}
 }
 
-// stdin is the file that stands for standard input.
+// stdin returns the file that stands for standard input.
 func stdin(ctx context.Context, o Options) (listed, error) {
 	f, err := formatNamed(o.Format)
 	if err != nil {
@@ -355,7 +352,7 @@ func stdin(ctx context.Context, o Options) (listed, error) {
 	return listed{path: o.Stdin, source: "stdin" + ending, size: copied.Size, version: copied.Version, format: f.name}, nil
 }
 
-// commonRoot is the longest folder that is, or is above, every one of folders; "" if there is none.
+// commonRoot returns the deepest folder that is, or contains, each of folders; "" if there is none.
 func commonRoot(folders []string) string {
 	if len(folders) == 0 {
 		return ""
@@ -376,10 +373,10 @@ func commonRoot(folders []string) string {
 	return root
 }
 
-// lists are the formats that have these.
+// lists are the formats whose values may be lists.
 var lists = []string{"json", "jsonl", "parquet"}
 
-// layOut makes the inputs that follow from the files and their order.
+// layOut makes the inputs from the files in their order.
 func layOut(ctx context.Context, files []listed, root string, o Options) (*Inputs, error) {
 	in := &Inputs{Inputs: &blocks.Inputs{Root: root}}
 	var total, references int64
@@ -408,7 +405,7 @@ func layOut(ctx context.Context, files []listed, root string, o Options) (*Input
 	small.SplitBytes = cmp.Or(o.SplitBytes, min(max(leastSplit, total/smallSplits), usualSplit))
 	rows := small
 	rows.SplitBytes = cmp.Or(o.SplitBytes, max(leastRows, small.SplitBytes))
-	splitting := func(f *listed) Options { // each split is opened once more, which is a request on a store
+	splitting := func(f *listed) Options { // on a store, each split costs a request to open the file
 		format, err := formatNamed(f.format)
 		switch {
 		case !storage.IsLocal(f.path) || f.standing == blocks.Reference && o.Sought:
@@ -455,7 +452,7 @@ func layOut(ctx context.Context, files []listed, root string, o Options) (*Input
 	return in, checkPieceNames(in.Inputs)
 }
 
-// splitSize is SplitSize of a file: one of a few bytes may have millions of rows.
+// splitSize returns the split size of a file. It bounds the rows, because a file of few bytes may have millions.
 func (o Options) splitSize(file *blocks.File) int64 {
 	if o.SplitRows == 0 || file.Positions <= o.SplitRows {
 		return o.SplitSize()
@@ -463,7 +460,7 @@ func (o Options) splitSize(file *blocks.File) int64 {
 	return min(o.SplitSize(), max(1, file.Size/(file.Positions/o.SplitRows+1)))
 }
 
-// file is what the listing says of a file, and its format.
+// file returns what the listing says of a file, and its format.
 func (f *listed) file(o Options) (*blocks.File, format, error) {
 	format, err := formatNamed(f.format)
 	return &blocks.File{
@@ -473,19 +470,19 @@ func (f *listed) file(o Options) (*blocks.File, format, error) {
 	}, format, err
 }
 
-// fewRowFiles is up to how many files of rows are inspected here, and else by who reads them.
+// fewRowFiles is the maximum number of files of rows that Plan inspects only to bound the rows of their splits.
 const fewRowFiles = 1000
 
-// inspect inspects the files, by number, of which the plan needs to know more than the listing says: they may be cut,
-// or they are of rows and do not lie in one of the shards, so that only their rows tell where a record is. The
-// files are of so many bytes, of which those of references come first.
+// inspect inspects the files of which the plan needs more than the listing, and returns them by number: files that may
+// be cut, files of rows that cross a shard's end, since only the rows tell where a record is, and all files of rows if
+// they are few. The files have total bytes, of which the first are those of references.
 func inspect(
 	ctx context.Context, files []listed, references, total int64, shards int, options func(*listed) Options,
 ) (map[int]*blocks.File, error) {
 	var numbers, ofRows []int
 	var offset int64
 	for i := range files {
-		size, first, of := files[i].size, offset, references // of the files that are spread over shards with this one
+		size, first, of := files[i].size, offset, references // within the files that share their shards
 		if files[i].standing != blocks.Reference {
 			first, of = offset-references, total-references
 		}
@@ -529,10 +526,10 @@ func inspect(
 	return inspected, err
 }
 
-// checkPieceNames refuses two corpus files of one name, of which one would be lost: a large file's
-// piece, or standard input, may be called what another file is called.
+// checkPieceNames refuses two corpus files of the same name, since one would be lost: a piece of a large file, or
+// standard input, may have the name of another file.
 func checkPieceNames(in *blocks.Inputs) error {
-	seen := map[string]int{} // the former two, which are few
+	seen := map[string]int{} // names of the former two, which are few
 	for _, few := range []bool{true, false} {
 		for i := range in.Pieces.Len() {
 			file := in.Pieces.At(i).File

@@ -13,14 +13,14 @@ import (
 	"github.com/neardup/neardup/io/storage"
 )
 
-// readerOf returns what reads file.
+// readerOf returns the reader of file.
 func readerOf(file *blocks.File) (reading.RecordReader, error) {
 	f, err := formatNamed(file.Format)
 	return f.reader, err
 }
 
-// Records reads all records of spans of one file and calls see with each, as reading.RecordReader.Read does. A text
-// that is not UTF-8 makes a record unreadable, here and below, unless o keeps it.
+// Records reads all records of spans, which are in one file, and calls see with each, as reading.RecordReader.Read
+// does. Here and below, a text that is not UTF-8 makes its record unreadable unless o keeps it.
 func Records(
 	ctx context.Context, in *Inputs, spans []blocks.Span, o Options, see func(*reading.Record) error,
 ) (reading.Progress, error) {
@@ -33,7 +33,7 @@ func Records(
 	return recordsOf(ctx, r, file, spans, o, see)
 }
 
-// recordsOf is Records of an open file.
+// recordsOf is Records for an open file.
 func recordsOf(
 	ctx context.Context, r reading.RecordReader, file *blocks.File, spans []blocks.Span, o Options,
 	see func(*reading.Record) error,
@@ -41,8 +41,7 @@ func recordsOf(
 	return r.Read(ctx, file, spans, o.reading(), o.readable(file, see))
 }
 
-// recordsAt reads the records of a span at positions, which ascend, with the column to rank by. An
-// unreadable one is an error.
+// recordsAt reads the records of a span at ascending positions, with the column to rank by. Unreadable ones are errors.
 func recordsAt(
 	ctx context.Context, in *Inputs, span blocks.Span, positions []int64, o Options, see func(*reading.Record) error,
 ) error {
@@ -74,8 +73,8 @@ func recordsAt(
 	return err
 }
 
-// CopyExcept writes a span of the input without the records at the positions dropped, which ascend,
-// and returns how many it wrote, as reading.RecordReader.CopyExcept does.
+// CopyExcept writes a span of the input without the records at dropped, which are ascending positions. It returns how
+// many records it wrote, as reading.RecordReader.CopyExcept does.
 func CopyExcept(
 	ctx context.Context, w io.Writer, in *Inputs, span blocks.Span, dropped []int64, o Options,
 ) (kept int64, err error) {
@@ -94,7 +93,7 @@ func CopyExcept(
 	return kept, err
 }
 
-// CheckEdits returns an error if there are files whose records CopyEdited cannot edit.
+// CheckEdits returns an error if CopyEdited cannot edit the records of some file.
 func CheckEdits(ctx context.Context, in *Inputs, o Options) error {
 	if e, err := charset.Named(cmp.Or(o.Encoding, "utf-8")); e != nil || err != nil {
 		return fmt.Errorf("texts are rewritten in UTF-8 only; convert the files (iconv -t UTF-8) and leave --encoding %s out",
@@ -117,7 +116,7 @@ func CheckEdits(ctx context.Context, in *Inputs, o Options) error {
 	return nil
 }
 
-// CopyEdited is CopyExcept that also replaces texts of the records at the positions edited, as
+// CopyEdited is like CopyExcept, but also replaces texts of the records at the positions edited, as
 // reading.TextEditor.CopyEdited does.
 func CopyEdited(
 	ctx context.Context, w io.Writer, in *Inputs, span blocks.Span, dropped, edited []int64,

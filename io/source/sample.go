@@ -18,9 +18,9 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// The sample of the planner: this many windows of so many bytes, at even distances over the listed bytes, for each
-// begun GiB of up to 16; beyond 4 GiB the windows are larger and no more. It depends on the input alone. Windows are
-// many and small, since documents that lie side by side are often alike, and say less of all.
+// The planner's sample has sampleWindows windows of sampleBytes each, at even distances over the listed bytes, for each
+// started GiB up to mostSampled; above 4 GiB the windows become larger instead of more. It depends on the input alone.
+// Windows are many and small, since neighbouring documents are often alike and say less about the whole input.
 const (
 	sampleWindows = 256
 	sampleBytes   = 16 << 10
@@ -28,52 +28,52 @@ const (
 	mostSampled   = 16 // GiB
 	surveyWindows = 256
 
-	// Of a file that can only be read from its start, up to so many times what its windows have is read to count its
-	// records, since those at the start may be longer or shorter than others: until as many are in each half of what is
-	// read, to one in evenTo. All of a small one is, since more of a compressed file is read ahead than is asked for.
+	// In a file that can only be read from its start, the first records may be longer or shorter than others. To count its
+	// records, Sample reads up to countedMore times the bytes of its windows: until both halves of what it has read have
+	// as many records, to one in evenTo. It reads all of a small file, since a decompressor reads far ahead anyway.
 	countedMore = 8
 	countedAll  = 1 << 20
 	evenTo      = 20
 )
 
-// Sampled is what Sample read.
+// Sampled is the result of Sample.
 type Sampled struct {
 	Documents int64 // readable documents seen
 	// Records is the estimate of how many records the input has, readable or not.
 	Records int64
-	IDs     int64 // bytes of their ids
-	// Stored are the listed bytes that were read to see and to count the records.
+	IDs     int64 // bytes of the ids of the documents
+	// Stored is how many listed bytes were read to see and to count records.
 	Stored int64
-	// Unreadable are the other records seen, and Note says of the first of them what is wrong. UnreadableBytes
-	// are what rejected has of them.
+	// Unreadable is how many of the records seen are unreadable; Note says what is wrong with the first of them.
+	// UnreadableBytes is how many of their bytes go to rejected.
 	Unreadable, UnreadableBytes int64
 	Note                        string
-	// Encoding is the one that the input is most likely in, where more of the sampled texts are not UTF-8 than are and are
-	// not ASCII; "" if none is likely enough. NotUTF8 are the former, and Wrong is the path of the first file with one.
+	// Encoding is the most likely encoding of the input if more of the sampled texts are invalid UTF-8 than are valid
+	// beyond ASCII; "" if none is likely enough. NotUTF8 counts the invalid ones; Wrong is the first file with one.
 	Encoding, Wrong string
 	NotUTF8         int64
-	// Encodings are those that were detected in the files of which the sample has some.
+	// Encodings are the encodings that were detected in sampled files.
 	Encodings []records.FileEncoding
-	// WrongFiles are the files with texts that are not UTF-8, of Files that the sample has documents of.
+	// WrongFiles is the number of files with texts that are not UTF-8, among the Files files with sampled records.
 	WrongFiles, Files int64
-	// Missing are the text columns that no record seen has, and Columns those of the first of them.
+	// Missing are the text columns that no record seen has, and Columns are the columns of the first record.
 	Missing, Columns []string
-	// NoColumn are sources of which many records were seen, or all, and none has a text column.
+	// NoColumn are sources of which many records were seen, or all, and none of these has a text column.
 	NoColumn []records.NoColumn
-	// Plain is a format without columns, if all records seen are of such; else "".
+	// Plain is the format without columns that all records seen have, or "".
 	Plain string
-	// MissingID says that no record seen has the id column; IDColumns are those of the first that may be one.
+	// MissingID says that no record seen has the id column; IDColumns are those of the first record that may hold an id.
 	MissingID bool
 	IDColumns []string
-	// MissingRank says that no record seen has the column to rank by; RankColumns are those of the first.
+	// MissingRank says that no record seen has the column to rank by; RankColumns are the columns of the first record.
 	MissingRank bool
 	RankColumns []string
 }
 
-// Sample calls see with the texts of a sample of the inputs, or of the references: the readable documents that begin
-// in one of 256 windows of 16 KiB (1024 of a large input, of up to 64 KiB), which of
-// a small one are all there are. A file that can only be read from its start has its
-// windows there. Text, and where its columns end, are valid only during the call.
+// Sample calls see with the texts of a sample of the inputs, or of the references: the readable documents that begin in
+// one of 256 windows of 16 KiB (up to 1024 windows of up to 64 KiB for a large input), which cover all of a small
+// input. A file that can only be read from its start has its windows there. The text and the ends of its columns are
+// valid only during the call.
 func Sample(
 	ctx context.Context, in *Inputs, references bool, o Options, see func(text, ends []byte),
 ) (Sampled, error) {
@@ -86,15 +86,15 @@ func Sample(
 	return s.sample(ctx)
 }
 
-// Seen is a document of a survey, valid during the call that it is handed to.
+// Seen is a document of a survey, valid only during the call that receives it.
 type Seen struct {
 	blocks.Document
 	File   *blocks.File
-	Record []byte // in the encoding of the file; of Parquet there is none
+	Record []byte // in the encoding of the file; nil for Parquet
 }
 
-// Survey is Sample of about so many listed bytes of all files, in 256 windows at even distances, and of all if they are
-// no more.
+// Survey is like Sample, but takes about this many listed bytes of all files, in 256 windows at even distances, or all
+// bytes if there are no more.
 func Survey(ctx context.Context, in *Inputs, o Options, bytes int64, see func(*Seen)) (Sampled, error) {
 	return (&sampler{in: in, options: o, cut: cut{surveyWindows, max(1, (bytes+surveyWindows-1)/surveyWindows)},
 		end: in.Len(), bytes: in.Bytes(), see: see}).sample(ctx)
@@ -137,24 +137,24 @@ func (s *sampler) sample(ctx context.Context) (Sampled, error) {
 	return s.Sampled, nil
 }
 
-// cut says how many windows a sample has at most, and of how many bytes.
+// cut is the maximum number of windows of a sample, and the size of each in bytes.
 type cut struct{ windows, bytes int64 }
 
-// usualCut is that of the planner's sample of an input of so many bytes.
+// usualCut returns the cut of the planner's sample for an input of total bytes.
 func usualCut(total int64) cut {
 	begun := min(1+max(total-1, 0)>>30, mostSampled)
 	most := min(sampleWindows*begun, mostWindows)
 	return cut{most, sampleWindows * sampleBytes * begun / most}
 }
 
-// unit are windows of one file that are read together: its large pages are unpacked once.
+// unit is a group of windows of one file that are read together, so that a large page is unpacked once.
 type unit struct {
 	file int
 	windows
-	ahead bool // others are read meanwhile
+	ahead bool // may be read before its turn
 }
 
-// heldUnit is a unit of which the records were read before it is its turn; not whole: they are read then.
+// heldUnit is a unit whose records were read before its turn, or, if not whole, are read at its turn.
 type heldUnit struct {
 	unit
 	whole   bool
@@ -163,23 +163,23 @@ type heldUnit struct {
 	bytes   int
 }
 
-// part is what was read of a unit.
+// part is the result of reading a unit.
 type part struct {
 	file    *blocks.File
 	covered int64 // listed bytes in windows
 	stored  int64 // listed bytes read
-	records int64 // records, those that are only counted among them
+	records int64 // including those only counted
 }
 
 const (
-	// unitBytes bounds what is held of a unit, since many are at a time,
-	// and heldRecord is about what a record takes besides its bytes.
+	// unitBytes bounds the memory of a held unit, since many are held at a time; heldRecord is about what a record takes
+	// besides its bytes.
 	unitBytes  = 2 << 20
 	heldRecord = 256
-	// Records and their texts take so many times their window, short ones more.
+	// Records and their texts take about this many times the bytes of their window, short ones more.
 	heldTimes = 4
-	// placeWindows are the windows that are read in one place where positions are rows: a page has mostly 1 MB, and is
-	// unpacked for one row as for all. With 16 in a place neighbours weigh too much.
+	// placeWindows is how many windows are read in one place of a file of rows: most pages have 1 MB, and are unpacked for
+	// one row as for all. With 16 windows in a place, neighbours weigh too much.
 	placeWindows = 8
 )
 
@@ -188,42 +188,42 @@ type sampler struct {
 	in      *Inputs
 	options Options
 	cut     cut
-	// The files sampled, and how many bytes they have.
+	// The range of sampled files, and their total size in bytes.
 	first, end int
 	bytes      int64
 	see        func(*Seen)
 	shown      Seen
 
 	Sampled
-	covered int64   // bytes in windows, but of files that are one document
-	begun   float64 // records that begin there
-	looked  int     // the number of the last file whose encoding is noted, from 1
+	covered int64   // bytes in windows, except in files of one document
+	begun   float64 // records that begin in these windows
+	looked  int     // the last file whose encoding is noted, counted from 1
 
-	last        int          // the number of the last file, from 1
-	wrong       *blocks.File // the first that has a text that is not UTF-8
-	wrongIn     int          // the number of the last that has, from 1
+	last        int          // the last file with a record, counted from 1
+	wrong       *blocks.File // the first with a text that is not UTF-8
+	wrongIn     int          // the last with such a text, counted from 1
 	beyondASCII int64        // texts that are UTF-8 and not ASCII
 
 	lacking Lacking
-	judged  bool  // a record was asked for its columns
-	missing []int // the text columns that those have not
+	judged  bool  // the columns of a record were checked
+	missing []int // text columns that no checked record has
 	hasID   bool  // a record has the id column
-	ranks   bool  // a record has the column to rank by, or its file has
+	ranks   bool  // a record, or its file, has the column to rank by
 }
 
 // windows are the spans of a file that Sample reads.
 type windows struct {
-	spans []blocks.Span // nil: all that it has
+	spans []blocks.Span // nil: all windows of the file
 	// covered is how many listed bytes of the file are in windows.
 	covered int64
-	// After: the records from this position on are only counted.
+	// after is the position from which records are only counted.
 	after int64
 }
 
-// spans cuts the windows along a file, of an input of so many bytes. Of one that can only be read from its start
-// as many bytes are read there as the windows have of it, and all of it if that is all; more are read to be counted.
+// spans returns the windows along a file of an input of total bytes. In a file that can only be read from its start,
+// the windows' bytes are read there, and more bytes to count records; if the windows cover the file, all of it is read.
 func (c cut) spans(number int, file *blocks.File, total int64) windows {
-	// Windows do not overlap; those of a small input touch and are all of it.
+	// Windows do not overlap; those of a small input touch and cover it.
 	step := max((total+c.windows-1)/c.windows, c.bytes)
 	end := file.Offset + file.Size
 	w := windows{after: blocks.End}
@@ -240,7 +240,7 @@ func (c cut) spans(number int, file *blocks.File, total int64) windows {
 		}
 	}
 	if w.covered > 0 && file.Sequential {
-		whole := blocks.Span{File: number, End: blocks.End} // of what it decompresses to
+		whole := blocks.Span{File: number, End: blocks.End} // in decompressed bytes
 		if w.covered < file.Size {
 			w.after, whole.End = w.covered, max(countedMore*w.covered, countedAll)
 		}
@@ -256,15 +256,15 @@ func (c cut) spans(number int, file *blocks.File, total int64) windows {
 	return w
 }
 
-// windows are those of a file of the sample.
+// windows returns the sample's windows of a file.
 func (s *sampler) windows(number int, file *blocks.File) windows {
 	f := *file
 	f.Offset -= s.in.File(s.first).Offset
 	return s.cut.spans(number, &f, s.bytes)
 }
 
-// gathered are the windows of a file of rows in fewer places, where its reader can begin: in a row group of large pages
-// only at its first row.
+// gathered returns the windows of a file of rows in fewer places, at rows where its reader can begin: in a row group of
+// large pages, only the first row.
 func (w windows) gathered(r reading.RecordReader, file *blocks.File) windows {
 	if file.Positions == 0 || len(w.spans) < 2 {
 		return w
@@ -298,8 +298,8 @@ func (w windows) gathered(r reading.RecordReader, file *blocks.File) windows {
 	return w
 }
 
-// units returns those of all files, in input order. Where a read is a
-// request, large files have several, which are read at once.
+// units returns the units of all files, in input order. Where a read is a request, a large file has several units,
+// which are read concurrently.
 func (s *sampler) units(ctx context.Context) (units []unit, err error) {
 	var offset int64
 	for i := s.first; i < s.end; i++ {
@@ -330,13 +330,13 @@ func (s *sampler) units(ctx context.Context) (units []unit, err error) {
 		all := s.windows(i, file).gathered(r, file)
 		for spans := range slices.Chunk(all.spans, 1) {
 			units = append(units, unit{i, windows{spans: spans, covered: all.covered, after: all.after}, true})
-			all.covered = 0 // the first stands for all
+			all.covered = 0 // the first unit counts for all
 		}
 	}
 	return units, nil
 }
 
-// local reports whether the files are on a disk.
+// local reports whether the files are on a local disk.
 func (s *sampler) local() bool {
 	if s.end == s.in.References() && s.end > 0 {
 		return storage.IsLocal(s.in.Name(0))
@@ -344,8 +344,8 @@ func (s *sampler) local() bool {
 	return storage.IsLocal(s.in.Root)
 }
 
-// hold reads a unit and holds what it has, unless that is to be read when it is its turn. It
-// never waits for another unit: what it reads with may be bounded.
+// hold reads a unit and holds its records, unless the unit must be read at its turn. It never waits for another unit,
+// since the memory for reading may be bounded.
 func (s *sampler) hold(ctx context.Context, u unit) (*heldUnit, error) {
 	held := &heldUnit{unit: u}
 	if !u.ahead {
@@ -365,7 +365,7 @@ func (s *sampler) hold(ctx context.Context, u unit) (*heldUnit, error) {
 	return held, err
 }
 
-// cloned is a record that stays valid, with the kind of the value to rank by alone.
+// cloned returns a copy of record that stays valid. Of the value to rank by, it keeps only the kind.
 func cloned(record *reading.Record) reading.Record {
 	clone, doc := *record, *record.Doc
 	doc.ID, doc.Text, doc.Ends, doc.Missing = slices.Clone(doc.ID), slices.Clone(doc.Text),
@@ -405,7 +405,7 @@ func (s *sampler) read(ctx context.Context, u unit, see func(int, *blocks.File, 
 		return part{}, err
 	}
 	if _, spooled := reading.Spooled(ctx, file.Spool); spooled || file.Positions > 0 {
-		file.Spool = "" // a run that continues has the same sample; pages are kept by the spans of the run
+		file.Spool = "" // a resumed run has the same sample; a spool of pages follows the spans of the run
 	}
 	wanted := u.windows
 	if wanted.spans == nil {
@@ -429,19 +429,19 @@ func (s *sampler) read(ctx context.Context, u unit, see func(int, *blocks.File, 
 		return nil
 	}))
 	if broken := (*reading.ContentError)(nil); counting && errors.As(err, &broken) {
-		err = nil // the sample has all that it is to have, and who reads the file tells
+		err = nil // the sample is complete, and the full read will report the error
 	}
 	p.stored = progress.Stored
 	return p, err
 }
 
-// halves tells when a file has been counted far enough.
+// halves decides when a file has been counted far enough.
 type halves struct {
 	at    int64 // where the second half begins
-	first int64 // records before it, once it is reached
+	first int64 // records before at, once it is reached
 }
 
-// even reports whether position, before which so many records begin, ends a second half that has as many as the first.
+// even reports whether position, which this many records precede, ends a second half with about as many as the first.
 func (h *halves) even(position, records int64) bool {
 	switch {
 	case position < h.at:
@@ -459,7 +459,7 @@ func (h *halves) even(position, records int64) bool {
 // count adds the records of a part to those that begin in windows.
 func (s *sampler) count(p part) {
 	s.Stored += p.stored
-	if p.file.IDIsSource { // all of these are counted
+	if p.file.IDIsSource { // estimate counts all such files
 		return
 	}
 	s.covered += p.covered
@@ -520,7 +520,7 @@ func (s *sampler) add(number int, file *blocks.File, record *reading.Record) err
 	return nil
 }
 
-// isASCII reports whether a text is nothing but ASCII.
+// isASCII reports whether text is entirely ASCII.
 func isASCII(text []byte) bool {
 	const high = 0x8080808080808080
 	for ; len(text) >= 8; text = text[8:] {
@@ -536,7 +536,7 @@ func isASCII(text []byte) bool {
 	return true
 }
 
-// addEncoding adds the encoding that was detected in a file, if it was looked for.
+// addEncoding adds the encoding that was detected in a file, if any.
 func addEncoding(all []records.FileEncoding, file *blocks.File) []records.FileEncoding {
 	if file.Detected == "" {
 		return all
@@ -546,8 +546,8 @@ func addEncoding(all []records.FileEncoding, file *blocks.File) []records.FileEn
 	})
 }
 
-// estimate estimates the number of records: a file of one document has
-// one, and others have as many for each listed byte as in their windows.
+// estimate estimates the number of records: one for each file of one document, and for other files as many per listed
+// byte as in their windows.
 func (s *sampler) estimate() {
 	var ones, bytes int64
 	for i := s.first; i < s.end; i++ {
@@ -563,9 +563,9 @@ func (s *sampler) estimate() {
 	}
 }
 
-// propose sets Encoding by what the first file begins with that has a text that is not UTF-8.
+// propose sets Encoding from the beginning of the first file with a text that is not UTF-8.
 func (s *sampler) propose(ctx context.Context) error {
-	switch { // it is read by a name, or has no bytes of text
+	switch { // an encoding is set, or the file is not text
 	case s.wrong.Encoding != "", s.options.Encoding == reading.DetectEncoding, s.wrong.Positions > 0:
 		return nil
 	}
@@ -574,8 +574,8 @@ func (s *sampler) propose(ctx context.Context) error {
 	return err
 }
 
-// judgedBy is how many records, if not all, say that a source has no text column:
-// of one where a record in twenty has it, they have none in one sample of 170.
+// judgedBy is how many records, unless these are all, show that a source has no text column: if one record in twenty
+// has it, one sample in 170 has none of those.
 const judgedBy = 100
 
 // columns notes which text columns a record of file has.
@@ -584,7 +584,7 @@ func (s *sampler) columns(number int, file *blocks.File, record *reading.Record)
 	switch reason := reasonOf(record); {
 	case record.Long, s.judged && len(s.missing) == 0:
 	case reason == codec.TextNotString:
-		s.judged, s.missing = true, nil // it has one, if of another type
+		s.judged, s.missing = true, nil // it has a text column, of another type
 	case record.Err != nil && reason != codec.InvalidUTF8:
 	case s.judged:
 		s.missing = slices.DeleteFunc(s.missing, func(i int) bool { return !slices.Contains(record.Doc.Missing, i) })
@@ -601,7 +601,7 @@ func (s *sampler) idColumn(file *blocks.File, record *reading.Record) {
 	switch reason := reasonOf(record); {
 	case record.Long, s.hasID:
 	case reason == codec.IDNotString:
-		s.hasID = true // if of another type
+		s.hasID = true // of another type
 	case record.Err != nil && reason != codec.InvalidUTF8 && reason != codec.TextNotString:
 	case !record.Doc.MissingID:
 		s.hasID = true
@@ -613,7 +613,7 @@ func (s *sampler) idColumn(file *blocks.File, record *reading.Record) {
 	}
 }
 
-// rankColumn notes whether a record of file has the column to rank by, if only as null.
+// rankColumn notes whether a record of file has the column to rank by, even if only as null.
 func (s *sampler) rankColumn(file *blocks.File, record *reading.Record) {
 	column := s.options.of(file.Standing).Rank.Column()
 	if column == "" || s.ranks || record.Long || record.Err != nil {
@@ -627,7 +627,7 @@ func (s *sampler) rankColumn(file *blocks.File, record *reading.Record) {
 	}
 }
 
-// reasonOf returns why a record is unreadable; "" if it is not, or for no reason of its own.
+// reasonOf returns the codec's reason why a record is unreadable, or "" if there is none.
 func reasonOf(record *reading.Record) string {
 	if unreadable := (*codec.Error)(nil); errors.As(record.Err, &unreadable) {
 		return unreadable.Reason

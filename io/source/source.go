@@ -1,7 +1,6 @@
-// Package source reads documents: it plans what is read (Plan), samples it (Sample), reads all
-// of it (Read), reads again the documents that are needed (Fetch, Lookup), and copies the input without
-// some (CopyExcept). How a file holds records its reading.RecordReader knows; this package knows
-// files, splits and blocks.
+// Package source reads documents: it plans what to read (Plan), samples the input (Sample), reads all of it (Read),
+// reads some documents again (Fetch, Lookup), and copies the input without some documents (CopyExcept). A
+// reading.RecordReader knows how a file holds records; this package knows files, splits and blocks.
 package source
 
 import (
@@ -42,33 +41,32 @@ type Params struct {
 	// Inputs is the path of the shared blocks.Inputs.
 	Inputs  string
 	Options Options
-	// Workers is about how many bundles are worked on at a time.
+	// Workers is about how many bundles run at a time.
 	Workers int
-	// Splits are the numbers of those that Read reads.
+	// Splits is the range of the splits that Read reads.
 	Splits blocks.Range
-	// Spread: there may be a file whose blocks are to be spread.
+	// Spread says that there may be a file whose blocks must be spread over the workers.
 	Spread bool
-	// List: all records are to be listed.
+	// List asks for a listing of all records.
 	List bool
 }
 
-// Documents is what Read reads.
+// Documents is the output of Read.
 type Documents struct {
-	Blocks   flow.Documents // each block valid until the call that takes it returns
+	Blocks   flow.Documents // each block is valid until the call that receives it returns
 	Rejected flow.Rows[records.Rejected]
 	Dropped  flow.Dropped // unreadable records
-	Facts    flow.Facts   // one for each split
-	Listed   flow.Listed  // nothing unless Params.List
+	Facts    flow.Facts   // one per split
+	Listed   flow.Listed  // empty unless Params.List
 }
 
-// Read reads all documents of splits.
+// Read reads all documents of the splits.
 //
 //	Impulse → Documents
 //
-// Records that are unreadable and documents that have no text, too much of it or too long an id become
-// rejected rows. The blocks of a large file that can only be read from its start go through a Reshuffle if
-// there are more workers than such files keep busy, so that what follows is done on all cores; the
-// others stay where they were read.
+// Unreadable records and documents that are not compared become rejected rows. The blocks of a large file that can only
+// be read from its start go through a Reshuffle if there are more workers than such files keep busy, so that the next
+// steps run on all cores; other blocks stay where they were read.
 func Read(s beam.Scope, p Params) Documents {
 	s = s.Scope("source.Read")
 	splits := beam.Reshuffle(s, beam.ParDo(s, &splitsFn{Inputs: p.Inputs, Splits: p.Splits}, beam.Impulse(s)))
@@ -83,9 +81,9 @@ func Read(s beam.Scope, p Params) Documents {
 	}
 }
 
-// spreadFn stands between a Reshuffle and a Flatten. Flink's runner refuses a Flatten of what a step
-// wrote and what the cluster itself did ("consumed but never produced").
-// Large blocks have the room of those that are read in their place.
+// spreadFn stands between a Reshuffle and a Flatten, because Flink's runner refuses to flatten the output of a step
+// with the output of a Reshuffle ("consumed but never produced"). Large blocks count against Room as they did when they
+// were read.
 type spreadFn struct {
 	Room int64
 
@@ -101,7 +99,7 @@ func (f *spreadFn) ProcessElement(ctx context.Context, block []byte, emit func([
 	})
 }
 
-// splitsFn lists the splits' numbers.
+// splitsFn emits the numbers of the splits.
 type splitsFn struct {
 	Inputs string
 	Splits blocks.Range
@@ -125,17 +123,17 @@ type readFn struct {
 	out blockWriter
 }
 
-// A sequential file larger than this is worth spreading its blocks.
+// spreadBytes is the minimum size of a sequential file whose blocks are worth spreading.
 const spreadBytes = 1 << 20
 
-// spreads reports whether the blocks of a sequential file of so many bytes are reshuffled. Otherwise the file uses at
-// most two cores, decompressor and consumer, and nothing moves.
+// spreads reports whether the blocks of a sequential file of this size are reshuffled. If not, the file keeps at most
+// two cores busy, for the decompressor and the consumer, and no data moves.
 func spreads(in *blocks.Inputs, size int64, workers int) bool {
 	return size > max(spreadBytes, 2*in.Bytes()/int64(max(1, workers)))
 }
 
-// MaySpread reports whether there may be a file whose blocks are to be
-// spread, if so many bundles are worked on at a time. Only the launcher asks.
+// MaySpread reports whether there may be a file whose blocks must be spread if this many bundles run at a time. Only
+// the launcher may call it.
 func (in *Inputs) MaySpread(workers int) bool {
 	for i := range in.Len() {
 		if !spreads(in.Inputs, in.Size(i), workers) {
@@ -210,7 +208,7 @@ func (f *readFn) ProcessElement(
 				if fact.Note == "" {
 					fact.Note = note(file, record)
 				}
-				if reference { // which are in no corpus
+				if reference { // references are in no corpus
 					return nil
 				}
 				drops.Add(in.Batch(key), func(block []byte) []byte { return blocks.AppendKey(block, key) }, dropped)
@@ -240,7 +238,7 @@ func (f *readFn) ProcessElement(
 	return nil
 }
 
-// read puts one record into a block or among the rejected, and reports whether it is readable.
+// read adds a record to a block or to the rejected rows, and reports whether it is readable.
 func (f *readFn) read(key blocks.Key, record *reading.Record, rows *rejecter) bool {
 	limit := rows.options.MaxDocument
 	doc := record.Doc
@@ -286,11 +284,11 @@ func (f *readFn) read(key blocks.Key, record *reading.Record, rows *rejecter) bo
 	return true
 }
 
-// lister lists records.
+// lister packs listings of records.
 type lister struct {
 	options   Options
 	source    string
-	partition *codec.Value // of all records, to rank by
+	partition *codec.Value // value to rank by, the same for all records; or nil
 	rank      []byte
 	listing   []byte
 	buffers   blocks.Buffers
@@ -313,7 +311,7 @@ func (l *lister) add(key blocks.Key, record *reading.Record, emit func(int64, []
 	l.buffers.Add(int64(key.File()), part.Append, emit)
 }
 
-// why says why a record is unreadable.
+// why returns the reason why a record is unreadable, and details.
 func why(record *reading.Record) (reason, detail string) {
 	if e := (*codec.Error)(nil); errors.As(record.Err, &e) {
 		return e.Reason, e.Detail
@@ -327,9 +325,9 @@ func note(file *blocks.File, record *reading.Record) string {
 	return fmt.Sprintf("%s, %s: %s%s", file.Place(record.Position), reason, detail, advice(file, record))
 }
 
-// blockWriter packs documents into blocks. Those that stay local are used again.
+// blockWriter packs documents into blocks. It reuses the memory of those that stay local.
 type blockWriter struct {
-	// spread takes full blocks, local those that are too large to travel; or local takes all, if spread is nil.
+	// spread takes full blocks, and local those that are too large to travel; if spread is nil, local takes all.
 	local, spread func([]byte)
 	block         []byte
 }
@@ -341,7 +339,7 @@ func (w *blockWriter) begin(local, spread func([]byte)) {
 func (w *blockWriter) add(doc *blocks.Document) {
 	if len(doc.Text) > blocks.BlockBytes {
 		w.local(blocks.AppendDocument(nil, doc))
-		w.local(nil) // Beam holds what a worker has sent last
+		w.local(nil) // Beam holds the element that was emitted last
 		return
 	}
 	if w.block == nil {
@@ -365,7 +363,7 @@ func (w *blockWriter) flush() {
 	}
 }
 
-// rejecter packs rejected rows by table shard, and counts those of references, which are in no table.
+// rejecter packs rejected rows by table shard. It only counts those of references, which are in no table.
 type rejecter struct {
 	in      *blocks.Inputs
 	options Options

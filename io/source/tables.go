@@ -8,17 +8,17 @@ import (
 	"github.com/neardup/neardup/io/storage"
 )
 
-// liveFiles is the call that lists the files with the rows of a table, by the table's format.
+// liveFiles names, for each table format, the call that lists the files with a table's rows.
 var liveFiles = map[string]string{
 	"Delta":   "DeltaTable(...).file_uris()",
 	"Hudi":    "HudiTable(...).get_file_slices()",
 	"Iceberg": "table.scan().plan_files()",
 }
 
-// deletesName is the name of a deletion vector or delete file: it lists rows of other files that are deleted.
+// deletesName matches the names of deletion vectors and delete files, which list the deleted rows of other files.
 var deletesName = regexp.MustCompile(`^deletion_vector_.*\.bin$|^\d{5}-.*-deletes\.(avro|orc|parquet)$|\.(dvd|puffin)$`)
 
-// refuseTables refuses entries that a folder or pattern finds in a table, and files of deleted rows.
+// refuseTables returns an error if a folder or pattern finds entries in a table, or files that list deleted rows.
 func refuseTables(entries []storage.Entry) error {
 	for _, e := range entries {
 		if t := e.Table; t != nil {

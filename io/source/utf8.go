@@ -13,8 +13,8 @@ import (
 	"github.com/neardup/neardup/io/reading/bytefile"
 )
 
-// readable returns see, called with records of which those are unreadable whose texts are to be
-// compared and are not UTF-8, or look like UTF-16, unless o keeps these.
+// readable returns a function that calls see with each record. Unless o keeps them, it makes records unreadable whose
+// texts are to be compared but are not UTF-8, or look like UTF-16.
 func (o Options) readable(file *blocks.File, see func(*reading.Record) error) func(*reading.Record) error {
 	if o.Fields.Values > 0 {
 		see = o.matched(see)
@@ -28,7 +28,7 @@ func (o Options) readable(file *blocks.File, see func(*reading.Record) error) fu
 			if detail := wrong(file, record); detail != "" {
 				record.Err = &codec.Error{Reason: codec.InvalidUTF8, Detail: detail}
 				if record.Raw == nil {
-					record.Raw = text // of a format that is no text
+					record.Raw = text // in a format that is not text
 				}
 			}
 		}
@@ -36,7 +36,7 @@ func (o Options) readable(file *blocks.File, see func(*reading.Record) error) fu
 	}
 }
 
-// wrong says why a record's text is not taken for UTF-8; "" if it is.
+// wrong says why a record's text is not accepted as UTF-8; "" if it is.
 func wrong(file *blocks.File, record *reading.Record) string {
 	if record.Doc.Plain {
 		return ""
@@ -67,8 +67,8 @@ func wrong(file *blocks.File, record *reading.Record) string {
 	return detail
 }
 
-// Text returns the text that a file which is no input holds, decoded as those are. The error says what is wrong with
-// one that is unreadable, and what to do about it.
+// Text returns the text of a file that is not an input, decoded as inputs are. The error of an unreadable text says
+// what is wrong with it and what to do.
 func (o Options) Text(content []byte) (text []byte, err error) {
 	if compression, _ := bytefile.CompressionOf(bytes.NewReader(content)); compression != "" {
 		return nil, fmt.Errorf("it is %s: unpack it first", compression)
@@ -86,8 +86,7 @@ func (o Options) Text(content []byte) (text []byte, err error) {
 	})(&record)
 }
 
-// describe says where text is not UTF-8, and what stands there. Offset says where in the file a byte of
-// it is, if that can be told.
+// describe says where text is not UTF-8, and what is there. offset returns where in the file a byte of text is, or "".
 func describe(text []byte, offset func(at int) string) string {
 	at := invalidAt(text)
 	what := fmt.Sprintf("%02X, which is not UTF-8", text[at])
@@ -97,7 +96,7 @@ func describe(text []byte, offset func(at int) string) string {
 	return fmt.Sprintf("byte %d of the text%s is %s", at, offset(at), what)
 }
 
-// invalidAt returns where text, which is not UTF-8, first is not.
+// invalidAt returns the index of the first invalid byte of text, which is not UTF-8.
 func invalidAt(text []byte) (at int) {
 	for {
 		r, n := utf8.DecodeRune(text[at:])
@@ -108,8 +107,7 @@ func invalidAt(text []byte) (at int) {
 	}
 }
 
-// surrogate returns the half of a surrogate pair that text begins with, in the three bytes that UTF-8
-// would have for it.
+// surrogate returns the half of a surrogate pair that text begins with, in the three bytes that UTF-8 would use for it.
 func surrogate(text []byte) (r rune, ok bool) {
 	if len(text) < 3 || text[0] != 0xED || text[1] < 0xA0 || text[1] > 0xBF || utf8.RuneStart(text[2]) {
 		return 0, false
@@ -117,9 +115,9 @@ func surrogate(text []byte) (r rune, ok bool) {
 	return 0xD000 | rune(text[1]&0x3F)<<6 | rune(text[2]&0x3F), true
 }
 
-// offsetIn returns what says where in the file a byte of the record's text is: where the bytes around
-// it stand in the record, if that is one place. It may be written as an escape, or the file have no bytes
-// of text.
+// offsetIn returns a function that says where in the file a byte of the record's text is: it looks for the bytes around
+// it in the record. It returns "" if they are not there, because the text is escaped or the file is not text, or occur
+// more than once.
 func offsetIn(file *blocks.File, record *reading.Record) func(at int) string {
 	return func(at int) string {
 		text := record.Doc.Text
@@ -143,21 +141,20 @@ func offsetIn(file *blocks.File, record *reading.Record) func(at int) string {
 	}
 }
 
-// guessedPositions are those up to which each record's encoding is guessed, which takes longer than to
-// read the record.
+// guessedPositions is the position up to which the encoding of each record is guessed: guessing is slower than reading.
 const guessedPositions = 1 << 20
 
-// guessedBefore is how much before the first byte that is not UTF-8 is looked at to guess an encoding:
-// in others than UTF-8 that may be the middle of a character.
+// guessedBefore is how many bytes before the first invalid one are used to guess an encoding: in an encoding other than
+// UTF-8, the invalid byte may be the middle of a character.
 const guessedBefore = 64
 
-// encodingOf guesses the encoding of a record whose text is not taken for UTF-8; "" if there is no guess.
+// encodingOf guesses the encoding of a record whose text is not accepted as UTF-8; "" if it cannot.
 func encodingOf(file *blocks.File, record *reading.Record) string {
 	text := record.Doc.Text
 	if utf8.Valid(text) {
 		return wideOf(file, record)
 	}
-	if utf8.Valid(record.Raw) { // it is escapes
+	if utf8.Valid(record.Raw) { // the text is escaped
 		return ""
 	}
 	if wide := charset.UTF16(record.Raw, beginning(file, record)); wide != "" {
@@ -166,8 +163,8 @@ func encodingOf(file *blocks.File, record *reading.Record) string {
 	return charset.Guess(text[max(0, invalidAt(text)-guessedBefore):])
 }
 
-// wideOf returns the UTF-16 that a record's text may be in without a byte order mark, as iconv calls it; ""
-// if it is in none, or stands in the record as escapes. Characters begin at even bytes of the file.
+// wideOf returns iconv's name of the UTF-16 that a record's text may be in without a byte order mark; "" if it is not
+// UTF-16, or is escaped. Characters begin at even bytes of the file.
 func wideOf(file *blocks.File, record *reading.Record) string {
 	controls := charset.ControlsOf(record.Doc.Text)
 	side, ok := controls.Side()
@@ -182,7 +179,7 @@ func wideOf(file *blocks.File, record *reading.Record) string {
 	}
 }
 
-// beginning is the byte of its file at which a record begins; that of a row is the first of its text.
+// beginning returns the byte of its file at which a record begins; for a row, which is only its text, it returns 0.
 func beginning(file *blocks.File, record *reading.Record) int64 {
 	if file.Positions > 0 {
 		return 0

@@ -18,11 +18,11 @@ func init() {
 	dofn.Register[wantedFn]()
 }
 
-// FetchWanted reads documents again, and hands on with each what it is wanted for.
+// FetchWanted reads documents again, and attaches to each the records for which it is wanted.
 //
-//	KV<split, records: key, what for> → blocks of documents, as Read's
+//	KV<split, records of a key and a purpose> → blocks of documents, as Read's
 //
-// One GroupByKey by split. What does not fit in memory of its records is sorted in files.
+// One GroupByKey by split. Records that do not fit in memory are sorted in files.
 func FetchWanted(s beam.Scope, wanted flow.Wanted, p Params, files sorted.Params) flow.Fetched {
 	s = s.Scope("source.Fetch")
 	return flow.Fetched(beam.ParDo(s, &wantedFn{Params: p, Files: files}, beam.GroupByKey(s, beam.PCollection(wanted))))
@@ -76,7 +76,7 @@ func (f *wantedFn) fetch(
 ) error {
 	f.out.begin(emit, nil)
 	options := f.Params.Options
-	options.KeepInvalid = true // the first read has refused it
+	options.KeepInvalid = true // the first read has refused invalid texts
 	var own []byte
 	record, broken, more := next()
 	err := recordsAt(ctx, in, split, positions, options, func(read *reading.Record) error {
