@@ -25,13 +25,13 @@ func init() {
 	dofn.Register[listedFn]()
 }
 
-// Corpus reads the input a third time and writes some batches of it to Output/corpus without the dropped
-// records, as source.CopyExcept does.
+// Corpus reads the input a third time and writes some of its batches to Output/corpus without the dropped records, as
+// source.CopyExcept does.
 //
 //	KV<batch, keys of dropped records> → facts
 //
-// One GroupByKey by batch of pieces. Where a batch's keys may be too many
-// for one group, there are several slices of it, as of a shard of a Table.
+// One GroupByKey by batch of pieces. If a batch may have too many keys for one group, it is split into slices, as a
+// shard of a Table is.
 func Corpus(
 	s beam.Scope, slices int, p Params, options source.Options, some blocks.Range, dropped ...flow.Dropped,
 ) flow.Facts {
@@ -67,10 +67,10 @@ func (f *everyBatchFn) ProcessElement(ctx context.Context, _ []byte, emit func(i
 	return nil
 }
 
-// droppedRows names the rows that keyRowsFn makes.
+// droppedRows names the rows that keyRowsFn makes, as Table names its rows.
 const droppedRows = "dropped"
 
-// keyRowsFn makes rows of keys, which have no fields.
+// keyRowsFn makes a row without fields from each key.
 //
 //	KV<batch, keys> → KV<batch, rows>
 type keyRowsFn struct{}
@@ -95,22 +95,22 @@ type corpusFn struct {
 	Rows    bool // keys come as rows
 }
 
-// keys are those of dropped records, of which there may be millions: but
-// for the ones that came last, each is its distance from the one before.
+// keys holds the keys of dropped records, of which there may be millions. Except for the latest ones, it stores each as
+// its distance from the key before it.
 type keys struct {
 	last []int64
 	runs []keyRun
-	of   map[int]int // how many each file has
+	of   map[int]int // number of keys per file
 }
 
-// keyRun are sorted keys.
+// keyRun is a sorted run of keys.
 type keyRun struct {
 	first     int64 // key
 	distances []byte
 	ended     bool
 }
 
-// runKeys is how many keys are sorted at a time.
+// runKeys is the number of keys in a run.
 const runKeys = 1 << 18
 
 func (k *keys) add(key blocks.Key) {
@@ -123,7 +123,7 @@ func (k *keys) add(key blocks.Key) {
 	}
 }
 
-// pack makes a run of the keys that came last.
+// pack makes a run of the latest keys.
 func (k *keys) pack() {
 	if len(k.last) == 0 {
 		return
@@ -137,7 +137,7 @@ func (k *keys) pack() {
 	k.last = k.last[:0]
 }
 
-// take takes out those of a piece, which come piece by piece, and returns their positions in order.
+// take removes the keys of a piece and returns their positions in order. It must be called with the pieces in order.
 func (k *keys) take(piece blocks.Span) []int64 {
 	positions := make([]int64, 0, k.of[piece.File])
 	for i := range k.runs {
@@ -155,7 +155,7 @@ func (r *keyRun) advance() {
 	r.first, r.distances, r.ended = r.first+int64(distance), r.distances[n:], n == 0
 }
 
-// keys returns those of the dropped records.
+// keys returns the keys of the dropped records.
 func (f *corpusFn) keys(ctx context.Context, packed func(*[]byte) bool) (dropped keys, err error) {
 	defer dropped.pack()
 	if f.Rows {
@@ -210,7 +210,7 @@ func (f *corpusFn) ProcessElement(
 	return nil
 }
 
-// write writes a piece without the records at the positions dropped, which ascend.
+// write writes a piece without the records at dropped, which are ascending positions.
 func (f *corpusFn) write(
 	ctx context.Context, in *source.Inputs, number int, piece blocks.Span, dropped []int64, facts func([]byte),
 ) error {
@@ -229,7 +229,7 @@ func (f *corpusFn) write(
 	return emitFact(facts, blocks.FactCorpus, copied, map[string]int64{blocks.CountRows: kept})
 }
 
-// Listed returns the keys of the records that rows are about, for Corpus to leave them out.
+// Listed returns the keys of the records that rows are about, so that Corpus leaves these out.
 //
 //	KV<table shard, rows> → KV<batch, keys>
 func Listed(s beam.Scope, inputs string, rows ...flow.Rows[records.Rejected]) flow.Dropped {
@@ -241,7 +241,7 @@ func Listed(s beam.Scope, inputs string, rows ...flow.Rows[records.Rejected]) fl
 	return flow.Dropped(beam.ParDo(s, &listedFn{Inputs: inputs}, beam.Flatten(s, all...)))
 }
 
-// listedFn lists the documents of rows; see Listed for the shapes.
+// listedFn emits the keys of the records of rows; see Listed for the shapes.
 type listedFn struct {
 	Inputs string
 
@@ -267,7 +267,7 @@ func (f *listedFn) ProcessElement(_ int64, block []byte, emit func(int64, []byte
 
 func (f *listedFn) FinishBundle(emit func(int64, []byte)) { f.buffers.Flush(emit) }
 
-// ctxWriter writes as long as its context is not done: a file may be one copy.
+// ctxWriter stops writing when its context is done: copying a file may be a single call.
 type ctxWriter struct {
 	ctx context.Context
 	w   io.Writer

@@ -24,7 +24,7 @@ func init() {
 	dofn.Register[documentsFn]()
 }
 
-// About is what becomes of the records that a list has.
+// About holds the listed records and what the tables say about them.
 type About struct {
 	Listed   []flow.Listed
 	Rejected []flow.Rows[records.Rejected]
@@ -32,12 +32,12 @@ type About struct {
 	Removed  []flow.Rows[records.Removed]
 }
 
-// Documents writes the table documents: for each input file a Parquet file of its name, with a row for each record, in
+// Documents writes the table documents: for each input file a Parquet file of the same name, with one row per record in
 // the order of the file.
 //
 //	KV<file, records>, KV<table shard, rows> of other tables → facts
 //
-// One GroupByKey by file, whose rows are sorted as those of a shard of a Table.
+// One GroupByKey by file. Rows are sorted like those of a shard of a Table.
 func Documents(s beam.Scope, slices int, p Params, about About) flow.Facts {
 	s = s.Scope("sink.Documents")
 	var all []beam.PCollection
@@ -54,7 +54,7 @@ func Documents(s beam.Scope, slices int, p Params, about About) flow.Facts {
 	return flow.Facts(beam.ParDo(s, &documentsFn{Params: p}, beam.GroupByKey(s, beam.Flatten(s, all...))))
 }
 
-// The rows of a record follow one another in this order: that of the list first.
+// The rows about a record are sorted in this order: the listed one comes first.
 const (
 	listedRow = blocks.Key(iota)
 	rejectedRow
@@ -69,7 +69,7 @@ func rowsAbout[T blocks.Row](s beam.Scope, p Params, kind blocks.Key, rows []flo
 	return all
 }
 
-// aboutFn has the rows of a table come to the files that their documents are in, but for those of references.
+// aboutFn sends the rows of a table, except those of references, to the files of their documents.
 //
 //	KV<table shard, rows> → KV<file, rows>
 type aboutFn struct {
@@ -103,7 +103,7 @@ func (f *aboutFn) ProcessElement(_ int64, block []byte, emit func(int64, []byte)
 
 func (f *aboutFn) FinishBundle(emit func(int64, []byte)) { f.buffers.Flush(emit) }
 
-// everyFileFn emits an empty block for each file, so that one without a record has its table, too.
+// everyFileFn emits an empty block for each file, so that a file without records has a table, too.
 type everyFileFn struct{ Inputs string }
 
 func (f *everyFileFn) ProcessElement(ctx context.Context, _ []byte, emit func(int64, []byte)) error {
@@ -117,7 +117,7 @@ func (f *everyFileFn) ProcessElement(ctx context.Context, _ []byte, emit func(in
 	return nil
 }
 
-// documentsFn writes the file of an input file; see Documents for the shapes.
+// documentsFn writes the table of one input file; see Documents for the shapes.
 type documentsFn struct{ Params Params }
 
 func (f *documentsFn) ProcessElement(
@@ -165,14 +165,14 @@ func (f *documentsFn) write(w io.Writer, rows iter.Seq2[*records.Documented, err
 	return out.Close()
 }
 
-// errUnlisted is met only if rows and list are of other inputs.
+// errUnlisted occurs only if the rows and the list are of different inputs.
 var errUnlisted = errors.New("a row is about a record that was not read")
 
-// documented yields a row for each record of a list, with what the rows after it say; it is valid until the next.
+// documented yields one row per listed record, completed by the rows that follow it. A row is valid until the next.
 func documented(in *blocks.Inputs, rows iter.Seq2[blocks.RowPart, error]) iter.Seq2[*records.Documented, error] {
 	return func(yield func(*records.Documented, error) bool) {
 		var row *records.Documented
-		var two [2]records.Documented // this and the one before
+		var two [2]records.Documented // the current row and the one before
 		var rejected records.Rejected
 		var clustered records.Clustered
 		var removed records.Removed

@@ -22,12 +22,12 @@ func init() {
 	dofn.Register[dropFn]()
 }
 
-// Edited reads the input once more and writes it to Output/corpus without the dropped records, and without the spans
-// of texts that are cut.
+// Edited reads the input once more and writes it to Output/corpus without the dropped records and without the cut spans
+// of texts.
 //
 //	KV<batch, records: document, spans to cut>, KV<batch, keys of dropped records> → facts
 //
-// One GroupByKey by batch of pieces. The spans of a piece are held.
+// One GroupByKey by batch of pieces. The changes of a batch are held in memory.
 func Edited(
 	s beam.Scope, p Params, options source.Options, files groups.Params, cuts flow.Cuts, dropped flow.Dropped,
 ) flow.Facts {
@@ -38,7 +38,7 @@ func Edited(
 	return flow.Facts(beam.ParDo(s, &editedFn{Params: p, Options: options, Files: files}, batches))
 }
 
-// dropFn makes records of dropped keys: such a record has no span.
+// dropFn turns dropped keys into records without spans.
 //
 //	KV<batch, keys> → KV<batch, records>
 type dropFn struct{}
@@ -65,7 +65,7 @@ type editedFn struct {
 	changes groups.Records
 }
 
-// change is what is done to a record: spans of its text are cut or, if there are none, it is dropped.
+// change says what to do with a record: cut spans of its text or, if there are none, drop it.
 type change struct {
 	key   blocks.Key
 	spans []byte
@@ -143,12 +143,12 @@ func (f *editedFn) write(
 
 // editor cuts spans of joined texts out of columns.
 type editor struct {
-	spans      map[int64][]byte // by position: where each begins and ends, as uvarints
-	paragraphs bool             // are what is cut
+	spans      map[int64][]byte // by position: begin and end of each span, as uvarints
+	paragraphs bool             // spans are whole paragraphs
 	seams      map[seam]int64
 }
 
-// seam is a column that was cut: of one that is cut twice, as a copy may do, seams count once.
+// seam identifies a column that was cut: if a column is cut twice, as a retry may do, its seams count once.
 type seam struct {
 	position int64
 	begin    int
@@ -156,7 +156,7 @@ type seam struct {
 
 // edit is a reading.Edit.
 func (e *editor) edit(position int64, base int, text []byte) []byte {
-	var left [][2]int // what stays
+	var left [][2]int // parts that stay
 	at, spans := 0, e.spans[position]
 	for len(spans) > 0 {
 		start, n := binary.Uvarint(spans)
@@ -177,8 +177,8 @@ func (e *editor) edit(position int64, base int, text []byte) []byte {
 	return joined
 }
 
-// join joins parts of a text by one space or, if one of those between them that went stood beside a line break, by
-// that. It counts the places where it does.
+// join joins parts of a text by a space or, if a part that was cut bordered on a line break, by that line break. It
+// returns the number of joints.
 func (e *editor) join(text []byte, parts [][2]int) (joined []byte, seams int64) {
 	const white = " \t\r\n\v\f"
 	between := ""
@@ -213,8 +213,8 @@ func (e *editor) join(text []byte, parts [][2]int) (joined []byte, seams int64) 
 	return slices.Clip(joined), seams
 }
 
-// lineBreak is the first line break of white space, "" if it has none. Between paragraphs it is two, which leave a
-// blank line.
+// lineBreak returns the first line break in white, or "" if it has none. Between paragraphs it returns two, which leave
+// a blank line.
 func (e *editor) lineBreak(white []byte) string {
 	i := bytes.IndexAny(white, "\r\n")
 	if i < 0 {

@@ -15,12 +15,12 @@ import (
 
 func init() { dofn.Register[keysFn]() }
 
-// Keys writes the band keys of a segment's documents, each shard of a band to the file index.KeysFile.
+// Keys writes the band keys of a segment's documents, each shard of a band to its file index.KeysFile.
 //
 //	KV<band and shard, band entries> → facts
 //
-// One GroupByKey. The entries of a group are held in memory. A shard without entries has no file. The rows of
-// the segment's files of documents begin at starts.
+// One GroupByKey, whose groups are held in memory. A shard without entries has no file. starts holds the first row of
+// each file of documents in the segment.
 func Keys(s beam.Scope, bands flow.Bands, shardBits int, starts []int64, p Params) flow.Facts {
 	s = s.Scope("sink.Keys")
 	fn := &keysFn{Params: p, ShardBits: shardBits, Starts: starts}

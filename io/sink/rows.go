@@ -29,7 +29,7 @@ func init() {
 	dofn.Register[runFn]()
 }
 
-// runs sorts the rows of each slice.
+// runs sorts the rows of each slice of a shard.
 //
 //	KV<shard, rows> → KV<shard, rows>
 //
@@ -43,8 +43,8 @@ func runs(s beam.Scope, name string, slices int, p Params, rows beam.PCollection
 		Held: p.held(), Packed: p.Pack}, beam.GroupByKey(s, sliced))
 }
 
-// sliceFn spreads the rows of a shard over its slices. A row's sort key alone says which is its own:
-// a step that is repeated may meet its blocks in another order.
+// sliceFn spreads the rows of a shard over its slices. A row's slice depends on its sort key alone, because a repeated
+// step may receive its blocks in another order.
 //
 //	KV<shard, rows> → KV<slice, rows>
 type sliceFn struct {
@@ -79,7 +79,7 @@ func (f *sliceFn) FinishBundle(emit func(int64, []byte)) { f.buffers.Flush(emit)
 //	KV<slice, rows> → KV<slice, packed rows>
 func packFn(slice int64, rows []byte, emit func(int64, []byte)) { emit(slice, s2.Encode(nil, rows)) }
 
-// unpacked returns the blocks of a group that packFn packed. It ends at one that is broken, with err set.
+// unpacked unpacks the blocks of a group that packFn packed. It stops at a broken block and sets err.
 func unpacked(packed func(*[]byte) bool, err *error) func(*[]byte) bool {
 	return func(block *[]byte) bool {
 		var in []byte
@@ -91,22 +91,22 @@ func unpacked(packed func(*[]byte) bool, err *error) func(*[]byte) bool {
 	}
 }
 
-// runFn sorts one slice. Up to Few bytes pass on directly; more go to files named by marker rows
-// (Order == inFile).
+// runFn sorts one slice. It passes on up to Few bytes directly, and writes more to files that marker rows name (Order
+// == inFile).
 //
 //	KV<slice, rows> → KV<shard, rows>
 type runFn struct {
 	Temp, Name string // the run's temporary folder, and the table's name
 	Slices     int64
-	Few        int // how many bytes of rows go on
-	Held       int // and are held
+	Few        int // maximum bytes of rows to pass on
+	Held       int // maximum bytes of rows to hold in memory
 	Packed     bool
 }
 
-// shardRows is how many bytes of a group's rows are held in memory where Params do not say.
+// shardRows is how many bytes of a group's rows are held in memory by default.
 const shardRows = 16 << 20
 
-// inFile is the order of what names a file of rows.
+// inFile is the order of a row that names a file of rows.
 var inFile = blocks.Edge{A: -1, B: -1}
 
 func (f *runFn) ProcessElement(
@@ -143,16 +143,15 @@ func (f *runFn) ProcessElement(
 	return nil
 }
 
-// collect returns the blocks of a group of rows of the table name, and how many bytes they are. Those beyond
-// held bytes go to files below the folder temp; files are these and those that marker rows
-// name, for readRun.
+// collect returns the blocks of a group of rows of the table name, and their size in bytes. It sorts rows beyond held
+// bytes into files below the folder temp; files names these and the files of marker rows, for openRun.
 func collect(
 	ctx context.Context, temp, name string, held int, packed func(*[]byte) bool,
 ) (files, all [][]byte, size int, err error) {
 	var block []byte
 	for packed(&block) {
 		if d := blocks.NewDecoder(block); !d.Done() {
-			if first := d.RowPart(); first.Order == inFile { // which is a block of its own
+			if first := d.RowPart(); first.Order == inFile { // such a row is a block of its own
 				files = append(files, first.Fields)
 				block = nil
 				continue
@@ -168,14 +167,14 @@ func collect(
 		}
 		all = append(all, block)
 		size += len(block)
-		block = nil // it is held
+		block = nil // all holds it
 	}
 	return files, all, size, nil
 }
 
-// sortToFile writes the parts in blocks, which are size bytes, in order to a file below the folder temp, and
-// returns what readRun finds them by. The file is named by the rows it has: a step that is repeated may cut
-// them in another way, while the first attempt still reads.
+// sortToFile sorts the parts in packed, of size bytes in total, into a file below the folder temp, and returns the
+// fields by which openRun finds it. The file's name depends on its rows: a repeated step may divide them differently
+// while the first attempt still reads its files.
 func sortToFile(ctx context.Context, temp, name string, packed [][]byte, size int) ([]byte, error) {
 	rows, err := sort(packed, size)
 	if err != nil {
@@ -192,28 +191,28 @@ func sortToFile(ctx context.Context, temp, name string, packed [][]byte, size in
 	return fmt.Appendf(nil, "%d %s", count, path), writeRun(ctx, temp, path, rows.next)
 }
 
-// sorted are the parts of a group's rows in order. They stay in their blocks, for what is sorted had
-// better be small, and hold no pointers.
+// sorted holds the parts of a group's rows in order. The parts stay in their blocks: refs are sorted, since these are
+// small and have no pointers.
 type sorted struct {
 	blocks [][]byte
 	refs   []ref
 	read   []blocks.RowPart
-	ahead  []blocks.RowPart // of those read, the ones that next has not returned
+	ahead  []blocks.RowPart // parts of read that next has not returned
 }
 
-// ref says where a part is.
+// ref is the location of a part.
 type ref struct {
 	blocks.RowPlace
 	block, at uint32
 }
 
-// usualRun is about how many refs of a sorted group have one place.
+// usualRun is the average number of refs in a run of order.
 const usualRun = 4
 
-// usualRows is up to how many rows there is room for before they are counted.
+// usualRows is the maximum number of rows to reserve memory for before they are counted.
 const usualRows = 1 << 17
 
-// sort sorts the parts in blocks, which are size bytes.
+// sort sorts the parts in packed, of size bytes in total.
 func sort(packed [][]byte, size int) (*sorted, error) {
 	s := &sorted{blocks: packed}
 	for i, block := range packed {
@@ -223,7 +222,7 @@ func sort(packed [][]byte, size int) (*sorted, error) {
 			if err := d.Err(); err != nil {
 				return nil, err
 			}
-			if s.refs == nil { // the others may be about as large
+			if s.refs == nil { // assuming that the other parts are about as large
 				s.refs = make([]ref, 0, min(size/(len(block)-d.Left())+1, usualRows))
 			}
 			s.refs = append(s.refs, ref{part.RowPlace, uint32(i), uint32(at)})
@@ -233,8 +232,8 @@ func sort(packed [][]byte, size int) (*sorted, error) {
 	return s, nil
 }
 
-// order sorts refs. Documents lie evenly in a shard, so that one pass
-// by the rows' own documents leaves runs of a few refs.
+// order sorts refs. Documents are spread evenly over a shard, so one distribution pass by document leaves runs of a few
+// refs.
 func order(refs []ref) {
 	if len(refs) == 0 {
 		return
@@ -250,7 +249,7 @@ func order(refs []ref) {
 		ends[run(&refs[i])]++
 	}
 	end := uint32(0)
-	next := make([]uint32, len(ends)) // place of each run
+	next := make([]uint32, len(ends)) // next place in each run
 	for i, n := range ends {
 		next[i] = end
 		end += n
@@ -271,11 +270,11 @@ func order(refs []ref) {
 	}
 }
 
-// readAhead is how many parts are read at once. They lie all over the
-// blocks, and a core waits for several of them in the time of one.
+// readAhead is how many parts next reads at once. They are scattered over the blocks, and a core waits for several
+// cache misses in the time of one.
 const readAhead = 64
 
-// next returns the first part and takes it out, or io.EOF behind the last.
+// next removes and returns the first part, or returns io.EOF if there is none.
 func (s *sorted) next() (blocks.RowPart, error) {
 	if len(s.ahead) == 0 {
 		if len(s.refs) == 0 {
@@ -294,8 +293,8 @@ func (s *sorted) next() (blocks.RowPart, error) {
 	return part, nil
 }
 
-// writeRun writes parts to a file below the folder temp, each with its length
-// before it. next returns one after another, and io.EOF behind the last.
+// writeRun writes the parts that next returns, until io.EOF, to a file below the folder temp, each preceded by its
+// length.
 func writeRun(ctx context.Context, temp, name string, next func() (blocks.RowPart, error)) error {
 	_, err := storage.WriteBelow(ctx, temp, name, func(w io.Writer) error {
 		var part, length []byte
@@ -320,8 +319,8 @@ func writeRun(ctx context.Context, temp, name string, next func() (blocks.RowPar
 	return err
 }
 
-// openRun opens the file that fields tell of: how many parts it has, and its name. What it returns has one part after
-// another, each valid until the next, and io.EOF behind the last.
+// openRun opens the file that the fields of a marker row name, with the number of its parts. The returned next returns
+// one part after another, each valid until the next call, and then io.EOF.
 func openRun(ctx context.Context, fields []byte) (next func() (blocks.RowPart, error), file io.Closer, err error) {
 	count, name, _ := strings.Cut(string(fields), " ")
 	parts, err := strconv.Atoi(count)
@@ -350,8 +349,8 @@ func openRun(ctx context.Context, fields []byte) (next func() (blocks.RowPart, e
 	}, content, nil
 }
 
-// merged yields the whole rows of a shard of the table name in order: of those that came as they are, and
-// of files. A row is valid until the next.
+// merged yields the whole rows of a shard of the table name in order, from the group's blocks and from files. A row is
+// valid until the next.
 func merged(
 	ctx context.Context, temp, name string, held int, packed func(*[]byte) bool,
 ) (iter.Seq2[blocks.RowPart, error], error) {
@@ -380,7 +379,7 @@ func merged(
 
 func byPlace(a, b blocks.RowPart) int { return a.Compare(b.RowPlace) }
 
-// joined makes rows of their parts.
+// joined yields the rows that parts make up.
 func joined(parts iter.Seq2[blocks.RowPart, error]) iter.Seq2[blocks.RowPart, error] {
 	return func(yield func(blocks.RowPart, error) bool) {
 		var rows blocks.RowJoiner

@@ -1,6 +1,6 @@
-// Package sink writes what a job found: tables as Parquet (Table), the corpus without what was
-// removed (Corpus), and the ledger from which the launcher takes its totals (Ledger). Names are
-// deterministic and files are whole or absent, so a retry or a second worker changes nothing.
+// Package sink writes the results of a job: tables as Parquet (Table), the corpus without the removed documents
+// (Corpus), and the ledger from which the launcher takes its totals (Ledger). Names are deterministic and files are
+// whole or absent, so a retry or a second worker changes nothing.
 package sink
 
 import (
@@ -36,29 +36,29 @@ func init() {
 type Params struct {
 	// Inputs is the path of the shared blocks.Inputs.
 	Inputs string
-	// Output is where tables and corpus are written, each file synced if Sync: where this is another
-	// machine, the launcher cannot.
+	// Output is the folder of tables and corpus. Sync syncs each file: the launcher cannot if the workers are other
+	// machines.
 	Output output.Folder
 	Sync   bool
-	// Temp is the folder for rows that are too many for one group; of rows in slices, so many bytes of all of
-	// these are not.
+	// Temp is the folder for rows that are too many for one group. If rows are in slices, up to GroupRows bytes of each
+	// group stay out of it.
 	Temp      string
 	GroupRows int64
-	// HeldRows is how many bytes of rows each worker holds; 0: 16 MiB. Results do not depend on it.
+	// HeldRows is how many bytes of rows each worker holds in memory; 0: 16 MiB. Results do not depend on it.
 	HeldRows int
-	// Paragraphs are what is cut, so those beside them remain apart.
+	// Paragraphs says that whole paragraphs are cut, so the paragraphs around a cut stay apart.
 	Paragraphs bool
-	// Pack: rows are compressed on their way to slices.
+	// Pack compresses rows on their way to slices.
 	Pack bool
-	// Write names the tables to be written.
+	// Write names the tables to write.
 	Write []output.Part
-	// Stored: the files are those of an index, of which single rows are read.
+	// Stored says that the files belong to an index, from which single rows are read.
 	Stored bool
 	// Metadata are the key-value pairs that each Parquet file carries.
 	Metadata map[string]string
 }
 
-// write writes the file name of the output, for a worker.
+// write writes the file name of the output.
 func (p Params) write(ctx context.Context, name string, write func(io.Writer) error) (records.ManifestFile, error) {
 	return p.Output.Write(ctx, name, p.Sync, write)
 }
@@ -70,7 +70,7 @@ func (p Params) writes(table output.Part) bool { return slices.Contains(p.Write,
 // underOneKey gives each value the key 0.
 func underOneKey(value []byte, emit func(int64, []byte)) { emit(0, value) }
 
-// everyShardFn emits an empty block for each table shard, so that a file is written for it even if no row has that key.
+// everyShardFn emits an empty block for each table shard, so that a file is written even for a shard without rows.
 type everyShardFn struct{ Inputs string }
 
 func (f *everyShardFn) ProcessElement(ctx context.Context, _ []byte, emit func(int64, []byte)) error {
@@ -84,20 +84,20 @@ func (f *everyShardFn) ProcessElement(ctx context.Context, _ []byte, emit func(i
 	return nil
 }
 
-// Ledger writes all facts as JSON lines to the file path, for ReadLedger: when it is there, the
-// job is complete. Where there may be no fact at all, NoFact has the file written.
+// Ledger writes all facts as JSON lines to the file path, for ReadLedger. Once the file exists, the job is complete. If
+// there may be no facts at all, NoFact makes Ledger write the file.
 func Ledger(s beam.Scope, path string, facts ...flow.Facts) {
 	s = s.Scope("sink.Ledger")
 	beam.ParDo0(s, &ledgerFn{Path: path}, gatherAll(s, facts))
 }
 
-// NoFact is an empty fact, with which Ledger writes its file also where there are no others.
+// NoFact returns an empty fact, which makes Ledger write its file even if there are no others.
 func NoFact(s beam.Scope) flow.Facts { return flow.Facts(beam.ParDo(s, noFact, beam.Impulse(s))) }
 
-// noFact stands between Impulse and Flatten: Flink's runner loses what goes from the one to the other.
+// noFact stands between Impulse and Flatten: Flink's runner loses data that goes directly from one to the other.
 func noFact(_ []byte, emit func([]byte)) { emit([]byte{}) }
 
-// gatherAll brings all facts to one call.
+// gatherAll groups all facts under one key.
 func gatherAll(s beam.Scope, facts []flow.Facts) beam.PCollection {
 	var all []beam.PCollection
 	for _, f := range facts {
@@ -124,8 +124,8 @@ func (f *ledgerFn) ProcessElement(ctx context.Context, _ int64, facts func(*[]by
 	return err
 }
 
-// ReadLedger returns the facts that Ledger wrote, by kind and name. Those of reading, which may be millions, are added
-// up to one, of the name and the note of the first split that has a note, and those of reading references to another.
+// ReadLedger returns the facts that Ledger wrote, by kind and name. It adds up the facts of reading, of which there may
+// be millions, to one with the name and note of the first split with a note, and likewise those of reading references.
 func ReadLedger(r io.Reader) (facts []blocks.Fact, err error) {
 	read := map[blocks.FactKind]*blocks.Fact{}
 	var totals ReadTotals
@@ -177,26 +177,26 @@ func EachFact(r io.Reader, do func(blocks.Fact) error) error {
 	}
 }
 
-// ReadTotals are what the facts of source.Read come to.
+// ReadTotals are the sums of the facts of source.Read.
 type ReadTotals struct {
 	Records, Unreadable int64
-	First               string // the first unreadable record, and why it is
+	First               string // the first unreadable record, and why it is unreadable
 
-	Without int64 // documents without any of the text columns
+	Without int64 // documents with none of the text columns
 
-	// NoColumn are sources with such documents, and Whole is how many
-	// documents those have of which none has a text column.
+	// NoColumn are the sources of such documents. Whole is the number of documents in sources where no document has a text
+	// column.
 	NoColumn []records.NoColumn `json:",omitempty"`
 	Whole    int64              `json:",omitempty"`
 
-	split int // where First is
+	split int // the split of First
 }
 
 func (t ReadTotals) String() string {
 	return records.OfAll(t.Unreadable, t.Records, "records", "unreadable") + ", the first: " + t.First
 }
 
-// Add adds what a split had, of facts in any order.
+// Add adds the fact of a split. Facts may come in any order.
 func (t *ReadTotals) Add(fact blocks.Fact) error {
 	if fact.Kind != blocks.FactRead {
 		return nil
@@ -211,47 +211,47 @@ func (t *ReadTotals) Add(fact blocks.Fact) error {
 	return err
 }
 
-// Limit is how many records are accepted that are unreadable, or of a source
-// without a text column: Records, or Percent of all, whichever is more.
+// Limit is the maximum number of records that are unreadable or of a source without a text column: Records, or Percent
+// of all records, whichever is more.
 type Limit struct {
 	Records int64
 	Percent float64
 }
 
-// Exceeded reports whether more than that are.
+// Exceeded reports whether t exceeds the limit.
 func (l Limit) Exceeded(t ReadTotals) bool {
 	n := t.Unreadable + t.Whole
 	return n > l.Records && float64(n) > l.Percent/100*float64(t.Records)
 }
 
-// Totals adds facts up to ReadTotals with the sources that lack a text column.
+// Totals adds up facts to ReadTotals that include the sources without a text column.
 type Totals struct {
 	in      *blocks.Inputs
 	sum     ReadTotals
 	lacking source.Lacking
 }
 
-// NewTotals are those of no fact.
+// NewTotals returns the Totals of no facts.
 func NewTotals(in *blocks.Inputs) *Totals { return &Totals{in: in} }
 
-// Add adds a fact, in any order.
+// Add adds a fact. Facts may come in any order.
 func (t *Totals) Add(fact blocks.Fact) error {
 	return errors.Join(t.sum.Add(fact), t.lacking.AddFact(t.in, fact))
 }
 
-// Sum is what all come to.
+// Sum returns the totals of all facts added.
 func (t *Totals) Sum() ReadTotals {
 	t.sum.NoColumn, t.sum.Whole = t.lacking.Sources(t.in)
 	return t.sum
 }
 
-// errUnreadable ends a job that has too many unreadable records.
+// errUnreadable ends a job with too many unreadable records.
 var errUnreadable = errors.New("too many unreadable records")
 
-// FailOnUnreadable ends the job with errUnreadable once everything is read, and the rejected rows are
-// written, if more records than limit are unreadable or of sources without a text
-// column. The ReadTotals are then in the file path. inputs is the path of the shared
-// blocks.Inputs, read are the facts of source.Read, written those of the table rejected.
+// FailOnUnreadable ends the job with errUnreadable if more records than limit are unreadable or of sources without a
+// text column, once everything is read and the rejected rows are written. It leaves the ReadTotals in the file path.
+// inputs is the path of the shared blocks.Inputs, read are the facts of source.Read, and written those of the table
+// rejected.
 func FailOnUnreadable(s beam.Scope, inputs, path string, limit Limit, read, written flow.Facts) {
 	s = s.Scope("sink.FailOnUnreadable")
 	beam.ParDo0(s, &failOnUnreadableFn{Inputs: inputs, Path: path, Limit: limit},
@@ -289,7 +289,7 @@ func (f *failOnUnreadableFn) ProcessElement(ctx context.Context, _ int64, facts 
 	return errUnreadable
 }
 
-// emitFact emits what one file's writing came to.
+// emitFact emits the fact of a file that was written.
 func emitFact(emit func([]byte), kind blocks.FactKind, file records.ManifestFile, counts map[string]int64) error {
 	line, err := json.Marshal(blocks.Fact{
 		Kind: kind, Name: file.Path, Bytes: file.Bytes, SHA256: file.SHA256, Counts: counts,

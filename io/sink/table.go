@@ -36,15 +36,14 @@ func registerTable[T blocks.Row]() {
 	dofn.Register[tableFn[T]]()
 }
 
-// Table writes the rows of one table to Output/name, a Parquet file a shard, rows in the order
-// of their sort keys. A table that is not among p.Write is counted all the same.
+// Table writes the rows of one table to Output/name, one Parquet file per shard, sorted by key. It counts the rows of a
+// table that is not in p.Write without writing them.
 //
 //	KV<shard, rows> → facts
 //
-// One GroupByKey by shard. Where a shard's rows may be too many for one group, there are several slices of
-// it: then it is one GroupByKey by slice, whose rows, if they are many, are sorted into files below p.Temp,
-// and one by shard. Of no group more than 16 MB of rows are held in memory: what is more, is sorted into
-// files too.
+// One GroupByKey by shard. If a shard may have too many rows for one group, it is split into slices: then there is one
+// GroupByKey by slice, which sorts the rows into files below p.Temp if they are many, and one by shard. A group holds
+// p.HeldRows bytes of rows in memory and sorts the rest into files, too.
 func Table[T blocks.Row](s beam.Scope, table output.Part, slices int, p Params, rows ...flow.Rows[T]) flow.Facts {
 	s = s.Scope("sink.Table." + string(table))
 	var all []beam.PCollection
@@ -55,7 +54,7 @@ func Table[T blocks.Row](s beam.Scope, table output.Part, slices int, p Params, 
 		all = []beam.PCollection{runs(s, string(table), slices, p, beam.Flatten(s, all...))}
 	}
 	if p.writes(table) {
-		// A list of its own: one for all would tie the tables together on Flink.
+		// One for each table: a shared one would tie the tables together on Flink.
 		all = append(all, beam.ParDo(s, &everyShardFn{p.Inputs}, beam.Impulse(s)))
 	}
 	return flow.Facts(beam.ParDo(s, &tableFn[T]{Table: table, Params: p}, beam.GroupByKey(s, beam.Flatten(s, all...))))
@@ -93,13 +92,13 @@ func (f *tableFn[T]) ProcessElement(
 	return emitFact(facts, blocks.FactTable, file, counts)
 }
 
-// Rows are written in batches: a row group is held until it is full, the decoded rows are not. Both are of so
-// many rows, or fewer if these are large.
+// Rows are written in batches, because the writer holds a row group until it is full but not the decoded rows. Batches
+// and row groups have these numbers of rows, or fewer if the rows are large.
 const (
 	rowBatch   = 1024
 	rowGroups  = 1 << 20
 	batchBytes = 4 << 20
-	// groupBytes are those of a row group's rows beyond what a row usually has.
+	// groupBytes bounds the bytes of a row group's rows beyond usualRow each.
 	groupBytes = 8 << 20
 	usualRow   = 256
 )
@@ -112,7 +111,7 @@ func (f *tableFn[T]) write(w io.Writer, rows iter.Seq2[blocks.RowPart, error], c
 	out := parquet.NewGenericWriter[T](w, options...)
 	batch := make([]T, 0, rowBatch)
 	var row T
-	inBatch, beyondUsual := 0, 0 // bytes
+	inBatch, beyondUsual := 0, 0 // in bytes
 	for r, err := range rows {
 		if err != nil {
 			return err
@@ -145,7 +144,7 @@ func (f *tableFn[T]) write(w io.Writer, rows iter.Seq2[blocks.RowPart, error], c
 	return out.Close()
 }
 
-// count counts the rows of a table that is not to be written.
+// count counts the rows of a table that is not written.
 func (f *tableFn[T]) count(rows iter.Seq2[blocks.RowPart, error], counts map[string]int64) error {
 	var decoded T
 	for r, err := range rows {
@@ -159,7 +158,7 @@ func (f *tableFn[T]) count(rows iter.Seq2[blocks.RowPart, error], counts map[str
 	return nil
 }
 
-// decode decodes and counts a row.
+// decode decodes a row and counts it.
 func decode[T blocks.Row](decoded *T, r blocks.RowPart, counts map[string]int64) error {
 	d := blocks.NewDecoder(r.Fields)
 	blocks.DecodeFields(d, decoded)
