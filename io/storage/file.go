@@ -12,14 +12,14 @@ import (
 	"sync/atomic"
 )
 
-// Versioned is a Store that reads one version of an object, and nothing of another, without being asked to look.
+// Versioned is a Store that can read one version of an object and never returns data of another.
 type Versioned interface {
-	// OpenVersion opens what is at path while it has version. It sends no request: a missing object, and one of another
-	// version, which is a *ChangedError, show when they are read.
+	// OpenVersion opens the object at path as long as it has version. It sends no request: reading reports that the object
+	// is missing, or by a *ChangedError that it has another version.
 	OpenVersion(ctx context.Context, path, version string) (Reader, error)
 }
 
-// ChangedError says that an input file is not what it was when it was listed.
+// ChangedError says that an input file has changed since it was listed.
 type ChangedError struct{ Path string }
 
 func (e *ChangedError) Error() string {
@@ -31,29 +31,29 @@ type File struct {
 	Reader
 	ctx           context.Context
 	path, version string
-	versioned     bool // it has no bytes but those of version
-	shared        bool // who opened it first closes it
+	versioned     bool // all data read is of version
+	shared        bool // the first to open it closes it
 	reached       *atomic.Int64
 }
 
 type reachedKey struct{}
 
-// Watched returns a context with which the files that Open opens raise reached to the end of what was read of any.
+// Watched returns a context in which the files that Open opens raise reached to the furthest end of any read.
 func Watched(ctx context.Context, reached *atomic.Int64) context.Context {
 	return context.WithValue(ctx, reachedKey{}, reached)
 }
 
-// once holds what was opened with a context of Once.
+// once holds the objects opened with a context of Once.
 type once struct {
 	mu    sync.Mutex
 	files map[[2]string]Reader    // by path and version
-	kept  map[[2]string]io.Closer // what Keep has of them
+	kept  map[[2]string]io.Closer // values that Keep keeps for them
 }
 
 type onceKey struct{}
 
-// Once returns a context with which Open opens each version of an object once,
-// until done is called: who opens it again finds what was fetched before.
+// Once returns a context in which Open opens each version of an object only once, until done is called. A second Open
+// finds the data fetched before.
 func Once(ctx context.Context) (opening context.Context, done func()) {
 	o := &once{files: map[[2]string]Reader{}, kept: map[[2]string]io.Closer{}}
 	return context.WithValue(ctx, onceKey{}, o), func() {
@@ -66,8 +66,8 @@ func Once(ctx context.Context) (opening context.Context, done func()) {
 	}
 }
 
-// Keep keeps what was made of a version of an object, for Take with the same context of Once, and reports whether it
-// does: with another context there is nobody to use it. What nobody takes is closed.
+// Keep keeps a value made from a version of an object, for Take with the same context of Once, and reports whether it
+// does: in other contexts nobody could take it. A value that nobody takes is closed.
 func Keep(ctx context.Context, path, version string, made io.Closer) bool {
 	o, ok := ctx.Value(onceKey{}).(*once)
 	if !ok {
@@ -79,7 +79,7 @@ func Keep(ctx context.Context, path, version string, made io.Closer) bool {
 	return true
 }
 
-// Take returns what Keep keeps of a version of an object, which it keeps no longer; nil if that is nothing.
+// Take removes and returns the value that Keep keeps for a version of an object, or nil if there is none.
 func Take(ctx context.Context, path, version string) io.Closer {
 	o, ok := ctx.Value(onceKey{}).(*once)
 	if !ok {
@@ -93,7 +93,7 @@ func Take(ctx context.Context, path, version string) io.Closer {
 	return made
 }
 
-// open opens a version, or returns the reader of it that it returned before.
+// open opens a version of an object, or returns its reader if it is open.
 func (o *once) open(ctx context.Context, store Store, path, version string) (Reader, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -109,7 +109,7 @@ func (o *once) open(ctx context.Context, store Store, path, version string) (Rea
 	return r, nil
 }
 
-// Open opens the input file path and checks that it still has the version that was listed.
+// Open opens the input file path, which must still have the version that was listed.
 func Open(ctx context.Context, path, version string) (*File, error) {
 	store, err := At(path)
 	if err != nil {
@@ -130,8 +130,8 @@ func Open(ctx context.Context, path, version string) (*File, error) {
 	return file, nil
 }
 
-// openVersion opens what is at path if it has version. Of a store that is not
-// Versioned, File.Unchanged tells whether it still had that when it was read.
+// openVersion opens the object at path if it has version. If the store is not Versioned, File.Unchanged tells whether
+// the object still had this version when it was read.
 func openVersion(ctx context.Context, store Store, path, version string) (Reader, error) {
 	if store, ok := store.(Versioned); ok {
 		return store.OpenVersion(ctx, path, version)
@@ -154,10 +154,10 @@ func openVersion(ctx context.Context, store Store, path, version string) (Reader
 	return r, nil
 }
 
-// smallFile is the size in bytes up to which a file is read at once.
+// smallFile is the maximum size in bytes of a file that is read at once.
 const smallFile = 64 << 10
 
-// smallReader reads a small file at once: who looks at its head, its content and its end asks the disk for it once.
+// smallReader reads a small file at once, so that reading its head, content and end asks the disk only once.
 type smallReader struct {
 	Reader
 	size    int64
@@ -184,7 +184,7 @@ func (r *smallReader) ReadAt(p []byte, at int64) (int, error) {
 	return n, nil
 }
 
-// Close closes the file, unless others may open it again.
+// Close closes the file, unless it is shared and may be opened again.
 func (f *File) Close() error {
 	if f.shared {
 		return nil
@@ -192,7 +192,7 @@ func (f *File) Close() error {
 	return f.Reader.Close()
 }
 
-// ReadAt reads as the store does, and tells who watches.
+// ReadAt reads as the store does, and reports the end of the read to Watched.
 func (f *File) ReadAt(p []byte, at int64) (n int, err error) {
 	n, err = f.Reader.ReadAt(p, at)
 	if f.reached == nil {
@@ -205,30 +205,30 @@ func (f *File) ReadAt(p []byte, at int64) (n int, err error) {
 	}
 }
 
-// Ahead says that bytes from to to are about to be read in order.
-// Where a read is a request, what is near is fetched with it.
+// Ahead says that the bytes between from and to are about to be read in order. If a read is a request, the reader then
+// fetches more with each.
 func (f *File) Ahead(from, to int64) {
 	if r, ok := f.Reader.(fetching); ok {
 		r.Ahead(from, to)
 	}
 }
 
-// Fetches reports whether that is so.
+// Fetches reports whether each read is a request.
 func (f *File) Fetches() bool {
 	_, ok := f.Reader.(fetching)
 	return ok
 }
 
-// fetching is a Reader where a read is a request.
+// fetching is a Reader whose reads are requests.
 type fetching interface{ Ahead(from, to int64) }
 
-// Unchanged returns an error if the file is not what it was when it was listed. Call it after
-// the last byte was read: what was read before is then known to be of one state.
+// Unchanged returns an error if the file has changed since it was listed. Call it after reading the last byte: nil then
+// means that all data read is of one state.
 func (f *File) Unchanged() error {
 	if f.versioned {
 		return nil
 	}
-	// Also an interrupted job asks: whether what it read was sound.
+	// A cancelled job asks, too, whether the data it read was sound.
 	info, err := f.Stat(context.WithoutCancel(f.ctx))
 	if err != nil {
 		return err
@@ -239,19 +239,19 @@ func (f *File) Unchanged() error {
 	return nil
 }
 
-// Content is an open file that WriteFile wrote.
+// Content is an open file written by WriteFile.
 type Content struct {
 	*io.SectionReader
 	io.Closer
 }
 
-// Fetches reports whether a read is a request.
+// Fetches reports whether each read is a request.
 func (c *Content) Fetches() bool {
 	_, ok := c.Closer.(fetching)
 	return ok
 }
 
-// OpenFile opens a file that WriteFile wrote.
+// OpenFile opens a file written by WriteFile.
 func OpenFile(ctx context.Context, path string) (*Content, error) {
 	store, err := At(path)
 	if err != nil {
@@ -269,7 +269,7 @@ func OpenFile(ctx context.Context, path string) (*Content, error) {
 	return &Content{io.NewSectionReader(r, 0, info.Size), r}, nil
 }
 
-// ReadFile reads a file that WriteFile wrote.
+// ReadFile reads a file written by WriteFile.
 func ReadFile(ctx context.Context, path string) ([]byte, error) {
 	content, err := OpenFile(ctx, path)
 	if err != nil {
@@ -283,7 +283,7 @@ func ReadFile(ctx context.Context, path string) ([]byte, error) {
 	return data, nil
 }
 
-// ReadRange fills data with what a file that WriteFile wrote has at an offset.
+// ReadRange fills data from a file written by WriteFile, from offset on.
 func ReadRange(ctx context.Context, path string, data []byte, offset int64) error {
 	store, err := At(path)
 	if err != nil {
@@ -300,13 +300,13 @@ func ReadRange(ctx context.Context, path string, data []byte, offset int64) erro
 	return nil
 }
 
-// Files are written in small pieces, a record at a time.
+// writeBytes is the size of the write buffers: files are written in small pieces, one record at a time.
 const writeBytes = 128 << 10
 
-// buffers are those of files that were written: a corpus may be many small ones.
+// buffers holds the buffers of finished files for reuse: a corpus may have many small files.
 var buffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, writeBytes) }}
 
-// Buffered calls write with a buffer before w, and flushes it.
+// Buffered calls write with a buffered writer on w, and flushes it.
 func Buffered(w io.Writer, write func(io.Writer) error) error {
 	buffer := buffers.Get().(*bufio.Writer)
 	buffer.Reset(w)
@@ -320,8 +320,7 @@ func Buffered(w io.Writer, write func(io.Writer) error) error {
 	return buffer.Flush()
 }
 
-// WriteFile writes a file that is either whole or absent. A retry, or two workers at once, are
-// harmless.
+// WriteFile writes a file that is either whole or absent. A retry, or two workers that write it at once, do no harm.
 func WriteFile(ctx context.Context, path string, write func(io.Writer) error) (Info, error) {
 	return create(ctx, path, If{}, write)
 }
@@ -336,14 +335,14 @@ func create(ctx context.Context, path string, cond If, write func(io.Writer) err
 	})
 }
 
-// mark is in each folder of a run that lasts.
+// mark is the name of a file in each folder of an active run.
 const mark = ".running"
 
-// Marks reports whether a file of that path is the mark of its folder.
+// Marks reports whether path is that of its folder's mark.
 func Marks(path string) bool { return relative(Dir(path), path) == mark }
 
-// Begin makes a folder and marks it as that of a run, which lasts until the folder is removed. On a disk only the
-// user may look into a private one, which must not be there yet; the folders above it are as any.
+// Begin makes a folder and marks it as that of a run, which is active until the folder is removed. If private, only the
+// user can open the folder on a disk, and it must not exist yet; the folders above it are ordinary ones.
 func Begin(ctx context.Context, folder string, private bool) error {
 	if IsLocal(folder) {
 		if err := makeFolder(folder, private); err != nil {
@@ -353,8 +352,8 @@ func Begin(ctx context.Context, folder string, private bool) error {
 	return begin(ctx, folder)
 }
 
-// BeginIn is Begin of a folder in that of a run. If the run has ended,
-// which its folder is removed by, it fails with fs.ErrNotExist.
+// BeginIn is like Begin, for a folder below that of a run. It fails with fs.ErrNotExist if the run has ended and its
+// folder was removed.
 func BeginIn(ctx context.Context, run, name string, private bool) error {
 	folder := Join(run, name)
 	if IsLocal(folder) {
@@ -373,16 +372,16 @@ func begin(ctx context.Context, folder string) error {
 
 func nothing(io.Writer) error { return nil }
 
-// WriteBelow is WriteFile for workers: it fails with fs.ErrNotExist if the run of the folder root, one
-// above path, has ended before the file is whole. Whoever still works for it must not leave anything. An object store
-// is asked by a process once in some seconds, not for each file: there a late file can be anyway, and the next run
-// removes it. The file is as private as root.
+// WriteBelow is WriteFile for workers: it fails with fs.ErrNotExist if the run of the folder root, which is above path,
+// has ended before the file is whole, so that a late worker leaves nothing behind. On an object store, a process checks
+// this only every few seconds: late files are possible there anyway, and the next run removes them. The file is as
+// private as root.
 func WriteBelow(ctx context.Context, root, path string, write func(io.Writer) error) (Info, error) {
 	return writeBelow(ctx, path, If{Root: root}, write)
 }
 
-// WriteStaged is WriteBelow for the files of an output, which nobody looks at before all are written and counted:
-// If.Unseen. On a disk that saves a rename, a tenth of the cost of a small file.
+// WriteStaged is WriteBelow for the files of an output, which nobody reads before all are written and counted: see
+// If.Unseen. On a disk, that saves a rename, a tenth of the cost of a small file.
 func WriteStaged(ctx context.Context, root, path string, write func(io.Writer) error) (Info, error) {
 	return writeBelow(ctx, path, If{Root: root, Unseen: true}, write)
 }
@@ -395,7 +394,7 @@ func writeBelow(ctx context.Context, path string, cond If, write func(io.Writer)
 		return nil
 	}
 	if err := lasts(); err != nil {
-		return Info{}, err // before a folder is made
+		return Info{}, err // before any folder is made
 	}
 	return create(ctx, path, cond, func(w io.Writer) error {
 		if err := write(w); err != nil {
@@ -405,9 +404,9 @@ func writeBelow(ctx context.Context, path string, cond If, write func(io.Writer)
 	})
 }
 
-// TempFolder makes a folder for a run's temporary files, of a name of its own, in the folder parent,
-// which must be there; "" is the system's. On a disk only the user may look into it, for it holds
-// texts. Its run begins.
+// TempFolder makes a folder with a unique name for a run's temporary files in the folder parent, which must exist; ""
+// is the system's folder. On a disk, only the user can open the new folder, because it will hold texts. The folder's
+// run begins.
 func TempFolder(ctx context.Context, parent string) (folder string, err error) {
 	folder = Join(parent, "neardup-"+rand.Text())
 	if IsLocal(parent) {
@@ -421,7 +420,7 @@ func TempFolder(ctx context.Context, parent string) (folder string, err error) {
 	return folder, nil
 }
 
-// regular refuses what is no file.
+// regular returns an error if info is not that of a regular file.
 func regular(info Info) error {
 	if info.Type&fs.ModeType != 0 {
 		return fmt.Errorf("%s: not a regular file; give - to read standard input", info.Path)
@@ -429,8 +428,8 @@ func regular(info Info) error {
 	return nil
 }
 
-// Lasts reports whether the run of a folder that Begin has marked lasts.
+// Lasts reports whether the run of a folder that Begin has marked is active.
 func Lasts(ctx context.Context, folder string) (bool, error) { return Exists(ctx, Join(folder, mark)) }
 
-// End takes the mark from a folder: its run does not last any more.
+// End removes the mark of a folder, which ends its run.
 func End(ctx context.Context, folder string) error { return RemoveAll(ctx, Join(folder, mark)) }

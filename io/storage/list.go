@@ -11,19 +11,19 @@ import (
 	"strings"
 )
 
-// Entry is a file as listed.
+// Entry is a listed file.
 type Entry struct {
 	Info
-	Folder string // the folder it was found below; "": it was named itself
-	Table  *Table // that it lies in; nil: none is known, or the argument names the file itself
+	Folder string // the folder below which it was found; "": the argument names the file
+	Table  *Table // the table that contains it; nil: none is known, or the argument names the file
 }
 
-// List returns the files that arg names, by path: a file itself, the files below a folder, or
-// the matches of a pattern (see Match), which may be folders too, and only those if it ends in a
-// slash. Folders that match but may not be read are an error; others on the way to matches are
-// passed over. Names that begin with a dot, or with an underscore and have no ending, are left out
-// unless they are given, as data lakes use them for what is not data. Below a folder, links to a folder are
-// followed once, unless that is read anyway or leads back to the folder; below "**" they are left out.
+// List returns the files that arg names, sorted by path: a file itself, the files below a folder, or the matches of a
+// pattern (see Match). Matches may be folders, too, and must be if the pattern ends in a slash. A folder that matches
+// but cannot be read is an error; other unreadable folders on the way to matches are ignored. Names that begin with a
+// dot, or with an underscore and have no ending, are left out unless they are given, because data lakes use them for
+// files that are not data. Below a folder, List follows each link to a folder once, unless that folder is read anyway
+// or contains the first; below "**" it ignores such links.
 func List(ctx context.Context, arg string) (entries []Entry, err error) {
 	store, err := At(arg)
 	if err != nil {
@@ -40,8 +40,8 @@ func List(ctx context.Context, arg string) (entries []Entry, err error) {
 	return w.found, nil
 }
 
-// FoldersRead returns the local folders, without links, that List finds the files below for arg: that itself, those
-// that match it, and those that links below them lead to.
+// FoldersRead returns the local folders, with links resolved, below which List finds the files of arg: arg itself, the
+// folders that match it, and those to which links below them lead.
 func FoldersRead(ctx context.Context, arg string) ([]string, error) {
 	if !IsLocal(arg) {
 		return nil, nil
@@ -53,12 +53,12 @@ func FoldersRead(ctx context.Context, arg string) ([]string, error) {
 	return w.read, nil
 }
 
-// find finds the files that arg names, in a store.
+// find finds the files that arg names in a store.
 func find(ctx context.Context, store Store, arg string) (w *walker, err error) {
 	w = &walker{ctx: ctx, store: store, tables: map[string]*Table{}}
 	info, missing := store.Stat(ctx, arg)
 	switch {
-	case missing == nil: // a name, not a pattern, even if it has a star in it
+	case missing == nil: // a name, not a pattern, even if it contains a star
 		err = w.add(info, "")
 	case !errors.Is(missing, fs.ErrNotExist):
 		return nil, missing
@@ -75,8 +75,8 @@ func find(ctx context.Context, store Store, arg string) (w *walker, err error) {
 	return w, err
 }
 
-// hidden names are what users, systems and data lakes keep beside their data: those that begin with a dot,
-// or with an underscore and have no ending (_SUCCESS, _temporary, but not __init__.py), and those of Windows.
+// hidden reports whether a name is one that users, systems and data lakes give to files other than data: it begins with
+// a dot, or with an underscore and has no ending (_SUCCESS, _temporary, but not __init__.py), or is one of Windows'.
 func hidden(name string) bool {
 	switch strings.ToLower(name) {
 	case "desktop.ini", "ehthumbs.db", "thumbs.db":
@@ -90,13 +90,13 @@ type walker struct {
 	ctx   context.Context
 	store Store
 	found []Entry
-	read  []string // the folders, without links, that all files were sought below
-	past  error    // why a folder was passed over
+	read  []string // folders, with links resolved, below which files were sought
+	past  error    // why a folder was ignored
 
-	listed []string          // the folders that all files were found below, links among them
-	tables map[string]*Table // by a folder, absolute, that only has files of it
+	listed []string          // folders below which all files were found, including links to folders
+	tables map[string]*Table // by absolute folder, which has only files of the table
 
-	foldersOnly bool // match
+	foldersOnly bool // only folders may match
 }
 
 func (w *walker) add(info Info, folder string) error {
@@ -107,7 +107,7 @@ func (w *walker) add(info Info, folder string) error {
 	return nil
 }
 
-// folder finds all files below folder.
+// folder finds all files below folder and behind the links there.
 func (w *walker) folder(folder string) error {
 	links, err := w.below(folder, folder)
 	if err != nil {
@@ -120,7 +120,7 @@ func (w *walker) folder(folder string) error {
 	read := []string{here}
 	defer func() { w.read = append(w.read, read...) }()
 	for err == nil && len(links) > 0 {
-		link := slices.Min(links) // a store lists them in any order
+		link := slices.Min(links) // stores list links in any order
 		links = slices.DeleteFunc(links, func(l string) bool { return l == link })
 		target, failed := Resolve(link)
 		if failed != nil {
@@ -139,13 +139,13 @@ func (w *walker) folder(folder string) error {
 	return err
 }
 
-// isBelow reports whether what is at path is read with folder, or is that.
+// isBelow reports whether path is folder, or is read when folder is read.
 func isBelow(folder, path string) bool {
 	rel, below := Rel(folder, path)
 	return below && (rel == "." || !slices.ContainsFunc(strings.Split(rel, "/"), hidden))
 }
 
-// below finds the files below dir, which is folder or below it, and returns the links to folders there.
+// below finds the files below dir, which is folder or a folder below it, and returns the links to folders there.
 func (w *walker) below(dir, folder string) (links []string, err error) {
 	enter := func(rel string) bool {
 		w.see(Join(dir, rel))
@@ -177,8 +177,8 @@ func (w *walker) below(dir, folder string) (links []string, err error) {
 	return links, nil
 }
 
-// follow returns what a link leads to, and anything else as it is. It does not look into folders,
-// which may be large, or closed.
+// follow returns the target of a link, and other files unchanged. It does not open folders, which may be large, or
+// unreadable.
 func (w *walker) follow(info Info) (target Info, toFolder bool, err error) {
 	if info.Type&fs.ModeSymlink == 0 {
 		return info, false, nil
@@ -193,7 +193,7 @@ func (w *walker) follow(info Info) (target Info, toFolder bool, err error) {
 	return target, false, err
 }
 
-// pattern finds the files that match a pattern, and those below the folders that do.
+// pattern finds the files that match a pattern, and the files below the folders that match.
 func (w *walker) pattern(arg string) error {
 	bare := strings.TrimRight(arg, "/")
 	w.foldersOnly = bare != arg
@@ -218,16 +218,16 @@ func (w *walker) pattern(arg string) error {
 	return nil
 }
 
-// matches finds what matches p among the names below folder, which itself has the names above, and
-// returns how many names do.
+// matches finds the files and folders below folder that match p, and returns their number. above are the names that
+// lead from the pattern's base to folder.
 func (w *walker) matches(folder string, above []string, p pattern) (matched int, err error) {
-	var folders []string // that match
+	var folders []string // folders that match
 	enter := func(rel string) bool {
 		w.see(Join(folder, rel))
 		whole, below := p.match(slices.Concat(above, strings.Split(rel, "/")), given)
 		if whole {
 			folders = append(folders, clean(Join(folder, rel)))
-			return false // what is below it is found by that
+			return false // w.folder finds what is below
 		}
 		return below || path.Base(rel) == icebergMetadata
 	}
@@ -255,7 +255,7 @@ func (w *walker) matches(folder string, above []string, p pattern) (matched int,
 		case err != nil && whole && !w.foldersOnly:
 			return 0, err
 		case err != nil:
-			// A link that leads nowhere has nothing below it that could match.
+			// A dangling link has nothing below it that could match.
 		case !whole && toFolder:
 			w.listed = append(w.listed, info.Path)
 			n, err := w.matches(info.Path, names, p)
@@ -281,8 +281,8 @@ func (w *walker) matches(folder string, above []string, p pattern) (matched int,
 	return matched + len(folders), nil
 }
 
-// passes reports whether a listing's error is of a folder between a pattern's first and its matches,
-// which may not be read, as users have such folders beside theirs (lost+found).
+// passes reports whether err concerns an unreadable folder on the way from a pattern's base to its matches: users have
+// such folders beside their own (lost+found).
 func (w *walker) passes(folder string, above []string, p pattern, err error) bool {
 	var at *fs.PathError
 	if !errors.Is(err, fs.ErrPermission) || !errors.As(err, &at) {
@@ -296,14 +296,14 @@ func (w *walker) passes(folder string, above []string, p pattern, err error) boo
 	return len(names) > 0 && !whole
 }
 
-// Names returns the names of the files and folders in a folder, in order. The error is fs.ErrNotExist if
-// there is no such folder.
+// Names returns the names of the files and folders in a folder, in order. The error is fs.ErrNotExist if there is no
+// such folder.
 func Names(ctx context.Context, folder string) (names []string, err error) {
 	store, err := At(folder)
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := store.(local); ok { // whose List would ask for each file's size
+	if _, ok := store.(local); ok { // its List would ask for each file's size
 		entries, err := readFolder(folder, "")
 		if err != nil {
 			return nil, err
@@ -323,7 +323,7 @@ func Names(ctx context.Context, folder string) (names []string, err error) {
 	return names, nil
 }
 
-// NamesIn is Names of a folder that may be missing, and has none then.
+// NamesIn is like Names, but a missing folder has no names.
 func NamesIn(ctx context.Context, folder string) ([]string, error) {
 	names, err := Names(ctx, folder)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -17,10 +17,10 @@ import (
 	"time"
 )
 
-// beingWritten begins the names of files that are being written.
+// beingWritten is the prefix of the names of files being written.
 const beingWritten = ".neardup-"
 
-// Removing ends the names of folders that RemoveAll is removing, unless something has the name.
+// Removing is the suffix of the names of folders that RemoveAll is removing, unless the name is in use.
 const Removing = "~"
 
 // local is the Store of local file systems. A Version is size, modification time and inode.
@@ -30,7 +30,7 @@ func (local) List(ctx context.Context, folder string, enter func(string) bool) i
 	return func(yield func(Info, error) bool) { listLocal(ctx, folder, "", enter, infoAt, yield) }
 }
 
-// localTypes is a local whose List asks the disk for no file: of an Info there are Path and Type.
+// localTypes is a local whose List asks the disk for no file's details: an Info has only Path and Type.
 type localTypes struct{ local }
 
 func (localTypes) List(ctx context.Context, folder string, enter func(string) bool) iter.Seq2[Info, error] {
@@ -47,8 +47,8 @@ func infoAt(path string, e fs.DirEntry) (Info, error) {
 
 func typeAt(path string, e fs.DirEntry) (Info, error) { return Info{Path: path, Type: e.Type()}, nil }
 
-// listLocal yields what is below the folder rel of root, as tell tells of it, and reports whether to go on. It does so
-// after an error, whose fs.PathError names the folder or file that is left out.
+// listLocal yields an Info, made by tell, of each file below the folder rel of root, and reports whether to go on. It
+// goes on after an error, whose fs.PathError names the folder or file that is left out.
 func listLocal(
 	ctx context.Context, root, rel string, enter func(string) bool, tell func(path string, e fs.DirEntry) (Info, error),
 	yield func(Info, error) bool,
@@ -86,7 +86,7 @@ func listLocal(
 	return true
 }
 
-// readFolder returns what is in the folder rel of root, in the order of names.
+// readFolder returns the entries of the folder rel of root, sorted by name.
 func readFolder(root, rel string) ([]fs.DirEntry, error) {
 	if root == "" { // not the root of the disk
 		return nil, &fs.PathError{Op: "open", Path: root, Err: fs.ErrNotExist}
@@ -108,14 +108,14 @@ func infoOf(path string, info fs.FileInfo) Info {
 		Path: path, Size: info.Size(), Modified: info.ModTime(), Type: info.Mode().Type(),
 		Identity: string(strconv.AppendUint(identity, uint64(inode(info)), 10)),
 	}
-	found.Version = found.Identity[version:] // one string: of a million files each counts
-	if inode(info) == 0 {                    // some network file systems have none
+	found.Version = found.Identity[version:] // a shared string: memory counts with a million files
+	if inode(info) == 0 {                    // some network file systems have no inodes
 		found.Identity = ""
 	}
 	return found
 }
 
-// notFolderError is the fs.ErrNotExist of a folder whose path is a file's, or below one.
+// notFolderError is the fs.ErrNotExist of a folder whose path is that of a file, or below one.
 type notFolderError struct{}
 
 func (notFolderError) Error() string { return "not a directory" }
@@ -166,7 +166,7 @@ func (local) Open(ctx context.Context, path string) (Reader, error) {
 	return localFile{ctx, f}, nil
 }
 
-// localFile is an open file without the methods that a Reader lacks.
+// localFile is an open file with the methods of a Reader only.
 type localFile struct {
 	ctx  context.Context
 	file *os.File
@@ -189,8 +189,8 @@ func (f localFile) Stat(context.Context) (Info, error) {
 	return infoOf(f.file.Name(), info), nil
 }
 
-// Create fills a hidden file beside path, which takes the name when it is complete. An unseen file has its name from the start, unless
-// something else has that.
+// Create fills a hidden file beside path and renames it once it is complete. An unseen file has its name from the
+// start, unless the name is in use.
 func (local) Create(ctx context.Context, path string, cond If, write func(io.Writer) error) (Info, error) {
 	if cond.Unseen && cond.Root != "" {
 		if info, taken, err := fill(ctx, path, cond.Root, write); !taken {
@@ -215,8 +215,8 @@ func (local) Create(ctx context.Context, path string, cond If, write func(io.Wri
 	})
 }
 
-// fill fills the file path, unless something is there: then it is taken. If anything fails, nothing is left but folders, and what
-// another writer has put there meanwhile.
+// fill writes the file path in place; taken reports that something is there already. If fill fails, it leaves only
+// folders, and any file that another writer has put there meanwhile.
 func fill(ctx context.Context, path, root string, write func(io.Writer) error) (info Info, taken bool, err error) {
 	defer func() {
 		if err != nil {
@@ -268,8 +268,8 @@ func fill(ctx context.Context, path, root string, write func(io.Writer) error) (
 	return infoOf(path, made), false, nil
 }
 
-// removeOwn removes the file path if it is the one that was made. Another writer may put its own there at any moment, so the name is taken
-// away first: what turns out to be another's gets it back.
+// removeOwn removes the file path if it is the file made. Another writer may put its own file there at any moment, so
+// removeOwn first renames the file, and gives the name back if the file turns out to be another's.
 func removeOwn(path string, made fs.FileInfo) {
 	own := func(path string) bool {
 		there, err := os.Lstat(path)
@@ -285,12 +285,12 @@ func removeOwn(path string, made fs.FileInfo) {
 	if own(temp) {
 		os.Remove(temp)
 	} else {
-		os.Rename(temp, path) // it is whole, whatever a third writer has begun there
+		os.Rename(temp, path) // it is complete, unlike any file that a third writer has begun there
 	}
 }
 
-// place fills a hidden file beside path and calls give, which gives it that name. If anything fails, nothing is
-// left but folders.
+// place fills a hidden file beside path and calls give, which gives it that name. If place fails, it leaves only
+// folders.
 func place(
 	ctx context.Context, path, root string, write func(io.Writer) error, give func(temp string) (Info, error),
 ) (info Info, err error) {
@@ -311,8 +311,8 @@ func place(
 	if err != nil {
 		return Info{}, err
 	}
-	// Not os.CreateTemp, whose files are private: outputs are to be as readable as any file the
-	// user makes. The name does not hold path's, which may be as long as a name can be.
+	// Not os.CreateTemp, whose files are private: outputs must be as readable as any file that the user makes. The name
+	// does not contain path's, which may be as long as a name can be.
 	temp := filepath.Join(dir, beingWritten+rand.Text())
 	f, err := openRegular(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	if err != nil {
@@ -339,7 +339,7 @@ func place(
 	return info, err
 }
 
-// modesBelow are those of files and folders in root, which are as private as it is.
+// modesBelow returns the modes for files and folders below root: private if root is.
 func modesBelow(root string) (files, folders fs.FileMode, err error) {
 	info, err := os.Stat(root)
 	if err != nil {
@@ -351,8 +351,8 @@ func modesBelow(root string) (files, folders fs.FileMode, err error) {
 	return 0o666, 0o777, nil
 }
 
-// makeBelow makes the folder dir where it is missing, but neither root nor what is above, and returns the mode of
-// files in it. One level at a time: once root has lost its name, nothing is made.
+// makeBelow makes the folder dir and missing folders above it, but not root, and returns the mode of files in it. It
+// makes one level at a time, so once root is renamed, it makes nothing.
 func makeBelow(root, dir string) (mode fs.FileMode, err error) {
 	mode, folders, err := modesBelow(root)
 	if err != nil {
@@ -374,8 +374,8 @@ func makeBelow(root, dir string) (mode fs.FileMode, err error) {
 	return mode, nil
 }
 
-// rename gives temp the name path by do, and a later time than that of old, if that is not nil: file systems count
-// in steps of milliseconds and use inodes again, so that a version could come back.
+// rename renames temp to path by do. If old is not nil, it first makes temp newer than old: file systems have
+// timestamps in steps of milliseconds and reuse inodes, so a version could come back.
 func rename(temp, path string, old fs.FileInfo, do func(temp, path string) error) (Info, error) {
 	info, err := os.Lstat(temp)
 	if err != nil {
@@ -392,12 +392,12 @@ func rename(temp, path string, old fs.FileInfo, do func(temp, path string) error
 	return infoOf(path, info), do(temp, path)
 }
 
-// withVersion calls do, which gives path another file or none, if that has the version, while nobody
-// else can. It does not wait for others. On a file system without locks a race of microseconds is left.
+// withVersion calls do, which replaces or removes path, if path has the version, while nobody else can. It does not
+// wait for others. On a file system without locks, a race of microseconds remains.
 func withVersion(path, version string, do func(old fs.FileInfo) error) error {
 	f, old, err := lockVersion(path, version)
 	if f != nil {
-		defer f.Close() // lets the lock go
+		defer f.Close() // releases the lock
 	}
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return err
@@ -418,13 +418,13 @@ func (local) Remove(ctx context.Context, path string, cond If) error {
 	return nil
 }
 
-// RemoveAll takes a folder's name away first: who writes there by path fails from then on.
+// RemoveAll renames a folder first, so that writes below its path fail from then on.
 func (local) RemoveAll(ctx context.Context, path string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	info, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // below a file nothing is
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // nothing is below a file
 		return nil
 	}
 	if err != nil {
@@ -438,15 +438,15 @@ func (local) RemoveAll(ctx context.Context, path string) error {
 	}
 	for tries := 0; ; tries++ {
 		err := removeAll(path)
-		// A file may have been on its way while the name was taken away.
+		// A file may have been created while the folder was renamed.
 		if tries == 100 || !errors.Is(err, syscall.ENOTEMPTY) && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 	}
 }
 
-// removeAll is os.RemoveAll, also of a folder in one that may not be listed, and with one descriptor to spare: that has one open
-// for each level.
+// removeAll is like os.RemoveAll, but also removes a folder inside one that cannot be listed, and needs only one spare
+// descriptor: os.RemoveAll keeps one open per level.
 func removeAll(path string) error {
 	err := os.RemoveAll(path)
 	if !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EMFILE) && !errors.Is(err, syscall.ENFILE) {
@@ -458,7 +458,7 @@ func removeAll(path string) error {
 	}
 	for _, e := range entries {
 		remove := os.RemoveAll
-		if e.IsDir() { // a link is not followed
+		if e.IsDir() { // do not follow links
 			remove = removeAll
 		}
 		if err := remove(filepath.Join(path, e.Name())); err != nil {
@@ -487,7 +487,7 @@ func (local) Move(ctx context.Context, from, to string) error {
 	return err
 }
 
-// Abs returns the absolute path of a local one, and a URL as it is.
+// Abs returns the absolute path of a local path, and a URL unchanged.
 func Abs(path string) (string, error) {
 	if !IsLocal(path) {
 		return path, nil
@@ -496,7 +496,7 @@ func Abs(path string) (string, error) {
 	return abs, noFolder(path, err)
 }
 
-// noFolder says of an error that it is the working folder's.
+// noFolder adds to an error that the working folder caused it.
 func noFolder(path string, err error) error {
 	if err == nil {
 		return nil
@@ -510,10 +510,10 @@ type workingFolderError struct{ error }
 
 func (e workingFolderError) Unwrap() error { return e.error }
 
-// Status is the exit status.
+// Status returns the exit status.
 func (workingFolderError) Status() int { return 2 }
 
-// Absolute returns an Abs that asks for the working folder once, not for each of many files.
+// Absolute returns a function like Abs that looks up the working folder only once, for use with many files.
 func Absolute() func(path string) (string, error) {
 	working := sync.OnceValues(os.Getwd)
 	return func(path string) (string, error) {
@@ -525,7 +525,7 @@ func Absolute() func(path string) (string, error) {
 	}
 }
 
-// pathError is that of a path that nothing can have.
+// pathError is the error of a path that no file can have.
 type pathError struct{ error }
 
 func (e pathError) Unwrap() error { return e.error }
@@ -536,8 +536,8 @@ func leadsBack(path string) error {
 	return pathError{fmt.Errorf("%s: a link in it leads back to itself", path)}
 }
 
-// Resolve returns path absolute and without links, as far as it exists. A URL has none. The error is fs.ErrInvalid if
-// nothing can have the path.
+// Resolve returns the absolute path without links, as far as path exists. It returns a URL unchanged. The error is
+// fs.ErrInvalid if no file can have the path.
 func Resolve(path string) (string, error) {
 	if !IsLocal(path) {
 		return path, nil
@@ -572,7 +572,7 @@ func Resolve(path string) (string, error) {
 	}
 }
 
-// Resolver returns a Resolve of files that takes the folder of one to stay what it is for the next.
+// Resolver returns a Resolve for many files, which assumes that a file's folder does not change until the next call.
 func Resolver() func(path string) (string, error) {
 	var folder, resolved string
 	return func(path string) (string, error) {
@@ -593,8 +593,8 @@ func Resolver() func(path string) (string, error) {
 	}
 }
 
-// FreeSpace returns how many bytes a user may still write at path, or above it where it does not
-// exist yet; ok is false if that cannot be told, as of a store.
+// FreeSpace returns how many bytes a user may still write at path, or at the nearest existing folder above it. ok is
+// false if that is unknown, as for a store.
 func FreeSpace(path string) (bytes int64, ok bool) {
 	if !IsLocal(path) {
 		return 0, false
@@ -609,7 +609,7 @@ func FreeSpace(path string) (bytes int64, ok bool) {
 	}
 }
 
-// TempParent is folder or, if that is "", the system's folder for temporary files.
+// TempParent returns folder or, if that is "", the system's folder for temporary files.
 func TempParent(folder string) string {
 	if folder == "" {
 		return os.TempDir()
@@ -617,8 +617,8 @@ func TempParent(folder string) string {
 	return folder
 }
 
-// makeFolder makes a folder, and those above it where they are missing. A private one, which only the user may
-// look into, must not be there yet: it could be another's.
+// makeFolder makes a folder and the missing folders above it. A private one, which only the user can open, must not
+// exist yet: it could be another user's.
 func makeFolder(folder string, private bool) error {
 	if err := os.MkdirAll(filepath.Dir(folder), 0o777); err != nil {
 		return err
@@ -626,7 +626,7 @@ func makeFolder(folder string, private bool) error {
 	return makeIn(folder, private)
 }
 
-// makeIn makes a folder in one that is there.
+// makeIn makes a folder in one that exists.
 func makeIn(folder string, private bool) error {
 	if private {
 		return os.Mkdir(folder, 0o700)
@@ -638,7 +638,7 @@ func makeIn(folder string, private bool) error {
 	return err
 }
 
-// privateFolder makes a folder with a name of its own in parent that only the user may look into.
+// privateFolder makes a folder with a unique name in parent that only the user can open.
 func privateFolder(parent string) (string, error) {
 	folder, err := os.MkdirTemp(parent, "neardup-")
 	if err != nil {
@@ -647,7 +647,7 @@ func privateFolder(parent string) (string, error) {
 	return filepath.Abs(folder)
 }
 
-// self is who this process is.
+// self returns the host name and process id of this process.
 func self() (host string, pid int) {
 	host, _ = os.Hostname()
 	return host, os.Getpid()

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// renameNew gives temp the name path; the error is fs.ErrExist if something has it.
+// renameNew renames temp to path; the error is fs.ErrExist if path exists.
 func renameNew(temp, path string) error {
 	err := unix.RenamexNp(temp, path, unix.RENAME_EXCL)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) {
@@ -22,7 +22,7 @@ func renameNew(temp, path string) error {
 
 func renameExchange(a, b string) error { return unix.RenamexNp(a, b, unix.RENAME_SWAP) }
 
-// onOwnDisk reports whether the file system of path is known as one of this machine's disks.
+// onOwnDisk reports whether the file system of path is known to be on a disk of this machine.
 func onOwnDisk(path string) (bool, error) {
 	var stat unix.Statfs_t
 	if err := unix.Statfs(path, &stat); err != nil {
@@ -31,19 +31,19 @@ func onOwnDisk(path string) (bool, error) {
 	return slices.Contains([]string{"apfs", "hfs"}, unix.ByteSliceToString(stat.Fstypename[:])), nil
 }
 
-// syncsWhole: no call of macOS syncs a file system and tells of errors.
+// syncsWhole returns false: no call of macOS syncs a file system and reports errors.
 func syncsWhole(*os.File) (Syncing, bool) { return nil, false }
 
-// mountRoot reports whether the folder dir is where a file system is mounted.
+// mountRoot reports whether a file system is mounted at the folder dir.
 func mountRoot(dir string) (bool, error) { return onOtherDevice(dir) }
 
-// madeBy are the attributes that macOS gives each folder by who made it.
+// madeBy are the attributes that macOS gives to each folder depending on its maker.
 var madeBy = []string{"com.apple.provenance", "com.apple.macl", "com.apple.quarantine", "com.apple.rootless"}
 
-// settable reports whether an extended attribute is a user's. Access lists are none on macOS, and are not copied.
+// settable reports whether users may set an extended attribute. Access lists are not attributes, and not copied.
 func settable(name string) bool { return !slices.Contains(madeBy, name) }
 
-// bootID differs between hosts, and between two starts of one.
+// bootID returns an id that differs between hosts, and between two boots of a host.
 func bootID() string {
 	if id, err := unix.Sysctl("kern.bootsessionuuid"); err == nil {
 		return id

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Exchangeable tries whether the folder dir can be exchanged with one in the folder beside, which is
-// the caller's own. The error is errors.ErrUnsupported, with the reason, if not.
+// Exchangeable checks whether the folder dir can be exchanged with one in the folder beside, which is the caller's own.
+// If not, the error is errors.ErrUnsupported, with the reason.
 func Exchangeable(ctx context.Context, dir, beside string) error {
 	if err := hasFolders(ctx, dir); err != nil {
 		return err
@@ -31,13 +31,13 @@ func Exchangeable(ctx context.Context, dir, beside string) error {
 	if mount {
 		return noExchange("%s is a mount point", dir)
 	}
-	// A shell would then be in a folder that has no name any more.
+	// A shell would then be in a folder without a name.
 	if here, err := os.Getwd(); err == nil {
 		if _, in := Rel(dir, here); in {
 			return noExchange("%s is the working folder, or above it", dir)
 		}
 	}
-	// A run that is killed must be found there by the next.
+	// The next run must be able to find there what a killed run leaves.
 	parent, err := os.Open(filepath.Dir(dir))
 	if err != nil {
 		return noExchange("%w", err)
@@ -53,7 +53,7 @@ func Exchangeable(ctx context.Context, dir, beside string) error {
 	return tryExchange(dir, beside)
 }
 
-// hasFolders returns an error if a path is not of a disk: stores have no folders that could be exchanged.
+// hasFolders returns an error if path is not on a disk: stores have no folders to exchange.
 func hasFolders(ctx context.Context, path string) error {
 	if !IsLocal(path) {
 		return noExchange("%s: the store has no folders to exchange", path)
@@ -61,7 +61,7 @@ func hasFolders(ctx context.Context, path string) error {
 	return ctx.Err()
 }
 
-// tryExchange exchanges two new folders in beside, one with the attributes of dir.
+// tryExchange exchanges two new folders in beside, one of which has the attributes of dir.
 func tryExchange(dir, beside string) error {
 	var probes [2]string
 	var infos [2]fs.FileInfo
@@ -88,8 +88,8 @@ func tryExchange(dir, beside string) error {
 	return nil
 }
 
-// Inherit makes what is then made in folder as open to groups and by access lists as what is made in the
-// folder from.
+// Inherit gives folder the group and default access list of the folder from, so that files made in folder later are as
+// accessible as those made in from.
 func Inherit(ctx context.Context, folder, from string) error {
 	if err := hasFolders(ctx, folder); err != nil {
 		return err
@@ -118,14 +118,14 @@ func Inherit(ctx context.Context, folder, from string) error {
 	return err
 }
 
-// Exchange gives the folders new and old each other's path in one step, and new the mode, group,
-// access list and attributes of old before. The error is errors.ErrUnsupported if that cannot be
-// done, and fs.ErrNotExist if one of them is missing; nothing has changed then but new's attributes.
+// Exchange exchanges the paths of the folders new and old in one step, and gives new the mode, group, access list and
+// attributes that old had. The error is errors.ErrUnsupported if that cannot be done, and fs.ErrNotExist if a folder is
+// missing; then nothing has changed but new's attributes.
 func Exchange(ctx context.Context, new, old string) error {
 	if err := hasFolders(ctx, old); err != nil {
 		return err
 	}
-	// The kernel would exchange a link itself.
+	// The kernel would exchange the link itself.
 	for _, dir := range []string{new, old} {
 		if _, err := lstatFolder(dir); err != nil {
 			return err
@@ -137,7 +137,7 @@ func Exchange(ctx context.Context, new, old string) error {
 	return exchange(new, old)
 }
 
-// exchange gives two paths each other's folder.
+// exchange exchanges the folders at two paths.
 func exchange(a, b string) error {
 	err := renameExchange(a, b)
 	if err == nil {
@@ -164,8 +164,8 @@ func noExchange(format string, args ...any) error {
 	return unsupported(fmt.Errorf(format, args...))
 }
 
-// copyAttributes gives the folder to the owner, group, mode, access list and other attributes of the folder from.
-// The error is errors.ErrUnsupported if the user may not.
+// copyAttributes gives the folder to the owner, group, mode, access list and other attributes of the folder from. The
+// error is errors.ErrUnsupported if the user may not do so.
 func copyAttributes(from, to string) error {
 	if err := copyAll(from, to); err != nil {
 		return noExchange("a folder cannot get the attributes of %s: %w", from, err)
@@ -191,7 +191,7 @@ func copyAll(from, to string) error {
 	if err := copyXattrs(from, to); err != nil {
 		return err
 	}
-	// After the owner and the access list, which change it.
+	// After the owner and the access list, which change the mode.
 	if err := os.Chmod(to, want.Mode()); err != nil {
 		return err
 	}
@@ -201,7 +201,7 @@ func copyAll(from, to string) error {
 	return err
 }
 
-// copyXattrs makes the extended attributes of the folder to those of from, as far as they are not the kernel's own.
+// copyXattrs gives the folder to the extended attributes of from, except those that only the kernel sets.
 func copyXattrs(from, to string) error {
 	want, err := xattrs(from)
 	if err != nil {
@@ -219,7 +219,7 @@ func copyXattrs(from, to string) error {
 			return &fs.PathError{Op: "setxattr " + name, Path: to, Err: err}
 		}
 	}
-	for name := range got { // such as an access list that it has from the folder it is in
+	for name := range got { // such as an access list inherited from its parent folder
 		if _, ok := want[name]; ok || strings.HasPrefix(name, "security.") {
 			continue
 		}
@@ -230,7 +230,7 @@ func copyXattrs(from, to string) error {
 	return nil
 }
 
-// xattrs are the extended attributes of path that are a user's to set. A file system may have none.
+// xattrs returns the extended attributes of path that a user may set. A file system may have none.
 func xattrs(path string) (map[string][]byte, error) {
 	list, err := sized(func(buf []byte) (int, error) { return unix.Llistxattr(path, buf) })
 	if errors.Is(err, errors.ErrUnsupported) {
@@ -253,7 +253,7 @@ func xattrs(path string) (map[string][]byte, error) {
 	return values, nil
 }
 
-// sized returns what get puts into a buffer, whose size it tells if there is none.
+// sized returns what get writes to a buffer; without a buffer, get returns the size it needs.
 func sized(get func([]byte) (int, error)) ([]byte, error) {
 	for {
 		n, err := get(nil)
@@ -268,7 +268,7 @@ func sized(get func([]byte) (int, error)) ([]byte, error) {
 	}
 }
 
-// onOtherDevice reports whether path is on another device than the folder it is in.
+// onOtherDevice reports whether path is on another device than its parent folder.
 func onOtherDevice(path string) (bool, error) {
 	info, err := os.Lstat(path)
 	if err != nil {

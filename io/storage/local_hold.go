@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// Hold keeps a flock on the inode that has the path. The kernel lets it go when the process ends.
+// Hold keeps a flock on the inode that has the path. The kernel releases it when the process ends.
 func (local) Hold(ctx context.Context, path, version string) (Hold, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -26,8 +26,8 @@ func (local) Hold(ctx context.Context, path, version string) (Hold, error) {
 	return &localHold{path, f}, nil
 }
 
-// Domain is "" on file systems of this machine's disks, whose locks exclude all, also those in other containers.
-// The locks of others, such as FUSE's, may exclude only within one mount of one host.
+// Domain returns "" for file systems on disks of this machine, whose locks exclude all processes, even in other
+// containers. Locks of other file systems, such as FUSE's, may exclude only processes within one mount of one host.
 func (local) Domain(ctx context.Context, path string) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -35,7 +35,7 @@ func (local) Domain(ctx context.Context, path string) (string, error) {
 	for folder := filepath.Dir(path); ; folder = filepath.Dir(folder) {
 		info, err := os.Stat(folder)
 		if errors.Is(err, fs.ErrNotExist) && folder != filepath.Dir(folder) {
-			continue // it will be made on the file system of the one above
+			continue // it will be made on its parent's file system
 		}
 		if err != nil {
 			return "", err
@@ -48,7 +48,7 @@ func (local) Domain(ctx context.Context, path string) (string, error) {
 	}
 }
 
-// lockVersion opens path and locks it if it has the version and nobody else has it locked: else the error is
+// lockVersion opens path and locks it if it has the version and nobody else has locked it; otherwise the error is
 // ErrPrecondition. On a file system without locks the error is errors.ErrUnsupported, and the file is open.
 func lockVersion(path, version string) (f *os.File, info fs.FileInfo, err error) {
 	f, err = openFile(path)
@@ -65,7 +65,7 @@ func lockVersion(path, version string) (f *os.File, info fs.FileInfo, err error)
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return f, nil, err
 	}
-	// Before it was locked, it may have lost its name.
+	// It may have lost its name before it was locked.
 	info, ok := current(f, path, version)
 	if !ok {
 		return f, nil, ErrPrecondition
@@ -73,8 +73,8 @@ func lockVersion(path, version string) (f *os.File, info fs.FileInfo, err error)
 	return f, info, err
 }
 
-// openFile opens what may be no file, without waiting. NFS locks only what may be written; a disk also what belongs
-// to others.
+// openFile opens path without waiting, whatever it is. NFS locks only files open for writing; a disk also locks files
+// that belong to others.
 func openFile(path string) (*os.File, error) {
 	const flags = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 	f, err := os.OpenFile(path, os.O_RDWR|flags, 0)
@@ -84,8 +84,8 @@ func openFile(path string) (*os.File, error) {
 	return f, err
 }
 
-// flock locks f until it is closed. The error is ErrPrecondition if another has it locked, and errors.ErrUnsupported
-// if the file system has no locks.
+// flock locks f until it is closed. The error is ErrPrecondition if another process has locked it, and
+// errors.ErrUnsupported if the file system has no locks.
 func flock(f *os.File) error {
 	for {
 		switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
@@ -100,16 +100,16 @@ func flock(f *os.File) error {
 	}
 }
 
-// unsupported is err as an errors.ErrUnsupported.
+// unsupported wraps err as an errors.ErrUnsupported.
 func unsupported(err error) error { return fmt.Errorf("%w: %w", errors.ErrUnsupported, err) }
 
-// current reports whether f has the path and version.
+// current reports whether f is the file at path and has the version.
 func current(f *os.File, path, version string) (info fs.FileInfo, ok bool) {
 	info, ok = named(f, path)
 	return info, ok && infoOf(path, info).Version == version
 }
 
-// named reports whether f has the path.
+// named reports whether f is the file at path.
 func named(f *os.File, path string) (info fs.FileInfo, ok bool) {
 	info, err := f.Stat()
 	if err != nil {
@@ -125,7 +125,7 @@ type localHold struct {
 	file *os.File
 }
 
-// Replace locks the new file before it gives it the name, so that at no time another could.
+// Replace locks the new file before renaming it, so that nobody else can ever lock it.
 func (h *localHold) Replace(ctx context.Context, write func(io.Writer) error) (Info, error) {
 	var next *os.File
 	info, err := place(ctx, h.path, filepath.Dir(h.path), write, func(temp string) (info Info, err error) {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// renameNew gives temp the name path; the error is fs.ErrExist if something has it.
+// renameNew renames temp to path; the error is fs.ErrExist if path exists.
 func renameNew(temp, path string) error {
 	err := unix.Renameat2(unix.AT_FDCWD, temp, unix.AT_FDCWD, path, unix.RENAME_NOREPLACE)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.ENOTSUP) {
@@ -28,17 +28,17 @@ func renameExchange(a, b string) error {
 	return unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
 }
 
-// zfsMagic is not in the kernel.
+// zfsMagic is defined outside the kernel.
 const zfsMagic = 0x2fc12fc1
 
-// ownDisks are the types of file systems that no other machine writes to.
+// ownDisks are the types of file systems to which no other machine writes.
 var ownDisks = []uint32{
 	unix.EXT4_SUPER_MAGIC, // and ext2 and ext3
 	unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.TMPFS_MAGIC, unix.RAMFS_MAGIC, unix.F2FS_SUPER_MAGIC,
 	unix.BCACHEFS_SUPER_MAGIC, zfsMagic, unix.OVERLAYFS_SUPER_MAGIC,
 }
 
-// onOwnDisk reports whether the file system of path is known as one of this machine's disks.
+// onOwnDisk reports whether the file system of path is known to be on a disk of this machine.
 func onOwnDisk(path string) (bool, error) {
 	var stat unix.Statfs_t
 	if err := unix.Statfs(path, &stat); err != nil {
@@ -47,17 +47,17 @@ func onOwnDisk(path string) (bool, error) {
 	return slices.Contains(ownDisks, uint32(stat.Type)), nil
 }
 
-// syncsWhole returns a Syncing for the file system of the folder f, if its syncfs is known to tell of errors. It
-// keeps f then.
+// syncsWhole returns a Syncing for the file system of the folder f, which it then keeps, if syncfs is known to report
+// errors there.
 func syncsWhole(f *os.File) (Syncing, bool) {
 	onDisk, err := onOwnDisk(f.Name())
 	return systemSync{f}, err == nil && onDisk && syncfsTells()
 }
 
-// systemSync syncs a file system. It tells only of errors since the file was opened.
+// systemSync syncs a file system. It reports only errors since its file was opened.
 type systemSync struct{ *os.File }
 
-// Sync takes the paths to lie on that file system: in a run's own folder nobody mounts another.
+// Sync assumes that the paths are on that file system: nobody mounts another in a run's own folder.
 func (s systemSync) Sync(ctx context.Context, paths ...string) error {
 	for _, path := range paths {
 		if err := ctx.Err(); err != nil {
@@ -73,7 +73,7 @@ func (s systemSync) Sync(ctx context.Context, paths ...string) error {
 	return nil
 }
 
-// syncfsTells reports whether the kernel's syncfs returns errors of writing, as it does since 5.8.
+// syncfsTells reports whether the kernel's syncfs returns write errors, as it does since 5.8.
 var syncfsTells = sync.OnceValue(func() bool {
 	var name unix.Utsname
 	if err := unix.Uname(&name); err != nil {
@@ -88,7 +88,7 @@ func since58(release string) bool {
 	return err == nil && (major > 5 || major == 5 && minor >= 8)
 }
 
-// mountRoot reports whether the folder dir is where a file system is mounted.
+// mountRoot reports whether a file system is mounted at the folder dir.
 func mountRoot(dir string) (bool, error) {
 	var stat unix.Statx_t
 	err := unix.Statx(unix.AT_FDCWD, dir, unix.AT_SYMLINK_NOFOLLOW, 0, &stat)
@@ -98,15 +98,15 @@ func mountRoot(dir string) (bool, error) {
 	return stat.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0, nil
 }
 
-// settable reports whether an extended attribute is a user's: access lists, labels and notes, but neither what a
-// file system keeps for itself, as trusted.overlay.opaque, nor what the kernel computes for each inode.
+// settable reports whether a user may set an extended attribute, such as an access list, a label or a note. It excludes
+// a file system's own, such as trusted.overlay.opaque, and those that the kernel computes for each inode.
 func settable(name string) bool {
 	space, _, _ := strings.Cut(name, ".")
 	kernels := name == "security.evm" || name == "security.ima"
 	return slices.Contains([]string{"system", "user", "security"}, space) && !kernels
 }
 
-// bootID differs between hosts, and between two starts of one.
+// bootID returns an id that differs between hosts, and between two boots of a host.
 func bootID() string {
 	if id, err := os.ReadFile("/proc/sys/kernel/random/boot_id"); err == nil {
 		return strings.TrimSpace(string(id))

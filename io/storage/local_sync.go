@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// Syncing syncs the file system of the folder as a whole, where that tells of errors, and else file by file.
+// Syncing syncs the folder's whole file system at once if that reports errors, or else file by file.
 func (local) Syncing(ctx context.Context, folder string) (Syncing, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -28,13 +28,13 @@ func (local) Sync(ctx context.Context, path string) error {
 	return fileSyncs((*os.File).Sync).Sync(ctx, path)
 }
 
-// fileSyncs syncs one path after another by a function.
+// fileSyncs syncs one path after another by this function.
 type fileSyncs func(*os.File) error
 
-// syncsAtOnce: on ext4 10,000 files of 4 KB take 0.7 s, and one by one 1.9 s.
+// syncsAtOnce is the number of concurrent syncs: on ext4, 10,000 files of 4 KB take 0.7 s, and 1.9 s one by one.
 const syncsAtOnce = 16
 
-// Sync syncs files that follow one another at once, and each folder after all before it.
+// Sync syncs successive files concurrently, and each folder after all paths before it.
 func (s fileSyncs) Sync(ctx context.Context, paths ...string) error {
 	var (
 		files sync.WaitGroup
@@ -81,7 +81,7 @@ func (s fileSyncs) Sync(ctx context.Context, paths ...string) error {
 	return failed()
 }
 
-// path syncs one. Some FUSE and network file systems do not sync folders, and one that may not be read cannot be.
+// path syncs one path. Some FUSE and network file systems cannot sync folders, nor can a user who may not read them.
 func (s fileSyncs) path(path string) error {
 	f, err := os.Open(path)
 	if err == nil {

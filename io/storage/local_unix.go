@@ -22,7 +22,7 @@ func device(info fs.FileInfo) uint64 {
 	return 0
 }
 
-// openRegular is os.OpenFile of a regular file, without four system calls that find out that nobody can wait for one.
+// openRegular is os.OpenFile for regular files, without the four system calls that find that these cannot be polled.
 func openRegular(path string, flags int, mode fs.FileMode) (*os.File, error) {
 	for {
 		fd, err := syscall.Open(path, flags|syscall.O_CLOEXEC, uint32(mode.Perm()))
@@ -35,7 +35,7 @@ func openRegular(path string, flags int, mode fs.FileMode) (*os.File, error) {
 	}
 }
 
-// linkNew gives temp the name path, which nothing has.
+// linkNew renames temp to path, which must not exist.
 func linkNew(temp, path string) error {
 	if err := os.Link(temp, path); err != nil {
 		return err
@@ -43,7 +43,7 @@ func linkNew(temp, path string) error {
 	return os.Remove(temp)
 }
 
-// freeBytes returns what is free at path, or what os.Stat's error would be.
+// freeBytes returns the free bytes at path, or the error that os.Stat would return.
 func freeBytes(path string) (int64, error) {
 	var stat syscall.Statfs_t
 	err := syscall.Statfs(path, &stat)

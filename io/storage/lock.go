@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// Owner is who holds a lock, as the lock file says. It informs, and decides nothing.
+// Owner is the holder of a lock, as the lock file names it, for information only.
 type Owner struct {
 	Host  string    `json:"host"`
 	PID   int       `json:"pid"`
 	Job   string    `json:"job"`
 	Since time.Time `json:"since"`
-	// To is what the lock was passed to, a job that goes on elsewhere: only who can ask for that knows whether it has ended.
+	// To is the job that the lock was passed to, which continues elsewhere. Only its service knows if it has ended.
 	To string `json:"to,omitempty"`
 }
 
@@ -37,11 +37,11 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf(text, e.Path, e.Owner.Job, e.Owner.PID, e.Owner.Host, e.Owner.Since.Format(time.DateTime))
 }
 
-// FencedError says that a lock is no longer its holder's.
+// FencedError says that a holder has lost its lock.
 type FencedError struct {
 	Path string
 	Job  string // of the former holder
-	By   *Owner // who took it over; nil: it was removed
+	By   *Owner // the new holder; nil: the lock was removed
 }
 
 func (e *FencedError) Error() string {
@@ -54,30 +54,30 @@ func (e *FencedError) Error() string {
 }
 
 const (
-	// Where nothing tells whether a holder lives, it rewrites the lock every heartbeat; one not rewritten for expiry is
-	// stale.
+	// If nothing else tells whether a holder is alive, it rewrites the lock every heartbeat. A lock not rewritten for
+	// expiry is stale.
 	heartbeat = 30 * time.Second
 	expiry    = 5 * time.Minute
-	// lookAgain is how often a held lock is looked at.
+	// lookAgain is how often Acquire checks a lock that it waits for.
 	lookAgain = time.Second
-	// askAgain is how often it is asked whether a job has ended that a lock was passed to.
+	// askAgain is how often it asks whether the job that a lock was passed to has ended.
 	askAgain = 30 * time.Second
-	// settle is how long one that is being taken over at this moment is left alone, settleTries times.
+	// settle is how long a lock that is just being taken over is left alone, up to settleTries times.
 	settle      = 10 * time.Millisecond
 	settleTries = 100
 )
 
-// LockOptions say what to do about a lock that another holds.
+// LockOptions say what to do about a lock that another process holds.
 type LockOptions struct {
-	// Force takes it over.
+	// Force takes over the lock.
 	Force bool
-	// Wait is how long to wait for it.
+	// Wait is how long to wait for the lock.
 	Wait time.Duration
-	// Waiting, if it is not nil, is told once that the lock is waited for.
+	// Waiting, if not nil, is called once when Acquire starts to wait for the lock.
 	Waiting func(*LockedError)
-	// From is a job that the lock was passed to, from which it is taken.
+	// From is a job to which the lock was passed, and from which it is taken.
 	From string
-	// Ended reports whether a job has ended that the lock was passed to; nil: none has.
+	// Ended reports whether a job to which the lock was passed has ended; nil: none has.
 	Ended func(ctx context.Context, to string) (bool, error)
 }
 
@@ -85,24 +85,24 @@ type LockOptions struct {
 type Lock struct {
 	ctx    context.Context
 	store  Store
-	holder Holder // nil: the lock's age tells whether its holder lives
+	holder Holder // nil: only the lock's age tells whether its holder is alive
 	domain string
 	owner  Owner
 
 	stop func() // ends the heartbeat
 	done sync.WaitGroup
 
-	// late: requests of this holder may still take effect when it releases the lock.
+	// late says that requests of this holder may still take effect after it releases the lock.
 	late bool
 	kept bool // see Keep
-	// settled is when no request of a former holder takes effect any more, by this machine's clock.
+	// settled is when requests of a former holder no longer take effect, by this machine's clock.
 	settled time.Time
 
 	mu     sync.Mutex
 	file   *lockFile
 	proved time.Time    // when the lock was last written, by the store's clock
-	twin   *lockFile    // nil: there is none
-	lost   *FencedError // nil: it was not found to be
+	twin   *lockFile    // nil: none
+	lost   *FencedError // nil: not known to be lost
 }
 
 // lockFile is a lock file as its holder knows it.
@@ -110,12 +110,12 @@ type lockFile struct {
 	path    string
 	version string
 	nonce   string
-	// tried is the nonce of the last request to write it. If that failed, it may be that of the file.
+	// tried is the nonce of the last request to write the file. Even if the request failed, the file may have it.
 	tried string
-	hold  Hold // nil: there is none
+	hold  Hold // nil: none
 }
 
-// close lets the file go.
+// close releases the file.
 func (f *lockFile) close() error {
 	if f.hold == nil {
 		return nil
@@ -123,21 +123,21 @@ func (f *lockFile) close() error {
 	return f.hold.Close()
 }
 
-// lockText is what a lock file says.
+// lockText is the content of a lock file.
 type lockText struct {
 	Owner
-	// Domain is that of the holder's Hold.
+	// Domain is the domain of the holder's Hold.
 	Domain string `json:"domain,omitempty"`
-	// Nonce differs in each text. So a text that came back is known, where a request was sent again
-	// and met its own success, and where equal bytes have equal versions.
+	// Nonce differs in each text. It lets a holder recognise its own text if a repeated request is refused because the
+	// first succeeded, and makes versions differ on stores where equal bytes have equal versions.
 	Nonce string `json:"nonce"`
-	// Released: nobody holds the lock, of a store that cannot remove it.
+	// Released says that nobody holds the lock, on a store that cannot remove it.
 	Released bool `json:"released,omitempty"`
-	// Late: it was released while requests of its holder might still take effect.
+	// Late says that the lock was released while requests of its holder might still take effect.
 	Late bool `json:"late,omitempty"`
 }
 
-// lockState is what a lock file says at a version; the zero lockState is that there is none.
+// lockState is the content of a lock file at a version; the zero lockState means that there is no file.
 type lockState struct {
 	lockText
 	info Info
@@ -145,10 +145,10 @@ type lockState struct {
 
 func (s *lockState) exists() bool { return s.info.Version != "" }
 
-// Acquire takes the lock file path for job. It takes over a lock whose holder is dead, and returns the former
-// holder then. On a Holder whose locks reach the holder, a lock that can be held is a dead one's; elsewhere one
-// that was not rewritten for five minutes, by the store's clock. The error is a *LockedError if another holds it. The
-// lock lasts until Release, also when ctx is done.
+// Acquire takes the lock file path for job. If the lock's holder is dead, Acquire takes the lock over and returns the
+// former holder. If the store is a Holder whose holds exclude the lock's holder, a lock that can be held is that of a
+// dead process; otherwise one that was not rewritten for five minutes, by the store's clock. The error is a
+// *LockedError if another process holds it. The lock lasts until Release, even after ctx is done.
 func Acquire(ctx context.Context, path, job string, o LockOptions) (lock *Lock, former *Owner, err error) {
 	store, err := At(path)
 	if err != nil {
@@ -175,7 +175,7 @@ func Acquire(ctx context.Context, path, job string, o LockOptions) (lock *Lock, 
 	}
 }
 
-// pause returns after some time, or with an error when ctx is done.
+// pause returns after d, or with an error when ctx is done.
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -213,8 +213,8 @@ func acquire(ctx context.Context, store Store, path, job string, o LockOptions) 
 		}
 		mine := lock.file.nonce != "" && now.Nonce == lock.file.nonce
 		if now.exists() && now.info.Version == refused {
-			// Another holds it, or is taking it over at this moment. One that was just written here is taken over
-			// in an instant, and then says by whom.
+			// Another process holds it, or is just taking it over. A file that was just written here is taken over in an
+			// instant, and then names its holder.
 			if !mine || settling == settleTries {
 				return nil, nil, &LockedError{Path: path, Owner: now.Owner}
 			}
@@ -233,7 +233,7 @@ func acquire(ctx context.Context, store Store, path, job string, o LockOptions) 
 			lock.start()
 			return lock, former, nil
 		}
-		// Who has the lock may have tidied up, or exchanged, the folder in which this was being written.
+		// The holder of the lock may have tidied up, or exchanged, the folder in which this one was being written.
 		if errors.Is(err, fs.ErrNotExist) && lost < settleTries {
 			lost++
 			continue
@@ -242,15 +242,15 @@ func acquire(ctx context.Context, store Store, path, job string, o LockOptions) 
 			return nil, nil, err
 		}
 		refused = now.info.Version
-		o.Force = o.Force && lock.file.nonce == "" // once
+		o.Force = o.Force && lock.file.nonce == "" // only once
 	}
 }
 
-// regularLock refuses a lock file that is a folder, a link, a pipe or the like: it could be read and never written,
-// or not even be opened.
+// regularLock refuses a lock file that is a folder, a link, a pipe or the like, which might be readable but never
+// writable, or not even be possible to open.
 func regularLock(ctx context.Context, store Store, path string) error {
 	if !IsLocal(path) {
-		return nil // an object is nothing else
+		return nil // objects are always regular
 	}
 	regular := true
 	enter := func(rel string) bool {
@@ -272,7 +272,7 @@ func regularLock(ctx context.Context, store Store, path string) error {
 	return nil
 }
 
-// readLock returns what the lock file says.
+// readLock returns the content of the lock file.
 func readLock(ctx context.Context, store Store, path string) (state lockState, err error) {
 	r, err := store.Open(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -295,8 +295,8 @@ func readLock(ctx context.Context, store Store, path string) (state lockState, e
 	return state, nil
 }
 
-// take tries to make the lock file, which said now, this holder's. The error is ErrPrecondition if it is held, or
-// says something else by now, and a *LockedError if it is too young.
+// take tries to make the lock file, which had the content now, this holder's. The error is ErrPrecondition if the file
+// is held or has changed since, and a *LockedError if another holds the lock and is not known to be dead.
 func (l *Lock) take(ctx context.Context, now lockState, o LockOptions) error {
 	ifSame := If{Version: now.info.Version}
 	switch {
@@ -348,10 +348,10 @@ func (l *Lock) takeOver(ctx context.Context, hold Hold) error {
 	return err
 }
 
-// stale reports whether a lock was not rewritten for so long that its holder must be dead, by the store's clock.
+// stale reports whether a lock was not rewritten for so long, by the store's clock, that its holder must be dead.
 func (l *Lock) stale(ctx context.Context, now lockState) (bool, error) {
 	if l.domain != "" && now.Domain == "" && now.Nonce != "" {
-		return false, nil // it is held where this process does not see it, and not rewritten
+		return false, nil // it is held where this process cannot see it, without being rewritten
 	}
 	folder := Dir(l.file.path)
 	probe := Join(folder, beingWritten+rand.Text())
@@ -362,7 +362,7 @@ func (l *Lock) stale(ctx context.Context, now lockState) (bool, error) {
 	return info.Modified.Sub(now.info.Modified) > expiry, l.store.Remove(l.ctx, probe, If{})
 }
 
-// create writes a lock file if cond holds, and holds it. The error is ErrPrecondition if another was faster.
+// create writes a lock file if cond holds, and holds it. The error is ErrPrecondition if another process was faster.
 func (l *Lock) create(ctx context.Context, f *lockFile, cond If) error {
 	if err := l.write(ctx, f, cond, false); err != nil || l.holder == nil {
 		return err
@@ -378,7 +378,7 @@ func (l *Lock) create(ctx context.Context, f *lockFile, cond If) error {
 	return err
 }
 
-// write makes a lock file say that this is its holder, or that nobody is, by its hold or else if cond holds.
+// write writes that this job holds the lock, or that nobody does, by the file's hold or else if cond holds.
 func (l *Lock) write(ctx context.Context, f *lockFile, cond If, released bool) error {
 	f.tried = rand.Text()
 	data, err := json.Marshal(lockText{Owner: l.owner, Domain: l.domain, Nonce: f.tried, Released: released, Late: released && l.late})
@@ -400,7 +400,7 @@ func (l *Lock) write(ctx context.Context, f *lockFile, cond If, released bool) e
 		if readErr != nil {
 			return readErr
 		}
-		if now.Nonce == f.tried { // it had been written before it was refused
+		if now.Nonce == f.tried { // the write had succeeded, and its repetition was refused
 			info, err = now.info, nil
 		}
 	}
@@ -414,7 +414,7 @@ func (l *Lock) write(ctx context.Context, f *lockFile, cond If, released bool) e
 	return nil
 }
 
-// start begins the heartbeat, where others go by the lock's age.
+// start starts the heartbeat if others may judge the lock by its age.
 func (l *Lock) start() {
 	ctx, stop := context.WithCancel(l.ctx)
 	l.stop = stop
@@ -423,11 +423,11 @@ func (l *Lock) start() {
 	}
 }
 
-// beats reports whether others may go by the lock's age.
+// beats reports whether others may judge the lock by its age.
 func (l *Lock) beats() bool { return l.holder == nil || l.domain != "" }
 
-// beat keeps the lock fresh until ctx is done or the lock is lost. A beat that fails is left to the next: Prove
-// tells before anything is done.
+// beat keeps the lock fresh until ctx is done or the lock is lost. After a failed beat, it waits for the next one:
+// Prove reports a loss before anything is done.
 func (l *Lock) beat(ctx context.Context) {
 	for pause(ctx, heartbeat) == nil {
 		if err := l.Prove(ctx); errors.As(err, new(*FencedError)) {
@@ -436,7 +436,7 @@ func (l *Lock) beat(ctx context.Context) {
 	}
 }
 
-// Prove finds out whether the lock is still held, at this moment. The error is a *FencedError if it is not.
+// Prove checks that the lock is still held at this moment. The error is a *FencedError if it is not.
 func (l *Lock) Prove(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -452,8 +452,8 @@ func (l *Lock) Prove(ctx context.Context) error {
 	return l.own(ctx, func(cond If) error { return l.write(ctx, l.file, cond, false) })
 }
 
-// Removal is the condition under which the holder removes what has a version: no request does that once the lock may
-// be another's.
+// Removal returns the condition under which the holder removes an object with this version: no request has an effect
+// once the lock may be another's.
 func (l *Lock) Removal(version string) If {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -464,16 +464,16 @@ func (l *Lock) Removal(version string) If {
 	return cond
 }
 
-// Keep tells whether Release writes that nobody holds the lock, and does not remove it: on a store that removes whatever the
-// condition, that could be another's.
+// Keep sets whether Release, instead of removing the lock file, writes that nobody holds the lock: a store that removes
+// an object whatever the condition could remove another's lock.
 func (l *Lock) Keep(kept bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.kept = kept
 }
 
-// Settle waits until no request of a holder whose lock was taken by force takes effect any more, and tells waiting how
-// long that is. Who takes a lock by its age has waited for longer.
+// Settle waits until requests of a holder whose lock was taken by force no longer take effect, and calls waiting with
+// the time that takes. A job that takes a lock by its age has already waited longer.
 func (l *Lock) Settle(ctx context.Context, waiting func(time.Duration)) error {
 	left := time.Until(l.settled)
 	if left <= 0 {
@@ -483,7 +483,7 @@ func (l *Lock) Settle(ctx context.Context, waiting func(time.Duration)) error {
 	return pause(ctx, left)
 }
 
-// Pass passes the lock to a job that goes on elsewhere. The error is a *FencedError if it was lost before.
+// Pass passes the lock to a job that continues elsewhere. The error is a *FencedError if the lock was lost before.
 func (l *Lock) Pass(to string) error {
 	l.stop()
 	l.done.Wait()
@@ -494,9 +494,9 @@ func (l *Lock) Pass(to string) error {
 	return errors.Join(err, l.file.close())
 }
 
-// Release drops the lock. The error is a *FencedError if it was lost before: then it leaves the file alone. If late, requests of the
-// holder have been given up and may still take effect: on a store that is Late the file then says so, and who has the lock next
-// waits in Settle.
+// Release releases the lock. The error is a *FencedError if the lock was lost before; then Release leaves the file
+// alone. late says that requests of the holder were abandoned and may still take effect: on a store that is Late, the
+// file then says so, and the next holder waits in Settle.
 func (l *Lock) Release(ctx context.Context, late bool) error {
 	l.stop()
 	l.done.Wait()
@@ -523,7 +523,7 @@ func (l *Lock) Release(ctx context.Context, late bool) error {
 	})
 }
 
-// own calls do with the condition that the lock is still held, until that is decided.
+// own calls do with the condition that the lock is still held, and repeats that until it is decided.
 func (l *Lock) own(ctx context.Context, do func(If) error) error {
 	path := l.file.path
 	for l.lost == nil {
@@ -544,15 +544,15 @@ func (l *Lock) own(ctx context.Context, do func(If) error) error {
 		case !now.exists() || l.file.hold != nil && errors.Is(refused, ErrPrecondition): // or what is there is a copy, which is not held
 			l.lost = &FencedError{Path: path, Job: l.owner.Job}
 		default:
-			// Another is deciding whether to take it over, or somebody touched the file.
+			// Another process is deciding whether to take the lock over, or somebody touched the file.
 			l.file.nonce, l.file.version = now.Nonce, now.info.Version
 		}
 	}
 	return l.lost
 }
 
-// Twin makes a second lock file of the same job at path, in a folder that is about to be exchanged with the lock's.
-// The error is ErrPrecondition if there is one.
+// Twin makes a second lock file of the same job at path, in a folder that will be exchanged with the lock's folder. The
+// error is ErrPrecondition if the file exists.
 func (l *Lock) Twin(ctx context.Context, path string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -567,8 +567,8 @@ func (l *Lock) Twin(ctx context.Context, path string) error {
 	return nil
 }
 
-// Exchanged says that the two folders were exchanged: the twin is the lock from now on, and the former lock file,
-// which has the twin's path, is let go.
+// Exchanged says that the two folders were exchanged: the twin becomes the lock, and the former lock file, which now
+// has the twin's path, is released.
 func (l *Lock) Exchanged() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// IsLocal reports whether path is on a disk of this machine, as far as its name tells.
+// IsLocal reports whether path is on a disk of this machine, judging by its name.
 func IsLocal(path string) bool { return schemeOf(path) == "" }
 
 // Join returns the path of names below folder.
@@ -16,7 +16,7 @@ func Join(folder string, names ...string) string {
 	return path.Join(append([]string{folder}, names...)...)
 }
 
-// Dir returns the folder that path is in.
+// Dir returns the folder that contains path.
 func Dir(name string) string {
 	if scheme := schemeOf(name); scheme != "" {
 		return scheme + strings.TrimPrefix(path.Dir("/"+name[len(scheme):]), "/")
@@ -24,7 +24,7 @@ func Dir(name string) string {
 	return path.Dir(name)
 }
 
-// Rel returns what follows folder in name, both absolute, with slashes; "." if they are one. ok is
+// Rel returns the path of name relative to folder, with slashes; "." if they are equal. Both must be absolute. ok is
 // false if name is not below folder.
 func Rel(folder, name string) (rel string, ok bool) {
 	folder, name = clean(folder), clean(name)
@@ -35,7 +35,7 @@ func Rel(folder, name string) (rel string, ok bool) {
 	return rel, ok
 }
 
-// relative is what follows folder in a path that List yields.
+// relative returns the path relative to folder of a path that List yields.
 func relative(folder, name string) string {
 	return strings.TrimPrefix(name, strings.TrimSuffix(folder, "/")+"/")
 }

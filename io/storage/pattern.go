@@ -10,16 +10,15 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// pattern is one split at its slashes.
+// pattern is a pattern split at its slashes.
 type pattern []string
 
 // anyDepth stands for any number of folders.
 const anyDepth = "**"
 
-// Match reports whether name, with slashes, matches pattern: "*", "?", "[a-z]", "[^a-z]" and
-// "{a,b}" stand for parts of one name, "**" between slashes for any number of folders, a backslash
-// takes the meaning from what follows it. A brace without the other has no meaning. The error says
-// what is wrong with the pattern.
+// Match reports whether name, with slashes, matches pattern: "*", "?", "[a-z]", "[^a-z]" and "{a,b}" stand for parts of
+// one name, "**" between slashes for any number of folders, and a backslash makes the next character literal. A brace
+// without its partner is literal. The error says what is wrong with the pattern.
 func Match(pattern, name string) (bool, error) {
 	p, err := parsePattern(pattern)
 	if err != nil {
@@ -29,8 +28,8 @@ func Match(pattern, name string) (bool, error) {
 	return whole, nil
 }
 
-// SplitPatterns splits a list of patterns at its commas, but for those in braces or brackets or after
-// a backslash. The error says what is wrong with one.
+// SplitPatterns splits a list of patterns at its commas, except those in braces, in brackets or after a backslash. The
+// error says what is wrong with a pattern.
 func SplitPatterns(list string) (patterns []string, err error) {
 	in, err := scan(list)
 	if err != nil {
@@ -57,7 +56,7 @@ func splitElements(s string) pattern {
 	return slices.CompactFunc(strings.Split(s, "/"), func(a, b string) bool { return a == anyDepth && b == anyDepth })
 }
 
-// splitPattern splits an argument into the folder that all matches are below and the rest.
+// splitPattern splits an argument into the folder that contains all matches, and the rest.
 func splitPattern(arg string) (folder string, p pattern, err error) {
 	scheme := schemeOf(arg)
 	rest, err := balance(clean(arg)[len(scheme):])
@@ -66,7 +65,7 @@ func splitPattern(arg string) (folder string, p pattern, err error) {
 	}
 	elements := strings.Split(rest, "/")
 	n := slices.IndexFunc(elements, hasMeta)
-	if n < 0 { // all have lost their meaning
+	if n < 0 { // all special characters are escaped
 		n = len(elements) - 1
 	}
 	switch folder = unescape(strings.Join(elements[:n], "/")); {
@@ -80,8 +79,8 @@ func splitPattern(arg string) (folder string, p pattern, err error) {
 	return folder, splitElements(strings.Join(elements[n:], "/")), nil
 }
 
-// Reaches reports whether arg is a pattern of any depth, which has a "**", that could match
-// something at path or below it. Path is absolute and without links. A name that there is is no pattern.
+// Reaches reports whether arg is a pattern with a "**" that could match something at path or below it. path is absolute
+// and without links. The name of an existing file is not a pattern.
 func Reaches(ctx context.Context, arg, path string) (bool, error) {
 	if !IsPattern(arg) {
 		return false, nil
@@ -91,7 +90,7 @@ func Reaches(ctx context.Context, arg, path string) (bool, error) {
 	}
 	folder, p, err := splitPattern(arg)
 	if err != nil || !slices.Contains(p, anyDepth) {
-		return false, nil // List says what is wrong with it
+		return false, nil // List reports what is wrong with it
 	}
 	if folder, err = Resolve(folder); err != nil {
 		return false, err
@@ -108,8 +107,8 @@ func Reaches(ctx context.Context, arg, path string) (bool, error) {
 	return whole || deeper, nil
 }
 
-// balance puts a backslash before braces that are not in pairs, and before what has a meaning in
-// braces where it is in brackets, so that doublestar takes it as it is.
+// balance escapes unpaired braces, and the special characters of braces in brackets, so that doublestar takes them
+// literally.
 func balance(s string) (string, error) {
 	in, err := scan(s)
 	if err != nil {
@@ -121,11 +120,11 @@ func balance(s string) (string, error) {
 	return s, nil
 }
 
-// syntax is where in a pattern its signs are.
+// syntax holds the positions of a pattern's special characters.
 type syntax struct {
 	pairs  [][2]int // of braces
-	commas []int    // outside of brackets
-	plain  []int    // characters that would have a meaning elsewhere, in order
+	commas []int    // outside brackets
+	plain  []int    // positions of characters to escape, in order
 }
 
 func scan(s string) (in syntax, err error) {
@@ -171,7 +170,7 @@ func scan(s string) (in syntax, err error) {
 	return in, nil
 }
 
-// bracketsEnd is where the ] of the [ at start is.
+// bracketsEnd returns the position of the ] that closes the [ at start.
 func bracketsEnd(s string, start int) (int, error) {
 	first := start + 1
 	if first < len(s) && (s[first] == '^' || s[first] == '!') {
@@ -192,10 +191,10 @@ func bracketsEnd(s string, start int) (int, error) {
 
 func badPattern(why string) error { return fmt.Errorf("%w: %s", doublestar.ErrBadPattern, why) }
 
-// IsPattern reports whether an argument can be one, not only a name.
+// IsPattern reports whether an argument may be a pattern instead of a name.
 func IsPattern(arg string) bool { return strings.ContainsAny(arg, `*?[{\`) }
 
-// hasMeta reports whether s has a character that stands for others.
+// hasMeta reports whether s has an unescaped special character.
 func hasMeta(s string) bool {
 	for i := 0; i < len(s); i++ {
 		switch s[i] {
@@ -219,14 +218,14 @@ func unescape(s string) string {
 	return b.String()
 }
 
-// match reports whether names, those of a path in order, match all of p, and whether a path below
-// them could. One says which single names go with which elements. It takes len(p) steps a name.
+// match reports whether names, the parts of a path in order, match all of p, and whether a path below them could. one
+// decides whether a name matches an element. match takes len(p) steps per name.
 func (p pattern) match(names []string, one func(element, name string) bool) (whole, below bool) {
 	// at[i] says that the names so far match p[:i].
 	at, next := make([]bool, len(p)+1), make([]bool, len(p)+1)
 	reach := func(at []bool, i int) {
 		at[i] = true
-		if i < len(p) && p[i] == anyDepth { // which may be no folder
+		if i < len(p) && p[i] == anyDepth { // which may stand for no folder
 			at[i+1] = true
 		}
 	}
@@ -247,7 +246,7 @@ func (p pattern) match(names []string, one func(element, name string) bool) (who
 	return at[len(p)], slices.Contains(at[:len(p)], true)
 }
 
-// levels is how many names p has for certain: those before a "**".
+// levels returns the minimum depth of p: the number of its elements before a "**".
 func (p pattern) levels() int {
 	if n := slices.Index(p, anyDepth); n >= 0 {
 		return n
@@ -255,18 +254,18 @@ func (p pattern) levels() int {
 	return len(p)
 }
 
-// anyName matches an element with a name.
+// anyName reports whether name matches element.
 func anyName(element, name string) bool {
 	ok, err := doublestar.Match(element, name)
 	return ok && err == nil
 }
 
-// given is anyName for inputs: hidden names are those that the element begins like.
+// given is anyName for inputs: a hidden name must begin with the same character as the element.
 func given(element, name string) bool {
 	return anyName(element, name) && (!hidden(name) || element[0] == name[0])
 }
 
-// clean is path.Clean for local paths; a URL's slashes and dots may be an object's name.
+// clean is path.Clean for local paths; in a URL, slashes and dots may be part of an object's name.
 func clean(name string) string {
 	if schemeOf(name) != "" {
 		return name

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// WriteShared writes value as a small file for Shared to load, in the
-// folder of a run that lasts: as JSON, unless it has a binary form.
+// WriteShared writes value as a small file for Shared to load, in the folder of an active run. It writes JSON unless
+// the value has a binary form.
 func WriteShared(ctx context.Context, path string, value any) error {
 	marshal := func() ([]byte, error) { return json.Marshal(value) }
 	if binary, ok := value.(encoding.BinaryMarshaler); ok {
@@ -25,7 +25,7 @@ func WriteShared(ctx context.Context, path string, value any) error {
 	return WriteBytes(ctx, path, data)
 }
 
-// WriteBytes writes a small file for others to read, in the folder of a run that lasts.
+// WriteBytes writes a small file for others to read, in the folder of an active run.
 func WriteBytes(ctx context.Context, path string, data []byte) error {
 	_, err := WriteBelow(ctx, Dir(path), path, func(w io.Writer) error {
 		_, err := w.Write(data)
@@ -34,24 +34,23 @@ func WriteBytes(ctx context.Context, path string, data []byte) error {
 	return err
 }
 
-// askEvery is how long a shared file on an object store counts as there: each split asks, and there that is a request.
+// askEvery is how long a shared file on an object store is assumed to exist: each split asks, by a request.
 const askEvery = 5 * time.Second
 
 var shared = struct {
 	sync.Mutex
 	values map[string]any
-	there  map[string]time.Time // when a file on an object store was last there
+	there  map[string]time.Time // when a file on an object store last existed
 }{values: map[string]any{}, there: map[string]time.Time{}}
 
-// Shared returns the value of type T that the small file path holds, loaded once per process:
-// this is how all workers come to know what the launcher decided. Callers must not change it. It
-// fails when the file is gone, as after the run, on an object store
-// within some seconds: a worker of a cancelled job then ends.
+// Shared returns the value of type T that the small file path holds, loaded once per process: by it, the launcher tells
+// the workers what it has decided. Callers must not change it. Shared fails when the file is gone, as it is after the
+// run (on an object store, within some seconds): a worker of a cancelled job then ends.
 func Shared[T any](ctx context.Context, path string) (*T, error) {
 	return Loaded(ctx, path, func(value *T) (*T, error) { return value, nil })
 }
 
-// Loaded is Shared of a value that load makes of the one of type F that the file holds, and of further files.
+// Loaded is Shared for a value that load makes from the value of type F in the file, and from other files.
 func Loaded[F, T any](ctx context.Context, path string, load func(*F) (*T, error)) (*T, error) {
 	if err := there(ctx, path); err != nil {
 		return nil, err
@@ -59,7 +58,7 @@ func Loaded[F, T any](ctx context.Context, path string, load func(*F) (*T, error
 	return loaded(ctx, path, load)
 }
 
-// there returns an error if a shared file is gone. On an object store a process asks once in a while.
+// there returns an error if a shared file is gone. On an object store, a process checks that only every askEvery.
 func there(ctx context.Context, path string) error {
 	if !IsLocal(path) && !due(path, time.Now()) {
 		return ctx.Err()
@@ -73,7 +72,7 @@ func there(ctx context.Context, path string) error {
 	return err
 }
 
-// due reports whether it is to be asked for a file. Then others need not, unless it is gone.
+// due reports whether the caller must check that a file exists; other callers then need not.
 func due(path string, now time.Time) bool {
 	shared.Lock()
 	defer shared.Unlock()
@@ -84,7 +83,7 @@ func due(path string, now time.Time) bool {
 	return true
 }
 
-// gone has it asked again whether what is at path, or below, is there: this process has removed it.
+// gone makes there check again for the files at path or below it, which this process has removed.
 func gone(path string) {
 	shared.Lock()
 	defer shared.Unlock()
@@ -94,8 +93,8 @@ func gone(path string) {
 	})
 }
 
-// SharedBeside is Shared of a file that was written with another, which
-// Shared has just returned: it is not asked whether it is still there.
+// SharedBeside is Shared for a file written together with another that Shared has just returned: it does not check that
+// the file still exists.
 func SharedBeside[T any](ctx context.Context, path string) (*T, error) {
 	return loaded(ctx, path, func(value *T) (*T, error) { return value, nil })
 }
@@ -127,7 +126,7 @@ func loaded[F, T any](ctx context.Context, path string, load func(*F) (*T, error
 	return value, nil
 }
 
-// Forget drops what Shared keeps of path.
+// Forget drops what Shared has cached for path.
 func Forget(path string) {
 	shared.Lock()
 	defer shared.Unlock()

@@ -1,8 +1,8 @@
-// Package storage is how neardup touches files: it lists inputs, reads files that must not change,
-// writes files that are whole or absent, shares small files among workers and locks an output.
+// Package storage is neardup's access to files: it lists inputs, reads files that must not change, writes files that
+// are whole or absent, shares small files among workers and locks an output.
 //
-// All of it works on any Store. A path is a local path, or a URL whose scheme names a registered
-// store. So a new store is one package, which registers itself, and an import in cmd.
+// All of it works on any Store. A path is a local path, or a URL whose scheme names a registered store. A new store is
+// therefore one package, which registers itself, and an import in cmd.
 package storage
 
 import (
@@ -23,88 +23,86 @@ import (
 	"time"
 )
 
-// Store keeps objects under paths: the files of a disk, or the objects of a bucket. Folders are
-// the parts of paths between slashes; a store makes those that it needs, and may have none. Paths
-// are given whole, with their scheme. A Store is used by many goroutines at once, and every method
-// ends with the context's error once that is done. storagetest.Run checks all that is said here.
+// Store keeps objects under paths: the files of a disk, or the objects of a bucket. Folders are the parts of paths
+// between slashes; a store makes them as needed, and may have none. Paths are given whole, with their scheme. A Store
+// is safe for concurrent use, and every method ends with the context's error once the context is done. storagetest.Run
+// checks all these promises.
 type Store interface {
-	// List yields what lies below folder, at any depth and in any order: all names but folders, with
-	// paths that begin with folder. It looks into a subfolder if enter, called with its path
-	// relative to folder, returns true; nil enters all. The error is fs.ErrNotExist if there is no
-	// such folder; without folders, a prefix of no object is none. An error that is fs.ErrPermission and an
-	// *fs.PathError may name a subfolder that cannot be looked into: the listing then goes on.
+	// List yields the objects below folder, at any depth and in any order, but no folders; paths begin with folder. It
+	// enters a subfolder if enter, called with its path relative to folder, returns true; a nil enter enters all. The
+	// error is fs.ErrNotExist if there is no such folder; in a store without folders, that is a prefix of no object. If an
+	// error is fs.ErrPermission and an *fs.PathError, it may name a subfolder that cannot be read, and the listing goes
+	// on.
 	List(ctx context.Context, folder string, enter func(rel string) bool) iter.Seq2[Info, error]
-	// Stat tells of the object at path, following links. The error is fs.ErrNotExist if there is
-	// none, or a folder.
+	// Stat describes the object at path, following links. The error is fs.ErrNotExist if there is none, or a folder.
 	Stat(ctx context.Context, path string) (Info, error)
-	// Open opens the object at path. The context is that of all reads.
+	// Open opens the object at path. ctx applies to all reads.
 	Open(ctx context.Context, path string) (Reader, error)
-	// Create writes an object that is whole or absent: if write fails or panics, or ctx is done
-	// before its end, what was at path stays. Write is called at most once, and cond is checked
-	// when it has returned, and may be before. The error is ErrPrecondition if cond does not hold.
+	// Create writes an object that is whole or absent: if write fails or panics, or ctx is done before its end, path keeps
+	// its object. Create calls write at most once. It checks cond when write has returned, and may check it before. The
+	// error is ErrPrecondition if cond does not hold.
 	Create(ctx context.Context, path string, cond If, write func(io.Writer) error) (Info, error)
-	// Remove removes the object at path if it has cond.Version; cond.Absent means nothing here. The
-	// error is ErrPrecondition if it has another, and errors.ErrUnsupported if the store cannot
-	// compare. Without a Version, a missing object is no error.
+	// Remove removes the object at path if it has cond.Version; it ignores cond.Absent. The error is ErrPrecondition if
+	// the object has another version, and errors.ErrUnsupported if the store cannot compare. Without a Version, a missing
+	// object is no error.
 	Remove(ctx context.Context, path string, cond If) error
-	// RemoveAll removes the object at path and all below the folder path; neither need be there.
+	// RemoveAll removes the object at path and all objects below the folder path; neither need exist.
 	RemoveAll(ctx context.Context, path string) error
-	// Move gives an object, or all below a folder, another path. It replaces an object there, but a
-	// folder must not be there yet, or be empty. It works by path, also while the source is open. The error is
-	// fs.ErrNotExist if the source is missing, and only then. Objects of a folder may move one after another.
+	// Move gives another path to an object, or to all objects below a folder. It replaces an object at to, but a folder
+	// there must be missing or empty. It works by path, even while the source is open. The error is fs.ErrNotExist if, and
+	// only if, the source is missing. The objects of a folder may move one after another.
 	Move(ctx context.Context, from, to string) error
 }
 
-// Info tells of an object as it was listed, opened or written.
+// Info describes an object when it was listed, opened or written.
 type Info struct {
 	Path     string
 	Size     int64 // bytes
 	Modified time.Time
-	// Version differs between any two states of one path, as far as the store can tell.
+	// Version differs between any two states of a path, as far as the store can tell.
 	Version string
-	// Identity is the same for paths that are links to one object, hard or symbolic, and for no others; ""
-	// where a store has no links.
+	// Identity is equal for paths that are hard or symbolic links to one object, and for no others; "" if the store has no
+	// links.
 	Identity string
-	// Type is 0 but on a disk, where links, pipes and devices have names too.
+	// Type is 0 except on a disk, where links, pipes and devices have names, too.
 	Type fs.FileMode
 }
 
 // If is a precondition. The zero If always holds.
 type If struct {
 	Absent  bool   // nothing is at the path
-	Version string // what is at the path has this version; "" for any
-	// Root is the folder that path lies below, which must be there: it is not made, and the error is
-	// fs.ErrNotExist. What is made below it is as private as it is. It means nothing to Remove, and to
-	// stores without folders.
+	Version string // the object at the path has this version; "": any
+	// Root is a folder above path that must exist: it is not made, and the error is fs.ErrNotExist. Files and folders made
+	// below it are as private as it is. Remove, and stores without folders, ignore it.
 	Root string
-	// Unseen: nobody looks at the path before Create has returned, and whoever else
-	// writes it writes the same. Below a Root, if nothing is there, a Store may fill
-	// the file in its place; a process that is killed may then leave it incomplete.
+	// Unseen says that nobody reads the path before Create has returned, and whoever else writes it writes the same. Below
+	// a Root, if the path does not exist, a Store may then write the file in place; a process that is killed may leave it
+	// incomplete.
 	Unseen bool
-	// Until is the time, by the store's clock, after which Remove does nothing any more, also if the request is under
-	// way. The zero Until is never. It means nothing to other methods, and to stores whose versions never come back.
+	// Until is the time, by the store's clock, after which Remove has no effect, even if the request is under way. The
+	// zero Until means never. Other methods, and stores whose versions never come back, ignore it.
 	Until time.Time
 }
 
 // Late is a Store in which requests of a process that has lost its lock may still take effect.
 type Late interface {
-	// Abort ends the uploads to paths below folder that nobody has finished, so that nobody can. The error is an
-	// *UnlistedError if the store does not tell which these are.
+	// Abort ends the unfinished uploads to paths below folder, so that nobody can finish them. The error is an
+	// *UnlistedError if the store does not list them.
 	Abort(ctx context.Context, folder string) error
-	// Within is how long a Remove with Until may take effect after the last proof of a lock; 0: its version will do.
+	// Within returns how long after the last proof of a lock a Remove with Until may take effect; 0: its version suffices.
 	Within() time.Duration
 }
 
-// Retaining is a Store that keeps what is removed for a while.
+// Retaining is a Store that keeps removed objects for a while.
 type Retaining interface {
-	// Retains is how long, for the bucket or disk of path; 0: not at all, or that is not told.
+	// Retains returns for how long, for the bucket or disk of path; 0: not at all, or unknown.
 	Retains(ctx context.Context, path string) time.Duration
 }
 
 // UnlistedError says that a store does not list unfinished uploads.
 type UnlistedError struct {
-	Err error // what it said
-	// Whole is the size of what Move moves by one request, and not by an upload that somebody could finish later.
+	Err error // the store's error
+	// Whole is the maximum size that Move moves by one request instead of an upload that somebody could finish later.
 	Whole int64
 }
 
@@ -112,28 +110,28 @@ func (e *UnlistedError) Error() string { return e.Err.Error() }
 
 func (e *UnlistedError) Unwrap() error { return e.Err }
 
-// Status is the exit status.
+// Status returns the exit status.
 func (*UnlistedError) Status() int { return 2 }
 
-// ErrPrecondition says that an If did not hold, or that another request was deciding it.
+// ErrPrecondition says that an If did not hold, or that another request was just deciding it.
 var ErrPrecondition = errors.New("the object is not in the expected state")
 
-// Reader reads an open object. ReadAt may be called by many goroutines at once.
+// Reader reads an open object. ReadAt is safe for concurrent use.
 type Reader interface {
 	io.ReaderAt
 	io.Closer
-	// Stat tells of the open object, not of what has its path by now.
+	// Stat describes the open object, not another that may have its path by now.
 	Stat(ctx context.Context) (Info, error)
 }
 
-// stores are the registered ones by scheme.
+// stores are the registered stores by scheme.
 var stores = map[string]Store{}
 
-// Register makes s the store of all paths that begin with scheme, such as "gs://". Call it from
-// init: it must not run while paths are looked up.
+// Register makes s the store of all paths that begin with scheme, such as "gs://". Call it from init: it must not run
+// while paths are looked up.
 func Register(scheme string, s Store) { stores[scheme] = s }
 
-// schemeOf returns what a URL begins with, as in gs://, and "" for a local path. It is asked often.
+// schemeOf returns the scheme of a URL, such as gs://, and "" for a local path. It must be fast.
 func schemeOf(path string) string {
 	const letters = "abcdefghijklmnopqrstuvwxyz"
 	end := strings.Index(path, "://")
@@ -160,8 +158,8 @@ func At(path string) (Store, error) {
 	return s, nil
 }
 
-// Outlive returns a context with the values of ctx that ends some time after it, and not before: for what must be ended
-// in good order, and not last for ever. Call it before ctx ends, and done at the end.
+// Outlive returns a context with the values of ctx that ends some time after ctx, for work that must end in good order
+// but not last for ever. Call it before ctx ends, and done at the end.
 func Outlive(ctx context.Context, by time.Duration) (longer context.Context, done context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
@@ -175,9 +173,8 @@ func Outlive(ctx context.Context, by time.Duration) (longer context.Context, don
 	}
 }
 
-// Failed reports whether a store could not do what it was asked: a disk that cannot
-// be read, a file that the user may not read, a service that refuses or does not
-// answer. A path that names nothing, or what is no folder, is not its failure.
+// Failed reports whether a store failed: a disk that cannot be read, a file that the user may not read, or a service
+// that refuses or does not answer. A path that names nothing, or not a folder, is not a failure of the store.
 func Failed(err error) bool {
 	var disk *fs.PathError
 	if errors.As(err, &disk) {
@@ -190,7 +187,7 @@ func Failed(err error) bool {
 	return errors.As(err, &service) && service.Failed()
 }
 
-// Stat tells of the object at path. The error is fs.ErrNotExist if there is none.
+// Stat describes the object at path. The error is fs.ErrNotExist if there is none.
 func Stat(ctx context.Context, path string) (Info, error) {
 	store, err := At(path)
 	if err != nil {
@@ -199,7 +196,7 @@ func Stat(ctx context.Context, path string) (Info, error) {
 	return store.Stat(ctx, path)
 }
 
-// RemoveAll removes the object at path and all below the folder path, if there is anything.
+// RemoveAll removes the object at path and all objects below the folder path, if there are any.
 func RemoveAll(ctx context.Context, path string) error {
 	store, err := At(path)
 	if err != nil {
@@ -210,26 +207,25 @@ func RemoveAll(ctx context.Context, path string) error {
 	return err
 }
 
-// RemoveEmpty removes a folder that nothing is in. Others, and stores without folders, stay as they are.
+// RemoveEmpty removes a folder if it is empty. Other folders, and stores without folders, stay as they are.
 func RemoveEmpty(folder string) {
 	if IsLocal(folder) {
 		_ = syscall.Rmdir(folder)
 	}
 }
 
-// SameOwner reports whether what two paths name belongs to one user. On stores without owners it does.
+// SameOwner reports whether the files at two paths belong to one user. It returns true for stores without owners.
 func SameOwner(a, b string) bool { return !IsLocal(a) || sameOwner(a, b) }
 
-// BeingWritten reports whether a name is that of a file that is, or was when its writer died, being
-// written.
+// BeingWritten reports whether a name is that of a file that is being written, or was when its writer died.
 func BeingWritten(name string) bool { return written.MatchString(name) }
 
 var written = regexp.MustCompile(`^` + regexp.QuoteMeta(beingWritten) + `[A-Z2-7]{26}$`) // as rand.Text is
 
 var retries atomic.Int64
 
-// Retried counts a request that a store sends again because of err, which is nil if its connection broke. A store that
-// accepts no connection may be tried for a minute, so the log names it, twice a minute at most.
+// Retried counts a request that a store sends again because of err, or, if err is nil, because its connection broke. A
+// store that accepts no connection may be tried for a minute, so the log names it, at most twice a minute.
 func Retried(err error) {
 	retries.Add(1)
 	var failed *net.OpError
@@ -242,7 +238,7 @@ func Retried(err error) {
 	}
 }
 
-// dialed is when the log last named a store that accepts no connection, in nanoseconds of the Unix time.
+// dialed is when the log last named a store that accepts no connection, in Unix nanoseconds.
 var dialed atomic.Int64
 
 // Retries returns how many requests the stores of this process have sent again.

@@ -8,21 +8,21 @@ import (
 	"sync"
 )
 
-// Table is a folder whose log tells which of the files in it are the table. The others have rows that it no longer has.
+// Table is a folder whose log tells which of its files make up the table. Others hold rows that it no longer has.
 type Table struct {
 	Folder string
 	Format string // Delta, Hudi or Iceberg
 }
 
-// What a table's folder has besides data.
+// Names in a table's folder besides those of data.
 const (
 	deltaLog        = "_delta_log"
 	hudiLog         = ".hoodie"
-	icebergMetadata = "metadata" // if one of its files ends as below
+	icebergMetadata = "metadata" // if one of its files has the ending below
 	icebergEnding   = ".metadata.json"
 )
 
-// tableOf returns the table that there is if a file or folder has this name, nil if it says nothing of one.
+// tableOf returns the table whose folder must contain a file or folder of this name, or nil if there is none.
 func tableOf(name string) *Table {
 	base := path.Base(name)
 	iceberg := strings.HasSuffix(strings.TrimSuffix(base, ".gz"), icebergEnding)
@@ -32,7 +32,7 @@ func tableOf(name string) *Table {
 	folder, err := Abs(Dir(name))
 	switch {
 	case err != nil:
-		return nil // the files found have no absolute paths either, which is an error
+		return nil // List reports the same error for the files found
 	case base == deltaLog:
 		return &Table{folder, "Delta"}
 	case base == hudiLog:
@@ -43,15 +43,15 @@ func tableOf(name string) *Table {
 	return nil
 }
 
-// see notes the table that there is if a file or folder has this name.
+// see notes the table to which a file or folder of this name belongs.
 func (w *walker) see(name string) {
 	if t := tableOf(name); t != nil {
 		w.tables[t.Folder] = t
 	}
 }
 
-// inTables gives the files found their tables. If there may be data of one, which is Parquet in all formats, the
-// folders above those that were listed are looked at, too.
+// inTables sets the tables of the files found. If they may be data of a table, which is Parquet in all formats, it also
+// looks at the folders above those listed.
 func (w *walker) inTables() error {
 	parquet := false
 	for i := range w.found {
@@ -93,8 +93,8 @@ func (w *walker) inTables() error {
 	return nil
 }
 
-// above returns the table that a folder is in, by the names in its path and,
-// if look is set, by what lies beside those, as far as that may be listed.
+// above returns the table that contains a folder, judging by the names in its path and, if look is set, by the names
+// beside those, as far as they can be listed.
 func (w *walker) above(folder string, look bool, looked map[string]*Table) (*Table, error) {
 	for at := folder; ; {
 		if t := tableOf(at); t != nil {
@@ -121,8 +121,8 @@ func (w *walker) above(folder string, look bool, looked map[string]*Table) (*Tab
 	}
 }
 
-// tableAt returns the table that a folder is, nil if it is none or may
-// not be listed. On a store that is three requests at once.
+// tableAt returns the table in a folder, or nil if there is none or the folder cannot be listed. On a store it sends
+// three concurrent requests.
 func (w *walker) tableAt(folder string) (*Table, error) {
 	logs := []string{deltaLog, hudiLog, icebergMetadata}
 	found, errs := make([]*Table, len(logs)), make([]error, len(logs))

@@ -6,11 +6,11 @@ import (
 	"unicode"
 )
 
-// Failure is the error of a request, in one line. It does not wrap the client's, which may hold a URL that is a secret.
+// Failure is the error of a request, in one line. It does not wrap the client's error, which may hold a secret URL.
 type Failure struct {
 	Text string
-	Kind error // what errors.Is asks for; may be nil
-	// Missing: there is no such object or bucket.
+	Kind error // target of errors.Is; may be nil
+	// Missing says that there is no such object or bucket.
 	Missing bool
 }
 
@@ -18,10 +18,10 @@ func (f *Failure) Error() string { return f.Text }
 
 func (f *Failure) Unwrap() error { return f.Kind }
 
-// Failed is what storage.Failed asks for.
+// Failed is called by storage.Failed.
 func (f *Failure) Failed() bool { return !f.Missing }
 
-// Path is the URL by which users know what a key names, in one line.
+// Path returns the URL by which users know the objects of a key, in one line.
 func (k Key) Path(scheme string) string {
 	path := scheme + k.Bucket
 	if k.Name != "" {
@@ -33,7 +33,7 @@ func (k Key) Path(scheme string) string {
 	return path
 }
 
-// OneLine is what an error has of the message of another: that may be a page of HTML.
+// OneLine shortens the message of an error to one line: it may be a page of HTML.
 func OneLine(text string) string {
 	const most = 500
 	text = strings.Join(strings.Fields(text), " ")

@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	// aheadBytes is what one request fetches of a range that is read in order.
-	// The next is under way while it is read. Several such ranges share it.
+	// aheadBytes is how much one request fetches of a range that is read in order. The next request runs while this data
+	// is read. Several such ranges share it.
 	aheadBytes = 8 << 20
 	maxRanges  = 4
-	// jumpBytes is what one fetches elsewhere, and firstBytes where a range has ended: a request costs as much time as
-	// 1 MB, but of a range's end only a record is missing. Behind each it is twice as much.
+	// jumpBytes is how much a request fetches elsewhere, and firstBytes where a range has ended: a request takes as long
+	// as 1 MB, but at a range's end usually only part of a record is missing. Each further one fetches twice as much.
 	jumpBytes  = 1 << 20
 	firstBytes = 64 << 10
-	// A stream that breaks is asked for the rest of, so often without a byte between.
+	// streamTries is how many times the rest of a broken stream is requested without receiving a byte.
 	streamTries = 8
 )
 
-// reader reads one version of an object. It holds a few chunks, each of one request.
+// reader reads one version of an object. It holds a few chunks, each fetched by one request.
 type reader struct {
 	client  Client
 	at      Key
@@ -37,12 +37,12 @@ type reader struct {
 	fetches sync.WaitGroup
 
 	mu     sync.Mutex
-	info   storage.Info // Size -1: not known yet
-	chunks []*chunk     // the one last used is the last
-	ahead  []extent     // what is read in order, the newest last
+	info   storage.Info // Size -1: not yet known
+	chunks []*chunk     // in order of use, the last used last
+	ahead  []extent     // ranges being read in order, the newest last
 }
 
-// extent are the bytes from from to to.
+// extent is the range of bytes between from and to.
 type extent struct{ from, to int64 }
 
 func (e extent) has(offset int64) bool { return e.from <= offset && offset < e.to }
@@ -52,8 +52,8 @@ func newReader(ctx context.Context, s *Store, at Key, info storage.Info) *reader
 	return &reader{client: s.client, at: at, path: info.Path, version: info.Version, ctx: ctx, cancel: cancel, info: info}
 }
 
-// Ahead says that bytes from to to are about to be read in order,
-// beside what was said last, or in any order if they are few.
+// Ahead says that the bytes between from and to are about to be read in order, in addition to earlier ranges, or in any
+// order if they are few.
 func (r *reader) Ahead(from, to int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -63,7 +63,7 @@ func (r *reader) Ahead(from, to int64) {
 	r.ahead = append(r.ahead, extent{from, to})
 }
 
-// Stat tells of the version. Its size is not asked for if that was not seen yet and has to be.
+// Stat describes the version. It sends a request only if the size is not yet known.
 func (r *reader) Stat(ctx context.Context) (storage.Info, error) {
 	r.mu.Lock()
 	info := r.info
@@ -80,7 +80,7 @@ func (r *reader) Stat(ctx context.Context) (storage.Info, error) {
 	return info, nil
 }
 
-// learn keeps what a request told of the version.
+// learn keeps the Info of the version that a request returned.
 func (r *reader) learn(info storage.Info) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -90,7 +90,7 @@ func (r *reader) learn(info storage.Info) {
 	}
 }
 
-// Close ends what is under way.
+// Close ends the running requests.
 func (r *reader) Close() error {
 	r.cancel()
 	r.fetches.Wait()
@@ -114,7 +114,7 @@ func (r *reader) ReadAt(p []byte, offset int64) (n int, err error) {
 	return n, err
 }
 
-// chunk returns the chunk that has the byte at offset, from where on n are asked for; nil behind the end.
+// chunk returns the chunk with the byte at offset, of which the next n bytes are wanted; nil beyond the end.
 func (r *reader) chunk(offset int64, n int) *chunk {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -124,12 +124,12 @@ func (r *reader) chunk(offset int64, n int) *chunk {
 	c := r.held(offset)
 	if c == nil {
 		from, length := offset, r.length(offset, n)
-		if e := r.inOrder(offset); e.to > 0 && e.to-e.from <= jumpBytes { // it is one request
+		if e := r.inOrder(offset); e.to > 0 && e.to-e.from <= jumpBytes { // one request fetches it all
 			from, length = e.from, e.to-e.from
 		}
 		c = r.fetch(from, length, nil)
 	}
-	// What is read in order is fetched while what comes before it is read.
+	// Fetch the next chunk of an ordered range while this one is read.
 	if e := r.inOrder(c.to); e.has(c.from) && r.held(c.to) == nil {
 		r.fetch(c.to, r.length(c.to, 0), nil)
 		r.use(c)
@@ -137,7 +137,7 @@ func (r *reader) chunk(offset int64, n int) *chunk {
 	return c
 }
 
-// inOrder returns the range that is read in order in which offset is, the zero extent if there is none. r is locked.
+// inOrder returns the ordered range that contains offset, or the zero extent. r is locked.
 func (r *reader) inOrder(offset int64) extent {
 	for _, e := range slices.Backward(r.ahead) {
 		if e.has(offset) {
@@ -147,7 +147,7 @@ func (r *reader) inOrder(offset int64) extent {
 	return extent{}
 }
 
-// held returns the chunk that has the byte at offset, nil if there is none. r is locked.
+// held returns the chunk with the byte at offset, or nil. r is locked.
 func (r *reader) held(offset int64) *chunk {
 	for _, c := range r.chunks {
 		if c.has(offset) {
@@ -158,13 +158,13 @@ func (r *reader) held(offset int64) *chunk {
 	return nil
 }
 
-// use makes c the chunk last used. r is locked.
+// use marks c as the chunk last used. r is locked.
 func (r *reader) use(c *chunk) {
 	i := slices.Index(r.chunks, c)
 	r.chunks = append(slices.Delete(r.chunks, i, i+1), c)
 }
 
-// length returns how many bytes from offset on to fetch for n that are asked for. r is locked.
+// length returns how many bytes from offset on to fetch if n are wanted. r is locked.
 func (r *reader) length(offset int64, n int) int64 {
 	least := int64(jumpBytes)
 	if e := r.inOrder(offset); e.to > 0 {
@@ -179,7 +179,7 @@ func (r *reader) length(offset int64, n int) int64 {
 	return max(int64(n), least)
 }
 
-// fetch begins to fetch length bytes, from body as long as that lasts. r is locked.
+// fetch starts to fetch length bytes, from body as long as it lasts. r is locked.
 func (r *reader) fetch(offset, length int64, body io.ReadCloser) *chunk {
 	c := &chunk{from: offset, to: offset + length}
 	if r.info.Size >= 0 {
@@ -187,14 +187,14 @@ func (r *reader) fetch(offset, length int64, body io.ReadCloser) *chunk {
 	}
 	c.grown.L = &c.mu
 	if len(r.chunks) == 2*max(1, len(r.ahead))+1 {
-		r.chunks = slices.Delete(r.chunks, 0, 1) // who reads it has it
+		r.chunks = slices.Delete(r.chunks, 0, 1) // its readers still have it
 	}
 	r.chunks = append(r.chunks, c)
 	r.fetches.Go(func() { c.close(r.fill(c, body)) })
 	return c
 }
 
-// fill fetches a chunk. A stream that breaks is continued.
+// fill fetches a chunk. If the stream breaks, it requests the rest.
 func (r *reader) fill(c *chunk, body io.ReadCloser) (err error) {
 	for try := 1; ; {
 		if body == nil {
@@ -217,7 +217,7 @@ func (r *reader) fill(c *chunk, body io.ReadCloser) (err error) {
 		case n > 0:
 			try = 1
 		case try == streamTries:
-			if err == nil || errors.Is(err, io.EOF) { // which would be the object's
+			if err == nil || errors.Is(err, io.EOF) { // io.EOF would mean the object's end
 				err = io.ErrUnexpectedEOF
 			}
 			return fmt.Errorf("%s: %d attempts to read from byte %d: %w", r.path, try, c.end(), err)
@@ -235,7 +235,7 @@ func (r *reader) size() int64 {
 	return r.info.Size
 }
 
-// refused is the error of a request.
+// refused returns the error for a request's error.
 func (r *reader) refused(err error) error {
 	switch {
 	case r.ctx.Err() != nil:
@@ -246,8 +246,8 @@ func (r *reader) refused(err error) error {
 	return err
 }
 
-// pause waits before a stream is asked for again: up to .1 s after a try that brought bytes, else up to .2 s before the
-// second, and twice as long each time.
+// pause waits before the rest of a stream is requested: up to 0.1 s after a try that brought bytes, otherwise up to 0.2
+// s before the second try, and twice as long each time.
 func (r *reader) pause(try int) {
 	select {
 	case <-time.After(rand.N(50 * time.Millisecond << try)):
@@ -261,12 +261,12 @@ type chunk struct {
 
 	mu    sync.Mutex
 	grown sync.Cond
-	data  []byte // as much as there is
+	data  []byte // received so far
 	done  bool
-	err   error // done: why there is no more; nil: to is reached
+	err   error // if done, why there is no more; nil: to was reached
 }
 
-// has reports whether the byte at offset is in the chunk, or will be, or is known to be missing.
+// has reports whether the chunk has the byte at offset, will have it, or knows that it does not exist.
 func (c *chunk) has(offset int64) bool {
 	if offset < c.from || offset >= c.to {
 		return false
@@ -276,7 +276,7 @@ func (c *chunk) has(offset int64) bool {
 	return !c.done || c.err == nil || offset < c.from+int64(len(c.data)) || errors.Is(c.err, io.EOF)
 }
 
-// read copies what the chunk has from offset on, once it has p or all there is.
+// read copies the chunk's bytes from offset on, once it has len(p) of them or all there are.
 func (c *chunk) read(p []byte, offset int64) (n int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -293,20 +293,20 @@ func (c *chunk) read(p []byte, offset int64) (n int, err error) {
 	return n, nil
 }
 
-// end is where what there is ends.
+// end returns the offset at which the received bytes end.
 func (c *chunk) end() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.from + int64(len(c.data))
 }
 
-// stream adds what body has, up to the end of the chunk or of the object, which has size bytes.
+// stream adds the bytes of body, up to the end of the chunk or of the object, which has size bytes.
 func (c *chunk) stream(body io.Reader, size int64) (added int, err error) {
 	c.mu.Lock()
 	if c.data == nil {
 		c.data = make([]byte, 0, min(c.to, size)-c.from)
 	}
-	room := c.data[len(c.data):cap(c.data)] // nobody else looks there
+	room := c.data[len(c.data):cap(c.data)] // nobody else reads it
 	c.mu.Unlock()
 	for added < len(room) && err == nil {
 		var n int
@@ -320,7 +320,7 @@ func (c *chunk) stream(body io.Reader, size int64) (added int, err error) {
 	return added, err
 }
 
-// close says that there will be no more.
+// close says that no more bytes will come.
 func (c *chunk) close(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,27 +13,27 @@ import (
 	"github.com/neardup/neardup/io/storage"
 )
 
-// SilentError is a connection on which nothing was sent or received for so long. The clients of both stores send the
+// SilentError says that a connection has sent and received nothing for Wait. The clients of both stores then send the
 // request again.
 type SilentError struct{ Wait time.Duration }
 
 func (e SilentError) Error() string { return fmt.Sprintf("the connection was silent for %s", e.Wait) }
 
-// Timeout tells the client of S3 so.
+// Timeout makes the client of S3 retry.
 func (SilentError) Timeout() bool { return true }
 
-// Temporary tells the client of Google so.
+// Temporary makes the client of Google retry.
 func (SilentError) Temporary() bool { return true }
 
-// Send sends a request by way of do, and ends it when its connection is silent for wait: a time-out of the transport
-// would count the time of an upload, or end with the headers. The body of the answer is a *Body.
+// Send sends a request by do, and ends it when its connection has been silent for wait: a timeout of the transport
+// would include the time of an upload, or end with the headers. The body of the answer is a *Body.
 func Send(
 	req *http.Request, wait time.Duration, do func(*http.Request) (*http.Response, error),
 ) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	tries := 0
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
-		if tries++; tries > 1 { // the connection was kept from another request, and broke
+		if tries++; tries > 1 { // a reused connection had broken
 			storage.Retried(nil)
 		}
 	}})
@@ -53,17 +53,17 @@ func Send(
 	return resp, nil
 }
 
-// watch ends a request when its connection is silent.
+// watch ends a request whose connection is silent.
 type watch struct {
 	ctx    context.Context //nolint:containedctx // of the request
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
 	wait   time.Duration
 	sends  sync.Mutex
-	done   bool // nothing more is sent
+	done   bool // nothing more may be sent
 }
 
-// end returns the error of a request that has ended.
+// end ends the request, and returns err or the SilentError that caused it.
 func (w *watch) end(err error) error {
 	w.timer.Stop()
 	var silent SilentError
@@ -74,7 +74,7 @@ func (w *watch) end(err error) error {
 	return err
 }
 
-// send watches what is sent.
+// send watches the body of the request.
 func (w *watch) send(req *http.Request) {
 	req.Body = sending{req.Body, w}
 	if get := req.GetBody; get != nil {
@@ -85,14 +85,14 @@ func (w *watch) send(req *http.Request) {
 	}
 }
 
-// sent ends what is sent: net/http may still read it, but its memory is the client's again.
+// sent ends the sending: net/http may still read the body, but its memory belongs to the client again.
 func (w *watch) sent() {
 	w.sends.Lock()
 	defer w.sends.Unlock()
 	w.done = true
 }
 
-// sending is the body of a request. It is in memory, so that no Read of it waits.
+// sending is the body of a request. It is in memory, so its Read never waits.
 type sending struct {
 	io.ReadCloser
 	watch *watch
@@ -108,10 +108,10 @@ func (s sending) Read(p []byte) (int, error) {
 	return s.ReadCloser.Read(p)
 }
 
-// Body is the body of an answer. While nobody reads it, time does not count.
+// Body is the body of an answer. The time between reads does not count as silence.
 type Body struct {
 	io.ReadCloser
-	// Broke is told why the body broke off; nil: nobody is.
+	// Broke, if not nil, is called with the reason when the body breaks.
 	Broke func(error)
 	watch *watch
 }
@@ -120,7 +120,7 @@ func (b *Body) Read(p []byte) (int, error) {
 	b.watch.timer.Reset(b.watch.wait)
 	n, err := b.ReadCloser.Read(p)
 	b.watch.timer.Stop()
-	if err != nil && !errors.Is(err, io.EOF) { // io.ErrUnexpectedEOF is none
+	if err != nil && !errors.Is(err, io.EOF) { // not io.ErrUnexpectedEOF
 		err = b.watch.end(err)
 		if b.Broke != nil {
 			b.Broke(err)

@@ -14,10 +14,10 @@ import (
 	"github.com/neardup/neardup/io/storage"
 )
 
-// atOnce is how many requests are under way while many objects are removed or moved.
+// atOnce is how many requests run concurrently while many objects are removed or moved.
 const atOnce = 16
 
-// Store is a storage.Store of the buckets that a client reaches. It has no folders: one is there if an object is
+// Store is a storage.Store of the buckets that a client reaches. It has no folders: a folder exists if an object is
 // below it.
 type Store struct {
 	scheme string
@@ -27,13 +27,13 @@ type Store struct {
 // New returns the store of all paths that begin with scheme, such as "gs://".
 func New(scheme string, client Client) *Store { return &Store{scheme, client} }
 
-// key returns what a path names: scheme://bucket/name.
+// key returns the Key of a path scheme://bucket/name.
 func (s *Store) key(path string) Key {
 	bucket, name, _ := strings.Cut(strings.TrimPrefix(path, s.scheme), "/")
 	return Key{bucket, name}
 }
 
-// below is the Key of all that is below a folder.
+// below returns the Key of all objects below a folder.
 func (s *Store) below(folder string) Key {
 	at := s.key(folder)
 	if at.Name != "" && !strings.HasSuffix(at.Name, "/") {
@@ -42,7 +42,7 @@ func (s *Store) below(folder string) Key {
 	return at
 }
 
-// complete gives an Info of a client its path.
+// complete completes the path of a client's Info.
 func (s *Store) complete(at Key, info storage.Info) storage.Info {
 	info.Path = s.scheme + at.Bucket + "/" + info.Path
 	return info
@@ -50,7 +50,7 @@ func (s *Store) complete(at Key, info storage.Info) storage.Info {
 
 func missing(op, path string) error { return &fs.PathError{Op: op, Path: path, Err: fs.ErrNotExist} }
 
-// List lists all below folder a page at a time. A folder that is not entered costs at most one request.
+// List lists all objects below folder, one page at a time. A folder that is not entered costs at most one request.
 func (s *Store) List(ctx context.Context, folder string, enter func(string) bool) iter.Seq2[storage.Info, error] {
 	return func(yield func(storage.Info, error) bool) {
 		at := s.below(folder)
@@ -67,7 +67,7 @@ func (s *Store) List(ctx context.Context, folder string, enter func(string) bool
 				found = true
 				rel := strings.TrimPrefix(info.Path, at.Name)
 				passed = !asked.enters(rel)
-				if passed || rel == "" || strings.HasSuffix(rel, "/") { // what consoles make of an empty folder
+				if passed || rel == "" || strings.HasSuffix(rel, "/") { // how consoles represent an empty folder
 					continue
 				}
 				if !yield(s.complete(at, info), nil) {
@@ -88,14 +88,14 @@ func (s *Store) List(ctx context.Context, folder string, enter func(string) bool
 	}
 }
 
-// folders are those that names in order lie in.
+// folders tracks the folders that contain names, which must come in order.
 type folders struct {
 	enter   func(rel string) bool // nil: all are entered
-	entered []string              // that the last name is in, the outermost first
-	refused string                // the last that was not entered, ""; none was
+	entered []string              // folders that contain the last name, the outermost first
+	refused string                // the last folder not entered; "": none
 }
 
-// enters reports whether all folders that the next name is in are entered. It asks once for each.
+// enters reports whether all folders that contain the next name are entered. It calls enter once per folder.
 func (f *folders) enters(name string) bool {
 	if f.enter == nil {
 		return true
@@ -122,7 +122,7 @@ func (f *folders) enters(name string) bool {
 	return true
 }
 
-// Stat tells of an object.
+// Stat describes an object.
 func (s *Store) Stat(ctx context.Context, path string) (storage.Info, error) {
 	at := s.key(path)
 	if at.Name == "" || strings.HasSuffix(at.Name, "/") {
@@ -135,7 +135,7 @@ func (s *Store) Stat(ctx context.Context, path string) (storage.Info, error) {
 	return s.complete(at, info), nil
 }
 
-// Open opens what is at path at this moment, by the request for its first bytes.
+// Open opens the current version of the object at path, by a request for its first bytes.
 func (s *Store) Open(ctx context.Context, path string) (storage.Reader, error) {
 	at := s.key(path)
 	if at.Name == "" || strings.HasSuffix(at.Name, "/") {
@@ -159,8 +159,7 @@ func (s *Store) Open(ctx context.Context, path string) (storage.Reader, error) {
 	return r, nil
 }
 
-// OpenVersion opens a version of an object, without a request. Whether
-// the object has that version shows when it is read.
+// OpenVersion opens a version of an object without a request. Reading tells whether the object still has it.
 func (s *Store) OpenVersion(ctx context.Context, path, version string) (storage.Reader, error) {
 	return newReader(ctx, s, s.key(path), storage.Info{Path: path, Size: -1, Version: version}), ctx.Err()
 }
@@ -189,13 +188,13 @@ func (s *Store) Remove(ctx context.Context, path string, cond storage.If) error 
 	return s.client.Remove(ctx, at, cond)
 }
 
-// RemoveAll removes an object and all below the folder, several at once.
+// RemoveAll removes an object and all objects below the folder, several at once.
 func (s *Store) RemoveAll(ctx context.Context, path string) error {
 	_, err := s.each(ctx, path, func(ctx context.Context, at Key) error { return s.client.Remove(ctx, at, storage.If{}) })
 	return errors.Join(err, s.Remove(ctx, path, storage.If{}))
 }
 
-// Move moves an object, or all below a folder, several at once.
+// Move moves an object, or all objects below a folder, several at once.
 func (s *Store) Move(ctx context.Context, from, to string) error {
 	source, target := s.key(from), s.key(to)
 	err := missing("move", from)
@@ -215,7 +214,7 @@ func (s *Store) Move(ctx context.Context, from, to string) error {
 	return failed
 }
 
-// each calls do with all objects below folder, several at once, and returns with how many. It ends at the first error.
+// each calls do for all objects below folder, several at once, and returns their number. It stops at the first error.
 func (s *Store) each(ctx context.Context, folder string, do func(context.Context, Key) error) (n int, err error) {
 	at := s.below(folder)
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -248,9 +247,9 @@ func (s *Store) each(ctx context.Context, folder string, do func(context.Context
 	}
 }
 
-// late is a Client of a store in which unfinished uploads stay and versions come back.
+// late is a Client for a store in which unfinished uploads stay and versions come back.
 type late interface {
-	// Abort ends the unfinished uploads of names that begin with at.Name.
+	// Abort ends the unfinished uploads to names that begin with at.Name.
 	Abort(ctx context.Context, at Key) error
 	// Within is storage.Late's.
 	Within() time.Duration
@@ -264,7 +263,7 @@ func (s *Store) Abort(ctx context.Context, folder string) error {
 	return ctx.Err()
 }
 
-// Within is how long after a proof a removal may take effect.
+// Within returns how long after a proof of the lock a removal may take effect.
 func (s *Store) Within() time.Duration {
 	if c, ok := s.client.(late); ok {
 		return c.Within()
@@ -272,7 +271,7 @@ func (s *Store) Within() time.Duration {
 	return 0
 }
 
-// Retains is how long the bucket of path keeps what is removed.
+// Retains returns how long the bucket of path keeps removed objects.
 func (s *Store) Retains(ctx context.Context, path string) time.Duration {
 	c, ok := s.client.(interface {
 		Retains(ctx context.Context, bucket string) time.Duration

@@ -12,13 +12,13 @@ import (
 	"github.com/neardup/neardup/io/storage/bucket"
 )
 
-// chunkBytes is what one request of an upload sends, and what an upload holds in memory.
+// chunkBytes is how much one request of an upload sends, and how much an upload holds in memory.
 var chunkBytes = 8 << 20
 
 const (
-	// smallBytes are collected before an upload begins, so that small objects need little more memory than their size.
+	// smallBytes are collected before an upload begins, so that small objects take little more memory than their size.
 	smallBytes = 256 << 10
-	// cancelTime is how long a failed upload is tried to be cancelled.
+	// cancelTime is how long to try to cancel a failed upload.
 	cancelTime = 10 * time.Second
 )
 
@@ -55,7 +55,7 @@ func (c *client) Create(
 	return info(attrs), nil
 }
 
-// upload is what an object is written to.
+// upload is the writer of an object.
 type upload struct {
 	client *client
 	at     bucket.Key
@@ -64,15 +64,15 @@ type upload struct {
 	ctx    context.Context //nolint:containedctx // of the requests
 	cancel context.CancelFunc
 	call   call
-	held   []byte      // before w is there
-	w      *gcs.Writer // nil for what is small so far
+	held   []byte      // before w is opened
+	w      *gcs.Writer // nil while the object is small
 }
 
-// open begins to send. A chunk that is not filled is a request by itself.
+// open begins to send. A chunk that is not filled becomes a single request.
 func (u *upload) open(chunk int) error {
 	u.w = u.object.NewWriter(u.ctx)
 	u.w.ChunkSize = chunk
-	u.w.ChunkRetryDeadline = time.Hour // tries are counted
+	u.w.ChunkRetryDeadline = time.Hour // the number of tries is bounded instead
 	u.w.ContentType = bucket.ContentType(u.at.Name)
 	u.w.KMSKeyName = u.client.options.KMSKey
 	held := u.held
@@ -113,13 +113,13 @@ func (u *upload) close() (*gcs.ObjectAttrs, error) {
 	return u.w.Attrs(), nil
 }
 
-// end waits for the requests to end, and cancels the upload if it was not done.
+// end waits until the requests have ended, and cancels the upload if it is not done.
 func (u *upload) end(done bool) {
 	u.cancel()
 	if done || u.w == nil {
 		return
 	}
-	_ = u.w.Close() // it was cancelled before
+	_ = u.w.Close() // its context has been cancelled
 	if session := u.call.session.Load(); session != nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(u.parent), cancelTime)
 		defer cancel()

@@ -26,12 +26,12 @@ const login = "run `gcloud auth application-default login`, or set GOOGLE_APPLIC
 var errNoGeneration = errors.New(
 	"the store does not say which generation of an object it sends, so one could change unnoticed; choose another store")
 
-// noCredentials says that there are no credentials that can be used.
+// noCredentials says that there are no usable credentials.
 type noCredentials struct{ err error }
 
 func (e *noCredentials) Error() string { return e.err.Error() }
 
-// failed is the error of a request for an object.
+// failed returns the error of a request for an object.
 func (c *client) failed(ctx context.Context, at bucket.Key, err error) error {
 	if cancelled := ctx.Err(); cancelled != nil {
 		return &bucket.Failure{Text: at.Path(scheme) + ": " + cancelled.Error(), Kind: cancelled}
@@ -72,10 +72,10 @@ func (c *client) failed(ctx context.Context, at bucket.Key, err error) error {
 	return failed
 }
 
-// bundle is the variable that names a file of certificates to Go.
+// bundle is the variable that tells Go the file of certificates.
 const bundle = "SSL_CERT_FILE"
 
-// refusal says what the store said and what to do next, which error that is, and whether it lasts until that is done.
+// refusal returns what the store said and what to do next, the error's kind, and whether it lasts until that is done.
 func (c *client) refusal(ctx context.Context, at bucket.Key, e *googleapi.Error) (text string, is error, lasts bool) {
 	said := strings.TrimSuffix(bucket.OneLine(e.Message), ".")
 	if said == "" {
@@ -103,7 +103,7 @@ func (c *client) refusal(ctx context.Context, at bucket.Key, e *googleapi.Error)
 	return said, nil, false
 }
 
-// noBucket reports whether a 404 means the bucket. Deletes do not tell that, so the first time a listing is asked.
+// noBucket reports whether a 404 is about the bucket. Deletes do not say, so the first time it requests a listing.
 func (c *client) noBucket(ctx context.Context, name string, e *googleapi.Error) bool {
 	if strings.Contains(e.Message, "bucket does not exist") {
 		return true
@@ -120,11 +120,11 @@ func (c *client) noBucket(ctx context.Context, name string, e *googleapi.Error) 
 	if errors.Is(err, gcs.ErrBucketNotExist) {
 		return true
 	}
-	c.reached.Store(name, true) // or else it may not be listed
+	c.reached.Store(name, true) // it exists, or cannot be listed
 	return false
 }
 
-// plain is the text of an error without what a URL asks for.
+// plain returns the text of an error without the query strings of URLs.
 func plain(err error) string {
 	var request *url.Error
 	if errors.As(err, &request) {
@@ -135,7 +135,7 @@ func plain(err error) string {
 
 var queries = regexp.MustCompile(`(https?://[^\s"?]*)\?[^\s"]*`)
 
-// status is that of a refusal, 0 if err is none.
+// status returns the HTTP status of a refusal; 0 if err is not one.
 func status(err error) int {
 	var refused *googleapi.Error
 	if errors.As(err, &refused) {

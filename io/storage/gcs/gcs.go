@@ -1,4 +1,4 @@
-// Package gcs sends the requests of a bucket.Store to Google Cloud Storage, by its JSON API.
+// Package gcs sends the requests of a bucket.Store to Google Cloud Storage through its JSON API.
 package gcs
 
 import (
@@ -32,25 +32,24 @@ const scheme = "gs://"
 // Register makes a client with the options the store of all paths that begin with gs://.
 func Register(o Options) { storage.Register(scheme, bucket.New(scheme, New(o))) }
 
-// Options say how Google Cloud Storage is reached. The zero Options reach it with the credentials that gcloud uses.
+// Options say how to reach Google Cloud Storage. The zero Options use the credentials of gcloud.
 type Options struct {
-	// Endpoint is the URL of another server, or of another way to the
-	// same; "" is Google's, or that of STORAGE_EMULATOR_HOST.
+	// Endpoint is the URL of another server, or another route to Google's; "": Google's, or STORAGE_EMULATOR_HOST.
 	Endpoint string
 	// Anonymous sends no credentials: for public buckets.
 	Anonymous bool
-	// UserProject is the project that pays, for buckets whose requester does.
+	// UserProject is the project to bill, for buckets whose requester pays.
 	UserProject string
-	// KMSKey encrypts what is written: projects/P/locations/L/keyRings/R/cryptoKeys/K. "" is the bucket's.
+	// KMSKey is the key that encrypts new objects: projects/P/locations/L/keyRings/R/cryptoKeys/K; "": the bucket's.
 	KMSKey string
 }
 
-// pageSize is the most objects that a page of a listing has: objects.list gives no more.
+// pageSize is the maximum number of objects on a page of objects.list.
 const pageSize = 1000
 
 const cloudPlatform = "https://www.googleapis.com/auth/cloud-platform"
 
-// Requests are sent up to maxTries times, with pauses of up to 0.5, 1, 2 s and so on, 30 s in the mean.
+// Requests are sent up to maxTries times, with random pauses of up to 0.5, 1, 2 s and so on, in total 30 s on average.
 var (
 	maxTries = 8
 	backoff  = gax.Backoff{Initial: 500 * time.Millisecond, Max: 20 * time.Second, Multiplier: 2}
@@ -63,16 +62,16 @@ type client struct {
 	gcs  *gcs.Client // nil before the first request
 	http *http.Client
 
-	// answered: the store has answered a request.
+	// answered says that the store has answered a request.
 	answered atomic.Bool
-	// reached are the buckets that have answered, and so are there.
+	// reached are the buckets that have answered, and therefore exist.
 	reached sync.Map
 }
 
 // New returns a client. It looks for credentials when it is first used.
 func New(options Options) bucket.Client { return &client{options: options} }
 
-// connect finds credentials.
+// connect finds credentials and makes the client.
 func (c *client) connect(ctx context.Context) (*gcs.Client, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -81,7 +80,7 @@ func (c *client) connect(ctx context.Context) (*gcs.Client, error) {
 	}
 	base := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // it is one
 	base.MaxIdleConnsPerHost = base.MaxIdleConns
-	// Streams of HTTP/2 share a connection and its speed.
+	// Streams of HTTP/2 would share a connection and its speed.
 	base.Protocols = new(http.Protocols)
 	base.Protocols.SetHTTP1(true)
 	base.ForceAttemptHTTP2 = false
@@ -116,7 +115,7 @@ func (c *client) connect(ctx context.Context) (*gcs.Client, error) {
 	return made, nil
 }
 
-// bucket returns what sends requests for a bucket. It is for one request, of which it counts the tries.
+// bucket returns the handle of a bucket for one request, whose tries it counts.
 func (c *client) bucket(ctx context.Context, name string) (*gcs.BucketHandle, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -130,7 +129,7 @@ func (c *client) bucket(ctx context.Context, name string) (*gcs.BucketHandle, er
 	}
 	var tries atomic.Int64
 	again := func(err error) bool {
-		// An upload tells of its successes too, and counts nothing by itself.
+		// An upload also reports its successes, and does not count its tries.
 		if err == nil {
 			tries.Store(0)
 		}
@@ -151,7 +150,7 @@ func (c *client) bucket(ctx context.Context, name string) (*gcs.BucketHandle, er
 	return b, nil
 }
 
-// object is bucket for an object.
+// object returns the handle of an object for one request, like bucket.
 func (c *client) object(ctx context.Context, at bucket.Key) (*gcs.ObjectHandle, error) {
 	b, err := c.bucket(ctx, at.Bucket)
 	if err != nil {
@@ -160,7 +159,7 @@ func (c *client) object(ctx context.Context, at bucket.Key) (*gcs.ObjectHandle, 
 	return b.Object(at.Name), nil
 }
 
-// List asks for a page. An object of the name after itself may be on it, and is left out.
+// List requests a page. The page may contain the object named after itself, which List leaves out.
 func (c *client) List(ctx context.Context, at bucket.Key, after, more string) (bucket.Page, error) {
 	b, err := c.bucket(ctx, at.Bucket)
 	if err != nil {
@@ -187,20 +186,20 @@ func (c *client) List(ctx context.Context, at bucket.Key, after, more string) (b
 
 func info(o *gcs.ObjectAttrs) storage.Info { return infoOf(o.Name, o.Size, o.Updated, o.Generation) }
 
-// infoOf is the same for all requests: a download tells of seconds only.
+// infoOf truncates times to seconds, because a download has only these: so all requests return the same Info.
 func infoOf(name string, size int64, updated time.Time, generation int64) storage.Info {
 	return storage.Info{Path: name, Size: size, Modified: updated.Truncate(time.Second),
 		Version: strconv.FormatInt(generation, 10)}
 }
 
-// generation returns the generation that a version is, and whether it
-// is one. 0 means to the store that there is no object.
+// generation parses a version as a generation, and reports whether it is one. To the store, generation 0 means that
+// there is no object.
 func generation(version string) (int64, bool) {
 	g, err := strconv.ParseInt(version, 10, 64)
 	return g, err == nil && g > 0
 }
 
-// Stat asks for the metadata.
+// Stat requests the metadata.
 func (c *client) Stat(ctx context.Context, at bucket.Key) (storage.Info, error) {
 	o, err := c.object(ctx, at)
 	if err != nil {
@@ -214,8 +213,8 @@ func (c *client) Stat(ctx context.Context, at bucket.Key) (storage.Info, error) 
 	return info(attrs), nil
 }
 
-// Read asks for a range of a generation, or of the last one. The download is the
-// XML API's: that of the JSON API cannot be asked for objects as they are stored.
+// Read requests a range of a generation, or of the latest one. It downloads through the XML API: the JSON API cannot
+// send objects as they are stored.
 func (c *client) Read(
 	ctx context.Context, at bucket.Key, version string, from, to int64,
 ) (io.ReadCloser, storage.Info, error) {
@@ -268,8 +267,8 @@ func (c *client) Read(
 	return s, infoOf(at.Name, a.Size, a.LastModified, a.Generation), nil
 }
 
-// stream is a range of an object. It ends when the body of the answer breaks. The reader by itself would ask for the
-// rest; but of an object with a Content-Encoding it then leaves out as many bytes as it has read.
+// stream is a range of an object. It ends when the body of the answer breaks. The client's own reader would request the
+// rest but, for an object with a Content-Encoding, leave out as many bytes as it has read.
 type stream struct {
 	client    *client
 	at        bucket.Key
@@ -280,7 +279,7 @@ type stream struct {
 	remaining int64
 }
 
-// failed tells why: what ended ctx says more than that it ended.
+// failed returns the error for err or, if ctx has ended, for its cause, which says more.
 func (s *stream) failed(err error) error {
 	if cause := context.Cause(s.ctx); cause != nil {
 		err = cause
@@ -308,7 +307,7 @@ func (s *stream) Close() error {
 	return s.r.Close()
 }
 
-// Remove deletes an object. That it is not there is no other version only if it need have one.
+// Remove deletes an object. A missing object is ErrPrecondition only if a version is required.
 func (c *client) Remove(ctx context.Context, at bucket.Key, cond storage.If) error {
 	o, err := c.object(ctx, at)
 	if err != nil {
@@ -333,20 +332,20 @@ func (c *client) Remove(ctx context.Context, at bucket.Key, cond storage.If) err
 	return nil
 }
 
-// Retains is how long soft delete keeps what is removed from a bucket.
+// Retains returns how long the bucket's soft delete keeps removed objects.
 func (c *client) Retains(ctx context.Context, name string) time.Duration {
 	b, err := c.bucket(ctx, name)
 	if err != nil {
 		return 0
 	}
 	attrs, err := b.Attrs(ctx)
-	if err != nil || attrs.SoftDeletePolicy == nil { // it takes a permission that nothing else does
+	if err != nil || attrs.SoftDeletePolicy == nil { // reading it takes a permission that nothing else needs
 		return 0
 	}
 	return attrs.SoftDeletePolicy.RetentionDuration
 }
 
-// Move renames an object, which is one step. If its answer is lost, the next try finds no source.
+// Move renames an object in one step. If the answer is lost, the next try finds no source.
 func (c *client) Move(ctx context.Context, from, to bucket.Key) error {
 	if from == to {
 		_, err := c.Stat(ctx, from)
@@ -369,8 +368,8 @@ func (c *client) Move(ctx context.Context, from, to bucket.Key) error {
 	return c.failed(ctx, from, err)
 }
 
-// cannot reports whether a store says that it has no objects.move: with a status of its own, or with a 404 that speaks
-// of no object.
+// cannot reports whether a store says that it has no objects.move, by a status for that or by a 404 that does not
+// mention an object.
 func cannot(err error) bool {
 	switch status(err) {
 	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusNotImplemented:
@@ -381,7 +380,7 @@ func cannot(err error) bool {
 	return false
 }
 
-// copyAndRemove moves in two steps.
+// copyAndRemove moves an object in two steps.
 func (c *client) copyAndRemove(ctx context.Context, from, to bucket.Key) error {
 	was, err := c.Stat(ctx, from)
 	if err != nil {
@@ -403,7 +402,7 @@ func (c *client) copyAndRemove(ctx context.Context, from, to bucket.Key) error {
 	}
 	err = c.Remove(ctx, from, storage.If{Version: was.Version})
 	if errors.Is(err, storage.ErrPrecondition) {
-		return fmt.Errorf("%s was replaced while it was moved", from.Path(scheme)) // or deleted by the try before
+		return fmt.Errorf("%s was replaced while it was moved", from.Path(scheme)) // or the previous try deleted it
 	}
 	return err
 }

@@ -14,21 +14,21 @@ import (
 	"github.com/neardup/neardup/io/storage/bucket"
 )
 
-// idle is how long a connection may be without a byte.
+// idle is how long a connection may be silent.
 var idle = 30 * time.Second
 
-// call is what a request's context tells its transport, and is told by it.
+// call passes data between the sender of a request and its transport, through the request's context.
 type call struct {
-	// broke is called when the body of an answer breaks. A download has it: its body is streamed.
+	// broke is called when the body of an answer breaks. Only downloads set it, because their bodies are streamed.
 	broke context.CancelCauseFunc
-	// session is the URL of a resumable upload. Whoever has it can write to it.
+	// session is the URL of a resumable upload. Anyone who knows it can write to the upload.
 	session atomic.Pointer[string]
 }
 
 type callKey struct{}
 
-// watched ends requests whose connection is silent. What it returns is a whole answer, an error, or a download; so an
-// answer that breaks is a request to be sent again.
+// watched ends requests whose connection is silent. It returns a whole answer, an error or a download, so that the
+// client sends a request again if its answer breaks.
 type watched struct {
 	base     http.RoundTripper
 	answered *atomic.Bool
@@ -66,9 +66,9 @@ func (t watched) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// refused is the error of the XML API, of which the client keeps only the status.
+// refused returns an error of the XML API, of which the client would keep only the status.
 func refused(resp *http.Response, body []byte) error {
 	var e struct{ Message string }
-	_ = xml.Unmarshal(body, &e) // a proxy's need be none
+	_ = xml.Unmarshal(body, &e) // a proxy's answer may not be XML
 	return &googleapi.Error{Code: resp.StatusCode, Message: e.Message, Header: resp.Header}
 }

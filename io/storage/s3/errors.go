@@ -18,8 +18,8 @@ import (
 
 const regionHeader = "X-Amz-Bucket-Region"
 
-// noCredentialsError: what would sign requests cannot be had. If that
-// cannot be reached which has answered before, it may be again.
+// noCredentialsError says that requests cannot be signed. If there were credentials before, their source may answer
+// again.
 type noCredentialsError struct {
 	err    error
 	before bool // there were credentials
@@ -27,12 +27,12 @@ type noCredentialsError struct {
 
 func (e *noCredentialsError) Error() string { return e.err.Error() }
 
-// configError is a mistake in what the environment, a profile or a flag says of the store.
+// configError is a mistake in the environment, in a profile or in a flag about the store.
 type configError struct{ err error }
 
 func (e *configError) Error() string { return e.err.Error() }
 
-// response returns the status and the headers that the store answered with, 0 if it did not.
+// response returns the status and headers of the store's answer; 0 if there was none.
 func response(err error) (int, http.Header) {
 	var r *smithyhttp.ResponseError
 	if errors.As(err, &r) && r.Response != nil {
@@ -41,7 +41,7 @@ func response(err error) (int, http.Header) {
 	return 0, nil
 }
 
-// codeOf is the store's own word for an error.
+// codeOf returns the store's own code for an error.
 func codeOf(err error) string {
 	var api smithy.APIError
 	if errors.As(err, &api) {
@@ -50,7 +50,7 @@ func codeOf(err error) string {
 	return ""
 }
 
-// operation is the request that failed.
+// operation returns the name of the request that failed.
 func operation(err error) string {
 	var o *smithy.OperationError
 	if errors.As(err, &o) {
@@ -59,7 +59,7 @@ func operation(err error) string {
 	return "a request"
 }
 
-// permissions are what the requests need, by their names.
+// permissions are the permissions that requests need, by operation.
 var permissions = map[string]string{
 	"ListObjectsV2": "s3:ListBucket", "HeadObject": "s3:GetObject", "GetObject": "s3:GetObject",
 	"DeleteObject": "s3:DeleteObject",
@@ -69,7 +69,7 @@ var permissions = map[string]string{
 	"ListMultipartUploads": "s3:ListBucketMultipartUploads", "AbortMultipartUpload": "s3:AbortMultipartUpload",
 }
 
-// fail says what went wrong with an object, and what to do about it. A context that is done is what went wrong.
+// fail says what went wrong with an object, and what to do about it. If ctx is done, it returns the error of ctx.
 func fail(ctx context.Context, at bucket.Key, err error) error {
 	if err == nil {
 		return nil
@@ -97,7 +97,7 @@ func fail(ctx context.Context, at bucket.Key, err error) error {
 	return failed
 }
 
-// kind is what callers tell an error by.
+// kind returns the error that errors.Is should find, or nil.
 func kind(err error, code string, status int) error {
 	switch {
 	case code == "NoSuchBucket":
@@ -115,7 +115,7 @@ func kind(err error, code string, status int) error {
 	return nil
 }
 
-// reason is what the store said, or why it said nothing.
+// reason returns what the store said, or why it said nothing.
 func reason(err error, code string, status int) string {
 	var api smithy.APIError
 	var sent *url.Error // holds the URL
@@ -134,7 +134,7 @@ func reason(err error, code string, status int) string {
 	return bucket.OneLine(text)
 }
 
-// advice is what to do next, "" if nobody knows, and whether the error lasts until that is done.
+// advice returns what to do next, or "" if that is not known, and whether the error lasts until that is done.
 func advice(err error, code string, status int, header http.Header) (next string, lasts bool) {
 	var none *noCredentialsError
 	var config *configError
@@ -156,7 +156,7 @@ func advice(err error, code string, status int, header http.Header) (next string
 	return next, next != ""
 }
 
-// answered is what to do about what the store answered, "" if it may pass.
+// answered returns what to do about an answer of the store; "" if the error may pass.
 func answered(err error, code string, status int, header http.Header) string {
 	switch code {
 	case "NoSuchBucket", "InvalidBucketName":
@@ -175,7 +175,7 @@ func answered(err error, code string, status int, header http.Header) string {
 	case "InvalidObjectState":
 		return "the object is archived: restore it first"
 	}
-	// A removal that expired came too late, and may do the next time.
+	// A removal that expired was too late, and may succeed the next time.
 	expired := strings.Contains(reason(err, code, status), "has expired")
 	if (status == http.StatusForbidden || status == http.StatusUnauthorized) && !expired {
 		check := "check what these credentials may do (aws sts get-caller-identity says whose they are)"

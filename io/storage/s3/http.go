@@ -23,7 +23,7 @@ import (
 	"github.com/neardup/neardup/io/storage/bucket"
 )
 
-// How long a connection may be silent.
+// Maximum times for which a connection may be silent.
 var (
 	idle = 30 * time.Second
 	// A store may copy gigabytes, or put parts together, before it answers.
@@ -40,7 +40,7 @@ type patience struct {
 	answered *atomic.Bool
 }
 
-// Do sends a request.
+// Do sends a request. It waits longer for a POST or a copy.
 func (p patience) Do(r *http.Request) (*http.Response, error) {
 	wait := idle
 	if r.Method == http.MethodPost || r.Header.Get("X-Amz-Copy-Source") != "" {
@@ -53,7 +53,7 @@ func (p patience) Do(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// retryer counts what it sends again.
+// retryer counts the requests that are sent again.
 type retryer struct {
 	*retry.Standard
 	answered *atomic.Bool
@@ -62,7 +62,7 @@ type retryer struct {
 func newRetryer(answered *atomic.Bool) retryer {
 	return retryer{retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts, o.MaxBackoff = attempts, maxBackoff
-		o.RateLimiter = ratelimit.None // attempts are bounded, whatever became of others
+		o.RateLimiter = ratelimit.None // attempts are bounded, whatever happens to other requests
 		lasts := retry.IsErrorRetryableFunc(func(err error) aws.Ternary {
 			if bucket.Insecure(err, "") != "" {
 				return aws.FalseTernary
@@ -81,7 +81,7 @@ func newRetryer(answered *atomic.Bool) retryer {
 	}), answered}
 }
 
-// RetryDelay is asked for before each retry, with the number of the try that failed.
+// RetryDelay is called before each retry, with the number of the failed try.
 func (r retryer) RetryDelay(try int, err error) (time.Duration, error) {
 	delay, none := r.Standard.RetryDelay(try, err)
 	if none != nil {
@@ -97,7 +97,7 @@ func (r retryer) RetryDelay(try int, err error) (time.Duration, error) {
 	return delay, nil
 }
 
-// GetRetryToken is asked for before each retry.
+// GetRetryToken is called before each retry.
 func (r retryer) GetRetryToken(ctx context.Context, err error) (func(error) error, error) {
 	if again, ok := ctx.Value(againKey{}).(*bool); ok {
 		*again = true
@@ -110,7 +110,7 @@ type againKey struct{}
 // valid is how long a request that expires may take to arrive.
 const valid = time.Minute
 
-// expires signs a request so that the store refuses it from a time on, by its own clock.
+// expires signs a request so that the store, by its own clock, refuses it after until.
 func expires(until time.Time) func(*s3.Options) {
 	return func(o *s3.Options) {
 		sign := func(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (
@@ -136,7 +136,7 @@ func expires(until time.Time) func(*s3.Options) {
 			if r.URL, err = url.Parse(signed); err != nil {
 				return out, meta, errors.New("the signed URL cannot be parsed") // it is a secret
 			}
-			// What was hoisted into the URL must not be sent again as a header.
+			// Headers that were moved into the URL must not be sent again.
 			for key := range r.Header {
 				if _, ok := header[key]; !ok && strings.HasPrefix(key, "X-Amz-") {
 					r.Header.Del(key)

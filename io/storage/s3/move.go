@@ -16,13 +16,13 @@ import (
 	"github.com/neardup/neardup/io/storage/bucket"
 )
 
-// What one request copies.
+// Sizes of what one request copies.
 var (
 	copyBytes     int64 = 5 << 30 // at most
 	copyPartBytes int64 = 512 << 20
 )
 
-// Move copies an object, with what is stored beside it, and deletes it.
+// Move copies an object with its metadata, then deletes the original.
 func (c *Client) Move(ctx context.Context, from, to bucket.Key) error {
 	s, err := c.service(ctx, from)
 	if err != nil {
@@ -61,15 +61,15 @@ type move struct {
 	*Client
 	from, to  bucket.Key
 	s, target *service
-	source    *s3.HeadObjectOutput // of inParts
+	source    *s3.HeadObjectOutput // for inParts
 }
 
-// name is that of the source in a header.
+// name returns the source as a header names it.
 func (m *move) name() *string {
 	return aws.String(httpbinding.EscapePath(m.from.Bucket+"/"+m.from.Name, false))
 }
 
-// whole copies in one request, which most objects are small enough for: what they are need not be asked.
+// whole copies in one request, which suffices for most objects and needs no request for their metadata.
 func (m *move) whole(ctx context.Context) error {
 	in := &s3.CopyObjectInput{
 		Bucket: &m.to.Bucket, Key: &m.to.Name, CopySource: m.name(), RequestPayer: m.payer,
@@ -79,7 +79,7 @@ func (m *move) whole(ctx context.Context) error {
 	return err
 }
 
-// fail names the source: S3 does not say whose fault an error is, and most are its.
+// fail names the source: S3 does not say which object an error is about, and most errors are about the source.
 func (m *move) fail(ctx context.Context, err error) error {
 	if err = fail(ctx, m.from, err); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("copying to %s: %w", m.to.Path(scheme), err)
@@ -87,7 +87,7 @@ func (m *move) fail(ctx context.Context, err error) error {
 	return err
 }
 
-// inParts copies what is too large for one request, several parts at a time.
+// inParts copies an object that is too large for one request, several parts at a time.
 func (m *move) inParts(ctx context.Context) (err error) {
 	size := aws.ToInt64(m.source.ContentLength)
 	const most = 10000
@@ -120,7 +120,7 @@ func (m *move) inParts(ctx context.Context) (err error) {
 	return fail(ctx, m.to, err)
 }
 
-// parts copies the parts, step bytes each.
+// parts copies the parts, of step bytes each.
 func (m *move) parts(ctx context.Context, u *upload, step int64) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

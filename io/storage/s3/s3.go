@@ -1,5 +1,5 @@
-// Package s3 sends requests to S3 and to stores that answer as it does. A version is an ETag, without its quotes; so
-// two states of the same bytes may have one version. Stamps are whole seconds.
+// Package s3 sends requests to S3 and to compatible stores. A version is an ETag without its quotes, so two states with
+// the same bytes may have the same version. Times are in whole seconds.
 package s3
 
 import (
@@ -31,32 +31,32 @@ const scheme = "s3://"
 // Register makes a client with the options the store of all paths that begin with s3://.
 func Register(o Options) { storage.Register(scheme, bucket.New(scheme, New(o))) }
 
-// Options say where the store is, and how it is asked. What the environment (AWS_PROFILE, AWS_REGION,
-// AWS_ENDPOINT_URL_S3, AWS_CA_BUNDLE, credentials) or the files of a profile say holds where a field is empty.
+// Options say where the store is and how to reach it. Empty fields take their values from the environment (AWS_PROFILE,
+// AWS_REGION, AWS_ENDPOINT_URL_S3, AWS_CA_BUNDLE, credentials) or from the files of a profile.
 type Options struct {
 	Endpoint      string // URL of a store that is not AWS
-	Region        string // of all buckets; if it is nowhere to be found, each bucket is asked for its own
-	PathStyle     *bool  // the bucket is named in the path and not in the host; nil: if there is an endpoint
+	Region        string // of all buckets; if no region is set, each bucket is asked for its own
+	PathStyle     *bool  // the bucket is in the path instead of the host name; nil: if there is an endpoint
 	Anonymous     bool   // requests are not signed
-	RequesterPays bool   // whoever asks pays for it
-	KMSKey        string // encrypts what is written (SSE-KMS)
+	RequesterPays bool   // the requester pays for each request
+	KMSKey        string // encrypts new objects (SSE-KMS)
 }
 
 // Client is a bucket.Client. It looks for credentials when it is first used.
 type Client struct {
 	options Options
 	payer   types.RequestPayer
-	// answered: the store has answered a request.
+	// answered says that the store has answered a request.
 	answered atomic.Bool
-	lock     chan bool // held by whoever uses what follows; waiting for it ends with the context
+	lock     chan bool // protects the fields below; a wait for it ends with the context
 	base     *s3.Client
 	buckets  map[string]*service
 }
 
-// service answers for one bucket.
+// service is the client for one bucket.
 type service struct {
 	*s3.Client
-	there atomic.Bool // the bucket was seen
+	there atomic.Bool // the bucket is known to exist
 }
 
 // New returns a client of the store.
@@ -68,7 +68,7 @@ func New(options Options) *Client {
 	return c
 }
 
-// load finds out how the store is asked.
+// load loads the configuration and makes a client.
 func (c *Client) load(ctx context.Context) (*s3.Client, error) {
 	transport := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 		t.MaxIdleConnsPerHost = t.MaxIdleConns
@@ -94,7 +94,7 @@ func (c *Client) load(ctx context.Context) (*s3.Client, error) {
 		}
 		o.HTTPClient = patience{loaded.HTTPClient, &c.answered}
 		o.Retryer = newRetryer(&c.answered)
-		// Other stores do not know S3's newer checksums. A body is signed with its SHA-256 anyway.
+		// Other stores do not know S3's newer checksums. A body is signed with its SHA-256 in any case.
 		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 	})
@@ -106,7 +106,7 @@ func (c *Client) load(ctx context.Context) (*s3.Client, error) {
 	return client, nil
 }
 
-// service returns what answers for a bucket.
+// service returns the client for a bucket.
 func (c *Client) service(ctx context.Context, at bucket.Key) (*service, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -154,9 +154,9 @@ func (c *Client) find(ctx context.Context, at bucket.Key) (*service, error) {
 	return s, nil
 }
 
-// regionOf asks anybody's question, which the store answers for any bucket, whoever may read it.
+// regionOf sends an anonymous request, to which the store answers with the region of any bucket.
 func regionOf(ctx context.Context, client *s3.Client, bucket string) (string, error) {
-	const first = "us-east-1" // it knows the others, and stores without regions take its name
+	const first = "us-east-1" // it knows the other regions, and is the name used by stores without regions
 	anybody := s3.New(client.Options(), func(o *s3.Options) {
 		o.Region, o.Credentials = first,
 			aws.AnonymousCredentials{}
@@ -176,7 +176,7 @@ func regionOf(ctx context.Context, client *s3.Client, bucket string) (string, er
 
 func version(etag *string) string { return strings.Trim(aws.ToString(etag), `"`) }
 
-// quoted returns a version as requests name it.
+// quoted returns a version in the form that requests use.
 func quoted(version string) *string {
 	if version == "" {
 		return nil
@@ -192,7 +192,7 @@ func (c *Client) List(ctx context.Context, at bucket.Key, after, more string) (b
 	}
 	in := &s3.ListObjectsV2Input{
 		Bucket: &at.Bucket, Prefix: &at.Name, RequestPayer: c.payer,
-		EncodingType: types.EncodingTypeUrl, // XML does not hold all names
+		EncodingType: types.EncodingTypeUrl, // XML cannot hold all names
 	}
 	if more != "" {
 		in.ContinuationToken = &more
@@ -211,7 +211,7 @@ func (c *Client) List(ctx context.Context, at bucket.Key, after, more string) (b
 			return bucket.Page{}, fail(ctx, at, err)
 		}
 		page.Objects = append(page.Objects, storage.Info{
-			// as HEAD tells it
+			// in whole seconds, as HEAD returns it
 			Path: name, Size: aws.ToInt64(o.Size), Version: version(o.ETag),
 			Modified: aws.ToTime(o.LastModified).Truncate(time.Second),
 		})
@@ -252,7 +252,7 @@ func (c *Client) head(ctx context.Context, s *service, at bucket.Key) (*s3.HeadO
 		s.there.Store(true)
 		return out, nil
 	}
-	// The answer to HEAD has no body that says why, nor whether it is the bucket that is missing.
+	// The answer to HEAD has no body that gives the reason or says whether the bucket is missing.
 	status, _ := response(err)
 	if status == http.StatusNotFound && s.there.Load() {
 		err = &types.NoSuchKey{Message: aws.String("there is no such object")}
@@ -271,7 +271,7 @@ func (c *Client) head(ctx context.Context, s *service, at bucket.Key) (*s3.HeadO
 	return nil, fail(ctx, at, err)
 }
 
-// Read is GetObject of a range.
+// Read is GetObject with a range.
 func (c *Client) Read(
 	ctx context.Context, at bucket.Key, want string, from, to int64,
 ) (io.ReadCloser, storage.Info, error) {
@@ -290,7 +290,7 @@ func (c *Client) Read(
 		return nil, storage.Info{}, fail(ctx, at, err)
 	}
 	info := storage.Info{Path: at.Name, Modified: aws.ToTime(out.LastModified), Version: version(out.ETag)}
-	if want != "" && info.Version != want { // the store knows no If-Match
+	if want != "" && info.Version != want { // the store ignores If-Match
 		out.Body.Close()
 		return nil, storage.Info{}, fail(ctx, at, storage.ErrPrecondition)
 	}
@@ -302,7 +302,7 @@ func (c *Client) Read(
 	return body, info, nil
 }
 
-// behind says why there is nothing at an offset: the object ends before, or is another by now.
+// behind says why there is nothing at an offset: the object ends before it, or has changed.
 func (c *Client) behind(ctx context.Context, at bucket.Key, want string) error {
 	if want == "" {
 		return io.EOF
@@ -317,10 +317,10 @@ func (c *Client) behind(ctx context.Context, at bucket.Key, want string) error {
 	return io.EOF
 }
 
-// sizeOf returns the size of the object that bytes from to to were asked of.
+// sizeOf returns the size of the object of which the bytes between from and to were requested.
 func sizeOf(out *s3.GetObjectOutput, from, to int64) (int64, error) {
 	if out.ContentRange == nil && from == 0 {
-		return aws.ToInt64(out.ContentLength), nil // a store may answer with all of it
+		return aws.ToInt64(out.ContentLength), nil // a store may answer with the whole object
 	}
 	var first, last, size int64
 	if _, err := fmt.Sscanf(aws.ToString(out.ContentRange), "bytes %d-%d/%d", &first, &last, &size); err != nil ||
@@ -330,7 +330,7 @@ func sizeOf(out *s3.GetObjectOutput, from, to int64) (int64, error) {
 	return size, nil
 }
 
-// body is at most the bytes that were asked for.
+// body is a stream of at most the requested bytes.
 type body struct {
 	io.ReadCloser
 	ctx       context.Context
@@ -344,7 +344,7 @@ func (b *body) Read(p []byte) (int, error) {
 	}
 	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.remaining)])
 	b.remaining -= int64(n)
-	if err != nil && !errors.Is(err, io.EOF) { // io.ErrUnexpectedEOF is none
+	if err != nil && !errors.Is(err, io.EOF) { // not io.ErrUnexpectedEOF
 		err = fail(b.ctx, b.at, err)
 	}
 	return n, err
@@ -375,7 +375,7 @@ func (c *Client) Remove(ctx context.Context, at bucket.Key, cond storage.If) err
 	return fail(ctx, at, err)
 }
 
-// Within is how long a request that expires is valid.
+// Within returns how long a request that expires is valid.
 func (c *Client) Within() time.Duration { return valid }
 
 // Abort ends the unfinished uploads to names that begin with at.Name.
@@ -388,7 +388,7 @@ func (c *Client) Abort(ctx context.Context, at bucket.Key) error {
 		EncodingType: types.EncodingTypeUrl}
 	for {
 		out, err := s.ListMultipartUploads(ctx, in)
-		if codeOf(err) == "NoSuchUpload" { // as some stores say that there is none
+		if codeOf(err) == "NoSuchUpload" { // as some stores say that there are none
 			return nil
 		}
 		if status, _ := response(err); status == http.StatusNotImplemented || status == http.StatusMethodNotAllowed {

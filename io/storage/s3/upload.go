@@ -20,14 +20,14 @@ import (
 	"github.com/neardup/neardup/io/storage/bucket"
 )
 
-// partBytes is the size of the first parts of an upload, and what an object is below that needs one request only.
+// partBytes is the size of the first parts of an upload. A smaller object takes one request.
 var partBytes = 8 << 20
 
-// partSize is the size of the part after n others. It doubles each 1,000 parts, so that the 10,000 that S3 takes hold
-// the 5 TB that it takes, and memory stays small: 8 MiB up to 8 GB, 64 MiB at 100 GB.
+// partSize returns the size of the part after n others. It doubles every 1,000 parts, so that S3's maximum of 10,000
+// parts holds its maximum of 5 TB while memory stays small: 8 MiB up to 8 GB, 64 MiB at 100 GB.
 func partSize(n int) int { return partBytes << (n / 1000) }
 
-// abortTime is how long a failed upload is tried to be ended.
+// abortTime is how long to try to end a failed upload.
 const abortTime = 10 * time.Second
 
 // upload is a multipart upload.
@@ -57,7 +57,7 @@ func (c *Client) encryption() (types.ServerSideEncryption, *string) {
 	return types.ServerSideEncryptionAwsKms, &c.options.KMSKey
 }
 
-// complete makes the parts the object.
+// complete makes the object from the parts.
 func (u *upload) complete(ctx context.Context, cond storage.If) (etag string, modified time.Time, err error) {
 	again := false
 	out, err := u.s.CompleteMultipartUpload(context.WithValue(ctx, againKey{}, &again), &s3.CompleteMultipartUploadInput{
@@ -68,7 +68,7 @@ func (u *upload) complete(ctx context.Context, cond storage.If) (etag string, mo
 	if err == nil {
 		return version(out.ETag), dateOf(out.ResultMetadata), nil
 	}
-	if again && codeOf(err) == "NoSuchUpload" { // it may have been completed before, and the answer lost
+	if again && codeOf(err) == "NoSuchUpload" { // an earlier try may have completed it, and the answer was lost
 		if conditional(cond) {
 			return "", time.Time{}, storage.ErrPrecondition
 		}
@@ -79,13 +79,13 @@ func (u *upload) complete(ctx context.Context, cond storage.If) (etag string, mo
 	return "", time.Time{}, err
 }
 
-// etag is what S3 makes of those of the parts.
+// etag returns the ETag that S3 computes from those of the parts.
 func (u *upload) etag() string {
 	hash := md5.New()
 	for _, part := range u.parts {
 		sum, err := hex.DecodeString(version(part.ETag))
 		if err != nil {
-			return "" // of a store with other ones
+			return "" // of a store with other ETags
 		}
 		hash.Write(sum)
 	}
@@ -101,7 +101,7 @@ func (u *upload) abort(ctx context.Context) error {
 	return fail(ctx, u.at, err)
 }
 
-// discard ends the upload, if there is one, after err, also when the context is done.
+// discard ends the upload, if there is one, after err, even if the context is done.
 func (u *upload) discard(ctx context.Context, err error) error {
 	if u.id == "" {
 		return err
@@ -125,24 +125,24 @@ func absent(cond storage.If) *string {
 
 func (u *upload) contentType() *string { return aws.String(bucket.ContentType(u.at.Name)) }
 
-// dateOf is the store's time of an answer: what is written has no other stamp.
+// dateOf returns the store's time of an answer, the only time it gives for a new object.
 func dateOf(answer middleware.Metadata) time.Time {
 	date, _ := awsmiddleware.GetServerTime(answer)
 	return date
 }
 
-// writer sends a part while the next one is written.
+// writer sends one part while the next is written.
 type writer struct {
 	upload
 	ctx  context.Context
 	part []byte     // being written
-	idle []byte     // the memory of the next
-	busy chan error // receives what became of the part on its way; nil if none is
+	idle []byte     // memory for the next part
+	busy chan error // receives the result of the part being sent; nil if there is none
 	size int64
-	err  error // the first
+	err  error // the first error
 }
 
-// Write collects parts.
+// Write collects parts and sends them.
 func (w *writer) Write(p []byte) (n int, err error) {
 	for len(p) > 0 && w.err == nil {
 		if len(w.part) == partSize(len(w.parts)) {
@@ -157,7 +157,7 @@ func (w *writer) Write(p []byte) (n int, err error) {
 	return n, w.err
 }
 
-// send sets the part on its way, once the one before has arrived.
+// send starts to send the part, once the one before has arrived.
 func (w *writer) send() error {
 	if w.id == "" {
 		if err := w.begin(w.ctx, &s3.CreateMultipartUploadInput{ContentType: w.contentType()}); err != nil {
@@ -187,7 +187,7 @@ func (w *writer) send() error {
 	return nil
 }
 
-// wait returns once no part is on its way.
+// wait returns once no part is being sent.
 func (w *writer) wait() error {
 	if w.busy == nil {
 		return nil
@@ -208,7 +208,7 @@ func (c *Client) Create(
 	sending, cancel := context.WithCancel(ctx)
 	w := &writer{upload: upload{Client: c, s: s, at: at}, ctx: sending}
 	done := false
-	defer func() { // also if write does not return
+	defer func() { // even if write does not return
 		cancel()
 		if !done {
 			_ = w.wait()
@@ -229,13 +229,13 @@ func (c *Client) Create(
 		s.there.Store(true)
 		return info, nil
 	}
-	if conditional(cond) && codeOf(err) == "NoSuchKey" { // If-Match of what is not there
+	if conditional(cond) && codeOf(err) == "NoSuchKey" { // If-Match for a missing object
 		err = storage.ErrPrecondition
 	}
 	return storage.Info{}, fail(ctx, at, err)
 }
 
-// finish makes what was written the object.
+// finish makes the object from what was written.
 func (w *writer) finish(cond storage.If) (storage.Info, error) {
 	info := storage.Info{Path: w.at.Name, Size: w.size + int64(len(w.part))}
 	if w.id == "" {

@@ -19,15 +19,15 @@ import (
 	"github.com/neardup/neardup/io/storage"
 )
 
-// Memory is a Store as object stores are: it has neither folders nor rename, writes are conditional,
-// listings are strongly consistent, and versions are generations, which never come back. Register it
-// under a scheme. The zero Memory is empty and ready for use.
+// Memory is a Store like an object store: it has neither folders nor renames, writes are conditional, listings are
+// strongly consistent, and versions are generations, which never come back. Register it under a scheme. The zero Memory
+// is empty and ready to use.
 type Memory struct {
-	// NoConditionalRemove makes it lack what some object stores do.
+	// NoConditionalRemove makes Remove refuse conditions, as some object stores do.
 	NoConditionalRemove bool
-	// ETags makes the version of an object follow from its content.
+	// ETags makes the version of an object depend only on its content.
 	ETags bool
-	// Now is its clock; nil is this machine's.
+	// Now is its clock; nil: this machine's.
 	Now func() time.Time
 
 	mu         sync.Mutex
@@ -40,7 +40,7 @@ type object struct {
 	data []byte
 }
 
-// List looks at every object in turn, and asks enter once for each subfolder.
+// List visits the objects in order, and calls enter once per subfolder.
 func (m *Memory) List(ctx context.Context, folder string, enter func(string) bool) iter.Seq2[storage.Info, error] {
 	return func(yield func(storage.Info, error) bool) {
 		below := m.below(folder)
@@ -62,7 +62,7 @@ func (m *Memory) List(ctx context.Context, folder string, enter func(string) boo
 	}
 }
 
-// enters reports whether enter lets in all folders that rel is in; entered is what it said before.
+// enters reports whether enter accepts all folders that contain rel; entered caches its answers.
 func enters(rel string, enter func(string) bool, entered map[string]bool) bool {
 	for i, c := range rel {
 		if c != '/' || enter == nil {
@@ -78,7 +78,7 @@ func enters(rel string, enter func(string) bool, entered map[string]bool) bool {
 	return true
 }
 
-// below returns the objects below folder by path.
+// below returns the objects below folder, sorted by path.
 func (m *Memory) below(folder string) (found []object) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -107,13 +107,13 @@ func (m *Memory) get(ctx context.Context, op, path string) (object, error) {
 	return o, nil
 }
 
-// Stat tells of an object.
+// Stat describes an object.
 func (m *Memory) Stat(ctx context.Context, path string) (storage.Info, error) {
 	o, err := m.get(ctx, "stat", path)
 	return o.info, err
 }
 
-// Open opens one generation, which stays as it is.
+// Open opens one generation, which does not change.
 func (m *Memory) Open(ctx context.Context, path string) (storage.Reader, error) {
 	o, err := m.get(ctx, "open", path)
 	if err != nil {
@@ -137,7 +137,7 @@ func (m *Memory) holds(path string, cond storage.If) bool {
 	return (!cond.Absent || !ok) && (cond.Version == "" || ok && o.info.Version == cond.Version)
 }
 
-// Create collects what is written and puts it there at once.
+// Create collects the data and stores it in one step.
 func (m *Memory) Create(
 	ctx context.Context, path string, cond storage.If, write func(io.Writer) error,
 ) (storage.Info, error) {

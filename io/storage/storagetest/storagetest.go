@@ -1,5 +1,5 @@
-// Package storagetest checks that a Store keeps what package storage promises of it, and has one
-// in memory for the tests of others.
+// Package storagetest checks that a Store keeps the promises of package storage, and provides a Store in memory for
+// other tests.
 package storagetest
 
 import (
@@ -21,20 +21,20 @@ import (
 
 // Lacks says what a store cannot do.
 type Lacks struct {
-	// ConditionalRemove: Remove with a Version is errors.ErrUnsupported.
+	// ConditionalRemove: Remove with a Version returns errors.ErrUnsupported.
 	ConditionalRemove bool
-	// LineBreaks: no name has one.
+	// LineBreaks: names cannot contain line breaks.
 	LineBreaks bool
 }
 
 // suite is a store under test.
 type suite struct {
 	storage.Store
-	folder string // of the test, with nothing in it
+	folder string // for this test, empty at first
 	lacks  Lacks
 }
 
-// Run checks the store of folder, a path below which there is nothing.
+// Run checks the store of folder, an empty path.
 func Run(t *testing.T, folder string, lacks Lacks) {
 	store, err := storage.At(folder)
 	if err != nil {
@@ -77,7 +77,7 @@ func (s *suite) put(t *testing.T, path, content string) storage.Info {
 	return info
 }
 
-// get reads an object, "absent" if there is none.
+// get returns the content of an object, or "absent" if there is none.
 func (s *suite) get(t *testing.T, path string) string {
 	t.Helper()
 	r, err := s.Open(t.Context(), path)
@@ -99,7 +99,7 @@ func (s *suite) get(t *testing.T, path string) string {
 	return string(data)
 }
 
-// all are the paths below folder, less folder itself, in order.
+// all returns the paths below folder, relative to it and sorted.
 func (s *suite) all(t *testing.T, folder string, enter func(string) bool) []string {
 	t.Helper()
 	var rels []string
@@ -242,7 +242,7 @@ func (s *suite) conditions(t *testing.T) {
 	}
 	refused(storage.If{Version: first.Version})
 	seen := map[string]bool{first.Version: true, second.Version: true}
-	for last := second.Version; len(seen) < 100; { // as many bytes each, in no time
+	for last := second.Version; len(seen) < 100; { // of the same size, in quick succession
 		info, err := s.Create(t.Context(), path, storage.If{Version: last}, text(fmt.Sprintf("%03d", len(seen))))
 		if err != nil {
 			t.Fatal(err)
@@ -255,7 +255,7 @@ func (s *suite) conditions(t *testing.T) {
 	s.nothingBut(t, "x")
 }
 
-// root: a folder that is there, or that a store without folders does not know of, changes no condition.
+// root checks that a Root that exists, or that a store without folders does not know, changes no condition.
 func (s *suite) root(t *testing.T) {
 	root := s.path("root")
 	s.put(t, s.path("root", "x"), "x")
@@ -280,7 +280,7 @@ func (s *suite) root(t *testing.T) {
 	s.nothingBut(t, "root/a/y", "root/x")
 }
 
-// race runs do many times at once and returns for how many it was the first.
+// race calls do many times concurrently and returns how many calls succeeded.
 func race(t *testing.T, do func(i int) error) (won int) {
 	t.Helper()
 	const racers = 32
@@ -332,7 +332,7 @@ func (s *suite) raceToReplace(t *testing.T) {
 		var mu sync.Mutex
 		next := info
 		won := race(t, func(i int) error {
-			// versions may follow from the text
+			// versions may depend on the text alone
 			made, err := s.Create(t.Context(), path, storage.If{Version: info.Version}, text(fmt.Sprint(round, " ", i)))
 			if err == nil {
 				mu.Lock()
@@ -349,7 +349,7 @@ func (s *suite) raceToReplace(t *testing.T) {
 	s.nothingBut(t, "x")
 }
 
-// counter has many add to one number: no sum is lost.
+// counter lets many add to one number: no addition may be lost.
 func (s *suite) counter(t *testing.T) {
 	path := s.path("x")
 	s.put(t, path, "00")
@@ -464,7 +464,7 @@ func (s *suite) ranges(t *testing.T) {
 	}
 }
 
-// openStays: what is open stays as it was, or says that it cannot be read, whatever takes its path.
+// openStays checks that an open object stays unchanged, or cannot be read, when another takes its path.
 func (s *suite) openStays(t *testing.T) {
 	before := s.put(t, s.path("x"), "before")
 	r, err := s.Open(t.Context(), s.path("x"))
@@ -490,7 +490,7 @@ func (s *suite) list(t *testing.T) {
 	for _, name := range want {
 		s.put(t, s.path(name), name)
 	}
-	for i := range 3 { // like a sibling's name
+	for i := range 3 { // names that begin like the folder's
 		s.put(t, s.folder+strconv.Itoa(i)+"/no", "")
 	}
 	s.nothingBut(t, want...)
@@ -518,7 +518,7 @@ func (s *suite) list(t *testing.T) {
 	for range s.List(t.Context(), s.folder, nil) {
 		break
 	}
-	for _, missing := range []string{s.path("missing"), ""} { // "" is not the root of all
+	for _, missing := range []string{s.path("missing"), ""} { // "" is not the root of the store
 		calls := 0
 		for _, err := range s.List(t.Context(), missing, nil) {
 			if calls++; !errors.Is(err, fs.ErrNotExist) {
@@ -645,7 +645,7 @@ func (s *suite) cancelled(t *testing.T) {
 	}
 }
 
-// RunFolder returns a new local folder, as the launcher of a run makes it for its workers.
+// RunFolder returns a new local folder, made as the launcher of a run makes it for its workers.
 func RunFolder(t testing.TB) string {
 	t.Helper()
 	folder := t.TempDir()
