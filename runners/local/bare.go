@@ -31,9 +31,9 @@ func init() {
 	beam.RegisterFunction(noPairs)
 }
 
-// bareFn is the sink of a bare collection. The SDK's data sink encodes each element
-// into a new buffer, which costs more than all that the store does. Beam's DoFns may
-// not change what they have emitted, so the store keeps a large value without a copy.
+// bareFn is the sink of a bare collection. The SDK's data sink would encode each element into a new buffer, which costs
+// more than the whole store. Beam's DoFns may not change what they have emitted, so the store keeps a large value
+// without copying it.
 type bareFn struct {
 	job     *job
 	to      *collection
@@ -51,7 +51,7 @@ func (f *bareFn) StartBundle(ctx context.Context) {
 	f.writer, f.largest = f.to.store.Writer(), 0
 }
 
-// ProcessElement writes an element, with its key as the SDK encodes it.
+// ProcessElement writes an element, whose key it encodes as the SDK does.
 func (f *bareFn) ProcessElement(key int64, value []byte) error {
 	f.largest = max(f.largest, len(value))
 	f.key = binary.AppendUvarint(f.key[:0], uint64(key))
@@ -64,8 +64,8 @@ func (f *bareFn) FinishBundle() {
 	f.writer.Park()
 }
 
-// bareGroupsFn is the source of a bare collection. The SDK's data source decodes each value into a new buffer, from a
-// message that the runner would have copied it to.
+// bareGroupsFn is the source of a bare collection. The SDK's data source would decode each value into a new buffer,
+// from a message to which the runner would have had to copy it.
 type bareGroupsFn struct{}
 
 // ProcessElement reads the groups of a partition.
@@ -96,8 +96,8 @@ func (*bareGroupsFn) ProcessElement(ctx context.Context, partition int64, emit f
 	return i.failed(groups.Err())
 }
 
-// failed makes an error of reading the job's, with the stage's name.
-// That of a DoFn, which the SDK has named, stays as it is.
+// failed makes a read error the job's, with the stage's name. It returns a DoFn's error, which the SDK has named,
+// unchanged.
 func (i *instance) failed(err error) error {
 	if err == nil || doFnFailed.MatchString(err.Error()) {
 		return err
@@ -105,17 +105,17 @@ func (i *instance) failed(err error) error {
 	return i.bundle.job.own(fmt.Errorf("stage %q: %w", i.bundle.stage.Name, err))
 }
 
-// bareGroup is the values of a group. It is used for one after another.
+// bareGroup holds the values of a group. It is reused for the next group.
 type bareGroup struct {
 	instance *instance
 	values   [][]byte
-	rest     *shuffle.Values // of a long group; nil if there is none
-	err      error           // of what the group is emitted to
+	rest     *shuffle.Values // of a long group; nil for others
+	err      error           // of the transform that receives the group
 }
 
-const sliceSize = 24 // bytes of a slice itself
+const sliceSize = 24 // bytes of a slice header
 
-// collect takes the values of the next group, or only the first of a long one.
+// collect takes the values of the next group, or only the first ones of a long group.
 func (g *bareGroup) collect(groups *shuffle.Groups) {
 	clear(g.values)
 	g.values, g.rest = g.values[:0], nil
@@ -129,7 +129,7 @@ func (g *bareGroup) collect(groups *shuffle.Groups) {
 	}
 }
 
-// Open returns the values from the first on.
+// Open returns a stream from the first value on.
 func (g *bareGroup) Open() (exec.Stream, error) {
 	s := &bareStream{instance: g.instance, values: g.values}
 	if g.rest != nil {
@@ -138,7 +138,7 @@ func (g *bareGroup) Open() (exec.Stream, error) {
 	return s, nil
 }
 
-// bareStream goes through the values of a group.
+// bareStream reads the values of a group.
 type bareStream struct {
 	instance *instance
 	values   [][]byte
@@ -146,7 +146,7 @@ type bareStream struct {
 	value    exec.FullValue
 }
 
-// Read returns the next value, in an element that is valid until the next.
+// Read returns the next value in an element that is valid until the next Read.
 func (s *bareStream) Read() (*exec.FullValue, error) {
 	if len(s.values) > 0 {
 		s.value.Elm, s.values = s.values[0], s.values[1:]
@@ -169,14 +169,14 @@ func (s *bareStream) Close() error {
 	return nil
 }
 
-// groupEmitter emits groups. The SDK's own emitters pass nothing on beside an element.
+// groupEmitter emits groups. The SDK's own emitters cannot pass a stream of values with an element.
 type groupEmitter struct {
 	to    exec.ElementProcessor
 	ctx   context.Context
 	group exec.FullValue
 }
 
-// Init takes the header of the element being processed. A group has the same.
+// Init takes the header of the element being processed, which becomes that of the groups.
 func (e *groupEmitter) Init(
 	ctx context.Context, pane typex.PaneInfo, windows []typex.Window, at typex.EventTime,
 ) error {
@@ -184,7 +184,7 @@ func (e *groupEmitter) Init(
 	return nil
 }
 
-// Value is what a DoFn calls.
+// Value returns the function that a DoFn calls.
 func (e *groupEmitter) Value() any { return e.emit }
 
 func (e *groupEmitter) emit(key int64, values *bareGroup) {
@@ -192,7 +192,7 @@ func (e *groupEmitter) emit(key int64, values *bareGroup) {
 	values.err = e.to.ProcessElement(e.ctx, &e.group, values)
 }
 
-// bareSink and bareSource specify transforms that are bareFn and bareGroupsFn.
+// bareSink and bareSource specify transforms that execute bareFn and bareGroupsFn.
 var (
 	bareSink = sync.OnceValue(func() *pipepb.FunctionSpec {
 		return specify(func(s, root beam.Scope) { beam.ParDo0(s, &bareFn{}, beam.ParDo(root, noPairs, beam.Impulse(root))) })
@@ -202,8 +202,8 @@ var (
 	})
 )
 
-// specify returns the specification of a transform that is added to s. The
-// SDK's own marshaller writes it, in a pipeline that is good for nothing else.
+// specify returns the specification of a transform that add adds to s. The SDK's own marshaller writes it, as part of a
+// pipeline that serves no other purpose.
 func specify(add func(s, root beam.Scope)) *pipepb.FunctionSpec {
 	p, root := beam.NewPipelineWithRoot()
 	add(root.Scope("bare"), root)

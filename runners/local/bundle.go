@@ -12,12 +12,12 @@ import (
 	"github.com/neardup/neardup/runners/local/internal/shuffle"
 )
 
-// longestBundle is after how many bytes a bundle takes no more tasks: DoFns that hold something
-// back until the bundle's end should not hold back all.
+// longestBundle is the size in bytes from which a bundle takes no more tasks: DoFns that hold data until the bundle's
+// end should not hold all of it.
 const longestBundle = 64 << 20
 
-// bundle is what a stage's DoFns read from and write to in one bundle: the data of its input,
-// side inputs and the rest of long groups, and its sinks.
+// bundle is what the DoFns of a stage read and write in one bundle: the data of its input, side inputs, the rest of
+// long groups, and its sinks.
 type bundle struct {
 	job   *job
 	stage *stage
@@ -28,16 +28,16 @@ type bundle struct {
 	feeder sync.WaitGroup
 	data   chan exec.Elements
 	buffer []byte
-	free   func() // gives back what the elements of the task lie in
-	fed    int64  // elements
+	free   func() // releases the memory of the task's elements
+	fed    int64  // elements sent
 	rest   *shuffle.Values
 
-	// What the SDK could ask for beside what a bundle has: state and timers, of which no pipeline is planned.
+	// For other requests that the SDK could make: for state and timers, which no planned pipeline has.
 	exec.StateReader
 	exec.DataManager
 }
 
-// GetSideInputCache returns a cache that keeps nothing: side inputs are in this process already.
+// GetSideInputCache returns a cache that keeps nothing, because side inputs are in this process already.
 func (*bundle) GetSideInputCache() exec.SideCache { return noCache{} }
 
 type noCache struct{}
@@ -54,21 +54,21 @@ func newBundle(ctx context.Context, j *job, s *stage, task int) *bundle {
 	return b
 }
 
-// close waits for the feeder and frees what it has left.
+// close waits for the feeder and frees what it left behind.
 func (b *bundle) close() {
 	b.cancel()
 	b.feeder.Wait()
 	b.release()
 }
 
-// OpenElementChan begins to feed the bundle.
+// OpenElementChan starts to feed the bundle.
 func (b *bundle) OpenElementChan(context.Context, exec.StreamID, []string) (<-chan exec.Elements, error) {
 	b.feeder.Go(func() { b.job.guard(b.feed) })
 	return b.data, nil
 }
 
-// feed sends the elements of one task after another. A task is taken only when the bundle asks for
-// more, so that no worker waits while another has two.
+// feed sends the elements of one task after another. It takes a task only when the bundle asks for more, so that no
+// worker waits while another has two tasks.
 func (b *bundle) feed() error {
 	var size int64
 	for task, ok := b.task, true; ok; task, ok = b.stage.source.take() {
@@ -88,7 +88,7 @@ func (b *bundle) feed() error {
 	return nil
 }
 
-// unless drops an error that only says that the bundle has ended.
+// unless drops an error that only says that the bundle has ended; it adds the stage's name to others.
 func (b *bundle) unless(err error) error {
 	if b.ctx.Err() != nil {
 		return nil
@@ -96,7 +96,7 @@ func (b *bundle) unless(err error) error {
 	return fmt.Errorf("stage %q: %w", b.stage.Name, err)
 }
 
-// through waits until the bundle is through with what it was sent.
+// through waits until the bundle has processed all it was sent.
 func (b *bundle) through() error { return b.pass(exec.Elements{}) }
 
 func (b *bundle) send(data []byte, elements int) error {
@@ -113,7 +113,7 @@ func (b *bundle) pass(e exec.Elements) error {
 	}
 }
 
-// later keeps what is to be done when the bundle is through with a task.
+// later sets the function to call once the bundle has processed a task.
 func (b *bundle) later(free func()) { b.free = free }
 
 func (b *bundle) release() {

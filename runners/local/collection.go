@@ -9,21 +9,20 @@ import (
 	"github.com/neardup/neardup/runners/local/internal/spill"
 )
 
-// collection is the data of a planned collection: in a list or, where keys or windows count, in a
-// store.
+// collection is the data of a planned collection: in a store if keys or windows matter, otherwise in a list.
 type collection struct {
 	*plan.Collection
 	list  *shuffle.List
 	store *shuffle.Store
 
-	largest peak // bytes of an element
+	largest peak // bytes of one element
 	mu      sync.Mutex
-	writers int // stages that have not ended
+	writers int // stages that have not yet ended
 	readers int
 	closed  bool
 }
 
-// peak is the largest of some numbers. It may be used concurrently.
+// peak is the maximum of some numbers. It is safe for concurrent use.
 type peak struct{ atomic.Int64 }
 
 func (p *peak) raise(n int64) {
@@ -41,7 +40,7 @@ func newCollection(c *plan.Collection, mem *shuffle.Memory, dir *spill.Dir) *col
 	return d
 }
 
-// written says that a stage that writes has ended.
+// written says that one of the writing stages has ended.
 func (c *collection) written() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,7 +54,7 @@ func (c *collection) written() {
 	}
 }
 
-// read says that a stage that reads has ended. The last one frees the data.
+// read says that one of the reading stages has ended. The last one frees the data.
 func (c *collection) read() error {
 	c.mu.Lock()
 	c.readers--
@@ -80,7 +79,7 @@ func (c *collection) close() error {
 	return c.store.Close()
 }
 
-// totals are the elements that were written, and their bytes.
+// totals returns the number of elements written, and their bytes.
 func (c *collection) totals() (elements, bytes int64) {
 	if c.list != nil {
 		return c.list.Totals()

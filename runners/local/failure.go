@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// failure is the error of a stage: short to read, with the SDK's long one below it.
+// failure is the error of a stage in a short form, which wraps the SDK's long one.
 type failure struct {
 	stage, transform, doFn, cause string
 	err                           error
@@ -29,16 +29,16 @@ func (f *failure) Error() string {
 
 func (f *failure) Unwrap() error { return f.err }
 
-// Cause is what the DoFn itself said.
+// Cause returns the DoFn's own error text.
 func (f *failure) Cause() string { return f.cause }
 
-// doFnFailed is how the SDK writes that a DoFn failed. It has no other form.
+// doFnFailed matches the SDK's text for the failure of a DoFn, the only form in which it reports one.
 var doFnFailed = regexp.MustCompile(`DoFn\[UID:\d+, PID:([^,]*), Name: ([^\]]*)\] failed:\n(?s:(.*))`)
 
-// explain finds in an error of the SDK's what the user needs of it.
+// explain extracts from an error of the SDK what the user needs to know.
 func (j *job) explain(s *stage, err error) error {
 	f := &failure{stage: s.Name, cause: err.Error(), err: err}
-	// A DoFn that fails in another's call of emit is inside: the last is the one.
+	// If a DoFn fails while another one emits to it, the innermost text, which is the last, names it.
 	for m := doFnFailed.FindStringSubmatch(f.cause); m != nil; m = doFnFailed.FindStringSubmatch(f.cause) {
 		f.transform, f.doFn, f.cause = j.names[m[1]], m[2], m[3]
 	}
@@ -57,8 +57,7 @@ func (j *job) explain(s *stage, err error) error {
 	return f
 }
 
-// culprit finds the DoFn of a stage that comes first in the stack of a panic, which the SDK does
-// not name.
+// culprit returns the DoFn of the stage that comes first in the stack of a panic, because the SDK does not name it.
 func (j *job) culprit(s *stage, stack string) (transform, doFn string) {
 	first := len(stack)
 	for id, t := range s.Descriptor.GetTransforms() {
@@ -76,7 +75,7 @@ func (j *job) culprit(s *stage, stack string) (transform, doFn string) {
 	return transform, doFn
 }
 
-// doFnName is the name of the DoFn or CombineFn of a transform, empty if it has none.
+// doFnName returns the name of a transform's DoFn or CombineFn, or "" if it has none.
 func doFnName(t *pipepb.PTransform) string {
 	var parDo pipepb.ParDoPayload
 	var combine pipepb.CombinePayload
@@ -98,8 +97,7 @@ func doFnName(t *pipepb.PTransform) string {
 	return fn.Name()
 }
 
-// watched makes an error of the runner's own the job's, before the SDK wraps it into one of the
-// DoFn that happened to read.
+// watched makes an error of the runner the job's error, before the SDK attributes it to the DoFn that was reading.
 type watched struct {
 	job *job
 	io.ReadCloser

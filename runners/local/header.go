@@ -11,7 +11,7 @@ import (
 //
 //	timestamp          8 bytes
 //	number of windows  4 bytes
-//	windows            none for the global one; for an interval its end, 8 bytes, and a uvarint
+//	windows            none for the global window; for an interval its end, 8 bytes, and a uvarint
 //	pane               1 byte, and up to two uvarints
 const (
 	timestampSize = 8
@@ -19,12 +19,12 @@ const (
 	intervalSize  = 8 // and a uvarint
 )
 
-// pane is that of all groups: a batch fires once.
+// pane is the pane of all groups: a batch fires once.
 const pane = 0x0f
 
 var errHeader = errors.New("an element's header is cut off; this is an error in the local runner or the SDK")
 
-// impulse is the one element of an impulse: no bytes, at the beginning of time.
+// impulse is the single element of an impulse: no bytes, at the beginning of time.
 var impulse = append(header(nil, encodeTime(mtime.MinTimestamp), nil), 0)
 
 func encodeTime(t mtime.Time) uint64 { return uint64(t) - 1<<63 }
@@ -37,7 +37,7 @@ func header(dst []byte, timestamp uint64, window []byte) []byte {
 	return append(dst, pane)
 }
 
-// groupHeader appends the header of a group, whose timestamp is the last of its window.
+// groupHeader appends the header of a group, whose timestamp is the last one in its window.
 func groupHeader(dst, window []byte) []byte {
 	last := encodeTime(mtime.EndOfGlobalWindowTime)
 	if len(window) > 0 {
@@ -46,7 +46,7 @@ func groupHeader(dst, window []byte) []byte {
 	return header(dst, last, window)
 }
 
-// parseHeader parts an element from its header. windows are count encoded windows.
+// parseHeader splits an encoded element into its windows, count in number and still encoded, and the element itself.
 func parseHeader(b []byte, interval bool) (count int, windows, element []byte, err error) {
 	if len(b) <= windowsAt {
 		return 0, nil, nil, errHeader
@@ -78,7 +78,7 @@ func parseHeader(b []byte, interval bool) (count int, windows, element []byte, e
 	return count, windows, b[at:], nil
 }
 
-// windowSize measures the interval that b begins with; less than 0 if it is cut off.
+// windowSize returns the size of the interval that b begins with, or a negative number if it is cut off.
 func windowSize(b []byte) int {
 	if len(b) < intervalSize {
 		return -1

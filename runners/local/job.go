@@ -30,10 +30,10 @@ type job struct {
 	cancel context.CancelFunc
 
 	mu      sync.Mutex
-	wake    sync.Cond // something changed for a worker that waits for a task
+	wake    sync.Cond // signalled when a waiting worker may find a task
 	stages  []*stage
 	data    map[*plan.Collection]*collection
-	pending int // stages that have not ended
+	pending int // stages that have not yet ended
 	err     error
 }
 
@@ -114,12 +114,12 @@ func (j *job) work() {
 	workers.Wait()
 }
 
-// next waits for a task, and returns false when there will be none.
+// next waits for a task and returns it, or returns false when there will be no more.
 func (j *job) next() (s *stage, task int, ok bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for !j.over() {
-		// The earliest stage first: what it holds is free the sooner.
+		// Prefer the earliest stage, so that its data is freed sooner.
 		for _, s := range j.stages {
 			if s.source == nil || s.drained {
 				continue
@@ -133,7 +133,7 @@ func (j *job) next() (s *stage, task int, ok bool) {
 				j.end(s)
 			}
 		}
-		// While a stage ended, the job was not locked, so the last call to wake up may be over.
+		// The job was unlocked while a stage ended, so the last wake-up may have passed.
 		if !j.over() && !j.runnable() {
 			j.wake.Wait()
 		}
@@ -141,7 +141,7 @@ func (j *job) next() (s *stage, task int, ok bool) {
 	return nil, 0, false
 }
 
-// over says that there will be no more tasks.
+// over reports whether there will be no more tasks.
 func (j *job) over() bool { return j.pending == 0 || j.err != nil || j.ctx.Err() != nil }
 
 func (j *job) runnable() bool {
@@ -171,8 +171,7 @@ func (j *job) begin(s *stage) {
 	slog.DebugContext(j.ctx, "local runner: stage begins", "stage", s.Index, "name", s.Name)
 }
 
-// end ends a stage, and begins those that waited for it. The job is locked, and for the while of
-// the DoFns' teardown it is not.
+// end ends a stage, and begins the stages that waited for it. The job is locked, except while the DoFns are torn down.
 func (j *job) end(s *stage) {
 	j.mu.Unlock()
 	j.guard(func() error { return j.settle(s) })
@@ -188,7 +187,7 @@ func (j *job) end(s *stage) {
 	j.wake.Broadcast()
 }
 
-// settle takes a stage's DoFns down and passes its collections on.
+// settle tears down a stage's DoFns and passes on its collections.
 func (j *job) settle(s *stage) error {
 	err := j.down(s)
 	for _, c := range s.Outputs {
@@ -208,7 +207,7 @@ func (j *job) settle(s *stage) error {
 	return err
 }
 
-// guard runs a part of the job; its error, or panic, is the job's.
+// guard runs a part of the job. Its error or panic becomes the job's error.
 func (j *job) guard(part func() error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -220,7 +219,7 @@ func (j *job) guard(part func() error) {
 	}
 }
 
-// fail ends the job. The first error counts: those that follow come of it.
+// fail ends the job. Only the first error counts, since it causes the later ones.
 func (j *job) fail(err error) {
 	j.mu.Lock()
 	if j.err == nil && j.ctx.Err() == nil {
@@ -231,7 +230,7 @@ func (j *job) fail(err error) {
 	j.cancel()
 }
 
-// close takes down what an error left up, and removes all files.
+// close tears down what is still up after an error, and removes all files.
 func (j *job) close() error {
 	var err error
 	for _, s := range j.stages {

@@ -1,9 +1,9 @@
 // Package local runs Beam pipelines in this process, on all cores and in bounded memory.
 //
-// A batch pipeline is cut into fused stages. Each worker, a goroutine, decodes its own copy of a
-// stage's DoFns and executes bundles of it with the SDK's own worker packages, so DoFns behave as
-// they do on a cluster; what lies between stages is hash-partitioned, sorted and, when it outgrows
-// the memory, spilled to disk. docs/local-runner.md tells how it works and what it promises.
+// A batch pipeline is cut into fused stages. Each worker, a goroutine, decodes its own copy of a stage's DoFns and
+// executes bundles with the SDK's own worker packages, so DoFns behave as they do on a cluster. The data between stages
+// is hash-partitioned, sorted and, when it outgrows the memory, spilled to disk. docs/local-runner.md explains the
+// design and its guarantees.
 //
 // Importing the package registers the runner as "local".
 package local
@@ -29,25 +29,25 @@ import (
 
 func init() { beam.RegisterRunner("local", Execute) }
 
-// Options are how to run a pipeline.
+// Options say how to run a pipeline.
 type Options struct {
-	// Workers is how many bundles are executed at a time; 0 means one for each core.
+	// Workers is the number of bundles executed at a time; 0: one per core.
 	Workers int
-	// Memory bounds the whole process, in bytes: half of it is for data between stages, and the
-	// garbage collector is told of nine tenths, unless it is told of less. 0 means half of what the machine, or the
-	// control group, has, and tells the garbage collector of no limit.
+	// Memory limits the memory of the whole process in bytes: half of it is for data between stages, and nine tenths
+	// become the garbage collector's limit unless that is already lower. 0 means half of the memory of the machine or
+	// control group, and sets no limit for the garbage collector.
 	Memory int64
-	// TempDir is where data is spilled to, in a folder of its own; empty means the system's
-	// folder for temporary files.
+	// TempDir is the folder in which the runner makes a folder for spilled data; "" is the system's folder for temporary
+	// files.
 	TempDir string
-	// Progress, if set, is called about twice a second, by one goroutine at a time, and when the
-	// pipeline has ended.
+	// Progress, if set, is called about twice a second by one goroutine at a time, and once more when the pipeline has
+	// ended.
 	Progress func(Progress)
 
-	steps int64 // bytes for what the steps of all workers hold
+	steps int64 // bytes that the steps of all workers may hold
 
-	// For tests: bytes for data between stages, instead of half of Memory, about how many are fed
-	// to a bundle at a time, and what is put between the runner and its files.
+	// For tests: bytes for data between stages, instead of half of Memory; about how many bytes to feed to a bundle at a
+	// time; and a wrapper for the runner's files.
 	buffers int64
 	message int
 	opened  func(spill.Storage) spill.Storage
@@ -60,8 +60,8 @@ func WithOptions(ctx context.Context, o Options) context.Context {
 	return context.WithValue(ctx, optionsKey{}, o)
 }
 
-// InForce is how many bundles are executed at a time with these
-// options, and to how many bytes of memory the process is kept.
+// InForce returns the number of bundles that these options execute at a time, and the limit of the process's memory in
+// bytes.
 func (o Options) InForce() (workers int, bytes int64) {
 	workers, bytes = o.Workers, o.Memory
 	if workers == 0 {
@@ -73,10 +73,10 @@ func (o Options) InForce() (workers int, bytes int64) {
 	return workers, bytes
 }
 
-// longest is from how many bytes on a group is long: the rest is streamed.
+// longest returns the size in bytes from which a group is long: its rest is then streamed.
 func (o Options) longest() int { return 4 * o.message }
 
-// resolve fills in what was left open.
+// resolve validates the options and fills in defaults.
 func (o Options) resolve() (Options, error) {
 	if o.Workers < 0 {
 		return o, fmt.Errorf("%d workers: give at least 1, or 0 for one per core", o.Workers)
@@ -96,8 +96,8 @@ func (o Options) resolve() (Options, error) {
 	return o, nil
 }
 
-// Execute runs a pipeline and returns when it has ended. The options come with the context. The
-// result is a *Result, also beside an error once the pipeline was begun.
+// Execute runs a pipeline with the options of ctx and returns when it has ended. The result is a *Result; once the
+// pipeline has begun, Execute returns one even with an error.
 func Execute(ctx context.Context, p *beam.Pipeline) (beam.PipelineResult, error) {
 	if !beam.Initialized() {
 		return nil, errors.New("local runner: beam.Init must be called first")
@@ -109,7 +109,7 @@ func Execute(ctx context.Context, p *beam.Pipeline) (beam.PipelineResult, error)
 	return runPlan(ctx, stages)
 }
 
-// ExecuteModel is Execute of a pipeline as other runners are sent it. What DoFns it has must be known to this process.
+// ExecuteModel is Execute for a pipeline in the form sent to other runners. This process must know its DoFns.
 func ExecuteModel(ctx context.Context, model *pipepb.Pipeline) (beam.PipelineResult, error) {
 	if err := plan.Refusal(plan.Refuse(model)); err != nil {
 		return nil, err
@@ -127,14 +127,14 @@ func runPlan(ctx context.Context, stages *plan.Plan) (beam.PipelineResult, error
 	if err != nil {
 		return nil, fmt.Errorf("local runner: %w", err)
 	}
-	beam.PipelineOptions.LoadOptionsFromFlags(nil) // DoFns may ask for them
+	beam.PipelineOptions.LoadOptionsFromFlags(nil) // DoFns may read them
 	if options.Memory > 0 {
 		defer limits.begin(memory.Budget{Bytes: options.Memory}.Heap())()
 	}
 	return run(ctx, stages, options)
 }
 
-// translate plans what the user built.
+// translate plans the pipeline that the user built.
 func translate(p *beam.Pipeline) (*plan.Plan, error) {
 	edges, _, err := p.Build()
 	if err != nil {
@@ -144,7 +144,7 @@ func translate(p *beam.Pipeline) (*plan.Plan, error) {
 		return &plan.Plan{}, nil
 	}
 	refused, external := refuseEdges(edges)
-	if external { // the rest has no model
+	if external { // a pipeline with these has no model
 		return nil, plan.Refusal(refused)
 	}
 	model, err := graphx.Marshal(edges, &graphx.Options{Environment: &pipepb.Environment{Urn: "beam:env:default:v1"}})
@@ -157,7 +157,7 @@ func translate(p *beam.Pipeline) (*plan.Plan, error) {
 	return plan.New(model)
 }
 
-// refuseEdges names what the model of the pipeline does not show, or what would not get into it.
+// refuseEdges returns what the runner cannot run and the pipeline's model does not show or cannot hold.
 func refuseEdges(edges []*graph.MultiEdge) (refused []error, external bool) {
 	for _, e := range edges {
 		name := strings.TrimPrefix(e.Scope().String()+"/"+e.Name(), "root/")

@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// meter shares what the process takes among the stages of the bundles that run: so the shares add
-// up, with the garbage collector's work and that of goroutines that DoFns start. It may be used
-// concurrently.
+// meter divides the resources that the process uses among the stages whose bundles run, so that the shares add up and
+// include the work of the garbage collector and of goroutines started by DoFns. It is safe for concurrent use.
 type meter struct {
 	mu      sync.Mutex
 	active  map[*stage]int
@@ -28,7 +27,7 @@ func newMeter(written func() int64) *meter {
 	return &meter{active: map[*stage]int{}, cpu: processCPU(), written: written, shares: map[*stage]share{}}
 }
 
-// enter and leave say that a bundle of a stage begins, and that it has ended.
+// enter and leave say that a bundle of a stage begins and has ended.
 func (m *meter) enter(s *stage) { m.change(s, 1) }
 func (m *meter) leave(s *stage) { m.change(s, -1) }
 
@@ -57,7 +56,7 @@ func (m *meter) of(s *stage) (cpu float64, spilled int64) {
 	return m.shares[s].cpu, int64(m.shares[s].spilled)
 }
 
-// processCPU is what the process has taken so far, 0 where the system does not tell.
+// processCPU returns the CPU time of the process so far; 0 if the system does not tell.
 func processCPU() time.Duration {
 	var usage syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/metrics"
 )
 
-// collector sums up what DoFns counted. It may be used concurrently.
+// collector sums up the counts of DoFns. It is safe for concurrent use.
 type collector struct {
 	names map[string]string
 
@@ -27,11 +27,11 @@ func newCollector(names map[string]string) *collector {
 	}
 }
 
-// add adds what one instance of a stage counted.
+// add adds the counts of one instance of a stage.
 func (c *collector) add(s *metrics.Store) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_ = metrics.Extractor{ // fails where nothing is asked for
+	_ = metrics.Extractor{ // its only error is that nothing was asked for
 		SumInt64: func(l metrics.Labels, v int64) { c.counters[c.key(l)] += v },
 		DistributionInt64: func(l metrics.Labels, count, sum, smallest, largest int64) {
 			d, ok := c.distributions[c.key(l)]
@@ -53,7 +53,7 @@ func (c *collector) key(l metrics.Labels) metrics.StepKey {
 	return metrics.StepKey{Step: c.names[l.Transform()], Namespace: l.Namespace(), Name: l.Name()}
 }
 
-// and returns a collector of what c has and what stores have besides.
+// and returns a collector with the counts of c and of stores.
 func (c *collector) and(stores []*metrics.Store) *collector {
 	all := newCollector(c.names)
 	c.mu.Lock()
@@ -67,8 +67,7 @@ func (c *collector) and(stores []*metrics.Store) *collector {
 	return all
 }
 
-// results are the counts so far, as Beam has them. All of them are committed: a bundle that fails
-// fails the pipeline.
+// results returns the counts so far in Beam's form. All are committed, because a bundle that fails fails the pipeline.
 func (c *collector) results() metrics.Results {
 	c.mu.Lock()
 	defer c.mu.Unlock()

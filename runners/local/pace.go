@@ -12,22 +12,22 @@ import (
 // leastGrowth is the minimum growth of the heap between two collections.
 const leastGrowth = 40 << 20
 
-// pacer keeps the heap small while a job holds much data between stages. The collector usually
-// lets the heap double, since the work of a collection is in proportion to what lives. Data
-// between stages costs it no work, as it has no pointers, so it earns no room: the heap grows
-// to twice the rest. It always grows by a tenth, lest a growing heap is collected all the time.
+// pacer keeps the heap small while a job holds much data between stages. By default the collector lets the heap double,
+// because the work of a collection is proportional to the live heap. Data between stages has no pointers and costs no
+// such work, so it does not count: the heap grows to twice the rest. It always grows by at least a tenth, so that a
+// growing heap is not collected all the time.
 type pacer struct {
 	mu    sync.Mutex
-	jobs  map[*shuffle.Memory]struct{} // that run
-	usual int                          // percent, as others set it
-	set   int                          // percent, as set here last
-	held  int64                        // by all jobs, at the collection before
+	jobs  map[*shuffle.Memory]struct{} // running jobs
+	usual int                          // percent set by others
+	set   int                          // percent last set here
+	held  int64                        // bytes held by all jobs at the last collection
 }
 
 // heap paces the heap of this process.
 var heap = pacer{jobs: map[*shuffle.Memory]struct{}{}}
 
-// begin paces the collector for what a job holds until stop is called.
+// begin adapts the collector to the data that a job holds, until stop is called.
 func (p *pacer) begin(m *shuffle.Memory) (stop func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -47,7 +47,7 @@ func (p *pacer) begin(m *shuffle.Memory) (stop func()) {
 	}
 }
 
-// watch calls collected after the next collection, which frees an object that nothing refers to.
+// watch calls collected after the next collection, which frees an unreferenced object.
 func (p *pacer) watch(m *shuffle.Memory) {
 	runtime.AddCleanup(new([64]byte), p.collected, m)
 }
@@ -62,14 +62,14 @@ func (p *pacer) collected(m *shuffle.Memory) {
 	if now := p.inForce(); now != p.set {
 		p.usual = now
 	}
-	if p.usual < 0 { // off
+	if p.usual < 0 { // the collector is off
 		return
 	}
 	var held int64
 	for m := range p.jobs {
 		held += m.Held()
 	}
-	most := max(held, p.held) // what was held at the collection may be gone
+	most := max(held, p.held) // data held at the collection may have been freed since
 	p.held = held
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
@@ -82,13 +82,13 @@ func (p *pacer) collected(m *shuffle.Memory) {
 type limiter struct {
 	mu    sync.Mutex
 	jobs  int
-	usual int64 // as others set it
+	usual int64 // limit set by others
 }
 
-// limits are those of this process.
+// limits is the limiter of this process.
 var limits limiter
 
-// begin lowers the limit until stop is called, and all others of the same time have stopped.
+// begin lowers the limit until stop is called and all concurrent jobs have stopped, too.
 func (l *limiter) begin(limit int64) (stop func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -105,15 +105,15 @@ func (l *limiter) begin(limit int64) (stop func()) {
 	}
 }
 
-// inForce is the percent in force, whoever set it.
+// inForce returns the percent in force, whoever has set it.
 func (p *pacer) inForce() int {
 	gogc := []metrics.Sample{{Name: "/gc/gogc:percent"}}
 	metrics.Read(gogc)
 	return int(gogc[0].Value.Uint64())
 }
 
-// percent is by how much the heap may grow if held bytes of those that live lie between stages. It is 0 only if that is
-// usual: the collector would run without a pause.
+// percent returns by how much the heap may grow if held of the live bytes are data between stages. It is 0 only if
+// usual is: at 0, the collector would run without a pause.
 func percent(usual int, live, held int64) int {
 	if live == 0 {
 		return usual

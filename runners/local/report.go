@@ -6,64 +6,64 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/metrics"
 )
 
-// Report is what a run took, by stage in the order of planning.
+// Report says what a run used, by stage in planning order.
 type Report struct {
 	Seconds float64       `json:"seconds"`
 	Spilled int64         `json:"spilled"` // bytes written to disk, compressed
 	Stages  []StageReport `json:"stages"`
 }
 
-// StageReport is what one stage took.
+// StageReport says what one stage used.
 type StageReport struct {
 	Name     string  `json:"name"`     // of its first transform
 	Bundles  int64   `json:"bundles"`  // executed
-	Elements int64   `json:"elements"` // read: for a group one
+	Elements int64   `json:"elements"` // read; a group counts as one
 	Written  int64   `json:"written"`  // elements that left the stage for another
 	Bytes    int64   `json:"bytes"`    // of those, encoded
-	Element  int64   `json:"element"`  // bytes of the largest of those
+	Element  int64   `json:"element"`  // bytes of the largest written element
 	Group    int64   `json:"group"`    // bytes of the values of the largest group read
 	Spilled  int64   `json:"spilled"`  // bytes written to disk while it ran, compressed
-	CPU      float64 `json:"cpu"`      // seconds of the process; shared evenly by bundles that ran at a time
+	CPU      float64 `json:"cpu"`      // CPU seconds of the process, divided evenly among concurrent bundles
 	Seconds  float64 `json:"seconds"`  // from its first bundle to its end
 }
 
-// Result is what Execute returns.
+// Result is the result of Execute.
 type Result struct {
 	metrics metrics.Results
 	report  Report
 }
 
-// Metrics are the counters and distributions of DoFns.
+// Metrics returns the counters and distributions of DoFns.
 func (r *Result) Metrics() metrics.Results { return r.metrics }
 
-// JobID is empty: nobody else knows of the job.
+// JobID returns "": nobody else knows the job.
 func (r *Result) JobID() string { return "" }
 
-// Report is what the run took.
+// Report returns what the run used.
 func (r *Result) Report() Report { return r.report }
 
-// Progress is how far a run is.
+// Progress is the progress of a run.
 type Progress struct {
 	Elapsed time.Duration
 	Done    int // stages that have ended
 	Stages  int
 	Running []StageProgress
-	Ahead   []string        // names of the stages that have not begun
-	Metrics metrics.Results // what DoFns counted so far
-	Ended   bool            // this is the last report, be it of success or failure
+	Ahead   []string        // names of the stages that have not yet begun
+	Metrics metrics.Results // counts of DoFns so far
+	Ended   bool            // this is the last report, after success or failure
 }
 
-// StageProgress is how far a stage is.
+// StageProgress is the progress of a stage.
 type StageProgress struct {
 	Name     string
 	Elapsed  time.Duration
 	Elements int64   // read so far
-	Fraction float64 // of its input that was taken up, 0 to 1
+	Fraction float64 // of its input that has been taken, 0 to 1
 }
 
 const reportEvery = 500 * time.Millisecond
 
-// report calls the progress hook until it is stopped.
+// report calls the progress hook regularly until stop is called.
 func (j *job) report() (stop func()) {
 	hook := j.options.Progress
 	if hook == nil {
@@ -128,7 +128,7 @@ func (j *job) summarise(s *stage) {
 	s.report.Seconds = time.Since(s.begun).Seconds()
 }
 
-// result gathers what is to be returned.
+// result returns the job's result.
 func (j *job) result(elapsed time.Duration) *Result {
 	r := &Result{metrics: j.metrics.results(), report: Report{Seconds: elapsed.Seconds(), Spilled: j.dir.Written()}}
 	for _, s := range j.stages {

@@ -8,7 +8,7 @@ import (
 	"github.com/neardup/neardup/runners/local/internal/shuffle"
 )
 
-// writer returns what a bundle's data sink writes to: each Write is one element.
+// writer returns the writer for a bundle's data sink, which writes one element per Write.
 func (c *collection) writer(j *job) io.WriteCloser {
 	if c.list != nil {
 		return &listSink{job: j, to: c, writer: c.list.Writer()}
@@ -33,8 +33,7 @@ func (s *listSink) Close() error {
 	return s.job.own(s.writer.Park())
 }
 
-// own makes an error of the runner's the job's, before the SDK wraps it into one of the DoFn that
-// happened to write.
+// own makes an error of the runner the job's error, before the SDK attributes it to the DoFn that was writing.
 func (j *job) own(err error) error {
 	if err != nil {
 		j.fail(err)
@@ -42,7 +41,7 @@ func (j *job) own(err error) error {
 	return err
 }
 
-// storeSink keeps what an element is by window and key.
+// storeSink stores elements by window and key.
 type storeSink struct {
 	job     *job
 	to      *collection

@@ -9,17 +9,17 @@ import (
 	"github.com/neardup/neardup/runners/local/internal/shuffle"
 )
 
-// source is the input of a stage, in tasks. It may be used concurrently.
+// source is the input of a stage, divided into tasks. It is safe for concurrent use.
 type source interface {
-	// take reserves a task for the caller, and returns false when none is left.
+	// take reserves a task for the caller, and returns false if none is left.
 	take() (task int, ok bool)
-	// read feeds the elements of a task to a bundle, and returns how many bytes they are.
+	// read feeds the elements of a task to a bundle, and returns their size in bytes.
 	read(task int, to *bundle) (int64, error)
-	// progress returns how many tasks were taken, of how many.
+	// progress returns how many of all tasks have been taken.
 	progress() (taken, all int)
 }
 
-// open returns the input of a stage that is complete.
+// open returns the input of a stage, which must be complete.
 func (j *job) open(s *stage) source {
 	switch c := j.data[s.Input]; {
 	case s.Input == nil:
@@ -44,7 +44,7 @@ func (s *impulseSource) progress() (taken, all int) {
 	return 0, 1
 }
 
-// listSource has a task for each block.
+// listSource has one task per block.
 type listSource struct {
 	reader *shuffle.ListReader
 	taken  atomic.Int64
@@ -69,13 +69,13 @@ func (s *listSource) read(task int, to *bundle) (int64, error) {
 
 func (s *listSource) progress() (taken, all int) { return int(s.taken.Load()), s.reader.Len() }
 
-// groupSource has a task for each partition.
+// groupSource has one task per partition.
 type groupSource struct {
 	store    *shuffle.Store
 	interval bool
 	bare     bool
 	taken    atomic.Int64
-	largest  peak // bytes of the values of a group
+	largest  peak // bytes of the values of one group
 }
 
 func (s *groupSource) take() (int, bool) {
@@ -94,11 +94,11 @@ func (s *groupSource) progress() (taken, all int) {
 	return min(int(s.taken.Load()), shuffle.Partitions), shuffle.Partitions
 }
 
-// messageSize is about how many bytes of elements are fed at a time.
+// messageSize is about how many bytes of elements are fed to a bundle at a time.
 const messageSize = 256 << 10
 
 func (s *groupSource) read(task int, to *bundle) (int64, error) {
-	if s.bare { // bareGroupsFn opens it
+	if s.bare { // bareGroupsFn opens the partition
 		partition := binary.AppendUvarint(groupHeader(nil, nil), uint64(task))
 		return s.store.Bytes(task), to.send(partition, 1)
 	}
@@ -143,7 +143,7 @@ func (s *groupSource) read(task int, to *bundle) (int64, error) {
 			if err := to.send(buffer, elements); err != nil {
 				return total, err
 			}
-			// The buffer is used again, and the merge moves on from the rest of a long group.
+			// The buffer is reused, and the merge moves past the rest of a long group.
 			if err := to.through(); err != nil {
 				return total, err
 			}
@@ -161,8 +161,8 @@ func (s *groupSource) read(task int, to *bundle) (int64, error) {
 	return total + int64(len(buffer)), to.send(buffer, elements)
 }
 
-// stream turns a counted iterable into one in chunks, the second of which is kept by the runner:
-// -1 for chunks, the size of the first, its values, and then -1 for a token, its size and itself.
+// stream turns a counted iterable into one of two chunks, the second of which the runner keeps: -1 for chunks, the size
+// of the first, its values, then -1 for a token, its size and the token.
 func stream(buffer []byte, count, values int) []byte {
 	var size [binary.MaxVarintLen64]byte
 	n := binary.PutUvarint(size[:], uint64(values))
@@ -172,10 +172,10 @@ func stream(buffer []byte, count, values int) []byte {
 	copy(buffer[first:], size[:n])
 	binary.BigEndian.PutUint32(buffer[count:], math.MaxUint32)
 	buffer = binary.AppendUvarint(buffer, math.MaxUint64)
-	return append(buffer, 0) // there is one such iterable at a time, and it needs no name
+	return append(buffer, 0) // only one such iterable exists at a time, so its token is empty
 }
 
-// split parts the window from the key.
+// split separates the window from the key.
 func (s *groupSource) split(key []byte) (window, rest []byte) {
 	if !s.interval {
 		return nil, key

@@ -14,7 +14,7 @@ import (
 	"github.com/neardup/neardup/runners/local/internal/plan"
 )
 
-// stage is a planned stage while it runs. The job's mutex guards what changes.
+// stage is a planned stage at run time. The job's mutex guards its mutable fields.
 type stage struct {
 	*plan.Stage
 	source  source // nil before the stage may begin
@@ -23,7 +23,7 @@ type stage struct {
 	active  int  // bundles being executed
 	drained bool // the source has no more tasks
 	all     []*instance
-	idle    []*instance // those that no bundle uses
+	idle    []*instance // used by no bundle
 	ended   bool
 	report  StageReport
 }
@@ -37,7 +37,7 @@ type instance struct {
 	groups atomic.Int64    // of a bare input, read by the bundle
 }
 
-// instance returns a copy of the stage's DoFns that nobody uses.
+// instance returns an unused copy of the stage's DoFns.
 func (j *job) instance(s *stage) (*instance, error) {
 	j.mu.Lock()
 	if last := len(s.idle) - 1; last >= 0 {
@@ -60,14 +60,14 @@ func (j *job) instance(s *stage) (*instance, error) {
 	return i, nil
 }
 
-// counting returns a context that holds the counters of a bundle, and tells DoFns who executes them: those of the
-// runner the instance, and others what they may hold.
+// counting returns a context for one bundle. It holds the bundle's counters, and tells the runner's own DoFns which
+// instance executes them and other DoFns how much memory they may hold.
 func (j *job) counting(s *stage, i *instance) context.Context {
 	ctx := memory.Worker(context.WithValue(j.ctx, instanceKey{}, i), j.steps.Claim(j.options.steps))
 	return metrics.SetBundleID(ctx, s.Descriptor.GetId())
 }
 
-// bundle executes a bundle of a stage that begins with a task, and takes further tasks.
+// bundle executes a bundle of a stage. The bundle begins with task and takes further tasks.
 func (j *job) bundle(s *stage, task int) error {
 	i, err := j.instance(s)
 	if err != nil {
@@ -80,7 +80,7 @@ func (j *job) bundle(s *stage, task int) error {
 	b.close()
 	j.meter.leave(s)
 	if err == nil {
-		err = j.ctx.Err() // the data source takes it for the end
+		err = j.ctx.Err() // to the data source, that looks like the end
 	}
 	if err != nil {
 		return j.explain(s, err)
@@ -98,7 +98,7 @@ func (j *job) bundle(s *stage, task int) error {
 	s.report.Elements += s.read(i)
 	i.groups.Store(0)
 	s.report.Bundles++
-	// Of one context Beam keeps what the first bundle counts, and drops the rest.
+	// In one context, Beam keeps only the counts of the first bundle.
 	j.metrics.add(metrics.GetStore(i.ctx))
 	i.ctx = j.counting(s, i)
 	i.busy = false
@@ -106,17 +106,16 @@ func (j *job) bundle(s *stage, task int) error {
 	return nil
 }
 
-// read is how many elements a bundle has read.
+// read returns how many elements a bundle has read.
 func (s *stage) read(i *instance) int64 {
 	if s.Input != nil && s.Input.Bare {
-		return i.groups.Load() // what is fed are partitions
+		return i.groups.Load() // the elements fed are partitions
 	}
 	snapshot, _ := i.plan.Progress()
 	return snapshot.Source.Count
 }
 
-// down takes the stage's DoFns down, and gathers their counters. After a failure those that
-// failed only fail again.
+// down tears down the stage's DoFns, and adds their counters. After a failure, it ignores errors of the teardown.
 func (j *job) down(s *stage) error {
 	j.mu.Lock()
 	all := s.all
@@ -125,7 +124,7 @@ func (j *job) down(s *stage) error {
 	j.mu.Unlock()
 	var failed error
 	for _, i := range all {
-		// Teardown has to work after a cancellation, too.
+		// Teardown must work even after a cancellation.
 		if err := i.plan.Down(context.WithoutCancel(i.ctx)); err != nil && healthy {
 			failed = errors.Join(failed, fmt.Errorf("stage %q: teardown: %w", s.Name, err))
 		}

@@ -17,10 +17,10 @@ const (
 	coderInterval = "beam:coder:interval_window:v1"
 )
 
-// sizer measures the encoded value that b begins with; less than 0 if it is cut off.
+// sizer returns the size of the encoded value that b begins with, or a negative number if the value is cut off.
 type sizer func(b []byte) int
 
-// sizer returns how to measure values of a coder without decoding them, nil if there is no way.
+// sizer returns a function that measures values of a coder without decoding them, or nil if there is none.
 func (g *graph) sizer(id string) sizer {
 	c := g.comps.GetCoders()[id]
 	switch c.GetSpec().GetUrn() {
@@ -91,13 +91,13 @@ func sequence(b []byte, first, second sizer) int {
 	return n + m
 }
 
-// components are the URNs of the coders of a KV.
+// components returns the URNs of a KV's key coder and value coder.
 func (g *graph) components(coder string) (key, value string) {
 	ids := g.comps.GetCoders()[coder].GetComponentCoderIds()
 	return g.comps.GetCoders()[ids[0]].GetSpec().GetUrn(), g.comps.GetCoders()[ids[1]].GetSpec().GetUrn()
 }
 
-// keyed prepares the coder of a KV whose key is to be cut out: sized is the coder to write with.
+// keyed prepares the coder of a KV from which the key is cut: sized is the coder to write, and size measures a key.
 func (g *graph) keyed(coder string) (sized string, size sizer, wrapped bool) {
 	c := g.comps.GetCoders()[coder]
 	key, value := c.GetComponentCoderIds()[0], c.GetComponentCoderIds()[1]

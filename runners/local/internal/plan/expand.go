@@ -34,20 +34,20 @@ const (
 type node struct {
 	id, name string
 	*pipepb.PTransform
-	main    string            // the main input; none for a Flatten, which has only mains
+	main    string            // the main input; "" for a Flatten, all of whose inputs are main
 	sides   map[string]string // collections by side input
-	keyed   map[string]bool   // the side inputs asked for by key
+	keyed   map[string]bool   // side inputs that are looked up by key
 	outputs []string
 }
 
-// graph is a pipeline of transforms without parts, each after what it reads.
+// graph is a pipeline of transforms without parts, each after its inputs.
 type graph struct {
 	comps     *pipepb.Components
 	nodes     []*node
-	consumers map[string]int // how often each collection is read
+	consumers map[string]int // how many times each collection is read
 }
 
-// expand resolves composites: combines are lifted, splittable DoFns split, reshuffles kept.
+// expand resolves composites: it lifts combines, splits splittable DoFns and keeps reshuffles.
 func expand(p *pipepb.Pipeline) (*graph, error) {
 	g := &graph{comps: p.GetComponents(), consumers: map[string]int{}}
 	for _, id := range p.GetRootTransformIds() {
@@ -115,7 +115,7 @@ func (g *graph) add(id string, t *pipepb.PTransform) error {
 	return nil
 }
 
-// lift replaces a combine by its parts around a GroupByKey of accumulators.
+// lift replaces a combine with its parts around a GroupByKey of accumulators.
 func (g *graph) lift(id string, t *pipepb.PTransform) error {
 	var payload pipepb.CombinePayload
 	if err := proto.Unmarshal(t.GetSpec().GetPayload(), &payload); err != nil {
@@ -137,7 +137,7 @@ func (g *graph) lift(id string, t *pipepb.PTransform) error {
 		{"extract", urnCombineExtract, merged, out},
 	} {
 		err := g.add(id+"_"+part.name, &pipepb.PTransform{
-			UniqueName: t.GetUniqueName(), // users know one combine: it is their counters' step, too
+			UniqueName: t.GetUniqueName(), // users know one combine, and look for its counters under this name
 			Spec:       &pipepb.FunctionSpec{Urn: part.urn, Payload: t.GetSpec().GetPayload()},
 			Inputs:     map[string]string{"i0": part.in},
 			Outputs:    map[string]string{"i0": part.out},
@@ -149,7 +149,7 @@ func (g *graph) lift(id string, t *pipepb.PTransform) error {
 	return nil
 }
 
-// split replaces a splittable DoFn by its three parts, with its splits spread over the workers.
+// split replaces a splittable DoFn with its three parts and spreads its splits over the workers.
 func (g *graph) split(id string, t *pipepb.PTransform, payload *pipepb.ParDoPayload) error {
 	var input string
 	for local := range t.GetInputs() {
@@ -166,7 +166,7 @@ func (g *graph) split(id string, t *pipepb.PTransform, payload *pipepb.ParDoPayl
 	spread := g.pcollection(id+"_spread", in, sized)
 	part := func(name, urn, in string, outputs map[string]string) error {
 		inputs := map[string]string{"i0": in}
-		if urn == urnProcess { // the others do not read them
+		if urn == urnProcess { // other parts do not read them
 			inputs = maps.Clone(t.GetInputs())
 			inputs[input] = in
 		}
@@ -188,7 +188,7 @@ func (g *graph) split(id string, t *pipepb.PTransform, payload *pipepb.ParDoPayl
 	return part("process", urnProcess, spread, t.GetOutputs())
 }
 
-// pcollection adds a collection that is like another but for its coder.
+// pcollection adds a collection like another one, with its own coder.
 func (g *graph) pcollection(id, like, coder string) string {
 	c := proto.Clone(g.comps.GetPcollections()[like]).(*pipepb.PCollection)
 	c.UniqueName, c.CoderId = id, coder
@@ -196,14 +196,14 @@ func (g *graph) pcollection(id, like, coder string) string {
 	return id
 }
 
-// coder adds a coder made of others, once.
+// coder adds a coder composed of others, once.
 func (g *graph) coder(urn string, components ...string) string {
 	id := fmt.Sprint(urn, components)
 	g.comps.Coders[id] = &pipepb.Coder{Spec: &pipepb.FunctionSpec{Urn: urn}, ComponentCoderIds: components}
 	return id
 }
 
-// sort puts every node after those that produce what it reads, otherwise as they stood.
+// sort puts every node after the producers of its inputs, and otherwise keeps the order.
 func (g *graph) sort() error {
 	made, waiting := map[string]bool{}, g.nodes
 	g.nodes = nil

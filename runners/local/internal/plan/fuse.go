@@ -16,22 +16,22 @@ const (
 	urnSource = "beam:runner:source:v1"
 	urnSink   = "beam:runner:sink:v1"
 
-	sourceID     = "source" // the one data source of a stage
+	sourceID     = "source" // the stage's only data source
 	partitionsID = "partitions"
 
-	// GroupsID is the transform of a stage with a bare input that makes groups
-	// of the numbers of partitions, which the source emits. The runner says how.
+	// GroupsID is the transform, in a stage with a bare input, that makes groups from the numbers of partitions that the
+	// source emits. The runner supplies its specification.
 	GroupsID = "groups"
 )
 
-// fuser grows stages: each transform joins the stages that make its main input (several make parts
-// of a Flatten's, and each has the transform for its part), unless it must wait for a side input
-// that one of them leads to.
+// fuser grows stages: each transform joins the stages that make its main input (for a Flatten's output several stages,
+// each of which makes a part and gets the transform for that part), unless it must wait for a side input that depends
+// on one of them.
 type fuser struct {
 	*graph
 	stages []*Stage
 	homes  map[string][]*Stage    // stages that make a collection, each a part of it
-	inputs map[string]*Collection // what a stage reads to emit a collection
+	inputs map[string]*Collection // input from which a stage emits a collection
 	sides  map[sideKey]*Collection
 }
 
@@ -66,7 +66,7 @@ func (f *fuser) add(n *node) error {
 	return nil
 }
 
-// open begins a stage that reads input and emits it as a collection. So may further stages.
+// open begins a stage that reads input and emits it as a collection. Several stages may do so.
 func (f *fuser) open(pcollection string, input *Collection) *Stage {
 	f.inputs[pcollection] = input
 	s := &Stage{Input: input, source: pcollection, Outputs: map[string]*Collection{}, Sides: map[SideInput]*Collection{},
@@ -82,7 +82,7 @@ func (f *fuser) open(pcollection string, input *Collection) *Stage {
 	return s
 }
 
-// collect makes the stages that make a collection write it to c, too.
+// collect makes the stages that make a collection also write it to c.
 func (f *fuser) collect(pcollection, coder string, c *Collection) {
 	p := f.comps.GetPcollections()[pcollection]
 	window := f.comps.GetWindowingStrategies()[p.GetWindowingStrategyId()].GetWindowCoderId()
@@ -94,13 +94,13 @@ func (f *fuser) collect(pcollection, coder string, c *Collection) {
 	}
 }
 
-// windowed is the coder of a collection's elements with their headers.
+// windowed returns the coder of a collection's elements with their headers.
 func (f *fuser) windowed(coder, pcollection string) string {
 	strategy := f.comps.GetPcollections()[pcollection].GetWindowingStrategyId()
 	return f.coder(coderWindowed, coder, f.comps.GetWindowingStrategies()[strategy].GetWindowCoderId())
 }
 
-// materialise keeps a collection between stages as it is.
+// materialise keeps a collection unchanged between stages.
 func (f *fuser) materialise(pcollection string, kind Kind) *Collection {
 	c := &Collection{Kind: kind}
 	f.collect(pcollection, f.comps.GetPcollections()[pcollection].GetCoderId(), c)
@@ -120,7 +120,7 @@ func (f *fuser) group(n *node) error {
 	s := f.open(n.outputs[0], c)
 	s.Name = n.name
 	if wrapped {
-		// The groups have the key's prefix as well.
+		// The groups have the key's prefix, too.
 		grouped := f.comps.GetCoders()[f.comps.GetPcollections()[n.outputs[0]].GetCoderId()]
 		key := f.comps.GetCoders()[sized].GetComponentCoderIds()[0]
 		f.comps.GetPcollections()[n.outputs[0]].CoderId = f.coder(coderKV, key, grouped.GetComponentCoderIds()[1])
@@ -128,7 +128,7 @@ func (f *fuser) group(n *node) error {
 	return nil
 }
 
-// flatten puts into each stage that makes some of the inputs a Flatten of those. Of one alone there is nothing to do.
+// flatten adds a Flatten to each stage that makes some of its inputs. A stage that makes only one needs none.
 func (f *fuser) flatten(n *node) {
 	parts := map[*Stage]map[string]string{}
 	for _, local := range slices.Sorted(maps.Keys(n.GetInputs())) {
@@ -155,12 +155,12 @@ func (f *fuser) flatten(n *node) {
 	}
 }
 
-// reading is a transform with other inputs.
+// reading returns a copy of a transform with other inputs.
 func reading(t *pipepb.PTransform, inputs map[string]string) *pipepb.PTransform {
 	return &pipepb.PTransform{UniqueName: t.GetUniqueName(), Spec: t.GetSpec(), Inputs: inputs, Outputs: t.GetOutputs()}
 }
 
-// here is what a collection is called in the stage.
+// here returns the stage's name for a collection.
 func (s *Stage) here(pcollection string) string { return cmp.Or(s.same[pcollection], pcollection) }
 
 func (f *fuser) fuse(n *node) error {
@@ -175,7 +175,7 @@ func (f *fuser) fuse(n *node) error {
 			s.Name = n.name
 		}
 		if s.Input != nil && n.GetSpec().GetUrn() == urnCombineMerge {
-			s.Input.Bare = false // it may change its first value, which others may have
+			s.Input.Bare = false // it may change its first value, which others may share
 		}
 		for i, input := range slices.Sorted(maps.Keys(n.sides)) {
 			s.Sides[SideInput{n.id, input}] = sides[i]
@@ -193,7 +193,7 @@ func (f *fuser) fuse(n *node) error {
 	return nil
 }
 
-// side keeps a collection as a side input.
+// side returns the collection that holds a side input.
 func (f *fuser) side(n *node, input string) *Collection {
 	key := sideKey{n.sides[input], n.keyed[input]}
 	if c := f.sides[key]; c != nil {
@@ -210,8 +210,8 @@ func (f *fuser) side(n *node, input string) *Collection {
 	return c
 }
 
-// hosts finds stages for a transform that reads a collection beside side inputs: those that make
-// the collection, each a part of it, or one that reads it.
+// hosts finds the stages for a transform with a main input and side inputs: those that make the main input, each a part
+// of it, or one that reads it.
 func (f *fuser) hosts(pcollection string, sides []*Collection) []*Stage {
 	waits := func(s *Stage) bool {
 		return slices.ContainsFunc(sides, func(c *Collection) bool { return leads(s, c.Writers) })
@@ -230,11 +230,11 @@ func (f *fuser) hosts(pcollection string, sides []*Collection) []*Stage {
 	}
 	homes := f.homes[pcollection]
 	s := f.open(pcollection, c)
-	f.homes[pcollection] = homes // the reader repeats the collection and does not make it
+	f.homes[pcollection] = homes // the reader repeats the collection, but does not make it
 	return []*Stage{s}
 }
 
-// leads says whether one of to is s, or waits for it.
+// leads reports whether one of to is s or waits for s.
 func leads(s *Stage, to []*Stage) bool {
 	seen, queue := map[*Stage]bool{}, slices.Clone(to)
 	for len(queue) > 0 {
@@ -329,7 +329,7 @@ func (f *fuser) describe(s *Stage) {
 		s.Outputs[id] = k.to
 	}
 	if out == partitionsID {
-		// The SDK encodes some elements to measure them, and has no values of groups then: they are measured by their keys.
+		// The SDK encodes some elements to measure them. At that time groups have no values, so their keys are measured.
 		p := proto.Clone(f.comps.GetPcollections()[s.source]).(*pipepb.PCollection)
 		p.CoderId = coder
 		d.Pcollections[partitionsID], d.Pcollections[s.source] = p, p
@@ -340,7 +340,7 @@ func (f *fuser) describe(s *Stage) {
 func port(urn, coder string) *pipepb.FunctionSpec {
 	payload, err := proto.Marshal(&fnpb.RemoteGrpcPort{CoderId: coder})
 	if err != nil {
-		panic(err) // a message of one string
+		panic(err) // the message has only a string
 	}
 	return &pipepb.FunctionSpec{Urn: urn, Payload: payload}
 }

@@ -1,5 +1,5 @@
-// Package plan turns a portable Beam pipeline into fused stages: what each worker executes, what
-// lies between them, and which must be done before which.
+// Package plan turns a portable Beam pipeline into fused stages: what each worker executes, the data between them, and
+// their order.
 package plan
 
 import (
@@ -7,7 +7,7 @@ import (
 	pipepb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/pipeline_v1"
 )
 
-// Kind says how a collection between stages is kept.
+// Kind says how a collection is kept between stages.
 type Kind int
 
 const (
@@ -25,15 +25,15 @@ const (
 type Collection struct {
 	Kind Kind
 	Name string
-	// KeySize returns how many bytes of an encoded element are its key, or less than 0 where
-	// they end in the middle of it. Kinds without keys have none.
+	// KeySize returns how many bytes of an encoded element are its key, or a negative number if the key is cut off. It is
+	// nil for kinds without keys.
 	KeySize func(element []byte) int
-	// StripKey says that the key is length-prefixed here, but not for those who ask for it.
+	// StripKey says that the key is stored with a length prefix that readers do not expect.
 	StripKey bool
-	// Bare says that keys are int64s and values bytes, in the global window, and
-	// that values are kept without the length that their coder writes before them.
+	// Bare says that keys are int64s and values bytes, in the global window, and that values are stored without the length
+	// that their coder writes before them.
 	Bare bool
-	// Interval says that windows are intervals rather than the global one.
+	// Interval says that windows are intervals, not the global window.
 	Interval bool
 
 	Writers, Readers []*Stage
@@ -43,10 +43,10 @@ type Collection struct {
 type Stage struct {
 	Index int
 	Name  string
-	// Input is what the stage reads; nil for an impulse, which is one empty element.
+	// Input is the collection that the stage reads; nil for an impulse, which is one empty element.
 	Input      *Collection
 	Descriptor *fnpb.ProcessBundleDescriptor
-	// Outputs are the collections that its data sinks fill, by the sink's transform.
+	// Outputs are the collections that the stage's data sinks fill, by the sink's transform.
 	Outputs map[string]*Collection
 	Sides   map[SideInput]*Collection
 	After   map[*Stage]bool
@@ -54,7 +54,7 @@ type Stage struct {
 	source string // the collection that the data source emits
 	nodes  []*node
 	sinks  []sink
-	same   map[string]string // what a Flatten makes here of one collection alone, and that one
+	same   map[string]string // by the output of a Flatten, the only collection that this stage contributes to it
 }
 
 // SideInput names a side input of a transform.
@@ -68,13 +68,13 @@ type sink struct {
 
 // Plan is a pipeline ready to run.
 type Plan struct {
-	// Stages are in an order in which they can run one after another.
+	// Stages are in an order in which they can run one by one.
 	Stages []*Stage
 	// Names are the full names of transforms.
 	Names map[string]string
 }
 
-// New plans a pipeline of which Refuse has nothing to say. The pipeline is the plan's afterwards.
+// New plans a pipeline to which Refuse does not object. The plan then owns the pipeline.
 func New(p *pipepb.Pipeline) (*Plan, error) {
 	g, err := expand(p)
 	if err != nil {

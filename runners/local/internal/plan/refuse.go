@@ -12,14 +12,13 @@ import (
 
 const urnSessions = "beam:window_fn:session_windows:v1"
 
-// supported are the transforms that are executed, composites aside.
+// supported are the transforms that the runner executes, apart from composites.
 var supported = map[string]bool{
 	urnImpulse: true, urnParDo: true, urnFlatten: true, urnGroupByKey: true, urnWindow: true,
 	urnMapWindows: true, urnReshuffle: true, urnCombinePerKey: true, urnToString: true,
 }
 
-// Refusal is the error of a pipeline that cannot be run, with a line for each reason; nil if there
-// is none.
+// Refusal returns the error of a pipeline that cannot be run, with one line per reason; nil if there is none.
 func Refusal(reasons []error) error {
 	if len(reasons) == 0 {
 		return nil
@@ -27,7 +26,7 @@ func Refusal(reasons []error) error {
 	return fmt.Errorf("the local runner cannot run this pipeline: %w", errors.Join(reasons...))
 }
 
-// Refuse names all of a pipeline that the runner cannot run.
+// Refuse returns everything in a pipeline that the runner cannot run.
 func Refuse(p *pipepb.Pipeline) (found []error) {
 	comps := p.GetComponents()
 	for _, id := range slices.Sorted(maps.Keys(comps.GetTransforms())) {
@@ -84,7 +83,7 @@ func unsupported(t *pipepb.PTransform) string {
 	return ""
 }
 
-// batchTrigger says whether a trigger means the same as none where all data is there at once.
+// batchTrigger reports whether a trigger has no effect if all data is there at once.
 func batchTrigger(t *pipepb.Trigger) bool {
 	switch t.GetTrigger().(type) {
 	case nil, *pipepb.Trigger_Default_:
@@ -93,8 +92,7 @@ func batchTrigger(t *pipepb.Trigger) bool {
 	return false
 }
 
-// reshuffleWindows are the windowing strategies inside of reshuffles, which are not run as they
-// stand there.
+// reshuffleWindows returns the windowing strategies inside reshuffles, which the runner does not execute as such.
 func reshuffleWindows(comps *pipepb.Components) map[string]bool {
 	inner := map[string]bool{}
 	for _, t := range comps.GetTransforms() {
@@ -113,9 +111,9 @@ func reshuffleWindows(comps *pipepb.Components) map[string]bool {
 	return inner
 }
 
-// producer is the name of the transform that a collection comes from.
+// producer returns the name of the transform that makes a collection.
 func producer(comps *pipepb.Components, pcollection string) string {
-	first := "" // by name: a composite without parts has the output of another transform
+	first := "" // the first by id: a composite without parts has the output of another transform
 	for id, t := range comps.GetTransforms() {
 		if len(t.GetSubtransforms()) > 0 {
 			continue

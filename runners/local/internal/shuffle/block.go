@@ -6,8 +6,8 @@ import (
 	"github.com/neardup/neardup/runners/local/internal/spill"
 )
 
-// blockSize is about what a block on disk holds: small enough that a merge of many runs keeps one
-// of each in memory.
+// blockSize is the approximate size of a block on disk: small enough for a merge of many runs to keep one block of each
+// in memory.
 const blockSize = 64 << 10
 
 // blockWriter writes records to blocks.
@@ -19,7 +19,7 @@ type blockWriter struct {
 	firsts  [][]byte
 }
 
-// append adds an encoded record. One that is a block of its own is not copied.
+// append adds an encoded record. A record that fills a block by itself is not copied.
 func (w *blockWriter) append(record []byte) error {
 	if len(w.block) > 0 && len(w.block)+len(record) > blockSize {
 		if err := w.flush(); err != nil {
@@ -64,7 +64,7 @@ func (w *blockWriter) finish() (blocks []spill.Ref, firsts [][]byte, err error) 
 	return blocks, firsts, nil
 }
 
-// appendRecord appends a record as it stands on disk.
+// appendRecord appends a record in its form on disk.
 func appendRecord(b, key, value []byte) []byte {
 	b = append(appendUvarint(b, len(key)), key...)
 	return append(appendUvarint(b, len(value)), value...)

@@ -8,23 +8,23 @@ import (
 	"github.com/neardup/neardup/runners/local/internal/spill"
 )
 
-// cursor goes through one partition of one run, in memory or on disk. key and value are those of
-// the record it stands at, valid until it moves.
+// cursor moves through one partition of one run, in memory or on disk. key and value are those of the current record,
+// valid until it moves.
 type cursor struct {
 	key, value []byte
-	kept       bool // the value is valid for good
+	kept       bool // the value stays valid
 	prefix     prefix
-	records    int // all it goes through, before it starts
+	records    int // total number of records
 
 	run     *run
-	entries []entry // the record it stands at, and those after it
+	entries []entry // the current record and those after it
 
 	file      *spill.File
-	blocks    []spill.Ref // those after the one being read
-	firsts    [][]byte    // their first keys, in an indexed store before the first is read
-	block     []byte      // the rest of the block, after the record
-	here      spill.Ref   // the block being read
-	remaining int         // len of the rest of it from the record on
+	blocks    []spill.Ref // blocks after the current one
+	firsts    [][]byte    // their first keys, in an indexed store; valid before the first block is read
+	block     []byte      // rest of the block after the record
+	here      spill.Ref   // the current block
+	remaining int         // size of its rest from the record on
 	room      []byte
 	scratch   []byte
 }
@@ -45,7 +45,7 @@ func (c *cursor) start() (bool, error) {
 	return c.next()
 }
 
-// stand looks at the first of the entries.
+// stand reads the first of the entries.
 func (c *cursor) stand() bool {
 	if len(c.entries) == 0 {
 		return false
@@ -55,7 +55,7 @@ func (c *cursor) stand() bool {
 	return true
 }
 
-// next moves to the next record, and returns false behind the last.
+// next moves to the next record, and returns false after the last.
 func (c *cursor) next() (bool, error) {
 	if c.run != nil {
 		c.entries = c.entries[1:]
@@ -88,14 +88,14 @@ func (c *cursor) parse() {
 	c.prefix = prefixOf(c.key)
 }
 
-// seek moves forward to the first record whose key is not below key.
+// seek moves forward to the first record whose key is at least key.
 func (c *cursor) seek(key []byte) (ok bool, err error) {
 	if c.run != nil {
 		i := sort.Search(len(c.entries), func(i int) bool { return bytes.Compare(c.run.key(c.entries[i]), key) >= 0 })
 		c.entries = c.entries[i:]
 		return c.stand(), nil
 	}
-	// Records of one key may begin at the end of the block before the first that begins with it.
+	// The records of a key may begin in the block before the first block that begins with it.
 	i := sort.Search(len(c.firsts), func(i int) bool { return bytes.Compare(c.firsts[i], key) >= 0 })
 	c.blocks = c.blocks[max(0, i-1):]
 	for ok, err = c.next(); ok && bytes.Compare(c.key, key) < 0; {
@@ -104,7 +104,7 @@ func (c *cursor) seek(key []byte) (ok bool, err error) {
 	return ok, err
 }
 
-// mark is a place that a cursor can be sent to again.
+// mark is a place at which a new cursor can start.
 type mark struct {
 	run       *run
 	entries   []entry
@@ -131,7 +131,7 @@ func (m mark) cursor() (*cursor, error) {
 	return c, nil
 }
 
-// take returns the value, in memory that is the caller's to keep, though not to write to.
+// take returns the value. The caller may keep it, but must not write to it.
 func (c *cursor) take() []byte {
 	if c.kept {
 		return slices.Clip(c.value)
@@ -139,7 +139,7 @@ func (c *cursor) take() []byte {
 	return bytes.Clone(c.value)
 }
 
-// below orders cursors by key.
+// below reports whether the key of c is less than that of o.
 func (c *cursor) below(o *cursor) bool {
 	order := c.prefix.compare(o.prefix)
 	if order == 0 && !c.prefix.whole() {
@@ -148,7 +148,7 @@ func (c *cursor) below(o *cursor) bool {
 	return order < 0
 }
 
-// at says whether the record has the key, of which prefix is the prefix.
+// at reports whether the record has this key, whose prefix is prefix.
 func (c *cursor) at(prefix prefix, key []byte) bool {
 	return c.prefix == prefix && (prefix.whole() || bytes.Equal(c.key, key))
 }

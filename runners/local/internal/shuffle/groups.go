@@ -6,25 +6,25 @@ import (
 	"io"
 )
 
-// widest is how many runs on disk are merged at once; each costs a block of memory.
+// widest is how many runs on disk are merged at once; each takes a block of memory.
 const widest = 64
 
-// Groups goes through the groups of a partition in the order of their keys.
+// Groups reads the groups of a partition in the order of their keys.
 type Groups struct {
 	store     *Store
-	runs      []*run    // kept in memory while they are read
-	heap      []*cursor // by key; the first stands at the next record
-	remaining int       // records not gone through
+	runs      []*run    // pinned in memory while they are read
+	heap      []*cursor // by key; the first is at the next record
+	remaining int       // records not yet read
 	key       []byte
 	prefix    prefix
 	passed    bool // the first cursor's record has been returned
 	value     []byte
 	err       error
 
-	size, largest int64 // bytes of the values of this group so far, and of the largest
+	size, largest int64 // bytes of this group's values so far, and of the largest group's
 }
 
-// Open returns the groups of a partition. The store is finished.
+// Open returns the groups of a partition. The store must be finished.
 func (s *Store) Open(partition int) (*Groups, error) {
 	g := &Groups{store: s}
 	cursors, runs := s.cursors(partition)
@@ -40,8 +40,8 @@ func (s *Store) Open(partition int) (*Groups, error) {
 	return g, nil
 }
 
-// cursors returns a cursor for each run that has records of the partition. The runs in memory
-// must be left.
+// cursors returns a cursor for each run with records of the partition. The caller must call leave with the returned
+// runs, which are in memory.
 func (s *Store) cursors(partition int) (cursors []*cursor, runs []*run) {
 	s.mu.Lock()
 	var disk []*cursor
@@ -65,7 +65,7 @@ func (s *Store) cursors(partition int) (cursors []*cursor, runs []*run) {
 	return append(cursors, disk...), runs
 }
 
-// leave gives runs back.
+// leave releases runs that cursors has returned.
 func (s *Store) leave(runs []*run) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,7 +75,7 @@ func (s *Store) leave(runs []*run) {
 	}
 }
 
-// narrow merges runs on disk, oldest first, until there are few enough to read at once.
+// narrow merges runs on disk, the oldest first, until they are few enough to read at once.
 func (s *Store) narrow(cursors []*cursor) ([]*cursor, error) {
 	for len(cursors) > widest {
 		batch := cursors[len(cursors)-widest:]
@@ -155,7 +155,7 @@ func (g *Groups) sink(i int) {
 	}
 }
 
-// settle moves on from the record that has been returned.
+// settle moves past the record that has been returned.
 func (g *Groups) settle() {
 	if !g.passed {
 		return
@@ -178,8 +178,8 @@ func (g *Groups) settle() {
 	}
 }
 
-// Next moves to the next group, over what is left of this one. It returns false behind the last
-// and after an error; the end before the last record is one.
+// Next moves to the next group and skips the rest of this one. It returns false after the last group and after an
+// error. An end before the last record is an error.
 func (g *Groups) Next() bool {
 	if g.key != nil {
 		for g.NextValue() {
@@ -213,23 +213,23 @@ func (g *Groups) NextValue() bool {
 	return true
 }
 
-// Key is the key of the group, valid until the next.
+// Key returns the key of the group, valid until the next group.
 func (g *Groups) Key() []byte { return g.key }
 
-// Value is the value, valid until the next.
+// Value returns the value, valid until the next one.
 func (g *Groups) Value() []byte { return g.value }
 
-// Take returns the value, valid for good: the caller may keep it, and must not write to it.
+// Take returns the value. The caller may keep it, but must not write to it.
 func (g *Groups) Take() []byte { return g.heap[0].take() }
 
-// Largest is the most bytes that the values of a group gone through have.
+// Largest returns the size in bytes of the values of the largest group read so far.
 func (g *Groups) Largest() int64 { return g.largest }
 
-// Err is what ended the groups too early.
+// Err returns the error that ended the groups early, or nil.
 func (g *Groups) Err() error { return g.err }
 
-// Rest returns the values of the group that have not been gone through, to be read any number of
-// times while the Groups are open. The Groups may move on meanwhile.
+// Rest returns the unread values of the group. They can be read any number of times while the Groups are open, even
+// after Groups has moved on.
 func (g *Groups) Rest() *Values {
 	g.settle()
 	v := &Values{key: bytes.Clone(g.key), prefix: g.prefix}
@@ -241,13 +241,13 @@ func (g *Groups) Rest() *Values {
 	return v
 }
 
-// Close gives the memory back.
+// Close releases the memory.
 func (g *Groups) Close() {
 	g.store.leave(g.runs)
 	g.runs, g.heap = nil, nil
 }
 
-// Values are the values of one key, in no order.
+// Values are the values of one key, in no particular order.
 type Values struct {
 	key    []byte
 	prefix prefix
@@ -256,7 +256,7 @@ type Values struct {
 	runs   []*run
 }
 
-// Lookup returns the values of a key of an indexed store. It must be closed.
+// Lookup returns the values of a key of an indexed store. The caller must close them.
 func (s *Store) Lookup(key []byte) (*Values, error) {
 	partition := partitionOf(key)
 	cursors, runs := s.cursors(partition)
@@ -274,7 +274,7 @@ func (s *Store) Lookup(key []byte) (*Values, error) {
 	return v, nil
 }
 
-// Close gives the memory back.
+// Close releases the memory.
 func (v *Values) Close() {
 	if v.store != nil {
 		v.store.leave(v.runs)
@@ -284,14 +284,14 @@ func (v *Values) Close() {
 // Iterator returns an iterator at the first value.
 func (v *Values) Iterator() *Iterator { return &Iterator{values: v, marks: v.marks} }
 
-// Iterator goes through values.
+// Iterator reads values.
 type Iterator struct {
 	values *Values
-	marks  []mark // those not begun
+	marks  []mark // not yet begun
 	cursor *cursor
 }
 
-// Take returns the next value, valid for good, or io.EOF behind the last. The caller must not write to it.
+// Take returns the next value, or io.EOF after the last. The caller may keep it, but must not write to it.
 func (i *Iterator) Take() ([]byte, error) {
 	if err := i.next(); err != nil {
 		return nil, err
@@ -320,14 +320,14 @@ func (i *Iterator) next() (err error) {
 	return nil
 }
 
-// Reader returns a reader of all values, one after another. close is called when it is closed.
+// Reader returns a reader of all values, one after another. Its Close calls close.
 func (v *Values) Reader(close func()) io.ReadCloser {
 	return &reader{values: v.Iterator(), close: close}
 }
 
 type reader struct {
 	values *Iterator
-	rest   []byte // of the value being read
+	rest   []byte // of the current value
 	close  func()
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/neardup/neardup/runners/local/internal/spill"
 )
 
-// List holds encoded elements in blocks, in no order. Writers fill it; when Finish was called,
-// each of its readers gets each block once, whichever worker asks first.
+// List holds encoded elements in blocks, in no particular order. Writers fill it. After Finish, each of its readers
+// gets each block once, for whichever worker asks first.
 type List struct {
 	mem *Memory
 	dir *spill.Dir
@@ -23,22 +23,22 @@ type List struct {
 }
 
 type block struct {
-	data     []byte // nil: on disk, or read by all
+	data     []byte // nil: on disk, or read by all readers
 	elements int
 	ref      spill.Ref
 	size     int64
-	readers  int // that have yet to read it
+	readers  int // readers that have not yet read it
 }
 
 // NewList returns an empty list.
 func NewList(m *Memory, dir *spill.Dir) *List { return &List{mem: m, dir: dir} }
 
-// ListWriter adds elements to a list. It belongs to one goroutine.
+// ListWriter adds elements to a list. It must be used by one goroutine only.
 type ListWriter struct {
 	list     *List
 	data     []byte
 	elements int
-	most     int // elements of this block
+	most     int // maximum elements of this block
 }
 
 // Writer returns a writer.
@@ -62,8 +62,8 @@ func (w *ListWriter) Append(element []byte) error {
 	return nil
 }
 
-// spread is how many blocks there are of each size: few elements may stand for much work, and
-// must reach all workers, so blocks begin with one element and double.
+// spread is how many blocks there are of each size. Blocks begin with one element and double in size, because few
+// elements may stand for much work that must reach all workers.
 const spread = 64
 
 func (l *List) granularity() int {
@@ -72,7 +72,7 @@ func (l *List) granularity() int {
 	return 1 << min(len(l.blocks)/spread, 30)
 }
 
-// Park ends the block that is being written.
+// Park ends the current block.
 func (w *ListWriter) Park() error {
 	if w.elements == 0 {
 		return nil
@@ -146,13 +146,13 @@ func (l *List) evict() (bool, error) {
 	return true, err
 }
 
-// forget accounts for a block that has left the memory.
+// forget accounts for a block that is no longer in memory.
 func (l *List) forget(b *block) {
 	l.mem.release(b.size)
 	l.inMemory.Add(-b.size)
 }
 
-// Finish ends the writing for good. The list will be read by as many readers.
+// Finish ends the writing for good. This many readers will read the list.
 func (l *List) Finish(readers int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -161,33 +161,32 @@ func (l *List) Finish(readers int) {
 	}
 }
 
-// Totals are how many elements were written, and their bytes.
+// Totals returns the number of elements written, and their bytes.
 func (l *List) Totals() (elements, bytes int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.elements, l.bytes
 }
 
-// ListReader hands out each block once. It may be used concurrently.
+// ListReader hands out each block once. It is safe for concurrent use.
 type ListReader struct {
 	list *List
 	next atomic.Int64
 }
 
-// Reader returns a reader. The list is finished.
+// Reader returns a reader. The list must be finished.
 func (l *List) Reader() *ListReader { return &ListReader{list: l} }
 
-// Take reserves the next block, and returns false behind the last.
+// Take reserves the next block, and returns false after the last.
 func (r *ListReader) Take() (int, bool) {
 	i := int(r.next.Add(1)) - 1
 	return i, i < r.Len()
 }
 
-// Len is the number of blocks.
+// Len returns the number of blocks.
 func (r *ListReader) Len() int { return len(r.list.blocks) }
 
-// Read returns the elements of a block that was taken, which are the caller's until Done, and
-// their number.
+// Read returns the elements of a block that was taken, and their number. They are valid until Done.
 func (r *ListReader) Read(i int) (data []byte, elements int, err error) {
 	l := r.list
 	l.mu.Lock()
@@ -203,7 +202,7 @@ func (r *ListReader) Read(i int) (data []byte, elements int, err error) {
 	return data, b.elements, err
 }
 
-// Done gives a block back.
+// Done says that the caller has read a block.
 func (r *ListReader) Done(i int) {
 	l := r.list
 	l.mu.Lock()
@@ -215,7 +214,7 @@ func (r *ListReader) Done(i int) {
 	}
 }
 
-// Close frees all memory and removes the file. Nobody reads any more.
+// Close frees all memory and removes the file. All reading must have ended.
 func (l *List) Close() error {
 	l.mem.unregister(l)
 	l.mu.Lock()

@@ -1,6 +1,5 @@
-// Package shuffle keeps the data between stages: in memory while there is room, on disk when
-// there is none. Stores are partitioned by a hash of the key and sorted by key; lists keep blocks of
-// elements as they came.
+// Package shuffle keeps the data between stages: in memory while there is room, otherwise on disk. Stores are
+// partitioned by a hash of the key and sorted by key; lists keep blocks of elements in the order of arrival.
 package shuffle
 
 import (
@@ -8,12 +7,12 @@ import (
 	"sync/atomic"
 )
 
-// Memory is the budget that all stores and lists of a job share. It may be used concurrently.
+// Memory is the budget that all stores and lists of a job share. It is safe for concurrent use.
 type Memory struct {
 	limit int64
 	chunk int
 	used  atomic.Int64 // bytes held
-	going atomic.Int64 // of those, bytes that are being written to disk
+	going atomic.Int64 // of these, bytes being written to disk
 
 	mu      sync.Mutex
 	eased   sync.Cond // a spill has ended
@@ -22,10 +21,10 @@ type Memory struct {
 	free    [][]byte
 }
 
-// holder is data that nobody adds to, which can go to disk at any time.
+// holder is data to which nobody adds, and which can go to disk at any time.
 type holder interface {
 	held() int64
-	// evict moves the data to disk, and returns false if it is gone or being moved already.
+	// evict moves the data to disk, and returns false if it is gone or already being moved.
 	evict() (bool, error)
 }
 
@@ -47,21 +46,21 @@ func NewMemory(limit int64, workers int) *Memory {
 	return m
 }
 
-// Held is how many bytes are held, or kept for reuse. None of them are pointers.
+// Held returns how many bytes are held or kept for reuse. They contain no pointers.
 func (m *Memory) Held() int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.used.Load() + int64(len(m.free)*m.chunk)
 }
 
-// charge takes n bytes from the budget and returns whether something must go to disk for them.
+// charge takes n bytes from the budget and reports whether data must therefore go to disk.
 func (m *Memory) charge(n int64) bool { return m.used.Add(n)-m.going.Load() > m.limit }
 
 func (m *Memory) release(n int64) { m.used.Add(-n) }
 
 func (m *Memory) over() bool { return m.used.Load()-m.going.Load() > m.limit }
 
-// get returns an empty chunk with room for n bytes. The caller charges for it.
+// get returns an empty chunk with room for n bytes. The caller must charge for it.
 func (m *Memory) get(n int) []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -77,7 +76,7 @@ func (m *Memory) get(n int) []byte {
 	return make([]byte, 0, m.chunk)
 }
 
-// recycle takes back chunks that nobody reads any more.
+// recycle takes back chunks that nobody reads any longer.
 func (m *Memory) recycle(chunks [][]byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -89,7 +88,7 @@ func (m *Memory) recycle(chunks [][]byte) {
 	m.shrink()
 }
 
-// shrink lets go of free chunks: they are part of the budget, too, and steps may need the memory of most of them.
+// shrink frees unused chunks: they count against the budget, and steps may need most of their memory.
 func (m *Memory) shrink() {
 	keep := max(0, min(m.limit-m.used.Load(), m.limit/8, mostFree)) / int64(m.chunk)
 	if n := int(min(keep, int64(len(m.free)))); n < len(m.free) {
@@ -110,8 +109,8 @@ func (m *Memory) unregister(h holder) {
 	m.mu.Unlock()
 }
 
-// relieve brings the budget back below its limit. self is the writer that needs more; nil if it
-// has nothing that could be spilled.
+// relieve brings the budget back below its limit. self is the writer that needs more, or nil if the caller has nothing
+// to spill.
 func (m *Memory) relieve(self *Writer) error {
 	for m.over() {
 		var own int64
@@ -130,7 +129,7 @@ func (m *Memory) relieve(self *Writer) error {
 			}
 		default:
 			m.ask()
-			return nil // this chunk is granted beyond the limit; those asked will give way
+			return nil // grant this chunk beyond the limit; the writers asked will make room
 		}
 	}
 	m.wait()
@@ -148,7 +147,7 @@ func (m *Memory) spilling(n int64, spill func() error) error {
 	return err
 }
 
-// wait holds back a fast producer while others write to a slow disk for it.
+// wait slows down a fast producer while others write to a slow disk for it.
 func (m *Memory) wait() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -157,7 +156,7 @@ func (m *Memory) wait() {
 	}
 }
 
-// largest returns the idle holder of most bytes, if it holds more than least.
+// largest removes and returns the idle holder with the most bytes, if it holds more than least.
 func (m *Memory) largest(least int64) holder {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -173,7 +172,7 @@ func (m *Memory) largest(least int64) holder {
 	return found
 }
 
-// ask tells the writer that holds most to spill as soon as it writes again.
+// ask tells the writer that holds most to spill at its next write.
 func (m *Memory) ask() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

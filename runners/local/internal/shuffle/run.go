@@ -9,35 +9,35 @@ import (
 	"sync"
 )
 
-// Partitions is how many parts a store has, each read by one worker at a time. It is fixed so
-// that the order of groups does not depend on the number of workers.
+// Partitions is the number of parts of a store, each read by one worker at a time. It is fixed, so that the order of
+// groups does not depend on the number of workers.
 const Partitions = 64
 
 // A record in memory is
 //
-//	partition    1 byte, with isKept set if the value is the number, of keptSize bytes, of one that is kept elsewhere
+//	partition    1 byte, with isKept set if the value is the number, in keptSize bytes, of a value kept elsewhere
 //	key size     uvarint
 //	key
 //	value size   uvarint
 //	value
 //
-// and on disk the same without the partition, and with the value.
+// and on disk the same, without the partition and with the value itself.
 const (
 	isKept   = 0x80
 	keptSize = 4
 
-	largeValue = 4 << 10 // bytes from which a value is worth keeping
+	largeValue = 4 << 10 // bytes from which a value is kept instead of copied
 )
 
-// entry is a record in a run: enough of its key to decide most comparisons, and its place.
+// entry locates a record in a run, with enough of its key to decide most comparisons.
 type entry struct {
 	prefix     prefix
-	chunk, off uint32 // off is that of the key's size
+	chunk, off uint32 // off is the offset of the key's size
 }
 
 const entrySize = 24
 
-// run is records in memory, in the order of writing until a partition is asked for.
+// run holds records in memory, in the order of writing until a partition is requested.
 type run struct {
 	chunks [][]byte
 	kept   [][]byte // values
@@ -51,7 +51,7 @@ type run struct {
 
 	// Guarded by the store's mutex.
 	readers int
-	gone    bool // on disk, or not wanted any more
+	gone    bool // on disk, or no longer needed
 	busy    bool // being written to disk
 }
 
@@ -59,7 +59,7 @@ func (r *run) held() int64 { return r.size }
 
 func (r *run) empty() bool { return len(r.chunks) == 0 }
 
-// part returns the entries of a partition in the order of their keys.
+// part returns the entries of a partition, sorted by key.
 func (r *run) part(p int) []entry {
 	r.once.Do(r.distribute)
 	r.sorted[p].Do(func() {
@@ -100,7 +100,7 @@ func (r *run) key(e entry) []byte {
 	return key
 }
 
-// encoded is a record as it stands on disk. It is put together in room if its value is kept.
+// encoded returns a record in its form on disk. If the value is kept, it assembles the record in room.
 func (r *run) encoded(e entry, room *[]byte) []byte {
 	if r.chunks[e.chunk][e.off-1]&isKept != 0 {
 		key, value, _ := r.record(e)
@@ -123,7 +123,7 @@ func (r *run) record(e entry) (key, value []byte, kept bool) {
 	return key, value, kept
 }
 
-// cut parts the length-prefixed bytes that b begins with from the rest.
+// cut splits the length-prefixed bytes at the beginning of b from the rest.
 func cut(b []byte) (first, rest []byte) {
 	if b[0] < 0x80 { // nearly always
 		n := 1 + int(b[0])
@@ -134,8 +134,8 @@ func cut(b []byte) (first, rest []byte) {
 	return b[n:end:end], b[end:]
 }
 
-// prefix is a number of 128 bits that orders keys as bytes.Compare does: their first 15 bytes,
-// and then their length up to 16. Keys of equal prefix are equal unless they are longer than that.
+// prefix is a 128-bit number that orders keys as bytes.Compare does: their first 15 bytes, then their length up to 16.
+// Keys with the same prefix are equal unless they are longer than 15 bytes.
 type prefix struct{ high, low uint64 }
 
 const prefixBytes = 15
@@ -150,7 +150,7 @@ func prefixOf(key []byte) prefix {
 	return prefix{binary.BigEndian.Uint64(b[:]), binary.BigEndian.Uint64(b[8:])}
 }
 
-// whole says that there is nothing of the key behind the prefix.
+// whole reports whether the prefix holds the whole key.
 func (p prefix) whole() bool { return byte(p.low) <= prefixBytes }
 
 func (p prefix) compare(o prefix) int {
@@ -160,7 +160,7 @@ func (p prefix) compare(o prefix) int {
 	return cmp.Compare(p.low, o.low)
 }
 
-// partitionOf spreads keys. It is the same in every process, and so is the order of groups.
+// partitionOf distributes keys. It is the same in every process, and therefore so is the order of groups.
 func partitionOf(key []byte) int {
 	const a, b = 0xa0761d6478bd642f, 0xe7037ed1a0b428db
 	h, size := uint64(a), uint64(len(key))

@@ -10,52 +10,51 @@ import (
 	"github.com/neardup/neardup/runners/local/internal/spill"
 )
 
-// Store holds values by key. Writers fill it; when Finish was called, it is read by partition or
-// by key, concurrently.
+// Store holds values by key. Writers fill it. After Finish, it is read by partition or by key, concurrently.
 type Store struct {
 	mem     *Memory
 	dir     *spill.Dir
-	indexed bool // read by key
+	indexed bool // can be read by key
 
 	mu      sync.Mutex
-	parked  []*run // may be added to again
+	parked  []*run // runs to which more may be added
 	full    []*run
 	spilled []*segments
 	files   []*spill.File
-	unused  []*spill.File // of those, what nobody writes to
+	unused  []*spill.File // files that nobody is writing to
 	records int64
 	bytes   int64
 	closed  bool
-	evicted sync.WaitGroup // runs that others are sending to disk
+	evicted sync.WaitGroup // runs that others are writing to disk
 }
 
 // segments is a run on disk: for each partition, sorted blocks.
 type segments struct {
 	file   *spill.File
 	blocks [Partitions][]spill.Ref
-	firsts [Partitions][][]byte // the first key of each block, where the store is indexed
+	firsts [Partitions][][]byte // first key of each block, if the store is indexed
 	counts [Partitions]int
 	bytes  [Partitions]int64
 }
 
-// NewStore returns an empty store. An indexed one is read by key.
+// NewStore returns an empty store. An indexed store can be read by key.
 func NewStore(m *Memory, dir *spill.Dir, indexed bool) *Store {
 	return &Store{mem: m, dir: dir, indexed: indexed}
 }
 
-// Writer adds records to a store. It belongs to one goroutine.
+// Writer adds records to a store. It must be used by one goroutine only.
 type Writer struct {
 	store *Store
 	run   *run
-	fresh int64 // records not yet charged for
+	fresh int64 // records not yet charged
 
 	records, bytes int64
 
 	asked atomic.Bool  // another writer needs the memory
-	size  atomic.Int64 // that of the run, for others to see
+	size  atomic.Int64 // size of the run, for others to read
 }
 
-// Writer returns a writer, which continues where one that was parked stopped.
+// Writer returns a writer, which continues a parked run if there is one.
 func (s *Store) Writer() *Writer {
 	w := &Writer{store: s}
 	s.mu.Lock()
@@ -78,21 +77,21 @@ func (s *Store) Writer() *Writer {
 	return w
 }
 
-// Append adds a record. The key is that of two parts one after the other.
+// Append adds a record, whose key is the concatenation of two parts.
 func (w *Writer) Append(keyFirst, keySecond, value []byte) error {
 	return w.add(keyFirst, keySecond, value, nil)
 }
 
-// Keep adds a record as Append does. If its value is large, it keeps
-// the value itself instead of a copy: nobody may write to it.
+// Keep adds a record like Append. If the value is large, it keeps the value itself instead of a copy: nobody may write
+// to it afterwards.
 func (w *Writer) Keep(key, value []byte) error {
-	if len(value) < largeValue || cap(value) > len(value)+len(value)/4 { // or what lies behind it is kept, too
+	if len(value) < largeValue || cap(value) > len(value)+len(value)/4 { // otherwise unused capacity would be kept, too
 		return w.add(nil, key, value, nil)
 	}
 	return w.add(nil, key, make([]byte, keptSize), value)
 }
 
-// add adds a record; with a value to keep, value is room for its number.
+// add adds a record. If kept is not nil, value is the room for its number.
 func (w *Writer) add(keyFirst, keySecond, value, kept []byte) error {
 	keySize := len(keyFirst) + len(keySecond)
 	need := 1 + uvarintSize(keySize) + keySize + uvarintSize(len(value)) + len(value)
@@ -123,14 +122,14 @@ func (w *Writer) add(keyFirst, keySecond, value, kept []byte) error {
 	return nil
 }
 
-// fits says whether there is room for need bytes in the run's last chunk.
+// fits reports whether the run's last chunk has room for need bytes.
 func (w *Writer) fits(need int) bool {
 	last := len(w.run.chunks) - 1
 	return last >= 0 && cap(w.run.chunks[last])-len(w.run.chunks[last]) >= need
 }
 
-// reserve makes room for need bytes in the run's last chunk, and takes as
-// many as are kept from the budget, after a spill where that asks for one.
+// reserve makes room for need bytes in the run's last chunk, and charges kept bytes to the budget, after a spill if the
+// budget requires one.
 func (w *Writer) reserve(need, kept int) error {
 	if kept == 0 && w.fits(need) {
 		return nil
@@ -166,7 +165,7 @@ func (w *Writer) reserve(need, kept int) error {
 	return nil
 }
 
-// settle charges for the entries that sorting the run will need.
+// settle charges for the entries that sorting the run will take.
 func (w *Writer) settle() {
 	w.store.mem.charge(w.fresh * entrySize)
 	w.run.size += w.fresh * entrySize
@@ -185,7 +184,7 @@ func (w *Writer) spill() error {
 	return w.store.spill(r)
 }
 
-// Park ends the writing for now: another writer may continue, or the records may go to disk.
+// Park ends the writing for now: another writer may continue the run, or it may go to disk.
 func (w *Writer) Park() {
 	m, s := w.store.mem, w.store
 	m.mu.Lock()
@@ -197,12 +196,12 @@ func (w *Writer) Park() {
 	s.bytes += w.bytes
 	if !w.run.empty() {
 		s.parked = append(s.parked, w.run)
-		m.register(idleRun{s, w.run}) // before another writer may take it
+		m.register(idleRun{s, w.run}) // before another writer can take it
 	}
 	s.mu.Unlock()
 }
 
-// idleRun lets the budget send a run to disk that nobody writes to.
+// idleRun lets the budget spill a run to which nobody is writing.
 type idleRun struct {
 	store *Store
 	run   *run
@@ -226,7 +225,7 @@ func (i idleRun) evict() (bool, error) {
 	return true, s.spill(r)
 }
 
-// spill writes a run to disk and puts the result in its place.
+// spill writes a run to disk and replaces it with the result.
 func (s *Store) spill(r *run) error {
 	return s.mem.spilling(r.size, func() error {
 		on, err := s.write(r)
@@ -242,7 +241,7 @@ func (s *Store) spill(r *run) error {
 	})
 }
 
-// drop takes a run out of the store. Its memory is free when the last reader has left.
+// drop removes a run from the store. Its memory is freed when the last reader has left.
 func (s *Store) drop(r *run) {
 	is := func(o *run) bool { return o == r }
 	s.parked = slices.DeleteFunc(s.parked, is)
@@ -259,7 +258,7 @@ func (s *Store) reclaim(r *run) {
 	}
 }
 
-// write writes a run to disk, sorted.
+// write sorts a run and writes it to disk.
 func (s *Store) write(r *run) (*segments, error) {
 	file, err := s.borrow()
 	if err != nil {
@@ -281,7 +280,7 @@ func (s *Store) write(r *run) (*segments, error) {
 	return on, s.giveBack(file)
 }
 
-// borrow returns a file that nobody writes to.
+// borrow returns a file that nobody is writing to.
 func (s *Store) borrow() (*spill.File, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -298,7 +297,7 @@ func (s *Store) borrow() (*spill.File, error) {
 	return f, nil
 }
 
-// giveBack makes what was written readable.
+// giveBack makes the written data readable and the file available.
 func (s *Store) giveBack(f *spill.File) error {
 	if err := f.Flush(); err != nil {
 		return err
@@ -309,7 +308,7 @@ func (s *Store) giveBack(f *spill.File) error {
 	return nil
 }
 
-// Finish ends the writing for good. All writers have been parked.
+// Finish ends the writing for good. All writers must be parked.
 func (s *Store) Finish() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -317,14 +316,14 @@ func (s *Store) Finish() {
 	s.parked = nil
 }
 
-// Totals are how many records were written, and their bytes.
+// Totals returns the number of records written, and their bytes.
 func (s *Store) Totals() (records, bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.records, s.bytes
 }
 
-// Bytes is the size of a partition.
+// Bytes returns the size of a partition.
 func (s *Store) Bytes(partition int) (n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -337,7 +336,7 @@ func (s *Store) Bytes(partition int) (n int64) {
 	return n
 }
 
-// Close frees all memory and removes the file. Nobody reads any more.
+// Close frees all memory and removes the files. All reading must have ended.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	s.closed = true

@@ -1,5 +1,5 @@
-// Package spill keeps blocks of bytes in temporary files: compressed, each with a checksum, so
-// that what is read is what was written or an error.
+// Package spill keeps blocks of bytes in temporary files, compressed and each with a checksum, so that a read returns
+// what was written or an error.
 package spill
 
 import (
@@ -18,9 +18,9 @@ import (
 
 // A block is stored as a header and its compressed bytes:
 //
-//	crc32c of the rest and of the block's place  4 bytes
-//	size, uncompressed                           4 bytes
-//	s2 block                                     the rest
+//	crc32c of the rest and of the block's offset  4 bytes
+//	size, uncompressed                            4 bytes
+//	s2 block                                      the rest
 const headerSize = 8
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -28,14 +28,14 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // ErrCorrupt is the cause of errors about blocks that are not as they were written.
 var ErrCorrupt = errors.New("corrupt block: its checksum does not match; the disk or the memory is failing")
 
-// Storage is what a File needs of the file below it.
+// Storage is what a File needs from the file below it.
 type Storage interface {
 	io.WriterAt
 	io.ReaderAt
 	io.Closer
 }
 
-// Dir is a folder of temporary files. It may be used concurrently.
+// Dir is a folder of temporary files. It is safe for concurrent use.
 type Dir struct {
 	path    string
 	opened  func(Storage) Storage
@@ -43,9 +43,8 @@ type Dir struct {
 	written atomic.Int64
 }
 
-// NewDir creates a folder of its own below parent, which is created where it is missing; an empty
-// parent is the system's folder for temporary files. opened, unless it is nil, may put something
-// between a File and the file below it.
+// NewDir creates a new folder below parent, which it creates if it is missing; "" is the system's folder for temporary
+// files. opened, unless nil, may wrap the file below a File.
 func NewDir(parent string, opened func(Storage) Storage) (*Dir, error) {
 	if parent != "" {
 		if err := os.MkdirAll(parent, 0o777); err != nil {
@@ -64,18 +63,18 @@ func openFile(path string) (Storage, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Where the system allows it, a file without a name goes with the process, however that ends.
+	// Where the system allows it, a file without a name disappears with the process, however that ends.
 	_ = os.Remove(path)
 	return f, nil
 }
 
-// Written is how many bytes were written to all files.
+// Written returns how many bytes were written to all files.
 func (d *Dir) Written() int64 { return d.written.Load() }
 
 // Close removes the folder. The files must have been closed.
 func (d *Dir) Close() error { return os.RemoveAll(d.path) }
 
-// Create begins a file.
+// Create creates a file.
 func (d *Dir) Create() (*File, error) {
 	path := filepath.Join(d.path, fmt.Sprintf("%06d", d.files.Add(1)))
 	s, err := openFile(path)
@@ -88,26 +87,26 @@ func (d *Dir) Create() (*File, error) {
 	return &File{dir: d, path: path, storage: s}, nil
 }
 
-// File is a sequence of blocks. One goroutine writes at a time: the system makes those that write
-// to one file wait for each other, at a high price. What was flushed may be read concurrently.
+// File is a sequence of blocks. Only one goroutine may write at a time: the system makes concurrent writers of one file
+// wait for each other, at a high price. Flushed blocks may be read concurrently.
 type File struct {
 	dir     *Dir
 	path    string
 	storage Storage
-	end     int64  // of what is in the file
-	pending []byte // what is not yet
+	end     int64  // of the data in the file
+	pending []byte // data not yet written
 }
 
 // flushSize is about how many bytes are written at a time.
 const flushSize = 256 << 10
 
-// Ref is where a block lies in its file.
+// Ref is the location of a block in its file.
 type Ref struct {
 	at   int64
 	size int32
 }
 
-// Write appends a block, which is not in the file before Flush.
+// Write appends a block, which is in the file only after Flush.
 func (f *File) Write(block []byte) (Ref, error) {
 	start := len(f.pending)
 	need := start + headerSize + s2.MaxEncodedLen(len(block))
@@ -126,7 +125,7 @@ func (f *File) Write(block []byte) (Ref, error) {
 	return ref, nil
 }
 
-// Flush writes what is pending, and keeps no memory for it.
+// Flush writes the pending blocks to the file.
 func (f *File) Flush() error {
 	if len(f.pending) == 0 {
 		return nil
@@ -140,7 +139,7 @@ func (f *File) Flush() error {
 	return nil
 }
 
-// Read returns a block, in dst where that is large enough.
+// Read returns a block, in dst if that is large enough.
 func (f *File) Read(ref Ref, dst []byte, scratch *[]byte) ([]byte, error) {
 	if cap(*scratch) < int(ref.size) {
 		*scratch = make([]byte, ref.size)
@@ -166,7 +165,7 @@ func (f *File) Read(ref Ref, dst []byte, scratch *[]byte) ([]byte, error) {
 	return block, nil
 }
 
-// checksum covers the place, too: a whole block in a wrong place is not the right block.
+// checksum includes the offset, because an intact block at a wrong offset is not the right block.
 func checksum(at int64, stored []byte) uint32 {
 	var place [8]byte
 	binary.LittleEndian.PutUint64(place[:], uint64(at))
