@@ -7,14 +7,14 @@ import (
 	"github.com/neardup/neardup/io/charset"
 )
 
-// AutoEncoding asks for the encoding of a file's byte order mark, or UTF-8, and DetectEncoding for that which the text
-// of a file without a mark tells, if it is not UTF-8.
+// AutoEncoding asks for the encoding of a file's byte order mark, or else UTF-8. DetectEncoding also detects the
+// encoding of a file that has no mark and is not UTF-8 from its text.
 const (
 	AutoEncoding   = "auto"
 	DetectEncoding = "detect"
 )
 
-// CheckEncoding says what is wrong with a name of Options.Encoding.
+// CheckEncoding returns an error if name is not valid for Options.Encoding.
 func CheckEncoding(name string) error {
 	if name == AutoEncoding || name == DetectEncoding {
 		return nil
@@ -23,8 +23,8 @@ func CheckEncoding(name string) error {
 	return err
 }
 
-// OwnEncoding returns an error if an encoding other than UTF-8 is asked
-// for, as Options have it, of a file whose format has one of its own.
+// OwnEncoding returns an error if asked, an Options.Encoding, is an encoding other than UTF-8. It is for files whose
+// format defines an encoding.
 func OwnEncoding(file *blocks.File, asked string) error {
 	if asked == "" || asked == AutoEncoding || asked == DetectEncoding {
 		return nil

@@ -2,12 +2,12 @@ package reading
 
 import "github.com/neardup/neardup/io/storage"
 
-// nearBytes is how far apart records may be to be fetched together: a request costs as much time as 1 MB.
+// nearBytes is the maximum distance of records that are fetched together: a request takes as long as 1 MB.
 const nearBytes = 1 << 20
 
-// Near tells a file what of it is read in order when only records at positions, ascending bytes of it, are: those that
-// are near each other, with so many bytes behind the last of them, up to end. The function it returns is called with
-// each record's number before that is read, and returns where the last of those near it begins.
+// Near tells f which ranges to fetch when only the records at positions, which are ascending bytes of f, are read: a
+// range covers records that are near each other, and behind bytes after the last of them, up to end. Call the returned
+// function with each record's number before reading it; it returns the position of the last one in its range.
 func Near(f *storage.File, positions []int64, behind, end int64) func(i int) (last int64) {
 	next := 0
 	return func(i int) int64 {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// partitionsOf yields names and values of the folders name=value that
-// a path goes through, as Hive names them, the innermost first.
+// partitionsOf yields the names and values of the Hive partitions, which are folders called name=value, in a path, the
+// innermost first.
 func partitionsOf(path string) iter.Seq2[string, string] {
 	return func(yield func(name, value string) bool) {
 		folders := strings.Split(path, "/")
@@ -24,8 +24,8 @@ func partitionsOf(path string) iter.Seq2[string, string] {
 	}
 }
 
-// Partition returns the value of the partition of a name that the file at path is in, such as 2026-11-20 of dt in
-// dt=2026-11-20/x. The innermost counts.
+// Partition returns the value of the named partition that contains the file at path, such as 2026-11-20 for dt in
+// dt=2026-11-20/x. If there are several, the innermost counts.
 func Partition(path, name string) (value string, ok bool) {
 	for key, value := range partitionsOf(path) {
 		if key == name {
@@ -35,7 +35,7 @@ func Partition(path, name string) (value string, ok bool) {
 	return "", false
 }
 
-// Partitions are the names of those that the file at path is in, the innermost first.
+// Partitions returns the names of the partitions that contain the file at path, the innermost first.
 func Partitions(path string) (names []string) {
 	for name := range partitionsOf(path) {
 		if !slices.Contains(names, name) {
@@ -45,7 +45,7 @@ func Partitions(path string) (names []string) {
 	return names
 }
 
-// unescape decodes the percent signs of a folder's name; those that are none stay.
+// unescape decodes the percent escapes in a folder's name; other percent signs stay.
 func unescape(s string) string {
 	var b []byte
 	for i := 0; i < len(s); i++ {

@@ -9,11 +9,11 @@ import (
 	"github.com/neardup/neardup/io/storage"
 )
 
-// SpoolTimes is how many times as large as what it is unpacked from a spool is at most: text mostly takes a tenth to a
+// SpoolTimes is the maximum size of a spool as a multiple of its source's: text usually packs to between a tenth and a
 // half of its size.
 const SpoolTimes = 20
 
-// Spooled returns the spool at path, if the first to read a file left it.
+// Spooled returns the spool at path, if the first reader of the file has left one.
 func Spooled(ctx context.Context, path string) (spool storage.Info, ok bool) {
 	if path == "" {
 		return spool, false
@@ -22,12 +22,12 @@ func Spooled(ctx context.Context, path string) (spool storage.Info, ok bool) {
 	return spool, err == nil
 }
 
-// FillSpool calls read with a writer that leaves what it is given at path, in the folder of a run that lasts, unless
-// that is more than SpoolTimes packed bytes. Without a spool a file is unpacked again, so what prevents the writing
-// does not prevent the reading.
+// FillSpool calls read with a writer that leaves its data at path, in the folder of an active run, unless the data
+// exceeds SpoolTimes packed bytes. Without a spool, a file is unpacked again, so a failure to write does not stop the
+// reading.
 func FillSpool(ctx context.Context, path string, packed int64, read func(io.Writer) error) {
 	called := false
-	// Its error is that of read, which read's caller has, or means that there is no spool.
+	// The error is that of read, which read's caller has, or means that there is no spool.
 	_, _ = storage.WriteBelow(ctx, storage.Dir(path), path, func(w io.Writer) error {
 		called = true
 		return readThrough(w, SpoolTimes*packed, read)
@@ -39,8 +39,8 @@ func FillSpool(ctx context.Context, path string, packed int64, read func(io.Writ
 
 var errSpoolLarge = errors.New("what is unpacked is too large to be kept")
 
-// readThrough calls read with a writer to w that never fails, and returns the error of read or else
-// of w, which takes at most so many bytes: what w has then is not whole.
+// readThrough calls read with a writer to w that never fails. It returns the error of read, or else that of w, which
+// takes at most this many bytes; after an error, w has only a part.
 func readThrough(w io.Writer, most int64, read func(io.Writer) error) error {
 	lenient := &lenientWriter{w: w, left: most}
 	if err := read(lenient); err != nil {
@@ -49,7 +49,7 @@ func readThrough(w io.Writer, most int64, read func(io.Writer) error) error {
 	return lenient.err
 }
 
-// lenientWriter writes until that fails, and takes the rest without an error.
+// lenientWriter writes until an error, then discards the rest without one.
 type lenientWriter struct {
 	w    io.Writer
 	left int64

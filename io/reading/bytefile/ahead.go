@@ -7,22 +7,22 @@ import (
 	"github.com/neardup/neardup/internal/parallel"
 )
 
-// aheadReader reads on another core, up to two buffers ahead of who reads it.
+// aheadReader reads ahead on another core, by up to two buffers.
 type aheadReader struct {
 	r     io.ReadCloser
 	fills parallel.Group
-	free  chan []byte // to be filled; closed when nobody reads any more
-	full  chan []byte // closed when nothing more is read
-	err   error       // why, once full is closed
-	given []byte      // from full, and rest is what of it is not yet handed out
+	free  chan []byte // to be filled; closed when reading has ended
+	full  chan []byte // closed when nothing more will be read
+	err   error       // the reason, once full is closed
+	given []byte      // from full; rest is the unread part of it
 	rest  []byte
 }
 
 var aheadBuffers = sync.Pool{New: func() any { return new([readBytes]byte) }}
 
-// readAhead begins to read r, which Close closes.
+// readAhead starts to read r, which Close closes.
 func readAhead(r io.ReadCloser) *aheadReader {
-	const buffers = 3 // one of them is being handed out
+	const buffers = 3 // including the one being read
 	a := &aheadReader{r: r, free: make(chan []byte, buffers), full: make(chan []byte, buffers)}
 	for range buffers {
 		a.free <- aheadBuffers.Get().(*[readBytes]byte)[:]
@@ -54,7 +54,7 @@ func (a *aheadReader) Read(p []byte) (int, error) {
 		}
 		var more bool
 		if a.given, more = <-a.full; !more {
-			a.fills.Wait() // it panics if a decoder did
+			a.fills.Wait() // panics if a decoder did
 			return 0, a.err
 		}
 		a.rest = a.given
@@ -64,7 +64,7 @@ func (a *aheadReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close waits until nothing is read any more.
+// Close waits until reading has stopped.
 func (a *aheadReader) Close() error {
 	close(a.free)
 	for buffer := range a.full {

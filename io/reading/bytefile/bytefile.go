@@ -1,10 +1,9 @@
-// Package bytefile reads files that are a stream of bytes, compressed or not, in which a codec finds
-// records: all formats but Parquet, and but WARC whose records are compressed
-// one by one. A position is a byte offset in the decompressed content.
+// Package bytefile reads files that are a stream of bytes, compressed or not, in which a codec finds records: all
+// formats except Parquet, and WARC with individually compressed records. A position is a byte offset in the
+// decompressed content.
 //
-// Compression is known here and nowhere else: gzip and zstd are told by content, unpacked in each
-// read or once into a spool, and a corpus is written back as the source was, frame by frame where
-// frames can be copied.
+// Only this package knows about compression: it recognises gzip and zstd by content, unpacks files at each read or once
+// into a spool, and writes a corpus with the compression of its source, copying whole frames where it can.
 package bytefile
 
 import (
@@ -22,19 +21,19 @@ import (
 	"github.com/neardup/neardup/io/storage"
 )
 
-// Reader is the reading.RecordReader of a codec.
+// Reader is the reading.RecordReader for a codec.
 type Reader struct {
 	Codec func(codec.Fields) codec.Codec
-	// Plain: a record is its text, and has no columns.
+	// Plain says that a record is only its text, without columns.
 	Plain bool
-	// Declared returns the label of the encoding that a file says it is in, which begins with head; nil: none does.
+	// Declared returns the label of the encoding that a file with this beginning declares; nil: files declare none.
 	Declared func(head []byte) string
-	// Encoded: the format has an encoding of its own.
+	// Encoded says that the format defines its encoding.
 	Encoded bool
-	// Members: each record is a file, whose text may be in another encoding.
+	// Members says that each record is a file, whose text may be in another encoding.
 	Members bool
-	// Besides tells records that are no documents and go with the file, as filler does; nil: there are none. One that is
-	// too long is not asked for.
+	// Besides reports whether a record is not a document but goes with the file, like filler; nil: no record is. It is not
+	// called with records that are too long.
 	Besides func(record []byte) bool
 }
 
@@ -68,7 +67,7 @@ func (f Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Option
 		o.Encoding = asked
 	}
 	if !f.Encoded && ofOthers(asked) {
-		if isUTF8, err = f.isUTF8(ctx, file, o); err != nil { // before c takes room for a window
+		if isUTF8, err = f.isUTF8(ctx, file, o); err != nil { // before c claims memory for a window
 			return errors.Join(err, opened.Close())
 		}
 	}
@@ -82,7 +81,7 @@ func (f Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Option
 		}
 		err = errors.Join(err, c.close())
 	}()
-	if !f.Encoded { // else the beginning tells nothing, and need not be readable
+	if !f.Encoded { // otherwise the beginning says nothing, and need not be readable
 		if err := c.fill(); err != nil {
 			return err
 		}
@@ -103,7 +102,7 @@ func (f Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Option
 				return nil
 			}
 			if encoding := guess(file.Header); encoding != "" && file.Encoding == "" {
-				if charset.UTF16(file.Header, 0) != "" { // names of columns would be garbage
+				if charset.UTF16(file.Header, 0) != "" { // column names would be garbage
 					return fmt.Errorf("%s: its header is not UTF-8; it may be %s: read it with --encoding %[2]s", file.Path, encoding)
 				}
 				return fmt.Errorf("%s: it may be %s: read it with --encoding %[2]s: %w", file.Path, encoding, err)
@@ -141,7 +140,7 @@ func Head(ctx context.Context, file *blocks.File, o reading.Options) (head []byt
 	return head, errors.Join(err, c.close())
 }
 
-// guess guesses the encoding of a header that is not UTF-8, or that of UTF-16; "" if there is no guess.
+// guess guesses the encoding of a header that is not UTF-8 or looks like UTF-16; "" if it cannot.
 func guess(header []byte) string {
 	if wide := charset.UTF16(header, 0); wide != "" || utf8.Valid(header) {
 		return wide
@@ -149,7 +148,7 @@ func guess(header []byte) string {
 	return charset.Guess(header)
 }
 
-// inspectCompression tells the compression of the file at path, and of zstd the window that it takes.
+// inspectCompression returns the compression of the file at path, and the window that zstd needs for it.
 func inspectCompression(path string, opened io.ReaderAt) (compression string, window int64, err error) {
 	if compression, err = CompressionOf(opened); err != nil {
 		return "", 0, fmt.Errorf("%s: %w", path, err)
@@ -160,7 +159,7 @@ func inspectCompression(path string, opened io.ReaderAt) (compression string, wi
 	return compression, window, nil
 }
 
-// Cut cuts at multiples of size, but never inside the header, where no record can begin.
+// Cut cuts at multiples of size, except inside the header, where no record can begin.
 func (f Reader) Cut(file *blocks.File, size int64) (cuts []int64) {
 	if file.Sequential {
 		return nil
@@ -173,7 +172,7 @@ func (f Reader) Cut(file *blocks.File, size int64) (cuts []int64) {
 	return cuts
 }
 
-// Read reads all records of spans. The first to read a compressed file to its end fills its spool.
+// Read reads all records of spans. The first read of a compressed file to its end fills the spool.
 func (f Reader) Read(
 	ctx context.Context, file *blocks.File, spans []blocks.Span, o reading.Options, see func(*reading.Record) error,
 ) (progress reading.Progress, err error) {
@@ -189,10 +188,10 @@ func (f Reader) Read(
 	return progress, err
 }
 
-// smallPacked is the size of files that are spooled even by who wants only the beginning, if that turns out to be all.
+// smallPacked is the maximum size of files that are spooled even by a read of their beginning, if that is all.
 const smallPacked = 256 << 10
 
-// errPartial says that a spool is not kept, since it is not whole.
+// errPartial says that a spool is not kept because it is not whole.
 var errPartial = errors.New("not all of the file was read")
 
 func (f Reader) readSequential(
@@ -214,8 +213,8 @@ func (f Reader) readSequential(
 	return progress, err
 }
 
-// read reads spans with one cursor, several only of a file that is not Sequential.
-// It copies the plain bytes that it reads to spool, unless that is nil, and reports whether these are whole.
+// read reads spans with one cursor; only a file that is not Sequential may have several. It copies the decompressed
+// bytes to spool, unless that is nil, and reports whether these are whole.
 func (f Reader) read(
 	ctx context.Context, file *blocks.File, spans []blocks.Span, o reading.Options,
 	see func(*reading.Record) error, spool io.Writer,
@@ -229,7 +228,7 @@ func (f Reader) read(
 		whole, err = c.eof && closed == nil, errors.Join(err, closed)
 		progress.Stored = progress.Content
 		if unpacked := c.pos + int64(c.hi-c.lo); c.packed != nil && unpacked > 0 {
-			// Nobody reads ahead any more, but what was unpacked need not have been shown.
+			// Reading ahead has ended, but not all that was unpacked may have been shown.
 			progress.Stored = int64(float64(c.packed.n.Load()) * (float64(c.pos) / float64(unpacked)))
 		}
 	}()
@@ -248,7 +247,7 @@ func (f Reader) read(
 	return progress, false, nil
 }
 
-// readSpan calls see with the records of the span that the cursor is in, and returns how many bytes it went through.
+// readSpan calls see with the records of the cursor's span, and returns how many bytes it read.
 func (c *cursor) readSpan(record *reading.Record, see func(*reading.Record) error) (bytes int64, err error) {
 	for {
 		if err := c.ctx.Err(); err != nil {
@@ -276,7 +275,7 @@ func (f Reader) ReadSome(
 	ctx context.Context, file *blocks.File, span blocks.Span, positions []int64, o reading.Options,
 	see func(*reading.Record) error,
 ) (err error) {
-	// a record behind the header may not be found from where it begins
+	// Close to the header, syncing at a record's start may not find it.
 	if !file.Sequential && len(positions) > 0 && positions[0]-int64(len(file.Header)) > nearBytes {
 		span.Start = max(span.Start, positions[0])
 	}
@@ -306,7 +305,7 @@ func (f Reader) ReadSome(
 	return nil
 }
 
-// decode makes a record of a piece that begins one.
+// decode makes a record of a piece that begins a record.
 func (c *cursor) decode(p piece, record *reading.Record) {
 	*record = reading.Record{Position: p.position, Doc: record.Doc, Raw: p.raw, Long: p.long}
 	if p.long {
@@ -317,9 +316,9 @@ func (c *cursor) decode(p piece, record *reading.Record) {
 	record.Err = c.codec.Decode(p.raw, record.Doc)
 }
 
-// CopyExcept copies the bytes of a span, header and filler included, in the compression of the file.
-// A compressed file that nothing is dropped of is copied as it is, and so are frames of zstd that
-// tell their size. Filler that separates records goes with those that are dropped.
+// CopyExcept copies the bytes of a span, header and filler included, in the file's compression. It copies a compressed
+// file unchanged if nothing is dropped, and likewise zstd frames that state their size. Filler that separates records
+// is dropped with them.
 func (f Reader) CopyExcept(
 	ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, dropped []int64, o reading.Options,
 ) (kept int64, err error) {
@@ -327,13 +326,13 @@ func (f Reader) CopyExcept(
 	return kept, err
 }
 
-// Edits reports whether the codec can.
+// Edits reports whether the codec is a codec.Editor.
 func (f Reader) Edits(o reading.Options) bool {
 	_, ok := f.Codec(o.Fields).(codec.Editor)
 	return ok
 }
 
-// CopyEdited is CopyExcept, with other texts in some records.
+// CopyEdited is CopyExcept that also edits some texts.
 func (f Reader) CopyEdited(
 	ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, dropped, edited []int64,
 	edit reading.Edit, o reading.Options,
@@ -341,7 +340,7 @@ func (f Reader) CopyEdited(
 	separated := f.Codec(o.Fields).Separated()
 	limit := span.End
 	if separated {
-		span.End = blocks.End // what closes the list is copied, too
+		span.End = blocks.End // also copy what closes the list
 	}
 	c, err := f.openSpan(ctx, file, span, o, nil, nil)
 	if err != nil {
@@ -355,7 +354,7 @@ func (f Reader) CopyEdited(
 		if failed != nil {
 			return 0, 0, failed
 		}
-		// The cursor may read the spool, and then nobody else looks at the file.
+		// The cursor may read the spool instead, so only this checks that the file is unchanged.
 		defer func() { err = errors.Join(err, packed.Unchanged(), packed.Close()) }()
 		if len(dropped)+len(edited) == 0 && limit == blocks.End {
 			copied := &follower{w: w, packed: packed, read: c.read}
@@ -368,7 +367,7 @@ func (f Reader) CopyEdited(
 			replace = p.replace
 		}
 	}
-	next := func() int64 { // what --limit cuts off is as good as dropped
+	next := func() int64 { // records that --limit cuts off count as dropped
 		first := limit
 		if len(dropped) > 0 {
 			first = min(first, dropped[0])
@@ -439,7 +438,7 @@ func (f Reader) CopyEdited(
 	return kept, unedited, errors.Join(list.finish(), end())
 }
 
-// edit edits the record of a piece.
+// edit appends the edited record of a piece to dst.
 func (f Reader) edit(
 	c *cursor, dst []byte, p piece, edit reading.Edit,
 ) (edited []byte, ok bool) {
@@ -450,18 +449,18 @@ func (f Reader) edit(
 	next := 0
 	return editor.Edit(dst, p.raw, func(text []byte) []byte {
 		begin := next
-		next += len(text) + len(" ") // as codec.Fields.Between has it
+		next += len(text) + len(" ") // the separator of codec.Fields.Between
 		return edit(p.position, begin, text)
 	})
 }
 
-// listCopier copies records that filler separates: between two that are kept there is some of one side, and none
-// before the first but what the file begins with.
+// listCopier copies records that filler separates. Between two kept records it writes the filler of one side; before
+// the first it writes only what the file begins with.
 type listCopier struct {
 	write   func(raw []byte) error
-	records bool   // there was one
-	kept    bool   // one was written
-	gap     []byte // the last filler behind a record, unless a kept one followed
+	records bool   // there was a record
+	kept    bool   // a record was written
+	gap     []byte // the last filler after a record, unless a kept record followed
 	last    bool   // no record followed it
 }
 
@@ -488,7 +487,7 @@ func (l *listCopier) put(p piece, dropped bool) error {
 	return l.write(p.raw)
 }
 
-// finish writes what follows the last record.
+// finish writes the filler after the last record.
 func (l *listCopier) finish() error {
 	if !l.last {
 		return nil
@@ -496,7 +495,7 @@ func (l *listCopier) finish() error {
 	return l.write(l.gap)
 }
 
-// writeKept returns what writes the bytes that are not dropped.
+// writeKept returns a function that writes the bytes that are not dropped.
 func writeKept(w io.Writer) func(raw []byte, dropped bool, next int64) error {
 	return func(raw []byte, dropped bool, _ int64) error {
 		if dropped {
@@ -507,16 +506,16 @@ func writeKept(w io.Writer) func(raw []byte, dropped bool, next int64) error {
 	}
 }
 
-// follower copies a compressed file as it stands, not far behind where it
-// is being read: what was fetched for the one need not be for the other.
+// follower copies a compressed file unchanged, close behind its reader, so that data fetched for one need not be
+// fetched again for the other.
 type follower struct {
 	w      io.Writer
 	packed io.ReaderAt
-	read   func() int64 // how far it is read
+	read   func() int64 // how far the file has been read
 	at     int64
 }
 
-// follow copies what was read, if that is much.
+// follow copies what has been read, if that is much.
 func (f *follower) follow() error {
 	if read := f.read(); read-f.at >= readBytes {
 		return f.to(read)
@@ -524,7 +523,7 @@ func (f *follower) follow() error {
 	return nil
 }
 
-// to copies what is before end, or all there is.
+// to copies the bytes before end, or all there are.
 func (f *follower) to(end int64) error {
 	n, err := io.Copy(f.w, io.NewSectionReader(f.packed, f.at, end-f.at))
 	f.at += n

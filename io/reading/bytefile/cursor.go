@@ -20,93 +20,92 @@ import (
 
 const (
 	readBytes = 256 << 10
-	// A header travels with each split, so it is bounded.
+	// maxHeader bounds a header, because it travels with each split.
 	maxHeader = 1 << 20
-	// So much of a window at most is searched again for a record's end.
+	// searchedAgain is the maximum part of a window that is searched again for a record's end.
 	searchedAgain = 15
-	// Past this distance a jump costs less than reading on, from a disk or over a network too.
+	// jumpBytes is the distance beyond which a jump costs less than reading on, both on a disk and over a network.
 	jumpBytes = 256 << 10
-	// Past this distance records are not looked at on the way.
+	// nearBytes is the distance beyond which records on the way are skipped unread.
 	nearBytes = 4 << 10
-	// So much is read at a time behind a span, or behind what is wanted of it, for the rest of the last record.
+	// tailBytes is how much is read at a time beyond the wanted range, for the rest of the last record.
 	tailBytes = 16 << 10
 )
 
 const (
-	// largeCost is about how many times its bytes a large text takes when
-	// it is seen: itself, its block, and 8 bytes for each character.
+	// largeCost is about how many times its size a large text takes when it is shown: the text, its block, and 8 bytes per
+	// character.
 	largeCost = 10
 )
 
-// buffers are those of closed readers.
+// buffers holds the buffers of closed readers for reuse.
 var buffers sync.Pool
 
-// putBuffer leaves a buffer that nobody uses any more to others.
+// putBuffer releases a buffer for reuse.
 func putBuffer(buf []byte) {
 	if buf = buf[:cap(buf)]; len(buf) > 0 && len(buf) <= 2*readBytes {
 		buffers.Put(buf) //nolint:staticcheck // a slice's header is little beside what is read
 	}
 }
 
-// cursor goes through a span of one file piece by piece: records, and what stands between them, the
-// filler. Filler belongs to the record before it, or to the header: so the pieces of all spans of a
-// file, one after another, are the file less its header, whatever the spans.
+// cursor moves through a span of one file piece by piece: records, and the filler between them. Filler belongs to the
+// record before it, or to the header. The pieces of all spans of a file therefore make up the file without its header,
+// however it is cut.
 type cursor struct {
 	file   *storage.File
 	packed *countingReader // nil: file is not compressed
 	plain  io.ReadCloser   // unpacks packed
-	// for windows of files that are decompressed, large buffers, and what becomes of large documents
+	// memory for windows of decompression, large buffers, and large documents being shown
 	claim       *memory.Claim
-	giveBack    func() // gives back what plain takes of it
+	giveBack    func() // releases plain's part of it
 	src         io.Reader
 	codec       codec.Codec
 	besides     func(record []byte) bool // nil: no record is filler
 	path        string
 	compression string
 	end         int64
-	near        int64                    // little is read from here on at a time
-	ahead       func(i int) (last int64) // of reading.Near; nil: near does not move
+	near        int64                    // from here on, reads are small
+	ahead       func(i int) (last int64) // of reading.Near; nil: near does not change
 	maxRecord   int
 	maxWindow   int64
 	ctx         context.Context //nolint:containedctx // of the one call that a cursor serves
-	buffer      memory.Buffer   // is buf
-	large       int64           // where buf was last needed to be large
+	buffer      memory.Buffer   // the memory of buf
+	large       int64           // the last position that needed a large buf
 
-	buf    []byte // buf[lo:hi] is read and not yet handed out
+	buf    []byte // buf[lo:hi] has been read but not yet returned
 	lo, hi int
-	given  int   // bytes of buf that the last call handed out
+	given  int   // bytes of buf that the last call returned
 	pos    int64 // position of buf[lo]
 	eof    bool
-	inside bool // an over-long record is being handed out
-	// searched is how much behind lo is searched for the end of a record, and state what is known of it.
+	inside bool // within an over-long record
+	// searched is how much after lo has been searched for a record's end; state is the state of the search.
 	searched int
 	state    codec.State
-	record   int64       // where the last one begins
-	last     codec.State // in which that ended
-	begun    bool        // a record of the span was handed out, or the span begins the file
-	ended    bool        // the end of the file is checked
+	record   int64       // position of the last record
+	last     codec.State // state at its end
+	begun    bool        // a record of the span was returned, or the span begins the file
+	ended    bool        // the end of the file was checked
 	one      bool        // the file is one document, even if it is empty
 }
 
-// piece is a part of a file: a record, or what stands between two.
+// piece is a part of a file: a record, or filler between records.
 type piece struct {
 	position int64
 	raw      []byte // valid until the next call
-	// filler stands outside of records.
+	// filler says that the piece is outside records.
 	filler bool
-	// long: the record is over-long; what it has besides follows in pieces that are continued.
+	// long says that the record is over-long; its rest follows in continued pieces.
 	long      bool
 	continued bool
 }
 
-// openSpan opens a span for reading. Records of more than o.MaxRecord bytes come in parts: those and
-// no others, wherever the span begins, since what becomes of them is seen in the output. The plain
-// bytes that are read are copied to spool, unless that is nil. Of the
-// span only the records at some positions are read; nil: all.
+// openSpan opens a span for reading. Records of more than o.MaxRecord bytes, and no others, come in parts, wherever the
+// span begins, because the output shows the difference. The decompressed bytes are copied to spool, unless that is nil.
+// If some is not nil, only the records of the span at these positions are read.
 func (f Reader) openSpan(
 	ctx context.Context, file *blocks.File, span blocks.Span, o reading.Options, some []int64, spool io.Writer,
 ) (*cursor, error) {
-	// The sample, which does not read to the end, asks how much was read.
+	// The sample, which stops early, needs to know how much was read.
 	found, err := f.codecOf(file, o.Fields)
 	if err == nil {
 		found, err = found.WithHeader(file.Header)
@@ -120,7 +119,7 @@ func (f Reader) openSpan(
 	}
 	c.end, c.near, c.maxRecord = span.End, span.End, o.MaxRecord
 	switch {
-	case c.compression != "": // hardly larger than what it unpacks to
+	case c.compression != "": // hardly larger than its decompressed content
 		c.file.Ahead(0, min(span.End, file.Size-tailBytes)+tailBytes)
 	case some == nil:
 		c.fetchAhead(file, span)
@@ -140,8 +139,7 @@ func (f Reader) openSpan(
 	return c, nil
 }
 
-// open opens file at its first byte, its header not yet passed. Ahead says whether to read more than
-// is asked for.
+// open opens file at its first byte, before the header. ahead says whether to read ahead.
 func (f Reader) open(
 	ctx context.Context, file *blocks.File, found codec.Codec, o reading.Options, ahead bool,
 ) (c *cursor, err error) {
@@ -156,8 +154,8 @@ func (f Reader) open(
 	return f.openOn(ctx, opened, file, compression, found, o, ahead)
 }
 
-// openOn is open for a file whose bytes opened gives: the file itself, in
-// its compression, or its spool, in none. If it fails, it closes opened.
+// openOn is open for a file whose bytes are read from opened: the file itself in its compression, or its spool,
+// uncompressed. If it fails, it closes opened.
 func (f Reader) openOn(
 	ctx context.Context, opened *storage.File, file *blocks.File, compression string, found codec.Codec,
 	o reading.Options, ahead bool,
@@ -173,7 +171,7 @@ func (f Reader) openOn(
 	}
 	if b, ok := storage.Take(ctx, file.Path, file.Version).(*begun); ok {
 		c.packed, c.plain, c.giveBack = b.packed, b.plain, b.giveBack
-		c.claim, c.buffer.Claim = b.claim, b.claim // who waits for more must be seen to hold the window
+		c.claim, c.buffer.Claim = b.claim, b.claim // a claim that waits must include the window it holds
 		c.packed.r = io.NewSectionReader(opened, c.read(), math.MaxInt64-c.read())
 		c.src = io.MultiReader(&headReader{rest: b.head}, c.aheadOf(ahead))
 		return c, nil
@@ -191,7 +189,7 @@ func (f Reader) openOn(
 	return c, nil
 }
 
-// aheadOf returns what unpacks the file, on another core if it is to read ahead.
+// aheadOf returns the reader of the decompressed bytes, which runs on another core if it reads ahead.
 func (c *cursor) aheadOf(ahead bool) io.Reader {
 	if ahead {
 		c.plain = readAhead(c.plain)
@@ -199,13 +197,13 @@ func (c *cursor) aheadOf(ahead bool) io.Reader {
 	return c.plain
 }
 
-// begun is a compressed file of which the beginning is unpacked, for who reads it next.
+// begun is a compressed file whose beginning is unpacked, kept for its next reader.
 type begun struct {
 	head     []byte
 	packed   *countingReader
-	plain    io.ReadCloser // unpacks what follows head
+	plain    io.ReadCloser // unpacks the bytes after head
 	claim    *memory.Claim
-	giveBack func() // gives back what plain takes of it
+	giveBack func() // releases plain's part of it
 }
 
 func (b *begun) Close() error {
@@ -215,7 +213,7 @@ func (b *begun) Close() error {
 	return err
 }
 
-// keep leaves what is unpacked of a compressed file, all of which is in buf, to who opens it next.
+// keep keeps the state of a compressed file, of which all unpacked bytes are in buf, for the next to open the file.
 func (c *cursor) keep(ctx context.Context, file *blocks.File) {
 	if c.plain == nil || c.buffer.Taken() {
 		return
@@ -225,7 +223,7 @@ func (c *cursor) keep(ctx context.Context, file *blocks.File) {
 	}
 }
 
-// headReader reads a buffer once, and gives it back.
+// headReader reads a buffer once, and then releases it.
 type headReader struct {
 	rest, buf []byte
 }
@@ -242,7 +240,7 @@ func (h *headReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// read is how much of a compressed file was read, 0 of one whose plain bytes are read in its place.
+// read returns how much of a compressed file was read; 0 if its spool or an uncompressed file is read.
 func (c *cursor) read() int64 {
 	if c.packed == nil {
 		return 0
@@ -253,7 +251,7 @@ func (c *cursor) read() int64 {
 // fromStart reads a file from its start.
 func fromStart(file io.ReaderAt) io.Reader { return io.NewSectionReader(file, 0, math.MaxInt64) }
 
-// countingReader counts what is read, maybe ahead of who asks.
+// countingReader counts the bytes read, including those read ahead.
 type countingReader struct {
 	r io.Reader
 	n atomic.Int64
@@ -265,7 +263,7 @@ func (c *countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// seekStart moves to the first place where a record of the span may begin.
+// seekStart moves to the first position at which a record of the span may begin.
 func (c *cursor) seekStart(header, start int64) error {
 	if start == 0 {
 		c.begun = !c.one
@@ -282,7 +280,7 @@ func (c *cursor) seekStart(header, start int64) error {
 	return c.sync(start)
 }
 
-// enter goes on to another span of file, which is not Sequential.
+// enter moves on to another span of file, which must not be Sequential.
 func (c *cursor) enter(file *blocks.File, span blocks.Span) error {
 	c.end, c.near = span.End, span.End
 	c.begun, c.record, c.last = false, 0, 0
@@ -293,13 +291,13 @@ func (c *cursor) enter(file *blocks.File, span blocks.Span) error {
 	return c.sync(span.Start)
 }
 
-// fetchAhead says that a span of file is about to be read.
+// fetchAhead announces that a span of file will be read.
 func (c *cursor) fetchAhead(file *blocks.File, span blocks.Span) {
 	c.file.Ahead(max(0, span.Start-1), min(span.End, file.Size-tailBytes)+tailBytes)
 }
 
-// sync goes on reading at the first place from position on where a record may begin. In a
-// compressed file there is no way but through.
+// sync continues at the first position from position on at which a record may begin. In a compressed file it must read
+// all bytes before.
 func (c *cursor) sync(position int64) error {
 	c.drop(c.given)
 	c.given, c.inside, c.searched, c.state = 0, false, 0, 0
@@ -332,15 +330,15 @@ func (c *cursor) sync(position int64) error {
 	}
 }
 
-// expect says that the i-th of the records that are read is next.
+// expect says that the i-th wanted record is next.
 func (c *cursor) expect(i int) {
 	if c.ahead != nil {
 		c.near = c.ahead(i)
 	}
 }
 
-// skipTo moves on towards position, which must not lie behind: to it if that is not near, and a record can be
-// found from there.
+// skipTo moves on towards position, which must not be behind. It moves to it if it is far and a record can be found
+// from there.
 func (c *cursor) skipTo(position int64) error {
 	if c.codec.Splittable() && position-(c.pos+int64(c.given)) > nearBytes {
 		return c.sync(position)
@@ -348,13 +346,13 @@ func (c *cursor) skipTo(position int64) error {
 	return nil
 }
 
-// jump goes on reading at position.
+// jump continues reading at position.
 func (c *cursor) jump(position int64) {
 	c.src = io.NewSectionReader(c.file, position, math.MaxInt64-position)
 	c.lo, c.hi, c.pos, c.eof = 0, 0, position, false
 }
 
-// next returns the next piece, or io.EOF after the last of the span.
+// next returns the next piece, or io.EOF after the last piece of the span.
 func (c *cursor) next() (piece, error) {
 	c.drop(c.given)
 	c.given = 0
@@ -419,8 +417,8 @@ func (c *cursor) next() (piece, error) {
 	}
 }
 
-// search searches data, what is not yet handed out of a record, for its end, and returns how much of it
-// belongs to the record for certain. If it has the end, inside is false then.
+// search searches data, the bytes of a record that were not yet returned, for the record's end. It returns how many of
+// them certainly belong to the record, and clears inside if it has found the end.
 func (c *cursor) search(data []byte) (searched int, err error) {
 	n, next, ended := c.codec.End(data[c.searched:], c.state, c.eof)
 	if n < 0 {
@@ -442,7 +440,7 @@ func (c *cursor) search(data []byte) (searched int, err error) {
 	return c.searched + n, nil
 }
 
-// checkEnd returns an error if something is open at the end of the file, where tail is what follows the last record.
+// checkEnd returns an error if the file ends within a structure. tail are the bytes after the last record.
 func (c *cursor) checkEnd(tail []byte) error {
 	if c.ended {
 		return nil
@@ -463,14 +461,14 @@ func (c *cursor) checkEnd(tail []byte) error {
 		c.pos+int64(len(tail)), c.ofContent(), what)}
 }
 
-// lost says why so many bytes are not read from the last record on.
+// lost returns an error which says why this many bytes from the last record on are not read.
 func (c *cursor) lost(why string, bytes int64) error {
 	return &reading.ContentError{Err: fmt.Errorf(
 		"%s: at byte %d%s: %s: %d bytes are not read; fix the file, or fetch it again if it is truncated", c.path,
 		c.record, c.ofContent(), why, bytes)}
 }
 
-// ofContent tells positions in what a compressed file holds from those in the file.
+// ofContent returns a phrase for messages that marks positions in the decompressed content.
 func (c *cursor) ofContent() string {
 	if c.compression == "" {
 		return ""
@@ -488,8 +486,8 @@ func (c *cursor) drop(n int) {
 	c.pos += int64(n)
 }
 
-// fill reads more bytes behind those that are there: as many again, since those of a record without an
-// end so far are copied each time, but no more than it takes to call it long.
+// fill reads more bytes. It doubles the buffer's content, because the bytes of an unfinished record are copied each
+// time, but reads no more than is needed to know that the record is long.
 func (c *cursor) fill() error {
 	c.hi = copy(c.buf, c.buf[c.lo:c.hi])
 	c.lo = 0
@@ -502,7 +500,7 @@ func (c *cursor) fill() error {
 	if c.buf == nil {
 		c.buf, _ = buffers.Get().([]byte)
 	}
-	if c.hi+most <= len(c.buf) { // a larger buffer would be there beside this one
+	if c.hi+most <= len(c.buf) { // avoid a second, larger buffer
 		want = min(want, len(c.buf))
 	}
 	if want > memory.Large {
@@ -510,7 +508,7 @@ func (c *cursor) fill() error {
 	}
 	if len(c.buf) < want {
 		room := want
-		if want > whole/4 { // the last copy: what is not filled yet takes no memory, and no half stands beside it
+		if want > whole/4 { // the last copy: unfilled memory costs nothing, and no half-size buffer is needed beside it
 			room = whole
 		}
 		if err := c.buffer.Grow(c.ctx, &c.buf, room); err != nil {
@@ -532,7 +530,7 @@ func (c *cursor) fill() error {
 	return nil
 }
 
-// shrink gives back the buffer of a large record when there was none for a while.
+// shrink frees the buffer of a large record if no large one has followed for a while.
 func (c *cursor) shrink() {
 	if left := c.hi - c.lo; c.buffer.Taken() && left <= readBytes && c.pos > c.large+int64(len(c.buf)) {
 		small := make([]byte, 2*readBytes)
@@ -542,8 +540,8 @@ func (c *cursor) shrink() {
 	}
 }
 
-// Show calls decode, which decodes and uses a record of so many bytes,
-// of large ones only when there is room for what becomes of them.
+// Show calls decode, which decodes and uses a record of this size. For a large record it first waits until there is
+// room for what decode makes of it.
 func Show(ctx context.Context, bytes int, claim *memory.Claim, decode func() error) error {
 	if bytes < memory.Large {
 		return decode()
@@ -556,7 +554,7 @@ func Show(ctx context.Context, bytes int, claim *memory.Claim, decode func() err
 	return decode()
 }
 
-// show calls see with the record of a piece that begins one.
+// show calls see with the record of a piece that begins a record.
 func (c *cursor) show(p piece, record *reading.Record, see func(*reading.Record) error) error {
 	return Show(c.ctx, len(p.raw), c.claim, func() error {
 		c.decode(p, record)
@@ -564,7 +562,7 @@ func (c *cursor) show(p piece, record *reading.Record, see func(*reading.Record)
 	})
 }
 
-// failed says where reading broke off and what that mostly means.
+// failed returns an error which says where reading broke off and what the usual cause is.
 func (c *cursor) failed(err error) error {
 	where := fmt.Sprintf("%s: at byte %d", c.path, c.pos+int64(c.hi-c.lo))
 	switch {
@@ -585,20 +583,20 @@ func (c *cursor) failed(err error) error {
 	return &reading.ContentError{Err: err}
 }
 
-// close closes the file and returns an error if it changed while it was read.
+// close closes the file, and returns an error if it changed while it was read.
 func (c *cursor) close() error {
 	putBuffer(c.buf)
 	c.buf = nil
 	c.buffer.Freed()
 	if c.plain != nil {
-		c.plain.Close() // it only held buffers
+		c.plain.Close() // it only holds buffers
 		c.src, c.plain = nil, nil
 		c.giveBack()
 	}
 	return errors.Join(c.file.Unchanged(), c.file.Close())
 }
 
-// seek returns the record at position, which must not lie behind.
+// seek returns the record at position, which must not be behind.
 func (c *cursor) seek(position int64) (piece, error) {
 	if err := c.skipTo(position); err != nil {
 		return piece{}, err

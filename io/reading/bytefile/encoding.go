@@ -16,8 +16,8 @@ import (
 	"github.com/neardup/neardup/io/reading"
 )
 
-// encodingOf returns the encoding of a file as blocks.File has it: that of its byte order mark goes before the asked
-// one, unless that is UTF-8. A file that isUTF8 is in no other.
+// encodingOf returns a value of blocks.File.Encoding: the encoding of the byte order mark if the file has one,
+// otherwise the one asked for, unless that is UTF-8. A file that isUTF8 has no other encoding.
 func (f Reader) encodingOf(file *blocks.File, asked string, head []byte, isUTF8 bool) (string, error) {
 	if f.Encoded && !f.Members {
 		return "", reading.OwnEncoding(file, asked)
@@ -50,20 +50,20 @@ func (f Reader) encodingOf(file *blocks.File, asked string, head []byte, isUTF8 
 	return e.Name, nil
 }
 
-// detect notes what a text that is not UTF-8 tells of its encoding.
+// detect records the encoding detected in a text that is not UTF-8.
 func detect(file *blocks.File, text []byte) {
 	if charset.Marked(text) != "" {
 		return
 	}
 	found := charset.Detect(text)
 	file.Detected, file.Percent = cmp.Or(found.Name, blocks.UnknownEncoding), found.Percent
-	if _, err := charset.Named(found.Name); err != nil { // it is not read
+	if _, err := charset.Named(found.Name); err != nil { // neardup cannot read it
 		file.Percent = 0
 	}
 }
 
-// declared returns the name of the encoding that a file has a byte order mark of or declares, or else of the one that
-// is asked for. One that declares UTF-8, or what cannot be, may be in that all the same.
+// declared returns the encoding of a file's byte order mark or declaration, or else the one asked for. A declaration of
+// UTF-8, or one that cannot be true, is ignored.
 func (f Reader) declared(ctx context.Context, file *blocks.File, o reading.Options) (string, error) {
 	head, err := Head(ctx, file, o)
 	if err != nil {
@@ -76,15 +76,15 @@ func (f Reader) declared(ctx context.Context, file *blocks.File, o reading.Optio
 	return e.Name, nil
 }
 
-// ofOthers reports whether an encoding is asked for that is only that of files
-// that are not UTF-8. UTF-16 is not: its characters may look like UTF-8.
+// ofOthers reports whether the encoding asked for applies only to files that are not UTF-8. UTF-16 is not such an
+// encoding: its characters may look like UTF-8.
 func ofOthers(asked string) bool {
 	e, err := charset.Named(asked)
 	return asked == reading.DetectEncoding || err == nil && e != nil && e.Unit() == 1
 }
 
-// isUTF8 reports whether all that a file holds is UTF-8 without NUL. It reads up to where it is not and, if the
-// encoding is to be detected, readBytes around that.
+// isUTF8 reports whether the whole content of a file is UTF-8 without NUL. It reads up to the first exception and, if
+// the encoding is to be detected, readBytes around that.
 func (f Reader) isUTF8(ctx context.Context, file *blocks.File, o reading.Options) (is bool, err error) {
 	c, err := f.open(ctx, file, nil, o, true)
 	if err != nil {
@@ -121,7 +121,7 @@ func (f Reader) isUTF8(ctx context.Context, file *blocks.File, o reading.Options
 	}
 }
 
-// around fills buf with what is around the first of its bytes that is not UTF-8, and returns how many bytes that is.
+// around fills buf with the bytes around its first byte that is not UTF-8, and returns their number.
 func (c *cursor) around(buf []byte, held int) (int, error) {
 	from := startAround(buf[:held])
 	held = copy(buf, buf[from:held])
@@ -132,11 +132,11 @@ func (c *cursor) around(buf []byte, held int) (int, error) {
 	return held + n, nil
 }
 
-// beforeInvalid is how much before its first byte that is not UTF-8 a text tells its encoding by.
+// beforeInvalid is how many bytes before the first invalid one are used for detection.
 const beforeInvalid = 4 << 10
 
-// startAround returns where in a text what tells its encoding begins: at its start, or not far before its first byte
-// that is not UTF-8.
+// startAround returns where the part of a text used for detection begins: at its start, or slightly before its first
+// byte that is not UTF-8.
 func startAround(text []byte) int {
 	at := 0
 	for at < len(text) && text[at] > 0 {
@@ -146,11 +146,11 @@ func startAround(text []byte) int {
 		}
 		at += n
 	}
-	return max(0, at-beforeInvalid) / 2 * 2 // where a character of UTF-16 begins: it has NUL early, if at all
+	return max(0, at-beforeInvalid) / 2 * 2 // the start of a character in UTF-16, which has NULs early if at all
 }
 
-// plain reports whether text is UTF-8 without NUL, and how much of it
-// is looked at: unless atEOF, its last character may be cut.
+// plain reports whether text is UTF-8 without NUL, and how many bytes it has checked: unless atEOF, the last character
+// may be cut.
 func plain(text []byte, atEOF bool) (n int, ok bool) {
 	n = len(text)
 	for i := 1; i < utf8.UTFMax && i <= len(text) && !atEOF; i++ {
@@ -164,8 +164,8 @@ func plain(text []byte, atEOF bool) (n int, ok bool) {
 	return n, utf8.Valid(text[:n]) && bytes.IndexByte(text[:n], 0) < 0
 }
 
-// Decode returns the content of a file that is one text, as UTF-8 and without its byte order mark, and the encoding
-// that it was in, as blocks.File has it, if Options.Encoding is asked.
+// Decode returns the content of a file that is one text, in UTF-8 and without its byte order mark, and the text's
+// encoding as in blocks.File. asked is an Options.Encoding.
 func Decode(content []byte, asked string) (text []byte, encoding string, err error) {
 	isUTF8, file := false, new(blocks.File)
 	if ofOthers(asked) {
@@ -195,10 +195,10 @@ func Decode(content []byte, asked string) (text []byte, encoding string, err err
 	return e.AppendDecoded(nil, content[mark:]), encoding, nil
 }
 
-// utf16Mark is the length of UTF-16's byte order mark. A file with UTF-8's is in that.
+// utf16Mark is the length of UTF-16's byte order mark. (A file with UTF-8's mark is UTF-8.)
 const utf16Mark = 2
 
-// codecOf returns what finds the records of a file, of which the encoding is known.
+// codecOf returns the codec for a file whose encoding is known.
 func (f Reader) codecOf(file *blocks.File, fields codec.Fields) (codec.Codec, error) {
 	c := f.Codec(fields)
 	if file.Encoding == "" {
@@ -239,7 +239,7 @@ func (c members) Decode(record []byte, doc *codec.Document) error {
 	return err
 }
 
-// decoding finds records where its codec does, and decodes them for it.
+// decoding finds records with its codec, then decodes them to UTF-8 for it.
 type decoding struct {
 	codec.Codec
 	encoding *charset.Encoding
@@ -250,7 +250,7 @@ func (c decoding) WithHeader(header []byte) (codec.Codec, error) {
 	return decoding{with, c.encoding}, err
 }
 
-// decoded are buffers for records.
+// decoded holds buffers for records.
 var decoded = sync.Pool{New: func() any { return new([]byte) }}
 
 func (c decoding) Decode(record []byte, doc *codec.Document) error {
@@ -263,11 +263,11 @@ func (c decoding) Decode(record []byte, doc *codec.Document) error {
 	return c.Codec.Decode(text, doc)
 }
 
-// encoded is decoding of an encoding in which characters that are not ASCII have bytes that look so: its codec sees an
-// outline of the file, in which they do not.
+// encoded is decoding for an encoding in which other characters may contain bytes that look like ASCII: its codec sees
+// an outline of the file without such bytes.
 type encoded struct{ decoding }
 
-// outlineBytes is how much of a window is outlined at a time: Start gets on with it.
+// outlineBytes is how much of a window is outlined at a time, so that Start can progress.
 const outlineBytes = 4 << 10
 
 func (c encoded) WithHeader(header []byte) (codec.Codec, error) {
@@ -287,7 +287,7 @@ func (c encoded) Header(data []byte, atEOF bool) (int, bool) {
 	return c.end(n, data[before:]) + before, ok
 }
 
-// end returns where in data n bytes of its outline end.
+// end returns where in data the first n bytes of its outline end.
 func (c encoded) end(n int, data []byte) int { return min(n*c.encoding.Unit(), len(data)) }
 
 func (c encoded) Start(data []byte, atEOF bool) (n int, ok bool) {
@@ -310,8 +310,8 @@ func (c encoded) End(data []byte, state codec.State, atEOF bool) (n int, next co
 	return n, state, ok
 }
 
-// outline calls see with outlines of data, of a part at a time, until it says to stop or to wait for more; see returns
-// how much of an outline is done with, and whether to go on. Last tells it that data and the file end there.
+// outline calls see with outlines of one part of data after another, until see stops or needs more data. see returns
+// how much of an outline it has used, and whether to go on. last says that data and the file end there.
 func (c encoded) outline(data []byte, atEOF bool, see func(outline []byte, last bool) (done int, goOn bool)) {
 	var buffer [outlineBytes]byte
 	for {
@@ -325,5 +325,5 @@ func (c encoded) outline(data []byte, atEOF bool, see func(outline []byte, last 
 	}
 }
 
-// Splittable: in UTF-16 a line end is told by where characters begin.
+// Splittable returns false for UTF-16, where finding line ends requires knowing where characters begin.
 func (c encoded) Splittable() bool { return c.encoding.Unit() == 1 && c.Codec.Splittable() }

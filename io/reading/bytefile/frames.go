@@ -10,21 +10,21 @@ import (
 	"github.com/neardup/neardup/blocks"
 )
 
-// frame is a part of a compressed file that is unpacked without the others.
+// frame is a part of a compressed file that can be unpacked by itself.
 type frame struct {
 	start    int64 // in the file
-	end      int64 // of the blocks that were walked; of the frame, once whole
-	plainEnd int64 // where its plain bytes end
+	end      int64 // of the blocks walked; of the frame, once whole
+	plainEnd int64 // end of its decompressed bytes
 	checksum bool
 	whole    bool
 }
 
-// rest is what follows the frames that tell how many plain bytes they have, or all: one frame, as far as is known.
+// rest returns the part of a file after the frames that state their decompressed size, as one frame of unknown extent.
 func rest(at int64) frame {
 	return frame{start: at, end: blocks.End, plainEnd: blocks.End, whole: true}
 }
 
-// windowOf returns the window of a file's first frame that holds something, 0 if there is none.
+// windowOf returns the window of a file's first frame with content; 0 if there is none.
 func windowOf(file io.ReaderAt) int64 {
 	for at := int64(0); ; {
 		h, ok := headerAt(file, at)
@@ -33,7 +33,7 @@ func windowOf(file io.ReaderAt) int64 {
 			return 0
 		case h.Skippable:
 			at += int64(h.HeaderSize) + int64(h.SkippableSize)
-		case h.SingleSegment: // all of it is the window
+		case h.SingleSegment: // the content is the window
 			return int64(min(h.FrameContentSize, math.MaxInt64))
 		default:
 			return int64(h.WindowSize)
@@ -47,7 +47,7 @@ func headerAt(file io.ReaderAt, at int64) (h zstd.Header, ok bool) {
 	return h, h.Decode(head[:n]) == nil
 }
 
-// beginFrame reads what the frame at a place says of its size (RFC 8878, §3.1).
+// beginFrame reads the header of the frame at an offset; ok is false if it does not state a size (RFC 8878, §3.1).
 func beginFrame(file io.ReaderAt, at, plain int64) (f frame, ok bool) {
 	h, ok := headerAt(file, at)
 	if !ok {
@@ -63,7 +63,7 @@ func beginFrame(file io.ReaderAt, at, plain int64) (f frame, ok bool) {
 	return f, h.HasFCS
 }
 
-// walk goes on to the first block that begins at limit or behind, or to the end of the frame.
+// walk moves on to the first block at or after limit, or to the end of the frame.
 func (f *frame) walk(file io.ReaderAt, limit int64) error {
 	for !f.whole && f.end < limit {
 		var block [3]byte

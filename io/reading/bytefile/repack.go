@@ -6,25 +6,25 @@ import (
 	"github.com/neardup/neardup/blocks"
 )
 
-// repacker writes what is kept of a compressed file: frames that nothing is dropped of as they stand
-// there, others anew.
+// repacker writes the kept parts of a compressed file: it copies frames of which nothing is dropped, and compresses the
+// others again.
 type repacker struct {
 	w           io.Writer
-	packed      follower // the file
+	packed      follower // reads and copies the file
 	compression string
-	anew        bool // all frames are
+	anew        bool // compress all frames again
 
-	position int64 // in the plain bytes
+	position int64 // in the decompressed bytes
 	frame    frame
-	entered  bool // some of frame was put
-	copied   bool // and so it is written
+	entered  bool // bytes of frame were put
+	copied   bool // frame is copied
 	out      compressor
-	begun    bool // out has a frame that is not ended
+	begun    bool // out has an unfinished frame
 	written  bool
 }
 
-// put writes the next plain bytes, or leaves them out if they are dropped; next is where the next
-// record that is to be dropped begins.
+// put writes the next decompressed bytes, or omits them if they are dropped. next is where the next record to drop
+// begins.
 func (p *repacker) put(raw []byte, dropped bool, next int64) error {
 	for len(raw) > 0 {
 		if p.entered && p.position == p.frame.plainEnd {
@@ -62,7 +62,7 @@ func (p *repacker) put(raw []byte, dropped bool, next int64) error {
 	return nil
 }
 
-// replace leaves the next plain bytes out, and writes others.
+// replace omits the next decompressed bytes and writes others instead.
 func (p *repacker) replace(raw, with []byte) error {
 	if err := p.put(raw, true, p.position); err != nil {
 		return err
@@ -74,7 +74,7 @@ func (p *repacker) replace(raw, with []byte) error {
 	return err
 }
 
-// enter goes on to the next frame that has plain bytes.
+// enter moves on to the next frame with content.
 func (p *repacker) enter() error {
 	for ok := p.compression == zstded && !p.anew; ; {
 		at := p.frame.end
@@ -94,7 +94,7 @@ func (p *repacker) enter() error {
 	}
 }
 
-// follow goes through the frame, and copies it, not far behind where the file is being read.
+// follow walks the frame, and copies it if it is kept, close behind the file's reader.
 func (p *repacker) follow() error {
 	read := p.packed.read()
 	if read-min(p.frame.end, p.packed.at) < readBytes {
@@ -103,7 +103,7 @@ func (p *repacker) follow() error {
 	return p.through(read)
 }
 
-// through goes on to limit, or where a block ends behind it.
+// through moves on to limit, or to the first block's end after it.
 func (p *repacker) through(limit int64) error {
 	if err := p.frame.walk(p.packed.packed, limit); err != nil || !p.copied {
 		return err
@@ -111,13 +111,13 @@ func (p *repacker) through(limit int64) error {
 	return p.packed.to(min(p.frame.end, limit))
 }
 
-// leave ends with the frame.
+// leave finishes the frame.
 func (p *repacker) leave() error {
 	p.entered = false
 	return p.through(blocks.End)
 }
 
-// open begins a frame, unless one is begun.
+// open begins a frame unless one is open.
 func (p *repacker) open() (err error) {
 	switch {
 	case p.begun:
@@ -131,7 +131,7 @@ func (p *repacker) open() (err error) {
 	return err
 }
 
-// finish ends the file, which has a frame even if nothing is kept.
+// finish ends the file, which gets a frame even if nothing is kept.
 func (p *repacker) finish() error {
 	if p.entered && p.copied {
 		if err := p.leave(); err != nil {
@@ -146,7 +146,7 @@ func (p *repacker) finish() error {
 	return p.end()
 }
 
-// end ends the frame that was begun.
+// end ends the open frame.
 func (p *repacker) end() error {
 	if !p.begun {
 		return nil

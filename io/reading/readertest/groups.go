@@ -20,18 +20,18 @@ import (
 type Row struct {
 	ID   string // "" for none
 	Text string
-	List bool // the text is a list: the row is unreadable
+	List bool // the text is a list, so the row is unreadable
 }
 
-// String renders a row as Record.Raw has it.
+// String renders a row as in Record.Raw.
 func (r Row) String() string { return fmt.Sprintf("%q: %q %v\n", r.ID, r.Text, r.List) }
 
-// Groups reads a toy format of row groups: unlike a format of bytes its positions are row numbers,
-// and it is cut only between groups. A file is its groups, each a JSON array of rows, a JSON footer
-// that lists them, and the footer's length in four bytes.
+// Groups reads a toy format of row groups. Unlike those of a byte format, its positions are row numbers, and it is cut
+// only between groups. A file consists of groups, each a JSON array of rows, a JSON footer that lists them, and the
+// footer's length in four bytes.
 type Groups struct{}
 
-// group is a row group as the footer has it.
+// group is a row group as listed in the footer.
 type group struct {
 	Offset, Bytes int64 // in the file
 	First, Rows   int64 // row numbers
@@ -59,7 +59,7 @@ func WriteGroups(w io.Writer, groups ...[]Row) error {
 	return err
 }
 
-// ReadGroups returns the rows of a file, one line each.
+// ReadGroups returns the rows of a file, one per line.
 func ReadGroups(content []byte) string {
 	var b strings.Builder
 	for _, g := range footerOf(content) {
@@ -83,7 +83,7 @@ func footerOf(content []byte) (groups []group) {
 	return groups
 }
 
-// Inspect reads the footer, which travels as the header.
+// Inspect reads the footer, which becomes the file's Header.
 func (Groups) Inspect(ctx context.Context, file *blocks.File, o reading.Options) error {
 	return withFile(ctx, file, func(f io.ReaderAt) error {
 		if file.Size < 4 {
@@ -103,7 +103,7 @@ func (Groups) Inspect(ctx context.Context, file *blocks.File, o reading.Options)
 	})
 }
 
-// withFile calls do with the file, which must be the same before and after.
+// withFile calls do with the file, which must not change meanwhile.
 func withFile(ctx context.Context, file *blocks.File, do func(io.ReaderAt) error) (err error) {
 	f, err := storage.Open(ctx, file.Path, file.Version)
 	if err != nil {
@@ -132,7 +132,7 @@ func (Groups) Cut(file *blocks.File, size int64) (cuts []int64) {
 	return slices.Compact(cuts)
 }
 
-// rows calls see with the groups that have rows in span, and with those rows.
+// rows calls see with each group that has rows in span, and with those rows.
 func (Groups) rows(
 	ctx context.Context, file *blocks.File, span blocks.Span, see func(g group, first int64, rows []Row) error,
 ) error {

@@ -1,5 +1,5 @@
-// Package readertest is the conformance suite of record readers, and has a reader of row groups to
-// show that the suite does not ask for bytes.
+// Package readertest is the conformance suite of record readers. It includes a reader of row groups, which shows that
+// the suite does not require a byte format.
 package readertest
 
 import (
@@ -27,25 +27,25 @@ import (
 	"github.com/neardup/neardup/io/storage/storagetest"
 )
 
-// Case is a file and what a reader is to make of it. Its ids are in the column id, its texts in text.
+// Case is a file and the records that a reader must find in it. Its columns are id and text.
 type Case struct {
-	Format     string // its name
+	Format     string // name of the format
 	IDIsSource bool   // the file is one document
 	Stored     []byte
 	Records    []codectest.Planted
-	// NeverKept: unreadable records are dropped from all copies, as in a
-	// run. What begins with one may be no file of the format.
+	// NeverKept says that all copies drop unreadable records, as a run does. A file that begins with one may not be
+	// recognised.
 	NeverKept bool
-	// Without returns the content without the records at the positions dropped, which ascend.
+	// Without returns the content without the records at dropped, which are ascending positions.
 	Without func(dropped []int64) string
-	// Content returns the content of a stored file, as Without does: its plain bytes, or its values.
+	// Content returns the content of a stored file in the form of Without: its decompressed bytes, or its values.
 	Content func(stored []byte) string
 }
 
-// Fields are those of every Case.
+// Fields are the fields of every Case.
 var Fields = codec.Fields{Text: []string{"text"}, ID: "id"}
 
-// anyLength is more than any record has.
+// anyLength exceeds the length of any record.
 const anyLength = 1 << 30
 
 // Plant writes a file below a temporary folder and inspects it.
@@ -73,7 +73,7 @@ func write(t testing.TB, path string, stored []byte) {
 	}
 }
 
-// Listed returns a file as the planner lists it.
+// Listed returns a file in the form in which the planner lists it.
 func Listed(t testing.TB, path string) *blocks.File {
 	t.Helper()
 	entries, err := storage.List(t.Context(), path)
@@ -83,7 +83,7 @@ func Listed(t testing.TB, path string) *blocks.File {
 	return &blocks.File{Path: path, Source: filepath.Base(path), Size: entries[0].Size, Version: entries[0].Version}
 }
 
-// Spans are those that r cuts file into.
+// Spans returns the spans into which r cuts file.
 func Spans(r reading.RecordReader, file *blocks.File, size int64) (spans []blocks.Span) {
 	start := int64(0)
 	for _, end := range r.Cut(file, size) {
@@ -93,15 +93,15 @@ func Spans(r reading.RecordReader, file *blocks.File, size int64) (spans []block
 	return append(spans, blocks.Span{Start: start, End: blocks.End})
 }
 
-// objects is the scheme of an object store, which keeps a file that is open as it is.
+// objects is the scheme of an object store, which keeps an open file unchanged.
 const objects = "conformance://"
 
 func init() { storage.Register(objects, &storagetest.Memory{}) }
 
-var planted atomic.Int64 // in that store
+var planted atomic.Int64 // objects in that store
 
-// Run checks that r reads the records of c, from a disk and from an object store, and is true to the contract of
-// reading.RecordReader. The subtests share r and are parallel, which lets the race detector see that it is immutable.
+// Run checks that r reads the records of c, from a disk and an object store, and fulfils the contract of
+// reading.RecordReader. The subtests share r and run in parallel, so the race detector can see that it is immutable.
 func Run(t *testing.T, r reading.RecordReader, c Case) {
 	t.Helper()
 	for name, check := range map[string]func(suite, *testing.T){
@@ -135,7 +135,7 @@ func newSuite(t *testing.T, r reading.RecordReader, c Case, store string, stored
 	return suite{c, r, store, file}
 }
 
-// sizes are those of spans: all up to the file's, or some of a long file. Those of one byte cut it wherever it can be.
+// sizes returns sizes of spans: all up to the file's, or some for a long file. Spans of one byte cut wherever possible.
 func (s suite) sizes() (sizes []int64) {
 	step := 1 + s.file.Size/nightly.Or[int64](300, 60)
 	for size := int64(1); size <= s.file.Size+step; size += step {
@@ -144,7 +144,7 @@ func (s suite) sizes() (sizes []int64) {
 	return sizes
 }
 
-// found is a record as it was read.
+// found is a record that was read.
 type found struct {
 	codectest.Planted
 	long bool
@@ -166,7 +166,7 @@ func newFound(t *testing.T, record *reading.Record) found {
 	return f
 }
 
-// want is what newFound makes of the planted records, of which those above most bytes are long.
+// want returns what newFound should make of the planted records, where those of more than most bytes are long.
 func (s suite) want(most int) (want []found) {
 	for _, r := range codectest.Seen(s.Records, most) {
 		f := found{r, len(r.Raw) > most}
@@ -209,14 +209,14 @@ func same(t *testing.T, got, want []found, format string, args ...any) {
 	}
 }
 
-// spans: each record is read exactly once, in order, whatever the size of spans.
+// spans checks that each record is read exactly once, in order, whatever the size of spans.
 func (s suite) spans(t *testing.T) {
 	_, whole := s.read(t, anyLength, blocks.Span{End: blocks.End})
 	for _, size := range s.sizes() {
 		var got []found
 		var sum reading.Progress
 		before := int64(0)
-		var others []blocks.Span // every second, and what they have
+		var others []blocks.Span // every second span, and its records
 		var want []found
 		var share reading.Progress
 		for i, span := range Spans(s.r, s.file, size) {
@@ -249,11 +249,11 @@ func (s suite) spans(t *testing.T) {
 	}
 }
 
-// long: a record is long by its length alone, whatever the span.
+// long checks that a record is long by its length alone, whatever the span.
 func (s suite) long(t *testing.T) {
 	for most := 16; most < 60; most++ {
 		sizes := []int64{s.file.Size + 1}
-		if most%nightly.Or(1, 8) == 0 { // which cut records in two
+		if most%nightly.Or(1, 8) == 0 { // these cut records in two
 			sizes = append(sizes, 1, 7)
 		}
 		for _, size := range sizes {
@@ -267,7 +267,7 @@ func (s suite) long(t *testing.T) {
 	}
 }
 
-// selections are subsets of the records of a span: all of few, or some, among them none and all.
+// selections returns subsets of a span's records, including none and all: every subset if there are few records.
 func (s suite) selections(span blocks.Span) (selections [][]int64) {
 	var positions []int64
 	for _, r := range codectest.Seen(s.Records, anyLength) {
@@ -280,7 +280,7 @@ func (s suite) selections(span blocks.Span) (selections [][]int64) {
 	for n := range uint64(1) << min(len(positions), few) {
 		if len(positions) > few && n > 0 {
 			if n = random.Uint64(); len(selections) == 1 {
-				n = 1<<len(positions) - 1 // all of them
+				n = 1<<len(positions) - 1 // all records
 			}
 		}
 		selection := []int64{}
@@ -294,7 +294,7 @@ func (s suite) selections(span blocks.Span) (selections [][]int64) {
 	return selections
 }
 
-// some: positions lead back to the records, in any ascending selection.
+// some checks that positions lead back to the records, in any ascending selection.
 func (s suite) some(t *testing.T) {
 	o := reading.Options{Fields: Fields, MaxRecord: anyLength}
 	for _, size := range []int64{1, 7, 64, s.file.Size + 1} {
@@ -321,7 +321,7 @@ func (s suite) some(t *testing.T) {
 	}
 }
 
-// copies: a copy has all but the dropped records, and is read as the file is.
+// copies checks that a copy has all records except the dropped ones, and can be read like the file.
 func (s suite) copies(t *testing.T) {
 	o := reading.Options{Fields: Fields, MaxRecord: anyLength}
 	whole := blocks.Span{End: blocks.End}
@@ -382,7 +382,7 @@ type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errFull }
 
-// ends: reading ends when it is told to.
+// ends checks that reading ends when it is told to.
 func (s suite) ends(t *testing.T) {
 	if len(codectest.Seen(s.Records, anyLength)) == 0 {
 		return
@@ -414,7 +414,7 @@ func (s suite) ends(t *testing.T) {
 	}
 }
 
-// changes: a file that changes while it is read, or was before, is an error; in an object store, before.
+// changes checks that a file that changes before or during reading is an error (in an object store, before).
 func (s suite) changes(t *testing.T) {
 	o := reading.Options{Fields: Fields, MaxRecord: anyLength}
 	whole := blocks.Span{End: blocks.End}
@@ -468,7 +468,7 @@ type calling func()
 
 func (c calling) Write(p []byte) (int, error) { c(); return len(p), nil }
 
-// Pack compresses as other programs do: gzip, zstd, or not at all.
+// Pack compresses content as other programs do: gzip, zstd, or not at all.
 func Pack(t testing.TB, content []byte, compression string) []byte {
 	t.Helper()
 	var b bytes.Buffer

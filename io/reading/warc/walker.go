@@ -21,28 +21,28 @@ import (
 
 const (
 	readBytes = 256 << 10
-	// tailBytes is how much is read at a time behind what is wanted, for the rest of the last member.
+	// tailBytes is how much is read at a time beyond the wanted range, for the rest of the last member.
 	tailBytes = 16 << 10
-	// backBytes are those before a span in which a member is looked for first.
+	// backBytes is how far before a span the first search for a member begins.
 	backBytes = 256 << 10
-	// storedBlock is more than a block of deflate can have that is stored as it stands (RFC 1951, §3.2.4). A member
-	// that stands in the content of another, as that of a crawled .warc.gz does, lies in such a block.
+	// storedBlock is larger than any stored block of deflate (RFC 1951, §3.2.4). If a member contains another one, as that
+	// of a crawled .warc.gz does, the inner one is in such a block.
 	storedBlock = 1 << 16
 )
 
-// member is a gzip member, or bytes that are none up to the next one.
+// member is a gzip member, or the bytes that are not a member up to the next one.
 type member struct {
 	start, end int64 // in the file
-	content    int64 // bytes that it holds
-	long       bool  // more of them than a record may have
-	broken     error // why it is no member; it holds its stored bytes then
+	content    int64 // size of its content in bytes
+	long       bool  // the content is longer than a record may be
+	broken     error // why it is not a member; its content is then its stored bytes
 }
 
-// inflaters are those of walkers that are done.
+// inflaters holds the gzip readers of finished walkers for reuse.
 var inflaters = sync.Pool{New: func() any { return new(gzip.Reader) }}
 
-// walker goes from member to member. Where the next one begins follows from the place of this one alone, so that
-// walks from different places agree.
+// walker moves from member to member. The next member's offset depends only on that of the current one, so walks from
+// different offsets agree.
 type walker struct {
 	ctx  context.Context //nolint:containedctx // of the one call that a walker serves
 	file *storage.File
@@ -51,12 +51,12 @@ type walker struct {
 	o    reading.Options
 
 	source   source
-	buffered *bufio.Reader // of source; inflating takes no byte more from it than the member has
+	buffered *bufio.Reader // of source; inflating takes no byte beyond the member from it
 	gzip     *gzip.Reader
 	chunk    []byte
-	plain    []byte // what the member that was read last holds, unless it is long
+	plain    []byte // content of the member last read, unless it is long
 	claim    *memory.Claim
-	buffer   memory.Buffer // is plain
+	buffer   memory.Buffer // the memory of plain
 }
 
 func newWalker(ctx context.Context, f *storage.File, file *blocks.File, o reading.Options) *walker {
@@ -68,11 +68,11 @@ func newWalker(ctx context.Context, f *storage.File, file *blocks.File, o readin
 	return w
 }
 
-// source reads a file and knows how far it is, and whether reading failed.
+// source reads a file, and knows its offset and any read error.
 type source struct {
 	r    io.Reader
 	at   int64
-	near int64 // little is read from here on at a time
+	near int64 // from here on, reads are small
 	err  error
 }
 
@@ -85,7 +85,7 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// release gives back a large plain.
+// release frees a large plain.
 func (w *walker) release() {
 	if w.buffer.Taken() {
 		w.plain = nil
@@ -93,7 +93,7 @@ func (w *walker) release() {
 	}
 }
 
-// keep appends data to plain, of which no more than most bytes and one are kept.
+// keep appends data to plain, up to one byte more than most in total.
 func (w *walker) keep(data []byte, most int) error {
 	data = data[:min(len(data), most+1-len(w.plain))]
 	if n := len(w.plain) + len(data); n > cap(w.plain) {
@@ -105,7 +105,7 @@ func (w *walker) keep(data []byte, most int) error {
 	return nil
 }
 
-// each calls see with the members that begin in a span, each of which is in plain then.
+// each calls see with the members that begin in a span, each while its content is in plain.
 func (w *walker) each(span blocks.Span, see func(member) error) error {
 	w.file.Ahead(max(span.Start-backBytes, 0), min(span.End, w.size-tailBytes)+tailBytes)
 	w.source.near = min(span.End, w.size)
@@ -119,8 +119,7 @@ func (w *walker) each(span blocks.Span, see func(member) error) error {
 	return err
 }
 
-// seek returns where the first member begins that does not begin before start: the one that a walk from the file's
-// start comes to.
+// seek returns the offset of the first member at or after start that a walk from the file's start reaches.
 func (w *walker) seek(start int64) (p int64, err error) {
 	for back := int64(backBytes); ; back *= 4 {
 		from := max(start-back, 0)
@@ -145,7 +144,7 @@ func (w *walker) seek(start int64) (p int64, err error) {
 	}
 }
 
-// step reads the member at p, with up to most bytes of what it holds, or if there is none the bytes up to the next one.
+// step reads the member at p with up to most bytes of its content, or if there is none the bytes up to the next one.
 func (w *walker) step(p int64, most int) (member, error) {
 	m, err := w.read(p, most)
 	if err != nil || m.broken == nil {
@@ -173,7 +172,7 @@ func (w *walker) step(p int64, most int) (member, error) {
 	}
 }
 
-// begin sets gzip to the member at p. An error says that none begins there.
+// begin prepares gzip for the member at p. An error says that no member begins there.
 func (w *walker) begin(p int64) error {
 	if at := w.source.at - int64(w.buffered.Buffered()); p != at || w.source.r == nil {
 		w.source = source{r: io.NewSectionReader(w.file, p, w.size-p), at: p, near: w.source.near}
@@ -186,8 +185,8 @@ func (w *walker) begin(p int64) error {
 	return nil
 }
 
-// first returns the beginning of what the first member holds, and whether
-// that is one record and line ends. It reads no more than that record.
+// first returns the beginning of the first member's content, and whether the content is one record and line ends. It
+// reads no more than that record.
 func (w *walker) first() (head []byte, one, broken bool) {
 	if w.begin(0) != nil {
 		return nil, false, true
@@ -214,7 +213,7 @@ func (w *walker) first() (head []byte, one, broken bool) {
 	return head, one, err != nil && !errors.Is(err, io.EOF)
 }
 
-// read reads the member at p, with up to most bytes of what it holds. Of one that is broken there is no end.
+// read reads the member at p with up to most bytes of its content. A broken member's end is not known.
 func (w *walker) read(p int64, most int) (m member, err error) {
 	w.release()
 	w.plain = w.plain[:0]
@@ -244,8 +243,8 @@ func (w *walker) read(p int64, most int) (m member, err error) {
 	return m, w.ctx.Err()
 }
 
-// search returns the first place from p on and before limit where a member with a record begins for certain; limit if
-// there is none.
+// search returns the first offset in [p, limit) at which a member with a record certainly begins, or limit if there is
+// none.
 func (w *walker) search(p, limit int64) (int64, error) {
 	magic := []byte{0x1f, 0x8b, 0x08} // RFC 1952, §2.3.1
 	window := make([]byte, min(readBytes, limit-p+int64(len(magic))))
@@ -269,8 +268,8 @@ func (w *walker) search(p, limit int64) (int64, error) {
 	return limit, nil
 }
 
-// certain reports whether whole members with a record each begin at p, one after
-// another, for more bytes than a stored block has, or up to the end of the file.
+// certain reports whether successive whole members, each with a record, begin at p and extend beyond the size of a
+// stored block or to the end of the file.
 func (w *walker) certain(p int64) (bool, error) {
 	const begin = "WARC/"
 	for from := p; p < w.size && p-from < storedBlock; {

@@ -1,8 +1,8 @@
 // Package warc reads WARC and WET files.
 //
-// A file of gzip members with one record each, as the standard has it (ISO 28500, annex D), is cut between members: a
-// position is the offset of a member in the stored file, and a copy has the bytes of the kept members. Any other file
-// is a stream of bytes to package bytefile: not compressed, zstd, or gzip with several records in a member.
+// A file of gzip members with one record each, as the standard describes it (ISO 28500, annex D), is cut between
+// members: a position is the offset of a member in the stored file, and a copy has the bytes of the kept members.
+// Package bytefile reads other files as streams of bytes: uncompressed, zstd, or gzip with several records per member.
 package warc
 
 import (
@@ -19,12 +19,12 @@ import (
 	"github.com/neardup/neardup/io/storage"
 )
 
-// Reader is the reading.RecordReader of WARC. A file that is not Sequential consists of gzip members.
+// Reader is the reading.RecordReader for WARC. A file that is not Sequential consists of gzip members.
 type Reader struct{}
 
 var stream = bytefile.Reader{Codec: warc.New, Besides: warc.Besides, Encoded: true}
 
-// Inspect tells by the first member, or the next one if that is broken, whether the file has one for each record.
+// Inspect tells from the first member, or from the next one if that is broken, whether each record has a member.
 func (Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Options) error {
 	if err := stream.Inspect(ctx, file, o); err != nil {
 		return err
@@ -52,7 +52,7 @@ func (Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Options)
 			members = next < w.size
 		}
 		if members {
-			file.Compression, file.Sequential = "", false // of all its content there is none
+			file.Compression, file.Sequential = "", false // each member is compressed by itself
 		}
 		return nil
 	})
@@ -65,7 +65,7 @@ func checkVersion(file *blocks.File, head []byte) error {
 	return nil
 }
 
-// Cut cuts at multiples of size: from there on a reader finds the next member.
+// Cut cuts at multiples of size, from where a reader finds the next member.
 func (Reader) Cut(file *blocks.File, size int64) (cuts []int64) { return stream.Cut(file, size) }
 
 // Read reads the members that begin in spans.
@@ -128,7 +128,7 @@ func (Reader) ReadSome(
 	})
 }
 
-// CopyExcept copies the bytes of the members that begin in a span, as they stand.
+// CopyExcept copies the stored bytes of the members that begin in a span.
 func (Reader) CopyExcept(
 	ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, dropped []int64, o reading.Options,
 ) (kept int64, err error) {
@@ -136,7 +136,7 @@ func (Reader) CopyExcept(
 		return stream.CopyExcept(ctx, w, file, span, dropped, o)
 	}
 	err = walk(ctx, file, o, func(in *walker) error {
-		var from, to int64 // members that are kept one after another
+		var from, to int64 // range of successive kept members
 		flush := func() error {
 			_, err := io.Copy(w, io.NewSectionReader(in.file, from, to-from))
 			return err
@@ -158,7 +158,7 @@ func (Reader) CopyExcept(
 			if to-from < readBytes {
 				return nil
 			}
-			err := flush() // not long after it was fetched
+			err := flush() // while it may still be cached
 			from = to
 			return err
 		})
@@ -173,7 +173,7 @@ func (Reader) CopyExcept(
 	return kept, err
 }
 
-// walk calls do with a walker through file, which must be the same before and after. ErrStop is no error.
+// walk calls do with a walker of file, which must not change meanwhile. It returns nil for ErrStop.
 func walk(ctx context.Context, file *blocks.File, o reading.Options, do func(*walker) error) (err error) {
 	f, err := storage.Open(ctx, file.Path, file.Version)
 	if err != nil {
@@ -191,12 +191,12 @@ func walk(ctx context.Context, file *blocks.File, o reading.Options, do func(*wa
 	return err
 }
 
-// besides reports whether the member that was read last is no document but goes with the file.
+// besides reports whether the member last read is not a document but is copied with the file.
 func (w *walker) besides(m member) bool {
 	return m.broken == nil && !m.long && (m.content == 0 || warc.Besides(w.plain))
 }
 
-// show calls see with the record of the member that was read last.
+// show calls see with the record of the member last read.
 func (w *walker) show(c codec.Codec, m member, record *reading.Record, see func(*reading.Record) error) error {
 	return bytefile.Show(w.ctx, len(w.plain), w.claim, func() error {
 		*record = reading.Record{Position: m.start, Doc: record.Doc, Long: m.long}
