@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Column is one that a file has, and the type of its values as the format calls it.
+// Column is a column of a file, and the type of its values in the format's terms.
 type Column struct{ Name, Type string }
 
-// Listed is how a message lists columns, of which there may be many:
-// the first 20 names, and of each its first 100 characters.
+// Listed lists columns for a message. There may be many, so it takes the first 20 names and the first 100 characters of
+// each.
 func Listed(columns []string) string {
 	const most = 20
 	var names []string

@@ -2,7 +2,7 @@ package codec
 
 import "bytes"
 
-// Lines is the part of Codec that formats with a record per line share. They embed it.
+// Lines is the part of Codec that formats with one record per line embed.
 //
 // A line ends with LF; a CR before it belongs to the terminator. The last line of a file may
 // lack its terminator.
@@ -16,7 +16,7 @@ func (Lines) End(data []byte, _ State, atEOF bool) (n int, next State, ok bool) 
 	return len(data), 0, atEOF
 }
 
-// Unclosed is nothing: a line ends with its file.
+// Unclosed returns "": the end of the file ends a line.
 func (Lines) Unclosed(State, []byte) (what string, lost bool) { return "", false }
 
 // Sync finds the first line that begins inside the split.
@@ -25,29 +25,28 @@ func (Lines) Sync(data []byte, _ bool) (n int, ok bool) {
 	return i + 1, i >= 0
 }
 
-// Splittable is true: every LF ends a line.
+// Splittable returns true: every LF ends a line.
 func (Lines) Splittable() bool { return true }
 
-// Separated is false: a line has its end.
+// Separated returns false: a line includes its terminator.
 func (Lines) Separated() bool { return false }
 
-// Sequential is the part of Codec that formats share whose files have
-// no header and are read from their start. They embed it.
+// Sequential is the part of Codec that formats embed whose files have no header and must be read from their start.
 type Sequential struct{}
 
-// Header is empty: a file begins with a record.
+// Header returns 0: a file begins with a record.
 func (Sequential) Header([]byte, bool) (n int, ok bool) { return 0, true }
 
-// Unclosed is nothing: Decode says what a record lacks.
+// Unclosed returns "": Decode reports what a record lacks.
 func (Sequential) Unclosed(State, []byte) (what string, lost bool) { return "", false }
 
-// Sync finds nothing: what a record holds may look like records.
+// Sync finds nothing: the content of a record may look like records.
 func (Sequential) Sync([]byte, bool) (n int, ok bool) { return 0, false }
 
-// Splittable is false.
+// Splittable returns false.
 func (Sequential) Splittable() bool { return false }
 
-// Separated is false: a record has its end.
+// Separated returns false: a record includes its terminator.
 func (Sequential) Separated() bool { return false }
 
 // TrimNewline returns line without its terminator.
@@ -60,8 +59,8 @@ func TrimNewline(line []byte) []byte {
 
 var byteOrderMark = []byte("\xEF\xBB\xBF")
 
-// BOM returns the length of the UTF-8 byte order mark a file begins with: 3 or 0. ok=false:
-// data is too short to tell.
+// BOM returns the length of the UTF-8 byte order mark that a file begins with: 3 or 0. ok=false: data is too short to
+// tell.
 func BOM(data []byte, atEOF bool) (n int, ok bool) {
 	if bytes.HasPrefix(data, byteOrderMark) {
 		return len(byteOrderMark), true

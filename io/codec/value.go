@@ -11,13 +11,13 @@ import (
 // Value is the value of a column by which documents are ordered.
 type Value struct {
 	Kind Kind
-	Text []byte // a number as it is written, or the bytes of a string
+	Text []byte // a number as written, or the bytes of a string
 }
 
 // Kind is the type of a Value.
 type Kind uint8
 
-// The kinds of values. All that is neither number nor string has no order and is no value.
+// Kinds of values. Only numbers and strings have an order; all else is NoValue.
 const (
 	NoValue Kind = iota
 	NumberValue
@@ -26,8 +26,7 @@ const (
 
 var decimal = regexp.MustCompile(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$`)
 
-// Untyped is the value that text is in a format without types: a number if it reads as a decimal
-// one, none if it is empty.
+// Untyped returns the value of text in a format without types: a number if it is a decimal number, none if it is empty.
 func Untyped(text []byte) Value {
 	switch {
 	case len(text) == 0:
@@ -39,17 +38,16 @@ func Untyped(text []byte) Value {
 	}
 }
 
-// A rank begins with what kind of value it stands for: numbers go before strings before none,
-// be the smallest first or the largest.
+// A rank begins with the kind of its value: numbers precede strings, and strings precede none, whether the smallest or
+// the largest is first.
 const (
 	numberRank = 1 + iota
 	stringRank
 	noRank
 )
 
-// AppendRank appends the rank of v: bytes that sort as the values do, numbers by what they are
-// worth, to 1,024 digits, and strings by their first 1,024 bytes; the smallest first or, if so asked, the
-// largest.
+// AppendRank appends the rank of v: bytes that sort as the values do, the smallest first or, if largest is set, the
+// largest. Numbers sort numerically, by up to 1,024 digits, and strings by their first 1,024 bytes.
 func AppendRank(dst []byte, v Value, largest bool) []byte {
 	kind := len(dst)
 	switch v.Kind {
@@ -66,34 +64,34 @@ func AppendRank(dst []byte, v Value, largest bool) []byte {
 	return dst
 }
 
-// complement turns the order of byte strings round, if none begins with another.
+// complement reverses the order of byte strings of which none is a prefix of another.
 func complement(b []byte) {
 	for i := range b {
 		b[i] = ^b[i]
 	}
 }
 
-// rankedBytes is how many bytes of a string and digits of a number count: a rank travels with each document.
+// rankedBytes is how many bytes of a string and digits of a number count, because each document carries its rank.
 const rankedBytes = 1 << 10
 
-// appendString appends the first bytes of s and an end that sorts before all that could follow.
+// appendString appends the first bytes of s and a terminator that sorts before any continuation.
 func appendString(dst, s []byte) []byte {
 	s = s[:min(len(s), rankedBytes)]
 	return append(append(dst, bytes.ReplaceAll(s, []byte{0}, []byte{0, 1})...), 0, 0)
 }
 
-// The signs of numbers.
+// Signs of numbers.
 const (
 	negative = iota
 	zero
 	positive
 )
 
-// exponentBits bound exponents: a larger one counts as the largest, so that sums do not overflow.
+// exponentBits bounds exponents, so that sums do not overflow: a larger one counts as the largest.
 const exponentBits = 62
 
-// appendNumber appends a number that is ±0.d₁d₂d₃… · 10^e with d₁ ≠ 0: sign, e, and the first
-// digits two by two up to the last that is not 0. Those of a negative number sort the other way round.
+// appendNumber appends a number ±0.d₁d₂d₃… · 10^e with d₁ ≠ 0: sign, e, and the first digits in pairs up to the last
+// that is not 0. For a negative number, the bytes after the sign are complemented.
 func appendNumber(dst, text []byte) []byte {
 	sign := positive
 	if text[0] == '-' {
@@ -101,7 +99,7 @@ func appendNumber(dst, text []byte) []byte {
 	}
 	mantissa, exponent := bytes.TrimLeft(text, "+-"), int64(0)
 	if i := bytes.IndexAny(mantissa, "eE"); i >= 0 {
-		// Out of range, ParseInt returns the nearest in range.
+		// For numbers out of range, ParseInt returns the nearest one in range.
 		exponent, _ = strconv.ParseInt(string(mantissa[i+1:]), 10, exponentBits)
 		mantissa = mantissa[:i]
 	}
@@ -130,7 +128,7 @@ func appendNumber(dst, text []byte) []byte {
 	return dst
 }
 
-// appendExponent appends an exponent: usual ones as a byte, others as nine.
+// appendExponent appends an exponent: one byte for usual ones, nine for others.
 func appendExponent(dst []byte, e int64) []byte {
 	const far = 0x7F
 	switch {

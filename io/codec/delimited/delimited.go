@@ -1,12 +1,11 @@
 // Package delimited reads tables in text files: tab-separated values, and comma-separated values by RFC 4180.
 //
-// The first line holds the column names, unless a file has none, and every other line that is not
-// empty a row.
+// The first line holds the column names, unless the file has none; every other line that is not empty is a row.
 //
-// There is no quoting and no escape in TSV: a value is what stands between two tabs, untrimmed, and
-// can hold neither tab nor newline. In CSV a value that begins with a quote ends with one: delimiters
-// and line ends stand for themselves between the two, and two quotes for one. A quote further on in a value has
-// no meaning. So no line end tells where a row begins, and a CSV file cannot be split.
+// TSV has no quoting and no escapes: a value is the text between two tabs, untrimmed, and can hold neither tab nor
+// newline. In CSV, a value that begins with a quote ends with one: between the two, delimiters and line ends are
+// literal, and two quotes stand for one. A later quote in a value is literal, too. So no line end certainly begins a
+// row, and a CSV file cannot be split.
 package delimited
 
 import (
@@ -23,17 +22,16 @@ import (
 
 // NewTSV returns the codec of tab-separated files.
 //
-// A column is found by its exact name, else by its name without the spaces around it, else,
-// written #2, by its number counted from 1; in files without names also written 2. A text column that is not
-// there, or whose name stands there twice, is an error of WithHeader; so is the id column, except that a file
-// need not have a column "id", the default: then its documents have no id; and the value column. A file
-// without names may have rows of any length, each with the columns that are asked for.
-// Tables know neither null nor types, so an empty id is none, and a value a number if it reads as one.
+// A column is found by its exact name, else by its name without surrounding spaces, else by its number: #2 is the
+// second column, and in files without names also 2. WithHeader returns an error if a text, id or value column is
+// missing or its name is ambiguous, except that a file need not have a column "id", the default: then its documents
+// have no id. A file without names may have rows of any length that includes the columns asked for. Tables have neither
+// null nor types, so an empty id is no id, and a value is a number if it reads as one.
 func NewTSV(fields codec.Fields) codec.Codec {
 	return &table{fields: fields, delimiter: '\t', id: none, value: none}
 }
 
-// NewCSV returns the codec of files with fields.Delimiter between values. Columns are found as by NewTSV.
+// NewCSV returns the codec of files with fields.Delimiter between values. It finds columns as NewTSV does.
 func NewCSV(fields codec.Fields) codec.Codec {
 	delimiter := fields.Delimiter
 	if delimiter == 0 {
@@ -42,7 +40,7 @@ func NewCSV(fields codec.Fields) codec.Codec {
 	return &table{fields: fields, delimiter: delimiter, quoted: true, id: none, value: none}
 }
 
-// none is the index of the id or value column where there is none.
+// none is the index of an id or value column that does not exist.
 const none = -1
 
 type table struct {
@@ -51,15 +49,15 @@ type table struct {
 	delimiter byte
 	quoted    bool
 
-	// The rest is known once the header is.
+	// Set by WithHeader.
 	columns int   // 0: any number
-	least   int   // columns that a row needs for those that are asked for
+	least   int   // minimum length of a row with all columns asked for
 	text    []int // indexes of fields.Text
 	id      int
 	value   int
 }
 
-// Header is the first line, a byte order mark included, or that alone; of a file without LF what there is of it.
+// Header returns the byte order mark and, unless the file has no header, the first line, which may lack its LF.
 func (c *table) Header(data []byte, atEOF bool) (int, bool) {
 	bom, ok := codec.BOM(data, atEOF)
 	if !ok || c.fields.NoHeader {
@@ -92,13 +90,13 @@ func (c *table) WithHeader(header []byte) (codec.Codec, error) {
 		}
 		missing := &codec.NoColumnError{Kind: kind, Name: name, Columns: names}
 		if flags := c.delimiterOf(header, name); flags != "" {
-			return none, errors.New(missing.Error() + flags) // not one for which another is proposed
+			return none, errors.New(missing.Error() + flags) // not a NoColumnError, so that no other column is proposed
 		}
 		return none, missing
 	})
 }
 
-// endsInCR tells whether a CR ends the first line of what a file begins with, and no LF follows it.
+// endsInCR reports whether a CR without LF ends the first line of a file that begins with data.
 func (c *table) endsInCR(data []byte) bool {
 	bom, _ := codec.BOM(data, true)
 	for at, state := bom, atValue; ; {
@@ -117,7 +115,7 @@ func (c *table) endsInCR(data []byte) bool {
 	}
 }
 
-// names returns the columns' names in a header.
+// names returns the column names in a header.
 func (c *table) names(header []byte) (names []string, err error) {
 	bom, _ := codec.BOM(header, true)
 	row := row{table: c, rest: codec.TrimNewline(header[bom:])}
@@ -127,8 +125,8 @@ func (c *table) names(header []byte) (names []string, err error) {
 	return names, row.err
 }
 
-// Columns returns those of a header of a file whose values are separated
-// by fields.Delimiter, none if that is not the header of a table.
+// Columns returns the columns in the header of a file whose values are separated by fields.Delimiter, or nil if it is
+// not a table's header.
 func Columns(header []byte, fields codec.Fields, csv bool) (columns []codec.Column) {
 	delimiter := byte('\t')
 	if csv {
@@ -144,8 +142,8 @@ func Columns(header []byte, fields codec.Fields, csv bool) (columns []codec.Colu
 	return columns
 }
 
-// delimiterOf says which flags make a header one that has the column called name or,
-// if it is one column as it is, some columns; "" if none do.
+// delimiterOf returns advice on flags with which the header has the column name or, if it has only one column as it is,
+// several columns; "" if there are none.
 func (c *table) delimiterOf(header []byte, name string) string {
 	alone := !bytes.ContainsRune(header, rune(c.delimiter))
 	for _, delimiter := range []byte(";\t|,") {
@@ -167,7 +165,7 @@ func (c *table) delimiterOf(header []byte, name string) string {
 	return ""
 }
 
-// find sets the columns' indexes by the names of all, with what returns that of one of a kind.
+// find sets the indexes of the columns. names are the names of all columns, and index returns the index of one.
 func (c *table) find(names []string, index func(kind, name string) (int, error)) (err error) {
 	c.text = make([]int, len(c.fields.Text))
 	for i, name := range c.fields.Text {
@@ -193,7 +191,7 @@ func (c *table) find(names []string, index func(kind, name string) (int, error))
 	return nil
 }
 
-// numbered returns the index of a column that has a number only.
+// numbered returns the index of a column given by number only.
 func numbered(kind, name string) (int, error) {
 	i, err := strconv.Atoi(strings.TrimPrefix(name, "#"))
 	if err != nil || i < 1 {
@@ -206,7 +204,7 @@ func numbered(kind, name string) (int, error) {
 	return i - 1, nil
 }
 
-// named returns the index of the column called name, none if there is none.
+// named returns the index of the column called name, or none.
 func named(names []string, name string) (int, error) {
 	exactly := func(column string) bool { return column == name }
 	trimmed := func(column string) bool { return strings.TrimSpace(column) == name }
@@ -228,12 +226,12 @@ func named(names []string, name string) (int, error) {
 	return none, nil
 }
 
-// has tells whether named would see a column called name, be it one or two.
+// has reports whether named would find a column called name, or several.
 func has(names []string, name string) bool {
 	return slices.ContainsFunc(names, func(column string) bool { return strings.TrimSpace(column) == name })
 }
 
-// Start skips empty lines. A line of blanks is a row.
+// Start skips empty lines. A line of spaces is a row.
 func (*table) Start(data []byte, atEOF bool) (n int, ok bool) {
 	for n < len(data) {
 		switch {
@@ -247,23 +245,22 @@ func (*table) Start(data []byte, atEOF bool) (n int, ok bool) {
 			}
 			n += 2
 		default:
-			// A CR at the end of the window: the next byte tells; at the end of the file
-			// there is none and it is a row.
+			// A CR at the end of the window: the next byte decides; at the end of the file there is none, and the CR is a row.
 			return n, atEOF
 		}
 	}
 	return n, false
 }
 
-// Where in a row of CSV a byte may be.
+// Positions in a row of CSV.
 const (
-	atValue  codec.State = iota // a value begins
-	inValue                     // in a value without quotes, or behind the closing one
-	inQuotes                    // between the two
-	atQuote                     // behind a quote between the two, which is the closing one unless another follows
+	atValue  codec.State = iota // at the beginning of a value
+	inValue                     // in a value without quotes, or after the closing one
+	inQuotes                    // between quotes
+	atQuote                     // after a quote in a quoted value, which closes it unless another follows
 )
 
-// End finds the end of the line that is in no quotes.
+// End finds the end of the line outside quotes.
 func (c *table) End(data []byte, state codec.State, atEOF bool) (n int, next codec.State, ok bool) {
 	if !c.quoted {
 		return c.Lines.End(data, state, atEOF)
@@ -294,7 +291,7 @@ func (c *table) End(data []byte, state codec.State, atEOF bool) (n int, next cod
 	return len(data), state, atEOF
 }
 
-// Unclosed is a quote.
+// Unclosed reports an open quote.
 func (*table) Unclosed(state codec.State, _ []byte) (what string, lost bool) {
 	if state == inQuotes {
 		return "a quote in the row that begins there is not closed", true
@@ -302,13 +299,13 @@ func (*table) Unclosed(state codec.State, _ []byte) (what string, lost bool) {
 	return "", false
 }
 
-// Splittable: in CSV a line end may be in quotes.
+// Splittable returns false for CSV, where a line end may be quoted.
 func (c *table) Splittable() bool { return !c.quoted }
 
 func (c *table) Decode(record []byte, doc *codec.Document) error {
 	doc.Reset()
 	var few [16]cell
-	cells, n := few[:0], 0 // of n columns those that may be asked for
+	cells, n := few[:0], 0 // the first c.least of n columns
 	row := row{table: c, rest: codec.TrimNewline(record)}
 	for ; row.next(); n++ {
 		if n < c.least {
@@ -348,13 +345,13 @@ func wrongCount(format string, numbers ...any) error {
 	return &codec.Error{Reason: codec.WrongColumnCount, Detail: fmt.Sprintf(format, numbers...)}
 }
 
-// cell is a value as it stands in a row, without the quotes around it.
+// cell is a value as written in a row, without its outer quotes.
 type cell struct {
 	raw    []byte
 	quoted bool
 }
 
-// appendValue appends the value: in quotes, two quotes stand for one.
+// appendValue appends the value, with doubled quotes undone.
 func (c cell) appendValue(dst []byte) []byte {
 	for raw := c.raw; ; {
 		i := bytes.IndexByte(raw, '"')
@@ -366,16 +363,16 @@ func (c cell) appendValue(dst []byte) []byte {
 	}
 }
 
-// row goes through the cells of a row, of which there is one at least.
+// row reads the cells of a row, which has at least one.
 type row struct {
 	*table
-	rest []byte // behind the cell and its delimiter
+	rest []byte // after the cell and its delimiter
 	cell
 	last bool
 	err  error
 }
 
-// next moves on to the next cell; if there is none, err may say what is wrong with it.
+// next moves to the next cell. If it returns false, err may say what is wrong with the row.
 func (r *row) next() bool {
 	if r.last || r.err != nil {
 		return false

@@ -6,7 +6,7 @@ import (
 	"github.com/neardup/neardup/io/codec"
 )
 
-// Edit replaces values. One that was in quotes is again, and one that needs them is now.
+// Edit replaces values. It quotes a value that was quoted, or that needs quotes now.
 func (c *table) Edit(dst, record []byte, edit func(text []byte) []byte) (edited []byte, ok bool) {
 	type place struct {
 		begin, end int

@@ -32,7 +32,7 @@ func (c *jsonl) Edit(dst, record []byte, edit func(text []byte) []byte) (edited 
 
 const hexDigits = "0123456789abcdef"
 
-// appendQuoted appends a text as it stands between quotes: what must be escaped is.
+// appendQuoted appends a text as written between quotes, with the necessary escapes.
 func appendQuoted(dst, text []byte) []byte {
 	for i := 0; i < len(text); {
 		b := text[i]
@@ -47,7 +47,7 @@ func appendQuoted(dst, text []byte) []byte {
 			dst = append(dst, '\\', 't')
 		case b < ' ':
 			dst = append(dst, '\\', 'u', '0', '0', hexDigits[b>>4], hexDigits[b&15])
-		case b == 0xED && isSurrogate(text[i:]): // what appendRune makes of one
+		case b == 0xED && isSurrogate(text[i:]): // a surrogate as appendRune writes it
 			r := uint16(0xD)<<12 | uint16(text[i+1]&0x3F)<<6 | uint16(text[i+2]&0x3F)
 			dst = append(dst, '\\', 'u', 'd', hexDigits[r>>8&15], hexDigits[r>>4&15], hexDigits[r&15])
 			i += 3

@@ -6,20 +6,20 @@ import (
 	"github.com/neardup/neardup/io/codec"
 )
 
-// NewJSON returns the codec of files of JSON objects that are in one array, or one after another, over
-// as many lines as they like. Columns are those of New.
+// NewJSON returns the codec of files of JSON objects in one array, or one after another, over any number of lines.
+// Columns are those of New.
 //
-// A value that is no object is an unreadable record. What stands between records is not checked, but that an array
-// ends with its bracket. Brackets and quotes alone tell where a record ends, so
-// one whose brackets do not match reaches to the end of the file, and is Unclosed.
+// A value that is not an object is an unreadable record. What separates records is not checked, except that an array
+// must end with its bracket. Only brackets and quotes determine where a record ends, so one with unmatched brackets
+// extends to the end of the file, and is Unclosed.
 func NewJSON(fields codec.Fields) codec.Codec { return objects{jsonl: newJSONL(fields)} }
 
 type objects struct {
 	*jsonl
-	array bool // the file is one
+	array bool // the file is an array
 }
 
-// Header is the bracket of an array, with what stands before it, or a byte order mark.
+// Header returns the bracket of an array with what precedes it, or a byte order mark.
 func (objects) Header(data []byte, atEOF bool) (int, bool) {
 	bom, ok := codec.BOM(data, atEOF)
 	if !ok {
@@ -42,11 +42,11 @@ func (c objects) WithHeader(header []byte) (codec.Codec, error) {
 	return c, nil
 }
 
-// maxGap bounds what stands between two records: a longer run of blanks and commas begins a record. So a copy
-// of some records need not hold more.
+// maxGap bounds the bytes between two records: a longer run of spaces and commas begins a record. So copying some of
+// the records need not hold more.
 const maxGap = 2000
 
-// Start skips blanks, commas and the bracket that closes the array.
+// Start skips spaces, commas and the bracket that closes the array.
 func (objects) Start(data []byte, atEOF bool) (n int, ok bool) {
 	for i, b := range data {
 		if !isBlank(b) && b != ',' && b != ']' || i == maxGap {
@@ -59,22 +59,22 @@ func (objects) Start(data []byte, atEOF bool) (n int, ok bool) {
 	return 0, false
 }
 
-// Where in a record a byte may be. The number of open brackets is above these in a state.
+// Positions in a record. A State has the number of open brackets in its higher bits.
 const (
 	atBegin    codec.State = iota // before the value
 	inBrackets                    // in an object or an array
-	inString                      // of these
+	inString                      // in a string within brackets
 	inEscape
-	atEnd    // behind the bracket that closes the value
-	inOther  // in a value without brackets, or something behind the value that does not belong there
-	inQuotes // of these
+	atEnd    // after the bracket that closes the value
+	inOther  // in a value without brackets, or in garbage after the value
+	inQuotes // in a string outside brackets
 	inQuotesEscape
 
 	placeBits = 3
 )
 
-// End finds the end of a value: its last bracket, or what stands
-// before a blank, a comma or a bracket that closes the array.
+// End finds the end of a value: its last bracket, or the byte before a space, a comma or a bracket that closes the
+// array.
 func (objects) End(data []byte, state codec.State, atEOF bool) (n int, next codec.State, ok bool) {
 	place, depth := state&(1<<placeBits-1), state>>placeBits
 	for i, b := range data {
@@ -131,7 +131,7 @@ func (objects) End(data []byte, state codec.State, atEOF bool) (n int, next code
 	return len(data), depth<<placeBits | place, atEOF
 }
 
-// Unclosed is a value's bracket or quote, or the array.
+// Unclosed reports an open bracket or quote of a value, or an open array.
 func (c objects) Unclosed(state codec.State, tail []byte) (what string, lost bool) {
 	switch place := state & (1<<placeBits - 1); {
 	case place == inBrackets:
@@ -144,14 +144,14 @@ func (c objects) Unclosed(state codec.State, tail []byte) (what string, lost boo
 	return "", false
 }
 
-// Splittable is false: only what stands before a bracket tells whether it is in a string.
+// Splittable returns false: whether a bracket is in a string depends on all bytes before it.
 func (objects) Splittable() bool { return false }
 
-// Separated is true: between two records in an array there must be a comma.
+// Separated returns true: two records in an array need a comma between them.
 func (objects) Separated() bool { return true }
 
-// InLines reports whether a file of JSON is one of JSON Lines, as its first line that is not blank has it: an
-// object by itself. Head is the beginning of the file, and if it has no such line it has a part of it.
+// InLines reports whether a file of JSON holds JSON Lines: its first non-empty line is a whole object. head is the
+// beginning of the file, which may have only a part of that line.
 func InLines(head []byte) bool {
 	bom, _ := codec.BOM(head, true)
 	head = bytes.TrimLeft(head[bom:], " \t\r\n")

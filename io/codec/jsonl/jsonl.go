@@ -1,9 +1,8 @@
-// Package jsonl reads JSON Lines, one JSON object a line, and JSON objects in an array or one after another.
+// Package jsonl reads JSON Lines, one JSON object per line, and JSON objects in an array or one after another.
 //
-// Lines end with LF or CRLF. Lines of nothing but blanks are filler. The whole line must be
-// valid by RFC 8259, so that what is accepted here is accepted by every reader after us, but
-// only the columns asked for are decoded: one pass over the bytes, no maps, no allocation.
-// Of a key that stands in an object twice the last one counts, as most readers have it.
+// Lines end with LF or CRLF. Lines of white space are filler. The whole line must be valid by RFC 8259, so that later
+// readers accept whatever this one accepts, but only the requested columns are decoded: one pass over the bytes, no
+// maps, no allocation. If a key appears twice in an object, the last value wins, as in most readers.
 package jsonl
 
 import (
@@ -16,16 +15,15 @@ import (
 	"github.com/neardup/neardup/io/codec"
 )
 
-// New returns the codec that takes the given columns out of each object.
+// New returns the codec that extracts the given columns from each object.
 //
-// A column is a key of the object, or a dotted path: "meta.title" is the key "meta.title" of
-// the object or else the key "title" of the object under "meta". A path that leads into an array
-// leads into each of its elements: spaces join what it finds there. A string is taken unescaped,
-// with bytes that are not UTF-8 as they stand and a lone surrogate as the three bytes that UTF-8
-// would have for it, which are not UTF-8 either; a number is taken as it is written. A text column
-// that is null or missing is empty, and if all are there is no text; one of another type makes the
-// record unreadable. A missing or null id is no id, one of another type makes the record unreadable.
-// The value column is a number or a string as JSON has it; else there is no value.
+// A column is a key of the object, or a dotted path: "meta.title" is the key "meta.title" of the object or else the key
+// "title" of the object under "meta". A path into an array leads into each of its elements, and the values found there
+// are joined by spaces. A string is unescaped, with bytes that are not UTF-8 unchanged and a lone surrogate as the
+// three bytes that UTF-8 would use for it, which are not valid UTF-8 either; a number is taken as written. A text
+// column that is null or missing is empty, and if all are, there is no text; a value of another type makes the record
+// unreadable. A missing or null id is no id; a value of another type makes the record unreadable. The value column is a
+// JSON number or string; other types are no value.
 func New(fields codec.Fields) codec.Codec { return newJSONL(fields) }
 
 func newJSONL(fields codec.Fields) *jsonl {
@@ -47,20 +45,20 @@ func newJSONL(fields codec.Fields) *jsonl {
 type jsonl struct {
 	codec.Lines
 	names    []string // of the text columns
-	items    bool     // each value is one
-	between  string   // values of texts
+	items    bool     // each value is an item
+	between  string   // separator of values
 	text     []column
 	id       column
 	hasID    bool
 	value    column
 	hasValue bool
 
-	root  node // the keys asked for
-	slots int  // how many of them hold a column
+	root  node // the requested keys
+	slots int  // number of nodes that hold a column
 }
 
-// column says in which slots the value of a column may be found: under its name as one key,
-// which goes first, or under its name as a path. Without a dot the two are one.
+// column holds the slots in which the value of a column may be found: under its name as one key, which has precedence,
+// or under its name as a path. Without a dot, the two are the same.
 type column struct{ key, path int }
 
 func (c *jsonl) add(name string) column {
@@ -83,12 +81,12 @@ func (*jsonl) Header(data []byte, atEOF bool) (int, bool) { return codec.BOM(dat
 
 func (c *jsonl) WithHeader([]byte) (codec.Codec, error) { return c, nil }
 
-// maxBlank bounds how far Start looks into a line to see whether it is blank. A longer run
-// of blanks begins a record, or a file of spaces would have to be held in memory whole.
+// maxBlank bounds how far Start looks into a line to see if it is blank. A longer run of spaces begins a record;
+// otherwise a file of spaces would have to be held in memory whole.
 const maxBlank = 1024
 
-// Start skips blank lines. A record begins where its line begins, not at its brace: else a
-// split between the two would lose it.
+// Start skips blank lines. A record begins at the start of its line, not at its brace: otherwise a split between the
+// two would lose it.
 func (*jsonl) Start(data []byte, atEOF bool) (n int, ok bool) {
 	for i, b := range data {
 		switch {
@@ -191,7 +189,7 @@ func (c *jsonl) addText(doc *codec.Document, i int, v value, line []byte) error 
 	return nil
 }
 
-// Columns returns the paths to the values of the object that a record is, in their order.
+// Columns returns the paths to the values of a record's object, in their order.
 func Columns(record []byte) (paths []string) {
 	for _, key := range eachKey(record) {
 		paths = appendPaths(paths, key.name, key.value, 3)
@@ -199,7 +197,7 @@ func Columns(record []byte) (paths []string) {
 	return paths
 }
 
-// appendPaths appends those below path, at which value is. Further down than depth objects are values, too.
+// appendPaths appends the paths to the values below path, which has value. Objects deeper than depth are values, too.
 func appendPaths(paths []string, path string, value json.RawMessage, depth int) []string {
 	var elements []json.RawMessage
 	if bytes.HasPrefix(value, []byte("[")) && json.Unmarshal(value, &elements) == nil && len(elements) > 0 {
@@ -215,10 +213,10 @@ func appendPaths(paths []string, path string, value json.RawMessage, depth int) 
 	return paths
 }
 
-// types are those of JSON (RFC 8259, section 3) by the first byte of a value; others are numbers.
+// types are the JSON types (RFC 8259, section 3) by the first byte of a value; other values are numbers.
 var types = map[byte]string{'"': "string", '{': "object", '[': "array", 't': "boolean", 'f': "boolean", 'n': "null"}
 
-// Typed returns the keys of the object that a record is, in their order, with the types of their values.
+// Typed returns the keys of a record's object, in their order, with the types of their values.
 func Typed(record []byte) (columns []codec.Column) {
 	for _, key := range eachKey(record) {
 		columns = append(columns, codec.Column{Name: key.name, Type: cmp.Or(types[key.value[0]], "number")})
@@ -231,7 +229,7 @@ type key struct {
 	value json.RawMessage
 }
 
-// eachKey returns the keys of an object, as far as it can be read; none of another value.
+// eachKey returns the keys of an object, as far as it can be read; none for another value.
 func eachKey(object []byte) (keys []key) {
 	decoder := json.NewDecoder(bytes.NewReader(object))
 	if brace, err := decoder.Token(); err != nil || brace != json.Delim('{') {
@@ -249,7 +247,7 @@ func eachKey(object []byte) (keys []key) {
 	return keys
 }
 
-// pick returns the slot that the value of a column is in.
+// pick returns the slot that has the value of a column.
 func (c column) pick(found []value) int {
 	if found[c.key].kind != absent {
 		return c.key

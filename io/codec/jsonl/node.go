@@ -2,18 +2,18 @@ package jsonl
 
 import "slices"
 
-// node is a place in the objects of a file that leads to a column, a trie over their keys.
-// All other places are a nil node, and their values are checked but not looked at.
+// node is a place in the objects of a file that leads to a column: the nodes are a trie of keys. Any other place is a
+// nil node, whose values are checked but not kept.
 type node struct {
 	key      string
 	children []*node
-	slot     int // of the column that has its value here, or none
+	slot     int // of the column whose value is here, or none
 }
 
-// none is the slot of a node that no column has its value at.
+// none is the slot of a node without a column.
 const none = -1
 
-// child returns the child for key and makes it first if need be.
+// child returns the child for key, and makes it if it does not exist.
 func (n *node) child(key string) *node {
 	for _, c := range n.children {
 		if c.key == key {
@@ -25,7 +25,7 @@ func (n *node) child(key string) *node {
 	return c
 }
 
-// descend returns the node at path below n and makes it first if need be.
+// descend returns the node at path below n, and makes it if it does not exist.
 func (n *node) descend(path []string) *node {
 	for _, key := range path {
 		n = n.child(key)
@@ -33,7 +33,7 @@ func (n *node) descend(path []string) *node {
 	return n
 }
 
-// lookup returns the child for a key as it stands between its quotes, or nil.
+// lookup returns the child for a key, given as written between its quotes, or nil.
 func (n *node) lookup(quoted []byte, escaped bool) *node {
 	if n == nil {
 		return nil
@@ -50,7 +50,7 @@ func (n *node) lookup(quoted []byte, escaped bool) *node {
 	return nil
 }
 
-// fill gives v to the slots at and below n.
+// fill sets the slots at and below n to v.
 func (n *node) fill(found []value, v value) {
 	if n.slot != none {
 		found[n.slot] = v

@@ -14,7 +14,7 @@ func plain(b []byte) (n int, wide bool) {
 	return plainWords(b)
 }
 
-// plainAVX2 is plainWords of 32 bytes or more, and takes as many at a time.
+// plainAVX2 is plainWords for at least 32 bytes, 32 at a time.
 //
 //go:noescape
 func plainAVX2(b []byte) (n int, wide bool)

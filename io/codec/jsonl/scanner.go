@@ -9,21 +9,21 @@ import (
 	"github.com/neardup/neardup/io/codec"
 )
 
-// maxDepth is how deeply values may be nested, as in encoding/json: the scanner recurses.
+// maxDepth is the maximum nesting of values, as in encoding/json, because the scanner recurses.
 const maxDepth = 10000
 
-// scanner checks one line and notes the values of the columns on its way.
+// scanner checks one line and notes the values of the columns.
 type scanner struct {
 	data  []byte
 	pos   int
 	depth int
 	found []value
-	lists int // how many arrays with columns pos is in
-	// The values in arrays, whose slots say array or spread. Behind a pointer, so that found stays on the stack.
+	lists int // number of arrays with columns that contain pos
+	// more holds the values in arrays, whose slots are array or spread. It is a pointer so that found stays on the stack.
 	more *[]listed
 }
 
-// listed is a value in an array for the column of a slot.
+// listed is a value in an array, for the column of a slot.
 type listed struct {
 	slot int
 	value
@@ -46,7 +46,7 @@ func (s *scanner) line(root *node) error {
 	return nil
 }
 
-// value scans the value that begins at pos. It leads to columns below n unless n is nil.
+// value scans the value that begins at pos. If n is not nil, the value leads to columns at or below n.
 func (s *scanner) value(n *node) (value, error) {
 	begin := s.pos
 	switch b := s.peek(); {
@@ -119,19 +119,19 @@ func (s *scanner) object(n *node) error {
 	}
 }
 
-// note keeps the value at n, beside those before it if it is in an array.
+// note keeps the value at n. In an array, it adds it to the values before.
 func (s *scanner) note(n *node, v value) {
 	switch {
 	case n == nil || n.slot == none:
 	case s.lists == 0:
 		s.found[n.slot] = v
-	case v.kind != array: // its elements are noted
+	case v.kind != array: // the elements of an array are noted instead
 		*s.more = append(*s.more, listed{n.slot, v})
 	}
 }
 
-// forget drops what was found at and below n since more had so many values: an earlier value of a key met again is
-// void, with all that was found inside it.
+// forget drops what was found at and below n since more had before values: an earlier value of a repeated key is void,
+// including everything found in it.
 func (s *scanner) forget(n *node, before int) {
 	if s.lists == 0 {
 		n.fill(s.found, value{})
@@ -143,7 +143,7 @@ func (s *scanner) forget(n *node, before int) {
 	}
 }
 
-// array scans the array that begins at pos. Its elements, or what is in them, are for the columns at and below n.
+// array scans the array that begins at pos. Its elements, or their values, are for the columns at and below n.
 func (s *scanner) array(n *node) error {
 	if n == nil {
 		return s.elements(nil)
@@ -182,7 +182,7 @@ func (s *scanner) elements(n *node) error {
 	}
 }
 
-// enter steps over an opening bracket.
+// enter skips an opening bracket.
 func (s *scanner) enter() error {
 	if s.depth == maxDepth {
 		return s.broken(fmt.Sprintf("nested more than %d deep", maxDepth))
@@ -192,7 +192,7 @@ func (s *scanner) enter() error {
 	return nil
 }
 
-// str scans the string that begins at pos, and notes of v what it has.
+// str scans the string that begins at pos, and sets the properties of v.
 func (s *scanner) str(v *value) error {
 	s.pos++
 	for {
@@ -216,9 +216,9 @@ func (s *scanner) str(v *value) error {
 	}
 }
 
-// plainWords returns how many bytes of a string b begins with that stand for themselves: all but a quote, a
+// plainWords returns how many bytes at the beginning of b, in a string, stand for themselves: all except a quote, a
 // backslash and control characters. wide says that some of them are not ASCII. Most bytes of a corpus pass here, so it
-// takes eight at a time; of each test below only the lowest bit set is exact, and only that one is used.
+// takes eight at a time; in each test below only the lowest set bit is exact, and only that bit is used.
 func plainWords(b []byte) (n int, wide bool) {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	all := uint64(0)
@@ -240,7 +240,7 @@ func plainWords(b []byte) (n int, wide bool) {
 	return n, all&highs != 0
 }
 
-// escape scans what follows a backslash.
+// escape scans the bytes after a backslash.
 func (s *scanner) escape() error {
 	switch s.peek() {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
@@ -282,7 +282,7 @@ func (s *scanner) number() error {
 	return nil
 }
 
-// digits scans one digit or more.
+// digits scans one or more digits.
 func (s *scanner) digits(context string) error {
 	if !isDigit(s.peek()) {
 		return s.unexpected(context)
@@ -293,7 +293,7 @@ func (s *scanner) digits(context string) error {
 	return nil
 }
 
-// literal scans want, the first byte of which is at pos.
+// literal scans want, whose first byte is at pos.
 func (s *scanner) literal(want string) error {
 	for i := range len(want) {
 		if !s.take(want[i]) {
@@ -303,7 +303,7 @@ func (s *scanner) literal(want string) error {
 	return nil
 }
 
-// blanks steps over white space.
+// blanks skips white space.
 func (s *scanner) blanks() {
 	for s.pos < len(s.data) {
 		switch s.data[s.pos] {
@@ -315,7 +315,7 @@ func (s *scanner) blanks() {
 	}
 }
 
-// take steps over b if it stands at pos.
+// take skips b if it is at pos.
 func (s *scanner) take(b byte) bool {
 	if s.pos < len(s.data) && s.data[s.pos] == b {
 		s.pos++
@@ -324,7 +324,7 @@ func (s *scanner) take(b byte) bool {
 	return false
 }
 
-// peek returns the byte at pos, or at the end of the line NUL, which no rule of JSON takes.
+// peek returns the byte at pos or, at the end of the line, NUL, which JSON allows nowhere.
 func (s *scanner) peek() byte {
 	if s.pos < len(s.data) {
 		return s.data[s.pos]
@@ -332,12 +332,12 @@ func (s *scanner) peek() byte {
 	return 0
 }
 
-// unexpected says that what stands at pos cannot stand there.
+// unexpected returns an error about the byte at pos.
 func (s *scanner) unexpected(context string) error {
 	if s.pos >= len(s.data) {
 		return s.broken("unexpected end of line")
 	}
-	// Quoted as a byte: pos may be in the midst of a character.
+	// Quoted as a byte, because pos may be within a character.
 	b := s.data[s.pos]
 	if b == '\'' {
 		return s.broken(`invalid character '\'' ` + context)
@@ -346,8 +346,7 @@ func (s *scanner) unexpected(context string) error {
 	return s.broken("invalid character '" + quoted[1:len(quoted)-1] + "' " + context)
 }
 
-// broken says that the line is not JSON because of what stands at pos. Columns are counted
-// in bytes from 1.
+// broken returns an error which says that the line is not JSON at pos. Columns are counted in bytes from 1.
 func (s *scanner) broken(what string) error {
 	return &codec.Error{Reason: codec.BrokenJSON, Detail: fmt.Sprintf("column %d: %s", s.pos+1, what)}
 }

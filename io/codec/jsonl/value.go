@@ -17,24 +17,24 @@ const (
 	str
 	array
 	object
-	spread // the values, if any, are in an array above
+	spread // the values, if any, are in an enclosing array
 )
 
 func (k kind) String() string {
 	return [...]string{"missing", "null", "a boolean", "a number", "a string", "an array", "an object", "in an array"}[k]
 }
 
-// value is what was found for a column. It holds places, not slices, so that the compiler
-// sees that the values of a line can live on the stack.
+// value is the value found for a column. It holds offsets instead of slices, so that the compiler can keep the values
+// of a line on the stack.
 type value struct {
 	kind    kind
 	escaped bool // a string with escapes
-	// a string with characters that are not ASCII, or with control characters, but those that white space has
+	// a string with characters beyond ASCII, or with control characters except white space
 	special    bool
-	begin, end int // of a number, or of a string between its quotes, in the line
+	begin, end int // in the line; for a string, between its quotes
 }
 
-// appendTo appends the text of a string or number of line to dst.
+// appendTo appends the text of a string or number in line to dst.
 func (v value) appendTo(dst, line []byte) []byte {
 	if !v.escaped {
 		return append(dst, line[v.begin:v.end]...)
@@ -42,8 +42,7 @@ func (v value) appendTo(dst, line []byte) []byte {
 	return appendUnescaped(dst, line[v.begin:v.end])
 }
 
-// appendUnescaped appends the string that stands between two quotes to dst. The scanner has
-// checked its escapes.
+// appendUnescaped appends the string written as quoted to dst. The scanner has checked its escapes.
 func appendUnescaped(dst, quoted []byte) []byte {
 	for {
 		i := bytes.IndexByte(quoted, '\\')
@@ -77,8 +76,8 @@ func appendUnescaped(dst, quoted []byte) []byte {
 	}
 }
 
-// appendRune appends r in UTF-8 and, of a surrogate, what UTF-8 would be if it had that: texts with
-// different ones stay different, and can be told from text.
+// appendRune appends r in UTF-8. It encodes a surrogate as UTF-8 would if it had surrogates: so different texts stay
+// different, and the result is recognisably not UTF-8.
 func appendRune(dst []byte, r rune) []byte {
 	if utf16.IsSurrogate(r) {
 		return append(dst, 0xE0|byte(r>>12), 0x80|byte(r>>6)&0xBF, 0x80|byte(r)&0xBF)
@@ -86,8 +85,8 @@ func appendRune(dst []byte, r rune) []byte {
 	return utf8.AppendRune(dst, r)
 }
 
-// surrogatePair returns the rune that high and an escape at the beginning of rest make, and
-// what follows. When they make none it returns high.
+// surrogatePair returns the rune made of high and the escape at the beginning of rest, and what follows. If they make
+// none, it returns high.
 func surrogatePair(high rune, rest []byte) (rune, []byte) {
 	if low, ok := bytes.CutPrefix(rest, []byte(`\u`)); ok {
 		if r := utf16.DecodeRune(high, hex4(low)); r != utf8.RuneError {
@@ -97,7 +96,7 @@ func surrogatePair(high rune, rest []byte) (rune, []byte) {
 	return high, rest
 }
 
-// hex4 returns the number its first four bytes, hexadecimal digits, spell.
+// hex4 returns the number written in the first four bytes, which are hexadecimal digits.
 func hex4(digits []byte) (r rune) {
 	for _, b := range digits[:4] {
 		switch {

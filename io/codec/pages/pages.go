@@ -1,14 +1,14 @@
-// Package pages reads files of HTML and XML. A file is one document, and its text is what it shows (internal/markup).
+// Package pages reads HTML and XML files. A file is one document, and its text is what it displays (internal/markup).
 //
-// Text columns name elements whose text is taken instead, all of them: those of HTML in any case, those of XML as they
-// are written. None at all, or "text", means the whole file.
+// If text columns are given, they name the elements whose texts are taken instead: in HTML in upper or lower case, in
+// XML exactly as written. None, or "text", means the whole file.
 //
-// In XML, RECORD/ELEMENT makes each element RECORD a record, whose text is that of the elements ELEMENT in it, and
-// RECORD/* all of it. What stands between records is filler: so a file without some of them is XML as before. One
-// record in another is a part of that. A record that is not closed reaches to the end of the file.
+// In XML, RECORD/ELEMENT makes each element RECORD a record, whose text is that of the elements ELEMENT in it; RECORD/*
+// takes all of it. The bytes between records are filler, so a file without some of its records is still XML. A record
+// within another is part of that one. A record that is not closed extends to the end of the file.
 //
-// The id and the value name elements, too, of which the first is taken, or an attribute of a record. No id, or "id", is
-// that of a record; a file has none.
+// The id and the value also name elements, of which the first is taken, or an attribute of a record. No id, or "id",
+// means the attribute or element id of a record; a file then has no id.
 package pages
 
 import (
@@ -41,12 +41,12 @@ func OneDocument(fields codec.Fields) bool {
 	return !slices.ContainsFunc(fields.Text, func(name string) bool { return strings.Contains(name, "/") })
 }
 
-// page takes texts out of markup.
+// page extracts texts from markup.
 type page struct {
 	codec.Sequential
 	xml       bool
 	record    string   // the element that is a record; "": the file is one
-	text      []string // elements; "": all
+	text      []string // names of elements; "": all
 	id, value string
 }
 
@@ -105,7 +105,7 @@ func (p page) Decode(record []byte, doc *codec.Document) error {
 	return nil
 }
 
-// first appends the text of the attribute or of the first element of a name.
+// first appends the text of the attribute called name, or else of the first such element.
 func (p *page) first(dst, record []byte, name string) (text []byte, found bool) {
 	switch {
 	case name == "":
@@ -132,7 +132,7 @@ func attribute(tag []byte, name string) (value []byte, found bool) {
 	return nil, false
 }
 
-// file is a file that is one document. A byte order mark is of it, too.
+// file is the codec of a file that is one document, which includes its byte order mark.
 type file struct{ page }
 
 func (c file) WithHeader([]byte) (codec.Codec, error) { return c, nil }
@@ -155,7 +155,7 @@ func Columns(record []byte) (names []string) {
 	return names
 }
 
-// recordOf returns the one element that the names of text columns have for a record.
+// recordOf returns the record element in the names of text columns, which must all name the same one.
 func recordOf(names []string) (string, error) {
 	first, _, _ := strings.Cut(names[0], "/")
 	for _, name := range names {

@@ -7,14 +7,14 @@ import (
 	"github.com/neardup/neardup/io/codec"
 )
 
-// records are the elements of one name in a file of XML. So that none is seen where there is none, comments, sections
-// of character data and processing instructions between them are records, too, which are Besides.
+// records is the codec of the elements of one name in an XML file. Comments, sections of character data and processing
+// instructions between them are also records, which are Besides, so that nothing in them is taken for a record.
 type records struct {
 	page
-	names []string // of text columns
+	names []string // of the text columns
 }
 
-// maxName is the size of the longest name of a record. It is part of a State.
+// maxName is the maximum length of a record's name, which a State must hold.
 const maxName = 1000
 
 func (c *records) WithHeader([]byte) (codec.Codec, error) {
@@ -24,13 +24,13 @@ func (c *records) WithHeader([]byte) (codec.Codec, error) {
 
 func (*records) Header(data []byte, atEOF bool) (int, bool) { return codec.BOM(data, atEOF) }
 
-// Besides reports whether a record is no element.
+// Besides reports whether a record is not an element.
 func Besides(record []byte) bool {
-	begin := bytes.ReplaceAll(record[:min(len(record), 4)], []byte{0}, nil) // which UTF-16 has
+	begin := bytes.ReplaceAll(record[:min(len(record), 4)], []byte{0}, nil) // NULs of UTF-16
 	return bytes.HasPrefix(begin, []byte("<!")) || bytes.HasPrefix(begin, []byte("<?"))
 }
 
-// besides are how records begin that are Besides.
+// besides are the beginnings of records that are Besides.
 var besides = []string{"<!--", "<![CDATA[", "<?"}
 
 func (c *records) Start(data []byte, atEOF bool) (n int, ok bool) {
@@ -50,7 +50,7 @@ func (c *records) Start(data []byte, atEOF bool) (n int, ok bool) {
 	}
 }
 
-// begins reports whether data begins a record as far as it goes, and whether it goes far enough to tell.
+// begins reports whether data, as far as it goes, begins a record, and whether it is long enough to be certain.
 func (c *records) begins(data []byte) (begins, whole bool) {
 	for _, begin := range besides {
 		if n := min(len(begin), len(data)); string(data[:n]) == begin[:n] {
@@ -72,35 +72,35 @@ func endsName(b byte) bool {
 	return b == ' ' || '\t' <= b && b <= '\r' && b != '\v' || b == '/' || b == '>'
 }
 
-// place is where in a record a search is, as a State.
+// place is a position in a record, packed into a State.
 type place struct {
 	mode    codec.State
-	matched codec.State // bytes of what is looked for
-	depth   codec.State // how many elements of the record's name are open
+	matched codec.State // bytes that match what is expected
+	depth   codec.State // number of open elements with the record's name
 }
 
 const (
 	text      codec.State = iota
-	opened                // behind "<"
-	startName             // in the name of a tag
+	opened                // after "<"
+	startName             // in the name of a start tag
 	endName
-	ownTag // in the tag of an element with the record's name; matched: behind a slash
+	ownTag // in the tag of an element with the record's name; matched: 1 after a slash
 	otherTag
 	ownEnd // in an end tag
 	otherEnd
-	inOwn // in the quotes of an attribute, of which matched is the byte
+	inOwn // in a quoted attribute; matched is the quote
 	inOther
-	declared // behind "<!"
-	dashed   // behind "<!-"
+	declared // after "<!"
+	dashed   // after "<!-"
 	section  // in "<![CDATA["
 	declaration
-	comment // matched: dashes
-	data    // matched: brackets
+	comment // matched: number of dashes
+	data    // matched: number of brackets
 	instruction
-	closed // the record is there, but maybe for a line end
+	closed // the record has ended, except perhaps for a line end
 )
 
-// Bits of a State.
+// Sizes of the fields of a State, in bits.
 const (
 	modeBits    = 5
 	matchedBits = 11
@@ -131,7 +131,7 @@ func (c *records) End(window []byte, state codec.State, atEOF bool) (n int, next
 			}
 			return i + n, 0, true
 		}
-		if c.step(&p, window[i]); p.mode == text && p.depth == 0 { // the end of what is Besides
+		if c.step(&p, window[i]); p.mode == text && p.depth == 0 { // the end of a record that is Besides
 			return i + 1, 0, true
 		}
 	}
@@ -141,7 +141,7 @@ func (c *records) End(window []byte, state codec.State, atEOF bool) (n int, next
 	return len(window), p.state(), atEOF
 }
 
-// lineEnd returns the size of the line end that data begins with, if it can be told.
+// lineEnd returns the length of the line end that data begins with; ok is false if data is too short to tell.
 func lineEnd(data []byte, atEOF bool) (n int, ok bool) {
 	switch {
 	case data[0] == '\n':
@@ -156,7 +156,7 @@ func lineEnd(data []byte, atEOF bool) (n int, ok bool) {
 	return 0, true
 }
 
-// step takes a byte.
+// step processes a byte.
 func (c *records) step(p *place, b byte) {
 	switch p.mode {
 	case text:
@@ -217,7 +217,7 @@ func (c *records) step(p *place, b byte) {
 	}
 }
 
-// until closes at a ">" behind so many of a byte.
+// until closes at a ">" that follows this many markers.
 func (p *place) until(b, marker byte, times codec.State) {
 	switch {
 	case b == marker:
@@ -229,7 +229,7 @@ func (p *place) until(b, marker byte, times codec.State) {
 	}
 }
 
-// open takes the byte behind a "<".
+// open processes the byte after a "<".
 func (c *records) open(p *place, b byte) {
 	p.matched = 0
 	switch {
@@ -248,13 +248,13 @@ func (c *records) open(p *place, b byte) {
 	}
 }
 
-// name takes a byte of the name of a tag, or the one behind it.
+// name processes a byte of a tag's name, or the byte after it.
 func (c *records) name(p *place, b byte) {
 	if !endsName(b) {
 		if int(p.matched) < len(c.record) && c.record[p.matched] == b {
 			p.matched++
 		} else {
-			p.matched = maxName + 1 // no name
+			p.matched = maxName + 1 // not the record's name
 		}
 		return
 	}
@@ -274,7 +274,7 @@ func (c *records) name(p *place, b byte) {
 	c.step(p, b)
 }
 
-// tag takes a byte of a tag behind its name.
+// tag processes a byte of a tag after its name.
 func (*records) tag(p *place, b byte) {
 	switch b {
 	case '"', '\'':
@@ -288,7 +288,7 @@ func (*records) tag(p *place, b byte) {
 	}
 }
 
-// close ends a piece, and with it an element of the record's name.
+// close ends a tag or a piece that is Besides; own says that it also ends an element of the record's name.
 func (p *place) close(own bool) {
 	p.mode, p.matched = text, 0
 	if !own {
@@ -299,7 +299,7 @@ func (p *place) close(own bool) {
 	}
 }
 
-// Unclosed says that a record has no end, or something between two: it may have taken others.
+// Unclosed reports an open record, or an open piece between two records: it may have swallowed others.
 func (c *records) Unclosed(state codec.State, _ []byte) (what string, lost bool) {
 	switch p := placeOf(state); {
 	case state == 0:

@@ -1,19 +1,17 @@
-// Package plaintext reads text files without structure: a document per line, or per file.
+// Package plaintext reads text files without structure, with one document per line or per file.
 //
-// The text is what stands in the file, byte for byte: of a line without its terminator, and
-// without the UTF-8 byte order mark that may stand before the first. There are no ids, and Decode
-// has no error.
+// The text is the content of the file, byte for byte; of a line without its terminator, and without a UTF-8 byte order
+// mark before the first line. There are no ids, and Decode never fails.
 package plaintext
 
 import "github.com/neardup/neardup/io/codec"
 
-// Lines returns the codec of files with a document per line. An empty line is a document
-// with an empty text; the newline that ends a file begins none.
+// Lines returns the codec of files with one document per line. An empty line is a document with an empty text; the
+// newline at the end of a file does not begin a line.
 func Lines() codec.Codec { return lines{} }
 
-// File returns the codec of files that are one document each. It is not splittable. In
-// an empty file Start finds no record, for there is no byte it could begin with; the document is
-// there all the same, and the reader's to see.
+// File returns the codec of files that are one document each. It is not splittable. In an empty file, Start finds no
+// record, because a record needs a byte to begin with; the reader must still see the document.
 func File() codec.Codec { return file{} }
 
 type lines struct{ codec.Lines }
@@ -30,7 +28,7 @@ func (lines) Decode(record []byte, doc *codec.Document) error {
 	return nil
 }
 
-// file has no header, for a byte order mark is of the document, too.
+// file has no header, because a byte order mark is part of the document.
 type file struct{ codec.Sequential }
 
 func (c file) WithHeader([]byte) (codec.Codec, error) { return c, nil }

@@ -1,8 +1,8 @@
-// Package sgml reads the articles of Reuters-21578, which is SGML of a simple kind.
+// Package sgml reads the articles of Reuters-21578, which are written in simple SGML.
 //
-// A record is an article, from "<REUTERS " to "</REUTERS>" and the newline after it. An
-// article that is not closed ends where the next one begins, so that a split which sees only
-// that beginning agrees. The files are one byte a character, ISO 8859-1, and become UTF-8.
+// A record is an article, from "<REUTERS " to "</REUTERS>" and the newline after it. An article that is not closed ends
+// where the next one begins, so that a split which sees only that beginning agrees. The files have one byte per
+// character, in ISO 8859-1, and are converted to UTF-8.
 package sgml
 
 import (
@@ -23,20 +23,19 @@ const (
 
 // NewReuters returns the codec of Reuters-21578.
 //
-// Text columns name elements, in any case: BODY, TITLE, DATELINE, AUTHOR, TOPICS and so on.
-// None at all, or "text", means BODY. An element that an article lacks is empty; an article
-// that lacks all of them, as those of TYPE="BRIEF" and "UNPROC" lack BODY, has no text. BODY so
-// meant is never among the Missing. Of an element that occurs twice the first is taken, and each
-// tag inside it becomes a space.
+// Text columns name elements, in upper or lower case: BODY, TITLE, DATELINE, AUTHOR, TOPICS and so on. None, or "text",
+// means BODY, which is then never among the Missing. An element that an article lacks is empty; an article that lacks
+// all of them, as those of TYPE="BRIEF" and "UNPROC" lack BODY, has no text. If an element occurs twice, the first is
+// taken. Each tag inside it becomes a space.
 //
-// The id names an attribute of REUTERS, in any case; none, or "id", means OLDID, the number
-// the article had in the collection this one was made from. An empty id is none.
+// The id names an attribute of REUTERS, in upper or lower case; none, or "id", means OLDID, the number of the article
+// in the collection from which this one was made. An empty id is no id.
 //
-// The value is that of the element of the column's name or, where an article has none, of the
-// attribute; a number if it reads as one, and none if it is empty.
+// The value is the element with the column's name or, if an article has none, the attribute: a number if it reads as
+// one, and none if it is empty.
 //
-// The entities lt, gt, amp, quot and apos and numeric character references are decoded,
-// those to control characters too: &#3; becomes U+0003. Other references stay as they stand.
+// The entities lt, gt, amp, quot and apos and numeric character references are decoded, even those for control
+// characters: &#3; becomes U+0003. Other references stay as written.
 func NewReuters(fields codec.Fields) codec.Codec {
 	c := &reuters{id: "OLDID"}
 	if fields.ID != "" && fields.ID != "id" {
@@ -62,8 +61,7 @@ type reuters struct {
 	element element
 }
 
-// Header is the doctype, up to its ">" and the newline after it. Declarations inside a
-// doctype are filler.
+// Header returns the doctype, up to its ">" and the newline after it. Declarations inside a doctype are filler.
 func (*reuters) Header(data []byte, atEOF bool) (n int, ok bool) {
 	bom, ok := codec.BOM(data, atEOF)
 	if !ok {
@@ -77,7 +75,7 @@ func (*reuters) Header(data []byte, atEOF bool) (n int, ok bool) {
 	if !bytes.HasPrefix(doctype, []byte(mark)) {
 		return bom, true
 	}
-	// A doctype that is not closed must not take the first article with it.
+	// An unclosed doctype must not swallow the first article.
 	i := bytes.IndexAny(doctype[len(mark):], "<>")
 	switch {
 	case i < 0 && !atEOF:
@@ -99,11 +97,11 @@ func (*reuters) Start(data []byte, atEOF bool) (n int, ok bool) {
 	if atEOF {
 		return len(data), false
 	}
-	// What a later byte may complete is kept.
+	// Keep what a later byte may complete.
 	return max(0, len(data)-len(articleOpen)+1), false
 }
 
-// begun is the state of a record whose own beginning is searched.
+// begun is the state after a record's own beginning has been searched.
 const begun codec.State = 1
 
 func (*reuters) End(data []byte, state codec.State, atEOF bool) (n int, next codec.State, ok bool) {
@@ -125,7 +123,7 @@ func (*reuters) End(data []byte, state codec.State, atEOF bool) (n int, next cod
 	if atEOF {
 		return len(data), 0, true
 	}
-	// What a later byte may complete is searched again.
+	// Search again what a later byte may complete.
 	n = max(0, len(data)-len(articleClose)+1)
 	if n == 0 {
 		return 0, state, false
@@ -133,7 +131,7 @@ func (*reuters) End(data []byte, state codec.State, atEOF bool) (n int, next cod
 	return n, begun, false
 }
 
-// Unclosed is nothing: an article that is not closed ends where the next begins.
+// Unclosed returns "": an article that is not closed ends where the next begins.
 func (*reuters) Unclosed(codec.State, []byte) (what string, lost bool) { return "", false }
 
 // Sync lets Start search from the first byte of the split.
@@ -213,7 +211,7 @@ func attribute(tag []byte, name string) []byte {
 	return nil
 }
 
-// attributesOf are the names and values of those of a tag.
+// attributesOf yields the names and values of a tag's attributes.
 func attributesOf(tag []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(key, value []byte) bool) {
 		for {
@@ -252,7 +250,7 @@ func newElement(name string) element {
 	name = strings.ToUpper(name)
 	usual := name == "TEXT"
 	if usual {
-		// The element TEXT holds the title and the dateline besides.
+		// The element TEXT also holds the title and the dateline.
 		name = "BODY"
 	}
 	return element{open: "<" + name, shut: "</" + name + ">", usual: usual}
@@ -270,7 +268,7 @@ func Columns(record []byte) (names []string) {
 	return names
 }
 
-// Attributes returns the names of those of a record.
+// Attributes returns the names of a record's attributes.
 func Attributes(record []byte) (names []string) {
 	tag, _, _ := bytes.Cut(bytes.TrimPrefix(record, []byte(articleOpen)), []byte(">"))
 	for key := range attributesOf(tag) {
@@ -279,7 +277,7 @@ func Attributes(record []byte) (names []string) {
 	return names
 }
 
-// find returns what stands in the first such element of content.
+// find returns the content of the first such element in content.
 func (e element) find(content []byte) (inner []byte, found bool, err error) {
 	for {
 		i := bytes.Index(content, []byte(e.open))
@@ -287,7 +285,7 @@ func (e element) find(content []byte) (inner []byte, found bool, err error) {
 			return nil, false, nil
 		}
 		content = content[i+len(e.open):]
-		// <D and <DATE begin alike.
+		// <D and <DATE begin with the same characters.
 		if len(content) > 0 && slices.Contains([]byte("> \t\r\n"), content[0]) {
 			break
 		}

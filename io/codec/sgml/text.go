@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// appendText appends the characters that src, in ISO 8859-1, stands for to dst in UTF-8.
+// appendText appends the text of src, which is in ISO 8859-1, to dst in UTF-8.
 func appendText(dst, src []byte) []byte {
 	for {
 		n := plain(src)
@@ -31,7 +31,7 @@ func plain(src []byte) int {
 	return len(src)
 }
 
-// special returns the character for what src begins with, and the length of that.
+// special returns the character that the beginning of src stands for, and that beginning's length.
 func special(src []byte) (r rune, n int) {
 	switch src[0] {
 	case '<':
@@ -46,8 +46,8 @@ func special(src []byte) (r rune, n int) {
 	return rune(src[0]), 1
 }
 
-// tag returns the length of the tag src begins with, or 0: a "<" before anything but a name,
-// or one before the next ">", is text.
+// tag returns the length of the tag that src begins with, or 0 if there is none: a "<" that is not followed by a name,
+// or is followed by another "<" before the next ">", is text.
 func tag(src []byte) int {
 	name := bytes.TrimPrefix(src[1:], []byte("/"))
 	if len(name) == 0 || !isLetter(name[0]) {
@@ -66,12 +66,11 @@ func isLetter(b byte) bool {
 	return 'a' <= b && b <= 'z'
 }
 
-// longestReference is the length of the longest reference decoded: &#1114111; is as long as
-// &#x10FFFF;, and no name is longer.
+// longestReference is the length of the longest reference that is decoded: &#1114111; is as long as &#x10FFFF;, and
+// names are shorter.
 const longestReference = len("&#x10FFFF;")
 
-// reference returns the character that the reference src begins with stands for, and its
-// length, or 0 if it is none.
+// reference returns the character for the reference that src begins with, and its length, or 0 if there is none.
 func reference(src []byte) (r rune, n int) {
 	n = bytes.IndexByte(src[:min(len(src), longestReference)], ';') + 1
 	if n == 0 {
@@ -93,7 +92,7 @@ func reference(src []byte) (r rune, n int) {
 	}
 }
 
-// numeric decodes "#65" or "#x41" and returns n with it.
+// numeric decodes "#65" or "#x41" and returns n with the character.
 func numeric(name string, n int) (rune, int) {
 	if len(name) < 2 || name[0] != '#' {
 		return 0, 0

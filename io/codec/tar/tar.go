@@ -1,8 +1,8 @@
 // Package tar reads the files in a tar archive, each as one document: POSIX (ustar, pax) and GNU tar.
 //
-// A record is a member: its headers, the long names before it included, and its content up to the next multiple of 512
-// bytes. The blocks of zeros that end an archive are filler, and so archives may follow each other. A member's name is
-// its id, and only that: no file of its name is ever written.
+// A record is a member: its headers, including long names before it, and its content padded to a multiple of 512 bytes.
+// The blocks of zeros that end an archive are filler, so archives may follow one another. A member's name is only its
+// id: no file of that name is ever written.
 package tar
 
 import (
@@ -22,7 +22,7 @@ const block = 512
 // New returns the codec of tar. A document is the content of a regular file, byte for byte; its id is the file's path.
 func New(codec.Fields) codec.Codec { return members{} }
 
-type members struct{ codec.Sequential } // a member may be an archive itself
+type members struct{ codec.Sequential } // a member may itself be an archive
 
 func (c members) WithHeader([]byte) (codec.Codec, error) { return c, nil }
 
@@ -42,10 +42,10 @@ func (members) Start(data []byte, atEOF bool) (n int, ok bool) {
 
 func zeros(data []byte) bool { return len(bytes.TrimLeft(data, "\x00")) == 0 }
 
-// The states of a record whose headers are passed.
+// States of a record after its headers.
 const (
-	lost    codec.State = 1 + iota // a header is broken: all that follows is the record
-	content                        // of the last byte, and one more for each that is still to come
+	lost    codec.State = 1 + iota // a header is damaged: the record has all that follows
+	content                        // of the content's last byte; one more for each byte still to come
 )
 
 func (members) End(data []byte, state codec.State, atEOF bool) (n int, next codec.State, ok bool) {
@@ -88,19 +88,19 @@ func (members) Decode(record []byte, doc *codec.Document) error {
 	return nil
 }
 
-// Besides reports whether record, which is whole, is no regular file: a folder, a link, a device, a sparse file, or
-// headers for the members behind it. A broken one is not Besides.
+// Besides reports whether record, which is whole, is not a regular file but a folder, a link, a device, a sparse file,
+// or headers for the following members. A damaged one is not Besides.
 func Besides(record []byte) bool {
 	m, err := parse(record)
 	return err == nil && !m.regular && int64(len(record)-m.head) == m.stored
 }
 
-// member is what the headers of a member say.
+// member is the information in a member's headers.
 type member struct {
 	name    string
 	head    int   // bytes of the headers
 	size    int64 // bytes of the content
-	stored  int64 // the same with what fills the last block
+	stored  int64 // size of the content including its padding
 	regular bool
 }
 
@@ -111,18 +111,18 @@ const (
 	hardLink    = '1'
 	fifo        = '6'
 	contiguous  = '7'
-	paxNext     = 'x' // for the next member
+	paxNext     = 'x' // applies to the next member
 	gnuLongName = 'L'
 	gnuLongLink = 'K'
 	gnuSparse   = 'S'
 )
 
 var (
-	errShort = errors.New("its header is cut short") // the headers go on behind the data
+	errShort = errors.New("its header is cut short") // the headers continue beyond the data
 	errHead  = fmt.Errorf("its headers have more than %d bytes", codec.MaxHead)
 )
 
-// parse reads the headers that data begins with.
+// parse reads the headers at the beginning of data.
 func parse(data []byte) (m member, err error) {
 	var pax, long []byte
 	for {
@@ -164,7 +164,7 @@ func parse(data []byte) (m member, err error) {
 	}
 }
 
-// finish completes m by its own header, and by those before it.
+// finish completes m from its own header and from those before it.
 func (m *member) finish(h, pax, long []byte) error {
 	m.name = cString(h[:100])
 	if prefix := cString(h[345:500]); prefix != "" && string(h[257:263]) == "ustar\x00" {
@@ -192,14 +192,14 @@ func (m *member) finish(h, pax, long []byte) error {
 	}
 	kind := h[156]
 	if kind >= hardLink && kind <= fifo {
-		m.size = 0 // of links and folders the field means something else, or nothing
+		m.size = 0 // for links and folders, the field has no or another meaning
 	}
 	m.stored = roundUp(m.size)
 	m.regular = (kind == regular || kind == oldRegular || kind == contiguous) && !sparse && !strings.HasSuffix(m.name, "/")
 	return nil
 }
 
-// maxSize is more than a file may have.
+// maxSize is larger than any file.
 const maxSize = 1 << 60
 
 func roundUp(size int64) int64 { return (size + block - 1) / block * block }
@@ -209,7 +209,7 @@ func cString(field []byte) string {
 	return string(s)
 }
 
-// sizeOf returns the size in a header, whose checksum is right.
+// sizeOf checks the checksum of a header and returns the size in it.
 func sizeOf(h []byte) (int64, error) {
 	var unsigned, signed int64
 	for i, c := range h {
@@ -217,7 +217,7 @@ func sizeOf(h []byte) (int64, error) {
 			c = ' ' // the checksum itself
 		}
 		unsigned += int64(c)
-		signed += int64(int8(c)) // as some have summed
+		signed += int64(int8(c)) // some programs sum signed bytes
 	}
 	sum, err := strconv.ParseInt(strings.Trim(cString(h[148:156]), " "), 8, 64)
 	if err != nil || sum != unsigned && sum != signed {
@@ -241,7 +241,7 @@ func sizeOf(h []byte) (int64, error) {
 	return size, nil
 }
 
-// paxRecords yields keys and values, "LENGTH KEY=VALUE\n" each; what is none of these with the key "".
+// paxRecords yields the keys and values of records "LENGTH KEY=VALUE\n"; anything else with the key "".
 func paxRecords(data []byte) iter.Seq2[string, string] {
 	return func(yield func(key, value string) bool) {
 		for len(data) > 0 {

@@ -21,10 +21,10 @@ import (
 	"github.com/neardup/neardup/io/codec"
 )
 
-// maxBody is the size in bytes above which an unpacked body is refused: a record says nothing of it.
+// maxBody is the maximum size in bytes of an unpacked body, because a record does not state it.
 const maxBody = 128 << 20
 
-// appendText appends the text of a record's content to dst. ok=false: the content is no text.
+// appendText appends the text of a record's content to dst. ok=false: the content is not text.
 func appendText(dst []byte, h header, content []byte) (text []byte, ok bool, err error) {
 	contentType := string(h.get("Content-Type"))
 	kind := mediaType(contentType)
@@ -58,7 +58,7 @@ func appendText(dst []byte, h header, content []byte) (text []byte, ok bool, err
 	return text, true, nil
 }
 
-// mediaType returns the type that a Content-Type begins with, in lower case.
+// mediaType returns the type at the beginning of a Content-Type, in lower case.
 func mediaType(contentType string) string {
 	kind, _, _ := strings.Cut(contentType, ";")
 	return strings.ToLower(strings.TrimSpace(kind))
@@ -68,7 +68,7 @@ func isText(kind string) bool {
 	return slices.Contains([]string{"text/html", "application/xhtml+xml", "text/plain"}, kind)
 }
 
-// splitMessage cuts an HTTP response into header and body. A message may end with its header's last line.
+// splitMessage splits an HTTP response into header and body. A message may end with its header's last line.
 func splitMessage(message []byte) (h header, body []byte, err error) {
 	if !bytes.HasPrefix(message, []byte("HTTP/")) {
 		return nil, nil, &codec.Error{Reason: codec.BrokenHTTP, Detail: "the response does not begin with HTTP/"}
@@ -81,8 +81,8 @@ func splitMessage(message []byte) (h header, body []byte, err error) {
 	return h, message[len(h):], nil
 }
 
-// bodyOf undoes transfer and content encodings. What is not encoded as its header says, since who wrote the record
-// has decoded it, is taken as it stands. With an error it returns what comes before that.
+// bodyOf undoes transfer and content encodings. If the body is not encoded as its header says, because the crawler has
+// decoded it, it is taken as it is. With an error, bodyOf returns what precedes it.
 func bodyOf(h header, body []byte) ([]byte, error) {
 	if strings.EqualFold(string(h.get("Transfer-Encoding")), "chunked") {
 		plain, err := unchunk(body)
@@ -102,7 +102,7 @@ func bodyOf(h header, body []byte) ([]byte, error) {
 	return body, nil
 }
 
-// unchunk joins chunks (RFC 9112, §7.1). A body that does not begin with one is none of chunks.
+// unchunk joins chunks (RFC 9112, §7.1). A body that does not begin with a chunk is not chunked.
 func unchunk(body []byte) (plain []byte, err error) {
 	for rest := body; ; {
 		line, behind, ok := bytes.Cut(rest, []byte("\n"))
@@ -123,7 +123,7 @@ func unchunk(body []byte) (plain []byte, err error) {
 	}
 }
 
-// unpack undoes a content encoding.
+// unpack undoes one content encoding.
 func unpack(encoding string, body []byte) ([]byte, error) {
 	if len(body) == 0 {
 		return nil, nil
@@ -153,7 +153,7 @@ func unpack(encoding string, body []byte) ([]byte, error) {
 		if len(body) >= 2 && body[0]&15 == 8 && (int(body[0])<<8|int(body[1]))%31 == 0 {
 			r, err = zlib.NewReader(source)
 		} else {
-			r = flate.NewReader(source) // what some servers mean
+			r = flate.NewReader(source) // what some servers mean by it
 		}
 	case "br":
 		r = brotli.NewReader(source)
@@ -176,12 +176,12 @@ func unpack(encoding string, body []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// decoded returns text as UTF-8, from the character set of its byte order mark, its Content-Type or a meta element;
-// without one, or with one that browsers refuse, it is UTF-8 if that
-// is valid, else windows-1252. What cannot be decoded becomes U+FFFD.
+// decoded returns text as UTF-8, decoded from the character set of its byte order mark, its Content-Type or a meta
+// element. Without one, or with one that browsers refuse, it is UTF-8 if that is valid, or else windows-1252. Invalid
+// bytes become U+FFFD.
 func decoded(text []byte, contentType string) []byte {
 	encoding, name, certain := charset.DetermineEncoding(text, contentType)
-	if name == "replacement" { // the Encoding Standard's for ISO-2022-KR and others, which makes one U+FFFD of any text
+	if name == "replacement" { // for ISO-2022-KR and others, the Encoding Standard decodes any text to one U+FFFD
 		encoding, name = charset.Lookup("windows-1252")
 		certain = false
 	}
@@ -193,7 +193,7 @@ func decoded(text []byte, contentType string) []byte {
 		return bytes.ToValidUTF8(text, []byte("\uFFFD"))
 	}
 	plain, err := encoding.NewDecoder().Bytes(text)
-	if err != nil { // decoders of charset replace what they cannot decode
+	if err != nil { // never: charset's decoders replace invalid bytes
 		return bytes.ToValidUTF8(text, []byte("\uFFFD"))
 	}
 	return bytes.TrimPrefix(plain, []byte("\uFEFF"))

@@ -10,17 +10,17 @@ import (
 	"strings"
 )
 
-// taken returns where in a record's content, which is all but the line ends at its end, others begin that its length
-// has taken: whole ones, one behind another up to the end.
+// taken returns the offset in a record's content (all but its final line ends) at which other records begin that a
+// wrong length has swallowed: whole records, one after another up to the end.
 //
-// A page may quote records, or be a file of them. It is believed if a digest, or the length of an HTTP body, confirms
-// it, or if line ends follow as behind a record, and more of them than the last record in it takes.
+// A page may also quote records, or be a file of records. It is accepted as a page if a digest or the length of an HTTP
+// body confirms it, or if it is followed by the line ends of a record in addition to those of the last record in it.
 func taken(h header, record []byte, length int) (at int, ok bool) {
 	content, ends := record[:length], record[length:]
 	if !bytes.Contains(content, []byte(mark)) {
 		return 0, false
 	}
-	type gap struct{ from, to int } // of line ends, before a record that only records follow
+	type gap struct{ from, to int } // line ends before a record that is followed by records only
 	var gaps []gap
 	text := len(bytes.TrimRight(record, "\r\n"))
 	for i := len(content); ; {
@@ -42,7 +42,7 @@ func taken(h header, record []byte, length int) (at int, ok bool) {
 		switch {
 		case next < len(gaps) && end <= gaps[next].to:
 		case end < text || end != length && !closed(record[end:]) || end < length && closed(ends):
-			continue // something else follows, or the line ends are those of a record in another
+			continue // other data follows, or the line ends belong to a quoted record
 		}
 		gaps = append(gaps, gap{before, start})
 	}
@@ -52,12 +52,12 @@ func taken(h header, record []byte, length int) (at int, ok bool) {
 	return gaps[len(gaps)-1].to, true
 }
 
-// closed reports whether data begins with the line ends that stand behind a record.
+// closed reports whether data begins with the line ends that terminate a record.
 func closed(data []byte) bool {
 	return bytes.HasPrefix(data, []byte("\r\n\r\n")) || bytes.HasPrefix(data, []byte("\n\n"))
 }
 
-// confirmed reports whether something besides the length of a record says that content is its own.
+// confirmed reports whether the record has other evidence than its length that content is its own.
 func confirmed(h header, content []byte) bool {
 	if matches(h.get("WARC-Block-Digest"), content) {
 		return true
@@ -71,7 +71,7 @@ func confirmed(h header, content []byte) bool {
 	return ok && length == int64(len(body)) || matches(h.get("WARC-Payload-Digest"), body)
 }
 
-// matches reports whether digest, such as sha1:BASE32, is that of data.
+// matches reports whether digest, such as sha1:BASE32, is the digest of data.
 func matches(digest, data []byte) bool {
 	algorithm, value, _ := strings.Cut(string(digest), ":")
 	var sum []byte

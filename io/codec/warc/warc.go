@@ -1,11 +1,11 @@
-// Package warc reads the records of WARC/1.0 and 1.1 (ISO 28500), of which WET files consist too.
+// Package warc reads the records of WARC/1.0 and 1.1 (ISO 28500), and therefore of WET files.
 //
-// A record runs from the line "WARC/1.…" to the next one: its header, as much content as Content-Length says, and
-// line ends. If something else stands there, or the header is broken, the record is unreadable and ends before the
-// first line behind its own that begins with "WARC/1.": a length that is too large takes no other record. One that ends
-// where another record does is told from a page that quotes a record by what else says how long it is (see taken).
+// A record extends from the line "WARC/1.…" to the next one: its header, as much content as Content-Length states, and
+// line ends. If other data follows, or the header is damaged, the record is unreadable and ends before the next line
+// that begins with "WARC/1.", so that a length that is too large swallows no other record. If a record ends where
+// another one does, other evidence decides whether it swallowed that one or quotes it (see taken).
 //
-// Records of type response, resource and conversion are documents. All others (see Besides) go with the file.
+// Records of type response, resource and conversion are documents. Others are copied with the file (see Besides).
 package warc
 
 import (
@@ -17,14 +17,14 @@ import (
 	"github.com/neardup/neardup/io/codec"
 )
 
-// version begins each record.
+// version is the beginning of each record.
 const version = "WARC/1."
 
 // New returns the codec of WARC.
 //
-// The text column "text", or none at all, means the text of the record: of HTML what it shows (internal/markup), of
-// plain text all of it, decoded by its character set; of a conversion that is plain text its bytes as they stand. A
-// record of another type has no such text. Other columns name fields of the record's header, in any case:
+// The text column "text", or none, means the text of the record: for HTML, what the page displays (internal/markup);
+// for plain text, all of it, decoded from its character set; for a conversion to plain text, its bytes unchanged. A
+// record of another type has no such text. Other columns name fields of the record's header, in upper or lower case:
 // WARC-Target-URI, WARC-Date. The id is the value of such a field; none, or "id", means WARC-Record-ID.
 func New(fields codec.Fields) codec.Codec {
 	c := &records{text: fields.Text, id: fields.ID, value: fields.Value}
@@ -45,25 +45,25 @@ type records struct {
 
 func (c *records) WithHeader([]byte) (codec.Codec, error) { return c, nil }
 
-// Start passes over line ends before the first record; behind others they belong to the record.
+// Start skips line ends before the first record; later line ends belong to the record before them.
 func (*records) Start(data []byte, _ bool) (n int, ok bool) {
 	n = lineEnds(data)
 	return n, n < len(data)
 }
 
-// The states of a record whose header is passed, but for its last byte: content is that of the content's last byte, and
-// one more for each byte that is still to come.
+// States of a record after its header, except the header's last byte. content is the state at the content's last byte;
+// it is one more for each byte still to come.
 const (
 	searching codec.State = 1 + iota // for the next line that begins with version
-	ending                           // behind the content
-	doubted                          // at the record's beginning, whose content holds what may be records
+	ending                           // after the content
+	doubted                          // at the beginning of a record whose content may hold records
 	content
 
-	// holds is added where a line of the content begins with version: if the length is wrong, that is a record.
+	// holds is added if a line of the content begins with version: if the length is wrong, that line begins a record.
 	holds codec.State = 1 << 62
 )
 
-// maxContent is more than a file may have.
+// maxContent is larger than any file.
 const maxContent = 1 << 60
 
 func (*records) End(data []byte, state codec.State, atEOF bool) (n int, next codec.State, ok bool) {
@@ -90,7 +90,7 @@ func (*records) End(data []byte, state codec.State, atEOF bool) (n int, next cod
 			held = holds
 		}
 		if remaining > int64(take) && !atEOF {
-			take = max(0, take-len(mark)+1) // what a later byte may complete is searched again
+			take = max(0, take-len(mark)+1) // search again what a later byte may complete
 			return n + take, held + state - codec.State(take), false
 		}
 		n += take
@@ -115,8 +115,8 @@ func (*records) End(data []byte, state codec.State, atEOF bool) (n int, next cod
 	return search(data, n, atEOF)
 }
 
-// wrong goes on behind data[:n], which shows that the length of its record is wrong: from the record's beginning, if
-// its content holds what looks like records.
+// wrong continues after data[:n], which shows that the record's length is wrong: from the record's beginning if its
+// content may hold records.
 func wrong(data []byte, n int, held codec.State, atEOF bool) (int, codec.State, bool) {
 	if held != 0 {
 		return ^n, searching, false
@@ -124,7 +124,7 @@ func wrong(data []byte, n int, held codec.State, atEOF bool) (int, codec.State, 
 	return search(data, n, atEOF)
 }
 
-// judge returns where the record ends that data begins with, all of it.
+// judge returns the end of the record at the beginning of data, which must be whole.
 func judge(data []byte, atEOF bool) (int, codec.State, bool) {
 	head, _ := headOf(data)
 	length, _ := head.length()
@@ -136,10 +136,10 @@ func judge(data []byte, atEOF bool) (int, codec.State, bool) {
 	return n, 0, true
 }
 
-// mark is where one record ends and another begins.
+// mark is the boundary of two records.
 const mark = "\n" + version
 
-// holdsRecord reports whether a line of content begins as a record does, or may where content is at its end.
+// holdsRecord reports whether a line of the content data begins like a record, or may continue beyond its end to do so.
 func holdsRecord(data []byte, atEnd bool) bool {
 	for n := len(mark) - 1; atEnd && n > 1; n-- {
 		if bytes.HasSuffix(data, []byte(mark[:n])) {
@@ -149,7 +149,7 @@ func holdsRecord(data []byte, atEnd bool) bool {
 	return bytes.Contains(data, []byte(mark))
 }
 
-// search looks for the next record behind data[:n].
+// search looks for the next record after data[:n].
 func search(data []byte, n int, atEOF bool) (int, codec.State, bool) {
 	n = min(n, len(data))
 	if i := bytes.Index(data[n:], []byte(mark)); i >= 0 {
@@ -161,21 +161,21 @@ func search(data []byte, n int, atEOF bool) (int, codec.State, bool) {
 	return max(n, len(data)-len(mark)+1), searching, false
 }
 
-// mayBegin reports whether data begins a record as far as it goes.
+// mayBegin reports whether data, as far as it goes, begins a record.
 func mayBegin(data []byte) bool {
 	return bytes.HasPrefix(data, []byte(version)) || bytes.HasPrefix([]byte(version), data)
 }
 
 func lineEnds(data []byte) int { return len(data) - len(bytes.TrimLeft(data, "\r\n")) }
 
-// Besides reports whether record, which is whole, is no document but goes with the file: a warcinfo, request,
-// metadata or revisit, or of a type that the standard does not name. A broken one is not Besides.
+// Besides reports whether record, which is whole, is not a document but is copied with the file: a warcinfo, request,
+// metadata or revisit, or a type unknown to the standard. A damaged one is not Besides.
 func Besides(record []byte) bool {
 	head, _, err := split(record)
 	return err == nil && !head.holdsDocument()
 }
 
-// Length returns how long the record is that data begins with, by its header and without line ends behind it.
+// Length returns the length of the record that data begins with, by its header and without the line ends after it.
 func Length(data []byte) (length int64, ok bool) {
 	if !bytes.HasPrefix(data, []byte(version)) {
 		return 0, false
@@ -185,8 +185,7 @@ func Length(data []byte) (length int64, ok bool) {
 	return int64(len(h)) + n, whole && ok
 }
 
-// CheckVersion returns an error if the file that begins with head is
-// of a version before 1.0, in which headers are others.
+// CheckVersion returns an error if the file that begins with head has a version before 1.0, whose headers differ.
 func CheckVersion(head []byte) error {
 	head = head[lineEnds(head):]
 	if !bytes.HasPrefix(head, []byte("WARC/0.")) {
@@ -239,7 +238,7 @@ func (c *records) Decode(record []byte, doc *codec.Document) error {
 	return nil
 }
 
-// Columns are those that a record has beside its text.
+// Columns returns the columns of a record: its text and the fields of its header.
 func Columns(record []byte) []string {
 	if len(record) == 0 {
 		return nil
@@ -247,7 +246,7 @@ func Columns(record []byte) []string {
 	return append([]string{"text"}, Fields(record)...)
 }
 
-// Fields are the names of those of a record's header.
+// Fields returns the names of the fields in a record's header.
 func Fields(record []byte) (names []string) {
 	head, _ := headOf(record)
 	for name := range head.fields() {
@@ -256,7 +255,7 @@ func Fields(record []byte) (names []string) {
 	return names
 }
 
-// split cuts a record into header and content.
+// split splits a record into header and content.
 func split(record []byte) (h header, content []byte, err error) {
 	if !bytes.HasPrefix(record, []byte(version)) {
 		return nil, nil, broken("it does not begin with %s", version)
@@ -288,12 +287,12 @@ func broken(format string, args ...any) error {
 	return &codec.Error{Reason: codec.BrokenWARC, Detail: fmt.Sprintf(format, args...)}
 }
 
-// header is that of a record or of an HTTP message: a first line, fields, and an empty line.
+// header is the header of a record or an HTTP message: a first line, fields, and an empty line.
 type header []byte
 
-// headOf returns the header that data begins with, and whether its empty line is
-// there. A record's ends where a line begins another record, so that however many
-// follow one another, each byte is in one header; it is then without its line end.
+// headOf returns the header that data begins with, and whether it has its empty line. A record's header ends before a
+// line that begins another record, so that each byte is in only one header however many follow one another; it then
+// lacks its last line end.
 func headOf(data []byte) (header, bool) {
 	data = data[:min(len(data), codec.MaxHead)]
 	record := bytes.HasPrefix(data, []byte(version))
@@ -312,8 +311,8 @@ func headOf(data []byte) (header, bool) {
 	}
 }
 
-// fields yields names and values. A line that begins with a blank goes on with the value before; such a value is
-// yielded without what goes on.
+// fields yields names and values. A line that begins with a space or tab continues the value before it, but is not part
+// of the value yielded.
 func (h header) fields() func(yield func(name, value []byte) bool) {
 	return func(yield func(name, value []byte) bool) {
 		_, rest, _ := bytes.Cut(h, []byte("\n"))
@@ -326,7 +325,7 @@ func (h header) fields() func(yield func(name, value []byte) bool) {
 	}
 }
 
-// get returns the value of the first field of a name, in any case; nil if there is none.
+// get returns the value of the first field called name, in upper or lower case; nil if there is none.
 func (h header) get(name string) []byte {
 	for n, value := range h.fields() {
 		if strings.EqualFold(string(n), name) {
@@ -336,7 +335,7 @@ func (h header) get(name string) []byte {
 	return nil
 }
 
-// all returns the values of all fields of a name, in any case.
+// all returns the values of all fields called name, in upper or lower case.
 func (h header) all(name string) (values [][]byte) {
 	for n, value := range h.fields() {
 		if strings.EqualFold(string(n), name) {
@@ -354,7 +353,7 @@ func (h header) length() (int64, bool) {
 	return h.contentLength()
 }
 
-// contentLength returns Content-Length, of which there must be one, or several that are equal.
+// contentLength returns the Content-Length, which must occur once, or several times with the same value.
 func (h header) contentLength() (int64, bool) {
 	values := h.all("Content-Length")
 	for _, value := range values {
@@ -365,11 +364,11 @@ func (h header) contentLength() (int64, bool) {
 	if len(values) == 0 {
 		return 0, false
 	}
-	n, err := strconv.ParseUint(string(values[0]), 10, 64) // takes no sign
+	n, err := strconv.ParseUint(string(values[0]), 10, 64) // accepts no sign
 	return int64(n), err == nil && n < maxContent
 }
 
-// holdsDocument reports whether the record is of a type that has documents.
+// holdsDocument reports whether the record is of a type that holds documents.
 func (h header) holdsDocument() bool {
 	switch string(bytes.ToLower(h.get("WARC-Type"))) {
 	case "response", "resource", "conversion":
