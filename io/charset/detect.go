@@ -14,34 +14,34 @@ import (
 	"golang.org/x/text/encoding/charmap"
 )
 
-// Detected is what a text tells of its encoding.
+// Detected is the encoding detected in a text.
 type Detected struct {
-	// Name is that of the most likely encoding, "" if none makes a text of it. It may be one that Named does not know.
+	// Name is the most likely encoding, or "" if no encoding makes it a plausible text. Named may not know it.
 	Name string
-	// Percent is how sure that is.
+	// Percent is the certainty of Name.
 	Percent int
 }
 
-// Sure is the percentage from which on a file is read as detected: none of the 5,400 texts of TestDetect is misread so.
+// Sure is the percentage from which a file is read as detected: none of the 5,400 texts of TestDetect is misread.
 const Sure = 90
 
-// candidates are the encodings that are told apart. Of those that make the same text of a sample the first is named.
+// candidates are the encodings to choose from. If several decode a sample to the same text, the first is named.
 var candidates = []string{"windows-1252", "windows-1251", "windows-1250", "koi8-r", "koi8-u", "ibm866", "iso-8859-2",
 	"iso-8859-5", "x-mac-cyrillic", "windows-1253", "iso-8859-7", "windows-1254", "windows-1255", "iso-8859-8",
 	"windows-1256", "iso-8859-6", "windows-1257", "iso-8859-13", "iso-8859-4", "iso-8859-15", "iso-8859-3",
 	"iso-8859-10", "iso-8859-14", "windows-874", "macintosh", "gb18030", "big5", "shift_jis", "euc-jp", "euc-kr",
 	"ibm437", "ibm850", "ibm852", "ibm855", "ibm862"}
 
-// unnamed are those of the candidates that Named does not know. A text in one would be taken for another.
+// unnamed are the candidates that Named does not know. Without them, a text in one would be taken for another encoding.
 var unnamed = map[string]*charmap.Charmap{"ibm437": charmap.CodePage437, "ibm850": charmap.CodePage850,
 	"ibm852": charmap.CodePage852, "ibm855": charmap.CodePage855, "ibm862": charmap.CodePage862}
 
 // sampleLines is how many bytes of lines are compared.
 const sampleLines = 4 << 10
 
-// Detect tells the encoding of a text that is not UTF-8, or has NUL. Each candidate makes a text of it, and each
-// language writes that in so many bits, by the pairs of letters that are common in it. The candidate with the fewest
-// bits is named. How certain that is follows from how many more the next one takes.
+// Detect returns the encoding of a text that is not UTF-8, or has NUL. It decodes the text with each candidate and
+// computes how many bits each language needs to write the result, based on its common pairs of letters. It names the
+// candidate with the fewest bits. The certainty depends on how many more bits the next candidate needs.
 func Detect(text []byte) Detected {
 	if bytes.IndexByte(text, 0) >= 0 {
 		return best(text, text[:min(len(text), sampleLines)/2*2], []string{littleEndian, bigEndian})
@@ -63,19 +63,19 @@ func encodingNamed(name string) *Encoding {
 	return e
 }
 
-// Numbers of bits are in sixteenths, and whole: so they are the same on every machine.
+// bit is one bit in sixteenths: integers give the same results on every machine.
 const bit = 16
 
 const (
-	// mostBits is what a pair or a character beyond ASCII takes on average at most in a text of the language.
+	// mostBits is the maximum average for a pair or character beyond ASCII in a text of the language.
 	mostBits = 11 * bit
-	// leastSample is fewer bytes than tell anything.
+	// leastSample is the minimum number of bytes that allow a judgement.
 	leastSample = 16
-	// doubtBits are so many more bits of the next candidate as halve the doubt: pairs of a word depend on each other.
+	// doubtBits is how many more bits of the next candidate halve the doubt: the pairs of a word are not independent.
 	doubtBits = 3*bit + bit/2
 )
 
-// percentOf is how sure an encoding is, if the next takes so many more bits.
+// percentOf returns the certainty of an encoding if the next one needs this many more bits.
 func percentOf(margin int) int {
 	halves, rest := margin/doubtBits, margin%doubtBits
 	const whole = 100 << 16
@@ -84,7 +84,7 @@ func percentOf(margin int) int {
 	return min(100-(doubt+1<<16-1)>>16, 99)
 }
 
-// best returns which of the encodings a text is in, by a sample of it.
+// best returns which of the encodings a text is in, judging by a sample of it.
 func best(text, sample []byte, names []string) (found Detected) {
 	if len(sample) == 0 {
 		return Detected{}
@@ -113,8 +113,8 @@ func best(text, sample []byte, names []string) (found Detected) {
 	return found
 }
 
-// beyondASCII returns what of a text has bytes beyond ASCII: lines, each once, and of those that are too many the words
-// that have a byte that is in none before, since it may be what tells two encodings apart.
+// beyondASCII returns the parts of a text that have bytes beyond ASCII: each such line once and, beyond the size of a
+// sample, only words with a byte that no earlier part has, since it may be the one that distinguishes two encodings.
 func beyondASCII(text []byte) (sample []byte) {
 	lines := map[string]bool{}
 	var seen [1 << 8]bool
@@ -133,7 +133,7 @@ func beyondASCII(text []byte) (sample []byte) {
 			}
 			sample = append(sample, line...)
 			lines[string(line)] = true
-			line = whole[len(whole)-cap(whole)+cap(line):] // what is left
+			line = whole[len(whole)-cap(whole)+cap(line):] // the rest of the line
 		}
 		for word := range bytes.FieldsSeq(line) {
 			isNew := slices.ContainsFunc(word, func(b byte) bool { return isBeyondASCII(b) && !seen[b] })
@@ -151,14 +151,14 @@ func beyondASCII(text []byte) (sample []byte) {
 
 func isBeyondASCII(b byte) bool { return b >= utf8.RuneSelf }
 
-// guessedBefore is how much before the first byte beyond ASCII is looked at in a long line, and longestWord more than
-// the words of scripts that have blanks.
+// guessedBefore is how much of a long line before its first byte beyond ASCII is examined. longestWord exceeds the
+// words of scripts with spaces.
 const (
 	guessedBefore = 64
 	longestWord   = 64
 )
 
-// The bits that are taken by what no list has: a pair of letters, a character of a script of thousands, and a sign or a
+// Bits for what no list has: a pair of letters, a character of a script of thousands, a sign within a word, and a
 // capital within a word.
 const (
 	rarePair      = 14 * bit
@@ -167,28 +167,28 @@ const (
 	signBits      = 12 * bit
 )
 
-// The letters of pairs that are none: where a word begins and ends, and a character of a script of thousands.
+// Letters that stand in pairs for a word's beginning or end, and for a character of a script of thousands.
 const (
 	edge    = '_'
 	foreign = '?'
 )
 
-// pair is of letters; or a character of a script of thousands, and 0.
+// pair is a pair of letters, or a character of a script of thousands and 0.
 type pair [2]rune
 
-// model has the bits that pairs, or characters, take in each of some languages.
+// model holds the bits that pairs, or characters, take in each of several languages.
 type model struct {
 	languages int
-	rare      uint8 // of what a language does not list
+	rare      uint8 // bits of pairs that a language does not list
 	bits      map[pair][]uint8
-	alien     map[rune][]uint8 // 1 for each language that lists no pair with a letter
+	alien     map[rune][]uint8 // per language, 1 if it lists no pair with the letter
 }
 
 //go:embed languages.txt
 var languagesText string
 
-// models are those of languages.txt, which lists the common pairs of letters of each language, or its characters, the
-// most common first.
+// models are made from languages.txt, which lists each language's common pairs of letters, or its characters, the most
+// common first.
 var models = sync.OnceValues(func() (letters, characters *model) {
 	letters, characters = newModel(rarePair), newModel(rareCharacter)
 	for line := range strings.Lines(languagesText) {
@@ -219,7 +219,7 @@ func (m *model) add(units []string) {
 	m.languages++
 }
 
-// fill gives pairs their bits in languages that do not list them.
+// fill sets the bits of pairs in the languages that do not list them.
 func (m *model) fill() {
 	for p := range m.bits {
 		row := m.padded(p)
@@ -237,7 +237,7 @@ func (m *model) fill() {
 	}
 }
 
-// padded has the bits of a pair in all languages so far.
+// padded returns the bits of a pair in all languages so far.
 func (m *model) padded(p pair) []uint8 {
 	row := m.bits[p]
 	for len(row) < m.languages {
@@ -246,27 +246,27 @@ func (m *model) padded(p pair) []uint8 {
 	return row
 }
 
-// bitsOf is what a pair takes about, as Zipf's law has it, if so many are more common.
+// bitsOf returns about how many bits a pair takes by Zipf's law if this many are more common.
 func bitsOf(rank int) uint8 {
 	n := rank + 2
 	log := bits.Len(uint(n)) - 1
 	return uint8(2*bit + log*bit + (n-1<<log)*bit>>log)
 }
 
-// punctuation is what texts have beyond ASCII.
+// punctuation is the punctuation of texts beyond ASCII.
 const punctuation = "\u00a0\u00ad\u3000«»“”„‚‘’‹›–—…¿¡°№、。，：；！？（）「」『』《》〈〉ー・～"
 
-// within is what of it stands within words, too.
+// within is the punctuation that also occurs within words.
 const within = "’\u00ad–—‑"
 
 // reading is how a text reads in the language that suits it best.
 type reading struct {
-	bits   int // of the words that have characters beyond ASCII, each once
-	beyond int // those of pairs and characters beyond ASCII alone
-	units  int // how many these are
+	bits   int // for words with characters beyond ASCII, each counted once
+	beyond int // for pairs and characters beyond ASCII alone
+	units  int // number of these
 }
 
-// readingOf reads a text.
+// readingOf returns the reading of a text.
 func readingOf(text []byte) reading {
 	var pairs, characters []pair
 	known := map[string]bool{}
@@ -309,15 +309,15 @@ func readingOf(text []byte) reading {
 	return reading{r.bits + of.bits + oddBits*odd + signBits*signs, r.beyond + of.beyond, r.units + of.units}
 }
 
-// A language is the text's if so many pairs beyond ASCII, of its own letters, take so few bits on average. Pairs with
-// other letters then take more.
+// A language is the text's if at least ownUnits pairs beyond ASCII of its own letters take at most ownBits on average.
+// Pairs with other letters then take alienBits more.
 const (
 	ownUnits  = 16
 	ownBits   = 9 * bit
 	alienBits = 6 * bit
 )
 
-// least reads pairs in the language that takes the fewest bits for them.
+// least returns the reading of pairs in the language that needs the fewest bits for them.
 func (m *model) least(pairs []pair) (least reading) {
 	type sum struct{ ascii, beyond, aliens int }
 	sums := make([]sum, m.languages)
@@ -356,7 +356,7 @@ func (m *model) least(pairs []pair) (least reading) {
 	return least
 }
 
-// isAlien reports whether a language lists no pair with a letter beyond ASCII.
+// isAlien reports whether a letter is beyond ASCII and in no pair that a language lists.
 func (m *model) isAlien(letter rune, language int) bool {
 	if letter < utf8.RuneSelf {
 		return false
@@ -365,7 +365,7 @@ func (m *model) isAlien(letter rune, language int) bool {
 	return row == nil || row[language] == 1
 }
 
-// isLarge reports whether a character is of a script of thousands.
+// isLarge reports whether a character belongs to a script of thousands.
 func isLarge(r rune) bool {
 	return r >= 0x1100 && unicode.In(r, unicode.Han, unicode.Hangul, unicode.Hiragana, unicode.Katakana)
 }

@@ -15,29 +15,29 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// Encoding is a way to write texts as bytes in which ASCII characters can be told from others without decoding.
+// Encoding is a text encoding in which ASCII characters can be told from others without decoding.
 type Encoding struct {
-	// Name is that of the Encoding Standard, such as windows-1251.
+	// Name is the name in the Encoding Standard, such as windows-1251.
 	Name  string
-	table *charmap.Charmap  // of single bytes, or nil
-	other encoding.Encoding // of several
-	order binary.ByteOrder  // of UTF-16, or nil
+	table *charmap.Charmap  // for single bytes, or nil
+	other encoding.Encoding // for several bytes
+	order binary.ByteOrder  // for UTF-16, or nil
 }
 
-// The names of UTF-16.
+// Names of UTF-16 in the Encoding Standard.
 const (
 	littleEndian = "utf-16le"
 	bigEndian    = "utf-16be"
 )
 
-// Stateful encodings, and those that are none.
+// unsupported are stateful encodings, and names that are not encodings of text.
 var unsupported = []string{"iso-2022-jp", "replacement", "x-user-defined"}
 
-// Named returns the encoding that the Encoding Standard has under a name or label: latin1 is windows-1252 there, and
-// utf-16 is utf-16le. It is nil for UTF-8.
+// Named returns the encoding with a name or label of the Encoding Standard, where latin1 is windows-1252 and utf-16 is
+// utf-16le. It returns nil for UTF-8.
 func Named(name string) (*Encoding, error) {
 	found, err := htmlindex.Get(name)
-	if plain := strings.ReplaceAll(name, "-", ""); err != nil && plain != name { // latin-1, as Python has it
+	if plain := strings.ReplaceAll(name, "-", ""); err != nil && plain != name { // latin-1 is Python's name
 		found, err = htmlindex.Get(plain)
 	}
 	if err != nil {
@@ -60,7 +60,7 @@ func Named(name string) (*Encoding, error) {
 	return &Encoding{Name: canonical, table: table, other: found}, nil
 }
 
-// Marked returns the name of the encoding whose byte order mark head, the beginning of a file, has; "" if it has none.
+// Marked returns the name of the encoding of head's byte order mark, or "" if head, the beginning of a file, has none.
 func Marked(head []byte) string {
 	switch {
 	case bytes.HasPrefix(head, []byte("\xEF\xBB\xBF")):
@@ -73,7 +73,7 @@ func Marked(head []byte) string {
 	return ""
 }
 
-// Unit is the number of bytes that a character has at least.
+// Unit returns the minimum number of bytes per character.
 func (e *Encoding) Unit() int {
 	if e.order != nil {
 		return 2
@@ -84,10 +84,10 @@ func (e *Encoding) Unit() int {
 // Plain reports whether all bytes below 0x80 are ASCII characters.
 func (e *Encoding) Plain() bool { return e.table != nil }
 
-// invalid stands in a decoded text for what is not of its encoding, which is no UTF-8 either.
+// invalid stands in a decoded text for bytes that are invalid in its encoding; it is invalid in UTF-8, too.
 const invalid = 0xFF
 
-// AppendDecoded appends text in UTF-8, with a byte FF for what is not of the encoding.
+// AppendDecoded appends text in UTF-8, with a byte FF for what is invalid in the encoding.
 func (e *Encoding) AppendDecoded(dst, text []byte) []byte {
 	begin := len(dst)
 	switch {
@@ -102,7 +102,7 @@ func (e *Encoding) AppendDecoded(dst, text []byte) []byte {
 			}
 		}
 	default:
-		dst, _, _ = transform.Append(e.other.NewDecoder(), dst, text) // a decoder has no errors
+		dst, _, _ = transform.Append(e.other.NewDecoder(), dst, text) // a decoder returns no errors
 	}
 	return append(dst[:begin], bytes.ReplaceAll(dst[begin:], []byte("\uFFFD"), []byte{invalid})...)
 }
@@ -130,8 +130,8 @@ func (e *Encoding) appendUTF16(dst, text []byte) []byte {
 	return dst
 }
 
-// AppendOutline appends a byte for each Unit of text, which begins with a character: an ASCII character itself,
-// and 0x80 for a part of another. A character that is not whole at the end is left out, unless atEOF.
+// AppendOutline appends one byte per Unit of text, which must begin with a character: an ASCII character as it is, and
+// 0x80 for a part of another. Unless atEOF, it omits an incomplete character at the end.
 func (e *Encoding) AppendOutline(dst, text []byte, atEOF bool) []byte {
 	for len(text) > 0 {
 		n := e.length(text)
@@ -157,8 +157,8 @@ func (e *Encoding) AppendOutline(dst, text []byte, atEOF bool) []byte {
 	return dst
 }
 
-// length returns how many bytes the character has that text begins with, which may be more than text has. One that is
-// followed by what cannot belong to it is a byte: so no line end is taken for a part of a character.
+// length returns the number of bytes of the character that text begins with, which may be more than text has. A byte
+// followed by one that cannot belong to its character counts as a character, so no line end is taken for part of one.
 func (e *Encoding) length(text []byte) int {
 	lead := text[0]
 	switch {

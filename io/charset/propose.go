@@ -9,26 +9,26 @@ import (
 	"github.com/gogs/chardet"
 )
 
-// What a proposal takes: the detector's confidence in per cent, and how much more that is than for an encoding in which
-// the text would read otherwise as naturally. With these, none of the texts of
-// TestPropose is taken for another. The detector's confidence is low where a text
-// is mostly ASCII; what it proposes must then read naturally, and nothing else may.
+// What a proposal requires: the detector's confidence in per cent, and its margin over an encoding in which the text
+// would read differently but as naturally. With these, no text of TestPropose is taken for another encoding. The
+// detector's confidence is low for text that is mostly ASCII; what it proposes must then read naturally, and no other
+// encoding may.
 const (
 	leastConfidence = 15
 	leastMargin     = 15
-	// Of the encodings of Latin letters but windows-1252, which the others differ from in few letters.
+	// leastOfLatin applies to otherLatin, which differs from windows-1252 in few letters.
 	leastOfLatin = 40
-	// leastWords have letters that are not ASCII.
+	// leastWords is the minimum number of words with letters beyond ASCII.
 	leastWords = 3
 )
 
 var otherLatin = []string{"iso-8859-2", "windows-1250", "windows-1254"}
 
-// proposeBytes is how much of a text a proposal is made by.
+// proposeBytes is how much of a text a proposal considers.
 const proposeBytes = 64 << 10
 
 // Propose returns the name of the encoding that text, which is not UTF-8 and begins with a character, is most likely
-// in. It is silent, "", unless it may be relied on: Guess is what may be of use beside the text.
+// in, or "" if it is not reliable. Guess returns a name that helps a person who sees the text.
 func Propose(text []byte) string {
 	text = text[:min(len(text), proposeBytes)]
 	if marked := Marked(text); marked != "" {
@@ -69,7 +69,7 @@ func Propose(text []byte) string {
 	return name
 }
 
-// wide returns which UTF-16 text is in: its ASCII characters have a NUL at one side, and all are characters.
+// wide returns which UTF-16 text is in, or "": ASCII characters have a NUL on one side, and all characters are valid.
 func wide(text []byte) string {
 	nuls := nulsOf(text)
 	name := littleEndian
@@ -96,7 +96,7 @@ func nulsOf(text []byte) (nuls [2]int) {
 	return nuls
 }
 
-// plausible reports whether text has nothing but characters that texts have.
+// plausible reports whether text has only characters that occur in texts.
 func plausible(text []byte) bool {
 	for at, r := range string(text) {
 		switch {
@@ -109,13 +109,13 @@ func plausible(text []byte) bool {
 	return true
 }
 
-// scripts are those whose letters are told apart.
+// scripts are the scripts whose letters natural distinguishes.
 var scripts = []*unicode.RangeTable{unicode.Latin, unicode.Cyrillic, unicode.Greek, unicode.Han,
 	unicode.Hangul, unicode.Katakana}
 
-// natural reports whether the words of a text look as words do: at most one in ten of those with letters that are not
-// ASCII mixes scripts, has a capital behind a small letter, or has a sign or
-// mostly accented letters in it, as a word read in a wrong encoding does.
+// natural reports whether the words of a text look natural: among those with letters beyond ASCII, at most one in ten
+// mixes scripts, has a capital after a small letter, contains a sign, or has mostly accented letters, as words read in
+// a wrong encoding do.
 func natural(text []byte) bool {
 	words, odd := 0, 0
 	for _, word := range bytes.FieldsFunc(text,
@@ -131,7 +131,7 @@ func natural(text []byte) bool {
 	return odd*10 <= words && words >= leastWords
 }
 
-// oddities reports whether a word has letters that are not ASCII, or signs, and whether it is odd.
+// oddities reports whether a word has letters or signs beyond ASCII, and whether it is odd.
 func oddities(word []byte) (foreign, odd bool) {
 	var script *unicode.RangeTable
 	letters, accented, signs, before := 0, 0, 0, ' '
@@ -145,7 +145,7 @@ func oddities(word []byte) (foreign, odd bool) {
 				accented++
 			}
 			if i := slices.IndexFunc(scripts, func(s *unicode.RangeTable) bool { return unicode.Is(s, r) }); i >= 0 {
-				// Japanese has two, of which one is not looked at here.
+				// Japanese has two scripts, one of which is not considered here.
 				odd = odd || script != nil && script != scripts[i] &&
 					(script == unicode.Latin || scripts[i] == unicode.Latin || script == unicode.Cyrillic)
 				script = scripts[i]
@@ -162,11 +162,11 @@ func oddities(word []byte) (foreign, odd bool) {
 	return foreign, odd || letters > 3 && 2*accented > letters
 }
 
-// joiners stand between letters: apostrophes and the Catalan point.
+// joiners may stand between letters: apostrophes, the Catalan point, soft hyphens and punctuation of East Asia.
 var joiners = []rune{'\u2019', '\u02BC', '\u00B7', '\u00AD', '\u30FB', '\u3001', '\u3002', '\uFF0C'}
 
-// rich reports whether a text has as many different characters as one of thousands of characters has; text in a script
-// of few letters, read in a wrong encoding, has not.
+// rich reports whether a text has as many different characters as a script of thousands of characters would give it;
+// text in a script of few letters, read in a wrong encoding, does not.
 func rich(text []byte) bool {
 	different, all := map[rune]bool{}, 0
 	for _, r := range string(text) {
