@@ -1,4 +1,4 @@
-// Package sorted reads the records of a group in order, however many there are: those beyond a bound go through
+// Package sorted reads the records of a group in order, however many there are: records beyond a limit go through
 // sorted files.
 package sorted
 
@@ -22,11 +22,11 @@ import (
 	"github.com/neardup/neardup/io/storage"
 )
 
-// Params say where files go.
+// Params say how much to hold, and where to put files.
 type Params struct {
-	// Temp is the folder for temporary files of a run that lasts, and Name that of the files below it.
+	// Temp is the folder for temporary files of an active run, and Name names the group's files in it.
 	Temp, Name string
-	// Width is the size of a record, if all have one; 0: each is packed by blocks.AppendBytes.
+	// Width is the size of every record; 0: each is packed by blocks.AppendBytes.
 	Width int
 	// Held is how many bytes are held in memory; 0: 16 MiB. Results do not depend on it.
 	Held int
@@ -34,29 +34,29 @@ type Params struct {
 
 const usualHeld = 16 << 20
 
-// Records are those of a group: byte strings. The zero Records is ready to Read groups one after another, and keeps its
-// storage for the next.
+// Records are the records of a group, which are byte strings. The zero Records is ready to Read one group after
+// another, and reuses its memory.
 type Records struct {
 	ctx    context.Context //nolint:containedctx // of the call that reads the group
 	params Params
 	blocks [][]byte
-	size   int    // of what is held
-	added  []byte // the block that Add is filling
+	size   int    // bytes held
+	added  []byte // the block that Add fills
 	refs   []ref
-	placed []ref // storage
+	placed []ref // memory for sort
 	ends   []uint32
-	// rekeyed: the keys of refs are not the first bytes, which all have, but the next.
+	// rekeyed says that the keys of refs are the second eight bytes, because the first eight are the same in all records.
 	rekeyed bool
 	files   []file
 }
 
-// file has so many records, in order.
+// file is a file of sorted records, and their number.
 type file struct {
 	path    string
 	records int
 }
 
-// ref says where a record is, by eight of its bytes.
+// ref is the location of a record, with eight of its bytes.
 type ref struct {
 	key       uint64
 	block, at uint32
@@ -67,7 +67,7 @@ const (
 	keyBytes = 8
 )
 
-// Read reads a group; those of the last are gone.
+// Read reads a group, which replaces the last one.
 func (r *Records) Read(ctx context.Context, p Params, packed func(*[]byte) bool) error {
 	r.Begin(ctx, p)
 	var block []byte
@@ -75,12 +75,12 @@ func (r *Records) Read(ctx context.Context, p Params, packed func(*[]byte) bool)
 		if err := r.take(block); err != nil {
 			return err
 		}
-		block = nil // it is held
+		block = nil // r holds it
 	}
 	return r.End()
 }
 
-// Begin begins a group that is added record by record; those of the last are gone.
+// Begin begins a group whose records are added one by one; it replaces the last group.
 func (r *Records) Begin(ctx context.Context, p Params) {
 	clear(r.blocks)
 	*r = Records{
@@ -102,11 +102,11 @@ func (r *Records) Add(record []byte) error {
 		return nil
 	}
 	block := r.added
-	r.added = make([]byte, 0, cap(block)) // block is held
+	r.added = make([]byte, 0, cap(block)) // block is still in use
 	return r.take(block)
 }
 
-// End ends the group, of which All are then to be had.
+// End ends the group. All then yields its records.
 func (r *Records) End() error {
 	if len(r.added) > 0 {
 		if err := r.take(r.added); err != nil {
@@ -117,7 +117,7 @@ func (r *Records) End() error {
 	return nil
 }
 
-// take holds a block, in the place of those before if there is no room for it beside them.
+// take holds a block. If there is no room for it, take first spills the blocks before it.
 func (r *Records) take(block []byte) error {
 	if r.size > 0 && r.size+len(block) > cmp.Or(r.params.Held, usualHeld) {
 		if err := r.spill(); err != nil {
@@ -160,7 +160,7 @@ func (r *Records) refer(block []byte) error {
 	return nil
 }
 
-// keyOf is eight bytes of a record, or what it has of them and zeros.
+// keyOf returns eight bytes of a record, padded with zeros.
 func keyOf(record []byte, from int) uint64 {
 	if len(record) >= from+keyBytes {
 		return binary.BigEndian.Uint64(record[from:])
@@ -181,10 +181,10 @@ func (r *Records) record(f ref) []byte {
 	return block[n:end:end]
 }
 
-// usualRun is about how many records of a sorted group have keys of one range.
+// usualRun is the average number of records in a run of sort.
 const usualRun = 4
 
-// keys are the smallest and the largest key.
+// keys returns the smallest and the largest key.
 func (r *Records) keys() (smallest, largest uint64) {
 	smallest = r.refs[0].key
 	for i := range r.refs {
@@ -193,8 +193,8 @@ func (r *Records) keys() (smallest, largest uint64) {
 	return smallest, largest
 }
 
-// sort sorts the records that are held. One pass by their first eight bytes or, if all begin with the same, the next
-// leaves runs of a few, if these are spread evenly.
+// sort sorts the records held. One pass by their first eight bytes, or by the next eight if all begin the same, leaves
+// runs of a few records if these are evenly spread.
 func (r *Records) sort() {
 	if len(r.refs) < 2 {
 		return
@@ -218,7 +218,7 @@ func (r *Records) sort() {
 	}
 	end := uint32(0)
 	for i, n := range ends {
-		ends[i] = end // where the run begins, and ends once all are placed
+		ends[i] = end // start of the run, and its end once all are placed
 		end += n
 	}
 	r.placed = slices.Grow(r.placed[:0], len(r.refs))[:len(r.refs)]
@@ -236,7 +236,7 @@ func (r *Records) sort() {
 	}
 }
 
-// insertion is up to how many records an insertion sort is fastest.
+// insertion is the maximum number of records for which insertion sort is fastest.
 const insertion = 12
 
 func (r *Records) sortRun(run []ref) {
@@ -260,8 +260,8 @@ func (r *Records) compare(a, b ref) int {
 	return bytes.Compare(r.record(a), r.record(b))
 }
 
-// spill moves the records that are held to a file, in order. It is named by what it has: a call that is repeated may
-// cut the group in another way while the first attempt still reads.
+// spill moves the records held to a sorted file. The file is named by its content: a repeated call may cut the group
+// differently while the first attempt still reads.
 func (r *Records) spill() error {
 	r.sort()
 	sum := sha256.New()
@@ -289,7 +289,7 @@ func (r *Records) spill() error {
 	return nil
 }
 
-// All yields the records in the order of their bytes. One is valid until the next. It may be called again.
+// All yields the records in the order of their bytes, each valid until the next. It may be called again.
 func (r *Records) All() iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		if len(r.files) == 0 {
@@ -314,7 +314,7 @@ func (r *Records) All() iter.Seq2[[]byte, error] {
 	}
 }
 
-// Pull returns what returns the records of All one by one, and io.EOF behind the last, and what ends that.
+// Pull returns a function that returns the records of All one by one and then io.EOF, and a function that ends this.
 func (r *Records) Pull() (next func() ([]byte, error), stop func()) {
 	if len(r.files) == 0 {
 		return r.held(), func() {}
@@ -329,13 +329,13 @@ func (r *Records) Pull() (next func() ([]byte, error), stop func()) {
 	}, stop
 }
 
-// Repeated yields those of All whose first bytes, so many, another record has too.
+// Repeated yields the records of All that share their first prefix bytes with another record.
 func (r *Records) Repeated(prefix int) iter.Seq2[[]byte, error] {
 	if len(r.files) == 0 && !r.rekeyed && prefix >= keyBytes {
 		return r.repeatedHeld(prefix)
 	}
 	return func(yield func([]byte, error) bool) {
-		var last []byte // that was not yielded yet
+		var last []byte // not yet yielded
 		begun, equal := false, false
 		for record, err := range r.All() {
 			if err != nil {
@@ -357,7 +357,7 @@ func sameFirst(a, b []byte, n int) bool {
 	return len(a) >= n && len(b) >= n && bytes.Equal(a[:n], b[:n])
 }
 
-// repeatedHeld is Repeated where all records are held. Most have keys that no other has, and are not looked at.
+// repeatedHeld is Repeated if all records are held. Most have a unique key, and are not read.
 func (r *Records) repeatedHeld(prefix int) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		same := func(i, j int) bool {
@@ -375,7 +375,7 @@ func (r *Records) repeatedHeld(prefix int) iter.Seq2[[]byte, error] {
 	}
 }
 
-// held returns one record after another, and io.EOF behind the last.
+// held returns a function that returns one record after another, then io.EOF.
 func (r *Records) held() func() ([]byte, error) {
 	next := 0
 	return func() ([]byte, error) {
@@ -387,11 +387,11 @@ func (r *Records) held() func() ([]byte, error) {
 	}
 }
 
-// mostRecord is the size of a record that no element exceeds.
+// mostRecord is the maximum size of a record: no element exceeds it.
 const mostRecord = 1 << 20
 
-// ReadFile returns one record after another of a file that has so many, each behind its length, and io.EOF behind the
-// last. A record is valid until the next.
+// ReadFile returns a function that returns the records of a file one by one, then io.EOF. The file must have this many
+// records, each preceded by its length. A record is valid until the next.
 func ReadFile(path string, records int, content io.Reader) func() ([]byte, error) {
 	in := bufio.NewReaderSize(content, 64<<10)
 	var record []byte
@@ -418,8 +418,8 @@ func ReadFile(path string, records int, content io.Reader) func() ([]byte, error
 	}
 }
 
-// Merge yields the values of sorted runs in order. Each run returns one after another, and io.EOF behind the last; a
-// value is valid until the next of its run.
+// Merge yields the values of sorted runs in order. Each run returns one value after another, then io.EOF; a value is
+// valid until the next one of its run.
 func Merge[T any](runs []func() (T, error), compare func(a, b T) int, yield func(T, error) bool) {
 	least := cursors[T]{compare: compare}
 	for _, next := range runs {
@@ -450,7 +450,7 @@ func Merge[T any](runs []func() (T, error), compare func(a, b T) int, yield func
 	}
 }
 
-// cursor stands at a value of a run.
+// cursor is at a value of a run.
 type cursor[T any] struct {
 	value T
 	next  func() (T, error)
@@ -461,7 +461,7 @@ func (c *cursor[T]) advance() (err error) {
 	return err
 }
 
-// cursors is a heap of cursors, the one at the least value first.
+// cursors is a heap of cursors; the first is at the smallest value.
 type cursors[T any] struct {
 	all     []*cursor[T]
 	compare func(a, b T) int
