@@ -10,7 +10,7 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// Cluster prints what a finished output knows of one document, in lines of at most width characters.
+// Cluster prints what a finished output says about one document, in lines of at most width characters.
 func Cluster(w io.Writer, width int, c *records.Cluster) error {
 	out := &printer{w: w, width: width, colors: terminal.Colours(w)}
 	said := out.names(len(","), c.ID) + ", " + outcome(c)
@@ -50,7 +50,7 @@ func Cluster(w io.Writer, width int, c *records.Cluster) error {
 	return out.err
 }
 
-// outcome says what became of a document, to follow its id.
+// outcome says what happened to a document, in words that follow its id.
 func outcome(c *records.Cluster) string {
 	switch c.State {
 	case records.StateAlone:
@@ -69,7 +69,7 @@ func outcome(c *records.Cluster) string {
 	}
 }
 
-// why says for which document another was removed, and what they have in common; "" of a kept one.
+// why says for which document a document was removed, and what they have in common; "" for a kept document.
 func why(p *records.InPlace) string {
 	if p == nil {
 		return ""

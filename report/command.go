@@ -10,14 +10,14 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// mostInputs is how many inputs a command names.
+// mostInputs is the maximum number of inputs that a command names.
 const mostInputs = 200
 
-// Command is what repeats a run from the folder where it was started, as a
-// POSIX shell reads it: the flags that are not what they are by default.
+// Command returns the command, for a POSIX shell, that repeats a run from the folder where it was started, with the
+// flags that differ from their defaults.
 func Command(run *records.Run) string {
 	usual := records.Default()
-	usual.Compare = "jaccard" // which run.json names where it is meant
+	usual.Compare = "jaccard" // run.json names it only where it matters
 	values, defaults := inForce(run), flags(usual)
 	defaults["runner"] = []byte(`"local"`)
 	for _, name := range run.Given {
@@ -25,7 +25,7 @@ func Command(run *records.Run) string {
 	}
 	inputs := run.Parameters.Inputs
 	delete(values, "input")
-	if len(inputs) <= mostInputs { // which have those of the file
+	if len(inputs) <= mostInputs { // these include those of the file
 		delete(values, "inputs_from")
 	} else if run.Parameters.InputsFrom != "" {
 		inputs = nil
@@ -57,10 +57,10 @@ func Command(run *records.Run) string {
 	return strings.Join(command, " ")
 }
 
-// inForce are all flags of a run.
+// inForce returns all flags of a run.
 func inForce(run *records.Run) map[string]json.RawMessage {
 	values := flags(run.Parameters)
-	for name, value := range flags(run.Running) { // in which earlier versions have all
+	for name, value := range flags(run.Running) { // in earlier versions, it has all flags
 		if _, known := values[name]; !known && !slices.Contains([]string{"0", `"0s"`}, string(value)) {
 			values[name] = value
 		}
@@ -68,7 +68,7 @@ func inForce(run *records.Run) map[string]json.RawMessage {
 	return values
 }
 
-// flags are the values of flags, by their names with _ for -. There are none in what is no JSON.
+// flags returns the values of flags by name, with _ for -. A type without a JSON object has none.
 func flags(of any) map[string]json.RawMessage {
 	data, _ := json.Marshal(of)
 	values := map[string]json.RawMessage{}
@@ -76,7 +76,7 @@ func flags(of any) map[string]json.RawMessage {
 	return values
 }
 
-// arguments are the values that a flag is given: none if it is not, and "" for one without a value.
+// arguments returns the values to give a flag: none if it is not given, and "" for a flag without a value.
 func arguments(name string, value json.RawMessage) (all []string) {
 	var decoded any
 	decoder := json.NewDecoder(strings.NewReader(string(value)))
@@ -110,7 +110,7 @@ func arguments(name string, value json.RawMessage) (all []string) {
 	return all
 }
 
-// quoted is a word of a POSIX shell.
+// quoted returns s as a word of a POSIX shell.
 func quoted(s string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,@%+", r)

@@ -12,13 +12,13 @@ import (
 	"github.com/neardup/neardup/report/plot"
 )
 
-// Comparison prints how several ways to find pairs agree, and what each took.
+// Comparison prints how well several methods of finding pairs agree, and what each of them used.
 func Comparison(w io.Writer, c *records.Comparison) error {
 	out := &printer{w: w, width: terminal.Width(w)}
 	out.text("pairs of documents at least %v similar%s", c.Threshold, signatures(c))
 	out.printf("\n")
 	found := table{}
-	alone := len(c.Methods) == 1 && c.Methods[0].Truth == nil && c.Methods[0].Buckets != nil // measured by none
+	alone := len(c.Methods) == 1 && c.Methods[0].Truth == nil && c.Methods[0].Buckets != nil // nothing to compare with
 	for i, m := range c.Methods {
 		if i == 0 || m.Measure != c.Methods[i-1].Measure {
 			head := []string{"method, by " + m.Measure, "time", "CPU", "memory", "candidates", "similar pairs"}
@@ -52,7 +52,7 @@ func Comparison(w io.Writer, c *records.Comparison) error {
 	return out.err
 }
 
-// byTruth prints how the methods' pairs agree with known ones, if there are any.
+// byTruth prints how the methods' pairs agree with known pairs, if there are any.
 func byTruth(out *printer, methods []records.Method) {
 	if methods[0].Truth == nil {
 		return
@@ -80,7 +80,7 @@ const (
 	overlap = "simhash-overlap"
 )
 
-// signatures says which ones are made, and how they are cut, to follow other words.
+// signatures describes the signatures and how they are cut, in words that follow others.
 func signatures(c *records.Comparison) (words string) {
 	if c.Methods[0].Measure == jaccard {
 		words = fmt.Sprintf("; %s signatures in %d bands of %d rows", c.Signature, c.Bands, c.Rows)
@@ -94,14 +94,14 @@ func signatures(c *records.Comparison) (words string) {
 	return words
 }
 
-// ComparisonPlot draws the same as SVG.
+// ComparisonPlot draws the comparison as SVG.
 func ComparisonPlot(w io.Writer, c *records.Comparison) error {
-	var methods, truths []string // the latter are the first of each measure
+	var methods, truths []string // truths has the first method of each measure
 	several := c.Methods[0].Measure != c.Methods[len(c.Methods)-1].Measure
 	for i, m := range c.Methods {
 		name := m.Name
 		if several {
-			name += ", " + strings.TrimPrefix(m.Measure, "simhash-") // as --compare has it, and short
+			name += ", " + strings.TrimPrefix(m.Measure, "simhash-") // shortened, as in --compare
 		}
 		methods = append(methods, name)
 		if i == 0 || m.Measure != c.Methods[i-1].Measure {
@@ -152,7 +152,7 @@ func ComparisonPlot(w io.Writer, c *records.Comparison) error {
 	return plot.SVG(w, f)
 }
 
-// buckets prints what became of buckets, if a method lists their pairs.
+// buckets prints statistics of the buckets of methods that have them.
 func buckets(out *printer, methods []records.Method) {
 	methods = slices.DeleteFunc(slices.Clone(methods), func(m records.Method) bool { return m.Buckets == nil })
 	if len(methods) == 0 {

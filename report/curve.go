@@ -11,10 +11,10 @@ import (
 	"github.com/neardup/neardup/report/plot"
 )
 
-// curveLabels are the columns of the labels beside a drawing.
+// curveLabels is the width of the labels beside a drawing.
 const curveLabels = 6
 
-// Curve prints how likely bands and rows are to find a pair, and draws it width characters wide.
+// Curve prints the probability with which bands and rows find a pair, and draws it width characters wide.
 func Curve(w io.Writer, width int, c *records.Curve) error {
 	out := &printer{w: w, width: width}
 	out.item("bands × rows", "%d × %d%s", c.Bands, c.Rows, steepest(c))
@@ -33,7 +33,7 @@ func Curve(w io.Writer, width int, c *records.Curve) error {
 	return out.err
 }
 
-// steepest says where the curve rises most; with one row, or one band, it has no such place between 0 and 1.
+// steepest says where the curve is steepest; with one row or one band, that is not between 0 and 1.
 func steepest(c *records.Curve) string {
 	if c.Bands == 1 || c.Rows == 1 {
 		return ""
@@ -41,8 +41,8 @@ func steepest(c *records.Curve) string {
 	return "; the curve is steepest at about " + share(c.Steepest)
 }
 
-// drawCurve fills the area below the curve with blocks, each an eighth of a line high. A similarity of the curve is
-// marked by a line and below the axis; one that is negative is none.
+// drawCurve fills the area below the curve with blocks that are an eighth of a line high. A line and a label below the
+// axis mark the similarity mark, unless it is negative.
 func drawCurve(out *printer, c *records.Curve, curveRows int, mark float64) {
 	const eighths = 8
 	columns := out.width - curveLabels - 1
@@ -78,7 +78,7 @@ func drawCurve(out *printer, c *records.Curve, curveRows int, mark float64) {
 	out.printf("%s\n", strings.TrimRight(string(ticks), " "))
 	if mark >= 0 {
 		text := "▲ --threshold " + decimal(mark)
-		if marked > columns/2 { // it ends there
+		if marked > columns/2 { // the text ends at the mark
 			text = "--threshold " + decimal(mark) + " ▲"
 			out.printf("%*s\n", curveLabels+marked+1, text)
 		} else {
@@ -89,7 +89,7 @@ func drawCurve(out *printer, c *records.Curve, curveRows int, mark float64) {
 	out.printf("%*s\n", curveLabels+(columns+len(title))/2, title)
 }
 
-// probability has digits enough to tell it from 0 and from 1.
+// probability formats p with enough digits to distinguish it from 0 and from 1.
 func probability(p float64) string {
 	digits := 4
 	if small := min(p, 1-p); small > 0 {
@@ -100,7 +100,7 @@ func probability(p float64) string {
 
 func decimal(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-// CurvePlot draws the same as SVG.
+// CurvePlot draws the curve as SVG.
 func CurvePlot(w io.Writer, c *records.Curve) error {
 	line := plot.Line{Series: plot.Series{Name: "probability"}}
 	for _, p := range c.Points {

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// A side is a text of a pair that alone has something, or both of them.
+// A side says which text of a pair has something: one of them, or both.
 type side string
 
 const (
@@ -19,41 +19,41 @@ const (
 // A stretch is a part of a text of a pair.
 type stretch struct {
 	Text  string
-	Only  side // what alone has it
-	Equal int  // how many words it has, if it is folded: both texts have it, far from where they differ
+	Only  side // the text that alone has it
+	Equal int  // number of its words if it is folded: both texts have it, far from any difference
 }
 
-// A difference is what is shown of two texts: of each, and of both in one.
+// A difference is what is shown of two texts: each text, and both in one.
 type difference struct{ A, B, Both []stretch }
 
-// Alike reports whether what is shown does not differ.
+// Alike reports whether the shown parts are equal.
 func (d *difference) Alike() bool {
 	return !slices.ContainsFunc(d.Both, func(s stretch) bool { return s.Only != both })
 }
 
-// Limits of what is shown of a text.
+// Limits of the shown part of a text.
 const (
 	mostWords   = 300
 	mostBytes   = 3000
 	longestWord = 40 // characters; longer words are compared in parts
-	usualWord   = 6  // bytes, with a space
+	usualWord   = 6  // bytes per word, with its space
 	leastFolded = 20 // words
 )
 
-// A word is what is compared as one: a character of a script that sets no spaces, else what stands between spaces.
+// A word is a unit of comparison: a character of a script without spaces, or else the text between spaces.
 type word struct {
 	text  string
 	space bool // before it
 }
 
-// unspaced are scripts whose words are not told by spaces.
+// unspaced are the scripts that do not separate words by spaces.
 var unspaced = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao,
 	unicode.Khmer, unicode.Myanmar}
 
-// firstMark is before all marks and all characters of unspaced scripts.
+// firstMark precedes all marks and all characters of unspaced scripts.
 const firstMark = '\u0300'
 
-// showable is text with U+FFFD for what a page cannot show.
+// showable returns text with U+FFFD for characters that a page cannot show.
 func showable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && !unicode.IsSpace(r) {
@@ -63,7 +63,7 @@ func showable(text string) string {
 	}, text)
 }
 
-// words cuts a text.
+// words splits a text into words.
 func words(text string) (words []word) {
 	text = showable(text)
 	words = make([]word, 0, len(text)/usualWord+1)
@@ -82,7 +82,7 @@ func words(text string) (words []word) {
 			end(i)
 			begin, space, alone = i+utf8.RuneLen(r), true, false
 			continue
-		case r >= firstMark && unicode.In(r, unicode.Mn, unicode.Mc): // stays with what it is a mark of
+		case r >= firstMark && unicode.In(r, unicode.Mn, unicode.Mc): // stays with the character it marks
 		case alone || r >= firstMark && unicode.In(r, unspaced...) || length >= longestWord:
 			end(i)
 		}
@@ -95,7 +95,7 @@ func words(text string) (words []word) {
 	return words
 }
 
-// differing returns what is shown of two texts: from a few words before the first that differs.
+// differing returns what is shown of two texts: from a few words before the first difference.
 func differing(a, b string) difference {
 	wordsA, wordsB := words(a), words(b)
 	start := 0
@@ -113,14 +113,14 @@ func differing(a, b string) difference {
 	}
 }
 
-// A piece is a word of one of two texts, or one that they have in common, as it stands in each.
+// A piece is a word of one of two texts, or a common word, as written in each.
 type piece struct {
 	a, b   word
 	only   side
 	folded bool
 }
 
-// aligned are the words of two texts in one order.
+// aligned returns the words of two texts in one sequence.
 func aligned(a, b []word) (pieces []piece) {
 	commonA, commonB := common(spellings(a), spellings(b))
 	for i, j := 0, 0; i < len(a) || j < len(b); {
@@ -130,7 +130,7 @@ func aligned(a, b []word) (pieces []piece) {
 			i++
 		case j < len(b) && !commonB[j]:
 			p := piece{b: b[j], only: onlyB}
-			p.b.space = p.b.space || j == 0 // to stand apart from what the other text has there
+			p.b.space = p.b.space || j == 0 // to separate it from the other text's words
 			pieces = append(pieces, p)
 			j++
 		default:
@@ -141,7 +141,7 @@ func aligned(a, b []word) (pieces []piece) {
 	return pieces
 }
 
-// fold folds what is equal away from where the texts differ, if it is long.
+// fold folds long common parts that are not next to a difference.
 func fold(pieces []piece) {
 	for begin := 0; begin < len(pieces); {
 		end := begin
@@ -164,7 +164,7 @@ func fold(pieces []piece) {
 	}
 }
 
-// shown is as much of the words from start on as there is room for, and whether there are more.
+// shown returns as many words from start on as there is room for, and reports whether there are more.
 func shown(words []word, start int) (part []word, more bool) {
 	bytes := 0
 	start = min(start, len(words))
@@ -184,7 +184,7 @@ func spellings(words []word) []string {
 	return texts
 }
 
-// stretches are the pieces without those that one of the texts alone has.
+// stretches joins pieces into stretches, without those that only the side without has; if it is both, none is omitted.
 func stretches(pieces []piece, without side, before, after bool) (all []stretch) {
 	var text strings.Builder
 	var last stretch
@@ -196,7 +196,7 @@ func stretches(pieces []piece, without side, before, after bool) (all []stretch)
 		}
 		last = stretch{}
 	}
-	of, within := piece{}, before // the piece before, and whether there is something
+	of, within := piece{}, before // the previous piece; whether there is any text yet
 	if before {
 		text.WriteString("…")
 	}
@@ -213,7 +213,7 @@ func stretches(pieces []piece, without side, before, after bool) (all []stretch)
 			end()
 		}
 		if w.space && within {
-			text.WriteString(" ") // one between two marked words is marked with them
+			text.WriteString(" ") // a space between two marked words is marked, too
 		}
 		if !alike && (p.only != both || p.folded) {
 			end()

@@ -9,7 +9,7 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// Evaluation prints how clusters agree with what is known, in lines of at most width characters but for ids.
+// Evaluation prints how clusters agree with the truth, in lines of at most width characters, except for ids.
 func Evaluation(w io.Writer, width int, e *records.Evaluation) error {
 	out := &printer{w: w, width: width, colors: terminal.Colours(w)}
 	switch e.Kind {
@@ -42,7 +42,7 @@ func Evaluation(w io.Writer, width int, e *records.Evaluation) error {
 	return out.err
 }
 
-// agreement prints shares, and the index only of clusters.
+// agreement prints shares and, for clusters only, the index.
 func agreement(out *printer, a *records.Agreement, clusters bool) {
 	out.item("pairs", "%s found, %s true, %s both", count(int64(a.Found)), count(int64(a.True)), count(int64(a.Both)))
 	out.item("precision", "%s", interval(a.Precision, "nothing was found"))
@@ -60,15 +60,15 @@ func interval(s records.EvaluatedShare, none string) string {
 	return fmt.Sprintf("%s, 95 %% interval %.4f to %.4f", index(s.Value), down(*s.Low), up(*s.High))
 }
 
-// index is a share, or below 0, which share rounds the other way.
+// index formats a share or a negative value, which share would round the wrong way.
 func index(value float64) string {
-	if value <= -.00005 { // or it is printed as -0.0000
+	if value <= -.00005 { // otherwise it would be printed as -0.0000
 		return strconv.FormatFloat(value, 'f', 4, 64)
 	}
 	return share(max(value, 0))
 }
 
-// idPairs prints pairs by their ids.
+// idPairs prints the ids of pairs.
 func idPairs(out *printer, title string, pairs [][2]string) {
 	if len(pairs) == 0 {
 		return
@@ -79,7 +79,7 @@ func idPairs(out *printer, title string, pairs [][2]string) {
 	}
 }
 
-// examples prints pairs with the words that differ.
+// examples prints pairs with their differing words.
 func examples(out *printer, pairs []records.Example) {
 	for i := range pairs {
 		out.printf("\n%s similar\n", share(pairs[i].Pair.Similarity))

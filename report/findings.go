@@ -14,64 +14,64 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// findings are what the tables of an output tell beyond run.json. Each table
-// is read once, and what is remembered does not grow with pairs or clusters.
+// findings holds what the tables of an output say beyond run.json. Each table is read once, and the memory does not
+// grow with pairs or clusters.
 type findings struct {
 	sources    map[string]*tally
 	partitions map[string]*tally
-	totals     bool // documents of sources are known: there is a corpus
+	totals     bool // the documents of sources are known, because there is a corpus
 	unreadable map[string]int64
 	members    map[int32]int64 // documents by the size of their cluster
 	largest    []*cluster
-	nearest    []records.Pair            // to check: those that differ in numbers, then to the threshold, ascending
-	numbered   int                       // how many of these differ in numbers
-	endings    map[records.Place]*ending // of the documents of these
+	nearest    []records.Pair            // pairs to check: those that differ in numbers, then the nearest to the threshold
+	numbered   int                       // number of the former
+	endings    map[records.Place]*ending // by document of these pairs
 	ladder     *ladder
-	below      []int64 // near pairs by step
+	below      []int64 // near pairs per step
 }
 
-// ending is what became of a document of a pair that is shown.
+// ending says what happened to a document of a shown pair.
 type ending struct {
 	removed bool
 	keptID  string
 	cluster int64 // or none
 }
 
-// none is the number of no cluster.
+// none is the number of a cluster that does not exist.
 const none = -1
 
-// tally is what became of the documents of a source.
+// tally counts the documents of a source by what happened to them.
 type tally struct{ Kept, Exact, Near int64 }
 
-// Removed is how many are not in the corpus.
+// Removed returns how many documents are not in the corpus.
 func (t *tally) Removed() int64 { return t.Exact + t.Near }
 
-// Documents is how many there are, if all are known.
+// Documents returns the total number, if all are known.
 func (t *tally) Documents() int64 { return t.Kept + t.Removed() }
 
 func (t *tally) add(other tally) {
 	t.Kept, t.Exact, t.Near = t.Kept+other.Kept, t.Exact+other.Exact, t.Near+other.Near
 }
 
-// cluster is one of the largest.
+// cluster is one of the largest clusters.
 type cluster struct {
 	Name    int64
 	Members int32
 	Kept    int
-	First   []records.Clustered // and a kept one, if none of these is
+	First   []records.Clustered // the first documents, and a kept one if none of them is
 }
 
-// How many are shown.
+// Limits of what is shown.
 const (
 	mostClusters = 20
 	mostMembers  = 5
 	mostNearest  = 20
 	mostNumbered = 10
-	// mostChecked are the pairs from which those of different documents are chosen.
+	// mostChecked is the number of pairs from which pairs with different documents are chosen.
 	mostChecked = 400
 )
 
-// launcherMemory is what a page may take where the run states no bound: on a cluster.
+// launcherMemory is the memory that a page may use if the run states no limit, as on a cluster.
 const launcherMemory = 1 << 30
 
 func find(ctx context.Context, f *output.Finished) (*findings, error) {
@@ -88,7 +88,7 @@ func find(ctx context.Context, f *output.Finished) (*findings, error) {
 		read func(context.Context, *output.Finished) error
 	}{
 		{output.Pairs, found.pairs}, {output.Clusters, found.clusters},
-		{output.Removed, found.removed}, // of the pairs that are chosen by now
+		{output.Removed, found.removed}, // now that the pairs are chosen
 		{output.Rejected, found.rejected},
 	} {
 		if !wrote(&f.Run, table.part) {
@@ -106,7 +106,7 @@ func find(ctx context.Context, f *output.Finished) (*findings, error) {
 	return found, nil
 }
 
-// wrote reports whether an output has a part.
+// wrote reports whether a run wrote a part of its output.
 func wrote(run *records.Run, part output.Part) bool {
 	return slices.Contains(run.Parameters.Write, string(part))
 }
@@ -130,13 +130,13 @@ func (found *findings) pairs(ctx context.Context, f *output.Finished) error {
 	return nil
 }
 
-// near counts a near pair, and remembers it if few are nearer to the threshold.
+// near counts a near pair, and remembers it if few others are nearer to the threshold.
 func (found *findings) near(pair records.Pair) {
 	found.below[found.ladder.step(pair.Similarity)]++
 	remember(&found.nearest, pair, func(a, b records.Pair) int { return cmp.Compare(a.Similarity, b.Similarity) })
 }
 
-// remember inserts one of the first of so many behind its equals.
+// remember inserts one after its equals if it belongs to the first mostChecked.
 func remember[T any](first *[]T, one T, order func(a, b T) int) {
 	if n := len(*first); n == mostChecked && order(one, (*first)[n-1]) >= 0 {
 		return
@@ -146,7 +146,7 @@ func remember[T any](first *[]T, one T, order func(a, b T) int) {
 	*first = (*first)[:min(len(*first), mostChecked)]
 }
 
-// apart chooses up to so many pairs of documents that differ and then, if these are too few, others.
+// apart chooses up to most pairs, first those with different documents and then, if these are too few, others.
 func apart(pairs []records.Pair, most int) (chosen []records.Pair) {
 	listed := map[records.Place]bool{}
 	var others []records.Pair
@@ -162,13 +162,13 @@ func apart(pairs []records.Pair, most int) (chosen []records.Pair) {
 	return append(chosen, others[:min(len(others), most-len(chosen))]...)
 }
 
-// removal is a removed document, b, beside the one kept in its place.
+// removal is a removed document, b, with the document kept in its place.
 type removal struct {
 	records.Pair
 	cluster int64
 }
 
-// ahead puts removed documents that differ in numbers from the kept one before the pairs nearest to the threshold.
+// ahead moves removed documents that differ in numbers from their kept one before the pairs nearest to the threshold.
 func (found *findings) ahead(removals []removal, keepNone bool) {
 	clusters := map[records.Place]int64{}
 	var pairs []records.Pair
@@ -224,7 +224,7 @@ func (found *findings) clustered(row records.Clustered) {
 	}
 }
 
-// among returns the cluster of a row if it is one of the largest so far. One that is not is none of the largest of all.
+// among returns the cluster of a row if it is one of the largest so far; others cannot be among the largest in the end.
 func (found *findings) among(row *records.Clustered) *cluster {
 	at, is := slices.BinarySearchFunc(found.largest, row, func(c *cluster, row *records.Clustered) int {
 		return cmp.Or(cmp.Compare(row.Members, c.Members), cmp.Compare(c.Name, row.Cluster))
@@ -288,7 +288,7 @@ func (found *findings) of(source string) *tally {
 	return t
 }
 
-// sourceOf is the source that a document is counted with: its file, or the folder of a file that is a document.
+// sourceOf returns the source that a document is counted under: its file, or the folder of a file that is a document.
 func sourceOf(run *records.Run, file string) string {
 	if run.Parameters.Format == "files" {
 		return path.Dir(file)
@@ -311,10 +311,10 @@ func (found *findings) rejected(ctx context.Context, f *output.Finished) error {
 	return nil
 }
 
-// A piece of a large file in the corpus.
+// pieceName matches the name of a piece of a large file in the corpus.
 var pieceName = regexp.MustCompile(`^(.*)-\d{5}-of-\d{5}((?:\.[^/.]*)*)$`)
 
-// wholeOf returns the source that a corpus file is a piece of, by its name.
+// wholeOf returns the source of which a corpus file is a piece, judging by its name.
 func wholeOf(name string) (source string, is bool) {
 	parts := pieceName.FindStringSubmatch(name)
 	if parts == nil {
@@ -323,9 +323,9 @@ func wholeOf(name string) (source string, is bool) {
 	return parts[1] + parts[2], true
 }
 
-// corpus counts what is left of each source. Large ones are in pieces, and a source may have a name like that of a
-// piece. A file is a piece if documents of its source are removed. If none are, it is one if there are more files than
-// the run read; a mistake there changes names in the report, but no share.
+// corpus counts the documents left of each source. Large sources are in pieces, and a source may have a name like that
+// of a piece. A file is a piece if documents of its source were removed; if none were, it is one if there are more
+// files than the run has read. An error there changes names in the report, but no share.
 func (found *findings) corpus(f *output.Finished) {
 	rows := map[string]int64{}
 	for _, file := range f.Manifest.Files {
@@ -350,7 +350,7 @@ func (found *findings) corpus(f *output.Finished) {
 	}
 }
 
-// partition adds up sources by those of their folders that are named as dt=2026-11-20 is.
+// partition adds up sources by their folders with names such as dt=2026-11-20.
 func (found *findings) partition() {
 	for source, t := range found.sources {
 		for part := range strings.SplitSeq(path.Dir(source), "/") {

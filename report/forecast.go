@@ -10,7 +10,7 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// mostListed is how many columns, encodings or scripts a plan prints.
+// mostListed is the maximum number of columns, encodings or scripts that a plan prints.
 const mostListed = 12
 
 // widestCurve is the maximum width of a curve in a plan.
@@ -50,7 +50,7 @@ func sampledTexts(out *printer, f *records.Forecast) {
 			share = "median"
 		}
 		words := count(l.Words)
-		if l.Words >= 1e6 { // or it would run into the size
+		if l.Words >= 1e6 { // longer numbers would run into the size
 			words = fmt.Sprintf("%.1f M", float64(l.Words)/1e6)
 		}
 		row("", share, bytesOf(l.Bytes), words)
@@ -79,15 +79,15 @@ func percent(s records.Share) string {
 	return s.Name + " " + text + " %"
 }
 
-// roughly is a time that is estimated.
+// roughly formats an estimated time.
 func roughly(s float64) string {
-	if least := .01; s < least { // the shortest that seconds prints
+	if least := .01; s < least { // the shortest time that seconds prints
 		return "below " + seconds(least)
 	}
 	return "about " + seconds(s)
 }
 
-// travels are what the collections of records.Shuffled hold, and why they travel.
+// travels says what the collections of records.Shuffled hold, and why they are shuffled.
 var travels = map[string]struct{ what, why string }{
 	"bands":    {"bucket keys", "find candidates"},
 	"firsts":   {"text hashes", "find copies"},

@@ -12,17 +12,17 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// matrix is a table of a study, for the terminal, the page and a file of its own.
+// matrix is a table of a study, for the terminal, the page and its own file.
 type matrix struct {
 	Name, Title, Note string
 	Head              []string
 	rows              [][]string
 }
 
-// mostRows is how many rows of a matrix are shown; its file has all.
+// mostRows is the maximum number of rows of a matrix that are shown; its file has all.
 const mostRows = 100
 
-// Shown are the first rows as they are to be seen.
+// Shown returns the first rows in visible form.
 func (m matrix) Shown() (rows [][]string) {
 	for _, row := range m.rows[:min(mostRows, len(m.rows))] {
 		var cells []string
@@ -34,10 +34,10 @@ func (m matrix) Shown() (rows [][]string) {
 	return rows
 }
 
-// More is how many rows are not shown.
+// More returns how many rows are not shown.
 func (m matrix) More() int { return max(0, len(m.rows)-mostRows) }
 
-// visible puts a text in quotes if some of it could not be seen, such as a blank at its end.
+// visible quotes a text that has an invisible part, such as a trailing space.
 func visible(text string) string {
 	if strings.ContainsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }) {
 		return strconv.Quote(text)
@@ -47,7 +47,7 @@ func visible(text string) string {
 
 func (m matrix) csv(w io.Writer) error {
 	out := csv.NewWriter(w)
-	_ = out.Write(m.Head) // Error returns what goes wrong
+	_ = out.Write(m.Head) // Error returns the error
 	_ = out.WriteAll(m.rows)
 	return out.Error()
 }
@@ -71,7 +71,7 @@ func printMatrices(out *printer, all []matrix) {
 	}
 }
 
-// studyMatrices are the tables of what --show-matrices writes out.
+// studyMatrices returns the tables that --show-matrices writes.
 func studyMatrices(s *records.Study) []matrix {
 	from := s.Matrices
 	if from == nil {
@@ -138,7 +138,7 @@ func texts[T int | uint64](values []T) (all []string) {
 	return all
 }
 
-// across returns value i of each document, a dash of those that have none.
+// across returns value i of each document, or a dash for a document without values.
 func across[T string | uint64](documents [][]T, i int) (all []string) {
 	for _, values := range documents {
 		if values == nil {

@@ -44,10 +44,10 @@ func Neighbours(w io.Writer, a *records.Answer) error {
 	return out.err
 }
 
-// byOverlap reports whether signatures are compared.
+// byOverlap reports whether the query compares signatures.
 func byOverlap(a *records.Answer) bool { return a.Parameters["measure"] == overlap }
 
-// shares says how many documents were found, and plainly if they are fewer than asked for.
+// shares says how many documents were found, and if they are fewer than asked for.
 func shares(a *records.Answer) string {
 	switch found := len(a.Neighbours); {
 	case found == 0:
@@ -66,7 +66,7 @@ func alike(a *records.Answer, n int) string {
 	return plural(n, "document") + like(a, "that share")
 }
 
-// like says what documents have in common with the one in question, to follow them; verb is what they do.
+// like says what documents have in common with the one in question, in words that follow "documents"; verb begins them.
 func like(a *records.Answer, verb string) (words string) {
 	if a.MinSimilarity > 0 {
 		words = " of similarity " + strconv.FormatFloat(a.MinSimilarity, 'g', -1, 64) + " or more"
@@ -74,7 +74,7 @@ func like(a *records.Answer, verb string) (words string) {
 	switch {
 	case a.Buckets:
 		words += " " + verb + " a bucket with it"
-	case byOverlap(a): // of any two signatures some bits are equal
+	case byOverlap(a): // any two signatures have some equal bits
 	case a.MinSimilarity == 0:
 		words += " " + verb + " a shingle with it"
 	}

@@ -25,8 +25,8 @@ import (
 	"github.com/neardup/neardup/report/plot"
 )
 
-// Texts reads the texts of some documents of an output, each up to a
-// limit. What could not be read is missing; the error says why.
+// Texts reads the texts of some documents of an output, each up to a limit. If some cannot be read, they are missing
+// and the error says why.
 type Texts = func(context.Context, []records.Place) (map[records.Place]string, error)
 
 //go:embed page.html
@@ -40,13 +40,13 @@ const (
 	mostSources  = 50
 	mostInCSV    = 500
 	mostWarnings = 50
-	mostAtOnce   = 5 // pairs
-	// A source is nearly wiped out if of at least so many documents so many per cent are removed.
+	mostAtOnce   = 5 // pairs shown at first
+	// A source with at least wipedDocuments documents is nearly wiped out if wipedPercent of them are removed.
 	wipedDocuments = 10
 	wipedPercent   = 90
 )
 
-// Page writes report.html: what a finished run found, on one page that needs no other file and no network.
+// Page writes report.html: the findings of a finished run on one page that needs no other file and no network.
 func Page(ctx context.Context, w io.Writer, f *output.Finished, read Texts) error {
 	if f.Run.Passages != nil {
 		return passagesPage(ctx, w, f, read)
@@ -86,10 +86,10 @@ func asInt(n any) int64 {
 	}
 }
 
-// longestName is how much of an id or a path is shown, in characters.
+// longestName is the maximum length of a shown id or path, in characters.
 const longestName = 120
 
-// short keeps the ends of a name.
+// short shortens a name, keeping its ends.
 func short(name string) string {
 	if name == "." {
 		return "(input folder)"
@@ -97,7 +97,7 @@ func short(name string) string {
 	return terminal.Cut(strings.ToValidUTF8(name, "\uFFFD"), longestName)
 }
 
-// page is what the template shows.
+// page is the data of the template.
 type page struct {
 	*records.Run
 	found   *findings
@@ -109,7 +109,7 @@ type page struct {
 	TextNote                          string // why some texts are missing
 }
 
-// drawing is a plot and its values.
+// drawing is a plot with its values.
 type drawing struct {
 	Title  string
 	Wide   template.HTML
@@ -118,7 +118,7 @@ type drawing struct {
 	File   string
 }
 
-// Widths of pictures, which are scaled to their column.
+// Widths of drawings, which are scaled to their column.
 const (
 	wideWidth   = 880
 	narrowWidth = 420
@@ -137,17 +137,17 @@ func draw(f plot.Figure, file string, table [][]string) (*drawing, error) {
 	return d, nil
 }
 
-// dataURL is a table as CSV in a link.
+// dataURL returns a table as CSV in a link.
 func dataURL(table [][]string) template.URL {
 	var text bytes.Buffer
 	w := csv.NewWriter(&text)
-	// a buffer takes all
+	// a buffer never fails
 	_ = w.WriteAll(table)
 	return template.URL("data:text/csv;charset=utf-8;base64," +
 		base64.StdEncoding.EncodeToString(text.Bytes())) //nolint:gosec // base64
 }
 
-// texts reads those of the pairs and clusters that are shown.
+// texts reads the texts of the pairs and clusters that are shown.
 func (p *page) texts(ctx context.Context, read Texts) {
 	if p.Parameters.NoText {
 		p.TextNote = "Texts are left out, as --no-text asks."
@@ -171,15 +171,15 @@ func (p *page) texts(ctx context.Context, read Texts) {
 	}
 }
 
-// RemovedShare is the share of the documents that are removed.
+// RemovedShare returns the share of the documents that were removed.
 func (p *page) RemovedShare() float64 {
 	return float64(p.Counts.Removed) / math.Max(1, float64(p.Documents()))
 }
 
-// Documents is how many were read.
+// Documents returns how many documents were read.
 func (p *page) Documents() int64 { return p.Counts.Records - p.Counts.Unreadable }
 
-// Kept is how many are left, in the corpus if it is written.
+// Kept returns how many documents are kept, in the corpus if it is written.
 func (p *page) Kept() int64 {
 	kept := p.Documents() - p.Counts.Removed
 	if p.Parameters.DropNotCompared {
@@ -188,7 +188,7 @@ func (p *page) Kept() int64 {
 	return kept
 }
 
-// Removals says what was removed.
+// Removals says how many documents were removed.
 func (p *page) Removals() string {
 	n := p.Counts
 	if n.Removed == 0 {
@@ -202,7 +202,7 @@ func (p *page) Removals() string {
 	return text + ". Each of them has a kept document in its cluster."
 }
 
-// several is plural for a noun whose plural is irregular.
+// several is plural for a noun with an irregular plural.
 func several(n int64, one, more string) string {
 	if n == 1 {
 		return "1 " + one
@@ -210,7 +210,7 @@ func several(n int64, one, more string) string {
 	return count(n) + " " + more
 }
 
-// Certainty says how far the removals can be relied on.
+// Certainty says how reliable the removals are.
 func (p *page) Certainty() (texts []string) {
 	switch {
 	case !p.Near():
@@ -228,7 +228,7 @@ func (p *page) Certainty() (texts []string) {
 	}
 	for _, line := range p.RecallLines() {
 		texts = append(texts, "Recall (the share of near pairs found): "+strings.Replace(line, ": found", ", found", 1)+".")
-		break // the others are in their section
+		break // the others are in their own section
 	}
 	if p.Counts.Chained > 0 {
 		texts = append(texts, plural(p.Counts.Chained, "near-duplicate")+
@@ -237,10 +237,10 @@ func (p *page) Certainty() (texts []string) {
 	return texts
 }
 
-// A check is what a person should look at next.
+// A check is something that a person should look at next.
 type check struct{ Section, Name, Why string }
 
-// Checks are what a person should look at next, the most urgent first.
+// Checks returns what a person should look at next, the most urgent first.
 func (p *page) Checks() (checks []check) {
 	n := p.Counts
 	if wiped := len(p.Wiped()); wiped > 0 {
@@ -273,16 +273,16 @@ func (p *page) Checks() (checks []check) {
 	return checks
 }
 
-// A fate is what became of some records.
+// A fate is something that happened to some records.
 type fate struct {
 	Name  string
 	Count int64
 	Share float64
-	Class string // of its part of the bar; "" has none
-	Part  bool   // of the fate before it that is none
+	Class string // of its part of the bar; "": it has none
+	Part  bool   // of the last fate before it that is not a part
 }
 
-// Fates are those of all records read.
+// Fates returns the fates of all records read.
 func (p *page) Fates() (fates []fate) {
 	n := p.Counts
 	add := func(class, name string, count int64, part bool) {
@@ -323,10 +323,10 @@ func (p *page) Fates() (fates []fate) {
 type source struct {
 	Name string
 	*tally
-	Share float64 // removed; 0 if it is not known of how many
+	Share float64 // removed; 0 if the total is not known
 }
 
-// listed are sources by how many documents are removed of each.
+// listed returns sources in descending order of their removed documents.
 func (p *page) listed(tallies map[string]*tally) (all []source) {
 	for name, t := range tallies {
 		if t.Removed() == 0 && !p.found.totals {
@@ -344,16 +344,16 @@ func (p *page) listed(tallies map[string]*tally) (all []source) {
 	return all
 }
 
-// A sourceTable lists sources.
+// A sourceTable is a table of sources.
 type sourceTable struct {
-	Kind   string // what they are
+	Kind   string // kind of its sources
 	Rows   []source
 	More   int
 	Totals bool
 	CSV    template.URL
 }
 
-// Tables are those of sources and partitions.
+// Tables returns the tables of sources and partitions.
 func (p *page) Tables() (tables []sourceTable) {
 	kind := "source"
 	if p.Parameters.Format == "files" {
@@ -381,7 +381,7 @@ func (p *page) Tables() (tables []sourceTable) {
 	return tables
 }
 
-// Wiped are the sources and partitions of which hardly a document is left.
+// Wiped returns the sources and partitions that are nearly wiped out.
 func (p *page) Wiped() (wiped []source) {
 	for _, tallies := range []map[string]*tally{p.found.sources, p.found.partitions} {
 		for _, s := range p.listed(tallies) {
@@ -393,10 +393,10 @@ func (p *page) Wiped() (wiped []source) {
 	return wiped
 }
 
-// First are as many of some sources as a warning names.
+// First returns as many of the sources as a warning names.
 func (p *page) First(sources []source) []source { return sources[:min(len(sources), 10)] }
 
-// bins is how many bars the similarities are drawn in.
+// bins is the number of bars in the histogram of similarities.
 const bins = 40
 
 func (p *page) drawSimilarities() (err error) {
@@ -422,7 +422,7 @@ func (p *page) drawSimilarities() (err error) {
 	for i, n := range counts {
 		rows = append(rows, []string{decimal(edges[i]), decimal(edges[i+1]), decimal(n)})
 	}
-	const pad = .05 // so that the mark stands inside
+	const pad = .05 // so that the mark is inside
 	p.Similarities, err = draw(plot.Figure{
 		Title: "Similarities of near pairs",
 		Description: fmt.Sprintf("A histogram of the similarities of near pairs from the threshold %s to 1. Copies are "+
@@ -439,15 +439,15 @@ func (p *page) drawSimilarities() (err error) {
 // A slider shows what higher thresholds would leave.
 type slider struct {
 	Steps  []Step
-	Tenths []Step // some of them
+	Tenths []Step // every tenth step
 	CSV    template.URL
-	// Exact: clusters are those of the run at its threshold.
+	// Exact says that the clusters at the first step are those of the run.
 	Exact    bool
-	Clusters bool // known at all
-	Removed  bool // what is removed is known, too
+	Clusters bool // clusters are known
+	Removed  bool // removed documents are known, too
 }
 
-// Slider is nil if there is no pair or no higher threshold.
+// Slider returns nil if there is no pair or no higher threshold.
 func (p *page) Slider() *slider {
 	if p.Parameters.Same != "" || p.Parameters.Threshold == 1 || !wrote(p.Run, output.Pairs) || p.Counts.Pairs == 0 {
 		return nil
@@ -482,7 +482,7 @@ func (p *page) drawSizes() (err error) {
 	if len(p.found.members) == 0 {
 		return nil
 	}
-	// Classes are 2, 3, 4, 5 to 8, 9 to 16 and so on.
+	// The classes are 2, 3, 4, 5 to 8, 9 to 16 and so on.
 	classes := map[int]int64{}
 	rows := [][]string{{"documents", "clusters"}}
 	last := 0
@@ -512,7 +512,7 @@ func (p *page) drawSizes() (err error) {
 	return err
 }
 
-// classOf is the class of a cluster's size.
+// classOf returns the class of a cluster's size.
 func classOf(size int) int {
 	if size <= 4 {
 		return size - 2
@@ -532,7 +532,7 @@ func nameOf(class int) string {
 	return count(int64(most/2+1)) + "–" + count(int64(most))
 }
 
-// drawCurve draws the probability that a pair is found against its similarity.
+// drawCurve draws the probability of finding a pair by its similarity.
 func (p *page) drawCurve() (err error) {
 	found := curve(p.Run)
 	if found == nil {
@@ -580,8 +580,8 @@ func (p *page) drawCurve() (err error) {
 	return err
 }
 
-// curve is the probability that a pair of a similarity is found, nil if all are: 1−(1−s^r)^b of b bands of r rows, and
-// of the pieces of a SimHash signature 1−Π(1−a^l), where a bit agrees with probability a and a piece has l bits.
+// curve returns the probability of finding a pair by its similarity, or nil if all pairs are found: 1−(1−s^r)^b for b
+// bands of r rows, and 1−Π(1−a^l) for pieces of l bits of a SimHash signature whose bits agree with probability a.
 func curve(run *records.Run) func(similarity float64) float64 {
 	switch c := run.Chosen; {
 	case c.Pieces > 0:
@@ -599,7 +599,7 @@ func curve(run *records.Run) func(similarity float64) float64 {
 	return nil
 }
 
-// stepNames are what the steps do whose names a stage begins with.
+// stepNames says what a step does, by the beginning of a stage's name.
 var stepNames = map[string]string{
 	"source.Read": "read and sign", "source.Fetch": "read again", "candidates": "find candidates", "signature": "sign",
 	"components": "connect", "sets": "make sets", "spool": "make sets", "verify": "verify", "crowds": "verify groups",
@@ -608,20 +608,20 @@ var stepNames = map[string]string{
 	"sink.Corpus": "write corpus", "sink.Documents": "write documents", "sink": "write tables",
 }
 
-// StepOf is what a stage of some name does, by its first step.
+// StepOf returns what a stage does, judging by the first step in its name.
 func StepOf(stage string) string {
 	name, _, _ := strings.Cut(stage, "/")
 	of, _, _ := strings.Cut(name, ".")
 	return cmp.Or(stepNames[name], stepNames[of], name)
 }
 
-// A step is a stage with the name of what it does.
+// A step is a stage with a description of what it does.
 type step struct {
 	records.Stage
 	Does string
 }
 
-// Steps are the stages of the run.
+// Steps returns the stages of the run.
 func (p *page) Steps() (all []step) {
 	for _, s := range p.Stages {
 		all = append(all, step{s, StepOf(s.Name)})
@@ -654,18 +654,18 @@ func (p *page) drawStages() (err error) {
 	return err
 }
 
-// A near pair, with its texts if they could be read.
+// A nearPair is a near pair, with its texts if they could be read.
 type nearPair struct {
 	records.Pair
 	Number       int
-	Numbers      bool // differ
+	Numbers      bool // the documents differ in numbers
 	Texts        bool
 	Shown        difference
-	FateA, FateB string // "" if the table of what is removed is not written
-	Cluster      int    // its number among those that are listed, or 0
+	FateA, FateB string // "" if the table of removed documents is not written
+	Cluster      int    // its number in the list, or 0
 }
 
-// Numbered are how many of the pairs to check, the first, differ in numbers.
+// Numbered returns how many of the pairs to check, which come first, differ in numbers.
 func (p *page) Numbered() int { return p.found.numbered }
 
 // compare compares the texts of the pairs to check.
@@ -686,19 +686,19 @@ func (p *page) compare() (pairs []nearPair) {
 	return pairs
 }
 
-// Pairs are those that are shown at once, and the others.
+// Pairs returns the pairs that are shown at first, and the others.
 func (p *page) Pairs() (pairs [2][]nearPair) {
 	n := min(len(p.Nearest), mostAtOnce)
 	return [2][]nearPair{p.Nearest[:n], p.Nearest[n:]}
 }
 
-// clusterOf is the number of a pair's cluster among the largest, from 1, or 0.
+// clusterOf returns the number of a pair's cluster among the largest, from 1, or 0.
 func (p *page) clusterOf(pair records.Pair) int {
 	a, _ := places(pair)
 	return 1 + slices.IndexFunc(p.found.largest, func(c *cluster) bool { return c.Name == p.found.endings[a].cluster })
 }
 
-// fate says what became of a document of a pair.
+// fate says what happened to a document of a pair.
 func (e *ending) fate(other string) string {
 	switch {
 	case !e.removed:
@@ -710,7 +710,7 @@ func (e *ending) fate(other string) string {
 	}
 }
 
-// beginning is text up to so many characters.
+// beginning returns the first most characters of a text.
 func beginning(text string, most int) string {
 	if runes := []rune(text[:min(len(text), utf8.UTFMax*(most+1))]); len(runes) > most {
 		text = string(runes[:most]) + "…"
@@ -718,18 +718,18 @@ func beginning(text string, most int) string {
 	return showable(text)
 }
 
-// A largest cluster, with the beginning of its first document.
+// A largest is one of the largest clusters, with the beginning of its first document.
 type largest struct {
 	*cluster
 	Number int
 	Begins string
-	Pairs  []int // the numbers of those of its pairs that are shown
+	Pairs  []int // numbers of its shown pairs
 }
 
-// mostBeginning is how much of a text stands beside a cluster, in characters.
+// mostBeginning is how much of a text is shown beside a cluster, in characters.
 const mostBeginning = 160
 
-// Largest are the largest clusters.
+// Largest returns the largest clusters.
 func (p *page) Largest() (clusters []largest) {
 	for i, c := range p.found.largest {
 		first := c.First[0]
@@ -745,10 +745,10 @@ func (p *page) Largest() (clusters []largest) {
 	return clusters
 }
 
-// More is how many documents a cluster has beside those listed.
+// More returns how many documents of a cluster are not listed.
 func (l largest) More() int { return int(l.Members) - len(l.First) }
 
-// Capped says what was not looked for or not listed.
+// Capped says what was not searched for or not listed.
 func (p *page) Capped() (all []string) {
 	add := func(n int64, format string, args ...any) {
 		if n > 0 {
@@ -768,7 +768,7 @@ func (p *page) Capped() (all []string) {
 	return all
 }
 
-// Warned are the run's warnings, each up to a length.
+// Warned returns the run's warnings, shortened.
 func (p *page) Warned() (texts []string) {
 	for _, text := range p.Warnings[:min(len(p.Warnings), mostWarnings)] {
 		texts = append(texts, beginning(text, 500))
@@ -776,7 +776,7 @@ func (p *page) Warned() (texts []string) {
 	return texts
 }
 
-// RecallLines say what is known of the recall.
+// RecallLines says what is known about the recall.
 func (p *page) RecallLines() (lines []string) {
 	if p.Recall == nil {
 		return nil
@@ -789,16 +789,16 @@ func (p *page) RecallLines() (lines []string) {
 	return lines
 }
 
-// A parameter is a flag in force.
+// A parameter is a flag and its value in force.
 type parameter struct{ Name, Value string }
 
-// Flags are the parameters of the run.
+// Flags returns the parameters of the run.
 func (p *page) Flags() (all []parameter) {
 	values, defaults := inForce(p.Run), flags(records.Default())
 	for name, chosen := range map[string]int{"bands": p.Chosen.Bands, "rows": p.Chosen.Rows, "pieces": p.Chosen.Pieces} {
 		values[name] = json.RawMessage(strconv.Itoa(chosen))
 	}
-	maps.DeleteFunc(values, func(name string, value json.RawMessage) bool { // 0 stands for none
+	maps.DeleteFunc(values, func(name string, value json.RawMessage) bool { // 0 means none
 		return string(value) == "0" && string(defaults[name]) == "0"
 	})
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -813,22 +813,22 @@ func (p *page) Flags() (all []parameter) {
 	return all
 }
 
-// Began is when the run was started.
+// Began returns when the run was started.
 func (p *page) Began() string { return p.Started.UTC().Format("2 January 2006, 15:04 UTC") }
 
-// Wrote reports whether the output has a part.
+// Wrote reports whether the run wrote a part of its output.
 func (p *page) Wrote(part string) bool { return wrote(p.Run, output.Part(part)) }
 
-// Near reports whether near-duplicates were looked for.
+// Near reports whether the run searched for near-duplicates.
 func (p *page) Near() bool { return p.Parameters.Same == "" }
 
-// Copied is what copies have in common.
+// Copied says what copies have in common.
 func (p *page) Copied() string { return strings.TrimSuffix(copied(p.Run), ",") }
 
-// Script is the page's program; Policy lets the browser run that and load nothing.
+// Script returns the page's script; Policy allows the browser to run it and to load nothing else.
 func (p *page) Script() template.JS { return template.JS(pageScript) } //nolint:gosec // ours
 
-// Policy is the page's Content-Security-Policy.
+// Policy returns the page's Content-Security-Policy.
 func (p *page) Policy() string {
 	sum := sha256.Sum256([]byte(pageScript))
 	return loadsNothing + "; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
@@ -837,7 +837,7 @@ func (p *page) Policy() string {
 // loadsNothing is the Content-Security-Policy of a page without a script.
 const loadsNothing = "default-src 'none'; style-src 'unsafe-inline'"
 
-// Data is what the program reads: the steps, as JSON.
+// Data returns the steps as JSON for the script.
 func (s *slider) Data() (template.JS, error) {
 	data, err := json.Marshal(s.Steps)
 	return template.JS(data), err //nolint:gosec // numbers

@@ -17,7 +17,7 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// PassagesPlan prints what a run of passages reads, in lines of at most width characters.
+// PassagesPlan prints what a run of passages will read, in lines of at most width characters.
 func PassagesPlan(w io.Writer, width int, run *records.Run) error {
 	out := &printer{w: w, width: width}
 	found := run.Passages
@@ -36,8 +36,8 @@ func PassagesPlan(w io.Writer, width int, run *records.Run) error {
 	return out.err
 }
 
-// Passages prints what a run of passages found and where it lies, in lines of at most width characters; most are the
-// most frequent passages.
+// Passages prints the results of a run of passages and where they are, in lines of at most width characters; most are
+// the most frequent passages.
 func Passages(w io.Writer, width int, run *records.Run, dir string, most []records.Repeat) error {
 	out := &printer{w: w, width: width, colors: terminal.Colours(w)}
 	n, found := run.Counts, run.Passages
@@ -82,7 +82,7 @@ func Passages(w io.Writer, width int, run *records.Run, dir string, most []recor
 	return out.err
 }
 
-// passagesFound says which passages were found.
+// passagesFound prints which passages were found.
 func (out *printer) passagesFound(found *records.PassagesFound) {
 	if found.Short > 0 {
 		out.item("short", "%s of fewer than %s, too few for a passage",
@@ -102,7 +102,7 @@ func (out *printer) passagesFound(found *records.PassagesFound) {
 	out.item("repeated", "%s of %s words, %.2f %%", count(found.Repeated), count(found.Words), share)
 }
 
-// passagesAre says what a passage is.
+// passagesAre says what counts as a passage.
 func passagesAre(found *records.PassagesFound) string {
 	if found.Whole != "" {
 		return "whole " + found.Whole
@@ -110,7 +110,7 @@ func passagesAre(found *records.PassagesFound) string {
 	return "of at least " + plural(found.Length, "word")
 }
 
-// itemsFound says which items were found.
+// itemsFound prints which items were found.
 func (out *printer) itemsFound(run *records.Run) {
 	found := run.Passages
 	items := found.Items
@@ -125,7 +125,7 @@ func (out *printer) itemsFound(run *records.Run) {
 	}
 }
 
-// excerpt is what a text begins with, on one line.
+// excerpt returns the beginning of a text, on one line.
 func excerpt(text string) string {
 	const most = 160
 	runes := []rune(strings.Join(strings.Fields(text), " "))
@@ -165,14 +165,14 @@ const (
 	pageText      = 20_000 // bytes of a document
 )
 
-// passagesReport is what the template shows.
+// passagesReport is the data of the template.
 type passagesReport struct {
 	*records.Run
 	Share     float64
 	Most      []records.Repeat
 	Documents []markedDocument
 	Items     []records.Contaminated
-	Origins   []markedDocument // where their passages first stand
+	Origins   []markedDocument // documents in which their passages first occur
 	NotRead   string
 }
 
@@ -180,18 +180,18 @@ type passagesReport struct {
 type markedDocument struct {
 	records.Coverage
 	Parts []markedPart
-	More  bool // of its text
+	More  bool // the text continues
 }
 
-// markedPart is a part of a text. If it is a passage, From names the document where it first stands, and Anchor is
-// the place of that on the page.
+// markedPart is a part of a text. If it is a passage, From names the document in which it first occurs, and Anchor is
+// that document's place on the page.
 type markedPart struct {
 	Text         string
 	Marked       bool
 	From, Anchor string
 }
 
-// passagesPage writes report.html of passages.
+// passagesPage writes the report.html of passages.
 func passagesPage(ctx context.Context, w io.Writer, f *output.Finished, read Texts) error {
 	p := passagesReport{Run: &f.Run}
 	if f.Run.Passages.Items != nil {
@@ -214,7 +214,7 @@ func passagesPage(ctx context.Context, w io.Writer, f *output.Finished, read Tex
 	return page.Execute(w, &p)
 }
 
-// pageItems is how many pairs of a document and an item the page lists.
+// pageItems is the maximum number of pairs of a document and an item that the page lists.
 const pageItems = 200
 
 // contaminated reads the pairs with the largest shares.
@@ -224,7 +224,7 @@ func (p *passagesReport) contaminated(ctx context.Context, f *output.Finished) e
 			return err
 		}
 		at, _ := slices.BinarySearchFunc(p.Items, row, func(a, b records.Contaminated) int {
-			return cmp.Or(cmp.Compare(b.Share, a.Share), -1) // behind its equals
+			return cmp.Or(cmp.Compare(b.Share, a.Share), -1) // after its equals
 		})
 		if at < pageItems {
 			p.Items = slices.Insert(p.Items, at, row)
@@ -234,7 +234,7 @@ func (p *passagesReport) contaminated(ctx context.Context, f *output.Finished) e
 	return nil
 }
 
-// repeated reads what is repeated most, and marks it.
+// repeated reads the most frequent passages, and marks those of documents.
 func (p *passagesReport) repeated(ctx context.Context, f *output.Finished, read Texts) error {
 	if words := f.Run.Passages.Words; words > 0 {
 		p.Share = float64(f.Run.Passages.Repeated) / float64(words)
@@ -251,8 +251,8 @@ func (p *passagesReport) repeated(ctx context.Context, f *output.Finished, read 
 	return p.mark(ctx, f, read)
 }
 
-// MostRepeated returns the up to n most frequent passages. Of those that overlap it is the first: one notice
-// that is quoted in part here and there would take all places.
+// MostRepeated returns up to n of the most frequent passages. Of overlapping passages it takes only the first:
+// otherwise a single notice, quoted in parts, could take all places.
 func MostRepeated(ctx context.Context, f *output.Finished, n int) ([]records.Repeat, error) {
 	return separate(output.Rows[records.Repeat](ctx, f, output.Repeats), n)
 }
@@ -272,10 +272,10 @@ func separate(rows iter.Seq2[records.Repeat, error], n int) (most []records.Repe
 	return most, nil
 }
 
-// anchor is the place of a document on the page.
+// anchor returns the place of a document on the page.
 func anchor(source string, position int64) string { return fmt.Sprintf("%s@%d", source, position) }
 
-// mark reads the documents with the largest share of repeated words, and marks their passages.
+// mark reads the documents with the most repeated words, and marks their passages.
 func (p *passagesReport) mark(ctx context.Context, f *output.Finished, read Texts) error {
 	if f.Run.Parameters.NoText {
 		return nil
@@ -285,7 +285,7 @@ func (p *passagesReport) mark(ctx context.Context, f *output.Finished, read Text
 		if err != nil {
 			return err
 		}
-		if row.Repeated == row.Words { // most are copies, where there is nothing to see
+		if row.Repeated == row.Words { // usually a copy, in which there is nothing to see
 			continue
 		}
 		most = append(most, row)
@@ -339,7 +339,7 @@ func (p *passagesReport) mark(ctx context.Context, f *output.Finished, read Text
 	return nil
 }
 
-// marked cuts a text into passages and what is between them.
+// marked splits a text into passages and the parts between them.
 func marked(of records.Coverage, text string, passages []records.Passage) markedDocument {
 	m := markedDocument{Coverage: of}
 	at := 0

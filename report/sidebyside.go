@@ -10,15 +10,14 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// The example is a window on both texts: so many words, from a few before the first that
-// differs, in two columns.
+// The example is a window on both texts, in two columns: windowWords words, from a few before the first difference.
 const (
 	windowWords = 90
 	leadWords   = 12
-	margin      = 2 // of the columns
+	margin      = 2 // between the columns
 )
 
-// sideBySide prints a pair in two columns, words that the other text lacks in brackets.
+// sideBySide prints a pair in two columns, with the words that the other text lacks in brackets.
 func sideBySide(out *printer, run *records.Run, e *records.Example) {
 	for _, line := range terminal.Wrap(fmt.Sprintf("for example, %s similar (%s):", share(e.Pair.Similarity),
 		inCommon(e.Pair, run.Parameters.Compare)), out.width) {
@@ -28,7 +27,7 @@ func sideBySide(out *printer, run *records.Run, e *records.Example) {
 	columns(out, e)
 }
 
-// inCommon says what the documents of a pair have in common, as a measure counts it.
+// inCommon says what the documents of a pair have in common, in the terms of a measure.
 func inCommon(p records.Pair, measure string) string {
 	switch measure {
 	case "overlap", overlap:
@@ -42,7 +41,7 @@ func inCommon(p records.Pair, measure string) string {
 	}
 }
 
-// columns prints the window on the texts of a pair.
+// columns prints the window on the texts of a pair in two columns.
 func columns(out *printer, e *records.Example) {
 	width := (out.width - 2*margin) / 2
 	a, b := window(strings.Fields(e.TextA), strings.Fields(e.TextB))
@@ -64,7 +63,7 @@ func columns(out *printer, e *records.Example) {
 	}
 }
 
-// Differing sets the words that only one of the texts of a pair has, of the window that is shown.
+// Differing sets the words in the shown window that only one of the texts of a pair has.
 func Differing(e *records.Example) {
 	a, b := window(strings.Fields(e.TextA), strings.Fields(e.TextB))
 	commonA, commonB := common(a, b)
@@ -91,13 +90,13 @@ func plain(text string) cell {
 	return cell{[]string{text}, []bool{false}, utf8.RuneCountInString(text)}
 }
 
-// Colours of marked words on a terminal: red on the left, green on the right, as diff has them.
+// Colours of marked words on a terminal: red on the left, green on the right, as in diff.
 const (
 	onlyLeft  = terminal.Red
 	onlyRight = terminal.Green
 )
 
-// text is the line, with marked words in a colour if the printer has colours.
+// text returns the line, with its marked words in a colour if the printer uses colours.
 func (c cell) text(out *printer, color string) string {
 	if !out.colors {
 		return strings.Join(c.words, " ")
@@ -118,7 +117,7 @@ func line(lines []cell, i int) cell {
 	return cell{}
 }
 
-// window returns so many words of both, from a few before the first that differs.
+// window returns windowWords words of each text, from a few before the first difference.
 func window(a, b []string) (partA, partB []string) {
 	start := 0
 	for start < len(a) && start < len(b) && a[start] == b[start] {
@@ -133,13 +132,14 @@ func window(a, b []string) (partA, partB []string) {
 
 // common marks the words of a longest common subsequence.
 //
-// A row has a bit for each j: whether the longest of a[i:] and b[j:] is longer than that of a[i:] and b[j+1:]. A row
-// follows from the one below it 64 bits at a time (Hyyrö 2004, "Bit-parallel LCS-length computation revisited").
+// A row has one bit per j, which says whether the longest subsequence of a[i:] and b[j:] is longer than that of a[i:]
+// and b[j+1:]. A row follows from the one below it, 64 bits at a time (Hyyrö 2004, "Bit-parallel LCS-length computation
+// revisited").
 func common(a, b []string) (inA, inB []bool) {
 	numbers := make(map[string]int32, len(a)+len(b))
 	numbersA, numbersB := numbered(a, numbers), numbered(b, numbers)
 	width := len(b)/64 + 1
-	places := make([]uint64, len(numbers)*width) // of each number in b; b[j] is at bit len(b)-1-j
+	places := make([]uint64, len(numbers)*width) // positions of each number in b; b[j] is at bit len(b)-1-j
 	for j, number := range numbersB {
 		at := len(b) - 1 - j
 		places[int(number)*width+at/64] |= 1 << (at % 64)
@@ -158,7 +158,7 @@ func common(a, b []string) (inA, inB []bool) {
 			row(i)[k] = sum | v&^both
 		}
 	}
-	// longest is the length of the longest of a[i:] and b[j:].
+	// longest returns the length of the longest subsequence of a[i:] and b[j:].
 	longest := func(i, j int) (n int) {
 		at := len(b) - j
 		for _, v := range row(i)[:at/64] {
@@ -181,7 +181,7 @@ func common(a, b []string) (inA, inB []bool) {
 	return inA, inB
 }
 
-// numbered are the numbers of words, of which equal ones have the same.
+// numbered returns a number for each word; equal words have the same number.
 func numbered(words []string, numbers map[string]int32) []int32 {
 	of := make([]int32, len(words))
 	for i, word := range words {
@@ -195,7 +195,7 @@ func numbered(words []string, numbers map[string]int32) []int32 {
 	return of
 }
 
-// column wraps words to the column's width, those that are not common in brackets.
+// column wraps words to the column's width, with words that are not common in brackets.
 func column(words []string, common []bool, width int) (lines []cell) {
 	var last cell
 	for i, word := range words {
@@ -216,5 +216,5 @@ func column(words []string, common []bool, width int) (lines []cell) {
 	return append(lines, last)
 }
 
-// clip shortens what is wider than a column, and takes out what a terminal would act on.
+// clip shortens a text to the width of a column, and removes characters on which a terminal would act.
 func clip(s string, width int) string { return terminal.Cut(terminal.Mask(s), width) }

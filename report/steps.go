@@ -6,58 +6,58 @@ import (
 	"sort"
 )
 
-// steps is how many higher thresholds the page offers, from that of the run to 1.
+// steps is the number of higher thresholds that the page offers, from that of the run to 1.
 const steps = 200
 
-// Step is what a higher threshold would leave of the pairs of a run.
+// Step says what a threshold leaves of the pairs of a run.
 type Step struct {
 	Threshold float64 `json:"t"`
-	Pairs     int64   `json:"pairs"`     // at least that similar
-	Clusters  int64   `json:"clusters"`  // that these pairs connect
+	Pairs     int64   `json:"pairs"`     // at least this similar
+	Clusters  int64   `json:"clusters"`  // connected by these pairs
 	Documents int64   `json:"documents"` // in these clusters
-	Removed   int64   `json:"removed"`   // of these documents, if that is known
+	Removed   int64   `json:"removed"`   // of these documents, if known
 }
 
-// documentMemory is at least what a ladder holds for a document, with what the
-// garbage collector leaves of it: an entry of a map that grows, and 38 bytes.
+// documentMemory is at least what a ladder uses for a document, including the garbage collector's overhead: an entry of
+// a growing map, and 38 bytes.
 const documentMemory = 128
 
-// ladder counts the pairs and clusters of each step while pairs stream by. It remembers a maximum spanning forest
-// alone: the pairs of at least some similarity connect what those of the forest connect (Kruskal 1956), so it needs
-// memory for the documents and not for the pairs.
+// ladder counts the pairs and clusters of each step while it reads the pairs. It keeps only a maximum spanning forest:
+// the pairs of at least some similarity connect the same documents as those in the forest (Kruskal 1956), so its memory
+// depends on the documents and not on the pairs.
 type ladder struct {
 	at        []float64 // thresholds, ascending
-	pairs     []int64   // whose similarity is at least at[i] and below at[i+1]
+	pairs     []int64   // number of pairs with similarity in [at[i], at[i+1])
 	sources   map[string]uint64
-	first     met               // document of the pair before
-	documents map[uint64]uint32 // numbers of documents, in the order in which they are met
+	first     met               // first document of the last pair
+	documents map[uint64]uint32 // numbers of documents, in order of appearance
 	nodes     nodes
-	// Of the decision star in input order: the steps at which each document is removed, and how many are at each step.
+	// With star in input order: the steps at which each document is removed, and the number removed at each step.
 	star     bool
 	removed  []levels
 	removals [steps + 1]int64
-	most     int64 // documents that it remembers
-	overfull bool  // there are more: it counts pairs only
+	most     int64 // maximum number of documents
+	overfull bool  // there are more, so it only counts pairs
 }
 
-// met is a document with its number.
+// met is a document that was read, with its number.
 type met struct {
 	source   string
 	position int64
 	number   uint32
 }
 
-// nodes are the documents of the forest. A parent is of a lower number than its children; a root is its own.
+// nodes are the documents of the forest. A parent has a lower number than its children; a root is its own parent.
 type nodes struct {
 	parent []uint32
 	link   []uint8 // step of the pair that links a document to its parent
-	best   []uint8 // the highest step of a document's pairs
+	best   []uint8 // highest step of a document's pairs
 }
 
-// levels are a bit for each step.
+// levels has one bit per step.
 type levels [steps/64 + 1]uint64
 
-// upTo has all steps up to one.
+// upTo returns the levels with all steps up to step.
 func upTo(step int) (l levels) {
 	for ; step >= 0; step-- {
 		l[step/64] |= 1 << (step % 64)
@@ -65,7 +65,7 @@ func upTo(step int) (l levels) {
 	return l
 }
 
-// allUpTo are those of each step.
+// allUpTo holds upTo of each step.
 var allUpTo = func() (all [steps + 1]levels) {
 	for step := range all {
 		all[step] = upTo(step)
@@ -73,13 +73,13 @@ var allUpTo = func() (all [steps + 1]levels) {
 	return all
 }()
 
-// newLadder returns a ladder that remembers as many documents as fit into some memory. If star, pairs come by their
-// first documents in input order, and it counts what the decision star removes.
+// newLadder returns a ladder for as many documents as fit into this memory. If star, it counts what star removes, and
+// pairs must come ordered by their first documents in input order.
 func newLadder(threshold float64, star bool, memory int64) *ladder {
 	l := &ladder{star: star, sources: map[string]uint64{}, documents: map[uint64]uint32{},
 		most: min(memory/documentMemory, math.MaxUint32)}
 	for i := range steps {
-		// Rounded, so that what is printed is what was counted; never below the run's own.
+		// Rounded to what is printed, but never below the run's threshold.
 		l.at = append(l.at, max(threshold, math.Round((threshold+float64((1-threshold)*float64(i)/steps))*1e6)/1e6))
 	}
 	l.at = append(l.at, 1)
@@ -87,7 +87,7 @@ func newLadder(threshold float64, star bool, memory int64) *ladder {
 	return l
 }
 
-// add counts a pair; b of a copy has the same as a.
+// add counts a pair. If copied, b is a copy of a.
 func (l *ladder) add(
 	sourceA string, positionA int64, sourceB string, positionB int64, similarity float64, copied bool,
 ) {
@@ -109,8 +109,8 @@ func (l *ladder) add(
 	}
 }
 
-// remove removes b at the steps of the pair at which a is kept: all pairs of which a is the second came before. A copy
-// goes with its representative, or in its favour.
+// remove removes b at the steps of the pair at which a is kept, which is known because all pairs with a second have
+// come before. A copy is removed with its representative, or in its favour.
 func (l *ladder) remove(a, b uint32, step int, copied bool) {
 	for w, now := range allUpTo[step] {
 		if !copied {
@@ -124,13 +124,13 @@ func (l *ladder) remove(a, b uint32, step int, copied bool) {
 	}
 }
 
-// step is that of a similarity, the last of equal thresholds.
+// step returns the step of a similarity, the last one if thresholds are equal.
 func (l *ladder) step(similarity float64) int {
 	above := sort.Search(len(l.at), func(i int) bool { return l.at[i] > similarity })
 	return max(above-1, 0)
 }
 
-// positionBits are those of a position in a document's key.
+// positionBits is the size of a position in a document's key.
 const positionBits = 40
 
 func (l *ladder) document(source string, position int64) uint32 {
@@ -154,8 +154,8 @@ func (l *ladder) document(source string, position int64) uint32 {
 	return document
 }
 
-// connect adds a pair to the forest. Of the roots of its documents among pairs of its step and above, one becomes the
-// other's child. That takes the place of a link of a lower step, which is then added for the two as a pair of its own.
+// connect adds a pair to the forest. It makes one root of the pair's documents, among pairs of at least its step, the
+// child of the other. If that replaces a link of a lower step, it then adds the replaced link as a pair of that step.
 func (l *ladder) connect(a, b uint32, step uint8) {
 	n := &l.nodes
 	n.best[a], n.best[b] = max(n.best[a], step), max(n.best[b], step)
@@ -174,7 +174,7 @@ func (l *ladder) connect(a, b uint32, step uint8) {
 	}
 }
 
-// root is that of a document among pairs of at least a step. On its way, paths of such pairs become shorter.
+// root returns the root of a document among pairs of at least a step. On its way, it shortens paths of such pairs.
 func (n *nodes) root(i uint32, step uint8) uint32 {
 	for n.parent[i] != i && n.link[i] >= step {
 		if above := n.parent[i]; n.parent[above] != above && n.link[above] >= n.link[i] {
@@ -185,7 +185,7 @@ func (n *nodes) root(i uint32, step uint8) uint32 {
 	return i
 }
 
-// counts returns the steps by threshold. All but pairs are 0 if there were more documents than it remembers. One
+// counts returns the steps in order of their thresholds. If there were too many documents, it sets only Pairs. One
 // document of each cluster is kept, unless star decides.
 func (l *ladder) counts() []Step {
 	counts := make([]Step, len(l.at))
@@ -193,7 +193,7 @@ func (l *ladder) counts() []Step {
 		counts[best].Documents++
 		counts[best].Clusters++
 		if int(l.nodes.parent[i]) != i {
-			counts[l.nodes.link[i]].Clusters-- // it joins two
+			counts[l.nodes.link[i]].Clusters-- // the link joins two
 		}
 	}
 	for i := len(counts) - 1; i >= 0; i-- {

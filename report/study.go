@@ -16,7 +16,7 @@ import (
 	"github.com/neardup/neardup/report/plot"
 )
 
-// Study prints how similar documents are under each setting, and which belong together.
+// Study prints how similar documents are under each setting, and which documents belong together.
 func Study(w io.Writer, s *records.Study) error {
 	out := &printer{w: w}
 	out.printf("%s, %s\n\n", plural(len(s.Documents), "document"), plural(s.Pairs, "pair"))
@@ -44,10 +44,10 @@ func Study(w io.Writer, s *records.Study) error {
 	return out.err
 }
 
-// printed is how many pairs, groups, and documents of a group, are printed.
+// printed is how many pairs, how many groups, and how many documents of a group are printed.
 const printed = 10
 
-// listed prints the most similar pairs, by the sizes of shingles.
+// listed prints the most similar pairs, with their similarity for each size of shingles.
 func listed(out *printer, s *records.Study) {
 	if len(s.Listed) == 0 {
 		return
@@ -109,7 +109,7 @@ func together(out *printer, what string, s *records.Study, groups [][]int) {
 
 func perCent(share float64) string { return fmt.Sprintf("%.2f", 100*share) }
 
-// smallPerCent is perCent that tells a small share from none.
+// smallPerCent is like perCent, but distinguishes a small share from none.
 func smallPerCent(share float64) string {
 	if text := perCent(share); text != "0.00" || share == 0 {
 		return text
@@ -117,7 +117,7 @@ func smallPerCent(share float64) string {
 	return "< 0.01"
 }
 
-// trimmed is perCent of a share that somebody chose, such as a threshold: 80, and 82.5.
+// trimmed is like perCent, for a share that somebody chose, such as a threshold: 80, or 82.5.
 func trimmed(share float64) string { return fmt.Sprintf("%g", math.Round(share*1e8)/1e6) }
 
 // Drawing is a file of a study.
@@ -126,7 +126,7 @@ type Drawing struct {
 	Write func(io.Writer) error
 }
 
-// StudyDrawings are the page of a study and its plots.
+// StudyDrawings returns the plots, tables and page of a study.
 func StudyDrawings(s *records.Study) []Drawing {
 	figures := studyFigures(s)
 	var drawings []Drawing
@@ -175,10 +175,10 @@ func studyFigures(s *records.Study) []named {
 	return figures
 }
 
-// A contrast is a step that is left out or taken.
+// A contrast is a step that is taken or not.
 type contrast struct {
 	title, kept, taken string
-	step               string // its name where others stand beside it
+	step               string // its name in a list of steps
 	of                 func(*records.StudySetting) *bool
 }
 
@@ -192,10 +192,10 @@ var contrasts = []contrast{
 		func(s *records.StudySetting) *bool { return &s.Replicas }},
 }
 
-// sized is a number of words or characters.
+// sized returns a number of words or characters.
 func sized(s *records.Study, k int) string { return plural(k, strings.TrimSuffix(units[s.Unit], "s")) }
 
-// inWords is a setting as a person says it.
+// inWords describes a setting in words.
 func inWords(s *records.Study, of records.StudySetting) string {
 	words := []string{sized(s, of.K)}
 	for _, c := range contrasts {
@@ -206,7 +206,7 @@ func inWords(s *records.Study, of records.StudySetting) string {
 	return strings.Join(words, ", ")
 }
 
-// follows says which step alone changes the mean similarity most, and how.
+// follows says which single step changes the mean similarity most, and how.
 func follows(s *records.Study) string {
 	plain := s.Settings[plainSettings(s)[0]]
 	step, mean := "", plain.Mean
@@ -225,7 +225,7 @@ func follows(s *records.Study) string {
 		sized(s, plain.K), perCent(plain.Mean), step, perCent(mean))
 }
 
-// same are the settings that are one but for their sizes of shingles and what was measured: by k.
+// same returns the settings that equal like except for their size of shingles and their results, ordered by k.
 func same(s *records.Study, like records.StudySetting) (found []int) {
 	for i := range s.Settings {
 		all := true
@@ -239,10 +239,10 @@ func same(s *records.Study, like records.StudySetting) (found []int) {
 	return found
 }
 
-// plainSettings are those without a step: one for each size of shingles.
+// plainSettings returns the settings without any step, one per size of shingles.
 func plainSettings(s *records.Study) []int { return same(s, s.Settings[0]) }
 
-// settings are those with the step alone, by k; none if the study does not have it.
+// settings returns the settings with only this step, ordered by k; none if the study does not have it.
 func (c *contrast) settings(s *records.Study) []int {
 	like := s.Settings[0]
 	*c.of(&like) = !*c.of(&like)

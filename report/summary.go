@@ -1,4 +1,4 @@
-// Package report shows a finished run to a person.
+// Package report presents finished runs to people.
 package report
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// Plan prints what a run reads and which parameters it chose, in lines of at most width characters.
+// Plan prints what a run will read and which parameters it chose, in lines of at most width characters.
 func Plan(w io.Writer, width int, run *records.Run) error {
 	out := &printer{w: w, width: width}
 	c := run.Chosen
@@ -64,7 +64,7 @@ func Plan(w io.Writer, width int, run *records.Run) error {
 	return out.err
 }
 
-// Summary prints what a run found and where it lies, in lines of at most width characters; example may be nil.
+// Summary prints the results of a run and where they are, in lines of at most width characters; example may be nil.
 func Summary(w io.Writer, width int, run *records.Run, dir string, example *records.Example) error {
 	out := &printer{w: w, width: width, colors: terminal.Colours(w)}
 	n := run.Counts
@@ -159,7 +159,7 @@ func Summary(w io.Writer, width int, run *records.Run, dir string, example *reco
 	return out.err
 }
 
-// against prints what the input is compared with besides.
+// against prints the references.
 func against(out *printer, run *records.Run, found string) {
 	if r := run.References; r != nil {
 		out.item("against", "%s in %s%s", bytesOf(r.Bytes), plural(r.Files, "file"), found)
@@ -201,25 +201,25 @@ func recall(out *printer, run *records.Run) {
 	}
 }
 
-// down and up round the ends of an interval to the four digits printed, such that it does not shrink.
+// down and up round the ends of an interval to the four printed digits such that the interval does not shrink.
 func down(low float64) float64 { return math.Floor(low*1e4) / 1e4 }
 func up(high float64) float64  { return math.Ceil(high*1e4) / 1e4 }
 
-// share writes a similarity or another share, rounded down to four digits: only 1 is 1.0000. Shares are
-// fractions of less than 2^31 things, so those that have four digits lie apart from the others by more than
-// the tolerance, and float64 is nearer to them.
+// share formats a similarity or another share, rounded down to four digits: only 1 is 1.0000. Shares are fractions of
+// integers below 2^31, so a share with four digits differs from any other by more than the tolerance, and float64 is
+// more precise than that.
 func share(v float64) string {
 	const tolerance = 1e-10
 	return fmt.Sprintf("%.4f", math.Floor(v*1e4+tolerance)/1e4)
 }
 
-// wholePerCent writes a similarity as a person reads it: 82, and 100 of what is equal alone.
+// wholePerCent formats a similarity for people: 82, or 100 only for equal documents.
 func wholePerCent(v float64) string {
 	const tolerance = 1e-10
 	return strconv.Itoa(int(math.Floor(v*100 + tolerance)))
 }
 
-// tokens are what documents are compared by.
+// tokens returns the name of the units of which shingles consist.
 func tokens(run *records.Run) string {
 	switch kind, _, _ := strings.Cut(run.Parameters.Shingle, ":"); kind {
 	case "char", "char32":
@@ -231,7 +231,7 @@ func tokens(run *records.Run) string {
 	}
 }
 
-// copied is what copies have in common.
+// copied says what copies have in common.
 func copied(run *records.Run) string {
 	switch run.Parameters.Same {
 	case "bytes":
@@ -243,7 +243,7 @@ func copied(run *records.Run) string {
 	}
 }
 
-// features is what of documents is compared.
+// features returns the name of what is compared of each document.
 func features(run *records.Run) string {
 	switch run.Parameters.Compare {
 	case "overlap":
@@ -255,7 +255,7 @@ func features(run *records.Run) string {
 	}
 }
 
-// removed lists how many documents were removed for which reason.
+// removed lists how many documents were removed for each reason.
 func removed(run *records.Run) string {
 	n := run.Counts
 	var parts []string
@@ -279,7 +279,7 @@ func removed(run *records.Run) string {
 	return ": " + strings.Join(parts, ", ")
 }
 
-// nearCopies is how many copies are not copies of the kept document, whose rules or protection do not tell them apart.
+// nearCopies returns how many copies are not copies of their kept document; 0 if rules or protection separate copies.
 func nearCopies(run *records.Run) int64 {
 	n := run.Counts
 	if len(run.Parameters.Protect)+len(run.Parameters.Match) > 0 || run.Parameters.MatchNumbers {
@@ -288,14 +288,14 @@ func nearCopies(run *records.Run) int64 {
 	return n.Copies - n.Identical - n.Equal - n.SameSet
 }
 
-// notCompared says what documents are that were not compared for a reason.
+// notCompared describes documents that were not compared, by reason.
 var notCompared = map[string]string{
 	records.ReasonNoText: "without text", records.ReasonNoColumn: "without a text column",
 	records.ReasonNoToken: "without a token", records.ReasonTooShort: "with too few words",
 	records.ReasonTooLarge: "too large", records.ReasonLongID: "with too long an id",
 }
 
-// reasons lists how many documents were not compared for which reason.
+// reasons lists how many documents were not compared for each reason.
 func reasons(of map[string]int64) string {
 	var parts []string
 	for _, reason := range slices.Sorted(maps.Keys(of)) {
@@ -304,10 +304,10 @@ func reasons(of map[string]int64) string {
 	return strings.Join(parts, ", ")
 }
 
-// leastSampled is the number of sampled copies from which they say something of the input.
+// leastSampled is the minimum number of sampled copies from which to draw conclusions about the input.
 const leastSampled = 10
 
-// detected says which encodings were detected.
+// detected prints which encodings were detected.
 func detected(out *printer, all []records.FileEncoding) {
 	label := "detected"
 	for _, e := range all {
@@ -325,8 +325,8 @@ func detected(out *printer, all []records.FileEncoding) {
 	}
 }
 
-// symbols says so if more than a tenth of some copies that are not identical differ in symbols from
-// another, unless symbols were compared, or all but letters are known not to be.
+// symbols prints a warning if more than a tenth of the copies that are not identical differ in symbols, unless symbols
+// were compared or only letters were.
 func symbols(out *printer, run *records.Run, differ, copies int64, which, other string) {
 	policy := run.Parameters.Normalize
 	if differ*10 <= copies || strings.Contains(policy, "keep-symbols") || strings.Contains(policy, "letters-only") {
@@ -340,10 +340,10 @@ func symbols(out *printer, run *records.Run, differ, copies int64, which, other 
 		"--method exact removes only exact duplicates (docs/choosing.md)", count(differ), count(copies), which, verb, other)
 }
 
-// differInNumbers says how many removed documents do, and which flag keeps them.
+// differInNumbers says how many removed documents differ in numbers, and which flag keeps them.
 func differInNumbers(run *records.Run) string {
 	way := "--match-numbers"
-	if run.Chosen.Rule != "" { // there is no text, and so not the flag
+	if run.Chosen.Rule != "" { // without a text, the flag does not apply
 		way = "a higher threshold in --match, or one more rule,"
 	}
 	n := run.Counts
@@ -355,7 +355,7 @@ func differInNumbers(run *records.Run) string {
 		count(n.Numbers), count(n.Removed), has, way, them)
 }
 
-// written lists what the run wrote.
+// written lists the parts that the run wrote.
 func written(run *records.Run) (names []string) {
 	for _, name := range run.Parameters.Write {
 		kind := " (Parquet)"
@@ -367,18 +367,18 @@ func written(run *records.Run) (names []string) {
 	return append(names, "run.json")
 }
 
-// printer remembers the first error, so that it is looked at once.
+// printer prints and remembers the first error, so that callers check for errors only once.
 type printer struct {
 	w      io.Writer
 	width  int  // of lines
-	colors bool // marked words have one
+	colors bool // marked words are in colour
 	err    error
 }
 
-// labelWidth is that of the first column of what is printed in items.
+// labelWidth is the width of the labels of items.
 const labelWidth = 14
 
-// item prints a label and, beside it, a text that is wrapped.
+// item prints a label and, beside it, a wrapped text.
 func (p *printer) item(label, format string, args ...any) {
 	for _, line := range terminal.Wrap(fmt.Sprintf(format, args...), p.width-labelWidth) {
 		p.printf("%-*s%s\n", labelWidth, label, line)
@@ -386,12 +386,12 @@ func (p *printer) item(label, format string, args ...any) {
 	}
 }
 
-// text prints a sentence, which is wrapped on a terminal.
+// text prints a sentence, wrapped on a terminal.
 func (p *printer) text(format string, args ...any) {
 	p.printf("%s\n", strings.Join(terminal.Wrap(fmt.Sprintf(format, args...), p.limit()), "\n"))
 }
 
-// limit is how many characters a line that may be cut has: those of a terminal; files and other programs get all.
+// limit returns the maximum length of a line: the width of a terminal, and no limit for files and other programs.
 func (p *printer) limit() int {
 	if terminal.Watched(p.w) {
 		return terminal.Width(p.w)
@@ -399,7 +399,7 @@ func (p *printer) limit() int {
 	return math.MaxInt
 }
 
-// names shows ids in a line, which has other text of so many characters. Where it has no room each is cut.
+// names returns ids for a line that has this many other characters, each shortened if there is not enough room.
 func (p *printer) names(others int, ids ...string) string {
 	room := (p.limit() - others - gap*(len(ids)-1)) / len(ids)
 	var names []string
@@ -419,7 +419,7 @@ func count(n int64) string { return records.Count(n) }
 
 func plural[N int | int64](n N, noun string) string { return records.Plural(n, noun) }
 
-// bytesOf writes a number of bytes with a unit.
+// bytesOf formats a number of bytes with a unit.
 func bytesOf(n int64) string {
 	switch {
 	case n >= 1e12:

@@ -7,13 +7,13 @@ import (
 	"github.com/neardup/neardup/internal/terminal"
 )
 
-// table is rows of cells in columns. Files and other programs get each row as a line. On a terminal lines fit: headings
-// wrap, and the columns that still have no place follow below, beside those of the key again.
+// table prints rows of cells in columns. In files and for other programs, each row is one line. On a terminal, lines
+// fit its width: headings are wrapped, and columns without room follow below, beside the key column.
 type table struct {
-	right bool // cells are aligned to the right
-	key   int  // the column that says what a row is
+	right bool // align cells to the right
+	key   int  // index of the column that identifies a row
 	rows  [][]string
-	heads []bool // of rows: they are headings
+	heads []bool // which rows are headings
 }
 
 func (t *table) head(cells ...string) {
@@ -23,14 +23,14 @@ func (t *table) head(cells ...string) {
 
 func (t *table) row(cells ...string) { t.rows, t.heads = append(t.rows, cells), append(t.heads, false) }
 
-// gap is between columns.
+// gap is the space between columns.
 const gap = 2
 
 func (t *table) print(p *printer) {
 	p.printf("%s", t.lines(p.limit()))
 }
 
-// lines returns the lines of the table, of at most width characters.
+// lines returns the text of the table, in lines of at most width characters.
 func (t *table) lines(width int) string {
 	var b strings.Builder
 	if columns := widths(t.rows); sum(columns) <= width {
@@ -79,9 +79,9 @@ func (t *table) lines(width int) string {
 	return b.String()
 }
 
-// wrapped returns the rows with headings in as many lines as they need, none of whose words is cut.
+// wrapped returns the rows with headings wrapped into as many lines as they need without cutting words.
 func (t *table) wrapped() (rows [][]string) {
-	var cells [][]string // those that are no headings
+	var cells [][]string // rows that are not headings
 	for i, row := range t.rows {
 		if !t.heads[i] {
 			cells = append(cells, row)
@@ -123,7 +123,7 @@ func widths(rows [][]string) (columns []int) {
 	return columns
 }
 
-// sum is how wide columns are together.
+// sum returns the total width of columns.
 func sum(columns []int) (width int) {
 	for _, w := range columns {
 		width += w + gap

@@ -1,5 +1,5 @@
-// Package monitor tells those who watch jobs of a run: by events of OpenLineage 1 (openlineage.io/spec), and by a file
-// for Prometheus such as node_exporter's textfile collector reads.
+// Package monitor informs people and systems that watch jobs about a run: by events of OpenLineage 1
+// (openlineage.io/spec), and by a file for Prometheus such as node_exporter's textfile collector reads.
 package monitor
 
 import (
@@ -24,17 +24,17 @@ const (
 	spec     = "https://openlineage.io/spec/"
 )
 
-// Run is what events of one run have in common.
+// Run is the part that all events of one run share.
 type Run struct {
 	ID        string // a UUID
 	Namespace string // of the job
 	Job       string
-	// Inputs and Output are absolute paths, or URLs of object stores. Without an output, "", there is none.
+	// Inputs and Output are absolute paths, or URLs of object stores. Output is "" for a run without output.
 	Inputs []string
 	Output string
 }
 
-// Event is an event, as JSON has it.
+// Event is an event in its JSON form.
 type Event struct {
 	Type     string    `json:"eventType"`
 	Time     time.Time `json:"eventTime"`
@@ -46,7 +46,7 @@ type Event struct {
 	Outputs  []dataset `json:"outputs"`
 }
 
-// subject is a run, by its id, or a job, by its name.
+// subject is a run, identified by ID, or a job, identified by Namespace and Name.
 type subject struct {
 	ID        string         `json:"runId,omitempty"`
 	Namespace string         `json:"namespace,omitempty"`
@@ -61,7 +61,7 @@ type dataset struct {
 	OutputFacets map[string]any `json:"outputFacets,omitempty"`
 }
 
-// Event returns one at a time; record is nil at the start. No parameter is told, since some may hold a secret.
+// Event returns an event of the run; record is nil at the start. It has no parameters, since some may hold a secret.
 func (r *Run) Event(kind string, at time.Time, record *records.Run) Event {
 	e := Event{
 		Type: kind, Time: at.UTC(), Producer: producer, Schema: spec + "2-0-2/OpenLineage.json#/$defs/RunEvent",
@@ -92,7 +92,7 @@ func (r *Run) Event(kind string, at time.Time, record *records.Run) Event {
 			map[string]any{"message": record.Error, "programmingLanguage": "Go"})
 	}
 	if n := record.Counts; kind == Complete {
-		if len(e.Inputs) == 1 { // counts are of all inputs together
+		if len(e.Inputs) == 1 { // counts are totals of all inputs
 			e.Inputs[0].InputFacets = map[string]any{"inputStatistics": facet(
 				"facets/1-0-0/InputStatisticsInputDatasetFacet.json#/$defs/InputStatisticsInputDatasetFacet",
 				map[string]any{"rowCount": n.Records, "size": record.Input.Bytes, "fileCount": record.Input.Files})}
@@ -106,20 +106,20 @@ func (r *Run) Event(kind string, at time.Time, record *records.Run) Event {
 	return e
 }
 
-// facet returns values with what every facet has.
+// facet adds to values the fields that every facet has.
 func facet(schema string, values map[string]any) map[string]any {
 	values["_producer"], values["_schemaURL"] = producer, spec+schema
 	return values
 }
 
-// named names the dataset of a path as OpenLineage does: by its bucket and its place there, or as a file.
+// named names the dataset at a path as OpenLineage does: by its bucket and key, or as a file.
 func named(name string) dataset {
 	scheme, rest, ok := strings.Cut(name, "://")
 	if !ok {
 		return dataset{Namespace: "file", Name: path.Clean(name)}
 	}
 	bucket, key, _ := strings.Cut(rest, "/")
-	if i := strings.LastIndex(bucket, "@"); i >= 0 { // no store has a password there, but some may write one
+	if i := strings.LastIndex(bucket, "@"); i >= 0 { // no store takes a password there, but somebody may write one
 		bucket = bucket[i+1:]
 	}
 	u := url.URL{Scheme: scheme, Host: bucket}

@@ -13,9 +13,9 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// WriteMetrics writes what is known of a run that has ended, well or not, to a file, which is whole at any time. All
-// metrics are gauges of the last run, and have the name of the job as a label. Counts are those of a run that has come
-// to them.
+// WriteMetrics writes the metrics of a run that has ended, successfully or not, to a file, which is whole at any time.
+// All metrics are gauges about the last run, with the job's name as a label. Counts are written only if the run got as
+// far as having them.
 func WriteMetrics(ctx context.Context, path, name string, run *records.Run, ended time.Time) error {
 	_, err := storage.WriteFile(ctx, path, func(w io.Writer) error {
 		_, err := io.WriteString(w, text(name, run, ended))
@@ -24,7 +24,7 @@ func WriteMetrics(ctx context.Context, path, name string, run *records.Run, ende
 	return err
 }
 
-// escape writes the value of a label as Prometheus' text format has it.
+// escape escapes the value of a label for Prometheus' text format.
 var escape = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace
 
 func text(name string, run *records.Run, ended time.Time) string {

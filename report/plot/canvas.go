@@ -9,17 +9,17 @@ import (
 	"unicode"
 )
 
-// canvas is SVG in the making.
+// canvas is an SVG under construction.
 type canvas struct {
 	strings.Builder
-	ids string // what those of patterns and markers begin with: pictures of one width define the same
+	ids string // prefix of the ids of patterns and markers: pictures of one width define the same ones
 }
 
 func (c *canvas) printf(format string, args ...any) { fmt.Fprintf(c, format, args...) }
 
 type point struct{ x, y float64 }
 
-// label is a line of text: x and y are its anchor, around which it is turned.
+// label is a line of text. It is anchored at x, y and rotated about that point.
 type label struct {
 	text, class, anchor string
 	x, y, turn          float64
@@ -44,7 +44,7 @@ func (c *canvas) text(l label) {
 	c.printf("</text>\n")
 }
 
-// element adds an element that holds text only.
+// element adds an element that contains only text.
 func (c *canvas) element(name, text string) {
 	c.printf("<%s>", name)
 	c.escape(text)
@@ -52,28 +52,27 @@ func (c *canvas) element(name, text string) {
 }
 
 func (c *canvas) escape(text string) {
-	_ = xml.EscapeText(c, []byte(text)) // a builder takes all
+	_ = xml.EscapeText(c, []byte(text)) // a Builder never fails
 }
 
-// How series differ: by hue, and by pattern, dash and marker, whose
-// number has no factor in common with that of the hues.
+// Series differ by hue, and by pattern, dash and marker. The number of these and the number of hues are coprime.
 const (
 	hues   = 6
 	shapes = 7
 )
 
-// What is drawn over a tile of 8 by 8.
+// patterns are the paths drawn over a tile of 8 by 8.
 var patterns = [shapes]string{"", "M-2 2L2-2M0 8L8 0M6 10L10 6", "M-2 6L2 10M0 0L8 8M6-2L10 2", "M0 4H8M4 0V8",
 	"M0 4H8", "M4 0V8", "M2 2h1M6 6h1"}
 
 var dashes = [shapes]string{"none", "7 4", "2 3", "10 3 2 3", "5 2", "1 4", "12 4"}
 
-// Around 0 0, not more than 5 from it.
+// markers are paths around 0 0, at most 5 from it.
 var markers = [shapes]string{"M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z", "M-3.5-3.5H3.5V3.5H-3.5z",
 	"M0-4.5L4.5 3.5H-4.5z", "M0-5L5 0L0 5L-5 0z",
 	"M-4.5-3.5H4.5L0 4.5z", "M-4 0H4M0-4V4", "M-3.5-3.5L3.5 3.5M-3.5 3.5L3.5-3.5"}
 
-// define draws the patterns of n series, and the markers.
+// define defines the patterns of n series, and the markers.
 func (c *canvas) define(n int) {
 	c.printf("<defs>\n")
 	for i := range n {
@@ -117,7 +116,7 @@ func (c *canvas) errorBar(x float64, s scale, low, high float64, a area) {
 		number(x-half), number(a.up(lo)), number(x+half), number(x), number(a.up(hi)))
 }
 
-// marks draws upright lines through an area, each with its name at the upper end, on the side that has more room.
+// marks draws vertical lines through an area, each with its name at the upper end, on the side with more room.
 func (c *canvas) marks(marks []Mark, s scale, a area) {
 	for _, m := range marks {
 		at, ok := s.place(m.At)
@@ -134,15 +133,15 @@ func (c *canvas) marks(marks []Mark, s scale, a area) {
 	}
 }
 
-// number writes a coordinate, to a hundredth of a pixel.
+// number formats a coordinate, to a hundredth of a pixel.
 func number(v float64) string {
 	return strconv.FormatFloat(math.Round(v*100)/100, 'f', -1, 64)
 }
 
-// tipLength bounds what a pointer is told, in characters.
+// tipLength is the maximum length of a tooltip, in characters.
 const tipLength = 200
 
-// clean is text on one line, without control characters and those that turn the direction of what follows.
+// clean returns text on one line, without control characters and without those that change the writing direction.
 func clean(text string) string {
 	return strings.Join(strings.FieldsFunc(text, func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.IsControl(r) || r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069'
@@ -161,7 +160,7 @@ func cutTo(text string, n int) string {
 	return text
 }
 
-// fitting is text on one line, cut where it would be wider than most.
+// fitting returns text on one line, cut if it would be wider than most.
 func fitting(text string, most, size float64) string {
 	text = clean(text)
 	if width(text, size) <= most {
@@ -176,7 +175,7 @@ func fitting(text string, most, size float64) string {
 	return text
 }
 
-// width bounds the width of text from above, by those of wide fonts such as DejaVu Sans: fonts are the reader's own.
+// width returns an upper bound of text's width, that of wide fonts such as DejaVu Sans: fonts are the reader's own.
 func width(text string, size float64) (sum float64) {
 	for _, r := range text {
 		switch {

@@ -6,26 +6,26 @@ import (
 	"math"
 )
 
-// panel is a chart whose axes are known.
+// panel is a chart with computed axes.
 type panel struct {
 	title  string
 	names  []string // of the series
-	width  float64  // at least
+	width  float64  // minimum
 	x      []tick
-	scaled bool // x are places of a scale, of which some may have no label
+	scaled bool // x are places on a scale, some of which may have no label
 	xLabel string
 	y      scale
 	yLabel string
-	// inside draws what the values are.
+	// inside draws the values.
 	inside func(c *canvas, a area)
-	// sample draws series i in the legend, in a box of 22 by 12.
+	// sample draws series i for the legend, in a box of 22 by 12.
 	sample func(c *canvas, i int, x, y float64)
 }
 
-// area is where values are drawn: y is its upper side.
+// area is the rectangle in which values are drawn; x, y is its upper left corner.
 type area struct{ x, y, width, height float64 }
 
-// across and up are the places of fractions of the area.
+// across and up convert fractions of the area to coordinates.
 func (a area) across(f float64) float64 { return a.x + f*a.width }
 func (a area) up(f float64) float64     { return a.y + (1-f)*a.height }
 
@@ -91,7 +91,7 @@ func (h Histogram) panel() panel {
 	return p
 }
 
-// places are where marks stand.
+// places returns the positions of marks.
 func places(marks []Mark) (at []float64) {
 	for _, m := range marks {
 		at = append(at, m.At)
@@ -122,10 +122,10 @@ func (l Lines) panel() panel {
 	return p
 }
 
-// marked is how many markers a line has, more or less, where its values are many.
+// marked is the approximate number of markers on a line with many values.
 const marked = 30
 
-// draw draws line i: a stroke for each run of values that have places.
+// draw draws line i, with one stroke per run of values that have a place.
 func (l Line) draw(c *canvas, i int, x, y scale, a area) {
 	n := min(len(l.X), len(l.Values))
 	var run []point
@@ -156,7 +156,7 @@ func (l Line) draw(c *canvas, i int, x, y scale, a area) {
 	}
 }
 
-// places are the values that the axis must have room for.
+// places returns the values for which the axis must have room.
 func (s Series) places(n int) (values []float64) {
 	for i := range n {
 		value, low, high := s.at(i)
@@ -175,7 +175,7 @@ func names(series []Series) (names []string) {
 	return names
 }
 
-// ticksRoom is the room that a panel's upright axis needs left of its area.
+// ticksRoom returns the space that a panel's vertical axis needs left of its area.
 func (p panel) ticksRoom() float64 {
 	widest := 0.0
 	for _, t := range p.y.ticks {
@@ -184,7 +184,7 @@ func (p panel) ticksRoom() float64 {
 	return max(margin+lineHeight+widest+8, rightSide)
 }
 
-// left is the room that a panel needs left of its area.
+// left returns the space that a panel needs left of its area.
 func (p panel) left() float64 {
 	if p.tilted() {
 		return max(p.ticksRoom(), margin+longest*math.Sqrt2/2)
@@ -192,7 +192,7 @@ func (p panel) left() float64 {
 	return p.ticksRoom()
 }
 
-// widestTick is the width of the widest label below the area.
+// widestTick returns the width of the widest label below the area.
 func (p panel) widestTick() (widest float64) {
 	for _, t := range p.x {
 		widest = max(widest, width(clean(t.label), fontSize))
@@ -200,12 +200,12 @@ func (p panel) widestTick() (widest float64) {
 	return widest
 }
 
-// tilted says whether the labels below the area are too wide to stand side by side, and each is needed.
+// tilted reports whether the labels below the area are too wide to fit side by side and none can be omitted.
 func (p panel) tilted() bool {
 	return len(p.x) > 0 && !p.scaled && p.widestTick()+8 > p.width/float64(len(p.x))
 }
 
-// draw draws the panel from a.y on, and returns where it ends.
+// draw draws the panel from a.y down, and returns where it ends.
 func (p panel) draw(c *canvas, a area) (end float64) {
 	full := a.width + rightSide
 	if p.title != "" {
@@ -230,7 +230,7 @@ func (p panel) draw(c *canvas, a area) (end float64) {
 	return below + lineHeight
 }
 
-// legend names the series, in rows, and returns where it ends.
+// legend draws the names of the series, in rows, and returns where they end.
 func (p panel) legend(c *canvas, a area) (end float64) {
 	if len(p.names) == 0 || len(p.names) == 1 && p.names[0] == "" {
 		return a.y
@@ -250,7 +250,7 @@ func (p panel) legend(c *canvas, a area) (end float64) {
 	return a.y + lineHeight
 }
 
-// below draws the labels below the area, as many as find room, and returns the height they take.
+// below draws the labels below the area, as many as there is room for, and returns their height.
 func (p panel) below(c *canvas, a area) float64 {
 	if len(p.x) == 0 {
 		return margin
@@ -271,7 +271,7 @@ func (p panel) below(c *canvas, a area) float64 {
 	return taken
 }
 
-// tip is what a bar tells a pointer.
+// tip returns the tooltip of a bar.
 func tip(series, group string, value float64) string {
 	return cmp.Or(series, "value") + ", " + group + ": " + fmt.Sprintf("%.6g", value)
 }

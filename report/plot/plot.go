@@ -1,8 +1,8 @@
-// Package plot draws charts as SVG: values in, one self-contained picture out.
+// Package plot draws charts as SVG: from values, it makes one self-contained picture.
 //
-// The picture needs no script, font or file. It is dark where the reader's screen is, and
-// its series differ in pattern, dash and marker as well as in colour. It may stand alone
-// or inside a page, also beside others: what they define by the same name is the same.
+// The picture needs no script, font or file. It is dark if the reader's screen is, and its series differ in pattern,
+// dash and marker as well as in colour. It may stand alone or in a page, together with other pictures: equal names in
+// them have equal definitions.
 package plot
 
 import (
@@ -12,36 +12,36 @@ import (
 	"math"
 )
 
-// Figure is one picture: charts, one below the other.
+// Figure is one picture with charts below one another.
 type Figure struct {
-	Title       string // the heading, and the name by which a screen reader knows the picture
-	Description string // what the picture shows, for those who cannot see it
+	Title       string // the heading, and the name that a screen reader announces
+	Description string // what the picture shows, for readers who cannot see it
 	Charts      []Chart
-	// Width is that of the picture, unless its charts need more. 0: charts are 640 wide.
+	// Width is the width of the picture, unless its charts need more; 0: the charts are 640 wide.
 	Width float64
 }
 
 // Chart is a chart of a figure: Bars, Histogram or Lines.
 type Chart interface{ panel() panel }
 
-// Axis is one side of a chart. Values that are infinite, no numbers or beyond ±1e300 have no place on it.
+// Axis is one side of a chart. Infinite values, NaN and values beyond ±1e300 have no place on it.
 type Axis struct {
 	Label string
 	Log   bool // powers of ten; values below 1e-300 have no place
-	// From and To are a range to show in any case, if To > From. Values widen it.
+	// From and To are a range that is always shown, if To > From. Values extend it.
 	From, To float64
 }
 
-// Series is a row of values with a name; that of the only series may be empty.
+// Series is a sequence of values with a name, which may be empty for the only series.
 type Series struct {
 	Name   string
 	Values []float64
-	// Low and High are the ends of error bars, as long as Values; or nil.
-	// A value has none where one of its ends has no place.
+	// Low and High are the ends of error bars, as long as Values; or nil. A value with an end that has no place has no
+	// error bar.
 	Low, High []float64
 }
 
-// at returns value i and its error bar; what is missing is no number.
+// at returns value i and the ends of its error bar; NaN for what is missing.
 func (s Series) at(i int) (value, low, high float64) {
 	get := func(values []float64) float64 {
 		if i < len(values) {
@@ -52,23 +52,23 @@ func (s Series) at(i int) (value, low, high float64) {
 	return get(s.Values), get(s.Low), get(s.High)
 }
 
-// Bars is a chart of groups of bars, each with a bar of every series. Bars begin at zero, or at the lower end of a
-// logarithmic axis. The more there are, the wider is the figure.
+// Bars is a chart of groups of bars, each with one bar per series. Bars begin at zero, or at the lower end of a
+// logarithmic axis. The more bars, the wider the figure.
 type Bars struct {
 	Title  string
 	Groups []string
-	X      string // what groups are
+	X      string // label of the groups
 	Y      Axis
-	Series []Series // Values[i] is that of Groups[i]
+	Series []Series // Values[i] is the value of Groups[i]
 }
 
-// Mark is an upright line at a place of the X axis, with a name. It widens the axis.
+// Mark is a vertical line with a name at a position of the X axis. It extends the axis.
 type Mark struct {
 	At   float64
 	Name string
 }
 
-// Histogram is a chart of bars that stand on ranges of the X axis: Counts[i] is that from Edges[i] to Edges[i+1].
+// Histogram is a chart of bars over ranges of the X axis: Counts[i] is the count from Edges[i] to Edges[i+1].
 type Histogram struct {
 	Title  string
 	X, Y   Axis
@@ -85,33 +85,32 @@ type Lines struct {
 	Marks  []Mark
 }
 
-// Line is a series with the places of its values: Values[i] stands at
-// X[i]. The line is interrupted where a value has no place.
+// Line is a series with positions: Values[i] is at X[i]. The line is interrupted where a value has no place.
 type Line struct {
 	X []float64
 	Series
 }
 
-// What is measured in the unit of the view box, which is a pixel unless the picture is scaled.
+// Sizes in units of the view box, which are pixels unless the picture is scaled.
 const (
-	narrowest  = 640.0 // width of the charts
+	narrowest  = 640.0 // default width of the charts
 	areaHeight = 240.0
-	rightSide  = 52.0 // room for half of the last label of an axis
+	rightSide  = 52.0 // room for half of an axis' last label
 	margin     = 12.0
 	lineHeight = 20.0
 	fontSize   = 12.0
 	titleSize  = 16.0
-	longest    = 140.0 // of labels that go downwards
+	longest    = 140.0 // maximum length of tilted labels
 )
 
 //go:embed style.css
 var style string
 
-// SVG draws f. The bytes follow from f alone, and are well-formed
-// whatever its texts and values are; the errors are those of w.
+// SVG draws f. Its output depends on f alone, and is well-formed whatever the texts and values are; errors are those of
+// w.
 func SVG(w io.Writer, f Figure) error {
 	var panels []panel
-	beside, needed, series := 0.0, 0.0, 0 // beside: the room left of all areas, if no labels are tilted
+	beside, needed, series := 0.0, 0.0, 0 // beside is the space left of all areas if no labels are tilted
 	for _, chart := range f.Charts {
 		p := chart.panel()
 		panels = append(panels, p)
@@ -149,7 +148,7 @@ func SVG(w io.Writer, f Figure) error {
 	c := &canvas{ids: body.ids}
 	c.printf(`<svg xmlns="http://www.w3.org/2000/svg" class="plot" role="img" width="%s" height="%s" viewBox="0 0 %[1]s %[2]s"`, number(width), number(height))
 	if f.Width > 0 && width > f.Width {
-		c.printf(` style="min-width:%spx"`, number(width)) // where it is scaled to a column
+		c.printf(` style="min-width:%spx"`, number(width)) // for a picture that is scaled to a column
 	}
 	c.printf(">")
 	c.element("title", cmp.Or(clean(f.Title), "Chart"))

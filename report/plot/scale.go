@@ -18,13 +18,13 @@ type tick struct {
 	label string
 }
 
-// What has a place, which keeps all sums finite.
+// Bounds of values that have a place, which keep all sums finite.
 const (
 	largest  = 1e300
-	smallest = 1e-300 // of what has a logarithm
+	smallest = 1e-300 // for logarithms
 )
 
-// newScale returns a scale with room for values, with about count ticks; with bars it has room for their lower end too.
+// newScale returns a scale with room for values and about count ticks; with bars, it has room for their lower end, too.
 func newScale(axis Axis, values []float64, count int, bars bool) scale {
 	s := scale{log: axis.Log, lo: math.Inf(1), hi: math.Inf(-1)}
 	include := func(v float64) {
@@ -50,13 +50,13 @@ func newScale(axis Axis, values []float64, count int, bars bool) scale {
 	return s
 }
 
-// has says whether v has a place on some axis of the kind.
+// has reports whether v has a place on an axis of this kind.
 func (s scale) has(v float64) bool {
-	return math.Abs(v) <= largest && (!s.log || v >= smallest) // false if v is no number
+	return math.Abs(v) <= largest && (!s.log || v >= smallest) // false if v is NaN
 }
 
-// place returns where v stands: of a value of the scale between 0, the lower end, and 1. What is not above zero is at
-// the lower end of a logarithmic scale, and has no place.
+// place returns the place of v on the scale, from 0, the lower end, to 1. On a logarithmic scale, values that are not
+// positive have no place.
 func (s scale) place(v float64) (at float64, ok bool) {
 	if !s.has(v) {
 		return 0, false
@@ -67,8 +67,8 @@ func (s scale) place(v float64) (at float64, ok bool) {
 	return min(max((v-s.lo)/(s.hi-s.lo), 0), 1), true
 }
 
-// decades rounds the scale to powers of ten. The smallest bar is to be
-// seen, so bars begin a power below it where it is one.
+// decades rounds the scale to powers of ten. If the smallest bar is a power itself, the scale begins one power below,
+// so that the bar is visible.
 func (s *scale) decades(count int, bars bool) {
 	if s.lo > s.hi {
 		s.lo, s.hi = 1, 10
@@ -92,7 +92,7 @@ func (s *scale) steps(count int) {
 	if s.lo > s.hi {
 		s.lo, s.hi = 0, 1
 	}
-	// A scale of one value gets a width, and one of values that hardly differ steps that still do.
+	// A scale of a single value gets a width, and one of almost equal values gets steps that are still distinct.
 	if most := max(math.Abs(s.lo), math.Abs(s.hi)); s.hi-s.lo < max(1e-9*most, smallest) {
 		half := max(most/2, .5)
 		s.lo, s.hi = s.lo-half, s.hi+half
@@ -114,7 +114,7 @@ func (s *scale) steps(count int) {
 	}
 }
 
-// written is v as a label of an axis whose ticks are multiples of 10^e.
+// written returns v as a label of an axis whose ticks are multiples of 10^e.
 func written(v float64, e int) string {
 	switch magnitude := exponent(v); {
 	case v == 0:
@@ -128,7 +128,7 @@ func written(v float64, e int) string {
 	}
 }
 
-// grouped sets commas between the thousands of a number.
+// grouped inserts commas between the thousands of a number.
 func grouped(number string) string {
 	whole, _, _ := strings.Cut(number, ".")
 	for at := len(whole) - 3; at > 0 && number[at-1] != '-'; at -= 3 {
@@ -137,7 +137,7 @@ func grouped(number string) string {
 	return number
 }
 
-// exponent returns e with 10^e ≤ |v| < 10^(e+1), of 0 0. Its digits tell, as a logarithm may be rounded.
+// exponent returns e with 10^e ≤ |v| < 10^(e+1), or 0 for 0. It reads v's digits, because a logarithm may be rounded.
 func exponent(v float64) int {
 	_, e, _ := strings.Cut(strconv.FormatFloat(v, 'e', -1, 64), "e")
 	n, _ := strconv.Atoi(e)
