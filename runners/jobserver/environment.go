@@ -24,14 +24,14 @@ import (
 // Environment says what runs the DoFns.
 type Environment struct {
 	Kind   string // loopback, process, external or docker
-	Config string // as Beam has it: of process JSON, of external host:port, of docker an image
+	Config string // in Beam's form: JSON for process, host:port for external, an image for docker
 }
 
-// Loopback is the environment of which the worker is this process.
+// Loopback is the environment in which this process is the worker.
 const Loopback = "loopback"
 
-// ParseEnvironment reads loopback, process:COMMAND, external:HOST:PORT or docker:IMAGE. COMMAND may be JSON, as Beam
-// writes it.
+// ParseEnvironment parses loopback, process:COMMAND, external:HOST:PORT or docker:IMAGE. COMMAND may be JSON, in Beam's
+// form.
 func ParseEnvironment(text string) (Environment, error) {
 	kind, config, _ := strings.Cut(text, ":")
 	e := Environment{Kind: kind, Config: config}
@@ -60,7 +60,7 @@ func ParseEnvironment(text string) (Environment, error) {
 	return e, nil
 }
 
-// urns are Beam's names of the kinds. Loopback is an external worker that happens to be here.
+// urns maps the kinds to Beam's names. Loopback is an external worker that happens to be in this process.
 var urns = map[string]string{
 	Loopback:   "beam:env:external:v1",
 	"process":  "beam:env:process:v1",
@@ -68,7 +68,7 @@ var urns = map[string]string{
 	"docker":   "beam:env:docker:v1",
 }
 
-// model is the environment as Beam has it.
+// model returns the environment in Beam's form.
 func (e Environment) model(ctx context.Context) (*pipepb.Environment, error) {
 	urn, ok := urns[e.Kind]
 	if !ok {
@@ -77,8 +77,7 @@ func (e Environment) model(ctx context.Context) (*pipepb.Environment, error) {
 	return graphx.CreateEnvironment(ctx, urn, func(context.Context) string { return e.Config })
 }
 
-// start returns the environment with the files that a worker needs, and how to stop what it needs
-// here.
+// start returns the environment with the files that a worker needs, and a function that stops what runs here for it.
 func (e Environment) start(
 	ctx context.Context, worker string,
 ) (environment *pipepb.Environment, stop func() error, err error) {
@@ -102,7 +101,7 @@ func (e Environment) start(
 	return environment, stop, nil
 }
 
-// artifacts are what a worker needs: the binary.
+// artifacts returns what a worker needs: the binary.
 func artifacts(worker string) ([]*pipepb.ArtifactInformation, error) {
 	f, err := os.Open(worker)
 	if err != nil {

@@ -7,36 +7,35 @@ import (
 	"strings"
 )
 
-// failure is the error of a job: short to read, with all that the server said below it.
+// failure is the error of a job: a short text, which wraps everything the server said.
 type failure struct {
 	job, cause, said string
 }
 
 func (f *failure) Error() string { return fmt.Sprintf("job %s failed:\n%s", f.job, f.said) }
 
-// Cause is what the DoFn itself said or, where none could, what is known.
+// Cause returns what the DoFn said or, if it could not say anything, what is known.
 func (f *failure) Cause() string { return f.cause }
 
 var (
-	// doFnFailed ends what the SDK says of a DoFn that failed, and of those around it: the last is
-	// the one.
+	// doFnFailed matches the SDK's text up to the innermost DoFn that failed, which comes last.
 	doFnFailed = regexp.MustCompile(`(?s)^.*DoFn\[UID:\d+, PID:[^\]]*\] failed:\n`)
-	// panicked begins what it says of one that panicked; the stack follows.
+	// panicked matches the SDK's text about a DoFn that panicked; the stack follows.
 	panicked = regexp.MustCompile(`(?s)panic: (.*?)\s+(?:Full error:|goroutine \d+ \[)`)
 	javaName = regexp.MustCompile(`^(?:[a-z]\w*\.)+[A-Z]\w*(?:Exception|Error): `)
-	// broken is what gRPC says when the conversation with a worker ends before the worker does.
+	// broken matches gRPC's text for a connection that ended before its worker did.
 	broken   = regexp.MustCompile(`^(?:CANCELLED|UNAVAILABLE): `)
 	javaLine = regexp.MustCompile(`\n\s+(?:at [\w.$/]+\(|\.\.\. \d+ more)`)
 )
 
-// Flink's words for too little memory: of a sort, and of the network.
+// Flink's texts about too little memory for a sort and for the network.
 var (
 	sortBuffer = regexp.MustCompile(`The record exceeds the maximum size of a sort buffer[^\n]*|Cannot write record to fresh sort buffer[^\n]*|Too little memory provided to sorter[^\n]*`)
 	buffers    = regexp.MustCompile(`(?i)Insufficient number of network buffers: required (\d+), but only (\d+) available\. The total number of network buffers is currently set to (\d+) of (\d+) bytes each`)
 )
 
-// fewBuffers advises how much network memory to set: twice what is missing in addition, and at least twice what there
-// is, since steps that have not begun need buffers too.
+// fewBuffers advises how much network memory to set: twice the missing amount more, and at least twice the present
+// amount, because steps that have not begun need buffers, too.
 func fewBuffers(said []string) string {
 	n := make([]int, len(said))
 	for i := range said[1:] {
@@ -50,7 +49,7 @@ func fewBuffers(said []string) string {
 		required, size, available, total, mib(max(2*total, total+2*(required-available))))
 }
 
-// Where a worker's own output lies, by environment.
+// outputs says where to find a worker's own output, by environment.
 var outputs = map[string]string{
 	Loopback: "it is above, since the worker is this process",
 	"process": "the boot program writes it, on the machine of the task manager; Flink discards it unless " +
@@ -59,7 +58,7 @@ var outputs = map[string]string{
 	"docker":   "docker logs shows it on the machine of the task manager, with -- --retain_docker_containers",
 }
 
-// explain finds in what the server said what the user needs of it.
+// explain extracts from the server's text what the user needs.
 func (j *job) explain(said string) error {
 	f := &failure{job: j.id, said: said}
 	environment := j.server.options.Environment

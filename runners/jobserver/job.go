@@ -13,7 +13,7 @@ import (
 	pipepb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/pipeline_v1"
 )
 
-// job is a pipeline that was submitted.
+// job is a submitted pipeline.
 type job struct {
 	server *Server
 	id     string
@@ -23,19 +23,18 @@ type job struct {
 
 const (
 	tick = 500 * time.Millisecond // between reports of progress
-	// restEvery is how often Flink is asked how far it is.
+	// restEvery is how often Flink is asked for progress.
 	restEvery = 5 * time.Second
-	// grace is how long messages are waited for when the job has ended, and the end when it was
-	// cancelled.
+	// grace is how long to wait for messages after the job has ended, and for the end after cancelling it.
 	grace = 15 * time.Second
 )
 
-// wait follows the job to its end, and cancels it when ctx ends.
+// wait follows the job to its end, and cancels the job when ctx ends.
 func (j *job) wait(ctx context.Context) (*Result, error) {
 	if f := j.server.options.Submitted; f != nil {
 		f(j.id)
 	}
-	// The job outlives ctx: its end is waited for when it was cancelled, too.
+	// The job outlives ctx: after cancelling it, wait still waits for its end.
 	following, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	updates := make(chan update)
@@ -53,9 +52,9 @@ func (j *job) wait(ctx context.Context) (*Result, error) {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	var (
-		end       jobpb.JobState_Enum // once it is known
+		end       jobpb.JobState_Enum // once known
 		messages  []string            // errors, the latest last
-		asked     time.Duration       // when Flink was last asked how far it is
+		asked     time.Duration       // when Flink was last asked for progress
 		interrupt = ctx.Done()
 		deadline  <-chan time.Time
 	)
@@ -98,7 +97,7 @@ func (j *job) wait(ctx context.Context) (*Result, error) {
 	}
 }
 
-// ended returns what the job's end means; broken says why nothing more is heard of it.
+// ended returns the result of the job's end; broken says why no more news of it will come.
 func (j *job) ended(ctx context.Context, end jobpb.JobState_Enum, messages []string, broken error) (*Result, error) {
 	switch {
 	case ctx.Err() != nil && end == 0:
@@ -120,15 +119,14 @@ func (j *job) ended(ctx context.Context, end jobpb.JobState_Enum, messages []str
 	}
 }
 
-// update is what the server tells of a job: a state, the text of an error, or why no more is to
-// come.
+// update is news of a job from the server: a state, the text of an error, or why no more news will come.
 type update struct {
 	state   jobpb.JobState_Enum
 	message string
 	err     error
 }
 
-// follow sends what the server tells of the job, up to an error.
+// follow sends the server's news of the job, up to an error.
 func (j *job) follow(ctx context.Context, updates chan<- update) {
 	send := func(u update) {
 		select {
@@ -160,7 +158,7 @@ func terminal(s jobpb.JobState_Enum) bool {
 	return s == jobpb.JobState_DONE || s == jobpb.JobState_FAILED || s == jobpb.JobState_CANCELLED
 }
 
-// result asks for the job's counters, which Flink's server tells at the end only.
+// result asks for the job's counters, which Flink's server reports only at the end.
 func (j *job) result(ctx context.Context) (*Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()

@@ -1,10 +1,8 @@
-// Package jobserver runs Beam pipelines on a cluster, by way of a Beam job server such as Flink's or
-// Spark's.
+// Package jobserver runs Beam pipelines on a cluster through a Beam job server such as Flink's or Spark's.
 //
-// It does what the SDK's universal runner does, and what that leaves out: it probes the server
-// instead of dialling it for two minutes in silence, tells the job's id and how far it is, cancels
-// the job when the context ends, and returns the error of the DoFn that failed, without the stacks
-// of the servers it came through. docs/flink.md tells how it is used.
+// It does what the SDK's universal runner does, and more: it probes the server instead of dialling it for two minutes
+// in silence, reports the job's id and progress, cancels the job when the context ends, and returns the error of the
+// DoFn that failed, without the stacks of the servers in between. docs/flink.md explains its use.
 package jobserver
 
 import (
@@ -30,70 +28,70 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// Options are how a job server is to run a pipeline.
+// Options say how a job server is to run a pipeline.
 type Options struct {
 	Address     string // of the job server, host:port
 	Name        string // of the job
 	Environment Environment
-	Worker      string // the binary that is staged; none is for the environment loopback
-	Parallelism int    // of the job; 0 means what the cluster is set to
+	Worker      string // the binary to stage; unused with the environment loopback
+	Parallelism int    // of the job; 0: the cluster's setting
 
-	// Runner are options of the runner by name, as in execution_mode_for_batch. The server must know them.
+	// Runner holds options of the runner by name, such as execution_mode_for_batch. The server must know them.
 	Runner map[string]string
-	// REST is the address of Flink's REST interface, host:port or a URL, which tells what a job server does not; "": at
-	// port 8081 of the job server's machine, if Flink answers there.
+	// REST is the address of Flink's REST interface, host:port or a URL, for what a job server does not report; "": port
+	// 8081 of the job server's machine, if Flink answers there.
 	REST string
 
 	Experiments      []string
 	RetainContainers bool
 	ResourceHints    resource.Hints
 
-	// Warn, if set, is called with what of the cluster may not do for the job.
+	// Warn, if set, is called with settings of the cluster that may not suffice for the job.
 	Warn func(string)
 	// Submitted, if set, is called with the job's id.
 	Submitted func(job string)
-	// Progress, if set, is called about twice a second, by one goroutine, and when the job has ended.
+	// Progress, if set, is called about twice a second by one goroutine, and once more when the job has ended.
 	Progress func(Progress)
 }
 
-// Progress is how far a job is.
+// Progress is the progress of a job.
 type Progress struct {
 	Elapsed time.Duration
-	State   string // as the server calls it: RUNNING
-	// Tasks are how many tasks of the job have ended, of Of, as Flink's REST interface tells; 0 of 0 where it does not.
+	State   string // in the server's terms, such as RUNNING
+	// Tasks is how many of the job's Of tasks have ended, according to Flink's REST interface; both are 0 without it.
 	Tasks, Of int
-	Ended     bool // this is the last report, be it of success or failure
+	Ended     bool // this is the last report, after success or failure
 }
 
-// Result is what a job returns.
+// Result is the result of a job.
 type Result struct {
 	job     string
 	metrics metrics.Results
 }
 
-// Metrics are the counters and distributions of DoFns.
+// Metrics returns the counters and distributions of DoFns.
 func (r *Result) Metrics() metrics.Results { return r.metrics }
 
-// JobID is the job's name on the cluster.
+// JobID returns the job's id on the cluster.
 func (r *Result) JobID() string { return r.job }
 
-// Server is a job server that answers.
+// Server is a job server that has answered.
 type Server struct {
 	options Options
 	conn    *grpc.ClientConn
 	client  jobpb.JobServiceClient
-	runner  map[string]*structpb.Value // the runner's options
-	rest    *rest                      // nil if none answers
+	runner  map[string]*structpb.Value // options of the runner
+	rest    *rest                      // nil if it does not answer
 }
 
-// How long a server may take at first: to accept a connection, and to answer. One that has just
-// begun, on a busy machine, takes its time.
+// How long a server may take to accept a connection, and to answer for the first time. A server that has just started
+// on a busy machine is slow.
 const (
 	acceptPatience = 5 * time.Second
 	answerPatience = 30 * time.Second
 )
 
-// Connect returns the job server of the options, once it has answered.
+// Connect returns the job server that the options name, once it has answered.
 func Connect(ctx context.Context, o Options) (*Server, error) {
 	if _, _, err := net.SplitHostPort(o.Address); err != nil {
 		return nil, fmt.Errorf("job server %q: %w; give host:port", o.Address, err)
@@ -118,7 +116,7 @@ func Connect(ctx context.Context, o Options) (*Server, error) {
 	return s, nil
 }
 
-// probe returns why the server cannot be spoken to.
+// probe returns why the server cannot be reached, or nil.
 func (s *Server) probe(ctx context.Context) error {
 	dialer := net.Dialer{Timeout: acceptPatience}
 	conn, err := dialer.DialContext(ctx, "tcp", s.options.Address)
@@ -142,8 +140,8 @@ func dial(address string) (*grpc.ClientConn, error) {
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32)))
 }
 
-// Execute runs a pipeline and returns when it has ended. When ctx ends, the job is cancelled. If the pipeline is a part
-// of what the options name, that ends the job's name.
+// Execute runs a pipeline and returns when it has ended. When ctx ends, it cancels the job. part, if not "", is
+// appended to the job's name: the pipeline is then a part of the job that the options name.
 func (s *Server) Execute(ctx context.Context, p *beam.Pipeline, part string) (_ *Result, err error) {
 	if !beam.Initialized() {
 		return nil, errors.New("job server: beam.Init must be called first")
@@ -152,8 +150,7 @@ func (s *Server) Execute(ctx context.Context, p *beam.Pipeline, part string) (_ 
 	if err != nil {
 		return nil, err
 	}
-	// A loopback worker ends with the job and not with ctx, or the job would be seen to fail and
-	// not to be cancelled.
+	// A loopback worker ends with the job, not with ctx: otherwise the job would seem to fail instead of being cancelled.
 	environment, stop, err := s.options.Environment.start(context.WithoutCancel(ctx), s.options.Worker)
 	if err != nil {
 		return nil, err
@@ -174,8 +171,8 @@ func (s *Server) Execute(ctx context.Context, p *beam.Pipeline, part string) (_ 
 	return j.wait(ctx)
 }
 
-// readNames makes the names of steps such as a web UI shows read well: that of a generic DoFn ends with what is left of
-// its type's argument, as in sink.Table.pairs/records.Pair].
+// readNames makes the names of steps in a web UI readable: the name of a generic DoFn ends with a remainder of its type
+// argument, as in sink.Table.pairs/records.Pair].
 func readNames(model *pipepb.Pipeline) {
 	taken := map[string]bool{}
 	for _, t := range model.GetComponents().GetTransforms() {

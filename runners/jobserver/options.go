@@ -14,11 +14,11 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// optionURN is the name of a pipeline option as a server is told it.
+// optionURN returns the name by which servers know a pipeline option.
 func optionURN(name string) string { return "beam:option:" + name + ":v1" }
 
-// optionName is an option's name as servers have it, however it is
-// written: execution-mode-for-batch, executionModeForBatch.
+// optionName returns an option's name in the form of servers, for execution-mode-for-batch as for
+// executionModeForBatch.
 func optionName(name string) string {
 	var b strings.Builder
 	for _, r := range name {
@@ -35,8 +35,8 @@ func optionName(name string) string {
 	return b.String()
 }
 
-// checkOptions converts the runner's options to their types, and refuses
-// those that the server does not know: it would ignore them in silence.
+// checkOptions converts the runner's options to their types, and refuses those that the server does not know, because
+// it would ignore them silently.
 func (s *Server) checkOptions(ctx context.Context) error {
 	if len(s.options.Runner) == 0 {
 		return nil
@@ -65,7 +65,7 @@ func (s *Server) checkOptions(ctx context.Context) error {
 	return nil
 }
 
-// optionValue is the value of an option of a type.
+// optionValue converts text to the value of an option of this type.
 func optionValue(kind jobpb.PipelineOptionType_Enum, text string) (*structpb.Value, error) {
 	switch kind {
 	case jobpb.PipelineOptionType_BOOLEAN:
@@ -82,7 +82,7 @@ func optionValue(kind jobpb.PipelineOptionType_Enum, text string) (*structpb.Val
 		return structpb.NewNumberValue(float64(n)), nil
 	case jobpb.PipelineOptionType_NUMBER:
 		n, err := strconv.ParseFloat(text, 64)
-		if err != nil || math.IsNaN(n) || math.IsInf(n, 0) { // which JSON does not have
+		if err != nil || math.IsNaN(n) || math.IsInf(n, 0) { // JSON has neither
 			return nil, fmt.Errorf("%q is not a number", text)
 		}
 		return structpb.NewNumberValue(n), nil

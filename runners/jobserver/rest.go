@@ -12,19 +12,19 @@ import (
 	"time"
 )
 
-// rest is Flink's REST interface, which serves its web UI.
+// rest is Flink's REST interface, on which its web UI is based.
 type rest struct {
 	url    string
 	client *http.Client
 }
 
-// restPort is where Flink has it unless it is set.
+// restPort is the default port of Flink's REST interface.
 const restPort = "8081"
 
 // restPatience is how long an answer may take.
 const restPatience = 3 * time.Second
 
-// newREST returns the interface at an address or, if none is given, where one usually is beside the job server.
+// newREST returns the interface at an address or, if that is "", at the default port of the job server's machine.
 func newREST(given, jobServer string) *rest {
 	address := given
 	if address == "" {
@@ -37,7 +37,7 @@ func newREST(given, jobServer string) *rest {
 	return &rest{url: strings.TrimSuffix(address, "/"), client: &http.Client{Timeout: restPatience}}
 }
 
-// get reads what is at a path.
+// get reads the JSON at a path.
 func (r *rest) get(ctx context.Context, path string, into any) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url+path, nil)
 	if err != nil {
@@ -54,13 +54,13 @@ func (r *rest) get(ctx context.Context, path string, into any) error {
 	return json.NewDecoder(response.Body).Decode(into)
 }
 
-// overview is what Flink has.
+// overview is Flink's overview of the cluster.
 type overview struct {
 	Version string `json:"flink-version"`
 	Slots   int    `json:"slots-total"`
 }
 
-// settings are what a configuration has, by key.
+// settings returns the configuration by key.
 func (r *rest) settings(ctx context.Context) (map[string]string, error) {
 	var all []struct{ Key, Value string }
 	if err := r.get(ctx, "/jobmanager/config", &all); err != nil {
@@ -73,7 +73,7 @@ func (r *rest) settings(ctx context.Context) (map[string]string, error) {
 	return settings, nil
 }
 
-// taskManager is one of the cluster's; memory in MiB.
+// taskManager is a task manager of the cluster; memory is in MiB.
 type taskManager struct {
 	ID    string `json:"id"`
 	Slots int    `json:"slotsNumber"`
@@ -91,14 +91,14 @@ func (r *rest) taskManagers(ctx context.Context) ([]taskManager, error) {
 	return all.TaskManagers, err
 }
 
-// neardup warns if a task manager has fewer MiB per slot. Three million copies ran with the first (docs/flink.md); the
-// second is a guess at what the buffers of a hundred steps take.
+// Minimum MiB per slot below which neardup warns about a task manager. Three million copies ran with the first
+// (docs/flink.md); the second is a guess of what the buffers of a hundred steps take.
 const (
 	managedPerSlot = 128
 	networkPerSlot = 64
 )
 
-// cluster is what Flink tells of itself.
+// cluster returns what Flink says about itself.
 func (r *rest) cluster(
 	ctx context.Context,
 ) (has overview, managers []taskManager, settings map[string]string, err error) {
@@ -114,15 +114,15 @@ func (r *rest) cluster(
 	return has, managers, settings, err
 }
 
-// onDemand reports whether Kubernetes or YARN starts task managers
-// when a job needs them: the slots there are say nothing then.
+// onDemand reports whether Kubernetes or YARN starts task managers when a job needs them: then the present number of
+// slots means nothing.
 func onDemand(settings map[string]string) bool {
 	target := settings["execution.target"]
 	return strings.HasPrefix(target, "kubernetes-") || strings.HasPrefix(target, "yarn-")
 }
 
-// checkCluster returns an error if the cluster has fewer slots than the job needs, and warns of memory that may be too
-// small. It asks Flink's REST interface. If that was not given and does not answer, nothing is checked.
+// checkCluster returns an error if the cluster has fewer slots than the job needs, and warns of memory that may not
+// suffice. It asks Flink's REST interface, and checks nothing if that is not given and does not answer.
 func (s *Server) checkCluster(ctx context.Context) error {
 	r := newREST(s.options.REST, s.options.Address)
 	has, managers, settings, err := r.cluster(ctx)
@@ -135,7 +135,7 @@ func (s *Server) checkCluster(ctx context.Context) error {
 	s.rest = r
 	parallelism := s.options.Parallelism
 	if parallelism == 0 {
-		parallelism, _ = strconv.Atoi(settings["parallelism.default"]) // 1 if it is not set
+		parallelism, _ = strconv.Atoi(settings["parallelism.default"]) // 1 if not set
 	}
 	if parallelism > has.Slots && !onDemand(settings) {
 		return fmt.Errorf("the job needs %d slots, but the Flink at %s has %d: give --workers %d, or raise "+
@@ -149,8 +149,8 @@ func (s *Server) checkCluster(ctx context.Context) error {
 	return nil
 }
 
-// tight returns a warning for each setting of a task manager that may
-// be too small for a job of a parallelism, with a value that is not.
+// tight returns a warning, with a sufficient value, for each setting of a task manager that may be too small for a job
+// of this parallelism.
 func tight(managers []taskManager, parallelism int) (warnings []string) {
 	for _, m := range managers {
 		if need := managedPerSlot * m.Slots; m.Total.Managed < need {
@@ -168,8 +168,8 @@ func tight(managers []taskManager, parallelism int) (warnings []string) {
 	return warnings
 }
 
-// tasks returns how many tasks of a job have ended, and of how many.
-// Flink knows the job by its name, which begins the job server's id.
+// tasks returns how many tasks of a job have ended, and how many there are. Flink knows the job by its name, with which
+// the job server's id begins.
 func (r *rest) tasks(ctx context.Context, job string) (ended, of int) {
 	var all struct {
 		Jobs []struct {

@@ -15,28 +15,28 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/util/grpcx"
 )
 
-// pipelineOptions are what the server is told of a job. The SDK's own type has no field for the name that is shown and
-// the last two, and they are no flags of Beam's.
+// pipelineOptions are the options sent to the server with a job. The SDK's own type lacks the displayed name and the
+// last two, which are not flags of Beam.
 type pipelineOptions struct {
 	Options          runtime.RawOptions `json:"beam:option:go_options:v1"`
 	Name             string             `json:"beam:option:app_name:v1"`
-	JobName          string             `json:"beam:option:job_name:v1"` // what the web UI shows
+	JobName          string             `json:"beam:option:job_name:v1"` // shown in the web UI
 	Experiments      []string           `json:"beam:option:experiments:v1"`
 	RetainContainers bool               `json:"beam:option:retain_docker_containers:v1"`
 	Parallelism      int                `json:"beam:option:parallelism:v1"`
-	// Without it a worker ends with each stage, and the next stage stages and starts it anew.
+	// Without it, a worker ends with each stage, and the next stage stages and starts it again.
 	EnvironmentCache int64 `json:"beam:option:environment_cache_millis:v1"`
-	// Elements are encoded bytes, which nobody changes; Flink need not copy them between operators.
+	// Elements are encoded bytes, which nobody changes, so Flink need not copy them between operators.
 	FasterCopy bool `json:"beam:option:faster_copy:v1"`
 }
 
-// idleWorker is how long a worker waits for the next stage, or ends after the last, in milliseconds.
+// idleWorker is how long a worker waits for another stage before it ends, in milliseconds.
 const idleWorker = 10_000
 
-// startup is how long the server may take to start a job that it has all files of.
+// startup is how long the server may take to start a job once it has all files.
 const startup = 2 * time.Minute
 
-// submit hands the server a job and the files it needs, and returns the job's id.
+// submit sends a job and the files it needs to the server, and returns the job's id.
 func (s *Server) submit(ctx context.Context, model *pipepb.Pipeline, part string) (id string, err error) {
 	address := s.options.Address
 	request, err := s.request(model, part)
@@ -51,7 +51,7 @@ func (s *Server) submit(ctx context.Context, model *pipepb.Pipeline, part string
 	if err := s.stage(ctx, prepared, staging); err != nil {
 		return "", fmt.Errorf("the worker binary could not be sent to %s, where the job server wants it: %w", staging, err)
 	}
-	// If ctx ends now the server may start the job all the same: whoever waits for it cancels it.
+	// If ctx ends now, the server may still start the job; wait will then cancel it.
 	starting, done := context.WithTimeout(context.WithoutCancel(ctx), startup)
 	defer done()
 	job, err := s.client.Run(starting, &jobpb.RunJobRequest{
@@ -63,7 +63,7 @@ func (s *Server) submit(ctx context.Context, model *pipepb.Pipeline, part string
 	return job.GetJobId(), nil
 }
 
-// request is the first thing that the server is told.
+// request returns the first request for a job.
 func (s *Server) request(model *pipepb.Pipeline, part string) (*jobpb.PrepareJobRequest, error) {
 	o := &s.options
 	name := o.Name
@@ -74,7 +74,7 @@ func (s *Server) request(model *pipepb.Pipeline, part string) (*jobpb.PrepareJob
 	beam.PipelineOptions.LoadOptionsFromFlags(nil)
 	parallelism := o.Parallelism
 	if parallelism == 0 {
-		parallelism = -1 // Beam's word for what the cluster is set to
+		parallelism = -1 // Beam's value for the cluster's setting
 	}
 	options, err := tools.OptionsToProto(pipelineOptions{
 		Options: beam.PipelineOptions.Export(), Name: o.Name, JobName: name, RetainContainers: o.RetainContainers,
@@ -90,7 +90,7 @@ func (s *Server) request(model *pipepb.Pipeline, part string) (*jobpb.PrepareJob
 	return &jobpb.PrepareJobRequest{Pipeline: model, PipelineOptions: options, JobName: name}, nil
 }
 
-// stage sends the files that the job depends on. The server asks for them, also if there are none.
+// stage sends the files on which the job depends. The server asks for them, even if there are none.
 func (s *Server) stage(ctx context.Context, prepared *jobpb.PrepareJobResponse, address string) error {
 	conn, err := dial(address)
 	if err != nil {

@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// machines are the ELF names of Go's architectures that clusters are made of.
+// machines are the ELF names of the architectures that clusters use, by Go's names.
 var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
 
-// CheckWorker returns why a binary cannot run on any Linux machine of an architecture; "" is for
-// either that workers have. A dynamic one asks for the C library of the machine that it was built on.
+// CheckWorker returns an error if a binary cannot run on every Linux machine of an architecture; "" is any that workers
+// have. A dynamically linked binary needs the C library of the machine on which it was built.
 func CheckWorker(path, arch string) error {
 	f, err := elf.Open(path)
 	if err != nil {
