@@ -1,9 +1,9 @@
 // Package dataflow runs Beam pipelines on Google Cloud Dataflow.
 //
-// The job that it submits is that of the SDK's own runner (dataflowlib). What is its own is all around: it takes
-// options and not global flags, looks before it uploads anything whether the job can run, submits a job once however
-// often the request is sent again, tells the service's messages, ends with the job's end, and can leave a job that
-// another process then follows. docs/dataflow.md tells how it is used.
+// It submits the same job as the SDK's own runner (dataflowlib), but in addition it takes options instead of global
+// flags, checks that the job can run before it uploads anything, submits a job only once however often the request is
+// sent again, passes on the service's messages, returns when the job ends, and can leave a job for another process to
+// follow. docs/dataflow.md explains its use.
 package dataflow
 
 import (
@@ -22,18 +22,18 @@ import (
 	df "google.golang.org/api/dataflow/v1b3"
 )
 
-// Options are how Dataflow is to run a pipeline. Zero values are the service's defaults, unless said otherwise.
+// Options say how Dataflow is to run a pipeline. Zero values are the service's defaults, unless stated otherwise.
 type Options struct {
-	Project, Region string // must be given
-	Staging         string // gs:// folder for the worker binary and the pipeline; must be given
-	Temp            string // gs:// folder for the service's own files; "" is tmp in Staging
-	Name            string // of the job; "" is one that no other has
-	Worker          string // the binary that runs the steps; must be given
-	Image           string // of the workers' containers; "" is that of the SDK
+	Project, Region string // required
+	Staging         string // gs:// folder for the worker binary and the pipeline; required
+	Temp            string // gs:// folder for the service's own files; "": tmp in Staging
+	Name            string // of the job; "": a unique name
+	Worker          string // the binary that runs the steps; required
+	Image           string // of the workers' containers; "": the SDK's
 
 	MachineType         string
 	Workers, MaxWorkers int64
-	Threads             int64 // of a worker
+	Threads             int64 // per worker
 	DiskGB              int64
 	DiskType            string
 	DiskIOPS            int64
@@ -50,46 +50,46 @@ type Options struct {
 	ServiceOptions      []string
 	ResourceHints       resource.Hints
 
-	// What the SDK's runner takes besides.
+	// Further options of the SDK's runner.
 	TeardownPolicy string
-	ImageOverrides map[string]string // a regular expression of images, and what replaces them
-	Update         bool              // the job replaces the one of its name that runs
+	ImageOverrides map[string]string // by regular expressions of images, their replacements
+	Update         bool              // the job replaces the running job of its name
 
 	// Endpoint is another address of the service.
 	Endpoint string
-	// Template is a file for the job, gs://, by which another submits it, as the launcher of flex templates does.
+	// Template is a gs:// file for the job, from which another program submits it, as the launcher of flex templates does.
 	Template string
 
-	// Cancel is what Interrupted answers without asking.
+	// Cancel answers for Interrupted without asking.
 	Cancel bool
-	// Detach returns a *LeftError once the job is submitted.
+	// Detach makes Execute return a *LeftError once the job is submitted.
 	Detach bool
 	// Submitted, if set, is called with the job's id.
 	Submitted func(id string)
-	// Message, if set, is called with what the service says of the job, in order.
+	// Message, if set, is called with the service's messages about the job, in order.
 	Message func(Message)
-	// Progress, if set, is called whenever the service was asked, and when the job has ended.
+	// Progress, if set, is called after each request for news, and once more when the job has ended.
 	Progress func(Progress)
-	// Interrupted is asked when ctx has ended whether to cancel the job; nil cancels it. A job that is not cancelled is
-	// left: the error is a *LeftError.
+	// Interrupted is called when ctx has ended and reports whether to cancel the job; nil cancels it. A job that is not
+	// cancelled continues: the error is a *LeftError.
 	Interrupted func(ctx context.Context, id string) (cancel bool)
 }
 
-// Job is a job that was submitted.
+// Job is a submitted job.
 type Job struct {
 	Project  string `json:"project"`
 	Region   string `json:"region"`
 	Name     string `json:"name"`
-	ID       string `json:"id,omitempty"`       // "" while only its name is known
-	Launch   string `json:"launch,omitempty"`   // its label launchLabel, by which it is known then
-	Endpoint string `json:"endpoint,omitempty"` // of the service, if it is another
-	Model    string `json:"model"`              // the object that the pipeline is in
+	ID       string `json:"id,omitempty"`       // "" while only the name is known
+	Launch   string `json:"launch,omitempty"`   // value of its label launchLabel, which identifies it until then
+	Endpoint string `json:"endpoint,omitempty"` // of the service, if not the default
+	Model    string `json:"model"`              // object that holds the pipeline
 }
 
 // String names the job as gcloud does.
 func (j *Job) String() string { return cmp.Or(j.ID, j.Name) }
 
-// Path is the service's path of the job.
+// Path returns the service's path of the job.
 func (j *Job) Path() string {
 	if j.ID == "" {
 		return fmt.Sprintf("projects/%s/locations/%s/jobs?name=%s&launch=%s", j.Project, j.Region, j.Name, j.Launch)
@@ -97,11 +97,11 @@ func (j *Job) Path() string {
 	return fmt.Sprintf("projects/%s/locations/%s/jobs/%s", j.Project, j.Region, j.ID)
 }
 
-// paths are what Path makes.
+// paths matches the results of Path.
 var paths = regexp.MustCompile(
 	`^projects/([^/?]+)/locations/([^/?]+)/jobs(?:/([^/?]+)|\?name=([^/?&]+)&launch=([^/?&]+))$`)
 
-// JobAt is the job of a path, with what that says of it; ok is false if it is none.
+// JobAt returns the job at a path, as far as the path identifies it; ok is false if the path is not a job's.
 func JobAt(path string) (j *Job, ok bool) {
 	m := paths.FindStringSubmatch(path)
 	if m == nil {
@@ -110,7 +110,7 @@ func JobAt(path string) (j *Job, ok bool) {
 	return &Job{Project: m[1], Region: m[2], ID: m[3], Name: m[4], Launch: m[5]}, true
 }
 
-// Show is the command that shows the job.
+// Show returns the command that shows the job.
 func (j *Job) Show() string {
 	if j.ID == "" {
 		return fmt.Sprintf("gcloud dataflow jobs list --project %s --region %s --filter name=%s", j.Project, j.Region, j.Name)
@@ -118,7 +118,7 @@ func (j *Job) Show() string {
 	return fmt.Sprintf("gcloud dataflow jobs describe %s --project %s --region %s", j.ID, j.Project, j.Region)
 }
 
-// Encode is the job as a text that ParseJob reads.
+// Encode returns the job as a text for ParseJob.
 func (j *Job) Encode() string {
 	text, err := json.Marshal(j)
 	if err != nil {
@@ -127,7 +127,7 @@ func (j *Job) Encode() string {
 	return string(text)
 }
 
-// ParseJob reads what Encode has written.
+// ParseJob parses a text that Encode has returned.
 func ParseJob(text string) (*Job, error) {
 	j := &Job{}
 	if err := json.Unmarshal([]byte(text), j); err != nil {
@@ -139,47 +139,47 @@ func ParseJob(text string) (*Job, error) {
 	return j, nil
 }
 
-// Message is what the service says of a job.
+// Message is a message of the service about a job.
 type Message struct {
 	Time     time.Time
 	Severity Severity
 	Text     string
 }
 
-// Severity is how much a message matters.
+// Severity is the importance of a message.
 type Severity int
 
-// The severities.
+// Severities of messages.
 const (
 	Info Severity = iota
 	Warning
 	Error
 )
 
-// Progress is how far a job is.
+// Progress is the progress of a job.
 type Progress struct {
 	Elapsed time.Duration
-	State   string // as the service calls it: JOB_STATE_RUNNING
+	State   string // in the service's terms, such as JOB_STATE_RUNNING
 	Metrics metrics.Results
 	Ended   bool // this is the last report, or the last before Interrupted is asked
 }
 
-// Result is what a job returns.
+// Result is the result of a job.
 type Result struct {
 	job     string
 	metrics metrics.Results
 }
 
-// Metrics are the counters and distributions of DoFns.
+// Metrics returns the counters and distributions of DoFns.
 func (r *Result) Metrics() metrics.Results { return r.metrics }
 
-// JobID is the job's name in the service.
+// JobID returns the job's id in the service.
 func (r *Result) JobID() string { return r.job }
 
-// LeftError says that a job runs on, and that nobody here waits for it.
+// LeftError says that a job continues, and that this process no longer waits for it.
 type LeftError struct {
 	Job *Job
-	err error // why
+	err error // the reason, or nil
 }
 
 func (e *LeftError) Error() string {
@@ -192,14 +192,14 @@ func (e *LeftError) Error() string {
 
 func (e *LeftError) Unwrap() error { return e.err }
 
-// Service is Dataflow, as of a project and a region.
+// Service is Dataflow for one project and region.
 type Service struct {
 	options  Options
 	jobs     *df.ProjectsLocationsJobsService
-	replaces string // the id of a job
+	replaces string // id of the job that this one replaces
 }
 
-// Execute runs a pipeline and returns when it has ended, or is left.
+// Execute runs a pipeline and returns when the job has ended or is left.
 func (s *Service) Execute(ctx context.Context, p *beam.Pipeline) (*Result, error) {
 	if !beam.Initialized() {
 		return nil, errors.New("dataflow: beam.Init must be called first")

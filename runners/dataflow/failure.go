@@ -6,23 +6,23 @@ import (
 	"strings"
 )
 
-// failure is the error of a job: short to read, with all that the service said below it.
+// failure is the error of a job: a short text, which wraps everything the service said.
 type failure struct{ job, cause, said string }
 
 func (f *failure) Error() string { return fmt.Sprintf("job %s failed:\n%s", f.job, f.said) }
 
-// Cause is what the DoFn itself said or, where none could, what the service did.
+// Cause returns what the DoFn said or, if it could not say anything, what the service said.
 func (f *failure) Cause() string { return f.cause }
 
 var (
-	// doFnFailed ends what the SDK says of a DoFn that failed, and of those around it: the last is the one.
+	// doFnFailed matches the SDK's text up to the innermost DoFn that failed, which comes last.
 	doFnFailed = regexp.MustCompile(`(?s)^.*DoFn\[UID:\d+, PID:[^\]]*\] failed:\n`)
-	// panicked begins what it says of one that panicked; the stack follows.
+	// panicked matches the SDK's text about a DoFn that panicked; the stack follows.
 	panicked = regexp.MustCompile(`(?s)panic: (.*?)\s+(?:Full error:|goroutine \d+ \[)`)
 )
 
-// explain finds in what the service said what the user needs of it. The first error that is a step's own is the
-// cause: those that follow are of tries of the same, and of the job that ends by it.
+// explain extracts from the service's messages what the user needs. The first error of a step is the cause: later ones
+// are from retries, or from the end of the job.
 func (j *job) explain() error {
 	f := &failure{job: j.job.ID, said: strings.Join(j.errors, "\n")}
 	for _, text := range j.errors {

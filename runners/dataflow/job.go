@@ -21,22 +21,22 @@ import (
 	"github.com/neardup/neardup/io/storage"
 )
 
-// How long the service is asked again: before a job is there, and of one that runs.
+// How long to repeat requests to the service: before a job exists, and about a running job.
 const (
 	startPatience  = time.Minute
 	followPatience = 15 * time.Minute
 )
 
-// The service is asked for news that often: first soon, then seldom.
+// Pauses between requests for news: short ones first, then longer ones.
 const (
 	firstPoll = 250 * time.Millisecond
 	lastPoll  = 10 * time.Second
 )
 
-// cancelPatience is how long a job that is to be cancelled may take to end.
+// cancelPatience is how long a cancelled job may take to end.
 const cancelPatience = 10 * time.Minute
 
-// ask does what asks the service, again if that may help, for as long as patience lasts.
+// ask calls do, which sends a request to the service, and repeats it if that may help, for as long as patience allows.
 func (s *Service) ask(
 	ctx context.Context, doing string, patience time.Duration, do func(ctx context.Context) error,
 ) error {
@@ -55,10 +55,10 @@ func (s *Service) ask(
 	}
 }
 
-// temporary reports whether a request may succeed when it is sent again.
+// temporary reports whether a request may succeed if it is repeated.
 func temporary(err error) bool {
 	var token *auth.Error
-	if errors.As(err, &token) { // within a *url.Error
+	if errors.As(err, &token) { // may be in a *url.Error, so check it first
 		return token.Temporary()
 	}
 	var refused *googleapi.Error
@@ -66,7 +66,7 @@ func temporary(err error) bool {
 		return refused.Code >= http.StatusInternalServerError || refused.Code == http.StatusTooManyRequests ||
 			refused.Code == http.StatusRequestTimeout
 	}
-	var network interface{ Timeout() bool } // of net.Error, which *url.Error is
+	var network interface{ Timeout() bool } // as of net.Error, which *url.Error implements
 	return errors.As(err, &network) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
@@ -81,7 +81,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// job is one that is followed.
+// job is a job being followed.
 type job struct {
 	service *Service
 	job     *Job
@@ -89,9 +89,9 @@ type job struct {
 	begun   time.Time
 
 	state  string
-	logged map[string]bool // messages that were passed on
-	latest string          // the time of the last of them
-	errors []string        // messages of that severity
+	logged map[string]bool // messages that have been passed on
+	latest string          // time of the last of them
+	errors []string        // messages of severity Error
 	latestMetrics
 }
 
@@ -100,7 +100,7 @@ type latestMetrics struct {
 	asked   time.Time
 }
 
-// Follow follows a job that another process has submitted, to its end.
+// Follow follows a job that another process has submitted to its end.
 func Follow(ctx context.Context, of *Job, o Options) (*Result, error) {
 	o.Project, o.Region, o.Endpoint = of.Project, of.Region, of.Endpoint
 	s, err := dial(ctx, o)
@@ -132,7 +132,7 @@ func newJob(s *Service, of *Job, model *pipepb.Pipeline, begun time.Time) *job {
 	return &job{service: s, job: of, model: model, begun: begun, logged: map[string]bool{}}
 }
 
-// Ended reports whether a job has ended, or is not known to the service any more.
+// Ended reports whether a job has ended, or is no longer known to the service.
 func Ended(ctx context.Context, of *Job) (bool, error) {
 	s, err := dial(ctx, Options{Project: of.Project, Region: of.Region, Endpoint: of.Endpoint})
 	if err != nil {
@@ -148,7 +148,7 @@ func Ended(ctx context.Context, of *Job) (bool, error) {
 	return terminal(found.CurrentState), nil
 }
 
-// find asks for a job. Where its id is not known, it is the one of its name with the label.
+// find asks for a job. If its id is not known, it looks for its name and label.
 func (s *Service) find(ctx context.Context, of *Job) (found *df.Job, err error) {
 	if of.ID != "" {
 		err = s.ask(ctx, "asking for job "+of.ID, startPatience, func(ctx context.Context) (err error) {
@@ -169,7 +169,7 @@ func (s *Service) find(ctx context.Context, of *Job) (found *df.Job, err error) 
 	return found, err
 }
 
-// terminal reports whether a state is the last.
+// terminal reports whether a state is final.
 func terminal(state string) bool {
 	switch state {
 	case "JOB_STATE_DONE", "JOB_STATE_FAILED", "JOB_STATE_CANCELLED", "JOB_STATE_DRAINED", "JOB_STATE_UPDATED":
@@ -181,7 +181,7 @@ func terminal(state string) bool {
 // wait follows the job to its end. When ctx ends, the job is cancelled or left.
 func (j *job) wait(ctx context.Context) (*Result, error) {
 	o := &j.service.options
-	// The job outlives ctx: its end is waited for when it was cancelled, too.
+	// The job outlives ctx: after cancelling it, wait still waits for its end.
 	following := context.WithoutCancel(ctx)
 	asking, interrupt := ctx, true
 	var until time.Time // when a cancelled job must have ended
@@ -220,7 +220,7 @@ func (j *job) wait(ctx context.Context) (*Result, error) {
 	}
 }
 
-// look asks for the job's state and its messages; an error is that nothing more is heard of it.
+// look asks for the job's state and messages. An error means that no more news of it can be had.
 func (j *job) look(ctx context.Context) error {
 	var now *df.Job
 	err := j.service.ask(ctx, "asking for job "+j.job.ID, followPatience, func(ctx context.Context) (err error) {
@@ -238,7 +238,7 @@ func (j *job) look(ctx context.Context) error {
 	return err
 }
 
-// listen passes the messages on that are new.
+// listen passes on new messages.
 func (j *job) listen(ctx context.Context) error {
 	var all []*df.JobMessage
 	err := j.service.ask(ctx, "asking for messages of job "+j.job.ID, followPatience, func(ctx context.Context) error {
@@ -312,7 +312,7 @@ func (j *job) cancel(ctx context.Context) error {
 	})
 }
 
-// ended returns what the job's end means.
+// ended returns the result of the job's end.
 func (j *job) ended(ctx context.Context) (*Result, error) {
 	switch {
 	case j.state == "JOB_STATE_DONE":

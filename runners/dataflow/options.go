@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// named are the options that a name and a value set, by the names that Beam has for them.
+// named are the options that can be set by name, with Beam's names.
 var named = map[string]func(o *Options, value string) error{
 	"disk-provisioned-iops":             whole(func(o *Options) *int64 { return &o.DiskIOPS }),
 	"disk-provisioned-throughput-mibps": whole(func(o *Options) *int64 { return &o.DiskThroughput }),
@@ -46,7 +46,7 @@ var named = map[string]func(o *Options, value string) error{
 	"no-use-public-ips":                public(false),
 	"use-public-ips":                   public(true),
 	"min-cpu-platform": func(o *Options, value string) error {
-		o.Experiments = append(o.Experiments, "min_cpu_platform="+value) // as the SDK's runner says it
+		o.Experiments = append(o.Experiments, "min_cpu_platform="+value) // as the SDK's runner does
 		return nil
 	},
 	"experiments": func(o *Options, value string) error {
@@ -65,9 +65,9 @@ var named = map[string]func(o *Options, value string) error{
 	},
 }
 
-// passed are those that the SDK's runner takes besides. They do what they do there: neardup has no more to say of them.
+// passed are further options of the SDK's runner. They work as they do there, and neardup does not document them.
 var passed = map[string]func(o *Options, value string) error{
-	"zone":                           text(func(o *Options) *string { return &o.Zone }), // as it was called
+	"zone":                           text(func(o *Options) *string { return &o.Zone }), // its former name
 	"worker-harness-container-image": text(func(o *Options) *string { return &o.Image }),
 	"teardown-policy":                text(func(o *Options) *string { return &o.TeardownPolicy }),
 	"update":                         truth(func(o *Options) *bool { return &o.Update }),
@@ -79,7 +79,7 @@ var passed = map[string]func(o *Options, value string) error{
 	},
 }
 
-// public says whether workers have public addresses: those of the value, or the others.
+// public sets whether workers have public addresses: the option's value, or its opposite if these is false.
 func public(these bool) func(*Options, string) error {
 	return func(o *Options, value string) error {
 		yes, err := strconv.ParseBool(value)
@@ -91,7 +91,7 @@ func public(these bool) func(*Options, string) error {
 	}
 }
 
-// text sets any text, or one of those listed.
+// text sets a text, which must be one of the values listed, if any.
 func text(field func(*Options) *string, of ...string) func(*Options, string) error {
 	return func(o *Options, value string) error {
 		if len(of) > 0 && !slices.Contains(of, value) {
@@ -127,15 +127,15 @@ func whole(field func(*Options) *int64) func(*Options, string) error {
 	}
 }
 
-// Takes reports whether there is an option of a name, and whether it needs a value on a command line.
+// Takes reports whether an option of this name exists, and whether it needs a value on a command line.
 func Takes(name string) (known, value bool) {
 	return named[name] != nil, !slices.Contains(switches, name)
 }
 
-// Names are the names that Set knows.
+// Names returns the names that Set knows.
 func Names() []string { return slices.Sorted(maps.Keys(named)) }
 
-// Pass sets an option that the SDK's runner has, by its name there. ok is false if it is none that this package knows.
+// Pass sets an option of the SDK's runner by its name there. ok is false if this package does not know the name.
 func (o *Options) Pass(name, value string) (ok bool, err error) {
 	hyphened := strings.ReplaceAll(name, "_", "-")
 	set := named[hyphened]
@@ -151,7 +151,7 @@ func (o *Options) Pass(name, value string) (ok bool, err error) {
 	return true, nil
 }
 
-// Set sets the option of a name, in which an underscore is a hyphen.
+// Set sets an option by name, in which underscores count as hyphens.
 func (o *Options) Set(name, value string) error {
 	set := named[strings.ReplaceAll(name, "_", "-")]
 	if set == nil {

@@ -32,7 +32,7 @@ var (
 	regionName = regexp.MustCompile(`^[a-z]+-[a-z]+[0-9]+$`)
 )
 
-// isLabel reports whether s is the value of a label. As a regular expression these classes, repeated 63 times, take
+// isLabel reports whether s is a valid label value. As a regular expression, these classes repeated 63 times would take
 // 8 MB and 7 ms at every start.
 func isLabel(s string) bool {
 	return utf8.RuneCountInString(s) <= 63 && !strings.ContainsFunc(s, func(r rune) bool {
@@ -40,16 +40,16 @@ func isLabel(s string) bool {
 	})
 }
 
-// isLabelKey reports whether s is the key of a label: a value that begins with a letter.
+// isLabelKey reports whether s is a valid label key: a value that begins with a letter.
 func isLabelKey(s string) bool {
 	first, _ := utf8.DecodeRuneInString(s)
 	return isLabel(s) && unicode.Is(unicode.Ll, first)
 }
 
-// armMachines are the series of machines with Arm processors.
+// armMachines matches the machine series with Arm processors.
 var armMachines = regexp.MustCompile(`^(t2a|c4a|n4a|a4x)-`)
 
-// Arch is the architecture of a machine type, as Go calls it.
+// Arch returns Go's name of a machine type's architecture.
 func Arch(machineType string) string {
 	if armMachines.MatchString(machineType) {
 		return "arm64"
@@ -57,7 +57,7 @@ func Arch(machineType string) string {
 	return "amd64"
 }
 
-// Check returns what the service would refuse, or what cannot be meant.
+// Check returns an error if the service would refuse the options, or if they make no sense.
 func (o *Options) Check() error {
 	switch {
 	case o.Project == "":
@@ -95,8 +95,8 @@ func (o *Options) Check() error {
 	return nil
 }
 
-// Connect returns the service once it, and the buckets that the job needs, have answered. Folders are those that
-// workers write, besides the staging and the temp location; what is tried there is removed again.
+// Connect returns the service once it, and the buckets that the job needs, have answered. folders are those to which
+// workers write, besides the staging and temp locations; test files written there are removed again.
 func Connect(ctx context.Context, o Options, folders ...string) (*Service, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func Connect(ctx context.Context, o Options, folders ...string) (*Service, error
 	return s, nil
 }
 
-// dial returns the service, with the credentials that gcloud uses.
+// dial returns the service, with gcloud's credentials.
 func dial(ctx context.Context, o Options) (*Service, error) {
 	found, err := credentials.DetectDefault(&credentials.DetectOptions{Scopes: []string{df.CloudPlatformScope}})
 	if err != nil {
@@ -145,7 +145,7 @@ func dial(ctx context.Context, o Options) (*Service, error) {
 	return &Service{options: o, jobs: service.Projects.Locations.Jobs}, nil
 }
 
-// probe asks the service for jobs of this name: whoever may not do that may not submit one, and there may be one.
+// probe asks for active jobs of this name: there may be one, and an account that may not ask may not submit either.
 func (s *Service) probe(ctx context.Context) error {
 	o := &s.options
 	found, err := s.named(ctx, o.Name, "ACTIVE")
@@ -168,7 +168,7 @@ func (s *Service) probe(ctx context.Context) error {
 	return nil
 }
 
-// tryBucket writes a file in a folder, and removes it.
+// tryBucket writes a file to a folder and removes it.
 func tryBucket(ctx context.Context, o Options, folder string) error {
 	path := storage.Join(folder, ".neardup-probe-"+rand.Text())
 	_, err := storage.WriteFile(ctx, path, func(io.Writer) error { return nil })
@@ -185,7 +185,7 @@ func tryBucket(ctx context.Context, o Options, folder string) error {
 		bucket, err, bucket, o.Project, o.Region, bucket)
 }
 
-// warnOfRetention tells of a bucket with soft delete, which Google advises against for temporary files.
+// warnOfRetention warns of a bucket with soft delete, which Google advises against for temporary files.
 func warnOfRetention(ctx context.Context, folder string) {
 	store, err := storage.At(folder)
 	if err != nil {
@@ -210,7 +210,7 @@ func bucketOf(url string) string {
 const login = "log in with gcloud auth application-default login, or set GOOGLE_APPLICATION_CREDENTIALS to the key " +
 	"file of a service account"
 
-// refusal is an error of the service with what to do about it.
+// refusal returns an error of the service with advice on what to do about it.
 func (s *Service) refusal(doing string, err error) error {
 	var refused *googleapi.Error
 	var token *auth.Error
@@ -247,7 +247,7 @@ func (s *Service) refusal(doing string, err error) error {
 
 // RefusedError says that the service refused a request.
 type RefusedError struct {
-	Status int // of HTTP
+	Status int // HTTP status
 	text   string
 }
 

@@ -32,20 +32,20 @@ import (
 	"github.com/neardup/neardup/io/storage"
 )
 
-// sdkImage begins the name of the SDK's container in Google's own registry, which workers without public addresses
-// reach.
+// sdkImage is the prefix of the SDK's container image in Google's own registry, which workers without public addresses
+// can reach.
 const sdkImage = "gcr.io/cloud-dataflow/v1beta3/beam_go_sdk:"
 
-// launchLabel tells a job that another submits from all others of its name.
+// launchLabel distinguishes a job that another program submits from other jobs of its name.
 const launchLabel = "neardup-launch"
 
-// Experiments that the service wants of a portable pipeline, as all SDKs send them.
+// portable are the experiments that the service requires for a portable pipeline; all SDKs send them.
 var portable = []string{"beam_fn_api", "use_runner_v2", "use_unified_worker", "use_portable_job_submission"}
 
-// submit uploads what the job needs and has the service start it. What was uploaded for nothing is removed.
+// submit uploads what the job needs and starts it. If it fails, it removes what it has uploaded.
 func (s *Service) submit(ctx context.Context, p *beam.Pipeline) (j *job, err error) {
 	o := &s.options
-	folder := storage.Join(o.Staging, "go-"+strings.ToLower(rand.Text())) // whose last part must be worker
+	folder := storage.Join(o.Staging, "go-"+strings.ToLower(rand.Text())) // its last part must be worker
 	workerURL, modelURL := storage.Join(folder, "worker"), storage.Join(folder, "model")
 	defer func() {
 		if err != nil {
@@ -96,7 +96,7 @@ func (s *Service) submit(ctx context.Context, p *beam.Pipeline) (j *job, err err
 	return j, nil
 }
 
-// marshal is the pipeline as the service reads it, of steps that run in containers.
+// marshal returns the pipeline in the service's form, with steps that run in containers.
 func (s *Service) marshal(ctx context.Context, p *beam.Pipeline, workerURL, sum string) (*pipepb.Pipeline, error) {
 	edges, _, err := p.Build()
 	if err != nil {
@@ -120,7 +120,7 @@ func (s *Service) marshal(ctx context.Context, p *beam.Pipeline, workerURL, sum 
 	return model, pipelinex.ApplySdkImageOverrides(model, s.options.ImageOverrides)
 }
 
-// request is the job as the service's API has it.
+// request returns the job in the form of the service's API.
 func (s *Service) request(
 	ctx context.Context, model *pipepb.Pipeline, workerURL, sum, modelURL string, encoded []byte,
 ) (*df.Job, error) {
@@ -152,12 +152,12 @@ func (s *Service) request(
 	return request, nil
 }
 
-// create has the service start a job, once: a request whose answer was lost is sent again under the same id, by which
-// the service knows it.
+// create starts a job exactly once: if an answer is lost, it sends the request again with the same id, by which the
+// service recognises it.
 func (s *Service) create(ctx context.Context, request *df.Job) (*df.Job, error) {
 	o := &s.options
 	var created *df.Job
-	// If ctx ends now the service may start the job all the same: whoever waits for it decides about it.
+	// If ctx ends now, the service may still start the job; wait will then decide about it.
 	err := s.ask(context.WithoutCancel(ctx), "submitting the job", startPatience, func(ctx context.Context) (err error) {
 		created, err = s.jobs.Create(o.Project, o.Region, request).Context(ctx).Do()
 		return err
@@ -168,7 +168,7 @@ func (s *Service) create(ctx context.Context, request *df.Job) (*df.Job, error) 
 	return created, err
 }
 
-// conflicting returns the job that a request met, if that is the request's own, and else its error.
+// conflicting returns the job with which a request conflicts if that is the request's own; otherwise the conflict.
 func (s *Service) conflicting(ctx context.Context, request *df.Job, conflict error) (*df.Job, error) {
 	found, err := s.named(ctx, request.Name, "ALL")
 	if err != nil {
@@ -181,7 +181,7 @@ func (s *Service) conflicting(ctx context.Context, request *df.Job, conflict err
 	return j, nil
 }
 
-// first returns the first job that all that is known of it says is wanted, nil if there is none.
+// first returns the first job whose full description is wanted, or nil if there is none.
 func (s *Service) first(ctx context.Context, of []*df.Job, wanted func(*df.Job) bool) (*df.Job, error) {
 	for _, summary := range of {
 		var j *df.Job
@@ -199,8 +199,8 @@ func (s *Service) first(ctx context.Context, of []*df.Job, wanted func(*df.Job) 
 	return nil, nil
 }
 
-// named returns what a listing tells of the jobs of a name; the filter is the service's: ACTIVE are those that run, ALL
-// and UNKNOWN are all.
+// named returns the listed jobs with this name. filter is the service's: ACTIVE selects running jobs, ALL and UNKNOWN
+// all jobs.
 func (s *Service) named(ctx context.Context, name, filter string) (found []*df.Job, err error) {
 	doing := fmt.Sprintf("looking for jobs of project %s in %s", s.options.Project, s.options.Region)
 	err = s.ask(ctx, doing, startPatience, func(ctx context.Context) error {
