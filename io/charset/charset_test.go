@@ -36,12 +36,12 @@ const (
 	koreanText   = `모든 인간은 태어날 때부터 자유로우며 그 존엄과 권리에 있어 동등하다. 인간은 천부적으로 이성과 양심을 부여받았으며 서로 형제애의 정신으로 행동하여야 한다.`
 )
 
-// TestGuess: a text in each encoding, as it stands, as a record of JSON among ASCII, and as a short part.
+// TestGuess guesses the encoding of a text: as it is, as a JSON record among ASCII, and as a short excerpt.
 func TestGuess(t *testing.T) {
 	for _, c := range []struct {
 		text     string
 		encoding encoding.Encoding
-		want     string // one of
+		want     string // any one of these
 	}{
 		{russian, charmap.Windows1251, "windows-1251"},
 		{russian, charmap.KOI8R, "KOI8-R"},
@@ -79,7 +79,8 @@ func TestGuess(t *testing.T) {
 	}
 }
 
-// TestUTF16: a byte order mark stands for itself, and without one the side is told, of each line of a file.
+// TestUTF16 checks that a byte order mark decides by itself, and that without one the byte order is recognized from
+// each single line of a file.
 func TestUTF16(t *testing.T) {
 	for _, text := range []string{russian, french, "id,text\r\n", `{"id": 1001, "text": "` + greek + `"}`} {
 		for name, order := range map[string]unicode.Endianness{"UTF-16LE": unicode.LittleEndian, "UTF-16BE": unicode.BigEndian} {
@@ -98,7 +99,7 @@ func TestUTF16(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"": "", "text": "", russian: "", "t\x00\x00x\x00\x00t": "",
-		"t\x00e\x00\x01\x00t\x00": "UTF-16", // no text by either side
+		"t\x00e\x00\x01\x00t\x00": "UTF-16", // not text in either byte order
 	} {
 		if got := UTF16([]byte(text), 0); got != want {
 			t.Errorf("%.20q: %q, want %q", text, got, want)
@@ -115,7 +116,8 @@ func encode(t *testing.T, text string, e encoding.Encoding) []byte {
 	return encoded
 }
 
-// TestNoGuess: damaged UTF-8 is not taken for another encoding, and what is no text may have none.
+// TestNoGuess checks that damaged UTF-8 is not mistaken for another encoding, and that bytes which are not text may
+// have no encoding.
 func TestNoGuess(t *testing.T) {
 	for _, text := range []string{"", "\xFF", russian + "\xD0", strings.Replace(japaneseText, "人", "\xE4\xBA", 1), strings.Repeat("\x00\xFF\x00\x00\x07", 10)} {
 		if got := Guess([]byte(text)); got != "" {
@@ -124,7 +126,7 @@ func TestNoGuess(t *testing.T) {
 	}
 }
 
-// TestGuessIsBounded: of a large text the first part is looked at.
+// TestGuessIsBounded checks that only the first part of a large text is examined.
 func TestGuessIsBounded(t *testing.T) {
 	text := bytes.Repeat(encode(t, french, charmap.Windows1252), sampleBytes/len(french)+1)
 	text = append(text, bytes.Repeat(encode(t, japaneseText, japanese.ShiftJIS), 20*sampleBytes/len(japaneseText))...)
@@ -133,7 +135,7 @@ func TestGuessIsBounded(t *testing.T) {
 	}
 }
 
-// TestDamage: UTF-8 of which a tenth is not may be another encoding.
+// TestDamage checks that text of which a tenth is not valid UTF-8 may be in another encoding.
 func TestDamage(t *testing.T) {
 	for valid, want := range map[int]string{10: "windows-1252", 11: ""} {
 		text := "the caf\xE9 " + strings.Repeat("é à la carte ", valid/2) + strings.Repeat("é ", valid%2)
@@ -143,7 +145,8 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestControls: those that texts have do not count, and of a long text the first are looked at.
+// TestControls checks that control characters found in ordinary texts do not count, and that only the first ones of a
+// long text are examined.
 func TestControls(t *testing.T) {
 	for _, c := range []struct {
 		text   string

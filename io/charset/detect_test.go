@@ -22,7 +22,7 @@ import (
 
 var update = flag.Bool("update", false, "make languages.txt of the shared texts")
 
-// learned are the languages of languages.txt, by the names of the shared texts.
+// learned lists the languages in languages.txt, by the names of the shared texts.
 var learned = strings.Fields("bre roh ltz hsb sme wln lnc fur cos gla nds vec src lad hat_popular afr als arb bel bos_latn bul cat ces cym dan deu ell_monotonic eng epo est eus fao fin fra gle glg heb hrv hun isl ita kaz lav lit mkd mlt nld nno nob pes_1 pol por_PT ron rus slk slv spa srp_cyrl swe tha tur ukr urd azj_latn vie " +
 	"cmn_hans cmn_hant jpn kor pages.zh pages.zh_TW pages.ja pages.ko")
 
@@ -30,7 +30,7 @@ func learnedFrom(name string) string {
 	return map[string]string{"pages.zh": "cmn_hans", "pages.zh_TW": "cmn_hant", "pages.ja": "jpn", "pages.ko": "kor"}[name]
 }
 
-// train splits a text: odd lines teach, others test.
+// train splits a text: odd lines are for training, even ones for testing.
 func train(text string) (teach, test string) {
 	var parts [2]strings.Builder
 	i := 0
@@ -41,7 +41,7 @@ func train(text string) (teach, test string) {
 	return parts[0].String(), parts[1].String()
 }
 
-// TestLanguages: languages.txt has the common pairs of letters of the shared texts.
+// TestLanguages checks that languages.txt contains the common letter pairs of the shared texts.
 func TestLanguages(t *testing.T) {
 	const mostPairs, mostCharacters = 300, 600
 	counts := map[string]map[pair]int{}
@@ -102,7 +102,7 @@ func TestLanguages(t *testing.T) {
 
 var largeLanguages = []string{"cmn_hans", "cmn_hant", "jpn", "kor"}
 
-// writtenIn are languages by the encodings that they are written in, as the shared texts call them.
+// writtenIn maps an encoding to the languages written in it, by the names of the shared texts.
 var writtenIn = map[string]string{
 	"windows-1252": "afr cat dan deu eng est eus fao fin fra gle glg isl ita nld nno nob por_PT por_BR spa swe pages.da pages.de pages.es pages.fr pages.it pages.nl pages.no pages.nb pages.pt_BR pages.sv pages.fi pages.ca",
 	"windows-1251": "rus ukr bul bel srp_cyrl mkd pages.ru pages.uk pages.bg", "koi8-r": "rus bul pages.ru", "koi8-u": "ukr pages.uk", "ibm866": "rus bul bel pages.ru",
@@ -115,16 +115,17 @@ var writtenIn = map[string]string{
 	"utf-16le": "rus deu jpn kor cmn_hans tha eng", "utf-16be": "rus deu jpn kor cmn_hans tha eng",
 }
 
-// unreadIn are those of encodings that are not read.
+// unreadIn is the same for encodings that are not read.
 var unreadIn = map[string]string{
 	"ibm437": "fra deu spa ita", "ibm850": "fra deu spa ita dan por_PT isl nob", "ibm852": "ces pol hun slk", "ibm855": "rus bul srp_cyrl", "ibm862": "heb", "ibm1047": "eng deu fra",
 }
 
-// simple are signs that old encodings lack.
+// simple replaces punctuation that old encodings lack.
 var simple = strings.NewReplacer("\u2018", "'", "\u2019", "'", "\u201c", "\"", "\u201d", "\"", "\u2014", "-", "\u2013", "-", "«", "\"", "»", "\"", "ș", "ş", "ț", "ţ", "…", "...")
 
-// TestDetect: of shared texts that languages.txt does not know, in 30 encodings, in languages that it has and in others, none is misread by what is
-// detected, and of those of 400 bytes and more in its languages three in four are told.
+// TestDetect takes shared texts that languages.txt was not trained on, in 30 encodings, in languages that it knows and
+// others. Detection must not misread any, and must recognize three in four of those that have at least 400 bytes and
+// are in a known language.
 func TestDetect(t *testing.T) {
 	type tally struct{ told, all int }
 	tallies, texts := map[int]*tally{}, 0
@@ -191,7 +192,8 @@ func mergedIn() map[string]string {
 	return all
 }
 
-// codedIn returns a text in an encoding; not ok: it has other characters, or is ASCII.
+// codedIn returns a text in an encoding. ok is false if the encoding lacks some of its characters, or the text is
+// ASCII.
 func codedIn(name, text string) (coded string, ok bool) {
 	var e encoding.Encoding = charmap.CodePage1047
 	if table := unnamed[name]; table != nil {
@@ -206,7 +208,7 @@ func codedIn(name, text string) (coded string, ok bool) {
 	return coded, err == nil && (!utf8.ValidString(coded) || strings.HasPrefix(name, "utf-16"))
 }
 
-// TestNotDetected: what tells nothing of its encoding has none, or is not sure.
+// TestNotDetected checks that text which says nothing about its encoding is given none, or only an uncertain one.
 func TestNotDetected(t *testing.T) {
 	latin, _ := codedIn("windows-1252", "déjà vu")
 	wide, _ := codedIn("utf-16le", "text")
@@ -220,7 +222,7 @@ func TestNotDetected(t *testing.T) {
 	}
 }
 
-// TestDamagedIsNotDetected: what is UTF-8 but for a byte here and there is in no other encoding.
+// TestDamagedIsNotDetected checks that UTF-8 with a few bad bytes is not taken for another encoding.
 func TestDamagedIsNotDetected(t *testing.T) {
 	sharedTexts(t, func(name, text string) {
 		part := text[:min(len(text), 3000)]
@@ -234,7 +236,8 @@ func isASCII(text string) bool {
 	return strings.IndexFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
 }
 
-// TestAllIsLookedAt: what tells two encodings apart may come once, behind much that does not.
+// TestAllIsLookedAt checks that the one place that tells two encodings apart is found even after much text that does
+// not.
 func TestAllIsLookedAt(t *testing.T) {
 	text := ""
 	for i := range 400 {
@@ -253,7 +256,7 @@ func TestAllIsLookedAt(t *testing.T) {
 	}
 }
 
-// TestPercent: so many bits more halve the doubt, and nothing is certain.
+// TestPercent checks that each further bit of evidence halves the doubt, and that nothing is ever certain.
 func TestPercent(t *testing.T) {
 	last := -1
 	for margin := range 100 * doubtBits {

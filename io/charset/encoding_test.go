@@ -11,7 +11,7 @@ import (
 
 var tested = []string{"utf-16le", "utf-16be", "windows-1251", "windows-1252", "koi8-r", "shift_jis", "gbk", "gb18030", "big5", "euc-jp", "euc-kr"}
 
-// encoded draws a text and the bytes of its characters in an encoding.
+// encoded draws a text, and the bytes of each of its characters in an encoding.
 func encoded(t *rapid.T, name string) (text []rune, bytes [][]byte) {
 	e, err := htmlindex.Get(name)
 	if err != nil {
@@ -23,17 +23,17 @@ func encoded(t *rapid.T, name string) (text []rune, bytes [][]byte) {
 	for _, r := range rapid.SliceOfN(rapid.OneOf(alphabets...), 0, 40).Draw(t, "text") {
 		coded, err := e.NewEncoder().String(string(r))
 		if err != nil || r == utf8.RuneError {
-			continue // the encoding does not have it
+			continue // not in the encoding
 		}
 		if back, err := e.NewDecoder().String(coded); err != nil || back != string(r) {
-			continue // it has another for it
+			continue // the encoding has another one for it
 		}
 		text, bytes = append(text, r), append(bytes, []byte(coded))
 	}
 	return text, bytes
 }
 
-// TestDecoded: a text is decoded as it was.
+// TestDecoded checks that decoding returns the original text.
 func TestDecoded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.SampledFrom(tested).Draw(t, "encoding")
@@ -48,7 +48,7 @@ func TestDecoded(t *testing.T) {
 	})
 }
 
-// TestOutline: an outline has the ASCII characters where they are, and no others.
+// TestOutline checks that an outline has all ASCII characters in their places, and no others.
 func TestOutline(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.SampledFrom(tested).Draw(t, "encoding")
@@ -80,7 +80,7 @@ func TestOutline(t *testing.T) {
 	})
 }
 
-// TestInvalid: what is not of an encoding is no UTF-8, and takes no line end with it.
+// TestInvalid checks that bytes invalid in an encoding do not decode to UTF-8, and do not swallow a line end.
 func TestInvalid(t *testing.T) {
 	for _, tt := range []struct{ name, text, want, outline string }{
 		{"shift_jis", "a\x81\nb", "a\xFF\nb", "a\x80\nb"},
@@ -102,7 +102,7 @@ func TestInvalid(t *testing.T) {
 	}
 }
 
-// FuzzPropose: what is proposed can decode the text, whatever that is.
+// FuzzPropose checks that a proposed encoding can decode the text, whatever it is.
 func FuzzPropose(f *testing.F) {
 	f.Add([]byte("\xFF\xFEa\x00"))
 	f.Add([]byte("gr\xF6\xDFe f\xFCr alle Stra\xDFen der sch\xF6nen Stadt K\xF6ln"))

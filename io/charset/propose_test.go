@@ -20,7 +20,7 @@ import (
 
 const shared = "../../../shared/data/"
 
-// sharedTexts calls see with the shared texts of several languages; it skips the test if they are not there.
+// sharedTexts calls see with the shared texts of several languages. It skips the test if they are not available.
 func sharedTexts(t *testing.T, see func(name, text string)) {
 	t.Helper()
 	udhr, err := zip.OpenReader(shared + "udhr2/udhr2.zip")
@@ -75,7 +75,7 @@ func sharedTexts(t *testing.T, see func(name, text string)) {
 	}
 }
 
-// pieces calls see with parts of the shared texts, which end with a line.
+// pieces calls see with parts of the shared texts, each ending at a line end.
 func pieces(t *testing.T, see func(name, text string)) {
 	t.Helper()
 	const most = 8 << 10
@@ -92,10 +92,10 @@ func pieces(t *testing.T, see func(name, text string)) {
 	})
 }
 
-// western are languages that are written in windows-1252, by the names of the shared texts.
+// western lists languages written in windows-1252, by the names of the shared texts.
 var western = strings.Fields("afr cat dan deu deu_1901 deu_1996 eus fao fin fra gle glg isl ita lux nld nno nob oci por por_BR por_PT spa swe pages.da pages.de pages.es pages.fr pages.it pages.nl pages.no pages.pt_BR pages.pt_PT pages.sv")
 
-// usual reports whether a text is one that is written in an encoding.
+// usual reports whether a text is in a language usually written in an encoding.
 func usual(encoding, name, text string) bool {
 	count := func(table *unicode.RangeTable) (n int) {
 		for _, r := range text {
@@ -119,8 +119,8 @@ func usual(encoding, name, text string) bool {
 	}
 }
 
-// TestPropose: of shared texts in old encodings at least nine in ten of those that are written in them are told, and
-// none is taken for another: it reads as it was.
+// TestPropose takes shared texts in old encodings. At least nine in ten of those usually written in their encoding must
+// be recognized, and none may be misread: what is proposed must decode to the original text.
 func TestPropose(t *testing.T) {
 	type tally struct{ right, silent int }
 	tallies := map[string]*tally{}
@@ -135,7 +135,7 @@ func TestPropose(t *testing.T) {
 			}
 			coded, err := e.NewEncoder().String(text)
 			if err != nil || utf8.ValidString(coded) && !strings.HasPrefix(name, "utf-16") {
-				continue // the encoding lacks its characters, or it has ASCII only
+				continue // the encoding lacks some characters, or the text is ASCII
 			}
 			if tallies[name] == nil {
 				tallies[name] = new(tally)
@@ -151,7 +151,7 @@ func TestPropose(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			const last = 4 // may be cut
+			const last = 4 // the last character may be cut off
 			got := as.AppendDecoded(nil, []byte(coded[:min(len(coded), proposeBytes)]))
 			if got = got[:len(got)-last]; !strings.HasPrefix(text, string(got)) {
 				t.Errorf("%s in %s is taken for %s", from, name, proposed)

@@ -17,7 +17,7 @@ func number(text string) codec.Value {
 	return codec.Value{Kind: codec.NumberValue, Text: []byte(text)}
 }
 
-// anyNumber is one of few, written in many ways, or one of many.
+// anyNumber draws either one of a few numbers, written in many ways, or one of many.
 var anyNumber = rapid.Custom(func(t *rapid.T) codec.Value {
 	sign := rapid.SampledFrom([]string{"", "-", "+"}).Draw(t, "sign")
 	digits := rapid.OneOf(rapid.StringMatching(`[0-9]{1,3}`), rapid.StringMatching(`[0-9]{1,25}`)).Draw(t, "digits")
@@ -31,7 +31,7 @@ var anyValue = rapid.OneOf(anyNumber, rapid.Custom(func(t *rapid.T) codec.Value 
 	return codec.Value{Kind: codec.StringValue, Text: few.Draw(t, "string")}
 }), rapid.Just(codec.Value{}))
 
-// compareValues is what the order is defined to be.
+// compareValues is the definition of the order.
 func compareValues(a, b codec.Value, largest bool) int {
 	place := func(k codec.Kind) int { return (int(k) + 2) % 3 } // number, string, none
 	if c := cmp.Compare(place(a.Kind), place(b.Kind)); c != 0 {
@@ -58,7 +58,8 @@ func rational(v codec.Value) *big.Rat {
 	return r
 }
 
-// TestRanksSortAsValues: numbers that are equal have equal ranks, however they are written.
+// TestRanksSortAsValues checks that ranks sort as values do, and that equal numbers have equal ranks however they are
+// written.
 func TestRanksSortAsValues(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := anyValue.Draw(t, "a"), anyValue.Draw(t, "b")
@@ -70,8 +71,8 @@ func TestRanksSortAsValues(t *testing.T) {
 	})
 }
 
-// Each is more than the one before, where floating point or int64 would see no difference, and
-// even where the exponent alone is beyond any number's.
+// Each value is larger than the one before, though floating point or int64 would see no difference, or the exponent
+// alone is beyond the range of any number type.
 func TestRanksAreExact(t *testing.T) {
 	rising := []string{
 		"-1e99999999999999999999", "-9007199254740993", "-9007199254740992", "-0.30000000000000004", "-0.3",
@@ -89,7 +90,7 @@ func TestRanksAreExact(t *testing.T) {
 	}
 }
 
-// A rank travels with each document, however long its value is.
+// A rank travels with each document, so it must be short however long the value is.
 func TestRanksAreShort(t *testing.T) {
 	long := strings.Repeat("7", 5000)
 	for _, v := range []codec.Value{number(long), number("-0." + long), {Kind: codec.StringValue, Text: []byte(long)}} {
@@ -102,8 +103,8 @@ func TestRanksAreShort(t *testing.T) {
 	}
 }
 
-// TestRanksOfShortStrings compares all short strings that have bytes of the escape. A rank must not
-// begin with another: "" and "\x00", largest first, would be the wrong way round.
+// TestRanksOfShortStrings compares all short strings that contain bytes of the escape sequence. No rank may be a prefix
+// of another: "" and "\x00", largest first, would be in the wrong order.
 func TestRanksOfShortStrings(t *testing.T) {
 	all := []string{""}
 	for i := 0; len(all[i]) < 3; i++ {

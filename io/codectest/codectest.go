@@ -1,7 +1,7 @@
-// Package codectest is the conformance suite of codecs.
+// Package codectest is the conformance suite for codecs.
 //
-// A test of a codec calls Run with a sample file, and a fuzz target calls Fuzz, for the ways
-// to cut a file into windows and splits must agree on files that make no sense, too.
+// A test of a codec calls Run with a sample file, and a fuzz target calls Fuzz: all ways to cut a file into windows and
+// splits must agree even on files that make no sense.
 package codectest
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/neardup/neardup/io/codec"
 )
 
-// Want is a document that a sample holds, or a record that cannot be read.
+// Want is what a record of a sample must decode to: a document, or the error of a record that cannot be read.
 type Want struct {
 	Position int64
 	ID       string // "" for none
@@ -23,13 +23,11 @@ type Want struct {
 	Reason   string // of the error, if the record is unreadable; ID may still be set
 }
 
-// Run checks that c reads want out of sample and is true to the contract of codec.Codec.
-//
-// It does so with the sample as it stands, with CRLF for LF, without its last newline and
-// with a byte order mark. The sample therefore is ASCII or UTF-8, has LF only, and does not
-// end with an empty line. It should have a few hundred bytes, some filler, an unreadable
-// record if the format knows one, and a last record that is good. The subtests share c and
-// are parallel, which lets the race detector see that it is immutable.
+// Run checks that c reads want from sample and satisfies the contract of codec.Codec. It does so with the sample as
+// given, with CRLF instead of LF, without its last newline, and with a byte order mark. The sample must therefore be
+// ASCII or UTF-8, use LF only, and not end with an empty line. It should have a few hundred bytes, some filler, an
+// unreadable record if the format has such a thing, and a readable last record. The subtests share c and run in
+// parallel, so that the race detector can check that it is immutable.
 func Run(t *testing.T, c codec.Codec, sample []byte, want []Want) {
 	t.Helper()
 	t.Run("as it stands", func(t *testing.T) {
@@ -54,7 +52,7 @@ func Run(t *testing.T, c codec.Codec, sample []byte, want []Want) {
 		marked := append([]byte(mark), sample...)
 		header, ok := c.Header(marked, true)
 		if !ok || header == 0 {
-			return // the format takes the mark for content; its own tests say what becomes of it
+			return // the format takes the mark for content; its own tests check what happens
 		}
 		want := slices.Clone(want)
 		for i := range want {
@@ -68,7 +66,7 @@ func Run(t *testing.T, c codec.Codec, sample []byte, want []Want) {
 	})
 }
 
-// Headed returns c as a codec of records that begin with a head that tells their length: End may wait for it.
+// Headed returns c as a codec whose records begin with a header that states their length, so that End may wait for it.
 func Headed(c codec.Codec) codec.Codec { return headed{c} }
 
 type headed struct{ codec.Codec }
@@ -78,7 +76,7 @@ func (c headed) WithHeader(header []byte) (codec.Codec, error) {
 	return headed{inner}, err
 }
 
-// withoutCR drops CR from texts: a text may span lines, and CRLF inside it is kept.
+// withoutCR removes CR from texts: a text may span lines, and a CRLF inside it is kept.
 type withoutCR struct{ codec.Codec }
 
 func (c withoutCR) WithHeader(header []byte) (codec.Codec, error) {
@@ -117,12 +115,12 @@ func check(t *testing.T, c codec.Codec, file []byte, want []Want) {
 	Invariants(t, c, file)
 }
 
-// decode returns what with makes of a record.
+// decode decodes a record with the codec and returns the result.
 func decode(t testing.TB, with codec.Codec, file []byte, r record, doc *codec.Document) Want {
 	t.Helper()
 	raw := bytes.Clone(file[r.begin:r.end])
 	err := with.Decode(raw, doc)
-	clear(raw) // what doc still shares with it would be lost
+	clear(raw) // anything that doc still shares with raw would be lost
 	got := Want{Position: int64(r.begin), ID: string(doc.ID)}
 	if !doc.HasID && got.ID != "" {
 		t.Errorf("record at %d has an id %q and no id", r.begin, got.ID)
@@ -142,31 +140,32 @@ func decode(t testing.TB, with codec.Codec, file []byte, r record, doc *codec.Do
 	return got
 }
 
-// Fuzz calls Invariants with the files it finds.
+// Fuzz calls Invariants with the files that the fuzzer finds.
 func Fuzz(f *testing.F, c codec.Codec, seeds ...string) {
 	f.Helper()
 	for _, seed := range seeds {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, file []byte) {
-		// Invariants takes the square of the size, and a short file shows as much.
+		// Invariants takes time proportional to the square of the size, and a short file shows as much.
 		if len(file) <= 512 {
 			Invariants(t, c, file)
 		}
 	})
 }
 
-// Invariants checks what holds of any file, however broken: windows of every size find the
-// same records; the middle of an over-long record can be dropped; of two splits each record
-// is in exactly one; and a file from which records and filler were left out has the records
-// that are left. A file whose header c does not like is not looked at.
+// Invariants checks properties that hold for any file, however broken: windows of every size find the same records; the
+// middle of an over-long record can be dropped; of two splits exactly one has each record; and a file from which
+// records and filler were removed has exactly the remaining records. It does nothing if c rejects the header of the
+// file.
 func Invariants(t testing.TB, c codec.Codec, file []byte) {
 	t.Helper()
 	invariants(t, c, file, false)
 }
 
-// EncodedInvariants are Invariants, but for what is left once records are left out: it has no record that cannot be
-// read, as no corpus has. Such a record may end within a character, which what comes behind it now would complete.
+// EncodedInvariants checks the same as Invariants, except that unreadable records are not kept when records are
+// removed, just as no corpus keeps them. Such a record may end within a character, which the bytes that now follow
+// would complete.
 func EncodedInvariants(t testing.TB, c codec.Codec, file []byte) {
 	t.Helper()
 	invariants(t, c, file, true)
@@ -193,7 +192,7 @@ func invariants(t testing.TB, c codec.Codec, file []byte, readable bool) {
 		}
 	}
 	if with.Splittable() {
-		// A split at each offset costs the square of the size; long files have a few hundred.
+		// Testing a split at each offset costs the square of the size; long files have a few hundred.
 		stride := 1 + len(file)/512
 		for at := header + 1; at < len(file); at += stride {
 			how := reading{step: 1 + at%64}
@@ -220,7 +219,7 @@ func tile(t testing.TB, file []byte, header int, records []record) {
 	}
 }
 
-// decodeAfresh checks that a Document that was used before makes no difference.
+// decodeAfresh checks that a reused Document decodes to the same as a new one.
 func decodeAfresh(t testing.TB, with codec.Codec, file []byte, records []record) {
 	t.Helper()
 	used := codec.Document{ID: []byte("used"), HasID: true, Text: []byte("used"), NoText: true}
@@ -232,13 +231,13 @@ func decodeAfresh(t testing.TB, with codec.Codec, file []byte, records []record)
 	}
 }
 
-// leaveOut checks that what is left of a file when filler, unless it separates or comes first, and every second record
-// are taken out is a file with the other records that may be kept: a corpus without its near-duplicates.
+// leaveOut removes every second record, and filler that neither separates records nor comes first, and checks that what
+// is left is a file with exactly the other records that may be kept: a corpus without its near-duplicates.
 func leaveOut(t testing.TB, c codec.Codec, file []byte, header int, records []record, keep func(record) bool) {
 	t.Helper()
 	const mark = "\xEF\xBB\xBF"
 	if bytes.Contains(file[header:], []byte(mark)) {
-		return // it might come first now, where it is a header
+		return // it might now come first, where it would be a header
 	}
 	begin := header
 	if c.Separated() && len(records) > 0 {
@@ -251,7 +250,7 @@ func leaveOut(t testing.TB, c codec.Codec, file []byte, header int, records []re
 		if !keep(r) {
 			continue
 		}
-		if c.Separated() && len(want) > 0 { // by the filler of one side, if there is any
+		if c.Separated() && len(want) > 0 { // separated by the filler of one side, if there is any
 			gap := file[records[i-1].end:r.begin]
 			if len(gap) == 0 {
 				gap = file[records[i-2].end:records[i-1].begin]

@@ -9,7 +9,7 @@ import (
 	"github.com/neardup/neardup/io/codectest"
 )
 
-// dots is a small codec that is right: records end with a dot, commas are filler, ! is header.
+// dots is a small correct codec: records end with a dot, commas are filler, ! is a header.
 type dots struct{}
 
 func (dots) Header(data []byte, atEOF bool) (int, bool) {
@@ -53,7 +53,7 @@ func (dots) Splittable() bool { return true }
 
 func (dots) Separated() bool { return false }
 
-// mutant is dots with a method replaced.
+// mutant is dots with one method replaced.
 type mutant struct {
 	dots
 	header, start, sync func(data []byte, atEOF bool) (int, bool)
@@ -100,7 +100,7 @@ func (m mutant) Decode(record []byte, doc *codec.Document) error {
 
 const sample = "!,one.,,a long record that is cut somewhere.why?.,three.,,four.,"
 
-// verdict stands for the testing.T of a test that may fail.
+// verdict stands in for the testing.T of a test that may fail.
 type verdict struct {
 	testing.TB
 	failed bool
@@ -132,7 +132,7 @@ func TestInvariantsHold(t *testing.T) {
 	}
 }
 
-// A suite that lets these pass is worth nothing.
+// A suite that accepts these codecs would be worthless.
 func TestInvariantsCatch(t *testing.T) {
 	var kept []byte
 	for name, m := range map[string]mutant{

@@ -56,7 +56,7 @@ func TestFormatsAgree(t *testing.T) {
 	}
 }
 
-// TestValues: what each format takes for the value of a column, in a document that had another.
+// TestValues checks what each format reads as the value of a column, into a document that had another value before.
 func TestValues(t *testing.T) {
 	number := func(text string) codec.Value { return codec.Value{Kind: codec.NumberValue, Text: []byte(text)} }
 	str := func(text string) codec.Value { return codec.Value{Kind: codec.StringValue, Text: []byte(text)} }
@@ -105,7 +105,7 @@ func TestValues(t *testing.T) {
 		doc := codec.Document{Value: number("used")}
 		raw := []byte(c.record)
 		err = with.Decode(raw, &doc)
-		clear(raw) // what doc still shares with it would be lost
+		clear(raw) // anything that doc still shares with raw would be lost
 		if err != nil || doc.Value.Kind != c.want.Kind || string(doc.Value.Text) != string(c.want.Text) || string(doc.Text) != "a" {
 			t.Errorf("%s of %q: %d %q of %q, error %v, want %d %q", c.column, c.record, doc.Value.Kind, doc.Value.Text, doc.Text, err, c.want.Kind, c.want.Text)
 		}

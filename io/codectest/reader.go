@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// overlap is the length of a window in which End must get on behind a record's head.
+	// overlap is the length of a window within which End must make progress after the header of a record.
 	overlap = 16
-	// progress is that for Start.
+	// progress is the same for Start.
 	progress = 4096
 )
 
@@ -21,14 +21,14 @@ func (r record) quote(file []byte) string {
 	return fmt.Sprintf("\t[%d, %d) %q\n", r.begin, r.end, file[r.begin:r.end])
 }
 
-// reading is how a file is read.
+// reading says how to read a file.
 type reading struct {
 	step int  // how many bytes a window grows by
-	drop bool // what is searched of a record is dropped
+	drop bool // bytes of a record that were already searched are dropped
 }
 
-// window is what a reader has of a file. It learns that the file has ended as most readers
-// do, by asking for more once too often.
+// window is the part of a file that a reader holds. Like most readers, it learns that the file has ended only when a
+// further read returns nothing.
 type window struct {
 	file       []byte
 	begin, end int
@@ -36,7 +36,7 @@ type window struct {
 	atEOF      bool
 }
 
-// bytes has no capacity beyond its length, so that a codec cannot look further.
+// bytes returns the window without spare capacity, so that a codec cannot look beyond it.
 func (w *window) bytes() []byte { return w.file[w.begin:w.end:w.end] }
 
 func (w *window) grow() {
@@ -60,7 +60,7 @@ func readHeader(t testing.TB, c codec.Codec, file []byte, step int) int {
 	}
 }
 
-// readSplit returns the records that begin in [from, to), from being past the header's end.
+// readSplit returns the records that begin in [from, to). from must not lie before the end of the header.
 func readSplit(t testing.TB, c codec.Codec, file []byte, from, to int, how reading) []record {
 	t.Helper()
 	w := window{file: file, begin: from - 1, end: from - 1, step: how.step}
@@ -77,7 +77,7 @@ func readSplit(t testing.TB, c codec.Codec, file []byte, from, to int, how readi
 	}
 }
 
-// read returns the records that begin in [from, to), from being where Start may begin.
+// read returns the records that begin in [from, to), where from is a position at which Start may begin.
 func read(t testing.TB, c codec.Codec, file []byte, from, to int, how reading) (records []record) {
 	t.Helper()
 	w := window{file: file, begin: from, end: from, step: how.step}
@@ -91,7 +91,7 @@ func read(t testing.TB, c codec.Codec, file []byte, from, to int, how reading) (
 	}
 }
 
-// start moves w to the next record and returns its place.
+// start advances w to the next record and returns its position.
 func start(t testing.TB, c codec.Codec, w *window) (int, bool) {
 	t.Helper()
 	for {
@@ -110,7 +110,7 @@ func start(t testing.TB, c codec.Codec, w *window) (int, bool) {
 	}
 }
 
-// end returns where the record that w begins with ends.
+// end returns where the record at the start of w ends.
 func end(t testing.TB, c codec.Codec, w *window, drop bool) int {
 	t.Helper()
 	begin := w.begin

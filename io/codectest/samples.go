@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// Sample is a file under construction, with what a reader is to find in it.
+// Sample is a file being built, along with what a reader must find in it.
 type Sample struct {
-	Format  string // its name
-	Ending  string // of a file's name
+	Format  string // the format's name
+	Ending  string // the file name's ending
 	Content []byte
-	Header  int // bytes before the first record and filler
+	Header  int // bytes before the first record or filler
 	Records []Planted
-	Text    string // the text column, if that has another name
-	// Separated: filler goes with records that are left out, as codec.Codec has it.
+	Text    string // the text column, if it has another name
+	// Separated says that filler is removed with removed records, as in codec.Codec.
 	Separated bool
 }
 
@@ -25,7 +25,7 @@ type Planted struct {
 	ID         string // "" for none
 	Text       string
 	Unreadable bool
-	// Besides: it is no document but goes with the file, unless it is too long to tell.
+	// Besides says that this is not a document but is kept with the file, unless it is too long to tell.
 	Besides bool
 }
 
@@ -33,7 +33,7 @@ func (s *Sample) head(raw string) {
 	s.Content, s.Header = append(s.Content, raw...), len(s.Content)+len(raw)
 }
 
-// Filler adds what stands between records.
+// Filler adds bytes between records.
 func (s *Sample) Filler(raw string) { s.Content = append(s.Content, raw...) }
 
 // Record adds a record.
@@ -52,7 +52,7 @@ func (s *Sample) besides(raw string) {
 	s.Records[len(s.Records)-1].Besides = true
 }
 
-// Seen returns the records that are seen if those above most bytes are long.
+// Seen returns the records that a reader returns if those of more than most bytes are too long.
 func Seen(records []Planted, most int) (seen []Planted) {
 	for _, r := range records {
 		if !r.Besides || len(r.Raw) > most {
@@ -62,7 +62,7 @@ func Seen(records []Planted, most int) (seen []Planted) {
 	return seen
 }
 
-// Without returns the content without the records at the positions dropped, which ascend.
+// Without returns the content without the records at the dropped positions, which must be ascending.
 func (s *Sample) Without(dropped []int64) string {
 	if s.Separated {
 		return s.listWithout(dropped)
@@ -79,8 +79,8 @@ func (s *Sample) Without(dropped []int64) string {
 	return b.String()
 }
 
-// listWithout is Without of a list that has filler around each record: of that which is behind a record, there remains
-// what is before a kept one that is not the first, and what is behind the last record.
+// listWithout is Without for a list with filler around each record. Of the filler, what stands before each kept record
+// but the first remains, and what follows the last record.
 func (s *Sample) listWithout(dropped []int64) string {
 	first, last := s.Records[0].Position, s.Records[len(s.Records)-1]
 	content := string(s.Content[:first])
@@ -97,8 +97,8 @@ func (s *Sample) listWithout(dropped []int64) string {
 	return content + string(s.Content[last.Position+int64(len(last.Raw)):])
 }
 
-// Samples are small files, one of each format of bytes, with all that a format knows besides
-// records. Texts are in the column text, unless Text says otherwise, and ids in the column id.
+// Samples returns small files, one for each format of bytes, with everything that the format allows besides records.
+// Texts are in the column text, unless Text says otherwise, and ids in the column id.
 func Samples() []*Sample {
 	jsonl := &Sample{Format: "jsonl", Ending: ".jsonl"}
 	jsonl.head("\xEF\xBB\xBF")
@@ -172,7 +172,7 @@ func htmlSample() *Sample {
 	return html
 }
 
-// xmlSample has records page, whose texts are in the elements text.
+// xmlSample has records in page elements, whose texts are in text elements.
 func xmlSample() *Sample {
 	xml := &Sample{Format: "xml", Ending: ".xml", Text: "page/text"}
 	xml.head("\xEF\xBB\xBF")
@@ -202,7 +202,7 @@ func warcSample() *Sample {
 	return warc
 }
 
-// WARC returns a record; "" is no id.
+// WARC returns a WARC record. An empty id means none.
 func WARC(kind, id, contentType, content string) string {
 	head := "WARC/1.0\r\nWARC-Type: " + kind + "\r\n"
 	if id != "" {
@@ -241,7 +241,7 @@ func Tar(name string, kind byte, content string) string {
 	return string(head) + content + strings.Repeat("\x00", (512-len(content)%512)%512)
 }
 
-// OfLengths is a file of lines, jsonl or reuters with records of so many bytes.
+// OfLengths returns a file of lines, jsonl or reuters with records of the given lengths in bytes.
 func OfLengths(format string, lengths ...int) *Sample {
 	s := &Sample{Format: format, Ending: "." + format}
 	for i, n := range lengths {

@@ -10,7 +10,7 @@ import (
 	"github.com/neardup/neardup/io/storage/storagetest"
 )
 
-// TestSpoolIsBounded: what is larger than it may be is not left, nor what is not whole. All is read all the same.
+// TestSpoolIsBounded checks that content which is too large or incomplete is not kept, but is still read in full.
 func TestSpoolIsBounded(t *testing.T) {
 	oops := errors.New("oops")
 	for _, tt := range []struct {

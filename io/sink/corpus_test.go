@@ -29,13 +29,13 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// part is a record, or what stands between two.
+// part is a record, or what stands between two records.
 type part struct {
 	raw    string
 	filler bool
 }
 
-// parts are what a file of each format may hold after its header.
+// parts lists, for each format, what a file may have after its header.
 var parts = map[string]struct {
 	header string
 	parts  []part
@@ -79,8 +79,8 @@ func unpack(t *testing.T, content []byte, compression string) string {
 	return string(readertest.Unpack(t, content, compression))
 }
 
-// writeCorpus writes all pieces of in without dropped and returns them by name, as they stand,
-// and how many records they have.
+// writeCorpus writes all pieces of in without the dropped records. It returns them by name, with their contents as
+// written, and the number of records in them.
 func writeCorpus(t *testing.T, in *source.Inputs, dropped []blocks.Key) (files map[string][]byte, kept int64) {
 	t.Helper()
 	f := &corpusFn{Params: Params{Inputs: share(t, in), Output: output.Folder{Dir: storagetest.RunFolder(t)}}, Options: options}
@@ -111,7 +111,7 @@ func writeCorpus(t *testing.T, in *source.Inputs, dropped []blocks.Key) (files m
 	return files, kept
 }
 
-// TestCorpus: the corpus is the input less the records that are dropped, whichever these are.
+// TestCorpus checks that the corpus is the input without the dropped records, whichever these are.
 func TestCorpus(t *testing.T) {
 	for format, f := range parts {
 		for _, compression := range []string{"", "gzip", "zstd"} {
@@ -159,8 +159,8 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// TestCorpusFrames: frames of zstd that nothing is dropped of are copied byte by byte, also where
-// records reach over their ends, and the corpus is what it would be without frames.
+// TestCorpusFrames checks that zstd frames in which nothing is dropped are copied byte by byte, even where records
+// cross their ends, and that the corpus has the same content as without frames.
 func TestCorpusFrames(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	encoder, err := zstd.NewWriter(nil)
@@ -185,12 +185,12 @@ func TestCorpusFrames(t *testing.T) {
 			n := min(len(left), 256+random.IntN(2000))
 			f := frame{start: int64(len(plain) - len(left)), end: int64(len(plain) - len(left) + n)}
 			f.packed = encoder.EncodeAll(left[:n], nil)
-			if random.IntN(20) == 0 { // does not tell its size, which all behind it feel
+			if random.IntN(20) == 0 { // it does not state its size, which affects all frames after it
 				f.packed = readertest.Pack(t, left[:n], "zstd")
 			}
 			frames, packed, left = append(frames, f), append(packed, f.packed...), left[n:]
 			if random.IntN(5) == 0 {
-				packed = append(packed, "\x5a\x2a\x4d\x18\x03\x00\x00\x00abc"...) // to be skipped
+				packed = append(packed, "\x5a\x2a\x4d\x18\x03\x00\x00\x00abc"...) // a skippable frame
 			}
 		}
 		var dropped []blocks.Key
@@ -249,8 +249,8 @@ func TestCorpusFrames(t *testing.T) {
 	}
 }
 
-// TestCorpusOfSome: what lies behind the records that --limit takes is not written, compressed or not,
-// in frames or not, with something dropped or not.
+// TestCorpusOfSome checks that what lies after the records that --limit takes is not written: compressed or not, in
+// frames or not, with dropped records or not.
 func TestCorpusOfSome(t *testing.T) {
 	encoder, err := zstd.NewWriter(nil)
 	if err != nil {
@@ -264,7 +264,7 @@ func TestCorpusOfSome(t *testing.T) {
 		ends = append(ends, len(whole))
 	}
 	var frames []byte
-	for part := range slices.Chunk(whole, ends[3]+100) { // lines reach over the frames' ends
+	for part := range slices.Chunk(whole, ends[3]+100) { // lines cross the ends of frames
 		frames = encoder.EncodeAll(part, frames)
 	}
 	for name, packed := range map[string][]byte{
@@ -274,7 +274,7 @@ func TestCorpusOfSome(t *testing.T) {
 		in := plant(t, "x", "lines", packed)
 		for limit := 1; limit <= len(ends); limit++ {
 			for _, drop := range []int{-1, 0, limit - 1} {
-				in.Truncate(0, int64(ends[limit-1]-2)) // as the plan has it: behind the last record's begin
+				in.Truncate(0, int64(ends[limit-1]-2)) // as in the plan: just after the last record begins
 				var dropped []blocks.Key
 				want, kept := whole[:ends[limit-1]], int64(limit)
 				if drop >= 0 {
@@ -294,7 +294,7 @@ func TestCorpusOfSome(t *testing.T) {
 	}
 }
 
-// endsAfter is a context that is done when it was asked so often.
+// endsAfter is a context that is done after it was asked a number of times.
 type endsAfter struct {
 	context.Context
 	left int
@@ -307,14 +307,14 @@ func (c *endsAfter) Err() error {
 	return nil
 }
 
-// TestCorpusInterrupted: also where a file is copied in one, which comes after its last record.
+// TestCorpusInterrupted also covers a file that is copied as a whole after its last record.
 func TestCorpusInterrupted(t *testing.T) {
 	in := plant(t, "x", "lines", readertest.Pack(t, []byte("one\ntwo\n"), "gzip"))
-	for left := 0; ; left++ { // wherever it looks
+	for left := 0; ; left++ { // wherever the context is checked
 		f := &corpusFn{Params: Params{Inputs: share(t, in), Output: output.Folder{Dir: storagetest.RunFolder(t)}}, Options: options}
 		err := f.ProcessElement(&endsAfter{t.Context(), left}, 0, iterate(), func([]byte) {})
 		if err == nil {
-			// Two records, the end and the bytes; the store looks by itself.
+			// Two records, the end and the bytes; the store checks by itself.
 			if left < 4 {
 				t.Errorf("it looked %d times", left)
 			}
@@ -329,7 +329,8 @@ func TestCorpusInterrupted(t *testing.T) {
 	}
 }
 
-// TestCorpusOfAnotherBatch: what is dropped of a piece that is not in the batch is not passed over.
+// TestCorpusOfAnotherBatch checks that dropped records of a piece which is not in the batch cause an error instead of
+// being ignored.
 func TestCorpusOfAnotherBatch(t *testing.T) {
 	in := plant(t, "x", "lines", []byte("one\ntwo\n"))
 	f := &corpusFn{Params: Params{Inputs: share(t, in), Output: output.Folder{Dir: storagetest.RunFolder(t)}}, Options: options}
@@ -339,10 +340,10 @@ func TestCorpusOfAnotherBatch(t *testing.T) {
 	}
 }
 
-// changing is a store whose files change once they are open.
+// changing is a store whose files change after they were opened.
 type changing struct {
 	storage.Store
-	steady bool // not yet
+	steady bool // they do not change yet
 }
 
 type changed struct {
@@ -366,8 +367,8 @@ func (c *changed) Stat(ctx context.Context) (storage.Info, error) {
 	return info, err
 }
 
-// TestCorpusOfChanged: a compressed file is read for its records and for its bytes, and what changes between the first and the last of
-// these is not in the corpus.
+// TestCorpusOfChanged covers a compressed file, which is read once for its records and once for its bytes: what changes
+// between the two must not end up in the corpus.
 func TestCorpusOfChanged(t *testing.T) {
 	store := &changing{Store: &storagetest.Memory{}}
 	storage.Register("changing://", store)
@@ -382,7 +383,7 @@ func TestCorpusOfChanged(t *testing.T) {
 				t.Fatal(err)
 			}
 			o := options
-			o.Format, o.SplitBytes = "lines", 1 // it is inspected before
+			o.Format, o.SplitBytes = "lines", 1 // it is inspected first
 			store.steady = true
 			listing, err := source.Plan(t.Context(), []string{"changing://b/x"}, o)
 			store.steady = false
@@ -399,7 +400,7 @@ func TestCorpusOfChanged(t *testing.T) {
 	}
 }
 
-// TestWriteOutput: what the manifest has of a file is that of the bytes that are there.
+// TestWriteOutput checks that what the manifest says about a file is true of the bytes that were written.
 func TestWriteOutput(t *testing.T) {
 	folder := storagetest.RunFolder(t)
 	content := strings.Repeat("a line\n", 100_000)
@@ -423,7 +424,7 @@ func TestWriteOutput(t *testing.T) {
 	}
 }
 
-// TestWriteOutputOfAnEndedRun: a worker that is late leaves nothing, not even a folder.
+// TestWriteOutputOfAnEndedRun checks that a late worker leaves nothing behind, not even a folder.
 func TestWriteOutputOfAnEndedRun(t *testing.T) {
 	folder := storagetest.RunFolder(t)
 	if err := storage.End(t.Context(), folder); err != nil {
@@ -441,8 +442,7 @@ func TestWriteOutputOfAnEndedRun(t *testing.T) {
 	}
 }
 
-// TestCorpusPieces: a file that is written as several is the same one after another, each with
-// the header.
+// TestCorpusPieces checks that the pieces of a file, joined in order, are the same file, each with the header.
 func TestCorpusPieces(t *testing.T) {
 	f := parts["tsv"]
 	whole := f.header
@@ -475,7 +475,7 @@ func TestCorpusPieces(t *testing.T) {
 	}
 }
 
-// TestCorpusIsDeterministic for blocks in any order, here the worst of both.
+// TestCorpusIsDeterministic takes blocks in any order, here in the worst one of both kinds.
 func TestCorpusIsDeterministic(t *testing.T) {
 	for _, compression := range []string{"gzip", "zstd"} {
 		var content bytes.Buffer
@@ -528,7 +528,8 @@ func TestCorpusErrors(t *testing.T) {
 	}
 }
 
-// TestManyKeys: the keys of dropped records are held in fewer bytes than they have, and each piece gets the positions of its own, in order.
+// TestManyKeys checks that the keys of dropped records are held in fewer bytes than their size, and that each piece
+// gets its own positions, in order.
 func TestManyKeys(t *testing.T) {
 	const n, end = 4_000_000, 3_000_000
 	var of []byte

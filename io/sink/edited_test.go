@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Of what is left two parts are joined by one space, or by the line break that stood beside what went.
+// Where something was cut out, the two parts are joined by one space, or by the line break that stood beside it.
 func TestCutTexts(t *testing.T) {
 	for _, tt := range []struct {
 		columns []string
@@ -31,7 +31,7 @@ func TestCutTexts(t *testing.T) {
 		e := editor{spans: map[int64][]byte{7: spans}, seams: map[seam]int64{}}
 		seams := int64(0)
 		for begin, i := 0, 0; i < len(tt.columns); i++ {
-			for range 2 { // what is cut again counts once
+			for range 2 { // text that is cut again counts once
 				if got := string(e.edit(7, begin, []byte(tt.columns[i]))); got != tt.want[i] {
 					t.Errorf("%q without %v: %q, want %q", tt.columns[i], tt.spans, got, tt.want[i])
 				}

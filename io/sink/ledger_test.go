@@ -63,12 +63,12 @@ func TestFailOnUnreadable(t *testing.T) {
 		return []blocks.Fact{
 			{Kind: blocks.FactRead, Name: "0", Counts: map[string]int64{"records": total - 1, "unreadable": unreadable}},
 			{Kind: blocks.FactRead, Name: "1", Counts: map[string]int64{"records": 1}},
-			// The table counts the same records again.
+			// The table counts the same records once more.
 			{Kind: blocks.FactTable, Name: "rejected", Counts: map[string]int64{"rows": 99, "unreadable": unreadable}},
 		}
 	}
 	root := t.TempDir()
-	for _, name := range []string{"a.jsonl", "b.jsonl"} { // a split each
+	for _, name := range []string{"a.jsonl", "b.jsonl"} { // one split each
 		if err := os.WriteFile(filepath.Join(root, name), []byte("{}\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -114,8 +114,8 @@ func TestFailOnUnreadable(t *testing.T) {
 	}
 }
 
-// TestFirstUnreadable: the first unreadable record is that of the first split that has one, in whatever
-// order facts come.
+// TestFirstUnreadable checks that the first unreadable record is taken from the first split that has one, whatever
+// order facts arrive in.
 func TestFirstUnreadable(t *testing.T) {
 	facts := []blocks.Fact{
 		{Kind: blocks.FactRead, Name: "10", Note: "in 10"}, {Kind: blocks.FactRead, Name: "9", Note: "in 9"},

@@ -10,7 +10,7 @@ import (
 	"github.com/neardup/neardup/output"
 )
 
-// BenchmarkWrite shows what the hash of an output costs, which temporary files go without.
+// BenchmarkWrite shows the cost of the hash of an output, which temporary files do without.
 func BenchmarkWrite(b *testing.B) {
 	folder := storagetest.RunFolder(b)
 	line := strings.Repeat("many words ", 100)

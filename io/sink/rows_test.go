@@ -23,13 +23,14 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// spread returns the blocks of values by key.
+// spread returns a function that collects blocks of values by key.
 func spread(to map[int64][][]byte) func(int64, []byte) {
 	return func(key int64, block []byte) { to[key] = append(to[key], block) }
 }
 
-// TestNamesOfCuts: files of rows have a name of their own for each cut of the rows, which a repeated step may make while the first
-// attempt still reads, and one name for equal cuts, in whatever order their blocks came.
+// TestNamesOfCuts checks that files of rows have a name of their own for each cut of the rows, since a repeated step
+// may write them while the first attempt still reads; and that equal cuts have one name, whatever order their blocks
+// came in.
 func TestNamesOfCuts(t *testing.T) {
 	temp := storagetest.RunFolder(t)
 	row := func(first, second blocks.Key, left int) []byte {
@@ -62,8 +63,8 @@ func TestNamesOfCuts(t *testing.T) {
 	}
 }
 
-// The file of a shard has the same bytes in how many slices its rows come, and be they sorted in
-// files or not; rows in parts are rows. Of a group that is too large to be held, some is sorted into files
+// The file of a shard has the same bytes however many slices its rows come in, and whether or not they are sorted in
+// files; rows may come in parts. Of a group that is too large to be held in memory, some rows are sorted into files
 // however few slices there are.
 func TestSlices(t *testing.T) {
 	const shard = 2
@@ -78,7 +79,7 @@ func TestSlices(t *testing.T) {
 		var buffers blocks.Buffers
 		whole := map[int64][][]byte{}
 		for i := range n {
-			// Most rows have one first document.
+			// Most rows have the same first document.
 			own, second := blocks.Key(max(0, i*7%n-n/2)), blocks.Key(i*11%n)
 			row := &records.Clustered{Cluster: int64(own), ID: fmt.Sprint(text, i), Source: "s"}
 			blocks.AddRow(&buffers, shard, own, second, row, spread(whole))
@@ -108,7 +109,7 @@ func TestSlices(t *testing.T) {
 					size := len(bytes.Join(packed, nil))
 					total, most = total+size, max(most, size)
 				}
-				// Keys are the same in each run: this holds or it does not, whatever chance says.
+				// Keys are the same in each run, so this does not depend on chance.
 				if mean := float64(n) / float64(slices); float64(most) > float64(total)/float64(n)*(mean+4*math.Sqrt(mean)+1) {
 					t.Errorf("%s: rows of %d bytes in %d slices of %d, %d in one", name, total, len(sliced), slices, most)
 				}
@@ -169,7 +170,8 @@ func TestSlices(t *testing.T) {
 	}
 }
 
-// Rows are in order wherever documents lie: evenly, in few places, all in one, or at both ends of what a key may be.
+// Rows are in order however documents are distributed: evenly, in few places, all in one, or at both ends of the range
+// of keys.
 func TestOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		key := rapid.OneOf(
@@ -190,7 +192,7 @@ func TestOrder(t *testing.T) {
 	})
 }
 
-// A file of sorted rows that is not what was written is an error, whatever is wrong with it.
+// A file of sorted rows that differs from what was written causes an error, whatever is wrong with it.
 func TestBrokenRun(t *testing.T) {
 	temp := storagetest.RunFolder(t)
 	var rows []blocks.RowPart
@@ -259,7 +261,7 @@ func nextOf(rows []blocks.RowPart) func() (blocks.RowPart, error) {
 	}
 }
 
-// TestBrokenRunAmongOthers: an error of one run ends the rows of all, wherever in the run it is.
+// TestBrokenRunAmongOthers checks that an error in one run ends the reading of all, wherever in the run it is.
 func TestBrokenRunAmongOthers(t *testing.T) {
 	oops := errors.New("oops")
 	run := func(fails bool, places ...blocks.Key) func() (blocks.RowPart, error) {
@@ -289,7 +291,7 @@ func TestBrokenRunAmongOthers(t *testing.T) {
 	}
 }
 
-// Packed rows that are broken are no end of the group.
+// Broken packed rows must not look like the end of the group.
 func TestBrokenPacked(t *testing.T) {
 	emit := func(int64, []byte) { t.Error("rows go on") }
 	err := (&runFn{Temp: storagetest.RunFolder(t), Name: "rows", Slices: 2, Packed: true}).ProcessElement(t.Context(), 1, iterate([]byte("not packed")), emit)
@@ -298,7 +300,7 @@ func TestBrokenPacked(t *testing.T) {
 	}
 }
 
-// TestHeldRows: of the rows of a group no more are held than the memory has room for.
+// TestHeldRows checks that no more rows of a group are held than there is memory for.
 func TestHeldRows(t *testing.T) {
 	const block, all = 10_000, 100
 	for _, held := range []int{block, 10 * block, all * block} {

@@ -26,7 +26,7 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// share hands in to the workers and returns the path it is at.
+// share passes in to the workers and returns the path where it was written.
 func share(t *testing.T, in *source.Inputs) string {
 	t.Helper()
 	path := filepath.Join(storagetest.RunFolder(t), "inputs")
@@ -37,7 +37,7 @@ func share(t *testing.T, in *source.Inputs) string {
 	return path
 }
 
-// iterate hands out blocks as a grouped value does.
+// iterate returns an iterator over blocks like that of a grouped value.
 func iterate(packed ...[]byte) func(*[]byte) bool {
 	return func(block *[]byte) bool {
 		if len(packed) == 0 {
@@ -48,7 +48,7 @@ func iterate(packed ...[]byte) func(*[]byte) bool {
 	}
 }
 
-// oneFact returns the function that takes a step's facts, and the only one it was given.
+// oneFact returns a function that takes the facts of a step, and a pointer to the only fact it was given.
 func oneFact(t *testing.T) (func([]byte), *blocks.Fact) {
 	t.Helper()
 	fact := &blocks.Fact{}
@@ -62,22 +62,21 @@ func oneFact(t *testing.T) (func([]byte), *blocks.Fact) {
 	}, fact
 }
 
-// shards are inputs that say no more than how many shards there are.
+// shards returns inputs with nothing but a number of shards.
 func shards(n int) *source.Inputs {
 	in := &blocks.Inputs{Shards: n}
 	in.Add(&blocks.File{Source: "a"}, nil, nil)
 	return &source.Inputs{Inputs: in}
 }
 
-// writeTable writes rows in blocks, in an order drawn with seed, and returns the file and fact.
+// writeTable writes rows in blocks, in a random order drawn with seed, and returns the file and its fact.
 func writeTable[T blocks.Row](t *testing.T, name string, rows []T, seed uint64, metadata map[string]string) ([]byte, *blocks.Fact) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, seed))
 	packed := make([][]byte, 1+random.IntN(5))
 	for _, i := range random.Perm(len(rows)) {
 		b := random.IntN(len(packed))
-		// Only both keys together tell rows apart. The first is the document's: a cluster of that
-		// name begins with it.
+		// Only both keys together distinguish rows. The first is the document's: the name of a cluster begins with it.
 		packed[b] = blocks.NewRow(nil, blocks.Key(i/3), blocks.Key(i%3), &rows[i]).Append(packed[b])
 	}
 	f := &tableFn[T]{Table: output.Part(name), Params: Params{
@@ -106,7 +105,7 @@ func readTable[T any](t *testing.T, file []byte) []T {
 	return rows
 }
 
-// check writes rows, reads them back and does so again in other orders.
+// check writes rows, reads them back, and repeats this with other orders.
 func check[T blocks.Row](t *testing.T, name string, rows []T, counts map[string]int64) {
 	t.Helper()
 	metadata := map[string]string{"measure": "jaccard", "a": "1", "z": "26", "threshold": "0.8"}
@@ -133,7 +132,7 @@ func check[T blocks.Row](t *testing.T, name string, rows []T, counts map[string]
 	}
 }
 
-// few is enough rows for several batches and pages.
+// few is a number of rows that is enough for several batches and pages.
 const few = 3000
 
 func TestTables(t *testing.T) {
@@ -179,7 +178,7 @@ func TestTables(t *testing.T) {
 			row.ID = &id
 		case 1:
 			row.Reason, row.Detail, row.Raw = "broken json", "column 1", []byte{'{', 0, 0xff, byte(i)}
-			if i%2 == 0 { // which is not null: the record is unreadable all the same
+			if i%2 == 0 { // it is not null, so the record still counts as unreadable
 				row.Raw = []byte{}
 			}
 		}
@@ -192,7 +191,7 @@ func TestTables(t *testing.T) {
 	check(t, "pairs", []records.Pair{}, map[string]int64{"rows": 0})
 }
 
-// TestSchemas holds the tables to the contract, DESIGN.md §9, written out here once more.
+// TestSchemas compares the tables with the contract in DESIGN.md §9, which is repeated here.
 func TestSchemas(t *testing.T) {
 	for name, tt := range map[string]struct {
 		schema *parquet.Schema
@@ -229,7 +228,7 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-// written is the schema that a table's file has.
+// written returns the schema of the file of a table.
 func written[T blocks.Row](t *testing.T, name string) *parquet.Schema {
 	t.Helper()
 	file, _ := writeTable[T](t, name, nil, 1, nil)
@@ -263,8 +262,9 @@ func columnType(field parquet.Field) string {
 	}
 }
 
-// TestEveryShard: there is a file for a shard without rows if a table is written, and no work for it if not. No two tables share
-// the list: Flink would keep the network memory of all of them at once.
+// TestEveryShard checks that a written table has a file even for a shard without rows, and that a table that is not
+// written causes no work. No two tables may share the list of shards: Flink would keep the network memory of all of
+// them allocated at once.
 func TestEveryShard(t *testing.T) {
 	for want, write := range [][]output.Part{{output.Corpus}, {output.Clusters}, {output.Clusters, output.Pairs}} {
 		p, s := beam.NewPipelineWithRoot()
@@ -287,7 +287,7 @@ func TestEveryShard(t *testing.T) {
 	}
 }
 
-// TestTableNotWritten: a table that was not asked for is counted.
+// TestTableNotWritten checks that a table that was not requested is still counted.
 func TestTableNotWritten(t *testing.T) {
 	dir := storagetest.RunFolder(t)
 	f := &tableFn[records.Clustered]{

@@ -16,7 +16,7 @@ import (
 	"github.com/neardup/neardup/io/storage"
 )
 
-// group returns records packed into blocks of random lengths, as an iterator of a group.
+// group returns an iterator over the records, packed into blocks of random lengths.
 func group(random *rand.Rand, records [][]byte) func(*[]byte) bool {
 	var packed [][]byte
 	for i, record := range records {
@@ -44,7 +44,7 @@ func temp(t *testing.T) string {
 	return dir
 }
 
-// The order is that of the bytes, twice, whatever is held.
+// The order is that of the bytes, in two passes, whatever the memory limit.
 func TestOrderIsThatOfTheBytes(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var read sorted.Records
@@ -56,7 +56,7 @@ func TestOrderIsThatOfTheBytes(t *testing.T) {
 			for range random.IntN(20) {
 				record = append(record, byte(random.IntN(1+random.IntN(256))))
 			}
-			if n := len(records); n > 0 && random.IntN(4) == 0 { // which begins as another does
+			if n := len(records); n > 0 && random.IntN(4) == 0 { // it begins like another one
 				record = append(bytes.Clone(records[random.IntN(n)]), record...)
 			}
 			records = append(records, record)
@@ -96,7 +96,7 @@ func TestOrderIsThatOfTheBytes(t *testing.T) {
 	}
 }
 
-// repeated are the records whose first bytes another has too.
+// repeated returns the records whose first bytes another record has, too.
 func repeated(records [][]byte, prefix int) (all [][]byte) {
 	for i, r := range records {
 		for j, other := range records {
@@ -109,7 +109,7 @@ func repeated(records [][]byte, prefix int) (all [][]byte) {
 	return all
 }
 
-// What is beyond the bound is in files: if these are damaged or gone, reading fails.
+// What exceeds the memory limit is in files: if these are damaged or gone, reading fails.
 func TestFilesAreRead(t *testing.T) {
 	records := make([][]byte, 100)
 	for i := range records {
@@ -143,7 +143,7 @@ func TestFilesAreRead(t *testing.T) {
 	}
 }
 
-// Records of one width need no length.
+// Records of one length are stored without it.
 func TestRecordsOfOneWidth(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for _, width := range []int{1, 3, 8, 16, 20} {

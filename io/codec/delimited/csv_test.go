@@ -40,7 +40,7 @@ func TestCSV(t *testing.T) {
 	})
 }
 
-// TestCSVReasons: what is wrong with a row is said.
+// TestCSVReasons checks the reasons given for unreadable rows.
 func TestCSVReasons(t *testing.T) {
 	for row, want := range map[string]string{
 		"a\n":             "wrong column count: 1 columns, but column 2 is needed",
@@ -59,7 +59,7 @@ func TestCSVReasons(t *testing.T) {
 	}
 }
 
-// TestOtherDelimiter: a message says by what the values may be separated.
+// TestOtherDelimiter checks that a message names the delimiters that could be meant.
 func TestOtherDelimiter(t *testing.T) {
 	for _, c := range []struct {
 		delimiter    byte
@@ -79,14 +79,15 @@ func TestOtherDelimiter(t *testing.T) {
 		if want := `no text column "text"; the columns are ` + c.want; err == nil || err.Error() != want {
 			t.Errorf("%q:\n got %v\nwant %s", c.header, err, want)
 		}
-		// Where flags are proposed, no column that resembles the name is.
+		// Where a message proposes flags, it does not list similar column names.
 		if none := (*codec.NoColumnError)(nil); errors.As(err, &none) == strings.Contains(c.want, "give") {
 			t.Errorf("%q: %T", c.header, err)
 		}
 	}
 }
 
-// TestCR: a file whose lines end with CR alone is called that, unless the CR is in quotes or before the end of the line.
+// TestCR checks that a file whose lines end with a lone CR is reported as such, unless the CR is in quotes or part of a
+// CRLF.
 func TestCR(t *testing.T) {
 	for header, cr := range map[string]bool{
 		"id,text\r1,a\r2,b\r": true, "text,id\r1,a": true, "\xEF\xBB\xBF\"id\",\"text\"\r\"1\",\"a\"\r": true,
@@ -106,7 +107,7 @@ func TestCR(t *testing.T) {
 	}
 }
 
-// TestManyValues: a row of very many values takes no memory for those that nobody asked for.
+// TestManyValues checks that a row with very many values takes no memory for those nobody asked for.
 func TestManyValues(t *testing.T) {
 	c, err := delimited.NewCSV(codec.Fields{Text: []string{"text"}}).WithHeader([]byte("id,text,more\n"))
 	if err != nil {
@@ -125,7 +126,7 @@ func TestManyValues(t *testing.T) {
 	}
 }
 
-// TestNoHeader: without a header columns are numbers, and rows of any length.
+// TestNoHeader checks that without a header columns are named by number, and rows may have any length.
 func TestNoHeader(t *testing.T) {
 	for _, format := range []struct {
 		new  func(codec.Fields) codec.Codec
@@ -154,14 +155,14 @@ func FuzzCSV(f *testing.F) {
 		"\xEF\xBB\xBF\"te\r\nxt\"\r\na\r\n \r\n\"\"\"a\";\r\r\n")
 }
 
-// FuzzRows holds the rows of a file, and their values, against encoding/csv.
+// FuzzRows compares the rows of a file, and their values, with encoding/csv.
 func FuzzRows(f *testing.F) {
 	f.Add("a,b\n\"c\n\",\"\"\"d\"\n\n,\n")
 	f.Add("\"a\"\"b\"\n\"\"\n")
 	f.Fuzz(func(t *testing.T, file string) { sameRows(t, file) })
 }
 
-// TestRows is FuzzRows with files of few characters.
+// TestRows is FuzzRows with files made of few different characters.
 func TestRows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sameRows(t, rapid.StringOfN(rapid.SampledFrom([]rune(`",a`+"\n")), 0, 30, -1).Draw(t, "file"))
@@ -171,7 +172,7 @@ func TestRows(t *testing.T) {
 func sameRows(t rapid.TB, file string) {
 	t.Helper()
 	if strings.ContainsAny(file, "\r") || strings.HasPrefix(file, "\xEF\xBB\xBF") {
-		return // it changes line ends in values, and takes a byte order mark for content
+		return // encoding/csv changes line ends in values, and takes a byte order mark for content
 	}
 	reader := csv.NewReader(strings.NewReader(file))
 	reader.FieldsPerRecord = -1
@@ -179,7 +180,7 @@ func sameRows(t rapid.TB, file string) {
 	for {
 		want, err := reader.Read()
 		if errors.Is(err, csv.ErrBareQuote) || errors.Is(err, csv.ErrQuote) {
-			return // it goes on as it likes, or takes no quotes in values
+			return // encoding/csv goes on after errors in its own way, or rejects quotes in values
 		}
 		c := delimited.NewCSV(codec.Fields{NoHeader: true})
 		n, ok := c.Start(data, true)

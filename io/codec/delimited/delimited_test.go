@@ -18,7 +18,7 @@ func TestTSV(t *testing.T) {
 		"\t\t\n" + // 3
 		"9\ttoo few\n" + // 10
 		"10\ttoo\tmany\t\n" + // 13
-		"  \n" + // 3: a row of one
+		"  \n" + // 3: a row with one value
 		"11\tlast\tone\n"
 	codectest.Run(t, delimited.NewTSV(codec.Fields{Text: []string{"title", "body"}, ID: "id"}), []byte(sample), []codectest.Want{
 		{Position: 14, ID: "7", Text: "A title A body"},
@@ -44,12 +44,12 @@ func TestColumns(t *testing.T) {
 		{"a\ttext\tb\tc\n", "text", "id", "1"}, // the default id column may be missing
 		{"a\ttext\tb\tc\n", "text", "", "1"},
 		{"a\t text \tb\tc\n", "text", "a", "0=1"},
-		{"a\t text \ttext\tc\n", "text", "a", "0=2"},   // exactly goes before trimmed
-		{"a\t text \ttext\tc\n", " text ", "a", "0=1"}, // and both can be had
+		{"a\t text \ttext\tc\n", "text", "a", "0=2"},   // an exact match goes before a trimmed one
+		{"a\t text \ttext\tc\n", " text ", "a", "0=1"}, // and both can be read
 		{"a\ttext\tb\tc\n", "#4", "#1", "0=3"},
 		{"a\t#4\tb\tc\n", "#4", "#1", "0=1"}, // a name goes before a number
 		{"a\ta\tb\tc\n", "#2", "c", "3=1"},
-		{"a\ta\ttext\tc\n", "text", "c", "3=2"}, // twice does not matter unless asked for
+		{"a\ta\ttext\tc\n", "text", "c", "3=2"}, // a duplicate name only matters if it is asked for
 	} {
 		with, err := delimited.NewTSV(codec.Fields{Text: []string{c.text}, ID: c.id}).WithHeader([]byte(c.header))
 		if err != nil {
@@ -105,7 +105,7 @@ func TestColumnCountDetail(t *testing.T) {
 	}
 }
 
-// Start must not take the CR of a blank line for a row because the LF is not there yet.
+// Start must not take the CR of a blank line for a row just because the LF has not been read yet.
 func TestStartAtCR(t *testing.T) {
 	for _, c := range []struct {
 		data  string
@@ -126,7 +126,7 @@ func TestStartAtCR(t *testing.T) {
 	}
 }
 
-// TSV has no null: an empty id is none.
+// TSV has no null: an empty id means no id.
 func TestEmptyID(t *testing.T) {
 	with, err := delimited.NewTSV(codec.Fields{Text: []string{"text"}, ID: "id"}).WithHeader([]byte("id\ttext\n"))
 	if err != nil {
@@ -144,7 +144,7 @@ func FuzzTSV(f *testing.F) {
 		"\xEF\xBB\xBFtext\r\na\r\n \r\n\r\r\n")
 }
 
-// FuzzDecode holds Decode against strings.Split.
+// FuzzDecode compares Decode with strings.Split.
 func FuzzDecode(f *testing.F) {
 	f.Add("1\tb\tc\r\n", 3, 1)
 	f.Add("\t", 2, 1)
@@ -171,7 +171,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// TestEnds: where columns end is told if there are several.
+// TestEnds checks that the ends of the text columns are recorded if there are several.
 func TestEnds(t *testing.T) {
 	var doc codec.Document
 	for columns, ends := range map[string]string{"a": "", "a b": "\x03", "b a": "\x05"} {

@@ -7,7 +7,7 @@ import (
 	"github.com/neardup/neardup/io/codec"
 )
 
-// Only the values of the text columns change; quotes stay, or come where a value needs them.
+// Only the values of the text columns change. Quotes stay, and are added where a value needs them.
 func TestEdit(t *testing.T) {
 	for _, tt := range []struct{ header, record, want string }{
 		{"id,text\n", "1,one\r\n", "1,ONE;\r\n"},

@@ -8,7 +8,7 @@ import (
 	"github.com/neardup/neardup/io/codec"
 )
 
-// Only the strings of the text columns change, and they decode to what was put there.
+// Only the strings of the text columns change, and they decode to what was written.
 func TestEdit(t *testing.T) {
 	for _, tt := range []struct{ record, want string }{
 		{`{"text": "one"}` + "\r\n", `{"text": "ONE"}` + "\r\n"},

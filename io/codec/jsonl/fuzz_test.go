@@ -20,7 +20,7 @@ func FuzzJSONL(f *testing.F) {
 		"\xEF\xBB\xBF{\"id\":\"a\"}\n\r")
 }
 
-// TestStringBytes puts each byte at each place of a string that is scanned by words.
+// TestStringBytes puts each byte value at each place of a string that is scanned a word at a time.
 func TestStringBytes(t *testing.T) {
 	for size := range 20 {
 		for at := range size {
@@ -33,8 +33,7 @@ func TestStringBytes(t *testing.T) {
 	}
 }
 
-// FuzzDecode holds the scanner against encoding/json: what is valid, and what the columns
-// are.
+// FuzzDecode compares the scanner with encoding/json: which input is valid, and the values of the columns.
 func FuzzDecode(f *testing.F) {
 	for _, line := range []string{
 		`{"text":"a","id":1,"m":{"t":-0.5e+3,"x":[true,false,null,{}]},"m.t":"b"}`,
@@ -48,7 +47,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(agree)
 }
 
-// agree checks that Decode and encoding/json make the same of line.
+// agree checks that Decode and encoding/json read line in the same way.
 func agree(t *testing.T, line []byte) {
 	t.Helper()
 	for _, fields := range []codec.Fields{
@@ -83,7 +82,7 @@ func agree(t *testing.T, line []byte) {
 	}
 }
 
-// replaced is text with U+FFFD for each lone surrogate, as encoding/json has it.
+// replaced returns text with U+FFFD for each lone surrogate, as encoding/json does it.
 func replaced(text []byte) (out []byte) {
 	for len(text) > 0 {
 		r, n := utf8.DecodeRune(text)
@@ -96,7 +95,7 @@ func replaced(text []byte) (out []byte) {
 	return out
 }
 
-// plain decodes as Decode does, the plain way.
+// plain decodes as Decode does, but in the simplest way.
 func plain(line []byte, fields codec.Fields) (doc codec.Document, reason string) {
 	decoder := json.NewDecoder(bytes.NewReader(line))
 	decoder.UseNumber()
@@ -148,10 +147,10 @@ func plain(line []byte, fields codec.Fields) (doc codec.Document, reason string)
 	return doc, ""
 }
 
-// spread are the values that a path leads to through arrays.
+// spread holds the values that a path leads to through arrays.
 type spread []any
 
-// follow returns the value at path below v, nil if there is none.
+// follow returns the value at path below v, or nil if there is none.
 func follow(v any, path []string) any {
 	if len(path) == 0 {
 		return v
@@ -169,7 +168,7 @@ func follow(v any, path []string) any {
 	return nil
 }
 
-// flat returns the values in v, which is an array or no array.
+// flat returns the values in v, which may or may not be an array.
 func flat(v any) []any {
 	var elements []any
 	switch v := v.(type) {

@@ -6,7 +6,7 @@ import (
 	"github.com/neardup/neardup/io/codec"
 )
 
-// Lists have the same text only if their items are equal, whatever stands in these.
+// Two lists have the same text only if their items are equal, whatever the items contain.
 func TestItems(t *testing.T) {
 	c := New(codec.Fields{Text: []string{"a", "b"}, Items: true})
 	for record, want := range map[string]string{

@@ -30,7 +30,7 @@ func TestJSON(t *testing.T) {
 	})
 }
 
-// TestLongGap: a long run of blanks belongs to the record behind it.
+// TestLongGap checks that a long run of blanks belongs to the record after it.
 func TestLongGap(t *testing.T) {
 	blanks := strings.Repeat(" ", 10_000)
 	codectest.Run(t, jsonl.NewJSON(defaults), []byte("{\"text\":\"a\"}"+blanks+"{\"text\":\"b\"}"), []codectest.Want{
@@ -38,7 +38,7 @@ func TestLongGap(t *testing.T) {
 	})
 }
 
-// TestDeep: a value a million deep takes no memory to find, and is refused.
+// TestDeep checks that a value nested a million levels deep is found without taking memory, and is rejected.
 func TestDeep(t *testing.T) {
 	const deep = 1_000_000
 	record := []byte(`{"text":` + strings.Repeat("[", deep) + strings.Repeat("]", deep) + "}")
@@ -82,14 +82,14 @@ func FuzzJSON(f *testing.F) {
 		"{\"text\":\"a\\\"}\"}\n\n \r\n{\"text\":[[1]]},{", "\xEF\xBB\xBF[{\"id\":\"a\"},\n1 {}{}\"\\\"]\"]")
 }
 
-// FuzzValues holds the records of a file against encoding/json: the objects of a valid array, or of valid
-// values one after another.
+// FuzzValues compares the records of a file with encoding/json: the objects of a valid array, or of a sequence of valid
+// values.
 func FuzzValues(f *testing.F) {
 	f.Add(`[{"text":"a"}, {"text":["b"]} ]`)
 	f.Add("{\"text\":\"]\"}{}\n\n{\"text\":\"\\\\\"}")
 	f.Fuzz(func(t *testing.T, file string) {
 		var want []json.RawMessage
-		if json.Unmarshal([]byte(file), &want) != nil || want == nil { // null is an array to it
+		if json.Unmarshal([]byte(file), &want) != nil || want == nil { // encoding/json accepts null as an array
 			want = nil
 			for decoder := json.NewDecoder(strings.NewReader(file)); ; {
 				var value json.RawMessage
@@ -97,7 +97,7 @@ func FuzzValues(f *testing.F) {
 				if err == io.EOF {
 					break
 				}
-				if err != nil || value[0] != '{' { // other values need not be separated
+				if err != nil || value[0] != '{' { // values that are not objects need not be separated
 					return
 				}
 				want = append(want, value)
@@ -109,7 +109,7 @@ func FuzzValues(f *testing.F) {
 		for _, value := range want {
 			n, ok := c.Start(data, true)
 			if n > 1000 {
-				return // a gap that is too long
+				return // the gap is too long
 			}
 			data = data[n:]
 			n, _, _ = c.End(data, 0, true)

@@ -35,7 +35,7 @@ func TestJSONL(t *testing.T) {
 
 func TestColumns(t *testing.T) {
 	for _, c := range []struct {
-		text, id string // columns; text ones by comma
+		text, id string // columns; the text columns are separated by commas
 		line     string
 		want     string // text, or id=text
 	}{
@@ -48,7 +48,7 @@ func TestColumns(t *testing.T) {
 		{"title,text", "", `{"text":"a","title":"b"}`, "b a"},
 		{"text,text", "text", `{"text":"a"}`, "a=a a"},
 
-		// Of two the last.
+		// Of duplicate keys, the last counts.
 		{"text", "", `{"text":"a","text":"b"}`, "b"},
 		{"text", "", `{"text":[],"text":"b"}`, "b"},
 		{"m.t", "", `{"m":{"t":"a"},"m":{"t":"b"}}`, "b"},
@@ -64,7 +64,7 @@ func TestColumns(t *testing.T) {
 		{".", "", `{"":{"":"a"}}`, "a"},
 		{"t", "", `{"m":{"t":"b"},"t":"a"}`, "a"},
 
-		// Escapes, in keys too.
+		// Escapes, also in keys.
 		{"text", "", `{"\u0074e\u0078t":"a"}`, "a"},
 		{"a\"b", "", `{"a\"b":"c"}`, "c"},
 		{"text", "id", `{"text":"\"\\\/\b\f\n\r\t","id":"\u00E9"}`, "é=\"\\/\b\f\n\r\t"},
@@ -136,7 +136,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestNoText: a column that is null or missing is empty, and a record without any has no text.
+// TestNoText checks that a null or missing column is empty, and that a record has no text if all its columns are.
 func TestNoText(t *testing.T) {
 	none := "none"
 	for _, c := range []struct {
@@ -152,13 +152,13 @@ func TestNoText(t *testing.T) {
 		{"m.t", `{"m.t":null,"m":{"t":"a"}}`, none, nil},
 		{"m.t", `{"m":null}`, none, []int{0}},
 
-		// A path that ends in a duplicate of its object is missing, not what stood there before.
+		// If a later duplicate of the object lacks the path, the column is missing, whatever the earlier one had.
 		{"m.t", `{"m":{"t":"a"},"m":{}}`, none, []int{0}},
 		{"m.t", `{"m":{"t":"a"},"m":1}`, none, []int{0}},
 		{"m.t", `{"m":[{"t":"a"}],"m":{}}`, none, []int{0}},
 		{"m.t", `{"m":{"t":"a"},"m":[{"t":"b"}]}`, "b", nil},
 
-		// Spaces join what an array has.
+		// The values of an array are joined by spaces.
 		{"m.t", `{"m":[{"t":"a"},{"u":"b"},"c",{"t":null},{"t":1,"t":2},[{"t":["",["d"]]}]]}`, "a 2  d", nil},
 		{"m.t", `{"m":[{"t":["a"],"t":["b","c"]},{"t":"d"}]}`, "b c d", nil},
 		{"m.t", `{"m":[]}`, none, nil},
@@ -236,7 +236,7 @@ func TestDepth(t *testing.T) {
 	}
 }
 
-// A line of blanks is filler unless it is long, or the window would grow with it.
+// A blank line is filler unless it is long. Otherwise the window would grow with it.
 func TestLongBlankLine(t *testing.T) {
 	c := jsonl.New(defaults)
 	for _, blanks := range []int{0, 1, 1000, 5000} {
@@ -284,7 +284,7 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-// TestEnds: where columns end is told if there are several.
+// TestEnds checks that the ends of the text columns are recorded if there are several.
 func TestEnds(t *testing.T) {
 	var doc codec.Document
 	for _, c := range []struct {
@@ -303,7 +303,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestPlainText: a text is plain if all its columns are.
+// TestPlainText checks that a text is plain if all its columns are.
 func TestPlainText(t *testing.T) {
 	for record, want := range map[string]bool{
 		`{"a":"a\n\t\\ \"/\/\f\r","b":1}`: true, `{"a":"~\u007f"}`: false, `{"a":"é"}`: false, `{"a":"","b":"é"}`: false, `{"a":"é","b":""}`: false,

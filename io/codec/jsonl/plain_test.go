@@ -10,7 +10,7 @@ import (
 	"github.com/neardup/neardup/internal/fence"
 )
 
-// plainBytes is plainWords by definition.
+// plainBytes is the definition of plainWords.
 func plainBytes(b []byte) (n int, wide bool) {
 	for i, c := range b {
 		if c < ' ' || c == '"' || c == '\\' {
@@ -21,7 +21,7 @@ func plainBytes(b []byte) (n int, wide bool) {
 	return len(b), wide
 }
 
-// equalPlain holds both ways against the definition where b touches a fence.
+// equalPlain compares both implementations with the definition, with b placed next to a memory fence.
 func equalPlain(t rapid.TB, memory fence.Memory, b []byte) {
 	want, wantWide := plainBytes(b)
 	for _, place := range []func([]byte) []byte{memory.AtStart, memory.AtEnd} {
@@ -45,7 +45,7 @@ func FuzzPlain(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) { equalPlain(t, memory, b[:min(len(b), plainMost)]) })
 }
 
-// TestPlainBytes puts each byte at each place of strings of all lengths up to some blocks.
+// TestPlainBytes puts each byte value at each place of strings of all lengths up to a few blocks.
 func TestPlainBytes(t *testing.T) {
 	memory := fence.New(t, plainMost)
 	for size := range 100 {
@@ -61,7 +61,7 @@ func TestPlainBytes(t *testing.T) {
 	}
 }
 
-// TestPlain draws strings with several stops.
+// TestPlain draws strings with several bytes that are not plain.
 func TestPlain(t *testing.T) {
 	memory := fence.New(t, plainMost)
 	rapid.Check(t, func(t *rapid.T) {

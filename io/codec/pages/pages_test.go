@@ -13,7 +13,7 @@ import (
 
 func fields(id string, text ...string) codec.Fields { return codec.Fields{ID: id, Text: text} }
 
-// besides are records that pages.Besides, as Want has them: without text columns, and so of no text.
+// besides returns what Want says of a record that pages.Besides reports: no text columns, and so no text.
 func besides(at int) codectest.Want { return codectest.Want{Position: int64(at), NoText: true} }
 
 func TestRecords(t *testing.T) {
@@ -90,7 +90,7 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// TestNames: what does not name one record is refused.
+// TestNames checks that names which do not identify one kind of record are rejected.
 func TestNames(t *testing.T) {
 	for text, ok := range map[string]bool{
 		"page/text": true, "page/*,page/text": true, "text": true, "a,b": true,
@@ -107,7 +107,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestUnclosed: what is open at the end of a file may have taken other records.
+// TestUnclosed checks that an element still open at the end of a file is reported, since it may have swallowed other
+// records.
 func TestUnclosed(t *testing.T) {
 	c := pages.NewXML(fields("", "page/*"))
 	for record, lost := range map[string]bool{
@@ -128,7 +129,7 @@ func Fuzz(f *testing.F) {
 		"<page><page a='>'/></page><![CDATA[<page>]]><page>", "<pag<page <page></pages></page\n>\r<page/\n")
 }
 
-// TestReferences: an attribute is decoded as a text is.
+// TestReferences checks that an attribute is decoded as a text is.
 func TestReferences(t *testing.T) {
 	for tag, want := range map[string]string{
 		`id="a&amp;b"`: "a&b", `id = 'a"b'`: `a"b`, `xml:id="x" id="y"`: "y", `ID="x"`: "", `id=x`: "", `a="id='b'"`: "",

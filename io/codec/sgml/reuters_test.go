@@ -11,7 +11,7 @@ import (
 	"github.com/neardup/neardup/io/codectest"
 )
 
-// article returns an article of the collection's form.
+// article returns an article in the format of the collection.
 func article(oldID, text string) string {
 	return `<REUTERS TOPICS="YES" LEWISSPLIT="TRAIN" CGISPLIT="TRAINING-SET" OLDID="` + oldID + `" NEWID="1">
 <DATE>26-FEB-1987</DATE>
@@ -46,7 +46,7 @@ continued &lt;throughout> the week &#3;</BODY>`), codectest.Want{ID: "5544", Tex
 func TestColumns(t *testing.T) {
 	long := article("5544", `><TITLE>T</TITLE><AUTHOR>By &apos;A&apos;</AUTHOR><BODY>B</BODY>`)
 	for _, c := range []struct {
-		text, id string // columns; text ones by comma
+		text, id string // columns; the text columns are separated by commas
 		want     string
 	}{
 		{"", "", "5544=B"},
@@ -60,7 +60,7 @@ func TestColumns(t *testing.T) {
 		{"d", "", "5544=cocoa"},
 		{"dateline,companies", "", "5544=none"},
 		{"body", "csecs", "B"},
-		{"body", "ID", "B"}, // no attribute
+		{"body", "ID", "B"}, // no such attribute
 	} {
 		fields := codec.Fields{ID: c.id}
 		if c.text != "" {
@@ -84,7 +84,8 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// TestMissing: an element that an article lacks is told from one that is empty, but for the default.
+// TestMissing checks that an element which an article lacks is distinguished from an empty one, except for the default
+// element.
 func TestMissing(t *testing.T) {
 	record := []byte(article("5544", `><TITLE></TITLE>`))
 	for _, c := range []struct {
@@ -211,7 +212,7 @@ func TestHeader(t *testing.T) {
 	}
 }
 
-// Tags that never close cost no more than one look each.
+// Tags that are never closed cost no more than one look each.
 func TestManyOpenTags(t *testing.T) {
 	body := strings.Repeat("<a", 1<<20)
 	var doc codec.Document
@@ -230,7 +231,7 @@ func FuzzReuters(f *testing.F) {
 		"\xEF\xBB\xBF<!DOCTYPE<REUTERS ></REUTERS></REUTERS>")
 }
 
-// FuzzText checks that text escaped by the rules comes back.
+// FuzzText checks that a text, escaped by the rules, decodes to itself.
 func FuzzText(f *testing.F) {
 	f.Add("Grüße & <küsse> \x03")
 	escape := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;")
@@ -255,7 +256,7 @@ func FuzzText(f *testing.F) {
 	})
 }
 
-// TestEnds: where elements end is told if there are several.
+// TestEnds checks that the ends of the text elements are recorded if there are several.
 func TestEnds(t *testing.T) {
 	var doc codec.Document
 	for _, c := range []struct {

@@ -29,7 +29,7 @@ func FuzzInvariants(f *testing.F) {
 	codectest.Fuzz(f, codectest.Headed(New(codec.Fields{})), codectest.Tar("a", '0', ""), long[:512], strings.Repeat("\x00", 512))
 }
 
-// read returns id and text of each document of an archive, and whether one is unreadable.
+// read returns the id and text of each document of an archive, and whether any is unreadable.
 func read(archive []byte) (documents []string, broken bool) {
 	c := New(codec.Fields{})
 	for {
@@ -50,7 +50,7 @@ func read(archive []byte) (documents []string, broken bool) {
 	}
 }
 
-// oracle is read by the standard library.
+// oracle returns what the standard library reads.
 func oracle(archive []byte) (documents []string, err error) {
 	r := tar.NewReader(bytes.NewReader(archive))
 	for {
@@ -71,7 +71,7 @@ func oracle(archive []byte) (documents []string, err error) {
 	}
 }
 
-// TestAgainstStandardLibrary: members are read as archive/tar reads them, in all its formats.
+// TestAgainstStandardLibrary checks that members in all formats of archive/tar are read as archive/tar reads them.
 func TestAgainstStandardLibrary(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var b bytes.Buffer
@@ -113,7 +113,7 @@ func TestAgainstStandardLibrary(t *testing.T) {
 	})
 }
 
-// FuzzAgainstStandardLibrary: what archive/tar reads to the end has the same documents here.
+// FuzzAgainstStandardLibrary checks that an archive which archive/tar reads to its end has the same documents here.
 func FuzzAgainstStandardLibrary(f *testing.F) {
 	f.Add([]byte(codectest.Tar("a/b", '0', "text")))
 	f.Add([]byte(codectest.Tar("", 'x', "14 path=./pax\n") + codectest.Tar("p", '7', "two")))
@@ -121,7 +121,7 @@ func FuzzAgainstStandardLibrary(f *testing.F) {
 	f.Fuzz(func(t *testing.T, archive []byte) {
 		got, broken := read(archive)
 		want, err := oracle(archive)
-		if err == nil && !broken && !slices.Equal(got[:min(len(got), len(want))], want) { // it ends at the first zeros
+		if err == nil && !broken && !slices.Equal(got[:min(len(got), len(want))], want) { // it stops at zeros
 			t.Errorf("documents %q, want %q", got, want)
 		}
 	})
@@ -146,10 +146,10 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// holes returns a member of GNU tar with so many blocks of a map of holes.
+// holes returns a member of GNU tar whose map of holes takes the given number of blocks.
 func holes(blocks int) []byte {
 	m := []byte(codectest.Tar("holes", gnuSparse, "data"))
-	m[482] = 1 // more of its map follows
+	m[482] = 1 // more of the map follows
 	sum := 0
 	copy(m[148:156], "        ")
 	for _, c := range m[:block] {
@@ -163,7 +163,8 @@ func holes(blocks int) []byte {
 	return slices.Concat(m[:block], more, m[block:])
 }
 
-// TestManyHoles: a map of holes is a header, and the member ends in the same place however much of the archive is seen at a time.
+// TestManyHoles checks that a map of holes is treated as part of the header, and that the member ends in the same place
+// however much of the archive is seen at a time.
 func TestManyHoles(t *testing.T) {
 	const most = codec.MaxHead/block - 1
 	behind := []byte(codectest.Tar("b", '0', "text"))
@@ -200,7 +201,7 @@ func TestManyHoles(t *testing.T) {
 	}
 }
 
-// TestSparse: a file with holes is no document, and the members behind it are found.
+// TestSparse checks that a file with holes is not a document, and that the members after it are found.
 func TestSparse(t *testing.T) {
 	archive := slices.Concat(holes(1),
 		[]byte(codectest.Tar("", 'x', "22 GNU.sparse.major=1\n")+codectest.Tar("GNUSparseFile.0/a", '0', "1\n0\n4\n")+codectest.Tar("b", '0', "text")))
@@ -209,7 +210,7 @@ func TestSparse(t *testing.T) {
 	}
 }
 
-// TestLinkWithSize: what the header of a link says of a size is no content, as archive/tar has it.
+// TestLinkWithSize checks that a size in the header of a link does not count as content, as in archive/tar.
 func TestLinkWithSize(t *testing.T) {
 	archive := []byte(codectest.Tar("link", '1', "text")[:block] + codectest.Tar("b", '0', "two") + strings.Repeat("\x00", 2*block))
 	want, err := oracle(archive)

@@ -46,7 +46,7 @@ func FuzzInvariants(f *testing.F) {
 		"WARC/1.0\nContent-Length: 4\n\n12345\r\n\r\nWARC/1.1\r\nContent-Length:2\r\n\r\n", "\r\nxWARC/1.\n\nWARC/1.0\r\n")
 }
 
-// decode returns the text of a record, or "none", or the reason why it is unreadable.
+// decode returns the text of a record, "none", or the reason why it is unreadable.
 func decode(record string, columns ...string) string {
 	var doc codec.Document
 	err := New(codec.Fields{Text: columns}).Decode([]byte(record), &doc)
@@ -133,7 +133,8 @@ func TestResponses(t *testing.T) {
 	}
 }
 
-// TestTaken: a record whose length ends where a record in it does is unreadable, unless it is sure to hold that.
+// TestTaken checks that a record whose length ends where a record inside it ends is unreadable, unless it certainly
+// contains that record.
 func TestTaken(t *testing.T) {
 	quoted := codectest.WARC("conversion", "x", "text/plain", "quoted")
 	bare := strings.TrimSpace(quoted)
@@ -208,7 +209,7 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// TestChunks: what is cut into chunks is joined again.
+// TestChunks checks that chunked content is joined again.
 func TestChunks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		body := rapid.SliceOfN(rapid.Byte(), 1, 200).Draw(t, "body")
@@ -247,8 +248,8 @@ func FuzzText(f *testing.F) {
 	})
 }
 
-// A header that lacks its empty line does not take the record behind it, nor is it read again for each one: what is
-// read of headers would grow with the square of their number.
+// A header without its closing empty line does not swallow the record after it, and is not read again for each
+// following record: otherwise the bytes read would grow with the square of the number of headers.
 func TestHeaderEndsAtTheNextRecord(t *testing.T) {
 	const open, next = "WARC/1.0\r\nWARC-Record-ID: a\r\n", "WARC/1.0\r\nContent-Length: 0\r\n\r\n\r\n\r\n"
 	c := New(codec.Fields{})

@@ -20,7 +20,7 @@ type closing struct {
 func (c *closing) Close() error { c.closed++; return nil }
 
 func TestReadAhead(t *testing.T) {
-	content := bytes.Repeat([]byte("0123456789abcde"), readBytes/3) // no buffer ends with it
+	content := bytes.Repeat([]byte("0123456789abcde"), readBytes/3) // its length is such that no buffer ends with it
 	broken := errors.New("broken")
 	for name, r := range map[string]io.Reader{
 		"whole":   bytes.NewReader(content),
@@ -60,7 +60,7 @@ type panicReader struct{}
 
 func (panicReader) Read([]byte) (int, error) { panic("a decoder") }
 
-// A panic of a decoder is one of who reads it.
+// A panic of a decoder reaches the goroutine that reads from it.
 func TestReadAheadPanics(t *testing.T) {
 	a := readAhead(io.NopCloser(panicReader{}))
 	defer a.Close()
@@ -73,7 +73,7 @@ func TestReadAheadPanics(t *testing.T) {
 	t.Errorf("no panic, and %v", err)
 }
 
-// It reads two buffers ahead while nobody takes what it read, and nothing once it is closed.
+// It reads two buffers ahead while nobody takes what it read, and nothing after it was closed.
 func TestReadAheadBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		zeros := &countingReader{r: zeroReader{}}
@@ -92,7 +92,7 @@ func TestReadAheadBound(t *testing.T) {
 		if err := a.Close(); err != nil {
 			t.Fatal(err)
 		}
-	}) // which waits for the goroutine
+	}) // it waits for the goroutine
 }
 
 type zeroReader struct{}

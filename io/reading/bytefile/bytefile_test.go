@@ -24,7 +24,7 @@ import (
 
 var options = reading.Options{Fields: readertest.Fields, MaxRecord: anyLength}
 
-// TestConformance: every format, in every compression, passes the suite.
+// TestConformance checks that every format passes the suite, in every compression.
 func TestConformance(t *testing.T) {
 	for _, sample := range codectest.Samples() {
 		empty := &codectest.Sample{Format: sample.Format}
@@ -65,7 +65,8 @@ func TestInspect(t *testing.T) {
 	}
 }
 
-// TestUnpackedOnce: with one context of storage.Once, what Inspect or Head has unpacked is not unpacked again.
+// TestUnpackedOnce checks that within one context of storage.Once, what Inspect or Head has decompressed is not
+// decompressed again.
 func TestUnpackedOnce(t *testing.T) {
 	small, large := codectest.OfLengths("lines", 10, 300), codectest.OfLengths("lines", 200_000, 200_000)
 	for _, compression := range []string{"gzip", "zstd"} {
@@ -106,7 +107,7 @@ func TestUnpackedOnce(t *testing.T) {
 	}
 }
 
-// TestCut: cuts are at multiples of the size, and never where the header is.
+// TestCut checks that cuts are at multiples of the size, and never inside the header.
 func TestCut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		file := &blocks.File{
@@ -126,7 +127,8 @@ func TestCut(t *testing.T) {
 	})
 }
 
-// random are lines of these lengths that hardly compress: what takes many times its packed size is not spooled.
+// random returns lines of the given lengths that hardly compress: content that takes many times its packed size is not
+// spooled.
 func random(lengths ...int) (content []byte) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, n := range lengths {
@@ -138,7 +140,7 @@ func random(lengths ...int) (content []byte) {
 	return content
 }
 
-// spool has the plain bytes of in kept, and reads all so that they are.
+// spool sets up a spool for the decompressed bytes of in, and reads all of in so that they are kept there.
 func spool(t *testing.T, in input) {
 	t.Helper()
 	temp, err := storage.TempFolder(t.Context(), t.TempDir())
@@ -154,7 +156,7 @@ func spool(t *testing.T, in input) {
 	}
 }
 
-// TestSpool: the first read to the end leaves the plain bytes for the others.
+// TestSpool checks that the first read that reaches the end leaves the decompressed bytes for other readers.
 func TestSpool(t *testing.T) {
 	content := random(1000, 300_000, 20)
 	for _, compression := range []string{"gzip", "zstd"} {
@@ -188,7 +190,7 @@ func TestSpool(t *testing.T) {
 	}
 }
 
-// TestSpoolByBeginning: a read of the beginning leaves the plain bytes if that is all of a small file.
+// TestSpoolByBeginning checks that reading the beginning leaves the decompressed bytes if a small file has no more.
 func TestSpoolByBeginning(t *testing.T) {
 	content := random(1000, 2000, 20)
 	for _, compression := range []string{"gzip", "zstd"} {
@@ -203,11 +205,11 @@ func TestSpoolByBeginning(t *testing.T) {
 	}
 }
 
-// TestSpoolNowhere: where plain bytes cannot be left, all is read all the same.
+// TestSpoolNowhere checks that everything can be read even if the decompressed bytes cannot be kept.
 func TestSpoolNowhere(t *testing.T) {
 	f := codectest.OfLengths("lines", 1000, 20)
 	in := plant(t, "lines", readertest.Pack(t, f.Content, "gzip"))
-	in.file.Spool = filepath.Join(in.file.Path, "0") // below a file
+	in.file.Spool = filepath.Join(in.file.Path, "0") // below a file, which is no folder
 	records := 0
 	progress, err := in.reader.Read(t.Context(), in.file, []blocks.Span{whole}, options, func(*reading.Record) error { records++; return nil })
 	if err != nil || records != 2 || progress.Content != 1020 || progress.Stored != in.file.Size {
@@ -220,7 +222,8 @@ type calling func()
 
 func (c calling) Write(p []byte) (int, error) { c(); return len(p), nil }
 
-// TestCopyOfChangedFile: with a spool nobody but the copy looks at the file, and must see it change.
+// TestCopyOfChangedFile checks that a copy notices that the file has changed: with a spool, nobody else looks at the
+// file.
 func TestCopyOfChangedFile(t *testing.T) {
 	content := random(1000, 2000, 20)
 	for _, compression := range []string{"gzip", "zstd"} {
@@ -240,7 +243,7 @@ func TestCopyOfChangedFile(t *testing.T) {
 	}
 }
 
-// zstdFrame compresses to one frame, which tells its size if it is long or a single segment.
+// zstdFrame compresses content to one frame. The frame states its size if it is long or a single segment.
 func zstdFrame(t *testing.T, content []byte, options ...zstd.EOption) []byte {
 	t.Helper()
 	encoder, err := zstd.NewWriter(nil, options...)
@@ -251,8 +254,8 @@ func zstdFrame(t *testing.T, content []byte, options ...zstd.EOption) []byte {
 	return encoder.EncodeAll(content, nil)
 }
 
-// TestFramesTile: frames are found to their last byte, each unpacks alone, and together they are the
-// file, whatever their blocks and checksums.
+// TestFramesTile checks that frames are found up to their last byte, that each can be decompressed alone, and that
+// together they are the file, whatever their blocks and checksums.
 func TestFramesTile(t *testing.T) {
 	noise := make([]byte, 300_000)
 	for i := range noise {
@@ -309,8 +312,8 @@ func TestFramesTile(t *testing.T) {
 	}
 }
 
-// TestCopyAtFrameEnds drops records of one byte before, at and behind the ends of frames: a frame is
-// copied if nothing of it is dropped, and only then.
+// TestCopyAtFrameEnds drops one-byte records before, at and after the ends of frames: a frame is copied as it is if and
+// only if nothing in it is dropped.
 func TestCopyAtFrameEnds(t *testing.T) {
 	const records, perFrame = 9, 3
 	for cut := 1; cut <= perFrame; cut++ {
@@ -338,7 +341,7 @@ func TestCopyAtFrameEnds(t *testing.T) {
 			if err != nil || kept != int64(records-len(dropped)) || int64(len(readertest.Unpack(t, b.Bytes(), zstded))) != kept {
 				t.Fatalf("cut %d, dropped %v: %d records in %d bytes, error %v", cut, dropped, kept, len(readertest.Unpack(t, b.Bytes(), zstded)), err)
 			}
-			// What is packed anew does not tell its size, so a copied frame can be told.
+			// What is compressed anew does not state its size, which is how copied frames are recognized here.
 			left, at := b.Bytes(), 0
 			for i, f := range frames {
 				n := perFrame
@@ -364,7 +367,7 @@ func TestCopyAtFrameEnds(t *testing.T) {
 	}
 }
 
-// TestCopyIsFramesAlone: a copy that keeps whole frames only has nothing besides them.
+// TestCopyIsFramesAlone checks that a copy consisting of whole frames has nothing else in it.
 func TestCopyIsFramesAlone(t *testing.T) {
 	first, second := zstdFrame(t, []byte("one\n"), zstd.WithSingleSegment(true)), zstdFrame(t, []byte("two\n"), zstd.WithSingleSegment(true))
 	in := plant(t, "lines", slices.Concat(first, second))
@@ -376,7 +379,7 @@ func TestCopyIsFramesAlone(t *testing.T) {
 	}
 }
 
-// TestStopped: a copy ends within its records, too.
+// TestStopped checks that a copy can also be interrupted between its records.
 func TestStopped(t *testing.T) {
 	in := plant(t, "lines", []byte("one\ntwo\nthree\n"))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -391,8 +394,8 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// TestReadSomeStopped: an interruption ends the reading at the next record, also where no more bytes need
-// to be read.
+// TestReadSomeStopped checks that an interruption ends the reading at the next record, even if no more bytes need to be
+// read.
 func TestReadSomeStopped(t *testing.T) {
 	in := plant(t, "lines", []byte("one\ntwo\nthree\n"))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -407,9 +410,9 @@ func TestReadSomeStopped(t *testing.T) {
 	}
 }
 
-// A record may reach beyond the start of the next span, where that is no longer in hand.
+// A record may extend beyond the start of the next span, whose first bytes are then no longer in memory.
 func TestSpanBehind(t *testing.T) {
-	in := plant(t, "lines", []byte(strings.Repeat("a", tailBytes)+"\nb\n")) // the first line ends where a first read does
+	in := plant(t, "lines", []byte(strings.Repeat("a", tailBytes)+"\nb\n")) // the first read ends with it
 	var got []int64
 	if _, err := in.reader.Read(t.Context(), in.file, []blocks.Span{{End: 1}, {Start: 2, End: blocks.End}}, options, func(r *reading.Record) error {
 		got = append(got, r.Position)

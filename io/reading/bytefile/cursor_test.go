@@ -35,7 +35,7 @@ const anyLength = 1 << 30
 
 var whole = blocks.Span{End: blocks.End}
 
-// readers are those of the formats.
+// readers maps formats to their readers.
 var readers = map[string]Reader{
 	"jsonl": {Codec: jsonl.New},
 	"json":  {Codec: jsonl.NewJSON},
@@ -52,10 +52,10 @@ var readers = map[string]Reader{
 	"tar":     {Codec: tar.New, Plain: true, Besides: tar.Besides, Encoded: true},
 }
 
-// oneDocument reports whether a file is a document.
+// oneDocument reports whether each file of a format is a single document.
 func oneDocument(format string) bool { return format == "files" || format == "html" }
 
-// input is a file that was inspected.
+// input is an inspected file.
 type input struct {
 	reader Reader
 	file   *blocks.File
@@ -73,7 +73,7 @@ func (in input) cursor(ctx context.Context, span blocks.Span, maxRecord int) (*c
 	return in.reader.openSpan(ctx, in.file, span, reading.Options{Fields: readertest.Fields, MaxRecord: maxRecord}, nil, nil)
 }
 
-// readAll returns the records of a span, parts of long ones joined, and all bytes of its pieces.
+// readAll returns the records of a span, with the parts of long ones joined, and all bytes of its pieces.
 func readAll(t testing.TB, in input, span blocks.Span, maxRecord int) (found []codectest.Planted, content []byte) {
 	t.Helper()
 	r, err := in.cursor(t.Context(), span, maxRecord)
@@ -118,8 +118,8 @@ func readAll(t testing.TB, in input, span blocks.Span, maxRecord int) (found []c
 	return found, content
 }
 
-// TestReaderTiles: whatever the spans, their pieces one after another are the file less its
-// header, and each record is in one of them.
+// TestReaderTiles checks that, whatever the spans, their pieces joined in order are the file without its header, and
+// each record is in one of them.
 func TestReaderTiles(t *testing.T) {
 	for _, f := range codectest.Samples() {
 		for _, compression := range []string{"", gzipped, zstded} {
@@ -157,10 +157,10 @@ func TestReaderTiles(t *testing.T) {
 	}
 }
 
-// TestReaderLongRecords: a record is long if it has more than maxRecord bytes, and only then:
-// not by how much of it the reader happens to hold, which depends on the span.
+// TestReaderLongRecords checks that a record is long if and only if it has more than maxRecord bytes. It must not
+// matter how much of it the reader happens to hold, which depends on the span.
 func TestReaderLongRecords(t *testing.T) {
-	const most = 300_000 // more than is read at once
+	const most = 300_000 // more than one read returns
 	for _, format := range []string{"lines", "jsonl", "reuters"} {
 		for _, compression := range []string{"", gzipped} {
 			t.Run(format+" "+compression, func(t *testing.T) {
@@ -222,7 +222,7 @@ func TestReaderLongRecords(t *testing.T) {
 	}
 }
 
-// TestReaderTinyParts cuts small records into parts as small as they can be.
+// TestReaderTinyParts cuts small records into the smallest possible parts.
 func TestReaderTinyParts(t *testing.T) {
 	for _, f := range codectest.Samples() {
 		in := plant(t, f.Format, f.Content)
@@ -240,8 +240,8 @@ func TestReaderTinyParts(t *testing.T) {
 	}
 }
 
-// TestReaderDoesNotSearchOn: a span in the midst of one endless record is left without reading
-// the rest of the file into memory, or at all.
+// TestReaderDoesNotSearchOn checks that a span in the middle of one endless record is finished without reading the rest
+// of the file into memory, or even at all.
 func TestReaderDoesNotSearchOn(t *testing.T) {
 	for _, format := range []string{"lines", "reuters"} {
 		f := codectest.OfLengths(format, 20<<20, 40)
@@ -264,8 +264,8 @@ func TestReaderDoesNotSearchOn(t *testing.T) {
 	}
 }
 
-// TestReaderLongAtWindowEdge: the reader holds a byte more than a record may have, of which it
-// cannot tell yet whether it is the record's.
+// TestReaderLongAtWindowEdge covers the case that the reader holds one byte more than a record may have, and cannot
+// tell yet whether that byte belongs to the record.
 func TestReaderLongAtWindowEdge(t *testing.T) {
 	const most = 300_000
 	f := codectest.OfLengths("reuters", 2*readBytes-most-1)
@@ -278,7 +278,7 @@ func TestReaderLongAtWindowEdge(t *testing.T) {
 	}
 }
 
-// TestSeek reads records here and there, near and far, in one pass.
+// TestSeek reads records at various positions, near and far, in one pass.
 func TestSeek(t *testing.T) {
 	var lengths []int
 	for i := range 200 {
@@ -325,7 +325,7 @@ func TestEmptyFiles(t *testing.T) {
 	for _, content := range []string{"", "\xEF\xBB\xBF"} {
 		for _, f := range codectest.Samples() {
 			if (f.Format == "tsv" || f.Format == "csv") && content != "" {
-				continue // it has a header, of one column without a name
+				continue // it has a header with one unnamed column
 			}
 			in := plant(t, f.Format, []byte(content))
 			found, left := readAll(t, in, whole, anyLength)
@@ -334,7 +334,7 @@ func TestEmptyFiles(t *testing.T) {
 			case "warc", "tar":
 				want = []codectest.Planted{{Raw: content, Unreadable: true}}[:min(len(content), 1)]
 			case "files":
-				want = []codectest.Planted{{Raw: content, Text: content}} // an empty document, or one of a mark
+				want = []codectest.Planted{{Raw: content, Text: content}} // an empty document, or only a byte order mark
 			case "html":
 				want = []codectest.Planted{{Raw: content}}
 			}
@@ -345,7 +345,7 @@ func TestEmptyFiles(t *testing.T) {
 	}
 }
 
-// TestStreams: what compressors put one after another is read as one.
+// TestStreams checks that several compressed streams in a row are read as one.
 func TestStreams(t *testing.T) {
 	f := codectest.OfLengths("lines", 3000, 40, 700_000, 500, 1)
 	skippable := func(content string) []byte {
@@ -371,7 +371,7 @@ func TestStreams(t *testing.T) {
 
 func TestBrokenFiles(t *testing.T) {
 	f := codectest.OfLengths("lines", 100_000, 200_000, 300_000, 40)
-	noise := make([]byte, len(f.Content)) // that does not compress away
+	noise := make([]byte, len(f.Content)) // noise that does not compress
 	for i := range noise {
 		noise[i] = byte(i*i>>3 ^ i>>7)
 	}
@@ -379,7 +379,7 @@ func TestBrokenFiles(t *testing.T) {
 	f.Record(string(noise), "", "")
 	gz, zst := readertest.Pack(t, f.Content, gzipped), readertest.Pack(t, f.Content, zstded)
 	damaged := slices.Clone(gz)
-	damaged[len(damaged)-6] ^= 1 // in the checksum
+	damaged[len(damaged)-6] ^= 1 // inside the checksum
 	for name, tt := range map[string]struct {
 		content []byte
 		want    string
@@ -391,7 +391,7 @@ func TestBrokenFiles(t *testing.T) {
 		"gzip damaged":             {damaged, "invalid checksum; fetch the file again, or leave it out"},
 		"zstd truncated":           {zst[:len(zst)/2], "of its content: the compressed data ends early, or other bytes follow it; fetch the file again"},
 		"zstd's magic alone":       {zst[:4], "at byte 0 of its content: the compressed data ends early, or other bytes follow it; fetch"},
-		// RFC 8878, section 3.1.1: a frame of one segment, the dictionary 7 and a raw block.
+		// RFC 8878, section 3.1.1: a single-segment frame with dictionary 7 and a raw block.
 		"zstd with a dictionary": {[]byte("\x28\xB5\x2F\xFD\x21\x07\x01\x09\x00\x00a"), "at byte 0 of its content: what follows is compressed with a zstd dictionary"},
 		"zstd and garbage":       {append(slices.Clone(zst), "garbage, and more"...), "fetch the file again, or leave it out"},
 	} {
@@ -419,8 +419,8 @@ func TestBrokenFiles(t *testing.T) {
 	}
 }
 
-// TestReadingMovingFiles: a file that is not what was listed ends in an error that names it, if
-// not at once, then on Close.
+// TestReadingMovingFiles checks that a file which differs from what was listed ends in an error that names it: at once,
+// or else on Close.
 func TestReadingMovingFiles(t *testing.T) {
 	for _, compression := range []string{"", gzipped, zstded} {
 		f := codectest.OfLengths("lines", 100_000, 200_000, 300_000)
@@ -446,7 +446,7 @@ func TestReadingMovingFiles(t *testing.T) {
 	}
 }
 
-// TestPositionLimit reads at the end of the largest file there is (it has holes).
+// TestPositionLimit reads at the end of the largest possible file (a sparse one).
 func TestPositionLimit(t *testing.T) {
 	in := plant(t, "lines", nil)
 	path := in.file.Path
@@ -480,7 +480,7 @@ func TestPositionLimit(t *testing.T) {
 	if err := in.reader.Inspect(t.Context(), grown, o); err == nil || !strings.Contains(err.Error(), "split the file") {
 		t.Errorf("a larger file is planned: error %v", err)
 	}
-	// Of a compressed file the planner cannot know.
+	// The planner cannot know this for a compressed file.
 	in.file = grown
 	c, err := in.cursor(t.Context(), blocks.Span{Start: limit - 5, End: blocks.End}, anyLength)
 	if err != nil {
@@ -495,8 +495,8 @@ func TestPositionLimit(t *testing.T) {
 	}
 }
 
-// TestCompressIsDeterministic: a corpus is byte-identical in every run, and so whatever the
-// pieces it is written in.
+// TestCompressIsDeterministic checks that the same content is compressed to the same bytes, whatever pieces it is
+// written in: a corpus must be byte-identical in every run.
 func TestCompressIsDeterministic(t *testing.T) {
 	content := bytes.Repeat([]byte("A line that is much like the next.\n"), 40_000)
 	for i := range content {
@@ -543,7 +543,7 @@ func TestCompressIsDeterministic(t *testing.T) {
 	}
 }
 
-// TestZstdWindows: frames of --long are read too.
+// TestZstdWindows checks that frames written with --long can be read.
 func TestZstdWindows(t *testing.T) {
 	f := codectest.OfLengths("lines", 1<<20, 40)
 	var b bytes.Buffer
@@ -585,7 +585,8 @@ func BenchmarkReader(b *testing.B) {
 	}
 }
 
-// TestSeekBehindLong: a jump out of an over-long record ends that record, be its end in hand or not.
+// TestSeekBehindLong checks that a seek from within an over-long record ends that record, whether or not its end is in
+// memory.
 func TestSeekBehindLong(t *testing.T) {
 	const most = 10_000
 	for _, size := range []int{2 * most, 2 * readBytes} {

@@ -15,7 +15,7 @@ import (
 	"github.com/neardup/neardup/io/reading/readertest"
 )
 
-// inEncoding is a Reader of files in an encoding.
+// inEncoding is a Reader for files in a given encoding.
 type inEncoding struct {
 	Reader
 	name string
@@ -26,7 +26,7 @@ func (r inEncoding) Inspect(ctx context.Context, file *blocks.File, o reading.Op
 	return r.Reader.Inspect(ctx, file, o)
 }
 
-// words are of characters whose bytes look like line ends, quotes, brackets and delimiters.
+// words are pairs of words whose bytes look like line ends, quotes, brackets and delimiters.
 var words = map[string][2]string{
 	"utf-16le":     {"\u0A0A\u220A\u0A22\u7B5B", "\u5C22\U0001F40A\u092C\u2C09"},
 	"utf-16be":     {"\u0A0A\u220A\u0A22\u7B5B", "\u5C22\U0001F40A\u092C\u2C09"},
@@ -54,7 +54,7 @@ func encode(t *testing.T, name, text string) string {
 	return coded
 }
 
-// transcoded is a sample in an encoding, with words of it.
+// transcoded returns a sample in an encoding, with words of that encoding.
 func transcoded(t *testing.T, s *codectest.Sample, name string) *codectest.Sample {
 	t.Helper()
 	replace := func(text string) string {
@@ -79,7 +79,7 @@ func transcoded(t *testing.T, s *codectest.Sample, name string) *codectest.Sampl
 	return out
 }
 
-// TestEncodings: every format of text passes the suite in every encoding.
+// TestEncodings checks that every text format passes the suite in every encoding.
 func TestEncodings(t *testing.T) {
 	for name := range words {
 		for _, sample := range codectest.Samples() {
@@ -104,7 +104,7 @@ func TestEncodings(t *testing.T) {
 	}
 }
 
-// TestMarks: a byte order mark goes before the encoding that is asked for.
+// TestMarks checks that a byte order mark takes precedence over the requested encoding.
 func TestMarks(t *testing.T) {
 	const text = "text\n\u00E9t\u00E9\n"
 	for _, tt := range []struct{ content, asked, want string }{
@@ -116,7 +116,7 @@ func TestMarks(t *testing.T) {
 		{encode(t, "utf-16be", "\uFEFF"+text), "latin1", "utf-16be"},
 		{encode(t, "windows-1252", text), "latin1", "windows-1252"},
 		{text, "UTF8", ""},
-		// A file that is UTF-8 is in no other encoding, unless that is UTF-16 or it has NUL.
+		// A UTF-8 file is not in any other encoding, unless that is UTF-16 or the file has NULs.
 		{text, "windows-1252", ""}, {text, "shift_jis", ""},
 	} {
 		for _, format := range []string{"tsv", "lines"} {
@@ -146,7 +146,8 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// TestDeclared: a page is read as it declares, unless all of it is UTF-8, and else as is asked.
+// TestDeclared checks that a page is read in the encoding it declares, unless all of it is UTF-8; without a
+// declaration, in the requested one.
 func TestDeclared(t *testing.T) {
 	const text = "\u00E9t\u00E9"
 	latin := encode(t, "windows-1252", text)
@@ -183,8 +184,8 @@ func TestDeclared(t *testing.T) {
 	}
 }
 
-// TestDetected: a file is read as its text tells, wherever that begins and whatever it is packed in, unless it is UTF-8, has
-// a mark, declares another encoding or does not tell enough.
+// TestDetected checks that a file is read in the encoding detected from its text, wherever the text begins and however
+// it is compressed, unless the file is UTF-8, has a byte order mark, declares another encoding or says too little.
 func TestDetected(t *testing.T) {
 	const russian = "Все люди рождаются свободными и равными в своем достоинстве и правах\n"
 	head := strings.Repeat("plain ASCII text, line by line\n", readBytes/20)
@@ -220,7 +221,7 @@ func TestDetected(t *testing.T) {
 	}
 }
 
-// TestIsUTF8: all of a file decides whether it is UTF-8, wherever a buffer ends, compressed or not.
+// TestIsUTF8 checks that the whole file decides whether it is UTF-8, wherever buffers end, compressed or not.
 func TestIsUTF8(t *testing.T) {
 	r := inEncoding{readers["lines"], "windows-1252"}
 	for _, tt := range []struct {
@@ -244,7 +245,7 @@ func TestIsUTF8(t *testing.T) {
 	}
 }
 
-// FuzzEncoded: however windows are cut, the same records are found in broken files.
+// FuzzEncoded checks that the same records are found in broken files, however windows are cut.
 func FuzzEncoded(f *testing.F) {
 	names := []string{"utf-16le", "shift_jis", "gb18030", "euc-jp", "windows-1251"}
 	for i := range names {
@@ -263,7 +264,7 @@ func FuzzEncoded(f *testing.F) {
 			t.Fatal(err)
 		}
 		if bytes.Contains(content, []byte("\xFF\xFE")) || bytes.Contains(content, []byte("\xFE\xFF")) {
-			content = bytes.ReplaceAll(content, []byte("\xFF"), nil) // a mark that comes first once records are left out
+			content = bytes.ReplaceAll(content, []byte("\xFF"), nil) // could end up as the file's mark
 		}
 		codectest.EncodedInvariants(t, c, content)
 	})

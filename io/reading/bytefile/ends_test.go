@@ -20,13 +20,13 @@ import (
 	"github.com/neardup/neardup/io/reading/readertest"
 )
 
-// TestUnclosed: a file that ends where something is open is not read as if it were whole, be the record that is open long or
-// not, however large the file and in whatever encoding.
+// TestUnclosed checks that a file which ends with an open element is not read as if it were complete, whether or not
+// the open record is long, however large the file and in any encoding.
 func TestUnclosed(t *testing.T) {
 	many := strings.Repeat("{\"text\": \"a, b\"}\n", 5_000)
 	for name, tt := range map[string]struct {
 		format, content string
-		at              int // of the record, or the file's end
+		at              int // of the record, or the end of the file
 		want            string
 	}{
 		"an array behind a comma":  {"json", `[{"a":1},{"a":2},`, 17, ", its end: the array that the file begins with is not closed"},
@@ -51,7 +51,7 @@ func TestUnclosed(t *testing.T) {
 					}
 					stored := readertest.Pack(t, []byte(content), compression)
 					for _, most := range []int{10, 1000, anyLength} {
-						for _, end := range []int64{int64(at + 1), blocks.End} { // a sample, and all
+						for _, end := range []int64{int64(at + 1), blocks.End} { // a sample, and the whole file
 							unclosed(t, tt.format, stored, reading.Options{Encoding: encoding, MaxRecord: most}, end, at, want)
 						}
 					}
@@ -84,7 +84,7 @@ func unclosed(t *testing.T, format string, stored []byte, o reading.Options, end
 	}
 }
 
-// TestClosed: a file is whole whatever stands at its end.
+// TestClosed checks that a complete file is accepted whatever stands at its end.
 func TestClosed(t *testing.T) {
 	for format, contents := range map[string][]string{
 		"json": {"", "\n", "[]", "[] \n", `[{"a":1},]`, `{"a":1}`, `{"a":1}]`, "1 2", "[\"a\"]\n\n", "[" + strings.Repeat(" ", 3000) + "{}]"},
@@ -104,12 +104,13 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// lying returns a record whose content has not the length that it says.
+// lying returns a record that states a wrong length for its content.
 func lying(id, text string, length int) string {
 	return fmt.Sprintf("WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Record-ID: %s\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s\r\n\r\n", id, length, text)
 }
 
-// comeTrue reports whether what one of every step-th records says of its end is true, or true of a later one's that lies.
+// comeTrue reports whether, of every step-th record, one record's claim about its end is true, or becomes true for a
+// later record with a wrong length.
 func comeTrue(records []string, claims []int, step int) bool {
 	content := ""
 	var claimed []int
@@ -128,13 +129,13 @@ func comeTrue(records []string, claims []int, step int) bool {
 	return false
 }
 
-// TestLyingLengths: in a stream of WARC a record with a wrong length is unreadable, and takes none of the others, in windows
-// and spans of any size.
+// TestLyingLengths checks that a WARC record with a wrong length is unreadable and does not affect the other records,
+// in windows and spans of any size.
 func TestLyingLengths(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		s := &codectest.Sample{Format: "warc"}
 		var raws []string
-		var claims []int // of each record, where it says that its content ends; 0: it says the truth
+		var claims []int // for each record, where it says its content ends; 0 if it tells the truth
 		for i := range rapid.IntRange(1, 8).Draw(r, "records") {
 			id, text := fmt.Sprint(i), strings.Repeat("x\r\n", rapid.IntRange(0, 5).Draw(r, "lines"))
 			raw := codectest.WARC("conversion", id, "text/plain", text)
@@ -150,7 +151,7 @@ func TestLyingLengths(t *testing.T) {
 			}
 			raws, claims = append(raws, raw), append(claims, claim)
 		}
-		if comeTrue(raws, claims, 1) || comeTrue(raws, claims, 2) { // Invariants leaves out every second record
+		if comeTrue(raws, claims, 1) || comeTrue(raws, claims, 2) { // Invariants removes every second record
 			r.Skip()
 		}
 		codectest.Invariants(t, codectest.Headed(warc.New(readertest.Fields)), s.Content)
@@ -166,7 +167,8 @@ func TestLyingLengths(t *testing.T) {
 	})
 }
 
-// TestTakenRecords: a length that ends where a later record does takes none, whichever of its line ends it counts.
+// TestTakenRecords checks that a length which ends at the end of a later record does not swallow that record, whichever
+// of its line ends it includes.
 func TestTakenRecords(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		var taken string
@@ -199,7 +201,8 @@ func TestTakenRecords(t *testing.T) {
 	})
 }
 
-// TestLyingLongLength: of a record that is long what it took is gone, so the file cannot be read to its end.
+// TestLyingLongLength checks that a file cannot be read to its end if a long record has swallowed others, which are
+// lost.
 func TestLyingLongLength(t *testing.T) {
 	one := codectest.WARC("conversion", "a", "text/plain", "one")
 	for _, length := range []int{9_000, 1 << 50} {

@@ -12,7 +12,7 @@ import (
 	"github.com/neardup/neardup/io/reading"
 )
 
-// holds reports whether a reader holds something.
+// holds reports whether any reader holds memory.
 func holds(t *testing.T) bool {
 	t.Helper()
 	done, cancel := context.WithCancel(t.Context())
@@ -26,7 +26,7 @@ func holds(t *testing.T) bool {
 	return err != nil
 }
 
-// With little memory large documents are seen one at a time, and records whose buffer is large are read so.
+// With little memory, large documents are seen one at a time, and so are records that need a large buffer.
 func TestLargeRecordsAtATime(t *testing.T) {
 	line := func(n int) []byte { return append(bytes.Repeat([]byte{'x'}, n), '\n') }
 	large, huge := plant(t, "lines", line(memory.Large)), plant(t, "lines", line(16*memory.Large))
@@ -58,7 +58,7 @@ func TestLargeRecordsAtATime(t *testing.T) {
 					if i%2 == 0 {
 						_, err = tt.in.reader.Read(t.Context(), tt.in.file, []blocks.Span{whole}, o, see)
 					} else {
-						<-all // reading again is bounded by the same
+						<-all // a second read is bounded by the same limit
 						err = tt.in.reader.ReadSome(t.Context(), tt.in.file, whole, []int64{0}, o, see)
 					}
 					ended <- err
@@ -81,7 +81,7 @@ func TestLargeRecordsAtATime(t *testing.T) {
 	}
 }
 
-// The buffer of a large record is given back while the file is read on.
+// The buffer of a large record is released while the rest of the file is read.
 func TestLargeBufferShrinks(t *testing.T) {
 	content := append(bytes.Repeat([]byte{'x'}, 32*memory.Large), '\n')
 	content = append(content, bytes.Repeat([]byte("a line\n"), 96*memory.Large/7)...)

@@ -19,7 +19,8 @@ import (
 	"github.com/neardup/neardup/io/storage"
 )
 
-// windowed compresses to one frame of a window of so many bytes, which does not tell its size.
+// windowed compresses content to one frame with a window of the given size. The frame does not state its content's
+// size.
 func windowed(t *testing.T, content string, window int) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -42,8 +43,8 @@ func windowed(t *testing.T, content string, window int) []byte {
 	return b.Bytes()
 }
 
-// A file whose window is too large is refused by name, with both sizes and what to do: by its first frame
-// before anything is read, and by a later one when that is met.
+// A file whose window is too large is rejected with an error that states its name, both sizes and what to do: for the
+// first frame before anything is read, for a later one when it is reached.
 func TestWindow(t *testing.T) {
 	const most = 16 << 20
 	o := options
@@ -94,7 +95,7 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// Only as many files are decompressed at a time as there is room for, and others wait for them.
+// Only as many files are decompressed at a time as there is memory for. Others wait for them.
 func TestWindowsAtATime(t *testing.T) {
 	const window = 16 << 20
 	in := plant(t, "lines", windowed(t, "one\ntwo\n", window))
@@ -131,8 +132,8 @@ func TestWindowsAtATime(t *testing.T) {
 	}
 }
 
-// TestInspectedWaitForEachOther: who has inspected a file, holds its window and waits for room for a large text, is seen
-// to hold it: else two who do wait for ever.
+// TestInspectedWaitForEachOther checks that readers which have inspected a file, hold its window and wait for memory
+// for a large text are counted as holding it. Otherwise two such readers would wait forever.
 func TestInspectedWaitForEachOther(t *testing.T) {
 	const window = 16 << 20
 	in := plant(t, "lines", windowed(t, strings.Repeat("x", 2*memory.Large)+"\n", window))

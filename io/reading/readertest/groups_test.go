@@ -11,7 +11,7 @@ import (
 	"github.com/neardup/neardup/io/reading/readertest"
 )
 
-// TestGroups: a format that is no stream of bytes passes the suite, too.
+// TestGroups checks that a format which is not a stream of bytes passes the suite, too.
 func TestGroups(t *testing.T) {
 	for name, sizes := range map[string][]int{"empty": nil, "one": {1}, "some": {2, 0, 3, 1}, "many": slices.Repeat([]int{4}, 10)} {
 		t.Run(name, func(t *testing.T) {

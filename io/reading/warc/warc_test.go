@@ -28,14 +28,14 @@ var (
 	whole   = blocks.Span{End: blocks.End}
 )
 
-// archive is a file of gzip members under construction.
+// archive is a file of gzip members being built.
 type archive struct {
 	stored  []byte
-	records []codectest.Planted // as they are to be read
-	members []codectest.Planted // all; Raw is what is stored
+	records []codectest.Planted // as they must be read
+	members []codectest.Planted // all of them; Raw is what is stored
 }
 
-// pack returns a gzip member; level 0 stores its content as it is.
+// pack returns a gzip member. Level 0 stores its content uncompressed.
 func pack(t testing.TB, level int, content string) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -52,7 +52,7 @@ func pack(t testing.TB, level int, content string) []byte {
 	return b.Bytes()
 }
 
-// add adds stored bytes that are to be read as p, whose Raw is what it holds.
+// add adds stored bytes that must be read as p, whose Raw is their content.
 func (a *archive) add(stored []byte, p codectest.Planted) {
 	p.Position = int64(len(a.stored))
 	a.records = append(a.records, p)
@@ -71,7 +71,7 @@ func (a *archive) garbage(stored []byte) {
 	a.add(stored, codectest.Planted{Raw: string(stored), Unreadable: true})
 }
 
-// without are the stored bytes of all members but those dropped.
+// without returns the stored bytes of all members but the dropped ones.
 func (a *archive) without(dropped []int64) string {
 	var b strings.Builder
 	for _, m := range a.members {
@@ -88,7 +88,7 @@ func (a *archive) run(t *testing.T) {
 	})
 }
 
-// noise is text that gzip makes little of.
+// noise returns text that gzip hardly compresses.
 func noise(n int) string {
 	random := rand.New(rand.NewPCG(1, uint64(n)))
 	var b strings.Builder
@@ -102,7 +102,7 @@ func TestConformance(t *testing.T) {
 	var small archive
 	small.record(t, "warcinfo", "info", "software")
 	small.record(t, "conversion", "a", "one")
-	small.record(t, "response", "b", "two") // no HTTP: its content is text
+	small.record(t, "response", "b", "two") // not HTTP, so its content is text
 	small.add(pack(t, 6, codectest.WARC("conversion", "c", "text/plain", "x")+"y"), codectest.Planted{Raw: codectest.WARC("conversion", "c", "text/plain", "x") + "y", Unreadable: true})
 	small.add(pack(t, 6, ""), codectest.Planted{Besides: true})
 	small.record(t, "conversion", "", strings.Repeat("three ", 100))
@@ -110,7 +110,7 @@ func TestConformance(t *testing.T) {
 	var broken archive
 	broken.record(t, "conversion", "a", "one")
 	member := pack(t, 6, codectest.WARC("conversion", "b", "text/plain", "two"))
-	member[len(member)-5] ^= 1 // of the checksum
+	member[len(member)-5] ^= 1 // part of the checksum
 	broken.garbage(member)
 	broken.record(t, "conversion", "c", "three")
 
@@ -130,7 +130,7 @@ func TestConformance(t *testing.T) {
 		if sample.Format != "warc" {
 			continue
 		}
-		for _, compression := range []string{"", "gzip", "zstd"} { // of all records as one
+		for _, compression := range []string{"", "gzip", "zstd"} { // compression of all records in one stream
 			t.Run("a stream "+compression, func(t *testing.T) {
 				readertest.Run(t, Reader{}, readertest.Case{
 					Format: "warc", Records: sample.Records, Stored: readertest.Pack(t, sample.Content, compression), Without: sample.Without,
@@ -141,8 +141,8 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// TestSpans: spans of a longer file, whose members are found from the midst of others and of what is none, have each record
-// once. Some records hold members, which are not to be found.
+// TestSpans checks that spans of a longer file find each record once, starting in the middle of members and of bytes
+// that are none. Some records contain members, which must not be found.
 func TestSpans(t *testing.T) {
 	nightly.Checks(t, 25)
 	rapid.Check(t, func(r *rapid.T) {
@@ -164,7 +164,7 @@ func TestSpans(t *testing.T) {
 				a.record(t, "conversion", fmt.Sprint(i), noise(rapid.IntRange(0, 100_000).Draw(r, "bytes")))
 			}
 		}
-		a.record(t, "conversion", "tail", noise(150_000)) // a member is certain by what follows it
+		a.record(t, "conversion", "tail", noise(150_000)) // a member is only certain by what follows it
 		for len(a.stored) < 2*storedBlock {
 			a.record(t, "conversion", "more", noise(50_000))
 		}
@@ -195,8 +195,8 @@ func TestSpans(t *testing.T) {
 	})
 }
 
-// behindGarbage reports whether a member stands within a stored block behind a broken one, before the next broken one: such
-// a member is not certain, and counts as part of what is broken.
+// behindGarbage reports whether a member is stored in a stored block after a broken one and before the next broken one.
+// Such a member is not certain and counts as part of the broken data.
 func behindGarbage(a *archive, position int64) bool {
 	i := slices.IndexFunc(a.members, func(m codectest.Planted) bool { return m.Position == position })
 	before := slices.ContainsFunc(a.members[:i], func(m codectest.Planted) bool { return m.Unreadable })
@@ -206,8 +206,8 @@ func behindGarbage(a *archive, position int64) bool {
 	return before && after
 }
 
-// TestSeek: from wherever it is looked for, the next member is that of a walk from the file's start: not one of those that
-// another holds as they are, and the first behind one that breaks off.
+// TestSeek checks that from any position, the next member found is the one that a walk from the start of the file
+// finds: not one of those stored uncompressed inside another, and the first one after a member that breaks off.
 func TestSeek(t *testing.T) {
 	var inner, a archive
 	for i := range 1000 {
@@ -241,7 +241,8 @@ func TestSeek(t *testing.T) {
 	}
 }
 
-// TestLyingLength: a record that claims more than its member has is unreadable, however much that is.
+// TestLyingLength checks that a record which claims more bytes than its member has is unreadable, however many those
+// are.
 func TestLyingLength(t *testing.T) {
 	var a archive
 	a.record(t, "warcinfo", "", "")
@@ -256,7 +257,7 @@ func TestLyingLength(t *testing.T) {
 	a.run(t)
 }
 
-// TestTakenMember: a record that takes the next one of its member is unreadable, of whatever type it is.
+// TestTakenMember checks that a record of any type which swallows the next record of its member is unreadable.
 func TestTakenMember(t *testing.T) {
 	for _, kind := range []string{"conversion", "request"} {
 		var a archive
@@ -270,13 +271,14 @@ func TestTakenMember(t *testing.T) {
 	}
 }
 
-// TestFirst: a file is one of members if the first holds one record, which is all that is read to tell.
+// TestFirst checks that a file counts as one of members if its first member holds a single record, and that no more
+// than this member is read to find out.
 func TestFirst(t *testing.T) {
 	one := codectest.WARC("conversion", "a", "text/plain", "one")
 	large := codectest.WARC("conversion", "b", "text/plain", noise(3*codec.MaxHead))
 	many := strings.Repeat(codectest.WARC("conversion", "c", "text/plain", noise(50_000)), 100)
 	broken := pack(t, 6, large)
-	broken[len(broken)-5] ^= 1 // of the checksum
+	broken[len(broken)-5] ^= 1 // part of the checksum
 	for name, tt := range map[string]struct {
 		stored  []byte
 		members bool
@@ -315,7 +317,7 @@ func TestFirst(t *testing.T) {
 	}
 }
 
-// TestOldVersion: files of versions before 1.0 are refused by that.
+// TestOldVersion checks that files of versions before 1.0 are rejected with that reason.
 func TestOldVersion(t *testing.T) {
 	old := strings.ReplaceAll(codectest.WARC("conversion", "a", "text/plain", "one"), "WARC/1.0", "WARC/0.18")
 	for name, stored := range map[string][]byte{
@@ -332,7 +334,7 @@ func TestOldVersion(t *testing.T) {
 	}
 }
 
-// TestBomb: of a member that holds far more than a record may, no more than that is kept.
+// TestBomb checks that of a member with far more content than a record may have, no more than that is kept.
 func TestBomb(t *testing.T) {
 	var b bytes.Buffer
 	b.Write(pack(t, 6, codectest.WARC("warcinfo", "", "", "")))
@@ -364,7 +366,7 @@ func TestBomb(t *testing.T) {
 	}
 }
 
-// FuzzSpans: whatever a file is, spans have each record once, and what is not dropped is copied as it is.
+// FuzzSpans checks that, whatever the file is, spans have each record once, and what is not dropped is copied as it is.
 func FuzzSpans(f *testing.F) {
 	one := pack(f, 6, codectest.WARC("conversion", "a", "text/plain", "one"))
 	f.Add(slices.Concat(one, []byte("xx"), one, one[:20]), uint8(30))
