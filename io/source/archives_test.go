@@ -9,7 +9,7 @@ import (
 	"github.com/neardup/neardup/io/codec"
 )
 
-// TestArchives: the same six texts come from every kind of archive, whatever the splits.
+// TestArchives checks that every kind of archive yields the same six texts, whatever the splits.
 func TestArchives(t *testing.T) {
 	const folder = "../../testdata/archives/"
 	texts := map[string][]string{}

@@ -23,8 +23,8 @@ import (
 
 func TestMain(m *testing.M) { beamtest.Main(m) }
 
-// TestCorpusOfGroups reads and copies a format of row groups beside one of bytes, as a job does: the
-// corpus has all but what is unreadable, in the format of each source.
+// TestCorpusOfGroups reads and copies a format with row groups along with a format of bytes, as a job does: the corpus
+// has everything but the unreadable records, in the format of each source.
 func TestCorpusOfGroups(t *testing.T) {
 	root, folder := t.TempDir(), storagetest.RunFolder(t)
 	var groups [][]readertest.Row

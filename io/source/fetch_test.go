@@ -9,21 +9,22 @@ import (
 	"github.com/neardup/neardup/blocks"
 )
 
-// What is told of a split is resolved as a map has it: documents have hashes and come in blocks, the first of a block has
-// copies in it and may be a copy of a document in an earlier block, or in another split.
+// TestResolve compares what is resolved for a split with a map. Documents have hashes and come in blocks. The first
+// document with a hash in a block may have copies in that block, and may itself be a copy of a document in an earlier
+// block or in another split.
 func TestResolve(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		hashes := rapid.SliceOfN(rapid.IntRange(0, 8), 1, 40).Draw(t, "hashes")
 		split := rapid.IntRange(0, len(hashes)).Draw(t, "documents of another split")
 		key := func(i int) blocks.Key { return blocks.NewKey(0, int64(i)) }
-		var told []blocks.Member // of this split
+		var told []blocks.Member // what this split is told
 		tell := func(m blocks.Member) {
 			if m.Key >= key(split) {
 				told = append(told, m)
 			}
 		}
 
-		firsts := map[int][]int{} // of blocks, by hash
+		firsts := map[int][]int{} // first documents in their blocks, by hash
 		inBlock := map[int]int{}
 		for i, hash := range hashes {
 			if i == split || rapid.IntRange(0, 4).Draw(t, "a block begins") == 0 {

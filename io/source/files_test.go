@@ -13,7 +13,7 @@ import (
 
 var fields = codec.Fields{Text: []string{"text"}, ID: "id"}
 
-// optionsOf read a sample, in records of any length.
+// optionsOf returns options to read a sample, with records of any length.
 func optionsOf(s *codectest.Sample) Options {
 	o := Options{Format: s.Format, Fields: fields, MaxDocument: 1 << 20}
 	if s.Text != "" {
@@ -45,7 +45,7 @@ func inputs(t testing.TB, o Options, args ...string) *Inputs {
 	return listing.Inputs
 }
 
-// listedFiles are what the plan says of the files of in.
+// listedFiles returns what the plan says about the files of in.
 func listedFiles(t testing.TB, in *Inputs) (files []*blocks.File) {
 	t.Helper()
 	for i := range in.Len() {
@@ -58,7 +58,7 @@ func listedFiles(t testing.TB, in *Inputs) (files []*blocks.File) {
 	return files
 }
 
-// opened is file i of in as readers have it.
+// opened returns file i of in as readers see it.
 func opened(t testing.TB, in *Inputs, i int, o Options) *blocks.File {
 	t.Helper()
 	f, _, _, err := in.open(t.Context(), i, o)
@@ -68,7 +68,7 @@ func opened(t testing.TB, in *Inputs, i int, o Options) *blocks.File {
 	return f
 }
 
-// spansOf are the spans of a table.
+// spansOf returns the spans of a table.
 func spansOf(table *blocks.Spans) (spans []blocks.Span) {
 	for i := range table.Len() {
 		spans = append(spans, table.At(i))

@@ -17,7 +17,7 @@ func init() {
 	formats = append(formats, format{name: "groups", extensions: []string{".groups"}, reader: readertest.Groups{}, rows: true})
 }
 
-// groupsOf are n rows in groups of so many, each third without a text.
+// groupsOf returns n rows in groups of perGroup rows. Every third row has no text.
 func groupsOf(t *testing.T, n, perGroup int) []byte {
 	t.Helper()
 	var rows []readertest.Row
@@ -31,7 +31,7 @@ func groupsOf(t *testing.T, n, perGroup int) []byte {
 	return b.Bytes()
 }
 
-// TestGroups: what reads files of bytes reads a format whose positions are row numbers, too.
+// TestGroups checks that everything that reads files of bytes can also read a format whose positions are row numbers.
 func TestGroups(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, "a.groups", groupsOf(t, 100, 10))
@@ -110,7 +110,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestGroupsSample: windows of listed bytes are windows of rows, and shards are filled evenly.
+// TestGroupsSample checks that windows of listed bytes become windows of rows, and that shards are filled evenly.
 func TestGroupsSample(t *testing.T) {
 	const rows = 80_000
 	in := inputs(t, Options{Fields: fields, MaxDocument: 1000, SplitBytes: 1 << 20}, write(t, t.TempDir(), "a.groups", groupsOf(t, rows, 500)))
@@ -158,7 +158,7 @@ func TestGroupsLimit(t *testing.T) {
 	}
 }
 
-// TestLookupOfLong: what was too large to be read is not read again as an empty text.
+// TestLookupOfLong checks that a text too large to be read is not read again as an empty text.
 func TestLookupOfLong(t *testing.T) {
 	o := Options{Fields: fields, MaxDocument: 10}
 	content := `{"text":"` + strings.Repeat("x", o.MaxRecord()) + "\"}\n"
@@ -168,10 +168,10 @@ func TestLookupOfLong(t *testing.T) {
 	}
 }
 
-// TestGroupsOfNoFile: the name of a file that is not what it seems.
+// TestGroupsOfNoFile checks that an error names a file that is not in the format it seems to have.
 func TestGroupsOfNoFile(t *testing.T) {
 	path := write(t, t.TempDir(), "a.groups", []byte("x"))
-	for _, splitBytes := range []int64{0, 1} { // it is not as large, or a cut is to be found
+	for _, splitBytes := range []int64{0, 1} { // its size is wrong, or a cut must be found
 		listing, err := Plan(t.Context(), []string{path}, Options{Fields: fields, SplitBytes: splitBytes})
 		if err == nil {
 			_, err = Sample(t.Context(), listing.Inputs, false, Options{Fields: fields}, nil)

@@ -26,7 +26,8 @@ import (
 	"github.com/neardup/neardup/io/storage/storagetest"
 )
 
-// names is a store that lists so many names in its folder lake, and counts what else it is asked for, of which there is nothing.
+// names is a store that lists a number of names in its folder lake. It counts all other requests, and has nothing to
+// answer them with.
 type names struct {
 	storage.Store
 	n     int
@@ -58,7 +59,7 @@ func (s *names) Open(_ context.Context, path string) (storage.Reader, error) {
 	return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
 }
 
-// heap is what the process holds, in bytes.
+// heap returns the size of the heap in bytes.
 func heap() uint64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -66,8 +67,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// TestMillion: the plan of a million small objects asks a store for their listing and nothing else. It is shared in few files, and takes
-// about 100 bytes for each.
+// TestMillion checks that a plan of a million small objects asks the store only for their listing. It is shared in few
+// files, and takes about 100 bytes for each object.
 func TestMillion(t *testing.T) {
 	store := &names{n: 100_000}
 	if os.Getenv("NEARDUP_NIGHTLY") != "" {
@@ -95,7 +96,7 @@ func TestMillion(t *testing.T) {
 	}
 	index := heap() - before
 	for file := range store.n {
-		if file%5000 > 0 { // each of the details, and some more
+		if file%5000 > 0 { // at least one of each page of details
 			continue
 		}
 		f, inspected, err := shared.Listed(t.Context(), file)
@@ -116,8 +117,8 @@ func TestMillion(t *testing.T) {
 	runtime.KeepAlive(in)
 }
 
-// TestNotOpened: a small file is not opened before it is read. One that may be cut is, and one of rows that lies in two shards: there the
-// table shard of a row is the same as if all had been inspected.
+// TestNotOpened checks that a small file is not opened before it is read. A file that may be cut is, and so is one of
+// rows that lies in two shards: there the table shard of a row is the same as if all files had been inspected.
 func TestNotOpened(t *testing.T) {
 	root := t.TempDir()
 	for i := range 9 {
@@ -171,7 +172,8 @@ func TestNotOpened(t *testing.T) {
 	}
 }
 
-// TestInspectedByReaders: who reads a file finds out what the planner did not, with an error that names the file, and keeps it.
+// TestInspectedByReaders checks that a reader finds out what the planner did not, and keeps it; its errors name the
+// file.
 func TestInspectedByReaders(t *testing.T) {
 	folder := storagetest.RunFolder(t)
 	good := write(t, folder, "a.csv", []byte("id,text\n1,one\n"))
@@ -215,7 +217,8 @@ func TestInspectedByReaders(t *testing.T) {
 	}
 }
 
-// TestSpooled: the plain bytes of a file are kept where all who read it find them, if it turns out to be compressed.
+// TestSpooled checks that if a file turns out to be compressed, its decompressed bytes are kept where all its readers
+// find them.
 func TestSpooled(t *testing.T) {
 	folder := storagetest.RunFolder(t)
 	write(t, folder, "in/a.jsonl.gz", readertest.Pack(t, []byte(oneDocument), "gzip"))
@@ -223,7 +226,7 @@ func TestSpooled(t *testing.T) {
 	write(t, folder, "in/c.jsonl", readertest.Pack(t, []byte(oneDocument), "zstd"))
 	o := Options{Fields: fields, MaxDocument: 1000}
 	in := inputs(t, o, folder+"/in")
-	for i, want := range []bool{true, true, false} { // as names tell
+	for i, want := range []bool{true, true, false} { // as the names suggest
 		if may, err := in.MayUnpack(t.Context(), i); err != nil || may != want {
 			t.Errorf("file %d may be compressed: %t, %v", i, may, err)
 		}
@@ -234,7 +237,7 @@ func TestSpooled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // then it is known
+	for range 2 { // by the second time it is known
 		for i, want := range []string{"plain-0", "", "plain-2"} {
 			if want != "" {
 				want = storage.Join(storage.Dir(path), want)
@@ -249,7 +252,7 @@ func TestSpooled(t *testing.T) {
 	}
 }
 
-// A panic of what several goroutines do reaches who waits for it.
+// A panic in one of several goroutines reaches the caller that waits for them.
 func TestParallelPanics(t *testing.T) {
 	plant := func(_ context.Context, i int) (int, error) {
 		if i == 3 {
@@ -280,7 +283,8 @@ func TestParallelPanics(t *testing.T) {
 	}
 }
 
-// TestEach: all is done, or all before the first that fails, whatever the timing; and no more at a time than allowed.
+// TestEach checks that either everything is done, or everything before the first failure, whatever the timing; and that
+// no more run at a time than allowed.
 func TestEach(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, width := rapid.IntRange(0, 40).Draw(t, "n"), rapid.IntRange(1, 9).Draw(t, "width")
@@ -321,7 +325,7 @@ func TestEach(t *testing.T) {
 			t.Errorf("%d at a time, at most %d may be", most, width)
 		}
 	})
-	for range 100 { // whoever has the first number, it fails last
+	for range 100 { // number 0 fails last, whoever has it
 		second := make(chan struct{})
 		err := each(context.Background(), 2, 2, func(i int) error {
 			if i == 0 {

@@ -13,7 +13,8 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// TestLacking: sources without a text column are those that a count by source finds, in any order of the splits.
+// TestLacking checks that the sources reported to lack a text column are those that a count by source finds, whatever
+// the order of splits.
 func TestLacking(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := &blocks.Inputs{}
@@ -76,7 +77,7 @@ func TestLacking(t *testing.T) {
 		}
 		got, gotWhole := lacking.Sources(in)
 		want = want[:min(len(want), records.MostSources)]
-		for i := range got { // the columns of as many files are known
+		for i := range got { // the columns of this many files are known
 			if got[i].Columns == "" && in.Len() > records.MostSources {
 				want[i].Columns = ""
 			}

@@ -21,7 +21,8 @@ import (
 	"github.com/neardup/neardup/io/storage"
 )
 
-// counting returns a context as of a step, and what was counted there by the counter "stored" of a namespace.
+// counting returns a context as in a step, and a function that returns the value of the counter "stored" in a
+// namespace.
 func counting(ctx context.Context) (context.Context, func(namespace string) int64) {
 	ctx = metrics.SetPTransformID(metrics.SetBundleID(ctx, "bundle"), "step")
 	return ctx, func(namespace string) (sum int64) {
@@ -34,7 +35,7 @@ func counting(ctx context.Context) (context.Context, func(namespace string) int6
 	}
 }
 
-// metered are files of some megabytes, by name: one letter in 16 makes a byte of text, so that they are packed well.
+// metered returns files of some megabytes, by name. Their texts use 16 letters only, so that they compress well.
 func metered(t *testing.T) map[string][]byte {
 	t.Helper()
 	type row struct {
@@ -72,7 +73,8 @@ func metered(t *testing.T) map[string][]byte {
 	return map[string][]byte{"in.jsonl": lines.Bytes(), "in.jsonl.gz": packed.Bytes(), "in.parquet": rows.Bytes()}
 }
 
-// TestMeter: each read of a file counts while it lasts, about as much as it has read, and comes to the listed size.
+// TestMeter checks that each read of a file counts while it lasts, roughly in step with what it has read, and ends at
+// the listed size.
 func TestMeter(t *testing.T) {
 	for name, content := range metered(t) {
 		for _, spooled := range []bool{false, true} {
@@ -139,7 +141,7 @@ func TestMeter(t *testing.T) {
 				second.end(counted("fetch"))
 
 				third := tolerance{t: t, what: "third read", all: int64(len(content))}
-				third.late = spooled && strings.HasSuffix(name, ".gz") // the spool is read through before the file is copied as it is
+				third.late = spooled && strings.HasSuffix(name, ".gz") // the spool is read before the copy is made
 				for i := range in.Pieces.Len() {
 					copied := &copied{tolerance: &third, counted: counted, size: int64(len(content))}
 					if _, err := CopyExcept(ctx, copied, in, in.Pieces.At(i), nil, o); err != nil {
@@ -152,7 +154,7 @@ func TestMeter(t *testing.T) {
 	}
 }
 
-// copied is the copy of a file.
+// copied receives the copy of a file.
 type copied struct {
 	*tolerance
 	counted func(string) int64
@@ -168,7 +170,7 @@ func (c *copied) Write(p []byte) (int, error) {
 
 var _ io.Writer = &copied{}
 
-// tolerance holds what is counted to what was read.
+// tolerance checks counted bytes against bytes read.
 type tolerance struct {
 	t    *testing.T
 	what string
@@ -177,7 +179,8 @@ type tolerance struct {
 	late bool // a share may be counted before it is done
 }
 
-// see is told that a share of a read is done: what is counted may differ by what is read, or unpacked, at once, a row group at most.
+// see is called when a share of a read is done. The count may differ by what is read or decompressed at once, at most a
+// row group.
 func (o *tolerance) see(counted, done, of int64) {
 	o.t.Helper()
 	share := float64(done) / float64(of)
@@ -194,7 +197,7 @@ func (o *tolerance) end(counted int64) {
 	}
 }
 
-// Whatever a reader reaches, and in what order, a span counts for its listed size, and never for more.
+// Whatever a reader reaches, and in whatever order, a span counts for its listed size, and never for more.
 func TestMeterCountsSpans(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		file := &blocks.File{Size: rapid.Int64Range(1, 1<<30).Draw(t, "size"), Positions: rapid.Int64Range(0, 1000).Draw(t, "positions")}

@@ -23,7 +23,7 @@ import (
 
 const oneDocument = `{"text":"one"}` + "\n"
 
-// plant writes files of one document each below a new folder and goes there.
+// plant writes files of one document each below a new folder and changes to it.
 func plant(t *testing.T, names ...string) (root string) {
 	t.Helper()
 	root = t.TempDir()
@@ -34,7 +34,7 @@ func plant(t *testing.T, names ...string) (root string) {
 	return root
 }
 
-// sources are the files of in as the output calls them.
+// sources returns the names of the files of in, as the output has them.
 func sources(in *Inputs) (names []string) {
 	for _, source := range in.Names() {
 		names = append(names, source)
@@ -88,7 +88,7 @@ func TestPlanOrder(t *testing.T) {
 	}
 }
 
-// TestLinks: a file is read once, by the path that is first in input order, whatever links lead to it.
+// TestLinks checks that a file is read once, under the path that comes first in input order, whatever links lead to it.
 func TestLinks(t *testing.T) {
 	root := plant(t, "in/b.jsonl", "in/same.jsonl", "other/c.jsonl")
 	for link, target := range map[string]string{"in/a.jsonl": "b.jsonl", "in/d.jsonl": "../other/c.jsonl"} {
@@ -123,7 +123,7 @@ func TestLinks(t *testing.T) {
 
 func init() { storage.Register("objects://", &storagetest.Memory{}) }
 
-// TestNoLinks: objects of equal content are as many files, in a store that has no links.
+// TestNoLinks checks that objects with equal content are separate files in a store without links.
 func TestNoLinks(t *testing.T) {
 	for _, name := range []string{"a.jsonl", "b.jsonl"} {
 		_, err := storage.WriteFile(t.Context(), "objects://bucket/"+name, func(w io.Writer) error {
@@ -167,7 +167,7 @@ func TestFormats(t *testing.T) {
 		format  string
 		files   string // in the folder
 		content string
-		want    string // name=format, or what is in the error
+		want    string // name=format, or a part of the error
 	}{
 		{"", "A.Tab b.tsv.zst c.TSV.GZ d e.md", table, "A.Tab=tsv b.tsv.zst=tsv c.TSV.GZ=tsv"},
 		{"", "c.SGML d.sgm.gzip README", table, "c.SGML=reuters d.sgm.gzip=reuters"},
@@ -188,7 +188,7 @@ func TestFormats(t *testing.T) {
 		{"", "README notes.md", lines, "in: no file of a known format among 2; give --format (json, jsonl, "},
 		{"jsonl", "a.json b.jsonl c.ndjson d e.md", lines, "a.json=jsonl b.jsonl=jsonl c.ndjson=jsonl"},
 		{"jsonl", "a.jsonl c.sgm", lines, "in holds several formats: jsonl (in/a.jsonl), reuters (in/c.sgm); choose with --include or --exclude, as in --include '*.jsonl'"},
-		{"jsonl", "d.txt e", lines, "d.txt=jsonl e=jsonl"}, // names that say nothing
+		{"jsonl", "d.txt e", lines, "d.txt=jsonl e=jsonl"}, // names that say nothing about the format
 		{"lines", "d.tsv e", lines, "d.tsv=lines e=lines"},
 		{"lines", "a.jsonl d.tsv e", lines, "in holds several formats: jsonl (in/a.jsonl), tsv (in/d.tsv); choose"},
 		{"files", "a.jsonl d.txt e", lines, "a.jsonl=files d.txt=files e=files"},
@@ -220,7 +220,8 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestBesides: some text, tables or XML beside other data is skipped, but not more than a twentieth.
+// TestBesides checks that a few text files, tables or XML files beside other data are skipped, but no more than a
+// twentieth of it.
 func TestBesides(t *testing.T) {
 	for _, ending := range []string{".txt", ".csv", ".xml"} {
 		for _, tt := range []struct {
@@ -236,7 +237,7 @@ func TestBesides(t *testing.T) {
 			}
 		}
 	}
-	// They are read if they are asked for, and what is much more is not passed over.
+	// They are read if they are asked for. Larger shares are not skipped.
 	plant(t)
 	write(t, "in", "a.csv", []byte("text\n"))
 	write(t, "in", "README", make([]byte, 1000))
@@ -249,23 +250,24 @@ func TestBesides(t *testing.T) {
 	}
 }
 
-// TestNamedFormats: files that are named, and folders, may be of several formats.
+// TestNamedFormats checks that files and folders given by name may be of several formats.
 func TestNamedFormats(t *testing.T) {
-	// A file that is named is read as asked for, whatever it is called.
+	// A file given by name is read in the requested format, whatever it is called.
 	plant(t, "b.tsv", "a.jsonl")
 	for _, f := range listedFiles(t, inputs(t, Options{Format: "jsonl", Fields: fields}, "b.tsv", "*.jsonl")) {
 		if f.Format != "jsonl" {
 			t.Errorf("%s is read as %s", f.Source, f.Format)
 		}
 	}
-	// A file beside a folder says nothing of the names in that.
+	// A file given beside a folder says nothing about the names in that folder.
 	plant(t, "in/a.jsonl", "in/sub/b.dat")
 	if got := sources(inputs(t, Options{Format: "jsonl", Fields: fields}, "in/*")); !slices.Equal(got, []string{"a.jsonl", "sub/b.dat"}) {
 		t.Errorf("files %q", got)
 	}
 }
 
-// TestConversions: a document of another program is answered by the command that makes a text of it, whatever format it is read as.
+// TestConversions checks that a document of another program is answered with the command that converts it to text,
+// whatever format it is read as.
 func TestConversions(t *testing.T) {
 	plant(t)
 	write(t, "", "word.docx", []byte("PK\x03\x04...."))
@@ -356,7 +358,7 @@ func TestPlanErrors(t *testing.T) {
 	}
 }
 
-// TestCompressionByContent: names lie.
+// TestCompressionByContent checks that compression is recognized by content: names can be wrong.
 func TestCompressionByContent(t *testing.T) {
 	plant(t)
 	write(t, "", "plain.jsonl.gz", []byte(oneDocument))
@@ -370,7 +372,7 @@ func TestCompressionByContent(t *testing.T) {
 	}
 }
 
-// TestShuffledListing: a store may list files as it likes.
+// TestShuffledListing checks that a store may list files in any order.
 func TestShuffledListing(t *testing.T) {
 	plant(t, "in/b.jsonl", "in/a.jsonl", "in/sub/c.jsonl", "in/README", "in/sub-2/d.jsonl")
 	entries, err := storage.List(t.Context(), "in")
@@ -400,7 +402,7 @@ func TestShuffledListing(t *testing.T) {
 	}
 }
 
-// TestPlanCuts plans files of more than a piece; they have holes.
+// TestPlanCuts plans files that are larger than a piece; they are sparse.
 func TestPlanCuts(t *testing.T) {
 	plant(t, "a.jsonl")
 	for name, size := range map[string]int64{"b.jsonl": 600 << 20, "c.jsonl": 256 << 20} {
@@ -430,7 +432,7 @@ func TestPlanCuts(t *testing.T) {
 	if got, want := in.Splits.Len(), 1+(600+15)/16+256/16; got != want {
 		t.Errorf("%d splits, want %d", got, want)
 	}
-	if got, want := in.Shards, 1+(600+256)/64; got != want { // a.jsonl takes the last, all but empty
+	if got, want := in.Shards, 1+(600+256)/64; got != want { // a.jsonl takes the last shard, which is almost empty
 		t.Errorf("%d shards, want %d", got, want)
 	}
 
@@ -441,8 +443,8 @@ func TestPlanCuts(t *testing.T) {
 	}
 }
 
-// TestLimit: the input ends with the Nth readable document, be it in another split or file, and
-// with it the corpus.
+// TestLimit checks that the input, and with it the corpus, ends with the Nth readable document, even if that is in
+// another split or file.
 func TestLimit(t *testing.T) {
 	const bad = "[]\n"
 	file := func(contents ...string) []byte { return []byte(strings.Join(contents, "")) }
@@ -483,7 +485,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestLimitOfFiles: an empty file is a document as others are.
+// TestLimitOfFiles checks that an empty file counts as a document like others.
 func TestLimitOfFiles(t *testing.T) {
 	plant(t)
 	for i, content := range []string{"", "x", "", "\xEF\xBB\xBF", "y"} {
@@ -523,7 +525,7 @@ func TestMaxRecord(t *testing.T) {
 	}
 }
 
-// TestPick: patterns say which files are read, by name or by path below the input folder.
+// TestPick checks patterns that select the files to read, by name or by path below the input folder.
 func TestPick(t *testing.T) {
 	plant(t, "in/a.jsonl", "in/b.jsonl", "in/tmp/a.jsonl", "in/sub/tmp/c.jsonl", "in/sub/d.jsonl", "tmp/e.jsonl")
 	for _, tt := range []struct{ args, include, exclude, want string }{
@@ -559,7 +561,7 @@ func TestPick(t *testing.T) {
 	}
 }
 
-// TestSizeOfSplits: little input has many splits all the same, but none of less than a megabyte.
+// TestSizeOfSplits checks that small input is still cut into many splits, but that none is smaller than a megabyte.
 func TestSizeOfSplits(t *testing.T) {
 	path := write(t, t.TempDir(), "a.jsonl", nil)
 	for _, c := range []struct {
@@ -581,7 +583,7 @@ func TestSizeOfSplits(t *testing.T) {
 	}
 }
 
-// TestSplitsOfRows: small row groups are not cut, so that no page is unpacked twice.
+// TestSplitsOfRows checks that small row groups are not cut, so that no page is decompressed twice.
 func TestSplitsOfRows(t *testing.T) {
 	type row struct {
 		Text []byte `parquet:"text,plain"`
@@ -609,7 +611,8 @@ func TestSplitsOfRows(t *testing.T) {
 	}
 }
 
-// TestStdinTwice: standard input that is named twice is told by that name, not by that of the file it was copied to.
+// TestStdinTwice checks that an error about standard input given twice names it, and not the file that it was copied
+// to.
 func TestStdinTwice(t *testing.T) {
 	o := Options{Stdin: write(t, t.TempDir(), "stdin", []byte("a\n")), Format: "lines"}
 	if _, err := Plan(t.Context(), []string{"-", "-"}, o); err == nil || err.Error() != "standard input (-) is given twice" {
@@ -617,7 +620,7 @@ func TestStdinTwice(t *testing.T) {
 	}
 }
 
-// A pattern matches a file or a folder that it is in; the folders of an absolute path, as references have it, end at "/".
+// A pattern matches a file or a folder that it is in. Folders of an absolute path, as in references, end at "/".
 func TestMatches(t *testing.T) {
 	for _, tt := range []struct {
 		glob, source string

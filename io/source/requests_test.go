@@ -29,14 +29,14 @@ import (
 	"github.com/neardup/neardup/io/storage/s3"
 )
 
-// lake is an object store that counts.
+// lake is an object store that counts requests.
 type lake struct {
 	*fakes3.Server
 	busy sync.WaitGroup
 	seen int
 }
 
-// newLake starts a store with the bucket lake, and makes it that of s3://.
+// newLake starts a store with the bucket lake and registers it for s3://.
 func newLake(t testing.TB) *lake {
 	for _, variable := range os.Environ() {
 		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "AWS_") {
@@ -61,7 +61,8 @@ func newLake(t testing.TB) *lake {
 	return l
 }
 
-// since returns how often objects were read since it was asked last, the bytes fetched of them, and how often it was asked what one is.
+// since returns, for the time since its last call, how often objects were read, how many bytes of them were fetched,
+// and how often the store was asked what an object is.
 func (l *lake) since() (gets, bytes, heads int) {
 	l.busy.Wait()
 	log := l.Log()
@@ -78,7 +79,7 @@ func (l *lake) since() (gets, bytes, heads int) {
 	return gets, bytes, heads
 }
 
-// texts are as many lines of JSON, of about 2 KB that compress to three quarters.
+// texts returns n lines of JSON of about 2 KB each, which compress to three quarters.
 func texts(n int) (lines []string) {
 	random := rand.NewChaCha8([32]byte{})
 	raw := make([]byte, 1500)
@@ -95,7 +96,7 @@ type row struct {
 	Text  string `parquet:"text"`
 }
 
-// stored makes the content of an object of lines, by its name.
+// stored returns the content of an object with the lines, in the format of its name.
 func stored(t testing.TB, name string, lines []string) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -149,7 +150,7 @@ func stored(t testing.TB, name string, lines []string) string {
 	return b.String()
 }
 
-// TestFetchedOnce: splits fetch hardly more of an object than it has, in each read, and with few requests.
+// TestFetchedOnce checks that each read of all splits fetches hardly more bytes than the object has, with few requests.
 func TestFetchedOnce(t *testing.T) {
 	l := newLake(t)
 	lines := texts(16000)
@@ -158,15 +159,15 @@ func TestFetchedOnce(t *testing.T) {
 			content := stored(t, name, lines)
 			l.Put("lake", name, content, nil)
 			o := Options{Fields: fields, MaxDocument: 1 << 20, SplitBytes: 4 << 20}
-			if !strings.Contains(name, ".jsonl") { // which have a footer, or look back
+			if !strings.Contains(name, ".jsonl") { // formats with a footer, or that look back
 				o.SplitBytes = 16 << 20
 			}
 			in := inputs(t, o, "s3://lake/"+name)
-			l.since() // to list it is a HEAD, and to inspect it a GET or two
+			l.since() // listing takes a HEAD, and inspecting a GET or two
 			check := func(what string) {
 				t.Helper()
 				gets, bytes, heads := l.since()
-				// A split that is read in any order asks for 1 MB or more at a time, and for a footer or the end of its last record.
+				// A split read in any order asks for at least 1 MB at a time, except for a footer or the end of its last record.
 				most := len(content)>>20 + 8*in.Splits.Len()
 				if times := float64(bytes) / float64(len(content)); times > 1.05 || heads > 0 || gets > most {
 					t.Errorf("%s: fetched %.3f times, with %d requests, at most %d are meant, and %d for what it is", what, times, gets, most, heads)
@@ -210,8 +211,9 @@ func TestFetchedOnce(t *testing.T) {
 	}
 }
 
-// TestRequestsOfSmallObjects: who reads a small object asks for it once, also the first time, and the sample, which reads many at a time, is that of
-// a disk. Names that tell no format cost no more than a bounded number of requests.
+// TestRequestsOfSmallObjects checks that a reader asks for a small object only once, even the first time, and that the
+// sample, which reads many at a time, is the same as on a disk. Names that do not tell the format cost no more than a
+// bounded number of requests.
 func TestRequestsOfSmallObjects(t *testing.T) {
 	l := newLake(t)
 	lines := texts(600)
@@ -233,7 +235,7 @@ func TestRequestsOfSmallObjects(t *testing.T) {
 			if kind == ".json" {
 				planned = n
 			}
-			if gets, _, heads := l.since(); gets != planned || heads > 1 { // the argument may be an object
+			if gets, _, heads := l.since(); gets != planned || heads > 1 { // the argument may itself be an object
 				t.Errorf("the plan reads %d times and asks %d times what an object is", gets, heads)
 			}
 			got, sampled := sampleOf(t, in, o)
@@ -261,7 +263,8 @@ func TestRequestsOfSmallObjects(t *testing.T) {
 	}
 }
 
-// TestSampleOfLargeObjects: windows that are read apart are the same sample, and tell the same number of records, as on a disk.
+// TestSampleOfLargeObjects checks that windows that are read separately give the same sample and the same number of
+// records as on a disk.
 func TestSampleOfLargeObjects(t *testing.T) {
 	l := newLake(t)
 	lines := texts(8000)
@@ -280,8 +283,8 @@ func TestSampleOfLargeObjects(t *testing.T) {
 	}
 }
 
-// TestManyJSON: of more names that end in .json than are looked into, those in between are taken to be what the others are, and one that is not
-// is found when it is read.
+// TestManyJSON has more names ending in .json than are looked into: those in between are assumed to have the format of
+// the others, and one that does not is found when it is read.
 func TestManyJSON(t *testing.T) {
 	l := newLake(t)
 	const n = 3 * mostAlike
@@ -325,7 +328,7 @@ func mustDo(t testing.TB, err error) {
 	}
 }
 
-// TestFetchedOfStart: who reads the first MiB of a large compressed object hardly fetches more.
+// TestFetchedOfStart checks that reading the first MiB of a large compressed object fetches hardly more.
 func TestFetchedOfStart(t *testing.T) {
 	l := newLake(t)
 	lines := texts(16000)
@@ -342,7 +345,7 @@ func TestFetchedOfStart(t *testing.T) {
 	}
 }
 
-// TestHeldBytes: what the sample holds of a unit is bounded, however small its records are.
+// TestHeldBytes checks that the memory the sample holds for a unit is bounded, however small its records are.
 func TestHeldBytes(t *testing.T) {
 	l := newLake(t)
 	l.Put("lake", "a.txt", strings.Repeat("a\n", 256<<10), nil)

@@ -32,7 +32,8 @@ func sampleOf(t testing.TB, in *Inputs, o Options) (texts []string, sampled Samp
 	return texts, sampled
 }
 
-// TestSampleOfSmallInput: all of it, in input order, empty files or not.
+// TestSampleOfSmallInput checks that the sample of a small input is all of it, in input order, with or without empty
+// files.
 func TestSampleOfSmallInput(t *testing.T) {
 	for _, compression := range []string{"", "gzip", "zstd"} {
 		root := t.TempDir()
@@ -61,7 +62,7 @@ func TestSampleOfSmallInput(t *testing.T) {
 	}
 }
 
-// What rejected will have of the input is counted, too, and long ids are not: they do not travel.
+// What will be rejected from the input is counted, too. Long ids are not, since they are not passed on.
 func TestSampleOfRejected(t *testing.T) {
 	long := strings.Repeat("i", MaxID+1)
 	lines := []string{`{"id":"ab","text":"x"}`, `{"id":"` + long + `","text":"y"}`, "{", `{"id":` + strings.Repeat("1", records.MaxRaw)}
@@ -96,8 +97,8 @@ func TestSampleOfFiles(t *testing.T) {
 	}
 }
 
-// TestSampleSpans: windows are where they are whatever the files, together no more than they may
-// be, and all of a small input.
+// TestSampleSpans checks that windows do not depend on how the input is divided into files, that together they are no
+// larger than allowed, and that they cover a small input completely.
 func TestSampleSpans(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var files []*blocks.File
@@ -117,7 +118,7 @@ func TestSampleSpans(t *testing.T) {
 		var spans []blocks.Span
 		for i, f := range files {
 			w := usualCut(offset).spans(i, f, offset)
-			if w.after != blocks.End { // what follows is counted, and is no part of the sample
+			if w.after != blocks.End { // what follows is counted, but not part of the sample
 				w.spans[0].End = w.after
 			}
 			spans = append(spans, w.spans...)
@@ -171,7 +172,7 @@ func TestSampleDependsOnInputAlone(t *testing.T) {
 		if !slices.Equal(texts, want) {
 			t.Errorf("splits of %d: another sample", splitBytes)
 		}
-		// The sample tells the number of records to a quarter, say.
+		// The number of records is estimated to within about a quarter.
 		if n := float64(len(lengths)); float64(sampled.Records) < n*3/4 || float64(sampled.Records) > n*5/4 {
 			t.Errorf("an estimate of %d records, want about %d", sampled.Records, len(lengths))
 		}
@@ -183,8 +184,8 @@ func TestSampleDependsOnInputAlone(t *testing.T) {
 	}
 }
 
-// TestSampleOfCompressed: how much of a file is read for the sample is the same each time, which it
-// would not be if the decompressor read ahead.
+// TestSampleOfCompressed checks that the sample reads the same amount of a file each time, which would not be so if the
+// decompressor read ahead.
 func TestSampleOfCompressed(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var lines bytes.Buffer
@@ -212,7 +213,8 @@ func TestSampleOfCompressed(t *testing.T) {
 	}
 }
 
-// TestSampleOfSpooled: the sample is the same where an earlier one, or a run that it continues, has left plain bytes.
+// TestSampleOfSpooled checks that the sample is the same when an earlier sample, or the run being continued, has left
+// decompressed bytes.
 func TestSampleOfSpooled(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var lines bytes.Buffer
@@ -240,14 +242,14 @@ func TestSampleOfSpooled(t *testing.T) {
 	}
 }
 
-// TestRecordsOfUnevenFile: of a file that can only be read from its start, which has other records than the rest, and of many small
-// files, the number of records is estimated to a fifth.
+// TestRecordsOfUnevenFile checks that the number of records is estimated to within a fifth for a file that can only be
+// read from its start and has other records there than in the rest, and for many small files.
 func TestRecordsOfUnevenFile(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var lines bytes.Buffer
 	n := int64(0)
 	for ; lines.Len() < 16<<20; n++ {
-		for range 1 + 9*min(lines.Len()/(3<<20), 1) { // the first fifth has short ones
+		for range 1 + 9*min(lines.Len()/(3<<20), 1) { // records are short in the first fifth
 			fmt.Fprintf(&lines, "%x ", random.Uint64())
 		}
 		lines.WriteByte('\n')
@@ -271,8 +273,8 @@ func TestRecordsOfUnevenFile(t *testing.T) {
 	}
 }
 
-// TestSampleMissing: a text column is missing that no record has, null or not; of a record that cannot be
-// read nothing is known, unless a text of it is of another type.
+// TestSampleMissing checks that a text column counts as missing if no record has it, null or not. A record that cannot
+// be read says nothing about columns, unless one of its texts has the wrong type.
 func TestSampleMissing(t *testing.T) {
 	const lacks, null, list, broken, bytes = `{"id":1,"titel":"a"}`, `{"text":null}`, `{"text":[]}`, `{"id`, "{\"text\":\"\xE9\"}"
 	for _, tt := range []struct {
@@ -304,7 +306,8 @@ func TestSampleMissing(t *testing.T) {
 	}
 }
 
-// TestWindows: 4 MiB are read for each begun GiB, up to 16, in at most 1024 windows that do not overlap.
+// TestWindows checks that 4 MiB are read for each GiB or part of one, up to 16, in at most 1024 windows that do not
+// overlap.
 func TestWindows(t *testing.T) {
 	for gib, want := range map[int64]struct{ windows, mib int64 }{1: {256, 4}, 3: {768, 12}, 5: {1024, 20}, 16: {1024, 64}, 40: {1024, 64}} {
 		w := usualCut(gib<<30).spans(0, &blocks.File{Size: gib << 30}, gib<<30)
@@ -314,7 +317,7 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// cuts is a reader of files that are cut at some rows.
+// cuts is a reader of files that can be cut at some rows only.
 type cuts struct {
 	reading.RecordReader
 	at []int64
@@ -322,8 +325,8 @@ type cuts struct {
 
 func (c cuts) Cut(*blocks.File, int64) []int64 { return c.at }
 
-// TestGathered: eight windows of rows are read in one place, which begins where the reader can; of a file that is read
-// whole, and of bytes, they stay.
+// TestGathered checks that eight windows of rows are read in one place, which begins where the reader can begin. In a
+// file that is read completely, and in one of bytes, windows stay where they are.
 func TestGathered(t *testing.T) {
 	const size = 256 << 20
 	rows := &blocks.File{Size: size, Positions: 1 << 20} // a window has 64 of them
@@ -372,7 +375,7 @@ func TestGathered(t *testing.T) {
 	}
 }
 
-// Wherever it stands, a byte that is not ASCII is seen.
+// A non-ASCII byte is found wherever it stands.
 func TestIsASCII(t *testing.T) {
 	for n := range 20 {
 		text := bytes.Repeat([]byte("~"), n)

@@ -17,7 +17,7 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// share hands in to the workers.
+// share passes in to the workers.
 func share(t *testing.T, in *Inputs, o Options) Params {
 	t.Helper()
 	path := filepath.Join(storagetest.RunFolder(t), "inputs")
@@ -28,7 +28,7 @@ func share(t *testing.T, in *Inputs, o Options) Params {
 	return Params{Inputs: path, Options: o}
 }
 
-// output is what readFn emitted.
+// output collects what readFn emits.
 type output struct {
 	local, spread []blocks.Document
 	rejected      map[int64][]records.Rejected // by shard
@@ -75,7 +75,7 @@ func runWith(t *testing.T, in *Inputs, o Options, workers int) output {
 
 func documents(t *testing.T, block []byte) (docs []blocks.Document) {
 	t.Helper()
-	d := blocks.NewDecoder(bytes.Clone(block)) // a block is used again
+	d := blocks.NewDecoder(bytes.Clone(block)) // a block may be reused
 	for !d.Done() {
 		docs = append(docs, d.Document())
 	}
@@ -120,7 +120,7 @@ func rejected(t *testing.T, parts *blocks.RowJoiner, block []byte) (rows []recor
 	return rows
 }
 
-// TestEndsAreRead: a document has where its text columns end, if it has several.
+// TestEndsAreRead checks that a document with several text columns records where they end.
 func TestEndsAreRead(t *testing.T) {
 	for columns, want := range map[string]string{"a": "", "a b": "\x03"} {
 		o := Options{Fields: codec.Fields{Text: strings.Fields(columns)}, MaxDocument: 1000}
@@ -131,7 +131,7 @@ func TestEndsAreRead(t *testing.T) {
 	}
 }
 
-// TestRead: every record is a document or among the rejected, whatever the splits.
+// TestRead checks that every record is either a document or rejected, whatever the splits.
 func TestRead(t *testing.T) {
 	for _, f := range codectest.Samples() {
 		for _, splitBytes := range []int64{0, 1, 10} {
@@ -189,7 +189,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestReadRejects: what becomes of records that are unreadable, too large or have no text.
+// TestReadRejects checks what happens to records that are unreadable, too large or have no text.
 func TestReadRejects(t *testing.T) {
 	const most = 1000 // bytes of text
 	o := Options{Fields: fields, MaxDocument: most, SplitBytes: 16 << 20}
@@ -262,7 +262,7 @@ func TestReadRejects(t *testing.T) {
 	}
 }
 
-// TestReadSpread: blocks of a large compressed file are spread, but for documents that are too large
+// TestReadSpread checks that the blocks of a large compressed file are spread, except for documents that are too large
 // to travel.
 func TestReadSpread(t *testing.T) {
 	var lines strings.Builder
@@ -321,7 +321,7 @@ func TestSplitsFn(t *testing.T) {
 	}
 }
 
-// iterate hands out blocks as a grouped value does.
+// iterate returns an iterator over blocks like that of a grouped value.
 func iterate(packed ...[]byte) func(*[]byte) bool {
 	return func(block *[]byte) bool {
 		if len(packed) == 0 {
@@ -332,7 +332,7 @@ func iterate(packed ...[]byte) func(*[]byte) bool {
 	}
 }
 
-// TestFetch reads documents again, asked for in any order.
+// TestFetch reads documents again, requested in any order.
 func TestFetch(t *testing.T) {
 	var lengths []int
 	for i := range 300 {
@@ -388,7 +388,7 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// TestFetchRanks: documents sort by rank as they are asked to, and cost nothing if they are not.
+// TestFetchRanks checks that documents get the ranks to sort by if these are requested, and no extra bytes otherwise.
 func TestFetchRanks(t *testing.T) {
 	path := write(t, storagetest.RunFolder(t), "a.jsonl", []byte(`{"id":"a","text":"xx","n":{"v":"7"}}
 {"id":"b","text":"xxxxxxxxxx","n":{"v":-7}}
@@ -435,7 +435,7 @@ func TestFetchRanks(t *testing.T) {
 	}
 }
 
-// TestSpreadBlocksAreNotReused: who takes a block that travels may hold it.
+// TestSpreadBlocksAreNotReused checks that the receiver of a spread block may keep it.
 func TestSpreadBlocksAreNotReused(t *testing.T) {
 	var w blockWriter
 	var held [][]byte

@@ -12,7 +12,7 @@ import (
 	"github.com/neardup/neardup/io/codec"
 )
 
-// surveyed are the texts that Survey sees, in order.
+// surveyed returns the texts that Survey sees, in order.
 func surveyed(t *testing.T, in *Inputs, o Options, bytes int64) (texts []string, sampled Sampled) {
 	t.Helper()
 	sampled, err := Survey(t.Context(), in, o, bytes, func(d *Seen) { texts = append(texts, string(d.Text)) })
@@ -22,7 +22,8 @@ func surveyed(t *testing.T, in *Inputs, o Options, bytes int64) (texts []string,
 	return texts, sampled
 }
 
-// A survey of as many bytes as the input has, or more, sees all documents once and in order, however many bytes these are.
+// A survey of at least as many bytes as the input has sees all documents once and in order, whatever the number of
+// bytes.
 func TestSurveyOfAll(t *testing.T) {
 	root := t.TempDir()
 	o := Options{Format: "lines", Fields: fields, MaxDocument: 1 << 20}
@@ -41,7 +42,8 @@ func TestSurveyOfAll(t *testing.T) {
 	})
 }
 
-// A survey reads the windows alone, where a read is a request too, and sees the same there; the number of records is about right.
+// A survey of windows sees the same documents where each read is a request, and only reads the windows there. The
+// number of records is about right.
 func TestSurveyOfWindows(t *testing.T) {
 	var lines strings.Builder
 	const n = 100_000

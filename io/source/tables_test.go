@@ -9,8 +9,9 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// TestTablesRefused: a table that a folder or pattern would read is refused, with what lists its files and before any other advice. A file that is
-// named itself passes, and so does a folder that --exclude leaves no table in.
+// TestTablesRefused checks that a folder or pattern that would read a table is rejected, with the command that lists
+// the table's files, before any other advice. A file given by its own name is accepted, and so is a folder in which
+// --exclude leaves no table.
 func TestTablesRefused(t *testing.T) {
 	l := newLake(t)
 	names := []string{"delta/day=1/x.parquet", "delta/_delta_log/00000000000000000000.json", "hudi/x.parquet", "hudi/.hoodie/hoodie.properties",
@@ -21,7 +22,7 @@ func TestTablesRefused(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		arg, exclude string
-		refused      string // "": it is not
+		refused      string // "" if it is accepted
 	}{
 		{".", "", "delta holds a table (Delta), and may hold files with deleted rows; list the table's live files, as DeltaTable(...).file_uris() does, and give that list with --inputs-from"},
 		{"delta/day=1", "", "/delta holds a table (Delta)"},
@@ -47,7 +48,8 @@ func TestTablesRefused(t *testing.T) {
 	}
 }
 
-// TestDeletesRefused: files that list deleted rows are refused by their names, whoever names them, or by what they are.
+// TestDeletesRefused checks that files listing deleted rows are rejected by their names, however they are given, or by
+// their content.
 func TestDeletesRefused(t *testing.T) {
 	const uuid = "8a08e760-22d2-43af-a3ac-fa735e94a5a6"
 	for _, name := range []string{"deletion_vector_" + uuid + ".bin", "00000-4-" + uuid + "-00001-deletes.parquet", uuid + ".puffin"} {
@@ -83,8 +85,8 @@ func TestDeletesRefused(t *testing.T) {
 	}
 }
 
-// TestRequestsForTables: to find out that a folder is no table, a store is asked three times for each folder above it, and not at all if there is no
-// Parquet.
+// TestRequestsForTables checks that it takes three requests for each parent folder to find out that a folder is not a
+// table, and none at all if there is no Parquet file.
 func TestRequestsForTables(t *testing.T) {
 	l := newLake(t)
 	for _, name := range []string{"a/b/parquet/day=1/x.parquet", "a/b/parquet/day=2/x.parquet", "a/b/jsonl/metadata/x.jsonl", "a/b/jsonl/x.jsonl"} {

@@ -15,8 +15,8 @@ import (
 	"github.com/neardup/neardup/io/reading/readertest"
 )
 
-// TestInvalidUTF8: a text that is not UTF-8 makes a record unreadable, and says which byte is to blame, as
-// it is counted in the text and in the file; kept, the bytes go on as they stand.
+// TestInvalidUTF8 checks that a record whose text is not UTF-8 is unreadable, with the position of the offending byte
+// in the text and in the file. If such texts are kept, their bytes are passed on unchanged.
 func TestInvalidUTF8(t *testing.T) {
 	const good = "{\"text\":\"good\"}\n" // 16 bytes
 	for _, tt := range []struct {
@@ -75,8 +75,8 @@ func TestInvalidUTF8(t *testing.T) {
 	}
 }
 
-// TestInvalidUTF8Elsewhere: ids and values to keep by may be any bytes, and so may a text that is too large
-// to be compared.
+// TestInvalidUTF8Elsewhere checks that ids and values used to choose which copy to keep may be any bytes, and so may a
+// text that is too large to be compared.
 func TestInvalidUTF8Elsewhere(t *testing.T) {
 	o := Options{Fields: fields, MaxDocument: 4, Rank: Rank{{Column: "date"}}}
 	content := "{\"id\":\"\xE9\",\"text\":\"a\",\"date\":\"\xE9\"}\n{\"text\":\"abcd\xE9\"}\n"
@@ -87,7 +87,7 @@ func TestInvalidUTF8Elsewhere(t *testing.T) {
 	}
 }
 
-// TestInvalidUTF8Limit: the first N documents are readable ones.
+// TestInvalidUTF8Limit checks that the first N documents of a limit are readable ones.
 func TestInvalidUTF8Limit(t *testing.T) {
 	content := "\xE9\none\n\xE9\ntwo\nthree\n"
 	for keep, want := range map[bool]int64{false: 9, true: 3} { // where the second begins, and 1
@@ -99,7 +99,7 @@ func TestInvalidUTF8Limit(t *testing.T) {
 	}
 }
 
-// TestInvalidUTF8Packed: of a compressed file bytes are counted unpacked.
+// TestInvalidUTF8Packed checks that positions in a compressed file are counted in the decompressed bytes.
 func TestInvalidUTF8Packed(t *testing.T) {
 	o := Options{Fields: fields, MaxDocument: 1000}
 	in := inputs(t, o, write(t, t.TempDir(), "a.jsonl", readertest.Pack(t, []byte("{\"text\":\"\xE9\"}\n"), "gzip")))
@@ -110,7 +110,7 @@ func TestInvalidUTF8Packed(t *testing.T) {
 	}
 }
 
-// TestInvalidUTF8OfRows: a record that is no text, but a row, is its text where it is unreadable.
+// TestInvalidUTF8OfRows checks that an unreadable record that is a row, not text, is represented by its text.
 func TestInvalidUTF8OfRows(t *testing.T) {
 	const want = "invalid utf-8: byte 1 of the text is E9, which is not UTF-8"
 	for _, raw := range [][]byte{nil, []byte("b\xE9")} { // rendered or not
@@ -127,20 +127,20 @@ func TestInvalidUTF8OfRows(t *testing.T) {
 	}
 }
 
-// TestInvalidUTF8Offset: the byte is found in the file by what stands around it, as much as is no escape, if
-// that is there once.
+// TestInvalidUTF8Offset checks that the byte is located in the file by the bytes around it, as far as they are not
+// escaped, if these occur only once.
 func TestInvalidUTF8Offset(t *testing.T) {
 	for _, tt := range []struct {
 		record string
 		told   bool
 	}{
-		{`{"id":"more of caf` + "\xE9" + ` au lait","text":"a cup of caf` + "\xE9" + ` au lait"}`, true}, // 32 bytes tell
-		{`{"id":"caf` + "\xE9" + `","text":"one\ntwo, some caf` + "\xE9" + ` au lait\n"}`, true},         // 8
-		{`{"id":"E` + "\xE8" + `!","text":"a\nf` + "\xE9" + `!\n"}`, true},                               // 1
-		{`{"id":"caf` + "\xE9" + ` au lait","text":"caf` + "\xE9" + ` au lait"}`, false},                 // all is twice
-		{`{"id":"f` + "\xE9" + `!","text":"a\nf` + "\xE9" + `!\n"}`, false},                              // 1 is
-		{`{"id":"x","text":"\n` + "\xE9" + `\n"}`, false},                                                // only escapes
-		{`{"text":"of caf` + "\xE9" + ` au","id":"of caf` + "\xE9" + ` au"}`, false},                     // nor is the first meant
+		{`{"id":"more of caf` + "\xE9" + ` au lait","text":"a cup of caf` + "\xE9" + ` au lait"}`, true}, // 32 bytes match
+		{`{"id":"caf` + "\xE9" + `","text":"one\ntwo, some caf` + "\xE9" + ` au lait\n"}`, true},         // 8 match
+		{`{"id":"E` + "\xE8" + `!","text":"a\nf` + "\xE9" + `!\n"}`, true},                               // 1 matches
+		{`{"id":"caf` + "\xE9" + ` au lait","text":"caf` + "\xE9" + ` au lait"}`, false},                 // the whole text occurs twice
+		{`{"id":"f` + "\xE9" + `!","text":"a\nf` + "\xE9" + `!\n"}`, false},                              // 1 matches, but twice
+		{`{"id":"x","text":"\n` + "\xE9" + `\n"}`, false},                                                // the spool is read before the copy is made
+		{`{"text":"of caf` + "\xE9" + ` au","id":"of caf` + "\xE9" + ` au"}`, false},                     // the first is not assumed to be meant
 	} {
 		o := Options{Fields: fields, MaxDocument: 1000}
 		rows := run(t, inputs(t, o, write(t, t.TempDir(), "a.jsonl", []byte(tt.record))), o).rejected[0]
@@ -155,7 +155,8 @@ func TestInvalidUTF8Offset(t *testing.T) {
 	}
 }
 
-// TestWide: UTF-16 without a byte order mark may be valid UTF-8, and is no text for that.
+// TestWide checks that UTF-16 without a byte order mark, though it may be valid UTF-8, is recognized and not accepted
+// as text.
 func TestWide(t *testing.T) {
 	const cyrillic, latin = "кот мал\nНот лам\n", "the cat\nthe dog\n"
 	wide := func(text, order string) string {
@@ -218,8 +219,8 @@ func TestWide(t *testing.T) {
 	}
 }
 
-// TestWideAdvice: what is UTF-16 without a byte order mark is to be read by its side, by whichever record or header that is told; and
-// what is read as it should be is not told again.
+// TestWideAdvice checks that for UTF-16 without a byte order mark the advice names its byte order, whichever record or
+// header shows it, and that there is no advice for a file that is read correctly.
 func TestWideAdvice(t *testing.T) {
 	for name, order := range map[string]unicode.Endianness{"UTF-16LE": unicode.LittleEndian, "UTF-16BE": unicode.BigEndian} {
 		tell := func(format, text, encoding string) string {
@@ -240,7 +241,7 @@ func TestWideAdvice(t *testing.T) {
 		}
 		for _, tt := range []struct{ format, text string }{
 			{"jsonl", `{"text":"кот"}` + "\n"},
-			{"jsonl", "\n" + `{"text":"кот"}` + "\n"}, // the second line begins at byte 1, if it is little-endian
+			{"jsonl", "\n" + `{"text":"кот"}` + "\n"}, // the second line begins at byte 1 if it is little-endian
 			{"lines", "café, and the tea\n"},
 			{"lines", "\ncafé, and the tea\n"},
 			{"csv", "id,text\r\n1,кот\r\n"},
@@ -256,10 +257,10 @@ func TestWideAdvice(t *testing.T) {
 	}
 }
 
-// TestWideRows: the characters of a row's text begin with it, whatever the number of the row.
+// TestWideRows checks that the characters of a row's text are counted from its start, whatever the number of the row.
 func TestWideRows(t *testing.T) {
 	for position := range int64(2) {
-		for _, text := range []string{"t\x00h\x00e\x00", "t\x00h\x00\xE9\x00"} { // UTF-8, and not
+		for _, text := range []string{"t\x00h\x00e\x00", "t\x00h\x00\xE9\x00"} { // valid UTF-8, and not
 			record := reading.Record{Position: position, Doc: &codec.Document{Text: []byte(text)}, Raw: []byte(text), Err: &codec.Error{Reason: codec.InvalidUTF8}}
 			if told := advice(&blocks.File{Positions: 2}, &record); !strings.HasPrefix(told, ": read it with --encoding UTF-16LE, ") {
 				t.Errorf("%q at %d: %s", text, position, told)
@@ -268,7 +269,7 @@ func TestWideRows(t *testing.T) {
 	}
 }
 
-// TestNotWide: texts have tabs and escapes of terminals, and one stray character or few.
+// TestNotWide checks that texts may have tabs, terminal escapes, and one or a few stray control characters.
 func TestNotWide(t *testing.T) {
 	for _, text := range []string{"\t\ta\tb\v\f\r", "\x1B[1mbold\x1B[0m", "\x00", "a\x03", "an \x01 odd \x02 one", strings.Repeat("text ", 20) + strings.Repeat("\x00", 100)} {
 		o := Options{Format: "files", Fields: fields, MaxDocument: 1000}
@@ -276,7 +277,7 @@ func TestNotWide(t *testing.T) {
 			t.Errorf("%q: rejected %+v", text, out.rejected[0])
 		}
 	}
-	// What is no UTF-16 is not taken for it.
+	// What is not UTF-16 is not mistaken for it.
 	o := Options{Format: "files", Fields: fields, MaxDocument: 1000}
 	rows := run(t, inputs(t, o, write(t, t.TempDir(), "a", []byte("name\x00\x01\x02\x03"))), o).rejected[0]
 	if len(rows) != 1 || rows[0].Detail != "4 of the first 8 bytes of the text are control characters (8 bytes)" {
@@ -284,7 +285,8 @@ func TestNotWide(t *testing.T) {
 	}
 }
 
-// TestGuessedPositions: of a record beyond the first MiB of a file the row has no guess, and the message has.
+// TestGuessedPositions checks that for a record beyond the first MiB of a file the row has no guess, but the message
+// has.
 func TestGuessedPositions(t *testing.T) {
 	const bad = "caf\xE9 et th\xE9 \xE0 la carte\n"
 	for length, guessed := range map[int]bool{1<<20 - 2: true, 1<<20 - 1: false} {
@@ -297,8 +299,8 @@ func TestGuessedPositions(t *testing.T) {
 	}
 }
 
-// TestAdvice: the first unreadable record of a split says what its encoding may be; that is in the message
-// only, for a row depends on its record alone.
+// TestAdvice checks that the message about the first unreadable record of a split says what its encoding may be. The
+// row does not, since it must depend on its record alone.
 func TestAdvice(t *testing.T) {
 	const russian = "Все люди рождаются свободными и равными в своем достоинстве и правах."
 	encoded, err := charmap.Windows1251.NewEncoder().String(russian)
@@ -323,14 +325,14 @@ func TestAdvice(t *testing.T) {
 			continue
 		}
 		row := out.rejected[0][0]
-		detail, _, _ := strings.Cut(row.Detail, " (") // the file's byte, or how many there are
+		detail, _, _ := strings.Cut(row.Detail, " (") // the byte in the file, or the number of matches
 		if note := out.facts[0].Note; !strings.HasSuffix(note, tt.want) || strings.Contains(row.Detail, "--encoding") || !strings.Contains(note, detail) {
 			t.Errorf("%.40q: the note is %s\nwant at its end %s\nthe row %s", tt.content, note, tt.want, row.Detail)
 		}
 	}
 }
 
-// TestText: a text that comes from no input is held to the same, and decoded as inputs are.
+// TestText checks that a text that does not come from an input obeys the same rules, and is decoded as inputs are.
 func TestText(t *testing.T) {
 	for _, tt := range []struct{ content, encoding, want, err string }{
 		{"caf\u00E9", "", "caf\u00E9", ""},
@@ -352,7 +354,7 @@ func TestText(t *testing.T) {
 	if _, err := (Options{MaxDocument: 100, KeepInvalid: true}).Text([]byte("caf\xE9")); err != nil {
 		t.Error(err)
 	}
-	for _, compression := range []string{"gzip", "zstd"} { // which no flag makes a text
+	for _, compression := range []string{"gzip", "zstd"} { // no flag makes a text of it
 		if _, err := (Options{KeepInvalid: true}).Text(readertest.Pack(t, []byte("text"), compression)); err == nil || err.Error() != "it is "+compression+": unpack it first" {
 			t.Errorf("%s: error %v", compression, err)
 		}
