@@ -13,7 +13,7 @@ import (
 	"github.com/neardup/neardup/io/storage"
 )
 
-// mount mounts for the time of the test.
+// mount mounts source at target for the duration of the test.
 func mount(t *testing.T, source, target, kind string, flags uintptr) {
 	t.Helper()
 	if err := unix.Mount(source, target, kind, flags, ""); err != nil {
@@ -22,7 +22,7 @@ func mount(t *testing.T, source, target, kind string, flags uintptr) {
 	t.Cleanup(func() { _ = unix.Unmount(target, unix.MNT_DETACH) })
 }
 
-// notExchanged checks that neither is done, and why.
+// notExchanged checks that neither folder changes, and the reason given.
 func notExchanged(t *testing.T, dir, beside, want string) {
 	t.Helper()
 	if err := storage.Exchangeable(t.Context(), dir, beside); !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), want) {
@@ -64,7 +64,7 @@ func TestFileSystemsAreNotExchanged(t *testing.T) {
 	notExchanged(t, "other/dir", "beside", "two file systems")
 }
 
-// accessList lets group 7 do what perm says.
+// accessList returns an access list that gives group 7 the permissions perm.
 func accessList(perm uint16) string {
 	list := binary.LittleEndian.AppendUint32(nil, 2)
 	for _, e := range []struct {
@@ -78,7 +78,8 @@ func accessList(perm uint16) string {
 	return string(list)
 }
 
-// TestExchangeKeepsAccessLists: also that there is none, though new folders would get one.
+// TestExchangeKeepsAccessLists checks that access lists are kept, and also their absence where new folders would get
+// one.
 func TestExchangeKeepsAccessLists(t *testing.T) {
 	const access, inherited = "system.posix_acl_access", "system.posix_acl_default"
 	for name, has := range map[string]bool{"a list": true, "none": false} {
@@ -116,7 +117,7 @@ func TestExchangeKeepsAccessLists(t *testing.T) {
 	}
 }
 
-// TestOverlaysAttributes are no user's, and stay where they are.
+// TestOverlaysAttributes checks that the attributes of overlayfs do not count as a user's, and stay where they are.
 func TestOverlaysAttributes(t *testing.T) {
 	plantFolders(t)
 	setXattr(t, "dir", "trusted.overlay.opaque", "y")

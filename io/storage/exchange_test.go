@@ -14,7 +14,8 @@ import (
 	"github.com/neardup/neardup/io/storage"
 )
 
-// plantFolders makes the folder dir, with old in it, and beside, with new in out, and goes there.
+// plantFolders makes the folder dir, which contains old, and beside, which contains new in out, and changes to their
+// parent.
 func plantFolders(t *testing.T) {
 	t.Helper()
 	plant(t, "dir/old", "beside/out/new")
@@ -28,7 +29,7 @@ func plantFolders(t *testing.T) {
 func TestExchange(t *testing.T) {
 	me, mine := os.Getuid(), os.Getgid()
 	exchangeAs(t, me, mine)
-	if me == 0 { // who may give a folder to others
+	if me == 0 { // only root may give a folder away
 		exchangeAs(t, me, 7)
 		exchangeAs(t, 3, mine)
 	}
@@ -47,7 +48,7 @@ func exchangeAs(t *testing.T, uid, gid int) {
 	if err := storage.Exchangeable(t.Context(), "dir", "beside"); err != nil {
 		t.Fatal(err)
 	}
-	nothingElse(t, "beside", "out") // no probe
+	nothingElse(t, "beside", "out") // no probe is left
 	if err := storage.Exchange(t.Context(), "beside/out", "dir"); err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +66,7 @@ func exchangeAs(t *testing.T, uid, gid int) {
 	}
 }
 
-// setXattr skips the test where there is no such attribute.
+// setXattr sets an extended attribute, or skips the test if it is not supported.
 func setXattr(t *testing.T, path, name, value string) {
 	t.Helper()
 	if err := unix.Setxattr(path, name, []byte(value), 0); err != nil {
@@ -99,7 +100,7 @@ func TestExchangeKeepsAttributes(t *testing.T) {
 	}
 }
 
-// TestNotExchangeable: a reason in plain words, and nothing has changed.
+// TestNotExchangeable checks that a reason is given in plain words, and that nothing has changed.
 func TestNotExchangeable(t *testing.T) {
 	plantFolders(t)
 	link(t, "dir", "link")

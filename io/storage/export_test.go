@@ -2,10 +2,10 @@ package storage
 
 import "time"
 
-// Renew is a heartbeat.
+// Renew does what a heartbeat does.
 func (l *Lock) Renew() error { return l.Prove(l.ctx) }
 
-// Later makes it some time since a shared file was asked for.
+// Later makes the last request for a shared file seem some time ago.
 func Later(path string) {
 	shared.Lock()
 	defer shared.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/neardup/neardup/io/storage"
 )
 
-// TestRemoveAllInUnlistedFolder: a folder is removed from one that may not be listed.
+// TestRemoveAllInUnlistedFolder checks that a folder can be removed from one that may not be listed.
 func TestRemoveAllInUnlistedFolder(t *testing.T) {
 	if notroot.Ran(t) { // root may list any folder
 		return

@@ -17,7 +17,7 @@ import (
 
 func nothing(io.Writer) error { return nil }
 
-// TestWriteBelow: as long as its run lasts a worker writes, and after it leaves nothing.
+// TestWriteBelow checks that a worker can write as long as its run lasts, and leaves nothing after that.
 func TestWriteBelow(t *testing.T) {
 	t.Run("below", func(t *testing.T) { testWriteBelow(t, storage.WriteBelow) })
 	t.Run("staged", func(t *testing.T) { testWriteBelow(t, storage.WriteStaged) })
@@ -72,7 +72,7 @@ func testWriteBelow(
 	})
 }
 
-// TestUnseen: what is not staged is not there before it is whole.
+// TestUnseen checks that a file that is not staged does not exist before it is complete.
 func TestUnseen(t *testing.T) {
 	onStores(t, func(t *testing.T, root string) {
 		file := storage.Join(root, "run", "file")
@@ -91,7 +91,8 @@ func TestUnseen(t *testing.T) {
 	})
 }
 
-// TestStagedTwice: of two who write the same file at once one may end in any way, and what the other has written stays.
+// TestStagedTwice checks that when two write the same file at once, and one fails in any way, what the other has
+// written stays.
 func TestStagedTwice(t *testing.T) {
 	whole := func(w io.Writer) error {
 		_, err := io.WriteString(w, strings.Repeat("whole", 1000))
@@ -133,7 +134,7 @@ func TestStagedTwice(t *testing.T) {
 	}
 }
 
-// TestStagedRace: a writer that fails at the moment when another ends does not take that one's file.
+// TestStagedRace checks that a writer that fails at the moment when another finishes does not remove the other's file.
 func TestStagedRace(t *testing.T) {
 	run := filepath.Join(t.TempDir(), "run")
 	if err := storage.Begin(t.Context(), run, false); err != nil {
@@ -160,7 +161,7 @@ func TestStagedRace(t *testing.T) {
 			t.Fatalf("file %d: %v", n, err)
 		}
 	}
-	if names, err := storage.Names(t.Context(), run); err != nil || len(names) != 501 { // with the mark
+	if names, err := storage.Names(t.Context(), run); err != nil || len(names) != 501 { // including the mark
 		t.Errorf("left %d files, %v", len(names), err)
 	}
 }
@@ -238,7 +239,7 @@ func TestTempFolder(t *testing.T) {
 			t.Errorf("TempFolder(%q) = %s", in, folder)
 		}
 		seen[folder] = true
-		// It holds users' texts.
+		// The folder contains users' texts.
 		if info, err := os.Stat(folder); err != nil || info.Mode().Perm() != 0o700 {
 			t.Errorf("%s has mode %v, %v", folder, info.Mode(), err)
 		}
@@ -248,7 +249,8 @@ func TestTempFolder(t *testing.T) {
 	}
 }
 
-// TestLocalCreate: what has the name and cannot give it away is an error, and nothing is left.
+// TestLocalCreate checks that a file that has the name but cannot be replaced causes an error, and that nothing is left
+// behind.
 func TestLocalCreate(t *testing.T) {
 	plant(t, "folder/x", "file")
 	store, err := storage.At("folder")
@@ -346,7 +348,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// TestNoWorkingFolder: the error of a relative path names it and says what to do.
+// TestNoWorkingFolder checks that the error for a relative path names it and says what to do.
 func TestNoWorkingFolder(t *testing.T) {
 	folder := t.TempDir()
 	t.Chdir(folder)
@@ -362,7 +364,7 @@ func TestNoWorkingFolder(t *testing.T) {
 	}
 }
 
-// TestVersionsDoNotComeBack, though inodes do and clocks stand still or go back.
+// TestVersionsDoNotComeBack checks that versions are not reused, although inodes are and clocks stand still or go back.
 func TestVersionsDoNotComeBack(t *testing.T) {
 	plant(t, "x")
 	store, err := storage.At("x")
@@ -386,7 +388,7 @@ func TestVersionsDoNotComeBack(t *testing.T) {
 	}
 }
 
-// TestRemoveEmpty: what somebody put into the folder stays.
+// TestRemoveEmpty checks that a file that somebody put into the folder stays.
 func TestRemoveEmpty(t *testing.T) {
 	plant(t, "full/x")
 	if err := os.Mkdir("empty", 0o777); err != nil {

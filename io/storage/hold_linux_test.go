@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestHolderInAnotherContainer: process numbers say nothing there.
+// TestHolderInAnotherContainer checks a holder in another container, where process numbers say nothing.
 func TestHolderInAnotherContainer(t *testing.T) {
 	path := filepath.Join(t.TempDir(), ".lock")
 	other := startContender(t, path, &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS})

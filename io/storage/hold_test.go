@@ -19,7 +19,7 @@ import (
 	"github.com/neardup/neardup/io/storage"
 )
 
-// contender makes this program a process that tries to take the lock that it names.
+// contender is a variable that makes this program a process that tries to take the lock it names.
 const contender = "NEARDUP_TEST_LOCK"
 
 func TestMain(m *testing.M) {
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// contend tries until it has the lock, says so, and keeps it until its input ends.
+// contend tries to take the lock until it has it, says so, and keeps it until standard input ends.
 func contend(path string) {
 	told := false
 	for {
@@ -87,7 +87,7 @@ func (p *process) says(t *testing.T, want string) {
 	}
 }
 
-// kill ends it as the kernel does when memory is short.
+// kill ends the process as the kernel does when memory runs out.
 func (p *process) kill(t *testing.T) {
 	t.Helper()
 	if err := p.Process.Kill(); err != nil {
@@ -96,7 +96,8 @@ func (p *process) kill(t *testing.T) {
 	_ = p.Wait()
 }
 
-// TestHolderOfAnotherProcess: a process holds a lock while it lives, also when it is stopped, and not a moment longer.
+// TestHolderOfAnotherProcess checks that a process holds a lock as long as it lives, even when stopped, and not a
+// moment longer.
 func TestHolderOfAnotherProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), ".lock")
 	other := startContender(t, path, nil)
@@ -116,7 +117,7 @@ func TestHolderOfAnotherProcess(t *testing.T) {
 	release(t, lock)
 }
 
-// refuses checks that no conditional request goes through, and does not wait.
+// refuses checks that conditional requests fail, and do so without waiting.
 func refuses(t *testing.T, path string) {
 	t.Helper()
 	store, err := storage.At(path)
@@ -181,7 +182,7 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// TestHoldOfAnotherVersion, and of what is no file.
+// TestHoldOfAnotherVersion also tries to hold what is not a file.
 func TestHoldOfAnotherVersion(t *testing.T) {
 	path, hold, info := plantHold(t)
 	if err := hold.Close(); err != nil {
@@ -206,7 +207,7 @@ func TestHoldOfAnotherVersion(t *testing.T) {
 	}
 }
 
-// TestHoldLosesItsPath: what took its place is neither replaced nor removed.
+// TestHoldLosesItsPath checks that a file which has taken the path of a held one is neither replaced nor removed.
 func TestHoldLosesItsPath(t *testing.T) {
 	for name, change := range map[string]func(path string) error{
 		"replaced":       func(path string) error { return errOf(storage.WriteFile(t.Context(), path, nothing)) },
@@ -237,7 +238,7 @@ func TestHoldLosesItsPath(t *testing.T) {
 	}
 }
 
-// TestReplaceLocksFirst: what cannot be locked does not get the name.
+// TestReplaceLocksFirst checks that a file that cannot be locked does not get the name.
 func TestReplaceLocksFirst(t *testing.T) {
 	path, hold, info := plantHold(t)
 	_, err := hold.Replace(t.Context(), func(io.Writer) error {
@@ -261,7 +262,7 @@ func TestReplaceLocksFirst(t *testing.T) {
 	refuses(t, path)
 }
 
-// TestReplaceLeavesNoGap: nobody gets what is held while it is replaced, again and again.
+// TestReplaceLeavesNoGap checks that nobody can take a held file while it is replaced again and again.
 func TestReplaceLeavesNoGap(t *testing.T) {
 	path, hold, _ := plantHold(t)
 	var done atomic.Bool
@@ -295,7 +296,8 @@ func TestReplaceLeavesNoGap(t *testing.T) {
 	}
 }
 
-// TestTwin: the lock's folder is exchanged with another, and the lock stays this process's in each moment.
+// TestTwin exchanges the folder of the lock with another one, and checks that this process holds the lock at every
+// moment.
 func TestTwin(t *testing.T) {
 	root := t.TempDir()
 	dir, staged := filepath.Join(root, "dir"), filepath.Join(root, "staged")
@@ -329,7 +331,7 @@ func TestTwin(t *testing.T) {
 			t.Fatal(err)
 		}
 		prove("exchanged")
-		refuses(t, twin) // the former lock
+		refuses(t, twin) // this is the former lock
 		if err := lock.Exchanged(); err != nil {
 			t.Error(err)
 		}
@@ -353,7 +355,7 @@ func TestTwin(t *testing.T) {
 	nothingElse(t, dir, ".lock")
 }
 
-// TestTwinWithoutExchange: it is let go with the lock, and stays where it is.
+// TestTwinWithoutExchange checks that, without an exchange, the twin is released with the lock, and stays where it is.
 func TestTwinWithoutExchange(t *testing.T) {
 	folder := t.TempDir()
 	path, twin := filepath.Join(folder, ".lock"), filepath.Join(folder, "staged", ".lock")
@@ -383,11 +385,12 @@ func TestTwinWithoutExchange(t *testing.T) {
 	hold.Close()
 }
 
-// TestTakenOverAtOnce: before a new lock is held, another may take it for a dead one's.
+// TestTakenOverAtOnce checks what happens if another process takes over a new lock before it is held, as it may look
+// like one whose holder is dead.
 func TestTakenOverAtOnce(t *testing.T) {
 	for name, tt := range map[string]struct {
-		job string // that it says it is of; "" lets it go again
-		who string // has it, "" if mine
+		job string // the job that it claims; "" releases the lock again
+		who string // who has the lock, "" if this process
 	}{
 		"taken over": {"thief", "thief"}, "let go": {"", ""}, "stopped": {"stopped", "mine"},
 	} {
@@ -438,7 +441,7 @@ func takenOverAtOnce(t *testing.T, job, who string, force bool) {
 	}
 }
 
-// TestDomain: where there is no folder yet, that of the folder above.
+// TestDomain checks that the domain of a folder that does not exist yet is that of its parent.
 func TestDomain(t *testing.T) {
 	folder := t.TempDir()
 	for _, path := range []string{filepath.Join(folder, "x"), filepath.Join(folder, "no", "folder", "x")} {

@@ -11,7 +11,7 @@ import (
 	"github.com/neardup/neardup/io/storage"
 )
 
-// open writes a file of a disk, and opens it as it is then listed.
+// open writes a file on disk, and opens it as it is then listed.
 func open(t *testing.T, content string) (file *storage.File, path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "file")
@@ -29,7 +29,7 @@ func open(t *testing.T, content string) (file *storage.File, path string) {
 	return file, path
 }
 
-// TestSmallFile: all reads of a small file see it at one moment, and what happens later is noticed.
+// TestSmallFile checks that all reads of a small file see the same version, and that later changes are noticed.
 func TestSmallFile(t *testing.T) {
 	file, path := open(t, "the content")
 	p := make([]byte, 3)
@@ -56,7 +56,7 @@ func TestSmallFile(t *testing.T) {
 	}
 }
 
-// TestLargeFile: what is not small is read as it is asked for.
+// TestLargeFile checks that a file that is not small is read only as requested.
 func TestLargeFile(t *testing.T) {
 	file, path := open(t, strings.Repeat("a", 1<<20))
 	p := make([]byte, 1)
@@ -71,7 +71,7 @@ func TestLargeFile(t *testing.T) {
 	}
 }
 
-// TestOnceOnDisk: what is opened again is the file that was opened first, whatever has its path by now.
+// TestOnceOnDisk checks that opening a file again returns the one opened first, whatever has its path by now.
 func TestOnceOnDisk(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(path, []byte("first"), 0o666); err != nil {
@@ -96,7 +96,7 @@ func TestOnceOnDisk(t *testing.T) {
 	}
 }
 
-// TestResolver: it says of each file what Resolve does.
+// TestResolver checks that Resolver resolves each file as Resolve does.
 func TestResolver(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a/1", "a/2", "b/3"} {
@@ -121,7 +121,7 @@ func TestResolver(t *testing.T) {
 	}
 }
 
-// TestAbsolute: it says of each path what Abs does.
+// TestAbsolute checks that Absolute returns the same as Abs for each path.
 func TestAbsolute(t *testing.T) {
 	t.Chdir(t.TempDir())
 	abs := storage.Absolute()

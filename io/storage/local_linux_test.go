@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestSystemSync: the file system is opened before anything is written, so that it tells of all errors.
+// TestSystemSync checks that the file system is opened before anything is written, so that all errors are reported.
 func TestSystemSync(t *testing.T) {
 	parent := t.TempDir()
 	folder := filepath.Join(parent, "a")

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// TestFileSyncs: files many at once, and a folder only when all before it are done.
+// TestFileSyncs checks that many files are synced at once, and a folder only after everything before it.
 func TestFileSyncs(t *testing.T) {
 	folder := t.TempDir()
 	var paths []string
@@ -45,7 +45,7 @@ func TestFileSyncs(t *testing.T) {
 		}
 		mu.Unlock()
 		if info, err := f.Stat(); err == nil && !info.IsDir() {
-			<-full // so many are there at once
+			<-full // this many run at once
 		}
 		mu.Lock()
 		defer mu.Unlock()
@@ -103,7 +103,7 @@ func TestFileSyncsErrors(t *testing.T) {
 	}
 }
 
-// TestSyncing: both ways sync what is there, and say what is not.
+// TestSyncing checks that both ways sync existing files, and report missing ones.
 func TestSyncing(t *testing.T) {
 	folder := t.TempDir()
 	whole, err := NewSyncing(t.Context(), folder)

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestCurrent: who locked a file that meanwhile lost its name, or was written, does not go on.
+// TestCurrent checks that a process stops if a file that it locked has since lost its name, or was written.
 func TestCurrent(t *testing.T) {
 	for name, change := range map[string]func(path string) error{
 		"replaced": func(path string) error {
@@ -49,7 +49,7 @@ func TestCurrent(t *testing.T) {
 	}
 }
 
-// TestStatFolder: a folder is told from nothing, and is no object.
+// TestStatFolder checks that a folder is distinguished from a missing file, and is not an object.
 func TestStatFolder(t *testing.T) {
 	_, err := local{}.Stat(t.Context(), t.TempDir())
 	if !errors.Is(err, folderError{}) || !errors.Is(err, fs.ErrNotExist) {
@@ -60,7 +60,7 @@ func TestStatFolder(t *testing.T) {
 	}
 }
 
-// TestMakeBelow: a root that comes and goes is never made.
+// TestMakeBelow checks that nothing is made below a root that comes and goes, and that the root is never made again.
 func TestMakeBelow(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "root")
 	if err := os.Mkdir(root, 0o777); err != nil {

@@ -24,7 +24,7 @@ import (
 	"github.com/neardup/neardup/io/storage/storagetest"
 )
 
-// memory and memoryKeeps are the stores of mem:// and mem-keep://.
+// memory and memoryKeeps are the stores registered for mem:// and mem-keep://.
 var memory, memoryKeeps = &storagetest.Memory{}, &storagetest.Memory{NoConditionalRemove: true}
 
 func init() {
@@ -32,14 +32,14 @@ func init() {
 	storage.Register("mem-keep://", memoryKeeps)
 }
 
-// onStores runs a test on stores of each kind, below a new folder.
+// onStores runs a test on each kind of store, below a new folder.
 func onStores(t *testing.T, test func(t *testing.T, folder string)) {
 	t.Run("local", func(t *testing.T) { test(t, t.TempDir()) })
 	t.Run("memory", func(t *testing.T) { test(t, "mem://bucket/"+rand.Text()) })
 	t.Run("memory without conditional remove", func(t *testing.T) { test(t, "mem-keep://bucket/"+rand.Text()) })
 }
 
-// later lets time pass for the store of the lock at path, not here.
+// later makes the store of the lock at path, but not this process, see time pass.
 func later(t *testing.T, path string, d time.Duration) {
 	t.Helper()
 	if storage.IsLocal(path) {
@@ -55,7 +55,7 @@ func later(t *testing.T, path string, d time.Duration) {
 	}
 }
 
-// lockText returns a path of a lock in folder, which says text.
+// lockText returns the path of a lock in folder with the content text.
 func lockText(t *testing.T, folder, text string) string {
 	t.Helper()
 	path := storage.Join(folder, ".lock")
@@ -82,7 +82,7 @@ func release(t *testing.T, lock *storage.Lock) {
 	}
 }
 
-// locked checks that the lock cannot be had, for it is that of a job.
+// locked checks that the lock cannot be taken because it belongs to a job.
 func locked(t *testing.T, path, job string) {
 	t.Helper()
 	lock, _, err := storage.Acquire(t.Context(), path, "other", storage.LockOptions{})
@@ -95,7 +95,7 @@ func locked(t *testing.T, path, job string) {
 	}
 }
 
-// fenced checks that an error says who has the lock of the job mine, nobody if that is "".
+// fenced checks that an error says who has taken the lock of the job mine; "" means nobody.
 func fenced(t *testing.T, what string, err error, by string) {
 	t.Helper()
 	var lost *storage.FencedError
@@ -118,7 +118,8 @@ func holderOf(t *testing.T, path string) (h storage.Owner) {
 
 const formerText = `{"host":"elsewhere","pid":7,"job":"former","since":"2026-01-02T03:04:05Z","nonce":"N"}`
 
-// TestAcquire: who has left a lock held it, if it can still be read. On a disk nobody holds these.
+// TestAcquire takes locks that were left behind: whoever did is reported as the previous holder, if the lock can still
+// be read. On a disk, nobody holds these locks.
 func TestAcquire(t *testing.T) {
 	for name, text := range map[string]string{
 		"whole": formerText, "torn": formerText[:30], "empty": "", "no JSON": "x", "without a nonce": `{"job":"former"}`,
@@ -189,7 +190,7 @@ func nothingElseIn(t *testing.T, folder string, want ...string) {
 	}
 }
 
-// takenByMe checks that the lock is this process's, for the job mine.
+// takenByMe checks that this process has the lock, for the job mine.
 func takenByMe(t *testing.T, path string) {
 	t.Helper()
 	host, _ := os.Hostname()
@@ -200,7 +201,7 @@ func takenByMe(t *testing.T, path string) {
 	locked(t, path, "mine")
 }
 
-// isFree checks that a lock can be had, and had no holder.
+// isFree checks that a lock can be taken, and had no holder.
 func isFree(t *testing.T, path string) {
 	t.Helper()
 	if _, err := storage.Stat(t.Context(), path); !errors.Is(err, fs.ErrNotExist) && !strings.HasPrefix(path, "mem-keep") {
@@ -213,7 +214,7 @@ func isFree(t *testing.T, path string) {
 	release(t, lock)
 }
 
-// TestAgeIsTheStores: neither a clock that is ahead of the store's nor one behind decides.
+// TestAgeIsTheStores checks that a local clock which is ahead of the store's, or behind, has no effect.
 func TestAgeIsTheStores(t *testing.T) {
 	for _, ahead := range []time.Duration{-time.Hour, time.Hour} {
 		folder := "mem://bucket/" + rand.Text()
@@ -227,7 +228,8 @@ func TestAgeIsTheStores(t *testing.T) {
 	}
 }
 
-// TestHeldIsHeld: on a disk neither age nor what the file says by now frees the lock of a living process.
+// TestHeldIsHeld checks that, on a disk, neither its age nor what the file says by now frees the lock of a living
+// process.
 func TestHeldIsHeld(t *testing.T) {
 	path := filepath.Join(t.TempDir(), ".lock")
 	lock := acquire(t, path)
@@ -237,14 +239,14 @@ func TestHeldIsHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	locked(t, path, "unknown")
-	if err := lock.Prove(t.Context()); err != nil { // it is held, so it may be written anew
+	if err := lock.Prove(t.Context()); err != nil { // the lock is held, so it may be written again
 		t.Error(err)
 	}
 	takenByMe(t, path)
 	release(t, lock)
 }
 
-// within is a store in which a removal may take effect for so long after the lock was last proved.
+// within is a store in which a removal may still take effect for some time after the lock was last proved.
 type within struct {
 	*storagetest.Memory
 	storage.Late
@@ -252,8 +254,8 @@ type within struct {
 
 func (within) Within() time.Duration { return time.Minute }
 
-// TestRemovalEnds: a holder's removal has no effect once another may have the lock: a time after the last proof, by the store's clock,
-// however long ago that was here.
+// TestRemovalEnds checks that a holder's removal has no effect once others may have the lock: some time after the last
+// proof by the store's clock, however much time has passed here.
 func TestRemovalEnds(t *testing.T) {
 	proved := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	memory := &storagetest.Memory{Now: func() time.Time { return proved }}
@@ -286,8 +288,8 @@ func TestLockedErrorSaysWhatToDo(t *testing.T) {
 	}
 }
 
-// TestAcquireRace: of many that find one lock, stale or none, one gets it; and the lock it gets
-// is its own until it lets go.
+// TestAcquireRace checks that of many processes that find one lock, stale or missing, one gets it and keeps it until it
+// releases it.
 func TestAcquireRace(t *testing.T) {
 	for _, former := range []string{"stale", "none"} {
 		t.Run(former, func(t *testing.T) {
@@ -338,8 +340,8 @@ func TestAcquireRace(t *testing.T) {
 	}
 }
 
-// TestHandOver: locks that are let go while others wait for them go from hand to hand, never to
-// two at a time.
+// TestHandOver checks that locks that are released while others wait for them are handed over, and never held by two at
+// a time.
 func TestHandOver(t *testing.T) { onStores(t, handOver) }
 
 func handOver(t *testing.T, folder string) {
@@ -373,7 +375,8 @@ func handOver(t *testing.T, folder string) {
 	racers.Wait()
 }
 
-// TestTakenOver: a holder that was thought dead finds out, and neither renews nor removes its successor's lock.
+// TestTakenOver checks that a holder that was thought dead finds out, and neither renews nor removes its successor's
+// lock.
 func TestTakenOver(t *testing.T) {
 	onStores(t, takenOver)
 	onMounts(t, takenOver)
@@ -401,7 +404,7 @@ func takenOver(t *testing.T, folder string) {
 		}
 		release(t, successor)
 	}
-	for _, whole := range []bool{false, true} { // the lock file or its folder
+	for _, whole := range []bool{false, true} { // the lock file, or its whole folder
 		lock, gone := acquire(t, path), path
 		if whole {
 			gone = folder
@@ -417,7 +420,7 @@ func takenOver(t *testing.T, folder string) {
 	}
 }
 
-// TestTouched: a lock that somebody touched is still its holder's; a copy of it in its place is not.
+// TestTouched checks that a touched lock still belongs to its holder, and that a copy in its place does not.
 func TestTouched(t *testing.T) {
 	onMounts(t, func(t *testing.T, folder string) {
 		path := storage.Join(folder, ".lock")
@@ -453,7 +456,7 @@ func TestTouched(t *testing.T) {
 	}
 }
 
-// TestBeatIsWhole: who looks at the lock while it is renewed sees a holder.
+// TestBeatIsWhole checks that whoever reads the lock while it is renewed sees a holder.
 func TestBeatIsWhole(t *testing.T) { onStores(t, beatIsWhole) }
 
 func beatIsWhole(t *testing.T, folder string) {
@@ -488,7 +491,8 @@ func beatIsWhole(t *testing.T, folder string) {
 	}
 }
 
-// TestLockMeetsItself: a request that was sent again is refused, though the lock is written as asked.
+// TestLockMeetsItself covers a request that was sent twice: the second one is refused, although the lock was written as
+// requested.
 func TestLockMeetsItself(t *testing.T) {
 	storage.Register("again://", sentAgain{&storagetest.Memory{}})
 	path := "again://bucket/.lock"
@@ -504,7 +508,7 @@ func TestLockMeetsItself(t *testing.T) {
 	}
 }
 
-// sentAgain sends each request to create twice.
+// sentAgain sends each request to create a file twice.
 type sentAgain struct{ storage.Store }
 
 func (s sentAgain) Create(ctx context.Context, path string, cond storage.If, write func(io.Writer) error) (storage.Info, error) {
@@ -522,8 +526,8 @@ func (s sentAgain) Create(ctx context.Context, path string, cond storage.If, wri
 	return s.Store.Create(ctx, path, cond, again)
 }
 
-// TestLockIsNoFile: a link, which might be read and never replaced, and a pipe, which would wait for
-// ever, are refused by name.
+// TestLockIsNoFile checks that a link, which could be read but never replaced, and a pipe, which would block forever,
+// are rejected by name.
 func TestLockIsNoFile(t *testing.T) {
 	for name, plant := range map[string]func(path string) error{
 		"a link that leads nowhere": func(path string) error { return os.Symlink("nowhere", path) },
@@ -554,7 +558,7 @@ func TestLockIsNoFile(t *testing.T) {
 	}
 }
 
-// TestHeartbeat: a lock is rewritten where others may go by its age, and only there.
+// TestHeartbeat checks that a lock is rewritten where others may judge it by its age, and only there.
 func TestHeartbeat(t *testing.T) {
 	onMounts(t, func(t *testing.T, folder string) { heartbeats(t, folder, !storage.IsLocal(folder)) })
 	onStores(t, func(t *testing.T, folder string) { heartbeats(t, folder, !storage.IsLocal(folder)) })
@@ -582,7 +586,7 @@ func heartbeats(t *testing.T, folder string, want bool) {
 	})
 }
 
-// TestBeatFindsOut: what a heartbeat learns is told later, though the lock is free by then.
+// TestBeatFindsOut checks that what a heartbeat learns is reported later, even if the lock is free by then.
 func TestBeatFindsOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := "mem://bucket/" + rand.Text() + "/.lock"
@@ -599,7 +603,7 @@ func TestBeatFindsOut(t *testing.T) {
 	})
 }
 
-// TestWait: a held lock is waited for, as long as that was asked.
+// TestWait checks that a held lock is waited for, for as long as requested.
 func TestWait(t *testing.T) {
 	onStores(t, func(t *testing.T, folder string) {
 		path := storage.Join(folder, ".lock")
@@ -637,12 +641,13 @@ func TestWait(t *testing.T) {
 	})
 }
 
-// TestDomains: a hold is trusted by those whom it excludes; others go by age, and leave alone what is not rewritten.
+// TestDomains checks that a hold is trusted by the processes that it excludes. Others judge a lock by its age, and
+// leave it alone if it is not rewritten.
 func TestDomains(t *testing.T) {
 	const local, here, elsewhere, nobody = "", "mount-a://", "mount-b://", "no-locks://"
 	for _, tt := range []struct {
 		holder, other string
-		young, old    bool // taken over by other, once the holder is dead
+		young, old    bool // whether other takes over once the holder is dead
 	}{
 		{local, local, true, true}, {here, here, true, true},
 		{here, elsewhere, false, true}, {here, local, false, true}, {nobody, nobody, false, true}, {here, nobody, false, true},
@@ -657,7 +662,7 @@ func TestDomains(t *testing.T) {
 				t.Fatal(err)
 			}
 			release(t, lock)
-			lockText(t, folder, string(text)) // it died
+			lockText(t, folder, string(text)) // the holder died
 			want := tt.young
 			if old {
 				later(t, path, time.Hour)

@@ -24,14 +24,15 @@ func init() {
 	}
 }
 
-// onMounts runs a test on the local store, on that as on a mount whose locks reach some only, and as on one without locks.
+// onMounts runs a test on the local store, on that store as a mount whose locks only reach some machines, and as one
+// without locks.
 func onMounts(t *testing.T, test func(t *testing.T, folder string)) {
 	for name, scheme := range map[string]string{"disk": "", "mount": "mount-a://", "mount without locks": "no-locks://", "disk without locks": "no-locks-disk://"} {
 		t.Run(name, func(t *testing.T) { test(t, onMount(scheme, t.TempDir())) })
 	}
 }
 
-// onDisk is the file of the disk that path is on a mount.
+// onDisk returns the path on disk of a file on a mount.
 func onDisk(path string) string {
 	if _, file, ok := strings.Cut(path, "://"); ok {
 		return "/" + file
@@ -39,7 +40,7 @@ func onDisk(path string) string {
 	return path
 }
 
-// onMount is the path of a file of the disk on a mount.
+// onMount returns the path on a mount of a file on disk.
 func onMount(scheme, path string) string {
 	if scheme == "" {
 		return path
@@ -47,7 +48,7 @@ func onMount(scheme, path string) string {
 	return scheme + strings.TrimPrefix(path, "/")
 }
 
-// holder is the local store's.
+// holder returns the local store as a storage.Holder.
 func holder(t *testing.T) storage.Holder {
 	t.Helper()
 	local, err := storage.At("/")
@@ -57,7 +58,7 @@ func holder(t *testing.T) storage.Holder {
 	return local.(storage.Holder)
 }
 
-// mounted is the local store as it is on a file system such as FUSE's.
+// mounted is the local store as it behaves on a file system such as FUSE's.
 type mounted struct {
 	local          storage.Store
 	scheme, domain string

@@ -27,11 +27,11 @@ func TestListPatternsOfAnyDepth(t *testing.T) {
 	for arg, want := range map[string][]string{
 		"a/**/b.jsonl":           {"a/b.jsonl", "a/x/b.jsonl", "a/x/y/b.jsonl"},
 		"**/b.jsonl":             {"a/b.jsonl", "a/x/b.jsonl", "a/x/y/b.jsonl", "other/b.jsonl"},
-		"a/**/*.jsonl":           all, // a folder's files with it, a link to a file too
+		"a/**/*.jsonl":           all, // the files of a folder are included, and so is a link to a file
 		"a/**/**/*.jsonl":        all,
-		"a/*/**/b.jsonl":         {"a/linked/b.jsonl", "a/x/b.jsonl", "a/x/y/b.jsonl"}, // the star is a level of its own
+		"a/*/**/b.jsonl":         {"a/linked/b.jsonl", "a/x/b.jsonl", "a/x/y/b.jsonl"}, // the star is one level
 		"a/*/b.jsonl":            {"a/linked/b.jsonl", "a/x/b.jsonl"},
-		"a/**/y/*":               nil, // and a dangling link, which is an error
+		"a/**/y/*":               nil, // including a dangling link, which is an error
 		"a/**/y/[bc].jsonl":      {"a/x/y/b.jsonl", "a/x/y/c.jsonl"},
 		"a/**/y":                 nil,
 		"a/.git/**/b.jsonl":      {"a/.git/b.jsonl"},
@@ -40,7 +40,7 @@ func TestListPatternsOfAnyDepth(t *testing.T) {
 		"a/**/_SUCCESS":          {"a/x/_SUCCESS"},
 		"a/{x,linked}/b.jsonl":   {"a/linked/b.jsonl", "a/x/b.jsonl"},
 		"a/x/y/{b,c}.jsonl":      {"a/x/y/b.jsonl", "a/x/y/c.jsonl"},
-		"a/x**/b.jsonl":          {"a/x/b.jsonl"}, // no name of its own: a star
+		"a/x**/b.jsonl":          {"a/x/b.jsonl"}, // within a name ** means *
 		"./a//**/../a/*.jsonl":   nil,
 		"a/x/[!y]*.jsonl":        {"a/x/again.jsonl", "a/x/b.jsonl"},
 		"a/x/\\[!y]*.jsonl":      nil,
@@ -67,7 +67,7 @@ func TestListPatternsOfAnyDepth(t *testing.T) {
 	}
 }
 
-// TestListBracketsInNames: a name is not a pattern, in whatever folder it is.
+// TestListBracketsInNames checks that a name is not treated as a pattern, in any folder.
 func TestListBracketsInNames(t *testing.T) {
 	plant(t, "out[1]/a", "out[1]/sub/b*", "out1/no", "{x,y}/c", "x/no")
 	for arg, want := range map[string][]string{
@@ -85,7 +85,7 @@ func TestListBracketsInNames(t *testing.T) {
 	}
 }
 
-// TestListFoldersOnly: a slash at the end leaves out files that match, on any store.
+// TestListFoldersOnly checks that a slash at the end of a pattern excludes files, in any store.
 func TestListFoldersOnly(t *testing.T) {
 	names := []string{"l1.jsonl", "l2.jsonl/x", "l3.jsonl/y/l4.jsonl", "l3.jsonl/y/l5.jsonl/z"}
 	plant(t, names...)
@@ -124,7 +124,7 @@ func TestListFoldersOnly(t *testing.T) {
 	}
 }
 
-// asked is a store that remembers which folders were entered.
+// asked is a store that records which folders were entered.
 type asked struct {
 	storage.Store
 	entered []string
@@ -143,7 +143,7 @@ func (a *asked) List(ctx context.Context, folder string, enter func(string) bool
 	})
 }
 
-// TestListEntersLittle: on any store, no folder is entered that cannot have a match.
+// TestListEntersLittle checks that, in any store, no folder is entered that cannot contain a match.
 func TestListEntersLittle(t *testing.T) {
 	store := &asked{Store: &storagetest.Memory{}}
 	storage.Register("asked://", store)
@@ -216,7 +216,7 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// TestBraces: one without the other has no meaning.
+// TestBraces checks that one brace without the other has no meaning.
 func TestBraces(t *testing.T) {
 	for _, tt := range []struct {
 		pattern, name string
@@ -228,7 +228,7 @@ func TestBraces(t *testing.T) {
 		{"[a-}]", "b", true}, {"[,-9]", "5", true}, {"[^{]", "{", false}, {`[\]}]`, "}", true}, {`{a\,b,c}`, "a,b", true}, {`{a\}`, "{a}", true},
 	} {
 		got, err := storage.Match(tt.pattern, tt.name)
-		if strings.Contains(tt.pattern, "/") { // braces on both sides of a slash are no name's
+		if strings.Contains(tt.pattern, "/") { // names cannot have braces on both sides of a slash
 			if err == nil {
 				t.Errorf("Match(%q): no error", tt.pattern)
 			}
@@ -270,7 +270,7 @@ func TestSplitPatterns(t *testing.T) {
 	}
 }
 
-// TestListDeeply: patterns of many "**" take no time to speak of.
+// TestListDeeply checks that patterns with many "**" take hardly any time.
 func TestListDeeply(t *testing.T) {
 	deep := strings.Repeat("a/", 60) + "b"
 	if got, err := storage.Match(strings.Repeat("**/a/", 6)+"c", deep); got || err != nil {
@@ -285,8 +285,8 @@ func TestListDeeply(t *testing.T) {
 	}
 }
 
-// disk is the local file system under a scheme, where a folder called "closed" may not be read, nor the end of
-// one called "half".
+// disk is the local file system under a scheme. In it, a folder called "closed" may not be read, and reading one called
+// "half" fails at the end.
 type disk struct {
 	storage.Store
 	listed []string
@@ -303,7 +303,7 @@ func openDisk(t *testing.T, scheme string) *disk {
 	return d
 }
 
-// rest is the local path of one with a scheme.
+// rest returns the local path of a path with a scheme.
 func rest(name string) string { _, name, _ = strings.Cut(name, "://"); return name }
 
 func (d *disk) Stat(ctx context.Context, name string) (storage.Info, error) {
@@ -321,7 +321,7 @@ func (d *disk) List(ctx context.Context, folder string, enter func(string) bool)
 	}
 }
 
-// list walks by itself, as the local one does, and fails at what is closed.
+// list walks folders by itself, as the local store does, and fails at closed ones.
 func (d *disk) list(ctx context.Context, folder, rel string, enter func(string) bool, yield func(storage.Info, error) bool) bool {
 	at := strings.TrimSuffix(folder+"/"+rel, "/")
 	if real, err := filepath.EvalSymlinks(rest(at)); err == nil && path.Base(real) == "closed" {
@@ -341,7 +341,7 @@ func (d *disk) list(ctx context.Context, folder, rel string, enter func(string) 
 	return true
 }
 
-// TestListLinksUnread: what a link to a folder leads to is not read to tell that it is a folder.
+// TestListLinksUnread checks that the target of a link to a folder is not read just to learn that it is a folder.
 func TestListLinksUnread(t *testing.T) {
 	plant(t, "in/a", "closed/", "large/b")
 	link(t, "../closed", "in/to-closed")
@@ -364,7 +364,7 @@ func TestListLinksUnread(t *testing.T) {
 	}
 }
 
-// TestListPassesClosed: a folder that may not be read, and does not match, hides nothing else.
+// TestListPassesClosed checks that a folder that may not be read, but does not match, hides nothing else.
 func TestListPassesClosed(t *testing.T) {
 	plant(t, "in/a/x", "in/closed/x", "in/d/x", "only/closed/x", "linked/a/x", "closed/x", "half/x")
 	link(t, "../closed", "linked/b")
@@ -379,7 +379,7 @@ func TestListPassesClosed(t *testing.T) {
 		"in/**":      nil,
 		"in":         nil,
 		"linked/*":   nil,
-		"closed/*":   nil, // it was named
+		"closed/*":   nil, // it was given by name
 		"half/*":     nil,
 		"only/*/x":   nil, // nothing else matches
 	} {

@@ -13,7 +13,8 @@ import (
 	"github.com/neardup/neardup/io/storage"
 )
 
-// TestRemoveAllBeforeWriters: who writes by path while a folder is removed leaves nothing, and nobody finds half of it there.
+// TestRemoveAllBeforeWriters checks that a process that writes by path while a folder is removed leaves nothing behind,
+// and that nobody finds a half-removed folder.
 func TestRemoveAllBeforeWriters(t *testing.T) {
 	for round := range 5 {
 		parent := t.TempDir()
@@ -55,7 +56,7 @@ func TestRemoveAllBeforeWriters(t *testing.T) {
 					return
 				}
 				if len(names) < 7 {
-					if _, err := os.Lstat(folder); err == nil { // else it was opened just before
+					if _, err := os.Lstat(folder); err == nil { // otherwise it was opened just before
 						t.Errorf("round %d: there is half of it", round)
 					}
 					return
@@ -70,7 +71,7 @@ func TestRemoveAllBeforeWriters(t *testing.T) {
 	}
 }
 
-// TestRemoveAll: what somebody else has given the name of a folder that is being removed is not touched.
+// TestRemoveAll checks that what somebody else has put at the name of a folder being removed is not touched.
 func TestRemoveAll(t *testing.T) {
 	plant(t, "a/x/y", "a~/old/z", "b/x", "b~", "c/x", "d~/x", "e/x", "file", "file~/x", "g~/x/y")
 	link(t, "c", "link")
@@ -86,7 +87,8 @@ func TestRemoveAll(t *testing.T) {
 	nothingElse(t, "e")
 }
 
-// TestRoot: below a folder nothing is made but what is as private as that, and nothing once it is gone.
+// TestRoot checks that everything made below a private folder is just as private, and that nothing is made once the
+// folder is gone.
 func TestRoot(t *testing.T) {
 	plant(t)
 	defer syscall.Umask(syscall.Umask(0o022))
@@ -123,7 +125,7 @@ func TestRoot(t *testing.T) {
 	nothingElse(t, ".", "root-700", "root-750", "root-755")
 }
 
-// TestRootIsNotMadeAgain: a folder that is removed while others write below it stays removed.
+// TestRootIsNotMadeAgain checks that a folder that is removed while others write below it stays removed.
 func TestRootIsNotMadeAgain(t *testing.T) {
 	plant(t)
 	store, err := storage.At(".")
@@ -164,7 +166,8 @@ func TestRootIsNotMadeAgain(t *testing.T) {
 	}
 }
 
-// TestBeginIn: a folder is made in that of a run, also if it is there, and not once the run's folder is removed.
+// TestBeginIn checks that a folder is made inside a run's folder, even if it exists, but not once the run's folder is
+// removed.
 func TestBeginIn(t *testing.T) {
 	plant(t, "run/there/", "run/file")
 	for name, private := range map[string]bool{"open": false, "private": true, "there": false} {
@@ -191,7 +194,8 @@ func TestBeginIn(t *testing.T) {
 	nothingElse(t, ".")
 }
 
-// TestPrivate: all of a private run's folder is private, and that of others is not.
+// TestPrivate checks that everything in the folder of a private run is private, and that the folders of other runs are
+// not.
 func TestPrivate(t *testing.T) {
 	plant(t, "there/")
 	defer syscall.Umask(syscall.Umask(0o022))
@@ -236,7 +240,7 @@ func TestPrivate(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil || count != 5 { // with the mark
+		if err != nil || count != 5 { // including the mark
 			t.Errorf("%s: %d names, %v", run.folder, count, err)
 		}
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/neardup/neardup/io/storage"
 )
 
-// plant writes files below a new folder, a name's last slash making it a folder, and goes there.
+// plant makes files below a new folder, or a folder for a name that ends in a slash, and changes to that folder.
 func plant(t *testing.T, names ...string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -58,7 +58,7 @@ func list(t *testing.T, arg string) (paths []string) {
 	return paths
 }
 
-// TestFolderLinks: a link to a folder is followed once, by the first of its names, and never in circles.
+// TestFolderLinks checks that a link to a folder is followed once, under the first of its names, and never in circles.
 func TestFolderLinks(t *testing.T) {
 	plant(t, "up/in/b", "up/in/sub/c", "up/in/.versions/2/d", "up/beside", "far/e", "far/sub/f", "far/.hidden/g")
 	for name, target := range map[string]string{
@@ -101,10 +101,10 @@ func TestList(t *testing.T) {
 		{"in/b", []string{"in/b"}},
 		{"./in/b", []string{"./in/b"}},
 		{"in/empty", nil},
-		{"in/.hidden", []string{"in/.hidden"}}, // it was given
+		{"in/.hidden", []string{"in/.hidden"}}, // it was given by name
 		{"in/_tmp", []string{"in/_tmp/z"}},
 		{"alias", []string{"alias/a-1", "alias/a/sub/y", "alias/a/x", "alias/b", "alias/file-link", "alias/folder-link/in"}},
-		{"star*.txt", []string{"star*.txt"}}, // a name goes before a pattern
+		{"star*.txt", []string{"star*.txt"}}, // a name takes precedence over a pattern
 		{"st*.txt", []string{"star*.txt", "starry.txt"}},
 		{"[odd]", []string{"[odd]"}},
 		{"in/*", []string{"in/a-1", "in/a/sub/y", "in/a/x", "in/b", "in/file-link", "in/folder-link/in"}},
@@ -212,7 +212,7 @@ func TestUnchanged(t *testing.T) {
 			if err := change("file"); err != nil {
 				t.Fatal(err)
 			}
-			// What is open of a file that was replaced is still the whole old file.
+			// An open file that was replaced is still the complete old file.
 			if err := f.Unchanged(); (err == nil) != (name == "replaced") {
 				t.Errorf("while it is open: error %v", err)
 			}
@@ -250,7 +250,7 @@ func TestWriteFile(t *testing.T) {
 	nothingElse(t, "new/folder", "file")
 }
 
-// nothingElse checks that a folder holds names and nothing hidden.
+// nothingElse checks that a folder contains just these names, and nothing hidden.
 func nothingElse(t *testing.T, folder string, names ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(folder)
@@ -303,7 +303,7 @@ func TestWriteFileFails(t *testing.T) {
 	nothingElse(t, "out", "folder", "kept")
 }
 
-// TestWriteFileConcurrently: whoever comes last, the file is one of those written and whole.
+// TestWriteFileConcurrently checks that, whoever finishes last, the file is a complete one of those written.
 func TestWriteFileConcurrently(t *testing.T) {
 	plant(t)
 	var workers sync.WaitGroup
@@ -373,7 +373,8 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// TestRetried: the log names a store that accepts no connection, but not at each try, and no failure besides.
+// TestRetried checks that the log names a store that accepts no connection, but not for each attempt, and logs no other
+// failure.
 func TestRetried(t *testing.T) {
 	var log bytes.Buffer
 	before := slog.Default()

@@ -16,7 +16,7 @@ import (
 	"github.com/neardup/neardup/io/storage/storagetest"
 )
 
-// inTable reports whether a file lies in a table, by all names there are.
+// inTable reports whether a file lies in a table, given all names there are.
 func inTable(names []string, file string) bool {
 	for folder := path.Dir(file); ; folder = path.Dir(folder) {
 		for _, name := range names {
@@ -33,8 +33,8 @@ func inTable(names []string, file string) bool {
 	}
 }
 
-// TestTables: of the files that any folder or pattern finds, those have a table that lie in one, at any depth, whatever part of it is named. A file
-// that is named itself has none.
+// TestTables checks that, of the files found by any folder or pattern, those that lie in a table at any depth are
+// recognized as such, whatever part of the table is given. A file given by its own name never is.
 func TestTables(t *testing.T) {
 	file := rapid.SampledFrom([]string{"x.parquet", "y.parquet", "_delta_log/0.json", ".hoodie/hoodie.properties", "metadata/v1.metadata.json",
 		"metadata/0-1.gz.metadata.json", "metadata/x.parquet", "metadata/metadata.json.parquet", "v2.metadata.json.parquet", "deep/metadata/sub/x.metadata.json.parquet"})
@@ -77,7 +77,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// TestTablesOfLinks: a link to a part of a table is in it.
+// TestTablesOfLinks checks that a link to a part of a table counts as part of it.
 func TestTablesOfLinks(t *testing.T) {
 	plant(t, "lake/t/_delta_log/0.json", "lake/t/day=1/x.parquet", "in/own.parquet", "alone/", "lake/t/linked/")
 	link(t, "../lake/t/day=1", "in/link")
@@ -103,7 +103,7 @@ func TestTablesOfLinks(t *testing.T) {
 	}
 }
 
-// closed is a store in which only what is below a prefix may be listed.
+// closed is a store in which only names below a prefix may be listed.
 type closed struct {
 	storagetest.Memory
 	open string
@@ -118,7 +118,7 @@ func (c *closed) List(ctx context.Context, folder string, enter func(string) boo
 	}
 }
 
-// TestTablesClosed: who may list nothing but his own folder can read it.
+// TestTablesClosed checks that a user who may list only their own folder can read it.
 func TestTablesClosed(t *testing.T) {
 	store := &closed{open: "closed://b/mine"}
 	storage.Register("closed://", store)

@@ -19,10 +19,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// client answers from memory. A Key's path there is bucket/name.
+// client answers from memory. In it, the path of a Key is bucket/name.
 type client struct {
 	storagetest.Memory
-	page    int // objects of a page
+	page    int // objects per page
 	lists   atomic.Int64
 	reads   atomic.Int64
 	stats   atomic.Int64
@@ -33,7 +33,7 @@ type client struct {
 
 func path(at Key) string { return at.Bucket + "/" + at.Name }
 
-// named gives an Info the path that a client gives it.
+// named sets the path of an Info as a client does.
 func named(at Key, info storage.Info) storage.Info {
 	info.Path = strings.TrimPrefix(info.Path, at.Bucket+"/")
 	return info
@@ -120,7 +120,7 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// A listing asks for a page at a time, and once more for a folder that is not entered.
+// A listing requests one page at a time, and takes one more request for a folder that is not entered.
 func TestRequestsOfList(t *testing.T) {
 	c := &client{page: 10}
 	s := New("x://", c)
@@ -153,7 +153,7 @@ func TestRequestsOfList(t *testing.T) {
 	}
 }
 
-// A console makes an empty object of a folder.
+// A console creates an empty object to stand for a folder.
 func TestEmptyFolder(t *testing.T) {
 	c := &client{page: 10}
 	s := New("x://", c)
@@ -179,7 +179,7 @@ func TestEmptyFolder(t *testing.T) {
 	}
 }
 
-// object is a store with one object of n bytes, and its content.
+// object returns a store with one object of n bytes, and its content.
 func object(t interface{ Fatal(...any) }, n int) (c *client, s *Store, version string, content []byte) {
 	content = make([]byte, n)
 	for i := range content {
@@ -193,7 +193,7 @@ func object(t interface{ Fatal(...any) }, n int) (c *client, s *Store, version s
 	return c, New("x://", c), info.Version, content
 }
 
-// Whatever is asked for, by several at once, on streams that break: the bytes are those of the object.
+// Whatever is requested, by several goroutines at once and on streams that break, the bytes are those of the object.
 func TestReaderAgainstBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(0, 12<<20).Draw(t, "size")
@@ -247,13 +247,13 @@ func TestReaderAgainstBytes(t *testing.T) {
 	})
 }
 
-// A short range is fetched whole, though its first bytes are in others too.
+// A short range is fetched completely, although its first bytes are also in other ranges.
 func TestRangesOverlap(t *testing.T) {
 	c, s, version, content := object(t, 4096)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	c.breaks = func(n int64) int64 {
-		if c.reads.Load() > 10 { // and does not go on for ever
+		if c.reads.Load() > 10 { // it must not go on forever
 			cancel()
 		}
 		return n
@@ -272,7 +272,7 @@ func TestRangesOverlap(t *testing.T) {
 	}
 }
 
-// What 64 splits fetch is hardly more than the object, and a request fetches much.
+// 64 splits fetch hardly more bytes than the object has, with large requests.
 func TestFetchedOnce(t *testing.T) {
 	const size, splits, record = 64 << 20, 64, 2000
 	c, s, version, content := object(t, size)
@@ -300,8 +300,9 @@ func TestFetchedOnce(t *testing.T) {
 	}
 }
 
-// What reads fetch is what they cost. Read in any order 1 MiB is fetched; from there on twice as much each time, as far as 8 MiB; behind
-// a range that was read in order only what a record is likely to take; and a range of up to 1 MiB at once, from its start.
+// The bytes fetched are the cost of reads. A read at a random position fetches 1 MiB. Reading on from there fetches
+// twice as much each time, up to 8 MiB. After a range that was read in order, only as much is fetched as a record is
+// likely to take. A range of up to 1 MiB is fetched at once, from its start.
 func TestCostOfReads(t *testing.T) {
 	client, s, version, _ := object(t, 24<<20)
 	for name, c := range map[string]struct {
@@ -313,8 +314,8 @@ func TestCostOfReads(t *testing.T) {
 		"one":            {nil, []int64{0}, 1 << 20, 1},
 		"in a row":       {nil, []int64{0, 1 << 20, 3 << 20, 7 << 20, 15 << 20}, 23 << 20, 5},
 		"far apart":      {nil, []int64{0, 10 << 20, 20 << 20}, 3 << 20, 3},
-		"again":          {nil, []int64{0, 10 << 20, 20 << 20, 5, 10<<20 + 5}, 3 << 20, 3},  // three chunks are held
-		"in use":         {nil, []int64{0, 10 << 20, 20 << 20, 5, 22 << 20, 6}, 4 << 20, 4}, // what was read last stays
+		"again":          {nil, []int64{0, 10 << 20, 20 << 20, 5, 10<<20 + 5}, 3 << 20, 3},  // three chunks are kept
+		"in use":         {nil, []int64{0, 10 << 20, 20 << 20, 5, 22 << 20, 6}, 4 << 20, 4}, // the last one read stays
 		"too late":       {nil, []int64{0, 10 << 20, 20 << 20, 22 << 20, 5}, 5 << 20, 5},
 		"behind a range": {[]extent{{0, 2 << 20}}, []int64{0, 2 << 20}, 2<<20 + firstBytes, 2},
 		"further behind": {[]extent{{0, 2 << 20}}, []int64{0, 2 << 20, 2<<20 + firstBytes}, 2<<20 + 3*firstBytes, 3},
@@ -343,7 +344,7 @@ func TestCostOfReads(t *testing.T) {
 	}
 }
 
-// The next chunk is under way before it is asked for.
+// The next chunk is being fetched before it is requested.
 func TestFetchesAhead(t *testing.T) {
 	c, s, version, _ := object(t, 3*aheadBytes)
 	r, err := s.OpenVersion(t.Context(), "x://b/x", version)
@@ -381,7 +382,7 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-// A stream that never gets on ends with an error, and does not last for ever.
+// A stream that never makes progress ends with an error instead of going on forever.
 func TestStreamBreaksForEver(t *testing.T) {
 	c, s, version, _ := object(t, 1000)
 	c.breaks = func(int64) int64 { return 0 }

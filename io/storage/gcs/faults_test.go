@@ -21,16 +21,16 @@ import (
 
 var y = bucket.Key{Bucket: "b", Name: "folder/y"}
 
-// action is something a client does to x, whose content is old, when a request of it may fail.
+// action is something a client does to x, whose content is old, with a request that may fail.
 type action struct {
-	// do returns what it read.
+	// do returns what it read, if anything.
 	do func(ctx context.Context, c *client, old storage.Info) ([]byte, error)
-	// lost is what it is told if its request took effect and is sent again.
+	// lost is the error it reports if its request took effect and is sent again.
 	lost error
-	// x and y are what is there once it took effect; nil is nothing.
+	// x and y are the contents afterwards; nil means no object.
 	x, y []byte
 	read []byte
-	// requests of it.
+	// requests is how many requests it takes.
 	requests int
 }
 
@@ -57,7 +57,7 @@ func same(old storage.Info) storage.If { return storage.If{Version: old.Version}
 func absent(storage.Info) storage.If { return storage.If{Absent: true} }
 
 func actions() map[string]action {
-	newLarge := pattern(2*chunkBytes + 3) // a start and three chunks
+	newLarge := pattern(2*chunkBytes + 3) // a first request and three chunks
 	return map[string]action{
 		"List": {do: func(ctx context.Context, c *client, _ storage.Info) ([]byte, error) {
 			page, err := c.List(ctx, bucket.Key{Bucket: "b", Name: "folder/"}, "", "")
@@ -98,7 +98,7 @@ func actions() map[string]action {
 		"Create version": {do: creates(newSmall, x, same), x: newSmall, lost: storage.ErrPrecondition, requests: 1},
 		"Create absent":  {do: creates(newSmall, y, absent), x: oldData, y: newSmall, lost: storage.ErrPrecondition, requests: 1},
 		"Create large":   {do: creates(newLarge, x, always), x: newLarge, requests: 4},
-		// What a session's last request made is what it answers again.
+		// A session answers again with the result of its last request.
 		"Create large version": {do: creates(newLarge, x, same), x: newLarge, requests: 4},
 		"Create large absent":  {do: creates(newLarge, y, absent), x: oldData, y: newLarge, requests: 4},
 	}
@@ -118,7 +118,7 @@ var faults = map[string]httpfault.Fault{
 	"silent":    {Delay: time.Minute},
 }
 
-// there checks what is at a name.
+// there checks the object at a name.
 func there(t *testing.T, fake *fakegcs.Server, at bucket.Key, wants ...[]byte) {
 	t.Helper()
 	got, _, ok := fake.Get(at.Bucket, at.Name)
@@ -130,7 +130,7 @@ func there(t *testing.T, fake *fakegcs.Server, at bucket.Key, wants ...[]byte) {
 	t.Errorf("%s: %d bytes, there: %v", at.Name, len(got), ok)
 }
 
-// each runs a test of each action with each fault: first those without stalls, then those with.
+// each runs a test of each action with each fault: first the faults without stalls, then those with.
 func each(t *testing.T, test func(t *testing.T, name string, a action, fault httpfault.Fault)) {
 	for _, stalls := range []bool{false, true} {
 		t.Run(fmt.Sprint("stalls=", stalls), func(t *testing.T) {
@@ -152,7 +152,7 @@ func each(t *testing.T, test func(t *testing.T, name string, a action, fault htt
 	}
 }
 
-// start puts x into a fake, and tells of it.
+// start puts x into a fake and returns information about it.
 func start(t *testing.T) (*fakegcs.Server, storage.Info) {
 	t.Helper()
 	fake := fakegcs.New("b")
@@ -164,7 +164,7 @@ func start(t *testing.T) (*fakegcs.Server, storage.Info) {
 	return fake, old
 }
 
-// TestOneFault: after one request that fails all is right, or the error says what happened.
+// TestOneFault checks that after one failed request everything is right, or the error says what happened.
 func TestOneFault(t *testing.T) {
 	each(t, func(t *testing.T, name string, a action, fault httpfault.Fault) {
 		for fails := range a.requests {
@@ -181,7 +181,7 @@ func TestOneFault(t *testing.T) {
 			if !hit {
 				t.Fatal("no request failed")
 			}
-			effect := fault.Kind >= httpfault.Lost || fault.Delay > 0 // which only may have had one
+			effect := fault.Kind >= httpfault.Lost || fault.Delay > 0 // only these faults may have taken effect
 			switch {
 			case err == nil && !bytes.Equal(got, a.read):
 				t.Errorf("read %d bytes, want %d", len(got), len(a.read))
@@ -195,7 +195,7 @@ func TestOneFault(t *testing.T) {
 			}
 			there(t, fake, x, a.x)
 			there(t, fake, y, a.y)
-			// The store knows of an upload whose first answer is lost, and nobody else.
+			// Only the store knows about an upload whose first answer is lost.
 			if left := fake.Unfinished(); left > 0 && (fails > 0 || fault.Kind != httpfault.Lost) {
 				t.Errorf("request %d: %d uploads left", fails, left)
 			}
@@ -203,8 +203,8 @@ func TestOneFault(t *testing.T) {
 	})
 }
 
-// TestOnlyFaults: a store that always fails ends in an error, after a bounded number of requests, and what was there
-// is there or has been replaced as a whole.
+// TestOnlyFaults checks that a store that always fails causes an error after a bounded number of requests, and that the
+// object is either still there or has been replaced as a whole.
 func TestOnlyFaults(t *testing.T) {
 	defer func(was int) { maxTries = was }(maxTries)
 	maxTries = 3
@@ -234,7 +234,7 @@ func TestOnlyFaults(t *testing.T) {
 	})
 }
 
-// TestRetriesAreCounted, each of them.
+// TestRetriesAreCounted checks that each retry is counted.
 func TestRetriesAreCounted(t *testing.T) {
 	for name, a := range actions() {
 		for _, fails := range []int{1, 2, maxTries - 1, maxTries} {
@@ -254,7 +254,7 @@ func TestRetriesAreCounted(t *testing.T) {
 	}
 }
 
-// TestManyFaults: an upload of many chunks may have more tries than one request.
+// TestManyFaults checks that an upload of many chunks may retry more often than a single request.
 func TestManyFaults(t *testing.T) {
 	fake := fakegcs.New("b")
 	c := serve(t, fake, func(_ *http.Request, n int) httpfault.Fault {

@@ -38,7 +38,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// impatient makes stalled connections end soon, in tests that have them and are not disturbed by others that end too.
+// impatient makes stalled connections end soon, in tests that have such connections and are not disturbed by other ones
+// ending, too.
 func impatient(t *testing.T) {
 	t.Helper()
 	was := idle
@@ -46,7 +47,7 @@ func impatient(t *testing.T) {
 	t.Cleanup(func() { idle = was })
 }
 
-// serve starts a fake with a bucket b, whose requests may fail, and returns a client of it.
+// serve starts a fake with a bucket b, whose requests may fail, and returns a client for it.
 func serve(t *testing.T, fake *fakegcs.Server, decide func(r *http.Request, n int) httpfault.Fault, options Options) *client {
 	t.Helper()
 	var handler http.Handler = fake
@@ -73,7 +74,7 @@ func content(data []byte) func(io.Writer) error {
 	}
 }
 
-// pattern is n bytes that do not repeat at any power of two.
+// pattern returns n bytes that do not repeat at any power of two.
 func pattern(n int) []byte {
 	data := make([]byte, n)
 	for i := range data {
@@ -109,7 +110,7 @@ func verbs(log []fakegcs.Request) (verbs []string) {
 	return verbs
 }
 
-// TestUpload: sizes around those at which the requests change, the requests, and what is there.
+// TestUpload checks the requests and the result for sizes around those at which the requests change.
 func TestUpload(t *testing.T) {
 	for _, c := range []struct {
 		size  int
@@ -154,7 +155,7 @@ func TestUpload(t *testing.T) {
 	}
 }
 
-// TestUploadFails: nothing is there, and no upload is left, however the writer ends.
+// TestUploadFails checks that no object and no upload is left, however the writer ends.
 func TestUploadFails(t *testing.T) {
 	broken := errors.New("broken")
 	for name, fail := range map[string]func(context.CancelFunc) error{
@@ -163,7 +164,7 @@ func TestUploadFails(t *testing.T) {
 		"ends":      func(context.CancelFunc) error { runtime.Goexit(); return nil },
 		"cancelled": func(cancel context.CancelFunc) error { cancel(); return nil },
 	} {
-		// Not chunkBytes: a full chunk may be on its way before it is known to be the last.
+		// Not chunkBytes: a full chunk may be sent before it is known to be the last.
 		for _, size := range []int{10, smallBytes, chunkBytes - 1, 3 * chunkBytes} {
 			t.Run(fmt.Sprint(name, size), func(t *testing.T) {
 				fake := fakegcs.New("b")
@@ -234,7 +235,7 @@ func TestConditions(t *testing.T) {
 	if err := c.Remove(t.Context(), x, storage.If{Version: second.Version}); err != nil {
 		t.Error(err)
 	}
-	for _, version := range []string{"0", second.Version} { // 0 would hold now
+	for _, version := range []string{"0", second.Version} { // 0 would be satisfied now
 		if err := c.Remove(t.Context(), x, storage.If{Version: version}); !errors.Is(err, storage.ErrPrecondition) {
 			t.Errorf("Remove %s: %v", version, err)
 		}
@@ -245,7 +246,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestConditionAtTheEnd: what is written to a name while an upload is under way is not overwritten by it.
+// TestConditionAtTheEnd checks that an upload does not overwrite what was written to its name while it was under way.
 func TestConditionAtTheEnd(t *testing.T) {
 	fake := fakegcs.New("b")
 	c := serve(t, fake, nil, Options{})
@@ -288,7 +289,7 @@ func TestRanges(t *testing.T) {
 	}
 }
 
-// TestReplaced: of an object that was replaced or deleted no further byte is read.
+// TestReplaced checks that no further byte of an object is read after it was replaced or deleted.
 func TestReplaced(t *testing.T) {
 	fake := fakegcs.New("b")
 	c := serve(t, fake, nil, Options{})
@@ -308,7 +309,8 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
-// TestStoreWithoutGenerations: a store that does not look at generations shows by its answer which it sends.
+// TestStoreWithoutGenerations checks that a store that ignores generations is found out by the generation in its
+// answer.
 func TestStoreWithoutGenerations(t *testing.T) {
 	fake := fakegcs.New("b")
 	old := fake.Put("b", "folder/x", "", pattern(10))
@@ -332,7 +334,7 @@ func gzipped(data []byte) []byte {
 	return b.Bytes()
 }
 
-// TestContentEncoding: objects are read as they are stored, whole, in ranges, and when streams break.
+// TestContentEncoding checks that objects are read as they are stored: as a whole, in ranges, and when streams break.
 func TestContentEncoding(t *testing.T) {
 	for _, cut := range []int{0, 1, 100} {
 		fake := fakegcs.New("b")
@@ -373,7 +375,7 @@ func TestContentEncoding(t *testing.T) {
 	}
 }
 
-// TestUnpacked: a server, or a proxy, that sends other bytes than were asked for is found out.
+// TestUnpacked checks that a server or proxy that sends other bytes than requested is noticed.
 func TestUnpacked(t *testing.T) {
 	fake := fakegcs.New("b")
 	plainText := pattern(5000)
@@ -395,7 +397,8 @@ func TestUnpacked(t *testing.T) {
 	}
 }
 
-// TestNoGeneration: a store that does not say what it sends, as gcp-storage-emulator does not, is refused by name.
+// TestNoGeneration checks that a store that does not state the generation it sends, such as gcp-storage-emulator, is
+// rejected by name.
 func TestNoGeneration(t *testing.T) {
 	fake := fakegcs.New("b")
 	fake.Put("b", "folder/x", "", pattern(50))
@@ -415,7 +418,7 @@ func TestNoGeneration(t *testing.T) {
 	}
 }
 
-// TestContentType: browsers show pages and JSON.
+// TestContentType checks that pages and JSON get types with which browsers show them.
 func TestContentType(t *testing.T) {
 	c := serve(t, fakegcs.New("b"), nil, Options{})
 	for name, want := range map[string]string{
@@ -477,7 +480,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestManyPages: a page has no more than a request brings.
+// TestManyPages checks that a page has no more objects than one request returns.
 func TestManyPages(t *testing.T) {
 	fake := fakegcs.New("b")
 	for i := range 2*pageSize + 1 {
@@ -488,13 +491,13 @@ func TestManyPages(t *testing.T) {
 	if err != nil || len(page.Objects) != pageSize || page.More == "" || len(fake.Log()) != 1 {
 		t.Fatalf("%d objects, more %q, %v, %d requests", len(page.Objects), page.More, err, len(fake.Log()))
 	}
-	// Of 1000 objects: name, size, generation and time, and nothing else.
+	// For 1000 objects: name, size, generation and time, and nothing else.
 	if perObject := fake.Log()[0].Bytes / pageSize; perObject > 120 {
 		t.Errorf("%d bytes an object", perObject)
 	}
 }
 
-// TestMove by each of the requests there are for it.
+// TestMove moves objects with each of the possible requests.
 func TestMove(t *testing.T) {
 	for _, noMove := range []int{0, http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented} {
 		t.Run(fmt.Sprint(noMove), func(t *testing.T) {
@@ -508,7 +511,7 @@ func TestMove(t *testing.T) {
 			for _, to := range []bucket.Key{y, elsewhere, x, x} {
 				from := map[bucket.Key]bucket.Key{y: x, elsewhere: y, x: elsewhere}[to]
 				if got, _, there := fake.Get(x.Bucket, x.Name); to == x && there {
-					from = x // onto itself
+					from = x // to itself
 					_ = got
 				}
 				if err := c.Move(t.Context(), from, to); err != nil {
@@ -543,7 +546,7 @@ func TestMove(t *testing.T) {
 	}
 }
 
-// race runs do 32 times at once, and returns for how many it succeeded. Others must be told ErrPrecondition.
+// race runs do 32 times at once, and returns how many calls succeeded. The others must return ErrPrecondition.
 func race(t *testing.T, do func(i int) error) int {
 	t.Helper()
 	var won atomic.Int64
@@ -562,7 +565,7 @@ func race(t *testing.T, do func(i int) error) int {
 	return int(won.Load())
 }
 
-// TestRace: of 32 writers one wins, whether its object is small or large.
+// TestRace checks that of 32 writers one wins, whether its object is small or large.
 func TestRace(t *testing.T) {
 	for _, size := range []int{10, chunkBytes + 1} {
 		fake := fakegcs.New("b")
@@ -599,7 +602,7 @@ func TestRace(t *testing.T) {
 	}
 }
 
-// TestErrors: what users are told, in one line, and which error it is.
+// TestErrors checks which error users get, and its message, which is one line.
 func TestErrors(t *testing.T) {
 	for name, test := range map[string]struct {
 		status int
@@ -622,7 +625,7 @@ func TestErrors(t *testing.T) {
 					t.Fatal("no error")
 				}
 				say := test.say
-				if verb == "Read" && (test.status == 403 || test.status == 401) { // the XML API has other words
+				if verb == "Read" && (test.status == 403 || test.status == 401) { // the XML API words this differently
 					say = map[int]string{401: "Authentication required; run `gcloud", 403: "Access denied; grant"}[test.status]
 				}
 				if !strings.Contains(err.Error(), say) || !strings.HasPrefix(err.Error(), "gs://b/folder/x: ") || strings.Contains(err.Error(), "\n") {
@@ -639,13 +642,14 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// lasts reports whether an error has the exit status of what a person must mend.
+// lasts reports whether an error has the exit status for problems that a person must solve.
 func lasts(err error) bool {
 	var stated interface{ Status() int }
 	return errors.As(err, &stated) && stated.Status() == 2
 }
 
-// TestUnknownAuthority: a store whose certificate nobody vouches for is tried once, and the message says what to do.
+// TestUnknownAuthority checks that a store whose certificate is not trusted is tried once, and that the message says
+// what to do.
 func TestUnknownAuthority(t *testing.T) {
 	secure := httptest.NewUnstartedServer(nil)
 	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
@@ -658,7 +662,7 @@ func TestUnknownAuthority(t *testing.T) {
 	}
 }
 
-// verbsOf are all that a client does, to the object x.
+// verbsOf returns everything a client can do, applied to the object x.
 func verbsOf(c *client) map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
 		"List":   func(ctx context.Context) error { _, err := c.List(ctx, x, "", ""); return err },
@@ -677,7 +681,7 @@ func verbsOf(c *client) map[string]func(context.Context) error {
 	}
 }
 
-// TestUnreached: where nobody answers, and where there is no such host, the message says what to check.
+// TestUnreached checks that the message says what to check if nobody answers, and if there is no such host.
 func TestUnreached(t *testing.T) {
 	closed := httptest.NewServer(nil)
 	closed.Close()
@@ -695,7 +699,7 @@ func TestUnreached(t *testing.T) {
 	}
 }
 
-// TestNoBucket: a missing bucket is not a missing object.
+// TestNoBucket checks that a missing bucket is distinguished from a missing object.
 func TestNoBucket(t *testing.T) {
 	for verb, do := range verbsOf(serve(t, fakegcs.New("another"), nil, Options{})) {
 		err := do(t.Context())
@@ -721,7 +725,8 @@ func TestNoObject(t *testing.T) {
 	}
 }
 
-// TestNoCredentials: without them no request is sent, and nothing looks for them before the first.
+// TestNoCredentials checks that no request is sent without credentials, and that they are not looked for before the
+// first request.
 func TestNoCredentials(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "missing.json")
 	c := New(Options{})
@@ -732,8 +737,8 @@ func TestNoCredentials(t *testing.T) {
 	}
 }
 
-// TestCredentials: they are looked for when the first request is sent, and sent with each, also that which cancels an
-// upload; and users are told what to do if they are refused.
+// TestCredentials checks that credentials are looked for at the first request and sent with every request, even the one
+// that cancels an upload, and that users are told what to do if they are refused.
 func TestCredentials(t *testing.T) {
 	fake := fakegcs.New("b")
 	var bare atomic.Int64
@@ -785,7 +790,8 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// TestEmulator: the client's own way to name a server, for which no credentials are looked for.
+// TestEmulator uses the environment variable with which Google's clients name a server. No credentials are looked for
+// then.
 func TestEmulator(t *testing.T) {
 	fake := fakegcs.New("b")
 	server := httptest.NewServer(fake)
@@ -815,7 +821,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestCancelledMeanwhile: a request that is under way ends.
+// TestCancelledMeanwhile checks that cancelling ends a request that is under way.
 func TestCancelledMeanwhile(t *testing.T) {
 	fake := fakegcs.New("b")
 	fake.Put("b", x.Name, "", pattern(100))
@@ -833,7 +839,7 @@ func TestCancelledMeanwhile(t *testing.T) {
 	}
 }
 
-// TestSecrets: errors do not tell the URL of an upload, with which anyone could write.
+// TestSecrets checks that errors do not show the URL of an upload, with which anyone could write.
 func TestSecrets(t *testing.T) {
 	impatient(t)
 	defer func(was int) { maxTries = was }(maxTries)
@@ -863,7 +869,7 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// TestSessionEnds: an upload whose session is gone fails, and says so.
+// TestSessionEnds checks that an upload whose session is gone fails, with an error that says so.
 func TestSessionEnds(t *testing.T) {
 	fake := fakegcs.New("b")
 	c := serve(t, fake, nil, Options{})

@@ -10,7 +10,7 @@ import (
 	"github.com/neardup/neardup/io/storage/storagetest"
 )
 
-// TestStore: what package storage promises, with and without objects.move, and with short pages.
+// TestStore checks what package storage promises, with and without objects.move, and with short pages.
 func TestStore(t *testing.T) {
 	for i, fake := range []*fakegcs.Server{fakegcs.New("b"), fakegcs.New("b")} {
 		if i > 0 {

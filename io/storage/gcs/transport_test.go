@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// early answers before it has read what is sent, and keeps that.
+// early answers before it has read the request's body, and keeps the body.
 type early struct{ body io.ReadCloser }
 
 func (e *early) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -17,7 +17,8 @@ func (e *early) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusServiceUnavailable, Body: io.NopCloser(strings.NewReader(""))}, err
 }
 
-// TestBodyAfterAnswer: nobody reads what is sent once the request has been answered. The client fills the same memory for the next one.
+// TestBodyAfterAnswer checks that nobody reads the body once the request has been answered: the client reuses its
+// memory for the next one.
 func TestBodyAfterAnswer(t *testing.T) {
 	var e early
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://localhost/", strings.NewReader("a chunk"))

@@ -2,14 +2,14 @@ package s3
 
 import "time"
 
-// Quicken makes time-outs and pauses short.
+// Quicken shortens time-outs and pauses.
 func Quicken(silence time.Duration) (undo func()) {
 	idleWas, longWas, backoffWas := idle, long, maxBackoff
 	idle, long, maxBackoff = silence, 2*silence, time.Millisecond
 	return func() { idle, long, maxBackoff = idleWas, longWas, backoffWas }
 }
 
-// Shrink makes parts small.
+// Shrink makes parts smaller.
 func Shrink(part int, whole, copied int64) (undo func()) {
 	partWas, wholeWas, copiedWas := partBytes, copyBytes, copyPartBytes
 	partBytes, copyBytes, copyPartBytes = part, whole, copied

@@ -49,10 +49,10 @@ var faults = map[string]httpfault.Fault{
 	"stalled": {Kind: httpfault.Stall, Bytes: 100}, "slow": {Delay: 10 * silence},
 }
 
-// silence is how long a connection may be silent in tests of that.
+// silence is how long a connection may be silent in tests about that.
 const silence = 50 * time.Millisecond
 
-// everything does what a store does, and checks what comes of it.
+// everything does all that a store can do, and checks the results.
 func everything(t *testing.T, fake *fakes3.Server, c *s3.Client, conditional bool) {
 	store := bucket.New("s3://", c)
 	for _, size := range []int{part / 2, 4*part + 1} {
@@ -115,8 +115,8 @@ func everything(t *testing.T, fake *fakes3.Server, c *s3.Client, conditional boo
 	}
 }
 
-// TestFaults: each fault of each kind of request is got over, with the right bytes. A conditional request whose answer
-// was lost meets its own success.
+// TestFaults checks that the client recovers from each fault of each kind of request, with the right bytes. A repeated
+// conditional request whose answer was lost finds its own success.
 func TestFaults(t *testing.T) {
 	for _, kind := range kinds {
 		for name, fault := range faults {
@@ -154,7 +154,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestErrorAfterHeaders: an answer that begins as a success may be none (CopyObject, CompleteMultipartUpload).
+// TestErrorAfterHeaders checks answers that begin as a success but contain an error (CopyObject,
+// CompleteMultipartUpload).
 func TestErrorAfterHeaders(t *testing.T) {
 	for _, kind := range kinds {
 		if kind.name != "complete" && kind.name != "copy" {
@@ -185,14 +186,14 @@ func TestErrorAfterHeaders(t *testing.T) {
 	}
 }
 
-// TestAttempts: a store that is never well is asked a bounded number of times.
+// TestAttempts checks that a store that always fails is asked a bounded number of times.
 func TestAttempts(t *testing.T) {
 	for name, fault := range faults {
 		if name == "lost" || name == "slow" || fault.Kind == httpfault.Stall || fault.Kind == httpfault.Cut {
 			continue
 		}
 		fake, c := serve(t)
-		if _, err := c.List(t.Context(), key(""), "", ""); err != nil { // it has answered
+		if _, err := c.List(t.Context(), key(""), "", ""); err != nil { // it has answered once
 			t.Fatal(err)
 		}
 		fake.Fault = func(*http.Request, int) httpfault.Fault { return fault }
@@ -203,9 +204,9 @@ func TestAttempts(t *testing.T) {
 		}
 		least := s3.Attempts
 		if fault.Kind == httpfault.Reset {
-			least /= 2 // a connection that was reset may be found so before it is written to
+			least /= 2 // a connection that was reset may be recognized as such before it is written to
 		}
-		if n := count(fake, "HEAD"); n < least || n > 2*s3.Attempts { // the transport tries again by itself
+		if n := count(fake, "HEAD"); n < least || n > 2*s3.Attempts { // the transport retries by itself
 			t.Errorf("%s: %d requests", name, n)
 		}
 		if got := storage.Retries() - retries; got < s3.Attempts-1 {
@@ -214,7 +215,7 @@ func TestAttempts(t *testing.T) {
 	}
 }
 
-// TestFirstTries: a store that breaks each connection and has never answered is tried a few times only.
+// TestFirstTries checks that a store that has never answered and breaks each connection is tried only a few times.
 func TestFirstTries(t *testing.T) {
 	fake, c := serve(t)
 	t.Cleanup(s3.Quicken(silence))
@@ -226,7 +227,7 @@ func TestFirstTries(t *testing.T) {
 	}
 }
 
-// TestStalled: a silent connection ends, with what came before it.
+// TestStalled checks that a silent connection is closed, and that what came before is used.
 func TestStalled(t *testing.T) {
 	fake, c := serve(t)
 	t.Cleanup(s3.Quicken(silence))
@@ -238,11 +239,11 @@ func TestStalled(t *testing.T) {
 	}
 }
 
-// TestSlowReader: whoever reads slowly does not lose the connection.
+// TestSlowReader checks that a slow reader does not lose the connection.
 func TestSlowReader(t *testing.T) {
 	fake, c := serve(t)
 	t.Cleanup(s3.Quicken(silence))
-	content := long(1 << 20) // more than the transport has read by itself
+	content := long(1 << 20) // more than the transport buffers
 	fake.Put("b", "x", content, nil)
 	r, _, err := c.Read(t.Context(), key("x"), "", 0, 1<<20)
 	if err != nil {
@@ -255,7 +256,7 @@ func TestSlowReader(t *testing.T) {
 	}
 }
 
-// TestLostBegin: an upload whose name was lost is ended by Abort.
+// TestLostBegin checks that Abort ends an upload whose id never arrived.
 func TestLostBegin(t *testing.T) {
 	fake, c := serve(t)
 	faultOnce(fake, httpfault.Fault{Kind: httpfault.Lost}, method("POST", "uploads"))
@@ -273,7 +274,7 @@ func TestLostBegin(t *testing.T) {
 	}
 }
 
-// TestOvertaken: an upload that another run has ended does not become an object, nor a success.
+// TestOvertaken checks that an upload that another run has ended neither becomes an object nor succeeds.
 func TestOvertaken(t *testing.T) {
 	for _, cond := range []storage.If{{}, {Absent: true}} {
 		fake, c := serve(t)
@@ -292,8 +293,8 @@ func TestOvertaken(t *testing.T) {
 	}
 }
 
-// TestUnlistedUploads: what a store says instead of listing unfinished uploads. That there is none, that it cannot, or that these
-// credentials may not, with the request and the permission.
+// TestUnlistedUploads checks answers other than a list of unfinished uploads. They can mean that there are none, that
+// the store cannot list them, or that these credentials may not; the error then names the request and the permission.
 func TestUnlistedUploads(t *testing.T) {
 	for status, check := range map[int]func(error) bool{
 		404: func(err error) bool { return err == nil },

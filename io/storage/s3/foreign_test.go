@@ -14,8 +14,8 @@ import (
 	"github.com/neardup/neardup/io/storage/storagetest"
 )
 
-// TestForeign holds the client to a store that others wrote, at NEARDUP_STORE_URL (.ci/stores). Of a multipart upload, moto 5.2.5
-// ignores If-Match.
+// TestForeign checks the client against another implementation of S3, at NEARDUP_STORE_URL (.ci/stores). For multipart
+// uploads, moto 5.2.5 ignores If-Match.
 func TestForeign(t *testing.T) {
 	url := os.Getenv("NEARDUP_STORE_URL")
 	if url == "" {
@@ -27,7 +27,7 @@ func TestForeign(t *testing.T) {
 	store := bucket.New("s3://", c)
 	storage.Register("s3://", store)
 	storagetest.Run(t, fmt.Sprintf("s3://%s/contract-%d", name, time.Now().UnixNano()), storagetest.Lacks{LineBreaks: true})
-	t.Cleanup(s3.Shrink(5<<20, 11<<20, 5<<20)) // no store takes smaller parts
+	t.Cleanup(s3.Shrink(5<<20, 11<<20, 5<<20)) // no store accepts smaller parts
 	at := func(key string) bucket.Key { return bucket.Key{Bucket: name, Name: key} }
 	for _, cond := range []storage.If{{}, {Absent: true}} {
 		content := long(12 << 20)

@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// environment is that of a user who has credentials, and nothing else.
+// environment sets up a user who has credentials, and nothing else.
 func environment(t *testing.T) {
 	t.Helper()
 	for _, variable := range os.Environ() {
@@ -78,7 +78,7 @@ func text(content string) func(io.Writer) error {
 	}
 }
 
-// long is n bytes that differ from place to place.
+// long returns n bytes without repetitions.
 func long(n int) string {
 	random := rand.New(rand.NewPCG(uint64(n), 0))
 	content := make([]byte, n)
@@ -123,7 +123,7 @@ func count(fake *fakes3.Server, method string) (n int) {
 	return n
 }
 
-// faultOnce makes the first request that is asked for fail.
+// faultOnce makes the first matching request fail.
 func faultOnce(fake *fakes3.Server, fault httpfault.Fault, which func(*http.Request) bool) {
 	done := false
 	fake.Fault = func(r *http.Request, _ int) httpfault.Fault {
@@ -146,7 +146,7 @@ func TestCreate(t *testing.T) {
 				if n, err := w.Write(piece); n != len(piece) || err != nil {
 					return fmt.Errorf("%d written: %w", n, err)
 				}
-				clear(piece) // it is the caller's
+				clear(piece) // it belongs to the caller
 			}
 			return nil
 		})
@@ -176,7 +176,7 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// TestStore holds the store of the client to the contract.
+// TestStore checks the client's store against the contract.
 func TestStore(t *testing.T) {
 	fake, c := serve(t)
 	fake.PageSize = 3
@@ -187,7 +187,8 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// TestMarks: what consoles make of an empty folder is no file, and goes with the folder.
+// TestMarks checks that the object with which consoles represent an empty folder is not a file, and is removed with the
+// folder.
 func TestMarks(t *testing.T) {
 	fake, c := serve(t)
 	store := bucket.New("s3://", c)
@@ -207,7 +208,7 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// TestSmallIsOneRequest: an object below a part costs one request.
+// TestSmallIsOneRequest checks that an object smaller than a part takes one request.
 func TestSmallIsOneRequest(t *testing.T) {
 	fake, c := serve(t)
 	if _, err := c.Create(t.Context(), key("x"), storage.If{Absent: true}, text(long(part))); err != nil {
@@ -218,7 +219,8 @@ func TestSmallIsOneRequest(t *testing.T) {
 	}
 }
 
-// TestPartSizes: what S3 takes fits in the parts that it takes, and small objects need little memory.
+// TestPartSizes checks that the largest object S3 accepts fits in the number of parts it accepts, and that small
+// objects need little memory.
 func TestPartSizes(t *testing.T) {
 	const most = 5 << 30 // bytes of a part
 	var total int64
@@ -236,7 +238,7 @@ func TestPartSizes(t *testing.T) {
 	}
 }
 
-// TestWriteFails: nothing is left, however it ends, before and after parts were sent.
+// TestWriteFails checks that nothing is left, however a write ends, before and after parts were sent.
 func TestWriteFails(t *testing.T) {
 	fake, c := serve(t)
 	broken := errors.New("broken")
@@ -273,7 +275,7 @@ func TestWriteFails(t *testing.T) {
 	}
 }
 
-// TestWriteAfterFailure: a write that goes on after a part has failed does not succeed.
+// TestWriteAfterFailure checks that a write that continues after a part has failed does not succeed.
 func TestWriteAfterFailure(t *testing.T) {
 	fake, c := serve(t)
 	fake.Fault = func(r *http.Request, _ int) httpfault.Fault {
@@ -346,7 +348,8 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestConflict: a store that is busy with another conditional request has decided nothing for this one.
+// TestConflict checks that a store that is busy with another conditional request is asked again: it has not decided
+// about this one.
 func TestConflict(t *testing.T) {
 	for status, want := range map[int]error{409: storage.ErrPrecondition, 501: errors.ErrUnsupported} {
 		fake, c := serve(t)
@@ -398,7 +401,7 @@ var odd = []string{
 	strings.Repeat("文", 300),
 }
 
-// TestNames: all requests name what they mean, and are signed for it.
+// TestNames checks that all requests use the right name, and are signed for it.
 func TestNames(t *testing.T) {
 	fake, c := serve(t)
 	for i, name := range odd {
@@ -461,7 +464,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestRead: any range, also of an empty object.
+// TestRead reads all kinds of ranges, including those of an empty object.
 func TestRead(t *testing.T) {
 	fake, c := serve(t)
 	for _, content := range []string{"", "0123456789"} {
@@ -485,7 +488,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestReadIgnored: a store that knows neither ranges nor conditions gives no wrong bytes.
+// TestReadIgnored checks that a store that supports neither ranges nor conditions never returns wrong bytes.
 func TestReadIgnored(t *testing.T) {
 	environment(t)
 	c := s3.New(s3.Options{Region: "x", Endpoint: start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -503,7 +506,7 @@ func TestReadIgnored(t *testing.T) {
 	}
 }
 
-// TestReplacedBetweenRanges: two ranges of one version are of one object, or the second is an error.
+// TestReplacedBetweenRanges checks that two ranges of a version come from the same object, or the second one fails.
 func TestReplacedBetweenRanges(t *testing.T) {
 	fake, c := serve(t)
 	fake.Put("b", "x", "before", nil)
@@ -556,7 +559,8 @@ func TestMove(t *testing.T) {
 	}
 }
 
-// TestMoveOfReplaced: what is written while parts are copied is not mixed into them, also if the store ignores conditions.
+// TestMoveOfReplaced checks that what is written while parts are copied is not mixed into them, even if the store
+// ignores conditions.
 func TestMoveOfReplaced(t *testing.T) {
 	for _, heeded := range []bool{true, false} {
 		fake, c := serve(t)
@@ -579,7 +583,7 @@ func TestMoveOfReplaced(t *testing.T) {
 	}
 }
 
-// TestRemoveUntil: by the clock of the store, which is not that of this machine.
+// TestRemoveUntil checks that the deadline is by the clock of the store, not that of this machine.
 func TestRemoveUntil(t *testing.T) {
 	fake, c := serve(t)
 	store := time.Now().Add(5 * time.Minute)
@@ -617,7 +621,7 @@ func TestRemoveUntil(t *testing.T) {
 	}
 }
 
-// TestSignedURLIsNotShown: not even if the connection fails.
+// TestSignedURLIsNotShown checks that a signed URL is not shown, even if the connection fails.
 func TestSignedURLIsNotShown(t *testing.T) {
 	fake, c := serve(t)
 	fake.Fault = func(*http.Request, int) httpfault.Fault { return httpfault.Fault{Kind: httpfault.Reset} }
@@ -690,7 +694,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestAnonymous: without credentials, and without looking for any.
+// TestAnonymous checks that requests have no credentials, and that none are looked for.
 func TestAnonymous(t *testing.T) {
 	fake, _ := serve(t)
 	fake.Put("b", "x", "public", nil)
@@ -715,7 +719,7 @@ func TestAnonymous(t *testing.T) {
 	}
 }
 
-// TestRegion: it is found out once, by a request that needs no credentials.
+// TestRegion checks that the region is found out once, by a request that needs no credentials.
 func TestRegion(t *testing.T) {
 	environment(t)
 	fake := fakes3.New("b", "b2")
@@ -748,7 +752,7 @@ func TestRegion(t *testing.T) {
 	}
 }
 
-// TestErrors: in one line, with the object, what the store says, and what to do.
+// TestErrors checks that errors are one line, with the object, the store's message and what to do.
 func TestErrors(t *testing.T) {
 	fake, c := serve(t)
 	fake.Put("b", "x", "x", nil)
@@ -787,7 +791,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestUnreached: where nobody answers, and where there is no such host, the message says what to check.
+// TestUnreached checks that the message says what to check if nobody answers, and if there is no such host.
 func TestUnreached(t *testing.T) {
 	environment(t)
 	t.Cleanup(s3.Quicken(silence))
@@ -803,19 +807,20 @@ func TestUnreached(t *testing.T) {
 		if got := storage.Retries() - retries; got >= bucket.FirstTries {
 			t.Errorf("%s: %d retries", endpoint, got)
 		}
-		if unknown := endpoint != closed.URL; lasts(err) != unknown { // who answers nothing may come back
+		if unknown := endpoint != closed.URL; lasts(err) != unknown { // a host that does not answer may come back
 			t.Errorf("%s: the error lasts: %t", endpoint, !unknown)
 		}
 	}
 }
 
-// lasts reports whether an error has the exit status of what a person must mend.
+// lasts reports whether an error has the exit status for problems that a person must solve.
 func lasts(err error) bool {
 	var stated interface{ Status() int }
 	return errors.As(err, &stated) && stated.Status() == 2
 }
 
-// TestContentType: browsers show pages and JSON, sent and moved in one request or in parts.
+// TestContentType checks that pages and JSON get types with which browsers show them, when sent and when moved, in one
+// request or in parts.
 func TestContentType(t *testing.T) {
 	fake, c := serve(t)
 	for name, want := range map[string]string{
@@ -836,7 +841,8 @@ func TestContentType(t *testing.T) {
 	}
 }
 
-// TestLasting: what no further try mends is tried once, says what to do, and is told from what may pass.
+// TestLasting checks that errors which a retry cannot solve are tried once, say what to do, and are distinguished from
+// those that may pass.
 func TestLasting(t *testing.T) {
 	secure := httptest.NewUnstartedServer(nil)
 	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
@@ -879,7 +885,7 @@ func TestLasting(t *testing.T) {
 	}
 }
 
-// TestCancelled: every method ends with the context's error, also while the store says nothing.
+// TestCancelled checks that every method ends with the error of the context, even while the store is silent.
 func TestCancelled(t *testing.T) {
 	fake, c := serve(t)
 	fake.Put("b", "x", "x", nil)
