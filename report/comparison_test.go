@@ -20,7 +20,7 @@ func comparison() *records.Comparison {
 	}}
 }
 
-// What a method does not tell is a dash.
+// A value that a method does not report is shown as a dash.
 func TestComparisonInWords(t *testing.T) {
 	var b strings.Builder
 	if err := report.Comparison(&b, comparison()); err != nil {
@@ -37,7 +37,8 @@ func TestComparisonInWords(t *testing.T) {
 	}
 }
 
-// The picture has a bar for each thing a method tells: of each method seven, but for what complete does not tell.
+// The picture has a bar for each value that a method reports: seven per method, without those that complete does not
+// report.
 func TestComparisonPlot(t *testing.T) {
 	var b strings.Builder
 	if err := report.ComparisonPlot(&b, comparison()); err != nil {

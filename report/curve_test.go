@@ -15,7 +15,7 @@ import (
 	"github.com/neardup/neardup/report"
 )
 
-// step is a curve that is 0 below a similarity, and 1 from there on.
+// step returns a curve that is 0 below a similarity, and 1 from there on.
 func step(from int) *records.Curve {
 	c := &records.Curve{Bands: 3, Rows: 3, Sensitive: &records.Sensitive{D1: .2, D2: .6, P1: .99995, P2: 3e-7}}
 	for i := range 101 {
@@ -28,7 +28,8 @@ func step(from int) *records.Curve {
 	return c
 }
 
-// The drawing fits, has as many full columns as the curve is at 1, and every probability that is neither 0 nor 1 is not printed as one.
+// The drawing fits, has as many full columns as the curve has values of 1, and never prints a probability other than 0
+// or 1 as one of these.
 func TestCurve(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		width, from := rapid.IntRange(40, 80).Draw(t, "width"), rapid.IntRange(1, 100).Draw(t, "from")
@@ -52,7 +53,7 @@ func TestCurve(t *testing.T) {
 				want++
 			}
 		}
-		if full < want || full > want+1 { // one may be just below 1, and is rounded
+		if full < want || full > want+1 { // one may be just below 1, and rounded up
 			t.Fatalf("%d columns are full, want %d:\n%s", full, want, got.String())
 		}
 		if text := strings.Join(strings.Fields(got.String()), " "); !strings.Contains(text, "(0.2, 0.6, 0.999950, 0.00000030)") {
@@ -61,7 +62,7 @@ func TestCurve(t *testing.T) {
 	})
 }
 
-// The picture is well-formed, and says in words what it shows.
+// The picture is well-formed XML, and states in words what it shows.
 func TestCurvePlot(t *testing.T) {
 	var got strings.Builder
 	if err := report.CurvePlot(&got, step(50)); err != nil {

@@ -39,7 +39,7 @@ func TestDiffering(t *testing.T) {
 		{"a\x00b", "a\x00c", "[a\uFFFDb]", "{a\uFFFDc}", "[a\uFFFDb] {a\uFFFDc}"},
 		{lead + "x", lead + "y", "…" + strings.Repeat(" same", 12) + " [x]", "…" + strings.Repeat(" same", 12) + " {y}", "…" + strings.Repeat(" same", 12) + " [x] {y}"},
 		{strings.Repeat("ab", 30) + "c", strings.Repeat("ab", 30) + "d", strings.Repeat("ab", 20) + "[" + strings.Repeat("ab", 10) + "c]", strings.Repeat("ab", 20) + "{" + strings.Repeat("ab", 10) + "d}", strings.Repeat("ab", 20) + "[" + strings.Repeat("ab", 10) + "c]{" + strings.Repeat("ab", 10) + "d}"},
-		// Folded are equal words but the twelve beside a difference.
+		// Equal words are folded, except twelve beside a difference.
 		{"x " + many(44) + " y", "z " + many(44), "[x] " + many(12) + " <20: " + many(20) + "> " + many(12) + " [y]",
 			"{z} " + many(12) + " <20: " + many(20) + "> " + many(12), "[x] {z} " + many(12) + " <20: " + many(20) + "> " + many(12) + " [y]"},
 		{"x " + many(43) + " y", "z " + many(43), "[x] " + many(43) + " [y]", "{z} " + many(43), "[x] {z} " + many(43) + " [y]"},
@@ -55,7 +55,8 @@ func TestDiffering(t *testing.T) {
 	}
 }
 
-// What is not marked is the same in both, what is marked and what is not are all words, and long texts are cut.
+// The unmarked parts are the same in both texts, marked and unmarked parts together are all words, and long texts are
+// cut.
 func TestDifferingShowsAll(t *testing.T) {
 	text := rapid.Custom(func(t *rapid.T) string {
 		return strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "cc", "語", "ü"}), 0, 30).Draw(t, "words"), " ")
@@ -94,7 +95,7 @@ func TestDifferingShowsAll(t *testing.T) {
 	}
 }
 
-// Before firstMark there is no mark and no character of an unspaced script.
+// Before firstMark there are no combining marks and no characters of a script without spaces.
 func TestFirstMark(t *testing.T) {
 	for r := range firstMark {
 		if unicode.In(r, unicode.Mn, unicode.Mc) || unicode.In(r, unspaced...) {
@@ -103,7 +104,7 @@ func TestFirstMark(t *testing.T) {
 	}
 }
 
-// A time has two decimals at most, whatever the sum of its seconds and their fractions is.
+// A time has at most two decimals, whatever seconds and fractions add up to.
 func TestSeconds(t *testing.T) {
 	for s, want := range map[float64]string{
 		.0042: "0 ms", .42: "420 ms", 1.889: "1.89 s", 1.9: "1.9 s", 17: "17 s", 59.994: "59.99 s", 293: "4 min 53 s", 7260: "2 h 1 min",

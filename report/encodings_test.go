@@ -7,7 +7,8 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// TestDetectedEncodings: a summary lists what was detected, and what was too unsure.
+// TestDetectedEncodings checks that a summary lists the encodings that were detected, and those that were too
+// uncertain.
 func TestDetectedEncodings(t *testing.T) {
 	run := &records.Run{Input: records.RunInput{Files: 9, Decoded: 2, Encodings: []records.FileEncoding{
 		{Name: "big5", Files: 2, Read: true, Percent: 95, File: "a"}, {Name: "koi8-r", Files: 1, Percent: 40, File: "b\x1b"}, {Name: records.UnknownEncoding, Files: 3, File: "c"},

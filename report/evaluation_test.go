@@ -8,7 +8,7 @@ import (
 	"github.com/neardup/neardup/report"
 )
 
-// TestIndexes: an index below 0 has its sign, unless it rounds to 0.
+// TestIndexes checks that an index below 0 is printed with its sign, unless it rounds to 0.
 func TestIndexes(t *testing.T) {
 	for value, want := range map[float64]string{-.3: "-0.3000,", -.00006: "-0.0001,", -.00004: "0.0000,", 0: "0.0000,", .99999: "0.9999,", 1: "1.0000,"} {
 		var out strings.Builder

@@ -31,7 +31,8 @@ func planned() *records.Run {
 	}
 }
 
-// A plan fits 40 columns and 80, the mark of the threshold is below its place in the curve, and no column writes to the screen.
+// A plan fits into 40 columns and into 80, the mark of the threshold is below its place in the curve, and no column can
+// write control characters to the screen.
 func TestPlanFits(t *testing.T) {
 	for _, width := range []int{40, 80, 200} {
 		var got strings.Builder
@@ -75,7 +76,7 @@ func TestPlanFits(t *testing.T) {
 	}
 }
 
-// What a whole input has is no estimate, and nothing is said of what is not known.
+// Numbers known from the whole input are not called estimates, and what is not known is left out.
 func TestPlanOfWhole(t *testing.T) {
 	run := planned()
 	run.Forecast.Whole, run.Forecast.Edges, run.Forecast.Curve, run.Forecast.Memory = true, nil, nil, 0

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Files and other programs get ids whole, however many there are in a line.
+// Files and other programs get complete ids, however many there are in a line.
 func TestNamesOfFiles(t *testing.T) {
 	a, b := strings.Repeat("a", 500), "b\x1b"
 	var out strings.Builder

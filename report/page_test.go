@@ -26,7 +26,7 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// tables are what an output holds.
+// tables are the tables of an output.
 type tables struct {
 	pairs    []records.Pair
 	clusters []records.Clustered
@@ -35,7 +35,7 @@ type tables struct {
 	corpus   map[string]int64 // records by source
 }
 
-// finished writes an output of the tables and returns it.
+// finished writes an output with the tables and returns it.
 func finished(t rapid.TB, dir string, run records.Run, of tables) *output.Finished {
 	t.Helper()
 	run.Formats.Tables = records.Tables
@@ -65,7 +65,7 @@ func writeTable[T any](t rapid.TB, f *output.Finished, part output.Part, rows []
 	f.Manifest.Files = append(f.Manifest.Files, records.ManifestFile{Path: name, Rows: int64(len(rows))})
 }
 
-// textsBy returns texts for every place.
+// textsBy returns texts for any place.
 func textsBy(text func(records.Place) string) Texts {
 	return func(_ context.Context, of []records.Place) (map[records.Place]string, error) {
 		texts := map[records.Place]string{}
@@ -123,7 +123,7 @@ func textIn(n *html.Node) string {
 
 func squeezed(n *html.Node) string { return strings.Join(strings.Fields(textIn(n)), " ") }
 
-// sampled is a run of ten documents of three sources, and its tables.
+// sampled returns a run of ten documents from three sources, and its tables.
 func sampled() (records.Run, tables) {
 	row := func(position int64, cluster int64, members int32, kept bool) records.Clustered {
 		return records.Clustered{Cluster: cluster, ID: fmt.Sprint("id", position), Source: "dt=1/a", Position: position, Members: members, Kept: kept}
@@ -156,7 +156,7 @@ func sampled() (records.Run, tables) {
 	}
 }
 
-// The page says what the tables and run.json do, each thing in its place.
+// The page shows what the tables and run.json contain, each thing in its place.
 func TestPage(t *testing.T) {
 	run, of := sampled()
 	texts := map[int64]string{1: "one two three", 2: "one 2 three", 3: "one two 3"}
@@ -194,7 +194,7 @@ func TestPage(t *testing.T) {
 	for _, head := range elementsOf(root, "h3")[1:3] {
 		heads = append(heads, squeezed(head))
 	}
-	// Both pairs have document 1, so the second is among those that others make room for.
+	// Both pairs contain document 1, so the second is among those that others take precedence over.
 	if !slices.Equal(marked, []string{"two", "2", "two", "2", "three", "3", "three", "3"}) || !slices.Equal(heads, []string{"Pair 1: 50 % similar", "Pair 2: 75 % similar"}) {
 		t.Errorf("marked %q under %q", marked, heads)
 	}
@@ -234,7 +234,7 @@ func closed(t rapid.TB, root *html.Node) {
 	}
 }
 
-// Whatever ids, paths, texts and warnings hold, the page has the elements that it has of harmless ones.
+// Whatever ids, paths, texts and warnings contain, the page has the same elements as with harmless ones.
 func TestPageOfHostileTexts(t *testing.T) {
 	dir := t.TempDir()
 	run, of := sampled()
@@ -279,7 +279,7 @@ func TestPageOfHostileTexts(t *testing.T) {
 	})
 }
 
-// Without a document, or a table, the page says so.
+// Without documents, or without a table, the page says so.
 func TestPageOfNothing(t *testing.T) {
 	none := func(context.Context, []records.Place) (map[records.Place]string, error) {
 		t.Error("texts are read, and there is none")
@@ -304,8 +304,8 @@ func TestPageOfNothing(t *testing.T) {
 	}
 }
 
-// What no pair, threshold or method of a run can give, the page leaves out, or says that it is not there; and it says how sure
-// the run's method is.
+// The page leaves out whatever the pairs, threshold or method of a run cannot provide, or says that it is missing. It
+// also says how reliable the method of the run is.
 func TestPageOfMethods(t *testing.T) {
 	for name, c := range map[string]struct {
 		change      func(*records.Run, *tables)
@@ -360,14 +360,14 @@ func TestPageOfMethods(t *testing.T) {
 	}
 }
 
-// Beside each document of a pair stands what became of it, if that is known.
+// Beside each document of a pair, the page says what became of it, if that is known.
 func TestFatesOfPairs(t *testing.T) {
 	run, of := sampled()
 	of.removed = []records.Removed{
 		{Source: "dt=1/a", Position: 2, Similarity: new(float64), Reason: records.ReasonNear, KeptID: "id1"},
-		{Source: "dt=2/b", Position: 3, Similarity: new(float64), Reason: records.ReasonNear}, // of another source
+		{Source: "dt=2/b", Position: 3, Similarity: new(float64), Reason: records.ReasonNear}, // in another source
 	}
-	of.pairs[0].IDB = of.pairs[0].SourceB // is told once
+	of.pairs[0].IDB = of.pairs[0].SourceB // the source is named once
 	heads := func() (texts []string) {
 		_, root := drawn(t, finished(t, t.TempDir(), run, of), textsBy(func(records.Place) string { return "text" }))
 		for _, article := range elementsOf(root, "article") {
@@ -391,7 +391,7 @@ func TestFatesOfPairs(t *testing.T) {
 	}
 }
 
-// Removed documents that differ in numbers from the kept one come first, each once, though no near pair is listed.
+// Removed documents that differ from the kept one in numbers come first, each once, even if no near pair is listed.
 func TestNumbersFirst(t *testing.T) {
 	run, of := sampled()
 	run.Counts.Numbers = 3
@@ -422,7 +422,8 @@ func TestNumbersFirst(t *testing.T) {
 	}
 }
 
-// A text of one line and one word, as long as texts are read, is shown in part, with what differs marked.
+// A text of a single word in a single line, as long as texts may be read, is shown in part, with the differences
+// marked.
 func TestPageOfOneLongWord(t *testing.T) {
 	run, of := sampled()
 	long := strings.Repeat("a", 30_000)
@@ -436,7 +437,7 @@ func TestPageOfOneLongWord(t *testing.T) {
 	}
 }
 
-// Texts are left out if asked, and what could not be read is told.
+// Texts are left out on request, and the page says which could not be read.
 func TestPageWithoutTexts(t *testing.T) {
 	run, of := sampled()
 	secret := textsBy(func(records.Place) string { return "secret" })
@@ -456,7 +457,8 @@ func TestPageWithoutTexts(t *testing.T) {
 	}
 }
 
-// Of 100,000 clusters with long ids, thousands of sources and texts that are escaped five times as long, the page stays below 2 MB.
+// With 100,000 clusters with long ids, thousands of sources, and texts that become five times as long by escaping, the
+// page stays below 2 MB.
 func TestPageSize(t *testing.T) {
 	const clusters = 100_000
 	long := strings.Repeat(`"`, 300)
@@ -488,7 +490,7 @@ func TestPageSize(t *testing.T) {
 	}
 }
 
-// The largest clusters are those of a sort, wherever their rows stand, and each has all its kept documents.
+// The largest clusters are the same as found by sorting, wherever their rows are, and each has all its kept documents.
 func TestLargestAgainstSort(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sizes := rapid.SliceOfN(rapid.Int32Range(2, 9), 0, 60).Draw(t, "sizes")
@@ -525,7 +527,7 @@ func TestLargestAgainstSort(t *testing.T) {
 	})
 }
 
-// Pieces of large files count with their source, and files that only look like pieces with themselves.
+// Pieces of large files are counted with their source, and files that only look like pieces by themselves.
 func TestPieces(t *testing.T) {
 	for files, want := range map[int]map[string]int64{
 		2: {"big.jsonl.gz": 7, "a-00000-of-00001.csv": 5},
@@ -551,7 +553,8 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// What is left of a source counts with it, though another has its name or that of a piece, and a third is in pieces.
+// What is left of a source is counted with it, even if another source has its name or that of a piece, and a third is
+// in pieces.
 func TestPiecesBesideSourcesOfSuchNames(t *testing.T) {
 	run, _ := sampled()
 	run.Input.Files = 5
@@ -574,7 +577,7 @@ func TestPiecesBesideSourcesOfSuchNames(t *testing.T) {
 	want := map[string]tally{
 		"big.csv":                 {Kept: 7, Exact: 1},
 		"part-00000-of-00002.csv": {Kept: 5}, "part-00001-of-00002.csv": {Kept: 6, Exact: 1},
-		"big-00007-of-00009.csv": {Exact: 1}, // nothing is left of it
+		"big-00007-of-00009.csv": {Exact: 1}, // nothing of it is left
 		"all.csv":                {Kept: 7, Exact: 1}, "all-00000-of-00001.csv": {Kept: 8},
 	}
 	if !maps.Equal(got, want) {
@@ -582,8 +585,8 @@ func TestPiecesBesideSourcesOfSuchNames(t *testing.T) {
 	}
 }
 
-// A source that is named like a piece of another, and of which documents are removed, is not counted with that, of which
-// documents are removed, too, and nothing is left.
+// A source named like a piece of another source, of which nothing is left, is not counted with that source, even if
+// documents of both were removed.
 func TestSourceNamedLikePiece(t *testing.T) {
 	run, _ := sampled()
 	run.Input.Files = 2
@@ -604,7 +607,7 @@ func TestSourceNamedLikePiece(t *testing.T) {
 	}
 }
 
-// A near pair of similarity 1 is one all the same.
+// A near pair with similarity 1 is still a near pair.
 func TestNearOfSimilarityOne(t *testing.T) {
 	found, err := find(t.Context(), finished(t, t.TempDir(), records.Run{Parameters: records.Spec{Similarity: records.Similarity{Threshold: .5}}}, tables{pairs: []records.Pair{
 		{IDA: "of one direction", PositionB: 1, Similarity: 1},
@@ -618,7 +621,7 @@ func TestNearOfSimilarityOne(t *testing.T) {
 	}
 }
 
-// The pairs remembered are those nearest to the threshold, wherever their rows stand.
+// The pairs kept are those nearest to the threshold, wherever their rows are.
 func TestNearestAgainstSort(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rows := make([]records.Pair, rapid.IntRange(0, 3*mostChecked).Draw(t, "pairs"))
@@ -637,7 +640,7 @@ func TestNearestAgainstSort(t *testing.T) {
 	})
 }
 
-// A cluster's class is the one whose name has its size.
+// A cluster's class is the one whose name includes its size.
 func TestClasses(t *testing.T) {
 	for size, want := range map[int]string{2: "2", 3: "3", 4: "4", 5: "5–8", 8: "5–8", 9: "9–16", 16: "9–16", 17: "17–32", 1000: "513–1,024", 1025: "1,025–2,048"} {
 		if got := nameOf(classOf(size)); got != want {
@@ -646,7 +649,7 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// The curve is the probability that independent draws give: of a band all rows, of a piece all bits.
+// The curve is the probability that independent draws give: all rows of a band, or all bits of a piece, agree.
 func TestCurve(t *testing.T) {
 	simhash := records.Run{Chosen: records.Chosen{Pieces: 3, Signature: 8}}
 	cosine := simhash
@@ -657,7 +660,7 @@ func TestCurve(t *testing.T) {
 	}{
 		{records.Run{Chosen: records.Chosen{Bands: 2, Rows: 3}}, .5, 1 - 7./8*7./8},
 		{simhash, .5, 1 - 3./4*7./8*7./8}, // pieces of 2, 3 and 3 bits
-		{cosine, 0, 1 - 3./4*7./8*7./8},   // right angles: half of the bits agree
+		{cosine, 0, 1 - 3./4*7./8*7./8},   // at a right angle half of the bits agree
 		{cosine, 1, 1},
 	} {
 		if got := curve(&c.run)(c.at); math.Abs(got-c.want) > 1e-12 {

@@ -10,7 +10,7 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// The parts of a marked text are the text, and those that are marked are the passages.
+// The parts of a marked text together are the text, and the marked ones are the passages.
 func TestMarkedPartsAreTheText(t *testing.T) {
 	long := strings.Repeat("é", pageText/2) + "é end"
 	for _, tt := range []struct {
@@ -38,7 +38,7 @@ func TestMarkedPartsAreTheText(t *testing.T) {
 	}
 }
 
-// Of passages whose first places overlap one is listed, the one that stands most often.
+// Of passages whose first places overlap, only the one that occurs most often is listed.
 func TestMostRepeatedAreSeparate(t *testing.T) {
 	row := func(source string, position, start, end int64) records.Repeat {
 		return records.Repeat{Source: source, Position: position, Start: start, End: end}

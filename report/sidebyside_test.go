@@ -15,7 +15,7 @@ import (
 
 var colour = regexp.MustCompile("\x1b\\[(31|32|0)m")
 
-// Colours are the only thing that a terminal adds, and nothing of a text is one.
+// A terminal only adds colours, and no part of a text can act as one.
 func TestColours(t *testing.T) {
 	words := rapid.SliceOf(rapid.OneOf(rapid.SampledFrom([]string{"a", "b", "the", "\x1b[31mred\x1b[0m"}), rapid.String()))
 	rapid.Check(t, func(t *rapid.T) {
@@ -36,7 +36,7 @@ func TestColours(t *testing.T) {
 	})
 }
 
-// TestCommon holds the marks to the lengths of longest common subsequences by their definition.
+// TestCommon compares the marks with the lengths of longest common subsequences, computed by definition.
 func TestCommon(t *testing.T) {
 	words := func(t *rapid.T, name string) []string {
 		n := rapid.IntRange(0, 200).Draw(t, "length")
@@ -70,7 +70,7 @@ func TestCommon(t *testing.T) {
 		if !slices.Equal(sameA, sameB) || len(sameA) != longest[0][0] {
 			t.Fatalf("%q and %q are common, of %d", sameA, sameB, longest[0][0])
 		}
-		// Of several, it is the one that leaves out words of a first.
+		// Of several subsequences, it is the one that skips words of a first.
 		for i, j := 0, 0; i < len(a) && j < len(b); {
 			switch {
 			case a[i] == b[j]:

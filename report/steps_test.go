@@ -9,7 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// At each step there are as many pairs, clusters and documents as a search of the graph finds, in whatever order they come.
+// At each step, the numbers of pairs, clusters and documents are those found by a graph search, in whatever order the
+// pairs come.
 func TestStepsAgainstSearch(t *testing.T) {
 	type pair struct {
 		a, b       int64
@@ -34,7 +35,7 @@ func TestStepsAgainstSearch(t *testing.T) {
 			pairs = append(pairs, pair{of, documents + copied, 1, true})
 		}
 		documents += 3
-		if star { // as a table has them
+		if star { // as in a table
 			slices.SortStableFunc(pairs, func(a, b pair) int { return cmp.Or(cmp.Compare(a.a, b.a), cmp.Compare(a.b, b.b)) })
 		}
 		for _, p := range pairs {
@@ -93,7 +94,7 @@ func TestStepsAgainstSearch(t *testing.T) {
 	})
 }
 
-// 10^7 pairs of 3·10^6 documents: the bytes allocated do not grow with the pairs.
+// 10^7 pairs of 3·10^6 documents: the bytes allocated do not grow with the number of pairs.
 func BenchmarkLadder(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
@@ -107,10 +108,10 @@ func BenchmarkLadder(b *testing.B) {
 	}
 }
 
-// sourceName is one of three, so that positions alone do not tell documents apart.
+// sourceName returns one of three names, so that positions alone do not identify documents.
 func sourceName(d int64) string { return fmt.Sprint("source-", d%3) }
 
-// The ladder remembers documents, not pairs, and none if they are too many.
+// The ladder remembers documents, not pairs, and no documents if there are too many.
 func TestStepsForgetPairs(t *testing.T) {
 	const documents = 1000
 	for _, room := range []int64{documents, documents - 1} {
@@ -135,7 +136,8 @@ func TestStepsForgetPairs(t *testing.T) {
 	}
 }
 
-// A forest takes no long way to a root, whatever the order and the steps of pairs: these of chains would take hours.
+// Paths to the root of a tree stay short, whatever the order and steps of pairs: otherwise these chains would take
+// hours.
 func TestStepsOfChains(t *testing.T) {
 	const documents = 1_000_000
 	for name, similarity := range map[string]func(i int64) float64{

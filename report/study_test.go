@@ -14,7 +14,7 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// studied is a study of three documents, two sizes of shingles and one step.
+// studied returns a study of three documents, two shingle sizes and one step.
 func studied() *records.Study {
 	s := &records.Study{
 		Unit: "char", Language: "en", Pairs: 3, Threshold: .5, Copies: [][]int{{0, 1}}, Groups: [][]int{{0, 1}},
@@ -37,7 +37,7 @@ func studied() *records.Study {
 	return s
 }
 
-// The most similar pairs come first, whatever the order in which they are listed.
+// The most similar pairs come first, whatever order they are listed in.
 func TestStudy(t *testing.T) {
 	var out bytes.Buffer
 	if err := Study(&out, studied()); err != nil {
@@ -67,7 +67,7 @@ type writer func([]byte) (int, error)
 
 func (w writer) Write(p []byte) (int, error) { return w(p) }
 
-// Pictures are XML, and the page has all of them, with texts that cannot be taken for tags.
+// Pictures are XML, and the page has all of them. Their texts cannot be mistaken for tags.
 func TestStudyDrawings(t *testing.T) {
 	s := studied()
 	files := map[string]string{}
@@ -107,7 +107,7 @@ func TestStudyDrawings(t *testing.T) {
 	if strings.Contains(page, "<a>&") {
 		t.Error("an id is not escaped")
 	}
-	// A step that the study does not have has no chart.
+	// A step that the study does not have gets no chart.
 	if svg := files["steps.svg"]; !strings.Contains(svg, ">Spaces<") || strings.Contains(svg, ">Capitals<") || strings.Contains(svg, ">Stop words<") {
 		t.Error("the charts are not those of the steps")
 	}
@@ -119,7 +119,8 @@ func TestStudyDrawings(t *testing.T) {
 	}
 }
 
-// Of a long matrix the first rows are shown, and the rest is told of; its file has all. What cannot be seen is in quotes.
+// Of a long matrix, only the first rows are shown, and the page says so; its file has all rows. Invisible characters
+// are quoted.
 func TestMatrices(t *testing.T) {
 	s := studied()
 	m := &records.StudyMatrices{

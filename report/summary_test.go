@@ -12,7 +12,7 @@ import (
 	"github.com/neardup/neardup/report"
 )
 
-// wide is a screen that no line is too long for.
+// wide is a screen width that no line exceeds.
 const wide = 1000
 
 func TestSummary(t *testing.T) {
@@ -57,7 +57,7 @@ results in out: pairs/ (Parquet), corpus/, run.json
 	}
 }
 
-// A removed document need not resemble the kept one, and the summary says so.
+// A removed document need not be similar to the kept one, and the summary says so.
 func TestSummaryOfChains(t *testing.T) {
 	run := &records.Run{Counts: records.Counts{
 		Records: 10, Removed: 7, Equal: 1, Near: 6, Chained: 2,
@@ -75,7 +75,7 @@ kept          3 documents
 	}
 }
 
-// What is printed fits the screen, whatever stands in it; ids are cut in the middle, and only the path of the output may not be.
+// Whatever is printed fits the screen. Ids are cut in the middle, and only the path of the output is never cut.
 func TestWidth(t *testing.T) {
 	long := strings.Repeat("a", 50) + strings.Repeat("z", 50)
 	run := &records.Run{
@@ -115,7 +115,7 @@ func TestWidth(t *testing.T) {
 	}
 }
 
-// What a terminal would act on is shown as dots.
+// Characters that a terminal would act on are shown as dots.
 func TestMasked(t *testing.T) {
 	const evil = "a\x1b]52;c;eA==\a\r\n\u202eb"
 	answer := &records.Answer{Of: evil, Neighbours: []records.Neighbour{{ID: evil, Source: evil}}}
@@ -166,7 +166,7 @@ recall        measured 0.9000: found 45 of the 50 near pairs of 100 documents dr
 	}
 }
 
-// Without pairs there is no number that could be taken for a recall.
+// Without pairs, no number is printed that could be taken for a recall.
 func TestSummaryOfNoRecall(t *testing.T) {
 	run := &records.Run{Recall: &records.Recall{Estimated: &records.EstimatedRecall{}, Measured: &records.MeasuredRecall{Sample: 100}}}
 	var got strings.Builder
@@ -202,7 +202,7 @@ func TestExampleSideBySide(t *testing.T) {
 	}
 }
 
-// What a pair has in common is said in the numbers that make its similarity.
+// What a pair has in common is described with the numbers that its similarity is computed from.
 func TestInCommon(t *testing.T) {
 	pair := records.Pair{Shared: 90, SizeA: 103, SizeB: 97}
 	for measure, want := range map[string]string{
@@ -217,7 +217,8 @@ func TestInCommon(t *testing.T) {
 	}
 }
 
-// Copies whose first document was removed for another one are told of, unless a rule or --protect may have kept some.
+// Copies whose first document was removed in favour of another one are mentioned, unless a rule or --protect may have
+// kept some of them.
 func TestSummaryOfNearCopies(t *testing.T) {
 	run := &records.Run{Counts: records.Counts{Records: 9, Copies: 5, Removed: 8, Identical: 1, SameSet: 1, Near: 6}}
 	const want = "\n              3 copies count as near-duplicates: what they are copies of was removed, too\n"
@@ -230,7 +231,7 @@ func TestSummaryOfNearCopies(t *testing.T) {
 	}
 }
 
-// By SimHash the recall that is expected is told of, and what is compared is called by its name.
+// With SimHash, the expected recall is mentioned, and what is compared is called by its name.
 func TestSummaryOfSimHash(t *testing.T) {
 	run := &records.Run{
 		Parameters: records.Spec{Comparing: records.Comparing{Compare: "overlap"}}, Recall: &records.Recall{},
@@ -256,7 +257,7 @@ func TestSummaryOfSimHash(t *testing.T) {
 	}
 }
 
-// What copies have in common depends on what was asked.
+// The description of what copies have in common depends on the request.
 func TestSummaryOfCopies(t *testing.T) {
 	for _, c := range []struct {
 		same, shingle, copies string
@@ -283,7 +284,8 @@ func TestSummaryOfCopies(t *testing.T) {
 	}
 }
 
-// A tenth of copies that differ in symbols is told of if it is more, and of the sample if that has some.
+// Copies that differ in symbols are mentioned if they are more than a tenth of all copies, and in a plan only if the sample
+// has enough copies.
 func TestSymbols(t *testing.T) {
 	for _, c := range []struct {
 		differ, copies  int64
@@ -312,7 +314,7 @@ func TestSymbols(t *testing.T) {
 	}
 }
 
-// No similarity below 1 is printed as 1, and none as higher than it is.
+// No similarity below 1 is printed as 1, and none is printed higher than it is.
 func TestSharesAreRoundedDown(t *testing.T) {
 	for share, want := range map[float64]string{
 		1: "1.0000", 0.99996: "0.9999", 2147483645. / 2147483646: "0.9999", 0.9996: "0.9996",
@@ -331,7 +333,7 @@ func TestSharesAreRoundedDown(t *testing.T) {
 	}
 }
 
-// What is told of symbols is a sentence, of one document as of many.
+// The text about symbols is a sentence, whether for one document or for many.
 func TestSymbolsAreASentence(t *testing.T) {
 	run := &records.Run{Chosen: records.Chosen{Copies: 1200, Symbols: 1100}, Counts: records.Counts{Equal: 1, Symbols: 1}}
 	var got strings.Builder
@@ -348,7 +350,7 @@ func TestSymbolsAreASentence(t *testing.T) {
 	}
 }
 
-// An interval that is one value as printed is printed once.
+// An interval whose ends look the same when printed is printed as one value.
 func TestSummaryOfCertainRecall(t *testing.T) {
 	for low, want := range map[float64]string{1: "recall        estimated 1.0000: found", 0.99999: "recall        estimated 0.9999 to 1.0000: found"} {
 		run := &records.Run{Recall: &records.Recall{
@@ -364,7 +366,7 @@ func TestSummaryOfCertainRecall(t *testing.T) {
 	}
 }
 
-// Each reason is told in words, one that is not known as it is.
+// Each reason is described in words, and an unknown one is printed as it is.
 func TestSummaryOfReasons(t *testing.T) {
 	run := &records.Run{Counts: records.Counts{Records: 15, NotCompared: 15}, NotCompared: map[string]int64{
 		records.ReasonNoText: 1, records.ReasonNoToken: 2, records.ReasonTooShort: 3, records.ReasonTooLarge: 4, "of tomorrow": 5,
@@ -379,7 +381,7 @@ func TestSummaryOfReasons(t *testing.T) {
 	}
 }
 
-// What is said of neighbours fits how they were searched for, and how many there are.
+// The text about neighbours fits the search method and their number.
 func TestNeighboursInWords(t *testing.T) {
 	for want, a := range map[string]records.Answer{
 		"q, 7 shingles: no document shares a shingle with it":                               {Asked: 1},

@@ -8,7 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestTable: a table that does not fit has its headings in several lines, or else its last columns below, beside its key.
+// TestTable checks that a table that is too wide gets headings of several lines, or else its last columns further
+// below, beside its key.
 func TestTable(t *testing.T) {
 	short := table{}
 	short.head("method, by jaccard", "common with brute-force", "recall")
@@ -38,7 +39,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestTableFits: whatever its cells, each is printed once or, if it is the key, beside each part, in lines that fit.
+// TestTableFits checks that, whatever the cells contain, each is printed once, or beside each part if it is the key, in
+// lines that fit.
 func TestTableFits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		columns := rapid.IntRange(1, 8).Draw(t, "columns")

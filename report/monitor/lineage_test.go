@@ -18,7 +18,7 @@ var (
 	}
 )
 
-// decoded returns an event as a reader of its file has it.
+// decoded returns an event as a reader of its file decodes it.
 func decoded(t *testing.T, e Event) map[string]any {
 	t.Helper()
 	data, err := json.Marshal(e)
@@ -35,7 +35,7 @@ func decoded(t *testing.T, e Event) map[string]any {
 	return event
 }
 
-// at follows names into objects.
+// at follows a path of names into nested objects.
 func at(event any, path string) any {
 	for name := range strings.SplitSeq(path, ".") {
 		object, ok := event.(map[string]any)
@@ -47,7 +47,7 @@ func at(event any, path string) any {
 	return event
 }
 
-// Every event has what the specification requires, and every facet.
+// Every event and every facet has what the specification requires.
 func TestRequired(t *testing.T) {
 	for _, kind := range []string{Start, Complete, Fail} {
 		var of *records.Run
@@ -81,7 +81,7 @@ func TestRequired(t *testing.T) {
 	}
 }
 
-// Datasets are named as the specification does: files by their paths, objects by bucket and place.
+// Datasets are named by the specification's rules: files by their paths, objects by bucket and key.
 func TestDatasets(t *testing.T) {
 	event := decoded(t, run.Event(Complete, time.Now(), &record))
 	inputs := []any{

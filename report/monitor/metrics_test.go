@@ -41,7 +41,7 @@ func written(t *testing.T, name string, run *records.Run) string {
 	return string(text)
 }
 
-// The text format of Prometheus, as far as a gauge needs it:
+// The text format of Prometheus, as far as gauges need it:
 // https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
 var (
 	familyForm = regexp.MustCompile(`^([a-z_]+) [^\\\n]+\n# TYPE ([a-z_]+) gauge\n((?:[^#\n][^\n]*\n)+)$`)
@@ -49,7 +49,7 @@ var (
 	sampleForm = regexp.MustCompile(`^([a-z_]+)\{` + labelForm + `(?:,` + labelForm + `)*\} -?[0-9.]+(?:e[+-][0-9]+)?\n$`)
 )
 
-// What is written is what Prometheus takes.
+// The file written is in the format that Prometheus reads.
 func TestMetrics(t *testing.T) {
 	run := &records.Run{
 		Status: "done", Started: time.Unix(1000, 500_000_000), CPU: 7, Peak: 64e6,
@@ -77,7 +77,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// A run that failed before it read anything has no counts, which would look like those of an empty input.
+// A run that failed before it read anything has no counts: zeros would look like those of an empty input.
 func TestFailed(t *testing.T) {
 	text := written(t, "", &records.Run{Status: "failed", Exit: 3, Started: time.Unix(1000, 0)})
 	if !strings.Contains(text, `neardup_last_run_success{job_name="neardup"} 0`) || !strings.Contains(text, `neardup_last_run_exit_status{job_name="neardup"} 3`) || strings.Contains(text, "records_read") {
@@ -88,7 +88,7 @@ func TestFailed(t *testing.T) {
 	}
 }
 
-// TestWhole: a file that is there is replaced, by one that all may read.
+// TestWhole checks that an existing file is replaced by one that everyone may read.
 func TestWhole(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "neardup.prom")

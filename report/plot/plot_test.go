@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// element is one of a drawn picture.
+// element is an element of a drawn picture.
 type element struct {
 	name     string
 	attr     map[string]string
@@ -57,7 +57,7 @@ func drawn(t rapid.TB, f Figure) *element {
 	}
 }
 
-// all returns the elements that want accepts, of e and all below it but definitions.
+// all returns the elements that want accepts: e and all elements below it, except definitions.
 func (e *element) all(want func(*element) bool) (found []*element) {
 	if e.name == "defs" {
 		return nil
@@ -79,7 +79,7 @@ func (e *element) named(name string) []*element {
 	return e.all(func(e *element) bool { return e.name == name })
 }
 
-// number returns an attribute.
+// number returns the value of an attribute.
 func (e *element) number(t rapid.TB, name string) float64 {
 	v, err := strconv.ParseFloat(e.attr[name], 64)
 	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
@@ -88,7 +88,7 @@ func (e *element) number(t rapid.TB, name string) float64 {
 	return v
 }
 
-// box is what a text covers: corners, before it is turned, relative to its anchor.
+// box returns the corners of the rectangle that a text covers before rotation, relative to its anchor.
 func (e *element) box(t rapid.TB) (corners []point) {
 	w, from := width(e.text, fontSize), 0.0
 	if e.attr["class"] == "title" {
@@ -119,7 +119,7 @@ var (
 	coordinate = regexp.MustCompile(`(-?[\d.]+),(-?[\d.]+)`)
 )
 
-// points returns places that e reaches.
+// points returns the outermost places that e reaches.
 func (e *element) points(t rapid.TB) (points []point) {
 	parse := func(s string) float64 {
 		v, err := strconv.ParseFloat(s, 64)
@@ -165,7 +165,7 @@ func (e *element) points(t rapid.TB) (points []point) {
 	return points
 }
 
-// values are numbers of all kinds, what is none among them.
+// values draws numbers of all kinds, including NaN and infinities.
 func values(n int) *rapid.Generator[[]float64] {
 	return rapid.SliceOfN(rapid.OneOf(
 		rapid.Float64Range(0, 1), rapid.Float64Range(-50, 1e6), rapid.Float64(),
@@ -211,7 +211,7 @@ var figures = rapid.Custom(func(t *rapid.T) Figure {
 	return f
 })
 
-// Whatever the texts and values are, a picture is well-formed, says what it is, and has nothing outside its view box.
+// Whatever the texts and values are, a picture is well-formed, states what it is, and has nothing outside its view box.
 func TestAnyFigure(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		root := drawn(t, figures.Draw(t, "figure"))
@@ -233,7 +233,7 @@ func TestAnyFigure(t *testing.T) {
 	})
 }
 
-// Bars are as high as their values are, from zero, and those of no place are missing.
+// The heights of bars are proportional to their values, from zero. Bars without a place on the axis are missing.
 func TestBarsAreProportional(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 30).Draw(t, "groups")
@@ -260,7 +260,7 @@ func TestBarsAreProportional(t *testing.T) {
 				t.Fatalf("a bar of %v is %v high, want %v", v, got, want)
 			}
 		}
-		// All stand on one line, or hang from it.
+		// All bars stand on one line, or hang from it.
 		var line []float64
 		for i, v := range heights {
 			y := bars[i].number(t, "y")
@@ -275,7 +275,7 @@ func TestBarsAreProportional(t *testing.T) {
 	})
 }
 
-// A bar of a histogram stands on its range of the axis, as high as its count.
+// A bar of a histogram stands on its range of the axis, and its height is proportional to its count.
 func TestHistogramIsToScale(t *testing.T) {
 	h := Histogram{X: Axis{From: 0, To: 10}, Y: Axis{To: 4}, Edges: []float64{2, 4, 5, 10}, Counts: []float64{4, math.NaN(), 1}, Marks: []Mark{{At: 2, Name: "here"}}}
 	root := drawn(t, Figure{Charts: []Chart{h}})
@@ -317,7 +317,7 @@ func TestMarksHaveRoom(t *testing.T) {
 	}
 }
 
-// On a logarithmic axis equal factors are equal heights.
+// On a logarithmic axis, equal factors are equal heights.
 func TestLogarithmicBars(t *testing.T) {
 	root := drawn(t, Figure{Charts: []Chart{Bars{Groups: make([]string, 6), Y: Axis{Log: true}, Series: []Series{{Values: []float64{1, 10, 100, 1000, 0, -5}}}}}})
 	bars := root.class("bar")
@@ -331,7 +331,8 @@ func TestLogarithmicBars(t *testing.T) {
 	}
 }
 
-// A line goes through its values, and is interrupted where one has no place; a lone value has a marker.
+// A line goes through its values and is interrupted where a value has no place on the axis. A single value gets a
+// marker.
 func TestLinesAreInterrupted(t *testing.T) {
 	nan := math.NaN()
 	root := drawn(t, Figure{Charts: []Chart{Lines{X: Axis{To: 10}, Y: Axis{To: 1}, Series: []Line{
@@ -350,7 +351,7 @@ func TestLinesAreInterrupted(t *testing.T) {
 	}
 }
 
-// An error bar reaches from low to high, and is missing where one of them is.
+// An error bar reaches from low to high, and is missing if either is.
 func TestErrorBars(t *testing.T) {
 	s := Series{Values: []float64{5, 5}, Low: []float64{2, 3}, High: []float64{10, math.Inf(1)}}
 	for _, chart := range []Chart{Bars{Groups: []string{"a", "b"}, Series: []Series{s}}, Lines{Y: Axis{To: 1}, Series: []Line{{X: []float64{1, 2}, Series: s}}}} {
@@ -368,8 +369,8 @@ func TestErrorBars(t *testing.T) {
 	}
 }
 
-// However many groups there are, labels beside each other do not overlap: those that stand upright by their widths, those that
-// are tilted by the distance of their lines.
+// However many groups there are, their labels do not overlap: upright labels are spaced by their widths, tilted ones by
+// the distance of their lines.
 func TestLabelsDoNotOverlap(t *testing.T) {
 	for _, n := range []int{1, 2, 7, 8, 30, 300} {
 		for _, length := range []int{1, 9, 60} {
@@ -396,7 +397,7 @@ func TestLabelsDoNotOverlap(t *testing.T) {
 
 var thousands = regexp.MustCompile(`^\d{1,3}(,\d{3})*$`)
 
-// A tick stands where its label says, on any axis, and there are some, but not too many.
+// A tick stands where its label says, on any axis. There are some ticks, but not too many.
 func TestTicksTellTheTruth(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		count := rapid.IntRange(2, 9).Draw(t, "count")
@@ -424,7 +425,7 @@ func TestTicksTellTheTruth(t *testing.T) {
 	})
 }
 
-// Values are never beyond the axis, and ascend along it.
+// Values never lie beyond the axis, and ascend along it.
 func TestScaleHasRoom(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := values(6).Draw(t, "values")
@@ -448,7 +449,7 @@ func TestScaleHasRoom(t *testing.T) {
 	})
 }
 
-// Texts are what they were, on one line, and no elements.
+// Texts are unchanged, on one line, and contain no elements.
 func TestTextsAreEscaped(t *testing.T) {
 	root := drawn(t, Figure{Title: "a <script>alert(1)</script> & \"b\"\nc\x00\u202ed", Charts: []Chart{Bars{Groups: []string{"نص"}, Series: []Series{{Name: "</svg>", Values: []float64{1}}}}}})
 	const title = `a <script>alert(1)</script> & "b" c d`
@@ -467,7 +468,7 @@ func TestTextsAreEscaped(t *testing.T) {
 	}
 }
 
-// The first 42 series differ without their hues beside them, and hues are repeated with another pattern.
+// The first 42 series look different: a hue is only repeated with another pattern, dash and marker.
 func TestSeriesDiffer(t *testing.T) {
 	seen := map[string]bool{}
 	for i := range hues * shapes {
@@ -486,7 +487,7 @@ func TestSeriesDiffer(t *testing.T) {
 
 var color = regexp.MustCompile(`--(\w+):(#\w+)`)
 
-// Colours stand out from the paper as WCAG 2.2 asks: texts by 4.5 to 1, what is drawn by 3 to 1; of light and of dark ones.
+// Contrast with the paper is as WCAG 2.2 requires, in light and dark colours: 4.5 to 1 for texts, 3 to 1 for graphics.
 func TestContrast(t *testing.T) {
 	light, dark, _ := strings.Cut(style, "@media")
 	for _, sheet := range []string{light, dark} {
@@ -510,7 +511,7 @@ func TestContrast(t *testing.T) {
 	}
 }
 
-// luminance is the relative luminance of WCAG 2.2.
+// luminance returns the relative luminance of WCAG 2.2.
 func luminance(t *testing.T, color string) float64 {
 	hex := color[1:]
 	if len(hex) == 3 {

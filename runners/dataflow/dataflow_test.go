@@ -45,21 +45,21 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// pipeline is one of a step.
+// pipeline returns a pipeline of one step.
 func pipeline() *beam.Pipeline {
 	p, s := beam.NewPipelineWithRoot()
 	beam.ParDo(s, count, beam.Impulse(s))
 	return p
 }
 
-// cloud is the service and a bucket.
+// cloud is the fake service and a bucket.
 type cloud struct {
 	*fakedataflow.Server
 	store *fakegcs.Server
 }
 
-// newCloud returns a cloud whose jobs do nothing, and options of a job there. If decide is not nil, the service has
-// its faults.
+// newCloud returns a cloud whose jobs do nothing, and the options of a job there. If decide is not nil, it determines
+// the faults of the service.
 func newCloud(t *testing.T, decide func(r *http.Request, n int) httpfault.Fault) (*cloud, Options) {
 	t.Helper()
 	c := &cloud{&fakedataflow.Server{Project: "p1", Region: "europe-west1"}, fakegcs.New("b")}
@@ -91,7 +91,7 @@ func newCloud(t *testing.T, decide func(r *http.Request, n int) httpfault.Fault)
 	return c, Options{Project: "p1", Region: "europe-west1", Staging: "gs://b/staging", Worker: worker, Endpoint: service.URL}
 }
 
-// execute connects, and runs the pipeline.
+// execute connects and runs the pipeline.
 func execute(ctx context.Context, o Options) (*Result, error) {
 	s, err := Connect(ctx, o)
 	if err != nil {
@@ -100,7 +100,7 @@ func execute(ctx context.Context, o Options) (*Result, error) {
 	return s.Execute(ctx, pipeline())
 }
 
-// objects are the names in the bucket.
+// objects returns the names in the bucket.
 func objects(t *testing.T) (names []string) {
 	t.Helper()
 	store, err := storage.At("gs://b")
@@ -109,7 +109,7 @@ func objects(t *testing.T) (names []string) {
 	}
 	for info, err := range store.List(t.Context(), "gs://b", func(string) bool { return true }) {
 		if errors.Is(err, fs.ErrNotExist) {
-			break // nothing is there
+			break // the bucket is empty
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -119,8 +119,8 @@ func objects(t *testing.T) (names []string) {
 	return names
 }
 
-// TestRequest: the job says all that was asked, and what the service wants of a portable one (the SDK's job, and
-// https://cloud.google.com/dataflow/docs/reference/rest/v1b3/projects.locations.jobs).
+// TestRequest checks that the job has everything that was asked for, and what the service requires of a portable job
+// (as in the SDK's job, and https://cloud.google.com/dataflow/docs/reference/rest/v1b3/projects.locations.jobs).
 func TestRequest(t *testing.T) {
 	c, o := newCloud(t, nil)
 	o.Name, o.Temp, o.Image = "nightly", "gs://b/temp", "gcr.io/p1/neardup:1"
@@ -227,7 +227,7 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// TestDefaults: what is not asked is left to the service, and Arm machines get their own binary.
+// TestDefaults checks that what was not asked for is left to the service, and that Arm machines get their own binary.
 func TestDefaults(t *testing.T) {
 	c, o := newCloud(t, nil)
 	if _, err := execute(t.Context(), o); err != nil {
@@ -246,7 +246,8 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestCheck: what cannot be meant is refused before anything is asked, with what to do.
+// TestCheck checks that nonsensical options are rejected before any request is sent, with an error that says what to
+// do.
 func TestCheck(t *testing.T) {
 	for says, wrong := range map[string]func(o *Options){
 		"--project my-project":                   func(o *Options) { o.Project = "" },
@@ -273,8 +274,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestRefused: what the service or a bucket refuses is told in its own words with the command that mends it, before
-// anything is uploaded, and once.
+// TestRefused checks that a refusal by the service or a bucket is reported in its own words, with the command that
+// solves it, once and before anything is uploaded.
 func TestRefused(t *testing.T) {
 	for name, tt := range map[string]struct {
 		status int
@@ -313,7 +314,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestBadKey: credentials that are refused end the run at once, with how to log in.
+// TestBadKey checks that rejected credentials end the run at once, with an error that says how to log in.
 func TestBadKey(t *testing.T) {
 	_, o := newCloud(t, nil)
 	tokens := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -329,7 +330,7 @@ func TestBadKey(t *testing.T) {
 	}
 }
 
-// TestEndedMeanwhile: a job that ended while the user was asked about it is not to be cancelled: it is done.
+// TestEndedMeanwhile checks that a job that ended while the user was being asked about it is not cancelled: it is done.
 func TestEndedMeanwhile(t *testing.T) {
 	c, o := newCloud(t, nil)
 	ctx, interrupt := context.WithCancel(t.Context())
@@ -347,7 +348,7 @@ func TestEndedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestPassed: what the SDK's runner takes besides, and this one has no word of its own for, is in the job as there.
+// TestPassed checks that options of the SDK's own runner that this runner has no option for are passed on to the job.
 func TestPassed(t *testing.T) {
 	c, o := newCloud(t, nil)
 	o.ImageOverrides = map[string]string{".*neardup:1": "gcr.io/p1/other:2"}
@@ -384,7 +385,7 @@ func TestPassed(t *testing.T) {
 	}
 }
 
-// TestNameTaken: of a name there is one job at a time, and the message says how to stop the other.
+// TestNameTaken checks that only one job of a name runs at a time, and that the message says how to stop the other one.
 func TestNameTaken(t *testing.T) {
 	c, o := newCloud(t, nil)
 	c.Run = func(ctx context.Context, _ *df.Job) ([]*df.MetricUpdate, error) { <-ctx.Done(); return nil, nil }
@@ -420,7 +421,7 @@ func TestNameTaken(t *testing.T) {
 	}
 }
 
-// TestOneFault: whatever happens to one request, one job is submitted, and the run ends with it.
+// TestOneFault checks that, whatever happens to one request, one job is submitted, and the run ends when the job does.
 func TestOneFault(t *testing.T) {
 	var requests atomic.Int64
 	_, o := newCloud(t, func(_ *http.Request, n int) httpfault.Fault {
@@ -457,7 +458,7 @@ func TestOneFault(t *testing.T) {
 	}
 }
 
-// newCloudParallel is another service beside the bucket of a cloud that is there.
+// newCloudParallel returns another service that uses the bucket of an existing cloud.
 func newCloudParallel(t *testing.T, decide func(r *http.Request, n int) httpfault.Fault, o Options) (*fakedataflow.Server, Options) {
 	t.Helper()
 	s := &fakedataflow.Server{Project: "p1", Region: "europe-west1"}
@@ -471,7 +472,8 @@ func newCloudParallel(t *testing.T, decide func(r *http.Request, n int) httpfaul
 	return s, o
 }
 
-// TestSoftDelete: a bucket that keeps what is removed is named, once, with the command that ends that.
+// TestSoftDelete checks that a bucket that keeps removed objects is mentioned once, with the command that turns this
+// off.
 func TestSoftDelete(t *testing.T) {
 	for kept, want := range map[time.Duration]int{0: 0, 7 * 24 * time.Hour: 1} {
 		c, o := newCloud(t, nil)
@@ -490,8 +492,8 @@ func TestSoftDelete(t *testing.T) {
 	}
 }
 
-// TestMessages: what the service says of a job is told once, in order and by how much it matters, however it is paged;
-// and a step that fails is the cause in its own words.
+// TestMessages checks that each message of the service about a job is logged once, in order and with its level, however
+// messages are paged, and that a failed step is reported as the cause in its own words.
 func TestMessages(t *testing.T) {
 	c, o := newCloud(t, nil)
 	c.PageSize = 1
@@ -521,7 +523,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestPanic: of a step that panicked, the cause is what it said, without the stack.
+// TestPanic checks that, if a step panicked, the cause is the panic's message, without the stack.
 func TestPanic(t *testing.T) {
 	j := &job{job: &Job{ID: "1"}, errors: []string{"worker lost", "process bundle failed: panic: index out of range Full error:\n while goroutine 7 [running]:"}}
 	var step interface{ Cause() string }
@@ -534,8 +536,8 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// TestTemplate: a job for a template is written and not submitted, and followed once another submits it, also if a later one has its
-// name.
+// TestTemplate checks that a job for a template is written and not submitted, and that it is followed once somebody
+// else submits it, even if a later job has its name.
 func TestTemplate(t *testing.T) {
 	c, o := newCloud(t, nil)
 	o.Template, o.Name = "gs://b/launches/job_object", "from-template"
@@ -544,7 +546,7 @@ func TestTemplate(t *testing.T) {
 	if !errors.As(err, &left) || left.Job.ID != "" || len(c.Jobs()) > 0 {
 		t.Fatalf("%v, %d jobs", err, len(c.Jobs()))
 	}
-	// As the path of a lock has it, and as the state of a run.
+	// The path of the job, as used for a lock and in the state of a run.
 	at, ok := JobAt(left.Job.Path())
 	parsed, err := ParseJob(left.Job.Encode())
 	if err != nil || !ok || *parsed != *left.Job || at.Name != "from-template" || at.Project != "p1" || at.Region != "europe-west1" {
@@ -585,7 +587,7 @@ func TestTemplate(t *testing.T) {
 	}
 }
 
-// TestPath: a path is read as it is written, and no other text is.
+// TestPath checks that paths are parsed as they are written, and that no other text is accepted.
 func TestPath(t *testing.T) {
 	for _, j := range []Job{{Project: "p", Region: "r", ID: "2026-1"}, {Project: "p", Region: "r", Name: "n", Launch: "l"}} {
 		if got, ok := JobAt(j.Path()); !ok || *got != j {

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestLabels compares with the expressions that the service's page states.
+// TestLabels compares with the regular expressions in the service's documentation.
 func TestLabels(t *testing.T) {
 	key, value := regexp.MustCompile(`^\p{Ll}[\p{Ll}\p{Lo}\p{N}_-]{0,62}$`), regexp.MustCompile(`^[\p{Ll}\p{Lo}\p{N}_-]{0,63}$`)
 	check := func(t interface{ Errorf(string, ...any) }, s string) {

@@ -42,8 +42,8 @@ func TestParseEnvironment(t *testing.T) {
 	}
 }
 
-// binary64 is the head of a Linux binary, with or without an interpreter, which loads what a dynamic
-// one is linked with.
+// binary64 returns the header of a Linux binary, with or without an interpreter. An interpreter loads the libraries of
+// a dynamically linked binary.
 func binary64(machine elf.Machine, system elf.OSABI, segments ...elf.ProgType) []byte {
 	const headerSize, segmentSize = 64, 56
 	var b bytes.Buffer

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// What a user reads of what Flink's job server said. The texts are as Beam 2.62.0 on Flink 1.19.0
-// gave them.
+// TestExplain checks how messages of Flink's job server are shown to the user. The messages are those of Beam 2.62.0 on
+// Flink 1.19.0.
 func TestExplain(t *testing.T) {
 	doFn, err := os.ReadFile("testdata/dofn.txt")
 	if err != nil {
@@ -21,7 +21,7 @@ func TestExplain(t *testing.T) {
 	}{
 		{Environment{Kind: "process"}, string(doFn), []string{"=open /data/in/osx.jsonl: no such file or directory"}},
 		{Environment{Kind: "process"}, died, []string{"a worker died", "memory", "CANCELLED: client cancelled", "the command keeps it"}},
-		{ // of one that was killed
+		{ // from a worker that was killed
 			Environment{Kind: "process"},
 			"java.lang.RuntimeException: CANCELLED: call already cancelled. Use ServerCallStreamObserver.setOnCancelHandler() to disable this exception",
 			[]string{"a worker died", "call already cancelled", "the command keeps it"},
@@ -43,7 +43,7 @@ func TestExplain(t *testing.T) {
 			"java.lang.Exception: Error obtaining the sorted input\n\tat org.apache.Sort.run(Sort.java:3)\nCaused by: java.io.IOException: The record exceeds the maximum size of a sort buffer (current maximum: 1441792 bytes).\n\tat org",
 			[]string{"current maximum: 1441792 bytes", "taskmanager.memory.managed.size", "512m"},
 		},
-		{ // 2,048 of 32 KiB are 64 MiB, and twice that is more than the 39 that are missing, twice
+		{ // 2,048 buffers of 32 KiB are 64 MiB; doubled, that is more than twice the missing 39
 			Environment{Kind: "process"},
 			"java.io.IOException: Insufficient number of network buffers: required 512, but only 473 available. The total number of network buffers is currently set to 2048 of 32768 bytes each. You can increase this number by setting the configuration keys 'taskmanager.memory.network.fraction'",
 			[]string{"512 buffers of 32768 bytes", "473 of 2048", "taskmanager.memory.network.max to 128m", "--workers"},

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// fake is a job server that runs nothing: it takes a job and tells of it what its script says.
+// fake is a job server that runs nothing: it accepts a job, and reports what its script says.
 type fake struct {
 	jobpb.UnimplementedJobServiceServer
 	jobpb.UnimplementedArtifactStagingServiceServer
@@ -27,7 +27,7 @@ type fake struct {
 	staged [][]byte
 }
 
-// serve starts a fake that tells a script.
+// serve starts a fake with a script.
 func serve(t *testing.T, script ...*jobpb.JobMessagesResponse) *fake {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -81,7 +81,7 @@ func (f *fake) Prepare(_ context.Context, r *jobpb.PrepareJobRequest) (*jobpb.Pr
 	}, nil
 }
 
-// ReverseArtifactRetrievalService asks for every file that the job's environments depend on.
+// ReverseArtifactRetrievalService requests every file that the job's environments depend on.
 func (f *fake) ReverseArtifactRetrievalService(stream jobpb.ArtifactStagingService_ReverseArtifactRetrievalServiceServer) error {
 	if _, err := stream.Recv(); err != nil { // the token
 		return err
@@ -115,7 +115,7 @@ func (f *fake) Run(context.Context, *jobpb.RunJobRequest) (*jobpb.RunJobResponse
 	return &jobpb.RunJobResponse{JobId: "job-1"}, nil
 }
 
-// GetMessageStream tells the script and, unless that ends the job, waits until it is cancelled.
+// GetMessageStream sends the script and, unless that ends the job, waits until the job is cancelled.
 func (f *fake) GetMessageStream(_ *jobpb.JobMessagesRequest, stream jobpb.JobService_GetMessageStreamServer) error {
 	for _, m := range f.script {
 		if m == nil {
@@ -145,7 +145,7 @@ func (f *fake) GetJobMetrics(context.Context, *jobpb.GetJobMetricsRequest) (*job
 	}}}}, nil
 }
 
-// environment is the one that the server was told of.
+// environment returns the environment that the server was given.
 func (f *fake) environment() *pipepb.Environment {
 	return f.asked.GetPipeline().GetComponents().GetEnvironments()["go"]
 }

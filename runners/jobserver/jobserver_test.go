@@ -27,7 +27,7 @@ func init() {
 
 var seen = beam.NewCounter("test", "seen")
 
-// speak is a step that does as it is told.
+// speak is a step that does what Say tells it to.
 type speak struct{ Say string }
 
 func (f *speak) ProcessElement(ctx context.Context, _ []byte, emit func(string)) error {
@@ -63,7 +63,7 @@ var (
 	done    = state(jobpb.JobState_DONE)
 )
 
-// What a job is told of: the environment, the binary, the options; and what comes back.
+// The server is given the environment, the binary and the options; and the results come back.
 func TestExecute(t *testing.T) {
 	worker := filepath.Join(t.TempDir(), "worker")
 	if err := os.WriteFile(worker, []byte("a binary"), 0o777); err != nil {
@@ -123,7 +123,7 @@ func counter(r *Result) (n int64) {
 	return n
 }
 
-// Whatever order the end and its reason come in.
+// The end of a job and its reason may come in any order.
 func TestEnds(t *testing.T) {
 	end := state(jobpb.JobState_FAILED)
 	note := message(jobpb.JobMessage_JOB_MESSAGE_WARNING, "mind the step")
@@ -153,7 +153,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// When ctx ends, the job is cancelled, and its end waited for.
+// When ctx ends, the job is cancelled, and Execute waits for its end.
 func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	f := serve(t, running, nil, state(jobpb.JobState_CANCELLED))
@@ -180,7 +180,7 @@ func TestConnectRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := grpc.NewServer() // of something else
+	server := grpc.NewServer() // a server of something else
 	go server.Serve(other)
 	defer server.Stop()
 
@@ -208,7 +208,7 @@ func TestConnectRefused(t *testing.T) {
 	}
 }
 
-// A real job server, Beam's prism, runs a pipeline with this process as its worker.
+// A real job server, Beam's Prism, runs a pipeline with this process as its worker.
 func TestPrism(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	pipepb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/pipeline_v1"
 )
 
-// flink is a REST interface as Flink 1.19 has it, of one task manager; target is where its jobs run.
+// flink is a REST interface like that of Flink 1.19, with one task manager; target is where its jobs run.
 func flink(t *testing.T, slots, managed, network int, parallelism, target string) string {
 	answers := map[string]string{
 		"/overview":          fmt.Sprintf(`{"slots-total":%d,"flink-version":"1.19.3"}`, slots),
@@ -32,7 +32,7 @@ func flink(t *testing.T, slots, managed, network int, parallelism, target string
 	return server.URL
 }
 
-// What the cluster lacks is said before the job is sent, with the setting and a value.
+// What the cluster lacks is reported before the job is sent, with the setting and a value for it.
 func TestCheckCluster(t *testing.T) {
 	f := serve(t)
 	nobody := httptest.NewServer(http.NotFoundHandler())
@@ -71,7 +71,7 @@ func TestCheckCluster(t *testing.T) {
 	}
 }
 
-// A job is told from others by its name, and from earlier ones of that name.
+// A job is distinguished from others by its name, and from earlier ones of the same name.
 func TestTasks(t *testing.T) {
 	r := newREST(flink(t, 1, 1, 1, "1", "remote"), "")
 	for job, want := range map[string][2]int{"corpus_0-1": {17, 238}, "cor_0-1": {1, 1}, "other_0-1": {0, 0}} {
@@ -81,7 +81,7 @@ func TestTasks(t *testing.T) {
 	}
 }
 
-// Options that the server does not know, or whose value is of another type, end the run before it begins.
+// Options that the server does not know, or whose value has the wrong type, end the run before it begins.
 func TestOptionsRefused(t *testing.T) {
 	f := serve(t)
 	for option, want := range map[string]string{
@@ -101,7 +101,7 @@ func TestOptionsRefused(t *testing.T) {
 	}
 }
 
-// Names of generic steps say what they do; no name is given twice.
+// Generic steps get names that say what they do, and no name is used twice.
 func TestReadNames(t *testing.T) {
 	model := &pipepb.Pipeline{Components: &pipepb.Components{Transforms: map[string]*pipepb.PTransform{
 		"1": {UniqueName: "sink.Table.pairs/records.Pair]"}, "2": {UniqueName: "sink.Table.pairs/sink.runFn"},
