@@ -36,7 +36,8 @@ func init() {
 	beam.RegisterCoder(reflect.TypeFor[unsent](), func(unsent) ([]byte, error) { return nil, errOfTest }, func([]byte) (unsent, error) { return unsent{}, nil })
 }
 
-// bareSizes are sizes of values: none, such as are copied, such as are kept, and more than is sent at a time.
+// bareSizes are sizes of values: empty ones, ones that are copied, ones that are kept, and one larger than what is sent
+// at a time.
 var bareSizes = []int{0, 1, 127, 128, 4 << 10, 5000, 70_000, 3 << 20}
 
 func bareValuesOf(key int64) (values [][]byte) {
@@ -87,7 +88,8 @@ func digestBothBare(key int64, first, second func(*[]byte) bool) string {
 	return digestBare(key, first) + " " + digestBare(key, second)
 }
 
-// TestBareCollections: what is grouped by int64 is bare if it has bytes and no windows but the global one.
+// TestBareCollections checks that what is grouped by int64 is bare if its values are bytes and only the global window
+// is used.
 func TestBareCollections(t *testing.T) {
 	p, s := beam.NewPipelineWithRoot()
 	pairs := beam.ParDo(s, bareValues, beam.Create(s, int64(1)))
@@ -114,7 +116,8 @@ func TestBareCollections(t *testing.T) {
 	}
 }
 
-// TestBare groups int64s and bytes, which do not go through the SDK's data sink, in memory and on disk, and in windows, where they do.
+// TestBare groups int64s and bytes, which bypass the SDK's data sink, in memory and on disk, and in windows, where they
+// do not.
 func TestBare(t *testing.T) {
 	keys := []any{int64(0), int64(1), int64(-1), int64(300), int64(math.MinInt64), int64(math.MaxInt64)}
 	for _, o := range []Options{{Workers: 2}, {Workers: 2, buffers: 1 << 20}, {Workers: 2, message: 1}} {
@@ -140,7 +143,7 @@ func TestBare(t *testing.T) {
 	}
 }
 
-// sharedValue emits two values under each of 200 keys. The first is the same for all.
+// sharedValue emits two values under each of 200 keys. The first one is the same for all keys.
 func sharedValue(_ []byte, emit func(int64, []byte)) {
 	value := make([]byte, 1<<20)
 	for key := range int64(200) {
@@ -161,7 +164,7 @@ func twoBare(key int64, values func(*[]byte) bool) error {
 	return nil
 }
 
-// TestBareReport: a group counts as one element in the report, also where a partition has several groups.
+// TestBareReport checks that a group counts as one element in the report, even if a partition has several groups.
 func TestBareReport(t *testing.T) {
 	p, s := beam.NewPipelineWithRoot()
 	beam.ParDo0(s, twoBare, beam.GroupByKey(s, beam.ParDo(s, sharedValue, beam.Impulse(s))))
@@ -179,7 +182,7 @@ func TestBareReport(t *testing.T) {
 	}
 }
 
-// byteSums sums bytes. It adopts its first input, changes accumulators, as Beam allows, and no input.
+// byteSums sums bytes. It adopts its first input and changes accumulators, as Beam allows, but no other input.
 type byteSums struct{}
 
 func (byteSums) CreateAccumulator() []byte { return nil }
@@ -210,7 +213,7 @@ func sharedByThree(_ []byte, emit func(int64, []byte)) {
 
 func firstByte(key int64, value []byte) string { return fmt.Sprint(key, value[0]) }
 
-// TestBareCombine: a CombineFn may change its accumulators. They are nobody else's.
+// TestBareCombine checks that a CombineFn may change its accumulators, which nobody else holds.
 func TestBareCombine(t *testing.T) {
 	p, s := beam.NewPipelineWithRoot()
 	var parts []beam.PCollection
@@ -224,14 +227,14 @@ func TestBareCombine(t *testing.T) {
 	}
 }
 
-// unsent cannot be encoded.
+// unsent is a type that cannot be encoded.
 type unsent struct{ Key int64 }
 
 func unsendable(key int64, _ func(*[]byte) bool) unsent { return unsent{key} }
 
 func noUnsent(unsent) {}
 
-// TestBareError: an error behind the groups, of no DoFn, names the stage, and is no panic.
+// TestBareError checks that an error after the groups that no DoFn returned names the stage, and is not a panic.
 func TestBareError(t *testing.T) {
 	p, s := beam.NewPipelineWithRoot()
 	beam.ParDo0(s, noUnsent, beam.Reshuffle(s, beam.ParDo(s, unsendable, beam.GroupByKey(s, beam.ParDo(s, sharedByThree, beam.Impulse(s))))))
@@ -241,7 +244,7 @@ func TestBareError(t *testing.T) {
 	}
 }
 
-// TestLongBareGroup: of a long group no more is in memory than the first values; it is read twice.
+// TestLongBareGroup checks that only the first values of a long group are in memory; it is read twice.
 func TestLongBareGroup(t *testing.T) {
 	mem := shuffle.NewMemory(1<<30, 1)
 	store := shuffle.NewStore(mem, nil, false)

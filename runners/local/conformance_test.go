@@ -10,7 +10,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/test/integration/primitives"
 )
 
-// built returns a pipeline of what build adds to it.
+// built returns a function that returns the pipeline that build makes.
 func built(build func(beam.Scope)) func() *beam.Pipeline {
 	return func() *beam.Pipeline {
 		p, s := beam.NewPipelineWithRoot()
@@ -19,8 +19,7 @@ func built(build func(beam.Scope)) func() *beam.Pipeline {
 	}
 }
 
-// conformance are the pipelines that Beam tests its runners with, all of them. Those with a reason
-// are refused with it.
+// conformance lists all pipelines that Beam tests its runners with. Those with a reason are rejected for that reason.
 var conformance = []struct {
 	name   string
 	build  func() *beam.Pipeline
@@ -36,10 +35,10 @@ var conformance = []struct {
 	{"ParDoSideInput", primitives.ParDoSideInput, ""},
 	{"ParDoKVSideInput", primitives.ParDoKVSideInput, ""},
 	{"ParDoMultiMapSideInput", primitives.ParDoMultiMapSideInput, ""},
-	{"ParDoPipelineOptions", sync.OnceValue(primitives.ParDoPipelineOptions), ""}, // defines flags
+	{"ParDoPipelineOptions", sync.OnceValue(primitives.ParDoPipelineOptions), ""}, // it defines flags
 	{"ValidateWindowedSideInputs", built(primitives.ValidateWindowedSideInputs), ""},
 
-	{"WindowSums_Lifted", built(primitives.WindowSums_Lifted), "session windows"}, // among others, which TestWindows covers
+	{"WindowSums_Lifted", built(primitives.WindowSums_Lifted), "session windows"}, // and others: see TestWindows
 	{"WindowSums_GBK", built(primitives.WindowSums_GBK), "session windows"},
 
 	{"Checkpoints", built(primitives.Checkpoints), "asks to be resumed later"},
@@ -96,10 +95,10 @@ var conformance = []struct {
 	{"TriggerNever", built(primitives.TriggerNever), "triggers are not supported"},
 	{"TriggerOrFinally", built(primitives.TriggerOrFinally), "triggers are not supported"},
 
-	// OomParDo takes all of the machine's memory and wants a heap dump in a bucket: for Dataflow.
+	// OomParDo takes all of the machine's memory and wants a heap dump in a bucket: it is meant for Dataflow.
 }
 
-// settings are the ways in which results must not depend on.
+// settings are options that must not change results.
 var settings = []struct {
 	name    string
 	options Options

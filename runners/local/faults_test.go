@@ -41,7 +41,7 @@ func (f *fill) ProcessElement(_ []byte, emit func(int64, []byte)) {
 	}
 }
 
-// drain counts values; it fails at a group where it is told to.
+// drain counts values. It fails at the group it is told to.
 type drain struct{ Fail string }
 
 func (f *drain) ProcessElement(key int64, values func(*[]byte) bool, emit func(int64)) error {
@@ -90,7 +90,7 @@ func (f *failing) ProcessElement(_ context.Context, _ []byte, emit func(int64, [
 	return f.at("ProcessElement")
 }
 
-// reached is called by DoFns at points of interest; a test may listen.
+// reached is called by DoFns at points of interest, for tests that want to know.
 func reached(point string) {
 	if f := listener.Load(); f != nil {
 		(*f)(point)
@@ -105,7 +105,7 @@ func listen(t *testing.T, f func(string)) {
 	t.Cleanup(func() { listener.Store(nil) })
 }
 
-// spilling is a pipeline that does not fit into a tiny budget.
+// spilling returns a pipeline that does not fit into a tiny memory budget.
 func spilling(fail string) *beam.Pipeline {
 	p, s := beam.NewPipelineWithRoot()
 	in := beam.ParDo(s.Scope("in"), &fill{N: 3000, Size: 1000, Keys: 7}, beam.Impulse(s))
@@ -113,8 +113,7 @@ func spilling(fail string) *beam.Pipeline {
 	return p
 }
 
-// tidy returns a folder for temporary files, and fails the test for goroutines or files that it
-// leaves.
+// tidy returns a folder for temporary files, and fails the test if it leaves goroutines or files behind.
 func tidy(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -157,7 +156,7 @@ func TestErrorsOfDoFns(t *testing.T) {
 	}
 }
 
-// A panic of the progress hook ends the job, also when all else is done.
+// A panic of the progress hook ends the job, even if everything else is done.
 func TestPanicOfProgress(t *testing.T) {
 	p, s := beam.NewPipelineWithRoot()
 	beam.Impulse(s)
@@ -220,7 +219,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// watchedStorage tells when it is used.
+// watchedStorage reports when it is used.
 type watchedStorage struct{ spill.Storage }
 
 func (s watchedStorage) WriteAt(b []byte, at int64) (int, error) {
@@ -233,7 +232,7 @@ func (s watchedStorage) ReadAt(b []byte, at int64) (int, error) {
 	return s.Storage.ReadAt(b, at)
 }
 
-// storage fails, or spoils what is read, as a test wants it.
+// storage fails, or corrupts what is read, as a test requires.
 type storage struct {
 	spill.Storage
 	left    *atomic.Int64 // bytes that may be written
@@ -315,7 +314,7 @@ func init() {
 	beam.RegisterFunction(named)
 }
 
-// whole notes groups that do not have so many values.
+// whole records groups that do not have the expected number of values.
 type whole struct{ Values int }
 
 var cutGroups atomic.Int64
@@ -332,19 +331,20 @@ func (f *whole) ProcessElement(_ int64, values func(*[]byte) bool) {
 
 func named(key int64, value []byte) (string, []byte) { return fmt.Sprint(key), value }
 
-// wholeNamed is whole where the SDK decodes the groups.
+// wholeNamed is like whole, for groups that the SDK decodes.
 type wholeNamed struct{ Values int }
 
 func (f *wholeNamed) ProcessElement(_ string, values func(*[]byte) bool) {
 	(&whole{f.Values}).ProcessElement(0, values)
 }
 
-// TestCutGroups: no DoFn gets a part of a group for all of it, whichever read fails, and a file that ends early is an error.
+// TestCutGroups checks that no DoFn takes part of a group for all of it, whichever read fails, and that a file that
+// ends early is an error.
 func TestCutGroups(t *testing.T) {
 	const size = 1000
 	for _, c := range []struct {
 		buffers, values, keys int
-		step                  int64 // from one read that fails to the next
+		step                  int64 // from one failing read to the next
 		named                 bool
 	}{{4 << 20, 30_000, 3000, 87, false}, {64 << 10, 9000, 3, 87, false}, {64 << 10, 9000, 3, 13, true}} {
 		for _, err := range []error{syscall.EIO, io.EOF} {
@@ -409,7 +409,8 @@ func init() {
 	beam.RegisterDoFn(reflect.TypeFor[slowToEnd]())
 }
 
-// late passes, from a DoFn that is about to fail to one that is being taken down, what tells that the job has ended.
+// late passes a channel that is closed when the job has ended: from a DoFn that is about to fail to one being taken
+// down.
 var late = make(chan (<-chan struct{}))
 
 type failingLate struct{}
@@ -425,10 +426,11 @@ func (*slowToEnd) ProcessElement([]byte) {}
 
 func (*slowToEnd) Teardown() {
 	<-<-late
-	time.Sleep(50 * time.Millisecond) // all are woken meanwhile
+	time.Sleep(50 * time.Millisecond) // meanwhile all workers are woken
 }
 
-// A worker that ends a stage while another worker fails does not wait for tasks after that. Either stage may be the first.
+// A worker that ends a stage while another worker fails does not wait for tasks after that. Either stage may be the
+// first.
 func TestErrorWhileStageEnds(t *testing.T) {
 	dir := tidy(t)
 	for range 8 {

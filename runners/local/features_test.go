@@ -109,7 +109,7 @@ func (*ranged) CreateTracker(r offsetrange.Restriction) *sdf.LockRTracker {
 func (*ranged) ProcessElement(rt *sdf.LockRTracker, _ int64, emit func(int64, int64)) {
 	r := rt.GetRestriction().(offsetrange.Restriction)
 	for i := r.Start; rt.TryClaim(i); i++ {
-		emit(r.End-r.Start, i) // how long the split is, too
+		emit(r.End-r.Start, i) // also how long the split is
 	}
 }
 
@@ -216,7 +216,7 @@ func TestEmptyPipeline(t *testing.T) {
 	}
 }
 
-// place is a key whose coder, that of rows, does not tell its size.
+// place is a key whose coder, one for rows, does not tell its size.
 type place struct {
 	Street string
 	Number int64
@@ -230,7 +230,7 @@ func sumPlaceBeside(k place, values func(*int64) bool, largest int64) int64 {
 	return sumPlace(k, values) - largest
 }
 
-// TestGroupsReadByTwoStages reads groups again for a DoFn that waits for what comes of them.
+// TestGroupsReadByTwoStages reads groups again for a DoFn that waits for the result of the first reading.
 func TestGroupsReadByTwoStages(t *testing.T) {
 	for _, setting := range settings {
 		t.Run(setting.name, func(t *testing.T) {
@@ -249,8 +249,8 @@ func TestGroupsReadByTwoStages(t *testing.T) {
 	}
 }
 
-// sizesOfGroup are those of the values of a group: every third is longer than what is streamed
-// from, the others go several to a message, or one to several.
+// sizesOfGroup returns the sizes of the values of a group. Every third group is large enough to be streamed. Of the
+// others, several fit into a message, or one takes several messages.
 func sizesOfGroup(i int64) (sizes []int) {
 	random := rand.New(rand.NewPCG(uint64(i), 3))
 	if i%3 == 0 {
@@ -282,7 +282,7 @@ func sizedGroup(i int64, emit func(string, []byte)) {
 	}
 }
 
-// inOnePartition returns keys, in their order, that all lie in the first partition.
+// inOnePartition returns sorted keys that all belong to the first partition.
 var inOnePartition = sync.OnceValue(func() (keys []string) {
 	mem := shuffle.NewMemory(1<<20, 1)
 	for i := 0; len(keys) < 60; i++ {
@@ -316,7 +316,7 @@ func digestOf(key string, values [][]byte) string {
 	return fmt.Sprintf("%s: %d values, %d bytes, %x", key, len(values), size, sum)
 }
 
-// digest tells of the values of a group, or how many there are of the first so many.
+// digest emits a digest of the values of a group or, if First is set, how many of the first First values there are.
 type digest struct{ First int }
 
 func (f *digest) ProcessElement(key string, values func(*[]byte) bool) string {
@@ -335,9 +335,9 @@ func digestBoth(key string, first, second func(*[]byte) bool) string {
 	return whole.ProcessElement(key, first) + " " + whole.ProcessElement(key, second)
 }
 
-// TestLongAndShortGroupsInOnePartition takes many messages for one partition, in which long groups
-// come before short ones. Each is read by two DoFns, one of which stops early, and by a join, which
-// goes through it for each of its sides.
+// TestLongAndShortGroupsInOnePartition takes many messages for one partition, in which long groups come before short
+// ones. Each group is read by two DoFns, one of which stops early, and by a join, which reads it once for each of its
+// sides.
 func TestLongAndShortGroupsInOnePartition(t *testing.T) {
 	var in, begun, whole, joined []any
 	for i := range int64(len(inOnePartition())) {
@@ -362,7 +362,7 @@ func TestLongAndShortGroupsInOnePartition(t *testing.T) {
 	}
 }
 
-// megabytes emits so many elements of 1 MiB.
+// megabytes emits as many elements of 1 MiB as its input says.
 type megabytes struct{}
 
 func (*megabytes) ProcessElement(n int64, emit func([]byte)) {
@@ -375,7 +375,7 @@ type countingBytes struct{}
 
 func (*countingBytes) ProcessElement(ctx context.Context, _ []byte) { seen.Inc(ctx, 1) }
 
-// A worker's second bundle counts as its first does.
+// The counters of a worker's second bundle count as those of its first do.
 func TestCountersOfAllBundles(t *testing.T) {
 	const elements = 3 * longestBundle >> 20
 	p, s := beam.NewPipelineWithRoot()

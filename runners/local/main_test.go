@@ -9,8 +9,8 @@ import (
 	"github.com/neardup/neardup/internal/beamcli"
 )
 
-// TestMain lets Beam know of what the tests registered; --runner chooses the runner of the
-// conformance tests. beamtest.Main, which imports this package, tidies up in the same way.
+// TestMain initializes Beam after the tests have registered their types; --runner chooses the runner of the conformance
+// tests. beamtest.Main, which imports this package, cleans up in the same way.
 func TestMain(m *testing.M) {
 	tidy, err := beamcli.Tidy()
 	if err != nil {

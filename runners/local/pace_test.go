@@ -11,7 +11,8 @@ import (
 	"github.com/neardup/neardup/runners/local/internal/shuffle"
 )
 
-// TestPercent: without anything held the heap grows as usual; what is held takes that room, down to the least.
+// TestPercent checks that the heap grows as usual if nothing is held, and that held memory reduces the growth, down to
+// a minimum.
 func TestPercent(t *testing.T) {
 	for _, c := range []struct {
 		usual      int
@@ -20,15 +21,15 @@ func TestPercent(t *testing.T) {
 	}{
 		{100, 0, 0, 100},
 		{100, 10 << 20, 0, 100},
-		{100, 10 << 20, 9 << 20, 100}, // less than the least
+		{100, 10 << 20, 9 << 20, 100}, // below the minimum
 		{100, 400 << 20, 0, 100},
 		{100, 400 << 20, 100 << 20, 50}, // to 600 MB, twice the rest of 300
 		{50, 400 << 20, 100 << 20, 25},
-		{100, 400 << 20, 380 << 20, 10}, // the least
-		{100, 400 << 20, 500 << 20, 10}, // held is more than lives: it has grown since
+		{100, 400 << 20, 380 << 20, 10}, // the minimum
+		{100, 400 << 20, 500 << 20, 10}, // more is held than was live: it has grown since
 		{400, 400 << 20, 380 << 20, 40},
 		{5, 400 << 20, 380 << 20, 1}, // with 0 the collector would never rest
-		{0, 400 << 20, 380 << 20, 0}, // unless that is what is asked for
+		{0, 400 << 20, 380 << 20, 0}, // except on request
 	} {
 		if got := percent(c.usual, c.live, c.held); got != c.want {
 			t.Errorf("%d %% of %d bytes, %d held: %d %%, want %d", c.usual, c.live, c.held, got, c.want)
@@ -42,9 +43,10 @@ func TestPercent(t *testing.T) {
 	})
 }
 
-// TestPace: jobs that run at once are paced together, by what others set meanwhile, and the last to end leaves that.
+// TestPace checks that jobs that run at once are paced together, based on the setting of others meanwhile, and that the
+// last one to end leaves that setting.
 func TestPace(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(1600)) // as a program may for its start
+	defer debug.SetGCPercent(debug.SetGCPercent(1600)) // as a program may do at its start
 	one, other := shuffle.NewMemory(1<<30, 1), shuffle.NewMemory(1<<30, 1)
 	held := shuffle.NewList(one, nil)
 	w := held.Writer()
@@ -53,7 +55,7 @@ func TestPace(t *testing.T) {
 	}
 	p := pacer{jobs: map[*shuffle.Memory]struct{}{}}
 	first, second := p.begin(one), p.begin(other)
-	runtime.GC() // and nothing but what is held lives
+	runtime.GC() // only what is held is live
 	p.collected(other)
 	if now := p.inForce(); now > 640 {
 		t.Errorf("the heap may grow by %d %% where nearly all is held", now)
@@ -68,7 +70,7 @@ func TestPace(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := p.inForce()
-	for range 2 { // too late
+	for range 2 { // this comes too late
 		p.collected(other)
 	}
 	if now := p.inForce(); now != before {

@@ -34,9 +34,8 @@ func init() {
 // pair is an element of the random pipelines.
 type pair struct{ K, V int64 }
 
-// A random pipeline is a sequence of operations, each on collections that earlier ones made. Each
-// has a form for Beam and one for the plain model; both call the same arithmetic below, which
-// does not depend on order.
+// A random pipeline is a sequence of operations on collections that earlier operations made. Each operation has a form
+// for Beam and one for the plain model. Both call the same arithmetic below, which does not depend on order.
 
 func affinePairs(a int64, p pair) []pair {
 	switch p.V & 3 {
@@ -166,7 +165,7 @@ func (*total) MergeAccumulators(a, b sumCount) sumCount {
 }
 func (*total) ExtractOutput(a sumCount) int64 { return a.Sum*31 + a.Count }
 
-// gather keeps what reaches it for the test.
+// gather collects the elements that reach it, for the test.
 type gather struct {
 	Run        int64
 	Collection int
@@ -184,7 +183,7 @@ var gathered = struct {
 	runs map[int64][][]pair
 }{runs: map[int64][][]pair{}}
 
-// operation makes one collection, or two, of others.
+// operation makes one or two collections from others.
 type operation struct {
 	kind   string
 	in     []int
@@ -194,7 +193,7 @@ type operation struct {
 
 var kinds = []string{"affine", "part", "group", "cogroup", "combine", "flatten", "reshuffle", "all", "keyed"}
 
-// randomOperations returns a pipeline, and how many collections it makes.
+// randomOperations returns a pipeline and the number of collections it makes.
 func randomOperations(random *rand.Rand) (ops []operation, made int) {
 	for range 1 + random.IntN(2) {
 		ops = append(ops, operation{kind: "source", a: random.Int64N(1e6), n: random.Int64N(2000), key: 1 + random.Int64N(1<<random.IntN(12))})
@@ -286,7 +285,7 @@ func byKey(pairs []pair) map[int64][]int64 {
 	return m
 }
 
-// build builds the operations as a pipeline, and gathers all collections.
+// build builds a pipeline from the operations, and gathers all collections.
 func build(ops []operation, run int64) *beam.Pipeline {
 	p, s := beam.NewPipelineWithRoot()
 	var made []beam.PCollection
@@ -325,7 +324,7 @@ func build(ops []operation, run int64) *beam.Pipeline {
 	return p
 }
 
-// execute runs the operations and returns what each collection was.
+// execute runs the operations and returns the elements of each collection.
 func execute(t *testing.T, ops []operation, made int, runner string, o Options) [][]pair {
 	t.Helper()
 	gathered.Lock()
@@ -356,8 +355,8 @@ func sorted(pairs []pair) []pair {
 	return pairs
 }
 
-// TestRandomPipelines compares the runner, in all settings, with a plain model on slices, and now
-// and then the model with prism.
+// TestRandomPipelines compares the runner, in all settings, with a plain model that works on slices. Now and then, it
+// also compares the model with Prism.
 func TestRandomPipelines(t *testing.T) {
 	pipelines := 12
 	if os.Getenv("NEARDUP_NIGHTLY") != "" {

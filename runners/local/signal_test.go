@@ -35,8 +35,7 @@ func inflate(k, _ int64, emit func(int64, []byte)) {
 // childDir names the folder that TestChild spills to.
 const childDir = "LOCAL_RUNNER_TEST_DIR"
 
-// TestChild is a command that does not end before it is told to: a process of its own, which the
-// tests below start.
+// TestChild is a command that does not end until it is told to: a process of its own, which the tests below start.
 func TestChild(t *testing.T) {
 	dir := os.Getenv(childDir)
 	if dir == "" {
@@ -59,8 +58,7 @@ func TestChild(t *testing.T) {
 	}
 }
 
-// endChild starts a child that spills to dir, sends it a signal while it does, and returns how it
-// ended.
+// endChild starts a child that spills to dir, sends it a signal meanwhile, and returns how it ended.
 func endChild(t *testing.T, dir string, with os.Signal) error {
 	t.Helper()
 	self, err := os.Executable()
@@ -96,8 +94,8 @@ func endChild(t *testing.T, dir string, with os.Signal) error {
 	return err
 }
 
-// TestInterrupt: a command that is interrupted while it spills cancels the job, ends in good order
-// and leaves nothing.
+// TestInterrupt checks that a command that is interrupted while it spills cancels its job, ends in good order and
+// leaves nothing behind.
 func TestInterrupt(t *testing.T) {
 	dir := t.TempDir()
 	if err := endChild(t, dir, os.Interrupt); err != nil {
@@ -108,7 +106,8 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// TestKill: a process that had no chance to tidy up leaves an empty folder, for its files had no name.
+// TestKill checks that a process that had no chance to clean up leaves only an empty folder, since its files have no
+// names.
 func TestKill(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("other systems may keep the names of open files")

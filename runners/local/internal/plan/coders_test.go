@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestSizersAgreeWithTheSDK measures what the SDK encodes, with something behind it, and knows where
-// it is cut off.
+// TestSizersAgreeWithTheSDK measures what the SDK encodes, followed by other bytes, and checks that truncated data is
+// recognized.
 func TestSizersAgreeWithTheSDK(t *testing.T) {
 	number := rapid.Map(rapid.Int64(), func(n int64) *exec.FullValue { return &exec.FullValue{Elm: n} })
 	text := rapid.Map(rapid.String(), func(s string) *exec.FullValue { return &exec.FullValue{Elm: s} })
@@ -60,7 +60,7 @@ func TestSizersAgreeWithTheSDK(t *testing.T) {
 	}
 }
 
-// TestKeysWithoutASizeAreWrapped where a coder, or a part of it, does not tell.
+// TestKeysWithoutASizeAreWrapped checks keys whose coder, or a part of it, does not tell their size.
 func TestKeysWithoutASizeAreWrapped(t *testing.T) {
 	g := &graph{comps: &pipepb.Components{Coders: map[string]*pipepb.Coder{}}}
 	row := g.coder("beam:coder:row:v1")

@@ -68,7 +68,7 @@ func (*ranged) CreateTracker(r offsetrange.Restriction) *sdf.LockRTracker {
 }
 func (*ranged) ProcessElement(*sdf.LockRTracker, []byte, func(int64, int64)) {}
 
-// model is the portable form of a pipeline.
+// model returns the portable form of a pipeline.
 func model(t *testing.T, build func(beam.Scope)) *pipepb.Pipeline {
 	t.Helper()
 	p, s := beam.NewPipelineWithRoot()
@@ -84,9 +84,9 @@ func model(t *testing.T, build func(beam.Scope)) *pipepb.Pipeline {
 	return m
 }
 
-// shape draws a plan, a line for each stage: what it reads, its transforms, what it writes with the
-// stages that read that, and the stages it waits for. All are in the order of their names, and the
-// last of its transforms names a stage: the SDK puts independent ones in any order.
+// shape describes a plan with a line for each stage: what it reads, its transforms, what it writes with the stages that
+// read it, and the stages it waits for. All are sorted by name, and a stage is named after the last of its transforms,
+// since the SDK puts independent stages in any order.
 func shape(t *testing.T, p *Plan) (lines []string) {
 	kinds := map[Kind]string{Blocks: "blocks", Groups: "groups", Side: "side", KeyedSide: "keyed side"}
 	transforms := map[*Stage][]string{}
@@ -289,12 +289,12 @@ func TestFusion(t *testing.T) {
 	}
 }
 
-// TestRefuse has a line for each reason, and all of them at once.
+// TestRefuse has a line for each reason to reject a pipeline, and tests all of them at once.
 func TestRefuse(t *testing.T) {
 	build := func(s beam.Scope) {
 		in := beam.ParDo(s.Scope("start"), start, beam.Impulse(s))
 		beam.GroupByKey(s, beam.WindowInto(s, window.NewSessions(1), in))
-		beam.Reshuffle(s, in) // has a trigger of its own, which counts for nothing
+		beam.Reshuffle(s, in) // it has a trigger of its own, which does not matter
 	}
 	name := "start/plan.start"
 	change := func(m *pipepb.Pipeline, f func(*pipepb.PTransform, *pipepb.ParDoPayload)) {
@@ -365,8 +365,8 @@ func TestRefuse(t *testing.T) {
 	}
 }
 
-// TestBare: groups of numbers and bytes are handed on as they lie, unless what reads them adds values up: that changes the
-// first one in its place, which others may hold.
+// TestBare checks that groups of numbers and bytes are passed on without decoding, unless they are read by a combiner,
+// which changes the first value in place although others may hold it.
 func TestBare(t *testing.T) {
 	for name, c := range map[string]struct {
 		build func(beam.Scope, beam.PCollection)

@@ -10,7 +10,7 @@ import (
 	"github.com/neardup/neardup/runners/local/internal/spill"
 )
 
-// emptyList returns a list, whose end the test has to leave nothing of.
+// emptyList returns a list. At the end of the test nothing of it may be left.
 func emptyList(t *testing.T, budget int64) *List {
 	t.Helper()
 	dir, err := spill.NewDir(t.TempDir(), nil)
@@ -35,8 +35,8 @@ func emptyList(t *testing.T, budget int64) *List {
 	return l
 }
 
-// writeList lets a number of goroutines write elements, which are numbers and as many bytes of
-// padding as their last digits say.
+// writeList lets several goroutines write elements: numbers, each followed by as many bytes of padding as its last
+// digits say.
 func writeList(t *testing.T, l *List, writers, each int) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -47,7 +47,7 @@ func writeList(t *testing.T, l *List, writers, each int) {
 				if err := writer.Append(listElement(w*each + i)); err != nil {
 					t.Error(err)
 				}
-				if i%500 == 499 { // as a bundle's end does
+				if i%500 == 499 { // as at the end of a bundle
 					if err := writer.Park(); err != nil {
 						t.Error(err)
 					}
@@ -65,8 +65,7 @@ func listElement(n int) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(n)), make([]byte, n%1000)...)
 }
 
-// readList takes all blocks that are left to a reader, in several goroutines, and counts what the
-// elements are.
+// readList takes all blocks that are left for a reader, in several goroutines, and counts each element.
 func readList(t *testing.T, r *ListReader, workers int, after func()) map[int]int {
 	t.Helper()
 	got := map[int]int{}
@@ -115,8 +114,8 @@ func once(t *testing.T, got map[int]int, want int) {
 	}
 }
 
-// TestListHandsOutEachBlockOnce to each of its readers, also where some blocks go to disk while they
-// are written or between two that read.
+// TestListHandsOutEachBlockOnce checks that each reader gets each block once, even if some blocks go to disk while they
+// are written, or between two readers.
 func TestListHandsOutEachBlockOnce(t *testing.T) {
 	eachBudget(t, func(t *testing.T, budget int64) {
 		const writers, each, readers = 4, 2000, 3
@@ -153,7 +152,7 @@ func TestListHandsOutEachBlockOnce(t *testing.T) {
 	})
 }
 
-// TestListBlocksGrow: the first elements are a block each, so that they reach all workers.
+// TestListBlocksGrow checks that each of the first elements is a block of its own, so that all workers get some.
 func TestListBlocksGrow(t *testing.T) {
 	l := emptyList(t, 1<<30)
 	w := l.Writer()
@@ -176,7 +175,7 @@ func TestListBlocksGrow(t *testing.T) {
 	}
 }
 
-// TestListClosesAtAnyTime and gives back memory and file, which emptyList looks for.
+// TestListClosesAtAnyTime checks that closing releases memory and the file, which emptyList verifies.
 func TestListClosesAtAnyTime(t *testing.T) {
 	for _, at := range []string{"empty", "written", "finished", "half read"} {
 		for _, budget := range []int64{1, 1 << 30} {

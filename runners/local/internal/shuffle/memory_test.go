@@ -2,7 +2,7 @@ package shuffle
 
 import "testing"
 
-// Chunks are used again, but of the budget only an eighth is kept for that: the rest is for steps.
+// Chunks are reused, but only an eighth of the budget is kept for that: the rest is for steps.
 func TestFreeChunks(t *testing.T) {
 	m := NewMemory(32<<20, 2)
 	chunks := make([][]byte, 128) // all of the budget
@@ -25,7 +25,7 @@ func TestFreeChunks(t *testing.T) {
 	}
 }
 
-// A chunk for an element that is larger than others is not kept: it would count as a usual one.
+// A chunk for an unusually large element is not kept: it would count as one of the usual size.
 func TestLargeChunk(t *testing.T) {
 	m := NewMemory(32<<20, 2)
 	m.recycle([][]byte{m.get(8 * m.chunk), make([]byte, 0, m.chunk/2)})
@@ -34,7 +34,7 @@ func TestLargeChunk(t *testing.T) {
 	}
 }
 
-// However large the budget is, what is kept is small beside what steps need.
+// However large the budget is, what is kept is small compared to what steps need.
 func TestFewFreeChunks(t *testing.T) {
 	m := NewMemory(8<<30, 2)
 	chunks := make([][]byte, 2*mostFree/m.chunk)

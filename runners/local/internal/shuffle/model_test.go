@@ -16,8 +16,8 @@ import (
 	"github.com/neardup/neardup/runners/local/internal/spill"
 )
 
-// randomStore is a store of randomly sized records, in runs that are in memory or on disk by chance,
-// and what it holds.
+// randomStore returns a store of records of random sizes, in runs that are randomly in memory or on disk, and its
+// contents.
 func randomStore(t *rapid.T, dir *spill.Dir, indexed bool) (*Store, map[string][]string) {
 	s := NewStore(NewMemory(1<<40, 2), dir, indexed)
 	random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 5))
@@ -28,7 +28,7 @@ func randomStore(t *rapid.T, dir *spill.Dir, indexed bool) (*Store, map[string][
 	for i := range runs {
 		w := s.Writer()
 		for range 1 + random.IntN(8) {
-			key := bytes.Repeat([]byte{0}, random.IntN(keys)) // of all lengths around the prefix's
+			key := bytes.Repeat([]byte{0}, random.IntN(keys)) // of all lengths around that of the prefix
 			if random.IntN(2) == 0 {
 				key = binary.AppendUvarint(key, uint64(random.IntN(keys)))
 			}
@@ -55,7 +55,7 @@ func randomStore(t *rapid.T, dir *spill.Dir, indexed bool) (*Store, map[string][
 			}
 		}
 		w.Park()
-		if i%3 > 0 { // or the next writer would go on with the run
+		if i%3 > 0 { // otherwise the next writer would continue the run
 			s.Finish()
 		}
 	}
@@ -66,7 +66,7 @@ func randomStore(t *rapid.T, dir *spill.Dir, indexed bool) (*Store, map[string][
 	return s, want
 }
 
-// checked runs a property of random stores; what they hold has to be gone afterwards.
+// checked checks a property of random stores. Everything they hold must be gone afterwards.
 func checked(t *testing.T, indexed bool, property func(t *rapid.T, s *Store, want map[string][]string)) {
 	dir, err := spill.NewDir(t.TempDir(), nil)
 	if err != nil {
@@ -87,8 +87,8 @@ func checked(t *testing.T, indexed bool, property func(t *rapid.T, s *Store, wan
 	}
 }
 
-// TestGroupsAreTheSortedMap reads each partition as a map with sorted keys, the rest of some groups
-// from their midst, and some of those rests only when the groups have gone on to their end.
+// TestGroupsAreTheSortedMap compares each partition with a map whose keys are sorted. It reads the rest of some groups
+// from the middle, and some of these rests only after all groups were read.
 func TestGroupsAreTheSortedMap(t *testing.T) {
 	checked(t, false, func(t *rapid.T, s *Store, want map[string][]string) {
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "reads"), 6))
@@ -112,7 +112,7 @@ func TestGroupsAreTheSortedMap(t *testing.T) {
 				if !g.Next() || string(g.Key()) != key {
 					t.Fatalf("partition %d stands at key %q, want %q; %v", p, g.Key(), key, g.Err())
 				}
-				if random.IntN(8) == 0 { // the rest of the group is stepped over
+				if random.IntN(8) == 0 { // skip the rest of the group
 					rest := g.Rest()
 					got[key] = want[key]
 					rests = append(rests, func() { contents(t, rest, want[key]) })
@@ -147,7 +147,7 @@ func TestGroupsAreTheSortedMap(t *testing.T) {
 	})
 }
 
-// TestLookupIsTheMap reads all keys, several at a time, and those around them that are not there.
+// TestLookupIsTheMap looks up all keys, several at a time, and similar keys that do not exist.
 func TestLookupIsTheMap(t *testing.T) {
 	checked(t, true, func(t *rapid.T, s *Store, want map[string][]string) {
 		var readers sync.WaitGroup
@@ -173,7 +173,7 @@ func TestLookupIsTheMap(t *testing.T) {
 	})
 }
 
-// missing returns what of all is not in some. All is sorted.
+// missing returns the elements of all that are not in some. all is sorted.
 func missing(all, some []string) (left []string) {
 	some = slices.Clone(some)
 	for _, v := range all {
@@ -186,8 +186,8 @@ func missing(all, some []string) (left []string) {
 	return left
 }
 
-// contents reads values in pieces of many sizes and compares them with want: they come one after
-// another, in any order, so their bytes must be the same ones and each of them in there.
+// contents reads values in pieces of many sizes and compares them with want. They come one after another in any order,
+// so all bytes together must be the same, and each value must be among them.
 func contents(t *rapid.T, v *Values, want []string) {
 	closed := false
 	r := v.Reader(func() { closed = true })
@@ -221,7 +221,7 @@ func contents(t *rapid.T, v *Values, want []string) {
 	}
 }
 
-// TestManyWritersShareABudget while their runs go to disk under each other's hands.
+// TestManyWritersShareABudget checks writers whose runs are spilled while others write.
 func TestManyWritersShareABudget(t *testing.T) {
 	for _, budget := range []int64{1, 64 << 10, 1 << 20} {
 		t.Run(fmt.Sprint(budget), func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/neardup/neardup/runners/local/internal/spill"
 )
 
-// emptyStore returns a store, which gives back memory and files at the end.
+// emptyStore returns a store, which must have released its memory and files at the end of the test.
 func emptyStore(t *testing.T, budget int64, indexed bool) *Store {
 	t.Helper()
 	dir, err := spill.NewDir(t.TempDir(), nil)
@@ -35,7 +35,7 @@ func emptyStore(t *testing.T, budget int64, indexed bool) *Store {
 	return s
 }
 
-// filled returns a store of records that several writers wrote, and what it should hold.
+// filled returns a store of records that several writers wrote, and its expected contents.
 func filled(t *testing.T, budget int64, records int, indexed bool) (*Store, map[string][]string) {
 	t.Helper()
 	s := emptyStore(t, budget, indexed)
@@ -105,7 +105,7 @@ func TestGroups(t *testing.T) {
 	})
 }
 
-// TestRest reads the rest of groups twice, at once, from places in their midst.
+// TestRest reads the rest of groups twice, at once, from positions in their middle.
 func TestRest(t *testing.T) {
 	eachBudget(t, func(t *testing.T, budget int64) {
 		s, want := filled(t, budget, 3000, false)
@@ -141,7 +141,7 @@ func TestRest(t *testing.T) {
 				if values := bytes.Join(taken, nil); err != nil || !bytes.Equal(values, whole) {
 					t.Fatalf("key %q: values of %d bytes, want %d; %v", key, len(values), size, err)
 				}
-				for g.NextValue() { // the groups go on where they were
+				for g.NextValue() { // the groups continue where they were
 					got[key] = append(got[key], string(g.Value()))
 				}
 			}
@@ -164,8 +164,8 @@ func take(values *Values) (taken [][]byte, err error) {
 	}
 }
 
-// TestTake: values are valid after the memory of the store, or the block of the disk, was used again. Those that are kept are not
-// copied, and what lies behind them is out of reach.
+// TestTake checks that values stay valid after the memory of the store, or of the block from disk, was reused. Values
+// that are kept are not copied, and the bytes after them cannot be reached.
 func TestTake(t *testing.T) {
 	eachBudget(t, func(t *testing.T, budget int64) {
 		s := emptyStore(t, budget, false)
@@ -202,7 +202,7 @@ func TestTake(t *testing.T) {
 				clear(chunk)
 			}
 		}
-		for g.NextValue() { // over other blocks
+		for g.NextValue() { // go on to other blocks
 		}
 		g.Close()
 		slices.SortFunc(got, bytes.Compare)
@@ -268,7 +268,7 @@ func same(t *testing.T, got, want map[string][]string) {
 	}
 }
 
-// TestPrefix compares prefixes as the keys they stand for.
+// TestPrefix checks that prefixes compare as the keys they stand for.
 func TestPrefix(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	key := func() []byte {
@@ -288,7 +288,8 @@ func TestPrefix(t *testing.T) {
 	}
 }
 
-// TestKeep: a large value is kept as it is, and counts. A small one is copied, and so is one that is a part of something larger.
+// TestKeep checks that a large value is kept without copying, and counted. A small one is copied, and so is one that is
+// part of something larger.
 func TestKeep(t *testing.T) {
 	large := make([]byte, largeValue)
 	for _, c := range []struct {
@@ -335,7 +336,7 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// TestKeepSpills: what is kept is more than the budget, and goes to disk as the rest does.
+// TestKeepSpills checks that values go to disk as usual when those that are kept exceed the budget.
 func TestKeepSpills(t *testing.T) {
 	dir, err := spill.NewDir(t.TempDir(), nil)
 	if err != nil {

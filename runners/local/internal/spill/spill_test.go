@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// file is a Storage in memory, which tests may damage.
+// file is a Storage in memory that tests can damage.
 type file struct {
 	mu   sync.Mutex
 	data []byte
@@ -42,7 +42,7 @@ func (f *file) ReadAt(b []byte, at int64) (int, error) {
 
 func (f *file) Close() error { return nil }
 
-// create returns a file whose bytes are in memory. The name that it takes is in a folder of t.
+// create returns a function that creates files whose bytes are in memory. Their names are in a folder of t.
 func create(t *testing.T) func() (*File, *file) {
 	var last *file
 	dir, err := NewDir(t.TempDir(), func(s Storage) Storage {
@@ -64,14 +64,14 @@ func create(t *testing.T) func() (*File, *file) {
 	}
 }
 
-// blocks draws blocks that compress well, badly and not at all, and sometimes pass the size at which
-// a file flushes by itself.
+// blocks draws blocks that compress well, badly and not at all, and whose total sometimes exceeds the size at which a
+// file flushes by itself.
 func blocks() *rapid.Generator[[][]byte] {
 	block := rapid.OneOf(
 		rapid.SliceOfN(rapid.Byte(), 0, 300),
 		rapid.Map(rapid.IntRange(0, 2*flushSize), func(n int) []byte { return make([]byte, n) }),
 		rapid.Map(rapid.SliceOfN(rapid.Byte(), 1, 32), func(seed []byte) []byte {
-			b := make([]byte, 100_000) // nothing repeats soon enough to compress
+			b := make([]byte, 100_000) // nothing repeats soon enough to be compressed
 			x := uint32(len(seed))
 			for i := range b {
 				x = x*1664525 + 1013904223 + uint32(seed[i%len(seed)])
@@ -97,7 +97,7 @@ func write(t rapid.TB, f *File, blocks [][]byte) (refs []Ref) {
 	return refs
 }
 
-// TestRoundTrip reads blocks in another order than that of writing, with the room of those before.
+// TestRoundTrip reads blocks in another order than they were written in, and reuses the memory of earlier ones.
 func TestRoundTrip(t *testing.T) {
 	open := create(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -126,7 +126,8 @@ func indices(b [][]byte) (all []int) {
 	return all
 }
 
-// TestDamageIsFound changes one byte of a block, any one and in any way, and no other block suffers.
+// TestDamageIsFound changes any byte of a block in any way, and checks that this is found and that no other block is
+// affected.
 func TestDamageIsFound(t *testing.T) {
 	open := create(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -149,7 +150,7 @@ func TestDamageIsFound(t *testing.T) {
 	})
 }
 
-// TestEveryByteCounts is the same for all bytes of one block.
+// TestEveryByteCounts does the same for every byte of one block.
 func TestEveryByteCounts(t *testing.T) {
 	f, stored := create(t)()
 	ref := write(t, f, [][]byte{[]byte("many a mickle makes a muckle, many a mickle makes a muckle")})[0]
@@ -191,7 +192,7 @@ func TestShortFileIsFound(t *testing.T) {
 	}
 }
 
-// TestFilesHaveNoName so that they go with the process.
+// TestFilesHaveNoName checks that files have no name, so that they disappear with the process.
 func TestFilesHaveNoName(t *testing.T) {
 	parent := filepath.Join(t.TempDir(), "made", "here")
 	dir, err := NewDir(parent, nil)
