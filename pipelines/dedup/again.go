@@ -11,8 +11,9 @@ import (
 	"github.com/neardup/neardup/transforms/signature"
 )
 
-// Again plans to read the input of a finished run again and to compare its documents as the run did. No bands and rows are chosen. The error
-// is a *job.UsageError if the input is not what the run read, as far as names and sizes tell.
+// Again returns a plan that reads the input of a finished run again and compares its documents as the run did. It
+// chooses no bands and rows. The error is a *job.UsageError if the input is not what the run read, as far as names and
+// sizes show.
 func Again(ctx context.Context, f *output.Finished, running job.Running, temp string) (*job.Plan, error) {
 	p := f.Run.Parameters
 	if slices.Contains(p.Inputs, "-") {
@@ -26,7 +27,7 @@ func Again(ctx context.Context, f *output.Finished, running job.Running, temp st
 		return nil, fmt.Errorf("%s: %w", output.RunFile, err)
 	}
 	asked.Led(f.Run.Chosen.Rule)
-	if asked.Family == signature.Classic { // documents are not signed again
+	if asked.Family == signature.Classic { // documents are not signed, so no dictionary is needed
 		asked.Family = signature.FSS
 	}
 	plan, err := job.NewPlan(ctx, job.Request{Asked: asked, Running: running, Unsigned: true}, temp)
@@ -36,7 +37,7 @@ func Again(ctx context.Context, f *output.Finished, running job.Running, temp st
 	return plan, sameInput(f.Run.Input, plan.Input())
 }
 
-// sameInput returns a *job.UsageError if an input is another than was read, as far as names and sizes tell.
+// sameInput returns a *job.UsageError if an input differs from what was read, as far as names and sizes show.
 func sameInput(was, is records.RunInput) error {
 	if was.Root == is.Root && was.Files == is.Files && was.Bytes == is.Bytes {
 		return nil

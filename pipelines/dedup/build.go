@@ -33,22 +33,22 @@ import (
 	"github.com/neardup/neardup/transforms/verify"
 )
 
-// Files of a run's temporary folder.
+// Names of files in a run's temporary folder.
 const (
 	ledgerFile   = "ledger.jsonl"
 	exceededFile = "exceeded.json"
 	copiesFile   = "copies.json"
 )
 
-// Plan is what the pipeline is built from.
+// Plan determines the pipeline that Build builds.
 type Plan struct {
 	*job.Plan
 	Config Config
-	From   *output.Finished // which is decided again, or nil
+	From   *output.Finished // the output whose documents are decided again, or nil
 }
 
-// Build builds the pipeline, as docs/architecture.md draws it. temp is the run's temporary
-// folder, where the shared inputs are; the ledger will be there when the job is complete.
+// Build builds the pipeline that docs/architecture.md draws. temp is the run's temporary folder: it holds the shared
+// inputs, and the ledger once the job is complete.
 func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
 	keys, found := p.search(s, temp)
 	rows := p.decide(s, &found, temp)
@@ -66,7 +66,7 @@ func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
 	sink.Ledger(s, storage.Join(temp, ledgerFile), slices.Concat([]flow.Facts{keys.facts}, found.facts, written.facts)...)
 }
 
-// search reads the documents and finds those that are similar, or reads from a finished output which are.
+// search reads the documents and finds similar ones, or takes them from the tables of a finished output.
 func (p *Plan) search(s beam.Scope, temp string) (keys, found) {
 	if p.From != nil {
 		return p.replayed(s, temp)
@@ -78,19 +78,20 @@ func (p *Plan) search(s beam.Scope, temp string) (keys, found) {
 	return keys, p.compare(s, p.connect(s, &keys, temp), keys.drawn, temp)
 }
 
-// keys is what the first read leaves: the collections of the first seam.
+// keys holds the collections that the first read produces.
 type keys struct {
 	bands    exchange.Groups
 	firsts   exchange.Groups
-	signed   signature.Signed // its Bands and Firsts are those before they are grouped
-	drawn    flow.Drawn       // if the recall is measured
+	signed   signature.Signed // its Bands and Firsts are not yet grouped
+	drawn    flow.Drawn       // only if the recall is measured
 	rejected []flow.Rows[records.Rejected]
-	dropped  flow.Dropped // unreadable records
-	listed   flow.Listed  // if the table documents is written
+	dropped  flow.Dropped // keys of unreadable records
+	listed   flow.Listed  // only if the table documents is written
 	facts    flow.Facts
 }
 
-// The lanes of the seams. The numbers are in files of runs that continue.
+// Lanes of the collections that one part of the pipeline leaves for the next. The numbers appear in the files of runs
+// in phases.
 const (
 	bandsLane exchange.Lane = iota + 1
 	firstsLane
@@ -113,7 +114,7 @@ const (
 	setsLane
 )
 
-// read reads the documents of splits, and makes their keys or, if all are compared, their sets.
+// read reads the documents of splits, and makes their keys or, if all pairs of documents are compared, their sets.
 func (p *Plan) read(s beam.Scope, temp string, splits blocks.Range) keys {
 	docs, compared, rejected := p.Read(s, temp, splits)
 	k := keys{rejected: rejected, dropped: docs.Dropped, facts: docs.Facts}
@@ -135,7 +136,7 @@ func (p *Plan) read(s beam.Scope, temp string, splits blocks.Range) keys {
 	return k
 }
 
-// enter has what documents are compared by enter its lanes.
+// enter adds the collections from which candidates are found to their lanes.
 func (k *keys) enter(s beam.Scope) *exchange.Lanes {
 	lanes := exchange.New(s)
 	exchange.Enter(lanes, bandsLane, k.signed.Bands)
@@ -146,7 +147,7 @@ func (k *keys) enter(s beam.Scope) *exchange.Lanes {
 	return lanes
 }
 
-// leave returns what has entered, and gone through an exchange.
+// leave returns the collections that enter added, after an exchange.
 func (p *Plan) leave(s beam.Scope, all exchange.Arrived) (k keys) {
 	switch {
 	case p.Complete:
@@ -165,7 +166,7 @@ func (p *Plan) leave(s beam.Scope, all exchange.Arrived) (k keys) {
 	return k
 }
 
-// grouped has all that the first read leaves go through one GroupByKey.
+// grouped sends all collections of the first read through one GroupByKey.
 func (p *Plan) grouped(s beam.Scope, k keys) keys {
 	lanes := k.enter(s)
 	exchange.Enter(lanes, rejectedLane, k.rejected...)
@@ -182,7 +183,7 @@ func (p *Plan) grouped(s beam.Scope, k keys) keys {
 	return g
 }
 
-// connect finds the documents that are to be compared, each with its component, and the copies: the second seam.
+// connect returns the documents to be compared, each with its component, and the copies.
 func (p *Plan) connect(s beam.Scope, k *keys, temp string) flow.Members {
 	if p.Request.Method == job.Exact {
 		return flow.Flatten(s, k.signed.Copies, candidates.Copies(s, k.groupedFirsts(s), candidates.Params{Inputs: job.Inputs(temp)}))
@@ -191,7 +192,7 @@ func (p *Plan) connect(s beam.Scope, k *keys, temp string) flow.Members {
 	return flow.Flatten(s, copies, components.Connect(s, edges, p.components(temp)))
 }
 
-// found is what is known of documents that are similar: the collections of the third seam.
+// found holds the collections that describe similar documents; the decision needs no others.
 type found struct {
 	profiles flow.Profiles
 	pairs    flow.NearPairs
@@ -200,7 +201,7 @@ type found struct {
 	facts    []flow.Facts
 }
 
-// compare compares documents. Drawn are those whose recall is measured.
+// compare compares documents. drawn are those on which the recall is measured.
 func (p *Plan) compare(s beam.Scope, members flow.Members, drawn flow.Drawn, temp string) (f found) {
 	if p.Request.Method == job.Exact {
 		f.profiles, f.copies = sets.Profiles(s, source.Fetch(s, members, p.Source(temp)), p.Request.Same, p.sets(temp))
@@ -217,25 +218,25 @@ func (p *Plan) compare(s beam.Scope, members flow.Members, drawn flow.Drawn, tem
 	}
 }
 
-// features reads documents again and makes what they are compared by.
+// features reads documents again and makes the sets by which they are compared.
 func (p *Plan) features(s beam.Scope, members flow.Members, temp string) sets.Features {
 	return sets.Make(s, source.Fetch(s, members, p.Source(temp)), p.sets(temp))
 }
 
-// larger is what large components are joined by.
+// larger holds the collections from which large components are joined.
 type larger struct {
 	sets     flow.LargeSets
 	profiles flow.LargeProfiles
 	samples  flow.Samples
 }
 
-// joinSmall joins small components, but for those whose sets are too large.
+// joinSmall joins small components, and returns those whose sets are too large for that.
 func (p *Plan) joinSmall(s beam.Scope, of exchange.Groups, temp string) (found, larger) {
 	small, tooLarge, profiles := verify.Small(s, of, p.verify(temp))
 	return found{pairs: small.Pairs, facts: []flow.Facts{small.Facts}}, larger{sets: tooLarge, profiles: profiles}
 }
 
-// groupedFirsts are the groups of firsts.
+// groupedFirsts returns firsts in groups, grouping them if they are not yet.
 func (k *keys) groupedFirsts(s beam.Scope) exchange.Groups {
 	if k.firsts.All.IsValid() {
 		return k.firsts
@@ -243,11 +244,11 @@ func (k *keys) groupedFirsts(s beam.Scope) exchange.Groups {
 	return exchange.Alone(s.Scope("candidates.Copies"), k.signed.Firsts)
 }
 
-// edges finds which documents are to be compared: those that share a band key or, if all are compared, that have a
-// pair. And it finds the copies.
+// edges returns the documents to be compared (those that share a band key or, if all pairs are compared, those that
+// have a pair), and the copies.
 func (p *Plan) edges(s beam.Scope, k *keys, temp string) (flow.Edges, flow.Members) {
 	params := p.candidates(temp)
-	if k.bands.All.IsValid() { // and go through no list
+	if k.bands.All.IsValid() { // grouped bands cannot be filtered by a list of copies
 		params.List = ""
 	}
 	copies := candidates.Copies(s, k.groupedFirsts(s), params)
@@ -271,17 +272,17 @@ func (p *Plan) edges(s beam.Scope, k *keys, temp string) (flow.Edges, flow.Membe
 	return flow.Flatten(s, append(edges, candidates.Buckets(s, k.bands, params))...), all
 }
 
-// enter has what is known of documents enter its lanes.
+// enter adds the collections to their lanes.
 func (f *found) enter(s beam.Scope) *exchange.Lanes {
 	lanes := exchange.New(s)
-	exchange.Enter(lanes, profilesLane, f.profiles) // each may be none
+	exchange.Enter(lanes, profilesLane, f.profiles) // any of these may be absent
 	exchange.Enter(lanes, pairsLane, f.pairs)
 	exchange.Enter(lanes, linksLane, f.links)
 	exchange.Enter(lanes, copiedLane, f.copies)
 	return lanes
 }
 
-// leaveFound returns what has entered, and gone through an exchange.
+// leaveFound returns the collections that found.enter added, after an exchange.
 func (p *Plan) leaveFound(s beam.Scope, all exchange.Arrived) (f found) {
 	f.profiles, f.copies = exchange.Leave[flow.Profiles](s, all, profilesLane), exchange.Leave[flow.Copies](s, all, copiedLane)
 	if p.Request.Method != job.Exact {
@@ -298,21 +299,21 @@ func (p *Plan) decide(s beam.Scope, f *found, temp string) decide.Rows {
 	return decide.Survivors(s, f.profiles, f.pairs, f.links, f.copies, p.deciding(temp))
 }
 
-// written is what writing the tables leaves.
+// written holds the collections that writing the tables produces.
 type written struct {
-	dropped  []flow.Dropped // what does not go into the corpus
-	rejected flow.Facts     // of that table
+	dropped  []flow.Dropped // records to leave out of the corpus
+	rejected flow.Facts     // of the table rejected
 	facts    []flow.Facts
 }
 
-// documents writes the table of all records.
+// documents writes the table documents.
 func (p *Plan) documents(s beam.Scope, k *keys, rows *decide.Rows, staged output.Folder, temp string) flow.Facts {
 	return sink.Documents(s, p.documentsSlices(), p.writing(staged, temp), sink.About{
 		Listed: []flow.Listed{k.listed}, Rejected: k.rejected, Clusters: rows.Clusters, Removed: rows.Removed,
 	})
 }
 
-// tables writes the other tables.
+// tables writes the tables rejected and removed.
 func (p *Plan) tables(s beam.Scope, k *keys, rows *decide.Rows, slices int, staged output.Folder, temp string) written {
 	writing := p.writing(staged, temp)
 	w := written{dropped: append(rows.Dropped, k.dropped), rejected: sink.Table(s, output.Rejected, p.rejectedSlices(), writing, k.rejected...)}
@@ -320,7 +321,7 @@ func (p *Plan) tables(s beam.Scope, k *keys, rows *decide.Rows, slices int, stag
 		w.rejected,
 		sink.Table(s, output.Removed, slices, writing, rows.Removed...),
 	)
-	if p.Request.DropNotCompared { // which are more than the unreadable
+	if p.Request.DropNotCompared { // rejected lists these besides unreadable records
 		w.dropped[len(w.dropped)-1] = sink.Listed(s, job.Inputs(temp), k.rejected...)
 	}
 	return w
@@ -338,10 +339,10 @@ func (p *Plan) writing(staged output.Folder, temp string) sink.Params {
 	}
 }
 
-// together reports whether all that the first read leaves is grouped by one GroupByKey.
+// together reports whether one GroupByKey groups all collections of the first read.
 func (p *Plan) together() bool { return p.Config.Runner.Traits().Together && !p.Complete }
 
-// sent is about how much the first read sends.
+// sent estimates how many bytes the first read sends.
 func (p *Plan) sent() int64 {
 	if p.Complete {
 		return p.KeyBytes() + p.featureBytes()
@@ -349,15 +350,16 @@ func (p *Plan) sent() int64 {
 	return p.KeyBytes()
 }
 
-// expected is what a plan may expect of a task that sends so much at most: its documents are estimated, and tasks do
-// not share quite evenly.
+// expected returns how many estimated bytes a plan may assign to a task that can send at most task bytes: the number of
+// documents is an estimate, and tasks do not share quite evenly.
 func expected(task int64) int64 { return task * 3 / 4 }
 
-// clusterWorkers is the minimum number of workers of one job on a cluster, of which Flink has the narrowest tasks.
+// clusterWorkers returns the minimum number of workers for one job on a cluster; Flink has the narrowest limit per
+// task.
 func (p *Plan) clusterWorkers() int64 { return p.sent()/expected(job.Flink.Traits().TaskBytes) + 1 }
 
-// checkTasks refuses a run of which a task would send more than its runner can hold. In phases, what is read goes to
-// files, and how much the jobs send that group it is known by then; but if all documents are compared, one job has all.
+// checkTasks returns an error if a task would send more than its runner can hold. In phases, reads write to files, and
+// checkSent checks each later job by their sizes; but if all pairs are compared, one job groups everything.
 func (p *Plan) checkTasks() error {
 	if p.phased() && !p.Complete {
 		return nil
@@ -365,7 +367,7 @@ func (p *Plan) checkTasks() error {
 	return p.checkRead()
 }
 
-// checkRead is checkTasks of one job that sends what all documents do.
+// checkRead is checkTasks for a run in one job.
 func (p *Plan) checkRead() error {
 	in, sent, most := p.Listing.Inputs, p.sent(), p.Config.mostOfTask()
 	if most == 0 || sent <= expected(most) {
@@ -385,7 +387,7 @@ func (p *Plan) checkRead() error {
 	return p.tooFew("the first read sends about", sent, most)
 }
 
-// checkSent refuses a job that groups so much.
+// checkSent returns an error if a job that groups sent bytes would send more than its tasks can.
 func (p *Plan) checkSent(sent int64) error {
 	most := p.Config.mostOfTask()
 	if most == 0 || sent <= p.Config.sendable() {
@@ -394,13 +396,13 @@ func (p *Plan) checkSent(sent int64) error {
 	return p.tooFew("the next job sends", sent, most)
 }
 
-// tooFew is the error of a job that sends more than its workers can.
+// tooFew returns the error for a job that sends more than its workers can.
 func (p *Plan) tooFew(what string, sent, most int64) error {
 	return job.Usage("--workers %d: %s %d MB, but a task of Beam's runner for Flink that sends more than %d MB never ends; give --workers %d or more",
 		cmp.Or(p.Config.InForce.Workers, p.Config.Workers), what, sent>>20, most>>20, sent/expected(most)+1)
 }
 
-// joinLarge joins large components, and goes through crowds. Drawn are documents whose recall is measured.
+// joinLarge joins large components, and passes over crowds. drawn are documents on which the recall is measured.
 func (p *Plan) joinLarge(s beam.Scope, of larger, drawn flow.Drawn, temp string) found {
 	parted := crowds.Tell(s, of.profiles, of.samples, p.crowds(temp))
 	ofCrowds, ofOthers := spool.Sets(s, of.sets, parted.Crowds, parted.Others, temp)
@@ -418,12 +420,12 @@ func (p *Plan) joinLarge(s beam.Scope, of larger, drawn flow.Drawn, temp string)
 	return f
 }
 
-// ofAll says how the sets of all documents are made.
+// ofAll returns how the sets of all documents are made.
 func (p *Plan) ofAll(temp string) signature.SetsParams {
 	return signature.SetsParams{Verifier: p.Verifier(temp), Batching: spool.NewBatching(p.sizes(), int64(p.batchBytes(p.Config.cellBytes())))}
 }
 
-// sizes estimates how many documents have features of so many words.
+// sizes estimates how many documents have features of each size, in words of 8 bytes.
 func (p *Plan) sizes() map[int]int64 {
 	sampled, v := int64(0), p.Verifier("").New()
 	all := map[int]int64{}
@@ -437,7 +439,7 @@ func (p *Plan) sizes() map[int]int64 {
 	return all
 }
 
-// featureBytes estimates the size of the features of all documents.
+// featureBytes estimates the total size of all documents' features.
 func (p *Plan) featureBytes() (bytes int64) {
 	for words, n := range p.sizes() {
 		bytes += blocks.ShingleBytes * int64(words) * n
@@ -445,13 +447,14 @@ func (p *Plan) featureBytes() (bytes int64) {
 	return bytes
 }
 
-// batchBytes is the size of a batch of all documents, if it is not to be larger than a cell.
+// batchBytes returns the size of a batch of documents, if a cell has that size: larger if there would be too many
+// batches.
 func (p *Plan) batchBytes(cell int) int {
 	return max(cell, int(p.featureBytes()/job.MostGroups))
 }
 
-// joinBytes is about how many bytes of sets are sent and read at most if all documents are compared, in cells of the
-// usual size.
+// joinBytes estimates the maximum of bytes that sets take in transit and in reads if all pairs are compared, in cells
+// of the usual size.
 func (p *Plan) joinBytes() int64 {
 	if !p.Complete {
 		return 0
@@ -471,15 +474,15 @@ func (p *Plan) joinBytes() int64 {
 	return p.featureBytes() + blocks.ShingleBytes*setsim.CellCost(cells, p.Verifier("").New().MinWords)
 }
 
-// Reads are those of all pipelines of a run that is asked so; the plan, be it for the run or for another, is of the
-// same input.
+// Reads returns what each pipeline of a run with these settings reads. p may be the plan of another run with the same
+// input.
 func Reads(asked *job.Asked, p *job.Plan) (pipelines [][]job.Read) {
 	if asked.Prepares() {
 		pipelines = append(pipelines, p.Reads(job.First))
 	}
 	reads := p.Reads(job.First, job.Second)
 	if asked.MeasureRecall > 0 {
-		reads[1].Bytes *= 2 // the sample is read besides
+		reads[1].Bytes *= 2 // the sample is read as well
 	}
 	if asked.Writes(output.Corpus) {
 		reads = append(reads, p.Reads(job.Third)...)
@@ -490,8 +493,7 @@ func Reads(asked *job.Asked, p *job.Plan) (pipelines [][]job.Read) {
 	return pipelines
 }
 
-// buildMeasurement builds the pipeline that compares the sample, which that of Build has written,
-// with all documents.
+// buildMeasurement builds the pipeline that compares all documents with the sample, which Build's pipeline has written.
 func buildMeasurement(s beam.Scope, p *Plan, temp string) {
 	_, compared, _ := p.Read(s, temp, blocks.Range{})
 	p.measuring(temp).Join(s, compared)
@@ -504,7 +506,8 @@ func (p *Plan) measuring(temp string) recall.Params {
 	}
 }
 
-// candidates lists copies unless they may be too many for each process to hold, 8 bytes for each document.
+// candidates sets List, so that copies leave the buckets, unless the list may be too large for a process: it takes 8
+// bytes for each copy.
 func (p *Plan) candidates(temp string) candidates.Params {
 	params := candidates.Params{Inputs: job.Inputs(temp), Index: p.Lookup(temp), ShardBits: p.Layout.ShardBits, Tokens: p.Choice.Bands + 1}
 	if p.Documents <= 2*p.connectDocuments() && !p.Complete {
@@ -520,14 +523,14 @@ func (p *Plan) components(temp string) components.Params {
 const (
 	usualConnected = 1 << 20
 	mostGroup      = 64 << 20
-	labelBytes     = 26 // of unionfind.Forest
+	labelBytes     = 26 // of one label in a unionfind.Forest
 )
 
-// connectDocuments is how many documents a part of the graph is to have.
+// connectDocuments returns how many documents a part of the graph should have.
 func (p *Plan) connectDocuments() int64 { return cmp.Or(p.Config.ConnectDocuments, usualConnected) }
 
-// connectEdges is how many edges one call connects at most, each between two labels of its own: what fits the share of
-// all steps, or makes a large group. Results do not depend on it.
+// connectEdges returns how many edges one call may connect: as many as fit the memory share of all steps if each joins
+// two labels of its own or, without a limit on memory, as many as a large group has. Results do not depend on it.
 func (p *Plan) connectEdges() int64 {
 	most := int64(mostGroup / components.EdgeBytes)
 	if step := p.Config.Step(); step > 0 {
@@ -570,15 +573,15 @@ func (p *Plan) crowds(temp string) crowds.Params {
 	}
 }
 
-// files is where the documents of a large component are sorted.
+// files returns where the documents of a large component are sorted.
 func (p *Plan) files(temp, name string) sorted.Params {
 	return sorted.Params{Temp: temp, Name: name, Held: p.Config.heldRecords()}
 }
 
-// usualCell is the size of a cell whatever memory there is.
+// usualCell returns the size of a cell, irrespective of memory.
 func (p *Plan) usualCell() int { return cmp.Or(p.Config.CellBytes, verify.DefaultCellBytes) }
 
-// metadata is what each Parquet file says of how it came to be.
+// metadata returns what each Parquet file says about its origin.
 func (p *Plan) metadata() map[string]string {
 	return p.Metadata(map[string]string{
 		"neardup.method":  p.Request.Method,
@@ -590,19 +593,18 @@ func (p *Plan) metadata() map[string]string {
 
 const (
 	edgeBytes = components.EdgeBytes
-	// Edges are mostly far fewer than documents; among copies each band repeats them.
+	// edgesPerDocument is more than usual; copies repeat an edge in each band.
 	edgesPerDocument = 4
 )
 
-// parts is the number of groups that edges are spread over. If all documents are copies they have an edge
-// in each band, and groups are up to 16 times as large.
+// parts returns the number of groups that edges are spread over. If all documents are copies, they have an edge in each
+// band, and groups are up to 16 times as large.
 func (p *Plan) parts() int {
 	edges := max(edgesPerDocument, int64(max(p.Choice.Bands, p.Pieces.Count))/16)
 	return int(max(1, p.Documents*edgeBytes*edges/p.GroupBytes(), p.Documents/p.connectDocuments()))
 }
 
-// componentShards is the number of component shards: few megabytes each, even if all documents are
-// compared.
+// componentShards returns the number of component shards: each has a few megabytes, even if all documents are compared.
 func (p *Plan) componentShards() sets.ComponentShards {
 	if p.From != nil {
 		return p.decidedShards()
@@ -611,28 +613,28 @@ func (p *Plan) componentShards() sets.ComponentShards {
 }
 
 const (
-	// Of the row of a dropped record's key.
+	// keyRowBytes is the size of a row with the key of a dropped record.
 	keyRowBytes = 18
-	// Crowds list so many pairs for each document (crowds).
+	// crowdPairs is how many pairs per document transforms/crowds lists.
 	crowdPairs = 66
 )
 
-// corpusSlices is the number of groups that the keys of a corpus batch's dropped records are spread over: one, unless
-// groups are to be small.
+// corpusSlices returns the number of groups over which the keys of a corpus batch's dropped records are spread: one,
+// unless groups must be small.
 func (p *Plan) corpusSlices() int {
 	if p.Request.GroupBytes == 0 {
 		return 1
 	}
 	in := p.Listing.Inputs
 	documents := float64(p.Documents)
-	if !in.LargeCompressed { // else all may be in one piece
+	if !in.LargeCompressed { // if it has any, one piece may hold all documents
 		documents *= min(1, source.PieceBytes/float64(max(1, in.BytesOfInputs())))
 	}
 	return int(max(1, min(math.Ceil(documents*keyRowBytes/float64(p.Request.GroupBytes)), job.MaxSlices)))
 }
 
-// pairsPerDocument is the most that pairs/ lists of each document on average: a component of fewer
-// pairs than the budget has all of them, of a larger one those of crowds are listed. A copy has one.
+// pairsPerDocument returns the maximum number of rows in pairs/ per document, on average: a component with fewer pairs
+// than the budget lists all of them, a crowd crowdPairs per document. A copy has one.
 func (p *Plan) pairsPerDocument() float64 {
 	if p.Request.Same != "" {
 		return 1
@@ -640,19 +642,19 @@ func (p *Plan) pairsPerDocument() float64 {
 	return max(crowdPairs, min(math.Sqrt(float64(p.Request.PairBudget)/2), float64(p.Documents)/2))
 }
 
-// slices is the number of groups that the rows of a table shard are spread over, if each document
-// may have so many.
+// slices returns the number of groups over which the rows of a table shard are spread if each document has up to
+// rowsPerDocument rows.
 func (p *Plan) slices(rowsPerDocument float64) int {
 	return p.Slices(float64(p.Documents)*rowsPerDocument, 0)
 }
 
-// rejectedSlices is slices of the table rejected: each document may be in it, and each unreadable record is,
-// with its bytes.
+// rejectedSlices is slices for the table rejected: it may have a row for each document, and has one for each unreadable
+// record, with its bytes.
 func (p *Plan) rejectedSlices() int {
 	return p.Slices(float64(p.Documents+p.UnreadableRecords), float64(p.UnreadableBytes))
 }
 
-// documentsSlices is slices of the table documents, whose shards are files.
+// documentsSlices is slices for the table documents, whose shards are files.
 func (p *Plan) documentsSlices() int {
 	in := p.Listing.Inputs
 	largest := int64(0)

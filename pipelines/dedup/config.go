@@ -1,9 +1,8 @@
-// Package dedup is the main job: documents in, verified near-duplicates and a clean corpus out.
-// It is the program's own: the root package is stable.
+// Package dedup is the main job: it reads documents, finds near-duplicates, and writes a deduplicated corpus. The
+// package is internal to the program; only the root package is a stable interface.
 //
-// A Config says what is asked (it is at once the command line's flags and the keys of a job file),
-// New checks it, Build makes the pipeline of a plan, and Run does the whole job: plan, lock, build,
-// run, check, commit.
+// A Config holds the settings (its fields are both the flags of the command and the keys of a job file), New checks
+// them, Build makes the pipeline of a plan, and Run does the whole job: plan, lock, build, run, check, commit.
 package dedup
 
 import (
@@ -20,45 +19,45 @@ import (
 	"github.com/neardup/neardup/transforms/verify"
 )
 
-// Config is what a user asks of the job, and how it is to be done.
+// Config holds what a user wants from the job, and how to run it.
 type Config struct {
 	records.Spec
 	job.How
 
 	From string `placeholder:"DIR" help:"Decide again which documents of a finished output of dedup to keep, using its tables: --threshold (the same or higher), --keep, --cluster, --protect, --drop-not-compared and --write may differ. The input is read only to write the corpus." group:"Decision"`
 
-	// Draw writes the page for persons; nil writes none.
+	// Draw writes the HTML report; nil writes none.
 	Draw Draw `kong:"-"`
 
-	// InForce is what the runner that was chosen works with, for run.json.
+	// InForce holds the limits under which the chosen runner works, for run.json.
 	InForce records.InForce `kong:"-"`
 
-	// Given are the names of the flags that were given, with their default value or another: those that would do nothing are refused.
+	// Given lists the flags that were given, even with their default value: those without effect are refused.
 	Given []string `kong:"-"`
 
-	// Ended reports whether a job has ended that an output's lock was passed to.
+	// Ended reports whether the job to which an output's lock was handed over has ended.
 	Ended func(ctx context.Context, job string) (bool, error) `kong:"-"`
 
-	// SurveyBytes is about how much of the input a forecast is made from. 0: the usual.
+	// SurveyBytes is about how much of the input a forecast is based on. 0: the usual amount.
 	SurveyBytes int64 `kong:"-"`
 
-	// CellBytes is the size of the shingle sets that are compared at once in large components;
-	// results do not depend on it. 0: by --memory.
+	// CellBytes is the size of the shingle sets that are compared at once in large components. Results do not depend on
+	// it. 0: by --memory.
 	CellBytes int `kong:"-"`
 
-	// ConnectDocuments is how many documents one worker connects at most; results do not depend on
-	// it. 0: the usual.
+	// ConnectDocuments is the maximum number of documents that one worker connects. Results do not depend on it. 0: the
+	// usual number.
 	ConnectDocuments int64 `kong:"-"`
 
-	// TaskBytes is how much one task may send at most; results do not depend on it. 0: what the runner says.
+	// TaskBytes is the maximum that one task may send. Results do not depend on it. 0: as the runner limits it.
 	TaskBytes int64 `kong:"-"`
 
-	// GatherBytes is about how much a worker gathers from files at once; results do not depend on it. 0: by --memory.
+	// GatherBytes is about how much a worker gathers from files at once. Results do not depend on it. 0: by --memory.
 	GatherBytes int64 `kong:"-"`
 }
 
-// validate returns what is asked, parsed, or a *job.UsageError for what cannot be meant. The output that c.From names is
-// open; c has what its run was asked.
+// validate returns the parsed settings, or a *job.UsageError. If c.From names an output, it is opened and returned, and
+// c takes over the settings of its run.
 func (c *Config) validate(ctx context.Context) (*job.Asked, *output.Finished, error) {
 	if c.From == "" {
 		asked, err := c.compile()
@@ -90,7 +89,7 @@ func (c *Config) checkOutput() error {
 	return nil
 }
 
-// checkRunner returns a *job.UsageError for flags that the runner does not heed.
+// checkRunner returns a *job.UsageError for flags that the runner does not support.
 func (c *Config) checkRunner(asked *job.Asked) error {
 	if err := c.CheckRemote(c.Runner); err != nil {
 		return err
@@ -110,30 +109,30 @@ func (c *Config) checkRunner(asked *job.Asked) error {
 	return c.CheckReached(slices.Concat(c.Inputs, c.Against), c.Output, c.TempDir)
 }
 
-// SeveralJobs reports whether the job takes more pipelines than one, so that it needs this process until its end.
+// SeveralJobs reports whether the job has more than one pipeline, so that it needs this process until its end.
 func (j *Job) SeveralJobs() bool { return severalJobs(j.asked) }
 
 func severalJobs(asked *job.Asked) bool {
 	return asked.Prepares() || asked.MeasureRecall > 0 || asked.Append
 }
 
-// estimates reports whether the recall is estimated: the joins sign sets of shingle hashes again,
-// which no other signature is made of.
+// estimates reports whether the recall is estimated. To do so, joins sign sets of shingle hashes again, which only
+// works for FSS signatures.
 func estimates(asked *job.Asked) bool {
 	return asked.Method == job.MinHash && asked.Family == signature.FSS
 }
 
-// request is what the plan is made for.
+// request returns the request for a plan.
 func (c *Config) request(asked *job.Asked) job.Request {
 	r := job.Request{Asked: asked, Running: c.Running, Strict: asked.MaxRejected == sink.Limit{} && !c.DryRun}
 	r.GroupBytes = cmp.Or(r.GroupBytes, c.Runner.Traits().GroupBytes)
 	return r
 }
 
-// smallestCell: the smaller the cells, the more often each set is read.
+// smallestCell is a minimum because each set is read more often the smaller cells are.
 const smallestCell = 1 << 20
 
-// cellBytes leaves each worker room for the sets of two cells, and their index.
+// cellBytes returns a cell size that leaves each worker room for the sets of two cells, and their index.
 func (c *Config) cellBytes() int {
 	step := c.Step()
 	switch {
@@ -146,23 +145,24 @@ func (c *Config) cellBytes() int {
 	}
 }
 
-// sendable is how much a job may send: what all tasks may, whose shares are not quite alike. 0: there is no bound.
+// sendable returns how much a job may send: the sum over all tasks, whose shares are not quite equal. 0: no limit.
 func (c *Config) sendable() int64 {
-	workers := max(1, cmp.Or(c.InForce.Workers, c.Workers)) // at least, if their number is not known
+	workers := max(1, cmp.Or(c.InForce.Workers, c.Workers)) // assume one if the number is not known
 	return int64(workers) * expected(c.mostOfTask())
 }
 
-// mostOfTask is how much one task may send; 0 is no bound.
+// mostOfTask returns how much one task may send. 0: no limit.
 func (c *Config) mostOfTask() int64 { return cmp.Or(c.TaskBytes, c.Runner.Traits().TaskBytes) }
 
-// Files for a later job are about so large, or that many: a worker holds one, and a part of each when it groups what they have.
+// Files for a later job have about usualKept bytes, or are larger if there would be more than mostKept: a worker that
+// writes holds one file, and one that gathers holds a part of each.
 const (
 	leastKept = 1 << 20
 	usualKept = 8 << 20
 	mostKept  = 1 << 12
 )
 
-// keptBytes is the size of the files that keep so much, which leaves each worker room for one that it writes.
+// keptBytes returns the size of the files that keep all bytes. It leaves each worker room for the one that it writes.
 func (c *Config) keptBytes(all int64) int {
 	usual := max(usualKept, int(all/mostKept))
 	if step := c.Step(); step > 0 {
@@ -171,11 +171,12 @@ func (c *Config) keptBytes(all int64) int {
 	return usual
 }
 
-// usualGather is about what a worker gathers from files at once.
+// usualGather is about how many bytes a worker gathers from files at once.
 const usualGather = 16 << 20
 
-// gatherBytes is how much a worker gathers at once from the files of a folder, which leaves room for what it does with that; 0:
-// the runner groups. A store would be asked for small parts of all files, and so it is where the runner cannot group.
+// gatherBytes returns how much a worker gathers at once from the files of a folder, which leaves room for what it does
+// with that. 0: the runner groups instead, because gathering would ask a remote store for small parts of all files,
+// unless the runner cannot group.
 func (c *Config) gatherBytes(folder string) int64 {
 	switch step := int64(c.Step()); {
 	case !storage.IsLocal(folder) && !c.Runner.Traits().Together:
@@ -189,13 +190,14 @@ func (c *Config) gatherBytes(folder string) int64 {
 	}
 }
 
-// leastRecords: the fewer are held, the more files there are.
+// leastRecords is a minimum because fewer records in memory mean more files.
 const (
 	leastRecords = 1 << 20
 	usualRecords = 16 << 20
 )
 
-// heldRecords leaves each worker room for the records of six orders, and for what they are sorted by; 0: as usual.
+// heldRecords returns a number that leaves each worker room for the records of six orders, and their sort keys. 0: the
+// usual number.
 func (c *Config) heldRecords() int {
 	if step := c.Step(); step > 0 {
 		return max(leastRecords, min(step/8, usualRecords))

@@ -17,15 +17,15 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// An example should be short enough to be read and long enough to be a document.
+// An example should be short enough to read and long enough to look like a document.
 const (
 	exampleShingles = 60
-	exampleRows     = 100_000 // of a table that are looked at
+	exampleRows     = 100_000 // rows of a table to look at
 )
 
-// Example returns the pair of a run that shows best what a near-duplicate is there, with its texts, which it has read:
-// a near pair of about 60 shingles whose similarity is midway between the threshold and 1. It returns nil if there is
-// none in the input and its references.
+// Example returns the pair of a run that best shows what a near-duplicate is, with texts from read: a near pair of
+// about 60 shingles whose similarity is midway between the threshold and 1. It returns nil if no pair has both
+// documents in the input and its references.
 func Example(ctx context.Context, f *output.Finished, read TextsOf) (*records.Example, error) {
 	threshold := f.Run.Parameters.Threshold
 	best := math.Inf(1)
@@ -38,7 +38,7 @@ func Example(ctx context.Context, f *output.Finished, read TextsOf) (*records.Ex
 		if looked++; looked > exampleRows {
 			break
 		}
-		if pair.Copy() || pair.InA != nil && *pair.InA == records.InIndex { // whose texts are not read again
+		if pair.Copy() || pair.InA != nil && *pair.InA == records.InIndex { // texts in an index are not read again
 			continue
 		}
 		off := math.Abs(math.Log(float64(pair.SizeA)/exampleShingles)) + 4*math.Abs(pair.Similarity-(threshold+1)/2)
@@ -59,7 +59,7 @@ func Example(ctx context.Context, f *output.Finished, read TextsOf) (*records.Ex
 	return example, tellFates(ctx, f, example)
 }
 
-// tellFates says which of an example's documents was removed, if the table says so among its first rows.
+// tellFates records which of an example's documents was removed, if the first rows of the table say so.
 func tellFates(ctx context.Context, f *output.Finished, e *records.Example) error {
 	if !f.Run.Parameters.Wrote(string(output.Removed)) {
 		return nil
@@ -84,7 +84,7 @@ func tellFates(ctx context.Context, f *output.Finished, e *records.Example) erro
 	return nil
 }
 
-// Text reads the text of one document of a finished run again, as the run read it.
+// Text returns the text of one document of a finished run, read again in the same way.
 func Text(ctx context.Context, f *output.Finished, from string, position int64) (string, error) {
 	options, err := Reading(f)
 	if err != nil {
@@ -107,11 +107,11 @@ func only(ctx context.Context, f *output.Finished, from string, options source.O
 	return source.Plan(ctx, []string{path}, options)
 }
 
-// mostText is how much of a text is returned, in bytes.
+// mostText is the maximum of a text that is returned, in bytes.
 const mostText = 64 << 10
 
-// Texts returns what reads the texts of some documents again, as the run read them, the first 64 KiB of each. Documents
-// that could not be read are missing; the error says why, of the first file.
+// Texts returns a function that reads the texts of documents again in the way the run did, up to 64 KiB each. Documents
+// that cannot be read are missing; the error is that of the first file that failed.
 func Texts(f *output.Finished) TextsOf {
 	return func(ctx context.Context, of []records.Place) (map[records.Place]string, error) {
 		if slices.Contains(f.Run.Parameters.Inputs, "-") {
@@ -138,9 +138,9 @@ func Texts(f *output.Finished) TextsOf {
 	}
 }
 
-// stagedTexts is Texts while the run still has its inputs: decompressed files, and standard input.
+// stagedTexts is Texts for a run that still has its inputs: decompressed files, and standard input.
 func (r *run) stagedTexts(ctx context.Context, of []records.Place) (map[records.Place]string, error) {
-	in, err := source.Shared(ctx, job.Inputs(r.temp)) // who finishes a run has no plan
+	in, err := source.Shared(ctx, job.Inputs(r.temp)) // Finish has no plan
 	if err != nil {
 		return nil, err
 	}
@@ -157,11 +157,11 @@ func (r *run) stagedTexts(ctx context.Context, of []records.Place) (map[records.
 	return texts, lookup(ctx, in, files, of, r.asked.Shown(), texts)
 }
 
-// lookup adds the texts of documents, by the numbers of their files.
+// lookup adds the texts of documents to texts. files maps sources to file numbers, or −1.
 func lookup(ctx context.Context, in *source.Inputs, files map[string]int, of []records.Place, options source.Options, texts map[records.Place]string) error {
 	places := map[blocks.Key]records.Place{}
 	for _, place := range of {
-		if file := files[place.Source]; file >= 0 { // else it is in an index
+		if file := files[place.Source]; file >= 0 { // else the document is in an index
 			places[blocks.NewKey(file, place.Position)] = place
 		}
 	}
@@ -170,9 +170,9 @@ func lookup(ctx context.Context, in *source.Inputs, files map[string]int, of []r
 	})
 }
 
-// Reading says how the run read its input.
+// Reading returns how the run read its input.
 func Reading(f *output.Finished) (source.Options, error) {
-	spec := records.Default() // another command's output has another method
+	spec := records.Default() // another command's output may have another method
 	spec.Input, spec.Shingles = f.Run.Parameters.Input, f.Run.Parameters.Shingles
 	if len(spec.Text) == 0 {
 		spec.Text = job.ColumnsOf(f.Run.Parameters.Match)

@@ -16,12 +16,10 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// estimateTolerance is how many times as many records as were estimated make the estimate wrong enough
-// to be told.
+// estimateTolerance is how many times the estimated number of records there may be without a warning.
 const estimateTolerance = 4
 
-// account records what the pipeline came to and checks that nothing is lost. It returns the files that
-// were written.
+// account records the pipeline's results and checks that nothing is lost. It returns the files that were written.
 func (r *run) account(ctx context.Context, launch job.Launch) (*records.Manifest, error) {
 	if len(r.record.Steps) == 0 {
 		r.warn("the runner returned no counters, so run.json has no steps")
@@ -49,7 +47,7 @@ func (r *run) account(ctx context.Context, launch job.Launch) (*records.Manifest
 		}
 		r.record.Input.Decoded += fact.Counts[blocks.CountDecoded]
 		if fact.Kind == blocks.FactRead && r.from == nil {
-			r.record.Input.Encodings = fact.Encodings // those of the plan are of its sample
+			r.record.Input.Encodings = fact.Encodings // replaces those of the plan's sample
 			records.SortEncodings(r.record.Input.Encodings)
 		}
 	}
@@ -97,7 +95,7 @@ func (r *run) countReferences(facts []blocks.Fact) {
 		}
 		n.Removed += f.Counts[blocks.CountForReference]
 	}
-	if r.index != nil && r.index.HasKeys() { // they are not read
+	if r.index != nil && r.index.HasKeys() { // documents of the index are not read
 		kept, removed := r.index.Rows()
 		n.Records = kept + removed
 	}
@@ -113,7 +111,7 @@ func (r *run) countReferences(facts []blocks.Fact) {
 	}
 }
 
-// countValues records which values rules of numbers and dates cannot read.
+// countValues records the values that rules for numbers and dates cannot read.
 func (r *run) countValues(facts []blocks.Fact) {
 	byColumn := map[string]*records.UnreadValues{}
 	for _, f := range facts {
@@ -123,7 +121,7 @@ func (r *run) countValues(facts []blocks.Fact) {
 		_, column, _ := strings.Cut(f.Name, " ")
 		of := byColumn[column]
 		if of == nil {
-			of = &records.UnreadValues{Column: column, First: f.Note} // facts are in the order of documents
+			of = &records.UnreadValues{Column: column, First: f.Note} // facts are in document order
 			byColumn[column] = of
 		}
 		of.Documents += f.Counts[blocks.CountValues]
@@ -152,7 +150,7 @@ func (r *run) countColumns(ctx context.Context) error {
 	if r.record.Counts.NoColumn == 0 || r.from != nil {
 		return nil
 	}
-	in, err := source.Shared(ctx, job.Inputs(r.temp)) // who finishes a run has no plan
+	in, err := source.Shared(ctx, job.Inputs(r.temp)) // Finish has no plan
 	if err != nil {
 		return err
 	}
@@ -166,7 +164,7 @@ func (r *run) countColumns(ctx context.Context) error {
 	return nil
 }
 
-// checkLoss holds the promise that nothing is lost.
+// checkLoss returns an error if a record is missing from the output.
 func (r *run) checkLoss() error {
 	n := r.record.Counts
 	dropped := n.Unreadable
@@ -184,7 +182,8 @@ func (r *run) checkLoss() error {
 	return nil
 }
 
-// checkCompared returns a *NothingComparedError if no document was, and counts the pairs of those that were.
+// checkCompared returns a *NothingComparedError if no document was compared, and counts the pairs of compared
+// documents.
 func (r *run) checkCompared(facts []blocks.Fact) error {
 	n := &r.record.Counts
 	compared := n.Records - n.Unreadable - n.NotCompared
@@ -206,10 +205,10 @@ func (r *run) checkCompared(facts []blocks.Fact) error {
 	return nil
 }
 
-// mostSuffix ends the name of the largest value of a distribution.
+// mostSuffix ends the name of a distribution's maximum.
 const mostSuffix = "_max"
 
-// counters are the runner's, summed over transforms.
+// counters returns the runner's counters, summed over transforms, and the maximums of its distributions.
 func counters(result beam.PipelineResult) map[string]int64 {
 	steps := map[string]int64{}
 	if result == nil {
@@ -225,7 +224,7 @@ func counters(result beam.PipelineResult) map[string]int64 {
 	return steps
 }
 
-// totals adds up what the facts say.
+// totals adds up the counts of facts.
 func totals(facts []blocks.Fact) (n records.Counts) {
 	for _, f := range facts {
 		rows := f.Counts[blocks.CountRows]
@@ -263,7 +262,7 @@ func totals(facts []blocks.Fact) (n records.Counts) {
 	return n
 }
 
-// notCompared adds up how many documents are not compared for each reason.
+// notCompared returns the number of documents not compared, by reason.
 func notCompared(facts ...blocks.Fact) map[string]int64 {
 	documents := map[string]int64{}
 	for _, f := range facts {

@@ -13,7 +13,7 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// handover is what a run leaves for who finishes it.
+// handover is the state that a run leaves for the process that finishes it.
 type handover struct {
 	Run         records.Run `json:"run"`
 	Known       planFacts   `json:"known"`
@@ -21,8 +21,8 @@ type handover struct {
 	Job         string      `json:"job"` // the State of a job.LeftError
 }
 
-// leave leaves the output to a job that goes on, if err says that there is one. The error says so; after that the run
-// has nothing to end. It is nil if the run must be ended: it was not left, or cannot be.
+// leave hands the output over to a job that continues, if err says that there is one. It returns the *job.LeftError
+// that says so; then the run must not be closed. It returns nil if there is no such job, or the handover failed.
 func (r *run) leave(ctx context.Context, err error) error {
 	if err == nil || r.goesOn == nil {
 		return nil
@@ -42,20 +42,20 @@ func (r *run) leave(ctx context.Context, err error) error {
 	return &left
 }
 
-// Finishing is what is asked of Finish.
+// Finishing holds the arguments of Finish.
 type Finishing struct {
 	Output   string
-	WaitLock time.Duration // for another process that finishes it
-	// Ended reports whether a job has ended that an output's lock was passed to.
+	WaitLock time.Duration // how long to wait for another process that finishes it
+	// Ended reports whether the job to which an output's lock was handed over has ended.
 	Ended func(ctx context.Context, job string) (bool, error)
-	// Follow returns how a job is followed that was left with a state.
+	// Follow returns a Launch that follows the job that was left with this state.
 	Follow func(state string) job.Launch
-	// Draw writes the page for persons; nil writes none.
+	// Draw writes the HTML report; nil writes none.
 	Draw Draw
 }
 
-// Finish follows the job of a run that was left, checks what it wrote, and commits. A run that is finished already is
-// returned as it is, with a warning.
+// Finish follows the job that a run left, checks what it wrote, and commits. If the run is finished already, it returns
+// its record, with a warning.
 func Finish(ctx context.Context, f Finishing) (*records.Run, error) {
 	dir, err := job.OutputPath(f.Output)
 	if err != nil {
@@ -103,7 +103,7 @@ func (r *run) finish(ctx context.Context, follow job.Launch) error {
 	return r.complete(ctx, follow, nil)
 }
 
-// restore sets what the end of a run asks of its config.
+// restore sets what the end of a run needs of its config.
 func (c *Config) restore(run records.Run) error {
 	var how struct {
 		Output    string `json:"output"`
@@ -116,7 +116,7 @@ func (c *Config) restore(run records.Run) error {
 	return err
 }
 
-// finished returns the record of an output that has nothing left to be finished.
+// finished returns the record of an output that needs no finishing.
 func finished(ctx context.Context, dir string) (*records.Run, error) {
 	there, err := job.OpenOutput(ctx, dir, "dedup")
 	if err != nil {

@@ -49,15 +49,15 @@ func (p *Plan) forecast(ctx context.Context, inForce records.InForce) (*records.
 	return f, nil
 }
 
-// seconds estimates the CPU seconds of the run. The constants were fitted to twelve corpora on one machine; what grows
-// with the input is measured on this one, by the survey.
+// seconds estimates the CPU seconds of the run. The constants were fitted to twelve corpora on one machine; costs that
+// grow with the input are measured by the survey, on this machine.
 func (p *Plan) seconds(ctx context.Context, s *survey) (float64, error) {
 	const (
-		run      = .1    // to begin, and to end
-		file     = .0003 // to open one, and to write its counterpart
-		signed   = .8    // of what a survey does with a document
+		run      = .1    // to start and end a run
+		file     = .0003 // to open a file and write its counterpart
+		signed   = .8    // share of a survey's time per document
 		packed   = 10e-9 // to compress a byte
-		readMore = 1.2   // what is read again
+		readMore = 1.2   // reads of the run, for each byte surveyed
 	)
 	in := p.Listing.Inputs
 	cpu := run + file*float64(in.Len()) + signed*s.signing*s.ratio() +
@@ -65,7 +65,7 @@ func (p *Plan) seconds(ctx context.Context, s *survey) (float64, error) {
 	if !p.Request.Writes(output.Corpus) || in.Len() == 0 {
 		return cpu, nil
 	}
-	// Files of one input are mostly alike.
+	// Most inputs have files of one kind.
 	compressed, err := in.MayUnpack(ctx, 0)
 	if compressed {
 		cpu += packed * float64(s.text) * s.ratio()
@@ -73,7 +73,7 @@ func (p *Plan) seconds(ctx context.Context, s *survey) (float64, error) {
 	return cpu, err
 }
 
-// total estimates the number of all documents, those included that are not compared.
+// total estimates the number of all documents, including those not compared.
 func (s *survey) total() int64 {
 	n := s.sampled.Documents
 	if read := n + s.sampled.Unreadable; !s.whole && read > 0 {
@@ -85,7 +85,7 @@ func (s *survey) total() int64 {
 	return n
 }
 
-// ratio is how many documents the input has for each that the survey has.
+// ratio returns how many documents the input has for each one in the survey.
 func (s *survey) ratio() float64 {
 	return max(1, float64(s.total())/float64(max(1, s.sampled.Documents)))
 }
@@ -119,7 +119,7 @@ func shares(counts map[string]int64) (all []records.Share) {
 	return all
 }
 
-// The figures of a sending.
+// Indexes of the figures of a sending.
 const (
 	// Bytes of the collections in lanes.
 	bandSent = iota
@@ -129,17 +129,17 @@ const (
 	profileSent
 	copySent
 
-	edges     // number, between neighbours in buckets
-	treeEdges // number, of those edges that a spanning forest needs
-	readAgain // documents
+	edges     // number of edges between neighbours in buckets
+	treeEdges // number of these edges in a spanning forest
+	readAgain // number of documents
 	figures
 )
 
-// sending is what some documents of the survey would send if they were the whole input.
+// sending holds what some documents of the survey would send if they were the whole input.
 type sending [figures]float64
 
-// lanes are the collections that are grouped, in the order of the graph: the figure with their bytes, their names, and the steps between
-// which they travel.
+// lanes lists the collections that are grouped, in the order of the graph: the figure with their bytes, their names,
+// and the steps between which they travel.
 var lanes = []struct {
 	figure         int
 	name, from, to string
@@ -154,7 +154,7 @@ var lanes = []struct {
 
 // expect fills in what the run is expected to send.
 func (p *Plan) expect(f *records.Forecast, s *survey) {
-	all := make([]int, len(s.documents)) // their numbers
+	all := make([]int, len(s.documents)) // numbers of documents
 	var halves [2][]int
 	for i := range all {
 		all[i] = i
@@ -194,8 +194,9 @@ func (p *Plan) expect(f *records.Forecast, s *survey) {
 
 func round(v float64) int64 { return int64(math.Round(v)) }
 
-// most is an upper bound of what the documents of the survey send: each has an edge in each band, is read again, and is a copy as well.
-// It caps figures that are extrapolated as the square. A figure without a bound is infinite.
+// most returns an upper bound of what the documents of the survey send: each has an edge in each band, is read again,
+// and is a copy as well. The bound caps figures that are extrapolated as the square; a figure without a bound is
+// infinite.
 func (s *survey) most() (t sending) {
 	for i := range t {
 		t[i] = math.Inf(1)
@@ -218,28 +219,30 @@ func (s *survey) most() (t sending) {
 	return t
 }
 
-// runs is into how many parts, in input order, the survey is cut. Every other part belongs to the same half, so documents that are
-// near each other in the input stay together.
+// runs is the number of parts, in input order, that the survey is cut into. Every other part belongs to the same half,
+// so documents that are near each other in the input stay together.
 const runs = 64
 
-// grow extrapolates a figure to x times the survey. What comes from single documents, or from pairs that are near each other in the
-// input, grows with the number of documents; what comes from pairs anywhere grows with its square. So a figure is a·n + b·n², and the
-// survey and the mean of its halves give a and b. The result is too large if the survey has only one or two documents of large clusters.
+// grow extrapolates a figure to x times the survey. A figure of single documents, or of pairs that are near each other
+// in the input, grows with the number of documents n; a figure of pairs anywhere grows with its square. So a figure is
+// a·n + b·n², and the survey and the mean of its halves give a and b. The result is too large if the survey has only
+// one or two documents of large clusters.
 func grow(whole, half, x float64) float64 {
 	linear, square := terms(whole, half)
 	return linear*x + square*x*x
 }
 
-// terms are the terms of a figure: a·n, and b·n².
+// terms returns the two terms of a figure: a·n, and b·n².
 func terms(whole, half float64) (linear, square float64) {
 	linear = min(max(0, 4*half-whole), whole)
 	return linear, whole - linear
 }
 
-// interval bounds the number of edges of x times the survey, which has n. Halves do not show everything, so the lower end assumes growth
-// with the number of documents, and the upper end growth with its square. Each end is two standard errors away. The edges of
-// a component come and go together: only as many are independent as a spanning forest has, each for n/forest edges, so the variance of n is
-// n²/forest. If the survey has no edge, it may have missed three (with a probability of 1/20).
+// interval bounds the number of edges of x times the survey, which has n. Halves do not show everything, so the lower
+// end assumes growth with the number of documents, and the upper end growth with its square. Each end is two standard
+// errors away. The edges of a component occur together: only as many are independent as a spanning forest has, each for
+// n/forest edges, so the variance of n is n²/forest. If the survey has no edge, it may have missed three (with a
+// probability of 1/20).
 func interval(n, forest, x float64) (low, high float64) {
 	if x <= 1 {
 		return n, n
@@ -251,7 +254,8 @@ func interval(n, forest, x float64) (low, high float64) {
 	return max(n, (n-deviation)*x), (n + deviation) * x * x
 }
 
-// send computes what documents of the survey, by their numbers, would send if they were the whole input. It follows the steps of the graph.
+// send computes what documents of the survey, by their numbers, would send if they were the whole input. It follows the
+// steps of the graph.
 func (s *survey) send(numbers []int) (t sending) {
 	g := s.group(numbers)
 	t[firstSent] = float64(len(blocks.AppendFirst(nil, blocks.First{})) * len(g.firsts))
@@ -266,12 +270,14 @@ func (s *survey) send(numbers []int) (t sending) {
 	return t
 }
 
-// grouped is which documents of the survey are copies, and which are in one component. Documents are named by their numbers.
+// grouped says which documents of the survey are copies, and which are in one component. Documents are named by their
+// numbers.
 type grouped struct {
-	firsts []int       // documents that no earlier one of their block is the same as: these are signed
-	copyOf map[int]int // the first of its copies, for each copy
-	copies map[int]int // how many copies a document has
-	// root returns the key of the first document of a document's component; documents counts those of each that are no copies.
+	firsts []int       // documents that are not a copy within their block: these are signed
+	copyOf map[int]int // for each copy, the first document of its group
+	copies map[int]int // for each first document, the number of its copies
+	// root returns the key of the first document of a document's component; documents counts, by root, those that are not
+	// copies.
 	root      func(i int) blocks.Key
 	documents map[blocks.Key]int
 }
@@ -306,7 +312,8 @@ func (s *survey) group(numbers []int) grouped {
 	return g
 }
 
-// bandBytes is the size of the band entries of documents: one for each band, with a header for each band, file and shard.
+// bandBytes returns the size of the band entries of documents: one for each band, with a header for each band, file and
+// shard.
 func (s *survey) bandBytes(firsts []int) float64 {
 	p := s.plan
 	bands := max(p.Choice.Bands, p.Pieces.Count)
@@ -326,7 +333,7 @@ func (s *survey) bandBytes(firsts []int) float64 {
 	return float64(bands) * float64(blocks.BandBytes(len(firsts), headers))
 }
 
-// connect finds the edges between neighbours in buckets, and the components that these make.
+// connect finds the edges between neighbours in buckets, and the components that they form.
 func (s *survey) connect(g *grouped, t *sending) {
 	p := s.plan
 	listed := p.candidates("").List != ""
@@ -367,7 +374,7 @@ func (s *survey) connect(g *grouped, t *sending) {
 	}
 }
 
-// levels is how many times the tree of components.Connect sends forests on, from its parts to one group.
+// levels returns how many times the tree of components.Connect sends forests on, from its parts to one group.
 func (p *Plan) levels() (n int) {
 	for parts := p.parts(); parts > 1; parts = groupsOf(parts) {
 		n++
@@ -375,13 +382,14 @@ func (p *Plan) levels() (n int) {
 	return n
 }
 
-// groupsOf is how many groups so many parts become at one level of the tree.
+// groupsOf returns how many groups so many parts become at one level of the tree.
 func groupsOf(parts int) int { return (parts + components.FanIn - 1) / components.FanIn }
 
-// inForests is how many edges the forests of all levels of the tree have together, if it begins with these parts and edges.
+// inForests returns how many edges the forests on all levels of the tree have in total, if it begins with these parts
+// and edges.
 func inForests(edges []blocks.Edge, parts int) (n int) {
 	type sent struct {
-		part int // that it is sent to
+		part int // the edge's destination
 		edge blocks.Edge
 	}
 	var level []sent
@@ -409,13 +417,13 @@ func inForests(edges []blocks.Edge, parts int) (n int) {
 	return n
 }
 
-// sendAgain adds what the documents send that are read again: copies, and those with copies or an edge.
+// sendAgain adds what documents send after the second read: copies, and those with copies or an edge.
 func (s *survey) sendAgain(numbers []int, g *grouped, t *sending) {
 	type sentSet struct {
 		component blocks.Key
 		set       uint64
 	}
-	sent := map[sentSet]bool{} // of the block in hand: each set is sent once
+	sent := map[sentSet]bool{} // within the current block, each set is sent once
 	filled, file := 0, -1
 	for _, i := range numbers {
 		d := &s.documents[i]
@@ -445,7 +453,7 @@ func (s *survey) sendAgain(numbers []int, g *grouped, t *sending) {
 	}
 }
 
-// profile is a profile of the document's size. Its values do not matter, but for the bytes that they take.
+// profile returns a profile as large as the document's. Only its encoded size matters, not its values.
 func (d *surveyed) profile(copies int) blocks.Profile {
 	return blocks.Profile{
 		Key: d.key, ID: make([]byte, d.id), HasID: d.hasID, Size: int(d.size), Words: int(d.words), Copies: copies,
@@ -458,7 +466,8 @@ func (d *surveyed) profileBytes(copies int) int {
 	return len(blocks.AppendProfile(nil, &p))
 }
 
-// copyBytes is the size of what a document sends that is a copy of another, or that has copies: then of is its own key.
+// copyBytes returns the size of what a copy of another document sends, or a document with copies: then of is its own
+// key.
 func (d *surveyed) copyBytes(of blocks.Key, p *Plan) int {
 	c := blocks.Copy{Of: of, Profile: d.profile(0)}
 	if of == d.key || p.Request.Same == copies.Set {

@@ -21,12 +21,14 @@ import (
 	"github.com/neardup/neardup/transforms/sets"
 )
 
-// A run that decides again begins at the decision: it knows similar documents from the tables of a finished output.
+// A run that decides again begins at the decision: it takes similar documents from the tables of a finished output.
 
-// redecided are the fields of phases before the decision that such a run may change: nothing that is read depends on them.
+// redecided lists the fields of phases before the decision that such a run may change, because nothing that is read
+// depends on them.
 var redecided = []string{"threshold", "cluster", "keep", "protect"}
 
-// takeOver opens the output that c.From names, and makes its Spec that of c, but for what c asks of the decision.
+// takeOver opens the output that c.From names, and sets c.Spec to the Spec of its run, except where c changes the
+// decision.
 func (c *Config) takeOver(ctx context.Context) (*output.Finished, error) {
 	f, err := job.OpenOutput(ctx, c.From, "dedup")
 	if err != nil {
@@ -34,7 +36,7 @@ func (c *Config) takeOver(ctx context.Context) (*output.Finished, error) {
 	}
 	asked, defaults := records.Fields(c.Spec), records.Fields(records.Default())
 	was, phases := records.Fields(f.Run.Parameters), records.Phases()
-	changed := map[string]any{ // where a whole run alone knows what is asked
+	changed := map[string]any{ // settings that only a whole run supports
 		"measure_recall": 0, "max_removed": "",
 		"write": slices.DeleteFunc(slices.Clone(f.Run.Parameters.Write), func(part string) bool { return part == string(output.Documents) }),
 	}
@@ -68,13 +70,13 @@ func (c *Config) takeOver(ctx context.Context) (*output.Finished, error) {
 	return f, c.checkFrom(f)
 }
 
-// same compares two values of a field; nil is an empty list.
+// same reports whether two values of a field are equal; nil equals an empty list.
 func same(a, b any) bool {
 	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
 	return x.Kind() == reflect.Slice && x.Len()+y.Len() == 0 || reflect.DeepEqual(a, b)
 }
 
-// replaced is a Spec with other values of some fields, by their names.
+// replaced returns s with other values of some fields, by their names.
 func replaced(s records.Spec, values map[string]any) (other records.Spec, err error) {
 	for _, fields := range []any{s, values} {
 		data, err := json.Marshal(fields)
@@ -88,7 +90,7 @@ func replaced(s records.Spec, values map[string]any) (other records.Spec, err er
 	return other, nil
 }
 
-// checkFrom returns a *job.UsageError for what cannot be decided again.
+// checkFrom returns a *job.UsageError for an output that cannot be decided again.
 func (c *Config) checkFrom(f *output.Finished) error {
 	refuse := func(format string, args ...any) error {
 		return job.Usage("--from %s: %s; run dedup on the input instead", c.From, fmt.Sprintf(format, args...))
@@ -130,7 +132,7 @@ func (c *Config) checkFrom(f *output.Finished) error {
 	return nil
 }
 
-// checkInput returns an error if the input is not what the run that wrote r.from has read.
+// checkInput returns an error if the input is not what the run that wrote r.from read.
 func (r *run) checkInput(ctx context.Context) error {
 	was := r.from.Run.Input
 	if err := sameInput(was, r.plan.Input()); err != nil || !r.asked.Writes(output.Corpus) {
@@ -143,7 +145,7 @@ func (r *run) checkInput(ctx context.Context) error {
 	return err
 }
 
-// replayed is what the finished output tells, as of a first read and a search.
+// replayed returns the collections of the first read and the search, from the tables of the finished output.
 func (p *Plan) replayed(s beam.Scope, temp string) (keys, found) {
 	params := replay.Params{
 		Inputs: job.Inputs(temp), Tables: p.From.Folder, Shards: p.componentShards(), Measure: p.Verifier(temp),
@@ -161,21 +163,21 @@ func (p *Plan) replayed(s beam.Scope, temp string) (keys, found) {
 	return k, found{profiles: similar.Profiles, pairs: similar.Pairs, links: similar.Links, copies: similar.Copies}
 }
 
-// decidedShards is the number of component shards of documents that are known to be similar.
+// decidedShards returns the number of component shards for documents that are known to be similar.
 func (p *Plan) decidedShards() sets.ComponentShards {
 	n := p.From.Run.Counts
 	return sets.ComponentShards(max(job.LeastGroups, min((n.Removed+n.Clusters)*decidedBytes/p.GroupBytes(), job.MostGroups)))
 }
 
-// decidedBytes are those of a document, and its pairs, that is decided again.
+// decidedBytes is about the size of a document to decide again, with its pairs.
 const decidedBytes = 400
 
-// told is how such documents are compared: they have been.
+// told returns the measure of such documents, whose similarities are known.
 func (p *Plan) told() verifier.Spec {
 	return verifier.Spec{Measure: verifier.Told, Threshold: p.Threshold}
 }
 
-// reads are those of the run's pipelines.
+// reads returns what each of the run's pipelines reads.
 func (p *Plan) reads(asked *job.Asked) [][]job.Read {
 	switch {
 	case p.From == nil:
@@ -187,7 +189,7 @@ func (p *Plan) reads(asked *job.Asked) [][]job.Read {
 	}
 }
 
-// settle takes over what the earlier run has found out about the input.
+// settle copies what the earlier run found out about the input.
 func (r *run) settle() {
 	was := &r.from.Run
 	r.record.NoColumn, r.record.Input.Decoded = was.NoColumn, was.Input.Decoded

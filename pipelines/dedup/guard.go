@@ -18,10 +18,10 @@ import (
 
 // RemovedError ends a run that would remove more of a source than --max-removed allows.
 type RemovedError struct {
-	Source             string // of which the largest share would be removed, the first of equals
+	Source             string // the source that would lose the largest share, the first of equals
 	Removed, Documents int64
-	Limit              string // as it was given
-	Sources            int    // of which too much would be
+	Limit              string // as given
+	Sources            int    // number of sources that would lose too much
 }
 
 func (e *RemovedError) Error() string {
@@ -35,20 +35,21 @@ func (e *RemovedError) Error() string {
 // Status is the exit status.
 func (*RemovedError) Status() int { return 5 }
 
-// tally is what is counted of a source: documents that were read, and of them those in the corpus.
+// tally counts the documents read from a source, and those of them in the corpus.
 type tally struct{ documents, kept int64 }
 
-// removed is the share that is not kept, in per cent.
+// removed returns the share that is not kept, in per cent.
 func (s *tally) removed() float64 {
 	return 100 * float64(s.documents-s.kept) / float64(s.documents)
 }
 
-// checkRemoved holds every source to --max-removed. A source is an input file, or a folder of files that are documents each.
+// checkRemoved returns a *RemovedError if a source exceeds --max-removed. A source is an input file, or a folder of
+// files with one document each.
 func (r *run) checkRemoved(ctx context.Context) error {
 	if r.asked.MaxRemoved == nil {
 		return nil
 	}
-	in, err := source.Shared(ctx, job.Inputs(r.temp)) // who finishes a run has no plan
+	in, err := source.Shared(ctx, job.Inputs(r.temp)) // Finish has no plan
 	if err != nil {
 		return err
 	}
@@ -64,7 +65,7 @@ func (r *run) checkRemoved(ctx context.Context) error {
 		}
 		return sources[name]
 	}
-	files := map[string]int{} // by the names of their pieces in the corpus
+	files := map[string]int{} // by the corpus file of each piece
 	for piece := range in.Pieces.Len() {
 		files[output.CorpusFile(in.PieceName(piece))] = in.Pieces.At(piece).File
 	}

@@ -27,7 +27,7 @@ import (
 
 const segmentFile = "segment.jsonl"
 
-// shared are the fields of a Spec that all runs of an index have in common: what is compared, and how.
+// shared returns the fields of a Spec that all runs of an index have in common: what is compared, and how.
 func shared() (names []string) {
 	for name, phase := range records.Phases() {
 		if name == "text" || (phase == "keys" || phase == "verify") && name != "measure_recall" {
@@ -38,7 +38,7 @@ func shared() (names []string) {
 	return names
 }
 
-// checkIndexed returns a *job.UsageError for what does not go with an index, and says why.
+// checkIndexed returns a *job.UsageError, with the reason, for settings that cannot be used with an index.
 func checkIndexed(a *job.Asked) error {
 	refused := func(flag, why string) error { return job.Usage("%s cannot be used with an index: %s", flag, why) }
 	const later = "a later document could remove one that is already published; drop it"
@@ -69,8 +69,8 @@ func checkIndexed(a *job.Asked) error {
 	return nil
 }
 
-// takeIndex opens the index that Against names, and has the job asked what all its runs are. What is given besides must
-// be the same.
+// takeIndex opens the index that Against names, or returns nil, and takes the settings that all of its runs share from
+// it. Flags that are given must agree with them.
 func (c *Config) takeIndex(ctx context.Context) (*index.Index, error) {
 	var found *index.Index
 	for _, path := range c.Against {
@@ -107,7 +107,7 @@ func (c *Config) takeIndex(ctx context.Context) (*index.Index, error) {
 	}
 }
 
-// follow has the job asked what the index says.
+// follow takes the settings that the index fixes.
 func (c *Config) follow(x *index.Index) error {
 	own, err := job.Compile(c.Spec, c.Given...)
 	if err != nil {
@@ -154,7 +154,7 @@ func (c *Config) follow(x *index.Index) error {
 	return nil
 }
 
-// lockIndex takes the index's lock, if the run is to add to it.
+// lockIndex takes the index's lock, if the run adds to it.
 func (r *run) lockIndex(ctx context.Context) (err error) {
 	if r.index == nil || !r.asked.Append {
 		return nil
@@ -166,8 +166,9 @@ func (r *run) lockIndex(ctx context.Context) (err error) {
 	return nil
 }
 
-// resumeIndex finishes what earlier runs have left of the index, and plans again if that has changed it; of the warnings,
-// so many are not of the plan. The output is locked, and what an earlier run had all but published there is published.
+// resumeIndex completes what earlier runs left unfinished in the index, and plans again if that changed it; the first
+// warnings of the record are not of the plan. By now the output is locked, and any earlier run in it has been
+// published.
 func (r *run) resumeIndex(ctx context.Context, warnings int) (err error) {
 	if r.adding == nil {
 		return nil
@@ -187,7 +188,7 @@ func (r *run) resumeIndex(ctx context.Context, warnings int) (err error) {
 	return r.checkBatch(ctx)
 }
 
-// checkBatch refuses a batch that is in the index already.
+// checkBatch returns an *InIndexError if the index already has the batch.
 func (r *run) checkBatch(ctx context.Context) error {
 	if r.adding == nil {
 		return nil
@@ -200,7 +201,7 @@ func (r *run) checkBatch(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		_ = encoder.Encode([]any{f.Path, f.Size, f.Version}) // a hash never fails
+		_ = encoder.Encode([]any{f.Path, f.Size, f.Version}) // writing to a hash never fails
 	}
 	r.batch = hex.EncodeToString(hash.Sum(nil))
 	if s, ok := r.adding.Has(r.batch); ok {
@@ -209,7 +210,7 @@ func (r *run) checkBatch(ctx context.Context) error {
 	return nil
 }
 
-// InIndexError says that an index has a batch already.
+// InIndexError says that an index already has a batch.
 type InIndexError struct {
 	Dir   string
 	Added index.Added
@@ -223,7 +224,7 @@ func (e *InIndexError) Error() string {
 // Status is the exit status.
 func (*InIndexError) Status() int { return 3 }
 
-// addSegment writes what the run adds to the index, which has it once the output is published.
+// addSegment writes the run's segment, which becomes part of the index once the output is published.
 func (r *run) addSegment(ctx context.Context, launch job.Launch) error {
 	if r.adding == nil {
 		return nil
@@ -249,7 +250,7 @@ func (r *run) addSegment(ctx context.Context, launch job.Launch) error {
 	return r.adding.Pend(ctx, r.segment)
 }
 
-// storeDocuments writes the tables of the segment. The table removed of the output is there already.
+// storeDocuments writes the segment's tables, using the output's table removed, which is already written.
 func (r *run) storeDocuments(ctx context.Context, launch job.Launch, folder output.Folder) error {
 	p := r.plan
 	return r.store(ctx, launch, r.temp, folder, func(s beam.Scope, writing sink.Params) []flow.Facts {
@@ -313,7 +314,7 @@ func (r *run) store(
 	return nil
 }
 
-// publishSegment has the index know that the output is published.
+// publishSegment adds the segment to the index, now that the output is published.
 func (r *run) publishSegment(ctx context.Context) {
 	if r.adding == nil {
 		return
@@ -323,7 +324,7 @@ func (r *run) publishSegment(ctx context.Context) {
 	}
 }
 
-// closeIndex lets the index go.
+// closeIndex releases the index.
 func (r *run) closeIndex(ctx context.Context, err error) error {
 	if r.adding == nil {
 		return err

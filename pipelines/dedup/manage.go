@@ -16,12 +16,12 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// background is that of prose, as setsim.Background has it: 100,000 reviews by shingles of five words. An index is made
-// before there is a document.
+// background is the similarity distribution of unrelated prose, in the form of setsim.Background: 100,000 reviews by
+// shingles of five words. An index is created before there is a document to measure.
 var background = []float64{1, 1.1e-5, 1.3e-7, 3.3e-8, 1.3e-8, 5.1e-9, 2.0e-9, 8.2e-10, 3.3e-10, 1.3e-10, 5.2e-11, 2.1e-11}
 
-// CreateIndex makes an index at dir for runs that are asked so, with bands for that many documents. The error is a
-// *job.UsageError for what an index cannot keep.
+// CreateIndex makes an index at dir for runs with these settings, with bands for expect documents. The error is a
+// *job.UsageError for settings that an index cannot have.
 func CreateIndex(ctx context.Context, dir string, spec records.Spec, expect int64, given ...string) (*index.Index, error) {
 	_, first, err := firstGeneration(spec, expect, given)
 	if err != nil {
@@ -33,7 +33,7 @@ func CreateIndex(ctx context.Context, dir string, spec records.Spec, expect int6
 	return index.Create(ctx, dir, first)
 }
 
-// firstGeneration is that of an index without a document.
+// firstGeneration returns the generation of an index without documents.
 func firstGeneration(spec records.Spec, expect int64, given []string) (asked *job.Asked, g index.Generation, err error) {
 	if asked, err = job.Compile(spec, given...); err != nil {
 		return nil, g, err
@@ -65,8 +65,9 @@ func firstGeneration(spec records.Spec, expect int64, given []string) (asked *jo
 	return asked, g, nil
 }
 
-// RebuildIndex makes an index at dir of the documents that another has kept, for runs that are asked so: what is not
-// given is as the other has it, but for the bands. The error is a *job.UsageError for what the other cannot tell.
+// RebuildIndex makes an index at dir from the documents that another index kept. Settings that are not given are the
+// other's, except bands and rows. The error is a *job.UsageError for settings that need more than the other index
+// stores.
 func RebuildIndex(
 	ctx context.Context, dir, from string, spec records.Spec, expect int64, given []string, running job.Running, launch job.Launch,
 ) (*index.Index, error) {
@@ -105,8 +106,8 @@ func RebuildIndex(
 	return index.Create(ctx, dir, first)
 }
 
-// asIndexed is a spec whose fields, unless given, are as an index has them. Bands are not, nor what the method that is given
-// does not know.
+// asIndexed returns spec with the index's values in all fields that are not given, except bands and rows, and settings
+// that the given method does not have.
 func asIndexed(spec records.Spec, x *index.Index, given []string) (records.Spec, error) {
 	usual, err := job.Compile(records.Default())
 	if err != nil {
@@ -133,7 +134,7 @@ func asIndexed(spec records.Spec, x *index.Index, given []string) (records.Spec,
 	return replaced(spec, values)
 }
 
-// signAgain writes the keys of the segment that is to be the first of an index.
+// signAgain writes the keys of the segment that becomes the first of an index.
 func (r *run) signAgain(ctx context.Context, launch job.Launch) ([]index.Segment, error) {
 	r.index.Segments = []index.Segment{r.segment}
 	if kept, _ := r.index.Rows(); kept == 0 || !r.index.HasKeys() {
@@ -164,7 +165,7 @@ func OpenIndex(ctx context.Context, dir string) (*index.Index, error) {
 	return x, nil
 }
 
-// AskedOf returns what runs of an index are asked.
+// AskedOf returns the settings of runs with the index.
 func AskedOf(x *index.Index) (*job.Asked, error) {
 	values := map[string]any{}
 	for name, value := range x.Asked {
@@ -177,7 +178,7 @@ func AskedOf(x *index.Index) (*job.Asked, error) {
 	return job.Compile(spec)
 }
 
-// DropFromIndex takes out of the index at dir what a run has added.
+// DropFromIndex removes from the index at dir what a run added.
 func DropFromIndex(ctx context.Context, dir, run string) (dropped index.Dropped, err error) {
 	err = changeIndex(ctx, dir, func(w *index.Writer) error {
 		dropped, err = w.Drop(ctx, run)
@@ -186,7 +187,7 @@ func DropFromIndex(ctx context.Context, dir, run string) (dropped index.Dropped,
 	return dropped, err
 }
 
-// PruneIndex makes fewer segments of the index at dir, and removes its generations that are older than an age.
+// PruneIndex merges segments of the index at dir, and removes generations that are older than age.
 func PruneIndex(ctx context.Context, dir string, age time.Duration) (pruned index.Pruned, err error) {
 	err = changeIndex(ctx, dir, func(w *index.Writer) error {
 		pruned, err = w.Prune(ctx, age)
@@ -195,7 +196,7 @@ func PruneIndex(ctx context.Context, dir string, age time.Duration) (pruned inde
 	return pruned, err
 }
 
-// changeIndex calls do with an index whose lock is held.
+// changeIndex locks the index at dir and calls do with it.
 func changeIndex(ctx context.Context, dir string, do func(*index.Writer) error) error {
 	x, err := OpenIndex(ctx, dir)
 	if err != nil {

@@ -15,19 +15,20 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// TextsOf reads the texts of some documents, each up to a limit. What could not be read is missing; the error says why.
+// TextsOf reads the texts of some documents, each up to a limit. Texts that could not be read are missing; the error
+// says why.
 type TextsOf = func(context.Context, []records.Place) (map[records.Place]string, error)
 
-// Draw writes the page for persons of an output, whose texts it may read.
+// Draw writes the HTML report of an output, whose texts it may read.
 type Draw func(ctx context.Context, w io.Writer, f *output.Finished, texts TextsOf) error
 
-// Reading texts for the page takes at most a twentieth of the time that the run has taken, or two seconds.
+// Reading texts for the page takes at most a twentieth of the run's time so far, or two seconds.
 const (
 	textShare = 20
 	textTime  = 2 * time.Second
 )
 
-// draw writes the page beside the tables. It is no part of what the run promises: one that cannot be written is a warning.
+// draw writes the HTML report beside the tables. The run does not promise it: if it cannot be written, the run warns.
 func (r *run) draw(ctx context.Context, files *records.Manifest) {
 	if r.config.Draw == nil {
 		return
@@ -44,9 +45,9 @@ func (r *run) draw(ctx context.Context, files *records.Manifest) {
 	}
 }
 
-// page draws the page in memory, and returns what writes it. Texts are read for at most so long.
+// page draws the page in memory, and returns a function that writes it. Reading texts takes at most limit.
 func page(ctx context.Context, f *output.Finished, draw Draw, texts TextsOf, limit time.Duration) (write func(io.Writer) error, err error) {
-	defer func() { // parquet-go may panic over a file that it cannot read
+	defer func() { // parquet-go may panic on a file that it cannot read
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%v", p)
 		}
@@ -68,20 +69,20 @@ func page(ctx context.Context, f *output.Finished, draw Draw, texts TextsOf, lim
 	}, err
 }
 
-// Paging is what is asked of Page.
+// Paging holds the arguments of Page.
 type Paging struct {
 	Output    string // a finished output
-	File      string // for the page; "" writes it to W
+	File      string // path of the page; "" writes it to W
 	W         io.Writer
-	Overwrite bool // File may be there
+	Overwrite bool // replace an existing File
 	NoText    bool
 	Draw      Draw
 }
 
-// pageTexts is how long reading texts may take where nothing waits for it.
+// pageTexts limits the time for reading texts when no run waits for it.
 const pageTexts = 10 * time.Minute
 
-// Page draws the page of a finished output again.
+// Page draws the HTML report of a finished output again.
 func Page(ctx context.Context, p Paging) error {
 	dir, err := job.OutputPath(p.Output)
 	if err != nil {
@@ -104,7 +105,7 @@ func Page(ctx context.Context, p Paging) error {
 		f.Run.Parameters.NoText = f.Run.Parameters.NoText || p.NoText
 		write, err := page(ctx, f, p.Draw, Texts(f), pageTexts)
 		if same, markErr := f.Unchanged(ctx); markErr == nil && !same {
-			continue // it was replaced by another while it was read
+			continue // another output replaced it meanwhile
 		} else if err = errors.Join(err, markErr); err != nil {
 			return err
 		}

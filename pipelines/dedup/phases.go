@@ -30,42 +30,42 @@ import (
 	"github.com/neardup/neardup/transforms/exchange"
 )
 
-// A run in phases is jobs one after another, each of which leaves files for the next. The first phase and the last,
-// which read all of the input, are done in waves. What is done is kept, so that a run that ends badly is continued by
-// the same command.
+// A run in phases executes several jobs, each of which leaves files for the next. The first and the last phase, which
+// read the whole input, are divided into waves. Finished parts are kept, so the same command continues a run that
+// failed.
 
-// The phases.
+// Names of the phases.
 const (
-	prepared   = "prepared" // the dictionary, or the frequencies of shingles
-	keyed      = "keys"     // waves of splits
-	plain      = "plain"    // plain bytes of compressed files, by the waves that left them
-	linked     = "edges"    // between documents that are to be compared
-	merged     = "forests"  // of parts of the edges
-	contracted = "round"    // of the edges' graph: as many as it takes
-	resolved   = "roots"    // of rounds, the last one first
+	prepared   = "prepared" // dictionary, or frequencies of shingles
+	keyed      = "keys"     // first read, in waves of splits
+	plain      = "plain"    // decompressed bytes of files, by the wave that wrote them
+	linked     = "edges"    // pairs of documents to compare
+	merged     = "forests"  // spanning forests of parts of the graph
+	contracted = "round"    // contractions of the graph, as many as it takes
+	resolved   = "roots"    // components by round, the last round first
 	connected  = "members"
-	made       = "sets"   // if a runner cannot carry them
-	joined     = "joined" // small components of these
+	made       = "sets"   // only if the runner cannot send them within one job
+	joined     = "joined" // small components, from these sets
 	verified   = "verified"
-	decided    = "rows" // of tables
+	decided    = "rows" // decisions, as rows of tables
 	listed     = "pairs"
 	clustered  = "clusters"
 	tabled     = "tables"
 	listing    = "documents"
-	copied     = "corpus" // waves of batches
+	copied     = "corpus" // third read, in waves of batches
 
-	rejected = "rejected" // files of rejected rows and unreadable records, of parts of keys
+	rejected = "rejected" // prefix of files with rejected rows and unreadable records, one for each part of keys
 )
 
-// Input of fewer bytes and documents is done in one job, if --resume is auto: it takes minutes. On a cluster, where each
-// job waits for machines, so is as much as one call connects, unless one job cannot do it.
+// With --resume auto, one job processes an input of fewer bytes and documents, which takes minutes. On a cluster, where
+// each job waits for machines, the limit is what one call can connect, unless one job cannot do it.
 const (
 	phasedBytes     = 8 << 30
 	phasedDocuments = 1 << 23
 	mostConnected   = 1 << 26
 )
 
-// phased reports whether the run is done in phases.
+// phased reports whether the run is divided into phases.
 func (p *Plan) phased() bool {
 	switch {
 	case p.From != nil, p.Config.Resume == job.ResumeNever, slices.Contains(p.Request.Inputs, "-"):
@@ -78,18 +78,18 @@ func (p *Plan) phased() bool {
 	}
 }
 
-// Waves leave about so many bytes of keys, unless there were too few or too many.
+// A wave leaves about waveBytes of keys, within the limits on the number of waves.
 const (
 	waveBytes  = 4 << 30
 	leastWaves = 16
 	mostWaves  = 256
 
-	shingleBytes = 5 // of text
+	shingleBytes = 5 // bytes of text per shingle
 	waveSplits   = 2
 )
 
-// waves is how many waves a read of the input has at most: each has the text of some usual splits, or more. On a
-// cluster a job costs seconds.
+// waves returns the maximum number of waves for a read of the input: each has the text of at least waveSplits usual
+// splits. On a cluster each job costs seconds, so there is no minimum.
 func (p *Plan) waves() int {
 	splits := shingleBytes * p.Shingles / p.Reading().SplitSize()
 	waves := p.KeyBytes() / waveBytes
@@ -99,7 +99,7 @@ func (p *Plan) waves() int {
 	return int(max(1, min(waves, mostWaves, splits/waveSplits)))
 }
 
-// part is what a run has to know of a part that is done.
+// part is the state of a finished part that a continued run needs.
 type part struct {
 	Program string           `json:"program"`
 	Layout  job.Layout       `json:"layout"`
@@ -108,7 +108,7 @@ type part struct {
 	Jobs    []string         `json:"runner_jobs,omitempty"`
 }
 
-// earlier is the layout of what an earlier run of this program has left, nil if there is none.
+// earlier returns the layout that an earlier run of this program left, or nil.
 func (r *run) earlier() (*job.Layout, error) {
 	for _, p := range r.commit.Parts() {
 		program, err := usage.Program()
@@ -123,10 +123,10 @@ func (r *run) earlier() (*job.Layout, error) {
 	return nil, nil
 }
 
-// fingerprints tell of what each phase follows from.
+// fingerprints maps each phase to a hash of everything that its result follows from.
 type fingerprints map[string]string
 
-// fingerprints returns those of the run.
+// fingerprints returns those of the run's phases.
 func (r *run) fingerprints(ctx context.Context) (fingerprints, error) {
 	p := r.plan
 	program, err := usage.Program()
@@ -135,7 +135,7 @@ func (r *run) fingerprints(ctx context.Context) (fingerprints, error) {
 	}
 	hash := sha256.New()
 	encoder := json.NewEncoder(hash)
-	encode := func(values ...any) { _ = encoder.Encode(values) } // a hash never fails
+	encode := func(values ...any) { _ = encoder.Encode(values) } // writing to a hash never fails
 	encode(program, r.record.Formats, p.Listing.Inputs.Shards, p.Layout.Waves)
 	if err := eachFile(ctx, p.Listing.Inputs, encode); err != nil {
 		return nil, err
@@ -162,10 +162,10 @@ func (r *run) fingerprints(ctx context.Context) (fingerprints, error) {
 	}
 	ending("plan", plain)
 	encode(p.Choice.Banding, p.Pieces, p.Complete, p.Layout)
-	if p.Complete { // members follow from them
+	if p.Complete { // then components depend on these
 		encode(p.Threshold, p.batchBytes(p.Config.cellBytes()))
 	}
-	encode(p.Request.Writes(output.Documents)) // or no record is listed
+	encode(p.Request.Writes(output.Documents)) // only then are records listed
 	ending("keys", prepared, keyed, linked, merged, contracted, resolved, connected)
 	encode(p.Threshold, p.componentShards())
 	ending("verify", made, joined, verified)
@@ -173,10 +173,10 @@ func (r *run) fingerprints(ctx context.Context) (fingerprints, error) {
 	return all, nil
 }
 
-// notice is the level of what is shown without --verbose and is not wrong (internal/logging).
+// notice is the log level of messages that are shown without --verbose and are not warnings (internal/logging).
 const notice = slog.LevelInfo + 2
 
-// inPhases does the run in phases, and returns nil when all are done.
+// inPhases runs all phases that are not done yet.
 func (r *run) inPhases(ctx context.Context, launch job.Launch) error {
 	p := r.plan
 	prints, err := r.fingerprints(ctx)
@@ -241,15 +241,15 @@ func (r *run) inPhases(ctx context.Context, launch job.Launch) error {
 			if err := r.commit.Forget(ctx, name); err != nil {
 				return err
 			}
-			repeated[name], i = true, -1 // what is done takes no time
+			repeated[name], i = true, -1 // finished parts are skipped
 			continue
 		}
-		runtime.GC() // else the next job's data comes on top of this one's
+		runtime.GC() // free this job's data before the next job allocates its own
 	}
 	return r.gather(ctx)
 }
 
-// damaged is the kept file that an error tells of, and the part that left it.
+// damaged returns the kept file that err calls damaged, and the part that wrote it, or two empty strings.
 func (r *run) damaged(err error) (file, part string) {
 	for name, p := range r.commit.Parts() {
 		for _, f := range p.Files {
@@ -289,8 +289,8 @@ func (r *run) readWaves(ctx context.Context, launch job.Launch, prints fingerpri
 	return nil
 }
 
-// connect finds the components: by one call if it can hold the edges that are left, else in rounds. A part that is done
-// again may leave other labels, so parts that come after it are done again as well.
+// connect finds the components: in one call if it can hold the remaining edges, else in rounds. A repeated part may
+// choose other labels, so the parts after it are repeated as well.
 func (r *run) connect(ctx context.Context, launch job.Launch, fingerprint string) error {
 	passed := []string{}
 	step := func(name string, build func(*builder) []flow.Facts) error {
@@ -349,7 +349,7 @@ func (r *run) connect(ctx context.Context, launch job.Launch, fingerprint string
 	})
 }
 
-// forgetAfter removes what is done of phases after some parts, unless the last of these is done.
+// forgetAfter removes the finished parts of phases that are not among passed, unless the last part of passed is done.
 func (r *run) forgetAfter(ctx context.Context, passed []string, phases ...string) error {
 	if r.isDone(passed[len(passed)-1]) {
 		return nil
@@ -366,10 +366,10 @@ func (r *run) forgetAfter(ctx context.Context, passed []string, phases ...string
 	return nil
 }
 
-// What files begin with that the parts leave which find the components.
+// Prefixes of the files that the parts of connect leave.
 const (
 	copiesPrefix = "copies"
-	edgesPrefix  = "found" // edges, as they are found
+	edgesPrefix  = "found" // edges before they are contracted
 	gonePrefix   = "gone"
 )
 
@@ -386,12 +386,12 @@ func (r *run) link(b *builder) []flow.Facts {
 	}
 }
 
-// edges is how many edges some rounds have left, and somewhat more.
+// edges returns an upper bound, close to the exact value, on the number of edges left after some rounds.
 func (r *run) edges(rounds int) int64 {
 	return r.keptBytes(waveOf(linked, rounds)) / components.EdgeBytes
 }
 
-// keptBytes is how much the files have whose names begin with that of a phase.
+// keptBytes returns the total size of a phase's kept files, without those of facts.
 func (r *run) keptBytes(phase string) (n int64) {
 	for _, p := range r.commit.Parts() {
 		for _, f := range p.Files {
@@ -403,15 +403,15 @@ func (r *run) keptBytes(phase string) (n int64) {
 	return n
 }
 
-// shardShare is how many times the rows of a usual shard one may have: those that are removed may all be of one file.
+// shardShare is how many times the average number of rows a shard may have: all removed documents may be from one file.
 const shardShare = 4
 
-// slices is in how many groups the rows of a table shard are sorted that a phase has kept.
+// slices returns the number of groups in which a phase's kept rows are sorted, per table shard.
 func (r *run) slices(phase string) int {
 	return r.plan.SlicesOf(shardShare * float64(r.keptBytes(phase)))
 }
 
-// membersAnd has members, and documents that a sample is drawn of, enter their lanes.
+// membersAnd adds members, and the documents drawn for a sample, to their lanes.
 func membersAnd(s beam.Scope, members flow.Members, drawn flow.Drawn) *exchange.Lanes {
 	lanes := exchange.New(s)
 	exchange.Enter(lanes, membersLane, members)
@@ -419,7 +419,7 @@ func membersAnd(s beam.Scope, members flow.Members, drawn flow.Drawn) *exchange.
 	return lanes
 }
 
-// setBytes is about how much the sets have of documents that are in components and are no copies.
+// setBytes estimates the total size of the sets of documents that are in components and are not copies.
 func (r *run) setBytes() int64 {
 	if r.plan.Documents == 0 {
 		return 0
@@ -428,18 +428,18 @@ func (r *run) setBytes() int64 {
 	return int64(float64(documents) * float64(r.plan.featureBytes()) / float64(r.plan.Documents))
 }
 
-// counted is what the jobs of all parts have counted.
+// counted returns the sum of a counter over the jobs of all parts.
 func (r *run) counted(step string) (n int64) {
 	for _, p := range r.commit.Parts() {
 		var of part
-		_ = json.Unmarshal(p.State, &of) // as keepPart wrote it
+		_ = json.Unmarshal(p.State, &of) // keepPart wrote it
 		n += of.Steps[step]
 	}
 	return n
 }
 
-// verify compares documents in one job or, if the runner cannot carry their sets, in three: the first makes the sets, the
-// next joins small components, and the last the large ones.
+// verify compares documents in one job or, if the runner cannot send their sets within one, in three: the first makes
+// the sets, the second joins small components, and the third joins large ones.
 func (r *run) verify(ctx context.Context, launch job.Launch, fingerprint string) error {
 	members := func(b *builder) (flow.Members, flow.Drawn) {
 		all := b.files(copiesPrefix, connected)
@@ -478,20 +478,21 @@ func (r *run) verify(ctx context.Context, launch job.Launch, fingerprint string)
 	})
 }
 
-// carried reports whether the runner can carry all sets in one job.
+// carried reports whether the runner can send all sets within one job.
 func (r *run) carried() bool {
 	most := r.plan.Config.sendable()
 	return most == 0 || r.asked.Method == job.Exact || r.setBytes() <= most
 }
 
-// What files begin with of what large components are joined by: in no lane, since a document as a key leaves no room.
+// Prefixes of the files from which large components are joined. They have no lanes, because a document key leaves no
+// room for one.
 const (
 	largeSetsPrefix     = "large_sets"
 	largeProfilesPrefix = "large_profiles"
 	samplesPrefix       = "samples"
 )
 
-// keepLarger has what large components are joined by kept.
+// keepLarger writes the collections from which large components are joined to kept files.
 func (b *builder) keepLarger(of larger) []flow.Facts {
 	sets, profiles, samples := exchange.New(b.scope), exchange.New(b.scope), exchange.New(b.scope)
 	exchange.Enter(sets, 0, of.sets)
@@ -504,7 +505,7 @@ func (b *builder) keepLarger(of larger) []flow.Facts {
 	return facts
 }
 
-// larger reads what keepLarger has kept.
+// larger reads what keepLarger wrote.
 func (b *builder) larger() larger {
 	return larger{
 		sets:     exchange.Leave[flow.LargeSets](b.scope, b.files(largeSetsPrefix), 0),
@@ -576,7 +577,7 @@ func (r *run) writeWaves(ctx context.Context, launch job.Launch, fingerprint str
 	return nil
 }
 
-// waveOf names a wave of a phase.
+// waveOf returns the name of a phase's wave i.
 func waveOf(phase string, i int) string { return phase + "-" + exchange.Wave(i) }
 
 // isDone reports whether a part is done.
@@ -585,7 +586,7 @@ func (r *run) isDone(part string) bool {
 	return done
 }
 
-// done is how many waves of a phase are.
+// done returns how many waves of a phase are done.
 func (r *run) done(phase string) (n int) {
 	for name := range r.commit.Parts() {
 		if strings.HasPrefix(name, phase+"-") {
@@ -595,7 +596,7 @@ func (r *run) done(phase string) (n int) {
 	return n
 }
 
-// tell tells what the jobs that are left will read.
+// tell announces what the remaining jobs will read, for progress.
 func (r *run) tell(splits, batches []blocks.Range) {
 	var pipelines [][]job.Read
 	add := func(name string, read job.Read, share float64) {
@@ -629,17 +630,17 @@ func (r *run) tell(splits, batches []blocks.Range) {
 	r.config.Tell(pipelines...)
 }
 
-// builder builds the job of a part.
+// builder builds the job of one part.
 type builder struct {
 	run    *run
 	ctx    context.Context
 	scope  beam.Scope
-	lists  []string // of files
-	sends  int64    // what is read to be grouped, unless it is cut to fit
+	lists  []string // paths of lists of files
+	sends  int64    // bytes that are read and then grouped by the runner
 	failed error
 }
 
-// keep has what has entered lanes kept in files, of names that begin with that of the part.
+// keep writes the collections of lanes to kept files whose names begin with name.
 func (b *builder) keep(lanes *exchange.Lanes, name string, waves ...blocks.Range) flow.Facts {
 	return lanes.Write(exchange.Files{
 		Folder: b.run.commit.Kept(), Prefix: name + "-", Waves: waves,
@@ -647,14 +648,14 @@ func (b *builder) keep(lanes *exchange.Lanes, name string, waves ...blocks.Range
 	})
 }
 
-// keepEdges has edges kept.
+// keepEdges writes edges to kept files.
 func (b *builder) keepEdges(edges flow.Forests, name string) flow.Facts {
 	lanes := exchange.New(b.scope)
 	exchange.Enter(lanes, edgesLane, edges)
 	return b.keep(lanes, name)
 }
 
-// edges reads edges that were kept.
+// edges reads edges that keepEdges wrote.
 func (b *builder) edges(name string) flow.Edges {
 	return components.Edges(b.scope, exchange.Leave[flow.Forests](b.scope, b.files(name), edgesLane))
 }
@@ -666,7 +667,7 @@ func (b *builder) files(phases ...string) exchange.Arrived {
 	return all
 }
 
-// gathered reads the kept files of a phase, for those who group what they have.
+// gathered reads the kept files of a phase, so that exchange.Of can group them without the runner.
 func (b *builder) gathered(list, phase string) exchange.Arrived {
 	all, _ := b.read(list, b.run.config.gatherBytes(b.run.commit.Kept()), phase)
 	return all
@@ -690,10 +691,10 @@ func (b *builder) read(list string, hold int64, phases ...string) (all exchange.
 	return exchange.Read(b.scope, list, bytes, hold), bytes
 }
 
-// factsSuffix ends the name of the file of a part's facts.
+// factsSuffix ends the name of a part's file of facts.
 const factsSuffix = ".facts"
 
-// part does a part of the run, unless it is done: a job of what build builds, whose facts say what it has written.
+// part runs the job that build builds, unless the part is done, and keeps the files that its facts list.
 func (r *run) part(ctx context.Context, launch job.Launch, name, fingerprint string, build func(*builder) []flow.Facts) error {
 	if r.isDone(name) {
 		return nil
@@ -701,7 +702,7 @@ func (r *run) part(ctx context.Context, launch job.Launch, name, fingerprint str
 	pipeline, scope := beam.NewPipelineWithRoot()
 	ledger := storage.Join(r.commit.Kept(), name+factsSuffix)
 	b := &builder{run: r, ctx: ctx, scope: scope}
-	sink.Ledger(scope, ledger, append(build(b), sink.NoFact(scope))...) // a part may leave nothing
+	sink.Ledger(scope, ledger, append(build(b), sink.NoFact(scope))...) // a part may emit no facts of its own
 	if b.failed != nil {
 		return b.failed
 	}
@@ -742,7 +743,7 @@ func (r *run) part(ctx context.Context, launch job.Launch, name, fingerprint str
 	return r.keepPart(ctx, name, fingerprint, files, ended)
 }
 
-// keepPart keeps a part that is done.
+// keepPart records that a part is done.
 func (r *run) keepPart(ctx context.Context, name, fingerprint string, files []commit.PartFile, ended job.Outcome) error {
 	program, err := usage.Program()
 	if err != nil {
@@ -759,7 +760,7 @@ func (r *run) keepPart(ctx context.Context, name, fingerprint string, files []co
 	return r.commit.Keep(ctx, commit.Part{Name: name, Fingerprint: fingerprint, Files: files, State: state})
 }
 
-// prepare is Prepare as a part of the run.
+// prepare runs Prepare as a part of the run.
 func (r *run) prepare(ctx context.Context, launch job.Launch, fingerprint string) error {
 	if r.isDone(prepared) || !r.asked.Prepares() {
 		return nil
@@ -775,7 +776,7 @@ func (r *run) prepare(ctx context.Context, launch job.Launch, fingerprint string
 	return r.keepPart(ctx, prepared, fingerprint, files, job.Outcome{Stages: stages})
 }
 
-// keepPlain keeps the plain bytes that a wave has left of compressed files.
+// keepPlain keeps the decompressed files that a wave left.
 func (r *run) keepPlain(ctx context.Context, name, fingerprint string) error {
 	if !storage.IsLocal(r.temp) {
 		return nil
@@ -787,7 +788,7 @@ func (r *run) keepPlain(ctx context.Context, name, fingerprint string) error {
 	return r.keepPart(ctx, name, fingerprint, files, job.Outcome{})
 }
 
-// named are the files of a folder whose names begin with a prefix, but for those of parts.
+// named returns the files of a folder whose names begin with prefix and that no part lists yet.
 func (r *run) named(ctx context.Context, in commit.In, folder, prefix string) (files []commit.PartFile, err error) {
 	names, err := storage.Names(ctx, folder)
 	if err != nil {
@@ -812,8 +813,9 @@ func (r *run) named(ctx context.Context, in commit.In, folder, prefix string) (f
 	return files, nil
 }
 
-// checkRead ends the run if more records are unreadable than it accepts, with the table of those. While more is to be
-// read, a share of all is not known, and a source may still have a text column.
+// checkRead writes the table rejected and returns a *TooManyUnreadableError if the run has more unreadable records than
+// it accepts. Before the last wave (more), a percentage cannot be judged, and a source may still turn out to have a
+// text column.
 func (r *run) checkRead(ctx context.Context, launch job.Launch, fingerprint string, sum sink.ReadTotals, more bool) error {
 	limit := r.asked.MaxRejected
 	if more && (limit.Percent > 0 || sum.Unreadable <= limit.Records) || !limit.Exceeded(sum) {
@@ -828,7 +830,7 @@ func (r *run) checkRead(ctx context.Context, launch job.Launch, fingerprint stri
 	return cmp.Or(err, error(&TooManyUnreadableError{ReadTotals: sum, More: more}))
 }
 
-// gather puts the facts of all parts into one ledger, and what their jobs told into the record.
+// gather joins the facts of all parts into one ledger, and adds the stages and counters of their jobs to the record.
 func (r *run) gather(ctx context.Context) error {
 	r.record.Steps = map[string]int64{}
 	parts := r.commit.Parts()

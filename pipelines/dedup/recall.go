@@ -15,7 +15,7 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// estimatedRecall is what the facts tell of the recall of a search for near pairs.
+// estimatedRecall returns the recall of the search for near pairs, as estimated from the facts.
 func estimatedRecall(facts []blocks.Fact) *records.Recall {
 	r := &records.Recall{}
 	var sum blocks.Estimate
@@ -41,11 +41,11 @@ func estimatedRecall(facts []blocks.Fact) *records.Recall {
 	return r
 }
 
-// confidence is that of the interval around the measured recall.
+// confidence is the confidence level of the interval around the measured recall.
 const confidence = 0.95
 
-// measureRecall finds the true pairs of the sample that the main pipeline has drawn, and how many of
-// them are in its table of pairs.
+// measureRecall finds the true pairs of the sample that the main pipeline has drawn, and counts how many of them are in
+// the table of pairs.
 func (r *run) measureRecall(ctx context.Context, launch job.Launch, facts []blocks.Fact, files *records.Manifest) error {
 	m := &records.MeasuredRecall{}
 	for _, f := range facts {
@@ -86,7 +86,7 @@ func (r *run) measureRecall(ctx context.Context, launch job.Launch, facts []bloc
 	return nil
 }
 
-// oneFamily reports whether pairs, of which there are some, connect all of their documents.
+// oneFamily reports whether pairs, of which there is at least one, connect all of their documents.
 func oneFamily(pairs []blocks.Edge) bool {
 	var families unionfind.Forest
 	for _, p := range pairs {
@@ -96,7 +96,8 @@ func oneFamily(pairs []blocks.Edge) bool {
 	return !slices.ContainsFunc(pairs, func(p blocks.Edge) bool { return families.Find(int64(p.A)) != first })
 }
 
-// drawn returns the pairs of each document drawn, sorted by it.
+// drawn returns a unit for each document drawn, in their order, with its number of pairs. A pair drawn from both sides
+// counts half for each.
 func drawn(truth []blocks.Edge, found map[blocks.Edge]bool) (units []quality.Unit) {
 	both := map[blocks.Edge]int{}
 	for _, p := range truth {
@@ -117,7 +118,7 @@ func drawn(truth []blocks.Edge, found map[blocks.Edge]bool) (units []quality.Uni
 
 func undirected(p blocks.Edge) blocks.Edge { return blocks.Edge{A: min(p.A, p.B), B: max(p.A, p.B)} }
 
-// found says of each of the pairs whether it is in the table.
+// found says for each pair whether it is in the table.
 func (r *run) found(ctx context.Context, pairs []blocks.Edge, files *records.Manifest) (map[blocks.Edge]bool, error) {
 	found := make(map[blocks.Edge]bool, len(pairs))
 	for _, p := range pairs {

@@ -29,15 +29,16 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// Job is a Config that can be meant.
+// Job is a Config that New has checked.
 type Job struct {
 	config Config
 	asked  *job.Asked
-	from   *output.Finished // that is decided again, or nil
-	index  *index.Index     // that documents are compared with, or nil
+	from   *output.Finished // the output that is decided again, or nil
+	index  *index.Index     // the index that documents are compared with, or nil
 }
 
-// New checks what is asked, and opens the output that is to be decided again; the error is a *job.UsageError.
+// New checks the config, and opens the output to decide again and the index. The error of a config that is wrong is a
+// *job.UsageError.
 func New(ctx context.Context, c Config) (*Job, error) {
 	x, err := c.takeIndex(ctx)
 	if err != nil {
@@ -50,8 +51,8 @@ func New(ctx context.Context, c Config) (*Job, error) {
 	return &Job{c, asked, from, x}, nil
 }
 
-// Run does the whole job: plan, lock, build, run, check, commit. With DryRun it only plans. The
-// record of the run is returned as far as it got, also beside an error.
+// Run does the whole job: plan, lock, build, run, check, commit. With DryRun it only plans. It returns the record of
+// the run as far as it got, also with an error.
 func (j *Job) Run(ctx context.Context, launch job.Launch) (*records.Run, error) {
 	r, err := newRun(j.config, j.asked)
 	if err != nil {
@@ -61,7 +62,7 @@ func (j *Job) Run(ctx context.Context, launch job.Launch) (*records.Run, error) 
 	if j.config.DryRun {
 		return &r.record, r.dryRun(ctx)
 	}
-	// What was begun is ended in good order, interrupted or not.
+	// An interrupted run is still closed properly.
 	ending, done := commit.Ending(ctx)
 	defer done()
 	if err := r.open(ctx); err != nil {
@@ -78,7 +79,7 @@ func (j *Job) Run(ctx context.Context, launch job.Launch) (*records.Run, error) 
 type TooManyUnreadableError struct {
 	sink.ReadTotals
 	Rejected string // the table that lists them; "" if it was not asked for
-	More     bool   // to be read
+	More     bool   // input remains to be read
 }
 
 func (e *TooManyUnreadableError) Error() string {
@@ -89,7 +90,7 @@ func (e *TooManyUnreadableError) Error() string {
 	if e.More {
 		return fmt.Sprintf("%v, and the rest is not yet read; %s; fix them, or accept more with --max-rejected", e.ReadTotals, see)
 	}
-	if e.Unreadable == e.Records { // nothing would be left
+	if e.Unreadable == e.Records { // accepting them would leave nothing
 		return fmt.Sprintf("%v; %s; fix them, or give other input", e.ReadTotals, see)
 	}
 	var parts, next []string
@@ -104,7 +105,7 @@ func (e *TooManyUnreadableError) Error() string {
 	return fmt.Sprintf("%s; %s; %s, or accept them with --max-rejected %d", strings.Join(parts, "; "), see, strings.Join(next, ", "), e.Unreadable+e.Whole)
 }
 
-// printed says how to print the table rejected of a run that failed.
+// printed returns the command that prints the table rejected of a run that failed.
 func printed(rejected string) string {
 	return fmt.Sprintf("neardup export %s --table rejected --format csv --output -", path.Dir(rejected))
 }
@@ -112,7 +113,8 @@ func printed(rejected string) string {
 // Status is the exit status.
 func (*TooManyUnreadableError) Status() int { return 4 }
 
-// NothingComparedError ends a run in which no document was compared, whatever it accepts.
+// NothingComparedError ends a run in which no document was compared, even if it accepts any number of unreadable
+// records.
 type NothingComparedError struct {
 	sink.ReadTotals
 	NotCompared map[string]int64
@@ -144,7 +146,7 @@ func (e *NothingComparedError) Error() string {
 	return "no document was compared: " + strings.Join(parts, "; ")
 }
 
-// lacks is what documents have, for the reasons that are no noun.
+// lacks maps a reason that is not a noun to what such a document has.
 var lacks = map[string]string{records.ReasonTooLarge: "too large a text", records.ReasonLongID: "too long an id"}
 
 // Status is the exit status.
@@ -156,26 +158,26 @@ type run struct {
 	asked   *job.Asked
 	from    *output.Finished
 	index   *index.Index
-	output  string // absolute, without links
+	output  string // absolute path, without links
 	temp    string
 	commit  *commit.Commit
-	begun   bool // a failure has a record
+	begun   bool // from now on, a failure is recorded
 	plan    *Plan
 	planned planFacts
 	record  records.Run
 
-	// adding is the index that the run is to add to, or nil, of a batch a segment.
+	// adding is the index that the run adds to, or nil; the run's batch becomes one segment of it.
 	adding  *index.Writer
 	batch   string
 	segment index.Segment
 
 	fingerprint string
-	listed      int64 // rows of documents
-	// goesOn is the job that the run was left to.
+	listed      int64 // rows of the table documents
+	// goesOn is the job that continues without this process.
 	goesOn *job.LeftError
 }
 
-// planFacts is what the end of a run asks of its plan.
+// planFacts holds what the end of a run needs to know of its plan.
 type planFacts struct {
 	Documents int64 `json:"documents"` // as estimated
 	Complete  bool  `json:"complete"`
@@ -201,7 +203,7 @@ func Version() string {
 	return "(devel)"
 }
 
-// dryRun plans, with a temporary folder of the system's in place of the output's.
+// dryRun plans, with a temporary folder of the system instead of one in the output.
 func (r *run) dryRun(ctx context.Context) (err error) {
 	r.record.Status = "planned"
 	return job.InTempFolder(ctx, r.config.TempDir, func(temp string) error {
@@ -227,7 +229,7 @@ func (r *run) dryRun(ctx context.Context) (err error) {
 	})
 }
 
-// open makes the output this run's to commit.
+// open locks the output, and the index if the run adds to it.
 func (r *run) open(ctx context.Context) (err error) {
 	if err := r.lockIndex(ctx); err != nil {
 		return err
@@ -258,9 +260,9 @@ func (r *run) openOutput(ctx context.Context) (err error) {
 	return nil
 }
 
-// tempOutside is the folder for temporary files, if it is not to be in the staging folder.
+// tempOutside returns the folder for temporary files, or "" if it belongs in the staging folder.
 func (r *run) tempOutside(ctx context.Context) (string, error) {
-	// A runner in this process spills to a disk, whatever store the output is on.
+	// A runner in this process spills to a local disk, whatever store the output is on.
 	if r.config.TempDir != "" || !storage.IsLocal(r.output) && !r.config.Runner.Traits().OnCluster {
 		return job.RunTemp(ctx, r.config.TempDir, r.record.Job)
 	}
@@ -271,7 +273,7 @@ func (r *run) warn(format string, args ...any) {
 	r.record.Warnings = append(r.record.Warnings, fmt.Sprintf(format, args...))
 }
 
-// besides adds to the error that an output exists what is wrong with the input, so that it need not be met next.
+// besides adds what is wrong with the input to the error that the output exists, so that the user can correct both.
 func (r *run) besides(ctx context.Context, exists error) error {
 	if job.Status(exists) != 3 || slices.Contains(r.config.Inputs, "-") {
 		return exists
@@ -286,7 +288,7 @@ func (r *run) besides(ctx context.Context, exists error) error {
 	return fmt.Errorf("%w; and %w", err, exists)
 }
 
-// makePlan plans and records what was chosen.
+// makePlan plans, and records what was chosen.
 func (r *run) makePlan(ctx context.Context) error {
 	request := r.config.request(r.asked)
 	request.Index = r.index
@@ -295,7 +297,7 @@ func (r *run) makePlan(ctx context.Context) error {
 	switch {
 	case r.from != nil:
 		plan, err = job.Follow(ctx, request, &r.from.Run)
-	case r.commit != nil: // it is no dry run
+	case r.commit != nil: // not a dry run
 		request.Reread = true
 		if request.Layout, err = r.earlier(); err != nil {
 			return err
@@ -307,7 +309,7 @@ func (r *run) makePlan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.asked = plan.Request.Asked // of fields, the plan chooses what leads
+	r.asked = plan.Request.Asked // the plan chooses the field that leads
 	r.plan = &Plan{Plan: plan, Config: r.config, From: r.from}
 	if r.from != nil {
 		if err := r.checkInput(ctx); err != nil {
@@ -323,16 +325,16 @@ func (r *run) makePlan(ctx context.Context) error {
 	r.record.Warnings = append(r.record.Warnings, plan.Warnings()...)
 	if r.config.DryRun {
 		r.warnOfColumns(plan.NoColumn, "the run accepts them only with --max-rejected; ")
-	} else { // a forecast has a larger sample
+	} else { // a dry run's forecast judges by a larger sample
 		r.record.Warnings = append(r.record.Warnings, r.plan.shortWarnings()...)
 	}
-	if plan.Sampled != "" && (r.config.DryRun || r.asked.MaxRejected != sink.Limit{}) { // else the run ends with as much
+	if plan.Sampled != "" && (r.config.DryRun || r.asked.MaxRejected != sink.Limit{}) { // else the run fails with it
 		r.warn("%s", plan.Sampled)
 	}
 	if r.from != nil {
-		return nil // what the sample tells is known
+		return nil // the earlier run gave the warnings of the sample
 	}
-	if r.plan.phased() && r.plan.Layout.Waves == 0 { // else it is that of an earlier run
+	if r.plan.phased() && r.plan.Layout.Waves == 0 { // else the layout of an earlier run
 		r.plan.Layout.Waves = r.plan.waves()
 		r.plan.LayKeys()
 	}
@@ -350,7 +352,7 @@ func (r *run) makePlan(ctx context.Context) error {
 	return nil
 }
 
-// warnOfColumns warns of those of the sources of which most documents have no text column.
+// warnOfColumns warns of sources in which most documents have no text column.
 func (r *run) warnOfColumns(sources []records.NoColumn, more string) {
 	most := slices.DeleteFunc(slices.Clone(sources), func(n records.NoColumn) bool { return 2*n.Documents <= n.Of })
 	if len(most) > 0 {
@@ -434,8 +436,8 @@ func (r *run) end(ctx context.Context, launch job.Launch) error {
 	return nil
 }
 
-// recovered reports whether an earlier run that was asked the same had all but published it when it was
-// killed. Its record is then this run's.
+// recovered reports whether an earlier run with the same settings was killed when it had almost published its output,
+// which is then published. Its record becomes this run's.
 func (r *run) recovered(ctx context.Context, fingerprint string) (bool, error) {
 	done, err := r.commit.Recovered(fingerprint)
 	if err != nil || !done {
@@ -453,8 +455,8 @@ func (r *run) recovered(ctx context.Context, fingerprint string) (bool, error) {
 	return true, nil
 }
 
-// identify returns the run's fingerprint, which tells of what is read and what is asked, so that a later run knows whether it is the same.
-// How it is done does not matter.
+// identify returns the run's fingerprint, a hash of its input and settings by which a later run recognises the same
+// run. Settings of how it runs are not part of it.
 func (r *run) identify(ctx context.Context) (string, error) {
 	hash := sha256.New()
 	encoder := json.NewEncoder(hash)
@@ -465,7 +467,7 @@ func (r *run) identify(ctx context.Context) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)), err
 }
 
-// versions tells the input files from others, and from their later versions.
+// versions returns a hash of the paths, sizes and versions of all input files.
 func (r *run) versions(ctx context.Context) (string, error) {
 	hash := sha256.New()
 	encoder := json.NewEncoder(hash)
@@ -473,7 +475,7 @@ func (r *run) versions(ctx context.Context) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)), err
 }
 
-// eachFile calls do with what tells a file from others of its path.
+// eachFile calls do with the path, size and version of each input file.
 func eachFile(ctx context.Context, in *source.Inputs, do func(file ...any)) error {
 	for i := range in.Len() {
 		f, _, err := in.Listed(ctx, i)
@@ -497,7 +499,7 @@ func (r *run) execute(ctx context.Context, launch job.Launch, pipeline *beam.Pip
 	return ended, nil
 }
 
-// cause finds out why the pipeline failed.
+// cause returns why the pipeline failed: a *TooManyUnreadableError if it left such a file, else err.
 func (r *run) cause(ctx context.Context, err error) error {
 	data, readErr := storage.ReadFile(ctx, storage.Join(r.temp, exceededFile))
 	if readErr != nil {
@@ -510,7 +512,7 @@ func (r *run) cause(ctx context.Context, err error) error {
 	return exceeded
 }
 
-// close ends the run. If it had begun and failed, what went wrong is written, and no temporary files are left.
+// close ends the run: it records a failure if the run had begun, removes temporary files, and releases the locks.
 func (r *run) close(ctx context.Context, err error) error {
 	if err != nil && r.begun {
 		r.fail(ctx, err)
@@ -531,7 +533,7 @@ func (r *run) close(ctx context.Context, err error) error {
 func (r *run) fail(ctx context.Context, err error) {
 	r.measure()
 	var names []string
-	var rejected *string // what err says of the table
+	var rejected *string // the field of err that names the table
 	exceeded, nothing := (*TooManyUnreadableError)(nil), (*NothingComparedError)(nil)
 	if errors.As(err, &exceeded) {
 		r.record.Counts = records.Counts{Records: exceeded.Records, Unreadable: exceeded.Unreadable, NoColumn: exceeded.Without}
@@ -557,7 +559,7 @@ func (r *run) fail(ctx context.Context, err error) {
 		if rejected != nil {
 			*rejected = ""
 		}
-		if fenced := (*storage.FencedError)(nil); !errors.As(err, &fenced) { // which is told of as the run's own error
+		if fenced := (*storage.FencedError)(nil); !errors.As(err, &fenced) { // close returns that as the run's own error
 			r.warn("could not write a record of this run: %v", err)
 		}
 		return
@@ -570,11 +572,11 @@ func (r *run) fail(ctx context.Context, err error) {
 	}
 }
 
-// shown is the output, or the folder for the record of a run that failed, as the user calls it.
+// shown returns the output, or the folder with the record of a failed run, in the form the user gave.
 func (r *run) shown(folder string) string {
 	called := storage.Join(r.config.Output)
 	if abs, err := storage.Abs(called); err != nil || abs != r.output {
-		return folder // it has a link in it
+		return folder // the path that was given has a link in it
 	}
 	if called == "." || strings.HasSuffix(called, "..") {
 		return folder
@@ -585,7 +587,7 @@ func (r *run) shown(folder string) string {
 	return called
 }
 
-// measure records what the run has taken.
+// measure records the run's time, memory and retries.
 func (r *run) measure() {
 	r.record.Seconds = time.Since(r.record.Started).Seconds()
 	r.record.CPU, r.record.Peak = usage.Process()

@@ -13,14 +13,14 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// Two different sets of at most s shingles share at most s−1 of s, so they are at most (s−1)/s similar: with fewer shingles than 1/(1−t)
-// they never reach t. A word that is changed inside a text changes e shingles of s, and leaves (s−e)/(s+e): that reaches t from
-// s = e·(1+t)/(1−t) on.
+// Two different sets of at most s shingles share at most s−1 of s, so they are at most (s−1)/s similar: with fewer than
+// 1/(1−t) shingles they never reach t. A changed word inside a text changes e shingles of s, and the similarity is
+// (s−e)/(s+e), which reaches t from s = e·(1+t)/(1−t) on.
 
-// wordChars is about how many characters a word has: a changed word changes them all.
+// wordChars is about how many characters a word has, all of which a changed word changes.
 const wordChars = 5
 
-// changed is how many shingles one changed word changes; 0 if that is not known.
+// changed returns how many shingles change with one word; 0 if that is not known.
 func changed(c shingle.Config) int {
 	switch c.Kind {
 	case shingle.Word:
@@ -32,7 +32,7 @@ func changed(c shingle.Config) int {
 	}
 }
 
-// leastShingles are 1/(1−t) and e·(1+t)/(1−t), rounded up; t is less than 1.
+// leastShingles returns 1/(1−t) and e·(1+t)/(1−t), rounded up; t is less than 1.
 func leastShingles(t setsim.Threshold, e int) (equal, word int) {
 	num, den := int(t.Num), int(t.Den)
 	up := func(n, d int) int { return (n + d - 1) / d }
@@ -44,8 +44,8 @@ func (p *Plan) judges() bool {
 	return p.Threshold.Num < p.Threshold.Den && p.Request.Same == "" && p.Request.Measure == job.Jaccard && p.Request.Fields == nil
 }
 
-// short lists the sources whose documents are too short: at least one in ten has so few shingles that only an equal set is similar, or at
-// least one in two would be no near-duplicate of itself with one word changed.
+// short lists the sources whose documents are too short: at least one document in ten has so few shingles that only an
+// equal set is similar, or at least one in two would not be similar to itself with one word changed.
 func (s *survey) short() (all []records.Short) {
 	if !s.plan.judges() {
 		return nil
@@ -70,10 +70,11 @@ func (s *survey) short() (all []records.Short) {
 	return all
 }
 
-// leastJudged are as many documents of the planner's sample as say that an input is short; fewer are an example.
+// leastJudged is the minimum number of documents in the planner's sample for a warning that an input is short; an input
+// of fewer is an example.
 const leastJudged = 10
 
-// shortWarnings warn of an input whose documents are too short, by the planner's sample.
+// shortWarnings warns if documents are too short, judging by the planner's sample.
 func (p *Plan) shortWarnings() []string {
 	if !p.judges() {
 		return nil
@@ -89,7 +90,8 @@ func (p *Plan) shortWarnings() []string {
 	return p.warnOfShort([]records.Short{*short})
 }
 
-// shortOf says how short documents are, of so many for each size of a set; nil if they are not. Texts are some of theirs.
+// shortOf says how short documents are, given their number for each size of a set; nil if they are not. texts are the
+// texts of some of them.
 func (p *Plan) shortOf(sizes map[int]int64, texts [][]byte) *records.Short {
 	equal, word := leastShingles(p.Threshold, changed(p.Spec.Shingle))
 	short := &records.Short{Least: int64(equal), LeastWord: int64(word)}
@@ -128,8 +130,8 @@ func mostlyAlone(texts [][]byte) bool {
 	return 2*alone > letters
 }
 
-// suited is the largest --shingle, and not the one in force, of which short does not warn for texts like these, whose distinct shingles count: at
-// least two words, so that their order counts, or else at least three characters. It is "" if there is none.
+// suited returns the largest --shingle, other than the one in force, of which short would not warn for texts like
+// these: at least two words, so that their order counts, or else at least three characters. It is "" if there is none.
 func (p *Plan) suited(texts [][]byte) string {
 	inForce := p.Spec.Shingle
 	if len(texts) == 0 || inForce.Kind == shingle.Item {
@@ -161,14 +163,15 @@ func (p *Plan) suited(texts [][]byte) string {
 	return ""
 }
 
-// The least thresholds that are proposed, in twentieths: below them short texts of other words are similar.
+// The minimum thresholds that are proposed, in twentieths: below them, short texts with other words are similar.
 const (
 	leastOfWords      = 10
 	leastOfCharacters = 13
 )
 
-// suitsHalf is the --shingle of two words, or else of three characters, and the largest threshold in twentieths at which half of
-// texts like these stay similar if one word is changed. The threshold is 0 if it is the one in force, and the shingle "" if there is none.
+// suitsHalf returns the --shingle of two words, or else of three characters, and the largest threshold in twentieths at
+// which half of texts like these stay similar if one word is changed. The threshold is 0 if it is the one in force, and
+// the shingle "" if there is none.
 func (p *Plan) suitsHalf(texts [][]byte) (name string, threshold float64) {
 	spec, least := p.Spec, uint64(leastOfCharacters)
 	switch spec.Shingle.Kind {
@@ -193,7 +196,7 @@ func (p *Plan) suitsHalf(texts [][]byte) (name string, threshold float64) {
 	return "", 0
 }
 
-// sizesOf returns how many distinct shingles texts have, ascending.
+// sizesOf returns the numbers of distinct shingles of texts, ascending.
 func sizesOf(texts [][]byte, spec shingle.Spec) (sizes []int) {
 	reader := copies.NewReader(spec, shingle.Set)
 	for _, text := range texts {
@@ -214,13 +217,13 @@ func have(n, sampled int64) string {
 	return fmt.Sprintf("%d of %d sampled documents %s", n, sampled, verb)
 }
 
-// mostShort is how many sources have a warning each.
+// mostShort is the maximum number of sources that have a warning each.
 const mostShort = 5
 
 // warnOfShort warns of sources whose documents are too short.
 func (p *Plan) warnOfShort(all []records.Short) (warnings []string) {
 	give := "give"
-	if p.Request.Index != nil { // which decides what is compared, and how
+	if p.Request.Index != nil { // an index fixes what is compared, and how
 		give = "make another index with"
 	}
 	for _, s := range all[:min(len(all), mostShort)] {

@@ -7,7 +7,7 @@ import (
 	"github.com/neardup/neardup/output"
 )
 
-// checkSpace compares what the corpus may take with what is free.
+// checkSpace returns an error if the corpus may need more space than is free.
 func (r *run) checkSpace() error {
 	free, known := storage.FreeSpace(r.output)
 	if need := r.needed(); known && r.asked.Writes(output.Corpus) && need > free {
@@ -16,21 +16,21 @@ func (r *run) checkSpace() error {
 	return nil
 }
 
-// needed is how much the run may still take.
+// needed returns how many bytes the run may still write.
 func (r *run) needed() int64 {
 	need := r.plan.Listing.Inputs.BytesOfInputs()
 	if r.plan.phased() {
 		need += r.plan.phaseBytes()
 	}
-	for _, p := range r.commit.Parts() { // which stay, or go before more is written
+	for _, p := range r.commit.Parts() { // their files stay, or are removed before others are written
 		need -= p.Bytes()
 	}
 	return need
 }
 
-// similarBytes are what the phases after the first read leave of a document, if it is similar to another: 370 of short
-// reviews of which each is there three times.
+// similarBytes is about how much the phases after the first read write for a document that is similar to another: 370
+// bytes were measured for short reviews with two copies each.
 const similarBytes = 400
 
-// phaseBytes is about how much the phases of a run leave at most.
+// phaseBytes estimates the maximum that the phases of a run leave.
 func (p *Plan) phaseBytes() int64 { return p.sent() + p.UnreadableBytes + p.Documents*similarBytes }

@@ -11,7 +11,7 @@ import (
 	"github.com/neardup/neardup/pipelines/job"
 )
 
-// lock says how the output's lock is taken.
+// lock returns how to take the output's lock.
 func (c *Config) lock() storage.LockOptions {
 	return storage.LockOptions{Force: c.ForceUnlock, Wait: c.WaitLock, Ended: c.Ended, Waiting: func(held *storage.LockedError) {
 		if held.Owner.To != "" {
@@ -22,7 +22,7 @@ func (c *Config) lock() storage.LockOptions {
 	}}
 }
 
-// checkOutput refuses an output that is not to be filled.
+// checkOutput returns an error if the output may not be written.
 func (r *run) checkOutput(ctx context.Context) error {
 	for _, dir := range []string{r.output, commit.FailedDir(r.output)} {
 		if err := job.CheckOutputNotInInput(ctx, slices.Concat(r.config.Inputs, r.config.Against), dir); err != nil {

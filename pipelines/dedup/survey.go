@@ -28,57 +28,57 @@ import (
 )
 
 const (
-	// A survey reads about surveyBytes of the input, as listed, or fewer, so that a plan costs a third of the run. It holds
-	// some 100 bytes for each document and 8 for each key.
+	// A survey reads about surveyBytes of the input, as listed, or fewer, so that a plan costs a third of the run. It
+	// holds some 100 bytes for each document and 8 for each key.
 	surveyBytes     = 12 << 20
 	surveyDocuments = 1 << 20
 	surveyKeys      = 16 << 20
 	surveyShingles  = 64 << 20
-	// textsBytes bounds the texts that are kept.
+	// textsBytes limits the texts that are kept.
 	textsBytes = 16 << 20
-	// typedRecords is how many records, the first ones, give columns their types.
+	// typedRecords is how many records, the first ones, determine the types of columns.
 	typedRecords = 300
-	// surveyColumns are listed at most: JSON may have other keys in each record.
+	// surveyColumns is the maximum number of columns listed: JSON may have other keys in each record.
 	surveyColumns = 1000
 )
 
-// survey is what a forecast is made from: the sampled documents with their keys, and facts about their texts.
+// survey is the basis of a forecast: the sampled documents with their keys, and facts about their texts.
 type survey struct {
 	plan    *Plan
 	sampled source.Sampled
 	whole   bool // the sample is the whole input
 
 	documents []surveyed
-	keyer     lsh.Keyer // nil: documents have no keys
-	keys      []uint64  // those of one document after another; each has keyer.Len()
+	keyer     lsh.Keyer // nil if documents have no keys
+	keys      []uint64  // document after document; each has keyer.Len()
 
 	text      int64   // bytes of all texts
-	bytes     []int32 // of each document's text, and so are words and sources
+	bytes     []int32 // by document, as are words and sources; here the size of its text
 	words     []int32
-	sources   []int32          // indexes of names
+	sources   []int32          // indexes into names
 	names     []string         // of sources
-	texts     []job.TextsKept  // of these, while the sample has less than textsBytes
-	scripts   map[string]int64 // letters
-	encodings map[string]int64 // texts
+	texts     []job.TextsKept  // by source, while the sample has less than textsBytes
+	scripts   map[string]int64 // number of letters
+	encodings map[string]int64 // number of texts
 	columns   []records.Column
 
-	reading, signing float64 // CPU seconds that were taken by reading, and by what was done with documents
+	reading, signing float64 // CPU seconds that reading took, and the work on documents
 }
 
-// surveyed is what decides how many bytes a document sends, and to whom.
+// surveyed holds what determines how many bytes a document sends, and where.
 type surveyed struct {
 	key    blocks.Key
 	copied uint64 // a hash of what copies have in common
 	set    uint64 // a hash of the set of features
-	words  int32  // 8-byte words that the features take; 0: the document is not compared
-	size   int32  // of the features, as a verifier measures it
+	words  int32  // size of the features in 8-byte words; 0 if the document is not compared
+	size   int32  // size of the features, as a verifier measures it
 	id     int32  // bytes
 	hasID  bool
 	text   int32 // bytes
 	block  int32 // number of the block in which the document is signed
 }
 
-// surveyBytes is how many bytes of the input are surveyed: all, or as many as can be held.
+// surveyBytes returns how many bytes of the input are surveyed: all, or as many as a survey can hold.
 func (p *Plan) surveyBytes() int64 {
 	if p.Config.SurveyBytes > 0 {
 		return p.Config.SurveyBytes
@@ -121,7 +121,7 @@ func (p *Plan) takeSurvey(ctx context.Context) (*survey, error) {
 		}
 		began := time.Now()
 		defer func() { used += time.Since(began) }()
-		// A block ends where source.Read ends it.
+		// A block ends where source.Read would end it.
 		filled += len(d.Text) + len(d.ID)
 		if d.Key.File() != last || filled >= blocks.BlockBytes {
 			block++
@@ -164,7 +164,7 @@ func (p *Plan) takeSurvey(ctx context.Context) (*survey, error) {
 			columnErr = s.addColumns(ctx, typed, d)
 		}
 	})
-	share := float64(used) / float64(time.Since(begun)) // other processes stretch both
+	share := float64(used) / float64(time.Since(begun)) // of wall time, which other processes stretch alike
 	cpu = cpuSeconds() - cpu
 	s.reading, s.signing = (1-share)*cpu, share*cpu
 	s.scripts = counter.Letters()
@@ -182,8 +182,9 @@ func cpuSeconds() float64 {
 	return cpu
 }
 
-// signer returns what signs texts, and sets the keyer; nil if documents have no keys, or the survey cannot make them. Signatures of the
-// family Classic need a dictionary of all documents, so those of FSS stand for them: they agree with the same probability.
+// signer returns a function that signs texts, and sets the keyer; it returns nil if documents have no keys, or if the
+// survey cannot make them. The family Classic needs a dictionary of all documents, so FSS stands in for it: its
+// signatures agree with the same probability.
 func (s *survey) signer(ctx context.Context) (func(text []byte) []uint64, error) {
 	p := s.plan
 	if p.Complete || p.Request.Same != "" || p.Request.NeedsFrequencies() {
@@ -200,7 +201,7 @@ func (s *survey) signer(ctx context.Context) (func(text []byte) []uint64, error)
 	return params.Signer(ctx)
 }
 
-// traits returns a function that finds what a document's copies have in common with it, and how large its features are.
+// traits returns a function that hashes what a document has in common with its copies, and measures its features.
 func (p *Plan) traits(ctx context.Context) (func(d *source.Seen) surveyed, error) {
 	features := shingle.Set
 	if !p.Request.NeedsFrequencies() {
@@ -226,10 +227,10 @@ func (p *Plan) traits(ctx context.Context) (func(d *source.Seen) surveyed, error
 	}, nil
 }
 
-// short is half of a hash. The probability that any two documents of a survey share it by chance is 2^-25.
+// short returns half of a hash. The probability that any two documents of a survey share it by chance is 2^-25.
 func short(sum hash.Sum128) uint64 { return sum.Hi }
 
-// encodingOf names the encoding that a text was read in.
+// encodingOf names the encoding in which a text was read.
 func encodingOf(d *source.Seen) string {
 	switch {
 	case d.File.Encoding != "" && d.File.Encoding != reading.DetectEncoding:
@@ -239,14 +240,14 @@ func encodingOf(d *source.Seen) string {
 	case utf8.Valid(d.Text):
 		return "UTF-8"
 	default:
-		return "not UTF-8" // and read all the same
+		return "not UTF-8" // such texts are read nevertheless
 	}
 }
 
-// addColumns notes the columns of a document. A column whose values differ in type has all their types.
+// addColumns adds the columns of a document. A column whose values differ in type has all their types.
 func (s *survey) addColumns(ctx context.Context, typed map[string][]string, d *source.Seen) error {
 	if last := len(s.documents) - 2; last >= 0 && s.documents[last].key.File() == d.Key.File() && d.File.Format != "json" && d.File.Format != "jsonl" {
-		return nil // only records of JSON have columns of their own; others have those of their file
+		return nil // only in JSON do columns differ between the records of a file
 	}
 	found, err := d.Columns(ctx, s.plan.Reading())
 	for _, column := range found {
