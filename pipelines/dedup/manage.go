@@ -16,8 +16,8 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// background is the similarity distribution of unrelated prose, in the form of setsim.Background: 100,000 reviews by
-// shingles of five words. An index is created before there is a document to measure.
+// background is setsim.Background of prose: 100,000 reviews by shingles of five words. An index is created before there
+// is a document to measure.
 var background = []float64{1, 1.1e-5, 1.3e-7, 3.3e-8, 1.3e-8, 5.1e-9, 2.0e-9, 8.2e-10, 3.3e-10, 1.3e-10, 5.2e-11, 2.1e-11}
 
 // CreateIndex makes an index at dir for runs with these settings, with bands for expect documents. The error is a

@@ -9,7 +9,7 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// references are the paths of --against, with the corpus in place of a finished output.
+// references returns the paths of --against, with the corpus in place of a finished output.
 func references(ctx context.Context, against []string) (paths []string, err error) {
 	for _, path := range against {
 		if storage.IsPattern(path) {
@@ -17,12 +17,12 @@ func references(ctx context.Context, against []string) (paths []string, err erro
 			continue
 		}
 		finished, err := storage.Exists(ctx, storage.Join(path, output.SuccessFile))
-		if err != nil || !finished { // who lists it says what is wrong
+		if err != nil || !finished { // listing the path reports what is wrong
 			paths = append(paths, path)
 			continue
 		}
 		f, err := output.Open(ctx, path)
-		if err != nil { // a folder of another program's
+		if err != nil { // another program's folder
 			paths = append(paths, path)
 			continue
 		}
@@ -44,7 +44,7 @@ func references(ctx context.Context, against []string) (paths []string, err erro
 	return paths, nil
 }
 
-// References is what run.json says of references before they are read; nil if there are none.
+// References returns what run.json says about references before they are read, or nil if there are none.
 func (p *Plan) References() *records.RunReferences {
 	in := p.Listing.Inputs
 	if in.References() == 0 {
@@ -53,7 +53,7 @@ func (p *Plan) References() *records.RunReferences {
 	return &records.RunReferences{Files: in.References(), Bytes: in.BytesOfReferences()}
 }
 
-// referenceWarnings say what of --against may not be as it was meant.
+// referenceWarnings returns warnings about --against that may not be what the user intended.
 func (p *Plan) referenceWarnings() (warnings []string) {
 	warn := func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) }
 	if n := p.Listing.Both; n > 0 {

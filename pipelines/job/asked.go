@@ -26,44 +26,46 @@ import (
 	"github.com/neardup/neardup/transforms/signature"
 )
 
-// Asked is a Spec that can be meant, with its texts parsed. The Spec has one spelling for each meaning; fields that stand here too are
-// parsed from those of the Spec.
+// Asked is a valid Spec with its strings parsed. The Spec has one spelling for each meaning; fields of the same name
+// here are parsed from the Spec's.
 type Asked struct {
 	records.Spec
-	// Given are the fields that were named, though at their default, if that decides something.
+	// Given lists the fields that were set explicitly to their defaults, if that matters.
 	Given []string
 
 	Threshold setsim.Threshold
-	Texts     shingle.Spec // how a text becomes shingles
-	Separator byte         // between values of CSV
-	// Fields are the rules where those of similarity are the whole comparison. One of them leads: it is what Threshold
-	// and Texts say, its column is read as the text, and the others are beside it. nil: there is a text.
+	Texts     shingle.Spec // how to shingle a text
+	Separator byte         // separates values in CSV
+	// Fields are the rules of --match if there is no text, so that the rules of similarity are the whole comparison. One
+	// of them leads: Threshold and Texts are its own, its column is read as the text, and the other rules apply besides.
+	// nil: there is a text.
 	Fields []match.Rule
-	lead   int  // the index of that rule
-	led    bool // it is known, and no plan chooses another
-	// Same: only copies are sought, the documents that have this in common; "": near-duplicates are.
+	lead   int  // the index of the rule that leads
+	led    bool // lead is fixed, so no plan chooses another
+	// Same is what copies have in common if only copies are searched for; "": near-duplicates are.
 	Same copies.Same
-	// Measure is what the similarity of two documents is.
+	// Measure is the kind of similarity.
 	Measure string
 	// Family is the kind of signature.
 	Family signature.Family
-	// AskedRecall: the recall is asked for, be it the usual one, and SimHash pieces are chosen by it.
+	// AskedRecall means that the recall was set explicitly, even to its default, so SimHash pieces are chosen by it.
 	AskedRecall bool
-	// Rank is what documents are ranked by when they are read again.
+	// Rank ranks documents in the second read.
 	Rank source.Rank
-	// KeepNone: of similar documents none is kept.
+	// KeepNone means that no similar document is kept.
 	KeepNone bool
-	// Prefer are patterns of files, in order of preference, and Protected those of files of which no document is removed.
+	// Prefer are patterns of files, in order of preference, and Protected patterns of files from which no document is
+	// removed.
 	Prefer, Protected []string
 	MaxRejected       sink.Limit
-	// MaxRemoved is a per cent, nil for none.
+	// MaxRemoved is a percentage; nil: there is no limit.
 	MaxRemoved *float64
-	// Parts are what is written.
+	// Parts lists the tables to write, and the corpus.
 	Parts []output.Part
 }
 
-// Compile parses a Spec, and checks that it can be meant. Given are the fields that were named: some do nothing, or something else, even
-// at their default. The error is a *UsageError.
+// Compile parses and checks a Spec. given lists the fields that were set explicitly: some are refused, or mean
+// something else, even at their default. The error is a *UsageError.
 func Compile(spec records.Spec, given ...string) (*Asked, error) {
 	a := &Asked{Spec: spec}
 	if err := a.parse(given); err != nil {
@@ -72,7 +74,7 @@ func Compile(spec records.Spec, given ...string) (*Asked, error) {
 	return a, cmp.Or(a.check(), a.checkRules(given))
 }
 
-// parse parses the texts.
+// parse parses the strings of the Spec.
 func (a *Asked) parse(given []string) (err error) {
 	s := &a.Spec
 	values, defaults := records.Fields(*s), records.Fields(records.Default())
@@ -95,7 +97,7 @@ func (a *Asked) parse(given []string) (err error) {
 	a.Texts.Shingle = parsed(&err, "shingle", s.Shingle, shingle.Parse)
 	a.Texts = parsed(&err, "normalize", s.Normalize, a.Texts.Normalized)
 	if a.Texts.Shingle.Kind == shingle.Item && s.Normalize == defaults["normalize"].String() && !slices.Contains(given, "normalize") {
-		a.Texts.Normalize = textnorm.Policy{} // which items are under
+		a.Texts.Normalize = textnorm.Policy{} // items are compared as they are
 	}
 	rules, wrong := shingle.ParseRules(s.Match)
 	a.Texts.Rules = rules
@@ -104,7 +106,7 @@ func (a *Asked) parse(given []string) (err error) {
 	if similar := slices.ContainsFunc(a.Texts.Rules, isSimilar); similar && len(s.Text) == 0 {
 		err = cmp.Or(err, a.parseFields(given))
 	} else if similar && slices.Equal(s.Text, records.Default().Text) {
-		a.Given = append(a.Given, "text") // without it, there is none
+		a.Given = append(a.Given, "text") // without this flag there would be no text
 	}
 	a.Separator = parsed(&err, "delimiter", s.Delimiter, parseDelimiter)
 	fail(&err, "encoding", s.Encoding, reading.CheckEncoding(s.Encoding))
@@ -136,7 +138,7 @@ func (a *Asked) parse(given []string) (err error) {
 	}
 	a.Measure = cmp.Or(s.Compare, usual)
 	if a.Measure == Containment && s.Method == MinHash && !slices.Contains(given, "method") {
-		s.Method = Complete // no signature tells of containment
+		s.Method = Complete // no signature estimates containment
 	}
 	if s.Method != Exact {
 		s.Compare = a.Measure
@@ -154,8 +156,8 @@ func (a *Asked) parse(given []string) (err error) {
 
 func isSimilar(r match.Rule) bool { return r.Kind == match.Similar }
 
-// parseFields has rules of similarity be the whole comparison. The threshold is the least of theirs: so similar are two
-// documents at least.
+// parseFields makes rules of similarity the whole comparison. The threshold is the lowest of theirs: similar documents
+// are at least that similar.
 func (a *Asked) parseFields(given []string) error {
 	a.Fields = a.Texts.Rules
 	leads := a.leads()
@@ -178,7 +180,7 @@ func (a *Asked) parseFields(given []string) error {
 	return nil
 }
 
-// leads are the rules that may lead, by their indexes: a document without a value is compared with none.
+// leads returns the indexes of the rules that may lead: those that compare no document without a value.
 func (a *Asked) leads() (leads []int) {
 	for i, r := range a.Fields {
 		if isSimilar(r) && !r.MissingOK && (!a.led || i == a.lead) {
@@ -188,18 +190,18 @@ func (a *Asked) leads() (leads []int) {
 	return leads
 }
 
-// leadBy has a rule lead.
+// leadBy makes rule i lead.
 func (a *Asked) leadBy(i int) {
 	r := a.Fields[i]
 	of, err := shingle.Field(r)
 	if err != nil {
-		panic(err) // ParseRules has refused it
+		panic(err) // ParseRules refuses such a rule
 	}
 	of.Rules, of.Field = slices.Delete(slices.Clone(a.Fields), i, i+1), true
 	a.lead, a.Texts, a.Threshold = i, of, r.Threshold
 }
 
-// Led has the rule of a column lead, which an earlier plan chose; "" is none.
+// Led makes the rule of a column lead, as an earlier plan chose; "" is none.
 func (a *Asked) Led(column string) {
 	if i := slices.IndexFunc(a.Fields, func(r match.Rule) bool { return r.Column == column }); i >= 0 {
 		a.leadBy(i)
@@ -207,7 +209,7 @@ func (a *Asked) Led(column string) {
 	}
 }
 
-// Lead is the column of the rule that leads, "" if there is a text.
+// Lead returns the column of the rule that leads, or "" if there is a text.
 func (a *Asked) Lead() string {
 	if a.Fields == nil {
 		return ""
@@ -215,7 +217,7 @@ func (a *Asked) Lead() string {
 	return a.Fields[a.lead].Column
 }
 
-// place is that of the rule that leads among those of similarity, from 1 on; 0 if there is a text.
+// place returns the position of the rule that leads among the rules of similarity, from 1 on, or 0 if there is a text.
 func (a *Asked) place() (place int) {
 	for i, r := range a.Fields {
 		if isSimilar(r) && i <= a.lead {
@@ -225,7 +227,7 @@ func (a *Asked) place() (place int) {
 	return place
 }
 
-// Columns are those that are read as text, and the flag that names them.
+// Columns returns the columns that are read as text, and the flag that names them.
 func (a *Asked) Columns() (columns []string, flag string) {
 	if a.Fields == nil {
 		return a.Text, "--text"
@@ -233,7 +235,8 @@ func (a *Asked) Columns() (columns []string, flag string) {
 	return []string{a.Lead()}, "--match"
 }
 
-// Shown says how records are read whose texts a person is to see: of fields, all with a rule of similarity.
+// Shown returns how records are read to show their texts to a person: with the columns of all rules of similarity, if
+// there is no text.
 func (a *Asked) Shown() source.Options {
 	shown := *a
 	shown.Fields, shown.Texts.Rules = nil, nil
@@ -243,7 +246,7 @@ func (a *Asked) Shown() source.Options {
 	return shown.Decoding()
 }
 
-// ColumnsOf are the columns of those of the rules that are of similarity, none if a rule cannot be read.
+// ColumnsOf returns the columns of the rules of similarity, or none if a rule is invalid.
 func ColumnsOf(rules []string) (columns []string) {
 	parsed, err := shingle.ParseRules(rules)
 	if err != nil {
@@ -257,21 +260,21 @@ func ColumnsOf(rules []string) (columns []string) {
 	return columns
 }
 
-// parsed returns what a field's text means, and notes the first error.
+// parsed returns a field's parsed value, and records the first error.
 func parsed[T, V any](failed *error, field string, text V, parse func(V) (T, error)) T {
 	value, err := parse(text)
 	fail(failed, field, fmt.Sprint(text), err)
 	return value
 }
 
-// fail notes the first error of a value.
+// fail records an error of a value, if it is the first.
 func fail(failed *error, field, value string, err error) {
 	if err != nil && *failed == nil {
 		*failed = &UsageError{Field: field, Value: value, Reason: err}
 	}
 }
 
-// parseDelimiter reads an ASCII character, or the word tab.
+// parseDelimiter parses an ASCII character, or the word tab.
 func parseDelimiter(text string) (byte, error) {
 	if text == "tab" || text == `\t` {
 		return '\t', nil
@@ -282,7 +285,7 @@ func parseDelimiter(text string) (byte, error) {
 	return text[0], nil
 }
 
-// parseTolerance reads "12" or "0.5%".
+// parseTolerance parses "12" or "0.5%".
 func parseTolerance(text string) (sink.Limit, error) {
 	if number, ok := strings.CutSuffix(text, "%"); ok {
 		percent, err := parsePercent(number)
@@ -298,7 +301,7 @@ func parseTolerance(text string) (sink.Limit, error) {
 	return sink.Limit{Records: n}, nil
 }
 
-// parseShare reads "12.5%"; "" is nil.
+// parseShare parses "12.5%"; it returns nil for "".
 func parseShare(text string) (*float64, error) {
 	if text == "" {
 		return nil, nil
@@ -319,7 +322,8 @@ func parsePercent(number string) (float64, error) {
 	return percent, err
 }
 
-// parseKeep reads the policies that say which of similar documents is kept: each decides between equals of those before.
+// parseKeep parses the policies that decide which similar document is kept; each one breaks the ties of those before
+// it.
 func (a *Asked) parseKeep(failed error) error {
 	for i, policy := range a.Keep {
 		err := a.parsePolicy(policy, i)
@@ -358,7 +362,7 @@ func (a *Asked) parsePolicy(policy string, place int) (err error) {
 		if err != nil {
 			return err
 		}
-		if place == 0 { // which is known before documents are read
+		if place == 0 { // files can be ranked before documents are read
 			a.Prefer = globs
 		} else {
 			a.Rank = append(a.Rank, source.RankKey{Globs: globs})
@@ -382,22 +386,22 @@ func checkGlob(glob string) error {
 	return err
 }
 
-// Writes reports whether a table, or the corpus, is asked for.
+// Writes reports whether a table, or the corpus, is to be written.
 func (a *Asked) Writes(part output.Part) bool { return slices.Contains(a.Parts, part) }
 
-// OfSets reports whether the similarity is one of sets.
+// OfSets reports whether the measure compares sets.
 func (a *Asked) OfSets() bool { return a.Measure == Jaccard || a.Measure == Containment }
 
 // NeedsDictionary reports whether a pipeline must build the dictionary before documents can be signed.
 func (a *Asked) NeedsDictionary() bool { return a.Family == signature.Classic }
 
-// NeedsFrequencies reports whether a pipeline must count those of shingles before documents can be compared.
+// NeedsFrequencies reports whether a pipeline must count the frequencies of shingles before documents can be compared.
 func (a *Asked) NeedsFrequencies() bool { return a.Weights == string(vector.TFIDF) }
 
-// Prepares reports whether a pipeline must go through all documents before the main one can.
+// Prepares reports whether a pipeline must read all documents before the main one.
 func (a *Asked) Prepares() bool { return a.NeedsDictionary() || a.NeedsFrequencies() }
 
-// Decoding says how records are read and decoded, whichever are.
+// Decoding returns how records are decoded, whichever files are read.
 func (a *Asked) Decoding() source.Options {
 	texts, _ := a.Columns()
 	fields := codec.Fields{Text: texts, ID: a.ID, Delimiter: a.Separator, NoHeader: a.NoHeader,
@@ -417,7 +421,7 @@ func (a *Asked) Decoding() source.Options {
 	}
 }
 
-// Matched are the columns of rules.
+// Matched returns the columns of the rules in Texts.
 func (a *Asked) Matched() (columns []string) {
 	for _, r := range a.Texts.Rules {
 		columns = append(columns, r.Column)

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Cloud says how a job on Dataflow is run.
+// Cloud says how a job runs on Dataflow.
 type Cloud struct {
 	DataflowOption map[string]string `mapsep:"none" placeholder:"NAME=VALUE" help:"Dataflow option by its Beam name, as in max-num-workers=20; repeat for several. On the command line, --max-num-workers 20 is the same. project, region and staging-location are required; docs/dataflow.md lists the others." group:"Cluster"`
 }
 
-// Leaves reports whether this process ends before its job does, as the launcher of a flex template needs it, and a scheduler that
-// follows jobs itself.
+// Leaves reports whether this process ends before its job does, as the launcher of a flex template requires, or a
+// scheduler that follows jobs itself.
 func (c *Cloud) Leaves() bool {
 	for _, name := range []string{"detach", "execute-async", "async"} {
 		if on, _ := strconv.ParseBool(c.DataflowOption[name]); on {
@@ -22,11 +22,11 @@ func (c *Cloud) Leaves() bool {
 	return c.DataflowOption["template-location"] != ""
 }
 
-// bucketScheme begins the paths that Dataflow's workers reach.
+// bucketScheme begins the paths that Dataflow's workers can reach.
 const bucketScheme = "gs://"
 
-// CheckReached returns a *UsageError for files that the workers would not reach. Standard input is copied to where they
-// do.
+// CheckReached returns a *UsageError for paths that the workers cannot reach. Standard input is copied to where they
+// can.
 func (c *Cloud) CheckReached(inputs []string, output, temp string) error {
 	for _, input := range inputs {
 		if input != "-" && !strings.HasPrefix(input, bucketScheme) {
@@ -46,7 +46,8 @@ func unreached(what, instead string) error {
 	return Usage("--runner dataflow: %s is not in a bucket (gs://), and workers reach nothing else; %s", what, instead)
 }
 
-// CheckUnused returns a *UsageError if something is asked that another runner does not heed. Schedulers give labels to any.
+// CheckUnused returns a *UsageError for Dataflow options, which other runners do not support, except labels: schedulers
+// set them for any runner.
 func (c *Cloud) CheckUnused() error {
 	if _, labels := c.DataflowOption["labels"]; len(c.DataflowOption) > 1 || len(c.DataflowOption) == 1 && !labels {
 		return Usage("flags of Dataflow, such as --project and --staging-location, are given: add --runner dataflow, or drop them")
@@ -54,13 +55,13 @@ func (c *Cloud) CheckUnused() error {
 	return nil
 }
 
-// LeftError says that a job runs on, and that this process waits for it no more.
+// LeftError says that a job continues, and that this process no longer waits for it.
 type LeftError struct {
-	Job  string // the service's path of it
+	Job  string // the job's path in the service
 	Show string // the command that shows it
-	// State is what is needed to follow the job.
+	// State is needed to follow the job.
 	State string
-	Err   error // why it was left; nil: that was asked
+	Err   error // why it was left; nil if the user asked for that
 }
 
 func (e *LeftError) Error() string {

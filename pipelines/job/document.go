@@ -13,9 +13,9 @@ import (
 	"github.com/neardup/neardup/transforms/nearest"
 )
 
-// Document returns the one document that a nearest.Lookup has found, by the file of its answer. The error of another number of
-// documents, or of one that is not compared, is a *UsageError, which begins with what was asked; instead says what to do
-// if an id is that of several.
+// Document returns the one document that a nearest.Lookup found, read from the file answer. The error is a *UsageError
+// if there are more documents or none, or if the document was not compared; it begins with what was asked for, and
+// instead says what to do if several documents have the id.
 func Document(ctx context.Context, p *Plan, temp, answer, asked, instead string) (key blocks.Key, text []byte, err error) {
 	found, err := storage.Shared[nearest.Found](ctx, answer)
 	if err != nil {

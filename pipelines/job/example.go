@@ -10,8 +10,8 @@ import (
 	"github.com/neardup/neardup/transforms/frequencies"
 )
 
-// Example reads two documents again and compares them. similar reports whether they reach the threshold; else no
-// similarity is told.
+// Example reads two documents again and compares them. similar reports whether they reach the threshold; if not, e has
+// no similarity.
 func (p *Plan) Example(
 	ctx context.Context, of verifier.Spec, pair blocks.Edge,
 ) (e *records.Example, similar bool, err error) {

@@ -9,7 +9,7 @@ import (
 	"github.com/neardup/neardup/output/index"
 )
 
-// OpenOutput opens a finished output of one of some commands. The error is a *UsageError for an index, and for an output
+// OpenOutput opens a finished output of one of the commands. The error is a *UsageError for an index, and for an output
 // of another command.
 func OpenOutput(ctx context.Context, dir string, commands ...string) (*output.Finished, error) {
 	of := strings.Join(commands, " or ")

@@ -1,8 +1,8 @@
-// Package job is what the jobs dedup, query and compare share: what all of them are asked, the plan that
-// follows from it and the input, and how a pipeline of theirs is launched and interrupted.
+// Package job holds what the jobs dedup, query, compare and others share: their settings, the plan that follows from
+// these and the input, and how they launch and interrupt a pipeline.
 //
-// What is asked is a records.Spec, which Compile parses once into typed values; how it is done is a How. The fields of both are at
-// once the flags of the command line and the keys of a job file.
+// A records.Spec, which Compile parses once into typed values, says what a job computes; a How says how it runs. The
+// fields of both are at once the flags of the command line and the keys of a job file.
 package job
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/neardup/neardup/transforms/signature"
 )
 
-// How says how a job is done, and where to. Nothing in it decides what the job makes.
+// How says how a job runs, and where its output goes. Nothing in it affects the content of the output.
 type How struct {
 	Output string `short:"o" placeholder:"DIR" help:"Folder for the results: new, empty, or left by an unfinished run; with --overwrite also a finished output. Required except with --dry-run." group:"Output"`
 	Running
@@ -46,10 +46,10 @@ type Replacing struct {
 	WeakOverwrite bool `help:"Like --overwrite, but also on an object store without conditional DELETE, such as MinIO. No other program may write to the output meanwhile." group:"Output"`
 }
 
-// Replaces reports whether it is.
+// Replaces reports whether a finished output is replaced.
 func (r Replacing) Replaces() bool { return r.Overwrite || r.WeakOverwrite }
 
-// Resume says whether a run is done in phases, which another continues.
+// Resume says whether a run is divided into phases, so that another can continue it.
 type Resume string
 
 // The ways to resume.
@@ -59,14 +59,14 @@ const (
 	ResumeNever  Resume = "never"
 )
 
-// Record is How as run.json has it: the flags that are not at their default, by their names with _ for -.
+// Record returns h as run.json has it: the flags that differ from their default, by name with _ for -.
 func (h How) Record() json.RawMessage {
 	set := map[string]any{}
 	note(set, reflect.ValueOf(h))
 	var data bytes.Buffer
 	encoder := json.NewEncoder(&data)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(set) // texts, numbers, and maps of texts
+	_ = encoder.Encode(set) // strings, numbers, and maps of strings always encode
 	return data.Bytes()
 }
 
@@ -85,7 +85,7 @@ func note(set map[string]any, of reflect.Value) {
 	}
 }
 
-// flagName is the name of a field's flag, as files have it.
+// flagName returns the name of a field's flag in the form that files use.
 func flagName(field reflect.StructField) string {
 	if name := field.Tag.Get("name"); name != "" {
 		return strings.ReplaceAll(name, "-", "_")
@@ -100,29 +100,28 @@ func flagName(field reflect.StructField) string {
 	return name.String()
 }
 
-// Running says how a job is run.
+// Running says how a job runs.
 type Running struct {
 	Runner  Runner        `default:"local" enum:"${runners}" placeholder:"RUNNER" help:"Beam runner: local (all cores, bounded memory) or Beam's direct, in this process; flink, spark or portable on a cluster, through --job-server; or dataflow, for dedup only. Beam's class names work too; DirectRunner means local (default: ${default})." group:"Running"`
 	Workers int           `aliases:"parallelism" placeholder:"N" help:"Number of parallel workers; --parallelism is the same (default: one per core, or the cluster's setting)." group:"Running"`
 	Memory  records.Bytes `placeholder:"SIZE" help:"Memory limit of the process with the local runner, at least 256MB (default: half of the container's limit or, without one, of this machine's memory)." group:"Running"`
 	TempDir string        `placeholder:"DIR" help:"Folder for temporary files; --temp-location is the same, but makes the folder, except on Dataflow (default: a hidden folder in or beside the output, or the system's)." group:"Running"`
 
-	// SplitBytes is the size of the ranges that large files are read in; results do not depend
-	// on it. 0: the usual.
+	// SplitBytes is the size of the ranges in which large files are read. Results do not depend on it. 0: the default.
 	SplitBytes int64 `kong:"-"`
-	// GroupBytes is about how large a group is; results do not depend on it. 0: the usual.
+	// GroupBytes is about how large a group is. Results do not depend on it. 0: the default.
 	GroupBytes int64 `kong:"-"`
-	// SliceRows is about how many rows of a table one worker sorts at most; results do not depend on it. 0: the usual.
+	// SliceRows is about how many rows of a table one worker sorts at most. Results do not depend on it. 0: the default.
 	SliceRows int64 `kong:"-"`
-	// Stdin is what the input - reads.
+	// Stdin is the file that the input - stands for.
 	Stdin io.Reader `kong:"-"`
-	// Usual is how much memory this process is kept to by the local runner if Memory is 0.
+	// Usual is the memory budget of this process with the local runner if Memory is 0.
 	Usual memory.Budget `kong:"-"`
 	// Planned, if set, is called before the first pipeline with what each reads.
 	Planned func(pipelines [][]Read) `kong:"-"`
 }
 
-// Budget is how much memory this process is kept to; other runners than the local one have no default.
+// Budget returns the memory budget of this process; runners other than the local one have no default.
 func (r *Running) Budget() memory.Budget {
 	switch {
 	case r.Memory > 0:
@@ -134,13 +133,13 @@ func (r *Running) Budget() memory.Budget {
 	}
 }
 
-// KeepTo sets the usual budget, and returns what is in force and the runner that it is for.
+// KeepTo sets the usual budget, and returns the budget in force and the runner that it is for.
 func (r *Running) KeepTo(usual memory.Budget) (memory.Budget, Runner) {
 	r.Usual = usual
 	return r.Budget(), r.Runner
 }
 
-// Remote says where and how a job on a cluster is run.
+// Remote says where and how a job runs on a cluster.
 type Remote struct {
 	JobServer   string `aliases:"job-endpoint,flink-job-server" placeholder:"HOST:PORT" help:"Beam job server of the cluster, for --runner flink, spark or portable; also --job-endpoint." group:"Cluster"`
 	Environment string `placeholder:"KIND[:CONFIG]" help:"Environment for the steps of a job on a cluster: loopback (this process), process:COMMAND (a boot program on the workers' machines), external:HOST:PORT (a worker pool there) or docker:IMAGE (default: loopback, if the job server is on this machine)." group:"Cluster"`
@@ -149,7 +148,7 @@ type Remote struct {
 	FlinkREST   string            `name:"flink-rest" placeholder:"HOST:PORT" help:"Flink's REST interface, which serves the web UI. neardup checks the cluster's settings before the job starts, and shows progress (default: port 8081 of the job server's machine, if Flink answers there)." group:"Cluster"`
 }
 
-// CheckRemote returns a *UsageError for flags that a runner does not heed.
+// CheckRemote returns a *UsageError for flags that a runner does not support.
 func (r *Remote) CheckRemote(by Runner) error {
 	switch runner := by.Traits(); {
 	case !runner.OnCluster && r.JobServer+r.Environment != "":
@@ -160,7 +159,7 @@ func (r *Remote) CheckRemote(by Runner) error {
 	return nil
 }
 
-// The ways to search.
+// Values of --method.
 const (
 	MinHash  = "minhash"
 	SimHash  = "simhash"
@@ -168,34 +167,34 @@ const (
 	Exact    = "exact"
 )
 
-// The measures of similarity.
+// Measures of similarity, the values of --compare.
 const (
 	Jaccard = "jaccard"
 	Cosine  = "cosine"
 	Overlap = "overlap"
-	// Containment is the share of the smaller set that the larger one has.
+	// Containment is the share of the smaller set that is also in the larger one.
 	Containment = "containment"
 )
 
-// The random vectors of SimHash, by their entries.
+// Values of --vectors: the entries of SimHash's random vectors.
 const (
 	Normal = "normal"
 	Sign   = "sign"
 )
 
-// The ways to decide what of a cluster is kept.
+// Values of --cluster: which documents of a cluster are kept.
 const (
 	Star       = "star"
 	Components = "components"
 )
 
-// What becomes of a record whose text is not UTF-8.
+// Values of --invalid-utf8: what to do with a record whose text is not UTF-8.
 const (
 	rejectInvalid = "reject"
 	keepInvalid   = "keep"
 )
 
-// choices are what the fields may be that have a list of names; "" stands for none of them, if that is the default.
+// choices lists the valid values of fields that have a fixed set of them. "" selects none, if it is the default.
 var choices = map[string][]string{
 	"format":       source.Formats(),
 	"invalid_utf8": {rejectInvalid, keepInvalid},
@@ -209,7 +208,8 @@ var choices = map[string][]string{
 	"write":        Strings(output.Parts()...),
 }
 
-// Vars are the values that the tags of flags refer to: each list of names, and each default, stands in one place.
+// Vars returns the values of variables in the tags of flags, so that each list of names, and each default, is defined
+// once.
 func Vars() map[string]string {
 	vars := records.DefaultVars()
 	maps.Copy(vars, map[string]string{
@@ -228,7 +228,7 @@ func Vars() map[string]string {
 	return vars
 }
 
-// Strings are the values of an enum as plain strings.
+// Strings returns the values of an enum as plain strings.
 func Strings[T ~string](values ...T) (plain []string) {
 	for _, v := range values {
 		plain = append(plain, string(v))
@@ -236,15 +236,16 @@ func Strings[T ~string](values ...T) (plain []string) {
 	return plain
 }
 
-// Names are the values of an enum as a tag lists them.
+// Names returns the values of an enum as a tag lists them.
 func Names[T ~string](values ...T) string { return strings.Join(Strings(values...), ",") }
 
-// Listed are the values of an enum as a message lists them.
+// Listed returns the values of an enum as a message lists them.
 func Listed[T ~string](values ...T) string { return strings.Join(Strings(values...), ", ") }
 
-// UsageError is a mistake in what was asked.
+// UsageError is a mistake in the settings.
 type UsageError struct {
-	// Field is the flag at fault as files have it, and Value what it was, which the message has once; Field is "" if the mistake is not that of one flag.
+	// Field is the wrong flag in the form that files use, and Value its value, which the message shows once; Field is ""
+	// if no single flag is wrong.
 	Field, Value string
 	// Reason says what is wrong, and what to do.
 	Reason error
@@ -261,7 +262,7 @@ func (e *UsageError) Error() string {
 	return flag + ": " + e.Reason.Error()
 }
 
-// flagOf is the flag of a field.
+// flagOf returns the flag of a field.
 func flagOf(field string) string { return "--" + strings.ReplaceAll(field, "_", "-") }
 
 func (e *UsageError) Unwrap() error { return e.Reason }

@@ -19,30 +19,30 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// Launch runs a pipeline on the runner that was asked for; temp is the run's folder for temporary
-// files, "" if that is not on a disk. Stages are what the runner tells of its work, if it does.
+// Launch runs a pipeline on the chosen runner; temp is the run's temporary folder, or "" if it is not on a disk. stages
+// are what the runner reports about its work, if it does.
 type Launch func(ctx context.Context, p *beam.Pipeline, temp string) (result beam.PipelineResult, stages []records.Stage, err error)
 
 type partKey struct{}
 
-// WithPart is the context of a job that does a part of a run.
+// WithPart returns the context of a job that executes one part of a run.
 func WithPart(ctx context.Context, part string) context.Context {
 	return context.WithValue(ctx, partKey{}, part)
 }
 
-// PartOf is the part of a run that a job does, for the job's name; "": all of it.
+// PartOf returns the part of a run that a job executes, for the job's name, or "" if it executes all of it.
 func PartOf(ctx context.Context) string {
 	part, _ := ctx.Value(partKey{}).(string)
 	return part
 }
 
-// Outcome is what became of a pipeline.
+// Outcome is the result of a pipeline.
 type Outcome struct {
 	Result beam.PipelineResult
 	Stages []records.Stage
 }
 
-// Execute runs a pipeline, and waits for it to stop when ctx is done. The error of a pipeline is a
+// Execute runs a pipeline, and waits for it to stop when ctx is done. If the pipeline fails, the error is a
 // *PipelineError.
 func (r *Running) Execute(ctx context.Context, launch Launch, pipeline *beam.Pipeline, temp string) (Outcome, error) {
 	if !storage.IsLocal(temp) {
@@ -59,11 +59,11 @@ func (r *Running) Execute(ctx context.Context, launch Launch, pipeline *beam.Pip
 	return ended, err
 }
 
-// interruptGrace is how long an interrupted run waits for what may not stop by itself.
+// interruptGrace is how long an interrupted run waits for operations that may not stop by themselves.
 const interruptGrace = 2 * time.Second
 
-// grace is how long an interrupted run waits for the runner: the local one stops by itself, and has files
-// to remove; a job on a cluster is cancelled there.
+// grace returns how long an interrupted run waits for the runner: the local one stops by itself, and has files to
+// remove; a job on a cluster is cancelled there.
 func (r *Running) grace() time.Duration {
 	if r.Runner.Traits().Stops {
 		return math.MaxInt64
@@ -71,8 +71,8 @@ func (r *Running) grace() time.Duration {
 	return interruptGrace
 }
 
-// await returns what do returns or, when ctx is done and do does not end in time, ctx's error:
-// neither opening a pipe nor prism in the middle of a bundle can be stopped.
+// await returns do's result or, if do has not returned within grace after ctx is done, ctx's error: opening a pipe
+// cannot be interrupted, nor can prism in the middle of a bundle.
 func await[T any](ctx context.Context, grace time.Duration, do func() (T, error)) (T, error) {
 	type returned struct {
 		value T
@@ -104,8 +104,8 @@ func await[T any](ctx context.Context, grace time.Duration, do func() (T, error)
 	return none, ctx.Err()
 }
 
-// Patient returns a reader of r whose reads end when ctx is done: what waits for a terminal or a pipe may
-// wait for ever.
+// Patient returns a reader of r whose reads end when ctx is done, since a read from a terminal or a pipe may block for
+// ever.
 func Patient(ctx context.Context, r io.Reader) io.Reader { return patient{ctx, r} }
 
 type patient struct {
@@ -117,18 +117,18 @@ func (p patient) Read(b []byte) (int, error) {
 	return await(p.ctx, 0, func() (int, error) { return p.r.Read(b) })
 }
 
-// PipelineError is the error of a step, as the runner reports it: Error gives the step's own
-// words, Unwrap all of it.
+// PipelineError is the error of a step, as the runner reports it: Error returns the step's own words, Unwrap the whole
+// error.
 type PipelineError struct{ err error }
 
 func (e *PipelineError) Error() string {
-	// Our runners tell the step's words from their own.
+	// Our runners separate the step's words from their own.
 	text := e.err.Error()
 	var step interface{ Cause() string }
 	if errors.As(e.err, &step) {
 		text = step.Cause()
 	}
-	const mark = "] failed:\n" // ends Beam's account of the DoFn and its plan
+	const mark = "] failed:\n" // ends Beam's description of the DoFn and its plan
 	if i := strings.LastIndex(text, mark); i >= 0 {
 		return text[i+len(mark):]
 	}
@@ -138,17 +138,17 @@ func (e *PipelineError) Error() string {
 	return text
 }
 
-// stepPanicked is how Beam tells of a panic; the stack follows.
+// stepPanicked matches Beam's report of a panic; the stack follows.
 var stepPanicked = regexp.MustCompile(`(?s)panic(?:ked)?: (.*?)(?:\s+goroutine \d+ \[|\s+Full error:|$)`)
 
-// PanicError is an error in neardup.
+// PanicError is a bug in neardup.
 type PanicError struct{ Value any }
 
 func (e *PanicError) Error() string {
 	return fmt.Sprintf("this is an error in neardup: %v; please report it with the log of the same command with -v", e.Value)
 }
 
-// Panicked is the error of a recovered panic, and logs where that was.
+// Panicked returns the error for a recovered panic, and logs its stack.
 func Panicked(value any) error {
 	stack := debug.Stack()
 	if p, ok := value.(*parallel.Panic); ok {

@@ -13,14 +13,14 @@ import (
 	"github.com/neardup/neardup/kernels/hash"
 )
 
-// looks finds out whether sampled texts look like anything but texts to be compared: numbers, dates, values that repeat, or markup.
+// looks detects sampled texts that are probably not meant to be compared: numbers, dates, repeated values, or markup.
 type looks struct {
 	texts   int64
 	markup  examples // texts that begin like HTML or XML
 	columns []columnLooks
 }
 
-// columnLooks is what the values of a text column look like.
+// columnLooks counts what the values of a text column look like.
 type columnLooks struct {
 	values   int64
 	figures  examples // numbers and dates
@@ -28,7 +28,7 @@ type columnLooks struct {
 	known    map[hash.Sum128]struct{}
 }
 
-// examples counts values, and has the first different ones.
+// examples counts values, and keeps the first different ones.
 type examples struct {
 	n     int64
 	first []string
@@ -37,12 +37,12 @@ type examples struct {
 const (
 	mostExamples = 3
 	exampleBytes = 60
-	// leastLooks are the values that say something of a column, of which so many in ten look alike. Fewer texts show markup: what
-	// they have in common is found in each.
+	// leastLooks is the minimum number of values to judge a column by, and alikeLooks how many in ten must look alike. For
+	// markup fewer texts suffice: what pages have in common is in each of them.
 	leastLooks  = 10
 	alikeLooks  = 9
 	markupLooks = 1
-	// mostLooks bounds the time that dates take, and the memory for hashes.
+	// mostLooks limits the time to parse dates, and the memory for hashes.
 	mostLooks = 1 << 14
 )
 
@@ -60,7 +60,7 @@ func (e *examples) add(value []byte) {
 	}
 }
 
-// listed lists the examples, quoted.
+// listed returns the list of quoted examples.
 func (e *examples) listed() string {
 	quoted := make([]string, len(e.first))
 	for i, value := range e.first {
@@ -69,7 +69,7 @@ func (e *examples) listed() string {
 	return strings.Join(quoted, ", ")
 }
 
-// add adds a text, whose columns end at ends.
+// add adds a text, whose columns end at the offsets ends.
 func (l *looks) add(text, ends []byte) {
 	l.texts++
 	if beginsAsMarkup(text) {
@@ -105,10 +105,10 @@ func (c *columnLooks) add(value []byte) {
 	c.known[sum] = struct{}{}
 }
 
-// longestFigure is more bytes than a number or a date has.
+// longestFigure exceeds the length of any number or date.
 const longestFigure = 40
 
-// layouts are those of dates, as time has them.
+// layouts lists date layouts of package time.
 var layouts = []string{
 	time.RFC3339, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04", time.DateOnly,
 	"2006/01/02 15:04:05", "2006/01/02", "02/01/2006", "01/02/2006", "02.01.2006", "02.01.2006 15:04:05", time.TimeOnly,
@@ -129,7 +129,7 @@ func isFigure(value []byte) bool {
 	})
 }
 
-// beginsAsMarkup reports whether a text begins with a declaration or a comment of HTML or XML, or is all between a tag and another.
+// beginsAsMarkup reports whether a text begins with a declaration or comment of HTML or XML, or is enclosed in tags.
 func beginsAsMarkup(text []byte) bool {
 	text = bytes.TrimSpace(text)
 	if len(text) < 2 || text[0] != '<' {
@@ -145,8 +145,8 @@ func beginsAsMarkup(text []byte) bool {
 	return letter && text[len(text)-1] == '>' && utf8.Valid(name[:min(len(name), exampleBytes)]) && bytes.IndexByte(name, '<') > bytes.IndexByte(name, '>')
 }
 
-// warnings say what of the columns, as --text names them, and of the texts look as if something else was meant. Plain is the format where there are
-// no columns, of which another might be meant. Stripped: markup is not compared.
+// warnings returns warnings about text columns, named as in --text, and texts that look wrong. plain is the format if
+// it has no columns; then the wrong format may be the cause. stripped means that markup is not compared.
 func (l *looks) warnings(text []string, plain string, stripped bool) (all []string) {
 	for i := range l.columns {
 		c := &l.columns[i]

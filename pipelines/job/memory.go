@@ -6,12 +6,12 @@ import (
 	"github.com/neardup/neardup/kernels/vector"
 )
 
-// documentRoom is what a document or a file may take of what the process takes beyond its budget: the program takes the rest.
+// documentRoom is the part of memory.Beyond that a document or a file may take; the program takes the rest.
 const documentRoom = memory.Beyond - 20_000_000
 
-// documentMemory is how much memory one text of so many bytes may take: its record, itself, the block that it
-// travels in, and 8 bytes for each token, which its shingles take the place of. A character or a byte is a
-// token; of words it is one in four bytes, which prose of any script has hardly more of. Weights take up to 36 bytes for each token.
+// documentMemory returns how much memory a text of some bytes may take: its record, the text, the block that holds it,
+// and 8 bytes for each token, later for each shingle. A character or a byte is a token; prose of any script has hardly
+// more than one word in four bytes. Weights take up to 36 bytes per token.
 func documentMemory(s shingle.Config, w vector.Weights, bytes int64) int64 {
 	tokens, each := bytes, int64(11)
 	if s.Kind == shingle.Word || s.Kind == shingle.Stop {
@@ -23,8 +23,8 @@ func documentMemory(s shingle.Config, w vector.Weights, bytes int64) int64 {
 	return each*bytes + 36*tokens
 }
 
-// Check returns a *UsageError if a job cannot be run as it is to be. It only refuses: nothing that is read depends on the memory, but a
-// limit must not let one document or one file alone take more.
+// Check returns a *UsageError if a job cannot run with these settings. It only refuses: results do not depend on the
+// memory, but a single document or file must not exceed it.
 func (r *Running) Check(a *Asked) error {
 	budget := r.Budget()
 	kept, flowing := budget.Bytes, budget.Exchange()

@@ -14,7 +14,7 @@ import (
 	"github.com/neardup/neardup/output/commit"
 )
 
-// OutputExistsError says that an output is there already, or in use.
+// OutputExistsError says that an output already exists, or is in use.
 type OutputExistsError struct{ Reason string }
 
 func (e *OutputExistsError) Error() string { return e.Reason }
@@ -22,7 +22,7 @@ func (e *OutputExistsError) Error() string { return e.Reason }
 // Status is the exit status.
 func (e *OutputExistsError) Status() int { return 3 }
 
-// IsLocal reports whether a path is on a disk, as far as its name tells.
+// IsLocal reports whether a path is on a local disk, judging by its name.
 func IsLocal(path string) bool { return storage.IsLocal(path) }
 
 // OpenObject opens an object by its URL.
@@ -34,7 +34,7 @@ func OpenObject(ctx context.Context, path string) (io.ReadCloser, error) {
 	return file, nil
 }
 
-// Refused is err as the command line tells of it, where the output is not to be filled.
+// Refused returns err as the command line reports it: an *OutputExistsError if the output may not be written.
 func Refused(err error) error {
 	var (
 		foreign *commit.RefusedError
@@ -47,8 +47,8 @@ func Refused(err error) error {
 	return err
 }
 
-// CheckPath returns a *UsageError for a path to write to, given by a flag, that no store has, or that a shell or another tool would
-// take for something else.
+// CheckPath returns a *UsageError for a path to write to, given by a flag, that no store accepts, or that a shell or
+// another tool would interpret differently.
 func CheckPath(flag, path string) error {
 	switch {
 	case path == "-":
@@ -62,7 +62,8 @@ func CheckPath(flag, path string) error {
 	return nil
 }
 
-// CheckOutputNotInInput refuses an output below an input folder, or where a pattern looks or a link leads, which the next run would read.
+// CheckOutputNotInInput returns a *UsageError for an output that the next run would read as input: below an input
+// folder, or where a pattern or a link leads.
 func CheckOutputNotInInput(ctx context.Context, inputs []string, output string) error {
 	output, err := OutputPath(output)
 	if err != nil {
@@ -75,7 +76,7 @@ func CheckOutputNotInInput(ctx context.Context, inputs []string, output string) 
 	return err
 }
 
-// OutputPath is the absolute path of an output. It returns a *UsageError for one that cannot be a folder's.
+// OutputPath returns the absolute path of an output. It returns a *UsageError for a path that cannot be a folder's.
 func OutputPath(path string) (string, error) {
 	path, err := storage.Resolve(path)
 	if errors.Is(err, fs.ErrInvalid) {
@@ -84,8 +85,8 @@ func OutputPath(path string) (string, error) {
 	return path, err
 }
 
-// CheckTempNotInInput refuses temporary files below an input folder, or where a pattern looks, of a
-// job that lists its input again. Temp is the folder for them, "" the system's.
+// CheckTempNotInInput returns a *UsageError if temporary files would be below an input folder, or where a pattern
+// matches, for a job that lists its input again. temp is the folder for them, or "" for the system's.
 func CheckTempNotInInput(ctx context.Context, inputs []string, temp string) error {
 	temp = storage.TempParent(temp)
 	input, err := inputAbove(ctx, temp, inputs)
@@ -95,14 +96,14 @@ func CheckTempNotInInput(ctx context.Context, inputs []string, temp string) erro
 	return err
 }
 
-// inputAbove returns the input that a path is below, a folder or a pattern of any depth, or "".
+// inputAbove returns the input, a folder or a pattern of any depth, that path is below, or "".
 func inputAbove(ctx context.Context, path string, inputs []string) (string, error) {
 	path, err := storage.Resolve(path)
 	if err != nil {
 		return "", err
 	}
 	for _, input := range inputs {
-		if input == "" { // not the working folder
+		if input == "" { // would resolve to the working folder
 			continue
 		}
 		reached, err := storage.Reaches(ctx, input, path)
@@ -114,10 +115,10 @@ func inputAbove(ctx context.Context, path string, inputs []string) (string, erro
 		}
 		folder, err := storage.Resolve(input)
 		if err != nil {
-			continue // what is wrong with the input says who reads it
+			continue // reading the input reports what is wrong with it
 		}
 		if isBelow(folder, path) {
-			if _, err := storage.Names(ctx, folder); err == nil { // a folder
+			if _, err := storage.Names(ctx, folder); err == nil { // it is a folder
 				return "folder " + input, nil
 			}
 		}
@@ -137,8 +138,8 @@ func isBelow(folder, path string) bool {
 	return below
 }
 
-// CheckInputNotInOutput refuses input files below the output, if there is one, which this run would replace. Temp is where
-// standard input may have been copied to.
+// CheckInputNotInOutput returns a *UsageError for input files below the output, which this run would replace. output is
+// "" if there is none; temp may contain a copy of standard input.
 func CheckInputNotInOutput(paths iter.Seq[string], output, temp string) error {
 	if output == "" {
 		return nil
@@ -161,7 +162,7 @@ func CheckInputNotInOutput(paths iter.Seq[string], output, temp string) error {
 	return nil
 }
 
-// noTemp says which folder cannot hold temporary files, and why.
+// noTemp returns the error for a folder that cannot hold temporary files.
 func noTemp(parent string, err error) error {
 	failed := storage.Failed(err)
 	if cause := (*fs.PathError)(nil); errors.As(err, &cause) {
@@ -180,11 +181,11 @@ func noTemp(parent string, err error) error {
 	}
 }
 
-// RunTemp is the folder for the temporary files of a run below parent, "" for the system's.
+// RunTemp returns the folder for a run's temporary files below parent, or below the system's if parent is "".
 func RunTemp(ctx context.Context, parent, run string) (string, error) {
 	folder, err := storage.Resolve(storage.TempParent(parent))
 	if exists, unknown := storage.Exists(ctx, folder); err == nil && unknown == nil && storage.IsLocal(folder) && !exists {
-		err = fs.ErrNotExist // a mistyped one is not made
+		err = fs.ErrNotExist // do not create a folder that may be mistyped
 	}
 	if err != nil {
 		return "", noTemp(parent, err)
@@ -192,7 +193,7 @@ func RunTemp(ctx context.Context, parent, run string) (string, error) {
 	return commit.TempFolder(folder, run), nil
 }
 
-// Begin makes an output the run's to commit. Parent is the folder that was asked for as that of temporary files.
+// Begin locks an output for the run to fill. parent is the folder for temporary files that was requested.
 func Begin(ctx context.Context, parent string, o commit.Options) (*commit.Commit, error) {
 	c, err := commit.Begin(ctx, o)
 	if err == nil {
@@ -207,8 +208,8 @@ func Begin(ctx context.Context, parent string, o commit.Options) (*commit.Commit
 	return nil, Refused(err)
 }
 
-// InTempFolder calls do with a folder for temporary files below parent, "" for the system's, and removes
-// it at the end, interrupted or not.
+// InTempFolder calls do with a folder for temporary files below parent, or the system's if parent is "", and removes it
+// at the end, even if ctx is done.
 func InTempFolder(ctx context.Context, parent string, do func(temp string) error) error {
 	temp, err := storage.TempFolder(ctx, parent)
 	if err != nil {

@@ -33,23 +33,23 @@ import (
 	"github.com/neardup/neardup/transforms/signature"
 )
 
-// Request is what a plan is made for.
+// Request holds the arguments of NewPlan.
 type Request struct {
 	*Asked
 	Running
-	// Unsigned: documents are not signed, and no bands and rows are chosen.
+	// Unsigned means that documents are not signed, so no bands and rows are chosen.
 	Unsigned bool
-	// Layout is that of an earlier run which this one is to continue; nil: the plan chooses it.
+	// Layout is the layout of an earlier run that this one continues; nil: the plan chooses one.
 	Layout *Layout
-	// Reread: what the plan reads is read again by the run.
+	// Reread means that the run reads again what the plan reads.
 	Reread bool
-	// Strict: a plan of input that is most likely in another encoding than it is read by is an error.
+	// Strict makes it an error if the input is most likely in another encoding than the one set, or lacks its text column.
 	Strict bool
-	// Index is what the inputs are compared with, in place of Against; nil: there is none.
+	// Index is the index that inputs are compared with, in place of Against, or nil.
 	Index *index.Index
 }
 
-// Reading says how the inputs are read; stdin is the file that standard input was copied to.
+// Reading returns how the inputs are read; stdin is the file that holds standard input.
 func (r *Request) Reading(stdin string) source.Options {
 	o := r.Decoding()
 	o.Rank, o.Room, o.SplitBytes = r.Rank, r.Budget().Reading(), r.SplitBytes
@@ -59,73 +59,73 @@ func (r *Request) Reading(stdin string) source.Options {
 	return o
 }
 
-// Layout says where what documents send goes: who continues with it must send the rest to the same places.
+// Layout determines which group each thing that documents send goes to: a run that continues another must send the rest
+// to the same groups.
 type Layout struct {
-	Documents     int64 `json:"documents"`   // that it is for
-	SplitBytes    int64 `json:"split_bytes"` // 0: the usual
+	Documents     int64 `json:"documents"`   // the number it was chosen for
+	SplitBytes    int64 `json:"split_bytes"` // 0: the default
 	SplitRows     int64 `json:"split_rows"`
 	ShardBits     int   `json:"shard_bits"`     // each band's entries are spread over 1<<ShardBits groups
-	HashShards    int   `json:"hash_shards"`    // groups that the hashes of documents are spread over
-	ShingleGroups int   `json:"shingle_groups"` // that shingles are spread over, by hash and by document
-	Waves         int   `json:"waves"`          // that the input is read in at most
+	HashShards    int   `json:"hash_shards"`    // number of groups for the hashes of documents
+	ShingleGroups int   `json:"shingle_groups"` // number of groups for shingles, by hash and by document
+	Waves         int   `json:"waves"`          // maximum number of waves that the input is read in
 }
 
-// Plan is a Request and what follows from it and the input, before any of it is read in earnest.
+// Plan is a Request and what follows from it and a sample of the input.
 type Plan struct {
 	Request Request
 	Listing *source.Listing
-	// Documents is the estimate of their number that sizes the groups.
+	// Documents is their estimated number, by which groups are sized.
 	Documents int64
-	// Shingles is the estimate of the sum of their sets' sizes.
+	// Shingles is the estimated sum of the sizes of all sets.
 	Shingles int64
-	// Sizes are how many of the sampled sets have a size, and Texts the first of their texts.
+	// Sizes counts the sampled sets by size, and Texts holds the first of their texts.
 	Sizes     map[int]int64
 	Texts     TextsKept
 	Threshold setsim.Threshold
 	Spec      shingle.Spec
-	// Complete: all documents are compared, as was asked or since too many would be.
+	// Complete means that all pairs are compared, as requested or because candidates would be nearly all pairs.
 	Complete bool
 	Choice   lsh.Choice
-	// Pieces are those of SimHash signatures, if documents are searched by these.
+	// Pieces are the pieces of SimHash signatures, if they are searched by pieces.
 	Pieces simhash.Pieces
-	// IDBytes are those of an id, on average.
+	// IDBytes is the average size of an id.
 	IDBytes int
-	// UnreadableRecords is the estimate of their number, and UnreadableBytes of those that rejected
-	// has of them.
+	// UnreadableRecords is their estimated number, and UnreadableBytes the estimated size of what the table rejected
+	// quotes of them.
 	UnreadableRecords, UnreadableBytes int64
 
-	// Alike are the sampled documents that the search cannot tell from an earlier one, though they are
-	// not identical, and Symbols those of them that differ in symbols from it.
+	// Alike is the number of sampled documents that are copies of an earlier one without being identical, and Symbols the
+	// number of those that differ from it in symbols.
 	Alike, Symbols int64
 
-	// Idle are the patterns of Prefer that match no file, and Unprotecting those of Protect.
+	// Idle lists the patterns of Keep that match no file, and Unprotecting those of Protect.
 	Idle, Unprotecting []string
 
-	// Encodings are those that were detected in files of the sample.
+	// Encodings lists the encodings detected in files of the sample.
 	Encodings []records.FileEncoding
 
-	// Sampled says how many records of the sample are unreadable, and what is wrong with the first; "" if
-	// none is.
+	// Sampled says how many records of the sample are unreadable, and what is wrong with the first; "" if none is.
 	Sampled string
 
 	Layout Layout
 
-	// Kept is the folder of what outlasts the run if it fails; "": nothing does.
+	// Kept is the folder for files that outlast a failed run; "" if there is none.
 	Kept string
 
 	reading source.Options
-	// A warning of text columns that the sample does not have, "" for none; the same of references.
+	// missing warns of text columns that the sample does not have, or is ""; referencesMissing does so for references.
 	missing, referencesMissing string
-	// references is the estimate of the number of documents that are.
+	// references is the estimated number of references.
 	references int64
-	looks      []string // warnings of texts that look like something else
-	// NoColumn are sources of which, by the sample, no document has a text column.
+	looks      []string // warnings about texts that look like something else
+	// NoColumn lists sources in which no sampled document has a text column.
 	NoColumn []records.NoColumn
 }
 
-// NewPlan lists the input, samples it and chooses the parameters. It depends on the request and the
-// input alone. Standard input, if that is an input, is copied to temp, the folder of a run that lasts.
-// When ctx is done, the plan is given up, even if a read of standard input does not return.
+// NewPlan lists the input, samples it and chooses the parameters. The plan depends only on the request and the input.
+// Standard input, if it is an input, is copied to temp, the run's temporary folder. When ctx is done, NewPlan returns
+// even if a read of standard input is stuck.
 func NewPlan(ctx context.Context, r Request, temp string) (*Plan, error) {
 	plan, err := await(ctx, interruptGrace, func() (*Plan, error) {
 		stdin := storage.Join(temp, "stdin")
@@ -143,7 +143,7 @@ func NewPlan(ctx context.Context, r Request, temp string) (*Plan, error) {
 	return plan, err
 }
 
-// attributes are what the log says of a plan: of bands and rows where documents are signed.
+// attributes returns what the log says about a plan, with bands and rows if documents are signed.
 func (p *Plan) attributes() []any {
 	all := []any{"files", p.Listing.Inputs.Len(), "bytes", p.Listing.Inputs.Bytes(), "documents", p.Documents}
 	if p.Choice.Signature > 0 {
@@ -161,13 +161,13 @@ func spoolStdin(ctx context.Context, in *Request, file string) error {
 		return Usage("standard input has no name to tell its format; give --format")
 	}
 	_, err := storage.WriteBelow(ctx, storage.Dir(file), file, func(w io.Writer) error {
-		_, err := io.CopyBuffer(struct{ io.Writer }{w}, Patient(ctx, in.Stdin), make([]byte, 1<<20)) // what a pipe may hold
+		_, err := io.CopyBuffer(struct{ io.Writer }{w}, Patient(ctx, in.Stdin), make([]byte, 1<<20)) // the capacity of a pipe
 		return err
 	})
 	return err
 }
 
-// listed is a plan of which no more is known than the listing of the input.
+// listed returns a plan that has only the listing of the input.
 func listed(ctx context.Context, r Request, stdin string) (p *Plan, err error) {
 	p = &Plan{Request: r, Complete: r.Method == Complete, Sizes: map[int]int64{}, Threshold: r.Threshold, Spec: r.Texts, reading: r.Reading(stdin)}
 	p.Spec.MaxBytes = int64(r.MaxDocBytes)
@@ -186,7 +186,7 @@ func listed(ctx context.Context, r Request, stdin string) (p *Plan, err error) {
 	return p, nil
 }
 
-// Follow is NewPlan with what an earlier run of the same input chose and counted: no document is read.
+// Follow returns a plan with what an earlier run on the same input chose and counted. It reads no document.
 func Follow(ctx context.Context, r Request, earlier *records.Run) (*Plan, error) {
 	r.Led(earlier.Chosen.Rule)
 	p, err := listed(ctx, r, "")
@@ -210,16 +210,16 @@ func Follow(ctx context.Context, r Request, earlier *records.Run) (*Plan, error)
 	return p, nil
 }
 
-// identical is the threshold of copies.
+// identical is the threshold for copies.
 var identical = setsim.Threshold{Num: 1, Den: 1}
 
-// Of an id, and of an unreadable record, so many bytes are expected.
+// The assumed bytes of an id, and of an unreadable record.
 const (
 	usualID         = 64
 	usualUnreadable = 4 << 10
 )
 
-// PlanIndex plans to read documents of the index that a request names, and to sign texts as it did.
+// PlanIndex returns a plan that reads documents of the request's index and signs texts as it did.
 func PlanIndex(ctx context.Context, r Request) (*Plan, error) {
 	p, err := listed(ctx, r, "")
 	if err != nil {
@@ -229,7 +229,7 @@ func PlanIndex(ctx context.Context, r Request) (*Plan, error) {
 	return p, p.choose(nil, 0)
 }
 
-// OfSegment lists the documents of an index of one segment, and returns the plan by which they are read and signed.
+// OfSegment lists the documents of an index with one segment, and returns the plan by which they are read and signed.
 func (p *Plan) OfSegment(ctx context.Context, x *index.Index) (*source.Inputs, *Plan, error) {
 	of := *p
 	of.Request.Index = x
@@ -246,12 +246,12 @@ func (p *Plan) OfSegment(ctx context.Context, x *index.Index) (*source.Inputs, *
 // segmentFields are the columns of records.Stored.
 var segmentFields = codec.Fields{Text: []string{"text"}, ID: "name"}
 
-// order has files come in the order of preference.
+// order sorts files by the order of preference.
 func (p *Plan) order() {
 	if p.Request.Index != nil {
 		p.Listing.Inputs.Settle(p.Request.Index.Recalled)
 	}
-	if in := p.Listing.Inputs.Inputs; in.Len() > 0 { // of no file, no pattern is at fault
+	if in := p.Listing.Inputs.Inputs; in.Len() > 0 { // patterns that match none of no files are not wrong
 		p.Idle, p.Unprotecting = prefer(in, p.Request.Prefer), protect(in, p.Request.Protected)
 		for _, key := range p.Request.Rank {
 			p.Idle = append(p.Idle, unmatched(in, key.Globs)...)
@@ -259,7 +259,7 @@ func (p *Plan) order() {
 	}
 }
 
-// makePlan plans with each rule that may lead, and takes the plan whose candidates cost least.
+// makePlan makes a plan with each rule that may lead, and returns the one whose candidates cost least.
 func makePlan(ctx context.Context, r Request, temp, stdin string) (best *Plan, failed error) {
 	leads := r.leads()
 	if len(leads) < 2 {
@@ -372,7 +372,7 @@ func planned(ctx context.Context, r Request, temp, stdin string) (*Plan, error) 
 	return p, nil
 }
 
-// limited is how many documents are read of so many, the references among them.
+// limited returns how many of the documents, including references, are read with --limit.
 func (p *Plan) limited(documents int64) int64 {
 	if limit := p.Request.Limit; limit > 0 {
 		return min(documents, limit+p.references)
@@ -380,9 +380,9 @@ func (p *Plan) limited(documents int64) int64 {
 	return documents
 }
 
-// spoolCompressed has the plain bytes of compressed files, and the unpacked pages of text, kept for those who read them
-// again, where there is ample room. They are not worth it where workers are elsewhere, or where the first to read a file
-// does not read all of it.
+// spoolCompressed makes readers keep decompressed files, and unpacked pages of text, for later reads, where there is
+// ample room. It does nothing where workers are on other machines, or where the first read of a file does not reach its
+// end.
 func (p *Plan) spoolCompressed(ctx context.Context, temp string) error {
 	const worth = 32 << 10
 	free, known := storage.FreeSpace(temp)
@@ -407,7 +407,7 @@ func (p *Plan) spoolCompressed(ctx context.Context, temp string) error {
 	return nil
 }
 
-// unfit is err as wrong usage, unless a file could not be read or its content is wrong.
+// unfit returns err as wrong usage, unless a file could not be read or its content is wrong.
 func (r *Request) unfit(err error) error {
 	if broken := (*reading.ContentError)(nil); errors.As(err, &broken) || storage.Failed(err) {
 		return err
@@ -416,7 +416,7 @@ func (r *Request) unfit(err error) error {
 		switch flag, column := r.flagOf(none), meant(none.Name, none.Columns); {
 		case column == "":
 			return Usage("%w; name one of them with %s", err, flag)
-		case flag == "--keep" || flag == "--match": // whose value is more than a column
+		case flag == "--keep" || flag == "--match": // their values are more than a column
 			return Usage("%w; did you mean %q?", err, column)
 		default:
 			return Usage("%w; did you mean %s %q?", err, flag, column)
@@ -425,7 +425,7 @@ func (r *Request) unfit(err error) error {
 	return &UsageError{Reason: err}
 }
 
-// flagOf is the flag that names a column.
+// flagOf returns the flag that names a column.
 func (r *Request) flagOf(c *codec.NoColumnError) string {
 	switch _, text := r.Columns(); {
 	case c.Kind == "":
@@ -439,7 +439,7 @@ func (r *Request) flagOf(c *codec.NoColumnError) string {
 	}
 }
 
-// meant is the column that name was meant for, "" if none resembles it.
+// meant returns the column that was probably meant by name, or "" if none resembles it.
 func meant(name string, columns []string) string {
 	alike := func(column string) bool { return strings.EqualFold(column, name) }
 	below := func(column string) bool { return strings.HasSuffix(column, "."+name) }
@@ -451,7 +451,7 @@ func meant(name string, columns []string) string {
 	return edit.Nearest(name, slices.Values(columns))
 }
 
-// checkPlain returns a *UsageError for columns that are asked for where no record of the sample has any.
+// checkPlain returns a *UsageError if columns are named and no record of the sample has any.
 func checkPlain(sampled source.Sampled, r *Request) error {
 	const none = "%s %s: there are no columns in format %s, whose documents are whole texts; leave out %[1]s, or give another --format"
 	switch {
@@ -467,8 +467,8 @@ func checkPlain(sampled source.Sampled, r *Request) error {
 	return nil
 }
 
-// missing warns of text columns of a flag that no record of the sample has: a name may be mistyped. If it has none of
-// them, that is wrong usage.
+// missing returns a warning about text columns of a flag that no record of the sample has, since a name may be
+// mistyped. If the sample has none of them, it returns a *UsageError.
 func missing(flag string, sampled source.Sampled, text []string) (warning string, err error) {
 	if len(sampled.Missing) == 0 {
 		return "", nil
@@ -485,8 +485,8 @@ func missing(flag string, sampled source.Sampled, text []string) (warning string
 	return found + "; texts are compared without it", nil
 }
 
-// checkMatched returns a *UsageError for a column of a rule that no record of the sample has, though references may lack
-// one where a value may be missing.
+// checkMatched returns a *UsageError for a column of a rule that no record of the sample has. References may lack it if
+// its value may be missing.
 func checkMatched(sampled source.Sampled, rules []match.Rule, references bool) error {
 	for _, r := range rules {
 		name := r.Column
@@ -497,13 +497,13 @@ func checkMatched(sampled source.Sampled, rules []match.Rule, references bool) e
 	return nil
 }
 
-// shownSources are sources that a message names.
+// shownSources is the maximum number of sources that a message names.
 const shownSources = 3
 
-// NameColumn is what to do about such sources.
+// NameColumn says what to do about sources without a text column.
 const NameColumn = "name its column with another --text, or leave the source out with --exclude"
 
-// NoColumn names sources with documents that have none of the text columns.
+// NoColumn names the sources, with the number of their documents that have no text column.
 func NoColumn(sources []records.NoColumn) string {
 	var parts []string
 	for _, n := range sources[:min(len(sources), shownSources)] {
@@ -527,8 +527,8 @@ func lacking(n records.NoColumn) string {
 	return fmt.Sprintf("%d of %d documents", n.Documents, n.Of)
 }
 
-// checkID returns a *UsageError for an id column of a flag that no record of the sample has, unless that is the usual one, which documents
-// need not have.
+// checkID returns a *UsageError for an id column of a flag that no record of the sample has, unless it is the default,
+// which documents need not have.
 func checkID(flag string, sampled source.Sampled, id string) error {
 	if !sampled.MissingID || id == "" || id == records.Default().ID {
 		return nil
@@ -536,7 +536,8 @@ func checkID(flag string, sampled source.Sampled, id string) error {
 	return notThere(flag+" "+id, id, sampled.IDColumns, ", or leave out "+flag)
 }
 
-// notThere is wrong usage: flags ask for a column that no record of the sample has, among those of the first.
+// notThere returns the *UsageError for flags that name a column that no record of the sample has. columns are those of
+// the first record.
 func notThere(flags, column string, columns []string, otherwise string) error {
 	if column := meant(column, columns); column != "" {
 		return Usage("%s; did you mean %q?", notFound(flags, columns), column)
@@ -544,7 +545,7 @@ func notThere(flags, column string, columns []string, otherwise string) error {
 	return Usage("%s; %s%s", notFound(flags, columns), nameOne(columns), otherwise)
 }
 
-// nameOne is what to do about such a column, where those that there are may be listed.
+// nameOne says what to do about such a column, after a message that lists columns.
 func nameOne(columns []string) string {
 	if len(columns) == 0 {
 		return "name another"
@@ -552,32 +553,32 @@ func nameOne(columns []string) string {
 	return "name one of these"
 }
 
-// notFound says that no record of the sample has the columns that flags ask for, and lists those of the first.
+// notFound says that no record of the sample has the columns that flags name, and lists the columns of the first.
 func notFound(flags string, columns []string) string {
-	if len(columns) == 0 { // each file has its own for all records
+	if len(columns) == 0 { // columns belong to files, not to records
 		return flags + ": no sampled file has this column"
 	}
 	return fmt.Sprintf("%s: no sampled record has this column; the first record has %s", flags, codec.Listed(columns))
 }
 
-// Reading says how the inputs are read.
+// Reading returns how the inputs are read.
 func (p *Plan) Reading() source.Options { return p.reading }
 
-// sampleSets is how many sets the background is estimated from: those of smallest hash, a uniform
-// sample that does not depend on the order of reading. Their pairs grow as the documents do: else what
-// is not known of the background would decide the choice for many of these.
+// sampleSets returns how many sets the background is estimated from: those of smallest hash, a uniform sample that does
+// not depend on the order of reading. Their pairs grow in proportion to the documents, otherwise the uncertainty of the
+// background would decide the choice for many documents.
 func (p *Plan) sampleSets() int {
 	const sets, documents = 2000, 300_000
 	return int(sets * math.Sqrt(max(1, float64(p.Documents)/documents)))
 }
 
-// sampled is what a sample of the inputs, or of the references, has, and the sum of the sizes of its sets.
+// sampled is a sample of the inputs, or of the references, with the sum of the sizes of its sets.
 type sampled struct {
 	source.Sampled
 	shingles int64
 }
 
-// whole is how many there are of what the sample has so many of.
+// whole scales a count of the sample to the whole input.
 func (s *sampled) whole(n int64) int64 {
 	read := s.Documents + s.Unreadable
 	if read == 0 {
@@ -586,11 +587,11 @@ func (s *sampled) whole(n int64) int64 {
 	return int64(float64(n) / float64(read) * float64(s.Records))
 }
 
-// sample returns the different shingle sets of the planner's samples that can be held, by hash, how many
-// there are, and what the samples of inputs and references have. It counts the copies in the samples.
+// sample returns the distinct shingle sets of the planner's samples, as many as can be held, by hash, and the number of
+// all of them, and describes the samples of inputs and references. It counts the copies in the samples.
 func (p *Plan) sample(ctx context.Context) (sets [][]uint64, different int, inputs, references sampled, err error) {
 	held := newSampledSets()
-	first := map[hash.Sum128]copies.Traits{} // of copies
+	first := map[hash.Sum128]copies.Traits{} // by what copies have in common
 	shingles := int64(0)
 	texts := newSampledTexts(p.Spec, func(text *sampledText) {
 		traits := text.traits
@@ -639,12 +640,12 @@ func (p *Plan) sample(ctx context.Context) (sets [][]uint64, different int, inpu
 	return sets, different, inputs, references, err
 }
 
-// compared is what --same compares, in words.
+// compared says in words what --same compares.
 var compared = map[copies.Same]string{
 	copies.Bytes: "the text", copies.Tokens: "the sequence of tokens", copies.Set: "the set of shingles",
 }
 
-// choose sets the number of bands and rows, or of pieces, from different sets, of so many documents.
+// choose sets the number of bands and rows, or of pieces, from the distinct sets of a sample of documents.
 func (p *Plan) choose(sets [][]uint64, documents int64) (err error) {
 	r := &p.Request
 	if r.Unsigned {
@@ -659,7 +660,7 @@ func (p *Plan) choose(sets [][]uint64, documents int64) (err error) {
 	case r.Same != "":
 		p.Threshold = identical
 		p.Choice = lsh.Choice{
-			Banding:        lsh.Banding{Bands: 1}, // of one key, and not of a signature
+			Banding:        lsh.Banding{Bands: 1}, // one key, not from a signature
 			ExpectedRecall: 1, Reason: "method exact: one key, the hash of " + compared[r.Same],
 		}
 	case r.Family == signature.SimHash:
@@ -685,7 +686,7 @@ func (p *Plan) choose(sets [][]uint64, documents int64) (err error) {
 					"create it again with a larger --expect", lsh.MaxIndexedEdges)
 			}
 		}
-		if r.Family != signature.FSS { // only those need a power of two
+		if r.Family != signature.FSS { // only FSS needs a power of two
 			p.Choice.Signature = p.Choice.Bands * p.Choice.Rows
 		}
 	}
@@ -699,26 +700,26 @@ func (p *Plan) choose(sets [][]uint64, documents int64) (err error) {
 
 const (
 	usualGroup = 4 << 20
-	// LeastGroups are enough for several workers.
+	// LeastGroups is the minimum number of groups, enough for several workers.
 	LeastGroups = 8
-	// MostGroups are what a shuffle is spread over at most.
+	// MostGroups is the maximum number of groups in a shuffle.
 	MostGroups = 1 << 16
 
 	entryBytes  = 9
 	firstBytes  = 24
 	memberBytes = 20
-	// mostMembers is what all documents of a split tell of themselves before the second read, which holds that much per worker.
+	// mostMembers is the maximum size of the members of a split; before the second read, each worker holds those of one.
 	mostMembers  = 8 << 20
 	maxShardBits = 12
-	// A shingle on its way to the dictionary and back.
+	// shingleBytes is the size of a shingle sent to the dictionary and back.
 	shingleBytes = 10
 )
 
-// GroupBytes is about how large a group is.
+// GroupBytes returns about how large a group is.
 func (p *Plan) GroupBytes() int64 { return cmp.Or(p.Request.GroupBytes, usualGroup) }
 
-// lay chooses the layout. The inputs are listed anew, in smaller splits, if the documents of one may be more than a group can tell of: a file
-// of a few bytes may have millions of rows. An earlier layout is followed unless it is for other input.
+// lay chooses the layout. It lists the inputs again, in smaller splits, if the members of a split may exceed a group: a
+// file of few bytes may have millions of rows. It takes an earlier layout if that was chosen for as many documents.
 func (p *Plan) lay(ctx context.Context) (err error) {
 	sent := p.limited(p.Documents)
 	p.Layout = Layout{
@@ -740,40 +741,40 @@ func (p *Plan) lay(ctx context.Context) (err error) {
 	return err
 }
 
-// KeyBytes is about how much all documents send to find out which are to be compared.
+// KeyBytes estimates how many bytes of keys all documents send to find candidates.
 func (p *Plan) KeyBytes() int64 {
 	return p.Documents * (int64(p.Choice.Bands+p.Pieces.Count)*entryBytes + firstBytes)
 }
 
-// LayKeys lays out keys in groups of the usual size, for a run whose runner does not carry them.
+// LayKeys lays out keys in groups of the usual size, for a run in phases, whose keys go through files.
 func (p *Plan) LayKeys() {
 	p.Layout.ShardBits = shardBits(p.Layout.Documents, usualGroup)
 	p.Layout.HashShards = hashShards(p.Layout.Documents, usualGroup)
 }
 
-// shardBits are those of so many documents, in groups of so many bytes.
+// shardBits returns the ShardBits for so many documents, in groups of so many bytes.
 func shardBits(documents, group int64) int {
 	groups := documents * entryBytes / group
 	return min(bits.Len64(uint64(groups)), maxShardBits)
 }
 
-// hashShards is the number of groups that the hashes of documents are spread over.
+// hashShards returns the number of groups for the hashes of documents.
 func hashShards(documents, group int64) int {
 	return int(max(LeastGroups, min(documents*firstBytes/group, MostGroups)))
 }
 
-// shingleGroups is the number of groups that shingles are spread over.
+// shingleGroups returns the number of groups for shingles.
 func (p *Plan) shingleGroups() int {
 	return int(max(LeastGroups, min(p.Shingles*shingleBytes/p.GroupBytes(), MostGroups)))
 }
 
-// Warnings say what of the input or of the choice may not be as it was meant.
+// Warnings returns warnings about the input and the choice that may not be what the user intended.
 func (p *Plan) Warnings() (warnings []string) {
 	warn := func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) }
 	if skipped := p.Listing.Skipped; len(skipped) > 0 {
 		warn("skipped files in input folders: %d, such as %s; their names show another format, or none", len(skipped), skipped[0])
 	}
-	// A few documents are compared at once, whatever is a candidate; but who gives bands is told what they do.
+	// A few documents are compared at once, whatever their candidates, but users who set the bands learn of the effect.
 	if p.Choice.Percolates && (p.Documents > sets.MostSmallDocs || p.Request.Bands+p.Request.Pieces > 0) {
 		warn("%s", p.Choice.Reason)
 	}
@@ -794,7 +795,7 @@ func (p *Plan) Warnings() (warnings []string) {
 	return append(warnings, p.looks...)
 }
 
-// Input is what run.json says of the input.
+// Input returns what run.json says about the input.
 func (p *Plan) Input() records.RunInput {
 	in := p.Listing.Inputs
 	return records.RunInput{
@@ -803,7 +804,7 @@ func (p *Plan) Input() records.RunInput {
 	}
 }
 
-// Chosen is what run.json says of the choice.
+// Chosen returns what run.json says about the choice.
 func (p *Plan) Chosen() records.Chosen {
 	return records.Chosen{
 		Bands: p.Choice.Bands, Rows: p.Choice.Rows, Pieces: p.Pieces.Count, Signature: p.Choice.Signature,
@@ -813,7 +814,7 @@ func (p *Plan) Chosen() records.Chosen {
 	}
 }
 
-// Keys returns what finds a document's key by its source and position, as the output tables name it.
+// Keys returns a function that finds a document's key by its source and position, as output tables name it.
 func (p *Plan) Keys() func(source string, position int64) blocks.Key {
 	files := p.Listing.Inputs.Finder()
 	return func(source string, position int64) blocks.Key {
@@ -822,8 +823,7 @@ func (p *Plan) Keys() func(source string, position int64) blocks.Key {
 	}
 }
 
-// prefer gives each file its place in the order of the patterns, and returns those patterns that
-// match none.
+// prefer ranks each file by the first pattern that matches it, and returns the patterns that match no file.
 func prefer(in *blocks.Inputs, globs []string) (idle []string) {
 	if len(globs) == 0 {
 		return nil
@@ -832,7 +832,7 @@ func prefer(in *blocks.Inputs, globs []string) (idle []string) {
 	return unmatched(in, globs)
 }
 
-// unmatched are the patterns that match no input file.
+// unmatched returns the patterns that match no input file.
 func unmatched(in *blocks.Inputs, globs []string) []string {
 	idle := slices.Clone(globs)
 	for file, name := range in.Names() {
@@ -844,7 +844,7 @@ func unmatched(in *blocks.Inputs, globs []string) []string {
 	return idle
 }
 
-// protect protects the files that a pattern matches, and returns those patterns that match none.
+// protect protects the files that match a pattern, and returns the patterns that match no file.
 func protect(in *blocks.Inputs, globs []string) (idle []string) {
 	if len(globs) == 0 {
 		return nil

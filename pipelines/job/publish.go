@@ -12,19 +12,19 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// Publishing is an output that is there once all of it is whole, and of which a run that fails leaves nothing.
+// Publishing is an output that appears once it is complete; a failed run leaves none of it.
 type Publishing struct {
-	Dir    string // ""; there is none
+	Dir    string // "" if there is no output
 	Inputs []string
 	Running
 	Replacing
 }
 
-// Fill is what makes the files of an output in folders for temporary files and for these, and lists them.
+// Fill writes the files of an output to staged, and lists them; temp is for temporary files.
 type Fill func(temp string, staged output.Folder) (*records.Manifest, error)
 
-// Publish calls fill, and publishes what its manifest lists. What fill knows of the run it enters into record; warnings are of
-// publishing alone.
+// Publish calls fill, and publishes the files of its manifest. fill adds its results to record; warnings are about
+// publishing only.
 func (p Publishing) Publish(ctx context.Context, record *records.Run, fill Fill) (warnings []string, err error) {
 	if p.Dir == "" {
 		return nil, InTempFolder(ctx, p.TempDir, func(temp string) error {
@@ -60,7 +60,7 @@ func (p Publishing) Publish(ctx context.Context, record *records.Run, fill Fill)
 }
 
 func (p Publishing) publish(ctx context.Context, c *commit.Commit, record *records.Run, fill Fill) error {
-	// What an earlier run had all but published is there now, and no run of these is another's.
+	// This publishes an output that an earlier run had almost published; a run of these commands never continues another.
 	if _, err := c.Recovered(record.Job); err != nil {
 		return err
 	}

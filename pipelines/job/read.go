@@ -29,24 +29,24 @@ import (
 	"github.com/neardup/neardup/transforms/signature"
 )
 
-// Files of a run's temporary folder.
+// Names of files in a run's temporary folder.
 const (
 	inputsFile = "inputs"
 	readFile   = "read.jsonl"
-	// The dictionary of the signature classic: its offsets, and with a number the parts.
+	// The dictionary of the signature classic: its offsets and, with a number appended, its parts.
 	dictionaryFile = "dictionary"
-	// How many documents have a shingle: the total, and with a number the parts.
+	// The document frequencies of shingles: the total and, with a number appended, their parts.
 	frequenciesFile = "frequencies"
 )
 
-// Inputs is the path of the shared inputs in the temporary folder of a run.
+// Inputs returns the path of the shared inputs in a run's temporary folder.
 func Inputs(temp string) string { return storage.Join(temp, inputsFile) }
 
 // indexFile is the shared index.Lookup.
 const indexFile = "index.json"
 
-// Lookup is the path of the shared index.Lookup in the temporary folder of a run; "": documents are not found by the keys of
-// an index.
+// Lookup returns the path of the shared index.Lookup in a run's temporary folder, or "" if documents are not looked up
+// by the keys of an index.
 func (p *Plan) Lookup(temp string) string {
 	if !p.keyed() {
 		return ""
@@ -54,11 +54,11 @@ func (p *Plan) Lookup(temp string) string {
 	return storage.Join(temp, indexFile)
 }
 
-// keyed reports whether references are found by the keys of an index, and not read first.
+// keyed reports whether references are found by the keys of an index, so that the first read leaves them out.
 func (p *Plan) keyed() bool { return p.Request.Index != nil && p.Request.Index.HasKeys() }
 
-// ToRead are those of a range of splits that are read first: those of inputs alone, if references are found by keys. The zero
-// Range is that of all.
+// ToRead returns the part of splits that the first read reads: inputs only, if references are found by keys. The zero
+// Range means all splits.
 func (p *Plan) ToRead(splits blocks.Range) blocks.Range {
 	if !p.keyed() {
 		return splits
@@ -80,10 +80,10 @@ func (p *Plan) Share(ctx context.Context, temp string) error {
 	return p.Listing.Inputs.Share(ctx, Inputs(temp))
 }
 
-// KeptIn is the folder of files that one pipeline leaves for the next.
+// KeptIn returns the folder for files that one pipeline leaves for the next.
 func (p *Plan) KeptIn(temp string) string { return cmp.Or(p.Kept, temp) }
 
-// Forget drops what this process keeps of what workers need to know.
+// Forget drops this process's copies of shared files.
 func (p *Plan) Forget(temp string) {
 	p.Listing.Inputs.Forget(Inputs(temp))
 	storage.Forget(p.Lookup(temp))
@@ -91,10 +91,10 @@ func (p *Plan) Forget(temp string) {
 	p.Frequencies(temp).Forget()
 }
 
-// defaultClusterWorkers is about how many workers a cluster has that does not say so.
+// defaultClusterWorkers is the assumed number of workers of a cluster that does not tell it.
 const defaultClusterWorkers = 64
 
-// Source says what is read, and how wide it is to be spread.
+// Source returns what is read, and how widely to spread it.
 func (p *Plan) Source(temp string) source.Params {
 	workers := cmp.Or(p.Request.Workers, runtime.GOMAXPROCS(0))
 	if p.Request.Runner.Traits().OnCluster {
@@ -103,7 +103,7 @@ func (p *Plan) Source(temp string) source.Params {
 	return source.Params{Inputs: Inputs(temp), Options: p.reading, Workers: workers, Spread: p.Listing.Inputs.MaySpread(workers)}
 }
 
-// Read reads the documents of splits. Compared are those that are to be compared, rejected the rows of others.
+// Read reads the documents of splits. compared are those to be compared, rejected the rows of others.
 func (p *Plan) Read(s beam.Scope, temp string, splits blocks.Range) (docs source.Documents, compared flow.Documents, rejected []flow.Rows[records.Rejected]) {
 	params := p.Source(temp)
 	params.Splits, params.List = p.ToRead(splits), p.Request.Writes(output.Documents)
@@ -116,15 +116,14 @@ func (p *Plan) Read(s beam.Scope, temp string, splits blocks.Range) (docs source
 	return docs, compared, append(rejected, short)
 }
 
-// ReadAlone is Read of a pipeline that has no ledger: when it is complete, Unreadable says what could
-// not be read.
+// ReadAlone is Read for a pipeline without a ledger: when it is complete, Unreadable says what could not be read.
 func (p *Plan) ReadAlone(s beam.Scope, temp string) (compared flow.Documents, rejected []flow.Rows[records.Rejected]) {
 	docs, compared, rejected := p.Read(s, temp, blocks.Range{})
 	sink.Ledger(s, storage.Join(temp, readFile), docs.Facts)
 	return compared, rejected
 }
 
-// NothingReadError ends a run of which no record could be read.
+// NothingReadError ends a run that could not read a single record.
 type NothingReadError struct{ Reason string }
 
 func (e *NothingReadError) Error() string { return e.Reason + " give other input" }
@@ -132,8 +131,8 @@ func (e *NothingReadError) Error() string { return e.Reason + " give other input
 // Status is the exit status.
 func (*NothingReadError) Status() int { return 4 }
 
-// Unreadable says how many records are, and which is the first, after a pipeline of ReadAlone; "" if
-// all could be read. If none could, that is a *NothingReadError.
+// Unreadable returns, after a pipeline of ReadAlone, how many records are unreadable and which is the first, or "" if
+// all could be read. If none could, it returns a *NothingReadError.
 func (p *Plan) Unreadable(ctx context.Context, temp string) (string, error) {
 	facts, err := Ledger(ctx, storage.Join(temp, readFile))
 	if err != nil {
@@ -156,7 +155,7 @@ func (p *Plan) Unreadable(ctx context.Context, temp string) (string, error) {
 	return sum.String(), nil
 }
 
-// ReadWarnings are Warnings, and what Unreadable says.
+// ReadWarnings returns Warnings, with the result of Unreadable.
 func (p *Plan) ReadWarnings(ctx context.Context, temp string) ([]string, error) {
 	warnings := p.Warnings()
 	unreadable, err := p.Unreadable(ctx, temp)
@@ -176,7 +175,7 @@ func Ledger(ctx context.Context, file string) ([]blocks.Fact, error) {
 	return sink.ReadLedger(f)
 }
 
-// Manifest lists the files that the facts tell of.
+// Manifest lists the files that facts report.
 func Manifest(facts []blocks.Fact) *records.Manifest {
 	m := &records.Manifest{Version: 1}
 	for _, f := range facts {
@@ -190,7 +189,7 @@ func Manifest(facts []blocks.Fact) *records.Manifest {
 	return m
 }
 
-// Signature says how documents are signed; temp is the run's temporary folder.
+// Signature returns how documents are signed; temp is the run's temporary folder.
 func (p *Plan) Signature(temp string) signature.Params {
 	banding := p.Choice.Banding
 	banding.AsText = p.Request.NeedsDictionary()
@@ -202,7 +201,7 @@ func (p *Plan) Signature(temp string) signature.Params {
 	}
 }
 
-// Dictionary is where the signature classic finds the numbers of shingles.
+// Dictionary returns where the signature classic finds the numbers of shingles.
 func (p *Plan) Dictionary(temp string) signature.Dictionary {
 	groups := p.Layout.ShingleGroups
 	return signature.Dictionary{Path: storage.Join(p.KeptIn(temp), dictionaryFile), Ranges: groups, Groups: groups}
@@ -216,7 +215,7 @@ func (p *Plan) PreparedPrefix() string {
 	return frequenciesFile
 }
 
-// Prepare goes through all documents in a pipeline of its own, if they cannot be signed or compared before.
+// Prepare reads all documents in a pipeline of its own, if that must precede signing or comparing them.
 func (p *Plan) Prepare(ctx context.Context, launch Launch, temp string) ([]records.Stage, error) {
 	if !p.Request.Prepares() {
 		return nil, nil
@@ -231,8 +230,8 @@ func (p *Plan) Prepare(ctx context.Context, launch Launch, temp string) ([]recor
 	return ended.Stages, p.CheckDictionary(ctx, temp)
 }
 
-// Preparing builds the dictionary of documents, and of what else is signed, or counts the documents that have a shingle, if that must be
-// known before the main pipeline.
+// Preparing builds the dictionary of docs and signed, or counts the document frequencies of shingles, if the main
+// pipeline needs them.
 func (p *Plan) Preparing(s beam.Scope, temp string, docs flow.Documents, signed ...flow.Documents) {
 	switch {
 	case p.Request.NeedsDictionary():
@@ -242,7 +241,7 @@ func (p *Plan) Preparing(s beam.Scope, temp string, docs flow.Documents, signed 
 	}
 }
 
-// CheckDictionary says whether a dictionary, if one was to be built, has shingles enough.
+// CheckDictionary returns a *UsageError if a dictionary was built and has too few shingles.
 func (p *Plan) CheckDictionary(ctx context.Context, temp string) error {
 	if !p.Request.NeedsDictionary() {
 		return nil
@@ -254,24 +253,24 @@ func (p *Plan) CheckDictionary(ctx context.Context, temp string) error {
 	return nil
 }
 
-// Frequencies is where the weights tf-idf find how many documents have a shingle.
+// Frequencies returns where the weights tf-idf find the document frequencies of shingles.
 func (p *Plan) Frequencies(temp string) frequencies.File {
 	return frequencies.File{Path: storage.Join(p.KeptIn(temp), frequenciesFile), Ranges: p.Layout.ShingleGroups}
 }
 
-// Formats are the ids of what decides output bytes.
+// Formats returns the ids of the formats that determine output bytes.
 func Formats(text shingle.Spec, family signature.Family) records.Formats {
 	return records.Formats{Text: text.FormatID(), Signature: signatureIDs[family], Tables: records.Tables}
 }
 
-// DefaultFormats are those of the default flags.
+// DefaultFormats returns the formats of the default flags.
 func DefaultFormats() records.Formats { return Formats(shingle.Spec{}, signature.FSS) }
 
 var signatureIDs = map[signature.Family]string{
 	signature.FSS: fss.FormatID, signature.Classic: classic.FormatID, signature.Salted: salted.FormatID, signature.SimHash: simhash.FormatID,
 }
 
-// Metadata is what a Parquet file says of how it came to be, with what a job has to add.
+// Metadata returns what a Parquet file says about its origin, including what the job adds.
 func (p *Plan) Metadata(added map[string]string) map[string]string {
 	ids := Formats(p.Spec, p.Request.Family)
 	all := map[string]string{

@@ -1,23 +1,23 @@
 package job
 
-// Read is one time that a pipeline goes through its input, or a part of it.
+// Read is one pass of a pipeline over its input, or a part of it.
 type Read struct {
-	// Counted is the namespace of the counter "stored", of bytes as listed that it has gone through.
+	// Counted is the namespace of the counter "stored", which counts the bytes read, as listed.
 	Counted string
-	// Step is what the names of its stages begin with.
+	// Step is the prefix of the names of its stages.
 	Step string
-	// Bytes are as many as it goes through at most.
+	// Bytes is the maximum that it reads.
 	Bytes int64
 }
 
-// The reads of pipelines, without their bytes.
+// Reads of pipelines, without their bytes.
 var (
 	First  = Read{Counted: "read", Step: "source.Read"}   // of all documents
-	Second = Read{Counted: "fetch", Step: "source.Fetch"} // of those that are compared
-	Third  = Read{Counted: "corpus", Step: "sink.Corpus"} // of what the corpus is a copy of
+	Second = Read{Counted: "fetch", Step: "source.Fetch"} // of documents that are compared
+	Third  = Read{Counted: "corpus", Step: "sink.Corpus"} // of inputs that are copied to the corpus
 )
 
-// Reads returns the reads of a pipeline of the plan.
+// Reads returns the given reads with their bytes in this plan.
 func (p *Plan) Reads(of ...Read) (reads []Read) {
 	for _, read := range of {
 		read.Bytes = p.Stored(read)
@@ -26,7 +26,7 @@ func (p *Plan) Reads(of ...Read) (reads []Read) {
 	return reads
 }
 
-// Stored is how many bytes as listed a read goes through at most.
+// Stored returns the maximum number of bytes, as listed, that a read passes over.
 func (p *Plan) Stored(read Read) int64 {
 	in := p.Listing.Inputs
 	if read.Step == Third.Step {
@@ -35,7 +35,7 @@ func (p *Plan) Stored(read Read) int64 {
 	return in.BytesOfSplits()
 }
 
-// Tell tells Planned what each pipeline reads.
+// Tell passes to Planned what each pipeline reads.
 func (r *Running) Tell(pipelines ...[]Read) {
 	if r.Planned != nil {
 		r.Planned(pipelines)

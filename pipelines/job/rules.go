@@ -17,26 +17,26 @@ import (
 	"github.com/neardup/neardup/transforms/signature"
 )
 
-// A rule says which values of a field can be meant. It does not ask of a default that was not named.
+// A rule restricts the values of a field. It does not apply to a default that was not set explicitly.
 type rule struct {
 	field string
-	// idle says why a value does nothing, and what to do; "" if it does something.
+	// idle returns why a value has no effect, and what to do; "" if it has one.
 	idle func(a *Asked) string
-	// named: the field does nothing at its default either, if it was named.
+	// named means that even an explicit default is refused if it has no effect.
 	named bool
-	// least and most are the bounds of a number; without most there is no upper one.
+	// least and most are the bounds of a number; if most is 0, there is no upper one.
 	least, most int64
 }
 
 const (
 	maxDocBytes = 1 << 30
-	minWindow   = 8 << 20 // which every reader of zstd must have
+	minWindow   = 8 << 20 // every zstd decoder must support this
 	maxWindow   = 1 << 31
 	// Each worker holds the sets of the sample in memory.
 	maxMeasureRecall = 100_000
 )
 
-// rules are asked in this order: what does nothing before what is out of bounds.
+// rules are checked in this order: values without effect before values out of bounds.
 var rules = []rule{
 	{field: "measure_recall", idle: by(Complete, "--method complete finds every near pair, so there is nothing to measure")},
 	{field: "measure_recall", idle: by(Exact, "--method exact looks for copies only, and finds them all")},
@@ -104,14 +104,14 @@ var rules = []rule{
 	{field: "measure_recall", least: 1, most: maxMeasureRecall},
 }
 
-// ofItems: words are not looked at.
+// ofItems refuses flags about words, because items are compared as they are.
 func ofItems(flag string) func(*Asked) string {
 	return func(a *Asked) string {
 		return where(a.Texts.Shingle.Kind == shingle.Item, "--shingle item compares the elements of lists as they are; drop "+flag+" or --shingle")
 	}
 }
 
-// ofFields: there is no text.
+// ofFields refuses flags about a text where there is none.
 func ofFields(a *Asked) string {
 	return where(a.Fields != nil, "without --text, the rules of --match are the whole comparison, by Jaccard similarity; give --text COLUMN, or drop it")
 }
@@ -122,7 +122,7 @@ func largerStays(flag string) func(*Asked) string {
 	}
 }
 
-// unruled says what is asked besides rules that cannot keep them.
+// unruled refuses settings with which rules cannot be enforced.
 func unruled(a *Asked) string {
 	return cmp.Or(
 		where(a.Measure == Overlap, "SimHash signatures of any two documents share bits, even where a rule keeps the documents apart; give --compare cosine, or --method minhash"),
@@ -163,7 +163,7 @@ func unsigned(a *Asked) string {
 	return where(a.Family != signature.SimHash, "no SimHash signature is made; add --method simhash, or --compare overlap")
 }
 
-// checkRules returns a *UsageError for the first rule that is not kept.
+// checkRules returns a *UsageError for the first rule that is broken.
 func (a *Asked) checkRules(given []string) error {
 	values, defaults := records.Fields(a.Spec), records.Fields(records.Default())
 	for _, r := range rules {
@@ -198,12 +198,12 @@ func (a *Asked) checkRules(given []string) error {
 	return nil
 }
 
-// bound is a bound as the value is written.
+// bound returns a bound in the type of the value, so that both print alike.
 func (r *rule) bound(value reflect.Value, of int64) any {
 	return reflect.ValueOf(of).Convert(value.Type()).Interface()
 }
 
-// check returns a *UsageError for what the rules cannot tell.
+// check returns a *UsageError for mistakes that rules cannot express.
 func (a *Asked) check() error {
 	switch {
 	case len(a.Text) == 0 && a.Fields == nil || slices.Contains(a.Text, ""):
@@ -212,7 +212,7 @@ func (a *Asked) check() error {
 		return Usage("no text column: give --against-text COLUMN")
 	case slices.Contains(a.Against, "-"):
 		return Usage("--against -: neardup reads it more than once; give a file")
-	case !(a.Recall > 0 && a.Recall <= 1): // NaN is refused, too
+	case !(a.Recall > 0 && a.Recall <= 1): // also refuses NaN
 		return Usage("--recall %v: must be above 0 and below 1", a.Recall)
 	case a.Recall == 1:
 		return Usage("--recall 1: bands cannot guarantee every pair; give a recall below 1, such as 0.9999, or --method complete, which finds all")

@@ -1,6 +1,6 @@
 package job
 
-// Runner is what runs a pipeline.
+// Runner names a Beam runner.
 type Runner string
 
 // The runners.
@@ -9,40 +9,40 @@ const (
 	Flink    Runner = "flink"
 	spark    Runner = "spark"
 	dataflow Runner = "dataflow"
-	portable Runner = "portable" // whatever is behind a job server
+	portable Runner = "portable" // any runner behind a job server
 	Prism    Runner = "prism"
 	Direct   Runner = "direct"
 )
 
-// Traits are what runners differ in, as far as jobs ask. Nothing that decides output bytes asks.
+// Traits are the differences between runners that matter to jobs. None of them may affect output bytes.
 type Traits struct {
-	// Class is the name of Beam's class, which schedulers send.
+	// Class is the name of the runner's class in Beam, which schedulers use.
 	Class string
-	// OnCluster: the job runs on other machines than this one, or might.
+	// OnCluster: the job runs on other machines, or may.
 	OnCluster bool
-	// Bounded: it keeps to --memory and --workers, and spills to a disk of this machine.
+	// Bounded: the runner keeps within --memory and --workers, and spills to a disk of this machine.
 	Bounded bool
-	// Stops: it ends by itself when the run is interrupted.
+	// Stops: the runner ends by itself when the run is interrupted.
 	Stops bool
 	// JobServer: jobs are sent to a Beam job server.
 	JobServer bool
-	// REST: the cluster tells by a REST interface what it does.
+	// REST: the cluster reports progress on a REST interface.
 	REST bool
-	// OnlyBuckets: workers reach gs:// alone, and the service has its own folder for temporary files.
+	// OnlyBuckets: workers reach only gs://, and the service has its own folder for temporary files.
 	OnlyBuckets bool
-	// WorkerMemory says where the memory of workers is set, if that is not --memory.
+	// WorkerMemory says where to set the memory of workers, if not with --memory.
 	WorkerMemory string
-	// Together: what one read leaves must be grouped by one GroupByKey.
+	// Together: all collections of a read must go through one GroupByKey.
 	Together bool
-	// GroupBytes is the most that a group may have; 0 is no bound.
+	// GroupBytes is the maximum size of a group; 0: no limit.
 	GroupBytes int64
-	// TaskBytes is the most that one task may send; 0 is no bound.
+	// TaskBytes is the maximum that one task may send; 0: no limit.
 	TaskBytes int64
 }
 
 const onCluster = "on a cluster it is set where the workers start (docs/flink.md)"
 
-// runners has a row for each, in the order in which they are listed.
+// runners has a row for each runner, in the order in which they are listed.
 var runners = []struct {
 	name Runner
 	Traits
@@ -50,10 +50,11 @@ var runners = []struct {
 	{Local, Traits{Class: "DirectRunner", Bounded: true, Stops: true}},
 	{Flink, Traits{
 		Class: "FlinkRunner", OnCluster: true, Stops: true, JobServer: true, REST: true, WorkerMemory: onCluster, Together: true,
-		// Flink makes one record of all values that a key has in the buffer of a sort: 1.4 MB with 128 MB of managed
-		// memory a slot.
+		// Flink holds all values of a key as one record in the buffer of a sort: 1.4 MB with 128 MB of managed memory per
+		// slot.
 		GroupBytes: 512 << 10,
-		// Beam's runner holds 100 messages of 4 MB of what a task sends until its bundle ends, and a task is one bundle.
+		// Beam's runner for Flink holds up to 100 messages of 4 MB of what a task sends until its bundle ends, and a task is
+		// one bundle.
 		TaskBytes: 400 << 20,
 	}},
 	{spark, Traits{Class: "SparkRunner", OnCluster: true, Stops: true, JobServer: true, WorkerMemory: onCluster}},
@@ -66,7 +67,7 @@ var runners = []struct {
 	{Direct, Traits{}},
 }
 
-// UnmarshalText reads a name, or that of a class.
+// UnmarshalText accepts the name of a runner, or of its class.
 func (r *Runner) UnmarshalText(text []byte) error {
 	*r = Runner(text)
 	for _, known := range runners {
@@ -77,7 +78,7 @@ func (r *Runner) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Traits are those of the runner.
+// Traits returns the traits of the runner.
 func (r Runner) Traits() Traits {
 	for _, known := range runners {
 		if known.name == r {
@@ -87,7 +88,7 @@ func (r Runner) Traits() Traits {
 	return Traits{}
 }
 
-// CheckHere returns a *UsageError for a runner that is not on this machine, where a command must be.
+// CheckHere returns a *UsageError for a runner on other machines, if a command must run on this one.
 func (r Runner) CheckHere(command string) error {
 	if r.Traits().OnCluster {
 		return Usage("--runner %s: %s runs on this machine; leave it out", r, command)
@@ -95,7 +96,7 @@ func (r Runner) CheckHere(command string) error {
 	return nil
 }
 
-// CheckAnswers is CheckHere of a command that may also run on a cluster whose job server answers this process, and
+// CheckAnswers is CheckHere for a command that may also run on a cluster whose job server answers this process, and
 // whose workers reach temp.
 func (r Runner) CheckAnswers(command, temp string) error {
 	switch runner := r.Traits(); {

@@ -9,24 +9,24 @@ import (
 )
 
 const (
-	// mostShingles are those of all sets that a sample holds.
+	// mostShingles is the maximum number of shingles in all sets of a sample.
 	mostShingles = 8 << 20
-	// A set of more than mostOfSet shingles is held as a sample of them.
+	// mostOfSet is the maximum for one set; a larger one is thinned.
 	mostOfSet = 1 << 20
 )
 
-// sampledSets holds different sets, those of smallest hash if all are too many. What it holds does not depend
-// on the order in which they come.
+// sampledSets holds distinct sets, those of smallest hash if there is no room for all. Its content does not depend on
+// the order in which sets are added.
 type sampledSets struct {
-	sets     map[hash.Sum128][]uint64 // nil: it was seen, and is not held
-	held     largestFirst             // the hashes of those that are
-	shingles int                      // theirs
-	bound    *hash.Sum128             // the smallest hash that is not held; nil: all are
+	sets     map[hash.Sum128][]uint64 // nil for a set that was added but is not held
+	held     largestFirst             // hashes of the sets that are held
+	shingles int                      // in these sets
+	bound    *hash.Sum128             // the smallest hash that is not held, or nil
 }
 
 func newSampledSets() *sampledSets { return &sampledSets{sets: map[hash.Sum128][]uint64{}} }
 
-// add adds a set, as thin returns it, and keeps it.
+// add adds a set that thin returned, and retains it.
 func (s *sampledSets) add(sum hash.Sum128, set []uint64) {
 	if _, seen := s.sets[sum]; seen {
 		return
@@ -46,7 +46,7 @@ func (s *sampledSets) add(sum hash.Sum128, set []uint64) {
 	}
 }
 
-// all returns the sets that are held, by hash, and how many there are of those and others.
+// all returns the sets that are held, by hash, and the number of distinct sets that were added.
 func (s *sampledSets) all() (sets [][]uint64, different int) {
 	for _, sum := range slices.SortedFunc(maps.Keys(s.sets), hash.Sum128.Compare) {
 		if set := s.sets[sum]; set != nil {
@@ -56,8 +56,8 @@ func (s *sampledSets) all() (sets [][]uint64, different int) {
 	return sets, len(s.sets)
 }
 
-// thin returns the shingles of a set below a bound: each half, quarter or so of all that there are. Two sets of
-// one bound are about as similar as before.
+// thin returns a copy of a set or, if it is too large, its shingles below a bound: a half, a quarter and so on of all
+// possible values. Sets with the same bound are about as similar as before.
 func thin(set []uint64) []uint64 {
 	n := len(set)
 	for bound := uint64(1) << 63; n > mostOfSet; bound >>= 1 {

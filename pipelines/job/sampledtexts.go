@@ -10,43 +10,43 @@ import (
 	"github.com/neardup/neardup/kernels/shingle"
 )
 
-// batchBytes is about how many bytes of texts a core reads at a time.
+// batchBytes is about how many bytes of texts a core processes at a time.
 const batchBytes = 64 << 10
 
-// sampledTexts reads the texts of a sample on all cores, and calls see with what it reads of each, in their order.
+// sampledTexts shingles the texts of a sample on all cores, and calls see with the result of each, in their order.
 type sampledTexts struct {
 	see     func(*sampledText)
-	idle    chan *copies.Reader // one for each core; nil: it is not made yet
+	idle    chan *copies.Reader // one for each core; nil if it is not made yet
 	spec    shingle.Spec
 	next    *textBatch
-	seen    []*textBatch // are used again
-	reading []*textBatch // in order
+	seen    []*textBatch // to be used again
+	reading []*textBatch // in progress, in order
 }
 
-// sampledText is what is read of a text that has shingles.
+// sampledText describes a text that has shingles.
 type sampledText struct {
 	traits copies.Traits
-	sum    hash.Sum128 // of the set; the sample is drawn by it
-	size   int         // of its set
+	sum    hash.Sum128 // of the set; decides what the sample holds
+	size   int         // of the set
 	set    []uint64    // thinned
 }
 
-// textBatch is texts that one core reads.
+// textBatch is a batch of texts for one core.
 type textBatch struct {
 	texts, ends []byte
-	last        []textEnd // of each
+	last        []textEnd // the end of each text
 	reading     parallel.Group
 	read        []sampledText
 }
 
-// newTextBatch returns an empty one, with room for all its texts but a long last one.
+// newTextBatch returns an empty batch, with room for all its texts but a long last one.
 func newTextBatch() *textBatch {
 	return &textBatch{texts: make([]byte, 0, batchBytes+batchBytes/8)}
 }
 
 type textEnd struct{ text, ends int }
 
-// mostKept bounds the memory for texts that a batch keeps when it is used again.
+// mostKept limits the memory for texts that a batch keeps when it is used again.
 const mostKept = 4 * batchBytes
 
 func newSampledTexts(spec shingle.Spec, see func(*sampledText)) *sampledTexts {
@@ -57,7 +57,7 @@ func newSampledTexts(spec shingle.Spec, see func(*sampledText)) *sampledTexts {
 	return s
 }
 
-// add adds a text, whose columns end at ends.
+// add adds a text, whose columns end at the offsets ends.
 func (s *sampledTexts) add(text, ends []byte) {
 	b := s.next
 	b.texts, b.ends = append(b.texts, text...), append(b.ends, ends...)
@@ -70,7 +70,7 @@ func (s *sampledTexts) add(text, ends []byte) {
 	}
 }
 
-// flush calls see with what was not seen yet.
+// flush calls see with all remaining texts.
 func (s *sampledTexts) flush() {
 	s.begin()
 	for len(s.reading) > 0 {
@@ -78,7 +78,7 @@ func (s *sampledTexts) flush() {
 	}
 }
 
-// begin has the next batch read.
+// begin starts to process the next batch.
 func (s *sampledTexts) begin() {
 	b := s.next
 	s.reading = append(s.reading, b)
@@ -97,7 +97,7 @@ func (s *sampledTexts) begin() {
 	})
 }
 
-// end waits for the first batch that is being read.
+// end waits for the oldest batch in progress, and calls see with its texts.
 func (s *sampledTexts) end() {
 	b := s.reading[0]
 	s.reading = s.reading[1:]
@@ -122,16 +122,16 @@ func (b *textBatch) readBy(reader *copies.Reader) {
 	}
 }
 
-// TextsKept are the first texts of a sample, or the beginnings of long ones.
+// TextsKept holds the first texts of a sample, or the beginnings of long ones.
 type TextsKept [][]byte
 
-// How many texts are kept, and of how many bytes: with so many, a text is long for any --shingle.
+// The maximum number of texts that are kept, and of bytes of each: a text of that size is long for any --shingle.
 const (
 	textsKept     = 200
 	textKeptBytes = 16 << 10
 )
 
-// Add adds a text, if few are kept.
+// Add adds a text, unless enough are kept.
 func (t *TextsKept) Add(text []byte) {
 	if len(*t) < textsKept {
 		*t = append(*t, bytes.Clone(text[:min(len(text), textKeptBytes)]))

@@ -18,10 +18,10 @@ var measures = map[string]string{
 
 var entries = map[string]simhash.Entries{Normal: simhash.Normal, Sign: simhash.Sign}
 
-// UsualPieces is how many pieces signatures of some bits have for which neither pieces nor a recall are given.
+// UsualPieces returns the number of pieces of a signature if neither pieces nor a recall are given.
 func UsualPieces(bits int) int { return min(32, bits) }
 
-// Verifier decides which documents are similar; temp is the run's temporary folder.
+// Verifier returns the spec of what decides which documents are similar; temp is the run's temporary folder.
 func (p *Plan) Verifier(temp string) verifier.Spec {
 	measure := measures[p.Request.Measure]
 	if p.Request.OfSets() {
@@ -35,7 +35,7 @@ func (p *Plan) Verifier(temp string) verifier.Spec {
 	return s
 }
 
-// simHash says how SimHash signatures are made, and compared by their overlap.
+// simHash returns how SimHash signatures are made, and compared by their overlap.
 func (p *Plan) simHash(temp string) verifier.Spec {
 	r := &p.Request
 	s := verifier.Spec{Measure: verifier.Overlap, Threshold: p.Threshold, Weights: vector.Weights(r.Weights), Bits: r.Bits, Vectors: entries[r.Vectors], Seed: r.Seed}
@@ -45,7 +45,7 @@ func (p *Plan) simHash(temp string) verifier.Spec {
 	return s
 }
 
-// agree is the probability that a bit of the signatures of two documents at the threshold agrees.
+// agree returns the probability that a bit agrees in the signatures of two documents at the threshold.
 func (p *Plan) agree() float64 {
 	if p.Request.Measure == Cosine {
 		return simhash.Agree(p.Threshold.Float())
@@ -53,7 +53,7 @@ func (p *Plan) agree() float64 {
 	return p.Threshold.Float()
 }
 
-// choosePieces sets the number of pieces, from different sets, or that all documents are compared.
+// choosePieces sets the number of pieces from distinct sets, or makes the search complete.
 func (p *Plan) choosePieces(sets [][]uint64) error {
 	r := &p.Request
 	in := simhash.Input{Bits: r.Bits, Agree: p.agree(), Documents: p.Documents, Background: simhash.Background(sets, p.Threshold.Float(), r.Bits)}
@@ -91,7 +91,7 @@ func (p *Plan) choosePieces(sets [][]uint64) error {
 	return nil
 }
 
-// piecesWarnings say what may be missed by pieces.
+// piecesWarnings returns warnings about pairs that pieces may miss.
 func (p *Plan) piecesWarnings() (warnings []string) {
 	r := &p.Request
 	if p.Pieces.Count == 0 {
@@ -106,7 +106,7 @@ func (p *Plan) piecesWarnings() (warnings []string) {
 	return warnings
 }
 
-// comparison is what a Parquet file says of how documents were compared, if not by their sets.
+// comparison returns what a Parquet file says about how documents were compared, if not by their sets.
 func (p *Plan) comparison() map[string]string {
 	r := &p.Request
 	all := map[string]string{}

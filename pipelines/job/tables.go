@@ -7,18 +7,18 @@ import (
 )
 
 const (
-	rowBytes   = 64 // of a row, beside two ids and two sources
+	rowBytes   = 64 // bytes of a row without its two ids and two sources
 	usualSlice = 16 << 20
-	// MaxSlices are what the rows of a table shard are spread over at most.
+	// MaxSlices is the maximum number of groups over which the rows of a table shard are spread.
 	MaxSlices = 256
-	// usualGroupRows is below the 64 MB of a group: more rows are in files, a small one for each slice.
+	// usualGroupRows is below the 64 MB of a group; more rows go to files, a small one for each slice.
 	usualGroupRows = 48 << 20
-	// leastRows: the fewer rows are held, the more files there are of them.
+	// leastRows is a minimum because fewer rows in memory mean more files.
 	leastRows = 1 << 20
 )
 
-// Slices is the number of groups that the rows of a table shard are spread over, if the table has so many
-// rows, and so many bytes that are neither ids nor sources.
+// Slices returns the number of groups over which the rows of a table shard are spread, if the table has this many rows,
+// and raw bytes that are neither ids nor sources.
 func (p *Plan) Slices(rows, raw float64) int {
 	source := 0
 	for _, name := range p.Listing.Inputs.Names() {
@@ -27,9 +27,9 @@ func (p *Plan) Slices(rows, raw float64) int {
 	return p.SlicesOf(rows*float64(rowBytes+2*(p.IDBytes+source)) + raw)
 }
 
-// SlicesOf is Slices of a table of so many bytes.
+// SlicesOf is Slices for a table of the given size.
 func (p *Plan) SlicesOf(bytes float64) int {
-	// In a compressed file, positions beyond the listed size are in one shard. Small ones are in many.
+	// Positions beyond the listed size of a compressed file are all in one shard. Small files are spread over many.
 	if in := p.Listing.Inputs; !in.LargeCompressed {
 		bytes /= float64(in.Shards)
 	}
@@ -37,7 +37,7 @@ func (p *Plan) SlicesOf(bytes float64) int {
 	return int(max(1, min(math.Ceil(bytes/float64(slice)), MaxSlices)))
 }
 
-// GroupRows is how many bytes of the rows of all slices go on in a group, and not in files.
+// GroupRows returns how many bytes of rows, of all slices together, go to a group; more go to files.
 func (p *Plan) GroupRows() int64 {
 	if p.Request.SliceRows > 0 {
 		return 0
@@ -45,7 +45,7 @@ func (p *Plan) GroupRows() int64 {
 	return cmp.Or(p.Request.GroupBytes, usualGroupRows)
 }
 
-// HeldRows leaves each worker room for rows and for what they are sorted by.
+// HeldRows returns how many bytes of rows each worker may hold, which leaves room for their sort keys. 0: the default.
 func (r *Running) HeldRows() int {
 	if step := r.Step(); step > 0 {
 		return max(leastRows, min(step/2, usualSlice))
@@ -53,5 +53,5 @@ func (r *Running) HeldRows() int {
 	return 0
 }
 
-// Step is each worker's share of the memory; 0: it is not known.
+// Step returns each worker's share of the memory, or 0 if there is no limit.
 func (r *Running) Step() int { return int(r.Budget().Step(cmp.Or(r.Workers, runtime.GOMAXPROCS(0)))) }
