@@ -1,5 +1,4 @@
-// Package compare finds the similar pairs of a small collection in several ways, and says how they
-// agree.
+// Package compare finds the similar pairs of a small collection by several methods, and measures how they agree.
 package compare
 
 import (
@@ -27,14 +26,14 @@ import (
 	"github.com/neardup/neardup/transforms/signature"
 )
 
-// Config is what a user asks of the job.
+// Config holds the settings of the job.
 type Config struct {
 	records.Input
 
 	Methods []Method `default:"brute-force,minhash" enum:"${comparisons}" placeholder:"NAME" help:"Ways to find the pairs: any of brute-force, complete, minhash, simhash, classic, salted, bands, signatures and pieces, which docs/algorithms/README.md describes. The first one listed for a measure is its baseline. Without --truth, only bands, signatures or pieces may stand alone (default: ${default})." group:"Comparison"`
 
 	Truth string `placeholder:"FILE" help:"Also measure each method against known pairs or clusters: a CSV or JSON Lines file as for eval --truth; - is standard input. A method may then stand alone." group:"Comparison"`
-	// Content is what the truth's file holds.
+	// Content is the content of the truth file.
 	Content io.Reader `kong:"-"`
 
 	Output string        `short:"o" placeholder:"DIR" help:"Folder for tables of the pairs and buckets, and the comparison as run.json: new or empty; with --overwrite also a finished output." group:"Comparison"`
@@ -48,10 +47,10 @@ type Config struct {
 	job.Replacing
 }
 
-// tables are all of the output.
+// tables lists the tables of the output.
 var tables = []output.Part{output.Pairs, output.Buckets, output.Candidates}
 
-// Method is a way to find the pairs.
+// Method is a method to find the pairs.
 type Method string
 
 // The methods.
@@ -67,12 +66,12 @@ const (
 	byPieces       Method = "pieces"
 )
 
-// Methods are all of them.
+// Methods returns all methods.
 func Methods() []Method {
 	return []Method{bruteForce, completeSearch, minHash, byBands, bySignatures, classicHash, saltedHash, simHash, byPieces}
 }
 
-// deduplicates reports whether a method is the job dedup.
+// deduplicates reports whether a method runs the job dedup.
 func (m Method) deduplicates() bool { return m != bruteForce && !m.buckets() }
 
 // buckets reports whether a method lists the pairs of buckets.
@@ -81,10 +80,10 @@ func (m Method) buckets() bool { return m == byBands || m == bySignatures || m =
 // bySimHash reports whether a method needs SimHash signatures.
 func (m Method) bySimHash() bool { return m == simHash || m == byPieces }
 
-// byAny reports whether a method compares by any measure.
+// byAny reports whether a method supports every measure.
 func (m Method) byAny() bool { return m == bruteForce || m == completeSearch }
 
-// Vars are the values that the tags of Config refer to.
+// Vars returns the values of variables in the tags of Config.
 func Vars() map[string]string {
 	vars := job.Vars()
 	vars["comparisons"] = job.Names(Methods()...)
@@ -92,7 +91,7 @@ func Vars() map[string]string {
 	return vars
 }
 
-// validate returns a *job.UsageError for what cannot be meant.
+// validate returns a *job.UsageError if the settings are wrong.
 func (c *Config) validate() error {
 	named := map[Method]bool{}
 	for _, m := range c.Methods {
@@ -127,15 +126,15 @@ func (c *Config) validate() error {
 	return cmp.Or(c.CheckRemote(c.Runner), c.Runner.CheckAnswers("compare", c.TempDir), c.validateComparing())
 }
 
-// listsBuckets reports whether a table of buckets is asked for.
+// listsBuckets reports whether a table of buckets is written.
 func (c *Config) listsBuckets() bool {
 	return slices.Contains(c.Write, output.Buckets) || slices.Contains(c.Write, output.Candidates)
 }
 
-// listsAlone: one method that lists buckets shows what these come to, and is measured by none.
+// listsAlone reports whether the only method lists buckets, and no other measures it.
 func (c *Config) listsAlone() bool { return len(c.Methods) == 1 && c.Methods[0].buckets() }
 
-// validateComparing is validate of what is compared, and of SimHash.
+// validateComparing is validate for the flags of measures and SimHash.
 func (c *Config) validateComparing() error {
 	usual, names := records.Default(), job.Names(c.Methods...)
 	bySimHash := slices.ContainsFunc(c.Methods, Method.bySimHash)
@@ -169,7 +168,7 @@ func (c *Config) validateComparing() error {
 	return nil
 }
 
-// part is the methods of a comparison that compare by one measure.
+// part holds the methods that use one measure.
 type part struct {
 	measure string
 	methods []Method
@@ -180,7 +179,7 @@ func (p part) signed() bool {
 	return p.measure == job.Overlap || slices.ContainsFunc(p.methods, Method.bySimHash)
 }
 
-// measures are those of the parts.
+// measures returns the measures of the parts.
 func (c *Config) measures() (all []string) {
 	for _, p := range c.parts() {
 		all = append(all, p.measure)
@@ -188,7 +187,7 @@ func (c *Config) measures() (all []string) {
 	return all
 }
 
-// family is the kind of signature, of the first part that has any.
+// family returns the kind of signature of the first part.
 func (c *Config) family() signature.Family {
 	if c.parts()[0].measure != job.Jaccard {
 		return signature.SimHash
@@ -196,7 +195,7 @@ func (c *Config) family() signature.Family {
 	return signature.Family(c.Signature)
 }
 
-// parts are the methods by the measures by which they compare. Brute force and complete search are in each part that others are in.
+// parts returns the methods by measure. Brute force and complete search are in each part that has another method.
 func (c *Config) parts() (parts []part) {
 	measures := map[string]bool{}
 	of := func(m Method) string {
@@ -244,16 +243,16 @@ func (c *Config) spec(p part) records.Spec {
 		}
 	}
 	if slices.Contains(p.methods, byPieces) && c.Recall == usual.Recall {
-		s.Pieces = cmp.Or(s.Pieces, job.UsualPieces(s.Bits)) // they are buckets, however many meet in them
+		s.Pieces = cmp.Or(s.Pieces, job.UsualPieces(s.Bits)) // the usual number, however many documents share a bucket
 	}
 	return s
 }
 
-// dedup is the job that a method is by a measure: every pair is wanted, and nothing else.
+// dedup returns the job that a method runs for a measure: it wants every pair, and nothing else.
 func (c *Config) dedup(method Method, measure, dir string) dedup.Config {
 	s := c.spec(part{measure: job.Jaccard})
 	switch method {
-	case completeSearch: // which needs no signature, but that overlap is one of signatures
+	case completeSearch: // needs no signature, except for overlap
 		s.Method, s.Compare, s.Search = job.Complete, measure, records.Default().Search
 		if measure != job.Jaccard {
 			s.Weights = c.Weights
@@ -268,11 +267,11 @@ func (c *Config) dedup(method Method, measure, dir string) dedup.Config {
 	}
 	s.MaxRejected, s.Write, s.PairBudget = "100%", []string{string(output.Pairs)}, maxPairs+1
 	how := job.How{Running: c.Running, Output: dir}
-	how.Planned = nil // all methods' reads are told together
+	how.Planned = nil // the reads of all methods are announced together
 	return dedup.Config{Spec: s, How: how}
 }
 
-// reads are those of the pipelines of all methods, of an input that was planned.
+// reads returns the reads of the pipelines of all methods, for an input that was planned.
 func (c *Config) reads(plan *job.Plan) (pipelines [][]job.Read, err error) {
 	for _, part := range c.parts() {
 		asked, err := job.Compile(c.spec(part))
@@ -303,19 +302,19 @@ func (c *Config) reads(plan *job.Plan) (pipelines [][]job.Read, err error) {
 	return pipelines, nil
 }
 
-// needs reports whether documents are gone through before a method: brute force signs none.
+// needs reports whether all documents must be read before a method runs: brute force signs none.
 func needs(asked *job.Asked, method Method) bool {
 	return asked.NeedsFrequencies() || method != bruteForce && asked.NeedsDictionary()
 }
 
-// maxDocuments keeps all pairs to some hours of comparing, of a method that may look at each.
+// maxDocuments limits a method that may compare all pairs to some hours.
 const maxDocuments = 100_000
 
-// maxShingles keeps the shingle sets of all documents to half a gigabyte: by brute force each goes to as
-// many pairs of cells as there are cells, which are at most 61 then.
+// maxShingles limits the shingle sets of all documents to half a gigabyte: brute force copies each into as many pairs
+// of cells as there are cells, at most 61.
 const maxShingles = 64_000_000
 
-// maxPairs keeps the pairs of a method, which are held in memory, to 160 MB. A bucket with as many has 4,472
+// maxPairs limits the pairs of a method, which are held in memory, to 160 MB. A bucket with as many has 4,472
 // documents.
 const maxPairs = 10_000_000
 
@@ -323,14 +322,14 @@ func (r *run) tooMany(method Method) error {
 	return job.Usage("--methods %s: more than %d pairs, in all or in one bucket, are too many to hold in memory; give --limit to read fewer documents", method, r.most)
 }
 
-// Job is a Config that can be meant.
+// Job is a Config that New has checked.
 type Job struct {
 	config Config
-	asked  *job.Asked // by sets
-	most   int        // pairs of a method
+	asked  *job.Asked // with the measure jaccard
+	most   int        // maximum number of pairs of a method
 }
 
-// New checks what is asked; the error is a *job.UsageError.
+// New checks the config; the error is a *job.UsageError.
 func New(c Config) (*Job, error) {
 	asked, err := job.Compile(c.spec(part{measure: job.Jaccard}))
 	if err == nil {
@@ -359,7 +358,7 @@ func (j *Job) Run(ctx context.Context, launch job.Launch) (comparison *records.C
 	return r.publish(ctx)
 }
 
-// checkBounds refuses what would take too long.
+// checkBounds returns a *job.UsageError for an input that would take too long.
 func (r *run) checkBounds() error {
 	if r.writes(output.Pairs) && (r.plan.Documents > maxDocuments || r.words() > maxShingles) {
 		return job.Usage("--output %s: about %d documents with %d shingles are too many for the table pairs (maximum: %d with %d); give --limit to read fewer, or leave pairs out of --write",
@@ -376,13 +375,13 @@ func (r *run) checkBounds() error {
 	return nil
 }
 
-// words estimates those of the features of all documents.
+// words estimates the size of all documents' features, in words of 8 bytes.
 func (r *run) words() int64 {
 	each := float64(r.plan.Shingles) / float64(r.plan.Documents)
 	if r.part.measure == job.Overlap {
 		each = float64((r.config.Bits + 63) / 64)
 	} else if r.part.measure == job.Cosine && r.config.Weights != string(vector.Unit) {
-		each *= 1.5 // two weights to a word
+		each *= 1.5 // a word holds two weights
 	}
 	return int64(each * float64(r.plan.Documents))
 }
@@ -393,20 +392,20 @@ type run struct {
 	asked  *job.Asked
 	launch job.Launch
 	temp   string
-	most   int         // pairs of a method
-	part   part        // of the methods
+	most   int         // maximum number of pairs of a method
+	part   part        // the current part
 	known  *eval.Known // nil without --truth
-	plan   *job.Plan   // what its methods share
+	plan   *job.Plan   // shared by the part's methods
 
-	counts  records.Counts // of the last dedup
-	staged  output.Folder  // of the tables, if they are asked for
-	written bool           // those of buckets are, which are the same by each method
-	ledgers []string       // files of what the tables have come to
+	counts  records.Counts // of the last run of dedup
+	staged  output.Folder  // for tables, if any are written
+	written bool           // the tables of buckets, which are the same for each method
+	ledgers []string       // files with the facts of the tables
 }
 
-// found is what a method found.
+// found is the result of a method.
 type found struct {
-	pairs      []blocks.Edge // of documents, sorted
+	pairs      []blocks.Edge // pairs of documents, sorted
 	candidates *int64
 	buckets    *records.Buckets
 }
@@ -451,7 +450,7 @@ func (r *run) prepare(ctx context.Context, part part) (err error) {
 	return job.CheckInputNotInOutput(r.plan.Listing.Inputs.Paths(), r.config.Output, r.temp)
 }
 
-// compare adds the methods of a part, which was prepared, to the comparison.
+// compare runs the methods of the prepared part, and adds them to the comparison.
 func (r *run) compare(ctx context.Context, part part, comparison *records.Comparison) (err error) {
 	if err := r.plan.Share(ctx, r.temp); err != nil {
 		return err
@@ -493,7 +492,7 @@ func (r *run) compare(ctx context.Context, part part, comparison *records.Compar
 				return r.tooMany(name)
 			}
 		}
-		// Of a run of dedup no frequencies are left, which weigh what a pair shares.
+		// A run of dedup leaves no frequencies, which are needed to weigh what a pair shares.
 		weighed := name.deduplicates() && r.plan.Request.NeedsFrequencies()
 		if len(comparison.Examples) == 0 && !weighed {
 			if comparison.Examples, err = r.examples(ctx, found.pairs); err != nil {
@@ -524,8 +523,8 @@ func (r *run) compare(ctx context.Context, part part, comparison *records.Compar
 // exampleCount is how many pairs are shown with their texts.
 const exampleCount = 3
 
-// examples are the first pairs in input order, with their texts and what they share. A pair that only the signatures
-// take for one is none.
+// examples returns the first pairs in input order, with their texts and what they share. It leaves out pairs that only
+// signatures call similar.
 func (r *run) examples(ctx context.Context, pairs []blocks.Edge) (examples []records.Example, err error) {
 	for _, pair := range pairs[:min(len(pairs), exampleCount)] {
 		e, similar, err := r.plan.Example(ctx, r.plan.Verifier(r.temp), pair)
@@ -539,7 +538,7 @@ func (r *run) examples(ctx context.Context, pairs []blocks.Edge) (examples []rec
 	return examples, nil
 }
 
-// unreadable says how many records are; "" if none is.
+// unreadable returns how many records are unreadable, or "" if none is.
 func (r *run) unreadable(ctx context.Context) (string, error) {
 	if slices.ContainsFunc(r.config.Methods, func(m Method) bool { return !m.deduplicates() }) {
 		return r.plan.Unreadable(ctx, r.temp)
@@ -550,7 +549,7 @@ func (r *run) unreadable(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// share is 1 of none.
+// share returns part/whole, and 1 if whole is 0.
 func share(part, whole int) float64 {
 	if whole == 0 {
 		return 1
@@ -558,7 +557,7 @@ func share(part, whole int) float64 {
 	return float64(part) / float64(whole)
 }
 
-// common counts the pairs in both lists, which are sorted.
+// common returns the number of pairs in both lists, which are sorted.
 func common(a, b []blocks.Edge) (n int) {
 	for len(a) > 0 && len(b) > 0 {
 		switch c := a[0].Compare(b[0]); {
@@ -574,7 +573,7 @@ func common(a, b []blocks.Edge) (n int) {
 	return n
 }
 
-// find finds the pairs of documents in one way.
+// find finds the pairs of documents by a method.
 func (r *run) find(ctx context.Context, method Method) (*found, error) {
 	if method.deduplicates() {
 		return r.deduplicated(ctx, method)
@@ -618,8 +617,8 @@ func (r *run) find(ctx context.Context, method Method) (*found, error) {
 	return &found{pairs, &buckets.Distinct, buckets}, nil
 }
 
-// bucketsOf says what became of buckets, and what the steps took. The stages of numbering are those of what signing needs, a
-// dictionary or the frequencies of shingles.
+// bucketsOf returns the counts of buckets, and the CPU time of each step. numbering holds the stages of what signing
+// needs first: a dictionary, or the frequencies of shingles.
 func bucketsOf(c baseline.Counts, numbering, stages []records.Stage) *records.Buckets {
 	b := &records.Buckets{
 		Pairs: c.BucketPairs, Distinct: c.Candidates, Compared: c.Compared,
@@ -650,8 +649,8 @@ func bucketsOf(c baseline.Counts, numbering, stages []records.Stage) *records.Bu
 	return b
 }
 
-// buckets builds the pipeline of the textbooks. What goes into a step is set down before it, so that steps which
-// would be one stage of the runner are several, with times of their own.
+// buckets builds the textbook pipeline. It reshuffles the input of each step, so that the runner does not fuse steps
+// into one stage and each has a time of its own.
 func (r *run) buckets(s beam.Scope, docs flow.Documents, method Method, params baseline.Params) {
 	signing := r.plan.Signature(r.temp)
 	signed, _ := signature.Values(s.Scope(signScope), setDown(s, docs), signing)
@@ -667,7 +666,7 @@ func (r *run) buckets(s beam.Scope, docs flow.Documents, method Method, params b
 	}
 }
 
-// tables builds the tables of buckets, in the staging folder.
+// tables writes the tables of buckets to the staging folder.
 func (r *run) tables(s beam.Scope, docs flow.Documents, signed flow.Signatures, found baseline.Candidates) {
 	t := baseline.Tables{Signing: r.plan.Signature(r.temp)}
 	ids := t.IDs(s, docs)
@@ -684,7 +683,7 @@ func (r *run) tables(s beam.Scope, docs flow.Documents, signed flow.Signatures, 
 
 // writePairs writes the table of the pairs that the methods of a part found.
 func (r *run) writePairs(ctx context.Context, found []baseline.Found) error {
-	if r.plan.Request.NeedsFrequencies() { // of dedup none are left
+	if r.plan.Request.NeedsFrequencies() { // dedup leaves none
 		if _, err := r.plan.Prepare(ctx, r.launch, r.temp); err != nil {
 			return err
 		}
@@ -702,7 +701,7 @@ func (r *run) writePairs(ctx context.Context, found []baseline.Found) error {
 	return err
 }
 
-// sink says where tables go.
+// sink returns where and how tables are written.
 func (r *run) sink() sink.Params {
 	return sink.Params{
 		Inputs: job.Inputs(r.temp), Output: r.staged, Sync: r.config.Runner.Traits().OnCluster, Temp: r.temp,
@@ -710,7 +709,8 @@ func (r *run) sink() sink.Params {
 	}
 }
 
-// slices is the number of groups that the rows of a table's file are spread over: many where groups must be small.
+// slices returns the number of groups over which the rows of a table's file are spread: many where groups must be
+// small.
 func (r *run) slices() int {
 	const many = 256
 	if r.config.Runner.Traits().GroupBytes == 0 {
@@ -719,7 +719,7 @@ func (r *run) slices() int {
 	return many
 }
 
-// ledger is the file of what a pipeline's tables have come to.
+// ledger returns the file for the facts of a pipeline's tables.
 func (r *run) ledger(table output.Part) string {
 	r.ledgers = append(r.ledgers, storage.Join(r.temp, string(table)+".jsonl"))
 	return r.ledgers[len(r.ledgers)-1]
@@ -727,22 +727,23 @@ func (r *run) ledger(table output.Part) string {
 
 func (r *run) writes(table output.Part) bool { return slices.Contains(r.config.Write, table) }
 
-// signScope is what the stages of signing begin with.
+// signScope is the prefix of the stages of signing.
 const signScope = "compare.Sign"
 
-// setDown returns the same blocks, for a stage of its own.
+// setDown reshuffles blocks, so that the next step is a stage of its own.
 func setDown[C flow.Documents | flow.Signatures](s beam.Scope, blocks C) C {
 	return C(beam.Reshuffle(s, beam.PCollection(blocks)))
 }
 
-// cells is how many parts of some megabytes so many numbers make, or of what the runner's groups may have.
+// cells returns how many cells the given number of 8-byte values fills: of some megabytes, or of the size of the
+// runner's groups.
 func (r *run) cells(numbers int64) int {
 	const numberBytes, cellBytes, least = 8, 8 << 20, 3
 	return int(max(least, numbers*numberBytes/cmp.Or(r.config.Runner.Traits().GroupBytes, cellBytes)))
 }
 
-// deduplicated runs the job dedup and lists all pairs of documents that its table stands for:
-// copies resemble each other and whatever their representative resembles.
+// deduplicated runs the job dedup and returns all pairs of documents that its table implies: copies are similar to each
+// other, and to whatever is similar to their representative.
 func (r *run) deduplicated(ctx context.Context, method Method) (*found, error) {
 	dir := storage.Join(r.temp, string(method)+"-"+r.part.measure)
 	task, err := dedup.New(ctx, r.config.dedup(method, r.part.measure, dir))
@@ -754,7 +755,7 @@ func (r *run) deduplicated(ctx context.Context, method Method) (*found, error) {
 		return nil, err
 	}
 	r.counts = ran.Counts
-	if ran.Counts.PairsPartial > 0 { // a component has more than the budget
+	if ran.Counts.PairsPartial > 0 { // a component has more pairs than the budget
 		return nil, r.tooMany(method)
 	}
 	pairs, err := r.listed(ctx, method, dir)
@@ -768,14 +769,14 @@ func (r *run) deduplicated(ctx context.Context, method Method) (*found, error) {
 	return f, nil
 }
 
-// listed returns all pairs that the table of a finished run stands for.
+// listed returns all pairs that the table of a finished run implies.
 func (r *run) listed(ctx context.Context, method Method, dir string) ([]blocks.Edge, error) {
 	finished, err := output.Open(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
 	key := r.plan.Keys()
-	groups := map[blocks.Key][]blocks.Key{} // of copies, by the representative; whatever resembles one resembles all
+	groups := map[blocks.Key][]blocks.Key{} // copies by representative; what is similar to one is similar to all
 	group := func(first blocks.Key) []blocks.Key {
 		if members := groups[first]; members != nil {
 			return members

@@ -10,7 +10,7 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// publish compares, and makes the tables and the comparison the output, if there is to be one, once all is whole.
+// publish compares, and publishes the tables and the comparison, if there is an output, once all of it is complete.
 func (r *run) publish(ctx context.Context) (comparison *records.Comparison, err error) {
 	record := &records.Run{Version: dedup.Version(), Parameters: r.parameters(), Formats: job.Formats(r.asked.Texts, r.config.family())}
 	to := job.Publishing{Dir: r.config.Output, Inputs: r.config.Inputs, Running: r.config.Running, Replacing: r.config.Replacing}
@@ -38,7 +38,7 @@ func (r *run) publish(ctx context.Context) (comparison *records.Comparison, err 
 	return comparison, nil
 }
 
-// parameters are what was asked, as far as dedup has it.
+// parameters returns the settings as a Spec of dedup.
 func (r *run) parameters() records.Spec {
 	asked := r.asked.Spec
 	asked.Comparing, asked.MaxRejected = r.config.Comparing, "100%"

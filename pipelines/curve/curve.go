@@ -1,4 +1,4 @@
-// Package curve computes how likely bands and rows are to find a pair, by its similarity: the S-curve.
+// Package curve computes the probability that bands and rows find a pair, by its similarity: the S-curve.
 package curve
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// Config says which curve is asked for.
+// Config says which curve to compute.
 type Config struct {
 	Bands int      `placeholder:"B" help:"Number of bands, with --rows (default with --d1: 1, one hash function)." group:"Curve"`
 	Rows  int      `placeholder:"R" help:"Rows per band, with --bands." group:"Curve"`
@@ -17,7 +17,7 @@ type Config struct {
 	D2    *float64 `name:"d2" placeholder:"D" help:"The larger distance, with --d1." group:"Curve"`
 }
 
-// most is how many bands and rows there may be.
+// most is the maximum number of bands, and of rows.
 const most = 1 << 20
 
 func (c *Config) validate() error {
@@ -36,7 +36,7 @@ func (c *Config) validate() error {
 	return nil
 }
 
-// steps is the number of parts that the similarities from 0 to 1 are cut into.
+// steps is the number of steps from similarity 0 to 1.
 const steps = 100
 
 // Of returns the curve. The error is a *job.UsageError.

@@ -1,4 +1,5 @@
-// Package diff compares two documents: by the words that differ, and by the measures that there are.
+// Package diff compares two documents: it shows the words that differ, and computes measures of similarity and
+// distance.
 package diff
 
 import (
@@ -27,7 +28,7 @@ import (
 	"github.com/neardup/neardup/transforms/nearest"
 )
 
-// Config is what a user asks of the job.
+// Config holds the settings of the job.
 type Config struct {
 	A string `arg:"" help:"First document: its id, or its place SOURCE@POSITION, in the input. Without an input, a text file; - is standard input."`
 	B string `arg:"" help:"Second document, named in the same way."`
@@ -40,28 +41,28 @@ type Config struct {
 	Seed    uint64  `default:"${d_seed}" placeholder:"N" help:"Seed of the SimHash signatures (default: ${default})." group:"Diff"`
 	job.Running
 
-	// Content is what a file holds.
+	// Content returns the content of a file.
 	Content func(path string) io.Reader `kong:"-"`
 }
 
-// Weights are those that two documents tell by themselves.
+// Weights are the weights that need no other documents.
 type Weights vector.Weights
 
-// Vars are the values that the tags of flags refer to, with those of the job package.
+// Vars returns the values of variables in the tags of flags, with those of package job.
 func Vars() map[string]string {
 	vars := job.Vars()
 	vars["diffweights"] = job.Names(vector.Unit, vector.TF)
 	return vars
 }
 
-// mostTokens is how many tokens a text may have for its edit distance,
-// which takes their product: at most about two seconds.
+// mostTokens is the maximum number of tokens of a text for its edit distance, whose time is their product: at most
+// about two seconds.
 const mostTokens = 50_000
 
 // byIDs reports whether documents are named by ids in an input.
 func (c *Config) byIDs() bool { return len(c.Inputs) > 0 }
 
-// asked returns what is asked, parsed, or a *job.UsageError for what cannot be meant.
+// asked returns the parsed settings, or a *job.UsageError.
 func (c *Config) asked() (*job.Asked, error) {
 	switch {
 	case c.Bits < 1 || c.Bits > simhash.MaxBits:
@@ -78,7 +79,7 @@ func (c *Config) asked() (*job.Asked, error) {
 	return asked, cmp.Or(err, c.Runner.CheckHere("diff"))
 }
 
-// Run compares the two documents. An error of usage is a *job.UsageError.
+// Run compares the two documents. If the config is wrong, the error is a *job.UsageError.
 func Run(ctx context.Context, c Config, launch job.Launch) (*records.Difference, error) {
 	asked, err := c.asked()
 	if err != nil {
@@ -99,7 +100,7 @@ func Run(ctx context.Context, c Config, launch job.Launch) (*records.Difference,
 	return found, nil
 }
 
-// file reads the text of a file.
+// file returns the text of a file.
 func (c *Config) file(ctx context.Context, asked *job.Asked, path string) ([]byte, error) {
 	options := asked.Decoding()
 	content, err := io.ReadAll(io.LimitReader(job.Patient(ctx, c.Content(path)), int64(c.MaxDocBytes)+1))
@@ -120,7 +121,8 @@ func (c *Config) file(ctx context.Context, asked *job.Asked, path string) ([]byt
 	return text, nil
 }
 
-// documents returns the texts of the two documents of the input. It reads this once, unless places name both.
+// documents returns the texts of the two documents of the input. It reads the whole input once, unless places name
+// both.
 func (c *Config) documents(
 	ctx context.Context, asked *job.Asked, launch job.Launch,
 ) (a, b []byte, warnings []string, err error) {
@@ -153,7 +155,7 @@ func (c *Config) documents(
 	return a, b, warnings, err
 }
 
-// atPlace returns the text of the document that SOURCE@POSITION names; nil if name is no place of the input.
+// atPlace returns the text of the document that SOURCE@POSITION names, or nil if name is not a place of the input.
 func atPlace(ctx context.Context, plan *job.Plan, name string) ([]byte, error) {
 	i := strings.LastIndexByte(name, '@')
 	if i < 0 {
@@ -171,7 +173,7 @@ func atPlace(ctx context.Context, plan *job.Plan, name string) ([]byte, error) {
 	return nil, nil
 }
 
-// textAt is never nil unless no document begins there.
+// textAt returns the text of a document. An empty text is not nil.
 func textAt(ctx context.Context, plan *job.Plan, key blocks.Key) (text []byte, err error) {
 	err = source.Lookup(ctx, plan.Listing.Inputs, []blocks.Key{key}, plan.Reading(), func(doc blocks.Document) {
 		text = append([]byte{}, doc.Text...)

@@ -8,13 +8,14 @@ import (
 	"github.com/neardup/neardup/kernels/vector"
 )
 
-// These are the distances of Leskovec, Rajaraman and Ullman, Mining of Massive Datasets, 3.5, but the Hamming distance.
+// These are the distances of Leskovec, Rajaraman and Ullman, Mining of Massive Datasets, 3.5, except the Hamming
+// distance.
 //
-// A metric is never negative, is 0 of equal documents and of no others, is the same in both directions, and is no
-// longer than any way round (the triangle inequality). All here are metrics but containment. Sets are sorted slices of
-// distinct elements, and texts are sequences of tokens.
+// A metric is never negative, is 0 only for equal documents, is symmetric, and satisfies the triangle inequality. All
+// measures here are metrics except containment. Sets are sorted slices of distinct elements, and texts are sequences of
+// tokens.
 
-// jaccard returns 1 − |A∩B| / |A∪B|, from 0 to 1, and 0 of two empty sets.
+// jaccard returns the distance 1 − |A∩B| / |A∪B|, from 0 to 1, and 0 for two empty sets.
 func jaccard(a, b []uint64) float64 {
 	shared := setsim.Overlap(a, b)
 	union := len(a) + len(b) - shared
@@ -24,8 +25,8 @@ func jaccard(a, b []uint64) float64 {
 	return float64(union-shared) / float64(union)
 }
 
-// containment returns |A∩B| / |A|, from 0 to 1: the share of a that b has (Broder 1997). It is 1 of an empty a. It is a
-// similarity, is 1 of different sets if b has all of a, and is another one the other way round.
+// containment returns |A∩B| / |A|, from 0 to 1: the share of a that is in b (Broder 1997). It is 1 for an empty a. It
+// is a similarity that is not symmetric, and is 1 for different sets if b contains a.
 func containment(a, b []uint64) float64 {
 	if len(a) == 0 {
 		return 1
@@ -33,10 +34,10 @@ func containment(a, b []uint64) float64 {
 	return float64(setsim.Overlap(a, b)) / float64(len(a))
 }
 
-// angle returns the angle between two vectors in degrees, from 0 to 90, as weights are positive. It is a metric of
-// directions: 0 if one vector is a multiple of the other. It is 0 of two vectors without features, and 90 of one.
+// angle returns the angle between two vectors in degrees, from 0 to 90, since weights are positive. It is a metric of
+// directions: 0 if one vector is a multiple of the other. It is 0 if both vectors are empty, and 90 if one is.
 //
-// The sine of the half angle is used, ½·|a/|a| − b/|b||: near 0 the arc cosine loses half of the digits.
+// It uses the sine of the half angle, ½·|a/|a| − b/|b||, because near 0 the arc cosine loses half of the digits.
 func angle(a, b vector.Vector) float64 {
 	if len(a.Features) == 0 || len(b.Features) == 0 {
 		if len(a.Features) == len(b.Features) {
@@ -44,7 +45,7 @@ func angle(a, b vector.Vector) float64 {
 		}
 		return 90
 	}
-	// Of parallel vectors the dot product's square is exactly that of the lengths.
+	// Only for parallel vectors, the square of the dot product is exactly the product of the squared lengths.
 	dot, lengthA, lengthB := cosine.Dot(a, b), a.SquaredLength(), b.SquaredLength()
 	if cosine.Reached(setsim.Threshold{Num: 1, Den: 1}, dot, lengthA, lengthB) {
 		return 0
@@ -69,7 +70,7 @@ func manhattan(a, b vector.Vector) uint64 {
 
 // euclidean returns √Σ (aᵢ − bᵢ)².
 func euclidean(a, b vector.Vector) float64 {
-	sum := uint64(0) // at most that of the squared lengths of both
+	sum := uint64(0) // at most the sum of both squared lengths
 	for x, y := range pairs(a, b) {
 		d := uint64(max(x, y) - min(x, y))
 		sum += d * d
@@ -77,7 +78,7 @@ func euclidean(a, b vector.Vector) float64 {
 	return math.Sqrt(float64(sum))
 }
 
-// pairs yields the weights of each feature that one of two vectors has: 0 where it is missing.
+// pairs yields the weights of each feature that at least one of two vectors has: 0 where it is missing.
 func pairs(a, b vector.Vector) func(yield func(x, y uint32) bool) {
 	return func(yield func(x, y uint32) bool) {
 		i, j := 0, 0
@@ -100,9 +101,9 @@ func pairs(a, b vector.Vector) func(yield func(x, y uint32) bool) {
 	}
 }
 
-// editDistance returns the least number of tokens to insert or to delete that makes a of b: |a| + |b|
-// − 2·LCS(a, b), where LCS is the length of their longest common subsequence (MMDS 3.5.5). It
-// takes |a|·|b| steps, less what both begin and end with, and 8·min(|a|, |b|) bytes.
+// editDistance returns the minimum number of tokens to insert or delete to turn a into b: |a| + |b| − 2·LCS(a, b),
+// where LCS is the length of their longest common subsequence (MMDS 3.5.5). It takes |a|·|b| steps, not counting common
+// beginnings and endings, and 8·min(|a|, |b|) bytes.
 func editDistance(a, b []uint64) int {
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
 		a, b = a[1:], b[1:]
@@ -113,7 +114,7 @@ func editDistance(a, b []uint64) int {
 	if len(a) < len(b) {
 		a, b = b, a
 	}
-	// row[j] is the LCS of what was seen of a with the first j of b.
+	// row[j] is the LCS of the tokens of a so far and the first j of b.
 	row := make([]int, len(b)+1)
 	for _, x := range a {
 		diagonal := 0

@@ -12,8 +12,8 @@ import (
 
 const confidence = .95
 
-// agree says how found pairs agree with true ones. Pairs of one unit may
-// be found or missed together, so intervals are those of units drawn.
+// agree returns how found pairs agree with true ones. Pairs of one unit may be found or missed together, so the
+// intervals treat units as drawn.
 func agree(a quality.Agreement, units []quality.Agreement) records.Agreement {
 	var ofFound, ofTruth []quality.Unit
 	for _, u := range units {
@@ -38,15 +38,15 @@ func agree(a quality.Agreement, units []quality.Agreement) records.Agreement {
 	return r
 }
 
-// joint counts pairs of documents by the groups that both the found and the true pairs connect: its units.
+// joint counts pairs of documents by the groups that found and true pairs connect together; each group is a unit.
 type joint struct {
 	groups unionfind.Forest
-	counts map[int64]quality.Agreement // by a member of the group
+	counts map[int64]quality.Agreement // by one member of the group
 }
 
 func newJoint() *joint { return &joint{counts: map[int64]quality.Agreement{}} }
 
-// add adds pairs of a group, by one of its members.
+// add adds pairs to the group of a member.
 func (j *joint) add(member int64, pairs quality.Agreement) {
 	j.counts[member] = plus(j.counts[member], pairs)
 }
@@ -55,7 +55,7 @@ func plus(a, b quality.Agreement) quality.Agreement {
 	return quality.Agreement{Both: a.Both + b.Both, Found: a.Found + b.Found, True: a.True + b.True, All: a.All + b.All}
 }
 
-// agreement is that of so many documents.
+// agreement returns the agreement for the given number of documents.
 func (j *joint) agreement(documents int64) records.Agreement {
 	byGroup := map[int64]quality.Agreement{}
 	for member, pairs := range j.counts {
@@ -71,7 +71,8 @@ func (j *joint) agreement(documents int64) records.Agreement {
 	return agree(a, units)
 }
 
-// ofPairs says how found pairs agree with true ones, of so many documents. Both are sorted and have no pair twice.
+// ofPairs returns how found pairs agree with true ones among the given number of documents. Both lists are sorted and
+// have no duplicates.
 func ofPairs(found, truth []blocks.Edge, documents int64) records.Agreement {
 	j := newJoint()
 	count := func(pair blocks.Edge, as quality.Agreement) {

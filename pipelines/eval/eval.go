@@ -1,5 +1,5 @@
-// Package eval compares the clusters of a finished output with known
-// ones, or with an exact join of a sample of its documents.
+// Package eval compares the clusters of a finished output with known ones, or with an exact join of a sample of its
+// documents.
 package eval
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// Config says what is compared.
+// Config holds the settings of the job.
 type Config struct {
 	Output string `arg:"" name:"dir" help:"Output of a finished run of dedup."`
 	Truth  string `placeholder:"FILE" help:"The truth, as CSV with a header or as JSON Lines. Columns id_a and id_b list every true pair; columns id and cluster list clusters, and only documents named in the file count. - is standard input." group:"Evaluation"`
@@ -27,11 +27,11 @@ type Config struct {
 	List   int    `default:"20" placeholder:"N" help:"List at most N missed pairs and N false positives (default: ${default})." group:"Evaluation"`
 	Texts  int    `default:"0" placeholder:"N" help:"Show the similarity and the differing words of the first N missed pairs and the first N false positives listed; this reads the run's input again (default: ${default})." group:"Evaluation"`
 	job.Running
-	// Content is what the truth's file holds.
+	// Content is the content of the truth file.
 	Content io.Reader `kong:"-"`
 }
 
-// mostSampled are those whose sets each worker can hold.
+// mostSampled is the maximum number of documents whose sets each worker can hold.
 const mostSampled = 100_000
 
 func (c *Config) validate() error {
@@ -81,7 +81,7 @@ func Evaluate(ctx context.Context, c Config, launch job.Launch) (*records.Evalua
 	return &e.result, nil
 }
 
-// evaluation is one of a finished output.
+// evaluation is one evaluation of a finished output.
 type evaluation struct {
 	Config
 	launch job.Launch
@@ -89,7 +89,7 @@ type evaluation struct {
 	result records.Evaluation
 }
 
-// need returns a *job.UsageError if the output has no such table.
+// need returns a *job.UsageError if the output does not have the table.
 func (e *evaluation) need(table output.Part) error {
 	if e.f.Run.Parameters.Wrote(string(table)) {
 		return nil
@@ -97,7 +97,7 @@ func (e *evaluation) need(table output.Part) error {
 	return job.Usage("%s has no table %s: run dedup again, and name it in --write", e.Output, table)
 }
 
-// byTruth compares all clusters with what is known.
+// byTruth compares all clusters with the truth.
 func (e *evaluation) byTruth(ctx context.Context, known *truth) error {
 	if err := e.need(output.Clusters); err != nil {
 		return err
@@ -130,7 +130,7 @@ func (e *evaluation) byTruth(ctx context.Context, known *truth) error {
 		return nil
 	}
 	err := e.textsOfIDs(ctx)
-	// the input may have changed, or be gone
+	// The input may have changed or been deleted.
 	if unfit := (*job.UsageError)(nil); errors.As(err, &unfit) || errors.Is(err, fs.ErrNotExist) {
 		e.result.Warnings = append(e.result.Warnings, fmt.Sprintf("cannot show texts: %v", err))
 		return nil
@@ -138,7 +138,7 @@ func (e *evaluation) byTruth(ctx context.Context, known *truth) error {
 	return err
 }
 
-// pairs compares with pairs.
+// pairs compares the clusters with true pairs.
 func (c *Config) pairs(
 	e *records.Evaluation, pairs [][2]string, found map[string]int64, ids []string,
 ) records.Agreement {
@@ -150,7 +150,7 @@ func (c *Config) pairs(
 	isTrue := map[[2]string]bool{}
 	for _, pair := range pairs {
 		isTrue[pair] = true
-		group := -1 - groups(pair[0]) // no cluster is negative
+		group := -1 - groups(pair[0]) // negative, unlike cluster numbers
 		a, okA := found[pair[0]]
 		b, okB := found[pair[1]]
 		if okA {
@@ -194,7 +194,7 @@ func (c *Config) pairs(
 	return units.agreement(e.Documents)
 }
 
-// group returns a number for the group of an id: ids are in one if pairs connect them.
+// group returns a function that numbers the group of an id: pairs connect the ids of a group.
 func group(pairs [][2]string) func(id string) int64 {
 	numbers := map[string]int64{}
 	number := func(id string) int64 {
@@ -210,9 +210,9 @@ func group(pairs [][2]string) func(id string) int64 {
 	return func(id string) int64 { return forest.Find(number(id)) }
 }
 
-// clusters compares with clusters, of the ids that the truth names; a document in no cluster is alone.
+// clusters compares the clusters with true ones, on the ids that the truth names; a document in no cluster is alone.
 func (c *Config) clusters(e *records.Evaluation, known *truth, found map[string]int64) records.Agreement {
-	// alone is a cluster of one: no key of a document is negative.
+	// A document that is alone has a negative cluster, since document keys are not negative.
 	name := func(i int) int64 {
 		if cluster, ok := found[known.ids[i]]; ok {
 			return cluster
@@ -248,8 +248,8 @@ func (c *Config) upTo(pairs [][2]string, a, b string) [][2]string {
 	return pairs
 }
 
-// joined counts the pairs of a group, and those of one label; apart is
-// called with the first of the group and the first of each other label.
+// joined returns the number of pairs in a group, and of those with equal labels. It calls apart with the first member
+// of the group and the first with each other label.
 func joined[L comparable](group []int, label func(i int) L, apart func(a, b int)) (all, ofOne float64) {
 	sizes := map[L]int{}
 	for _, i := range group {

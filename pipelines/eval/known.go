@@ -11,17 +11,17 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// Known is a truth of documents of an input.
+// Known is a truth about the documents of an input.
 type Known struct {
 	pairs     []blocks.Edge // sorted
-	documents int64         // that count
+	documents int64         // number of documents that count
 	named     map[blocks.Key]bool
-	// Warnings say what of the truth may not be as it was meant.
+	// Warnings lists what may be wrong with the truth.
 	Warnings []string
 }
 
-// Read reads a truth file, by the name that --truth gives it, and finds its documents in the input of a plan. An id
-// that no document has counts as a document of which no pair is found. At most so many pairs are held.
+// Read reads a truth file, called name, and finds its documents in the input of a plan. An id that no document has
+// counts as a document without found pairs. It holds at most most pairs.
 func Read(ctx context.Context, r io.Reader, name string, plan *job.Plan, most int) (*Known, error) {
 	t, err := readTruth(job.Patient(ctx, r), name)
 	if err != nil {
@@ -30,7 +30,7 @@ func Read(ctx context.Context, r io.Reader, name string, plan *job.Plan, most in
 	keys := map[string]blocks.Key{}
 	number := func(id string) blocks.Key {
 		if _, ok := keys[id]; !ok {
-			keys[id] = blocks.Key(-2 - len(keys)) // which no document has
+			keys[id] = blocks.Key(-2 - len(keys)) // not the key of a document
 		}
 		return keys[id]
 	}
@@ -83,7 +83,7 @@ func Read(ctx context.Context, r io.Reader, name string, plan *job.Plan, most in
 	return k, nil
 }
 
-// Agree says how found pairs, which are sorted, agree with the truth.
+// Agree returns how found pairs, which are sorted, agree with the truth.
 func (k *Known) Agree(found []blocks.Edge) records.Agreement {
 	if k.named != nil {
 		found = slices.DeleteFunc(slices.Clone(found),

@@ -19,12 +19,12 @@ import (
 	"github.com/neardup/neardup/transforms/recall"
 )
 
-// mostPairs limits what is held in memory to some GB: the pairs of the
-// documents drawn, and the documents in their clusters.
-var mostPairs = 10_000_000 // a variable for tests
+// mostPairs limits the memory to some GB: it is the maximum number of pairs of the documents drawn, and of documents in
+// their clusters.
+var mostPairs = 10_000_000 // a variable so that tests can change it
 
-// bySample compares pairs of a sample of distinct documents with what an exact join of these with all others finds. As
-// in pairs/, copies are left out: the first document of each set of features stands for them.
+// bySample compares the pairs of a sample of distinct documents with the result of an exact join of the sample with all
+// others. As in pairs/, copies are left out: the first document with a set of features stands for them.
 func (e *evaluation) bySample(ctx context.Context) error {
 	for _, table := range []output.Part{output.Clusters, output.Pairs} {
 		if err := e.need(table); err != nil {
@@ -76,8 +76,8 @@ func (e *evaluation) bySample(ctx context.Context) error {
 	})
 }
 
-// again plans the run's input again, and calls do with what workers
-// need in the folder temp. The pipelines of do have these reads.
+// again plans the run's input again, and calls do with the plan and a folder that has what workers need. pipelines are
+// the reads of do's pipelines.
 func (e *evaluation) again(
 	ctx context.Context, pipelines [][]job.Read, do func(plan *job.Plan, temp string) error,
 ) error {
@@ -105,15 +105,15 @@ func (e *evaluation) again(
 	})
 }
 
-// sample is the pairs that have a document drawn.
+// sample holds the pairs that have a drawn document.
 type sample struct {
 	drawn  []blocks.Key // sorted
 	is     map[blocks.Key]bool
-	within map[blocks.Key]int64 // the cluster, of documents in one with a document drawn
+	within map[blocks.Key]int64 // cluster of each document that shares one with a drawn document
 	pairs  map[blocks.Edge]state
 }
 
-// state is what a pair is.
+// state says what is known about a pair.
 type state struct{ similar, together, listed bool }
 
 func newSample(drawn []blocks.Key) *sample {
@@ -132,7 +132,7 @@ func (s *sample) set(pair blocks.Edge, to func(*state)) {
 	s.pairs[pair] = state
 }
 
-// check returns a *job.UsageError if there is more than may be held.
+// check returns a *job.UsageError if there is more than mostPairs allows.
 func (s *sample) check() error {
 	if len(s.pairs) > mostPairs {
 		return job.Usage("--sample %d: the documents drawn are in more than %d pairs that are similar, listed or in one "+
@@ -149,7 +149,7 @@ func (s *sample) check() error {
 func (s *sample) find(
 	ctx context.Context, f *output.Finished, key func(source string, position int64) blocks.Key,
 ) error {
-	clusters := map[int64][]blocks.Key{} // of the documents drawn, with their members
+	clusters := map[int64][]blocks.Key{} // members of the drawn documents' clusters
 	for _, collect := range []bool{false, true} {
 		for row, err := range output.Rows[records.Clustered](ctx, f, output.Clusters) {
 			if err == nil {
@@ -210,7 +210,7 @@ func (s *sample) find(
 	return nil
 }
 
-// join adds the similar pairs.
+// join adds the pairs that are similar.
 func (s *sample) join(truth []blocks.Edge) {
 	for _, pair := range truth {
 		pair = undirected(pair.A, pair.B)
@@ -223,8 +223,8 @@ func (s *sample) join(truth []blocks.Edge) {
 	}
 }
 
-// tell says how the pairs found agree with those that are similar. A unit is a document drawn, with all its pairs,
-// those with another one in halves. documents is the number of distinct ones.
+// tell records how the pairs found agree with those that are similar. A unit is a drawn document with its pairs; a pair
+// of two drawn documents counts half for each. documents is the number of distinct documents.
 func (e *evaluation) tell(ctx context.Context, s *sample, documents int64, plan *job.Plan, temp string) error {
 	units := map[blocks.Key]*[2]quality.Agreement{}
 	for _, key := range s.drawn {
@@ -251,7 +251,7 @@ func (e *evaluation) tell(ctx context.Context, s *sample, documents int64, plan 
 	}
 	drawn := int64(len(s.drawn))
 	agreement := func(by int) records.Agreement {
-		// that a document drawn has
+		// All counts the pairs with a drawn document.
 		a := quality.Agreement{All: quality.Pairs(int(documents)) - quality.Pairs(int(documents-drawn))}
 		var all []quality.Agreement
 		for _, key := range s.drawn {

@@ -14,7 +14,7 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// list names the pairs by their ids, and shows the first of them.
+// list adds the pairs to the result by their ids, and the first of them with their texts.
 func (e *evaluation) list(ctx context.Context, plan *job.Plan, temp string, missed, apart []blocks.Edge) error {
 	for _, list := range []struct {
 		pairs []blocks.Edge
@@ -35,15 +35,15 @@ func (e *evaluation) list(ctx context.Context, plan *job.Plan, temp string, miss
 	return nil
 }
 
-// example reads two documents again, and compares them as the run does.
+// example reads two documents again, and compares them by the run's measure.
 func example(ctx context.Context, plan *job.Plan, temp string, pair blocks.Edge) (*records.Example, error) {
 	spec := plan.Verifier(temp)
-	spec.Threshold, spec.Rules = setsim.Any, nil // a pair that was not found need not meet them
+	spec.Threshold, spec.Rules = setsim.Any, nil // a missed pair may not satisfy them
 	e, _, err := plan.Example(ctx, spec, pair)
 	return e, err
 }
 
-// textsOfIDs shows the first pairs that are listed.
+// textsOfIDs adds the texts of the first pairs that are listed.
 func (e *evaluation) textsOfIDs(ctx context.Context) error {
 	missed, apart := e.result.Missed[:min(len(e.result.Missed), e.Texts)],
 		e.result.False[:min(len(e.result.False), e.Texts)]

@@ -16,15 +16,15 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// truth is what is known: pairs of ids, or the cluster of each id.
+// truth holds known pairs of ids, or the known cluster of each id.
 type truth struct {
 	kind  string
 	pairs [][2]string
 	label map[string]string
-	ids   []string // of label, in order
+	ids   []string // the keys of label, in order
 }
 
-// all yields the ids that the truth names, in order; those of pairs again and again.
+// all yields the ids that the truth names, in order; ids in several pairs are repeated.
 func (t *truth) all() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, id := range t.ids {
@@ -40,7 +40,8 @@ func (t *truth) all() iter.Seq[string] {
 	}
 }
 
-// strange warns if none of the truth's ids is known where documents are looked up, such as by the id example.
+// strange returns a warning if none of the truth's ids is known in the place where documents are looked up; example is
+// an id from there.
 func (t *truth) strange(name, where, example string, known func(id string) bool) []string {
 	first := ""
 	for id := range t.all() {
@@ -56,10 +57,10 @@ func (t *truth) strange(name, where, example string, known func(id string) bool)
 		name, first, where, example)}
 }
 
-// columns of a truth, by its kind.
+// columns maps each kind of truth to its columns.
 var columns = map[string][2]string{records.TruthPairs: {"id_a", "id_b"}, records.TruthClusters: {"id", "cluster"}}
 
-// readTruth reads JSON Lines, if the first character is a brace, or CSV.
+// readTruth reads JSON Lines if the first character is a brace, else CSV.
 func readTruth(r io.Reader, name string) (*truth, error) {
 	in := bufio.NewReader(r)
 	if mark, _ := in.Peek(3); bytes.Equal(mark, []byte("\ufeff")) {
@@ -71,7 +72,7 @@ func readTruth(r io.Reader, name string) (*truth, error) {
 		read = t.readLines
 	}
 	err := read(in)
-	if unfit := (*job.UsageError)(nil); errors.As(err, &unfit) { // which names the flag
+	if unfit := (*job.UsageError)(nil); errors.As(err, &unfit) { // it already names the flag
 		return nil, err
 	}
 	if err != nil {
@@ -151,7 +152,7 @@ func (t *truth) readLines(in io.Reader) error {
 	}
 }
 
-// value is a string, or a number as it is written.
+// value returns a string, or the digits of a number.
 func value(column string, raw json.RawMessage) (text string, err error) {
 	if raw[0] == '"' {
 		err = json.Unmarshal(raw, &text)

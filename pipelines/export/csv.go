@@ -11,14 +11,14 @@ import (
 	"unicode/utf16"
 )
 
-// What Excel has room for.
+// Limits of Excel.
 const (
-	excelRows   = 1<<20 - 1 // below the line of names
+	excelRows   = 1<<20 - 1 // below the header
 	excelCell   = 32767     // UTF-16 units
-	excelDigits = 15        // of a number
+	excelDigits = 15        // significant digits
 )
 
-// lines writes rows as CSV. Null is empty, bytes are base64, and lists JSON.
+// lines writes rows as CSV. Null is empty, bytes are base64, and lists are JSON.
 type lines struct {
 	w     *csv.Writer
 	excel bool
@@ -78,17 +78,17 @@ func (l *lines) cell(field reflect.Value) string {
 	}
 }
 
-// listed is base64 of bytes, and JSON of other lists.
+// listed returns bytes as base64, and other lists as JSON.
 func listed(field reflect.Value) string {
 	if bytes, ok := field.Interface().([]byte); ok {
 		return base64.StdEncoding.EncodeToString(bytes)
 	}
-	text, _ := json.Marshal(field.Interface()) // of texts and numbers it has no error
+	text, _ := json.Marshal(field.Interface()) // strings and numbers always encode
 	return string(text)
 }
 
-// guarded puts an apostrophe before what a spreadsheet takes for a formula (OWASP, CSV injection), also behind white
-// space and in full-width characters, so that it is text.
+// guarded puts an apostrophe before text that a spreadsheet would read as a formula (OWASP, CSV injection), including
+// formulas behind white space or in full-width characters.
 func guarded(s string) string {
 	if strings.IndexAny(strings.TrimLeft(s, " \u00a0\u3000\ufeff"), "=+-@\t\r\n＝＋－＠") == 0 {
 		return "'" + s
@@ -96,7 +96,7 @@ func guarded(s string) string {
 	return s
 }
 
-// cut shortens what a cell of Excel has no room for, which would go on in cells below.
+// cut shortens text that exceeds a cell of Excel, which would spill it into the cells below.
 func cut(s string) string {
 	if len(s) <= excelCell {
 		return s

@@ -1,5 +1,5 @@
-// Package export writes the tables of a finished output for those who do not read Parquet: as CSV, as JSON Lines, or
-// as views of SQL over the files.
+// Package export writes the tables of a finished output for programs that do not read Parquet: as CSV, as JSON Lines,
+// or as SQL views of the files.
 package export
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// Config says what is written, and where.
+// Config says what to write, and where.
 type Config struct {
 	From   string    `arg:"" name:"dir" help:"Output of a finished run of dedup, passages or compare."`
 	Format Format    `required:"" enum:"${exports}" help:"Format of the files: csv (RFC 4180, with a header), jsonl (one object per row) or sql (a file with a view of each table, for DuckDB)." group:"Export"`
@@ -28,10 +28,10 @@ type Config struct {
 	Stdout io.Writer `kong:"-"`
 }
 
-// Format is a way to write tables.
+// Format is a format for tables.
 type Format string
 
-// The formats.
+// Values of Format.
 const (
 	asCSV   Format = "csv"
 	asJSONL Format = "jsonl"
@@ -54,17 +54,17 @@ func rowsOf[T any](ctx context.Context, f *output.Finished, table output.Part) i
 	}
 }
 
-// rowType is a table with the type of its rows.
+// rowType is a kind of table, with the type of its rows.
 type rowType struct {
 	name output.Part
 	row  reflect.Type
 	rows rows
 }
 
-// ofCompare are the pairs of a comparison.
+// ofCompare is the table pairs of a comparison.
 var ofCompare = rowType{output.Pairs, reflect.TypeFor[records.Found](), rowsOf[records.Found]}
 
-// known are the tables.
+// known lists the tables that can be exported.
 var known = []rowType{
 	{output.Pairs, reflect.TypeFor[records.Pair](), rowsOf[records.Pair]},
 	{output.Clusters, reflect.TypeFor[records.Clustered](), rowsOf[records.Clustered]},
@@ -78,10 +78,10 @@ var known = []rowType{
 	{output.Repeats, reflect.TypeFor[records.Repeat](), rowsOf[records.Repeat]},
 }
 
-// Vars are the values that the tags of flags refer to.
+// Vars returns the values of variables in the tags of flags.
 func Vars() map[string]string { return map[string]string{"exports": job.Names(asCSV, asJSONL, asSQL)} }
 
-// viewsFile is the file of the format sql.
+// viewsFile is the name of the file of the format sql.
 const viewsFile = "views.sql"
 
 // table is a table of the output.
@@ -93,7 +93,7 @@ type table struct {
 	files   []string
 }
 
-// columnsOf are the names of the columns of a type of rows.
+// columnsOf returns the names of the columns of a type of rows.
 func columnsOf(row reflect.Type) (names []string) {
 	for i := range row.NumField() {
 		name, _, _ := strings.Cut(row.Field(i).Tag.Get("parquet"), ",")
@@ -150,7 +150,7 @@ func Export(ctx context.Context, c Config) (warnings []string, err error) {
 		return err
 	}
 	if c.Format == asSQL {
-		if finished.Dir, err = storage.Abs(c.From); err != nil { // for whoever reads the views elsewhere
+		if finished.Dir, err = storage.Abs(c.From); err != nil { // so that the views work from any folder
 			return nil, err
 		}
 		err = put(viewsFile, func(w io.Writer) error { return views(w, finished, tables) })
@@ -172,7 +172,7 @@ func Export(ctx context.Context, c Config) (warnings []string, err error) {
 	return warnings, finished.CheckUnchanged(ctx, "remove what was written, and run the same command again")
 }
 
-// tables are those to write.
+// tables returns the tables to write.
 func (c *Config) tables(f *output.Finished) ([]table, error) {
 	there := tablesOf(f)
 	if len(there) == 0 {
@@ -197,7 +197,7 @@ func (c *Config) tables(f *output.Finished) ([]table, error) {
 	return asked, nil
 }
 
-// tablesOf are the tables of an output that have files.
+// tablesOf returns the tables of an output that have files.
 func tablesOf(f *output.Finished) (tables []table) {
 	for _, k := range known {
 		if k.name == output.Pairs && f.Run.Comparison != nil {
@@ -259,16 +259,16 @@ func views(w io.Writer, f *output.Finished, tables []table) error {
 			}
 			fmt.Fprintf(text, "\n  '%s'", literal.Replace(f.Path(file)))
 		}
-		text.WriteString("\n], hive_partitioning = false);\n") // a folder dt=2026 above the output is no column
+		text.WriteString("\n], hive_partitioning = false);\n") // a folder dt=2026 above the output is not a column
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
 }
 
-// literal makes a path what a string of SQL has for it, and DuckDB's patterns match it alone.
+// literal escapes a path for a string of SQL that DuckDB's patterns match literally.
 var literal = strings.NewReplacer("'", "''", "*", "[*]", "?", "[?]", "[", "[[]")
 
-// inComment keeps a comment on its line.
+// inComment replaces control characters, which could end the comment.
 func inComment(r rune) rune {
 	if r < ' ' || r == '\x7f' {
 		return ' '

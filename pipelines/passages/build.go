@@ -19,12 +19,12 @@ import (
 	steps "github.com/neardup/neardup/transforms/passages"
 )
 
-// rereads is how many times documents are read again at most: for their L-grams, for first places, for passages, and
-// for the most frequent ones.
+// rereads is the maximum number of times that documents are read again: for their L-grams, for first places, for
+// passages, and for the most frequent ones.
 const rereads = 4
 
-// build builds the pipeline. What travels are records of bytes that sort as what they hold does; io/sorted reads a
-// group of them in order, through files where it is large.
+// build builds the pipeline. Its elements are byte records that sort in the order of their content; io/sorted reads a
+// group of them in order, through files if it is large.
 //
 //	source.Read            first read
 //	passages.Choose        words → minimizers; of a block's copies, only the first has some
@@ -102,7 +102,7 @@ func (r *run) build(s beam.Scope, temp string, staged output.Folder) {
 	sink.Ledger(s, storage.Join(temp, ledgerFile), facts...)
 }
 
-// corpus writes the input without what is cut and dropped, if anything is.
+// corpus writes the input without what is cut and dropped, if a corpus is written.
 func (r *run) corpus(
 	s beam.Scope, to sink.Params, params steps.Params, cuts flow.Cuts, dropped ...flow.Dropped,
 ) []flow.Facts {
@@ -115,7 +115,7 @@ func (r *run) corpus(
 	return nil
 }
 
-// mostPassages is about how many passages there are at most.
+// mostPassages estimates the maximum number of passages.
 func (r *run) mostPassages() float64 {
 	return max(float64(r.plan.Documents), float64(r.units())/float64(*r.config.Length))
 }
@@ -130,25 +130,24 @@ func (r *run) writing(staged output.Folder, temp string) sink.Params {
 }
 
 const (
-	// A chosen k-gram, and an L-gram, on their way to their groups.
+	// Bytes of a chosen k-gram, and of an L-gram, sent to their groups.
 	chosenBytes, gramBytes = 16, 28
-	// A repeated L-gram on its way back.
+	// Bytes of a repeated L-gram sent back to its document.
 	repeatBytes = 24
-	// A repeated L-gram on its way to where it is decided, and marked on its way to its group.
+	// Bytes of a repeated L-gram sent to the decision, and then, marked, to its group.
 	decideBytes = 20 + 28
-	// repeatedShare: so many words in a hundred are expected in L-grams that are looked at, for the number of their
-	// groups alone.
+	// repeatedShare is the assumed percentage of words in L-grams that are looked at. It only sizes their groups.
 	repeatedShare = 25
 	// unitWords is about how many words a line or a paragraph has.
 	unitWords = 8
-	// filterShare of the memory is for the filter of repeated k-grams.
+	// filterShare is the divisor of the memory for the filter of repeated k-grams.
 	filterShare = 16
 	usualFilter = 32 << 20
-	// numbersShare of the memory is for what --drop-covered holds.
+	// numbersShare is the divisor of the memory for what --drop-covered holds.
 	numbersShare = 8
 )
 
-// units estimates the words of all documents, or the lines and paragraphs that stand for them.
+// units estimates the number of words of all documents, or of the lines or paragraphs in place of words.
 func (r *run) units() int64 {
 	if r.config.Whole != "" {
 		return r.plan.Shingles / unitWords
@@ -156,12 +155,13 @@ func (r *run) units() int64 {
 	return r.plan.Shingles
 }
 
-// chosen estimates the bytes of chosen k-grams.
+// chosen estimates the total bytes of chosen k-grams.
 func (r *run) chosen() int64 {
 	return int64(float64(r.units()) * passage.Density(*r.config.Length) * chosenBytes)
 }
 
-// most is how many bytes all L-grams take, if all are repeated: to their groups, and back to the documents.
+// most returns the total bytes of chosen k-grams and L-grams if all are repeated: sent to their groups, and back to the
+// documents.
 func (r *run) most() int64 {
 	each := int64(gramBytes + repeatBytes)
 	if r.config.DropCovered > 0 {

@@ -18,14 +18,14 @@ import (
 )
 
 const (
-	// itemsShare of the memory is for items.
+	// itemsShare is the divisor of the memory for items.
 	itemsShare = 4
 	usualItems = 1 << 30
-	// namedItems are named of those that are not looked for.
+	// namedItems is how many short items a warning names.
 	namedItems = 5
 )
 
-// itemSplits is how many splits, the first ones, are of items.
+// itemSplits returns the number of splits of items, which come first.
 func (r *run) itemSplits() int { return int(r.plan.Listing.Inputs.SplitsOfInputs().First) }
 
 func (r *run) itemParams(temp string) steps.ItemParams {
@@ -73,7 +73,7 @@ func (r *run) readItems(ctx context.Context, temp string) error {
 	return r.warnOfItems(ctx, params)
 }
 
-// warnOfItems names items that are not looked for, and fails if there is none that is.
+// warnOfItems warns of items that are too short to look for, and returns a *job.UsageError if all are.
 func (r *run) warnOfItems(ctx context.Context, params steps.ItemParams) error {
 	found := r.record.Passages.Items
 	if found.Items == found.Short {

@@ -1,4 +1,4 @@
-// Package passages finds the passages of a collection: runs of words that also stand earlier.
+// Package passages finds the passages of a collection: runs of words that also occur earlier.
 // docs/algorithms/passages.md defines them.
 package passages
 
@@ -26,7 +26,7 @@ import (
 	steps "github.com/neardup/neardup/transforms/passages"
 )
 
-// Config is what a user asks of the job.
+// Config holds the settings of the job.
 type Config struct {
 	records.Input
 	records.Tolerance
@@ -44,13 +44,13 @@ type Config struct {
 	job.Remote
 	job.Replacing
 
-	// Draw writes the page for persons; nil writes none.
+	// Draw writes the HTML report; nil writes none.
 	Draw dedup.Draw `kong:"-"`
-	// InForce is what the runner that was chosen works with, for run.json.
+	// InForce holds the limits under which the chosen runner works, for run.json.
 	InForce records.InForce `kong:"-"`
 }
 
-// Items say what is looked for in the input instead of its own passages.
+// Items says what to look for in the input instead of its own passages.
 type Items struct {
 	Against          []string `sep:"none" placeholder:"PATH" help:"Files, folders or patterns with items, such as those of a benchmark: find the documents that contain one, instead of repeated passages. Repeat for several." group:"Items"`
 	AgainstText      []string `sep:"none" placeholder:"COLUMN" help:"Text column of --against; repeat to join several (default: those of --text)." group:"Items"`
@@ -59,22 +59,22 @@ type Items struct {
 	DropContaminated bool     `help:"Also write corpus/, the input without the documents that contain an item." group:"Items"`
 }
 
-// Lengths of a passage that are usual.
+// Default minimum lengths of a passage.
 const (
 	usualLength     = 50
 	usualItemLength = 13
 )
 
-// mostLength is beyond what anybody would take for a passage: each L-gram is hashed as a whole.
+// mostLength is longer than any useful minimum: each L-gram is hashed as a whole.
 const mostLength = 1 << 12
 
-// Job is a Config that can be meant.
+// Job is a Config that New has checked.
 type Job struct {
 	config Config
 	asked  *job.Asked
 }
 
-// New checks what is asked; the error is a *job.UsageError.
+// New checks the config; the error is a *job.UsageError.
 func New(c Config) (*Job, error) {
 	if c.Whole != "" && c.Length != nil {
 		return nil, job.Usage("--whole %s: a line or paragraph may have any length; leave --length out", c.Whole)
@@ -96,7 +96,7 @@ func New(c Config) (*Job, error) {
 	return &Job{c, asked}, nil
 }
 
-// validate returns what is asked, parsed, or a *job.UsageError for what cannot be meant.
+// validate returns the parsed settings, or a *job.UsageError.
 func (c *Config) validate() (*job.Asked, error) {
 	spec := records.Default()
 	spec.Input, spec.Tolerance, spec.Normalizing = c.Input, c.Tolerance, c.Normalizing
@@ -135,7 +135,7 @@ func (c *Config) validate() (*job.Asked, error) {
 		job.CheckPath("--output", c.Output), c.CheckRemote(c.Runner))
 }
 
-// Files of a run's temporary folder.
+// Names of files in a run's temporary folder.
 const (
 	ledgerFile   = "ledger.jsonl"
 	exceededFile = "exceeded.json"
@@ -147,7 +147,7 @@ const (
 // usualShare is the default of --item-share.
 const usualShare = .5
 
-// parts are what is written.
+// parts returns the tables to write, and the corpus.
 func (r *run) parts() []output.Part {
 	parts := []output.Part{output.Passages, output.Coverage, output.Repeats, output.Rejected}
 	if r.searches() {
@@ -170,7 +170,7 @@ func (r *run) writes() bool {
 	return r.cuts() || r.config.DropContaminated || r.config.DropCovered > 0
 }
 
-// searches reports whether items are looked for.
+// searches reports whether the run looks for items.
 func (r *run) searches() bool { return len(r.config.Against) > 0 }
 
 // Run does the whole job: plan, lock, build, run, check, commit. With DryRun it only plans.
@@ -201,7 +201,7 @@ func (j *Job) Run(ctx context.Context, launch job.Launch) (*records.Run, error) 
 	return &r.record, err
 }
 
-// Method is the method that run.json of this job names.
+// Method is the method in run.json of this job.
 const Method = "passages"
 
 // run is one run of the job.
@@ -291,7 +291,7 @@ func (r *run) do(ctx context.Context, temp string, staged output.Folder) (*recor
 	return files, nil
 }
 
-// cause finds out why the pipeline failed.
+// cause returns why the pipeline failed.
 func cause(ctx context.Context, temp string, err error) error {
 	exceeded, readErr := storage.Shared[sink.ReadTotals](ctx, storage.Join(temp, exceededFile))
 	if readErr != nil {
@@ -314,7 +314,7 @@ func (e *tooManyUnreadableError) Error() string {
 // Status is the exit status.
 func (*tooManyUnreadableError) Status() int { return 4 }
 
-// account records what the pipeline came to.
+// account records the pipeline's results, and returns an error if records are lost.
 func (r *run) account(facts []blocks.Fact) error {
 	n, found := &r.record.Counts, r.record.Passages
 	counts := map[string]int64{}
@@ -376,7 +376,7 @@ func (r *run) account(facts []blocks.Fact) error {
 	return nil
 }
 
-// addSource adds what a fact says of a file to its source.
+// addSource adds the counts of a file, from a fact, to its source.
 func (r *run) addSource(sources map[string]*records.SourceRepeated, f blocks.Fact) error {
 	number, err := strconv.Atoi(f.Name)
 	if err != nil {
@@ -395,7 +395,7 @@ func (r *run) addSource(sources map[string]*records.SourceRepeated, f blocks.Fac
 	return nil
 }
 
-// mostRepeated are the sources with the most words in passages.
+// mostRepeated returns the sources with the most words in passages.
 func mostRepeated(sources map[string]*records.SourceRepeated) (most []records.SourceRepeated) {
 	for _, s := range sources {
 		if s.Repeated > 0 {
@@ -408,8 +408,7 @@ func mostRepeated(sources map[string]*records.SourceRepeated) (most []records.So
 	return most[:min(len(most), records.MostSources)]
 }
 
-// draw writes the page beside the tables. It is no part of what the run promises: one that cannot be written is a
-// warning.
+// draw writes the HTML report beside the tables. The run does not promise it: if it cannot be written, the run warns.
 func (r *run) draw(ctx context.Context, staged output.Folder, files *records.Manifest) {
 	if r.config.Draw == nil {
 		return
@@ -443,7 +442,7 @@ func (r *run) texts(ctx context.Context, of []records.Place) (map[records.Place]
 	return found, err
 }
 
-// metadata is what each Parquet file says of how it came to be.
+// metadata returns what each Parquet file says about its origin.
 func (r *run) metadata() map[string]string {
 	return r.plan.Metadata(map[string]string{
 		"neardup.length": strconv.Itoa(*r.config.Length), "neardup.shingle": cmp.Or(r.config.Whole, "word"),

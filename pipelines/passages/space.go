@@ -8,8 +8,8 @@ import (
 	"github.com/neardup/neardup/pipelines/job"
 )
 
-// checkSpace compares what is expected on the disks with what is free there. What repeats comes on top, and only the
-// run finds out: that is a warning.
+// checkSpace compares the expected use of the disks with their free space. Repeated words take more, which only the run
+// can tell, so that only gives a warning.
 func (r *run) checkSpace() error {
 	to, temp := r.config.Output, cmp.Or(r.config.TempDir, r.config.Output)
 	if to == "" || !r.config.Runner.Traits().Bounded {

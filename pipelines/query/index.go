@@ -15,14 +15,14 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// ofIndex is Job of the documents that an index has kept, which are found by its keys.
+// ofIndex is a query of the documents kept in an index, which are found by its keys.
 type ofIndex struct {
 	config Config
 	asked  *job.Asked
 	index  *index.Index
 }
 
-// openIndex returns what is asked of an index; the error is a *job.UsageError for what cannot be meant.
+// openIndex returns a query of the index; the error of a wrong config is a *job.UsageError.
 func openIndex(ctx context.Context, c Config) (*ofIndex, error) {
 	switch {
 	case c.File == "":
@@ -106,7 +106,7 @@ func (q *ofIndex) run(ctx context.Context) (*records.Answer, error) {
 	return &r.answer, nil
 }
 
-// candidates are the kept documents that share a key with a text.
+// candidates returns the kept documents that share a key with a text.
 func (q *ofIndex) candidates(ctx context.Context, plan *job.Plan, text []byte) (keys []blocks.Key, err error) {
 	signing := plan.Signature("")
 	values, err := signing.Of(ctx, text)

@@ -1,5 +1,5 @@
-// Package query finds the documents nearest to one: of all, by comparing its shingle set, vector or SimHash signature
-// with that of each, or, as textbooks do, of those that share a bucket with it.
+// Package query finds the documents nearest to a given one. It compares all documents by their shingle set, vector or
+// SimHash signature or, as textbooks do, only those that share a bucket with it.
 package query
 
 import (
@@ -28,7 +28,7 @@ import (
 	"github.com/neardup/neardup/transforms/signature"
 )
 
-// Config is what a user asks of the job.
+// Config holds the settings of the job.
 type Config struct {
 	records.Input
 
@@ -39,9 +39,9 @@ type Config struct {
 	MinSimilarity *float64 `placeholder:"X" help:"List only documents of at least this similarity, in (0, 1]: up to --nearest of them, and the total." group:"Query"`
 	Sort          Sort     `default:"similarity" enum:"${sorts}" placeholder:"KEY" help:"Ranking of the documents: similarity or, only in a search by buckets, estimate (the share of equal signature values or bits) (default: ${default})." group:"Query"`
 	Output        string   `short:"o" placeholder:"FILE" help:"Parquet file for the result; must be new." group:"Query"`
-	// Given are the flags that were named, as files have them: an index refuses those that it decides.
+	// Given lists the flags that were given, in the form that files use: some conflict with an index.
 	Given []string `kong:"-"`
-	// Content is what File holds.
+	// Content is the content of File.
 	Content io.Reader `kong:"-"`
 
 	records.Shingles
@@ -50,7 +50,7 @@ type Config struct {
 	Buckets
 	job.Running
 
-	// Rules are of two documents, and a text has no other columns: they are known so that their refusal can say so.
+	// Rules compare columns of two documents, and a text has none. The flags exist so that the error can say so.
 	Match        []string `hidden:"" sep:"none"`
 	MatchNumbers bool     `hidden:""`
 }
@@ -58,8 +58,8 @@ type Config struct {
 // byBuckets reports whether only documents that share a bucket are compared.
 func (c *Config) byBuckets() bool { return c.asked() || c.Pieces != 0 }
 
-// Buckets asks, by its kind of signature or by bands and rows, to compare only documents that share a bucket. What is
-// nil or 0 is not given.
+// Buckets, if it names a kind of signature or bands and rows, restricts the comparison to documents that share a
+// bucket. A field that is nil or 0 is not given.
 type Buckets struct {
 	Signature *string  `enum:"${signatures}" placeholder:"KIND" help:"Compare only documents that share a bucket, by signatures of this kind, as in textbooks: fss, classic or salted, as for dedup. Without --signature, --bands or --rows, all documents are compared (default with --bands and --rows: fss)." group:"By buckets"`
 	Bands     int      `placeholder:"B" help:"Number of bands, with --rows, instead of the number that --recall would choose." group:"By buckets"`
@@ -69,11 +69,11 @@ type Buckets struct {
 	Seed      *uint64  `placeholder:"N" help:"Seed of the signature (default: ${d_seed})." group:"By buckets"`
 }
 
-// asked reports whether buckets of bands are.
+// asked reports whether buckets of bands are asked for.
 func (b *Buckets) asked() bool { return b.Signature != nil || b.Bands != 0 || b.Rows != 0 }
 
-// checkIdle returns a *job.UsageError for what would do nothing where
-// all documents are compared. A seed decides signatures that are.
+// checkIdle returns a *job.UsageError for flags without effect where all documents are compared. If signatures are
+// compared, the seed has one.
 func (b *Buckets) checkIdle(signed bool) error {
 	const instead = "is for the search by buckets, but all documents are compared"
 	switch {
@@ -89,7 +89,7 @@ func (b *Buckets) checkIdle(signed bool) error {
 	return nil
 }
 
-// of sets what is given of a Spec.
+// of sets the fields of a Spec that are given.
 func (b *Buckets) of(s *records.Spec) {
 	s.Bands, s.Rows = b.Bands, b.Rows
 	if b.Threshold != nil {
@@ -106,16 +106,16 @@ func (b *Buckets) of(s *records.Spec) {
 	}
 }
 
-// Sort is what the nearest documents are found by.
+// Sort says how documents are ranked.
 type Sort string
 
-// The ways.
+// Values of --sort.
 const (
 	bySimilarity Sort = "similarity"
 	byEstimate   Sort = "estimate"
 )
 
-// Vars are the values that the tags of flags refer to, with those of the job package.
+// Vars returns the values of variables in the tags of flags, with those of package job.
 func Vars() map[string]string {
 	vars := job.Vars()
 	vars["sorts"] = job.Names(bySimilarity, byEstimate)
@@ -123,7 +123,7 @@ func Vars() map[string]string {
 	return vars
 }
 
-// validate returns what is asked, parsed, or a *job.UsageError for what cannot be meant.
+// validate returns the parsed settings, or a *job.UsageError.
 func (c *Config) validate() (*job.Asked, error) {
 	switch {
 	case c.Of == "" && c.File == "":
@@ -167,7 +167,7 @@ func (c *Config) validate() (*job.Asked, error) {
 	return asked, cmp.Or(c.Check(asked), c.Runner.CheckHere("query"), job.CheckPath("--output", c.Output))
 }
 
-// spec is what is asked, as dedup is. A search of all documents is one that is complete.
+// spec returns the settings as a Spec of dedup. A search of all documents is a complete one.
 func (c *Config) spec() records.Spec {
 	s := records.Default()
 	s.Input, s.Shingles, s.Comparing = c.Input, c.Shingles, c.Comparing
@@ -180,17 +180,17 @@ func (c *Config) spec() records.Spec {
 	return s
 }
 
-// verifier compares what is listed, and if no least similarity is asked for, it is any.
+// verifier returns the spec of what compares listed documents, with threshold Any unless a minimum similarity is given.
 func (r *run) verifier() verifier.Spec {
 	spec := r.plan.Verifier(r.temp)
 	spec.Threshold = setsim.Any
 	if least := r.config.MinSimilarity; least != nil {
-		spec.Threshold, _ = setsim.ParseThreshold(*least) // which validate has read
+		spec.Threshold, _ = setsim.ParseThreshold(*least) // validate has parsed it
 	}
 	return spec
 }
 
-// Files of a run's temporary folder.
+// Names of files in a run's temporary folder.
 const (
 	textFile    = "text"
 	foundFile   = "found.json"
@@ -198,14 +198,14 @@ const (
 	nearestFile = "nearest.json"
 )
 
-// Job is a Config that can be meant.
+// Job is a Config that New has checked.
 type Job struct {
 	config Config
 	asked  *job.Asked
-	index  *ofIndex // in place of inputs, or nil
+	index  *ofIndex // searched in place of inputs, or nil
 }
 
-// New checks what is asked; the error is a *job.UsageError.
+// New checks the config, and opens an index; the error of a wrong config is a *job.UsageError.
 func New(ctx context.Context, c Config) (*Job, error) {
 	if c.Against != "" {
 		of, err := openIndex(ctx, c)
@@ -302,7 +302,7 @@ func (r *run) do(ctx context.Context) (*records.Answer, error) {
 	return &r.answer, r.write(ctx)
 }
 
-// readText reads the text that stands in a file, and leaves a copy for the workers.
+// readText returns the text of the file, and leaves a copy for the workers.
 func (r *run) readText(ctx context.Context) ([]byte, error) {
 	text, err := r.textOfFile(ctx)
 	if err != nil {
@@ -311,7 +311,7 @@ func (r *run) readText(ctx context.Context) ([]byte, error) {
 	return text, storage.WriteBytes(ctx, storage.Join(r.temp, textFile), text)
 }
 
-// textOfFile reads the text that stands in a file.
+// textOfFile returns the text of the file.
 func (r *run) textOfFile(ctx context.Context) (text []byte, err error) {
 	r.answer.Of = r.config.File
 	most := int64(r.plan.Reading().MaxRecord())
@@ -338,8 +338,8 @@ func (r *run) textOfFile(ctx context.Context) (text []byte, err error) {
 	return text, nil
 }
 
-// prepare reads all documents once, if the id is still to be looked up or the shingles are to be
-// counted, or numbered: those of the text in question, too.
+// prepare reads all documents once if the id must be looked up, or shingles counted or numbered, including those of the
+// query's text.
 func (r *run) prepare(ctx context.Context) error {
 	search := r.plan.Reads(job.First)
 	if r.config.byBuckets() && r.config.Sort == bySimilarity {
@@ -410,7 +410,7 @@ func (r *run) search(ctx context.Context, query nearest.Query) (*nearest.Nearest
 	return storage.Shared[nearest.Nearest](ctx, answer)
 }
 
-// query says what the document of the text is compared by.
+// query returns what documents are compared with: the features of the text and, in a search by buckets, its signature.
 func (r *run) query(ctx context.Context, key blocks.Key, text []byte) (query nearest.Query, err error) {
 	features, err := frequencies.Features(ctx, r.verifier())
 	if err != nil {
@@ -427,7 +427,7 @@ func (r *run) query(ctx context.Context, key blocks.Key, text []byte) (query nea
 	return query, err
 }
 
-// list reads the nearest documents, and lists those that are similar at all.
+// list reads the nearest documents, and lists those that reach the minimum similarity.
 func (r *run) list(ctx context.Context, query nearest.Query, found *nearest.Nearest) error {
 	features, err := frequencies.Features(ctx, r.verifier())
 	if err != nil {
@@ -470,7 +470,7 @@ func (r *run) list(ctx context.Context, query nearest.Query, found *nearest.Near
 	return nil
 }
 
-// tellSigned adds what the signatures of the document in question and of a neighbour's text have in common.
+// tellSigned adds what the signatures of the query and of a neighbour's text have in common.
 func (r *run) tellSigned(ctx context.Context, query nearest.Query, text []byte, row *records.Neighbour) error {
 	signing := r.plan.Signature(r.temp)
 	values, err := signing.Of(ctx, text)

@@ -9,7 +9,8 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// Passages reads from a finished output of passages those of a document; nil if the output is another command's.
+// Passages reads from a finished output of passages those of a document. It returns nil for an output of another
+// command.
 func Passages(ctx context.Context, c Config) (*records.PassagesOf, error) {
 	finished, err := job.OpenOutput(ctx, c.Output, "dedup", "passages")
 	if err != nil || finished.Run.Passages == nil {
@@ -49,14 +50,14 @@ func Passages(ctx context.Context, c Config) (*records.PassagesOf, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		// The input may have changed, or be gone.
+		// The input may have changed or been deleted.
 		s.found.Warnings = append(s.found.Warnings, fmt.Sprintf("cannot show the text: %v", err))
 	}
 	found.Warnings = s.found.Warnings
 	return found, finished.CheckUnchanged(ctx, "run the same command again")
 }
 
-// droppedFor is the id of the kept document of a dropped one, "" of others.
+// droppedFor returns the id of the document kept in place of a dropped one, or "" if it was not dropped.
 func droppedFor(ctx context.Context, f *output.Finished, row *records.Coverage) (string, error) {
 	for r, err := range output.Rows[records.Removed](ctx, f, output.Removed) {
 		if err != nil || r.Source == row.Source && r.Position == row.Position {

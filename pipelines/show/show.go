@@ -1,4 +1,4 @@
-// Package show finds what a finished output knows of one document: the cluster that it is in, who else is, and why each
+// Package show finds what a finished output says about one document: its cluster, the other members, and why each
 // document was kept or removed.
 package show
 
@@ -22,7 +22,7 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// Config says what is shown.
+// Config says what to show.
 type Config struct {
 	Output   string `arg:"" name:"dir" help:"Output of a finished run of dedup or passages, or an index."`
 	Document string `arg:"" optional:"" name:"id" help:"Id of a document, or its place: SOURCE@POSITION, as in the tables. If documents share an id, those in clusters come first. An index needs no id."`
@@ -30,7 +30,7 @@ type Config struct {
 	Texts    int    `default:"3" placeholder:"N" help:"Show the words that differ in at most N pairs; 0 reads no texts (default: ${default})." group:"Show"`
 }
 
-// place is where a document begins.
+// place is the source and position of a document.
 type place struct {
 	source   string
 	position int64
@@ -38,11 +38,11 @@ type place struct {
 
 func (p place) String() string { return p.source + "@" + strconv.FormatInt(p.position, 10) }
 
-// mostPlaces is how many documents of one id a message lists.
+// mostPlaces is how many documents with one id a message lists.
 const mostPlaces = 10
 
-// Cluster reads from a finished output what is known of a document. The error is a *job.UsageError if there is no such
-// document, or if there are several.
+// Cluster reads from a finished output what it says about a document. The error is a *job.UsageError if no document, or
+// more than one, has the name.
 func Cluster(ctx context.Context, c Config) (*records.Cluster, error) {
 	switch {
 	case c.Most < 1:
@@ -79,7 +79,7 @@ func (s *show) has(part output.Part) bool {
 	return s.f.Run.Parameters.Wrote(string(part))
 }
 
-// look does what Cluster says.
+// look does the work of Cluster.
 func (s *show) look(ctx context.Context) error {
 	row, err := s.clustered(ctx)
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *show) look(ctx context.Context) error {
 	return s.texts(ctx)
 }
 
-// clustered returns the row of the document; nil if it is in no cluster.
+// clustered returns the document's row in the table clusters, or nil if it is in no cluster.
 func (s *show) clustered(ctx context.Context) (*records.Clustered, error) {
 	return named(s, output.Rows[records.Clustered](ctx, s.f, output.Clusters),
 		func(row *records.Clustered) (string, place) {
@@ -110,7 +110,7 @@ func (s *show) clustered(ctx context.Context) (*records.Clustered, error) {
 		})
 }
 
-// named returns the row of a table that the document in question has; nil if it has none.
+// named returns the document's row in a table, or nil if it has none.
 func named[T any](s *show, rows iter.Seq2[T, error], name func(*T) (id string, at place)) (found *T, err error) {
 	var places []string
 	several := 0
@@ -120,7 +120,7 @@ func named[T any](s *show, rows iter.Seq2[T, error], name func(*T) (id string, a
 		}
 		id, at := name(&row)
 		switch {
-		case at.String() == s.Document: // which names one document, whatever ids are
+		case at.String() == s.Document: // a place names one document, even if an id looks like it
 			return &row, nil
 		case id == s.Document:
 			found = &row
@@ -144,7 +144,7 @@ func (s *show) ambiguous(documents int, places []string) error {
 		first, strings.Join(places, ", "))
 }
 
-// members lists those of the cluster.
+// members lists the members of the cluster.
 func (s *show) members(ctx context.Context) error {
 	own := false
 	for row, err := range output.Rows[records.Clustered](ctx, s.f, output.Clusters) {
@@ -167,7 +167,7 @@ func (s *show) members(ctx context.Context) error {
 	return nil
 }
 
-// asked reports whether the document in question begins there.
+// asked reports whether this is the place of the document in question.
 func (s *show) asked(source string, position int64) bool {
 	return source == s.found.Source && position == s.found.Position
 }
@@ -181,7 +181,7 @@ func (s *show) byPlace() map[place]*records.Member {
 	return members
 }
 
-// inPlace says of the removed members which document is kept in their place.
+// inPlace adds to each removed member the document that is kept in its place.
 func (s *show) inPlace(ctx context.Context) error {
 	if !s.has(output.Removed) {
 		return nil
@@ -199,14 +199,14 @@ func (s *show) inPlace(ctx context.Context) error {
 	return nil
 }
 
-// similarities adds those to the document in question. The table has one row for a copy,
-// with its representative, and else pairs of representatives: copies are as similar as
-// these. It is read twice, and of it are held as many pairs as there are members.
+// similarities adds the members' similarities to the document in question. The table has one row for a copy, with its
+// representative, and otherwise pairs of representatives, whose similarities hold for their copies. The table is read
+// twice, and at most as many pairs are held as there are members.
 func (s *show) similarities(ctx context.Context) error {
 	if !s.has(output.Pairs) {
 		return nil
 	}
-	// first is the representative of a copy, or itself.
+	// first maps a copy to its representative, and other members to themselves.
 	first := map[place]place{}
 	for at := range s.byPlace() {
 		first[at] = at
@@ -246,7 +246,7 @@ func (s *show) similarities(ctx context.Context) error {
 	return nil
 }
 
-// texts reads the pairs to look at: what was removed first, since the document that is kept instead explains it.
+// texts reads the texts of pairs to show, first that of the document in question and the one kept in its place.
 func (s *show) texts(ctx context.Context) error {
 	own := s.byPlace()[place{s.found.Source, s.found.Position}]
 	type pair struct {
@@ -280,7 +280,7 @@ func (s *show) texts(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err != nil { // the input may have changed, or be gone
+		if err != nil { // the input may have changed or been deleted
 			s.found.Warnings = append(s.found.Warnings, fmt.Sprintf("cannot show which words differ: %v", err))
 			return nil
 		}
@@ -305,8 +305,7 @@ func (s *show) text(ctx context.Context, at place) (string, error) {
 	return dedup.Text(ctx, s.f, at.source, at.position)
 }
 
-// wasRead reports whether the run read a file, as far as the output
-// tells: its corpus has a file, or pieces, of the same name.
+// wasRead reports whether the run read a file, judging by the corpus: it has a file, or pieces, of the same name.
 func (s *show) wasRead(source string) bool {
 	if !s.has(output.Corpus) {
 		return true
@@ -328,7 +327,7 @@ func (s *show) alone(ctx context.Context) error {
 	return s.inCorpus(ctx)
 }
 
-// rejected looks among the documents that were not compared, and the records that are none.
+// rejected looks for it among documents not compared and unreadable records.
 func (s *show) rejected(ctx context.Context) (found bool, err error) {
 	if !s.has(output.Rejected) {
 		return false, nil
@@ -353,8 +352,7 @@ func (s *show) rejected(ctx context.Context) (found bool, err error) {
 	return true, nil
 }
 
-// inCorpus looks for the id in the corpus, whose documents are all that
-// is left, or for the place in the input, as positions are those there.
+// inCorpus looks for the place in the input, or else for the id in the corpus, which has all other documents.
 func (s *show) inCorpus(ctx context.Context) error {
 	if at, ok := parse(s.Document); ok && s.wasRead(at.source) {
 		if _, err := s.text(ctx, at); err == nil {
@@ -403,9 +401,9 @@ func (s *show) inCorpus(ctx context.Context) error {
 		searched, s.Document, hint)
 }
 
-// nearer returns the nearest of the ids nearest, of which there is at most one, and id.
+// nearer returns the id closest to wanted, among id and nearest, which has at most one.
 func nearer(wanted string, nearest []string, id string) []string {
-	if len(id) > 2*len(wanted)+1 { // too far, and may be long
+	if len(id) > 2*len(wanted)+1 { // too different, and may be very long
 		return nearest
 	}
 	if best := edit.Nearest(wanted, slices.Values(append(nearest, id))); best != "" {
@@ -424,10 +422,10 @@ func parse(name string) (at place, ok bool) {
 	return place{name[:i], position}, err == nil && position >= 0
 }
 
-// inFile is a document of the corpus that has an id, and its file below the output.
+// inFile is the id of a document of the corpus, and its file below the output.
 type inFile struct{ id, file string }
 
-// corpus reads the documents of the corpus that have ids.
+// corpus yields the documents of the corpus that have ids.
 func (s *show) corpus(ctx context.Context) iter.Seq2[inFile, error] {
 	return func(yield func(inFile, error) bool) {
 		options, err := dedup.Reading(s.f)

@@ -18,7 +18,7 @@ import (
 // mostListed is how many pairs a study lists; the tables have all.
 const mostListed = 100
 
-// describe says what documents there are, and what steps leave of them.
+// describe lists the documents, and records how much the steps of each setting leave of them.
 func (r *run) describe() {
 	inputs := r.plan.Listing.Inputs
 	same := map[blocks.Hash][]int{}
@@ -29,7 +29,7 @@ func (r *run) describe() {
 			Path: inputs.File(doc.Key.File()).Path,
 		})
 		if doc.Tokens[0] == 0 {
-			continue // has no word that another could have too
+			continue // no words, so not a copy of anything
 		}
 		if same[doc.Same] = append(same[doc.Same], i); len(same[doc.Same]) == 1 {
 			order = append(order, doc.Same)
@@ -62,7 +62,7 @@ func (r *run) describe() {
 	}
 }
 
-// compare goes through all pairs in input order, and writes each.
+// compare visits all pairs in input order, and writes each.
 func (r *run) compare(ctx context.Context, signed []signatureError, write func(records.StudiedPair) error) (err error) {
 	rows, err := r.params.Open(ctx, r.documents)
 	if err != nil {
@@ -119,7 +119,7 @@ func (r *run) compare(ctx context.Context, signed []signatureError, write func(r
 	return nil
 }
 
-// members are the documents of each group, in input order.
+// members returns the documents of each group, in input order.
 func members(groups *unionfind.Forest) [][]int {
 	all := [][]int{}
 	byFirst := map[int64][]int{}
@@ -133,8 +133,8 @@ func members(groups *unionfind.Forest) [][]int {
 	return all
 }
 
-// shortlist keeps all pairs in their order or, of more than mostListed, the most similar ones under the first setting,
-// these first.
+// shortlist keeps all pairs in their order or, if there are more than mostListed, those most similar under the first
+// setting, the most similar first.
 type shortlist struct {
 	pairs []records.StudiedPair
 	cut   bool
@@ -142,7 +142,7 @@ type shortlist struct {
 
 func (l *shortlist) add(pair records.StudiedPair) {
 	if last := len(l.pairs) - 1; l.cut && pair.Similarities[0] <= l.pairs[last].Similarities[0] {
-		return // the earlier one stays
+		return // keep the earlier one
 	}
 	pair.Similarities = slices.Clone(pair.Similarities)
 	l.pairs = append(l.pairs, pair)
@@ -157,7 +157,7 @@ func (l *shortlist) add(pair records.StudiedPair) {
 	l.pairs = l.pairs[:mostListed]
 }
 
-// summary is what is known of the similarities under a setting: their number in each ten-thousandth.
+// summary sums up the similarities under a setting, with their number in each ten-thousandth.
 type summary struct {
 	counts  [resolution + 1]int64
 	n       int64
@@ -183,7 +183,8 @@ func (s *summary) describe(to *records.StudySetting) {
 		s.quantile(.75), s.quantile(.99)
 }
 
-// quantile returns the least similarity that a share of all do not exceed, to half a ten-thousandth.
+// quantile returns the smallest similarity that a share of all similarities do not exceed, within half a
+// ten-thousandth.
 func (s *summary) quantile(share float64) float64 {
 	need := int64(math.Ceil(share * float64(s.n)))
 	for i, n := range s.counts {

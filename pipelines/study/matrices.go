@@ -16,13 +16,13 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// What a matrix that a person reads may have.
+// The maximum size of a matrix that a person can read.
 const (
 	mostColumns  = 20
 	mostShingles = 10_000
 )
 
-// matrices reads the documents that are compared once more, and writes out what MinHash makes of them.
+// matrices reads the documents that are compared again, and spells out the steps of MinHash on them.
 func (r *run) matrices(ctx context.Context) (*records.StudyMatrices, error) {
 	var compared []int
 	var keys []blocks.Key
@@ -61,13 +61,13 @@ func (r *run) matrices(ctx context.Context) (*records.StudyMatrices, error) {
 	return m, nil
 }
 
-// counted is a shingle, and how often it is in each text.
+// counted is a shingle with its number of occurrences in each text.
 type counted struct {
 	text string
 	in   []int
 }
 
-// of returns how many texts have the shingle, and how often they do together.
+// of returns how many texts have the shingle, and its occurrences in all of them.
 func (c *counted) of() (having, occurrences int) {
 	for _, n := range c.in {
 		having += min(n, 1)
@@ -76,12 +76,12 @@ func (c *counted) of() (having, occurrences int) {
 	return having, occurrences
 }
 
-// count returns the shingles of texts in the order of their hashes, by which signature.Dictionary numbers them.
+// count returns the shingles of texts, ordered by hash, as signature.Dictionary numbers them.
 func count(spec shingle.Spec, texts [][]byte) (all []*counted) {
 	byHash := map[uint64]*counted{}
 	for column, text := range texts {
 		shingler := spec.New()
-		var distinct []*counted // as Texts has them
+		var distinct []*counted // in the order of Texts
 		for _, h := range shingler.Shingles(nil, text) {
 			if byHash[h] == nil {
 				byHash[h] = &counted{in: make([]int, len(texts))}
@@ -101,7 +101,7 @@ func count(spec shingle.Spec, texts [][]byte) (all []*counted) {
 	return all
 }
 
-// characteristic returns the rows of the matrix.
+// characteristic returns the rows of the characteristic matrix.
 func characteristic(shingles []*counted) (rows []records.MatrixShingle) {
 	for _, c := range shingles {
 		row := records.MatrixShingle{Text: c.text}
@@ -114,8 +114,8 @@ func characteristic(shingles []*counted) (rows []records.MatrixShingle) {
 	return rows
 }
 
-// weighted returns words with the weights that dedup gives features
-// (vector.TFIDF). Documents without a word do not count.
+// weighted returns words with the weights that dedup gives features (vector.TFIDF). Documents without a word do not
+// count.
 func weighted(words []*counted) (all []records.MatrixWord) {
 	var documents uint64
 	if len(words) > 0 {
@@ -138,7 +138,7 @@ func weighted(words []*counted) (all []records.MatrixWord) {
 	return all
 }
 
-// written returns n functions, each with its values of 0 … shingles−1.
+// written returns n functions, each with its values at 0 … shingles−1.
 func written(s *classic.Signer, n, shingles int) (functions []records.MatrixFunction) {
 	for i := range n {
 		var f records.MatrixFunction
@@ -151,8 +151,7 @@ func written(s *classic.Signer, n, shingles int) (functions []records.MatrixFunc
 	return functions
 }
 
-// sign fills in the signatures by their definition, from the
-// characteristic matrix and the functions, and what follows from them.
+// sign fills in the signatures by their definition, from the characteristic matrix and the functions, and their bands.
 func sign(m *records.StudyMatrices) {
 	banding := lsh.Banding{Signature: len(m.Functions), Bands: len(m.Functions) / m.Rows, Rows: m.Rows, AsText: true}
 	for column := range m.Documents {

@@ -16,7 +16,8 @@ import (
 	"github.com/neardup/neardup/transforms/signature"
 )
 
-// publish studies, and makes tables, drawings and what was found the output, if there is to be one, once all is whole.
+// publish runs the study, and publishes tables, drawings and results, if there is an output, once all of it is
+// complete.
 func (r *run) publish(ctx context.Context) (study *records.Study, err error) {
 	record := &records.Run{Version: dedup.Version(), Parameters: r.asked.Spec, Formats: job.Formats(r.asked.Texts, signature.Classic)}
 	record.Parameters.Method, record.Parameters.Write = "study", []string{}
@@ -40,7 +41,7 @@ func (r *run) publish(ctx context.Context) (study *records.Study, err error) {
 	return study, nil
 }
 
-// drawAndTell writes the files for persons, and StudyFile.
+// drawAndTell writes the drawings and reports, and StudyFile.
 func (r *run) drawAndTell(ctx context.Context) error {
 	if r.config.Draw != nil {
 		err := r.config.Draw(&r.study, func(name string, content func(io.Writer) error) error {
@@ -53,7 +54,7 @@ func (r *run) drawAndTell(ctx context.Context) error {
 	return r.stage(ctx, StudyFile, func(w io.Writer) (int64, error) { return 0, output.JSON(w, &r.study) })
 }
 
-// stage writes a file of the output; write returns how many rows it has, if it is a table.
+// stage writes a file of the output; write returns the number of its rows, if it is a table.
 func (r *run) stage(ctx context.Context, name string, write func(io.Writer) (rows int64, err error)) error {
 	sum := sha256.New()
 	var rows int64

@@ -11,32 +11,32 @@ import (
 	"github.com/neardup/neardup/transforms/overlap"
 )
 
-// Unit is what shingles are made of.
+// Unit is the unit of shingles.
 type Unit string
 
-// The units.
+// Values of --unit.
 const (
 	byCharacters Unit = "char"
 	byWords      Unit = "word"
 )
 
-// Variation is what a study may vary besides spaces, stop words and stems.
+// Variation is a step that a study may vary besides spaces, stop words and stems.
 type Variation string
 
-// The variations.
+// Values of --vary.
 const (
 	letterCase  Variation = "case"
 	punctuation Variation = "punctuation"
 	replicas    Variation = "replicas"
 )
 
-// A step is taken in one half of the settings; name is its part of their names.
+// A step applies to one half of the settings; name is its part of their names.
 type step struct {
 	name string
 	take func(*records.StudySetting)
 }
 
-// steps are those of a study. Between words there are no spaces that could be removed.
+// steps returns the steps of a study. With words there are no spaces to remove.
 func (c *Config) steps() (steps []step) {
 	if c.Unit == byCharacters {
 		steps = append(steps, step{"no_space", func(s *records.StudySetting) { s.Spaces = false }})
@@ -57,7 +57,7 @@ func (c *Config) steps() (steps []step) {
 	return steps
 }
 
-// settings are all combinations of the steps, each with every k.
+// settings returns all combinations of the steps, each with every k.
 func (c *Config) settings() (all []records.StudySetting) {
 	steps := c.steps()
 	for combination := range 1 << len(steps) {
@@ -77,7 +77,7 @@ func (c *Config) settings() (all []records.StudySetting) {
 	return all
 }
 
-// features says how those of a setting are made.
+// features returns how the features of a setting are made.
 func (c *Config) features(s *records.StudySetting) (o overlap.Setting, err error) {
 	kind := shingle.Char
 	if c.Unit == byWords {
@@ -107,7 +107,7 @@ func (c *Config) features(s *records.StudySetting) (o overlap.Setting, err error
 	return o, nil
 }
 
-// checkLanguage reports whether there are stop words and stems of it.
+// checkLanguage returns an error unless there are stop words and stems for the language.
 func (c *Config) checkLanguage() error {
 	_, err := wordstep.Parse(wordstep.Steps{Stop: c.Language, Stem: c.Language}.String())
 	return err

@@ -15,8 +15,8 @@ import (
 	"github.com/neardup/neardup/transforms/signature"
 )
 
-// sign signs the documents by the first setting, with the largest number
-// of values that is asked for: any of the values are a shorter signature.
+// sign signs the documents under the first setting, with the largest requested number of values: any part of these is a
+// shorter signature.
 func (r *run) sign(ctx context.Context) (all []signatureError, err error) {
 	if len(r.config.Signatures) == 0 {
 		return nil, nil
@@ -42,15 +42,15 @@ func (r *run) sign(ctx context.Context) (all []signatureError, err error) {
 	return all, err
 }
 
-// signatureError sums up the errors of what signatures of some values estimate.
+// signatureError sums up the errors of estimates by signatures of a given length.
 type signatureError struct {
 	values     int
-	signatures [][]uint64 // of at least so many values; nil of a document without a token
+	signatures [][]uint64 // at least that long; nil for a document without a token
 
 	estimates, squares, expected, bias float64
 }
 
-// add adds a pair of a similarity: an estimate for each run of values.
+// add adds a pair with a similarity: one estimate for each run of values.
 func (e *signatureError) add(a, b int, similarity float64) {
 	one, other := e.signatures[a], e.signatures[b]
 	n := float64(e.values)

@@ -1,5 +1,5 @@
-// Package study measures what preprocessing does to similarity: how similar every two documents of a small
-// collection are for several sizes of shingles, with and without spaces, stop words and stemming of words.
+// Package study measures how preprocessing affects similarity: it compares every two documents of a small collection
+// with several sizes of shingles, with and without spaces, stop words and stemming.
 package study
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/neardup/neardup/transforms/signature"
 )
 
-// Config is what a user asks of the job.
+// Config holds the settings of the job.
 type Config struct {
 	records.Input
 
@@ -36,14 +36,14 @@ type Config struct {
 	Bands        int  `default:"3" placeholder:"B" help:"Number of bands of the signatures that --show-matrices shows (default: ${default})." group:"Study"`
 	Rows         int  `default:"2" placeholder:"R" help:"Rows per band (default: ${default})." group:"Study"`
 
-	// Draw writes files for persons to the output, each by a call of write; nil writes none.
+	// Draw writes drawings and reports to the output, each by a call of write; nil writes none.
 	Draw func(found *records.Study, write func(name string, content func(io.Writer) error) error) error `kong:"-"`
 
 	job.Running
 	job.Replacing
 }
 
-// Vars are the values that the tags of Config refer to.
+// Vars returns the values of variables in the tags of Config.
 func Vars() map[string]string {
 	vars := job.Vars()
 	vars["units"] = job.Names(byCharacters, byWords)
@@ -53,16 +53,16 @@ func Vars() map[string]string {
 }
 
 const (
-	// mostPairs are those of 1,414 documents.
+	// mostPairs is the number of pairs of 1,414 documents.
 	mostPairs     = 1_000_000
 	mostDocuments = 1414
-	// mostSettings keeps the files that are open at a time to some hundreds.
+	// mostSettings limits the number of open files to some hundreds.
 	mostSettings = 512
-	// mostValues are those of a signature.
+	// mostValues is the maximum length of a signature.
 	mostValues = 1024
 )
 
-// spec is what is asked, as dedup is. Documents are sampled by the first setting.
+// spec returns the settings as a Spec of dedup. Documents are sampled under the first setting.
 func (c *Config) spec() (records.Spec, error) {
 	s := records.Default()
 	s.Input, s.Threshold, s.Signature = c.Input, c.Threshold, string(c.Signature)
@@ -71,7 +71,7 @@ func (c *Config) spec() (records.Spec, error) {
 	return s, err
 }
 
-// validate returns a *job.UsageError for what cannot be meant.
+// validate returns a *job.UsageError if the settings are wrong.
 func (c *Config) validate() error {
 	if len(c.K) == 0 {
 		return job.Usage("--k: give a size of shingles, such as --k 5,7,9")
@@ -112,16 +112,16 @@ func (c *Config) validate() error {
 	return c.Runner.CheckHere("study")
 }
 
-// maxK is beyond any shingle of prose.
+// maxK is larger than any useful shingle of prose.
 const maxK = 1000
 
-// Job is a Config that can be meant.
+// Job is a Config that New has checked.
 type Job struct {
 	config Config
 	asked  *job.Asked
 }
 
-// New checks what is asked; the error is a *job.UsageError.
+// New checks the config; the error is a *job.UsageError.
 func New(c Config) (*Job, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
@@ -156,8 +156,8 @@ type run struct {
 	dropped   map[int]bool // documents that are left out
 	study     records.Study
 
-	staged output.Folder          // for files of the output, if one is asked for
-	files  []records.ManifestFile // that are there
+	staged output.Folder          // for files of the output, if there is one
+	files  []records.ManifestFile // written so far
 }
 
 func (r *run) do(ctx context.Context) (*records.Study, error) {
@@ -211,7 +211,7 @@ func tooMany(documents int64) error {
 		documents, documents*(documents-1)/2, mostPairs, mostDocuments)
 }
 
-// prepare makes the plan, and refuses at once what is far too much. What the plan estimates may be wrong by some.
+// prepare makes the plan, and refuses at once an input that is far too large. The estimates of the plan are not exact.
 func (r *run) prepare(ctx context.Context) (err error) {
 	if r.plan, err = job.NewPlan(ctx, job.Request{Asked: r.asked, Running: r.config.Running, Unsigned: true, Strict: true}, r.temp); err != nil {
 		return err
@@ -231,7 +231,7 @@ func (r *run) prepare(ctx context.Context) (err error) {
 		}
 		r.params.Settings = append(r.params.Settings, features)
 	}
-	// About 8 MB of features are counted by one call.
+	// One call counts about 8 MB of features.
 	const rangeFeatures = 1 << 20
 	r.params.Ranges = int(max(1, min(r.plan.Shingles/rangeFeatures, int64(mostSettings/len(r.params.Settings)))))
 	return nil

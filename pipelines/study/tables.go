@@ -16,17 +16,17 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// Files of a study, besides what is drawn. StudyFile is a records.Study.
+// Names of a study's files, besides drawings. StudyFile holds a records.Study.
 const (
 	StudyFile   = "study.json"
 	CSVFile     = "similarity.csv"
 	ParquetFile = "similarity.parquet"
 )
 
-// The columns before those of the settings, each of which has the similarity in per cent under its name.
+// pairColumns precede one column for each setting, which is named after it and has the similarity in per cent.
 var pairColumns = []string{"id_a", "id_b", "source_a", "source_b"}
 
-// withTables calls do with what writes a pair to both tables, which are complete when it returns.
+// withTables calls do with a function that writes a pair to both tables, which are complete when withTables returns.
 func (r *run) withTables(ctx context.Context, do func(write func(records.StudiedPair) error) error) error {
 	if r.config.Output == "" {
 		return do(func(records.StudiedPair) error { return nil })
@@ -41,7 +41,7 @@ func (r *run) withTables(ctx context.Context, do func(write func(records.Studied
 	})
 }
 
-// tables are the similarities of all pairs as CSV and as Parquet.
+// tables writes the similarities of all pairs as CSV and as Parquet.
 type tables struct {
 	documents []records.StudiedDocument
 	csv       *csv.Writer
@@ -51,7 +51,7 @@ type tables struct {
 }
 
 func (r *run) newTables(text, binary io.Writer) *tables {
-	// The columns are those of a struct, since the fields of a struct keep their order.
+	// The schema comes from a struct, because a struct's fields keep their order.
 	var fields []reflect.StructField
 	line := pairColumns
 	column := func(name, tag string, of reflect.Type) {
