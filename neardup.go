@@ -1,15 +1,15 @@
-// Package neardup finds near-duplicate documents: each pair that it reports is verified exactly, and the recall is the
-// caller's to choose. It is what the program neardup does, as a library:
+// Package neardup finds near-duplicate documents. It verifies each pair that it reports exactly, and the caller chooses
+// the recall. It is the program neardup as a library:
 //
 //	spec := neardup.Default()
 //	spec.Inputs = []string{"news/"}
 //	result, err := neardup.Run(ctx, spec, neardup.How{Output: "out"})
 //
-// A run reads files and writes a folder: tables as Parquet, the corpus without what was removed, and run.json. It works
-// in this process, on local files. Import io/storage/s3 or io/storage/gcs for paths in buckets.
+// A run reads files and writes a folder: tables as Parquet, the corpus without removed documents, and run.json. It
+// works in this process, on local files. Import io/storage/s3 or io/storage/gcs for paths in buckets.
 //
-// Runs log by slog's default logger. This package is stable, with the types that it names. The packages below it are
-// the program's own, and change with it.
+// Runs log to slog's default logger. This package and the types that it names are stable. The packages below it belong
+// to the program, and change with it.
 package neardup
 
 import (
@@ -37,52 +37,52 @@ import (
 	"github.com/neardup/neardup/report"
 )
 
-// Spec is what is asked: a field for each flag of neardup dedup that decides what is found. docs/reference.md says what
-// each means. Begin with Default, or with the Parameters of a Record: the zero Spec asks for nothing that can be meant.
+// Spec holds the settings: a field for each flag of neardup dedup that affects the results, as described in
+// docs/reference.md. Begin with Default, or with the Parameters of a Record: the zero Spec is not valid.
 type Spec = records.Spec
 
-// Record is run.json.
+// Record is the content of run.json.
 type Record = records.Run
 
 // Rows of the tables (docs/tables.md).
 type (
-	// Pair is two similar documents.
+	// Pair is a pair of similar documents.
 	Pair = records.Pair
-	// Clustered is a document of a cluster.
+	// Clustered is a document in a cluster.
 	Clustered = records.Clustered
 	// Removed is a document that is not in the corpus, with the kept one in its place.
 	Removed = records.Removed
-	// Rejected is a record that was not compared.
+	// Rejected is an unreadable record, or a document that was not compared.
 	Rejected = records.Rejected
 )
 
-// Default is the Spec of a command line without flags.
+// Default returns the Spec of a command line without flags.
 func Default() Spec { return records.Default() }
 
-// How says how a run is done, which decides nothing of what it finds. The zero How is the program's without flags.
+// How says how a run works, which does not affect its results. The zero How has the defaults of the program.
 type How struct {
-	// Output is the folder for the results, which must be new, empty or left by an unfinished run.
+	// Output is the folder for the results. It must be new, empty or left by an unfinished run.
 	Output string
-	// Overwrite replaces a finished output once the new one is whole.
+	// Overwrite replaces a finished output once the new one is complete.
 	Overwrite bool
-	// Workers is how many there are; 0 is one for each core.
+	// Workers is the number of parallel workers; 0 means one for each core.
 	Workers int
-	// Memory is how many bytes the process is to take, 256 MB or more; 0 is half of what there is. Go's memory limit is
-	// no higher while the run lasts, and stays so if Process is set.
+	// Memory is the memory limit of the process in bytes, at least 256 MB; 0 means half of what there is. If Go's memory
+	// limit is higher, the run lowers it, and restores it at the end unless Process is set.
 	Memory int64
-	// TempDir is the folder for temporary files; "" is one beside the output.
+	// TempDir is the folder for temporary files; "" means one beside the output.
 	TempDir string
-	// Resume says whether what is done stays if the run fails, for a run of the same Spec to continue: "always",
-	// "never", or "auto" or "", for large input.
+	// Resume says whether a failed run keeps its finished work, so that a run with the same Spec can continue it:
+	// "always", "never", or "auto" (or "") for large input.
 	Resume string
-	// From is a finished output whose documents are decided again, as the Spec asks of the decision. Fields of the Spec at
-	// their default are those of the run that made it.
+	// From is a finished output whose documents are decided again, with the Spec's settings of the decision. Other fields
+	// of the Spec, if they have their default, are taken from the run that made it.
 	From string
-	// Process lets the run set what holds for the whole process, as the program does: GOMAXPROCS and the memory limit.
+	// Process lets the run change settings of the whole process, as the program does: GOMAXPROCS and the memory limit.
 	Process bool
 }
 
-// config is How with what is asked.
+// config returns the config of the job.
 func (h How) config(s Spec) (dedup.Config, error) {
 	s.Inputs, s.NamedInputs = slices.Concat(s.Inputs, s.NamedInputs), nil
 	switch {
@@ -96,7 +96,7 @@ func (h How) config(s Spec) (dedup.Config, error) {
 	c.Runner, c.Workers, c.Memory, c.TempDir = job.Local, h.Workers, records.Bytes(h.Memory), h.TempDir
 	limit := int64(math.MaxInt64)
 	if !h.Process {
-		limit = debug.SetMemoryLimit(-1) // which it reads
+		limit = debug.SetMemoryLimit(-1) // -1 only reads it
 	}
 	budget, _ := c.KeepTo(memory.Usual(os.DirFS("/"), limit))
 	if h.Process {
@@ -109,9 +109,9 @@ func (h How) config(s Spec) (dedup.Config, error) {
 	return c, nil
 }
 
-// Run removes near-duplicates as a Spec asks, and returns what it has written. An error has a method Status if it has
-// an exit status of the program other than 1: 2 for what a person must change, 3 for an output that exists or is
-// locked, 4 for too many unreadable records, 5 for a guard. If ctx ends, so does the run, with the cause of ctx.
+// Run removes near-duplicates as the Spec says, and returns the output. An error has a method Status if its exit status
+// in the program is not 1: 2 for what a person must change, 3 for an output that exists or is locked, 4 for too many
+// unreadable records, 5 for a limit of removed documents. If ctx ends, so does the run, with the cause of ctx.
 func Run(ctx context.Context, s Spec, h How) (*Result, error) {
 	c, err := h.config(s)
 	if err != nil {
@@ -128,8 +128,8 @@ func Run(ctx context.Context, s Spec, h How) (*Result, error) {
 	return Open(ctx, h.Output)
 }
 
-// Plan returns the record of a run that has not begun: what it would choose, and in Record.Forecast what it is expected
-// to read, send and need.
+// Plan returns the record of a run without running it: what it would choose and, in Record.Forecast, what it is
+// expected to read, send and need.
 func Plan(ctx context.Context, s Spec, h How) (*Record, error) {
 	c, err := h.config(s)
 	if err != nil {
@@ -147,7 +147,7 @@ func Plan(ctx context.Context, s Spec, h How) (*Record, error) {
 	return run, nil
 }
 
-// cause is err, or that of ctx if it has ended the run.
+// cause returns err or, if ctx ended the run, the cause of ctx.
 func cause(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return errors.Join(job.Cause(ctx, err))
@@ -155,15 +155,15 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// Document is a document of RunDocuments. Each needs an ID of its own, and a text that is UTF-8.
+// Document is a document for RunDocuments. Each needs a unique ID, and a text in UTF-8.
 type Document struct {
 	ID   string `json:"id"`
 	Text string `json:"text"`
 }
 
-// RunDocuments is Run of documents instead of files: they are written to a temporary file first, as JSON Lines, for
-// they are read more than once. The corpus is that file without what was removed. What the Spec says of the form of
-// files, such as Format, Text and ID, is that of this file. An error of the documents ends the run.
+// RunDocuments is Run for documents instead of files. It writes them to a temporary file first, as JSON Lines, because
+// they are read more than once. The corpus is that file without removed documents. Fields of the Spec about the form of
+// files, such as Format, Text and ID, do not apply. An error from documents ends the run.
 func RunDocuments(
 	ctx context.Context, s Spec, h How, documents iter.Seq2[Document, error],
 ) (result *Result, err error) {
@@ -177,7 +177,7 @@ func RunDocuments(
 			encoder.SetEscapeHTML(false)
 			for document, err := range documents {
 				if err == nil && (!utf8.ValidString(document.ID) || !utf8.ValidString(document.Text)) {
-					err = fmt.Errorf("document %q is not UTF-8", document.ID) // JSON would change it
+					err = fmt.Errorf("document %q is not UTF-8", document.ID) // JSON would replace invalid bytes
 				}
 				if err == nil {
 					err = errors.Join(ctx.Err(), encoder.Encode(document))
@@ -193,7 +193,7 @@ func RunDocuments(
 		}
 		usual := records.Default()
 		if len(s.Against) > 0 && len(s.AgainstText) == 0 {
-			s.AgainstText = s.Text // that of documents is another
+			s.AgainstText = s.Text // before Text becomes that of the temporary file
 		}
 		s.Inputs, s.Format, s.Text, s.ID, s.Encoding = []string{file}, "jsonl", usual.Text, usual.ID, usual.Encoding
 		s.Delimiter, s.NoHeader, h.Resume = usual.Delimiter, false, string(job.ResumeNever)
@@ -205,13 +205,13 @@ func RunDocuments(
 
 // Result is a finished output.
 type Result struct {
-	// Record is its run.json.
+	// Record is the content of its run.json.
 	Record Record
 
 	finished *output.Finished
 }
 
-// Open opens a finished output, be it of Run or of the program.
+// Open opens a finished output of Run or of the program.
 func Open(ctx context.Context, dir string) (*Result, error) {
 	finished, err := output.Open(ctx, dir)
 	if err != nil {
@@ -220,23 +220,23 @@ func Open(ctx context.Context, dir string) (*Result, error) {
 	return &Result{finished.Run, finished}, nil
 }
 
-// Pairs are the pairs of similar documents. Each iteration reads the files of the table again, in their order, and an
-// error ends it. There are no rows of a table that Spec.Write leaves out.
+// Pairs yields the pairs of similar documents. Each iteration reads the files of the table again, in their order; an
+// error ends it. It yields nothing for a table that Spec.Write leaves out.
 func (r *Result) Pairs(ctx context.Context) iter.Seq2[Pair, error] {
 	return output.Rows[Pair](ctx, r.finished, output.Pairs)
 }
 
-// Clusters are the documents of clusters.
+// Clusters yields the documents of clusters.
 func (r *Result) Clusters(ctx context.Context) iter.Seq2[Clustered, error] {
 	return output.Rows[Clustered](ctx, r.finished, output.Clusters)
 }
 
-// Removed are the documents that are not in the corpus, each with the kept one in its place.
+// Removed yields the documents that are not in the corpus, each with the kept one in its place.
 func (r *Result) Removed(ctx context.Context) iter.Seq2[Removed, error] {
 	return output.Rows[Removed](ctx, r.finished, output.Removed)
 }
 
-// Rejected are the records that were not compared.
+// Rejected yields the unreadable records, and the documents that were not compared.
 func (r *Result) Rejected(ctx context.Context) iter.Seq2[Rejected, error] {
 	return output.Rows[Rejected](ctx, r.finished, output.Rejected)
 }
