@@ -1,5 +1,5 @@
-// Package output is the layout of an output folder: the names of its parts and files, the options of
-// its Parquet files, and reading a finished one back.
+// Package output defines the layout of an output folder: the names of its parts and files, and the options of its
+// Parquet files. It also reads finished outputs.
 package output
 
 import (
@@ -26,36 +26,36 @@ import (
 // Part is a table, or the corpus: a folder of an output.
 type Part string
 
-// The parts.
+// Parts of the output of dedup.
 const (
 	Pairs    Part = "pairs"
 	Clusters Part = "clusters"
 	Removed  Part = "removed"
 	Rejected Part = "rejected"
 	Corpus   Part = "corpus"
-	// Documents has a row for each record; it is written only where it is named.
+	// Documents has a row for each record; it is written only on request.
 	Documents Part = "documents"
 )
 
-// The tables of a comparison.
+// Tables of a comparison, besides Pairs.
 const (
 	Buckets    Part = "buckets"
 	Candidates Part = "candidates"
 )
 
-// Kept is a table of an index, beside Removed.
+// Kept is a table of an index, besides Removed.
 const Kept Part = "kept"
 
-// The tables of passages.
+// Tables of passages.
 const (
 	Passages Part = "passages"
 	Coverage Part = "coverage"
 	Repeats  Part = "repeats"
-	// Contaminated is written instead of these where items are looked for.
+	// Contaminated is written instead of these in a search for items.
 	Contaminated Part = "contaminated"
 )
 
-// Parts are all of an output folder.
+// Parts returns all parts of the output of dedup.
 func Parts() []Part { return []Part{Pairs, Clusters, Removed, Rejected, Corpus, Documents} }
 
 // PartOf returns the part that a file of the manifest belongs to.
@@ -64,29 +64,29 @@ func PartOf(file string) Part {
 	return Part(part)
 }
 
-// Files of an output, besides those of its parts.
+// Names of files of an output, besides those of its parts.
 const (
 	RunFile      = "run.json"
 	ManifestFile = "manifest.json"
 	ReportFile   = "report.html"
-	SuccessFile  = "_SUCCESS" // a Success; there once all others are whole
-	LockFile     = ".lock"    // there while a run writes
+	SuccessFile  = "_SUCCESS" // a Success; exists once all others are complete
+	LockFile     = ".lock"    // exists while a run writes
 )
 
-// Success is what SuccessFile says.
+// Success is the content of SuccessFile.
 type Success struct {
-	Run      string `json:"run"`      // whose output it is
+	Run      string `json:"run"`      // the run that wrote the output
 	Manifest string `json:"manifest"` // the SHA-256 of ManifestFile
 }
 
-// Folder holds the files of an output: where it is published, or where it is staged until then.
+// Folder is the folder where the files of an output are published, or staged until then.
 type Folder struct {
 	Dir string
-	// Opaque: the files have other names, by which no reader takes them for those of a finished output.
+	// Opaque means that files have opaque names, so that no reader takes them for those of a finished output.
 	Opaque bool
 }
 
-// Name is the name that the file name of an output has below the folder.
+// Name returns the name in the folder of a file of the output.
 func (f Folder) Name(name string) string {
 	if !f.Opaque {
 		return name
@@ -95,18 +95,18 @@ func (f Folder) Name(name string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Path is the path of the file name of an output.
+// Path returns the path of a file of the output.
 func (f Folder) Path(name string) string { return storage.Join(f.Dir, f.Name(name)) }
 
-// Write writes the file name below the folder, in which a run that lasts writes, and returns what a manifest has of it
-// but for its rows; if synced, it is safe from a loss of power.
+// Write writes a file of the output below the folder, and returns its entry of the manifest, without rows. If synced,
+// the file survives a loss of power. It fails once storage.End has ended the folder.
 func (f Folder) Write(
 	ctx context.Context, name string, synced bool, write func(io.Writer) error,
 ) (records.ManifestFile, error) {
 	hash := sha256.New()
 	path := f.Path(name)
 	info, err := storage.WriteStaged(ctx, f.Dir, path, func(w io.Writer) error {
-		// Hashing whole buffers costs less than each record.
+		// Hashing whole buffers is cheaper than hashing records.
 		return storage.Buffered(io.MultiWriter(w, hash), write)
 	})
 	if err == nil && synced {
@@ -118,24 +118,24 @@ func (f Folder) Write(
 	return records.ManifestFile{Path: name, Bytes: info.Size, SHA256: hex.EncodeToString(hash.Sum(nil))}, nil
 }
 
-// Sum is the SHA-256 of a small file, as manifests have it.
+// Sum returns the SHA-256 of data in the form that manifests use.
 func Sum(data []byte) string {
 	hash := sha256.Sum256(data)
 	return hex.EncodeToString(hash[:])
 }
 
-// TableFile is the name below the output of a shard of a table.
+// TableFile returns the name below the output of a shard of a table.
 func TableFile(table Part, shard int64, shards int) string {
 	return fmt.Sprintf("%s/part-%05d-of-%05d.parquet", table, shard, shards)
 }
 
-// DocumentsFile is the name below the output of the documents of an input file.
+// DocumentsFile returns the name below the output of the documents of an input file.
 func DocumentsFile(source string) string { return path.Join(string(Documents), source+".parquet") }
 
-// CorpusFile is the name below the output of a corpus file.
+// CorpusFile returns the name below the output of a corpus file.
 func CorpusFile(name string) string { return path.Join(string(Corpus), name) }
 
-// WriterOptions are those of every Parquet file, with its key-value metadata.
+// WriterOptions returns the options of every Parquet file, with its key-value metadata.
 func WriterOptions(metadata map[string]string) []parquet.WriterOption {
 	options := []parquet.WriterOption{parquet.Compression(&parquet.Zstd), parquet.CreatedBy("neardup", records.Tables, "")}
 	for _, key := range slices.Sorted(maps.Keys(metadata)) {
@@ -144,7 +144,7 @@ func WriterOptions(metadata map[string]string) []parquet.WriterOption {
 	return options
 }
 
-// JSON writes a value as people read it: indented, and texts as they are, without escapes for HTML.
+// JSON writes a value as JSON for people: indented, and without HTML escapes.
 func JSON(w io.Writer, v any) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
@@ -152,7 +152,7 @@ func JSON(w io.Writer, v any) error {
 	return encoder.Encode(v)
 }
 
-// WriteJSON writes run.json or the manifest below the folder root of a run that lasts, and returns its SHA-256.
+// WriteJSON writes run.json or the manifest below the folder root, and returns its SHA-256.
 func WriteJSON(ctx context.Context, root, file string, v any) (sum string, err error) {
 	hash := sha256.New()
 	_, err = storage.WriteBelow(ctx, root, file, func(w io.Writer) error {
@@ -167,11 +167,11 @@ type Finished struct {
 	Run      records.Run
 	Manifest records.Manifest
 
-	mark string // what SuccessFile said
+	mark string // content of SuccessFile
 }
 
-// Open opens the output folder dir. An output without _SUCCESS, or with another manifest than that
-// names, is not finished, and refused; so is one whose tables are of another format.
+// Open opens the output folder dir. It returns an error for an unfinished output, which has no _SUCCESS or another
+// manifest than that names, and for tables of another format.
 func Open(ctx context.Context, dir string) (*Finished, error) {
 	for {
 		f := &Finished{Folder: Folder{Dir: dir}}
@@ -184,7 +184,7 @@ func Open(ctx context.Context, dir string) (*Finished, error) {
 		}
 		f.mark = string(mark)
 		err = f.read(ctx)
-		// It may have been replaced by another while it was read.
+		// Another output may have replaced it meanwhile.
 		if same, markErr := f.Unchanged(ctx); markErr != nil || same {
 			err = errors.Join(err, markErr)
 			if err != nil {
@@ -195,7 +195,7 @@ func Open(ctx context.Context, dir string) (*Finished, error) {
 	}
 }
 
-// NoFolderError says that a folder is not there, and what to do then.
+// NoFolderError says that a folder does not exist, and what to do then.
 type NoFolderError struct{ Dir, Next string }
 
 func (e *NoFolderError) Error() string { return "there is no folder " + e.Dir + "; " + e.Next }
@@ -220,7 +220,7 @@ func CheckFolder(ctx context.Context, dir, next string) error {
 	return err
 }
 
-// unfinished is the error of a folder without a mark of success.
+// unfinished returns the error for a folder without a mark of success.
 func unfinished(ctx context.Context, dir string) error {
 	const next = "give the folder that --output named"
 	if err := CheckFolder(ctx, dir, next); err != nil {
@@ -230,7 +230,7 @@ func unfinished(ctx context.Context, dir string) error {
 		dir, SuccessFile, next)}
 }
 
-// OpenRejected is Open, but also opens what a failed run left in dir: run.json, and the table rejected.
+// OpenRejected is Open, but also opens the record of a failed run: run.json, and the table rejected.
 func OpenRejected(ctx context.Context, dir string) (*Finished, error) {
 	f := &Finished{Folder: Folder{Dir: dir}}
 	run, err := storage.ReadFile(ctx, f.Path(RunFile))
@@ -246,7 +246,7 @@ func OpenRejected(ctx context.Context, dir string) (*Finished, error) {
 	return f, nil
 }
 
-// Input returns the path of an input file by its source, and of a reference, which is named by its whole path.
+// Input returns the path of an input file by its source, or of a reference, whose source is its whole path.
 func (f *Finished) Input(source string) (path string, reference bool) {
 	if f.Run.References != nil && (strings.HasPrefix(source, "/") || !storage.IsLocal(source)) {
 		return source, true
@@ -282,7 +282,7 @@ func (f *Finished) read(ctx context.Context) error {
 	return f.checkFormat()
 }
 
-// checkFormat returns an error unless this version reads the tables.
+// checkFormat returns an error unless this version can read the tables.
 func (f *Finished) checkFormat() error {
 	if tables := f.Run.Formats.Tables; tables != records.Tables {
 		return fmt.Errorf("%s has tables of the format %q, and this version reads %q: run dedup again with --overwrite",
@@ -291,17 +291,17 @@ func (f *Finished) checkFormat() error {
 	return nil
 }
 
-// Unchanged reports whether the output is still the one that was opened. Ask it after reading: what was
-// read before is then of one output.
+// Unchanged reports whether the output is still the one that was opened. Call it after reading, to know that all was
+// read from one output.
 func (f *Finished) Unchanged(ctx context.Context) (bool, error) {
 	mark, err := storage.ReadFile(ctx, f.Path(SuccessFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return f.mark == "", nil // as of a run that failed
+		return f.mark == "", nil // OpenRejected opened a failed run
 	}
 	return string(mark) == f.mark, err
 }
 
-// CheckUnchanged returns an error if the output is another by now, which says what to do then.
+// CheckUnchanged returns an error, with the hint next, if another output has replaced this one.
 func (f *Finished) CheckUnchanged(ctx context.Context, next string) error {
 	same, err := f.Unchanged(ctx)
 	if err == nil && !same {
@@ -310,9 +310,9 @@ func (f *Finished) CheckUnchanged(ctx context.Context, next string) error {
 	return err
 }
 
-// Rows reads the rows of a table in their order, from the files that the manifest lists. T is a struct of strings,
+// Rows yields the rows of a table in their order, from the files that the manifest lists. T is a struct of strings,
 // bytes, numbers, booleans, pointers to these, and slices of strings and float64, which are lists. Each field has the
-// column that its tag names; it is zero if there is none, or a null.
+// column that its tag names; it is zero if there is no such column, or its value is null.
 func Rows[T any](ctx context.Context, f *Finished, table Part) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for _, file := range f.Manifest.Files {
@@ -323,7 +323,7 @@ func Rows[T any](ctx context.Context, f *Finished, table Part) iter.Seq2[T, erro
 	}
 }
 
-// FileRows reads the rows of one file of a table, as Rows does.
+// FileRows yields the rows of one file of a table, as Rows does.
 func FileRows[T any](ctx context.Context, file string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) { fileRows(ctx, file, yield) }
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/neardup/neardup/io/storage"
 )
 
-// rowsAtOnce is how many rows are read before they are handed on.
+// rowsAtOnce is the maximum number of rows that are read in a batch.
 const rowsAtOnce = 256
 
-// fileRows yields the rows of a file, and reports whether to go on.
+// fileRows yields the rows of a file, and reports whether to continue.
 func fileRows[T any](ctx context.Context, file string, yield func(T, error) bool) bool {
 	var none T
 	content, err := storage.OpenFile(ctx, file)
@@ -42,7 +42,7 @@ func fileRows[T any](ctx context.Context, file string, yield func(T, error) bool
 		return yield(none, fmt.Errorf("%s: %w", file, err))
 	}
 	defer rows.Close()                               //nolint:errcheck // it was read
-	some := make([]T, max(0, min(left, rowsAtOnce))) // of a damaged file less than none are claimed
+	some := make([]T, max(0, min(left, rowsAtOnce))) // a damaged file may claim a negative number
 	for left > 0 {
 		n := 0
 		err := Sound(again, func() (err error) {
@@ -58,7 +58,7 @@ func fileRows[T any](ctx context.Context, file string, yield func(T, error) bool
 				return false
 			}
 		}
-		if errors.Is(err, io.EOF) || n == 0 && err == nil && left > 0 { // which would never end
+		if errors.Is(err, io.EOF) || n == 0 && err == nil && left > 0 { // avoids an endless loop
 			err = io.ErrUnexpectedEOF
 		}
 		if err != nil {
@@ -68,7 +68,8 @@ func fileRows[T any](ctx context.Context, file string, yield func(T, error) bool
 	return true
 }
 
-// fits returns an error unless the columns of a file are as rows have them. They need not have all, nor it.
+// fits returns an error unless columns that file and rows share have the same type. Either may have columns that the
+// other lacks.
 func fits(file, rows *parquet.Schema) error {
 	for _, path := range rows.Columns() {
 		want, _ := rows.Lookup(path...)
@@ -80,10 +81,10 @@ func fits(file, rows *parquet.Schema) error {
 	return nil
 }
 
-// again is what to do about a damaged file of an output.
+// again says what to do about a damaged file of an output.
 const again = "run dedup again with --overwrite"
 
-// Sound returns what read returns, or an error if it panics, with what to do then: the Parquet package panics on some
+// Sound returns read's error, or, if read panics, an error with the hint next: the Parquet package panics on some
 // damaged files.
 func Sound(next string, read func() error) (err error) {
 	defer func() {
@@ -95,9 +96,9 @@ func Sound(next string, read func() error) (err error) {
 }
 
 // FooterFits returns an error if the footer of a Parquet file claims to be larger than the file: the Parquet package
-// takes the memory before it reads.
+// allocates that much memory before it reads.
 func FooterFits(content *storage.Content) error {
-	var tail [8]byte // the length, and a magic number
+	var tail [8]byte // length of the footer, and a magic number
 	if _, err := content.ReadAt(tail[:], content.Size()-int64(len(tail))); err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}

@@ -1,9 +1,9 @@
-// Package commit makes what a run has written the output: at once, and only when it is whole. It is the
-// protocol of docs/commit.md, on any storage.Store.
+// Package commit publishes the output of a run atomically, once it is complete. It implements the protocol of
+// docs/commit.md on any storage.Store.
 //
-// A run has a staging folder of its own. All it does to the output is to move something out of that
-// folder, or to remove what is as the run saw it. Whoever takes its lock removes the folder first, and
-// from then on the run can do nothing.
+// A run has its own staging folder. It changes the output only by moving files out of that folder, and by removing
+// files that are still as the run saw them. A run that takes over the lock removes the folder first; from then on the
+// former run can do nothing.
 package commit
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// NewRun returns an id for a run, which no other run has.
+// NewRun returns a unique id for a run.
 func NewRun() string {
 	var random [4]byte
 	rand.Read(random[:]) // never fails
@@ -35,30 +35,30 @@ func NewRun() string {
 
 var runID = regexp.MustCompile(`^[0-9]{8}-[0-9]{6}-[0-9a-f]{8}$`)
 
-// Options say what a run is to commit.
+// Options says what a run commits, and how.
 type Options struct {
 	Dir       string // the output, absolute and without links: see storage.Resolve
-	Run       string // of NewRun
-	Overwrite bool   // a finished output is replaced
-	// Weak: also on a store without conditional DELETE, where what is removed is only looked at just before.
+	Run       string // an id from NewRun
+	Overwrite bool   // replace a finished output
+	// Weak also allows a store without conditional DELETE, where files are only checked just before they are removed.
 	Weak bool
-	// Temp is the run's folder for temporary files, a TempFolder; "" is one in the staging folder.
+	// Temp is the run's folder for temporary files, a TempFolder; "" means one in the staging folder.
 	Temp string
-	// Private keeps all that is not yet published from other users, also from workers that are other users.
+	// Private hides all unpublished files from other users, including workers that run as other users.
 	Private bool
-	// Continue: parts that earlier runs have done are taken over, and those of this one stay for the next if it ends badly.
+	// Continue takes over the finished parts of earlier runs, and keeps those of this run for the next if it fails.
 	Continue bool
 	Lock     storage.LockOptions
-	// Warn is told of what does the output no harm.
+	// Warn is called for problems that do not harm the output.
 	Warn func(format string, args ...any)
 }
 
-// RefusedError says why a folder is not to be filled.
+// RefusedError says why a folder may not be written.
 type RefusedError struct{ Reason string }
 
 func (e *RefusedError) Error() string { return e.Reason }
 
-// unfitError says what a store lacks for what is asked.
+// unfitError says which feature a store lacks.
 type unfitError struct{ reason string }
 
 func (e *unfitError) Error() string { return e.reason }
@@ -74,44 +74,44 @@ type Commit struct {
 	store   storage.Store
 	lock    *storage.Lock
 	syncing storage.Syncing
-	made    []string // folders that were not there before: the output, and those above it
+	made    []string // folders that did not exist before: the output, and those above it
 	staging string
-	swaps   bool // the staged folder takes the output's place; else its files move one by one
-	removes bool // the store can remove on condition
-	// movable is the size of what can be moved, 0: any. See storage.UnlistedError.
+	swaps   bool // the staged folder is exchanged with the output; else its files move one by one
+	removes bool // the store has conditional DELETE
+	// movable is the maximum size of a file that can be moved; 0: any. See storage.UnlistedError.
 	movable int64
-	// seen is the output as it was when the run began, stale are seals that could not be carried out.
+	// seen is the output as it was when the run began; stale are seals that could not be carried out.
 	seen  *survey
 	stale []*seal
-	// parts are done, by this run or by former ones.
+	// parts are the finished parts of this run and former ones.
 	parts  map[string]Part
 	former []leftover
-	// recovered is the seal of an earlier run whose publishing this one finished.
+	// recovered is the seal of an earlier run whose publishing this one completed.
 	recovered *seal
-	// sealed: what is staged is the output, whoever publishes it.
+	// sealed means that the staged files become the output, even if another run publishes them.
 	sealed    bool
 	committed bool
-	// cut: publishing was interrupted, and requests of it may still take effect.
+	// cut means that publishing was interrupted, and its requests may still take effect.
 	cut bool
 }
 
-// How long after an interruption a run may publish, and how long it may take to end. A container has 30 s.
+// How long an interrupted run may continue to publish, and take to end. A container has 30 s.
 var (
 	publishTime = 12 * time.Second
 	endTime     = 24 * time.Second
 )
 
-// Ending returns the context in which a run ends in good order, also if it is interrupted. Call it when the run begins.
+// Ending returns the context in which a run cleans up even if it is interrupted. Call it when the run begins.
 func Ending(ctx context.Context) (context.Context, context.CancelFunc) {
 	return storage.Outlive(ctx, endTime)
 }
 
-// Check refuses a folder that is not to be filled. It changes nothing.
+// Check returns a *RefusedError for a folder that may not be written. It changes nothing.
 func Check(ctx context.Context, dir string, overwrite bool) error {
 	before, seals, err := lookAround(ctx, dir)
 	for err == nil && before.refuse(overwrite || seals > 0) != nil {
 		if before.locked {
-			return nil // who gets the lock looks again
+			return nil // the run that takes the lock checks again
 		}
 		var now *survey
 		if now, seals, err = lookAround(ctx, dir); err == nil && now.differs(before) == nil {
@@ -122,7 +122,7 @@ func Check(ctx context.Context, dir string, overwrite bool) error {
 	return err
 }
 
-// lookAround looks at an output with the seals of all runs that have left one.
+// lookAround surveys an output with the seals of all runs, and returns their number.
 func lookAround(ctx context.Context, dir string) (s *survey, n int, err error) {
 	left, err := leftovers(ctx, dir)
 	if err != nil {
@@ -145,9 +145,9 @@ func lookAround(ctx context.Context, dir string) (s *survey, n int, err error) {
 	return s, len(seals), err
 }
 
-// Begin takes the output's lock, finishes or removes what earlier runs left, and makes the folders of
-// this one. The error is a *RefusedError if the output is not to be filled, a *storage.LockedError if
-// another run holds it, and errors.ErrUnsupported if its store is not fit for what is asked.
+// Begin takes the output's lock, publishes or removes what earlier runs left, and makes the folders of this one. The
+// error is a *RefusedError if the output may not be written, a *storage.LockedError if another run holds it, and
+// errors.ErrUnsupported if its store lacks a feature that is needed.
 func Begin(ctx context.Context, o Options) (*Commit, error) {
 	ending, done := Ending(ctx)
 	defer done()
@@ -165,7 +165,7 @@ func Begin(ctx context.Context, o Options) (*Commit, error) {
 		return nil, err
 	}
 	c.lock = lock
-	lock.Keep(o.Weak && !storage.IsLocal(o.Dir)) // until the probe tells more
+	lock.Keep(o.Weak && !storage.IsLocal(o.Dir)) // until the probe knows more
 	switch {
 	case former == nil:
 	case former.To != "" && o.Lock.Force:
@@ -198,9 +198,9 @@ func (c *Commit) begin(ctx context.Context) (err error) {
 	return c.takeOverAll(ctx)
 }
 
-// Recovered reports whether an earlier run of this fingerprint was killed while it published, and is
-// finished now: then there is nothing to do. The error is as that of Begin if a run of another one is, and
-// this run is not to replace it, or cannot.
+// Recovered reports whether Begin finished publishing an earlier run with this fingerprint: then there is nothing to
+// do. If it published a run with another fingerprint, the error is as that of Begin if this run may not replace its
+// output, or cannot.
 func (c *Commit) Recovered(fingerprint string) (bool, error) {
 	if c.recovered == nil {
 		return false, nil
@@ -212,7 +212,7 @@ func (c *Commit) Recovered(fingerprint string) (bool, error) {
 	return false, cmp.Or(c.seen.refuse(c.o.Overwrite), c.canReplace())
 }
 
-// Temporary is the folder for the run's temporary files.
+// Temporary returns the folder for the run's temporary files.
 func (c *Commit) Temporary() string {
 	if c.o.Temp != "" {
 		return c.o.Temp
@@ -220,14 +220,14 @@ func (c *Commit) Temporary() string {
 	return storage.Join(c.staging, tempDir)
 }
 
-// Staged is where workers write the output.
+// Staged returns the folder where workers write the output.
 func (c *Commit) Staged() output.Folder {
 	return output.Folder{Dir: storage.Join(c.staging, workDir), Opaque: !c.swaps}
 }
 
-// Publish makes the staged files the output: those of the manifest, which must all be there, and the
-// record of the run. The fingerprint tells what a later run must be asked to be the same. Once nil is
-// returned the output is this run's, whatever happens.
+// Publish makes the staged files the output: those of the manifest, which must all exist, and the record of the run. A
+// later run with the same fingerprint is the same run. Once Publish has returned nil, the output is this run's,
+// whatever happens.
 func (c *Commit) Publish(ctx context.Context, fingerprint string, m *records.Manifest, run *records.Run) error {
 	files, err := c.finish(ctx, m, run)
 	if err != nil {
@@ -236,7 +236,7 @@ func (c *Commit) Publish(ctx context.Context, fingerprint string, m *records.Man
 	if err := c.lock.Prove(ctx); err != nil {
 		return err
 	}
-	// From here on it is all or nothing: an interruption is not heeded at once.
+	// From here on it is all or nothing, so an interruption is delayed.
 	asked := ctx
 	ctx, done := storage.Outlive(asked, publishTime)
 	defer done()
@@ -247,7 +247,7 @@ func (c *Commit) Publish(ctx context.Context, fingerprint string, m *records.Man
 	ready := c.ready()
 	if c.swaps {
 		if err = c.swap(ctx); errors.Is(err, errors.ErrUnsupported) {
-			// In outDir it would be taken for a former output, with strange folders once its files have moved.
+			// In outDir it would be taken for an old output, with foreign folders once its files have moved.
 			ready = readyDir
 			if err := c.store.Move(ctx, storage.Join(c.staging, outDir), storage.Join(c.staging, ready)); err != nil {
 				return err
@@ -267,7 +267,8 @@ func (c *Commit) Publish(ctx context.Context, fingerprint string, m *records.Man
 	return &PendingError{err}
 }
 
-// PendingError says that publishing was interrupted. Nothing is finished in the output, and the next run goes on.
+// PendingError says that publishing was interrupted: the output is not finished, and the next run continues publishing
+// it.
 type PendingError struct{ Err error }
 
 func (e *PendingError) Error() string {
@@ -276,15 +277,15 @@ func (e *PendingError) Error() string {
 
 func (e *PendingError) Unwrap() error { return e.Err }
 
-// Pending tells the error from others by what it leaves.
+// Pending identifies the error without its type.
 func (*PendingError) Pending() bool { return true }
 
-// Pending reports whether the staged output is complete and only its publishing was interrupted: the next run
-// finishes that.
+// Pending reports whether the staged output is complete and only its publishing was interrupted: the next run completes
+// that.
 func (c *Commit) Pending() bool { return c.sealed && !c.committed }
 
-// finish completes the staged files by those that say what they are, looks whether all are there, and
-// syncs them. The manifest is the first of those it returns, and the mark of success the last.
+// finish adds the manifest, run.json and the mark of success to the staged files, checks that all files exist, and
+// syncs them. Of the files it returns, the manifest is the first and the mark of success the last.
 func (c *Commit) finish(ctx context.Context, m *records.Manifest, run *records.Run) ([]sealedFile, error) {
 	if err := c.lock.Prove(ctx); err != nil {
 		return nil, err
@@ -303,12 +304,12 @@ func (c *Commit) finish(ctx context.Context, m *records.Manifest, run *records.R
 	if _, err := write(output.SuccessFile, output.Success{Run: c.o.Run, Manifest: sum}); err != nil {
 		return nil, err
 	}
-	// A worker that is late finds that the run has ended.
+	// A late worker finds that the run has ended.
 	if err := storage.End(ctx, staged.Dir); err != nil {
 		return nil, err
 	}
 	if ready := storage.Join(c.staging, c.ready()); ready != staged.Dir {
-		// And one that writes at this moment has the wrong path.
+		// And one that is writing now has the wrong path.
 		if err := c.store.Move(ctx, staged.Dir, ready); err != nil {
 			return nil, err
 		}
@@ -326,7 +327,7 @@ func (c *Commit) finish(ctx context.Context, m *records.Manifest, run *records.R
 		files = append(files, sealedFile{Name: f.Path, Size: f.Bytes, SHA256: f.SHA256})
 	}
 	listed := slices.ContainsFunc(m.Files, func(f records.ManifestFile) bool { return f.Path == output.ReportFile })
-	if _, ok := there.files[staged.Name(output.ReportFile)]; ok && !listed { // which is not promised, and may be missing
+	if _, ok := there.files[staged.Name(output.ReportFile)]; ok && !listed { // it may be missing
 		files = append(files, sealedFile{Name: output.ReportFile})
 	}
 	files = append(files, sealedFile{Name: output.RunFile}, sealedFile{Name: output.SuccessFile})
@@ -350,7 +351,7 @@ func (c *Commit) finish(ctx context.Context, m *records.Manifest, run *records.R
 	return files, c.syncing.Sync(ctx, there.paths()...)
 }
 
-// ready is the name of the folder in the staging folder where the output is when all is written.
+// ready returns the name of the folder in the staging folder where the complete output is.
 func (c *Commit) ready() string {
 	switch {
 	case c.swaps:
@@ -358,12 +359,12 @@ func (c *Commit) ready() string {
 	case storage.IsLocal(c.o.Dir):
 		return readyDir
 	default:
-		return workDir // a store would copy
+		return workDir // a store has no rename
 	}
 }
 
-// FailedFolder is where the record of this run goes if it fails: the output, if none is finished or half published
-// there, or else a folder beside it.
+// FailedFolder returns where the record of this run goes if it fails: the output, or a folder beside it if the output
+// has a finished or half-published run.
 func (c *Commit) FailedFolder() string {
 	if c.seen.finished || c.sealed || !c.removes {
 		return FailedDir(c.o.Dir)
@@ -371,7 +372,7 @@ func (c *Commit) FailedFolder() string {
 	return c.o.Dir
 }
 
-// Fail writes the record of a run that failed, and the named files that it has staged, to FailedFolder.
+// Fail writes the record of a failed run, and the named staged files, to FailedFolder.
 func (c *Commit) Fail(ctx context.Context, run *records.Run, names []string) error {
 	if err := c.lock.Prove(ctx); err != nil {
 		return err
@@ -384,14 +385,14 @@ func (c *Commit) Fail(ctx context.Context, run *records.Run, names []string) err
 	if err := s.refuse(false); err != nil {
 		return err
 	}
-	// The names of all that is there are in run.json at every moment, so that the next run knows them.
+	// At every moment, run.json lists all files there, so that the next run recognises them.
 	if err := c.stageRecord(ctx, failingFile, run, append(s.names(), names...)); err != nil {
 		return err
 	}
 	if err := c.stageRecord(ctx, failedFile, run, names); err != nil {
 		return err
 	}
-	// Whoever takes the lock from now on removes what is moved here.
+	// A run that takes the lock from now on removes what is moved here.
 	if err := c.lock.Prove(ctx); err != nil {
 		return err
 	}
@@ -410,7 +411,7 @@ func (c *Commit) Fail(ctx context.Context, run *records.Run, names []string) err
 	return c.moveRecord(ctx, failedFile, folder)
 }
 
-// carry moves a file, or copies it if it cannot be moved, such as to another file system.
+// carry moves a file, or copies it if it cannot be moved, as to another file system.
 func (c *Commit) carry(ctx context.Context, from, to string) error {
 	err := c.store.Move(ctx, from, to)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
@@ -432,7 +433,7 @@ func (c *Commit) carry(ctx context.Context, from, to string) error {
 	return err
 }
 
-// stageRecord writes the record of a run that leaves files.
+// stageRecord stages the record of a failed run that leaves files.
 func (c *Commit) stageRecord(ctx context.Context, name string, run *records.Run, files []string) error {
 	run.Files = files
 	staged := storage.Join(c.staging, name)
@@ -442,7 +443,7 @@ func (c *Commit) stageRecord(ctx context.Context, name string, run *records.Run,
 	return storage.Sync(ctx, staged)
 }
 
-// moveRecord moves it to its place.
+// moveRecord moves a staged record to its place.
 func (c *Commit) moveRecord(ctx context.Context, name, folder string) error {
 	record := storage.Join(folder, output.RunFile)
 	if err := c.carry(ctx, storage.Join(c.staging, name), record); err != nil {
@@ -451,12 +452,12 @@ func (c *Commit) moveRecord(ctx context.Context, name, folder string) error {
 	return c.syncing.Sync(ctx, record, folder)
 }
 
-// FailedDir is the folder beside the output dir for the record of a run that failed.
+// FailedDir returns the folder beside the output dir for the record of a failed run.
 func FailedDir(dir string) string { return dir + ".failed" }
 
-// Close removes what the run has staged, unless the next is to publish it, lets the output go, and returns what the run
-// ended with: err, or a *storage.FencedError if that is because the output is another run's by now. Once the run has
-// published, nothing that goes wrong is more than a warning.
+// Close removes the staged files, unless the next run will publish them, releases the output, and returns the error of
+// the run: err, or a *storage.FencedError if another run has taken over the output. Once the run has published, errors
+// are only warnings.
 func (c *Commit) Close(ctx context.Context, err error) error {
 	fenced := (*storage.FencedError)(nil)
 	if err != nil && errors.As(c.lock.Prove(ctx), &fenced) {
@@ -479,11 +480,11 @@ func (c *Commit) close(ctx context.Context, fenced bool) error {
 		errs = append(errs, c.syncing.Close())
 	}
 	switch {
-	case c.staging == "", fenced && c.o.Continue: // who has fenced it off takes its parts over, and removes it
+	case c.staging == "", fenced && c.o.Continue: // the run that fenced it off takes over its parts, and removes it
 	case c.o.Continue && len(c.parts) > 0 && !c.committed && !c.sealed:
 		errs = append(errs, c.leaveParts(ctx))
 	case c.Pending():
-		// Whoever has the lock next needs what is staged.
+		// The next holder of the lock needs the staged files.
 		errs = append(errs, storage.RemoveAll(ctx, c.Temporary()))
 	default:
 		errs = append(errs, c.discard(ctx, leftover{c.o.Run, c.staging}))
@@ -491,9 +492,9 @@ func (c *Commit) close(ctx context.Context, fenced bool) error {
 	if c.committed {
 		errs = append(errs, c.tidy(ctx))
 	}
-	// Who finds a lock tidies up; without one nobody would.
+	// A run that finds a lock tidies up; without a lock nobody would.
 	storage.RemoveEmpty(storage.Join(c.o.Dir, belowDir))
-	// Another's lock has been told of.
+	// The caller already reports another run's lock.
 	if err := c.lock.Release(ctx, c.cut); !errors.As(err, new(*storage.FencedError)) {
 		errs = append(errs, err)
 	}
@@ -501,7 +502,7 @@ func (c *Commit) close(ctx context.Context, fenced bool) error {
 	return errors.Join(errs...)
 }
 
-// missing are a folder and those above it that are not there, the deepest first. Stores have none.
+// missing returns folder and those above it that do not exist, the deepest first. Stores have no folders.
 func missing(ctx context.Context, folder string) (folders []string) {
 	for storage.IsLocal(folder) {
 		if _, err := storage.Names(ctx, folder); !errors.Is(err, fs.ErrNotExist) {
@@ -513,14 +514,14 @@ func missing(ctx context.Context, folder string) (folders []string) {
 	return folders
 }
 
-// removeEmpty removes folders that a run has made, as far as nothing is in them: all is then as it was.
+// removeEmpty removes folders that a run has made, if they are empty, to restore the former state.
 func removeEmpty(made []string) {
 	for _, folder := range made {
 		storage.RemoveEmpty(folder)
 	}
 }
 
-// tidy removes what a finished output makes pointless.
+// tidy removes what a finished output makes useless.
 func (c *Commit) tidy(ctx context.Context) error {
 	var errs []error
 	for _, s := range c.stale {
@@ -534,7 +535,7 @@ func (c *Commit) tidy(ctx context.Context) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// stage makes the staging folder: beside the output if it can take its place from there, else below it.
+// stage makes the staging folder: beside the output if they can be exchanged, else below it.
 func (c *Commit) stage(ctx context.Context) (err error) {
 	if storage.IsLocal(c.o.Dir) {
 		beside := stagingBeside(c.o.Dir, c.o.Run)
@@ -554,7 +555,7 @@ func (c *Commit) stage(ctx context.Context) (err error) {
 	if err := c.probe(ctx); err != nil {
 		return err
 	}
-	// Errors of the disk are told to those who were there before what it lost was written.
+	// Disks report a failed write only to those who opened the file system before it.
 	if c.syncing, err = storage.NewSyncing(ctx, c.staging); err != nil {
 		return err
 	}
@@ -563,7 +564,7 @@ func (c *Commit) stage(ctx context.Context) (err error) {
 		return err
 	}
 	if c.swaps {
-		// Files are given their group and access list when they are made.
+		// Files get their group and access list when they are created.
 		if err := storage.Inherit(ctx, work, c.o.Dir); err != nil {
 			return err
 		}
@@ -581,22 +582,22 @@ func (e *TempError) Error() string { return e.Err.Error() }
 
 func (e *TempError) Unwrap() error { return e.Err }
 
-// makeTemp makes the folder for temporary files that is not in the staging folder.
+// makeTemp makes the folder for temporary files outside the staging folder.
 func (c *Commit) makeTemp(ctx context.Context) error {
 	err := storage.Begin(ctx, c.o.Temp, c.o.Private)
 	if err == nil {
 		return nil
 	}
-	if errors.Is(err, fs.ErrPermission) { // and who may not make it may not look for it when the run is removed
+	if errors.Is(err, fs.ErrPermission) { // then discard may not look for it either
 		err = errors.Join(err, c.writeNote(ctx, note{Run: c.o.Run}))
 	}
 	return &TempError{err}
 }
 
-// maxName is how long a name can be on a disk.
+// maxName is the maximum length of a name on a disk.
 const maxName = 255
 
-// makeStaging makes the staging folder, with a note of whose it is.
+// makeStaging makes the staging folder, with a note that names its run.
 func (c *Commit) makeStaging(ctx context.Context, folder string) error {
 	c.staging = folder
 	if err := storage.Begin(ctx, folder, c.o.Private); err != nil {
@@ -613,7 +614,7 @@ func (c *Commit) writeNote(ctx context.Context, n note) error {
 	return storage.Sync(ctx, path)
 }
 
-// probe asks a store whether it heeds conditions. A disk does.
+// probe tests whether a store respects conditions. A disk does.
 func (c *Commit) probe(ctx context.Context) error {
 	c.removes = storage.IsLocal(c.o.Dir)
 	if c.removes {
@@ -639,7 +640,7 @@ func (c *Commit) probe(ctx context.Context) error {
 	}
 	err = c.store.Remove(ctx, path, storage.If{Version: first.Version})
 	if c.removes = errors.Is(err, storage.ErrPrecondition); c.removes {
-		// One that was sent again may have been refused for what it had removed itself.
+		// A repeated request may have been refused because the first one had removed the file.
 		now, statErr := c.store.Stat(ctx, path)
 		c.removes, err = statErr == nil && now.Version == second.Version, nil
 		if statErr != nil && !errors.Is(statErr, fs.ErrNotExist) {
@@ -651,12 +652,12 @@ func (c *Commit) probe(ctx context.Context) error {
 	}
 	c.lock.Keep(!c.removes)
 	if c.recovered != nil {
-		return nil // which may be all that is asked: see Recovered
+		return nil // that may be all there is to do: see Recovered
 	}
 	return c.canReplace()
 }
 
-// canReplace returns an error if what is there cannot be replaced.
+// canReplace returns an error if existing files cannot be replaced.
 func (c *Commit) canReplace() error {
 	if c.removes || c.o.Weak || len(c.seen.files) == 0 {
 		return nil
@@ -666,8 +667,8 @@ func (c *Commit) canReplace() error {
 	return &unfitError{fmt.Sprintf(text, c.o.Dir)}
 }
 
-// create writes a probe of a text of its own. A request that was sent again, as its answer was lost, may meet its own success: the
-// text tells.
+// create writes a probe with a unique text. If the answer to a request is lost and its repetition is refused, the text
+// shows that the first one succeeded.
 func (c *Commit) create(ctx context.Context, path string, cond storage.If) (storage.Info, error) {
 	text := rand.Text()
 	info, err := c.store.Create(ctx, path, cond, func(w io.Writer) error {
@@ -682,14 +683,14 @@ func (c *Commit) create(ctx context.Context, path string, cond storage.If) (stor
 	return info, err
 }
 
-// refuses returns an error unless the store refuses to write a probe on a condition that does not hold.
+// refuses returns an error unless the store refuses to write a probe under a false condition.
 func (c *Commit) refuses(ctx context.Context, path string, cond storage.If) error {
 	switch _, err := c.create(ctx, path, cond); {
 	case errors.Is(err, storage.ErrPrecondition):
 		return nil
 	case err == nil, errors.Is(err, errors.ErrUnsupported):
 		return c.ignoresConditions()
-	default: // which says nothing of conditions
+	default: // an error that says nothing about conditions
 		return err
 	}
 }
@@ -698,7 +699,7 @@ func (c *Commit) ignoresConditions() error {
 	return &unfitError{c.o.Dir + ": the object store ignores conditional requests, so two runs could write at once; choose another store"}
 }
 
-// andAbove are a folder and all above it, some of which may be as new as it is.
+// andAbove returns folder and all those above it, some of which may be new too.
 func andAbove(folder string) []string {
 	folders := []string{folder}
 	for storage.IsLocal(folder) && storage.Dir(folder) != folder {
@@ -708,7 +709,7 @@ func andAbove(folder string) []string {
 	return folders
 }
 
-// swap lets the staged folder take the output's place. The error is errors.ErrUnsupported if it cannot.
+// swap exchanges the staged folder with the output. The error is errors.ErrUnsupported if the file system cannot.
 func (c *Commit) swap(ctx context.Context) error {
 	out, parent := storage.Join(c.staging, outDir), storage.Dir(c.o.Dir)
 	if err := c.lock.Twin(ctx, storage.Join(out, output.LockFile)); err != nil {
@@ -736,5 +737,5 @@ func (c *Commit) swap(ctx context.Context) error {
 	return nil
 }
 
-// notSafe warns that a disk failed at the last moment.
+// notSafe is the warning if a disk fails after the exchange.
 const notSafe = "the output is complete, but might not survive a power failure: %v"

@@ -13,29 +13,29 @@ import (
 	"github.com/neardup/neardup/io/storage"
 )
 
-// A run may do its work in parts, and keep each that is done: a run that ends badly leaves its staging folder then, and
-// who gets the lock next takes the parts over, moves them to a folder of its own and goes on. A part is done once its
-// record is there; the files of a record are safe before it is.
+// A run may work in parts, and keep each finished part: if it fails, it leaves its staging folder, and the next run
+// that gets the lock moves the parts to its own folder and continues. A part is finished once its record exists; its
+// files are synced before the record is.
 
-// keptDir is the folder in a staging folder for the records of parts, and for files that no output has.
+// keptDir is the folder in a staging folder for the records of parts, and for files that are not in the output.
 const keptDir = "kept"
 
-// recordSuffix ends the name of a record: not in .json, as who reads **/*.json in an output would read it.
+// recordSuffix ends the name of a record. It is not .json, so that readers of **/*.json in an output do not read it.
 const recordSuffix = ".part"
 
-// Part is a part of a run that is done.
+// Part is a finished part of a run.
 type Part struct {
 	Name string `json:"name"`
-	// Fingerprint tells of what the part follows from: one of another may not be gone on with.
+	// Fingerprint identifies all that the part follows from: a run continues only with parts of its own fingerprint.
 	Fingerprint string     `json:"fingerprint"`
 	Files       []PartFile `json:"files"`
-	// State is what the run has to know of it.
+	// State is what the run needs to know about the part.
 	State json.RawMessage `json:"state"`
-	// Opaque: files of the output have other names where they are staged.
+	// Opaque means that files of the output have opaque names where they are staged.
 	Opaque bool `json:"opaque"`
 }
 
-// Bytes is how large its files are.
+// Bytes returns the total size of the part's files.
 func (p *Part) Bytes() (n int64) {
 	for _, f := range p.Files {
 		n += f.Bytes
@@ -53,20 +53,20 @@ type PartFile struct {
 // In says where a file of a part is.
 type In string
 
-// Where files of parts are.
+// Values of In.
 const (
 	InOutput    In = "output"
 	InKept      In = "kept"
 	InTemporary In = "temporary"
 )
 
-// Kept is the folder for records of parts, and for files that one part leaves for others.
+// Kept returns the folder for records of parts, and for files that one part leaves for others.
 func (c *Commit) Kept() string { return storage.Join(c.staging, keptDir) }
 
-// Parts are those that are done, by this run or by those that it takes over, by name.
+// Parts returns the finished parts of this run, and those that it took over, by name.
 func (c *Commit) Parts() map[string]Part { return c.parts }
 
-// Keep makes the files of a part safe, and then its record: from then on the part is done, whatever becomes of the run.
+// Keep syncs the files of a part, and then writes its record: from then on the part is finished, even if the run fails.
 func (c *Commit) Keep(ctx context.Context, p Part) error {
 	if err := c.lock.Prove(ctx); err != nil {
 		return err
@@ -114,8 +114,8 @@ func (c *Commit) pathOf(f PartFile) string {
 	}
 }
 
-// Retain forgets the parts that fits does not say yes to, with all files that were taken over and are of no part which
-// it does. It returns how large the files of the others are.
+// Retain forgets the parts that fits rejects, and removes the files that were taken over and belong to none of the
+// others. It returns the total size of the other parts' files.
 func (c *Commit) Retain(ctx context.Context, fits func(Part) bool) (bytes int64, err error) {
 	if len(c.former) == 0 {
 		return 0, nil
@@ -135,10 +135,10 @@ func (c *Commit) Retain(ctx context.Context, fits func(Part) bool) (bytes int64,
 	return bytes, errors.Join(c.clear(ctx, c.Kept(), keep), c.clear(ctx, c.Staged().Dir, keep))
 }
 
-// record is the path of the record of a part.
+// record returns the path of the record of a part.
 func (c *Commit) record(part string) string { return storage.Join(c.Kept(), part+recordSuffix) }
 
-// Forget has a part done again. Without its record it is none; its files go with the run's other ones.
+// Forget removes the record of a part, so that it is not finished. Its files are removed with the run's others.
 func (c *Commit) Forget(ctx context.Context, part string) error {
 	p := c.parts[part]
 	if err := c.store.Remove(ctx, c.record(part), storage.If{}); err != nil {
@@ -162,7 +162,7 @@ func (c *Commit) mark(paths map[string]bool, p Part) {
 	}
 }
 
-// clear removes the files of a folder of the run but those to keep.
+// clear removes the files of a folder of the run except those in keep.
 func (c *Commit) clear(ctx context.Context, folder string, keep map[string]bool) error {
 	there, err := list(ctx, folder)
 	if err != nil {
@@ -179,7 +179,7 @@ func (c *Commit) clear(ctx context.Context, folder string, keep map[string]bool)
 	return there.tidy(ctx)
 }
 
-// leaveParts leaves the parts of a run that ends badly, without its other temporary files.
+// leaveParts keeps the parts of a failed run, and removes its other temporary files.
 func (c *Commit) leaveParts(ctx context.Context) error {
 	keep := map[string]bool{}
 	var bytes int64
@@ -191,7 +191,7 @@ func (c *Commit) leaveParts(ctx context.Context) error {
 	return c.clear(ctx, c.Temporary(), keep)
 }
 
-// BeginParts makes the folder of parts, unless some were taken over.
+// BeginParts makes the folder for parts, unless some were taken over.
 func (c *Commit) BeginParts(ctx context.Context) error {
 	if c.parts != nil {
 		return nil
@@ -200,7 +200,7 @@ func (c *Commit) BeginParts(ctx context.Context) error {
 	return storage.BeginIn(ctx, c.staging, keptDir, c.o.Private)
 }
 
-// takeOverAll takes the parts of former runs over, and removes these.
+// takeOverAll takes over the parts of former runs, and removes these runs.
 func (c *Commit) takeOverAll(ctx context.Context) error {
 	for _, l := range c.former {
 		note, ours, err := c.readNote(ctx, l)
@@ -222,7 +222,7 @@ func (c *Commit) takeOverAll(ctx context.Context) error {
 	return nil
 }
 
-// takeOver moves the parts of an earlier run here, files first: a record is moved when all its files are.
+// takeOver moves the parts of an earlier run here, each record after all its files.
 func (c *Commit) takeOver(ctx context.Context, l leftover, temp string) error {
 	from := &Commit{o: Options{Dir: c.o.Dir, Temp: temp}, staging: l.folder}
 	if err := c.reopen(ctx, l); err != nil {
@@ -245,11 +245,11 @@ func (c *Commit) takeOver(ctx context.Context, l leftover, temp string) error {
 			continue
 		}
 		if _, done := c.parts[p.Name]; done {
-			continue // of another former run, which was taking over this one's
+			continue // moved by another former run that was taking over this one
 		}
 		from.swaps = !p.Opaque
 		if p.Opaque != c.Staged().Opaque {
-			continue // its files have names that they could not have here
+			continue // its files have names of the other kind
 		}
 		whole, err := c.moveFiles(ctx, from, p)
 		if err != nil {
@@ -265,8 +265,8 @@ func (c *Commit) takeOver(ctx context.Context, l leftover, temp string) error {
 	return nil
 }
 
-// reopen gives the folder of what an earlier run has written on a disk the name again that it had before that run
-// was about to publish it.
+// reopen renames the folder of an earlier run's output on a disk back to what it was before that run was about to
+// publish it.
 func (c *Commit) reopen(ctx context.Context, l leftover) error {
 	if !storage.IsLocal(l.folder) {
 		return nil
@@ -275,7 +275,7 @@ func (c *Commit) reopen(ctx context.Context, l leftover) error {
 	out := storage.Join(l.folder, outDir)
 	if mark, _, err := readSuccess(ctx, out); err != nil {
 		return err
-	} else if mark.Run == l.run { // else it is what the run has replaced
+	} else if mark.Run == l.run { // else outDir has the old output
 		from = outDir
 	}
 	err := c.store.Move(ctx, storage.Join(l.folder, from), storage.Join(l.folder, workDir))
@@ -285,11 +285,11 @@ func (c *Commit) reopen(ctx context.Context, l leftover) error {
 	return err
 }
 
-// moveFiles moves the files of a part here, and reports whether all are.
+// moveFiles moves the files of a part here, and reports whether it has all of them.
 func (c *Commit) moveFiles(ctx context.Context, from *Commit, p Part) (whole bool, err error) {
 	err = c.each(ctx, len(p.Files), func(i int) error {
 		to := c.pathOf(p.Files[i])
-		info, err := storage.Stat(ctx, to) // a run that was killed may have moved it
+		info, err := storage.Stat(ctx, to) // a killed run may have moved it
 		if errors.Is(err, fs.ErrNotExist) {
 			if err = c.carry(ctx, from.pathOf(p.Files[i]), to); err == nil {
 				info, err = storage.Stat(ctx, to)
@@ -306,7 +306,7 @@ func (c *Commit) moveFiles(ctx context.Context, from *Commit, p Part) (whole boo
 	return err == nil, err
 }
 
-// sound reports whether all names of a part are such as a run gives.
+// sound reports whether all names in a part are such as a run gives.
 func (p *Part) sound() bool {
 	return p.Name != "" && !strings.Contains(p.Name, "/") && !slices.ContainsFunc(p.Files, func(f PartFile) bool {
 		return !fs.ValidPath(f.Name) || f.Name == "." || !slices.Contains([]In{InOutput, InKept, InTemporary}, f.In)

@@ -10,26 +10,26 @@ import (
 	"github.com/neardup/neardup/output"
 )
 
-// leftFile is what a run leaves in its staging folder that ends before its job does.
+// leftFile is the file in the staging folder of a run that ends before its job does.
 const leftFile = "left"
 
-// Left is a run that has ended before its job did, and is to be finished by another process.
+// Left is a run that ended before its job, for another process to finish.
 type Left struct {
 	Run     string          `json:"run"`
 	To      string          `json:"to"` // the job
 	Temp    string          `json:"temp,omitempty"`
-	Removes bool            `json:"removes"` // the store can remove on condition
+	Removes bool            `json:"removes"` // the store has conditional DELETE
 	Whole   int64           `json:"whole,omitempty"`
-	State   json.RawMessage `json:"state"` // what the run left for who finishes it
+	State   json.RawMessage `json:"state"` // for the process that finishes the run
 
 	staging string
 }
 
-// Leave ends the run's hold on the output, and leaves what is staged to a job that goes on: its lock, and state for who
-// finishes the run. After an error the run is as it was.
+// Leave ends the run's hold on the output. It passes the lock to a job that continues, with the staged files, and saves
+// state for the process that finishes the run. After an error the run is unchanged.
 func (c *Commit) Leave(ctx context.Context, to string, state any) error {
 	if c.swaps {
-		return fmt.Errorf("%s: %w", c.o.Dir, errors.ErrUnsupported) // a folder takes its place only as its own process sees it
+		return fmt.Errorf("%s: %w", c.o.Dir, errors.ErrUnsupported) // only the run's own process can exchange folders
 	}
 	text, err := json.Marshal(state)
 	if err != nil {
@@ -45,7 +45,7 @@ func (c *Commit) Leave(ctx context.Context, to string, state any) error {
 	return errors.Join(c.syncing.Close(), c.lock.Pass(to))
 }
 
-// FindLeft returns the run of an output that was left, nil if there is none.
+// FindLeft returns the run that was left in an output, or nil.
 func FindLeft(ctx context.Context, dir string) (*Left, error) {
 	runs, err := leftovers(ctx, dir)
 	if err != nil {
@@ -64,8 +64,8 @@ func FindLeft(ctx context.Context, dir string) (*Left, error) {
 	return nil, nil
 }
 
-// Resume takes up a run that was left, with Options of which Run and Temp are the run's. The error is a
-// *storage.LockedError if another process does so, and a *RefusedError if the run is no more.
+// Resume takes over a run that was left. Run and Temp of the Options are set to the run's. The error is a
+// *storage.LockedError if another process is doing so, and a *RefusedError if the run no longer exists.
 func Resume(ctx context.Context, o Options, left *Left) (*Commit, error) {
 	store, err := storage.At(o.Dir)
 	if err != nil {
@@ -81,7 +81,7 @@ func Resume(ctx context.Context, o Options, left *Left) (*Commit, error) {
 	if err == nil {
 		return c, nil
 	}
-	// What is staged stays, for who tries again.
+	// The staged files stay, for the next attempt.
 	if refused := (*RefusedError)(nil); errors.As(err, &refused) {
 		return nil, errors.Join(err, c.lock.Release(ctx, false))
 	}
@@ -97,7 +97,7 @@ func (c *Commit) resume(ctx context.Context, left *Left) error {
 	if err != nil {
 		return err
 	}
-	if sealed != nil { // and only its publishing was interrupted
+	if sealed != nil { // only its publishing was interrupted
 		return c.recover(ctx)
 	}
 	if c.seen, err = look(ctx, c.o.Dir); err != nil {
@@ -107,7 +107,7 @@ func (c *Commit) resume(ctx context.Context, left *Left) error {
 		return err
 	}
 	c.staging, c.removes, c.movable = left.staging, left.Removes, left.Whole
-	// One that was killed may have ended the run's writing.
+	// A killed process may have ended the writing of the run.
 	if err := storage.BeginIn(ctx, c.staging, workDir, false); err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 // belowDir is the folder in an output for the staging folders of runs whose files move one by one.
 const belowDir = ".neardup"
 
-// stagingBeside is the staging folder of a run whose folder takes the output's place.
+// stagingBeside returns the staging folder of a run that exchanges it with the output folder.
 func stagingBeside(dir, run string) string {
 	return storage.Join(storage.Dir(dir), besidePrefix(dir)+run)
 }
@@ -26,26 +26,27 @@ func besidePrefix(dir string) string { return "." + path.Base(dir) + ".neardup-"
 const (
 	noteFile = "run"    // a note
 	workDir  = "w"      // where workers write
-	outDir   = "out"    // what takes the output's place, and then what it replaced
-	readyDir = "ready"  // what moves into the output file by file
-	goneDir  = "gone"   // what was in outDir, and has nothing of others in it
+	outDir   = "out"    // the new output to be exchanged, and then the old one
+	readyDir = "ready"  // the new output to be moved file by file
+	goneDir  = "gone"   // an old outDir in which every file is neardup's
 	tempDir  = "tmp"    // temporary files, unless they are elsewhere
 	sealFile = "sealed" // a seal
-	// failedFile is the record of a run that failed, until it has its place; failingFile is there before, while files are moved.
+	// failedFile is the record of a failed run until it is moved to its place; failingFile takes that place before, while
+	// files are moved.
 	failedFile  = "failed"
 	failingFile = "failing"
 )
 
-// note says whose a staging folder is, and where the run's temporary files are, if elsewhere.
+// note says which run a staging folder belongs to, and where the run's temporary files are, if elsewhere.
 type note struct {
 	Run  string `json:"run"`
 	Temp string `json:"temp,omitempty"`
 }
 
-// tempPrefix begins the name of a run's folder for temporary files that is elsewhere.
+// tempPrefix begins the name of a run's folder for temporary files outside its staging folder.
 const tempPrefix = "neardup-"
 
-// TempFolder is the name of a run's folder for temporary files below a folder for those.
+// TempFolder returns the path below parent of a run's folder for temporary files.
 func TempFolder(parent, run string) string { return storage.Join(parent, tempPrefix+run) }
 
 // leftover is the staging folder of a run that may have been killed.
@@ -53,7 +54,7 @@ type leftover struct{ run, folder string }
 
 func (l leftover) removing() bool { return strings.HasSuffix(l.folder, storage.Removing) }
 
-// seal returns the seal in a staging folder, nil if there is none to be carried out.
+// seal returns the seal in a staging folder, or nil if there is none to carry out.
 func (l leftover) seal(ctx context.Context) (*seal, error) {
 	if l.removing() {
 		return nil, nil
@@ -61,13 +62,13 @@ func (l leftover) seal(ctx context.Context) (*seal, error) {
 	return readSeal(ctx, l.folder)
 }
 
-// runOf returns the run that a folder has the name of; ok is false if it is no run's.
+// runOf returns the run in the name of a folder; ok is false if there is none.
 func runOf(name string) (run string, ok bool) {
 	run = strings.TrimSuffix(name, storage.Removing)
 	return run, runID.MatchString(run)
 }
 
-// Sealed reports whether what a run has staged is to be the output at dir, and is not all there yet.
+// Sealed reports whether a run has sealed an output for dir that is not completely published yet.
 func Sealed(ctx context.Context, dir, run string) (bool, error) {
 	left, err := leftovers(ctx, dir)
 	if err != nil {
@@ -84,7 +85,7 @@ func Sealed(ctx context.Context, dir, run string) (bool, error) {
 	return false, nil
 }
 
-// leftovers are the staging folders beside and below an output.
+// leftovers returns the staging folders beside and below an output.
 func leftovers(ctx context.Context, dir string) (left []leftover, err error) {
 	if storage.IsLocal(dir) {
 		if _, err := storage.Stat(ctx, dir); err == nil {
@@ -92,7 +93,7 @@ func leftovers(ctx context.Context, dir string) (left []leftover, err error) {
 		}
 		parent := storage.Dir(dir)
 		names, err := storage.NamesIn(ctx, parent)
-		if err != nil && !errors.Is(err, fs.ErrPermission) { // then nothing was staged there
+		if err != nil && !errors.Is(err, fs.ErrPermission) { // without permission nothing can be staged there
 			return nil, err
 		}
 		for _, name := range names {
@@ -112,20 +113,20 @@ func leftovers(ctx context.Context, dir string) (left []leftover, err error) {
 	return left, err
 }
 
-// recover publishes what an earlier run had sealed when it was killed, and removes the staging folders of all
-// others. Whoever had the lock before, and still runs, finds his gone.
+// recover publishes the output of a run that was killed after it had sealed it, and removes all other staging folders.
+// A former holder of the lock that still runs finds its folder gone.
 func (c *Commit) recover(ctx context.Context) (err error) {
 	left, err := leftovers(ctx, c.o.Dir)
 	if err != nil {
 		return err
 	}
-	// Whoever takes the lock from now on gets a staging folder that is not among these.
+	// A run that takes the lock from now on has a staging folder that is not among these.
 	if err := c.lock.Prove(ctx); err != nil {
 		return err
 	}
 	defer func() {
 		if late, ok := c.store.(storage.Late); ok && err == nil {
-			err = late.Abort(ctx, c.o.Dir) // what they upload from has gone
+			err = late.Abort(ctx, c.o.Dir) // the sources of these uploads are gone
 			if unlisted := (*storage.UnlistedError)(nil); errors.As(err, &unlisted) {
 				c.movable, err = unlisted.Whole, nil
 				if len(left) > 0 {
@@ -144,7 +145,7 @@ func (c *Commit) recover(ctx context.Context) (err error) {
 			return err
 		}
 		if seal != nil {
-			c.lock.Keep(seal.Weak) // until the probe tells more
+			c.lock.Keep(seal.Weak) // until the probe knows more
 			published, err := c.finishSealed(ctx, seal)
 			if err != nil {
 				return err
@@ -181,8 +182,7 @@ func (c *Commit) finishSealed(ctx context.Context, s *seal) (published bool, err
 	return published, errors.Join(err, syncing.Close())
 }
 
-// discard removes a staging folder and the run's temporary files. What others have put into the output that
-// it holds stays.
+// discard removes a staging folder and the run's temporary files. It keeps files of others in an old output there.
 func (c *Commit) discard(ctx context.Context, l leftover) error {
 	note, ours, err := c.readNote(ctx, l)
 	if err != nil {
@@ -208,20 +208,20 @@ func (c *Commit) discard(ctx context.Context, l leftover) error {
 		c.o.Warn("%s was not written by neardup and was kept; move it where you want it", storage.Join(old.dir, foreign))
 		return errors.Join(old.remove(ctx, "", c.lock.Removal), storage.RemoveAll(ctx, storage.Join(l.folder, workDir)), storage.RemoveAll(ctx, storage.Join(l.folder, tempDir)))
 	}
-	// Half of it could not be told from what is of others.
+	// If only some of its files were removed, the rest could not be told from files of others.
 	err = c.store.Move(ctx, old.dir, storage.Join(l.folder, goneDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	// First what another run would carry out.
+	// First remove the seal, which another run would carry out.
 	if err := c.store.Remove(ctx, storage.Join(l.folder, sealFile), storage.If{}); err != nil {
 		return err
 	}
 	return storage.RemoveAll(ctx, l.folder)
 }
 
-// fence takes a staging folder from its run on a disk, which can do nothing more: not even let it take the output's place while it is
-// looked at. On a store it has lost the lock, and finds its files gone.
+// fence renames the staging folder of another run on a disk, so that the run can do nothing more, not even exchange it
+// meanwhile. On a store that run has lost the lock, and finds its files gone.
 func (c *Commit) fence(ctx context.Context, l leftover) (leftover, error) {
 	if !storage.IsLocal(l.folder) || l.removing() {
 		return l, nil
@@ -234,7 +234,7 @@ func (c *Commit) fence(ctx context.Context, l leftover) (leftover, error) {
 	return l, nil
 }
 
-// readNote returns the note in a staging folder. A folder without one is a run's if it holds nothing else, or is
+// readNote returns the note in a staging folder. Without a note, the folder is a run's if it has no content, or is
 // being removed.
 func (c *Commit) readNote(ctx context.Context, l leftover) (n note, ours bool, err error) {
 	data, _, ok, err := readSmall(ctx, storage.Join(l.folder, noteFile), maxMark)
@@ -243,11 +243,11 @@ func (c *Commit) readNote(ctx context.Context, l leftover) (n note, ours bool, e
 	}
 	if ok && json.Unmarshal(data, &n) == nil {
 		if path.Base(n.Temp) != tempPrefix+l.run {
-			n.Temp = "" // which is no run's, whatever the note says
+			n.Temp = "" // not the temporary folder of this run
 		}
 		return n, n.Run == l.run, nil
 	}
-	// It was being made or removed, or the note was lost with the power.
+	// The folder was being made or removed, or the note did not survive a loss of power.
 	if _, below := storage.Rel(storage.Join(c.o.Dir, belowDir), l.folder); below || l.removing() {
 		return note{}, true, nil
 	}
@@ -260,5 +260,5 @@ func (c *Commit) readNote(ctx context.Context, l leftover) (n note, ours bool, e
 			return note{}, false, nil
 		}
 	}
-	return note{}, len(there.files) <= 2 && len(there.folders) == 0, nil // a mark, and a note that was lost
+	return note{}, len(there.files) <= 2 && len(there.folders) == 0, nil // a mark, and an empty note
 }

@@ -17,16 +17,16 @@ import (
 	"github.com/neardup/neardup/output"
 )
 
-// seal says that all of an output is staged, and how it comes to its place file by file. Whoever finds
-// it carries it out.
+// seal says that an output is completely staged, and how to move it to its place file by file. Any run that finds it
+// carries it out.
 type seal struct {
 	Run         string       `json:"run"`
 	Fingerprint string       `json:"fingerprint"`
-	From        string       `json:"from"` // the folder below the staging folder where the files are
+	From        string       `json:"from"` // folder of the files below the staging folder
 	Opaque      bool         `json:"opaque,omitempty"`
-	Weak        bool         `json:"weak,omitempty"` // the store cannot remove on condition
+	Weak        bool         `json:"weak,omitempty"` // the store has no conditional DELETE
 	Files       []sealedFile `json:"files"`          // the manifest first, the mark of success last
-	Old         []oldFile    `json:"old"`            // all that the new output replaces
+	Old         []oldFile    `json:"old"`            // all files that the new output replaces
 
 	folder string // the staging folder
 }
@@ -34,24 +34,24 @@ type seal struct {
 type sealedFile struct {
 	Name   string `json:"name"`
 	Size   int64  `json:"bytes"`
-	SHA256 string `json:"sha256,omitempty"` // of those in the manifest
+	SHA256 string `json:"sha256,omitempty"` // only of files in the manifest
 }
 
-// oldFile is a file of the output as the run that sealed saw it.
+// oldFile is a file of the output as it was when the run made the seal.
 type oldFile struct {
 	Name     string `json:"name"`
 	Size     int64  `json:"bytes"`
 	Modified int64  `json:"modified"` // in ns since 1970
 	Version  string `json:"version"`
-	SHA256   string `json:"sha256,omitempty"` // of those in the manifest of the output they are of
+	SHA256   string `json:"sha256,omitempty"` // only of files in the old output's manifest
 }
 
 func asOld(name string, info storage.Info) oldFile {
 	return oldFile{Name: name, Size: info.Size, Modified: info.Modified.UnixNano(), Version: info.Version}
 }
 
-// is reports whether a file is still as it was. The inodes of some file systems change when they are
-// mounted again, and versions with them.
+// is reports whether a file is unchanged. On some file systems inodes, and so versions, change when they are mounted
+// again.
 func (o oldFile) is(info storage.Info) bool {
 	return info.Version == o.Version || storage.IsLocal(info.Path) && info.Size == o.Size && info.Modified.UnixNano() == o.Modified
 }
@@ -60,7 +60,7 @@ func (s *seal) staged() output.Folder {
 	return output.Folder{Dir: storage.Join(s.folder, s.From), Opaque: s.Opaque}
 }
 
-// success is the mark, files are all others.
+// success returns the mark of success; files returns all others.
 func (s *seal) success() sealedFile { return s.Files[len(s.Files)-1] }
 
 func (s *seal) files() []sealedFile { return s.Files[:len(s.Files)-1] }
@@ -73,7 +73,7 @@ func (s *seal) old(name string) (oldFile, bool) {
 	return s.Old[i], true
 }
 
-// readSeal returns the seal of a staging folder, nil if it has no whole one.
+// readSeal returns the seal of a staging folder, or nil if it has no complete one.
 func readSeal(ctx context.Context, folder string) (*seal, error) {
 	path := storage.Join(folder, sealFile)
 	data, err := storage.ReadFile(ctx, path)
@@ -85,7 +85,7 @@ func readSeal(ctx context.Context, folder string) (*seal, error) {
 	}
 	s := &seal{folder: folder}
 	if json.Unmarshal(data, s) != nil {
-		return nil, nil // it was never safe, so nothing was done by it
+		return nil, nil // it was not synced, so no run has acted on it
 	}
 	if !s.sound() {
 		return nil, fmt.Errorf("%s was not written by neardup; delete %s", path, folder)
@@ -93,7 +93,7 @@ func readSeal(ctx context.Context, folder string) (*seal, error) {
 	return s, nil
 }
 
-// sound reports whether all names of a seal are those of files of an output.
+// sound reports whether all names in a seal are valid for files of an output.
 func (s *seal) sound() bool {
 	bad := func(name string) bool {
 		top, _, _ := strings.Cut(name, "/")
@@ -104,7 +104,7 @@ func (s *seal) sound() bool {
 		!slices.ContainsFunc(s.Old, func(f oldFile) bool { return bad(f.Name) })
 }
 
-// sealAndFill seals what is staged and moves it into the output.
+// sealAndFill seals the staged files and moves them into the output.
 func (c *Commit) sealAndFill(ctx context.Context, s *seal) error {
 	now, err := look(ctx, c.o.Dir, c.stale...)
 	if err != nil {
@@ -124,10 +124,10 @@ func (c *Commit) sealAndFill(ctx context.Context, s *seal) error {
 		return json.NewEncoder(w).Encode(s)
 	})
 	if err != nil {
-		// A store may have made it nevertheless.
+		// The store may have created it nevertheless.
 		made, readErr := readSeal(ctx, c.staging)
 		c.sealed = made != nil || readErr != nil
-		if made == nil || !errors.Is(err, storage.ErrPrecondition) { // a request that was sent again met its own success
+		if made == nil || !errors.Is(err, storage.ErrPrecondition) { // the retry of a request that had succeeded
 			return err
 		}
 	}
@@ -143,8 +143,8 @@ func (c *Commit) sealAndFill(ctx context.Context, s *seal) error {
 	return err
 }
 
-// fill carries out a seal, from wherever it was interrupted. It returns false if that cannot be done, as
-// staged files are missing, or another output has been finished since; nothing has changed then.
+// fill carries out a seal, from wherever it was interrupted. It returns false, and changes nothing, if staged files are
+// missing, or if another output has been finished since.
 func (c *Commit) fill(ctx context.Context, s *seal, syncing storage.Syncing) (published bool, err error) {
 	switch mark, there, err := readSuccess(ctx, c.o.Dir); {
 	case err != nil:
@@ -176,7 +176,7 @@ func (c *Commit) fill(ctx context.Context, s *seal, syncing storage.Syncing) (pu
 			return false, err
 		}
 	}
-	// What was a file may be a folder now. Without _SUCCESS there is no way back anyway.
+	// An old file may have the name of a new folder. Without _SUCCESS there is no way back anyway.
 	if err := c.removeReplaced(ctx, s); err != nil {
 		return false, err
 	}
@@ -193,14 +193,14 @@ func (c *Commit) fill(ctx context.Context, s *seal, syncing storage.Syncing) (pu
 	if err := c.lock.Prove(ctx); err != nil {
 		return false, err
 	}
-	// All marks have one size: only the run in it tells whether it was moved before.
+	// All marks have the same size: only the run id in it tells whether it was moved before.
 	if err := c.store.Move(ctx, s.staged().Path(output.SuccessFile), storage.Join(c.o.Dir, output.SuccessFile)); err != nil {
 		mark, there, readErr := readSuccess(ctx, c.o.Dir)
 		if readErr != nil || !there || mark.Run != s.Run {
 			return false, errors.Join(c.lock.Prove(ctx), err)
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
-			c.o.Warn("%v", err) // a store copies, and then deletes
+			c.o.Warn("%v", err) // a store may have copied it but not deleted the source
 		}
 	}
 	if err := syncing.Sync(ctx, c.o.Dir); err != nil {
@@ -209,7 +209,7 @@ func (c *Commit) fill(ctx context.Context, s *seal, syncing storage.Syncing) (pu
 	return true, nil
 }
 
-// whole reports whether each file of the seal is staged, or has come to its place.
+// whole reports whether each file of the seal is staged, or in its place.
 func (c *Commit) whole(ctx context.Context, s *seal) (bool, error) {
 	staged, err := list(ctx, s.staged().Dir)
 	if err != nil {
@@ -230,7 +230,7 @@ func (c *Commit) whole(ctx context.Context, s *seal) (bool, error) {
 	return true, nil
 }
 
-// arrived reports whether info is of the file f in its place.
+// arrived reports whether info describes the new file f in its place.
 func (s *seal) arrived(f sealedFile, info storage.Info) bool {
 	old, ok := s.old(f.Name)
 	return info.Size == f.Size && (!ok || !old.is(info) || old.SHA256 != "" && old.SHA256 == f.SHA256)
@@ -239,10 +239,12 @@ func (s *seal) arrived(f sealedFile, info storage.Info) bool {
 // proofEvery is how many files are moved or removed between two proofs of the lock.
 const proofEvery = 1000
 
-// atOnce is how many files a store moves or removes at once, where each takes a request. A disk is done sooner.
+// atOnce is how many files are moved or removed at once on a store, where each takes a request. A disk does not need
+// that.
 const atOnce = 16
 
-// each calls do with 0 to n-1, on a store several at once, and proves the lock before each batch. It ends at the first error.
+// each calls do with 0 to n-1, several at once on a store, and proves the lock before each batch. It stops at the first
+// error.
 func (c *Commit) each(ctx context.Context, n int, do func(i int) error) error {
 	limit := atOnce
 	if storage.IsLocal(c.o.Dir) {
@@ -273,7 +275,7 @@ func (c *Commit) each(ctx context.Context, n int, do func(i int) error) error {
 	return <-failed
 }
 
-// move brings a file to its place, unless that was done before.
+// move moves a file to its place, unless that was done before.
 func (c *Commit) move(ctx context.Context, s *seal, f sealedFile) error {
 	to := storage.Join(c.o.Dir, f.Name)
 	err := c.store.Move(ctx, s.staged().Path(f.Name), to)
@@ -287,7 +289,7 @@ func (c *Commit) move(ctx context.Context, s *seal, f sealedFile) error {
 	return errors.Join(c.lock.Prove(ctx), fmt.Errorf("%s is missing from %s, where it was staged: %w", f.Name, s.folder, err))
 }
 
-// removeReplaced removes what the new output has no file in place of.
+// removeReplaced removes old files whose name no new file has.
 func (c *Commit) removeReplaced(ctx context.Context, s *seal) error {
 	keep := map[string]bool{}
 	for _, f := range s.Files {
@@ -304,13 +306,13 @@ func (c *Commit) removeReplaced(ctx context.Context, s *seal) error {
 	return there.tidy(ctx)
 }
 
-// How often, and how long after each time, a file is left alone that another process has locked.
+// How often, and after what pause, to retry removing a file that another process has locked.
 const (
 	lockedTries = 100
 	lockedPause = 10 * time.Millisecond
 )
 
-// removeOld removes a file of the former output, unless that was done before.
+// removeOld removes a file of the old output, unless that was done before.
 func (c *Commit) removeOld(ctx context.Context, s *seal, old oldFile) error {
 	path := storage.Join(c.o.Dir, old.Name)
 	for tries := 0; ; tries++ {
@@ -326,13 +328,13 @@ func (c *Commit) removeOld(ctx context.Context, s *seal, old oldFile) error {
 		}
 		cond := c.lock.Removal(info.Version)
 		if s.Weak {
-			cond.Version = "" // it was as sealed a moment ago
+			cond.Version = "" // it was unchanged a moment ago
 		}
 		err = c.store.Remove(ctx, path, cond)
 		if !errors.Is(err, storage.ErrPrecondition) {
 			return err
 		}
-		// It is as it was, so a reader has it locked, or the run whose lock was taken over is just removing it.
+		// The file is unchanged, so a reader has locked it, or the run whose lock was taken over is removing it.
 		if tries == lockedTries {
 			return errors.Join(c.lock.Prove(ctx), &RefusedError{path + " is locked by another process; wait until that ends, or stop it, and run again"})
 		}
@@ -344,7 +346,7 @@ func changed(path string) error {
 	return &RefusedError{path + " changed just before it was to be replaced; move it and run again"}
 }
 
-// checkFilled looks whether all of the new output is there but the mark of success, and nothing else.
+// checkFilled returns an error unless the output folder has all new files except the mark of success, and no others.
 func (c *Commit) checkFilled(ctx context.Context, s *seal) (*listing, error) {
 	there, err := list(ctx, c.o.Dir)
 	if err != nil {

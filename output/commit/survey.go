@@ -16,15 +16,15 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// listing is what is in a folder, but a lock, staging folders, and files that a killed run was writing.
+// listing is the content of a folder, without a lock, staging folders, and files that a killed run was writing.
 type listing struct {
 	dir     string
 	files   map[string]storage.Info // by name below dir
-	folders []string                // their names
+	folders []string                // names below dir
 	hidden  []string                // paths of files that a killed run was writing
 }
 
-// listIn lists a folder, and looks into those subfolders that enter allows; nil allows all.
+// listIn lists a folder, and enters the subfolders that enter accepts; nil accepts all.
 func listIn(ctx context.Context, dir string, enter func(name string) bool) (*listing, error) {
 	store, err := storage.At(dir)
 	if err != nil {
@@ -59,10 +59,10 @@ func listIn(ctx context.Context, dir string, enter func(name string) bool) (*lis
 
 func list(ctx context.Context, dir string) (*listing, error) { return listIn(ctx, dir, nil) }
 
-// names are those of the files, in order.
+// names returns the names of the files, in order.
 func (l *listing) names() []string { return slices.Sorted(maps.Keys(l.files)) }
 
-// foldersUp are the paths of all folders, each after those in it.
+// foldersUp returns the paths of all folders, each after those in it.
 func (l *listing) foldersUp() []string {
 	paths := []string{l.dir}
 	for _, name := range slices.Sorted(slices.Values(l.folders)) {
@@ -72,7 +72,7 @@ func (l *listing) foldersUp() []string {
 	return paths
 }
 
-// tidy removes files that a killed run was writing, and folders that nothing is in.
+// tidy removes files that a killed run was writing, and empty folders.
 func (l *listing) tidy(ctx context.Context) error {
 	for _, path := range l.hidden {
 		if err := storage.RemoveAll(ctx, path); err != nil {
@@ -87,7 +87,7 @@ func (l *listing) tidy(ctx context.Context) error {
 	return nil
 }
 
-// paths are those of all files, and then of all folders.
+// paths returns the paths of all files, and then of all folders.
 func (l *listing) paths() []string {
 	var paths []string
 	for _, name := range l.names() {
@@ -96,25 +96,25 @@ func (l *listing) paths() []string {
 	return append(paths, l.foldersUp()...)
 }
 
-// survey is what an output folder holds.
+// survey describes the content of an output folder.
 type survey struct {
 	*listing
-	record   *runRecord // of the run that made it, nil if there is none
+	record   *runRecord // of the run that wrote the folder, or nil
 	finished bool
 	foreign  map[string]bool   // names that are not neardup's
-	sums     map[string]string // the SHA-256 of what the manifest of a finished output names
-	locked   bool              // a run is, or was when it was killed, at work
+	sums     map[string]string // SHA-256 of the files in the manifest
+	locked   bool              // a run is at work, or was when it was killed
 }
 
-// look lists an output folder, and tells what is neardup's there: what its manifest, the record of a failed
-// run, or the given seals name. It does not look into folders of others.
+// look lists an output folder, and finds out which files are neardup's: those that its manifest, the record of a failed
+// run, or the given seals name. It does not enter folders of others.
 func look(ctx context.Context, dir string, seals ...*seal) (*survey, error) {
 	s := &survey{foreign: map[string]bool{}}
 	ours, err := s.identify(ctx, dir, seals)
 	if err != nil {
 		return nil, err
 	}
-	above := map[string]bool{} // the folders of what is ours
+	above := map[string]bool{} // the folders above our files
 	for name := range ours {
 		for folder := path.Dir(name); folder != "."; folder = path.Dir(folder) {
 			above[folder] = true
@@ -137,7 +137,7 @@ func look(ctx context.Context, dir string, seals ...*seal) (*survey, error) {
 	return s, s.lookHidden(ctx)
 }
 
-// lookHidden adds what others have given names that a running job uses.
+// lookHidden adds files of others whose names a running job uses.
 func (s *survey) lookHidden(ctx context.Context) error {
 	data, info, ok, err := readSmall(ctx, storage.Join(s.dir, output.LockFile), maxMark)
 	if err != nil {
@@ -157,7 +157,7 @@ func (s *survey) lookHidden(ctx context.Context) error {
 	return err
 }
 
-// identify returns the names that are neardup's in a folder.
+// identify returns the names of neardup's files in a folder.
 func (s *survey) identify(ctx context.Context, dir string, seals []*seal) (map[string]bool, error) {
 	ours := map[string]bool{}
 	for _, seal := range seals {
@@ -201,7 +201,7 @@ func (s *survey) identify(ctx context.Context, dir string, seals []*seal) (map[s
 	return ours, nil
 }
 
-// stranger is the first name that is not neardup's, "" if there is none.
+// stranger returns the first name that is not neardup's, or "".
 func (s *survey) stranger() string {
 	if len(s.foreign) == 0 {
 		return ""
@@ -209,7 +209,7 @@ func (s *survey) stranger() string {
 	return slices.Min(slices.Collect(maps.Keys(s.foreign)))
 }
 
-// refuse returns a *RefusedError if the folder is not to be filled.
+// refuse returns a *RefusedError if the folder may not be written.
 func (s *survey) refuse(overwrite bool) error {
 	switch foreign := s.stranger(); {
 	case foreign != "" && s.record == nil:
@@ -222,7 +222,7 @@ func (s *survey) refuse(overwrite bool) error {
 	return nil
 }
 
-// differs returns a *RefusedError if a folder is not as it was before.
+// differs returns a *RefusedError if a folder has changed.
 func (s *survey) differs(before *survey) error {
 	name := ""
 	for foreign := range s.foreign {
@@ -246,8 +246,8 @@ func (s *survey) differs(before *survey) error {
 	return nil
 }
 
-// remove removes all that is neardup's but the file keep, as it was seen, and folders that are empty then. What tells that the
-// rest is neardup's goes last.
+// remove removes neardup's files, in the versions that were seen, except the file keep, and then empty folders. The
+// files that identify the others as neardup's go last.
 func (s *survey) remove(ctx context.Context, keep string, as func(version string) storage.If) error {
 	store, err := storage.At(s.dir)
 	if err != nil {
@@ -271,14 +271,14 @@ func (s *survey) remove(ctx context.Context, keep string, as func(version string
 	return s.tidy(ctx)
 }
 
-// readSmall reads a file that should not be large, with its state; ok is false if it is not there, or no such file. If it
-// is not there, the state is empty.
+// readSmall reads a file that should be small, with its state; ok is false if there is no such file, or not a small
+// regular one. Without a file, the state is empty.
 func readSmall(ctx context.Context, path string, limit int64) (data []byte, info storage.Info, ok bool, err error) {
 	store, err := storage.At(path)
 	if err != nil {
 		return nil, info, false, err
 	}
-	// A pipe of that name is not opened.
+	// Do not open a pipe of that name.
 	info, err = store.Stat(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, storage.Info{}, false, nil
@@ -301,15 +301,15 @@ func readSmall(ctx context.Context, path string, limit int64) (data []byte, info
 	return data, info, err == nil, err
 }
 
-// Sizes above which a file is not what its name says.
+// Maximum sizes; a larger file is not what its name says.
 const (
 	maxMark     = 4 << 10
 	maxRecord   = 256 << 20
 	maxManifest = 4 << 30
 )
 
-// runRecord is what of a run.json tells whose files are beside it: to read all of it, several times a run, costs as much
-// as a run of few documents.
+// runRecord holds the fields of run.json that tell which files belong to the run: parsing all of it, several times a
+// run, would cost as much as a run on few documents.
 type runRecord struct {
 	Job, Status string
 	Exit        int
@@ -317,7 +317,7 @@ type runRecord struct {
 	Formats     records.Formats
 }
 
-// readRecord returns the run.json of a folder, nil if there is none, or not one of neardup's.
+// readRecord returns the run.json of a folder, or nil if there is none of neardup's.
 func readRecord(ctx context.Context, dir string) (*runRecord, error) {
 	data, _, ok, err := readSmall(ctx, storage.Join(dir, output.RunFile), maxRecord)
 	if err != nil || !ok {
@@ -345,7 +345,7 @@ func readSuccess(ctx context.Context, dir string) (mark success, there bool, err
 	return mark, there, err
 }
 
-// readManifest returns the manifest of a folder, nil if there is none, with the SHA-256 of its file.
+// readManifest returns the manifest of a folder, or nil if there is none, with the SHA-256 of its file.
 func readManifest(ctx context.Context, dir string) (m *records.Manifest, sum string, err error) {
 	data, _, ok, err := readSmall(ctx, storage.Join(dir, output.ManifestFile), maxManifest)
 	if err != nil || !ok {

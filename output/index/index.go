@@ -1,4 +1,4 @@
-// Package index is the layout of an index: what earlier runs have kept and removed, in segments of one run each.
+// Package index defines the layout of an index: what earlier runs kept and removed, in segments of one run each.
 //
 //	current.json               the number of the generation in force, and the SHA-256 of its file: all that changes
 //	generations/N.json         a Generation
@@ -37,10 +37,10 @@ const (
 	pendings    = "pending"
 )
 
-// PageBytes are about those of a page of documents: of a document that is read, its page is.
+// PageBytes is about the size of a page of documents; reading a document reads its page.
 const PageBytes = 4 << 10
 
-// Pages are options of files of documents. Bounds of a page would be two whole texts.
+// Pages returns options for files of documents. They omit the bounds of a page, which would be two whole texts.
 func Pages() []parquet.WriterOption {
 	return []parquet.WriterOption{parquet.PageBufferSize(PageBytes), parquet.DataPageStatistics(false)}
 }
@@ -48,45 +48,45 @@ func Pages() []parquet.WriterOption {
 // Format is the version of the layout.
 const Format = "index-1"
 
-// Generation is what an index is at one time.
+// Generation is the state of an index at one time.
 type Generation struct {
 	Format string    `json:"format"`
 	Number int       `json:"generation"`
 	Made   time.Time `json:"made"`
-	// Expect is how many documents the bands were chosen for, 0 where there are none.
+	// Expect is the number of documents that the bands were chosen for, or 0 if there are none.
 	Expect int64 `json:"expect,omitempty"`
-	// Asked are the parameters that each run must share, by their names in run.json, and Formats their formats.
+	// Asked holds the parameters that all runs share, by their names in run.json, and Formats their formats.
 	Asked   map[string]json.RawMessage `json:"parameters"`
 	Formats records.Formats            `json:"formats"`
-	// Segments are in the order of the runs.
+	// Segments is in the order of the runs.
 	Segments []Segment `json:"segments"`
 }
 
-// Segment is what some runs have added, in their order: one run, unless Prune has made one segment of several.
+// Segment holds what some runs added, in their order: one run, unless Prune has merged several segments.
 type Segment struct {
-	Name string  `json:"name"` // of its folder: that of the run which wrote it
+	Name string  `json:"name"` // name of its folder: the run that wrote it
 	Runs []Added `json:"runs"`
-	// ShardBits: the keys of a band are in 1<<ShardBits files, by their first bits.
+	// ShardBits means that the keys of a band are in 1<<ShardBits files, by their first bits.
 	ShardBits int `json:"shard_bits,omitempty"`
-	// Files are those of both tables, and then those of keys, with paths below the index, in order.
+	// Files lists the files of both tables, and then those of keys, with paths below the index, in order.
 	Files []records.ManifestFile `json:"files"`
 }
 
-// Added is what one run has added. Its rows follow those of the runs before it in the same segment.
+// Added describes what one run added. Its rows follow those of the runs before it in the same segment.
 type Added struct {
 	Run    string    `json:"run"`
 	Output string    `json:"output"`
 	Made   time.Time `json:"made"`
-	// Batch tells the files that the run read from others, and from their other versions.
+	// Batch is a hash of the paths, sizes and versions of the files that the run read.
 	Batch string `json:"batch"`
-	// Input is what the run read, as in its run.json.
+	// Input is the input of the run, as in its run.json.
 	Input records.RunInput `json:"input"`
 	// Kept and Removed are the numbers of rows.
 	Kept    int64 `json:"kept"`
 	Removed int64 `json:"removed"`
 }
 
-// rows are the numbers of rows of the segment.
+// rows returns the numbers of rows of the segment.
 func (s *Segment) rows() (kept, removed int64) {
 	for i := range s.Runs {
 		kept, removed = kept+s.Runs[i].Kept, removed+s.Runs[i].Removed
@@ -94,7 +94,7 @@ func (s *Segment) rows() (kept, removed int64) {
 	return kept, removed
 }
 
-// current is what currentFile says.
+// current is the content of currentFile.
 type current struct {
 	Generation int    `json:"generation"`
 	SHA256     string `json:"sha256"`
@@ -113,7 +113,7 @@ func Is(ctx context.Context, dir string) (bool, error) {
 	return storage.Exists(ctx, storage.Join(dir, currentFile))
 }
 
-// noIndex is the error of a folder without an index.
+// noIndex returns the error for a folder without an index.
 func noIndex(ctx context.Context, dir string) error {
 	const next = "make an index with neardup index create"
 	if err := output.CheckFolder(ctx, dir, next); err != nil {
@@ -153,7 +153,7 @@ func Open(ctx context.Context, dir string) (*Index, error) {
 	if err := json.Unmarshal(data, &x.Generation); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	for name, value := range x.Asked { // which the file has indented
+	for name, value := range x.Asked { // they are indented in the file
 		var compact bytes.Buffer
 		if err := json.Compact(&compact, value); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
@@ -170,18 +170,19 @@ func (x *Index) generationFile(number int) string {
 	return storage.Join(x.Dir, generations, fmt.Sprintf("%06d.json", number))
 }
 
-// Folder is that of a run's segment.
+// Folder returns the folder of a run's segment.
 func (x *Index) Folder(run string) output.Folder {
 	return output.Folder{Dir: storage.Join(x.Dir, segments, run)}
 }
 
-// FileOf is the path below an index of a file of a run's segment.
+// FileOf returns the path below an index of a file of a run's segment.
 func FileOf(run, file string) string { return storage.Join(segments, run, file) }
 
-// pendingFile is where the segment of a run is described until it is part of the index, or removed.
+// pendingFile returns the path of the file that describes the segment of a run until it is part of the index, or
+// removed.
 func (x *Index) pendingFile(run string) string { return storage.Join(x.Dir, pendings, run+".json") }
 
-// Paths are those of all files of segments, in order.
+// Paths returns the paths of all files of documents, in order.
 func (x *Index) Paths() (paths []string) {
 	for i := range x.Segments {
 		for _, f := range x.Segments[i].documentFiles() {
@@ -194,16 +195,16 @@ func (x *Index) Paths() (paths []string) {
 // isKeys reports whether a file of a run's segment has keys.
 func isKeys(run, path string) bool { return storage.Dir(path) == FileOf(run, "keys") }
 
-// HasKeys reports whether documents of the index are found by keys, and not read.
+// HasKeys reports whether documents of the index are found by keys, so that they are not read.
 func (x *Index) HasKeys() bool { return x.Expect > 0 }
 
-// Recalled reports whether a file of a segment has documents that were removed.
+// Recalled reports whether a file of a segment has removed documents.
 func (x *Index) Recalled(path string) bool {
 	table := storage.Dir(path)
 	return table == storage.Join(storage.Dir(table), string(output.Removed))
 }
 
-// Added yields what each run has added, in their order.
+// Added yields what each run added, in their order.
 func (x *Index) Added() iter.Seq[Added] {
 	return func(yield func(Added) bool) {
 		for i := range x.Segments {
@@ -216,7 +217,7 @@ func (x *Index) Added() iter.Seq[Added] {
 	}
 }
 
-// Rows are the numbers of documents that were kept and removed.
+// Rows returns the numbers of documents that were kept and removed.
 func (x *Index) Rows() (kept, removed int64) {
 	for of := range x.Added() {
 		kept, removed = kept+of.Kept, removed+of.Removed
@@ -224,7 +225,7 @@ func (x *Index) Rows() (kept, removed int64) {
 	return kept, removed
 }
 
-// Has returns what the run of a batch has added.
+// Has returns what the run of a batch added.
 func (x *Index) Has(batch string) (Added, bool) {
 	for of := range x.Added() {
 		if of.Batch == batch {
@@ -234,7 +235,8 @@ func (x *Index) Has(batch string) (Added, bool) {
 	return Added{}, false
 }
 
-// Vacant returns a *ExistsError unless an index can be made at dir: there is nothing but what a killed Create leaves.
+// Vacant returns an *ExistsError unless dir is empty, except for what a killed Create leaves, so that an index can be
+// made there.
 func Vacant(ctx context.Context, dir string) error {
 	names, err := storage.NamesIn(ctx, dir)
 	if err != nil {
@@ -248,7 +250,7 @@ func Vacant(ctx context.Context, dir string) error {
 	return nil
 }
 
-// Create makes an index of its first generation, whose segments are there, in a folder that is Vacant.
+// Create makes an index with its first generation, whose segments already exist, in a folder that is Vacant.
 func Create(ctx context.Context, dir string, first Generation) (*Index, error) {
 	if err := Vacant(ctx, dir); err != nil {
 		return nil, err
@@ -263,7 +265,7 @@ func Create(ctx context.Context, dir string, first Generation) (*Index, error) {
 	return x, x.write(ctx, storage.If{Absent: true})
 }
 
-// ExistsError says that an index, or something else, is there already.
+// ExistsError says that a folder already has an index, or something else.
 type ExistsError struct {
 	Dir   string
 	Index bool
@@ -279,7 +281,7 @@ func (e *ExistsError) Error() string {
 // Status is the exit status.
 func (*ExistsError) Status() int { return 3 }
 
-// write writes the generation, and then the file that names it, if that is as it was.
+// write writes the generation, and then, on condition, the file that names it.
 func (x *Index) write(ctx context.Context, cond storage.If) error {
 	data, err := json.MarshalIndent(&x.Generation, "", "  ")
 	if err != nil {
@@ -295,7 +297,7 @@ func (x *Index) write(ctx context.Context, cond storage.If) error {
 	return put(ctx, storage.Join(x.Dir, currentFile), now, cond)
 }
 
-// put writes a file that is whole or absent, and safe from a loss of power.
+// put writes a file atomically, and syncs it.
 func put(ctx context.Context, path string, data []byte, cond storage.If) error {
 	store, err := storage.At(path)
 	if err != nil {
@@ -303,7 +305,7 @@ func put(ctx context.Context, path string, data []byte, cond storage.If) error {
 	}
 	_, err = store.Create(ctx, path, cond, func(w io.Writer) error {
 		_, err := w.Write(data)
-		if f, ok := w.(interface{ Sync() error }); ok && err == nil { // or the name may be safe before the bytes are
+		if f, ok := w.(interface{ Sync() error }); ok && err == nil { // bytes before the name
 			err = f.Sync()
 		}
 		return err
@@ -314,7 +316,7 @@ func put(ctx context.Context, path string, data []byte, cond storage.If) error {
 	return sync(ctx, path, storage.Dir(path), storage.Dir(storage.Dir(path)))
 }
 
-// sync makes files and folders safe from a loss of power, in this order.
+// sync syncs files and folders, in this order.
 func sync(ctx context.Context, paths ...string) error {
 	for _, path := range paths {
 		if err := storage.Sync(ctx, path); err != nil {
@@ -324,8 +326,8 @@ func sync(ctx context.Context, paths ...string) error {
 	return nil
 }
 
-// Check reads all files, and returns how many. The error is a *DamagedError of the first that is not what the
-// generation lists.
+// Check reads all files, and returns their number. The error is a *DamagedError for the first file that differs from
+// what the generation lists.
 func (x *Index) Check(ctx context.Context) (files int, err error) {
 	for i := range x.Segments {
 		s := &x.Segments[i]
@@ -337,7 +339,7 @@ func (x *Index) Check(ctx context.Context) (files int, err error) {
 	return files, nil
 }
 
-// Missing returns a *DamagedError of the first file of documents that is not there.
+// Missing returns a *DamagedError for the first missing file of documents.
 func (x *Index) Missing(ctx context.Context) error {
 	for i := range x.Segments {
 		for _, f := range x.Segments[i].documentFiles() {
@@ -357,7 +359,7 @@ func (x *Index) damaged(s *Segment, f records.ManifestFile) *DamagedError {
 	return &DamagedError{Path: storage.Join(x.Dir, f.Path), Dir: x.Dir, Generation: x.Number, Runs: s.Runs}
 }
 
-// checkFiles reads some files of a segment, as Check does.
+// checkFiles reads files of a segment, as Check does.
 func (x *Index) checkFiles(ctx context.Context, s *Segment, files []records.ManifestFile) error {
 	for _, f := range files {
 		if err := x.checkFile(ctx, s, f); err != nil {
@@ -391,7 +393,7 @@ func (x *Index) checkFile(ctx context.Context, s *Segment, f records.ManifestFil
 type DamagedError struct {
 	Path, Dir  string
 	Generation int
-	Runs       []Added // of its segment
+	Runs       []Added // the runs in its segment
 }
 
 func (e *DamagedError) Error() string {

@@ -16,32 +16,32 @@ import (
 	"github.com/neardup/neardup/output"
 )
 
-// Key says that a document of a segment has a key of a band, of which it is the first KeyBits bits. The rows of the
-// segment's files of documents are counted through: rows of any file would differ in more bits.
+// Key says that a document of a segment has a band key whose first KeyBits bits are Key. Row counts throughout the
+// segment's files of documents, which needs fewer bits than a file and a row in it.
 type Key struct {
 	Key int64 `parquet:"key,delta"`
 	Row int64 `parquet:"row,delta"`
 }
 
-// KeyBits is the length of a key. A false equality is only one more edge.
+// KeyBits is the length of a key. A chance match only adds an edge.
 const KeyBits = 40
 
 const (
-	// keyGroup is how many rows a row group has: of one in which no key is sought, only the footer is read.
+	// keyGroup is how many rows a row group has: of a group without a wanted key, only the footer is read.
 	keyGroup = 1 << 15
 
-	// keyPage is how many rows a page has: where few keys of a row group are found, so few pages of rows are read.
+	// keyPage is how many rows a page has: for few keys of a row group, few pages of rows are read.
 	keyPage = 1 << 11
 )
 
-// KeysFile is the name below a segment of the keys of a shard of a band.
+// KeysFile returns the name below a segment of the keys of a shard of a band.
 func KeysFile(band, shard int) string { return fmt.Sprintf("keys/%03d-%05d.parquet", band, shard) }
 
 // WriteKeys writes keys in ascending order.
 func WriteKeys(w io.Writer, keys iter.Seq[Key], metadata map[string]string) error {
 	out := parquet.NewGenericWriter[Key](w, append(output.WriterOptions(metadata),
 		parquet.MaxRowsPerRowGroup(keyGroup), parquet.PageBufferSize(keyPage*8), parquet.DataPageStatistics(false),
-		parquet.Compression(&parquet.Uncompressed))...) // random bits
+		parquet.Compression(&parquet.Uncompressed))...) // random bits do not compress
 	batch := make([]Key, 0, 1024)
 	for k := range keys {
 		if batch = append(batch, k); len(batch) < cap(batch) {
@@ -58,7 +58,7 @@ func WriteKeys(w io.Writer, keys iter.Seq[Key], metadata map[string]string) erro
 	return out.Close()
 }
 
-// Find calls found for each row of a file of keys whose key is one of those wanted, which ascend and differ.
+// Find calls found for each row of a file of keys whose key is wanted. The wanted keys are distinct and ascend.
 func Find(ctx context.Context, path string, wanted []int64, found func(Key)) error {
 	rest := wanted
 	within := func(least, greatest int64) bool {
@@ -82,7 +82,7 @@ func Find(ctx context.Context, path string, wanted []int64, found func(Key)) err
 	})
 }
 
-// ReadKeys calls do for each row of the row groups of a file of keys that may have one within bounds, as reported.
+// ReadKeys calls do for each row of the row groups of a file of keys whose range of keys within accepts.
 func ReadKeys(ctx context.Context, path string, within func(least, greatest int64) bool, do func(Key)) error {
 	return read(ctx, path, within, func(keys []int64, rows *rows) error {
 		all, err := rows.all(len(keys))
@@ -96,10 +96,10 @@ func ReadKeys(ctx context.Context, path string, within func(least, greatest int6
 	})
 }
 
-// check is what to do about a file that cannot be read.
+// check says what to do about a file that cannot be read.
 const check = "neardup index check says what is damaged"
 
-// read calls do with the keys of row groups, and with their rows.
+// read calls do with the keys and the rows of each row group that within accepts.
 func read(
 	ctx context.Context, path string, within func(least, greatest int64) bool, do func(keys []int64, rows *rows) error,
 ) error {
@@ -159,14 +159,14 @@ func readGroups(
 	return nil
 }
 
-// ahead reads from memory what was read at once.
+// ahead reads a file, from memory where read has read it in advance.
 type ahead struct {
 	file *storage.Content
 	from int64
 	data []byte
 }
 
-// read reads n bytes from an offset at once. A damaged file may claim more than it has.
+// read reads n bytes from an offset in advance. A damaged file may claim more than it has.
 func (a *ahead) read(from, n int64) error {
 	if from < 0 || n < 0 || from > a.file.Size()-n {
 		return io.ErrUnexpectedEOF
@@ -183,16 +183,16 @@ func (a *ahead) ReadAt(p []byte, at int64) (int, error) {
 	return a.file.ReadAt(p, at)
 }
 
-// rows are those of the keys of a row group. Pages are read that are asked for, or all where a read is a request.
+// rows reads the rows of the keys of a row group: only the pages needed, or all of them where each read is a request.
 type rows struct {
 	chunk parquet.ColumnChunk
 	whole bool
 	pages parquet.Pages
-	first int64 // row of the page
+	first int64 // number of the first value in page
 	page  []int64
 }
 
-// all returns all n.
+// all returns all n rows.
 func (r *rows) all(n int) (all []int64, err error) {
 	if r.page, err = readColumn(r.page[:0], r.chunk); err == nil && len(r.page) != n {
 		err = fmt.Errorf("a row group has %d keys and %d rows", n, len(r.page))
@@ -200,7 +200,7 @@ func (r *rows) all(n int) (all []int64, err error) {
 	return r.page, err
 }
 
-// at returns the row of key number i. Numbers ascend.
+// at returns the row of key number i. Calls must have ascending numbers.
 func (r *rows) at(i int) (row int64, err error) {
 	at := int64(i)
 	switch {

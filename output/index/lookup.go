@@ -8,14 +8,14 @@ import (
 	"github.com/neardup/neardup/io/storage"
 )
 
-// Lookup is where the keys of segments are, for workers.
+// Lookup tells workers where the keys of segments are.
 type Lookup struct {
 	Dir      string     `json:"dir"`
 	Segments []lookedUp `json:"segments"`
 }
 
-// lookedUp is a segment: the number of the first of its files among all references, where the rows of each begin, and
-// its files of keys.
+// lookedUp is a segment: the number of its first file among all references, the row where each file begins, and its
+// files of keys.
 type lookedUp struct {
 	Name      string   `json:"name"`
 	First     int      `json:"first"`
@@ -24,7 +24,7 @@ type lookedUp struct {
 	Files     []string `json:"files"` // in order
 }
 
-// Lookup returns where the keys are.
+// Lookup returns where the keys of the index are.
 func (x *Index) Lookup() *Lookup {
 	l := &Lookup{Dir: x.Dir}
 	first := 0
@@ -42,8 +42,8 @@ func (x *Index) Lookup() *Lookup {
 	return l
 }
 
-// Find calls found for each document of a segment that has one of the keys wanted of a band, with the number of its
-// file among all references. The keys ascend and differ, and lie in one of 1<<shardBits shards.
+// Find calls found for each document of a segment that has a wanted key of a band, with the number of its file among
+// all references. The wanted keys are distinct, ascend, and are in one of 1<<shardBits shards.
 func (l *Lookup) Find(
 	ctx context.Context, band, shard, shardBits int, wanted []int64, found func(key int64, file int, row int64),
 ) error {
@@ -61,7 +61,8 @@ func (l *Lookup) Find(
 	return nil
 }
 
-// files calls do with the paths of the files that have keys of a band in one of 1<<shardBits shards, and maybe others.
+// files calls do with the paths of the files that have the keys of a band in one of 1<<shardBits shards; they may have
+// others too.
 func (s *lookedUp) files(dir string, band, shard, shardBits int, do func(path string) error) error {
 	first, end := shard, shard+1 // of the segment's shards
 	if more := s.ShardBits - shardBits; more >= 0 {

@@ -13,15 +13,15 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// Dropped is what Drop has taken out: what the run added and, of other runs, how many documents that had fallen to one
-// that it kept.
+// Dropped describes what Drop removed: what the run added, and the number of documents of other runs that had been
+// removed in favour of one that it kept.
 type Dropped struct {
 	Added
 	Fallen int64
 }
 
-// Drop takes out what a run has added, and the documents that were removed on later runs in favour of what it kept. The
-// index is then as if it had been given neither.
+// Drop removes what a run added, and the documents of later runs that were removed in favour of one that it kept, as if
+// the index had never had either.
 func (w *Writer) Drop(ctx context.Context, run string) (d Dropped, err error) {
 	i, n := -1, -1
 	for k, s := range w.Segments {
@@ -80,7 +80,7 @@ func (w *Writer) Drop(ctx context.Context, run string) (d Dropped, err error) {
 	return d, w.change(ctx, all)
 }
 
-// place names a document. By its id, too: nights may read other files of the same path.
+// place identifies a document. It has the id because later runs may read other files with the same path.
 type place struct {
 	ID       string `json:"id"`
 	Source   string `json:"source"`
@@ -98,7 +98,7 @@ func nameOf(row string) (name struct {
 	return name, nil
 }
 
-// fallen reports whether a segment has removed documents that fell to one of some places.
+// fallen reports whether a segment has documents that were removed in favour of one of some places.
 func (w *Writer) fallen(ctx context.Context, s *Segment, to map[place]bool) (bool, error) {
 	for _, f := range s.documentFiles() {
 		if !isOf(output.Removed, s.Name, f.Path) {
@@ -123,20 +123,19 @@ func (w *Writer) fallen(ctx context.Context, s *Segment, to map[place]bool) (boo
 }
 
 const (
-	// keptGenerations stay whatever their age.
+	// keptGenerations is how many generations stay whatever their age.
 	keptGenerations = 3
-	// tier is how many segments of about the same size become one: so each document is written again log(N) times, to
-	// this base.
+	// tier is how many segments of about the same size are merged: each document is rewritten log(N) times, to this base.
 	tier = 8
 )
 
-// Pruned is what Prune has done.
+// Pruned counts what Prune merged and removed.
 type Pruned struct {
 	Merged, Generations, Segments int
 }
 
-// Prune makes one segment of those in a row that are of about the same size, removes generations that are older than an
-// age, but for the latest, and the segments that no generation has which stays.
+// Prune merges consecutive segments of about the same size, removes generations older than age, except the latest, and
+// removes the segments that no remaining generation has.
 func (w *Writer) Prune(ctx context.Context, age time.Duration) (p Pruned, err error) {
 	none := func(output.Part, int, *records.Stored) (bool, error) { return false, nil }
 	for first, end := w.alike(); end > first; first, end = w.alike() {
@@ -188,8 +187,8 @@ func (w *Writer) Prune(ctx context.Context, age time.Duration) (p Pruned, err er
 	return p, err
 }
 
-// alike returns segments in a row that are to become one, if there are any: as many as a tier has, or more, whose
-// numbers of documents have the same power of it.
+// alike returns the range of consecutive segments to merge, if any: at least tier of them, whose numbers of documents
+// have the same power of tier.
 func (w *Writer) alike() (first, end int) {
 	power := func(s *Segment) int {
 		kept, removed := s.rows()

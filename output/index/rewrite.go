@@ -15,17 +15,17 @@ import (
 )
 
 const (
-	// groupText is about how much text a row group of documents has.
+	// groupText is about how many bytes of text a row group of documents has.
 	groupText = 8 << 20
-	// shardKeys is how many keys of a band are in one file, about: rewriting holds them in memory.
+	// shardKeys is about how many keys of a band a file has: rewriting holds them in memory.
 	shardKeys = 1 << 20
 )
 
-// leaves reports whether a row of a table is to be left out, of the run of that number among those of the segments.
+// leaves reports whether to leave out a row of a table, which is of the run of that number among those of the segments.
 type leaves func(table output.Part, run int, row *records.Stored) (bool, error)
 
-// rewrite writes one segment in the place of several that follow one another. It is not part of the index yet.
-// What is damaged is not written again as if it were sound.
+// rewrite writes one segment that can replace several consecutive ones. It is not part of the index yet. If a file is
+// damaged, rewrite fails instead of copying it.
 func (w *Writer) rewrite(ctx context.Context, of []Segment, name string, leave leaves) (Segment, error) {
 	for i := range of {
 		if err := w.checkFiles(ctx, &of[i], of[i].Files); err != nil {
@@ -45,8 +45,8 @@ func (w *Writer) rewrite(ctx context.Context, of []Segment, name string, leave l
 	return next, w.finish(ctx, &next)
 }
 
-// Copy writes the documents that an index has kept to one segment, without keys, of an index at dir that is not there
-// yet. What was removed is left out: why it was follows from what the other index compared.
+// Copy writes the documents kept in an index to one segment, without keys, of an index that does not exist yet, at dir.
+// It leaves out removed documents, because what they were compared with decided their removal.
 func (x *Index) Copy(ctx context.Context, dir, name string) (Segment, error) {
 	for i := range x.Segments {
 		if err := x.checkFiles(ctx, &x.Segments[i], x.Segments[i].documentFiles()); err != nil {
@@ -61,13 +61,13 @@ func (x *Index) Copy(ctx context.Context, dir, name string) (Segment, error) {
 
 // rewriting is the state of writing a segment.
 type rewriting struct {
-	from   string // folder of the index that is read
+	from   string // folder of the index to read
 	name   string // of the segment
 	folder output.Folder
 	leave  leaves
-	rows   int64 // of documents, written
+	rows   int64 // rows of documents written
 
-	// places are the new numbers of the rows of each segment, or leftOut.
+	// places has the new number of each row of each segment, or leftOut.
 	places [][]int64
 }
 
@@ -107,7 +107,7 @@ func (r *rewriting) tables(ctx context.Context, of []Segment) (Segment, error) {
 	return next, nil
 }
 
-// documents writes the rows of a table of all segments, and returns how many of each run.
+// documents writes the rows of a table of all segments, and returns the number of rows of each run.
 func (r *rewriting) documents(
 	ctx context.Context, table output.Part, of []Segment,
 ) (file records.ManifestFile, rows []int64, err error) {
@@ -117,7 +117,7 @@ func (r *rewriting) documents(
 		text := 0
 		for i := range of {
 			first := len(rows)
-			left := of[i].counts(table) // of each run
+			left := of[i].counts(table) // rows left of each run
 			rows = append(rows, make([]int64, len(left))...)
 			run, starts := 0, of[i].Starts()
 			for number, f := range of[i].documentFiles() {
@@ -165,7 +165,7 @@ func (r *rewriting) documents(
 	return file, rows, err
 }
 
-// counts are how many rows of a table each run of the segment has.
+// counts returns how many rows of a table each run of the segment has.
 func (s *Segment) counts(table output.Part) (rows []int64) {
 	for i := range s.Runs {
 		n := s.Runs[i].Kept
@@ -177,7 +177,7 @@ func (s *Segment) counts(table output.Part) (rows []int64) {
 	return rows
 }
 
-// documentFiles are those with rows, in order: their numbers are those that keys have.
+// documentFiles returns the files with documents, in order: keys refer to their rows.
 func (s *Segment) documentFiles() (files []records.ManifestFile) {
 	for _, f := range s.Files {
 		if f.Rows > 0 && !isKeys(s.Name, f.Path) {
@@ -187,7 +187,7 @@ func (s *Segment) documentFiles() (files []records.ManifestFile) {
 	return files
 }
 
-// Starts are the numbers of the first rows of the files of documents: the rows of a segment are counted through them.
+// Starts returns the number of the first row of each file of documents: rows are numbered throughout a segment.
 func (s *Segment) Starts() (starts []int64) {
 	row := int64(0)
 	for _, f := range s.documentFiles() {
@@ -202,7 +202,7 @@ func isOf(table output.Part, segment, path string) bool {
 	return storage.Dir(path) == FileOf(segment, string(table))
 }
 
-// keys writes the keys of all segments that are not left out, those of a band to 1<<bits files.
+// keys writes the keys of all segments, except those of rows left out; those of a band go to 1<<bits files.
 func (r *rewriting) keys(ctx context.Context, of []Segment, bits int) (files []records.ManifestFile, err error) {
 	bands := 0
 	for _, s := range of {

@@ -22,7 +22,7 @@ type Writer struct {
 	run  string
 }
 
-// pending is what a file of pendings says.
+// pending is the content of a file of pendings.
 type pending struct {
 	Segment Segment `json:"segment"`
 }
@@ -40,8 +40,8 @@ func Lock(ctx context.Context, dir, run string, o storage.LockOptions) (*Writer,
 	return w, nil
 }
 
-// Recover finishes what earlier runs have left: a segment whose output is published becomes part of the index, and any
-// other is removed. The error is a *UnfinishedError if an output is not published, but will be.
+// Recover completes what earlier runs left: it adds a segment whose output is published to the index, and removes any
+// other. The error is an *UnfinishedError if an output is sealed but not published yet.
 func (w *Writer) Recover(ctx context.Context) error {
 	left, err := storage.NamesIn(ctx, storage.Join(w.Dir, pendings))
 	if err != nil {
@@ -79,7 +79,7 @@ func (w *Writer) Recover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, run := range runs { // those that no pending file tells of
+	for _, run := range runs { // segments without a pending file
 		if slices.ContainsFunc(w.Segments, func(s Segment) bool { return s.Name == run }) {
 			continue
 		}
@@ -95,7 +95,7 @@ func (w *Writer) Recover(ctx context.Context) error {
 	return nil
 }
 
-// publishes reports whether the output of a run is still that run's.
+// publishes reports whether a run has published its output, and no other has replaced it.
 func publishes(ctx context.Context, s *Added) (bool, error) {
 	data, err := storage.ReadFile(ctx, storage.Join(s.Output, output.SuccessFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -139,7 +139,7 @@ func (w *Writer) Begin(ctx context.Context) (output.Folder, error) {
 	return folder, storage.Begin(ctx, folder.Dir, false)
 }
 
-// Pend says that the segment is part of the index once the output of its run is published.
+// Pend records that the segment becomes part of the index once the output of its run is published.
 func (w *Writer) Pend(ctx context.Context, s Segment) error {
 	if err := w.syncFolders(ctx, &s); err != nil {
 		return err
@@ -154,7 +154,7 @@ func (w *Writer) Pend(ctx context.Context, s Segment) error {
 	return storage.End(ctx, w.Folder(w.run).Dir)
 }
 
-// syncFolders makes the names of a segment's files, which are synced, safe from a loss of power.
+// syncFolders syncs the folders of a segment's files, which are already synced.
 func (x *Index) syncFolders(ctx context.Context, s *Segment) error {
 	folder := x.Folder(s.Name).Dir
 	var folders []string
@@ -164,7 +164,7 @@ func (x *Index) syncFolders(ctx context.Context, s *Segment) error {
 	return sync(ctx, append(slices.Compact(folders), folder, storage.Dir(folder), x.Dir)...)
 }
 
-// finish says that a segment is whole, and nobody writes to it any more.
+// finish marks a segment as complete, so that nothing more is written to it.
 func (x *Index) finish(ctx context.Context, s *Segment) error {
 	if err := x.syncFolders(ctx, s); err != nil {
 		return err
@@ -172,7 +172,7 @@ func (x *Index) finish(ctx context.Context, s *Segment) error {
 	return storage.End(ctx, x.Folder(s.Name).Dir)
 }
 
-// Add makes a segment part of the index, of which Pend was told.
+// Add makes a segment, which Pend has recorded, part of the index.
 func (w *Writer) Add(ctx context.Context, s Segment) error {
 	if err := w.add(ctx, s); err != nil {
 		return err
@@ -197,7 +197,7 @@ func (e *UnknownRunError) Error() string {
 // Status is the exit status.
 func (*UnknownRunError) Status() int { return 2 }
 
-// change makes the next generation, of other segments.
+// change makes the next generation, with the given segments.
 func (w *Writer) change(ctx context.Context, segments []Segment) error {
 	if err := w.lock.Prove(ctx); err != nil {
 		return err
@@ -214,7 +214,7 @@ func (w *Writer) change(ctx context.Context, segments []Segment) error {
 	return err
 }
 
-// Close lets the index go. Unless the output of the run is published, its segment is removed.
+// Close releases the index. It removes the run's segment unless the output of the run is published.
 func (w *Writer) Close(ctx context.Context) error {
 	err := w.lock.Prove(ctx)
 	if err == nil {
