@@ -13,7 +13,7 @@ import (
 	"github.com/neardup/neardup/runners/dataflow"
 )
 
-// hyphens returns arguments with a hyphen for each underscore in the name of a flag, as schedulers write them.
+// hyphens returns args with hyphens for underscores in the names of flags, since schedulers write underscores.
 func hyphens(args []string) []string {
 	out := make([]string, len(args))
 	for i, arg := range args {
@@ -26,9 +26,9 @@ func hyphens(args []string) []string {
 	return out
 }
 
-// passedOn returns arguments in which Dataflow's options, by the names that Beam has for them, stand behind --dataflow-option, and an
-// environment as neardup has it. Schedulers and launchers write them so. What is left to Beam's own flags is in options:
-// those that neardup does not know, too.
+// passedOn rewrites args as schedulers and launchers write them: it puts Dataflow's options, in Beam's spelling, behind
+// --dataflow-option, and joins the parts of an environment to neardup's flag. options has what is left to Beam's own
+// flags, including flags that neardup does not know.
 func passedOn(app *kong.Application, args []string) (own, options []string, err error) {
 	if len(args) > 0 && args[0] != "plan" && args[0] != "dedup" && slices.ContainsFunc(app.Children, func(c *kong.Node) bool { return c.Name == args[0] }) {
 		return args, nil, nil
@@ -89,7 +89,7 @@ func passedOn(app *kong.Application, args []string) (own, options []string, err 
 	return own, options, nil
 }
 
-// inputsFirst returns arguments with the inputs before the flags: the parser takes inputs in one stretch only.
+// inputsFirst returns args with the inputs before the flags, since the parser accepts only consecutive inputs.
 func inputsFirst(app *kong.Application, args []string) []string {
 	command, rest := app.DefaultCmd, args
 	named := func(arg string) bool {
@@ -105,7 +105,7 @@ func inputsFirst(app *kong.Application, args []string) []string {
 	if command == nil || len(command.Children) > 0 {
 		return args
 	}
-	valued := map[string]bool{} // by name or letter
+	valued := map[string]bool{} // whether a flag takes a value, by name or letter
 	for _, flag := range slices.Concat(app.Flags, command.Flags) {
 		for _, name := range append(flag.Aliases, flag.Name, string(flag.Short)) {
 			valued[name] = !flag.IsBool() && !flag.IsCounter()
@@ -123,7 +123,7 @@ func inputsFirst(app *kong.Application, args []string) []string {
 		switch arg := rest[0]; {
 		case arg == "-" || !strings.HasPrefix(arg, "-"):
 			if len(inputs) == 0 && named(arg) {
-				return args // flags of all commands go before one
+				return args // global flags before a command
 			}
 			inputs = append(inputs, arg)
 		case takesNext(arg) && len(rest) > 1:
@@ -138,8 +138,8 @@ func inputsFirst(app *kong.Application, args []string) []string {
 
 var word = regexp.MustCompile(`^[a-z]+$`)
 
-// misspelt reports whether a command line begins with a word that is no path: what was meant is a subcommand,
-// and not an input of the default one.
+// misspelt reports whether a command line begins with a word that is not a path: it probably means a subcommand, not an
+// input of the default one.
 func misspelt(args []string) bool {
 	if len(args) == 0 || !word.MatchString(args[0]) {
 		return false

@@ -13,10 +13,12 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// beams are Beam's own runners in this binary, to compare the local one with. Prism is in those built with the tag prism.
+// beams has Beam's own runners in this binary, with which the local one can be compared. Prism needs the build tag
+// prism.
 var beams = map[job.Runner]bool{job.Direct: true}
 
-// byBeam returns how one of Beam's own runners is started. A plan is made for those of clusters, too, and starts nothing.
+// byBeam returns how to run a pipeline on one of Beam's own runners. It accepts those of clusters as well, for plans,
+// which run no pipeline.
 func byBeam(runner job.Runner) (job.Launch, error) {
 	if !beams[runner] && !runner.Traits().OnCluster {
 		const build = "--runner %s: this binary is built without it; build one with go build -tags %[1]s ./cmd/neardup, " +

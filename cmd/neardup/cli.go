@@ -32,7 +32,7 @@ type globals struct {
 	PrintVersion kong.VersionFlag `name:"version" help:"Print the version."`
 }
 
-// BeforeResolve refuses flags of one value that are given twice, and has flags come from the environment, too.
+// BeforeResolve refuses flags of one value that are given twice, and reads flags from the environment.
 func (*globals) BeforeResolve(ctx *kong.Context) error {
 	given := map[*kong.Flag]bool{}
 	for _, path := range ctx.Path {
@@ -45,7 +45,7 @@ func (*globals) BeforeResolve(ctx *kong.Context) error {
 	return configfile.Environment(ctx)
 }
 
-// commands are the subcommands, one file each.
+// commands has the subcommands, one file each.
 type commands struct {
 	globals
 
@@ -69,8 +69,9 @@ type commands struct {
 	Finish     finishCmd     `cmd:"" group:"In the cloud" help:"Wait for a Dataflow job that dedup left running, and publish its output."`
 }
 
-// alone returns the one command that args begin with, for a parser that knows no other: for dedup, that takes a quarter of the time to make.
-// It returns nil if the parser needs all commands: to choose among them, to print them, or to know which have a key of a job file or a variable.
+// alone returns the command that args begin with, for a parser without the others: for dedup, it takes a quarter of the
+// time to build. It returns nil if the parser needs all commands: to choose among them, to print them, or to know which
+// have a key of a job file or a variable.
 func (c *commands) alone(args []string) kong.Option {
 	if len(args) == 0 || slices.Contains([]string{"config", "index", manual.CompleteWord, "man"}, args[0]) || configfile.Used(args) {
 		return nil
@@ -103,7 +104,7 @@ func newParser(cli *commands, args []string, stdout, stderr io.Writer) (*kong.Ko
 	return kong.New(cli, options...)
 }
 
-// expanded replaces variables in the tags of flags and arguments. kong's own way (kong.Vars) goes through all variables again for each flag,
+// expanded replaces variables in the tags of flags and arguments. kong.Vars visits all variables again for each flag,
 // which took a fifth of a start.
 func expanded(vars ...map[string]string) kong.Option {
 	var pairs []string
@@ -123,7 +124,7 @@ func expanded(vars ...map[string]string) kong.Option {
 	})
 }
 
-// examples are how commands are called.
+// examples has example calls of each command.
 var examples = map[string][]string{
 	"compare": {
 		"neardup compare news.jsonl --methods brute-force,minhash --plot compare.svg",

@@ -25,7 +25,7 @@ import (
 	"github.com/neardup/neardup/runners/jobserver"
 )
 
-// onCluster returns how a job is started on a cluster, whose job server has answered.
+// onCluster returns how to run a job on a cluster. It fails if the job server does not answer.
 func onCluster(
 	ctx context.Context, running job.Running, remote job.Remote, name string, shown *display,
 ) (job.Launch, error) {
@@ -50,25 +50,26 @@ func onCluster(
 	return func(ctx context.Context, p *beam.Pipeline, _ string) (beam.PipelineResult, []records.Stage, error) {
 		result, err := server.Execute(ctx, p, job.PartOf(ctx))
 		if err != nil && ctx.Err() != nil && err.Error() != ctx.Err().Error() {
-			slog.Error(err.Error()) // an interrupted run looks no further
+			slog.Error(err.Error()) // the error of an interrupted run does not show it
 		}
 		return result, nil, err
 	}, nil
 }
 
-// parallelism is that of a job on Flink, by whichever of its names it is given; 0: what the cluster is set to.
+// parallelism returns the parallelism of a job on Flink, by whichever of its names it is given. 0: the cluster's
+// setting.
 func parallelism(running job.Running, remote job.Remote) int {
 	if n, err := strconv.Atoi(remote.FlinkOption["parallelism"]); err == nil {
 		return n
 	}
 	o, err := beamcli.Cluster(jobserver.Options{Parallelism: running.Workers})
 	if err != nil {
-		return running.Workers // clusterOptions tells
+		return running.Workers // clusterOptions reports the error
 	}
 	return o.Parallelism
 }
 
-// clusterOptions are what the flags say of the cluster; Beam's own, after --, win.
+// clusterOptions returns the flags of the cluster; Beam's own flags, after --, win.
 func clusterOptions(running job.Running, remote job.Remote, name string) (o jobserver.Options, err error) {
 	o = jobserver.Options{Address: remote.JobServer, Name: name, Runner: remote.FlinkOption, REST: remote.FlinkREST, Parallelism: running.Workers}
 	if remote.Environment != "" {
@@ -94,7 +95,7 @@ func clusterOptions(running job.Running, remote job.Remote, name string) (o jobs
 	return o, err
 }
 
-// jobName names a job after its corpus: the first input, and how many more there are.
+// jobName names a job after its input: the first path, and the number of others.
 func jobName(inputs []string) string {
 	name := "neardup"
 	if len(inputs) > 0 {
@@ -106,22 +107,22 @@ func jobName(inputs []string) string {
 	return strings.Trim(name, "-")
 }
 
-// notInNames is what a job's name has not.
+// notInNames matches characters that a job's name must not have.
 var notInNames = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
-// loopback reports whether an address is this machine's by its name.
+// loopback reports whether an address is this machine's, judging by its host name.
 func loopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	return err == nil && (host == "localhost" || net.ParseIP(host).IsLoopback())
 }
 
-// buildWorker says how a binary for workers is made.
+// buildWorker says how to build a binary for workers.
 func buildWorker(arch string) string {
 	return "build a static one for the workers' platform, CGO_ENABLED=0 GOOS=linux GOARCH=" + cmp.Or(arch, "amd64") + " go build -o neardup-worker ./cmd/neardup, and give it as --worker-binary neardup-worker"
 }
 
-// workerBinary returns the binary that is sent to workers of an architecture: the one given, or this one. No
-// architecture is this machine's, or what the one given has.
+// workerBinary returns the binary to send to workers of an architecture: the one given, or this one. If arch is "", it
+// is this machine's, or that of the given binary.
 func workerBinary(given, arch string) (string, error) {
 	if given == "" {
 		self, err := os.Executable()
@@ -143,8 +144,8 @@ func workerBinary(given, arch string) (string, error) {
 	return path, sameProgram(path, arch)
 }
 
-// sameProgram holds that a binary is this program: the workers of another would not know the steps of
-// the pipeline, or do something else in them.
+// sameProgram returns an error unless a binary is this program: workers of another would not know the steps of the
+// pipeline, or run different ones.
 func sameProgram(path, arch string) error {
 	other, err := buildinfo.ReadFile(path)
 	if err != nil {

@@ -18,7 +18,7 @@ type compareCmd struct {
 	JSON bool            `name:"json" help:"Print the result as JSON, not as a table." group:"Comparison"`
 }
 
-// Run finds the pairs in each way and prints how they agree.
+// Run finds the pairs by each method and prints how they agree.
 func (c *compareCmd) Run(ctx context.Context, s streams) error {
 	if err := readFrom(ctx, &c.Input, &c.Running, s); err != nil {
 		return withHelp(err, "compare")
@@ -51,7 +51,7 @@ func (c *compareCmd) Run(ctx context.Context, s streams) error {
 	return errors.Join(err, draws(c.Plot, "--plot", comparison, report.ComparisonPlot))
 }
 
-// launch returns how the runner is started.
+// launch returns how to run a pipeline on the runner.
 func (c *compareCmd) launch(ctx context.Context, s streams) (job.Launch, error) {
 	if !c.Runner.Traits().OnCluster {
 		return inProcess(c.Running, s.Progress)

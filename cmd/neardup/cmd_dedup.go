@@ -31,16 +31,16 @@ type dedupCmd struct {
 	JSON     bool            `name:"json" help:"Print run.json instead of the summary." group:"Output"`
 	Watching watching        `embed:""`
 	Gone     goneOfDedup     `embed:""`
-	// TempLocation is Beam's name of a folder for temporary files: on Dataflow, of the service's.
+	// TempLocation is Beam's flag for the folder for temporary files; on Dataflow, for the service's.
 	TempLocation string `hidden:"" group:"Cluster"`
 
-	// Named is the command as it was called.
+	// Named is the name by which the command was called.
 	Named string `kong:"-"`
 
-	shown *records.Example // read for the summary while the run had its inputs unpacked; nil: it was not
+	shown *records.Example // for the summary, read while the run had its inputs decompressed; nil if it was not
 }
 
-// AfterApply notes the name of the command and which flags the command line or the job file has.
+// AfterApply records the name of the command, and which flags the command line or the job file sets.
 func (c *dedupCmd) AfterApply(command *kong.Context) error {
 	c.Named = subcommand(command)
 	c.Given = given(command)
@@ -56,7 +56,7 @@ func (c *dedupCmd) AfterApply(command *kong.Context) error {
 	return nil
 }
 
-// given are the flags that the command line or the job file has, as files name them.
+// given returns the flags that the command line or the job file sets, in the form that files use.
 func given(command *kong.Context) (names []string) {
 	for _, path := range command.Path {
 		if path.Flag != nil {
@@ -69,7 +69,7 @@ func given(command *kong.Context) (names []string) {
 // Run runs the job and prints what it found.
 func (c *dedupCmd) Run(ctx context.Context, s streams) error {
 	if !c.DryRun {
-		signal.Ignore(syscall.SIGPIPE) // a reader that is gone does not end the run: the write fails
+		signal.Ignore(syscall.SIGPIPE) // a closed pipe must not end the run; the write fails instead
 	}
 	if err := readFrom(ctx, &c.Input, &c.Running, s); err != nil {
 		return withHelp(err, c.Named)
@@ -79,14 +79,14 @@ func (c *dedupCmd) Run(ctx context.Context, s streams) error {
 		return withHelp(err, c.Named)
 	}
 	found, err := c.do(ctx, s)
-	if left := (*job.LeftError)(nil); errors.As(err, &left) { // nothing has ended
+	if left := (*job.LeftError)(nil); errors.As(err, &left) { // the run has not ended
 		return c.left(s.Out, left, found)
 	}
 	w.end(context.WithoutCancel(ctx), found, job.Cause(ctx, err))
 	return err
 }
 
-// do does what Run says, and returns what is known of the run, if it has begun.
+// do does the work of Run, and returns the record of the run, if it has begun.
 func (c *dedupCmd) do(ctx context.Context, s streams) (found *records.Run, err error) {
 	if err := c.relocate(); err != nil {
 		return nil, err
@@ -107,14 +107,14 @@ func (c *dedupCmd) do(ctx context.Context, s streams) (found *records.Run, err e
 	return c.run(ctx, task, s)
 }
 
-// draw draws the page, and reads the pair to show with the page's texts.
+// draw draws the page, and keeps the example pair, with its texts, for the summary.
 func (c *dedupCmd) draw(ctx context.Context, w io.Writer, f *output.Finished, texts dedup.TextsOf) error {
-	c.shown, _ = dedup.Example(ctx, f, texts) // else it is read again, which tells
+	c.shown, _ = dedup.Example(ctx, f, texts) // on an error it is read again, and the error reported
 	return report.Page(ctx, w, f, texts)
 }
 
-// relocate makes Beam's folder for temporary files that of --temp-dir. Beam makes it if need be. On Dataflow it is the
-// service's.
+// relocate uses Beam's folder for temporary files as --temp-dir, and makes it if necessary, as Beam does. On Dataflow
+// it is the service's.
 func (c *dedupCmd) relocate() error {
 	if c.TempLocation == "" || c.TempDir != "" || c.DryRun || c.Runner.Traits().OnlyBuckets {
 		return nil
@@ -147,23 +147,23 @@ func (c *dedupCmd) run(ctx context.Context, task *dedup.Job, s streams) (*record
 		return run, nil
 	}
 	err = c.print(ctx, s.Out, run)
-	if err != nil && !c.DryRun { // whatever becomes of this, the run is committed
+	if err != nil && !c.DryRun { // the run is committed nevertheless
 		slog.Warn(fmt.Sprintf("%v; the run is complete; see %s/%s", err, c.Output, output.RunFile))
 		return run, nil
 	}
 	return run, err
 }
 
-// interrupted says what an interruption leaves.
+// interrupted adds to an error what an interruption leaves.
 func (c *dedupCmd) interrupted(err error) error {
-	var pending interface{ Pending() bool } // which says itself what it leaves
+	var pending interface{ Pending() bool } // such an error says so itself
 	if interrupted := (*job.InterruptedError)(nil); errors.As(err, &interrupted) && !c.DryRun && !errors.As(err, &pending) {
 		return fmt.Errorf("%w; any finished output in %s is unchanged; run the same command again", err, c.Output)
 	}
 	return err
 }
 
-// left tells of a job that goes on; it is an error unless that was asked.
+// left prints how to follow a job that continues, or returns an error that says so, unless the user asked to leave it.
 func (c *dedupCmd) left(w io.Writer, left *job.LeftError, run *records.Run) error {
 	if left.Err != nil {
 		return &runError{fmt.Errorf("%w; publish its output when it has ended:\n  neardup finish %s", left, c.Output), run}
@@ -175,7 +175,7 @@ func (c *dedupCmd) left(w io.Writer, left *job.LeftError, run *records.Run) erro
 	return err
 }
 
-// print prints what the run found or, of a dry one, the plan.
+// print prints the result of the run or, if it was dry, the plan.
 func (c *dedupCmd) print(ctx context.Context, w io.Writer, run *records.Run) error {
 	switch {
 	case c.JSON:
@@ -190,8 +190,8 @@ func (c *dedupCmd) print(ctx context.Context, w io.Writer, run *records.Run) err
 	return report.Summary(w, terminal.Width(w), run, c.Output, example)
 }
 
-// launch returns how the runner that was asked for is started. It fails if a cluster cannot be
-// reached, before the run has touched anything.
+// launch returns how to run a pipeline on the chosen runner. It fails if a cluster cannot be reached, before the run
+// has changed anything.
 func (c *dedupCmd) launch(ctx context.Context, task *dedup.Job, s streams) (job.Launch, error) {
 	switch runner := c.Runner.Traits(); {
 	case c.DryRun || !runner.OnCluster:
@@ -203,15 +203,15 @@ func (c *dedupCmd) launch(ctx context.Context, task *dedup.Job, s streams) (job.
 	}
 }
 
-// example is a pair to show, nil if there is none.
+// example returns a pair to show, or nil if there is none.
 func (c *dedupCmd) example(ctx context.Context, run *records.Run) (example *records.Example, err error) {
-	defer func() { // parquet-go may panic over a file that it cannot read
+	defer func() { // parquet-go may panic on a file that it cannot read
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%v", p)
 		}
 	}()
 	if run.Counts.NearPairs == 0 || !c.Wrote(string(output.Pairs)) || slices.Contains(c.Inputs, "-") {
-		return nil, nil // texts of standard input are gone
+		return nil, nil // standard input cannot be read again
 	}
 	if c.shown != nil {
 		return c.shown, nil

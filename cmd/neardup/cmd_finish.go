@@ -48,13 +48,13 @@ func (c *finishCmd) Run(ctx context.Context, s streams) error {
 	} else {
 		err = report.Summary(s.Out, terminal.Width(s.Out), run, c.Output, nil)
 	}
-	if err != nil { // whatever becomes of this, the run is committed
+	if err != nil { // the run is committed nevertheless
 		slog.Warn(fmt.Sprintf("%v; the run is complete", err))
 	}
 	return nil
 }
 
-// follow returns what follows a job that another process has submitted.
+// follow returns a Launch that follows a job which another process submitted.
 func (c *finishCmd) follow(state string, s streams) job.Launch {
 	return func(ctx context.Context, _ *beam.Pipeline, _ string) (beam.PipelineResult, []records.Stage, error) {
 		j, err := dataflow.ParseJob(state)

@@ -42,7 +42,7 @@ func (c *indexCreateCmd) KeepTo(usual memory.Budget) (memory.Budget, job.Runner)
 	return c.Running.KeepTo(usual)
 }
 
-// AfterApply notes which flags are given.
+// AfterApply records which flags are given.
 func (c *indexCreateCmd) AfterApply(command *kong.Context) error {
 	c.Given = given(command)
 	return nil
@@ -111,7 +111,7 @@ type indexDropCmd struct {
 	Of    string `name:"run" required:"" placeholder:"RUN" help:"Run that added the documents, as neardup show INDEX lists it." group:"Index"`
 }
 
-// Run drops what a run has added.
+// Run removes what a run added.
 func (c *indexDropCmd) Run(ctx context.Context, s streams) error {
 	dropped, err := dedup.DropFromIndex(ctx, c.Index, c.Of)
 	if err != nil || s.Quiet {
@@ -127,7 +127,7 @@ type indexPruneCmd struct {
 	Keep  time.Duration `default:"168h" placeholder:"DURATION" help:"Keep generations younger than this for runs that read them; the three latest always stay (default: ${default})." group:"Index"`
 }
 
-// Run removes what only older generations need.
+// Run merges segments, and removes what only older generations need.
 func (c *indexPruneCmd) Run(ctx context.Context, s streams) error {
 	pruned, err := dedup.PruneIndex(ctx, c.Index, c.Keep)
 	if err != nil || s.Quiet {

@@ -55,7 +55,7 @@ func (c *passagesCmd) Run(ctx context.Context, s streams) error {
 	return report.Passages(s.Out, terminal.Width(s.Out), run, c.Output, most)
 }
 
-// shownRepeats are the passages that the summary shows.
+// shownRepeats is how many passages the summary shows.
 const shownRepeats = 3
 
 // mostRepeated returns the most frequent passages.
@@ -67,7 +67,7 @@ func mostRepeated(ctx context.Context, dir string) (most []records.Repeat, err e
 	return report.MostRepeated(ctx, finished, shownRepeats)
 }
 
-// launch returns how the runner is started.
+// launch returns how to run a pipeline on the runner.
 func (c *passagesCmd) launch(ctx context.Context, s streams) (job.Launch, error) {
 	if c.DryRun || !c.Runner.Traits().OnCluster {
 		return inProcess(c.Running, s.Progress)

@@ -21,7 +21,7 @@ type queryCmd struct {
 	JSON bool            `name:"json" help:"Print the result as JSON, not as a table." group:"Query"`
 }
 
-// AfterApply notes which flags are given.
+// AfterApply records which flags are given.
 func (c *queryCmd) AfterApply(command *kong.Context) error {
 	c.Given = given(command)
 	return nil
@@ -57,11 +57,11 @@ func (c *queryCmd) Run(ctx context.Context, s streams) error {
 	return report.Neighbours(s.Out, answer)
 }
 
-// lateFile is a file, or a pipe, that is opened when it is read. The end of the process closes it: until
-// then a read that was given up may still wait for a pipe.
+// lateFile is a file, or a pipe, that is opened when it is first read. Only the end of the process closes it: until
+// then an abandoned read may still wait for a pipe.
 type lateFile struct {
 	ctx  context.Context //nolint:containedctx // of the one read
-	flag string          // by which it was given
+	flag string          // the flag that names the file
 	path string
 	file io.Reader
 }

@@ -17,7 +17,7 @@ type reportCmd struct {
 	NoText    bool   `help:"Leave out the texts of documents." group:"Output"`
 }
 
-// Run draws the page of a finished run again.
+// Run draws the HTML report of a finished run again.
 func (c *reportCmd) Run(ctx context.Context, s streams) error {
 	if c.Output == "-" {
 		c.Output = ""

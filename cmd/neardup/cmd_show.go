@@ -43,7 +43,7 @@ func (c *showCmd) Run(ctx context.Context, s streams) error {
 	return report.Cluster(s.Out, terminal.Width(s.Out), found)
 }
 
-// index prints what an index holds.
+// index prints what an index contains.
 func (c *showCmd) index(ctx context.Context, s streams) error {
 	if _, err := output.Open(ctx, c.Output); err == nil {
 		return withHelp(fmt.Errorf("the id of a document is missing; give it, as in neardup show %s ID", c.Output), "show")
@@ -77,7 +77,7 @@ func (c *showCmd) index(ctx context.Context, s streams) error {
 	return err
 }
 
-// passages prints those of a document.
+// passages prints the passages of a document.
 func (c *showCmd) passages(s streams, of *records.PassagesOf, err error) error {
 	if err != nil {
 		return err

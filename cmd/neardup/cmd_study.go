@@ -23,7 +23,7 @@ type studyCmd struct {
 	JSON      bool            `name:"json" help:"Print the result as JSON, not as a table." group:"Study"`
 }
 
-// Run studies the documents, prints what was found and draws it.
+// Run studies the documents, prints the results and draws them.
 func (c *studyCmd) Run(ctx context.Context, s streams) error {
 	c.Draw, c.Planned = draw, s.Progress.plan
 	if err := readFrom(ctx, &c.Input, &c.Running, s); err != nil {
@@ -66,7 +66,7 @@ func draw(found *records.Study, write func(name string, content func(io.Writer) 
 	return nil
 }
 
-// linkGroups makes a folder for each group of documents, with a link to each file that has one of them, by its
+// linkGroups makes a folder for each group of documents, with a link to each file that has one of them, under its
 // source.
 func linkGroups(dir string, found *records.Study) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
@@ -83,7 +83,7 @@ func linkGroups(dir string, found *records.Study) error {
 			if err := os.MkdirAll(filepath.Dir(link), 0o777); err != nil {
 				return err
 			}
-			// A file of many documents is linked once.
+			// A file with several documents is linked once.
 			if err := os.Symlink(file, link); err != nil && !errors.Is(err, fs.ErrExist) {
 				return err
 			}

@@ -20,7 +20,7 @@ import (
 	"github.com/neardup/neardup/runners/dataflow"
 )
 
-// onDataflow returns how a job is started on Dataflow, which has answered, as have the buckets that are written to.
+// onDataflow returns how to run a job on Dataflow. It fails if the service, or a bucket to write to, does not answer.
 func onDataflow(ctx context.Context, c dedup.Config, task *dedup.Job, s streams) (job.Launch, error) {
 	options := dataflow.Options{Name: c.JobName, Workers: int64(c.Workers)}
 	if err := setNamed(&options, c.DataflowOption); err != nil {
@@ -28,7 +28,7 @@ func onDataflow(ctx context.Context, c dedup.Config, task *dedup.Job, s streams)
 	}
 	follow(&options, s)
 	if task.SeveralJobs() {
-		options.Interrupted = nil // only this process can go on with what the first leaves
+		options.Interrupted = nil // only this process can continue after the first job
 	}
 	options, err := beamcli.Dataflow(options)
 	if err == nil {
@@ -63,10 +63,10 @@ func setNamed(o *dataflow.Options, named map[string]string) error {
 	return nil
 }
 
-// follow sets how a job is followed.
+// follow sets how to follow a job.
 func follow(o *dataflow.Options, s streams) {
 	o.Submitted = func(id string) {
-		// As Beam's SDKs write it: schedulers look for this line, and follow the job by it.
+		// The line that Beam's SDKs write: schedulers look for it to follow the job.
 		fmt.Fprintf(s.Raw, "Submitted job: %s\n", id)
 	}
 	o.Message = func(m dataflow.Message) {
@@ -94,7 +94,7 @@ func follow(o *dataflow.Options, s streams) {
 	}
 }
 
-// left is the error of a job that goes on, as pipelines know it.
+// left converts the error of a job that continues to the type that pipelines know.
 func left(err error) error {
 	l := (*dataflow.LeftError)(nil)
 	if !errors.As(err, &l) {
@@ -103,7 +103,7 @@ func left(err error) error {
 	return &job.LeftError{Job: l.Job.Path(), Show: l.Job.Show(), State: l.Job.Encode(), Err: l.Unwrap()}
 }
 
-// jobEnded returns what asks the service whether a job has ended.
+// jobEnded returns a function that asks the service whether a job has ended.
 func jobEnded(endpoint string) func(ctx context.Context, path string) (bool, error) {
 	return func(ctx context.Context, path string) (bool, error) {
 		j, ok := dataflow.JobAt(path)

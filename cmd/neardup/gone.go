@@ -25,7 +25,8 @@ type goneFlags struct {
 	Tokens         goneFlag `hidden:"" group:"Text" instead:"its steps are steps of --normalize, as in --normalize default,stem:en"`
 }
 
-// goneOfDedup are those of dedup. Of the options of Dataflow and Beam, passedOn takes those on the command line.
+// goneOfDedup are such flags of dedup. Options of Dataflow and Beam are refused only in files and the environment:
+// passedOn handles those on the command line.
 type goneOfDedup struct {
 	Cpuprofile, Memprofile, Trace goneFlag `hidden:"" group:"Running" instead:"use perf, or Go's own profiles around neardup.Run (docs/performance.md)"`
 
@@ -43,7 +44,7 @@ type goneOfDedup struct {
 	PrivateIPs goneFlag `name:"no-use-public-ips" hidden:"" group:"Cluster" instead:"give it with --dataflow-option"`
 }
 
-// goneFlag is one of them.
+// goneFlag is a flag that was removed.
 type goneFlag struct{}
 
 // Decode refuses the flag.

@@ -11,20 +11,20 @@ import (
 )
 
 var (
-	// most are the flags of dedup that -h shows.
+	// most lists the flags of dedup that -h shows.
 	most = []string{
 		"text", "id", "threshold", "recall", "shingle", "method", "keep", "output", "overwrite", "dry-run", "workers", "memory",
 	}
-	// idle are the flags of dedup that say what becomes of a job or of its results, which plan does not heed.
+	// idle lists the flags of dedup without effect on plan, because they are about the job or its results.
 	idle = []string{
 		"output", "write", "no-text", "dry-run", "overwrite", "weak-overwrite", "wait-lock", "force-unlock", "metrics-file",
 		"lineage-file",
 	}
-	// pure are the commands that read no corpus and no output: they reach no store, and have nothing to log.
+	// pure lists the commands that read no corpus and no output, so they reach no store and log nothing.
 	pure = []string{"curve", "init", "completion", "man", "version"}
 )
 
-// hideFlags hides what the help of plan does not show.
+// hideFlags hides the flags that the help of plan does not show.
 func hideFlags(k *kong.Kong) error {
 	for _, command := range k.Model.Children {
 		for _, flag := range command.Flags {
@@ -34,14 +34,14 @@ func hideFlags(k *kong.Kong) error {
 	return nil
 }
 
-// helpsHere are helps of shared flags for a command that runs in this process only.
+// helpsHere has help texts of shared flags for commands that run only in this process.
 var helpsHere = map[string]string{
 	"runner":   "Beam runner: local (all cores, bounded memory) or Beam's direct; DirectRunner means local (default: local).",
 	"workers":  "Number of parallel workers; --parallelism is the same (default: one per core).",
 	"temp-dir": "Folder for temporary files; --temp-location is the same, but makes the folder (default: a hidden folder in or beside the output, or the system's).",
 }
 
-// tailorHelp gives shared flags the helps that are true of a command.
+// tailorHelp sets the help texts of shared flags that differ for a command.
 func tailorHelp(k *kong.Kong) error {
 	k.Model.HelpFlag.Help = "Show help."
 	for _, command := range k.Model.Leaves(false) {
@@ -59,15 +59,16 @@ func tailorHelp(k *kong.Kong) error {
 	return nil
 }
 
-// helpHere prints help: of dedup and plan after -h the flags that most runs need, and else those that the command heeds,
-// those of stores last. It says how much memory this process would be kept to: that depends on the machine.
+// helpHere prints help: for dedup and plan with -h, only the flags that most runs need; otherwise all flags that the
+// command supports, those of stores last. It prints the memory limit that this process would have, which depends on the
+// machine.
 func helpHere(options kong.HelpOptions, c *kong.Context) error {
 	command, common := c.Selected(), c.Model.Flags
 	if command == nil {
 		command = c.Model.Node
 	}
 	own := command.Flags
-	defer func() { c.Model.Flags, command.Flags = common, own }() // which kong goes through after help, too
+	defer func() { c.Model.Flags, command.Flags = common, own }() // kong visits these again after help
 	short := (command.Name == "dedup" || command.Name == "plan") && !slices.Contains(c.Args, "--help")
 	for _, flag := range c.Flags() {
 		if rule, _, found := strings.Cut(flag.Help, " (default: "); found && flag.Name == "memory" {
@@ -78,7 +79,7 @@ func helpHere(options kong.HelpOptions, c *kong.Context) error {
 		flag.Hidden = flag.Hidden || far && slices.Contains(pure, command.Name) || short && !slices.Contains(most, flag.Name)
 	}
 	c.Model.Flags = slices.DeleteFunc(slices.Clone(common), isStores)
-	if command != c.Model.Node { // whose commands show the flags of stores, each
+	if command != c.Model.Node { // at the top, each command shows the flags of stores
 		stores := slices.DeleteFunc(slices.Clone(common), func(flag *kong.Flag) bool { return !isStores(flag) })
 		command.Flags = slices.Concat(own, stores)
 	}
@@ -89,5 +90,5 @@ func helpHere(options kong.HelpOptions, c *kong.Context) error {
 	return err
 }
 
-// isStores reports whether a flag says how stores are reached.
+// isStores reports whether a flag is about access to stores.
 func isStores(flag *kong.Flag) bool { return flag.Group != nil && flag.Group.Title == "Stores" }

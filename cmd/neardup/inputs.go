@@ -10,7 +10,7 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// readFrom has an input read s.In, and the inputs that --input names and --inputs-from lists.
+// readFrom makes s.In standard input, and adds the inputs that --input names and --inputs-from lists.
 func readFrom(ctx context.Context, in *records.Input, running *job.Running, s streams) (err error) {
 	running.Stdin = s.In
 	in.Inputs, in.NamedInputs = slices.Concat(in.Inputs, in.NamedInputs), nil

@@ -16,7 +16,7 @@ import (
 	"github.com/neardup/neardup/runners/local"
 )
 
-// inProcess returns how a runner in this process is started.
+// inProcess returns how to run a pipeline on a runner in this process.
 func inProcess(running job.Running, shown *display) (job.Launch, error) {
 	if running.Runner.Traits().Bounded {
 		return logged(running.Runner, locally(running, shown)), nil
@@ -25,7 +25,7 @@ func inProcess(running job.Running, shown *display) (job.Launch, error) {
 	return logged(running.Runner, launch), err
 }
 
-// inForce is what the runner works with, be it asked for or the default.
+// inForce returns the limits of the runner, requested or default.
 func inForce(running job.Running, remote job.Remote) records.InForce {
 	switch runner := running.Runner.Traits(); {
 	case runner.TaskBytes > 0:
@@ -36,7 +36,7 @@ func inForce(running job.Running, remote job.Remote) records.InForce {
 	return here.InForce(running)
 }
 
-// logged logs when a pipeline starts and ends.
+// logged returns start with log messages before and after each pipeline.
 func logged(runner job.Runner, start job.Launch) job.Launch {
 	return func(ctx context.Context, p *beam.Pipeline, temp string) (beam.PipelineResult, []records.Stage, error) {
 		begun := time.Now()
@@ -47,22 +47,23 @@ func logged(runner job.Runner, start job.Launch) job.Launch {
 	}
 }
 
-// locally returns how the local runner is started.
+// locally returns how to run a pipeline on the local runner.
 func locally(running job.Running, shown *display) job.Launch {
-	if running.Workers > 0 { // some steps use all cores that the process may
+	if running.Workers > 0 { // some steps use all cores of the process
 		runtime.GOMAXPROCS(min(running.Workers, runtime.GOMAXPROCS(0)))
 	}
 	return here.Launch(running, func(p local.Progress) { shown.show(sightOf(p)) })
 }
 
-// warn logs what a run warns of.
+// warn logs the warnings of a run.
 func warn(texts []string) {
 	for _, text := range texts {
 		slog.Warn(text)
 	}
 }
 
-// sightOf is what the local runner tells: of the stages that run, the one that will take longest or, if none is on its way, the first.
+// sightOf returns the progress of the local runner: of the running stages, it shows the one that will take longest or,
+// if none can tell, the first.
 func sightOf(p local.Progress) sight {
 	s := sight{elapsed: p.Elapsed, ended: p.Ended, counts: counted(p.Metrics.AllMetrics().Counters()), done: p.Done, of: p.Stages, unit: "stages"}
 	s.open = func(step string) bool {

@@ -35,9 +35,9 @@ func main() {
 	os.Exit(status)
 }
 
-// heapReserve is a part of the heap that is never touched: the collector runs when the heap has
-// doubled, and so leaves the first 64 MB alone, at the price of up to 32 MB of memory. Collecting those
-// took 8 % of the CPU of a job on 100,000 reviews.
+// heapReserve is a part of the heap that is never touched. The collector runs when the heap has doubled, so it skips
+// the first 64 MB, at the price of up to 32 MB of memory. Collecting those took 8 % of the CPU of a job on 100,000
+// reviews.
 const heapReserve = 32 << 20
 
 // run runs one command line and returns its exit status.
@@ -82,7 +82,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if err == nil && status < 0 {
 		err = cli.heeds(passed)
 	}
-	if err == nil || cli.Log.JSON() { // which a job file may say, too
+	if err == nil || cli.Log.JSON() { // a job file may ask for JSON, too
 		slog.SetDefault(cli.Log.Logger(stderr))
 	}
 	if status >= 0 {
@@ -91,7 +91,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if err == nil {
 		err = cli.run(ctx, command, options, streams{In: stdin, Out: stdout, Err: stderr, Raw: stderr, Quiet: cli.Log.Quiet})
 	}
-	if err != nil && (cli.asJSON() || slices.Contains(own, "--json")) { // which may not have been parsed
+	if err != nil && (cli.asJSON() || slices.Contains(own, "--json")) { // --json may not have been parsed
 		printFailure(stdout, err)
 	}
 	return exit(err)
@@ -117,7 +117,7 @@ func (c *commands) run(ctx context.Context, command *kong.Context, options []str
 	command.BindTo(ctx, (*context.Context)(nil))
 	command.Bind(command.Model)
 	if c.Log.JSON() || c.Log.Quiet {
-		s.Err = io.Discard // no line of progress that is written over
+		s.Err = io.Discard // no progress line
 	}
 	s.Progress = newDisplay(s.Err)
 	if c.Caller > 0 {
@@ -131,7 +131,7 @@ func (c *commands) run(ctx context.Context, command *kong.Context, options []str
 	return err
 }
 
-// heeds returns an error if an option that only Beam knows is given to a runner that is not Dataflow.
+// heeds returns an error if an option that only Beam knows is given without Dataflow.
 func (c *commands) heeds(options []string) error {
 	for _, option := range options {
 		name, _, _ := strings.Cut(option, "=")
@@ -142,27 +142,27 @@ func (c *commands) heeds(options []string) error {
 	return nil
 }
 
-// asJSON reports whether what is printed is to be JSON.
+// asJSON reports whether results are printed as JSON.
 func (c *commands) asJSON() bool {
 	return c.Dedup.JSON || c.Plan.JSON || c.Finish.JSON || c.Query.JSON || c.Compare.JSON || c.Show.JSON || c.Curve.JSON || c.Diff.JSON || c.Eval.JSON
 }
 
-// streams are what a command reads and where it writes: results to Out, and progress to Err if that is a terminal. The rest
-// is logged, by slog's default, but for what others than users read: that goes to Raw, whatever the log's format.
+// streams are where a command reads and writes: results go to Out, progress to Err if that is a terminal, and other
+// messages to slog's default logger. Raw is for text that other programs read, whatever the format of the log.
 type streams struct {
 	In            io.Reader
 	Out, Err, Raw io.Writer
 	Progress      *display
-	Quiet         bool // a summary is not asked for
+	Quiet         bool // do not print a summary
 }
 
-// asks reports whether a user can be asked.
+// asks reports whether the command can ask a user.
 func (s streams) asks() bool {
 	in, ok := s.In.(*os.File)
 	return ok && terminal.Watched(in) && terminal.Watched(s.Err)
 }
 
-// parse parses the command line. A status of 0 or more means that all is done: --help.
+// parse parses the command line. A status of 0 or more means that there is nothing else to do, as after --help.
 func parse(parser *kong.Kong, args []string) (command *kong.Context, status int, err error) {
 	status = -1
 	parser.Exit = func(code int) { status = code }
@@ -186,7 +186,7 @@ func parse(parser *kong.Kong, args []string) (command *kong.Context, status int,
 	return command, status, err
 }
 
-// plainWords are patterns of what kong says, and what a user reads instead.
+// plainWords maps patterns of kong's messages to the words that users read instead.
 var plainWords = [][2]string{
 	{`expected \w+ value but got "EOL" \(<EOL>\)|missing value, expecting ".*"`, "a value is missing"},
 	{`: expected (?:u?int|float) value but got "(-\.?\d.*)" \(\w+ flag\)(; perhaps try .*)?`, " $1: must not be negative"},
@@ -200,10 +200,10 @@ var plainWords = [][2]string{
 	{`^expected "(<.*>)"$|^expected ((?:one of )?".*)|^missing flags: (.*)`, "give $1$2$3"},
 	{`^flag (--\S+) applies to the default command "(.*)", not "(.*)"$`, "$1 before $3 counts as a flag of $2; give it after $3"},
 	{`^(give --.*), (--\S+)$`, "$1 and $2"},
-	{`^(un\w+ \w+ -{0,2}\S{1,2}), did you mean .*`, "$1"}, // which is like any short name
+	{`^(un\w+ \w+ -{0,2}\S{1,2}), did you mean .*`, "$1"}, // a short name resembles any other
 }
 
-// inPlainWords returns an error of kong's in the words of a user.
+// inPlainWords returns an error of kong's in users' words.
 func inPlainWords(err error) error {
 	text := err.Error()
 	for _, words := range plainWords {
@@ -232,7 +232,7 @@ func subcommand(c *kong.Context) string {
 	return strings.Join(names, " ")
 }
 
-// withHelp makes a usage error say where help is.
+// withHelp makes a usage error name the help to read.
 func withHelp(err error, subcommand string) error {
 	command := strings.TrimSpace("neardup " + subcommand)
 	return &job.UsageError{Reason: fmt.Errorf("%w; see %s --help", err, command)}
@@ -246,7 +246,7 @@ type runError struct {
 
 func (e *runError) Unwrap() error { return e.error }
 
-// printFailure prints an error as --json prints a run. What cannot be printed is in the log all the same.
+// printFailure prints an error in the form of --json. It ignores write errors, because the log has the error too.
 func printFailure(w io.Writer, err error) {
 	status := job.Status(err)
 	var failed any = records.Failure{Status: "failed", Error: err.Error(), Exit: status}
@@ -257,7 +257,7 @@ func printFailure(w io.Writer, err error) {
 	output.JSON(w, failed)
 }
 
-// exit logs an error and returns the exit status it stands for.
+// exit logs an error and returns its exit status.
 func exit(err error) int {
 	if err != nil {
 		slog.Error(err.Error())

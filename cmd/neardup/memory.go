@@ -15,12 +15,12 @@ import (
 
 var (
 	machine = os.DirFS("/")
-	// goMemLimit is GOMEMLIMIT as the runtime has read it; math.MaxInt64 if it is not set.
+	// goMemLimit is GOMEMLIMIT as the runtime parsed it; math.MaxInt64 if it is not set.
 	goMemLimit = debug.SetMemoryLimit(-1)
 )
 
-// limit keeps the process to the memory that the command asks for or, if it does not, to the default. Runners other than the local one have no
-// bound: a process with one of those is limited as a worker is.
+// limit limits the memory of the process to what the command sets or, if it does not, to the default. Runners other
+// than the local one have no limit: a process with one of those is limited like a worker.
 func limit(command *kong.Node) {
 	usual := memory.Usual(machine, goMemLimit)
 	c, runs := command.Target.Addr().Interface().(interface {
@@ -45,8 +45,8 @@ func limit(command *kong.Node) {
 	}
 }
 
-// limitWorker keeps the heap of a worker below what its machine or container has, where whoever starts workers has not
-// set GOMEMLIMIT: beside it are the runner's own processes.
+// limitWorker limits the heap of a worker to a part of the memory of its machine or container, which the runner's own
+// processes share, unless GOMEMLIMIT is set.
 func limitWorker() {
 	if goMemLimit == math.MaxInt64 {
 		has, _ := memory.Available(machine)

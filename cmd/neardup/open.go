@@ -10,7 +10,7 @@ import (
 	"github.com/neardup/neardup/pipelines/job"
 )
 
-// open opens what a flag names: a file, also a pipe, or an object. The error of one that is not there is of usage.
+// open opens the file, pipe or object that a flag names. If it does not exist, the error is a *job.UsageError.
 func open(ctx context.Context, flag, path string) (r io.ReadCloser, err error) {
 	if job.IsLocal(path) {
 		r, err = os.Open(path)

@@ -13,10 +13,10 @@ import (
 	"github.com/neardup/neardup/pipelines/job"
 )
 
-// picture is the path of an SVG file to write; "" is none.
+// picture is the path of an SVG file to write; "" means none.
 type picture string
 
-// check returns an error if no new picture can be written there by the flag of a subcommand.
+// check returns an error if a new picture cannot be written to the path of a subcommand's flag.
 func (p picture) check(flag, subcommand string) error {
 	if p == "" {
 		return nil
@@ -27,7 +27,7 @@ func (p picture) check(flag, subcommand string) error {
 	return checkNew(string(p), flag, subcommand)
 }
 
-// checkNew returns an error if nothing new can be made at the path of a flag of a subcommand; "" is none.
+// checkNew returns an error if nothing new can be created at the path of a subcommand's flag; "" means none.
 func checkNew(path, flag, subcommand string) error {
 	if err := job.CheckPath(flag, path); err != nil {
 		return withHelp(err, subcommand)
@@ -38,7 +38,7 @@ func checkNew(path, flag, subcommand string) error {
 	return nil
 }
 
-// draws writes the picture of v, if one is asked for.
+// draws writes the picture of v, if one is requested.
 func draws[T any](p picture, flag string, v T, svg func(io.Writer, T) error) error {
 	if p == "" {
 		return nil

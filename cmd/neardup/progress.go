@@ -15,21 +15,21 @@ import (
 	"github.com/neardup/neardup/report"
 )
 
-// sight is what a runner tells of a pipeline while it runs.
+// sight is what a runner reports about a running pipeline.
 type sight struct {
 	elapsed time.Duration
 	ended   bool
-	counts  map[string]int64       // by namespace/name; nil: the runner does not count
-	open    func(step string) bool // whether a stage of a step has not ended; nil: not known
-	step    string                 // what runs and takes longest
-	share   float64                // of the step that is done
-	done    int                    // units that have ended
-	of      int                    // 0: not known
+	counts  map[string]int64       // by namespace/name; nil if the runner does not count
+	open    func(step string) bool // whether a stage of a step has not ended; nil if unknown
+	step    string                 // the running step that takes longest
+	share   float64                // the share of the step that is done
+	done    int                    // number of units that have ended
+	of      int                    // of how many; 0 if unknown
 	unit    string                 // "stages"
-	state   [2]string              // of a job on a cluster, in a sentence and in a word
+	state   [2]string              // of a job on a cluster: as a sentence, and as a word
 }
 
-// counted sums counters, as Beam has them, of all steps.
+// counted sums Beam's counters over all steps.
 func counted[C interface {
 	Namespace() string
 	Name() string
@@ -42,40 +42,40 @@ func counted[C interface {
 	return sums
 }
 
-// progress is how far the pipelines of a job are.
+// progress is the progress of a job's pipelines.
 type progress struct {
-	reads    [][]job.Read  // of each pipeline, with their bytes as far as these are known by now
-	at       int           // the pipeline that runs
-	before   time.Duration // what the pipelines before it took
-	fraction float64       // of the job, as shown last
-	reading  int           // the read in hand, counted from 1 over all pipelines; 0: none
-	recent   []point       // of that read
+	reads    [][]job.Read  // by pipeline, with their bytes as known so far
+	at       int           // number of the running pipeline
+	before   time.Duration // time of the pipelines before it
+	fraction float64       // of the job, as last shown
+	reading  int           // number of the current read over all pipelines, from 1; 0 if none
+	recent   []point       // recent points of that read
 }
 
-// point is how far a read was at a time of the job.
+// point is the progress of a read at a time of the job.
 type point struct {
 	at               time.Duration
 	bytes, documents float64
 }
 
-// Rates are those of the last window, once they have a basis.
+// Rates are averages over the last window, once it is at least as long as basis.
 const (
 	window = 15 * time.Second
 	basis  = 2 * time.Second
 )
 
-// view is what a person is told. What is not known is 0, but for fraction and left.
+// view is what a person sees. What is not known is 0, except fraction and left.
 type view struct {
 	elapsed        time.Duration
-	fraction       float64       // of the job; below 0: not known
+	fraction       float64       // of the job; negative if unknown
 	bytes, all     int64         // of all reads
-	reading, reads int           // the read in hand, from 1, and how many there are
-	documents      float64       // a second
-	left           time.Duration // below 0: not known
+	reading, reads int           // number of the current read, from 1, and of all reads
+	documents      float64       // per second
+	left           time.Duration // negative if unknown
 	sight
 }
 
-// see returns what is told of the job when its runner tells s of a pipeline.
+// see updates the progress with the report s on a pipeline, and returns what to show.
 func (p *progress) see(s sight) view {
 	v := view{elapsed: p.before + s.elapsed, fraction: -1, left: -1, sight: s}
 	known := s.counts != nil && p.bytes(&v)
@@ -99,17 +99,17 @@ func (p *progress) see(s sight) view {
 	return v
 }
 
-// almost is the most that is done of what has not ended: after the last read, a run still writes tables.
+// almost is the maximum fraction of a job that has not ended: after the last read, a run still writes tables.
 const almost = .99
 
-// advance never goes back: an estimate that is corrected upwards makes the bar stand still.
+// advance never decreases the fraction: if an estimate is corrected upwards, the bar stands still.
 func (p *progress) advance(fraction, most float64) {
 	p.fraction = max(p.fraction, min(fraction, most))
 }
 
-// end makes the next pipeline the one that runs. How many there are is not known of a job that was not planned.
+// end moves on to the next pipeline. For a job that was not planned, the number of pipelines is not known.
 func (p *progress) end(elapsed time.Duration) {
-	p.before, p.reading = elapsed, 0 // which another read follows, at a rate of its own
+	p.before, p.reading = elapsed, 0 // the next read has a rate of its own
 	if p.at < len(p.reads) {
 		p.at++
 	} else {
@@ -117,7 +117,7 @@ func (p *progress) end(elapsed time.Duration) {
 	}
 }
 
-// bytes sets how many bytes were read, and which read is in hand. It reports whether anything is known of that.
+// bytes sets the number of bytes read, and the current read. It reports whether these are known.
 func (p *progress) bytes(v *view) bool {
 	for i, reads := range p.reads {
 		for r := range reads {
@@ -145,7 +145,7 @@ func (p *progress) bytes(v *view) bool {
 	return p.at < len(p.reads) && v.all > 0
 }
 
-// rate sets how fast the read in hand goes, and how long all take at that rate.
+// rate sets the speed of the current read, and the remaining time of all reads at that speed.
 func (p *progress) rate(v *view) {
 	if v.reading != p.reading {
 		p.reading, p.recent = v.reading, nil
@@ -154,7 +154,7 @@ func (p *progress) rate(v *view) {
 		return
 	}
 	now := point{v.elapsed, float64(v.bytes), 0}
-	// A later read skips records, or copies them unseen: it goes through as many to a byte as the first did.
+	// Later reads skip records, or copy them uncounted; assume as many records per byte as in the first.
 	if first := float64(v.counts[job.First.Counted+"/stored"]); first > 0 {
 		now.documents = float64(v.counts["read/records"]) * max(1, p.ofPipeline(v)/first)
 	}
@@ -176,7 +176,7 @@ func (p *progress) rate(v *view) {
 	}
 }
 
-// ofPipeline is how much the pipeline that runs has read.
+// ofPipeline returns how many bytes the running pipeline has read.
 func (p *progress) ofPipeline(v *view) (bytes float64) {
 	for _, read := range p.reads[p.at] {
 		bytes += float64(v.counts[read.Counted+"/stored"])
@@ -184,10 +184,10 @@ func (p *progress) ofPipeline(v *view) (bytes float64) {
 	return bytes
 }
 
-// part is what a line says beside the bar, in full and where there is little room.
+// part is a text beside the bar, in full and for narrow screens.
 type part struct{ long, short string }
 
-// parts are what matters most, and what may be left out, the last first.
+// parts returns the most important texts, and those that may be left out, the last first.
 func (v *view) parts() (most []part, more []string) {
 	if v.state[0] != "" {
 		most = append(most, part{v.state[0], v.state[1]})
@@ -200,7 +200,7 @@ func (v *view) parts() (most []part, more []string) {
 		left := brief(v.left) + " left"
 		most = append(most, part{left, left})
 	}
-	if v.reading == 0 && v.step != "" { // why the bar stands still
+	if v.reading == 0 && v.step != "" { // explains why the bar stands still
 		step := report.StepOf(v.step) + " " + percent(min(v.share, almost))
 		most = append(most, part{step, step})
 	}
@@ -220,10 +220,10 @@ func (v *view) parts() (most []part, more []string) {
 	return most, more
 }
 
-// percent is rounded down: 100 % is all.
+// percent rounds down, so that 100 % means all.
 func percent(share float64) string { return fmt.Sprintf("%.0f %%", math.Floor(100*share)) }
 
-// text is a line of a log.
+// text returns a line for the log.
 func (v *view) text() string {
 	most, more := v.parts()
 	said := []string{v.elapsed.Round(time.Second).String()}
@@ -236,7 +236,7 @@ func (v *view) text() string {
 	return strings.Join(append(said, more...), ", ")
 }
 
-// details are what text says, for programs.
+// details returns the content of text for programs.
 func (v *view) details() []any {
 	details := []any{"elapsed_seconds", v.elapsed.Seconds()}
 	if v.fraction >= 0 {
@@ -260,7 +260,7 @@ func (v *view) details() []any {
 	return []any{slog.Group("progress", details...)}
 }
 
-// line is a line of a screen of so many characters. Its bar does not change its width with what is said.
+// line returns a line for a screen of the given width. The width of its bar does not depend on the texts.
 func (v *view) line(width int) string {
 	const leastBar = 9
 	if v.fraction < 0 {
@@ -287,7 +287,7 @@ func (v *view) line(width int) string {
 	return terminal.Cut(percent(v.fraction), max(width, 1))
 }
 
-// bar draws a fraction in so many characters, 3 or more.
+// bar draws a fraction in width characters, at least 3.
 func bar(fraction float64, width int) string {
 	room := width - len("[]")
 	full := int(fraction * float64(room))
@@ -309,7 +309,7 @@ func thousands(n float64) string {
 	}
 }
 
-// brief is a duration in its two largest units.
+// brief formats a duration in its two largest units.
 func brief(d time.Duration) string {
 	if d = d.Round(time.Second); d < time.Hour {
 		return d.String()
@@ -317,7 +317,7 @@ func brief(d time.Duration) string {
 	return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
 }
 
-// sizes writes a part of a size and that, in the unit that suits it.
+// sizes formats a part and the whole of a size in the unit that suits the whole.
 func sizes(part, all int64) string {
 	unit, name := 1.0, "B"
 	for _, larger := range []string{"kB", "MB", "GB", "TB"} {
@@ -333,29 +333,30 @@ func sizes(part, all int64) string {
 	return fmt.Sprintf("%.*f of %.*f %s", digits, float64(part)/unit, digits, float64(all)/unit, name)
 }
 
-// display shows how far a job is: on a terminal a line that is written over, elsewhere one that is logged now and then.
+// display shows the progress of a job: on a terminal in a line that is overwritten, elsewhere in occasional log
+// messages.
 type display struct {
 	w      io.Writer
 	job    progress
-	next   time.Duration // when the job is so old, a line is logged
-	always bool          // lines are logged as they come: a program shows them
+	next   time.Duration // time of the job for the next log message
+	always bool          // log every update, for a program that shows them
 }
 
 func newDisplay(w io.Writer) *display { return &display{w: w, next: often} }
 
-// A line is logged every 10 seconds of a job's first minute, and then every minute.
+// A line is logged every 10 seconds in the first minute of a job, and then every minute.
 const (
 	often  = 10 * time.Second
 	seldom = time.Minute
 )
 
-// plan takes what each pipeline of the job reads.
+// plan sets the reads of each pipeline of the job.
 func (d *display) plan(reads [][]job.Read) { d.job = progress{reads: reads} }
 
 func (d *display) show(s sight) {
 	v := d.job.see(s)
 	if terminal.Watched(d.w) {
-		shown := terminal.Erase(d.w) + v.line(terminal.Columns(d.w)-1) // in the last column some terminals begin a line
+		shown := terminal.Erase(d.w) + v.line(terminal.Columns(d.w)-1) // in the last column some terminals wrap
 		if s.ended {
 			shown += terminal.Erase(d.w)
 		}

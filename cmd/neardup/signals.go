@@ -14,13 +14,13 @@ import (
 	"github.com/neardup/neardup/pipelines/job"
 )
 
-// interruptible returns a context that the first signal ends, for a *job.InterruptedError; a
-// second one ends the process. SIGQUIT writes to stderr what all goroutines do.
+// interruptible returns a context that the first signal cancels, with a *job.InterruptedError as its cause; a second
+// one ends the process. SIGQUIT also writes the stacks of all goroutines to stderr.
 func interruptible(stderr io.Writer) context.Context {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	go func() {
 		first := <-early.Caught
-		// SIGQUIT stays: Go would end the process with status 2, which says that a person must act.
+		// Keep handling SIGQUIT: Go would end the process with status 2, which means that a person must act.
 		signal.Reset(syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM)
 		if first == syscall.SIGQUIT {
 			pprof.Lookup("goroutine").WriteTo(stderr, 2)
@@ -32,7 +32,8 @@ func interruptible(stderr io.Writer) context.Context {
 	return ctx
 }
 
-// endWith ends the run, as SIGTERM does, with the program that holds the other end of a pipe, and which then hears no more.
+// endWith ends the run, as SIGTERM does, when the program at the other end of a pipe ends. Nobody reads the output
+// then.
 func endWith(caller *os.File) {
 	signal.Ignore(syscall.SIGPIPE)
 	_, _ = io.Copy(io.Discard, caller)
@@ -43,7 +44,7 @@ func interruption(s os.Signal) *job.InterruptedError {
 	return &job.InterruptedError{Signal: early.Signals[s], Number: int(s.(syscall.Signal))}
 }
 
-// interruptWorker ends a worker by a signal, at once, as that has nothing to tidy up.
+// interruptWorker lets a signal end a worker at once, since a worker has nothing to clean up.
 func interruptWorker() {
 	signal.Reset()
 	select {
@@ -53,8 +54,9 @@ func interruptWorker() {
 	}
 }
 
-// abortFatal lets the process end by SIGABRT where Go's runtime gives up, as without memory or threads: its own status would
-// be 2, which says that a person must act. No core is dumped, as that would hold texts. Who sets GOTRACEBACK wants another end.
+// abortFatal makes fatal errors of Go's runtime, such as a lack of memory or threads, end the process with SIGABRT: its
+// own status would be 2, which means that a person must act. It disables core dumps, because they would contain texts.
+// If GOTRACEBACK is set, the user wants another behaviour.
 func abortFatal() {
 	var core syscall.Rlimit
 	if os.Getenv("GOTRACEBACK") != "" || syscall.Getrlimit(syscall.RLIMIT_CORE, &core) != nil {

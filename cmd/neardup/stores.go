@@ -13,8 +13,8 @@ import (
 	"github.com/neardup/neardup/pipelines/job"
 )
 
-// storeFlags say how object stores are reached. What they leave open, and who asks, each client finds as its
-// own tools do.
+// storeFlags say how to reach object stores. Clients find other settings, and credentials, as their stores' own tools
+// do.
 type storeFlags struct {
 	Endpoint      map[string]string `name:"store-endpoint" mapsep:"none" placeholder:"STORE=URL" help:"Address of s3 or gs, as in s3=https://minio.example:9000; repeat for both (default: AWS_ENDPOINT_URL_S3 and STORAGE_EMULATOR_HOST, or AWS and Google)." group:"Stores"`
 	S3PathStyle   *bool             `name:"s3-path-style" negatable:"" help:"Name the bucket in the path of a request, not in its host (default: only if an endpoint is set)." group:"Stores"`
@@ -22,12 +22,12 @@ type storeFlags struct {
 	RequesterPays bool              `help:"Pay for requests to requester-pays buckets; on Google Cloud Storage, the project in GOOGLE_CLOUD_QUOTA_PROJECT pays." group:"Stores"`
 	KMSKey        string            `name:"kms-key" placeholder:"KEY" help:"KMS key of the output's store, which encrypts all that neardup writes there." group:"Stores"`
 
-	// The region and the project that pays are those of the environment, which workers may not have.
+	// The region, and the project that pays, are from the environment, which workers may not have.
 	S3Region  string `kong:"-"`
 	GSProject string `kong:"-"`
 }
 
-// register makes the stores of this process those of the flags. A client looks for credentials when it is first used.
+// register registers the stores of this process with these flags. A client looks for credentials when it is first used.
 func (f storeFlags) register() {
 	s3.Register(s3.Options{
 		Endpoint: f.Endpoint["s3"], Region: f.S3Region, PathStyle: f.S3PathStyle, Anonymous: slices.Contains(f.Anonymous, "s3"),
@@ -38,7 +38,7 @@ func (f storeFlags) register() {
 
 func init() { storeFlags{}.register() }
 
-// tellStores has the workers of a job reach stores as its launcher does.
+// tellStores makes the workers of a job reach stores as its launcher does.
 var tellStores = beamcli.Teller("neardup-stores", func(text string) error {
 	var f storeFlags
 	if err := json.Unmarshal([]byte(text), &f); err != nil {
@@ -48,7 +48,7 @@ var tellStores = beamcli.Teller("neardup-stores", func(text string) error {
 	return nil
 })
 
-// use makes the stores those of the flags, here and in workers.
+// use applies the flags, here and in workers.
 func (f storeFlags) use() error {
 	for store := range f.Endpoint {
 		if store != "s3" && store != "gs" {

@@ -21,13 +21,13 @@ import (
 	"github.com/neardup/neardup/report/monitor"
 )
 
-// watching is what those who run a job every night watch. A dry run tells nobody.
+// watching has the flags for monitoring jobs that run every night. A dry run writes no such files.
 type watching struct {
 	MetricsFile string `placeholder:"FILE" help:"Write metrics to this file in Prometheus' text format, for a textfile collector (which reads *.prom), when the run ends, successfully or not." group:"Output"`
 	LineageFile string `placeholder:"FILE" help:"Append OpenLineage events to this file, one line of JSON each: START, and COMPLETE or FAIL. OPENLINEAGE_NAMESPACE is the namespace of the job (default: neardup)." group:"Output"`
 }
 
-// watch is the watching of one run.
+// watch monitors one run.
 type watch struct {
 	watching
 	config  *dedup.Config
@@ -35,7 +35,7 @@ type watch struct {
 	lineage monitor.Run
 }
 
-// watch tells that a run begins. It fails if nothing could be record at its end.
+// watch reports that a run begins. It fails if the end could not be recorded.
 func (c *dedupCmd) watch() (*watch, error) {
 	w := &watch{watching: c.Watching, config: &c.Config, started: time.Now()}
 	if c.DryRun {
@@ -62,7 +62,7 @@ func (c *dedupCmd) watch() (*watch, error) {
 	return w, nil
 }
 
-// absolute is a path of this machine, or a URL or standard input as it stands.
+// absolute returns the absolute path on this machine, or a URL or - as it is.
 func absolute(path string) string {
 	if path == "-" || strings.Contains(path, "://") {
 		return path
@@ -73,7 +73,7 @@ func absolute(path string) string {
 	return path
 }
 
-// end tells how the run ended. What cannot be record is warned of: the run may be committed.
+// end reports how the run ended. If that fails, it only warns: the run may be committed.
 func (w *watch) end(ctx context.Context, run *records.Run, err error) {
 	record := records.Run{Version: dedup.Version(), Started: w.started, Parameters: w.config.Spec, Running: w.config.Record()}
 	if run != nil {
@@ -91,7 +91,7 @@ func (w *watch) end(ctx context.Context, run *records.Run, err error) {
 		}
 	}
 	if w.MetricsFile != "" {
-		record.Started = w.started // that of a run that was recovered is of another process
+		record.Started = w.started // the start in a recovered run's record is another process's
 		if err := monitor.WriteMetrics(ctx, w.MetricsFile, w.config.JobName, &record, ended); err != nil {
 			slog.Warn(fmt.Sprintf("--metrics-file: %v", err))
 		}
