@@ -1,6 +1,6 @@
 package records
 
-// Cluster is what a finished output knows of one document: its cluster, if it is in one.
+// Cluster is what a finished output says about one document: its cluster, if it is in one.
 type Cluster struct {
 	ID       string `json:"id"`
 	Source   string `json:"source"`
@@ -9,20 +9,21 @@ type Cluster struct {
 	// StateUnreadable; Reason says why a document was not compared.
 	State  string `json:"state"`
 	Reason string `json:"reason,omitempty"`
-	// Cluster is the key of the cluster's first document; it and what follows are of a clustered document only.
+	// Cluster is the key of the cluster's first document. This field and the next ones are set only for a clustered
+	// document.
 	Cluster   int64   `json:"cluster"`
-	Documents int32   `json:"documents"` // of the cluster
-	Kept      int32   `json:"kept"`      // of these
+	Documents int32   `json:"documents"` // number in the cluster
+	Kept      int32   `json:"kept"`      // number of these that are kept
 	Threshold float64 `json:"threshold"`
-	// Members are the first of the cluster, in input order, and the document itself.
+	// Members are the first documents of the cluster, in input order, and the document itself.
 	Members []Member `json:"members"`
-	// Examples are pairs to look at: the document with the one kept in its place or, of a kept one, with
-	// those that it replaces.
+	// Examples are pairs to look at: a removed document with the one kept in its place, or a kept one with those that it
+	// replaces.
 	Examples []Example `json:"examples,omitempty"`
 	Warnings []string  `json:"warnings,omitempty"`
 }
 
-// What becomes of a document.
+// Values of State.
 const (
 	StateClustered   = "clustered"
 	StateAlone       = "alone" // in no cluster, and kept
@@ -37,14 +38,14 @@ type Member struct {
 	Position int64  `json:"position"`
 	Size     int32  `json:"size"`
 	Kept     bool   `json:"kept"`
-	// Similarity is that to the document in question; nil if the output lists no such pair.
+	// Similarity is the similarity to the document in question; nil if the output lists no such pair.
 	Similarity *float64 `json:"similarity"`
-	// InPlace is set of a removed document, if the output has the table:
-	// it says which document is kept in its place, and why.
+	// InPlace is set for a removed document, if the output has the table removed: the document that is kept in its place,
+	// and why.
 	InPlace *InPlace `json:"in_place,omitempty"`
 }
 
-// InPlace is the document that is kept in the place of another.
+// InPlace is the document that is kept in place of another.
 type InPlace struct {
 	ID         string   `json:"id"`
 	Source     string   `json:"source"`

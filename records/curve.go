@@ -1,10 +1,10 @@
 package records
 
-// Curve is how likely bands and rows are to find a pair, by its similarity.
+// Curve is the probability that bands and rows find a pair, by its similarity.
 type Curve struct {
 	Bands int `json:"bands"`
 	Rows  int `json:"rows"`
-	// Steepest is about the similarity at which the curve rises most: (1/bands)^(1/rows).
+	// Steepest is about the similarity where the curve is steepest: (1/bands)^(1/rows).
 	Steepest  float64      `json:"steepest"`
 	Points    []CurvePoint `json:"points"`
 	Sensitive *Sensitive   `json:"sensitive,omitempty"`

@@ -5,21 +5,21 @@ import (
 	"slices"
 )
 
-// UnknownEncoding is the name of none, where no encoding is likely.
+// UnknownEncoding is the name if no encoding is likely.
 const UnknownEncoding = "unknown"
 
-// FileEncoding are the files that most likely are in an encoding, by their texts.
+// FileEncoding describes the files that, judging by their texts, most likely have one encoding.
 type FileEncoding struct {
-	Name  string `json:"name" doc:"with '--encoding detect': an encoding, or 'unknown'"` // or UnknownEncoding
+	Name  string `json:"name" doc:"with '--encoding detect': an encoding, or 'unknown'"`
 	Files int64  `json:"files" doc:"files that are most likely in this encoding"`
-	// Read: the files are read in it. Else it is not sure enough.
+	// Read means that the files are read in this encoding. Otherwise it is not certain enough.
 	Read bool `json:"read" doc:"'true' if neardup read them in it"`
-	// Percent is how sure it is of the file File, of which it is least certain.
+	// Percent is the certainty for File, the file with the lowest.
 	Percent int    `json:"percent" doc:"how certain the encoding of 'file' is, in per cent"`
 	File    string `json:"file" doc:"the file whose encoding is least certain"`
 }
 
-// AddEncoding adds files to those of their encoding, in any order.
+// AddEncoding adds files to those with their encoding. The order of calls does not matter.
 func AddEncoding(all []FileEncoding, files FileEncoding) []FileEncoding {
 	for i, e := range all {
 		if e.Name != files.Name || e.Read != files.Read {
@@ -34,7 +34,7 @@ func AddEncoding(all []FileEncoding, files FileEncoding) []FileEncoding {
 	return append(all, files)
 }
 
-// SortEncodings sorts encodings: those that files are read in first, the most frequent before others.
+// SortEncodings sorts encodings: those in which files are read first, and then by number of files, descending.
 func SortEncodings(all []FileEncoding) {
 	slices.SortFunc(all, func(a, b FileEncoding) int {
 		if a.Read != b.Read {

@@ -1,21 +1,21 @@
 package records
 
-// Evaluation is how a finished output agrees with what is known of its
-// documents, or with an exact join of some of them.
+// Evaluation says how a finished output agrees with a truth about its documents, or with an exact join of some of them.
 type Evaluation struct {
 	Kind      string `json:"truth"`            // TruthPairs, TruthClusters or TruthSample
-	Documents int64  `json:"documents"`        // that count
-	Sample    int64  `json:"sample,omitempty"` // of TruthSample, how many were drawn, of Documents distinct ones
-	// The found pairs are those of documents in one cluster. Of a sample,
-	// pairs have a document that was drawn, and are of distinct documents.
+	Documents int64  `json:"documents"`        // number of documents that count
+	Sample    int64  `json:"sample,omitempty"` // for TruthSample: how many of the Documents distinct ones were drawn
+	// Found pairs are pairs of documents in one cluster. With a sample, one of them was drawn, and both are distinct
+	// documents.
 	Agreement
-	// Listed counts, of a sample, rows of pairs/ instead. Of Crowds, pairs/ lists some pairs only.
+	// Listed counts rows of pairs/ instead, with a sample. Crowds is the number of crowds, of which pairs/ lists only some
+	// pairs.
 	Listed *Agreement `json:"listed,omitempty"`
 	Crowds int64      `json:"crowds,omitempty"`
-	// Missed and False are the first true pairs that were not found, and found ones that are not true, by ids.
+	// Missed has the first true pairs that were not found, and False the first found pairs that are not true, by ids.
 	Missed [][2]string `json:"missed"`
 	False  [][2]string `json:"false"`
-	// The first of these with their texts, if these are asked for.
+	// The first of these pairs with their texts, if requested.
 	MissedTexts []Example `json:"missed_texts,omitempty"`
 	FalseTexts  []Example `json:"false_texts,omitempty"`
 	Warnings    []string  `json:"warnings,omitempty"`
@@ -32,7 +32,7 @@ type Agreement struct {
 	Rand      EvaluatedShare `json:"adjusted_rand_index"`
 }
 
-// The kinds of truth.
+// Values of Kind.
 const (
 	TruthPairs    = "pairs"
 	TruthClusters = "clusters"

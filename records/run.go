@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// Manifest lists the files of a finished run; readers trust it alone. It is byte-identical in
-// every run of the same job.
+// Manifest lists the files of a finished run; readers should read no others. It is byte-identical in every run of the
+// same job.
 type Manifest struct {
 	Version int            `json:"version"`
 	Files   []ManifestFile `json:"files"` // by path
 }
 
-// ManifestFile is one Parquet or corpus file of the output.
+// ManifestFile is a Parquet or corpus file of the output.
 type ManifestFile struct {
 	Path   string `json:"path"` // below the output, with slashes
 	Bytes  int64  `json:"bytes"`
@@ -23,12 +23,12 @@ type ManifestFile struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Run is run.json: what a job was asked, what it chose and what it found.
+// Run is the content of run.json: a job's settings, what it chose and what it found.
 type Run struct {
-	Status   string    `json:"status" doc:"'done', 'failed', 'planned' for a forecast, or 'submitted' for a job that continues on a cluster"` // done, failed, planned by a dry run, or submitted: the job goes on
+	Status   string    `json:"status" doc:"'done', 'failed', 'planned' for a forecast, or 'submitted' for a job that continues on a cluster"`
 	Error    string    `json:"error,omitempty" doc:"what went wrong"`
-	Exit     int       `json:"exit" doc:"the [exit status](reference.md)"`                                   // the status that the command ended with
-	Files    []string  `json:"files,omitempty" doc:"list of files that a failed run left beside 'run.json'"` // of a run that failed: what it left beside run.json
+	Exit     int       `json:"exit" doc:"the [exit status](reference.md)"`
+	Files    []string  `json:"files,omitempty" doc:"list of files that a failed run left beside 'run.json'"`
 	Job      string    `json:"job" doc:"id of the run"`
 	Version  string    `json:"version" doc:"version of neardup"`
 	Started  time.Time `json:"started" doc:"when the run began"`
@@ -37,53 +37,52 @@ type Run struct {
 	InForce  InForce   `json:"in_force"`
 	Jobs     []string  `json:"runner_jobs,omitempty" doc:"list of ids of the run's jobs on the cluster"`
 	Warnings []string  `json:"warnings,omitempty" doc:"list of warnings that the run also printed on standard error"`
-	Page     bool      `json:"page,omitempty" doc:"'true' if the run wrote 'report.html'"` // report.html is in the output
+	Page     bool      `json:"page,omitempty" doc:"'true' if the run wrote 'report.html'"`
 
-	// From is the finished output that the run decided again; nil: it read the input.
+	// From is the finished output that the run decided again; nil if it read the input.
 	From *From `json:"from,omitempty"`
 
 	Input RunInput `json:"input"`
-	// References are what inputs were compared with besides, nil if there were none.
+	// References describes what else inputs were compared with; nil if there were no references.
 	References *RunReferences `json:"references,omitempty"`
-	// Parameters are what was asked, and Given those of them that were named though at their default, where that matters.
+	// Parameters are the settings, and Given the fields that were set explicitly to their defaults, if that matters.
 	Parameters Spec     `json:"parameters" doc:"values of the flags that decide the result, with '_' for '-' in their names. 'neardup dedup --config run.json' repeats the run"`
 	Given      []string `json:"given,omitempty" doc:"list of flags that were given with their default value, if that matters"`
-	// Running is how the run was to be done, which decides nothing of what
-	// it makes: flags by their names, without those that were not given.
+	// Running has the flags that do not affect the results, by name, without those that were not given.
 	Running json.RawMessage `json:"running,omitempty" doc:"the other flags that were given, such as 'output' and 'workers'"`
 	Chosen  Chosen          `json:"chosen"`
 	Formats Formats         `json:"formats"`
 
-	// Forecast is what a plan expects of the run; only of a dry run.
+	// Forecast is what a plan expects of the run; only in a dry run.
 	Forecast *Forecast `json:"forecast,omitempty" doc:"from 'plan': what a run is expected to read, send and need ([how accurate this is](howto/plan.md))"`
 
 	Counts Counts `json:"counts"`
-	// NotCompared are the reasons why documents are not compared, with the number of these.
+	// NotCompared counts documents that are not compared, by reason.
 	NotCompared map[string]int64 `json:"not_compared,omitempty" doc:"number of documents for each [reason](formats.md#documents-not-compared)"`
 
-	// NoColumn are sources with documents that have none of the text columns:
-	// first those of which no document has one, and at most MostSources.
+	// NoColumn lists sources with documents that have no text column: first those in which no document has one, at most
+	// MostSources.
 	NoColumn []NoColumn `json:"no_text_column,omitempty"`
 
-	// UnreadValues are of each column with a rule of numbers or dates that a value is none of.
+	// UnreadValues lists the columns with a rule for numbers or dates that have other values.
 	UnreadValues []UnreadValues `json:"unread_values,omitempty" doc:"list of columns with values that a 'within' rule of '--match' cannot read"`
 
 	Recall *Recall `json:"recall,omitempty"`
 	// Passages is what a run of passages found.
 	Passages *PassagesFound `json:"passages,omitempty"`
-	// Comparison is what compare found, whose tables the output has.
+	// Comparison is the result of compare, in an output with its tables.
 	Comparison *Comparison `json:"comparison,omitempty" doc:"from 'compare': [what it found](#comparison)"`
-	// Steps are the counters of each step as the runner saw them: attempts, for information.
+	// Steps are the runner's counters of each step, for information: they count all attempts.
 	Steps map[string]int64 `json:"steps,omitempty" doc:"counters of the steps, for tuning neardup"`
-	// Stages are the runner's account of its work, where it gives one.
+	// Stages is the runner's report on its work, if it gives one.
 	Stages []Stage `json:"stages,omitempty" doc:"costs of the stages, for tuning neardup"`
 	CPU    float64 `json:"cpu_seconds,omitempty" doc:"CPU time of the process"`
 	Peak   int64   `json:"peak_memory_bytes,omitempty" doc:"maximum memory of the process"`
-	// Retries are the requests that this process sent to object stores again.
+	// Retries is the number of requests to object stores that this process repeated.
 	Retries int64 `json:"storage_retries,omitempty" doc:"requests to a store that were sent again"`
 }
 
-// Command is the one whose output it is.
+// Command returns the command that wrote the output.
 func (r *Run) Command() string {
 	switch {
 	case r.Comparison != nil:
@@ -97,22 +96,21 @@ func (r *Run) Command() string {
 	}
 }
 
-// NoColumn is a source with documents that have none of the text
-// columns: a file, or a folder of files with one record each.
+// NoColumn is a source with documents that have no text column: a file, or a folder of files with one record each.
 type NoColumn struct {
 	Source    string `json:"source" doc:"a source with documents that have no text column; the first 20 are listed"`
-	Documents int64  `json:"documents" doc:"these documents"`                                 // that have none
-	Of        int64  `json:"of" doc:"all documents of the source"`                            // of all its documents
-	Columns   string `json:"columns,omitempty" doc:"columns of the first of these documents"` // that the first of them has, as a message lists them
+	Documents int64  `json:"documents" doc:"these documents"`
+	Of        int64  `json:"of" doc:"all documents of the source"`
+	Columns   string `json:"columns,omitempty" doc:"columns of the first of these documents"`
 }
 
-// MostSources are listed, of sources that have something in common.
+// MostSources is the maximum number of sources in a list.
 const MostSources = 20
 
-// Whole reports whether no document of the source has a text column. One document alone says nothing about its source.
+// Whole reports whether no document of the source has a text column. A single document says nothing about its source.
 func (n *NoColumn) Whole() bool { return n.Documents == n.Of && n.Of > 1 }
 
-// UnmarshalJSON reads a run of any version. Parameters of earlier ones that this one has not are in Running.
+// UnmarshalJSON reads a run of any version. Parameters of earlier versions that no longer exist go to Running.
 func (r *Run) UnmarshalJSON(data []byte) error {
 	type plain Run
 	read := plain{Parameters: Default()}
@@ -151,7 +149,7 @@ func (r *Run) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// onePolicy makes a list of the parameter keep, which was one policy.
+// onePolicy converts the parameter keep to a list, from the single policy of earlier versions.
 func onePolicy(data []byte) ([]byte, error) {
 	var run, parameters map[string]json.RawMessage
 	if err := json.Unmarshal(data, &run); err != nil || run["parameters"] == nil {
@@ -172,157 +170,157 @@ func onePolicy(data []byte) ([]byte, error) {
 	return json.Marshal(run)
 }
 
-// usualEarlier are the defaults of parameters of earlier versions.
+// usualEarlier has the defaults of parameters of earlier versions.
 var usualEarlier = map[string]any{"modified_before": "", "skip_unknown": false, "max_id_bytes": 4096.}
 
-// InForce is what the runner worked with, whether it was asked for or is the default.
+// InForce holds the limits of the runner, requested or default.
 type InForce struct {
-	// bundles at a time; not known of a cluster that was not asked for a number
+	// maximum of bundles at a time; unknown for a cluster, unless it was set
 	Workers int   `json:"workers,omitempty" doc:"number of workers"`
-	Memory  int64 `json:"memory_bytes,omitempty" doc:"memory limit"` // that the process was kept to; the local runner alone has such a bound
+	Memory  int64 `json:"memory_bytes,omitempty" doc:"memory limit"` // of the process; only the local runner has one
 	// From says what sets Memory, as in "set by --memory".
 	From string `json:"memory_from,omitempty" doc:"what sets the memory limit"`
 }
 
-// Failure is all that is known of a job that failed before it had a record: the first fields of Run.
+// Failure describes a job that failed before it had a record, in the first fields of Run.
 type Failure struct {
-	Status string `json:"status"` // failed
+	Status string `json:"status"` // always "failed"
 	Error  string `json:"error"`
 	Exit   int    `json:"exit"`
 }
 
-// Counts are what a run found and wrote.
+// Counts counts what a run found and wrote.
 type Counts struct {
-	Records     int64 `json:"records" doc:"records read, including unreadable ones"`    // records read, unreadable ones included
-	Unreadable  int64 `json:"unreadable" doc:"unreadable records"`                      // records that are not documents
-	NotCompared int64 `json:"not_compared" doc:"documents that were not compared"`      // documents that are not compared
-	NoColumn    int64 `json:"no_text_column" doc:"those of them without a text column"` // of those, the ones that have none of the text columns
-	Pairs       int64 `json:"pairs" doc:"rows of 'pairs'"`                              // rows of pairs/
-	NearPairs   int64 `json:"near_pairs" doc:"near pairs among them"`                   // of them, those between representatives
-	// Copies are the other rows: documents that have the same as an earlier one, removed or not.
+	Records     int64 `json:"records" doc:"records read, including unreadable ones"`
+	Unreadable  int64 `json:"unreadable" doc:"unreadable records"`
+	NotCompared int64 `json:"not_compared" doc:"documents that were not compared"`
+	NoColumn    int64 `json:"no_text_column" doc:"those of them without a text column"`
+	Pairs       int64 `json:"pairs" doc:"rows of 'pairs'"`
+	NearPairs   int64 `json:"near_pairs" doc:"near pairs among them"`
+	// Copies counts the other rows: pairs of a copy, removed or not, and its representative.
 	Copies int64 `json:"copies" doc:"copies among them"`
-	// AllPairs are those of all compared documents, and ComparedPairs those of documents that were joined with each other;
-	// 0 if the runner does not count them, or all were.
+	// AllPairs is the number of pairs of all compared documents, and ComparedPairs the number of pairs that were joined.
+	// Both are 0 if the runner does not count them, or if all were joined.
 	AllPairs      int64 `json:"all_pairs" doc:"all pairs, n·(n−1)/2; 0 if not counted"`
 	ComparedPairs int64 `json:"compared_pairs" doc:"compared pairs; 0 if not counted"`
-	// PairsPartial are the crowds, and the clusters of long ids, of which
-	// pairs/ lists some pairs with kept documents only.
+	// PairsPartial counts crowds, and clusters of long ids, of which pairs/ only lists some pairs with kept documents.
 	PairsPartial int64 `json:"pairs_partial" doc:"groups whose pairs are [listed only in part](limits.md#large-families)"`
 	Clusters     int64 `json:"clusters" doc:"number of clusters"`
 	Removed      int64 `json:"removed" doc:"removed documents"`
-	Identical    int64 `json:"identical" doc:"documents removed as 'identical'"` // of the removed, those with this reason, and the next two
+	Identical    int64 `json:"identical" doc:"documents removed as 'identical'"`
 	Equal        int64 `json:"equal" doc:"documents removed as 'equal'"`
 	SameSet      int64 `json:"same_set" doc:"documents removed as 'same-set'"`
-	Symbols      int64 `json:"differ_in_symbols" doc:"removed copies that differ from the kept document in symbols; '--from' does not count them"`                                        // of these two, those that do from the kept one
-	Numbers      int64 `json:"differ_in_numbers" doc:"removed documents that differ from the kept document in numbers, as '--match-numbers' compares them; '--from' does not count them"` // of the removed, those that do from the kept one
-	Near         int64 `json:"near" doc:"documents removed as 'near'"`                                                                                                                    // of the removed, those with reason near
-	Chained      int64 `json:"chained" doc:"removed documents that form no pair with the kept one"`                                                                                       // of those, the ones that form no pair with the kept one
-	Corpus       int64 `json:"corpus" doc:"records in 'corpus/'"`                                                                                                                         // records in corpus/
+	Symbols      int64 `json:"differ_in_symbols" doc:"removed copies that differ from the kept document in symbols; '--from' does not count them"`
+	Numbers      int64 `json:"differ_in_numbers" doc:"removed documents that differ from the kept document in numbers, as '--match-numbers' compares them; '--from' does not count them"`
+	Near         int64 `json:"near" doc:"documents removed as 'near'"`
+	Chained      int64 `json:"chained" doc:"removed documents that form no pair with the kept one"`
+	Corpus       int64 `json:"corpus" doc:"records in 'corpus/'"`
 }
 
-// UnreadValues says of how many documents a rule cannot read the value, and which is the first, with its place.
+// UnreadValues counts the documents whose value a rule cannot read, and has the first such value with its place.
 type UnreadValues struct {
 	Column    string `json:"column" doc:"the column"`
 	Documents int64  `json:"documents" doc:"how many documents have a value that is no number or no date"`
 	First     string `json:"first" doc:"the first such value, and its place"`
 }
 
-// PassagesFound is what a run of passages was asked, and what it found.
+// PassagesFound has the settings and results of a run of passages.
 type PassagesFound struct {
-	Length int `json:"length" doc:"minimum number of words in a passage"` // the minimum of words
-	// Whole is the unit that is repeated as a whole, if not runs of words: lines or paragraphs.
+	Length int `json:"length" doc:"minimum number of words in a passage"`
+	// Whole is the unit of passages, if not runs of words: lines or paragraphs.
 	Whole        string `json:"whole,omitempty" doc:"value of '--whole'"`
-	PlannedBytes int64  `json:"planned_bytes" doc:"bytes that the first read was expected to send"`                     // that the first read was expected to send
-	MostBytes    int64  `json:"most_bytes" doc:"expected bytes on the disk if all words are repeated"`                  // that the disk was expected to hold, if all words are repeated
-	Passages     int64  `json:"passages" doc:"rows of 'passages'"`                                                      // rows of passages/
-	Documents    int64  `json:"documents" doc:"rows of 'coverage'; with '--against', documents that contain an item"`   // rows of coverage/
-	Words        int64  `json:"words" doc:"words in all documents"`                                                     // of all documents
-	Repeated     int64  `json:"repeated" doc:"those of them in passages"`                                               // of these, in passages
-	Copies       int64  `json:"copies" doc:"documents of at least 'length' words with the same text as an earlier one"` // documents of at least Length words that equal an earlier one
-	Short        int64  `json:"short" doc:"documents with fewer words than 'length'"`                                   // documents of fewer words than Length
-	// Broken are distinct runs of Length words that are repeated, and whose first occurrence is partly in a passage.
+	PlannedBytes int64  `json:"planned_bytes" doc:"bytes that the first read was expected to send"`
+	MostBytes    int64  `json:"most_bytes" doc:"expected bytes on the disk if all words are repeated"`
+	Passages     int64  `json:"passages" doc:"rows of 'passages'"`
+	Documents    int64  `json:"documents" doc:"rows of 'coverage'; with '--against', documents that contain an item"`
+	Words        int64  `json:"words" doc:"words in all documents"`
+	Repeated     int64  `json:"repeated" doc:"those of them in passages"`
+	Copies       int64  `json:"copies" doc:"documents of at least 'length' words with the same text as an earlier one"`
+	Short        int64  `json:"short" doc:"documents with fewer words than 'length'"`
+	// Broken counts distinct repeated runs of Length words whose first occurrence is partly in a passage.
 	Broken int64 `json:"broken" doc:"distinct runs of 'length' words whose first occurrence is partly in a passage"`
-	// Cut is the unit of what was cut: none, words or sentences. Seams are places where a text was cut and goes on, and
-	// Uncut documents whose text is no string that can be cut.
+	// Cut is the unit that was cut: none, words or sentences. Seams counts the places where a text continues after a cut,
+	// and Uncut the documents whose text cannot be cut because it is not one string.
 	Cut   string `json:"cut" doc:"what was cut: 'none', 'words' or 'sentences'"`
 	Seams int64  `json:"seams" doc:"places where a text continues after a cut"`
 	Uncut int64  `json:"uncut" doc:"documents whose text cannot be cut"`
-	// DropCovered is the share of words from which on documents were dropped, and Dropped how many these are.
+	// DropCovered is the minimum share of words in passages for which documents were dropped, and Dropped their number.
 	DropCovered float64 `json:"drop_covered,omitempty" doc:"value of '--drop-covered'"`
 	Dropped     int64   `json:"dropped,omitempty" doc:"documents that were dropped"`
-	// Items are what was looked for instead of passages, and Documents those that contain one.
+	// Items describes the items that were searched for instead of passages; then Documents counts those that contain one.
 	Items *ItemsFound `json:"items,omitempty"`
-	// Sources are those with the most words in passages, MostSources of them at most.
+	// Sources lists the sources with the most words in passages, at most MostSources.
 	Sources []SourceRepeated `json:"sources,omitempty"`
 }
 
-// ItemsFound is what was looked for in documents, and how often it was found.
+// ItemsFound describes the items that were searched for in documents, and the results.
 type ItemsFound struct {
 	Items   int64   `json:"items" doc:"number of items"`
 	Words   int64   `json:"words" doc:"words in all items"`
-	Short   int64   `json:"short" doc:"items that are too short to be searched for"` // items that are too short to be looked for
-	Share   float64 `json:"share" doc:"value of '--item-share'"`                     // of an item's words that a document must contain
-	Pairs   int64   `json:"pairs" doc:"rows of 'contaminated'"`                      // rows of contaminated/
-	Dropped int64   `json:"dropped" doc:"documents that were dropped"`               // documents that are not in the corpus for it
+	Short   int64   `json:"short" doc:"items that are too short to be searched for"`
+	Share   float64 `json:"share" doc:"value of '--item-share'"`
+	Pairs   int64   `json:"pairs" doc:"rows of 'contaminated'"`
+	Dropped int64   `json:"dropped" doc:"documents that were dropped"`
 }
 
-// SourceRepeated is how much of a source is in passages: of a file, or a folder of files with one document each.
+// SourceRepeated says how much of a source is in passages: of a file, or a folder of files with one document each.
 type SourceRepeated struct {
 	Source   string `json:"source" doc:"a source; the 20 with the most words in passages are listed"`
 	Words    int64  `json:"words" doc:"its words"`
 	Repeated int64  `json:"repeated" doc:"those of them in passages"`
 }
 
-// Share is that of its words that are in passages.
+// Share returns the share of its words that are in passages.
 func (s SourceRepeated) Share() float64 { return float64(s.Repeated) / float64(s.Words) }
 
-// Recall is what is known of the share of the near pairs that the run found. Pairs of crowds,
-// which it did not look for, are left out.
+// Recall is what is known about the share of the near pairs that the run found. It leaves out pairs of crowds, which
+// the run did not search for.
 type Recall struct {
-	Crowds int64 `json:"crowds,omitempty" doc:"large families; recall excludes their pairs"` // how many there are
-	// Exact: every two documents were compared that may be similar; the recall is 1.
+	Crowds int64 `json:"crowds,omitempty" doc:"large families; recall excludes their pairs"`
+	// Exact means that all pairs that may be similar were compared: the recall is 1.
 	Exact     bool             `json:"exact,omitempty" doc:"'true' if neardup compared every pair that may be similar"`
 	Estimated *EstimatedRecall `json:"estimated,omitempty"`
 	Measured  *MeasuredRecall  `json:"measured,omitempty"`
 }
 
-// EstimatedRecall is what the pairs found tell of those missed: how likely each was to share a bucket.
+// EstimatedRecall is an estimate from the pairs found, by the probability of each to share a bucket.
 type EstimatedRecall struct {
 	Found int64   `json:"found" doc:"near pairs found"`
-	True  float64 `json:"true" doc:"estimated number of all near pairs"` // the estimate of all, no less than found
+	True  float64 `json:"true" doc:"estimated number of all near pairs"`
 	*RecallInterval
 }
 
-// RecallInterval is a recall, found of true, and its 95 % interval. Without true pairs there is neither.
+// RecallInterval is a recall, found / true, and its 95 % interval. Without true pairs there is neither.
 type RecallInterval struct {
 	Recall float64 `json:"recall" doc:"'found' / 'true'"`
 	*Interval
 }
 
-// Interval is that of a share. It is nil where too little is known of how what was found differs from what was not.
+// Interval is the interval of a share. It is nil if too little is known about how found and missed pairs differ.
 type Interval struct {
 	Low  float64 `json:"low" doc:"lower end of the 95 % interval"`
 	High float64 `json:"high" doc:"upper end"`
 }
 
-// MeasuredRecall is that of the pairs of a sample, which was compared with all documents.
+// MeasuredRecall is the recall of the pairs of a sample, which was compared with all documents.
 type MeasuredRecall struct {
-	Sample  int64 `json:"sample" doc:"documents in the sample"`                                              // documents, of distinct sets
-	Crowded int64 `json:"crowded" doc:"documents left out of the sample because they are in large families"` // that were drawn too, and left out since they are in crowds
-	True    int64 `json:"true" doc:"near pairs of these documents with any document"`                        // near pairs of the sample with any document
-	Found   int64 `json:"found" doc:"those of them that are in 'pairs'"`                                     // of those, in pairs/
-	// OneFamily: all true pairs connect, so they tell of one group of documents alone, and there is no interval.
+	Sample  int64 `json:"sample" doc:"documents in the sample"`
+	Crowded int64 `json:"crowded" doc:"documents left out of the sample because they are in large families"`
+	True    int64 `json:"true" doc:"near pairs of these documents with any document"`
+	Found   int64 `json:"found" doc:"those of them that are in 'pairs'"`
+	// OneFamily means that the true pairs connect all their documents: they say nothing about other groups, so there is no
+	// interval.
 	OneFamily bool `json:"one_family,omitempty" doc:"'true' if these pairs connect all their documents, so that there is no interval"`
 	*RecallInterval
 }
 
-// Stage is what one fused stage of the pipeline took.
+// Stage is the cost of one fused stage of the pipeline.
 type Stage struct {
-	Name     string  `json:"name"` // of its first transform
+	Name     string  `json:"name"` // name of its first transform
 	Elements int64   `json:"elements"`
-	Written  int64   `json:"written"`               // elements that left it for another stage
-	Bytes    int64   `json:"bytes"`                 // of those
-	Element  int64   `json:"largest_element_bytes"` // of those
+	Written  int64   `json:"written"`               // elements sent to another stage
+	Bytes    int64   `json:"bytes"`                 // of the elements written
+	Element  int64   `json:"largest_element_bytes"` // of the elements written
 	Group    int64   `json:"largest_group_bytes"`   // of the groups read, their values
 	Spilled  int64   `json:"spilled_bytes"`
 	CPU      float64 `json:"cpu_seconds"`
@@ -335,9 +333,9 @@ type RunInput struct {
 	Files   int    `json:"files" doc:"number of files"`
 	Bytes   int64  `json:"bytes" doc:"size of the files, as listed"`
 	Splits  int    `json:"splits" doc:"number of splits"`
-	Skipped int    `json:"skipped,omitempty" doc:"files of other formats, which were skipped"` // files in input folders that are of no asked format
-	Decoded int64  `json:"decoded,omitempty" doc:"files in encodings other than UTF-8"`        // files that were read in another encoding than UTF-8
-	// Encodings are those that were detected; of a plan, in the files of its sample.
+	Skipped int    `json:"skipped,omitempty" doc:"files of other formats, which were skipped"`
+	Decoded int64  `json:"decoded,omitempty" doc:"files in encodings other than UTF-8"`
+	// Encodings lists the encodings that were detected; in a plan, in the files of its sample.
 	Encodings []FileEncoding `json:"encodings,omitempty"`
 	// Versions is a SHA-256 of the paths, sizes and versions of all files.
 	Versions string `json:"versions,omitempty" doc:"hash of the paths, sizes and versions of all files"`
@@ -349,57 +347,56 @@ type From struct {
 	Output string `json:"output" doc:"path of that output"`
 }
 
-// RunReferences says what was read of references, which are in no other count.
+// RunReferences says what was read of references, which no other count includes.
 type RunReferences struct {
 	Files   int   `json:"files" doc:"files of '--against'; only keys of 'references' count them"`
 	Bytes   int64 `json:"bytes" doc:"size of these files"`
 	Records int64 `json:"records" doc:"records in these files"`
-	// Unreadable records, and documents that are not compared as they have none of the text columns, no text, or too much
-	// of it; of the latter those without a column.
+	// NotCompared counts documents without a text column or a text, or with too large a text; NoColumn counts only the
+	// first.
 	Unreadable  int64 `json:"unreadable" doc:"unreadable records in these files"`
 	NotCompared int64 `json:"not_compared" doc:"references that were not compared"`
 	NoColumn    int64 `json:"no_text_column" doc:"those of them without a text column"`
-	// Removed are the inputs that were removed for one, and PairsCompared the pairs of two references that were compared,
-	// as the runner counts them: there are to be none.
+	// Removed counts the inputs removed in favour of a reference, and PairsCompared the compared pairs of two references,
+	// by the runner's counters: it must be 0.
 	Removed       int64 `json:"removed" doc:"documents removed in favour of a reference"`
 	PairsCompared int64 `json:"pairs_compared" doc:"compared pairs of two references; expected to be 0"`
-	// Index is nil unless the references are those of an index.
+	// Index is nil unless the references are from an index.
 	Index *IndexMissed `json:"index,omitempty"`
 }
 
-// IndexMissed says how many pairs earlier runs have missed of those documents which an index has kept: of the pairs in
-// components of this run, some are compared for the count.
+// IndexMissed says how many pairs of documents kept in an index earlier runs have missed. To count them, some pairs in
+// components of this run are compared.
 type IndexMissed struct {
 	Compared int64 `json:"compared" doc:"with an index: compared pairs of kept documents that resemble the same document of this run"`
 	Missed   int64 `json:"missed" doc:"those of them that are similar, and that earlier runs missed"`
 }
 
-// Chosen are the parameters that neardup derived from the input and the flags, and why.
+// Chosen has the parameters that neardup derived from the input and the flags, and why.
 type Chosen struct {
 	Bands     int `json:"bands" doc:"number of bands"`
 	Rows      int `json:"rows" doc:"rows per band"`
-	Pieces    int `json:"pieces,omitempty" doc:"pieces of a SimHash signature"`     // of a SimHash signature
-	Signature int `json:"signature" doc:"length of a signature, in values or bits"` // its length, in values or bits
-	// ExpectedRecall is the probability that a pair of exactly threshold similarity shares a
-	// bucket; pairs more similar have a higher one.
+	Pieces    int `json:"pieces,omitempty" doc:"pieces of a SimHash signature"`
+	Signature int `json:"signature" doc:"length of a signature, in values or bits"`
+	// ExpectedRecall is the probability that a pair whose similarity is exactly the threshold shares a bucket; more
+	// similar pairs have a higher one.
 	ExpectedRecall float64 `json:"expected_recall" doc:"probability of finding a pair at the threshold"`
 	// Documents is the planner's estimate of their number.
 	Documents int64 `json:"documents" doc:"estimated number of documents"`
 	// BackgroundEdges is the expected number of edges per document to unrelated documents.
 	BackgroundEdges float64 `json:"background_edges" doc:"expected number of candidates per document among unrelated documents"`
-	// JoinBytes is about how many bytes of sets the method complete sends and reads at most.
+	// JoinBytes estimates the maximum of bytes of sets that the method complete sends and reads.
 	JoinBytes int64  `json:"join_bytes,omitempty" doc:"estimated maximum number of bytes of shingle sets that '--method complete' sends and reads"`
 	Reason    string `json:"reason" doc:"why neardup chose these values; values that a method does not use are 0"`
-	// Rule is the column whose rule of similarity candidates come from, "" if there is a text.
+	// Rule is the column whose similarity rule yields the candidates, or "" if there is a text.
 	Rule string `json:"rule,omitempty" doc:"with '--match' and no '--text': the column that candidates come from"`
-	// Copies are the sampled documents that are no different to the search from an earlier one, though
-	// they are not identical; Symbols are those of them that differ in symbols.
+	// Copies counts the sampled documents that the search cannot distinguish from an earlier one, though they are not
+	// identical; Symbols counts those of them that differ in symbols.
 	Copies  int64 `json:"sampled_copies" doc:"copies in the sample that are not exact duplicates"`
 	Symbols int64 `json:"sampled_differ_in_symbols" doc:"those of them that differ in symbols"`
 }
 
-// Formats are the ids of everything that decides output bytes; artifacts of different ids
-// never mix.
+// Formats has the ids of everything that determines output bytes; data with different ids never mix.
 type Formats struct {
 	Text      string `json:"text" doc:"[format id](formats.md#format-ids) of texts"` // normaliser, tokeniser, shingle hash
 	Signature string `json:"signature" doc:"format id of signatures"`                // constants and rounds of the signature
@@ -414,7 +411,7 @@ type Example struct {
 	Pair  Pair   `json:"pair"`
 	TextA string `json:"-"`
 	TextB string `json:"-"`
-	// FateA and FateB say what became of each: "kept" or "removed", or "" if it is not known.
+	// FateA and FateB say what became of each: "kept" or "removed", or "" if that is not known.
 	FateA string `json:"fate_a"`
 	FateB string `json:"fate_b"`
 	// OnlyA and OnlyB are the words that the other text lacks.
@@ -422,7 +419,7 @@ type Example struct {
 	OnlyB []string `json:"only_b,omitempty"`
 }
 
-// OfAll says how many of all records, or of what else, are unreadable, or what else they are.
+// OfAll returns a clause such as "1 of 12 records is unreadable".
 func OfAll(n, all int64, of, what string) string {
 	verb := "are"
 	if n == 1 {
@@ -431,7 +428,7 @@ func OfAll(n, all int64, of, what string) string {
 	return fmt.Sprintf("%d of %d %s %s %s", n, all, of, verb, what)
 }
 
-// Count writes a number with commas between thousands.
+// Count formats a number with commas between thousands.
 func Count(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	var b strings.Builder
@@ -444,7 +441,7 @@ func Count(n int64) string {
 	return b.String()
 }
 
-// Plural says how many things there are that a noun names.
+// Plural returns a number with a noun, in the plural unless it is 1.
 func Plural[N int | int64](n N, noun string) string {
 	if n == 1 {
 		return "1 " + noun

@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// Spec is all that a job is asked which decides what it makes: texts, numbers and lists, flat as JSON. Its fields are
-// at once the flags of the command line (kong reads the tags), the keys of a job file and the parameters of run.json.
+// Spec holds all settings that affect the results of a job: strings, numbers and lists, flat in JSON. Its fields are at
+// once the flags of the command line (kong reads the tags), the keys of a job file and the parameters of run.json.
 //
-// The tag phase names the first phase of a run that a field decides:
-// plan, keys, verify, decide, or check, which makes no data.
+// The tag phase names the first phase of a run that depends on a field: plan, keys, verify, decide, or check, which
+// produces no data.
 type Spec struct {
 	Input
 	References
@@ -31,7 +31,7 @@ type Spec struct {
 	Writing
 }
 
-// Input says what is read, and what of it is compared.
+// Input says what is read, and which part of it is compared.
 type Input struct {
 	Inputs []string `json:"input" phase:"plan" arg:"" optional:"" name:"input" help:"Files, folders or patterns to read, in order; - is standard input. neardup follows links to folders; ** in patterns does not."`
 
@@ -52,13 +52,13 @@ type Input struct {
 	MinWords    int      `json:"min_words" phase:"keys" placeholder:"N" help:"Do not compare documents with fewer than N words after normalising." group:"Text"`
 }
 
-// Tolerance says what of the input may be wrong.
+// Tolerance says which defects of the input are accepted.
 type Tolerance struct {
 	MaxRejected string `json:"max_rejected" phase:"check" default:"${d_max_rejected}" placeholder:"N|P%" help:"Accept up to this number or percentage of unreadable records, and of documents in files without the text column; with more, the run ends with status 4 (default: ${default})." group:"Input"`
 	AllowEmpty  bool   `json:"allow_empty" phase:"check" help:"Succeed with empty tables if there is no input file or no document to compare. A local path that does not exist still fails, unless it is a pattern." group:"Input"`
 }
 
-// References say what inputs are compared with besides, which is there already.
+// References says which existing documents inputs are compared with, too.
 type References struct {
 	Against     []string `json:"against" phase:"plan" sep:"none" placeholder:"PATH" help:"Documents that you already have: files, folders or patterns; a finished output, whose corpus/ is read; or an index. Documents of the input that are similar to one of them are removed. Documents of --against are not compared with each other, and not written. The file name gives their format. Repeat for several." group:"Input"`
 	Append      bool     `json:"append" phase:"check" help:"Add the documents that this run keeps and removes to the index of --against, once the output is complete." group:"Input"`
@@ -72,18 +72,18 @@ type Similarity struct {
 	Shingles
 }
 
-// Shingles says what of documents is compared.
+// Shingles says which features of documents are compared.
 type Shingles struct {
 	Shingle string `json:"shingle" phase:"keys" default:"${d_shingle}" placeholder:"KIND:K" help:"Shingles (n-grams) to compare: K consecutive words, characters or bytes, as in word:5, char:9, byte:13. char32:9 is char:9 with hashes of 32 bits. stopword:3 (stopword:3:it for Italian) takes only shingles that begin with a stop word. item takes each element of a list column as a shingle (default: ${default})." group:"Similarity"`
 	Normalizing
 }
 
-// Normalizing says what of a text does not count.
+// Normalizing says which parts of a text do not count.
 type Normalizing struct {
 	Normalize string `json:"normalize" phase:"keys" default:"${d_normalize}" placeholder:"STEPS" help:"Changes to texts before they are compared: none, or a comma-separated list of ${normalizations}. default is NFKC and lower case, without punctuation, symbols, layout and invisible characters (byte:K keeps the last two). keep-symbols keeps punctuation and symbols, and keep-case keeps capitals; both leave the rest of default in force, unless you list other steps. strip-markup compares only visible HTML and XML text, and fold-han unifies the variants of a Han character. no-stop-words:LANGUAGE leaves out stop words, and stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en (default: ${default})." group:"Text"`
 }
 
-// Matching says what similar documents must have in common besides, to be near-duplicates or copies.
+// Matching says what else near-duplicates and copies must have in common.
 type Matching struct {
 	Match        []string `json:"match" phase:"plan" sep:"none" placeholder:"COLUMN=RULE" help:"Compare documents, even copies, only if they meet this rule; repeat the flag to require several rules. Rules: equal (the same value, byte for byte), different (not equal), within:N (numbers at most N apart) and within:7d (dates or times; d, h, m or s), as in lang=equal. A rule like title=char:3,.7,lower requires a Jaccard similarity, given as shingle, threshold and steps of --normalize. Without --text, such rules are the whole comparison. Documents without a value are compared with no others, or with all if ,missing-ok follows the rule. Dotted paths reach nested fields." group:"Similarity"`
 	MatchNumbers bool     `json:"match_numbers" phase:"keys" help:"Compare documents, even copies, only if their texts have the same numbers in the same order, so that issue 12 and issue 13 are both kept. 1,000 and 1.000 count as 1000, and a date as its numbers." group:"Similarity"`
@@ -98,7 +98,7 @@ type Search struct {
 	Seed      uint64  `json:"seed" phase:"keys" default:"${d_seed}" placeholder:"N" help:"Seed of signatures and samples (default: ${default})." group:"Similarity"`
 }
 
-// Comparing says by what documents are compared, if not by their sets, and how SimHash signatures are made.
+// Comparing says how documents are compared, if not by their sets, and how SimHash signatures are made.
 type Comparing struct {
 	Compare string `json:"compare" phase:"keys" placeholder:"MEASURE" help:"Measure of similarity: jaccard (of shingle sets), containment (the share of the smaller shingle set that the larger one has), cosine (of vectors) or overlap (the share of equal bits of SimHash signatures). SimHash takes cosine or overlap (default: overlap for SimHash, otherwise jaccard)." group:"Similarity"`
 	Weights string `json:"weights" phase:"keys" default:"${d_weights}" enum:"${weights}" placeholder:"WEIGHT" help:"Weight of a shingle in a document's vector, for cosine and overlap: 1, tf (the number of its occurrences) or tf-idf (tf times log2(1 + N/n), where n of N documents have the shingle; the input is read once more) (default: ${default})." group:"Similarity"`
@@ -107,7 +107,7 @@ type Comparing struct {
 	Vectors string `json:"vectors" phase:"keys" default:"${d_vectors}" enum:"${vectors}" placeholder:"KIND" help:"Random vectors of SimHash: normal (normally distributed entries) or sign (entries 1 and -1, as in most programs; no guaranteed recall for cosine) (default: ${default})." group:"Similarity"`
 }
 
-// Decision says which of similar documents are removed.
+// Decision says which similar documents are removed.
 type Decision struct {
 	Cluster         string   `json:"cluster" phase:"verify" default:"${d_cluster}" enum:"${clusters}" placeholder:"HOW" help:"Which similar documents to remove: with star, those whose similarity to a kept one reaches the threshold; with components, all but one of each cluster, so a chain of similar documents can remove one that is not similar to the kept one (default: ${default})." group:"Decision"`
 	Keep            []string `json:"keep" phase:"verify" default:"${d_keep}" sep:"none" placeholder:"POLICY" help:"Which of several similar documents to keep: first in input order, longest (bytes of text), max:COLUMN or min:COLUMN (numbers rank before strings, and missing values last), or prefer:GLOB,... (documents of files that match the first pattern, then the second, then others). Repeat the flag to break ties; remaining ties go to the first in input order. max:date keeps the newest; none removes them all (default: ${default})." group:"Decision"`
@@ -123,7 +123,7 @@ type Writing struct {
 	Write  []string `json:"write" phase:"decide" default:"${d_write}" enum:"${parts}" placeholder:"NAME" help:"Parts of the output to write: any of ${enum} (default: all but documents, which has a row for every record)." group:"Output"`
 }
 
-// Default is what is asked where nothing is given.
+// Default returns the settings of a command line without flags.
 func Default() Spec {
 	return Spec{
 		Input: Input{
@@ -140,7 +140,7 @@ func Default() Spec {
 	}
 }
 
-// Fields are the fields of a Spec, or of a group of it, by their names as JSON.
+// Fields returns the fields of a Spec, or of a part of it, by their names in JSON.
 func Fields(of any) map[string]reflect.Value {
 	fields := map[string]reflect.Value{}
 	for field, value := range reflect.ValueOf(of).Fields() {
@@ -156,7 +156,7 @@ func Fields(of any) map[string]reflect.Value {
 	return fields
 }
 
-// Phases are the phases of the fields of a Spec, by their names as JSON.
+// Phases returns the phases of the fields of a Spec, by their names in JSON.
 func Phases() map[string]string { return phases(reflect.TypeFor[Spec]()) }
 
 func phases(of reflect.Type) map[string]string {
@@ -171,7 +171,8 @@ func phases(of reflect.Type) map[string]string {
 	return all
 }
 
-// DefaultVars are the fields of Default as flags are written, which tags refer to by d_ and the field's name.
+// DefaultVars returns the fields of Default in the form of flags, by d_ and the field's name: variables that tags refer
+// to.
 func DefaultVars() map[string]string {
 	vars := map[string]string{}
 	for name, value := range Fields(Default()) {
@@ -184,13 +185,13 @@ func DefaultVars() map[string]string {
 	return vars
 }
 
-// Bytes is a size that is written with a unit: 512, 64KB, 1.5GB, 16MiB; in JSON it is a number.
+// Bytes is a size that is written with a unit: 512, 64KB, 1.5GB, 16MiB. In JSON it is a number.
 type Bytes int64
 
-// size is a number, with decimals or without, and a unit.
+// size matches a number, with or without decimals, and a unit.
 var size = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?) *([A-Z]*)$`)
 
-// units are K, M, G and T for powers of 1024, KB for powers of 1000 and KiB for powers of 1024.
+// units has K, M, G and T for powers of 1024, KB for powers of 1000 and KiB for powers of 1024.
 var units = map[string]int64{
 	"": 1, "B": 1,
 	"K": 1 << 10, "KB": 1e3, "KIB": 1 << 10,
@@ -199,7 +200,7 @@ var units = map[string]int64{
 	"T": 1 << 40, "TB": 1e12, "TIB": 1 << 40,
 }
 
-// UnmarshalText reads a size exactly; a part of a byte is dropped.
+// UnmarshalText parses a size exactly; it drops a fraction of a byte.
 func (b *Bytes) UnmarshalText(text []byte) error {
 	mistake := fmt.Errorf("%q is not a size such as 512KB, 1.5GB or 16MiB", text)
 	parts := size.FindStringSubmatch(strings.ToUpper(strings.TrimSpace(string(text))))
@@ -223,7 +224,7 @@ func (b *Bytes) UnmarshalText(text []byte) error {
 // UnmarshalJSON reads a number of bytes.
 func (b *Bytes) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, (*int64)(b)) }
 
-// String is the size in the largest unit that it is a whole number of, as UnmarshalText reads it.
+// String formats the size in the largest unit of which it is a whole multiple, as UnmarshalText parses it.
 func (b Bytes) String() string {
 	for _, unit := range []string{"TiB", "TB", "GiB", "GB", "MiB", "MB", "KiB", "KB"} {
 		if factor := Bytes(units[strings.ToUpper(unit)]); b != 0 && b%factor == 0 {

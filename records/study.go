@@ -1,45 +1,45 @@
 package records
 
-// Study is how similar the documents of a small collection are under several settings.
+// Study is the result of a study: how similar the documents of a small collection are under several settings.
 type Study struct {
-	Unit      string            `json:"unit"` // what shingles are made of: char or word
+	Unit      string            `json:"unit"` // unit of shingles: char or word
 	Language  string            `json:"language"`
-	Settings  []StudySetting    `json:"settings"` // the first changes nothing that can be left as it is
+	Settings  []StudySetting    `json:"settings"` // the first applies no optional step
 	Documents []StudiedDocument `json:"documents"`
 	Pairs     int64             `json:"pairs"`
-	// Listed are the pairs in input order or, of more than there is room
-	// for, the most similar ones under the first setting, these first.
+	// Listed has the pairs in input order or, if they are too many, those most similar under the first setting, the most
+	// similar first.
 	Listed []StudiedPair `json:"listed"`
-	// Copies are documents with the same words in the same order, and Groups are documents connected by pairs of at least
+	// Copies are documents with the same words in the same order, and Groups documents connected by pairs of at least
 	// Threshold similarity under the first setting: numbers of Documents, in input order.
 	Copies    [][]int `json:"copies"`
 	Groups    [][]int `json:"groups"`
 	Threshold float64 `json:"threshold"`
-	// Dropped says that of Copies only the first are among the pairs.
+	// Dropped means that of each group of Copies only the first document is compared.
 	Dropped bool `json:"dropped,omitempty"`
 
 	Signature string           `json:"signature,omitempty"`
 	Errors    []SignatureError `json:"errors,omitempty"`
-	Matrices  *StudyMatrices   `json:"matrices,omitempty"` // if they are asked for
+	Matrices  *StudyMatrices   `json:"matrices,omitempty"` // only if requested
 	Warnings  []string         `json:"warnings,omitempty"`
 }
 
-// StudySetting is one way to make shingles of texts, and how similar documents are by it.
+// StudySetting is a setting by which texts are shingled, and how similar documents are under it.
 type StudySetting struct {
-	Name        string `json:"name"` // of its column in the tables
+	Name        string `json:"name"` // also of its column in the tables
 	K           int    `json:"k"`
 	Spaces      bool   `json:"spaces"`     // kept
 	StopWords   bool   `json:"stop_words"` // kept
 	Stemmed     bool   `json:"stemmed"`
 	Case        bool   `json:"case"`        // kept
 	Punctuation bool   `json:"punctuation"` // kept
-	Replicas    bool   `json:"replicas"`    // counted: Σ min / Σ max instead of the share of distinct shingles
+	Replicas    bool   `json:"replicas"`    // count them: Σ min / Σ max instead of the share of distinct shingles
 
 	Tokens   int64   `json:"tokens"`   // of all documents
-	Removed  float64 `json:"removed"`  // share of the tokens under the first setting that this one does not have
+	Removed  float64 `json:"removed"`  // share of the first setting's tokens that this one lacks
 	Shingles int64   `json:"shingles"` // sum of the sizes of the documents' sets
 
-	// Of the similarities of all pairs, from 0 to 1. Quartiles are exact to 0.0001.
+	// Statistics of the similarities of all pairs, from 0 to 1. Quartiles are exact to 0.0001.
 	Mean       float64 `json:"mean"`
 	Quartile1  float64 `json:"quartile_1"`
 	Median     float64 `json:"median"`
@@ -63,39 +63,38 @@ type StudiedPair struct {
 	Similarities []float64 `json:"similarities"`
 }
 
-// SignatureError is how far the similarities that signatures of a length estimate are from the true ones, under the
-// first setting.
+// SignatureError is the error of similarities estimated by signatures of a given length, under the first setting.
 type SignatureError struct {
-	Values int `json:"values"` // of a signature
-	// RMS is the root of the mean squared error, and Expected that of the mean of J(1−J)/n.
+	Values int `json:"values"` // length of the signature
+	// RMS is the root mean square error, and Expected the root of the mean of J(1−J)/n.
 	RMS      float64 `json:"rms"`
 	Expected float64 `json:"expected"`
 	Bias     float64 `json:"bias"` // mean error
 }
 
-// StudyMatrices are the steps of MinHash with the signature classic, and the weights of words, written out. Shingles
-// are those of the first setting; x is the number of one, its place in Shingles.
+// StudyMatrices spells out the steps of MinHash with the signature classic, and the weights of words. Shingles are
+// those of the first setting; x is the index of one in Shingles.
 type StudyMatrices struct {
-	// Documents are those that were compared, by their numbers. They are the columns of all that follows.
+	// Documents are the numbers of the compared documents, which are the columns of all that follows.
 	Documents []int `json:"documents"`
-	// the dictionary; whether a document has one is the characteristic matrix
+	// the dictionary, with the characteristic matrix
 	Shingles  []MatrixShingle  `json:"shingles"`
 	Functions []MatrixFunction `json:"functions"` // h, one for each value of a signature
-	// by document, the least value of each function; none without a shingle
+	// by document, the minimum of each function; none without a shingle
 	Signatures [][]uint64 `json:"signatures"`
-	Rows       int        `json:"rows"` // of a band
-	// Labels are the values of a band, joined by _, and Buckets are their CRC-32, by document and band.
+	Rows       int        `json:"rows"` // per band
+	// Labels are the values of a band, joined by _, and Buckets their CRC-32, by document and band.
 	Labels  [][]string   `json:"labels"`
 	Buckets [][]string   `json:"buckets"`
-	Words   []MatrixWord `json:"words"` // in their order
+	Words   []MatrixWord `json:"words"` // sorted
 }
 
 // MatrixShingle is a row of the characteristic matrix.
 type MatrixShingle struct {
 	Text        string `json:"text"`
-	Documents   int    `json:"documents"` // that have it
+	Documents   int    `json:"documents"` // number of documents that have it
 	Occurrences int    `json:"occurrences"`
-	In          []int  `json:"in"` // 1 for each document that has it, else 0
+	In          []int  `json:"in"` // by document: 1 if it has the shingle, else 0
 }
 
 // MatrixFunction is h(x) = (a·x + b) mod c, a permutation of 0 … c−1.
@@ -109,7 +108,7 @@ type MatrixFunction struct {
 // MatrixWord is a word with its weights.
 type MatrixWord struct {
 	Text      string    `json:"text"`
-	Documents int       `json:"documents"` // that have it
+	Documents int       `json:"documents"` // number of documents that have it
 	IDF       float64   `json:"idf"`
 	TF        []int     `json:"tf"`     // occurrences, by document
 	TFIDF     []float64 `json:"tf_idf"` // by document

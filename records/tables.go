@@ -1,14 +1,13 @@
-// Package records holds what lands in files and is a contract: the rows of the output tables, run.json,
-// the manifest, and the answers of query and compare. Plain values, and nothing that acts; what flows
-// between steps is package blocks.
+// Package records defines what is written to files, which is a contract: the rows of the output tables, run.json, the
+// manifest, and the answers of query and compare. It has only plain values; what flows between steps is in package
+// blocks.
 package records
 
-// The rows of the output tables. Names and types are a contract. docs/tables.md is made of them, and of the tag doc:
-// the meaning of a column in Markdown, with code between single quotes, as in 'input'.
+// The rows of the output tables. Names and types are a contract. docs/tables.md is generated from them and from the tag
+// doc: the meaning of a column in Markdown, with code between single quotes, as in 'input'.
 
-// Pair is a row of pairs/: two documents that are at least threshold similar, a before b in
-// input order. Copies are linked to their representative only, near pairs run between
-// representatives.
+// Pair is a row of pairs/: two documents at least threshold similar, a before b in input order. Copies are only paired
+// with their representative; near pairs are pairs of representatives.
 type Pair struct {
 	IDA        string  `parquet:"id_a" json:"id_a" doc:"id of document a"`
 	IDB        string  `parquet:"id_b" json:"id_b" doc:"id of document b"`
@@ -17,8 +16,8 @@ type Pair struct {
 	PositionA  int64   `parquet:"position_a" json:"position_a" doc:"where a begins in its file"`
 	PositionB  int64   `parquet:"position_b" json:"position_b" doc:"where b begins in its file"`
 	Similarity float64 `parquet:"similarity" json:"similarity" doc:"similarity by the [measure](#measures) of the run; 1 for copies"`
-	// Same is what a copy has in common with its representative: a Reason but
-	// ReasonNear. It is nil of a near pair, which may have similarity 1 too.
+	// Same is what a copy has in common with its representative: a Reason other than ReasonNear. It is nil for a near
+	// pair, even of similarity 1.
 	Same    *string   `parquet:"same,optional,dict" json:"same" doc:"what a copy and its representative have in common: any ['reason'](#removed) except 'near'; null for near pairs"`
 	Shared  int32     `parquet:"shared" json:"shared" doc:"distinct shingles that both documents have; for 'simhash-overlap', equal bits"`
 	SizeA   int32     `parquet:"size_a" json:"size_a" doc:"distinct shingles of a; for 'simhash-overlap', bits in a signature"`
@@ -30,13 +29,13 @@ type Pair struct {
 // Copy reports whether b is a copy of a.
 func (p *Pair) Copy() bool { return p.Same != nil }
 
-// Place is where a document stands.
+// Place is the place of a document.
 type Place struct {
 	Source   string
 	Position int64
 }
 
-// Clustered is a row of clusters/: one document of a cluster of two or more.
+// Clustered is a row of clusters/: a document in a cluster of two or more.
 type Clustered struct {
 	Cluster  int64   `parquet:"cluster" json:"cluster" doc:"number of the cluster: the [key](formats.md#position-source-id) of its first document"`
 	ID       string  `parquet:"id" json:"id" doc:"id of the document"`
@@ -49,29 +48,30 @@ type Clustered struct {
 	Partial  *bool   `parquet:"partial,optional" json:"partial" doc:"true if 'pairs' lists only some pairs of the cluster; otherwise null"`
 }
 
-// Why a document was removed: the first of these that holds.
+// Reasons why a document was removed; the first that applies.
 const (
 	ReasonIdentical = "identical" // the kept document has the same text, byte for byte
 	ReasonEqual     = "equal"     // it has the same tokens in the same order
 	ReasonSameSet   = "same-set"  // it has the same shingle set
-	ReasonCovered   = "covered"   // its words stand in earlier documents, by passages
+	ReasonCovered   = "covered"   // its words also occur in earlier documents, by passages
 	ReasonNear      = "near"      // it is at least threshold similar, or linked by pairs
 )
 
-// What a document is part of, where there are references.
+// What a document is part of, if there are references.
 const (
 	InInput     = "input"
 	InReference = "reference"
 	InIndex     = "index"
 )
 
-// What a removed document may differ in from the kept one. Copies alone are said to differ in symbols.
+// What may differ between a removed document and the kept one. Only copies are compared by symbols.
 const (
 	DiffersNumbers = "numbers"
 	DiffersSymbols = "symbols"
 )
 
-// Removed is a row of removed/: one document that is not in corpus/, and the kept one. Differs is nil if it is unknown.
+// Removed is a row of removed/: a document that is not in corpus/, with the kept one in its place. Differs is nil if it
+// is not known.
 type Removed struct {
 	ID           string   `parquet:"id" json:"id" doc:"id of the removed document"`
 	Source       string   `parquet:"source,dict" json:"source" doc:"its file"`
@@ -86,14 +86,14 @@ type Removed struct {
 	Differs      []string `parquet:"differs,optional,list" parquet-element:",dict" json:"differs" doc:"how the document differs from the kept one: 'numbers' (as '--match-numbers' compares them) and, for copies, 'symbols'; null if unknown, as in an output of '--from' or for a copy of a document that an earlier run removed. With '--match' and no '--text', neardup checks all columns with a similarity rule"`
 }
 
-// Stored is a row of the tables of an index's segment: a document that a run kept, or removed. Name is JSON, as
-// blocks.StoredName has it.
+// Stored is a row in the tables of an index's segment: a document that a run kept or removed. Name is a
+// blocks.StoredName in JSON.
 type Stored struct {
 	Name string `parquet:"name" json:"name"`
 	Text string `parquet:"text" json:"text"`
 }
 
-// What became of a record.
+// Values of Documented.Status.
 const (
 	StatusKept        = "kept"
 	StatusRemoved     = "removed"
@@ -101,9 +101,7 @@ const (
 	StatusUnreadable  = "unreadable"
 )
 
-// Documented is a row of documents/: a record of an input file, and what became of it. Row is its number in the file,
-// from 0. Cluster is nil if it is in none, and what names the kept document if it is not removed. Rank sorts documents
-// as --keep prefers them.
+// Documented is a row of documents/: a record of an input file, and what became of it.
 type Documented struct {
 	Row        int64    `parquet:"row" json:"row" doc:"number of the record in its file, from 0"`
 	Position   int64    `parquet:"position" json:"position" doc:"where the record begins in its file"`
@@ -150,7 +148,7 @@ type Candidate struct {
 	PositionB int64  `parquet:"position_b" json:"position_b" doc:"where b begins in its file"`
 }
 
-// Found is a row of pairs/ of compare: two documents that a method took for similar, a before b in input order.
+// Found is a row of pairs/ of compare: two documents that a method found similar, a before b in input order.
 type Found struct {
 	IDA        string   `parquet:"id_a" json:"id_a" doc:"id of document a"`
 	IDB        string   `parquet:"id_b" json:"id_b" doc:"id of document b"`
@@ -165,8 +163,8 @@ type Found struct {
 	Methods    []string `parquet:"methods,list" parquet-element:",dict" json:"methods" doc:"methods that found the pair"`
 }
 
-// Passage is a row of passages/: words of a document that stand earlier, too. Start and End are bytes of its text,
-// FromStart and FromEnd those of the text where the words occur first.
+// Passage is a row of passages/: words of a document that also occur earlier. Start and End are bytes of its text,
+// FromStart and FromEnd bytes of the text where the words occur first.
 type Passage struct {
 	ID           string `parquet:"id" json:"id" doc:"id of the document"`
 	Source       string `parquet:"source,dict" json:"source" doc:"its file"`
@@ -181,7 +179,7 @@ type Passage struct {
 	FromEnd      int64  `parquet:"from_end" json:"from_end" doc:"offset where the last of these words ends"`
 }
 
-// Coverage is a row of coverage/: a document that has passages, and how many of its words are in one.
+// Coverage is a row of coverage/: a document with passages, and how many of its words are in one.
 type Coverage struct {
 	ID       string  `parquet:"id" json:"id" doc:"id of the document"`
 	Source   string  `parquet:"source,dict" json:"source" doc:"its file"`
@@ -191,7 +189,7 @@ type Coverage struct {
 	Share    float64 `parquet:"share" json:"share" doc:"'repeated' / 'words'"`
 }
 
-// Repeat is a row of repeats/: a passage that stands often, where it occurs first.
+// Repeat is a row of repeats/: a frequent passage, at the place where it occurs first.
 type Repeat struct {
 	Text        string `parquet:"text" json:"text" doc:"the first 1,000 characters of the passage"`
 	Words       int64  `parquet:"words" json:"words" doc:"its words"`
@@ -205,7 +203,7 @@ type Repeat struct {
 }
 
 // Contaminated is a row of contaminated/: a document that has words of an item, and how many. Start and End span these
-// in its text, ItemStart and ItemEnd in that of the item, in bytes.
+// in its text, ItemStart and ItemEnd in the item's, in bytes.
 type Contaminated struct {
 	ID           string  `parquet:"id" json:"id" doc:"id of the document"`
 	Source       string  `parquet:"source,dict" json:"source" doc:"its file"`
@@ -222,18 +220,18 @@ type Contaminated struct {
 	ItemEnd      int64   `parquet:"item_end" json:"item_end" doc:"offset where the last one ends"`
 }
 
-// MaxRaw is how much of an unreadable record Rejected.Raw holds.
+// MaxRaw is the maximum size of Rejected.Raw.
 const MaxRaw = 1 << 20
 
 // Reasons why a document is not compared.
 const (
 	ReasonNoText   = "no text"        // its text columns are null
-	ReasonNoColumn = "no text column" // it has none of them
+	ReasonNoColumn = "no text column" // it has no text column
 	ReasonNoToken  = "no token"
 	ReasonTooShort = "too few words"
 	ReasonTooLarge = "too large"
 	ReasonLongID   = "id too long"
 )
 
-// Unreadable reports whether the row stands for a record that is not in corpus/.
+// Unreadable reports whether the row is about an unreadable record, which is not in corpus/.
 func (r *Rejected) Unreadable() bool { return r.Raw != nil }
