@@ -1,5 +1,5 @@
-// Package beamcli owns Beam's global flags: they stand after "--" on neardup's command line, and
-// a worker that a runner starts gets nothing else.
+// Package beamcli owns Beam's global flags: they follow "--" on neardup's command line, and are the only arguments of a
+// worker that a runner starts.
 package beamcli
 
 import (
@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc/grpclog"
 )
 
-// Split parts neardup's own arguments from Beam's options after "--".
+// Split separates neardup's own arguments from Beam's options after "--".
 func Split(args []string) (own, options []string) {
 	if i := slices.Index(args, "--"); i >= 0 {
 		return args[:i], args[i+1:]
@@ -44,9 +44,9 @@ func Work(args []string) error {
 	return nil
 }
 
-// AwaitBoot returns when the process that started this worker is gone. A boot program that is ended
-// with its job, as Flink does it, leaves its worker behind, which Beam's SDK lets wait for ever, and
-// the copy of the binary that it made for this worker: that is removed.
+// AwaitBoot returns when the process that started this worker has ended. A boot program that ends with its job, as on
+// Flink, leaves behind its worker, which Beam's SDK lets wait for ever, and the copy of the binary that it made for the
+// worker. AwaitBoot removes that copy.
 func AwaitBoot() {
 	for boot := os.Getppid(); os.Getppid() == boot; time.Sleep(time.Second) {
 	}
@@ -55,14 +55,14 @@ func AwaitBoot() {
 	}
 }
 
-// bootCopy reports whether a path is one that Beam's boot program copies a worker's binary to.
+// bootCopy reports whether a path is one to which Beam's boot program copies a worker's binary.
 func bootCopy(path string) bool {
 	ok, err := filepath.Match("/tmp/bin[0-9]*/worker", path)
 	return ok && err == nil
 }
 
-// Init parses Beam's options and initialises Beam for launching pipelines. Beam and its
-// in-process runners log through slog's default, which stays what it is.
+// Init parses Beam's options and initialises Beam for launching pipelines. Beam and its in-process runners log to
+// slog's default logger, which Init leaves unchanged.
 func Init(options []string) error {
 	if err := parse(options); err != nil {
 		return err
@@ -72,7 +72,7 @@ func Init(options []string) error {
 	return nil
 }
 
-// Ready initialises Beam for launching pipelines, unless that is done. It reads no options.
+// Ready initialises Beam for launching pipelines, unless it is initialised already. It reads no options.
 func Ready() {
 	if !beam.Initialized() {
 		once.Do(initialise)
@@ -83,12 +83,12 @@ var once sync.Once
 
 func initialise() {
 	logger := slog.Default()
-	beam.Init() // sets a default of its own
+	beam.Init() // replaces slog's default logger
 	slog.SetDefault(logger)
 }
 
-// logGRPC has gRPC, which the runners talk by, log its errors as all else does. They come back as errors
-// of the job, too.
+// logGRPC makes gRPC, by which the runners communicate, log its errors like everything else. They are also in the error
+// of the job.
 func logGRPC() {
 	errors := slog.NewLogLogger(slog.Default().Handler(), slog.LevelInfo).Writer()
 	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, errors))

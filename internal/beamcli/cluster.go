@@ -21,15 +21,15 @@ func given(name string) (found bool) {
 	return found
 }
 
-// take sets what one of Beam's options says, if it is given.
+// take sets to from one of Beam's options, if it is given.
 func take[T any](to *T, name string, value *T) {
 	if given(name) {
 		*to = *value
 	}
 }
 
-// Cluster returns how a job server is to run a job: as Beam's options say, and as o does where they
-// are not given. Init must have parsed them.
+// Cluster returns o with Beam's options, where they are given, as the way in which a job server runs a job. Init must
+// have parsed them.
 func Cluster(o jobserver.Options) (jobserver.Options, error) {
 	if given("async") || given("execute_async") {
 		return o, errors.New("beam option --async: neardup waits for the end of its job, to check it; leave it out")
@@ -48,8 +48,8 @@ func Cluster(o jobserver.Options) (jobserver.Options, error) {
 	return o, nil
 }
 
-// Dataflow returns how Dataflow is to run a job: as Beam's options say, and as o does where they are not given. Init
-// must have parsed them.
+// Dataflow returns o with Beam's options, where they are given, as the way in which Dataflow runs a job. Init must have
+// parsed them.
 func Dataflow(o dataflow.Options) (dataflow.Options, error) {
 	if given("environment_type") || given("environment_config") {
 		return o, errors.New("beam option --environment_type: Dataflow runs containers; " +
@@ -68,17 +68,17 @@ func Dataflow(o dataflow.Options) (dataflow.Options, error) {
 		if !known && f.Name == "cpu_profiling" {
 			perf.EnableProfCaptureHook("gcs_profile_writer", f.Value.String())
 		} else if !known {
-			beam.PipelineOptions.Set(f.Name, f.Value.String()) // as the SDK's runner does
+			beam.PipelineOptions.Set(f.Name, f.Value.String()) // like the SDK's runner
 		}
 	})
 	return o, wrong
 }
 
-// Takes reports whether Beam has an option of a name that is not one of its workers, and whether it needs a value on a
-// command line. The SDK's runners have options if the binary imports them.
+// Takes reports whether Beam has an option of this name, other than those of its workers, and whether the option needs
+// a value on a command line. Options of the SDK's runners exist if the binary imports the runners.
 func Takes(name string) (known, value bool) {
 	f := flag.Lookup(name)
-	if f == nil || strings.Contains(f.Usage, "worker mode") || strings.Contains(name, ".") { // of tests
+	if f == nil || strings.Contains(f.Usage, "worker mode") || strings.Contains(name, ".") { // flags of tests have a dot
 		return false, false
 	}
 	b, ok := f.Value.(interface{ IsBoolFlag() bool })

@@ -6,8 +6,8 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/util/hooks"
 )
 
-// Teller returns what has each worker of the jobs from then on call hear with a text before its first step. Call it in
-// init, in the workers' binary too.
+// Teller returns a function that makes each worker of later jobs call hear with a text before its first step. Call
+// Teller in init, in the workers' binary too.
 func Teller(name string, hear func(text string) error) (tell func(text string) error) {
 	hooks.RegisterHook(name, func(args []string) hooks.Hook {
 		return hooks.Hook{Init: func(ctx context.Context) (context.Context, error) { return ctx, hear(args[0]) }}

@@ -2,8 +2,8 @@ package beamcli
 
 import "os"
 
-// Tidy gives this process a folder for temporary files of its own until tidy is called, which removes it: for each job
-// of Prism in its own process Beam's SDK makes a file beamloopbackworker-*, and leaves it.
+// Tidy gives this process its own folder for temporary files until tidy is called, which removes it. For each job that
+// Prism runs in its own process, Beam's SDK makes a file beamloopbackworker-*, and leaves it.
 func Tidy() (tidy func() error, err error) {
 	const variable = "TMPDIR"
 	before, given := os.LookupEnv(variable)

@@ -1,4 +1,4 @@
-// Package beamtest runs tests that run pipelines.
+// Package beamtest supports tests that run pipelines.
 package beamtest
 
 import (
@@ -17,8 +17,8 @@ import (
 	"github.com/neardup/neardup/runners/local"
 )
 
-// Main is a package's TestMain: it initialises Beam, which a worker in the test's own process
-// needs too, and runs the tests.
+// Main is a package's TestMain: it initialises Beam, which a worker in the test's own process also needs, and runs the
+// tests.
 func Main(m *testing.M) {
 	if err := beamcli.Init(os.Args[1:]); err != nil {
 		panic(err)
@@ -34,7 +34,7 @@ func Main(m *testing.M) {
 	os.Exit(status)
 }
 
-// Launch returns a dedup.Launch of a runner; options are those of the local one.
+// Launch returns a job.Launch for a runner; options are for the local one.
 func Launch(
 	runner string, options local.Options,
 ) func(context.Context, *beam.Pipeline, string) (beam.PipelineResult, []records.Stage, error) {
@@ -45,7 +45,7 @@ func Launch(
 	}
 }
 
-// Values hands out blocks one by one, as a DoFn meets the values of a group.
+// Values returns an iterator over blocks, in the form in which a DoFn gets the values of a group.
 func Values(packed ...[]byte) func(*[]byte) bool {
 	return func(block *[]byte) bool {
 		if len(packed) == 0 {

@@ -20,34 +20,34 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/util/reflectx"
 )
 
-// Orders is a runner that makes two attempts at each DoFn, and compares what they give each key. One feeds
-// it all its elements in one bundle. The other feeds them, and the values of its groups, in another
-// order and in small bundles, and what earlier DoFns packed into other blocks; as where an engine has lost
-// some of what was done and does it again, it gets of some keys what the first attempt gave.
+// Orders is a runner that makes two attempts at each DoFn, and compares their outputs for each key. The first attempt
+// gets all elements in one bundle. The second gets them, and the values of groups, in another order, in small bundles,
+// and packed into other blocks by earlier DoFns. For some keys it gets the first attempt's output, as on an engine that
+// has lost a part of its work and repeats it.
 //
-// It fails if a DoFn changes bytes that it gets, which others may have, too.
+// It fails if a DoFn changes bytes of its input, which other DoFns may share.
 //
-// It runs what our pipelines are made of: elements are bytes, int64, or bytes under a key, an int64 or bytes.
+// It runs only what our pipelines consist of: elements are bytes, int64, or bytes under a key, an int64 or bytes.
 type Orders struct {
-	// Records cuts an output of a DoFn (as "package.name") into what is packed in it.
+	// Records splits an output of a DoFn (as "package.name") into the records that are packed in it.
 	Records func(fn string, output int, value []byte) (records []string, err error)
-	// Combines reports whether a DoFn combines the values of a bundle. Then attempts with one bundle each
-	// are compared, and the next DoFn gets what small ones give.
+	// Combines reports whether a DoFn combines the values of a bundle. If so, attempts with one bundle each are compared,
+	// and the next DoFn gets the output of small bundles.
 	Combines func(fn string) bool
-	// Passes reports whether a DoFn passes values on as they came, and only under other
-	// keys or not at all. What is packed in them is what was where they were made.
+	// Passes reports whether a DoFn passes values on unchanged, only under other keys or not at all. Their records are
+	// those of the DoFn that made them.
 	Passes func(fn string) bool
 	// Differs is called for each output whose attempts differ.
 	Differs func(fn string, err error)
 
-	// Fed are the DoFns that were fed what has an order: two elements or two values of a group, or an
-	// Impulse, which has none.
+	// Fed has the DoFns whose input had an order: two elements, or two values of a group; or was an Impulse, which has
+	// none.
 	Fed map[string]bool
 
 	pipelines uint64
 }
 
-// attempts are the elements that either attempt has come to.
+// attempts are the output elements of either attempt.
 type attempts [2][]element
 
 // Run runs a pipeline.
@@ -94,16 +94,16 @@ func (noResult) JobID() string            { return "" }
 type element struct {
 	args   []any      // int64 or []byte
 	groups [][][]byte // for each input of a CoGroupByKey
-	from   output     // which made the value or, of a group, a value of the last input
+	from   output     // origin of the value or, for a group, of a value of the last input
 }
 
-// output is that of a DoFn.
+// output identifies an output of a DoFn.
 type output struct {
 	fn string
 	of int
 }
 
-// key returns the key as bytes, of which those of an int64 end as that does, or false if there is none.
+// key returns the key as bytes, an int64 in big-endian order, or false if there is none.
 func (e element) key() (key string, ok bool) {
 	switch first := e.args[0].(type) {
 	case int64:
@@ -216,8 +216,8 @@ func (o *Orders) parDo(
 	return out, nil
 }
 
-// mixed takes the odd keys, or the even ones, of one attempt and the others of another; what has no key is
-// of the second.
+// mixed returns the odd keys, or the even ones, of the first attempt and the others of the second; elements without a
+// key are from the second.
 func mixed(first, second []element, odd bool) (all []element) {
 	for _, e := range first {
 		if key, ok := e.key(); ok && isOdd(key) == odd {
@@ -244,7 +244,7 @@ func ordered(all []element) bool {
 		func(values [][]byte) bool { return len(values) > 1 })
 }
 
-// shuffled returns elements, and the values of each group, in another order.
+// shuffled returns elements, and the values of each group, in random order.
 func shuffled(random *rand.Rand, all []element) []element {
 	all = slices.Clone(all)
 	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
@@ -259,12 +259,12 @@ func shuffled(random *rand.Rand, all []element) []element {
 	return all
 }
 
-// compare says what of an output's records differs.
+// compare returns an error that shows a difference between an output's records in two attempts.
 func (o *Orders) compare(first, second []element) error {
 	counts := map[string]map[string]int{}
 	count := func(all []element, one int) error {
 		for _, e := range all {
-			records := []string{""} // of an int64
+			records := []string{""} // for an int64
 			if value := e.value(); value != nil {
 				var err error
 				if records, err = o.Records(e.from.fn, e.from.of, value); err != nil {
@@ -297,15 +297,15 @@ func (o *Orders) compare(first, second []element) error {
 	return nil
 }
 
-// doFn is a DoFn, to be called as the SDK does.
+// doFn is a DoFn that is called as the SDK calls it.
 type doFn struct {
 	name   string
-	passes bool          // values as they came
-	recv   reflect.Value // a pointer to a struct, or
+	passes bool          // it passes values on unchanged
+	recv   reflect.Value // a pointer to a struct, or else fn
 	fn     reflectx.Func
 }
 
-// newDoFn returns a copy of a DoFn as a worker gets it.
+// newDoFn returns a copy of a DoFn, serialised as for a worker.
 func newDoFn(fn *graph.Fn) (*doFn, error) {
 	if fn.Fn != nil {
 		return &doFn{name: path.Base(fn.Fn.Fn.Name()), fn: fn.Fn.Fn}, nil
@@ -320,7 +320,7 @@ func newDoFn(fn *graph.Fn) (*doFn, error) {
 	return d, json.Unmarshal(config, d.recv.Interface())
 }
 
-// bundles returns what bundles emit, by output.
+// bundles returns the output of bundles, by output.
 func (d *doFn) bundles(ctx context.Context, outputs int, bundles [][]element) ([][]element, error) {
 	emitted := make([][]element, outputs)
 	before := contents(bundles)
@@ -345,7 +345,7 @@ func (d *doFn) bundles(ctx context.Context, outputs int, bundles [][]element) ([
 
 var contentsSeed = maphash.MakeSeed()
 
-// contents is a hash of the bytes of elements.
+// contents returns a hash of the bytes of elements.
 func contents(bundles [][]element) uint64 {
 	var h maphash.Hash
 	h.SetSeed(contentsSeed)
@@ -359,7 +359,7 @@ func contents(bundles [][]element) uint64 {
 	return h.Sum64()
 }
 
-// call calls a method, if there is one, with what its parameters ask for.
+// call calls a method, if it exists, with the arguments that its parameters need.
 func (d *doFn) call(ctx context.Context, method string, e element, emitted [][]element) error {
 	var t reflect.Type
 	var run func([]reflect.Value) []reflect.Value
@@ -414,7 +414,8 @@ func (d *doFn) call(ctx context.Context, method string, e element, emitted [][]e
 	return nil
 }
 
-// emitter returns an emitter of a type, for an output. What is emitted may be overwritten afterwards.
+// emitter returns an emitter of type t that appends to an output. It copies values, because the caller may overwrite
+// them.
 func emitter(t reflect.Type, from output, to *[]element) reflect.Value {
 	return reflect.MakeFunc(t, func(in []reflect.Value) []reflect.Value {
 		e := element{from: from}

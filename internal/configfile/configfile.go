@@ -1,5 +1,5 @@
-// Package configfile has flags of a command set by the environment and by a job file: TOML with values, by the
-// flags' names, or the run.json of a run that is to be repeated.
+// Package configfile sets flags of a command from the environment and from a job file: TOML with values under the
+// flags' names, or the run.json of a run to repeat.
 package configfile
 
 import (
@@ -27,10 +27,10 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// maxSize is what a job file may have: a larger one is a mistake, or has no end.
+// maxSize is the maximum size of a job file: a larger one is a mistake, or endless.
 const maxSize = 1 << 20
 
-// Flag is the flag that names the job file. What the command line or the environment sets wins over the file.
+// Flag is the flag that names the job file. The command line and the environment take precedence over the file.
 type Flag struct{ file *file }
 
 // Error is a mistake in a job file.
@@ -43,13 +43,13 @@ func (e *Error) Unwrap() error { return e.err }
 // file is a job file.
 type file struct {
 	path   string
-	values map[string]any // by keys, with hyphens for underscores
-	keys   []string       // at the top of the file, in order; a table is one
-	lines  map[string]int // of the keys
+	values map[string]any // by key, with hyphens for underscores
+	keys   []string       // top-level keys in order; a table has one
+	lines  map[string]int // line of each key
 	used   map[string]bool
 }
 
-// Decode takes the path.
+// Decode sets the path.
 func (f *Flag) Decode(ctx *kong.DecodeContext) error {
 	f.file = &file{lines: map[string]int{}, used: map[string]bool{}}
 	return ctx.Scan.PopValueInto("file", &f.file.path)
@@ -70,7 +70,7 @@ func (*Flag) BeforeResolve(ctx *kong.Context, trace *kong.Path) error {
 }
 
 func (f *file) read() error {
-	// A pipe that nothing writes to is empty, and not waited for.
+	// A pipe without a writer is empty; do not wait for one.
 	stream, err := os.OpenFile(kong.ExpandPath(f.path), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("--config %s: %w; check the path", f.path, fs.ErrNotExist)
@@ -95,10 +95,10 @@ func (f *file) read() error {
 	return f.parse(data)
 }
 
-// unquoted is a line with a value, or an array of them, that may be text without its quotes.
+// unquoted matches a line with a value, or an array of them, that may be text without its quotes.
 var unquoted = regexp.MustCompile(`^\s*([\w-]+)\s*=\s*(\[?)([^"'\[\]{}#]*[^\s"'\[\]{}#])\s*(\]?)\s*(?:#.*)?$`)
 
-// inQuotes returns how a line is to be written if it lacks the quotes of text; "" if something else is wrong with it.
+// inQuotes returns a line with quotes added to its text, or "" if something else is wrong with it.
 func inQuotes(line string) string {
 	bare := unquoted.FindStringSubmatch(line)
 	if bare == nil || (bare[2] == "") != (bare[4] == "") {
@@ -138,7 +138,7 @@ func (f *file) parse(data []byte) error {
 		}
 		return fmt.Errorf("%s: %w", f.path, err)
 	}
-	// The decoder tells no lines of keys that it takes; the parser does.
+	// The decoder does not report the lines of keys that it accepts; the parser does.
 	f.values = map[string]any{}
 	spelling := map[string]string{}
 	var parser unstable.Parser
@@ -168,9 +168,9 @@ func (f *file) parse(data []byte) error {
 	return nil
 }
 
-// parseRun reads run.json: what differs from the defaults, or was named all the same, of
-// what a run was asked and of how it was done. That it may replace or take an output, or
-// was only planned, was said of that run alone. Its inputs are those of any list of them.
+// parseRun reads run.json: the settings of a run that differ from the defaults or were set explicitly. It ignores flags
+// that only applied to that run: to replace or take over an output, or to only plan. A list of inputs is already part
+// of the inputs.
 func (f *file) parseRun(data []byte) error {
 	var run records.Run
 	if err := json.Unmarshal(data, &run); err != nil || run.Version == "" {
@@ -204,7 +204,7 @@ func (f *file) parseRun(data []byte) error {
 	return nil
 }
 
-// plain is a value as TOML has it.
+// plain returns a value as TOML would decode it.
 func plain(value reflect.Value) any {
 	switch v := value.Interface().(type) {
 	case []string:
@@ -220,7 +220,7 @@ func plain(value reflect.Value) any {
 	}
 }
 
-// at is where the file has a key.
+// at returns the file and line of a key.
 func (f *file) at(key string) string {
 	if line, ok := f.lines[key]; ok {
 		return fmt.Sprintf("%s:%d", f.path, line)
@@ -243,8 +243,8 @@ func (f *file) check(app *kong.Application, command *kong.Node) error {
 	return nil
 }
 
-// flagsOf returns the flags that a job file may set, by their names. Hidden
-// ones of a group are among them: the job file of dedup serves plan, too.
+// flagsOf returns the flags that a job file may set, by name. They include hidden ones that have a group, so that plan
+// accepts the job file of dedup.
 func flagsOf(command *kong.Node) map[string]*kong.Flag {
 	flags := map[string]*kong.Flag{}
 	for _, flag := range slices.Concat(command.AllFlags(false)...) {
@@ -261,7 +261,7 @@ func flagsOf(command *kong.Node) map[string]*kong.Flag {
 // namesFile reports whether a flag is the one that names the job file.
 func namesFile(flag *kong.Flag) bool { return flag.Target.Type() == reflect.TypeFor[Flag]() }
 
-// unknown says what may have been meant by a key that is none of the command.
+// unknown says what may have been meant by a key that the command does not have.
 func unknown(app *kong.Application, command *kong.Node, key string) string {
 	var others []string
 	for _, other := range app.Leaves(true) {
@@ -279,7 +279,7 @@ func unknown(app *kong.Application, command *kong.Node, key string) string {
 	return fmt.Sprintf("unknown key %q; did you mean %q?", key, nearest)
 }
 
-// checkValue parses a value as kong will, to tell what is wrong with it and where.
+// checkValue parses a value as kong will, to report what is wrong with it, and where.
 func checkValue(flag *kong.Flag, value any) error {
 	given, ok := argument(flag, value)
 	if !ok {
@@ -313,7 +313,7 @@ func each(value reflect.Value) (words []string) {
 	return words
 }
 
-// argument returns what kong takes for a value, if the flag can have one of this kind.
+// argument returns what to pass to kong for a value, if the flag can have one of this kind.
 func argument(flag *kong.Flag, value any) (any, bool) {
 	switch value := value.(type) {
 	case bool:
@@ -328,7 +328,7 @@ func argument(flag *kong.Flag, value any) (any, bool) {
 			}
 			words[i], texts[i] = word, word
 		}
-		if flag.IsSlice() && flag.Target.Type().Elem().Kind() != reflect.String { // kong takes no words for numbers
+		if flag.IsSlice() && flag.Target.Type().Elem().Kind() != reflect.String { // kong converts no strings here
 			return strings.Join(texts, string(flag.Tag.Sep)), true
 		}
 		return words, flag.IsSlice()
@@ -344,8 +344,7 @@ func argument(flag *kong.Flag, value any) (any, bool) {
 	}
 }
 
-// scalar returns a string or number as it is written on the command line, where a size or a
-// tolerance may be a bare number.
+// scalar returns a string or number in the form of the command line, where a size or a tolerance may be a bare number.
 func scalar(value any) (string, bool) {
 	switch value := value.(type) {
 	case string:
@@ -389,11 +388,11 @@ func kindOf(value any) string {
 	}
 }
 
-// Validate has nothing to do: BeforeResolve has seen all.
+// Validate does nothing: BeforeResolve has checked everything.
 func (*file) Validate(*kong.Application) error { return nil }
 
-// Resolve returns the file's value for a flag that neither the command line nor the environment sets, as is the case
-// with one that excludes it.
+// Resolve returns the file's value for a flag, unless the command line or the environment sets it, or sets one that
+// excludes it.
 func (f *file) Resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	value, ok := f.values[flag.Name]
 	if _, set := lookup(flag.Name); set || !ok {
@@ -412,8 +411,8 @@ func (f *file) Resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (any, e
 
 var flagName = regexp.MustCompile(`--([a-z0-9-]+)`)
 
-// Locate adds the line of the job file, or the variable, to an error,
-// if the first flag that it names has its value from there.
+// Locate adds the line of the job file, or the variable, to an error, if the first flag in its text has its value from
+// there.
 func Locate(command *kong.Context, err error) error {
 	name := flagName.FindStringSubmatch(err.Error())
 	for _, path := range command.Path {

@@ -16,25 +16,25 @@ import (
 
 const prefix = "NEARDUP_"
 
-// variable is the name of a flag's variable in the environment.
+// variable returns the name of a flag's variable in the environment.
 func variable(flag string) string {
 	return prefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// lookup returns the value that the environment has for a flag. An empty one is none.
+// lookup returns the environment's value for a flag. An empty one does not count.
 func lookup(flag string) (string, bool) {
 	value := os.Getenv(variable(flag))
 	return value, value != ""
 }
 
-// Used reports whether values may come from a job file, named by
-// arguments or by the environment, or from the environment itself.
+// Used reports whether values may come from a job file, named by arguments or by the environment, or from the
+// environment itself.
 func Used(args []string) bool {
 	return slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--config") }) ||
 		slices.ContainsFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, prefix) })
 }
 
-// Args returns arguments that name the job file of NEARDUP_CONFIG, if the command can have one and they name none.
+// Args returns args with the job file of NEARDUP_CONFIG added, if the command accepts one and args name none.
 func Args(parser *kong.Kong, args []string) []string {
 	path, set := lookup("config")
 	if !set {
@@ -51,8 +51,8 @@ func Args(parser *kong.Kong, args []string) []string {
 	return append(slices.Clip(args), "--config="+path)
 }
 
-// Environment has kong take flags that the command line does not set from the environment, which goes before a job
-// file. It is to be called before kong resolves.
+// Environment makes kong read flags that the command line does not set from the environment, which takes precedence
+// over a job file. Call it before kong resolves.
 func Environment(ctx *kong.Context) error {
 	if ctx.Selected() == nil {
 		return nil
@@ -77,8 +77,8 @@ func Environment(ctx *kong.Context) error {
 	return nil
 }
 
-// typed returns what a job file would have for a value of the environment. A flag that can be given again has a line
-// for each value.
+// typed returns the value that a job file would have for a value of the environment. For a flag that can be repeated,
+// each line is a value.
 func typed(flag *kong.Flag, text string) (any, error) {
 	switch {
 	case flag.IsBool() && !flag.IsCounter():
@@ -98,7 +98,8 @@ func typed(flag *kong.Flag, text string) (any, error) {
 	}
 }
 
-// warnOfMisspelt warns of variables that are no flag's, but almost: others may be of a service that is called neardup.
+// warnOfMisspelt warns of variables that almost have the name of a flag's. Others may belong to a service called
+// neardup.
 func warnOfMisspelt(app *kong.Application) {
 	variables := map[string]bool{variable("config"): true}
 	for _, command := range app.Leaves(true) {
@@ -118,10 +119,10 @@ func warnOfMisspelt(app *kong.Application) {
 	}
 }
 
-// variables are the values of flags, by their names.
+// variables are the values of flags, by name.
 type variables map[string]any
 
-// Validate has nothing to do: Environment has seen all.
+// Validate does nothing: Environment has checked everything.
 func (variables) Validate(*kong.Application) error { return nil }
 
 // Resolve returns the environment's value for a flag that the command line does not set.

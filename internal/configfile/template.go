@@ -12,11 +12,11 @@ import (
 	"github.com/neardup/neardup/internal/terminal"
 )
 
-// width is that of comments.
+// width is the maximum width of comments.
 const width = 80
 
-// Template returns a job file of a command, in which all is commented: each flag with its help and, behind # without a
-// space, its default. It is a usage error of the caller if the command takes no job file.
+// Template returns a job file for a command, entirely commented out: each flag with its help and, after # without a
+// space, its default. The command must accept a job file.
 func Template(app *kong.Application, command *kong.Node) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Job file of %s %s. Remove the # before a key to set it.\n", app.Name, command.Name)
@@ -43,16 +43,16 @@ func Template(app *kong.Application, command *kong.Node) string {
 	return b.String()
 }
 
-// Takes reports whether a command takes a job file.
+// Takes reports whether a command accepts a job file.
 func Takes(command *kong.Node) bool {
 	return slices.ContainsFunc(slices.Concat(command.AllFlags(true)...), namesFile)
 }
 
-// setting returns the default of a flag as TOML; false if it has none.
+// setting returns the default of a flag in TOML, or false if it has none.
 func setting(flag *kong.Flag) (string, bool) {
 	switch {
 	case flag.IsBool() && !flag.IsCounter():
-		return strconv.FormatBool(flag.Default == "true"), flag.Target.Kind() != reflect.Pointer // which may be neither
+		return strconv.FormatBool(flag.Default == "true"), flag.Target.Kind() != reflect.Pointer // a pointer may be neither
 	case flag.IsCounter():
 		return "0", true
 	case !flag.HasDefault:
@@ -73,7 +73,7 @@ func setting(flag *kong.Flag) (string, bool) {
 	}
 }
 
-// wanted says what a flag without a default takes.
+// wanted says what value a flag without a default needs.
 func wanted(flag *kong.Flag) string {
 	if flag.IsBool() {
 		return "true or false"
@@ -81,12 +81,12 @@ func wanted(flag *kong.Flag) string {
 	return flag.FormatPlaceHolder()
 }
 
-// isNumber reports whether a flag's default is a number that TOML has, as in 0.999.
+// isNumber reports whether a flag's default is a valid number in TOML, such as 0.999.
 func isNumber(flag *kong.Flag) bool {
 	_, err := strconv.ParseFloat(flag.Default, 64)
 	return err == nil && strings.Trim(flag.Default, "0123456789.") == "" && !strings.HasPrefix(flag.Default, ".") &&
 		!strings.HasSuffix(flag.Default, ".")
 }
 
-// quoted is a string of TOML. Defaults are printable ASCII.
+// quoted returns a string in TOML. Defaults are printable ASCII.
 func quoted(s string) string { return strconv.Quote(s) }

@@ -1,5 +1,5 @@
-// Package corpusgen writes corpora whose duplicates are known: for tests and benchmarks, streamed,
-// the same bytes for the same Spec.
+// Package corpusgen writes corpora with known duplicates, for tests and benchmarks. It streams them, and writes the
+// same bytes for the same Spec.
 package corpusgen
 
 import (
@@ -10,36 +10,34 @@ import (
 	"strconv"
 )
 
-// Spec says what a corpus is made of. The shares are of all documents, and what they leave is
-// documents of their own.
+// Spec describes a corpus. Shares are of all documents; the remaining documents are unique.
 type Spec struct {
 	Documents int
-	Words     int // of a document, on average; 100 if 0
+	Words     int // average per document; 0: 100
 	Seed      uint64
 
 	// Copies is the share of exact copies of an earlier document.
 	Copies float64
-	// Near is the share of edited copies of an earlier document: Edits of its words are others.
+	// Near is the share of edited copies of an earlier document, with the share Edits of its words replaced.
 	Near, Edits float64
-	// OnePage makes all copies those of the first document.
+	// OnePage makes all copies copies of the first document.
 	OnePage bool
-	// Crowd is how many documents, spread over the corpus, are variants of one template, of
-	// which CrowdEdits of the words are others.
+	// Crowd is the number of documents, spread over the corpus, that are variants of one template, with the share
+	// CrowdEdits of its words replaced.
 	Crowd      int
 	CrowdEdits float64
 }
 
-// vocabulary is the number of different words, which are drawn with Zipf's frequencies.
+// vocabulary is the number of distinct words, which are drawn by Zipf's law.
 const vocabulary = 50_000
 
 const defaultWords = 100
 
-// remembered is how many documents can have copies: the first ones. Memory does not grow with
-// the corpus.
+// remembered is how many documents, the first ones, can have copies, so that memory does not grow with the corpus.
 const remembered = 10_000
 
-// Write writes the corpus as JSON lines with the columns id, kind ("own", "copy", "near" or
-// "crowd"), of (the id of the document it was made of, if any) and text.
+// Write writes the corpus as JSON Lines with the columns id, kind ("own", "copy", "near" or "crowd"), of (the id of the
+// document it was made from, if any) and text.
 func Write(w io.Writer, s Spec) error {
 	if s.Words == 0 {
 		s.Words = defaultWords
@@ -61,7 +59,7 @@ type generator struct {
 	random   *rand.Rand
 	zipf     *rand.Zipf
 	template []uint32
-	early    []text // by the order of their making
+	early    []text // in the order of their creation
 	line     []byte
 }
 
@@ -72,7 +70,7 @@ type text struct {
 
 func (g *generator) document(i int) {
 	s := g.spec
-	// The variants of the template lie at equal distances.
+	// The variants of the template are at equal distances.
 	if s.Crowd > 0 && i*s.Crowd/s.Documents != (i+1)*s.Crowd/s.Documents {
 		if g.template == nil {
 			g.template = g.words()
@@ -99,7 +97,7 @@ func (g *generator) document(i int) {
 	g.write(i, "own", -1, words)
 }
 
-// words are those of a new document: its length is log-normal around the average.
+// words returns the words of a new document: its length is log-normal around the average.
 func (g *generator) words() []uint32 {
 	const sigma = 0.5
 	n := int(float64(g.spec.Words) * math.Exp(sigma*g.random.NormFloat64()-sigma*sigma/2))
@@ -138,7 +136,7 @@ func (g *generator) write(id int, kind string, of int, words []uint32) {
 	g.line = append(b, "\"}\n"...)
 }
 
-// appendWord spells a word: frequent ones are short, and no two are equal.
+// appendWord appends the spelling of a word: frequent words are short, and no two are equal.
 func appendWord(b []byte, w uint32) []byte {
 	const consonants, vowels = "bcdfghjklmnprstvwz", "aeiou"
 	for {

@@ -1,4 +1,4 @@
-// Package deduptest makes finished outputs, for tests of what reads them.
+// Package deduptest makes finished outputs for tests of code that reads them.
 package deduptest
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/neardup/neardup/runners/local"
 )
 
-// Finished returns the output folder of a run of dedup with such arguments.
+// Finished returns the output folder of a run of dedup with the given arguments.
 func Finished(t *testing.T, args ...string) string {
 	t.Helper()
 	var config dedup.Config

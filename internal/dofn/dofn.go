@@ -8,7 +8,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 )
 
-// What all DoFns read and emit: blocks, by a key or alone. Without these, Beam calls them by reflection.
+// Register what all DoFns read and emit: blocks, under a key or alone. Otherwise Beam calls them by reflection.
 func init() {
 	register.Emitter1[[]byte]()
 	register.Emitter1[int64]()
@@ -17,7 +17,7 @@ func init() {
 	register.Iter1[[]byte]()
 }
 
-// Register registers a DoFn by its type, so that a worker finds it. Call it when
-// the package is initialised. beam.RegisterDoFn registers the types of parameters,
-// too, and looks at every method for that; our parameters are bytes and numbers.
+// Register registers a DoFn by its type, so that a worker finds it. Call it when the package is initialised.
+// beam.RegisterDoFn would also register the types of parameters, for which it inspects every method; our parameters are
+// bytes and numbers.
 func Register[DoFn any]() { runtime.RegisterType(reflect.TypeFor[DoFn]()) }

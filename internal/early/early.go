@@ -1,5 +1,5 @@
-// Package early does what must come first in the program. It depends on the standard library's os and os/signal
-// alone, so it is initialised before most other packages.
+// Package early does what must come first in the program. It depends only on the standard library's os and os/signal,
+// so it is initialised before most other packages.
 package early
 
 import (
@@ -8,26 +8,26 @@ import (
 	"syscall"
 )
 
-// Signals are those that end a run, by their names.
+// Signals are the signals that end a run, with their names.
 var Signals = map[os.Signal]string{
 	syscall.SIGHUP: "SIGHUP", syscall.SIGINT: "SIGINT", syscall.SIGQUIT: "SIGQUIT", syscall.SIGTERM: "SIGTERM",
 }
 
-// Caught receives them, so a process that is only just starting ends as one does that runs.
+// Caught receives these signals from the start of the process, so that they end it in the same way at any time.
 var Caught = make(chan os.Signal, len(Signals))
 
 func init() {
 	for s := range Signals {
 		if s == syscall.SIGHUP && signal.Ignored(s) {
-			continue // by nohup
+			continue // ignored by nohup
 		}
 		signal.Notify(Caught, s)
 	}
-	// Beam asks for the user's home folder when it is initialised, and panics if there is no answer. In containers the
-	// system may not know the user.
+	// Beam looks up the user's home folder when it is initialised, and panics without one. In containers the system may
+	// not know the user.
 	for name, value := range map[string]string{"USER": "nobody", "HOME": os.TempDir()} {
 		if os.Getenv(name) == "" {
-			_ = os.Setenv(name, value) // fails for no such name
+			_ = os.Setenv(name, value) // cannot fail for these names
 		}
 	}
 }

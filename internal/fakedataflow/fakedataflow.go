@@ -1,7 +1,7 @@
-// Package fakedataflow is the REST API of Google Cloud Dataflow in memory, as much of it as a launcher of jobs asks
-// for, with the tokens of a service account. It is strict: what it does not know it refuses.
+// Package fakedataflow implements the REST API of Google Cloud Dataflow in memory, as far as a launcher of jobs needs
+// it, with the tokens of a service account. It is strict: it refuses what it does not know.
 //
-// Comments name the page of https://cloud.google.com/dataflow/docs/reference/rest/v1b3 that decides.
+// Comments name the authoritative page of https://cloud.google.com/dataflow/docs/reference/rest/v1b3.
 package fakedataflow
 
 import (
@@ -24,15 +24,15 @@ import (
 	df "google.golang.org/api/dataflow/v1b3"
 )
 
-// Server is the service, of one project and one region. Set its fields before its first request.
+// Server is the service for one project and one region. Set its fields before its first request.
 type Server struct {
 	Project, Region string
-	// Run runs a job. Its error ends the job as failed, for which each line of it is a message; when the job is
-	// cancelled, ctx ends.
+	// Run runs a job. If it returns an error, the job fails, with a message for each part of the error between form feeds.
+	// When the job is cancelled, ctx ends.
 	Run func(ctx context.Context, job *df.Job) ([]*df.MetricUpdate, error)
-	// Ends, if set, is the state that a job ends in that Run ran without an error.
+	// Ends, if set, is the final state of a job that Run ran without an error.
 	Ends string
-	// PageSize is how many jobs or messages a page has at most; 0 is 100.
+	// PageSize is the maximum number of jobs or messages on a page; 0 is 100.
 	PageSize int
 
 	mu      sync.Mutex
@@ -41,7 +41,7 @@ type Server struct {
 	log     []Request
 }
 
-// token is what all requests must bear.
+// token is the token that all requests must have.
 const token = "fake-token"
 
 type job struct {
@@ -66,7 +66,7 @@ func (s *Server) Log() []Request {
 	return slices.Clone(s.log)
 }
 
-// Jobs returns the jobs as they are.
+// Jobs returns the jobs in their current state.
 func (s *Server) Jobs() (jobs []df.Job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,7 +115,7 @@ func Refuse(w http.ResponseWriter, _ *http.Request, status int) {
 	write(w, status, refused(&refusal{status, "FAULT", http.StatusText(status)}))
 }
 
-// refused is the body of a refusal (google.rpc.Status).
+// refused returns the body of a refusal (google.rpc.Status).
 func refused(r *refusal) any {
 	return map[string]any{"error": map[string]any{"code": r.status, "message": r.message, "status": r.reason}}
 }
@@ -123,7 +123,7 @@ func refused(r *refusal) any {
 func write(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // or the client has gone
+	_ = json.NewEncoder(w).Encode(v) // fails if the client has gone
 }
 
 // ServeHTTP answers a request.
@@ -205,7 +205,7 @@ func refuse(err error, do func() (any, error)) (any, error) {
 	return do()
 }
 
-// name is that of a job (projects.locations.jobs, Job.name).
+// name matches the name of a job (projects.locations.jobs, Job.name).
 var name = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
 
 // create starts a job (projects.locations.jobs/create).
@@ -286,7 +286,7 @@ func ended(state string) bool {
 		"JOB_STATE_DRAINED", "JOB_STATE_UPDATED"}, state)
 }
 
-// update changes the state that a job is to have (projects.locations.jobs/update).
+// update changes the requested state of a job (projects.locations.jobs/update).
 func (j *job) update(body []byte) (any, error) {
 	asked := &df.Job{}
 	if err := json.Unmarshal(body, asked); err != nil {
@@ -303,7 +303,7 @@ func (j *job) update(body []byte) (any, error) {
 	return j.Job, nil
 }
 
-// page returns a page of all, which token begins, and the token of the next.
+// page returns the page of all that begins at token, and the token of the next one.
 func page[T any](s *Server, all []T, token string) (part []T, next string, err error) {
 	from := 0
 	if token != "" {
@@ -318,7 +318,7 @@ func page[T any](s *Server, all []T, token string) (part []T, next string, err e
 	return all[from:to], next, nil
 }
 
-// view returns what is told of a job (JobView): UNKNOWN promises no more than a summary.
+// view returns a view of a job (JobView): UNKNOWN promises no more than a summary.
 func (j *job) view(view string) (any, error) {
 	switch view {
 	case "", "JOB_VIEW_UNKNOWN", "JOB_VIEW_SUMMARY":
@@ -329,7 +329,7 @@ func (j *job) view(view string) (any, error) {
 	return nil, invalid("view %q", view)
 }
 
-// summary is what JOB_VIEW_SUMMARY tells of a job.
+// summary returns what JOB_VIEW_SUMMARY shows of a job.
 func (j *job) summary() *df.Job {
 	return &df.Job{
 		ProjectId: j.ProjectId, Location: j.Location, Id: j.Id, Name: j.Name, Type: j.Type,
@@ -337,7 +337,7 @@ func (j *job) summary() *df.Job {
 	}
 }
 
-// list lists jobs, the latest first (projects.locations.jobs/list), as their summaries.
+// list lists summaries of jobs, the latest first (projects.locations.jobs/list).
 func (s *Server) list(query url.Values) (any, error) {
 	filter := query.Get("filter")
 	if !slices.Contains([]string{"", "UNKNOWN", "ALL", "ACTIVE", "TERMINATED"}, filter) {
@@ -355,7 +355,7 @@ func (s *Server) list(query url.Values) (any, error) {
 	return &df.ListJobsResponse{Jobs: part, NextPageToken: next}, err
 }
 
-// importances of messages, the least first (JobMessageImportance).
+// importances of messages, the lowest first (JobMessageImportance).
 var importances = []string{"", "JOB_MESSAGE_DEBUG", "JOB_MESSAGE_DETAILED", "JOB_MESSAGE_BASIC",
 	"JOB_MESSAGE_WARNING", "JOB_MESSAGE_ERROR"}
 

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// Account writes the key file of a service account whose tokens come
-// from a URL, and returns its name and the key in it.
+// Account writes the key file of a service account whose tokens come from a URL, and returns the file's name and the
+// key in it.
 func Account(t testing.TB, project, tokens string) (file, key string) {
 	t.Helper()
 	private, err := rsa.GenerateKey(rand.Reader, 2048)

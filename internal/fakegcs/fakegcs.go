@@ -1,7 +1,7 @@
-// Package fakegcs is the JSON API of Google Cloud Storage in memory, and of its XML API the download of an object, as
-// much of it as cloud.google.com/go/storage asks for. It is strict: what it does not know it refuses.
+// Package fakegcs implements the JSON API of Google Cloud Storage in memory, and from its XML API the download of an
+// object, as far as cloud.google.com/go/storage needs them. It is strict: it refuses what it does not know.
 //
-// Comments name the page of https://cloud.google.com/storage/docs that decides.
+// Comments name the authoritative page of https://cloud.google.com/storage/docs.
 package fakegcs
 
 import (
@@ -29,18 +29,18 @@ import (
 type Server struct {
 	// Now is its clock; nil is this machine's.
 	Now func() time.Time
-	// PageSize is how many objects a page of a listing has at most; 0 is 1000.
+	// PageSize is the maximum number of objects on a page of a listing; 0 is 1000.
 	PageSize int
-	// NoMove makes it refuse objects.move with this status, as stores do that do not have it.
+	// NoMove makes it refuse objects.move with this status, like stores without it.
 	NoMove int
 	// RewriteBytes is how much one rewrite request copies; 0 is all.
 	RewriteBytes int64
-	// Unconditional are the methods whose conditions it ignores, as emulators do.
+	// Unconditional lists the methods whose conditions it ignores, as emulators do.
 	Unconditional []string
-	// Retention is how long soft delete keeps what is removed, as buckets say.
+	// Retention is how long soft delete keeps what is removed, as shown by buckets.
 	Retention time.Duration
-	// Changed is called with what a bucket holds, by name, after each
-	// request that may have changed it, and before any other.
+	// Changed is called with the content of a bucket, by name, after each request that may have changed it, before the
+	// next request.
 	Changed func(bucket string, objects map[string]string)
 
 	mu         sync.Mutex
@@ -66,10 +66,10 @@ type Request struct {
 	// Verb is the API's: list, get, media, insert, delete, rewrite, move; start, chunk and cancel of a resumable upload.
 	Verb   string
 	Object string // bucket/name, and bucket/prefix of a listing
-	Range  string // what was asked for, or sent
+	Range  string // the range requested, or sent
 	Status int
 	Bytes  int64 // of the answer's body
-	// Project is the one that pays.
+	// Project is the project that pays.
 	Project string
 }
 
@@ -120,7 +120,7 @@ func (s *Server) Put(bucket, name, encoding string, data []byte) int64 {
 		contentType: "application/octet-stream"}).generation
 }
 
-// Get returns what an object holds, and the key that encrypts it.
+// Get returns the content of an object, and the key that encrypts it.
 func (s *Server) Get(bucket, name string) (data []byte, kmsKey string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,7 +138,7 @@ func (s *Server) Names(bucket string) []string {
 	return slices.Sorted(maps.Keys(s.buckets[bucket]))
 }
 
-// All returns what a bucket holds, by name.
+// All returns the content of a bucket, by name.
 func (s *Server) All(bucket string) map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,7 +153,7 @@ func (s *Server) all(bucket string) map[string]string {
 	return all
 }
 
-// put gives an object a generation that was never there. s is locked.
+// put stores an object under a new generation. s is locked.
 func (s *Server) put(o *object) *object {
 	s.generation++
 	o.generation, o.created = s.generation, s.now()
@@ -168,12 +168,12 @@ func (s *Server) now() time.Time {
 	return time.Now()
 }
 
-// answer is what a request is told.
+// answer is the answer to a request.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
-	// unsized: without Content-Length.
+	// unsized means that there is no Content-Length.
 	unsized bool
 }
 
@@ -184,7 +184,7 @@ type call struct {
 	log   Request
 }
 
-// refusal is an error that the store tells.
+// refusal is an error that the store returns.
 type refusal struct {
 	status          int
 	reason, message string
@@ -210,7 +210,7 @@ var (
 
 // ServeHTTP answers a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// All of the body is here before anything takes effect: one that breaks has none.
+	// Read the whole body before anything takes effect: a broken request has no effect.
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return
@@ -243,7 +243,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", strconv.Itoa(len(a.body)))
 	}
 	w.WriteHeader(a.status)
-	if a.unsized { // net/http counts the bytes of short answers
+	if a.unsized { // else net/http sets the length of short answers
 		_ = http.NewResponseController(w).Flush()
 	}
 	_, _ = w.Write(a.body)
@@ -271,7 +271,8 @@ func Refuse(w http.ResponseWriter, r *http.Request, status int) {
 	_, _ = w.Write(a.body)
 }
 
-// refuse forms an error: json_api/v1/status-codes, and xml-api/reference-status for what is no path of the JSON API.
+// refuse returns the answer for an error: json_api/v1/status-codes, and xml-api/reference-status for paths outside the
+// JSON API.
 func refuse(r *http.Request, e *refusal) *answer {
 	if strings.HasPrefix(r.URL.Path, "/storage/v1/") || strings.HasPrefix(r.URL.Path, "/upload/") {
 		type item struct {
@@ -323,7 +324,7 @@ func reply(status int, v any) *answer {
 	return &answer{status, http.Header{"Content-Type": {"application/json; charset=UTF-8"}}, body, false}
 }
 
-// known refuses parameters that the verb does not have, besides those of all verbs.
+// known returns an error for parameters that neither the verb has nor all verbs.
 func (c *call) known(names ...string) error {
 	for name, values := range c.query {
 		if !slices.Contains(append(names[:len(names):len(names)], "alt", "prettyPrint", "userProject"), name) ||
@@ -334,9 +335,9 @@ func (c *call) known(names ...string) error {
 	return nil
 }
 
-// route finds what a request is for. s is locked.
+// route dispatches a request. s is locked.
 func (s *Server) route(c *call, body []byte) (*answer, error) {
-	path := c.URL.EscapedPath() // names are escaped, slashes in them too
+	path := c.URL.EscapedPath() // names are escaped, including slashes
 	parts := strings.Split(strings.TrimPrefix(path, "/"), "/")
 	for i, part := range parts {
 		var err error
@@ -396,7 +397,8 @@ func (s *Server) about(c *call, bucket string) (*answer, error) {
 		"softDeletePolicy": map[string]any{"retentionDurationSeconds": strconv.Itoa(int(s.Retention.Seconds()))}}), nil
 }
 
-// check tests a precondition: docs/request-preconditions. o is nil if there is none. 0 is the generation of no object.
+// check tests a precondition: docs/request-preconditions. o is nil if there is no object; 0 is the generation of no
+// object.
 func check(query url.Values, name string, o *object) error {
 	want := query.Get(name)
 	if want == "" {
@@ -416,7 +418,7 @@ func check(query url.Values, name string, o *object) error {
 	return nil
 }
 
-// find returns the object that a request is for, of the generation it names.
+// find returns the object that a request names, of the generation it names.
 func (s *Server) find(c *call, generation, bucket, name string) (*object, error) {
 	objects, ok := s.buckets[bucket]
 	if !ok {
@@ -448,7 +450,8 @@ func (s *Server) get(c *call, bucket, name string) (*answer, error) {
 	return reply(http.StatusOK, o.resource()), nil
 }
 
-// remove: json_api/v1/objects/delete. That the condition of what is not there is no 412 but 404 is the harder case.
+// remove: json_api/v1/objects/delete. For a missing object with a condition it returns 404 instead of 412, which is
+// harder for clients.
 func (s *Server) remove(c *call, bucket, name string) (*answer, error) {
 	c.log.Verb, c.log.Object = "delete", bucket+"/"+name
 	if err := c.known("generation", "ifGenerationMatch"); err != nil {
@@ -468,7 +471,7 @@ func (s *Server) remove(c *call, bucket, name string) (*answer, error) {
 	return &answer{status: http.StatusNoContent}, nil
 }
 
-// list: json_api/v1/objects/list. Names come in the order of their bytes.
+// list: json_api/v1/objects/list. Names are in byte order.
 func (s *Server) list(c *call, bucket string) (*answer, error) {
 	q := c.query
 	c.log.Verb, c.log.Object = "list", bucket+"/"+q.Get("prefix")
@@ -530,7 +533,7 @@ func (s *Server) list(c *call, bucket string) (*answer, error) {
 	return reply(http.StatusOK, page), nil
 }
 
-// fieldsOf returns the fields of an item that a partial response has, nil for all: json_api, "Partial response".
+// fieldsOf returns the fields of an item in a partial response, nil for all: json_api, "Partial response".
 func fieldsOf(selection string) ([]string, error) {
 	if selection == "" {
 		return nil, nil
@@ -577,7 +580,7 @@ func crc(data []byte) string {
 	return base64.StdEncoding.EncodeToString(sum)
 }
 
-// move: json_api/v1/objects/move. It is atomic, and the moved object is of a new generation.
+// move: json_api/v1/objects/move. It is atomic, and gives the object a new generation.
 func (s *Server) move(c *call, bucket, from, to string) (*answer, error) {
 	c.log.Verb, c.log.Object = "move", bucket+"/"+from
 	if s.NoMove == http.StatusNotFound {
@@ -608,7 +611,7 @@ func (s *Server) move(c *call, bucket, from, to string) (*answer, error) {
 	return reply(http.StatusOK, s.put(&moved).resource()), nil
 }
 
-// rewrite: json_api/v1/objects/rewrite. While it is not done the answer has the token to go on with.
+// rewrite: json_api/v1/objects/rewrite. While it is not done, the answer has the token with which to continue.
 func (s *Server) rewrite(c *call, bucket, from, toBucket, to string) (*answer, error) {
 	c.log.Verb, c.log.Object = "rewrite", bucket+"/"+from
 	if err := c.known("projection", "rewriteToken", "sourceGeneration", "ifGenerationMatch", "ifSourceGenerationMatch",

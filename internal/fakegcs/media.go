@@ -57,7 +57,7 @@ func (s *Server) media(c *call, bucket, name string) (*answer, error) {
 	return &answer{http.StatusPartialContent, header, o.data[from:to], false}, nil
 }
 
-// transcoded: docs/transcoding. The answer is all of the object, whatever range was asked for, without Content-Length
+// transcoded: docs/transcoding. The answer is the whole object, whatever range was requested, without Content-Length
 // and Content-Encoding.
 func transcoded(header http.Header, o *object) (*answer, error) {
 	r, err := gzip.NewReader(bytes.NewReader(o.data))
@@ -72,7 +72,7 @@ func transcoded(header http.Header, o *object) (*answer, error) {
 	return &answer{http.StatusOK, header, data, true}, nil
 }
 
-// rangeOf returns the bytes that a Range header asks for.
+// rangeOf returns the bytes that a Range header requests.
 func rangeOf(header string, size int) (from, to int, err error) {
 	first, last, ok := strings.Cut(strings.TrimPrefix(header, "bytes="), "-")
 	if !ok || !strings.HasPrefix(header, "bytes=") {

@@ -19,13 +19,13 @@ import (
 type session struct {
 	object *object
 	crc32c string
-	query  url.Values // of the request that began it
+	query  url.Values // of the request that started it
 	data   []byte
 	done   *object
 	ended  bool
 }
 
-// chunkUnit is what the size of each chunk but the last is a multiple of: docs/performing-resumable-uploads.
+// chunkUnit divides the size of each chunk except the last: docs/performing-resumable-uploads.
 const chunkUnit = 256 << 10
 
 // upload: json_api/v1/objects/insert and how-tos/upload.
@@ -72,7 +72,7 @@ func described(c *call, bucket string, metadata []byte) (*object, string, error)
 		m.Crc32c, nil
 }
 
-// finish makes an object visible, if the condition holds at this moment.
+// finish makes an object visible, if the condition holds now.
 func (s *Server) finish(o *object, query url.Values, checksum string) (*object, error) {
 	if err := check(query, "ifGenerationMatch", s.buckets[o.bucket][o.name]); err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (s *Server) multipart(c *call, bucket string, body []byte) (*answer, error)
 	return reply(http.StatusOK, o.resource()), nil
 }
 
-// start begins a resumable upload. What is certain to fail at its end may be refused here.
+// start begins a resumable upload. It refuses some that are certain to fail at the end.
 func (s *Server) start(c *call, bucket string, body []byte) (*answer, error) {
 	c.log.Verb = "start"
 	o, checksum, err := described(c, bucket, body)
@@ -125,13 +125,13 @@ func (s *Server) start(c *call, bucket string, body []byte) (*answer, error) {
 	}
 	id := fmt.Sprintf("secret-session-%d", len(s.sessions)+1)
 	s.sessions[id] = &session{object: o, crc32c: checksum, query: c.query}
-	query := maps.Clone(c.query) // what a session is asked for is in its URL
+	query := maps.Clone(c.query) // the URL of a session has its parameters
 	query.Set("upload_id", id)
 	location := url.URL{Scheme: "http", Host: c.Host, Path: c.URL.Path, RawQuery: query.Encode()}
 	return &answer{status: http.StatusOK, header: http.Header{"Location": {location.String()}}}, nil
 }
 
-// resume takes a chunk, says how much there is, or ends a resumable upload: docs/performing-resumable-uploads.
+// resume accepts a chunk, reports how much has arrived, or ends a resumable upload: docs/performing-resumable-uploads.
 func (s *Server) resume(c *call, id string, body []byte) (*answer, error) {
 	c.log.Verb, c.log.Range = "chunk", c.Header.Get("Content-Range")
 	u := s.sessions[id]
@@ -172,7 +172,7 @@ func (s *Server) resume(c *call, id string, body []byte) (*answer, error) {
 	return reply(http.StatusOK, made.resource()), nil
 }
 
-// take appends a chunk. Bytes that are there are ignored, and none may be missing.
+// take appends a chunk. It ignores bytes that it already has, and none may be missing.
 func (u *session) take(span, total string, body []byte) error {
 	var from, to int
 	if n, err := fmt.Sscanf(span, "%d-%d", &from, &to); n != 2 || err != nil || to-from+1 != len(body) {
@@ -191,7 +191,7 @@ func (u *session) take(span, total string, body []byte) error {
 	return nil
 }
 
-// incomplete says how much there is. The client asks for a 200 in place of 308, which is a redirect elsewhere.
+// incomplete reports how much has arrived. The client asks for 200 instead of 308, which elsewhere is a redirect.
 func (u *session) incomplete(c *call) *answer {
 	a := &answer{status: http.StatusPermanentRedirect, header: http.Header{}}
 	if c.Header.Get("X-Guploader-No-308") == "yes" {

@@ -1,6 +1,6 @@
-// Package fakes3 is an object store in memory that answers the requests of S3, for tests. It is strict: what it does
-// not know is NotImplemented, signatures must be right, and it decides as the page of each operation in the "Amazon S3
-// API Reference" says. Buckets are named in the path.
+// Package fakes3 is an object store in memory with the API of S3, for tests. It is strict: what it does not know is
+// NotImplemented, signatures must be right, and it behaves as the page of each operation in the "Amazon S3 API
+// Reference" says. The path names the bucket.
 package fakes3
 
 import (
@@ -34,17 +34,17 @@ type Server struct {
 	Region   string           // of all buckets
 	Now      func() time.Time // its clock; nil is this machine's
 	PageSize int              // of listings; 0 is 1,000
-	MinPart  int64            // bytes of each part of an upload but the last; 0 is 5 MiB
-	MaxCopy  int64            // bytes that one request copies; 0 is 5 GiB
-	Public   bool             // unsigned requests are allowed
-	// CopyConditions holds to the conditions of copies, which many stores ignore.
+	MinPart  int64            // minimum bytes of each part of an upload except the last; 0 is 5 MiB
+	MaxCopy  int64            // maximum bytes that one request copies; 0 is 5 GiB
+	Public   bool             // allow unsigned requests
+	// CopyConditions enforces the conditions of copies, which many stores ignore.
 	CopyConditions bool
-	// Unconditional are the methods whose conditions it ignores, as many stores do.
+	// Unconditional lists the methods whose conditions it ignores, as many stores do.
 	Unconditional []string
-	// Changed is called with what a bucket holds, by key, after each
-	// request that may have changed it, and before any other.
+	// Changed is called with the content of a bucket, by key, after each request that may have changed it, before the next
+	// request.
 	Changed func(bucket string, objects map[string]string)
-	// Fault decides what goes wrong, for each request that comes. Nil is nothing.
+	// Fault decides what goes wrong with each request. If it is nil, nothing does.
 	Fault func(r *http.Request, n int) httpfault.Fault
 
 	mu      sync.Mutex
@@ -54,7 +54,7 @@ type Server struct {
 	log     []Request
 }
 
-// Request is what was asked, and answered. Key is "" where a bucket was asked for.
+// Request is a request with its answer. Key is "" for a request to a bucket.
 type Request struct {
 	Method, Bucket, Key, Query, Range string
 	Header                            http.Header
@@ -64,8 +64,8 @@ type Request struct {
 
 type object struct {
 	data     []byte
-	header   http.Header // what was stored with it
-	etag     string      // with its quotes
+	header   http.Header // stored with the object
+	etag     string      // with quotes
 	modified time.Time
 }
 
@@ -99,7 +99,7 @@ func (s *Server) Put(bucket, key, content string, header http.Header) {
 	s.buckets[bucket][key] = object{[]byte(content), header, etagOf([]byte(content)), s.now()}
 }
 
-// Get returns what an object holds, and the headers stored with it.
+// Get returns the content of an object, and the headers stored with it.
 func (s *Server) Get(bucket, key string) (content string, header http.Header, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +114,7 @@ func (s *Server) Names(bucket string) []string {
 	return slices.Sorted(maps.Keys(s.buckets[bucket]))
 }
 
-// All returns what a bucket holds, by key.
+// All returns the content of a bucket, by key.
 func (s *Server) All(bucket string) map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,12 +142,12 @@ func (s *Server) Uploads() (keys []string) {
 
 func (s *Server) now() time.Time {
 	if s.Now == nil {
-		return time.Now().UTC().Truncate(time.Second) // as its stamps are
+		return time.Now().UTC().Truncate(time.Second) // like its timestamps
 	}
 	return s.Now().UTC().Truncate(time.Second)
 }
 
-// counted notes what is answered.
+// counted records the status and the size of an answer.
 type counted struct {
 	http.ResponseWriter
 	status, bytes int
@@ -215,12 +215,12 @@ func fail(status int, code, format string, args ...any) *failure {
 	return &failure{Code: code, Message: fmt.Sprintf(format, args...), Request: "4442587FB7D0A2F9", status: status}
 }
 
-// refuse answers with a status that the store is said to answer with.
+// refuse answers with an error of the given status.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, status int) {
 	known := map[int]*failure{
-		200: fail(200, "InternalError", "We encountered an internal error. Please try again."), // after the headers were sent
+		200: fail(200, "InternalError", "We encountered an internal error. Please try again."), // after the headers
 		403: fail(403, "AccessDenied", "Access Denied"),
-		404: fail(404, "NoSuchUpload", "The specified multipart upload does not exist."), // as some stores list none
+		404: fail(404, "NoSuchUpload", "The specified multipart upload does not exist."), // if some stores list none
 		409: fail(409, "ConditionalRequestConflict",
 			"The conditional request cannot succeed due to a conflicting operation against this resource."),
 		429: fail(429, "TooManyRequests", "Please reduce your request rate."),
@@ -273,7 +273,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answer answers, or returns why not.
+// answer answers a request, or returns why it cannot.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, body []byte) *failure {
 	name, key := target(r)
 	objects, ok := s.buckets[name]
@@ -345,8 +345,8 @@ func etagOf(data []byte) string {
 	return `"` + hex.EncodeToString(sum[:]) + `"`
 }
 
-// check holds a write to its conditions ("How to prevent object overwrites
-// with conditional writes"): If-Match where there is no object is NoSuchKey.
+// check checks the conditions of a write ("How to prevent object overwrites with conditional writes"): If-Match without
+// an object is NoSuchKey.
 func (b bucket) check(r *http.Request, key string) *failure {
 	if slices.Contains(b.Unconditional, r.Method) {
 		return nil
@@ -371,7 +371,7 @@ func (b bucket) check(r *http.Request, key string) *failure {
 	return nil
 }
 
-// kept are the headers stored with an object.
+// kept returns the headers that are stored with an object.
 func kept(r *http.Request) http.Header {
 	h := http.Header{}
 	for key, values := range r.Header {
@@ -395,7 +395,7 @@ func (b bucket) put(w http.ResponseWriter, r *http.Request, key string, body []b
 	return nil
 }
 
-// span reads a Range of one span, from-to or from-.
+// span parses a Range of one span, from-to or from-.
 func span(value string, size int) (from, to int, ok bool) {
 	first, last, found := strings.Cut(strings.TrimPrefix(value, "bytes="), "-")
 	from, err := strconv.Atoi(first)
@@ -438,7 +438,8 @@ func (b bucket) get(w http.ResponseWriter, r *http.Request, key string) *failure
 	return nil
 }
 
-// remove: without a condition, a missing object is no error ("How to perform conditional deletes").
+// remove removes an object. Without a condition, a missing object is not an error ("How to perform conditional
+// deletes").
 func (b bucket) remove(w http.ResponseWriter, r *http.Request, key string) *failure {
 	if f := b.check(r, key); f != nil {
 		return f
@@ -508,7 +509,7 @@ func (b bucket) copy(w http.ResponseWriter, r *http.Request, key string) *failur
 func stamp(t time.Time) string { return t.Format("2006-01-02T15:04:05.000Z") }
 
 func (b bucket) begin(w http.ResponseWriter, r *http.Request, key string) *failure {
-	id := fmt.Sprintf("upload %d+/=", len(b.log)) // must be escaped
+	id := fmt.Sprintf("upload %d+/=", len(b.log)) // an id that must be escaped
 	for b.uploads[id] != nil {
 		id += "+"
 	}
@@ -599,7 +600,7 @@ func (b bucket) complete(w http.ResponseWriter, r *http.Request, key string, bod
 		sum := md5.Sum(part.data)
 		sums.Write(sum[:])
 	}
-	if f := b.check(r, key); f != nil { // the upload stays, and must be aborted
+	if f := b.check(r, key); f != nil { // the upload remains, and must be aborted
 		return f
 	}
 	etag := strings.TrimSuffix(etagOf(sums.Bytes()), `"`) + fmt.Sprintf(`-%d"`, len(list.Part))
@@ -622,7 +623,7 @@ func (b bucket) abort(w http.ResponseWriter, r *http.Request, key string) *failu
 	return nil
 }
 
-// encode writes a key as encoding-type asks. Without url, XML 1.0 cannot hold all keys.
+// encode encodes a key as encoding-type says. Without url, XML 1.0 cannot represent all keys.
 func encode(key string, query url.Values) string {
 	if query.Get("encoding-type") == "url" {
 		return strings.ReplaceAll(url.QueryEscape(key), "%2F", "/")
@@ -638,7 +639,7 @@ type contents struct {
 
 type prefixes struct{ Prefix string }
 
-// list is ListObjectsV2.
+// list implements ListObjectsV2.
 func (b bucket) list(w http.ResponseWriter, query url.Values) *failure {
 	for parameter := range query {
 		if !slices.Contains([]string{"list-type", "prefix", "delimiter", "start-after", "continuation-token",
@@ -706,7 +707,7 @@ func (b bucket) list(w http.ResponseWriter, query url.Values) *failure {
 
 type listedUpload struct{ Key, UploadId, Initiated string }
 
-// listUploads is ListMultipartUploads.
+// listUploads implements ListMultipartUploads.
 func (b bucket) listUploads(w http.ResponseWriter, query url.Values) *failure {
 	var page struct {
 		XMLName                           xml.Name `xml:"ListMultipartUploadsResult"`

@@ -19,8 +19,8 @@ const (
 	dateForm  = "20060102T150405Z"
 )
 
-// verify checks the signature of a request ("Authenticating Requests (AWS Signature Version 4)"), in the header or,
-// presigned, in the query, and that it is neither too old nor of another body. It reports whether there is one.
+// verify checks the signature of a request ("Authenticating Requests (AWS Signature Version 4)"), in the header or, if
+// presigned, in the query, including its time and the hash of the body. It reports whether the request is signed.
 func (s *Server) verify(r *http.Request, body []byte) (signed bool, f *failure) {
 	query := r.URL.Query()
 	credential, names, signature, date := query.Get("X-Amz-Credential"), query.Get("X-Amz-SignedHeaders"),
@@ -84,7 +84,7 @@ func (s *Server) verify(r *http.Request, body []byte) (signed bool, f *failure) 
 	return true, nil
 }
 
-// inTime checks the time that a request was signed at, by the clock of the store.
+// inTime checks the time at which a request was signed, by the clock of the store.
 func (s *Server) inTime(date, expires string, presigned bool) *failure {
 	at, err := time.Parse(dateForm, date)
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *Server) inTime(date, expires string, presigned bool) *failure {
 	return nil
 }
 
-// canonicalHeaders are the signed ones. What changes the meaning of a request must be among them.
+// canonicalHeaders returns the signed headers. Headers that change the meaning of a request must be among them.
 func canonicalHeaders(r *http.Request, names []string) (string, *failure) {
 	for key := range r.Header {
 		lower := strings.ToLower(key)

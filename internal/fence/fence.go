@@ -1,5 +1,5 @@
-// Package fence lends memory between two pages that nobody may touch, so that a test notices whoever reads
-// or writes beyond its slice: the process ends.
+// Package fence provides memory between two inaccessible pages, so that a test that reads or writes beyond its slice
+// crashes.
 package fence
 
 import (
@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// Memory lies between two fences.
+// Memory is memory between two fences.
 type Memory []byte
 
-// New returns memory for size bytes, which the end of the test takes back.
+// New returns memory for size bytes, which is freed at the end of the test.
 func New(t testing.TB, size int) Memory {
 	t.Helper()
 	page := os.Getpagesize()
@@ -34,7 +34,7 @@ func New(t testing.TB, size int) Memory {
 	return all[page : page+inside]
 }
 
-// AtStart returns a copy of b that begins behind the first fence.
+// AtStart returns a copy of b that begins after the first fence.
 func (m Memory) AtStart(b []byte) []byte { return m[:copy(m, b):len(b)] }
 
 // AtEnd returns a copy of b that ends before the second fence.

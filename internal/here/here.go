@@ -11,7 +11,7 @@ import (
 	"github.com/neardup/neardup/runners/local"
 )
 
-// Launch returns how the local runner is started, which tells progress how far it is; nil is not told.
+// Launch returns how to run a pipeline on the local runner, which reports to progress, unless that is nil.
 func Launch(running job.Running, progress func(local.Progress)) job.Launch {
 	return func(ctx context.Context, p *beam.Pipeline, temp string) (beam.PipelineResult, []records.Stage, error) {
 		ctx = local.WithOptions(ctx, local.Options{
@@ -25,7 +25,7 @@ func Launch(running job.Running, progress func(local.Progress)) job.Launch {
 	}
 }
 
-// InForce is what it works with, be it asked for or the default.
+// InForce returns the limits of the runner, requested or default.
 func InForce(running job.Running) records.InForce {
 	workers, bytes := local.Options{Workers: running.Workers, Memory: running.Budget().Bytes}.InForce()
 	return records.InForce{Workers: workers, Memory: bytes, From: running.Budget().From}

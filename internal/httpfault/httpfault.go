@@ -1,4 +1,4 @@
-// Package httpfault makes the servers of tests fail as those of object stores do.
+// Package httpfault makes test servers fail like those of object stores.
 package httpfault
 
 import (
@@ -15,13 +15,13 @@ import (
 // Kind is what happens to a request.
 type Kind int
 
-// Kinds of faults. None is none.
+// Kinds of faults. None means that nothing goes wrong.
 const (
 	None  Kind = iota
 	Error      // refused with Status, without effect
 	Reset      // the connection is reset, without effect
-	Lost       // it takes effect, and the connection is reset instead of an answer
-	// it takes effect, and the connection closes after that many Bytes of the answer's body, less than its Content-Length
+	Lost       // the request takes effect, and the connection is reset instead of an answer
+	// the request takes effect, and the connection closes after Bytes of the answer's body, fewer than its Content-Length
 	Cut
 	Stall // the same, but the connection stays open without another byte
 )
@@ -29,15 +29,15 @@ const (
 // Fault is what happens to one request.
 type Fault struct {
 	Kind   Kind
-	Status int           // of Error
-	Bytes  int           // of Cut and Stall
-	Delay  time.Duration // before all else
+	Status int           // for Error
+	Bytes  int           // for Cut and Stall
+	Delay  time.Duration // before anything else
 }
 
 // Faults is a server with faults.
 type Faults struct {
 	Handler http.Handler
-	// Decide is asked for each request, one at a time. The first request is number 1.
+	// Decide is called for each request, one at a time. The first request has number 1.
 	Decide func(r *http.Request, n int) Fault
 	// Refuse answers as the server does when it refuses a request with a status.
 	Refuse func(w http.ResponseWriter, r *http.Request, status int)
@@ -53,7 +53,7 @@ func (f *Faults) decide(r *http.Request) Fault {
 	return f.Decide(r, f.n)
 }
 
-// ServeHTTP serves a request, or fails to.
+// ServeHTTP serves a request, or fails as Decide says.
 func (f *Faults) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fault := f.decide(r)
 	if fault.Delay > 0 {
@@ -85,7 +85,7 @@ func (f *Faults) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			w.Header()[key] = values
 		}
 		body := answer.Body.Bytes()
-		if w.Header().Get("Content-Length") == "" { // that of an answer to HEAD is not the body's
+		if w.Header().Get("Content-Length") == "" { // an answer to HEAD has its own
 			w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 		}
 		w.WriteHeader(answer.Code)
@@ -99,7 +99,7 @@ func (f *Faults) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answer lets a request take effect.
+// answer lets a request take effect, and returns the answer.
 func (f *Faults) answer(r *http.Request) *httptest.ResponseRecorder {
 	answer := httptest.NewRecorder()
 	f.Handler.ServeHTTP(answer, r)
@@ -107,7 +107,7 @@ func (f *Faults) answer(r *http.Request) *httptest.ResponseRecorder {
 	return answer
 }
 
-// reset closes the connection so that its client is told at once.
+// reset closes the connection so that the client notices at once.
 func reset(w http.ResponseWriter) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package logging writes what a run says on stderr, as lines for people or as JSON for programs.
+// Package logging writes the messages of a run to stderr, as lines for people or as JSON for programs.
 package logging
 
 import (
@@ -23,20 +23,20 @@ type Flags struct {
 	LogFormat string `default:"text" enum:"text,json" placeholder:"FORMAT" help:"Format of the log: text, or json with one object per line (default: ${default})."`
 }
 
-// notice is the level of what is not wrong and is shown without --verbose, such as progress.
+// notice is the level of messages that are shown without --verbose and are not warnings, such as progress.
 const notice = slog.LevelInfo + 2
 
-// Notice logs what is not wrong and is shown without --verbose.
-// Details, as of slog.Log, are for programs: lines for people have the message alone.
+// Notice logs a message that is shown without --verbose and is not a warning. Details, as in slog.Log, are for
+// programs: lines for people have only the message.
 func Notice(message string, details ...any) {
 	slog.Log(context.Background(), notice, message, details...)
 }
 
-// JSON reports whether each line is to be JSON.
+// JSON reports whether each line is JSON.
 func (f Flags) JSON() bool { return f.LogFormat == "json" }
 
-// Early returns the format that a command line, or the environment, asks for;
-// it may be wrong elsewhere, and its mistakes are logged in this format, too.
+// Early returns the format that a command line, or the environment, sets, to log the errors of parsing the command line
+// in this format, too.
 func Early(args []string) (f Flags) {
 	f.LogFormat = os.Getenv("NEARDUP_LOG_FORMAT")
 	const name = "--log-format"
@@ -50,7 +50,7 @@ func Early(args []string) (f Flags) {
 	return f
 }
 
-// Logger returns what logs to w.
+// Logger returns a logger that writes to w.
 func (f Flags) Logger(w io.Writer) *slog.Logger {
 	least := notice
 	switch {
@@ -83,7 +83,7 @@ func nameNotice(groups []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// dropBuiltIn leaves what text does not write itself.
+// dropBuiltIn drops the attributes that text writes itself.
 func dropBuiltIn(groups []string, a slog.Attr) slog.Attr {
 	if len(groups) == 0 && slices.Contains([]string{slog.TimeKey, slog.LevelKey, slog.MessageKey}, a.Key) {
 		return slog.Attr{}
@@ -91,19 +91,19 @@ func dropBuiltIn(groups []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// text writes lines as people read them: neardup: message key=value.
+// text writes lines for people: neardup: message key=value.
 type text struct {
 	slog.Handler // writes the attributes and the end of the line to out.line
 	out          *lines
 }
 
-// lines is where the handlers of one logger write.
+// lines is the writer that the handlers of one logger share.
 type lines struct {
 	mu    sync.Mutex
 	line  bytes.Buffer
 	w     io.Writer
-	width int           // of the terminal, on which lines break between words; 0: w is none
-	erase func() string // what takes its line of progress away
+	width int           // of the terminal, where lines break between words; 0 if w is not a terminal
+	erase func() string // returns what erases the progress line
 }
 
 func (t text) Handle(ctx context.Context, r slog.Record) error {
@@ -114,7 +114,7 @@ func (t text) Handle(ctx context.Context, r slog.Record) error {
 	if r.Level == slog.LevelWarn {
 		t.out.line.WriteString("warning: ")
 	}
-	t.out.line.WriteString(terminal.MaskLines(r.Message)) // which may have ids and names in it
+	t.out.line.WriteString(terminal.MaskLines(r.Message)) // the message may contain ids and names
 	message := t.out.line.Len()
 	if r.Level == notice {
 		r = slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
@@ -128,7 +128,7 @@ func (t text) Handle(ctx context.Context, r slog.Record) error {
 	}
 	if t.out.width > 0 {
 		var fitting strings.Builder
-		fitting.WriteString(t.out.erase()) // the line of progress gives way, and comes again below
+		fitting.WriteString(t.out.erase()) // the progress line gives way, and is drawn again below
 		for part := range strings.Lines(string(line)) {
 			if utf8.RuneCountInString(part) > t.out.width {
 				part = strings.Join(terminal.Wrap(part, t.out.width), "\n") + "\n"
@@ -147,8 +147,8 @@ func (t text) WithAttrs(attrs []slog.Attr) slog.Handler {
 
 func (t text) WithGroup(name string) slog.Handler { return text{t.Handler.WithGroup(name), t.out} }
 
-// quietBeam takes Beam's own lines less seriously than Beam does: what matters of them comes back as the
-// error of the job. Its errors and warnings are shown with -v, and the rest with -vv.
+// quietBeam lowers the level of Beam's own messages, because the error of the job has what matters. Beam's errors and
+// warnings are shown with -v, and the rest with -vv.
 type quietBeam struct {
 	slog.Handler
 	least slog.Level
@@ -169,7 +169,7 @@ func (q quietBeam) WithGroup(name string) slog.Handler {
 	return quietBeam{q.Handler.WithGroup(name), q.least}
 }
 
-// fromBeam reports whether a line of Beam's code logs.
+// fromBeam reports whether Beam's code logs the message.
 func fromBeam(pc uintptr) bool {
 	frame, _ := runtime.CallersFrames([]uintptr{pc}).Next()
 	return strings.HasPrefix(frame.Function, "github.com/apache/beam/")

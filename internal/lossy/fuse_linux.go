@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// server answers the kernel's requests. What is not here it answers with ENOSYS: the kernel then
-// does without, as for attributes, or does it alone, as for locks.
+// server answers the kernel's requests. It answers others with ENOSYS: the kernel then does without, as for attributes,
+// or handles them itself, as for locks.
 type server struct {
 	fuse.RawFileSystem
 	*System
@@ -99,7 +99,7 @@ func (s server) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, out *f
 	defer s.mu.Unlock()
 	parent := s.inode(in.NodeId)
 	if parent.names[name] != nil {
-		return fuse.Status(unix.EEXIST) // the kernel looks first: so somebody was faster
+		return fuse.Status(unix.EEXIST) // the kernel has checked, so another process was faster
 	}
 	node := s.add(syscall.S_IFREG | in.Mode&0o7777)
 	parent.name(name, node)
@@ -149,7 +149,7 @@ func (s *System) remove(parent *inode, name string) fuse.Status {
 	return fuse.OK
 }
 
-// Rename leaves to the kernel what it checks by itself: kinds, and folders moved into themselves.
+// Rename leaves checks of kinds, and of folders moved into themselves, to the kernel.
 func (s server) Rename(_ <-chan struct{}, in *fuse.RenameIn, from, to string) fuse.Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -227,7 +227,7 @@ func (s server) FsyncDir(cancel <-chan struct{}, in *fuse.FsyncIn) fuse.Status {
 	return s.Fsync(cancel, in)
 }
 
-// OpenDir keeps the names as they are now: a reader may remove files between two reads.
+// OpenDir keeps the current names, because a reader may remove files between two reads.
 func (s server) OpenDir(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -257,7 +257,7 @@ func (s server) ReleaseDir(in *fuse.ReleaseIn) {
 	delete(s.listed, in.Fh)
 }
 
-// StatFs says that there is 1 TiB, all of it free.
+// StatFs reports 1 TiB, all of it free.
 func (s server) StatFs(_ <-chan struct{}, _ *fuse.InHeader, out *fuse.StatfsOut) fuse.Status {
 	*out = fuse.StatfsOut{Bsize: 4096, Frsize: 4096, Blocks: 1 << 28, Bfree: 1 << 28, Bavail: 1 << 28, NameLen: 255}
 	return fuse.OK

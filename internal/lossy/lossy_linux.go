@@ -1,6 +1,6 @@
-// Package lossy is a file system in memory, for tests, that can say at any moment what a loss of power
-// would leave. Data survive once their file is synced, names once their folder is. It is mounted by FUSE,
-// so that whole programs can be run on it.
+// Package lossy is a file system in memory, for tests, that can show at any moment what a loss of power would leave.
+// Data survive once their file is synced, names once their folder is. It is mounted by FUSE, so that whole programs can
+// run on it.
 package lossy
 
 import (
@@ -18,15 +18,15 @@ import (
 	"time"
 )
 
-// Names says which names a loss of power leaves. Both kinds of disk leave the data that were synced.
+// Names says which names survive a loss of power. Both kinds of disk keep the data that were synced.
 type Names string
 
-// A program must be safe on both: one loses too much, the other keeps names of what it has lost.
+// A program must be safe on both: the first loses more than usual, the second keeps the names of lost files.
 const (
-	// Synced names survive: those that were in a folder when it was synced. What moved between two
-	// folders of which one was synced is in both, or in neither.
+	// Synced names survive: those that were in a folder when it was synced. If a file moved between two folders of which
+	// only one was synced, it is in both, or in neither.
 	Synced Names = "synced names"
-	// All names survive at once, as they mostly do on ext4 and xfs: also those of files without data.
+	// All names survive at once, as they usually do on ext4 and xfs, including those of files without data.
 	All Names = "all names"
 )
 
@@ -39,12 +39,12 @@ type File struct {
 	*Content
 }
 
-// Content is the bytes of a file. It does not change, so that Contents can be compared by address.
+// Content is the content of a file. It is immutable, so that Contents can be compared by address.
 type Content struct {
 	Bytes []byte
 	// Sum returns the SHA-256 of Bytes in hex, which it computes once.
 	Sum func() string
-	// modified is when the file was.
+	// modified is the modification time of the file.
 	modified time.Time
 }
 
@@ -78,16 +78,16 @@ func ReadTree(dir string) (Tree, error) {
 	})
 }
 
-// Options are how a System behaves.
+// Options say how a System behaves.
 type Options struct {
-	// Holds is what it holds at first, and safely.
+	// Holds is the initial content, which is already synced.
 	Holds Tree
-	// NoFlags: renameat2 knows no flags, as in many a FUSE: folders cannot be exchanged.
+	// NoFlags: renameat2 supports no flags, as on many FUSE file systems, so folders cannot be exchanged.
 	NoFlags bool
-	// Busy: a folder that holds anything cannot be exchanged, as if another file system were mounted in it.
+	// Busy: a folder that is not empty cannot be exchanged, as if another file system were mounted in it.
 	Busy bool
-	// Changed, if any, is called after each operation that changes what a loss of power would leave,
-	// which is what left returns. Nothing else happens meanwhile.
+	// Changed, if set, is called after each operation that changes what a loss of power would leave, which left returns.
+	// Nothing else happens meanwhile.
 	Changed func(operation string, left func(Names) Tree)
 }
 
@@ -95,30 +95,30 @@ type Options struct {
 type System struct {
 	options Options
 	mu      sync.Mutex
-	inodes  []*inode // by number, from 1 on, which is the root; none is used again
+	inodes  []*inode // by number, from 1 (the root); numbers are not reused
 	listed  map[uint64][]entry
 	handles uint64
-	ahead   time.Duration // of this machine's clock, which knows of no loss of power
+	ahead   time.Duration // of this machine's clock, to simulate the time without power
 }
 
 func (s *System) now() time.Time { return time.Now().Add(s.ahead) }
 
-// inode is a file or a folder: what processes see, and what is safe.
+// inode is a file or a folder: what processes see, and what is synced.
 type inode struct {
 	now      func() time.Time
 	number   uint64
-	path     string // the last one it was given, for messages
-	mode     uint32 // as in stat; it is safe at once
+	path     string // its latest path, for messages
+	mode     uint32 // as in stat; survives without a sync
 	uid, gid uint32
 	links    uint32
 	modified time.Time
 	changed  time.Time
 
 	data   []byte
-	synced *Content // data as of the last sync; nil if there was none
+	synced *Content // data at the last sync; nil if there was none
 
-	names       map[string]*inode // nil if it is a file
-	syncedNames map[string]*inode // names as of the last sync
+	names       map[string]*inode // nil for a file
+	syncedNames map[string]*inode // names at the last sync
 }
 
 type entry struct {
@@ -131,7 +131,7 @@ func New(options Options) *System {
 	s := &System{options: options, listed: map[uint64][]entry{}}
 	s.add(syscall.S_IFDIR | 0o777).path = "."
 	planted := map[string]*inode{".": s.inodes[0]}
-	for _, name := range slices.Sorted(maps.Keys(options.Holds)) { // folders before what is in them
+	for _, name := range slices.Sorted(maps.Keys(options.Holds)) { // folders before their content
 		file, kind := options.Holds[name], uint32(syscall.S_IFDIR)
 		if !file.Mode.IsDir() {
 			kind = syscall.S_IFREG
@@ -153,7 +153,7 @@ func New(options Options) *System {
 			last = node.modified
 		}
 	}
-	// The power was off for a while: what it holds is older than anything that is still at work.
+	// The power was off for a while: the content is older than any running process.
 	s.ahead = time.Until(last) + time.Hour
 	return s
 }
@@ -188,7 +188,7 @@ func (n *inode) name(name string, node *inode) {
 	node.changed = n.changed
 }
 
-// touch says that the data or names have changed.
+// touch updates the times after a change of data or names.
 func (n *inode) touch() {
 	n.modified = n.now()
 	n.changed = n.modified

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Mount mounts s in a folder of its own until the test ends, or for limit: after that all of its files
-// fail, so that nothing hangs. It skips the test where a FUSE cannot be mounted. The caller's process
-// must not open files in the folder itself, which it serves: it could wait for itself.
+// Mount mounts s in a new folder until the test ends, or for at most limit: after that all access fails, so that
+// nothing hangs. It skips the test if FUSE cannot be used. The calling process must not open files in the folder, which
+// it serves itself: it could deadlock.
 func Mount(t testing.TB, s *System, limit time.Duration) (folder string) {
 	t.Helper()
 	folder = t.TempDir()
@@ -30,7 +30,7 @@ func Mount(t testing.TB, s *System, limit time.Duration) (folder string) {
 		})
 	}
 	if err != nil {
-		detach(folder) // if only the server failed
+		detach(folder) // in case only the server failed
 		t.Skipf("this test mounts a file system by FUSE: give it /dev/fuse, and run it as root or install fusermount3 "+
 			"(package fuse3): %v", err)
 	}
@@ -57,9 +57,9 @@ func Mount(t testing.TB, s *System, limit time.Duration) (folder string) {
 	return folder
 }
 
-// attach mounts the folder by itself, if it may, and returns how fuse.NewServer is to take it over: its own
-// direct mount would leak the connection to children. Else it returns the folder, which fuse.NewServer
-// mounts by fusermount3.
+// attach mounts the folder itself, if it may, and returns the path by which fuse.NewServer takes over the mount: a
+// direct mount by fuse.NewServer would leak the connection to children. Otherwise it returns the folder, which
+// fuse.NewServer mounts by fusermount3.
 func attach(folder string) (string, error) {
 	device, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err == nil {
@@ -75,7 +75,7 @@ func attach(folder string) (string, error) {
 	return folder, nil
 }
 
-// detach unmounts the folder also if it is in use, and fails what still waits for it.
+// detach unmounts the folder even if it is in use, and makes pending operations fail.
 func detach(folder string) error {
 	err := unix.Unmount(folder, unix.MNT_DETACH|unix.MNT_FORCE)
 	if errors.Is(err, unix.EPERM) {

@@ -8,10 +8,10 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// CompleteWord begins the command line by which a shell asks for completion.
+// CompleteWord begins the command line by which a shell asks for completions.
 const CompleteWord = "__complete"
 
-// Completions are scripts, by shell, that ask the program what may come next.
+// Completions are scripts, by shell, that ask the program for completions.
 var Completions = map[string]string{"bash": bash, "zsh": zsh, "fish": fish}
 
 var (
@@ -23,14 +23,14 @@ var (
 	fish string
 )
 
-// Complete returns what the last of words may become, a line for each way: the word, a tab and what that means. Words
-// are those of a command line after the program's name. No way: it is a file, or anything.
+// Complete returns the completions of the last of words, which are a command line after the program's name. Each line
+// is a completion, a tab and its meaning. Without completions, the word is a file name, or anything.
 func Complete(app *kong.Application, words []string) (lines []string) {
 	words = slices.Clone(words)
 	if len(words) == 0 || words[len(words)-1] == "=" {
 		words = append(words, "")
 	}
-	words = slices.DeleteFunc(words, func(word string) bool { return word == "=" }) // bash parts words at it
+	words = slices.DeleteFunc(words, func(word string) bool { return word == "=" }) // bash splits words at =
 	last := words[len(words)-1]
 	add := func(help string, ways ...string) {
 		for _, way := range ways {

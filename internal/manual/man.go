@@ -7,13 +7,13 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// roff makes a text what man shows as it is.
+// roff escapes a text, so that man shows it as it is.
 var roff = strings.NewReplacer(`\`, `\e`, "-", `\-`)
 
 // page is a man page.
 type page struct{ strings.Builder }
 
-// text writes lines of text, none of which is a request.
+// text writes lines of text, and prevents them from being read as requests.
 func (p *page) text(s string) {
 	for line := range strings.SplitSeq(s, "\n") {
 		line = roff.Replace(strings.TrimSpace(line))
@@ -40,7 +40,7 @@ func (p *page) flags(flags []*kong.Flag) {
 	}
 }
 
-// Man returns the man page, section 1, of the program in a version.
+// Man returns the man page, section 1, of a version of the program.
 func Man(app *kong.Application, version string) string {
 	p := &page{}
 	fmt.Fprintf(p, ".TH %s 1 \"\" \"%s\" \"User Commands\"\n.SH NAME\n", strings.ToUpper(app.Name),

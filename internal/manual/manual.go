@@ -1,4 +1,4 @@
-// Package manual writes what a shell and man know of a command line: completion and a man page, from kong's model.
+// Package manual writes shell completions and a man page from kong's model of a command line.
 package manual
 
 import (
@@ -8,10 +8,10 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// A command is a subcommand that does something, by its words.
+// A command is a subcommand without children.
 type command struct {
 	*kong.Node
-	path string // config init
+	path string // such as config init
 }
 
 // commands returns the subcommands, in order.
@@ -26,7 +26,7 @@ func commands(app *kong.Application) (all []command) {
 	return all
 }
 
-// own returns the flags of a command that are not of all.
+// own returns the flags of a command that are not global.
 func (c command) own() []*kong.Flag {
 	root := c.Node
 	for root.Parent != nil {
@@ -40,7 +40,7 @@ func (c command) own() []*kong.Flag {
 // takesValue reports whether a flag has a value.
 func takesValue(flag *kong.Flag) bool { return !flag.IsBool() && !flag.IsCounter() }
 
-// names are those of a flag on the command line, the one that turns it off included.
+// names returns the forms of a flag on the command line, including the one that turns it off.
 func names(flag *kong.Flag) []string {
 	all := []string{"--" + flag.Name}
 	if flag.Short != 0 {
@@ -52,7 +52,7 @@ func names(flag *kong.Flag) []string {
 	return all
 }
 
-// values are those that a flag or an argument may have, nil if they are not listed.
+// values returns the values that a flag or an argument may have, or nil if they are not listed.
 func values(v *kong.Value) []string {
 	if v.Enum == "" {
 		return nil
@@ -60,7 +60,7 @@ func values(v *kong.Value) []string {
 	return v.EnumSlice()
 }
 
-// brief is the first sentence of a help, as far as a menu has room for it.
+// brief returns the first sentence of a help text, cut to the width of a menu.
 func brief(help string) string {
 	const most = 72
 	if end := strings.IndexAny(help, ":;(."); end > 0 {

@@ -15,8 +15,8 @@ var (
 	inContent     = regexp.MustCompile(`(?i)charset\s*=\s*["']?([A-Za-z0-9._:-]+)`)
 )
 
-// Encoding returns the label of the encoding that a page says it is in, which begins with head: that of its XML
-// declaration or of a meta element. It is "" if there is none.
+// Encoding returns the label of the encoding that a page declares, in its XML declaration or in a meta element, or ""
+// if there is none. head is the beginning of the page.
 func Encoding(head []byte) string {
 	head = head[:min(len(head), headBytes)]
 	switch {
@@ -42,7 +42,7 @@ func Encoding(head []byte) string {
 	}
 }
 
-// ofMeta returns the label that a meta element has.
+// ofMeta returns the label in a meta element.
 func ofMeta(attributes []html.Attribute) string {
 	var content string
 	declares := false

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// breaks are the elements that begin and end a line: those of display block, list-item and table-row in the HTML
-// standard's style sheet (§15.3), br, and controls of several lines.
+// breaks are the elements before and after which a line ends: those with display block, list-item or table-row in the
+// HTML standard's style sheet (§15.3), br, and controls of several lines.
 var breaks = setOf("address", "article", "aside", "blockquote", "body", "br", "caption", "center",
 	"dd", "details", "dialog", "dir",
 	"div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "frameset", "h1", "h2", "h3", "h4",
@@ -19,7 +19,8 @@ var breaks = setOf("address", "article", "aside", "blockquote", "body", "br", "c
 	"plaintext", "pre", "search",
 	"section", "select", "summary", "table", "tbody", "textarea", "tfoot", "thead", "title", "tr", "ul", "xmp")
 
-// dropped are the elements whose content a browser does not show. Their content is no markup, so it is one token.
+// dropped are the elements whose content a browser does not show. The tokenizer returns it, without markup, as one
+// token.
 var dropped = setOf("iframe", "noembed", "noframes", "noscript", "script", "style")
 
 // unmarked are the other elements whose content is one token.
@@ -41,7 +42,7 @@ func (w *writer) html(page []byte) {
 		rest := t.rest
 		kind, name := t.next()
 		switch kind {
-		case html.ErrorToken: // the end: there is no other error in memory
+		case html.ErrorToken: // the end; reading memory has no other error
 			return
 		case html.TextToken:
 			if !drop {
@@ -64,15 +65,15 @@ func (w *writer) html(page []byte) {
 	}
 }
 
-// longTag is the size of a tag from which on its attributes are not held: they may take ten times its bytes, and the
-// tokenizer goes through as much memory again for each later tag.
+// longTag is the size from which a tag's attributes are not stored: they may take ten times its bytes, and the
+// tokenizer processes as much memory again for each later tag.
 const longTag = 64 << 10
 
-// tokens are those of a page.
+// tokens reads the tokens of a page.
 type tokens struct {
 	*html.Tokenizer
-	rest   []byte // of the page
-	inside bool   // the next token is the content of an element that has no markup
+	rest   []byte // rest of the page
+	inside bool   // the next token is the content of a dropped or unmarked element
 }
 
 // next returns the kind of the next token, and the name of a tag.
@@ -85,7 +86,7 @@ func (t *tokens) next() (kind html.TokenType, name string) {
 	kind = t.Next()
 	size := len(t.Raw())
 	long := start && errors.Is(t.Err(), html.ErrBufferExceeded)
-	if long { // as an end tag it is read the same way, without attributes
+	if long { // read it as an end tag, whose attributes are not stored
 		t.Tokenizer = html.NewTokenizer(io.MultiReader(strings.NewReader("</"), bytes.NewReader(t.rest[1:])))
 		kind, size = t.Next(), len(t.Raw())-1
 	}

@@ -1,11 +1,11 @@
-// Package markup reads the text that HTML and XML show: no tags, no comments, no scripts and no styles.
+// Package markup extracts the visible text of HTML and XML, without tags, comments, scripts and styles.
 //
-// Lines end where elements begin and end that stand for themselves, such as paragraphs; there are no empty ones. Cells
-// of a table are a space apart. Runs of white space are a space, and none at the ends of lines, but in pre all of it
-// stands. References are decoded.
+// Elements that are set apart, such as paragraphs, begin and end lines; there are no empty lines. Cells of a table are
+// separated by a space. White space is collapsed to single spaces, and trimmed at the ends of lines, except in pre.
+// References are decoded.
 //
-// What it takes grows with the size of the markup alone, however it is nested and wherever it breaks off: elements are
-// counted and never held.
+// Memory and time depend only on the size of the markup, however it is nested and wherever it ends: elements are
+// counted, not stored.
 package markup
 
 import (
@@ -13,19 +13,19 @@ import (
 	"slices"
 )
 
-// Reader reads texts of HTML or XML, which are UTF-8.
+// Reader extracts the text of HTML or XML in UTF-8.
 type Reader struct {
 	XML bool
-	// Element is the name of the elements whose text is read, each on lines of its own; "": all text. Those of HTML are
-	// called so in any case, and those of XML as they are written.
+	// Element is the name of the elements whose text is read, each on lines of its own; "" reads all text. In HTML the
+	// case of names does not matter, in XML it does.
 	Element string
-	// First: the first such element only.
+	// First reads only the first such element.
 	First bool
 
-	places *Places // of the text, if they are asked for
+	places *Places // of the text, if requested
 }
 
-// Append appends the text of a page to dst, and reports whether it has the elements that are asked for.
+// Append appends the text of a page to dst, and reports whether the page has the requested elements.
 func (r Reader) Append(dst, page []byte) (text []byte, found bool) {
 	w := writer{Reader: r, dst: dst, begin: len(dst)}
 	switch {
@@ -48,15 +48,15 @@ type writer struct {
 
 	dst   []byte
 	begin int  // where the text begins in dst
-	space bool // one goes before the next word of the line
-	pre   int  // how many such elements are open
-	depth int  // how many elements are open whose text is read
+	space bool // a space precedes the next word of the line
+	pre   int  // number of open pre elements
+	depth int  // number of open elements whose text is read
 	found bool
-	done  bool // nothing that follows is read
-	from  Span // of the page, of which the text is that is written, if places are asked for
+	done  bool // read nothing else
+	from  Span // place in the page of the text being written, if places are requested
 }
 
-// enter and leave note the elements that are asked for. One in another is a part of that.
+// enter and leave count the requested elements. One inside another is a part of that.
 func (w *writer) enter(name string) {
 	if w.Element == "" || name != w.Element {
 		return
@@ -65,7 +65,7 @@ func (w *writer) enter(name string) {
 		w.newline()
 	}
 	if w.depth++; name == "p" && !w.XML {
-		w.depth = 1 // it ends the one before it
+		w.depth = 1 // it ends the previous one
 	}
 }
 
@@ -79,7 +79,7 @@ func (w *writer) leave(name string) {
 	}
 }
 
-// layOut notes what the begin or the end of an element does to lines.
+// layOut applies the effect of an element's begin or end on lines.
 func (w *writer) layOut(name string, end, breaks bool) {
 	switch {
 	case breaks:
@@ -122,7 +122,7 @@ func (w *writer) words(text []byte) {
 
 func isBlank(b byte) bool { return b == ' ' || '\t' <= b && b <= '\r' && b != '\v' }
 
-// verbatim appends the part of a text from begin up to end as it stands.
+// verbatim appends text[begin:end] unchanged.
 func (w *writer) verbatim(text []byte, begin, end int) {
 	if begin == end {
 		return

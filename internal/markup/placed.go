@@ -8,14 +8,14 @@ import (
 	"golang.org/x/net/html"
 )
 
-// Span is bytes of a text, from Start up to End.
+// Span is the bytes of a text from Start up to End.
 type Span struct{ Start, End int }
 
-// Places say of which bytes of a page those of its text are, but for white space.
+// Places map the bytes of a text, except white space, to bytes of its page.
 type Places []place
 
-// place says it of the bytes of a text from begin up to end: one by one if the page has as many there, or else each is
-// of all of them.
+// place maps the bytes of a text from begin up to end: one by one if the page has as many there, otherwise each to all
+// of them.
 type place struct {
 	begin, end int
 	from       Span
@@ -31,8 +31,8 @@ func (p place) of(at int) Span {
 	return p.from
 }
 
-// Span is what a word of the text is of, which has the bytes from start up to end. Each begins no earlier than the one
-// asked for before it: what is before that is left out.
+// Span returns the bytes of the page for a word, the bytes from start up to end of the text. Words must be requested in
+// order, because Span drops what precedes them.
 func (p *Places) Span(start, end int) Span {
 	all := *p
 	for all[0].end <= start {
@@ -46,8 +46,8 @@ func (p *Places) Span(start, end int) Span {
 	return Span{all[0].of(start).Start, all[last].of(end - 1).End}
 }
 
-// add notes where bytes are from that are appended to a text of size at. White space that stays one space is of what
-// goes on.
+// add records the origin of n bytes that are appended at offset at of the text. A single space continues the place
+// before it.
 func (p *Places) add(at, n int, from Span) {
 	added := place{at, at + n, from}
 	if last := len(*p) - 1; last >= 0 && added.oneByOne() {
@@ -60,14 +60,14 @@ func (p *Places) add(at, n int, from Span) {
 	*p = append(*p, added)
 }
 
-// Placed is Append of a whole page, slower, with the places of the text.
+// Placed is Append for a whole page, slower, with the places of the text.
 func (r Reader) Placed(page []byte) (text []byte, places Places) {
 	r.places = &places
 	text, _ = r.Append(nil, page)
 	return text, places
 }
 
-// decoded writes the text that raw stands for, which begins at a byte of the page.
+// decoded writes the text that raw, at offset begin of the page, decodes to.
 func (w *writer) decoded(text, raw []byte, begin int, decode func(dst, raw []byte) []byte) {
 	if w.places == nil {
 		w.text(text)
@@ -77,7 +77,7 @@ func (w *writer) decoded(text, raw []byte, begin int, decode func(dst, raw []byt
 	for part := range fragments(raw, decode) {
 		whole = append(whole, part...)
 	}
-	if !bytes.Equal(whole, text) { // it is decoded in another way, such as that of <plaintext>
+	if !bytes.Equal(whole, text) { // it is decoded in another way, as in <plaintext>
 		w.from = Span{begin, begin + len(raw)}
 		w.text(text)
 		return
@@ -88,18 +88,17 @@ func (w *writer) decoded(text, raw []byte, begin int, decode func(dst, raw []byt
 	}
 }
 
-// fragments yields what raw is decoded to: runs that stand for themselves, and references and line ends. It says where
-// each is.
+// fragments yields the parts of raw, decoded, each with its place: unchanged runs, and references and line ends.
 func fragments(raw []byte, decode func(dst, raw []byte) []byte) iter.Seq2[[]byte, Span] {
 	return func(yield func([]byte, Span) bool) {
 		var buffer []byte
 		for at := 0; at < len(raw); {
-			end := len(raw) // of a run, or of a reference and what follows it
+			end := len(raw) // end of a run, or of a reference and what follows it
 			if n := bytes.IndexAny(raw[at+1:], "&\r"); n >= 0 {
 				end = at + 1 + n
 			}
 			buffer = decode(buffer[:0], raw[at:end])
-			same := 0 // so many bytes at the end stand for themselves
+			same := 0 // number of unchanged bytes at the end
 			for same < min(len(buffer), end-at) && buffer[len(buffer)-1-same] == raw[end-1-same] {
 				same++
 			}
@@ -113,7 +112,7 @@ func fragments(raw []byte, decode func(dst, raw []byte) []byte) iter.Seq2[[]byte
 	}
 }
 
-// decodeHTML appends what the text of a page stands for, whose lines end in LF.
+// decodeHTML appends the decoded text of a page, with line ends as LF.
 func decodeHTML(dst, raw []byte) []byte {
 	return append(dst, html.UnescapeString(lineEnds.Replace(string(raw)))...)
 }

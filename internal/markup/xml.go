@@ -8,17 +8,17 @@ import (
 	"golang.org/x/net/html"
 )
 
-// inLine are the elements of XHTML that do not begin a line. What other vocabularies mean by theirs is not known, and
-// most keep data apart.
+// inLine are the elements of XHTML that do not begin a line. Elements of other vocabularies, whose meaning is not
+// known, do: most separate data.
 var inLine = setOf("a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em",
 	"font", "i", "img", "ins", "kbd", "label", "mark", "q", "s", "samp", "small", "span", "strike", "strong", "sub",
 	"sup", "td", "th", "time", "tt", "u", "var", "wbr")
 
-// xml writes the text of a document. It is true to what is well formed, and takes what is not as it comes.
+// xml writes the text of a document. It is exact for well-formed documents, and tolerates others.
 func (w *writer) xml(document []byte) {
 	var (
-		drop   string // the element that is dropped
-		nested int    // how many of its name are open in it
+		drop   string // the element that is being dropped
+		nested int    // number of open elements of that name
 		buffer []byte
 	)
 	for rest := document; len(rest) > 0 && !w.done; {
@@ -67,7 +67,7 @@ func (w *writer) xml(document []byte) {
 	}
 }
 
-// element writes what the tag of an element means.
+// element applies the effect of a tag.
 func (w *writer) element(name, local string, kind Kind) {
 	if kind == EndTag {
 		w.leave(name)
@@ -81,22 +81,22 @@ func (w *writer) element(name, local string, kind Kind) {
 	}
 }
 
-// Kind is what a piece of XML is that begins with "<".
+// Kind is the kind of a piece of XML that begins with "<".
 type Kind int
 
-// The kinds of pieces.
+// Kinds of pieces.
 const (
-	Text          Kind = iota // a "<" that begins nothing
-	StartTag                  // inner is all between the brackets
-	EmptyTag                  // of an element that ends with it
-	EndTag                    // inner is without the slash
-	CharacterData             // a section of it; inner is the text
+	Text          Kind = iota // a "<" without a meaning
+	StartTag                  // inner is the text between the brackets
+	EmptyTag                  // a tag that also ends its element
+	EndTag                    // inner does not include the slash
+	CharacterData             // a CDATA section; inner is its text
 	Hidden                    // a comment, a declaration or a processing instruction
 )
 
 const opensData = "<![CDATA["
 
-// hidden are how pieces begin and end that have no tag in them. What has no end reaches to the end of the document.
+// hidden lists how pieces without tags begin and end. A piece without an end extends to the end of the document.
 var hidden = []struct {
 	begin, end string
 	kind       Kind
@@ -106,7 +106,7 @@ var hidden = []struct {
 	{"<?", "?>", Hidden},
 }
 
-// XMLToken returns the piece of a document that rest begins with, if that is a "<", and its size.
+// XMLToken returns the piece of a document that rest begins with, and its size; rest must begin with "<".
 func XMLToken(rest []byte) (kind Kind, inner []byte, size int) {
 	for _, h := range hidden {
 		if inner, ok := bytes.CutPrefix(rest, []byte(h.begin)); ok {
@@ -136,12 +136,12 @@ func XMLToken(rest []byte) (kind Kind, inner []byte, size int) {
 	return StartTag, inner, n
 }
 
-// BeginsName reports whether a byte begins a name, as all that are not ASCII may.
+// BeginsName reports whether a byte may begin a name, as all non-ASCII bytes may.
 func BeginsName(b byte) bool {
 	return b|0x20 >= 'a' && b|0x20 <= 'z' || b == '_' || b == ':' || b >= 0x80
 }
 
-// Name returns the name that the inner of a tag begins with.
+// Name returns the name at the beginning of a tag's inner text.
 func Name(inner []byte) []byte {
 	if n := slices.IndexFunc(inner, func(b byte) bool { return isBlank(b) || b == '/' || b == '<' }); n >= 0 {
 		return inner[:n]
@@ -169,7 +169,7 @@ func tagEnd(rest []byte) int {
 	}
 }
 
-// declaration returns the size of the declaration that rest begins with, such as a DOCTYPE, which may have others in
+// declaration returns the size of the declaration that rest begins with, such as a DOCTYPE, which may contain others in
 // brackets.
 func declaration(rest []byte) int {
 	depth := 0
@@ -197,11 +197,11 @@ func declaration(rest []byte) int {
 	return len(rest)
 }
 
-// longestReference is the size of the longest name of a character in HTML, with & and ;.
+// longestReference is the size of the longest named reference of HTML, with & and ;.
 const longestReference = len("&CounterClockwiseContourIntegral;")
 
-// appendReferences appends text with its references to characters decoded, by number or by the names of HTML, which
-// have those of XML. Others, of entities that a document declares, stay as they stand.
+// appendReferences appends text with its character references decoded, numeric ones and those named in HTML, which
+// include XML's. It leaves others, to entities that a document declares, unchanged.
 func appendReferences(dst, text []byte) []byte {
 	for {
 		n := bytes.IndexByte(text, '&')

@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// assumed is the memory of a machine that does not tell.
+// assumed is the memory assumed of a machine that does not report it.
 const assumed = 4 << 30
 
-// Available returns how much memory this process can have, and what sets that: the limits of its control group and of
-// all above it, or what the machine has if that is less. Root is the root of the file system.
+// Available returns how much memory this process can have, and what limits it: the limits of its control group and of
+// all above it, or the machine's memory if that is less. root is the root of the file system.
 func Available(root fs.FS) (n int64, source string) {
 	n, source = installed(root), "this machine's memory"
 	if n == 0 {
@@ -27,7 +27,7 @@ func Available(root fs.FS) (n int64, source string) {
 	return n, source
 }
 
-// installed is what the machine has; 0: it does not tell.
+// installed returns the machine's memory, or 0 if it does not report it.
 func installed(root fs.FS) int64 {
 	for line := range linesOf(root, "proc/meminfo") {
 		var kib int64
@@ -38,11 +38,10 @@ func installed(root fs.FS) int64 {
 	return 0
 }
 
-// limitOfGroups is the smallest limit of the control groups that this
-// process is in, of both versions where both are mounted.
+// limitOfGroups returns the smallest limit of the control groups of this process, of both versions if both are mounted.
 func limitOfGroups(root fs.FS) int64 {
 	const version1, version2 = "cgroup", "cgroup2"
-	groups := map[string]string{} // of this process, by the type of their file system
+	groups := map[string]string{} // groups of this process by the type of their file system
 	for line := range linesOf(root, "proc/self/cgroup") {
 		id, rest, _ := strings.Cut(line, ":")
 		controllers, group, _ := strings.Cut(strings.TrimSuffix(rest, "\n"), ":")
@@ -75,11 +74,11 @@ func limitOfGroups(root fs.FS) int64 {
 	return limit
 }
 
-// unescaped undoes what mountinfo does to paths.
+// unescaped reverses the escapes of paths in mountinfo.
 var unescaped = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 
-// below is the path of a group from where its hierarchy is mounted, which
-// shows what is in the group mounted; of a group elsewhere it is that.
+// below returns the path of a group below the mount point of its hierarchy, which shows the mounted group; for a group
+// outside that, it returns the mount point.
 func below(group, mounted string) string {
 	rest, found := strings.CutPrefix(path.Clean(group), path.Clean(mounted))
 	if !found || mounted != "/" && rest != "" && rest[0] != '/' {
@@ -88,8 +87,8 @@ func below(group, mounted string) string {
 	return path.Clean("/" + rest)
 }
 
-// limitOf is the limit of the group in a folder. Version 1 tells, beside
-// the group's own, that of groups above it, which a container need not see.
+// limitOf returns the limit of the group in a folder. Version 1 also reports the limit of groups above it, which a
+// container may not see.
 func limitOf(root fs.FS, folder string) int64 {
 	limit := int64(math.MaxInt64)
 	for _, name := range []string{"memory.max", "memory.high", "memory.limit_in_bytes"} {
@@ -105,7 +104,7 @@ func limitOf(root fs.FS, folder string) int64 {
 	return limit
 }
 
-// atMost is limit, or what a line says if that is less. "max" is no number, and no limit.
+// atMost returns limit, or the number in a line if that is less. "max" is not a number, so it is no limit.
 func atMost(limit int64, line string) int64 {
 	if n, err := strconv.ParseInt(strings.TrimSpace(line), 10, 64); err == nil && n > 0 {
 		return min(limit, n)
@@ -113,7 +112,7 @@ func atMost(limit int64, line string) int64 {
 	return limit
 }
 
-// linesOf yields the lines of a file, none if it cannot be read.
+// linesOf yields the lines of a file, or none if it cannot be read.
 func linesOf(root fs.FS, name string) iter.Seq[string] {
 	data, _ := fs.ReadFile(root, name)
 	return strings.Lines(string(data))

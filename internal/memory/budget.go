@@ -1,5 +1,5 @@
-// Package memory says how much memory this process is kept to, and is the one place that shares it out: half for what
-// flows between the steps of a job, a quarter for who reads, and a quarter for the steps, by worker.
+// Package memory determines the memory limit of this process. It is the only place that divides it: half for what flows
+// between the steps of a job, a quarter for readers, and a quarter for the steps, by worker.
 package memory
 
 import (
@@ -8,25 +8,26 @@ import (
 )
 
 const (
-	// Least is the smallest memory that a job can be kept to.
+	// Least is the minimum budget of a job.
 	Least = 256_000_000
-	// Beyond is what the process may take beside: the program, and small things that nobody counts.
+	// Beyond is what the process may take beyond its budget: the program, and small allocations that are not counted.
 	Beyond = 100_000_000
 )
 
-// Budget is how much memory the process is kept to. The zero Budget has no
-// bounds: it is that of a worker on a cluster, whose machine is another.
+// Budget is the memory limit of the process. The zero Budget has no limit: it is for workers on a cluster, on other
+// machines.
 type Budget struct {
 	Bytes int64
-	// From says what it follows from, as in "set by --memory".
+	// From says what sets it, as in "set by --memory".
 	From string
 }
 
-// Asked is the budget that a user asks for by a flag.
+// Asked returns the budget that a user sets by a flag.
 func Asked(n int64, flag string) Budget { return Budget{n, "set by " + flag} }
 
-// Usual is the budget of a process whose user asks for none: half of what there is. A GOMEMLIMIT that is no more than
-// there is stands for the memory that it is the heap of; math.MaxInt64 is none. Root is the root of the file system.
+// Usual returns the default budget: half of the available memory. If GOMEMLIMIT is not more than that memory, it sets
+// the budget of which the heap has that limit; math.MaxInt64 means that it is not set. root is the root of the file
+// system.
 func Usual(root fs.FS, goMemLimit int64) Budget {
 	n, source := Available(root)
 	if goMemLimit <= n {
@@ -42,13 +43,13 @@ func atLeast(n int64, from string) Budget {
 	return Budget{n, from}
 }
 
-// heap is how many tenths the garbage collector is told of: the rest is for what it does not see.
+// heap is how many tenths the garbage collector may use: the rest is for memory that it does not see.
 const heap = 9
 
-// Heap is the limit of the garbage collector.
+// Heap returns the limit for the garbage collector.
 func (b Budget) Heap() int64 { return b.Bytes / 10 * heap }
 
-// Most is what the process takes at most; 0: it is not known.
+// Most returns the maximum memory of the process, or 0 if there is no limit.
 func (b Budget) Most() int64 {
 	if b.Bytes == 0 {
 		return 0
@@ -56,14 +57,14 @@ func (b Budget) Most() int64 {
 	return b.Bytes + Beyond
 }
 
-// Exchange is the share of what flows between steps. When nothing
-// flows, the command that reads a finished output has it.
+// Exchange returns the share of what flows between steps. If nothing flows, it is for the command that reads a finished
+// output.
 func (b Budget) Exchange() int64 { return b.Bytes / 2 }
 
-// Reading is the share of all who read, which is the size of their Room.
+// Reading returns the share of all readers, which is the size of their Room.
 func (b Budget) Reading() int64 { return b.Bytes / 4 }
 
-// Step is the share of what a step holds in each of so many workers.
+// Step returns the share of a step in each worker.
 func (b Budget) Step(workers int) int64 { return b.Bytes / 4 / int64(workers) }
 
 func size(n int64) string {

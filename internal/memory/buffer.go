@@ -2,18 +2,17 @@ package memory
 
 import "context"
 
-// Large is from how many bytes on a buffer is taken of the room. What
-// is smaller is of what a process may take beside: one for each worker.
+// Large is the size above which a buffer is taken from the room. Smaller ones, one for each worker, count as Beyond.
 const Large = 1 << 20
 
-// Buffer is what a reader's buffer takes of its claim.
+// Buffer accounts for a reader's buffer in its claim.
 type Buffer struct {
 	Claim    *Claim
-	giveBack func() // nil: the buffer is not large
+	giveBack func() // nil if the buffer is not large
 }
 
-// Grow makes buf one of n bytes at least, which keeps what it has.
-// While that is copied there are both, and both are taken.
+// Grow makes the capacity of buf at least n, and keeps its content. During the copy both buffers exist, and both are
+// taken.
 func (b *Buffer) Grow(ctx context.Context, buf *[]byte, n int) error {
 	if n <= cap(*buf) {
 		return nil
@@ -31,7 +30,7 @@ func (b *Buffer) Grow(ctx context.Context, buf *[]byte, n int) error {
 	return nil
 }
 
-// Freed says that the buffer is no more.
+// Freed says that the buffer is no longer in use.
 func (b *Buffer) Freed() {
 	if b.giveBack != nil {
 		b.giveBack()
@@ -39,5 +38,5 @@ func (b *Buffer) Freed() {
 	}
 }
 
-// Taken reports whether the buffer is taken of the claim.
+// Taken reports whether the buffer is taken from the claim.
 func (b *Buffer) Taken() bool { return b.giveBack != nil }

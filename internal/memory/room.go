@@ -7,18 +7,18 @@ import (
 	"sync"
 )
 
-// Room bounds what all readers of this process hold at a time, or all steps of a job. The zero value is ready.
+// Room limits what all readers of this process, or all steps of a job, hold at a time. The zero value is ready for use.
 //
-// A reader may take more while it holds some: a window, then a buffer for a large record, then what becomes of its
-// text. So readers may come to wait for each other. Then one of them gets what it waits for, and again until it has
-// given all back: all that is held is at most the bound and what one reader holds, and all get on.
+// A reader may take more while it holds some: a window, then a buffer for a large record, then memory for its text. So
+// readers may come to wait for each other. Then one of them gets what it waits for, and does so again until it has
+// given all back. The total is at most the limit and what one reader holds, and all make progress.
 type Room struct {
 	mu      sync.Mutex
 	held    int64
-	holding int      // claims that hold something
-	stuck   int      // of those, the ones that wait for more
-	beyond  *Claim   // got more than there was, and holds some of it
-	waiting []*taker // in the order in which they came
+	holding int      // number of claims that hold something
+	stuck   int      // number of these that wait for more
+	beyond  *Claim   // has more than the limit allows, until it has given all back
+	waiting []*taker // in order of arrival
 }
 
 // Claim is what one reader or worker holds of a room. It is for one goroutine.
@@ -32,14 +32,14 @@ type Claim struct {
 type taker struct {
 	claim *Claim
 	n     int64
-	taken chan struct{} // closed when they are taken
+	taken chan struct{} // closed when the n are taken
 }
 
-// Claim returns a claim that holds nothing of a room of so many bytes; 0 is no bound.
+// Claim returns an empty claim on a room of the given size; 0 means no limit.
 func (r *Room) Claim(all int64) *Claim { return &Claim{room: r, all: all} }
 
-// Take waits until there is room for n more, or the claim is alone. It
-// returns what gives them back, which may be called again.
+// Take waits until there is room for n more, or the claim is alone. It returns a function that gives them back, which
+// may be called more than once.
 func (c *Claim) Take(ctx context.Context, n int64) (giveBack func(), err error) {
 	if err := c.take(ctx, n); err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (c *Claim) take(ctx context.Context, n int64) error {
 	case <-ctx.Done():
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		if i := slices.Index(r.waiting, t); i >= 0 { // else they are taken
+		if i := slices.Index(r.waiting, t); i >= 0 { // else the n have been taken
 			r.waiting = slices.Delete(r.waiting, i, i+1)
 			r.count(c, -1)
 			r.grant()
@@ -85,16 +85,16 @@ func (c *Claim) giveBack(n int64) {
 	r.grant()
 }
 
-// Collect frees what is no longer used if n bytes of it are much of
-// the room: else the next are there before these are gone.
+// Collect runs the garbage collector if n bytes, which are no longer used, are a large part of the room: otherwise the
+// next bytes may be allocated before these are freed.
 func (c *Claim) Collect(n int64) {
 	if c.all > 0 && n >= c.all/4 {
 		runtime.GC()
 	}
 }
 
-// grant lets those get on for whom there is room now. If there is room
-// for none of them, and all who hold some wait for more, one gets it.
+// grant serves the waiting claims for which there is room. If there is room for none, and all holders wait for more, it
+// serves one of them.
 func (r *Room) grant() {
 	r.waiting = slices.DeleteFunc(r.waiting, func(t *taker) bool {
 		return (r.held+t.n <= t.claim.all || r.held == t.claim.held) && r.take(t)
@@ -119,14 +119,14 @@ func (r *Room) take(t *taker) bool {
 	return true
 }
 
-// count counts a claim that waits for more.
+// count adds n to the number of waiting claims if the claim holds something.
 func (r *Room) count(c *Claim, n int) {
 	if c.held > 0 {
 		r.stuck += n
 	}
 }
 
-// change notes that a claim, which waits for nothing, holds n more.
+// change adds n to what a claim, which is not waiting, holds.
 func (r *Room) change(c *Claim, n int64) {
 	if c.held > 0 {
 		r.holding--

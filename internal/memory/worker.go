@@ -2,31 +2,31 @@ package memory
 
 import "context"
 
-// workerKey is that of a worker's claim in its context.
+// workerKey is the context key of a worker's claim.
 type workerKey struct{}
 
-// Worker returns a context for one worker of a runner, whose steps hold what they take by this claim. Steps that call
-// one another have one goroutine, and one claim: no step waits for another one of its worker.
+// Worker returns a context for one worker of a runner, whose steps account for their memory in this claim. Steps that
+// call one another share a goroutine and a claim, so no step waits for another one of its worker.
 func Worker(ctx context.Context, claim *Claim) context.Context {
 	return context.WithValue(ctx, workerKey{}, claim)
 }
 
-// A Hold is what a step holds by the claim of its worker. Without one, as on a cluster, there is no bound.
-// What is not more than Large is of what the process may take beside.
+// A Hold is what a step holds in the claim of its worker. Without a claim, as on a cluster, there is no limit. Up to
+// Large bytes are not taken, and count as Beyond.
 type Hold struct {
 	claim *Claim
 	held  int64
-	small int64 // not taken
+	small int64 // not taken from the claim
 }
 
-// NewHold returns a Hold of nothing. Free it when the step is through.
+// NewHold returns an empty Hold. Free it when the step is done.
 func NewHold(ctx context.Context) *Hold {
 	claim, _ := ctx.Value(workerKey{}).(*Claim)
 	return &Hold{claim: claim}
 }
 
-// Add adds n bytes, and waits until there is room for them. Add at once what is known: while a step waits for more,
-// others wait for what it has. A nil Hold counts nothing.
+// Add adds n bytes, and waits until there is room for them. Add everything that is known at once: while a step waits
+// for more, others wait for what it holds. A nil Hold counts nothing.
 func (h *Hold) Add(ctx context.Context, n int64) error {
 	if h == nil || h.claim == nil {
 		return nil

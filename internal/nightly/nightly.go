@@ -1,4 +1,4 @@
-// Package nightly says how much tests do: on every change less than in .ci/nightly.
+// Package nightly says how much tests do: less on every change than in .ci/nightly.
 package nightly
 
 import (
@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// On reports whether tests take their time.
+// On reports whether tests may take long.
 func On() bool { return os.Getenv("NEARDUP_NIGHTLY") != "" }
 
-// Or is what a test does at night, and on every change less.
+// Or returns night in nightly tests, otherwise less.
 func Or[T any](night, less T) T {
 	if On() {
 		return night
@@ -19,8 +19,8 @@ func Or[T any](night, less T) T {
 	return less
 }
 
-// Checks has rapid.Check try so many cases until the test ends, which is not parallel. At night, and if -rapid.checks
-// says how many, it is as many as ever.
+// Checks sets the number of cases that rapid.Check tries until the test ends, which must not be parallel. In nightly
+// tests, and if -rapid.checks is given, the number is unchanged.
 func Checks(t *testing.T, less int) {
 	t.Helper()
 	checks := flag.Lookup("rapid.checks")

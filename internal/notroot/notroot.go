@@ -1,6 +1,6 @@
 //go:build !linux
 
-// Package notroot has tests of permissions run for root, too, who needs none.
+// Package notroot lets tests of permissions run for root as well, which permissions do not restrict.
 package notroot
 
 import (

@@ -1,4 +1,4 @@
-// Package notroot has tests of permissions run for root, too, who needs none.
+// Package notroot lets tests of permissions run for root as well, which permissions do not restrict.
 package notroot
 
 import (
@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-// Ran reports whether the test was run by another process, as it is if root runs it: as a user whose files are those of
-// root, but who has none of root's rights.
+// Ran reports whether another process ran the test, as it does if this one is root: as a user that owns root's files,
+// but has none of root's rights.
 func Ran(t *testing.T) bool {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		return false
 	}
-	const user = 1000 // in a namespace of its own
+	const user = 1000 // in its own namespace
 	ids := []syscall.SysProcIDMap{{ContainerID: user, HostID: 0, Size: 1}}
 	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
 	cmd.SysProcAttr = &syscall.SysProcAttr{

@@ -1,6 +1,5 @@
-// Package parallel runs functions on goroutines. If one panics, whoever waits for
-// it panics too, and can recover; a panic that no function of its own goroutine
-// recovers would end the process, without a message and without cleaning up.
+// Package parallel runs functions on goroutines. If one panics, the goroutine that waits for it panics too, and can
+// recover. Otherwise the panic would end the process without a message and without cleaning up.
 package parallel
 
 import (
@@ -42,9 +41,9 @@ type Panic struct {
 	Stack []byte // of the goroutine that panicked first
 }
 
-// newPanic is called while a goroutine recovers.
+// newPanic must be called while a goroutine recovers.
 func newPanic(value any) *Panic {
-	if p, ok := value.(*Panic); ok { // it waited for another
+	if p, ok := value.(*Panic); ok { // from a goroutine that this one waited for
 		return p
 	}
 	return &Panic{Value: value, Stack: debug.Stack()}

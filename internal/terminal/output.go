@@ -15,9 +15,8 @@ const (
 	Reset = "\x1b[0m"
 )
 
-// Output returns what writes to f. All that a command prints goes through it: on a
-// terminal it masks, as Mask does, whatever nobody has masked before, but for line
-// ends, tabs and colours. Files and other programs get the bytes as they are.
+// Output returns a writer to f. All output of a command goes through it: on a terminal it masks, like Mask, what is not
+// masked yet, except line ends, tabs and colours. Files and other programs get the bytes unchanged.
 func Output(f *os.File) io.Writer {
 	if !Watched(f) {
 		return f
@@ -32,7 +31,7 @@ func onScreen(w io.Writer) io.Writer {
 	return &masked{w: w, passes: []string{Red, Green, Reset, "\n", "\t"}, mask: mask}
 }
 
-// Text returns what writes to w and masks control characters but white space, which no page of HTML may have.
+// Text returns a writer to w that masks control characters, which HTML does not allow, except white space.
 func Text(w io.Writer) io.Writer {
 	return &masked{w: w, mask: func(r rune) rune {
 		if unicode.IsControl(r) && !strings.ContainsRune("\t\n\f\r", r) {
@@ -47,7 +46,7 @@ type masked struct {
 	w      io.Writer
 	mask   func(rune) rune
 	passes []string
-	rest   string // the beginning of a character, or of what passes
+	rest   string // the beginning of a character, or of a string that passes
 }
 
 func (m *masked) Write(p []byte) (int, error) {
@@ -87,7 +86,8 @@ func printable(text string) (n int) {
 	return n
 }
 
-// passing returns the length of what passes at the beginning of text, and whether more of text is not needed to tell.
+// passing returns the length of the string that passes at the beginning of text. It is whole unless more of text is
+// needed to decide.
 func (m *masked) passing(text string) (n int, whole bool) {
 	for _, pass := range m.passes {
 		if strings.HasPrefix(text, pass) {

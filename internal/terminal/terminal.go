@@ -1,4 +1,4 @@
-// Package terminal fits what is printed to a screen: its width, and characters that a terminal would act on.
+// Package terminal adapts output to a terminal: its width, and characters that a terminal would interpret.
 package terminal
 
 import (
@@ -11,20 +11,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Widths in columns: usual is the maximum, and the width of what is no
-// terminal; least is the minimum that Width returns.
+// Widths in columns: usual is the maximum, and the width if there is no terminal; least is the minimum that Width
+// returns.
 const (
 	usual = 80
 	least = 40
 )
 
-// file is an *os.File, or what Output makes of one.
+// file is an *os.File, or the result of Output.
 type file interface {
 	Stat() (os.FileInfo, error)
 	Fd() uintptr
 }
 
-// Watched reports whether a person watches w.
+// Watched reports whether w is a terminal, or another character device.
 func Watched(w io.Writer) bool {
 	f, ok := w.(file)
 	if !ok {
@@ -34,17 +34,16 @@ func Watched(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// Colours reports whether what is printed on w may be coloured: a
-// person watches, and has not set NO_COLOR (no-color.org).
+// Colours reports whether output on w may be coloured: w is a terminal, and NO_COLOR is not set (no-color.org).
 func Colours(w io.Writer) bool {
 	return Watched(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// Width is how many columns a line on w should have at most, between 40 and 80.
+// Width returns the maximum width of lines on w, between 40 and 80 columns.
 func Width(w io.Writer) int { return max(Columns(w), least) }
 
-// Columns is Width without the minimum, for a line that is written
-// over: it must not wrap, however narrow the terminal is.
+// Columns is Width without the minimum, for a line that is overwritten: it must not wrap, however narrow the terminal
+// is.
 func Columns(w io.Writer) int {
 	if f, ok := w.(file); ok {
 		if size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ); err == nil && size.Col > 0 {
@@ -54,8 +53,8 @@ func Columns(w io.Writer) int {
 	return usual
 }
 
-// Erase returns what clears the current line of the terminal w and puts the cursor
-// at its start: an escape code, or spaces where escape codes are not wanted.
+// Erase returns what clears the current line of the terminal w and puts the cursor at its start: an escape code, or
+// spaces where escape codes are not wanted.
 func Erase(w io.Writer) string {
 	if Colours(w) {
 		return "\r\x1b[K"
@@ -63,12 +62,12 @@ func Erase(w io.Writer) string {
 	return "\r" + strings.Repeat(" ", Columns(w)-1) + "\r"
 }
 
-// Mask puts a dot in the place of every character that a terminal would act on or that reorders what stands around
-// it: control characters, and Unicode's format characters but for joiners and
-// marks that scripts are written with. Bytes that are not UTF-8 become U+FFFD.
+// Mask replaces each character that a terminal would interpret, or that reorders the text around it, with a dot:
+// control characters, and Unicode's format characters except joiners and marks that scripts need. Bytes that are not
+// UTF-8 become U+FFFD.
 func Mask(s string) string { return strings.Map(mask, s) }
 
-// MaskLines is Mask of text in lines, which stay.
+// MaskLines is Mask for text with line ends, which it keeps.
 func MaskLines(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' {
@@ -78,7 +77,7 @@ func MaskLines(s string) string {
 	}, s)
 }
 
-// dot stands for what is masked.
+// dot replaces masked characters.
 const dot = '·'
 
 func mask(r rune) rune {
@@ -92,8 +91,8 @@ func mask(r rune) rune {
 	return r
 }
 
-// Cut shortens s to a number of characters, by an ellipsis in its middle: where an id or a path begins and ends tells
-// the most of it.
+// Cut shortens s to width characters, with an ellipsis in the middle: the beginning and the end of an id or a path say
+// the most.
 func Cut(s string, width int) string {
 	if utf8.RuneCountInString(s) <= width {
 		return s
@@ -103,7 +102,7 @@ func Cut(s string, width int) string {
 	return string(runes[:width-1-end]) + "…" + string(runes[len(runes)-end:])
 }
 
-// Wrap breaks a text at blanks into lines of at most width characters; a longer word has a line of its own.
+// Wrap breaks a text at white space into lines of at most width characters; a longer word has a line of its own.
 func Wrap(s string, width int) (lines []string) {
 	var line strings.Builder
 	used := 0

@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// Program tells the running program from others: by the revision it was built from or, if that does not say, by its
-// bytes.
+// Program returns an id of the running program: the revision it was built from or, if that is not known, a checksum of
+// its bytes.
 var Program = sync.OnceValues(program)
 
 func program() (string, error) {

@@ -1,4 +1,4 @@
-// Package usage tells what the process has taken of the machine.
+// Package usage measures the CPU time and memory of the process.
 package usage
 
 import (
@@ -25,15 +25,15 @@ func Process() (cpu float64, peak int64) {
 	return seconds(usage.Utime) + seconds(usage.Stime), peak
 }
 
-// Meter measures what the process takes from one moment to another.
+// Meter measures the usage of the process between two moments.
 type Meter struct {
 	started time.Time
 	cpu     float64
-	peak    bool // told from the start on
+	peak    bool // the peak since the start is known
 }
 
-// Start starts a meter. Linux forgets the peak of memory so far; what is no
-// longer used is given back before, so that it is no part of the next one.
+// Start starts a meter. It makes Linux reset the peak of memory, after it has returned unused memory to the system,
+// which would otherwise count.
 func Start() Meter {
 	debug.FreeOSMemory()
 	const forgetPeak = "5"
@@ -42,8 +42,8 @@ func Start() Meter {
 	return Meter{started: time.Now(), cpu: cpu, peak: reset == nil}
 }
 
-// Stop returns the seconds and the CPU seconds since the start, and the most
-// bytes of memory that the process held meanwhile; 0 if the system does not tell.
+// Stop returns the seconds and the CPU seconds since the start, and the peak of memory in bytes meanwhile, or 0 if the
+// system does not report it.
 func (m Meter) Stop() (seconds, cpu float64, peak int64) {
 	cpu, _ = Process()
 	if m.peak {
@@ -52,7 +52,7 @@ func (m Meter) Stop() (seconds, cpu float64, peak int64) {
 	return time.Since(m.started).Seconds(), cpu - m.cpu, peak
 }
 
-// highWater is the peak of resident memory since Linux forgot the last one, which getrusage does not know of.
+// highWater returns the peak of resident memory since Linux reset it, which getrusage does not know.
 func highWater() (bytes int64) {
 	status, _ := os.ReadFile("/proc/self/status")
 	for line := range strings.Lines(string(status)) {
