@@ -305,7 +305,7 @@ func put(ctx context.Context, path string, data []byte, cond storage.If) error {
 	}
 	_, err = store.Create(ctx, path, cond, func(w io.Writer) error {
 		_, err := w.Write(data)
-		if f, ok := w.(interface{ Sync() error }); ok && err == nil { // bytes before the name
+		if f, ok := w.(interface{ Sync() error }); ok && err == nil { // else the name may survive without the bytes
 			err = f.Sync()
 		}
 		return err
