@@ -200,7 +200,7 @@ type NoFolderError struct{ Dir, Next string }
 
 func (e *NoFolderError) Error() string { return "there is no folder " + e.Dir + "; " + e.Next }
 
-// Status is the exit status.
+// Status returns the exit status.
 func (*NoFolderError) Status() int { return 2 }
 
 // UnfinishedError says that a folder is not a finished output, and what to do then.
@@ -208,7 +208,7 @@ type UnfinishedError struct{ reason string }
 
 func (e *UnfinishedError) Error() string { return e.reason }
 
-// Status is the exit status.
+// Status returns the exit status.
 func (*UnfinishedError) Status() int { return 2 }
 
 // CheckFolder returns a *NoFolderError if there is no folder dir.

@@ -5,8 +5,7 @@ type Cluster struct {
 	ID       string `json:"id"`
 	Source   string `json:"source"`
 	Position int64  `json:"position"`
-	// State is StateClustered, StateAlone, StateNotCompared or
-	// StateUnreadable; Reason says why a document was not compared.
+	// State is one of the State constants; Reason says why a document was not compared.
 	State  string `json:"state"`
 	Reason string `json:"reason,omitempty"`
 	// Cluster is the key of the cluster's first document. This field and the next ones are set only for a clustered

@@ -59,6 +59,6 @@ type StepCPU struct {
 	Shingling float64 `json:"shingling"`
 	Signing   float64 `json:"signing"`
 	Keys      float64 `json:"keys"`
-	Grouping  float64 `json:"grouping"` // and making pairs distinct
+	Grouping  float64 `json:"grouping"` // including making pairs distinct
 	Verifying float64 `json:"verifying"`
 }

@@ -39,7 +39,7 @@ const (
 	TruthSample   = "sample"
 )
 
-// EvaluatedShare is a share, or an index, with its 95 % interval, which is nil without any pair.
+// EvaluatedShare is a share, or an index, with its 95 % interval, whose ends are nil without any pair.
 type EvaluatedShare struct {
 	Value float64  `json:"value"`
 	Low   *float64 `json:"low"`

@@ -15,7 +15,7 @@ type evalCmd struct {
 	JSON bool `name:"json" help:"Print the result as JSON, not as a table." group:"Evaluation"`
 }
 
-// Run measures the output and prints how it agrees.
+// Run compares the output with the truth and prints how they agree.
 func (c *evalCmd) Run(ctx context.Context, s streams) error {
 	c.Content = s.In
 	if c.Truth != "-" {

@@ -13,7 +13,7 @@ type completionCmd struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"The shell: bash, zsh or fish."`
 }
 
-// Run prints the script of the shell.
+// Run prints the completion script of the shell.
 func (c *completionCmd) Run(s streams) error {
 	_, err := io.WriteString(s.Out, manual.Completions[c.Shell])
 	return err
@@ -21,7 +21,7 @@ func (c *completionCmd) Run(s streams) error {
 
 type manCmd struct{}
 
-// Run prints the page.
+// Run prints the man page.
 func (manCmd) Run(app *kong.Application, s streams) error {
 	_, err := io.WriteString(s.Out, manual.Man(app, dedup.Version()))
 	return err

@@ -8,7 +8,7 @@ import (
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
-	// The runners of tests.
+	// Runners for tests.
 	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/runners/direct" //nolint:staticcheck // deprecated, but a second runner to compare with
 	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/runners/prism"
 

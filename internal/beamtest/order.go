@@ -234,7 +234,7 @@ func mixed(first, second []element, odd bool) (all []element) {
 
 func isOdd(key string) bool { return key != "" && key[len(key)-1]&1 == 1 }
 
-// ordered reports whether elements can be in another order.
+// ordered reports whether elements, or the values of a group, can be in another order.
 func ordered(all []element) bool {
 	if len(all) == 0 {
 		return false

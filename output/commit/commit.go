@@ -65,7 +65,7 @@ func (e *unfitError) Error() string { return e.reason }
 
 func (*unfitError) Unwrap() error { return errors.ErrUnsupported }
 
-// Status is the exit status.
+// Status returns the exit status.
 func (*unfitError) Status() int { return 2 }
 
 // Commit is a run's hold on an output.
@@ -117,7 +117,7 @@ func Check(ctx context.Context, dir string, overwrite bool) error {
 		if now, seals, err = lookAround(ctx, dir); err == nil && now.differs(before) == nil {
 			return now.refuse(overwrite || seals > 0)
 		}
-		before = now // it was changing
+		before = now // the output was changing
 	}
 	return err
 }

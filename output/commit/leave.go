@@ -16,7 +16,7 @@ const leftFile = "left"
 // Left is a run that ended before its job, for another process to finish.
 type Left struct {
 	Run     string          `json:"run"`
-	To      string          `json:"to"` // the job
+	To      string          `json:"to"` // the job that continues
 	Temp    string          `json:"temp,omitempty"`
 	Removes bool            `json:"removes"` // the store has conditional DELETE
 	Whole   int64           `json:"whole,omitempty"`

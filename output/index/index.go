@@ -278,7 +278,7 @@ func (e *ExistsError) Error() string {
 	return e.Dir + " is not empty; give another folder"
 }
 
-// Status is the exit status.
+// Status returns the exit status.
 func (*ExistsError) Status() int { return 3 }
 
 // write writes the generation, and then, on condition, the file that names it.

@@ -120,7 +120,7 @@ func (e *UnfinishedError) Error() string {
 		e.Added.Run, e.Added.Output)
 }
 
-// Status is the exit status.
+// Status returns the exit status.
 func (*UnfinishedError) Status() int { return 3 }
 
 // has reports whether a run has added to the index.
@@ -194,7 +194,7 @@ func (e *UnknownRunError) Error() string {
 	return fmt.Sprintf("%s has no run %s; neardup show %s lists its runs", e.Dir, e.Run, e.Dir)
 }
 
-// Status is the exit status.
+// Status returns the exit status.
 func (*UnknownRunError) Status() int { return 2 }
 
 // change makes the next generation, with the given segments.

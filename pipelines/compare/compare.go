@@ -53,7 +53,7 @@ var tables = []output.Part{output.Pairs, output.Buckets, output.Candidates}
 // Method is a method to find the pairs.
 type Method string
 
-// The methods.
+// Values of --methods.
 const (
 	bruteForce     Method = "brute-force"
 	completeSearch Method = "complete"
@@ -227,7 +227,7 @@ func (c *Config) parts() (parts []part) {
 	return parts
 }
 
-// spec is what the methods of a part are asked, as dedup is.
+// spec returns the settings of a part's methods as a Spec of dedup.
 func (c *Config) spec(p part) records.Spec {
 	s, usual := records.Default(), records.Default()
 	s.Input, s.Similarity, s.Search = c.Input, c.Similarity, c.Search

@@ -32,7 +32,7 @@ func (e *RemovedError) Error() string {
 	return fmt.Sprintf("%s: %d of %d documents would be removed, which is more than --max-removed %v%s; nothing is published; look at the input, or raise the limit", e.Source, e.Removed, e.Documents, e.Limit, others)
 }
 
-// Status is the exit status.
+// Status returns the exit status.
 func (*RemovedError) Status() int { return 5 }
 
 // tally counts the documents read from a source, and those of them in the corpus.

@@ -221,7 +221,7 @@ func (e *InIndexError) Error() string {
 		e.Dir, e.Added.Run, e.Added.Output, e.Dir)
 }
 
-// Status is the exit status.
+// Status returns the exit status.
 func (*InIndexError) Status() int { return 3 }
 
 // addSegment writes the run's segment, which becomes part of the index once the output is published.

@@ -660,7 +660,7 @@ func (b *builder) edges(name string) flow.Edges {
 	return components.Edges(b.scope, exchange.Leave[flow.Forests](b.scope, b.files(name), edgesLane))
 }
 
-// files reads the kept files of phases, or of a wave.
+// files reads the kept files of phases, or of one wave.
 func (b *builder) files(phases ...string) exchange.Arrived {
 	all, bytes := b.read(strings.Join(phases, "-"), 0, phases...)
 	b.sends += bytes

@@ -110,7 +110,7 @@ func printed(rejected string) string {
 	return fmt.Sprintf("neardup export %s --table rejected --format csv --output -", path.Dir(rejected))
 }
 
-// Status is the exit status.
+// Status returns the exit status.
 func (*TooManyUnreadableError) Status() int { return 4 }
 
 // NothingComparedError ends a run in which no document was compared, even if it accepts any number of unreadable
@@ -149,7 +149,7 @@ func (e *NothingComparedError) Error() string {
 // lacks maps a reason that is not a noun to what such a document has.
 var lacks = map[string]string{records.ReasonTooLarge: "too large a text", records.ReasonLongID: "too long an id"}
 
-// Status is the exit status.
+// Status returns the exit status.
 func (*NothingComparedError) Status() int { return 4 }
 
 // run is one run of the job, from the lock to _SUCCESS.

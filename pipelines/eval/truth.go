@@ -86,7 +86,7 @@ func readTruth(r io.Reader, name string) (*truth, error) {
 
 var errColumns = errors.New("it has neither id_a and id_b (pairs) nor id and cluster (clusters); rename its columns")
 
-// kindOf returns the kind of truth that has columns.
+// kindOf returns the kind of truth that has these columns.
 func kindOf(has func(column string) bool) (string, error) {
 	for _, kind := range []string{records.TruthPairs, records.TruthClusters} {
 		if has(columns[kind][0]) && has(columns[kind][1]) {

@@ -52,7 +52,7 @@ func (r Replacing) Replaces() bool { return r.Overwrite || r.WeakOverwrite }
 // Resume says whether a run is divided into phases, so that another can continue it.
 type Resume string
 
-// The ways to resume.
+// Values of --resume.
 const (
 	resumeAuto   Resume = "auto"
 	ResumeAlways Resume = "always"
@@ -267,7 +267,7 @@ func flagOf(field string) string { return "--" + strings.ReplaceAll(field, "_", 
 
 func (e *UsageError) Unwrap() error { return e.Reason }
 
-// Status is the exit status.
+// Status returns the exit status.
 func (e *UsageError) Status() int { return 2 }
 
 // Usage returns a *UsageError.

@@ -19,7 +19,7 @@ type OutputExistsError struct{ Reason string }
 
 func (e *OutputExistsError) Error() string { return e.Reason }
 
-// Status is the exit status.
+// Status returns the exit status.
 func (e *OutputExistsError) Status() int { return 3 }
 
 // IsLocal reports whether a path is on a local disk, judging by its name.

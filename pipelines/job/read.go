@@ -42,7 +42,7 @@ const (
 // Inputs returns the path of the shared inputs in a run's temporary folder.
 func Inputs(temp string) string { return storage.Join(temp, inputsFile) }
 
-// indexFile is the shared index.Lookup.
+// indexFile is the name of the file of the shared index.Lookup.
 const indexFile = "index.json"
 
 // Lookup returns the path of the shared index.Lookup in a run's temporary folder, or "" if documents are not looked up
@@ -128,7 +128,7 @@ type NothingReadError struct{ Reason string }
 
 func (e *NothingReadError) Error() string { return e.Reason + " give other input" }
 
-// Status is the exit status.
+// Status returns the exit status.
 func (*NothingReadError) Status() int { return 4 }
 
 // Unreadable returns, after a pipeline of ReadAlone, how many records are unreadable and which is the first, or "" if

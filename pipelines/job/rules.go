@@ -32,7 +32,7 @@ const (
 	maxDocBytes = 1 << 30
 	minWindow   = 8 << 20 // every zstd decoder must support this
 	maxWindow   = 1 << 31
-	// Each worker holds the sets of the sample in memory.
+	// maxMeasureRecall limits the sets of the sample, which each worker holds in memory.
 	maxMeasureRecall = 100_000
 )
 

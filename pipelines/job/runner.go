@@ -3,7 +3,7 @@ package job
 // Runner names a Beam runner.
 type Runner string
 
-// The runners.
+// Names of runners.
 const (
 	Local    Runner = "local"
 	Flink    Runner = "flink"

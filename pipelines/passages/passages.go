@@ -311,7 +311,7 @@ func (e *tooManyUnreadableError) Error() string {
 	return e.String() + "; fix them, or accept them with --max-rejected"
 }
 
-// Status is the exit status.
+// Status returns the exit status.
 func (*tooManyUnreadableError) Status() int { return 4 }
 
 // account records the pipeline's results, and returns an error if records are lost.

@@ -412,7 +412,7 @@ func nearer(wanted string, nearest []string, id string) []string {
 	return nearest
 }
 
-// parse splits SOURCE@POSITION.
+// parse parses SOURCE@POSITION.
 func parse(name string) (at place, ok bool) {
 	i := strings.LastIndexByte(name, '@')
 	if i < 0 {
