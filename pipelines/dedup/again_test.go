@@ -11,7 +11,7 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// What run.json says of what was asked is parsed as the flags were, once and again, and has the same fingerprint.
+// The parameters in run.json parse like the flags did, again and again, with the same fingerprint.
 func TestRunJSONAsksTheSame(t *testing.T) {
 	for _, args := range [][]string{
 		{"in"},

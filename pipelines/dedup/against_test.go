@@ -23,14 +23,14 @@ import (
 	"github.com/neardup/neardup/runners/local"
 )
 
-// split is documents in files, some of them of references, which come first. The id of a document is its number.
+// split is a list of documents in files, of which the first are references. The id of a document is its number.
 type split struct {
 	texts      []string
-	references int // how many documents are of one
+	references int // number of references among the documents
 	files      []string
 }
 
-// splitAtRandom makes references of about a share of texts.
+// splitAtRandom makes about a share of texts references.
 func splitAtRandom(r *rand.Rand, texts []string, share float64) (s split) {
 	var inputs []string
 	for _, text := range texts {
@@ -71,8 +71,8 @@ func (s *split) write(t *testing.T, folder string) {
 	}
 }
 
-// similar are the pairs of documents that a run over all has found: by their numbers, the lower first, with their
-// similarity, and of copies with what they have in common.
+// similar holds the pairs that a run over all documents found: by their numbers, the lower first, with their similarity
+// and, for copies, what they have in common.
 type similar map[[2]int]found2
 
 type found2 struct {
@@ -100,17 +100,18 @@ func number(t *testing.T, id string) (n int) {
 	return n
 }
 
-// decided is what becomes of a document that is in a cluster; kept by itself if it is kept.
+// decided is the fate of a document in a cluster; it names itself if it is kept.
 type decided struct {
 	Cluster, Members, KeptBy int
 	Similarity               float64 // 0 for none
 	Near                     bool
 }
 
-// against decides by the definitions, of the pairs of a run over all. References are kept. A reference that is a copy of an
-// earlier one is as if it were not there, and two references are no pair. In the order of preference, references first,
-// a document is removed for the most similar of the references that resemble it, or else of the kept documents; copies
-// of each other are visited at the first of them. Or of each cluster only the first is kept, and all references.
+// against decides by the definitions, from the pairs of a run over all documents. References are kept. A reference that
+// is a copy of an earlier one is ignored, and two references are not a pair. In the order of preference, references
+// first, a document is removed for the most similar reference, or else for the most similar kept document; copies of
+// each other are visited at the first of them. With components, only the first document of each cluster is kept, and
+// all references.
 func (s *split) against(pairs similar, order []int, components bool) (map[int]decided, similar) {
 	n := len(s.texts)
 	isReference := func(i int) bool { return i < s.references }
@@ -182,7 +183,7 @@ func (s *split) against(pairs similar, order []int, components bool) (map[int]de
 	return fates, listed
 }
 
-// order lists documents as a policy prefers them: references first.
+// order lists documents in the order of a policy, references first.
 func (s *split) order(keep string) (order []int) {
 	for i := range s.texts {
 		order = append(order, i)
@@ -282,7 +283,7 @@ func sameAsSplit(t *testing.T, name string, s *split, folder string, got *output
 		if text(row.InA) != in(a) {
 			t.Errorf("%s: document %d is in %s", name, a, text(row.InA))
 		}
-		place := [2]int{a, b} // by the first input
+		place := [2]int{a, b} // at the first input
 		if a < s.references {
 			place = [2]int{b, a}
 		}
@@ -306,7 +307,8 @@ func sameAsSplit(t *testing.T, name string, s *split, folder string, got *output
 	}
 }
 
-// againstSplit runs over all of a split, and over its inputs against its references, and compares the two by the model.
+// againstSplit runs over a whole split, and over its inputs against its references, and compares the results by the
+// model.
 func againstSplit(t *testing.T, name string, s split, keep, cluster string, set func(*dedup.Config)) *output.Finished {
 	t.Helper()
 	folder := t.TempDir()
@@ -336,8 +338,8 @@ func runOnly(t *testing.T, config dedup.Config) *output.Finished {
 	return r
 }
 
-// Every method and measure, policy and way to cluster: what becomes of inputs against references is what the pairs of a
-// run over both say, also in large components and crowds. Searches have so many keys that they miss nothing.
+// For every method, measure, policy and kind of cluster, a run of inputs against references decides what the pairs of a
+// run over both imply, also in large components and crowds. The searches use so many keys that they miss nothing.
 func TestAgainst(t *testing.T) {
 	minhash := func(c *dedup.Config) { c.Threshold, c.Bands, c.Rows = .6, 1024, 1 }
 	complete := func(compare, weights string) func(*dedup.Config) {
@@ -381,7 +383,7 @@ func TestAgainst(t *testing.T) {
 	}
 }
 
-// With none, every input goes that resembles a reference or another input, and no reference.
+// With --keep none, every input that is similar to a reference or to another input is removed, and no reference.
 func TestNoneAgainst(t *testing.T) {
 	for seed := range uint64(6) {
 		r := rand.New(rand.NewPCG(seed, 11))
@@ -435,7 +437,7 @@ func TestCorporaAgainst(t *testing.T) {
 	}
 }
 
-// textsOf are the texts of files of JSON lines.
+// textsOf returns the texts of JSON Lines files.
 func textsOf(t *testing.T, pattern string) (texts []string) {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
@@ -454,7 +456,8 @@ func textsOf(t *testing.T, pattern string) (texts []string) {
 	return texts
 }
 
-// againstPages is a run of some of the bundled pages against others, with copies and unreadable records on both sides.
+// againstPages returns some of the bundled pages as inputs and others as references, with copies and unreadable records
+// in both.
 func againstPages(t *testing.T) (inputs, references string) {
 	t.Helper()
 	inputs, references = filepath.Join(t.TempDir(), "in"), filepath.Join(t.TempDir(), "lake")
@@ -477,8 +480,8 @@ func againstPages(t *testing.T) (inputs, references string) {
 	return inputs, references
 }
 
-// The bytes of a run against references are the same whatever the workers, the memory, the splits, the runner and the
-// phases; of Flink's pipeline, too.
+// The bytes of a run against references do not depend on workers, memory, splits, runner and phases, nor on Flink's
+// pipeline.
 func TestSameBytesAgainst(t *testing.T) {
 	inputs, references := againstPages(t)
 	flags := []string{
@@ -523,11 +526,11 @@ func TestSameBytesAgainst(t *testing.T) {
 	sameOutput(t, "few rows in a slice", want, phasedRun(t, config, usual))
 }
 
-// Of references with the same set the first stands for all, also if inputs have the words of a later one, in one job, in
-// phases, and if all documents are compared.
+// The first of several references with the same set stands for all, even if inputs have the words of a later one: in
+// one job, in phases, and if all documents are compared.
 func TestReferencesOfOneSet(t *testing.T) {
 	lake, night := filepath.Join(t.TempDir(), "lake.txt"), filepath.Join(t.TempDir(), "night.txt")
-	turned := "b c d e f g h i a b c d e f g h i a b c" // the words of lines go round, so their shingles are the same
+	turned := "b c d e f g h i a b c d e f g h i a b c" // cyclic words, so their shingles are the same
 	for path, lines := range map[string][]string{
 		lake:  {"a b c d e f g h i a b c d e f g h i a b", turned, "nothing like the other lines in here"},
 		night: {turned, turned + "!"},
@@ -554,7 +557,7 @@ func TestReferencesOfOneSet(t *testing.T) {
 	}
 }
 
-// References that are none leave no trace in what is written.
+// References without documents leave no trace in the output.
 func TestAgainstNothing(t *testing.T) {
 	inputs, _ := againstPages(t)
 	empty := t.TempDir()
@@ -572,14 +575,14 @@ func TestAgainstNothing(t *testing.T) {
 	}
 }
 
-// Texts of references are read again only where an input resembles them, or shares a key.
+// A reference is read again only if an input is similar to it, or shares a key with it.
 func TestAgainstReadAgain(t *testing.T) {
 	folder := t.TempDir()
 	s := split{references: 1000}
 	for i := range 1000 {
 		var words []string
 		for k := range 30 {
-			words = append(words, fmt.Sprintf("w%dx%d", i/2, k)) // each reference is there twice, nearly
+			words = append(words, fmt.Sprintf("w%dx%d", i/2, k)) // each reference has a near-duplicate
 		}
 		s.texts, s.files = append(s.texts, strings.Join(append(words, fmt.Sprint("z", i)), " ")), append(s.files, "lake/a.jsonl")
 	}
@@ -595,8 +598,8 @@ func TestAgainstReadAgain(t *testing.T) {
 	}
 }
 
-// A file that is named as input and as reference is input; a finished output stands for its corpus; an output must not
-// lie where references are.
+// A file named both as input and as reference is input; a finished output stands for its corpus; an output must not be
+// where references are.
 func TestAgainstTheLakeItself(t *testing.T) {
 	lake := t.TempDir()
 	day := func(name string, texts ...string) {
@@ -625,7 +628,7 @@ func TestAgainstTheLakeItself(t *testing.T) {
 	if !slices.ContainsFunc(got.Run.Warnings, func(w string) bool { return strings.HasPrefix(w, "--against also names 1 of the 1 input files") }) {
 		t.Errorf("warnings %q", got.Run.Warnings)
 	}
-	// What was removed is in no corpus, so its output has nothing of dt=2 but c.
+	// Removed documents are in no corpus, so the output has nothing of dt=2 except c.
 	next := ask(t, today, "--against="+config.Output)
 	if again := runOnly(t, next); again.Run.Counts.Removed != 2 || again.Run.References.Records != 1 || again.Run.References.Removed != 1 {
 		t.Errorf("counts %+v, references %+v", again.Run.Counts, again.Run.References)
@@ -646,7 +649,7 @@ func TestAgainstTheLakeItself(t *testing.T) {
 	}
 }
 
-// References have columns, a format and ids of their own.
+// References can have other columns, formats and ids than inputs.
 func TestAgainstOtherColumns(t *testing.T) {
 	folder := t.TempDir()
 	for name, content := range map[string]string{
@@ -676,7 +679,7 @@ func TestAgainstOtherColumns(t *testing.T) {
 	}
 }
 
-// A run that is continued is one against the same references: if one has changed, all is done again.
+// A run is continued only against the same references: if one has changed, it starts from the beginning.
 func TestContinuedAgainst(t *testing.T) {
 	inputs, references := againstPages(t)
 	ask := func() dedup.Config {

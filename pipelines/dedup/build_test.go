@@ -12,7 +12,7 @@ import (
 	"github.com/neardup/neardup/pipelines/dedup"
 )
 
-// Every DoFn and type in the pipeline is registered: on a cluster there is no other way.
+// Every DoFn and type in the pipeline is registered, as clusters require.
 func TestEverythingIsRegistered(t *testing.T) {
 	plan, err := planOf(t, ask(t, "../../testdata/tldr"))
 	if err != nil {

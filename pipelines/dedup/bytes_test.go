@@ -26,8 +26,8 @@ func pages(t *testing.T) corpus {
 	return c
 }
 
-// TestTruthOfBytes compares the job with the oracle where nothing is normalised and a shingle is
-// 13 bytes: a definition that leaves no room for interpretation.
+// TestTruthOfBytes compares the job with the oracle without normalisation and with shingles of 13 bytes: a definition
+// that leaves no room for interpretation.
 func TestTruthOfBytes(t *testing.T) {
 	for _, load := range []func(*testing.T) corpus{pages, messages, licenses} {
 		c := load(t)
@@ -40,8 +40,8 @@ func TestTruthOfBytes(t *testing.T) {
 			got := compare(t, c, o, r, threshold)
 			t.Logf("%s at %v: %d documents, %d copies, %d near pairs, %d missed, %d wrong; %d × %d",
 				c.name, threshold, len(c.texts), got.copies, got.found+got.missed, got.missed, got.wrong, r.Run.Chosen.Bands, r.Run.Chosen.Rows)
-			// A pair is missed with probability 0.001 or less: more than one in a hundred by
-			// accident is out of the question for so many, and a few pairs are all found.
+			// A pair is missed with a probability of at most 0.001: missing more than one in a hundred of this many by chance is
+			// practically impossible, and of a few pairs all are found.
 			if got.missed*100 > got.found {
 				t.Errorf("%s at %v: %d of %d pairs missed", c.name, threshold, got.missed, got.found+got.missed)
 			}

@@ -13,7 +13,7 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// The method complete finds what the oracle does, and nothing else, on corpora whose documents are a sample, and on larger ones.
+// The method complete finds exactly what the oracle does, on corpora of which the sample is all, and on larger ones.
 func TestCompleteEqualsOracle(t *testing.T) {
 	thresholds := []float64{0.7, 0.8, 0.9}
 	corpora := []func(*testing.T) corpus{
@@ -54,7 +54,7 @@ func TestCompleteEqualsOracle(t *testing.T) {
 	}
 }
 
-// Its bytes depend neither on memory, cells and splits nor on the runner, whether there is a crowd or not.
+// The bytes do not depend on memory, cells, splits and the runner, with or without a crowd.
 func TestSameBytesOfComplete(t *testing.T) {
 	spec := mixture
 	spec.Documents, spec.Crowd = 6000, 200
@@ -82,7 +82,7 @@ func TestSameBytesOfComplete(t *testing.T) {
 	}
 }
 
-// What is removed, and for what, is the same if some components are crowds; so are the clusters.
+// If some components are crowds, the same documents are removed for the same kept ones, and the clusters are the same.
 func TestCrowdsOfComplete(t *testing.T) {
 	c := generate(t, mixture).corpus(t)
 	for _, flags := range [][]string{{}, {"--keep=longest"}, {"--cluster=components", "--keep=longest"}} {
@@ -101,7 +101,8 @@ func TestCrowdsOfComplete(t *testing.T) {
 	}
 }
 
-// The budget is one of each component: pairs of many small ones are all listed, and those of the one crowd beside them are not.
+// The budget applies to each component: all pairs of many small ones are listed, but not those of the one crowd beside
+// them.
 func TestBudgetOfComplete(t *testing.T) {
 	var texts []string
 	family := func(documents int) {
@@ -138,7 +139,7 @@ func TestCompleteReadsFewAgain(t *testing.T) {
 	}
 }
 
-// Documents with the set of another are copies of it, with other tokens too.
+// Documents with equal sets are copies, even with different tokens.
 func TestCompleteFindsEqualSets(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "in.jsonl")
 	round := "one two three four five six "
@@ -149,7 +150,7 @@ func TestCompleteFindsEqualSets(t *testing.T) {
 	}
 }
 
-// A document is found beside all copies of another, wherever they lie.
+// A document is found similar to all copies of another, wherever they are.
 func TestCompleteFindsScatteredCopies(t *testing.T) {
 	page := "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen"
 	for copies := range 6 {

@@ -22,7 +22,7 @@ import (
 	"github.com/neardup/neardup/runners/local"
 )
 
-// digests are texts of parts of others, of all sizes.
+// digests returns texts made of parts of others, of all sizes.
 func digests(r *rand.Rand, n int) (texts []string) {
 	for _, text := range family(r, n) {
 		words := strings.Fields(text)
@@ -38,7 +38,7 @@ func digests(r *rand.Rand, n int) (texts []string) {
 	return texts
 }
 
-// fall is what a document is removed for.
+// fall is the document that another is removed for, with the similarity.
 type fall struct {
 	By         int
 	Similarity float64
@@ -52,9 +52,9 @@ func wordsOf(text string) map[string]bool {
 	return words
 }
 
-// contained decides by definition, of the words of texts, tenths of which must be contained: references, the first ones,
-// are kept; of the others, the larger are visited first, and one goes that a kept one contains. Copies, of the same
-// words, go for the first of them, or with it.
+// contained decides by definition, for texts of which some tenths of the words must be contained: references, the first
+// texts, are kept; the others are visited from the largest on, and removed if a kept one contains them. Copies, which
+// have the same words, are removed for the first of them, or with it.
 func contained(texts []string, references, tenths int) (falls map[int]fall, pairs map[[2]int]float64) {
 	sets := make([]map[string]bool, len(texts))
 	first, firstOf := map[string]int{}, make([]int, len(texts))
@@ -118,15 +118,15 @@ func contained(texts []string, references, tenths int) (falls map[int]fall, pair
 	return falls, pairs
 }
 
-// What goes, for which document and by which share, is what the definition says: in one group and in small cells, in
-// crowds, and against references, whichever of two documents is the larger.
+// Documents are removed, each for the right document and with the right share, as the definition says: in one group and
+// in small cells, in crowds, and against references, whichever of two documents is larger.
 func TestContained(t *testing.T) {
 	for seed := range uint64(24) {
 		r := rand.New(rand.NewPCG(seed, 12))
 		texts := digests(r, 20+r.IntN(80))
 		s := split{texts: texts}
 		if seed%2 == 1 {
-			var sets []map[string]bool // of copies in other orders among references each may be named
+			var sets []map[string]bool // any of several references with the same words may be named
 			texts = slices.DeleteFunc(texts, func(text string) bool {
 				words := wordsOf(text)
 				known := slices.ContainsFunc(sets, func(other map[string]bool) bool { return maps.Equal(words, other) })
@@ -183,7 +183,7 @@ func TestContained(t *testing.T) {
 	}
 }
 
-// Its bytes are the same whatever the workers, the memory, the splits, the runner and the phases.
+// The bytes do not depend on workers, memory, splits, runner and phases.
 func TestSameBytesContained(t *testing.T) {
 	folder := t.TempDir()
 	var lines []byte

@@ -18,7 +18,7 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// reasonOfCopies is why a text with the set of the kept one is removed.
+// reasonOfCopies returns why a text with the set of the kept one is removed.
 func reasonOfCopies(text, kept string) string {
 	switch {
 	case text == kept:
@@ -30,7 +30,7 @@ func reasonOfCopies(text, kept string) string {
 	}
 }
 
-// symbolsOf are the symbols of a text.
+// symbolsOf returns the symbols of a text.
 func symbolsOf(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.In(r, unicode.P, unicode.S) {
@@ -40,8 +40,8 @@ func symbolsOf(text string) string {
 	}, text)
 }
 
-// variants are short texts of few words, cases and symbols in any order, so that many are copies of each
-// kind, and some have no word.
+// variants returns short texts of few words, cases and symbols in any order, so that many are copies of each kind, and
+// some have no word.
 func variants(r *rand.Rand, n int) (texts []string) {
 	pieces := []string{"a", "A", "b", "B", "é", "2", "+", "-", "+", "中"}
 	for len(texts) < n {
@@ -54,15 +54,15 @@ func variants(r *rand.Rand, n int) (texts []string) {
 	return texts
 }
 
-// keys are what texts have in common that are copies, "" for those without a word.
+// keys returns what copies have in common, "" for texts without a word.
 var keys = map[string]func(text string) string{
 	"bytes":  func(text string) string { return text },
 	"tokens": func(text string) string { return fmt.Sprintf("%q", words(normalised(text))) },
 	"set":    func(text string) string { return fmt.Sprintf("%q", slices.Sorted(maps.Keys(wordShingles(text, 1)))) },
 }
 
-// What is removed, for which kept document and why, is what a map by the key of each text says, for each
-// way to be copies and each policy.
+// For each kind of copies and each policy, documents are removed for the same kept ones, and for the same reason, as by
+// a map keyed by what copies have in common.
 func TestCopiesAgainstMap(t *testing.T) {
 	for _, way := range []struct{ flags, same string }{
 		{"--method=exact", "bytes"},
@@ -100,7 +100,7 @@ func copiesAgainstMap(t *testing.T, flags []string, same string, seed uint64) {
 		pairs += len(group) - 1
 		kept := group[0]
 		if slices.Contains(flags, "--keep=longest") {
-			kept = slices.MaxFunc(group, func(i, j int) int { return len(texts[i]) - len(texts[j]) }) // the first of them
+			kept = slices.MaxFunc(group, func(i, j int) int { return len(texts[i]) - len(texts[j]) }) // the first of equals
 		}
 		for _, i := range group {
 			if i == kept {
@@ -160,8 +160,8 @@ func index(t *testing.T, id string) (i int) {
 	return i
 }
 
-// Texts that a programmer, a lawyer and a chemist keep apart are copies to the search for near-duplicates
-// where symbols alone tell them apart, which the rows and counts say, and not to --method exact.
+// Texts that differ only in symbols, which matter to a programmer, a lawyer or a chemist, are copies in the search for
+// near-duplicates, which rows and counts say, but not by --method exact.
 func TestSymbolsTellApart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "in.jsonl")
 	writeJSONL(t, path, []string{
@@ -188,7 +188,7 @@ func TestSymbolsTellApart(t *testing.T) {
 	}
 }
 
-// However many copies of however large texts there are, --method exact ships and joins no set.
+// --method exact sends and joins no set, however many and large the copies are.
 func TestExactShipsNoSet(t *testing.T) {
 	text := strings.Join(strings.Fields(fmt.Sprint(rand.New(rand.NewPCG(1, 1)).Perm(500))), " ")
 	path := filepath.Join(t.TempDir(), "in.jsonl")
@@ -214,7 +214,7 @@ func TestExactShipsNoSet(t *testing.T) {
 	}
 }
 
-// An output of the tables before these is not read, and still known as one that --overwrite replaces.
+// An output with an older format of tables is not read, but recognised as one that --overwrite replaces.
 func TestOlderTables(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "in.jsonl")
 	writeJSONL(t, path, []string{"one", "two", "one"})

@@ -23,10 +23,10 @@ import (
 	"github.com/neardup/neardup/pipelines/dedup"
 )
 
-// corpora is where the real corpora lie, beside the repository.
+// corpora is the folder of the real corpora, beside the repository.
 const corpora = "../../../shared/data"
 
-// corpus is a collection as the job reads it, and its texts as an independent reader sees them.
+// corpus is a collection, as a config for the job, and its texts as read by independent code.
 type corpus struct {
 	name   string
 	config dedup.Config // inputs and fields
@@ -36,7 +36,7 @@ type corpus struct {
 	planted [][2]string
 }
 
-// found skips the test if the corpus is not there.
+// found returns the path of a corpus, and skips the test if it does not exist.
 func found(t *testing.T, name string) string {
 	t.Helper()
 	path := filepath.Join(corpora, name)
@@ -145,7 +145,7 @@ func articles(t *testing.T, size string) corpus {
 	return c
 }
 
-// unpacked are the texts of a .tar.gz of files, by name.
+// unpacked returns the texts of the files in a .tar.gz, by name.
 func unpacked(t *testing.T, path string) map[string]string {
 	t.Helper()
 	unzipped, err := gzip.NewReader(strings.NewReader(read(t, path)))
@@ -167,7 +167,7 @@ func unpacked(t *testing.T, path string) map[string]string {
 	}
 }
 
-// files writes texts to a folder, one a file.
+// files writes texts to a folder, one per file.
 func files(t *testing.T, name string, texts map[string]string) corpus {
 	t.Helper()
 	folder := t.TempDir()
@@ -189,7 +189,7 @@ func licenses(t *testing.T) corpus {
 	return files(t, "license_texts", unpacked(t, filepath.Join(found(t, "license_texts"), "spdx_license_texts.tar.gz")))
 }
 
-// bbc has one article in windows-1252, which is converted as its reader would be told to.
+// bbc returns the BBC articles. One is in windows-1252; it is converted, as its user would be advised to.
 func bbc(t *testing.T) corpus {
 	texts := unpacked(t, filepath.Join(found(t, "bbc_news"), "bbc.tar.gz"))
 	for name, text := range texts {
@@ -205,7 +205,7 @@ func bbc(t *testing.T) corpus {
 	return files(t, "bbc_news", texts)
 }
 
-// tldr are 12,000 of the pages, at equal distances, so that all languages are among them.
+// tldr returns 12,000 of the pages, at equal distances, so that all languages are among them.
 func tldr(t *testing.T) corpus {
 	const some = 12_000
 	texts := unpacked(t, filepath.Join(found(t, "tldr_pages"), "tldr_pages.tar.gz"))
@@ -218,7 +218,7 @@ func tldr(t *testing.T) corpus {
 	return asJSON(t, c)
 }
 
-// allPages are all of the pages.
+// allPages returns all pages.
 func allPages(t *testing.T) corpus {
 	c := corpus{name: "tldr_pages"}
 	texts := unpacked(t, filepath.Join(found(t, "tldr_pages"), "tldr_pages.tar.gz"))
@@ -228,7 +228,7 @@ func allPages(t *testing.T) corpus {
 	return asJSON(t, c)
 }
 
-// imdb are the first 20,000 reviews.
+// imdb returns the first 20,000 reviews.
 func imdb(t *testing.T) corpus {
 	const some = 20_000
 	packed := read(t, filepath.Join(found(t, "imdb_reviews"), "imdb.jsonl.zst"))
@@ -266,7 +266,7 @@ func asJSON(t *testing.T, c corpus) corpus {
 	return c
 }
 
-// messages reads a file of one message a line, its label included.
+// messages reads a file with one message per line, including its label.
 func messages(t *testing.T) corpus {
 	return lines(t, "sms_spam", filepath.Join(found(t, "sms_spam"), "sms.tsv"))
 }
@@ -280,7 +280,7 @@ func thai(t *testing.T) corpus {
 	return lines(t, "wisesight_thai", paths...)
 }
 
-// lines reads files of one text a line.
+// lines reads files with one text per line.
 func lines(t *testing.T, name string, paths ...string) corpus {
 	t.Helper()
 	c := corpus{name: name, config: ask(t, append([]string{"--format=lines"}, paths...)...)}

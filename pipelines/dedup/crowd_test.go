@@ -19,7 +19,7 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// tables are the files of an output below a folder.
+// tables returns the files of an output below some folders.
 func tables(files map[string]string, folders ...string) map[string]string {
 	files = maps.Clone(files)
 	maps.DeleteFunc(files, func(path, _ string) bool {
@@ -33,7 +33,7 @@ func tables(files map[string]string, folders ...string) map[string]string {
 	return files
 }
 
-// Of a crowd not all pairs are listed; what is removed, and for what, is the same.
+// Not all pairs of a crowd are listed, but the same documents are removed for the same kept ones.
 func TestCrowd(t *testing.T) {
 	spec := mixture
 	spec.Seed, spec.Crowd, spec.CrowdEdits = 3, 200, 0.01
@@ -62,7 +62,7 @@ func TestCrowd(t *testing.T) {
 			t.Errorf("%s: files %v", name, want)
 		}
 		sameOutput(t, name, want, tables(promised(t, part), folders...))
-		// What is listed is true.
+		// The listed pairs are true.
 		pairs := outcomeOf(t, whole).Pairs
 		for pair, n := range outcomeOf(t, part).Pairs {
 			if pairs[pair] != n {
@@ -72,7 +72,7 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-// sameClusters: the clusters of two runs are the same, but that some of the second say that not all of their pairs are listed.
+// sameClusters checks that the clusters of two runs are the same, except that some of the second are marked as partial.
 func sameClusters(t *testing.T, name string, whole, part *output.Finished) {
 	t.Helper()
 	all, some := rows[records.Clustered](t, whole, "clusters"), rows[records.Clustered](t, part, "clusters")
@@ -138,8 +138,9 @@ func TestCopiesOfOnePage(t *testing.T) {
 	}
 }
 
-// Of a cluster whose pairs have more bytes of ids than the budget, the rows are those of each document with the one kept in its place.
-// They do not grow as its pairs do; other clusters have all of theirs, what is removed is the same, and so are the bytes on any runner.
+// A cluster whose pairs have more bytes of ids than the budget lists only pairs of each document with the one kept in
+// its place, so its rows do not grow with the number of pairs. Other clusters list all of theirs, the removed documents
+// are the same, and the bytes do not depend on the runner.
 func TestLongIDs(t *testing.T) {
 	const long, budget = 100, 5000 // 4,950 pairs of about 10 MB, where 1.3 MB are listed
 	r := rand.New(rand.NewPCG(5, 5))

@@ -16,7 +16,7 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// documentsOf are the rows of documents/, by the input files.
+// documentsOf returns the rows of documents/, by input file.
 func documentsOf(t *testing.T, f *output.Finished) map[string][]records.Documented {
 	t.Helper()
 	all := map[string][]records.Documented{}
@@ -30,14 +30,14 @@ func documentsOf(t *testing.T, f *output.Finished) map[string][]records.Document
 			if err != nil {
 				t.Fatal(err)
 			}
-			row.Rank = nil // below
+			row.Rank = nil // TestRankOfDocuments checks it
 			all[source] = append(all[source], row)
 		}
 	}
 	return all
 }
 
-// wantDocuments are the rows that the lines of the input files and the other tables come to.
+// wantDocuments returns the rows that follow from the lines of the input files and from the other tables.
 func wantDocuments(t *testing.T, f *output.Finished, folder string) map[string][]records.Documented {
 	t.Helper()
 	all := map[string][]records.Documented{}
@@ -89,7 +89,8 @@ func wantDocuments(t *testing.T, f *output.Finished, folder string) map[string][
 
 const allParts = "--write=pairs,clusters,removed,rejected,corpus,documents"
 
-// unsound is a folder of pages of which some are unreadable, too short or without a text, and a file without a record.
+// unsound returns a folder with pages of which some are unreadable, too short or without a text, and with a file
+// without a record.
 func unsound(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -106,7 +107,7 @@ func unsound(t *testing.T) string {
 	return folder
 }
 
-// Documents has a row for every record, and says what the other tables say.
+// Documents has a row for every record, which agrees with the other tables.
 func TestDocuments(t *testing.T) {
 	folder := unsound(t)
 	for _, flags := range []string{"", "--cluster=components --threshold=.5 --min-words=20", "--method=exact", "--protect=c.jsonl --keep=longest"} {
@@ -135,7 +136,7 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// It changes no other file, and is not written unless it is named.
+// Writing documents/ changes no other file, and is only done on request.
 func TestDocumentsAreNamed(t *testing.T) {
 	plain := promised(t, finished(t, "../../testdata/tldr"))
 	named := promised(t, finished(t, "../../testdata/tldr", allParts))
@@ -149,7 +150,7 @@ func TestDocumentsAreNamed(t *testing.T) {
 	sameOutput(t, "with documents", plain, named)
 }
 
-// Rank sorts documents as the policy does: of similar ones, it keeps the one that is first by rank, then by input order.
+// Rank sorts documents by the policy: of similar ones, the first by rank, then by input order, is kept.
 func TestRankOfDocuments(t *testing.T) {
 	for _, policy := range []string{"longest", "max:id", "min:text"} {
 		f := finished(t, "../../testdata/tldr", "--keep="+policy, "--cluster=components", "--threshold=.6", allParts)

@@ -16,8 +16,8 @@ import (
 	"github.com/neardup/neardup/pipelines/job"
 )
 
-// failed runs a job that must fail, and holds what must then be true: an error that says text,
-// no mark of success, no lock, no temporary files.
+// failed runs a job that must fail, and checks what must then hold: the error contains text, and there is no mark of
+// success, no lock and no temporary file.
 func failed(t *testing.T, ctx context.Context, config dedup.Config, text string) error {
 	t.Helper()
 	_, err := runJob(ctx, config, launch(config))
@@ -52,8 +52,8 @@ func TestTruncatedGzip(t *testing.T) {
 	failed(t, context.Background(), ask(t, path), path)
 }
 
-// A step that fails says it in its own words, whatever the runner wraps them in: a file that is cut
-// behind what the planner's sample reads.
+// The error of a failed step is in its own words, however the runner wraps it; the input is a file truncated beyond
+// what the planner's sample reads.
 func TestErrorOfStep(t *testing.T) {
 	var packed bytes.Buffer
 	w, err := gzip.NewWriterLevel(&packed, gzip.NoCompression)
@@ -97,7 +97,7 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// A run that failed leaves an output that the next run may fill.
+// A failed run leaves an output that the next run can use.
 func TestRunAgainAfterFailure(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -106,7 +106,7 @@ func TestRunAgainAfterFailure(t *testing.T) {
 	run(t, config)
 }
 
-// What a run that fails leaves beside the output is not read by the next as its input.
+// What a failed run leaves beside the output is not read as input by the next.
 func TestFailuresAreNoInput(t *testing.T) {
 	config := ask(t, "../../testdata/tldr")
 	config.Inputs = []string{config.Output + ".failed"}

@@ -21,8 +21,9 @@ import (
 	"github.com/neardup/neardup/runners/local"
 )
 
-// Components that no call holds are found on Flink in rounds, and sets that no job carries come from files, with the bytes of the
-// local runner. .ci/flink says where Flink is. With --kills it runs this again and again in NEARDUP_FLINK_DIR: what was killed goes on.
+// On Flink, components too large for one call are found in rounds, and sets too large for one job go through files,
+// with the same bytes as on the local runner. .ci/flink says where Flink is. With --kills it runs this again and again
+// in NEARDUP_FLINK_DIR: a killed run continues.
 func TestFlinkRounds(t *testing.T) {
 	server := os.Getenv("NEARDUP_FLINK")
 	if server == "" {
@@ -38,7 +39,7 @@ func TestFlinkRounds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var chain strings.Builder // each document resembles the next
+	var chain strings.Builder // each document is similar to the next
 	for first := range 600 {
 		for word := first; word < first+40; word++ {
 			fmt.Fprint(&chain, word, " ")
@@ -50,7 +51,7 @@ func TestFlinkRounds(t *testing.T) {
 		dir = t.TempDir()
 	}
 	in := filepath.Join(dir, "chain.txt")
-	if _, err := os.Stat(in); err != nil { // or it would be other input, by its time
+	if _, err := os.Stat(in); err != nil { // a new modification time would make it another input
 		if err := os.WriteFile(in, []byte(chain.String()), 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +70,7 @@ func TestFlinkRounds(t *testing.T) {
 		return result, nil, err
 	}
 	_, err = runJob(t.Context(), config, launch)
-	if usage := (*job.UsageError)(nil); errors.As(err, &usage) { // the sets have a job of their own, and a later one is refused
+	if usage := (*job.UsageError)(nil); errors.As(err, &usage) { // the sets have their own job, and a later one is refused
 		config.TaskBytes = 0
 		_, err = runJob(t.Context(), config, launch)
 	}

@@ -21,8 +21,8 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// The forecast of a plan is what the run measures, to 30 per cent: documents, edges, documents read again and the bytes of each collection
-// that travels; nightly, of more corpora.
+// The forecast of a plan agrees with what the run measures, within 30 per cent: documents, edges, documents read again
+// and the bytes of each collection that is sent; nightly, on more corpora.
 func TestForecast(t *testing.T) {
 	all := map[string]func(*testing.T) corpus{"kijiji": kijiji, "licenses": licenses, "sms": messages}
 	if nightly() {
@@ -50,7 +50,7 @@ func TestForecast(t *testing.T) {
 	}
 }
 
-// foresee runs a job that was planned, and compares.
+// foresee plans and runs a job, and compares the two.
 func foresee(t *testing.T, config dedup.Config) {
 	t.Helper()
 	f := forecast(t, config)
@@ -83,7 +83,7 @@ func forecast(t *testing.T, config dedup.Config) *records.Forecast {
 	return planned.Forecast
 }
 
-// near holds a figure to 30 per cent.
+// near checks that a figure is within 30 per cent.
 func near(t *testing.T, what string, expected, measured int64) {
 	t.Helper()
 	t.Logf("%s: %d expected, %d measured (%+.1f %%)", what, expected, measured, 100*(float64(expected)/float64(measured)-1))
@@ -92,7 +92,7 @@ func near(t *testing.T, what string, expected, measured int64) {
 	}
 }
 
-// On an object store the forecast is that of the same files on a disk.
+// The forecast on an object store equals that for the same files on a disk.
 func TestForecastOnAnObjectStore(t *testing.T) {
 	storage.Register("objects://", &storagetest.Memory{})
 	files, err := filepath.Glob("../../testdata/tldr/*.jsonl")
@@ -114,10 +114,10 @@ func TestForecastOnAnObjectStore(t *testing.T) {
 	}
 }
 
-// Without the list of copies these are in buckets, where each copy that is in another block has an edge in each band.
+// Without a list of copies, copies stay in buckets, and each copy in another block has an edge in each band.
 func TestForecastOfUnlistedCopies(t *testing.T) {
 	config := generate(t, corpusgen.Spec{Documents: 3000, Seed: 3, Near: 0.2, Copies: 0.3, Edits: 0.02}).corpus(t).config
-	config.ConnectDocuments = 1000 // fewer than there are: nothing is listed
+	config.ConnectDocuments = 1000 // fewer than the input has, so nothing is listed
 	f, measured := forecast(t, config), run(t, config).Run
 	near(t, "edges", f.Edges.Expected, measured.Steps["buckets/edges"])
 	near(t, "documents read again", f.ReadAgain, measured.Steps["fetch/documents"])
@@ -126,7 +126,8 @@ func TestForecastOfUnlistedCopies(t *testing.T) {
 	}
 }
 
-// Copies alone are foretold, too, and SimHash pieces; a part of the input tells what single documents send, and an interval of edges.
+// Forecasts also work for copies only, and for SimHash pieces. A part of the input is enough for what single documents
+// send, and for an interval of edges.
 func TestForecastOfMethods(t *testing.T) {
 	documents := 10_000
 	if nightly() {
@@ -157,8 +158,8 @@ func TestForecastOfMethods(t *testing.T) {
 	}
 }
 
-// However small a sample and whatever it has, no more is foretold than all documents can send: each has at most one edge in each band, and
-// sends its set, its profile and what tells copies once.
+// However small and unusual a sample is, no forecast exceeds what all documents can send: each has at most one edge in
+// each band, and sends its set, its profile and its copy record once.
 func TestForecastIsPossible(t *testing.T) {
 	c := generate(t, corpusgen.Spec{Documents: 20_000, Seed: 5, Near: 0.9, Copies: 0.05, Edits: 0.02}).corpus(t)
 	config := c.config
@@ -171,7 +172,8 @@ func TestForecastIsPossible(t *testing.T) {
 		if most := int64(plan.Choice.Bands) * f.Documents; f.Edges.Low > f.Edges.Expected || f.Edges.Expected > f.Edges.High || f.Edges.High > most {
 			t.Errorf("of a part of %d: edges %+v, at most %d are possible", part, *f.Edges, most)
 		}
-		// 30 per cent more, since sampled documents may be longer than others. What is a copy may look as if it were none.
+		// 30 per cent more, because sampled documents may be longer than others. Copies may not look like copies in the
+		// sample.
 		all := 1.3 * float64(whole.Documents) / float64(whole.ReadAgain)
 		for name, again := range map[string]int64{"sets": sent(whole, "sets"), "profiles": sent(whole, "profiles") + sent(whole, "copies")} {
 			if got, most := sent(f, name), all*float64(again); float64(got) > most {
@@ -181,7 +183,8 @@ func TestForecastIsPossible(t *testing.T) {
 	}
 }
 
-// Where characters are words, the warning names a character, and shingles of which few are changed with one.
+// Where words are single characters, the warning speaks of a character, and suggests shingles of which few change with
+// one.
 func TestSuitedCharacters(t *testing.T) {
 	for _, c := range []struct {
 		name        string
@@ -194,7 +197,7 @@ func TestSuitedCharacters(t *testing.T) {
 			for range 20 {
 				lines.WriteRune(c.first + rune(r.IntN(int(c.last-c.first))))
 				if !c.characters {
-					lines.WriteRune('་') // which parts words
+					lines.WriteRune('་') // which separates words
 				}
 			}
 			lines.WriteByte('\n')
@@ -212,7 +215,7 @@ func TestSuitedCharacters(t *testing.T) {
 	}
 }
 
-// The shingles that a warning of short documents names are warned of no more.
+// With the shingles that a warning of short documents suggests, there is no such warning.
 func TestSuitedShingles(t *testing.T) {
 	words := func(n, from int) string {
 		var text []string
@@ -226,7 +229,7 @@ func TestSuitedShingles(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name        string
-		few, many   int // words, of every sixth document and of the others
+		few, many   int // numbers of words: of every sixth document, and of the others
 		flag, suits string
 	}{
 		{"a tenth is very short", 6, 300, "--shingle=word:5", "word:2"},
@@ -235,7 +238,7 @@ func TestSuitedShingles(t *testing.T) {
 		{"stop words", 12, 300, "--shingle=stopword:3", "char:9"},
 		{"a word again and again", 0, -60, "--shingle=word:5", ""},
 		{"half are very short", 1, 16, "--shingle=word:5", "word:2 --threshold 0.75"},
-		{"half have seven pairs of words", 1, 8, "--shingle=word:5", "word:2 --threshold 0.55"}, // of which a word changes two: 5 of 9
+		{"half have seven pairs of words", 1, 8, "--shingle=word:5", "word:2 --threshold 0.55"}, // a changed word changes two: 5 of 9
 		{"half are too short", 1, 6, "--shingle=word:5", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -251,7 +254,7 @@ func TestSuitedShingles(t *testing.T) {
 			mustDo(t, os.WriteFile(path, []byte(lines.String()), 0o666))
 			config := ask(t, path, "--format=lines", c.flag)
 			f := forecast(t, config)
-			// A run, whose sample is all of so little, says the same.
+			// A run, whose sample is the whole of such a small input, gives the same warning.
 			told := run(t, ask(t, path, "--format=lines", c.flag)).Run.Warnings
 			if want := "in.txt: documents are short for --threshold 0.8: "; len(told) != 1 || !strings.HasPrefix(told[0], want) || c.suits != "" && !strings.HasSuffix(told[0], "give --shingle "+c.suits) {
 				t.Errorf("a run warns %q, want %q and %q", told, want, c.suits)

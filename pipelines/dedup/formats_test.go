@@ -30,7 +30,7 @@ type formatted struct {
 	Text string `json:"text" parquet:"text"`
 }
 
-// thirty documents: families of three, of which the second has a word more and the third is another text.
+// thirty returns thirty documents in families of three: the second has one more word, and the third is another text.
 func thirty() (all []formatted) {
 	for i := range 10 {
 		var page, other strings.Builder
@@ -133,7 +133,8 @@ func fromStore(t *testing.T, name string, content []byte, args ...string) map[st
 	return stored(t, config.Output)
 }
 
-// The same documents are the same job in every format, whatever it is packed in, and the same bytes come of a file in a store.
+// The same documents give the same result in every format, however they are packed, and the same bytes from a file in a
+// store.
 func TestEveryFormat(t *testing.T) {
 	storage.Register("formats://", &storagetest.Memory{})
 	all := thirty()

@@ -44,7 +44,7 @@ func finished(t *testing.T, flags ...string) *output.Finished {
 	return f
 }
 
-// What is decided again is, byte for byte, what a whole run with the same bands decides.
+// Deciding again gives the same bytes as a whole run with the same bands.
 func TestDecideAgain(t *testing.T) {
 	mixed := t.TempDir()
 	for name, text := range map[string]string{
@@ -90,7 +90,7 @@ func TestDecideAgain(t *testing.T) {
 			}
 			sameButDiffers(t, name, whole, again)
 			want, got := whole.Run.Counts, again.Run.Counts
-			want.Symbols, want.Numbers = 0, 0 // which no table has
+			want.Symbols, want.Numbers = 0, 0 // no table has these
 			if want.ComparedPairs, want.AllPairs = got.ComparedPairs, got.AllPairs; got != want {
 				t.Errorf("%s: counts %+v, want %+v", name, got, want)
 			}
@@ -104,7 +104,7 @@ func TestDecideAgain(t *testing.T) {
 	}
 }
 
-// sameButDiffers compares an output with one decided again, which does not know what removed documents differ in.
+// sameButDiffers compares an output with one decided again, which does not know in what removed documents differ.
 func sameButDiffers(t *testing.T, name string, whole, again *output.Finished) {
 	t.Helper()
 	unknown := rows[records.Removed](t, whole, output.Removed)
@@ -124,7 +124,7 @@ func sameButDiffers(t *testing.T, name string, whole, again *output.Finished) {
 	sameOutput(t, name, others(whole), others(again))
 }
 
-// It is so whatever the runner, and with little memory.
+// This holds on every runner, and with little memory.
 func TestDecideAgainOnRunners(t *testing.T) {
 	first := run(t, ask(t, "../../testdata/tldr", "--threshold=.5"))
 	var want map[string]string
@@ -140,7 +140,7 @@ func TestDecideAgainOnRunners(t *testing.T) {
 	}
 }
 
-// What the tables do not tell is refused, and by its name.
+// Settings that need more than the tables have are refused by name.
 func TestDecideAgainRefuses(t *testing.T) {
 	input := filepath.Join(t.TempDir(), "in.jsonl")
 	if err := os.WriteFile(input, []byte(read(t, "../../testdata/tldr/osx.jsonl")), 0o666); err != nil {
@@ -181,12 +181,12 @@ func TestDecideAgainRefuses(t *testing.T) {
 	}
 }
 
-// Copies that are kept for each other say what they have in common only if the tables do.
+// A copy removed for another copy has a reason only if the tables say what they have in common.
 func TestDecideAgainAmongCopies(t *testing.T) {
 	folder := t.TempDir()
 	const words = "one two three four five six seven eight nine ten"
 	for name, text := range map[string]string{
-		"a": words, "b": strings.ToUpper(words), "c": words + ".", // equal to the first, and not to each other
+		"a": words, "b": strings.ToUpper(words), "c": words + ".", // each equal to the first, but not to each other
 	} {
 		if err := os.WriteFile(filepath.Join(folder, name+".jsonl"), fmt.Appendf(nil, "{\"text\":%q}\n", text), 0o666); err != nil {
 			t.Fatal(err)

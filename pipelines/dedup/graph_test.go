@@ -25,13 +25,13 @@ import (
 	"github.com/neardup/neardup/runners/local"
 )
 
-// What a cluster can be expected to bear.
+// Limits that any cluster can be expected to support.
 const (
 	largestElement = 1 << 20
 	largestGroup   = 64 << 20
 )
 
-// builds are the ways to build the graph.
+// builds returns configs for each kind of graph.
 func builds(t *testing.T) map[string]dedup.Config {
 	usual := ask(t, "../../testdata/tldr")
 	all := ask(t, "../../testdata/tldr", "--measure-recall=10", "--keep=longest", "--cluster=components")
@@ -43,8 +43,8 @@ func builds(t *testing.T) map[string]dedup.Config {
 	return map[string]dedup.Config{"usual": usual, "all": all, "tree": tree, "exact": exact, "complete": complete, "simhash": simHash}
 }
 
-// The graph asks nothing of a runner but what every one can do: no side inputs, no state, no
-// timers, no splittable DoFns, no coders of our own and none of JSON.
+// The graph needs nothing from a runner that not every one supports: no side inputs, state, timers, splittable DoFns,
+// coders of our own or JSON coders.
 func TestGraphIsPlain(t *testing.T) {
 	for name, config := range builds(t) {
 		plan, err := planOf(t, config)
@@ -69,7 +69,7 @@ func TestGraphIsPlain(t *testing.T) {
 		for id, c := range model.GetComponents().GetCoders() {
 			urn, payload := c.GetSpec().GetUrn(), c.GetSpec().GetPayload()
 			if urn == "beam:go:coder:custom:v1" {
-				// The SDK's own of int64 is a custom one too.
+				// The SDK's own coder of int64 is also a custom one.
 				if decoded, err := base64.StdEncoding.DecodeString(string(payload)); err == nil && bytes.Contains(decoded, []byte("coderx.encVarIntZ")) {
 					continue
 				}
@@ -101,7 +101,7 @@ func TestGraphIsPlain(t *testing.T) {
 	}
 }
 
-// walk runs the job with the local runner and holds the bounds at every edge of the graph.
+// walk runs the job with the local runner and checks the limits at every edge of the graph.
 func walk(t *testing.T, name string, config dedup.Config, document int64) {
 	t.Helper()
 	var report local.Report
@@ -114,13 +114,13 @@ func walk(t *testing.T, name string, config dedup.Config, document int64) {
 	each := func(step string) float64 { return float64(run.Steps["shuffled/"+step]) / float64(signed) }
 	t.Logf("%s: %d documents signed, %d bands; bytes shuffled for each: bands %.1f (%.2f a band), edges %.1f, sets %.1f",
 		name, signed, run.Chosen.Bands, each("bands"), each("bands")/float64(run.Chosen.Bands), each("edges"), each("sets"))
-	// 9 bytes an entry; blocks of a few documents are mostly header.
+	// An entry has 9 bytes; blocks of a few documents are mostly header.
 	if most := 11 * float64(run.Chosen.Bands); signed > 1000 && each("bands") > most {
 		t.Errorf("%s: %.1f bytes of band entries for each document, at most %.0f are expected", name, each("bands"), most)
 	}
 }
 
-// watched starts the local runner and keeps what it reports of the last pipeline.
+// watched starts the local runner and keeps its report on the last pipeline.
 func watched(config dedup.Config, report *local.Report) job.Launch {
 	return func(ctx context.Context, p *beam.Pipeline, temp string) (beam.PipelineResult, []records.Stage, error) {
 		options := local.Options{Workers: config.Workers, Memory: int64(config.Memory), TempDir: temp}
@@ -133,8 +133,8 @@ func watched(config dedup.Config, report *local.Report) job.Launch {
 	}
 }
 
-// checkEdges holds the bounds. A document is one element on its way from the reader, which groups
-// nothing by it: of those stages elements may be larger by a document.
+// checkEdges checks the limits. The reader sends a document as one element, and does not group them: elements of those
+// stages may exceed the limit by a document.
 func checkEdges(t *testing.T, name string, report local.Report, document int64) {
 	var element, group int64
 	for _, s := range report.Stages {
@@ -153,7 +153,7 @@ func checkEdges(t *testing.T, name string, report local.Report, document int64) 
 	}
 }
 
-// generatedFile writes a corpus without holding it.
+// generatedFile writes a corpus without holding it in memory.
 func generatedFile(t *testing.T, spec corpusgen.Spec) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "generated.jsonl")
@@ -172,8 +172,8 @@ func generatedFile(t *testing.T, spec corpusgen.Spec) string {
 
 func nightly() bool { return os.Getenv("NEARDUP_NIGHTLY") != "" }
 
-// No element is above 1 MB and no group above 64 MB, at a million documents when there is time:
-// with copies of all kinds, copies of one page only, and a crowd.
+// No element exceeds 1 MB and no group 64 MB, with a million documents in nightly tests: with copies of all kinds,
+// copies of one page only, and a crowd.
 func TestElementsAndGroups(t *testing.T) {
 	documents := 20_000
 	if nightly() {
@@ -191,8 +191,8 @@ func TestElementsAndGroups(t *testing.T) {
 	}
 }
 
-// So it is with more rows of a table than most corpora have: components just below the pair budget,
-// copies below a long path, and short lines that have no word.
+// The same holds with more rows of a table than most corpora have: components just below the pair budget, copies with a
+// long path, and short lines without a word.
 func TestElementsAndGroupsOfRows(t *testing.T) {
 	if !nightly() {
 		t.Skip("takes a minute; NEARDUP_NIGHTLY=1 runs it")
@@ -231,7 +231,7 @@ func TestElementsAndGroupsOfRows(t *testing.T) {
 	walk(t, "broken", ask(t, broken, "--max-rejected=100%", "--memory=1GB"), 0)
 }
 
-// So it is where most pages hang together.
+// The same holds if most pages are connected.
 func TestElementsAndGroupsOfPages(t *testing.T) {
 	if nightly() {
 		c := allPages(t)
@@ -243,7 +243,7 @@ func TestElementsAndGroupsOfPages(t *testing.T) {
 	walk(t, "bundled pages", config, 0)
 }
 
-// So it is with texts and records that are larger than an element may be.
+// The same holds for texts and records that are larger than an element may be.
 func TestElementsOfLargeDocuments(t *testing.T) {
 	var long strings.Builder
 	for i := range 200_000 { // a set of 1.6 MB

@@ -11,8 +11,8 @@ import (
 	"github.com/neardup/neardup/pipelines/dedup"
 )
 
-// TestMaxRemoved: a source may lose as much as the limit says of its documents, which unreadable records are not. Of several that lose
-// more, the first of those that lose the most is named.
+// TestMaxRemoved: a source may lose the percentage of its documents that the limit sets, not counting unreadable
+// records. Of several that lose more, the error names the first of those that lose most.
 func TestMaxRemoved(t *testing.T) {
 	in := t.TempDir()
 	for name, content := range map[string]string{
@@ -40,7 +40,7 @@ func TestMaxRemoved(t *testing.T) {
 		t.Error(err)
 	}
 	want := &dedup.RemovedError{Source: "b.jsonl", Removed: 1, Documents: 2, Limit: "49.9%", Sources: 2}
-	for range 8 { // whichever comes first
+	for range 8 { // in whatever order maps are iterated
 		var got *dedup.RemovedError
 		if err := removing("49.9%"); !errors.As(err, &got) || !cmp.Equal(got, want) {
 			t.Fatalf("error %v", err)

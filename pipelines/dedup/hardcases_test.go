@@ -10,8 +10,8 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// The cases in which other tools are wrong by the text: each pair of texts is put together, or
-// is not. Texts that have no word are not compared and are kept.
+// Cases in which other tools are wrong: each pair of texts is put into one cluster, or not. Texts without a word are
+// not compared, and are kept.
 func TestHardCases(t *testing.T) {
 	const (
 		long    = "The committee met on Tuesday to discuss the budget for the coming year and agreed that further savings would have to be found in every department before the end of March."
@@ -31,7 +31,7 @@ func TestHardCases(t *testing.T) {
 		name     string
 		a, b     string
 		together bool
-		// compared is false where both texts stand in rejected/.
+		// compared is false if both texts are in rejected/.
 		compared bool
 	}{
 		{"identical", long, long, true, true},
@@ -76,7 +76,7 @@ func TestHardCases(t *testing.T) {
 	}
 }
 
-// TestGrownText: --max-doc-bytes holds for what is normalised, whatever is made of it.
+// TestGrownText: --max-doc-bytes limits the normalised text, however it grows.
 func TestGrownText(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "grown.jsonl")
 	grown := strings.Repeat("\ufdfa", 100) // each takes 3 bytes, and 33 when it is normalised
@@ -113,8 +113,7 @@ func TestGrownText(t *testing.T) {
 	}
 }
 
-// Documents of no words are many in real collections; none may be taken for a copy of another,
-// whatever the shingles.
+// Real collections have many documents without words; none may be taken for a copy of another, whatever the shingles.
 func TestWordlessTextsStayApart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "wordless.jsonl")
 	writeJSONL(t, path, []string{"", " ", "\n\n", "...", "***", "…", "—", "?!", "\u200b", "\u00a0"})

@@ -18,7 +18,7 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// ranked is a document that policies tell from others.
+// ranked is a document with values by which policies rank it.
 type ranked struct {
 	ID   string `json:"id"`
 	Text string `json:"text"`
@@ -37,8 +37,8 @@ func (d *ranked) similarTo(o *ranked, least float64) bool {
 	return float64(shared) >= least*float64(len(d.set)+len(o.set)-shared)
 }
 
-// families are documents in three files, in input order: words of a family, some of them changed, with spaces that
-// only a length tells.
+// families returns documents in three files, in input order: the words of a family, some of them changed, with spaces
+// that only affect the length.
 func families(t *testing.T, folder string) (all []*ranked) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(7, 11))
@@ -75,7 +75,7 @@ func families(t *testing.T, folder string) (all []*ranked) {
 	return all
 }
 
-// compare orders two documents by a policy.
+// comparePolicy orders two documents by a policy.
 func comparePolicy(policy string, a, b *ranked) int {
 	name, argument, _ := strings.Cut(policy, ":")
 	switch name {
@@ -83,7 +83,7 @@ func comparePolicy(policy string, a, b *ranked) int {
 		return cmp.Compare(len(b.Text), len(a.Text))
 	case "max", "min":
 		switch {
-		case a.Date == nil || b.Date == nil: // none last
+		case a.Date == nil || b.Date == nil: // missing dates last
 			return cmp.Compare(map[bool]int{true: 1}[a.Date == nil], map[bool]int{true: 1}[b.Date == nil])
 		case name == "max":
 			return cmp.Compare(*b.Date, *a.Date)
@@ -96,7 +96,7 @@ func comparePolicy(policy string, a, b *ranked) int {
 	return 0
 }
 
-// Several policies decide one after another, and none keeps nothing: as a model of star and of components has it.
+// Several policies decide one after another, and none keeps nothing, as in a model of star and of components.
 func TestKeepSeveral(t *testing.T) {
 	folder := t.TempDir()
 	all := families(t, folder)
@@ -176,7 +176,7 @@ func TestKeepSeveral(t *testing.T) {
 	}
 }
 
-// Policies that decide nothing are refused.
+// Policies without effect are refused.
 func TestKeepRefused(t *testing.T) {
 	for flags, want := range map[string]string{
 		"--keep=none --keep=longest":                "--keep none: it decides everything",

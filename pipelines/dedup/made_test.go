@@ -23,19 +23,20 @@ const (
 	madeShingles = madeWords - 5 + 1
 )
 
-// madeDocument is one of a family: the family's words, of which the first head and the last tail are replaced by words that no
-// other document has.
+// madeDocument is a document of a family: the family's words, with the first head and the last tail words replaced by
+// words that no other document has.
 type madeDocument struct{ family, head, tail int }
 
-// similarity is the known one of two different documents of a family. Each replaced word takes a shingle at its end of the text, and
-// what either document has replaced is not shared.
+// similarity returns the known similarity of two different documents of a family. Each replaced word changes one
+// shingle at its end of the text, and what either document has replaced is not shared.
 func (d madeDocument) similarity(e madeDocument) float64 {
 	shared := madeShingles - max(d.head, e.head) - max(d.tail, e.tail)
 	return float64(shared) / float64(2*madeShingles-shared)
 }
 
-// made are the documents of the made files, in their order, and the texts that follow them. In each family two are exactly .8 similar
-// to the family's own text, by its end and by its beginning, and not to each other; one falls just short of .8. Every fourth family has a copy.
+// made returns the documents of the generated files, in their order, and the texts that follow them. In each family two
+// are exactly .8 similar to the family's own text, at its end and at its beginning, and not to each other; one falls
+// just short of .8. Every fourth family has a copy.
 func made() (documents []madeDocument, others []string) {
 	for family := range 36 {
 		for _, d := range []madeDocument{{tail: 4}, {}, {head: 4}, {tail: 5}, {tail: 1}} {
@@ -51,7 +52,7 @@ func made() (documents []madeDocument, others []string) {
 	}
 }
 
-// word is the n-th of the made words, all different: syllables of a consonant and a vowel.
+// word returns the n-th generated word: syllables of a consonant and a vowel, all words different.
 func word(n int) string {
 	const consonants, vowels = "bdfglmnprstvz", "aeiou"
 	var w strings.Builder
@@ -64,7 +65,7 @@ func word(n int) string {
 	return w.String()
 }
 
-// text is that of the n-th document.
+// text returns the text of the n-th document.
 func (d madeDocument) text(n int) string {
 	var words []string
 	for i := range madeWords {
@@ -77,7 +78,7 @@ func (d madeDocument) text(n int) string {
 	return strings.Join(words, " ")
 }
 
-// madeTexts are the texts of the made files. Of two copies the second is written in another way.
+// madeTexts returns the texts of the generated files. Of two copies, the second is written differently.
 func madeTexts() (texts []string) {
 	documents, others := made()
 	seen := map[madeDocument]bool{}
@@ -92,7 +93,8 @@ func madeTexts() (texts []string) {
 	return append(texts, others...)
 }
 
-// sgml writes texts as Reuters-21578 has them: Latin-1, with entities, broken lines and control characters. A text of none has no BODY.
+// sgml writes texts in the format of Reuters-21578: Latin-1, with entities, broken lines and control characters. An
+// empty text has no BODY.
 func sgml(t *testing.T, texts []string) string {
 	var b strings.Builder
 	b.WriteString("<!DOCTYPE lewis SYSTEM \"lewis.dtd\">\n")
@@ -116,7 +118,8 @@ func sgml(t *testing.T, texts []string) string {
 	return latin1
 }
 
-// tsv writes texts as kijiji_rome has them: the first word is the title, values end in a blank, and there are bare quotes.
+// tsv writes texts in the format of kijiji_rome: the first word is the title, values end in a space, and there are bare
+// quotes.
 func tsv(texts []string) string {
 	var b strings.Builder
 	b.WriteString("Title\tShort Description\tLocation\tPrice (Euro)\tTimestamp\tUrl Adv\n")
@@ -127,7 +130,7 @@ func tsv(texts []string) string {
 	return b.String()
 }
 
-// The files are what the functions above make.
+// The files are what the functions above generate.
 func TestMadeFiles(t *testing.T) {
 	texts := madeTexts()
 	if len(texts) != 200 {
@@ -146,8 +149,8 @@ func TestMadeFiles(t *testing.T) {
 	}
 }
 
-// The pairs of both files, by each method that finds near-duplicates, are those that follow from how the documents are made,
-// and those of the oracle, which reads the files in another way.
+// For both files, each method that finds near-duplicates finds the pairs that follow from how the documents are made,
+// and those of the oracle, which reads the files with other code.
 func TestMadeAnswers(t *testing.T) {
 	documents, _ := made()
 	for _, c := range []corpus{newswire(t, "made.sgm", "../../testdata/made/made.sgm"), ads(t, "made.tsv", "../../testdata/made/made.tsv")} {
@@ -166,12 +169,12 @@ func TestMadeAnswers(t *testing.T) {
 			}
 			first[e] = j
 		}
-		// Three pairs with the family's own text, and one of two that end otherwise.
+		// Three pairs with the family's own text, and one pair of texts with other ends.
 		const families, pairs = 36, 4
 		if len(known) != families*pairs || len(copies) != families/4 {
 			t.Fatalf("%s: %d pairs, %d copies by construction", c.name, len(known), len(copies))
 		}
-		maps.Copy(copies, map[string]string{c.ids[192]: c.ids[191], c.ids[194]: c.ids[193]}) // among the others
+		maps.Copy(copies, map[string]string{c.ids[192]: c.ids[191], c.ids[194]: c.ids[193]}) // copies among the other texts
 		o := newOracle(c.texts, func(text string) map[string]bool { return wordShingles(text, 5) }, .8)
 		told := map[[2]string]float64{}
 		for pair, s := range o.near(.8) {

@@ -20,7 +20,7 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// matched is a record with values that rules ask for; nil: it lacks the column.
+// matched is a record with values for rules; nil if it lacks the column.
 type matched struct {
 	ID    string   `json:"id"`
 	Text  string   `json:"text"`
@@ -34,7 +34,7 @@ type meta struct {
 	Year any `json:"year"`
 }
 
-// randomMatched are records of few words, so that many are copies or similar, with few values, some without.
+// randomMatched returns records of few words, so that many are copies or similar, with few values, some without.
 func randomMatched(r *rand.Rand, n int) (all []matched) {
 	for i := range n {
 		m := matched{ID: fmt.Sprint(i), Meta: meta{[]any{nil, 1999, "1999", 2001, ""}[r.IntN(5)]}}
@@ -63,17 +63,17 @@ func randomMatched(r *rand.Rand, n int) (all []matched) {
 	return all
 }
 
-// numbers are those of a text of randomMatched.
+// numbers returns the numbers in a text of randomMatched.
 func (m *matched) numbers() string {
 	_, numbers, _ := strings.Cut(m.Text, "no. ")
 	return strings.ReplaceAll(numbers, ",", "")
 }
 
-// matchRule is a flag, and tells by definition whether it keeps two records apart.
+// matchRule is a flag with its definition: whether it keeps two records apart.
 type matchRule struct {
 	flag   string
 	apart  func(a, b *matched) bool
-	spares bool // the comparison of documents that it keeps apart
+	spares bool // documents that it keeps apart are not compared
 }
 
 func lang(m *matched) string {
@@ -90,7 +90,7 @@ func year(m *matched) string {
 	return fmt.Sprint(m.Meta.Year)
 }
 
-// Rules that are told by a key, and those that are looked up for each pair.
+// Rules that are part of the key, and rules that are checked for each pair.
 var byKeys = []matchRule{
 	{"--match=lang=equal", func(a, b *matched) bool { return lang(a) == "" || lang(a) != lang(b) }, true},
 	{"--match=meta.year=equal", func(a, b *matched) bool { return year(a) == "" || year(a) != year(b) }, true},
@@ -110,7 +110,7 @@ var byPairs = []matchRule{
 	{"--match=meta.year=within:366d", func(a, b *matched) bool { return year(a) == "" || year(a) != year(b) }, false},
 }
 
-// apart tells whether some rule keeps two records apart.
+// apart reports whether some rule keeps two records apart.
 func apart(rules []matchRule, a, b *matched) bool {
 	return slices.ContainsFunc(rules, func(r matchRule) bool { return r.apart(a, b) })
 }
@@ -130,7 +130,7 @@ func containment(a, b string) float64 {
 	return float64(shared) / float64(min(x, y))
 }
 
-// inBoth returns how many words two texts share, and how many they have.
+// inBoth returns how many words two texts share, and how many each has.
 func inBoth(a, b string) (shared, inA, inB int) {
 	words := func(text string) map[string]bool {
 		set := map[string]bool{}
@@ -148,8 +148,8 @@ func inBoth(a, b string) (shared, inA, inB int) {
 	return shared, len(x), len(y)
 }
 
-// With rules, all pairs are those by definition that no rule keeps apart; every record has a kept one that it may be
-// removed for, or stays.
+// With rules, the pairs are those of the definition that no rule keeps apart; every removed record has a kept one that
+// it may be removed for.
 func TestMatchEqualsDefinition(t *testing.T) {
 	const threshold = .7
 	r := rand.New(rand.NewPCG(46, 1))
@@ -189,7 +189,7 @@ func TestMatchEqualsDefinition(t *testing.T) {
 			for _, method := range methods {
 				t.Run(fmt.Sprint(round, flags[4:], method), func(t *testing.T) {
 					config, finish := ask(t, append(slices.Clone(flags), method...)...), run
-					if config.Compare == job.Containment { // whose promises are others
+					if config.Compare == job.Containment { // containment has other promises
 						finish = runOnly
 					}
 					checkMatched(t, finish(t, config), all, rules, threshold, method)
@@ -235,7 +235,7 @@ func checkMatched(t *testing.T, f *output.Finished, all []matched, rules []match
 		}
 	}
 	spared := slices.DeleteFunc(slices.Clone(rules), func(r matchRule) bool { return !r.spares })
-	compared := int64(0) // at most
+	compared := int64(0) // an upper bound
 	for i := range all {
 		for j := range i {
 			a, b := &all[j], &all[i]
@@ -256,22 +256,22 @@ func checkMatched(t *testing.T, f *output.Finished, all []matched, rules []match
 	}
 }
 
-// With rules of similarity and no text, pairs are those that every rule holds of; each says how similar they are, and the
-// least of them is their similarity.
+// With rules of similarity and no text, the pairs are those that satisfy every rule; each has the similarities by rule,
+// and the lowest is its similarity.
 func TestMatchOfFields(t *testing.T) {
 	r := rand.New(rand.NewPCG(46, 2))
 	all := randomMatched(r, 150)
 	path := filepath.Join(t.TempDir(), "in.jsonl")
 	var lines bytes.Buffer
 	for i := range all {
-		if r.IntN(3) > 0 && i > 0 { // else few have both alike
+		if r.IntN(3) > 0 && i > 0 { // otherwise few are similar in both columns
 			of := all[r.IntN(i)]
 			all[i].Text, all[i].Title = of.Text, of.Title
 			switch r.IntN(4) {
 			case 0, 1:
 				all[i].Title += "z"
 			case 2:
-				all[i].Title += " " // equal, and not identical
+				all[i].Title += " " // equal, but not identical
 			}
 		}
 		if err := json.NewEncoder(&lines).Encode(all[i]); err != nil {
@@ -283,7 +283,7 @@ func TestMatchOfFields(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		rules   []string
-		missing bool // a title may be missing
+		missing bool // whether a title may be missing
 		rest    []matchRule
 	}{
 		{rules: []string{"--match=text=word:1,.7"}},
@@ -371,7 +371,7 @@ func checkFields(t *testing.T, f *output.Finished, all []matched, rules []string
 
 func near2(_ []float64, least float64) float64 { return least }
 
-// The values of a row group are those of its types.
+// The values of Parquet columns have the types of their columns.
 func TestMatchParquet(t *testing.T) {
 	type row struct {
 		ID   string `parquet:"id"`

@@ -9,7 +9,8 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// TestShares: what a step holds in all workers fits their share of the memory, unless there are so many that each has the least.
+// TestShares: what a step holds in all workers fits its share of the memory, unless there are so many workers that each
+// has the minimum.
 func TestShares(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var c Config

@@ -22,7 +22,7 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// generated are the texts of a corpus of known duplicates.
+// generated holds the texts of a corpus with known duplicates.
 type generated []struct{ ID, Kind, Of, Text string }
 
 func generate(t *testing.T, spec corpusgen.Spec) (docs generated) {
@@ -50,17 +50,17 @@ func (g generated) corpus(t *testing.T) corpus {
 	return asJSON(t, c)
 }
 
-// mixture has copies, edited copies and a crowd. With this seed its template is long, so that few
-// variants are copies of one another.
+// mixture has copies, edited copies and a crowd. With this seed its template is long, so few variants are copies of one
+// another.
 var mixture = corpusgen.Spec{Documents: 1500, Seed: 10, Copies: 0.1, Near: 0.3, Edits: 0.02, Crowd: 60, CrowdEdits: 0.005}
 
-// so asks for fixed parameters, which otherwise follow from the input.
+// so sets fixed parameters, which otherwise depend on the input.
 func so(config dedup.Config) dedup.Config {
 	config.Bands, config.Rows = 20, 5
 	return config
 }
 
-// outcome is what the tables say, by ids.
+// outcome is the content of the tables, by ids.
 type outcome struct {
 	Pairs    map[[2]string][3]int32 // shared, size a, size b
 	Removed  map[string][2]string   // kept id, reason
@@ -96,7 +96,7 @@ func sameOutcome(t *testing.T, name string, want, got outcome) {
 	}
 }
 
-// Documents like no other, before, between and behind the rest, change nothing.
+// Documents unlike any other, before, between and after the rest, change nothing.
 func TestNoiseChangesNothing(t *testing.T) {
 	c := generate(t, mixture).corpus(t)
 	r := rand.New(rand.NewPCG(1, 1))
@@ -104,7 +104,7 @@ func TestNoiseChangesNothing(t *testing.T) {
 	for i := range c.ids {
 		for j := range r.IntN(3) {
 			var text []string
-			for range r.IntN(40) { // also none: not compared
+			for range r.IntN(40) { // also 0: then it is not compared
 				text = append(text, fmt.Sprintf("n%x", r.Uint64()))
 			}
 			noisy.ids, noisy.texts = append(noisy.ids, fmt.Sprintf("noise %d %d", i, j)), append(noisy.texts, strings.Join(text, " "))
@@ -119,7 +119,7 @@ func TestNoiseChangesNothing(t *testing.T) {
 	}
 }
 
-// What is written changes neither the bytes of other tables nor what is counted.
+// The choice of tables to write changes neither the bytes of other tables nor the counts.
 func TestWriteChangesNoCounts(t *testing.T) {
 	c := generate(t, mixture).corpus(t)
 	all := run(t, ask(t, c.config.Inputs...))
@@ -142,8 +142,8 @@ func TestWriteChangesNoCounts(t *testing.T) {
 	}
 }
 
-// What is kept has no pair left that the same search would find, so deduplicating it removes
-// nothing and gives the same bytes.
+// The kept documents have no pair that the same search would find, so deduplicating them removes nothing and gives the
+// same bytes.
 func TestTwiceIsOnce(t *testing.T) {
 	c := generate(t, mixture).corpus(t)
 	for _, input := range []string{"../../testdata/tldr", c.config.Inputs[0]} {
@@ -172,7 +172,7 @@ func TestTwiceIsOnce(t *testing.T) {
 	}
 }
 
-// With the same search a higher threshold gives those of the pairs that reach it.
+// With the same search, a higher threshold finds the pairs that reach it.
 func TestHigherThresholdGivesSubset(t *testing.T) {
 	c := generate(t, mixture).corpus(t)
 	for _, input := range []string{"../../testdata/tldr", c.config.Inputs[0]} {
@@ -198,7 +198,7 @@ func TestHigherThresholdGivesSubset(t *testing.T) {
 	}
 }
 
-// Ids are names: others, of other lengths, give the same rows, and so do equal ones.
+// Ids are only names: ids of other lengths, or equal ids, give the same rows.
 func TestIDsAreNames(t *testing.T) {
 	c := generate(t, mixture).corpus(t)
 	want := run(t, so(c.config))
@@ -237,9 +237,9 @@ func TestIDsAreNames(t *testing.T) {
 	}
 }
 
-// A text appended to every text adds as many shingles as it has words to each set: those within
-// it are common to all, those across its beginning to texts that end alike. So the numbers of each
-// pair follow from those before, and no pair comes or goes but by them.
+// A text appended to every text adds as many shingles to each set as it has words: those within it are common to all,
+// those across its beginning only to texts with the same end. So the numbers of each pair follow from those before, and
+// pairs appear or disappear only accordingly.
 func TestAppendedTextShiftsTheNumbersAlone(t *testing.T) {
 	const k, added, threshold = 5, 50, 0.8
 	c := generate(t, mixture).corpus(t)
@@ -262,7 +262,7 @@ func TestAppendedTextShiftsTheNumbersAlone(t *testing.T) {
 		return outcomeOf(t, run(t, c.config))
 	}
 	before, after := find(c), find(asJSON(t, longer))
-	shift := func(pair [2]string) int32 { // of the number of common shingles
+	shift := func(pair [2]string) int32 { // change of the number of common shingles
 		a, b := texts[pair[0]], texts[pair[1]]
 		alike := 0
 		for alike < k-1 && a[len(a)-1-alike] == b[len(b)-1-alike] {

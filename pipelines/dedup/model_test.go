@@ -19,8 +19,8 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// family writes texts that copy and edit one another, from few words: chains, stars, copies of
-// removed documents, permuted copies and short texts all occur.
+// family returns texts that copy and edit one another, from few words: with chains, stars, copies of removed documents,
+// permuted copies and short texts.
 func family(r *rand.Rand, n int) (texts []string) {
 	word := func() string { return fmt.Sprintf("w%d", r.IntN(40)) }
 	for len(texts) < n {
@@ -31,7 +31,7 @@ func family(r *rand.Rand, n int) (texts []string) {
 				words = append(words, word())
 			}
 			texts = append(texts, strings.Join(words, " "))
-		case k < 3: // a copy that differs in what does not count
+		case k < 3: // a copy that differs only in what is ignored
 			texts = append(texts, strings.ToUpper(texts[r.IntN(len(texts))])+"!")
 		default:
 			words := strings.Fields(strings.ToLower(texts[r.IntN(len(texts))]))
@@ -44,8 +44,8 @@ func family(r *rand.Rand, n int) (texts []string) {
 	return texts
 }
 
-// values are what the column that documents may be ranked by holds, as JSON, the least first;
-// those of one line are equal. Strings and then all else follow numbers in either direction.
+// values are the values of the column that documents may be ranked by, as JSON, in ascending order; those of one line
+// are equal. In either direction, strings follow numbers, and everything else follows strings.
 var values = struct{ numbers, strings, none [][]string }{
 	numbers: [][]string{
 		{"-1e3"}, {"-0.5", "-5e-1"}, {"0", "-0", "0.00"}, {"2"}, {"10", "1e1", "10.0"},
@@ -55,7 +55,7 @@ var values = struct{ numbers, strings, none [][]string }{
 	none:    [][]string{{"null", "true", "[1]", `{"n":1}`}},
 }
 
-// placesOf says which place each value has in the order of max or min.
+// placesOf returns the place of each value in the order of max or min.
 func placesOf(largest bool) (all []string, places map[string]int) {
 	places = map[string]int{}
 	lines := slices.Concat(values.numbers, values.strings, values.none)
@@ -76,7 +76,7 @@ func placesOf(largest bool) (all []string, places map[string]int) {
 	return all, places
 }
 
-// drawn is a family in files, with a column.
+// drawn is a family in files, with a column to rank by.
 type drawn struct {
 	texts, values, sources []string
 }
@@ -91,7 +91,7 @@ func draw(r *rand.Rand) (d drawn) {
 	return d
 }
 
-// write writes the files, each document with its index as id.
+// write writes the files. The id of each document is its index.
 func (d *drawn) write(t *testing.T, folder string) {
 	t.Helper()
 	files := map[string][]byte{}
@@ -109,7 +109,7 @@ func (d *drawn) write(t *testing.T, folder string) {
 	}
 }
 
-// order lists the documents as a policy prefers them.
+// order lists the documents in the order of a policy.
 func (d *drawn) order(keep string) (order []int) {
 	for i := range d.texts {
 		order = append(order, i)
@@ -126,7 +126,7 @@ func (d *drawn) order(keep string) (order []int) {
 	return order
 }
 
-// fate is what the tables say of a document.
+// fate is what the tables say about a document.
 type fate struct {
 	Cluster, Members int
 	KeptBy           int
@@ -134,11 +134,11 @@ type fate struct {
 	Reason           string
 }
 
-// model decides from the oracle alone, by the definitions: in the order of preference a document
-// is kept unless an earlier kept one is t similar, and copies share the fate of the first of them;
-// a cluster is what pairs connect. Or of each cluster the first is kept.
+// model decides only from the oracle, by the definitions: in the order of preference a document is kept unless an
+// earlier kept one is t similar, and copies share the fate of the first of them; pairs connect the documents of a
+// cluster. With components, the first document of each cluster is kept.
 //
-// Protected documents are first in the order, and kept in any case; what is similar to one of them falls to such a one.
+// Protected documents come first in the order, and are always kept; documents similar to one are removed for it.
 func model(o *oracle, t float64, order []int, protected func(int) bool, components bool, reason func(copied, kept int) string) map[int]fate {
 	n := len(o.sizes)
 	near := o.near(t)
@@ -204,9 +204,8 @@ func model(o *oracle, t float64, order []int, protected func(int) bool, componen
 	return fates
 }
 
-// TestAgainstModel compares every table with a plain model on small families, searched with so
-// many bands that nothing at the threshold can be missed (probability below 2^-500 a pair), for
-// each policy.
+// TestAgainstModel compares every table with a simple model, for each policy, on small families. The search has so many
+// bands that it misses nothing at the threshold (probability below 2^-500 per pair).
 func TestAgainstModel(t *testing.T) {
 	for _, keep := range []string{"first", "longest", "max:meta.n", "min:meta.n", "prefer:b/c*,b"} {
 		for _, cluster := range []string{"star", "components"} {
@@ -217,8 +216,8 @@ func TestAgainstModel(t *testing.T) {
 	}
 }
 
-// TestProtectedAgainstModel: documents of some files are never removed, whatever else is asked, also in large components and in
-// crowds.
+// TestProtectedAgainstModel: documents of protected files are never removed, whatever the other settings, also in large
+// components and in crowds.
 func TestProtectedAgainstModel(t *testing.T) {
 	for _, protect := range [][]string{{"b/c*"}, {"b"}, {"a.jsonl", "b/b.jsonl"}, {"**"}, {"none"}} {
 		for seed := range uint64(4) {
@@ -241,8 +240,8 @@ func againstModel(t *testing.T, keep, cluster string, seed uint64, budget string
 	sameAsModel(t, name, d, keep, config, threshold)
 }
 
-// Most documents are copies, by their tokens or their sets, in a block or beyond, and of members of large
-// components and crowds; the model knows of none of these. Copies by their tokens are all settled before sets are made.
+// Most documents are copies, by their tokens or their sets, within a block or across blocks, and of members of large
+// components and crowds, which the model does not know. Copies by tokens are all settled before sets are made.
 func TestCopiesAgainstModel(t *testing.T) {
 	const threshold = 0.6
 	for seed, way := range []struct {
@@ -302,7 +301,7 @@ func TestCopiesAgainstModel(t *testing.T) {
 	}
 }
 
-// sameAsModel compares every table of a run with the model; of pairs of crowds, those there are.
+// sameAsModel compares every table of a run with the model; of pairs of crowds, only those that are listed.
 func sameAsModel(t *testing.T, name string, d drawn, keep string, config dedup.Config, threshold float64) *output.Finished {
 	t.Helper()
 	got := run(t, config)

@@ -10,7 +10,7 @@ import (
 	"github.com/neardup/neardup/internal/corpusgen"
 )
 
-// TestBracketsInNames: neither the output nor the folder for temporary files is a pattern.
+// TestBracketsInNames: brackets in the names of the output and of the temporary folder are not patterns.
 func TestBracketsInNames(t *testing.T) {
 	root := t.TempDir()
 	path := filepath.Join(root, "in[1]", "a*b.jsonl.gz")
@@ -21,7 +21,7 @@ func TestBracketsInNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := gzip.NewWriter(f) // large enough for its plain bytes to be kept
+	w := gzip.NewWriter(f) // large enough for its decompressed bytes to be kept
 	if err := errors.Join(corpusgen.Write(w, corpusgen.Spec{Documents: 6000}), w.Close(), f.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func TestBracketsInNames(t *testing.T) {
 	}
 	config := ask(t, path, "--temp-dir", temp, "--overwrite")
 	config.Output = filepath.Join(root, "out[1]")
-	const left = ".out[1].neardup-20260102-030405-0a1b2c3d" // by a run that was killed
+	const left = ".out[1].neardup-20260102-030405-0a1b2c3d" // left by a killed run
 	for range 2 {
 		run(t, config)
 		if _, err := os.Stat(filepath.Join(root, left)); !errors.Is(err, os.ErrNotExist) {

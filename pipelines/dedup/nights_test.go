@@ -24,14 +24,14 @@ import (
 	"github.com/neardup/neardup/runners/local"
 )
 
-// archive is a folder with a folder for each night.
+// archive is a folder with a subfolder for each night.
 type archive struct {
 	dir    string
 	nights []string
 }
 
-// archiveAtRandom deals texts out to so many nights, in order: some are long, some have no document at all, or no file but
-// an empty one. Some records have no id, some no text to compare, and some are unreadable.
+// archiveAtRandom distributes texts over nights, in order: some have long texts, some have no document, or only an
+// empty file. Some records have no id, some no text to compare, and some are unreadable.
 func archiveAtRandom(t *testing.T, r *rand.Rand, texts []string, nights int) (l archive) {
 	t.Helper()
 	l.dir = t.TempDir()
@@ -50,7 +50,7 @@ func archiveAtRandom(t *testing.T, r *rand.Rand, texts []string, nights int) (l 
 		l.nights = append(l.nights, dir)
 		files := [2][]byte{}
 		for i := from; i < to; i++ {
-			file := &files[2*(i-from)/(to-from)] // the first half is in the first
+			file := &files[2*(i-from)/(to-from)] // the first half goes to the first file
 			switch r.IntN(12) {
 			case 0:
 				*file = fmt.Appendf(*file, "{broken %d\n", i)
@@ -73,8 +73,8 @@ func archiveAtRandom(t *testing.T, r *rand.Rand, texts []string, nights int) (l 
 	return l
 }
 
-// relatives are texts of families, some of them halfway between two others, so that what is most similar is often not
-// what comes first.
+// relatives returns texts of families. Some are halfway between two others, so that the most similar document is often
+// not the first.
 func relatives(r *rand.Rand, n int) []string {
 	texts := family(r, n)
 	for j := range texts {
@@ -87,7 +87,7 @@ func relatives(r *rand.Rand, n int) []string {
 	return texts
 }
 
-// more is how many cases to try: ten times as many at night.
+// more returns how many cases to try: ten times as many in nightly tests.
 func more(cases uint64) uint64 {
 	if nightly() {
 		cases *= 10
@@ -95,28 +95,28 @@ func more(cases uint64) uint64 {
 	return cases
 }
 
-// place names a document whatever its id.
+// place identifies a document independently of its id.
 type place struct {
 	file     string
 	position int64
 }
 
-// removal is a row of removed, with places for names.
+// removal is a row of removed/, with places instead of names.
 type removal struct {
 	KeptBy     place
 	KeptID     string
 	Reason     string
-	Similarity float64 // -1: none
+	Similarity float64 // -1 if there is none
 }
 
-// decisions are all that runs have said of documents.
+// decisions are all decisions of runs about documents.
 type decisions struct {
 	Removed  map[place]removal
 	Rejected map[place]string
-	Corpus   map[string]string // by the path of the input
+	Corpus   map[string]string // by path of the input
 }
 
-// add adds what a run has decided.
+// add adds the decisions of a run.
 func (d *decisions) add(t *testing.T, l *archive, r *output.Finished) {
 	t.Helper()
 	root := r.Run.Input.Root
@@ -126,7 +126,7 @@ func (d *decisions) add(t *testing.T, l *archive, r *output.Finished) {
 		}
 		return strings.TrimPrefix(source, l.dir+"/")
 	}
-	id := func(id string) string { // of a source and a position, if it is made of these
+	id := func(id string) string { // made of a source and a position, if there is no id
 		if source, at, ok := strings.Cut(id, "@"); ok {
 			return path(source) + "@" + at
 		}
@@ -167,7 +167,7 @@ func none() decisions {
 	return decisions{map[place]removal{}, map[place]string{}, map[string]string{}}
 }
 
-// grow runs over one night after another, each against the index and added to it. Now and then the index is pruned.
+// grow runs over one night after another, each against the index and added to it. Occasionally it prunes the index.
 func (l *archive) grow(t *testing.T, dir string, nights []string, set func(*dedup.Config)) (outputs []*output.Finished) {
 	t.Helper()
 	for _, night := range nights {
@@ -183,7 +183,7 @@ func (l *archive) grow(t *testing.T, dir string, nights []string, set func(*dedu
 	return outputs
 }
 
-// indexOf is an index that a spec says how to make.
+// indexOf makes an index with the settings of a spec.
 func indexOf(t *testing.T, of records.Spec) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "index")
@@ -193,7 +193,7 @@ func indexOf(t *testing.T, of records.Spec) string {
 	return dir
 }
 
-// whole runs once over all nights, as the index has it.
+// whole runs once over all nights, with the settings of the index.
 func (l *archive) whole(t *testing.T, of records.Spec) *output.Finished {
 	t.Helper()
 	config := ask(t, l.dir, "--max-rejected=1000000", "--allow-empty")
@@ -202,7 +202,7 @@ func (l *archive) whole(t *testing.T, of records.Spec) *output.Finished {
 	return runOnly(t, config)
 }
 
-// specs are ways to search which miss nothing.
+// specs returns settings whose searches miss nothing.
 func specs() map[string]records.Spec {
 	specs := map[string]records.Spec{}
 	with := func(name, method string, set func(*records.Spec)) {
@@ -225,11 +225,11 @@ func specs() map[string]records.Spec {
 	return specs
 }
 
-// TestNights: nights in an index remove the documents that one run over all of them removes, for the same kept ones, as
-// similar, and for the same reason. What cannot be read or compared is told by the night that has it, and each corpus has
-// the same bytes.
+// TestNights: nights that use an index remove the same documents as one run over all of them, for the same kept ones,
+// with the same similarities and reasons. Each night reports what it cannot read or compare, and each corpus has the
+// same bytes.
 func TestNights(t *testing.T) {
-	others, compared := 0, int64(0) // documents that resemble those of other nights, and pairs of an index
+	others, compared := 0, int64(0) // documents similar to those of other nights, and pairs of an index
 	seed := uint64(0)
 	for _, name := range slices.Sorted(maps.Keys(specs())) {
 		of := specs()[name]
@@ -274,16 +274,16 @@ func TestNights(t *testing.T) {
 	}
 }
 
-// missedBy says what a night tells of pairs that the index has missed.
+// missedBy returns what a night reports about pairs that the index missed.
 func missedBy(night *output.Finished) records.IndexMissed {
-	if of := night.Run.References; of != nil { // else the index has no document yet
+	if of := night.Run.References; of != nil { // else the index is still empty
 		return *of.Index
 	}
 	return records.IndexMissed{}
 }
 
-// TestNightsMiss: with few bands, nights decide by the pairs that they list, and lack none of a kept document but those
-// that no band finds.
+// TestNightsMiss: with few bands, nights decide by the pairs that they list, and lack no pair of a kept document except
+// those that no band finds.
 func TestNightsMiss(t *testing.T) {
 	missed, counted := 0, int64(0)
 	for seed := range more(6) {
@@ -336,7 +336,7 @@ func TestNightsMiss(t *testing.T) {
 	}
 }
 
-// absolute are the pairs of a run, by their whole paths.
+// absolute returns the pairs of a run, with absolute paths.
 func absolute(t *testing.T, r *output.Finished) (pairs []records.Pair) {
 	for _, row := range rows[records.Pair](t, r, output.Pairs) {
 		for _, source := range []*string{&row.SourceA, &row.SourceB} {
@@ -359,8 +359,8 @@ func (p place) compare(q place) int {
 	return cmp.Or(cmp.Compare(p.file, q.file), cmp.Compare(p.position, q.position))
 }
 
-// star decides by the definition: a document goes if an earlier kept one resembles it, for the most similar of these, and
-// a copy as that of which it is one.
+// star decides by the definition: a document is removed if an earlier kept one is similar to it, for the most similar
+// of these, and a copy like the document that it copies.
 func star(l *archive, pairs []records.Pair) map[place]removal {
 	type near struct {
 		to         place
@@ -399,7 +399,7 @@ func star(l *archive, pairs []records.Pair) map[place]removal {
 	return fates
 }
 
-// alone runs over two documents only.
+// alone runs over only two documents.
 func (l *archive) alone(t *testing.T, of records.Spec, two [2]place) *output.Finished {
 	t.Helper()
 	only := archive{dir: t.TempDir()}
@@ -412,7 +412,7 @@ func (l *archive) alone(t *testing.T, of records.Spec, two [2]place) *output.Fin
 	return only.whole(t, of)
 }
 
-// TestDropped: an index without the last nights is one that was never given them.
+// TestDropped: an index from which the last nights are dropped equals one that never had them.
 func TestDropped(t *testing.T) {
 	for seed := range more(2) {
 		r := rand.New(rand.NewPCG(seed, 47))
@@ -430,7 +430,7 @@ func TestDropped(t *testing.T) {
 		for _, night := range l.grow(t, other, l.nights[2:], func(*dedup.Config) {}) {
 			want.add(t, &l, night)
 		}
-		for _, night := range l.grow(t, dir, l.nights[2:], func(*dedup.Config) {}) { // which were dropped, so that they can come again
+		for _, night := range l.grow(t, dir, l.nights[2:], func(*dedup.Config) {}) { // the dropped ones again
 			got.add(t, &l, night)
 		}
 		if diff := gocmp.Diff(want, got, gocmp.AllowUnexported(place{})); diff != "" {
@@ -439,14 +439,14 @@ func TestDropped(t *testing.T) {
 	}
 }
 
-// TestRebuilt: an index that is made from another has what that has kept, as if it had been given no more, whatever is
+// TestRebuilt: an index made from another has the documents kept there, as if it had been given only those, whatever is
 // compared now.
 func TestRebuilt(t *testing.T) {
 	near := 0
 	for i, ways := range [][2]string{{"complete", "minhash"}, {"minhash, crowds", "complete"}, {"complete", "exact tokens"}, {"minhash", "minhash, min words"}} {
 		r := rand.New(rand.NewPCG(uint64(i), 48))
 		from, to := specs()[ways[0]], specs()[ways[1]]
-		to.Threshold = max(to.Threshold, .7) // so that nothing resembles what was kept
+		to.Threshold = max(to.Threshold, .7) // so that nothing is similar to what was kept
 		l := archiveAtRandom(t, r, relatives(r, 120), 5)
 		dir, other, rebuilt := indexOf(t, from), indexOf(t, to), filepath.Join(t.TempDir(), "index")
 		before, after := l.nights[:3], l.nights[3:]
@@ -501,12 +501,12 @@ func TestRebuilt(t *testing.T) {
 	}
 }
 
-// TestDamagedIndex: a file that is not what the index lists is named by who reads it, and never written again as if it
-// were sound.
+// TestDamagedIndex: a reader names a file that is not what the index lists, and no rewrite copies it as if it were
+// intact.
 func TestDamagedIndex(t *testing.T) {
 	of := specs()["minhash"]
 	var nights []string
-	for i := range uint64(8) { // of about one size
+	for i := range uint64(8) { // segments of about the same size
 		r := rand.New(rand.NewPCG(i, 49))
 		nights = append(nights, archiveAtRandom(t, r, family(r, 6), 1).dir)
 	}
@@ -521,7 +521,7 @@ func TestDamagedIndex(t *testing.T) {
 		}
 		file := files[len(files)-1]
 		data := []byte(read(t, file))
-		data[20] ^= 1 // a header of a page
+		data[20] ^= 1 // in a page header
 		if err := os.WriteFile(file, data, 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -537,7 +537,7 @@ func TestDamagedIndex(t *testing.T) {
 		met := map[string]error{"check": checking, "prune": pruning}
 		if table == "kept" {
 			met["create --from"] = rebuilding
-		} else if rebuilding != nil { // it reads no keys
+		} else if rebuilding != nil { // rebuilding reads no keys
 			t.Error(rebuilding)
 		}
 		for who, err := range met {

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// normalised is a text under `--normalize default`: NFKC, lower case, no invisible character, and one
-// blank for what stands between words. Lower case may leave something to compose. Joiners count as
-// invisible: no corpus has one where it is to stay.
+// normalised returns a text under `--normalize default`: NFKC, lower case, no invisible characters, and one space for
+// what separates words. Lower case may leave something to compose. Joiners count as invisible, because no corpus has
+// one that must stay.
 func normalised(text string) string {
 	text = strings.Map(func(r rune) rune {
 		switch {
@@ -29,7 +29,7 @@ func normalised(text string) string {
 			return ' '
 		}
 		if blank && norm.NFD.PropertiesString(string(r)).CCC() > 0 {
-			return -1 // an accent on a blank
+			return -1 // an accent on a space
 		}
 		blank = false
 		return r
@@ -37,9 +37,9 @@ func normalised(text string) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// words cuts a normalised text as UAX #29 does once punctuation is blank: maximal runs of letters
-// and numbers with the marks and format characters on them. Katakana is apart from other scripts,
-// and in those written without spaces each letter with its marks is a word.
+// words splits a normalised text as UAX #29 does once punctuation is spaces: maximal runs of letters and numbers with
+// their marks and format characters. Katakana is separate from other scripts, and in scripts without spaces each letter
+// with its marks is a word.
 func words(text string) (words []string) {
 	const (
 		none = iota
@@ -48,7 +48,7 @@ func words(text string) (words []string) {
 		unspaced
 	)
 	var word strings.Builder
-	open := none // what the word so far is made of
+	open := none // kind of the current word
 	end := func() {
 		if word.Len() > 0 {
 			words = append(words, word.String())
@@ -82,7 +82,7 @@ func words(text string) (words []string) {
 	return words
 }
 
-// wordShingles are the sets of k consecutive words. A text of fewer than k has one shingle.
+// wordShingles returns the set of sequences of k consecutive words. A text with fewer than k words has one shingle.
 func wordShingles(text string, k int) map[string]bool {
 	words := words(normalised(text))
 	if len(words) == 0 {
@@ -95,7 +95,7 @@ func wordShingles(text string, k int) map[string]bool {
 	return set
 }
 
-// charShingles are the sets of k consecutive code points of the normalised text.
+// charShingles returns the set of sequences of k consecutive code points of the normalised text.
 func charShingles(text string, k int) map[string]bool {
 	text = normalised(text)
 	if invisible(text) {
@@ -114,7 +114,7 @@ func charShingles(text string, k int) map[string]bool {
 	return set
 }
 
-// byteShingles are the sets of k consecutive bytes of the text as it stands.
+// byteShingles returns the set of sequences of k consecutive bytes of the unchanged text.
 func byteShingles(text string, k int) map[string]bool {
 	if invisible(text) {
 		return nil
@@ -126,29 +126,28 @@ func byteShingles(text string, k int) map[string]bool {
 	return set
 }
 
-// invisible texts have no token, whatever the shingles.
+// invisible reports whether a text has no token, whatever the shingles.
 func invisible(text string) bool {
 	return strings.TrimFunc(text, func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r)
 	}) == ""
 }
 
-// oracle is the truth about a list of texts, from the definition alone: shingles are strings, and
-// the common ones of every pair are counted. It shares no code with the kernels.
+// oracle is the truth about a list of texts, computed only from the definition: shingles are strings, and the common
+// ones of every pair are counted. It shares no code with the kernels.
 type oracle struct {
-	sizes []int // of the sets; 0: not compared
-	// copyOf is the first text with the same set; its own index if that is itself.
+	sizes []int // of the sets; 0 if not compared
+	// copyOf has, for each text, the first text with the same set, or the text itself.
 	copyOf []int
-	// shared counts the common shingles of representatives i < j that are at least as similar as
-	// the oracle was asked for.
+	// shared counts the common shingles of representatives i < j that reach the oracle's minimum similarity.
 	shared map[[2]int]int
 }
 
-// newOracle finds the pairs of at least the least similarity.
+// newOracle finds the pairs with at least the minimum similarity.
 func newOracle(texts []string, shingles func(string) map[string]bool, least float64) *oracle {
 	o := &oracle{sizes: make([]int, len(texts)), copyOf: make([]int, len(texts)), shared: map[[2]int]int{}}
 	numbers := map[string]int{}
-	var holders [][]int32 // representatives, by the number of a shingle
+	var holders [][]int32 // representatives by the number of a shingle
 	common := make([]int, len(texts))
 	for j, text := range texts {
 		var set []int
@@ -187,13 +186,12 @@ func newOracle(texts []string, shingles func(string) map[string]bool, least floa
 	return o
 }
 
-// similarity is the Jaccard similarity of texts i and j, which share so many shingles.
+// similarity returns the Jaccard similarity of texts i and j, which share so many shingles.
 func (o *oracle) similarity(i, j, shared int) float64 {
 	return float64(shared) / float64(o.sizes[i]+o.sizes[j]-shared)
 }
 
-// near lists the pairs of representatives that are at least t similar, t not below what the
-// oracle was asked for.
+// near lists the pairs of representatives that are at least t similar; t must not be below the oracle's minimum.
 func (o *oracle) near(t float64) map[[2]int]float64 {
 	near := map[[2]int]float64{}
 	for pair, shared := range o.shared {
@@ -204,7 +202,7 @@ func (o *oracle) near(t float64) map[[2]int]float64 {
 	return near
 }
 
-// The oracle against two nested loops over sets of strings.
+// The oracle agrees with two nested loops over sets of strings.
 func TestOracleAgainstBruteForce(t *testing.T) {
 	texts := kijiji(t).texts[:300]
 	for name, shingles := range map[string]func(string) map[string]bool{
@@ -250,7 +248,7 @@ func TestOracleAgainstBruteForce(t *testing.T) {
 	}
 }
 
-// What is a word and what is a shingle, by hand.
+// Words and shingles of the oracle, by hand.
 func TestShinglesOfOracle(t *testing.T) {
 	for text, want := range map[string]string{
 		"It's a TEST_case, 3.5 ﬁles": "it s a test case 3 5 files",

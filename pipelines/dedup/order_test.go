@@ -38,7 +38,7 @@ import (
 // A wire returns the records that are packed in a block.
 type wire func(block []byte) (all []string, err error)
 
-// each is the wire of records that are read one after another.
+// each returns the wire of records that are read one after another.
 func each(read func(*blocks.Decoder)) wire {
 	return func(block []byte) (all []string, err error) {
 		d := blocks.NewDecoder(block)
@@ -51,10 +51,10 @@ func each(read func(*blocks.Decoder)) wire {
 	}
 }
 
-// fixed is the wire of records of so many bytes.
+// fixed returns the wire of records of a fixed size.
 func fixed(size int) wire { return each(func(d *blocks.Decoder) { d.Fixed(size) }) }
 
-// entries is the wire of band entries, which are told by the header before them.
+// entries is the wire of band entries, which depend on the header before them.
 func entries(block []byte) (all []string, err error) {
 	decoded, err := blocks.DecodeBands(nil, block)
 	for _, e := range decoded {
@@ -63,8 +63,8 @@ func entries(block []byte) (all []string, err error) {
 	return all, err
 }
 
-// wires are those of DoFns' outputs, nil where a value is one record. Those of other DoFns are all so. Records of
-// units end in their lengths, of so many bytes.
+// wires returns the wires of DoFns' outputs, nil where a value is one record, as in all outputs of DoFns that are not
+// listed. Records of units end in their lengths, of the given size.
 func wires(length int) map[string][]wire {
 	documents := each(func(d *blocks.Decoder) { d.Document() })
 	numbers := each(func(d *blocks.Decoder) { d.Numbers(nil) })
@@ -183,7 +183,7 @@ func wires(length int) map[string][]wire {
 	}
 }
 
-// combines are DoFns that combine the values of a bundle, and why other bundles come to the same.
+// combines lists DoFns that combine the values of a bundle, and why other bundles give the same result.
 var combines = map[string]string{
 	"signature.distinctFn": "a shingle has one key; how often it gets there does not matter",
 	"frequencies.countFn":  "counts; their sums are the same",
@@ -200,18 +200,18 @@ var combines = map[string]string{
 	"passages.searchFn":    "facts; their sums are the same",
 }
 
-// Each DoFn gives each key the same, whatever the order of its bundle and of the values of a group, and,
-// unless it combines, whatever else is in the bundle. A job whose keys get values of two attempts comes to
-// the same. Every DoFn that is registered is fed.
+// The output of each DoFn for a key does not depend on the order of its bundle and of the values of a group nor, unless
+// it combines, on what else is in the bundle. A job whose keys get values from two attempts has the same result. Every
+// registered DoFn is tested.
 func TestOrderDecidesNothing(t *testing.T) {
 	wired := wires(0)
 	orders := &beamtest.Orders{
 		Records: func(fn string, output int, value []byte) ([]string, error) {
 			if bytes.Contains(value, []byte(`{"kind":"kept"`)) {
-				return nil, nil // what it names depends on bundles, what is in that is compared where it is read
+				return nil, nil // file names depend on bundles; the content is compared where it is read
 			}
 			if bytes.Contains(value, []byte(`{"kind":"passages"`)) {
-				return nil, nil // what it counts depends on bundles, and is added up
+				return nil, nil // counts depend on bundles, and are added up
 			}
 			if of := wired[fn]; of != nil && of[output] != nil {
 				return of[output](value)
@@ -228,7 +228,7 @@ func TestOrderDecidesNothing(t *testing.T) {
 		return result, nil, err
 	}
 	pages, packed, broken, chain := orderedInputs(t)
-	const small = 30_000 // a split, so that there are many
+	const small = 30_000 // size of a split, so that there are many
 
 	for _, way := range []struct {
 		flags  []string
@@ -287,7 +287,7 @@ func TestOrderDecidesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			answer, err := task.Run(t.Context(), launch)
-			if (err != nil) != (config.Of == "same") { // several documents have that id
+			if (err != nil) != (config.Of == "same") { // several documents have this id
 				t.Fatalf("query %v: %v", flags, err)
 			}
 			data, _ := json.Marshal(answer)
@@ -350,7 +350,7 @@ func TestOrderDecidesNothing(t *testing.T) {
 		for i := range found.Methods {
 			m := &found.Methods[i]
 			m.Seconds, m.CPU, m.Peak = 0, 0, nil
-			m.Buckets, m.Candidates = nil, nil // counters, which this runner has not
+			m.Buckets, m.Candidates = nil, nil // from counters, which this runner does not have
 		}
 		return found
 	}
@@ -395,7 +395,7 @@ func TestOrderDecidesNothing(t *testing.T) {
 		dir := indexOf(t, records.Default())
 		for _, night := range []string{packed, pages} {
 			config := ask(t, night, "--against="+dir, "--append")
-			config.SplitBytes, config.GroupBytes = small, 1_000 // and so each band has several shards
+			config.SplitBytes, config.GroupBytes = small, 1_000 // so that each band has several shards
 			if _, err := runJob(t.Context(), config, launch); err != nil {
 				t.Fatal(err)
 			}
@@ -438,16 +438,16 @@ func TestOrderDecidesNothing(t *testing.T) {
 	}
 }
 
-// orderedInputs returns a folder with copies, near-duplicates and a crowd; a packed file that is worth
-// spreading; records that are rejected, some of them in parts; and documents each of which is like the
-// next only, which many rounds do not contract.
+// orderedInputs returns a folder with copies, near-duplicates and a crowd; a compressed file that is worth spreading;
+// records that are rejected, some of them in parts; and documents each of which is only similar to the next, which need
+// many rounds.
 func orderedInputs(t *testing.T) (pages, packed, broken, chain string) {
 	root := t.TempDir()
 	pages, packed, broken = filepath.Join(root, "pages"), filepath.Join(root, "packed.jsonl.gz"), filepath.Join(root, "broken.jsonl")
 	chain = filepath.Join(root, "chain.jsonl")
 	spec := mixture
 	spec.Documents, spec.Crowd, spec.CrowdEdits = 300, 60, 0.02
-	most := 700 // of the pages that are packed
+	most := 700 // number of compressed pages
 	if nightly() {
 		spec.Documents, most = 600, 2030
 	}
@@ -459,7 +459,7 @@ func orderedInputs(t *testing.T) (pages, packed, broken, chain string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	column := fmt.Sprintf(`{"beside": %q, `, strings.Repeat("x", 1000)) // the file is large, and its texts are compared soon
+	column := fmt.Sprintf(`{"beside": %q, `, strings.Repeat("x", 1000)) // a large file with short texts
 	for _, line := range slices.Collect(strings.Lines(read(t, "../../testdata/tldr/linux.jsonl")))[:most] {
 		fmt.Fprint(w, column+line[1:])
 	}

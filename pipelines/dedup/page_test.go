@@ -33,8 +33,8 @@ func drawTexts(ctx context.Context, w io.Writer, f *output.Finished, texts dedup
 	return err
 }
 
-// The page sees the tables and the texts before the output is there, on a disk and in a store, and after that. The files that a
-// manifest promises are those of a run without one.
+// The page can read the tables and the texts before the output is published, on a disk and in a store, and afterwards.
+// The manifest lists the same files as that of a run without a page.
 func TestPage(t *testing.T) {
 	storage.Register("pages://", &storagetest.Memory{})
 	in := t.TempDir()
@@ -77,7 +77,7 @@ func TestPage(t *testing.T) {
 		if got, err := storage.ReadFile(t.Context(), file); err != nil || string(got) != page {
 			t.Errorf("%s: %v, %q", file, err, got)
 		}
-		// The next output has none, and the one there is removed.
+		// The next output has no page, and the old one is removed.
 		config.Draw, config.Overwrite = nil, true
 		if _, err := runJob(t.Context(), config, launch(config)); err != nil {
 			t.Error(err)
@@ -97,7 +97,7 @@ func opened(t *testing.T, dir string) *output.Finished {
 	return f
 }
 
-// A page that cannot be drawn is a warning; the run is complete without it.
+// A page that cannot be drawn only causes a warning; the run is complete without it.
 func TestPageThatFails(t *testing.T) {
 	for want, draw := range map[string]dedup.Draw{
 		"no ink": func(_ context.Context, w io.Writer, _ *output.Finished, _ dedup.TextsOf) error {

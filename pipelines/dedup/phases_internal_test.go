@@ -16,7 +16,7 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// Whatever field of a Spec is another, the phases that follow from it are done again, and no phase before.
+// If any field of a Spec changes, the phases that follow from it are repeated, and no phase before.
 func TestFingerprintsOfFields(t *testing.T) {
 	r := planned(t, inputOf(t, "a.txt", "one\ntwo\n"))
 	r.plan.Request.Asked = &job.Asked{Measure: job.Jaccard}
@@ -53,7 +53,7 @@ func TestFingerprintsOfFields(t *testing.T) {
 	}
 }
 
-// What a plan has chosen, and what it is of, decides the phases that follow from it too.
+// The choices and the input of a plan also determine which phases are repeated.
 func TestFingerprintsOfPlans(t *testing.T) {
 	in := inputOf(t, "a.txt", "one\ntwo\n")
 	prints := func(change func(*run)) fingerprints {
@@ -115,7 +115,7 @@ func TestFingerprintsOfPlans(t *testing.T) {
 	}
 }
 
-// What an earlier run has kept is there already, or goes before more is written: it takes no further room.
+// What an earlier run kept already exists, or is removed before more is written: it needs no further space.
 func TestSpaceOfContinued(t *testing.T) {
 	c := Config{Spec: records.Default()}
 	c.Inputs, c.Output, c.Resume, c.Runner = []string{inputOf(t, "a.txt", "one two\nthree\n")}, filepath.Join(t.TempDir(), "out"), job.ResumeAlways, job.Local
@@ -136,7 +136,7 @@ func TestSpaceOfContinued(t *testing.T) {
 	}
 }
 
-// Rows that are kept are sorted in as many groups as they need, and not as all that might be pairs would.
+// Kept rows are sorted in as many groups as they need, not as many as the maximum of pairs would.
 func TestSlicesOfKept(t *testing.T) {
 	c := Config{Spec: records.Default()}
 	c.Inputs, c.Output, c.Resume, c.Runner = []string{inputOf(t, "a.txt", strings.Repeat("one two\n", 1000))}, filepath.Join(t.TempDir(), "out"), job.ResumeAlways, job.Local
@@ -152,12 +152,12 @@ func TestSlicesOfKept(t *testing.T) {
 	if shards := r.plan.Listing.Inputs.Shards; shards != 1 {
 		t.Fatalf("%d shards", shards)
 	}
-	if few, none := r.slices(listed), r.slices(clustered); few != 10 || none != 1 { // of 4 times 2,500 bytes
+	if few, none := r.slices(listed), r.slices(clustered); few != 10 || none != 1 { // for 4 times 2,500 bytes
 		t.Errorf("%d slices, and %d of nothing", few, none)
 	}
 }
 
-// begun is a task's run that has its plan, and may keep parts.
+// begun returns a task's run that has its plan, and may keep parts.
 func begun(t *testing.T, task *Job) *run {
 	t.Helper()
 	r, err := newRun(task.config, task.asked)
@@ -176,7 +176,7 @@ func begun(t *testing.T, task *Job) *run {
 	return r
 }
 
-// keep keeps a part of a run that has one file, of so many bytes.
+// keep keeps a part of a run with one file of the given size.
 func keep(t *testing.T, r *run, name string, bytes int64) {
 	t.Helper()
 	file := commit.PartFile{In: commit.InKept, Name: name + "-x", Bytes: bytes}
@@ -189,7 +189,7 @@ func keep(t *testing.T, r *run, name string, bytes int64) {
 	}
 }
 
-// another gives a field another value.
+// another changes the value of a field.
 func another(t *testing.T, field reflect.Value) {
 	t.Helper()
 	switch field.Kind() {
@@ -210,7 +210,7 @@ func another(t *testing.T, field reflect.Value) {
 	}
 }
 
-// A read has a wave for every 4 GiB of keys, and on this machine, where a job costs little, at least sixteen.
+// A read has a wave for every 4 GiB of keys, and at least sixteen on this machine, where a job costs little.
 func TestWavesOfKeys(t *testing.T) {
 	p := &Plan{Plan: &job.Plan{Shingles: 1 << 40}}
 	p.Choice.Bands = 20
@@ -224,8 +224,8 @@ func TestWavesOfKeys(t *testing.T) {
 	}
 }
 
-// A worker holds no more of files than its share of memory has room for, and these stay few. Of a store it reads whole files,
-// unless the runner cannot group what they have.
+// A worker holds no more of files than its share of memory allows, and the files stay few. It reads whole files of a
+// store, unless the runner cannot group.
 func TestHeldOfFiles(t *testing.T) {
 	var c Config
 	c.Runner, c.Workers = job.Local, 2
@@ -237,7 +237,7 @@ func TestHeldOfFiles(t *testing.T) {
 		{0, 1 << 30, 8 << 20, 16 << 20},
 		{2 << 30, 1 << 30, 8 << 20, 16 << 20},
 		{2 << 30, 64 << 30, 16 << 20, 16 << 20},
-		{2 << 30, 1 << 40, 128 << 20, 16 << 20}, // half of a step of 256 MiB
+		{2 << 30, 1 << 40, 128 << 20, 16 << 20}, // half of the step's 256 MiB
 		{256 << 20, 64 << 30, 16 << 20, 8 << 20},
 		{1 << 20, 64 << 30, 1 << 20, 1 << 20},
 	} {
@@ -254,7 +254,7 @@ func TestHeldOfFiles(t *testing.T) {
 	}
 }
 
-// A job of phases that would send more than its tasks can is refused, with as many workers as are enough.
+// A job of a phase that would send more than its tasks can is refused, but not with enough workers.
 func TestPhaseRefused(t *testing.T) {
 	p := &Plan{Config: Config{TaskBytes: 4 << 20}}
 	p.Config.Workers = 2

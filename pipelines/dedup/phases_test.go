@@ -22,8 +22,8 @@ import (
 	"github.com/neardup/neardup/runners/local"
 )
 
-// inParts is a folder of files that are read and written in several waves: some compressed, one with records that are
-// rejected.
+// inParts returns a folder of files that are read and written in several waves: some compressed, one with unreadable
+// records.
 func inParts(t *testing.T) string {
 	t.Helper()
 	pages, packed, broken, _ := orderedInputs(t)
@@ -36,7 +36,7 @@ func inParts(t *testing.T) string {
 	return root
 }
 
-// asked are ways to ask for a run that has every kind of phase.
+// askedInPhases lists flags that together cover every kind of phase.
 var askedInPhases = [][]string{
 	{"--max-rejected=10"},
 	{"--max-rejected=10", "--min-words=4", "--shingle=char:5", "--threshold=.6", "--keep=longest", "--measure-recall=300", "--drop-not-compared"},
@@ -47,7 +47,7 @@ var askedInPhases = [][]string{
 	{"--max-rejected=10", "--write=pairs,removed"},
 }
 
-// phasedRun runs a job to its end with a launch, and returns what it promises.
+// phasedRun runs a job to its end with a launch, and returns its promised files.
 func phasedRun(t *testing.T, config dedup.Config, launch job.Launch) map[string]string {
 	t.Helper()
 	if _, err := runJob(t.Context(), config, launch); err != nil {
@@ -60,7 +60,7 @@ func phasedRun(t *testing.T, config dedup.Config, launch job.Launch) map[string]
 	return promised(t, finished)
 }
 
-// A run in phases comes to the same bytes and counts as one job.
+// A run in phases has the same bytes and counts as one job.
 func TestSameBytesInPhases(t *testing.T) {
 	in := inParts(t)
 	usual := beamtest.Launch("local", local.Options{})
@@ -69,7 +69,7 @@ func TestSameBytesInPhases(t *testing.T) {
 		fused := ask(t, flags...)
 		fused.SplitBytes = 30_000
 		want := phasedRun(t, fused, usual)
-		for j, runner := range []string{"local", "flink"} { // which is sent the same graphs to
+		for j, runner := range []string{"local", "flink"} { // with the graphs that Flink gets
 			if i%2 != j && !nightly() {
 				continue
 			}
@@ -84,9 +84,9 @@ func TestSameBytesInPhases(t *testing.T) {
 	}
 }
 
-// A run whose tasks may send little makes sets in a job of their own, and groups come from files however much of them is
-// gathered at once. A job that is refused all the same says how many workers would do, and with those the run goes on and comes to
-// the same bytes.
+// A run whose tasks may send little makes sets in a job of their own, and forms groups from files, however much is
+// gathered at once. A job that is refused nevertheless says how many workers are enough; with those, the run continues
+// and has the same bytes.
 func TestSameBytesOfSmallTasks(t *testing.T) {
 	in := inParts(t)
 	usual := beamtest.Launch("local", local.Options{})
@@ -131,7 +131,7 @@ func TestSameBytesOfSmallTasks(t *testing.T) {
 	}
 }
 
-// Phases that find nothing leave nothing, and the run goes on.
+// Phases that find nothing leave nothing, and the run continues.
 func TestNothingSimilarInPhases(t *testing.T) {
 	in := filepath.Join(t.TempDir(), "in.txt")
 	if err := os.WriteFile(in, []byte("one two three four five six\nseven eight nine ten eleven twelve\n"), 0o666); err != nil {
@@ -146,10 +146,10 @@ func TestNothingSimilarInPhases(t *testing.T) {
 	}
 }
 
-// errKilled is that of a job that does not end.
+// errKilled is the error of a job that does not end.
 var errKilled = errors.New("killed")
 
-// dying is a launch that fails before, or after, its job number n.
+// dying returns a launch that fails before, or after, its job number n.
 func dying(n int, after bool, launched *int) job.Launch {
 	usual := beamtest.Launch("local", local.Options{})
 	return func(ctx context.Context, p *beam.Pipeline, temp string) (beam.PipelineResult, []records.Stage, error) {
@@ -165,8 +165,8 @@ func dying(n int, after bool, launched *int) job.Launch {
 	}
 }
 
-// A run that fails at any job is continued by the same command: it launches the jobs that are left, and comes to the
-// same bytes.
+// A run that fails at any job is continued by the same command: it launches only the remaining jobs, and has the same
+// bytes.
 func TestContinued(t *testing.T) {
 	in := inParts(t)
 	flags := []string{in, "--max-rejected=10", "--measure-recall=100", "--weights=tf-idf", "--method=simhash", "--pieces=19", "--compare=cosine", "--resume=always"}
@@ -184,7 +184,7 @@ func TestContinued(t *testing.T) {
 	if all < 10 || len(parts) != all || !parts["round-0000"] {
 		t.Fatalf("%d jobs, named for %v", all, slices.Collect(maps.Keys(parts)))
 	}
-	most, ways := 9, []bool{rand.IntN(2) == 0} // about every fifth job, before or after it; each in some runs of this test
+	most, ways := 9, []bool{rand.IntN(2) == 0} // about every fifth job; before or after it, at random
 	if nightly() {
 		most, ways = 1, []bool{false, true}
 	}
@@ -209,7 +209,7 @@ func TestContinued(t *testing.T) {
 	}
 }
 
-// A run whose groups are of another size, as on another runner, continues with those that were begun.
+// A run whose groups have another size, as on another runner, continues with the layout of the earlier run.
 func TestContinuedElsewhere(t *testing.T) {
 	in := inParts(t)
 	for _, flags := range [][]string{
@@ -231,8 +231,8 @@ func TestContinuedElsewhere(t *testing.T) {
 	}
 }
 
-// The record of the dictionary has no files of other parts, though these were done before it, as after a kill that has
-// cost its record only.
+// The record of the dictionary has no files of other parts, even if these were done before it, as after a kill that
+// lost only its record.
 func TestLostDictionary(t *testing.T) {
 	config, all := ask(t, inParts(t), "--max-rejected=10", "--resume=always", "--signature=classic", "--bands=10", "--rows=4"), 0
 	config.SplitBytes = 30_000
@@ -263,7 +263,7 @@ func TestLostDictionary(t *testing.T) {
 	}
 }
 
-// leftBeside are hidden files beside an output and in it.
+// leftBeside returns the hidden files beside an output and in it.
 func leftBeside(t *testing.T, dir string) (left []string) {
 	t.Helper()
 	for _, pattern := range []string{filepath.Join(filepath.Dir(dir), ".*"), filepath.Join(dir, ".*")} {
@@ -276,16 +276,16 @@ func leftBeside(t *testing.T, dir string) (left []string) {
 	return left
 }
 
-// A run that is asked for something else than the one that failed comes to what it would have come to alone.
+// A run with other settings than the failed one has the result that it would have had alone.
 func TestChangedMeanwhile(t *testing.T) {
 	in := inParts(t)
 	base := []string{in, "--max-rejected=10", "--resume=always"}
-	changes := [][]string{ // first some of each phase
+	changes := [][]string{ // the first ones cover each phase
 		{"--threshold=.7"}, {"--keep=longest"}, {"--write=removed,corpus"}, {"--drop-not-compared"}, {"--shingle=word:3"}, {"--method=exact"}, {"--limit=100"}, {"--id="},
 		{"--cluster=components"}, {"--protect=pages"}, {"--pair-budget=10"}, {"--min-words=5"}, {"--exclude=*.gz"}, {"--seed=2"}, {"--recall=.9"},
 		{"--normalize=keep-case"}, {"--max-doc-bytes=1000"},
 	}
-	if !nightly() { // TestFingerprintsOfFields tells of every field in which phase it counts
+	if !nightly() { // TestFingerprintsOfFields covers every field
 		changes = changes[:8]
 	}
 	all := 0
@@ -309,7 +309,7 @@ func TestChangedMeanwhile(t *testing.T) {
 	}
 }
 
-// What a run has left goes with the next that does not continue.
+// A run that does not continue removes what the failed run left.
 func TestNotContinued(t *testing.T) {
 	in := inParts(t)
 	for _, resume := range []string{"never", "auto"} {
@@ -328,7 +328,7 @@ func TestNotContinued(t *testing.T) {
 	}
 }
 
-// What has left a kept file that is damaged is done again, and what follows from it is not.
+// The part that wrote a damaged file is repeated, but not what follows from it.
 func TestDamagedPart(t *testing.T) {
 	in := inParts(t)
 	config := ask(t, in, "--max-rejected=10", "--resume=always")
@@ -346,7 +346,7 @@ func TestDamagedPart(t *testing.T) {
 	damage(t, config.Output, "keys-0000-[0-9a-f]*")
 	launched := 0
 	sameOutput(t, "a damaged file", want, phasedRun(t, config, dying(0, false, &launched)))
-	if wanted := all - (keysRead - 1) + 2; launched != wanted { // with the wave, and the job that met the file
+	if wanted := all - (keysRead - 1) + 2; launched != wanted { // the wave, and the job that read the file
 		t.Errorf("%d jobs were launched, want %d", launched, wanted)
 	}
 }
@@ -370,7 +370,7 @@ func damage(t *testing.T, out, pattern string) {
 	}
 }
 
-// A round that is done again, in another number of parts as on another runner, has other labels for all that follow.
+// A repeated round, with another number of parts as on another runner, has other labels for all later parts.
 func TestDamagedRound(t *testing.T) {
 	in := chained(t, 600)
 	config := ask(t, in, "--shingle=char:5", "--threshold=.5", "--cluster=components", "--resume=always")
@@ -392,7 +392,7 @@ func TestDamagedRound(t *testing.T) {
 	sameOutput(t, "a damaged round", want, phasedRun(t, config, usual))
 }
 
-// chained is a file of texts each of which is similar to the next.
+// chained returns a file of texts each of which is similar to the next.
 func chained(t *testing.T, n int) string {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -413,8 +413,8 @@ func chained(t *testing.T, n int) string {
 	return path
 }
 
-// A run that has read more unreadable records than it accepts ends with that wave, or if it accepts a share with the
-// last; it shows all that were read, and continues where it was once it accepts them.
+// A run that has read more unreadable records than it accepts ends after that wave or, if it accepts a percentage,
+// after the last. It shows all records read so far, and continues from there once it accepts them.
 func TestMoreAccepted(t *testing.T) {
 	in := inParts(t)
 	alone, all := ask(t, in, "--max-rejected=10", "--resume=always"), 0
@@ -431,7 +431,7 @@ func TestMoreAccepted(t *testing.T) {
 		if files, err := filepath.Glob(filepath.Join(exceeded.Rejected, "*.parquet")); len(files) == 0 || err != nil {
 			t.Errorf("rejected is %v, %v", files, err)
 		}
-		keys := launched - 1 // and the table
+		keys := launched - 1 // minus the job of the table
 		if early := accepted == "0"; exceeded.More != early || early != (keys < 9) || strings.Contains(exceeded.Error(), "the rest is not yet read") != early {
 			t.Errorf("--max-rejected %s: %d jobs, %v", accepted, launched, exceeded)
 		}
@@ -443,7 +443,7 @@ func TestMoreAccepted(t *testing.T) {
 	}
 }
 
-// A plan tells of all the room that phases take.
+// A plan reports all the space that phases need.
 func TestRoomOfPhases(t *testing.T) {
 	config, all := ask(t, inParts(t), "--max-rejected=10", "--resume=always"), 0
 	planned := config

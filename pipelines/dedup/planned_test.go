@@ -13,7 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// The plan tells the number of documents to 30 per cent, however they are stored; nightly, of more corpora.
+// The plan estimates the number of documents within 30 per cent, however they are stored; nightly, on more corpora.
 func TestPlannedDocuments(t *testing.T) {
 	corpora := map[string]func(*testing.T) corpus{"kijiji": kijiji, "licenses": licenses}
 	if nightly() {
@@ -70,7 +70,7 @@ func TestPlannedDocuments(t *testing.T) {
 				if way == "one a file" {
 					config.Format = "files"
 				}
-				config.MaxRejected = "100%" // in whatever encoding they are
+				config.MaxRejected = "100%" // whatever their encoding
 				run, err := runJob(t.Context(), config, nil)
 				if err != nil {
 					t.Fatalf("%s: %v", way, err)

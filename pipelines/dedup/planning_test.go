@@ -10,7 +10,7 @@ import (
 	"github.com/neardup/neardup/internal/corpusgen"
 )
 
-// Unreadable records are no documents, but rows of a table all the same.
+// Unreadable records are not documents, but count as rows of a table.
 func TestUnreadableRecordsSizeTheTable(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "in.jsonl")
 	if err := os.WriteFile(path, []byte(strings.Repeat(`{"text":"a b c d"`+"\n", 100)), 0o666); err != nil {
@@ -25,7 +25,7 @@ func TestUnreadableRecordsSizeTheTable(t *testing.T) {
 	}
 }
 
-// What is read with --limit is what sizes the groups: of 100 equal documents, four shingles each.
+// Groups are sized by what is read with --limit: of 100 equal documents, with four shingles each.
 func TestLimitScalesEstimates(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "in.jsonl")
 	if err := os.WriteFile(path, []byte(strings.Repeat(`{"text":"a b c d"}`+"\n", 100)), 0o666); err != nil {
@@ -42,9 +42,9 @@ func TestLimitScalesEstimates(t *testing.T) {
 	}
 }
 
-// The plan of --method complete says how many bytes of sets are sent and read at most, and refuses none.
+// The plan of --method complete says the maximum of bytes of sets that are sent and read, and refuses none.
 func TestJoinBytes(t *testing.T) {
-	c := generate(t, corpusgen.Spec{Documents: 3000, Seed: 6, Near: 0.9, Edits: 0.02}).corpus(t) // in families, so that few sets leave
+	c := generate(t, corpusgen.Spec{Documents: 3000, Seed: 6, Near: 0.9, Edits: 0.02}).corpus(t) // families: few sets are left out
 	for _, cell := range []int{1000, 50_000, 0} {
 		config := ask(t, "--method=complete", c.config.Inputs[0])
 		config.CellBytes = cell

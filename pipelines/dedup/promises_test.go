@@ -46,7 +46,7 @@ func tampered(t *testing.T, config dedup.Config, change func(*blocks.Fact)) erro
 	return err
 }
 
-// A run that loses a record does not look finished, whichever of the counts tells of it.
+// A run that loses a record does not look finished, whichever of the counts reveals it.
 func TestLostRecordsEndTheRun(t *testing.T) {
 	config := ask(t, "../../testdata/tldr")
 	if err := tampered(t, config, func(*blocks.Fact) {}); err != nil {
@@ -84,8 +84,7 @@ func TestLostRecordsEndTheRun(t *testing.T) {
 	}
 }
 
-// The example shows the texts that were compared: those of the columns, the format and the file that the
-// run read.
+// The example shows the texts that were compared: from the columns, the format and the file that the run read.
 func TestExampleHasTheTextsThatWereCompared(t *testing.T) {
 	folder := t.TempDir()
 	words := "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
@@ -107,7 +106,7 @@ func TestExampleHasTheTextsThatWereCompared(t *testing.T) {
 	}
 }
 
-// A Job is a Config that was checked, by one function.
+// A Job is a Config that New has checked.
 func TestNewRefusesWhatCannotBeMeant(t *testing.T) {
 	for flags, want := range map[string]string{
 		"--method=exact --bands=5 --rows=2":     "--bands 5: --method exact uses no bands",

@@ -19,8 +19,7 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// A sample that is all of the corpus measures what the oracle knows, and any sample is the same
-// whatever the splits and the runner.
+// A sample of the whole corpus measures what the oracle knows, and no sample depends on the splits and the runner.
 func TestMeasuredRecall(t *testing.T) {
 	texts := family(rand.New(rand.NewPCG(1, 2)), 400)
 	folder := t.TempDir()
@@ -72,7 +71,7 @@ func TestMeasuredRecall(t *testing.T) {
 	}
 }
 
-// Documents of crowds are left out, and without documents nothing is true.
+// Documents of crowds are left out, and without documents there are no true pairs.
 func TestMeasuredRecallWithoutSample(t *testing.T) {
 	var crowd []string
 	r := rand.New(rand.NewPCG(3, 4))
@@ -108,7 +107,7 @@ func TestMeasuredRecallWithoutSample(t *testing.T) {
 	}
 }
 
-// Pairs of one family alone have a recall and no interval.
+// Pairs of a single family have a recall but no interval.
 func TestMeasuredRecallOfOneFamily(t *testing.T) {
 	variants := func(word string) (texts []string) {
 		for i := range 4 {
@@ -131,9 +130,8 @@ func TestMeasuredRecallOfOneFamily(t *testing.T) {
 	}
 }
 
-// TestRecallCovered compares what runs say of their recall with the oracle, over corpora that have
-// most of their pairs near the threshold: 95 % of the measured intervals cover the truth, and the
-// estimates are right on average.
+// TestRecallCovered compares the recall that runs report with the oracle, over corpora with most pairs near the
+// threshold: 95 % of the measured intervals cover the truth, and the estimates are right on average.
 func TestRecallCovered(t *testing.T) {
 	seeds := 6
 	if os.Getenv("NEARDUP_NIGHTLY") != "" {
@@ -141,8 +139,8 @@ func TestRecallCovered(t *testing.T) {
 	}
 	const (
 		threshold = 0.7
-		sure      = 1 - 1e-6 // that a failure is none of chance
-		atLeast   = 0.94     // what is coverage of about 95 %
+		sure      = 1 - 1e-6 // confidence that a failure is not chance
+		atLeast   = 0.94     // accepted as a coverage of about 95 %
 		wide      = 0.2
 		off       = 0.03 // some four standard errors of the estimate over 6 seeds
 	)
@@ -154,7 +152,7 @@ func TestRecallCovered(t *testing.T) {
 			path, near := nearThreshold(t, number, threshold)
 			config := ask(t, path, "--write=pairs")
 			config.Threshold, config.Recall, config.Seed, config.MeasureRecall = threshold, target, number, 250
-			config.CellBytes = []int{0, 1 << 10}[seed%2] // large components, too
+			config.CellBytes = []int{0, 1 << 10}[seed%2] // also with large components
 			if _, err := runJob(context.Background(), config, launch(config)); err != nil {
 				t.Fatal(err)
 			}
@@ -195,8 +193,8 @@ func TestRecallCovered(t *testing.T) {
 	}
 }
 
-// upperBound is the one-sided bound of Clopper and Pearson: the largest rate of misses under which seeing so few of them
-// in total trials has a probability of at least 1 − confidence.
+// upperBound returns the one-sided bound of Clopper and Pearson: the largest rate of misses at which so few of them in
+// total trials have a probability of at least 1 − confidence.
 func upperBound(misses, total int, confidence float64) float64 {
 	low, high := 0., 1.
 	for range 60 {
@@ -215,7 +213,7 @@ func upperBound(misses, total int, confidence float64) float64 {
 	return high
 }
 
-// nearThreshold writes a corpus of small families and returns how many near pairs it has.
+// nearThreshold writes a corpus of small families and returns its number of near pairs.
 func nearThreshold(t *testing.T, seed uint64, threshold float64) (path string, near int) {
 	t.Helper()
 	var lines bytes.Buffer

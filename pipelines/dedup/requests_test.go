@@ -13,9 +13,9 @@ import (
 	"github.com/neardup/neardup/pipelines/dedup"
 )
 
-// A run from a store to the same sends six requests for each file: three read it, one writes what is kept of it, and two move that to
-// its place. What it sends besides does not depend on their number, but for pages of listings. The sample reads 64 KB at 64 places; of files
-// so small that these are all there is, it takes a seventh.
+// A run from a store to the same store sends six requests per file: three read it, one writes its corpus file, and two
+// move that to its place. The number of other requests does not depend on the number of files, except for pages of
+// listings. The sample reads 64 KB at 64 places; of files so small that this is all there is, it takes a seventh.
 func TestRequestsOfFile(t *testing.T) {
 	var sent [2]int
 	for i, n := range []int{400, 800} {
@@ -45,7 +45,8 @@ func TestRequestsOfFile(t *testing.T) {
 	}
 }
 
-// A run reads each small object four times: for the sample and three times in earnest, with a request each, and never asks what it is.
+// A run reads each small object four times, once for the sample and in three reads, with one request each, and never
+// asks for its state.
 func TestRequestsOfRun(t *testing.T) {
 	const n = 200
 	fake := lake(t, n, 0)
@@ -70,7 +71,7 @@ func TestRequestsOfRun(t *testing.T) {
 	}
 }
 
-// lake is a store with n files in the folder in, of five documents each, which have so many bytes that are not compared.
+// lake returns a store with n files in the folder in, of five documents each, with so many bytes that are not compared.
 func lake(t *testing.T, n, more int) *fakes3.Server {
 	t.Helper()
 	none := filepath.Join(t.TempDir(), "none")

@@ -47,7 +47,7 @@ func fingerprint(t *testing.T, r *run) string {
 	return of
 }
 
-// inputOf makes a folder of one file.
+// inputOf makes a folder with one file.
 func inputOf(t *testing.T, file, content string) (folder string) {
 	t.Helper()
 	folder = t.TempDir()
@@ -57,7 +57,7 @@ func inputOf(t *testing.T, file, content string) (folder string) {
 	return folder
 }
 
-// A later run stands in for one that was killed if it was asked the same of the same input, however it is done.
+// A later run takes the place of a killed one if it has the same settings and input, however it runs.
 func TestFingerprint(t *testing.T) {
 	in := inputOf(t, "a", "x")
 	want := fingerprint(t, planned(t, in))
@@ -110,7 +110,7 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
-// fieldOf is the field of a Spec that has a name in JSON.
+// fieldOf returns the field of a Spec by its name in JSON.
 func fieldOf(spec reflect.Value, name string) (found reflect.Value) {
 	for field, value := range spec.Fields() {
 		switch {
@@ -125,7 +125,7 @@ func fieldOf(spec reflect.Value, name string) (found reflect.Value) {
 	return found
 }
 
-// What the output is refused for has the exit status that tells of it, wherever it is noticed.
+// The error of a refused output has its exit status, wherever it is noticed.
 func TestRefused(t *testing.T) {
 	for err, want := range map[error]int{
 		&commit.RefusedError{Reason: "x"}: 3, &storage.LockedError{}: 3, &storage.FencedError{}: 3,
@@ -140,8 +140,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// No task on Flink sends as much as its runner holds: with fewer workers than that takes, one job is refused and told how many there must be,
-// and so is one with a file that a task reads whole. In phases it is done, unless all documents are compared.
+// No task on Flink sends more than its runner can hold: with too few workers, a run in one job is refused and told the
+// minimum, and so is one with a file that one task reads whole. In phases it runs, unless all documents are compared.
 func TestTasksFit(t *testing.T) {
 	give := regexp.MustCompile(`give --workers (\d+) or more`)
 	rapid.Check(t, func(t *rapid.T) {
@@ -210,8 +210,8 @@ func TestTasksFit(t *testing.T) {
 	})
 }
 
-// One job that does not fit is refused and not started, and a plan of it warns. With as many workers as are said it
-// starts, and so it does in phases.
+// A run in one job that does not fit is refused before it starts, and a plan of it warns. With the number of workers in
+// the message it starts, and so it does in phases.
 func TestRefusedOnFlink(t *testing.T) {
 	var lines strings.Builder
 	for i := range 100_000 {
@@ -266,7 +266,7 @@ func TestRefusedOnFlink(t *testing.T) {
 	}
 }
 
-// Reading texts ends with its time, and what was read until then is shown. A run that is interrupted says so itself.
+// Reading texts ends at its time limit, and what was read until then is shown. An interrupted run says so itself.
 func TestTextsTakeLimitedTime(t *testing.T) {
 	slow := func(ctx context.Context, _ []records.Place) (map[records.Place]string, error) {
 		<-ctx.Done()

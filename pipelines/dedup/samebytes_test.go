@@ -57,7 +57,8 @@ func TestSameBytes(t *testing.T) {
 	}
 }
 
-// So they are with the pipeline that Flink is sent, which groups all of the first read at once, lists no copies and has small groups.
+// The same holds for Flink's pipeline, which groups all of the first read at once, lists no copies and has small
+// groups.
 func TestSameBytesTogether(t *testing.T) {
 	flags := []string{"../../testdata/tldr", "--min-words=20", "--threshold=0.5", "--shingle=char:5"}
 	alone := run(t, ask(t, flags...))
@@ -79,7 +80,7 @@ func TestSameBytesTogether(t *testing.T) {
 	}
 }
 
-// So they are if no worker could hold the components of the bundled pages.
+// The same holds if no worker can hold the components of the bundled pages.
 func TestSameBytesOfContraction(t *testing.T) {
 	first := promised(t, run(t, ask(t, "../../testdata/tldr")))
 	for _, limit := range []int64{100, 1000} {
@@ -91,7 +92,7 @@ func TestSameBytesOfContraction(t *testing.T) {
 	}
 }
 
-// So they are whether copies that lie far apart are listed, and have no edge, or are too many to be.
+// The same holds whether distant copies are listed, and have no edge, or are too many to list.
 func TestSameBytesOfListedCopies(t *testing.T) {
 	path := generatedFile(t, corpusgen.Spec{Documents: 3000, Seed: 3, Copies: 0.5, Near: 0.2, Edits: 0.02})
 	for _, policy := range []string{"--keep=first", "--keep=longest"} {
@@ -121,7 +122,7 @@ func TestSameBytesOfListedCopies(t *testing.T) {
 	}
 }
 
-// So they are in how many slices the rows of a table are sorted.
+// The same holds for any number of slices in which the rows of a table are sorted.
 func TestSameBytesOfSlices(t *testing.T) {
 	flags := []string{"../../testdata/tldr", "--shingle=char:5", "--threshold=0.5"}
 	first := promised(t, run(t, ask(t, flags...)))
@@ -132,7 +133,7 @@ func TestSameBytesOfSlices(t *testing.T) {
 	}
 }
 
-// So they are under every policy, each of which comes to another corpus.
+// The same holds under every policy, each of which gives another corpus.
 func TestSameBytesOfPolicies(t *testing.T) {
 	seen := map[string]string{}
 	for _, flags := range [][]string{
@@ -153,9 +154,8 @@ func TestSameBytesOfPolicies(t *testing.T) {
 	}
 }
 
-// The order in which a store lists files does not matter: it is given to the planner shuffled in
-// package source; here files are created in another order, which changes the listing of most
-// file systems, and their times.
+// The order in which a store lists files does not matter: a test in package source shuffles it; this one creates files
+// in another order, which changes the listing of most file systems, and their times.
 func TestSameBytesFromAnotherListing(t *testing.T) {
 	var outputs []map[string]string
 	for seed := range uint64(3) {
@@ -179,8 +179,8 @@ func TestSameBytesFromAnotherListing(t *testing.T) {
 	sameOutput(t, "third", outputs[0], outputs[2])
 }
 
-// A compressed input gives the same tables but for the files' names, and a corpus that unpacks to
-// the same bytes.
+// A compressed input gives the same tables except for the files' names, and a corpus that decompresses to the same
+// bytes.
 func TestCompressedInput(t *testing.T) {
 	plain := read(t, "../../testdata/tldr/osx.jsonl") + read(t, "../../testdata/tldr/linux.jsonl")
 	folder := t.TempDir()

@@ -42,7 +42,7 @@ func TestSameBytesOfSignatures(t *testing.T) {
 	}
 }
 
-// What is signed, what is not and what it takes is counted alike, whatever the signature.
+// Signed documents, others and the bytes are counted in the same way, whatever the signature.
 func TestCountersOfSignatures(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "in.jsonl")
 	text := `{"text":"one two three four"}` + "\n" + `{"text":"five six seven eight"}` + "\n" + `{"text":"..."}` + "\n" + `{"text":"nine ten eleven twelve"}` + "\n"
@@ -51,15 +51,15 @@ func TestCountersOfSignatures(t *testing.T) {
 	}
 	for _, family := range []string{"fss", "classic", "salted"} {
 		steps := run(t, ask(t, path, "--signature="+family, "--shingle=word:1", "--bands=2", "--rows=2")).Run.Steps
-		// An entry is a document and a key of four bytes at least.
+		// An entry is a document and a key of at least four bytes.
 		if steps["sign/documents"] != 3 || steps["sign/no_token"] != 1 || steps["shuffled/bands"] < 3*2*5 {
 			t.Errorf("%s: %v", family, steps)
 		}
 	}
 }
 
-// shortfall is how many of the near pairs may be missed: as many as do not share a bucket, and
-// five standard deviations. Pairs of families are not independent, so it is a rough bound.
+// shortfall returns how many near pairs may be missed: as many as share no bucket, and five standard deviations. Pairs
+// of families are not independent, so it is a rough bound.
 func shortfall(o *oracle, t float64, bands, rows int) int {
 	mean, variance := 0., 0.
 	for _, similarity := range o.near(t) {
@@ -72,7 +72,7 @@ func shortfall(o *oracle, t float64, bands, rows int) int {
 
 var white = regexp.MustCompile(`[\s\v\x{85}\pZ]+`)
 
-// Classified ads by sets of 10 characters and a salted family of 50 functions in 10 bands.
+// Classified ads, with shingles of 10 characters and 50 functions of the salted family in 10 bands.
 func TestClassifiedAds(t *testing.T) {
 	c := kijiji(t)
 	shingles := func(text string) map[string]bool {
@@ -104,7 +104,7 @@ func TestClassifiedAds(t *testing.T) {
 
 var notLetters = regexp.MustCompile(`[^\pL\pM]+`)
 
-// Articles of Reuters by sets of 3 words and the classic family; short ones are not compared.
+// Articles of Reuters, with shingles of 3 words and the classic family; short ones are not compared.
 func TestReutersClassic(t *testing.T) {
 	c := reutersFiles(t, "reut2-00[0-3].sgm")
 	shingles := func(text string) map[string]bool {
@@ -145,7 +145,7 @@ func TestReutersClassic(t *testing.T) {
 	}
 }
 
-// Seeds find the same true pairs by other signatures; what they miss differs.
+// Different seeds find the same pairs by other signatures; the pairs that they miss differ.
 func TestClassicSeeds(t *testing.T) {
 	found := map[int64]bool{}
 	for seed := range 6 {
@@ -157,7 +157,7 @@ func TestClassicSeeds(t *testing.T) {
 	}
 }
 
-// Fewer shingles than functions: an error with both numbers, and no output.
+// Fewer shingles than functions give an error with both numbers, and no output.
 func TestTooFewShingles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "few.jsonl")
 	writeJSONL(t, path, []string{"one two three four five six", "one two three four five seven", "..."})
@@ -177,7 +177,7 @@ func TestTooFewShingles(t *testing.T) {
 	}
 }
 
-// --min-words counts words, whatever the shingles, and each document that has fewer is listed.
+// --min-words counts words, whatever the shingles, and each document with fewer is listed.
 func TestMinWords(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "in.jsonl")
 	writeJSONL(t, path, []string{"one two three", "one two three", "one two three, four", "one two three -- four!", "!", ""})

@@ -25,10 +25,10 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// weighted is a text as a vector: by a shingle's string its weight.
+// weighted is a text as a vector: weights by the string of a shingle.
 type weighted map[string]int64
 
-// vectorsOf are the vectors of texts of k consecutive words; nil of a text without words.
+// vectorsOf returns the vectors of texts, by k consecutive words; nil for a text without words.
 func vectorsOf(texts []string, k int, weights string) []weighted {
 	counts, having, documents := make([]weighted, len(texts)), weighted{}, 0
 	for i, text := range texts {
@@ -68,7 +68,7 @@ func (v weighted) dot(w weighted) (sum int64, shared int) {
 	return sum, shared
 }
 
-// asked is what a job is asked, parsed.
+// asked returns the parsed settings of a job.
 func asked(t *testing.T, c dedup.Config) *job.Asked {
 	t.Helper()
 	asked, err := job.Compile(c.Spec)
@@ -80,7 +80,7 @@ func asked(t *testing.T, c dedup.Config) *job.Asked {
 
 func sizeOf(t *testing.T, c dedup.Config) int { return asked(t, c).Texts.Shingle.K }
 
-// signed are the signatures of vectors, as a bit for each byte.
+// signed returns the signatures of vectors, with one byte per bit.
 func signed(t *testing.T, c dedup.Config, vectors []weighted) []string {
 	t.Helper()
 	entries := map[string]simhash.Entries{job.Normal: simhash.Normal, job.Sign: simhash.Sign}
@@ -113,13 +113,13 @@ func signed(t *testing.T, c dedup.Config, vectors []weighted) []string {
 	return all
 }
 
-// paired is what the row of a pair says.
+// paired is the content of a row of pairs.
 type paired struct {
 	Similarity           float64
 	Shared, SizeA, SizeB int
 }
 
-// bruteForce compares all texts by definition. same are those with an earlier one's features.
+// bruteForce compares all texts by definition. same has the texts with the features of an earlier one.
 func bruteForce(t *testing.T, c dedup.Config, texts []string, k int) (pairs map[[2]int]paired, same map[int]int, signatures []string) {
 	t.Helper()
 	vectors := vectorsOf(texts, k, c.Weights)
@@ -171,13 +171,13 @@ func bruteForce(t *testing.T, c dedup.Config, texts []string, k int) (pairs map[
 	return pairs, same, signatures
 }
 
-// shortTexts are some of one to three words, and of repeated ones.
+// shortTexts are texts of one to three words, and of repeated words.
 var shortTexts = []string{
 	"alpha", "alpha!", "alpha beta", "alpha gamma", "alpha beta gamma", "alpha alpha alpha beta", "delta epsilon", "beta alpha",
 	"alpha beta alpha beta", "...", "delta", "delta delta delta epsilon", "zeta eta theta iota kappa", "zeta eta theta iota", "eta zeta theta iota kappa",
 }
 
-// pagesAndShort writes short texts, and so many pages of each of two folders.
+// pagesAndShort writes short texts, and the given number of pages of each of two folders.
 func pagesAndShort(t *testing.T, pages int) (path string, texts []string) {
 	t.Helper()
 	texts = slices.Clone(shortTexts)
@@ -195,7 +195,7 @@ func pagesAndShort(t *testing.T, pages int) (path string, texts []string) {
 	return path, texts
 }
 
-// pairsOf is a run's table of pairs, by the indexes that are the ids.
+// pairsOf returns a run's table of pairs, by index, which is the id.
 func pairsOf(t *testing.T, r *output.Finished) map[[2]int]paired {
 	t.Helper()
 	all := map[[2]int]paired{}
@@ -209,7 +209,8 @@ func pairsOf(t *testing.T, r *output.Finished) map[[2]int]paired {
 	return all
 }
 
-// checkRemoved holds that no two kept documents are similar, and that each removed one is similar to a kept one as its row says.
+// checkRemoved checks that no two kept documents are similar, and that each removed one is similar to a kept one as its
+// row says.
 func checkRemoved(t *testing.T, r *output.Finished, pairs map[[2]int]paired, same map[int]int) {
 	t.Helper()
 	first := func(i int) int {
@@ -247,7 +248,7 @@ func checkRemoved(t *testing.T, r *output.Finished, pairs map[[2]int]paired, sam
 	}
 }
 
-// checkMetadata holds that the table of pairs says how documents were compared.
+// checkMetadata checks that the table of pairs says how documents were compared.
 func checkMetadata(t *testing.T, r *output.Finished, c dedup.Config) {
 	t.Helper()
 	file := []byte(read(t, filepath.Join(r.Dir, output.TableFile(output.Pairs, 0, r.Run.Input.Files))))
@@ -268,8 +269,8 @@ func checkMetadata(t *testing.T, r *output.Finished, c dedup.Config) {
 
 var aboutEqual = cmpopts.EquateApprox(0, 1e-12)
 
-// The methods simhash and complete find the pairs that brute force finds: the latter all of them, and the former all
-// that share a piece at its position, and no others that are not similar. Any bits, pieces, vectors, weights and measure.
+// For any bits, pieces, vectors, weights and measure, complete finds the pairs of brute force, and simhash those of
+// them that share a piece at the same position; neither finds a pair that is not similar.
 func TestSimHashEqualsBruteForce(t *testing.T) {
 	path, texts := pagesAndShort(t, 150)
 	for _, flags := range []string{
@@ -311,7 +312,7 @@ func TestSimHashEqualsBruteForce(t *testing.T) {
 
 			complete := ask(t, append(strings.Fields(flags), "--method=complete", path)...)
 			complete.Pieces, complete.Seed = 0, config.Seed
-			if config.Compare == job.Cosine { // by which nothing is signed
+			if config.Compare == job.Cosine { // cosine needs no signatures
 				usual := records.Default()
 				complete.Bits, complete.Vectors, complete.Seed = usual.Bits, usual.Vectors, usual.Seed
 			}
@@ -327,7 +328,8 @@ func TestSimHashEqualsBruteForce(t *testing.T) {
 	}
 }
 
-// Vectors of one direction have similarity 1 and are near, not copies, and count so. run holds that the tables agree about that.
+// Parallel vectors have similarity 1, but are near pairs, not copies, and are counted so. run checks that the tables
+// agree.
 func TestOneDirection(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	var texts []string
@@ -375,7 +377,8 @@ func shareAPiece(a, b string, pieces int) bool {
 	return false
 }
 
-// The bytes depend neither on the runner, splits, memory and cells, nor on in how many ranges frequencies are counted.
+// The bytes do not depend on the runner, splits, memory, cells, and the number of ranges in which frequencies are
+// counted.
 func TestSameBytesOfSimHash(t *testing.T) {
 	for _, flags := range []string{
 		"--pieces=19 --weights=tf-idf --compare=cosine",
@@ -402,7 +405,7 @@ func TestSameBytesOfSimHash(t *testing.T) {
 	}
 }
 
-// What is removed, and for what, is the same if documents are a crowd; so are the clusters.
+// If documents are a crowd, the same ones are removed for the same kept ones, and the clusters are the same.
 func TestCrowdsOfSimHash(t *testing.T) {
 	c := generate(t, mixture).corpus(t)
 	for _, flags := range []string{
@@ -423,7 +426,7 @@ func TestCrowdsOfSimHash(t *testing.T) {
 	}
 }
 
-// The recall measured of all documents is that of brute force.
+// The recall measured on all documents is that of brute force.
 func TestMeasuredRecallOfSimHash(t *testing.T) {
 	path, texts := pagesAndShort(t, 200)
 	for _, flags := range []string{"--compare=overlap --weights=tf-idf", "--compare=cosine --weights=tf", "--compare=cosine"} {
@@ -438,7 +441,7 @@ func TestMeasuredRecallOfSimHash(t *testing.T) {
 	}
 }
 
-// Over many seeds the recall of pairs is what is expected of their similarity.
+// Over many seeds, the recall of pairs is what their similarity predicts.
 func TestExpectedRecallOfSimHash(t *testing.T) {
 	path, texts := pagesAndShort(t, 200)
 	for _, flags := range []string{
@@ -449,18 +452,19 @@ func TestExpectedRecallOfSimHash(t *testing.T) {
 	}
 }
 
-// checkRecall compares the share of the near pairs that share a piece, over some seeds, with what is expected by their similarity.
+// checkRecall compares the share of near pairs that share a piece, over some seeds, with what their similarity
+// predicts.
 func checkRecall(t *testing.T, name string, config dedup.Config, texts []string, seeds int) {
 	t.Helper()
 	config.Seed = 1
 	pairs, same, _ := bruteForce(t, config, texts, sizeOf(t, config))
 	vectors := vectorsOf(texts, sizeOf(t, config), config.Weights)
-	sum, squares := 0., 0. // of the difference, found less expected
+	sum, squares := 0., 0. // of the differences, found minus expected
 	expected := 0.
 	for seed := range seeds {
 		config.Seed = uint64(seed + 1)
 		signatures := signed(t, config, vectors)
-		if config.Compare == job.Overlap { // whose pairs the seed decides, too
+		if config.Compare == job.Overlap { // its pairs also depend on the seed
 			pairs, same, _ = bruteForce(t, config, texts, sizeOf(t, config))
 		}
 		n, found, share := 0., 0., 0.
@@ -484,18 +488,18 @@ func checkRecall(t *testing.T, name string, config dedup.Config, texts []string,
 	mean := sum / float64(seeds)
 	deviation := math.Sqrt(max(0, squares/float64(seeds)-mean*mean) / float64(seeds-1))
 	t.Logf("%s: expected %.4f, found %+.4f ± %.4f of %d pairs", name, expected, mean, deviation, len(pairs)-len(same))
-	// Of a given overlap, pieces share a little more often than independent bits would.
+	// For a given overlap, pieces agree slightly more often than independent bits would.
 	if slack := map[bool]float64{true: 0.02}[config.Compare == job.Overlap]; mean < -4*deviation || mean > 4*deviation+slack || expected > .995 {
 		t.Errorf("%s: of %.4f expected, %+.4f ± %.4f are found", name, expected, mean, deviation)
 	}
 }
 
-// So it is on real corpora, of short texts too.
+// The same holds on real corpora, including short texts.
 func TestRecallOfSimHashOnCorpora(t *testing.T) {
 	if !nightly() {
 		t.Skip("nightly")
 	}
-	const most = 2000 // brute force compares each two
+	const most = 2000 // brute force compares all pairs
 	for _, load := range []func(*testing.T) corpus{messages, bbc, reuters} {
 		t.Run("", func(t *testing.T) {
 			c := load(t)
@@ -510,17 +514,18 @@ func TestRecallOfSimHashOnCorpora(t *testing.T) {
 	}
 }
 
-// Pieces are chosen as flags ask: as given; for a recall, if unrelated documents seldom meet; else 32, or none where these meet too often.
+// Pieces are chosen by the flags: as given; by recall, if unrelated documents seldom share one; else 32, or none if
+// unrelated documents share one too often.
 func TestChosenPieces(t *testing.T) {
 	for _, c := range []struct {
 		flags         string
-		pieces        int // 0: all documents are compared
+		pieces        int // 0 if all documents are compared
 		least, most   float64
 		warning, fail string
 	}{
 		{"", 0, 1, 1, "every document is compared", ""},
 		{"--compare=cosine", 0, 1, 1, "every document is compared", ""},
-		{"--bits=1024 --threshold=.95", 32, .99, 1, "with the usual 32 pieces, a pair at the threshold", ""}, // of 32 bits, .95^32 each
+		{"--bits=1024 --threshold=.95", 32, .99, 1, "with the usual 32 pieces, a pair at the threshold", ""}, // 32 bits each, so .95^32
 		{"--bits=1024 --threshold=.95 --compare=cosine", 32, .6, .7, "with the usual 32 pieces, a pair at the threshold", ""},
 		{"--bits=1024 --threshold=.96", 32, .999, 1, "", ""},
 		{"--pieces=3 --compare=cosine --vectors=sign", 3, 0, .01, "that of --vectors normal; sign does not guarantee it for cosine", ""},
@@ -528,10 +533,10 @@ func TestChosenPieces(t *testing.T) {
 		{"--pieces=40", 40, .99, 1, "40 pieces of 256 bits", ""},
 		{"--pieces=3", 3, 0, .01, "", ""},
 		{"--pieces=3 --recall=.5", 3, 0, .01, "", ""},
-		{"--recall=.9 --threshold=.95 --bits=1024 --compare=cosine", 39, .9, .92, "", ""}, // as docs/algorithms/simhash.md has it
+		{"--recall=.9 --threshold=.95 --bits=1024 --compare=cosine", 39, .9, .92, "", ""}, // as docs/algorithms/simhash.md says
 		{"--recall=.9", 0, 0, 0, "", "--method complete --compare overlap"},
 		{"--recall=.99 --compare=cosine --bits=64", 0, 0, 0, "", "--method complete --compare cosine"},
-		{"--recall=.999999 --compare=cosine --threshold=.01 --bits=2", 0, 0, 0, "", "--method complete --compare cosine"}, // by no pieces
+		{"--recall=.999999 --compare=cosine --threshold=.01 --bits=2", 0, 0, 0, "", "--method complete --compare cosine"}, // no pieces
 	} {
 		config := ask(t, append(strings.Fields(c.flags), "--method=simhash", "--dry-run", "../../testdata/tldr")...)
 		r, err := runJob(t.Context(), config, launch(config))

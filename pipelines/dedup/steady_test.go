@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Bands and rows do not hang on where the windows of the sample lie: these are moved by fifths of the distance between
-// two, by turning the corpus.
+// Bands and rows do not depend on where the windows of the sample are: rotating the corpus moves them by fifths of the
+// distance between two.
 func TestChoiceIsSteady(t *testing.T) {
 	const places, windows = 5, 256
 	for _, c := range []corpus{
@@ -47,7 +47,7 @@ func mails(t *testing.T) corpus {
 	return members(t, "spamassassin", "spamassassin_txt.tar.gz")
 }
 
-// members are the files of an archive, with U+FFFD for what is not UTF-8.
+// members returns the files of an archive, with U+FFFD for what is not UTF-8.
 func members(t *testing.T, name, archive string) corpus {
 	texts := unpacked(t, filepath.Join(found(t, name), archive))
 	c := corpus{name: name}

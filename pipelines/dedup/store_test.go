@@ -25,8 +25,8 @@ import (
 	"github.com/neardup/neardup/runners/local"
 )
 
-// The same input in a store without folders and without rename gives the same bytes there, whether the
-// temporary files are on a disk or in the store, and nothing else is left.
+// The same input in a store without folders and rename gives the same bytes there, with the temporary files on a disk
+// or in the store, and nothing else is left.
 func TestSameBytesOnAnObjectStore(t *testing.T) {
 	storage.Register("objects://", &storagetest.Memory{})
 	files, err := filepath.Glob("../../testdata/tldr/*.jsonl")
@@ -51,7 +51,7 @@ func TestSameBytesOnAnObjectStore(t *testing.T) {
 			t.Fatal("not what is meant")
 		}
 		if !storage.IsLocal(temp) {
-			config.Runner = job.Direct // which spills nothing
+			config.Runner = job.Direct // does not spill
 		}
 		if _, err := runJob(t.Context(), config, launch(config)); err != nil {
 			t.Fatal(err)
@@ -70,7 +70,7 @@ func TestSameBytesOnAnObjectStore(t *testing.T) {
 			}
 		}
 	}
-	for _, runner := range []string{"local", "flink"} { // groups come from the runner, and from the kept files
+	for _, runner := range []string{"local", "flink"} { // groups from the runner, and from kept files
 		config := ask(t, append(flags, "objects://lake/in", "--overwrite", "--resume=always", "--runner="+runner)...)
 		config.Output = "objects://lake/out"
 		if _, err := runJob(t.Context(), config, beamtest.Launch("local", local.Options{})); err != nil {
@@ -78,7 +78,7 @@ func TestSameBytesOnAnObjectStore(t *testing.T) {
 		}
 		sameOutput(t, "in phases, "+runner, want, stored(t, config.Output))
 	}
-	// References may be there, and the input on a disk: then they are named by their URLs.
+	// References may be in a store, and the input on a disk: then their URLs name them.
 	against := ask(t, append(flags, "../../testdata/tldr/osx.jsonl", "--against=objects://lake/in")...)
 	local := ask(t, append(flags, "../../testdata/tldr/osx.jsonl", "--against=../../testdata/tldr/*.jsonl", "--keep=longest")...)
 	byReference := func(config dedup.Config) map[string]string {
@@ -91,14 +91,14 @@ func TestSameBytesOnAnObjectStore(t *testing.T) {
 		}
 		return all
 	}
-	// osx.jsonl itself is another file there, so all of it goes.
+	// osx.jsonl in the store is another file, so all its documents are removed.
 	if all := byReference(against); len(all) != 370 {
 		t.Errorf("%d documents were removed", len(all))
 	}
 	if all := byReference(local); len(all) == 0 || len(all) == 370 {
 		t.Errorf("%d documents were removed of a file that is input", len(all))
 	}
-	// A finished output is refused, and another run's lock is heeded.
+	// A finished output is refused, and another run's lock is respected.
 	config := ask(t, append(flags, "objects://lake/in")...)
 	config.Output = "objects://lake/out"
 	if exists := (*job.OutputExistsError)(nil); !errors.As(failure(t, config), &exists) || !strings.Contains(exists.Reason, "--overwrite") {
@@ -115,7 +115,7 @@ func TestSameBytesOnAnObjectStore(t *testing.T) {
 	}
 }
 
-// stored is what promised is, of an output in a store.
+// stored is promised for an output in a store.
 func stored(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	finished, err := output.Open(t.Context(), dir)
@@ -165,7 +165,8 @@ func (s *unwilling) Move(ctx context.Context, from, to string) error {
 	return s.Memory.Move(ctx, from, to)
 }
 
-// A run that could only not publish all says so, and nothing of an output that is as it was. The next publishes that one's.
+// A run that could not publish everything says so, and says nothing about an unchanged output. The next run publishes
+// its output.
 func TestPublishingFails(t *testing.T) {
 	store := &unwilling{Memory: &storagetest.Memory{}, to: "unwilling://lake/out/run.json"}
 	storage.Register("unwilling://", store)
@@ -190,7 +191,7 @@ func TestPublishingFails(t *testing.T) {
 	}
 }
 
-// An interruption comes too late for a run that has begun to replace an output: it does so to the end, and is done.
+// An interruption is too late for a run that has begun to replace an output: the run completes.
 func TestInterruptedWhileItPublishes(t *testing.T) {
 	store := &interrupting{Memory: &storagetest.Memory{}}
 	storage.Register("interrupting://", store)
@@ -238,13 +239,13 @@ func (s *syncing) Sync(_ context.Context, path string) error {
 
 func (*syncing) Syncing(context.Context, string) (storage.Syncing, error) { return launchers{}, nil }
 
-// launchers syncs on another machine than the one that has written.
+// launchers syncs on a machine other than the one that wrote.
 type launchers struct{}
 
 func (launchers) Sync(context.Context, ...string) error { return nil }
 func (launchers) Close() error                          { return nil }
 
-// Workers of a cluster sync what they keep and what they write for the output, before they report it.
+// Workers of a cluster sync kept files, and files of the output, before they report them.
 func TestSyncedByWorkers(t *testing.T) {
 	store := &syncing{Memory: &storagetest.Memory{}, created: map[string]bool{}, unsynced: map[string]bool{}}
 	storage.Register("syncing://", store)
@@ -259,7 +260,7 @@ func TestSyncedByWorkers(t *testing.T) {
 		name := path.Base(file)
 		of, _, _ := strings.Cut(name, "-")
 		switch {
-		case strings.Contains(file, "/w/") && !store.unsynced[file]: // others are the launcher's, which syncs them itself
+		case strings.Contains(file, "/w/") && !store.unsynced[file]: // the launcher syncs its own files
 			written++
 		case strings.Contains(file, "/kept/") && !strings.Contains(name, ".") && slices.Contains(phases, of):
 			if kept++; store.unsynced[file] {

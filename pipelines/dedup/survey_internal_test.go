@@ -27,7 +27,7 @@ func TestGrowOfBothParts(t *testing.T) {
 	})
 }
 
-// Halves that have more than growth by n, or less than growth by n², are taken for these.
+// If halves have more than growth by n implies, or less than growth by n² does, the extrapolation takes that growth.
 func TestGrowIsBounded(t *testing.T) {
 	for _, c := range []struct{ whole, half, want float64 }{{100, 60, 1000}, {100, 50, 1000}, {100, 25, 10_000}, {100, 10, 10_000}, {0, 0, 0}} {
 		if got := grow(c.whole, c.half, 10); got != c.want {
@@ -36,8 +36,8 @@ func TestGrowIsBounded(t *testing.T) {
 	}
 }
 
-// Of random pairs, of which a sample has as many as it happens to, the interval has the number. Twenty of 1000 samples may be outside by two
-// standard errors at either side; more than 100 are so with a probability below 1e-9.
+// For random pairs, of which samples have varying numbers, the interval contains the true number. About twenty of 1000
+// samples may be outside two standard errors on either side; more than 100 have a probability below 1e-9.
 func TestIntervalOfPairs(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	const pairs, trials = 4000, 1000
@@ -67,7 +67,7 @@ func TestIntervalOfPairs(t *testing.T) {
 	}
 }
 
-// However many keys records have, a bounded number is held.
+// However many keys records have, a limited number is held.
 func TestColumnsAreBounded(t *testing.T) {
 	var lines []byte
 	for record := range 30 {
@@ -90,7 +90,7 @@ func TestColumnsAreBounded(t *testing.T) {
 	}
 }
 
-// The least numbers of shingles are the smallest that reach the threshold, by trying.
+// By trial, leastShingles are the smallest numbers that reach the threshold.
 func TestLeastShinglesByTrying(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		den := rapid.Uint64Range(2, 1000).Draw(t, "denominator")

@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { beamtest.Main(m) }
 
-// ask returns what a command line with these inputs and no flags asks, to an output of its own.
+// ask returns the config of a command line with these inputs, and an output of its own.
 func ask(t *testing.T, inputs ...string) (config dedup.Config) {
 	t.Helper()
 	parser, err := kong.New(&config, kong.Vars(job.Vars()))
@@ -39,7 +39,7 @@ func ask(t *testing.T, inputs ...string) (config dedup.Config) {
 	return config
 }
 
-// launch starts the runner that config names.
+// launch returns a launch on the runner that config names.
 func launch(config dedup.Config) job.Launch {
 	return beamtest.Launch(string(config.Runner), local.Options{Workers: config.Workers, Memory: int64(config.Memory)})
 }
@@ -64,7 +64,7 @@ func planOf(t *testing.T, config dedup.Config) (*dedup.Plan, error) {
 	return &dedup.Plan{Plan: plan, Config: config}, err
 }
 
-// run runs the job and holds its promises.
+// run runs the job and checks its promises.
 func run(t *testing.T, config dedup.Config) *output.Finished {
 	t.Helper()
 	if _, err := runJob(context.Background(), config, launch(config)); err != nil {
@@ -78,7 +78,7 @@ func run(t *testing.T, config dedup.Config) *output.Finished {
 	return r
 }
 
-// rows are all rows of a table.
+// rows returns all rows of a table.
 func rows[T any](t *testing.T, r *output.Finished, table output.Part) (all []T) {
 	t.Helper()
 	for row, err := range output.Rows[T](context.Background(), r, table) {
@@ -90,13 +90,13 @@ func rows[T any](t *testing.T, r *output.Finished, table output.Part) (all []T) 
 	return all
 }
 
-// document names a document as all tables do.
+// document identifies a document as all tables do.
 type document struct {
 	source   string
 	position int64
 }
 
-// protected reports whether a document is of a file that --protect names, be it itself or a folder.
+// protected reports whether a document is in a file that --protect names directly or by its folder.
 func protected(r *output.Finished, d document) bool {
 	return slices.ContainsFunc(r.Run.Parameters.Protect, func(glob string) bool {
 		ok, err := filepath.Match(glob, d.source)
@@ -104,10 +104,10 @@ func protected(r *output.Finished, d document) bool {
 	})
 }
 
-// checkPromises holds what is true of every output: the tables agree with one another, nothing
-// is lost, no protected document is removed, no pair and no two copies of others are both kept, and each removed document has a pair with the
-// kept one that its row names, at the similarity it names; or, with --cluster components, is in a
-// cluster of which that alone is kept.
+// checkPromises checks what is true of every output: the tables agree with one another, nothing is lost, no protected
+// document is removed, no pair and no two copies of others are both kept, and each removed document has a pair with the
+// kept one in its row, of the same similarity; or, with --cluster components, is in a cluster of which only that one is
+// kept.
 func checkPromises(t *testing.T, r *output.Finished, threshold float64) {
 	t.Helper()
 	counts := r.Run.Counts
@@ -116,7 +116,7 @@ func checkPromises(t *testing.T, r *output.Finished, threshold float64) {
 	}
 	similar := map[[2]document]float64{}
 	representative := map[document]document{}
-	common := map[[2]document]string{} // what a copy and its representative have
+	common := map[[2]document]string{} // what a copy and its representative have in common
 	for _, p := range rows[records.Pair](t, r, "pairs") {
 		a, b := document{p.SourceA, p.PositionA}, document{p.SourceB, p.PositionB}
 		if p.Similarity < threshold || p.Similarity > 1 {
@@ -124,7 +124,7 @@ func checkPromises(t *testing.T, r *output.Finished, threshold float64) {
 		}
 		want := float64(p.Shared) / float64(p.SizeA+p.SizeB-p.Shared)
 		switch asked := r.Run.Parameters; {
-		case p.SizeA+p.SizeB == 0: // the same bytes, and no token
+		case p.SizeA+p.SizeB == 0: // the same bytes, without a token
 			want = 1
 		case asked.Compare == string(job.Overlap):
 			want = float64(p.Shared) / float64(p.SizeA)
@@ -202,7 +202,7 @@ func checkPromises(t *testing.T, r *output.Finished, threshold float64) {
 	if chained != counts.Chained {
 		t.Errorf("%d were removed that are no pair with the kept one, run.json says %d", chained, counts.Chained)
 	}
-	// Of a cluster: the documents, those kept that need not be, and whether others have to be.
+	// By cluster: the documents, those kept without need, and whether others must be kept.
 	members, kept, guarded := map[int64]int{}, map[int64]int{}, map[int64]bool{}
 	keptCopies := map[document]int{}
 	clusterOf := map[document]int64{}
@@ -250,7 +250,7 @@ func checkPromises(t *testing.T, r *output.Finished, threshold float64) {
 	checkManifest(t, r)
 }
 
-// checkManifest compares the manifest with the files that are there.
+// checkManifest compares the manifest with the existing files.
 func checkManifest(t *testing.T, r *output.Finished) {
 	t.Helper()
 	listed := map[string]bool{"run.json": true, "manifest.json": true, "_SUCCESS": true}
@@ -276,12 +276,12 @@ func checkManifest(t *testing.T, r *output.Finished) {
 	}
 }
 
-// TestTruth compares what the job finds with the oracle. Its table is the answer to "how many
-// does it find, and is it ever wrong"; docs/truth.md has the latest:
+// TestTruth compares the results of the job with the oracle. Its table answers "how many does it find, and is it ever
+// wrong"; docs/truth.md has the latest:
 //
 //	NEARDUP_NIGHTLY=1 go test ./pipelines/dedup -run 'TestTruth$' -v -timeout 6h
 //
-// NEARDUP_SEEDS is how often each row is run. Without NEARDUP_NIGHTLY it is once, on three corpora.
+// NEARDUP_SEEDS is how often each row is run. Without NEARDUP_NIGHTLY each is run once, on three corpora.
 func TestTruth(t *testing.T) {
 	const recall = 0.999
 	corpora := []func(*testing.T) corpus{kijiji, messages, licenses}
@@ -318,7 +318,7 @@ func TestTruth(t *testing.T) {
 					config := c.config
 					config.Output = filepath.Join(t.TempDir(), "out")
 					config.Threshold, config.Recall, config.Shingle, config.Seed = threshold, recall, string(shingle.name), seed+1
-					config.PairBudget = math.MaxInt // of a crowd not all pairs are listed
+					config.PairBudget = math.MaxInt // a crowd would not list all pairs
 					r := run(t, config)
 					chosen = r.Run.Chosen
 					sum.add(compare(t, c, o, r, threshold))
@@ -349,7 +349,7 @@ func (c *comparison) add(o comparison) {
 	c.wrong += o.wrong
 }
 
-// compare holds the tables against the oracle: copies and similarities must agree exactly.
+// compare compares the tables with the oracle: copies and similarities must agree exactly.
 func compare(t *testing.T, c corpus, o *oracle, r *output.Finished, threshold float64) (got comparison) {
 	t.Helper()
 	index := map[string]int{}
@@ -436,7 +436,7 @@ func promised(t *testing.T, r *output.Finished) map[string]string {
 	return files
 }
 
-// writeJSONL writes documents of text, each with its index as id.
+// writeJSONL writes documents of texts. The id of each is its index.
 func writeJSONL(t *testing.T, path string, texts []string) {
 	t.Helper()
 	var lines bytes.Buffer

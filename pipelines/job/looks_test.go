@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// column are n values that of makes.
+// column returns n values that of makes.
 func column(n int, of func(i int) string) (values []string) {
 	for i := range n {
 		values = append(values, of(i))
@@ -15,14 +15,14 @@ func column(n int, of func(i int) string) (values []string) {
 	return values
 }
 
-// TestLooks: texts that look like something else are told with three of them; others are not.
+// TestLooks: texts that look like something else cause a warning with three of them; others do not.
 func TestLooks(t *testing.T) {
 	prose := func(i int) string { return fmt.Sprintf("on %d May 2026 the committee met for the %d. time", i%28+1, i) }
 	page := func(i int) string { return fmt.Sprintf("\n<!DOCTYPE html><title>%d</title>", i) }
 	for name, tt := range map[string]struct {
 		plain bool
 		texts [][]string // by column
-		want  []string   // what each warning has, in order
+		want  []string   // a part of each warning, in order
 	}{
 		"texts":           {false, [][]string{column(100, prose)}, nil},
 		"numbers":         {false, [][]string{column(50, func(i int) string { return fmt.Sprintf("%d.5e3", i) })}, []string{`--text c0: 50 of 50 sampled values are numbers or dates, such as "0.5e3", "1.5e3", "2.5e3"; give`}},

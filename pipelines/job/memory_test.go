@@ -8,9 +8,9 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// A limit that one document, or one file, alone could take beyond the memory is refused with both numbers, and
-// with a memory that is enough. The default limits fit the least memory, whatever is compared, unless
-// features are weighed.
+// If one document or one file alone could exceed the memory within its limit, the limit is refused with both numbers,
+// and with a sufficient memory. The default limits fit the minimum memory, whatever is compared, unless features have
+// weights.
 func TestLimitsFitMemory(t *testing.T) {
 	const word, char = "word:5", "char:9"
 	for _, tt := range []struct {

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// TestOutputInInput: an output below an input folder is refused, be its name what it may; one beside or
-// above is not.
+// TestOutputInInput: an output below an input folder is refused, whatever its name; one beside or above is not.
 func TestOutputInInput(t *testing.T) {
 	root := t.TempDir()
 	input := filepath.Join(root, "in")
@@ -28,8 +27,8 @@ func TestOutputInInput(t *testing.T) {
 	}
 }
 
-// TestOutputBehindLink: where a link in an input folder leads, no output may be, whichever way it is named; above a link's
-// target and beside it, it may.
+// TestOutputBehindLink: an output below the target of a link in an input folder is refused, however the path is
+// written; one above or beside the target is not.
 func TestOutputBehindLink(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, folder := range []string{"in/a", "in/.hidden", "other/deep", "far", "unread", "out"} {
@@ -57,8 +56,8 @@ func TestOutputBehindLink(t *testing.T) {
 	}
 }
 
-// TestOutputInPattern: where a pattern of any depth looks, neither outputs nor temporary files may be,
-// unless there is a file or folder of its name.
+// TestOutputInPattern: outputs and temporary files are refused where a pattern of any depth matches, unless there is a
+// file or folder of its name.
 func TestOutputInPattern(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, folder := range []string{"in/a", "in/[x]", "name/**"} {

@@ -32,7 +32,7 @@ func planOf(t *testing.T, lines string) *Plan {
 	return planOfCopies(t, lines, "")
 }
 
-// planOfCopies makes the plan of a file of lines for copies that have the same in common.
+// planOfCopies makes the plan of a file of lines, for copies that have same in common.
 func planOfCopies(t *testing.T, lines string, same copies.Same) *Plan {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "in.txt")
@@ -48,7 +48,7 @@ func planOfCopies(t *testing.T, lines string, same copies.Same) *Plan {
 	return plan
 }
 
-// requestOf asks for the usual of an input.
+// requestOf returns the default request for an input.
 func requestOf(in records.Input) Request {
 	spec := records.Default()
 	in.Encoding, in.Delimiter, in.InvalidUTF8 = spec.Encoding, spec.Delimiter, spec.InvalidUTF8
@@ -61,15 +61,15 @@ func requestOf(in records.Input) Request {
 	return Request{Asked: asked}
 }
 
-// stdinOf asks for standard input.
+// stdinOf returns a request for standard input.
 func stdinOf(r io.Reader) *Request {
 	request := requestOf(records.Input{Inputs: []string{"-"}, Format: "lines", Text: []string{"text"}})
 	request.Stdin = r
 	return &request
 }
 
-// TestMissingColumns: text columns that no record has are wrong usage if there are no others, else a warning;
-// what the records have is listed, in part if it is much.
+// TestMissingColumns: text columns that no record has are wrong usage if there are no others, else cause a warning; the
+// message lists the records' columns, in part if they are many.
 func TestMissingColumns(t *testing.T) {
 	var wide strings.Builder
 	for i := range 25 {
@@ -111,8 +111,8 @@ func TestMissingColumns(t *testing.T) {
 	}
 }
 
-// TestMissingID: an id column that no record has may be mistyped, unless it is the usual one; one whose values are null or of another
-// type is there.
+// TestMissingID: an id column that no record has may be mistyped, unless it is the default; a column whose values are
+// null or of another type exists.
 func TestMissingID(t *testing.T) {
 	const page = "WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Target-URI: x\r\nContent-Length: 1\r\n\r\na\r\n\r\n"
 	for _, tt := range []struct{ name, content, id, want string }{
@@ -145,7 +145,7 @@ func TestMissingID(t *testing.T) {
 	}
 }
 
-// TestLinkWarning: of many links the first is named, and the others are counted.
+// TestLinkWarning: the warning names the first of many links, and their number.
 func TestLinkWarning(t *testing.T) {
 	root := t.TempDir()
 	file := filepath.Join(root, "b.txt")
@@ -167,8 +167,7 @@ func TestLinkWarning(t *testing.T) {
 	}
 }
 
-// TestSampledUnreadable: a plan says how many records of the sample are unreadable, and what to do about the
-// first.
+// TestSampledUnreadable: a plan says how many records of the sample are unreadable, and what to do about the first.
 func TestSampledUnreadable(t *testing.T) {
 	plan := planOf(t, "one\ncaf\xE9 et th\xE9 \xE0 la carte\n\xE9\n")
 	const want = "2 of 3 sampled records are unreadable, the first: in.txt at byte 4, invalid utf-8: byte 3 of the text (byte 7 of the file) is E9, which is not UTF-8; it may be windows-1252: read it with --encoding windows-1252"
@@ -180,7 +179,7 @@ func TestSampledUnreadable(t *testing.T) {
 	}
 }
 
-// TestSampledColumns: sampled documents whose columns differ are alike, and not identical.
+// TestSampledColumns: sampled documents with different columns are copies, but not identical.
 func TestSampledColumns(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "in.jsonl")
 	content := `{"a":"a b","b":"c d"}` + "\n" + `{"a":"a","b":"b c d"}` + "\n" + `{"a":"a b","b":"c d"}` + "\n"
@@ -196,7 +195,7 @@ func TestSampledColumns(t *testing.T) {
 	}
 }
 
-// TestStdinIsPrivate: its copy is for nobody else to read.
+// TestStdinIsPrivate: other users cannot read the copy of standard input.
 func TestStdinIsPrivate(t *testing.T) {
 	temp, err := storage.TempFolder(t.Context(), t.TempDir())
 	if err != nil {
@@ -211,8 +210,8 @@ func TestStdinIsPrivate(t *testing.T) {
 	}
 }
 
-// TestDocumentsSeen: of an input that the sample is all of, the documents are counted and not estimated,
-// however the estimate is rounded.
+// TestDocumentsSeen: if the sample is the whole input, documents are counted, not estimated, however the estimate is
+// rounded.
 func TestDocumentsSeen(t *testing.T) {
 	const documents, size = 4, 49
 	if seen := float64(documents); int(seen/(seen*size)*(seen*size)) == documents {
@@ -232,8 +231,7 @@ func TestDocumentsSeen(t *testing.T) {
 	}
 }
 
-// TestSampleIsInOrder: the sets of the sample come by hash, so that those which are taken of them are the
-// same in every run.
+// TestSampleIsInOrder: the sets of the sample are ordered by hash, so that every run takes the same ones.
 func TestSampleIsInOrder(t *testing.T) {
 	var lines strings.Builder
 	const documents = 100
@@ -252,7 +250,7 @@ func TestSampleIsInOrder(t *testing.T) {
 	}
 }
 
-// lines are n documents of so many common words and words of their own.
+// lines returns n documents with some common words and some words of their own.
 func lines(n, common, own int) string {
 	var all strings.Builder
 	for i := range n {
@@ -267,8 +265,8 @@ func lines(n, common, own int) string {
 	return all.String()
 }
 
-// TestBackground: copies, families and texts without a word are no background, however few other documents
-// there are; what unrelated documents share is, and is warned of if no bands and rows keep them apart.
+// TestBackground: copies, families and texts without a word are not background, however few other documents there are.
+// What unrelated documents share is, with a warning if no bands and rows keep them apart.
 func TestBackground(t *testing.T) {
 	const documents = 20_000
 	copies := lines(1, 3, 0)
@@ -287,7 +285,7 @@ func TestBackground(t *testing.T) {
 	if plan := planOf(t, lines(documents, 14, 13)); len(plan.Warnings()) != 1 || plan.Warnings()[0] != plan.Choice.Reason {
 		t.Errorf("unrelated documents that share a third: warnings %q, choice %+v", plan.Warnings(), plan.Choice)
 	}
-	// Of a few, all are compared at once, if need be.
+	// A few documents are all compared at once, if necessary.
 	file := filepath.Join(t.TempDir(), "few.txt")
 	if err := os.WriteFile(file, []byte("a b\nc d\ne f\n"), 0o666); err != nil {
 		t.Fatal(err)
@@ -303,17 +301,18 @@ func TestBackground(t *testing.T) {
 	}
 }
 
-// TestBackgroundOfSome: if not all sets of the sample are compared, nothing is known of the other documents.
+// TestBackgroundOfSome: if not all sets of the sample are compared, nothing is known about the other documents.
 func TestBackgroundOfSome(t *testing.T) {
 	plan := planOf(t, strings.Repeat(lines(6000, 0, 1), 2))
-	// Of 12,000 documents the 4,000 of 2,000 sets are known, of which one pair is taken to be similar.
+	// Of 12,000 documents, the 4,000 with 2,000 sets are known; one pair of them is assumed to be similar.
 	want := 11_999 * float64(plan.Choice.Bands) * math.Pow(.4, float64(plan.Choice.Rows)) / (1 + 4000*3999/2)
 	if got := plan.Choice.BackgroundEdges; plan.Documents != 12_000 || math.Abs(got-want) > 1e-9*want {
 		t.Errorf("%d documents, %v background edges, want %v", plan.Documents, got, want)
 	}
 }
 
-// TestInspectErrors: a file of the sample that is not as was asked is wrong usage, and one whose content is broken is not.
+// TestInspectErrors: a file of the sample that does not match the settings is wrong usage; one with broken content is
+// not.
 func TestInspectErrors(t *testing.T) {
 	for name, tt := range map[string]struct {
 		content, want string
@@ -336,7 +335,7 @@ func TestInspectErrors(t *testing.T) {
 	}
 }
 
-// What has no columns is not asked for one, alone or beside files that have other columns.
+// Input without columns needs no column, alone or beside files with other columns.
 func TestPlainColumns(t *testing.T) {
 	for _, tt := range []struct {
 		files    string
@@ -401,7 +400,7 @@ func (failing) Stat(context.Context, string) (storage.Info, error) {
 	return storage.Info{}, &fs.PathError{Op: "read", Path: "failing://x", Err: syscall.EIO}
 }
 
-// A read error while planning is nobody's wrong usage.
+// A read error while planning is not wrong usage.
 func TestReadErrorInPlan(t *testing.T) {
 	storage.Register("failing://", failing{})
 	_, err := NewPlan(t.Context(), requestOf(records.Input{Inputs: []string{"failing://x"}, Text: []string{"text"}}), t.TempDir())
@@ -414,7 +413,7 @@ func TestReadErrorInPlan(t *testing.T) {
 	}
 }
 
-// TestPrefer: the first pattern that a file matches is its preference; those that match none are named.
+// TestPrefer: files are preferred by the first pattern that they match; patterns that match none are named.
 func TestPrefer(t *testing.T) {
 	in := &blocks.Inputs{Shards: 1}
 	for _, source := range []string{"good/a.jsonl", "other/good/b.jsonl", "c.jsonl", "good/sub/d.jsonl", "good/last.jsonl"} {
@@ -425,7 +424,7 @@ func TestPrefer(t *testing.T) {
 	slices.SortFunc(files, func(a, b int) int {
 		return in.Preferred(&blocks.Profile{Key: blocks.NewKey(a, 0)}, &blocks.Profile{Key: blocks.NewKey(b, 0)})
 	})
-	if want := []int{0, 3, 4, 2, 1}; !slices.Equal(files, want) { // of 0, 0, 0, 2, 4
+	if want := []int{0, 3, 4, 2, 1}; !slices.Equal(files, want) { // ranks 0, 0, 0, 2, 4
 		t.Errorf("preferred in the order %v, want %v", files, want)
 	}
 	if want := []string{"none"}; !slices.Equal(idle, want) {
@@ -433,7 +432,7 @@ func TestPrefer(t *testing.T) {
 	}
 }
 
-// Every family of signatures has a format id of its own.
+// Every family of signatures has its own format id.
 func TestFormatIDs(t *testing.T) {
 	seen := map[string]bool{"": true}
 	for _, family := range signature.Families() {
@@ -445,8 +444,8 @@ func TestFormatIDs(t *testing.T) {
 	}
 }
 
-// The sampled documents are counted that the search takes for copies of an earlier one, without being
-// identical to it, and of them those that differ in symbols. What is chosen says what copies have in common.
+// The plan counts the sampled documents that the search takes for copies of an earlier one without being identical, and
+// those of them that differ in symbols. The reason of the choice says what copies have in common.
 func TestSampledCopies(t *testing.T) {
 	const lines = "a + b\na - b\na + b\nb + a\na b c\na, b c\nA b c\n"
 	for same, want := range map[copies.Same]struct {
@@ -468,7 +467,7 @@ func TestSampledCopies(t *testing.T) {
 	}
 }
 
-// Where groups are to be small, the documents of a split are no more than one can tell of.
+// If groups must be small, a split has no more documents than fit a group.
 func TestSmallGroups(t *testing.T) {
 	const documents, group = 200_000, 1 << 20
 	file := filepath.Join(t.TempDir(), "in.txt")

@@ -39,7 +39,7 @@ func TestManyRowsInFewBytes(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// So it is beside a file of many bytes and few rows.
+	// The same holds beside a file of many bytes and few rows.
 	large := filepath.Join(filepath.Dir(file), "large.jsonl")
 	line := []byte(`{"text":"` + strings.Repeat("other words ", 10_000) + "\"}\n")
 	if err := os.WriteFile(large, bytes.Repeat(line, 100), 0o666); err != nil {

@@ -2,7 +2,7 @@ package job
 
 import "testing"
 
-// A runner is known by its own name and by that of Beam's class, and nothing is known of others.
+// A runner is accepted by its own name and by that of Beam's class; other names have no traits.
 func TestRunners(t *testing.T) {
 	for _, known := range runners {
 		for _, name := range []string{string(known.name), known.Class} {

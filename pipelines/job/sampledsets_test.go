@@ -9,7 +9,7 @@ import (
 	"github.com/neardup/neardup/kernels/setsim"
 )
 
-// setOf is the set of n hashes from first on.
+// setOf returns the set of n hashes from first on.
 func setOf(first, n uint64) []uint64 {
 	set := make([]uint64, n)
 	for i := range set {
@@ -19,7 +19,8 @@ func setOf(first, n uint64) []uint64 {
 	return set
 }
 
-// A sample of few shingles is held whole; of more, the sets of smallest hash are, in whatever order they come.
+// A sample of few shingles is held entirely; of a larger one the sets of smallest hash are held, in whatever order they
+// are added.
 func TestSampledSets(t *testing.T) {
 	const each = mostOfSet / 2
 	for _, n := range []int{10, 3 * mostShingles / each} {
@@ -54,7 +55,7 @@ func TestSampledSets(t *testing.T) {
 	}
 }
 
-// Of a large set a sample is held, by which it is as similar to others as before.
+// A large set is thinned, and is as similar to others as before.
 func TestLargeSetsAreThinned(t *testing.T) {
 	const n = 3 * mostOfSet
 	a, b := thin(setOf(0, n)), thin(setOf(n/2, n))

@@ -13,7 +13,7 @@ import (
 	"github.com/neardup/neardup/kernels/textnorm"
 )
 
-// Texts are seen in their order, and each is read as by one reader.
+// Texts are seen in their order, and each is processed as by a single reader.
 func TestSampledTexts(t *testing.T) {
 	policy, err := textnorm.Parse("default")
 	if err != nil {
@@ -42,7 +42,7 @@ func TestSampledTexts(t *testing.T) {
 			if traits, set := reader.Read(text, ends); len(set) > 0 {
 				want = append(want, sampledText{traits, hash.Sequence(set), len(set), slices.Clone(set)})
 			}
-			clear(text) // what is added is its caller's
+			clear(text) // the caller may overwrite it
 			clear(ends)
 		}
 		texts.flush()
@@ -54,7 +54,7 @@ func TestSampledTexts(t *testing.T) {
 	})
 }
 
-// A bug in what reads texts ends the run, and not the process.
+// A panic in a reader of texts ends the run, not the process.
 func TestSampledTextsPanic(t *testing.T) {
 	defer func() {
 		if p, ok := recover().(*parallel.Panic); !ok {
@@ -64,7 +64,7 @@ func TestSampledTextsPanic(t *testing.T) {
 	texts := newSampledTexts(shingle.Spec{}, func(*sampledText) {})
 	for range cap(texts.idle) {
 		<-texts.idle
-		texts.idle <- &copies.Reader{} // which no function has made
+		texts.idle <- &copies.Reader{} // a zero Reader panics
 	}
 	texts.add([]byte("some words"), nil)
 	texts.flush()

@@ -38,7 +38,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// An error that says only that the context ended gives way to the reason why it did, and no other does.
+// An error that only says that the context ended is replaced by the reason; no other is.
 func TestCause(t *testing.T) {
 	why, broken := &InterruptedError{"SIGHUP", 1}, errors.New("broken")
 	ended, end := context.WithCancelCause(context.Background())
@@ -100,7 +100,7 @@ func TestPatient(t *testing.T) {
 	}
 }
 
-// What Beam says of a step that failed or panicked is not what a user is told.
+// Users do not see Beam's words about a step that failed or panicked.
 func TestPipelineError(t *testing.T) {
 	const bug = "this is an error in neardup: index out of range [3]; please report it with the log of the same command with -v"
 	for said, want := range map[string]string{
@@ -121,7 +121,7 @@ func TestPipelineError(t *testing.T) {
 	}
 }
 
-// A panic of a goroutine that a step or a command waits for is told as its own.
+// A panic of a goroutine that a step or a command waits for is reported like its own.
 func TestPanicInParallel(t *testing.T) {
 	var group parallel.Group
 	group.Go(func() { panic("oh") })
@@ -131,7 +131,7 @@ func TestPanicInParallel(t *testing.T) {
 	}
 	said := ""
 	func() {
-		defer func() { said = fmt.Sprintf("panic: %v goroutine 1 [running]:\nwaits", recover()) }() // as Beam does
+		defer func() { said = fmt.Sprintf("panic: %v goroutine 1 [running]:\nwaits", recover()) }() // like Beam
 		group.Wait()
 	}()
 	if got := (&PipelineError{errors.New(said)}).Error(); got != err.Error() {
