@@ -18,7 +18,7 @@ import (
 	"github.com/neardup/neardup/output"
 )
 
-// pages asks for the bundled corpus.
+// pages returns settings for the bundled corpus.
 func pages(t *testing.T) (neardup.Spec, neardup.How) {
 	spec := neardup.Default()
 	spec.Inputs = []string{"testdata/tldr"}
@@ -34,7 +34,7 @@ func manifest(t *testing.T, dir string) string {
 	return string(data)
 }
 
-// Several runs at once, in any way that How has, come to the same bytes, and leave the process as it was.
+// Several runs at once, with any How, have the same bytes, and leave the process unchanged.
 func TestRuns(t *testing.T) {
 	procs, limit := runtime.GOMAXPROCS(0), debug.SetMemoryLimit(-1)
 	var all sync.WaitGroup
@@ -90,7 +90,7 @@ func count[T any](t *testing.T, rows iter.Seq2[T, error]) (n int64) {
 	return n
 }
 
-// What has the process kept to a limit has it so.
+// With Process, the run keeps the settings of the process.
 func TestProcess(t *testing.T) {
 	procs, limit := runtime.GOMAXPROCS(0), debug.SetMemoryLimit(-1)
 	defer func() {
@@ -107,7 +107,7 @@ func TestProcess(t *testing.T) {
 	}
 }
 
-// A field that cannot be meant is an error with its name, and of status 2; nothing is written.
+// An invalid field is an error with its name and status 2, and nothing is written.
 func TestWrongSpec(t *testing.T) {
 	spec, how := pages(t)
 	spec.Shingle = "word:0"
@@ -125,7 +125,7 @@ func TestWrongSpec(t *testing.T) {
 	}
 }
 
-// A run whose context ends, ends with its cause, and leaves nothing.
+// A run whose context ends returns its cause, and leaves nothing.
 func TestCancelled(t *testing.T) {
 	because := errors.New("the user has gone home")
 	spec, how := pages(t)
@@ -151,7 +151,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// An error of the documents is that of the run.
+// The run returns an error from the documents.
 func TestBrokenDocuments(t *testing.T) {
 	broken := errors.New("the database has gone")
 	_, how := pages(t)
@@ -163,7 +163,7 @@ func TestBrokenDocuments(t *testing.T) {
 	}
 }
 
-// Documents are read as they were given, whatever the Spec says of files; what they cannot be is an error.
+// Documents are read as given, whatever the Spec says about files; fields that cannot apply are an error.
 func TestDocumentsAsGiven(t *testing.T) {
 	given := func(ids ...string) iter.Seq2[neardup.Document, error] {
 		return func(yield func(neardup.Document, error) bool) {
@@ -200,7 +200,7 @@ func TestDocumentsAsGiven(t *testing.T) {
 	}
 }
 
-// What only the program reads is an error.
+// Inputs that only the program can read are an error.
 func TestInputs(t *testing.T) {
 	for _, change := range []func(*neardup.Spec){
 		func(s *neardup.Spec) { s.Inputs = []string{"-"} },
@@ -220,7 +220,7 @@ func TestInputs(t *testing.T) {
 	}
 }
 
-// A plan tells what a run would do, and writes nothing.
+// A plan says what a run would do, and writes nothing.
 func TestPlan(t *testing.T) {
 	spec, how := pages(t)
 	planned, err := neardup.Plan(t.Context(), spec, how)
@@ -235,7 +235,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// The page From Go shows lines of the example, which runs.
+// The page From Go shows lines of the example, which is run.
 func TestPage(t *testing.T) {
 	page, err := os.ReadFile("docs/from-go.md")
 	if err != nil {
@@ -260,7 +260,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// From decides again, as a whole run with the same bands would.
+// From decides again like a whole run with the same bands.
 func TestFrom(t *testing.T) {
 	removed := func(threshold float64, how neardup.How) int64 {
 		s := neardup.Default()

@@ -73,7 +73,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestOpenRefuses what is not finished, and what is not all of one run.
+// TestOpenRefuses: an output that is not finished, or not from a single run, is refused.
 func TestOpenRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ file, content, says string }{
 		"no mark":             {says: "it has no _SUCCESS"},
@@ -100,7 +100,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// TestOpenNowhere: a folder that is not there is not called an output, and one that is, is not called missing.
+// TestOpenNowhere: a missing folder is not called an output, and an existing one is not called missing.
 func TestOpenNowhere(t *testing.T) {
 	dir := t.TempDir()
 	for folder, there := range map[string]bool{dir: true, path.Join(dir, "none"): false} {
@@ -124,8 +124,8 @@ func (s *replacing) Open(ctx context.Context, path string) (storage.Reader, erro
 	return s.Memory.Open(ctx, path)
 }
 
-// TestOpenWhileReplaced: whatever file of an output is the first to be replaced while it is opened, what Open returns is of
-// one run.
+// TestOpenWhileReplaced: whichever file of an output is replaced first while it is opened, Open returns the output of a
+// single run.
 func TestOpenWhileReplaced(t *testing.T) {
 	for _, file := range []string{output.RunFile, output.ManifestFile} {
 		store := &replacing{Memory: &storagetest.Memory{}}
@@ -175,10 +175,11 @@ type row struct {
 	Text string
 }
 
-// TestRows: the rows of all files of a table, and of no other, in their order; each stays as it was read.
+// TestRows: Rows yields the rows of all files of a table, and of no other, in order; a row stays valid after the next
+// is read.
 func TestRows(t *testing.T) {
 	dir := t.TempDir()
-	const perFile = 1000 // more than are read at once
+	const perFile = 1000 // more than one batch
 	table := func(name string, from int) {
 		_, err := storage.WriteFile(t.Context(), path.Join(dir, name), func(w io.Writer) error {
 			writer := parquet.NewGenericWriter[row](w, output.WriterOptions(nil)...)
@@ -251,7 +252,7 @@ type wide struct {
 	Names  []string  `parquet:"names,optional,list" parquet-element:",dict"`
 }
 
-// TestRowsOfAnyKind: rows are those that Parquet's own reader assembles.
+// TestRowsOfAnyKind: rows are equal to those of Parquet's own reader.
 func TestRowsOfAnyKind(t *testing.T) {
 	dir := t.TempDir()
 	name := output.TableFile(output.Pairs, 0, 1)
@@ -344,7 +345,7 @@ func writeRows[T any](t *testing.T, path string, rows []T) {
 	}
 }
 
-// TestRowsOfDamaged: a file with some bytes changed, or without its end, gives all rows or an error that names it.
+// TestRowsOfDamaged: a file with some bytes changed, or truncated, gives all rows or an error that names it.
 func TestRowsOfDamaged(t *testing.T) {
 	dir := t.TempDir()
 	name := output.TableFile(output.Pairs, 0, 1)
@@ -369,7 +370,7 @@ func TestRowsOfDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	const random = 1000
-	var pages []int // whose headers say, as Thrift does, that they have 128 values, of which 128 are null
+	var pages []int // pages whose headers claim 128 values, all null, in Thrift
 	header := []byte{0x15, 0x80, 2, 0x15, 0x80, 2}
 	for at := range whole {
 		if bytes.HasPrefix(whole[at:], header) {
@@ -390,7 +391,7 @@ func TestRowsOfDamaged(t *testing.T) {
 				data = data[:r.IntN(len(data))]
 			}
 		} else {
-			data[pages[n-random]+len(header)-1]++ // more are null than there are; the Parquet package panics
+			data[pages[n-random]+len(header)-1]++ // more nulls than values: the Parquet package panics
 		}
 		if err := os.WriteFile(file, data, 0o666); err != nil {
 			t.Fatal(err)
@@ -415,7 +416,7 @@ func TestRowsOfDamaged(t *testing.T) {
 	}
 }
 
-// TestRowsOfLists: a column of lists is refused, as its values are not one of each row.
+// TestRowsOfLists: a column of lists is refused, because it does not have one value per row.
 func TestRowsOfLists(t *testing.T) {
 	dir := t.TempDir()
 	name := output.TableFile(output.Pairs, 0, 1)
@@ -435,7 +436,7 @@ func TestRowsOfLists(t *testing.T) {
 	}
 }
 
-// TestOpaque: no reader takes a staged file for one of an output, and no two have one name.
+// TestOpaque: no reader takes a staged file for one of an output, and all names differ.
 func TestOpaque(t *testing.T) {
 	staged := output.Folder{Dir: "dir", Opaque: true}
 	seen := map[string]bool{}
@@ -460,7 +461,7 @@ func TestOpaque(t *testing.T) {
 	}
 }
 
-// TestWriteJSON: the sum is that of the file, in which nothing is escaped that need not be.
+// TestWriteJSON: the sum is that of the file, in which nothing is escaped without need.
 func TestWriteJSON(t *testing.T) {
 	dir := t.TempDir()
 	file := path.Join(dir, "x.json")
@@ -481,7 +482,7 @@ func TestWriteJSON(t *testing.T) {
 	}
 }
 
-// What a failed run left is read only if its tables are of this format.
+// What a failed run left is only read if its tables have this format.
 func TestRejectedOfAnotherFormat(t *testing.T) {
 	for tables, refused := range map[string]bool{records.Tables: false, "neardup-tables-0": true} {
 		dir := t.TempDir()

@@ -28,10 +28,10 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// An edition is what a run makes: files by name. It is its own fingerprint, too.
+// An edition is the output of a run: files by name. It is also its own fingerprint.
 type edition map[string]string
 
-// Editions that share names, with other bytes of the same size and of another, with the same bytes, and not at all.
+// Editions that share names, with other bytes of the same or another size, with the same bytes, or not at all.
 var (
 	first  = edition{"pairs/part-00000-of-00001.parquet": "first", "corpus/a.jsonl": "same", "corpus/sub/b.jsonl": "first b", "rejected/part-00000-of-00001.parquet": "x"}
 	second = edition{"pairs/part-00000-of-00001.parquet": "secnd", "corpus/a.jsonl": "same", "corpus/sub/c.jsonl": "second c"}
@@ -53,7 +53,7 @@ func text(s string) func(io.Writer) error {
 	return func(w io.Writer) error { _, err := io.WriteString(w, s); return err }
 }
 
-// run is a whole run that makes the edition, as pipelines/dedup does it.
+// run is a whole run that makes the edition, like pipelines/dedup.
 func (e edition) run(ctx context.Context, o commit.Options) error {
 	o.Run = commit.NewRun()
 	if o.Warn == nil {
@@ -71,10 +71,10 @@ func (e edition) run(ctx context.Context, o commit.Options) error {
 	return c.Close(context.WithoutCancel(ctx), e.build(ctx, c, o.Run))
 }
 
-// takenOver counts the parts of other runs that were gone on with.
+// takenOver counts the parts taken over from other runs.
 var takenOver atomic.Int64
 
-// inParts writes each file as a part of its own, with a file that no output has, unless a former run has done it.
+// inParts writes each file as a part, with a file that is not in the output, unless a former run has done so.
 func (e edition) inParts(ctx context.Context, c *commit.Commit) error {
 	if done, err := c.Recovered(e.fingerprint()); done || err != nil {
 		return err
@@ -137,10 +137,10 @@ func (e edition) build(ctx context.Context, c *commit.Commit, run string) error 
 	return c.Publish(ctx, e.fingerprint(), e.manifest(), record)
 }
 
-// failing leaves a record and a table of what was rejected.
+// failing leaves a record and a table of rejected records.
 var failing = edition{"rejected/part-00000-of-00001.parquet": "rejected", "fails": "yes"}
 
-// check returns what is wrong with a folder that looks finished; want, if it is not nil, is what must be there.
+// check returns what is wrong with a folder that looks finished; want, unless nil, is its required content.
 func check(ctx context.Context, dir string, want edition) error {
 	_, err := storage.Stat(ctx, storage.Join(dir, output.SuccessFile))
 	if errors.Is(err, fs.ErrNotExist) && want == nil {
@@ -155,7 +155,7 @@ func check(ctx context.Context, dir string, want edition) error {
 	}
 	err = checkFiles(ctx, finished, dir, want)
 	if same, markErr := finished.Unchanged(ctx); markErr == nil && !same && want == nil {
-		return nil // what was read was not of one output, and the reader knows
+		return nil // the reader knows that it did not read a single output
 	}
 	return err
 }
@@ -184,7 +184,7 @@ func checkFiles(ctx context.Context, finished *output.Finished, dir string, want
 	return err
 }
 
-// lake is an object store that several processes use, each by a scheme of its own.
+// lake is an object store that several processes use, each under its own scheme.
 type lake struct {
 	storagetest.Memory
 	t     *testing.T
@@ -192,7 +192,7 @@ type lake struct {
 	parts bool // runs work in parts
 	mu    sync.Mutex
 	clock time.Time
-	// unwatched: what looks finished may not be whole after a request.
+	// unwatched allows outputs that look finished not to be whole after a request.
 	unwatched bool
 }
 
@@ -208,21 +208,21 @@ func newLake(t *testing.T) *lake {
 	return l
 }
 
-// later lets the locks of processes that do nothing grow old.
+// later lets the locks of inactive processes expire.
 func (l *lake) later() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.clock = l.clock.Add(6 * time.Minute)
 }
 
-// process returns options of a run by a new process: before is called before each request that changes something.
+// process returns options of a run by a new process, which calls before before each request that changes something.
 func (l *lake) process(name string, before func(request string) error) commit.Options {
 	scheme := name + "://"
 	storage.Register(scheme, &process{lake: l, scheme: scheme, before: before})
 	return commit.Options{Dir: scheme + l.dir, Overwrite: true, Continue: l.parts}
 }
 
-// whole fails the test if what looks finished is not.
+// whole fails the test if an output looks finished but is not whole.
 func (l *lake) whole(when string, want edition) {
 	l.t.Helper()
 	if err := check(context.Background(), "lake://"+l.dir, want); err != nil {
@@ -245,7 +245,7 @@ type process struct {
 	lake   *lake
 	scheme string
 	before func(request string) error
-	one    sync.Mutex // its requests come one after another
+	one    sync.Mutex // serialises its requests
 }
 
 func (p *process) in(path string) string { return "lake://" + strings.TrimPrefix(path, p.scheme) }
@@ -255,7 +255,7 @@ func (p *process) out(info storage.Info) storage.Info {
 	return info
 }
 
-// request is made, unless the process is dead.
+// request makes a request, unless the process is dead.
 func (p *process) request(kind, path string, do func() error) error {
 	p.one.Lock()
 	defer p.one.Unlock()
@@ -326,7 +326,7 @@ func (p *process) Move(ctx context.Context, from, to string) error {
 
 var errKilled = errors.New("the process was killed")
 
-// killedAt is the hook of a process that is killed before its request of number n; alive is set if it ended before.
+// killedAt returns the hook of a process that is killed before its request number n; alive is set if it ended before.
 func killedAt(n int, alive *bool) func(string) error {
 	*alive = true
 	return func(string) error {
@@ -340,7 +340,7 @@ func killedAt(n int, alive *bool) func(string) error {
 
 func lives(string) error { return nil }
 
-// prepared are outputs that a run finds.
+// prepared has the outputs that a run may find.
 var prepared = map[string][]edition{"nothing": nil, "finished": {first}, "failed": {failing}, "failed beside finished": {first, failing}}
 
 func (l *lake) prepare(editions []edition) {
@@ -352,15 +352,15 @@ func (l *lake) prepare(editions []edition) {
 	}
 }
 
-// TestKilled: whenever a run is killed, what looks finished is whole, and the same command then finishes, even
-// if it was killed once more.
+// TestKilled: whenever a run is killed, an output that looks finished is whole, and the same command then completes,
+// even if it is killed once more.
 func TestKilled(t *testing.T) {
 	for name, editions := range prepared {
 		t.Run(name, func(t *testing.T) { killed(t, editions, false) })
 	}
 }
 
-// TestKilledInParts: so it is with runs that work in parts, which go on with what is done.
+// TestKilledInParts: the same holds for runs in parts, which continue with the finished parts.
 func TestKilledInParts(t *testing.T) {
 	takenOver.Store(0)
 	for name, editions := range prepared {
@@ -373,7 +373,7 @@ func TestKilledInParts(t *testing.T) {
 
 func killed(t *testing.T, editions []edition, parts bool) {
 	for n, ended := 0, false; !ended; n++ {
-		again := 0 // the request at which the second is killed; -1: it is not
+		again := 0 // the request at which the second is killed; -1 if it is not
 		for step := steps(n); ; again += step {
 			l := newLake(t)
 			l.prepare(editions)
@@ -405,8 +405,8 @@ func killed(t *testing.T, editions []edition, parts bool) {
 	}
 }
 
-// TestFencedKeepsParts: what a run has done that was fenced off, and ends before its successor has taken that over, is
-// there for it. No more is kept from then on.
+// TestFencedKeepsParts: the work of a run that is fenced off, and ends before its successor takes that over, remains
+// for the successor. From then on it keeps nothing more.
 func TestFencedKeepsParts(t *testing.T) {
 	l := newLake(t)
 	l.parts = true
@@ -434,12 +434,12 @@ func TestFencedKeepsParts(t *testing.T) {
 	}
 }
 
-// TestReadyPartsAreKept: parts of a run that was killed when it was about to publish, on a disk, are there for the
-// next. What a run has replaced is not of its parts, whatever its files are called.
+// TestReadyPartsAreKept: the parts of a run that was killed when it was about to publish on a disk remain for the next.
+// The output it replaced is not among its parts, whatever its files are called.
 func TestReadyPartsAreKept(t *testing.T) {
 	for _, c := range []struct {
 		way, ready string
-		mark       bool // of the run that was killed
+		mark       bool // of the killed run
 		want       int
 	}{
 		{"swap", "out", true, len(second)}, {"swap", "out", false, 0},
@@ -471,7 +471,7 @@ func TestReadyPartsAreKept(t *testing.T) {
 	}
 }
 
-// TestShortPart: a part is done again if a file of it was cut off, and kept only if all are as long as they were written.
+// TestShortPart: a part is repeated if one of its files was truncated, and kept only if all have their full length.
 func TestShortPart(t *testing.T) {
 	dir := folder(t, "swap")
 	o := commit.Options{Dir: dir, Continue: true, Run: commit.NewRun(), Warn: func(string, ...any) {}}
@@ -496,7 +496,7 @@ func TestShortPart(t *testing.T) {
 	}
 }
 
-// TestForgedPart: a part moves files out of the folders of its run only, whatever its record and its note say.
+// TestForgedPart: a part only moves files out of the folders of its run, whatever its record and its note say.
 func TestForgedPart(t *testing.T) {
 	dir := folder(t, "swap")
 	secret := filepath.Join(t.TempDir(), "secret")
@@ -527,8 +527,8 @@ func TestForgedPart(t *testing.T) {
 // steps is the distance between the moments at which the second run is killed.
 func steps(n int) int { return nightly.Or(1, 53+n%17) }
 
-// paused runs an edition that stands still before its request of number n, from 0 on, until another has done something.
-// It returns that request, "" if the run ended before.
+// paused runs an edition that pauses before its request number n, from 0 on, until another run has acted. It returns
+// that request, or "" if the run ended before.
 func paused(e edition, n int, process func(before func(string) error) commit.Options, other func()) (at string, err error) {
 	arrived, goOn, done := make(chan string, 1), make(chan bool), make(chan error, 1)
 	one := process(func(request string) error {
@@ -554,14 +554,14 @@ func paused(e edition, n int, process func(before func(string) error) commit.Opt
 	return at, err
 }
 
-// TestPaused: a run that stands still while another takes the output over does it no harm when it goes on.
+// TestPaused: a run that pauses while another takes over the output does no harm when it resumes.
 func TestPaused(t *testing.T) {
 	for name, editions := range prepared {
 		t.Run(name, func(t *testing.T) { pausedAtEach(t, editions, third, false, 0, 1) })
 	}
 }
 
-// TestPausedInParts: nor where runs work in parts, and the other goes on with those that are done.
+// TestPausedInParts: the same holds for runs in parts, where the other continues with the finished parts.
 func TestPausedInParts(t *testing.T) {
 	takenOver.Store(0)
 	for name, editions := range prepared {
@@ -592,7 +592,7 @@ func pausedAtEach(t *testing.T, editions []edition, other edition, parts bool, f
 		if fenced := (*storage.FencedError)(nil); err != nil && !errors.As(err, &fenced) && !errors.As(err, new(*storage.LockedError)) {
 			t.Errorf("%s: the error does not tell", when)
 		}
-		if err == nil { // it went on before or after the other
+		if err == nil { // it finished before or after the other
 			l.whole(when, nil)
 		} else {
 			l.whole(when, other)

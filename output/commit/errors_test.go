@@ -20,7 +20,7 @@ import (
 
 var errOnce = errors.New("the store could not do it")
 
-// failingAt is the hook of a process one of whose requests fails, that of number n; alive is set if it ended before.
+// failingAt returns the hook of a process whose request number n fails; alive is set if it ended before.
 func failingAt(n int, alive *bool) func(string) error {
 	*alive = true
 	return func(string) error {
@@ -32,8 +32,8 @@ func failingAt(n int, alive *bool) func(string) error {
 	}
 }
 
-// TestErrors: whichever request fails, an old output stays or the same command finishes the new one, and no run ends
-// with an error that has published.
+// TestErrors: whichever request fails, the old output stays or the same command completes the new one, and no run that
+// has published returns an error.
 func TestErrors(t *testing.T) {
 	for name, editions := range prepared {
 		t.Run(name, func(t *testing.T) {
@@ -56,7 +56,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestPausedBeforeReading is TestPaused for a run that stands still before it reads or lists something.
+// TestPausedBeforeReading is TestPaused for a run that pauses before it reads or lists something.
 func TestPausedBeforeReading(t *testing.T) {
 	for n, ended := int64(0), false; !ended; n++ {
 		l := newLake(t)
@@ -78,7 +78,7 @@ func TestPausedBeforeReading(t *testing.T) {
 		case <-arrived:
 		}
 		l.later()
-		// The other is stopped, too, in the middle of its work: what it has staged is not the first's to remove.
+		// The other is paused in the middle of its work, too: the first must not remove what it has staged.
 		other := begins(t, two)
 		if !ended {
 			close(goOn)
@@ -103,7 +103,7 @@ func begins(t *testing.T, o commit.Options) *commit.Commit {
 	return c
 }
 
-// reading is a process that stands still before it reads.
+// reading is a process that pauses before it reads.
 type reading struct {
 	process
 	before func()
@@ -124,8 +124,8 @@ func (r *reading) Open(ctx context.Context, path string) (storage.Reader, error)
 	return r.process.Open(ctx, path)
 }
 
-// TestFilesAndFolders: what was a file may be a folder in the new output, and the other way round, also if the run is
-// interrupted between.
+// TestFilesAndFolders: a file may become a folder in the new output, and vice versa, even if the run is interrupted in
+// between.
 func TestFilesAndFolders(t *testing.T) {
 	file, folders := edition{"corpus/a": "file"}, edition{"corpus/a/b/c": "in a folder"}
 	for _, way := range []string{"swap", "fill"} {
@@ -143,7 +143,7 @@ func TestFilesAndFolders(t *testing.T) {
 	}
 }
 
-// TestPending: a run that could not publish all of its output leaves what the next one finishes.
+// TestPending: a run that could not publish all of its output leaves it for the next one to complete.
 func TestPending(t *testing.T) {
 	l := newLake(t)
 	l.prepare([]edition{first})
@@ -172,7 +172,7 @@ func TestPending(t *testing.T) {
 			t.Errorf("%s is there: %v", path, err)
 		}
 	}
-	if err := second.run(t.Context(), l.process("two", lives)); err != nil { // with no need to wait for the lock
+	if err := second.run(t.Context(), l.process("two", lives)); err != nil { // without waiting for the lock
 		t.Fatal(err)
 	}
 	l.whole("published by the next", second)
@@ -182,8 +182,8 @@ func TestPending(t *testing.T) {
 	}
 }
 
-// TestSealsOfOthers: a seal that names what is not a file of an output is not carried out, nor is one that was lost with
-// the power.
+// TestSealsOfOthers: a seal is not carried out if it names something that is not a file of an output, or if it was lost
+// in a power failure.
 func TestSealsOfOthers(t *testing.T) {
 	const run = "20260102-030405-0a1b2c3d"
 	for name, content := range map[string]string{
@@ -236,7 +236,7 @@ func TestOtherUsers(t *testing.T) {
 	same(t, "what another user staged", tree(t, staging), before)
 }
 
-// TestLongNames: an output whose name leaves no room for that of a folder beside it is published all the same.
+// TestLongNames: an output whose name is too long for a folder beside it is published nevertheless.
 func TestLongNames(t *testing.T) {
 	for _, length := range []int{220, 221, 222, 248, 255} {
 		dir := filepath.Join(folder(t, "swap"), strings.Repeat("x", length))
@@ -254,7 +254,7 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
-// TestGroups: what is published belongs to the group that files made in the folder do.
+// TestGroups: published files belong to the group that files created in the folder have.
 func TestGroups(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can give files to others")
@@ -279,7 +279,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestObjectsBeside: an object that has an output's name, without its slash, is another's.
+// TestObjectsBeside: an object with an output's name, without the slash, belongs to others.
 func TestObjectsBeside(t *testing.T) {
 	l := newLake(t)
 	objects := []string{"lake://lake/out", "lake://lake/out.failed"}

@@ -7,7 +7,7 @@ import (
 	"github.com/neardup/neardup/io/storage"
 )
 
-// OnSync lets a test stand in for each sync of the run, which is what it is given.
+// OnSync makes the run call do instead of each sync, with the sync as argument.
 func (c *Commit) OnSync(do func(sync func() error) error) { c.syncing = watched{c.syncing, do} }
 
 type watched struct {
@@ -19,13 +19,13 @@ func (w watched) Sync(ctx context.Context, paths ...string) error {
 	return w.do(func() error { return w.Syncing.Sync(ctx, paths...) })
 }
 
-// SetWarn has c tell warn of what is no error.
+// SetWarn makes c report warnings to warn.
 func (c *Commit) SetWarn(warn func(format string, args ...any)) { c.o.Warn = warn }
 
-// Run is the run's id.
+// Run returns the run's id.
 func (c *Commit) Run() string { return c.o.Run }
 
-// Hurry makes the times short that a run has after an interruption.
+// Hurry shortens the times that a run has after an interruption.
 func Hurry(publish, end time.Duration) (undo func()) {
 	publishWas, endWas := publishTime, endTime
 	publishTime, endTime = publish, end

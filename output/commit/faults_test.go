@@ -16,7 +16,7 @@ import (
 	"github.com/neardup/neardup/output/commit"
 )
 
-// only fails the test if a folder has other names in it than these.
+// only fails the test if a folder has other names than these.
 func only(t *testing.T, folder string, names ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(folder)
@@ -39,8 +39,8 @@ func ok(t *testing.T, err error) {
 	}
 }
 
-// TestCannotSwapAfterAll: an output that can no longer take another's place once the new one is ready, here since it
-// became a link, is filled, and nothing stays beside it.
+// TestCannotSwapAfterAll: an output that can no longer be exchanged when the new one is ready, because it became a
+// link, is filled, and nothing stays beside it.
 func TestCannotSwapAfterAll(t *testing.T) {
 	dir := folder(t, "swap")
 	ok(t, first.run(t.Context(), commit.Options{Dir: dir}))
@@ -54,8 +54,8 @@ func TestCannotSwapAfterAll(t *testing.T) {
 	only(t, filepath.Dir(dir), "moved", "out")
 }
 
-// TestKilledWhileTidying: what a kill leaves of a former output that was being removed is no file of others, and the next
-// run removes it.
+// TestKilledWhileTidying: the rest of an old output whose removal was killed does not count as files of others, and the
+// next run removes it.
 func TestKilledWhileTidying(t *testing.T) {
 	dir := folder(t, "swap")
 	large := edition{}
@@ -80,7 +80,7 @@ func TestKilledWhileTidying(t *testing.T) {
 	}
 }
 
-// TestLockOfOthers: a lock file that is too large for one, and what is no file.
+// TestLockOfOthers: a lock file that is too large to be a lock, or is not a regular file.
 func TestLockOfOthers(t *testing.T) {
 	dir := folder(t, "swap")
 	plant(t, filepath.Join(dir, ".lock"), strings.Repeat("mine\n", 1000))
@@ -93,7 +93,7 @@ func TestLockOfOthers(t *testing.T) {
 	refuses(t, filepath.Dir(dir), file, file+" is not a folder", true)
 }
 
-// TestFailedElsewhere: the record of a run that failed reaches a folder on another file system.
+// TestFailedElsewhere: the record of a failed run reaches a folder on another file system.
 func TestFailedElsewhere(t *testing.T) {
 	dir := folder(t, "swap")
 	other, err := os.MkdirTemp("/dev/shm", "neardup")
@@ -110,7 +110,7 @@ func TestFailedElsewhere(t *testing.T) {
 	only(t, filepath.Join(other, "rejected"), "part-00000-of-00001.parquet")
 }
 
-// TestFailedIsFile: what others have in place of the folder for a record is left, without a word.
+// TestFailedIsFile: a file of others in place of the folder for a record stays, without a warning.
 func TestFailedIsFile(t *testing.T) {
 	dir := folder(t, "swap")
 	plant(t, commit.FailedDir(dir), "mine")
@@ -119,7 +119,7 @@ func TestFailedIsFile(t *testing.T) {
 	}}))
 }
 
-// TestFoldersAsBefore: a run that leaves nothing removes the folders it made, and no others.
+// TestFoldersAsBefore: a run that leaves nothing removes the folders that it made, and no others.
 func TestFoldersAsBefore(t *testing.T) {
 	root := filepath.Dir(folder(t, "swap"))
 	ok(t, os.Mkdir(filepath.Join(root, "mine"), 0o750))
@@ -133,7 +133,7 @@ func TestFoldersAsBefore(t *testing.T) {
 	}
 }
 
-// TestParentNotListed: where what is beside an output could not be found again, nothing is put.
+// TestParentNotListed: nothing is put beside an output where it could not be found again.
 func TestParentNotListed(t *testing.T) {
 	if notroot.Ran(t) { // root may list any folder
 		return
@@ -153,7 +153,7 @@ func TestParentNotListed(t *testing.T) {
 	only(t, parent, "out")
 }
 
-// TestNotSealed: a run that cannot write its seal leaves the old output as it was, and nothing for the next run.
+// TestNotSealed: a run that cannot write its seal leaves the old output unchanged, and nothing for the next run.
 func TestNotSealed(t *testing.T) {
 	l := newLake(t)
 	l.prepare([]edition{first})
@@ -172,7 +172,7 @@ func TestNotSealed(t *testing.T) {
 	l.clean("not sealed")
 }
 
-// TestSealedNevertheless: a seal that a store made, but reported an error for, is one.
+// TestSealedNevertheless: a seal counts even if the store reported an error when it created it.
 func TestSealedNevertheless(t *testing.T) {
 	l := newLake(t)
 	l.prepare([]edition{first})
@@ -189,7 +189,7 @@ func TestSealedNevertheless(t *testing.T) {
 	l.clean("sealed nevertheless")
 }
 
-// late is a process that is told of an error once its seal has been made.
+// late is a process that gets an error after its seal has been created.
 type late struct{ process }
 
 func (p *late) Create(ctx context.Context, path string, cond storage.If, write func(io.Writer) error) (storage.Info, error) {
@@ -200,8 +200,8 @@ func (p *late) Create(ctx context.Context, path string, cond storage.If, write f
 	return info, err
 }
 
-// TestLockedByReader: a file that is to be replaced, and that another process has locked, is waited for a moment; if that
-// does not let it go, the error tells, and the same command finishes once it has.
+// TestLockedByReader: the run waits a moment for a file that it must replace and another process has locked. If the
+// lock stays, the error says so, and the same command completes once it is released.
 func TestLockedByReader(t *testing.T) {
 	for _, letGo := range []time.Duration{50 * time.Millisecond, time.Minute} {
 		var reader storage.Hold
@@ -231,8 +231,8 @@ func TestLockedByReader(t *testing.T) {
 	}
 }
 
-// TestHalfPublishedByAnotherUser: the next user is told that the owner can finish it: if the owner deleted what is staged,
-// half an output would be left.
+// TestHalfPublishedByAnotherUser: the next user is told that the owner can complete the output: if the owner deleted
+// what is staged, half an output would be left.
 func TestHalfPublishedByAnotherUser(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can give files to others")
@@ -257,8 +257,8 @@ func TestHalfPublishedByAnotherUser(t *testing.T) {
 	same(t, "half published", tree(t, dir), before)
 }
 
-// TestMarkOfAnother: a run that was to move its mark of success when another replaced its output has lost the lock, though
-// both marks have one size.
+// TestMarkOfAnother: a run that was about to move its mark of success when another replaced its output has lost the
+// lock, though both marks have the same size.
 func TestMarkOfAnother(t *testing.T) {
 	l := newLake(t)
 	l.prepare([]edition{first})

@@ -15,13 +15,13 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// stuck is a process whose store answers no request from number n on, and which is interrupted then. What it had asked for may take
-// effect late.
+// stuck is a process whose store answers no request from number n on, and which is then interrupted. Its requests may
+// take effect late.
 type stuck struct {
 	process
 	interrupt func()
 	n         atomic.Int64
-	again     bool // the store answers once the run has given up publishing
+	again     bool // the store answers again once the run has given up publishing
 }
 
 var errStopped = errors.New("stopped")
@@ -60,9 +60,9 @@ func (s *stuck) Abort(context.Context, string) error { return nil }
 
 func (s *stuck) Within() time.Duration { return 10 * time.Millisecond }
 
-// TestInterruptedWhilePublishing: a run that is interrupted while it publishes on a store that answers nothing more, or not for a
-// while, ends all the same. What it leaves is the old output or is not finished, and the next run goes on, once requests of the first
-// cannot take effect any more.
+// TestInterruptedWhilePublishing: a run that is interrupted while it publishes on a store that no longer answers, or
+// not for a while, ends nevertheless. It leaves the old output or an unfinished one, and the next run continues once
+// the first one's requests can no longer take effect.
 func TestInterruptedWhilePublishing(t *testing.T) {
 	t.Cleanup(commit.Hurry(10*time.Millisecond, 30*time.Millisecond))
 	for _, again := range []bool{false, true} {

@@ -19,9 +19,9 @@ import (
 // lingering is a store in which a request may take effect a minute after it was sent.
 type lingering struct {
 	storagetest.Memory
-	removals map[string]storage.If // by path, those with a version
+	removals map[string]storage.If // removals with a version, by path
 	aborted  []string
-	left     []string // what is staged when uploads are aborted
+	left     []string // what is still staged when uploads are aborted
 }
 
 func (*lingering) Within() time.Duration { return time.Minute }
@@ -43,8 +43,8 @@ func (l *lingering) Remove(ctx context.Context, path string, cond storage.If) er
 	return l.Memory.Remove(ctx, path, cond)
 }
 
-// TestLate: what a run removes of the former output may take effect for a minute from the last proof of its lock, who takes a
-// lock by force publishes after that minute, and uploads are aborted when nothing is left to upload from.
+// TestLate: removals of the old output may take effect for a minute from the last proof of the lock; a run that takes a
+// lock by force publishes after that minute; and uploads are aborted once nothing is left to upload from.
 func TestLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &lingering{removals: map[string]storage.If{}, Memory: storagetest.Memory{ETags: true}}
@@ -86,7 +86,7 @@ func TestLate(t *testing.T) {
 		if err := check(t.Context(), options.Dir, second); err != nil {
 			t.Error(err)
 		}
-		// Without force nothing has to be waited for.
+		// Without force there is no wait.
 		begun = time.Now()
 		if err := third.run(t.Context(), commit.Options{Dir: options.Dir, Overwrite: true}); err != nil || time.Since(begun) > time.Second {
 			t.Errorf("%v after %v", err, time.Since(begun))
@@ -94,10 +94,10 @@ func TestLate(t *testing.T) {
 	})
 }
 
-// fencing is a process on a store whose versions come back: what it removes has a date.
+// fencing is a process on a store where versions recur, so its removals have a deadline.
 type fencing struct {
 	process
-	heedless bool // it removes whatever the version
+	heedless bool // the store ignores versions when it removes
 }
 
 func (*fencing) Within() time.Duration { return 20 * time.Millisecond }
@@ -116,8 +116,8 @@ func (p *fencing) Remove(ctx context.Context, path string, cond storage.If) erro
 	})
 }
 
-// TestPausedForced: a run that stands still before any request, while another takes its lock by force and publishes the
-// same bytes as before, goes on to find out who has the output, and leaves it alone.
+// TestPausedForced: a run that pauses before any request, while another takes its lock by force and publishes the same
+// bytes as before, finds out when it resumes, and leaves the output alone.
 func TestPausedForced(t *testing.T) {
 	for _, weak := range []bool{false, true} {
 		pausedForced(t, weak)
@@ -130,7 +130,7 @@ func pausedForced(t *testing.T, weak bool) {
 	for n, ended := 0, false; !ended; n++ {
 		l := newLake(t)
 		l.ETags = true
-		l.Now = func() time.Time { // stands still but for the wait
+		l.Now = func() time.Time { // advances only for the wait
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			return l.clock
@@ -151,7 +151,7 @@ func pausedForced(t *testing.T, weak bool) {
 		storage.Register("two://", &fencing{process{lake: l, scheme: "two://", before: lives}, weak})
 		go func() {
 			var err error
-			defer func() { done <- err }() // also if the test fails in it
+			defer func() { done <- err }() // even if the test fails in it
 			err = second.run(context.Background(), options)
 		}()
 		var err error
@@ -178,7 +178,7 @@ func pausedForced(t *testing.T, weak bool) {
 		stage(t, two, first)
 		published := publish(t, two, first)
 		if locked && !waited && time.Since(begun) > (*fencing)(nil).Within() {
-			l.later() // this machine was so slow that the lock did not have to be waited for
+			l.later() // this machine was so slow that the lock had expired
 		}
 		if !ended {
 			close(goOn)
@@ -203,8 +203,8 @@ func pausedForced(t *testing.T, weak bool) {
 	}
 }
 
-// TestPausedFailing: a run that fails, and stands still before any request while another takes the output over and publishes, leaves that
-// alone, also if its files have the bytes of those that an earlier run had left.
+// TestPausedFailing: a failing run that pauses before any request, while another takes over the output and publishes,
+// leaves that alone, even if its files have the same bytes as those of an earlier run.
 func TestPausedFailing(t *testing.T) {
 	made := edition{"rejected/part-00000-of-00001.parquet": "rejected", "corpus/a.jsonl": "a"}
 	for name, editions := range prepared {
@@ -228,8 +228,8 @@ func TestPausedFailing(t *testing.T) {
 	}
 }
 
-// TestSealGoesFirst: of a staging folder that goes, the seal does first: who finds it with half of its files takes those for
-// published that another output has of the same name and size.
+// TestSealGoesFirst: when a staging folder is removed, the seal is removed first: a run that finds it with half of its
+// files would take files of another output, with the same names and sizes, for published ones.
 func TestSealGoesFirst(t *testing.T) {
 	l := newLake(t)
 	var removed []string

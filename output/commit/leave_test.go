@@ -10,7 +10,7 @@ import (
 	"github.com/neardup/neardup/output/commit"
 )
 
-// leave is a run that leaves the staged files of an edition to a job.
+// leave runs, and leaves the staged files of an edition to a job.
 func (l *lake) leave(e edition, to string) *commit.Left {
 	l.t.Helper()
 	o := l.process("leaves", lives)
@@ -48,7 +48,7 @@ func (l *lake) finish(ctx context.Context, e edition, o commit.Options) error {
 	return c.Close(context.WithoutCancel(ctx), e.build(ctx, c, left.Run))
 }
 
-// TestLeft: what was left is finished as the run would have been, however old its lock is.
+// TestLeft: a run that was left is finished as it would have ended itself, however old its lock is.
 func TestLeft(t *testing.T) {
 	for name, editions := range prepared {
 		t.Run(name, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestLeft(t *testing.T) {
 	}
 }
 
-// TestLeftIsHeld: no other run gets the output before the job has ended, and then it does.
+// TestLeftIsHeld: no other run gets the output before the job has ended; then it does.
 func TestLeftIsHeld(t *testing.T) {
 	l := newLake(t)
 	l.leave(second, "job 1")
@@ -101,7 +101,7 @@ func TestLeftIsHeld(t *testing.T) {
 	l.whole("finished too late", third)
 }
 
-// TestFinishedTwice: of two processes that finish a run at the same time, one does.
+// TestFinishedTwice: if two processes finish a run at the same time, one of them does.
 func TestFinishedTwice(t *testing.T) {
 	l := newLake(t)
 	l.leave(second, "job 1")
@@ -121,7 +121,7 @@ func TestFinishedTwice(t *testing.T) {
 	if err := c.Close(t.Context(), second.build(t.Context(), c, left.Run)); err != nil {
 		t.Fatal(err)
 	}
-	// One that has looked before.
+	// A process that found the run before.
 	if _, err := commit.Resume(t.Context(), l.process("four", lives), left); !errors.As(err, new(*commit.RefusedError)) {
 		t.Errorf("after that: %v", err)
 	}
@@ -129,8 +129,8 @@ func TestFinishedTwice(t *testing.T) {
 	l.clean("finished")
 }
 
-// TestFinishIsKilled: whenever a process that finishes a run is killed, what looks finished is whole, and another
-// finishes it.
+// TestFinishIsKilled: whenever a process that finishes a run is killed, an output that looks finished is whole, and
+// another process finishes the run.
 func TestFinishIsKilled(t *testing.T) {
 	for n, ended := 0, false; !ended; n++ {
 		l := newLake(t)

@@ -17,10 +17,10 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// The syncs of a run are the moments at which these tests disturb it on a disk.
+// These tests disturb a run on a disk at its syncs.
 
-// replacing returns a run that is ready to replace a finished output, beside which there is the record of one that failed.
-// It calls disturb at its sync number n, from 1 on.
+// replacing returns a run that is ready to replace a finished output, with the record of a failed run beside it. It
+// calls disturb at its sync number n, from 1 on.
 func replacing(t *testing.T, way string, n int, disturb func(dir string, c *commit.Commit) error) (dir string, c *commit.Commit, reached *bool) {
 	t.Helper()
 	dir = folder(t, way)
@@ -45,7 +45,7 @@ func replacing(t *testing.T, way string, n int, disturb func(dir string, c *comm
 	return dir, c, reached
 }
 
-// published reports whether there is a mark of success, and fails the test if what has it is not whole.
+// published reports whether there is a mark of success, and fails the test if an output with it is not whole.
 func published(t *testing.T, when, dir string) bool {
 	t.Helper()
 	if err := check(t.Context(), dir, nil); err != nil {
@@ -55,8 +55,8 @@ func published(t *testing.T, when, dir string) bool {
 	return err == nil
 }
 
-// TestSyncFails: a disk that fails a sync before the output is published fails the run, which leaves what is known of an
-// earlier failure, and the output as it was if folders are exchanged. Afterwards it is a warning.
+// TestSyncFails: if a disk fails a sync before the output is published, the run fails; the record of an earlier failure
+// stays and, if folders are exchanged, the output is unchanged. Afterwards the failure is only a warning.
 func TestSyncFails(t *testing.T) {
 	broken := errors.New("the disk is broken")
 	for _, way := range []string{"swap", "fill"} {
@@ -106,8 +106,8 @@ func TestSyncFails(t *testing.T) {
 	}
 }
 
-// TestLockTaken: a run whose lock is taken at whatever moment replaces nothing from then on, even if the taker has not come
-// to remove what it has staged, and says so.
+// TestLockTaken: a run whose lock is taken at any moment replaces nothing from then on, even if the new holder has not
+// removed its staging folder yet, and says so.
 func TestLockTaken(t *testing.T) {
 	for _, way := range []string{"swap", "fill"} {
 		for n := 1; ; n++ {
@@ -149,7 +149,7 @@ func TestLockTaken(t *testing.T) {
 	}
 }
 
-// names are those of all files in an output, but hidden ones.
+// names returns the names of all files in an output except hidden ones.
 func names(t *testing.T, dir string) string {
 	t.Helper()
 	var names []string
@@ -162,7 +162,7 @@ func names(t *testing.T, dir string) string {
 	return strings.Join(names, " ")
 }
 
-// TestLateFile: a file cannot come into the staging folder any more once its files are counted.
+// TestLateFile: no file can be added to the staging folder once its files are counted.
 func TestLateFile(t *testing.T) {
 	for _, way := range []string{"swap", "fill"} {
 		dir, c, _ := replacing(t, way, 1, func(_ string, c *commit.Commit) error {
@@ -180,13 +180,13 @@ func TestLateFile(t *testing.T) {
 	}
 }
 
-// TestExchangeFails: if the folders are not exchanged, and not since none can be, the run fails.
+// TestExchangeFails: if exchanging the folders fails, other than because it is unsupported, the run fails.
 func TestExchangeFails(t *testing.T) {
 	dir, c, _ := replacing(t, "swap", 0, nil)
 	staging := filepath.Dir(c.Staged().Dir)
 	c.OnSync(func(sync func() error) error {
 		err := sync()
-		if _, before := os.Stat(filepath.Join(staging, "out", output.LockFile)); before != nil { // the last sync has the lock, too
+		if _, before := os.Stat(filepath.Join(staging, "out", output.LockFile)); before != nil { // the last includes it
 			return err
 		}
 		if gone := os.Rename(filepath.Join(staging, "out"), filepath.Join(staging, "gone")); gone != nil {
@@ -206,15 +206,15 @@ func TestExchangeFails(t *testing.T) {
 	}
 }
 
-// TestFailHalfPublished: the record of a run that fails while its files are moved does not take the place of these, and the
-// next run goes on from there.
+// TestFailHalfPublished: the record of a run that fails while its files are moved does not overwrite them, and the next
+// run continues from there.
 func TestFailHalfPublished(t *testing.T) {
 	dir := folder(t, "fill")
 	c := begin(t, dir)
 	stage(t, c, second)
 	n := 0
 	c.OnSync(func(sync func() error) error {
-		if n++; n == 3 { // all are in their places, but the mark of success
+		if n++; n == 3 { // all are in their places except the mark of success
 			return errFailed
 		}
 		return sync()
@@ -247,8 +247,8 @@ func TestFailHalfPublished(t *testing.T) {
 	}
 }
 
-// TestFinishedMeanwhile: an output that another run finishes after this one has looked, and before it has the lock, is not
-// replaced unasked.
+// TestFinishedMeanwhile: an output that another run finishes after this one's check, and before it has the lock, is not
+// replaced without --overwrite.
 func TestFinishedMeanwhile(t *testing.T) {
 	l := newLake(t)
 	other := false
@@ -267,8 +267,8 @@ func TestFinishedMeanwhile(t *testing.T) {
 	l.clean("finished meanwhile")
 }
 
-// TestOneRequestFails: a request that fails fails the run, or does no harm; once the mark of success is in its place, it is
-// no more than a warning. The same command then finishes.
+// TestOneRequestFails: a failed request makes the run fail, or does no harm; once the mark of success is in its place,
+// it is only a warning. The same command then completes.
 func TestOneRequestFails(t *testing.T) {
 	broken := errors.New("the store is broken")
 	mark := output.Folder{Opaque: true}.Name(output.SuccessFile)
@@ -305,7 +305,7 @@ func TestOneRequestFails(t *testing.T) {
 	}
 }
 
-// TestCancelled: a run that is cancelled while it publishes, publishes; before, it leaves the output as it was.
+// TestCancelled: a run that is cancelled while it publishes completes; earlier, it leaves the output unchanged.
 func TestCancelled(t *testing.T) {
 	for n, ended := 0, false; !ended; n++ {
 		l := newLake(t)
@@ -328,7 +328,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// killedBefore returns options of a run that is killed before its first request that has this in it.
+// killedBefore returns options of a run that is killed before its first request that contains request.
 func (l *lake) killedBefore(request string) commit.Options {
 	dead := false
 	return l.process("one", func(r string) error {
@@ -339,7 +339,8 @@ func (l *lake) killedBefore(request string) commit.Options {
 	})
 }
 
-// sealed returns a lake in which a run that was to replace the first edition by the second was killed before a request.
+// sealed returns a lake in which a run that was replacing the first edition with the second was killed before a
+// request.
 func sealed(t *testing.T, request string) *lake {
 	t.Helper()
 	l := newLake(t)
@@ -351,7 +352,7 @@ func sealed(t *testing.T, request string) *lake {
 	return l
 }
 
-// staged is the path of a staged file of the only run that has left some, "" if it was moved.
+// staged returns the path of a staged file of the only run that left some, or "" if it was moved.
 func (l *lake) staged(name string) string {
 	l.t.Helper()
 	name = output.Folder{Opaque: true}.Name(name)
@@ -369,8 +370,8 @@ const (
 	endReplacing    = " to one://lake/out/run.json"
 )
 
-// TestSealThatCannotBeCarriedOut: what a killed run had ready, and somebody has removed since, is made anew, whatever it had
-// published; and a file that has the size of a missing one does not stand for it.
+// TestSealThatCannotBeCarriedOut: if something has removed files that a killed run had ready, they are made again,
+// whatever it had published; a file of the same size does not replace a missing one.
 func TestSealThatCannotBeCarriedOut(t *testing.T) {
 	for _, killed := range []string{beforeReplacing, amidstReplacing, endReplacing} {
 		for _, name := range []string{"pairs/part-00000-of-00001.parquet", "corpus/sub/c.jsonl", output.SuccessFile} {
@@ -400,11 +401,11 @@ func TestSealThatCannotBeCarriedOut(t *testing.T) {
 	}
 }
 
-// TestNamesOfStaleSeal: a file that a killed run had brought to its place, and of which only its seal tells, is no stranger's,
-// even if the seal cannot be carried out.
+// TestNamesOfStaleSeal: a file that a killed run moved to its place, and that only its seal names, is not foreign, even
+// if the seal cannot be carried out.
 func TestNamesOfStaleSeal(t *testing.T) {
 	l := sealed(t, beforeReplacing)
-	const name = "corpus/sub/c.jsonl" // which the first edition has not
+	const name = "corpus/sub/c.jsonl" // not in the first edition
 	if err := l.Move(t.Context(), l.staged(name), "lake://"+l.dir+"/"+name); err != nil {
 		t.Fatal(err)
 	}
@@ -420,7 +421,7 @@ func TestNamesOfStaleSeal(t *testing.T) {
 	l.clean("made anew")
 }
 
-// TestSealOfAReplacedOutput: what a killed run had ready does not replace an output that was finished since.
+// TestSealOfAReplacedOutput: the output that a killed run had ready does not replace one finished since.
 func TestSealOfAReplacedOutput(t *testing.T) {
 	l := sealed(t, beforeReplacing)
 	elsewhere := commit.Options{Dir: "lake://lake/other"}
@@ -451,14 +452,14 @@ func TestSealOfAReplacedOutput(t *testing.T) {
 	l.clean("replaced")
 }
 
-// TestChangedWhileReplaced: a file that somebody changes after the run has sealed is not removed.
+// TestChangedWhileReplaced: a file that changes after the run has made its seal is not removed.
 func TestChangedWhileReplaced(t *testing.T) {
 	for _, way := range []string{"local", "lake"} {
 		mine := func(path string) error {
 			_, err := storage.WriteFile(t.Context(), path, text("mine"))
 			return err
 		}
-		const old = "corpus/sub/b.jsonl" // which the new output does not have
+		const old = "corpus/sub/b.jsonl" // not in the new output
 		var dir string
 		var err error
 		if way == "local" {
@@ -485,7 +486,7 @@ func TestChangedWhileReplaced(t *testing.T) {
 		if _, err := storage.Stat(t.Context(), storage.Join(dir, output.SuccessFile)); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: it looks finished: %v", way, err)
 		}
-		// Once it is moved away, the next run goes on from there.
+		// Once the file is moved away, the next run continues from there.
 		if err := storage.RemoveAll(t.Context(), storage.Join(dir, old)); err != nil {
 			t.Fatal(err)
 		}
@@ -498,7 +499,7 @@ func TestChangedWhileReplaced(t *testing.T) {
 	}
 }
 
-// TestSealCutOff: a seal that the power did not leave whole says nothing.
+// TestSealCutOff: a seal that was truncated by a loss of power has no effect.
 func TestSealCutOff(t *testing.T) {
 	for _, cut := range []string{"", `{"run": "`, "\x00\x00"} {
 		l := sealed(t, beforeReplacing)
@@ -517,7 +518,7 @@ func TestSealCutOff(t *testing.T) {
 	}
 }
 
-// TestDisturbedWhileReplaced: what is not all there, or has something beside it, once all was moved does not get the mark.
+// TestDisturbedWhileReplaced: an output that lacks files, or has others, after all were moved does not get the mark.
 func TestDisturbedWhileReplaced(t *testing.T) {
 	for what, disturb := range map[string]func(l *lake) error{
 		"pairs/part-00000-of-00001.parquet has": func(l *lake) error {
@@ -566,7 +567,8 @@ func TestDisturbedWhileReplaced(t *testing.T) {
 	}
 }
 
-// TestKilledOnceFinished: a run that was killed when it had published, and had not tidied up, has finished.
+// TestKilledOnceFinished: a run that was killed after it had published, but before it had cleaned up, counts as
+// finished.
 func TestKilledOnceFinished(t *testing.T) {
 	l := newLake(t)
 	l.prepare([]edition{first})

@@ -20,7 +20,7 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// folder returns an output on a disk, which is not there yet. Way is swap, or fill.
+// folder returns the path of an output on a disk, which does not exist yet. way is swap, or fill.
 func folder(t *testing.T, way string) string {
 	t.Helper()
 	root, err := storage.Resolve(t.TempDir())
@@ -44,7 +44,7 @@ func plant(t *testing.T, path, content string) {
 	}
 }
 
-// tree is all that is below a folder, by name; folders end in a slash.
+// tree returns everything below a folder, by name; folders end in a slash.
 func tree(t *testing.T, root string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -74,7 +74,7 @@ func same(t *testing.T, when string, got, want map[string]string) {
 	}
 }
 
-// refuses runs an edition that must be refused, and changes nothing below root. The error names what is in the way.
+// refuses runs an edition that must be refused, and changes nothing below root. The error names the obstacle.
 func refuses(t *testing.T, root, dir, name string, overwrite bool) {
 	t.Helper()
 	before := tree(t, root)
@@ -131,7 +131,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// TestForeignBesideOurs: so it is with what others put beside an output, of whatever kind.
+// TestForeignBesideOurs: the same holds for whatever others put beside an output.
 func TestForeignBesideOurs(t *testing.T) {
 	for _, way := range []string{"swap", "fill"} {
 		for name, put := range map[string]func(path string) error{
@@ -167,7 +167,7 @@ func TestForeignBesideOurs(t *testing.T) {
 	}
 }
 
-// TestForeignMeanwhile: so it is with what others put there while the run worked, or removed.
+// TestForeignMeanwhile: the same holds for what others put there, or removed, while the run worked.
 func TestForeignMeanwhile(t *testing.T) {
 	for _, way := range []string{"swap", "fill"} {
 		for what, change := range map[string]func(dir string) error{
@@ -233,8 +233,8 @@ func publish(t *testing.T, c *commit.Commit, e edition) error {
 	})
 }
 
-// TestStagedFilesAreChecked: what is not all there, or not as it was written, is not published; and what a late
-// worker leaves is not either.
+// TestStagedFilesAreChecked: staged files that are missing or changed are not published, nor are those of a late
+// worker.
 func TestStagedFilesAreChecked(t *testing.T) {
 	for _, way := range []string{"swap", "fill"} {
 		for what, change := range map[string]func(staged output.Folder) error{
@@ -269,7 +269,7 @@ func TestStagedFilesAreChecked(t *testing.T) {
 	}
 }
 
-// TestLateWorker: a worker that writes when its run has published, or has lost the output, leaves nothing.
+// TestLateWorker: a worker that writes after its run has published, or has lost the output, leaves nothing.
 func TestLateWorker(t *testing.T) {
 	for _, way := range []string{"swap", "fill"} {
 		dir := folder(t, way)
@@ -304,8 +304,8 @@ func TestLateWorker(t *testing.T) {
 	}
 }
 
-// TestFail: what is known of a run that failed is in the output if none is finished there, else beside it, and only
-// until the next run.
+// TestFail: the record of a failed run is in the output if none is finished there, else beside it, and only until the
+// next run.
 func TestFail(t *testing.T) {
 	for _, way := range []string{"swap", "fill"} {
 		dir := folder(t, way)
@@ -329,7 +329,7 @@ func TestFail(t *testing.T) {
 		if err := check(t.Context(), dir, first); err != nil {
 			t.Error(err)
 		}
-		// What others have put there is not removed.
+		// Files of others there are not removed.
 		plant(t, filepath.Join(commit.FailedDir(dir), "mine"), "x")
 		before := tree(t, commit.FailedDir(dir))
 		if err := failing.run(t.Context(), commit.Options{Dir: dir, Overwrite: true}); err == nil || !strings.Contains(err.Error(), "mine") {
@@ -351,7 +351,7 @@ func TestFail(t *testing.T) {
 	}
 }
 
-// TestKeptInTheOldFolder: a file that comes into the old output at the last moment is kept, and told of.
+// TestKeptInTheOldFolder: a file that appears in the old output at the last moment is kept, and reported.
 func TestKeptInTheOldFolder(t *testing.T) {
 	dir := folder(t, "swap")
 	const job = "20260102-030405-0a1b2c3d"
@@ -380,7 +380,7 @@ func TestKeptInTheOldFolder(t *testing.T) {
 	}
 }
 
-// TestFoldersOfOthers: folders that have about the name of a staging folder are not touched.
+// TestFoldersOfOthers: folders whose names resemble that of a staging folder are not touched.
 func TestFoldersOfOthers(t *testing.T) {
 	dir := folder(t, "swap")
 	parent := filepath.Dir(dir)
@@ -391,12 +391,12 @@ func TestFoldersOfOthers(t *testing.T) {
 	} {
 		plant(t, filepath.Join(parent, name), "x")
 	}
-	// A note that names another folder for temporary files than that of its run.
+	// A note that names another temporary folder than that of its run.
 	plant(t, filepath.Join(parent, ".out.neardup-20260102-030405-0a1b2c3f", "run"), `{"run": "20260102-030405-0a1b2c3f", "temp": "`+filepath.Join(parent, "temp")+`"}`)
-	// A copy of one, which has its note.
+	// A copy of a staging folder, with its note.
 	plant(t, filepath.Join(parent, ".out.neardup-20260102-030405-0a1b2c40", "run"), `{"run": "20260102-030405-0a1b2c3f"}`)
 	plant(t, filepath.Join(parent, ".out.neardup-20260102-030405-0a1b2c40", "x"), "x")
-	// Without a note: of empty files more than there would be, and an empty folder.
+	// Without a note: more empty files than there would be, and an empty folder.
 	for _, name := range []string{"41/a", "41/b", "41/c", "42/sub/a"} {
 		plant(t, filepath.Join(parent, ".out.neardup-20260102-030405-0a1b2c"+name), "")
 	}
@@ -419,7 +419,7 @@ func TestFoldersOfOthers(t *testing.T) {
 	same(t, "beside the output", now, before)
 }
 
-// TestTempIsRemoved, wherever it is, by the next run if the run was killed.
+// TestTempIsRemoved: the next run removes the temporary folder of a killed run, wherever it is.
 func TestTempIsRemoved(t *testing.T) {
 	for _, way := range []string{"swap", "fill"} {
 		dir := folder(t, way)
@@ -435,7 +435,7 @@ func TestTempIsRemoved(t *testing.T) {
 			}
 		}
 		stage(t, c, second)
-		// It is taken from the first, as if that had been killed.
+		// The second takes over from the first, as if that had been killed.
 		o := commit.Options{Dir: dir}
 		o.Lock.Force = true
 		if err := second.run(t.Context(), o); err != nil {
@@ -459,7 +459,7 @@ func TestTempIsRemoved(t *testing.T) {
 	}
 }
 
-// TestModes: what is published is as open as any file that the user makes, and the folder as it was.
+// TestModes: published files have the mode of any file that the user creates, and the folder keeps its mode.
 func TestModes(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0o027))
 	dir := folder(t, "swap")
@@ -478,8 +478,8 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// TestUnfitStores: a store that ignores conditions is not used, and one that cannot remove on condition only for a new
-// output.
+// TestUnfitStores: a store that ignores conditions is refused, and one without conditional DELETE is only used for a
+// new output.
 func TestUnfitStores(t *testing.T) {
 	l := newLake(t)
 	l.NoConditionalRemove = true
@@ -500,13 +500,13 @@ func TestUnfitStores(t *testing.T) {
 	l.whole("an output that cannot be replaced", first)
 }
 
-// TestRecovered: a run that was ready but for publishing is published by the next, which has nothing to do if it was
-// asked the same.
+// TestRecovered: a run that was ready to publish is published by the next, which has nothing else to do if its
+// fingerprint is the same.
 func TestRecovered(t *testing.T) {
 	for asked, want := range map[string]edition{"the same": second, "other": third, "the same, versions that follow from the content": second} {
 		l := sealed(t, beforeReplacing)
 		if strings.HasSuffix(asked, "content") {
-			// a.jsonl, which the first edition has too, is in its place.
+			// a.jsonl, which the first edition also has, is in its place.
 			l = newLake(t)
 			l.ETags = true
 			l.prepare([]edition{first})

@@ -15,11 +15,12 @@ import (
 	"github.com/neardup/neardup/output"
 )
 
-// deep is where the output is on a file system that loses what was not synced.
+// deep is the path of the output on a file system that loses what was not synced.
 const deep = "new/sub/out"
 
-// TestPowerLoss: whenever the power fails, what looks finished is whole, and the same command then finishes. Once a run has
-// ended, its output is there, with all folders that it has made above it. The same test in cmd/neardup runs the program.
+// TestPowerLoss: whenever the power fails, an output that looks finished is whole, and the same command then completes.
+// Once a run has ended, its output survives, with all folders that it made above it. The test of the same name in
+// cmd/neardup runs the program.
 func TestPowerLoss(t *testing.T) {
 	plain := t.TempDir()
 	dir := filepath.Join(plain, deep)
@@ -82,7 +83,7 @@ func lose(t *testing.T, options lossy.Options, flags string) (moments []moment) 
 			if had != "" && there == "" && !options.NoFlags && !options.Busy {
 				err = errors.Join(err, errors.New("neither the old output nor the new one is there"))
 			}
-			if err != nil && !t.Failed() { // the others mostly have the same cause
+			if err != nil && !t.Failed() { // the others usually have the same cause
 				t.Errorf("the power fails after %s, with %s: %v", operation, names, err)
 			}
 		}
@@ -99,7 +100,7 @@ func lose(t *testing.T, options lossy.Options, flags string) (moments []moment) 
 	return moments
 }
 
-// finished returns the name of the few that look finished in a tree, "" if there are none. The error is what is wrong with them.
+// finished returns the name of the edition that looks finished in a tree, or "". The error says what is wrong with it.
 func finished(tree lossy.Tree) (name string, err error) {
 	content := func(name string) string {
 		if file, ok := tree[deep+"/"+name]; ok && file.Content != nil {

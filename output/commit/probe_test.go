@@ -12,12 +12,12 @@ import (
 	"github.com/neardup/neardup/output/commit"
 )
 
-// probed is a process whose requests for the probe are sent again, as their answers are lost, or fail.
+// probed is a process whose probe requests are repeated, because their answers are lost, or fail.
 type probed struct {
 	process
-	lost    func(n int) bool // of the requests that change the probe, from 1 on
+	lost    func(n int) bool // by number of the request that changes the probe, from 1
 	fails   func(n int) bool
-	deletes bool // it removes whatever the condition
+	deletes bool // the store ignores conditions when it removes
 	n       int
 }
 
@@ -37,7 +37,7 @@ func (p *probed) ask(path string, do func() error) error {
 }
 
 func (p *probed) Create(ctx context.Context, path string, cond storage.If, write func(io.Writer) error) (info storage.Info, err error) {
-	var text strings.Builder // a client has it when it sends it again
+	var text strings.Builder // a client keeps the text for a repetition
 	if err := write(&text); err != nil {
 		return storage.Info{}, err
 	}
@@ -56,7 +56,7 @@ func (p *probed) Remove(ctx context.Context, path string, cond storage.If) error
 			return p.process.Remove(ctx, path, cond)
 		}
 		if _, err := p.Stat(ctx, path); err != nil {
-			return storage.ErrPrecondition // as S3 refuses If-Match of what is not there
+			return storage.ErrPrecondition // like S3 for If-Match on a missing object
 		}
 		return p.process.Remove(ctx, path, storage.If{})
 	})
@@ -72,8 +72,8 @@ func (p *probed) replaces(l *lake) error {
 
 func never(int) bool { return false }
 
-// TestProbeLost: a request of the probe that is sent again, as its answer was lost, may be refused for its own success, and the run
-// goes on. A store that then seems to hold to the condition of a removal, and does not, is found out.
+// TestProbeLost: a probe request that is repeated because its answer was lost may be refused because the first one
+// succeeded; the run continues. A store that then only seems to respect the condition of a removal is detected.
 func TestProbeLost(t *testing.T) {
 	for n := 1; n <= 6; n++ {
 		l := newLake(t)
@@ -97,7 +97,7 @@ func TestProbeLost(t *testing.T) {
 	l.whole("no conditional removal", first)
 }
 
-// TestProbeFails: a store that fails the probe is not one that ignores conditions.
+// TestProbeFails: a store that fails the probe does not count as one that ignores conditions.
 func TestProbeFails(t *testing.T) {
 	for n := 1; n <= 5; n++ {
 		l := newLake(t)
@@ -122,11 +122,11 @@ func (u *unlisting) Abort(context.Context, string) error {
 
 func (u *unlisting) Within() time.Duration { return 0 }
 
-// TestUnlisted: a store that cannot list unfinished uploads is written, but for what is moved by an upload: a run with such a file
-// ends before it has replaced anything, also if another process finishes it.
+// TestUnlisted: a store that cannot list unfinished uploads is used, except for files whose move needs an upload: a run
+// with such a file ends before it has replaced anything, even if another process finishes it.
 func TestUnlisted(t *testing.T) {
 	for _, leaves := range []bool{false, true} {
-		for _, whole := range []int64{5, 1 << 20} { // bytes; files have more than 5
+		for _, whole := range []int64{5, 1 << 20} { // in bytes; files have more than 5
 			l := newLake(t)
 			l.prepare([]edition{first})
 			o := l.process("one", lives)

@@ -19,7 +19,7 @@ import (
 	"github.com/neardup/neardup/output/commit"
 )
 
-// The environment that makes this binary a process with one run: the output, its edition, and how it goes about it.
+// Environment variables that turn this binary into a process with one run: the output, its edition, and flags.
 const (
 	childDir   = "NEARDUP_COMMIT_DIR"
 	childMark  = "NEARDUP_COMMIT_EDITION"
@@ -37,13 +37,13 @@ const (
 	exitCommitted = 0
 	exitOther     = 1
 	exitRefused   = 3 // locked, or fenced off
-	exitHeld      = 4 // another process has a file locked that is to be replaced
+	exitHeld      = 4 // another process has locked a file to be replaced
 )
 
 func child(dir, name, flags string) int {
 	dir, err := storage.Resolve(dir)
 	if err == nil && strings.Contains(flags, "fill") {
-		// A folder that a process works in does not lose its place.
+		// A working directory of a process cannot be exchanged.
 		err = errors.Join(os.MkdirAll(dir, 0o777), os.Chdir(dir))
 	}
 	if err == nil {
@@ -70,7 +70,7 @@ func child(dir, name, flags string) int {
 	return exitOther
 }
 
-// many is an edition of many files, some of which others of another name have too.
+// many returns an edition of many files, some of which other editions have too.
 func many(name string) edition {
 	e := edition{}
 	for i := range 40 {
@@ -79,7 +79,7 @@ func many(name string) edition {
 	return e
 }
 
-// made is the edition that a process with these flags makes.
+// made returns the edition that a process with these flags makes.
 func made(name, flags string) edition {
 	if strings.Contains(flags, "few") {
 		return few(name)
@@ -87,7 +87,7 @@ func made(name, flags string) edition {
 	return many(name)
 }
 
-// few is an edition of three files, one of which others have too.
+// few returns an edition of three files, one of which others have too.
 func few(name string) edition {
 	return edition{"corpus/sub/b.jsonl": name, "pairs/part-00000-of-00001.parquet": name, "removed/" + name: name}
 }
@@ -103,7 +103,7 @@ func start(t *testing.T, dir, name, flags string) *exec.Cmd {
 	return cmd
 }
 
-// status waits for a process, and returns what it ended with; -1 if it was killed.
+// status waits for a process, and returns its exit status, or -1 if it was killed.
 func status(cmd *exec.Cmd) int {
 	_ = cmd.Wait()
 	return cmd.ProcessState.ExitCode()
@@ -128,7 +128,7 @@ func ends(t *testing.T, dir, name, flags string) {
 	}
 }
 
-// duration is how long the processes fight.
+// duration returns how long the processes compete.
 func duration() time.Duration {
 	if os.Getenv("NEARDUP_NIGHTLY") != "" {
 		return time.Minute
@@ -136,8 +136,8 @@ func duration() time.Duration {
 	return time.Second
 }
 
-// TestProcesses: four processes that replace one output over and over, and are killed at any moment, leave it whole at
-// every moment; if their folders swap places, it is also there at every moment.
+// TestProcesses: four processes that replace one output repeatedly, and are killed at any moment, leave it whole at
+// every moment; if they exchange folders, it also exists at every moment.
 func TestProcesses(t *testing.T) {
 	for _, way := range []string{"swap", "fill", "swap parts", "fill parts"} {
 		t.Run(way, func(t *testing.T) {
@@ -180,8 +180,8 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
-// TestStopped: a process that is stopped while another takes the output from it, finds that out when it goes on, and
-// does no harm.
+// TestStopped: a process that is stopped while another takes over the output finds out when it continues, and does no
+// harm.
 func TestStopped(t *testing.T) {
 	rounds := 10
 	if os.Getenv("NEARDUP_NIGHTLY") != "" {
@@ -194,7 +194,7 @@ func TestStopped(t *testing.T) {
 			ends(t, dir, "first", way)
 			alone := time.Since(began)
 			outcomes := map[int]int{}
-			// A process that is quick may have ended each time.
+			// A fast process may have ended each time.
 			for n := 0; n < rounds || n < 20*rounds && outcomes[exitRefused] == 0; n++ {
 				stopped := start(t, dir, "stopped", way)
 				time.Sleep(rand.N(alone))
@@ -217,7 +217,7 @@ func TestStopped(t *testing.T) {
 				if took != exitCommitted {
 					t.Fatalf("the other ended with %d", took)
 				}
-				// It may not have begun when it was stopped.
+				// It may have been stopped before it began.
 				if err := check(t.Context(), dir, nil); err != nil {
 					t.Error(err)
 				}

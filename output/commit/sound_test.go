@@ -14,7 +14,7 @@ import (
 	"github.com/neardup/neardup/output/commit"
 )
 
-// TestUnsoundSeal: nothing is moved or removed by a seal that names what no output has: the run says what to delete.
+// TestUnsoundSeal: a seal that names something that is not in an output has no effect: the run says what to delete.
 func TestUnsoundSeal(t *testing.T) {
 	const run, good = "20260102-030405-0a1b2c3d", `{"name":"corpus/a.jsonl"},{"name":"_SUCCESS"}`
 	for name, s := range map[string]struct{ from, files, old string }{
@@ -54,14 +54,15 @@ func TestUnsoundSeal(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), "sealed was not written by neardup; delete "+staging) {
 					t.Errorf("error %v", err)
 				}
-			case <-time.After(20 * time.Second): // there is no end to the folders above an absolute name
+			case <-time.After(20 * time.Second): // the loop over folders above an absolute name would not end
 				t.Error("it does not end")
 			}
 		})
 	}
 }
 
-// TestSealOfRemoved: a folder that is being removed has no seal to be carried out, though all of its files are still there.
+// TestSealOfRemoved: the seal of a folder that is being removed is not carried out, even if all of its files still
+// exist.
 func TestSealOfRemoved(t *testing.T) {
 	const run = "20260102-030405-0a1b2c3e"
 	dir := folder(t, "swap")

@@ -12,7 +12,7 @@ import (
 	"github.com/neardup/neardup/output/commit"
 )
 
-// heedless is a process on a store that removes whatever the condition, and whenever the request arrives, as fake-gcs-server does.
+// heedless is a process on a store that ignores the conditions and the deadline of removals, like fake-gcs-server.
 type heedless struct{ process }
 
 func (h *heedless) Remove(ctx context.Context, path string, _ storage.If) error {
@@ -22,7 +22,7 @@ func (h *heedless) Remove(ctx context.Context, path string, _ storage.If) error 
 	return h.lake.Remove(ctx, h.in(path), storage.If{})
 }
 
-// weakly returns options of a run on a store that removes whatever the condition, or refuses each.
+// weakly returns options of a run on a store that ignores the conditions of removals, or refuses such requests.
 func (l *lake) weakly(scheme string, refuses bool, before func(request string) error) commit.Options {
 	o := l.process(scheme, before)
 	if l.NoConditionalRemove = refuses; !refuses {
@@ -32,7 +32,7 @@ func (l *lake) weakly(scheme string, refuses bool, before func(request string) e
 	return o
 }
 
-// removesLock reports whether a request may remove the lock of another on such a store.
+// removesLock reports whether a request may remove another's lock on such a store.
 func removesLock(request string) bool {
 	return strings.HasPrefix(request, "remove ") && strings.HasSuffix(request, "/.lock")
 }
@@ -47,10 +47,11 @@ func (l *lake) isSealed() bool {
 	return false
 }
 
-// TestWeak: on a store without conditional DELETE an output is replaced if that is asked for. Whenever such a run fails or is killed, it
-// removes nobody's lock, and the same command without the flag finishes what is sealed. It refuses what it would have to replace.
+// TestWeak: on a store without conditional DELETE, an output is replaced on request. Whenever such a run fails or is
+// killed, it removes nobody else's lock, and the same command without the flag completes what is sealed. It refuses
+// what it would have to replace.
 func TestWeak(t *testing.T) {
-	nth := 1 // the request that is the first to fail
+	nth := 1 // the first request that fails
 	for _, refuses := range []bool{false, true} {
 		for _, finished := range []bool{false, true} {
 			for _, killed := range []bool{false, true} {
@@ -102,8 +103,8 @@ func TestWeak(t *testing.T) {
 	}
 }
 
-// TestWeakSeal: a run that carries out the seal of another on such a store, and fails, removes nobody's lock, whatever it was asked, once it
-// knows the seal.
+// TestWeakSeal: a run that carries out another's seal on such a store, and fails, removes nobody else's lock, whatever
+// its flags, once it knows the seal.
 func TestWeakSeal(t *testing.T) {
 	for _, weak := range []bool{false, true} {
 		for n, ended := 1, false; !ended; n++ {
@@ -138,8 +139,9 @@ func TestWeakSeal(t *testing.T) {
 	}
 }
 
-// TestWeakPaused: a run that stands still while another takes its output over, and goes on, removes nothing of the other's where requests
-// expire, as on MinIO. Elsewhere it removes the one file that it was about to remove of the former output, as docs/limits.md says.
+// TestWeakPaused: a run that pauses while another takes over its output removes nothing of the other's when it resumes,
+// if requests expire, as on MinIO. Otherwise it removes the one file of the old output that it was about to remove, as
+// docs/limits.md says.
 func TestWeakPaused(t *testing.T) {
 	for _, expires := range []bool{true, false} {
 		harmed := map[string]bool{}
@@ -157,14 +159,14 @@ func TestWeakPaused(t *testing.T) {
 			two := weakly("two", lives)
 			at, err := paused(second, n, func(before func(string) error) commit.Options { return weakly("one", before) }, func() {
 				l.later()
-				ok(t, first.run(t.Context(), two)) // the same names
+				ok(t, first.run(t.Context(), two)) // with the same names
 			})
 			ended = at == ""
 			if fenced := (*storage.FencedError)(nil); err != nil && !errors.As(err, &fenced) && !errors.As(err, new(*storage.LockedError)) {
 				t.Errorf("expires: %t, paused before %s: %v", expires, at, err)
 			}
 			if err == nil {
-				continue // it went on before or after the other
+				continue // it finished before or after the other
 			}
 			wrong := check(t.Context(), "lake://"+l.dir, first)
 			if wrong == nil {
@@ -175,7 +177,7 @@ func TestWeakPaused(t *testing.T) {
 				t.Errorf("expires: %t, paused before %s: %v", expires, at, wrong)
 			}
 			harmed[name] = true
-			// The next run mends it.
+			// The next run repairs it.
 			ok(t, third.run(t.Context(), weakly("three", lives)))
 			l.whole(at, third)
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/neardup/neardup/io/storage"
 )
 
-// TestAheadOfTheEnd: no memory is taken for bytes that a file does not have.
+// TestAheadOfTheEnd: no memory is allocated for bytes that a file does not have.
 func TestAheadOfTheEnd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys.parquet")
 	if err := os.WriteFile(path, make([]byte, 100), 0o666); err != nil {

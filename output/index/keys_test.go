@@ -18,12 +18,11 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// TestKeys: what is found in a file of keys is what going through all of them finds, over row groups, equal keys and
-// keys that are not there.
+// TestKeys: Find finds what a scan of the file finds, across row groups, with equal keys and missing keys.
 func TestKeys(t *testing.T) {
 	for seed := range uint64(4) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		space := int64(1) << (10 + 10*seed) // few keys are equal, or most
+		space := int64(1) << (10 + 10*seed) // few or most keys are equal
 		all := make([]index.Key, r.IntN(100_000))
 		for i := range all {
 			all[i] = index.Key{Key: r.Int64N(space), Row: r.Int64N(1 << 30)}
@@ -67,7 +66,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestKeysClaimed: a file whose footer is damaged takes no more memory than it has bytes, about, whatever it claims.
+// TestKeysClaimed: a file with a damaged footer takes about as much memory as it has bytes, whatever it claims.
 func TestKeysClaimed(t *testing.T) {
 	var file bytes.Buffer
 	err := index.WriteKeys(&file, func(yield func(index.Key) bool) {
@@ -98,7 +97,7 @@ func TestKeysClaimed(t *testing.T) {
 	}
 }
 
-// TestLookup: keys lead to rows of files, by the numbers that the files have among those of all segments.
+// TestLookup: keys lead to rows of files, which are numbered over all segments.
 func TestLookup(t *testing.T) {
 	x := &index.Index{Dir: t.TempDir()}
 	for _, name := range []string{"monday", "tuesday"} {

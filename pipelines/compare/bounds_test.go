@@ -9,7 +9,7 @@ import (
 	"github.com/neardup/neardup/pipelines/job"
 )
 
-// What is looked at has a bound, and the message names a limit that keeps to it.
+// The work is limited, and the message names a --limit within which it stays.
 func TestPlanIsBounded(t *testing.T) {
 	for _, c := range []struct {
 		methods             []Method

@@ -121,7 +121,7 @@ func TestPlannedReads(t *testing.T) {
 	}
 }
 
-// TestHeldPairs: as many pairs are held as may be, of a method and of all together in the table, and not one more.
+// TestHeldPairs: the maximum number of pairs, of a method and of all methods together in the table, is exact.
 func TestHeldPairs(t *testing.T) {
 	path, _ := fewWords(t, 60)
 	args := []string{path, "--shingle=word:1", "--threshold=0.6", "--signature=salted", "--bands=3", "--rows=1"}
@@ -183,7 +183,7 @@ func TestTooManyNearPairs(t *testing.T) {
 	}
 }
 
-// 4,473 equal documents have 10,001,628 pairs, more than are held, whatever finds them.
+// 4,473 equal documents have 10,001,628 pairs, more than can be held, whichever method finds them.
 func TestTooManyPairs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "same.jsonl")
 	line := `{"text": "the same five words again"}` + "\n"
@@ -203,8 +203,8 @@ func TestTooManyPairs(t *testing.T) {
 	}
 }
 
-// With bands enough to miss nothing, minhash and bands find the pairs of brute force and no other: on the
-// bundled pages with every kind of signature.
+// With enough bands to miss nothing, minhash and bands find exactly the pairs of brute force: on the bundled pages,
+// with every kind of signature.
 func TestMinHashIsBruteForce(t *testing.T) {
 	for family, others := range map[string]string{"fss": ",complete,classic,salted", "classic": "", "salted": ""} {
 		inputs := []string{"../../testdata/tldr/osx.jsonl", "../../testdata/tldr/windows.jsonl"}
@@ -245,16 +245,16 @@ func TestMinHashIsBruteForce(t *testing.T) {
 
 var white = regexp.MustCompile(`[\s\v\x{85}\pZ]+`)
 
-// textbook is what the published way finds of texts.
+// textbook is the result of the published method.
 type textbook struct {
 	bucketPairs, distinct int64
-	alike, true           int // of the distinct pairs, by their signatures and by their shingles
+	alike, true           int // distinct pairs, by signatures and by shingles
 	both                  int
-	labels                []string // of the documents in band 0, in band 1 and so on
+	labels                []string // of the documents in band 0, then in band 1 and so on
 }
 
-// textbookOf follows the published definition: sets of 10 characters, 10 bands of 5 of the functions SHA-1 of
-// the shingle and a salt of 0 … 49, a share of 4/5. It compares each document with each.
+// textbookOf follows the published definition: sets of 10 characters, 10 bands of 5 of the functions SHA-1 of the
+// shingle and a salt of 0 … 49, and a share of 4/5. It compares all pairs of documents.
 func textbookOf(texts []string) (found textbook) {
 	const bands, rows = 10, 5
 	type document struct {
@@ -314,7 +314,7 @@ func textbookOf(texts []string) (found textbook) {
 	return found
 }
 
-// similar says whether two sets share 4/5 of their union.
+// similar reports whether two sets share 4/5 of their union.
 func similar[T comparable](a, b map[T]bool) bool {
 	shared := 0
 	for x := range a {
@@ -377,7 +377,7 @@ func TestClassifiedAds(t *testing.T) {
 	}
 }
 
-// tables reads what --output has.
+// tables reads the tables of --output.
 func tables(t *testing.T, out string) ([]records.Bucketed, []records.Candidate) {
 	t.Helper()
 	return table[records.Bucketed](t, filepath.Join(out, "buckets")), table[records.Candidate](t, filepath.Join(out, "candidates"))
@@ -399,8 +399,8 @@ func table[T any](t *testing.T, folder string) (rows []T) {
 	return rows
 }
 
-// The candidates are the pairs of documents in one bucket, and a bucket is called by the CRC-32 of its label where
-// that is what tells buckets apart. Both methods write the same, once.
+// The candidates are the pairs of documents in one bucket, and the name of a bucket is the CRC-32 of its label where
+// that is its key. Both methods write the same tables, once.
 func TestTablesOfBuckets(t *testing.T) {
 	input := "../../testdata/tldr/osx.jsonl"
 	for _, family := range []string{"classic", "fss"} {
@@ -446,7 +446,7 @@ func TestTablesOfBuckets(t *testing.T) {
 	}
 }
 
-// More candidates than a call holds of a file's rows, of more bytes than one bundle takes.
+// More candidates than a call holds for one file, and more bytes than one bundle takes.
 func TestManyCandidates(t *testing.T) {
 	path, out := filepath.Join(t.TempDir(), "same.jsonl"), filepath.Join(t.TempDir(), "out")
 	const documents = 1000
@@ -467,7 +467,7 @@ func TestManyCandidates(t *testing.T) {
 	}
 }
 
-// What --output may be, and what --write leaves out.
+// Valid values of --output, and what --write leaves out.
 func TestOutput(t *testing.T) {
 	input := "../../testdata/tldr/osx.jsonl"
 	out := filepath.Join(t.TempDir(), "out")
@@ -492,7 +492,7 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// The table of pairs has those of every method, with their similarity by the definition.
+// The table of pairs has the pairs of every method, with their similarity by the definition.
 func TestTableOfPairs(t *testing.T) {
 	path, texts := fewWords(t, 250)
 	sets := make([]map[string]bool, len(texts))
@@ -506,7 +506,7 @@ func TestTableOfPairs(t *testing.T) {
 	c := run(t, path, "--shingle=word:1", "--threshold=0.6", "--signature=salted", "--bands=8", "--rows=1",
 		"--methods=minhash,brute-force,signatures,bands", "-o", out)
 	rows := table[records.Found](t, filepath.Join(out, "pairs"))
-	number := map[int64]int{} // of documents, by their positions
+	number := map[int64]int{} // numbers of documents by position
 	content, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -553,7 +553,7 @@ func TestTableOfPairs(t *testing.T) {
 	}
 }
 
-// What is shuffled to make buckets grows as the documents times the bands.
+// The bytes shuffled to make buckets grow with documents times bands.
 func TestBucketBytes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "texts.jsonl")
 	var lines strings.Builder

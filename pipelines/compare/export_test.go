@@ -1,4 +1,4 @@
 package compare
 
-// Hold sets how many pairs of a method are held.
+// Hold sets the maximum number of pairs of a method.
 func (j *Job) Hold(most int) { j.most = most }

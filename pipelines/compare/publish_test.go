@@ -19,7 +19,7 @@ import (
 	"github.com/neardup/neardup/runners/local"
 )
 
-// What is published is a finished output: its manifest lists the tables, and run.json has the comparison.
+// A published output is finished: its manifest lists the tables, and run.json has the comparison.
 func TestOutputIsFinished(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	c := run(t, "../../testdata/tldr/osx.jsonl", "--bands=12", "--rows=3", "--methods=bands,minhash", "-o", out)
@@ -49,7 +49,7 @@ func TestOutputIsFinished(t *testing.T) {
 	}
 }
 
-// A run that ends after its tables are written leaves none of them, and an output that was there as it was.
+// A run that fails after its tables are written leaves none of them, and an existing output unchanged.
 func TestNothingHalfWritten(t *testing.T) {
 	input := "../../testdata/tldr/osx.jsonl"
 	folder := t.TempDir()
@@ -69,7 +69,7 @@ func TestNothingHalfWritten(t *testing.T) {
 		pipelines := 0
 		launch := beamtest.Launch(string(config.Runner), local.Options{})
 		_, err = task.Run(t.Context(), func(ctx context.Context, p *beam.Pipeline, temp string) (beam.PipelineResult, []records.Stage, error) {
-			if pipelines++; pipelines == 2 { // the tables are written by the first
+			if pipelines++; pipelines == 2 { // the first one writes the tables
 				return nil, nil, broken
 			}
 			return launch(ctx, p, temp)
@@ -87,7 +87,7 @@ func TestNothingHalfWritten(t *testing.T) {
 	}
 }
 
-// A folder of others is refused, and so is an output that would replace an input.
+// A foreign folder is refused, and so is an output that would replace an input.
 func TestOutputIsRefused(t *testing.T) {
 	folder := t.TempDir()
 	input := filepath.Join(folder, "in.jsonl")

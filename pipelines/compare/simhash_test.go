@@ -15,7 +15,7 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// fewWords writes texts of few words of few, so that many are copies, of one direction, or near.
+// fewWords writes texts of few words from a small vocabulary, so that many are copies, parallel, or near.
 func fewWords(t *testing.T, documents int) (path string, texts []string) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(5, 7))
@@ -40,7 +40,7 @@ func fewWords(t *testing.T, documents int) (path string, texts []string) {
 	return path, texts
 }
 
-// cosineOfFour says whether the cosine of two texts as vectors of words is at least 4/5.
+// cosineOfFour reports whether the cosine of two texts as vectors of words is at least 4/5.
 func cosineOfFour(a, b string, weights string) bool {
 	count := func(text string) map[string]int {
 		counts := map[string]int{}
@@ -61,8 +61,8 @@ func cosineOfFour(a, b string, weights string) bool {
 	return 25*dot(x, y)*dot(x, y) >= 16*dot(x, x)*dot(y, y)
 }
 
-// Brute force and complete search find the pairs by definition, and pieces those of them that share one: the bits are the labels that
-// the table of buckets has, and similar pairs are told by these or by the words.
+// Brute force and complete search find the pairs of the definition, and pieces those of them that share one: the bits
+// are the labels in the table of buckets, and these or the words decide similarity.
 func TestSimHashByDefinition(t *testing.T) {
 	path, texts := fewWords(t, 250)
 	for _, flags := range []string{
@@ -75,7 +75,7 @@ func TestSimHashByDefinition(t *testing.T) {
 		labels := make([][]string, len(texts))
 		for _, row := range rows {
 			if _, ok := at[row.Position]; !ok && row.Band == 0 {
-				at[row.Position] = len(at) // a band's rows are in input order
+				at[row.Position] = len(at) // the rows of a band are in input order
 			}
 			labels[at[row.Position]] = append(labels[at[row.Position]], row.Label)
 		}
@@ -146,7 +146,8 @@ func TestSimHashByDefinition(t *testing.T) {
 	}
 }
 
-// Of a comparison by several measures each method is measured by the first of its own, and what knows no measure of its own is in all.
+// In a comparison by several measures, each method is measured against the first of its measure, and methods that
+// support all measures run for each.
 func TestSeveralMeasures(t *testing.T) {
 	path, _ := fewWords(t, 100)
 	c := run(t, path, "--shingle=word:1", "--bands=20", "--rows=1", "--methods=pieces,brute-force,minhash,complete", "--compare=cosine", "--pieces=200")
@@ -172,7 +173,8 @@ func TestSeveralMeasures(t *testing.T) {
 	}
 }
 
-// Without --pieces, pieces are the usual 32, however many meet in one; simhash compares all documents then, as dedup does.
+// Without --pieces, pieces are the default of 32, however many documents share one; simhash then compares all
+// documents, like dedup.
 func TestUsualPieces(t *testing.T) {
 	path, _ := fewWords(t, 100)
 	c := run(t, path, "--shingle=word:1", "--methods=complete,simhash,pieces")
@@ -181,7 +183,7 @@ func TestUsualPieces(t *testing.T) {
 	}
 }
 
-// What cannot be meant of SimHash is refused, and the message says what to give.
+// Wrong settings of SimHash are refused, and the message says what to give.
 func TestRefusalsOfSimHash(t *testing.T) {
 	for flags, want := range map[string]string{
 		"--methods=minhash,simhash":                                                   "minhash compares by jaccard and no other method does, so nothing can measure it; add complete",
@@ -210,7 +212,7 @@ func TestRefusalsOfSimHash(t *testing.T) {
 	}
 }
 
-// run.json says what was compared, and tables of pieces how they were made.
+// run.json says what was compared, and tables of pieces say how they were made.
 func TestOutputOfPieces(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	run(t, "../../testdata/tldr/osx.jsonl", "--methods=complete,pieces,minhash", "--bits=60", "--pieces=7", "--weights=tf", "-o", out)

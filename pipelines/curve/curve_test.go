@@ -40,7 +40,7 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-// A curve ascends from 0 to 1, and a smaller distance is found more often.
+// A curve ascends from 0 to 1, and pairs at a smaller distance are found more often.
 func TestCurve(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d1 := rapid.Float64Range(0, .99).Draw(t, "d1")

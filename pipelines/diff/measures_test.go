@@ -12,7 +12,7 @@ import (
 	"github.com/neardup/neardup/kernels/vector"
 )
 
-// document is one of few tokens, so that many of two documents are alike.
+// document has few distinct tokens, so that two documents often share many.
 type document struct {
 	tokens []uint64
 	set    []uint64
@@ -47,7 +47,7 @@ func parallel(a, b document) bool {
 	return true
 }
 
-// Each metric is in its range, is 0 exactly where it must be, is symmetric, and keeps the triangle inequality.
+// Each metric is in its range, is 0 exactly where it must be, is symmetric, and satisfies the triangle inequality.
 func TestMetrics(t *testing.T) {
 	const rounding = 1e-9
 	for name, m := range map[string]struct {
@@ -86,7 +86,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// Containment is 1 exactly of subsets, and 0 exactly of sets that share nothing.
+// Containment is 1 exactly for subsets, and 0 exactly for sets that share nothing.
 func TestContainment(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := documents.Draw(t, "a").set, documents.Draw(t, "b").set
@@ -137,7 +137,7 @@ func TestVectorsByDefinition(t *testing.T) {
 	})
 }
 
-// longest tries every way to go through two sequences.
+// longest returns the LCS by trying every way through two sequences.
 func longest(a, b []uint64) int {
 	switch {
 	case len(a) == 0 || len(b) == 0:

@@ -15,10 +15,10 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// corpora is where the real corpora lie, beside the repository.
+// corpora is the folder of the real corpora, beside the repository.
 const corpora = "../../../shared/data"
 
-// measured is what a run has measured of its own recall.
+// measured returns the recall that a run measured.
 func measured(t *testing.T, dir string) *records.MeasuredRecall {
 	t.Helper()
 	f, err := output.Open(t.Context(), dir)
@@ -28,7 +28,7 @@ func measured(t *testing.T, dir string) *records.MeasuredRecall {
 	return f.Run.Recall.Measured
 }
 
-// Of what a run lists, a sample measures the recall that the run measured by the same sample, to the last digit of its interval.
+// A sample of eval measures the same recall as the run did with the same sample, to the last digit of its interval.
 func TestSampleMeasuresRecall(t *testing.T) {
 	for name, in := range map[string][]string{
 		"tldr":    {"../../testdata/tldr"},
@@ -62,7 +62,7 @@ func TestSampleMeasuresRecall(t *testing.T) {
 	}
 }
 
-// The pairs that were planted in the articles are all found, and no other two are alike.
+// All planted pairs of the articles are found, and no others.
 func TestArticles(t *testing.T) {
 	train, err := os.ReadFile(filepath.Join(corpora, "minhash_articles", "articles_1000.train"))
 	if err != nil {
@@ -102,7 +102,8 @@ func TestArticles(t *testing.T) {
 	}
 }
 
-// Texts are those of the pairs listed, in order, with their exact similarity, be the documents in a cluster or not.
+// The texts are those of the listed pairs, in order, with their exact similarity, whether the documents are in a
+// cluster or not.
 func TestTexts(t *testing.T) {
 	in := input(t, []string{"a b c d e", "a b c d e", "a b c d x", "q r s t u", "q r s t v"})
 	dir := deduptest.Finished(t, in, "--threshold=.6", "--shingle=word:1")

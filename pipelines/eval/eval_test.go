@@ -13,7 +13,8 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// Counts by clusters, and by the pairs of these, are those of going through all pairs; each listed pair is what it is listed as.
+// Counts by clusters, and by pairs of clusters, equal those from a loop over all pairs; each listed pair is what it is
+// listed as.
 func TestCountsEqualPlain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(2, 12).Draw(t, "documents")
@@ -32,7 +33,7 @@ func TestCountsEqualPlain(t *testing.T) {
 		for i := range n {
 			known.ids = append(known.ids, id(i))
 			known.label[id(i)] = fmt.Sprint(inTrue[i])
-			if sizes[inFound[i]] > 1 { // the table has no others
+			if sizes[inFound[i]] > 1 { // the table has no other documents
 				found[id(i)], ids = int64(inFound[i]), append(ids, id(i))
 			}
 			for j := range i {
@@ -92,7 +93,7 @@ func TestCountsEqualPlain(t *testing.T) {
 	})
 }
 
-// Both notations of both kinds are read, numbers as they are written.
+// Both formats of both kinds are read, with numbers as they are written.
 func TestTruth(t *testing.T) {
 	for text, kind := range map[string]string{
 		"id_a,id_b\n2,1\n":                                               records.TruthPairs,
@@ -128,7 +129,7 @@ func TestTruth(t *testing.T) {
 	}
 }
 
-// Groups are those that pairs connect, whatever ids are and in whatever order pairs stand.
+// Pairs connect groups, whatever the ids and the order of pairs.
 func TestGroups(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		id := rapid.SampledFrom([]string{"", "a", "b", "c", "d", "e", "f", "g"})
@@ -156,8 +157,8 @@ func TestGroups(t *testing.T) {
 	})
 }
 
-// Pairs that nothing connects are units of their own, and those that found and true pairs together connect are one: the interval of many
-// is narrower than that of one, and pairs of a unit count once.
+// Unconnected pairs are separate units, and pairs that found and true pairs connect together are one: the interval of
+// many is narrower than that of one, and pairs of a unit count once.
 func TestUnits(t *testing.T) {
 	edge := func(a, b int64) blocks.Edge { return blocks.Edge{A: blocks.Key(a), B: blocks.Key(b)} }
 	var apart, chain, none []blocks.Edge

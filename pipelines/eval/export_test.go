@@ -1,6 +1,6 @@
 package eval
 
-// SetMostPairs sets the most pairs of a sample, and returns what sets the former number again.
+// SetMostPairs sets the maximum number of pairs of a sample, and returns a function that restores the former number.
 func SetMostPairs(n int) (restore func()) {
 	former := mostPairs
 	mostPairs = n

@@ -37,7 +37,7 @@ func launch(runner string) job.Launch {
 	return beamtest.Launch(runner, local.Options{})
 }
 
-// evaluated is what eval says. It runs as many pipelines as it has planned.
+// evaluated returns the result of eval, and checks that it runs as many pipelines as it announced.
 func evaluated(t *testing.T, args ...string) (*records.Evaluation, error) {
 	t.Helper()
 	var config eval.Config
@@ -68,7 +68,7 @@ func evaluated(t *testing.T, args ...string) (*records.Evaluation, error) {
 	return found, err
 }
 
-// made returns documents of letters, many of them alike, some of them repeated, and some copies.
+// made returns documents of single letters, many of them similar, some with repeated letters, and some copies.
 func made(n int) (texts []string) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range n {
@@ -82,11 +82,11 @@ func made(n int) (texts []string) {
 		}
 		texts = append(texts, text)
 	}
-	texts = append(texts, "x y x", "x y x y x", "x y x y x y x y x") // of one direction, and one set
+	texts = append(texts, "x y x", "x y x y x", "x y x y x y x y x") // parallel, with one set
 	return append(texts, texts[:n/10]...)
 }
 
-// input writes texts, with ids that are their numbers.
+// input writes texts, with their numbers as ids.
 func input(t *testing.T, texts []string) string {
 	t.Helper()
 	var lines strings.Builder
@@ -100,7 +100,7 @@ func input(t *testing.T, texts []string) string {
 	return path
 }
 
-// counted are the occurrences of the pairs of words of a text.
+// counted returns the number of occurrences of each pair of words in a text.
 func counted(text string) map[string]int {
 	counts := map[string]int{}
 	words := strings.Fields(text)
@@ -131,7 +131,7 @@ func cosine(a, b map[string]int) float64 {
 	return float64(dot) / math.Sqrt(float64(ofA)*float64(ofB))
 }
 
-// exact is an evaluation by going through all pairs of the documents drawn and all distinct documents.
+// exact returns an evaluation from a loop over all pairs of a drawn document and a distinct document.
 func exact(t *testing.T, dir string, drawn map[int]bool, features []string, similar func(i, j int) bool) (e records.Evaluation) {
 	t.Helper()
 	f, err := output.Open(t.Context(), dir)
@@ -184,7 +184,7 @@ func exact(t *testing.T, dir string, drawn map[int]bool, features []string, simi
 	return e
 }
 
-// bare is an evaluation without what follows from its counts.
+// bare returns an evaluation without what follows from its counts.
 func bare(e *records.Evaluation) records.Evaluation {
 	only := func(a records.Agreement) records.Agreement {
 		return records.Agreement{Found: a.Found, True: a.True, Both: a.Both}
@@ -197,8 +197,8 @@ func bare(e *records.Evaluation) records.Evaluation {
 	return b
 }
 
-// A sample counts what going through all pairs counts: of runs that find all and some, that remove by chains, and of crowds; of all
-// documents, and of those that a seed draws; on any runner.
+// A sample gives the counts of a loop over all pairs: for runs that find all and some pairs, that remove by chains, and
+// of crowds; of all documents, and of those that a seed draws; on any runner.
 func TestSample(t *testing.T) {
 	texts := made(150)
 	var sets []map[string]int
@@ -206,7 +206,7 @@ func TestSample(t *testing.T) {
 	for _, text := range texts {
 		set := counted(text)
 		sets = append(sets, set)
-		names, err := json.Marshal(set) // in the order of keys
+		names, err := json.Marshal(set) // sorted by key
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -282,7 +282,7 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// What is held of a sample is bounded: the pairs listed and those in clusters, and those that the join finds.
+// The pairs held for a sample are limited: those listed and in clusters, and those that the join finds.
 func TestSampleOfTooMany(t *testing.T) {
 	in := input(t, made(150))
 	for name, c := range map[string]struct {

@@ -34,7 +34,7 @@ func written(t interface{ Fatal(...any) }, excel bool, rows ...records.Rejected)
 	return out.String()
 }
 
-// What a reader of CSV gets is what was written.
+// A reader of CSV gets what was written.
 func TestCSV(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		id := rapid.String().Draw(t, "id")
@@ -77,7 +77,7 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// No cell for a spreadsheet begins as a formula does, none is longer than a cell may be, and what is no formula stands as it is.
+// No cell for a spreadsheet begins like a formula or exceeds the maximum length, and other text is unchanged.
 func TestExcel(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "", "plain": "plain", "a=1": "a=1", "=1+1": "'=1+1", "+1": "'+1", "-1": "'-1", "@SUM(A1)": "'@SUM(A1)", "\t=1": "'\t=1", " =1": "' =1", "＝1": "'＝1",
@@ -101,7 +101,7 @@ func TestExcel(t *testing.T) {
 		if strings.IndexAny(cell, "=+-@\t") == 0 || len(utf16.Encode([]rune(cell))) > excelCell {
 			t.Fatalf("a cell %.50q of %d characters", cell, len(cell))
 		}
-		if rows[1][1] != "'1234567890123456" { // which would lose its last digit
+		if rows[1][1] != "'1234567890123456" { // else it would lose its last digit
 			t.Fatalf("a number %q", rows[1][1])
 		}
 	})

@@ -45,7 +45,7 @@ func texts(t *testing.T, path, format string) (all []string) {
 	return all
 }
 
-// Real corpora have the passages of the definition, which is about words: they are compared as numbers of distinct words, and nothing is hashed.
+// Real corpora have the passages of the definition in words, which this test compares by number, without hashes.
 func TestCorporaAreThoseOfTheDefinition(t *testing.T) {
 	policy, err := textnorm.Parse("default")
 	if err != nil {
@@ -66,7 +66,7 @@ func TestCorporaAreThoseOfTheDefinition(t *testing.T) {
 		numbers := map[string]int32{}
 		var docs [][]int32
 		seen := map[string]bool{}
-		var sizes []int // of copies
+		var sizes []int // sizes of groups of copies
 		for _, text := range texts(t, tt.path, tt.format) {
 			var words []int32
 			for word := range token.Segments(policy.Append(nil, []byte(text)), false) {
@@ -87,7 +87,7 @@ func TestCorporaAreThoseOfTheDefinition(t *testing.T) {
 		for _, length := range tt.lengths {
 			found, broken := passagetest.Passages(docs, length)
 			want := records.PassagesFound{Length: length, Broken: broken}
-			var spans []int64 // words of each passage
+			var spans []int64 // number of words of each passage
 			for _, of := range found {
 				for _, p := range of {
 					spans = append(spans, int64(p.End-p.Start))

@@ -17,8 +17,8 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// Documents are dropped one after another, as the definition says, each for the earlier one that stays and has most of
-// its words; and no passage is from a dropped document. So what is in a passage stands in a document that stays.
+// Documents are dropped one after another, as the definition says, each for the earlier kept document that has most of
+// its words; and no passage is from a dropped document. So the words of a passage are in a kept document.
 func TestCoveredDocumentsAreDropped(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	gone, chained := 0, 0
@@ -79,7 +79,7 @@ func TestCoveredDocumentsAreDropped(t *testing.T) {
 	}
 }
 
-// covered are the documents that would be dropped if those that are dropped were first places, too.
+// covered returns the documents that would be dropped if dropped documents were first places, too.
 func covered(words [][]string, docs []document, length int, share float64) (all []bool) {
 	found, _ := passagetest.Passages(words, length)
 	for d, passages := range found {
@@ -94,7 +94,7 @@ func covered(words [][]string, docs []document, length int, share float64) (all 
 	return all
 }
 
-// mostOf is a passage from the document that most words of another one are from, the first of several.
+// mostOf returns a passage from the document that has most words of another, the first of several.
 func mostOf(docs []document, all []records.Passage, id string) (most records.Passage) {
 	words := int64(0)
 	for _, of := range docs {
@@ -111,7 +111,7 @@ func mostOf(docs []document, all []records.Passage, id string) (most records.Pas
 	return most
 }
 
-// The bytes are the same whatever the runner, the splits and the groups.
+// The bytes do not depend on the runner, the splits and the groups.
 func TestSameBytesOfCovered(t *testing.T) {
 	flags := []string{"../../testdata/tldr", "--length=8", "--drop-covered=.5", "--cut=words"}
 	first := files(t, run(t, ask(t, flags...)))

@@ -22,7 +22,7 @@ import (
 	"github.com/neardup/neardup/runners/local"
 )
 
-// leastItem is the least number of words that are looked for.
+// leastItem is the minimum number of words of an item that is searched for.
 const leastItem = 8
 
 // benchmark makes items of the first file of a random corpus.
@@ -44,16 +44,17 @@ func benchmark(t *testing.T, random *rand.Rand, documents int) (dir, bench strin
 	return dir, bench, docs, items
 }
 
-// columnsOf are where the words of each column begin and end.
+// columnsOf returns where the words of each column begin and end.
 func columnsOf(d *document) [2][2]int {
 	border := slices.IndexFunc(d.words, func(w string) bool { return strings.HasPrefix(w, "border") })
 	return [2][2]int{{0, border}, {border + 1, len(d.words)}}
 }
 
-// looked reports whether a column is looked for.
+// looked reports whether a column is searched for.
 func looked(column [2]int, length int) bool { return column[1]-column[0] >= min(length, leastItem) }
 
-// itemOf is the row of a document and an item by definition, if it has a word, and where these words stand.
+// itemOf returns the row of a document and an item by definition, and the places of the item's words, if the document
+// has any.
 func itemOf(d, item *document, length int) (row records.Contaminated, in []records.Passage) {
 	row = records.Contaminated{
 		ID: d.id, Source: d.source, Position: d.position, ItemID: item.id, ItemSource: item.source, ItemPosition: item.position,
@@ -95,8 +96,8 @@ func itemOf(d, item *document, length int) (row records.Contaminated, in []recor
 	return row, in
 }
 
-// Rows are those of the definition, which compares words: of items in several columns, some too short, spelled in other
-// ways. A corpus without these documents has all others, and one that is cut the words that are in no run.
+// Rows are those of the definition, which compares words: for items with several columns, some too short, with other
+// spellings. A corpus without these documents has all others, and a cut one the words that are in no run.
 func TestItemsAreThoseOfTheDefinition(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	found := 0
@@ -175,7 +176,7 @@ func idsOf(t *testing.T, lines []string) (ids []string) {
 	return ids
 }
 
-// The bytes are the same whatever the runner, the workers, the memory and the splits.
+// The bytes do not depend on the runner, the workers, the memory and the splits.
 func TestSameBytesOfItems(t *testing.T) {
 	flags := []string{"../../testdata/tldr/osx.jsonl", "--against=../../testdata/tldr/linux.jsonl", "--length=10", "--item-share=.3", "--drop-contaminated"}
 	first := run(t, ask(t, flags...))
@@ -196,7 +197,7 @@ func TestSameBytesOfItems(t *testing.T) {
 	}
 }
 
-// Items that are too short, or too many for the memory, end a run with what to do.
+// Items that are too short, or too many for the memory, end a run with advice.
 func TestItemsThatCannotBeLookedFor(t *testing.T) {
 	for name, bench := range map[string]struct{ text, says string }{
 		"short": {"seven words are too few for it", "none of 1 items has 8 words"},

@@ -53,7 +53,7 @@ func ask(t *testing.T, args ...string) passages.Config {
 func run(t *testing.T, config passages.Config) *output.Finished {
 	t.Helper()
 	runner := string(config.Runner)
-	if config.Runner == job.Flink { // whose pipeline the local runner runs
+	if config.Runner == job.Flink { // the local runner runs its pipeline
 		runner = string(job.Local)
 		config.TempDir = t.TempDir()
 	}
@@ -82,31 +82,31 @@ func rows[T any](t *testing.T, f *output.Finished, table output.Part) (all []T) 
 	return all
 }
 
-// spellings are those of each word.
+// spellings lists the spellings of each word.
 var spellings = [][]string{
 	{"fine", "FINE", "ﬁne", "f\u00adine"},
 	{"café", "Cafe\u0301", "CAFÉ"},
 	{"2", "２"},
 	{"中"},
-	{"a\"b"}, // which is two words
+	{"a\"b"}, // two words
 	{"ha"},
 }
 
 var separators = []string{" ", "\r\n", ", ", " — ", "\t", "  ", "\u3000", "\\ ", "\n \t\n", "\r"}
 
-// document is one with two columns, which are joined by a space.
+// document has two columns, which are joined by a space.
 type document struct {
 	id, source string
 	position   int64
 	columns    [2]string
-	words      []string        // with one of its own between the columns
-	spans      []textnorm.Span // of these
-	copyOf     int             // -1: of none
+	words      []string        // including a unique one between the columns
+	spans      []textnorm.Span // of the words
+	copyOf     int             // -1 if it is not a copy
 }
 
 func (d *document) size() int { return len(d.words) - 1 }
 
-// corpus is a random one, in files of a folder.
+// corpus writes a random corpus to files of a folder.
 func corpus(t *testing.T, random *rand.Rand, documents int) (dir string, docs []document) {
 	t.Helper()
 	dir = t.TempDir()
@@ -178,12 +178,12 @@ func (d *document) add(text string, base int) {
 	}
 }
 
-// expected are the rows of passages by definition, in order.
+// expected returns the rows of passages by definition, in order.
 func expected(docs []document, length int) ([]records.Passage, int64) {
 	return without(docs, length, nil)
 }
 
-// without are those of which none is from a dropped document; then copies are documents as any other.
+// without returns the rows of which none is from a dropped document; then copies are documents like any other.
 func without(docs []document, length int, dropped []bool) (all []records.Passage, broken int64) {
 	var words [][]string
 	var of []int // the documents that are no copies
@@ -219,9 +219,8 @@ func without(docs []document, length int, dropped []bool) (all []records.Passage
 	return all, broken
 }
 
-// The rows are those of the definition, which compares words, and spans are those where the words were put: in texts
-// with escapes, line ends of two bytes, composed and invisible characters, and words that are spelled in several
-// ways.
+// The rows are those of the definition, which compares words, and spans are where the words were put: in texts with
+// escapes, line ends of two bytes, composed and invisible characters, and words with several spellings.
 func TestRowsAreThoseOfTheDefinition(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var all, brokens, copied int64
@@ -274,7 +273,7 @@ func TestRowsAreThoseOfTheDefinition(t *testing.T) {
 	}
 }
 
-// sources are those that have passages.
+// sources returns the sources that have passages.
 func sources(docs []document, passages []records.Passage) (all []records.SourceRepeated) {
 	for i, d := range docs {
 		if i == 0 || d.source != docs[i-1].source {
@@ -289,7 +288,7 @@ func sources(docs []document, passages []records.Passage) (all []records.SourceR
 	return slices.DeleteFunc(all, func(s records.SourceRepeated) bool { return s.Repeated == 0 })
 }
 
-// checkRepeats holds the most frequent passages to those of rows: by where they first stand.
+// checkRepeats compares the most frequent passages with the rows, by first place.
 func checkRepeats(t *testing.T, docs []document, length int, passages []records.Passage, got []records.Repeat) {
 	t.Helper()
 	type origin struct {
@@ -321,7 +320,7 @@ func checkRepeats(t *testing.T, docs []document, length int, passages []records.
 	}
 }
 
-// fromWords is how many words the first place of a passage has.
+// fromWords returns the number of words at the first place of a passage.
 func fromWords(docs []document, p records.Passage) (n int) {
 	for _, d := range docs {
 		for _, s := range d.spans {
@@ -333,7 +332,7 @@ func fromWords(docs []document, p records.Passage) (n int) {
 	return n
 }
 
-// files are those of an output that the manifest lists, and the manifest.
+// files returns the files of an output that the manifest lists, and the manifest.
 func files(t *testing.T, f *output.Finished) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -351,7 +350,7 @@ func files(t *testing.T, f *output.Finished) map[string]string {
 	return all
 }
 
-// The bytes are the same from run to run, whatever the runner, the workers, the memory, the splits and the groups.
+// The bytes do not depend on the run, the runner, the workers, the memory, the splits and the groups.
 func TestSameBytes(t *testing.T) {
 	flags := []string{"../../testdata/tldr", "--length=12"}
 	first := files(t, run(t, ask(t, flags...)))
@@ -378,7 +377,7 @@ func TestSameBytes(t *testing.T) {
 	same("small groups", func(c *passages.Config) { c.GroupBytes, c.SliceRows = 2000, 50 })
 }
 
-// left are the words of each column of a document that are in no passage.
+// left returns the words of each column of a document that are in no passage.
 func left(d *document, passages []records.Passage) (columns [2][]string) {
 	column := 0
 	for i, span := range d.spans {
@@ -396,15 +395,15 @@ func left(d *document, passages []records.Passage) (columns [2][]string) {
 	return columns
 }
 
-// The corpus has every record. Those without a passage are byte for byte the same, and of the others the words that
-// are in no passage are left, in files of every compression.
+// The corpus has every record. Records without a passage are unchanged, byte for byte, and the others keep the words
+// that are in no passage, in files of every compression.
 func TestCutLeavesTheOtherWords(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	cut := 0
 	for round := range 12 {
 		dir, docs := corpus(t, random, 30)
 		length := 1 + random.IntN(6)
-		lines := map[string]string{} // of the input, by id
+		lines := map[string]string{} // lines of the input by id
 		for _, d := range docs {
 			for line := range strings.Lines(readFile(t, filepath.Join(dir, d.source))) {
 				if strings.Contains(line, fmt.Sprintf("%q:%q", "id", d.id)) {
@@ -484,7 +483,7 @@ func pack(t *testing.T, dir string, gz bool) {
 	}
 }
 
-// corpusLines are the lines of a corpus.
+// corpusLines returns the lines of a corpus.
 func corpusLines(t *testing.T, f *output.Finished) (lines []string) {
 	t.Helper()
 	for _, file := range f.Manifest.Files {
@@ -511,8 +510,8 @@ func corpusLines(t *testing.T, f *output.Finished) (lines []string) {
 	return lines
 }
 
-// A sentence goes if all its words are in passages, and is whole otherwise; and every format that can be rewritten
-// is.
+// A sentence is cut if all its words are in passages, and is unchanged otherwise, in every format that can be
+// rewritten.
 func TestCutSentencesAndFormats(t *testing.T) {
 	const notice = "All rights are reserved by us. Ask before you copy."
 	for name, files := range map[string][2]string{
@@ -544,7 +543,7 @@ func TestCutSentencesAndFormats(t *testing.T) {
 	}
 }
 
-// Spans of pages, with tags between words and references in them, cut out the words of their passage.
+// Spans of pages, with tags between words and references in them, contain the words of their passage.
 func TestPlacesOfMarkup(t *testing.T) {
 	pages := []string{
 		"<h1>News</h1>\r\n<p>All&nbsp;<b>rights</b> are r&eacute;serv&#233;s <i>by</i>\r\n<a href='us>'>us</a>.</p>",
@@ -575,7 +574,7 @@ func TestPlacesOfMarkup(t *testing.T) {
 	}
 }
 
-// Formats and encodings that cannot be rewritten are refused, with what to do; UTF-8 may have any of its names.
+// Formats and encodings that cannot be rewritten are refused, with advice; UTF-8 may have any of its names.
 func TestCutRefusesFormats(t *testing.T) {
 	for name, want := range map[string]string{
 		"page.html --encoding=utf-8":  "texts of the format html cannot be rewritten; convert the file to JSON Lines, or leave --cut out",
@@ -600,7 +599,8 @@ func TestCutRefusesFormats(t *testing.T) {
 	}
 }
 
-// Of Parquet the same words go as of JSON Lines, whatever the order of its columns and their pages, and all else stays.
+// The same words are cut from Parquet as from JSON Lines, whatever the order of its columns and their pages, and
+// everything else stays.
 func TestCutParquet(t *testing.T) {
 	type row struct {
 		Body  *string `parquet:"body,optional,dict"`

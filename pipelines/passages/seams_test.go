@@ -13,8 +13,8 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// A second run over what a first one has left cuts only runs of which one side crosses a seam of the first, and a
-// third one cuts nothing.
+// A second run over the output of a first one only cuts runs of which one side crosses a seam of the first, and a third
+// one cuts nothing.
 func TestSecondRunCutsAcrossSeams(t *testing.T) {
 	archive := "../../../shared/data/newsgroups20/20_newsgroup.tar.gz"
 	if _, err := os.Stat(archive); err != nil {
@@ -36,7 +36,7 @@ func TestSecondRunCutsAcrossSeams(t *testing.T) {
 	second := run(t, ask(t, first.Path("corpus"), "--cut=words"))
 	third := run(t, ask(t, second.Path("corpus"), "--cut=words"))
 
-	var left []string // by the first run, of each document
+	var left []string // by the first run, for each document
 	for _, line := range corpusLines(t, first) {
 		var record struct{ Text string }
 		if err := json.Unmarshal([]byte(line), &record); err != nil {

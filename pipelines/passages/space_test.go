@@ -8,8 +8,8 @@ import (
 	"github.com/neardup/neardup/pipelines/job"
 )
 
-// A run that takes more disk than is free for what its first read sends is refused; one that may, if all words are
-// repeated, is warned of.
+// A run whose first read would send more than the free disk space is refused; one that may need more, if all words are
+// repeated, warns.
 func TestRunsThatTheDiskCannotHold(t *testing.T) {
 	length, dir := usualLength, t.TempDir()
 	free, known := storage.FreeSpace(dir)

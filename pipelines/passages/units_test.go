@@ -27,10 +27,10 @@ var betweenUnits = map[string]*regexp.Regexp{
 	"paragraphs": regexp.MustCompile(`\n\s*\n`),
 }
 
-// oneLineEnd makes all line ends LF, and leaves everything where it is.
+// oneLineEnd converts line ends to LF, without moving anything.
 var oneLineEnd = strings.NewReplacer("\r\n", " \n", "\r", "\n")
 
-// unitsIn are those of a document, in order.
+// unitsIn returns the units of a document, in order.
 func unitsIn(d *document, kind string) (all []unit) {
 	base := 0
 	for column, text := range d.columns {
@@ -51,8 +51,9 @@ func unitsIn(d *document, kind string) (all []unit) {
 	return all
 }
 
-// unitPassages are the passages of units where dropped documents are no first places and copies are documents as any other,
-// and the words of each unit that is in none; nil: none is dropped, and copies leave first.
+// unitPassages returns the passages of units if dropped documents are not first places and copies are documents like
+// any other, and the words of each unit that is in none. If dropped is nil, none is dropped, and copies are left out
+// first.
 func unitPassages(docs []document, kind string, dropped []bool) (all []records.Passage, left []string) {
 	firsts := map[string]unit{}
 	for i := range docs {
@@ -93,7 +94,8 @@ func unitPassages(docs []document, kind string, dropped []bool) (all []records.P
 }
 
 // A unit is repeated if an earlier one has the same words, however it is written; the first one of all is its first
-// place, or the one of a copy's document. Cut, the others are left, each by itself, and none of them stands twice.
+// place, or the one in a copy's document. After cutting, the other units remain, each separately, and none occurs
+// twice.
 func TestWholeUnitsAreThoseOfTheDefinition(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	found := 0
@@ -132,7 +134,7 @@ func TestWholeUnitsAreThoseOfTheDefinition(t *testing.T) {
 	}
 }
 
-// A document is dropped if the units that earlier documents have which stay are the share of its words.
+// A document is dropped if the units that it shares with earlier kept documents have the given share of its words.
 func TestWholeUnitsDropDocuments(t *testing.T) {
 	random := rand.New(rand.NewPCG(9, 10))
 	gone := 0
@@ -182,7 +184,7 @@ func TestWholeUnitsDropDocuments(t *testing.T) {
 	}
 }
 
-// The bytes are the same whatever the runner and the groups.
+// The bytes do not depend on the runner and the groups.
 func TestSameBytesOfUnits(t *testing.T) {
 	flags := []string{"../../testdata/tldr", "--whole=lines", "--drop-covered=.4"}
 	finished := run(t, ask(t, flags...))

@@ -65,7 +65,7 @@ type document struct {
 	set, sig []uint64
 }
 
-// read returns the documents of a file, with sets of words and signatures of 64 values, of seed 7.
+// read returns the documents of a file, with sets of words and signatures of 64 values, with seed 7.
 func read(t *testing.T, path string) (docs []document) {
 	t.Helper()
 	normalize, err := textnorm.Parse("default")
@@ -105,7 +105,7 @@ func TestAnswerEqualsPlainSearch(t *testing.T) {
 		flags []string
 		min   float64
 		rank  func(*records.Neighbour) float64
-		in    bool // a bucket
+		in    bool // in a common bucket
 		among func(a, b *document) bool
 	}{
 		{flags: nil, rank: bySimilarity},
@@ -164,8 +164,8 @@ func TestAnswerEqualsPlainSearch(t *testing.T) {
 	}
 }
 
-// Known answers: of {a b c d}, {a b c} is nearest, two of {a b} share one similarity and come in input order, and {x y} is
-// not listed.
+// Known answers: for {a b c d}, {a b c} is nearest, two documents {a b} have the same similarity and are in input
+// order, and {x y} is not listed.
 func TestKnownAnswers(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "in.jsonl")
@@ -208,7 +208,7 @@ func TestKnownAnswers(t *testing.T) {
 	}
 }
 
-// Where the search by buckets has flags that are not given, its values are those of dedup.
+// Flags of the search by buckets that are not given have the defaults of dedup.
 func TestDefaultsOfBuckets(t *testing.T) {
 	usual := records.Default()
 	given := []string{
@@ -224,7 +224,7 @@ func TestDefaultsOfBuckets(t *testing.T) {
 	}
 }
 
-// What would do nothing is refused, and the message says what to give.
+// Flags without effect are refused, and the message says what to give.
 func TestRefusals(t *testing.T) {
 	for flags, want := range map[string]string{
 		"-t0.7":           "give --min-similarity 0.7",
@@ -242,8 +242,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// An id and its document's text have the same neighbours, with every kind of signature, but that
-// the text has the document, too.
+// An id and its document's text have the same neighbours, with every kind of signature, except that the text also has
+// the document.
 func TestTextAndID(t *testing.T) {
 	var text string
 	for line := range strings.Lines(readFile(t, pages)) {
@@ -331,7 +331,7 @@ func TestParquet(t *testing.T) {
 			if by := answer.Neighbours[i].Buckets; (len(by) > 0) != answer.Buckets {
 				t.Errorf("shared buckets %v", by)
 			}
-			answer.Neighbours[i].Buckets = nil // which the table has not
+			answer.Neighbours[i].Buckets = nil // the table does not have them
 		}
 		if diff := gocmp.Diff(answer.Neighbours, rows); diff != "" || len(rows) == 0 {
 			t.Errorf("%d rows: %s", len(rows), diff)
@@ -349,22 +349,22 @@ var (
 	notLetters = regexp.MustCompile(`[^\pL\pM]+`)
 )
 
-// reutersSets are the sets of three words of the articles in a file, by OLDID.
+// reutersSets returns the shingle sets, by three words, of the articles in a file, by OLDID.
 func reutersSets(t *testing.T, path string) map[string]map[string]bool {
 	t.Helper()
 	_, sets := reutersInOrder(t, path)
 	return sets
 }
 
-// reutersInOrder is reutersSets with the ids of the articles that have words, in their order. The set of one or two words is
-// their text.
+// reutersInOrder is reutersSets with the ids of the articles that have words, in their order. The set of one or two
+// words is their text.
 func reutersInOrder(t *testing.T, path string) (ids []string, sets map[string]map[string]bool) {
 	t.Helper()
 	var text strings.Builder
 	for _, b := range []byte(readFile(t, path)) { // Latin-1
 		text.WriteRune(rune(b))
 	}
-	decode := strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&") // others have no letters
+	decode := strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&") // other references have no letters
 	sets = map[string]map[string]bool{}
 	for _, article := range strings.SplitAfter(text.String(), "</REUTERS>") {
 		id, content := oldID.FindStringSubmatch(article), body.FindStringSubmatch(article)
@@ -387,8 +387,8 @@ func reutersInOrder(t *testing.T, path string) (ids []string, sets map[string]ma
 	return ids, sets
 }
 
-// Reuters: neighbours of an article by its OLDID, textbook style. Sizes, what is shared and
-// similarities are those of sets made here of the files, and neighbours come by estimate.
+// Reuters: neighbours of an article by its OLDID, textbook style. Sizes, shared shingles and similarities are those of
+// sets that this test makes from the files, and neighbours are ranked by estimate.
 func TestReuters(t *testing.T) {
 	folder := "../../../shared/data/reuters21578"
 	if _, err := os.Stat(folder); err != nil {
@@ -402,7 +402,7 @@ func TestReuters(t *testing.T) {
 	for _, name := range []string{"reut2-000.sgm", "reut2-001.sgm"} {
 		sets[name] = reutersSets(t, filepath.Join(folder, name))
 	}
-	// The first has one neighbour, the second more than are asked for.
+	// The first has one neighbour, the second more than requested.
 	for id, neighbours := range map[string]int{"5544": 1, "12793": 5} {
 		answer, err := run(t, append(flags, "--of="+id)...)
 		if err != nil {
@@ -420,7 +420,7 @@ func TestReuters(t *testing.T) {
 				}
 			}
 			similarity := float64(shared) / float64(len(own)+len(set)-shared)
-			// Functions are permutations, so who has an equal value has a shingle of the article.
+			// Functions are permutations, so a document with an equal value has a shingle of the article.
 			if int(n.Size) != len(set) || int(n.Shared) != shared || shared == 0 || n.Similarity != similarity {
 				t.Errorf("neighbour %d of %s: %+v; %d of %d shingles are shared, similarity %v", i, id, n, shared, len(set), similarity)
 			}
@@ -435,7 +435,7 @@ func TestReuters(t *testing.T) {
 	}
 }
 
-// Reuters: what is listed of an article's neighbours is what a loop over all articles finds, by sets that are made here.
+// Reuters: the listed neighbours of an article are those that a loop over all articles finds, by sets made here.
 func TestReutersEqualsBruteForce(t *testing.T) {
 	path := "../../../shared/data/reuters21578/reut2-000.sgm"
 	if _, err := os.Stat(path); err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// vectors are those of words of documents.
+// vectors returns the vectors of words of documents.
 func vectors(t *testing.T, docs []document, weights string) []vector.Vector {
 	t.Helper()
 	normalize, err := textnorm.Parse("default")
@@ -53,7 +53,7 @@ func vectors(t *testing.T, docs []document, weights string) []vector.Vector {
 	return all
 }
 
-// cosine returns that of two vectors, and how many features they share.
+// cosine returns the cosine of two vectors, and the number of features they share.
 func cosine(a, b vector.Vector) (similarity float64, shared int) {
 	dot, x, y := uint64(0), uint64(0), uint64(0)
 	for i, w := range a.Weights {
@@ -69,14 +69,15 @@ func cosine(a, b vector.Vector) (similarity float64, shared int) {
 	return float64(dot) / math.Sqrt(float64(x)*float64(y)), shared
 }
 
-// The nearest by cosine and by overlap, of all documents or of those that share a piece, are those of a plain loop.
+// The nearest documents by cosine and by overlap, of all documents or of those that share a piece, are those that a
+// plain loop finds.
 func TestNearestVectorsAndSignatures(t *testing.T) {
 	docs := read(t, pages)
 	const size = 75
 	for _, tt := range []struct {
 		flags, weights string
 		overlap        bool
-		pieces         int // 0: all documents are compared
+		pieces         int // 0 if all documents are compared
 		min            float64
 		estimate       bool
 	}{
@@ -157,7 +158,7 @@ func TestNearestVectorsAndSignatures(t *testing.T) {
 	}
 }
 
-// What cannot be meant of SimHash is refused, and the message says what to give.
+// Wrong settings of SimHash are refused, and the message says what to give.
 func TestRefusalsOfSimHash(t *testing.T) {
 	for flags, want := range map[string]string{
 		"--method=simhash --compare=jaccard":                                 "supports only cosine and overlap; give one of these",

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { beamtest.Main(m) }
 
-// made returns documents of single letters, many of them alike and some with the same letters in another order.
+// made returns documents of single letters, many of them similar and some with the same letters in another order.
 func made(n int) (texts []string) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range n {
@@ -33,7 +33,7 @@ func made(n int) (texts []string) {
 	return texts
 }
 
-// similar is the Jaccard similarity of the words of two texts.
+// similar returns the Jaccard similarity of the words of two texts.
 func similar(a, b string) float64 {
 	in := map[string]int{}
 	for _, word := range strings.Fields(a) {
@@ -51,8 +51,8 @@ func similar(a, b string) float64 {
 	return float64(shared) / float64(len(in))
 }
 
-// Of every document: the similarities are those of its text with each member's, where they reach the threshold, copies
-// included; and each removed one is as similar to the kept one as is told.
+// For every document, the similarities are those of its text with each member's, where they reach the threshold, copies
+// included; and each removed one has the listed similarity to the kept one.
 func TestClusterEqualsPlain(t *testing.T) {
 	texts := made(120)
 	input := filepath.Join(t.TempDir(), "in.jsonl")

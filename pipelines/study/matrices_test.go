@@ -19,7 +19,7 @@ import (
 	"github.com/neardup/neardup/runners/local"
 )
 
-// Every matrix by its definition, from the texts as the first setting makes them.
+// Every matrix equals its definition, from the texts under the first setting.
 func TestMatricesEqualDefinition(t *testing.T) {
 	for unit, tokens := range map[string]func(string) map[string]int{
 		"char": func(text string) map[string]int { return characters(text, 2) },
@@ -56,7 +56,7 @@ func TestMatricesEqualDefinition(t *testing.T) {
 	}
 }
 
-// pairs counts two words in a row.
+// pairs counts pairs of consecutive words.
 func pairs(words []string) map[string]int {
 	counts := map[string]int{}
 	for i := range words[1:] {
@@ -65,7 +65,7 @@ func pairs(words []string) map[string]int {
 	return counts
 }
 
-// functions holds permutations and signatures to a, b and c.
+// functions checks permutations and signatures against a, b and c.
 func functions(t *testing.T, m *records.StudyMatrices) {
 	t.Helper()
 	prime := uint64(len(m.Shingles)) + 1
@@ -98,7 +98,7 @@ func functions(t *testing.T, m *records.StudyMatrices) {
 	}
 }
 
-// tf and idf by words, and in real numbers: weights are rounded down to 1/4096.
+// tf and idf by words, in real numbers: weights are rounded down to 1/4096.
 func TestWordWeights(t *testing.T) {
 	more := map[string]string{"e.txt": "!", "f.txt": "a a another network"}
 	for name, text := range texts {
@@ -179,7 +179,7 @@ func TestMatricesEqualBuckets(t *testing.T) {
 	}
 }
 
-// More than a person reads is refused, with what to do. Copies that are left out do not count.
+// A matrix that is too large to read is refused, with advice. Copies that are left out do not count.
 func TestMatricesTooLarge(t *testing.T) {
 	many := map[string]string{}
 	for i := range 21 {
@@ -208,7 +208,7 @@ func TestMatricesTooLarge(t *testing.T) {
 	}
 }
 
-// long returns a text of n characters in which no five are there twice.
+// long returns a text of n characters in which no five occur twice.
 func long(n int) string {
 	var text strings.Builder
 	for r := rune(0x4e00); text.Len() < 3*n; r++ {

@@ -20,7 +20,7 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// What is published is a finished output, whose manifest lists all files with their sums, and tables with their rows.
+// A published output is finished: its manifest lists all files with their sums, and tables with their rows.
 func TestOutputIsFinished(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	config := parsed(t, files(t, texts), "--format=files", "--drop-copies", "-o", out)
@@ -57,7 +57,7 @@ func TestOutputIsFinished(t *testing.T) {
 	}
 }
 
-// drawing draws a file, and ends as it is told.
+// drawing returns a function that draws a file and returns err.
 func drawing(name string, err error) func(*records.Study, func(string, func(io.Writer) error) error) error {
 	return func(_ *records.Study, write func(string, func(io.Writer) error) error) error {
 		return errors.Join(write(name, func(w io.Writer) error {
@@ -67,7 +67,7 @@ func drawing(name string, err error) func(*records.Study, func(string, func(io.W
 	}
 }
 
-// A run that ends after its tables and pages are written leaves none of them, and an output that was there as it was.
+// A run that fails after its tables and pages are written leaves none of them, and an existing output unchanged.
 func TestNothingHalfWritten(t *testing.T) {
 	input, folder := files(t, texts), t.TempDir()
 	before, after := filepath.Join(folder, "before"), filepath.Join(folder, "after")
@@ -88,7 +88,7 @@ func TestNothingHalfWritten(t *testing.T) {
 	if diff := cmp.Diff(was, contents(t, before)); diff != "" {
 		t.Error(diff)
 	}
-	// And a run that ends well replaces all of it.
+	// A successful run replaces all of it.
 	if s := run(t, input, "--format=files", "--k=2", "-o", before, "--overwrite"); len(s.Settings) != 8 {
 		t.Errorf("%d settings", len(s.Settings))
 	}
@@ -101,7 +101,7 @@ func TestNothingHalfWritten(t *testing.T) {
 	}
 }
 
-// contents are the files of a folder by their names.
+// contents returns the files of a folder by name.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -119,7 +119,7 @@ func contents(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// A finished output is not replaced unless that is asked for, and never one that the input is in.
+// A finished output is only replaced on request, and never one that contains the input.
 func TestOutputIsRefused(t *testing.T) {
 	input := files(t, texts)
 	out := filepath.Join(t.TempDir(), "out")

@@ -9,8 +9,8 @@ import (
 	"github.com/neardup/neardup/report"
 )
 
-// A characteristic matrix and its signatures as they were published, as they are printed. Permutations are orders of the rows:
-// a value is the place of the first row that a document has. CRC-32 are those of Python's zlib.
+// A published characteristic matrix and its signatures are reproduced as printed. Permutations are orders of the rows:
+// a value is the place of the first row that a document has. CRC-32 values are from Python's zlib.
 func TestPublishedMatrixAsPrinted(t *testing.T) {
 	m := &records.StudyMatrices{Documents: []int{0, 1, 2, 3}, Rows: 3}
 	for _, row := range []string{"1010", "1001", "0101", "0101", "0101", "1010", "1010"} {

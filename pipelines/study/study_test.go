@@ -61,7 +61,7 @@ func parsed(t *testing.T, args ...string) (config study.Config) {
 	return config
 }
 
-// files writes texts, one a file, and returns their folder.
+// files writes texts, one per file, and returns their folder.
 func files(t *testing.T, texts map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -73,7 +73,7 @@ func files(t *testing.T, texts map[string]string) string {
 	return dir
 }
 
-// What each step makes of these texts is written out by hand.
+// The result of each step on these texts is written by hand.
 var texts = map[string]string{
 	"a.txt": "The connections, of THE networks",
 	"b.txt": "a connection and a network",
@@ -105,7 +105,7 @@ func characters(text string, k int) map[string]int {
 	return counts
 }
 
-// similarity is by the definition: of multisets Σ min / Σ max.
+// similarity returns the similarity by definition: for multisets Σ min / Σ max.
 func similarity(a, b map[string]int, replicas bool) float64 {
 	least, most := 0, 0
 	add := func(x, y int) {
@@ -177,7 +177,7 @@ func TestStudyEqualsDefinition(t *testing.T) {
 	sameTables(t, out, s)
 }
 
-// sameTables holds both tables to the pairs of a study, which lists all.
+// sameTables compares both tables with the pairs of a study that lists all.
 func sameTables(t *testing.T, out string, s *records.Study) {
 	t.Helper()
 	f, err := os.Open(filepath.Join(out, study.CSVFile))
@@ -221,7 +221,7 @@ func sameTables(t *testing.T, out string, s *records.Study) {
 	}
 }
 
-// Words have no spaces to be removed, and sizes of shingles are counted in words.
+// With words there are no spaces to remove, and sizes of shingles are counted in words.
 func TestWords(t *testing.T) {
 	s := run(t, files(t, texts), "--format=files", "--unit=word", "--k=1")
 	if len(s.Settings) != 4 {
@@ -235,7 +235,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// Without copies, their pairs and their tokens are gone; documents without a word are no copies.
+// Without copies, their pairs and their tokens are missing; documents without a word are not copies.
 func TestDropCopies(t *testing.T) {
 	more := map[string]string{"e.txt": "!", "f.txt": "?", "g.txt": "QUITE another thing"}
 	for name, text := range texts {
@@ -260,7 +260,7 @@ func TestDropCopies(t *testing.T) {
 	}
 }
 
-// Of many pairs the most similar are listed, those first, and of equal ones the earlier.
+// Of many pairs the most similar are listed, the most similar first and the earlier of equals.
 func TestListed(t *testing.T) {
 	many := map[string]string{}
 	for i := range 30 {
@@ -292,8 +292,8 @@ func TestListed(t *testing.T) {
 	}
 }
 
-// The root mean squared error of signatures is that of so many independent functions. Of 1,024 values there are 64 and 16
-// estimates for each pair; seeds are fixed.
+// The root mean square error of signatures is that of as many independent functions. From 1,024 values there are 64 and
+// 16 estimates for each pair; seeds are fixed.
 func TestSignatures(t *testing.T) {
 	for _, family := range []string{"classic", "salted"} {
 		s := run(t, "../../testdata/tldr/osx.jsonl", "--limit=40", "--signatures=16,64,1024", "--signature="+family)
@@ -305,7 +305,7 @@ func TestSignatures(t *testing.T) {
 				t.Errorf("%s: %+v, ratio %v", family, e, ratio)
 			}
 		}
-		// With 4 and 64 times as many values errors are a half and an eighth.
+		// With 4 and 64 times as many values, errors are a half and an eighth.
 		if a, b, c := s.Errors[0].Expected, s.Errors[1].Expected, s.Errors[2].Expected; math.Abs(a/b-2) > 1e-9 || math.Abs(a/c-8) > 1e-9 {
 			t.Errorf("expected %v, %v, %v", a, b, c)
 		}
@@ -321,7 +321,7 @@ func TestSignatures(t *testing.T) {
 	}
 }
 
-// More than a million pairs are refused, with what to do: 1,415 documents have 1,000,405.
+// More than a million pairs are refused, with advice: 1,415 documents have 1,000,405.
 func TestTooMany(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "many.jsonl")
 	for n, limit := range map[int]string{1415: "--limit=0", 6000: "--limit=0", 1416: "--limit=1414"} {
@@ -341,7 +341,7 @@ func TestTooMany(t *testing.T) {
 	}
 }
 
-// Results do not depend on how wide the work is spread.
+// Results do not depend on how widely the work is spread.
 func TestWorkers(t *testing.T) {
 	one := run(t, "../../testdata/tldr/osx.jsonl", "--limit=100", "--workers=1")
 	many := run(t, "../../testdata/tldr/osx.jsonl", "--limit=100", "--workers=7")
