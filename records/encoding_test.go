@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestEncodings: in whatever order files are added, the sums and the file that is hardest to tell are the same.
+// TestEncodings: the order of files affects neither the sums nor the file with the lowest certainty.
 func TestEncodings(t *testing.T) {
 	files := []FileEncoding{
 		{"big5", 1, true, 95, "b"}, {"koi8-r", 1, true, 99, "c"}, {"koi8-r", 1, true, 91, "e"}, {"koi8-r", 1, true, 91, "d"}, {"koi8-r", 2, false, 40, "f"}, {UnknownEncoding, 3, false, 0, "a"},

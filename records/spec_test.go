@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// Each field of a Spec says which phase of a run it decides, and has one name as a flag, in JSON and among the defaults.
+// Each field of a Spec has the phase of a run that depends on it, and the same name as a flag, in JSON and among the
+// defaults.
 func TestSpecFields(t *testing.T) {
 	names := 0
 	var check func(of reflect.Type)
@@ -38,7 +39,7 @@ func TestSpecFields(t *testing.T) {
 	}
 }
 
-// A run.json of any version is read: earlier ones have all flags among the parameters, and not all of these.
+// A run.json of any version can be read: earlier ones have all flags among the parameters, and lack some.
 func TestEarlierRun(t *testing.T) {
 	var r Run
 	if err := json.Unmarshal([]byte(`{"parameters":{"threshold":0.5,"output":"out","text":["a"]}}`), &r); err != nil {
@@ -62,7 +63,7 @@ func TestEarlierRun(t *testing.T) {
 	}
 }
 
-// A size is written as it is read.
+// A size is formatted as it is parsed.
 func TestSizesAreWrittenAsRead(t *testing.T) {
 	for _, size := range []Bytes{0, 1, 999, 1000, 1024, 1536, 64 << 10, 1e6, 16 << 20, 256e6, 1 << 30, 3 << 40, 1<<62 + 1} {
 		var got Bytes

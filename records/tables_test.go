@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/tables.md")
 
-// section is a part of docs/tables.md: what a table has a row for, and the columns.
+// section is a part of docs/tables.md: what the rows of a table are, and the columns.
 type section struct {
 	name, intro string
 	columns     []string
@@ -35,7 +35,7 @@ func columnsOf[T any](t *testing.T) (lines []string) {
 			t.Errorf("column %s of %T: the tag doc must say what it means", column.Name(), *new(T))
 		}
 		kind := typeName(t, column)
-		if column.Optional() || column.Type().String() == "LIST" { // pyarrow takes every list for one that may be null
+		if column.Optional() || column.Type().String() == "LIST" { // pyarrow treats every list as nullable
 			kind += " or null"
 		}
 		lines = append(lines, fmt.Sprintf("| `%s` | %s | %s |\n", column.Name(), kind, code(doc)))
@@ -77,15 +77,15 @@ func typeName(t *testing.T, column parquet.Field) string {
 	}
 }
 
-// quoted is text between single quotes, which are no apostrophes.
+// quoted matches text between single quotes that are not apostrophes.
 var quoted = regexp.MustCompile(`(^|[^\pL\pN])'([^']+)'`)
 
-// code writes text between single quotes as code.
+// code formats text between single quotes as code.
 func code(doc string) string {
 	return strings.ReplaceAll(quoted.ReplaceAllString(doc, "$1`$2`"), "|", `\|`)
 }
 
-// TestTables holds docs/tables.md to the rows of the tables and to run.json. Run it with -update to write the page.
+// TestTables compares docs/tables.md with the rows of the tables and run.json. Run it with -update to write the page.
 func TestTables(t *testing.T) {
 	const path = "../docs/tables.md"
 	page := tablesPage(t)

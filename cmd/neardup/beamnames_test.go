@@ -17,7 +17,7 @@ import (
 	"github.com/neardup/neardup/runners/dataflow"
 )
 
-// passed is what a command line of dedup asks.
+// passed returns the settings of a command line of dedup, and the options that are passed on to Beam.
 func passed(t *testing.T, args ...string) (c *dedupCmd, options []string, err error) {
 	t.Helper()
 	var cli commands
@@ -32,7 +32,7 @@ func passed(t *testing.T, args ...string) (c *dedupCmd, options []string, err er
 	return &cli.Dedup, options, err
 }
 
-// asked is what a command line of dedup asks.
+// asked returns the settings of a command line of dedup.
 func asked(t *testing.T, args ...string) *dedupCmd {
 	t.Helper()
 	c, _, err := passed(t, args...)
@@ -42,8 +42,8 @@ func asked(t *testing.T, args ...string) *dedupCmd {
 	return c
 }
 
-// TestBeamsOwn: an option that neardup does not know and the SDK's runner does is passed on to that, whatever it is. What is of its
-// workers alone, or of no use here, is not.
+// TestBeamsOwn: an option that neardup does not know but the SDK's runner does is passed on, whatever it is, unless it
+// is only for workers, or has no use here.
 func TestBeamsOwn(t *testing.T) {
 	noVariables(t)
 	app := func() *kong.Application {
@@ -99,7 +99,7 @@ func TestBeamsOwn(t *testing.T) {
 	}
 }
 
-// TestBeamNames: on the command line, Beam's names are understood; elsewhere they are refused with what to give.
+// TestBeamNames: on the command line, Beam's names are accepted; elsewhere they are refused with what to give instead.
 func TestBeamNames(t *testing.T) {
 	noVariables(t)
 	want := map[string]string{"temp-location": "gs://b/temp"}

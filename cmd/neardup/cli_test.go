@@ -10,17 +10,17 @@ import (
 	"testing"
 )
 
-// noVariables unsets the variables of flags, and others that begin as they do, for a test.
+// noVariables unsets the variables of flags, and others with the same prefix, for a test.
 func noVariables(t *testing.T) {
 	for _, entry := range os.Environ() {
 		if name, _, _ := strings.Cut(entry, "="); strings.HasPrefix(name, "NEARDUP_") {
-			t.Setenv(name, "") // which restores it
+			t.Setenv(name, "") // so that the test restores it
 			os.Unsetenv(name)
 		}
 	}
 }
 
-// A command that asks for others is not alone.
+// A command line that needs other commands is not parsed alone.
 func TestNotAlone(t *testing.T) {
 	noVariables(t)
 	var cli commands
@@ -32,13 +32,13 @@ func TestNotAlone(t *testing.T) {
 			t.Errorf("%q: alone", line)
 		}
 	}
-	t.Setenv("NEARDUP_MOST", "5") // of query
+	t.Setenv("NEARDUP_MOST", "5") // a flag of query
 	if cli.alone([]string{"dedup", "a"}) != nil {
 		t.Error("dedup a, and a variable: alone")
 	}
 }
 
-// TestAlone holds the parser of one command to that of all: the same values, help and errors.
+// TestAlone compares the parser of one command with that of all: values, help and errors are the same.
 func TestAlone(t *testing.T) {
 	noVariables(t)
 	parsed := func(cli *commands, args, line []string) string {
@@ -54,7 +54,7 @@ func TestAlone(t *testing.T) {
 		fmt.Fprintln(&printed, status, err)
 		return printed.String()
 	}
-	// values are those of a command and of the globals: no command reads another's.
+	// values returns the values of a command and the globals: no command reads another's.
 	values := func(cli *commands, name string) []any {
 		command := reflect.ValueOf(cli).Elem().FieldByNameFunc(func(field string) bool { return strings.EqualFold(field, name) })
 		return []any{command.Interface(), cli.globals}

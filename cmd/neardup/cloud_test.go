@@ -26,7 +26,7 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// cloud is an object store in this process, which has the bucket b, for neardup in others.
+// cloud is an object store in this process, with the bucket b, which neardup uses in other processes.
 type cloud struct {
 	t      *testing.T
 	scheme string
@@ -34,16 +34,16 @@ type cloud struct {
 	store  http.Handler
 	put    func(name, content string)
 	all    func() map[string]string
-	// uploads are those that a killed run leaves for others to end.
+	// uploads returns the uploads that a killed run leaves for others to end.
 	uploads func() []string
 	// refuse answers with a status.
 	refuse func(w http.ResponseWriter, r *http.Request, status int)
-	temp   string // of all processes
+	temp   string // for all processes
 
 	mu      sync.Mutex
-	n       int // requests so far
+	n       int // number of requests so far
 	ahead   time.Duration
-	disturb func(w http.ResponseWriter, r *http.Request, n int) // answers in place of the store, which may be nil
+	disturb func(w http.ResponseWriter, r *http.Request, n int) // may answer instead of the store; may be nil
 	wrong   string                                              // the first moment at which readers were misled
 }
 
@@ -53,14 +53,14 @@ func (c *cloud) now() time.Time {
 	return time.Now().Add(c.ahead)
 }
 
-// later sets the clock of the store forward.
+// later advances the clock of the store.
 func (c *cloud) later(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ahead += d
 }
 
-// disturbed has requests from now on answered by f. The next is number 1.
+// disturbed lets f answer the following requests, numbered from 1.
 func (c *cloud) disturbed(f func(w http.ResponseWriter, r *http.Request, n int)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,7 +85,7 @@ func (c *cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	disturb(w, r, n)
 }
 
-// changed looks at the output after each request.
+// changed checks the output after each request.
 func (c *cloud) changed(_ string, objects map[string]string) {
 	if _, err := finished(objects); err != nil {
 		c.mu.Lock()
@@ -96,7 +96,7 @@ func (c *cloud) changed(_ string, objects map[string]string) {
 	}
 }
 
-// clouds make stores that hold the objects; more sets one of the two up.
+// clouds makes stores with the objects; more configures one of the two.
 var clouds = map[string]func(t *testing.T, objects map[string]string, more ...func(*fakes3.Server, *fakegcs.Server)) *cloud{
 	"s3": s3Cloud, "gs": gsCloud,
 }
@@ -151,7 +151,7 @@ func (c *cloud) dedup(flags ...string) *process {
 	return c.command(append([]string{"dedup", c.scheme + "b/in/", "-o", c.scheme + "b/out", "--format=jsonl"}, flags...)...)
 }
 
-// command prepares a command that knows the store.
+// command prepares a command that can reach the store.
 func (c *cloud) command(args ...string) *process {
 	c.t.Helper()
 	p := prepare(c.t, "neardup", append(args, c.flags...)...)
@@ -160,7 +160,7 @@ func (c *cloud) command(args ...string) *process {
 	return p
 }
 
-// started starts a process. Requests wait until it is known.
+// started starts a process. Requests wait until it is recorded.
 func (c *cloud) started(p *process) *process {
 	c.t.Helper()
 	c.mu.Lock()
@@ -168,7 +168,7 @@ func (c *cloud) started(p *process) *process {
 	return p.start()
 }
 
-// ends runs a process, which must end with a status, and returns what it says.
+// ends runs a process, which must end with status want, and returns its messages.
 func (c *cloud) ends(p *process, want int) string {
 	c.t.Helper()
 	stderr, status := c.started(p).ended()
@@ -178,10 +178,10 @@ func (c *cloud) ends(p *process, want int) string {
 	return stderr
 }
 
-// left are temporary files that no run needs any more.
+// left returns the temporary files that no run needs any more.
 func (c *cloud) left() []string { return (&process{Cmd: &exec.Cmd{Dir: c.temp}, t: c.t}).left() }
 
-// inputs are small files, and one whose corpus file is large enough to be sent in parts.
+// inputs returns small files and, if large, one whose corpus file is large enough for an upload in parts.
 func inputs(t *testing.T, large bool) map[string]string {
 	t.Helper()
 	objects := map[string]string{}
@@ -201,7 +201,8 @@ func inputs(t *testing.T, large bool) map[string]string {
 
 const out = "out/"
 
-// finished returns the manifest of the output, "" if it is not finished, and what misleads readers if it is.
+// finished returns the manifest of the output, or "" if it is not finished, and an error if a finished output would
+// mislead readers.
 func finished(objects map[string]string) (string, error) {
 	text, ok := objects[out+output.SuccessFile]
 	if !ok {
@@ -274,7 +275,7 @@ func (c *cloud) holds(manifest string) {
 	}
 }
 
-// unheard answers a request as if its client had gone: all of it takes effect.
+// unheard answers a request as if its client had gone: it takes effect completely.
 func unheard(store http.Handler, r *http.Request) {
 	store.ServeHTTP(httptest.NewRecorder(), r)
 }
@@ -289,13 +290,13 @@ func readAll(r *http.Request) bool {
 // before is an output, and the command that replaces it.
 type before struct {
 	objects  map[string]string
-	manifest string // of what replaces it
-	requests int    // of the run that does
+	manifest string // of the output that replaces it
+	requests int    // of the run that replaces it
 }
 
 var replace = []string{"--overwrite", "--write=corpus,pairs,removed"}
 
-// replaced runs the command undisturbed, with flags besides.
+// replaced runs the command undisturbed, with additional flags.
 func replaced(t *testing.T, scheme string, large bool, flags ...string) before {
 	t.Helper()
 	c := clouds[scheme](t, inputs(t, large))

@@ -27,7 +27,7 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// TestTwoRuns: a run that finds an output in use ends with status 3 and says who uses it, on whatever machine.
+// TestTwoRuns: a run that finds the output in use, by any machine, ends with status 3 and says by whom.
 func TestTwoRuns(t *testing.T) {
 	for scheme := range clouds {
 		t.Run(scheme, func(t *testing.T) {
@@ -62,8 +62,8 @@ func TestTwoRuns(t *testing.T) {
 	}
 }
 
-// TestReport: a run in a store has its page there, and report draws the same again, with the texts, to a file, to the store and to
-// standard output. Nothing else in the store changes.
+// TestReport: the output of a run in a store has its page, and report draws the same page again, with the texts, to a
+// file, to the store and to standard output. Nothing else in the store changes.
 func TestReport(t *testing.T) {
 	for scheme := range clouds {
 		t.Run(scheme, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestReport(t *testing.T) {
 			stdout := c.command("report", dir)
 			c.ends(stdout, 0)
 			again := stdout.stdout.String()
-			// The time of the run has gone on while its page was drawn.
+			// The run's time went on while its page was drawn.
 			if _, body, _ := strings.Cut(again, "In short"); !strings.Contains(page, body[:strings.Index(body, `<h2 id="cost">`)]) {
 				t.Error("the page drawn again is another than that of the run")
 			}
@@ -113,16 +113,16 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// holder is the job that holds the lock, "" if none does.
+// holder returns the job that holds the lock, or "".
 func (c *cloud) holder() string {
 	_, after, _ := strings.Cut(c.all()[out+".lock"], `"job":"`)
 	job, _, _ := strings.Cut(after, `"`)
 	return job
 }
 
-// TestStopped: a run that is stopped at whatever request, while another takes its lock by force, finds that out when it goes
-// on, before the other has ended or after that, ends with status 3, and leaves the other's output alone. On S3 the other
-// waits for a minute.
+// TestStopped: a run that is stopped at any request, while another takes its lock by force, finds out when it
+// continues, before or after the other's end. It ends with status 3, and leaves the other's output alone. On S3 the
+// other waits for a minute.
 func TestStopped(t *testing.T) {
 	rounds := map[string]int{"gs": 10}
 	if os.Getenv("NEARDUP_NIGHTLY") != "" {
@@ -150,7 +150,7 @@ func stopped(t *testing.T, scheme string, before before, random *rand.Rand) {
 	c.disturbed(func(w http.ResponseWriter, r *http.Request, n int) {
 		if n == at && readAll(r) {
 			t.Logf("stopped at request %d, %s %s, which takes effect later: %t; goes on meanwhile: %t", n, r.Method, r.URL, held, meanwhile)
-			_ = p.Process.Signal(syscall.SIGSTOP) // it may have ended, with a request that it gave up under way
+			_ = p.Process.Signal(syscall.SIGSTOP) // it may have ended and abandoned a request
 			arrived <- true
 			if held {
 				<-goOn
@@ -213,8 +213,8 @@ func stopped(t *testing.T, scheme string, before before, random *rand.Rand) {
 	c.holds(before.manifest)
 }
 
-// TestUnconditional: a store that ignores the conditions of writes is refused by name. One that ignores or refuses those
-// of removals takes an output where there is none, and keeps one that is there as it was.
+// TestUnconditional: a store that ignores the conditions of writes is refused by name. One that ignores or refuses
+// those of removals is used for a new output, and leaves an existing one unchanged.
 func TestUnconditional(t *testing.T) {
 	for _, scheme := range slices.Sorted(maps.Keys(clouds)) {
 		ignoring := func(methods ...string) func(*fakes3.Server, *fakegcs.Server) {
@@ -242,7 +242,7 @@ func TestUnconditional(t *testing.T) {
 			c.unconditional(t)
 		})
 		if scheme == "gs" {
-			continue // no such store answers so
+			continue // no such store answers like this
 		}
 		t.Run(scheme+" removals refused", func(t *testing.T) {
 			c := clouds[scheme](t, inputs(t, false))
@@ -258,7 +258,7 @@ func TestUnconditional(t *testing.T) {
 	}
 }
 
-// unconditional runs twice on a store whose removals have no conditions.
+// unconditional runs twice on a store that ignores conditions of removals.
 func (c *cloud) unconditional(t *testing.T) {
 	t.Helper()
 	c.ends(c.dedup(), 0)
@@ -272,7 +272,7 @@ func (c *cloud) unconditional(t *testing.T) {
 	}
 	after := c.all()
 	for _, objects := range []map[string]string{before, after} {
-		delete(objects, out+".lock") // says that nobody has it
+		delete(objects, out+".lock") // a lock without a holder
 	}
 	if !maps.Equal(before, after) {
 		t.Errorf("there are %q, and were %q", sorted(after), sorted(before))
@@ -291,8 +291,8 @@ func (c *cloud) unconditional(t *testing.T) {
 	}
 }
 
-// TestFaultyStore: a run gets over a store that fails some of its requests, in whatever way, with the same bytes, and says how many it
-// sent again.
+// TestFaultyStore: a run succeeds on a store that fails some of its requests in any way, with the same bytes, and says
+// how many it repeated.
 func TestFaultyStore(t *testing.T) {
 	kinds := map[string]httpfault.Fault{
 		"refused": {Kind: httpfault.Error, Status: 503}, "reset": {Kind: httpfault.Reset}, "lost": {Kind: httpfault.Lost},
@@ -313,7 +313,7 @@ func TestFaultyStore(t *testing.T) {
 					})
 				})
 			}
-			t.Run("stalled", func(t *testing.T) { // for half a minute
+			t.Run("stalled", func(t *testing.T) { // takes half a minute
 				t.Parallel()
 				var once sync.Once
 				faulty(t, scheme, before, func(r *http.Request, _ int) (fault httpfault.Fault) {
@@ -339,12 +339,12 @@ func faulty(t *testing.T, scheme string, before before, decide func(r *http.Requ
 	}
 }
 
-// TestRefusingStore: where a store refuses for ever, the run ends with the object and what to do, and the old output is
-// as it was.
+// TestRefusingStore: if a store keeps refusing a request, the run ends with the name of the object and advice, and the
+// old output is unchanged.
 func TestRefusingStore(t *testing.T) {
 	statuses := []int{http.StatusForbidden}
 	if os.Getenv("NEARDUP_NIGHTLY") != "" {
-		statuses = append(statuses, http.StatusInternalServerError) // which is tried for about a minute
+		statuses = append(statuses, http.StatusInternalServerError) // retried for about a minute
 	}
 	for scheme := range clouds {
 		before := replaced(t, scheme, false)
@@ -368,7 +368,7 @@ func TestRefusingStore(t *testing.T) {
 						c.store.ServeHTTP(w, r)
 					})
 					want := 1
-					if status == http.StatusForbidden { // until somebody grants that
+					if status == http.StatusForbidden { // until somebody grants access
 						want = 2
 					}
 					said := c.ends(c.dedup(replace...), want)
@@ -391,8 +391,8 @@ func TestRefusingStore(t *testing.T) {
 	}
 }
 
-// TestUnlistedUploads: a store that cannot list unfinished uploads is written, and one that these credentials may not ask is refused
-// by the name of what they lack.
+// TestUnlistedUploads: a store that cannot list unfinished uploads is used; one that denies these credentials the
+// listing is refused, with the missing permission.
 func TestUnlistedUploads(t *testing.T) {
 	before := replaced(t, "s3", false)
 	for status, want := range map[int]int{http.StatusNotImplemented: 0, http.StatusNotFound: 0, http.StatusForbidden: 2} {
@@ -413,7 +413,7 @@ func TestUnlistedUploads(t *testing.T) {
 	}
 }
 
-// TestProbeAnswersLost: a run whose probe of the store loses each answer once goes on.
+// TestProbeAnswersLost: a run continues if each answer to its probe of the store is lost once.
 func TestProbeAnswersLost(t *testing.T) {
 	for scheme := range clouds {
 		t.Run(scheme, func(t *testing.T) {
@@ -433,7 +433,8 @@ func TestProbeAnswersLost(t *testing.T) {
 	}
 }
 
-// TestWhoMustAct: status 2 is for a person, who must mend what the message names, and 1 for what may pass. Neither takes long.
+// TestWhoMustAct: status 2 means that a person must fix what the message names, and 1 that the cause may pass. Neither
+// takes long.
 func TestWhoMustAct(t *testing.T) {
 	fake := fakes3.New("b")
 	plain := httptest.NewServer(fake)
@@ -477,12 +478,13 @@ func TestWhoMustAct(t *testing.T) {
 	}
 }
 
-// TestInterruptedWhilePublishing: a run that is interrupted while a store keeps it from publishing says so at once. It publishes if the
-// store answers in time, and else ends with the status of the signal, and the same command finishes.
+// TestInterruptedWhilePublishing: a run that is interrupted while a store keeps it from publishing says so at once. It
+// publishes if the store answers in time, otherwise it ends with the status of the signal, and the same command
+// completes.
 func TestInterruptedWhilePublishing(t *testing.T) {
 	answers := []bool{true}
 	if os.Getenv("NEARDUP_NIGHTLY") != "" {
-		answers = append(answers, false) // for some 20 s
+		answers = append(answers, false) // for about 20 s
 	}
 	for scheme := range clouds {
 		for _, answer := range answers {

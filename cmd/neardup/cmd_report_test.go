@@ -11,7 +11,7 @@ import (
 	"github.com/neardup/neardup/report"
 )
 
-// Without flags all is asked that is asked by default.
+// Without flags, a command has the default settings.
 func TestNoFlagsAreDefault(t *testing.T) {
 	for _, command := range []string{"dedup", "plan"} {
 		cli := parsed(t, command)
@@ -22,7 +22,7 @@ func TestNoFlagsAreDefault(t *testing.T) {
 	}
 }
 
-// The command on the page asks what the run was asked, as a shell reads it.
+// The command on the page, as a shell parses it, has the settings of the run.
 func TestCommandRepeats(t *testing.T) {
 	asked := func(args ...string) *records.Run {
 		t.Helper()

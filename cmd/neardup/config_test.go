@@ -16,7 +16,7 @@ import (
 
 var commented = regexp.MustCompile(`(?m)^#([a-z0-9-]+ = .*)$`)
 
-// flagged returns the commands as a command line leaves them.
+// flagged returns the commands after a command line is parsed.
 func flagged(t *testing.T, args ...string) commands {
 	t.Helper()
 	var cli commands
@@ -30,7 +30,7 @@ func flagged(t *testing.T, args ...string) commands {
 	return cli
 }
 
-// parsed is flagged without what only notes how a flag was given.
+// parsed is flagged without fields that only record how a flag was given.
 func parsed(t *testing.T, args ...string) commands {
 	t.Helper()
 	cli := flagged(t, args...)
@@ -41,7 +41,7 @@ func parsed(t *testing.T, args ...string) commands {
 	return cli
 }
 
-// What config init writes sets nothing and, without its comments, what is the default anyway. It has every flag.
+// The file of config init sets nothing and, uncommented, only the defaults. It has every flag.
 func TestConfigInit(t *testing.T) {
 	var cli commands
 	parser, err := newParser(&cli, nil, io.Discard, io.Discard)
@@ -57,7 +57,7 @@ func TestConfigInit(t *testing.T) {
 		t.Run(command.Name, func(t *testing.T) {
 			template := configfile.Template(parser.Model, command)
 			set := commented.ReplaceAllString(template, "$1")
-			set = strings.Replace(set, "\nquiet = ", "\n#quiet = ", 1) // which excludes verbose, whatever its value
+			set = strings.Replace(set, "\nquiet = ", "\n#quiet = ", 1) // quiet excludes verbose, whatever its value
 			if n := len(commented.FindAllString(template, -1)); n < 10 {
 				t.Errorf("only %d defaults in\n%s", n, template)
 			}

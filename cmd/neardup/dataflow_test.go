@@ -40,15 +40,15 @@ import (
 	"github.com/neardup/neardup/runners/local"
 )
 
-// project is one with Dataflow and a bucket, as processes reach it that the test starts.
+// project is a project with Dataflow and a bucket, for processes that the test starts.
 type project struct {
 	*fakedataflow.Server
 	store *fakegcs.Server
-	flags []string // of a job there
+	flags []string // for a job there
 }
 
-// newProject returns a project whose jobs are run by the local runner, in this process: none of the launcher's memory is
-// there, and none of its files but those in the bucket.
+// newProject returns a project that runs jobs on the local runner, in this process: they share neither the launcher's
+// memory nor its files, except those in the bucket.
 func newProject(t *testing.T) *project {
 	t.Helper()
 	c := &project{Server: &fakedataflow.Server{Project: "my-project", Region: "europe-west1"}, store: fakegcs.New("lake")}
@@ -62,7 +62,7 @@ func newProject(t *testing.T) *project {
 	t.Setenv("STORAGE_EMULATOR_HOST", strings.TrimPrefix(store.URL, "http://"))
 	account, _ := fakegcs.Account(t, "my-project", service.URL+"/token")
 	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", account)
-	storeFlags{}.register() // whose client may know the store of another test
+	storeFlags{}.register() // a client may still have the store of another test
 	c.flags = []string{
 		"--runner=DataflowRunner", "--project=my-project", "--region=europe-west1", "--staging_location=gs://lake/staging",
 		"--dataflow-endpoint=" + service.URL, "--worker-binary=" + testWorker(t), "--worker-machine-type=" + machineType(),
@@ -81,7 +81,7 @@ func newProject(t *testing.T) *project {
 	return c
 }
 
-// testWorker is this test's binary as a worker.
+// testWorker returns this test's binary as a worker.
 func testWorker(t *testing.T) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -114,7 +114,7 @@ func (c *project) work(ctx context.Context, job *df.Job) ([]*df.MetricUpdate, er
 	return updates(model, result), nil
 }
 
-// model is the pipeline of a job.
+// model returns the pipeline of a job.
 func (c *project) model(job *df.Job) (*pipepb.Pipeline, error) {
 	var options struct {
 		Options struct{ PipelineURL, PipelineProtoHash string }
@@ -133,7 +133,7 @@ func (c *project) model(job *df.Job) (*pipepb.Pipeline, error) {
 	return model, proto.Unmarshal(data, model)
 }
 
-// updates are the counters of a run as the service has them: once as tried, once as committed.
+// updates returns the counters of a run in the form of the service: tentative and committed.
 func updates(model *pipepb.Pipeline, result beam.PipelineResult) (all []*df.MetricUpdate) {
 	ids := map[string]string{}
 	for id, t := range model.GetComponents().GetTransforms() {
@@ -160,7 +160,7 @@ func (c *project) neardup(t *testing.T, flags ...string) *process {
 	return p
 }
 
-// parts are the files of a finished output that are the same in every run.
+// parts returns the files of a finished output that are the same in every run.
 func parts(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	finished, err := output.Open(t.Context(), dir)
@@ -180,7 +180,7 @@ func parts(t *testing.T, dir string) map[string]string {
 
 var kinds = []string{"--shingle=char:5", "--threshold=0.5"}
 
-// hereToo runs the same job here.
+// hereToo runs the same job locally.
 func hereToo(t *testing.T, flags ...string) map[string]string {
 	t.Helper()
 	in, err := filepath.Abs("../../testdata/tldr")
@@ -194,7 +194,7 @@ func hereToo(t *testing.T, flags ...string) map[string]string {
 	return parts(t, filepath.Join(p.Dir, "out"))
 }
 
-// TestDataflow: the pipeline that is submitted to Dataflow, run by another runner in another process against the bucket,
+// TestDataflow: the pipeline that is submitted to Dataflow, run by another runner in another process on the bucket,
 // gives the bytes of a local run.
 func TestDataflow(t *testing.T) {
 	c := newProject(t)
@@ -222,7 +222,8 @@ func TestDataflow(t *testing.T) {
 	}
 }
 
-// TestAirflow: what Airflow's Go operator runs, without a shell; it looks for the job's id in what is printed.
+// TestAirflow: the command that Airflow's Go operator runs, without a shell; the operator looks for the job's id in the
+// output.
 func TestAirflow(t *testing.T) {
 	c := newProject(t)
 	endpoint, ok := strings.CutPrefix(c.flags[4], "--dataflow-endpoint=")
@@ -250,7 +251,7 @@ func TestAirflow(t *testing.T) {
 	}
 }
 
-// held has jobs wait until release is called; started tells of each that has begun.
+// held makes jobs wait until release is called; started receives each that has begun.
 func (c *project) held() (started <-chan string, release func()) {
 	begun, go_ := make(chan string, 1), make(chan struct{})
 	run := c.Run
@@ -266,7 +267,7 @@ func (c *project) held() (started <-chan string, release func()) {
 	return begun, sync.OnceFunc(func() { close(go_) })
 }
 
-// objects are the names in the bucket below a folder.
+// objects returns the names in the bucket below a folder.
 func objects(t *testing.T, folder string) []string {
 	t.Helper()
 	names, err := storage.Names(t.Context(), folder)
@@ -276,8 +277,8 @@ func objects(t *testing.T, folder string) []string {
 	return names
 }
 
-// TestDataflowDetached: a run that does not wait leaves its job, its lock and what is needed to finish it: another run is
-// refused while the job goes on, and finish gives the bytes of a local run, once.
+// TestDataflowDetached: a run that does not wait leaves its job, its lock and its state. Another run is refused while
+// the job continues, and finish gives the bytes of a local run, once.
 func TestDataflowDetached(t *testing.T) {
 	c := newProject(t)
 	started, release := c.held()
@@ -324,7 +325,7 @@ func TestDataflowDetached(t *testing.T) {
 	}
 }
 
-// TestDataflowGuarded: who finishes a run heeds what it was told not to publish.
+// TestDataflowGuarded: finish applies the limits that the run had for publishing.
 func TestDataflowGuarded(t *testing.T) {
 	c := newProject(t)
 	flags := append(kinds, "gs://lake/in", "-o", "gs://lake/out", "--max-removed=0%", "--detach")
@@ -340,7 +341,8 @@ func TestDataflowGuarded(t *testing.T) {
 	}
 }
 
-// TestDataflowInterrupted: a signal leaves the job, tells its id and how it is finished, unless it is to cancel the job.
+// TestDataflowInterrupted: on a signal, the run leaves the job, and prints its id and how to finish it, unless it
+// should cancel the job.
 func TestDataflowInterrupted(t *testing.T) {
 	for name, tt := range map[string]struct {
 		signal syscall.Signal
@@ -410,7 +412,7 @@ func TestDataflowEndedElsewhere(t *testing.T) {
 	}
 }
 
-// TestDataflowFails: the end of a job that is not done is the end of the run, with the service's own words.
+// TestDataflowFails: if a job does not succeed, the run fails with the service's own words.
 func TestDataflowFails(t *testing.T) {
 	for name, tt := range map[string]struct {
 		prepare func(c *project)
@@ -440,10 +442,10 @@ func TestDataflowFails(t *testing.T) {
 	}
 }
 
-// runID is what differs in the pipelines of two runs.
+// runID matches what differs in the pipelines of two runs.
 var runID = regexp.MustCompile(`[0-9]{8}-[0-9]{6}-[0-9a-f]{8}`)
 
-// steps are the transforms of a pipeline in words, without the id of the run.
+// steps returns the transforms of a pipeline in words, without the id of the run.
 func steps(t *testing.T, model *pipepb.Pipeline) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -465,8 +467,8 @@ func steps(t *testing.T, model *pipepb.Pipeline) map[string]string {
 	return all
 }
 
-// TestDataflowGraph: the service is sent a pipeline of plain steps and coders, in which all paths are the bucket's, and which
-// is the same wherever the launcher runs.
+// TestDataflowGraph: the service gets a pipeline of plain steps and coders, which only has paths in the bucket, and
+// does not depend on where the launcher runs.
 func TestDataflowGraph(t *testing.T) {
 	plain := []string{graphx.URNImpulse, graphx.URNParDo, graphx.URNGBK, graphx.URNFlatten, graphx.URNReshuffle, "beam:transform:reify_timestamps:v1", ""}
 	coders := []string{"beam:coder:bytes:v1", "beam:coder:varint:v1", "beam:coder:kv:v1", "beam:coder:iterable:v1", "beam:coder:global_window:v1", "beam:coder:length_prefix:v1", "beam:go:coder:cogbklist:v1"}
@@ -508,7 +510,7 @@ func TestDataflowGraph(t *testing.T) {
 		}
 		for id, coder := range model.GetComponents().GetCoders() {
 			payload, _ := base64.StdEncoding.DecodeString(string(coder.GetSpec().GetPayload()))
-			// The SDK's own of int64 is a custom one.
+			// The SDK's own coder of int64 is a custom one.
 			int64s := coder.GetSpec().GetUrn() == "beam:go:coder:custom:v1" && bytes.Contains(payload, []byte("coderx.encVarIntZ"))
 			if !int64s && !slices.Contains(coders, coder.GetSpec().GetUrn()) {
 				t.Errorf("coder %s is %q of %q", id, coder.GetSpec().GetUrn(), coder.GetSpec().GetPayload())
@@ -517,7 +519,7 @@ func TestDataflowGraph(t *testing.T) {
 	}
 }
 
-// TestTemplate: the parameters of the flex template are flags, and its regular expressions accept what these do.
+// TestTemplate: the parameters of the flex template are flags, and its regular expressions accept their values.
 func TestTemplate(t *testing.T) {
 	data, err := os.ReadFile("../../docs/dataflow/metadata.json")
 	if err != nil {

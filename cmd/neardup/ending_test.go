@@ -17,7 +17,7 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// similar are two documents that resemble each other, so that there is an example to show.
+// similar has two similar documents, so that there is an example to show.
 const similar = `{"id": "a", "text": "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"}
 {"id": "b", "text": "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"}
 `
@@ -29,7 +29,7 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// broken returns a pipe that nobody reads.
+// broken returns a pipe without a reader.
 func broken(t *testing.T) *os.File {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -43,7 +43,7 @@ func broken(t *testing.T) *os.File {
 	return w
 }
 
-// full returns a file that takes nothing.
+// full returns a file to which nothing can be written.
 func full(t *testing.T) *os.File {
 	t.Helper()
 	f, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
@@ -57,7 +57,7 @@ func full(t *testing.T) *os.File {
 	return f
 }
 
-// Once its output is there, a run has succeeded, whoever hears of it.
+// Once its output is published, a run has succeeded, even if its messages cannot be written.
 func TestStdoutAfterCommit(t *testing.T) {
 	for name, stdout := range map[string]func(*testing.T) *os.File{"broken": broken, "full": full} {
 		t.Run(name, func(t *testing.T) {
@@ -82,8 +82,8 @@ func TestStdoutAfterCommit(t *testing.T) {
 	}
 }
 
-// Where nothing is committed, a result that cannot be written is a failure: query and compare end as tools
-// do, by SIGPIPE.
+// If nothing is committed, a result that cannot be written is a failure: query and compare end like other tools, by
+// SIGPIPE.
 func TestStdoutWithoutCommit(t *testing.T) {
 	for _, c := range []struct {
 		command string
@@ -109,7 +109,7 @@ func TestStdoutWithoutCommit(t *testing.T) {
 	}
 }
 
-// panicking is a store whose files cannot even be tried.
+// panicking is a store that panics when a file is opened.
 type panicking struct{ storage.Store }
 
 // A panic of the Parquet library over the example is an error like others, of which the run warns.
@@ -122,7 +122,7 @@ func TestPanicOverExample(t *testing.T) {
 	}
 }
 
-// TestExampleOfThePage: the pair to show has the texts that were read when the page was drawn, and no file is read again.
+// TestExampleOfThePage: the example has the texts that were read when the page was drawn, and no file is read again.
 func TestExampleOfThePage(t *testing.T) {
 	p := prepare(t, "neardup", "dedup", "in.jsonl", "--output", "out")
 	write(t, filepath.Join(p.Dir, "in.jsonl"), similar)
@@ -146,7 +146,7 @@ func TestExampleOfThePage(t *testing.T) {
 	}
 }
 
-// With --json failures are told as successes are: status, error and exit, and the whole record if there is one.
+// With --json, failures are printed like successes: status, error and exit, and the whole record if there is one.
 func TestFailureAsJSON(t *testing.T) {
 	for command, want := range map[string]struct {
 		exit   int
@@ -187,7 +187,7 @@ func TestFailureAsJSON(t *testing.T) {
 	}
 }
 
-// failure says what is wrong with how a command failed.
+// failure returns what is wrong with the way in which a command failed.
 func failure(p *process, stderr string, status syscall.WaitStatus, exit int, record bool) error {
 	var run records.Run
 	var keys map[string]any

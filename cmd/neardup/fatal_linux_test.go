@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Where Go's runtime ends the process, here for lack of address space, the status is not that of wrong usage.
+// If Go's runtime ends the process, here for lack of address space, the status is not that of wrong usage.
 func TestFatal(t *testing.T) {
 	p := prepare(t, "neardup", "dedup", "-", "--format=jsonl", "-o", "out")
 	in := p.reading()

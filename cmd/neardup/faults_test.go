@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A run that can leave no record ends with its own exit status, and does not say where the record is.
+// A run that cannot leave a record ends with its own exit status, and does not say where the record is.
 func TestNoRecordLeft(t *testing.T) {
 	p := prepare(t, "sh", "-c", "neardup dedup in.jsonl -o out && exec neardup dedup bad.jsonl -o out --overwrite")
 	write(t, filepath.Join(p.Dir, "in.jsonl"), similar)
@@ -23,7 +23,7 @@ func TestNoRecordLeft(t *testing.T) {
 	}
 }
 
-// Where no output can be, the error says where that is and what to do.
+// If the output cannot be created, the error says where and what to do.
 func TestUnfitOutput(t *testing.T) {
 	for out, want := range map[string]string{
 		strings.Repeat("x", 255): ".failed: file name too long; give another --output",
@@ -49,7 +49,7 @@ func TestUnfitOutput(t *testing.T) {
 	}
 }
 
-// Where no temporary files can be, the error says so, and nothing is left.
+// If temporary files cannot be created, the error says so, and nothing is left.
 func TestUnfitTemp(t *testing.T) {
 	for temp, want := range map[string]string{
 		"new/x":      "--temp-dir new/x: no such folder; make it, or give another",
@@ -69,7 +69,7 @@ func TestUnfitTemp(t *testing.T) {
 	}
 }
 
-// Without descriptors a run fails, and still removes what it has begun.
+// A run that lacks file descriptors fails, and still cleans up.
 func TestFewDescriptors(t *testing.T) {
 	for most := 10; most < 14; most++ {
 		p := prepare(t, "sh", "-c", fmt.Sprintf("ulimit -n %d; exec neardup dedup in -o out", most))

@@ -12,8 +12,8 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// A job on Flink reads an object store and writes to it, the same bytes as the local runner: its workers are told by the launcher how the
-// store is reached. .ci/flink says where Flink is.
+// A job on Flink reads from and writes to an object store, with the same bytes as the local runner: the launcher tells
+// its workers how to reach the store. .ci/flink says where Flink is.
 func TestFlinkStore(t *testing.T) {
 	binary, server, environment := os.Getenv("NEARDUP_BINARY"), os.Getenv("NEARDUP_FLINK"), os.Getenv("NEARDUP_FLINK_ENVIRONMENT")
 	if server == "" {

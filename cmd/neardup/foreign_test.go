@@ -25,14 +25,14 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// foreignStores are stores that others wrote, by name.
+// foreignStores are stores written by others, by name.
 var foreignStores = map[string]struct {
 	scheme  string
-	refused string // what is said of a store that two runs could write at once
+	refused string // the error for a store that two runs could write at once
 	weak    bool   // it has no conditional DELETE
-	keys    bool   // it looks at them
-	plain   bool   // it keeps no versions, or lists what was removed
-	racy    bool   // of two conditional writes at the same moment both may succeed
+	keys    bool   // it checks access keys
+	plain   bool   // it keeps no versions, or lists removed objects
+	racy    bool   // two conditional writes at the same moment may both succeed
 }{
 	"s3mock":               {scheme: "s3", plain: true, racy: true},
 	"moto":                 {scheme: "s3"},
@@ -42,8 +42,9 @@ var foreignStores = map[string]struct {
 	"gcp-storage-emulator": {scheme: "gs", refused: "the store does not say which generation of an object it sends"},
 }
 
-// TestForeign holds neardup to the store NEARDUP_STORE at NEARDUP_STORE_URL (.ci/stores): the bytes are those of a run on a disk, whatever
-// the store refuses for a while, whoever else runs and, at night, is killed when.
+// TestForeign runs neardup on the store NEARDUP_STORE at NEARDUP_STORE_URL (.ci/stores): the bytes are those of a run
+// on a disk, whatever the store refuses for a while, whatever else runs and, in nightly tests, whenever a run is
+// killed.
 func TestForeign(t *testing.T) {
 	name, server := os.Getenv("NEARDUP_STORE"), os.Getenv("NEARDUP_STORE_URL")
 	if name == "" {
@@ -104,7 +105,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// localInputs are the inputs on a disk.
+// localInputs writes the inputs to a disk.
 func localInputs(t *testing.T, objects map[string]string) (folder string) {
 	t.Helper()
 	folder = t.TempDir()
@@ -117,10 +118,10 @@ func localInputs(t *testing.T, objects map[string]string) (folder string) {
 	return folder
 }
 
-// editions are the flags of outputs that replace each other: with other names, and with other bytes.
+// editions has the flags of outputs that replace each other: with other names, and with other bytes.
 var editions = [][]string{{"--threshold=0.5", "--write=corpus,pairs,clusters"}, {"--threshold=0.8", "--write=corpus,pairs,removed"}}
 
-// onDisk are the manifests of both outputs.
+// onDisk returns the manifests of both outputs.
 func onDisk(t *testing.T, objects map[string]string) (manifests []string) {
 	t.Helper()
 	root := localInputs(t, objects)
@@ -138,7 +139,7 @@ func onDisk(t *testing.T, objects map[string]string) (manifests []string) {
 	return manifests
 }
 
-// foreign is a folder of a bucket on a server, which neardup reaches by way of this process.
+// foreign returns a folder of a bucket on a server, which neardup reaches through this process.
 func foreign(t *testing.T, scheme, server, bucket string, objects map[string]string) *cloud {
 	t.Helper()
 	target, err := url.Parse(server)
@@ -153,7 +154,7 @@ func foreign(t *testing.T, scheme, server, bucket string, objects map[string]str
 	c.store = &httputil.ReverseProxy{ErrorLog: log.New(io.Discard, "", 0), Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(target)
 		if scheme == "s3" {
-			r.Out.Host = r.In.Host // which is signed
+			r.Out.Host = r.In.Host // the host is signed
 		}
 	}}
 	c.put = func(name, content string) {
@@ -174,7 +175,7 @@ func foreign(t *testing.T, scheme, server, bucket string, objects map[string]str
 	return c.serve(objects, "s3")
 }
 
-// objects are all there are at this moment.
+// objects returns all current objects.
 func (c *cloud) objects() map[string]string {
 	c.t.Helper()
 	objects := map[string]string{}
@@ -200,7 +201,7 @@ func (c *cloud) edition(i int, flags ...string) *process {
 	return c.dedup(append(flags, editions[i]...)...)
 }
 
-// is checks that one of the two outputs is there, whole, and nothing else but a lock that nobody holds.
+// is checks that one of the two outputs is there and whole, and nothing else except a lock without a holder.
 func (c *cloud) is(manifest string) {
 	c.t.Helper()
 	objects := c.all()
@@ -209,7 +210,7 @@ func (c *cloud) is(manifest string) {
 		c.t.Errorf("%v, or it is another output:\n%s", err, got)
 	}
 	for name, content := range objects {
-		switch { // where a lock cannot be removed it says so
+		switch { // a lock that cannot be removed says so
 		case name == out+output.LockFile && strings.Contains(content, `"released":true`):
 		case strings.HasPrefix(name, out+"."):
 			c.t.Errorf("%s is left", name)
@@ -217,7 +218,8 @@ func (c *cloud) is(manifest string) {
 	}
 }
 
-// replaces makes an output of files of a disk, and replaces one output by the other. It returns how many requests that takes.
+// replaces makes an output from files on a disk, and replaces one output with the other. It returns the number of
+// requests that this takes.
 func (c *cloud) replaces(want []string, overwrite string) (requests int) {
 	c.t.Helper()
 	local := filepath.Join(localInputs(c.t, inputs(c.t, false)), "in")
@@ -237,7 +239,7 @@ func (c *cloud) replaces(want []string, overwrite string) (requests int) {
 	return requests
 }
 
-// atOnce has three runs replace the output at the same time. On a racy store one of them may leave what it wrote for the moment.
+// atOnce runs three replacements of the output at the same time. On a racy store one of them may leave its files.
 func (c *cloud) atOnce(want []string, overwrite string, racy bool) {
 	c.t.Helper()
 	var running []*process
@@ -264,7 +266,7 @@ func (c *cloud) atOnce(want []string, overwrite string, racy bool) {
 	}
 }
 
-// throttled has the store refuse each ninth request.
+// throttled makes the store refuse every ninth request.
 func (c *cloud) throttled(want []string, overwrite string) {
 	c.t.Helper()
 	c.disturbed(func(w http.ResponseWriter, r *http.Request, n int) {
@@ -283,8 +285,8 @@ func (c *cloud) throttled(want []string, overwrite string) {
 	}
 }
 
-// killed kills a run that replaces the output at a request, which may take effect. The same command then finishes it, without
-// --weak-overwrite if it had sealed.
+// killed kills a run that replaces the output at a request, which may take effect. The same command then completes,
+// without --weak-overwrite if the run had sealed its output.
 func (c *cloud) killed(want []string, overwrite string, at int, effect bool) {
 	c.t.Helper()
 	c.ends(c.edition(0), 0)

@@ -11,7 +11,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// helpOf is what neardup prints for help.
+// helpOf returns the help that neardup prints.
 func helpOf(t *testing.T, line string) string {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -23,7 +23,7 @@ func helpOf(t *testing.T, line string) string {
 
 var inHelp = regexp.MustCompile(`(?m)^  (?:-\w, |    )?--(?:\[no-\])?([a-z0-9-]+)`)
 
-// flagsIn are the flags that a help lists.
+// flagsIn returns the flags that a help text lists.
 func flagsIn(help string) (names []string) {
 	for _, flag := range inHelp.FindAllStringSubmatch(help, -1) {
 		names = append(names, flag[1])
@@ -60,7 +60,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestNamesInHelp: the lists have flags and commands that there are.
+// TestNamesInHelp: the lists in help.go name existing flags and commands.
 func TestNamesInHelp(t *testing.T) {
 	var cli commands
 	parser, err := newParser(&cli, nil, io.Discard, io.Discard)
@@ -86,7 +86,8 @@ func TestNamesInHelp(t *testing.T) {
 	}
 }
 
-// TestFlagsInHelp: each flag stands below a heading, its default is told in one way, and what commands share is true of each.
+// TestFlagsInHelp: each flag is below a heading, its default is stated in one way, and text that commands share is true
+// for each.
 func TestFlagsInHelp(t *testing.T) {
 	var cli commands
 	parser, err := newParser(&cli, nil, io.Discard, io.Discard)

@@ -22,13 +22,13 @@ import (
 
 const indexFolder = "index/"
 
-// stored is what an index has of one night, whatever run it was.
+// stored is what an index has from one night, whichever run added it.
 type stored struct {
 	Kept, Removed int64
 	Files         []string // with their hashes
 }
 
-// indexIn returns what the index has, and what misleads its readers.
+// indexIn returns the content of the index, and an error if it would mislead its readers.
 func indexIn(objects map[string]string) (nights []stored, err error) {
 	var now struct {
 		Generation int
@@ -59,7 +59,7 @@ func indexIn(objects map[string]string) (nights []stored, err error) {
 	return nights, nil
 }
 
-// unlisted are the files of an index which no generation has.
+// unlisted returns the files of an index that no generation has.
 func unlisted(objects map[string]string) (names []string) {
 	listed := map[string]bool{indexFolder + "current.json": true, indexFolder + ".lock": true}
 	for name, content := range objects {
@@ -92,12 +92,12 @@ func (c *cloud) night(in, out string, more ...string) *process {
 	return c.command(append(args, more...)...)
 }
 
-// grown is a store in which a night is to come after another.
+// grown is a store for a night after an earlier one.
 type grown struct {
-	objects  map[string]string // before
-	requests int               // of the night
-	manifest string            // of its output
-	nights   []stored          // of the index after it
+	objects  map[string]string // before the night
+	requests int               // number of requests of the night
+	manifest string            // of the night's output
+	nights   []stored          // content of the index after the night
 }
 
 func grow(t *testing.T, scheme string) (g grown) {
@@ -125,9 +125,9 @@ func grow(t *testing.T, scheme string) (g grown) {
 	return g
 }
 
-// TestKilledNight: whenever a night that adds to an index is killed, the index is the one before or the one after. The same
-// command then comes to the same output and the same index, and leaves nothing else, or says that both are there. At no
-// moment does current.json name what is not there.
+// TestKilledNight: whenever a night that adds to an index is killed, the index is the one before or the one after. The
+// same command then gives the same output and the same index, and leaves nothing else, or says that both exist. At no
+// moment does current.json name a missing file.
 func TestKilledNight(t *testing.T) {
 	kills := 8
 	if os.Getenv("NEARDUP_NIGHTLY") != "" {
@@ -155,7 +155,7 @@ func TestKilledNight(t *testing.T) {
 	}
 }
 
-// killedNight kills the night at the first request that is told. If chance is nil nothing comes after that.
+// killedNight kills the night at the first request for which told returns true. If chance is nil, nothing follows.
 func killedNight(t *testing.T, scheme string, g *grown, chance *rand.Rand, told func(r *http.Request, n int) bool) *cloud {
 	c := clouds[scheme](t, g.objects)
 	misled := make(chan error, 1)
@@ -228,8 +228,8 @@ func killedNight(t *testing.T, scheme string, g *grown, chance *rand.Rand, told 
 	return c
 }
 
-// another runs another night after one that was killed, and that one again: no batch is lost. The other waits for a person if
-// the output of the one that was killed is all but published.
+// another runs another night after the killed one, and then the killed one again: no batch is lost. If the killed
+// night's output was almost published, the other night ends with a message for a person.
 func (c *cloud) another(t *testing.T, nights int, published bool) {
 	t.Helper()
 	c.put("other/0.jsonl", c.all()["in/1.jsonl"])
@@ -255,7 +255,7 @@ func (c *cloud) another(t *testing.T, nights int, published bool) {
 	}
 }
 
-// watch has f look at the store after each request.
+// watch calls f after each request.
 func (c *cloud) watch(f func(bucket string, objects map[string]string)) {
 	switch store := c.store.(type) {
 	case *fakes3.Server:
@@ -265,8 +265,8 @@ func (c *cloud) watch(f func(bucket string, objects map[string]string)) {
 	}
 }
 
-// ended checks that the output of a night has the manifest, that nothing of another is left beside it, and that nothing was
-// wrong before.
+// ended checks that the output of a night has the manifest, that no other output is left beside it, and that nothing
+// was wrong before.
 func (c *cloud) ended(manifest string) {
 	c.t.Helper()
 	objects := c.all()
@@ -288,8 +288,8 @@ func (c *cloud) ended(manifest string) {
 	}
 }
 
-// TestTwoNights: of two nights at once the second ends with status 3 and says who has the index, or waits and then adds to
-// what the first has added.
+// TestTwoNights: of two concurrent nights, the second ends with status 3 and says who has the index, or waits and then
+// adds to what the first has added.
 func TestTwoNights(t *testing.T) {
 	for scheme := range clouds {
 		t.Run(scheme, func(t *testing.T) {
@@ -325,7 +325,7 @@ func TestTwoNights(t *testing.T) {
 	}
 }
 
-// TestKilledNightOnDisk: the same on a disk, whenever it is killed, again and again.
+// TestKilledNightOnDisk: the same holds on a disk, whenever the night is killed, again and again.
 func TestKilledNightOnDisk(t *testing.T) {
 	kills := 4
 	if os.Getenv("NEARDUP_NIGHTLY") != "" {
@@ -395,7 +395,7 @@ func TestKilledNightOnDisk(t *testing.T) {
 	}
 }
 
-// filesBelow are the files below a folder.
+// filesBelow returns the files below a folder.
 func filesBelow(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	files := map[string]string{}

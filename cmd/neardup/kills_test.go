@@ -17,20 +17,20 @@ import (
 	"time"
 )
 
-// expired is when the lock of a killed run is taken.
+// expired is the time after which the lock of a killed run is taken over.
 const expired = 5*time.Minute + 2*time.Second
 
-// What becomes of the request that a run was killed at.
+// What happens to the request at which a run was killed.
 const (
-	never = iota // the store does not hear it
+	never = iota // it does not reach the store
 	now          // it takes effect
 	late         // it takes effect once another run has finished
 	fates
 )
 
-// TestKilled: whenever a run that replaces an output on an object store is killed, the same command finishes what it began,
-// with the same bytes, and nothing else is left. At no moment does _SUCCESS stand beside other files than its manifest's. A
-// request that is under way for longer than the lock lasts does no more than leave an object with a name of its own run.
+// TestKilled: whenever a run that replaces an output on an object store is killed, the same command completes, with the
+// same bytes, and nothing else is left. At no moment is _SUCCESS beside other files than those of its manifest. A
+// request that is under way for longer than the lock lasts can only leave an object whose name has its own run's id.
 func TestKilled(t *testing.T) {
 	small, large, inPhases := 3, 1, 4
 	if os.Getenv("NEARDUP_NIGHTLY") != "" {
@@ -56,13 +56,13 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// killed kills at most so many runs.
+// killed kills at most the given number of runs.
 func killed(t *testing.T, scheme string, before before, flags []string, most int, random *rand.Rand) {
 	replace := append(flags, replace...)
 	c := clouds[scheme](t, before.objects)
 	var held sync.WaitGroup
 	another := make(chan bool)
-	after := false // a request takes effect after the runs
+	after := false // whether a request takes effect after the runs
 	for range 1 + random.IntN(most) {
 		p, at, fate := c.dedup(replace...), 1+random.IntN(before.requests), random.IntN(fates)
 		c.disturbed(func(w http.ResponseWriter, r *http.Request, n int) {
@@ -120,8 +120,8 @@ func killed(t *testing.T, scheme string, before before, flags []string, most int
 	c.holds(before.manifest)
 }
 
-// TestLateWorker: what a worker writes once the run after its own has removed its staging folder stays there, and the run
-// after that removes it.
+// TestLateWorker: a file that a worker writes after the next run has removed its staging folder stays there, and the
+// run after that removes it.
 func TestLateWorker(t *testing.T) {
 	for scheme := range clouds {
 		t.Run(scheme, func(t *testing.T) {
@@ -167,15 +167,15 @@ func TestLateWorker(t *testing.T) {
 	}
 }
 
-// content is all that a request says.
+// content returns everything in a request.
 func content(r *http.Request) string {
 	body, _ := io.ReadAll(r.Body)
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	return r.URL.String() + string(body)
 }
 
-// TestKilledOnDisk: a run in phases that is killed again and again, whenever that is, comes to the same bytes, and leaves
-// nothing else, whether its folder takes the output's place or its files move one by one.
+// TestKilledOnDisk: a run in phases that is killed again and again, at any moment, has the same bytes in the end, and
+// leaves nothing else, whether its folder is exchanged with the output or its files move one by one.
 func TestKilledOnDisk(t *testing.T) {
 	kills := 6
 	if os.Getenv("NEARDUP_NIGHTLY") != "" {
@@ -196,7 +196,7 @@ func TestKilledOnDisk(t *testing.T) {
 				}
 				command := exec.Command("neardup", append([]string{"dedup", input, "--output", dir, "--resume", "always"}, flags...)...)
 				command.Dir = parent
-				if !swaps { // the folder that a process works in cannot be exchanged
+				if !swaps { // a working directory cannot be exchanged
 					command.Dir = dir
 				}
 				return command
@@ -252,7 +252,7 @@ func TestKilledOnDisk(t *testing.T) {
 	}
 }
 
-// names are those of all files and folders below a folder.
+// names returns the names of all files and folders below a folder.
 func names(t *testing.T, folder string) (all []string) {
 	t.Helper()
 	err := filepath.WalkDir(folder, func(path string, _ os.DirEntry, err error) error {

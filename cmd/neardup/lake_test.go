@@ -22,13 +22,13 @@ type lake struct {
 	flags  []string
 	put    func(name, content string)
 	get    func(name string) (content string, ok bool)
-	names  func() []string // of all objects
-	// requests are those for an object so far: how many, and the bytes of their answers.
+	names  func() []string // names of all objects
+	// requests returns the number of requests for an object so far, and the bytes of their answers.
 	requests func(name string) (n int, sent int64)
-	before   func(*http.Request) // each request; nil: nothing
+	before   func(*http.Request) // called before each request; may be nil
 }
 
-// lakes are both kinds.
+// lakes returns both kinds of lake.
 func lakes(t *testing.T) []*lake {
 	t.Setenv("AWS_ACCESS_KEY_ID", fakes3.AccessKey)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", fakes3.SecretKey)
@@ -81,14 +81,14 @@ func lakes(t *testing.T) []*lake {
 	return []*lake{onS3, onGS}
 }
 
-// neardup runs a command on the lake and returns its status, and what it says.
+// neardup runs a command on the lake and returns its status and messages.
 func (l *lake) neardup(args ...string) (status int, said string) {
 	var out bytes.Buffer
 	status = run(append(args, l.flags...), strings.NewReader(""), &out, &out)
 	return status, out.String()
 }
 
-// load stores what is below a folder.
+// load stores the files below a folder.
 func (l *lake) load(t *testing.T, folder, prefix string) {
 	t.Helper()
 	err := filepath.WalkDir(folder, func(name string, d fs.DirEntry, err error) error {
@@ -191,7 +191,7 @@ func (l *lake) same(t *testing.T, folder, out string) {
 	}
 }
 
-// TestLakeChanged: an object that is replaced between the reads ends the job by name, with nothing that looks finished.
+// TestLakeChanged: an object that is replaced between the reads ends the job with its name, and nothing looks finished.
 func TestLakeChanged(t *testing.T) {
 	for _, l := range lakes(t) {
 		l.put("in/a.jsonl", similar)
@@ -220,7 +220,7 @@ func TestLakeChanged(t *testing.T) {
 	}
 }
 
-// TestLakeTemporary: temporary files are in a bucket if that is asked for, and gone at the end. What the runner spills is on a disk.
+// TestLakeTemporary: temporary files are in a bucket on request, and removed at the end. The runner spills to a disk.
 func TestLakeTemporary(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write(t, "in.jsonl", similar)
@@ -243,7 +243,7 @@ func TestLakeTemporary(t *testing.T) {
 	}
 }
 
-// TestLakeList: what flags name may be an object.
+// TestLakeList: files that flags name may be objects.
 func TestLakeList(t *testing.T) {
 	for _, l := range lakes(t) {
 		l.put("in/a.jsonl", similar)
@@ -263,7 +263,7 @@ func TestLakeList(t *testing.T) {
 	}
 }
 
-// TestLakeRefused: what a bucket lacks is told by name.
+// TestLakeRefused: the error names what a bucket lacks.
 func TestLakeRefused(t *testing.T) {
 	for _, l := range lakes(t) {
 		for in, want := range map[string]struct {

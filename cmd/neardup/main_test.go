@@ -15,14 +15,15 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// updating reports whether docs/reference.md and others are to be written anew: with -update, a flag that Beam has, too.
+// updating reports whether to write docs/reference.md and other generated files: with -update, which is also a flag of
+// Beam.
 func updating() bool { return flag.Lookup("update").Value.String() == "true" }
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"neardup": main})
 }
 
-// TestScript runs the command lines of testdata/script as a user would.
+// TestScript runs the command lines of testdata/script like a user.
 func TestScript(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -50,7 +51,7 @@ func TestScript(t *testing.T) {
 	})
 }
 
-// status runs a command line and holds its exit status: status 2 neardup dedup ...
+// status runs a command line and checks its exit status: status 2 neardup dedup ...
 func status(ts *testscript.TestScript, _ bool, args []string) {
 	err := ts.Exec(args[1], args[2:]...)
 	got := "0"
@@ -62,7 +63,7 @@ func status(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// jsonLines holds that there are lines, and that each is a JSON object: jsonlines stderr
+// jsonLines checks that there are lines, and that each is a JSON object: jsonlines stderr
 func jsonLines(ts *testscript.TestScript, _ bool, args []string) {
 	text := ts.ReadFile(args[0])
 	if text == "" {
@@ -75,8 +76,7 @@ func jsonLines(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// TestReference holds docs/reference.md to the flags that there are. Run it with -update to
-// write the page.
+// TestReference compares docs/reference.md with the flags. Run it with -update to write the page.
 func TestReference(t *testing.T) {
 	const path = "../../docs/reference.md"
 	page := reference(t)
@@ -123,7 +123,7 @@ func reference(t *testing.T) []byte {
 		for _, flags := range command.AllFlags(false) {
 			for _, f := range flags {
 				if f.Hidden || slices.Contains(parser.Model.Flags, f) {
-					continue // of all commands
+					continue // a flag of all commands
 				}
 				title := groupTitle(f)
 				if groups[title] == nil {
@@ -144,7 +144,7 @@ func writeFlags(page *bytes.Buffer, flags []*kong.Flag) {
 	page.WriteString("| flag | default | meaning |\n|---|---|---|\n")
 	for _, f := range flags {
 		if f.Hidden && (f.Group == nil || f.Tag.Has("instead")) {
-			continue // it is for programs, or gone
+			continue // for programs, or removed
 		}
 		fmt.Fprintf(page, "| %s | %s | %s |\n", flagName(f), defaultOf(f), strings.ReplaceAll(f.Help, "|", `\|`))
 	}

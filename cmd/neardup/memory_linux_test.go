@@ -23,7 +23,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// asks is an input that asks for much memory.
+// asks is an input that needs much memory.
 type asks struct {
 	name    string
 	write   func(t *testing.T, w *bufio.Writer)
@@ -31,7 +31,7 @@ type asks struct {
 	nightly bool // takes long
 }
 
-// TestMemory: a run keeps to --memory and 100 MB, as Linux counts it, whatever it is given to read.
+// TestMemory: a run stays within --memory and 100 MB, as Linux measures it, whatever its input.
 func TestMemory(t *testing.T) {
 	const memory, beyond = 256_000_000, 100_000_000
 	for _, c := range []asks{
@@ -91,7 +91,7 @@ func TestMemory(t *testing.T) {
 			}
 			for j := range 4 {
 				fmt.Fprintf(w, "{\"id\":\"%d-%d\",\"text\":\"the text of %d and %d\"}\n", i, j, i, j)
-				if err := w.Flush(); err != nil { // or the size of all is known, and no window needed
+				if err := w.Flush(); err != nil { // else the total size is known, and no window needed
 					t.Fatal(err)
 				}
 			}
@@ -108,7 +108,7 @@ func TestMemory(t *testing.T) {
 	})
 }
 
-// hostilePages are pages of 15 MB: one tag, open elements, references, and words in elements.
+// hostilePages writes pages of 15 MB: one tag, open elements, references, and words in elements.
 func hostilePages(n int) func(*testing.T, *bufio.Writer) {
 	return func(_ *testing.T, w *bufio.Writer) {
 		for i := range n {
@@ -156,20 +156,20 @@ func TestMillionFiles(t *testing.T) {
 	}
 }
 
-// peakOf is peakWith 256 MB.
+// peakOf is peakWith with 256 MB.
 func peakOf(t *testing.T, args ...string) int64 {
 	t.Helper()
 	return peakWith(t, "256MB", args...)
 }
 
-// peakWith runs neardup with so much memory, on two cores unless args have --workers, and returns the most that it has held.
+// peakWith runs neardup with a memory limit, on two cores unless args have --workers, and returns its peak of memory.
 func peakWith(t *testing.T, memory string, args ...string) int64 {
 	t.Helper()
 	t.Setenv("NEARDUP_WORKERS", "2")
 	return peakOfCommand(t, append([]string{"dedup", "--memory=" + memory, "--output", filepath.Join(t.TempDir(), "out")}, args...)...)
 }
 
-// peakOfCommand runs neardup and returns the most memory that it has held.
+// peakOfCommand runs neardup and returns its peak of memory.
 func peakOfCommand(t *testing.T, args ...string) (peak int64) {
 	t.Helper()
 	cmd := exec.Command("neardup", args...)
@@ -180,7 +180,7 @@ func peakOfCommand(t *testing.T, args ...string) (peak int64) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	// What the system tells of a process that has ended may be of before it was one of its own.
+	// The system's figures for an ended process may include the time before it executed its own program.
 	held := regexp.MustCompile(`(?m)^VmHWM:\s*(\d+) kB$`)
 	for {
 		select {
@@ -205,7 +205,7 @@ func peakOfCommand(t *testing.T, args ...string) (peak int64) {
 	}
 }
 
-// longIDs are documents with one text and ids of 10 MB.
+// longIDs writes documents with one text and ids of 10 MB.
 func longIDs(n int) func(*testing.T, *bufio.Writer) {
 	return func(_ *testing.T, w *bufio.Writer) {
 		for i := range n {
@@ -214,7 +214,7 @@ func longIDs(n int) func(*testing.T, *bufio.Writer) {
 	}
 }
 
-// copiesOfALine are documents with one text.
+// copiesOfALine writes documents with one text.
 func copiesOfALine(n int) func(*testing.T, *bufio.Writer) {
 	return func(_ *testing.T, w *bufio.Writer) {
 		for i := range n {
@@ -223,7 +223,8 @@ func copiesOfALine(n int) func(*testing.T, *bufio.Writer) {
 	}
 }
 
-// variants are documents of 200 words, so many of which are others than in the first or, in a chain, in the one before.
+// variants writes documents of 200 words, of which some are changed relative to the first document or, in a chain, to
+// the previous one.
 func variants(n, changed int, chain bool) func(*testing.T, *bufio.Writer) {
 	return func(_ *testing.T, w *bufio.Writer) {
 		r := mathrand.New(mathrand.NewPCG(1, 1))
@@ -244,7 +245,7 @@ func variants(n, changed int, chain bool) func(*testing.T, *bufio.Writer) {
 	}
 }
 
-// unreadable are records that are not closed, with so many random bytes.
+// unreadable writes records that are not closed, with so many random bytes.
 func unreadable(n int, size int64) func(*testing.T, *bufio.Writer) {
 	return func(t *testing.T, w *bufio.Writer) {
 		for i := range n {
@@ -261,7 +262,7 @@ func unreadable(n int, size int64) func(*testing.T, *bufio.Writer) {
 	}
 }
 
-// largeRecords are short documents with 120 MB of something else.
+// largeRecords writes short documents with 120 MB of other data.
 func largeRecords(n int) func(*testing.T, *bufio.Writer) {
 	return func(_ *testing.T, w *bufio.Writer) {
 		for i := range n {
@@ -270,7 +271,7 @@ func largeRecords(n int) func(*testing.T, *bufio.Writer) {
 	}
 }
 
-// lettersOnly are texts of so many words of one letter.
+// lettersOnly writes texts of one-letter words.
 func lettersOnly(n, words int) func(*testing.T, *bufio.Writer) {
 	return func(_ *testing.T, w *bufio.Writer) {
 		rng := mathrand.New(mathrand.NewPCG(1, 2))
@@ -284,7 +285,7 @@ func lettersOnly(n, words int) func(*testing.T, *bufio.Writer) {
 	}
 }
 
-// largeTexts are texts of 15 MB, no two of which have a shingle in common.
+// largeTexts writes texts of 15 MB, no two of which have a shingle in common.
 func largeTexts(n int) func(*testing.T, *bufio.Writer) {
 	return func(_ *testing.T, w *bufio.Writer) {
 		rng := mathrand.New(mathrand.NewPCG(1, 3))
@@ -302,7 +303,7 @@ func largeTexts(n int) func(*testing.T, *bufio.Writer) {
 	}
 }
 
-// nearTexts are texts of 14 MB, each with some words of its own.
+// nearTexts writes texts of 14 MB, each with some words of its own.
 func nearTexts(n int) func(*testing.T, *bufio.Writer) {
 	return func(_ *testing.T, w *bufio.Writer) {
 		const words, others = 1_300_000, 1000
@@ -321,7 +322,7 @@ func nearTexts(n int) func(*testing.T, *bufio.Writer) {
 	}
 }
 
-// tokens is one text of so many different words.
+// tokens writes one text of n distinct words.
 func tokens(n int) func(*testing.T, *bufio.Writer) {
 	return func(_ *testing.T, w *bufio.Writer) {
 		io.WriteString(w, `{"id":"0","text":"`)

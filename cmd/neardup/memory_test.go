@@ -17,8 +17,8 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// inContainer makes the process believe that its container has so much memory, of 8 GB, and that its user has set GOMEMLIMIT so; "max" and
-// math.MaxInt64 are neither.
+// inContainer simulates a container with a memory limit, on a machine with 8 GB, and a value of GOMEMLIMIT; "max" and
+// math.MaxInt64 mean none.
 func inContainer(t *testing.T, limit string, set int64) {
 	t.Helper()
 	files := fstest.MapFS{}
@@ -37,8 +37,8 @@ func inContainer(t *testing.T, limit string, set int64) {
 	debug.SetMemoryLimit(set)
 }
 
-// TestDefaultMemory: with --memory or without, the plan, run.json and help name one limit and what it follows from, and the collector keeps to
-// nine tenths of it from before the plan on.
+// TestDefaultMemory: with or without --memory, the plan, run.json and help name the same limit and its reason, and the
+// collector keeps to nine tenths of it from before the plan on.
 func TestDefaultMemory(t *testing.T) {
 	input := filepath.Join(t.TempDir(), "in.jsonl")
 	if err := os.WriteFile(input, []byte(`{"id":"a","text":"some words of a text that is compared"}`+"\n"), 0o666); err != nil {
@@ -96,7 +96,8 @@ func TestDefaultMemory(t *testing.T) {
 	}
 }
 
-// TestLimitOfCommands: commands without --memory are kept to the default, too, and one on a cluster to what its machine has.
+// TestLimitOfCommands: commands without --memory keep to the default, too, and one on a cluster to what its machine
+// has.
 func TestLimitOfCommands(t *testing.T) {
 	for _, tt := range []struct {
 		args []string
@@ -121,7 +122,8 @@ func TestLimitOfCommands(t *testing.T) {
 	}
 }
 
-// TestMoreThanThereIs: who asks for more memory than the container has is warned, and so is who cannot ask for less.
+// TestMoreThanThereIs: a limit above the container's memory causes a warning, and so does a container with less than
+// the minimum.
 func TestMoreThanThereIs(t *testing.T) {
 	for _, tt := range []struct {
 		limit, memory string

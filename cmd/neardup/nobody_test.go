@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestUnknownUser: a user of a container may have neither a name nor a home folder. The C library, which cgo asks, does not
-// look at the environment.
+// TestUnknownUser: a user of a container may have neither a name nor a home folder. The C library, which cgo uses,
+// ignores the environment.
 func TestUnknownUser(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can run a process as another user")
@@ -24,7 +24,7 @@ func TestUnknownUser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder, err := os.MkdirTemp("", "") // not below a folder of the test's, which is its user's own
+	folder, err := os.MkdirTemp("", "") // not below the test's folder, which only its user may enter
 	if err != nil {
 		t.Fatal(err)
 	}

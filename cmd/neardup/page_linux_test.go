@@ -18,15 +18,15 @@ import (
 	"github.com/neardup/neardup/report"
 )
 
-// largestFamily is how many documents a family has at most. The documents of one are the same words, of which each document
-// lacks one more at the end.
+// largestFamily is the maximum number of documents of a family. They have the same words, of which each document lacks
+// one more at the end.
 const (
 	largestFamily = 8
 	familyWords   = 40
 	shingleWords  = 5
 )
 
-// writeFamilies writes families of 2 to largestFamily documents, whose first documents are all in one file, the second ones in
+// writeFamilies writes families of 2 to largestFamily documents: all first documents in one file, all second ones in
 // another, and so on.
 func writeFamilies(t *testing.T, folder string, families int) {
 	t.Helper()
@@ -59,7 +59,8 @@ func writeFamilies(t *testing.T, folder string, families int) {
 
 func familySize(family int) int { return 2 + family%(largestFamily-1) }
 
-// familiesAt is what so many families are at a threshold: the shingles of a later document are among those of an earlier one.
+// familiesAt returns the counts of the families at a threshold: the shingles of a later document are among those of an
+// earlier one.
 func familiesAt(families int, threshold float64) report.Step {
 	want := report.Step{Threshold: threshold}
 	similar := func(a, b int) bool {
@@ -68,7 +69,7 @@ func familiesAt(families int, threshold float64) report.Step {
 	}
 	for size := 2; size <= largestFamily; size++ {
 		of := int64((families + largestFamily - size) / (largestFamily - 1)) // of that size
-		linked := 0                                                          // to the one before; others are less similar
+		linked := 0                                                          // to the previous one; others are less similar
 		var kept []int
 		for b := range size {
 			if slices.ContainsFunc(kept, func(a int) bool { return similar(a, b) }) {
@@ -94,8 +95,9 @@ func familiesAt(families int, threshold float64) report.Step {
 	return want
 }
 
-// The page of a run of 10^6 clusters and 1.2·10^7 pairs: all numbers are what the families have, it is below 2 MB, and neither the run
-// nor the page drawn again takes more memory than the run was given, and 100 MB. By day there are 2,000 clusters.
+// The page of a run with 10^6 clusters and 1.2·10^7 pairs: all numbers are those of the families, it is smaller than 2
+// MB, and neither the run nor drawing the page again takes more than the run's memory limit and 100 MB. Except in
+// nightly tests there are 2,000 clusters.
 func TestPageOfMillionClusters(t *testing.T) {
 	const memory, beyond = 512_000_000, 100_000_000
 	families := 2000

@@ -17,8 +17,8 @@ import (
 	"github.com/neardup/neardup/internal/lossy"
 )
 
-// TestPowerLoss runs dedup on a file system that loses what was not synced. Whenever the power fails,
-// an output with _SUCCESS is whole, and the same command then ends as if nothing had happened.
+// TestPowerLoss runs dedup on a file system that loses what was not synced. Whenever the power fails, an output with
+// _SUCCESS is whole, and the same command then ends as if nothing had happened.
 func TestPowerLoss(t *testing.T) {
 	input, err := filepath.Abs("../../testdata/tldr")
 	if err != nil {
@@ -67,12 +67,12 @@ func TestPowerLoss(t *testing.T) {
 				pick = len(moments)
 			}
 			for i := range pick {
-				m := moments[(i+1)*len(moments)/pick-1] // the last one too
+				m := moments[(i+1)*len(moments)/pick-1] // including the last one
 				t.Run(strconv.Itoa(i), func(t *testing.T) {
 					t.Logf("after %s, with %s", m.operation, m.names)
 					statuses := []int{0}
 					if finished, _ := whole(m.left); finished && !run.overwrite {
-						statuses = []int{0, 3} // there is a finished output; 0 if its run was not quite through
+						statuses = []int{0, 3} // 3 for a finished output; 0 if its run had not cleaned up
 					}
 					run.do(t, m.left, statuses...)
 				})
@@ -88,7 +88,7 @@ type moment struct {
 	left      lossy.Tree
 }
 
-// powerRun is a command that is run on file systems that lose what was not synced.
+// powerRun is a command that runs on file systems that lose what was not synced.
 type powerRun struct {
 	args      []string
 	manifest  string // of its output
@@ -96,8 +96,8 @@ type powerRun struct {
 	overwrite bool
 }
 
-// do runs the command once on a file system that holds a tree. It checks what a loss of power would
-// leave after each operation, and returns each state that this could be.
+// do runs the command once on a file system with the content of a tree. It checks what a loss of power would leave
+// after each operation, and returns each possible state.
 func (r powerRun) do(t *testing.T, holds lossy.Tree, statuses ...int) (moments []moment) {
 	t.Helper()
 	had, _ := whole(holds)
@@ -119,7 +119,7 @@ func (r powerRun) do(t *testing.T, holds lossy.Tree, statuses ...int) (moments [
 			if err == nil {
 				continue
 			}
-			if wrong[i]++; wrong[i] == 1 { // the others mostly have the same cause
+			if wrong[i]++; wrong[i] == 1 { // the others usually have the same cause
 				t.Errorf("the power fails after %s, with %s: %v", operation, names, err)
 			}
 		}
@@ -149,7 +149,7 @@ func (r powerRun) do(t *testing.T, holds lossy.Tree, statuses ...int) (moments [
 	return moments
 }
 
-// whole reports whether out has a _SUCCESS. The error is what is wrong although it has.
+// whole reports whether out has a _SUCCESS. The error says what is wrong with such an output.
 func whole(tree lossy.Tree) (finished bool, err error) {
 	success, finished := tree["out/_SUCCESS"]
 	if !finished {
@@ -189,7 +189,7 @@ func whole(tree lossy.Tree) (finished bool, err error) {
 }
 
 // TestPowerLossOfNights adds a night to an index on such a file system. Whenever the power fails, the index is the one
-// before or the one after, and the same command then comes to the one after.
+// before or the one after, and the same command then gives the one after.
 func TestPowerLossOfNights(t *testing.T) {
 	t.Parallel()
 	input, err := filepath.Abs("../../testdata/tldr")
@@ -278,7 +278,7 @@ func TestPowerLossOfNights(t *testing.T) {
 	t.Logf("%d states that a loss of power could leave", len(all))
 }
 
-// objectsOf are the files of a tree.
+// objectsOf returns the files of a tree.
 func objectsOf(tree lossy.Tree) map[string]string {
 	objects := map[string]string{}
 	for name, file := range tree {

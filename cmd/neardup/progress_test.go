@@ -18,7 +18,7 @@ import (
 	"github.com/neardup/neardup/runners/local"
 )
 
-// ofBytes are the reads of a pipeline, of so many bytes each.
+// ofBytes returns the reads of a pipeline, with these bytes.
 func ofBytes(bytes ...int64) (reads []job.Read) {
 	for i, n := range bytes {
 		read := []job.Read{job.First, job.Second, job.Third}[i]
@@ -28,7 +28,8 @@ func ofBytes(bytes ...int64) (reads []job.Read) {
 	return reads
 }
 
-// localSight is what the local runner tells when its reads have gone through so many bytes, and the steps named run or are ahead.
+// localSight returns the report of the local runner when its reads have passed so many bytes, and the named steps run
+// or are ahead.
 func localSight(elapsed time.Duration, records, first, second, third int64, open ...string) sight {
 	counters := map[metrics.StepKey]int64{
 		{Step: "source.Read/readFn", Namespace: "read", Name: "records"}:    records,
@@ -61,7 +62,7 @@ func TestProgress(t *testing.T) {
 	}{
 		{localSight(0, 0, 0, 0, 0, "source.Read", "source.Fetch", "verify.Small", "sink.Corpus"), "0s, 0 %, read and sign 25 %, 0.0 of 300.0 MB"},
 		{localSight(1*s, 10_000, 10*mb, 0, 0, "source.Read", "source.Fetch", "verify.Small", "sink.Corpus"), "1s, 3 %, 10.0 of 300.0 MB, read 1 of 3"},
-		// 30 MB and 30,000 records in 3 s, and 260 MB to go.
+		// 30 MB and 30,000 records in 3 s, with 260 MB to go.
 		{localSight(4*s, 40_000, 40*mb, 0, 0, "source.Read", "source.Fetch", "verify.Small", "sink.Corpus"), "4s, 13 %, 10.0k documents/s, 26s left, 40.0 of 300.0 MB, read 1 of 3"},
 		{localSight(9*s, 100_000, 100*mb, 0, 0, "candidates.Buckets", "source.Fetch", "verify.Small", "sink.Corpus"), "9s, 33 %, find candidates 25 %, 100.0 of 300.0 MB"},
 		{localSight(20*s, 100_000, 100*mb, 10*mb, 0, "source.Fetch", "verify.Small", "sink.Corpus"), "20s, 36 %, 110.0 of 300.0 MB, read 2 of 3"},
@@ -78,7 +79,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// A dictionary is a pipeline before, and so are the bytes that it reads. One that failed has not read all.
+// A dictionary is built in a pipeline before, whose bytes count too. One that failed has not read everything.
 func TestProgressOfPipelines(t *testing.T) {
 	var p progress
 	p.reads = [][]job.Read{ofBytes(100), ofBytes(100, 100)}
@@ -101,7 +102,7 @@ func TestProgressOfPipelines(t *testing.T) {
 	}
 }
 
-// Where bytes are not known, stages or tasks that have ended are told, and of a job on a cluster its state.
+// If bytes are not known, the line counts finished stages or tasks, and has the state of a job on a cluster.
 func TestProgressWithoutBytes(t *testing.T) {
 	running := [2]string{"the job on flink:8099 is RUNNING", "RUNNING"}
 	for _, c := range []struct {
@@ -124,7 +125,7 @@ func TestProgressWithoutBytes(t *testing.T) {
 	}
 }
 
-// Whatever a runner tells: the bar never goes back, and no line is wider than the screen.
+// Whatever a runner reports, the bar never goes back, and no line is wider than the screen.
 func TestProgressProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var p progress
@@ -187,7 +188,7 @@ func TestProgressProperties(t *testing.T) {
 	})
 }
 
-// What matters most stays on a narrow screen: bar, documents a second, and the time left.
+// A narrow screen shows the most important: bar, documents per second, and the time left.
 func TestLine(t *testing.T) {
 	v := view{fraction: 0.345, bytes: 1_240_000_000, all: 3_600_000_000, reading: 1, reads: 3, documents: 12_345, left: 130 * time.Second, sight: sight{counts: map[string]int64{}}}
 	for width, want := range map[int]string{
@@ -209,7 +210,7 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// A step that has not ended is not at 100 %, and has the name that report.html gives it.
+// A step that has not ended is below 100 %, and has the name that report.html gives it.
 func TestStepNotEnded(t *testing.T) {
 	v := view{fraction: 0.5, left: -1, sight: sight{step: "sink.Table.clusters", share: 1}}
 	if got, want := v.text(), "0s, 50 %, write tables 99 %"; got != want {
@@ -217,7 +218,7 @@ func TestStepNotEnded(t *testing.T) {
 	}
 }
 
-// Elsewhere than on a terminal a line is logged every 10 seconds of the first minute, and then each minute of the job.
+// Without a terminal, a line is logged every 10 seconds in the first minute of the job, and then every minute.
 func TestShowLines(t *testing.T) {
 	var out strings.Builder
 	before := slog.Default()
@@ -232,7 +233,7 @@ func TestShowLines(t *testing.T) {
 	for elapsed := time.Duration(0); elapsed < 90*time.Second; elapsed += 500 * time.Millisecond {
 		d.show(localSight(elapsed, 1, 10, 0, 0, "source.Read"))
 	}
-	d.show(localSight(10*time.Minute, 1, 450, 0, 0)) // the end is told by the summary
+	d.show(localSight(10*time.Minute, 1, 450, 0, 0)) // the summary reports the end
 	var got []string
 	for line := range strings.Lines(out.String()) {
 		at, rest, _ := strings.Cut(line, ", ")
@@ -246,7 +247,7 @@ func TestShowLines(t *testing.T) {
 	}
 }
 
-// With --log-format json progress is a line of JSON, with numbers beside the text.
+// With --log-format json, progress is a line of JSON, with numbers beside the text.
 func TestShowJSON(t *testing.T) {
 	var out strings.Builder
 	before := slog.Default()

@@ -16,7 +16,7 @@ import (
 	"github.com/neardup/neardup/internal/terminal"
 )
 
-// called are the commands that Python calls, and the flags that it gives in a way of its own.
+// called lists the commands that Python calls, and the flags that it passes in its own way.
 var called = []struct {
 	name string
 	own  []string
@@ -27,8 +27,7 @@ var called = []struct {
 	{"diff", []string{"text", "id"}},
 }
 
-// TestPython holds the types of Python's keyword arguments to the flags that there are. Run it with -update to write
-// them.
+// TestPython compares the types of Python's keyword arguments with the flags. Run it with -update to write them.
 func TestPython(t *testing.T) {
 	const path = "../../python/src/neardup/_options.py"
 	module := pythonOptions(t)
@@ -79,13 +78,13 @@ from typing import Literal, TypedDict
 
 func pythonName(flag string) string {
 	name := strings.ReplaceAll(strings.TrimPrefix(flag, "--"), "-", "_")
-	if name == "from" { // a word of Python's own
+	if name == "from" { // a keyword of Python
 		name += "_"
 	}
 	return name
 }
 
-// pythonType is what a flag takes: what a job file may have, and paths.
+// pythonType returns the type of a flag's values: those of a job file, and paths.
 func pythonType(flag *kong.Flag) string {
 	one := "str"
 	target := flag.Target.Type()

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// The commands that explain a finished output say of one in a store, whose input is there too, what they say of one on a disk, and write to the
-// store what they write to a disk.
+// The commands that explain a finished output print the same for an output and input in a store as for those on a disk,
+// and write the same files to the store.
 func TestReadersOfStores(t *testing.T) {
 	objects := inputs(t, false)
 	objects["truth.csv"] = "id_a,id_b\n0-0,0-1\n0-2,nobody\n"

@@ -24,7 +24,7 @@ import (
 	"github.com/neardup/neardup/internal/fakes3"
 )
 
-// refusing is a job server that notes the job it is sent, and does not run it.
+// refusing is a job server that records the job it gets, and does not run it.
 type refusing struct {
 	jobpb.UnimplementedJobServiceServer
 	mu    sync.Mutex
@@ -77,8 +77,8 @@ func planted(t *testing.T, scheme string) (env, secrets []string) {
 
 var base64s = regexp.MustCompile(`[A-Za-z0-9+/]{16,}`)
 
-// unpacked is data with all that is in it in base64, as the steps of a pipeline are, at some depth. Where that begins is not
-// known: the length before it may look like it.
+// unpacked returns data with everything in it that is base64, such as the steps of a pipeline, decoded to some depth.
+// The start of base64 is not known, because the length before it may look like a part of it.
 func unpacked(data []byte, depth int) []byte {
 	all := bytes.Clone(data)
 	for _, text := range base64s.FindAll(data, -1) {
@@ -94,8 +94,8 @@ func unpacked(data []byte, depth int) []byte {
 	return all
 }
 
-// TestSecrets: credentials, and what is made of them, are in nothing that a run writes or sends elsewhere, whatever it logs and
-// however it ends.
+// TestSecrets: credentials, and tokens made from them, are in nothing that a run writes or sends elsewhere, whatever it
+// logs and however it ends.
 func TestSecrets(t *testing.T) {
 	for scheme := range clouds {
 		t.Run(scheme, func(t *testing.T) {

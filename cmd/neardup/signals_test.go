@@ -22,18 +22,18 @@ import (
 	"github.com/neardup/neardup/pipelines/job"
 )
 
-// process is a neardup in a folder of its own, which also has its temporary files.
+// process is a neardup with its own folder, also for temporary files.
 type process struct {
 	*exec.Cmd
 	t              *testing.T
 	stdout, stderr bytes.Buffer
-	lines          *bufio.Scanner // of stderr, for what waits for one
+	lines          *bufio.Scanner // of stderr, to wait for one
 }
 
-// prepare makes a process that is not started yet, and ends with the test.
+// prepare returns a process that is not started yet, and ends with the test.
 func prepare(t *testing.T, name string, args ...string) *process {
 	t.Helper()
-	// With nohup tests, too, would ignore it, and all that they start. A signal that is caught is not ignored by those.
+	// Under nohup, tests and the processes they start would ignore it, too. A caught signal is not ignored by those.
 	if signal.Ignored(syscall.SIGHUP) {
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
@@ -59,8 +59,8 @@ func (p *process) start() *process {
 	return p
 }
 
-// reading starts the process, and returns when it is reading standard input, which does not end before
-// what is returned is closed.
+// reading starts the process, and returns when it is reading standard input, which ends when the returned Closer is
+// closed.
 func (p *process) reading() io.Closer {
 	p.t.Helper()
 	in, err := p.StdinPipe()
@@ -68,14 +68,14 @@ func (p *process) reading() io.Closer {
 		p.t.Fatal(err)
 	}
 	p.start()
-	const more = 1 << 18 // than a pipe holds
+	const more = 1 << 18 // more than a pipe holds
 	if _, err := in.Write(documents(p.t, more)); err != nil {
 		p.t.Fatal(err)
 	}
 	return in
 }
 
-// documents are at least so many bytes of them.
+// documents returns at least size bytes of documents.
 func documents(t *testing.T, size int) []byte {
 	t.Helper()
 	var all bytes.Buffer
@@ -88,7 +88,7 @@ func documents(t *testing.T, size int) []byte {
 	return all.Bytes()
 }
 
-// said returns when a line on stderr has the text.
+// said returns when a line on stderr contains the text.
 func (p *process) said(text string) {
 	p.t.Helper()
 	for p.lines.Scan() {
@@ -106,7 +106,7 @@ func (p *process) signal(s os.Signal) {
 	}
 }
 
-// ended waits for the end of the process, and returns what it wrote to stderr and how it ended.
+// ended waits for the end of the process, and returns its stderr and how it ended.
 func (p *process) ended() (stderr string, status syscall.WaitStatus) {
 	p.t.Helper()
 	for p.lines.Scan() {
@@ -119,7 +119,7 @@ func (p *process) ended() (stderr string, status syscall.WaitStatus) {
 	return p.stderr.String(), p.ProcessState.Sys().(syscall.WaitStatus)
 }
 
-// left are the names that must not be left in the folder of an unfinished run, or below.
+// left returns the names that must not be left in the folder of an unfinished run, or below.
 func (p *process) left() (names []string) {
 	p.t.Helper()
 	err := filepath.WalkDir(p.Dir, func(path string, _ os.DirEntry, err error) error {
@@ -137,8 +137,8 @@ func (p *process) left() (names []string) {
 
 var signals = map[syscall.Signal]int{syscall.SIGHUP: 129, syscall.SIGINT: 130, syscall.SIGQUIT: 131, syscall.SIGTERM: 143}
 
-// Each signal has its exit status, and leaves nothing: neither while standard input waits for more nor
-// while the pipeline runs.
+// Each signal has its exit status, and nothing is left, both while standard input waits for more and while the pipeline
+// runs.
 func TestInterrupted(t *testing.T) {
 	in := filepath.Join(t.TempDir(), "in.jsonl")
 	if err := os.WriteFile(in, documents(t, 1<<24), 0o666); err != nil {
@@ -178,7 +178,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// A signal that comes while the command line is parsed ends the run before it begins, and is told as any other.
+// A signal that arrives while the command line is parsed ends the run before it begins, and is reported like any other.
 func TestInterruptedEarly(t *testing.T) {
 	for s, want := range signals {
 		p := prepare(t, "neardup", "dedup", "in.jsonl", "-o", "out", "--config=job.toml", "--json")
@@ -207,7 +207,7 @@ func TestInterruptedEarly(t *testing.T) {
 	}
 }
 
-// Signals are caught before most packages are initialised, which takes longer than all that is before.
+// Signals are caught before most packages are initialised, which takes longer than everything before.
 func TestCaughtFirst(t *testing.T) {
 	p := prepare(t, "neardup", "version")
 	p.Env = append(p.Env, "GODEBUG=inittrace=1")
@@ -218,7 +218,7 @@ func TestCaughtFirst(t *testing.T) {
 	}
 }
 
-// A second signal ends the process at once, here one that waits for whoever reads its JSON.
+// A second signal ends the process at once, here one that waits for a reader of its JSON.
 func TestInterruptedTwice(t *testing.T) {
 	for s, exit := range signals {
 		p := prepare(t, "neardup", "dedup", "-", "--format=jsonl", "-o", "out", "--json")
@@ -241,7 +241,7 @@ func TestInterruptedTwice(t *testing.T) {
 	}
 }
 
-// stuffed returns a pipe that takes no more before somebody reads it.
+// stuffed returns a pipe that is full until somebody reads it.
 func stuffed(t *testing.T) *os.File {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -258,7 +258,8 @@ func stuffed(t *testing.T) *os.File {
 	return w
 }
 
-// A run shows the program that called it how far it is, and ends with it, and leaves nothing although nobody hears it.
+// A run reports its progress to the program that called it, ends with it, and leaves nothing although nobody reads its
+// messages.
 func TestCaller(t *testing.T) {
 	in := filepath.Join(t.TempDir(), "in.jsonl")
 	if err := os.WriteFile(in, documents(t, 1<<24), 0o666); err != nil {
@@ -293,7 +294,7 @@ func TestCaller(t *testing.T) {
 	}
 }
 
-// What nohup starts lives on when its terminal is closed.
+// A process started by nohup continues when its terminal is closed.
 func TestNohup(t *testing.T) {
 	p := prepare(t, "sh", "-c", `trap "" HUP; exec neardup dedup - --format=jsonl -o out`)
 	in := p.reading()

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Workers hear of the region that the launcher's environment names, which theirs may not, and of the project that pays.
+// Workers get the region of the launcher's environment, which theirs may lack, and the project that pays.
 func TestRegionTold(t *testing.T) {
 	told, tell := "", tellStores
 	tellStores = func(text string) error {

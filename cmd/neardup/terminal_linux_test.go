@@ -23,11 +23,11 @@ type screen struct {
 	keys  *os.File // and the screen
 	mu    sync.Mutex
 	shown bytes.Buffer
-	// closed is when all that the process has shown is there.
+	// closed is closed once everything that the process has shown has arrived.
 	closed chan struct{}
 }
 
-// onTerminal starts a process on a terminal of its own, of so many columns.
+// onTerminal starts a process on its own terminal, of the given width.
 func onTerminal(t *testing.T, p *process, columns uint16) *screen {
 	t.Helper()
 	keys, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
@@ -61,7 +61,7 @@ func onTerminal(t *testing.T, p *process, columns uint16) *screen {
 	return s
 }
 
-// Write is what the screen shows.
+// Write records what the screen shows.
 func (s *screen) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,7 +91,7 @@ func (s *screen) types(keys string) {
 	}
 }
 
-// TestDataflowOnTerminal: Ctrl-C asks whether the job is to be cancelled, too.
+// TestDataflowOnTerminal: Ctrl-C asks whether to cancel the job, too.
 func TestDataflowOnTerminal(t *testing.T) {
 	for answer, state := range map[string]string{"y": "JOB_STATE_CANCELLED", "": "JOB_STATE_RUNNING"} {
 		t.Run("answer "+answer, func(t *testing.T) {
@@ -118,7 +118,7 @@ func TestDataflowOnTerminal(t *testing.T) {
 	}
 }
 
-// TestHostileNames: whatever ids, files and texts are called, no command prints what a terminal acts on.
+// TestHostileNames: whatever the ids, files and texts, no command prints what a terminal would interpret.
 func TestHostileNames(t *testing.T) {
 	const evil = "\x1b[2J\u009b31m\u202e"
 	dir := t.TempDir()
@@ -138,7 +138,7 @@ func TestHostileNames(t *testing.T) {
 		screen := onTerminal(t, p, 80)
 		_ = p.Wait()
 		<-screen.closed
-		shown := strings.ReplaceAll(screen.shown.String(), "\r\n", "\n") // of the terminal itself
+		shown := strings.ReplaceAll(screen.shown.String(), "\r\n", "\n") // added by the terminal itself
 		shown = strings.ReplaceAll(shown, "\r"+strings.Repeat(" ", 79)+"\r", "")
 		if strings.ContainsAny(shown, "\x1b\r\u009b\u202e") || !strings.Contains(shown, "·") && !strings.Contains(shown, `\u`) {
 			t.Errorf("%q prints %q", args, shown)
@@ -146,7 +146,7 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// TestPageOnTerminal: no page fills a screen.
+// TestPageOnTerminal: report prints no page to a terminal.
 func TestPageOnTerminal(t *testing.T) {
 	p := prepare(t, "neardup", "report", "out")
 	screen := onTerminal(t, p, 80)
@@ -156,7 +156,7 @@ func TestPageOnTerminal(t *testing.T) {
 	}
 }
 
-// TestFits: whatever a command prints on a terminal of 80 columns has lines of at most 80, however long ids are, and no word is cut.
+// TestFits: on a terminal of 80 columns, commands print lines of at most 80, however long ids are, and cut no word.
 func TestFits(t *testing.T) {
 	corpus, err := filepath.Abs("../../testdata/tldr")
 	if err != nil {
@@ -218,7 +218,7 @@ func TestProgressOnTerminal(t *testing.T) {
 		{40, "TERM=dumb", "\r" + strings.Repeat(" ", 39) + "\r"},
 	} {
 		t.Run(fmt.Sprintf("%d columns, %s", c.columns, c.env), func(t *testing.T) {
-			p := prepare(t, "neardup", "in.jsonl", "-o", "out", "--workers=1", "--signature=salted") // which takes its time
+			p := prepare(t, "neardup", "in.jsonl", "-o", "out", "--workers=1", "--signature=salted") // which takes a while
 			p.Env = append(p.Env, "NO_COLOR=", c.env)
 			if err := os.WriteFile(filepath.Join(p.Dir, "in.jsonl"), documents(t, 1<<20), 0o666); err != nil {
 				t.Fatal(err)

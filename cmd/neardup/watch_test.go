@@ -12,8 +12,8 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// TestWatch: metrics and events tell of this process's run, also if its record is of an earlier one that was recovered, and of the
-// error that ended it first.
+// TestWatch: metrics and events describe this process's run, even if its record is from an earlier one that was
+// recovered, and the error that ended it first.
 func TestWatch(t *testing.T) {
 	metrics, events := filepath.Join(t.TempDir(), "run.prom"), filepath.Join(t.TempDir(), "events")
 	w := &watch{watching: watching{MetricsFile: metrics, LineageFile: events}, config: &dedup.Config{}, started: time.Unix(2000, 0)}
@@ -32,7 +32,7 @@ func TestWatch(t *testing.T) {
 			data, err := os.ReadFile(path)
 			lines := strings.SplitAfter(strings.TrimSuffix(string(data), "\n"), "\n")
 			said := string(data)
-			if i == 1 { // which is appended to
+			if i == 1 { // the file is appended to
 				said = lines[len(lines)-1]
 			}
 			if err != nil || !strings.Contains(said, c.want[i]) {
@@ -45,7 +45,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// What is no path stays as it stands.
+// URLs and - are unchanged.
 func TestAbsolute(t *testing.T) {
 	folder, err := os.Getwd()
 	if err != nil {

@@ -1,5 +1,4 @@
-// Package archtest holds the tree and its layers: which package may import which, as
-// docs/architecture.md draws them.
+// Package archtest checks the tree and its layers: which package may import which, as docs/architecture.md says.
 package archtest
 
 import (
@@ -27,20 +26,20 @@ const (
 	root     = "../.."
 )
 
-// layer says what the packages that match may import. Patterns are those of path.Match on whole
-// import paths, with "..." at the end for anything below.
+// layer says what the matching packages may import. Patterns are those of path.Match on whole import paths, with "..."
+// at the end for anything below.
 type layer struct {
 	packages []string
-	// may are the imports allowed besides the standard library.
+	// may lists the imports allowed besides the standard library.
 	may []string
-	// not are imports of the standard library, or of the layer's own, that are forbidden.
+	// not lists forbidden imports of the standard library, or of the layer's own.
 	not []string
-	// never may be reached by any way, tests aside.
+	// never lists packages that must not be reached in any way, tests aside.
 	never []string
 	why   string
 }
 
-// Imports that would make a package act on the world, or be told by it what to do.
+// Imports by which a package acts on the world, or depends on it.
 var (
 	world  = []string{"os/...", "syscall/...", "log/...", "flag", "net/..."}
 	chance = []string{"time", "math/rand/...", "crypto/rand"}
@@ -310,7 +309,7 @@ var layers = []layer{
 	},
 }
 
-// goPackage is what go list tells of a package.
+// goPackage is the output of go list for a package.
 type goPackage struct {
 	ImportPath string
 	Dir        string
@@ -320,7 +319,7 @@ type goPackage struct {
 	Deps       []string
 }
 
-// name is its path below the module, "neardup" of the root.
+// name returns its path below the module, "neardup" for the root.
 func (p goPackage) name() string {
 	if p.ImportPath+"/" == module {
 		return "neardup"
@@ -328,7 +327,7 @@ func (p goPackage) name() string {
 	return strings.TrimPrefix(p.ImportPath, module)
 }
 
-// TestLayers holds every package to its layer.
+// TestLayers checks every package against its layer.
 func TestLayers(t *testing.T) {
 	packages, standard := list(t)
 	for _, p := range packages {
@@ -338,7 +337,7 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// violations says what p imports or reaches and must not.
+// violations returns what p imports or reaches although it must not.
 func violations(p goPackage, standard map[string]bool) (found []string) {
 	name := p.name()
 	l, ok := layerOf(name)
@@ -360,7 +359,7 @@ func violations(p goPackage, standard map[string]bool) (found []string) {
 	return found
 }
 
-// TestRulesBite shows that the rules see what they are there for.
+// TestRulesBite checks that the rules detect violations.
 func TestRulesBite(t *testing.T) {
 	standard := map[string]bool{"os": true, "os/exec": true, "io": true, "io/fs": true, "log/slog": true, "math/rand/v2": true, "time": true, "flag": true, "path/filepath": true, "strings": true}
 	for _, c := range []struct {
@@ -417,7 +416,7 @@ func TestRulesBite(t *testing.T) {
 	}
 }
 
-// TestEveryLayerHasPackages fails for a rule that matches nothing and so holds nothing.
+// TestEveryLayerHasPackages fails for a rule that matches nothing, and so checks nothing.
 func TestEveryLayerHasPackages(t *testing.T) {
 	packages, _ := list(t)
 	for _, l := range layers {
@@ -434,7 +433,7 @@ func TestEveryLayerHasPackages(t *testing.T) {
 
 var update = flag.Bool("update", false, "write the table of layers into docs/architecture.md")
 
-// TestTable fails if the table of docs/architecture.md is not that of the layers.
+// TestTable fails if the table of docs/architecture.md differs from the layers.
 func TestTable(t *testing.T) {
 	page := filepath.Join(root, "docs/architecture.md")
 	doc, err := os.ReadFile(page)
@@ -461,7 +460,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// named lists patterns of imports by what they are called. The page says what world and chance are.
+// named lists patterns of imports by their names. The page defines world and chance.
 func named(patterns ...[]string) string {
 	var names []string
 	all := slices.Concat(patterns...)
@@ -493,7 +492,7 @@ func named(patterns ...[]string) string {
 	return strings.Join(names, ", ")
 }
 
-// count is how many elements have a property.
+// count returns how many elements have a property.
 func count(elements []string, has func(string) bool) (n int) {
 	for _, e := range elements {
 		if has(e) {
@@ -503,7 +502,7 @@ func count(elements []string, has func(string) bool) (n int) {
 	return n
 }
 
-// TestTree fails for a folder at the top that docs/architecture.md does not show.
+// TestTree fails for a top-level folder that docs/architecture.md does not show.
 func TestTree(t *testing.T) {
 	doc, err := os.ReadFile(filepath.Join(root, "docs/architecture.md"))
 	if err != nil {
@@ -524,10 +523,10 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// mayExit are the packages that may end the process: commands, and the TestMain of tests.
+// mayExit lists the packages that may end the process: commands, and the TestMain of tests.
 var mayExit = []string{"cmd/...", "bench/...", "internal/beamtest"}
 
-// TestExitInCmdOnly fails for a package that ends the process under the feet of its caller.
+// TestExitInCmdOnly fails for a package that ends its caller's process.
 func TestExitInCmdOnly(t *testing.T) {
 	packages, _ := list(t)
 	files := token.NewFileSet()
@@ -547,7 +546,7 @@ func TestExitInCmdOnly(t *testing.T) {
 	}
 }
 
-// TestExitIsSeen shows that TestExitInCmdOnly sees what it is there for.
+// TestExitIsSeen checks that TestExitInCmdOnly detects violations.
 func TestExitIsSeen(t *testing.T) {
 	const code = "package p\nimport (\"log\"; \"os\")\nfunc f() { os.Exit(1); log.Fatalf(\"\"); os.Getpid(); log.Println() }"
 	file, err := parser.ParseFile(token.NewFileSet(), "p.go", code, parser.SkipObjectResolution)
@@ -572,10 +571,11 @@ func exits(file *ast.File) (found []*ast.SelectorExpr) {
 	return found
 }
 
-// recovered are the files of packages that have work done in parallel whose goroutines recover themselves.
+// recovered lists files with goroutines that recover by themselves.
 var recovered = []string{"pipelines/job/launch.go"}
 
-// TestPanicsAreRecovered: who does work in parallel has parallel.Group do it. A panic of any other goroutine ends the process.
+// TestPanicsAreRecovered: work in parallel is done by parallel.Group. A panic of any other goroutine would end the
+// process.
 func TestPanicsAreRecovered(t *testing.T) {
 	packages, _ := list(t)
 	files := token.NewFileSet()
@@ -598,7 +598,7 @@ func TestPanicsAreRecovered(t *testing.T) {
 	}
 }
 
-// TestGoroutinesAreSeen shows that TestPanicsAreRecovered sees what it is there for.
+// TestGoroutinesAreSeen checks that TestPanicsAreRecovered detects violations.
 func TestGoroutinesAreSeen(t *testing.T) {
 	const code = "package p\nimport \"sync\"\nvar w sync.WaitGroup\nvar m sync.Mutex\nfunc f() { go f(); w.Go(f) }"
 	file, err := parser.ParseFile(token.NewFileSet(), "p.go", code, parser.SkipObjectResolution)
@@ -688,8 +688,8 @@ func list(t *testing.T) (ours []goPackage, standard map[string]bool) {
 	}
 }
 
-// touch looks at every folder of the tree. This test imports nothing of the module, so go test
-// would take its result from the cache whatever changes elsewhere; but what a test opens counts.
+// touch opens every folder of the tree. This test imports nothing of the module, so go test would take its result from
+// the cache whatever changes elsewhere, except in files that the test opens.
 func touch(t *testing.T) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {

@@ -24,8 +24,8 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// A runner's container starts the binary with Beam's flags alone; a user's command line begins
-// with a subcommand, whatever else it says.
+// A runner's container starts the binary with only Beam's flags; a user's command line begins with a subcommand,
+// whatever follows.
 func TestIsWorker(t *testing.T) {
 	for line, want := range map[string]bool{
 		"--worker=true --id=1-1 --control_endpoint=localhost:1": true,
@@ -61,7 +61,7 @@ func TestBootCopy(t *testing.T) {
 	}
 }
 
-// gRPC's errors are lines of the log, and its warnings are none.
+// gRPC's errors are logged, and its warnings are not.
 func TestLogGRPC(t *testing.T) {
 	var out strings.Builder
 	before := slog.Default()

@@ -11,7 +11,7 @@ import (
 	"github.com/neardup/neardup/runners/jobserver"
 )
 
-// Beam's options are the process's, so each case is a process of its own: this test, called again.
+// Beam's options are global, so each case is a process of its own: this test, called again.
 func TestCluster(t *testing.T) {
 	own := jobserver.Options{
 		Address: "own:1", Name: "own", Worker: "own", Parallelism: 1,
@@ -39,7 +39,7 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// clusterCases say what Beam's options make of our own.
+// clusterCases say how Beam's options change our own.
 var clusterCases = map[string]func(jobserver.Options) (want jobserver.Options, failed bool){
 	"": func(o jobserver.Options) (jobserver.Options, bool) { return o, false },
 	"--endpoint=beam:2 --worker_binary=beam --parallelism=2 --job_name=beam --experiments=a,b --retain_docker_containers": func(o jobserver.Options) (jobserver.Options, bool) {

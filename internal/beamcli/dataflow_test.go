@@ -14,7 +14,7 @@ import (
 	"github.com/neardup/neardup/runners/dataflow"
 )
 
-// What the SDK's runner takes is in the job's options, and what is for the pipeline is in that.
+// Options of the SDK's runner are in the job's options, and options for the pipeline are in the pipeline's.
 func TestDataflow(t *testing.T) {
 	const line = "--project=p --zone=z --update --num_workers=3 --experiments=a,b --job_name=beam --element_processing_timeout=1m"
 	if _, ok := os.LookupEnv("TEST_BEAM_OPTIONS"); ok {

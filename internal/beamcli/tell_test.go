@@ -13,7 +13,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/util/hooks"
 )
 
-// A worker hears a text as it was told, by way of the options of a job. A process takes these once, so the worker is a
+// A worker gets the text unchanged, through the options of a job. A process parses these once, so the worker is a
 // process of its own: this test, called again.
 func TestTeller(t *testing.T) {
 	var heard []string

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What is made meanwhile is gone afterwards, and the folder for temporary files is as before.
+// Files made meanwhile are removed afterwards, and the folder for temporary files is as before.
 func TestTidy(t *testing.T) {
 	for _, before := range []string{"", t.TempDir()} {
 		if t.Setenv("TMPDIR", before); before == "" {

@@ -14,7 +14,7 @@ func percent() uint64 {
 	return sample[0].Value.Uint64()
 }
 
-// TestFirst: the first collection is late, and those after it come as usual.
+// TestFirst: the first collection is late, and later ones come as usual.
 func TestFirst(t *testing.T) {
 	if os.Getenv("GOGC") != "" {
 		t.Skip("GOGC is set")
@@ -23,7 +23,7 @@ func TestFirst(t *testing.T) {
 		t.Fatalf("the heap may grow by %d %% before the first collection", got)
 	}
 	runtime.GC()
-	for percent() != 100 { // a cleanup runs soon; the test's own limit is for one that does not
+	for percent() != 100 { // a cleanup runs soon; if not, the test times out
 		time.Sleep(time.Millisecond)
 	}
 }

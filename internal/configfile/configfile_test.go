@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// size has a text of its own, as sizes and tolerances do.
+// size parses its own text, like sizes and tolerances.
 type size int
 
 func (s *size) UnmarshalText(text []byte) error {
@@ -107,7 +107,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// A pipe that nothing writes to is not waited for; one that something writes to is a job file like others.
+// A pipe without a writer is not waited for; one with a writer is a job file like others.
 func TestPipe(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o666); err != nil {
@@ -134,7 +134,7 @@ func TestPipe(t *testing.T) {
 	}
 }
 
-// An unlimited file ends.
+// An endless file is refused.
 func TestEndlessFile(t *testing.T) {
 	_, _, err := parse(t, "", "dedup", "--config", "/dev/zero")
 	if want := "--config: /dev/zero is larger than 1 MiB; is it a job file?"; err == nil || err.Error() != want {
@@ -169,7 +169,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// A whole number above a million is no float with an exponent to those who read it from text.
+// A whole number above a million is not formatted as a float with an exponent, which a text parser would refuse.
 func TestScalar(t *testing.T) {
 	for value, want := range map[any]string{"x": "x", int64(-3): "-3", 1.5e9: "1500000000", 0.1: "0.1"} {
 		if got, ok := scalar(value); got != want || !ok {
@@ -178,7 +178,7 @@ func TestScalar(t *testing.T) {
 	}
 }
 
-// What a command says of a value later has its line, if the file set it.
+// A later error about a value has its line, if the file set it.
 func TestLocate(t *testing.T) {
 	for text, want := range map[string]string{
 		"--threshold 7: too large":         "job.toml:2: --threshold 7: too large",
@@ -206,7 +206,7 @@ func TestLocate(t *testing.T) {
 	}
 }
 
-// The command line goes before the environment, and that before the file, which it may name.
+// The command line takes precedence over the environment, and that over the file, which it may name.
 func TestEnvironment(t *testing.T) {
 	for name, value := range map[string]string{
 		"NEARDUP_CONFIG": "job.toml", "NEARDUP_THRESHOLD": "0.5", "NEARDUP_FORCE": "true", "NEARDUP_TEXT": "a b\nc,d\n",
@@ -259,7 +259,7 @@ func TestMistakesInEnvironment(t *testing.T) {
 	}
 }
 
-// Only what is almost a flag's variable is warned of: Kubernetes sets others for a service.
+// Only a variable that almost has a flag's name causes a warning: Kubernetes sets others for a service.
 func TestMisspeltVariable(t *testing.T) {
 	var out strings.Builder
 	before := slog.Default()

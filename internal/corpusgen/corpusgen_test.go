@@ -26,7 +26,7 @@ func read(t *testing.T, s Spec) (docs []document) {
 	return docs
 }
 
-// Copies are copies, edited ones differ in about as many words as asked, and the shares hold.
+// Copies are copies, edited ones differ in about as many words as requested, and the shares are right.
 func TestWrite(t *testing.T) {
 	s := Spec{Documents: 20_000, Seed: 3, Copies: 0.2, Near: 0.3, Edits: 0.05, Crowd: 500, CrowdEdits: 0.1}
 	docs := read(t, s)
@@ -68,7 +68,7 @@ func TestWrite(t *testing.T) {
 	about("edits", float64(edits)/float64(words), s.Edits) // an edit may draw the same word again
 }
 
-// The same bytes for the same Spec, others for another seed.
+// The same Spec gives the same bytes, and another seed other ones.
 func TestSameBytes(t *testing.T) {
 	write := func(seed uint64) string {
 		var b bytes.Buffer

@@ -44,8 +44,8 @@ func serve(t *testing.T) (*fakegcs.Server, string) {
 	return fake, server.URL
 }
 
-// TestResumable: what docs/performing-resumable-uploads says of requests that the Go client does not send, or only
-// after others have failed.
+// TestResumable: requests of docs/performing-resumable-uploads that the Go client does not send, or only after others
+// have failed.
 func TestResumable(t *testing.T) {
 	const unit = 256 << 10
 	fake, at := serve(t)
@@ -103,7 +103,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestTranscoding as docs/transcoding has it, by both ways to download.
+// TestTranscoding follows docs/transcoding, with both ways to download.
 func TestTranscoding(t *testing.T) {
 	fake, at := serve(t)
 	var packed bytes.Buffer
@@ -134,7 +134,7 @@ func TestTranscoding(t *testing.T) {
 	}
 }
 
-// TestStrict: what the fake does not know it refuses.
+// TestStrict: the fake refuses what it does not know.
 func TestStrict(t *testing.T) {
 	_, at := serve(t)
 	for _, c := range []string{
@@ -160,7 +160,7 @@ func TestStrict(t *testing.T) {
 	}
 }
 
-// TestChecksum: bytes that are not those of the checksum are not kept.
+// TestChecksum: bytes that do not match the checksum are not kept.
 func TestChecksum(t *testing.T) {
 	fake, at := serve(t)
 	part := func(crc string) string {

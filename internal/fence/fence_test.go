@@ -9,7 +9,7 @@ import (
 	"github.com/neardup/neardup/internal/fence"
 )
 
-// TestFences reads the bytes before and behind what was lent.
+// TestFences reads the bytes before and after the memory.
 func TestFences(t *testing.T) {
 	memory := fence.New(t, 10)
 	for _, b := range [][]byte{nil, []byte("a"), bytes.Repeat([]byte("b"), len(memory))} {

@@ -20,7 +20,7 @@ func TestFaults(t *testing.T) {
 		status  int
 		body    string
 		err     error
-		without bool // effect
+		without bool // without effect
 	}{
 		"none":       {status: 200, body: "answer"},
 		"delay":      {fault: httpfault.Fault{Delay: time.Millisecond}, status: 200, body: "answer"},

@@ -43,7 +43,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// On a terminal a line takes the place of the line of progress, and breaks between words.
+// On a terminal, a message replaces the progress line, and breaks between words.
 func TestTerminal(t *testing.T) {
 	var out strings.Builder
 	slog.New(newText(&lines{w: &out, width: 30, erase: func() string { return "\r\x1b[K" }}, notice)).Warn("in/long.jsonl.gz is  late\nand the second")
@@ -76,7 +76,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// A command line that is wrong elsewhere still says how its mistake is to be told.
+// A command line with other mistakes still sets the format of their messages.
 func TestEarly(t *testing.T) {
 	for line, want := range map[string]bool{
 		"dedup --log-format json --treshold": true,
@@ -92,7 +92,7 @@ func TestEarly(t *testing.T) {
 	}
 }
 
-// What a terminal would act on in a message is shown as dots; lines stay.
+// Characters in a message that a terminal would interpret are shown as dots; line ends stay.
 func TestMaskedMessages(t *testing.T) {
 	var out strings.Builder
 	Flags{LogFormat: "text"}.Logger(&out).Error("id \x1b]52;c;eA==\a, name x\u202ey\r\nnext")

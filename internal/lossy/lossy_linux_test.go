@@ -16,8 +16,8 @@ import (
 	"github.com/neardup/neardup/internal/lossy"
 )
 
-// disk is a mounted System and what a test does to it. It uses system calls only: package os would
-// poll the files, and wait for this process with all its threads.
+// disk is a mounted System, with the operations of a test. It only uses system calls: package os would poll the files,
+// and wait for this process with all its threads.
 type disk struct {
 	t      *testing.T
 	folder string
@@ -78,7 +78,7 @@ func (d disk) flags(from, to string, flags uint) error {
 	return unix.Renameat2(unix.AT_FDCWD, d.at(from), unix.AT_FDCWD, d.at(to), flags)
 }
 
-// texts is a Tree as text; a folder is "/".
+// texts returns a Tree as text; a folder is "/".
 func texts(tree lossy.Tree) map[string]string {
 	found := map[string]string{}
 	for name, file := range tree {
@@ -92,7 +92,7 @@ func texts(tree lossy.Tree) map[string]string {
 
 type files = map[string]string
 
-// TestLeft holds what is left after a loss of power to what was synced.
+// TestLeft checks that a loss of power leaves what was synced.
 func TestLeft(t *testing.T) {
 	for _, c := range []struct {
 		name        string
@@ -183,7 +183,7 @@ func same(a, b lossy.File) bool {
 	return a.Mode == b.Mode && (a.Mode.IsDir() || a.Sum() == b.Sum())
 }
 
-// TestCalls holds the system calls to what they do on a disk.
+// TestCalls checks that system calls behave as on a disk.
 func TestCalls(t *testing.T) {
 	var changes []string
 	system := lossy.New(lossy.Options{Changed: func(operation string, _ func(lossy.Names) lossy.Tree) {
@@ -239,7 +239,7 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// TestNoFlags holds a System without flags of renameat2 to what the kernel then says.
+// TestNoFlags checks the kernel's answer for a System without flags of renameat2.
 func TestNoFlags(t *testing.T) {
 	d := disk{t, lossy.Mount(t, lossy.New(lossy.Options{NoFlags: true}), time.Minute)}
 	d.write("a", "1")
@@ -249,7 +249,7 @@ func TestNoFlags(t *testing.T) {
 	d.rename("a", "b")
 }
 
-// TestBusy: only folders with nothing in them are exchanged.
+// TestBusy: only empty folders can be exchanged.
 func TestBusy(t *testing.T) {
 	d := disk{t, lossy.Mount(t, lossy.New(lossy.Options{Busy: true}), time.Minute)}
 	d.mkdir("a")
@@ -261,7 +261,7 @@ func TestBusy(t *testing.T) {
 	d.rename("a", "c")
 }
 
-// TestPowerIsOff: a file that was synced keeps its time, and the clock goes on meanwhile.
+// TestPowerIsOff: a synced file keeps its time, and the clock advances meanwhile.
 func TestPowerIsOff(t *testing.T) {
 	modified := func(d disk, name string) time.Time {
 		var stat unix.Stat_t

@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// read returns what r reads of a page, or "none" if that has no such elements.
+// read returns the text that r reads from a page, or "none" if that has no such elements.
 func read(r Reader, page string) string {
 	const before = "before "
 	text, found := r.Append([]byte(before), []byte(page))
@@ -80,7 +80,7 @@ func TestXML(t *testing.T) {
 	}
 }
 
-// TestElements: the text of elements of a name, one in another as a part of that.
+// TestElements: the text of elements of a name; one inside another is a part of that.
 func TestElements(t *testing.T) {
 	const page = "<Title>T</Title>x<article>a <b>b</b><aside>c<article>d</article></aside>e</article> y <ARTICLE>f</article><article/>"
 	for _, c := range []struct {
@@ -128,7 +128,7 @@ func TestEncoding(t *testing.T) {
 	}
 }
 
-// TestLongTags: a tag of any size means what it means without its attributes, and so does what follows.
+// TestLongTags: a tag of any size has the effect that it has without its attributes, and so do the tags after it.
 func TestLongTags(t *testing.T) {
 	long := strings.Repeat(" a='>' b", longTag/8)
 	for _, name := range []string{"b", "p", "td", "PRE", "script", "Style", "plaintext", "TextArea", "title", "xmp"} {
@@ -148,7 +148,7 @@ func TestLongTags(t *testing.T) {
 	}
 }
 
-// TestManyAttributes: attributes are not held.
+// TestManyAttributes: attributes are not stored.
 func TestManyAttributes(t *testing.T) {
 	page := []byte("<p")
 	for i := range 500_000 {
@@ -164,7 +164,7 @@ func TestManyAttributes(t *testing.T) {
 	}
 }
 
-// hostile are large pages that are hard on who holds what is open, or looks ahead for an end.
+// hostile returns large pages that are costly for a reader that stores open elements, or looks ahead for an end.
 func hostile(size int) map[string]string {
 	repeated := func(text string) string { return strings.Repeat(text, size/len(text)) }
 	return map[string]string{
@@ -191,7 +191,7 @@ func hostile(size int) map[string]string {
 	}
 }
 
-// TestHostile: the time that a page takes grows with its size, and so does the memory, to a few times as much.
+// TestHostile: the time for a page grows with its size, and the memory stays within a small multiple of it.
 func TestHostile(t *testing.T) {
 	const size = 1 << 20
 	for name, page := range hostile(size) {
@@ -212,7 +212,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestXMLAsAnother: of documents that encoding/xml reads, the text is the same but for white space.
+// TestXMLAsAnother: for documents that encoding/xml reads, the text is the same except for white space.
 func TestXMLAsAnother(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var document strings.Builder
@@ -264,8 +264,8 @@ func TestXMLAsAnother(t *testing.T) {
 	})
 }
 
-// Fuzz: a text of what is UTF-8 is UTF-8, no larger than the page but for a line end each tag, and that of all its
-// elements of a name is some of it.
+// Fuzz checks that the text of UTF-8 is UTF-8, and no larger than the page and a line end per tag, and that the text of
+// all elements of a name is a part of it.
 func Fuzz(f *testing.F) {
 	f.Add("<p>a<pre>b&amp;<script>c</script><!-- d --><td>e", "p")
 	f.Add("<?xml version='1.0'?><d a='>'><![CDATA[a]]>&lt;<style>b</style></d>", "d")

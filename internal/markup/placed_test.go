@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What a page shows has its places: the part of the page from the first byte of a word to its last one shows that
-// word, and no less of it does.
+// Words have the right places: the part of the page from the first byte of a word to its last one shows that word, and
+// no smaller part does.
 func TestPlaces(t *testing.T) {
 	pieces := []string{
 		"a", "Zebra", "5", " ", "\n", "\r\n", "\r", "é", "中", "<b>", "</b>", "<p>", "</p>", "<br>", "<td>", "<!-- x y -->", "<a href='x y'>", "<pre>", "</pre>",
@@ -17,7 +17,7 @@ func TestPlaces(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		r, pieces := Reader{XML: rapid.Bool().Draw(t, "xml")}, pieces
-		if !r.XML { // there these are references, too
+		if !r.XML { // these are references in HTML, too
 			pieces = append(pieces, "&#x41", "&copy", "&copy2", "&notit;")
 		}
 		page := []byte(strings.Join(rapid.SliceOf(rapid.SampledFrom(pieces)).Draw(t, "pieces"), ""))
@@ -41,7 +41,7 @@ func TestPlaces(t *testing.T) {
 	})
 }
 
-// Places are told of long texts in little memory, and of texts that are decoded in another way roughly.
+// Places of long texts take little memory, and places in texts that are decoded in another way are rough.
 func TestPlacesAreFew(t *testing.T) {
 	_, places := Reader{}.Placed([]byte("<p>" + strings.Repeat("some words\n", 1000)))
 	if len(places) != 1 {

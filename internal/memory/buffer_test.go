@@ -9,7 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestBuffer: a buffer keeps what it has, and takes of the room what it is, the old one too while both are there. Of a small one nothing is taken.
+// TestBuffer: a buffer keeps its content, and takes its size from the room, with the old one while both exist. A small
+// one takes nothing.
 func TestBuffer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var room Room
@@ -43,7 +44,7 @@ func TestBuffer(t *testing.T) {
 	})
 }
 
-// TestBufferWaits: there must be room for a buffer and the one that it takes the place of.
+// TestBufferWaits: there must be room for a buffer and the one that it replaces.
 func TestBufferWaits(t *testing.T) {
 	var room Room
 	other := room.Claim(10 * Large)

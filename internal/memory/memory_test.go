@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// tree is a file system of so many files.
+// tree is a file system with these files.
 type tree map[string]string
 
 func (t tree) fs() fstest.MapFS {
@@ -20,7 +20,7 @@ func (t tree) fs() fstest.MapFS {
 	return files
 }
 
-// What systems have: 8 GB of memory, and control groups of both versions mounted as systemd and as containers do.
+// Files of a system with 8 GB of memory, and control groups of both versions mounted as by systemd and in containers.
 const (
 	meminfo   = "MemTotal:        8000000 kB\nMemFree:         1000 kB\n"
 	unlimited = "9223372036854771712\n"
@@ -30,7 +30,7 @@ const (
 		"35 31 0:32 / /sys/fs/cgroup/memory rw shared:4 master:1 - cgroup cgroup rw,memory\n"
 )
 
-// TestAvailable: the smallest of all limits that the process is under counts, wherever it is set.
+// TestAvailable: the smallest limit of the process counts, wherever it is set.
 func TestAvailable(t *testing.T) {
 	const machine, container = "this machine's memory", "the container's limit"
 	for name, tt := range map[string]struct {
@@ -109,7 +109,7 @@ func TestAvailable(t *testing.T) {
 	}
 }
 
-// TestUsual: the budget and what it follows from. The heap's limit is nine tenths, also of what GOMEMLIMIT stands for.
+// TestUsual: the budget and its reason. The heap's limit is nine tenths, also of the budget from GOMEMLIMIT.
 func TestUsual(t *testing.T) {
 	of := func(limit string) tree {
 		return tree{"proc/meminfo": meminfo, "proc/self/cgroup": "0::/\n", "proc/self/mountinfo": mounted2, "sys/fs/cgroup/memory.max": limit}
@@ -135,7 +135,7 @@ func TestUsual(t *testing.T) {
 	}
 }
 
-// TestShares: all who take a share take no more than there is, and the heap leaves a tenth.
+// TestShares: all shares together are no more than the budget, and the heap leaves a tenth.
 func TestShares(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := Budget{Bytes: rapid.Int64Range(Least, 1<<50).Draw(t, "memory")}

@@ -11,17 +11,18 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestRoomNeverDeadlocks: readers that take windows, buffers and documents one beside the other, of any size, all get on. What is
-// held is never more than the room and what one of them holds. A deadlock ends the test, as all its goroutines wait.
+// TestRoomNeverDeadlocks: readers that take windows, buffers and documents at the same time, of any size, all make
+// progress. The total never exceeds the room and what one of them holds. A deadlock ends the test, because all its
+// goroutines wait.
 func TestRoomNeverDeadlocks(t *testing.T) {
-	type step struct{ bytes, pause int } // bytes of 0 give all back
+	type step struct{ bytes, pause int } // 0 bytes give all back
 	rapid.Check(t, func(r *rapid.T) {
 		all := rapid.Int64Range(1, 100).Draw(r, "room")
 		steps := rapid.SliceOfN(rapid.Custom(func(r *rapid.T) step {
 			return step{rapid.SampledFrom([]int{0, 0, 1, 3, 10, 40, 99, 500}).Draw(r, "bytes"), rapid.IntRange(0, 3).Draw(r, "pause")}
 		}), 1, 12)
 		readers := rapid.SliceOfN(steps, 1, 10).Draw(r, "readers")
-		impatient := rapid.IntRange(0, len(readers)).Draw(r, "impatient") // so many give up while they wait
+		impatient := rapid.IntRange(0, len(readers)).Draw(r, "impatient") // number of readers that give up while they wait
 		synctest.Test(t, func(t *testing.T) {
 			var room Room
 			var mu sync.Mutex
@@ -83,12 +84,12 @@ func TestRoomNeverDeadlocks(t *testing.T) {
 	})
 }
 
-// TestRoomBound: while there is room for all, no more is held than there is; without a bound nobody waits.
+// TestRoomBound: while there is room for all, the total stays within the room; without a limit nobody waits.
 func TestRoomBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var room Room
 		one, other := room.Claim(10), room.Claim(10)
-		giveBack, err := one.Take(t.Context(), 11) // alone
+		giveBack, err := one.Take(t.Context(), 11) // it is alone
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestHold: what the steps of a worker add is taken, but for a little, until they free it.
+// TestHold: what the steps of a worker add is taken, except for a small amount, until they free it.
 func TestHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var room Room
@@ -39,7 +39,7 @@ func TestHold(t *testing.T) {
 	})
 }
 
-// TestHoldWaits: a worker waits until another one has freed what it holds, or the job ends. On a cluster none waits.
+// TestHoldWaits: a worker waits until another has freed what it holds, or the job ends. On a cluster none waits.
 func TestHoldWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var room Room
@@ -59,7 +59,7 @@ func TestHoldWaits(t *testing.T) {
 		if err := <-added; err != nil {
 			t.Fatal(err)
 		}
-		add(second, 8*Large) // more than there is, but it is alone
+		add(second, 8*Large) // more than the room, but it is alone
 		if err := <-added; err != nil {
 			t.Fatal(err)
 		}

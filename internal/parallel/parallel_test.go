@@ -17,7 +17,7 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// recovered returns what f panics with.
+// recovered returns the value with which f panics.
 func recovered(f func()) (p any) {
 	defer func() { p = recover() }()
 	f()
@@ -26,7 +26,7 @@ func recovered(f func()) (p any) {
 
 func plant() { panic("planted") }
 
-// TestPanic: who waits for a function panics as it does, when all others have returned.
+// TestPanic: Wait panics like a function that panicked, after all others have returned.
 func TestPanic(t *testing.T) {
 	var g Group
 	begun, goOn := make(chan bool), make(chan bool)
@@ -50,7 +50,7 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// TestPanicWithin: a panic goes through groups of groups as it is.
+// TestPanicWithin: a panic passes through nested groups unchanged.
 func TestPanicWithin(t *testing.T) {
 	var outer Group
 	outer.Go(func() {

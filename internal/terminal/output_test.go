@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestOnScreen: however a text is cut into writes, a terminal gets it masked, but for colours, line ends and tabs.
+// TestOnScreen: however a text is split into writes, a terminal gets it masked, except for colours, line ends and tabs.
 func TestOnScreen(t *testing.T) {
 	passes := regexp.MustCompile(`^(\x1b\[(31|32|0)m|\n|\t)$`)
 	parts := regexp.MustCompile(`\x1b\[(31|32|0)m|(?s:.)`)
@@ -39,7 +39,7 @@ func TestOnScreen(t *testing.T) {
 	})
 }
 
-// TestOutputOfFiles: a file and a pipe get what is written.
+// TestOutputOfFiles: a file and a pipe get the bytes unchanged.
 func TestOutputOfFiles(t *testing.T) {
 	read, write, err := os.Pipe()
 	if err != nil {

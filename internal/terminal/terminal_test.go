@@ -47,7 +47,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// Lines are as long as they may be, no word is lost, and no line could take the next one's first word.
+// Lines are within the width, no word is lost, and no line has room for the first word of the next.
 func TestWrap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		words := rapid.SliceOf(rapid.StringMatching(`[a-zé]{1,12}`)).Draw(t, "words")

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A meter tells what was held since its start, and nothing of what was held before.
+// A meter measures what was held since its start, and nothing held before.
 func TestMeter(t *testing.T) {
 	const large = 256 << 20
 	hold := func(bytes int) {
