@@ -402,7 +402,7 @@ func (p *Plan) tooFew(what string, sent, most int64) error {
 		cmp.Or(p.Config.InForce.Workers, p.Config.Workers), what, sent>>20, most>>20, sent/expected(most)+1)
 }
 
-// joinLarge joins large components, and passes over crowds. drawn are documents on which the recall is measured.
+// joinLarge joins large components, and processes crowds. drawn are documents on which the recall is measured.
 func (p *Plan) joinLarge(s beam.Scope, of larger, drawn flow.Drawn, temp string) found {
 	parted := crowds.Tell(s, of.profiles, of.samples, p.crowds(temp))
 	ofCrowds, ofOthers := spool.Sets(s, of.sets, parted.Crowds, parted.Others, temp)
@@ -593,7 +593,7 @@ func (p *Plan) metadata() map[string]string {
 
 const (
 	edgeBytes = components.EdgeBytes
-	// edgesPerDocument is more than usual; copies repeat an edge in each band.
+	// edgesPerDocument is a generous estimate; only copies repeat an edge in each band.
 	edgesPerDocument = 4
 )
 

@@ -57,7 +57,7 @@ func (p *Plan) seconds(ctx context.Context, s *survey) (float64, error) {
 		file     = .0003 // to open a file and write its counterpart
 		signed   = .8    // share of a survey's time per document
 		packed   = 10e-9 // to compress a byte
-		readMore = 1.2   // reads of the run, for each byte surveyed
+		readMore = 1.2   // factor for documents that are read again
 	)
 	in := p.Listing.Inputs
 	cpu := run + file*float64(in.Len()) + signed*s.signing*s.ratio() +

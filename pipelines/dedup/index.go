@@ -166,9 +166,9 @@ func (r *run) lockIndex(ctx context.Context) (err error) {
 	return nil
 }
 
-// resumeIndex completes what earlier runs left unfinished in the index, and plans again if that changed it; the first
-// warnings of the record are not of the plan. By now the output is locked, and any earlier run in it has been
-// published.
+// resumeIndex completes what earlier runs left unfinished in the index, and plans again if that changed it. warnings is
+// how many of the record's warnings are not from the plan. By now the output is locked, and any earlier run in it has
+// been published.
 func (r *run) resumeIndex(ctx context.Context, warnings int) (err error) {
 	if r.adding == nil {
 		return nil

@@ -58,7 +58,7 @@ const (
 )
 
 // With --resume auto, one job processes an input of fewer bytes and documents, which takes minutes. On a cluster, where
-// each job waits for machines, the limit is what one call can connect, unless one job cannot do it.
+// each job waits for machines, the limits are what one call can connect, and what one job can send.
 const (
 	phasedBytes     = 8 << 30
 	phasedDocuments = 1 << 23

@@ -42,7 +42,7 @@ type Asked struct {
 	Fields []match.Rule
 	lead   int  // the index of the rule that leads
 	led    bool // lead is fixed, so no plan chooses another
-	// Same is what copies have in common if only copies are searched for; "": near-duplicates are.
+	// Same is what copies have in common if the search is only for copies; "" if it is for near-duplicates.
 	Same copies.Same
 	// Measure is the kind of similarity.
 	Measure string
@@ -180,7 +180,8 @@ func (a *Asked) parseFields(given []string) error {
 	return nil
 }
 
-// leads returns the indexes of the rules that may lead: those that compare no document without a value.
+// leads returns the indexes of the rules that may lead: rules of similarity without missing-ok, because a document
+// without a value has no candidates.
 func (a *Asked) leads() (leads []int) {
 	for i, r := range a.Fields {
 		if isSimilar(r) && !r.MissingOK && (!a.led || i == a.lead) {

@@ -43,7 +43,8 @@ type Request struct {
 	Layout *Layout
 	// Reread means that the run reads again what the plan reads.
 	Reread bool
-	// Strict makes it an error if the input is most likely in another encoding than the one set, or lacks its text column.
+	// Strict makes it an error if the input is most likely in another encoding than the one set, or if a source lacks the
+	// text column.
 	Strict bool
 	// Index is the index that inputs are compared with, in place of Against, or nil.
 	Index *index.Index
@@ -59,8 +60,8 @@ func (r *Request) Reading(stdin string) source.Options {
 	return o
 }
 
-// Layout determines which group each thing that documents send goes to: a run that continues another must send the rest
-// to the same groups.
+// Layout determines to which groups documents send their data: a run that continues another must send the rest to the
+// same groups.
 type Layout struct {
 	Documents     int64 `json:"documents"`   // the number it was chosen for
 	SplitBytes    int64 `json:"split_bytes"` // 0: the default
@@ -251,7 +252,7 @@ func (p *Plan) order() {
 	if p.Request.Index != nil {
 		p.Listing.Inputs.Settle(p.Request.Index.Recalled)
 	}
-	if in := p.Listing.Inputs.Inputs; in.Len() > 0 { // patterns that match none of no files are not wrong
+	if in := p.Listing.Inputs.Inputs; in.Len() > 0 { // without files, no pattern can match
 		p.Idle, p.Unprotecting = prefer(in, p.Request.Prefer), protect(in, p.Request.Protected)
 		for _, key := range p.Request.Rank {
 			p.Idle = append(p.Idle, unmatched(in, key.Globs)...)

@@ -39,7 +39,7 @@ type textBatch struct {
 	read        []sampledText
 }
 
-// newTextBatch returns an empty batch, with room for all its texts but a long last one.
+// newTextBatch returns an empty batch, with room for all its texts except a long last one.
 func newTextBatch() *textBatch {
 	return &textBatch{texts: make([]byte, 0, batchBytes+batchBytes/8)}
 }
