@@ -303,7 +303,7 @@ func (j *job) update(body []byte) (any, error) {
 	return j.Job, nil
 }
 
-// page returns the page of all that begins at token, and the token of the next one.
+// page returns the page of all that begins at token, and the token of the next page.
 func page[T any](s *Server, all []T, token string) (part []T, next string, err error) {
 	from := 0
 	if token != "" {

@@ -103,7 +103,7 @@ func (s *Server) Unfinished() (n int) {
 	return n
 }
 
-// End ends all resumable uploads, as a week does.
+// End ends all resumable uploads, as the service does after a week.
 func (s *Server) End() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

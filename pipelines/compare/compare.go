@@ -617,8 +617,8 @@ func (r *run) find(ctx context.Context, method Method) (*found, error) {
 	return &found{pairs, &buckets.Distinct, buckets}, nil
 }
 
-// bucketsOf returns the counts of buckets, and the CPU time of each step. numbering holds the stages of what signing
-// needs first: a dictionary, or the frequencies of shingles.
+// bucketsOf returns the counts of buckets, and the CPU time of each step. numbering holds the stages that signing needs
+// first: those of a dictionary, or of the frequencies of shingles.
 func bucketsOf(c baseline.Counts, numbering, stages []records.Stage) *records.Buckets {
 	b := &records.Buckets{
 		Pairs: c.BucketPairs, Distinct: c.Candidates, Compared: c.Compared,

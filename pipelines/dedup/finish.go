@@ -103,7 +103,7 @@ func (r *run) finish(ctx context.Context, follow job.Launch) error {
 	return r.complete(ctx, follow, nil)
 }
 
-// restore sets what the end of a run needs of its config.
+// restore sets the fields of the config that the end of a run needs.
 func (c *Config) restore(run records.Run) error {
 	var how struct {
 		Output    string `json:"output"`

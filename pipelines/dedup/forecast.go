@@ -382,7 +382,7 @@ func (p *Plan) levels() (n int) {
 	return n
 }
 
-// groupsOf returns how many groups so many parts become at one level of the tree.
+// groupsOf returns the number of groups that the parts become at one level of the tree.
 func groupsOf(parts int) int { return (parts + components.FanIn - 1) / components.FanIn }
 
 // inForests returns how many edges the forests on all levels of the tree have in total, if it begins with these parts
@@ -466,8 +466,8 @@ func (d *surveyed) profileBytes(copies int) int {
 	return len(blocks.AppendProfile(nil, &p))
 }
 
-// copyBytes returns the size of what a copy of another document sends, or a document with copies: then of is its own
-// key.
+// copyBytes returns the number of bytes that d sends as a copy of the document with key of. A document that has copies
+// passes its own key.
 func (d *surveyed) copyBytes(of blocks.Key, p *Plan) int {
 	c := blocks.Copy{Of: of, Profile: d.profile(0)}
 	if of == d.key || p.Request.Same == copies.Set {

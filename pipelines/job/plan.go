@@ -753,7 +753,7 @@ func (p *Plan) LayKeys() {
 	p.Layout.HashShards = hashShards(p.Layout.Documents, usualGroup)
 }
 
-// shardBits returns the ShardBits for so many documents, in groups of so many bytes.
+// shardBits returns the ShardBits for a number of documents, in groups of about group bytes.
 func shardBits(documents, group int64) int {
 	groups := documents * entryBytes / group
 	return min(bits.Len64(uint64(groups)), maxShardBits)

@@ -111,7 +111,7 @@ func ofItems(flag string) func(*Asked) string {
 	}
 }
 
-// ofFields refuses flags about a text where there is none.
+// ofFields refuses flags about a text if no text is compared.
 func ofFields(a *Asked) string {
 	return where(a.Fields != nil, "without --text, the rules of --match are the whole comparison, by Jaccard similarity; give --text COLUMN, or drop it")
 }

@@ -21,7 +21,8 @@ var entries = map[string]simhash.Entries{Normal: simhash.Normal, Sign: simhash.S
 // UsualPieces returns the number of pieces of a signature if neither pieces nor a recall are given.
 func UsualPieces(bits int) int { return min(32, bits) }
 
-// Verifier returns the spec of what decides which documents are similar; temp is the run's temporary folder.
+// Verifier returns the spec of the verifier, which decides which documents are similar; temp is the run's temporary
+// folder.
 func (p *Plan) Verifier(temp string) verifier.Spec {
 	measure := measures[p.Request.Measure]
 	if p.Request.OfSets() {
@@ -106,7 +107,7 @@ func (p *Plan) piecesWarnings() (warnings []string) {
 	return warnings
 }
 
-// comparison returns what a Parquet file says about how documents were compared, if not by their sets.
+// comparison returns metadata for Parquet files: how documents were compared, if not by their sets.
 func (p *Plan) comparison() map[string]string {
 	r := &p.Request
 	all := map[string]string{}

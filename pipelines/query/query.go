@@ -69,7 +69,7 @@ type Buckets struct {
 	Seed      *uint64  `placeholder:"N" help:"Seed of the signature (default: ${d_seed})." group:"By buckets"`
 }
 
-// asked reports whether buckets of bands are asked for.
+// asked reports whether buckets of bands are requested.
 func (b *Buckets) asked() bool { return b.Signature != nil || b.Bands != 0 || b.Rows != 0 }
 
 // checkIdle returns a *job.UsageError for flags without effect where all documents are compared. If signatures are
@@ -180,7 +180,8 @@ func (c *Config) spec() records.Spec {
 	return s
 }
 
-// verifier returns the spec of what compares listed documents, with threshold Any unless a minimum similarity is given.
+// verifier returns the spec of the verifier that compares listed documents. Its threshold is Any unless a minimum
+// similarity is given.
 func (r *run) verifier() verifier.Spec {
 	spec := r.plan.Verifier(r.temp)
 	spec.Threshold = setsim.Any
