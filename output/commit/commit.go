@@ -151,8 +151,12 @@ func lookAround(ctx context.Context, dir string) (s *survey, n int, err error) {
 func Begin(ctx context.Context, o Options) (*Commit, error) {
 	ending, done := Ending(ctx)
 	defer done()
-	if err := Check(ctx, o.Dir, o.Overwrite); err != nil {
-		return nil, err
+	refused := Check(ctx, o.Dir, o.Overwrite)
+	if refused != nil {
+		if !littered(ctx, o.Dir) {
+			return nil, refused
+		}
+		o.Continue = true // begin removes what killed runs left, except parts, and then refuses, too
 	}
 	store, err := storage.At(o.Dir)
 	if err != nil {
@@ -162,7 +166,7 @@ func Begin(ctx context.Context, o Options) (*Commit, error) {
 	lock, former, err := storage.Acquire(ctx, storage.Join(o.Dir, output.LockFile), o.Run, o.Lock)
 	if err != nil {
 		removeEmpty(c.made)
-		return nil, err
+		return nil, cmp.Or(refused, err)
 	}
 	c.lock = lock
 	lock.Keep(o.Weak && !storage.IsLocal(o.Dir)) // until the probe knows more
@@ -179,6 +183,16 @@ func Begin(ctx context.Context, o Options) (*Commit, error) {
 		return nil, c.Close(ending, err)
 	}
 	return c, nil
+}
+
+// littered reports whether an output is finished, has only neardup's files, and earlier runs left folders beside it.
+func littered(ctx context.Context, dir string) bool {
+	left, err := leftovers(ctx, dir)
+	if err != nil || len(left) == 0 {
+		return false
+	}
+	s, err := look(ctx, dir)
+	return err == nil && s.finished && s.stranger() == ""
 }
 
 func (c *Commit) begin(ctx context.Context) (err error) {

@@ -496,6 +496,47 @@ func TestShortPart(t *testing.T) {
 	}
 }
 
+// TestRefusedRemovesLeftovers checks that a run that a finished output refuses removes the folders of killed runs beside
+// it, also that of the run that made the output. Parts of other runs stay for a run that continues them.
+func TestRefusedRemovesLeftovers(t *testing.T) {
+	for _, resumes := range []bool{false, true} {
+		dir := folder(t, "swap")
+		o := commit.Options{Dir: dir, Continue: resumes}
+		ok(t, first.run(t.Context(), o))
+		made := record(t, dir).Job
+		beside := func(run string, files ...string) string {
+			left := filepath.Join(filepath.Dir(dir), ".out.neardup-"+run)
+			plant(t, filepath.Join(left, "run"), fmt.Sprintf(`{"run":%q}`, run))
+			for _, name := range files {
+				plant(t, filepath.Join(left, name), "x")
+			}
+			return left
+		}
+		gone := []string{beside(made, "kept/a.part", "kept/a"), beside("20260102-030405-0a1b2c3d", "tmp/x")}
+		stays := beside("20260102-030405-0a1b2c3e", "kept/a.part")
+		if err := second.run(t.Context(), o); !errors.As(err, new(*commit.RefusedError)) {
+			t.Fatalf("error %v", err)
+		}
+		for _, folder := range gone {
+			if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("resumes %v: %s is still there: %v", resumes, folder, err)
+			}
+		}
+		if _, err := os.Stat(stays); err != nil {
+			t.Errorf("resumes %v: %v", resumes, err)
+		}
+		ok(t, check(t.Context(), dir, first))
+		plant(t, filepath.Join(dir, "notes.txt"), "mine")
+		beside("20260102-030405-0a1b2c3d", "tmp/x")
+		if err := second.run(t.Context(), o); !errors.As(err, new(*commit.RefusedError)) {
+			t.Errorf("error %v", err)
+		}
+		if _, err := os.Stat(gone[1]); err != nil {
+			t.Errorf("resumes %v: beside a folder with files of others: %v", resumes, err)
+		}
+	}
+}
+
 // TestForgedPart: a part only moves files out of the folders of its run, whatever its record and its note say.
 func TestForgedPart(t *testing.T) {
 	dir := folder(t, "swap")

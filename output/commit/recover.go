@@ -124,6 +124,10 @@ func (c *Commit) recover(ctx context.Context) (err error) {
 	if err := c.lock.Prove(ctx); err != nil {
 		return err
 	}
+	mark, _, err := readSuccess(ctx, c.o.Dir)
+	if err != nil {
+		return err
+	}
 	defer func() {
 		if late, ok := c.store.(storage.Late); ok && err == nil {
 			err = late.Abort(ctx, c.o.Dir) // the sources of these uploads are gone
@@ -157,7 +161,7 @@ func (c *Commit) recover(ctx context.Context) (err error) {
 			c.o.Warn("finished publishing the output of run %s, which was interrupted", seal.Run)
 			c.recovered = seal
 		}
-		if c.o.Continue && seal == nil {
+		if c.o.Continue && seal == nil && l.run != mark.Run { // whose parts are in the output
 			if names, err := storage.NamesIn(ctx, storage.Join(l.folder, keptDir)); err != nil {
 				return err
 			} else if len(names) > 0 {
