@@ -17,7 +17,7 @@ const mostInputs = 200
 // flags that differ from their defaults.
 func Command(run *records.Run) string {
 	usual := records.Default()
-	usual.Compare = "jaccard" // run.json names it only where it matters
+	usual.Compare = "jaccard" // the default, which run.json names explicitly
 	values, defaults := inForce(run), flags(usual)
 	defaults["runner"] = []byte(`"local"`)
 	for _, name := range run.Given {
@@ -68,7 +68,7 @@ func inForce(run *records.Run) map[string]json.RawMessage {
 	return values
 }
 
-// flags returns the values of flags by name, with _ for -. A type without a JSON object has none.
+// flags returns the values of flags by name, with _ for -. It returns none if the argument is no JSON object.
 func flags(of any) map[string]json.RawMessage {
 	data, _ := json.Marshal(of)
 	values := map[string]json.RawMessage{}

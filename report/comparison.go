@@ -152,7 +152,7 @@ func ComparisonPlot(w io.Writer, c *records.Comparison) error {
 	return plot.SVG(w, f)
 }
 
-// buckets prints statistics of the buckets of methods that have them.
+// buckets prints what happened to the pairs in buckets, and the CPU time of each step, for methods that list them.
 func buckets(out *printer, methods []records.Method) {
 	methods = slices.DeleteFunc(slices.Clone(methods), func(m records.Method) bool { return m.Buckets == nil })
 	if len(methods) == 0 {

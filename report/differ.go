@@ -43,7 +43,7 @@ const (
 // A word is a unit of comparison: a character of a script without spaces, or else the text between spaces.
 type word struct {
 	text  string
-	space bool // before it
+	space bool // a space precedes it
 }
 
 // unspaced are the scripts that do not separate words by spaces.

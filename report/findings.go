@@ -37,7 +37,7 @@ type ending struct {
 	cluster int64 // or none
 }
 
-// none is the number of a cluster that does not exist.
+// none is the cluster number of a document without a cluster.
 const none = -1
 
 // tally counts the documents of a source by what happened to them.
@@ -146,7 +146,7 @@ func remember[T any](first *[]T, one T, order func(a, b T) int) {
 	*first = (*first)[:min(len(*first), mostChecked)]
 }
 
-// apart chooses up to most pairs, first those with different documents and then, if these are too few, others.
+// apart chooses up to most pairs such that no document appears twice and, if there are too few, adds others.
 func apart(pairs []records.Pair, most int) (chosen []records.Pair) {
 	listed := map[records.Place]bool{}
 	var others []records.Pair

@@ -10,7 +10,7 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// Neighbours prints what a query found.
+// Neighbours prints the documents that a query found.
 func Neighbours(w io.Writer, a *records.Answer) error {
 	out := &printer{w: w}
 	of := out.names(len(","), a.Of)

@@ -436,7 +436,7 @@ func (p *page) drawSimilarities() (err error) {
 	return err
 }
 
-// A slider shows what higher thresholds would leave.
+// A slider shows the effect of higher thresholds.
 type slider struct {
 	Steps  []Step
 	Tenths []Step // every tenth step
@@ -698,7 +698,7 @@ func (p *page) clusterOf(pair records.Pair) int {
 	return 1 + slices.IndexFunc(p.found.largest, func(c *cluster) bool { return c.Name == p.found.endings[a].cluster })
 }
 
-// fate says what happened to a document of a pair.
+// fate says what happened to a document of a pair; other is the id of the pair's other document.
 func (e *ending) fate(other string) string {
 	switch {
 	case !e.removed:

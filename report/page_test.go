@@ -194,7 +194,7 @@ func TestPage(t *testing.T) {
 	for _, head := range elementsOf(root, "h3")[1:3] {
 		heads = append(heads, squeezed(head))
 	}
-	// Both pairs contain document 1, so the second is among those that others take precedence over.
+	// Both pairs contain document 1, so the second one is among those that only fill up the list.
 	if !slices.Equal(marked, []string{"two", "2", "two", "2", "three", "3", "three", "3"}) || !slices.Equal(heads, []string{"Pair 1: 50 % similar", "Pair 2: 75 % similar"}) {
 		t.Errorf("marked %q under %q", marked, heads)
 	}
@@ -209,7 +209,7 @@ func TestPage(t *testing.T) {
 	closed(t, root)
 }
 
-// closed fails if the page would load something.
+// closed fails the test if the page would load anything.
 func closed(t rapid.TB, root *html.Node) {
 	t.Helper()
 	for _, n := range all(root, func(*html.Node) bool { return true }) {

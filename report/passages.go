@@ -234,7 +234,7 @@ func (p *passagesReport) contaminated(ctx context.Context, f *output.Finished) e
 	return nil
 }
 
-// repeated reads the most frequent passages, and marks those of documents.
+// repeated reads the most frequent passages, and the documents with the most repeated words.
 func (p *passagesReport) repeated(ctx context.Context, f *output.Finished, read Texts) error {
 	if words := f.Run.Passages.Words; words > 0 {
 		p.Share = float64(f.Run.Passages.Repeated) / float64(words)

@@ -327,7 +327,7 @@ var studyTemplate string
 //go:embed style.html
 var styleTemplate string // of all pages
 
-// studyPage writes one page that needs no other file.
+// studyPage writes the page of a study, which needs no other file.
 func studyPage(w io.Writer, s *records.Study, figures []named) error {
 	var pictures, steps []*drawing
 	for _, f := range figures {

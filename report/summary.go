@@ -440,7 +440,7 @@ func seconds(s float64) string {
 	case d < time.Second:
 		return fmt.Sprintf("%d ms", d.Milliseconds())
 	case d < time.Minute:
-		return fmt.Sprintf("%g s", float64(d.Milliseconds())/1000) // Seconds adds two numbers, and has more digits
+		return fmt.Sprintf("%g s", float64(d.Milliseconds())/1000) // Seconds() would add two floats and print more digits
 	case d < time.Hour:
 		return fmt.Sprintf("%d min %d s", d/time.Minute, d%time.Minute/time.Second)
 	default:

@@ -105,7 +105,7 @@ func TestWidth(t *testing.T) {
 				t.Errorf("%d columns of %d: %s", n, width, line)
 			}
 		}
-		cut := (width - 4) / 2 // a column
+		cut := (width - 4) / 2 // width of a column
 		if !strings.Contains(got.String(), long[:cut-1-(cut-1)/2]+"…"+long[100-(cut-1)/2:]) {
 			t.Errorf("the id is not cut in the middle:\n%s", got.String())
 		}

@@ -12,7 +12,7 @@ type panel struct {
 	names  []string // of the series
 	width  float64  // minimum
 	x      []tick
-	scaled bool // x are places on a scale, some of which may have no label
+	scaled bool // x has the ticks of a scale, some of which may be left without a label
 	xLabel string
 	y      scale
 	yLabel string

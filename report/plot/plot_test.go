@@ -23,7 +23,7 @@ type element struct {
 	children []*element
 }
 
-// drawn returns the picture of f, which must be well-formed.
+// drawn returns the picture of f, and fails if it is not well-formed.
 func drawn(t rapid.TB, f Figure) *element {
 	t.Helper()
 	var b strings.Builder

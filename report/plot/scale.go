@@ -9,7 +9,7 @@ import (
 // scale maps values to fractions of an axis.
 type scale struct {
 	log    bool
-	lo, hi float64 // if log, their decimal logarithms
+	lo, hi float64 // decimal logarithms if log
 	ticks  []tick
 }
 

@@ -122,7 +122,7 @@ func (j *Job) Show() string {
 func (j *Job) Encode() string {
 	text, err := json.Marshal(j)
 	if err != nil {
-		panic(err) // strings only
+		panic(err) // impossible: all fields are strings
 	}
 	return string(text)
 }

@@ -189,7 +189,7 @@ func (j *job) wait(ctx context.Context) (*Result, error) {
 	for pause := firstPoll; ; pause = min(pause*5/4, lastPoll) {
 		if ctx.Err() != nil && interrupt {
 			interrupt, asking = false, following
-			j.report(true) // a question may follow
+			j.report(true) // Interrupted may ask a question next
 			if o.Interrupted != nil && !o.Interrupted(ctx, j.job.ID) {
 				return nil, &LeftError{Job: j.job, err: ctx.Err()}
 			}

@@ -135,7 +135,7 @@ func (s *Server) checkCluster(ctx context.Context) error {
 	s.rest = r
 	parallelism := s.options.Parallelism
 	if parallelism == 0 {
-		parallelism, _ = strconv.Atoi(settings["parallelism.default"]) // 1 if not set
+		parallelism, _ = strconv.Atoi(settings["parallelism.default"]) // 0, if it is not set, counts as 1
 	}
 	if parallelism > has.Slots && !onDemand(settings) {
 		return fmt.Errorf("the job needs %d slots, but the Flink at %s has %d: give --workers %d, or raise "+

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Kinds of transforms; those with a name in graphx keep it.
+// Kinds of transforms; those that graphx names keep that name.
 const (
 	urnImpulse       = graphx.URNImpulse
 	urnParDo         = graphx.URNParDo
@@ -30,7 +30,7 @@ const (
 	urnProcess        = "beam:transform:sdf_process_sized_element_and_restrictions:v1"
 )
 
-// node is a transform without parts.
+// node is a transform that is not a composite.
 type node struct {
 	id, name string
 	*pipepb.PTransform
@@ -40,7 +40,7 @@ type node struct {
 	outputs []string
 }
 
-// graph is a pipeline of transforms without parts, each after its inputs.
+// graph is a pipeline without composites, in which each node follows the producers of its inputs.
 type graph struct {
 	comps     *pipepb.Components
 	nodes     []*node
@@ -188,7 +188,7 @@ func (g *graph) split(id string, t *pipepb.PTransform, payload *pipepb.ParDoPayl
 	return part("process", urnProcess, spread, t.GetOutputs())
 }
 
-// pcollection adds a collection like another one, with its own coder.
+// pcollection adds a copy of a collection with another coder, and returns its id.
 func (g *graph) pcollection(id, like, coder string) string {
 	c := proto.Clone(g.comps.GetPcollections()[like]).(*pipepb.PCollection)
 	c.UniqueName, c.CoderId = id, coder
@@ -196,7 +196,7 @@ func (g *graph) pcollection(id, like, coder string) string {
 	return id
 }
 
-// coder adds a coder composed of others, once.
+// coder adds a coder with components, unless it exists, and returns its id.
 func (g *graph) coder(urn string, components ...string) string {
 	id := fmt.Sprint(urn, components)
 	g.comps.Coders[id] = &pipepb.Coder{Spec: &pipepb.FunctionSpec{Urn: urn}, ComponentCoderIds: components}

@@ -30,7 +30,7 @@ const (
 type fuser struct {
 	*graph
 	stages []*Stage
-	homes  map[string][]*Stage    // stages that make a collection, each a part of it
+	homes  map[string][]*Stage    // stages that produce a collection or a part of it
 	inputs map[string]*Collection // input from which a stage emits a collection
 	sides  map[sideKey]*Collection
 }
@@ -82,7 +82,7 @@ func (f *fuser) open(pcollection string, input *Collection) *Stage {
 	return s
 }
 
-// collect makes the stages that make a collection also write it to c.
+// collect makes the producers of a collection also write it to c.
 func (f *fuser) collect(pcollection, coder string, c *Collection) {
 	p := f.comps.GetPcollections()[pcollection]
 	window := f.comps.GetWindowingStrategies()[p.GetWindowingStrategyId()].GetWindowCoderId()

@@ -11,7 +11,7 @@ import (
 type Kind int
 
 const (
-	// Blocks holds windowed elements as they were encoded, in no order.
+	// Blocks holds encoded, windowed elements in no particular order.
 	Blocks Kind = iota
 	// Groups holds values by window and key, for a GroupByKey.
 	Groups
@@ -39,7 +39,7 @@ type Collection struct {
 	Writers, Readers []*Stage
 }
 
-// Stage is a part of the pipeline that runs without a barrier, on all workers.
+// Stage is a part of the pipeline that all workers run without a barrier.
 type Stage struct {
 	Index int
 	Name  string

@@ -54,7 +54,7 @@ func (w *blockWriter) write(block []byte) error {
 	return err
 }
 
-// finish returns the blocks since the last finish.
+// finish returns the blocks written since the last call.
 func (w *blockWriter) finish() (blocks []spill.Ref, firsts [][]byte, err error) {
 	if err := w.flush(); err != nil {
 		return nil, nil, err

@@ -37,7 +37,7 @@ func diskCursor(f *spill.File, blocks []spill.Ref, records int) *cursor {
 	return &cursor{file: f, blocks: blocks, records: records}
 }
 
-// start moves to the first record, and returns false if there is none.
+// start moves to the first record, and reports whether there is one.
 func (c *cursor) start() (bool, error) {
 	if c.run != nil {
 		return c.stand(), nil
@@ -55,7 +55,7 @@ func (c *cursor) stand() bool {
 	return true
 }
 
-// next moves to the next record, and returns false after the last.
+// next moves to the next record, and reports whether there is one.
 func (c *cursor) next() (bool, error) {
 	if c.run != nil {
 		c.entries = c.entries[1:]

@@ -75,7 +75,7 @@ func (s *Store) leave(runs []*run) {
 	}
 }
 
-// narrow merges runs on disk, the oldest first, until they are few enough to read at once.
+// narrow merges runs, widest at a time, to disk until few enough remain to read at once.
 func (s *Store) narrow(cursors []*cursor) ([]*cursor, error) {
 	for len(cursors) > widest {
 		batch := cursors[len(cursors)-widest:]
@@ -200,7 +200,7 @@ func (g *Groups) Next() bool {
 	return true
 }
 
-// NextValue moves to the next value of the group.
+// NextValue moves to the next value of the group, and reports whether there is one.
 func (g *Groups) NextValue() bool {
 	g.settle()
 	if len(g.heap) == 0 || !g.heap[0].at(g.prefix, g.key) {

@@ -177,7 +177,7 @@ type ListReader struct {
 // Reader returns a reader. The list must be finished.
 func (l *List) Reader() *ListReader { return &ListReader{list: l} }
 
-// Take reserves the next block, and returns false after the last.
+// Take reserves the next block, and reports whether there is one.
 func (r *ListReader) Take() (int, bool) {
 	i := int(r.next.Add(1)) - 1
 	return i, i < r.Len()

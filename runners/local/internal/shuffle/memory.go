@@ -15,7 +15,7 @@ type Memory struct {
 	going atomic.Int64 // of these, bytes being written to disk
 
 	mu      sync.Mutex
-	eased   sync.Cond // a spill has ended
+	eased   sync.Cond // signalled when a spill has ended
 	idle    map[holder]struct{}
 	writers map[*Writer]struct{}
 	free    [][]byte
@@ -32,7 +32,7 @@ const (
 	smallestChunk = 4 << 10
 	largestChunk  = 256 << 10
 
-	mostFree = 64 << 20 // bytes of chunks kept for reuse
+	mostFree = 64 << 20 // bytes of free chunks to keep
 )
 
 // NewMemory returns a budget of limit bytes for a number of workers.

@@ -40,7 +40,7 @@ const entrySize = 24
 // run holds records in memory, in the order of writing until a partition is requested.
 type run struct {
 	chunks [][]byte
-	kept   [][]byte // values
+	kept   [][]byte // values kept
 	counts [Partitions]int
 	bytes  [Partitions]int64
 	size   int64 // charged to the budget

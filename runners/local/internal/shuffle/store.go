@@ -28,7 +28,7 @@ type Store struct {
 	evicted sync.WaitGroup // runs that others are writing to disk
 }
 
-// segments is a run on disk: for each partition, sorted blocks.
+// segments is a run on disk: sorted blocks for each partition.
 type segments struct {
 	file   *spill.File
 	blocks [Partitions][]spill.Ref
@@ -154,7 +154,7 @@ func (w *Writer) reserve(need, kept int) error {
 		}
 	}
 	if !w.fits(need) {
-		if fits { // until the spill
+		if fits { // until the run was spilled
 			m.charge(chunk)
 			n += chunk
 		}

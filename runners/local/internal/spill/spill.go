@@ -25,7 +25,7 @@ const headerSize = 8
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// ErrCorrupt is the cause of errors about blocks that are not as they were written.
+// ErrCorrupt is wrapped by errors about blocks that have changed since they were written.
 var ErrCorrupt = errors.New("corrupt block: its checksum does not match; the disk or the memory is failing")
 
 // Storage is what a File needs from the file below it.
@@ -97,7 +97,7 @@ type File struct {
 	pending []byte // data not yet written
 }
 
-// flushSize is about how many bytes are written at a time.
+// flushSize is the approximate size of a write.
 const flushSize = 256 << 10
 
 // Ref is the location of a block in its file.
@@ -147,7 +147,7 @@ func (f *File) Read(ref Ref, dst []byte, scratch *[]byte) ([]byte, error) {
 	stored := (*scratch)[:ref.size]
 	if _, err := f.storage.ReadAt(stored, ref.at); err != nil {
 		if errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF // io.EOF would say that all was read
+			err = io.ErrUnexpectedEOF // io.EOF would mean that everything was read
 		}
 		return nil, fmt.Errorf("cannot read back what was spilled to %s at byte %d: %w", f.path, ref.at, err)
 	}
