@@ -1,11 +1,11 @@
-// Command flink measures what a document costs on Flink, and what a job costs before its first one:
+// Command flink measures the cost per document on Flink, and the cost of a job before its first document:
 //
 //	go run ./bench/flink -neardup bin/neardup -corpus imdb.jsonl.zst -job-server localhost:8099 -pid PID
 //
-// prints CPU seconds of neardup dedup on a corpus and on four times as much, locally and on Flink, and
-// the ratio of the differences; and the cost of ten documents. The job server must be on this machine,
-// with its own Flink inside (docs/flink.md), and PID its process: what that takes during a run counts as
-// the run's. Workers are loopback, so what they take is in the process that submits.
+// It prints CPU seconds of neardup dedup for a corpus and for four times as much, locally and on Flink, and the ratio
+// of the differences. It also prints the cost of ten documents. The job server must be on this machine and contain its
+// own Flink (docs/flink.md); its process is PID, whose CPU time during a run counts towards the run. Workers are
+// loopback, so their CPU time is that of the submitting process.
 package main
 
 import (
@@ -58,7 +58,7 @@ func (b *bench) run(w io.Writer, corpus string) (err error) {
 			return err
 		}
 	}
-	if _, err := b.flink(once); err != nil { // warms the server
+	if _, err := b.flink(once); err != nil { // warm-up
 		return err
 	}
 	fmt.Fprintln(w, "| input | runner | wall s | CPU s |\n|---|---|---|---|")
@@ -104,18 +104,18 @@ func (b *bench) dedup(input string, flags ...string) (process.Taken, error) {
 	return process.Measure(exec.Command(b.neardup, args...), io.Discard)
 }
 
-// ticks is how many a second has, where /proc counts CPU time: USER_HZ.
+// ticks is the number of ticks per second in which /proc counts CPU time: USER_HZ.
 const ticks = 100
 
-// cpuOf is what a process has taken so far, in seconds.
+// cpuOf returns the CPU time of a process so far, in seconds.
 func cpuOf(pid int) (float64, error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, err
 	}
-	_, rest, _ := strings.Cut(string(data), ") ") // the name, which may hold anything
+	_, rest, _ := strings.Cut(string(data), ") ") // skip the name, which may contain anything
 	fields := strings.Fields(rest)
-	const user, system = 11, 12 // from the third field on
+	const user, system = 11, 12 // numbered from the third field
 	if len(fields) <= system {
 		return 0, fmt.Errorf("/proc/%d/stat: %d fields", pid, len(fields))
 	}
@@ -124,8 +124,8 @@ func cpuOf(pid int) (float64, error) {
 	return (u + s) / ticks, errors.Join(err, err2)
 }
 
-// repeat writes the first documents of a corpus, or all, a number of times. Each time the words are
-// others, so that there are no more similar documents than there were.
+// repeat writes the first documents of a corpus, or all if documents is 0, several times. Each copy has different
+// words, so there are no more similar documents than before.
 func repeat(path, corpus string, copies, documents int) (err error) {
 	out, err := os.Create(path)
 	if err != nil {
@@ -141,7 +141,7 @@ func repeat(path, corpus string, copies, documents int) (err error) {
 	return w.Flush()
 }
 
-// rewrite writes the documents with a letter for each copy before every word.
+// rewrite writes the documents with a letter before every word; each copy has its own letter.
 func rewrite(w io.Writer, corpus string, copy, documents int) error {
 	in, err := os.Open(corpus)
 	if err != nil {

@@ -1,9 +1,9 @@
-// Command index measures what a night costs that is compared with an index of all nights before:
+// Command index measures the cost of a night's documents when compared with an index of all previous nights:
 //
 //	go build -tags disable_grpc_modules -o bin/neardup ./cmd/neardup && go run ./bench/index -neardup bin/neardup
 //
-// prints CPU seconds, peak memory and bytes read of the last hundredth of the documents, alone, against an index of the
-// others, and added to it; of all documents in one run; and the bytes of the index by table. Three of ten generated
+// It prints CPU seconds, peak memory and bytes read for the last hundredth of the documents, alone, against an index of
+// the others, and added to it; for all documents in one run; and the size of the index by table. Three of ten generated
 // documents are copies or variants.
 package main
 
@@ -106,8 +106,8 @@ func write(path string, to func(io.Writer) error) error {
 	return err
 }
 
-// split writes the last of so many parts of the lines to a file of its own, and returns how many lines there are, and
-// the bytes of that part.
+// split writes the last of the given number of parts of the lines to night.jsonl and the others to before.jsonl. It
+// returns the number of lines, and the bytes of the last part.
 func (b *bench) split(input string, parts int) (lines int, bytes int64, err error) {
 	each := func(do func(line []byte) error) error {
 		f, err := os.Open(input)
@@ -179,7 +179,7 @@ func (b *bench) measure(name string, args []string) error {
 	return err
 }
 
-// hasRead is how many bytes this process and those that it waited for have read.
+// hasRead returns the bytes read so far by this process and the processes that it has waited for.
 func hasRead() (n int64, err error) {
 	data, err := os.ReadFile("/proc/self/io")
 	if err != nil {
@@ -189,7 +189,7 @@ func hasRead() (n int64, err error) {
 	return n, err
 }
 
-// tables prints the bytes of the index for each document, by table.
+// tables prints the bytes of the index per document, by table.
 func (b *bench) tables(documents int) error {
 	sizes := map[string]int64{}
 	segments := os.DirFS(filepath.Join(b.path("index"), "segments"))

@@ -1,8 +1,8 @@
-// Package kernels compares what signing a document costs with plain ways to do it, side by side:
+// Package kernels compares the cost of signing a document with plain ways of doing it:
 //
 //	go test -bench . -count 5 ./bench/kernels
 //
-// The texts are 3,000 bytes of ASCII, capitals and punctuation in them.
+// The texts are 3,000 bytes of ASCII with capitals and punctuation.
 package kernels
 
 import (
@@ -26,7 +26,7 @@ const (
 	n, bandsN, rowsN = 128, 18, 5
 )
 
-// texts are different, as documents are: a single one would be learnt by the branch predictor.
+// texts returns different texts, since the branch predictor would learn a single one.
 func texts() [][]byte {
 	const letters = "etaoinshrdlucmfwygpbvk"
 	r := rand.New(rand.NewPCG(1, 1))
@@ -35,7 +35,7 @@ func texts() [][]byte {
 		var text bytes.Buffer
 		for text.Len() < textBytes {
 			start := text.Len()
-			for range 1 + r.IntN(4) + r.IntN(5) { // as long as English words
+			for range 1 + r.IntN(4) + r.IntN(5) { // about as long as English words
 				text.WriteByte(letters[r.IntN(len(letters))])
 			}
 			if r.IntN(10) == 0 {
@@ -60,7 +60,7 @@ func run(b *testing.B, do func(text []byte)) {
 	}
 }
 
-// serial hashes each word of a text byte by byte: lower case, letters and digits, XXH3 of each.
+// serial hashes each word of a text byte by byte: it lower-cases letters and digits, and hashes words by XXH3.
 func serial(dst []uint64, word, text []byte) ([]uint64, []byte) {
 	word = word[:0]
 	for _, c := range text {
@@ -80,7 +80,7 @@ func serial(dst []uint64, word, text []byte) ([]uint64, []byte) {
 	return dst, word
 }
 
-// BenchmarkSerial is the loop that the next two are measured against.
+// BenchmarkSerial is the baseline of the next two benchmarks.
 func BenchmarkSerial(b *testing.B) {
 	var tokens []uint64
 	var word []byte
@@ -106,7 +106,7 @@ func BenchmarkScan(b *testing.B) {
 	run(b, func(text []byte) { shingles = shingler.Shingles(shingles[:0], text) })
 }
 
-// BenchmarkChain is all of it, from the text to the band keys.
+// BenchmarkChain measures all steps from the text to the band keys.
 func BenchmarkChain(b *testing.B) {
 	shingler, signer := spec(b, "word:5").New(), fss.New(n, 1)
 	var shingles, values, keys []uint64
@@ -117,8 +117,8 @@ func BenchmarkChain(b *testing.B) {
 	})
 }
 
-// BenchmarkPlainChain is how it is mostly written: library calls on strings, and n functions
-// (a·x + b) mod 2^61−1 of each shingle.
+// BenchmarkPlainChain does the same the usual way: library calls on strings, and n functions (a·x + b) mod 2^61−1 of
+// each shingle.
 func BenchmarkPlainChain(b *testing.B) {
 	const prime = 1<<61 - 1
 	r := rand.New(rand.NewPCG(2, 2))

@@ -1,5 +1,5 @@
-// Command lake serves an S3 store and a Google Cloud Storage store from memory, to try neardup with: those that its
-// tests use. It ends with SIGINT or SIGTERM.
+// Command lake serves an S3 store and a Google Cloud Storage store from memory, to try neardup with. These are the
+// stores that its tests use. It ends on SIGINT or SIGTERM.
 //
 //	go run ./bench/lake -bucket lake -put testdata/news.jsonl=lake/in/news.jsonl -requests requests.tsv
 package main
@@ -23,7 +23,7 @@ import (
 	"github.com/neardup/neardup/internal/fakes3"
 )
 
-// list is a flag that is given several times.
+// list is a flag that can be repeated.
 type list []string
 
 func (l *list) String() string { return strings.Join(*l, " ") }
@@ -120,7 +120,7 @@ func (l *lake) put(from, to string) error {
 	})
 }
 
-// write writes what was asked, a line a request: store, method, object, range, status and bytes sent.
+// write writes the requests, one per line: store, method, object, range, status and bytes sent.
 func (l *lake) write(name string) error {
 	var text strings.Builder
 	for _, r := range l.s3.Log() {

@@ -7,37 +7,37 @@ import (
 	"strconv"
 )
 
-// Of each hundred documents, the last ones are planted. The others are of their own.
+// The last documents of each hundred are planted. The others resemble no other document.
 const (
 	block = 100
 	copied,
-	near, // two
+	near, // two of them
 	variants,
 	pages = 95, 96, 98, 99
 )
 
-// A document has fewestWords to mostWords words. A planted one differs from what it was made of in one word at an end,
-// which is one shingle of five words: s-1 of s+1 are shared, 0.82 or more.
+// A document has fewestWords to mostWords words. A planted one differs from its original in one word at an end, which
+// is one shingle of five words: they share s-1 of s+1 shingles, 0.82 or more.
 const (
 	fewestWords, mostWords = 14, 20
 	shingle                = 5
 )
 
-// vocabulary is so large that two documents of their own have no shingle in common.
+// vocabulary is so large that two unrelated documents share no shingle.
 const vocabulary = 1 << 16
 
-// template and page stand where no document does.
+// template and page are numbers of texts that are no documents of their own.
 const template, page = -1, -2
 
-// A generator writes documents. Each follows from its number alone, so a corpus of any size is made in no memory.
+// A generator writes documents. Each depends only on its number, so a corpus of any size needs no memory.
 type generator struct {
 	seed   uint64
 	source rand.PCG
 	line   []byte
 }
 
-// write writes documents as JSON Lines. An id has what checks need: its kind, its number, and that of the family, of
-// which all documents are similar.
+// write writes documents as JSON Lines. An id has what the checks need: the document's kind and number, and the number
+// of its family, whose members are all similar.
 func (g *generator) write(w io.Writer, documents int) error {
 	out := bufio.NewWriterSize(w, 1<<20)
 	for i := range documents {
@@ -65,19 +65,19 @@ func (g *generator) document(i int) []byte {
 	}
 }
 
-// earlier is a document of its own before i.
+// earlier returns a document before i that is not planted.
 func (g *generator) earlier(i int) int {
 	r := g.random(i)
 	return r.IntN(i/block+1)*block + r.IntN(copied)
 }
 
-// random gives the numbers that a document follows from.
+// random returns the random numbers that determine a document.
 func (g *generator) random(i int) *rand.Rand {
 	g.source.Seed(g.seed, uint64(i))
 	return rand.New(&g.source)
 }
 
-// words are those of the text that a document is, or was made of.
+// words returns the words of a document, or of its original.
 func (g *generator) words(i int) []uint32 {
 	r := g.random(i)
 	words := make([]uint32, fewestWords+r.IntN(mostWords-fewestWords+1))
@@ -87,8 +87,8 @@ func (g *generator) words(i int) []uint32 {
 	return words
 }
 
-// row is a document of words. The first of them (edited 1) or the last (edited 2) becomes one that no other document
-// has.
+// row returns a document with the given words. If edited is 1 or 2, it replaces the first or the last word by one that
+// no other document has.
 func (g *generator) row(kind string, i, family int, words []uint32, edited int) []byte {
 	b := append(append(g.line[:0], `{"id":"`...), kind...)
 	b = strconv.AppendInt(append(b, '/'), int64(i), 10)
@@ -108,9 +108,9 @@ func (g *generator) row(kind string, i, family int, words []uint32, edited int) 
 	return g.line
 }
 
-// appendWord spells a word, in syllables.
+// appendWord appends the syllables of a word.
 func appendWord(b []byte, word uint32) []byte {
-	const consonants, vowels = "bcdfghjklmnprstz", "aeio" // 16 and 4: 6 bits a syllable
+	const consonants, vowels = "bcdfghjklmnprstz", "aeio" // 16 and 4: 6 bits per syllable
 	for ; ; word >>= 6 {
 		b = append(b, consonants[word&15], vowels[word>>4&3])
 		if word < 1<<6 {

@@ -37,8 +37,8 @@ func shingles(d document) (set []string) {
 	return slices.Compact(set)
 }
 
-// Documents of a family are at least 0.8 similar to its first, which comes before them; those of different families have
-// no shingle in common.
+// Documents of a family have a similarity of at least 0.8 to its first document, which comes before them. Documents of
+// different families have no shingle in common.
 func TestPlanted(t *testing.T) {
 	const n = 2*block*block + near // not a whole block at the end
 	first, families := map[string][]string{}, map[string]string{}

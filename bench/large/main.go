@@ -1,11 +1,11 @@
-// Command large shows what neardup dedup takes for many short documents, and checks that it finds what was planted:
+// Command large measures neardup dedup on many short documents, and checks that it finds the planted ones:
 //
 //	go build -tags disable_grpc_modules -o bin/neardup ./cmd/neardup && go run ./bench/large 1000000 100000000
 //
-// For each number of documents it generates a corpus, about 155 bytes a document: 2 % near-duplicates of another
-// document, 1 % copies of another, 1 % variants of one template, all above the threshold, and 1 % copies of one page.
-// It deduplicates it, tables only, and fails if a table has what was not planted, or lacks more than the recall allows.
-// All runs have the bands that the first chose.
+// For each number of documents, it generates a corpus with about 155 bytes per document. Of these, 2 % are
+// near-duplicates of another document, 1 % copies of another, 1 % variants of one template, all above the threshold,
+// and 1 % copies of one page. It runs dedup, writing tables only, and fails if a table has anything that was not
+// planted, or lacks more than the recall allows. All runs use the bands that the first one chose.
 package main
 
 import (
@@ -44,7 +44,7 @@ func main() {
 type bench struct {
 	neardup, memory, temp, resume string
 	seed                          uint64
-	bands, rows                   int // that the first run chose
+	bands, rows                   int // chosen by the first run
 }
 
 func (b *bench) runs(w io.Writer, sizes []string) error {
@@ -99,7 +99,7 @@ func (b *bench) run(w io.Writer, documents int) error {
 	return check(w, finished, documents)
 }
 
-// corpus generates documents in a file of the folder.
+// corpus generates documents in a file in the folder.
 func (b *bench) corpus(folder string, documents int) (string, error) {
 	f, err := os.Create(filepath.Join(folder, "corpus.jsonl"))
 	if err != nil {
@@ -112,7 +112,8 @@ func (b *bench) corpus(folder string, documents int) (string, error) {
 	return f.Name(), f.Close()
 }
 
-// held is the size of the files below a folder that a process has open. Most have no name. It is zero but on Linux.
+// held returns the size of the files below a folder that a process has open, most of which have no name. 0 if not on
+// Linux.
 func held(pid int, folder string) (bytes int64) {
 	open, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
 	seen := map[uint64]bool{}
@@ -123,7 +124,7 @@ func held(pid int, folder string) (bytes int64) {
 		}
 		info, err := os.Stat(link)
 		if err != nil {
-			continue // closed meanwhile
+			continue // closed in the meantime
 		}
 		if file, ok := info.Sys().(*syscall.Stat_t); ok && !seen[file.Ino] {
 			seen[file.Ino] = true
@@ -133,18 +134,18 @@ func held(pid int, folder string) (bytes int64) {
 	return bytes
 }
 
-// below is the size of the files of a folder that match a pattern.
+// below returns the size of the files in a folder that match a pattern.
 func below(folder, pattern string) (bytes int64) {
 	names, _ := filepath.Glob(filepath.Join(folder, pattern))
 	for _, name := range names {
-		if info, err := os.Stat(name); err == nil { // else moved meanwhile
+		if info, err := os.Stat(name); err == nil { // otherwise, it has been moved
 			bytes += info.Size()
 		}
 	}
 	return bytes
 }
 
-// phases are what stages are part of, by how their names begin. The last has all that no other has.
+// phases groups stages by the prefixes of their names. The last phase has all remaining stages.
 var phases = []struct {
 	name     string
 	prefixes []string
@@ -184,7 +185,7 @@ func begins(name string, prefixes []string) bool {
 	return false
 }
 
-// check holds the tables to what was planted, and prints what was found.
+// check compares the tables with the planted documents, and prints what was found.
 func check(w io.Writer, finished *output.Finished, documents int) error {
 	type row struct {
 		ID     string `parquet:"id"`
@@ -222,7 +223,7 @@ func check(w io.Writer, finished *output.Finished, documents int) error {
 	var problems []string
 	for _, p := range planted(documents) {
 		allowed := 0.
-		if !p.exact { // 1e-9 that a recall as asked for loses more
+		if !p.exact { // a run with the requested recall misses more with probability 1e-9
 			missed := float64(p.number) * (1 - recall)
 			allowed = missed + 6*math.Sqrt(missed) + 6
 		}
@@ -237,14 +238,14 @@ func check(w io.Writer, finished *output.Finished, documents int) error {
 	return nil
 }
 
-// split is the kind of document that an id is of, and its family.
+// split returns the kind and the family of the document with an id.
 func split(id string) (kind, family string) {
 	kind, rest, _ := strings.Cut(id, "/")
 	_, family, _ = strings.Cut(rest, "/")
 	return kind, family
 }
 
-// A kind of documents that are to be removed.
+// A kind is a kind of documents that should be removed.
 type kind struct {
 	kind   string
 	number int
@@ -256,7 +257,7 @@ func planted(documents int) []kind {
 	return []kind{
 		{"copy", at(copied), true},
 		{"near", at(near) + at(near+1), false},
-		{"variant", max(0, at(variants)-1), false}, // one of which is kept
+		{"variant", max(0, at(variants)-1), false}, // one variant is kept
 		{"page", max(0, at(pages)-1), true},
 	}
 }

@@ -1,5 +1,5 @@
-// Command lines counts the Go lines of the product: every file of every package that neardup links on any
-// platform, in whatever module it stands. Tests, test support, benches, tables and generated code do not count.
+// Command lines counts the Go lines of the product: every file of every package that neardup links on any platform, in
+// any module. It does not count tests, test support, benches, tables and generated code.
 //
 //	go run ./bench/lines [-each]
 package main
@@ -16,13 +16,13 @@ import (
 	"strings"
 )
 
-// ours is what the paths of the project's modules begin with.
+// ours is the path prefix of the project's modules.
 const ours = "github.com/neardup/"
 
-// programs are what the product's packages are linked into.
+// programs are the programs that link the product's packages.
 var programs = []string{"./cmd/neardup"}
 
-// tables hold data of Unicode, one range per line.
+// tables has Unicode data, one range per line.
 const tables = "kernels/textnorm/tables.go"
 
 func main() {
@@ -54,7 +54,7 @@ func run(each bool) error {
 	return nil
 }
 
-// packages are the project's own packages that its programs link on a platform or with a tag, each with its folder.
+// packages returns the folders of the project's own packages that its programs link on any platform.
 func packages() (map[string]string, error) {
 	folders := map[string]string{}
 	for _, platform := range []string{"linux/amd64", "linux/arm64", "darwin/arm64"} {
@@ -78,7 +78,7 @@ func packages() (map[string]string, error) {
 	return folders, nil
 }
 
-// count is the number of lines in the files of a folder that people wrote and that are neither tests nor tables.
+// count returns the number of handwritten lines in a folder, without tests and tables.
 func count(folder string) (int, error) {
 	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
 	if err != nil {

@@ -1,9 +1,10 @@
-// Command passages measures neardup passages on generated corpora, of up to 10 GB in the temporary folder:
+// Command passages measures neardup passages on generated corpora of up to 10 GB, which it writes to the temporary
+// folder:
 //
 //	go build -tags disable_grpc_modules -o bin/neardup ./cmd/neardup && go run ./bench/passages -neardup bin/neardup
 //
-// prints CPU seconds and peak memory for 10^6, 10^7 and 10^8 words of which 3 in 100 stand earlier, and for what no
-// call may hold: copies of one page, a template in all documents, and one document of 1 GB.
+// It prints CPU seconds and peak memory for 10^6, 10^7 and 10^8 words, of which 3 in 100 occur earlier, and for data
+// that no call may hold: copies of one page, a template in all documents, and one document of 1 GB.
 package main
 
 import (
@@ -23,7 +24,7 @@ import (
 	"github.com/neardup/neardup/bench/internal/process"
 )
 
-// corpora are what is generated.
+// corpora lists the corpora to generate.
 var corpora = []struct {
 	name  string
 	write func(c *corpus)
@@ -48,7 +49,7 @@ var corpora = []struct {
 	{"1 GB in one document, --memory=5400MB", large, []string{"--max-doc-bytes=1GiB", "--memory=5400MB"}},
 }
 
-// large writes a document of 1 GB, and one that has 100 words of it.
+// large writes a document of 1 GB, and one that shares 100 words with it.
 func large(c *corpus) {
 	c.document(func(yield func([]byte) bool) {
 		for i, all := 0, 0; all < 1e9; i++ {
@@ -132,7 +133,7 @@ func generate(path string, write func(*corpus)) (size int64, err error) {
 	return info.Size(), err
 }
 
-// corpus writes documents as JSON Lines. The words of one follow from its number alone.
+// corpus writes documents as JSON Lines. The words of a document depend only on its number.
 type corpus struct {
 	out       *bufio.Writer
 	documents int
@@ -141,7 +142,7 @@ type corpus struct {
 
 type words = func(yield func(word []byte) bool)
 
-// document writes a document of words. What cannot be written fails in Flush.
+// document writes a document of words. Errors are reported by Flush.
 func (c *corpus) document(parts ...words) {
 	fmt.Fprintf(c.out, `{"id":"%d","text":"`, c.documents)
 	for _, part := range parts {
@@ -153,10 +154,10 @@ func (c *corpus) document(parts ...words) {
 	c.documents++
 }
 
-// vocabulary is the number of different words. The n-th is about as frequent as in Zipf's law.
+// vocabulary is the number of distinct words. Their frequencies are about those of Zipf's law.
 const vocabulary = 100_000
 
-// own are the first words of document i, each behind a space.
+// own returns the first n words of document i, each after a space.
 func (c *corpus) own(i, n int) words {
 	return func(yield func([]byte) bool) {
 		c.source.Seed(1, uint64(i))
@@ -174,7 +175,7 @@ func (c *corpus) own(i, n int) words {
 	}
 }
 
-// quoting writes documents of 200 words. Each tenth one quotes 60 words of an earlier one.
+// quoting writes documents of 200 words. Every tenth one quotes 60 words of an earlier one.
 func (c *corpus) quoting(words int) {
 	for i := range words / 200 {
 		if i%10 > 0 {

@@ -1,11 +1,11 @@
-// Command planted plants bugs, one after another, and reports which of them the tests notice.
+// Command planted plants bugs, one after another, and reports which of them the tests find.
 //
 //	go run ./bench/planted [-check] [-only NAME] [FILE]
 //
-// FILE (bench/planted/bugs.txt) lists them as docs/testing.md says. A bug is planted with go test's
-// -overlay, so no file of the tree changes. The exit status is 1 if a bug is not noticed, does not
-// compile, or if its old text is not in its file exactly once: then the list needs a fix. With -check
-// only the old texts are looked for.
+// FILE (bench/planted/bugs.txt) lists them in the format that docs/testing.md describes. Bugs are planted with go
+// test's -overlay, so no file of the tree changes. The exit status is 1 if a bug survives, does not compile, or does
+// not apply because its old text is not in its file exactly once; the list then needs a fix. With -check, it only does
+// the last check.
 package main
 
 import (
@@ -22,10 +22,10 @@ import (
 	"time"
 )
 
-// bug is one change of one file.
+// bug is one change to one file.
 type bug struct {
 	name, file string
-	packages   []string // whose tests should notice it
+	packages   []string // packages whose tests should find it
 	before     string
 	after      string
 }
@@ -76,7 +76,7 @@ func run(list, only string, check bool) error {
 	return nil
 }
 
-// checkAll names all bugs that no longer apply, so that one run tells what the list needs.
+// checkAll reports all bugs that no longer apply, so that one run shows everything to fix in the list.
 func checkAll(bugs []bug) error {
 	var errs []error
 	for _, b := range bugs {
@@ -90,7 +90,7 @@ func checkAll(bugs []bug) error {
 	return errors.Join(errs...)
 }
 
-// parse reads the list: headings after "##", and for each bug a line "# NAME", a line "FILE: PACKAGE ...", the old
+// parse parses the list: headings after "##" and, for each bug, a line "# NAME", a line "FILE: PACKAGE ...", the old
 // lines after "-" and the new ones after "+".
 func parse(text string) (bugs []bug, err error) {
 	var b *bug
@@ -118,7 +118,7 @@ func parse(text string) (bugs []bug, err error) {
 	return bugs, nil
 }
 
-// code returns the file that the bug changes, once it has the old text exactly once.
+// code returns the file that the bug changes, or an error if the old text is not in it exactly once.
 func (b bug) code() ([]byte, error) {
 	code, err := os.ReadFile(b.file)
 	if err != nil {
@@ -130,7 +130,7 @@ func (b bug) code() ([]byte, error) {
 	return code, nil
 }
 
-// plant returns what becomes of the bug: found, survived, or broken if code or tests do not compile.
+// plant returns the outcome: found, survived, or broken if the code or the tests do not compile.
 func (b bug) plant() (outcome string, err error) {
 	code, err := b.code()
 	if err != nil {
@@ -162,11 +162,11 @@ func (b bug) plant() (outcome string, err error) {
 		fmt.Printf("%s", out)
 		return "broken", nil
 	}
-	// Vetting and symbols for debuggers would take as long as many a test.
+	// Vetting and debug information would take as long as many tests.
 	arguments := append([]string{"test", "-failfast", "-vet=off", "-ldflags=-w", "-timeout", "10m",
 		"-overlay", overlayFile}, b.packages...)
 	test := exec.Command("go", arguments...)
-	test.Env = append(os.Environ(), "RAPID_NOFAILFILE=true") // a failing input of rapid would be left in the tree
+	test.Env = append(os.Environ(), "RAPID_NOFAILFILE=true") // otherwise, rapid would leave failing inputs in the tree
 	out, err := test.CombinedOutput()
 	var exit *exec.ExitError
 	switch {
@@ -174,7 +174,7 @@ func (b bug) plant() (outcome string, err error) {
 		return "survived", nil
 	case !errors.As(err, &exit):
 		return "", err
-	case bytes.Contains(out, []byte(" failed]\n")): // "[build failed]" or "[setup failed]": no test was run
+	case bytes.Contains(out, []byte(" failed]\n")): // "[build failed]" or "[setup failed]": no test ran
 		fmt.Printf("%s", out)
 		return "broken", nil
 	}

@@ -1,8 +1,8 @@
-// Command public installs the other tools from their registries and measures neardup beside them:
+// Command public installs other tools from their registries and measures them and neardup:
 //
 //	go run ./bench/public >table.md
 //
-// at the top of the repository. docs/public-bench.md has what it found, and how to read it.
+// Run it at the top of the repository. docs/public-bench.md has the results, and says how to read them.
 package main
 
 import "github.com/neardup/neardup/bench/internal/peers"

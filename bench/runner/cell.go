@@ -25,23 +25,23 @@ type cell struct {
 	Work    string
 	N       int64
 	Runner  string
-	Workers int // and cores; 0 for all
+	Workers int // and cores; 0 means all
 	Memory  int64
 }
 
-// taken is what a cell took.
+// taken is the cost of a cell.
 type taken struct {
 	process.Taken
 	Spilled int64
 	GaveUp  bool
 }
 
-// patience is how long a cell may take.
+// patience is the maximum time for a cell.
 const patience = 3 * time.Minute
 
 var works = map[string]func(beam.Scope, int64){"small": small, "large": large, "chain": chain}
 
-// runCell runs a cell in this process and prints what it took.
+// runCell runs a cell in this process and prints its cost.
 func runCell(text string) error {
 	var c cell
 	if err := json.Unmarshal([]byte(text), &c); err != nil {
@@ -50,7 +50,7 @@ func runCell(text string) error {
 	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
 	beam.Init()
 	if c.Workers > 0 {
-		runtime.GOMAXPROCS(c.Workers) // or the garbage collector takes another core
+		runtime.GOMAXPROCS(c.Workers) // otherwise, the garbage collector would use another core
 	}
 	p, s := beam.NewPipelineWithRoot()
 	works[c.Work](s, c.N)
@@ -68,7 +68,7 @@ func runCell(text string) error {
 	return json.NewEncoder(os.Stdout).Encode(t)
 }
 
-// measureCell runs a cell in a process of its own.
+// measureCell runs a cell in its own process.
 func measureCell(c cell) (t taken, err error) {
 	text, err := json.Marshal(c)
 	if err != nil {
@@ -83,7 +83,7 @@ func measureCell(c cell) (t taken, err error) {
 	defer cancel()
 	t.Taken, err = process.Measure(exec.CommandContext(ctx, self, "-cell", string(text)), &out)
 	if ctx.Err() != nil {
-		t.GaveUp = true // what it took so far is a lower bound
+		t.GaveUp = true // the cost so far is a lower bound
 		return t, nil
 	}
 	if err != nil {

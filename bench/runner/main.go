@@ -1,9 +1,8 @@
-// Command runner measures the local runner beside Beam's own, side by side in one run:
+// Command runner measures the local runner and Beam's own runners in one run:
 //
 //	go run ./bench/runner
 //
-// prints the table; docs/local-runner.md says what is to be reached. Each cell is a process of its
-// own, so that its peak memory is its own.
+// It prints a table; docs/local-runner.md has the goals. Each cell is a process of its own, to measure its peak memory.
 package main
 
 import (

@@ -21,7 +21,7 @@ func init() {
 	register.Iter1[[]byte]()
 }
 
-// sources is how many splits a source has: enough for any number of workers.
+// sources is the number of splits of a source, enough for any number of workers.
 const sources = 64
 
 func splits(_ []byte, emit func(int64)) {
@@ -34,13 +34,13 @@ func source(s beam.Scope) beam.PCollection {
 	return beam.Reshuffle(s, beam.ParDo(s, splits, beam.Impulse(s)))
 }
 
-// perKey is how many values a key has.
+// perKey is the number of values per key.
 const perKey = 8
 
 // numbers emits small elements: KV<int64, int64>.
 type numbers struct{ N int64 }
 
-// ProcessElement emits a split's share.
+// ProcessElement emits the elements of a split.
 func (f *numbers) ProcessElement(split int64, emit func(int64, int64)) {
 	for i := split; i < f.N; i += sources {
 		emit(int64(uint64(i/perKey)*0x9e3779b97f4a7c15), i)
@@ -72,8 +72,7 @@ const (
 // blocks emits documents in blocks.
 type blocks struct{ Documents int64 }
 
-// ProcessElement emits a split's share: words of a vocabulary, so that blocks compress about as
-// text does.
+// ProcessElement emits the blocks of a split. They consist of words of a vocabulary, so they compress like text.
 func (f *blocks) ProcessElement(split int64, emit func(int64, []byte)) {
 	n := f.Documents * documentSize / blockSize
 	state := uint64(split)*0x9e3779b97f4a7c15 + 1
@@ -90,7 +89,7 @@ func (f *blocks) ProcessElement(split int64, emit func(int64, []byte)) {
 	}
 }
 
-// vocabulary are 4,096 words of 2 to 9 letters and a blank.
+// vocabulary has 4,096 words of 2 to 9 letters, each with a space after it.
 var vocabulary = func() (words [4096][]byte) {
 	state := uint64(1)
 	for i := range words {
@@ -114,7 +113,7 @@ func measure(_ int64, values func(*[]byte) bool, emit func(int64)) {
 	emit(total)
 }
 
-// large is the same over documents in blocks.
+// large is the same as small, but over documents in blocks.
 func large(s beam.Scope, documents int64) {
 	in := beam.ParDo(s, &blocks{documents}, source(s))
 	beam.ParDo(s, measure, beam.GroupByKey(s, beam.ParDo(s, pass, in)))
@@ -122,7 +121,7 @@ func large(s beam.Scope, documents int64) {
 
 func step(k, v int64) (int64, int64) { return k, v }
 
-// chainLength is how many stages an empty pipeline has.
+// chainLength is the number of stages in an empty pipeline.
 const chainLength = 20
 
 // chain is a pipeline of stages with nothing to do.

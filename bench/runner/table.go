@@ -9,7 +9,7 @@ import (
 	"github.com/neardup/neardup/bench/internal/process"
 )
 
-// table measures all cells and prints them beside what is to be reached.
+// table measures all cells and prints them with their goals.
 func table(w io.Writer, quick bool, neardup, corpus string) error {
 	scale := int64(1)
 	if quick {
@@ -52,7 +52,7 @@ func table(w io.Writer, quick bool, neardup, corpus string) error {
 	return t.err
 }
 
-// printer prints rows, up to the first error.
+// printer prints rows until the first error.
 type printer struct {
 	out io.Writer
 	err error

@@ -1,10 +1,9 @@
-// Command scale shows that the work of neardup dedup grows with the corpus and no faster:
+// Command scale shows that the work of neardup dedup grows no faster than the corpus:
 //
 //	go build -tags disable_grpc_modules -o bin/neardup ./cmd/neardup && go run ./bench/scale -neardup bin/neardup
 //
-// prints CPU seconds and peak memory for 10^4, 10^5 and 10^6 generated documents, with few and with
-// many copies, copies of one page only, and a crowd of variants of one page. Two of a hundred
-// documents are edited copies.
+// It prints CPU seconds and peak memory for 10^4, 10^5 and 10^6 generated documents, with few and many copies, only
+// copies of one page, and a crowd of variants of one page. Two of a hundred documents are edited copies.
 package main
 
 import (
@@ -20,7 +19,7 @@ import (
 	"github.com/neardup/neardup/internal/corpusgen"
 )
 
-// corpora are what is generated, for a number of documents.
+// corpora lists the corpora, each with its spec for a number of documents.
 var corpora = []struct {
 	name string
 	spec func(documents int) corpusgen.Spec

@@ -33,31 +33,31 @@ const (
 	recombiner   = "../shared/tools/recombined.py"
 )
 
-// quicker is how many times smaller a corpus is for -quick.
+// quicker is the factor by which corpora are smaller with -quick.
 const quicker = 100
 
-// corpus is what the tools are run on.
+// corpus is a corpus prepared for the tools.
 type corpus struct {
 	Name      string
-	File      string // what they read
+	File      string // what the tools read
 	Documents int
 	TextBytes int64
 	FileBytes int64
-	Of        string `json:",omitempty"` // the corpus that has the same documents as JSON lines
+	Of        string `json:",omitempty"` // the corpus with the same documents as JSON lines
 	plain     string // the same documents as JSON lines, for the exact join
 	ids       map[string]int
 }
 
-// recipe makes a corpus.
+// recipe prepares a corpus.
 type recipe struct {
 	Name  string
-	needs string // the file or folder that it is made of; a corpus without it is left out
+	needs string // source file or folder; if it does not exist, the corpus is left out
 	write func(w io.Writer, quick bool) error
-	asIs  bool // the tools read what it needs, and not what is written
-	// pack writes to a path what neardup alone reads instead.
+	asIs  bool // the tools read the source instead of the file written
+	// pack writes, at to, a version of plain that only neardup reads.
 	pack   func(to, plain string) error
-	of     string // the corpus of the same documents as JSON lines; "" if it is none other
-	public bool   // only for Public, and where it is asked for
+	of     string // corpus with the same documents as JSON lines, if it is another one
+	public bool   // only for Public, or if asked for
 }
 
 func (r recipe) name() string { return r.Name }
@@ -86,13 +86,13 @@ var corpora = []recipe{
 	{Name: unrelated, write: generate(corpusgen.Spec{Documents: 10_000, Words: 250, Seed: 1})},
 }
 
-// The two corpora that are compared with each other.
+// Two corpora that are compared with each other.
 const (
 	crowd     = "crowd"
 	unrelated = "unrelated"
 )
 
-// prepare writes the corpus; it returns nil if what it needs is not there.
+// prepare writes the corpus. It returns nil if the source does not exist.
 func (r recipe) prepare(quick bool) (*corpus, error) {
 	if r.needs != "" {
 		if _, err := os.Stat(r.needs); errors.Is(err, fs.ErrNotExist) {
@@ -106,7 +106,7 @@ func (r recipe) prepare(quick bool) (*corpus, error) {
 	c.File = c.plain
 	if r.asIs {
 		c.File = r.needs
-		if quick { // the same documents as the exact join has
+		if quick { // the same documents as the exact join reads
 			c.File = filepath.Join(workFolder, r.Name+".jsonl.zst")
 			if err := compress(c.File, c.plain); err != nil {
 				return nil, err
@@ -169,7 +169,7 @@ func eachDocument(path string, each func(document) error) error {
 	}
 }
 
-// writeFile creates a file and what folders it needs.
+// writeFile creates a file and the folders it needs.
 func writeFile(path string, write func(io.Writer) error) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
@@ -189,7 +189,7 @@ func writeFile(path string, write func(io.Writer) error) error {
 	return f.Close()
 }
 
-// asParquet has Python write a folder with a Parquet file.
+// asParquet returns a function that has Python write a folder with one Parquet file.
 func asParquet(how string) func(to, plain string) error {
 	return func(to, plain string) error {
 		if _, err := installPeers(); err != nil {
@@ -203,7 +203,7 @@ func asParquet(how string) func(to, plain string) error {
 	}
 }
 
-// gzipped writes a folder with so many files, of about as many bytes before they are compressed.
+// gzipped returns a function that writes a folder of gzip files with about the same uncompressed size.
 func gzipped(files int) func(to, plain string) error {
 	return func(to, plain string) error {
 		data, err := os.ReadFile(plain)
@@ -289,7 +289,7 @@ func writeIMDB(w io.Writer, quick bool) error {
 	return nil
 }
 
-// writeReuters writes the articles that have a body, of one file of 22 if quick.
+// writeReuters writes the articles that have a body, from one of the 22 files if quick.
 func writeReuters(w io.Writer, quick bool) error {
 	files, err := filepath.Glob(filepath.Join(reuters, "*.sgm"))
 	if err != nil {
@@ -319,7 +319,7 @@ func writeReuters(w io.Writer, quick bool) error {
 
 var article = regexp.MustCompile(`(?s)<REUTERS[^>]* NEWID="(\d+)">(.*?)</REUTERS>`)
 
-// articles returns those with a body of a file of Reuters-21578, which is ISO 8859-1.
+// articles returns the articles with a body in a file of Reuters-21578, which is ISO 8859-1.
 func articles(data []byte) (found []document) {
 	for _, m := range article.FindAllStringSubmatch(latin1(data), -1) {
 		_, body, ok := strings.Cut(m[2], "<BODY>")
@@ -340,7 +340,7 @@ func latin1(data []byte) string {
 	return text.String()
 }
 
-// fromArchive writes the files of an archive whose names end so, which are in ISO 8859-1.
+// fromArchive returns a function that writes the files with a suffix in an archive, which are ISO 8859-1.
 func fromArchive(path, suffix string) func(io.Writer, bool) error {
 	return func(w io.Writer, quick bool) error { return writeArchive(w, path, suffix, quick) }
 }
@@ -381,7 +381,7 @@ func writeArchive(w io.Writer, path, suffix string, quick bool) error {
 	}
 }
 
-// writeKijiji writes title and description of the advertisements.
+// writeKijiji writes the titles and descriptions of the advertisements.
 func writeKijiji(w io.Writer, quick bool) error {
 	data, err := os.ReadFile(kijiji)
 	if err != nil {
@@ -392,7 +392,7 @@ func writeKijiji(w io.Writer, quick bool) error {
 	n := 0
 	for line := range strings.Lines(string(data)) {
 		columns := strings.Split(line, "\t")
-		if n++; n == 1 || len(columns) < 2 || quick && n%quicker != 0 { // the first line has names
+		if n++; n == 1 || len(columns) < 2 || quick && n%quicker != 0 { // the first line is a header
 			continue
 		}
 		if err := encoder.Encode(document{strconv.Itoa(n), columns[0] + "\n" + columns[1]}); err != nil {
@@ -402,7 +402,7 @@ func writeKijiji(w io.Writer, quick bool) error {
 	return nil
 }
 
-// writeRecombined writes 800,000 documents of the sentences of imdb_reviews, a fifth of them copies with other words.
+// writeRecombined writes 800,000 documents made of sentences of imdb_reviews; a fifth are copies with other words.
 func writeRecombined(w io.Writer, quick bool) error {
 	documents := 800_000
 	if quick {

@@ -1,6 +1,5 @@
-// Package peers measures neardup beside other tools, on the same files in the same run. It builds neardup, puts the
-// peers into virtual environments, and the corpora into .cache/bench. docs/bench.md says what is compared, and what
-// cannot be.
+// Package peers measures neardup and other tools on the same files in the same run. It builds neardup, installs the
+// peers into virtual environments, and writes the corpora to .cache/bench. docs/bench.md says what is compared.
 package peers
 
 import (
@@ -12,7 +11,7 @@ import (
 	"time"
 )
 
-// options are what can be asked.
+// options are the flags.
 type options struct {
 	peers, corpora []string
 	beside         string
@@ -21,17 +20,17 @@ type options struct {
 	patience       time.Duration
 	quick          bool
 	json           string
-	from           []string // for Public: what earlier runs left, instead of a run
-	public         bool     // also measure disk, and judge on neardup's sets; see Public
+	from           []string // for Public: files of earlier runs to report, instead of a run
+	public         bool     // also measure disk, and judge by neardup's sets; see Public
 }
 
-// Main prints a Markdown table of CPU seconds, time by the clock, peak memory, and recall and precision against an
-// exact join, and writes the same as JSON to .cache/bench/peers.json.
+// Main prints a Markdown table of CPU seconds, wall time, peak memory, and recall and precision against an exact join.
+// It writes the same as JSON to .cache/bench/peers.json.
 func Main() { start(options{}) }
 
-// Public does so for all tools that the registries have, each in an environment of its own, and in two settings. It
-// also measures installing and disk, judges on neardup's sets too, and has every exact join done by a second program.
-// It writes one table, a plot, and every cell as a line of JSON.
+// Public does so for all tools in public registries, each in its own environment and with two settings. It also
+// measures installation and disk, judges by neardup's sets too, and checks every exact join with a second program. It
+// writes one table, a plot, and a line of JSON for every cell.
 func Public() { start(options{public: true}) }
 
 func start(o options) {
@@ -87,7 +86,7 @@ func run(o options) error {
 	if err != nil {
 		return err
 	}
-	if o.public { // as asked: a tool that one takes too long is not run on the next
+	if o.public { // in the order asked: a tool that takes too long for one is not run on the next
 		slices.SortFunc(chosenCorpora, func(a, b recipe) int {
 			return slices.Index(o.corpora, a.Name) - slices.Index(o.corpora, b.Name)
 		})
@@ -146,14 +145,14 @@ func installAsked(o options) ([]tool, error) {
 	return install(o, chosen)
 }
 
-// readersOf are the tools that read a corpus.
+// readersOf returns the tools that read a corpus.
 func readersOf(r recipe, tools []tool) []tool {
 	return slices.DeleteFunc(slices.Clone(tools), func(t tool) bool {
 		return r.pack != nil && !t.ours || len(t.only) > 0 && !slices.Contains(t.only, r.Name)
 	})
 }
 
-// named is what is chosen by its name.
+// named is something that can be chosen by name.
 type named interface{ name() string }
 
 func names[T named](of []T) (all []string) {
@@ -163,7 +162,7 @@ func names[T named](of []T) (all []string) {
 	return all
 }
 
-// choose returns those of all that are asked for, in the order of all.
+// choose returns the elements of all that are asked for, in the order of all.
 func choose[T named](what string, all []T, asked []string) (chosen []T, err error) {
 	for _, name := range asked {
 		if !slices.Contains(names(all), name) {

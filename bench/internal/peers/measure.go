@@ -17,22 +17,22 @@ import (
 	"github.com/neardup/neardup/bench/internal/process"
 )
 
-// cell is what a tool took for a corpus, and how good its answer is.
+// cell is the cost of a tool for a corpus, and the quality of its answer.
 type cell struct {
 	Tool    string
 	Runs    []process.Taken
 	Failed  string   `json:",omitempty"` // why there is no answer
-	Quality *quality `json:",omitempty"` // by the sets that the tool compares
-	OnOurs  *quality `json:",omitempty"` // by neardup's sets, if asked for
-	Disk    int64    `json:",omitempty"` // the most that a run had in its folder, if asked for
+	Quality *quality `json:",omitempty"` // judged by the sets that the tool compares
+	OnOurs  *quality `json:",omitempty"` // judged by neardup's sets, if asked for
+	Disk    int64    `json:",omitempty"` // maximum size of a run's folder, if asked for
 
 	tool tool
 }
 
-// least returns the smallest of what the runs took.
+// least returns the minimum over the runs.
 func (c cell) least(of func(process.Taken) float64) float64 { return c.sorted(of)[0] }
 
-// median returns the middle one, of two the larger.
+// median returns the median over the runs, or the larger middle value.
 func (c cell) median(of func(process.Taken) float64) float64 { return c.sorted(of)[len(c.Runs)/2] }
 
 func (c cell) sorted(of func(process.Taken) float64) (values []float64) {
@@ -47,8 +47,8 @@ func cpu(t process.Taken) float64  { return t.CPU }
 func wall(t process.Taken) float64 { return t.Wall }
 func peak(t process.Taken) float64 { return float64(t.Peak) }
 
-// measure runs the tools by turns, and judges the answers of the last round. A tool that fails or takes
-// too long has a cell that says so, and no further turn.
+// measure runs the tools in turns, and judges the answers of the last round. If a tool fails or takes too long, its
+// cell says so, and it is not run again.
 func measure(o options, c corpus, tools []tool) ([]cell, error) {
 	cells := make([]cell, len(tools))
 	for i, t := range tools {
@@ -87,15 +87,15 @@ func (c *cell) run(o options, corpus corpus, answer string) error {
 	return err
 }
 
-// apart is what a process that measures a command prints.
+// apart is the output of a process that measures a command.
 type apart struct {
 	process.Taken
 	Failed string
 	Disk   int64
 }
 
-// measureApart measures a command from a process of its own: to Linux, a process begins with the peak
-// memory of the one that started it, and here exact joins have taken much.
+// measureApart measures a command in a process of its own: on Linux, a process starts with the peak memory of its
+// parent, and exact joins have used much memory in this one.
 func measureApart(c *exec.Cmd, o options) (a apart, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -114,7 +114,7 @@ func measureApart(c *exec.Cmd, o options) (a apart, err error) {
 	return a, json.Unmarshal(out, &a)
 }
 
-// printMeasured measures a command and prints what it took, with the most that was in a folder meanwhile.
+// printMeasured measures a command and prints the result, including the maximum size of a folder during the run.
 func printMeasured(command []string, patience time.Duration, folder string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -141,7 +141,7 @@ func printMeasured(command []string, patience time.Duration, folder string) erro
 	return json.NewEncoder(os.Stdout).Encode(a)
 }
 
-// grouped makes what a command starts end with it.
+// grouped makes the processes that a command starts end with it.
 func grouped(c *exec.Cmd) *exec.Cmd {
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
@@ -149,7 +149,7 @@ func grouped(c *exec.Cmd) *exec.Cmd {
 	return c
 }
 
-// judgeAll judges the answers: those of tools that compare the same sets in one join.
+// judgeAll judges the answers, with one exact join for all tools that compare the same sets.
 func judgeAll(o options, c corpus, cells []cell) error {
 	type group struct {
 		sets    [][]uint64
@@ -157,7 +157,7 @@ func judgeAll(o options, c corpus, cells []cell) error {
 		cells   []*cell
 	}
 	groups := map[string]*group{}
-	var all group // in public: every answer, for neardup's sets
+	var all group // for Public: all answers, to judge by neardup's sets
 	for i := range cells {
 		this := &cells[i]
 		if this.Failed != "" || this.tool.read == nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/neardup/neardup/bench/internal/process"
 )
 
-// judge agrees with counting by the definitions: all pairs, by two nested loops.
+// judge agrees with counting by definition, with two nested loops over all pairs.
 func TestJudge(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		// Few elements and many sets, so that there are pairs of all similarities.
@@ -102,7 +102,7 @@ func TestJudge(t *testing.T) {
 	})
 }
 
-// The shingles are those of the words, five each, or all of fewer.
+// Shingles have five words, or all words if there are fewer.
 func TestShinglesOf(t *testing.T) {
 	seed := maphash.MakeSeed()
 	for text, want := range map[string][]string{
@@ -122,7 +122,7 @@ func TestShinglesOf(t *testing.T) {
 	}
 }
 
-// Documents are found by their ids, whatever the order of the lines, and the same words have the same name.
+// Documents are found by id, in any order of lines, and the same words have the same name.
 func TestWordSets(t *testing.T) {
 	ids := map[string]int{"x": 0, "y": 1, "z": 2}
 	write := func(lines string) string {
@@ -161,7 +161,7 @@ func TestArticles(t *testing.T) {
 	}
 }
 
-// A table says where a peer is better, and only there.
+// A table lists the measurements in which a peer is better, and only these.
 func TestLosses(t *testing.T) {
 	we := tool{Name: "neardup", ours: true, read: readResults}
 	run := func(cpu, wall float64, peak int64) []process.Taken {

@@ -19,24 +19,24 @@ import (
 )
 
 const (
-	publicFolder  = ".cache/public" // an environment for each peer
+	publicFolder  = ".cache/public" // one environment per peer
 	publicScripts = "bench/public/python"
 	wordFolder    = workFolder + "/words"   // what the peers compare, for the exact join
-	scratch       = workFolder + "/scratch" // where a run works, and its temporary files are
+	scratch       = workFolder + "/scratch" // working folder of a run, with its temporary files
 )
 
-// publicCorpora are five of ../shared/data and two generated ones.
+// publicCorpora lists five corpora of ../shared/data and two generated ones.
 var publicCorpora = []string{"kijiji_rome", "bbc_news", "reuters21578", "newsgroups20", "imdb_reviews",
 	"generated.100k", crowd}
 
-// source is what a registry has of a peer.
+// source is how to get a peer from a registry.
 type source struct {
-	python string   // the version that it needs, if not that of python3
-	pins   []string // for pip; the first is the peer
+	python string   // Python version, if not that of python3
+	pins   []string // for pip; the first one is the peer
 	crate  string   // for cargo
 }
 
-// helpers read the corpora.
+// helpers are packages that read the corpora.
 var helpers = []string{"orjson==3.13.0", "zstandard==0.25.0"}
 
 var sources = map[string]source{
@@ -53,17 +53,17 @@ var sources = map[string]source{
 	"text-dedup":    {python: "3.12", pins: []string{"text-dedup==0.4.1"}},
 }
 
-// publicPeer is a peer in a setting.
+// publicPeer is a peer with a setting.
 type publicPeer struct {
 	peer
-	wordless bool   // its shingles are of three characters: all documents share some, and a join takes too long
-	estimate string // from which estimate on a candidate counts, where it estimates
+	wordless bool   // its shingles are of three characters: all documents share some, so a join would take too long
+	estimate string // minimum estimate of accepted candidates, if the peer estimates
 }
 
-// near999 is the setting that finds .999 of the pairs at 0.8, and the others better, among those of 8 rows.
+// near999 describes the setting with 8 rows that finds .999 of the pairs at 0.8, and more of those above.
 const near999 = "for .999 at 0.8"
 
-// The settings of each peer: that of its own documents, and that for a recall of .999.
+// The settings of each peer: that of its own documentation, and one for a recall of .999.
 var publicPeers = []publicPeer{
 	{peer: peer{"daft", "daft", "daft", 8, 8, "as in its guide"}},
 	{peer: peer{"daft .999", "daft", "daft", 38, 8, near999}},
@@ -87,7 +87,7 @@ var publicPeers = []publicPeer{
 	{peer: peer{"semhash", "semhash", "semhash", 0, 0, "its default"}},
 }
 
-// absent are the tools that no registry has, or that need what a machine without GPU lacks.
+// absent lists tools that are in no registry, or that need a GPU or a service.
 var absent = [][2]string{
 	{"NeMo Curator", "its deduplication runs on GPUs only"},
 	{"duplodocus, fastdedup (Rust), marin, dolma's newer tools", "in no registry: only as source at GitHub"},
@@ -95,7 +95,7 @@ var absent = [][2]string{
 	{"Milvus, Snowflake, BigQuery", "a service each"},
 }
 
-// installed is what installing a peer took.
+// installed is the cost of installing a peer.
 type installed struct {
 	Peer, Version string
 	Seconds       float64
@@ -104,7 +104,7 @@ type installed struct {
 	Freeze        []string `json:",omitempty"`
 }
 
-// installPublic installs what is asked for, and returns the tools. One that cannot be installed stays, to say why.
+// installPublic installs and returns the tools asked for. A tool that cannot be installed is returned with the reason.
 func installPublic(o options) ([]tool, error) {
 	chosen, err := choose("peer", publicPeers, o.peers)
 	if err != nil {
@@ -128,7 +128,7 @@ func installPublic(o options) ([]tool, error) {
 	if err := os.MkdirAll(wordFolder, 0o755); err != nil {
 		return nil, err
 	}
-	if _, err := installPeers(); err != nil { // the second join is a script
+	if _, err := installPeers(); err != nil { // needed for the script of the second join
 		return nil, err
 	}
 	for _, p := range chosen {
@@ -141,7 +141,7 @@ func installPublic(o options) ([]tool, error) {
 	return tools, nil
 }
 
-// install puts a peer into its folder, unless it is there in this version.
+// install installs a peer into its folder, unless this version is already there.
 func (s source) install(name string) (got installed, err error) {
 	folder := filepath.Join(publicFolder, name)
 	mark := folder + ".json"
@@ -178,7 +178,7 @@ func (s source) install(name string) (got installed, err error) {
 	return got, os.WriteFile(mark, line, 0o644)
 }
 
-// sizeOf is what the files of a folder hold; it may change meanwhile.
+// sizeOf returns the total size of the files below a folder, which may be changing.
 func sizeOf(folder string) (bytes int64) {
 	_ = filepath.WalkDir(folder, func(_ string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
@@ -217,7 +217,7 @@ func (p publicPeer) tool(got installed, workers int) tool {
 	}
 	t.sets = func(c corpus) (string, [][]uint64, error) {
 		path := filepath.Join(wordFolder, c.Name+"-"+p.script)
-		if _, err := os.Stat(path); err != nil { // else another setting has the same
+		if _, err := os.Stat(path); err != nil { // otherwise, another setting of the peer wrote it
 			command := script("words", c.plain, path)
 			if err := scratchFor(command); err != nil {
 				return "", nil, err
@@ -231,7 +231,7 @@ func (p publicPeer) tool(got installed, workers int) tool {
 	return t
 }
 
-// scratchFor gives a command an empty folder to work in.
+// scratchFor gives a command an empty folder for temporary files.
 func scratchFor(c *exec.Cmd) error {
 	if err := os.RemoveAll(scratch); err != nil {
 		return err
@@ -247,13 +247,13 @@ func scratchFor(c *exec.Cmd) error {
 	return os.MkdirAll(path, 0o755)
 }
 
-// joined is what two programs have to say alike of an exact join.
+// joined summarises an exact join; two programs must agree on it.
 type joined struct {
 	Pairs, Near int64
-	Sum         uint64 // of the pairs, by the numbers of their documents
+	Sum         uint64 // of the pairs, as one number each
 }
 
-// joinedTwice is an error if truth.py finds other pairs than setsim.
+// joinedTwice returns an error if truth.py and setsim find different pairs.
 func joinedTwice(sets [][]uint64) error {
 	var ours joined
 	var numbers []int

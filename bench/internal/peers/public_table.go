@@ -13,7 +13,7 @@ import (
 	"github.com/neardup/neardup/report/plot"
 )
 
-// public measures the tools on the corpora, and writes the table, the lines and the plot.
+// public measures the tools on the corpora, and writes the table, the lines of JSON and the plot.
 func (t table) public(o options, chosen []recipe) error {
 	for _, recipe := range chosen {
 		c, err := recipe.prepare(o.quick)
@@ -34,7 +34,7 @@ func (t table) public(o options, chosen []recipe) error {
 				t.Tools[k].why = "not tried, " + cell.Failed + " on " + c.Name
 			}
 		}
-		if err := t.writeAll(o.json); err != nil { // after each, since some take long
+		if err := t.writeAll(o.json); err != nil { // after each corpus, since some take long
 			return err
 		}
 	}
@@ -54,7 +54,7 @@ func (t table) writeAll(path string) error {
 	return nil
 }
 
-// writeLines writes what was installed and each cell as a line of JSON.
+// writeLines writes the installations and all cells, one line of JSON each.
 func (t table) writeLines(w io.Writer) error {
 	encoder := json.NewEncoder(w)
 	if err := encoder.Encode(map[string]any{"Date": t.Date, "Machine": t.Machine, "Workers": t.Workers,
@@ -86,17 +86,17 @@ func (t table) writeLines(w io.Writer) error {
 	return nil
 }
 
-// summary is what a tool took and found on all corpora that it finished.
+// summary is the cost and quality of a tool over all corpora that it finished.
 type summary struct {
 	tool       tool
-	cpu, wall  []float64 // as multiples of what neardup took for the same corpus
-	peak, disk float64   // the largest, in bytes
+	cpu, wall  []float64 // as multiples of neardup's, corpus by corpus
+	peak, disk float64   // maximum, in bytes
 	own, ours  quality
 	ran        map[string]bool
 	failed     []string
 }
 
-// summaries are those of the tools of all tables: each cell is compared with neardup in its own table.
+// summaries returns the summaries of all tools. Each cell is compared with neardup's in the same table.
 func summaries(tables []table) (all []*summary) {
 	for _, t := range tables {
 		for k, tool := range t.Tools {
@@ -177,12 +177,12 @@ func (q quality) shares() string {
 	return share(q.PairsFound, q.Pairs) + " | " + share(q.NearFound, q.Near) + " | " + share(q.RemovedRightly, q.Removed)
 }
 
-// span is the least and the greatest of what a tool took, as multiples.
+// span writes the minimum and maximum of multiples.
 func span(of []float64) string {
 	return fmt.Sprintf("%.3g to %.3g", slices.Min(of), slices.Max(of))
 }
 
-// publicLosses are losses of neardup's first row, and the tools that are smaller.
+// publicLosses returns the losses of neardup's first row, and the tools that take less space.
 func (t table) publicLosses() []string {
 	short := t
 	short.Corpora = nil
@@ -203,7 +203,7 @@ func (t table) publicLosses() []string {
 	return lines
 }
 
-// line is one of a file that writeLines wrote.
+// line is a line of a file that writeLines wrote.
 type line struct {
 	Date, Machine      string
 	Workers, Rounds    int
@@ -212,7 +212,7 @@ type line struct {
 	cell
 }
 
-// readLinesOf reads what writeLines wrote.
+// readLinesOf reads a file that writeLines wrote.
 func readLinesOf(path string) (t table, err error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -251,7 +251,7 @@ func readLinesOf(path string) (t table, err error) {
 	return t, nil
 }
 
-// writeFrom writes the table and the plot of files that earlier runs left.
+// writeFrom writes the table and the plot from files of earlier runs.
 func writeFrom(o options) error {
 	var tables []table
 	for _, path := range o.from {
@@ -268,7 +268,7 @@ func writeFrom(o options) error {
 	return writePublic(os.Stdout, tables)
 }
 
-// writePlot draws what each setting takes and finds.
+// writePlot draws the cost and the recall of each setting.
 func writePlot(w io.Writer, tables []table) error {
 	all := summaries(tables)
 	cost := plot.Bars{Title: "CPU, in the geometric mean of the corpora", Y: plot.Axis{Label: "× neardup's", Log: true}}
@@ -279,7 +279,7 @@ func writePlot(w io.Writer, tables []table) error {
 			continue
 		}
 		q := s.own
-		if q.Near == 0 { // its words are not joined
+		if q.Near == 0 { // its own sets are not joined
 			q = s.ours
 		}
 		sum := 0.0

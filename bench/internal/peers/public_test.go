@@ -10,7 +10,7 @@ import (
 	"github.com/neardup/neardup/bench/internal/process"
 )
 
-// The page of a run is that of the lines which the run left, and says what each tool took beside neardup.
+// The page of a run and the page made of its lines are the same, and compare each tool's cost with neardup's.
 func TestPublicPage(t *testing.T) {
 	took := func(cpu float64) []process.Taken { return []process.Taken{{CPU: cpu, Wall: cpu, Peak: 1 << 20}} }
 	us := tool{Name: "neardup", ours: true, installed: installed{Peer: "neardup", Bytes: 2e6}}
@@ -51,7 +51,7 @@ func TestPublicPage(t *testing.T) {
 	}
 }
 
-// The second program finds the pairs of the first: where .cache/peers has what it needs.
+// The second program finds the same pairs as the first. The test needs .cache/peers.
 func TestJoinedTwice(t *testing.T) {
 	t.Chdir("../../..")
 	if _, err := os.Stat(environment); err != nil {

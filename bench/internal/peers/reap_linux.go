@@ -7,14 +7,14 @@ import (
 	"github.com/neardup/neardup/bench/internal/process"
 )
 
-// adopt makes orphans of what this process starts its children. Servers of Python's multiprocessing and Spark's JVM
-// outlive the process that started them, which does not wait for them: nobody would count what they took.
+// adopt makes this process the parent of its orphaned descendants. Servers of Python's multiprocessing and Spark's JVM
+// outlive the process that started them, which does not wait for them, so nobody would count their cost.
 func adopt() {
 	const setChildSubreaper = 36
 	_, _, _ = syscall.RawSyscall(syscall.SYS_PRCTL, setChildSubreaper, 1, 0)
 }
 
-// reap waits for them, and returns what all took together and the largest had.
+// reap waits for these processes. It returns the total CPU time, and the peak memory of the largest process.
 func reap(t process.Taken) (cpu float64, peak int64) {
 	for range 100 {
 		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)

@@ -12,7 +12,7 @@ import (
 	"github.com/neardup/neardup/bench/internal/process"
 )
 
-// table is all that was measured.
+// table has all measurements.
 type table struct {
 	Date    string
 	Machine string
@@ -22,7 +22,7 @@ type table struct {
 	Corpora []measured
 }
 
-// measured is a corpus and what the tools took for it.
+// measured is a corpus and the measurements of the tools on it.
 type measured struct {
 	corpus
 	Cells []cell
@@ -36,7 +36,7 @@ func (t table) writeJSON(path string) error {
 	})
 }
 
-// writeHead writes what stands above the corpora.
+// writeHead writes the part above the corpora.
 func (t table) writeHead(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "## Measured on %s\n\n%s. Threads of each tool: %d. Alternating rounds: %d, minimum and median.\n\n",
@@ -49,7 +49,7 @@ func (t table) writeHead(w io.Writer) error {
 	return err
 }
 
-// writeTail writes what stands below them.
+// writeTail writes the part below the corpora.
 func (t table) writeTail(w io.Writer) error {
 	losses := items(t.losses())
 	if losses == "" {
@@ -68,7 +68,7 @@ func items(lines []string) string {
 	return b.String()
 }
 
-// failures is an error if a tool failed; one that was stopped has not.
+// failures returns an error if a tool failed; being stopped is no failure.
 func (t table) failures() error {
 	var failed []string
 	for _, m := range t.Corpora {
@@ -110,7 +110,7 @@ func (m measured) write(w io.Writer) error {
 	return err
 }
 
-// share shows a part of a whole, rounded down: 1 is all.
+// share writes a fraction, rounded down, so that only 1 is written 1.0000.
 func share(part, whole int64) string {
 	if whole == 0 {
 		return "–"
@@ -118,7 +118,7 @@ func share(part, whole int64) string {
 	return fmt.Sprintf("%.4f", float64(part*10_000/whole)/10_000)
 }
 
-// The tools of a corpus that have an answer: ours, and the others'.
+// sides returns the tools of a corpus that have an answer: ours, and the others.
 func (m measured) sides() (ours, others []cell) {
 	for _, c := range m.Cells {
 		switch {
@@ -132,7 +132,7 @@ func (m measured) sides() (ours, others []cell) {
 	return ours, others
 }
 
-// ratios are what neardup takes of what others take.
+// ratios returns neardup's costs as fractions of other tools' costs.
 func (t table) ratios() (lines []string) {
 	say := func(corpus, what string, a, b cell, of func(process.Taken) float64) {
 		lines = append(lines, fmt.Sprintf("%s, %s: %s / %s = %.3f", corpus, what, a.Tool, b.Tool, a.least(of)/b.least(of)))
@@ -184,12 +184,12 @@ func fastest(cells []cell, of func(process.Taken) float64) cell {
 	return best
 }
 
-// losses are the figures in which a peer is better than neardup.
+// losses returns the measurements in which a peer is better than neardup.
 func (t table) losses() (lines []string) {
 	figures := []struct {
 		name string
 		show string
-		of   func(cell) float64 // less is better
+		of   func(cell) float64 // smaller is better
 	}{
 		{"CPU s", "%.2f", func(c cell) float64 { return c.least(cpu) }},
 		{"wall s", "%.2f", func(c cell) float64 { return c.least(wall) }},
@@ -227,7 +227,7 @@ func missed(part, whole int64) float64 {
 	return float64(whole-part) / float64(whole)
 }
 
-// class is what of a processor's instructions the kernels know.
+// class names the instruction sets of a processor that the kernels use.
 func class(flags []string) string {
 	switch {
 	case slices.Contains(flags, "avx512_vbmi2"):
@@ -239,7 +239,7 @@ func class(flags []string) string {
 	}
 }
 
-// machine describes where this runs, and how busy it is, as far as Linux tells.
+// machine describes the machine and its load, as far as Linux reports them.
 func machine() string {
 	parts := []string{fmt.Sprintf("%s/%s, %d cores", runtime.GOOS, runtime.GOARCH, runtime.NumCPU())}
 	if model, ok := field("/proc/cpuinfo", "model name"); ok {

@@ -22,19 +22,19 @@ const (
 	requirements  = "bench/peers/requirements.txt"
 )
 
-// tool is what is measured.
+// tool is a program to measure, with its parameters.
 type tool struct {
 	Name, Version, Parameters string
 
 	ours      bool
-	only      []string  // corpora that it reads, if not all
+	only      []string  // corpora that it reads, or nil for all
 	installed installed // for Public
-	why       string    // why it does not run; "" if it does
-	// command is the run, which leaves its answer at the path.
+	why       string    // why it cannot run, or ""
+	// command returns the command, which writes its answer to a path.
 	command func(corpus, answer string) *exec.Cmd
-	// read reads the answer; nil if there is none.
+	// read reads the answer; it is nil if answers are not judged.
 	read func(path string, a *answer) error
-	// sets are what the tool compares, by the numbers of documents, and a name for this way to compare.
+	// sets returns the sets that the tool compares, by document number, and a name that is equal for equal sets.
 	sets func(c corpus) (string, [][]uint64, error)
 }
 
@@ -55,12 +55,12 @@ var peers = []peer{
 	{"datasketch", "datasketch", "datasketch", 9, 13, "its choice for 0.8; candidates are not compared"},
 }
 
-// install builds neardup, makes the peers' environment, and returns the tools.
+// install builds neardup, installs the peers, and returns the tools.
 func install(o options, chosen []peer) ([]tool, error) {
 	if _, err := os.Stat(requirements); err != nil {
 		return nil, fmt.Errorf("run it at the top of the repository: %w", err)
 	}
-	// as run_local.sh does
+	// as in run_local.sh
 	if err := loud("go", "build", "-tags", "disable_grpc_modules", "-o", neardupBinary, "./cmd/neardup"); err != nil {
 		return nil, err
 	}
@@ -107,13 +107,13 @@ func install(o options, chosen []peer) ([]tool, error) {
 	return tools, nil
 }
 
-// unjudged is a tool whose answer is not looked at; it reads some corpora only, if these are named.
+// unjudged returns the tool without judging its answer, for some corpora only if these are named.
 func unjudged(t tool, only ...string) tool {
 	t.read, t.sets, t.only = nil, nil, only
 	return t
 }
 
-// besides is a program that only its cost is taken of.
+// besides returns a program for which only the cost is measured.
 func besides(asked string) (tool, error) {
 	name, line, ok := strings.Cut(asked, "=")
 	command := strings.Fields(line)
@@ -154,7 +154,7 @@ func (p peer) tool(version string, workers int) tool {
 	}
 }
 
-// installPeers makes the virtual environment, unless it is there, and returns the versions in it.
+// installPeers creates the virtual environment, unless it exists, and returns the versions in it.
 func installPeers() (map[string]string, error) {
 	wanted, err := os.ReadFile(requirements)
 	if err != nil {
@@ -184,7 +184,7 @@ func installPeers() (map[string]string, error) {
 	return versions, nil
 }
 
-// loud runs a command; what it prints goes to standard error.
+// loud runs a command and sends its output to standard error.
 func loud(name string, arguments ...string) error {
 	c := exec.Command(name, arguments...)
 	c.Stdout, c.Stderr = os.Stderr, os.Stderr
@@ -194,7 +194,7 @@ func loud(name string, arguments ...string) error {
 	return nil
 }
 
-// readResults reads an output folder of neardup: documents of a pair are in one cluster.
+// readResults reads an output folder of neardup: the documents of a pair are in one cluster.
 func readResults(path string, a *answer) error {
 	r, err := output.Open(context.Background(), path)
 	if err != nil {
@@ -219,7 +219,7 @@ func readResults(path string, a *answer) error {
 	return nil
 }
 
-// readLines reads the answer of a peer, as python/answer.py describes it.
+// readLines reads the answer of a peer, in the format that python/answer.py describes.
 func readLines(path string, a *answer) error {
 	f, err := os.Open(path)
 	if err != nil {

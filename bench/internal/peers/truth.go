@@ -17,7 +17,7 @@ import (
 	"github.com/neardup/neardup/kernels/unionfind"
 )
 
-// answer is what a tool found. Documents go by their numbers in the corpus.
+// answer is the answer of a tool, with documents by number.
 type answer struct {
 	ids      map[string]int
 	clusters unionfind.Forest
@@ -36,7 +36,7 @@ func (a *answer) number(id string) (int, error) {
 	return n, nil
 }
 
-// join puts two documents into one cluster.
+// join puts two documents into the same cluster.
 func (a *answer) join(id, other string) error {
 	x, err := a.number(id)
 	if err != nil {
@@ -53,13 +53,13 @@ func (a *answer) remove(id string) error {
 	return err
 }
 
-// quality is an answer beside the exact join.
+// quality compares an answer with the exact join.
 type quality struct {
-	// Pairs are those of the exact join, Near those of them below 0.9. They are found if both documents
-	// are in one cluster.
+	// Pairs are the pairs of the exact join; Near are those below 0.9. A pair is found if both documents are in one
+	// cluster.
 	Pairs, PairsFound int64
 	Near, NearFound   int64
-	// Removed documents are rightly so if they are a pair with a document of their cluster.
+	// A document is removed rightly if it forms a pair with a document of its cluster.
 	Removed, RemovedRightly int64
 }
 
@@ -68,8 +68,7 @@ var (
 	near      = setsim.Threshold{Num: 9, Den: 10} // pairs below are near the threshold
 )
 
-// judge compares answers with the exact join of the sets, by the numbers of documents. Empty sets are
-// similar to none.
+// judge compares answers with the exact join of the sets, which are by document number. Empty sets are similar to none.
 func judge(sets [][]uint64, answers []*answer) []quality {
 	var numbers []int
 	var full [][]uint64
@@ -120,7 +119,7 @@ func judge(sets [][]uint64, answers []*answer) []quality {
 	return judged
 }
 
-// shingleSets are the sets that neardup compares.
+// shingleSets returns the sets that neardup compares.
 func shingleSets(c corpus) (string, [][]uint64, error) {
 	normalize, err := textnorm.Parse("default")
 	if err != nil {
@@ -137,11 +136,11 @@ func shingleSets(c corpus) (string, [][]uint64, error) {
 	return "neardup", sets, err
 }
 
-// shingleWords is how many words a shingle has, to all tools.
+// shingleWords is the number of words in a shingle, for all tools.
 const shingleWords = 5
 
-// wordSets are the sets of a peer, from the words that it makes of the documents, as python/answer.py
-// describes them, and a name that only the same words have.
+// wordSets returns the sets of a peer, made of the words that it splits documents into, in the format that
+// python/answer.py describes. It also returns a name that is equal only for equal words.
 func wordSets(path string, ids map[string]int) (string, [][]uint64, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -174,8 +173,8 @@ func wordSets(path string, ids map[string]int) (string, [][]uint64, error) {
 	return fmt.Sprintf("%x", sum.Sum(nil)), sets, nil
 }
 
-// shinglesOf hashes the runs of words with blanks between them; of fewer words than a run has, all of
-// them as one.
+// shinglesOf hashes each run of shingleWords words, which are separated by spaces. If there are fewer words, it hashes
+// all as one shingle.
 func shinglesOf(seed maphash.Seed, words []byte) (shingles []uint64) {
 	if len(words) == 0 {
 		return nil

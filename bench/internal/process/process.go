@@ -1,4 +1,4 @@
-// Package process measures what a command takes.
+// Package process measures the cost of a command.
 package process
 
 import (
@@ -10,19 +10,19 @@ import (
 	"time"
 )
 
-// Taken is what a process took.
+// Taken is the cost of a process.
 type Taken struct {
 	Wall, CPU float64 // seconds
 	Peak      int64   // bytes
 }
 
-// Measure runs a command, whose output goes to out. What it took is returned beside an error, too.
-// On Linux the peak is at least what this process has had itself by then.
+// Measure runs a command and writes its output to out. It returns the cost even if there is an error. On Linux, the
+// peak is at least that of this process so far.
 func Measure(command *exec.Cmd, out io.Writer) (Taken, error) {
 	return Watch(command, out, func(int) {})
 }
 
-// Watch is as Measure, and calls look with the id of the process, ten times a second.
+// Watch is like Measure, but also calls look with the process id ten times per second.
 func Watch(command *exec.Cmd, out io.Writer, look func(pid int)) (Taken, error) {
 	var messages strings.Builder
 	command.Stdout, command.Stderr = out, &messages
