@@ -38,17 +38,17 @@ def dedup(
     threshold: float = 0.8,
     **spec: Unpack[_options.Dedup],
 ) -> Result:
-    """Finds near-duplicates in data, which is a path, a list of Paths, or rows: texts or dictionaries, a DataFrame of
-    pandas or Polars, a table, reader or dataset of pyarrow, or a dataset of Hugging Face.
+    """Finds near-duplicates in data, which is a path, a list of Paths, or rows: texts or dictionaries, a pandas or
+    Polars DataFrame, a pyarrow table, reader or dataset, or a Hugging Face dataset.
 
-    The output is a folder; without one, it is temporary. Keyword arguments are the keys of a job file. Data is None
-    with from_, a finished output whose documents are decided again.
+    The output is a folder, which is temporary unless you name it. Keyword arguments are the keys of a job file. With
+    from_, a finished output whose documents are decided again, data must be None.
     """
     options = dict(spec, text=text, id=id, threshold=threshold)
     check("dedup", options)
     if (spec.get("from_") is None) == (data is None):
         raise TypeError("give data, or None and from_")
-    if data is None:  # whose run had columns of its own
+    if data is None:  # the run of from_ chose its own columns
         del options["text"], options["id"]
     data = loaded(data)
     folder = None
@@ -76,7 +76,7 @@ def plan(
     threshold: float = 0.8,
     **spec: Unpack[_options.Dedup],
 ) -> Answer:
-    """Forecasts a run of dedup from a sample of data; the rows are what the run sends from step to step."""
+    """Forecasts a run of dedup from a sample of data. The rows are the data that the run shuffles between steps."""
     options = dict(spec, text=text, id=id, threshold=threshold)
     check("plan", options)
     return Answer(_read("plan", loaded(data), options)[0], lambda answer: answer["forecast"]["shuffled"])
@@ -91,7 +91,7 @@ def query(
     id: str | None = None,
     **spec: Unpack[_options.Query],
 ) -> Answer:
-    """Finds the documents nearest to one, of an id or by the text of a document; the rows are these."""
+    """Finds the documents nearest to one of data, given by its id (of), or to a text (document). The rows are these."""
     options = dict(spec, text=text, id=id, of=of)
     check("query", options)
     with _Texts() as texts:
@@ -107,7 +107,7 @@ def compare(
     id: str | None = None,
     **spec: Unpack[_options.Compare],
 ) -> Answer:
-    """Finds the similar pairs of a small collection with several methods; the rows say how far these agree."""
+    """Finds the similar pairs of a small collection with several methods. The rows say how well these agree."""
     options = dict(spec, text=text, id=id)
     check("compare", options)
     return Answer(_read("compare", loaded(data), options)[0], lambda answer: answer["methods"])
@@ -122,7 +122,7 @@ def diff(
     id: str | None = None,
     **spec: Unpack[_options.Diff],
 ) -> Answer:
-    """Compares two documents: with data, those of two ids; without, two texts, or Paths of files.
+    """Compares two documents of data, by id, or without data two texts or the files of two Paths.
 
     With measures=True, the rows are similarities and distances.
     """
@@ -143,7 +143,7 @@ def diff(
 
 
 class _Texts(ExitStack):
-    """Files without a name, which hold texts and which the program opens."""
+    """Unnamed files with texts, for the program to open."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -165,7 +165,7 @@ def _read(
     words: Sequence[str] = (),
     texts: _Texts | None = None,
 ) -> tuple[dict[str, Any], Rows | None]:
-    """Runs a command on data. Rows, if it is no path, know how many they are."""
+    """Runs a command on data. Also returns the Rows, which know their number, if data is not a path."""
     files = texts.open if texts else ()
     if data is None:
         return run(command, [*words, *arguments(options)], files=files), None
@@ -183,14 +183,14 @@ def _read(
     taken = {**options, "format": rows.format}
     if command != "compare":
         return run(command, [*words, *arguments({**taken, "input": "-"})], rows.write, files), rows
-    with tempfile.NamedTemporaryFile(prefix="neardup-") as spooled:  # which reads it once for each method
+    with tempfile.NamedTemporaryFile(prefix="neardup-") as spooled:  # compare reads it once for each method
         rows.write(spooled)
         spooled.flush()
         return run(command, arguments({**taken, "input": spooled.name})), rows
 
 
 def _signed(function: Callable[..., object], spec: type) -> None:
-    """Shows the keyword arguments to those who ask for the signature, as notebooks do."""
+    """Adds the keyword arguments to the signature, for notebooks and other tools that show it."""
     signature = inspect.signature(function)
     own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
     more = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in spec.__annotations__]

@@ -1,4 +1,4 @@
-"""Keyword arguments, held to the keys of job files before anything runs."""
+"""Checks keyword arguments against the keys of job files before anything runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OWN: dict[str, Any] = {"text": str | Sequence[str], "id": str, "threshold": floa
 
 
 def check(command: str, options: Mapping[str, Any]) -> None:
-    """Raises a TypeError or ValueError for a name or value that the command does not take; None is left out."""
+    """Raises a TypeError or ValueError for a name or value that the command does not accept; None is ignored."""
     known = OWN | get_type_hints(getattr(_options, "Dedup" if command == "plan" else command.title()))
     for name, value in options.items():
         if name not in known:

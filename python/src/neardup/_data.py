@@ -1,4 +1,4 @@
-"""Data of every kind: how the program reads it, and what is left of it."""
+"""Writes data of every kind for the program to read, and filters it."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from _typeshed import SupportsWrite
 
-GROUP_BYTES = 8 << 20  # of a row group, and so of what is held in memory
+GROUP_BYTES = 8 << 20  # maximum size of a row group, and so of the rows in memory
 
 
 def paths(data: object) -> list[str] | None:
-    """The paths that data is, or None: a text or a Path is one, and several are a list of Paths."""
+    """Returns the paths if data is a string, a Path or a list of Paths, or else None."""
     if isinstance(data, (str, os.PathLike)):
         return [os.fspath(data)]
     if isinstance(data, (list, tuple)) and data and all(isinstance(one, os.PathLike) for one in data):
@@ -29,7 +29,7 @@ def paths(data: object) -> list[str] | None:
 
 
 def loaded(data: Any) -> Any:
-    """The dataset, if data is the path of one that Hugging Face's save_to_disk wrote, else data."""
+    """Returns the dataset if data is the path of one that Hugging Face's save_to_disk wrote, or else data."""
     if (
         isinstance(data, (str, os.PathLike))
         and (Path(data) / "state.json").exists()
@@ -44,7 +44,7 @@ def loaded(data: Any) -> Any:
 
 
 def kind(data: Any) -> str:
-    """What data is, by what it can do: nothing is imported that it did not come with."""
+    """Returns the kind of data, judging by its attributes, so that no library need be imported."""
     if hasattr(data, "select_columns") and hasattr(data, "with_format") and hasattr(data, "features"):
         return "huggingface"
     module = type(data).__module__.partition(".")[0]
@@ -75,7 +75,7 @@ def kind(data: Any) -> str:
 
 
 class Rows:
-    """Rows that are in no file. The program reads them as Parquet or, if they are Python's own, as JSON Lines."""
+    """Rows in memory. The program reads them as Parquet or, if they are Python objects, as JSON Lines."""
 
     def __init__(self, data: Any, text: Sequence[str], others: Sequence[str], whole: bool) -> None:
         self.data, self.text, self.others, self.whole = data, text, others, whole
@@ -88,7 +88,7 @@ class Rows:
         self.columns = self.read(self.names())
 
     def names(self) -> list[str]:
-        """The columns of a table, if it knows them."""
+        """Returns the columns of a table, if they are known."""
         if self.format == "jsonl":
             return []
         if self.kind == "huggingface":
@@ -98,7 +98,7 @@ class Rows:
         return list(self.data.schema.names)
 
     def read(self, names: Sequence[str]) -> list[str]:
-        """The columns that are read. A path begins with the name of one."""
+        """Returns the columns to read. A path begins with the name of its column."""
         found = {self.column(name, names) for name in (*self.text, *self.others)} & set(names)
         if names and not any(self.column(name, names) in found for name in self.text):
             near = get_close_matches(self.text[0], names, 1)
@@ -108,11 +108,11 @@ class Rows:
 
     @staticmethod
     def column(name: str, names: Container[str]) -> str:
-        """The column that a name or path leads to."""
+        """Returns the column of a name or path."""
         return name if name in names else name.partition(".")[0]
 
     def opened(self) -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:
-        """The schema and the batches of what is read."""
+        """Returns the schema and the batches of the columns to read."""
         import pyarrow as pa
 
         data, columns = self.data, self.columns
@@ -125,7 +125,7 @@ class Rows:
             schema = pa.schema([data.schema.field(name) for name in columns], data.schema.metadata)
             return schema, (batch.select(columns) for batch in data)
         if self.kind == "pandas":
-            index = None if self.whole else False  # None: an index that is more than a range is kept
+            index = None if self.whole else False  # None: keep an index that is not a range
             taken = data.iloc[:, [str(name) in columns for name in data.columns]]
             table = pa.Table.from_pandas(taken, preserve_index=index)
         else:
@@ -133,7 +133,7 @@ class Rows:
         return table.schema, table.to_batches()
 
     def write(self, sink: SupportsWrite[bytes]) -> None:
-        """Writes all rows, and notes how many there are."""
+        """Writes all rows, and counts them."""
         if self.format == "jsonl":
             self.write_lines(sink)
         else:
@@ -151,7 +151,7 @@ class Rows:
                 row = {name: row[name] for name in row if name in names}
             try:
                 line = json.dumps(dict(row), ensure_ascii=False).encode() + b"\n"
-            except UnicodeEncodeError:  # half of a surrogate pair, which JSON can only name
+            except UnicodeEncodeError:  # half of a surrogate pair, which JSON can only escape
                 line = json.dumps(dict(row)).encode() + b"\n"
             self.offsets.append(at)
             at += len(line)
@@ -163,7 +163,7 @@ class Rows:
         import pyarrow.parquet as pq
 
         schema, batches = self.opened()
-        # A corpus is written as its source is: packed, if one is asked for.
+        # The corpus is written like its source, so compress it if there will be a corpus.
         packed: Any = {"compression": "zstd"} if self.whole else {"compression": "none", "use_dictionary": False}
         file = pa.PythonFile(sink, mode="w")
         with pq.ParquetWriter(file, schema, write_statistics=False, **packed) as writer:
@@ -172,7 +172,7 @@ class Rows:
                 writer.write_table(group, row_group_size=group.num_rows)
 
     def mask(self, gone: Iterable[int], limit: int) -> bytearray:
-        """A byte for each row, 1 if it is kept, as none is that is at a position of gone, or behind the limit."""
+        """Returns a byte for each row: 1 if it is kept, or 0 if its position is in gone or the row is beyond limit."""
         mask = bytearray(b"\1") * self.count
         for position in gone:
             mask[position if self.format == "parquet" else bisect_left(self.offsets, position)] = 0
@@ -189,7 +189,7 @@ def _of_hugging_face(data: Any) -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:
 
 
 def _groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Tables of at most GROUP_BYTES, if a row is not larger: a batch that is larger is cut."""
+    """Yields tables of at most GROUP_BYTES, unless a single row is larger. It cuts larger batches."""
     import pyarrow as pa
 
     held: list[pa.RecordBatch] = []
@@ -212,7 +212,7 @@ def _groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 
 def kept(data: Any, mask: bytearray) -> Any:
-    """The rows of data that mask keeps, as the same kind of data."""
+    """Returns the rows of data that mask keeps, as the same kind of data."""
     what = kind(data)
     if hasattr(data, "__len__") and what != "huggingface" and len(data) != len(mask):
         raise ValueError(f"data has {len(data)} rows, and the run read {len(mask)}; give the same data")
@@ -257,7 +257,7 @@ def _booleans(mask: bytearray) -> pa.BooleanArray:
 
 
 def _compressed(data: Iterable[Any], mask: bytearray) -> Iterator[Any]:
-    """What mask keeps of data, which must have as many rows."""
+    """Yields the rows that mask keeps of data, which must have as many rows as mask."""
     count = 0
     for count, row in enumerate(data, 1):
         if count <= len(mask) and mask[count - 1]:

@@ -1,4 +1,4 @@
-"""Runs the program: its arguments, its log, its progress, its end."""
+"""Runs the program: passes arguments, shows log and progress, and returns its result."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ log = logging.getLogger("neardup")
 
 
 class Error(Exception):
-    """A run that failed: the program's message, which says what to do next, and its exit status."""
+    """A failed run, with the program's message, which says what to do next, and its exit status."""
 
     def __init__(self, message: str, status: int = 1) -> None:
         super().__init__(message, status)
@@ -34,7 +34,7 @@ class Error(Exception):
 
 
 def binary() -> str:
-    """The program that came with this module, or else the first on the PATH."""
+    """Returns the program that was installed with this module, or else the first one on the PATH."""
     beside = str(Path(__file__).parents[1] / "bin")  # where pip --target puts it
     folders = [sysconfig.get_path("scripts"), sysconfig.get_path("scripts", f"{os.name}_user"), beside]
     if found := shutil.which("neardup", path=os.pathsep.join(folders)) or shutil.which("neardup"):
@@ -43,7 +43,7 @@ def binary() -> str:
 
 
 def arguments(options: Mapping[str, Any]) -> list[str]:
-    """Options as flags; None is left out."""
+    """Returns options as flags, without those that are None."""
     flags = []
     for name, value in options.items():
         flag = name.rstrip("_").replace("_", "-")
@@ -58,7 +58,7 @@ def arguments(options: Mapping[str, Any]) -> list[str]:
 
 
 class Sink:
-    """Standard input of the program, which may log meanwhile. A program that has ended reads no more."""
+    """The program's standard input. Each write also handles the log so far, and fails once the program has ended."""
 
     def __init__(self, pipe: IO[bytes], listen: Callable[[], None]) -> None:
         self.pipe, self.listen = pipe, listen
@@ -73,7 +73,7 @@ class Sink:
             raise
 
     def flush(self) -> None:
-        """Nothing is held back that must be seen."""
+        """Does nothing, since the pipe is flushed when it is closed."""
 
 
 def run(
@@ -82,7 +82,7 @@ def run(
     feed: Callable[[Sink], None] | None = None,
     files: Sequence[int] = (),
 ) -> dict[str, Any]:
-    """Runs a command, which reads what feed writes and may open files, and returns what it prints as JSON."""
+    """Runs a command, which reads what feed writes and may open files, and returns the JSON that it prints."""
     progress = Progress()
     level = log.getEffectiveLevel()
     flags = [*flags, "--json", "--log-format=json", *["-v"] * ((level <= logging.INFO) + (level <= logging.DEBUG))]
@@ -94,7 +94,7 @@ def run(
             stderr=subprocess.PIPE,
             pass_fds=[*files, end],
             pipesize=1 << 20,
-            start_new_session=True,  # Ctrl-C reaches Python alone, which passes it on once: twice would leave files
+            start_new_session=True,  # Ctrl-C reaches only Python, which sends it on once: twice would leave files
         )
         assert process.stderr is not None
         said: SimpleQueue[bytes | None] = SimpleQueue()
@@ -119,7 +119,7 @@ def run(
 
 
 class _Lifeline:
-    """A pipe by whose end the program knows that of this process, whatever ends it."""
+    """A pipe whose end tells the program that this process has ended, for whatever reason."""
 
     def __enter__(self) -> int:
         self.ends = os.pipe()
@@ -144,12 +144,12 @@ def _feed(process: subprocess.Popen[bytes], feed: Callable[[Sink], None], listen
     except Exception:
         if not sink.broken:
             raise
-    with contextlib.suppress(BrokenPipeError):  # the program says why
+    with contextlib.suppress(BrokenPipeError):  # the program reports the reason
         process.stdin.close()
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """Ends the program as Ctrl-C does, and with a second Ctrl-C at once."""
+    """Stops the program as Ctrl-C does, and at once on a second Ctrl-C."""
     while True:
         try:
             process.send_signal(signal.SIGINT)
@@ -177,14 +177,14 @@ def _result(command: str, code: int, printed: bytes, told: _Log) -> dict[str, An
 
 
 def _in_words(message: str) -> str:
-    """A message in Python's words: keyword arguments for flags, but not in commands for a shell."""
+    """Returns a message with keyword arguments in place of flags, except in shell commands."""
     return re.sub(
         r"(neardup [a-z][^;)]*)|--([a-z][a-z0-9-]*)", lambda found: found[1] or found[2].replace("-", "_"), message
     )
 
 
 class _Log:
-    """What the program says, line by line."""
+    """The program's log, line by line."""
 
     def __init__(self, progress: Progress) -> None:
         self.progress, self.error, self.rest = progress, "", ""
@@ -196,7 +196,7 @@ class _Log:
             except Empty:
                 return
             if line is None:
-                said.put(None)  # for who waits for the end
+                said.put(None)  # for the reader that waits for the end
                 return
             self.hear(line)
 
@@ -210,14 +210,14 @@ class _Log:
         if "progress" in entry:
             self.progress.update(entry["progress"].get("fraction"), message)
         elif level == logging.ERROR:
-            self.error = message  # which is raised
+            self.error = message  # to be raised
         else:
             self.progress.erase()
             log.log(level, _in_words(message), extra={"details": entry})
 
 
 class Progress:
-    """How far a run is: a line that is written over, or a bar in a notebook. The first of several runs shows it."""
+    """Shows progress on one line of a terminal, or as a bar in a notebook, for only one run at a time."""
 
     shown = threading.Lock()
 
@@ -247,7 +247,7 @@ class Progress:
         sys.stderr.flush()
 
     def erase(self) -> None:
-        """Makes room for a line of the log."""
+        """Erases the line, for a line of the log."""
         if self.show == self.on_terminal:
             self.on_terminal(None, "")
 

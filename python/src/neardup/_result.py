@@ -1,4 +1,4 @@
-"""What runs give back."""
+"""The results of runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class Folder:
-    """A folder for an output that nobody named. It goes with the last that refers to it."""
+    """A temporary folder for an output. It is removed with the last object that refers to it."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -33,24 +33,24 @@ class Folder:
 
 
 def _remove(path: str, process: int) -> None:
-    if os.getpid() == process:  # and not one that was forked
+    if os.getpid() == process:  # not in a forked process
         shutil.rmtree(path, ignore_errors=True)
 
 
 class Arrow:
-    """Rows that pyarrow, pandas and Polars take."""
+    """Rows that pyarrow, pandas and Polars can read."""
 
     def to_arrow(self) -> pa.Table:
-        """The rows as a table of pyarrow."""
+        """Returns the rows as a pyarrow table."""
         raise NotImplementedError
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The rows as a DataFrame of pandas."""
+        """Returns the rows as a pandas DataFrame."""
         frame: pandas.DataFrame = self.to_arrow().to_pandas()
         return frame
 
     def to_polars(self) -> polars.DataFrame:
-        """The rows as a DataFrame of Polars."""
+        """Returns the rows as a Polars DataFrame."""
         import polars
 
         return polars.DataFrame(polars.from_arrow(self.to_arrow()))
@@ -60,13 +60,13 @@ class Arrow:
 
 
 class Table(Arrow):
-    """A table of an output, which is read when it is asked for."""
+    """A table of an output, which is read on demand."""
 
     def __init__(self, result: Result, name: str) -> None:
         self._result, self._name = result, name
 
     def dataset(self) -> ds.Dataset:
-        """The table as a dataset of pyarrow, which reads columns and rows as they are asked for."""
+        """Returns the table as a pyarrow dataset, which reads columns and rows on demand."""
         import pyarrow.dataset
 
         if self._name not in self._result.summary["parameters"]["write"]:
@@ -75,7 +75,7 @@ class Table(Arrow):
         return pyarrow.dataset.dataset(path, filesystem=store, format="parquet")
 
     def to_arrow(self) -> pa.Table:
-        """The rows as a table of pyarrow."""
+        """Returns the rows as a pyarrow table."""
         return self.dataset().to_table()
 
     def __len__(self) -> int:
@@ -90,7 +90,7 @@ class Table(Arrow):
 
 
 class Report:
-    """The page of a run, which a notebook shows."""
+    """The page of a run, which notebooks display."""
 
     def __init__(self, result: Result) -> None:
         self._result = result
@@ -107,9 +107,9 @@ class Report:
 
 
 class Result:
-    """What `neardup.dedup` found: tables, the report, and the data without what was removed.
+    """The result of `neardup.dedup`: its tables, its report, and the data without the removed rows.
 
-    An output that was not named is removed with the last object that refers to it.
+    A temporary output is removed with the last object that refers to it.
     """
 
     def __init__(
@@ -135,7 +135,7 @@ class Result:
     )
 
     def _located(self, name: str) -> tuple[fs.FileSystem, str]:
-        """The file system of pyarrow that has what the output calls so, and its path there."""
+        """Returns the pyarrow file system that has a part of the output, and the path there."""
         import pyarrow.fs
 
         path = f"{self.path}/{name}"
@@ -154,7 +154,7 @@ class Result:
         return Report(self)
 
     def filter(self, data: T) -> T:
-        """The rows of data that are kept: the same kind, order, columns and types. Data is what the run was given."""
+        """Returns the kept rows of data, the data of the run, with the same kind, order, columns and types."""
         rows = self._rows
         if rows is None or paths(loaded(data)) is not None:
             raise TypeError(
@@ -164,7 +164,7 @@ class Result:
         return kept_rows
 
     def _gone(self, ending: str) -> Iterator[int]:
-        """The positions of the rows that are not in the corpus."""
+        """Yields the positions of the rows that are not in the corpus."""
         import pyarrow.dataset as ds
 
         spooled = ds.field("source") == f"stdin.{ending}"
@@ -181,7 +181,7 @@ class Result:
 
 
 class Answer(dict[str, Any], Arrow):
-    """What a command prints as JSON, of which the rows are also a table."""
+    """The JSON output of a command, whose rows are also a table."""
 
     def __init__(
         self, answer: Mapping[str, Any], rows: Callable[[Mapping[str, Any]], Sequence[Mapping[str, Any]]]
@@ -190,7 +190,7 @@ class Answer(dict[str, Any], Arrow):
         self._rows = rows
 
     def to_arrow(self) -> pa.Table:
-        """The rows as a table of pyarrow."""
+        """Returns the rows as a pyarrow table."""
         import pyarrow as pa
 
         return pa.Table.from_pylist(list(self._rows(self)))
