@@ -21,7 +21,7 @@ CORPUS = ROOT / "testdata" / "tldr"
 two = folder / "two.jsonl"
 two.write_text('{"title": "One more", "body": "text of two columns"}\n')
 NONE = {"labels": {}}
-# Calls as DAGs have them: what the operator makes of them is its own business.
+# Calls as in DAGs; the operator alone decides on the command lines.
 CALLS = {
     "local": ("DirectRunner", {"input": str(CORPUS), "output": f"{folder}/local", "labels": {"airflow-version": "v3-1-0", "team": "data"}}),
     "columns": ("DirectRunner", {
@@ -42,7 +42,7 @@ for name, (runner, options) in CALLS.items():
     dag.append(f"    BeamRunGoPipelineOperator(task_id={name!r}, launcher_binary={NEARDUP!r}, worker_binary={NEARDUP!r}, runner={runner!r}, pipeline_options={options!r})")
 (dags / "calls.py").write_text("\n".join(dag) + "\n")
 
-# The DAG of the documentation, on paths of this machine.
+# The DAG of the documentation, with paths of this machine.
 page = (ROOT / "docs" / "howto" / "nightly.md").read_text()
 example = re.search(r"^```python\n# dags/\S+\n(.*?)^```", page, re.M | re.S)[1]
 for there, here in (("/usr/local/bin/neardup", NEARDUP), ("/srv/lake/in", str(CORPUS)), ("/srv/lake/clean", f"{folder}/documented")):
@@ -50,7 +50,7 @@ for there, here in (("/usr/local/bin/neardup", NEARDUP), ("/srv/lake/in", str(CO
     example = example.replace(there, here)
 (dags / "documented.py").write_text(example)
 
-(dags / "dataflow.py").write_text((ROOT / "docs" / "dataflow" / "dag.py").read_text())  # which is imported
+(dags / "dataflow.py").write_text((ROOT / "docs" / "dataflow" / "dag.py").read_text())  # for import
 
 bag = DagBag(dag_folder=str(dags))
 assert not bag.import_errors, bag.import_errors

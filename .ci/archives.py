@@ -1,4 +1,4 @@
-"""Small WARC, WET and tar files, and whether the corpus that neardup makes of them is what other programs read.
+"""Writes small WARC, WET and tar files, and checks the corpus that neardup writes for them with other programs.
 
 archives.py write FOLDER      writes the files of testdata/archives, the same bytes each time
 archives.py check IN CORPUS REMOVED
@@ -20,14 +20,14 @@ WORDS = "amber birch cedar dune ember fjord grove heath islet juniper kelp lagoo
 
 
 def text(seed, changed=None):
-    """Sixty words that depend on the seed, of which one may be changed."""
+    """Returns sixty words that depend on the seed, perhaps with one changed."""
     words = [WORDS[(seed * 7 + i * i + i * seed) % len(WORDS)] + str((i * seed) % 10) for i in range(60)]
     if changed is not None:
         words[changed] = "other"
     return " ".join(words)
 
 
-# Page 1 is like page 0, page 3 like page 2 and as long to the byte.
+# Page 1 is similar to page 0, and page 3 to page 2 and of the same length in bytes.
 TEXTS = [text(3), text(3, 30), text(5), text(5).upper(), text(8), text(11)]
 
 
@@ -86,7 +86,7 @@ def write(folder):
 
 
 def records(path):
-    """The id of each record, or member, of a file, and its stored bytes."""
+    """Yields the id and the stored bytes of each record or member of a file."""
     content = path.read_bytes()
     if path.suffix == ".tar":
         with tarfile.open(path) as archive:

@@ -1,6 +1,6 @@
-"""Runs what README and docs/algorithms/README.md show, counts words, and follows the links of all pages.
+"""Runs the examples of README and docs/algorithms/README.md, counts words, and checks the links of all pages.
 
-    check_docs.py FILE      with what ./run_local.sh printed
+    check_docs.py FILE      with the output of ./run_local.sh
 """
 
 import itertools
@@ -18,13 +18,13 @@ problems = []
 
 readme = (ROOT / "README.md").read_text()
 
-# The screen in README is what run_local.sh prints, word for word; "..." stands for lines left out.
+# The screen in README is the output of run_local.sh, word for word; "..." stands for lines left out.
 shown = re.search(r"```text\n(.*?)```", readme, re.S)[1]
 printed = pathlib.Path(sys.argv[1]).read_text()
 if not re.search(".*".join(re.escape(part) for part in shown.split("...\n")), printed, re.S):
     problems.append(f"README shows\n{shown}but run_local.sh prints\n{printed}")
 
-# And so does the sentence below it that repeats its numbers.
+# The sentence below it repeats its numbers.
 box = re.search(r"^compared +([\d,]+) pairs, of ([\d,]+) in all$", shown, re.M)
 told = re.search(r"neardup computed the similarity of only ([\d,]+) of the ([\d.]+)\s+million pairs", readme)
 if not box or not told or (told[1], told[2]) != (box[1], f"{int(box[2].replace(',', '')) / 1e6:.1f}"):
@@ -41,7 +41,7 @@ for sql in rows:
     except duckdb.Error as e:
         problems.append(f"README: {sql}\n  {e}")
 
-# The figures beside other tools are those of docs/bench.md.
+# The figures on other tools are those of docs/bench.md.
 measured = re.search(r"^### imdb_reviews\n.*?^###", (ROOT / "docs" / "bench.md").read_text(), re.S | re.M)[0]
 figures = {}
 for line in re.findall(r"^\| (.*) \|$", measured, re.M):
@@ -54,7 +54,7 @@ for tool, told in tools:
 if len(tools) != 4:
     problems.append(f"README has figures of {len(tools)} tools, not 4")
 
-# The commands of the map, each with an output of its own, in the repository's folder.
+# The commands of the map, each with its own output, in the repository's folder.
 NEARDUP = ROOT / "bin" / "neardup"
 guide = (ROOT / "docs" / "algorithms" / "README.md").read_text()
 commands = re.findall(r"`neardup ([^`]* [^`]*testdata[^`]*)`|^\$ bin/neardup (.*)$", guide, re.M)
@@ -63,7 +63,7 @@ if len(commands) < 15:
     problems.append(f"docs/algorithms/README.md has {len(commands)} commands, fewer than it had")
 
 def neardup(arguments, folder):
-    """Runs a command whose files go to a folder, and returns what is wrong."""
+    """Runs a command that writes to a folder, and returns what is wrong."""
     arguments = [str(folder / a) if a in ("out", "compare.svg") else a for a in arguments]
     done = subprocess.run([NEARDUP, *arguments], cwd=ROOT, capture_output=True, text=True)
     if done.returncode:
@@ -74,7 +74,7 @@ for command in commands:
     with tempfile.TemporaryDirectory() as folder:
         neardup(shlex.split(command), pathlib.Path(folder))
 
-# The query that lists all pairs of documents, against each record compared with each.
+# The query that lists all pairs of documents finds as many as comparing all records.
 query = re.search(r"```sql\n(.*?)```", guide, re.S)[1]
 
 def listed(folder):
@@ -103,11 +103,11 @@ if kijiji.exists():
         if neardup(["dedup", str(kijiji), *flags, *ads], pathlib.Path(folder)) and len(listed(folder)) != 10_360:
             problems.append(f"the query of docs/algorithms/README.md lists {len(listed(folder))} pairs of kijiji_rome, not 10,360")
 
-# Links to files and to headings. docs/reference.md is generated.
+# Links to files and headings exist. docs/reference.md is generated.
 def anchors(text):
     return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in re.findall(r"^#+ (.*)$", text, re.M)}
 
-# README is read in one go, and all pages in an afternoon.
+# README can be read in one go, and all pages in an afternoon.
 def words(*pages):
     return sum(len(re.sub(r"^\[Docs\].*$", "", page.read_text(), count=1, flags=re.M).split()) for page in pages)
 
@@ -121,7 +121,7 @@ counts += [(f"words of {page.name}", words(page), 250) for page in decisions]
 counts.append(("words of scaling.md", words(docs / "scaling.md"), 1_200))
 problems += [f"{count} {what}, more than {most}: shorten, or link" for what, count, most in counts if count > most]
 
-# Each page says where it is, and then what it answers.
+# Each page begins with its place, and then says what it answers.
 for page in sorted(docs.rglob("*.md")):
     head = page.read_text().split("\n\n")
     if page != docs / "index.md" and not re.fullmatch(r"(\[[^\]]+\]\([^)]+\)|[^›\[]+)( › (\[[^\]]+\]\([^)]+\)|[^›\[]+))+", head.pop(1)):

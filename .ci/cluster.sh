@@ -1,6 +1,6 @@
-# What .ci/flink, .ci/spark and others share; they source it, from the top of the tree. They run neardup on a
-# real cluster and hold its output to the local runner's. What they start ends with them, by its
-# process id; ports are free ones; the logs of a run that failed stay in .cache/cluster-logs.
+# Shared by .ci/flink, .ci/spark and others, which source it at the top of the tree. They run neardup on a
+# real cluster and compare its output with the local runner's. They end the processes that they start, by
+# process id, and use free ports. The logs of a failed run remain in .cache/cluster-logs.
 
 say() { printf '%s: %s (%d s)\n' "${0##*/}" "$*" "$SECONDS"; }
 fail() { printf '%s: FAILED: %s\n' "${0##*/}" "$*" >&2; exit 1; }
@@ -23,7 +23,7 @@ ended() {
 }
 trap ended EXIT
 
-# tools makes sure that there are Java and Maven: they are installed if that can be done.
+# tools installs Java and Maven if they are missing and can be installed.
 tools() {
   local missing=()
   command -v java >/dev/null || missing+=(openjdk-17-jre-headless)
@@ -36,10 +36,10 @@ tools() {
   fail "needs Java 17 and Maven: install ${missing[*]}, or say NEARDUP_CLUSTER=skip to go without"
 }
 
-# classpath NAME: the jars that .ci/jobserver/NAME/pom.xml names and all they need, in .cache/NAME/lib.
+# classpath NAME: puts the jars of .ci/jobserver/NAME/pom.xml and their dependencies into .cache/NAME/lib.
 classpath() {
   local pom=.ci/jobserver/$1/pom.xml cache=.cache/$1
-  cmp -s "$pom" "$cache/pom.xml" && return # it is copied last
+  cmp -s "$pom" "$cache/pom.xml" && return # copied last
   say "resolving the classpath of $pom"
   rm -rf "$cache"
   mkdir -p "$cache"
@@ -48,8 +48,8 @@ classpath() {
   cp "$pom" "$cache/pom.xml"
 }
 
-# build builds neardup, as a worker too, and Beam's boot program, which starts it there; both static,
-# and boot of the SDK's own version.
+# build builds neardup, which is also the worker, and Beam's boot program, which starts workers. Both are static,
+# and boot has the version of the SDK.
 build() {
   say "building neardup and boot"
   CGO_ENABLED=0 go build -tags disable_grpc_modules -ldflags='-s -w' -o .cache/cluster/ ./cmd/neardup
@@ -81,7 +81,7 @@ serve() {
   pids+=($!)
 }
 
-# ready PORT LOG: waits until the server that was started last accepts connections.
+# ready PORT LOG: waits until the last server started accepts connections.
 ready() {
   local pid=${pids[-1]}
   for _ in $(seq 1800); do
@@ -93,10 +93,10 @@ ready() {
   fail "nothing accepts connections on port $1; the server's log is above"
 }
 
-# choose fills corpora with what is deduplicated, a line each: a name, then arguments of dedup.
+# choose fills corpora with the inputs, one per line: a name, then arguments of dedup.
 choose() {
   local data=../shared/data bundled=()
-  # Of two jobs: the first counts in how many documents a shingle is.
+  # Has two jobs: the first counts the documents of each shingle.
   corpora=("simhash testdata/tldr --method simhash --pieces 19 --compare cosine --weights tf-idf --threshold 0.6"
     "against testdata/tldr/osx.jsonl testdata/tldr/windows.jsonl --against testdata/tldr --threshold 0.5 --shingle char:5")
   if [ -d $data/reuters21578 ]; then
@@ -115,7 +115,7 @@ choose() {
   fi
 }
 
-# locally CORPUS: deduplicates it on the local runner, to compare with.
+# locally CORPUS: deduplicates it on the local runner, for comparison.
 locally() {
   local name args
   read -r name args <<<"$1"
@@ -123,7 +123,7 @@ locally() {
   "$neardup" dedup $args --output "$work/$name.local" >"$work/logs/$name.local.txt"
 }
 
-# same CORPUS NAME FLAGS...: deduplicates it on the cluster; every file but run.json, which has
+# same CORPUS NAME FLAGS...: deduplicates it on the cluster. Every file except run.json, which has
 # times, must have the same bytes as with the local runner.
 same() {
   local corpus=$1 run=$2 name args

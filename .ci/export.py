@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares what neardup export writes with the Parquet files: the same rows by CSV, JSON Lines and views.
+"""Compares the output of neardup export with the Parquet files: CSV, JSON Lines and views have the same rows.
 
     export.py NEARDUP OUTPUT
 """
@@ -20,7 +20,7 @@ def export(*args):
 
 
 def text(value):
-    """A value as CSV has it."""
+    """Returns a value as written in CSV."""
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -1,10 +1,10 @@
-"""Compares what `neardup dedup` and `compare` write with a plain program from the definitions in docs/algorithms.
+"""Compares the output of `neardup dedup` and `compare` with a plain program after the definitions in docs/algorithms.
 
     oracle.py NEARDUP [--corpora NAME,...] [--only TEXT] [--documents N]
 
-Shingles are tuples of tokens in Python's sets, every pair is looked at, and decisions are made as the pages say. Nothing is hashed, and nothing is
-shared with the program but its lists of stop words and of Han variants. Tables of Unicode are Python's, words are cut by the rules of UAX #29 below, stems are
-snowballstemmer's. Texts with joiners are left out, since these are judged by tables that Python lacks. Prints each setting, and ends with 1 if any differs.
+Shingles are tuples of tokens in Python's sets, every pair is compared, and decisions follow the pages. Nothing is hashed, and nothing is shared with
+the program except its lists of stop words and of Han variants. Unicode tables are Python's, word breaks follow the rules of UAX #29 below, and stems
+are snowballstemmer's. Texts with joiners are left out, since Python lacks the tables for them. It prints each setting, and exits with 1 if any differs.
 """
 
 import argparse
@@ -48,7 +48,7 @@ def category(c):
 
 
 def small(c):
-    """The simple mapping, of one character to one."""
+    """Returns the simple mapping, from one character to one."""
     return "i" if c == "İ" else low if len(low := c.lower()) == 1 else c
 
 
@@ -56,7 +56,7 @@ DEFAULT = {"invisible", "nfkc", "lower", "punctuation", "layout"}
 
 
 def steps(normalize):
-    """The steps that a list names, and the languages of stop words and stems."""
+    """Returns the steps that a list names, and the languages of stop words and stems."""
     names = [n for n in normalize.split(",") if ":" not in n]
     languages = dict(n.split(":") for n in normalize.split(",") if ":" in n)
     taken = set(names) - {"default", "none"}
@@ -142,7 +142,7 @@ LETTERS, MIDDLES = {"Letter", "Hebrew"}, {"MidLetter", "MidNumLet", "Single"}
 
 
 def joins(kinds, i):
-    """Whether there is no break between kinds i-1 and i, where each Extend and Format belongs to the kind before it."""
+    """Returns whether there is no break between kinds i-1 and i; each Extend and Format belongs to the kind before it."""
     a, b = kinds[i - 1], kinds[i]
     before, behind = kinds[i - 2] if i > 1 else "", kinds[i + 1] if i + 1 < len(kinds) else ""
     return (
@@ -163,8 +163,8 @@ def joins(kinds, i):
 
 
 def segments(text):
-    """The parts between word breaks, which are all of the text."""
-    units, kinds = [], []  # a character with the marks that belong to it
+    """Returns the parts between word breaks, which add up to the text."""
+    units, kinds = [], []  # a character with its marks
     for c in text:
         kind = kind_of(c)
         if kind in {"Extend", "Format"} and units and kinds[-1] != "Newline":
@@ -175,11 +175,11 @@ def segments(text):
     i = 0
     while i < len(units):
         end = i + 1
-        run = kinds[i:]  # a segment begins afresh
+        run = kinds[i:]  # the rules begin anew in each segment
         while end < len(units) and kinds[i] != "Alone" and joins(run, end - i):
             end += 1
         if kinds[i] == "Alone" and (units[end : end + 1] or [" "])[0][0] in "ำຳ":
-            end += 1  # SARA AM is of the grapheme before it
+            end += 1  # SARA AM belongs to the grapheme before it
         yield "".join(units[i:end])
         i = end
 
@@ -247,7 +247,7 @@ def rewritten(text, taken, languages):
 
 
 class Tokens:
-    """What a text is, for one setting."""
+    """The tokens of texts in one setting."""
 
     def __init__(self, shingle, normalize):
         self.kind, _, rest = shingle.partition(":")
@@ -276,7 +276,7 @@ class Tokens:
         return set(every or [tuple(tokens)])
 
     def count(self, text):
-        """The number of words, as --min-words has it."""
+        """Returns the number of words, as --min-words counts them."""
         return len(list(words(spaced(normalised(text, self.taken), self.taken), False)))
 
 
@@ -288,12 +288,12 @@ def contains(setting):
 
 
 def similarity(setting, common, a, b):
-    """Of two sets of so many shingles, which have so many in common."""
+    """Returns the similarity of two sets by their sizes and the number of shingles in common."""
     return Fraction(common, min(a, b) if contains(setting) else a + b - common)
 
 
 def decide(documents, setting):
-    """Pairs with similarity and what is the same, what becomes of each removed document, and who is not compared."""
+    """Returns pairs with similarity and same, the outcome of each removed document, and the documents not compared."""
     tokens = Tokens(setting["shingle"], setting["normalize"])
     texts = [d["text"] for d in documents]
     cut = [tokens.of(t) for t in texts]
@@ -350,7 +350,7 @@ def decide(documents, setting):
 
     order = sorted(compared, key=lambda i: (not protected(i), rank(i), i))
     place = {i: n for n, i in enumerate(order)}
-    best = {first[i]: min(groups[keys[i]], key=place.get) for i in compared}  # of a group of copies
+    best = {first[i]: min(groups[keys[i]], key=place.get) for i in compared}  # the preferred document of each group of copies
 
     parent = {i: i for i in heads}
 
@@ -379,7 +379,7 @@ def decide(documents, setting):
             favour = leader[root(head)]
             level = Fraction(1) if first[favour] == head else near[head].get(first[favour])
         else:
-            # the most similar of those kept before it, and of protected ones if there is one; the first of equal ones
+            # the most similar one kept before it, among protected ones if there are any; the first of equal ones
             kept_near = [(k, near[head][first[k]]) for k in kept if first[k] in near[head]]
             if guarded := [(k, s) for k, s in kept_near if protected(k)]:
                 kept_near = guarded
@@ -473,7 +473,7 @@ def settings():
         yield {**usual, "exact": True, "same": same, "keep": "longest"}
 
 
-# ---- what the program says
+# ---- the output of the program
 
 
 def flags(setting):
@@ -542,11 +542,11 @@ def differs(documents, setting, neardup, folder):
     print(f"  {' '.join(flags(setting))}: {len(pairs)} pairs, {len(removed)} removed, {len(excluded)} not compared", flush=True)
 
 
-# ---- what compare says of buckets
+# ---- the output of compare on buckets
 
 
 def compares(documents, neardup, folder):
-    """Bands and pieces: what shares a bucket by its label, what of that is similar by the sets or by the labels' bits, and what is counted."""
+    """Checks bands and pieces: pairs that share a bucket by label, those similar by the sets or by the labels' bits, and the counts."""
     tokens = Tokens("word:2", "default")
     sets = [tokens.shingles(tokens.of(d["text"])) for d in documents]
     compared = [i for i, s in enumerate(sets) if s]
@@ -612,7 +612,7 @@ def compares(documents, neardup, folder):
         ):
             if want != got:
                 yield f"compare {' '.join(given)}: {what}: {str(want)[:300]} is right, {str(got)[:300]} was written"
-        if method == "bands":  # as many values agree as the sets are similar
+        if method == "bands":  # the share of equal values is about the similarity of the sets
             off = [
                 sum(a == b for band in labels[i] for a, b in zip(labels[i][band].split("_"), labels[j][band].split("_")))
                 - s * len(labels[i]) * len(labels[i][0].split("_"))

@@ -1,4 +1,4 @@
-"""Writes Parquet files as many writers do, and checks what neardup made of them.
+"""Writes Parquet files with many writers, and checks neardup's copies of them.
 
     parquet_matrix.py small DIR           a few small files, one per codec and page version: testdata/parquet
     parquet_matrix.py all DIR             every writer, codec, encoding and page version
@@ -22,7 +22,7 @@ WORDS = "the quick brown fox jumps over a lazy dog Größe 東京 naïve".split(
 
 
 def table(rows):
-    """Every type, with nulls, empty lists and the edges of each."""
+    """Returns a table with every type, including nulls, empty lists and extreme values."""
     rng = random.Random(rows)
     pick = lambda values: [rng.choice(values) for _ in range(rows)]
     text = lambda n: " ".join(rng.choice(WORDS) for _ in range(rng.randrange(n)))
@@ -58,7 +58,7 @@ def table(rows):
 
 
 def only_arrow(t):
-    """Types that the others do not write."""
+    """Returns columns of types that other writers do not write."""
     rows = t.num_rows
     return (
         t.append_column("f16", pyarrow.array([i / 8 for i in range(rows)], pyarrow.float16()))
@@ -99,7 +99,7 @@ def small(out):
             encoding = {"none": "delta", "snappy": "dictionary", "gzip": "split", "brotli": "plain", "zstd": "dictionary", "lz4": "plain"}[codec]
             arrow(out / f"pyarrow-{codec}-{version[0]}.parquet", t, codec, version, encoding, write_page_index=codec in ("zstd", "gzip"), write_page_checksum=codec == "snappy")
     arrow(out / "pyarrow-legacy.parquet", only_arrow(table(60)), "snappy", "1.0", "dictionary", use_deprecated_int96_timestamps=True, use_compliant_nested_type=False)
-    arrow(out / "pyarrow-fallback.parquet", table(400).select(["text"]), "none", "2.0", "dictionary")  # behind its dictionary, plain pages
+    arrow(out / "pyarrow-fallback.parquet", table(400).select(["text"]), "none", "2.0", "dictionary")  # plain pages after the dictionary
     write_duckdb(out / "duckdb-zstd-2.parquet", table(60), "zstd", "v2")
     polars.from_arrow(table(60).drop_columns(["map"])).write_parquet(out / "polars-small.parquet", compression="zstd", row_group_size=25)
 
@@ -125,15 +125,15 @@ def everything(out):
 
 
 def same(a, b):
-    """Whether two tables are equal, NaN to NaN."""
+    """Returns whether two tables are equal; NaN equals NaN."""
     if a.schema != b.schema or a.schema.metadata != b.schema.metadata or a.num_rows != b.num_rows:
         return False
-    plain = lambda c: c.cast(pyarrow.int64()) if c.type == pyarrow.timestamp("ns") else c  # beyond Python's own times
+    plain = lambda c: c.cast(pyarrow.int64()) if c.type == pyarrow.timestamp("ns") else c  # beyond the range of Python's times
     return all(repr(plain(a[c]).to_pylist()) == repr(plain(b[c]).to_pylist()) for c in a.schema.names)
 
 
 def schema(path):
-    """The schema, field ids and logical types included, without the address that its text begins with."""
+    """Returns the schema as text, with field ids and logical types, but without the address at its beginning."""
     f = pyarrow.parquet.ParquetFile(path)
     return str(f.schema).split("\n", 1)[1], str(f.schema_arrow), f.metadata.metadata, f.metadata.created_by
 

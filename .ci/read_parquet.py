@@ -1,10 +1,10 @@
-"""Reads an output of neardup as its users do, and holds it to docs/tables.md and docs/formats.md.
+"""Reads an output of neardup as its users do, and checks it against docs/tables.md and docs/formats.md.
 
     read_parquet.py OUTPUT [--expect-reasons]
 
-Checks, with nothing of neardup's own code: every table opens in DuckDB, pyarrow and pandas with
+It checks, without any of neardup's own code: every table opens in DuckDB, pyarrow and pandas with
 exactly the documented columns, types and nulls; files, rows, sizes and checksums are those of
-manifest.json; the corpus is the input less the removed and the unreadable records, byte for byte; each
+manifest.json; the corpus is the input without the removed and the unreadable records, byte for byte; each
 removed document's kept one is in the corpus. Inputs must be JSON lines, plain or gzip.
 """
 
@@ -22,7 +22,7 @@ import pyarrow.parquet
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TABLES = ["pairs", "clusters", "removed", "rejected", "documents"]
-# The documented type: DuckDB's, pandas's for columns without nulls.
+# The documented type → DuckDB's type, and pandas's for columns without nulls.
 TYPES = {
     "string": ("VARCHAR", ("str", "object")),
     "int64": ("BIGINT", ("int64",)),
@@ -41,7 +41,7 @@ def check(ok, *message):
 
 
 def documented(markdown):
-    """The tables of docs/tables.md: name → [(column, type, nullable)]."""
+    """Returns the tables of docs/tables.md: name → [(column, type, nullable)]."""
     tables, name = {}, None
     for line in markdown.splitlines():
         if line.startswith("#"):
@@ -86,7 +86,7 @@ def check_table(out, name, columns, keys, files):
 
 
 def records_of(path):
-    """Whether gzip, and position → record of a file of JSON lines; between them stand blank lines."""
+    """Returns whether a JSON Lines file is gzip, and position → record; blank lines may separate records."""
     data = path.read_bytes()
     zipped = data[:2] == b"\x1f\x8b"
     if zipped:
@@ -124,7 +124,7 @@ def main():
         if name in run["parameters"]["write"]
     }
 
-    # The corpus, computed here from the input and the tables.
+    # The corpus is what follows from the input and the tables.
     root = pathlib.Path(run["input"]["root"])
     gone = collections.defaultdict(dict)
     for row in tables["removed"]:
@@ -163,7 +163,7 @@ def main():
         compared = {"removed": removed, "unreadable": unreadable, "not-compared": len(tables["rejected"]) - unreadable}
         check(told == {**compared, "kept": total - sum(compared.values())}, "documents says", told)
 
-    # What the decision promises.
+    # The decision keeps its promises.
     threshold = run["parameters"]["threshold"]
     for row in tables["removed"]:
         check((row["kept_source"], row["kept_position"]) in corpus, "the kept document of", row["id"], "is not in the corpus")

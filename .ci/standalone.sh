@@ -1,14 +1,15 @@
-# A Flink cluster of its own processes, for .ci/flink --standalone, which sources this: a job manager
-# and a task manager of Flink 1.19.3, whose jars come with PyFlink's libraries.
+# A Flink cluster in its own processes, for .ci/flink --standalone, which sources this file: a job manager
+# and a task manager of Flink 1.19.3, whose jars come with PyFlink.
 
-# opens are what Flink and Spark need of Java 17.
+# opens lists the packages that Java 17 must open for Flink and Spark.
 opens=()
 for p in java.util java.lang java.lang.reflect java.lang.invoke java.net java.io java.nio java.text java.time \
   java.util.concurrent java.util.concurrent.atomic java.util.concurrent.locks sun.nio.ch sun.nio.cs; do
   opens+=("--add-opens=java.base/$p=ALL-UNNAMED")
 done
 
-# standalone starts the cluster that $conf then describes, and sets master to its address and taskmanager to the task manager's process.
+# standalone starts a cluster and writes its configuration to $conf. It sets master to the cluster's address, and
+# taskmanager to the task manager's process id.
 standalone() {
   local version=1.19.3 lib rest
   lib=.cache/flink-$version
@@ -22,7 +23,7 @@ standalone() {
     touch "$lib/done"
   fi
   rest=$(freeport)
-  # Without Flink's scripts, which work out the sizes, each has to be given.
+  # Flink's scripts would compute these sizes; without them, all must be set.
   cat >"$conf/flink-conf.yaml" <<CONF
 jobmanager.rpc.address: 127.0.0.1
 jobmanager.rpc.port: $(freeport)

@@ -1,11 +1,11 @@
-"""Computes what `neardup study` does by a second implementation, and compares all percentages.
+"""Computes the results of `neardup study` by a second implementation, and compares all percentages.
 
     study.py NEARDUP FILE.jsonl     ten texts, each of twelve records, four of which are also in the next
     study.py NEARDUP FOLDER         its first ten files, in the order of their names
 
-Stems are those of the package snowballstemmer, words those of a regular expression, similarities those of Python's sets: 24 settings of
-characters (k = 5, 7 and 9; spaces, stop words and stems), and 12 of words (k = 1, 2 and 3). Ends with 1 where a similarity differs by more
-than 0.0001 per cent, or the number of tokens that a setting leaves at all.
+Stems come from the package snowballstemmer, words from a regular expression, and similarities from Python's sets, for 24 settings of
+characters (k = 5, 7 and 9; spaces, stop words and stems) and 12 of words (k = 1, 2 and 3). It exits with 1 if a similarity differs by more
+than 0.0001 per cent, or if the number of tokens that a setting leaves differs at all.
 """
 
 import csv
@@ -34,7 +34,7 @@ def texts(source):
 def normalised(text):
     text = unicodedata.normalize("NFKC", text).lower()
     text = "".join(" " if unicodedata.category(c)[0] in "PS" else c for c in text)
-    kept, blank = [], False  # accents on blanks go with them
+    kept, blank = [], False  # accents on spaces are removed with them
     for c in text:
         if not (blank and unicodedata.combining(c)):
             blank = c.isspace()
@@ -43,7 +43,7 @@ def normalised(text):
 
 
 STOP = set((ROOT / "kernels/wordstep/lists/en.txt").read_text(encoding="utf-8").split())
-STEMMER = EnglishStemmer()  # in Python, and of the algorithms before Snowball 3.0, as the binary has them
+STEMMER = EnglishStemmer()  # in Python, with the algorithms before Snowball 3.0, as in the binary
 
 
 def steps(text, no_stop_words, stem):
@@ -56,7 +56,7 @@ def shingles(tokens, k):
 
 
 def expected(texts, unit):
-    """The similarities of each setting, by pairs of texts, and its tokens, by its name."""
+    """Returns, by the name of each setting, the similarities by pairs of texts, and the tokens."""
     spaces = (False, True) if unit == "char" else (False,)
     for no_space, no_stop_words, stem in itertools.product(spaces, (False, True), (False, True)):
         tokens = [steps(normalised(t), no_stop_words, stem) for t in texts]

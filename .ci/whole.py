@@ -2,7 +2,7 @@
 
     whole.py OUT [MANIFEST ...]
 
-With the SHA-256 of manifests it must have _SUCCESS, and one of these manifests. Prints what is wrong.
+If SHA-256 sums of manifests are given, it must have _SUCCESS and one of these manifests. Prints any problem.
 """
 
 import hashlib

@@ -1,5 +1,5 @@
-// Opens pages, light and dark, wide and narrow, and prints them, and ends with 1 where one has a console error, a request, what axe-core
-// finds, is wider than the window or the paper, or hides on paper what can be opened on a screen.
+// Opens pages, light and dark, wide and narrow, and prints them. It exits with 1 if one has a console error, a request or
+// a finding of axe-core, is wider than the window or the paper, or hides on paper what can be opened on a screen.
 //
 //	node look.mjs CHROMIUM PICTURES PAGE...
 import { readFileSync } from "node:fs";
@@ -27,7 +27,7 @@ for (const file of pages) {
       await page.evaluate(axe);
       const { violations } = await page.evaluate("axe.run()");
       for (const v of violations) findings.push(`axe: ${v.id}: ${v.help}: ${v.nodes[0].html}`);
-      // A slider is moved by the keyboard, and says what it shows.
+      // The keyboard moves a slider, whose text changes.
       const slider = await page.$("input[type=range]");
       if (slider) {
         const shown = () => page.$eval("#slider", (s) => s.textContent);
@@ -53,11 +53,11 @@ for (const file of pages) {
 for (const file of pages) {
   const findings = [];
   const page = await browser.newPage();
-  await page.setViewport({ width: 718, height: 1000 }); // A4 between margins of a centimetre
+  await page.setViewport({ width: 718, height: 1000 }); // A4 with margins of one centimetre
   await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: "dark" }]);
   await page.emulateMediaType("print");
   await page.goto(pathToFileURL(resolve(file)).href);
-  // No paper is wide enough for a table of a study with more than 20 columns.
+  // No paper is wide enough for a study's table with more than 20 columns.
   const wide = await page.evaluate(() => [...document.querySelectorAll("body *")].filter((e) => !(e.closest("table")?.rows[0].cells.length > 20) && e.getClientRects().length && e.getBoundingClientRect().right > window.innerWidth + 1).map((e) => e.outerHTML.slice(0, 200)));
   if (wide.length) findings.push(`is wider than the paper: ${wide[0]}`);
   const hidden = await page.$$eval("details", (all) => all.filter((d) => d.checkVisibility() && ![...d.children].every((c) => c.checkVisibility({ contentVisibilityAuto: true }))).length);

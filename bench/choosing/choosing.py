@@ -1,14 +1,14 @@
-"""Runs neardup with several settings on texts of several kinds, and shows what each setting removes and another does not.
+"""Runs neardup with several settings on texts of several kinds, and shows how the removed documents differ.
 
     choosing.py NEARDUP [--corpora NAME,...] [--settings NAME,...] [--limit N] [--also KIND=FILE.jsonl] >table.md
 
-For each corpus a table in Markdown: what is removed by each setting, for which reason, and the CPU seconds; then copies
-that are not identical; then, for each setting, texts that it removes and the default keeps, or the reverse. Each stands
-beside the text that it gave way to.
-Which of them are right is for a person to judge. A setting that NEARDUP does not know is marked "refused".
+For each corpus, it prints a Markdown table of how many documents each setting removes, for which reason, and the CPU
+seconds. Below the table, it prints copies that are not identical and, for each setting, texts that only this setting or
+only the default removes, each with the text kept in its place. A person must judge which removals are right. A setting
+that NEARDUP does not know is marked "refused".
 
-Corpora come from ../shared/data and from Go's standard library (code); those that are not there are left out. A file
-given with --also has JSON lines with id and text. Needs duckdb, as .ci/requirements.txt has it.
+Corpora come from ../shared/data and from Go's standard library (code); missing ones are left out. A file given with
+--also has JSON lines with id and text. The script needs duckdb, in the version of .ci/requirements.txt.
 """
 
 import argparse
@@ -47,7 +47,7 @@ SETTINGS = {
 }
 
 EXAMPLES = 3
-BEFORE, EXCERPT = 60, 240  # characters of an example: before the first difference, and in all
+BEFORE, EXCERPT = 60, 240  # characters of an example: before the first difference, and in total
 
 
 def decode(data):
@@ -65,7 +65,7 @@ def tar(path, wanted=r".*\.txt"):
 
 
 def mails(path):
-    """Texts below the header: after the first empty line."""
+    """Yields texts without their header, which ends at the first empty line."""
     for name, text in tar(path):
         yield name, re.split(r"\r?\n\r?\n", text, maxsplit=1)[-1]
 
@@ -154,7 +154,7 @@ def prepare(name, documents):
 
 
 class Run:
-    """A run with one setting: its row of the table, and what it removed, id → (kept id, similarity, reason)."""
+    """A run with one setting: its row of the table, and the removed documents, id → (kept id, similarity, reason)."""
 
     def __init__(self, neardup, folder, flags):
         self.removed = {}
@@ -184,7 +184,7 @@ class Run:
 
 
 def excerpts(a, b):
-    """Returns what a and b have around the first difference of their words, on one line each."""
+    """Returns the parts of a and b around their first differing word, on one line each."""
     a, b = " ".join(a.split()), " ".join(b.split())
     if a == b:
         return a[:EXCERPT], "the same but for white space"
@@ -194,7 +194,7 @@ def excerpts(a, b):
 
 
 def show(title, only, run, texts):
-    """Prints the least, the middle and the most similar of those that only this run removed."""
+    """Prints the least, the median and the most similar of the documents that only this run removed."""
     if not only:
         return
     print(f"\n{title}: {len(only):,}\n")

@@ -2,9 +2,9 @@
 
     items.py NEARDUP DOCUMENTS.jsonl ITEMS.jsonl [--peers PYTHON] [--items 1000] [--words 60]
 
-An item is so many words of a text of ITEMS. Half of the items are put into a document each: as they are, in capitals, without commas and
-full stops, with other line breaks, or with one word changed. Prints for each program its CPU seconds, the share of each kind that it
-finds, and how many other documents it marks. Then the share of an item with one changed word that is left for runs of each length.
+An item is a run of words of a text of ITEMS. Half of the items are each put into a document: unchanged, in capitals, without commas and
+full stops, with other line breaks, or with one word changed. The script prints the CPU seconds of each program, the share of each kind that
+it finds, and how many other documents it marks. Then it prints how much of an item with one changed word remains, by the length of runs.
 PYTHON is an interpreter (3.12 or later) with `decontaminate==0.3.0.post4` and `corpus-assay==0.1.0`.
 """
 
@@ -40,7 +40,7 @@ def lines(path, rows):
 
 
 def cpu(command):
-    """The CPU seconds of a command."""
+    """Returns the CPU seconds of a command."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -86,7 +86,7 @@ def by_corpus_assay(a, work):
 
 
 def remaining(a, items, work):
-    """The share of items with one changed word that is left, by the length of runs."""
+    """Returns the share of items with one changed word that remains, by the length of runs."""
     changed = []
     for i, words in enumerate(items):
         at = RANDOM.randrange(len(words))

@@ -1,9 +1,9 @@
-"""Says which settings find the variants of texts that people write: one character or word changed, and other spellings of the same.
+"""Shows which settings find variants of texts as people write them: with one character or word changed, or with other spellings.
 
     variants.py NEARDUP FILE.jsonl [--settings "default word:5 0.8,..."] [--texts N]
 
-Each text of the file (`text`), up to N, is written beside each variant of it, and `neardup dedup` looks for the pairs. Prints for each setting,
-which is steps, shingle and threshold, the share of the variants that are found. `traditional` needs the package opencc-python-reimplemented.
+The script writes each text of the file (`text`), up to N, and each of its variants, and `neardup dedup` looks for the pairs. For each setting
+of steps, shingle and threshold, it prints the share of variants found. `traditional` needs the package opencc-python-reimplemented.
 """
 
 import argparse
@@ -26,7 +26,7 @@ def letters(text):
 
 
 def changed(text, alphabet):
-    """One character, or in scripts with spaces one word, in the middle third is another one."""
+    """Returns text with one character changed in its middle third or, in scripts with spaces, one word."""
     words = text.split()
     if len(words) > len(text) / 10:
         i = RANDOM.randrange(len(words) // 3, 2 * len(words) // 3 + 1)

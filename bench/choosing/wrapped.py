@@ -1,11 +1,11 @@
-"""Says what similarity and containment find of pages that two programs have extracted: one the text, the other with what frames it.
+"""Shows what similarity and containment find if one program extracts the text of pages, and another also extracts what frames it.
 
     wrapped.py NEARDUP FILE FRAMES [--texts N] [--threshold T]
 
-FILE and FRAMES are JSON Lines (`text`), or a WARC file (.warc.gz), whose pages without tags are texts. Each text of FILE, up to N, stands twice:
-as it is, and between the beginning and the end of the page of one of ten sites, whose words are the texts of FRAMES. Prints for each
-share of such words in the framed texts the share of these pairs of which `neardup dedup` removes one for the other, by similarity and by
-containment, and how many texts are left in neither form. Texts that either removes where there are no framed ones are left out.
+FILE and FRAMES are JSON Lines (`text`), or WARC files (.warc.gz), whose pages without tags are the texts. The script writes each text of
+FILE, up to N, twice: unchanged, and framed by the beginning and end of a page of one of ten sites, which are made of the texts of FRAMES.
+For each share of frame words in the framed texts, it prints the share of these pairs of which `neardup dedup` removes one, by similarity
+and by containment, and how many texts remain in neither form. It leaves out texts that are removed even without framed ones.
 """
 
 import argparse
@@ -32,7 +32,7 @@ def texts(path):
 
 
 def pages(records):
-    """The pages of a WARC file that have some words, without tags."""
+    """Yields the pages of a WARC file without tags, if they have enough words."""
     for line in records:
         if not line.startswith(b"WARC/"):
             continue
@@ -44,7 +44,7 @@ def pages(records):
 
 
 def removed(neardup, documents, flags):
-    """The removed documents, each with the one kept in its place."""
+    """Returns the removed documents, each with the one kept in its place."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "in.jsonl")
         path.write_text("".join(json.dumps({"id": i, "text": t}) + "\n" for i, t in documents.items()), encoding="utf-8")

@@ -1,4 +1,4 @@
-# What a user of dedupe writes: dedupe_user.py RECORDS.csv LABELS.csv CLUSTERS.csv
+# The code that a user of dedupe writes: dedupe_user.py RECORDS.csv LABELS.csv CLUSTERS.csv
 import csv
 import random
 import re
@@ -17,7 +17,7 @@ def main():
     random.seed(1)
     data = read(sys.argv[1])
     with open(sys.argv[2], encoding="utf-8", newline="") as f:
-        groups = {r["id"]: r["group"] for r in csv.DictReader(f)}  # a record without a group is one nobody judged
+        groups = {r["id"]: r["group"] for r in csv.DictReader(f)}  # records without a group were not judged
     has = {c for r in data.values() for c, v in r.items() if v}
     fields = [String("title"), ShortString("year", has_missing=True), Exact("year", has_missing=True)]
     fields += [String("authors", has_missing=True)] if "authors" in has else []

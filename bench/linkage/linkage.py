@@ -1,9 +1,9 @@
-"""Compares neardup with Splink and dedupe on bibliographic records that people marked, and prints a table in Markdown.
+"""Compares neardup with Splink and dedupe on bibliographic records labelled by people, and prints a Markdown table.
 
     python3 bench/linkage/linkage.py [--data ../shared/data/docconflation] [--only neardup,splink,dedupe]
 
-at the top of a clone. It builds neardup, and installs the others from PyPI, in the versions of splink.txt and dedupe.txt, into
-.cache/linkage; dedupe needs a C compiler. What a user of each tool writes is in *_user.*; docs/bench.md says how to read the table.
+Run it at the top of a clone. It builds neardup and installs the others from PyPI into .cache/linkage, in the versions of splink.txt and
+dedupe.txt; dedupe needs a C compiler. The code that a user of each tool writes is in *_user.*; docs/bench.md says how to read the table.
 """
 
 import argparse
@@ -30,12 +30,12 @@ WORK = pathlib.Path(".cache/bench/linkage")
 NEARDUP = WORK / "neardup"
 USERS = {"neardup": "neardup_user.sh", "Splink": "splink_user.py", "dedupe": "dedupe_user.py"}
 TITLES = [".4", ".5", ".6", ".7", ".8"]  # similarities of titles, in neardup's second command
-PROBABILITY = 0.95  # from which Splink's README joins records
+PROBABILITY = 0.95  # minimum probability at which Splink's README joins records
 Measured = collections.namedtuple("Measured", "pairs cpu wall")
 
 
 def install(tool):
-    """Makes an environment with the pinned packages, and returns its Python."""
+    """Creates an environment with the pinned packages, and returns its Python."""
     python, want = CACHE / tool / "bin/python", (HERE / f"{tool}.txt").read_text()
     done = CACHE / tool / "installed.txt"
     if not done.exists() or done.read_text() != want:
@@ -47,7 +47,7 @@ def install(tool):
 
 
 def run(*command, patience=None):
-    """CPU and wall seconds of a command and all that it starts; None if it is ended after so many seconds."""
+    """Returns the CPU and wall seconds of a command and its descendants, or None if it was stopped after patience seconds."""
     begun = time.monotonic()
     with open(WORK / "log", "w") as log:
         child = subprocess.Popen([str(c) for c in command], stdout=log, stderr=log, start_new_session=True)
@@ -64,12 +64,12 @@ def run(*command, patience=None):
 
 
 def lines(user):
-    """How many lines a user writes."""
+    """Returns the number of lines that a user writes."""
     return sum(bool(line.strip()) and not line.lstrip().startswith("#") for line in (HERE / user).read_text().splitlines())
 
 
 def clusters(text):
-    """The records of each cluster of a table."""
+    """Returns the records of each cluster in a table."""
     found = collections.defaultdict(list)
     for r in csv.DictReader(text):
         found[r["cluster"]].append(r["id"])
@@ -136,7 +136,7 @@ def main():
         records = WORK / f"{name}.csv"
         s.write(records)
         about.append(s)
-        # what a tool finds by the values of its setting; the first is its own
+        # pairs by the value of the tool's setting; the first value is its own
         if "neardup" in only:
             costs[name, "neardup"] = neardup(records)
             swept["neardup"][name] = {float(t): neardup(records, t).pairs for t in TITLES}

@@ -1,4 +1,4 @@
-"""Reads the sets of lamps-lab/docconflation as records of one form, and judges pairs by their truth."""
+"""Reads the sets of lamps-lab/docconflation into a common form, and judges pairs by their truth."""
 
 import collections
 import csv
@@ -18,7 +18,7 @@ def rows(path):
 
 
 def components(pairs):
-    """The connected groups of pairs."""
+    """Returns the connected components of pairs."""
     of = {}
 
     def find(x):
@@ -35,7 +35,7 @@ def components(pairs):
 
 
 class Set:
-    """A set's records, and the pairs that people marked."""
+    """The records of a set, and the pairs labelled by people."""
 
     def __init__(self, folder, name):
         records, key, truth = SETS[name]
@@ -55,13 +55,13 @@ class Set:
             out.writerows(self.records)
 
     def half(self, one):
-        """Which half of the groups a record is in."""
+        """Returns which half of the groups has a record."""
         return zlib.crc32(self.group[one].encode()) % 2
 
     def judge(self, found, half=None):
-        """Precision, recall and F1 of the pairs of which the truth names a record, as the study counts; of one half if asked.
+        """Returns precision, recall and F1 over pairs with a record in the truth, as the study counts, or over one half.
 
-        Most records of s2orc are in no group although many have copies: nothing says which of their pairs are right.
+        Most records of s2orc are in no group although many have copies, so the truth of their pairs is not known.
         """
         def counts(pair):
             return any(x in self.group and half in (None, self.half(x)) for x in pair)
@@ -72,5 +72,5 @@ class Set:
 
 
 def inside(groups):
-    """The pairs of groups."""
+    """Returns the pairs within groups."""
     return {pair for g in groups for pair in itertools.combinations(sorted(g), 2)}

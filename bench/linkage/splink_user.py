@@ -1,4 +1,4 @@
-# What a user of Splink writes: splink_user.py RECORDS.csv PAIRS.csv
+# The code that a user of Splink writes: splink_user.py RECORDS.csv PAIRS.csv
 import sys
 
 import duckdb

@@ -2,8 +2,8 @@
 
     compare.py NEARDUP DOCUMENTS.jsonl SOURCE [--bytes 250] [--words 50] [--rounds 3] [--temp-dir DIR]
 
-SOURCE is a checkout of that repository; the script builds it with cargo. Prints the CPU seconds and the peak of memory of both, the disk
-that the suffix array takes, and what neardup does with the bytes that the suffix array cuts.
+SOURCE is a checkout of that repository; the script builds it with cargo. It prints the CPU seconds and peak memory of both, the disk
+space of the suffix array, and what neardup does with the bytes that the suffix array cuts.
 """
 
 import argparse
@@ -19,13 +19,13 @@ import subprocess
 import sys
 import tempfile
 
-PARTS, OVERLAP = 4, 100_000  # those of scripts/make_suffix_array.py for a corpus of this size
+PARTS, OVERLAP = 4, 100_000  # as in scripts/make_suffix_array.py for a corpus of this size
 CUT, FIRST, SHORTER = 1, 2, 3
 SHORTER_WORDS = 30
 
 
 def run(command, out=subprocess.DEVNULL):
-    """The CPU seconds of a command, and its peak of memory in MB."""
+    """Returns the CPU seconds of a command, and its peak memory in MB."""
     child = subprocess.Popen([str(c) for c in command], stdout=out, stderr=subprocess.DEVNULL)
     _, status, used = os.wait4(child.pid, 0)
     if status:
@@ -34,7 +34,7 @@ def run(command, out=subprocess.DEVNULL):
 
 
 def suffix_array(program, data, length, work):
-    """The ranges of bytes that are repeated, with CPU seconds, peak and bytes on the disk."""
+    """Returns the repeated byte ranges, CPU seconds, peak memory and bytes on disk."""
     size, threads, costs, parts = data.stat().st_size, os.cpu_count(), [], []
     for i in range(PARTS):
         start = i * (size // PARTS)
@@ -58,7 +58,7 @@ def suffix_array(program, data, length, work):
 
 
 def passages(neardup, documents, words, work):
-    """The rows of passages of so many words, with CPU seconds and peak."""
+    """Returns the rows of passages of at least this many words, CPU seconds and peak memory."""
     out = work / f"out{words}"
     shutil.rmtree(out, ignore_errors=True)
     cost = run([neardup, "passages", documents, "--length", words, "-o", out, "--quiet", "--no-text"])

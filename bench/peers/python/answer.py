@@ -1,10 +1,10 @@
-"""What all peers share: the corpus is read, documents found similar are put together, and the answer is written.
+"""Shared by all peers: reads the corpus, clusters the documents found similar, and writes the answer.
 
-    NAME_peer.py answer CORPUS FILE BANDS ROWS   the measured run: FILE gets a line for each document that is to go
-    NAME_peer.py words CORPUS FILE               what the peer compares: FILE gets a line for each document
+    NAME_peer.py answer CORPUS FILE BANDS ROWS   the measured run: FILE gets a line for each document to remove
+    NAME_peer.py words CORPUS FILE               the words that the peer compares: FILE gets a line per document
 
-CORPUS is JSON lines with id and text, perhaps as zstd. A line of the answer is an id, a tab, and the id of the first
-document of the same cluster, which stays. A line of words is an id, a tab, and the words, with blanks between them.
+CORPUS is JSON lines with id and text, perhaps compressed by zstd. A line of the answer is an id, a tab, and the id of
+the first document of the same cluster, which is kept. A line of words is an id, a tab, and the words, separated by spaces.
 """
 
 import io
@@ -13,20 +13,20 @@ import os
 import re
 import sys
 
-# Before a peer is imported, which takes as many threads as there are cores.
+# Before a peer is imported, since peers use as many threads as there are cores.
 os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: int(os.environ.get("WORKERS", "2"))])
 
 import orjson
 import zstandard
 
 SHINGLE = 5
-# From which estimated similarity on a candidate counts, where a peer estimates.
+# Minimum estimated similarity of accepted candidates, if a peer estimates.
 ESTIMATE = float(os.environ.get("ESTIMATE", "0.8"))
 BATCH = 4096
 
 
 def documents(path):
-    """Yields id and text of each document."""
+    """Yields the id and text of each document."""
     with open(path, "rb") as f:
         if path.endswith(".zst"):
             f = io.BufferedReader(zstandard.ZstdDecompressor().stream_reader(f), 1 << 20)
@@ -43,7 +43,7 @@ def batches(path):
 
 
 def shingles(words):
-    """Returns the runs of words; of fewer words than a run has, all of them as one."""
+    """Returns the runs of SHINGLE words; if there are fewer words, one run of all."""
     if len(words) < SHINGLE:
         return [" ".join(words)] if words else []
     return [" ".join(words[i : i + SHINGLE]) for i in range(len(words) - SHINGLE + 1)]
@@ -53,7 +53,7 @@ WORD = re.compile(r"\w+")
 
 
 def split(text):
-    """Cuts a text for peers that take tokens."""
+    """Splits a text for peers that take tokens."""
     return WORD.findall(text.lower())
 
 
@@ -64,7 +64,7 @@ def words(path):
 
 
 class Clusters:
-    """Documents, by number, that are connected. The root of a cluster is its first document."""
+    """Connected documents, by number. The root of a cluster is its first document."""
 
     def __init__(self):
         self.parents = {}

@@ -1,6 +1,6 @@
-"""Daft: the recipe of its guide (normalise, minhash, bands, group by band). Two of its steps are done more cheaply: bands
-are grouped by their hash, and what hangs together is found by union-find and not by joins. Documents that share a band
-are taken for similar; nothing is compared."""
+"""Daft: the recipe of its guide (normalise, minhash, bands, group by band). Two of its steps are made cheaper: bands
+are grouped by their hash, and connected documents are found by union-find instead of joins. Documents that share a band
+count as similar; they are not compared."""
 
 import answer as a
 import daft

@@ -1,5 +1,5 @@
-"""datasketch: MinHash and MinHashLSH. Documents that share a band are taken for similar; nothing is compared. datasketch
-takes tokens: words are cut and joined to shingles here."""
+"""datasketch: MinHash and MinHashLSH. Documents that share a band count as similar; they are not compared. datasketch
+takes tokens, so the words are split and joined to shingles here."""
 
 import answer as a
 from datasketch import MinHash, MinHashLSH

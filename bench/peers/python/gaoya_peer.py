@@ -1,5 +1,5 @@
-"""gaoya: its own analyser of words, its index, its bulk calls, which use all threads. What answers a query shares a band
-and has a signature that is similar enough."""
+"""gaoya: its own word analyser, index and bulk calls, which use all threads. The answers to a query share a band with it
+and have a signature that is similar enough."""
 
 import re
 
@@ -36,7 +36,7 @@ SEPARATORS = re.compile(r"[!-/:-@\[-`{-~\t\n\f\r ]+")
 def words(corpus):
     for i, text in a.documents(corpus):
         found = [w for w in SEPARATORS.split(text.lower()) if w]
-        yield i, found if len(found) >= a.SHINGLE else []  # to gaoya, a shorter document has no shingle
+        yield i, found if len(found) >= a.SHINGLE else []  # gaoya makes no shingles of shorter documents
 
 
 if __name__ == "__main__":

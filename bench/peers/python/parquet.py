@@ -1,4 +1,4 @@
-"""Writes the documents of a file of JSON lines as Parquet: parquet.py WRITER FROM TO."""
+"""Writes the documents of a JSON Lines file as Parquet: parquet.py WRITER FROM TO."""
 
 import json
 import sys

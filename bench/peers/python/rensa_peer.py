@@ -1,5 +1,5 @@
-"""rensa: RMinHash and RMinHashLSH in bulk calls. A candidate counts if its estimated similarity is enough. rensa takes
-tokens: words are cut and joined to shingles here."""
+"""rensa: RMinHash and RMinHashLSH in bulk calls. A candidate is accepted if its estimated similarity suffices. rensa
+takes tokens, so the words are split and joined to shingles here."""
 
 import answer as a
 from rensa import RMinHash, RMinHashLSH

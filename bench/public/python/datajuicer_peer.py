@@ -1,5 +1,5 @@
-"""data-juicer: its operator document_minhash_deduplicator, called from Python, since the answer of its command does not
-name what was removed. Buckets join documents; nothing is compared."""
+"""data-juicer: its operator document_minhash_deduplicator, called from Python, since its command does not report which
+documents it removed. Documents that share a bucket are joined; they are not compared."""
 
 import os
 
@@ -30,7 +30,7 @@ def words(corpus):
 
     for i, text in a.documents(corpus):
         found = split_on_whitespace(text.lower())
-        yield i, found if len(found) >= a.SHINGLE else []  # to it, shorter ones are copies of each other
+        yield i, found if len(found) >= a.SHINGLE else []  # it takes shorter ones for copies of each other
 
 
 if __name__ == "__main__":

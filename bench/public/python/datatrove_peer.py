@@ -1,5 +1,5 @@
-"""datatrove: the four stages of its example, one task for each part of the corpus. Buckets join documents; nothing is
-compared."""
+"""datatrove: the four stages of its example, one task for each part of the corpus. Documents that share a bucket are
+joined; they are not compared."""
 
 import glob
 import gzip
@@ -51,7 +51,7 @@ def answer(corpus, bands, rows):
 
 
 def split(corpus, parts):
-    """Deals the documents to files, one for each task, and yields their ids."""
+    """Distributes the documents over one file per task, and yields their ids."""
     os.makedirs(f"{HOME}/in")
     files = [open(f"{HOME}/in/{part}.jsonl", "wb") for part in range(parts)]
     for number, (i, text) in enumerate(a.documents(corpus)):

@@ -1,5 +1,5 @@
-"""FastSketchLSH: sketches and their bands. Documents that share a band are taken for similar; nothing is compared. It
-takes tokens: words are cut and joined to shingles here."""
+"""FastSketchLSH: sketches and their bands. Documents that share a band count as similar; they are not compared. It
+takes tokens, so the words are split and joined to shingles here."""
 
 import answer as a
 import numpy as np

@@ -1,4 +1,4 @@
-"""incrededup: its command on a SQLite database, all documents, also short ones. Its shingles are three characters."""
+"""incrededup: its command on a SQLite database, with all documents, even short ones. Shingles are three characters."""
 
 import os
 import sqlite3

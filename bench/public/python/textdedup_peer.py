@@ -1,5 +1,5 @@
-"""text-dedup: its minhash command, with the configuration of its README. It compares candidates, and joins again what
-it has not confirmed."""
+"""text-dedup: its minhash command, with the configuration of its README. It compares candidates, but then
+also joins those that it has not confirmed."""
 
 import os
 import pickle
@@ -37,7 +37,7 @@ enable_profiling = false
 
 
 def answer(corpus, bands, rows):
-    # without bands, it chooses them for 0.7
+    # bands = 0: it chooses them for 0.7
     chosen = f"num_perm = {bands * rows}\nbands = {bands}\nrows = {rows}\nthreshold = 0.8"
     if bands == 0:
         chosen = f"num_perm = {rows}\nthreshold = 0.7"

@@ -1,6 +1,6 @@
-"""The second program of the exact join: which sets are similar, by a product of sparse matrices: truth.py FILE.
+"""The second program of the exact join. It finds similar sets by a product of sparse matrices: truth.py FILE.
 
-FILE has each set as its size and its elements, in 64 bits each. What is printed is what public.go calls joined.
+FILE has the size and the elements of each set, in 64 bits each. The output is a joined of public.go, as JSON.
 """
 
 import json
@@ -21,7 +21,7 @@ while at < len(data):
 sizes = np.array(sizes, dtype=np.int64)
 _, columns, counts = np.unique(np.concatenate(parts), return_inverse=True, return_counts=True)
 rows = np.repeat(np.arange(len(sizes)), sizes)
-shared = counts[columns] > 1  # others join nothing
+shared = counts[columns] > 1  # elements of one set join nothing
 ones = np.ones(shared.sum(), dtype=np.int32)
 matrix = csr_matrix((ones, (rows[shared], columns[shared])), shape=(len(sizes), len(counts)))
 transposed = matrix.T.tocsr()
