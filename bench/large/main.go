@@ -112,8 +112,7 @@ func (b *bench) corpus(folder string, documents int) (string, error) {
 	return f.Name(), f.Close()
 }
 
-// held returns the size of the files below a folder that a process has open, most of which have no name. 0 if not on
-// Linux.
+// held returns the size of the files below a folder that a process has open. Most have no name. 0 except on Linux.
 func held(pid int, folder string) (bytes int64) {
 	open, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
 	seen := map[uint64]bool{}

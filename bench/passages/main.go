@@ -1,5 +1,4 @@
-// Command passages measures neardup passages on generated corpora of up to 10 GB, which it writes to the temporary
-// folder:
+// Command passages measures neardup passages on generated corpora of up to 10 GB, written to the temporary folder:
 //
 //	go build -tags disable_grpc_modules -o bin/neardup ./cmd/neardup && go run ./bench/passages -neardup bin/neardup
 //
