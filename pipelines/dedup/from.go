@@ -149,6 +149,7 @@ func (r *run) checkInput(ctx context.Context) error {
 func (p *Plan) replayed(s beam.Scope, temp string) (keys, found) {
 	params := replay.Params{
 		Inputs: job.Inputs(temp), Tables: p.From.Folder, Shards: p.componentShards(), Measure: p.Verifier(temp),
+		Lower: p.From.Run.Parameters.Threshold < p.Config.Threshold,
 		Read: blocks.Fact{Kind: blocks.FactRead, Name: "0", Counts: map[string]int64{
 			blocks.CountRecords:    p.From.Run.Counts.Records,
 			blocks.CountUnreadable: p.From.Run.Counts.Unreadable,

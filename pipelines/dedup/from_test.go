@@ -197,3 +197,23 @@ func TestDecideAgainAmongCopies(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A cosine of exactly the threshold is as clear as any other if the threshold stays.
+func TestDecideAgainAtThreshold(t *testing.T) {
+	input := filepath.Join(t.TempDir(), "in.jsonl")
+	const texts = `{"text":"one two three four"}` + "\n" + `{"text":"three four five six"}` + "\n"
+	if err := os.WriteFile(input, []byte(texts), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	whole := finished(t, input, "--method=complete", "--compare=cosine", "--shingle=word:1", "--threshold=.5")
+	if whole.Run.Counts.Removed != 1 {
+		t.Fatalf("%d documents are removed", whole.Run.Counts.Removed)
+	}
+	again, err := decidedAgain(t, whole, "--keep=none")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := again.Run.Counts.Removed; n != 2 {
+		t.Errorf("%d documents are removed of two that are similar, and --keep none", n)
+	}
+}

@@ -39,6 +39,8 @@ type Params struct {
 	Shards sets.ComponentShards
 	// Measure is the measure of the similarities in the tables, with the threshold that pairs must reach.
 	Measure verifier.Spec
+	// Lower says that the tables have a lower threshold than Measure; otherwise every pair reaches it.
+	Lower bool
 	// Read has the totals of the run that read the documents. HasRejected says whether it wrote rows of rejected.
 	Read        blocks.Fact
 	HasRejected bool
@@ -207,9 +209,12 @@ func (f *similarFn) ProcessElement(
 			send(&blocks.Copy{Of: a.Key, Profile: b})
 			continue
 		}
-		reached, err := row.reaches(f.Params.Measure)
-		if err != nil {
-			return err
+		reached := true
+		if f.Params.Lower {
+			var err error
+			if reached, err = row.reaches(f.Params.Measure); err != nil {
+				return err
+			}
 		}
 		if reached {
 			g.near = true
