@@ -22,7 +22,7 @@ type Pair struct {
 	Shared  int32     `parquet:"shared" json:"shared" doc:"distinct shingles that both documents have; for 'simhash-overlap', equal bits"`
 	SizeA   int32     `parquet:"size_a" json:"size_a" doc:"distinct shingles of a; for 'simhash-overlap', bits in a signature"`
 	SizeB   int32     `parquet:"size_b" json:"size_b" doc:"the same for b"`
-	InA     *string   `parquet:"in_a,optional,dict" json:"in_a" doc:"what a is part of: 'input', 'reference' or 'index'; null without '--against'"`
+	InA     *string   `parquet:"in_a,optional,dict" json:"in_a" doc:"what a is part of: 'input', 'reference' or 'index'; null without '--against', or while the index is empty"`
 	Matches []float64 `parquet:"matches,optional,list" json:"matches" doc:"similarity by each similarity rule of '--match', in the order of the flags; 0 if a value is missing and the rule has 'missing-ok'; null without such rules, and for copies"`
 }
 
@@ -44,7 +44,7 @@ type Clustered struct {
 	Size     int32   `parquet:"size" json:"size" doc:"its distinct shingles; for 'simhash-overlap', bits in its signature"`
 	Members  int32   `parquet:"members" json:"members" doc:"documents in the cluster"`
 	Kept     bool    `parquet:"kept" json:"kept" doc:"true if it is in the corpus or is a reference"`
-	In       *string `parquet:"in,optional,dict" json:"in" doc:"what the document is part of: 'input', 'reference' or 'index'; null without '--against'"`
+	In       *string `parquet:"in,optional,dict" json:"in" doc:"what the document is part of: 'input', 'reference' or 'index'; null without '--against', or while the index is empty"`
 	Partial  *bool   `parquet:"partial,optional" json:"partial" doc:"true if 'pairs' lists only some pairs of the cluster; otherwise null"`
 }
 
@@ -82,7 +82,7 @@ type Removed struct {
 	KeptPosition int64    `parquet:"kept_position" json:"kept_position" doc:"where the kept document begins in its file"`
 	Similarity   *float64 `parquet:"similarity,optional" json:"similarity" doc:"similarity of the two documents; null if they are not a pair, as is possible with '--cluster components' and '--drop-covered'. If the document names itself, its highest similarity to another"`
 	Reason       string   `parquet:"reason,dict" json:"reason" doc:"the first of these that applies. 'identical': the two texts are the same, byte for byte as decoded. 'equal': their tokens are the same, in the same order, after normalising. 'same-set': their shingle sets are the same. 'near': their similarity is at least the threshold, or 'similarity' is null. 'covered': earlier documents, mainly the kept one, contain the removed one ('passages --drop-covered')"`
-	KeptIn       *string  `parquet:"kept_in,optional,dict" json:"kept_in" doc:"what the kept document is part of: 'input', 'reference' or 'index'; null without '--against'"`
+	KeptIn       *string  `parquet:"kept_in,optional,dict" json:"kept_in" doc:"what the kept document is part of: 'input', 'reference' or 'index'; null without '--against', or while the index is empty"`
 	Differs      []string `parquet:"differs,optional,list" parquet-element:",dict" json:"differs" doc:"how the document differs from the kept one: 'numbers' (as '--match-numbers' compares them) and, for copies, 'symbols'; null if unknown, as in an output of '--from' or for a copy of a document that an earlier run removed. With '--match' and no '--text', neardup checks all columns with a similarity rule"`
 }
 

@@ -49,14 +49,16 @@ func checkIndexed(a *job.Asked) error {
 		return refused("--keep "+strings.Join(a.Keep, " --keep "), later)
 	case len(a.Protect) > 0:
 		return refused("--protect", later)
-	case len(a.Match) > 0 || a.MatchNumbers:
+	case a.MatchNumbers:
+		return refused("--match-numbers", "it does not store the numbers of texts; drop it")
+	case len(a.Match) > 0:
 		return refused("--match", "it does not store the columns that rules compare; drop it")
 	case a.Method == job.SimHash:
 		return refused("--method simhash", "it has only sets of shingles; give --method minhash, complete or exact")
 	case a.Method != job.Exact && a.Measure != job.Jaccard:
 		return refused("--compare "+a.Measure, "it has only sets of shingles; drop it")
 	case a.Prepares():
-		return refused("--signature "+a.Signature, "weights depend on all documents; drop it")
+		return refused("--signature "+a.Signature, "its signatures depend on all documents of a run; drop it")
 	case a.Texts.Shingle.Kind == shingle.Item:
 		return refused("--shingle item", "it stores one text per document, and no list; give another --shingle")
 	case a.Limit > 0:

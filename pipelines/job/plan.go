@@ -684,7 +684,7 @@ func (p *Plan) choose(sets [][]uint64, documents int64) (err error) {
 			p.Choice.Reason = "bands and rows are those of the index"
 			if p.Choice.Percolates {
 				p.Choice.Reason = fmt.Sprintf("the bands and rows of the index give more than %v unrelated candidates per document; "+
-					"create it again with a larger --expect", lsh.MaxIndexedEdges)
+					"create it again with a larger --expect, longer shingles or a higher threshold", lsh.MaxIndexedEdges)
 			}
 		}
 		if r.Family != signature.FSS { // only FSS needs a power of two
