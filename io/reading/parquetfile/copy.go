@@ -11,8 +11,8 @@ import (
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/codec/parquet"
 	"github.com/neardup/neardup/io/reading"
-	"github.com/neardup/neardup/io/storage"
 )
 
 // maxGroup is about the size in bytes above which a row group is written as several.
@@ -38,8 +38,8 @@ func (r Reader) CopyEdited(
 	if err != nil {
 		return 0, 0, err
 	}
-	err = with(ctx, file, func(f *storage.File, ft *footer) error {
-		end := min(span.End, ft.rows)
+	err = with(ctx, file, o, func(in *input) error {
+		end := min(span.End, in.Rows)
 		for _, rows := range [][]int64{dropped, edited} {
 			for i, row := range rows {
 				if row < span.Start || row >= end || i > 0 && row <= rows[i-1] {
@@ -49,7 +49,7 @@ func (r Reader) CopyEdited(
 		}
 		texts := editor{edit: edit, begins: begins}
 		if len(edited) > 0 {
-			if texts.columns, err = editable(file, ft, o.Fields); err != nil {
+			if texts.columns, err = in.editable(o.Fields); err != nil {
 				return err
 			}
 			if texts.columns == nil {
@@ -58,16 +58,13 @@ func (r Reader) CopyEdited(
 			texts.rows = edited
 		}
 		kept = max(end-span.Start, 0) - int64(len(dropped))
-		if kept == ft.rows && len(edited) == 0 {
-			_, err := io.Copy(w, io.NewSectionReader(f, 0, file.Size))
+		if kept == in.Rows && len(edited) == 0 {
+			_, err := io.Copy(w, io.NewSectionReader(in.f, 0, file.Size))
 			return err
 		}
-		c := &copier{
-			source: &source{ctx, f, file, ft, mostOf(o)}, w: w, dropped: dropped, texts: texts, largest: maxGroup,
-			room: room{claim: reading.Claim(o)},
-		}
+		c := &copier{input: in, w: w, dropped: dropped, texts: texts, largest: maxGroup, room: room{claim: reading.Claim(o)}}
 		defer func() {
-			c.stored, c.unpacked, c.gathered, c.block = nil, nil, nil, nil
+			c.last, c.gathered, c.block = nil, nil, nil
 			c.room.free()
 		}()
 		return c.copy(span.Start, end, kept)
@@ -77,7 +74,7 @@ func (r Reader) CopyEdited(
 
 // copier writes a file without some of its rows.
 type copier struct {
-	*source
+	*input
 	w       io.Writer
 	dropped []int64 // rows, ascending
 	texts   editor
@@ -90,8 +87,9 @@ type copier struct {
 	at     int64 // bytes written
 	groups []writtenGroup
 	room   room
-	// Buffers that columns hand on: of the file, of a page of it, of the page that is gathered, and of that compressed.
-	stored, unpacked, gathered, block []byte
+	last   *parquet.Column // that was read, whose buffers the next one takes
+	// Buffers that columns hand on: of the page that is gathered, and of that compressed.
+	gathered, block []byte
 }
 
 func (c *copier) Write(p []byte) (int, error) {
@@ -110,12 +108,12 @@ var errLarge = errors.New("the row group is too large")
 
 // copy writes the rows from start to before end, of which so many are kept.
 func (c *copier) copy(start, end, kept int64) error {
-	if _, err := c.Write(magic); err != nil {
+	if _, err := c.Write([]byte(parquet.Magic)); err != nil {
 		return err
 	}
-	for i := range c.footer.groups {
-		g := &c.footer.groups[i]
-		from, to := max(start, g.first), min(end, g.first+g.rows)
+	for i := range c.Groups {
+		g := &c.Groups[i]
+		from, to := max(start, g.First), min(end, g.First+g.Rows)
 		if from >= to {
 			continue
 		}
@@ -134,10 +132,10 @@ func (c *copier) copy(start, end, kept int64) error {
 	if rows != kept {
 		return fmt.Errorf("%s: %d rows were written of %d that are kept", c.file.Path, rows, kept)
 	}
-	footer := edit(c.footer.raw, func(id int16) bool { return id != 3 && id != 4 },
+	footer := edit(c.Footer, func(id int16) bool { return id != 3 && id != 4 },
 		integerField(3, thrift.I64, kept), listField(4, groups))
 	footer = binary.LittleEndian.AppendUint32(footer, uint32(len(footer)))
-	_, err = c.Write(append(footer, magic...))
+	_, err = c.Write(append(footer, parquet.Magic...))
 	return err
 }
 
@@ -153,19 +151,19 @@ func among(rows []int64, from, to int64) []int64 {
 }
 
 // group writes the rows of a row group from from to before to, cut where they would take more than c.largest.
-func (c *copier) group(g *rowGroup, from, to int64) error {
+func (c *copier) group(g *parquet.Group, from, to int64) error {
 	var stored, unpacked int64
-	var chunks []chunk
-	err := c.footer.chunks(c.file, g, func(_ int, chunk *chunk) error {
-		stored += chunk.compressed
-		unpacked += chunk.uncompressed
+	var chunks []parquet.Chunk
+	err := c.Chunks(g, func(_ int, chunk *parquet.Chunk) error {
+		stored += chunk.Compressed
+		unpacked += chunk.Uncompressed
 		chunks = append(chunks, *chunk)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	if kept := to - from - c.drops(from, to); kept == g.rows && stored <= c.largest || c.grown(stored) <= c.largest {
+	if kept := to - from - c.drops(from, to); kept == g.Rows && stored <= c.largest || c.grown(stored) <= c.largest {
 		return c.part(g, chunks, from, to)
 	}
 	extents, err := c.extents(g, chunks)
@@ -198,7 +196,7 @@ func (c *copier) grown(stored int64) int64 {
 
 // fitting returns where the row group that begins with the row from ends: before to, behind about so many bytes
 // and, unless it is one row, before it should take more than c.largest.
-func (c *copier) fitting(g *rowGroup, chunks []chunk, extents []extent, from, to, bytes int64) (end int64, err error) {
+func (c *copier) fitting(g *parquet.Group, chunks []parquet.Chunk, extents []extent, from, to, bytes int64) (end int64, err error) {
 	until := func(beyond func(end int64) bool) int64 {
 		return from + 1 + int64(sort.Search(int(to-from-1), func(i int) bool { return beyond(from + 2 + int64(i)) }))
 	}
@@ -217,7 +215,7 @@ func (c *copier) fitting(g *rowGroup, chunks []chunk, extents []extent, from, to
 }
 
 // fits reports whether a row group of these rows takes at most c.largest.
-func (c *copier) fits(g *rowGroup, chunks []chunk, from, to int64) (bool, error) {
+func (c *copier) fits(g *parquet.Group, chunks []parquet.Chunk, from, to int64) (bool, error) {
 	w, at, groups := c.w, c.at, len(c.groups)
 	c.w, c.stop = io.Discard, at+c.largest
 	defer func() { c.w, c.at, c.groups, c.stop = w, at, c.groups[:groups], 0 }()
@@ -252,63 +250,50 @@ func wholesOf(extents []extent, from, to int64) (bytes int64) {
 	return bytes
 }
 
-// extents returns those of a row group. Pages that do not tell their rows are unpacked, unless they are large.
-func (c *copier) extents(g *rowGroup, chunks []chunk) (all []extent, err error) {
+// extents returns those of a row group.
+func (c *copier) extents(g *parquet.Group, chunks []parquet.Chunk) (all []extent, err error) {
 	for i := range chunks {
-		before := len(all)
-		p := c.source.pages(&c.footer.schema.leaves[i], g, &chunks[i])
-		for first := g.first; ; {
-			ok, err := p.find(skipAhead)
-			if err != nil {
-				return nil, err
-			}
-			if !ok {
-				break
-			}
-			e := extent{first: first, stored: int64(len(p.header.bytes)) + p.header.stored}
-			e.rows, ok = p.rowsOf()
-			if !ok && p.large() {
-				all = append(all[:before], extent{g.first, g.rows, chunks[i].compressed})
-				break
-			}
-			if ok {
-				p.remaining -= p.header.values
-			} else if err := e.count(p); err != nil {
-				return nil, err
-			}
-			all = append(all, e)
-			first = e.first + e.rows
-			p.pass()
+		column := c.Column(&c.Leaves[i], g, &chunks[i])
+		pages, err := pagesOf(column)
+		if err != nil {
+			return nil, err
 		}
-		if p.wordsAt > 0 {
-			all = append(all, extent{g.first, g.rows, int64(len(p.wordHead.bytes)) + p.wordHead.stored})
+		all = append(all, pages...)
+		if column.WordsAt > 0 {
+			all = append(all, extent{g.First, g.Rows, column.WordsHeader.Size()})
 		}
 	}
 	return all, nil
 }
 
-// count counts the rows of the page whose header was read. It may begin in the middle of one.
-func (e *extent) count(p *pages) error {
-	if err := p.load(); err != nil {
-		return err
-	}
-	for begins := true; p.entries > 0; begins = false {
-		rep, _, err := p.level()
-		switch {
-		case err != nil:
-			return p.broken(err)
-		case rep == 0:
-			e.rows++
-		case begins:
-			e.first--
-			e.rows++
+// pagesOf returns the extents of a column's data pages. Those that do not tell their rows are unpacked, unless one is
+// large.
+func pagesOf(c *parquet.Column) (all []extent, err error) {
+	for first := c.Group.First; ; {
+		ok, err := c.Peek(false)
+		if err != nil || !ok {
+			return all, err
 		}
+		e := extent{first: first, stored: c.Header.Size()}
+		switch e.rows, ok = c.Rows(); {
+		case ok:
+			c.Omit(e.rows)
+		case c.Header.Large():
+			return []extent{{c.Group.First, c.Group.Rows, c.Chunk.Compressed}}, nil
+		default:
+			var begun int64
+			if e.rows, begun, err = c.CountRows(); err != nil {
+				return nil, err
+			}
+			e.first -= begun
+		}
+		all = append(all, e)
+		first = e.first + e.rows
 	}
-	return nil
 }
 
 // part writes one row group.
-func (c *copier) part(g *rowGroup, chunks []chunk, from, to int64) error {
+func (c *copier) part(g *parquet.Group, chunks []parquet.Chunk, from, to int64) error {
 	kept := to - from - c.drops(from, to)
 	if kept == 0 {
 		return nil
@@ -317,7 +302,7 @@ func (c *copier) part(g *rowGroup, chunks []chunk, from, to int64) error {
 	var columns []writtenColumn
 	loose := int64(0)
 	for i := range chunks {
-		column, err := c.column(g, &chunks[i], &c.footer.schema.leaves[i], from, to, kept)
+		column, err := c.column(g, &chunks[i], &c.Leaves[i], from, to, kept)
 		if err != nil {
 			return err
 		}
@@ -331,7 +316,7 @@ func (c *copier) part(g *rowGroup, chunks []chunk, from, to int64) error {
 	if n := len(c.groups); n < 1<<15 {
 		edits = append(edits, integerField(ordinalID, thrift.I16, n))
 	}
-	raw := edit(g.raw, func(id int16) bool { return id > ordinalID || id == 4 }, edits...)
+	raw := edit(g.Raw, func(id int16) bool { return id > ordinalID || id == 4 }, edits...)
 	c.groups = append(c.groups, writtenGroup{raw, kept, columns})
 	return nil
 }
@@ -387,21 +372,21 @@ func (c *copier) indexes() (groups [][]byte, err error) {
 }
 
 // column writes the kept rows of one column.
-func (c *copier) column(g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64) (column writtenColumn, err error) {
+func (c *copier) column(
+	g *parquet.Group, chunk *parquet.Chunk, l *parquet.Leaf, from, to, kept int64,
+) (column writtenColumn, err error) {
 	begin := c.at
-	w := &pageWriter{w: c, leaf: l, codec: chunk.codec, block: c.block, begin: begin, texts: c.texts.of(l, from, to)}
-	source := c.source.column(l, g, chunk)
-	source.window.data, source.unpacked, w.data = c.stored[:0], c.unpacked, c.gathered[:0]
-	c.stored, c.unpacked, c.gathered = nil, nil, nil
-	defer func() {
-		c.stored, c.unpacked, c.gathered, c.block = source.window.data, source.unpacked, w.data, w.block
-	}()
-	if _, err := source.head(skipAhead); err != nil {
+	w := &pageWriter{w: c, leaf: l, codec: chunk.Codec, block: c.block, begin: begin, texts: c.texts.of(l, from, to)}
+	source := c.Column(l, g, chunk)
+	source.Reuse(c.last)
+	c.last, w.data, c.gathered = source, c.gathered[:0], nil
+	defer func() { c.gathered, c.block = w.data, w.block }()
+	if _, err := source.Peek(false); err != nil {
 		return column, err
 	}
-	need := 2 * source.need() // for what is read, and what is gathered
+	need := 2 * source.Need() // for what is read, and what is gathered
 	if need > c.room.held {
-		source.drop()
+		source.Drop()
 		w.data = nil
 	}
 	if err := c.room.take(c.ctx, need); err != nil {
@@ -412,7 +397,7 @@ func (c *copier) column(g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64
 	if err != nil {
 		return column, err
 	}
-	if err := source.seek(from - g.first); err != nil {
+	if err := source.SeekRow(from - g.First); err != nil {
 		return column, err
 	}
 	if w.index, err = newIndexer(source); err != nil {
@@ -427,9 +412,9 @@ func (c *copier) column(g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64
 	if err != nil {
 		return column, err
 	}
-	if chunk.uncompressed > 0 {
+	if chunk.Uncompressed > 0 {
 		c.packed += float64(w.packed)
-		c.foreign += float64(w.gathered) * float64(chunk.compressed) / float64(chunk.uncompressed)
+		c.foreign += float64(w.gathered) * float64(chunk.Compressed) / float64(chunk.Uncompressed)
 	}
 	const ( // fields of ColumnMetaData; 1 to 4 and 8 are type, encodings, path, codec and key-value pairs
 		encodingsID, valuesID, looseID, storedID, dataID, dictionaryID, statisticsID = 2, 5, 6, 7, 9, 11, 12
@@ -442,18 +427,18 @@ func (c *copier) column(g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64
 	if data > dictionary {
 		edits = append(edits, integerField(dictionaryID, thrift.I64, dictionary))
 	}
-	whole := kept == g.rows && !edited // then its statistics are as true as they were
-	if !whole && chunk.statistics != nil {
-		statistics := stillTrue(chunk.statistics, values, w.nullsWritten, !edited && len(chunk.statistics) <= mostStatistics)
+	whole := kept == g.Rows && !edited // then its statistics are as true as they were
+	if !whole && chunk.Statistics != nil {
+		statistics := stillTrue(chunk.Statistics, values, w.nullsWritten, !edited && len(chunk.Statistics) <= mostStatistics)
 		edits = append(edits, thriftField{statisticsID, thrift.STRUCT, statistics})
 	}
 	if edited {
-		edits = append(edits, thriftField{encodingsID, thrift.LIST, withPlain(chunk.meta, encodingsID)})
+		edits = append(edits, thriftField{encodingsID, thrift.LIST, withPlain(chunk.Meta, encodingsID)})
 	}
-	meta := edit(chunk.meta, func(id int16) bool {
+	meta := edit(chunk.Meta, func(id int16) bool {
 		return id <= 4 && (id != encodingsID || !edited) || id == 8 || whole && (id == statisticsID || id >= 16)
 	}, edits...)
-	column.raw = edit(chunk.raw, func(id int16) bool { return id > 7 }, integerField(2, thrift.I64, 0),
+	column.raw = edit(chunk.Raw, func(id int16) bool { return id > 7 }, integerField(2, thrift.I64, 0),
 		thriftField{3, thrift.STRUCT, meta})
 	column.loose = w.loose
 	column.locations, column.bounds = w.index.encoded()
@@ -462,56 +447,47 @@ func (c *copier) column(g *rowGroup, chunk *chunk, l *leaf, from, to, kept int64
 
 // words writes the dictionary, if there is one: as it is, unless many of its words may have gone. Then it returns
 // the new numbers of those that are left.
-func (c *copier) words(w *pageWriter, source *column, from, to, kept int64) (numbers []uint32, err error) {
-	if source.wordsAt == 0 {
-		return nil, nil
-	}
-	if err := source.readDictionary(); err != nil {
-		return nil, source.broken(err)
-	}
-	// With one row in 25 gone, a dictionary that is kept whole is within 5 % of its share.
-	if 25*kept >= 24*source.group.rows {
-		w.wordBits = wordBits(source.words.n)
-		head := &source.wordHead
-		size := int64(len(head.bytes)) + head.stored
-		w.stored += size
-		w.loose += int64(len(head.bytes)) + head.uncompressed
-		_, err := io.Copy(w.w, io.NewSectionReader(c.f, source.wordsAt, size))
+func (c *copier) words(w *pageWriter, source *parquet.Column, from, to, kept int64) (numbers []uint32, err error) {
+	words, err := source.Dictionary()
+	if err != nil || words == nil {
 		return nil, err
 	}
-	used := make([]bool, source.words.n)
-	other := c.source.column(source.leaf, source.group, &source.chunk)
-	other.words = source.words
-	if err := other.seek(from - source.group.first); err != nil {
+	head := &source.WordsHeader
+	// With one row in 25 gone, a dictionary that is kept whole is within 5 % of its share.
+	if 25*kept >= 24*source.Group.Rows {
+		w.wordBits = wordBits(words.N)
+		return nil, w.verbatim(source, head, source.WordsAt)
+	}
+	used := make([]bool, words.N)
+	other := source.Again()
+	if err := other.SeekRow(from - source.Group.First); err != nil {
 		return nil, err
 	}
 	err = c.kept(from, to, other, func(_, def int) error {
-		if def < other.leaf.maxDef {
+		if def < other.Leaf.MaxDef {
 			return nil
 		}
-		v, ok := other.values.(*wordValues)
-		if !ok {
-			_, err := other.value()
+		if !other.Header.Words() {
+			_, err := other.Value()
 			return err
 		}
-		n, err := v.number()
-		if err != nil {
-			return other.broken(err)
+		n, err := other.Word()
+		if err == nil {
+			used[n] = true
 		}
-		used[n] = true
-		return nil
+		return err
 	}, func() error { return nil })
 	if err != nil {
 		return nil, err
 	}
-	return w.dictionary(source.words, &source.wordHead, used)
+	return w.dictionary(words, head, used)
 }
 
 // kept calls see with each entry of the rows that are kept, and after with each of these rows.
-func (c *copier) kept(from, to int64, source *column, see func(rep, def int) error, after func() error) error {
-	g := source.group
+func (c *copier) kept(from, to int64, source *parquet.Column, see func(rep, def int) error, after func() error) error {
+	g := source.Group
 	dropped := c.dropped[sort.Search(len(c.dropped), func(i int) bool { return c.dropped[i] >= from }):]
-	for row := g.first + source.row; row < to; row = g.first + source.row {
+	for row := g.First + source.Row; row < to; row = g.First + source.Row {
 		if err := c.ctx.Err(); err != nil {
 			return err
 		}
@@ -519,28 +495,28 @@ func (c *copier) kept(from, to int64, source *column, see func(rep, def int) err
 			dropped = dropped[1:]
 		}
 		if len(dropped) > 0 && dropped[0] == row {
-			if err := source.skip(); err != nil {
+			if err := source.Skip(); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := source.nextEntries(see); err != nil {
+		if err := source.Entries(see); err != nil {
 			return err
 		}
 		if err := after(); err != nil {
 			return err
 		}
 	}
-	if to == g.first+g.rows {
-		return source.done()
+	if to == g.First+g.Rows {
+		return source.Done()
 	}
 	return nil
 }
 
 // pages writes the data pages of the rows that are kept, and returns how many values, nulls among them, they have.
-func (c *copier) pages(w *pageWriter, source *column, numbers []uint32, from, to int64) (values int64, err error) {
-	g := source.group
-	if from == g.first && to == g.first+g.rows && c.drops(from, to) == 0 && len(w.texts.rows) == 0 {
+func (c *copier) pages(w *pageWriter, source *parquet.Column, numbers []uint32, from, to int64) (values int64, err error) {
+	g := source.Group
+	if from == g.First && to == g.First+g.Rows && c.drops(from, to) == 0 && len(w.texts.rows) == 0 {
 		return c.all(w, source)
 	}
 	wholes := func() error {
@@ -551,12 +527,12 @@ func (c *copier) pages(w *pageWriter, source *column, numbers []uint32, from, to
 	if err := wholes(); err != nil {
 		return 0, err
 	}
-	var like pageHeader
+	var like parquet.PageHeader
 	at := int64(none) // the page that like is for
 	err = c.kept(from, to, source, func(rep, def int) error {
-		row := g.first + source.row - 1
-		if at != source.offset {
-			at, like = source.offset, w.texts.page(source.header, row)
+		row := g.First + source.Row - 1
+		if at != source.Offset {
+			at, like = source.Offset, w.texts.page(source.Header, row)
 		}
 		if !w.fits(&like, at) {
 			if err := w.flush(); err != nil {
@@ -566,15 +542,15 @@ func (c *copier) pages(w *pageWriter, source *column, numbers []uint32, from, to
 		w.like, w.from = like, at
 		values++
 		if err := w.entry(rep, def); err != nil {
-			return source.broken(err)
+			return source.Broken(err)
 		}
-		if def < source.leaf.maxDef {
+		if def < source.Leaf.MaxDef {
 			return nil
 		}
-		if v, ok := source.values.(*wordValues); ok && numbersWords(like.encoding) {
-			n, err := v.number()
+		if like.Words() {
+			n, err := source.Word()
 			if err != nil {
-				return source.broken(err)
+				return err
 			}
 			if numbers != nil {
 				n = int(numbers[n])
@@ -582,7 +558,7 @@ func (c *copier) pages(w *pageWriter, source *column, numbers []uint32, from, to
 			w.words = append(w.words, uint32(n))
 			return nil
 		}
-		v, err := source.value()
+		v, err := source.Value()
 		if err != nil {
 			return err
 		}
@@ -603,18 +579,18 @@ func (c *copier) pages(w *pageWriter, source *column, numbers []uint32, from, to
 }
 
 // whole copies pages as they are as long as nothing is dropped of them, and returns how many values they have.
-func (c *copier) whole(w *pageWriter, source *column, renumbered bool, to int64) (values int64, err error) {
-	g := source.group
-	for source.entries == 0 && !source.held && g.first+source.row < to {
-		ok, err := source.head(readAhead)
+func (c *copier) whole(w *pageWriter, source *parquet.Column, renumbered bool, to int64) (values int64, err error) {
+	g := source.Group
+	for source.Between() && g.First+source.Row < to {
+		ok, err := source.Peek(true)
 		if err != nil || !ok {
 			return values, err
 		}
-		h := &source.header
-		rows, ok := source.rowsOf()
-		row := g.first + source.row
+		h := &source.Header
+		rows, ok := source.Rows()
+		row := g.First + source.Row
 		if !ok || rows > to-row || c.drops(row, row+rows) > 0 || len(among(w.texts.rows, row, row+rows)) > 0 ||
-			renumbered && numbersWords(h.encoding) {
+			renumbered && h.Words() {
 			return values, nil
 		}
 		if err := w.flush(); err != nil {
@@ -623,50 +599,55 @@ func (c *copier) whole(w *pageWriter, source *column, renumbered bool, to int64)
 		if err := w.copy(source, rows); err != nil {
 			return values, err
 		}
-		values += h.values
-		source.omit(rows)
+		values += h.Values
+		source.Omit(rows)
 	}
 	return values, nil
 }
 
 // all copies all pages as they are.
-func (c *copier) all(w *pageWriter, source *column) (values int64, err error) {
+func (c *copier) all(w *pageWriter, source *parquet.Column) (values int64, err error) {
 	for {
-		ok, err := source.head(readAhead)
+		ok, err := source.Peek(true)
 		if err != nil || !ok {
-			return source.chunk.values, err
+			return source.Chunk.Values, err
 		}
-		if err := w.copy(source, w.index.rowsOf(source.offset, source.group)); err != nil {
+		if err := w.copy(source, w.index.rowsOf(source.Offset, source.Group)); err != nil {
 			return 0, err
 		}
-		source.omit(0)
+		source.Omit(0)
 	}
 }
 
 // copy writes the page whose header was read, which has so many rows, as it is.
-func (w *pageWriter) copy(source *column, rows int64) error {
+func (w *pageWriter) copy(source *parquet.Column, rows int64) error {
 	offset := w.begin + w.stored
-	data, err := source.read(&source.header, source.offset)
-	if err != nil {
-		return source.broken(err)
-	}
-	h := &source.header
-	if err := w.raw(h.bytes, int64(len(h.bytes))); err != nil {
+	h := &source.Header
+	if err := w.verbatim(source, h, source.Offset); err != nil {
 		return err
 	}
-	if err := w.raw(data, h.uncompressed); err != nil {
-		return err
-	}
-	nulls := h.nulls
+	nulls := h.Nulls
 	switch {
-	case source.leaf.maxDef == 0 || source.chunk.nulls == 0:
+	case source.Leaf.MaxDef == 0 || source.Chunk.Nulls == 0:
 		nulls = 0
 	case nulls == none:
-		nulls = w.index.nullsOf(source.offset)
+		nulls = w.index.nullsOf(source.Offset)
 	}
-	if nulls > h.values {
+	if nulls > h.Values {
 		nulls = none
 	}
-	w.count(offset, source.offset, rows, h.values, max(nulls, none))
+	w.count(offset, source.Offset, rows, h.Values, max(nulls, none))
 	return nil
+}
+
+// verbatim writes the page of the source at an offset as it is.
+func (w *pageWriter) verbatim(source *parquet.Column, h *parquet.PageHeader, offset int64) error {
+	data, err := source.Stored(h, offset)
+	if err != nil {
+		return err
+	}
+	if err := w.raw(h.Bytes, int64(len(h.Bytes))); err != nil {
+		return err
+	}
+	return w.raw(data, h.Uncompressed)
 }

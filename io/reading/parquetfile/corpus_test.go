@@ -2,9 +2,7 @@ package parquetfile
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"math/big"
@@ -24,6 +22,7 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/codec"
+	core "github.com/neardup/neardup/io/codec/parquet"
 	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/reading/readertest"
 )
@@ -32,15 +31,9 @@ import (
 func footerOf(t *testing.T, content []byte) (fields []thriftField) {
 	t.Helper()
 	length := int(binary.LittleEndian.Uint32(content[len(content)-8:]))
-	r := thriftReader{data: content[len(content)-8-length : len(content)-8]}
-	r.fields(func(id int16, kind thrift.Type) {
-		begin := r.pos
-		r.skip(kind, 0)
-		fields = append(fields, thriftField{id, kind, bytes.Clone(r.data[begin:r.pos])})
+	core.Fields(content[len(content)-8-length:len(content)-8], func(id int16, kind thrift.Type, value []byte) {
+		fields = append(fields, thriftField{id, kind, bytes.Clone(value)})
 	})
-	if r.err != nil {
-		t.Fatal(r.err)
-	}
 	return fields
 }
 
@@ -49,7 +42,7 @@ func withFooter(content []byte, fields []thriftField) []byte {
 	length := int(binary.LittleEndian.Uint32(content[len(content)-8:]))
 	footer := appendStruct(nil, fields)
 	out := append(bytes.Clone(content[:len(content)-8-length]), footer...)
-	return append(binary.LittleEndian.AppendUint32(out, uint32(len(footer))), magic...)
+	return append(binary.LittleEndian.AppendUint32(out, uint32(len(footer))), core.Magic...)
 }
 
 func sameField(a, b thriftField) bool {
@@ -233,15 +226,9 @@ func TestHarder(t *testing.T) {
 // copyIn returns a copy in row groups of at most so many bytes.
 func copyIn(t rapid.TB, content []byte, dropped []int64, largest int64) []byte {
 	t.Helper()
-	file := &blocks.File{Path: "file", Size: int64(len(content))}
-	f := bytes.NewReader(content)
-	ft, err := readFooter(f, file)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var out bytes.Buffer
-	c := &copier{source: &source{context.Background(), f, file, ft, maxPage}, w: &out, dropped: dropped, largest: largest}
-	if err := c.copy(0, ft.rows, ft.rows-int64(len(dropped))); err != nil {
+	c := &copier{input: opened(t, content), w: &out, dropped: dropped, largest: largest}
+	if err := c.copy(0, c.Rows, c.Rows-int64(len(dropped))); err != nil {
 		t.Fatal(err)
 	}
 	return out.Bytes()
@@ -252,15 +239,11 @@ type groupSize struct{ rows, stored int64 }
 // groupsOf returns how large a file's row groups are, by its footer.
 func groupsOf(t rapid.TB, content []byte) (all []groupSize) {
 	t.Helper()
-	file := &blocks.File{Path: "file", Size: int64(len(content))}
-	ft, err := readFooter(bytes.NewReader(content), file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range ft.groups {
-		size := groupSize{rows: ft.groups[i].rows}
-		err := ft.chunks(file, &ft.groups[i], func(_ int, c *chunk) error {
-			size.stored += c.compressed
+	f := opened(t, content)
+	for i := range f.Groups {
+		size := groupSize{rows: f.Groups[i].Rows}
+		err := f.Chunks(&f.Groups[i], func(_ int, c *core.Chunk) error {
+			size.stored += c.Compressed
 			return nil
 		})
 		if err != nil {
@@ -312,34 +295,23 @@ func TestMoreRows(t *testing.T) {
 		case 3:
 			fields[i] = integerField(3, thrift.I64, 8)
 		case 4:
-			r := thriftReader{data: f.value}
-			var groups [][]byte
-			r.list(thrift.LIST, thrift.STRUCT, func() {
-				groups = append(groups, edit(r.structure(thrift.STRUCT), func(id int16) bool { return id != 3 }, integerField(3, thrift.I64, 8)))
-			})
-			fields[i] = listField(4, groups)
+			g := opened(t, content).Groups[0].Raw
+			fields[i] = listField(4, [][]byte{edit(g, func(id int16) bool { return id != 3 }, integerField(3, thrift.I64, 8))})
 		}
 	}
-	file := &blocks.File{Path: "file", Size: int64(len(content))}
 	lying := withFooter(content, fields)
-	file.Size = int64(len(lying))
-	f := bytes.NewReader(lying)
-	ft, err := readFooter(f, file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := opened(t, lying)
 	errs := map[string]error{}
-	g := &ft.groups[0]
-	g.rows = 9 // so that flat columns, whose values are counted, pass
-	err = ft.chunks(file, g, func(i int, c *chunk) error {
-		g := &rowGroup{first: 0, rows: 8}
-		column := (&source{context.Background(), f, file, ft, maxPage}).column(&ft.schema.leaves[i], g, c)
+	g := &f.Groups[0]
+	g.Rows = 9 // so that flat columns, whose values are counted, pass
+	err := f.Chunks(g, func(i int, c *core.Chunk) error {
+		column := f.Column(&f.Leaves[i], &core.Group{Rows: 8}, c)
 		for range 8 {
-			if err := column.skip(); err != nil {
+			if err := column.Skip(); err != nil {
 				return err
 			}
 		}
-		errs[column.leaf.name()] = column.done()
+		errs[column.Leaf.Path()] = column.Done()
 		return nil
 	})
 	if err != nil {
@@ -355,62 +327,11 @@ func TestMoreRows(t *testing.T) {
 	}
 }
 
-// failing is a store that cannot be read.
-type failing struct{}
-
-var errStore = errors.New("the store is gone")
-
-func (failing) ReadAt([]byte, int64) (int, error) { return 0, errStore }
-
-// TestStoreFailsAtTheEnd: that a page behind the last row could not be read does not say that the file has more rows.
-func TestStoreFailsAtTheEnd(t *testing.T) {
-	content := encoded(t, [][]document{documents(99)}, parquet.PageBufferSize(64))
-	file := &blocks.File{Path: "file", Size: int64(len(content))}
-	f := bytes.NewReader(content)
-	ft, err := readFooter(f, file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = ft.chunks(file, &ft.groups[0], func(i int, c *chunk) error {
-		if ft.schema.leaves[i].maxRep > 0 { // of the last row, the next one's beginning may be known
-			return nil
-		}
-		g := &rowGroup{rows: 99}
-		column := (&source{t.Context(), f, file, ft, maxPage}).column(&ft.schema.leaves[i], g, c)
-		for column.row == 0 || column.entries > 0 && column.row < 99 {
-			if err := column.skip(); err != nil {
-				return err
-			}
-		}
-		if column.remaining == 0 {
-			t.Errorf("column %s has one page", column.leaf.name())
-		}
-		g.rows = column.row
-		column.window = window{f: failing{}, end: column.window.end}
-		err := column.done()
-		if !errors.Is(err, errStore) || errors.As(err, new(*reading.ContentError)) {
-			t.Errorf("column %s: error %v", column.leaf.name(), err)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // TestRowsAreCounted: a copy of which rows are missing fails.
 func TestRowsAreCounted(t *testing.T) {
 	content := encoded(t, [][]document{documents(9), documents(9)})
-	file := &blocks.File{Path: "file", Size: int64(len(content))}
-	f := bytes.NewReader(content)
-	ft, err := readFooter(f, file)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for kept, want := range map[int64]string{17: "", 18: "file: 17 rows were written of 18 that are kept"} {
-		err := (&copier{
-			source: &source{t.Context(), f, file, ft, maxPage}, w: io.Discard, dropped: []int64{10}, largest: maxGroup,
-		}).copy(0, 18, kept)
+		err := (&copier{input: opened(t, content), w: io.Discard, dropped: []int64{10}, largest: maxGroup}).copy(0, 18, kept)
 		if want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
 			t.Errorf("%d rows: error %v, want %q", kept, err, want)
 		}

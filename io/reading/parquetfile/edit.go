@@ -6,37 +6,37 @@ import (
 	"slices"
 
 	"github.com/parquet-go/parquet-go/deprecated"
-	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/io/codec/parquet"
 	"github.com/neardup/neardup/io/reading"
 )
 
 // editor puts other texts into rows.
 type editor struct {
 	edit    reading.Edit
-	columns map[*leaf]int   // the number of each text column
-	rows    []int64         // that are edited, ascending
-	begins  map[int64][]int // where columns begin in the text of a row; nil: there is one column
+	columns map[*parquet.Leaf]int // the number of each text column
+	rows    []int64               // that are edited, ascending
+	begins  map[int64][]int       // where columns begin in the text of a row; nil: there is one column
 }
 
 // editable returns the text columns of a file by their leaves; nil if one is not a column of strings that stand by
 // themselves.
-func editable(file *blocks.File, ft *footer, o codec.Fields) (map[*leaf]int, error) {
-	bound, err := bind(file, ft, o)
+func (in *input) editable(o codec.Fields) (map[*parquet.Leaf]int, error) {
+	bound, err := in.bind(o)
 	if err != nil {
 		return nil, err
 	}
-	columns := map[*leaf]int{}
+	columns := map[*parquet.Leaf]int{}
 	for i, t := range bound.text {
-		if t.leaf == none {
+		l := t.leaf
+		if l == nil {
 			continue
 		}
-		l := &ft.schema.leaves[t.leaf]
-		if _, twice := columns[l]; twice || l.maxRep > 0 || l.kind != format.ByteArray ||
-			l.render.kind != codec.StringValue || l.logical == logicalJSON || l.converted == deprecated.Json {
+		if _, twice := columns[l]; twice || l.MaxRep > 0 || l.Kind != format.ByteArray ||
+			t.render.kind != codec.StringValue || l.Logical == logicalJSON || l.Converted == deprecated.Json {
 			return nil, nil
 		}
 		columns[l] = i
@@ -71,7 +71,7 @@ type columnEditor struct {
 }
 
 // of returns that for a leaf, and for rows from from to before to.
-func (e editor) of(l *leaf, from, to int64) columnEditor {
+func (e editor) of(l *parquet.Leaf, from, to int64) columnEditor {
 	column, ok := e.columns[l]
 	if !ok {
 		return columnEditor{}
@@ -84,10 +84,10 @@ func (e editor) of(l *leaf, from, to int64) columnEditor {
 const leastPlain = 64 << 10
 
 // page returns the header of a page like h, which goes on with a row: of values, if words of it may be edited.
-func (e *columnEditor) page(h pageHeader, row int64) pageHeader {
-	if numbersWords(h.encoding) && len(among(e.rows, row, row+h.values)) > 0 {
-		h.encoding = format.Plain
-		h.uncompressed = max(h.uncompressed, leastPlain)
+func (e *columnEditor) page(h parquet.PageHeader, row int64) parquet.PageHeader {
+	if h.Words() && len(among(e.rows, row, row+h.Values)) > 0 {
+		h.Encoding = format.Plain
+		h.Uncompressed = max(h.Uncompressed, leastPlain)
 	}
 	return h
 }
@@ -106,27 +106,6 @@ func (e *columnEditor) replaced(row int64, value []byte) []byte {
 		begin = columns[e.column]
 	}
 	return e.edit(row, begin, value)
-}
-
-// withPlain returns the list of encodings that is field id of a structure, with PLAIN.
-func withPlain(structure []byte, id int16) []byte {
-	var all []int64
-	r := thriftReader{data: structure}
-	r.fields(func(of int16, kind thrift.Type) {
-		if of == id {
-			r.list(kind, thrift.I32, func() { all = append(all, r.integer(thrift.I32)) })
-		} else {
-			r.skip(kind, 0)
-		}
-	})
-	if !slices.Contains(all, int64(format.Plain)) {
-		all = append(all, int64(format.Plain))
-	}
-	list := appendListHead(nil, len(all), thrift.I32)
-	for _, encoding := range all {
-		list = appendVarint(list, encoding)
-	}
-	return list
 }
 
 // Edits reports that CopyEdited can be called.

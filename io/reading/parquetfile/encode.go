@@ -9,9 +9,12 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/parquet-go/parquet-go/encoding/bytestreamsplit"
 	"github.com/parquet-go/parquet-go/encoding/delta"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/neardup/neardup/io/codec/parquet"
 )
 
 // appendRuns appends numbers in the hybrid of run lengths and packed bits, as runs decodes it.
@@ -64,7 +67,7 @@ func appendBits[T byte | uint32](dst []byte, numbers []T, width int) []byte {
 // pageWriter writes pages of one column as those of its source are: their version, encoding and codec.
 type pageWriter struct {
 	w      io.Writer
-	leaf   *leaf
+	leaf   *parquet.Leaf
 	codec  format.CompressionCodec
 	block  []byte // of the page that was compressed last, for the next
 	stored int64  // bytes written
@@ -77,8 +80,8 @@ type pageWriter struct {
 	nullsWritten     int64 // none: that is not known
 
 	// The page that is gathered.
-	like     pageHeader // of the source's
-	from     int64      // where that is
+	like     parquet.PageHeader // of the source's
+	from     int64              // where that is
 	rep, def []byte
 	rows     int
 	nulls    int
@@ -100,7 +103,7 @@ func (w *pageWriter) pack(data []byte) (packed []byte, err error) {
 
 // size is about what the page's values take.
 func (w *pageWriter) size() int64 {
-	levels := len(w.rep)*levelWidth(w.leaf.maxRep) + len(w.def)*levelWidth(w.leaf.maxDef)
+	levels := len(w.rep)*levelWidth(w.leaf.MaxRep) + len(w.def)*levelWidth(w.leaf.MaxDef)
 	return int64(len(w.data)+4*len(w.ends)) + int64(len(w.words)*w.wordBits+levels)/8
 }
 
@@ -112,15 +115,15 @@ func (w *pageWriter) full() bool {
 }
 
 // enough is the size that a page is to have: that of the source's, but a large one would be held beside the source's.
-func (w *pageWriter) enough() int64 { return min(w.like.uncompressed, largePage) }
+func (w *pageWriter) enough() int64 { return min(w.like.Uncompressed, parquet.LargePage) }
 
 // fits reports whether an entry of a page with the header h at offset may go into the page that is gathered. With
 // bounds of pages in the index, each has entries of one: bounds of several would have to be compared.
-func (w *pageWriter) fits(h *pageHeader, offset int64) bool {
+func (w *pageWriter) fits(h *parquet.PageHeader, offset int64) bool {
 	if w.index.bounds != nil && w.from != offset {
 		return false
 	}
-	return w.like.kind == h.kind && w.like.encoding == h.encoding && w.like.plain == h.plain && w.like.hasCRC == h.hasCRC
+	return w.like.Kind == h.Kind && w.like.Encoding == h.Encoding && w.like.Plain == h.Plain && w.like.HasCRC == h.HasCRC
 }
 
 // maxEntries bounds a page that is not full before its last row, which is not cut. Six bytes are held of an entry.
@@ -137,7 +140,7 @@ func (w *pageWriter) entry(rep, def int) error {
 	if rep == 0 {
 		w.rows++
 	}
-	if def < w.leaf.maxDef {
+	if def < w.leaf.MaxDef {
 		w.nulls++
 	}
 	return nil
@@ -147,11 +150,11 @@ func (w *pageWriter) value(v []byte) {
 	if page := w.enough(); len(w.data) == 0 && int64(cap(w.data)) < page {
 		w.data = make([]byte, 0, page+page/8) // a last value and levels are beyond the page
 	}
-	if w.leaf.width == 0 {
+	if w.leaf.Width == 0 {
 		if len(w.ends) == 0 {
 			w.ends = append(w.ends, 0)
 		}
-		if w.like.encoding == format.Plain {
+		if w.like.Encoding == format.Plain {
 			w.data = appendPrefixed(w.data, v)
 			return
 		}
@@ -177,15 +180,15 @@ func (w *pageWriter) flush() error {
 	if err != nil {
 		return err
 	}
-	second := w.like.kind == format.DataPageV2
+	second := w.like.Kind == format.DataPageV2
 	var levels []byte
 	repBytes, defBytes := 0, 0
-	if w.leaf.maxRep > 0 {
-		levels = appendLevels(levels, w.rep, w.leaf.maxRep, second)
+	if w.leaf.MaxRep > 0 {
+		levels = appendLevels(levels, w.rep, w.leaf.MaxRep, second)
 		repBytes = len(levels)
 	}
-	if w.leaf.maxDef > 0 {
-		levels = appendLevels(levels, w.def, w.leaf.maxDef, second)
+	if w.leaf.MaxDef > 0 {
+		levels = appendLevels(levels, w.def, w.leaf.MaxDef, second)
 		defBytes = len(levels) - repBytes
 	}
 	if !second { // they are packed, too
@@ -194,7 +197,7 @@ func (w *pageWriter) flush() error {
 	}
 	loosely := len(levels) + len(values)
 	packed := values
-	loose := w.like.plain || second && len(packed) == 0 // to unpack nothing is beyond some readers
+	loose := w.like.Plain || second && len(packed) == 0 // to unpack nothing is beyond some readers
 	if !loose {
 		if packed, err = w.pack(packed); err != nil {
 			return err
@@ -211,18 +214,18 @@ func (w *pageWriter) flush() error {
 		}
 		head = thriftField{8, thrift.STRUCT, appendStruct(nil, []thriftField{
 			integerField(1, thrift.I32, n), integerField(2, thrift.I32, w.nulls), integerField(3, thrift.I32, w.rows),
-			integerField(4, thrift.I32, w.like.encoding), integerField(5, thrift.I32, defBytes),
+			integerField(4, thrift.I32, w.like.Encoding), integerField(5, thrift.I32, defBytes),
 			integerField(6, thrift.I32, repBytes),
 			{7, compressed, nil},
 		})}
 	} else {
 		head = thriftField{5, thrift.STRUCT, appendStruct(nil, []thriftField{
-			integerField(1, thrift.I32, n), integerField(2, thrift.I32, w.like.encoding),
+			integerField(1, thrift.I32, n), integerField(2, thrift.I32, w.like.Encoding),
 			integerField(3, thrift.I32, format.RLE), integerField(4, thrift.I32, format.RLE),
 		})}
 	}
 	offset := w.begin + w.stored
-	err = w.write(kind, head, w.like.hasCRC, loosely, levels, packed)
+	err = w.write(kind, head, w.like.HasCRC, loosely, levels, packed)
 	w.count(offset, w.from, int64(w.rows), n, int64(w.nulls))
 	w.rep, w.def, w.data, w.ends, w.words, w.rows, w.nulls = w.rep[:0], w.def[:0], w.data[:0],
 		w.ends[:0], w.words[:0], 0, 0
@@ -264,8 +267,8 @@ func (w *pageWriter) write(
 }
 
 // dictionary writes those words of a dictionary that are used, and returns their new numbers.
-func (w *pageWriter) dictionary(words *dictionary, like *pageHeader, used []bool) (numbers []uint32, err error) {
-	numbers = make([]uint32, words.n)
+func (w *pageWriter) dictionary(words *parquet.Dictionary, like *parquet.PageHeader, used []bool) (numbers []uint32, err error) {
+	numbers = make([]uint32, words.N)
 	var body []byte
 	n := uint32(0)
 	for i := range numbers {
@@ -274,10 +277,10 @@ func (w *pageWriter) dictionary(words *dictionary, like *pageHeader, used []bool
 		}
 		numbers[i] = n
 		n++
-		if words.width == 0 {
-			body = appendPrefixed(body, words.at(i))
+		if w.leaf.Width == 0 {
+			body = appendPrefixed(body, words.At(i))
 		} else {
-			body = append(body, words.at(i)...)
+			body = append(body, words.At(i)...)
 		}
 	}
 	packed, err := w.pack(body)
@@ -285,9 +288,9 @@ func (w *pageWriter) dictionary(words *dictionary, like *pageHeader, used []bool
 		return nil, err
 	}
 	head := thriftField{7, thrift.STRUCT, appendStruct(nil,
-		[]thriftField{integerField(1, thrift.I32, int64(n)), integerField(2, thrift.I32, like.encoding)})}
+		[]thriftField{integerField(1, thrift.I32, int64(n)), integerField(2, thrift.I32, like.Encoding)})}
 	w.wordBits = wordBits(int(n))
-	return numbers, w.write(format.DictionaryPage, head, like.hasCRC, len(body), nil, packed)
+	return numbers, w.write(format.DictionaryPage, head, like.HasCRC, len(body), nil, packed)
 }
 
 // wordBits is how many bits the number of one of n words takes.
@@ -306,13 +309,13 @@ func appendLevels(dst, levels []byte, most int, second bool) []byte {
 
 // encode returns the values of the page.
 func (w *pageWriter) encode() ([]byte, error) {
-	width := w.leaf.width
+	width := w.leaf.Width
 	offsets := w.ends
 	if len(offsets) == 0 {
 		offsets = []uint32{0}
 	}
-	switch e := w.like.encoding; {
-	case numbersWords(e):
+	switch e := w.like.Encoding; {
+	case w.like.Words():
 		return appendRuns([]byte{byte(w.wordBits)}, w.words, w.wordBits), nil
 	case e == format.RLE:
 		return appendLevels(nil, w.data, 1, false), nil
@@ -327,10 +330,10 @@ func (w *pageWriter) encode() ([]byte, error) {
 	case e == format.DeltaByteArray:
 		return new(delta.ByteArrayEncoding).EncodeByteArray(nil, w.data, offsets)
 	case e == format.ByteStreamSplit:
-		return split(w.data, width), nil
+		return new(bytestreamsplit.Encoding).EncodeFixedLenByteArray(nil, w.data, width)
 	case e != format.Plain:
 		return nil, errors.New("an encoding that is not written")
-	case w.leaf.kind == format.Boolean:
+	case w.leaf.Kind == format.Boolean:
 		return appendBits(nil, w.data, 1)[:(len(w.data)+7)/8], nil
 	default:
 		return w.data, nil
@@ -342,19 +345,12 @@ func appendPrefixed(dst, v []byte) []byte {
 	return append(binary.LittleEndian.AppendUint32(dst, uint32(len(v))), v...)
 }
 
+// levelWidth is the number of bits of a level.
+func levelWidth(most int) int { return bits.Len(uint(most)) }
+
 // numbersOf are the values of a page of integers.
 func numbersOf[T int32 | int64](data []byte, width int) []T {
 	numbers := make([]T, len(data)/width)
 	_, _ = binary.Decode(data, binary.LittleEndian, numbers) // they have the size
 	return numbers
-}
-
-// split puts the first bytes of all values first, then the second, and so on.
-func split(data []byte, width int) []byte {
-	n := len(data) / width
-	out := make([]byte, len(data))
-	for i, b := range data {
-		out[i%width*n+i/width] = b
-	}
-	return out
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/codec"
+	core "github.com/neardup/neardup/io/codec/parquet"
 	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/reading/readertest"
 )
@@ -146,8 +147,8 @@ func TestColumnTypes(t *testing.T) {
 		t.Errorf("columns %s, error %v; want %s", got, err, want)
 	}
 	for converted, want := range convertedKinds { // as old writers have it
-		s := schema{root: &node{children: []*node{{element: &element{converted: converted}, leaf: 0}}}}
-		if got := s.columns(); got[0].Type != want {
+		root := &core.Node{Children: []*core.Node{{Element: &core.Element{Converted: converted}}}}
+		if got := columnsOf(root); got[0].Type != want {
 			t.Errorf("%v: %s, want %s", converted, got[0].Type, want)
 		}
 	}
@@ -186,35 +187,35 @@ func TestRendering(t *testing.T) {
 	four := func(v uint32) []byte { return binary.LittleEndian.AppendUint32(nil, v) }
 	eight := func(v uint64) []byte { return binary.LittleEndian.AppendUint64(nil, v) }
 	for _, c := range []struct {
-		e     element
+		e     core.Element
 		value []byte
 		want  string
 	}{
-		{element{kind: format.Int32, converted: none}, four(1 << 31), "-2147483648"},
-		{element{kind: format.Int32, converted: deprecated.Uint8 + 2}, four(1 << 31), "2147483648"},
-		{element{kind: format.Int64, converted: none, logical: logicalInteger, bits: 64, unsigned: true}, eight(1<<64 - 1), "18446744073709551615"},
-		{element{kind: format.Int64, converted: none, logical: logicalInteger, bits: 64}, eight(1<<64 - 1), "-1"},
-		{element{kind: format.Float, converted: none}, four(math.Float32bits(0.1)), "0.1"},
-		{element{kind: format.Double, converted: none}, eight(math.Float64bits(1e21)), "1e+21"},
-		{element{kind: format.Int32, converted: deprecated.Decimal, scale: 2}, four(5), "0.05"},
-		{element{kind: format.Int64, converted: none, logical: logicalDecimal, scale: 3}, eight(1<<64 - 12345), "-12.345"},
-		{element{kind: format.FixedLenByteArray, typeLength: 3, converted: none, logical: logicalDecimal, scale: 1}, []byte{0xff, 0xff, 0x85}, "-12.3"},
-		{element{kind: format.ByteArray, converted: none, logical: logicalDecimal}, []byte{1, 0, 0, 0, 0, 0, 0, 0, 0}, "18446744073709551616"},
-		{element{kind: format.ByteArray, converted: none, logical: logicalDecimal, scale: 2}, nil, "0.00"},
-		{element{kind: format.Int32, converted: none, logical: logicalDate}, four(0), "1970-01-01"},
-		{element{kind: format.Int32, converted: deprecated.Date}, four(1<<32 - 1), "1969-12-31"},
-		{element{kind: format.Int64, converted: none, logical: logicalTimestamp, unit: 1}, eight(1<<64 - 1), "1969-12-31T23:59:59.999000000"},
-		{element{kind: format.Int64, converted: deprecated.TimestampMicros}, eight(1), "1970-01-01T00:00:00.000001000"},
-		{element{kind: format.Int64, converted: none, logical: logicalTime, unit: 3}, eight(86_399_999_999_999), "23:59:59.999999999"},
-		{element{kind: format.Int32, converted: deprecated.TimeMillis}, four(1), "00:00:00.001000000"},
-		{element{kind: format.Int96, converted: none}, slices.Concat(eight(3_600_000_000_000), four(2_440_589)), "1970-01-02T01:00:00.000000000"},
-		{element{kind: format.FixedLenByteArray, typeLength: 16, converted: none, logical: logicalUUID}, []byte("0123456789abcdef"), "30313233-3435-3637-3839-616263646566"},
-		{element{kind: format.FixedLenByteArray, typeLength: 2, converted: none, logical: logicalFloat16}, []byte{0, 0x3e}, "1.5"},
-		{element{kind: format.FixedLenByteArray, typeLength: 2, converted: none, logical: logicalFloat16}, []byte{1, 0x80}, "-5.9604645e-08"},
-		{element{kind: format.FixedLenByteArray, typeLength: 2, converted: none, logical: logicalFloat16}, []byte{0, 0xfc}, "-Inf"},
-		{element{kind: format.FixedLenByteArray, typeLength: 2, converted: none, logical: logicalFloat16}, []byte{1, 0xfc}, "NaN"},
-		{element{kind: format.ByteArray, converted: none, logical: logicalString}, []byte("text"), "text"},
-		{element{kind: format.ByteArray, converted: none}, []byte{0xff}, "\xff"},
+		{core.Element{Kind: format.Int32, Converted: none}, four(1 << 31), "-2147483648"},
+		{core.Element{Kind: format.Int32, Converted: deprecated.Uint8 + 2}, four(1 << 31), "2147483648"},
+		{core.Element{Kind: format.Int64, Converted: none, Logical: logicalInteger, Unsigned: true}, eight(1<<64 - 1), "18446744073709551615"},
+		{core.Element{Kind: format.Int64, Converted: none, Logical: logicalInteger}, eight(1<<64 - 1), "-1"},
+		{core.Element{Kind: format.Float, Converted: none}, four(math.Float32bits(0.1)), "0.1"},
+		{core.Element{Kind: format.Double, Converted: none}, eight(math.Float64bits(1e21)), "1e+21"},
+		{core.Element{Kind: format.Int32, Converted: deprecated.Decimal, Scale: 2}, four(5), "0.05"},
+		{core.Element{Kind: format.Int64, Converted: none, Logical: logicalDecimal, Scale: 3}, eight(1<<64 - 12345), "-12.345"},
+		{core.Element{Kind: format.FixedLenByteArray, TypeLength: 3, Converted: none, Logical: logicalDecimal, Scale: 1}, []byte{0xff, 0xff, 0x85}, "-12.3"},
+		{core.Element{Kind: format.ByteArray, Converted: none, Logical: logicalDecimal}, []byte{1, 0, 0, 0, 0, 0, 0, 0, 0}, "18446744073709551616"},
+		{core.Element{Kind: format.ByteArray, Converted: none, Logical: logicalDecimal, Scale: 2}, nil, "0.00"},
+		{core.Element{Kind: format.Int32, Converted: none, Logical: logicalDate}, four(0), "1970-01-01"},
+		{core.Element{Kind: format.Int32, Converted: deprecated.Date}, four(1<<32 - 1), "1969-12-31"},
+		{core.Element{Kind: format.Int64, Converted: none, Logical: logicalTimestamp, Unit: 1}, eight(1<<64 - 1), "1969-12-31T23:59:59.999000000"},
+		{core.Element{Kind: format.Int64, Converted: deprecated.TimestampMicros}, eight(1), "1970-01-01T00:00:00.000001000"},
+		{core.Element{Kind: format.Int64, Converted: none, Logical: logicalTime, Unit: 3}, eight(86_399_999_999_999), "23:59:59.999999999"},
+		{core.Element{Kind: format.Int32, Converted: deprecated.TimeMillis}, four(1), "00:00:00.001000000"},
+		{core.Element{Kind: format.Int96, Converted: none}, slices.Concat(eight(3_600_000_000_000), four(2_440_589)), "1970-01-02T01:00:00.000000000"},
+		{core.Element{Kind: format.FixedLenByteArray, TypeLength: 16, Converted: none, Logical: logicalUUID}, []byte("0123456789abcdef"), "30313233-3435-3637-3839-616263646566"},
+		{core.Element{Kind: format.FixedLenByteArray, TypeLength: 2, Converted: none, Logical: logicalFloat16}, []byte{0, 0x3e}, "1.5"},
+		{core.Element{Kind: format.FixedLenByteArray, TypeLength: 2, Converted: none, Logical: logicalFloat16}, []byte{1, 0x80}, "-5.9604645e-08"},
+		{core.Element{Kind: format.FixedLenByteArray, TypeLength: 2, Converted: none, Logical: logicalFloat16}, []byte{0, 0xfc}, "-Inf"},
+		{core.Element{Kind: format.FixedLenByteArray, TypeLength: 2, Converted: none, Logical: logicalFloat16}, []byte{1, 0xfc}, "NaN"},
+		{core.Element{Kind: format.ByteArray, Converted: none, Logical: logicalString}, []byte("text"), "text"},
+		{core.Element{Kind: format.ByteArray, Converted: none}, []byte{0xff}, "\xff"},
 	} {
 		r := renderingOf(&c.e)
 		if r.foreign != "" {
@@ -225,10 +226,10 @@ func TestRendering(t *testing.T) {
 			t.Errorf("%+v, value %x: %q, want %q", c.e, c.value, got, c.want)
 		}
 	}
-	for want, e := range map[string]element{
-		"booleans": {kind: format.Boolean, converted: none}, "BSON": {kind: format.ByteArray, converted: deprecated.Bson},
-		"decimals of 65 bytes": {kind: format.FixedLenByteArray, typeLength: 65, converted: none, logical: logicalDecimal},
-		"intervals":            {kind: format.FixedLenByteArray, typeLength: 12, converted: deprecated.Interval}, unknown: {kind: format.ByteArray, converted: none, logical: 99},
+	for want, e := range map[string]core.Element{
+		"booleans": {Kind: format.Boolean, Converted: none}, "BSON": {Kind: format.ByteArray, Converted: deprecated.Bson},
+		"decimals of 65 bytes": {Kind: format.FixedLenByteArray, TypeLength: 65, Converted: none, Logical: logicalDecimal},
+		"intervals":            {Kind: format.FixedLenByteArray, TypeLength: 12, Converted: deprecated.Interval}, unknown: {Kind: format.ByteArray, Converted: none, Logical: 99},
 	} {
 		if got := renderingOf(&e).foreign; got != want {
 			t.Errorf("%+v: foreign %q, want %q", e, got, want)
@@ -240,7 +241,7 @@ func TestRendering(t *testing.T) {
 func TestDates(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		moment := time.UnixMicro(rapid.Int64Range(-62_135_596_800_000_000, 253_402_300_799_999_999).Draw(t, "microseconds")).UTC()
-		e := element{kind: format.Int64, converted: none, logical: logicalTimestamp, unit: 2}
+		e := core.Element{Kind: format.Int64, Converted: none, Logical: logicalTimestamp, Unit: 2}
 		got := string(renderingOf(&e).append(nil, binary.LittleEndian.AppendUint64(nil, uint64(moment.UnixMicro()))))
 		if want := moment.Format("2006-01-02T15:04:05.000000000"); got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -14,15 +13,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 
-	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/codec"
+	core "github.com/neardup/neardup/io/codec/parquet"
 	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/reading/readertest"
 )
@@ -130,8 +128,8 @@ func TestDamaged(t *testing.T) {
 // footed returns a file that has a footer of fields, and nothing else.
 func footed(fields ...thriftField) []byte {
 	footer := appendStruct(nil, fields)
-	content := append(bytes.Clone(magic), footer...)
-	return append(binary.LittleEndian.AppendUint32(content, uint32(len(footer))), magic...)
+	content := append([]byte(core.Magic), footer...)
+	return append(binary.LittleEndian.AppendUint32(content, uint32(len(footer))), core.Magic...)
 }
 
 func schemaElement(name string, fields ...thriftField) []byte {
@@ -158,13 +156,13 @@ func TestLies(t *testing.T) {
 		})
 		return appendStruct(nil, []thriftField{{3, thrift.STRUCT, meta}})
 	}
-	wide := make([][]byte, maxColumns+2)
+	wide := make([][]byte, 100_000+2)
 	for i := range wide {
 		wide[i] = column(6)
 	}
-	wide[0] = root(maxColumns + 1)
+	wide[0] = root(100_000 + 1)
 	deep := [][]byte{}
-	for range maxDepth + 2 {
+	for range 100 + 2 {
 		deep = append(deep, root(1))
 	}
 	long := footed(schema, rows(0))
@@ -177,11 +175,11 @@ func TestLies(t *testing.T) {
 	}{
 		"nothing":              {nil, "too few for a Parquet file"},
 		"text":                 {[]byte(strings.Repeat("text ", 9)), "does not begin like a Parquet file; check --format"},
-		"cut short":            {footed(schema, rows(0))[:20], "it may be cut short; fetch it again, or leave it out with --exclude"},
+		"cut short":            {footed(schema, rows(0))[:20], "it may be cut short; fetch it again, or leave it out"},
 		"encrypted":            {append([]byte("PARE1234"), "1234PARE"...), "is encrypted"},
 		"signed":               {footed(schema, rows(0), thriftField{8, thrift.STRUCT, []byte{0}}), "is encrypted"},
 		"a long footer":        {long, "a footer of 2147483648 bytes"},
-		"a long list":          {append(append(bytes.Clone(magic), lists...), append(binary.LittleEndian.AppendUint32(nil, uint32(len(lists))), magic...)...), "cut short"},
+		"a long list":          {append(append([]byte(core.Magic), lists...), append(binary.LittleEndian.AppendUint32(nil, uint32(len(lists))), core.Magic...)...), "cut short"},
 		"no schema":            {footed(rows(0)), "schema: cut short"},
 		"children":             {footed(listField(2, [][]byte{root(1 << 30), column(6)}), rows(0)), "cut short"},
 		"orphans":              {footed(listField(2, [][]byte{root(1), column(6), column(6)}), rows(0)), "belong to no group"},
@@ -212,66 +210,6 @@ func TestLies(t *testing.T) {
 	}
 }
 
-// TestWide: a file of a million columns is refused by name, and takes no more memory than its footer and a little.
-func TestWide(t *testing.T) {
-	const columns = 1_000_000
-	elements := [][]byte{schemaElement("root", integerField(5, thrift.I32, columns))}
-	chunks := make([][]byte, columns)
-	for i := range columns {
-		elements = append(elements, schemaElement(fmt.Sprint("column", i), integerField(1, thrift.I32, format.Int32), integerField(3, thrift.I32, format.Optional)))
-		chunks[i] = appendStruct(nil, []thriftField{{3, thrift.STRUCT, appendStruct(nil, []thriftField{
-			integerField(1, thrift.I32, format.Int32), integerField(4, thrift.I32, 0), integerField(5, thrift.I64, 0),
-			integerField(6, thrift.I64, 0), integerField(7, thrift.I64, 0), integerField(9, thrift.I64, 4),
-		})}})
-	}
-	group := appendStruct(nil, []thriftField{listField(1, chunks), integerField(3, thrift.I64, 0)})
-	content := footed(listField(2, elements), integerField(3, thrift.I64, 0), listField(4, [][]byte{group}))
-	var err error
-	took := allocated(func() {
-		_, err = readFooter(bytes.NewReader(content), &blocks.File{Path: "wide.parquet", Size: int64(len(content))})
-	})
-	if err == nil || !strings.Contains(err.Error(), "wide.parquet: more than 100000 columns; write the columns that you need to a file of their own") {
-		t.Errorf("error %v", err)
-	}
-	const elementsOf100000 = 64 << 20 // with those that append copies
-	if took > uint64(len(content))+elementsOf100000 {
-		t.Errorf("%d bytes of memory for a footer of %d", took, len(content))
-	}
-}
-
-// TestLargeFooters: columns deep in the schema, and row groups of nothing, take little memory.
-func TestLargeFooters(t *testing.T) {
-	deep := [][]byte{schemaElement("root", integerField(5, thrift.I32, 1))}
-	for range maxDepth - 2 {
-		deep = append(deep, schemaElement("a", integerField(5, thrift.I32, 1)))
-	}
-	const columns = maxColumns - maxDepth
-	deep = append(deep, schemaElement("b", integerField(5, thrift.I32, columns)))
-	deep = append(deep, slices.Repeat([][]byte{schemaElement("c", integerField(1, thrift.I32, format.Int32))}, columns)...)
-	none := appendStruct(nil, []thriftField{integerField(3, thrift.I64, 0)})
-	schema := listField(2, [][]byte{schemaElement("root", integerField(5, thrift.I32, 1)), schemaElement("c", integerField(1, thrift.I32, format.Int32))})
-	for name, c := range map[string]struct {
-		content []byte
-		says    string
-		most    uint64 // bytes of memory, with those that append copies
-	}{
-		"columns":    {footed(listField(2, deep), integerField(3, thrift.I64, 0)), "", 96 << 20},
-		"row groups": {footed(schema, integerField(3, thrift.I64, 0), listField(4, slices.Repeat([][]byte{none}, 8*maxGroups))), "f: more than 1048576 row groups", 256 << 20},
-	} {
-		t.Run(name, func(t *testing.T) {
-			took := allocated(func() {
-				_, err := readFooter(bytes.NewReader(c.content), &blocks.File{Path: "f", Size: int64(len(c.content))})
-				if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
-					t.Errorf("error %v, want %q", err, c.says)
-				}
-			})
-			if took > uint64(len(c.content))+c.most {
-				t.Errorf("%d bytes of memory for a footer of %d", took, len(c.content))
-			}
-		})
-	}
-}
-
 // allocated returns how many bytes do allocates.
 func allocated(do func()) uint64 {
 	var before, after runtime.MemStats
@@ -284,7 +222,7 @@ func allocated(do func()) uint64 {
 // texts returns a file of so many rows with the repeated column "text", in one page of so many entries, whose levels and values are
 // given, and with a dictionary, which may be empty. More are fields of the column's SchemaElement.
 func texts(rows, entries int64, rep, def, values, dictionary []byte, more ...thriftField) []byte {
-	content := bytes.Clone(magic)
+	content := []byte(core.Magic)
 	e := format.Plain
 	if len(dictionary) > 0 {
 		e = format.RLEDictionary
@@ -297,19 +235,19 @@ func texts(rows, entries int64, rep, def, values, dictionary []byte, more ...thr
 		integerField(5, thrift.I32, len(def)), integerField(6, thrift.I32, len(rep)), {7, thrift.FALSE, nil},
 	})}
 	content = appendPage(content, format.DataPageV2, head, slices.Concat(rep, def, values))
-	size := int64(len(content) - len(magic))
+	size := int64(len(content) - len(core.Magic))
 	meta := []thriftField{
 		integerField(1, thrift.I32, format.ByteArray), integerField(4, thrift.I32, 0), integerField(5, thrift.I64, entries),
 		integerField(6, thrift.I64, size), integerField(7, thrift.I64, size), integerField(9, thrift.I64, at),
 	}
 	if len(dictionary) > 0 {
-		meta = append(meta, integerField(11, thrift.I64, len(magic)))
+		meta = append(meta, integerField(11, thrift.I64, len(core.Magic)))
 	}
 	chunk := appendStruct(nil, []thriftField{{3, thrift.STRUCT, appendStruct(nil, meta)}})
 	group := appendStruct(nil, []thriftField{listField(1, [][]byte{chunk}), integerField(3, thrift.I64, rows)})
 	column := schemaElement("text", append([]thriftField{integerField(1, thrift.I32, format.ByteArray), integerField(3, thrift.I32, format.Repeated)}, more...)...)
 	footer := footed(listField(2, [][]byte{schemaElement("root", integerField(5, thrift.I32, 1)), column}), integerField(3, thrift.I64, rows), listField(4, [][]byte{group}))
-	return append(content, footer[len(magic):]...)
+	return append(content, footer[len(core.Magic):]...)
 }
 
 func appendPage(dst []byte, kind format.PageType, head thriftField, data []byte) []byte {
@@ -386,7 +324,7 @@ func TestEndlessRow(t *testing.T) {
 
 // TestLongRowIsNotCopied: what is held of a row that is copied is bounded.
 func TestLongRowIsNotCopied(t *testing.T) {
-	w := pageWriter{leaf: &leaf{maxRep: 1, maxDef: 1}, rep: make([]byte, maxEntries-1, maxEntries), def: make([]byte, maxEntries-1, maxEntries)}
+	w := pageWriter{leaf: &core.Leaf{MaxRep: 1, MaxDef: 1}, rep: make([]byte, maxEntries-1, maxEntries), def: make([]byte, maxEntries-1, maxEntries)}
 	if err := w.entry(1, 1); err != nil {
 		t.Errorf("the last entry: error %v", err)
 	}
@@ -406,98 +344,4 @@ func TestLongDecimals(t *testing.T) {
 			t.Errorf("%d bytes: error %v", n, err)
 		}
 	}
-}
-
-// TestDictionaryLies: words that cannot be there take no memory.
-func TestDictionaryLies(t *testing.T) {
-	data := make([]byte, 1<<20) // empty words
-	l := &leaf{element: element{kind: format.ByteArray}}
-	took := allocated(func() {
-		if _, err := newDictionary(data, l, int64(len(data))); !errors.Is(err, errValues) {
-			t.Errorf("error %v", err)
-		}
-	})
-	if took > uint64(len(data)) {
-		t.Errorf("%d bytes of memory", took)
-	}
-	if d, err := newDictionary(data, l, int64(len(data)/4)); err != nil || len(d.at(d.n-1)) != 0 {
-		t.Errorf("as many as there are: error %v", err)
-	}
-}
-
-// TestNeed: a large dictionary takes room beside its pages, and so does where its words end.
-func TestNeed(t *testing.T) {
-	const page, half = largePage + 1, largePage / 2
-	for name, c := range map[string]struct {
-		p    pages
-		want int64
-	}{
-		"small":         {pages{leaf: &leaf{}, header: pageHeader{stored: 10, uncompressed: largePage - 10}}, 0},
-		"large":         {pages{leaf: &leaf{}, header: pageHeader{stored: 10, uncompressed: page}}, page + 10},
-		"stream":        {pages{leaf: &leaf{element: element{kind: format.ByteArray}}, record: 100, chunk: chunk{codec: format.Zstd}, header: pageHeader{stored: page, uncompressed: page, values: 1 << 60}}, 0},
-		"long texts":    {pages{leaf: &leaf{element: element{kind: format.ByteArray}}, record: page, chunk: chunk{codec: format.Zstd}, header: pageHeader{stored: page, uncompressed: 9 * page}}, page},
-		"levels":        {pages{leaf: &leaf{element: element{kind: format.ByteArray}, maxDef: 1}, record: 100, chunk: chunk{codec: format.Zstd}, header: pageHeader{stored: page, uncompressed: 9 * page, values: page}}, 100 + entryBytes*(page+8)},
-		"words":         {pages{leaf: &leaf{}, header: pageHeader{stored: 10, uncompressed: half}, wordsAt: 4, wordHead: pageHeader{stored: 20, uncompressed: half, values: 30}}, 20 + half + half + 4*30},
-		"more words":    {pages{leaf: &leaf{}, header: pageHeader{}, wordsAt: 4, wordHead: pageHeader{stored: 20, uncompressed: page, values: 1 << 62}}, 20 + page + page/4*4},
-		"wide words":    {pages{leaf: &leaf{width: 8}, header: pageHeader{}, wordsAt: 4, wordHead: pageHeader{stored: page, uncompressed: page, values: page / 8}}, 2 * page},
-		"no dictionary": {pages{leaf: &leaf{}, header: pageHeader{}, wordHead: pageHeader{stored: page, uncompressed: page}}, 0},
-	} {
-		if got := c.p.need(); got != c.want {
-			t.Errorf("%s: %d bytes, want %d", name, got, c.want)
-		}
-	}
-}
-
-// TestPageBombs: a page that claims much, or unpacks to much, is refused before it takes memory.
-func TestPageBombs(t *testing.T) {
-	for name, c := range map[string]struct {
-		codec format.CompressionCodec
-		data  []byte
-		size  int
-	}{
-		"zstd":   {format.Zstd, bombOf(t, format.Zstd), 100},
-		"gzip":   {format.Gzip, bombOf(t, format.Gzip), 100},
-		"brotli": {format.Brotli, bombOf(t, format.Brotli), 100},
-		"snappy": {format.Snappy, bombOf(t, format.Snappy), 100},
-		"lz4":    {format.Lz4Raw, bombOf(t, format.Lz4Raw), 100},
-		"hadoop": {format.Lz4, bombOf(t, format.Lz4), 100},
-		"short":  {format.Zstd, bombOf(t, format.Zstd), 1<<24 + 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if _, err := unpack(c.codec, nil, c.data, c.size); err == nil {
-				t.Error("no error")
-			}
-			if data, err := unpack(c.codec, nil, c.data, 1<<24); err != nil || len(data) != 1<<24 {
-				t.Errorf("%d bytes, error %v", len(data), err)
-			}
-		})
-	}
-}
-
-// TestUnpackerGoesOn: a zstd stream that is left before its end does not hold up the next page. If it did, all
-// would wait, which is a deadlock for synctest.
-func TestUnpackerGoesOn(t *testing.T) {
-	page := bombOf(t, format.Zstd)
-	synctest.Test(t, func(t *testing.T) {
-		d := unpackers.New().(*zstd.Decoder)
-		for range 3 {
-			if _, err := unpackZstd(d, make([]byte, 100), page); err == nil {
-				t.Error("a page of 16 MiB unpacks to 100 bytes")
-			}
-			plain, err := unpackZstd(d, make([]byte, 1<<24), page)
-			if err != nil || !bytes.Equal(plain, make([]byte, 1<<24)) {
-				t.Errorf("the next page: %d bytes, error %v", len(plain), err)
-			}
-		}
-	})
-}
-
-// bombOf returns 16 MiB of zeros, packed.
-func bombOf(t *testing.T, c format.CompressionCodec) []byte {
-	t.Helper()
-	data, err := pack(c, nil, make([]byte, 1<<24))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
 }

@@ -3,7 +3,6 @@ package parquetfile
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/binary"
 	"math"
 	"math/big"
@@ -17,30 +16,30 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 	"pgregory.net/rapid"
 
-	"github.com/neardup/neardup/blocks"
+	core "github.com/neardup/neardup/io/codec/parquet"
 	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/reading/readertest"
 )
 
 // compared orders two values of a column as its type has them; 0 where one has no order, as NaN.
-func compared(l *leaf, a, b string) int {
+func compared(l *core.Leaf, a, b string) int {
 	switch {
-	case len(a) == 0 && l.width > 0, len(b) == 0 && l.width > 0:
+	case len(a) == 0 && l.Width > 0, len(b) == 0 && l.Width > 0:
 		return 0
-	case l.kind == format.Float:
+	case l.Kind == format.Float:
 		return compareFloats(float64(math.Float32frombits(binary.LittleEndian.Uint32([]byte(a)))), float64(math.Float32frombits(binary.LittleEndian.Uint32([]byte(b)))))
-	case l.kind == format.Double:
+	case l.Kind == format.Double:
 		return compareFloats(math.Float64frombits(binary.LittleEndian.Uint64([]byte(a))), math.Float64frombits(binary.LittleEndian.Uint64([]byte(b))))
-	case l.kind == format.Int32 || l.kind == format.Int64:
-		if l.unsigned || l.converted >= deprecated.Uint8 && l.converted <= deprecated.Uint64 {
+	case l.Kind == format.Int32 || l.Kind == format.Int64:
+		if l.Unsigned || l.Converted >= deprecated.Uint8 && l.Converted <= deprecated.Uint64 {
 			return cmp.Compare(uint64(integerOf([]byte(a))), uint64(integerOf([]byte(b))))
 		}
 		return cmp.Compare(integerOf([]byte(a)), integerOf([]byte(b)))
-	case l.logical == logicalFloat16:
+	case l.Logical == logicalFloat16:
 		return compareFloats(halfFloat(binary.LittleEndian.Uint16([]byte(a))), halfFloat(binary.LittleEndian.Uint16([]byte(b))))
-	case l.logical == logicalDecimal:
+	case l.Logical == logicalDecimal:
 		return signed(a).Cmp(signed(b))
-	case l.kind == format.Int96:
+	case l.Kind == format.Int96:
 		return 0
 	default:
 		return strings.Compare(a, b)
@@ -72,65 +71,62 @@ type told struct{ nulls, bounds, inexact, pages, pageBounds int }
 // truth fails if a file says of a column what is not true: its nulls, its bounds, where its pages are and how they are bounded.
 func truth(t *testing.T, what string, content []byte) (all told) {
 	t.Helper()
-	file := &blocks.File{Path: "file", Size: int64(len(content))}
-	f := bytes.NewReader(content)
-	ft, err := readFooter(f, file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := opened(t, content)
 	table := ours(t, content)
-	for i := range ft.groups {
-		g := &ft.groups[i]
-		err := ft.chunks(file, g, func(i int, c *chunk) error {
-			l := &ft.schema.leaves[i]
-			name := what + ": column " + l.name()
-			rows := table[l.name()][g.first : g.first+g.rows]
-			column := (&source{context.Background(), f, file, ft, maxPage}).column(l, g, c)
+	for i := range f.Groups {
+		g := &f.Groups[i]
+		err := f.Chunks(g, func(i int, c *core.Chunk) error {
+			l := &f.Leaves[i]
+			name := what + ": column " + l.Path()
+			rows := table[l.Path()][g.First : g.First+g.Rows]
+			column, pages := f.Column(l, g, c), f.Column(l, g, c)
 			all.chunk(t, name, c, l, rows)
-			locations, err := column.readIndex()
+			locations, err := column.Index()
 			if err != nil || locations == nil {
-				if c.indexOffset > 0 {
+				if c.Indexed {
 					t.Errorf("%s: its page index makes no sense; error %v", name, err)
 				}
 				return err
 			}
-			bounds, err := column.columnIndex(locations)
+			bounds, err := column.Bounds()
 			if err != nil {
 				return err
 			}
-			end := locations[0].offset
+			end := locations[0].Offset
 			for i, location := range locations {
-				if location.offset != end {
-					t.Errorf("%s: page %d begins at %d, and the one before ends at %d", name, i, location.offset, end)
+				if location.Offset != end {
+					t.Errorf("%s: page %d begins at %d, and the one before ends at %d", name, i, location.Offset, end)
 				}
-				end = location.offset + location.stored
-				last := g.rows
+				end = location.Offset + location.Stored
+				last := g.Rows
 				if i+1 < len(locations) {
-					last = locations[i+1].row
+					last = locations[i+1].Row
 				}
 				all.pages++
-				if err := column.seek(location.row); err != nil {
+				if err := column.SeekRow(location.Row); err != nil {
 					return err
 				}
 				entries := 0
-				for _, row := range rows[location.row:last] {
+				for _, row := range rows[location.Row:last] {
 					entries += len(row)
 				}
-				header, err := readPageHeader(content[location.offset:])
-				if err != nil || header.values != int64(entries) || location.stored != int64(len(header.bytes))+header.stored {
-					t.Errorf("%s: page %d: %d entries and %d bytes, by the index %d and %d; error %v", name, i, header.values, int64(len(header.bytes))+header.stored, entries, location.stored, err)
+				_, err := pages.Peek(false)
+				h := &pages.Header
+				if err != nil || pages.Offset != location.Offset || h.Values != int64(entries) || location.Stored != h.Size() {
+					t.Errorf("%s: page %d: %d entries and %d bytes, by the index %d and %d; error %v", name, i, h.Values, h.Size(), entries, location.Stored, err)
 				}
+				pages.Omit(0)
 				if bounds != nil {
-					b := bounds.pages[i]
-					nulls := bounded(t, name+", page", l, rows[location.row:last], string(b.least), string(b.most), !b.null)
-					if b.nulls != none && b.nulls != nulls || b.null != (nulls == int64(entries)) {
-						t.Errorf("%s: page %d of %d entries has %d nulls, by the index %d, all: %v", name, i, entries, nulls, b.nulls, b.null)
+					b := bounds.Pages[i]
+					nulls := bounded(t, name+", page", l, rows[location.Row:last], string(b.Least), string(b.Most), !b.Null)
+					if b.Nulls != none && b.Nulls != nulls || b.Null != (nulls == int64(entries)) {
+						t.Errorf("%s: page %d of %d entries has %d nulls, by the index %d, all: %v", name, i, entries, nulls, b.Nulls, b.Null)
 					}
 					all.pageBounds++
 				}
 			}
-			if end != c.start()+c.compressed {
-				t.Errorf("%s: pages end at %d, the column at %d", name, end, c.start()+c.compressed)
+			if end != c.Start()+c.Compressed {
+				t.Errorf("%s: pages end at %d, the column at %d", name, end, c.Start()+c.Compressed)
 			}
 			return nil
 		})
@@ -142,23 +138,24 @@ func truth(t *testing.T, what string, content []byte) (all told) {
 }
 
 // chunk checks the statistics of a column of a row group.
-func (all *told) chunk(t *testing.T, name string, c *chunk, l *leaf, rows [][]cell) {
+func (all *told) chunk(t *testing.T, name string, c *core.Chunk, l *core.Leaf, rows [][]cell) {
 	t.Helper()
-	if c.statistics == nil {
+	if c.Statistics == nil {
 		return
 	}
 	var least, most string
 	has := false
-	r := thriftReader{data: c.statistics}
-	r.fields(func(id int16, kind thrift.Type) {
+	core.Fields(c.Statistics, func(id int16, kind thrift.Type, value []byte) {
+		_, n := binary.Uvarint(value) // its length is before it
+
 		switch id {
 		case 4:
 			t.Errorf("%s: a number of distinct values", name)
 		case mostID:
-			most, has = string(r.binary(kind)), true
+			most, has = string(value[n:]), true
 			all.bounds++
 		case leastID:
-			least = string(r.binary(kind))
+			least = string(value[n:])
 		case mostExactID:
 			if kind == thrift.FALSE {
 				all.inexact++
@@ -166,21 +163,21 @@ func (all *told) chunk(t *testing.T, name string, c *chunk, l *leaf, rows [][]ce
 		}
 	})
 	nulls := bounded(t, name, l, rows, least, most, has)
-	if c.nulls != none {
+	if c.Nulls != none {
 		all.nulls++
-		if c.nulls != nulls {
-			t.Errorf("%s: %d nulls, %d by its statistics", name, nulls, c.nulls)
+		if c.Nulls != nulls {
+			t.Errorf("%s: %d nulls, %d by its statistics", name, nulls, c.Nulls)
 		}
 	}
 }
 
 // bounded fails if a value is not between least and most, and returns how many nulls there are.
-func bounded(t *testing.T, name string, l *leaf, rows [][]cell, least, most string, has bool) (nulls int64) {
+func bounded(t *testing.T, name string, l *core.Leaf, rows [][]cell, least, most string, has bool) (nulls int64) {
 	t.Helper()
 	for _, row := range rows {
 		for _, e := range row {
 			switch {
-			case int(e.def) < l.maxDef:
+			case int(e.def) < l.MaxDef:
 				nulls++
 			case has && (compared(l, e.value, least) < 0 || compared(l, e.value, most) > 0):
 				t.Errorf("%s: %q is not between %q and %q", name, e.value, least, most)
@@ -271,7 +268,7 @@ func TestStretches(t *testing.T) {
 					want.to = pages.Offset(i) + pages.CompressedPageSize(i)
 				}
 			}
-			got, err := r.stretches(&r.footer.groups[0], from, to)
+			got, err := r.stretches(&r.Groups[0], from, to)
 			if err != nil || len(got) != 1 || got[0] != want {
 				t.Fatalf("rows from %d to before %d: %v, error %v, want %v", from, to, got, err, want)
 			}

@@ -11,12 +11,13 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/io/codec/parquet"
 	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/storage"
 )
 
 // keptPage is where the unpacked bytes of the page at an offset of the source are in the file that keeps them.
-type keptPage struct{ offset, at, size int64 }
+type keptPage struct{ Offset, At, Size int64 }
 
 const keptPageBytes = 24
 
@@ -29,37 +30,18 @@ type keeper struct {
 }
 
 // begin begins the page at an offset, of so many bytes, which are to be written.
-func (k *keeper) begin(offset, size int64) {
+func (k *keeper) begin(offset, size int64) io.Writer {
 	k.pages = append(k.pages, keptPage{offset, k.at, size})
 	k.at += size
-}
-
-// page keeps a page, in parts; k may be nil.
-func (k *keeper) page(offset int64, parts ...[]byte) {
-	if k == nil {
-		return
-	}
-	size := int64(0)
-	for _, part := range parts {
-		size += int64(len(part))
-	}
-	k.begin(offset, size)
-	for _, part := range parts {
-		_, _ = k.Write(part)
-	}
+	return k
 }
 
 // finish writes where pages are. It fails if one was not read to its end.
 func (k *keeper) finish() error {
 	if k.written != k.at {
-		return errValues
+		return io.ErrShortWrite
 	}
-	var tail []byte
-	for _, p := range k.pages {
-		for _, n := range []int64{p.offset, p.at, p.size} {
-			tail = binary.LittleEndian.AppendUint64(tail, uint64(n))
-		}
-	}
+	tail, _ := binary.Append(nil, binary.LittleEndian, k.pages) // they have a size
 	_, err := k.w.Write(binary.LittleEndian.AppendUint64(tail, uint64(len(k.pages))))
 	return err
 }
@@ -86,16 +68,11 @@ func openKept(ctx context.Context, path string) (*kept, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &kept{f: f}
-	var n [8]byte
-	err = readFull(f, n[:], info.Size-8)
-	tail := make([]byte, keptPageBytes*int64(binary.LittleEndian.Uint64(n[:])))
-	if err == nil {
-		err = readFull(f, tail, info.Size-8-int64(len(tail)))
-	}
-	for ; err == nil && len(tail) > 0; tail = tail[keptPageBytes:] {
-		at := func(i int) int64 { return int64(binary.LittleEndian.Uint64(tail[8*i:])) }
-		k.pages = append(k.pages, keptPage{at(0), at(1), at(2)})
+	var n int64
+	err = binary.Read(io.NewSectionReader(f, info.Size-8, 8), binary.LittleEndian, &n)
+	k := &kept{f, make([]keptPage, n)}
+	if size := keptPageBytes * n; err == nil {
+		err = binary.Read(io.NewSectionReader(f, info.Size-8-size, size), binary.LittleEndian, k.pages)
 	}
 	if err != nil {
 		_ = f.Close()
@@ -104,26 +81,14 @@ func openKept(ctx context.Context, path string) (*kept, error) {
 	return k, nil
 }
 
-// page returns where the page at an offset of the source is; nil if it was not kept, or k is nil.
-func (k *kept) page(offset int64) *keptPage {
-	if k == nil {
-		return nil
-	}
+// page returns the page at an offset of the source; nil if it was not kept.
+func (k *kept) page(offset int64) *io.SectionReader {
 	i, ok := slices.BinarySearchFunc(k.pages, offset,
-		func(p keptPage, offset int64) int { return cmp.Compare(p.offset, offset) })
+		func(p keptPage, offset int64) int { return cmp.Compare(p.Offset, offset) })
 	if !ok {
 		return nil
 	}
-	return &k.pages[i]
-}
-
-// read reads a page to dst, if that has the room.
-func (k *kept) read(p *keptPage, dst []byte) ([]byte, error) {
-	dst = grown(dst, int(p.size))
-	if err := readFull(k.f, dst, p.at); err != nil {
-		return nil, &storeError{err}
-	}
-	return dst, nil
+	return io.NewSectionReader(k.f, k.pages[i].At, k.pages[i].Size)
 }
 
 // worthKeeping reports whether pages of a codec take longer to unpack than to write and to read: Snappy three times.
@@ -132,17 +97,17 @@ func worthKeeping(c format.CompressionCodec) bool {
 }
 
 // keptAt is where the pages of a column that a span has are kept.
-func keptAt(file *blocks.File, span blocks.Span, leaf int) string {
+func keptAt(file *blocks.File, span blocks.Span, leaf *parquet.Leaf) string {
 	if file.Spool == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s-%d-%d", file.Spool, span.Start, leaf)
+	return fmt.Sprintf("%s-%d-%d", file.Spool, span.Start, leaf.Leaf)
 }
 
 // openKept opens what is kept of a span's text columns.
 func (r *rows) openKept(span blocks.Span) (err error) {
 	for i, field := range r.fields.text {
-		if field.leaf != none && r.file.Spool != "" && err == nil {
+		if field.leaf != nil && r.file.Spool != "" && err == nil {
 			r.kept[i], err = openKept(r.ctx, keptAt(r.file, span, field.leaf))
 		}
 	}
@@ -174,13 +139,13 @@ func (r *rows) keeping(span blocks.Span, i int, do func() error) error {
 }
 
 // worthKeeping reports whether the pages of a column are, as those of the span's first row group tell.
-func (r *rows) worthKeeping(span blocks.Span, leaf int) (worth bool, err error) {
-	g := r.footer.group(span.Start)
-	if r.file.Spool == "" || leaf == none || g == nil {
+func (r *rows) worthKeeping(span blocks.Span, leaf *parquet.Leaf) (worth bool, err error) {
+	g := r.group(span.Start)
+	if r.file.Spool == "" || leaf == nil || g == nil {
 		return false, nil
 	}
-	err = r.footer.chunks(r.file, g, func(column int, c *chunk) error {
-		worth = worth || column == leaf && worthKeeping(c.codec)
+	err = r.Chunks(g, func(column int, c *parquet.Chunk) error {
+		worth = worth || column == leaf.Leaf && worthKeeping(c.Codec)
 		return nil
 	})
 	return worth, err

@@ -19,6 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/neardup/neardup/blocks"
+	core "github.com/neardup/neardup/io/codec/parquet"
 	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/reading/readertest"
 )
@@ -55,27 +56,32 @@ type cell struct {
 // table is the content of a file: of each column its rows.
 type table map[string][][]cell
 
-// ours reads a file by this package.
-func ours(t rapid.TB, content []byte) table {
+// opened returns a file whose metadata is read.
+func opened(t rapid.TB, content []byte) *input {
 	t.Helper()
-	file := &blocks.File{Path: "file", Size: int64(len(content))}
-	f := bytes.NewReader(content)
-	ft, err := readFooter(f, file)
+	f, err := core.Open(context.Background(), bytes.NewReader(content), "file", int64(len(content)))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return &input{File: f, ctx: context.Background(), file: &blocks.File{Path: "file", Size: int64(len(content))}}
+}
+
+// ours reads a file by our own code.
+func ours(t rapid.TB, content []byte) table {
+	t.Helper()
+	f := opened(t, content)
 	all := table{}
-	for i := range ft.groups {
-		g := &ft.groups[i]
-		err := ft.chunks(file, g, func(i int, c *chunk) error {
-			l := &ft.schema.leaves[i]
-			column := (&source{context.Background(), f, file, ft, maxPage}).column(l, g, c)
-			for range g.rows {
+	for i := range f.Groups {
+		g := &f.Groups[i]
+		err := f.Chunks(g, func(i int, c *core.Chunk) error {
+			l := &f.Leaves[i]
+			column := f.Column(l, g, c)
+			for range g.Rows {
 				var row []cell
-				err := column.nextEntries(func(rep, def int) error {
+				err := column.Entries(func(rep, def int) error {
 					e := cell{rep: int16(rep), def: int16(def)}
-					if def == l.maxDef {
-						v, err := column.value()
+					if def == l.MaxDef {
+						v, err := column.Value()
 						if err != nil {
 							return err
 						}
@@ -87,9 +93,9 @@ func ours(t rapid.TB, content []byte) table {
 				if err != nil {
 					return err
 				}
-				all[l.name()] = append(all[l.name()], row)
+				all[l.Path()] = append(all[l.Path()], row)
 			}
-			return column.done()
+			return column.Done()
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -1,11 +1,9 @@
-// Package parquetfile reads Parquet. A position is a row number.
+// Package parquetfile reads the records of Parquet files, and copies these files without some of them. A position is a
+// row number.
 //
 // A file is cut between its row groups and, where pages can be passed unread, inside large ones. Only the
-// columns that are asked for are unpacked, page by page.
-//
-// Pages and metadata are read here, and not by a library's reader, for three promises: no page claims more memory than
-// it may have, whatever its header says; a value is never wrong without an error; and a corpus has all that the
-// source's metadata says of its columns, be it known here or not (decision 0023).
+// columns that are asked for are unpacked, page by page. A copy has all that the source's metadata says of its columns,
+// be it known here or not (decision 0023).
 package parquetfile
 
 import (
@@ -19,7 +17,9 @@ import (
 	"sort"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/internal/memory"
 	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/io/codec/parquet"
 	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/storage"
 )
@@ -32,36 +32,36 @@ func (Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Options)
 	if err := reading.OwnEncoding(file, o.Encoding); err != nil {
 		return err
 	}
-	return with(ctx, file, func(f *storage.File, ft *footer) error {
-		if err := ft.refuseDeletes(file); err != nil {
+	return with(ctx, file, o, func(in *input) error {
+		if err := in.refuseDeletes(); err != nil {
 			return err
 		}
-		if _, err := bind(file, ft, o.Fields); err != nil {
+		if _, err := in.bind(o.Fields); err != nil {
 			return err
 		}
-		source := &source{ctx, f, file, ft, mostOf(o)}
-		file.Positions = ft.rows
+		file.Positions = in.Rows
 		file.Header = nil
-		for i := range ft.groups {
-			g := &ft.groups[i]
+		for i := range in.Groups {
+			g := &in.Groups[i]
 			stored, inside := int64(0), uint64(1)
-			err := ft.chunks(file, g, func(column int, c *chunk) error {
-				stored += c.compressed
-				if ft.schema.leaves[column].maxRep > 0 && c.indexOffset == 0 {
+			err := in.Chunks(g, func(column int, c *parquet.Chunk) error {
+				l := &in.Leaves[column]
+				stored += c.Compressed
+				if l.MaxRep > 0 && !c.Indexed {
 					inside = 0
 				}
-				if err := refused(c.codec); err != nil {
-					return fmt.Errorf("%s: column %q: %w", file.Path, ft.schema.leaves[column].name(), err)
+				if err := parquet.Refused(c.Codec); err != nil {
+					return fmt.Errorf("%s: column %q: %w", file.Path, l.Path(), err)
 				}
-				if c.uncompressed < 2*largePage {
+				if c.Uncompressed < 2*parquet.LargePage {
 					return nil
 				}
 				// To begin inside a large page takes as long as to begin before it.
-				p := source.column(&ft.schema.leaves[column], g, c)
-				if _, err := p.head(skipAhead); err != nil {
+				p := in.Column(l, g, c)
+				if _, err := p.Peek(false); err != nil {
 					return err
 				}
-				if p.large() {
+				if p.Header.Large() {
 					inside = 0
 				}
 				return nil
@@ -69,15 +69,23 @@ func (Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Options)
 			if err != nil {
 				return err
 			}
-			file.Header = binary.AppendUvarint(file.Header, uint64(g.rows))
+			file.Header = binary.AppendUvarint(file.Header, uint64(g.Rows))
 			file.Header = binary.AppendUvarint(file.Header, uint64(stored)<<1|inside)
 		}
 		return nil
 	})
 }
 
-// with calls do with the file and its footer. The file must be the same before and after.
-func with(ctx context.Context, file *blocks.File, do func(*storage.File, *footer) error) (err error) {
+// input is a file that is read.
+type input struct {
+	*parquet.File
+	ctx  context.Context
+	file *blocks.File
+	f    *storage.File
+}
+
+// with opens file, and calls do with it. The file must be the same before and after.
+func with(ctx context.Context, file *blocks.File, o reading.Options, do func(*input) error) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -85,18 +93,46 @@ func with(ctx context.Context, file *blocks.File, do func(*storage.File, *footer
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, f.Unchanged(), f.Close()) }()
+	defer func() { err = errors.Join(explained(err), f.Unchanged(), f.Close()) }()
 	if file.Size > smallFile {
-		f.Ahead(0, int64(len(magic)))
+		f.Ahead(0, int64(len(parquet.Magic)))
 		f.Ahead(file.Size-tailBytes, file.Size)
 	} else {
 		f.Ahead(0, file.Size)
 	}
-	ft, err := readFooter(f, file)
+	opened, err := parquet.Open(ctx, f, file.Path, file.Size)
 	if err != nil {
 		return err
 	}
-	return do(f, ft)
+	opened.MaxPage = cmp.Or(o.MaxWindow, opened.MaxPage)
+	return do(&input{opened, ctx, file, f})
+}
+
+// explained returns err as readers of files say it, with the flags that help.
+func explained(err error) error {
+	if errors.As(err, new(*parquet.PageSizeError)) {
+		err = fmt.Errorf("%w; raise --max-window if there is enough memory, or write the file again with smaller pages", err)
+	}
+	switch {
+	case errors.Is(err, parquet.ErrForeign):
+		return fmt.Errorf("%w; check --format", err)
+	case errors.As(err, new(*parquet.ContentError)):
+		return &reading.ContentError{Err: err}
+	default:
+		return err
+	}
+}
+
+// refuseDeletes refuses what is no data but says which rows of other files
+// are deleted, by its metadata or by the columns that Iceberg gives it.
+func (in *input) refuseDeletes() error {
+	names := namesOf(in.Root)
+	if positions := []string{"file_path", "pos"}; in.HasKey("delete-type") || slices.Equal(names, positions) ||
+		slices.Equal(names, append(positions, "row")) {
+		return fmt.Errorf("%s: an Iceberg delete file, which lists deleted rows of other files; rewrite the table without "+
+			"deletes, and list its files again", in.file.Path)
+	}
+	return nil
 }
 
 const (
@@ -140,8 +176,8 @@ func (Reader) Cut(file *blocks.File, size int64) (cuts []int64) {
 
 // Columns returns the top-level columns of a file.
 func Columns(ctx context.Context, file *blocks.File) (columns []codec.Column, err error) {
-	err = with(ctx, file, func(_ *storage.File, ft *footer) error {
-		columns = ft.schema.columns()
+	err = with(ctx, file, reading.Options{}, func(in *input) error {
+		columns = columnsOf(in.Root)
 		return nil
 	})
 	return columns, err
@@ -149,8 +185,9 @@ func Columns(ctx context.Context, file *blocks.File) (columns []codec.Column, er
 
 // field is a column of the records, or what is in its place.
 type field struct {
-	leaf     int     // its number; none: there is none
-	constant *string // of a partition, in the place of a column
+	leaf     *parquet.Leaf // nil: there is none
+	render   rendering     // of its values
+	constant *string       // of a partition, in the place of a column
 }
 
 // fields are the columns that are asked for.
@@ -161,81 +198,78 @@ type fields struct {
 
 func (b *fields) all() []field { return append(slices.Clone(b.text), b.id, b.value) }
 
-// bind finds the columns of o in a file. One whose name is that of a folder, as dt of dt=2026-11-20, has
+// bind finds the columns of o in the file. One whose name is that of a folder, as dt of dt=2026-11-20, has
 // that folder's value, if the file has no such column.
-func bind(file *blocks.File, ft *footer, o codec.Fields) (b fields, err error) {
-	b.id, b.value = field{leaf: none}, field{leaf: none}
-	withPartitions := func() []string { return append(reading.Partitions(file.Path), ft.schema.names()...) }
+func (in *input) bind(o codec.Fields) (b fields, err error) {
+	path, names := in.file.Path, namesOf(in.Root)
+	withPartitions := func() []string { return append(reading.Partitions(path), names...) }
 	found := false
 	for _, name := range o.Text {
-		t, err := findField(file, ft, name)
+		t, err := in.field(name)
 		if err != nil {
 			return b, err
 		}
 		if t.constant != nil {
-			return b, fmt.Errorf("%s: %q is a folder's name and not a column; the columns are %s", file.Path, name,
-				codec.Listed(ft.schema.names()))
+			return b, fmt.Errorf("%s: %q is a folder's name and not a column; the columns are %s", path, name,
+				codec.Listed(names))
 		}
-		found = found || t.leaf != none
+		found = found || t.leaf != nil
 		b.text = append(b.text, t)
 	}
 	if !found && len(o.Text) > 0 {
-		return b, fmt.Errorf("%s: %w", file.Path,
-			&codec.NoColumnError{Kind: "text", Name: o.Text[0], Columns: ft.schema.names()})
+		return b, fmt.Errorf("%s: %w", path, &codec.NoColumnError{Kind: "text", Name: o.Text[0], Columns: names})
 	}
 	if o.ID != "" {
-		if b.id, err = findField(file, ft, o.ID); err != nil {
+		if b.id, err = in.field(o.ID); err != nil {
 			return b, err
 		}
-		if b.id.leaf == none && b.id.constant == nil && o.ID != "id" {
-			return b, fmt.Errorf("%s: %w", file.Path, &codec.NoColumnError{Kind: "id", Name: o.ID, Columns: withPartitions()})
+		if b.id.leaf == nil && b.id.constant == nil && o.ID != "id" {
+			return b, fmt.Errorf("%s: %w", path, &codec.NoColumnError{Kind: "id", Name: o.ID, Columns: withPartitions()})
 		}
 	}
 	if o.Value != "" {
-		if b.value, err = findField(file, ft, o.Value); err != nil {
+		if b.value, err = in.field(o.Value); err != nil {
 			return b, err
 		}
-		if b.value.leaf == none && b.value.constant == nil {
-			return b, fmt.Errorf("%s: no column %q to keep by; the columns are %s", file.Path, o.Value,
+		if b.value.leaf == nil && b.value.constant == nil {
+			return b, fmt.Errorf("%s: no column %q to keep by; the columns are %s", path, o.Value,
 				codec.Listed(withPartitions()))
 		}
 	}
-	return b, b.check(file, ft)
+	return b, b.check(path)
 }
 
 // check refuses columns of types that cannot be what they are asked for.
-func (b *fields) check(file *blocks.File, ft *footer) error {
-	leaves := ft.schema.leaves
+func (b *fields) check(path string) error {
 	for _, t := range b.text {
-		if t.leaf != none && leaves[t.leaf].render.foreign != "" {
-			return fmt.Errorf("%s: text column %q holds %s, not text", file.Path, leaves[t.leaf].name(),
-				leaves[t.leaf].render.foreign)
+		if t.render.foreign != "" {
+			return fmt.Errorf("%s: text column %q holds %s, not text", path, t.leaf.Path(), t.render.foreign)
 		}
 	}
-	if b.id.leaf != none {
-		switch l := &leaves[b.id.leaf]; {
-		case l.render.foreign != "":
-			return fmt.Errorf("%s: id column %q holds %s, not ids", file.Path, l.name(), l.render.foreign)
-		case l.maxRep > 0:
-			return fmt.Errorf("%s: id column %q is a list", file.Path, l.name())
+	if l := b.id.leaf; l != nil {
+		switch {
+		case b.id.render.foreign != "":
+			return fmt.Errorf("%s: id column %q holds %s, not ids", path, l.Path(), b.id.render.foreign)
+		case l.MaxRep > 0:
+			return fmt.Errorf("%s: id column %q is a list", path, l.Path())
 		}
 	}
-	if b.value.leaf != none && (leaves[b.value.leaf].maxRep > 0 || leaves[b.value.leaf].render.foreign != "") {
-		b.value.leaf = none // it has no order
+	if l := b.value.leaf; l != nil && (l.MaxRep > 0 || b.value.render.foreign != "") {
+		b.value.leaf = nil // it has no order
 	}
 	return nil
 }
 
-func findField(file *blocks.File, ft *footer, name string) (field, error) {
-	l, err := ft.schema.find(name)
+func (in *input) field(name string) (f field, err error) {
+	i, err := find(in.Root, name)
 	switch {
 	case err != nil:
-		return field{}, fmt.Errorf("%s: %w", file.Path, err)
-	case l != none:
-		return field{leaf: l}, nil
+		return f, fmt.Errorf("%s: %w", in.file.Path, err)
+	case i != none:
+		l := &in.Leaves[i]
+		return field{leaf: l, render: renderingOf(l.Element)}, nil
 	}
-	f := field{leaf: none}
-	if value, ok := reading.Partition(file.Path, name); ok {
+	if value, ok := reading.Partition(in.file.Path, name); ok {
 		f.constant = &value
 	}
 	return f, nil
@@ -243,15 +277,14 @@ func findField(file *blocks.File, ft *footer, name string) (field, error) {
 
 // rows reads rows of a file, in ascending order.
 type rows struct {
-	*source
-	f      *storage.File
+	*input
 	fields fields
 	o      reading.Options
 	see    func(*reading.Record) error
 
-	group   *rowGroup // that is read
-	columns []*column // of it, one for each of the fields; nil: there is none
-	room    room      // for their pages
+	open    *parquet.Group    // that is read
+	columns []*parquet.Column // of it, one for each of the fields; nil: there is none
+	room    room              // for their pages
 	// By text column: pages that others unpacked, and what keeps those that are for others. Each may be nil.
 	kept   []*kept
 	keep   []*keeper
@@ -259,20 +292,45 @@ type rows struct {
 	bytes  int // of the record
 }
 
-// maxPage is the size in bytes above which a page is refused if nothing else is said.
-const maxPage = 1 << 30
+// room is what one reader has taken for large pages.
+type room struct {
+	claim    *memory.Claim
+	held     int64
+	giveBack func()
+}
+
+// take takes n, if no more is held. Who has to wait for more must hold no large page.
+func (r *room) take(ctx context.Context, n int64) error {
+	if n <= r.held {
+		return nil
+	}
+	r.free()
+	giveBack, err := r.claim.Take(ctx, n)
+	if err == nil {
+		r.held, r.giveBack = n, giveBack
+	}
+	return err
+}
+
+// free gives back what is held. The caller has let go of its large pages.
+func (r *room) free() {
+	if r.held > 0 {
+		r.giveBack()
+	}
+	*r = room{claim: r.claim}
+}
 
 // read opens file, and calls do with what reads its rows.
 func read(
 	ctx context.Context, file *blocks.File, o reading.Options, see func(*reading.Record) error, do func(*rows) error,
 ) error {
-	err := with(ctx, file, func(f *storage.File, ft *footer) error {
-		b, err := bind(file, ft, o.Fields)
+	return with(ctx, file, o, func(in *input) error {
+		b, err := in.bind(o.Fields)
 		if err != nil {
 			return err
 		}
-		r := &rows{source: &source{ctx, f, file, ft, mostOf(o)}, f: f, fields: b, o: o, see: see,
-			room: room{claim: reading.Claim(o)}, kept: make([]*kept, len(b.text)), keep: make([]*keeper, len(b.text))}
+		r := &rows{input: in, fields: b, o: o, see: see, room: room{claim: reading.Claim(o)},
+			kept: make([]*kept, len(b.text)), keep: make([]*keeper, len(b.text))}
 		defer r.close()
 		r.record.Doc = new(codec.Document)
 		err = do(r)
@@ -281,15 +339,12 @@ func read(
 		}
 		return err
 	})
-	return err
 }
-
-func mostOf(o reading.Options) int64 { return cmp.Or(o.MaxWindow, maxPage) }
 
 func (r *rows) close() {
 	for _, c := range r.columns {
 		if c != nil {
-			c.end()
+			c.End()
 		}
 	}
 	r.columns = nil
@@ -328,15 +383,15 @@ func (Reader) Read(
 
 // span reads the rows of a span, and adds to progress what they take.
 func (r *rows) span(span blocks.Span, progress *reading.Progress) error {
-	at, end := span.Start, min(span.End, r.footer.rows)
+	at, end := span.Start, min(span.End, r.Rows)
 	defer func() { progress.Stored += r.file.OffsetAt(at) - r.file.OffsetAt(span.Start) }()
 	for at < end {
-		g := r.footer.group(at)
-		to := min(end, g.first+g.rows)
+		g := r.group(at)
+		to := min(end, g.First+g.Rows)
 		if err := r.ahead(g, at, to); err != nil {
 			return err
 		}
-		if err := r.open(g); err != nil {
+		if err := r.openGroup(g); err != nil {
 			return err
 		}
 		for at < to {
@@ -344,7 +399,7 @@ func (r *rows) span(span blocks.Span, progress *reading.Progress) error {
 				return err
 			}
 			at++
-			err := r.row(at-1, g)
+			err := r.row(at - 1)
 			progress.Content += int64(r.bytes)
 			if err != nil {
 				return err
@@ -362,23 +417,24 @@ type stretch struct{ from, to int64 }
 
 // stretches are those of the columns that have rows from from to before
 // to of a group, in order. Small ones beside each other are one.
-func (r *rows) stretches(g *rowGroup, from, to int64) (all []stretch, err error) {
-	err = r.footer.chunks(r.file, g, func(i int, c *chunk) error {
-		if !slices.ContainsFunc(r.fields.all(), func(f field) bool { return f.leaf == i }) {
+func (r *rows) stretches(g *parquet.Group, from, to int64) (all []stretch, err error) {
+	err = r.Chunks(g, func(i int, c *parquet.Chunk) error {
+		leaf := &r.Leaves[i]
+		if !slices.ContainsFunc(r.fields.all(), func(f field) bool { return f.leaf == leaf }) {
 			return nil
 		}
-		e := stretch{c.start(), c.start() + c.compressed}
-		if from > g.first || to < g.first+g.rows {
-			index, err := r.column(&r.footer.schema.leaves[i], g, c).readIndex()
+		e := stretch{c.Start(), c.Start() + c.Compressed}
+		if from > g.First || to < g.First+g.Rows {
+			index, err := r.Column(leaf, g, c).Index()
 			if err != nil {
 				return err
 			}
 			for _, l := range index {
-				if l.row <= from-g.first && l.row > 0 {
-					e.from = l.offset
+				if l.Row <= from-g.First && l.Row > 0 {
+					e.from = l.Offset
 				}
-				if l.row >= to-g.first {
-					e.to = l.offset
+				if l.Row >= to-g.First {
+					e.to = l.Offset
 					break
 				}
 			}
@@ -399,7 +455,7 @@ func (r *rows) stretches(g *rowGroup, from, to int64) (all []stretch, err error)
 }
 
 // ahead says that rows from from to before to of a group are read in order.
-func (r *rows) ahead(g *rowGroup, from, to int64) error {
+func (r *rows) ahead(g *parquet.Group, from, to int64) error {
 	if !r.f.Fetches() {
 		return nil
 	}
@@ -411,11 +467,11 @@ func (r *rows) ahead(g *rowGroup, from, to int64) error {
 }
 
 // aheadSome says so of those between the positions in a group, if these are many.
-func (r *rows) aheadSome(g *rowGroup, positions []int64) error {
+func (r *rows) aheadSome(g *parquet.Group, positions []int64) error {
 	if !r.f.Fetches() {
 		return nil
 	}
-	n, _ := slices.BinarySearch(positions, g.first+g.rows)
+	n, _ := slices.BinarySearch(positions, g.First+g.Rows)
 	from, to := positions[0], positions[n-1]+1
 	stretches, err := r.stretches(g, from, to)
 	bytes := int64(0)
@@ -451,19 +507,19 @@ func (Reader) ReadSome(
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			g := r.footer.group(position)
+			g := r.group(position)
 			if g == nil || position < span.Start || position >= span.End {
-				return fmt.Errorf("%s: document at %d: there are %d rows", file.Path, position, r.footer.rows)
+				return fmt.Errorf("%s: document at %d: there are %d rows", file.Path, position, r.Rows)
 			}
-			if g != r.group {
+			if g != r.open {
 				if err := r.aheadSome(g, positions[i:]); err != nil {
 					return err
 				}
 			}
-			if err := r.open(g); err != nil {
+			if err := r.openGroup(g); err != nil {
 				return err
 			}
-			if err := r.row(position, g); err != nil {
+			if err := r.row(position); err != nil {
 				return err
 			}
 		}
@@ -472,44 +528,49 @@ func (Reader) ReadSome(
 }
 
 // group returns the row group of a row; nil if there is no such row.
-func (ft *footer) group(row int64) *rowGroup {
-	i := sort.Search(len(ft.groups), func(i int) bool { return ft.groups[i].first+ft.groups[i].rows > row })
-	if i == len(ft.groups) {
+func (in *input) group(row int64) *parquet.Group {
+	i := sort.Search(len(in.Groups), func(i int) bool { return in.Groups[i].First+in.Groups[i].Rows > row })
+	if i == len(in.Groups) {
 		return nil
 	}
-	return &ft.groups[i]
+	return &in.Groups[i]
 }
 
-// open opens the columns of a row group, unless they are open.
-func (r *rows) open(g *rowGroup) error {
-	if g == r.group {
+// openGroup opens the columns of a row group, unless they are open.
+func (r *rows) openGroup(g *parquet.Group) error {
+	if g == r.open {
 		return nil
 	}
-	r.group = g
+	r.open = g
 	all := r.fields.all()
 	old := r.columns
 	if old == nil {
-		old = make([]*column, len(all))
+		old = make([]*parquet.Column, len(all))
 	}
-	r.columns = make([]*column, len(all))
+	r.columns = make([]*parquet.Column, len(all))
 	need := int64(0)
-	err := r.footer.chunks(r.file, g, func(i int, c *chunk) error {
+	err := r.Chunks(g, func(i int, chunk *parquet.Chunk) error {
+		leaf := &r.Leaves[i]
 		for j, field := range all {
-			if field.leaf == i {
-				r.columns[j] = r.column(&r.footer.schema.leaves[i], g, c)
-				r.columns[j].reuse(old[j])
-				r.columns[j].record = r.o.MaxRecord
-				if j < len(r.kept) {
-					r.columns[j].kept = r.kept[j]
-					if worthKeeping(c.codec) {
-						r.columns[j].keep = r.keep[j]
-					}
-				}
-				if _, err := r.columns[j].head(skipAhead); err != nil {
-					return err
-				}
-				need += r.columns[j].need()
+			if field.leaf != leaf {
+				continue
 			}
+			c := r.Column(leaf, g, chunk)
+			r.columns[j] = c
+			c.Reuse(old[j])
+			c.MaxValue = r.o.MaxRecord
+			if j < len(r.kept) {
+				if r.kept[j] != nil {
+					c.Kept = r.kept[j].page
+				}
+				if r.keep[j] != nil && worthKeeping(chunk.Codec) {
+					c.Keep = r.keep[j].begin
+				}
+			}
+			if _, err := c.Peek(false); err != nil {
+				return err
+			}
+			need += c.Need()
 		}
 		return nil
 	})
@@ -520,7 +581,7 @@ func (r *rows) open(g *rowGroup) error {
 	if need > r.room.held {
 		for _, c := range r.columns {
 			if c != nil {
-				c.drop()
+				c.Drop()
 			}
 		}
 	}
@@ -532,7 +593,7 @@ func (r *rows) open(g *rowGroup) error {
 func (r *rows) done() error {
 	for _, c := range r.columns {
 		if c != nil {
-			if err := c.done(); err != nil {
+			if err := c.Done(); err != nil {
 				return err
 			}
 		}
@@ -540,13 +601,13 @@ func (r *rows) done() error {
 	return nil
 }
 
-// row reads a row of a group, and shows it.
-func (r *rows) row(position int64, g *rowGroup) error {
+// row reads a row of the group that is open, and shows it.
+func (r *rows) row(position int64) error {
 	doc := r.record.Doc
 	doc.Reset()
 	r.record = reading.Record{Position: position, Doc: doc}
 	r.bytes = 0
-	row := position - g.first
+	row := position - r.open.First
 	n := len(r.fields.text)
 	text, id, value := r.columns[:n], r.columns[n], r.columns[n+1]
 	doc.NoText = true
@@ -560,7 +621,7 @@ func (r *rows) row(position int64, g *rowGroup) error {
 			continue
 		}
 		first := true
-		err := r.values(c, row, &doc.Text, r.o.Fields.Items, func() {
+		err := r.values(c, &r.fields.text[i].render, row, &doc.Text, r.o.Fields.Items, func() {
 			if !first {
 				doc.Text = append(doc.Text, between...)
 			}
@@ -577,7 +638,7 @@ func (r *rows) row(position int64, g *rowGroup) error {
 	case constant != nil:
 		doc.ID, doc.HasID = append(doc.ID, *constant...), *constant != ""
 	case id != nil:
-		if err := r.values(id, row, &doc.ID, false, func() { doc.HasID = true }); err != nil {
+		if err := r.values(id, &r.fields.id.render, row, &doc.ID, false, func() { doc.HasID = true }); err != nil {
 			return err
 		}
 	}
@@ -586,8 +647,8 @@ func (r *rows) row(position int64, g *rowGroup) error {
 		v := codec.Untyped([]byte(*constant))
 		doc.Value = codec.Value{Kind: v.Kind, Text: append(doc.Value.Text, v.Text...)}
 	case value != nil:
-		kind := value.leaf.render.kind
-		if err := r.values(value, row, &doc.Value.Text, false, func() { doc.Value.Kind = kind }); err != nil {
+		render := &r.fields.value.render
+		if err := r.values(value, render, row, &doc.Value.Text, false, func() { doc.Value.Kind = render.kind }); err != nil {
 			return err
 		}
 		if v := doc.Value; v.Kind == codec.NumberValue && !endsInDigit(v.Text) { // NaN, ±Inf
@@ -602,13 +663,15 @@ func (r *rows) row(position int64, g *rowGroup) error {
 
 // values appends the values of a row to dst, calling before before each, and makes items of them if so. What makes the
 // record too long is left out.
-func (r *rows) values(c *column, row int64, dst *[]byte, items bool, before func()) error {
-	if err := c.seek(row); err != nil {
+func (r *rows) values(
+	c *parquet.Column, render *rendering, row int64, dst *[]byte, items bool, before func(),
+) error {
+	if err := c.SeekRow(row); err != nil {
 		return err
 	}
-	return c.next(func(value []byte, size int) error {
-		if longest := c.leaf.render.longest; longest > 0 && size > longest {
-			return c.broken(fmt.Errorf("a value has %d bytes; at most %d are possible", size, longest))
+	return c.Next(func(value []byte, size int) error {
+		if longest := render.longest; longest > 0 && size > longest {
+			return c.Broken(fmt.Errorf("a value has %d bytes; at most %d are possible", size, longest))
 		}
 		if size > r.o.MaxRecord-r.bytes { // so it is for all that follow
 			r.record.Long = true
@@ -618,7 +681,7 @@ func (r *rows) values(c *column, row int64, dst *[]byte, items bool, before func
 		had := len(*dst)
 		before()
 		from := len(*dst)
-		if *dst = c.leaf.render.append(*dst, value); items {
+		if *dst = render.append(*dst, value); items {
 			*dst = codec.EndItem(*dst, from)
 		}
 		if r.bytes += len(*dst) - had; r.bytes > r.o.MaxRecord {

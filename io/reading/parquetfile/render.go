@@ -13,6 +13,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/io/codec/parquet"
 )
 
 // Fields of the union LogicalType.
@@ -64,55 +65,55 @@ func asTheyStand(dst, value []byte) []byte { return append(dst, value...) }
 
 // renderingOf follows the logical type, else the converted one, else the physical one. A logical type
 // that does not fit the physical one is none.
-func renderingOf(e *element) rendering {
-	wide := e.kind == format.Int64
-	integers := wide || e.kind == format.Int32
-	bytes := e.kind == format.ByteArray
-	fixed := e.kind == format.FixedLenByteArray
+func renderingOf(e *parquet.Element) rendering {
+	wide := e.Kind == format.Int64
+	integers := wide || e.Kind == format.Int32
+	bytes := e.Kind == format.ByteArray
+	fixed := e.Kind == format.FixedLenByteArray
 	switch {
-	case e.logical == logicalNull:
+	case e.Logical == logicalNull:
 		return text(asTheyStand) // all are null
-	case e.logical == logicalString, e.logical == logicalEnum, e.logical == logicalJSON:
+	case e.Logical == logicalString, e.Logical == logicalEnum, e.Logical == logicalJSON:
 		if bytes || fixed {
 			return text(asTheyStand)
 		}
-	case (e.logical == logicalDecimal || e.logical == 0 && e.converted == deprecated.Decimal) &&
+	case (e.Logical == logicalDecimal || e.Logical == 0 && e.Converted == deprecated.Decimal) &&
 		(integers || bytes || fixed):
 		return decimals(e)
-	case (e.logical == logicalDate || e.logical == 0 && e.converted == deprecated.Date) && e.kind == format.Int32:
+	case (e.Logical == logicalDate || e.Logical == 0 && e.Converted == deprecated.Date) && e.Kind == format.Int32:
 		return text(func(dst, v []byte) []byte { return appendDate(dst, integerOf(v)) })
-	case e.logical == logicalTime && integers:
-		unit := perSecond(e.unit)
+	case e.Logical == logicalTime && integers:
+		unit := perSecond(e.Unit)
 		return text(func(dst, v []byte) []byte { return appendTime(dst, integerOf(v), unit) })
-	case e.logical == logicalTimestamp && wide:
-		return timestamps(perSecond(e.unit))
-	case e.logical == logicalInteger && integers && e.unsigned:
+	case e.Logical == logicalTimestamp && wide:
+		return timestamps(perSecond(e.Unit))
+	case e.Logical == logicalInteger && integers && e.Unsigned:
 		return number(appendUnsigned)
-	case e.logical == logicalUUID && fixed && e.typeLength == 16:
+	case e.Logical == logicalUUID && fixed && e.TypeLength == 16:
 		return text(appendUUID)
-	case e.logical == logicalFloat16 && fixed && e.typeLength == 2:
+	case e.Logical == logicalFloat16 && fixed && e.TypeLength == 2:
 		return number(func(dst, v []byte) []byte {
 			return strconv.AppendFloat(dst, halfFloat(binary.LittleEndian.Uint16(v)), 'g', -1, 32)
 		})
-	case e.logical == logicalBSON || e.converted == deprecated.Bson:
+	case e.Logical == logicalBSON || e.Converted == deprecated.Bson:
 		return foreign("BSON")
-	case e.logical != 0 && e.logical != logicalInteger && e.logical != logicalDecimal:
+	case e.Logical != 0 && e.Logical != logicalInteger && e.Logical != logicalDecimal:
 		return foreign(unknown)
-	case e.logical != 0:
-	case e.converted == deprecated.TimeMillis && e.kind == format.Int32:
+	case e.Logical != 0:
+	case e.Converted == deprecated.TimeMillis && e.Kind == format.Int32:
 		return text(func(dst, v []byte) []byte { return appendTime(dst, integerOf(v), 1e3) })
-	case e.converted == deprecated.TimeMicros && wide:
+	case e.Converted == deprecated.TimeMicros && wide:
 		return text(func(dst, v []byte) []byte { return appendTime(dst, integerOf(v), 1e6) })
-	case e.converted == deprecated.TimestampMillis && wide:
+	case e.Converted == deprecated.TimestampMillis && wide:
 		return timestamps(1e3)
-	case e.converted == deprecated.TimestampMicros && wide:
+	case e.Converted == deprecated.TimestampMicros && wide:
 		return timestamps(1e6)
-	case e.converted >= deprecated.Uint8 && e.converted <= deprecated.Uint64 && integers:
+	case e.Converted >= deprecated.Uint8 && e.Converted <= deprecated.Uint64 && integers:
 		return number(appendUnsigned)
-	case e.converted == deprecated.Interval:
+	case e.Converted == deprecated.Interval:
 		return foreign("intervals")
 	}
-	switch e.kind {
+	switch e.Kind {
 	case format.Int32, format.Int64:
 		return number(func(dst, v []byte) []byte { return strconv.AppendInt(dst, integerOf(v), 10) })
 	case format.Int96:
@@ -148,18 +149,18 @@ func appendUnsigned(dst, v []byte) []byte {
 }
 
 // decimals are integers, of arrays big-endian, divided by 10^scale.
-func decimals(e *element) rendering {
-	scale := e.scale
+func decimals(e *parquet.Element) rendering {
+	scale := e.Scale
 	if scale < 0 || scale > 1<<10 {
 		return foreign(unknown)
 	}
-	if e.kind == format.Int32 || e.kind == format.Int64 {
+	if e.Kind == format.Int32 || e.Kind == format.Int64 {
 		return number(func(dst, v []byte) []byte {
 			return appendScaled(dst, strconv.AppendInt(nil, integerOf(v), 10), scale)
 		})
 	}
-	if e.typeLength > maxDecimal {
-		return foreign(fmt.Sprintf("decimals of %d bytes", e.typeLength))
+	if e.TypeLength > maxDecimal {
+		return foreign(fmt.Sprintf("decimals of %d bytes", e.TypeLength))
 	}
 	r := number(func(dst, v []byte) []byte {
 		n := new(big.Int).SetBytes(v)

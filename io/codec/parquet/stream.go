@@ -1,4 +1,4 @@
-package parquetfile
+package parquet
 
 import (
 	"bufio"
@@ -37,33 +37,33 @@ const (
 )
 
 // endPage ends the page that is read, if it is a stream.
-func (p *pages) endPage() error {
-	if p.stream == nil {
+func (c *Column) endPage() error {
+	if c.stream == nil {
 		return nil
 	}
-	err := p.stream.end()
-	p.leave()
+	err := c.stream.end()
+	c.leave()
 	if err != nil {
-		return p.broken(err)
+		return c.Broken(err)
 	}
 	return nil
 }
 
 // leave lets go of a page that is a stream.
-func (p *pages) leave() {
-	if p.stream != nil {
-		p.stream.close()
-		p.stream, p.values = nil, nil
+func (c *Column) leave() {
+	if c.stream != nil {
+		c.stream.close()
+		c.stream, c.values = nil, nil
 	}
 }
 
 // streams reports whether the page whose header was read is read as a stream.
-func (p *pages) streams() bool {
-	h := &p.header
-	if p.record == 0 || !p.large() || h.encoding != format.Plain || p.leaf.kind != format.ByteArray {
+func (c *Column) streams() bool {
+	h := &c.Header
+	if c.MaxValue == 0 || !h.Large() || h.Encoding != format.Plain || c.Leaf.Kind != format.ByteArray {
 		return false
 	}
-	return unpacksInPart(p.chunk.codec) || p.kept.page(p.offset) != nil
+	return unpacksInPart(c.Chunk.Codec) || c.kept(c.Offset) != nil
 }
 
 // unpacksInPart reports whether pages of a codec need not be held to be unpacked.
@@ -72,45 +72,44 @@ func unpacksInPart(c format.CompressionCodec) bool {
 }
 
 // needOfStream is what is held of the page whose header was read: a value, and levels.
-func (p *pages) needOfStream() int64 {
-	return min(p.header.uncompressed, int64(p.record)+p.levelBytes())
+func (c *Column) needOfStream() int64 {
+	return min(c.Header.Uncompressed, int64(c.MaxValue)+c.levelBytes())
 }
 
 // levelBytes bounds what the levels of the page take.
-func (p *pages) levelBytes() int64 {
-	if p.leaf.maxRep == 0 && p.leaf.maxDef == 0 {
+func (c *Column) levelBytes() int64 {
+	if c.Leaf.MaxRep == 0 && c.Leaf.MaxDef == 0 {
 		return 0
 	}
-	return entryBytes * (p.header.values + 8)
+	return entryBytes * (c.Header.Values + 8)
 }
 
 // readStream begins to read the page whose header was read, and returns its levels; values are the rest.
-func (p *pages) readStream() (rep, def []byte, err error) {
-	h := &p.header
-	if h.uncompressed > p.most || h.stored > p.most {
-		_, err := p.read(h, p.offset) // tells
+func (c *Column) readStream() (rep, def []byte, err error) {
+	h := &c.Header
+	if err := c.file.fits(h); err != nil {
 		return nil, nil, err
 	}
-	s := &stream{most: p.record, left: h.uncompressed, close: func() {}}
-	p.stream, p.values = s, s
-	if kept := p.kept.page(p.offset); kept != nil {
-		s.store = &storeReader{r: io.NewSectionReader(p.kept.f, kept.at, kept.size)}
+	s := &stream{most: c.MaxValue, left: h.Uncompressed, close: func() {}}
+	c.stream, c.values = s, s
+	if kept := c.kept(c.Offset); kept != nil {
+		s.store = &storeReader{r: kept}
 		s.r = bufio.NewReaderSize(s.store, streamBuffer)
-		return p.streamedLevels()
+		return c.streamedLevels()
 	}
-	s.store = &storeReader{r: io.NewSectionReader(p.f, p.offset+int64(len(h.bytes)), h.stored)}
+	s.store = &storeReader{r: io.NewSectionReader(c.file.r, c.Offset+int64(len(h.Bytes)), h.Stored)}
 	s.r = bufio.NewReaderSize(s.store, streamBuffer)
-	if h.hasCRC {
+	if h.HasCRC {
 		s.sum, s.crc = crc32.NewIEEE(), uint32(h.crc)
 		s.r.Reset(io.TeeReader(s.store, s.sum))
 	}
-	second := h.kind == format.DataPageV2
-	if p.chunk.codec == format.Uncompressed || second && h.plain {
-		return p.streamedLevels()
+	second := h.Kind == format.DataPageV2
+	if c.Chunk.Codec == format.Uncompressed || second && h.Plain {
+		return c.streamedLevels()
 	}
 	var levels []byte // which are not compressed
 	if second {
-		if h.repBytes+h.defBytes > p.levelBytes() {
+		if h.repBytes+h.defBytes > c.levelBytes() {
 			return nil, nil, errValues
 		}
 		levels = make([]byte, h.repBytes+h.defBytes)
@@ -118,33 +117,32 @@ func (p *pages) readStream() (rep, def []byte, err error) {
 			return nil, nil, s.wrong(err)
 		}
 	}
-	unpacked, err := s.unpack(p.chunk.codec)
+	unpacked, err := s.unpack(c.Chunk.Codec)
 	if err != nil {
 		return nil, nil, s.wrong(err)
 	}
-	if unpacked = io.MultiReader(bytes.NewReader(levels), unpacked); p.keep != nil {
-		p.keep.begin(p.offset, h.uncompressed)
-		unpacked = io.TeeReader(unpacked, p.keep)
+	if unpacked = io.MultiReader(bytes.NewReader(levels), unpacked); c.Keep != nil {
+		unpacked = io.TeeReader(unpacked, c.Keep(c.Offset, h.Uncompressed))
 	}
 	s.r = bufio.NewReaderSize(unpacked, streamBuffer)
-	return p.streamedLevels()
+	return c.streamedLevels()
 }
 
 // streamedLevels takes the levels off the stream.
-func (p *pages) streamedLevels() (rep, def []byte, err error) {
-	s, h, most := p.stream, &p.header, p.levelBytes()
-	second := h.kind == format.DataPageV2
+func (c *Column) streamedLevels() (rep, def []byte, err error) {
+	s, h, most := c.stream, &c.Header, c.levelBytes()
+	second := h.Kind == format.DataPageV2
 	switch {
 	case second:
 		rep, err = s.take(h.repBytes, most)
-	case p.leaf.maxRep > 0:
+	case c.Leaf.MaxRep > 0:
 		rep, err = s.levels(most)
 	}
 	switch {
 	case err != nil:
 	case second:
 		def, err = s.take(h.defBytes, most)
-	case p.leaf.maxDef > 0:
+	case c.Leaf.MaxDef > 0:
 		def, err = s.levels(most)
 	}
 	return rep, def, err

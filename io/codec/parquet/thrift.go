@@ -1,9 +1,8 @@
-package parquetfile
+package parquet
 
 import (
 	"encoding/binary"
 	"errors"
-	"slices"
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 )
@@ -89,6 +88,17 @@ func (r *thriftReader) fields(see func(id int16, kind thrift.Type)) {
 			r.skip(kind, 0)
 		}
 	}
+}
+
+// Fields calls see with the fields of a Thrift struct that is part of a file's metadata, and has been read: each with
+// its id, its type, and its value as it stands behind the field's head. A boolean is its type.
+func Fields(structure []byte, see func(id int16, kind thrift.Type, value []byte)) {
+	r := thriftReader{data: structure}
+	r.fields(func(id int16, kind thrift.Type) {
+		begin := r.pos
+		r.skip(kind, 0)
+		see(id, kind, r.data[begin:r.pos])
+	})
 }
 
 // integer reads an integer field.
@@ -214,62 +224,4 @@ func (r *thriftReader) skipElement(kind thrift.Type, depth int) {
 		kind = thrift.I8
 	}
 	r.skip(kind, depth)
-}
-
-// thriftField is a field of a struct to be written: its value as it stands behind the field's head.
-type thriftField struct {
-	id    int16
-	kind  thrift.Type
-	value []byte
-}
-
-func integerField[N ~int | ~int32 | ~int64](id int16, kind thrift.Type, v N) thriftField {
-	return thriftField{id, kind, appendVarint(nil, int64(v))}
-}
-
-func appendVarint(dst []byte, v int64) []byte { return binary.AppendVarint(dst, v) }
-
-// listField is a field that is a list of structs.
-func listField(id int16, structs [][]byte) thriftField {
-	return thriftField{id, thrift.LIST, slices.Concat(appendListHead(nil, len(structs), thrift.STRUCT),
-		slices.Concat(structs...))}
-}
-
-func appendListHead(dst []byte, n int, element thrift.Type) []byte {
-	if n < 15 {
-		return append(dst, byte(n)<<4|byte(element))
-	}
-	return binary.AppendUvarint(append(dst, 0xf0|byte(element)), uint64(n))
-}
-
-// appendStruct appends a struct of fields, which ascend by id.
-func appendStruct(dst []byte, fields []thriftField) []byte {
-	last := int16(0)
-	for _, f := range fields {
-		if delta := f.id - last; 0 < delta && delta < 16 {
-			dst = append(dst, byte(delta)<<4|byte(f.kind))
-		} else {
-			dst = appendVarint(append(dst, byte(f.kind)), int64(f.id))
-		}
-		last = f.id
-		dst = append(dst, f.value...)
-	}
-	return append(dst, 0)
-}
-
-// edit returns a struct, which is well formed, without the fields that keep refuses, and with those of
-// edits, which ascend by id. All else stays byte for byte, be it known to this package or not.
-func edit(structure []byte, keep func(id int16) bool, edits ...thriftField) []byte {
-	r := thriftReader{data: structure}
-	var all []thriftField
-	r.fields(func(id int16, kind thrift.Type) {
-		begin := r.pos
-		r.skip(kind, 0)
-		if keep(id) {
-			all = append(all, thriftField{id, kind, r.data[begin:r.pos]})
-		}
-	})
-	all = append(all, edits...)
-	slices.SortStableFunc(all, func(a, b thriftField) int { return int(a.id) - int(b.id) })
-	return appendStruct(nil, all)
 }

@@ -1,4 +1,4 @@
-package parquetfile
+package parquet
 
 import (
 	"bytes"
@@ -16,11 +16,11 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// refused says why pages of a codec cannot be read; nil if they can.
-func refused(c format.CompressionCodec) error {
+// Refused says why pages of a codec are not read; nil if they are.
+func Refused(c format.CompressionCodec) error {
 	switch {
 	case c == format.LZO:
-		return errors.New("it is compressed with LZO, which neardup cannot read; write the file again with another codec")
+		return errors.New("it is compressed with LZO, which is not read; write the file again with another codec")
 	case c < 0 || c > format.Lz4Raw:
 		return fmt.Errorf("it is compressed with the unknown codec %d", c)
 	default:
@@ -78,7 +78,7 @@ func unpack(c format.CompressionCodec, dst, data []byte, size int) ([]byte, erro
 		}
 		return dst, unpackLZ4(dst, data)
 	default:
-		return nil, refused(c)
+		return nil, Refused(c)
 	}
 }
 

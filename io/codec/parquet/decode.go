@@ -1,4 +1,4 @@
-package parquetfile
+package parquet
 
 import (
 	"encoding/binary"
@@ -106,15 +106,15 @@ type values interface {
 }
 
 // newValues returns the values of a page. Most bounds what the values of one page may take once they are decoded.
-func newValues(e format.Encoding, l *leaf, data []byte, words *dictionary, most int64) (values, error) {
-	switch {
-	case e == format.Plain && l.kind == format.Boolean:
+func newValues(h *PageHeader, l *Leaf, data []byte, words *Dictionary, most int64) (values, error) {
+	switch e := h.Encoding; {
+	case e == format.Plain && l.Kind == format.Boolean:
 		return &bitValues{data: data}, nil
-	case e == format.Plain && l.width > 0:
-		return &fixedValues{data: data, width: l.width}, nil
+	case e == format.Plain && l.Width > 0:
+		return &fixedValues{data: data, width: l.Width}, nil
 	case e == format.Plain:
 		return &prefixedValues{data: data}, nil
-	case numbersWords(e):
+	case h.Words():
 		if words == nil {
 			return nil, errors.New("its dictionary is missing")
 		}
@@ -123,33 +123,28 @@ func newValues(e format.Encoding, l *leaf, data []byte, words *dictionary, most 
 		}
 		numbers, err := newRuns(data[1:], int(data[0]))
 		return &wordValues{numbers: numbers, words: words}, err
-	case e == format.RLE && l.kind == format.Boolean:
+	case e == format.RLE && l.Kind == format.Boolean:
 		levels, _, err := cutLevels(data)
 		if err != nil {
 			return nil, err
 		}
 		numbers, err := newRuns(levels, 1)
 		return &flagValues{numbers: numbers}, err
-	case e == format.DeltaBinaryPacked && (l.kind == format.Int32 || l.kind == format.Int64):
+	case e == format.DeltaBinaryPacked && (l.Kind == format.Int32 || l.Kind == format.Int64):
 		numbers, err := newDeltas(data)
-		return &integerValues{numbers: numbers, width: l.width}, err
-	case e == format.DeltaLengthByteArray && l.kind == format.ByteArray:
+		return &integerValues{numbers: numbers, width: l.Width}, err
+	case e == format.DeltaLengthByteArray && l.Kind == format.ByteArray:
 		return newDeltaLengths(data)
-	case e == format.DeltaByteArray && (l.kind == format.ByteArray || l.kind == format.FixedLenByteArray):
-		return newDeltaStrings(data, l.width, most)
-	case e == format.ByteStreamSplit && l.width > 0 && l.kind != format.Boolean && l.kind != format.Int96:
-		if len(data)%l.width != 0 {
+	case e == format.DeltaByteArray && (l.Kind == format.ByteArray || l.Kind == format.FixedLenByteArray):
+		return newDeltaStrings(data, l.Width, most)
+	case e == format.ByteStreamSplit && l.Width > 0 && l.Kind != format.Boolean && l.Kind != format.Int96:
+		if len(data)%l.Width != 0 {
 			return nil, errValues
 		}
-		return &splitValues{data: data, value: make([]byte, l.width)}, nil
+		return &splitValues{data: data, value: make([]byte, l.Width)}, nil
 	default:
 		return nil, fmt.Errorf("the encoding %d is not known for its type; write the file again with another", e)
 	}
-}
-
-// numbersWords reports whether the values of a page are numbers of words in a dictionary.
-func numbersWords(e format.Encoding) bool {
-	return e == format.RLEDictionary || e == format.PlainDictionary //nolint:staticcheck // as old writers call it
 }
 
 // cutLevels cuts off what has its length in the four bytes before it.
@@ -212,18 +207,19 @@ func (v *prefixedValues) next() (value []byte, err error) {
 	return value, err
 }
 
-// dictionary are the values of a dictionary.
-type dictionary struct {
+// Dictionary has the words of a column, whose numbers are in its pages.
+type Dictionary struct {
+	N int // words
+
 	data  []byte
 	width int      // of each; 0: they vary
 	ends  []uint32 // of those that vary: where they end in data, each after its length in four bytes
-	n     int
 }
 
 // newDictionary reads the n values of a dictionary page.
-func newDictionary(data []byte, l *leaf, n int64) (*dictionary, error) {
-	d := &dictionary{data: data, width: l.width, n: int(n)}
-	if l.kind == format.Boolean || n < 0 || n > int64(len(data)) {
+func newDictionary(data []byte, l *Leaf, n int64) (*Dictionary, error) {
+	d := &Dictionary{data: data, width: l.Width, N: int(n)}
+	if l.Kind == format.Boolean || n < 0 || n > int64(len(data)) {
 		return nil, errValues
 	}
 	if d.width > 0 {
@@ -247,7 +243,8 @@ func newDictionary(data []byte, l *leaf, n int64) (*dictionary, error) {
 	return d, nil
 }
 
-func (d *dictionary) at(i int) []byte {
+// At returns a word by its number, which is below N, as the PLAIN encoding has it, without the length of a byte array.
+func (d *Dictionary) At(i int) []byte {
 	if d.width > 0 {
 		return d.data[i*d.width : (i+1)*d.width]
 	}
@@ -261,12 +258,12 @@ func (d *dictionary) at(i int) []byte {
 // wordValues are numbers of words in a dictionary.
 type wordValues struct {
 	numbers runs
-	words   *dictionary
+	words   *Dictionary
 }
 
 func (v *wordValues) number() (int, error) {
 	n, err := v.numbers.next()
-	if err == nil && int64(n) >= int64(v.words.n) {
+	if err == nil && int64(n) >= int64(v.words.N) {
 		err = errValues
 	}
 	return int(n), err
@@ -277,7 +274,7 @@ func (v *wordValues) next() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return v.words.at(n), nil
+	return v.words.At(n), nil
 }
 
 // deltas decodes DELTA_BINARY_PACKED number by number.

@@ -1,0 +1,330 @@
+package parquet
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// What one file may claim to have, so that of a footer that lies 80 MB
+// at most are held, besides its bytes and the names in it.
+const (
+	maxFooter  = 64 << 20
+	maxColumns = 100_000
+	maxGroups  = 1 << 20
+	maxRows    = 1 << 40
+)
+
+// Magic is what a file begins and ends with.
+const Magic = "PAR1"
+
+const encryptedMagic = "PARE"
+
+// File is a file whose metadata is read, as far as that is needed to read its columns.
+type File struct {
+	Footer []byte // the FileMetaData
+	Rows   int64
+	Root   *Node
+	Leaves []Leaf // the columns
+	Groups []Group
+	// MaxPage bounds the bytes that a page may unpack to. It may be set before columns are read.
+	MaxPage int64
+
+	ctx  context.Context
+	r    io.ReaderAt
+	name string
+	size int64
+	end  int64 // where the footer begins, and pages end
+}
+
+// maxPage is MaxPage if nothing else is said.
+const maxPage = 1 << 30
+
+// Group is a row group. Its columns are looked at when they are needed: there may be very many.
+type Group struct {
+	Raw         []byte // the RowGroup
+	First, Rows int64  // the number of its first row, and of its rows
+}
+
+// Chunk is the part of a row group that is one column.
+type Chunk struct {
+	Raw, Meta                []byte // ColumnChunk and ColumnMetaData
+	Codec                    format.CompressionCodec
+	Values                   int64 // nulls among them
+	Uncompressed, Compressed int64 // bytes of all pages
+	Statistics               []byte
+	Nulls                    int64 // by the statistics; -1: they do not say
+	Indexed                  bool  // it has an offset index
+
+	kind                         format.Type
+	dataOffset, dictionaryOffset int64
+	indexOffset, indexLength     int64 // of the offset index
+	boundsOffset, boundsLength   int64 // of the column index
+}
+
+// Start returns where the first page of the chunk begins.
+func (c *Chunk) Start() int64 {
+	if 0 < c.dictionaryOffset && c.dictionaryOffset < c.dataOffset {
+		return c.dictionaryOffset
+	}
+	return c.dataOffset
+}
+
+// ContentError says that a file is not what it claims to be: it is broken, or cut short. Other errors are of reading
+// it, or name what is not read.
+type ContentError struct{ error }
+
+// Unwrap returns what is wrong.
+func (e *ContentError) Unwrap() error { return e.error }
+
+func (f *File) broken(format string, args ...any) error {
+	return &ContentError{fmt.Errorf("%s: %w", f.name, fmt.Errorf(format, args...))}
+}
+
+// ErrForeign is of a file that does not begin like one of Parquet.
+var ErrForeign = errors.New("it does not begin like a Parquet file")
+
+// Open reads the metadata of a file of size bytes, whose name its errors have. Reading it ends when ctx does.
+func Open(ctx context.Context, r io.ReaderAt, name string, size int64) (*File, error) {
+	f := &File{Rows: -1, MaxPage: maxPage, ctx: ctx, r: r, name: name, size: size}
+	head, tail := make([]byte, len(Magic)), make([]byte, 8)
+	if size < int64(len(head)+len(tail)) {
+		return nil, f.broken("%d bytes, too few for a Parquet file", size)
+	}
+	if err := errors.Join(readFull(r, head, 0), readFull(r, tail, size-8)); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	switch {
+	case string(tail[4:]) == encryptedMagic:
+		return nil, fmt.Errorf("%s: %w", name, errEncrypted)
+	case string(head) != Magic:
+		return nil, fmt.Errorf("%s: %w", name, ErrForeign)
+	case string(tail[4:]) != Magic:
+		return nil, f.broken("it does not end like a Parquet file; it may be cut short; fetch it again, or leave it out")
+	}
+	length := int64(binary.LittleEndian.Uint32(tail))
+	if length > size-int64(len(head)+len(tail)) {
+		return nil, f.broken("a footer of %d bytes in a file of %d", length, size)
+	}
+	if length > maxFooter {
+		return nil, fmt.Errorf("%s: the footer has %d bytes, but at most %d can be read; write the columns that you "+
+			"need to a file of their own", name, length, maxFooter)
+	}
+	f.Footer, f.end = make([]byte, length), size-8-length
+	if err := readFull(r, f.Footer, f.end); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return f, f.parse()
+}
+
+func readFull(r io.ReaderAt, data []byte, offset int64) error {
+	n, err := r.ReadAt(data, offset)
+	if n == len(data) {
+		return nil
+	}
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+func (f *File) parse() error {
+	r := thriftReader{data: f.Footer}
+	var elements []Element
+	encrypted := false
+	first := int64(0)
+	r.fields(func(id int16, kind thrift.Type) {
+		switch id {
+		case 2:
+			r.list(kind, thrift.STRUCT, func() {
+				if len(elements) > maxColumns {
+					r.fail(errTooWide)
+					return
+				}
+				elements = append(elements, readElement(&r))
+			})
+		case 3:
+			f.Rows = r.integer(kind)
+		case 4:
+			r.list(kind, thrift.STRUCT, func() {
+				if len(f.Groups) == maxGroups {
+					r.fail(errTooMany)
+					return
+				}
+				g := readGroup(&r)
+				if g.Rows < 0 || g.Rows > maxRows-first {
+					r.fail(errMetadata)
+					return
+				}
+				g.First = first
+				first += g.Rows
+				f.Groups = append(f.Groups, g)
+			})
+		case 8:
+			encrypted = true
+		}
+	})
+	switch {
+	case errors.Is(r.err, errTooWide), errors.Is(r.err, errTooMany):
+		return fmt.Errorf("%s: %w", f.name, r.err)
+	case r.err != nil:
+		return f.broken("footer: %w", r.err)
+	case encrypted:
+		return fmt.Errorf("%s: %w", f.name, errEncrypted)
+	case f.Rows != first:
+		return f.broken("the footer says that there are %d rows, and %d in row groups", f.Rows, first)
+	}
+	if err := f.plant(elements); err != nil {
+		return f.broken("schema: %w", err)
+	}
+	return nil
+}
+
+var (
+	errEncrypted = errors.New("the file is encrypted; decrypt it first, or leave it out")
+	errTooWide   = fmt.Errorf("more than %d columns; write the columns that you need to a file of their own", maxColumns)
+	errTooMany   = fmt.Errorf("more than %d row groups; write the file again with larger ones", maxGroups)
+)
+
+// HasKey reports whether the file's own metadata, of keys and values, has a key.
+func (f *File) HasKey(key string) (found bool) {
+	r := thriftReader{data: f.Footer}
+	r.fields(func(id int16, kind thrift.Type) {
+		if id != 5 {
+			return
+		}
+		r.list(kind, thrift.STRUCT, func() {
+			r.fields(func(id int16, kind thrift.Type) {
+				if id == 1 {
+					found = string(r.binary(kind)) == key || found
+				}
+			})
+		})
+	})
+	return found
+}
+
+func readGroup(r *thriftReader) (g Group) {
+	begin := r.pos
+	g.Rows = -1
+	r.fields(func(id int16, kind thrift.Type) {
+		if id == 3 {
+			g.Rows = r.integer(kind)
+		}
+	})
+	g.Raw = r.data[begin:r.pos]
+	return g
+}
+
+// Chunks calls see with the columns of a row group, in the order of Leaves.
+func (f *File) Chunks(g *Group, see func(column int, c *Chunk) error) error {
+	r := thriftReader{data: g.Raw}
+	column := 0
+	var refused error
+	r.fields(func(id int16, kind thrift.Type) {
+		if id != 1 {
+			return
+		}
+		r.list(kind, thrift.STRUCT, func() {
+			raw := r.structure(thrift.STRUCT)
+			if r.err != nil {
+				return
+			}
+			if column == len(f.Leaves) {
+				r.fail(errMetadata)
+				return
+			}
+			c, err := f.chunk(raw, column, g)
+			if err == nil {
+				err = see(column, &c)
+			}
+			if err != nil {
+				refused = err
+				r.fail(err)
+			}
+			column++
+		})
+	})
+	switch {
+	case errors.Is(refused, errMetadata), errors.Is(refused, errShort):
+		return f.broken("row group at row %d, column %q: %w", g.First, f.Leaves[column-1].Path(), refused)
+	case refused != nil:
+		return refused
+	case r.err != nil:
+		return f.broken("row group at row %d: %w", g.First, r.err)
+	case column != len(f.Leaves):
+		return f.broken("row group at row %d: it has %d columns, the schema %d", g.First, column, len(f.Leaves))
+	}
+	return nil
+}
+
+// chunk reads a ColumnChunk, which must fit the schema.
+func (f *File) chunk(raw []byte, column int, g *Group) (c Chunk, err error) {
+	leaf := &f.Leaves[column]
+	c = Chunk{Raw: raw, kind: -1, Codec: -1, Values: -1, Uncompressed: -1, Compressed: -1, dataOffset: -1, Nulls: none}
+	r := thriftReader{data: raw}
+	elsewhere, encrypted := false, false
+	r.fields(func(id int16, kind thrift.Type) {
+		switch id {
+		case 1:
+			elsewhere = len(r.binary(kind)) > 0
+		case 3:
+			c.Meta = r.structure(kind)
+		case 4:
+			c.indexOffset = r.integer(kind)
+			c.Indexed = c.indexOffset > 0
+		case 5:
+			c.indexLength = r.integer(kind)
+		case 6:
+			c.boundsOffset = r.integer(kind)
+		case 7:
+			c.boundsLength = r.integer(kind)
+		case 8:
+			encrypted = true
+		}
+	})
+	switch {
+	case r.err != nil:
+		return c, r.err
+	case encrypted:
+		return c, fmt.Errorf("column %q is encrypted; decrypt the file first, or leave it out", leaf.Path())
+	case elsewhere:
+		return c, fmt.Errorf("column %q is in another file, which is not read", leaf.Path())
+	}
+	r = thriftReader{data: c.Meta}
+	r.fields(func(id int16, kind thrift.Type) {
+		switch id {
+		case 1:
+			c.kind = enum[format.Type](&r, kind)
+		case 4:
+			c.Codec = enum[format.CompressionCodec](&r, kind)
+		case 5:
+			c.Values = r.integer(kind)
+		case 6:
+			c.Uncompressed = r.integer(kind)
+		case 7:
+			c.Compressed = r.integer(kind)
+		case 9:
+			c.dataOffset = r.integer(kind)
+		case 11:
+			c.dictionaryOffset = r.integer(kind)
+		case 12:
+			c.Statistics = r.structure(kind)
+			c.Nulls = nullsOf(c.Statistics)
+		}
+	})
+	if r.err != nil {
+		return c, r.err
+	}
+	if c.kind != leaf.Kind || c.Values < 0 || leaf.MaxRep == 0 && c.Values != g.Rows || c.Uncompressed < 0 ||
+		c.Compressed < 0 || c.Compressed > f.end || c.dictionaryOffset < 0 ||
+		c.Start() < int64(len(Magic)) && c.Values > 0 || c.Start() > f.end-c.Compressed {
+		return c, errMetadata
+	}
+	return c, nil
+}

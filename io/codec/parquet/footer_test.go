@@ -1,0 +1,81 @@
+package parquet
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// footed returns a file that has a footer, and nothing else.
+func footed(t *testing.T, footer format.FileMetaData) []byte {
+	t.Helper()
+	data, err := thrift.Marshal(new(thrift.CompactProtocol), footer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content := binary.LittleEndian.AppendUint32(append([]byte(Magic), data...), uint32(len(data)))
+	return append(content, Magic...)
+}
+
+func group(name string, children int) format.SchemaElement {
+	return format.SchemaElement{Name: name, NumChildren: thrift.New(int32(children))}
+}
+
+func numbers(name string) format.SchemaElement {
+	return format.SchemaElement{Name: name, Type: thrift.New(format.Int32)}
+}
+
+// allocated returns how many bytes do allocates.
+func allocated(do func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	do()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// TestLargeFooters: a file of a million columns is refused by name, and takes no more memory than its footer and a
+// little; nor do columns deep in the schema, and row groups of nothing.
+func TestLargeFooters(t *testing.T) {
+	wide := []format.SchemaElement{group("root", 1_000_000)}
+	for i := range 1_000_000 {
+		wide = append(wide, numbers(fmt.Sprint("column", i)))
+	}
+	deep := []format.SchemaElement{group("root", 1)}
+	for range maxDepth - 2 {
+		deep = append(deep, group("a", 1))
+	}
+	const columns = maxColumns - maxDepth
+	deep = append(deep, group("b", columns))
+	deep = append(deep, slices.Repeat([]format.SchemaElement{numbers("c")}, columns)...)
+	narrow := []format.SchemaElement{group("root", 1), numbers("c")}
+	for name, c := range map[string]struct {
+		footer format.FileMetaData
+		says   string
+		most   uint64 // bytes of memory, with those that append copies
+	}{
+		"columns":      {format.FileMetaData{Schema: wide}, "f: more than 100000 columns; write the columns that you need to a file of their own", 64 << 20},
+		"deep columns": {format.FileMetaData{Schema: deep}, "", 96 << 20},
+		"row groups":   {format.FileMetaData{Schema: narrow, RowGroups: make([]format.RowGroup, 4*maxGroups)}, "f: more than 1048576 row groups", 256 << 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			content := footed(t, c.footer)
+			took := allocated(func() {
+				_, err := Open(t.Context(), bytes.NewReader(content), "f", int64(len(content)))
+				if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+					t.Errorf("error %v, want %q", err, c.says)
+				}
+			})
+			if took > uint64(len(content))+c.most {
+				t.Errorf("%d bytes of memory for a footer of %d", took, len(content))
+			}
+		})
+	}
+}

@@ -1,0 +1,157 @@
+package parquet
+
+import (
+	"errors"
+
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+)
+
+// Location is where a page is, its first row of the row group, and its bytes with its header.
+type Location struct{ Offset, Row, Stored int64 }
+
+// maxIndex bounds what is read of a page index.
+const maxIndex = 16 << 20
+
+// indexBytes reads a part of the page index; nil if it is not there.
+func (c *Column) indexBytes(offset, length int64) ([]byte, error) {
+	if offset <= 0 || length <= 0 || length > maxIndex {
+		return nil, nil
+	}
+	w := window{r: c.file.r, end: c.file.size}
+	data, err := w.at(offset, length, 0)
+	switch {
+	case errors.Is(err, errShort):
+		return nil, nil
+	case err != nil:
+		return nil, c.Broken(err)
+	}
+	return data, nil
+}
+
+// Index returns where the pages are by the page index, which is read once; none if there is none that makes sense.
+func (c *Column) Index() (index []Location, err error) {
+	if c.indexed {
+		return c.locations, nil
+	}
+	defer func() { c.locations, c.indexed = index, err == nil }()
+	data, err := c.indexBytes(c.Chunk.indexOffset, c.Chunk.indexLength)
+	if err != nil || data == nil {
+		return nil, err
+	}
+	r := thriftReader{data: data}
+	r.fields(func(id int16, kind thrift.Type) {
+		if id != 1 {
+			return
+		}
+		r.list(kind, thrift.STRUCT, func() {
+			l := Location{-1, -1, -1}
+			r.fields(func(id int16, kind thrift.Type) {
+				switch id {
+				case 1:
+					l.Offset = r.integer(kind)
+				case 2:
+					l.Stored = r.integer(kind)
+				case 3:
+					l.Row = r.integer(kind)
+				}
+			})
+			index = append(index, l)
+		})
+	})
+	if r.err != nil || !c.sound(index) {
+		return nil, nil
+	}
+	return index, nil
+}
+
+// sound reports whether pages ascend in an index, and are all in the file and the row group.
+func (c *Column) sound(index []Location) bool {
+	last := Location{Offset: c.Chunk.Start() - 1, Row: -1}
+	for _, l := range index {
+		if l.Offset <= last.Offset || l.Row <= last.Row {
+			return false
+		}
+		last = l
+	}
+	return len(index) > 0 && index[0].Row == 0 && last.Offset < c.window.end && last.Row < c.Group.Rows
+}
+
+// ColumnIndex is a ColumnIndex.
+type ColumnIndex struct {
+	Pages []Bounds // as those of Index
+	Order int64    // a BoundaryOrder, which a part of the pages has, too
+}
+
+// Bounds is what a ColumnIndex says of a page.
+type Bounds struct {
+	Null        bool   // it has no values
+	Least, Most []byte // as PLAIN has them, without the length of a byte array
+	Nulls       int64  // -1: that is not said
+}
+
+// Bounds returns the ColumnIndex; nil if there is none that fits Index.
+func (c *Column) Bounds() (*ColumnIndex, error) {
+	locations, err := c.Index()
+	if err != nil || len(locations) == 0 {
+		return nil, err
+	}
+	data, err := c.indexBytes(c.Chunk.boundsOffset, c.Chunk.boundsLength)
+	if err != nil || len(data) == 0 {
+		return nil, err
+	}
+	pages := make([]Bounds, len(locations))
+	x := &ColumnIndex{Pages: pages}
+	var n [6]int // elements of the list that is the field
+	r := thriftReader{data: data}
+	r.fields(func(id int16, kind thrift.Type) {
+		element := map[int16]thrift.Type{1: thrift.TRUE, 2: thrift.BINARY, 3: thrift.BINARY, 5: thrift.I64}[id]
+		switch {
+		case id == 4:
+			x.Order = r.integer(kind)
+			return
+		case element == 0:
+			return
+		case id == 1 && r.pos < len(data) && thrift.Type(data[r.pos]&15) == thrift.FALSE:
+			element = thrift.FALSE // writers differ
+		}
+		r.list(kind, element, func() {
+			if n[id] == len(pages) {
+				r.fail(errMetadata)
+				return
+			}
+			p := &pages[n[id]]
+			n[id]++
+			switch id {
+			case 1:
+				p.Null = thrift.Type(r.byte()) == thrift.TRUE
+			case 2:
+				p.Least = r.binary(thrift.BINARY)
+			case 3:
+				p.Most = r.binary(thrift.BINARY)
+			case 5:
+				p.Nulls = r.integer(thrift.I64)
+			}
+		})
+	})
+	for i := range pages {
+		if n[5] == 0 || pages[i].Nulls < 0 {
+			pages[i].Nulls = none
+		}
+	}
+	if r.err != nil || n[1] != len(pages) || n[2] != len(pages) || n[3] != len(pages) || n[5] != 0 && n[5] != len(pages) {
+		return nil, nil
+	}
+	return x, nil
+}
+
+// nullsOf returns how many nulls Statistics tell of, none if they do not.
+func nullsOf(statistics []byte) int64 {
+	nulls := int64(none)
+	r := thriftReader{data: statistics}
+	r.fields(func(id int16, kind thrift.Type) {
+		if id == 3 {
+			nulls = r.integer(kind)
+		}
+	})
+	return nulls
+}

@@ -1,0 +1,192 @@
+package parquet
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/parquet-go/parquet-go/deprecated"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// widthOf is the number of bytes of a value; 0: that varies. A boolean takes one byte once it is decoded.
+func widthOf(kind format.Type, typeLength int) int {
+	switch kind {
+	case format.Boolean:
+		return 1
+	case format.Int32, format.Float:
+		return 4
+	case format.Int64, format.Double:
+		return 8
+	case format.Int96:
+		return 12
+	case format.FixedLenByteArray:
+		return typeLength
+	default:
+		return 0
+	}
+}
+
+// Element is a SchemaElement.
+type Element struct {
+	Name       string
+	Kind       format.Type // of a column
+	TypeLength int
+	Repetition format.FieldRepetitionType
+	Converted  deprecated.ConvertedType // -1: none
+	Scale      int
+	Logical    int16 // field of the union LogicalType; 0: none
+	Unit       int16 // of a time: field of the union TimeUnit
+	Unsigned   bool  // of an integer
+
+	typed    bool // it has a physical type: it is a column
+	children int64
+}
+
+const none = -1
+
+func readElement(r *thriftReader) (e Element) {
+	e.Converted = none
+	r.fields(func(id int16, kind thrift.Type) {
+		switch id {
+		case 1:
+			e.Kind, e.typed = enum[format.Type](r, kind), true
+		case 2:
+			e.TypeLength = int(r.integer(kind))
+		case 3:
+			e.Repetition = enum[format.FieldRepetitionType](r, kind)
+		case 4:
+			e.Name = string(r.binary(kind))
+		case 5:
+			e.children = r.integer(kind)
+		case 6:
+			e.Converted = enum[deprecated.ConvertedType](r, kind)
+		case 7:
+			e.Scale = int(r.integer(kind))
+		case 10:
+			e.readLogical(r, kind)
+		}
+	})
+	return e
+}
+
+// readLogical reads the union LogicalType.
+func (e *Element) readLogical(r *thriftReader, kind thrift.Type) {
+	if kind != thrift.STRUCT {
+		r.fail(errMetadata)
+		return
+	}
+	const decimal, time, timestamp, integer = 5, 7, 8, 10
+	r.fields(func(id int16, kind thrift.Type) {
+		e.Logical = id
+		switch id {
+		case decimal, time, timestamp, integer:
+		default:
+			return
+		}
+		r.fields(func(field int16, kind thrift.Type) {
+			switch {
+			case id == decimal && field == 1:
+				e.Scale = int(r.integer(kind))
+			case id == integer && field == 2:
+				e.Unsigned = kind == thrift.FALSE
+			case id != integer && field == 2 && kind == thrift.STRUCT:
+				r.fields(func(unit int16, _ thrift.Type) { e.Unit = unit })
+			}
+		})
+	})
+}
+
+// Node is an element of the schema in its tree.
+type Node struct {
+	*Element
+	Children []*Node
+	Leaf     int // the number of the column; -1: it is a group
+
+	parent *Node // nil: it is the root
+}
+
+// Leaf is a column.
+type Leaf struct {
+	*Node
+	MaxRep, MaxDef int // the largest levels
+	Width          int // bytes of a value; 0: it varies
+}
+
+// Path returns the names that lead to the column, with dots. Kept, those of many columns deep in the schema would take
+// much memory.
+func (l *Leaf) Path() string {
+	var path []string
+	for n := l.Node; n.parent != nil; n = n.parent {
+		path = append(path, n.Name)
+	}
+	slices.Reverse(path)
+	return strings.Join(path, ".")
+}
+
+// maxDepth keeps levels within a byte.
+const maxDepth = 100
+
+// plant builds the tree of elements, which stand in it depth first.
+func (f *File) plant(elements []Element) (err error) {
+	if len(elements) == 0 {
+		return errShort
+	}
+	rest := elements
+	rest[0].Repetition = format.Required
+	f.Leaves = make([]Leaf, 0, len(elements))
+	f.Root, err = f.grow(&rest, nil, 0, 0, 0)
+	switch {
+	case err != nil:
+		return err
+	case len(rest) > 0:
+		return errors.New("it has elements that belong to no group")
+	case f.Root.Leaf != none:
+		return errors.New("it has no columns")
+	}
+	return nil
+}
+
+func (f *File) grow(rest *[]Element, parent *Node, depth, rep, def int) (*Node, error) {
+	if len(*rest) == 0 {
+		return nil, errShort
+	}
+	if depth > maxDepth {
+		return nil, fmt.Errorf("it is nested more than %d deep", maxDepth)
+	}
+	e := &(*rest)[0]
+	*rest = (*rest)[1:]
+	switch e.Repetition {
+	case format.Required:
+	case format.Optional:
+		def++
+	case format.Repeated:
+		rep, def = rep+1, def+1
+	default:
+		return nil, fmt.Errorf("%q has the unknown repetition type %d", e.Name, e.Repetition)
+	}
+	n := &Node{Element: e, parent: parent, Leaf: none}
+	if e.typed {
+		n.Leaf = len(f.Leaves)
+		l := Leaf{Node: n, MaxRep: rep, MaxDef: def, Width: widthOf(e.Kind, e.TypeLength)}
+		if e.Kind < 0 || e.Kind > format.FixedLenByteArray || e.children != 0 ||
+			e.Kind == format.FixedLenByteArray && (e.TypeLength <= 0 || e.TypeLength > 1<<20) {
+			return nil, fmt.Errorf("column %q has the unknown type %d of length %d", l.Path(), e.Kind, e.TypeLength)
+		}
+		f.Leaves = append(f.Leaves, l)
+		return n, nil
+	}
+	if e.children < 0 || e.children > int64(len(*rest)) {
+		return nil, errShort
+	}
+	for range e.children {
+		child, err := f.grow(rest, n, depth+1, rep, def)
+		if err != nil {
+			return nil, err
+		}
+		n.Children = append(n.Children, child)
+	}
+	return n, nil
+}
