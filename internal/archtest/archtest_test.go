@@ -101,6 +101,14 @@ var layers = []layer{
 		why:      "a format can be tested with a slice of bytes",
 	},
 	{
+		packages: []string{"io/codec/parquet"},
+		may: []string{"github.com/klauspost/compress/...", "github.com/andybalholm/brotli", "github.com/pierrec/lz4/v4",
+			"github.com/parquet-go/parquet-go/deprecated", "github.com/parquet-go/parquet-go/encoding/thrift", "github.com/parquet-go/parquet-go/format"},
+		not:   slices.Concat(world, chance),
+		never: []string{beamPath + "...", module + "..."},
+		why:   "a format of files could be a module of its own",
+	},
+	{
 		packages: []string{"io/codec/...", "io/codectest"},
 		may:      []string{module + "io/codec/...", module + "io/codectest", module + "internal/markup", "golang.org/x/sys/cpu"},
 		not:      slices.Concat(world, chance, []string{"context"}),

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math/bits"
 
 	"github.com/parquet-go/parquet-go/format"
 )
@@ -22,13 +21,6 @@ type runs struct {
 	packed bool
 	at     int
 	bits   []byte
-}
-
-func newRuns(data []byte, width int) (runs, error) {
-	if width > 32 {
-		return runs{}, errValues
-	}
-	return runs{data: data, width: width}, nil
 }
 
 func (r *runs) next() (uint32, error) {
@@ -109,7 +101,7 @@ type values interface {
 func newValues(h *PageHeader, l *Leaf, data []byte, words *Dictionary, most int64) (values, error) {
 	switch e := h.Encoding; {
 	case e == format.Plain && l.Kind == format.Boolean:
-		return &bitValues{data: data}, nil
+		return &flagValues{numbers: runs{width: 1, packed: true, bits: data, remaining: 8 * uint64(len(data))}}, nil
 	case e == format.Plain && l.Width > 0:
 		return &fixedValues{data: data, width: l.Width}, nil
 	case e == format.Plain:
@@ -121,15 +113,13 @@ func newValues(h *PageHeader, l *Leaf, data []byte, words *Dictionary, most int6
 		if len(data) == 0 { // all are null
 			return &wordValues{words: words}, nil
 		}
-		numbers, err := newRuns(data[1:], int(data[0]))
-		return &wordValues{numbers: numbers, words: words}, err
-	case e == format.RLE && l.Kind == format.Boolean:
-		levels, _, err := cutLevels(data)
-		if err != nil {
-			return nil, err
+		if data[0] > 32 {
+			return nil, errValues
 		}
-		numbers, err := newRuns(levels, 1)
-		return &flagValues{numbers: numbers}, err
+		return &wordValues{numbers: runs{data: data[1:], width: int(data[0])}, words: words}, nil
+	case e == format.RLE && l.Kind == format.Boolean:
+		numbers, _, err := cutLevels(data)
+		return &flagValues{numbers: runs{data: numbers, width: 1}}, err
 	case e == format.DeltaBinaryPacked && (l.Kind == format.Int32 || l.Kind == format.Int64):
 		numbers, err := newDeltas(data)
 		return &integerValues{numbers: numbers, width: l.Width}, err
@@ -160,21 +150,7 @@ func cutLevels(data []byte) (levels, rest []byte, err error) {
 	return data[:n], data[n:], nil
 }
 
-type bitValues struct {
-	data []byte
-	at   int
-	bool [1]byte
-}
-
-func (v *bitValues) next() ([]byte, error) {
-	if v.at/8 >= len(v.data) {
-		return nil, errValues
-	}
-	v.bool[0] = v.data[v.at/8] >> (v.at % 8) & 1
-	v.at++
-	return v.bool[:], nil
-}
-
+// flagValues are booleans.
 type flagValues struct {
 	numbers runs
 	bool    [1]byte
@@ -459,6 +435,3 @@ func (v *splitValues) next() ([]byte, error) {
 	v.at++
 	return v.value, nil
 }
-
-// levelWidth is the number of bits of a level.
-func levelWidth(most int) int { return bits.Len(uint(most)) }

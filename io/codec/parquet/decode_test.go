@@ -27,10 +27,7 @@ func TestRuns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := newRuns(packed, width)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := runs{data: packed, width: width}
 		for i, want := range numbers {
 			if got, err := r.next(); err != nil || got != uint32(want) {
 				t.Fatalf("number %d is %d, want %d; error %v", i, got, want, err)

@@ -1,3 +1,9 @@
+// Package parquet reads Apache Parquet files: their metadata, pages, levels and values, as the format's specification
+// has them (https://github.com/apache/parquet-format: README.md, Encodings.md, Compression.md, PageIndex.md, and
+// parquet.thrift).
+//
+// No page claims more memory than it may have, whatever its header says, and a value is never wrong without an error.
+// All that the metadata has is handed on as it stands, be it known here or not.
 package parquet
 
 import (
@@ -136,7 +142,6 @@ func readFull(r io.ReaderAt, data []byte, offset int64) error {
 func (f *File) parse() error {
 	r := thriftReader{data: f.Footer}
 	var elements []Element
-	encrypted := false
 	first := int64(0)
 	r.fields(func(id int16, kind thrift.Type) {
 		switch id {
@@ -156,26 +161,29 @@ func (f *File) parse() error {
 					r.fail(errTooMany)
 					return
 				}
-				g := readGroup(&r)
+				begin, g := r.pos, Group{First: first, Rows: -1}
+				r.fields(func(id int16, kind thrift.Type) {
+					if id == 3 {
+						g.Rows = r.integer(kind)
+					}
+				})
 				if g.Rows < 0 || g.Rows > maxRows-first {
 					r.fail(errMetadata)
 					return
 				}
-				g.First = first
+				g.Raw = r.data[begin:r.pos]
 				first += g.Rows
 				f.Groups = append(f.Groups, g)
 			})
 		case 8:
-			encrypted = true
+			r.fail(errEncrypted)
 		}
 	})
 	switch {
-	case errors.Is(r.err, errTooWide), errors.Is(r.err, errTooMany):
+	case errors.Is(r.err, errTooWide), errors.Is(r.err, errTooMany), errors.Is(r.err, errEncrypted):
 		return fmt.Errorf("%s: %w", f.name, r.err)
 	case r.err != nil:
 		return f.broken("footer: %w", r.err)
-	case encrypted:
-		return fmt.Errorf("%s: %w", f.name, errEncrypted)
 	case f.Rows != first:
 		return f.broken("the footer says that there are %d rows, and %d in row groups", f.Rows, first)
 	}
@@ -207,18 +215,6 @@ func (f *File) HasKey(key string) (found bool) {
 		})
 	})
 	return found
-}
-
-func readGroup(r *thriftReader) (g Group) {
-	begin := r.pos
-	g.Rows = -1
-	r.fields(func(id int16, kind thrift.Type) {
-		if id == 3 {
-			g.Rows = r.integer(kind)
-		}
-	})
-	g.Raw = r.data[begin:r.pos]
-	return g
 }
 
 // Chunks calls see with the columns of a row group, in the order of Leaves.

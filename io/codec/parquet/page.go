@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"math/bits"
 	"slices"
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
@@ -153,7 +154,7 @@ func (h *PageHeader) Words() bool {
 func (c *Column) Need() int64 {
 	stored, unpacked := c.Header.Stored, c.Header.Uncompressed
 	if c.streams() {
-		stored, unpacked = 0, c.needOfStream()
+		stored, unpacked = 0, min(unpacked, int64(c.MaxValue)+c.levelBytes()) // a value, and levels
 	}
 	if h := &c.WordsHeader; c.WordsAt > 0 {
 		stored = max(stored, h.Stored) // one at a time
@@ -228,18 +229,14 @@ func (c *Column) readHeader(ahead int64) error {
 	}
 }
 
-// PageSizeError says that a page is not read, because it unpacks to more than File.MaxPage bytes.
-type PageSizeError struct{ Bytes, Max int64 }
-
-func (e *PageSizeError) Error() string {
-	return fmt.Sprintf("it has %d bytes when unpacked, but at most %d are read", e.Bytes, e.Max)
-}
+// ErrPage is of a page that unpacks to more than File.MaxPage bytes.
+var ErrPage = errors.New("it is too large")
 
 // fits refuses a page by the sizes that its header says.
 func (f *File) fits(h *PageHeader) error {
 	switch {
 	case h.Uncompressed > f.MaxPage:
-		return &PageSizeError{h.Uncompressed, f.MaxPage}
+		return fmt.Errorf("%w: %d bytes when unpacked, more than %d", ErrPage, h.Uncompressed, f.MaxPage)
 	case h.Stored > f.MaxPage:
 		return fmt.Errorf("%d bytes unpack to %d", h.Stored, h.Uncompressed)
 	default:
@@ -347,18 +344,14 @@ func (c *Column) load() error {
 	default:
 		rep, def, data, err = c.body()
 	}
-	if err == nil {
-		c.rep, err = newRuns(rep, levelWidth(c.Leaf.MaxRep))
-	}
-	if err == nil {
-		c.def, err = newRuns(def, levelWidth(c.Leaf.MaxDef))
-	}
 	if err == nil && !streams {
 		c.values, err = newValues(h, c.Leaf, data, c.words, c.file.MaxPage)
 	}
 	if err != nil {
 		return c.Broken(err)
 	}
+	c.rep = runs{data: rep, width: bits.Len(uint(c.Leaf.MaxRep))}
+	c.def = runs{data: def, width: bits.Len(uint(c.Leaf.MaxDef))}
 	c.entries = h.Values
 	c.remaining -= h.Values
 	return nil
@@ -378,34 +371,27 @@ var errBitPacked = errors.New("its levels are bit-packed, as writers have not do
 // body returns what the page whose header was read unpacks to: levels and values.
 func (c *Column) body() (rep, def, data []byte, err error) {
 	h := &c.Header
-	levels := h.repBytes + h.defBytes
-	kept := c.kept(c.Offset)
-	if kept != nil {
-		data, err = readKept(kept, c.unpacked)
-		c.unpacked = data
-	} else {
-		data, err = c.read(h, c.Offset)
+	if kept := c.kept(c.Offset); kept != nil {
+		if c.unpacked, err = readKept(kept, c.unpacked); err != nil {
+			return nil, nil, nil, err
+		}
+		return c.levels(c.unpacked)
 	}
-	if err != nil {
+	if data, err = c.read(h, c.Offset); err != nil {
 		return nil, nil, nil, err
 	}
 	if h.Kind != format.DataPageV2 {
-		if kept == nil {
-			if data, err = c.unpack(data, h.Uncompressed); err != nil {
-				return nil, nil, nil, err
-			}
-			c.keep(c.Offset, data)
+		if data, err = c.unpack(data, h.Uncompressed); err != nil {
+			return nil, nil, nil, err
 		}
+		c.keep(c.Offset, data)
 		return c.levels(data)
 	}
-	rep, def, data = data[:h.repBytes], data[h.repBytes:levels], data[levels:]
-	if kept != nil {
-		return rep, def, data, nil
-	}
+	rep, def, data, _ = c.levels(data)
 	if h.Large() { // they would hold the window
 		rep, def = slices.Clone(rep), slices.Clone(def)
 	}
-	size := h.Uncompressed - levels
+	size := h.Uncompressed - h.repBytes - h.defBytes
 	switch {
 	case h.Plain && int64(len(data)) != size:
 		err = errSize
@@ -432,19 +418,19 @@ func (c *Column) unpack(data []byte, size int64) ([]byte, error) {
 	return plainly, err
 }
 
-// levels cuts the levels off a page of the first version.
+// levels cuts the levels off a page.
 func (c *Column) levels(data []byte) (rep, def, rest []byte, err error) {
+	if h := &c.Header; h.Kind == format.DataPageV2 {
+		end := h.repBytes + h.defBytes
+		return data[:h.repBytes], data[h.repBytes:end], data[end:], nil
+	}
 	if c.Leaf.MaxRep > 0 {
-		if rep, data, err = cutLevels(data); err != nil {
-			return nil, nil, nil, err
-		}
+		rep, data, err = cutLevels(data)
 	}
-	if c.Leaf.MaxDef > 0 {
-		if def, data, err = cutLevels(data); err != nil {
-			return nil, nil, nil, err
-		}
+	if err == nil && c.Leaf.MaxDef > 0 {
+		def, data, err = cutLevels(data)
 	}
-	return rep, def, data, nil
+	return rep, def, data, err
 }
 
 // level returns the levels of the next entry of the page. A row may have very many.

@@ -11,22 +11,10 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// widthOf is the number of bytes of a value; 0: that varies. A boolean takes one byte once it is decoded.
-func widthOf(kind format.Type, typeLength int) int {
-	switch kind {
-	case format.Boolean:
-		return 1
-	case format.Int32, format.Float:
-		return 4
-	case format.Int64, format.Double:
-		return 8
-	case format.Int96:
-		return 12
-	case format.FixedLenByteArray:
-		return typeLength
-	default:
-		return 0
-	}
+// widths are the bytes of a value of a type; 0: that varies. A boolean takes one byte once it is decoded.
+var widths = [...]int{
+	format.Boolean: 1, format.Int32: 4, format.Int64: 8, format.Int96: 12, format.Float: 4, format.Double: 8,
+	format.ByteArray: 0, format.FixedLenByteArray: 0, // of which the column tells
 }
 
 // Element is a SchemaElement.
@@ -170,10 +158,13 @@ func (f *File) grow(rest *[]Element, parent *Node, depth, rep, def int) (*Node, 
 	n := &Node{Element: e, parent: parent, Leaf: none}
 	if e.typed {
 		n.Leaf = len(f.Leaves)
-		l := Leaf{Node: n, MaxRep: rep, MaxDef: def, Width: widthOf(e.Kind, e.TypeLength)}
+		l := Leaf{Node: n, MaxRep: rep, MaxDef: def}
 		if e.Kind < 0 || e.Kind > format.FixedLenByteArray || e.children != 0 ||
 			e.Kind == format.FixedLenByteArray && (e.TypeLength <= 0 || e.TypeLength > 1<<20) {
 			return nil, fmt.Errorf("column %q has the unknown type %d of length %d", l.Path(), e.Kind, e.TypeLength)
+		}
+		if l.Width = widths[e.Kind]; e.Kind == format.FixedLenByteArray {
+			l.Width = e.TypeLength
 		}
 		f.Leaves = append(f.Leaves, l)
 		return n, nil

@@ -63,17 +63,12 @@ func (c *Column) streams() bool {
 	if c.MaxValue == 0 || !h.Large() || h.Encoding != format.Plain || c.Leaf.Kind != format.ByteArray {
 		return false
 	}
-	return unpacksInPart(c.Chunk.Codec) || c.kept(c.Offset) != nil
-}
-
-// unpacksInPart reports whether pages of a codec need not be held to be unpacked.
-func unpacksInPart(c format.CompressionCodec) bool {
-	return c == format.Zstd || c == format.Gzip || c == format.Brotli || c == format.Uncompressed
-}
-
-// needOfStream is what is held of the page whose header was read: a value, and levels.
-func (c *Column) needOfStream() int64 {
-	return min(c.Header.Uncompressed, int64(c.MaxValue)+c.levelBytes())
+	switch c.Chunk.Codec {
+	case format.Zstd, format.Gzip, format.Brotli, format.Uncompressed: // need not be held to be unpacked
+		return true
+	default:
+		return c.kept(c.Offset) != nil
+	}
 }
 
 // levelBytes bounds what the levels of the page take.
@@ -131,18 +126,16 @@ func (c *Column) readStream() (rep, def []byte, err error) {
 // streamedLevels takes the levels off the stream.
 func (c *Column) streamedLevels() (rep, def []byte, err error) {
 	s, h, most := c.stream, &c.Header, c.levelBytes()
-	second := h.Kind == format.DataPageV2
-	switch {
-	case second:
-		rep, err = s.take(h.repBytes, most)
-	case c.Leaf.MaxRep > 0:
+	if h.Kind == format.DataPageV2 {
+		if rep, err = s.take(h.repBytes, most); err == nil {
+			def, err = s.take(h.defBytes, most)
+		}
+		return rep, def, err
+	}
+	if c.Leaf.MaxRep > 0 {
 		rep, err = s.levels(most)
 	}
-	switch {
-	case err != nil:
-	case second:
-		def, err = s.take(h.defBytes, most)
-	case c.Leaf.MaxDef > 0:
+	if err == nil && c.Leaf.MaxDef > 0 {
 		def, err = s.levels(most)
 	}
 	return rep, def, err
@@ -240,22 +233,16 @@ func (s *stream) end() error {
 	if _, err := s.r.ReadByte(); err != io.EOF {
 		return s.wrong(err)
 	}
-	// A frame may end before the page does.
-	if _, err := io.Copy(io.Discard, s.packed()); err != nil {
+	if s.sum == nil {
+		return nil
+	}
+	if _, err := io.Copy(s.sum, s.store); err != nil { // a frame may end before the page does
 		return s.wrong(err)
 	}
-	if s.sum != nil && s.sum.Sum32() != s.crc {
+	if s.sum.Sum32() != s.crc {
 		return errChecksum
 	}
 	return nil
-}
-
-// packed reads the rest of the page as stored, so that all is in its sum.
-func (s *stream) packed() io.Reader {
-	if s.sum == nil {
-		return bytes.NewReader(nil)
-	}
-	return io.TeeReader(s.store, s.sum)
 }
 
 // wrong says why a stream broke: an error of the store goes before what a codec makes of it.

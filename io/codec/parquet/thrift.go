@@ -129,12 +129,7 @@ func (r *thriftReader) binary(kind thrift.Type) []byte {
 		r.fail(errMetadata)
 		return nil
 	}
-	n := r.uvarint()
-	if n > uint64(len(r.data)) {
-		r.fail(errShort)
-		return nil
-	}
-	return r.next(int(n))
+	return r.next(int(r.uvarint()))
 }
 
 // list calls see for each element of a list field.
@@ -203,16 +198,7 @@ func (r *thriftReader) skip(kind thrift.Type, depth int) {
 			r.skipElement(thrift.Type(kinds&15), depth+1)
 		}
 	case thrift.STRUCT:
-		for r.err == nil {
-			head := r.byte()
-			if head == 0 {
-				return
-			}
-			if head>>4 == 0 {
-				r.varint()
-			}
-			r.skip(thrift.Type(head&15), depth+1)
-		}
+		r.fields(func(_ int16, kind thrift.Type) { r.skip(kind, depth+1) })
 	default:
 		r.fail(errMetadata)
 	}

@@ -196,7 +196,9 @@ func (c *copier) grown(stored int64) int64 {
 
 // fitting returns where the row group that begins with the row from ends: before to, behind about so many bytes
 // and, unless it is one row, before it should take more than c.largest.
-func (c *copier) fitting(g *parquet.Group, chunks []parquet.Chunk, extents []extent, from, to, bytes int64) (end int64, err error) {
+func (c *copier) fitting(
+	g *parquet.Group, chunks []parquet.Chunk, extents []extent, from, to, bytes int64,
+) (end int64, err error) {
 	until := func(beyond func(end int64) bool) int64 {
 		return from + 1 + int64(sort.Search(int(to-from-1), func(i int) bool { return beyond(from + 2 + int64(i)) }))
 	}
@@ -408,7 +410,7 @@ func (c *copier) column(
 		w.index.bounds = nil
 	}
 	dictionary, data := begin, c.at
-	values, err := c.pages(w, source, numbers, from, to)
+	values, err := c.pages(w, source, numbers, to)
 	if err != nil {
 		return column, err
 	}
@@ -463,7 +465,7 @@ func (c *copier) words(w *pageWriter, source *parquet.Column, from, to, kept int
 	if err := other.SeekRow(from - source.Group.First); err != nil {
 		return nil, err
 	}
-	err = c.kept(from, to, other, func(_, def int) error {
+	err = c.kept(to, other, func(_, def int) error {
 		if def < other.Leaf.MaxDef {
 			return nil
 		}
@@ -484,17 +486,15 @@ func (c *copier) words(w *pageWriter, source *parquet.Column, from, to, kept int
 }
 
 // kept calls see with each entry of the rows that are kept, and after with each of these rows.
-func (c *copier) kept(from, to int64, source *parquet.Column, see func(rep, def int) error, after func() error) error {
+func (c *copier) kept(to int64, source *parquet.Column, see func(rep, def int) error, after func() error) error {
 	g := source.Group
-	dropped := c.dropped[sort.Search(len(c.dropped), func(i int) bool { return c.dropped[i] >= from }):]
+	dropped := among(c.dropped, g.First+source.Row, to)
 	for row := g.First + source.Row; row < to; row = g.First + source.Row {
 		if err := c.ctx.Err(); err != nil {
 			return err
 		}
-		for len(dropped) > 0 && dropped[0] < row {
-			dropped = dropped[1:]
-		}
 		if len(dropped) > 0 && dropped[0] == row {
+			dropped = dropped[1:]
 			if err := source.Skip(); err != nil {
 				return err
 			}
@@ -514,22 +514,20 @@ func (c *copier) kept(from, to int64, source *parquet.Column, see func(rep, def 
 }
 
 // pages writes the data pages of the rows that are kept, and returns how many values, nulls among them, they have.
-func (c *copier) pages(w *pageWriter, source *parquet.Column, numbers []uint32, from, to int64) (values int64, err error) {
+func (c *copier) pages(w *pageWriter, source *parquet.Column, numbers []uint32, to int64) (values int64, err error) {
 	g := source.Group
-	if from == g.First && to == g.First+g.Rows && c.drops(from, to) == 0 && len(w.texts.rows) == 0 {
-		return c.all(w, source)
-	}
+	all := source.Row == 0 && to == g.First+g.Rows && c.drops(g.First, to) == 0 && len(w.texts.rows) == 0
 	wholes := func() error {
-		n, err := c.whole(w, source, numbers != nil, to)
+		n, err := c.whole(w, source, all, numbers != nil, to)
 		values += n
 		return err
 	}
-	if err := wholes(); err != nil {
-		return 0, err
+	if err := wholes(); err != nil || all {
+		return values, err
 	}
 	var like parquet.PageHeader
 	at := int64(none) // the page that like is for
-	err = c.kept(from, to, source, func(rep, def int) error {
+	err = c.kept(to, source, func(rep, def int) error {
 		row := g.First + source.Row - 1
 		if at != source.Offset {
 			at, like = source.Offset, w.texts.page(source.Header, row)
@@ -578,10 +576,12 @@ func (c *copier) pages(w *pageWriter, source *parquet.Column, numbers []uint32, 
 	return values, w.flush()
 }
 
-// whole copies pages as they are as long as nothing is dropped of them, and returns how many values they have.
-func (c *copier) whole(w *pageWriter, source *parquet.Column, renumbered bool, to int64) (values int64, err error) {
+// whole copies pages as they are, all or as long as nothing is dropped of them, and returns how many values they have.
+func (c *copier) whole(
+	w *pageWriter, source *parquet.Column, all, renumbered bool, to int64,
+) (values int64, err error) {
 	g := source.Group
-	for source.Between() && g.First+source.Row < to {
+	for all || source.Between() && g.First+source.Row < to {
 		ok, err := source.Peek(true)
 		if err != nil || !ok {
 			return values, err
@@ -589,7 +589,9 @@ func (c *copier) whole(w *pageWriter, source *parquet.Column, renumbered bool, t
 		h := &source.Header
 		rows, ok := source.Rows()
 		row := g.First + source.Row
-		if !ok || rows > to-row || c.drops(row, row+rows) > 0 || len(among(w.texts.rows, row, row+rows)) > 0 ||
+		if all {
+			rows = w.index.rowsOf(source.Offset, g)
+		} else if !ok || rows > to-row || c.drops(row, row+rows) > 0 || len(among(w.texts.rows, row, row+rows)) > 0 ||
 			renumbered && h.Words() {
 			return values, nil
 		}
@@ -603,20 +605,6 @@ func (c *copier) whole(w *pageWriter, source *parquet.Column, renumbered bool, t
 		source.Omit(rows)
 	}
 	return values, nil
-}
-
-// all copies all pages as they are.
-func (c *copier) all(w *pageWriter, source *parquet.Column) (values int64, err error) {
-	for {
-		ok, err := source.Peek(true)
-		if err != nil || !ok {
-			return source.Chunk.Values, err
-		}
-		if err := w.copy(source, w.index.rowsOf(source.Offset, source.Group)); err != nil {
-			return 0, err
-		}
-		source.Omit(0)
-	}
 }
 
 // copy writes the page whose header was read, which has so many rows, as it is.

@@ -267,8 +267,8 @@ func (w *pageWriter) write(
 }
 
 // dictionary writes those words of a dictionary that are used, and returns their new numbers.
-func (w *pageWriter) dictionary(words *parquet.Dictionary, like *parquet.PageHeader, used []bool) (numbers []uint32, err error) {
-	numbers = make([]uint32, words.N)
+func (w *pageWriter) dictionary(words *parquet.Dictionary, like *parquet.PageHeader, used []bool) ([]uint32, error) {
+	numbers := make([]uint32, words.N)
 	var body []byte
 	n := uint32(0)
 	for i := range numbers {

@@ -91,16 +91,8 @@ func (k *kept) page(offset int64) *io.SectionReader {
 	return io.NewSectionReader(k.f, k.pages[i].At, k.pages[i].Size)
 }
 
-// worthKeeping reports whether pages of a codec take longer to unpack than to write and to read: Snappy three times.
-func worthKeeping(c format.CompressionCodec) bool {
-	return c != format.Uncompressed
-}
-
 // keptAt is where the pages of a column that a span has are kept.
 func keptAt(file *blocks.File, span blocks.Span, leaf *parquet.Leaf) string {
-	if file.Spool == "" {
-		return ""
-	}
 	return fmt.Sprintf("%s-%d-%d", file.Spool, span.Start, leaf.Leaf)
 }
 
@@ -138,14 +130,15 @@ func (r *rows) keeping(span blocks.Span, i int, do func() error) error {
 	return err
 }
 
-// worthKeeping reports whether the pages of a column are, as those of the span's first row group tell.
+// worthKeeping reports whether the pages of a column are, as those of the span's first row group tell: to unpack them
+// takes longer than to write and to read them, of Snappy three times.
 func (r *rows) worthKeeping(span blocks.Span, leaf *parquet.Leaf) (worth bool, err error) {
 	g := r.group(span.Start)
 	if r.file.Spool == "" || leaf == nil || g == nil {
 		return false, nil
 	}
 	err = r.Chunks(g, func(column int, c *parquet.Chunk) error {
-		worth = worth || column == leaf.Leaf && worthKeeping(c.Codec)
+		worth = worth || column == leaf.Leaf && c.Codec != format.Uncompressed
 		return nil
 	})
 	return worth, err

@@ -16,6 +16,8 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/parquet-go/parquet-go/format"
+
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/internal/memory"
 	"github.com/neardup/neardup/io/codec"
@@ -110,17 +112,16 @@ func with(ctx context.Context, file *blocks.File, o reading.Options, do func(*in
 
 // explained returns err as readers of files say it, with the flags that help.
 func explained(err error) error {
-	if errors.As(err, new(*parquet.PageSizeError)) {
-		err = fmt.Errorf("%w; raise --max-window if there is enough memory, or write the file again with smaller pages", err)
-	}
 	switch {
 	case errors.Is(err, parquet.ErrForeign):
-		return fmt.Errorf("%w; check --format", err)
-	case errors.As(err, new(*parquet.ContentError)):
-		return &reading.ContentError{Err: err}
-	default:
-		return err
+		err = fmt.Errorf("%w; check --format", err)
+	case errors.Is(err, parquet.ErrPage):
+		err = fmt.Errorf("%w; raise --max-window if there is enough memory, or write the file again with smaller pages", err)
 	}
+	if errors.As(err, new(*parquet.ContentError)) {
+		err = &reading.ContentError{Err: err}
+	}
+	return err
 }
 
 // refuseDeletes refuses what is no data but says which rows of other files
@@ -388,7 +389,7 @@ func (r *rows) span(span blocks.Span, progress *reading.Progress) error {
 	for at < end {
 		g := r.group(at)
 		to := min(end, g.First+g.Rows)
-		if err := r.ahead(g, at, to); err != nil {
+		if err := r.ahead(g, at, to, to-at); err != nil {
 			return err
 		}
 		if err := r.openGroup(g); err != nil {
@@ -454,31 +455,17 @@ func (r *rows) stretches(g *parquet.Group, from, to int64) (all []stretch, err e
 	return joined, err
 }
 
-// ahead says that rows from from to before to of a group are read in order.
-func (r *rows) ahead(g *parquet.Group, from, to int64) error {
+// ahead says that n of the rows from from to before to of a group are read in order, unless they are far apart.
+func (r *rows) ahead(g *parquet.Group, from, to, n int64) error {
 	if !r.f.Fetches() {
 		return nil
 	}
-	stretches, err := r.stretches(g, from, to)
-	for _, e := range stretches {
-		r.f.Ahead(e.from, e.to)
-	}
-	return err
-}
-
-// aheadSome says so of those between the positions in a group, if these are many.
-func (r *rows) aheadSome(g *parquet.Group, positions []int64) error {
-	if !r.f.Fetches() {
-		return nil
-	}
-	n, _ := slices.BinarySearch(positions, g.First+g.Rows)
-	from, to := positions[0], positions[n-1]+1
 	stretches, err := r.stretches(g, from, to)
 	bytes := int64(0)
 	for _, e := range stretches {
 		bytes += e.to - e.from
 	}
-	if err != nil || bytes/int64(n) > nearBytes {
+	if err != nil || n < to-from && bytes/n > nearBytes {
 		return err
 	}
 	for _, e := range stretches {
@@ -512,7 +499,8 @@ func (Reader) ReadSome(
 				return fmt.Errorf("%s: document at %d: there are %d rows", file.Path, position, r.Rows)
 			}
 			if g != r.open {
-				if err := r.aheadSome(g, positions[i:]); err != nil {
+				n, _ := slices.BinarySearch(positions[i:], g.First+g.Rows)
+				if err := r.ahead(g, position, positions[i+n-1]+1, int64(n)); err != nil {
 					return err
 				}
 			}
@@ -563,7 +551,7 @@ func (r *rows) openGroup(g *parquet.Group) error {
 				if r.kept[j] != nil {
 					c.Kept = r.kept[j].page
 				}
-				if r.keep[j] != nil && worthKeeping(chunk.Codec) {
+				if r.keep[j] != nil && chunk.Codec != format.Uncompressed {
 					c.Keep = r.keep[j].begin
 				}
 			}

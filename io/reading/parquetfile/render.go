@@ -19,7 +19,6 @@ import (
 // Fields of the union LogicalType.
 const (
 	logicalString    = 1
-	logicalMap       = 2
 	logicalList      = 3
 	logicalEnum      = 4
 	logicalDecimal   = 5
