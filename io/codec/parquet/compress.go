@@ -16,8 +16,8 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// Refused says why pages of a codec are not read; nil if they are.
-func Refused(c format.CompressionCodec) error {
+// refused says why pages of a codec are not read; nil if they are.
+func refused(c format.CompressionCodec) error {
 	switch {
 	case c == format.LZO:
 		return errors.New("it is compressed with LZO, which is not read; write the file again with another codec")
@@ -42,7 +42,7 @@ var unpackers = sync.Pool{New: func() any {
 	return d
 }}
 
-// unpack returns the size bytes that data unpacks to, in dst if that has the room.
+// unpack returns the size bytes that data unpacks to, in dst if that has the room. The codec is not refused.
 func unpack(c format.CompressionCodec, dst, data []byte, size int) ([]byte, error) {
 	if c == format.Uncompressed {
 		if len(data) != size {
@@ -72,13 +72,11 @@ func unpack(c format.CompressionCodec, dst, data []byte, size int) ([]byte, erro
 		return unpackZstd(d, dst, data)
 	case format.Lz4Raw:
 		return dst, unpackLZ4(dst, data)
-	case format.Lz4: // by Hadoop's framing, or not framed at all
+	default: // format.Lz4: by Hadoop's framing, or not framed at all
 		if unpackHadoop(dst, data) == nil {
 			return dst, nil
 		}
 		return dst, unpackLZ4(dst, data)
-	default:
-		return nil, Refused(c)
 	}
 }
 

@@ -44,7 +44,7 @@ func TestUnpack(t *testing.T) {
 		noise[i] = byte(random.Uint32())
 	}
 	for codec := format.Uncompressed; codec <= format.Lz4Raw; codec++ {
-		if Refused(codec) != nil {
+		if refused(codec) != nil {
 			continue
 		}
 		for _, data := range [][]byte{nil, {1}, noise, bytes.Repeat([]byte("text "), 1000), noise[:7]} {
@@ -60,7 +60,7 @@ func TestUnpack(t *testing.T) {
 			}
 		}
 	}
-	if Refused(format.LZO) == nil || Refused(8) == nil || Refused(-1) == nil {
+	if refused(format.LZO) == nil || refused(8) == nil || refused(-1) == nil {
 		t.Error("an unknown codec is not refused")
 	}
 }

@@ -38,7 +38,7 @@ func TestRuns(t *testing.T) {
 
 // columnOf returns a column of values of a type; of a width, if that is not 0.
 func columnOf(kind format.Type, width int) Leaf {
-	return Leaf{Node: &Node{Element: &Element{Kind: kind}}, Width: width}
+	return Leaf{Node: &Node{Kind: kind}, Width: width}
 }
 
 // TestDeltas: what the library encodes is decoded.

@@ -141,7 +141,7 @@ func readFull(r io.ReaderAt, data []byte, offset int64) error {
 
 func (f *File) parse() error {
 	r := thriftReader{data: f.Footer}
-	var elements []Element
+	var elements []Node
 	first := int64(0)
 	r.fields(func(id int16, kind thrift.Type) {
 		switch id {
@@ -288,9 +288,9 @@ func (f *File) chunk(raw []byte, column int, g *Group) (c Chunk, err error) {
 	case r.err != nil:
 		return c, r.err
 	case encrypted:
-		return c, fmt.Errorf("column %q is encrypted; decrypt the file first, or leave it out", leaf.Path())
+		return c, fmt.Errorf("%s: column %q is encrypted; decrypt the file first, or leave it out", f.name, leaf.Path())
 	case elsewhere:
-		return c, fmt.Errorf("column %q is in another file, which is not read", leaf.Path())
+		return c, fmt.Errorf("%s: column %q is in another file, which is not read", f.name, leaf.Path())
 	}
 	r = thriftReader{data: c.Meta}
 	r.fields(func(id int16, kind thrift.Type) {
@@ -316,6 +316,9 @@ func (f *File) chunk(raw []byte, column int, g *Group) (c Chunk, err error) {
 	})
 	if r.err != nil {
 		return c, r.err
+	}
+	if err := refused(c.Codec); err != nil {
+		return c, fmt.Errorf("%s: column %q: %w", f.name, leaf.Path(), err)
 	}
 	if c.kind != leaf.Kind || c.Values < 0 || leaf.MaxRep == 0 && c.Values != g.Rows || c.Uncompressed < 0 ||
 		c.Compressed < 0 || c.Compressed > f.end || c.dictionaryOffset < 0 ||

@@ -76,12 +76,6 @@ func (c *Column) sound(index []Location) bool {
 	return len(index) > 0 && index[0].Row == 0 && last.Offset < c.window.end && last.Row < c.Group.Rows
 }
 
-// ColumnIndex is a ColumnIndex.
-type ColumnIndex struct {
-	Pages []Bounds // as those of Index
-	Order int64    // a BoundaryOrder, which a part of the pages has, too
-}
-
 // Bounds is what a ColumnIndex says of a page.
 type Bounds struct {
 	Null        bool   // it has no values
@@ -89,25 +83,25 @@ type Bounds struct {
 	Nulls       int64  // -1: that is not said
 }
 
-// Bounds returns the ColumnIndex; nil if there is none that fits Index.
-func (c *Column) Bounds() (*ColumnIndex, error) {
+// Bounds returns those of the pages of Index, and their BoundaryOrder, which a part of the pages has, too; none if there
+// is no ColumnIndex that fits.
+func (c *Column) Bounds() (pages []Bounds, order int64, err error) {
 	locations, err := c.Index()
 	if err != nil || len(locations) == 0 {
-		return nil, err
+		return nil, 0, err
 	}
 	data, err := c.indexBytes(c.Chunk.boundsOffset, c.Chunk.boundsLength)
 	if err != nil || len(data) == 0 {
-		return nil, err
+		return nil, 0, err
 	}
-	pages := make([]Bounds, len(locations))
-	x := &ColumnIndex{Pages: pages}
+	pages = make([]Bounds, len(locations))
 	var n [6]int // elements of the list that is the field
 	r := thriftReader{data: data}
 	r.fields(func(id int16, kind thrift.Type) {
 		element := map[int16]thrift.Type{1: thrift.TRUE, 2: thrift.BINARY, 3: thrift.BINARY, 5: thrift.I64}[id]
 		switch {
 		case id == 4:
-			x.Order = r.integer(kind)
+			order = r.integer(kind)
 			return
 		case element == 0:
 			return
@@ -139,9 +133,9 @@ func (c *Column) Bounds() (*ColumnIndex, error) {
 		}
 	}
 	if r.err != nil || n[1] != len(pages) || n[2] != len(pages) || n[3] != len(pages) || n[5] != 0 && n[5] != len(pages) {
-		return nil, nil
+		return nil, 0, nil
 	}
-	return x, nil
+	return pages, order, nil
 }
 
 // nullsOf returns how many nulls Statistics tell of, none if they do not.

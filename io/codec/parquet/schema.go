@@ -17,8 +17,8 @@ var widths = [...]int{
 	format.ByteArray: 0, format.FixedLenByteArray: 0, // of which the column tells
 }
 
-// Element is a SchemaElement.
-type Element struct {
+// Node is a SchemaElement in the tree of a schema.
+type Node struct {
 	Name       string
 	Kind       format.Type // of a column
 	TypeLength int
@@ -28,15 +28,18 @@ type Element struct {
 	Logical    int16 // field of the union LogicalType; 0: none
 	Unit       int16 // of a time: field of the union TimeUnit
 	Unsigned   bool  // of an integer
+	Children   []*Node
+	Leaf       int // the number of the column; -1: it is a group
 
-	typed    bool // it has a physical type: it is a column
-	children int64
+	parent *Node // nil: it is the root
+	typed  bool  // it has a physical type: it is a column
+	count  int64 // of its children
 }
 
 const none = -1
 
-func readElement(r *thriftReader) (e Element) {
-	e.Converted = none
+func readElement(r *thriftReader) (e Node) {
+	e.Converted, e.Leaf = none, none
 	r.fields(func(id int16, kind thrift.Type) {
 		switch id {
 		case 1:
@@ -48,7 +51,7 @@ func readElement(r *thriftReader) (e Element) {
 		case 4:
 			e.Name = string(r.binary(kind))
 		case 5:
-			e.children = r.integer(kind)
+			e.count = r.integer(kind)
 		case 6:
 			e.Converted = enum[deprecated.ConvertedType](r, kind)
 		case 7:
@@ -61,7 +64,7 @@ func readElement(r *thriftReader) (e Element) {
 }
 
 // readLogical reads the union LogicalType.
-func (e *Element) readLogical(r *thriftReader, kind thrift.Type) {
+func (e *Node) readLogical(r *thriftReader, kind thrift.Type) {
 	if kind != thrift.STRUCT {
 		r.fail(errMetadata)
 		return
@@ -87,15 +90,6 @@ func (e *Element) readLogical(r *thriftReader, kind thrift.Type) {
 	})
 }
 
-// Node is an element of the schema in its tree.
-type Node struct {
-	*Element
-	Children []*Node
-	Leaf     int // the number of the column; -1: it is a group
-
-	parent *Node // nil: it is the root
-}
-
 // Leaf is a column.
 type Leaf struct {
 	*Node
@@ -118,7 +112,7 @@ func (l *Leaf) Path() string {
 const maxDepth = 100
 
 // plant builds the tree of elements, which stand in it depth first.
-func (f *File) plant(elements []Element) (err error) {
+func (f *File) plant(elements []Node) (err error) {
 	if len(elements) == 0 {
 		return errShort
 	}
@@ -137,42 +131,42 @@ func (f *File) plant(elements []Element) (err error) {
 	return nil
 }
 
-func (f *File) grow(rest *[]Element, parent *Node, depth, rep, def int) (*Node, error) {
+func (f *File) grow(rest *[]Node, parent *Node, depth, rep, def int) (*Node, error) {
 	if len(*rest) == 0 {
 		return nil, errShort
 	}
 	if depth > maxDepth {
 		return nil, fmt.Errorf("it is nested more than %d deep", maxDepth)
 	}
-	e := &(*rest)[0]
+	n := &(*rest)[0]
+	n.parent = parent
 	*rest = (*rest)[1:]
-	switch e.Repetition {
+	switch n.Repetition {
 	case format.Required:
 	case format.Optional:
 		def++
 	case format.Repeated:
 		rep, def = rep+1, def+1
 	default:
-		return nil, fmt.Errorf("%q has the unknown repetition type %d", e.Name, e.Repetition)
+		return nil, fmt.Errorf("%q has the unknown repetition type %d", n.Name, n.Repetition)
 	}
-	n := &Node{Element: e, parent: parent, Leaf: none}
-	if e.typed {
+	if n.typed {
 		n.Leaf = len(f.Leaves)
 		l := Leaf{Node: n, MaxRep: rep, MaxDef: def}
-		if e.Kind < 0 || e.Kind > format.FixedLenByteArray || e.children != 0 ||
-			e.Kind == format.FixedLenByteArray && (e.TypeLength <= 0 || e.TypeLength > 1<<20) {
-			return nil, fmt.Errorf("column %q has the unknown type %d of length %d", l.Path(), e.Kind, e.TypeLength)
+		if n.Kind < 0 || n.Kind > format.FixedLenByteArray || n.count != 0 ||
+			n.Kind == format.FixedLenByteArray && (n.TypeLength <= 0 || n.TypeLength > 1<<20) {
+			return nil, fmt.Errorf("column %q has the unknown type %d of length %d", l.Path(), n.Kind, n.TypeLength)
 		}
-		if l.Width = widths[e.Kind]; e.Kind == format.FixedLenByteArray {
-			l.Width = e.TypeLength
+		if l.Width = widths[n.Kind]; n.Kind == format.FixedLenByteArray {
+			l.Width = n.TypeLength
 		}
 		f.Leaves = append(f.Leaves, l)
 		return n, nil
 	}
-	if e.children < 0 || e.children > int64(len(*rest)) {
+	if n.count < 0 || n.count > int64(len(*rest)) {
 		return nil, errShort
 	}
-	for range e.children {
+	for range n.count {
 		child, err := f.grow(rest, n, depth+1, rep, def)
 		if err != nil {
 			return nil, err

@@ -147,7 +147,7 @@ func TestColumnTypes(t *testing.T) {
 		t.Errorf("columns %s, error %v; want %s", got, err, want)
 	}
 	for converted, want := range convertedKinds { // as old writers have it
-		root := &core.Node{Children: []*core.Node{{Element: &core.Element{Converted: converted}}}}
+		root := &core.Node{Children: []*core.Node{{Converted: converted}}}
 		if got := columnsOf(root); got[0].Type != want {
 			t.Errorf("%v: %s, want %s", converted, got[0].Type, want)
 		}
@@ -187,35 +187,35 @@ func TestRendering(t *testing.T) {
 	four := func(v uint32) []byte { return binary.LittleEndian.AppendUint32(nil, v) }
 	eight := func(v uint64) []byte { return binary.LittleEndian.AppendUint64(nil, v) }
 	for _, c := range []struct {
-		e     core.Element
+		e     core.Node
 		value []byte
 		want  string
 	}{
-		{core.Element{Kind: format.Int32, Converted: none}, four(1 << 31), "-2147483648"},
-		{core.Element{Kind: format.Int32, Converted: deprecated.Uint8 + 2}, four(1 << 31), "2147483648"},
-		{core.Element{Kind: format.Int64, Converted: none, Logical: logicalInteger, Unsigned: true}, eight(1<<64 - 1), "18446744073709551615"},
-		{core.Element{Kind: format.Int64, Converted: none, Logical: logicalInteger}, eight(1<<64 - 1), "-1"},
-		{core.Element{Kind: format.Float, Converted: none}, four(math.Float32bits(0.1)), "0.1"},
-		{core.Element{Kind: format.Double, Converted: none}, eight(math.Float64bits(1e21)), "1e+21"},
-		{core.Element{Kind: format.Int32, Converted: deprecated.Decimal, Scale: 2}, four(5), "0.05"},
-		{core.Element{Kind: format.Int64, Converted: none, Logical: logicalDecimal, Scale: 3}, eight(1<<64 - 12345), "-12.345"},
-		{core.Element{Kind: format.FixedLenByteArray, TypeLength: 3, Converted: none, Logical: logicalDecimal, Scale: 1}, []byte{0xff, 0xff, 0x85}, "-12.3"},
-		{core.Element{Kind: format.ByteArray, Converted: none, Logical: logicalDecimal}, []byte{1, 0, 0, 0, 0, 0, 0, 0, 0}, "18446744073709551616"},
-		{core.Element{Kind: format.ByteArray, Converted: none, Logical: logicalDecimal, Scale: 2}, nil, "0.00"},
-		{core.Element{Kind: format.Int32, Converted: none, Logical: logicalDate}, four(0), "1970-01-01"},
-		{core.Element{Kind: format.Int32, Converted: deprecated.Date}, four(1<<32 - 1), "1969-12-31"},
-		{core.Element{Kind: format.Int64, Converted: none, Logical: logicalTimestamp, Unit: 1}, eight(1<<64 - 1), "1969-12-31T23:59:59.999000000"},
-		{core.Element{Kind: format.Int64, Converted: deprecated.TimestampMicros}, eight(1), "1970-01-01T00:00:00.000001000"},
-		{core.Element{Kind: format.Int64, Converted: none, Logical: logicalTime, Unit: 3}, eight(86_399_999_999_999), "23:59:59.999999999"},
-		{core.Element{Kind: format.Int32, Converted: deprecated.TimeMillis}, four(1), "00:00:00.001000000"},
-		{core.Element{Kind: format.Int96, Converted: none}, slices.Concat(eight(3_600_000_000_000), four(2_440_589)), "1970-01-02T01:00:00.000000000"},
-		{core.Element{Kind: format.FixedLenByteArray, TypeLength: 16, Converted: none, Logical: logicalUUID}, []byte("0123456789abcdef"), "30313233-3435-3637-3839-616263646566"},
-		{core.Element{Kind: format.FixedLenByteArray, TypeLength: 2, Converted: none, Logical: logicalFloat16}, []byte{0, 0x3e}, "1.5"},
-		{core.Element{Kind: format.FixedLenByteArray, TypeLength: 2, Converted: none, Logical: logicalFloat16}, []byte{1, 0x80}, "-5.9604645e-08"},
-		{core.Element{Kind: format.FixedLenByteArray, TypeLength: 2, Converted: none, Logical: logicalFloat16}, []byte{0, 0xfc}, "-Inf"},
-		{core.Element{Kind: format.FixedLenByteArray, TypeLength: 2, Converted: none, Logical: logicalFloat16}, []byte{1, 0xfc}, "NaN"},
-		{core.Element{Kind: format.ByteArray, Converted: none, Logical: logicalString}, []byte("text"), "text"},
-		{core.Element{Kind: format.ByteArray, Converted: none}, []byte{0xff}, "\xff"},
+		{core.Node{Kind: format.Int32, Converted: none}, four(1 << 31), "-2147483648"},
+		{core.Node{Kind: format.Int32, Converted: deprecated.Uint8 + 2}, four(1 << 31), "2147483648"},
+		{core.Node{Kind: format.Int64, Converted: none, Logical: logicalInteger, Unsigned: true}, eight(1<<64 - 1), "18446744073709551615"},
+		{core.Node{Kind: format.Int64, Converted: none, Logical: logicalInteger}, eight(1<<64 - 1), "-1"},
+		{core.Node{Kind: format.Float, Converted: none}, four(math.Float32bits(0.1)), "0.1"},
+		{core.Node{Kind: format.Double, Converted: none}, eight(math.Float64bits(1e21)), "1e+21"},
+		{core.Node{Kind: format.Int32, Converted: deprecated.Decimal, Scale: 2}, four(5), "0.05"},
+		{core.Node{Kind: format.Int64, Converted: none, Logical: logicalDecimal, Scale: 3}, eight(1<<64 - 12345), "-12.345"},
+		{core.Node{Kind: format.FixedLenByteArray, TypeLength: 3, Converted: none, Logical: logicalDecimal, Scale: 1}, []byte{0xff, 0xff, 0x85}, "-12.3"},
+		{core.Node{Kind: format.ByteArray, Converted: none, Logical: logicalDecimal}, []byte{1, 0, 0, 0, 0, 0, 0, 0, 0}, "18446744073709551616"},
+		{core.Node{Kind: format.ByteArray, Converted: none, Logical: logicalDecimal, Scale: 2}, nil, "0.00"},
+		{core.Node{Kind: format.Int32, Converted: none, Logical: logicalDate}, four(0), "1970-01-01"},
+		{core.Node{Kind: format.Int32, Converted: deprecated.Date}, four(1<<32 - 1), "1969-12-31"},
+		{core.Node{Kind: format.Int64, Converted: none, Logical: logicalTimestamp, Unit: 1}, eight(1<<64 - 1), "1969-12-31T23:59:59.999000000"},
+		{core.Node{Kind: format.Int64, Converted: deprecated.TimestampMicros}, eight(1), "1970-01-01T00:00:00.000001000"},
+		{core.Node{Kind: format.Int64, Converted: none, Logical: logicalTime, Unit: 3}, eight(86_399_999_999_999), "23:59:59.999999999"},
+		{core.Node{Kind: format.Int32, Converted: deprecated.TimeMillis}, four(1), "00:00:00.001000000"},
+		{core.Node{Kind: format.Int96, Converted: none}, slices.Concat(eight(3_600_000_000_000), four(2_440_589)), "1970-01-02T01:00:00.000000000"},
+		{core.Node{Kind: format.FixedLenByteArray, TypeLength: 16, Converted: none, Logical: logicalUUID}, []byte("0123456789abcdef"), "30313233-3435-3637-3839-616263646566"},
+		{core.Node{Kind: format.FixedLenByteArray, TypeLength: 2, Converted: none, Logical: logicalFloat16}, []byte{0, 0x3e}, "1.5"},
+		{core.Node{Kind: format.FixedLenByteArray, TypeLength: 2, Converted: none, Logical: logicalFloat16}, []byte{1, 0x80}, "-5.9604645e-08"},
+		{core.Node{Kind: format.FixedLenByteArray, TypeLength: 2, Converted: none, Logical: logicalFloat16}, []byte{0, 0xfc}, "-Inf"},
+		{core.Node{Kind: format.FixedLenByteArray, TypeLength: 2, Converted: none, Logical: logicalFloat16}, []byte{1, 0xfc}, "NaN"},
+		{core.Node{Kind: format.ByteArray, Converted: none, Logical: logicalString}, []byte("text"), "text"},
+		{core.Node{Kind: format.ByteArray, Converted: none}, []byte{0xff}, "\xff"},
 	} {
 		r := renderingOf(&c.e)
 		if r.foreign != "" {
@@ -226,7 +226,7 @@ func TestRendering(t *testing.T) {
 			t.Errorf("%+v, value %x: %q, want %q", c.e, c.value, got, c.want)
 		}
 	}
-	for want, e := range map[string]core.Element{
+	for want, e := range map[string]core.Node{
 		"booleans": {Kind: format.Boolean, Converted: none}, "BSON": {Kind: format.ByteArray, Converted: deprecated.Bson},
 		"decimals of 65 bytes": {Kind: format.FixedLenByteArray, TypeLength: 65, Converted: none, Logical: logicalDecimal},
 		"intervals":            {Kind: format.FixedLenByteArray, TypeLength: 12, Converted: deprecated.Interval}, unknown: {Kind: format.ByteArray, Converted: none, Logical: 99},
@@ -241,7 +241,7 @@ func TestRendering(t *testing.T) {
 func TestDates(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		moment := time.UnixMicro(rapid.Int64Range(-62_135_596_800_000_000, 253_402_300_799_999_999).Draw(t, "microseconds")).UTC()
-		e := core.Element{Kind: format.Int64, Converted: none, Logical: logicalTimestamp, Unit: 2}
+		e := core.Node{Kind: format.Int64, Converted: none, Logical: logicalTimestamp, Unit: 2}
 		got := string(renderingOf(&e).append(nil, binary.LittleEndian.AppendUint64(nil, uint64(moment.UnixMicro()))))
 		if want := moment.Format("2006-01-02T15:04:05.000000000"); got != want {
 			t.Errorf("%q, want %q", got, want)

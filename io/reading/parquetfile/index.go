@@ -12,12 +12,12 @@ import (
 )
 
 // appendBounds appends a ColumnIndex.
-func appendBounds(dst []byte, x *parquet.ColumnIndex) []byte {
-	n := len(x.Pages)
+func appendBounds(dst []byte, pages []parquet.Bounds, order int64) []byte {
+	n := len(pages)
 	null, least, most, nulls := appendListHead(nil, n, thrift.TRUE), appendListHead(nil, n, thrift.BINARY),
 		appendListHead(nil, n, thrift.BINARY), appendListHead(nil, n, thrift.I64)
 	counted := true
-	for _, p := range x.Pages {
+	for _, p := range pages {
 		if p.Null {
 			null = append(null, byte(thrift.TRUE))
 		} else {
@@ -28,7 +28,7 @@ func appendBounds(dst []byte, x *parquet.ColumnIndex) []byte {
 		counted = counted && p.Nulls != none
 	}
 	fields := []thriftField{{1, thrift.LIST, null}, {2, thrift.LIST, least}, {3, thrift.LIST, most},
-		integerField(4, thrift.I32, x.Order)}
+		integerField(4, thrift.I32, order)}
 	if counted {
 		fields = append(fields, thriftField{5, thrift.LIST, nulls})
 	}
@@ -42,9 +42,10 @@ func appendBinary(dst, v []byte) []byte {
 // indexer makes the page index of a column that is written, where the source's has one.
 type indexer struct {
 	source    []parquet.Location // nil: there is none, or it is not as the pages are
-	bounds    *parquet.ColumnIndex
+	bounds    []parquet.Bounds   // nil: it has none
+	order     int64              // of the bounds
 	locations []format.PageLocation
-	written   parquet.ColumnIndex
+	written   []parquet.Bounds
 	rows      int64
 }
 
@@ -53,9 +54,7 @@ func newIndexer(source *parquet.Column) (x indexer, err error) {
 	if x.source, err = source.Index(); err != nil || x.source == nil {
 		return x, err
 	}
-	if x.bounds, err = source.Bounds(); err == nil && x.bounds != nil {
-		x.written.Order = x.bounds.Order
-	}
+	x.bounds, x.order, err = source.Bounds()
 	return x, err
 }
 
@@ -72,7 +71,7 @@ func (x *indexer) page(offset int64) int {
 // nullsOf returns how many nulls the source's page at offset has, none if its index does not say that.
 func (x *indexer) nullsOf(offset int64) int64 {
 	if i := x.page(offset); i != none && x.bounds != nil {
-		return x.bounds.Pages[i].Nulls
+		return x.bounds[i].Nulls
 	}
 	return none
 }
@@ -105,7 +104,7 @@ func (x *indexer) add(offset, stored, from, rows, entries, nulls int64) {
 	if x.bounds == nil {
 		return
 	}
-	b := x.bounds.Pages[i]
+	b := x.bounds[i]
 	if b.Null && nulls != entries { // it cannot be
 		x.bounds = nil
 		return
@@ -113,7 +112,7 @@ func (x *indexer) add(offset, stored, from, rows, entries, nulls int64) {
 	if b.Nulls = nulls; nulls == entries {
 		b = parquet.Bounds{Null: true, Nulls: nulls}
 	}
-	x.written.Pages = append(x.written.Pages, b)
+	x.written = append(x.written, b)
 }
 
 // encoded returns the OffsetIndex and the ColumnIndex of what was added; each may be none.
@@ -122,7 +121,7 @@ func (x *indexer) encoded() (locations, bounds []byte) {
 		locations, _ = thrift.Marshal(compact, &format.OffsetIndex{PageLocations: x.locations}) // to memory
 	}
 	if x.bounds != nil {
-		bounds = appendBounds(nil, &x.written)
+		bounds = appendBounds(nil, x.written, x.order)
 	}
 	return locations, bounds
 }

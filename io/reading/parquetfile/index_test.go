@@ -88,7 +88,7 @@ func truth(t *testing.T, what string, content []byte) (all told) {
 				}
 				return err
 			}
-			bounds, err := column.Bounds()
+			bounds, _, err := column.Bounds()
 			if err != nil {
 				return err
 			}
@@ -117,7 +117,7 @@ func truth(t *testing.T, what string, content []byte) (all told) {
 				}
 				pages.Omit(0)
 				if bounds != nil {
-					b := bounds.Pages[i]
+					b := bounds[i]
 					nulls := bounded(t, name+", page", l, rows[location.Row:last], string(b.Least), string(b.Most), !b.Null)
 					if b.Nulls != none && b.Nulls != nulls || b.Null != (nulls == int64(entries)) {
 						t.Errorf("%s: page %d of %d entries has %d nulls, by the index %d, all: %v", name, i, entries, nulls, b.Nulls, b.Null)

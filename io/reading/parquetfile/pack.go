@@ -10,8 +10,6 @@ import (
 	"github.com/parquet-go/parquet-go/compress/lz4"
 	"github.com/parquet-go/parquet-go/compress/zstd"
 	"github.com/parquet-go/parquet-go/format"
-
-	"github.com/neardup/neardup/io/codec/parquet"
 )
 
 // packers compress pages as hard as the usual writers of a codec do, or harder.
@@ -37,8 +35,7 @@ func pack(c format.CompressionCodec, dst, data []byte) ([]byte, error) {
 		dst = binary.BigEndian.AppendUint32(dst[:0], uint32(len(data)))
 		dst = binary.BigEndian.AppendUint32(dst, uint32(len(block)))
 		return append(dst, block...), err
-	case packers[c] == nil:
-		return nil, parquet.Refused(c)
+	default:
+		return packers[c].Encode(dst, data)
 	}
-	return packers[c].Encode(dst, data)
 }

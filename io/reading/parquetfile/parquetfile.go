@@ -52,9 +52,6 @@ func (Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Options)
 				if l.MaxRep > 0 && !c.Indexed {
 					inside = 0
 				}
-				if err := parquet.Refused(c.Codec); err != nil {
-					return fmt.Errorf("%s: column %q: %w", file.Path, l.Path(), err)
-				}
 				if c.Uncompressed < 2*parquet.LargePage {
 					return nil
 				}
@@ -268,7 +265,7 @@ func (in *input) field(name string) (f field, err error) {
 		return f, fmt.Errorf("%s: %w", in.file.Path, err)
 	case i != none:
 		l := &in.Leaves[i]
-		return field{leaf: l, render: renderingOf(l.Element)}, nil
+		return field{leaf: l, render: renderingOf(l.Node)}, nil
 	}
 	if value, ok := reading.Partition(in.file.Path, name); ok {
 		f.constant = &value

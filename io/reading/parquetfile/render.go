@@ -64,7 +64,7 @@ func asTheyStand(dst, value []byte) []byte { return append(dst, value...) }
 
 // renderingOf follows the logical type, else the converted one, else the physical one. A logical type
 // that does not fit the physical one is none.
-func renderingOf(e *parquet.Element) rendering {
+func renderingOf(e *parquet.Node) rendering {
 	wide := e.Kind == format.Int64
 	integers := wide || e.Kind == format.Int32
 	bytes := e.Kind == format.ByteArray
@@ -148,7 +148,7 @@ func appendUnsigned(dst, v []byte) []byte {
 }
 
 // decimals are integers, of arrays big-endian, divided by 10^scale.
-func decimals(e *parquet.Element) rendering {
+func decimals(e *parquet.Node) rendering {
 	scale := e.Scale
 	if scale < 0 || scale > 1<<10 {
 		return foreign(unknown)
