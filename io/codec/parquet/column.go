@@ -10,7 +10,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// Column reads one column of a row group, page by page or row by row.
+// Column reads one column of a row group, page by page or row by row. Errors are as those of Open.
 type Column struct {
 	Leaf  *Leaf
 	Chunk Chunk
@@ -142,8 +142,8 @@ func (c *Column) page() (bool, error) {
 	return true, c.load()
 }
 
-// Next calls see with each value of the next row that is not null, and its size: of one that is too long to be of use
-// there may be no more.
+// Next calls see with each value of the next row that is not null, as Value returns it, and its size in bytes: of one
+// that is too long to be of use there may be no more.
 func (c *Column) Next(see func(value []byte, size int) error) error {
 	return c.Entries(func(_, def int) error {
 		if def < c.Leaf.MaxDef {

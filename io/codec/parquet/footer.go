@@ -54,7 +54,7 @@ const maxPage = 1 << 30
 // Group is a row group. Its columns are looked at when they are needed: there may be very many.
 type Group struct {
 	Raw         []byte // the RowGroup
-	First, Rows int64  // the number of its first row, and of its rows
+	First, Rows int64  // the number of its first row in the file, and how many it has
 }
 
 // Chunk is the part of a row group that is one column.
@@ -81,8 +81,7 @@ func (c *Chunk) Start() int64 {
 	return c.dataOffset
 }
 
-// ContentError says that a file is not what it claims to be: it is broken, or cut short. Other errors are of reading
-// it, or name what is not read.
+// ContentError says that a file is not what it claims to be: it is broken, or cut short; or that a page is ErrPage.
 type ContentError struct{ error }
 
 // Unwrap returns what is wrong.
@@ -95,7 +94,8 @@ func (f *File) broken(format string, args ...any) error {
 // ErrForeign is of a file that does not begin like one of Parquet.
 var ErrForeign = errors.New("it does not begin like a Parquet file")
 
-// Open reads the metadata of a file of size bytes, whose name its errors have. Reading it ends when ctx does.
+// Open reads the metadata of a file of size bytes, whose name its errors have. It and its columns are read until ctx
+// ends. An error is ErrForeign, a *ContentError, one of r or of ctx, or says what is not read.
 func Open(ctx context.Context, r io.ReaderAt, name string, size int64) (*File, error) {
 	f := &File{Rows: -1, MaxPage: maxPage, ctx: ctx, r: r, name: name, size: size}
 	head, tail := make([]byte, len(Magic)), make([]byte, 8)
@@ -217,7 +217,7 @@ func (f *File) HasKey(key string) (found bool) {
 	return found
 }
 
-// Chunks calls see with the columns of a row group, in the order of Leaves.
+// Chunks calls see with the columns of a row group, in the order of Leaves, until it fails.
 func (f *File) Chunks(g *Group, see func(column int, c *Chunk) error) error {
 	r := thriftReader{data: g.Raw}
 	column := 0

@@ -83,8 +83,8 @@ type Bounds struct {
 	Nulls       int64  // -1: that is not said
 }
 
-// Bounds returns those of the pages of Index, and their BoundaryOrder, which a part of the pages has, too; none if there
-// is no ColumnIndex that fits.
+// Bounds returns those of the pages of Index, and their BoundaryOrder, which a part of the pages has, too; none if
+// there is no ColumnIndex that fits.
 func (c *Column) Bounds() (pages []Bounds, order int64, err error) {
 	locations, err := c.Index()
 	if err != nil || len(locations) == 0 {

@@ -64,7 +64,10 @@ func (r Reader) CopyEdited(
 		}
 		c := &copier{input: in, w: w, dropped: dropped, texts: texts, largest: maxGroup, room: room{claim: reading.Claim(o)}}
 		defer func() {
-			c.last, c.gathered, c.block = nil, nil, nil
+			if c.last != nil {
+				c.last.End()
+			}
+			c.gathered, c.block = nil, nil
 			c.room.free()
 		}()
 		return c.copy(span.Start, end, kept)

@@ -345,3 +345,13 @@ func TestLongDecimals(t *testing.T) {
 		}
 	}
 }
+
+// TestLargePageIsRefused: who reads a page that is too large is told which flag allows it.
+func TestLargePageIsRefused(t *testing.T) {
+	file := readertest.Plant(t, Reader{}, "parquet", encoded(t, [][]document{documents(5000)}))
+	o := reading.Options{Fields: readertest.Fields, MaxRecord: 1 << 20, MaxWindow: 1000}
+	_, err := Reader{}.Read(t.Context(), file, []blocks.Span{{End: blocks.End}}, o, func(*reading.Record) error { return nil })
+	if !errors.As(err, new(*reading.ContentError)) || !strings.Contains(err.Error(), " bytes when unpacked, more than 1000; raise --max-window") {
+		t.Errorf("error %v", err)
+	}
+}
