@@ -79,3 +79,53 @@ func TestLargeFooters(t *testing.T) {
 		})
 	}
 }
+
+// TestCountRows: a row that goes on in the next page is counted with both, and as begun with the second.
+func TestCountRows(t *testing.T) {
+	protocol := new(thrift.CompactProtocol)
+	content := []byte(Magic)
+	for _, rep := range []byte{0b010, 0b101} { // of each page three entries, the first at the lowest bit
+		body := []byte{2, 0, 0, 0, 1<<1 | 1, rep, 2, 0, 0, 0, 3 << 1, 1}
+		body = append(body, make([]byte, 3*4)...)
+		head, err := thrift.Marshal(protocol, format.PageHeader{
+			UncompressedPageSize: int32(len(body)), CompressedPageSize: int32(len(body)),
+			DataPageHeader: thrift.New(format.DataPageHeader{
+				NumValues: 3, DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE,
+			}),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		content = append(append(content, head...), body...)
+	}
+	list := numbers("list")
+	list.RepetitionType = thrift.New(format.Repeated)
+	meta := format.ColumnMetaData{
+		Type: format.Int32, NumValues: 6, DataPageOffset: int64(len(Magic)), TotalCompressedSize: int64(len(content) - len(Magic)),
+	}
+	footer := footed(t, format.FileMetaData{NumRows: 3, Schema: []format.SchemaElement{group("root", 1), list},
+		RowGroups: []format.RowGroup{{NumRows: 3, Columns: []format.ColumnChunk{{MetaData: meta}}}}})
+	f := opened(t, append(content, footer[len(Magic):]...))
+	err := f.Chunks(&f.Groups[0], func(_ int, chunk *Chunk) error {
+		c := f.Column(&f.Leaves[0], &f.Groups[0], chunk)
+		for i, want := range [][2]int64{{2, 0}, {2, 1}} {
+			if ok, err := c.Peek(false); err != nil || !ok {
+				t.Fatalf("page %d: %v, error %v", i, ok, err)
+			}
+			if _, ok := c.Rows(); ok {
+				t.Errorf("page %d tells its rows", i)
+			}
+			if rows, begun, err := c.CountRows(); err != nil || [2]int64{rows, begun} != want {
+				t.Errorf("page %d: %d rows, %d begun, error %v, want %v", i, rows, begun, err, want)
+			}
+		}
+		ok, err := c.Peek(false)
+		if ok {
+			t.Error("a third page")
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
