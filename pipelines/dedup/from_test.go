@@ -193,8 +193,24 @@ func TestDecideAgainAmongCopies(t *testing.T) {
 		}
 	}
 	first := run(t, ask(t, folder))
-	if _, err := decidedAgain(t, first, "--keep=prefer:b*"); err == nil || !strings.Contains(err.Error(), "do not say what these copies have in common") {
-		t.Errorf("%v", err)
+	for _, runner := range []string{"local", "prism", "direct"} {
+		_, err := decidedAgain(t, first, "--keep=prefer:b*", "--runner="+runner)
+		if job.Status(err) != 2 || !strings.HasPrefix(err.Error(), "b.jsonl at 0 is kept for other copies of a.jsonl at 0:") {
+			t.Errorf("%s: %v", runner, err)
+		}
+	}
+}
+
+// A cosine that rounding may have put on the other side of the threshold is refused.
+func TestDecideAgainAtTheThreshold(t *testing.T) {
+	input := filepath.Join(t.TempDir(), "in.jsonl")
+	if err := os.WriteFile(input, []byte(`{"text":"one two three four"}`+"\n"+`{"text":"one two three five"}`), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	first := run(t, ask(t, input, "--method=complete", "--compare=cosine", "--shingle=word:1", "--threshold=.5"))
+	_, err := decidedAgain(t, first, "--threshold=.75")
+	if job.Status(err) != 2 || !strings.Contains(err.Error(), "too near to 0.75: give another threshold") {
+		t.Error(err)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/internal/parallel"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/records"
@@ -43,7 +44,7 @@ type Outcome struct {
 }
 
 // Execute runs a pipeline, and waits for it to stop when ctx is done. If the pipeline fails, the error is a
-// *PipelineError.
+// *PipelineError, or a *UsageError if a step refused what was asked.
 func (r *Running) Execute(ctx context.Context, launch Launch, pipeline *beam.Pipeline, temp string) (Outcome, error) {
 	if !storage.IsLocal(temp) {
 		temp = ""
@@ -55,6 +56,9 @@ func (r *Running) Execute(ctx context.Context, launch Launch, pipeline *beam.Pip
 	if panicked := (*PanicError)(nil); err != nil && !errors.As(err, &panicked) {
 		slog.Info("pipeline failed", "error", err.Error())
 		err = &PipelineError{err}
+		if reason, refused := blocks.Refusal(err.Error()); refused {
+			err = Usage("%s", reason)
+		}
 	}
 	return ended, err
 }

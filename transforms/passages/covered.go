@@ -3,7 +3,6 @@ package passages
 import (
 	"context"
 	"encoding/binary"
-	"fmt"
 	"iter"
 	"math"
 
@@ -155,7 +154,8 @@ func (f *coverFn) ProcessElement(
 			f.tell(o, at.Document, dropped, emit)
 		}
 		if stay.bytes > f.Params.MostNumbers {
-			return noRoomError(f.Params.MostNumbers)
+			return blocks.Refuse("--drop-covered: what repeats takes more than %d bytes of memory, one bit for each different "+
+				"run of words; give more --memory, or a larger --length", f.Params.MostNumbers)
 		}
 		doc.clear()
 	}
@@ -164,18 +164,6 @@ func (f *coverFn) ProcessElement(
 	}
 	return nil
 }
-
-// noRoomError reports that the numbers of L-grams take more than this many bytes.
-type noRoomError int64
-
-func (e noRoomError) Error() string {
-	const message = "--drop-covered: what repeats takes more than %d bytes of memory, one bit for each different run of " +
-		"words; give more --memory, or a larger --length"
-	return fmt.Sprintf(message, int64(e))
-}
-
-// Status returns the exit status.
-func (noRoomError) Status() int { return 2 }
 
 // covers reports whether the covered share of the words reaches share.
 func covers(covered, words int64, share float64) bool {

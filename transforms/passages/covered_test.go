@@ -1,11 +1,12 @@
 package passages
 
 import (
-	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/kernels/passage"
 )
 
@@ -27,7 +28,8 @@ func TestDecideHoldsSoManyNumbers(t *testing.T) {
 			return !given
 		}
 		err := f.ProcessElement(t.Context(), 0, once, func(int64, []byte) {})
-		if room := new(noRoomError); fails != errors.As(err, room) || !fails && err != nil {
+		_, refused := blocks.Refusal(fmt.Sprint(err))
+		if fails != refused || !fails && err != nil {
 			t.Errorf("with room for %d bytes: %v", most, err)
 		}
 	}
