@@ -102,26 +102,33 @@ func (e *evaluation) byTruth(ctx context.Context, known *truth) error {
 	if err := e.need(output.Clusters); err != nil {
 		return err
 	}
-	found := map[string]int64{} // the cluster of an id
-	var ids []string
+	named := map[string]bool{}
+	for id := range known.all() {
+		named[id] = true
+	}
+	found := map[string]int64{} // the cluster of an id that the truth names
+	var all []clustered
 	for row, err := range output.Rows[records.Clustered](ctx, e.f, output.Clusters) {
 		if err != nil {
 			return err
 		}
 		if _, again := found[row.ID]; again {
-			return job.Usage("several documents have the id %s, so the truth cannot tell them apart; give unique ids with --id",
-				row.ID)
+			return job.Usage("several documents have the id %s, so the truth cannot tell them apart; run dedup again, with "+
+				"unique ids in the column of --id", row.ID)
 		}
-		found[row.ID], ids = row.Cluster, append(ids, row.ID)
+		if named[row.ID] {
+			found[row.ID] = row.Cluster
+		}
+		all = append(all, clustered{row.ID, row.Cluster})
 	}
 	e.result = records.Evaluation{Kind: known.kind, Missed: [][2]string{}, False: [][2]string{}}
-	if len(ids) > 0 {
-		e.result.Warnings = known.strange(e.Truth, "a cluster", ids[0],
+	if len(all) > 0 {
+		e.result.Warnings = known.strange(e.Truth, "a cluster", all[0].id,
 			func(id string) bool { _, ok := found[id]; return ok })
 	}
 	if known.kind == records.TruthPairs {
 		e.result.Documents = e.f.Run.Counts.Records - e.f.Run.Counts.Unreadable
-		e.result.Agreement = e.pairs(&e.result, known.pairs, found, ids)
+		e.result.Agreement = e.pairs(&e.result, known.pairs, found, all)
 	} else {
 		e.result.Documents = int64(len(known.ids))
 		e.result.Agreement = e.clusters(&e.result, known, found)
@@ -138,9 +145,15 @@ func (e *evaluation) byTruth(ctx context.Context, known *truth) error {
 	return err
 }
 
+// clustered is a document of the table clusters.
+type clustered struct {
+	id      string
+	cluster int64
+}
+
 // pairs compares the clusters with true pairs.
 func (c *Config) pairs(
-	e *records.Evaluation, pairs [][2]string, found map[string]int64, ids []string,
+	e *records.Evaluation, pairs [][2]string, found map[string]int64, documents []clustered,
 ) records.Agreement {
 	slices.SortFunc(pairs, func(a, b [2]string) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
 	pairs = slices.Compact(pairs)
@@ -169,15 +182,15 @@ func (c *Config) pairs(
 		units.add(group, counts)
 	}
 	members := map[int64][]string{}
-	for _, id := range ids {
-		members[found[id]] = append(members[found[id]], id)
-	}
-	for _, id := range ids { // clusters in the order of the table
-		cluster := found[id]
-		all := members[cluster]
-		if all[0] != id {
-			continue
+	var clusters []int64 // in the order of the table
+	for _, d := range documents {
+		if members[d.cluster] == nil {
+			clusters = append(clusters, d.cluster)
 		}
+		members[d.cluster] = append(members[d.cluster], d.id)
+	}
+	for _, cluster := range clusters {
+		all := members[cluster]
 		total := quality.Pairs(len(all))
 		units.add(cluster, quality.Agreement{Found: total})
 		for j, b := range all {

@@ -28,13 +28,13 @@ func TestCountsEqualPlain(t *testing.T) {
 		known := &truth{kind: records.TruthClusters, label: map[string]string{}}
 		var pairs [][2]string
 		found := map[string]int64{}
-		var ids []string
+		var documents []clustered
 		both, all, truths := 0., 0., 0.
 		for i := range n {
 			known.ids = append(known.ids, id(i))
 			known.label[id(i)] = fmt.Sprint(inTrue[i])
 			if sizes[inFound[i]] > 1 { // the table has no other documents
-				found[id(i)], ids = int64(inFound[i]), append(ids, id(i))
+				found[id(i)], documents = int64(inFound[i]), append(documents, clustered{id(i), int64(inFound[i])})
 			}
 			for j := range i {
 				if inFound[i] == inFound[j] {
@@ -57,7 +57,7 @@ func TestCountsEqualPlain(t *testing.T) {
 		c := &Config{List: 1000}
 		for name, count := range map[string]func(*records.Evaluation) records.Agreement{
 			"clusters": func(e *records.Evaluation) records.Agreement { return c.clusters(e, known, found) },
-			"pairs":    func(e *records.Evaluation) records.Agreement { return c.pairs(e, pairs, found, ids) },
+			"pairs":    func(e *records.Evaluation) records.Agreement { return c.pairs(e, pairs, found, documents) },
 		} {
 			e := &records.Evaluation{Documents: int64(n)}
 			e.Agreement = count(e)

@@ -54,16 +54,19 @@ func (e *evaluation) textsOfIDs(ctx context.Context) error {
 		}
 	}
 	return e.again(ctx, nil, func(plan *job.Plan, temp string) error {
-		found := map[string]blocks.Key{}
+		found, several := map[string]blocks.Key{}, map[string]bool{}
 		key := plan.Keys()
 		for row, err := range output.Rows[records.Clustered](ctx, e.f, output.Clusters) {
 			if err != nil {
 				return err
 			}
 			if wanted[row.ID] {
+				_, several[row.ID] = found[row.ID]
 				found[row.ID] = key(row.Source, row.Position)
-				delete(wanted, row.ID)
 			}
+		}
+		for id := range found {
+			delete(wanted, id)
 		}
 		_, err := eachID(ctx, plan, func(id string, key blocks.Key) bool {
 			if wanted[id] {
@@ -82,9 +85,15 @@ func (e *evaluation) textsOfIDs(ctx context.Context) error {
 			for _, pair := range list.pairs {
 				a, okA := found[pair[0]]
 				b, okB := found[pair[1]]
-				if !okA || !okB {
-					e.result.Warnings = append(e.result.Warnings,
-						fmt.Sprintf("cannot show %s and %s: the input does not have both", pair[0], pair[1]))
+				why := ""
+				switch {
+				case !okA || !okB:
+					why = "the input does not have both"
+				case several[pair[0]] || several[pair[1]]:
+					why = "several documents have one of these ids"
+				}
+				if why != "" {
+					e.result.Warnings = append(e.result.Warnings, fmt.Sprintf("cannot show %s and %s: %s", pair[0], pair[1], why))
 					continue
 				}
 				shown, err := example(ctx, plan, temp, blocks.Edge{A: a, B: b})
