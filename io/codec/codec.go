@@ -66,6 +66,8 @@ type Document struct {
 	// NoText says that the record, though well formed, has no text at all: every text column is
 	// missing or null. The document is not compared. An empty text is not NoText.
 	NoText bool
+	// Nulls counts the text columns, all but the last, that are missing or null before the first that is not.
+	Nulls int
 	// Missing lists the text columns that the record does not have, by their index in Fields.Text. It excludes columns
 	// that are null, and those whose name may be omitted.
 	Missing []int
@@ -84,6 +86,9 @@ func (doc *Document) Reset() {
 
 // NextColumn ends a text column and begins another, separated by the result of Fields.Between.
 func (doc *Document) NextColumn(between string) {
+	if doc.NoText {
+		doc.Nulls++
+	}
 	doc.Ends = binary.AppendUvarint(doc.Ends, uint64(len(doc.Text)))
 	doc.Text = append(doc.Text, between...)
 }

@@ -53,12 +53,12 @@ func TestError(t *testing.T) {
 
 func TestResetKeepsMemory(t *testing.T) {
 	doc := codec.Document{
-		ID: []byte("id"), HasID: true, Text: []byte("text"), NoText: true,
+		ID: []byte("id"), HasID: true, Text: []byte("text"), NoText: true, Nulls: 1,
 		Value: codec.Value{Kind: codec.StringValue, Text: []byte("value")},
 	}
 	id, text, value := &doc.ID[0], &doc.Text[0], &doc.Value.Text[0]
 	doc.Reset()
-	if len(doc.ID) != 0 || doc.HasID || len(doc.Text) != 0 || doc.NoText || doc.Value.Kind != codec.NoValue || len(doc.Value.Text) != 0 {
+	if len(doc.ID) != 0 || doc.HasID || len(doc.Text) != 0 || doc.NoText || doc.Nulls != 0 || doc.Value.Kind != codec.NoValue || len(doc.Value.Text) != 0 {
 		t.Errorf("not empty: %+v", doc)
 	}
 	if &doc.ID[:1][0] != id || &doc.Text[:1][0] != text || &doc.Value.Text[:1][0] != value {

@@ -23,7 +23,7 @@ func (o Options) matched(see func(*reading.Record) error) func(*reading.Record) 
 			}
 			switch {
 			case i == texts-1:
-				doc.Text, doc.NoText = text[:end], end == 0
+				doc.Text, doc.NoText = text[:end], doc.NoText || doc.Nulls >= texts
 				doc.Ends = doc.Ends[:len(doc.Ends)-len(ends)]
 			case i >= texts:
 				doc.Values = blocks.AppendBytes(doc.Values, text[min(from, int(end)):end])
