@@ -9,13 +9,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"strconv"
-	"strings"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
-	"github.com/neardup/neardup/blocks"
-	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/cosine"
 	"github.com/neardup/neardup/kernels/hamming"
@@ -139,7 +135,7 @@ func (c *Config) documents(
 		texts := [2][]byte{}
 		var sought []int
 		for i, name := range []string{c.A, c.B} {
-			if texts[i], err = atPlace(ctx, plan, name); err != nil {
+			if _, texts[i], err = job.AtPlace(ctx, plan, name); err != nil {
 				return err
 			}
 			if texts[i] == nil {
@@ -153,35 +149,6 @@ func (c *Config) documents(
 		return nil
 	})
 	return a, b, warnings, err
-}
-
-// atPlace returns the text of the document that SOURCE@POSITION names, or nil if name is not a place of the input.
-func atPlace(ctx context.Context, plan *job.Plan, name string) ([]byte, error) {
-	i := strings.LastIndexByte(name, '@')
-	if i < 0 {
-		return nil, nil
-	}
-	position, err := strconv.ParseInt(name[i+1:], 10, 64)
-	if err != nil || position < 0 {
-		return nil, nil
-	}
-	for file, source := range plan.Listing.Inputs.Names() {
-		if source == name[:i] {
-			return textAt(ctx, plan, blocks.NewKey(file, position))
-		}
-	}
-	return nil, nil
-}
-
-// textAt returns the text of a document. An empty text is not nil.
-func textAt(ctx context.Context, plan *job.Plan, key blocks.Key) (text []byte, err error) {
-	err = source.Lookup(ctx, plan.Listing.Inputs, []blocks.Key{key}, plan.Reading(), func(doc blocks.Document) {
-		text = append([]byte{}, doc.Text...)
-	})
-	if err != nil {
-		return nil, job.Usage("%s@%d: %w", plan.Listing.Inputs.Source(key), key.Position(), err)
-	}
-	return text, nil
 }
 
 // lookUp finds the documents that are named by their ids.
@@ -203,7 +170,7 @@ func (c *Config) lookUp(
 		return err
 	}
 	for _, i := range sought {
-		_, text, err := job.Document(ctx, plan, temp, answer(i), names[i], "give one of these places instead of the id")
+		_, text, err := job.Document(ctx, plan, temp, answer(i), names[i])
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/neardup/neardup/blocks"
@@ -14,9 +15,8 @@ import (
 )
 
 // Document returns the one document that a nearest.Lookup found, read from the file answer. The error is a *UsageError
-// if there are more documents or none, or if the document was not compared; it begins with what was asked for, and
-// instead says what to do if several documents have the id.
-func Document(ctx context.Context, p *Plan, temp, answer, asked, instead string) (key blocks.Key, text []byte, err error) {
+// if there are more documents or none, or if the document was not compared; it begins with what was asked for.
+func Document(ctx context.Context, p *Plan, temp, answer, asked string) (key blocks.Key, text []byte, err error) {
 	found, err := storage.Shared[nearest.Found](ctx, answer)
 	if err != nil {
 		return 0, nil, err
@@ -36,7 +36,8 @@ func Document(ctx context.Context, p *Plan, temp, answer, asked, instead string)
 		if int64(len(places)) < found.Documents {
 			first = ", the first"
 		}
-		return 0, nil, Usage("%s: %d documents have this id%s: %s; %s", asked, found.Documents, first, strings.Join(places, ", "), instead)
+		return 0, nil, Usage("%s: %d documents have this id%s: %s; give one of these places instead of the id", asked, found.Documents, first,
+			strings.Join(places, ", "))
 	case len(found.Rejected) == 1:
 		row := found.Rejected[0]
 		_, err := source.Text(ctx, inputs, p.Keys()(row.Source, row.Position), p.Reading())
@@ -67,4 +68,42 @@ func Document(ctx context.Context, p *Plan, temp, answer, asked, instead string)
 	}
 	read, err := source.Text(ctx, inputs, found.Keys[0], p.Reading())
 	return found.Keys[0], []byte(read), err
+}
+
+// ParsePlace splits SOURCE@POSITION.
+func ParsePlace(name string) (source string, position int64, ok bool) {
+	i := strings.LastIndexByte(name, '@')
+	if i < 0 {
+		return "", 0, false
+	}
+	position, err := strconv.ParseInt(name[i+1:], 10, 64)
+	return name[:i], position, err == nil && position >= 0
+}
+
+// AtPlace returns the document that SOURCE@POSITION names, with a text that is not nil; it is nil if name is no place of
+// the input. The error is a *UsageError.
+func AtPlace(ctx context.Context, p *Plan, name string) (key blocks.Key, text []byte, err error) {
+	source, position, ok := ParsePlace(name)
+	if !ok {
+		return 0, nil, nil
+	}
+	for file, other := range p.Listing.Inputs.Names() {
+		if other == source {
+			key = blocks.NewKey(file, position)
+			text, err = textAt(ctx, p, key)
+			return key, text, err
+		}
+	}
+	return 0, nil, nil
+}
+
+// textAt is never nil unless no document begins there.
+func textAt(ctx context.Context, p *Plan, key blocks.Key) (text []byte, err error) {
+	err = source.Lookup(ctx, p.Listing.Inputs, []blocks.Key{key}, p.Reading(), func(doc blocks.Document) {
+		text = append([]byte{}, doc.Text...)
+	})
+	if err != nil {
+		return nil, Usage("%s@%d: %w", p.Listing.Inputs.Source(key), key.Position(), err)
+	}
+	return text, nil
 }

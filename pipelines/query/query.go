@@ -32,7 +32,7 @@ import (
 type Config struct {
 	records.Input
 
-	Of            string   `placeholder:"ID" help:"Id of the document to find neighbours of." group:"Query"`
+	Of            string   `placeholder:"ID" help:"Id of the document to find neighbours of, or its place: SOURCE@POSITION, as in the tables." group:"Query"`
 	File          string   `placeholder:"FILE" help:"Find the neighbours of the text in this file; - is standard input." group:"Query"`
 	Against       string   `placeholder:"INDEX" help:"Search the documents kept in an index, by its keys, instead of an input." group:"Query"`
 	Most          int      `name:"nearest" short:"n" default:"10" placeholder:"N" help:"Maximum number of documents to list (default: ${default})." group:"Query"`
@@ -274,17 +274,24 @@ func (r *run) do(ctx context.Context) (*records.Answer, error) {
 	}
 	key, text, err := nearest.None, []byte(nil), error(nil)
 	if r.config.File != "" {
-		if text, err = r.readText(ctx); err != nil {
-			return nil, err
-		}
+		text, err = r.readText(ctx)
+	} else {
+		key, text, err = r.atPlace(ctx)
 	}
-	if err := r.prepare(ctx); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	if r.config.Of != "" {
+	byID := r.config.File == "" && text == nil
+	if err := r.prepare(ctx, byID); err != nil {
+		return nil, err
+	}
+	if byID {
 		if key, text, err = r.document(ctx); err != nil {
 			return nil, err
 		}
+	}
+	if key != nearest.None {
+		r.answer.Source, r.answer.Position = r.plan.Listing.Inputs.Source(key), key.Position()
 	}
 	query, err := r.query(ctx, key, text)
 	if err != nil {
@@ -320,40 +327,52 @@ func (r *run) textOfFile(ctx context.Context) (text []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	tooLarge := job.Usage("--file %s: larger than --max-doc-bytes %d", r.config.File, int64(r.config.MaxDocBytes))
 	if int64(len(content)) > most {
-		return nil, tooLarge
+		return nil, job.Usage("--file %s: larger than --max-doc-bytes %d", r.config.File, int64(r.config.MaxDocBytes))
 	}
 	if text, err = r.plan.Reading().Text(content); err != nil {
 		return nil, job.Usage("--file %s: %w", r.config.File, err)
 	}
+	return text, r.fits("--file "+r.config.File, text)
+}
+
+// fits returns a *job.UsageError if the text that a flag names is not compared.
+func (r *run) fits(named string, text []byte) error {
 	if int64(len(text)) > int64(r.config.MaxDocBytes) || r.plan.Spec.TooLarge(text) {
-		return nil, tooLarge
+		return job.Usage("%s: larger than --max-doc-bytes %d", named, int64(r.config.MaxDocBytes))
 	}
 	if least := r.config.MinWords; least > 0 {
 		if words := shingle.NewWordCounter(r.plan.Spec).Words(text); words < least {
-			return nil, job.Usage("--file %s: the text is not compared: it has %d words; lower --min-words %d",
-				r.config.File, words, least)
+			return job.Usage("%s: the text is not compared: it has %d words; lower --min-words %d", named, words, least)
 		}
 	}
-	return text, nil
+	return nil
 }
 
-// prepare reads all documents once if the id must be looked up, or shingles counted or numbered, including those of the
+// atPlace returns the document that --of names by its place; the text is nil if it does not.
+func (r *run) atPlace(ctx context.Context) (blocks.Key, []byte, error) {
+	key, text, err := job.AtPlace(ctx, r.plan, r.config.Of)
+	if text == nil || err != nil {
+		return 0, nil, err
+	}
+	return key, text, r.fits("--of "+r.config.Of, text)
+}
+
+// prepare reads all documents once if --of names an id, or shingles must be counted or numbered, including those of the
 // query's text.
-func (r *run) prepare(ctx context.Context) error {
+func (r *run) prepare(ctx context.Context, byID bool) error {
 	search := r.plan.Reads(job.First)
 	if r.config.byBuckets() && r.config.Sort == bySimilarity {
 		search = r.plan.Reads(job.First, job.Second)
 	}
-	if r.config.Of == "" && !r.plan.Request.Prepares() {
+	if !byID && !r.plan.Request.Prepares() {
 		r.config.Tell(search)
 		return nil
 	}
 	r.config.Tell(r.plan.Reads(job.First), search)
 	pipeline, scope := beam.NewPipelineWithRoot()
 	docs, rejected := r.plan.ReadAlone(scope, r.temp)
-	if r.config.Of != "" {
+	if byID {
 		nearest.Lookup{
 			Inputs: r.plan.Signature(r.temp).Inputs, ID: r.config.Of, Answer: storage.Join(r.temp, foundFile),
 		}.Find(scope, docs, rejected...)
@@ -371,12 +390,7 @@ func (r *run) prepare(ctx context.Context) error {
 
 // document returns the one document of the id.
 func (r *run) document(ctx context.Context) (blocks.Key, []byte, error) {
-	key, text, err := job.Document(ctx, r.plan, r.temp, storage.Join(r.temp, foundFile), "--of "+r.config.Of,
-		"give the text of one with --file")
-	if err == nil {
-		r.answer.Source, r.answer.Position = r.plan.Listing.Inputs.Source(key), key.Position()
-	}
-	return key, text, err
+	return job.Document(ctx, r.plan, r.temp, storage.Join(r.temp, foundFile), "--of "+r.config.Of)
 }
 
 // search finds the nearest documents.

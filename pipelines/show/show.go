@@ -354,7 +354,8 @@ func (s *show) rejected(ctx context.Context) (found bool, err error) {
 
 // inCorpus looks for the place in the input, or else for the id in the corpus, which has all other documents.
 func (s *show) inCorpus(ctx context.Context) error {
-	if at, ok := parse(s.Document); ok && s.wasRead(at.source) {
+	if source, position, ok := job.ParsePlace(s.Document); ok && s.wasRead(source) {
+		at := place{source, position}
 		if _, err := s.text(ctx, at); err == nil {
 			s.found.ID, s.found.Source, s.found.Position, s.found.State = s.Document, at.source, at.position, records.StateAlone
 			return nil
@@ -410,16 +411,6 @@ func nearer(wanted string, nearest []string, id string) []string {
 		return []string{best}
 	}
 	return nearest
-}
-
-// parse parses SOURCE@POSITION.
-func parse(name string) (at place, ok bool) {
-	i := strings.LastIndexByte(name, '@')
-	if i < 0 {
-		return at, false
-	}
-	position, err := strconv.ParseInt(name[i+1:], 10, 64)
-	return place{name[:i], position}, err == nil && position >= 0
 }
 
 // inFile is the id of a document of the corpus, and its file below the output.
