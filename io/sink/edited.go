@@ -2,10 +2,13 @@ package sink
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"io"
 	"slices"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
@@ -177,18 +180,18 @@ func (e *editor) edit(position int64, base int, text []byte) []byte {
 	return joined
 }
 
-// join joins parts of a text by a space or, if a part that was cut bordered on a line break, by that line break. It
-// returns the number of joints.
+// join joins parts of a text by a space, if a part that was cut bordered on white space, or by a line break that it
+// bordered on. Without white space, it adds a space only where two words might become one. It returns the number of
+// joints.
 func (e *editor) join(text []byte, parts [][2]int) (joined []byte, seams int64) {
 	const white = " \t\r\n\v\f"
 	between := ""
 	for i, p := range parts {
 		part := text[p[0]:p[1]]
 		if i > 0 {
-			if begun := part[:len(part)-len(bytes.TrimLeft(part, white))]; between == "" {
-				between = e.lineBreak(begun)
-			}
-			part = bytes.TrimLeft(part, white)
+			begun := len(part) - len(bytes.TrimLeft(part, white))
+			between = e.widest(between, part[:begun])
+			part = part[begun:]
 		}
 		last := i+1 == len(parts)
 		end := part
@@ -196,29 +199,38 @@ func (e *editor) join(text []byte, parts [][2]int) (joined []byte, seams int64) 
 			end = bytes.TrimRight(part, white)
 		}
 		if len(end) == 0 && (!last || i > 0) {
-			if between == "" {
-				between = e.lineBreak(part)
-			}
+			between = e.widest(between, part)
 			continue
 		}
 		if len(joined) > 0 {
-			if between == "" {
+			if between == "" && mayJoin(joined, end) {
 				between = " "
 			}
 			joined = append(joined, between...)
 			seams++
 		}
-		joined, between = append(joined, end...), e.lineBreak(part[len(end):])
+		joined, between = append(joined, end...), e.gap(part[len(end):])
 	}
 	return slices.Clip(joined), seams
 }
 
-// lineBreak returns the first line break in white, or "" if it has none. Between paragraphs it returns two, which leave
-// a blank line.
-func (e *editor) lineBreak(white []byte) string {
+// widest returns gap or, if gap has no line break, the gap of white.
+func (e *editor) widest(gap string, white []byte) string {
+	if gap == "" || gap == " " {
+		return cmp.Or(e.gap(white), gap)
+	}
+	return gap
+}
+
+// gap returns the first line break in white, a space if it has none, or "" if white is empty. Between paragraphs it
+// returns two line breaks, which leave a blank line.
+func (e *editor) gap(white []byte) string {
 	i := bytes.IndexAny(white, "\r\n")
-	if i < 0 {
+	switch {
+	case len(white) == 0:
 		return ""
+	case i < 0:
+		return " "
 	}
 	end := white[i : i+1]
 	if bytes.HasPrefix(white[i:], []byte("\r\n")) {
@@ -228,4 +240,29 @@ func (e *editor) lineBreak(white []byte) string {
 		return string(end) + string(end)
 	}
 	return string(end)
+}
+
+// mayJoin reports whether the last word of a text and the first of another may become one with nothing between them.
+func mayJoin(before, after []byte) bool {
+	last, _ := utf8.DecodeLastRune(before)
+	first, _ := utf8.DecodeRune(after)
+	apart := isApart(last) || isApart(first) || isPunctuation(last) && isPunctuation(first)
+	return !apart
+}
+
+// isApart reports whether a character joins no other: it is white space, or of a script whose words are not set apart.
+func isApart(r rune) bool {
+	return unicode.IsSpace(r) || unicode.In(r, unspaced...) && !unicode.IsNumber(r)
+}
+
+// unspaced are those scripts, as words are found.
+var unspaced = []*unicode.RangeTable{
+	unicode.Han, unicode.Hiragana,
+	unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar,
+	unicode.Tai_Le, unicode.New_Tai_Lue, unicode.Tai_Tham, unicode.Tai_Viet, unicode.Ahom,
+}
+
+// isPunctuation reports whether a character is of a kind of which no two join words; an underscore does.
+func isPunctuation(r rune) bool {
+	return unicode.IsPunct(r) && !unicode.Is(unicode.Pc, r) || r < utf8.RuneSelf && unicode.IsSymbol(r)
 }
