@@ -38,6 +38,8 @@ type Forecast struct {
 	Workers int64 `json:"cluster_workers"`
 	// Kept is the maximum size of the work that the run keeps if it fails, for the same command to continue.
 	Kept int64 `json:"kept_bytes,omitempty"`
+	// Appended is the maximum number of bytes that --append adds to the index.
+	Appended int64 `json:"appended_bytes,omitempty"`
 	// Seconds is an estimate from the CPU time of the sample.
 	Seconds float64 `json:"seconds"`
 }

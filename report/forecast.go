@@ -136,6 +136,10 @@ func forecast(out *printer, run *records.Run) {
 			"beside the output"
 		out.item("if it fails", stays, bytesOf(f.Kept))
 	}
+	if f.Appended > 0 {
+		out.item("append", "up to %s go to %s, once the output is complete", bytesOf(f.Appended),
+			terminal.Mask(run.Parameters.Against[0]))
+	}
 	out.item("cluster", "at least %s in one job (docs/flink.md)", plural(f.Workers, "worker"))
 	out.item("time", "%s, estimated from the CPU time that the sample took", roughly(f.Seconds))
 }

@@ -40,6 +40,11 @@ func (p *Plan) forecast(ctx context.Context, inForce records.InForce) (*records.
 	if p.phased() {
 		f.Kept = p.phaseBytes() + p.Listing.Inputs.BytesOfInputs()
 	}
+	if p.Request.Append {
+		documents, text := s.ofInputs()
+		bands := p.Choice.Bands
+		f.Appended = round(text+documents*float64(keyBytes*bands+rowBytes)) + int64(fileBytes*(bands+2))
+	}
 	f.Memory = memory.Budget{Bytes: inForce.Memory}.Most()
 	workers := cmp.Or(inForce.Workers, runtime.GOMAXPROCS(0))
 	if f.Seconds, err = p.seconds(ctx, s); err != nil {
@@ -48,6 +53,14 @@ func (p *Plan) forecast(ctx context.Context, inForce records.InForce) (*records.
 	f.Seconds /= float64(workers)
 	return f, nil
 }
+
+// What an index takes at most besides the texts: for each document, its keys, one per band, and its row, both before
+// compression; and for each file of a band or a table.
+const (
+	keyBytes  = 16
+	rowBytes  = 100
+	fileBytes = 4 << 10
+)
 
 // seconds estimates the CPU seconds of the run. The constants were fitted to twelve corpora on one machine; costs that
 // grow with the input are measured by the survey, on this machine.
@@ -58,10 +71,24 @@ func (p *Plan) seconds(ctx context.Context, s *survey) (float64, error) {
 		signed   = .8    // share of a survey's time per document
 		packed   = 10e-9 // to compress a byte
 		readMore = 1.2   // factor for documents that are read again
+		appended = 30e-9 // to write a byte of text to an index
 	)
 	in := p.Listing.Inputs
-	cpu := run + file*float64(in.Len()) + signed*s.signing*s.ratio() +
-		readMore*s.reading*float64(in.Bytes())/float64(max(1, s.sampled.Stored))
+	signing := signed * s.signing * s.ratio()
+	reading := s.reading * float64(in.Bytes()) / float64(max(1, s.sampled.Stored))
+	_, text := s.ofInputs()
+	own := text / max(1, float64(s.text)*s.ratio())
+	keyed := p.Request.Index != nil && p.Request.Index.HasKeys()
+	if keyed { // the run reads few documents of the index
+		signing, reading, own = own*signing, own*reading, 1
+	}
+	cpu := run + file*float64(in.Len()) + signing + readMore*reading
+	if p.Request.Append { // the run also reads the input once more, and then what it wrote to the index
+		cpu += 2*own*reading + appended*text
+		if keyed {
+			cpu += signing
+		}
+	}
 	if !p.Request.Writes(output.Corpus) || in.Len() == 0 {
 		return cpu, nil
 	}
@@ -83,6 +110,17 @@ func (s *survey) total() int64 {
 		n = min(n, limit)
 	}
 	return n
+}
+
+// ofInputs estimates the number of documents in the input, without references, and the bytes of their texts.
+func (s *survey) ofInputs() (documents, text float64) {
+	for i := range s.documents {
+		if d := &s.documents[i]; !s.plan.Listing.Inputs.IsReference(d.key) {
+			documents++
+			text += float64(d.text)
+		}
+	}
+	return documents * s.ratio(), text * s.ratio()
 }
 
 // ratio returns how many documents the input has for each one in the survey.

@@ -272,3 +272,40 @@ func TestSuitedShingles(t *testing.T) {
 		})
 	}
 }
+
+// What --append adds to an index is bounded, with keys and without, also if it is little.
+func TestForecastOfAppending(t *testing.T) {
+	small := filepath.Join(t.TempDir(), "small.jsonl")
+	mustDo(t, os.WriteFile(small, []byte(`{"id":"a","text":"one two three"}`), 0o666))
+	for _, method := range []string{"minhash", "complete"} {
+		spec := records.Default()
+		spec.Method = method
+		index := indexOf(t, spec)
+		for _, night := range []string{small, "../../testdata/tldr/linux.jsonl", "../../testdata/tldr/osx.jsonl"} {
+			config := ask(t, night, "--against="+index)
+			if f := forecast(t, config); f.Appended != 0 {
+				t.Errorf("%s, %s: %d bytes without --append", method, night, f.Appended)
+			}
+			config.Append = true
+			expected, before := forecast(t, config).Appended, bytesIn(t, index)
+			run(t, config)
+			if added := bytesIn(t, index) - before; added > expected || expected > 8*added {
+				t.Errorf("%s, %s: at most %d bytes expected, %d added", method, night, expected, added)
+			}
+		}
+	}
+}
+
+// bytesIn is the size of the files of a folder.
+func bytesIn(t *testing.T, dir string) (bytes int64) {
+	t.Helper()
+	mustDo(t, filepath.WalkDir(dir, func(_ string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		info, err := entry.Info()
+		bytes += info.Size()
+		return err
+	}))
+	return bytes
+}

@@ -5,14 +5,18 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"path/filepath"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/runners/local"
 )
 
 // The extrapolation of a·n + b·n² is exact, for any a, b and n.
@@ -108,4 +112,51 @@ func TestLeastShinglesByTrying(t *testing.T) {
 			t.Fatalf("%d and %d shingles, want %d and %d", a, b, equal, word)
 		}
 	})
+}
+
+// A night reads of an index few documents. If it is added, the night is read again, signed again and written.
+func TestSecondsAgainstAnIndex(t *testing.T) {
+	index := filepath.Join(t.TempDir(), "index")
+	spec := records.Default()
+	if _, err := CreateIndex(t.Context(), index, spec, 1000); err != nil {
+		t.Fatal(err)
+	}
+	// seconds are those of a night, by a survey of which the index has half.
+	seconds := func(night string, adds bool) float64 {
+		c := Config{Spec: spec}
+		c.Inputs, c.Against, c.Append = []string{"../../testdata/tldr/" + night}, []string{index}, adds
+		c.Runner, c.Output = "local", filepath.Join(t.TempDir(), "out")
+		task, err := New(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := newRun(task.config, task.asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.index, r.temp = task.index, t.TempDir()
+		if err := r.makePlan(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		in := r.plan.Listing.Inputs
+		s := &survey{plan: r.plan, sampled: source.Sampled{Stored: in.Bytes(), Documents: 2}, whole: true, reading: 1000, signing: 100_000, text: 1e9}
+		s.documents = []surveyed{{key: 0, text: 5e8}, {key: blocks.NewKey(in.References(), 0), text: 5e8}}
+		got, err := r.plan.seconds(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if adds {
+			if _, err := task.Run(t.Context(), beamtest.Launch("local", local.Options{})); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return got
+	}
+	alone, more := seconds("linux.jsonl", false), seconds("linux.jsonl", true)
+	if added := more - alone; added < 80_000+2000+10 || added > 100_000+2000+50 {
+		t.Errorf("%v seconds, to add the night %v more", alone, added)
+	}
+	if against := seconds("osx.jsonl", false); math.Abs(against/alone-.5) > .01 {
+		t.Errorf("%v seconds of a night that is half of what may be compared, and %v of all", against, alone)
+	}
 }
