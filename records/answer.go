@@ -5,10 +5,10 @@ type Neighbour struct {
 	ID       string `parquet:"id" json:"id" doc:"id of the neighbour"`
 	Source   string `parquet:"source,dict" json:"source" doc:"its file"`
 	Position int64  `parquet:"position" json:"position" doc:"where it begins in its file"`
-	// Estimate is the share of equal values of the two signatures; nil if all documents were compared.
-	Estimate *float64 `parquet:"estimate,optional" json:"estimate" doc:"share of equal signature values; null unless the query searches buckets"`
-	// Buckets are the buckets that both documents share, by band; nil if all documents were compared. The table does not
-	// have them.
+	// Estimate is the share of equal values of the two signatures; nil unless an input was searched by buckets.
+	Estimate *float64 `parquet:"estimate,optional" json:"estimate" doc:"share of equal signature values; null unless the query searches an input by buckets"`
+	// Buckets are the buckets that both documents share, by band; nil unless an input was searched by buckets. The table
+	// does not have them.
 	Buckets []Bucket `parquet:"-" json:"buckets"`
 	// Similarity is exact. Of Size shingles of this document, the other one has Shared.
 	Similarity float64 `parquet:"similarity" json:"similarity" doc:"exact similarity, by the 'measure' that the metadata names"`

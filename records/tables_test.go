@@ -147,7 +147,7 @@ func tablesPage(t *testing.T) []byte {
 		{"coverage", "The table has a row for each document that has a passage.", columnsOf[Coverage](t)},
 		{"repeats", "The table has a row for each of the 1,000 most frequent passages whose first place has `--length` words, the most frequent first.", columnsOf[Repeat](t)},
 		{"contaminated", "`neardup passages --against` writes this table and `rejected` instead of `passages`, `coverage` and `repeats`. Each row names a document and an item of `--against`; the document contains at least `--item-share` of the item's words.", columnsOf[Contaminated](t)},
-		{"neighbours", "`neardup query --output FILE` writes these rows, the most similar first. `--json` prints them; if the query searches buckets, each row also has the `buckets` that the neighbour shares.", columnsOf[Neighbour](t)},
+		{"neighbours", "`neardup query --output FILE` writes these rows, the most similar first. `--json` prints them; if the query searches an input by buckets, each row also has the `buckets` that the neighbour shares.", columnsOf[Neighbour](t)},
 		{"buckets", "`neardup compare --output DIR` writes `DIR/buckets` for the methods `bands`, `signatures` and `pieces`. Two documents share a bucket if `band` and `bucket` are equal.", columnsOf[Bucketed](t)},
 		{"candidates", "`DIR/candidates` has a row for each pair that shares a bucket.", columnsOf[Candidate](t)},
 		{"pairs of compare", "If all methods use the same measure, `DIR/pairs` has a row for each pair that a method finds similar.", columnsOf[Found](t)},

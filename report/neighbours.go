@@ -28,7 +28,7 @@ func Neighbours(w io.Writer, a *records.Answer) error {
 	out.printf("\n")
 	nearest := table{key: 3}
 	first := []string(nil)
-	if a.Buckets {
+	if a.Neighbours[0].Estimate != nil {
 		first, nearest.key = []string{"estimate"}, 4
 	}
 	nearest.head(append(first, "similarity", "shared", "size", "id", "source")...)

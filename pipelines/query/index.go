@@ -13,6 +13,7 @@ import (
 	"github.com/neardup/neardup/pipelines/dedup"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/nearest"
 )
 
 // ofIndex is a query of the documents kept in an index, which are found by its keys.
@@ -37,6 +38,9 @@ func openIndex(ctx context.Context, c Config) (*ofIndex, error) {
 				strings.ReplaceAll(name, "_", "-"))
 		}
 	}
+	if err := c.checkListed(); err != nil {
+		return nil, err
+	}
 	x, err := dedup.OpenIndex(ctx, c.Against)
 	if err != nil {
 		return nil, err
@@ -60,41 +64,40 @@ func (q *ofIndex) run(ctx context.Context) (*records.Answer, error) {
 	}
 	r := &run{config: q.config, plan: plan}
 	r.config.MaxDocBytes = q.asked.MaxDocBytes
+	if r.config.MinSimilarity == nil {
+		r.config.MinSimilarity = &q.asked.Spec.Threshold
+	}
 	text, err := r.textOfFile(ctx)
 	if err != nil {
 		return nil, err
 	}
-	least := q.asked.Spec.Threshold
-	if q.config.MinSimilarity != nil {
-		least = *q.config.MinSimilarity
-	}
-	own := plan.Spec.New().Shingles(nil, text)
-	if len(own) == 0 {
-		return nil, job.Usage("--file %s: the text has no token, so nothing resembles it", q.config.File)
+	query, err := r.query(ctx, nearest.None, text)
+	if err != nil {
+		return nil, err
 	}
 	keys, err := q.candidates(ctx, plan, text)
 	if err != nil {
 		return nil, err
 	}
 	r.answer = records.Answer{
-		Of: q.config.File, Size: int32(len(own)), Buckets: true, MinSimilarity: least, Asked: q.config.Most,
+		Of: q.config.File, Buckets: true, MinSimilarity: *r.config.MinSimilarity, Asked: q.config.Most,
 		Neighbours: []records.Neighbour{}, Parameters: plan.Metadata(nil),
 	}
-	verifier, shingler, in := plan.Verifier("").New(), plan.Spec.New(), plan.Listing.Inputs
+	compare, err := r.comparer(ctx, query.Features)
+	if err != nil {
+		return nil, err
+	}
+	in := plan.Listing.Inputs
 	var failed error
 	err = source.Lookup(ctx, in, keys, plan.Reading(), func(doc blocks.Document) {
-		its := shingler.Shingles(nil, doc.Text)
-		score, _ := verifier.Compare(own, its)
-		similarity := verifier.Similarity(score, len(own), len(its))
-		name, err := in.Stored(doc.Key, doc.ID)
-		if err != nil || similarity < least {
-			failed = errors.Join(failed, err)
+		row, ok := compare(doc.Text)
+		if !ok {
 			return
 		}
-		r.answer.Neighbours = append(r.answer.Neighbours, records.Neighbour{
-			ID: name.ID, Source: name.Source, Position: name.Position, Similarity: similarity,
-			Shared: int32(verifier.Shared(score, own, its)), Size: int32(len(its)),
-		})
+		name, err := in.Stored(doc.Key, doc.ID)
+		failed = errors.Join(failed, err)
+		row.ID, row.Source, row.Position = name.ID, name.Source, name.Position
+		r.answer.Neighbours = append(r.answer.Neighbours, row)
 	})
 	if err := errors.Join(err, failed); err != nil {
 		return nil, err

@@ -58,8 +58,8 @@ type Config struct {
 // byBuckets reports whether only documents that share a bucket are compared.
 func (c *Config) byBuckets() bool { return c.asked() || c.Pieces != 0 }
 
-// Buckets, if it names a kind of signature or bands and rows, restricts the comparison to documents that share a
-// bucket. A field that is nil or 0 is not given.
+// Buckets restricts the comparison to documents that share a bucket, if it names a kind of signature or bands and rows.
+// A field that is nil or 0 is not given.
 type Buckets struct {
 	Signature *string  `enum:"${signatures}" placeholder:"KIND" help:"Compare only documents that share a bucket, by signatures of this kind, as in textbooks: fss, classic or salted, as for dedup. Without --signature, --bands or --rows, all documents are compared (default with --bands and --rows: fss)." group:"By buckets"`
 	Bands     int      `placeholder:"B" help:"Number of bands, with --rows, instead of the number that --recall would choose." group:"By buckets"`
@@ -135,8 +135,6 @@ func (c *Config) validate() (*job.Asked, error) {
 	case len(c.Match) > 0 || c.MatchNumbers:
 		return nil, job.Usage("--match: query ranks documents by similarity and knows no rules; " +
 			"run dedup FILE --against FILES with this --match")
-	case c.Most < 1:
-		return nil, job.Usage("--nearest %d: must be at least 1", c.Most)
 	case c.Sort == byEstimate && !c.byBuckets():
 		return nil, job.Usage("--sort estimate: nothing is estimated if all documents are compared; give --signature, " +
 			"or leave it out")
@@ -149,10 +147,8 @@ func (c *Config) validate() (*job.Asked, error) {
 		return nil, job.Usage("--signature, --bands and --rows are for sets: with --compare %s all documents are compared, "+
 			"or with --method simhash --pieces those that share a piece", cmp.Or(c.Compare, job.Overlap))
 	}
-	if c.MinSimilarity != nil {
-		if _, err := setsim.ParseThreshold(*c.MinSimilarity); err != nil {
-			return nil, job.Usage("--min-similarity %v: %w", *c.MinSimilarity, err)
-		}
+	if err := c.checkListed(); err != nil {
+		return nil, err
 	}
 	spec := c.spec()
 	if !c.byBuckets() {
@@ -165,6 +161,20 @@ func (c *Config) validate() (*job.Asked, error) {
 		return nil, err
 	}
 	return asked, cmp.Or(c.Check(asked), c.Runner.CheckHere("query"), job.CheckPath("--output", c.Output))
+}
+
+// checkListed returns a *job.UsageError for a wrong --nearest or --min-similarity.
+func (c *Config) checkListed() error {
+	if c.Most < 1 {
+		return job.Usage("--nearest %d: must be at least 1", c.Most)
+	}
+	if c.MinSimilarity == nil {
+		return nil
+	}
+	if _, err := setsim.ParseThreshold(*c.MinSimilarity); err != nil {
+		return job.Usage("--min-similarity %v: %w", *c.MinSimilarity, err)
+	}
+	return nil
 }
 
 // spec returns the settings as a Spec of dedup. A search of all documents is a complete one.
@@ -444,13 +454,11 @@ func (r *run) query(ctx context.Context, key blocks.Key, text []byte) (query nea
 
 // list reads the nearest documents, and lists those that reach the minimum similarity.
 func (r *run) list(ctx context.Context, query nearest.Query, found *nearest.Nearest) error {
-	features, err := frequencies.Features(ctx, r.verifier())
+	compare, err := r.comparer(ctx, query.Features)
 	if err != nil {
 		return err
 	}
-	verifier, shingler := r.verifier().New(), r.plan.Spec.New()
-	own := verifier.Size(query.Features)
-	r.answer.Size, r.answer.Candidates = int32(verifier.Len(len(query.Features))), found.Candidates
+	r.answer.Candidates = found.Candidates
 	inputs := r.plan.Listing.Inputs
 	var keys []blocks.Key
 	for _, n := range found.Near {
@@ -459,16 +467,11 @@ func (r *run) list(ctx context.Context, query nearest.Query, found *nearest.Near
 	rows := map[blocks.Key]records.Neighbour{}
 	var failed error
 	err = source.Lookup(ctx, inputs, keys, r.plan.Reading(), func(doc blocks.Document) {
-		its := features(shingler.Shingles(nil, doc.Text))
-		score, ok := verifier.Compare(query.Features, its)
+		row, ok := compare(doc.Text)
 		if !ok {
 			return
 		}
-		row := records.Neighbour{
-			ID: inputs.ID(doc.Key, doc.ID, doc.HasID), Source: inputs.Source(doc.Key), Position: doc.Key.Position(),
-			Similarity: verifier.Similarity(score, own, verifier.Size(its)),
-			Shared:     int32(verifier.Shared(score, query.Features, its)), Size: int32(verifier.Len(len(its))),
-		}
+		row.ID, row.Source, row.Position = inputs.ID(doc.Key, doc.ID, doc.HasID), inputs.Source(doc.Key), doc.Key.Position()
 		if r.config.byBuckets() {
 			failed = errors.Join(failed, r.tellSigned(ctx, query, doc.Text, &row))
 		}
@@ -483,6 +486,29 @@ func (r *run) list(ctx context.Context, query nearest.Query, found *nearest.Near
 		}
 	}
 	return nil
+}
+
+// comparer returns a function that compares texts with the document of the query, which has the features own. The
+// function returns false if a text is not similar enough to be listed.
+func (r *run) comparer(ctx context.Context, own []uint64) (func(text []byte) (records.Neighbour, bool), error) {
+	features, err := frequencies.Features(ctx, r.verifier())
+	if err != nil {
+		return nil, err
+	}
+	verifier, shingler := r.verifier().New(), r.plan.Spec.New()
+	size := verifier.Size(own)
+	r.answer.Size = int32(verifier.Len(len(own)))
+	return func(text []byte) (n records.Neighbour, ok bool) {
+		its := features(shingler.Shingles(nil, text))
+		score, ok := verifier.Compare(own, its)
+		if !ok {
+			return n, false
+		}
+		return records.Neighbour{
+			Similarity: verifier.Similarity(score, size, verifier.Size(its)),
+			Shared:     int32(verifier.Shared(score, own, its)), Size: int32(verifier.Len(len(its))),
+		}, true
+	}, nil
 }
 
 // tellSigned adds what the signatures of the query and of a neighbour's text have in common.
