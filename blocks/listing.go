@@ -12,7 +12,7 @@ type Listing struct {
 // AppendListing appends a record to a block.
 func AppendListing(dst []byte, l Listing) []byte {
 	if !utf8.Valid(l.ID) { // Parquet requires string columns to be valid UTF-8
-		l.ID = []byte(validText(string(l.ID)))
+		l.ID = []byte(ValidText(string(l.ID)))
 	}
 	return AppendBytes(AppendOptional(dst, l.ID, l.HasID), l.Rank)
 }

@@ -138,7 +138,7 @@ func appendFields[R Row](dst []byte, row *R) []byte {
 	case *records.Repeat:
 		return appendRepeat(dst, row)
 	case *records.Stored:
-		return appendText(appendText(dst, row.Name), row.Text)
+		return AppendBytes(appendText(dst, row.Name), row.Text)
 	}
 	return dst // unreachable
 }
@@ -170,7 +170,7 @@ func DecodeFields[R Row](d *Decoder, row *R) {
 	case *records.Repeat:
 		decodeRepeat(d, row)
 	case *records.Stored:
-		*row = records.Stored{Name: d.text(row.Name), Text: d.text(row.Text)}
+		*row = records.Stored{Name: d.text(row.Name), Text: bytes.Clone(d.Bytes())}
 	}
 }
 
@@ -375,7 +375,7 @@ func decodeRepeat(d *Decoder, r *records.Repeat) {
 }
 
 // appendText appends a string column. Parquet requires valid UTF-8, which ids and file names need not be.
-func appendText(dst []byte, s string) []byte { return AppendBytes(dst, validText(s)) }
+func appendText(dst []byte, s string) []byte { return AppendBytes(dst, ValidText(s)) }
 
 // text reads a string column, and returns before if the value equals it.
 func (d *Decoder) text(before string) string {
@@ -390,7 +390,7 @@ func appendOptionalText(dst []byte, s *string) []byte {
 	if s == nil {
 		return AppendOptional(dst, nil, false)
 	}
-	return AppendOptional(dst, []byte(validText(*s)), true)
+	return AppendOptional(dst, []byte(ValidText(*s)), true)
 }
 
 // optionalText reads a string column that may be null, and returns before if the value equals it.
@@ -430,7 +430,8 @@ func list[V any](d *Decoder, one func() V) []V {
 	return values
 }
 
-func validText(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+// ValidText is a string as tables have it: with U+FFFD for bytes that are not UTF-8.
+func ValidText(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 func appendBool(dst []byte, v bool) []byte {
 	if v {

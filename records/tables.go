@@ -87,10 +87,10 @@ type Removed struct {
 }
 
 // Stored is a row in the tables of an index's segment: a document that a run kept or removed. Name is a
-// blocks.StoredName in JSON.
+// blocks.StoredName in JSON. Text holds the bytes that are compared, which need not be UTF-8.
 type Stored struct {
 	Name string `parquet:"name" json:"name"`
-	Text string `parquet:"text" json:"text"`
+	Text []byte `parquet:"text" json:"text"`
 }
 
 // Values of Documented.Status.

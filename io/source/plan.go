@@ -49,6 +49,8 @@ type Options struct {
 	References      []string
 	ReferenceFields codec.Fields
 	ofReferences    bool // these options are for references
+	// Indexed says that references are files of an index, whose texts were accepted and decoded when they were added.
+	Indexed bool
 	// Sought says that few documents of references are read: those found by keys.
 	Sought bool
 }
@@ -58,6 +60,9 @@ func (o Options) of(standing blocks.Standing) Options {
 	if standing.There() {
 		o.Fields, o.Rank = o.ReferenceFields, nil
 		o.Format, o.Include, o.Exclude, o.AllowEmpty, o.ofReferences = "", nil, nil, true, true
+		if o.Indexed {
+			o.Encoding, o.KeepInvalid = "", true
+		}
 	}
 	return o
 }

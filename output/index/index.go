@@ -46,7 +46,7 @@ func Pages() []parquet.WriterOption {
 }
 
 // Format is the version of the layout.
-const Format = "index-1"
+const Format = "index-2"
 
 // Generation is the state of an index at one time.
 type Generation struct {
@@ -161,10 +161,21 @@ func Open(ctx context.Context, dir string) (*Index, error) {
 		x.Asked[name] = compact.Bytes()
 	}
 	if x.Format != Format {
-		return nil, fmt.Errorf("%s has the format %q, and this version reads %q", dir, x.Format, Format)
+		return nil, &FormatError{dir, x.Format}
 	}
 	return x, nil
 }
+
+// FormatError says that another version of neardup made an index.
+type FormatError struct{ Dir, Format string }
+
+func (e *FormatError) Error() string {
+	return fmt.Sprintf("%s has the format %q, and this version reads %q; make another index with neardup index create",
+		e.Dir, e.Format, Format)
+}
+
+// Status is the exit status.
+func (*FormatError) Status() int { return 2 }
 
 func (x *Index) generationFile(number int) string {
 	return storage.Join(x.Dir, generations, fmt.Sprintf("%06d.json", number))

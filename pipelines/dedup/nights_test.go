@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
@@ -410,6 +411,100 @@ func (l *archive) alone(t *testing.T, of records.Spec, two [2]place) *output.Fin
 		}
 	}
 	return only.whole(t, of)
+}
+
+// spoil replaces a few bytes of a text that goes into JSON by invalid bytes, halves of surrogate pairs, or U+FFFD, so
+// that many texts differ only in these.
+func spoil(r *rand.Rand, text string) string {
+	spoilt := []string{"\xE9", "\xFF\xFE", `\ud800`, `\udc01`, "\uFFFD", `\ufffd\ufffd`}
+	for range r.IntN(4) {
+		at := r.IntN(len(text))
+		if text[at] == 'w' { // not in an escape
+			text = text[:at] + spoilt[r.IntN(len(spoilt))] + text[at+1:]
+		}
+	}
+	return text
+}
+
+// spoiltArchive makes six nights of texts and returns the texts by place, as JSON has them. Ids and texts of all nights
+// but two are spoilt; those of nights 2 and 4 are ASCII.
+func spoiltArchive(t *testing.T, r *rand.Rand) (l archive, lines map[place]string) {
+	t.Helper()
+	const nightly = 10
+	l.dir, lines = t.TempDir(), map[place]string{}
+	texts := family(r, 6*nightly)
+	for night := range 6 {
+		var file []byte
+		for i := night * nightly; i < (night+1)*nightly; i++ {
+			id := fmt.Sprintf("www%d", i)
+			if night != 2 && night != 4 {
+				if r.IntN(2) == 0 {
+					texts[i] = texts[r.IntN(i+1)]
+				}
+				id, texts[i] = spoil(r, id), spoil(r, texts[i])
+			}
+			lines[place{fmt.Sprintf("night%d/a.jsonl", night), int64(len(file))}] = texts[i]
+			file = fmt.Appendf(file, `{"id":"%s","text":"%s"}`+"\n", id, texts[i])
+		}
+		dir := filepath.Join(l.dir, fmt.Sprintf("night%d", night))
+		if err := os.Mkdir(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "a.jsonl"), file, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		l.nights = append(l.nights, dir)
+	}
+	return l, lines
+}
+
+// TestNightsKeepBytes: an index keeps the bytes of texts that are not UTF-8, and ids as the tables show them, so nights
+// remove what one run over all of them removes. A night of ASCII may name any encoding, and need not accept such texts.
+func TestNightsKeepBytes(t *testing.T) {
+	invalid, replaced := 0, 0 // documents removed for an invalid text of another night, and for one whose id has U+FFFD
+	for seed := range more(4) {
+		r := rand.New(rand.NewPCG(seed, 50))
+		of := records.Default()
+		of.Shingle, of.Threshold = "char:5", .6
+		switch seed % 4 {
+		case 0:
+			of.Bands, of.Rows = 128, 1
+		case 1:
+			of.Method = job.Complete
+		default:
+			of.Method, of.Threshold, of.Same = job.Exact, records.Default().Threshold, []string{"bytes", "set"}[seed%2]
+		}
+		l, lines := spoiltArchive(t, r)
+		config := ask(t, l.dir)
+		config.Threshold, config.Method, config.Same, config.Shingle = of.Threshold, of.Method, of.Same, of.Shingle
+		config.Bands, config.Rows, config.InvalidUTF8 = of.Bands, of.Rows, "keep"
+		want, got := none(), none()
+		want.add(t, &l, runOnly(t, config))
+		for _, night := range l.grow(t, indexOf(t, of), l.nights, func(c *dedup.Config) {
+			if night := c.Inputs[0]; night == l.nights[2] || night == l.nights[4] {
+				c.Encoding = "latin1"
+			} else {
+				c.InvalidUTF8 = "keep"
+			}
+		}) {
+			got.add(t, &l, night)
+		}
+		if diff := gocmp.Diff(want, got, gocmp.AllowUnexported(place{})); diff != "" {
+			t.Errorf("seed %d: nights are not one run:\n%s", seed, diff)
+		}
+		for doc, f := range want.Removed {
+			text := lines[f.KeptBy]
+			if doc.file != f.KeptBy.file && (strings.Contains(text, `\ud`) || !utf8.ValidString(text)) {
+				invalid++
+			}
+			if strings.Contains(f.KeptID, "\uFFFD") {
+				replaced++
+			}
+		}
+	}
+	if invalid < 20 || replaced < 20 {
+		t.Errorf("%d documents are removed for invalid texts of other nights, %d for ids with U+FFFD", invalid, replaced)
+	}
 }
 
 // TestDropped: an index from which the last nights are dropped equals one that never had them.

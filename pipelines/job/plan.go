@@ -173,7 +173,8 @@ func listed(ctx context.Context, r Request, stdin string) (p *Plan, err error) {
 	p = &Plan{Request: r, Complete: r.Method == Complete, Sizes: map[int]int64{}, Threshold: r.Threshold, Spec: r.Texts, reading: r.Reading(stdin)}
 	p.Spec.MaxBytes = int64(r.MaxDocBytes)
 	if r.Index != nil {
-		p.reading.References, p.reading.ReferenceFields, p.reading.Sought = r.Index.Paths(), segmentFields, r.Index.HasKeys()
+		p.reading = ofIndex(p.reading, r.Index)
+		p.reading.Sought = r.Index.HasKeys()
 	} else if p.reading.References, err = references(ctx, r.Against); err != nil {
 		return nil, err
 	}
@@ -234,7 +235,7 @@ func PlanIndex(ctx context.Context, r Request) (*Plan, error) {
 func (p *Plan) OfSegment(ctx context.Context, x *index.Index) (*source.Inputs, *Plan, error) {
 	of := *p
 	of.Request.Index = x
-	of.reading.References, of.reading.ReferenceFields = x.Paths(), segmentFields
+	of.reading = ofIndex(of.reading, x)
 	listing, err := source.Plan(ctx, nil, of.reading)
 	if err != nil {
 		return nil, nil, err
@@ -242,6 +243,12 @@ func (p *Plan) OfSegment(ctx context.Context, x *index.Index) (*source.Inputs, *
 	of.Listing = listing
 	of.Listing.Inputs.Settle(x.Recalled)
 	return listing.Inputs, &of, nil
+}
+
+// ofIndex has references be the documents of an index.
+func ofIndex(o source.Options, x *index.Index) source.Options {
+	o.References, o.ReferenceFields, o.Indexed = x.Paths(), segmentFields, true
+	return o
 }
 
 // segmentFields are the columns of records.Stored.

@@ -85,7 +85,7 @@ func (f *rowsFn) ProcessElement(ctx context.Context, block []byte, toKept, toRem
 		if err != nil {
 			return err
 		}
-		f.row = records.Stored{Name: string(text), Text: string(doc.Text)}
+		f.row = records.Stored{Name: string(text), Text: doc.Text}
 		blocks.AddRow(buffers, int64(f.in.Shard(doc.Key)), doc.Key, doc.Key, &f.row, emit)
 	}
 	return d.Err()
@@ -103,11 +103,11 @@ func (f *rowsFn) path(doc blocks.Key) string {
 	return file.Path
 }
 
-// id returns a document's own id, or one made from its path.
+// id returns a document's own id as tables have it, or one made from its path.
 func (f *rowsFn) id(doc blocks.Key, own string, has bool) string {
 	switch {
 	case has:
-		return own
+		return blocks.ValidText(own)
 	case f.in.OneDocument(doc.File()):
 		return f.path(doc)
 	default:
