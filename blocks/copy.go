@@ -85,7 +85,7 @@ type Verdict struct {
 	// a pair.
 	Near       bool
 	Similarity float64
-	// Nearest is the similarity of First to the most similar document, or 0 if there is none. It is set only if none is
+	// Nearest is the similarity of First to the most similar document, or 0 if that is a copy. It is set only if none is
 	// kept.
 	Nearest float64
 	// Partial reports that not all pairs of the cluster are listed.

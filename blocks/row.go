@@ -248,7 +248,10 @@ func decodeRemoved(d *Decoder, r *records.Removed) {
 func appendRejected(dst []byte, r *records.Rejected) []byte {
 	dst = AppendUint64(appendText(dst, r.Source), uint64(r.Position))
 	dst = appendText(appendText(appendOptionalText(dst, r.ID), r.Reason), r.Detail)
-	return AppendOptional(dst, r.Raw, r.Raw != nil)
+	if r.Raw == nil {
+		return AppendOptional(dst, nil, false)
+	}
+	return AppendOptional(dst, *r.Raw, true)
 }
 
 func decodeRejected(d *Decoder, r *records.Rejected) {
@@ -256,7 +259,7 @@ func decodeRejected(d *Decoder, r *records.Rejected) {
 	*r = records.Rejected{Source: d.text(before.Source), Position: int64(d.Uint64()), ID: d.optionalText(before.ID)}
 	r.Reason, r.Detail = d.text(before.Reason), d.text(before.Detail)
 	if raw, ok := d.Optional(); ok {
-		r.Raw = append([]byte{}, raw...)
+		r.Raw = new(append([]byte{}, raw...))
 	}
 }
 

@@ -332,7 +332,7 @@ func kinds(t *rapid.T) map[string]kind {
 		"pair":      rowKind(t, key, &records.Pair{IDA: name, SourceB: name}),
 		"clustered": rowKind(t, key, &records.Clustered{ID: name, Kept: true}),
 		"removed":   rowKind(t, key, &records.Removed{ID: name, Similarity: &similarity}),
-		"rejected":  rowKind(t, key, &records.Rejected{ID: &name, Raw: raw}),
+		"rejected":  rowKind(t, key, &records.Rejected{ID: &name, Raw: &raw}),
 	}
 }
 

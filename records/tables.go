@@ -80,7 +80,7 @@ type Removed struct {
 	KeptID       string   `parquet:"kept_id" json:"kept_id" doc:"id of the kept document; with '--keep none', of the one that '--keep first' would keep, which names itself in its own row"`
 	KeptSource   string   `parquet:"kept_source,dict" json:"kept_source" doc:"file of the kept document; for a reference, the whole path or URL"`
 	KeptPosition int64    `parquet:"kept_position" json:"kept_position" doc:"where the kept document begins in its file"`
-	Similarity   *float64 `parquet:"similarity,optional" json:"similarity" doc:"similarity of the two documents; null if they are not a pair, as is possible with '--cluster components' and '--drop-covered'. If the document names itself, its highest similarity to another"`
+	Similarity   *float64 `parquet:"similarity,optional" json:"similarity" doc:"similarity of the two documents; null if they are not a pair, as is possible with '--cluster components' and '--drop-covered'. If the document names itself, its highest similarity to another, with reason 'same-set' if that is a copy"`
 	Reason       string   `parquet:"reason,dict" json:"reason" doc:"the first of these that applies. 'identical': the two texts are the same, byte for byte as decoded. 'equal': their tokens are the same, in the same order, after normalising. 'same-set': their shingle sets are the same. 'near': their similarity is at least the threshold, or 'similarity' is null. 'covered': earlier documents, mainly the kept one, contain the removed one ('passages --drop-covered')"`
 	KeptIn       *string  `parquet:"kept_in,optional,dict" json:"kept_in" doc:"what the kept document is part of: 'input', 'reference' or 'index'; null without '--against', or while the index is empty"`
 	Differs      []string `parquet:"differs,optional,list" parquet-element:",dict" json:"differs" doc:"how the document differs from the kept one: 'numbers' (as '--match-numbers' compares them) and, for copies, 'symbols'; null if unknown, as in an output of '--from' or for a copy of a document that an earlier run removed. With '--match' and no '--text', neardup checks all columns with a similarity rule"`
@@ -101,7 +101,8 @@ const (
 	StatusUnreadable  = "unreadable"
 )
 
-// Documented is a row of documents/: a record of an input file, and what became of it.
+// Documented is a row of documents/: a record of an input file, and what became of it. Rank is a pointer as
+// Rejected.Raw is.
 type Documented struct {
 	Row        int64    `parquet:"row" json:"row" doc:"number of the record in its file, from 0"`
 	Position   int64    `parquet:"position" json:"position" doc:"where the record begins in its file"`
@@ -114,18 +115,19 @@ type Documented struct {
 	KeptSource *string  `parquet:"kept_source,optional,dict" json:"kept_source" doc:"file of the kept document"`
 	Similarity *float64 `parquet:"similarity,optional" json:"similarity" doc:"as in removed"`
 	Reason     *string  `parquet:"reason,optional,dict" json:"reason" doc:"as in removed or, if the document is not compared or the record is unreadable, as in [rejected](#rejected)"`
-	Rank       []byte   `parquet:"rank,optional" json:"rank" doc:"sort key for the order in which '--keep' prefers documents; null if this is input order"`
+	Rank       *[]byte  `parquet:"rank,optional" json:"rank" doc:"sort key for the order in which '--keep' prefers documents; null if this is input order"`
 }
 
 // Rejected is a row of rejected/: a record that is unreadable (Raw is set; it is not in
-// corpus/) or a document that was not compared (it stays in corpus/).
+// corpus/) or a document that was not compared (it stays in corpus/). Raw is a pointer because parquet-go v0.32.0
+// writes some nulls of an optional []byte as empty values.
 type Rejected struct {
 	Source   string  `parquet:"source,dict" json:"source" doc:"file of the record"`
 	Position int64   `parquet:"position" json:"position" doc:"where it begins in its file"`
 	ID       *string `parquet:"id,optional" json:"id" doc:"id of the document; null if unknown"`
 	Reason   string  `parquet:"reason,dict" json:"reason" doc:"why the record is [unreadable](formats.md#unreadable-records), or why the document is [not compared](formats.md#documents-not-compared)"`
 	Detail   string  `parquet:"detail" json:"detail" doc:"details, and the length of an unreadable record; may be empty"`
-	Raw      []byte  `parquet:"raw,optional" json:"raw" doc:"the first MiB of an unreadable record's bytes; otherwise null"`
+	Raw      *[]byte `parquet:"raw,optional" json:"raw" doc:"the first MiB of an unreadable record's bytes; otherwise null"`
 }
 
 // Bucketed is a row of buckets/: a document in a bucket of a band.

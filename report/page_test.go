@@ -151,7 +151,7 @@ func sampled() (records.Run, tables) {
 		},
 		clusters: []records.Clustered{row(1, 1, 3, true), row(2, 1, 3, false), row(3, 1, 3, false), row(4, 4, 2, true), row(5, 4, 2, false)},
 		removed:  append(removed, records.Removed{Source: "dt=2/b", Position: 5, Reason: records.ReasonIdentical}),
-		rejected: []records.Rejected{{Reason: records.ReasonNoToken}, {Reason: "broken <record>", Raw: []byte("x")}},
+		rejected: []records.Rejected{{Reason: records.ReasonNoToken}, {Reason: "broken <record>", Raw: new([]byte("x"))}},
 		corpus:   map[string]int64{"dt=1/a": 1, "dt=2/b": 12},
 	}
 }
@@ -265,7 +265,7 @@ func TestPageOfHostileTexts(t *testing.T) {
 			of.removed[i].Source = "dt=1/" + source
 		}
 		of.corpus = map[string]int64{"dt=1/" + source: 1, "dt=2/b": 12}
-		of.rejected = []records.Rejected{{Reason: "x" + some("reason"), Raw: []byte("x")}}
+		of.rejected = []records.Rejected{{Reason: "x" + some("reason"), Raw: new([]byte("x"))}}
 		run.Warnings, run.Version, run.Parameters.Inputs = []string{some("warning")}, some("version"), []string{some("input")}
 		text := some("text")
 		page, root := drawn(t, finished(t, dir, run, of), textsBy(func(p records.Place) string { return fmt.Sprint(text, " ", p.Position) }))

@@ -1,6 +1,7 @@
 package sink
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -195,7 +196,7 @@ func documented(in *blocks.Inputs, rows iter.Seq2[blocks.RowPart, error]) iter.S
 					Row: number, Position: of.Position(), ID: in.ID(of, l.ID, l.HasID), Status: records.StatusKept, Members: 1,
 				}
 				if len(l.Rank) > 0 {
-					row.Rank = append([]byte(nil), l.Rank...)
+					row.Rank = new(bytes.Clone(l.Rank))
 				}
 			case row == nil || of != part.Order.A:
 				err = errUnlisted

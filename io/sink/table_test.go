@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/neardup/neardup/blocks"
@@ -177,9 +179,9 @@ func TestTables(t *testing.T) {
 		case 0:
 			row.ID = &id
 		case 1:
-			row.Reason, row.Detail, row.Raw = "broken json", "column 1", []byte{'{', 0, 0xff, byte(i)}
+			row.Reason, row.Detail, row.Raw = "broken json", "column 1", &[]byte{'{', 0, 0xff, byte(i)}
 			if i%2 == 0 { // it is not null, so the record still counts as unreadable
-				row.Raw = []byte{}
+				row.Raw = &[]byte{}
 			}
 		}
 		rejected = append(rejected, row)
@@ -189,6 +191,68 @@ func TestTables(t *testing.T) {
 	check(t, "removed", removed, map[string]int64{"rows": few, "same_set": few / 4, "near": few * 3 / 5, "chained": few * 3 / 20})
 	check(t, "rejected", rejected, map[string]int64{"rows": few, "unreadable": few / 3, "not_compared no token": few - few/3})
 	check(t, "pairs", []records.Pair{}, map[string]int64{"rows": 0})
+}
+
+// TestNulls: nulls and values come back in whatever order they follow one another.
+func TestNulls(t *testing.T) {
+	comeBack[records.Pair](t)
+	comeBack[records.Clustered](t)
+	comeBack[records.Removed](t)
+	comeBack[records.Rejected](t)
+	inAnyOrder(t, func(w io.Writer, rows []records.Documented) error {
+		all := func(yield func(*records.Documented, error) bool) {
+			for i := range rows {
+				if !yield(&rows[i], nil) {
+					return
+				}
+			}
+		}
+		return (&documentsFn{}).write(w, all, map[string]int64{})
+	})
+}
+
+// comeBack writes rows to a table and reads them.
+func comeBack[T blocks.Row](t *testing.T) {
+	inAnyOrder(t, func(w io.Writer, rows []T) error {
+		parts := func(yield func(blocks.RowPart, error) bool) {
+			for i := range rows {
+				if !yield(blocks.NewRow(nil, 0, blocks.Key(i), &rows[i]), nil) {
+					return
+				}
+			}
+		}
+		return (&tableFn[T]{}).write(w, parts, map[string]int64{})
+	})
+}
+
+// inAnyOrder writes rows whose fields are all null or all set, in every order of up to six, and compares them with what
+// is read.
+func inAnyOrder[T any](t *testing.T, write func(io.Writer, []T) error) {
+	t.Helper()
+	var null, set T
+	for _, field := range reflect.ValueOf(&set).Elem().Fields() {
+		if field.Kind() == reflect.Pointer {
+			field.Set(reflect.New(field.Type().Elem()))
+			field = field.Elem()
+		}
+		if field.Kind() == reflect.Slice {
+			field.Set(reflect.MakeSlice(field.Type(), 1, 1))
+		}
+	}
+	for pattern := 2; pattern < 2<<6; pattern++ { // its first bit is not a row
+		var rows []T
+		for p := pattern; p > 1; p >>= 1 {
+			rows = append(rows, []T{null, set}[p&1])
+		}
+		var file bytes.Buffer
+		if err := write(&file, rows); err != nil {
+			t.Fatal(err)
+		}
+		got := readTable[T](t, file.Bytes())
+		if diff := cmp.Diff(rows, got); diff != "" {
+			t.Fatalf("%T, pattern %b: %s", null, pattern, diff)
+		}
+	}
 }
 
 // TestSchemas compares the tables with the contract in DESIGN.md §9, which is repeated here.

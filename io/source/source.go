@@ -254,7 +254,7 @@ func (f *readFn) read(key blocks.Key, record *reading.Record, rows *rejecter) bo
 		row := records.Rejected{
 			Reason: reason,
 			Detail: fmt.Sprintf("%s (%d bytes)", detail, len(record.Raw)),
-			Raw:    record.Raw[:min(len(record.Raw), records.MaxRaw)],
+			Raw:    new(record.Raw[:min(len(record.Raw), records.MaxRaw)]),
 		}
 		if doc.HasID {
 			row.ID = rows.id(key, doc)

@@ -160,7 +160,7 @@ func TestRead(t *testing.T) {
 			for _, row := range out.rejected[0] {
 				rows = append(rows, row.Position)
 				rec := f.Records[slices.IndexFunc(f.Records, func(r codectest.Planted) bool { return r.Position == row.Position })]
-				if row.Source != "file"+f.Ending || string(row.Raw) != rec.Raw || !strings.HasSuffix(row.Detail, fmt.Sprintf("(%d bytes)", len(rec.Raw))) {
+				if row.Source != "file"+f.Ending || string(*row.Raw) != rec.Raw || !strings.HasSuffix(row.Detail, fmt.Sprintf("(%d bytes)", len(rec.Raw))) {
 					t.Errorf("%s: row %+v of %+v", f.Format, row, rec)
 				}
 			}
@@ -233,7 +233,11 @@ func TestReadRejects(t *testing.T) {
 			if r.ID != nil {
 				id = *r.ID
 			}
-			got = append(got, row{r.Source, id, r.Reason, r.Detail, len(r.Raw)})
+			raw := 0
+			if r.Raw != nil {
+				raw = len(*r.Raw)
+			}
+			got = append(got, row{r.Source, id, r.Reason, r.Detail, raw})
 		}
 	}
 	at := func(i int) string { return fmt.Sprintf("a.jsonl@%d", f.Records[i].Position) }

@@ -46,7 +46,7 @@ func TestInvalidUTF8(t *testing.T) {
 			continue
 		}
 		row := rows[0]
-		if row.Reason != codec.InvalidUTF8 || row.Detail != tt.detail || string(row.Raw) != bad || row.Position != int64(len(content)-len(bad)) {
+		if row.Reason != codec.InvalidUTF8 || row.Detail != tt.detail || string(*row.Raw) != bad || row.Position != int64(len(content)-len(bad)) {
 			t.Errorf("%q: rejected %+v\nwant %s", content, row, tt.detail)
 		}
 		if got := out.facts[0].Counts[blocks.CountUnreadable]; got != 1 || len(out.dropped[0]) != 1 {

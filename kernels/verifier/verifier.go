@@ -207,4 +207,7 @@ type told struct{ jaccard }
 // ScoreOf returns the score of a pair whose similarity is known.
 func ScoreOf(similarity float64) int { return int(math.Float64bits(similarity)) }
 
-func (told) Similarity(score, _, _ int) float64 { return math.Float64frombits(uint64(score)) }
+// SimilarityOf returns the similarity of a score that ScoreOf returned, and 0 of a score of 0.
+func SimilarityOf(score int) float64 { return math.Float64frombits(uint64(score)) }
+
+func (told) Similarity(score, _, _ int) float64 { return SimilarityOf(score) }

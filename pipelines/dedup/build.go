@@ -570,6 +570,7 @@ func (p *Plan) deciding(temp string) decide.Params {
 func (p *Plan) crowds(temp string) crowds.Params {
 	return crowds.Params{
 		Params: p.verify(temp), PairBudget: p.Request.PairBudget, ChunkBytes: p.usualCell(), Files: p.files(temp, "crowds"),
+		Nearest: p.Request.KeepNone,
 	}
 }
 

@@ -2,6 +2,7 @@ package dedup_test
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -68,6 +69,52 @@ func TestCrowd(t *testing.T) {
 			if pairs[pair] != n {
 				t.Errorf("%s: pair %v has %v, without the budget %v", name, pair, n, pairs[pair])
 			}
+		}
+	}
+}
+
+// If no document is kept, one that names itself has its highest similarity in all pairs, also if not all are listed.
+func TestCrowdOfWhichNoneIsKept(t *testing.T) {
+	spec := mixture
+	spec.Seed, spec.Crowd, spec.CrowdEdits = 3, 200, 0.01
+	c := generate(t, spec).corpus(t)
+	for _, cluster := range []string{job.Star, job.Components} {
+		ends := func(budget int) *output.Finished {
+			flags := []string{"--keep=none", "--cluster=" + cluster, fmt.Sprint("--pair-budget=", budget), allParts}
+			return finished(t, append(flags, c.config.Inputs...)...)
+		}
+		whole, part := ends(math.MaxInt), ends(500)
+		sameClusters(t, cluster, whole, part)
+		highest, reason := map[string]float64{}, map[string]string{}
+		for _, p := range rows[records.Pair](t, whole, output.Pairs) {
+			for _, id := range []string{p.IDA, p.IDB} {
+				highest[id] = max(highest[id], p.Similarity)
+				if reason[id] = cmp.Or(reason[id], records.ReasonNear); p.Copy() {
+					reason[id] = records.ReasonSameSet
+				}
+			}
+		}
+		removed, partial := rows[records.Removed](t, whole, output.Removed), map[int64]bool{}
+		if some := rows[records.Removed](t, part, output.Removed); !reflect.DeepEqual(removed, some) {
+			t.Errorf("%s: other rows of %d and %d removed documents", cluster, len(removed), len(some))
+		}
+		for _, row := range rows[records.Clustered](t, part, output.Clusters) {
+			partial[row.Cluster] = row.Partial != nil
+		}
+		near := 0 // in the crowd
+		for _, row := range removed {
+			if row.ID != row.KeptID {
+				continue
+			}
+			if row.Similarity == nil || *row.Similarity != highest[row.ID] || row.Reason != reason[row.ID] {
+				t.Errorf("%s: %+v, want similarity %v, %s", cluster, row, highest[row.ID], reason[row.ID])
+			}
+			if partial[row.Cluster] && row.Reason == records.ReasonNear {
+				near++
+			}
+		}
+		if near == 0 {
+			t.Errorf("%s: no document of the crowd is near to the document that it names", cluster)
 		}
 	}
 }

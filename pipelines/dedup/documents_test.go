@@ -1,6 +1,7 @@
 package dedup_test
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -35,6 +36,36 @@ func documentsOf(t *testing.T, f *output.Finished) map[string][]records.Document
 		}
 	}
 	return all
+}
+
+// TestNullsBetweenValues: the raw bytes of a document not compared are null, and so is the rank of an unreadable record,
+// in whatever order they follow one another.
+func TestNullsBetweenValues(t *testing.T) {
+	for _, unreadable := range [][]bool{{false, true, false}, {true, false, true}, {false, false, true, true, false}, {true, true, false, false, true}} {
+		folder, lines := t.TempDir(), ""
+		for _, is := range unreadable {
+			lines += map[bool]string{false: `{"text":"!"}`, true: "broken"}[is] + "\n"
+		}
+		for name, content := range map[string]string{"a.jsonl": lines, "b.jsonl": `{"text":"a b c d e f"}`} {
+			if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f := finished(t, folder, "--max-rejected=100%", "--keep=longest", allParts)
+		var raw, unranked []bool
+		for _, row := range rows[records.Rejected](t, f, output.Rejected) {
+			raw = append(raw, row.Raw != nil)
+		}
+		for row, err := range output.FileRows[records.Documented](t.Context(), filepath.Join(f.Dir, output.DocumentsFile("a.jsonl"))) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			unranked = append(unranked, row.Rank == nil)
+		}
+		if !slices.Equal(raw, unreadable) || !slices.Equal(unranked, unreadable) {
+			t.Errorf("raw: %t, unranked: %t, want %t", raw, unranked, unreadable)
+		}
+	}
 }
 
 // wantDocuments returns the rows that follow from the lines of the input files and from the other tables.
@@ -177,7 +208,7 @@ func TestRankOfDocuments(t *testing.T) {
 		}
 		for number, members := range clusters {
 			slices.SortFunc(members, func(a, b member) int {
-				return cmp.Or(cmp.Compare(string(a.Rank), string(b.Rank)), cmp.Compare(a.source, b.source), cmp.Compare(a.Position, b.Position))
+				return cmp.Or(bytes.Compare(*a.Rank, *b.Rank), cmp.Compare(a.source, b.source), cmp.Compare(a.Position, b.Position))
 			})
 			for i, m := range members {
 				if kept := m.Status == records.StatusKept; kept != (i == 0) {

@@ -27,14 +27,16 @@ type ranked struct {
 	set  map[string]bool
 }
 
-func (d *ranked) similarTo(o *ranked, least float64) bool {
+func (d *ranked) similarTo(o *ranked, least float64) bool { return d.similarity(o) >= least }
+
+func (d *ranked) similarity(o *ranked) float64 {
 	shared := 0
 	for word := range d.set {
 		if o.set[word] {
 			shared++
 		}
 	}
-	return float64(shared) >= least*float64(len(d.set)+len(o.set)-shared)
+	return float64(shared) / float64(len(d.set)+len(o.set)-shared)
 }
 
 // families returns documents in three files, in input order: the words of a family, some of them changed, with spaces
@@ -100,6 +102,10 @@ func comparePolicy(policy string, a, b *ranked) int {
 func TestKeepSeveral(t *testing.T) {
 	folder := t.TempDir()
 	all := families(t, folder)
+	byID := map[string]*ranked{}
+	for _, d := range all {
+		byID[d.ID] = d
+	}
 	const least = .5
 	for _, policies := range [][]string{
 		{"first"}, {"longest"}, {"min:date"}, {"prefer:c.jsonl,b.jsonl"}, {"longest", "max:date"}, {"max:date", "longest"},
@@ -157,14 +163,27 @@ func TestKeepSeveral(t *testing.T) {
 				flags = append(flags, "--keep="+policy)
 			}
 			f := finished(t, flags...)
-			got := map[string]bool{}
+			got, itself := map[string]bool{}, 0
 			for _, row := range rows[records.Removed](t, f, output.Removed) {
 				got[row.ID] = true
-				if itself := row.ID == row.KeptID; itself && (policies[0] != "none" || row.Similarity == nil) {
-					t.Errorf("%q, %s: %+v", policies, cluster, row)
+				if row.ID != row.KeptID {
+					continue
+				}
+				itself++
+				highest, reason := 0., records.ReasonNear
+				for _, d := range all {
+					if other := byID[row.ID]; d != other {
+						highest = max(highest, d.similarity(other))
+					}
+				}
+				if highest == 1 { // to a copy
+					reason = records.ReasonSameSet
+				}
+				if policies[0] != "none" || row.Similarity == nil || *row.Similarity != highest || row.Reason != reason {
+					t.Errorf("%q, %s: %+v, want similarity %v, %s", policies, cluster, row, highest, reason)
 				}
 			}
-			if !maps.Equal(got, removed) || len(got) == 0 {
+			if !maps.Equal(got, removed) || len(got) == 0 || itself == 0 && policies[0] == "none" {
 				t.Errorf("%q, %s: %d are removed, want %d", policies, cluster, len(got), len(removed))
 			}
 			for _, row := range rows[records.Clustered](t, f, output.Clusters) {

@@ -36,13 +36,16 @@ type Params struct {
 	// ChunkBytes is the size of the sets of a crowd's batch, and of a chunk of kept sets that the batch is compared
 	// with. The result does not depend on it.
 	ChunkBytes int
+	// Nearest asks for links between kept documents and the most similar other ones.
+	Nearest bool
 }
 
 // Found is the output of Pass.
 type Found struct {
 	// Pairs are, for each document, some of its pairs with documents kept before it.
 	Pairs flow.NearPairs
-	// Links connect the clusters as all pairs would.
+	// Links connect the clusters as all pairs would. A link's score is verifier.ScoreOf of the similarity of a kept
+	// document and the most similar other one, or 0.
 	Links flow.Links
 }
 

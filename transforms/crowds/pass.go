@@ -23,8 +23,8 @@ import (
 //
 //	KV<component, batches> → KV<component shard, near pairs>, KV<component shard, links>
 //
-// It holds in memory a batch, a chunk of kept sets with their hits, a chunk of removed sets, and 16 bytes per set; to
-// connect trees, it also holds two chunks and their index.
+// It holds in memory a batch, a chunk of kept sets with their hits, a chunk of removed sets, and 16 bytes per set, or
+// 32 with Nearest; to connect trees or find the nearest, it also holds two chunks and their index.
 type passFn struct{ Params Params }
 
 func (f *passFn) ProcessElement(
@@ -67,6 +67,9 @@ func (f *passFn) ProcessElement(
 	if err == nil {
 		err = p.connect(ctx)
 	}
+	if err == nil && p.Nearest {
+		err = p.compareRemoved(ctx)
+	}
 	if err != nil {
 		return err
 	}
@@ -90,6 +93,8 @@ type pass struct {
 
 	keys  []blocks.Key      // by number
 	trees unionfind.Parents // by number: the trees that pairs connect
+
+	nearest []nearest // by number: the most similar other set; nil if not wanted
 
 	kept      []uint32 // numbers of the kept sets
 	protected int      // number of sets, at the start of kept, that are kept in any case
@@ -255,18 +260,49 @@ type match struct {
 	unlisted      bool
 }
 
+// nearest is a set that is similar to another.
+type nearest struct {
+	number     uint32
+	similarity float64
+}
+
+// note notes that two sets are similar.
+func (p *pass) note(a, b uint32, similarity float64) {
+	if !p.Nearest {
+		return
+	}
+	for _, of := range [][2]uint32{{a, b}, {b, a}} {
+		if n := &p.nearest[of[0]]; similarity > n.similarity {
+			*n = nearest{of[1], similarity}
+		}
+	}
+}
+
+func (p *pass) similarity(a, b []uint64, score int, rules []float64) float64 {
+	return p.Verifier.Similarity(p.verifier, score, p.verifier.Size(a), p.verifier.Size(b), rules)
+}
+
+// number gives a set the next number.
+func (p *pass) number(key blocks.Key) uint32 {
+	number := uint32(len(p.keys))
+	p.keys, p.trees = append(p.keys, key), append(p.trees, number)
+	if p.Nearest {
+		p.nearest = append(p.nearest, nearest{})
+	}
+	return number
+}
+
 // recalled numbers the sets of the next batch, which are compared with none.
 func (p *pass) recalled(g blocks.Sets) {
 	for _, key := range g.Keys {
-		p.keys, p.trees = append(p.keys, key), append(p.trees, uint32(len(p.keys)))
+		p.number(key)
 	}
 }
 
 // references keeps all sets of the next batch, which are not compared with one another.
 func (p *pass) references(ctx context.Context, g blocks.Sets, protected bool) error {
 	for i, key := range g.Keys {
-		number := uint32(len(p.keys))
-		p.keys, p.trees = append(p.keys, key), append(p.trees, number)
+		number := p.number(key)
 		if protected {
 			p.protected++
 		}
@@ -300,8 +336,8 @@ func (p *pass) spill(ctx context.Context) error {
 func (p *pass) batch(ctx context.Context, g blocks.Sets, protected bool) error {
 	matches := make([]match, len(g.Keys))
 	first := len(p.keys) // number of the batch's first set
-	for i := range g.Keys {
-		p.keys, p.trees = append(p.keys, g.Keys[i]), append(p.trees, uint32(first+i))
+	for _, key := range g.Keys {
+		p.number(key)
 	}
 	before := 0 // sets kept in earlier chunks
 	add := func(c *chunk, i, k, score int) {
@@ -313,12 +349,13 @@ func (p *pass) batch(ctx context.Context, g blocks.Sets, protected bool) error {
 		if m.pairs <= maxListed {
 			p.out.Add(c.kept.Keys[k], g.Keys[i], score, shared, rules)
 		}
+		s := p.similarity(kept, set, score, rules)
+		p.note(p.kept[before+k], uint32(first+i), s)
 		if p.Verifier.LargerStays() && p.verifier.Size(kept) < p.verifier.Size(set) { // kept is a smaller reference
 			return
 		}
 		// Decide as survivors.Star does: protected documents precede others, and the earliest of equals wins.
 		isProtected := before+k < p.protected
-		s := p.Verifier.Similarity(p.verifier, score, p.verifier.Size(kept), p.verifier.Size(set), rules)
 		if s > m.similarity && (isProtected || !m.protected) {
 			*m = match{pairs: m.pairs, protected: isProtected, key: c.kept.Keys[k], score: score, shared: shared, rules: rules,
 				similarity: s, unlisted: m.pairs > maxListed}
@@ -562,6 +599,45 @@ func (p *pass) connectLarge(ctx context.Context, small []bool, trees int) error 
 	return nil
 }
 
+// compareRemoved compares kept sets with those removed before them.
+func (p *pass) compareRemoved(ctx context.Context) error {
+	removed := len(p.spooled) + 1
+	for i := range len(p.ends) + 1 {
+		kept, err := p.file(ctx, removed+i)
+		if err != nil {
+			return err
+		}
+		c := p.newChunk(kept.sets)
+		earlier := func(number uint32) bool {
+			return len(kept.numbers) > 0 && number < kept.numbers[len(kept.numbers)-1]
+		}
+		for j := range removed {
+			if !slices.ContainsFunc(p.numbers(j), earlier) {
+				continue
+			}
+			others, err := p.file(ctx, j)
+			if err != nil {
+				return err
+			}
+			others = others.only(earlier)
+			for start, some := range c.similar(others.sets.Sets, p.mostHits()) {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				for k, hits := range some {
+					set := others.sets.Sets[start+k]
+					for _, h := range hits {
+						other := kept.sets.Sets[h.kept]
+						rules := verifier.Matches(p.verifier, h.score, other, set)
+						p.note(kept.numbers[h.kept], others.numbers[start+k], p.similarity(other, set, h.score, rules))
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
 // numbers returns the numbers of the sets in a file. Files of removed sets come first, then the removed sets in memory,
 // then files of kept sets, then the chunk.
 func (p *pass) numbers(file int) []uint32 {
@@ -604,12 +680,19 @@ func (p *pass) file(ctx context.Context, file int) (numbered, error) {
 	return numbered{sets: sets, numbers: p.numbers(file)}, err
 }
 
-// link emits the links that connect each tree.
+// link emits the links that connect each tree, and those between kept sets and the most similar other ones.
 func (p *pass) link(emit func(int64, []byte)) {
 	out := blocks.PairWriter{Key: p.out.Key, Emit: emit}
 	for n, key := range p.keys {
 		if root := p.trees.Root(uint32(n)); root != uint32(n) {
 			out.Add(p.keys[root], key, 0, 0, nil)
+		}
+	}
+	if p.Nearest {
+		for _, n := range p.kept {
+			if of := p.nearest[n]; of.similarity > 0 {
+				out.Add(p.keys[n], p.keys[of.number], verifier.ScoreOf(of.similarity), 0, nil)
+			}
 		}
 	}
 	out.Flush()

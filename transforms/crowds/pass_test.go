@@ -158,6 +158,24 @@ func (c corpus) star(near []blocks.NearPair) []survivors.Choice {
 	return survivorstest.Star(len(c), 0, pairs)
 }
 
+// nearest returns the highest similarity in some pairs of each set that is kept. These are all near pairs, or links.
+func (c corpus) nearest(near, some []blocks.NearPair) map[blocks.Key]float64 {
+	choices, all := c.star(near), map[blocks.Key]float64{}
+	for _, p := range some {
+		i, j := len(c)-1-int(p.A.Position()), len(c)-1-int(p.B.Position())
+		similarity := verifier.SimilarityOf(p.Score)
+		if p.Shared > 0 {
+			similarity = setsim.Similarity(p.Score, len(c[i]), len(c[j]))
+		}
+		for _, of := range []int{i, j} {
+			if choices[of].By == of {
+				all[c.key(of)] = max(all[c.key(of)], similarity)
+			}
+		}
+	}
+	return all
+}
+
 // listed returns those of the pairs that a crowd lists.
 func (c corpus) listed(near []blocks.NearPair) (pairs []blocks.NearPair) {
 	choices, of := c.star(near), map[blocks.Key][]blocks.NearPair{}
@@ -199,7 +217,7 @@ func chainOf(first, n int) (c corpus) {
 func passThrough(t *testing.T, c corpus, threshold setsim.Threshold, batch, chunkBytes int) (pairs, links []blocks.NearPair, chunks map[string]int) {
 	t.Helper()
 	temp := storagetest.RunFolder(t)
-	f := &passFn{Params: Params{Params: verify.Params{Verifier: jaccard(threshold), Shards: 3, Temp: temp}, ChunkBytes: chunkBytes}}
+	f := &passFn{Params: Params{Params: verify.Params{Verifier: jaccard(threshold), Shards: 3, Temp: temp}, ChunkBytes: chunkBytes, Nearest: true}}
 	const crowd = 77
 	var batches [][]byte
 	for first := 0; first < len(c); first += batch {
@@ -303,11 +321,22 @@ func TestPassEqualsBruteForce(t *testing.T) {
 			slices.SortFunc(want, comparePairs)
 			for _, cut := range []struct{ batch, chunk int }{{len(c), 1 << 20}, {1, 1 << 20}, {9, 1500}, {50, 1}, {len(c), 1500}} {
 				got, links, chunks := passThrough(t, c, threshold, cut.batch, cut.chunk)
+				trees, scored := links[:0:0], links[:0:0]
+				for _, p := range links {
+					if p.Score > 0 {
+						scored = append(scored, p)
+					} else {
+						trees = append(trees, p)
+					}
+				}
+				if diff := cmp.Diff(c.nearest(near, near), c.nearest(near, scored)); diff != "" {
+					t.Fatalf("%s, t = %v, %+v: nearest: %s", name, threshold, cut, diff)
+				}
 				slices.SortFunc(got, comparePairs)
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Fatalf("%s, t = %v, %+v: pairs: %s", name, threshold, cut, diff)
 				}
-				for _, found := range [][]blocks.NearPair{links, slices.Concat(got, links)} {
+				for _, found := range [][]blocks.NearPair{trees, slices.Concat(got, trees)} {
 					if diff := cmp.Diff(together, clusters(found)); diff != "" {
 						t.Fatalf("%s, t = %v, %+v: clusters: %s", name, threshold, cut, diff)
 					}

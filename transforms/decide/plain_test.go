@@ -203,6 +203,11 @@ func (c *plain) decide(
 		for _, n := range all {
 			nearest[n.I], nearest[n.J] = max(nearest[n.I], n.Similarity), max(nearest[n.J], n.Similarity)
 		}
+		for i, r := range c.first {
+			if int32(i) != r || c.docs[i].Copies > 0 {
+				nearest[number[r]] = 0
+			}
+		}
 	}
 	cluster := slices.Clone(c.first) // representative → first one of its cluster
 	for r, root := range forest.AsAdded() {

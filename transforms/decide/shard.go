@@ -41,7 +41,7 @@ type shard struct {
 	by        []uint32  // group of each document; after the decision, for each group, the group kept in its place
 	cluster   []uint32  // for each group, its index in clusters; before join, its parent in a forest
 	clusters  []cluster // in the order of their first groups
-	nearest   []float64 // similarity of the most similar document; nil if not wanted
+	nearest   []float64 // similarity of each group to the nearest other one, or 0 if it has copies; nil if not wanted
 	buffer    []byte
 
 	// verdict is the next one to report. doc is the preferred document of the current group, first its first one, later
@@ -276,7 +276,9 @@ func (c *shard) edge(p blocks.NearPair, kind byte) error {
 		return err
 	}
 	e := edge{kind: kind, pair: p}
-	if kind == near {
+	if kind == linked {
+		e.similarity = verifier.SimilarityOf(p.Score)
+	} else {
 		e.similarity = c.params.Verifier.Similarity(c.verifier, p.Score, a.size, b.size, p.Matches)
 		e.ids = a.ids + b.ids
 	}
@@ -429,6 +431,7 @@ func (c *shard) exchange() error {
 // send counts the documents of a group, and adds the records about them.
 func (c *shard) send(edges, grouped *cursor, k uint32) error {
 	of := &c.clusters[c.cluster[k]]
+	before := of.members
 	t := told{of: k, falls: true}
 	for n, d := range c.members(grouped, k) {
 		if of.members += d.Copies; n == 0 || !c.in.IsReference(d.Key) {
@@ -449,6 +452,9 @@ func (c *shard) send(edges, grouped *cursor, k uint32) error {
 		if err := c.add(c.by[k], &t, d); err != nil {
 			return err
 		}
+	}
+	if c.nearest != nil && of.members > before+1 { // its nearest documents are copies
+		c.nearest[k] = 0
 	}
 	return nil
 }
