@@ -10,49 +10,49 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// Column reads one column of a row group, page by page or row by row. Errors are as those of Open.
+// Column reads one column of a row group, page by page or row by row. Its errors are like those of Open.
 type Column struct {
 	Leaf  *Leaf
 	Chunk Chunk
 	Group *Group
-	Row   int64 // of the row group: the next to be read
+	Row   int64 // the next row to read, within the row group
 
-	Header      PageHeader // of the page that is read, or was peeked at
+	Header      PageHeader // of the current page, or of the one that Peek found
 	Offset      int64      // of that page
-	WordsHeader PageHeader // of the dictionary's page
-	WordsAt     int64      // its offset; 0: none was met
+	WordsHeader PageHeader // of the dictionary page
+	WordsAt     int64      // its offset; 0: none found yet
 
-	// MaxValue is how many bytes of a value are of use; 0: all values are, and pages are held whole.
+	// MaxValue is the size in bytes above which values need not be returned; 0: return all, and hold pages whole.
 	MaxValue int
-	// Kept returns the page at an offset, unpacked, if it was kept, else nil. It may be nil.
+	// Kept returns the unpacked page at an offset, or nil if it was not kept. It may be nil.
 	Kept func(offset int64) *io.SectionReader
-	// Keep returns what takes the page at an offset, of so many bytes, as it is unpacked. It may be nil.
+	// Keep returns the writer for the unpacked page at an offset, which has size bytes. It may be nil.
 	Keep func(offset, size int64) io.Writer
 
 	file      *File
 	window    window
-	ahead     int64       // how much the window reads at least
-	size      int64       // of the next page with its header, as the page index has it; 0: not known
-	remaining int64       // values, nulls among them, from Offset
+	ahead     int64       // minimum bytes that the window reads at once
+	size      int64       // of the next page with its header, by the page index; 0: unknown
+	remaining int64       // values from Offset on, including nulls
 	words     *Dictionary // nil until a page needs it
-	wordPage  []byte      // the unpacked page that words are in
+	wordPage  []byte      // the unpacked page that holds words
 	unpacked  []byte
 
-	// The page that is read.
-	entries  int64 // left in it
+	// The current page.
+	entries  int64 // still to read
 	rep, def runs
 	values   values
-	stream   *stream // if values are; else nil
-	loaded   bool    // it is unpacked, and not passed
+	stream   *stream // values, if they are streamed; else nil
+	loaded   bool    // the page is unpacked, and reading has not moved past it
 
-	held  bool // the levels of the row's first entry are read
+	held  bool // the levels of the row's first entry have been read
 	def0  int
-	found bool       // the header of the next page is read
-	index []Location // once it was used: how many values are left is not known then
-	at    int        // of the next page in the index
+	found bool       // the header of the next page has been read
+	index []Location // set once SeekRow jumps by it; remaining may be unknown from then on
+	at    int        // the number of the next page in index
 
-	locations []Location // the index
-	indexed   bool       // it is read
+	locations []Location // the page index
+	indexed   bool       // locations has been read
 }
 
 // Column returns a column of a row group, at its first row.
@@ -62,19 +62,19 @@ func (f *File) Column(l *Leaf, g *Group, c *Chunk) *Column {
 	}
 }
 
-// Again returns a second reader of the column, at its first row. They share the dictionary.
+// Again returns a second reader of the column, at its first row. Both share the dictionary.
 func (c *Column) Again() *Column {
 	other := c.file.Column(c.Leaf, c.Group, &c.Chunk)
 	other.words = c.words
 	return other
 }
 
-// buffers are those of a column that is not read any more, for the next one.
+// buffers are the buffers of a finished column, for the next one.
 type buffers struct{ window, unpacked, words []byte }
 
 var spare = sync.Pool{New: func() any { return new(buffers) }}
 
-// Reuse takes over the buffers of a column that is not read any more; nil: one that somebody left.
+// Reuse takes over the buffers of old, which is not read any more or, if old is nil, those that an earlier End left.
 func (c *Column) Reuse(old *Column) {
 	if old != nil {
 		old.leave()
@@ -85,7 +85,7 @@ func (c *Column) Reuse(old *Column) {
 	c.window.data, c.unpacked, c.wordPage = b.window[:0], b.unpacked, b.words
 }
 
-// End leaves the buffers to others, unless they are large. The column is not read any more.
+// End ends the use of the column, and leaves its buffers to others unless they are large.
 func (c *Column) End() {
 	c.leave()
 	if b := (&buffers{c.window.data, c.unpacked, c.wordPage}); cap(b.window)+cap(b.unpacked)+cap(b.words) <= LargePage {
@@ -94,10 +94,10 @@ func (c *Column) End() {
 	c.Drop()
 }
 
-// Drop lets go of the buffers of a column that is not read yet.
+// Drop releases the buffers of a column that has not been read yet.
 func (c *Column) Drop() { c.window.data, c.unpacked, c.wordPage = nil, nil, nil }
 
-// Peek reads the header of the next page, and more of it if it is to be read whole; false at the end.
+// Peek reads the header of the next page and, if whole, reads ahead for the page itself. It returns false at the end.
 func (c *Column) Peek(whole bool) (bool, error) {
 	if c.found {
 		return true, nil
@@ -132,7 +132,7 @@ func (c *Column) Peek(whole bool) (bool, error) {
 
 var errIndex = errors.New("the page index contradicts it")
 
-// page loads the next page; false at the end.
+// page loads the next page. It returns false at the end.
 func (c *Column) page() (bool, error) {
 	ok, err := c.Peek(true)
 	if err != nil || !ok {
@@ -142,8 +142,8 @@ func (c *Column) page() (bool, error) {
 	return true, c.load()
 }
 
-// Next calls see with each value of the next row that is not null, as Value returns it, and its size in bytes: of one
-// that is too long to be of use there may be no more.
+// Next calls see with each non-null value of the next row, as Value returns it, and its size in bytes. The value is nil
+// if it is longer than MaxValue and was streamed.
 func (c *Column) Next(see func(value []byte, size int) error) error {
 	return c.Entries(func(_, def int) error {
 		if def < c.Leaf.MaxDef {
@@ -160,9 +160,9 @@ func (c *Column) Next(see func(value []byte, size int) error) error {
 	})
 }
 
-// Value returns the value of an entry, as the PLAIN encoding has it, without the length of a byte array; a boolean is a
-// byte. What Entries calls takes it, or its Word, of each entry with the largest definition level. It is valid until
-// the next one is taken.
+// Value returns an entry's value in the PLAIN encoding, without the length of a byte array; a boolean is one byte. The
+// function that Entries calls must take it, or Word, once for each entry with the largest definition level. It is valid
+// until the next one is taken.
 func (c *Column) Value() ([]byte, error) {
 	value, err := c.values.next()
 	if err != nil {
@@ -171,7 +171,7 @@ func (c *Column) Value() ([]byte, error) {
 	return value, nil
 }
 
-// Word returns the number of the word that is the value of an entry, in a page whose header says that it has Words.
+// Word returns the dictionary number of an entry's value, in a page whose header has Words.
 func (c *Column) Word() (int, error) {
 	n, err := c.values.(*wordValues).number()
 	if err != nil {
@@ -208,12 +208,12 @@ func (c *Column) Entries(see func(rep, def int) error) error {
 	}
 }
 
-// wholeRows reports whether the page ends with a row: those of the second version do, and those of a page index.
+// wholeRows reports whether the page ends with a whole row, as pages of version 2 and pages in a page index do.
 func (c *Column) wholeRows() bool {
 	return c.Header.Kind == format.DataPageV2 || c.Chunk.Indexed
 }
 
-// entry returns the levels of the next entry; false at the end of the column.
+// entry returns the levels of the next entry. ok is false at the end of the column.
 func (c *Column) entry() (rep, def int, ok bool, err error) {
 	for c.entries == 0 {
 		if ok, err := c.page(); err != nil || !ok {
@@ -241,11 +241,11 @@ func (c *Column) begin() error {
 	return nil
 }
 
-// Done ends reading: if the group's last row was read, there must be no more.
+// Done ends reading. If the group's last row was read, the column must have no more entries.
 func (c *Column) Done() error {
 	if c.Row < c.Group.Rows {
 		if c.Keep != nil {
-			return c.endPage() // all of it is kept
+			return c.endPage() // the kept page must be complete
 		}
 		return nil
 	}
@@ -262,11 +262,10 @@ func (c *Column) Done() error {
 	return c.endPage()
 }
 
-// Skip goes past the next row.
+// Skip skips the next row.
 func (c *Column) Skip() error { return c.Next(func([]byte, int) error { return nil }) }
 
-// SeekRow goes on to a row of the group, which is not before the next. Pages between are passed unread where that is
-// possible.
+// SeekRow moves forward to a row of the group, skipping the pages between unread where that is possible.
 func (c *Column) SeekRow(row int64) error {
 	if between := row - c.Row; between > c.entries || between == c.entries && c.indexed {
 		if err := c.jump(row); err != nil {
@@ -288,11 +287,11 @@ func (c *Column) SeekRow(row int64) error {
 	return nil
 }
 
-// passPage passes the next page if all its rows are before row.
+// passPage skips the next page if all its rows are before row.
 func (c *Column) passPage(row int64) (bool, error) {
 	ok, err := c.Peek(false)
 	if err != nil || !ok {
-		return false, err // at the end, next tells
+		return false, err // at the end, Skip reports the missing rows
 	}
 	rows, ok := c.Rows()
 	if !ok || rows > row-c.Row {
@@ -302,11 +301,11 @@ func (c *Column) passPage(row int64) (bool, error) {
 	return true, nil
 }
 
-// Between reports whether the next entry begins a page, which Peek, Stored and Omit are for.
+// Between reports whether the next entry begins a page, so that Peek, Stored, and Omit may be called.
 func (c *Column) Between() bool { return c.entries == 0 && !c.held }
 
-// Stored returns the bytes of a page without its header, as stored: of that which was peeked at, or of the dictionary.
-// They are valid until the column is read on.
+// Stored returns the stored bytes, without the header, of the page that Peek found or of the dictionary page. They are
+// valid until the column is read further.
 func (c *Column) Stored(h *PageHeader, offset int64) ([]byte, error) {
 	data, err := c.read(h, offset)
 	if err != nil {
@@ -315,7 +314,7 @@ func (c *Column) Stored(h *PageHeader, offset int64) ([]byte, error) {
 	return data, nil
 }
 
-// Omit goes past the page that was peeked at, which has so many rows.
+// Omit skips the page that Peek found, which has the given number of rows.
 func (c *Column) Omit(rows int64) {
 	c.remaining -= c.Header.Values
 	c.Row += rows
@@ -323,8 +322,8 @@ func (c *Column) Omit(rows int64) {
 	c.found = false
 }
 
-// CountRows reads the page that was peeked at, and returns how many rows it has entries of, and how many of these, one
-// or none, have begun in the page before.
+// CountRows reads the page that Peek found. It returns the number of rows that have entries in it, and how many of them
+// (0 or 1) began in an earlier page.
 func (c *Column) CountRows() (rows, begun int64, err error) {
 	if _, err := c.page(); err != nil {
 		return 0, 0, err
@@ -343,20 +342,20 @@ func (c *Column) CountRows() (rows, begun int64, err error) {
 	return rows, begun, nil
 }
 
-// jump goes to the page that row is in, as the page index has it. An index that makes no sense is as good as none.
+// jump moves to the page that holds row, according to the page index. It ignores an index that makes no sense.
 func (c *Column) jump(row int64) error {
 	index, err := c.Index()
 	if err != nil || len(index) == 0 {
 		return err
 	}
 	i := sort.Search(len(index), func(i int) bool { return index[i].Row > row }) - 1
-	if index[i].Row <= c.Row+c.entries { // it is this page, or the next
+	if index[i].Row <= c.Row+c.entries { // in this page, or in the next one
 		if index[i].Row == c.Row+c.entries && !c.found {
 			c.size = max(0, index[i].Stored)
 		}
 		return nil
 	}
-	if c.Row == 0 && !c.loaded { // the dictionary goes before all
+	if c.Row == 0 && !c.loaded { // the dictionary precedes all data pages
 		if _, err := c.Peek(false); err != nil {
 			return err
 		}

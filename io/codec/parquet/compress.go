@@ -16,7 +16,7 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// refused says why pages of a codec are not read; nil if they are.
+// refused returns why pages of a codec cannot be read, or nil if they can.
 func refused(c format.CompressionCodec) error {
 	switch {
 	case c == format.LZO:
@@ -30,19 +30,20 @@ func refused(c format.CompressionCodec) error {
 
 var errSize = errors.New("a page does not unpack to the size that its header says")
 
-// maxUnpacker bounds what a zstd decoder takes beside the page, whatever its frames claim.
+// maxUnpacker bounds the memory of a zstd decoder besides the page, whatever its frames claim.
 const maxUnpacker = 128 << 20
 
 var unpackers = sync.Pool{New: func() any {
 	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 		zstd.WithDecoderMaxMemory(maxUnpacker))
 	if err != nil {
-		panic(err) // of constant options
+		panic(err) // the options are constant
 	}
 	return d
 }}
 
-// unpack returns the size bytes that data unpacks to, in dst if that has the room. The codec is not refused.
+// unpack returns the size bytes that data unpacks to, in dst if it has the capacity. The codec must not be a refused
+// one.
 func unpack(c format.CompressionCodec, dst, data []byte, size int) ([]byte, error) {
 	if c == format.Uncompressed {
 		if len(data) != size {
@@ -72,7 +73,7 @@ func unpack(c format.CompressionCodec, dst, data []byte, size int) ([]byte, erro
 		return unpackZstd(d, dst, data)
 	case format.Lz4Raw:
 		return dst, unpackLZ4(dst, data)
-	default: // format.Lz4: by Hadoop's framing, or not framed at all
+	default: // format.Lz4: in Hadoop's framing, or without any
 		if unpackHadoop(dst, data) == nil {
 			return dst, nil
 		}
@@ -80,8 +81,8 @@ func unpack(c format.CompressionCodec, dst, data []byte, size int) ([]byte, erro
 	}
 }
 
-// grown returns a slice of n bytes, which is dst if that is large enough. Else it has some room to spare: pages
-// of a column are of about one size, and two large buffers at a time are one too many.
+// grown returns a slice of n bytes, reusing dst if it is large enough. A new one has some spare capacity, since the
+// pages of a column have about one size and replacing a large buffer briefly holds two.
 func grown(dst []byte, n int) []byte {
 	if cap(dst) < n {
 		return make([]byte, n, n+n/8)
@@ -89,7 +90,7 @@ func grown(dst []byte, n int) []byte {
 	return dst[:n]
 }
 
-// exactly reads dst from r, which must end there.
+// exactly fills dst from r, which must end there.
 func exactly(r io.Reader, dst []byte) error {
 	if _, err := io.ReadFull(r, dst); err != nil {
 		return errors.Join(errSize, err)
@@ -105,7 +106,7 @@ func exactly(r io.Reader, dst []byte) error {
 	}
 }
 
-// unpackZstd unpacks a page, at once if its frame tells the page's size, as almost all do.
+// unpackZstd unpacks a page, in one call if its frame states the size of the page, as almost all do.
 func unpackZstd(d *zstd.Decoder, dst, data []byte) ([]byte, error) {
 	var head zstd.Header
 	if err := head.Decode(data); err == nil && head.HasFCS && head.FrameContentSize == uint64(len(dst)) &&
@@ -120,12 +121,12 @@ func unpackZstd(d *zstd.Decoder, dst, data []byte) ([]byte, error) {
 		return nil, err
 	}
 	err := exactly(d, dst)
-	// A stream that is not read to its end holds what the next page needs.
+	// A decoder whose stream was not read to the end holds resources that the next page needs.
 	return dst, errors.Join(err, d.Reset(nil))
 }
 
 func unpackLZ4(dst, data []byte) error {
-	if len(dst) == 0 && len(data) <= 1 { // no bytes, or a token of nothing
+	if len(dst) == 0 && len(data) <= 1 { // no bytes, or one empty token
 		return nil
 	}
 	n, err := lz4.UncompressBlock(data, dst)
@@ -135,7 +136,7 @@ func unpackLZ4(dst, data []byte) error {
 	return err
 }
 
-// unpackHadoop unpacks blocks that each have the sizes of what they unpack to and of themselves before them.
+// unpackHadoop unpacks blocks, each preceded by its unpacked size and its packed size.
 func unpackHadoop(dst, data []byte) error {
 	for len(data) > 0 {
 		if len(data) < 8 {

@@ -10,14 +10,14 @@ import (
 
 var errValues = errors.New("a page holds fewer values than its header says, or broken ones")
 
-// runs decodes the hybrid of run lengths and packed bits (Parquet, Encodings.md, RLE = 3) number by number, so
-// that what a page claims to hold takes no memory.
+// runs decodes the hybrid of run lengths and packed bits (Parquet, Encodings.md, RLE = 3) one number at a time, so that
+// the count that a page claims needs no memory.
 type runs struct {
 	data      []byte
 	width     int // bits of a number
 	remaining uint64
-	value     uint32 // of a run
-	// packed: the numbers are bits of data, from the bit at.
+	value     uint32 // of the current run
+	// packed says that the numbers are in bits, from bit at on.
 	packed bool
 	at     int
 	bits   []byte
@@ -55,7 +55,7 @@ func (r *runs) head() error {
 		r.value, r.remaining, r.data = binary.LittleEndian.Uint32(value[:]), head>>1, r.data[size:]
 		return nil
 	}
-	// Groups of eight. Old writers cut off what is behind the last number.
+	// Groups of eight. Old writers cut off the padding behind the last number.
 	groups := head >> 1
 	if groups > 1<<40 {
 		return errValues
@@ -73,7 +73,7 @@ func (r *runs) head() error {
 	return nil
 }
 
-// bitsAt returns the width bits of data, at most 64, from the bit at. They are there.
+// bitsAt returns width bits of data, at most 64, from bit at on. The caller ensures that data has them.
 func bitsAt(data []byte, at, width int) uint64 {
 	data, shift := data[at/8:], at%8
 	if len(data) >= 8 {
@@ -90,14 +90,14 @@ func bitsAt(data []byte, at, width int) uint64 {
 	return v >> shift & (1<<width - 1)
 }
 
-// values are those of a page, one after another.
+// values returns the values of a page one by one.
 type values interface {
-	// next returns a value as the PLAIN encoding has it, without the length of a byte array; a boolean is
-	// a byte. It is valid until the following call.
+	// next returns a value in the PLAIN encoding, without the length of a byte array; a boolean is one byte. The value is
+	// valid until the following call.
 	next() ([]byte, error)
 }
 
-// newValues returns the values of a page. Most bounds what the values of one page may take once they are decoded.
+// newValues returns the values of a page. most bounds the total size of the decoded values.
 func newValues(h *PageHeader, l *Leaf, data []byte, words *Dictionary, most int64) (values, error) {
 	switch e := h.Encoding; {
 	case e == format.Plain && l.Kind == format.Boolean:
@@ -137,7 +137,7 @@ func newValues(h *PageHeader, l *Leaf, data []byte, words *Dictionary, most int6
 	}
 }
 
-// cutLevels cuts off what has its length in the four bytes before it.
+// cutLevels cuts off a part that is preceded by its length in four bytes.
 func cutLevels(data []byte) (levels, rest []byte, err error) {
 	if len(data) < 4 {
 		return nil, nil, errValues
@@ -183,13 +183,13 @@ func (v *prefixedValues) next() (value []byte, err error) {
 	return value, err
 }
 
-// Dictionary has the words of a column, whose numbers are in its pages.
+// Dictionary holds the words of a column, whose pages contain their numbers.
 type Dictionary struct {
 	N int // words
 
 	data  []byte
-	width int      // of each; 0: they vary
-	ends  []uint32 // of those that vary: where they end in data, each after its length in four bytes
+	width int      // bytes of each word; 0: it varies
+	ends  []uint32 // if width varies: where each word ends in data; each follows its length in four bytes
 }
 
 // newDictionary reads the n values of a dictionary page.
@@ -204,7 +204,7 @@ func newDictionary(data []byte, l *Leaf, n int64) (*Dictionary, error) {
 		}
 		return d, nil
 	}
-	if n > int64(len(data))/4 { // each has its length before it
+	if n > int64(len(data))/4 { // each follows its length in four bytes
 		return nil, errValues
 	}
 	d.ends = make([]uint32, n)
@@ -219,7 +219,7 @@ func newDictionary(data []byte, l *Leaf, n int64) (*Dictionary, error) {
 	return d, nil
 }
 
-// At returns a word by its number, which is below N, as the PLAIN encoding has it, without the length of a byte array.
+// At returns the word with a number below N in the PLAIN encoding, without the length of a byte array.
 func (d *Dictionary) At(i int) []byte {
 	if d.width > 0 {
 		return d.data[i*d.width : (i+1)*d.width]
@@ -253,23 +253,23 @@ func (v *wordValues) next() ([]byte, error) {
 	return v.words.At(n), nil
 }
 
-// deltas decodes DELTA_BINARY_PACKED number by number.
+// deltas decodes DELTA_BINARY_PACKED one number at a time.
 type deltas struct {
 	data       []byte
 	remaining  uint64 // numbers
 	value      int64
-	first      bool // value is to be returned next
+	first      bool // the next call returns value itself
 	perBlock   uint64
 	miniblocks uint64
 	least      int64
-	widths     []byte // of the miniblocks that are left of the block
-	bits       []byte // of the miniblock, from the bit at
+	widths     []byte // of the remaining miniblocks of the block
+	bits       []byte // of the miniblock, read from bit at on
 	at, width  int
 	inMini     uint64 // numbers left in the miniblock
 }
 
 func newDeltas(data []byte) (d deltas, err error) {
-	r := thriftReader{data: data} // it has the same integers
+	r := thriftReader{data: data} // both formats have the same integers
 	d.perBlock, d.miniblocks, d.remaining = r.uvarint(), r.uvarint(), r.uvarint()
 	d.value, d.first = r.varint(), true
 	if r.err != nil || d.perBlock == 0 || d.perBlock%128 != 0 || d.perBlock > 1<<20 || d.miniblocks == 0 ||
@@ -306,7 +306,7 @@ func (d *deltas) next() (int64, error) {
 	return d.value, nil
 }
 
-// miniblock begins the next one. Behind the last number, writers may leave out what fills a miniblock.
+// miniblock begins the next miniblock. Writers may omit the padding behind the last number.
 func (d *deltas) miniblock() error {
 	if len(d.widths) == 0 {
 		r := thriftReader{data: d.data}
@@ -327,7 +327,7 @@ func (d *deltas) miniblock() error {
 	return nil
 }
 
-// rest returns what follows the last number.
+// rest returns the bytes behind the last number.
 func (d deltas) rest() ([]byte, error) {
 	for d.remaining > 0 {
 		if d.first {
@@ -379,13 +379,13 @@ func (v *deltaLengths) next() ([]byte, error) {
 	return value, nil
 }
 
-// deltaStrings decodes DELTA_BYTE_ARRAY: each value begins as the one before it.
+// deltaStrings decodes DELTA_BYTE_ARRAY, in which each value shares a prefix with the one before it.
 type deltaStrings struct {
 	prefixes  deltas
 	suffixes  *deltaLengths
 	value     []byte
 	width     int
-	remaining int64 // bytes that values may take
+	remaining int64 // bytes that further values may take
 }
 
 func newDeltaStrings(data []byte, width int, most int64) (*deltaStrings, error) {
@@ -417,7 +417,7 @@ func (v *deltaStrings) next() ([]byte, error) {
 	return v.value, nil
 }
 
-// splitValues decodes BYTE_STREAM_SPLIT: the first bytes of all values, then the second, and so on.
+// splitValues decodes BYTE_STREAM_SPLIT: the first bytes of all values, then their second bytes, and so on.
 type splitValues struct {
 	data  []byte
 	at    int

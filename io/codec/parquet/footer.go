@@ -1,9 +1,9 @@
-// Package parquet reads Apache Parquet files: their metadata, pages, levels and values, as the format's specification
-// has them (https://github.com/apache/parquet-format: README.md, Encodings.md, Compression.md, PageIndex.md, and
+// Package parquet reads the metadata, pages, levels, and values of Apache Parquet files, as their specification defines
+// them (https://github.com/apache/parquet-format: README.md, Encodings.md, Compression.md, PageIndex.md, and
 // parquet.thrift).
 //
-// No page claims more memory than it may have, whatever its header says, and a value is never wrong without an error.
-// All that the metadata has is handed on as it stands, be it known here or not.
+// No page takes more memory than its limit, whatever its header says, and a wrong value never comes without an error.
+// Metadata is passed on unchanged, even the fields that this package does not know.
 package parquet
 
 import (
@@ -17,8 +17,8 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// What one file may claim to have, so that of a footer that lies 80 MB
-// at most are held, besides its bytes and the names in it.
+// Limits on what one file may claim to have. A footer that lies takes at most 80 MB, besides its bytes and the names in
+// it.
 const (
 	maxFooter  = 64 << 20
 	maxColumns = 100_000
@@ -26,45 +26,45 @@ const (
 	maxRows    = 1 << 40
 )
 
-// Magic is what a file begins and ends with.
+// Magic is the string that a file begins and ends with.
 const Magic = "PAR1"
 
 const encryptedMagic = "PARE"
 
-// File is a file whose metadata is read, as far as that is needed to read its columns.
+// File is an open file, with the part of its metadata that reading its columns needs.
 type File struct {
 	Footer []byte // the FileMetaData
 	Rows   int64
 	Root   *Node
 	Leaves []Leaf // the columns
 	Groups []Group
-	// MaxPage bounds the bytes that a page may unpack to. It may be set before columns are read.
+	// MaxPage is the maximum unpacked size of a page. It may be set before columns are read.
 	MaxPage int64
 
 	ctx  context.Context
 	r    io.ReaderAt
 	name string
 	size int64
-	end  int64 // where the footer begins, and pages end
+	end  int64 // where the footer begins and the pages end
 }
 
-// maxPage is MaxPage if nothing else is said.
+// maxPage is the default of MaxPage.
 const maxPage = 1 << 30
 
-// Group is a row group. Its columns are looked at when they are needed: there may be very many.
+// Group is a row group. Its columns are parsed only when needed, since there may be very many.
 type Group struct {
 	Raw         []byte // the RowGroup
-	First, Rows int64  // the number of its first row in the file, and how many it has
+	First, Rows int64  // the number of its first row in the file, and its number of rows
 }
 
-// Chunk is the part of a row group that is one column.
+// Chunk is one column of a row group.
 type Chunk struct {
 	Raw, Meta                []byte // ColumnChunk and ColumnMetaData
 	Codec                    format.CompressionCodec
-	Values                   int64 // nulls among them
+	Values                   int64 // including nulls
 	Uncompressed, Compressed int64 // bytes of all pages
 	Statistics               []byte
-	Nulls                    int64 // by the statistics; -1: they do not say
+	Nulls                    int64 // from the statistics; -1: not stated
 	Indexed                  bool  // it has an offset index
 
 	kind                         format.Type
@@ -81,21 +81,21 @@ func (c *Chunk) Start() int64 {
 	return c.dataOffset
 }
 
-// ContentError says that a file is not what it claims to be: it is broken, or cut short; or that a page is ErrPage.
+// ContentError is the error of a file that is broken or cut short, or of a page that is too large (ErrPage).
 type ContentError struct{ error }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the cause.
 func (e *ContentError) Unwrap() error { return e.error }
 
 func (f *File) broken(format string, args ...any) error {
 	return &ContentError{fmt.Errorf("%s: %w", f.name, fmt.Errorf(format, args...))}
 }
 
-// ErrForeign is of a file that does not begin like one of Parquet.
+// ErrForeign is the error of a file that does not begin like a Parquet file.
 var ErrForeign = errors.New("it does not begin like a Parquet file")
 
-// Open reads the metadata of a file of size bytes, whose name its errors have. It and its columns are read until ctx
-// ends. An error is ErrForeign, a *ContentError, one of r or of ctx, or says what is not read.
+// Open reads the metadata of a file of size bytes. Its errors begin with name. The file and its columns can be read
+// until ctx ends. An error is ErrForeign, a *ContentError, an error of r or of ctx, or says what is not supported.
 func Open(ctx context.Context, r io.ReaderAt, name string, size int64) (*File, error) {
 	f := &File{Rows: -1, MaxPage: maxPage, ctx: ctx, r: r, name: name, size: size}
 	head, tail := make([]byte, len(Magic)), make([]byte, 8)
@@ -199,7 +199,7 @@ var (
 	errTooMany   = fmt.Errorf("more than %d row groups; write the file again with larger ones", maxGroups)
 )
 
-// HasKey reports whether the file's own metadata, of keys and values, has a key.
+// HasKey reports whether the key-value metadata of the file has a key.
 func (f *File) HasKey(key string) (found bool) {
 	r := thriftReader{data: f.Footer}
 	r.fields(func(id int16, kind thrift.Type) {
@@ -217,7 +217,7 @@ func (f *File) HasKey(key string) (found bool) {
 	return found
 }
 
-// Chunks calls see with the columns of a row group, in the order of Leaves, until it fails.
+// Chunks calls see with each column of a row group, in the order of Leaves, until see fails.
 func (f *File) Chunks(g *Group, see func(column int, c *Chunk) error) error {
 	r := thriftReader{data: g.Raw}
 	column := 0
@@ -259,7 +259,7 @@ func (f *File) Chunks(g *Group, see func(column int, c *Chunk) error) error {
 	return nil
 }
 
-// chunk reads a ColumnChunk, which must fit the schema.
+// chunk parses a ColumnChunk, which must fit the schema.
 func (f *File) chunk(raw []byte, column int, g *Group) (c Chunk, err error) {
 	leaf := &f.Leaves[column]
 	c = Chunk{Raw: raw, kind: -1, Codec: -1, Values: -1, Uncompressed: -1, Compressed: -1, dataOffset: -1, Nulls: none}

@@ -6,13 +6,13 @@ import (
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 )
 
-// Location is where a page is, its first row of the row group, and its bytes with its header.
+// Location is a page's offset, its first row within the row group, and its stored size with the header.
 type Location struct{ Offset, Row, Stored int64 }
 
-// maxIndex bounds what is read of a page index.
+// maxIndex is the maximum size of a part of the page index that is read.
 const maxIndex = 16 << 20
 
-// indexBytes reads a part of the page index; nil if it is not there.
+// indexBytes reads a part of the page index. It returns nil if there is none, or none that can be read.
 func (c *Column) indexBytes(offset, length int64) ([]byte, error) {
 	if offset <= 0 || length <= 0 || length > maxIndex {
 		return nil, nil
@@ -28,7 +28,8 @@ func (c *Column) indexBytes(offset, length int64) ([]byte, error) {
 	return data, nil
 }
 
-// Index returns where the pages are by the page index, which is read once; none if there is none that makes sense.
+// Index returns the locations of the pages from the page index, or none if there is no sound one. It reads the index
+// once.
 func (c *Column) Index() (index []Location, err error) {
 	if c.indexed {
 		return c.locations, nil
@@ -64,7 +65,7 @@ func (c *Column) Index() (index []Location, err error) {
 	return index, nil
 }
 
-// sound reports whether pages ascend in an index, and are all in the file and the row group.
+// sound reports whether the pages of an index ascend and lie within the file and the row group.
 func (c *Column) sound(index []Location) bool {
 	last := Location{Offset: c.Chunk.Start() - 1, Row: -1}
 	for _, l := range index {
@@ -76,15 +77,15 @@ func (c *Column) sound(index []Location) bool {
 	return len(index) > 0 && index[0].Row == 0 && last.Offset < c.window.end && last.Row < c.Group.Rows
 }
 
-// Bounds is what a ColumnIndex says of a page.
+// Bounds is the entry of a ColumnIndex for one page.
 type Bounds struct {
-	Null        bool   // it has no values
-	Least, Most []byte // as PLAIN has them, without the length of a byte array
-	Nulls       int64  // -1: that is not said
+	Null        bool   // the page has no values
+	Least, Most []byte // in the PLAIN encoding, without the length of a byte array
+	Nulls       int64  // -1: not stated
 }
 
-// Bounds returns those of the pages of Index, and their BoundaryOrder, which a part of the pages has, too; none if
-// there is no ColumnIndex that fits.
+// Bounds returns the bounds of the pages of Index and their BoundaryOrder, which also holds for any subset of the
+// pages. It returns none if there is no ColumnIndex that fits.
 func (c *Column) Bounds() (pages []Bounds, order int64, err error) {
 	locations, err := c.Index()
 	if err != nil || len(locations) == 0 {
@@ -95,7 +96,7 @@ func (c *Column) Bounds() (pages []Bounds, order int64, err error) {
 		return nil, 0, err
 	}
 	pages = make([]Bounds, len(locations))
-	var n [6]int // elements of the list that is the field
+	var n [6]int // by field id: elements read of its list
 	r := thriftReader{data: data}
 	r.fields(func(id int16, kind thrift.Type) {
 		element := map[int16]thrift.Type{1: thrift.TRUE, 2: thrift.BINARY, 3: thrift.BINARY, 5: thrift.I64}[id]
@@ -138,7 +139,7 @@ func (c *Column) Bounds() (pages []Bounds, order int64, err error) {
 	return pages, order, nil
 }
 
-// nullsOf returns how many nulls Statistics tell of, none if they do not.
+// nullsOf returns the number of nulls in Statistics, or none if it is not stated.
 func nullsOf(statistics []byte) int64 {
 	nulls := int64(none)
 	r := thriftReader{data: statistics}

@@ -12,20 +12,20 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// PageHeader is a PageHeader with what the header of its type has.
+// PageHeader holds the fields of Parquet's PageHeader and of the type-specific header in it.
 type PageHeader struct {
-	Bytes                []byte // as it stands
+	Bytes                []byte // the encoded header
 	Kind                 format.PageType
 	Uncompressed, Stored int64 // bytes of the page
 	HasCRC               bool
-	Values               int64 // nulls among them
-	Nulls                int64 // -1: it does not say
+	Values               int64 // including nulls
+	Nulls                int64 // -1: not stated
 	Encoding             format.Encoding
-	Plain                bool // the values are not compressed, of the second version
+	Plain                bool // in version 2: the values are not compressed
 
 	crc                      int64
-	defEncoding, repEncoding format.Encoding // of the levels of the first version
-	rows, defBytes, repBytes int64           // of the second version
+	defEncoding, repEncoding format.Encoding // of the levels, in version 1
+	rows, defBytes, repBytes int64           // in version 2
 }
 
 func readPageHeader(data []byte) (h PageHeader, err error) {
@@ -61,7 +61,7 @@ func readPageHeader(data []byte) (h PageHeader, err error) {
 	return h, nil
 }
 
-// read reads the header of a type of page: field 5 is that of version 1, 7 of a dictionary, 8 of version 2.
+// read reads the header of a page type: field 5 is that of version 1, 7 of a dictionary, 8 of version 2.
 func (h *PageHeader) read(r *thriftReader, header int16) {
 	r.fields(func(id int16, kind thrift.Type) {
 		switch {
@@ -91,15 +91,16 @@ func (h *PageHeader) read(r *thriftReader, header int16) {
 	})
 }
 
-// window is what is held of a file around the place that is read.
+// window holds the part of a file around the current place.
 type window struct {
 	r     io.ReaderAt
-	end   int64 // of what may be read
+	end   int64 // of the readable part
 	data  []byte
 	begin int64
 }
 
-// at returns the n bytes at offset, and reads ahead, so far. They are valid until the next call.
+// at returns the n bytes at offset. If it has to read, it reads up to ahead bytes at once. The result is valid until
+// the next call.
 func (w *window) at(offset, n, ahead int64) ([]byte, error) {
 	if offset < 0 || n > w.end-offset {
 		return nil, errShort
@@ -107,7 +108,7 @@ func (w *window) at(offset, n, ahead int64) ([]byte, error) {
 	if offset < w.begin || offset+n > w.begin+int64(len(w.data)) {
 		size := int(min(max(n, ahead), w.end-offset))
 		if cap(w.data) < size {
-			w.data = nil // let go of it before the larger one is made
+			w.data = nil // free it before allocating the larger one
 		}
 		w.data = grown(w.data, size)
 		w.begin = offset
@@ -120,14 +121,14 @@ func (w *window) at(offset, n, ahead int64) ([]byte, error) {
 	return w.data[i : i+n], nil
 }
 
-// How far a window reads ahead: of pages that are read one after another, and of those that are skipped.
+// Bytes that a window reads ahead: for pages read one after another, and for pages that are skipped.
 const (
 	readAhead = 256 << 10
 	skipAhead = 8 << 10
-	maxHeader = 16 << 20 // a page header may have a long least and largest value
+	maxHeader = 16 << 20 // a page header may contain a long minimum and maximum
 )
 
-// Broken says that err is wrong with the page whose header was read.
+// Broken returns err as an error of the page whose header was read.
 func (c *Column) Broken(err error) error {
 	if errors.As(err, new(*storeError)) {
 		return fmt.Errorf("%s: %w", c.file.name, err)
@@ -135,29 +136,29 @@ func (c *Column) Broken(err error) error {
 	return c.file.broken("column %q, page at byte %d: %w", c.Leaf.Path(), c.Offset, err)
 }
 
-// LargePage is the size in bytes, as stored and unpacked, above which a page is large.
+// LargePage is the size in bytes above which a page is large: the sum of its stored and unpacked sizes.
 const LargePage = 8 << 20
 
-// Large reports whether the page is.
+// Large reports whether the page is larger than LargePage.
 func (h *PageHeader) Large() bool { return h.Stored+h.Uncompressed > LargePage }
 
-// Size returns the bytes of the page with its header, as stored.
+// Size returns the stored size of the page with its header.
 func (h *PageHeader) Size() int64 { return int64(len(h.Bytes)) + h.Stored }
 
-// Words reports whether the values of the page are numbers of words in a dictionary.
+// Words reports whether the values of the page are dictionary numbers.
 func (h *PageHeader) Words() bool {
 	return h.Encoding == format.RLEDictionary || h.Encoding == format.PlainDictionary //nolint:staticcheck // old writers
 }
 
-// Need returns how many bytes are held of pages like the one whose header was read, as stored and unpacked, and of the
-// dictionary before them, with where its words end; 0 if that is as little as of pages that are not large.
+// Need returns the bytes held, stored and unpacked, to read pages like the one whose header was read and the dictionary
+// before them with its word ends. It returns 0 if they are no more than LargePage.
 func (c *Column) Need() int64 {
 	stored, unpacked := c.Header.Stored, c.Header.Uncompressed
 	if c.streams() {
-		stored, unpacked = 0, min(unpacked, int64(c.MaxValue)+c.levelBytes()) // a value, and levels
+		stored, unpacked = 0, min(unpacked, int64(c.MaxValue)+c.levelBytes()) // one value, and the levels
 	}
 	if h := &c.WordsHeader; c.WordsAt > 0 {
-		stored = max(stored, h.Stored) // one at a time
+		stored = max(stored, h.Stored) // one page at a time
 		unpacked += h.Uncompressed
 		if c.Leaf.Width == 0 {
 			unpacked += 4 * min(h.Values, h.Uncompressed/4)
@@ -169,12 +170,12 @@ func (c *Column) Need() int64 {
 	return 0
 }
 
-// storeError is an error of reading the file, not of what is in it.
+// storeError is an error of reading the file, not of its content.
 type storeError struct{ error }
 
 func (e *storeError) Unwrap() error { return e.error }
 
-// find reads the header of the next data page, past the dictionary. It returns false at the end.
+// find reads the header of the next data page, noting a dictionary on the way. It returns false at the end.
 func (c *Column) find(ahead int64) (bool, error) {
 	if c.size > 0 {
 		ahead = min(c.size, ahead)
@@ -229,10 +230,10 @@ func (c *Column) readHeader(ahead int64) error {
 	}
 }
 
-// ErrPage is of a page that unpacks to more than File.MaxPage bytes.
+// ErrPage is the error of a page that unpacks to more than File.MaxPage bytes.
 var ErrPage = errors.New("it is too large")
 
-// fits refuses a page by the sizes that its header says.
+// fits refuses a page by the sizes in its header.
 func (f *File) fits(h *PageHeader) error {
 	switch {
 	case h.Uncompressed > f.MaxPage:
@@ -244,7 +245,7 @@ func (f *File) fits(h *PageHeader) error {
 	}
 }
 
-// read returns the bytes of the page with the header h at offset, as stored.
+// read returns the stored bytes of the page with header h at offset.
 func (c *Column) read(h *PageHeader, offset int64) ([]byte, error) {
 	if err := c.file.fits(h); err != nil {
 		return nil, err
@@ -261,7 +262,7 @@ func (c *Column) read(h *PageHeader, offset int64) ([]byte, error) {
 
 var errChecksum = errors.New("its checksum does not match its bytes")
 
-// Dictionary returns the dictionary that was met on the way to the first page; nil if there is none.
+// Dictionary returns the dictionary that was found on the way to the first data page, or nil if there is none.
 func (c *Column) Dictionary() (words *Dictionary, err error) {
 	if c.words != nil || c.WordsAt == 0 {
 		return c.words, nil
@@ -288,13 +289,13 @@ func (c *Column) loadDictionary() (err error) {
 		return err
 	}
 	if c.wordPage = data; c.Chunk.Codec == format.Uncompressed {
-		c.wordPage = slices.Clone(data) // the window goes on
+		c.wordPage = slices.Clone(data) // the window moves on
 	}
 	c.keep(c.WordsAt, data)
 	return nil
 }
 
-// kept returns the page at an offset, if it was kept.
+// kept returns the page at an offset, or nil if it was not kept.
 func (c *Column) kept(offset int64) *io.SectionReader {
 	if c.Kept == nil {
 		return nil
@@ -302,7 +303,7 @@ func (c *Column) kept(offset int64) *io.SectionReader {
 	return c.Kept(offset)
 }
 
-// readKept reads a page that was kept to dst, if that has the room.
+// readKept reads a kept page into dst, if it has the capacity.
 func readKept(kept *io.SectionReader, dst []byte) ([]byte, error) {
 	dst = grown(dst, int(kept.Size()))
 	if err := readFull(kept, dst, 0); err != nil {
@@ -311,7 +312,7 @@ func readKept(kept *io.SectionReader, dst []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// keep keeps the page at an offset, in parts.
+// keep passes the page at an offset, in parts, to Keep.
 func (c *Column) keep(offset int64, parts ...[]byte) {
 	if c.Keep == nil {
 		return
@@ -329,7 +330,7 @@ func (c *Column) keep(offset int64, parts ...[]byte) {
 // load unpacks the data page whose header was read.
 func (c *Column) load() error {
 	h := &c.Header
-	c.rep, c.def, c.values = runs{}, runs{}, nil // they hold the page before
+	c.rep, c.def, c.values = runs{}, runs{}, nil // they refer to the page before
 	if h.Words() {
 		if _, err := c.Dictionary(); err != nil {
 			return err
@@ -357,7 +358,7 @@ func (c *Column) load() error {
 	return nil
 }
 
-// checkLevels refuses levels of the first version in an encoding that is not read.
+// checkLevels refuses version 1 levels in an unsupported encoding.
 func (c *Column) checkLevels() error {
 	if h := &c.Header; h.Kind == format.DataPage &&
 		(c.Leaf.MaxRep > 0 && h.repEncoding != format.RLE || c.Leaf.MaxDef > 0 && h.defEncoding != format.RLE) {
@@ -368,7 +369,7 @@ func (c *Column) checkLevels() error {
 
 var errBitPacked = errors.New("its levels are bit-packed, as writers have not done since 2013; write the file again")
 
-// body returns what the page whose header was read unpacks to: levels and values.
+// body unpacks the page whose header was read into levels and values.
 func (c *Column) body() (rep, def, data []byte, err error) {
 	h := &c.Header
 	if kept := c.kept(c.Offset); kept != nil {
@@ -388,7 +389,7 @@ func (c *Column) body() (rep, def, data []byte, err error) {
 		return c.levels(data)
 	}
 	rep, def, data, _ = c.levels(data)
-	if h.Large() { // they would hold the window
+	if h.Large() { // otherwise they would keep the window alive
 		rep, def = slices.Clone(rep), slices.Clone(def)
 	}
 	size := h.Uncompressed - h.repBytes - h.defBytes
@@ -406,19 +407,19 @@ func (c *Column) body() (rep, def, data []byte, err error) {
 
 func (c *Column) unpack(data []byte, size int64) ([]byte, error) {
 	if int64(cap(c.unpacked)) < size {
-		c.unpacked = nil // let go of it before the larger one is made
+		c.unpacked = nil // free it before allocating the larger one
 	}
 	plainly, err := unpack(c.Chunk.Codec, c.unpacked, data, int(size))
 	if err == nil && c.Chunk.Codec != format.Uncompressed {
 		c.unpacked = plainly
 		if cap(c.window.data) > LargePage {
-			c.window.data = nil // while rows of the page are read, it is of no use
+			c.window.data = nil // not needed while rows of this page are read
 		}
 	}
 	return plainly, err
 }
 
-// levels cuts the levels off a page.
+// levels splits a page into its levels and the rest.
 func (c *Column) levels(data []byte) (rep, def, rest []byte, err error) {
 	if h := &c.Header; h.Kind == format.DataPageV2 {
 		end := h.repBytes + h.defBytes
@@ -433,7 +434,7 @@ func (c *Column) levels(data []byte) (rep, def, rest []byte, err error) {
 	return rep, def, data, err
 }
 
-// level returns the levels of the next entry of the page. A row may have very many.
+// level returns the levels of the next entry of the page. It checks ctx, since a row may have very many entries.
 func (c *Column) level() (rep, def int, err error) {
 	if c.entries--; c.entries%(1<<16) == 0 {
 		if err := c.file.ctx.Err(); err != nil {
@@ -457,7 +458,7 @@ func (c *Column) level() (rep, def int, err error) {
 	return rep, def, nil
 }
 
-// Rows returns how many rows the page whose header was read has, if that can be told from it.
+// Rows returns the number of rows of the page whose header was read, if the header tells it.
 func (c *Column) Rows() (rows int64, ok bool) {
 	switch {
 	case c.Leaf.MaxRep == 0:

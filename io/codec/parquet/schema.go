@@ -11,13 +11,13 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// widths are the bytes of a value of a type; 0: that varies. A boolean takes one byte once it is decoded.
+// widths has the size in bytes of each type's values; 0: it varies. A boolean takes one byte once decoded.
 var widths = [...]int{
 	format.Boolean: 1, format.Int32: 4, format.Int64: 8, format.Int96: 12, format.Float: 4, format.Double: 8,
-	format.ByteArray: 0, format.FixedLenByteArray: 0, // of which the column tells
+	format.ByteArray: 0, format.FixedLenByteArray: 0, // the column states its width
 }
 
-// Node is a SchemaElement in the tree of a schema.
+// Node is a SchemaElement in the schema tree.
 type Node struct {
 	Name       string
 	Kind       format.Type // of a column
@@ -25,15 +25,15 @@ type Node struct {
 	Repetition format.FieldRepetitionType
 	Converted  deprecated.ConvertedType // -1: none
 	Scale      int
-	Logical    int16 // field of the union LogicalType; 0: none
-	Unit       int16 // of a time: field of the union TimeUnit
+	Logical    int16 // field id in the union LogicalType; 0: none
+	Unit       int16 // of a time: field id in the union TimeUnit
 	Unsigned   bool  // of an integer
 	Children   []*Node
-	Leaf       int // the number of the column; -1: it is a group
+	Leaf       int // the column number; -1: it is a group
 
 	parent *Node // nil: it is the root
-	typed  bool  // it has a physical type: it is a column
-	count  int64 // of its children
+	typed  bool  // it has a physical type, so it is a column
+	count  int64 // number of children
 }
 
 const none = -1
@@ -93,11 +93,11 @@ func (e *Node) readLogical(r *thriftReader, kind thrift.Type) {
 // Leaf is a column.
 type Leaf struct {
 	*Node
-	MaxRep, MaxDef int // the largest levels
+	MaxRep, MaxDef int // the maximum levels
 	Width          int // bytes of a value; 0: it varies
 }
 
-// Path returns the names that lead to the column, with dots. Kept, those of many columns deep in the schema would take
+// Path returns the column's path, joined by dots. It is not stored, because the paths of many deep columns would take
 // much memory.
 func (l *Leaf) Path() string {
 	var path []string
@@ -111,7 +111,7 @@ func (l *Leaf) Path() string {
 // maxDepth keeps levels within a byte.
 const maxDepth = 100
 
-// plant builds the tree of elements, which stand in it depth first.
+// plant builds the schema tree from its elements, which are in depth-first order.
 func (f *File) plant(elements []Node) (err error) {
 	if len(elements) == 0 {
 		return errShort

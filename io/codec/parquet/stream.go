@@ -15,28 +15,28 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// stream are the values of a large page of byte arrays, which are read as it unpacks. At most one value is held of it.
+// stream reads the values of a large page of byte arrays while it unpacks, and holds at most one value.
 type stream struct {
 	r       *bufio.Reader
-	left    int64 // bytes that the page has behind what was taken
-	most    int   // bytes of a value that is held
-	pending int   // bytes of the value that next returned, in the buffer of r
-	long    int   // its size, if it was not held
+	left    int64 // bytes of the page that have not been taken
+	most    int   // maximum bytes of a value that is held
+	pending int   // bytes of the last value returned by next, still in the buffer of r
+	long    int   // size of the last value if it was too long to hold; else 0
 	value   []byte
 
 	store *storeReader
-	sum   hash.Hash32 // of the page as stored; nil: it has none
+	sum   hash.Hash32 // of the stored page; nil: it has no checksum
 	crc   uint32
 	close func()
 }
 
 const (
 	streamBuffer = 256 << 10
-	// entryBytes is more than both levels of an entry take, however they are written.
+	// entryBytes is more than both levels of an entry take in any encoding.
 	entryBytes = 4
 )
 
-// endPage ends the page that is read, if it is a stream.
+// endPage checks the rest of the current page, if it is streamed.
 func (c *Column) endPage() error {
 	if c.stream == nil {
 		return nil
@@ -49,7 +49,7 @@ func (c *Column) endPage() error {
 	return nil
 }
 
-// leave lets go of a page that is a stream.
+// leave releases the current page, if it is streamed.
 func (c *Column) leave() {
 	if c.stream != nil {
 		c.stream.close()
@@ -57,21 +57,21 @@ func (c *Column) leave() {
 	}
 }
 
-// streams reports whether the page whose header was read is read as a stream.
+// streams reports whether the page whose header was read should be streamed.
 func (c *Column) streams() bool {
 	h := &c.Header
 	if c.MaxValue == 0 || !h.Large() || h.Encoding != format.Plain || c.Leaf.Kind != format.ByteArray {
 		return false
 	}
 	switch c.Chunk.Codec {
-	case format.Zstd, format.Gzip, format.Brotli, format.Uncompressed: // need not be held to be unpacked
+	case format.Zstd, format.Gzip, format.Brotli, format.Uncompressed: // they unpack as streams
 		return true
 	default:
 		return c.kept(c.Offset) != nil
 	}
 }
 
-// levelBytes bounds what the levels of the page take.
+// levelBytes returns an upper bound for the size of the page's levels.
 func (c *Column) levelBytes() int64 {
 	if c.Leaf.MaxRep == 0 && c.Leaf.MaxDef == 0 {
 		return 0
@@ -79,7 +79,7 @@ func (c *Column) levelBytes() int64 {
 	return entryBytes * (c.Header.Values + 8)
 }
 
-// readStream begins to read the page whose header was read, and returns its levels; values are the rest.
+// readStream starts streaming the page whose header was read, and returns its levels. The values follow.
 func (c *Column) readStream() (rep, def []byte, err error) {
 	h := &c.Header
 	if err := c.file.fits(h); err != nil {
@@ -102,7 +102,7 @@ func (c *Column) readStream() (rep, def []byte, err error) {
 	if c.Chunk.Codec == format.Uncompressed || second && h.Plain {
 		return c.streamedLevels()
 	}
-	var levels []byte // which are not compressed
+	var levels []byte // not compressed
 	if second {
 		if h.repBytes+h.defBytes > c.levelBytes() {
 			return nil, nil, errValues
@@ -123,7 +123,7 @@ func (c *Column) readStream() (rep, def []byte, err error) {
 	return c.streamedLevels()
 }
 
-// streamedLevels takes the levels off the stream.
+// streamedLevels reads the levels from the stream.
 func (c *Column) streamedLevels() (rep, def []byte, err error) {
 	s, h, most := c.stream, &c.Header, c.levelBytes()
 	if h.Kind == format.DataPageV2 {
@@ -141,7 +141,7 @@ func (c *Column) streamedLevels() (rep, def []byte, err error) {
 	return rep, def, err
 }
 
-// unpack returns what r unpacks to.
+// unpack returns a reader that unpacks r.
 func (s *stream) unpack(c format.CompressionCodec) (io.Reader, error) {
 	switch c {
 	case format.Gzip:
@@ -151,7 +151,7 @@ func (s *stream) unpack(c format.CompressionCodec) (io.Reader, error) {
 	default:
 		d := unpackers.Get().(*zstd.Decoder)
 		s.close = func() {
-			_ = d.Reset(nil) // it lets go of the source
+			_ = d.Reset(nil) // release the source
 			unpackers.Put(d)
 			s.close = func() {}
 		}
@@ -167,7 +167,7 @@ func (s *stream) levels(most int64) ([]byte, error) {
 	return s.take(int64(binary.LittleEndian.Uint32(head)), most)
 }
 
-// take returns the next n bytes, at most so many.
+// take returns the next n bytes. It fails if n is more than most.
 func (s *stream) take(n, most int64) ([]byte, error) {
 	if n > most || n > s.left {
 		return nil, errValues
@@ -180,7 +180,8 @@ func (s *stream) take(n, most int64) ([]byte, error) {
 	return data, nil
 }
 
-// next returns a value. Of one of more than most bytes it returns none, and its size is in long.
+// next returns the next value. If it has more than most bytes and does not fit the buffer, next returns nil and sets
+// long to its size.
 func (s *stream) next() ([]byte, error) {
 	if _, err := s.r.Discard(s.pending); err != nil {
 		return nil, s.wrong(err)
@@ -223,7 +224,7 @@ func (s *stream) next() ([]byte, error) {
 	return s.value, nil
 }
 
-// end reads what is left of the page, whose size and checksum must be what its header says.
+// end reads the rest of the page, and checks its size and its checksum against the header.
 func (s *stream) end() error {
 	rest := s.left + int64(s.pending)
 	n, err := io.Copy(io.Discard, io.LimitReader(s.r, rest))
@@ -236,7 +237,7 @@ func (s *stream) end() error {
 	if s.sum == nil {
 		return nil
 	}
-	if _, err := io.Copy(s.sum, s.store); err != nil { // a frame may end before the page does
+	if _, err := io.Copy(s.sum, s.store); err != nil { // the frame may end before the stored page does
 		return s.wrong(err)
 	}
 	if s.sum.Sum32() != s.crc {
@@ -245,7 +246,7 @@ func (s *stream) end() error {
 	return nil
 }
 
-// wrong says why a stream broke: an error of the store goes before what a codec makes of it.
+// wrong returns why a stream broke. A read error of the file takes precedence over the error that a codec makes of it.
 func (s *stream) wrong(err error) error {
 	switch {
 	case s.store.err != nil:
@@ -257,7 +258,7 @@ func (s *stream) wrong(err error) error {
 	}
 }
 
-// storeReader remembers the error of a file.
+// storeReader remembers the read error of a file.
 type storeReader struct {
 	r   io.Reader
 	err error

@@ -12,11 +12,11 @@ var (
 	errMetadata = errors.New("its metadata is broken")
 )
 
-// maxThriftDepth is far above what Parquet nests, and keeps skip's recursion small.
+// maxThriftDepth is far more than the nesting of Parquet, and keeps the recursion of skip small.
 const maxThriftDepth = 32
 
-// thriftReader reads the compact protocol. It takes no memory for what the input claims to hold. The first
-// error stays, and all that is read after it is zero.
+// thriftReader reads the Thrift compact protocol. It allocates nothing by sizes that the input claims. The first error
+// stays in err, and all later reads return zero.
 type thriftReader struct {
 	data []byte
 	pos  int
@@ -69,13 +69,13 @@ func (r *thriftReader) varint() int64 {
 	return int64(v>>1) ^ -int64(v&1)
 }
 
-// fields calls see with the fields of a struct. What see does not read is skipped.
+// fields calls see with each field of a struct, and skips the values that see does not read.
 func (r *thriftReader) fields(see func(id int16, kind thrift.Type)) {
 	id := int16(0)
 	for r.err == nil {
 		head := r.byte()
 		if head == 0 {
-			return // the end, or of all
+			return // the end of the struct, or of the input
 		}
 		if delta := head >> 4; delta != 0 {
 			id += int16(delta)
@@ -90,8 +90,8 @@ func (r *thriftReader) fields(see func(id int16, kind thrift.Type)) {
 	}
 }
 
-// Fields calls see with the fields of a Thrift struct that is part of a file's metadata, and has been read: each with
-// its id, its type, and its value as it stands behind the field's head. A boolean is its type.
+// Fields calls see with each field of a Thrift struct from a file's parsed metadata: its id, its type, and its encoded
+// value without the field header. The value of a boolean is in its type.
 func Fields(structure []byte, see func(id int16, kind thrift.Type, value []byte)) {
 	r := thriftReader{data: structure}
 	r.fields(func(id int16, kind thrift.Type) {
@@ -114,7 +114,7 @@ func (r *thriftReader) integer(kind thrift.Type) int64 {
 	}
 }
 
-// enum reads the number of an enumeration.
+// enum reads an enumeration field.
 func enum[E ~int32](r *thriftReader, kind thrift.Type) E {
 	v := r.integer(kind)
 	if v != int64(int32(v)) {
@@ -123,7 +123,7 @@ func enum[E ~int32](r *thriftReader, kind thrift.Type) E {
 	return E(v)
 }
 
-// binary reads a string field, which shares memory with the input.
+// binary reads a string field. The result shares memory with the input.
 func (r *thriftReader) binary(kind thrift.Type) []byte {
 	if kind != thrift.BINARY {
 		r.fail(errMetadata)
@@ -155,7 +155,7 @@ func (r *thriftReader) listHead() (n uint64, element thrift.Type) {
 	return n, thrift.Type(head & 15)
 }
 
-// structure returns the bytes of a struct field, or of an element of a list.
+// structure returns the bytes of a struct that is a field or a list element.
 func (r *thriftReader) structure(kind thrift.Type) []byte {
 	if kind != thrift.STRUCT {
 		r.fail(errMetadata)
@@ -204,7 +204,7 @@ func (r *thriftReader) skip(kind thrift.Type, depth int) {
 	}
 }
 
-// skipElement skips what is in a list or a map, where a boolean is a byte.
+// skipElement skips an element of a list or a map, where a boolean takes one byte.
 func (r *thriftReader) skipElement(kind thrift.Type, depth int) {
 	if kind == thrift.TRUE || kind == thrift.FALSE {
 		kind = thrift.I8
