@@ -15,12 +15,12 @@ import (
 	"github.com/neardup/neardup/io/reading"
 )
 
-// maxGroup is about the size in bytes above which a row group is written as several.
+// maxGroup is the approximate size in bytes above which a row group is split.
 const maxGroup = 64 << 20
 
-// CopyExcept writes the rows that are kept, in row groups as those of the file, the larger ones cut. Pages that nothing
-// is dropped of are copied as they are, and so is a file. Values, schema and metadata stay. Of statistics and page
-// indexes stays what is still true; Bloom filters of what was written anew are left out.
+// CopyExcept writes the kept rows in the row groups of the file, of which the large ones are split. It copies pages
+// without dropped rows as they are, and likewise a file without any. Values, schema, and metadata stay the same.
+// Statistics and page indexes keep what is still true; Bloom filters are left out.
 func (r Reader) CopyExcept(
 	ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, dropped []int64, o reading.Options,
 ) (kept int64, err error) {
@@ -28,8 +28,8 @@ func (r Reader) CopyExcept(
 	return kept, err
 }
 
-// CopyEdited is CopyExcept, with other texts in some rows. Of a column that is edited, bounds are left out. Rows cannot
-// be edited if a text column is not one of strings.
+// CopyEdited is CopyExcept with edited texts in some rows. An edited column gets no bounds. If a text column is not one
+// of plain strings, no row is edited, and unedited is the number of those rows.
 func (r Reader) CopyEdited(
 	ctx context.Context, w io.Writer, file *blocks.File, span blocks.Span, dropped, edited []int64,
 	edit reading.Edit, o reading.Options,
@@ -81,17 +81,17 @@ type copier struct {
 	w       io.Writer
 	dropped []int64 // rows, ascending
 	texts   editor
-	largest int64 // bytes of a row group
+	largest int64 // maximum bytes of a row group
 
-	stop int64 // Write fails beyond it; 0: it does not
-	// Bytes of the pages that were gathered, and about what they would take if the source's writer had packed them.
+	stop int64 // Write fails beyond it; 0: no limit
+	// Bytes of the re-encoded pages, and about what they would take if the source's writer had packed them.
 	packed, foreign float64
 
 	at     int64 // bytes written
 	groups []writtenGroup
 	room   room
-	last   *parquet.Column // that was read, whose buffers the next one takes
-	// Buffers that columns hand on: of the page that is gathered, and of that compressed.
+	last   *parquet.Column // the last column read, whose buffers the next one takes over
+	// Buffers that columns pass on: for the page being gathered, and for its compressed form.
 	gathered, block []byte
 }
 
@@ -109,7 +109,7 @@ func (c *copier) Write(p []byte) (int, error) {
 
 var errLarge = errors.New("the row group is too large")
 
-// copy writes the rows from start to before end, of which so many are kept.
+// copy writes the rows from start to before end, of which the given number are kept.
 func (c *copier) copy(start, end, kept int64) error {
 	if _, err := c.Write([]byte(parquet.Magic)); err != nil {
 		return err
@@ -142,10 +142,10 @@ func (c *copier) copy(start, end, kept int64) error {
 	return err
 }
 
-// drops returns how many rows from from to before to are dropped.
+// drops returns the number of dropped rows in [from, to).
 func (c *copier) drops(from, to int64) int64 { return int64(len(among(c.dropped, from, to))) }
 
-// among returns those of rows, which ascend, from from to before to.
+// among returns the part of rows, which ascend, in [from, to).
 func among(rows []int64, from, to int64) []int64 {
 	at := func(row int64) int {
 		return sort.Search(len(rows), func(i int) bool { return rows[i] >= row })
@@ -153,7 +153,7 @@ func among(rows []int64, from, to int64) []int64 {
 	return rows[at(from):at(to)]
 }
 
-// group writes the rows of a row group from from to before to, cut where they would take more than c.largest.
+// group writes the rows [from, to) of a row group, split where they would take more than c.largest.
 func (c *copier) group(g *parquet.Group, from, to int64) error {
 	var stored, unpacked int64
 	var chunks []parquet.Chunk
@@ -188,17 +188,17 @@ func (c *copier) group(g *parquet.Group, from, to int64) error {
 	return nil
 }
 
-// grown is what so many bytes of the source may take once they are packed anew: as much more as those before did.
+// grown estimates the size of stored bytes of the source once they are packed again, by the growth of those before.
 func (c *copier) grown(stored int64) int64 {
 	if c.foreign == 0 {
-		return stored + stored/2 // more than the hardest levels of a codec gain
+		return stored + stored/2 // more than what the strongest compression level of a codec saves
 	}
-	const most = 1 << 62 // what a column claims to unpack to may be a lie
+	const most = 1 << 62 // the unpacked size that a column claims may be a lie
 	return int64(min(float64(stored)*max(c.packed/c.foreign, 1)*17/16, most))
 }
 
-// fitting returns where the row group that begins with the row from ends: before to, behind about so many bytes
-// and, unless it is one row, before it should take more than c.largest.
+// fitting returns where the row group that begins at row from should end: at most at to, after about the given number
+// of bytes and, unless it has one row, before it takes more than c.largest.
 func (c *copier) fitting(
 	g *parquet.Group, chunks []parquet.Chunk, extents []extent, from, to, bytes int64,
 ) (end int64, err error) {
@@ -211,7 +211,7 @@ func (c *copier) fitting(
 		if end <= safe || sharesOf(extents, from, safe) > bytes/2 {
 			return min(end, safe), nil
 		}
-		// Large pages are cut: where their bytes are, only writing them tells.
+		// Large pages are split, and only writing them shows where their bytes are.
 		fits, err := c.fits(g, chunks, from, end)
 		if err != nil || fits {
 			return end, err
@@ -219,7 +219,7 @@ func (c *copier) fitting(
 	}
 }
 
-// fits reports whether a row group of these rows takes at most c.largest.
+// fits reports whether a row group of the rows [from, to) takes at most c.largest.
 func (c *copier) fits(g *parquet.Group, chunks []parquet.Chunk, from, to int64) (bool, error) {
 	w, at, groups := c.w, c.at, len(c.groups)
 	c.w, c.stop = io.Discard, at+c.largest
@@ -231,11 +231,11 @@ func (c *copier) fits(g *parquet.Group, chunks []parquet.Chunk, from, to int64) 
 	return err == nil, err
 }
 
-// extent is a page of a column with the rows that it has entries of, a
-// dictionary, or a column whose pages do not tell their rows.
+// extent is a page and the rows that have entries in it, or a dictionary, or a column whose pages do not tell their
+// rows.
 type extent struct{ first, rows, stored int64 }
 
-// sharesOf is what the rows from from to before to take, if those of an extent are equally long.
+// sharesOf returns the size of the rows [from, to), assuming that the rows of an extent have equal sizes.
 func sharesOf(extents []extent, from, to int64) (bytes int64) {
 	for _, e := range extents {
 		if rows := min(to, e.first+e.rows) - max(from, e.first); rows > 0 {
@@ -245,7 +245,7 @@ func sharesOf(extents []extent, from, to int64) (bytes int64) {
 	return bytes
 }
 
-// wholesOf is what they take at most.
+// wholesOf returns the maximum size of these rows.
 func wholesOf(extents []extent, from, to int64) (bytes int64) {
 	for _, e := range extents {
 		if e.first < to && from < e.first+e.rows {
@@ -255,7 +255,7 @@ func wholesOf(extents []extent, from, to int64) (bytes int64) {
 	return bytes
 }
 
-// extents returns those of a row group.
+// extents returns the extents of a row group.
 func (c *copier) extents(g *parquet.Group, chunks []parquet.Chunk) (all []extent, err error) {
 	for i := range chunks {
 		column := c.Column(&c.Leaves[i], g, &chunks[i])
@@ -271,8 +271,8 @@ func (c *copier) extents(g *parquet.Group, chunks []parquet.Chunk) (all []extent
 	return all, nil
 }
 
-// pagesOf returns the extents of a column's data pages. Those that do not tell their rows are unpacked, unless one is
-// large.
+// pagesOf returns the extents of a column's data pages. It unpacks pages that do not tell their rows or, if one of them
+// is large, returns one extent for the column.
 func pagesOf(c *parquet.Column) (all []extent, err error) {
 	for first := c.Group.First; ; {
 		ok, err := c.Peek(false)
@@ -297,7 +297,7 @@ func pagesOf(c *parquet.Column) (all []extent, err error) {
 	}
 }
 
-// part writes one row group.
+// part writes the kept rows of [from, to) as one row group.
 func (c *copier) part(g *parquet.Group, chunks []parquet.Chunk, from, to int64) error {
 	kept := to - from - c.drops(from, to)
 	if kept == 0 {
@@ -326,28 +326,28 @@ func (c *copier) part(g *parquet.Group, chunks []parquet.Chunk, from, to int64) 
 	return nil
 }
 
-// Fields of RowGroup, and of ColumnChunk.
+// Field ids of RowGroup, and of ColumnChunk.
 const (
 	columnsID, totalID, rowsID, offsetID, storedID, ordinalID = 1, 2, 3, 5, 6, 7
-	locationsID, boundsID                                     = 4, 6 // each with the length behind it
+	locationsID, boundsID                                     = 4, 6 // offsets; each length has the next id
 )
 
 // writtenGroup is a row group that was written.
 type writtenGroup struct {
-	raw     []byte // the RowGroup, but for its columns
+	raw     []byte // the RowGroup without its columns
 	rows    int64
 	columns []writtenColumn
 }
 
-// writtenColumn is a column of it.
+// writtenColumn is a column of a writtenGroup.
 type writtenColumn struct {
-	raw               []byte // the ColumnChunk, but for its page index
-	loose             int64  // what it unpacks to
-	locations, bounds []byte // an OffsetIndex and a ColumnIndex; nil: it has none
+	raw               []byte // the ColumnChunk without its page index
+	loose             int64  // its unpacked size
+	locations, bounds []byte // an OffsetIndex and a ColumnIndex; nil: none
 }
 
-// indexes writes the page index of all that was written, of which some readers take each half for one piece, and
-// returns the RowGroups.
+// indexes writes the page index of everything written and returns the RowGroups. All ColumnIndexes precede all
+// OffsetIndexes, since some readers read each kind as one range.
 func (c *copier) indexes() (groups [][]byte, err error) {
 	whole := func(int16) bool { return true }
 	write := func(half int16, indexOf func(*writtenColumn) []byte) {
@@ -389,7 +389,7 @@ func (c *copier) column(
 	if _, err := source.Peek(false); err != nil {
 		return column, err
 	}
-	need := 2 * source.Need() // for what is read, and what is gathered
+	need := 2 * source.Need() // for the page read, and for the page gathered
 	if need > c.room.held {
 		source.Drop()
 		w.data = nil
@@ -397,7 +397,7 @@ func (c *copier) column(
 	if err := c.room.take(c.ctx, need); err != nil {
 		return column, err
 	}
-	// before a page is in the window that the dictionary is read by
+	// before the window, which the dictionary is read through, holds a page
 	numbers, err := c.words(w, source, from, to, kept)
 	if err != nil {
 		return column, err
@@ -432,7 +432,7 @@ func (c *copier) column(
 	if data > dictionary {
 		edits = append(edits, integerField(dictionaryID, thrift.I64, dictionary))
 	}
-	whole := kept == g.Rows && !edited // then its statistics are as true as they were
+	whole := kept == g.Rows && !edited // then its statistics are still true
 	if !whole && chunk.Statistics != nil {
 		statistics := stillTrue(chunk.Statistics, values, w.nullsWritten, !edited && len(chunk.Statistics) <= mostStatistics)
 		edits = append(edits, thriftField{statisticsID, thrift.STRUCT, statistics})
@@ -450,15 +450,15 @@ func (c *copier) column(
 	return column, nil
 }
 
-// words writes the dictionary, if there is one: as it is, unless many of its words may have gone. Then it returns
-// the new numbers of those that are left.
+// words writes the dictionary, if there is one. If many of its words may be unused now, it writes only the used ones,
+// and returns their new numbers.
 func (c *copier) words(w *pageWriter, source *parquet.Column, from, to, kept int64) (numbers []uint32, err error) {
 	words, err := source.Dictionary()
 	if err != nil || words == nil {
 		return nil, err
 	}
 	head := &source.WordsHeader
-	// With one row in 25 gone, a dictionary that is kept whole is within 5 % of its share.
+	// If at least 24 of 25 rows are written, a whole dictionary is at most about 5 % too large.
 	if 25*kept >= 24*source.Group.Rows {
 		w.wordBits = wordBits(words.N)
 		return nil, w.verbatim(source, head, source.WordsAt)
@@ -488,7 +488,7 @@ func (c *copier) words(w *pageWriter, source *parquet.Column, from, to, kept int
 	return w.dictionary(words, head, used)
 }
 
-// kept calls see with each entry of the rows that are kept, and after with each of these rows.
+// kept calls see with each entry of the kept rows before to, and after once for each of these rows.
 func (c *copier) kept(to int64, source *parquet.Column, see func(rep, def int) error, after func() error) error {
 	g := source.Group
 	dropped := among(c.dropped, g.First+source.Row, to)
@@ -516,7 +516,7 @@ func (c *copier) kept(to int64, source *parquet.Column, see func(rep, def int) e
 	return nil
 }
 
-// pages writes the data pages of the rows that are kept, and returns how many values, nulls among them, they have.
+// pages writes the data pages of the kept rows, and returns the number of their values, including nulls.
 func (c *copier) pages(w *pageWriter, source *parquet.Column, numbers []uint32, to int64) (values int64, err error) {
 	g := source.Group
 	all := source.Row == 0 && to == g.First+g.Rows && c.drops(g.First, to) == 0 && len(w.texts.rows) == 0
@@ -529,7 +529,7 @@ func (c *copier) pages(w *pageWriter, source *parquet.Column, numbers []uint32, 
 		return values, err
 	}
 	var like parquet.PageHeader
-	at := int64(none) // the page that like is for
+	at := int64(none) // the offset of the page that like is for
 	err = c.kept(to, source, func(rep, def int) error {
 		row := g.First + source.Row - 1
 		if at != source.Offset {
@@ -579,7 +579,7 @@ func (c *copier) pages(w *pageWriter, source *parquet.Column, numbers []uint32, 
 	return values, w.flush()
 }
 
-// whole copies pages as they are, all or as long as nothing is dropped of them, and returns how many values they have.
+// whole copies pages unchanged, all of them or until one must be re-encoded, and returns the number of their values.
 func (c *copier) whole(
 	w *pageWriter, source *parquet.Column, all, renumbered bool, to int64,
 ) (values int64, err error) {
@@ -610,7 +610,7 @@ func (c *copier) whole(
 	return values, nil
 }
 
-// copy writes the page whose header was read, which has so many rows, as it is.
+// copy writes the page whose header was read, and which has the given number of rows, unchanged.
 func (w *pageWriter) copy(source *parquet.Column, rows int64) error {
 	offset := w.begin + w.stored
 	h := &source.Header
@@ -631,7 +631,7 @@ func (w *pageWriter) copy(source *parquet.Column, rows int64) error {
 	return nil
 }
 
-// verbatim writes the page of the source at an offset as it is.
+// verbatim writes the source's page with header h at offset unchanged.
 func (w *pageWriter) verbatim(source *parquet.Column, h *parquet.PageHeader, offset int64) error {
 	data, err := source.Stored(h, offset)
 	if err != nil {

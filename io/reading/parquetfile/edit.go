@@ -14,16 +14,16 @@ import (
 	"github.com/neardup/neardup/io/reading"
 )
 
-// editor puts other texts into rows.
+// editor replaces the texts of rows.
 type editor struct {
 	edit    reading.Edit
 	columns map[*parquet.Leaf]int // the number of each text column
-	rows    []int64               // that are edited, ascending
-	begins  map[int64][]int       // where columns begin in the text of a row; nil: there is one column
+	rows    []int64               // the rows to edit, ascending
+	begins  map[int64][]int       // by row: where each column begins in the joined text; nil: there is one column
 }
 
-// editable returns the text columns of a file by their leaves; nil if one is not a column of strings that stand by
-// themselves.
+// editable returns the numbers of the text columns by leaf, or nil if one cannot be edited: it must be a plain string
+// column, not a list or JSON, that is named once.
 func (in *input) editable(o codec.Fields) (map[*parquet.Leaf]int, error) {
 	bound, err := in.bind(o)
 	if err != nil {
@@ -44,7 +44,8 @@ func (in *input) editable(o codec.Fields) (map[*parquet.Leaf]int, error) {
 	return columns, nil
 }
 
-// beginnings returns where columns begin in the texts of rows, if there are several: they are copied one by one.
+// beginnings returns where columns begin in the texts of rows if there are several text columns, since columns are
+// copied one by one.
 func (r Reader) beginnings(
 	ctx context.Context, file *blocks.File, span blocks.Span, rows []int64, o reading.Options,
 ) (map[int64][]int, error) {
@@ -70,7 +71,7 @@ type columnEditor struct {
 	column int
 }
 
-// of returns that for a leaf, and for rows from from to before to.
+// of returns the editor of a leaf for the rows [from, to).
 func (e editor) of(l *parquet.Leaf, from, to int64) columnEditor {
 	column, ok := e.columns[l]
 	if !ok {
@@ -80,10 +81,11 @@ func (e editor) of(l *parquet.Leaf, from, to int64) columnEditor {
 	return columnEditor{e, column}
 }
 
-// leastPlain is the size of a page of values where the source's has the numbers of words.
+// leastPlain is the minimum size of a page of values that replaces a page of dictionary numbers.
 const leastPlain = 64 << 10
 
-// page returns the header of a page like h, which goes on with a row: of values, if words of it may be edited.
+// page returns the header to write pages with that replace the page of h from row on. If the values are dictionary
+// numbers and some may be edited, the encoding becomes PLAIN.
 func (e *columnEditor) page(h parquet.PageHeader, row int64) parquet.PageHeader {
 	if h.Words() && len(among(e.rows, row, row+h.Values)) > 0 {
 		h.Encoding = format.Plain
@@ -92,7 +94,7 @@ func (e *columnEditor) page(h parquet.PageHeader, row int64) parquet.PageHeader 
 	return h
 }
 
-// replaced returns the value of a row, or what replaces it.
+// replaced returns the value of a row after editing.
 func (e *columnEditor) replaced(row int64, value []byte) []byte {
 	if _, ok := slices.BinarySearch(e.rows, row); !ok {
 		return value
@@ -108,5 +110,5 @@ func (e *columnEditor) replaced(row int64, value []byte) []byte {
 	return e.edit(row, begin, value)
 }
 
-// Edits reports that CopyEdited can be called.
+// Edits reports that CopyEdited is supported.
 func (Reader) Edits(reading.Options) bool { return true }

@@ -17,7 +17,7 @@ import (
 	"github.com/neardup/neardup/io/codec/parquet"
 )
 
-// appendRuns appends numbers in the hybrid of run lengths and packed bits, as runs decodes it.
+// appendRuns appends numbers in the hybrid of run lengths and packed bits, the format of RLE.
 func appendRuns[T byte | uint32](dst []byte, numbers []T, width int) []byte {
 	const group = 8
 	for len(numbers) > 0 {
@@ -40,7 +40,7 @@ func appendRuns[T byte | uint32](dst []byte, numbers []T, width int) []byte {
 	return dst
 }
 
-// runOf returns how many of numbers are as the first, at most most.
+// runOf returns how many of the leading numbers, at most most, are equal.
 func runOf[T comparable](numbers []T, most int) int {
 	n := 1
 	for n < min(len(numbers), most) && numbers[n] == numbers[0] {
@@ -49,7 +49,7 @@ func runOf[T comparable](numbers []T, most int) int {
 	return n
 }
 
-// appendBits packs numbers, filled up to a multiple of eight.
+// appendBits packs numbers, padded to a multiple of eight.
 func appendBits[T byte | uint32](dst []byte, numbers []T, width int) []byte {
 	bits, have := uint64(0), 0
 	for i := range (len(numbers) + 7) / 8 * 8 {
@@ -64,35 +64,35 @@ func appendBits[T byte | uint32](dst []byte, numbers []T, width int) []byte {
 	return dst
 }
 
-// pageWriter writes pages of one column as those of its source are: their version, encoding and codec.
+// pageWriter writes the pages of one column in the page version, encoding, and codec of its source.
 type pageWriter struct {
 	w      io.Writer
 	leaf   *parquet.Leaf
 	codec  format.CompressionCodec
-	block  []byte // of the page that was compressed last, for the next
+	block  []byte // the last page compressed; the next one takes its memory
 	stored int64  // bytes written
-	loose  int64  // and what they unpack to, headers included, as the format counts
-	// Of what was packed here: bytes as they are and packed.
+	loose  int64  // their unpacked size, which includes headers, as the format defines it
+	// Of the pages encoded here: unpacked and packed bytes.
 	gathered, packed int64
 	begin            int64 // where the column begins
 	index            indexer
 	texts            columnEditor
-	nullsWritten     int64 // none: that is not known
+	nullsWritten     int64 // none: unknown
 
-	// The page that is gathered.
-	like     parquet.PageHeader // of the source's
-	from     int64              // where that is
+	// The page being gathered.
+	like     parquet.PageHeader // the header of the source's page
+	from     int64              // the offset of that page
 	rep, def []byte
 	rows     int
 	nulls    int
-	data     []byte // values, not of a dictionary; those that vary in width as PLAIN has them, if it is their encoding
-	// of those that vary in width: where they begin, and where the last ends; in PLAIN, where the first begins
+	data     []byte // values, unless from a dictionary; prefixed if they vary in width and the encoding is PLAIN
+	// if values vary in width: where each begins, and where the last ends; in PLAIN, only where the first begins
 	ends     []uint32
 	words    []uint32
 	wordBits int
 }
 
-// pack returns data compressed, valid until the next call.
+// pack compresses data. The result is valid until the next call.
 func (w *pageWriter) pack(data []byte) (packed []byte, err error) {
 	if w.codec == format.Uncompressed {
 		return data, nil
@@ -101,24 +101,25 @@ func (w *pageWriter) pack(data []byte) (packed []byte, err error) {
 	return w.block, err
 }
 
-// size is about what the page's values take.
+// size returns the approximate size of the page being gathered.
 func (w *pageWriter) size() int64 {
 	levels := len(w.rep)*levelWidth(w.leaf.MaxRep) + len(w.def)*levelWidth(w.leaf.MaxDef)
 	return int64(len(w.data)+4*len(w.ends)) + int64(len(w.words)*w.wordBits+levels)/8
 }
 
-// mostEntries bounds a page whose values take hardly any room.
+// mostEntries is the number of entries at which a page is full even if its values take hardly any space.
 const mostEntries = 1 << 20
 
 func (w *pageWriter) full() bool {
 	return w.size() >= w.enough() || len(w.rep) >= mostEntries
 }
 
-// enough is the size that a page is to have: that of the source's, but a large one would be held beside the source's.
+// enough returns the size at which a page is full: that of the source's page, but no more than LargePage, since it is
+// held beside that page.
 func (w *pageWriter) enough() int64 { return min(w.like.Uncompressed, parquet.LargePage) }
 
-// fits reports whether an entry of a page with the header h at offset may go into the page that is gathered. With
-// bounds of pages in the index, each has entries of one: bounds of several would have to be compared.
+// fits reports whether an entry of a page with header h at offset may go into the page being gathered. If the index has
+// bounds of pages, each new page takes the entries of one page, so that bounds need not be merged.
 func (w *pageWriter) fits(h *parquet.PageHeader, offset int64) bool {
 	if w.index.bounds != nil && w.from != offset {
 		return false
@@ -126,7 +127,8 @@ func (w *pageWriter) fits(h *parquet.PageHeader, offset int64) bool {
 	return w.like.Kind == h.Kind && w.like.Encoding == h.Encoding && w.like.Plain == h.Plain && w.like.HasCRC == h.HasCRC
 }
 
-// maxEntries bounds a page that is not full before its last row, which is not cut. Six bytes are held of an entry.
+// maxEntries bounds a page that is not full before the end of its last row, which cannot be split. Each entry takes six
+// bytes of memory.
 const maxEntries = 1 << 26
 
 var errEntries = fmt.Errorf("with a row of many entries, a page of the copy would have more than %d; leave the file "+
@@ -148,7 +150,7 @@ func (w *pageWriter) entry(rep, def int) error {
 
 func (w *pageWriter) value(v []byte) {
 	if page := w.enough(); len(w.data) == 0 && int64(cap(w.data)) < page {
-		w.data = make([]byte, 0, page+page/8) // a last value and levels are beyond the page
+		w.data = make([]byte, 0, page+page/8) // a last value and the levels exceed the page size
 	}
 	if w.leaf.Width == 0 {
 		if len(w.ends) == 0 {
@@ -163,7 +165,7 @@ func (w *pageWriter) value(v []byte) {
 	w.data = append(w.data, v...)
 }
 
-// raw writes bytes of the source: a page that unpacks to so many.
+// raw writes stored bytes, which unpack to the given size.
 func (w *pageWriter) raw(data []byte, unpacked int64) error {
 	w.stored += int64(len(data))
 	w.loose += unpacked
@@ -171,7 +173,7 @@ func (w *pageWriter) raw(data []byte, unpacked int64) error {
 	return err
 }
 
-// flush writes the page that was gathered, if there is one.
+// flush writes the page being gathered, if it has entries.
 func (w *pageWriter) flush() error {
 	if len(w.rep) == 0 {
 		return nil
@@ -191,13 +193,13 @@ func (w *pageWriter) flush() error {
 		levels = appendLevels(levels, w.def, w.leaf.MaxDef, second)
 		defBytes = len(levels) - repBytes
 	}
-	if !second { // they are packed, too
+	if !second { // levels are compressed, too
 		values = slices.Insert(values, 0, levels...)
 		levels = nil
 	}
 	loosely := len(levels) + len(values)
 	packed := values
-	loose := w.like.Plain || second && len(packed) == 0 // to unpack nothing is beyond some readers
+	loose := w.like.Plain || second && len(packed) == 0 // some readers fail to unpack nothing
 	if !loose {
 		if packed, err = w.pack(packed); err != nil {
 			return err
@@ -232,7 +234,7 @@ func (w *pageWriter) flush() error {
 	return err
 }
 
-// count takes note of a page that was written, with rows of the source's page at from. Nulls may be none.
+// count records a page that was written, with rows of the source's page at from. nulls may be none.
 func (w *pageWriter) count(offset, from, rows, entries, nulls int64) {
 	w.index.add(offset, w.begin+w.stored-offset, from, rows, entries, nulls)
 	if nulls == none || w.nullsWritten == none {
@@ -242,7 +244,7 @@ func (w *pageWriter) count(offset, from, rows, entries, nulls int64) {
 	}
 }
 
-// write writes a page with the header of its type.
+// write writes a page with the given type-specific header.
 func (w *pageWriter) write(
 	kind format.PageType, head thriftField, crc bool, unpacked int, levels, packed []byte,
 ) error {
@@ -266,7 +268,7 @@ func (w *pageWriter) write(
 	return w.raw(packed, 0)
 }
 
-// dictionary writes those words of a dictionary that are used, and returns their new numbers.
+// dictionary writes the used words of a dictionary, and returns their new numbers.
 func (w *pageWriter) dictionary(words *parquet.Dictionary, like *parquet.PageHeader, used []bool) ([]uint32, error) {
 	numbers := make([]uint32, words.N)
 	var body []byte
@@ -293,10 +295,10 @@ func (w *pageWriter) dictionary(words *parquet.Dictionary, like *parquet.PageHea
 	return numbers, w.write(format.DictionaryPage, head, like.HasCRC, len(body), nil, packed)
 }
 
-// wordBits is how many bits the number of one of n words takes.
+// wordBits returns the bits of a dictionary number, if there are n words.
 func wordBits(n int) int { return bits.Len(uint(max(n, 1) - 1)) }
 
-// appendLevels appends levels; those of a page of the first version have their length before them.
+// appendLevels appends levels. In a page of version 1, their length precedes them.
 func appendLevels(dst, levels []byte, most int, second bool) []byte {
 	if second {
 		return appendRuns(dst, levels, levelWidth(most))
@@ -307,7 +309,7 @@ func appendLevels(dst, levels []byte, most int, second bool) []byte {
 	return dst
 }
 
-// encode returns the values of the page.
+// encode returns the encoded values of the page.
 func (w *pageWriter) encode() ([]byte, error) {
 	width := w.leaf.Width
 	offsets := w.ends
@@ -340,17 +342,17 @@ func (w *pageWriter) encode() ([]byte, error) {
 	}
 }
 
-// appendPrefixed appends a byte array as PLAIN has it.
+// appendPrefixed appends a byte array in the PLAIN encoding.
 func appendPrefixed(dst, v []byte) []byte {
 	return append(binary.LittleEndian.AppendUint32(dst, uint32(len(v))), v...)
 }
 
-// levelWidth is the number of bits of a level.
+// levelWidth returns the bits of a level.
 func levelWidth(most int) int { return bits.Len(uint(most)) }
 
-// numbersOf are the values of a page of integers.
+// numbersOf returns the values of a page of integers.
 func numbersOf[T int32 | int64](data []byte, width int) []T {
 	numbers := make([]T, len(data)/width)
-	_, _ = binary.Decode(data, binary.LittleEndian, numbers) // they have the size
+	_, _ = binary.Decode(data, binary.LittleEndian, numbers) // the sizes match
 	return numbers
 }

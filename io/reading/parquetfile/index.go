@@ -39,17 +39,17 @@ func appendBinary(dst, v []byte) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(v))), v...)
 }
 
-// indexer makes the page index of a column that is written, where the source's has one.
+// indexer builds the page index of a written column, if its source has one.
 type indexer struct {
-	source    []parquet.Location // nil: there is none, or it is not as the pages are
-	bounds    []parquet.Bounds   // nil: it has none
+	source    []parquet.Location // nil: there is none, or it contradicts the pages
+	bounds    []parquet.Bounds   // nil: there are none
 	order     int64              // of the bounds
 	locations []format.PageLocation
 	written   []parquet.Bounds
 	rows      int64
 }
 
-// newIndexer reads the page index of a source.
+// newIndexer reads the page index of source.
 func newIndexer(source *parquet.Column) (x indexer, err error) {
 	if x.source, err = source.Index(); err != nil || x.source == nil {
 		return x, err
@@ -58,7 +58,7 @@ func newIndexer(source *parquet.Column) (x indexer, err error) {
 	return x, err
 }
 
-// page returns the number of the source's page at offset, none if the index has no such page.
+// page returns the number of the source's page at offset, or none if the index has no such page.
 func (x *indexer) page(offset int64) int {
 	i, ok := slices.BinarySearchFunc(x.source, offset,
 		func(l parquet.Location, offset int64) int { return cmp.Compare(l.Offset, offset) })
@@ -68,7 +68,7 @@ func (x *indexer) page(offset int64) int {
 	return i
 }
 
-// nullsOf returns how many nulls the source's page at offset has, none if its index does not say that.
+// nullsOf returns the number of nulls in the source's page at offset, or none if the index does not state it.
 func (x *indexer) nullsOf(offset int64) int64 {
 	if i := x.page(offset); i != none && x.bounds != nil {
 		return x.bounds[i].Nulls
@@ -76,7 +76,7 @@ func (x *indexer) nullsOf(offset int64) int64 {
 	return none
 }
 
-// rowsOf returns how many rows the source's page at offset has.
+// rowsOf returns the number of rows of the source's page at offset.
 func (x *indexer) rowsOf(offset int64, g *parquet.Group) int64 {
 	switch i := x.page(offset); i {
 	case none:
@@ -88,7 +88,7 @@ func (x *indexer) rowsOf(offset int64, g *parquet.Group) int64 {
 	}
 }
 
-// add adds a page, which has entries of the source's page at from, and rows of it.
+// add adds a page that has entries of the source's page at from, and the given number of its rows.
 func (x *indexer) add(offset, stored, from, rows, entries, nulls int64) {
 	if x.source == nil {
 		return
@@ -105,7 +105,7 @@ func (x *indexer) add(offset, stored, from, rows, entries, nulls int64) {
 		return
 	}
 	b := x.bounds[i]
-	if b.Null && nulls != entries { // it cannot be
+	if b.Null && nulls != entries { // the index contradicts the page
 		x.bounds = nil
 		return
 	}
@@ -115,10 +115,10 @@ func (x *indexer) add(offset, stored, from, rows, entries, nulls int64) {
 	x.written = append(x.written, b)
 }
 
-// encoded returns the OffsetIndex and the ColumnIndex of what was added; each may be none.
+// encoded returns the OffsetIndex and the ColumnIndex of the added pages; each may be nil.
 func (x *indexer) encoded() (locations, bounds []byte) {
 	if x.source != nil {
-		locations, _ = thrift.Marshal(compact, &format.OffsetIndex{PageLocations: x.locations}) // to memory
+		locations, _ = thrift.Marshal(compact, &format.OffsetIndex{PageLocations: x.locations}) // writing to memory
 	}
 	if x.bounds != nil {
 		bounds = appendBounds(nil, x.written, x.order)
@@ -126,17 +126,17 @@ func (x *indexer) encoded() (locations, bounds []byte) {
 	return locations, bounds
 }
 
-// Fields of Statistics; 1, 2 and 4 are bounds of an order that is not told, and the number of distinct values.
+// Field ids of Statistics; 1, 2, and 4 are the bounds of an undefined order, and the number of distinct values.
 const (
 	nullsID, mostID, leastID, mostExactID, leastExactID = 3, 5, 6, 7, 8
 )
 
-// mostStatistics is the size above which they lose their bounds, which may be whole texts: a group that is cut into
-// many would give each of them these, and the footer has them all.
+// mostStatistics is the size above which statistics lose their bounds, which may be whole texts: the footer would
+// repeat them for each part of a row group that is split.
 const mostStatistics = 4 << 10
 
-// stillTrue returns what is true of the values that are left, of the Statistics of more: bounds, which may not be
-// values any more, unless some are others. Nulls may be none.
+// stillTrue returns what statistics of more values still say about the remaining ones. If same, that is no value was
+// edited, it keeps the bounds and marks them as inexact. nulls may be none.
 func stillTrue(statistics []byte, values, nulls int64, same bool) []byte {
 	var edits []thriftField
 	if nulls != none {

@@ -16,49 +16,49 @@ import (
 	"github.com/neardup/neardup/io/storage"
 )
 
-// keptPage is where the unpacked bytes of the page at an offset of the source are in the file that keeps them.
+// keptPage locates the unpacked bytes of the source's page at Offset in the file that keeps them.
 type keptPage struct{ Offset, At, Size int64 }
 
 const keptPageBytes = 24
 
-// keeper writes the pages of a column that are unpacked for who reads them again, and behind them where they are.
+// keeper writes the unpacked pages of a column for later readers, followed by their locations.
 type keeper struct {
-	w       io.Writer // without an error
+	w       io.Writer // its Write never fails
 	at      int64     // where the next page begins
 	written int64
 	pages   []keptPage
 }
 
-// begin begins the page at an offset, of so many bytes, which are to be written.
+// begin starts the page at an offset, and returns the writer for its size bytes.
 func (k *keeper) begin(offset, size int64) io.Writer {
 	k.pages = append(k.pages, keptPage{offset, k.at, size})
 	k.at += size
 	return k
 }
 
-// finish writes where pages are. It fails if one was not read to its end.
+// finish writes the locations of the pages. It fails if a page was not written to its end.
 func (k *keeper) finish() error {
 	if k.written != k.at {
 		return io.ErrShortWrite
 	}
-	tail, _ := binary.Append(nil, binary.LittleEndian, k.pages) // they have a size
+	tail, _ := binary.Append(nil, binary.LittleEndian, k.pages) // the type has a fixed size
 	_, err := k.w.Write(binary.LittleEndian.AppendUint64(tail, uint64(len(k.pages))))
 	return err
 }
 
-// Write writes a part of the page that was begun last.
+// Write writes a part of the page that begin started last.
 func (k *keeper) Write(p []byte) (int, error) {
 	k.written += int64(len(p))
 	return k.w.Write(p)
 }
 
-// kept are pages that a keeper wrote.
+// kept gives access to the pages that a keeper wrote.
 type kept struct {
 	f     *storage.File
-	pages []keptPage // by offset
+	pages []keptPage // sorted by Offset
 }
 
-// openKept opens what a keeper left at path; nil: there is nothing.
+// openKept opens the file that a keeper left at path. It returns nil if there is none.
 func openKept(ctx context.Context, path string) (*kept, error) {
 	info, ok := reading.Spooled(ctx, path)
 	if !ok {
@@ -81,7 +81,7 @@ func openKept(ctx context.Context, path string) (*kept, error) {
 	return k, nil
 }
 
-// page returns the page at an offset of the source; nil if it was not kept.
+// page returns the page at an offset of the source, or nil if it was not kept.
 func (k *kept) page(offset int64) *io.SectionReader {
 	i, ok := slices.BinarySearchFunc(k.pages, offset,
 		func(p keptPage, offset int64) int { return cmp.Compare(p.Offset, offset) })
@@ -91,12 +91,12 @@ func (k *kept) page(offset int64) *io.SectionReader {
 	return io.NewSectionReader(k.f, k.pages[i].At, k.pages[i].Size)
 }
 
-// keptAt is where the pages of a column that a span has are kept.
+// keptAt returns the path for the kept pages of a column in a span.
 func keptAt(file *blocks.File, span blocks.Span, leaf *parquet.Leaf) string {
 	return fmt.Sprintf("%s-%d-%d", file.Spool, span.Start, leaf.Leaf)
 }
 
-// openKept opens what is kept of a span's text columns.
+// openKept opens the kept pages of a span's text columns.
 func (r *rows) openKept(span blocks.Span) (err error) {
 	for i, field := range r.fields.text {
 		if field.leaf != nil && r.file.Spool != "" && err == nil {
@@ -106,7 +106,8 @@ func (r *rows) openKept(span blocks.Span) (err error) {
 	return err
 }
 
-// keeping calls do, with the pages of the text columns from number i on kept that are worth it and are not yet.
+// keeping calls do while the pages of the text columns from number i on are kept, of those columns for which it is
+// worthwhile and not yet done.
 func (r *rows) keeping(span blocks.Span, i int, do func() error) error {
 	if i == len(r.fields.text) {
 		return do()
@@ -123,15 +124,15 @@ func (r *rows) keeping(span blocks.Span, i int, do func() error) error {
 	reading.FillSpool(r.ctx, keptAt(r.file, span, leaf), packed, func(w io.Writer) error {
 		r.keep[i] = &keeper{w: w}
 		if err = r.keeping(span, i+1, do); err != nil {
-			return err // ErrStop, too: what is kept is not whole
+			return err // also for ErrStop: the kept pages are incomplete
 		}
 		return r.keep[i].finish()
 	})
 	return err
 }
 
-// worthKeeping reports whether the pages of a column are, as those of the span's first row group tell: to unpack them
-// takes longer than to write and to read them, of Snappy three times.
+// worthKeeping reports whether to keep the pages of a column, judging by the span's first row group: yes if they are
+// compressed, since unpacking takes longer than writing and reading, with Snappy three times as long.
 func (r *rows) worthKeeping(span blocks.Span, leaf *parquet.Leaf) (worth bool, err error) {
 	g := r.group(span.Start)
 	if r.file.Spool == "" || leaf == nil || g == nil {

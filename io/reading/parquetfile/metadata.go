@@ -10,7 +10,7 @@ import (
 	"github.com/neardup/neardup/io/codec/parquet"
 )
 
-// thriftField is a field of a struct to be written: its value as it stands behind the field's head.
+// thriftField is a field of a struct to be written. Its value is encoded, without the field header.
 type thriftField struct {
 	id    int16
 	kind  thrift.Type
@@ -23,7 +23,7 @@ func integerField[N ~int | ~int32 | ~int64](id int16, kind thrift.Type, v N) thr
 
 func appendVarint(dst []byte, v int64) []byte { return binary.AppendVarint(dst, v) }
 
-// listField is a field that is a list of structs.
+// listField returns a field whose value is a list of structs.
 func listField(id int16, structs [][]byte) thriftField {
 	return thriftField{id, thrift.LIST, slices.Concat(appendListHead(nil, len(structs), thrift.STRUCT),
 		slices.Concat(structs...))}
@@ -36,7 +36,7 @@ func appendListHead(dst []byte, n int, element thrift.Type) []byte {
 	return binary.AppendUvarint(append(dst, 0xf0|byte(element)), uint64(n))
 }
 
-// appendStruct appends a struct of fields, which ascend by id.
+// appendStruct appends a struct of fields, which must ascend by id.
 func appendStruct(dst []byte, fields []thriftField) []byte {
 	last := int16(0)
 	for _, f := range fields {
@@ -51,8 +51,8 @@ func appendStruct(dst []byte, fields []thriftField) []byte {
 	return append(dst, 0)
 }
 
-// edit returns a struct, which is well formed, without the fields that keep refuses, and with those of
-// edits, which ascend by id. All else stays byte for byte, be it known to this package or not.
+// edit returns a well-formed struct without the fields that keep refuses, and with those of edits, which must ascend by
+// id. All other fields stay the same byte for byte, even if this package does not know them.
 func edit(structure []byte, keep func(id int16) bool, edits ...thriftField) []byte {
 	var all []thriftField
 	parquet.Fields(structure, func(id int16, kind thrift.Type, value []byte) {
@@ -65,18 +65,18 @@ func edit(structure []byte, keep func(id int16) bool, edits ...thriftField) []by
 	return appendStruct(nil, all)
 }
 
-// withPlain returns the list of encodings that is field id of a structure, with PLAIN.
+// withPlain returns the list of encodings in field id of a structure, with PLAIN added.
 func withPlain(structure []byte, id int16) (list []byte) {
 	var all []format.Encoding
 	parquet.Fields(structure, func(of int16, _ thrift.Type, value []byte) {
 		if of == id {
-			_ = thrift.Unmarshal(compact, value, &all) // what is not a list of encodings has none
+			_ = thrift.Unmarshal(compact, value, &all) // anything but a list of encodings counts as empty
 		}
 	})
 	if !slices.Contains(all, format.Plain) {
 		all = append(all, format.Plain)
 	}
-	list, _ = thrift.Marshal(compact, all) // to memory
+	list, _ = thrift.Marshal(compact, all) // writing to memory
 	return list
 }
 

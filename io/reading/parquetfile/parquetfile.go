@@ -1,9 +1,9 @@
-// Package parquetfile reads the records of Parquet files, and copies these files without some of them. A position is a
-// row number.
+// Package parquetfile reads the records of Parquet files, and copies these files without some of their rows. A position
+// is a row number.
 //
-// A file is cut between its row groups and, where pages can be passed unread, inside large ones. Only the
-// columns that are asked for are unpacked, page by page. A copy has all that the source's metadata says of its columns,
-// be it known here or not (decision 0023).
+// A file is cut between its row groups and, where pages can be skipped unread, inside large ones. Only the requested
+// columns are unpacked, page by page. A copy keeps all metadata of the source's columns, even metadata that this
+// package does not know (decision 0023).
 package parquetfile
 
 import (
@@ -29,7 +29,7 @@ import (
 // Reader is the reading.RecordReader of Parquet.
 type Reader struct{}
 
-// Inspect reads the footer. Header then says of each row group how many rows and stored bytes it has.
+// Inspect reads the footer, and sets Header to the rows and stored bytes of each row group.
 func (Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Options) error {
 	if err := reading.OwnEncoding(file, o.Encoding); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Options)
 				if c.Uncompressed < 2*parquet.LargePage {
 					return nil
 				}
-				// To begin inside a large page takes as long as to begin before it.
+				// Starting inside a large page takes as long as starting before it.
 				p := in.Column(l, g, c)
 				if _, err := p.Peek(false); err != nil {
 					return err
@@ -75,7 +75,7 @@ func (Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Options)
 	})
 }
 
-// input is a file that is read.
+// input is an open file.
 type input struct {
 	*parquet.File
 	ctx  context.Context
@@ -83,7 +83,7 @@ type input struct {
 	f    *storage.File
 }
 
-// with opens file, and calls do with it. The file must be the same before and after.
+// with opens file and calls do with it. It fails if the file changes meanwhile.
 func with(ctx context.Context, file *blocks.File, o reading.Options, do func(*input) error) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -107,7 +107,7 @@ func with(ctx context.Context, file *blocks.File, o reading.Options, do func(*in
 	return do(&input{opened, ctx, file, f})
 }
 
-// explained returns err as readers of files say it, with the flags that help.
+// explained returns err in the terms of the readers of files, with the flags that help.
 func explained(err error) error {
 	switch {
 	case errors.Is(err, parquet.ErrForeign):
@@ -121,8 +121,8 @@ func explained(err error) error {
 	return err
 }
 
-// refuseDeletes refuses what is no data but says which rows of other files
-// are deleted, by its metadata or by the columns that Iceberg gives it.
+// refuseDeletes refuses an Iceberg delete file, which lists deleted rows of other files and is no data. It recognises
+// one by its metadata or by its columns.
 func (in *input) refuseDeletes() error {
 	names := namesOf(in.Root)
 	if positions := []string{"file_path", "pos"}; in.HasKey("delete-type") || slices.Equal(names, positions) ||
@@ -134,17 +134,17 @@ func (in *input) refuseDeletes() error {
 }
 
 const (
-	// smallFile is the size in bytes of a file that is fetched at once.
+	// smallFile is the size in bytes up to which a file is fetched at once.
 	smallFile = 1 << 20
-	// tailBytes has most footers.
+	// tailBytes is enough for most footers.
 	tailBytes = 64 << 10
-	// nearBytes is how far apart rows may be to be fetched together: a request costs as much time as 1 MB.
+	// nearBytes is the maximum distance of rows that are fetched together: a request takes as long as 1 MB.
 	nearBytes = 1 << 20
 )
 
-// Cut cuts between row groups and, if all columns let one begin at any row, inside those of two sizes or more.
+// Cut cuts between row groups and, if all columns allow a start at any row, inside those of at least twice the size.
 func (Reader) Cut(file *blocks.File, size int64) (cuts []int64) {
-	first, since := int64(0), int64(0) // bytes since the last cut
+	first, since := int64(0), int64(0) // since: bytes since the last cut
 	for header := file.Header; len(header) > 0; {
 		rows, n := binary.Uvarint(header)
 		packed, m := binary.Uvarint(header[n:])
@@ -181,14 +181,14 @@ func Columns(ctx context.Context, file *blocks.File) (columns []codec.Column, er
 	return columns, err
 }
 
-// field is a column of the records, or what is in its place.
+// field is a column of the records, or a constant in its place.
 type field struct {
 	leaf     *parquet.Leaf // nil: there is none
-	render   rendering     // of its values
-	constant *string       // of a partition, in the place of a column
+	render   rendering     // how its values become text
+	constant *string       // the value of a partition, in place of a column
 }
 
-// fields are the columns that are asked for.
+// fields are the requested columns.
 type fields struct {
 	text      []field
 	id, value field
@@ -196,8 +196,8 @@ type fields struct {
 
 func (b *fields) all() []field { return append(slices.Clone(b.text), b.id, b.value) }
 
-// bind finds the columns of o in the file. One whose name is that of a folder, as dt of dt=2026-11-20, has
-// that folder's value, if the file has no such column.
+// bind finds the columns of o in the file. If the file does not have a column, but a folder has its name, such as dt in
+// dt=2026-11-20, the column has that folder's value.
 func (in *input) bind(o codec.Fields) (b fields, err error) {
 	path, names := in.file.Path, namesOf(in.Root)
 	withPartitions := func() []string { return append(reading.Partitions(path), names...) }
@@ -237,7 +237,7 @@ func (in *input) bind(o codec.Fields) (b fields, err error) {
 	return b, b.check(path)
 }
 
-// check refuses columns of types that cannot be what they are asked for.
+// check refuses columns whose types do not fit their use.
 func (b *fields) check(path string) error {
 	for _, t := range b.text {
 		if t.render.foreign != "" {
@@ -253,7 +253,7 @@ func (b *fields) check(path string) error {
 		}
 	}
 	if l := b.value.leaf; l != nil && (l.MaxRep > 0 || b.value.render.foreign != "") {
-		b.value.leaf = nil // it has no order
+		b.value.leaf = nil // its values have no order
 	}
 	return nil
 }
@@ -273,31 +273,32 @@ func (in *input) field(name string) (f field, err error) {
 	return f, nil
 }
 
-// rows reads rows of a file, in ascending order.
+// rows reads rows of a file in ascending order.
 type rows struct {
 	*input
 	fields fields
 	o      reading.Options
 	see    func(*reading.Record) error
 
-	open    *parquet.Group    // that is read
-	columns []*parquet.Column // of it, one for each of the fields; nil: there is none
-	room    room              // for their pages
-	// By text column: pages that others unpacked, and what keeps those that are for others. Each may be nil.
+	open    *parquet.Group    // the current row group
+	columns []*parquet.Column // its columns, one for each of the fields; nil: there is none
+	room    room              // for large pages
+	// By text column: pages that an earlier reader unpacked, and the keeper of those unpacked now. Each may be nil.
 	kept   []*kept
 	keep   []*keeper
 	record reading.Record
-	bytes  int // of the record
+	bytes  int // of the current record
 }
 
-// room is what one reader has taken for large pages.
+// room is the memory that one reader has claimed for large pages.
 type room struct {
 	claim    *memory.Claim
 	held     int64
 	giveBack func()
 }
 
-// take takes n, if no more is held. Who has to wait for more must hold no large page.
+// take claims n bytes, unless as much is held already. It may wait, so a caller that needs more than it holds must hold
+// no large page.
 func (r *room) take(ctx context.Context, n int64) error {
 	if n <= r.held {
 		return nil
@@ -310,7 +311,7 @@ func (r *room) take(ctx context.Context, n int64) error {
 	return err
 }
 
-// free gives back what is held. The caller has let go of its large pages.
+// free returns what is held. The caller must have released its large pages.
 func (r *room) free() {
 	if r.held > 0 {
 		r.giveBack()
@@ -318,7 +319,7 @@ func (r *room) free() {
 	*r = room{claim: r.claim}
 }
 
-// read opens file, and calls do with what reads its rows.
+// read opens file and calls do with a reader of its rows.
 func read(
 	ctx context.Context, file *blocks.File, o reading.Options, see func(*reading.Record) error, do func(*rows) error,
 ) error {
@@ -354,8 +355,8 @@ func (r *rows) close() {
 	}
 }
 
-// Read reads the rows of spans. A page that several of them have rows of is unpacked once. The first to read a span
-// keeps the pages of its text for those who read it again.
+// Read reads the rows of spans. It unpacks a page once even if several spans have rows in it. If there is one span, it
+// keeps the pages of its text columns for later readers of that span.
 func (Reader) Read(
 	ctx context.Context, file *blocks.File, spans []blocks.Span, o reading.Options, see func(*reading.Record) error,
 ) (progress reading.Progress, err error) {
@@ -379,7 +380,7 @@ func (Reader) Read(
 	return progress, err
 }
 
-// span reads the rows of a span, and adds to progress what they take.
+// span reads the rows of a span, and adds what they take to progress.
 func (r *rows) span(span blocks.Span, progress *reading.Progress) error {
 	at, end := span.Start, min(span.End, r.Rows)
 	defer func() { progress.Stored += r.file.OffsetAt(at) - r.file.OffsetAt(span.Start) }()
@@ -410,11 +411,11 @@ func (r *rows) span(span blocks.Span, progress *reading.Progress) error {
 	return nil
 }
 
-// stretch are bytes of a file.
+// stretch is a byte range of a file.
 type stretch struct{ from, to int64 }
 
-// stretches are those of the columns that have rows from from to before
-// to of a group, in order. Small ones beside each other are one.
+// stretches returns the byte ranges of the requested columns for the rows [from, to) of a group, in order. Ranges that
+// span at most nearBytes together become one.
 func (r *rows) stretches(g *parquet.Group, from, to int64) (all []stretch, err error) {
 	err = r.Chunks(g, func(i int, c *parquet.Chunk) error {
 		leaf := &r.Leaves[i]
@@ -452,7 +453,8 @@ func (r *rows) stretches(g *parquet.Group, from, to int64) (all []stretch, err e
 	return joined, err
 }
 
-// ahead says that n of the rows from from to before to of a group are read in order, unless they are far apart.
+// ahead announces to the store that n of the rows [from, to) of a group will be read in order, unless they are far
+// apart.
 func (r *rows) ahead(g *parquet.Group, from, to, n int64) error {
 	if !r.f.Fetches() {
 		return nil
@@ -471,14 +473,14 @@ func (r *rows) ahead(g *parquet.Group, from, to, n int64) error {
 	return nil
 }
 
-// share is that of part, which is at most all, of n.
+// share returns n·part/all, rounded down. part is at most all.
 func share(n, part, all int64) int64 {
 	hi, lo := bits.Mul64(uint64(n), uint64(part))
 	quotient, _ := bits.Div64(hi, lo, uint64(all))
 	return int64(quotient)
 }
 
-// ReadSome reads rows by number. Pages that have none of them are not unpacked.
+// ReadSome reads rows by number. It does not unpack pages without any of them.
 func (Reader) ReadSome(
 	ctx context.Context, file *blocks.File, span blocks.Span, positions []int64, o reading.Options,
 	see func(*reading.Record) error,
@@ -512,7 +514,7 @@ func (Reader) ReadSome(
 	})
 }
 
-// group returns the row group of a row; nil if there is no such row.
+// group returns the row group of a row, or nil if there is no such row.
 func (in *input) group(row int64) *parquet.Group {
 	i := sort.Search(len(in.Groups), func(i int) bool { return in.Groups[i].First+in.Groups[i].Rows > row })
 	if i == len(in.Groups) {
@@ -521,7 +523,7 @@ func (in *input) group(row int64) *parquet.Group {
 	return &in.Groups[i]
 }
 
-// openGroup opens the columns of a row group, unless they are open.
+// openGroup opens the columns of a row group, unless they are open already.
 func (r *rows) openGroup(g *parquet.Group) error {
 	if g == r.open {
 		return nil
@@ -570,11 +572,11 @@ func (r *rows) openGroup(g *parquet.Group) error {
 			}
 		}
 	}
-	// For all at once: who holds one page and waits for room for another could wait for ever.
+	// Claim for all columns at once: readers that hold one page and wait for room for another could deadlock.
 	return r.room.take(r.ctx, need)
 }
 
-// done checks that the rows of a group that were read are all there are, if they are its last.
+// done checks, if the last row of the group was read, that no column has more rows.
 func (r *rows) done() error {
 	for _, c := range r.columns {
 		if c != nil {
@@ -586,7 +588,7 @@ func (r *rows) done() error {
 	return nil
 }
 
-// row reads a row of the group that is open, and shows it.
+// row reads a row of the open group, and passes it to see.
 func (r *rows) row(position int64) error {
 	doc := r.record.Doc
 	doc.Reset()
@@ -646,8 +648,8 @@ func (r *rows) row(position int64) error {
 	return r.see(&r.record)
 }
 
-// values appends the values of a row to dst, calling before before each, and makes items of them if so. What makes the
-// record too long is left out.
+// values appends the values of a row to dst and calls before ahead of each. If items is set, it ends each as an item.
+// It leaves out the values that make the record too long.
 func (r *rows) values(
 	c *parquet.Column, render *rendering, row int64, dst *[]byte, items bool, before func(),
 ) error {
@@ -658,7 +660,7 @@ func (r *rows) values(
 		if longest := render.longest; longest > 0 && size > longest {
 			return c.Broken(fmt.Errorf("a value has %d bytes; at most %d are possible", size, longest))
 		}
-		if size > r.o.MaxRecord-r.bytes { // so it is for all that follow
+		if size > r.o.MaxRecord-r.bytes { // also true for all values that follow
 			r.record.Long = true
 			r.bytes += size
 			return nil

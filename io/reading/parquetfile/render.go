@@ -16,7 +16,7 @@ import (
 	"github.com/neardup/neardup/io/codec/parquet"
 )
 
-// Fields of the union LogicalType.
+// Field ids of the union LogicalType.
 const (
 	logicalString    = 1
 	logicalList      = 3
@@ -33,21 +33,21 @@ const (
 	logicalFloat16   = 15
 )
 
-// rendering says what a column's values are as text.
+// rendering says how the values of a column become text.
 type rendering struct {
-	// what they are; "" if they are bytes that stand for themselves, numbers or times. Others have no text.
+	// foreign describes values that have no text; "" for strings, numbers, and times, which have one.
 	foreign string
-	// kind is what they are ordered as.
+	// kind is the kind of value that they are ordered as.
 	kind codec.Kind
 	// append appends a value, which has the width of its physical type.
 	append  func(dst, value []byte) []byte
-	longest int // bytes of a value; 0: there is no bound
+	longest int // maximum bytes of a value; 0: no limit
 }
 
-// unknown is a logical type that is younger than this code.
+// unknown describes values of a logical type that is newer than this code.
 const unknown = "values of a type that is not known"
 
-// maxDecimal is how many bytes a decimal may have; the widest types have 32.
+// maxDecimal is the maximum bytes of a decimal; the widest types have 32.
 const maxDecimal = 64
 
 func foreign(what string) rendering { return rendering{foreign: what} }
@@ -62,8 +62,8 @@ func text(append func(dst, value []byte) []byte) rendering {
 
 func asTheyStand(dst, value []byte) []byte { return append(dst, value...) }
 
-// renderingOf follows the logical type, else the converted one, else the physical one. A logical type
-// that does not fit the physical one is none.
+// renderingOf returns the rendering for the logical type, or else for the converted type, or else for the physical
+// type. It ignores a logical type that does not fit the physical one.
 func renderingOf(e *parquet.Node) rendering {
 	wide := e.Kind == format.Int64
 	integers := wide || e.Kind == format.Int32
@@ -71,7 +71,7 @@ func renderingOf(e *parquet.Node) rendering {
 	fixed := e.Kind == format.FixedLenByteArray
 	switch {
 	case e.Logical == logicalNull:
-		return text(asTheyStand) // all are null
+		return text(asTheyStand) // all values are null
 	case e.Logical == logicalString, e.Logical == logicalEnum, e.Logical == logicalJSON:
 		if bytes || fixed {
 			return text(asTheyStand)
@@ -132,7 +132,7 @@ func renderingOf(e *parquet.Node) rendering {
 	}
 }
 
-// integerOf returns a value of int32s or int64s.
+// integerOf returns the value of an INT32 or INT64.
 func integerOf(v []byte) int64 {
 	if len(v) == 4 {
 		return int64(int32(binary.LittleEndian.Uint32(v)))
@@ -147,7 +147,7 @@ func appendUnsigned(dst, v []byte) []byte {
 	return strconv.AppendUint(dst, binary.LittleEndian.Uint64(v), 10)
 }
 
-// decimals are integers, of arrays big-endian, divided by 10^scale.
+// decimals renders integers divided by 10^scale. In arrays, the integers are big-endian.
 func decimals(e *parquet.Node) rendering {
 	scale := e.Scale
 	if scale < 0 || scale > 1<<10 {
@@ -172,7 +172,7 @@ func decimals(e *parquet.Node) rendering {
 	return r
 }
 
-// appendScaled appends an integer with its point scale digits from the right.
+// appendScaled appends an integer with a decimal point before its last scale digits.
 func appendScaled(dst, digits []byte, scale int) []byte {
 	if digits[0] == '-' {
 		dst, digits = append(dst, '-'), digits[1:]
@@ -202,7 +202,7 @@ func perSecond(unit int16) int64 {
 
 const secondsADay = 24 * 60 * 60
 
-// timestamps are rendered alike whatever their unit, so that files with different ones are ordered well.
+// timestamps renders timestamps of all units alike, so that files with different units sort together correctly.
 func timestamps(perSecond int64) rendering {
 	return text(func(dst, v []byte) []byte {
 		n := integerOf(v)
@@ -211,7 +211,7 @@ func timestamps(perSecond int64) rendering {
 	})
 }
 
-// appendInt96 appends a timestamp as Impala and old Spark have it: nanoseconds of the day, and the Julian day.
+// appendInt96 appends a timestamp of Impala or old Spark: nanoseconds of the day, and the Julian day.
 func appendInt96(dst, v []byte) []byte {
 	const julian = 2_440_588 // 1970-01-01
 	day := int64(binary.LittleEndian.Uint32(v[8:])) - julian
@@ -226,13 +226,13 @@ func floorDiv(a, b int64) (quotient, rest int64) {
 	return quotient, rest
 }
 
-// appendDate appends the date, in the Gregorian calendar, so many days after 1970-01-01: Howard Hinnant,
-// chrono-Compatible Low-Level Date Algorithms, civil_from_days.
+// appendDate appends the Gregorian date that is the given number of days after 1970-01-01 (Howard Hinnant,
+// chrono-Compatible Low-Level Date Algorithms, civil_from_days).
 func appendDate(dst []byte, days int64) []byte {
 	era, day := floorDiv(days+719_468, 146_097)
 	year := (day - day/1460 + day/36524 - day/146096) / 365
 	day -= 365*year + year/4 - year/100
-	month := (5*day + 2) / 153 // from March
+	month := (5*day + 2) / 153 // 0 is March
 	day -= (153*month+2)/5 - 1
 	year += 400 * era
 	if month += 3; month > 12 {
@@ -244,9 +244,9 @@ func appendDate(dst []byte, days int64) []byte {
 	return fmt.Appendf(dst, "%04d-%02d-%02d", year, month, day)
 }
 
-// appendTime appends a time of the day with nine digits of a second.
+// appendTime appends a time of day with nine digits of a second.
 func appendTime(dst []byte, n, perSecond int64) []byte {
-	if n < 0 || n/perSecond >= 2*secondsADay { // not a time; leap seconds are
+	if n < 0 || n/perSecond >= 2*secondsADay { // not a time of day; leap seconds are
 		return strconv.AppendInt(dst, n, 10)
 	}
 	s, rest := n/perSecond, n%perSecond
@@ -263,7 +263,7 @@ func appendUUID(dst, v []byte) []byte {
 	return dst
 }
 
-// halfFloat returns the number that a binary16 of IEEE 754 is.
+// halfFloat returns the value of an IEEE 754 binary16.
 func halfFloat(h uint16) float64 {
 	sign := 1 - 2*float64(h>>15)
 	exponent, fraction := int(h>>10&31), float64(h&1023)

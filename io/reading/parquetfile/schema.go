@@ -12,11 +12,11 @@ import (
 	"github.com/neardup/neardup/io/codec/parquet"
 )
 
-// none is a column, or a number, that there is not.
+// none stands for a column, or a number, that does not exist.
 const none = -1
 
-// find returns the number of the column called name, none if there is none: a top-level name that has dots in it, else
-// a path. Lists need not be spelled out in a path: tags is tags.list.element.
+// find returns the number of the column called name, or none: a top-level name that may contain dots, or else a path. A
+// path may leave out the inner nodes of lists: tags stands for tags.list.element.
 func find(root *parquet.Node, name string) (int, error) {
 	n, err := findNode(root, name)
 	if n == nil || err != nil {
@@ -28,7 +28,7 @@ func find(root *parquet.Node, name string) (int, error) {
 	return n.Leaf, nil
 }
 
-// namesOf are those of the columns, by which find finds them.
+// namesOf returns the names of the columns, by which find finds them.
 func namesOf(root *parquet.Node) (names []string) {
 	for _, c := range root.Children {
 		names = appendNames(names, c, c.Name)
@@ -36,7 +36,7 @@ func namesOf(root *parquet.Node) (names []string) {
 	return names
 }
 
-// appendNames appends the names of the columns of n, whose own is name.
+// appendNames appends the names of the columns of n, whose own name is name.
 func appendNames(names []string, n *parquet.Node, name string) []string {
 	if n = innermost(n); n.Leaf != none {
 		return append(names, name)
@@ -47,7 +47,7 @@ func appendNames(names []string, n *parquet.Node, name string) []string {
 	return names
 }
 
-// Types that say more than the physical ones.
+// Types that say more than the physical type.
 var (
 	logicalKinds = map[int16]string{
 		logicalString: "string", logicalDecimal: "decimal", logicalDate: "date", logicalTime: "time",
@@ -60,7 +60,8 @@ var (
 	}
 )
 
-// columnsOf are the top-level columns with their types: physical ones, but for strings, times, lists and groups.
+// columnsOf returns the top-level columns with their types: the physical ones, except for strings, decimals, dates,
+// times, UUIDs, lists and groups.
 func columnsOf(root *parquet.Node) (columns []codec.Column) {
 	for _, c := range root.Children {
 		kind := "group"
@@ -103,7 +104,7 @@ func findNode(n *parquet.Node, path string) (found *parquet.Node, err error) {
 	return nil, nil
 }
 
-// innermost returns the element of a list, of a list in it, and so on; n if it is none.
+// innermost returns the innermost element of nested lists, or n if it is not a list.
 func innermost(n *parquet.Node) *parquet.Node {
 	for inner := inside(n); inner != nil; inner = inside(n) {
 		n = inner
@@ -111,8 +112,8 @@ func innermost(n *parquet.Node) *parquet.Node {
 	return n
 }
 
-// inside returns the element of a list; nil if n is none. Old writers have lists of two levels, whose
-// repeated node is the element.
+// inside returns the element of a list, or nil if n is not a list. Old writers have lists of two levels, whose repeated
+// node is the element.
 func inside(n *parquet.Node) *parquet.Node {
 	if n.Logical != logicalList && n.Converted != deprecated.List || len(n.Children) != 1 {
 		return nil
