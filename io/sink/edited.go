@@ -180,9 +180,9 @@ func (e *editor) edit(position int64, base int, text []byte) []byte {
 	return joined
 }
 
-// join joins parts of a text by a space, if a part that was cut bordered on white space, or by a line break that it
-// bordered on. Without white space, it adds a space only where two words might become one. It returns the number of
-// joints.
+// join joins the parts of a text. Between two parts it puts a line break that the cut text bordered on, or else a space
+// if that bordered on white space. Otherwise it adds a space only where two words might become one. seams is the number
+// of joins.
 func (e *editor) join(text []byte, parts [][2]int) (joined []byte, seams int64) {
 	const white = " \t\r\n\v\f"
 	between := ""
@@ -242,7 +242,7 @@ func (e *editor) gap(white []byte) string {
 	return string(end)
 }
 
-// mayJoin reports whether the last word of a text and the first of another may become one with nothing between them.
+// mayJoin reports whether the last word of a text and the first of another may become one if nothing separates them.
 func mayJoin(before, after []byte) bool {
 	last, _ := utf8.DecodeLastRune(before)
 	first, _ := utf8.DecodeRune(after)
@@ -250,19 +250,21 @@ func mayJoin(before, after []byte) bool {
 	return !apart
 }
 
-// isApart reports whether a character joins no other: it is white space, or of a script whose words are not set apart.
+// isApart reports whether a character never joins another into a word: it is white space, or of a script without spaces
+// between words.
 func isApart(r rune) bool {
 	return unicode.IsSpace(r) || unicode.In(r, unspaced...) && !unicode.IsNumber(r)
 }
 
-// unspaced are those scripts, as words are found.
+// unspaced lists these scripts, as kernels/token does.
 var unspaced = []*unicode.RangeTable{
 	unicode.Han, unicode.Hiragana,
 	unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar,
 	unicode.Tai_Le, unicode.New_Tai_Lue, unicode.Tai_Tham, unicode.Tai_Viet, unicode.Ahom,
 }
 
-// isPunctuation reports whether a character is of a kind of which no two join words; an underscore does.
+// isPunctuation reports whether a character is punctuation or an ASCII symbol. Two of these never join words. An
+// underscore may join words, and does not count.
 func isPunctuation(r rune) bool {
 	return unicode.IsPunct(r) && !unicode.Is(unicode.Pc, r) || r < utf8.RuneSelf && unicode.IsSymbol(r)
 }
