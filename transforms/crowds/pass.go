@@ -127,7 +127,7 @@ func (p *pass) each(ctx context.Context, do func(batch int, g blocks.Sets) error
 // chunk is an indexed group of kept sets.
 type chunk struct {
 	kept    blocks.Sets
-	unlike  map[uint64]int // number of kept sets per value that a rule forbids two similar documents to share
+	unlike  map[uint64]int // number of kept sets by the value that a rule forbids similar documents to share
 	index   verifier.Index
 	finders []verifier.Finder // one per core
 }
@@ -168,8 +168,8 @@ func (c *chunk) setIndex(index verifier.Index) {
 	}
 }
 
-// aheadPerCore is the number of sets per core that are compared with the kept sets before it is decided which of them
-// are kept.
+// aheadPerCore is the number of sets per core that are compared with the kept sets before the pass decides which of
+// them to keep.
 const aheadPerCore = 16
 
 // hit is a kept set of the chunk that is similar to the set compared.
@@ -177,7 +177,7 @@ type hit struct{ kept, score int }
 
 const hitBytes = 16
 
-// similar yields the hits of sets, several sets at a time, with the index of the first of them. It compares each lot
+// similar yields the hits of sets, several sets at a time, with the index of the first of them. It compares each group
 // with the sets that the chunk holds by then.
 func (c *chunk) similar(sets [][]uint64, mostHits int) iter.Seq2[int, [][]hit] {
 	return func(yield func(int, [][]hit) bool) {
@@ -245,7 +245,7 @@ func (n numbered) only(asked func(number uint32) bool) (some numbered) {
 	return some
 }
 
-// maxListed is the maximum number of kept neighbours listed per document, first ones first in the order of preference.
+// maxListed is the maximum number of kept neighbours listed per document: the first ones in the order of preference.
 // The most similar one is always listed.
 const maxListed = 64
 
@@ -266,7 +266,7 @@ type nearest struct {
 	similarity float64
 }
 
-// note notes that two sets are similar.
+// note records that two sets are similar, if Nearest is set.
 func (p *pass) note(a, b uint32, similarity float64) {
 	if !p.Nearest {
 		return
@@ -361,7 +361,7 @@ func (p *pass) batch(ctx context.Context, g blocks.Sets, protected bool) error {
 				similarity: s, unlisted: m.pairs > maxListed}
 		}
 	}
-	// against adds the pairs that sets, from one on, have in a chunk that is complete.
+	// against adds the pairs of the sets, starting at from, with the kept sets of a complete chunk.
 	against := func(c *chunk, from int) error {
 		for start, some := range c.similar(g.Sets[from:], p.mostHits()) {
 			if err := ctx.Err(); err != nil {
@@ -430,11 +430,11 @@ func (p *pass) batch(ctx context.Context, g blocks.Sets, protected bool) error {
 // mostHits returns the number of hits at which a comparison of several sets stops.
 func (p *pass) mostHits() int { return max(1, p.ChunkBytes/8/hitBytes) }
 
-// someKept is the number of kept sets from which the common elements are counted. A crowd around one template keeps
-// fewer, and needs no count.
+// someKept is the number of kept sets at which the common elements of the crowd are counted. A crowd around one
+// template keeps fewer, and needs no count.
 const someKept = 4
 
-// keep keeps a set.
+// keep adds a set to the kept ones.
 func (p *pass) keep(ctx context.Context, number uint32, key blocks.Key, set []uint64) error {
 	p.chunk.add(key, set)
 	p.chunk.count(p.verifier, set)
@@ -483,8 +483,8 @@ func (p *pass) remove(ctx context.Context, number uint32, key blocks.Key, set []
 const smallTree = 64
 
 // connect finds the pairs that connect the trees left so far: pairs of two removed sets, or of a removed set and one
-// kept later. In many crowds a single tree is left, and nothing to do. A crowd of variants below the threshold has one
-// large tree and many small ones.
+// kept later. In many crowds, a single tree is left and there is nothing to do. A crowd of variants below the threshold
+// has one large tree and many small ones.
 func (p *pass) connect(ctx context.Context) error {
 	sizes := make([]int, len(p.trees))
 	largest := uint32(0)
@@ -562,7 +562,7 @@ func (p *pass) connectSmall(ctx context.Context, small []bool, largest uint32, o
 	return nil
 }
 
-// connectLarge connects trees by the sets that were in no small tree; trees is their number.
+// connectLarge connects trees by the sets that were in no small tree; trees is the number of trees left.
 func (p *pass) connectLarge(ctx context.Context, small []bool, trees int) error {
 	large := func(number uint32) bool { return !small[number] }
 	for i := range len(p.spooled) + 1 {
@@ -599,7 +599,7 @@ func (p *pass) connectLarge(ctx context.Context, small []bool, trees int) error 
 	return nil
 }
 
-// compareRemoved compares kept sets with those removed before them.
+// compareRemoved compares kept sets with those removed before them, to find their nearest sets.
 func (p *pass) compareRemoved(ctx context.Context) error {
 	removed := len(p.spooled) + 1
 	for i := range len(p.ends) + 1 {

@@ -27,7 +27,7 @@ type shard struct {
 	in       *blocks.Inputs
 	verifier verifier.Verifier
 
-	// docs has the documents in the order of preference, hashed their numbers by the hashes of their sets, and grouped
+	// docs has the documents in the order of preference. hashed has their numbers by the hashes of their sets. grouped has
 	// the documents of groups of two or more, by group and key.
 	docs, hashed, grouped sorted.Records
 	// edges has pairs and links by the later group. told has, by the earlier group, the pairs to list and the documents
@@ -44,8 +44,8 @@ type shard struct {
 	nearest   []float64 // similarity of each group to the nearest other one, or 0 if it has copies; nil if not wanted
 	buffer    []byte
 
-	// verdict is the next one to report. doc is the preferred document of the current group, first its first one, later
-	// a document removed in its favour, and firstLater the first document of the latter's group.
+	// verdict is the next one to report. doc is the preferred document of the current group, and first is its first one.
+	// later is a document removed in its favour, and firstLater is the first document of the latter's group.
 	verdict                       blocks.Verdict
 	doc, first, later, firstLater sets.Document
 }
@@ -74,7 +74,7 @@ func (c *cluster) cut(budget int) bool { return c.ids/pairIDs > budget }
 // none stands for no group and for no cluster.
 const none = math.MaxUint32
 
-// documentBytes is the size of an element of places, by and cluster.
+// documentBytes is the size of one document's elements in places, by and cluster.
 const documentBytes = 24 + 2*4
 
 // maxReused is the maximum number of documents for which memory is kept for the next shard.
@@ -245,7 +245,7 @@ func (c *shard) addGrouped() error {
 	return c.grouped.End()
 }
 
-// find returns the place of the first document of a group.
+// find returns the place of a document, which must be the first one of its group.
 func (c *shard) find(key blocks.Key) (*place, error) {
 	at, ok := slices.BinarySearchFunc(c.places, key, func(p place, key blocks.Key) int { return cmp.Compare(p.key, key) })
 	if !ok || c.places[at].group == none {
@@ -407,7 +407,8 @@ func (c *shard) weigh(e *edge) {
 	}
 }
 
-// exchange adds, for each group, records about the later groups that are removed in its favour or have a pair with it.
+// exchange adds to told, for each group, records about the later groups that are removed in its favour or have a pair
+// with it.
 func (c *shard) exchange() error {
 	edges, grouped := cursorOf(&c.edges), cursorOf(&c.grouped)
 	defer edges.close()
