@@ -13,7 +13,7 @@ import (
 const confidence = .95
 
 // agree returns how found pairs agree with true ones. Pairs of one unit may be found or missed together, so the
-// intervals treat units as drawn.
+// intervals treat the units, not the pairs, as the random sample.
 func agree(a quality.Agreement, units []quality.Agreement) records.Agreement {
 	var ofFound, ofTruth []quality.Unit
 	for _, u := range units {

@@ -207,7 +207,7 @@ func (c *Config) pairs(
 	return units.agreement(e.Documents)
 }
 
-// group returns a function that numbers the group of an id: pairs connect the ids of a group.
+// group returns a function that returns the number of an id's group. Pairs connect the ids of a group.
 func group(pairs [][2]string) func(id string) int64 {
 	numbers := map[string]int64{}
 	number := func(id string) int64 {

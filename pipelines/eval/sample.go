@@ -76,8 +76,8 @@ func (e *evaluation) bySample(ctx context.Context) error {
 	})
 }
 
-// again plans the run's input again, and calls do with the plan and a folder that has what workers need. pipelines are
-// the reads of do's pipelines.
+// again plans the run's input again, and calls do with the plan and a folder that has what workers need. pipelines
+// lists the reads of each pipeline that do runs.
 func (e *evaluation) again(
 	ctx context.Context, pipelines [][]job.Read, do func(plan *job.Plan, temp string) error,
 ) error {

@@ -107,8 +107,8 @@ func (e *evaluation) textsOfIDs(ctx context.Context) error {
 	})
 }
 
-// eachID calls see with the id of each document of the input, in order,
-// while see returns true. It returns the number of documents seen.
+// eachID calls see with the id of each document of the input, in order, while see returns true. It returns the number
+// of documents seen.
 func eachID(
 	ctx context.Context, plan *job.Plan, see func(id string, key blocks.Key) (more bool),
 ) (documents int64, err error) {

@@ -72,7 +72,7 @@ type Buckets struct {
 // asked reports whether buckets of bands are requested.
 func (b *Buckets) asked() bool { return b.Signature != nil || b.Bands != 0 || b.Rows != 0 }
 
-// checkIdle returns a *job.UsageError for flags without effect where all documents are compared. If signatures are
+// checkIdle returns a *job.UsageError for flags that have no effect if all documents are compared. If signatures are
 // compared, the seed has one.
 func (b *Buckets) checkIdle(signed bool) error {
 	const instead = "is for the search by buckets, but all documents are compared"
@@ -89,7 +89,7 @@ func (b *Buckets) checkIdle(signed bool) error {
 	return nil
 }
 
-// of sets the fields of a Spec that are given.
+// of sets the given fields in a Spec.
 func (b *Buckets) of(s *records.Spec) {
 	s.Bands, s.Rows = b.Bands, b.Rows
 	if b.Threshold != nil {
@@ -229,7 +229,7 @@ func New(ctx context.Context, c Config) (*Job, error) {
 	return &Job{config: c, asked: asked}, nil
 }
 
-// Run does the whole job.
+// Run runs the job.
 func (j *Job) Run(ctx context.Context, launch job.Launch) (answer *records.Answer, err error) {
 	if j.index != nil {
 		return j.index.run(ctx)
@@ -359,7 +359,7 @@ func (r *run) fits(named string, text []byte) error {
 	return nil
 }
 
-// atPlace returns the document that --of names by its place; the text is nil if it does not.
+// atPlace returns the document that --of names by its place. The text is nil if --of is not a place.
 func (r *run) atPlace(ctx context.Context) (blocks.Key, []byte, error) {
 	key, text, err := job.AtPlace(ctx, r.plan, r.config.Of)
 	if text == nil || err != nil {
@@ -398,7 +398,7 @@ func (r *run) prepare(ctx context.Context, byID bool) error {
 	return r.plan.CheckDictionary(ctx, r.temp)
 }
 
-// document returns the one document of the id.
+// document returns the only document with the id that --of names.
 func (r *run) document(ctx context.Context) (blocks.Key, []byte, error) {
 	return job.Document(ctx, r.plan, r.temp, storage.Join(r.temp, foundFile), "--of "+r.config.Of)
 }
