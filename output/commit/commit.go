@@ -132,7 +132,7 @@ func lookAround(ctx context.Context, dir string) (s *survey, n int, err error) {
 	for _, l := range left {
 		seal, err := l.seal(ctx)
 		if errors.Is(err, fs.ErrPermission) {
-			continue // another user's
+			continue // it belongs to another user
 		}
 		if err != nil {
 			return nil, 0, err
@@ -185,7 +185,7 @@ func Begin(ctx context.Context, o Options) (*Commit, error) {
 	return c, nil
 }
 
-// littered reports whether an output is finished, has only neardup's files, and earlier runs left folders beside it.
+// littered reports whether an output is finished, has only neardup's files, and has folders that earlier runs left.
 func littered(ctx context.Context, dir string) bool {
 	left, err := leftovers(ctx, dir)
 	if err != nil || len(left) == 0 {

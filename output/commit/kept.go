@@ -306,7 +306,7 @@ func (c *Commit) moveFiles(ctx context.Context, from *Commit, p Part) (whole boo
 	return err == nil, err
 }
 
-// sound reports whether all names in a part are such as a run gives.
+// sound reports whether a run could have given all names in a part.
 func (p *Part) sound() bool {
 	return p.Name != "" && !strings.Contains(p.Name, "/") && !slices.ContainsFunc(p.Files, func(f PartFile) bool {
 		return !fs.ValidPath(f.Name) || f.Name == "." || !slices.Contains([]In{InOutput, InKept, InTemporary}, f.In)

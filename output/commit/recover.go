@@ -161,7 +161,7 @@ func (c *Commit) recover(ctx context.Context) (err error) {
 			c.o.Warn("finished publishing the output of run %s, which was interrupted", seal.Run)
 			c.recovered = seal
 		}
-		if c.o.Continue && seal == nil && l.run != mark.Run { // whose parts are in the output
+		if c.o.Continue && seal == nil && l.run != mark.Run { // the output has the parts of mark.Run
 			if names, err := storage.NamesIn(ctx, storage.Join(l.folder, keptDir)); err != nil {
 				return err
 			} else if len(names) > 0 {

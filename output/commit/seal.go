@@ -236,11 +236,11 @@ func (s *seal) arrived(f sealedFile, info storage.Info) bool {
 	return info.Size == f.Size && (!ok || !old.is(info) || old.SHA256 != "" && old.SHA256 == f.SHA256)
 }
 
-// proofEvery is how many files are moved or removed between two proofs of the lock.
+// proofEvery is the number of files that are moved or removed between two proofs of the lock.
 const proofEvery = 1000
 
-// atOnce is how many files are moved or removed at once on a store, where each takes a request. A disk does not need
-// that.
+// atOnce is the number of files that are moved or removed at once on a store, where each takes a request. A disk does
+// not need that.
 const atOnce = 16
 
 // each calls do with 0 to n-1, several at once on a store, and proves the lock before each batch. It stops at the first

@@ -1,12 +1,12 @@
 // Package index defines the layout of an index: what earlier runs kept and removed, in segments of one run each.
 //
-//	current.json               the number of the generation in force, and the SHA-256 of its file: all that changes
+//	current.json               number of the generation in force, and SHA-256 of its file; the only file that changes
 //	generations/N.json         a Generation
 //	segments/RUN/kept/         Parquet files of what the run kept, in input order
 //	segments/RUN/removed/      what it removed as near-duplicates
 //	segments/RUN/keys/         the band keys of both, sorted, a file for each shard of a band
 //	pending/RUN.json           a segment that becomes part of the index if the output of its run is published
-//	.lock                      there while a run writes
+//	.lock                      exists while a run writes
 package index
 
 import (
@@ -37,7 +37,7 @@ const (
 	pendings    = "pending"
 )
 
-// PageBytes is about the size of a page of documents; reading a document reads its page.
+// PageBytes is the approximate size of a page of documents. Reading a document reads its page.
 const PageBytes = 4 << 10
 
 // Pages returns options for files of documents. They omit the bounds of a page, which would be two whole texts.
@@ -174,7 +174,7 @@ func (e *FormatError) Error() string {
 		e.Dir, e.Format, Format)
 }
 
-// Status is the exit status.
+// Status returns the exit status.
 func (*FormatError) Status() int { return 2 }
 
 func (x *Index) generationFile(number int) string {
@@ -236,7 +236,7 @@ func (x *Index) Rows() (kept, removed int64) {
 	return kept, removed
 }
 
-// Has returns what the run of a batch added.
+// Has returns what the run of a batch added, and whether there is one.
 func (x *Index) Has(batch string) (Added, bool) {
 	for of := range x.Added() {
 		if of.Batch == batch {

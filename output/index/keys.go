@@ -27,14 +27,14 @@ type Key struct {
 const KeyBits = 40
 
 const (
-	// keyGroup is how many rows a row group has: of a group without a wanted key, only the footer is read.
+	// keyGroup is the number of rows per row group. A group without a wanted key is skipped by its bounds in the footer.
 	keyGroup = 1 << 15
 
-	// keyPage is how many rows a page has: for few keys of a row group, few pages of rows are read.
+	// keyPage is the number of rows per page. It is small, so that finding few keys reads few pages of rows.
 	keyPage = 1 << 11
 )
 
-// KeysFile returns the name below a segment of the keys of a shard of a band.
+// KeysFile returns the name, below a segment, of the file of keys of a shard of a band.
 func KeysFile(band, shard int) string { return fmt.Sprintf("keys/%03d-%05d.parquet", band, shard) }
 
 // WriteKeys writes keys in ascending order.
@@ -183,7 +183,8 @@ func (a *ahead) ReadAt(p []byte, at int64) (int, error) {
 	return a.file.ReadAt(p, at)
 }
 
-// rows reads the rows of the keys of a row group: only the pages needed, or all of them where each read is a request.
+// rows reads the rows of the keys of a row group: only the pages needed or, if each read is a request to a store, all
+// pages.
 type rows struct {
 	chunk parquet.ColumnChunk
 	whole bool

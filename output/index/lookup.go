@@ -14,8 +14,8 @@ type Lookup struct {
 	Segments []lookedUp `json:"segments"`
 }
 
-// lookedUp is a segment: the number of its first file among all references, the row where each file begins, and its
-// files of keys.
+// lookedUp describes a segment: the number of its first file among all references, the row where each file begins, and
+// its files of keys.
 type lookedUp struct {
 	Name      string   `json:"name"`
 	First     int      `json:"first"`
@@ -61,8 +61,8 @@ func (l *Lookup) Find(
 	return nil
 }
 
-// files calls do with the paths of the files that have the keys of a band in one of 1<<shardBits shards; they may have
-// others too.
+// files calls do with the paths of the files that have the keys of a band in one of 1<<shardBits shards. The files may
+// also have other keys.
 func (s *lookedUp) files(dir string, band, shard, shardBits int, do func(path string) error) error {
 	first, end := shard, shard+1 // of the segment's shards
 	if more := s.ShardBits - shardBits; more >= 0 {

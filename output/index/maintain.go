@@ -98,7 +98,7 @@ func nameOf(row string) (name struct {
 	return name, nil
 }
 
-// fallen reports whether a segment has documents that were removed in favour of one of some places.
+// fallen reports whether a segment has documents that were removed in favour of a document in to.
 func (w *Writer) fallen(ctx context.Context, s *Segment, to map[place]bool) (bool, error) {
 	for _, f := range s.documentFiles() {
 		if !isOf(output.Removed, s.Name, f.Path) {
@@ -123,9 +123,10 @@ func (w *Writer) fallen(ctx context.Context, s *Segment, to map[place]bool) (boo
 }
 
 const (
-	// keptGenerations is how many generations stay whatever their age.
+	// keptGenerations is the number of latest generations that stay regardless of their age.
 	keptGenerations = 3
-	// tier is how many segments of about the same size are merged: each document is rewritten log(N) times, to this base.
+	// tier is the minimum number of segments of about the same size to merge. Each document is rewritten log(N) times,
+	// with this base.
 	tier = 8
 )
 
@@ -188,7 +189,7 @@ func (w *Writer) Prune(ctx context.Context, age time.Duration) (p Pruned, err er
 }
 
 // alike returns the range of consecutive segments to merge, if any: at least tier of them, whose numbers of documents
-// have the same power of tier.
+// have the same order of magnitude to the base tier.
 func (w *Writer) alike() (first, end int) {
 	power := func(s *Segment) int {
 		kept, removed := s.rows()

@@ -15,13 +15,14 @@ import (
 )
 
 const (
-	// groupText is about how many bytes of text a row group of documents has.
+	// groupText is the approximate number of bytes of text per row group of documents.
 	groupText = 8 << 20
-	// shardKeys is about how many keys of a band a file has: rewriting holds them in memory.
+	// shardKeys is the approximate number of keys of a band per file. Rewriting holds them in memory.
 	shardKeys = 1 << 20
 )
 
-// leaves reports whether to leave out a row of a table, which is of the run of that number among those of the segments.
+// leaves reports whether to leave out a row of a table. run is the number of the row's run among the runs of all
+// segments.
 type leaves func(table output.Part, run int, row *records.Stored) (bool, error)
 
 // rewrite writes one segment that can replace several consecutive ones. It is not part of the index yet. If a file is
@@ -202,7 +203,7 @@ func isOf(table output.Part, segment, path string) bool {
 	return storage.Dir(path) == FileOf(segment, string(table))
 }
 
-// keys writes the keys of all segments, except those of rows left out; those of a band go to 1<<bits files.
+// keys writes the keys of all segments, except those of rows left out, to 1<<bits files per band.
 func (r *rewriting) keys(ctx context.Context, of []Segment, bits int) (files []records.ManifestFile, err error) {
 	bands := 0
 	for _, s := range of {
