@@ -15,7 +15,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// opened returns a file whose metadata is read.
+// opened returns a file after Open.
 func opened(t testing.TB, content []byte) *File {
 	t.Helper()
 	f, err := Open(t.Context(), bytes.NewReader(content), "file", int64(len(content)))
@@ -25,7 +25,7 @@ func opened(t testing.TB, content []byte) *File {
 	return f
 }
 
-// fileOf returns a file of rows, as the library writes it.
+// fileOf returns a file of rows that the library writes.
 func fileOf[T any](t testing.TB, rows []T, options ...parquet.WriterOption) *File {
 	t.Helper()
 	var b bytes.Buffer
@@ -35,7 +35,7 @@ func fileOf[T any](t testing.TB, rows []T, options ...parquet.WriterOption) *Fil
 	return opened(t, b.Bytes())
 }
 
-// entry is what a column has of a row: its levels, and the bytes of its value.
+// entry is one entry of a row: its levels, and the bytes of its value.
 type entry struct {
 	rep, def int
 	value    string
@@ -57,7 +57,7 @@ func nextRow(c *Column) (row []entry, err error) {
 	return row, err
 }
 
-// TestSeek: a row is the same whichever rows before it were passed, by page index, page header or value.
+// TestSeek: a row is the same whether the rows before it were skipped by page index, page header or value.
 func TestSeek(t *testing.T) {
 	paths, err := filepath.Glob("../../../testdata/parquet/*.parquet")
 	if err != nil || len(paths) == 0 {
@@ -118,7 +118,7 @@ var errStore = errors.New("the store is gone")
 
 func (failing) ReadAt([]byte, int64) (int, error) { return 0, errStore }
 
-// TestStoreFailsAtTheEnd: that a page behind the last row could not be read does not say that the file has more rows.
+// TestStoreFailsAtTheEnd: a failure to read the page behind the last row is not reported as too many rows.
 func TestStoreFailsAtTheEnd(t *testing.T) {
 	type row struct {
 		ID   int64   `parquet:"id"`
@@ -154,8 +154,8 @@ func TestStoreFailsAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestSizeOfStream: a large page that unpacks to more, or to less, than its header says is an error, whether its values
-// are read or not.
+// TestSizeOfStream: a large page that unpacks to more or less than its header says is an error, whether or not its
+// values are read.
 func TestSizeOfStream(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	type row struct {
@@ -184,7 +184,7 @@ func TestSizeOfStream(t *testing.T) {
 			t.Fatal("it is no stream")
 		}
 		err := c.load()
-		if err == nil && more <= 0 { // whether its values were read or not
+		if err == nil && more <= 0 { // whether or not its values were read
 			err = c.endPage()
 			if more < 0 && err == nil || more == 0 && err != nil {
 				t.Errorf("a page of %d bytes more than its header says is left: error %v", -more, err)
@@ -211,7 +211,7 @@ func TestSizeOfStream(t *testing.T) {
 	}
 }
 
-// TestNeed: a large dictionary takes room beside its pages, and so does where its words end.
+// TestNeed: a large dictionary takes memory besides its pages, and so do the ends of its words.
 func TestNeed(t *testing.T) {
 	const page, half = LargePage + 1, LargePage / 2
 	bytes, numbers, other := columnOf(format.ByteArray, 0), columnOf(format.Int64, 8), columnOf(format.Int32, 0)

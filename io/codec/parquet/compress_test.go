@@ -14,7 +14,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// packed returns data as the libraries compress it.
+// packed returns data compressed by the libraries.
 func packed(t *testing.T, c format.CompressionCodec, data []byte) []byte {
 	t.Helper()
 	codec := map[format.CompressionCodec]compress.Codec{format.Gzip: &parquet.Gzip, format.Brotli: &parquet.Brotli,
@@ -22,7 +22,7 @@ func packed(t *testing.T, c format.CompressionCodec, data []byte) []byte {
 	switch {
 	case c == format.Snappy:
 		return s2.EncodeSnappy(nil, data)
-	case c == format.Lz4: // by Hadoop's framing
+	case c == format.Lz4: // in Hadoop's framing
 		block := packed(t, format.Lz4Raw, data)
 		head := binary.BigEndian.AppendUint32(nil, uint32(len(data)))
 		return append(binary.BigEndian.AppendUint32(head, uint32(len(block))), block...)
@@ -36,7 +36,7 @@ func packed(t *testing.T, c format.CompressionCodec, data []byte) []byte {
 	return out
 }
 
-// TestUnpack: each codec unpacks what the libraries pack, nothing at all included, and only to its size.
+// TestUnpack: each codec unpacks what the libraries pack, including no bytes at all, and only to the exact size.
 func TestUnpack(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	noise := make([]byte, 1000)
@@ -65,7 +65,7 @@ func TestUnpack(t *testing.T) {
 	}
 }
 
-// TestPageBombs: a page that claims much, or unpacks to much, is refused before it takes memory.
+// TestPageBombs: a page that unpacks to more, or less, than its size is refused.
 func TestPageBombs(t *testing.T) {
 	zeros := make([]byte, 1<<24)
 	for name, c := range map[string]struct {
@@ -92,8 +92,8 @@ func TestPageBombs(t *testing.T) {
 	}
 }
 
-// TestUnpackerGoesOn: a zstd stream that is left before its end does not hold up the next page. If it did, all
-// would wait, which is a deadlock for synctest.
+// TestUnpackerGoesOn: a zstd stream that is not read to its end does not block the next page. If it did, all goroutines
+// would wait, which synctest reports as a deadlock.
 func TestUnpackerGoesOn(t *testing.T) {
 	zeros := make([]byte, 1<<24)
 	page := packed(t, format.Zstd, zeros)

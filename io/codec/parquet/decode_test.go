@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestRuns: numbers that the library writes are read as they are.
+// TestRuns: the numbers that the library writes are decoded.
 func TestRuns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		width := rapid.IntRange(1, 31).Draw(t, "width")
@@ -36,7 +36,7 @@ func TestRuns(t *testing.T) {
 	})
 }
 
-// columnOf returns a column of values of a type; of a width, if that is not 0.
+// columnOf returns a column of a type. Its values have the given width, unless that is 0.
 func columnOf(kind format.Type, width int) Leaf {
 	return Leaf{Node: &Node{Kind: kind}, Width: width}
 }
@@ -110,7 +110,7 @@ func TestDeltas(t *testing.T) {
 	})
 }
 
-// TestPrefixesAreBounded: values that each begin as the one before take more than a page does.
+// TestPrefixesAreBounded: values with shared prefixes cannot take more than the limit of a page.
 func TestPrefixesAreBounded(t *testing.T) {
 	const n, length = 1000, 1000
 	data := bytes.Repeat([]byte("x"), n*length)
@@ -136,7 +136,7 @@ func TestPrefixesAreBounded(t *testing.T) {
 	}
 }
 
-// TestDictionaryLies: words that cannot be there take no memory.
+// TestDictionaryLies: a dictionary that claims more words than fit takes no memory for them.
 func TestDictionaryLies(t *testing.T) {
 	data := make([]byte, 1<<20) // empty words
 	l := columnOf(format.ByteArray, 0)

@@ -13,7 +13,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// footed returns a file that has a footer, and nothing else.
+// footed returns a file that consists of a footer only.
 func footed(t *testing.T, footer format.FileMetaData) []byte {
 	t.Helper()
 	data, err := thrift.Marshal(new(thrift.CompactProtocol), footer)
@@ -32,7 +32,7 @@ func numbers(name string) format.SchemaElement {
 	return format.SchemaElement{Name: name, Type: thrift.New(format.Int32)}
 }
 
-// allocated returns how many bytes do allocates.
+// allocated returns the bytes that do allocates.
 func allocated(do func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -41,8 +41,8 @@ func allocated(do func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// TestLargeFooters: a file of a million columns is refused by name, and takes no more memory than its footer and a
-// little; nor do columns deep in the schema, and row groups of nothing.
+// TestLargeFooters: a file of a million columns is refused by name, and takes little more memory than its footer. The
+// same holds for columns deep in the schema, and for empty row groups.
 func TestLargeFooters(t *testing.T) {
 	wide := []format.SchemaElement{group("root", 1_000_000)}
 	for i := range 1_000_000 {
@@ -59,7 +59,7 @@ func TestLargeFooters(t *testing.T) {
 	for name, c := range map[string]struct {
 		footer format.FileMetaData
 		says   string
-		most   uint64 // bytes of memory, with those that append copies
+		most   uint64 // bytes of memory, including what append copies
 	}{
 		"columns":      {format.FileMetaData{Schema: wide}, "f: more than 100000 columns; write the columns that you need to a file of their own", 64 << 20},
 		"deep columns": {format.FileMetaData{Schema: deep}, "", 96 << 20},
@@ -80,11 +80,11 @@ func TestLargeFooters(t *testing.T) {
 	}
 }
 
-// TestCountRows: a row that goes on in the next page is counted with both, and as begun with the second.
+// TestCountRows: a row that continues in the next page counts for both pages, and as begun for the second.
 func TestCountRows(t *testing.T) {
 	protocol := new(thrift.CompactProtocol)
 	content := []byte(Magic)
-	for _, rep := range []byte{0b010, 0b101} { // of each page three entries, the first at the lowest bit
+	for _, rep := range []byte{0b010, 0b101} { // each page has three entries, the first in the lowest bit
 		body := []byte{2, 0, 0, 0, 1<<1 | 1, rep, 2, 0, 0, 0, 3 << 1, 1}
 		body = append(body, make([]byte, 3*4)...)
 		head, err := thrift.Marshal(protocol, format.PageHeader{

@@ -11,7 +11,7 @@ import (
 	"github.com/neardup/neardup/io/reading/readertest"
 )
 
-// benchmarked is a file of row groups of documents, compressed as most are.
+// benchmarked returns a file with row groups of documents, with the most common compression.
 func benchmarked(b *testing.B) *blocks.File {
 	b.Helper()
 	groups := make([][]document, 4)

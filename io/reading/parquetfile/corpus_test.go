@@ -27,7 +27,7 @@ import (
 	"github.com/neardup/neardup/io/reading/readertest"
 )
 
-// footerOf returns the fields of a file's FileMetaData as they stand.
+// footerOf returns the encoded fields of a file's FileMetaData.
 func footerOf(t *testing.T, content []byte) (fields []thriftField) {
 	t.Helper()
 	length := int(binary.LittleEndian.Uint32(content[len(content)-8:]))
@@ -49,8 +49,8 @@ func sameField(a, b thriftField) bool {
 	return a.id == b.id && a.kind == b.kind && bytes.Equal(a.value, b.value)
 }
 
-// TestMetadata: but for rows and row groups, the metadata of a copy is the source's, byte for byte, with a field that
-// nobody knows yet.
+// TestMetadata: except for rows and row groups, the metadata of a copy equals the source's byte for byte, including a
+// field that is unknown.
 func TestMetadata(t *testing.T) {
 	content, err := os.ReadFile("../../../testdata/parquet/pyarrow-zstd-1.parquet")
 	if err != nil {
@@ -84,7 +84,8 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// TestGroupsFit: a row group whose first rows are much longer than the others is cut into some that are small enough.
+// TestGroupsFit: a row group whose first rows are much longer than the others is split into groups that are small
+// enough.
 func TestGroupsFit(t *testing.T) {
 	rows := documents(20_000)
 	long := strings.Repeat("text ", 120_000)
@@ -106,9 +107,9 @@ func TestGroupsFit(t *testing.T) {
 	sameTables(t, "cut", ours(t, copied), want)
 }
 
-// TestGroups: whatever a table and its pages are, no row group of a copy takes much more than it should, unless it is one
-// row, and all rows are there. Nor are there many more groups than the bytes need. What a page takes that is packed anew
-// is an estimate: a codec may find nothing to gain in some of its rows, and without them half of it.
+// TestGroups: for any table and pages, no row group of a copy is much larger than the limit, unless it has one row. All
+// rows are there, and there are not many more groups than the bytes need. The size of a page that is packed again is an
+// estimate: a codec may not compress some of its rows at all, and without them may halve its size.
 func TestGroups(t *testing.T) {
 	codecs := []compress.Codec{&parquet.Uncompressed, &parquet.Snappy, &parquet.Gzip, &zstd.Codec{Level: zstd.SpeedBestCompression}}
 	rapid.Check(t, func(t *rapid.T) {
@@ -121,7 +122,7 @@ func TestGroups(t *testing.T) {
 			switch rng.IntN(3) {
 			case 0:
 				return strings.Repeat("again ", n/6)
-			case 1: // what the hardest level of a codec packs better
+			case 1: // what the strongest level of a codec compresses better
 				for i := range noise {
 					noise[i] = "eeeetttaaoin shrdlu"[rng.IntN(19)]
 				}
@@ -180,7 +181,7 @@ func TestGroups(t *testing.T) {
 	})
 }
 
-// TestLongBounds: a row group whose bounds are long texts, cut into many, does not give each of them these.
+// TestLongBounds: if a row group whose bounds are long texts is split into many, they do not repeat these bounds.
 func TestLongBounds(t *testing.T) {
 	rows := documents(400)
 	for i := range rows {
@@ -194,7 +195,7 @@ func TestLongBounds(t *testing.T) {
 	}
 }
 
-// TestHarder: pages that the source's writer packs harder than a corpus does still make no row group that is too large.
+// TestHarder: no row group is too large even if the source's writer compresses harder than a copy does.
 func TestHarder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	rows := documents(800)
@@ -223,7 +224,7 @@ func TestHarder(t *testing.T) {
 	}
 }
 
-// copyIn returns a copy in row groups of at most so many bytes.
+// copyIn returns a copy with row groups of at most the given size.
 func copyIn(t rapid.TB, content []byte, dropped []int64, largest int64) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -236,7 +237,7 @@ func copyIn(t rapid.TB, content []byte, dropped []int64, largest int64) []byte {
 
 type groupSize struct{ rows, stored int64 }
 
-// groupsOf returns how large a file's row groups are, by its footer.
+// groupsOf returns the sizes of a file's row groups from its footer.
 func groupsOf(t rapid.TB, content []byte) (all []groupSize) {
 	t.Helper()
 	f := opened(t, content)
@@ -263,7 +264,7 @@ func readAll(t *testing.T, content []byte) error {
 	return err
 }
 
-// TestChecksum: a byte of a page that is another is noticed, where the page has a checksum.
+// TestChecksum: a changed byte of a page is detected if the page has a checksum.
 func TestChecksum(t *testing.T) {
 	content, err := os.ReadFile("../../../testdata/parquet/pyarrow-snappy-1.parquet")
 	if err != nil {
@@ -272,7 +273,7 @@ func TestChecksum(t *testing.T) {
 	if err := readAll(t, content); err != nil {
 		t.Fatal(err)
 	}
-	at := bytes.Index(content, []byte("Größe")) // of a text, uncompressed since it is its first occurrence
+	at := bytes.Index(content, []byte("Größe")) // in a text, not compressed since it is the first occurrence
 	for ; at > 0 && at < len(content); at++ {
 		damaged := bytes.Clone(content)
 		damaged[at] ^= 1
@@ -286,7 +287,7 @@ func TestChecksum(t *testing.T) {
 	t.Error("no byte of a page matters")
 }
 
-// TestMoreRows: a row group that has more rows than its footer says is not read as if it had fewer.
+// TestMoreRows: a row group that has more rows than its footer says is refused.
 func TestMoreRows(t *testing.T) {
 	content := encoded(t, [][]document{documents(9)})
 	fields := footerOf(t, content)
@@ -327,7 +328,7 @@ func TestMoreRows(t *testing.T) {
 	}
 }
 
-// TestRowsAreCounted: a copy of which rows are missing fails.
+// TestRowsAreCounted: a copy that lacks rows fails.
 func TestRowsAreCounted(t *testing.T) {
 	content := encoded(t, [][]document{documents(9), documents(9)})
 	for kept, want := range map[int64]string{17: "", 18: "file: 17 rows were written of 18 that are kept"} {
@@ -338,7 +339,7 @@ func TestRowsAreCounted(t *testing.T) {
 	}
 }
 
-// TestSharesAreExact: neither rows nor bytes are too many for a share.
+// TestSharesAreExact: shares are exact, however many rows and bytes there are.
 func TestSharesAreExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := extent{first: rapid.Int64Range(0, blocks.MaxPosition).Draw(t, "first"), rows: rapid.Int64Range(1, blocks.MaxPosition).Draw(t, "rows"), stored: rapid.Int64Range(0, 1<<62).Draw(t, "bytes")}
@@ -352,7 +353,7 @@ func TestSharesAreExact(t *testing.T) {
 	})
 }
 
-// TestGrownIsBounded: what a file says of its columns' sizes does not make a row group of more bytes than numbers have.
+// TestGrownIsBounded: an estimate from sizes that a file claims cannot overflow.
 func TestGrownIsBounded(t *testing.T) {
 	c := copier{packed: 1 << 40, foreign: 1e-12}
 	if got := c.grown(1 << 40); got != 1<<62 {

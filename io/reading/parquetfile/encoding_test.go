@@ -17,7 +17,7 @@ import (
 	"github.com/neardup/neardup/io/reading/readertest"
 )
 
-// TestRuns: the library reads numbers as they are.
+// TestRuns: the library decodes the numbers.
 func TestRuns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		width := rapid.IntRange(0, 32).Draw(t, "width")
@@ -40,7 +40,7 @@ func TestRuns(t *testing.T) {
 	})
 }
 
-// TestParts: copies of spans, in row groups cut from larger ones, have each row once.
+// TestParts: copies of spans, in row groups split from larger ones, have each row once.
 func TestParts(t *testing.T) {
 	content, err := os.ReadFile("../../../testdata/parquet/pyarrow-zstd-1.parquet")
 	if err != nil {
@@ -71,7 +71,7 @@ func TestParts(t *testing.T) {
 	})
 }
 
-// TestPack: the libraries unpack what is packed, nothing at all included.
+// TestPack: the libraries unpack what is packed, including no bytes at all.
 func TestPack(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	noise := make([]byte, 1000)
@@ -93,7 +93,7 @@ func TestPack(t *testing.T) {
 			case format.Uncompressed:
 			case format.Snappy:
 				got, err = s2.Decode(nil, packed)
-			case format.Lz4: // by Hadoop's framing
+			case format.Lz4: // in Hadoop's framing
 				if plain, block := binary.BigEndian.Uint32(packed), binary.BigEndian.Uint32(packed[4:]); int(plain) != len(data) || int(block) != len(packed)-8 {
 					t.Errorf("%d bytes in %d: the sizes are %d and %d", len(data), len(packed), plain, block)
 				}

@@ -24,7 +24,7 @@ import (
 	"github.com/neardup/neardup/io/reading/readertest"
 )
 
-// nested is a row with all that a path may go through.
+// nested is a row with everything that a path can lead through.
 type nested struct {
 	Meta struct {
 		Title string  `parquet:"title"`
@@ -60,7 +60,7 @@ func planted[T any](t *testing.T, folders string, o codec.Fields, rows ...T) (*b
 	return file, Reader{}.Inspect(t.Context(), file, reading.Options{Fields: o, MaxRecord: 1 << 20})
 }
 
-// described says what was read of each row.
+// described returns, for each row, a description of what was read.
 func described(t *testing.T, file *blocks.File, o codec.Fields) (all []string) {
 	t.Helper()
 	_, err := Reader{}.Read(t.Context(), file, []blocks.Span{{End: blocks.End}}, reading.Options{Fields: o, MaxRecord: 1 << 20}, func(r *reading.Record) error {
@@ -84,7 +84,7 @@ func TestFields(t *testing.T) {
 	for _, c := range []struct {
 		folders string
 		o       codec.Fields
-		want    string // of the row, or of the error
+		want    string // description of the row, or the error
 	}{
 		{"", codec.Fields{Text: []string{"meta.title"}}, `id false "" text true "dotted" missing [] value 0 ""`},
 		{"", codec.Fields{Text: []string{"tags"}, ID: "meta.title", Value: "meta.score"}, `id true "dotted" text true "one two" missing [] value 1 "0.1"`},
@@ -126,7 +126,7 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// TestColumnTypes: a column's type is what its values are for people, times above all.
+// TestColumnTypes: the type of a column says what its values mean to people, such as times.
 func TestColumnTypes(t *testing.T) {
 	type row struct {
 		Text  string    `parquet:"text"`
@@ -146,7 +146,7 @@ func TestColumnTypes(t *testing.T) {
 	if got := fmt.Sprint(columns); got != want || err != nil {
 		t.Errorf("columns %s, error %v; want %s", got, err, want)
 	}
-	for converted, want := range convertedKinds { // as old writers have it
+	for converted, want := range convertedKinds { // in files of old writers
 		root := &core.Node{Children: []*core.Node{{Converted: converted}}}
 		if got := columnsOf(root); got[0].Type != want {
 			t.Errorf("%v: %s, want %s", converted, got[0].Type, want)
@@ -154,7 +154,7 @@ func TestColumnTypes(t *testing.T) {
 	}
 }
 
-// TestDrift: files of one input may have a column as other numbers, which are ordered alike.
+// TestDrift: files of one input may have a column with different number types, whose values are ordered alike.
 func TestDrift(t *testing.T) {
 	o := codec.Fields{Text: []string{"text"}, Value: "n"}
 	type narrow struct {
@@ -237,7 +237,7 @@ func TestRendering(t *testing.T) {
 	}
 }
 
-// TestDates: a timestamp is rendered as package time does.
+// TestDates: a timestamp is rendered as package time renders it.
 func TestDates(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		moment := time.UnixMicro(rapid.Int64Range(-62_135_596_800_000_000, 253_402_300_799_999_999).Draw(t, "microseconds")).UTC()

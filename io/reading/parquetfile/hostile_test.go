@@ -25,12 +25,12 @@ import (
 	"github.com/neardup/neardup/io/reading/readertest"
 )
 
-// hostile are options that let little memory be taken.
+// hostile are options with small limits on memory.
 var hostile = reading.Options{
 	Fields: codec.Fields{Text: []string{"text", "tags", "f16"}, ID: "id", Value: "i64"}, MaxRecord: 1 << 16, MaxWindow: 1 << 20,
 }
 
-// tried reads content in every way there is, and returns the first error.
+// tried reads content in all possible ways, and returns the first error.
 func tried(t testing.TB, content []byte, o reading.Options) error {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")
@@ -76,7 +76,7 @@ func tried(t testing.TB, content []byte, o reading.Options) error {
 
 var errMany = errors.New("more rows than a test reads")
 
-// FuzzReader: whatever a file is, it is read or refused, and nothing panics.
+// FuzzReader: any file is read or refused, and nothing panics.
 func FuzzReader(f *testing.F) {
 	paths, err := filepath.Glob("../../../testdata/parquet/*.parquet")
 	if err != nil {
@@ -93,8 +93,8 @@ func FuzzReader(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte) { _ = tried(t, content, hostile) })
 }
 
-// TestDamaged: a file in which bytes of the footer, or of pages, are others takes no more memory than a whole one by
-// more than its limits allow, and is read or refused.
+// TestDamaged: a file with changed bytes in its footer or pages is read or refused, and takes no more memory than the
+// limits allow.
 func TestDamaged(t *testing.T) {
 	content, err := os.ReadFile("../../../testdata/parquet/pyarrow-zstd-2.parquet")
 	if err != nil {
@@ -125,7 +125,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// footed returns a file that has a footer of fields, and nothing else.
+// footed returns a file that consists of a footer of these fields.
 func footed(fields ...thriftField) []byte {
 	footer := appendStruct(nil, fields)
 	content := append([]byte(core.Magic), footer...)
@@ -210,7 +210,7 @@ func TestLies(t *testing.T) {
 	}
 }
 
-// allocated returns how many bytes do allocates.
+// allocated returns the bytes that do allocates.
 func allocated(do func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -219,8 +219,8 @@ func allocated(do func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// texts returns a file of so many rows with the repeated column "text", in one page of so many entries, whose levels and values are
-// given, and with a dictionary, which may be empty. More are fields of the column's SchemaElement.
+// texts returns a file with the repeated column "text". It has one page of the given entries, levels and values, and a
+// dictionary unless that is empty. more has further fields of the column's SchemaElement.
 func texts(rows, entries int64, rep, def, values, dictionary []byte, more ...thriftField) []byte {
 	content := []byte(core.Magic)
 	e := format.Plain
@@ -255,18 +255,19 @@ func appendPage(dst []byte, kind format.PageType, head thriftField, data []byte)
 	return append(appendStruct(dst, []thriftField{integerField(1, thrift.I32, kind), integerField(2, thrift.I32, size), integerField(3, thrift.I32, size), head}), data...)
 }
 
-// run appends a run of n numbers of one bit.
+// run appends a run of n equal numbers of one bit.
 func run(dst []byte, n uint64, value byte) []byte {
 	return append(binary.AppendUvarint(dst, n<<1), value)
 }
 
-// longList returns a file of two rows of the repeated column "text": n empty texts, and one.
+// longList returns a file of two rows of the repeated column "text", with n empty texts and with one.
 func longList(n uint64) []byte {
 	rep := run(run(run(nil, 1, 0), n-1, 1), 1, 0)
 	return texts(2, int64(n+1), rep, run(nil, n+1, 1), binary.AppendUvarint([]byte{0}, (n+1)<<1), make([]byte, 4))
 }
 
-// TestLongList: blanks between the texts of a list make a record too long, too, and no more of them are held.
+// TestLongList: the spaces between the texts of a list count towards the length of a record, and no more of them are
+// held.
 func TestLongList(t *testing.T) {
 	const n = 1 << 22
 	file := readertest.Plant(t, Reader{}, "parquet", longList(n))
@@ -286,7 +287,7 @@ func TestLongList(t *testing.T) {
 	}
 }
 
-// ending is a context that ends once it was asked a few times.
+// ending is a context that is cancelled after Err has been called left times.
 type ending struct {
 	context.Context
 	left int
@@ -299,7 +300,7 @@ func (c *ending) Err() error {
 	return nil
 }
 
-// TestEndlessRow: who reads, skips or copies a row without end stops with the context.
+// TestEndlessRow: reading, skipping and copying an endless row stop with the context.
 func TestEndlessRow(t *testing.T) {
 	file := readertest.Plant(t, Reader{}, "parquet", longList(1<<28))
 	o := reading.Options{Fields: codec.Fields{Text: []string{"text"}}, MaxRecord: 1 << 16}
@@ -322,7 +323,7 @@ func TestEndlessRow(t *testing.T) {
 	}
 }
 
-// TestLongRowIsNotCopied: what is held of a row that is copied is bounded.
+// TestLongRowIsNotCopied: the entries held while a row is copied are limited.
 func TestLongRowIsNotCopied(t *testing.T) {
 	w := pageWriter{leaf: &core.Leaf{MaxRep: 1, MaxDef: 1}, rep: make([]byte, maxEntries-1, maxEntries), def: make([]byte, maxEntries-1, maxEntries)}
 	if err := w.entry(1, 1); err != nil {
@@ -333,7 +334,7 @@ func TestLongRowIsNotCopied(t *testing.T) {
 	}
 }
 
-// TestLongDecimals: decimals are as wide as makes sense.
+// TestLongDecimals: the width of decimals is limited.
 func TestLongDecimals(t *testing.T) {
 	for _, n := range []int{maxDecimal, maxDecimal + 1} {
 		values := appendPrefixed(nil, bytes.Repeat([]byte{1}, n))
@@ -346,7 +347,7 @@ func TestLongDecimals(t *testing.T) {
 	}
 }
 
-// TestLargePageIsRefused: who reads a page that is too large is told which flag allows it.
+// TestLargePageIsRefused: the error for a page that is too large names the flag that allows it.
 func TestLargePageIsRefused(t *testing.T) {
 	file := readertest.Plant(t, Reader{}, "parquet", encoded(t, [][]document{documents(5000)}))
 	o := reading.Options{Fields: readertest.Fields, MaxRecord: 1 << 20, MaxWindow: 1000}

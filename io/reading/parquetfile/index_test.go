@@ -21,7 +21,7 @@ import (
 	"github.com/neardup/neardup/io/reading/readertest"
 )
 
-// compared orders two values of a column as its type has them; 0 where one has no order, as NaN.
+// compared orders two values of a column by its type. It returns 0 if one has no order, such as NaN.
 func compared(l *core.Leaf, a, b string) int {
 	switch {
 	case len(a) == 0 && l.Width > 0, len(b) == 0 && l.Width > 0:
@@ -65,10 +65,11 @@ func signed(v string) *big.Int {
 	return n
 }
 
-// told counts what files say of their columns.
+// told counts what files state about their columns.
 type told struct{ nulls, bounds, inexact, pages, pageBounds int }
 
-// truth fails if a file says of a column what is not true: its nulls, its bounds, where its pages are and how they are bounded.
+// truth fails the test if a file states something false about a column: its nulls, its bounds, or the locations and
+// bounds of its pages.
 func truth(t *testing.T, what string, content []byte) (all told) {
 	t.Helper()
 	f := opened(t, content)
@@ -146,7 +147,7 @@ func (all *told) chunk(t *testing.T, name string, c *core.Chunk, l *core.Leaf, r
 	var least, most string
 	has := false
 	core.Fields(c.Statistics, func(id int16, kind thrift.Type, value []byte) {
-		_, n := binary.Uvarint(value) // its length is before it
+		_, n := binary.Uvarint(value) // its length precedes it
 
 		switch id {
 		case 4:
@@ -171,7 +172,7 @@ func (all *told) chunk(t *testing.T, name string, c *core.Chunk, l *core.Leaf, r
 	}
 }
 
-// bounded fails if a value is not between least and most, and returns how many nulls there are.
+// bounded fails the test if a value is not between least and most, and returns the number of nulls.
 func bounded(t *testing.T, name string, l *core.Leaf, rows [][]cell, least, most string, has bool) (nulls int64) {
 	t.Helper()
 	for _, row := range rows {
@@ -188,7 +189,8 @@ func bounded(t *testing.T, name string, l *core.Leaf, rows [][]cell, least, most
 	return nulls
 }
 
-// TestTruth: what copies of every writer's files say of their columns is true, and they say what can be said.
+// TestTruth: what copies of every writer's files state about their columns is true, and nothing that can be stated is
+// missing.
 func TestTruth(t *testing.T) {
 	matrix(t, func(t *testing.T, path string) {
 		content, err := os.ReadFile(path)
@@ -224,7 +226,7 @@ func TestTruth(t *testing.T) {
 	})
 }
 
-// TestStretches: whoever reads some rows of a group in order fetches the pages that hold them, and no others.
+// TestStretches: reading some rows of a group in order fetches the pages that hold them, and no others.
 func TestStretches(t *testing.T) {
 	type row struct {
 		Text string `parquet:"text"`

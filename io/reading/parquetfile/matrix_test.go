@@ -47,16 +47,16 @@ func matrix(t *testing.T, see func(t *testing.T, path string)) {
 	}
 }
 
-// cell is an entry of a column: its levels, and the bytes of its value; nil if it has none.
+// cell is an entry of a column: its levels, and the bytes of its value, or nil if it has none.
 type cell struct {
 	rep, def int16
 	value    string
 }
 
-// table is the content of a file: of each column its rows.
+// table is the content of a file: the rows of each column.
 type table map[string][][]cell
 
-// opened returns a file whose metadata is read.
+// opened returns a file after Open.
 func opened(t rapid.TB, content []byte) *input {
 	t.Helper()
 	f, err := core.Open(context.Background(), bytes.NewReader(content), "file", int64(len(content)))
@@ -66,7 +66,7 @@ func opened(t rapid.TB, content []byte) *input {
 	return &input{File: f, ctx: context.Background(), file: &blocks.File{Path: "file", Size: int64(len(content))}}
 }
 
-// ours reads a file by our own code.
+// ours reads a file with our own code.
 func ours(t rapid.TB, content []byte) table {
 	t.Helper()
 	f := opened(t, content)
@@ -104,7 +104,7 @@ func ours(t rapid.TB, content []byte) table {
 	return all
 }
 
-// theirs reads a file by the Go library of Apache Arrow.
+// theirs reads a file with the Go library of Apache Arrow.
 func theirs(t testing.TB, content []byte) table {
 	t.Helper()
 	r, err := arrowfile.NewParquetReader(bytes.NewReader(content))
@@ -186,7 +186,7 @@ func addValues[T any](all table, name string, maxDef int16, read func(int64, []T
 	}
 }
 
-// sameTables fails if two tables differ.
+// sameTables fails the test if two tables differ.
 func sameTables(t rapid.TB, what string, got, want table) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -206,8 +206,8 @@ func sameTables(t rapid.TB, what string, got, want table) {
 	}
 }
 
-// TestMatrix: what other writers wrote is read as another reader reads it, value for value; and so are copies
-// without some rows, by both.
+// TestMatrix: our reader and another one read the same values from the files of other writers, and from copies of these
+// files without some rows.
 func TestMatrix(t *testing.T) {
 	matrix(t, func(t *testing.T, path string) {
 		content, err := os.ReadFile(path)
@@ -270,7 +270,7 @@ func copyOf(t testing.TB, file *blocks.File, span blocks.Span, dropped []int64) 
 	return b.Bytes()
 }
 
-// TestLibrary: what the library that writes our tables wrote is read as another reader reads it.
+// TestLibrary: our reader and another one read the same values from a file of the library that writes our tables.
 func TestLibrary(t *testing.T) {
 	for _, codec := range []compress.Codec{&parquet.Uncompressed, &parquet.Snappy, &parquet.Gzip, &parquet.Brotli, &parquet.Zstd, &parquet.Lz4Raw} {
 		for version := 1; version <= 2; version++ {
@@ -281,7 +281,7 @@ func TestLibrary(t *testing.T) {
 	}
 }
 
-// TestEdits: with other texts in some rows, and without others, all else is as it was, by both readers.
+// TestEdits: after some texts are edited and some rows dropped, both readers find everything else unchanged.
 func TestEdits(t *testing.T) {
 	matrix(t, func(t *testing.T, path string) {
 		content, err := os.ReadFile(path)

@@ -63,12 +63,12 @@ func value(s *string) string {
 	return *s
 }
 
-// String renders a row, as a value of a corpus.
+// String renders a row as the value of a corpus.
 func (d document) String() string {
 	return fmt.Sprintf("%v %q %v %q %q %d\n", d.ID != nil, value(d.ID), d.Text != nil, value(d.Text), d.Words, d.Year)
 }
 
-// TestReader holds the reader to the suite, with every version and codec that the library writes well.
+// TestReader runs the suite on the reader, with every version and codec that the library writes correctly.
 func TestReader(t *testing.T) {
 	for name, c := range map[string]struct {
 		sizes   []int
@@ -89,7 +89,7 @@ func TestReader(t *testing.T) {
 			}
 			var planted []codectest.Planted
 			for i, row := range all {
-				// A record is as long as what is asked of it.
+				// Only the requested columns count as the record's length.
 				planted = append(planted, codectest.Planted{
 					Position: int64(i), ID: value(row.ID), Text: value(row.Text), Raw: value(row.ID) + value(row.Text),
 				})

@@ -29,13 +29,13 @@ type plainText struct {
 	Text *string `parquet:"text,optional,plain"`
 }
 
-// buffer is what is held of a large page that is read.
+// buffer is the size of the buffer for a streamed page.
 const buffer = 256 << 10
 
-// longest is MaxRecord here, and one text in a page is longer.
+// longest is MaxRecord here; one text in a page is longer.
 const longest = buffer + 1000
 
-// largeTexts are rows of more than largePage bytes, which hardly pack, and what is read of them.
+// largeTexts returns rows of more than LargePage bytes, which hardly compress, and the texts that are read from them.
 var largeTexts = sync.OnceValues(func() (rows []plainText, texts []string) {
 	random := rand.New(rand.NewPCG(1, 2))
 	letters := make([]byte, 1<<20)
@@ -46,7 +46,7 @@ var largeTexts = sync.OnceValues(func() (rows []plainText, texts []string) {
 		n := 4000 + 7*i
 		switch i % 1000 {
 		case 17:
-			n = buffer + 10 // it is held beside the buffer
+			n = buffer + 10 // it does not fit the buffer
 		case 18:
 			n = longest + 1
 		}
@@ -66,7 +66,7 @@ var largeTexts = sync.OnceValues(func() (rows []plainText, texts []string) {
 	return rows, texts
 })
 
-// largePages returns a file of a row group of one large page.
+// largePages returns a file with a row group of one large page.
 func largePages(t *testing.T, options ...parquet.WriterOption) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -83,7 +83,7 @@ func largePages(t *testing.T, options ...parquet.WriterOption) []byte {
 
 var ofTexts = reading.Options{Fields: codec.Fields{Text: []string{"text"}}, MaxRecord: longest}
 
-// textsOf reads the rows at some positions, or all if there are none.
+// textsOf reads the rows at some positions, or all rows if there are none.
 func textsOf(t *testing.T, file *blocks.File, span blocks.Span, some []int64) (texts []string, err error) {
 	see := func(record *reading.Record) error {
 		switch text := string(record.Doc.Text); {
@@ -117,8 +117,8 @@ func plantTexts(t *testing.T, content []byte) *blocks.File {
 	return file
 }
 
-// TestLargePages: the texts of large pages are what they are, read as the page unpacks or from where the first reader
-// left them, all or some.
+// TestLargePages: all or some texts of large pages are read correctly, from the page as it unpacks or from what the
+// first reader kept.
 func TestLargePages(t *testing.T) {
 	for name, c := range map[string]compress.Codec{"none": &parquet.Uncompressed, "zstd": &parquet.Zstd, "gzip": &parquet.Gzip,
 		"brotli": &brotli.Codec{Quality: 1}, "snappy": &parquet.Snappy} {
@@ -169,7 +169,7 @@ func TestLargePages(t *testing.T) {
 	}
 }
 
-// TestKept: who reads a span again takes its pages from where the first left them, and only what is whole is left.
+// TestKept: a second reader of a span takes its pages from what the first one kept, and only complete pages are kept.
 func TestKept(t *testing.T) {
 	path := "../../../testdata/parquet/pyarrow-snappy-1.parquet"
 	content, err := os.ReadFile(path)
@@ -216,7 +216,7 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestKeptWhole: where a page was not read to its end, what is kept fails.
+// TestKeptWhole: if a page was not read to its end, keeping it fails.
 func TestKeptWhole(t *testing.T) {
 	var b bytes.Buffer
 	k := keeper{w: &b}
@@ -232,8 +232,7 @@ func TestKeptWhole(t *testing.T) {
 	}
 }
 
-// TestBrokenStream: a large page that is not what its header says is an error, whichever byte of it is wrong, where the
-// page has a checksum.
+// TestBrokenStream: in a large page with a checksum, any changed byte is an error.
 func TestBrokenStream(t *testing.T) {
 	content := largePages(t, parquet.Compression(&parquet.Zstd), parquet.DataPageVersion(1))
 	f := opened(t, content)
