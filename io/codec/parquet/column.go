@@ -314,7 +314,7 @@ func (c *Column) Stored(h *PageHeader, offset int64) ([]byte, error) {
 	return data, nil
 }
 
-// Omit skips the page that Peek found, which has rows rows.
+// Omit skips the page that Peek found, which has the given number of rows.
 func (c *Column) Omit(rows int64) {
 	c.remaining -= c.Header.Values
 	c.Row += rows

@@ -42,8 +42,7 @@ var unpackers = sync.Pool{New: func() any {
 	return d
 }}
 
-// unpack returns the size bytes that data unpacks to, in dst if it has the capacity. The codec must not be a refused
-// one.
+// unpack returns the size bytes that data unpacks to, in dst if it has the capacity. refused(c) must be nil.
 func unpack(c format.CompressionCodec, dst, data []byte, size int) ([]byte, error) {
 	if c == format.Uncompressed {
 		if len(data) != size {

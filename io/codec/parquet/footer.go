@@ -2,8 +2,8 @@
 // them (https://github.com/apache/parquet-format: README.md, Encodings.md, Compression.md, PageIndex.md, and
 // parquet.thrift).
 //
-// No page takes more memory than its limit, whatever its header says, and a wrong value never comes without an error.
-// Metadata is passed on unchanged, even the fields that this package does not know.
+// No page takes more memory than its limit, whatever its header says. A page that does not match its header or its
+// checksum is an error. Metadata is passed on unchanged, even the fields that this package does not know.
 package parquet
 
 import (

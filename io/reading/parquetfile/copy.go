@@ -81,7 +81,7 @@ type copier struct {
 	w       io.Writer
 	dropped []int64 // rows, ascending
 	texts   editor
-	largest int64 // maximum bytes of a row group
+	largest int64 // approximate maximum bytes of a row group
 
 	stop int64 // Write fails beyond it; 0: no limit
 	// Bytes of the re-encoded pages, and about what they would take if the source's writer had packed them.
@@ -397,7 +397,7 @@ func (c *copier) column(
 	if err := c.room.take(c.ctx, need); err != nil {
 		return column, err
 	}
-	// before the window, which the dictionary is read through, holds a page
+	// Do this before the window, which the dictionary is read through, holds a page.
 	numbers, err := c.words(w, source, from, to, kept)
 	if err != nil {
 		return column, err

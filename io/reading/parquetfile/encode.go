@@ -150,7 +150,7 @@ func (w *pageWriter) entry(rep, def int) error {
 
 func (w *pageWriter) value(v []byte) {
 	if page := w.enough(); len(w.data) == 0 && int64(cap(w.data)) < page {
-		w.data = make([]byte, 0, page+page/8) // a last value and the levels exceed the page size
+		w.data = make([]byte, 0, page+page/8) // room for a last value and the levels
 	}
 	if w.leaf.Width == 0 {
 		if len(w.ends) == 0 {

@@ -106,8 +106,8 @@ func (r *rows) openKept(span blocks.Span) (err error) {
 	return err
 }
 
-// keeping calls do while the pages of the text columns from number i on are kept, of those columns for which it is
-// worthwhile and not yet done.
+// keeping calls do. Meanwhile it keeps the pages of the text columns from number i on, if that is worthwhile and they
+// are not kept yet.
 func (r *rows) keeping(span blocks.Span, i int, do func() error) error {
 	if i == len(r.fields.text) {
 		return do()

@@ -107,7 +107,7 @@ func with(ctx context.Context, file *blocks.File, o reading.Options, do func(*in
 	return do(&input{opened, ctx, file, f})
 }
 
-// explained returns err in the terms of the readers of files, with the flags that help.
+// explained adds the flags that help to err, and turns a parquet.ContentError into a reading.ContentError.
 func explained(err error) error {
 	switch {
 	case errors.Is(err, parquet.ErrForeign):
