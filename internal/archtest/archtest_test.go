@@ -106,7 +106,7 @@ var layers = []layer{
 			"github.com/parquet-go/parquet-go/deprecated", "github.com/parquet-go/parquet-go/encoding/thrift", "github.com/parquet-go/parquet-go/format"},
 		not:   slices.Concat(world, chance),
 		never: []string{beamPath + "...", module + "..."},
-		why:   "a format of files could be a module of its own",
+		why:   "a file format could be a module of its own",
 	},
 	{
 		packages: []string{"io/codec/...", "io/codectest"},
@@ -135,7 +135,7 @@ var layers = []layer{
 			"github.com/klauspost/compress/...", "github.com/andybalholm/brotli", "github.com/pierrec/lz4/v4", "github.com/parquet-go/parquet-go/..."},
 		not:   slices.Concat(world, chance),
 		never: []string{beamPath + "...", module + "kernels/...", module + "io/source", module + "io/sink"},
-		why:   "all code that is special to a format is in one package",
+		why:   "all code that is specific to a format is in one package",
 	},
 	{
 		packages: []string{"io/storage/..."},
@@ -303,7 +303,7 @@ var layers = []layer{
 			module + "internal/beamcli", module + "internal/here", module + "internal/memory",
 		},
 		not: []string{"flag", "os/exec", "os/signal", "log/slog"},
-		why: "the one entry point for Go programs changes nothing of the process unless asked",
+		why: "the one entry point for Go programs changes nothing in the process unless asked",
 	},
 	{
 		packages: []string{"internal/here"},
