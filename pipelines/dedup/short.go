@@ -52,7 +52,7 @@ func (s *survey) short() (all []records.Short) {
 	}
 	sizes := make([]map[int]int64, len(s.names))
 	for i, d := range s.documents {
-		if d.words == 0 {
+		if d.words == 0 || s.plan.Listing.Inputs.Stores(d.key) { // an earlier night warned of the documents of an index
 			continue
 		}
 		of := s.sources[i]
