@@ -47,7 +47,7 @@ type Input struct {
 	NoHeader    bool     `json:"no_header" phase:"plan" help:"Read the first line of CSV and TSV as data; --text and --id are then column numbers, from 1." group:"Input"`
 	Limit       int64    `json:"limit" phase:"plan" placeholder:"N" help:"Read only the first N readable documents." group:"Input"`
 	MaxDocBytes Bytes    `json:"max_doc_bytes" phase:"plan" default:"${d_max_doc_bytes}" placeholder:"SIZE" help:"Do not compare documents whose text is larger than this, or grows beyond this and beyond twice its size when normalised (default: ${default})." group:"Text"`
-	MaxWindow   Bytes    `json:"max_window" phase:"plan" default:"${d_max_window}" placeholder:"SIZE" help:"Refuse compressed files whose window, and Parquet files whose pages, are larger than this, because reading them takes that much memory (default: ${default})." group:"Input"`
+	MaxWindow   Bytes    `json:"max_window" phase:"plan" default:"${d_max_window}" placeholder:"SIZE" help:"Refuse compressed files with a window, and Parquet files with a page, larger than this, because reading them takes that much memory (default: ${default})." group:"Input"`
 	InvalidUTF8 string   `json:"invalid_utf8" phase:"plan" name:"invalid-utf8" default:"${d_invalid_utf8}" enum:"${invalid}" placeholder:"HOW" help:"Treatment of a text that is not UTF-8, or begins like UTF-16: reject (the record is unreadable) or keep (compare it unchanged, and its invalid parts byte by byte; needs --shingle char:9 or byte:K) (default: ${default})." group:"Text"`
 	MinWords    int      `json:"min_words" phase:"keys" placeholder:"N" help:"Do not compare documents with fewer than N words after normalising." group:"Text"`
 }
@@ -61,7 +61,7 @@ type Tolerance struct {
 // References says which existing documents inputs are compared with, too.
 type References struct {
 	Against     []string `json:"against" phase:"plan" sep:"none" placeholder:"PATH" help:"Documents that you already have: files, folders or patterns; a finished output, whose corpus/ is read; or an index. Documents of the input that are similar to one of them are removed. Documents of --against are not compared with each other, and not written. The file name gives their format. Repeat for several." group:"Input"`
-	Append      bool     `json:"append" phase:"check" help:"Add the documents that this run keeps and removes to the index of --against, once the output is complete." group:"Input"`
+	Append      bool     `json:"append" phase:"check" help:"Add to the index of --against the documents that this run keeps and removes, once the output is complete." group:"Input"`
 	AgainstText []string `json:"against_text" phase:"plan" sep:"none" placeholder:"COLUMN" help:"Text column of --against; repeat to join several (default: those of --text)." group:"Text"`
 	AgainstID   string   `json:"against_id" phase:"plan" placeholder:"COLUMN" help:"Id column of --against (default: that of --id)." group:"Text"`
 }
@@ -85,7 +85,7 @@ type Normalizing struct {
 
 // Matching says what else near-duplicates and copies must have in common.
 type Matching struct {
-	Match        []string `json:"match" phase:"plan" sep:"none" placeholder:"COLUMN=RULE" help:"Compare documents, even copies, only if they meet this rule; repeat the flag to require several rules. Rules: equal (the same value, byte for byte), different (not equal), within:N (numbers at most N apart) and within:7d (dates or times; d, h, m or s), as in lang=equal. A rule like title=char:3,.7,lower requires a Jaccard similarity, given as shingle, threshold and steps of --normalize. Without --text, such rules are the whole comparison. Documents without a value are compared with no others, or with all if ,missing-ok follows the rule. Dotted paths reach nested fields." group:"Similarity"`
+	Match        []string `json:"match" phase:"plan" sep:"none" placeholder:"COLUMN=RULE" help:"Compare documents, even copies, only if they meet this rule, as in lang=equal; repeat the flag to require several rules. Rules: equal (the same value, byte for byte), different (not equal), within:N (numbers at most N apart) and within:7d (dates or times; d, h, m or s). A rule like title=char:3,.7,lower gives the shingle, minimum Jaccard similarity and steps of --normalize. Without --text, such rules are the whole comparison. Documents without a value are compared with no others, or with all if ,missing-ok follows the rule. Dotted paths reach nested fields." group:"Similarity"`
 	MatchNumbers bool     `json:"match_numbers" phase:"keys" help:"Compare documents, even copies, only if their texts have the same numbers in the same order, so that issue 12 and issue 13 are both kept. 1,000 and 1.000 count as 1000, and a date as its numbers." group:"Similarity"`
 }
 
@@ -94,7 +94,7 @@ type Search struct {
 	Recall    float64 `json:"recall" phase:"keys" default:"${d_recall}" placeholder:"R" help:"Minimum probability of finding a pair whose similarity is exactly the threshold; more similar pairs are found with a higher probability (default: ${default})." group:"Similarity"`
 	Bands     int     `json:"bands" phase:"keys" placeholder:"B" help:"Number of bands, with --rows, instead of the number that --recall would choose." group:"Similarity"`
 	Rows      int     `json:"rows" phase:"keys" placeholder:"R" help:"Rows per band, with --bands." group:"Similarity"`
-	Signature string  `json:"signature" phase:"keys" default:"${d_signature}" enum:"${signatures}" placeholder:"KIND" help:"Kind of signature: fss (Fast Similarity Sketching) or, slower and from textbooks, classic (universal hashing of each shingle's number in a dictionary, for which the input is read once more) or salted (SHA-1 of the shingles' text) (default: ${default})." group:"Similarity"`
+	Signature string  `json:"signature" phase:"keys" default:"${d_signature}" enum:"${signatures}" placeholder:"KIND" help:"Kind of signature: fss (Fast Similarity Sketching) or a slower textbook kind: classic (universal hashing of each shingle's number in a dictionary, for which the input is read once more) or salted (SHA-1 of the shingles' text) (default: ${default})." group:"Similarity"`
 	Seed      uint64  `json:"seed" phase:"keys" default:"${d_seed}" placeholder:"N" help:"Seed of signatures and samples (default: ${default})." group:"Similarity"`
 }
 

@@ -17,7 +17,7 @@ import (
 type indexCmd struct {
 	Create indexCreateCmd `cmd:"" help:"Make an empty index, to which dedup --against INDEX --append adds the documents that it keeps and removes."`
 	Check  indexCheckCmd  `cmd:"" help:"Read every file of an index and verify its SHA-256."`
-	Drop   indexDropCmd   `cmd:"" help:"Remove the documents that one run added, and forget those that other runs removed because of them. This does not restore any document."`
+	Drop   indexDropCmd   `cmd:"" help:"Delete from an index the documents that one run added, and forget those that other runs removed because of them. This does not restore any document."`
 	Prune  indexPruneCmd  `cmd:"" help:"Merge small segments, and remove older generations and the files that only they need."`
 }
 
@@ -30,7 +30,7 @@ type indexCreateCmd struct {
 	records.Search
 	MinWords int    `placeholder:"N" help:"Do not compare documents with fewer than N words after normalising." group:"Text"`
 	Expect   int64  `default:"1000000" placeholder:"N" help:"Expected number of documents in the index; the bands are chosen for this number, and do not change (default: ${default})." group:"Index"`
-	From     string `placeholder:"INDEX" help:"Begin with the documents that another index has kept, without those that it removed. Flags that are not given keep the values of that index; the bands are chosen again." group:"Index"`
+	From     string `placeholder:"INDEX" help:"Begin with the documents that another index lists as kept, not those removed. Flags that are not given keep the values of that index; the bands are chosen again." group:"Index"`
 
 	Given   []string    `kong:"-"`
 	Running job.Running `kong:"-"`

@@ -33,10 +33,10 @@ type How struct {
 	Remote
 	Cloud
 	Scheduled
-	DryRun bool `help:"Print the plan and exit: the expected reads, shuffle, memory and time. neardup reads an input of up to 12 MB whole, and a sample of a larger one." group:"Running"`
+	DryRun bool `help:"Print the plan (the expected reads, shuffle, memory and time) and exit. neardup reads an input of up to 12 MB whole, and a sample of a larger one." group:"Running"`
 	Replacing
 	WaitLock    time.Duration `default:"0s" placeholder:"DURATION" help:"Time to wait for another run's lock on the output, as in 90s or 2h (default: ${default})." group:"Running"`
-	Resume      Resume        `default:"auto" enum:"${resumes}" placeholder:"WHEN" help:"Whether to keep a failed run's work, so that the same command can continue it: always, never (remove what an earlier run left) or auto (keep it above 8 GiB or 8 million documents) (default: ${default})." group:"Running"`
+	Resume      Resume        `default:"auto" enum:"${resumes}" placeholder:"WHEN" help:"Whether to keep a failed run's work, so that the same command can continue it: always, never (remove what an earlier run left) or auto (keep it if the input exceeds 8 GiB or 8 million documents) (default: ${default})." group:"Running"`
 	ForceUnlock bool          `help:"Take the lock of the output from the run that holds it; that run then stops at its next step with status 3." group:"Running"`
 }
 

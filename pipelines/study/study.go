@@ -25,7 +25,7 @@ type Config struct {
 	Unit       Unit        `default:"char" enum:"${units}" placeholder:"UNIT" help:"Unit of shingles: char or word (default: ${default})." group:"Study"`
 	K          []int       `name:"k" short:"k" default:"5,7,9" placeholder:"K" help:"Sizes of shingles (default: ${default})." group:"Study"`
 	Language   string      `default:"en" placeholder:"CODE" help:"Language of stop words and stems (default: ${default})." group:"Study"`
-	Vary       []Variation `enum:"${variations}" placeholder:"NAME" help:"Steps, each doubling the settings, to vary besides spaces, stop words and stems: case (lower or unchanged), punctuation (removed or kept), replicas (shingles count once or as often as they occur)." group:"Study"`
+	Vary       []Variation `enum:"${variations}" placeholder:"NAME" help:"Steps to vary besides spaces, stop words and stems; each doubles the number of settings: case (lower or unchanged), punctuation (removed or kept), replicas (shingles count once or as often as they occur)." group:"Study"`
 	Threshold  float64     `short:"t" default:"0.5" placeholder:"T" help:"Minimum similarity under the first setting to put documents into one group (default: ${default})." group:"Study"`
 	DropCopies bool        `help:"Leave out documents with the same words in the same order as an earlier one." group:"Study"`
 

@@ -60,7 +60,7 @@ class Dedup(TypedDict, total=False):
     normalised (default: 16MiB)."""
 
     max_window: int | str
-    """Refuse compressed files whose window, and Parquet files whose pages, are larger than this, because reading them
+    """Refuse compressed files with a window, and Parquet files with a page, larger than this, because reading them
     takes that much memory (default: 128MiB)."""
 
     invalid_utf8: Literal["reject", "keep"]
@@ -76,7 +76,7 @@ class Dedup(TypedDict, total=False):
     with each other, and not written. The file name gives their format. Repeat for several."""
 
     append: bool
-    """Add the documents that this run keeps and removes to the index of against, once the output is complete."""
+    """Add to the index of against the documents that this run keeps and removes, once the output is complete."""
 
     against_text: str | Sequence[str]
     """Text column of against; repeat to join several (default: those of text)."""
@@ -107,12 +107,11 @@ class Dedup(TypedDict, total=False):
     (Snowball), as in default,stem:en (default: default)."""
 
     match: str | Sequence[str]
-    """Compare documents, even copies, only if they meet this rule; repeat the flag to require several rules. Rules:
-    equal (the same value, byte for byte), different (not equal), within:N (numbers at most N apart) and within:7d
-    (dates or times; d, h, m or s), as in lang=equal. A rule like title=char:3,.7,lower requires a Jaccard similarity,
-    given as shingle, threshold and steps of normalize. Without text, such rules are the whole comparison. Documents
-    without a value are compared with no others, or with all if ,missing-ok follows the rule. Dotted paths reach nested
-    fields."""
+    """Compare documents, even copies, only if they meet this rule, as in lang=equal; repeat the flag to require several
+    rules. Rules: equal (the same value, byte for byte), different (not equal), within:N (numbers at most N apart) and
+    within:7d (dates or times; d, h, m or s). A rule like title=char:3,.7,lower gives the shingle, minimum Jaccard
+    similarity and steps of normalize. Without text, such rules are the whole comparison. Documents without a value are
+    compared with no others, or with all if ,missing-ok follows the rule. Dotted paths reach nested fields."""
 
     match_numbers: bool
     """Compare documents, even copies, only if their texts have the same numbers in the same order, so that issue 12 and
@@ -138,9 +137,9 @@ class Dedup(TypedDict, total=False):
     """Rows per band, with bands."""
 
     signature: Literal["fss", "classic", "salted"]
-    """Kind of signature: fss (Fast Similarity Sketching) or, slower and from textbooks, classic (universal hashing of
-    each shingle's number in a dictionary, for which the input is read once more) or salted (SHA-1 of the shingles'
-    text) (default: fss)."""
+    """Kind of signature: fss (Fast Similarity Sketching) or a slower textbook kind: classic (universal hashing of each
+    shingle's number in a dictionary, for which the input is read once more) or salted (SHA-1 of the shingles' text)
+    (default: fss)."""
 
     seed: int
     """Seed of signatures and samples (default: 1)."""
@@ -260,7 +259,7 @@ class Dedup(TypedDict, total=False):
 
     resume: Literal["auto", "always", "never"]
     """Whether to keep a failed run's work, so that the same command can continue it: always, never (remove what an
-    earlier run left) or auto (keep it above 8 GiB or 8 million documents) (default: auto)."""
+    earlier run left) or auto (keep it if the input exceeds 8 GiB or 8 million documents) (default: auto)."""
 
     force_unlock: bool
     """Take the lock of the output from the run that holds it; that run then stops at its next step with status 3."""
@@ -337,7 +336,7 @@ class Query(TypedDict, total=False):
     normalised (default: 16MiB)."""
 
     max_window: int | str
-    """Refuse compressed files whose window, and Parquet files whose pages, are larger than this, because reading them
+    """Refuse compressed files with a window, and Parquet files with a page, larger than this, because reading them
     takes that much memory (default: 128MiB)."""
 
     invalid_utf8: Literal["reject", "keep"]
@@ -348,7 +347,7 @@ class Query(TypedDict, total=False):
     """Do not compare documents with fewer than N words after normalising."""
 
     against: str
-    """Search the documents kept in an index, by its keys, instead of an input."""
+    """Search the documents kept in an index, by its buckets, instead of an input."""
 
     nearest: int
     """Maximum number of documents to list (default: 10)."""
@@ -403,7 +402,7 @@ class Query(TypedDict, total=False):
     no guaranteed recall for cosine) (default: normal)."""
 
     signature: Literal["fss", "classic", "salted"]
-    """Compare only documents that share a bucket, by signatures of this kind, as in textbooks: fss, classic or salted,
+    """Compare only documents that share a bucket, as in textbooks, by signatures of this kind: fss, classic or salted,
     as for dedup. Without signature, bands or rows, all documents are compared (default with bands and rows: fss)."""
 
     bands: int
@@ -492,7 +491,7 @@ class Compare(TypedDict, total=False):
     normalised (default: 16MiB)."""
 
     max_window: int | str
-    """Refuse compressed files whose window, and Parquet files whose pages, are larger than this, because reading them
+    """Refuse compressed files with a window, and Parquet files with a page, larger than this, because reading them
     takes that much memory (default: 128MiB)."""
 
     invalid_utf8: Literal["reject", "keep"]
@@ -516,8 +515,8 @@ class Compare(TypedDict, total=False):
     finished output."""
 
     write: Literal["pairs", "buckets", "candidates"] | Sequence[Literal["pairs", "buckets", "candidates"]]
-    """Tables for output: pairs (those that methods of one measure found, with their similarity), buckets (the documents
-    of each bucket of each band), candidates (the distinct pairs that share a bucket) (default: all)."""
+    """Tables for output: pairs (the similar pairs with their similarity, if all methods have one measure), buckets (the
+    documents of each bucket of each band), candidates (the distinct pairs that share a bucket) (default: all)."""
 
     threshold: float
     """Minimum similarity to count as near-duplicates, in (0, 1]; Jaccard similarity, unless another measure is chosen
@@ -548,9 +547,9 @@ class Compare(TypedDict, total=False):
     """Rows per band, with bands."""
 
     signature: Literal["fss", "classic", "salted"]
-    """Kind of signature: fss (Fast Similarity Sketching) or, slower and from textbooks, classic (universal hashing of
-    each shingle's number in a dictionary, for which the input is read once more) or salted (SHA-1 of the shingles'
-    text) (default: fss)."""
+    """Kind of signature: fss (Fast Similarity Sketching) or a slower textbook kind: classic (universal hashing of each
+    shingle's number in a dictionary, for which the input is read once more) or salted (SHA-1 of the shingles' text)
+    (default: fss)."""
 
     seed: int
     """Seed of signatures and samples (default: 1)."""
@@ -675,7 +674,7 @@ class Diff(TypedDict, total=False):
     normalised (default: 16MiB)."""
 
     max_window: int | str
-    """Refuse compressed files whose window, and Parquet files whose pages, are larger than this, because reading them
+    """Refuse compressed files with a window, and Parquet files with a page, larger than this, because reading them
     takes that much memory (default: 128MiB)."""
 
     invalid_utf8: Literal["reject", "keep"]
