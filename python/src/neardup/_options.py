@@ -43,7 +43,7 @@ class Dedup(TypedDict, total=False):
     encoding: str
     """Encoding of JSON, CSV, TSV and text files and tar members that are not UTF-8, as named in the Encoding Standard,
     such as windows-1251, latin1, shift_jis, gbk or koi8-r. utf-16le and utf-16be apply even to files that are UTF-8. A
-    byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8. detect
+    byte order mark overrides every name except utf-8; auto follows the mark and, without one, assumes UTF-8. detect
     decides file by file; texts of doubtful encoding are unreadable (default: utf-8)."""
 
     delimiter: str
@@ -60,12 +60,13 @@ class Dedup(TypedDict, total=False):
     normalised (default: 16MiB)."""
 
     max_window: int | str
-    """Refuse compressed files with a window, and Parquet files with a page, larger than this, because reading them
+    """Refuse compressed files whose window, or Parquet files whose page, is larger than this, because reading them
     takes that much memory (default: 128MiB)."""
 
     invalid_utf8: Literal["reject", "keep"]
     """Treatment of a text that is not UTF-8, or begins like UTF-16: reject (the record is unreadable) or keep (compare
-    it unchanged, and its invalid parts byte by byte; needs shingle char:9 or byte:K) (default: reject)."""
+    it unchanged, and its invalid parts byte by byte; needs shingle char:K or byte:K, or method exact) (default:
+    reject)."""
 
     min_words: int
     """Do not compare documents with fewer than N words after normalising."""
@@ -127,8 +128,8 @@ class Dedup(TypedDict, total=False):
     in the same order after normalize) or set (the same shingles) (default: bytes)."""
 
     recall: float
-    """Minimum probability of finding a pair whose similarity is exactly the threshold; more similar pairs are found
-    with a higher probability (default: 0.999)."""
+    """Minimum probability of finding a pair whose similarity is exactly the threshold; pairs with a higher similarity
+    are found with a higher probability (default: 0.999)."""
 
     bands: int
     """Number of bands, with rows, instead of the number that recall would choose."""
@@ -265,7 +266,7 @@ class Dedup(TypedDict, total=False):
     """Take the lock of the output from the run that holds it; that run then stops at its next step with status 3."""
 
     from_: str | PathLike[str]
-    """Decide again which documents of a finished output of dedup to keep, using its tables: threshold (the same or
+    """Decide again which documents of a finished output of dedup to keep, using its tables. threshold (the same or
     higher), keep, cluster, protect, drop_not_compared and write may differ. The input is read only to write the
     corpus."""
 
@@ -319,7 +320,7 @@ class Query(TypedDict, total=False):
     encoding: str
     """Encoding of JSON, CSV, TSV and text files and tar members that are not UTF-8, as named in the Encoding Standard,
     such as windows-1251, latin1, shift_jis, gbk or koi8-r. utf-16le and utf-16be apply even to files that are UTF-8. A
-    byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8. detect
+    byte order mark overrides every name except utf-8; auto follows the mark and, without one, assumes UTF-8. detect
     decides file by file; texts of doubtful encoding are unreadable (default: utf-8)."""
 
     delimiter: str
@@ -336,12 +337,13 @@ class Query(TypedDict, total=False):
     normalised (default: 16MiB)."""
 
     max_window: int | str
-    """Refuse compressed files with a window, and Parquet files with a page, larger than this, because reading them
+    """Refuse compressed files whose window, or Parquet files whose page, is larger than this, because reading them
     takes that much memory (default: 128MiB)."""
 
     invalid_utf8: Literal["reject", "keep"]
     """Treatment of a text that is not UTF-8, or begins like UTF-16: reject (the record is unreadable) or keep (compare
-    it unchanged, and its invalid parts byte by byte; needs shingle char:9 or byte:K) (default: reject)."""
+    it unchanged, and its invalid parts byte by byte; needs shingle char:K or byte:K, or method exact) (default:
+    reject)."""
 
     min_words: int
     """Do not compare documents with fewer than N words after normalising."""
@@ -474,7 +476,7 @@ class Compare(TypedDict, total=False):
     encoding: str
     """Encoding of JSON, CSV, TSV and text files and tar members that are not UTF-8, as named in the Encoding Standard,
     such as windows-1251, latin1, shift_jis, gbk or koi8-r. utf-16le and utf-16be apply even to files that are UTF-8. A
-    byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8. detect
+    byte order mark overrides every name except utf-8; auto follows the mark and, without one, assumes UTF-8. detect
     decides file by file; texts of doubtful encoding are unreadable (default: utf-8)."""
 
     delimiter: str
@@ -491,12 +493,13 @@ class Compare(TypedDict, total=False):
     normalised (default: 16MiB)."""
 
     max_window: int | str
-    """Refuse compressed files with a window, and Parquet files with a page, larger than this, because reading them
+    """Refuse compressed files whose window, or Parquet files whose page, is larger than this, because reading them
     takes that much memory (default: 128MiB)."""
 
     invalid_utf8: Literal["reject", "keep"]
     """Treatment of a text that is not UTF-8, or begins like UTF-16: reject (the record is unreadable) or keep (compare
-    it unchanged, and its invalid parts byte by byte; needs shingle char:9 or byte:K) (default: reject)."""
+    it unchanged, and its invalid parts byte by byte; needs shingle char:K or byte:K, or method exact) (default:
+    reject)."""
 
     min_words: int
     """Do not compare documents with fewer than N words after normalising."""
@@ -537,8 +540,8 @@ class Compare(TypedDict, total=False):
     (Snowball), as in default,stem:en (default: default)."""
 
     recall: float
-    """Minimum probability of finding a pair whose similarity is exactly the threshold; more similar pairs are found
-    with a higher probability (default: 0.999)."""
+    """Minimum probability of finding a pair whose similarity is exactly the threshold; pairs with a higher similarity
+    are found with a higher probability (default: 0.999)."""
 
     bands: int
     """Number of bands, with rows, instead of the number that recall would choose."""
@@ -657,7 +660,7 @@ class Diff(TypedDict, total=False):
     encoding: str
     """Encoding of JSON, CSV, TSV and text files and tar members that are not UTF-8, as named in the Encoding Standard,
     such as windows-1251, latin1, shift_jis, gbk or koi8-r. utf-16le and utf-16be apply even to files that are UTF-8. A
-    byte order mark overrides every name except utf-8; auto follows the mark and, without one, takes UTF-8. detect
+    byte order mark overrides every name except utf-8; auto follows the mark and, without one, assumes UTF-8. detect
     decides file by file; texts of doubtful encoding are unreadable (default: utf-8)."""
 
     delimiter: str
@@ -674,12 +677,13 @@ class Diff(TypedDict, total=False):
     normalised (default: 16MiB)."""
 
     max_window: int | str
-    """Refuse compressed files with a window, and Parquet files with a page, larger than this, because reading them
+    """Refuse compressed files whose window, or Parquet files whose page, is larger than this, because reading them
     takes that much memory (default: 128MiB)."""
 
     invalid_utf8: Literal["reject", "keep"]
     """Treatment of a text that is not UTF-8, or begins like UTF-16: reject (the record is unreadable) or keep (compare
-    it unchanged, and its invalid parts byte by byte; needs shingle char:9 or byte:K) (default: reject)."""
+    it unchanged, and its invalid parts byte by byte; needs shingle char:K or byte:K, or method exact) (default:
+    reject)."""
 
     min_words: int
     """Do not compare documents with fewer than N words after normalising."""
