@@ -204,7 +204,7 @@ func (c *plain) decide(
 			nearest[n.I], nearest[n.J] = max(nearest[n.I], n.Similarity), max(nearest[n.J], n.Similarity)
 		}
 		for i, r := range c.first {
-			if int32(i) != r || c.docs[i].Copies > 0 {
+			if int32(i) != r && !in.IsReference(c.keys[i]) || c.docs[i].Copies > 0 {
 				nearest[number[r]] = 0
 			}
 		}
