@@ -22,7 +22,7 @@ type Spec struct {
 	Tolerance
 	Similarity
 	Matching
-	Method string `json:"method" phase:"keys" default:"${d_method}" enum:"${methods}" placeholder:"METHOD" help:"Way to find near-duplicates: minhash (by signatures), simhash (by SimHash signatures), complete (by comparing every document with every other, which finds all) or exact (finds only copies, as --same defines them, and ignores --threshold) (default: ${default})." group:"Similarity"`
+	Method string `json:"method" phase:"keys" default:"${d_method}" enum:"${methods}" placeholder:"METHOD" help:"Way to find near-duplicates: minhash (by signatures), simhash (by SimHash signatures), complete (by comparing every document with every other, which finds them all) or exact (finds only copies, as --same defines them, and ignores --threshold) (default: ${default})." group:"Similarity"`
 	Same   string `json:"same" phase:"keys" placeholder:"WHAT" help:"Definition of a copy for --method exact: bytes (the text as decoded), tokens (the same words, characters or bytes in the same order after --normalize) or set (the same shingles) (default: bytes)." group:"Similarity"`
 	Search
 	Comparing
@@ -46,7 +46,7 @@ type Input struct {
 	Delimiter   string   `json:"delimiter" phase:"plan" default:"${d_delimiter}" placeholder:"CHARACTER" help:"Separator of CSV values: an ASCII character, or tab (default: ${default})." group:"Input"`
 	NoHeader    bool     `json:"no_header" phase:"plan" help:"Read the first line of CSV and TSV as data; --text and --id are then column numbers, from 1." group:"Input"`
 	Limit       int64    `json:"limit" phase:"plan" placeholder:"N" help:"Read only the first N readable documents." group:"Input"`
-	MaxDocBytes Bytes    `json:"max_doc_bytes" phase:"plan" default:"${d_max_doc_bytes}" placeholder:"SIZE" help:"Do not compare documents whose text is larger than this, or grows beyond this and beyond twice its size when normalised (default: ${default})." group:"Text"`
+	MaxDocBytes Bytes    `json:"max_doc_bytes" phase:"plan" default:"${d_max_doc_bytes}" placeholder:"SIZE" help:"Do not compare documents whose text is larger than this or, when normalised, exceeds both this and twice its own size (default: ${default})." group:"Text"`
 	MaxWindow   Bytes    `json:"max_window" phase:"plan" default:"${d_max_window}" placeholder:"SIZE" help:"Refuse compressed files whose window, or Parquet files whose page, is larger than this, because reading them takes that much memory (default: ${default})." group:"Input"`
 	InvalidUTF8 string   `json:"invalid_utf8" phase:"plan" name:"invalid-utf8" default:"${d_invalid_utf8}" enum:"${invalid}" placeholder:"HOW" help:"Treatment of a text that is not UTF-8, or begins like UTF-16: reject (the record is unreadable) or keep (compare it unchanged, and its invalid parts byte by byte; needs --shingle char:K or byte:K, or --method exact) (default: ${default})." group:"Text"`
 	MinWords    int      `json:"min_words" phase:"keys" placeholder:"N" help:"Do not compare documents with fewer than N words after normalising." group:"Text"`
@@ -80,7 +80,7 @@ type Shingles struct {
 
 // Normalizing says which parts of a text do not count.
 type Normalizing struct {
-	Normalize string `json:"normalize" phase:"keys" default:"${d_normalize}" placeholder:"STEPS" help:"Changes to texts before they are compared: none, or a comma-separated list of ${normalizations}. default is NFKC and lower case, without punctuation, symbols, layout and invisible characters (byte:K keeps the last two). keep-symbols keeps punctuation and symbols, and keep-case keeps capitals; both leave the rest of default in force, unless you list other steps. strip-markup compares only visible HTML and XML text, and fold-han unifies the variants of a Han character. no-stop-words:LANGUAGE leaves out stop words, and stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en (default: ${default})." group:"Text"`
+	Normalize string `json:"normalize" phase:"keys" default:"${d_normalize}" placeholder:"STEPS" help:"Changes to texts before they are compared: none, or a comma-separated list of ${normalizations}. default is NFKC and lower case, without punctuation, symbols, layout and invisible characters (byte:K keeps the last two). keep-symbols keeps punctuation and symbols, and keep-case keeps capitals; both leave the rest of default in force, unless you list other steps. strip-markup keeps only visible HTML and XML text, and fold-han unifies the variants of a Han character. no-stop-words:LANGUAGE leaves out stop words, and stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en (default: ${default})." group:"Text"`
 }
 
 // Matching says what else near-duplicates and copies must have in common.
@@ -114,7 +114,7 @@ type Decision struct {
 	Protect         []string `json:"protect" phase:"verify" sep:"none" placeholder:"GLOB" help:"Never remove documents of files that match, even if they are similar to each other. Other documents that are similar to a protected one are removed, whatever --keep says. Repeat for several patterns." group:"Decision"`
 	DropNotCompared bool     `json:"drop_not_compared" phase:"decide" help:"Also exclude from the corpus the documents that are not compared: those without a text or a token, with too few words, or beyond a limit." group:"Decision"`
 	MaxRemoved      string   `json:"max_removed" phase:"check" placeholder:"P%" help:"End with status 5 and publish nothing if the run would remove more than this percentage of the documents of any one input file, or of any one folder with one document per file." group:"Decision"`
-	PairBudget      int      `json:"pair_budget" phase:"verify" default:"${d_pair_budget}" placeholder:"N" help:"Maximum number of pairs listed for a group of documents that similar pairs connect. In a group with more pairs, each document is listed with only some of those kept before it; if the ids of the pairs take more than 256 bytes times N, it is listed only with the document kept in its place. In a group of more than 4,096 documents, the number of pairs is an estimate (default: ${default})." group:"Decision"`
+	PairBudget      int      `json:"pair_budget" phase:"verify" default:"${d_pair_budget}" placeholder:"N" help:"Maximum number of pairs listed for a group of documents that similar pairs connect. In a group with more pairs, each document is listed with only some documents kept before it; if the ids of the pairs take more than 256 bytes times N, it is listed only with the document kept in its place. In a group of more than 4,096 documents, the number of pairs is an estimate (default: ${default})." group:"Decision"`
 }
 
 // Writing says what is written.

@@ -37,7 +37,7 @@ type Config struct {
 	Content io.Reader `kong:"-"`
 
 	Output string        `short:"o" placeholder:"DIR" help:"Folder for tables of the pairs and buckets, and the comparison as run.json: new or empty; with --overwrite also a finished output." group:"Comparison"`
-	Write  []output.Part `enum:"${tables}" placeholder:"NAME" help:"Tables for --output: pairs (the similar pairs with their similarity, if all methods have one measure), buckets (the documents of each bucket of each band), candidates (the distinct pairs that share a bucket) (default: all)." group:"Comparison"`
+	Write  []output.Part `enum:"${tables}" placeholder:"NAME" help:"Tables for --output: pairs (the similar pairs with their similarity, if all methods use the same measure), buckets (the documents of each bucket of each band), candidates (the distinct pairs that share a bucket) (default: all)." group:"Comparison"`
 
 	records.Similarity
 	records.Search

@@ -141,8 +141,8 @@ func (r *Running) KeepTo(usual memory.Budget) (memory.Budget, Runner) {
 
 // Remote says where and how a job runs on a cluster.
 type Remote struct {
-	JobServer   string `aliases:"job-endpoint,flink-job-server" placeholder:"HOST:PORT" help:"Beam job server of the cluster, for --runner flink, spark or portable; also --job-endpoint." group:"Cluster"`
-	Environment string `placeholder:"KIND[:CONFIG]" help:"Environment for the steps of a job on a cluster: loopback (this process), process:COMMAND (a boot program on the workers' machines), external:HOST:PORT (a worker pool there) or docker:IMAGE (default: loopback, if the job server is on this machine)." group:"Cluster"`
+	JobServer   string `aliases:"job-endpoint,flink-job-server" placeholder:"HOST:PORT" help:"Beam job server of the cluster, for --runner flink, spark or portable; --job-endpoint is the same." group:"Cluster"`
+	Environment string `placeholder:"KIND[:CONFIG]" help:"Environment for the steps of a job on a cluster: loopback (this process), process:COMMAND (a boot program on the workers' machines), external:HOST:PORT (a worker pool at this address) or docker:IMAGE (default: loopback, if the job server is on this machine)." group:"Cluster"`
 
 	FlinkOption map[string]string `mapsep:"none" placeholder:"NAME=VALUE" help:"Option for the cluster's Beam runner, as in execution_mode_for_batch=BATCH_FORCED; repeat for several. The job server must know the option." group:"Cluster"`
 	FlinkREST   string            `name:"flink-rest" placeholder:"HOST:PORT" help:"Flink's REST interface, which serves the web UI. neardup checks the cluster's settings before the job starts, and shows progress (default: port 8081 of the job server's machine, if Flink answers there)." group:"Cluster"`

@@ -56,8 +56,8 @@ class Dedup(TypedDict, total=False):
     """Read only the first N readable documents."""
 
     max_doc_bytes: int | str
-    """Do not compare documents whose text is larger than this, or grows beyond this and beyond twice its size when
-    normalised (default: 16MiB)."""
+    """Do not compare documents whose text is larger than this or, when normalised, exceeds both this and twice its own
+    size (default: 16MiB)."""
 
     max_window: int | str
     """Refuse compressed files whose window, or Parquet files whose page, is larger than this, because reading them
@@ -103,8 +103,8 @@ class Dedup(TypedDict, total=False):
     strip-accents, fold-han, keep-symbols, keep-case, letters-only, digits-zero, collapse-space, no-space. default is
     NFKC and lower case, without punctuation, symbols, layout and invisible characters (byte:K keeps the last two).
     keep-symbols keeps punctuation and symbols, and keep-case keeps capitals; both leave the rest of default in force,
-    unless you list other steps. strip-markup compares only visible HTML and XML text, and fold-han unifies the variants
-    of a Han character. no-stop-words:LANGUAGE leaves out stop words, and stem:LANGUAGE replaces words with stems
+    unless you list other steps. strip-markup keeps only visible HTML and XML text, and fold-han unifies the variants of
+    a Han character. no-stop-words:LANGUAGE leaves out stop words, and stem:LANGUAGE replaces words with stems
     (Snowball), as in default,stem:en (default: default)."""
 
     match: str | Sequence[str]
@@ -120,8 +120,8 @@ class Dedup(TypedDict, total=False):
 
     method: Literal["minhash", "simhash", "complete", "exact"]
     """Way to find near-duplicates: minhash (by signatures), simhash (by SimHash signatures), complete (by comparing
-    every document with every other, which finds all) or exact (finds only copies, as same defines them, and ignores
-    threshold) (default: minhash)."""
+    every document with every other, which finds them all) or exact (finds only copies, as same defines them, and
+    ignores threshold) (default: minhash)."""
 
     same: str
     """Definition of a copy for method exact: bytes (the text as decoded), tokens (the same words, characters or bytes
@@ -196,7 +196,7 @@ class Dedup(TypedDict, total=False):
 
     pair_budget: int
     """Maximum number of pairs listed for a group of documents that similar pairs connect. In a group with more pairs,
-    each document is listed with only some of those kept before it; if the ids of the pairs take more than 256 bytes
+    each document is listed with only some documents kept before it; if the ids of the pairs take more than 256 bytes
     times N, it is listed only with the document kept in its place. In a group of more than 4,096 documents, the number
     of pairs is an estimate (default: 262144)."""
 
@@ -224,12 +224,12 @@ class Dedup(TypedDict, total=False):
     hidden folder in or beside the output, or the system's)."""
 
     job_server: str
-    """Beam job server of the cluster, for runner flink, spark or portable; also job_endpoint."""
+    """Beam job server of the cluster, for runner flink, spark or portable; job_endpoint is the same."""
 
     environment: str
     """Environment for the steps of a job on a cluster: loopback (this process), process:COMMAND (a boot program on the
-    workers' machines), external:HOST:PORT (a worker pool there) or docker:IMAGE (default: loopback, if the job server
-    is on this machine)."""
+    workers' machines), external:HOST:PORT (a worker pool at this address) or docker:IMAGE (default: loopback, if the
+    job server is on this machine)."""
 
     flink_option: Mapping[str, str]
     """Option for the cluster's Beam runner, as in execution_mode_for_batch=BATCH_FORCED; repeat for several. The job
@@ -333,8 +333,8 @@ class Query(TypedDict, total=False):
     """Read only the first N readable documents."""
 
     max_doc_bytes: int | str
-    """Do not compare documents whose text is larger than this, or grows beyond this and beyond twice its size when
-    normalised (default: 16MiB)."""
+    """Do not compare documents whose text is larger than this or, when normalised, exceeds both this and twice its own
+    size (default: 16MiB)."""
 
     max_window: int | str
     """Refuse compressed files whose window, or Parquet files whose page, is larger than this, because reading them
@@ -374,8 +374,8 @@ class Query(TypedDict, total=False):
     strip-accents, fold-han, keep-symbols, keep-case, letters-only, digits-zero, collapse-space, no-space. default is
     NFKC and lower case, without punctuation, symbols, layout and invisible characters (byte:K keeps the last two).
     keep-symbols keeps punctuation and symbols, and keep-case keeps capitals; both leave the rest of default in force,
-    unless you list other steps. strip-markup compares only visible HTML and XML text, and fold-han unifies the variants
-    of a Han character. no-stop-words:LANGUAGE leaves out stop words, and stem:LANGUAGE replaces words with stems
+    unless you list other steps. strip-markup keeps only visible HTML and XML text, and fold-han unifies the variants of
+    a Han character. no-stop-words:LANGUAGE leaves out stop words, and stem:LANGUAGE replaces words with stems
     (Snowball), as in default,stem:en (default: default)."""
 
     method: Literal["minhash", "simhash"]
@@ -489,8 +489,8 @@ class Compare(TypedDict, total=False):
     """Read only the first N readable documents."""
 
     max_doc_bytes: int | str
-    """Do not compare documents whose text is larger than this, or grows beyond this and beyond twice its size when
-    normalised (default: 16MiB)."""
+    """Do not compare documents whose text is larger than this or, when normalised, exceeds both this and twice its own
+    size (default: 16MiB)."""
 
     max_window: int | str
     """Refuse compressed files whose window, or Parquet files whose page, is larger than this, because reading them
@@ -518,8 +518,8 @@ class Compare(TypedDict, total=False):
     finished output."""
 
     write: Literal["pairs", "buckets", "candidates"] | Sequence[Literal["pairs", "buckets", "candidates"]]
-    """Tables for output: pairs (the similar pairs with their similarity, if all methods have one measure), buckets (the
-    documents of each bucket of each band), candidates (the distinct pairs that share a bucket) (default: all)."""
+    """Tables for output: pairs (the similar pairs with their similarity, if all methods use the same measure), buckets
+    (the documents of each bucket of each band), candidates (the distinct pairs that share a bucket) (default: all)."""
 
     threshold: float
     """Minimum similarity to count as near-duplicates, in (0, 1]; Jaccard similarity, unless another measure is chosen
@@ -535,8 +535,8 @@ class Compare(TypedDict, total=False):
     strip-accents, fold-han, keep-symbols, keep-case, letters-only, digits-zero, collapse-space, no-space. default is
     NFKC and lower case, without punctuation, symbols, layout and invisible characters (byte:K keeps the last two).
     keep-symbols keeps punctuation and symbols, and keep-case keeps capitals; both leave the rest of default in force,
-    unless you list other steps. strip-markup compares only visible HTML and XML text, and fold-han unifies the variants
-    of a Han character. no-stop-words:LANGUAGE leaves out stop words, and stem:LANGUAGE replaces words with stems
+    unless you list other steps. strip-markup keeps only visible HTML and XML text, and fold-han unifies the variants of
+    a Han character. no-stop-words:LANGUAGE leaves out stop words, and stem:LANGUAGE replaces words with stems
     (Snowball), as in default,stem:en (default: default)."""
 
     recall: float
@@ -596,12 +596,12 @@ class Compare(TypedDict, total=False):
     hidden folder in or beside the output, or the system's)."""
 
     job_server: str
-    """Beam job server of the cluster, for runner flink, spark or portable; also job_endpoint."""
+    """Beam job server of the cluster, for runner flink, spark or portable; job_endpoint is the same."""
 
     environment: str
     """Environment for the steps of a job on a cluster: loopback (this process), process:COMMAND (a boot program on the
-    workers' machines), external:HOST:PORT (a worker pool there) or docker:IMAGE (default: loopback, if the job server
-    is on this machine)."""
+    workers' machines), external:HOST:PORT (a worker pool at this address) or docker:IMAGE (default: loopback, if the
+    job server is on this machine)."""
 
     flink_option: Mapping[str, str]
     """Option for the cluster's Beam runner, as in execution_mode_for_batch=BATCH_FORCED; repeat for several. The job
@@ -673,8 +673,8 @@ class Diff(TypedDict, total=False):
     """Read only the first N readable documents."""
 
     max_doc_bytes: int | str
-    """Do not compare documents whose text is larger than this, or grows beyond this and beyond twice its size when
-    normalised (default: 16MiB)."""
+    """Do not compare documents whose text is larger than this or, when normalised, exceeds both this and twice its own
+    size (default: 16MiB)."""
 
     max_window: int | str
     """Refuse compressed files whose window, or Parquet files whose page, is larger than this, because reading them
@@ -702,8 +702,8 @@ class Diff(TypedDict, total=False):
     strip-accents, fold-han, keep-symbols, keep-case, letters-only, digits-zero, collapse-space, no-space. default is
     NFKC and lower case, without punctuation, symbols, layout and invisible characters (byte:K keeps the last two).
     keep-symbols keeps punctuation and symbols, and keep-case keeps capitals; both leave the rest of default in force,
-    unless you list other steps. strip-markup compares only visible HTML and XML text, and fold-han unifies the variants
-    of a Han character. no-stop-words:LANGUAGE leaves out stop words, and stem:LANGUAGE replaces words with stems
+    unless you list other steps. strip-markup keeps only visible HTML and XML text, and fold-han unifies the variants of
+    a Han character. no-stop-words:LANGUAGE leaves out stop words, and stem:LANGUAGE replaces words with stems
     (Snowball), as in default,stem:en (default: default)."""
 
     weights: Literal["1", "tf"]
