@@ -433,7 +433,7 @@ func list[V any](d *Decoder, one func() V) []V {
 	return values
 }
 
-// ValidText is a string as tables have it: with U+FFFD for bytes that are not UTF-8.
+// ValidText returns s as tables hold it, with U+FFFD for each run of bytes that are not UTF-8.
 func ValidText(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 func appendBool(dst []byte, v bool) []byte {

@@ -66,7 +66,7 @@ type Document struct {
 	// NoText says that the record, though well formed, has no text at all: every text column is
 	// missing or null. The document is not compared. An empty text is not NoText.
 	NoText bool
-	// Nulls counts the text columns, all but the last, that are missing or null before the first that is not.
+	// Nulls is the number of missing or null text columns before the first with a value; the last column never counts.
 	Nulls int
 	// Missing lists the text columns that the record does not have, by their index in Fields.Text. It excludes columns
 	// that are null, and those whose name may be omitted.

@@ -254,7 +254,7 @@ func (s *Shingler) normalise(dst, text []byte) []byte {
 	if s.words == nil {
 		return s.policy.Append(dst, text)
 	}
-	// Keep spaces for now: without them there are no words.
+	// The steps for words need the spaces, which policy.Space then removes or keeps.
 	s.normal = s.policy.KeepSpace().Append(s.normal[:0], text)
 	dst = slices.Grow(dst, len(s.normal))
 	return s.policy.Space(s.words.Append(dst, s.normal), len(dst))

@@ -542,20 +542,33 @@ func (p *pass) connectSmall(ctx context.Context, small []bool, largest uint32, o
 				}
 				c, indexed = p.newChunk(all.sets), all.numbers
 			}
-			others, err := p.file(ctx, j)
+			err := p.eachHit(ctx, &c, j, asks, func(number uint32, _ []uint64, h hit) {
+				p.unite(indexed[h.kept], number)
+			})
 			if err != nil {
 				return err
 			}
-			others = others.only(asks)
-			for start, some := range c.similar(others.sets.Sets, p.mostHits()) {
-				if err := ctx.Err(); err != nil {
-					return err
-				}
-				for k, hits := range some {
-					for _, h := range hits {
-						p.unite(indexed[h.kept], others.numbers[start+k])
-					}
-				}
+		}
+	}
+	return nil
+}
+
+// eachHit calls found with each hit of c among the sets of a file whose numbers satisfy asks.
+func (p *pass) eachHit(
+	ctx context.Context, c *chunk, file int, asks func(uint32) bool, found func(number uint32, set []uint64, h hit),
+) error {
+	all, err := p.file(ctx, file)
+	if err != nil {
+		return err
+	}
+	some := all.only(asks)
+	for start, group := range c.similar(some.sets.Sets, p.mostHits()) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		for k, hits := range group {
+			for _, h := range hits {
+				found(some.numbers[start+k], some.sets.Sets[start+k], h)
 			}
 		}
 	}
@@ -615,23 +628,13 @@ func (p *pass) compareRemoved(ctx context.Context) error {
 			if !slices.ContainsFunc(p.numbers(j), earlier) {
 				continue
 			}
-			others, err := p.file(ctx, j)
+			err := p.eachHit(ctx, &c, j, earlier, func(number uint32, set []uint64, h hit) {
+				other := kept.sets.Sets[h.kept]
+				rules := verifier.Matches(p.verifier, h.score, other, set)
+				p.note(kept.numbers[h.kept], number, p.similarity(other, set, h.score, rules))
+			})
 			if err != nil {
 				return err
-			}
-			others = others.only(earlier)
-			for start, some := range c.similar(others.sets.Sets, p.mostHits()) {
-				if err := ctx.Err(); err != nil {
-					return err
-				}
-				for k, hits := range some {
-					set := others.sets.Sets[start+k]
-					for _, h := range hits {
-						other := kept.sets.Sets[h.kept]
-						rules := verifier.Matches(p.verifier, h.score, other, set)
-						p.note(kept.numbers[h.kept], others.numbers[start+k], p.similarity(other, set, h.score, rules))
-					}
-				}
 			}
 		}
 	}

@@ -159,7 +159,7 @@ func (c *shard) ranked() iter.Seq2[[]byte, error] {
 // hashedBytes is the size of a hash and a number.
 const hashedBytes = 2*8 + numberBytes
 
-// number numbers the documents, each in a group of its own for now.
+// number numbers the documents, and begins a group with each of them; copies join groups later.
 func (c *shard) number() error {
 	c.protected, c.recalled, c.nearest = 0, 0, nil
 	c.places = slices.Grow(c.places[:0], c.documents)

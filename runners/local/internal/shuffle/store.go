@@ -184,7 +184,7 @@ func (w *Writer) spill() error {
 	return w.store.spill(r)
 }
 
-// Park ends the writing for now: another writer may continue the run, or it may go to disk.
+// Park leaves the run to the store: another writer may continue it, or it may go to disk.
 func (w *Writer) Park() {
 	m, s := w.store.mem, w.store
 	m.mu.Lock()
