@@ -62,7 +62,7 @@ type commands struct {
 	Study      studyCmd      `cmd:"" group:"Try methods on a small collection" help:"Measure how preprocessing changes similarity: compare every pair of a small collection with and without spaces, stop words and stemming."`
 	Compare    compareCmd    `cmd:"" group:"Try methods on a small collection" help:"Find the similar pairs of a small collection with several methods, and print how far they agree."`
 	Curve      curveCmd      `cmd:"" group:"Try methods on a small collection" help:"Plot the probability that bands and rows find a pair, by similarity."`
-	Config     configCmd     `cmd:"" group:"About neardup" help:"Write job files."`
+	Config     configCmd     `cmd:"" group:"About neardup" help:"Write --config files."`
 	Completion completionCmd `cmd:"" group:"About neardup" help:"Print a shell script that completes commands, flags and values."`
 	Man        manCmd        `cmd:"" group:"About neardup" help:"Print the man page."`
 	Version    versionCmd    `cmd:"" group:"About neardup" help:"Print the version and the ids of the formats that neardup writes."`

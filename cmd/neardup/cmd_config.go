@@ -15,11 +15,11 @@ import (
 )
 
 type configCmd struct {
-	Init configInitCmd `cmd:"" help:"Write a job file that lists every flag of --help with its default, commented out."`
+	Init configInitCmd `cmd:"" help:"Write a --config file that lists every flag in --help with its default, commented out."`
 }
 
 type configInitCmd struct {
-	Command string `arg:"" optional:"" default:"dedup" help:"Command that the job file is for (default: ${default})."`
+	Command string `arg:"" optional:"" default:"dedup" help:"Command that the file is for (default: ${default})."`
 	Output  string `short:"o" default:"neardup.toml" placeholder:"FILE" help:"File to write; must be new. - is standard output (default: ${default})." group:"Output"`
 }
 

@@ -19,7 +19,7 @@ import (
 )
 
 type finishCmd struct {
-	Output string `arg:"" help:"Output of a run of dedup that left its job running: with --detach, or when interrupted."`
+	Output string `arg:"" help:"Output of a run of dedup that left its job running: with --detach (see docs/dataflow.md), or when interrupted."`
 
 	CancelOnInterrupt bool   `help:"Cancel the job on Dataflow when this process is interrupted (default: ask on Ctrl-C at a terminal; otherwise the job continues, and neardup finish DIR publishes its output)." group:"Cluster"`
 	DataflowEndpoint  string `placeholder:"URL" help:"Address of Dataflow's API." group:"Cluster"`

@@ -24,11 +24,12 @@ var (
 	pure = []string{"curve", "init", "completion", "man", "version"}
 )
 
-// hideFlags hides the flags that the help of plan does not show.
+// hideFlags hides the flags that have no effect on plan, and the one that passages refuses in all but its default.
 func hideFlags(k *kong.Kong) error {
+	hidden := map[string][]string{"plan": idle, "passages": {"invalid-utf8"}}
 	for _, command := range k.Model.Children {
 		for _, flag := range command.Flags {
-			flag.Hidden = flag.Hidden || command.Name == "plan" && slices.Contains(idle, flag.Name)
+			flag.Hidden = flag.Hidden || slices.Contains(hidden[command.Name], flag.Name)
 		}
 	}
 	return nil
@@ -38,7 +39,7 @@ func hideFlags(k *kong.Kong) error {
 var helpsHere = map[string]string{
 	"runner":   "Beam runner: local (all cores, bounded memory) or Beam's direct; DirectRunner means local (default: local).",
 	"workers":  "Number of parallel workers; --parallelism is the same (default: one per core).",
-	"temp-dir": "Folder for temporary files; --temp-location is the same, but makes the folder (default: a hidden folder in or beside the output, or the system's).",
+	"temp-dir": "Folder for temporary files; --temp-location is the same, but makes the folder (default: a hidden folder in or beside the output, or the system's temporary folder).",
 }
 
 // tailorHelp sets the help texts of shared flags that differ for a command.
@@ -53,6 +54,10 @@ func tailorHelp(k *kong.Kong) error {
 			case flag.Name == "pieces" && command.Name == "query":
 				flag.Help = "Number of pieces of a SimHash signature: compare only documents with an equal piece at the same position " +
 					"(default: all documents are compared)."
+			case flag.Name == "invalid-utf8" && command.Name == "study":
+				flag.Help = strings.Replace(flag.Help, "--shingle char:K or byte:K, or --method exact", "--unit char", 1)
+			case flag.Name == "invalid-utf8" && !slices.Contains([]string{"dedup", "plan"}, command.Name):
+				flag.Help = strings.Replace(flag.Help, ", or --method exact", "", 1)
 			}
 		}
 	}
@@ -73,7 +78,7 @@ func helpHere(options kong.HelpOptions, c *kong.Context) error {
 	for _, flag := range c.Flags() {
 		if rule, _, found := strings.Cut(flag.Help, " (default: "); found && flag.Name == "memory" {
 			usual := memory.Usual(machine, goMemLimit)
-			flag.Help = fmt.Sprintf("%s (default: %d MB, %s).", rule, usual.Bytes/1e6, usual.From)
+			flag.Help = fmt.Sprintf("%s (default: %.1f GB, %s).", rule, float64(usual.Bytes)/1e9, usual.From)
 		}
 		far := isStores(flag) || flag.Name == "verbose" || flag.Name == "quiet"
 		flag.Hidden = flag.Hidden || far && slices.Contains(pure, command.Name) || short && !slices.Contains(most, flag.Name)

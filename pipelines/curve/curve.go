@@ -11,9 +11,9 @@ import (
 
 // Config says which curve to compute.
 type Config struct {
-	Bands int      `placeholder:"B" help:"Number of bands, with --rows (default with --d1: 1, one hash function)." group:"Curve"`
+	Bands int      `placeholder:"B" help:"Number of bands, with --rows (default with --d1: 1 band of 1 row)." group:"Curve"`
 	Rows  int      `placeholder:"R" help:"Rows per band, with --bands." group:"Curve"`
-	D1    *float64 `name:"d1" placeholder:"D" help:"With --d2: print the minimum probability of finding pairs at this Jaccard distance or less, and the maximum at --d2 or more: a (d1, d2, p1, p2)-sensitive family." group:"Curve"`
+	D1    *float64 `name:"d1" placeholder:"D" help:"With --d2: print the minimum probability p1 of finding pairs at this Jaccard distance or less, and the maximum p2 at --d2 or more." group:"Curve"`
 	D2    *float64 `name:"d2" placeholder:"D" help:"The larger distance, with --d1." group:"Curve"`
 }
 

@@ -34,7 +34,7 @@ type Config struct {
 
 	Of            string   `placeholder:"ID" help:"Id of the document to find neighbours of, or its place: SOURCE@POSITION, as in the tables." group:"Query"`
 	File          string   `placeholder:"FILE" help:"Find the neighbours of the text in this file; - is standard input." group:"Query"`
-	Against       string   `placeholder:"INDEX" help:"Search the documents kept in an index, by its buckets, instead of an input." group:"Query"`
+	Against       string   `placeholder:"INDEX" help:"Search the documents that an index lists as kept, by its buckets, instead of an input." group:"Query"`
 	Most          int      `name:"nearest" short:"n" default:"10" placeholder:"N" help:"Maximum number of documents to list (default: ${default})." group:"Query"`
 	MinSimilarity *float64 `placeholder:"X" help:"List only documents of at least this similarity, in (0, 1]: up to --nearest of them, and the total." group:"Query"`
 	Sort          Sort     `default:"similarity" enum:"${sorts}" placeholder:"KEY" help:"Ranking of the documents: similarity or, only in a search by buckets, estimate (the share of equal signature values or bits) (default: ${default})." group:"Query"`
@@ -61,7 +61,7 @@ func (c *Config) byBuckets() bool { return c.asked() || c.Pieces != 0 }
 // Buckets restricts the comparison to documents that share a bucket, if it names a kind of signature or bands and rows.
 // A field that is nil or 0 is not given.
 type Buckets struct {
-	Signature *string  `enum:"${signatures}" placeholder:"KIND" help:"Compare only documents that share a bucket, as in textbooks, by signatures of this kind: fss, classic or salted, as for dedup. Without --signature, --bands or --rows, all documents are compared (default with --bands and --rows: fss)." group:"By buckets"`
+	Signature *string  `enum:"${signatures}" placeholder:"KIND" help:"Compare only documents that share a bucket, by signatures of this kind: fss, classic or salted, as for dedup. Without --signature, --bands or --rows, all documents are compared (default with --bands and --rows: fss)." group:"By buckets"`
 	Bands     int      `placeholder:"B" help:"Number of bands, with --rows, instead of the number that --recall would choose." group:"By buckets"`
 	Rows      int      `placeholder:"R" help:"Rows per band, with --bands." group:"By buckets"`
 	Threshold *float64 `short:"t" placeholder:"T" help:"Jaccard similarity for which bands and rows are chosen, in (0, 1]; to shorten the list, use --min-similarity (default: ${d_threshold})." group:"By buckets"`

@@ -25,7 +25,7 @@ import (
 // Config says what to show.
 type Config struct {
 	Output   string `arg:"" name:"dir" help:"Output of a finished run of dedup or passages, or an index."`
-	Document string `arg:"" optional:"" name:"id" help:"Id of a document, or its place: SOURCE@POSITION, as in the tables. If documents share an id, those in clusters come first. An index needs no id."`
+	Document string `arg:"" optional:"" name:"id" help:"Id of a document, or its place: SOURCE@POSITION, as in the tables. If documents share an id, only those in clusters count. An index needs no id."`
 	Most     int    `name:"members" short:"n" default:"100" placeholder:"N" help:"List at most the first N documents of the cluster (default: ${default})." group:"Show"`
 	Texts    int    `default:"3" placeholder:"N" help:"Show the differing words of at most N pairs; 0 reads no texts (default: ${default})." group:"Show"`
 }

@@ -56,8 +56,8 @@ class Dedup(TypedDict, total=False):
     """Read only the first N readable documents."""
 
     max_doc_bytes: int | str
-    """Do not compare documents whose text is larger than this or, when normalised, exceeds both this and twice its own
-    size (default: 16MiB)."""
+    """Do not compare documents whose text is larger than this or, when normalised, exceeds both this and twice its
+    original size (default: 16MiB)."""
 
     max_window: int | str
     """Refuse compressed files whose window, or Parquet files whose page, is larger than this, because reading them
@@ -100,12 +100,12 @@ class Dedup(TypedDict, total=False):
 
     normalize: str
     """Changes to texts before they are compared: none, or a comma-separated list of strip-markup, default, nfkc, lower,
-    strip-accents, fold-han, keep-symbols, keep-case, letters-only, digits-zero, collapse-space, no-space. default is
-    NFKC and lower case, without punctuation, symbols, layout and invisible characters (byte:K keeps the last two).
-    keep-symbols keeps punctuation and symbols, and keep-case keeps capitals; both leave the rest of default in force,
-    unless you list other steps. strip-markup keeps only visible HTML and XML text, and fold-han unifies the variants of
-    a Han character. no-stop-words:LANGUAGE leaves out stop words, and stem:LANGUAGE replaces words with stems
-    (Snowball), as in default,stem:en (default: default)."""
+    strip-accents, fold-han, keep-symbols, keep-case, letters-only, digits-zero, collapse-space, no-space,
+    no-stop-words:LANGUAGE and stem:LANGUAGE. default is NFKC and lower case, without punctuation, symbols, layout and
+    invisible characters (byte:K keeps the last two). keep-symbols keeps punctuation and symbols, and keep-case keeps
+    capitals; both leave the rest of default in force, unless you list other steps. strip-markup keeps only visible HTML
+    and XML text, and fold-han unifies the variants of a Han character. no-stop-words:LANGUAGE leaves out stop words,
+    and stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en (default: default)."""
 
     match: str | Sequence[str]
     """Compare documents, even copies, only if they meet this rule, as in lang=equal; repeat the flag to require several
@@ -187,7 +187,7 @@ class Dedup(TypedDict, total=False):
     similar to a protected one are removed, whatever keep says. Repeat for several patterns."""
 
     drop_not_compared: bool
-    """Also exclude from the corpus the documents that are not compared: those without a text or a token, with too few
+    """Also exclude from the corpus the documents that are not compared: those without text or tokens, with too few
     words, or beyond a limit."""
 
     max_removed: str
@@ -196,9 +196,9 @@ class Dedup(TypedDict, total=False):
 
     pair_budget: int
     """Maximum number of pairs listed for a group of documents that similar pairs connect. In a group with more pairs,
-    each document is listed with only some documents kept before it; if the ids of the pairs take more than 256 bytes
-    times N, it is listed only with the document kept in its place. In a group of more than 4,096 documents, the number
-    of pairs is an estimate (default: 262144)."""
+    each document is listed with only some of the documents kept before it; if the ids of the pairs take more than 256
+    bytes times N, it is listed only with the document kept in its place. In a group of more than 4,096 documents, the
+    number of pairs is an estimate (default: 262144)."""
 
     no_text: bool
     """Leave the texts of documents out of report.html."""
@@ -221,7 +221,7 @@ class Dedup(TypedDict, total=False):
 
     temp_dir: str | PathLike[str]
     """Folder for temporary files; temp_location is the same, but makes the folder, except on Dataflow (default: a
-    hidden folder in or beside the output, or the system's)."""
+    hidden folder in or beside the output, or the system's temporary folder)."""
 
     job_server: str
     """Beam job server of the cluster, for runner flink, spark or portable; job_endpoint is the same."""
@@ -333,8 +333,8 @@ class Query(TypedDict, total=False):
     """Read only the first N readable documents."""
 
     max_doc_bytes: int | str
-    """Do not compare documents whose text is larger than this or, when normalised, exceeds both this and twice its own
-    size (default: 16MiB)."""
+    """Do not compare documents whose text is larger than this or, when normalised, exceeds both this and twice its
+    original size (default: 16MiB)."""
 
     max_window: int | str
     """Refuse compressed files whose window, or Parquet files whose page, is larger than this, because reading them
@@ -342,14 +342,13 @@ class Query(TypedDict, total=False):
 
     invalid_utf8: Literal["reject", "keep"]
     """Treatment of a text that is not UTF-8, or begins like UTF-16: reject (the record is unreadable) or keep (compare
-    it unchanged, and its invalid parts byte by byte; needs shingle char:K or byte:K, or method exact) (default:
-    reject)."""
+    it unchanged, and its invalid parts byte by byte; needs shingle char:K or byte:K) (default: reject)."""
 
     min_words: int
     """Do not compare documents with fewer than N words after normalising."""
 
     against: str
-    """Search the documents kept in an index, by its buckets, instead of an input."""
+    """Search the documents that an index lists as kept, by its buckets, instead of an input."""
 
     nearest: int
     """Maximum number of documents to list (default: 10)."""
@@ -371,12 +370,12 @@ class Query(TypedDict, total=False):
 
     normalize: str
     """Changes to texts before they are compared: none, or a comma-separated list of strip-markup, default, nfkc, lower,
-    strip-accents, fold-han, keep-symbols, keep-case, letters-only, digits-zero, collapse-space, no-space. default is
-    NFKC and lower case, without punctuation, symbols, layout and invisible characters (byte:K keeps the last two).
-    keep-symbols keeps punctuation and symbols, and keep-case keeps capitals; both leave the rest of default in force,
-    unless you list other steps. strip-markup keeps only visible HTML and XML text, and fold-han unifies the variants of
-    a Han character. no-stop-words:LANGUAGE leaves out stop words, and stem:LANGUAGE replaces words with stems
-    (Snowball), as in default,stem:en (default: default)."""
+    strip-accents, fold-han, keep-symbols, keep-case, letters-only, digits-zero, collapse-space, no-space,
+    no-stop-words:LANGUAGE and stem:LANGUAGE. default is NFKC and lower case, without punctuation, symbols, layout and
+    invisible characters (byte:K keeps the last two). keep-symbols keeps punctuation and symbols, and keep-case keeps
+    capitals; both leave the rest of default in force, unless you list other steps. strip-markup keeps only visible HTML
+    and XML text, and fold-han unifies the variants of a Han character. no-stop-words:LANGUAGE leaves out stop words,
+    and stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en (default: default)."""
 
     method: Literal["minhash", "simhash"]
     """Way to compare documents: minhash (by their sets, unless compare names another measure) or simhash (by overlap,
@@ -404,8 +403,8 @@ class Query(TypedDict, total=False):
     no guaranteed recall for cosine) (default: normal)."""
 
     signature: Literal["fss", "classic", "salted"]
-    """Compare only documents that share a bucket, as in textbooks, by signatures of this kind: fss, classic or salted,
-    as for dedup. Without signature, bands or rows, all documents are compared (default with bands and rows: fss)."""
+    """Compare only documents that share a bucket, by signatures of this kind: fss, classic or salted, as for dedup.
+    Without signature, bands or rows, all documents are compared (default with bands and rows: fss)."""
 
     bands: int
     """Number of bands, with rows, instead of the number that recall would choose."""
@@ -435,7 +434,7 @@ class Query(TypedDict, total=False):
 
     temp_dir: str | PathLike[str]
     """Folder for temporary files; temp_location is the same, but makes the folder (default: a hidden folder in or
-    beside the output, or the system's)."""
+    beside the output, or the system's temporary folder)."""
 
 
 class Compare(TypedDict, total=False):
@@ -489,8 +488,8 @@ class Compare(TypedDict, total=False):
     """Read only the first N readable documents."""
 
     max_doc_bytes: int | str
-    """Do not compare documents whose text is larger than this or, when normalised, exceeds both this and twice its own
-    size (default: 16MiB)."""
+    """Do not compare documents whose text is larger than this or, when normalised, exceeds both this and twice its
+    original size (default: 16MiB)."""
 
     max_window: int | str
     """Refuse compressed files whose window, or Parquet files whose page, is larger than this, because reading them
@@ -498,8 +497,7 @@ class Compare(TypedDict, total=False):
 
     invalid_utf8: Literal["reject", "keep"]
     """Treatment of a text that is not UTF-8, or begins like UTF-16: reject (the record is unreadable) or keep (compare
-    it unchanged, and its invalid parts byte by byte; needs shingle char:K or byte:K, or method exact) (default:
-    reject)."""
+    it unchanged, and its invalid parts byte by byte; needs shingle char:K or byte:K) (default: reject)."""
 
     min_words: int
     """Do not compare documents with fewer than N words after normalising."""
@@ -532,12 +530,12 @@ class Compare(TypedDict, total=False):
 
     normalize: str
     """Changes to texts before they are compared: none, or a comma-separated list of strip-markup, default, nfkc, lower,
-    strip-accents, fold-han, keep-symbols, keep-case, letters-only, digits-zero, collapse-space, no-space. default is
-    NFKC and lower case, without punctuation, symbols, layout and invisible characters (byte:K keeps the last two).
-    keep-symbols keeps punctuation and symbols, and keep-case keeps capitals; both leave the rest of default in force,
-    unless you list other steps. strip-markup keeps only visible HTML and XML text, and fold-han unifies the variants of
-    a Han character. no-stop-words:LANGUAGE leaves out stop words, and stem:LANGUAGE replaces words with stems
-    (Snowball), as in default,stem:en (default: default)."""
+    strip-accents, fold-han, keep-symbols, keep-case, letters-only, digits-zero, collapse-space, no-space,
+    no-stop-words:LANGUAGE and stem:LANGUAGE. default is NFKC and lower case, without punctuation, symbols, layout and
+    invisible characters (byte:K keeps the last two). keep-symbols keeps punctuation and symbols, and keep-case keeps
+    capitals; both leave the rest of default in force, unless you list other steps. strip-markup keeps only visible HTML
+    and XML text, and fold-han unifies the variants of a Han character. no-stop-words:LANGUAGE leaves out stop words,
+    and stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en (default: default)."""
 
     recall: float
     """Minimum probability of finding a pair whose similarity is exactly the threshold; pairs with a higher similarity
@@ -593,7 +591,7 @@ class Compare(TypedDict, total=False):
 
     temp_dir: str | PathLike[str]
     """Folder for temporary files; temp_location is the same, but makes the folder, except on Dataflow (default: a
-    hidden folder in or beside the output, or the system's)."""
+    hidden folder in or beside the output, or the system's temporary folder)."""
 
     job_server: str
     """Beam job server of the cluster, for runner flink, spark or portable; job_endpoint is the same."""
@@ -673,8 +671,8 @@ class Diff(TypedDict, total=False):
     """Read only the first N readable documents."""
 
     max_doc_bytes: int | str
-    """Do not compare documents whose text is larger than this or, when normalised, exceeds both this and twice its own
-    size (default: 16MiB)."""
+    """Do not compare documents whose text is larger than this or, when normalised, exceeds both this and twice its
+    original size (default: 16MiB)."""
 
     max_window: int | str
     """Refuse compressed files whose window, or Parquet files whose page, is larger than this, because reading them
@@ -682,8 +680,7 @@ class Diff(TypedDict, total=False):
 
     invalid_utf8: Literal["reject", "keep"]
     """Treatment of a text that is not UTF-8, or begins like UTF-16: reject (the record is unreadable) or keep (compare
-    it unchanged, and its invalid parts byte by byte; needs shingle char:K or byte:K, or method exact) (default:
-    reject)."""
+    it unchanged, and its invalid parts byte by byte; needs shingle char:K or byte:K) (default: reject)."""
 
     min_words: int
     """Do not compare documents with fewer than N words after normalising."""
@@ -699,12 +696,12 @@ class Diff(TypedDict, total=False):
 
     normalize: str
     """Changes to texts before they are compared: none, or a comma-separated list of strip-markup, default, nfkc, lower,
-    strip-accents, fold-han, keep-symbols, keep-case, letters-only, digits-zero, collapse-space, no-space. default is
-    NFKC and lower case, without punctuation, symbols, layout and invisible characters (byte:K keeps the last two).
-    keep-symbols keeps punctuation and symbols, and keep-case keeps capitals; both leave the rest of default in force,
-    unless you list other steps. strip-markup keeps only visible HTML and XML text, and fold-han unifies the variants of
-    a Han character. no-stop-words:LANGUAGE leaves out stop words, and stem:LANGUAGE replaces words with stems
-    (Snowball), as in default,stem:en (default: default)."""
+    strip-accents, fold-han, keep-symbols, keep-case, letters-only, digits-zero, collapse-space, no-space,
+    no-stop-words:LANGUAGE and stem:LANGUAGE. default is NFKC and lower case, without punctuation, symbols, layout and
+    invisible characters (byte:K keeps the last two). keep-symbols keeps punctuation and symbols, and keep-case keeps
+    capitals; both leave the rest of default in force, unless you list other steps. strip-markup keeps only visible HTML
+    and XML text, and fold-han unifies the variants of a Han character. no-stop-words:LANGUAGE leaves out stop words,
+    and stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en (default: default)."""
 
     weights: Literal["1", "tf"]
     """Weight of a shingle in vectors: 1 or tf (the number of its occurrences) (default: 1)."""
@@ -727,4 +724,4 @@ class Diff(TypedDict, total=False):
 
     temp_dir: str | PathLike[str]
     """Folder for temporary files; temp_location is the same, but makes the folder (default: a hidden folder in or
-    beside the output, or the system's)."""
+    beside the output, or the system's temporary folder)."""
