@@ -15,7 +15,7 @@ import (
 )
 
 type indexCmd struct {
-	Create indexCreateCmd `cmd:"" help:"Make an index, to which dedup --against INDEX --append adds the documents that it keeps and removes."`
+	Create indexCreateCmd `cmd:"" help:"Make an index; dedup --against INDEX --append adds to it the documents that a run keeps or removes."`
 	Check  indexCheckCmd  `cmd:"" help:"Read every file of an index and verify its SHA-256."`
 	Drop   indexDropCmd   `cmd:"" help:"Delete from an index the documents that one run added, and forget those that other runs removed because of them. This does not restore any document."`
 	Prune  indexPruneCmd  `cmd:"" help:"Merge small segments, and remove older generations and the files that only they need."`

@@ -54,6 +54,8 @@ func tailorHelp(k *kong.Kong) error {
 			case flag.Name == "pieces" && command.Name == "query":
 				flag.Help = "Number of pieces of a SimHash signature: compare only documents with an equal piece at the same position " +
 					"(default: all documents are compared)."
+			case flag.Name == "json" && command.Name == "plan":
+				flag.Help = "Print the plan as JSON, in the form of run.json."
 			case flag.Name == "invalid-utf8" && command.Name == "study":
 				flag.Help = strings.Replace(flag.Help, "--shingle char:K or byte:K, or --method exact", "--unit char", 1)
 			case flag.Name == "invalid-utf8" && !slices.Contains([]string{"dedup", "plan"}, command.Name):
@@ -82,6 +84,11 @@ func helpHere(options kong.HelpOptions, c *kong.Context) error {
 		}
 		far := isStores(flag) || flag.Name == "verbose" || flag.Name == "quiet"
 		flag.Hidden = flag.Hidden || far && slices.Contains(pure, command.Name) || short && !slices.Contains(most, flag.Name)
+	}
+	for _, verb := range command.Children {
+		if command != c.Model.Node {
+			verb.Group = &kong.Group{} // the parent's groups are for the top page
+		}
 	}
 	c.Model.Flags = slices.DeleteFunc(slices.Clone(common), isStores)
 	if command != c.Model.Node { // at the top, each command shows the flags of stores

@@ -44,7 +44,7 @@ const heapReserve = 32 << 20
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	own, options := beamcli.Split(args)
 	if own = hyphens(own); len(own) > 0 && own[0] == "help" && misspelt(own) {
-		own = append(own[1:], "--help")
+		own = append(slices.DeleteFunc(own[1:], func(arg string) bool { return arg == "-h" || arg == "--help" }), "--help")
 	}
 	slog.SetDefault(logging.Early(own).Logger(stderr))
 	if beamcli.IsWorker(args) {

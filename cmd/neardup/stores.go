@@ -20,7 +20,7 @@ type storeFlags struct {
 	S3PathStyle   *bool             `name:"s3-path-style" negatable:"" help:"Name the bucket in the path of a request, not in its host (default: only if an endpoint is set)." group:"Stores"`
 	Anonymous     []string          `enum:"s3,gs" placeholder:"STORE" help:"Read public buckets of s3 or gs without credentials; repeat for both." group:"Stores"`
 	RequesterPays bool              `help:"Pay for requests to requester-pays buckets; on Google Cloud Storage, the project in GOOGLE_CLOUD_QUOTA_PROJECT pays." group:"Stores"`
-	KMSKey        string            `name:"kms-key" placeholder:"KEY" help:"KMS key of the output's store, which encrypts all that neardup writes there." group:"Stores"`
+	KMSKey        string            `name:"kms-key" placeholder:"KEY" help:"KMS key that encrypts all that neardup writes to the output's store." group:"Stores"`
 
 	// The region, and the project that pays, are from the environment, which workers may not have.
 	S3Region  string `kong:"-"`

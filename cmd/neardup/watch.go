@@ -24,7 +24,7 @@ import (
 // watching has the flags for monitoring jobs that run every night. A dry run writes no such files.
 type watching struct {
 	MetricsFile string `placeholder:"FILE" help:"Write metrics to this file in Prometheus' text format, for a textfile collector (which reads *.prom), when the run ends, successfully or not." group:"Output"`
-	LineageFile string `placeholder:"FILE" help:"Append OpenLineage events to this file, one line of JSON each: START, and COMPLETE or FAIL. OPENLINEAGE_NAMESPACE is the namespace of the job (default: neardup)." group:"Output"`
+	LineageFile string `placeholder:"FILE" help:"Append OpenLineage events to this file, one line of JSON each: START, and COMPLETE or FAIL. OPENLINEAGE_NAMESPACE sets the job's namespace; without it, the namespace is neardup." group:"Output"`
 }
 
 // watch monitors one run.

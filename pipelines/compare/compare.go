@@ -30,7 +30,7 @@ import (
 type Config struct {
 	records.Input
 
-	Methods []Method `default:"brute-force,minhash" enum:"${comparisons}" placeholder:"NAME" help:"Ways to find the pairs: any of brute-force, complete, minhash, simhash, classic, salted, bands, signatures and pieces, which docs/algorithms/README.md describes. The first one listed for a measure is its baseline. Without --truth, only bands, signatures or pieces may stand alone (default: ${default})." group:"Comparison"`
+	Methods []Method `default:"brute-force,minhash" enum:"${comparisons}" placeholder:"NAME" help:"Ways to find the pairs: any of brute-force, complete, minhash, simhash, classic, salted, bands, signatures and pieces, which docs/algorithms/README.md describes. The first method listed that uses a measure is the baseline of that measure. Without --truth, only bands, signatures or pieces may stand alone (default: ${default})." group:"Comparison"`
 
 	Truth string `placeholder:"FILE" help:"Also measure each method against known pairs or clusters: a CSV or JSON Lines file as for eval --truth; - is standard input. A method may then stand alone." group:"Comparison"`
 	// Content is the content of the truth file.

@@ -23,7 +23,7 @@ class Dedup(TypedDict, total=False):
     pays."""
 
     kms_key: str
-    """KMS key of the output's store, which encrypts all that neardup writes there."""
+    """KMS key that encrypts all that neardup writes to the output's store."""
 
     inputs_from: str | PathLike[str]
     """File that lists more inputs, one path per line; - is standard input."""
@@ -44,7 +44,7 @@ class Dedup(TypedDict, total=False):
     """Encoding of JSON, CSV, TSV and text files and tar members that are not UTF-8, as named in the Encoding Standard,
     such as windows-1251, latin1, shift_jis, gbk or koi8-r. utf-16le and utf-16be apply even to files that are UTF-8. A
     byte order mark overrides every name except utf-8; auto follows the mark and, without one, assumes UTF-8. detect
-    decides file by file; texts of doubtful encoding are unreadable (default: utf-8)."""
+    decides file by file; records of doubtful encoding are unreadable (default: utf-8)."""
 
     delimiter: str
     """Separator of CSV values: an ASCII character, or tab (default: ,)."""
@@ -60,7 +60,7 @@ class Dedup(TypedDict, total=False):
     original size (default: 16MiB)."""
 
     max_window: int | str
-    """Refuse compressed files whose window, or Parquet files whose page, is larger than this, because reading them
+    """Refuse compressed files with a window, and Parquet files with a page, larger than this, because reading them
     takes that much memory (default: 128MiB)."""
 
     invalid_utf8: Literal["reject", "keep"]
@@ -77,7 +77,7 @@ class Dedup(TypedDict, total=False):
     with each other, and not written. The file name gives their format. Repeat for several."""
 
     append: bool
-    """Add to the index of against the documents that this run keeps and removes, once the output is complete."""
+    """Add the documents that this run keeps or removes to the against index, once the output is complete."""
 
     against_text: str | Sequence[str]
     """Text column of against; repeat to join several (default: those of text)."""
@@ -102,10 +102,10 @@ class Dedup(TypedDict, total=False):
     """Changes to texts before they are compared: none, or a comma-separated list of strip-markup, default, nfkc, lower,
     strip-accents, fold-han, keep-symbols, keep-case, letters-only, digits-zero, collapse-space, no-space,
     no-stop-words:LANGUAGE and stem:LANGUAGE. default is NFKC and lower case, without punctuation, symbols, layout and
-    invisible characters (byte:K keeps the last two). keep-symbols keeps punctuation and symbols, and keep-case keeps
-    capitals; both leave the rest of default in force, unless you list other steps. strip-markup keeps only visible HTML
-    and XML text, and fold-han unifies the variants of a Han character. no-stop-words:LANGUAGE leaves out stop words,
-    and stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en (default: default)."""
+    invisible characters (shingle byte:K keeps the last two). keep-symbols keeps punctuation and symbols, and keep-case
+    keeps capitals; both leave the rest of default in force, unless you list other steps. strip-markup keeps only
+    visible HTML and XML text, and fold-han unifies the variants of a Han character. no-stop-words:LANGUAGE leaves out
+    stop words, and stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en (default: default)."""
 
     match: str | Sequence[str]
     """Compare documents, even copies, only if they meet this rule, as in lang=equal; repeat the flag to require several
@@ -276,7 +276,7 @@ class Dedup(TypedDict, total=False):
 
     lineage_file: str | PathLike[str]
     """Append OpenLineage events to this file, one line of JSON each: START, and COMPLETE or FAIL. OPENLINEAGE_NAMESPACE
-    is the namespace of the job (default: neardup)."""
+    sets the job's namespace; without it, the namespace is neardup."""
 
     temp_location: str
     """"""
@@ -300,7 +300,7 @@ class Query(TypedDict, total=False):
     pays."""
 
     kms_key: str
-    """KMS key of the output's store, which encrypts all that neardup writes there."""
+    """KMS key that encrypts all that neardup writes to the output's store."""
 
     inputs_from: str | PathLike[str]
     """File that lists more inputs, one path per line; - is standard input."""
@@ -321,7 +321,7 @@ class Query(TypedDict, total=False):
     """Encoding of JSON, CSV, TSV and text files and tar members that are not UTF-8, as named in the Encoding Standard,
     such as windows-1251, latin1, shift_jis, gbk or koi8-r. utf-16le and utf-16be apply even to files that are UTF-8. A
     byte order mark overrides every name except utf-8; auto follows the mark and, without one, assumes UTF-8. detect
-    decides file by file; texts of doubtful encoding are unreadable (default: utf-8)."""
+    decides file by file; records of doubtful encoding are unreadable (default: utf-8)."""
 
     delimiter: str
     """Separator of CSV values: an ASCII character, or tab (default: ,)."""
@@ -337,7 +337,7 @@ class Query(TypedDict, total=False):
     original size (default: 16MiB)."""
 
     max_window: int | str
-    """Refuse compressed files whose window, or Parquet files whose page, is larger than this, because reading them
+    """Refuse compressed files with a window, and Parquet files with a page, larger than this, because reading them
     takes that much memory (default: 128MiB)."""
 
     invalid_utf8: Literal["reject", "keep"]
@@ -372,10 +372,10 @@ class Query(TypedDict, total=False):
     """Changes to texts before they are compared: none, or a comma-separated list of strip-markup, default, nfkc, lower,
     strip-accents, fold-han, keep-symbols, keep-case, letters-only, digits-zero, collapse-space, no-space,
     no-stop-words:LANGUAGE and stem:LANGUAGE. default is NFKC and lower case, without punctuation, symbols, layout and
-    invisible characters (byte:K keeps the last two). keep-symbols keeps punctuation and symbols, and keep-case keeps
-    capitals; both leave the rest of default in force, unless you list other steps. strip-markup keeps only visible HTML
-    and XML text, and fold-han unifies the variants of a Han character. no-stop-words:LANGUAGE leaves out stop words,
-    and stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en (default: default)."""
+    invisible characters (shingle byte:K keeps the last two). keep-symbols keeps punctuation and symbols, and keep-case
+    keeps capitals; both leave the rest of default in force, unless you list other steps. strip-markup keeps only
+    visible HTML and XML text, and fold-han unifies the variants of a Han character. no-stop-words:LANGUAGE leaves out
+    stop words, and stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en (default: default)."""
 
     method: Literal["minhash", "simhash"]
     """Way to compare documents: minhash (by their sets, unless compare names another measure) or simhash (by overlap,
@@ -455,7 +455,7 @@ class Compare(TypedDict, total=False):
     pays."""
 
     kms_key: str
-    """KMS key of the output's store, which encrypts all that neardup writes there."""
+    """KMS key that encrypts all that neardup writes to the output's store."""
 
     inputs_from: str | PathLike[str]
     """File that lists more inputs, one path per line; - is standard input."""
@@ -476,7 +476,7 @@ class Compare(TypedDict, total=False):
     """Encoding of JSON, CSV, TSV and text files and tar members that are not UTF-8, as named in the Encoding Standard,
     such as windows-1251, latin1, shift_jis, gbk or koi8-r. utf-16le and utf-16be apply even to files that are UTF-8. A
     byte order mark overrides every name except utf-8; auto follows the mark and, without one, assumes UTF-8. detect
-    decides file by file; texts of doubtful encoding are unreadable (default: utf-8)."""
+    decides file by file; records of doubtful encoding are unreadable (default: utf-8)."""
 
     delimiter: str
     """Separator of CSV values: an ASCII character, or tab (default: ,)."""
@@ -492,7 +492,7 @@ class Compare(TypedDict, total=False):
     original size (default: 16MiB)."""
 
     max_window: int | str
-    """Refuse compressed files whose window, or Parquet files whose page, is larger than this, because reading them
+    """Refuse compressed files with a window, and Parquet files with a page, larger than this, because reading them
     takes that much memory (default: 128MiB)."""
 
     invalid_utf8: Literal["reject", "keep"]
@@ -504,8 +504,8 @@ class Compare(TypedDict, total=False):
 
     methods: Literal["brute-force", "complete", "minhash", "bands", "signatures", "classic", "salted", "simhash", "pieces"] | Sequence[Literal["brute-force", "complete", "minhash", "bands", "signatures", "classic", "salted", "simhash", "pieces"]]
     """Ways to find the pairs: any of brute-force, complete, minhash, simhash, classic, salted, bands, signatures and
-    pieces, which docs/algorithms/README.md describes. The first one listed for a measure is its baseline. Without
-    truth, only bands, signatures or pieces may stand alone (default: brute-force,minhash)."""
+    pieces, which docs/algorithms/README.md describes. The first method listed that uses a measure is the baseline of
+    that measure. Without truth, only bands, signatures or pieces may stand alone (default: brute-force,minhash)."""
 
     truth: str | PathLike[str]
     """Also measure each method against known pairs or clusters: a CSV or JSON Lines file as for eval truth; - is
@@ -532,10 +532,10 @@ class Compare(TypedDict, total=False):
     """Changes to texts before they are compared: none, or a comma-separated list of strip-markup, default, nfkc, lower,
     strip-accents, fold-han, keep-symbols, keep-case, letters-only, digits-zero, collapse-space, no-space,
     no-stop-words:LANGUAGE and stem:LANGUAGE. default is NFKC and lower case, without punctuation, symbols, layout and
-    invisible characters (byte:K keeps the last two). keep-symbols keeps punctuation and symbols, and keep-case keeps
-    capitals; both leave the rest of default in force, unless you list other steps. strip-markup keeps only visible HTML
-    and XML text, and fold-han unifies the variants of a Han character. no-stop-words:LANGUAGE leaves out stop words,
-    and stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en (default: default)."""
+    invisible characters (shingle byte:K keeps the last two). keep-symbols keeps punctuation and symbols, and keep-case
+    keeps capitals; both leave the rest of default in force, unless you list other steps. strip-markup keeps only
+    visible HTML and XML text, and fold-han unifies the variants of a Han character. no-stop-words:LANGUAGE leaves out
+    stop words, and stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en (default: default)."""
 
     recall: float
     """Minimum probability of finding a pair whose similarity is exactly the threshold; pairs with a higher similarity
@@ -638,7 +638,7 @@ class Diff(TypedDict, total=False):
     pays."""
 
     kms_key: str
-    """KMS key of the output's store, which encrypts all that neardup writes there."""
+    """KMS key that encrypts all that neardup writes to the output's store."""
 
     inputs_from: str | PathLike[str]
     """File that lists more inputs, one path per line; - is standard input."""
@@ -659,7 +659,7 @@ class Diff(TypedDict, total=False):
     """Encoding of JSON, CSV, TSV and text files and tar members that are not UTF-8, as named in the Encoding Standard,
     such as windows-1251, latin1, shift_jis, gbk or koi8-r. utf-16le and utf-16be apply even to files that are UTF-8. A
     byte order mark overrides every name except utf-8; auto follows the mark and, without one, assumes UTF-8. detect
-    decides file by file; texts of doubtful encoding are unreadable (default: utf-8)."""
+    decides file by file; records of doubtful encoding are unreadable (default: utf-8)."""
 
     delimiter: str
     """Separator of CSV values: an ASCII character, or tab (default: ,)."""
@@ -675,7 +675,7 @@ class Diff(TypedDict, total=False):
     original size (default: 16MiB)."""
 
     max_window: int | str
-    """Refuse compressed files whose window, or Parquet files whose page, is larger than this, because reading them
+    """Refuse compressed files with a window, and Parquet files with a page, larger than this, because reading them
     takes that much memory (default: 128MiB)."""
 
     invalid_utf8: Literal["reject", "keep"]
@@ -698,10 +698,10 @@ class Diff(TypedDict, total=False):
     """Changes to texts before they are compared: none, or a comma-separated list of strip-markup, default, nfkc, lower,
     strip-accents, fold-han, keep-symbols, keep-case, letters-only, digits-zero, collapse-space, no-space,
     no-stop-words:LANGUAGE and stem:LANGUAGE. default is NFKC and lower case, without punctuation, symbols, layout and
-    invisible characters (byte:K keeps the last two). keep-symbols keeps punctuation and symbols, and keep-case keeps
-    capitals; both leave the rest of default in force, unless you list other steps. strip-markup keeps only visible HTML
-    and XML text, and fold-han unifies the variants of a Han character. no-stop-words:LANGUAGE leaves out stop words,
-    and stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en (default: default)."""
+    invisible characters (shingle byte:K keeps the last two). keep-symbols keeps punctuation and symbols, and keep-case
+    keeps capitals; both leave the rest of default in force, unless you list other steps. strip-markup keeps only
+    visible HTML and XML text, and fold-han unifies the variants of a Han character. no-stop-words:LANGUAGE leaves out
+    stop words, and stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en (default: default)."""
 
     weights: Literal["1", "tf"]
     """Weight of a shingle in vectors: 1 or tf (the number of its occurrences) (default: 1)."""
