@@ -37,9 +37,24 @@ func hideFlags(k *kong.Kong) error {
 
 // helpsHere has help texts of shared flags for commands that run only in this process.
 var helpsHere = map[string]string{
-	"runner":   "Beam runner: local (all cores, bounded memory) or Beam's direct; DirectRunner means local (default: local).",
+	"runner":   "Beam runner: local (all cores, bounded memory) or direct (Beam's own); DirectRunner means local (default: local).",
 	"workers":  "Number of parallel workers; --parallelism is the same (default: one per core).",
 	"temp-dir": "Folder for temporary files; --temp-location is the same, but makes the folder (default: a hidden folder in or beside the output, or the system's temporary folder).",
+}
+
+// tailored has what the help of a shared flag says otherwise for one command.
+var tailored = []struct{ command, flag, words, instead string }{
+	{"passages", "normalize", " (--shingle byte:K keeps the last two)", ""},
+	{"create", "signature", "a slower textbook kind: classic (universal hashing of each shingle's number in a dictionary, " +
+		"for which the input is read once more) or salted (SHA-1 of the shingles' text)", "salted (slower: SHA-1 of the shingles' text)"},
+	{"plan", "json", "Print run.json instead of the summary", "Print the plan as JSON, in the form of run.json, instead of text"},
+	{"study", "invalid-utf8", "--shingle char:K or byte:K, or --method exact", "--unit char"},
+	{"compare", "invalid-utf8", ", or --method exact", ""},
+	{"diff", "invalid-utf8", ", or --method exact", ""},
+	{"query", "invalid-utf8", ", or --method exact", ""},
+	{"query", "pieces", "; documents with an equal piece at the same position are compared (default: as many as --recall needs, " +
+		"if it is given; otherwise 32, or all documents are compared if most would share a piece by chance)",
+		": compare only documents with an equal piece at the same position (default: all documents are compared)"},
 }
 
 // tailorHelp sets the help texts of shared flags that differ for a command.
@@ -48,18 +63,13 @@ func tailorHelp(k *kong.Kong) error {
 	for _, command := range k.Model.Leaves(false) {
 		remote := slices.ContainsFunc(command.Flags, func(flag *kong.Flag) bool { return flag.Name == "job-server" })
 		for _, flag := range command.Flags {
-			switch help, other := helpsHere[flag.Name]; {
-			case other && !remote:
+			if help, other := helpsHere[flag.Name]; other && !remote {
 				flag.Help = help
-			case flag.Name == "pieces" && command.Name == "query":
-				flag.Help = "Number of pieces of a SimHash signature: compare only documents with an equal piece at the same position " +
-					"(default: all documents are compared)."
-			case flag.Name == "json" && command.Name == "plan":
-				flag.Help = "Print the plan as JSON, in the form of run.json."
-			case flag.Name == "invalid-utf8" && command.Name == "study":
-				flag.Help = strings.Replace(flag.Help, "--shingle char:K or byte:K, or --method exact", "--unit char", 1)
-			case flag.Name == "invalid-utf8" && !slices.Contains([]string{"dedup", "plan"}, command.Name):
-				flag.Help = strings.Replace(flag.Help, ", or --method exact", "", 1)
+			}
+			for _, t := range tailored {
+				if t.command == command.Name && t.flag == flag.Name {
+					flag.Help = strings.Replace(flag.Help, t.words, t.instead, 1)
+				}
 			}
 		}
 	}
@@ -85,10 +95,8 @@ func helpHere(options kong.HelpOptions, c *kong.Context) error {
 		far := isStores(flag) || flag.Name == "verbose" || flag.Name == "quiet"
 		flag.Hidden = flag.Hidden || far && slices.Contains(pure, command.Name) || short && !slices.Contains(most, flag.Name)
 	}
-	for _, verb := range command.Children {
-		if command != c.Model.Node {
-			verb.Group = &kong.Group{} // the parent's groups are for the top page
-		}
+	if command != c.Model.Node {
+		command.Group = nil // groups are for the list of all commands; verbs inherit it
 	}
 	c.Model.Flags = slices.DeleteFunc(slices.Clone(common), isStores)
 	if command != c.Model.Node { // at the top, each command shows the flags of stores

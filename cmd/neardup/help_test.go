@@ -67,21 +67,27 @@ func TestNamesInHelp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	flags, names := map[string]bool{}, map[string]bool{}
+	helps := map[string]map[string]string{}
 	for _, command := range parser.Model.Leaves(false) {
-		names[command.Name] = true
+		helps[command.Name] = map[string]string{}
 		for _, flag := range command.Flags {
-			flags[flag.Name] = flags[flag.Name] || command.Name == "dedup"
+			helps[command.Name][flag.Name] = flag.Help
 		}
 	}
 	for _, name := range slices.Concat(most, idle) {
-		if !flags[name] {
+		if helps["dedup"][name] == "" {
 			t.Errorf("dedup has no --%s", name)
 		}
 	}
 	for _, name := range pure {
-		if !names[name] {
+		if helps[name] == nil {
 			t.Errorf("there is no command %s", name)
+		}
+	}
+	for _, row := range tailored {
+		shared, here := helps["dedup"][row.flag], helps[row.command][row.flag]
+		if !strings.Contains(shared, row.words) || here != strings.Replace(shared, row.words, row.instead, 1) {
+			t.Errorf("%s --%s has the help %q, and dedup %q", row.command, row.flag, here, shared)
 		}
 	}
 }

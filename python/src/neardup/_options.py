@@ -60,7 +60,7 @@ class Dedup(TypedDict, total=False):
     original size (default: 16MiB)."""
 
     max_window: int | str
-    """Refuse compressed files with a window, and Parquet files with a page, larger than this, because reading them
+    """Refuse a compressed file whose window, or a Parquet file whose largest page, exceeds this, because reading it
     takes that much memory (default: 128MiB)."""
 
     invalid_utf8: Literal["reject", "keep"]
@@ -180,7 +180,7 @@ class Dedup(TypedDict, total=False):
     """Which of several similar documents to keep: first in input order, longest (bytes of text), max:COLUMN or
     min:COLUMN (numbers rank before strings, and missing values last), or prefer:GLOB,... (documents of files that match
     the first pattern, then the second, then others). Repeat the flag to break ties; remaining ties go to the first in
-    input order. max:date keeps the newest; none removes them all (default: first)."""
+    input order. max:date keeps the newest, and the value none removes all similar documents (default: first)."""
 
     protect: str | Sequence[str]
     """Never remove documents of files that match, even if they are similar to each other. Other documents that are
@@ -208,8 +208,8 @@ class Dedup(TypedDict, total=False):
     documents, which has a row for every record)."""
 
     runner: Literal["local", "flink", "spark", "dataflow", "portable", "prism", "direct"]
-    """Beam runner: local (all cores, bounded memory) or Beam's direct, in this process; flink, spark or portable on a
-    cluster, through job_server; or dataflow, for dedup only. Beam's class names work too; DirectRunner means local
+    """Beam runner: local (all cores, bounded memory) or direct (Beam's own), in this process; flink, spark or portable
+    on a cluster, through job_server; or dataflow, for dedup only. Beam's class names work too; DirectRunner means local
     (default: local)."""
 
     workers: int
@@ -337,7 +337,7 @@ class Query(TypedDict, total=False):
     original size (default: 16MiB)."""
 
     max_window: int | str
-    """Refuse compressed files with a window, and Parquet files with a page, larger than this, because reading them
+    """Refuse a compressed file whose window, or a Parquet file whose largest page, exceeds this, because reading it
     takes that much memory (default: 128MiB)."""
 
     invalid_utf8: Literal["reject", "keep"]
@@ -423,7 +423,8 @@ class Query(TypedDict, total=False):
     """Seed of the signature (default: 1)."""
 
     runner: Literal["local", "flink", "spark", "dataflow", "portable", "prism", "direct"]
-    """Beam runner: local (all cores, bounded memory) or Beam's direct; DirectRunner means local (default: local)."""
+    """Beam runner: local (all cores, bounded memory) or direct (Beam's own); DirectRunner means local (default:
+    local)."""
 
     workers: int
     """Number of parallel workers; parallelism is the same (default: one per core)."""
@@ -492,7 +493,7 @@ class Compare(TypedDict, total=False):
     original size (default: 16MiB)."""
 
     max_window: int | str
-    """Refuse compressed files with a window, and Parquet files with a page, larger than this, because reading them
+    """Refuse a compressed file whose window, or a Parquet file whose largest page, exceeds this, because reading it
     takes that much memory (default: 128MiB)."""
 
     invalid_utf8: Literal["reject", "keep"]
@@ -578,8 +579,8 @@ class Compare(TypedDict, total=False):
     no guaranteed recall for cosine) (default: normal)."""
 
     runner: Literal["local", "flink", "spark", "dataflow", "portable", "prism", "direct"]
-    """Beam runner: local (all cores, bounded memory) or Beam's direct, in this process; flink, spark or portable on a
-    cluster, through job_server; or dataflow, for dedup only. Beam's class names work too; DirectRunner means local
+    """Beam runner: local (all cores, bounded memory) or direct (Beam's own), in this process; flink, spark or portable
+    on a cluster, through job_server; or dataflow, for dedup only. Beam's class names work too; DirectRunner means local
     (default: local)."""
 
     workers: int
@@ -675,7 +676,7 @@ class Diff(TypedDict, total=False):
     original size (default: 16MiB)."""
 
     max_window: int | str
-    """Refuse compressed files with a window, and Parquet files with a page, larger than this, because reading them
+    """Refuse a compressed file whose window, or a Parquet file whose largest page, exceeds this, because reading it
     takes that much memory (default: 128MiB)."""
 
     invalid_utf8: Literal["reject", "keep"]
@@ -713,7 +714,8 @@ class Diff(TypedDict, total=False):
     """Seed of the SimHash signatures (default: 1)."""
 
     runner: Literal["local", "flink", "spark", "dataflow", "portable", "prism", "direct"]
-    """Beam runner: local (all cores, bounded memory) or Beam's direct; DirectRunner means local (default: local)."""
+    """Beam runner: local (all cores, bounded memory) or direct (Beam's own); DirectRunner means local (default:
+    local)."""
 
     workers: int
     """Number of parallel workers; parallelism is the same (default: one per core)."""
