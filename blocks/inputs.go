@@ -430,9 +430,9 @@ func (in *Inputs) Batched(batch int64) iter.Seq[int] {
 }
 
 // PieceName returns the name below corpus/ of a piece's file: its source, with the number of the part before the
-// extension if the source is cut.
+// extension if the source is cut. A store's key may have empty elements and "..", which no path in the output has.
 func (in *Inputs) PieceName(piece int) string {
-	name := in.Name(in.Pieces.At(piece).File)
+	name := strings.TrimPrefix(path.Clean("/"+in.Name(in.Pieces.At(piece).File)), "/")
 	part, parts := in.Pieces.part(piece)
 	if parts == 1 {
 		return name

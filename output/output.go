@@ -129,8 +129,10 @@ func TableFile(table Part, shard int64, shards int) string {
 	return fmt.Sprintf("%s/part-%05d-of-%05d.parquet", table, shard, shards)
 }
 
-// DocumentsFile returns the name below the output of the documents of an input file.
-func DocumentsFile(source string) string { return path.Join(string(Documents), source+".parquet") }
+// DocumentsFile returns the name below the output of the documents of an input file, which may be a key with "..".
+func DocumentsFile(source string) string {
+	return path.Join(string(Documents), path.Clean("/"+source)+".parquet")
+}
 
 // CorpusFile returns the name below the output of a corpus file.
 func CorpusFile(name string) string { return path.Join(string(Corpus), name) }

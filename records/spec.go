@@ -42,7 +42,7 @@ type Input struct {
 	Format      string   `json:"format" phase:"plan" help:"Format of the input: ${formats} (default: by file name)." placeholder:"NAME" group:"Input"`
 	Text        []string `json:"text" phase:"plan" default:"${d_text}" sep:"none" placeholder:"COLUMN" help:"Text column; repeat to join several columns with a space. Dotted paths reach nested fields. In HTML and XML, give the name of an element; RECORD/ELEMENT makes each RECORD element of XML a record (default: ${default})." group:"Text"`
 	ID          string   `json:"id" phase:"plan" default:"${d_id}" placeholder:"COLUMN" help:"Id column; a document without an id is named by its place, SOURCE@POSITION (default: ${default})." group:"Text"`
-	Encoding    string   `json:"encoding" phase:"plan" default:"${d_encoding}" placeholder:"NAME" help:"Encoding of JSON, CSV, TSV and text files and tar members that are not UTF-8, as named in the Encoding Standard, such as windows-1251, latin1, shift_jis, gbk or koi8-r. utf-16le and utf-16be apply even to files that are UTF-8. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, assumes UTF-8. detect decides file by file; records of doubtful encoding are unreadable (default: ${default})." group:"Text"`
+	Encoding    string   `json:"encoding" phase:"plan" default:"${d_encoding}" placeholder:"NAME" help:"Encoding of JSON, CSV, TSV and text files and of tar members, as named in the Encoding Standard, such as windows-1251, latin1, shift_jis, gbk or koi8-r. Files that are UTF-8 are read as UTF-8, except with utf-16le and utf-16be. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, assumes UTF-8. detect decides file by file; records of doubtful encoding are unreadable (default: ${default})." group:"Text"`
 	Delimiter   string   `json:"delimiter" phase:"plan" default:"${d_delimiter}" placeholder:"CHARACTER" help:"Separator of CSV values: an ASCII character, or tab (default: ${default})." group:"Input"`
 	NoHeader    bool     `json:"no_header" phase:"plan" help:"Read the first line of CSV and TSV as data; --text and --id are then column numbers, from 1." group:"Input"`
 	Limit       int64    `json:"limit" phase:"plan" placeholder:"N" help:"Read only the first N readable documents." group:"Input"`
@@ -61,7 +61,7 @@ type Tolerance struct {
 // References says which existing documents inputs are compared with, too.
 type References struct {
 	Against     []string `json:"against" phase:"plan" sep:"none" placeholder:"PATH" help:"Documents that you already have: files, folders or patterns; a finished output, whose corpus/ is read; or an index. Documents of the input that are similar to one of them are removed. Documents of --against are not compared with each other, and not written. The file name gives their format. Repeat for several." group:"Input"`
-	Append      bool     `json:"append" phase:"check" help:"Add the documents that this run keeps or removes to the --against index, once the output is complete." group:"Input"`
+	Append      bool     `json:"append" phase:"check" help:"Add to the --against index the documents that this run keeps or removes, once the output is complete." group:"Input"`
 	AgainstText []string `json:"against_text" phase:"plan" sep:"none" placeholder:"COLUMN" help:"Text column of --against; repeat to join several (default: those of --text)." group:"Text"`
 	AgainstID   string   `json:"against_id" phase:"plan" placeholder:"COLUMN" help:"Id column of --against (default: that of --id)." group:"Text"`
 }
@@ -85,7 +85,7 @@ type Normalizing struct {
 
 // Matching says what else near-duplicates and copies must have in common.
 type Matching struct {
-	Match        []string `json:"match" phase:"plan" sep:"none" placeholder:"COLUMN=RULE" help:"Compare documents, even copies, only if they meet this rule, as in lang=equal; repeat the flag to require several rules. Rules: equal (the same value, byte for byte), different (not equal), within:N (numbers at most N apart) and within:7d (dates or times; d, h, m or s). A rule like title=char:3,.7,lower gives the shingle, minimum Jaccard similarity and steps of --normalize. Without --text, such rules are the whole comparison. Documents without a value are compared with no others, or with all if ,missing-ok follows the rule. Dotted paths reach nested fields." group:"Similarity"`
+	Match        []string `json:"match" phase:"plan" sep:"none" placeholder:"COLUMN=RULE" help:"Compare documents, even copies, only if they meet this rule, as in lang=equal; repeat the flag to require several rules. Rules: equal (the same value, byte for byte), different (not equal), within:N (numbers at most N apart) and within:7d (dates or times; d, h, m or s). A rule like title=char:3,.7,lower requires a Jaccard similarity of .7, with shingles char:3 and --normalize lower. Without --text, such rules are the whole comparison. Documents without a value are compared with no others, or with all if ,missing-ok follows the rule. Dotted paths reach nested fields." group:"Similarity"`
 	MatchNumbers bool     `json:"match_numbers" phase:"keys" help:"Compare documents, even copies, only if their texts have the same numbers in the same order, so that issue 12 and issue 13 are both kept. 1,000 and 1.000 count as 1000, and a date as its numbers." group:"Similarity"`
 }
 

@@ -123,17 +123,22 @@ func TestLinks(t *testing.T) {
 
 func init() { storage.Register("objects://", &storagetest.Memory{}) }
 
+// put writes an object with one document.
+func put(t *testing.T, path string) {
+	t.Helper()
+	_, err := storage.WriteFile(t.Context(), path, func(w io.Writer) error {
+		_, err := io.WriteString(w, oneDocument)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestNoLinks checks that objects with equal content are separate files in a store without links.
 func TestNoLinks(t *testing.T) {
-	for _, name := range []string{"a.jsonl", "b.jsonl"} {
-		_, err := storage.WriteFile(t.Context(), "objects://bucket/"+name, func(w io.Writer) error {
-			_, err := io.WriteString(w, oneDocument)
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	put(t, "objects://bucket/a.jsonl")
+	put(t, "objects://bucket/b.jsonl")
 	listing, err := Plan(t.Context(), []string{"objects://bucket"}, Options{Fields: fields})
 	if err != nil {
 		t.Fatal(err)
@@ -440,6 +445,19 @@ func TestPlanCuts(t *testing.T) {
 	_, err := Plan(t.Context(), []string{"b.jsonl", "b-00001-of-00003.jsonl"}, Options{Fields: fields})
 	if err == nil || !strings.Contains(err.Error(), "would both be written as corpus/b-00001-of-00003.jsonl; rename one") {
 		t.Errorf("two corpus files of one name: error %v", err)
+	}
+}
+
+// TestOneNameOfTwoKeys plans keys of a store that would be one file of the output.
+func TestOneNameOfTwoKeys(t *testing.T) {
+	for i, key := range []string{"x//y.jsonl", "x/./y.jsonl", "x/z/../y.jsonl"} {
+		folder := fmt.Sprintf("objects://names-%d/", i)
+		put(t, folder+"x/y.jsonl")
+		put(t, folder+key)
+		_, err := Plan(t.Context(), []string{folder + "x/y.jsonl", folder + key}, Options{Fields: fields})
+		if err == nil || !strings.Contains(err.Error(), "would both be written as corpus/") {
+			t.Errorf("%s: error %v", key, err)
+		}
 	}
 }
 

@@ -102,7 +102,7 @@ func flagName(field reflect.StructField) string {
 
 // Running says how a job runs.
 type Running struct {
-	Runner  Runner        `default:"local" enum:"${runners}" placeholder:"RUNNER" help:"Beam runner: local (all cores, bounded memory) or direct (Beam's own), in this process; flink, spark or portable on a cluster, through --job-server; or dataflow, for dedup only. Beam's class names work too; DirectRunner means local (default: ${default})." group:"Running"`
+	Runner  Runner        `default:"local" enum:"${runners}" placeholder:"RUNNER" help:"Beam runner: local (all cores, bounded memory) or direct (Beam's own), in this process; flink, spark or portable on a cluster, through --job-server; or dataflow, for dedup and plan only. Beam's class names work too; DirectRunner means local (default: ${default})." group:"Running"`
 	Workers int           `aliases:"parallelism" placeholder:"N" help:"Number of parallel workers; --parallelism is the same (default: one per core, or the cluster's setting)." group:"Running"`
 	Memory  records.Bytes `placeholder:"SIZE" help:"Memory limit of the process with the local runner, at least 256MB (default: half of the container's limit or, without one, of this machine's memory)." group:"Running"`
 	TempDir string        `placeholder:"DIR" help:"Folder for temporary files; --temp-location is the same, but makes the folder, except on Dataflow (default: a hidden folder in or beside the output, or the system's temporary folder)." group:"Running"`

@@ -35,7 +35,7 @@ type Config struct {
 	Whole       string  `enum:",lines,paragraphs" default:"" placeholder:"UNIT" help:"Find whole lines or paragraphs (separated by blank lines) of any length, instead of runs of --length words." group:"Passages"`
 	Length      *int    `placeholder:"WORDS" help:"Minimum length of a passage, in words (default: 50, or 13 with --against)." group:"Passages"`
 	Cut         string  `default:"none" enum:"none,words,sentences" placeholder:"WHAT" help:"Also write corpus/, the input without its passages: words (cut passages as they are), sentences (cut only sentences whose words are all in passages) or none (write tables only). Other fields of a record do not change. The input must be Parquet, or JSON, CSV, TSV or text files in UTF-8 (default: ${default})." group:"Passages"`
-	DropCovered float64 `placeholder:"SHARE" help:"Also write removed/, and corpus/ without the documents with at least this share of their words in passages that also occur in kept documents before them." group:"Passages"`
+	DropCovered float64 `placeholder:"SHARE" help:"Also write removed/, and corpus/ without each document that has at least this share of its words in passages that earlier kept documents also contain." group:"Passages"`
 	Items
 	Output string `short:"o" placeholder:"DIR" help:"Folder for the results: new or empty; with --overwrite also a finished output. Required except with --dry-run." group:"Output"`
 	NoText bool   `help:"Leave the texts of documents out of report.html." group:"Output"`
@@ -52,7 +52,7 @@ type Config struct {
 
 // Items says what to look for in the input instead of its own passages.
 type Items struct {
-	Against          []string `sep:"none" placeholder:"PATH" help:"Find the documents that contain an item of these files, folders or patterns (such as a benchmark's), instead of repeated passages. Repeat for several." group:"Items"`
+	Against          []string `sep:"none" placeholder:"PATH" help:"Find the documents that contain an item of these files, folders or patterns (a benchmark, for example), instead of repeated passages. Repeat for several." group:"Items"`
 	AgainstText      []string `sep:"none" placeholder:"COLUMN" help:"Text column of --against; repeat to join several (default: those of --text)." group:"Items"`
 	AgainstID        string   `placeholder:"COLUMN" help:"Id column of --against (default: that of --id)." group:"Items"`
 	ItemShare        float64  `default:"0.5" placeholder:"SHARE" help:"Share of an item's words that a document must contain, in runs of --length words (default: ${default})." group:"Items"`

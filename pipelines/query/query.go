@@ -36,7 +36,7 @@ type Config struct {
 	File          string   `placeholder:"FILE" help:"Find the neighbours of the text in this file; - is standard input." group:"Query"`
 	Against       string   `placeholder:"INDEX" help:"Search the documents that an index lists as kept, by its buckets, instead of an input." group:"Query"`
 	Most          int      `name:"nearest" short:"n" default:"10" placeholder:"N" help:"Maximum number of documents to list (default: ${default})." group:"Query"`
-	MinSimilarity *float64 `placeholder:"X" help:"List only documents of at least this similarity, in (0, 1]: up to --nearest of them, and the total." group:"Query"`
+	MinSimilarity *float64 `placeholder:"X" help:"List only documents of at least this similarity, in (0, 1]: up to --nearest of them, and their total number." group:"Query"`
 	Sort          Sort     `default:"similarity" enum:"${sorts}" placeholder:"KEY" help:"Ranking of the documents: similarity or, only in a search by buckets, estimate (the share of equal signature values or bits) (default: ${default})." group:"Query"`
 	Output        string   `short:"o" placeholder:"FILE" help:"Parquet file for the result; must be new." group:"Query"`
 	// Given lists the flags that were given, in the form that files use: some conflict with an index.
@@ -45,7 +45,7 @@ type Config struct {
 	Content io.Reader `kong:"-"`
 
 	records.Shingles
-	Method string `enum:"${ways}" default:"${d_method}" placeholder:"METHOD" help:"Way to compare documents: minhash (by their sets, unless --compare names another measure) or simhash (by overlap, or by cosine with --compare cosine; with --pieces, only documents that share a piece) (default: ${default})." group:"Similarity"`
+	Method string `enum:"${ways}" default:"${d_method}" placeholder:"METHOD" help:"Way to compare documents: minhash (by Jaccard similarity, unless --compare names another measure) or simhash (by overlap, or by cosine with --compare cosine; with --pieces, only documents that share a piece) (default: ${default})." group:"Similarity"`
 	records.Comparing
 	Buckets
 	job.Running

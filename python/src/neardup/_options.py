@@ -41,10 +41,10 @@ class Dedup(TypedDict, total=False):
     file name)."""
 
     encoding: str
-    """Encoding of JSON, CSV, TSV and text files and tar members that are not UTF-8, as named in the Encoding Standard,
-    such as windows-1251, latin1, shift_jis, gbk or koi8-r. utf-16le and utf-16be apply even to files that are UTF-8. A
-    byte order mark overrides every name except utf-8; auto follows the mark and, without one, assumes UTF-8. detect
-    decides file by file; records of doubtful encoding are unreadable (default: utf-8)."""
+    """Encoding of JSON, CSV, TSV and text files and of tar members, as named in the Encoding Standard, such as
+    windows-1251, latin1, shift_jis, gbk or koi8-r. Files that are UTF-8 are read as UTF-8, except with utf-16le and
+    utf-16be. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, assumes
+    UTF-8. detect decides file by file; records of doubtful encoding are unreadable (default: utf-8)."""
 
     delimiter: str
     """Separator of CSV values: an ASCII character, or tab (default: ,)."""
@@ -77,7 +77,7 @@ class Dedup(TypedDict, total=False):
     with each other, and not written. The file name gives their format. Repeat for several."""
 
     append: bool
-    """Add the documents that this run keeps or removes to the against index, once the output is complete."""
+    """Add to the against index the documents that this run keeps or removes, once the output is complete."""
 
     against_text: str | Sequence[str]
     """Text column of against; repeat to join several (default: those of text)."""
@@ -110,9 +110,9 @@ class Dedup(TypedDict, total=False):
     match: str | Sequence[str]
     """Compare documents, even copies, only if they meet this rule, as in lang=equal; repeat the flag to require several
     rules. Rules: equal (the same value, byte for byte), different (not equal), within:N (numbers at most N apart) and
-    within:7d (dates or times; d, h, m or s). A rule like title=char:3,.7,lower gives the shingle, minimum Jaccard
-    similarity and steps of normalize. Without text, such rules are the whole comparison. Documents without a value are
-    compared with no others, or with all if ,missing-ok follows the rule. Dotted paths reach nested fields."""
+    within:7d (dates or times; d, h, m or s). A rule like title=char:3,.7,lower requires a Jaccard similarity of .7,
+    with shingles char:3 and normalize lower. Without text, such rules are the whole comparison. Documents without a
+    value are compared with no others, or with all if ,missing-ok follows the rule. Dotted paths reach nested fields."""
 
     match_numbers: bool
     """Compare documents, even copies, only if their texts have the same numbers in the same order, so that issue 12 and
@@ -209,8 +209,8 @@ class Dedup(TypedDict, total=False):
 
     runner: Literal["local", "flink", "spark", "dataflow", "portable", "prism", "direct"]
     """Beam runner: local (all cores, bounded memory) or direct (Beam's own), in this process; flink, spark or portable
-    on a cluster, through job_server; or dataflow, for dedup only. Beam's class names work too; DirectRunner means local
-    (default: local)."""
+    on a cluster, through job_server; or dataflow, for dedup and plan only. Beam's class names work too; DirectRunner
+    means local (default: local)."""
 
     workers: int
     """Number of parallel workers; parallelism is the same (default: one per core, or the cluster's setting)."""
@@ -318,10 +318,10 @@ class Query(TypedDict, total=False):
     file name)."""
 
     encoding: str
-    """Encoding of JSON, CSV, TSV and text files and tar members that are not UTF-8, as named in the Encoding Standard,
-    such as windows-1251, latin1, shift_jis, gbk or koi8-r. utf-16le and utf-16be apply even to files that are UTF-8. A
-    byte order mark overrides every name except utf-8; auto follows the mark and, without one, assumes UTF-8. detect
-    decides file by file; records of doubtful encoding are unreadable (default: utf-8)."""
+    """Encoding of JSON, CSV, TSV and text files and of tar members, as named in the Encoding Standard, such as
+    windows-1251, latin1, shift_jis, gbk or koi8-r. Files that are UTF-8 are read as UTF-8, except with utf-16le and
+    utf-16be. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, assumes
+    UTF-8. detect decides file by file; records of doubtful encoding are unreadable (default: utf-8)."""
 
     delimiter: str
     """Separator of CSV values: an ASCII character, or tab (default: ,)."""
@@ -354,7 +354,7 @@ class Query(TypedDict, total=False):
     """Maximum number of documents to list (default: 10)."""
 
     min_similarity: float
-    """List only documents of at least this similarity, in (0, 1]: up to nearest of them, and the total."""
+    """List only documents of at least this similarity, in (0, 1]: up to nearest of them, and their total number."""
 
     sort: Literal["similarity", "estimate"]
     """Ranking of the documents: similarity or, only in a search by buckets, estimate (the share of equal signature
@@ -378,8 +378,8 @@ class Query(TypedDict, total=False):
     stop words, and stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en (default: default)."""
 
     method: Literal["minhash", "simhash"]
-    """Way to compare documents: minhash (by their sets, unless compare names another measure) or simhash (by overlap,
-    or by cosine with compare cosine; with pieces, only documents that share a piece) (default: minhash)."""
+    """Way to compare documents: minhash (by Jaccard similarity, unless compare names another measure) or simhash (by
+    overlap, or by cosine with compare cosine; with pieces, only documents that share a piece) (default: minhash)."""
 
     compare: str
     """Measure of similarity: jaccard (of shingle sets), containment (the share of the smaller shingle set that the
@@ -474,10 +474,10 @@ class Compare(TypedDict, total=False):
     file name)."""
 
     encoding: str
-    """Encoding of JSON, CSV, TSV and text files and tar members that are not UTF-8, as named in the Encoding Standard,
-    such as windows-1251, latin1, shift_jis, gbk or koi8-r. utf-16le and utf-16be apply even to files that are UTF-8. A
-    byte order mark overrides every name except utf-8; auto follows the mark and, without one, assumes UTF-8. detect
-    decides file by file; records of doubtful encoding are unreadable (default: utf-8)."""
+    """Encoding of JSON, CSV, TSV and text files and of tar members, as named in the Encoding Standard, such as
+    windows-1251, latin1, shift_jis, gbk or koi8-r. Files that are UTF-8 are read as UTF-8, except with utf-16le and
+    utf-16be. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, assumes
+    UTF-8. detect decides file by file; records of doubtful encoding are unreadable (default: utf-8)."""
 
     delimiter: str
     """Separator of CSV values: an ASCII character, or tab (default: ,)."""
@@ -580,8 +580,8 @@ class Compare(TypedDict, total=False):
 
     runner: Literal["local", "flink", "spark", "dataflow", "portable", "prism", "direct"]
     """Beam runner: local (all cores, bounded memory) or direct (Beam's own), in this process; flink, spark or portable
-    on a cluster, through job_server; or dataflow, for dedup only. Beam's class names work too; DirectRunner means local
-    (default: local)."""
+    on a cluster, through job_server; or dataflow, for dedup and plan only. Beam's class names work too; DirectRunner
+    means local (default: local)."""
 
     workers: int
     """Number of parallel workers; parallelism is the same (default: one per core, or the cluster's setting)."""
@@ -657,10 +657,10 @@ class Diff(TypedDict, total=False):
     file name)."""
 
     encoding: str
-    """Encoding of JSON, CSV, TSV and text files and tar members that are not UTF-8, as named in the Encoding Standard,
-    such as windows-1251, latin1, shift_jis, gbk or koi8-r. utf-16le and utf-16be apply even to files that are UTF-8. A
-    byte order mark overrides every name except utf-8; auto follows the mark and, without one, assumes UTF-8. detect
-    decides file by file; records of doubtful encoding are unreadable (default: utf-8)."""
+    """Encoding of JSON, CSV, TSV and text files and of tar members, as named in the Encoding Standard, such as
+    windows-1251, latin1, shift_jis, gbk or koi8-r. Files that are UTF-8 are read as UTF-8, except with utf-16le and
+    utf-16be. A byte order mark overrides every name except utf-8; auto follows the mark and, without one, assumes
+    UTF-8. detect decides file by file; records of doubtful encoding are unreadable (default: utf-8)."""
 
     delimiter: str
     """Separator of CSV values: an ASCII character, or tab (default: ,)."""
