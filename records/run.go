@@ -220,7 +220,7 @@ type Counts struct {
 // UnreadValues counts the documents whose value a rule cannot read, and has the first such value with its place.
 type UnreadValues struct {
 	Column    string `json:"column" doc:"the column"`
-	Documents int64  `json:"documents" doc:"how many documents have a value that is no number or no date"`
+	Documents int64  `json:"documents" doc:"how many documents have a value that is not a number or a date"`
 	First     string `json:"first" doc:"the first such value, and its place"`
 }
 

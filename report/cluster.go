@@ -40,7 +40,7 @@ func Cluster(w io.Writer, width int, c *records.Cluster) error {
 	}
 	members.print(out)
 	if more := int(c.Documents) - len(c.Members); more > 0 {
-		out.printf("and %s more; --members lists more\n", plural(more, "document"))
+		out.printf("and %s; --members lists more\n", plural(more, "more document"))
 	}
 	for i := range c.Examples {
 		e := &c.Examples[i]
@@ -76,8 +76,10 @@ func why(p *records.InPlace) string {
 	}
 	id := terminal.Cut(terminal.Mask(p.ID), 24)
 	switch {
+	case p.Reason == records.ReasonSameSet:
+		return "same shingle set as " + id
 	case p.Reason != records.ReasonNear:
-		return p.Reason + " as " + id
+		return p.Reason + " to " + id
 	case p.Similarity == nil:
 		return "linked by pairs to " + id
 	default:

@@ -59,8 +59,8 @@ func byTruth(out *printer, methods []records.Method) {
 	}
 	out.printf("\n")
 	known := table{}
-	known.head("by the truth, 95 % intervals",
-		"common of "+plural(int(methods[0].Truth.True), "pair"), "recall", "precision", "F1", "adjusted Rand")
+	known.head("method (95 % intervals)",
+		"found of "+plural(int(methods[0].Truth.True), "true pair"), "recall", "precision", "F1", "adjusted Rand")
 	for _, m := range methods {
 		cell := func(s records.EvaluatedShare) string {
 			if s.Low == nil || s.High == nil {
@@ -101,7 +101,7 @@ func ComparisonPlot(w io.Writer, c *records.Comparison) error {
 	for i, m := range c.Methods {
 		name := m.Name
 		if several {
-			name += ", " + strings.TrimPrefix(m.Measure, "simhash-") // shortened, as in --compare
+			name += " (" + strings.TrimPrefix(m.Measure, "simhash-") + ")" // shortened, as in --compare
 		}
 		methods = append(methods, name)
 		if i == 0 || m.Measure != c.Methods[i-1].Measure {
@@ -140,8 +140,8 @@ func ComparisonPlot(w io.Writer, c *records.Comparison) error {
 		}},
 	}
 	f := plot.Figure{
-		Title: fmt.Sprintf("Pairs of documents at least %v similar, in %d ways", c.Threshold, len(methods)),
-		Description: fmt.Sprintf("Bar charts of the methods %s: their recall and precision, measured by %s, and the time, "+
+		Title: fmt.Sprintf("Pairs of documents at least %v similar, found by %d methods", c.Threshold, len(methods)),
+		Description: fmt.Sprintf("Bar charts of the methods %s: their recall and precision, measured against %s, and the time, "+
 			"candidates and memory that each takes. Pairs are at least %v similar%s.",
 			strings.Join(methods, ", "), strings.Join(truths, " and "), c.Threshold, signatures(c)),
 	}
@@ -160,7 +160,7 @@ func buckets(out *printer, methods []records.Method) {
 	}
 	out.printf("\n")
 	pairs := table{}
-	pairs.head("method", "pairs in buckets", "distinct", "compared", "true", "refuted", "shuffled")
+	pairs.head("method", "pairs in buckets", "distinct", "compared", "true", "false", "shuffled")
 	for _, m := range methods {
 		b, verified := m.Buckets, "-"
 		if b.True != nil {

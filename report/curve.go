@@ -20,7 +20,7 @@ func Curve(w io.Writer, width int, c *records.Curve) error {
 	out.item("bands × rows", "%d × %d%s", c.Bands, c.Rows, steepest(c))
 	if s := c.Sensitive; s != nil {
 		out.item("sensitive", "(%s, %s, %s, %s): pairs at distance %[1]s or less are found with probability %[3]s or more, "+
-			"at %[2]s or more with %[4]s or less",
+			"and those at %[2]s or more with probability %[4]s or less",
 			decimal(s.D1), decimal(s.D2), probability(s.P1), probability(s.P2))
 	}
 	out.printf("\n")
@@ -113,7 +113,7 @@ func CurvePlot(w io.Writer, c *records.Curve) error {
 		series = append(series,
 			plot.Line{X: []float64{1 - s.D1}, Series: plot.Series{Name: "d1 = " + decimal(s.D1), Values: []float64{s.P1}}},
 			plot.Line{X: []float64{1 - s.D2}, Series: plot.Series{Name: "d2 = " + decimal(s.D2), Values: []float64{s.P2}}})
-		description += fmt.Sprintf(" At distance %s it is %s, at distance %s %s.", decimal(s.D1), probability(s.P1),
+		description += fmt.Sprintf(" At distance %s it is %s, and at %s it is %s.", decimal(s.D1), probability(s.P1),
 			decimal(s.D2), probability(s.P2))
 	}
 	return plot.SVG(w, plot.Figure{

@@ -13,8 +13,8 @@ import (
 func Difference(w io.Writer, width int, d *records.Difference) error {
 	out := &printer{w: w, width: width, colors: terminal.Colours(w)}
 	of := d.A.Shingles + d.B.Shingles - d.Shared
-	for _, line := range terminal.Wrap(fmt.Sprintf("%s similar (%d of %s shared); %s and %s of %s and %s",
-		share(d.Similarity), d.Shared, plural(of, "shingle"), plural(d.A.Tokens, "token"), plural(d.B.Tokens, "token"),
+	for _, line := range terminal.Wrap(fmt.Sprintf("%s similar (%d of %s shared); %s and %s; %s and %s",
+		share(d.Similarity), d.Shared, plural(of, "shingle"), count(int64(d.A.Tokens)), plural(d.B.Tokens, "token"),
 		bytesOf(int64(d.A.Bytes)), bytesOf(int64(d.B.Bytes))), width) {
 		out.printf("%s\n", line)
 	}

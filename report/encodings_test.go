@@ -18,7 +18,7 @@ func TestDetectedEncodings(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = "detected      2 files read as big5 (at least 95 % sure)\n" +
-		"              1 file may be koi8-r, which is too uncertain to use, such as b· (40 %)\n" +
+		"              1 file, such as b·, may be koi8-r (40 %), too uncertain to use\n" +
 		"              3 files of no known encoding, such as c\n"
 	if got := out.String(); !strings.Contains(got, want) || strings.Contains(got, "read as utf-8") {
 		t.Errorf("%s\nwant\n%s", got, want)

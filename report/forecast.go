@@ -127,13 +127,13 @@ func forecast(out *printer, run *records.Run) {
 		label = ""
 	}
 	if f.Memory > 0 {
-		out.item("memory", "up to %s: the limit of %s (%s), and %s beside it; up to %s of intermediate data at a time, on "+
+		out.item("memory", "up to %s: the limit of %s (%s), plus %s; up to %s of intermediate data at a time, on "+
 			"disk beyond half the limit", bytesOf(f.Memory), bytesOf(run.InForce.Memory), run.InForce.From,
 			bytesOf(f.Memory-int64(run.InForce.Memory)), bytesOf(f.Flowing))
 	}
 	if f.Kept > 0 {
-		const stays = "finished work stays, and the same command continues with it (--resume); this takes about %s " +
-			"beside the output"
+		const stays = "finished work stays, and the same command continues with it (--resume); it takes about %s of " +
+			"disk in addition to the output"
 		out.item("if it fails", stays, bytesOf(f.Kept))
 	}
 	if f.Appended > 0 {

@@ -210,6 +210,10 @@ func several(n int64, one, more string) string {
 	return count(n) + " " + more
 }
 
+// afterColon joins a line about the recall to other words that end in a colon.
+var afterColon = strings.NewReplacer(": found", ", found", ": all", ", because all", ": no near",
+	", because there is no near")
+
 // Certainty says how reliable the removals are.
 func (p *page) Certainty() (texts []string) {
 	switch {
@@ -227,7 +231,7 @@ func (p *page) Certainty() (texts []string) {
 		texts = append(texts, "Every near pair was verified on the full "+whole+" of both documents.")
 	}
 	for _, line := range p.RecallLines() {
-		texts = append(texts, "Recall (the share of near pairs found): "+strings.Replace(line, ": found", ", found", 1)+".")
+		texts = append(texts, "Recall (the share of near pairs found): "+afterColon.Replace(line)+".")
 		break // the others are in their own section
 	}
 	if p.Counts.Chained > 0 {
@@ -604,13 +608,19 @@ var stepNames = map[string]string{
 	"source.Read": "read and sign", "source.Fetch": "read again", "candidates": "find candidates", "signature": "sign",
 	"components": "connect", "sets": "make sets", "spool": "make sets", "verify": "verify", "crowds": "verify groups",
 	"overlap": "verify", "decide": "decide", "recall": "measure recall",
-	"frequencies": "count shingles", "replay": "read tables",
+	"frequencies": "count shingles", "replay": "read tables", "gather": "collect", "exchange": "regroup",
+	"baseline.BruteForce": "compare all pairs", "baseline.Sets": "make sets", "baseline.ByDocument": "make sets",
+	"baseline.Keys": "find candidates", "baseline.Group": "find candidates", "baseline.Verify": "verify",
+	"baseline": "write tables", "compare": "sign",
+	"nearest": "find the nearest", "nearest.Lookup": "find the document", "nearest.Text": "read the text",
+	"passages": "find passages", "segment": "write the index",
 	"sink.Corpus": "write corpus", "sink.Documents": "write documents", "sink": "write tables",
 }
 
 // StepOf returns what a stage does, judging by the first step in its name.
 func StepOf(stage string) string {
 	name, _, _ := strings.Cut(stage, "/")
+	name, _, _ = strings.Cut(name, "'") // Beam numbers equal names
 	of, _, _ := strings.Cut(name, ".")
 	return cmp.Or(stepNames[name], stepNames[of], name)
 }
@@ -756,8 +766,8 @@ func (p *page) Capped() (all []string) {
 		}
 	}
 	n := p.Counts
-	add(n.PairsPartial, "%s over --pair-budget (%s pairs of up to 256 bytes of ids): for each document, pairs/ lists "+
-		"only pairs with some kept documents. Clusters and removals are not affected.",
+	add(n.PairsPartial, "%s over --pair-budget (%s pairs, each with up to 256 bytes of ids): for each document, pairs/ "+
+		"lists only pairs with some kept documents. Clusters and removals are not affected.",
 		plural(n.PairsPartial, "group"), count(int64(p.Parameters.PairBudget)))
 	add(p.Parameters.Limit, "Only the first %s were read (--limit).", plural(p.Parameters.Limit, "document"))
 	add(p.NotCompared[records.ReasonTooLarge], "%s not compared: larger than %s (--max-doc-bytes).",

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -13,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -33,6 +35,29 @@ type tables struct {
 	removed  []records.Removed
 	rejected []records.Rejected
 	corpus   map[string]int64 // records by source
+}
+
+// Each scope in which a pipeline begins a stage has a name for users, also if Beam numbers it.
+func TestStepsHaveNames(t *testing.T) {
+	scope := regexp.MustCompile(`Scope(?:\(| *= )"([a-z][\w.]*)`)
+	for _, folder := range []string{"io", "pipelines", "transforms"} {
+		err := filepath.WalkDir(filepath.Join("..", folder), func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			source, err := os.ReadFile(path)
+			for _, found := range scope.FindAllStringSubmatch(string(source), -1) {
+				plain, numbered := StepOf(found[1]+"/x"), StepOf(found[1]+"'1/x")
+				if plain == found[1] || numbered != plain {
+					t.Errorf("%s: %s is shown as %q, and %q", path, found[1], plain, numbered)
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // finished writes an output with the tables and returns it.

@@ -24,7 +24,7 @@ func PassagesPlan(w io.Writer, width int, run *records.Run) error {
 	out.item("input", "%s in %s, about %s, below %s", bytesOf(run.Input.Bytes), plural(run.Input.Files, "file"),
 		plural(run.Chosen.Documents, "document"), cmp.Or(terminal.Mask(run.Input.Root), "-"))
 	if found.Items != nil {
-		out.item("items", "those of %s, %s, which each process holds", plural(run.References.Files, "file"),
+		out.item("items", "those of %s, %s, held in memory by each process", plural(run.References.Files, "file"),
 			bytesOf(run.References.Bytes))
 		out.item("search", "runs of at least %s, with at least %g of the words of an item", plural(found.Length, "word"),
 			found.Items.Share)
@@ -56,9 +56,9 @@ func Passages(w io.Writer, width int, run *records.Run, dir string, most []recor
 		out.passagesFound(found)
 	}
 	if found.Cut != "none" {
-		out.item("cut", "%s; a text continues after %s", found.Cut, plural(found.Seams, "cut"))
+		out.item("cut", "%s; cuts followed by text: %s", found.Cut, count(found.Seams))
 		if found.Uncut > 0 {
-			out.item("not cut", "%s whose text is not a string of its own", plural(found.Uncut, "document"))
+			out.item("not cut", "%s whose text is not one whole string", plural(found.Uncut, "document"))
 		}
 	}
 	out.item("took", "%s, %s CPU, peak memory %s", seconds(run.Seconds), seconds(run.CPU), bytesOf(run.Peak))

@@ -21,7 +21,8 @@ func Study(w io.Writer, s *records.Study) error {
 	out := &printer{w: w}
 	out.printf("%s, %s\n\n", plural(len(s.Documents), "document"), plural(s.Pairs, "pair"))
 	similarity := table{right: true}
-	similarity.head("similarity in per cent", "mean", "median", "99th percentile", "largest", "tokens removed, %")
+	out.printf("similarity in per cent:\n")
+	similarity.head("setting", "mean", "median", "99th percentile", "largest", "tokens removed, %")
 	for _, setting := range s.Settings {
 		similarity.row(setting.Name, perCent(setting.Mean), perCent(setting.Median),
 			perCent(setting.Percentile), perCent(setting.Largest), perCent(setting.Removed))
@@ -186,7 +187,7 @@ var contrasts = []contrast{
 	{"Spaces", "kept", "removed", "no spaces", func(s *records.StudySetting) *bool { return &s.Spaces }},
 	{"Stop words", "kept", "removed", "no stop words", func(s *records.StudySetting) *bool { return &s.StopWords }},
 	{"Stemming", "words as they are", "stems", "stems", func(s *records.StudySetting) *bool { return &s.Stemmed }},
-	{"Capitals", "made small", "kept", "capitals", func(s *records.StudySetting) *bool { return &s.Case }},
+	{"Capitals", "lower case", "kept", "capitals", func(s *records.StudySetting) *bool { return &s.Case }},
 	{"Punctuation", "left out", "kept", "punctuation", func(s *records.StudySetting) *bool { return &s.Punctuation }},
 	{"Replicas", "each shingle once", "as often as it occurs", "repeated shingles",
 		func(s *records.StudySetting) *bool { return &s.Replicas }},
@@ -221,7 +222,7 @@ func follows(s *records.Study) string {
 		return ""
 	}
 	return fmt.Sprintf("With shingles of %s, the mean similarity is %s %%. The step that changes it most by itself is "+
-		"\"%s\": %s %%.",
+		"\"%s\", to %s %%.",
 		sized(s, plain.K), perCent(plain.Mean), step, perCent(mean))
 }
 

@@ -34,7 +34,7 @@ func Plan(w io.Writer, width int, run *records.Run) error {
 		out.item("input", "%s in %s, %s, below %s", bytes, files, documents, below)
 	} else {
 		out.item("input", "%s in %s, below %s", bytes, files, below)
-		against(out, run, "; with the input "+documents)
+		against(out, run, "; "+documents+" including the input")
 	}
 	if f != nil {
 		sampledTexts(out, f)
@@ -47,7 +47,7 @@ func Plan(w io.Writer, width int, run *records.Run) error {
 		out.item("parameters", "%s", c.Reason)
 		out.item("", "the comparison moves at most about %s of shingle sets", bytesOf(c.JoinBytes))
 	case c.Pieces > 0:
-		out.item("parameters", "%d pieces of %d bits; a pair at the threshold is found with probability %.5f", c.Pieces,
+		out.item("parameters", "%d pieces of %d-bit signatures; a pair at the threshold is found with probability %.5f", c.Pieces,
 			c.Signature, c.ExpectedRecall)
 		out.item("", "%s", c.Reason)
 	default:
@@ -120,7 +120,7 @@ func Summary(w io.Writer, width int, run *records.Run, dir string, example *reco
 	out.item("clusters", "%s", count(n.Clusters))
 	out.item("removed", "%s%s", plural(n.Removed, "document"), removed(run))
 	if again := nearCopies(run); again > 0 {
-		out.item("", "%s as near-duplicates: what they are copies of was removed, too",
+		out.item("", "%s as near-duplicates: the documents they copy were removed, too",
 			several(again, "copy counts", "copies count"))
 	}
 	if n.Chained > 0 {
@@ -137,7 +137,7 @@ func Summary(w io.Writer, width int, run *records.Run, dir string, example *reco
 	}
 	out.item("kept", "%s%s", plural(kept, "document"), still)
 	if run.Parameters.Append {
-		out.item("appended", "%s and %s, to %s", plural(documents-n.Removed-n.NotCompared, "kept document"),
+		out.item("appended", "%s and %s to %s", plural(documents-n.Removed-n.NotCompared, "kept document"),
 			plural(n.Near, "removed near-duplicate"), terminal.Mask(run.Parameters.Against[0]))
 	}
 	if run.Recall != nil {
@@ -197,7 +197,7 @@ func recall(out *printer, run *records.Run) {
 			share(m.Recall), interval, count(m.Found), plural(m.True, "near pair"), plural(m.Sample, "document"), family)
 	}
 	if r.Crowds > 0 {
-		out.item("", "without the pairs of %s above --pair-budget", plural(r.Crowds, "component"))
+		out.item("", "not counting the pairs of %s above --pair-budget", plural(r.Crowds, "group"))
 	}
 }
 
@@ -315,8 +315,8 @@ func detected(out *printer, all []records.FileEncoding) {
 		case e.Read:
 			out.item(label, "%s read as %s (at least %d %% sure)", plural(e.Files, "file"), e.Name, e.Percent)
 		case e.Name != records.UnknownEncoding:
-			out.item(label, "%s may be %s, which is too uncertain to use, such as %s (%d %%)", plural(e.Files, "file"), e.Name,
-				terminal.Mask(e.File), e.Percent)
+			out.item(label, "%s, such as %s, may be %s (%d %%), too uncertain to use", plural(e.Files, "file"),
+				terminal.Mask(e.File), e.Name, e.Percent)
 		default:
 			out.item(label, "%s of no known encoding, such as %s", plural(e.Files, "file"),
 				terminal.Mask(e.File))

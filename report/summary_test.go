@@ -141,7 +141,7 @@ func TestSummaryOfRecall(t *testing.T) {
 	}
 	want := `recall        estimated 0.9313 to 0.9690: found 1,900 of about 2,000 near pairs
 recall        measured 0.9000, 95 % interval 0.7863 to 0.9566: found 45 of the 50 near pairs of 100 documents drawn and compared with all
-              without the pairs of 2 components above --pair-budget
+              not counting the pairs of 2 groups above --pair-budget
 `
 	if !strings.Contains(got.String(), want) {
 		t.Errorf("no\n%s\nin\n%s", want, got.String())
@@ -221,7 +221,7 @@ func TestInCommon(t *testing.T) {
 // kept some of them.
 func TestSummaryOfNearCopies(t *testing.T) {
 	run := &records.Run{Counts: records.Counts{Records: 9, Copies: 5, Removed: 8, Identical: 1, SameSet: 1, Near: 6}}
-	const want = "\n              3 copies count as near-duplicates: what they are copies of was removed, too\n"
+	const want = "\n              3 copies count as near-duplicates: the documents they copy were removed, too\n"
 	for _, protect := range [][]string{nil, {"a"}} {
 		run.Parameters.Protect = protect
 		var got strings.Builder
@@ -252,7 +252,7 @@ func TestSummaryOfSimHash(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, summary.String())
 		}
 	}
-	if want := "parameters    37 pieces of 199 bits; a pair at the threshold is found with probability 0.50000\n              why\n"; !strings.Contains(plan.String(), want) {
+	if want := "parameters    37 pieces of 199-bit signatures; a pair at the threshold is found with probability 0.50000\n              why\n"; !strings.Contains(plan.String(), want) {
 		t.Errorf("no %q in\n%s", want, plan.String())
 	}
 }

@@ -84,7 +84,7 @@ func passedOn(app *kong.Application, args []string) (own, options []string, err 
 	if kind := environment["environment-type"]; kind != "" {
 		own = append(own, "--environment="+strings.TrimSuffix(strings.ToLower(kind)+":"+environment["environment-config"], ":"))
 	} else if len(environment) > 0 {
-		return nil, nil, withHelp(job.Usage("--environment-config: add --environment-type, PROCESS, EXTERNAL or DOCKER"), "dedup")
+		return nil, nil, withHelp(job.Usage("--environment-config: add --environment-type PROCESS, EXTERNAL or DOCKER"), "dedup")
 	}
 	return own, options, nil
 }

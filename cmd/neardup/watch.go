@@ -57,7 +57,7 @@ func (c *dedupCmd) watch() (*watch, error) {
 		w.lineage.Output = absolute(c.Output)
 	}
 	if err := w.event(monitor.Start, w.started, nil); err != nil {
-		return nil, job.Usage("--lineage-file %w", err)
+		return nil, job.Usage("--lineage-file: %w", err)
 	}
 	return w, nil
 }

@@ -274,7 +274,7 @@ func unknown(app *kong.Application, command *kong.Node, key string) string {
 	}
 	nearest := edit.Nearest(key, maps.Keys(flagsOf(command)))
 	if nearest == "" {
-		return fmt.Sprintf("unknown key %q; keys are the names of flags, see %s %s --help", key, app.Name, command.Name)
+		return fmt.Sprintf("unknown key %q; keys are the names of flags; see %s %s --help", key, app.Name, command.Name)
 	}
 	return fmt.Sprintf("unknown key %q; did you mean %q?", key, nearest)
 }

@@ -19,7 +19,7 @@ const assumed = 4 << 30
 func Available(root fs.FS) (n int64, source string) {
 	n, source = installed(root), "this machine's memory"
 	if n == 0 {
-		n, source = assumed, "the memory assumed of a machine that does not tell"
+		n, source = assumed, "the assumed memory"
 	}
 	if limit := limitOfGroups(root); limit < n {
 		n, source = limit, "the container's limit"

@@ -39,7 +39,7 @@ func TestAvailable(t *testing.T) {
 		of    string
 	}{
 		"no control group":     {tree{"proc/meminfo": meminfo}, 8192000000, machine},
-		"a silent machine":     {tree{}, assumed, "the memory assumed of a machine that does not tell"},
+		"a silent machine":     {tree{}, assumed, "the assumed memory"},
 		"a silent machine, v2": {tree{"proc/self/cgroup": "0::/\n", "proc/self/mountinfo": mounted2, "sys/fs/cgroup/memory.max": "600000000\n"}, 6e8, container},
 		"v2 in a container": {tree{
 			"proc/meminfo": meminfo, "proc/self/cgroup": "0::/\n", "proc/self/mountinfo": mounted2, "sys/fs/cgroup/memory.max": "600000000\n",

@@ -41,7 +41,7 @@ func Named(name string) (*Encoding, error) {
 		found, err = htmlindex.Get(plain)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("no encoding is called %q; name one of the Encoding Standard, such as windows-1252, "+
+		return nil, fmt.Errorf("no encoding is called %q; use a name from the Encoding Standard, such as windows-1252, "+
 			"shift_jis or utf-16le", name)
 	}
 	canonical, err := htmlindex.Name(found)

@@ -208,7 +208,7 @@ func Plan(ctx context.Context, args []string, o Options) (*Listing, error) {
 		}
 	}
 	if len(args) > 0 && len(l.files) == 0 && !o.AllowEmpty {
-		return nil, errors.New("--include and --exclude match no input file; change them")
+		return nil, errors.New("--include and --exclude leave no input file; change them")
 	}
 	inputs, skipped := len(l.files), l.Skipped
 	for i, path := range o.References {
@@ -343,7 +343,7 @@ func (l *chooser) repeated(path string, first *listed, standing blocks.Standing)
 func stdin(ctx context.Context, o Options) (listed, error) {
 	f, err := formatNamed(o.Format)
 	if err != nil {
-		return listed{}, fmt.Errorf("standard input has no name to tell its format; give --format (%s)",
+		return listed{}, fmt.Errorf("cannot tell the format of standard input; give --format (%s)",
 			strings.Join(Formats(), ", "))
 	}
 	copied, err := storage.Stat(ctx, o.Stdin)
@@ -397,8 +397,8 @@ func layOut(ctx context.Context, files []listed, root string, o Options) (*Input
 		if f.source == "" {
 			var ok bool
 			if f.source, ok = storage.Rel(root, f.path); !ok {
-				return nil, fmt.Errorf("%s: it has no folder in common with the other inputs, and the names of sources "+
-					"are relative to that; read it in a separate run", f.path)
+				return nil, fmt.Errorf("%s: it has no folder in common with the other inputs, to which the names of "+
+					"sources would be relative; read it in a separate run", f.path)
 			}
 		}
 		if !utf8.ValidString(f.path) {

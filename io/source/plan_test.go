@@ -180,17 +180,17 @@ func TestFormats(t *testing.T) {
 		{"", "a.JSON", list, "a.JSON=json"},
 		{"", "a.json b.jsonl", list, "in holds several formats: json (in/a.json), jsonl (in/b.jsonl); choose with --include or --exclude, as in --include '*.json'"},
 		{"", "a.jsonl b.orc c.orc", lines, "in holds several formats: orc (2 files, such as in/b.orc), jsonl (in/a.jsonl); choose"},
-		{"", "b.orc", lines, "in: no file of a known format among 1; neardup does not read ORC files; convert it, for example: " +
+		{"", "b.orc", lines, "in: none of 1 files has a known format; neardup does not read ORC files; convert it, for example: " +
 			`python -c 'import pandas; pandas.read_orc("in/b.orc").to_parquet("in/b.orc.parquet")'`},
-		{"", "b.Docx c.docx d.pdf README", lines, "in: no file of a known format among 4; neardup does not read Word documents; " +
+		{"", "b.Docx c.docx d.pdf README", lines, "in: none of 4 files has a known format; neardup does not read Word documents; " +
 			"convert it, for example: pandoc in/b.Docx --to plain --output in/b.Docx.txt"},
 		{"", "dataset_info.json state.json data-00000-of-00001.arrow", list, "in: neardup does not read datasets that save_to_disk wrote; " +
 			`convert it, for example: python -c 'import datasets; ds = datasets.load_from_disk("in"); ds.to_parquet("in.parquet")'`},
 		{"", "data-00000-of-00001.arrow", list, "in: neardup does not read datasets that save_to_disk wrote"},
 		{"", "a.jsonl.gz b.jsonl.bz2", lines, "in holds several formats: bz2 (in/b.jsonl.bz2), jsonl (in/a.jsonl.gz); choose with --include or --exclude, as in --include '*.jsonl.gz'"},
-		{"", "a.txt b.txt.gz", lines, "in: no file of a known format among 2; give --format files (one document per file) or lines (one per line)"},
+		{"", "a.txt b.txt.gz", lines, "in: none of 2 files has a known format; give --format files (one document per file) or lines (one per line)"},
 		{"", "a.jsonl Thumbs.db Desktop.ini", lines, "a.jsonl=jsonl"},
-		{"", "README notes.md", lines, "in: no file of a known format among 2; give --format (json, jsonl, "},
+		{"", "README notes.md", lines, "in: none of 2 files has a known format; give --format (json, jsonl, "},
 		{"jsonl", "a.json b.jsonl c.ndjson d e.md", lines, "a.json=jsonl b.jsonl=jsonl c.ndjson=jsonl"},
 		{"jsonl", "a.jsonl c.sgm", lines, "in holds several formats: jsonl (in/a.jsonl), reuters (in/c.sgm); choose with --include or --exclude, as in --include '*.jsonl'"},
 		{"jsonl", "d.txt e", lines, "d.txt=jsonl e=jsonl"}, // names that say nothing about the format
@@ -325,7 +325,7 @@ func TestPlanErrors(t *testing.T) {
 		{"missing", "", []string{"missing", "no such file"}},
 		{"notes.txt", "", []string{"notes.txt: cannot tell the format from the file name; give --format files (one document per file)"}},
 		{"note*", "", []string{"notes.txt: cannot tell the format from the file name; give --format files (one document per file)"}},
-		{"in", "", []string{"in: no file of a known format among 1; give --format (json, jsonl, "}},
+		{"in", "", []string{"in: none of 1 files has a known format; give --format (json, jsonl, "}},
 		{"notes.txt", "txt", []string{`"txt" is not a format; give --format files (one document per file) or lines (one per line)`}},
 		{"notes.txt", "docx", []string{`"docx" is not a format; neardup does not read Word documents; convert it, for example: pandoc FILE`}},
 		{"empty", "lines", []string{"empty: the folder has no files; give one that has some"}},
@@ -564,7 +564,7 @@ func TestPick(t *testing.T) {
 		o := Options{Fields: fields, Include: strings.Fields(tt.include), Exclude: strings.Fields(tt.exclude)}
 		listing, err := Plan(t.Context(), strings.Fields(tt.args), o)
 		if tt.want == "" {
-			if err == nil || !strings.Contains(err.Error(), "match no input file") && !strings.Contains(err.Error(), "pattern [") {
+			if err == nil || !strings.Contains(err.Error(), "leave no input file") && !strings.Contains(err.Error(), "pattern [") {
 				t.Errorf("%+v: %v", tt, err)
 			}
 			continue

@@ -253,7 +253,7 @@ func (f *readFn) read(key blocks.Key, record *reading.Record, rows *rejecter) bo
 		reason, detail := why(record)
 		row := records.Rejected{
 			Reason: reason,
-			Detail: fmt.Sprintf("%s (%d bytes)", detail, len(record.Raw)),
+			Detail: fmt.Sprintf("%s; the record has %d bytes", detail, len(record.Raw)),
 			Raw:    new(record.Raw[:min(len(record.Raw), records.MaxRaw)]),
 		}
 		if doc.HasID {
@@ -266,14 +266,14 @@ func (f *readFn) read(key blocks.Key, record *reading.Record, rows *rejecter) bo
 	case longID(doc) && !rows.in.Stores(key):
 		rows.add(key, records.Rejected{
 			ID: rows.id(key, doc), Reason: records.ReasonLongID,
-			Detail: fmt.Sprintf("%d bytes of id, and %d are the limit", len(doc.ID), MaxID),
+			Detail: fmt.Sprintf("the id has %d bytes (maximum: %d)", len(doc.ID), MaxID),
 		})
 	case doc.NoText:
 		rows.add(key, records.Rejected{ID: rows.id(key, doc), Reason: records.ReasonNoText})
 	case int64(len(doc.Text)) > limit:
 		rows.add(key, records.Rejected{
 			ID: rows.id(key, doc), Reason: records.ReasonTooLarge,
-			Detail: fmt.Sprintf("%d bytes of text, --max-doc-bytes is %d", len(doc.Text), limit),
+			Detail: fmt.Sprintf("%d bytes of text; --max-doc-bytes is %d", len(doc.Text), limit),
 		})
 	default:
 		f.out.add(&blocks.Document{

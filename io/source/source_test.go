@@ -160,7 +160,7 @@ func TestRead(t *testing.T) {
 			for _, row := range out.rejected[0] {
 				rows = append(rows, row.Position)
 				rec := f.Records[slices.IndexFunc(f.Records, func(r codectest.Planted) bool { return r.Position == row.Position })]
-				if row.Source != "file"+f.Ending || string(*row.Raw) != rec.Raw || !strings.HasSuffix(row.Detail, fmt.Sprintf("(%d bytes)", len(rec.Raw))) {
+				if row.Source != "file"+f.Ending || string(*row.Raw) != rec.Raw || !strings.HasSuffix(row.Detail, fmt.Sprintf("; the record has %d bytes", len(rec.Raw))) {
 					t.Errorf("%s: row %+v of %+v", f.Format, row, rec)
 				}
 			}
@@ -242,13 +242,13 @@ func TestReadRejects(t *testing.T) {
 	}
 	at := func(i int) string { return fmt.Sprintf("a.jsonl@%d", f.Records[i].Position) }
 	want := []row{
-		{"a.jsonl", "large", "too large", "1001 bytes of text, --max-doc-bytes is 1000", 0},
-		{"a.jsonl", at(2), "too large", "1001 bytes of text, --max-doc-bytes is 1000", 0},
+		{"a.jsonl", "large", "too large", "1001 bytes of text; --max-doc-bytes is 1000", 0},
+		{"a.jsonl", at(2), "too large", "1001 bytes of text; --max-doc-bytes is 1000", 0},
 		{"a.jsonl", "null", "too large", fmt.Sprintf("the record is larger than %d bytes; raise --max-doc-bytes to compare it", limit), 0},
-		{"a.jsonl", "null", codec.BrokenJSON, fmt.Sprintf("column %d: unexpected end of line (%d bytes)", len(broken), len(broken)), 1 << 20},
-		{"a.jsonl", strings.Repeat("i", MaxID), codec.TextNotString, fmt.Sprintf("\"text\" is a boolean (%d bytes)", len(f.Records[5].Raw)), len(f.Records[5].Raw)},
-		{"a.jsonl", at(6), "id too long", "4097 bytes of id, and 4096 are the limit", 0},
-		{"a.jsonl", at(7), codec.TextNotString, fmt.Sprintf("\"text\" is a boolean (%d bytes)", len(f.Records[7].Raw)), len(f.Records[7].Raw)},
+		{"a.jsonl", "null", codec.BrokenJSON, fmt.Sprintf("column %d: unexpected end of line; the record has %d bytes", len(broken), len(broken)), 1 << 20},
+		{"a.jsonl", strings.Repeat("i", MaxID), codec.TextNotString, fmt.Sprintf("\"text\" is a boolean; the record has %d bytes", len(f.Records[5].Raw)), len(f.Records[5].Raw)},
+		{"a.jsonl", at(6), "id too long", "the id has 4097 bytes (maximum: 4096)", 0},
+		{"a.jsonl", at(7), codec.TextNotString, fmt.Sprintf("\"text\" is a boolean; the record has %d bytes", len(f.Records[7].Raw)), len(f.Records[7].Raw)},
 		{"b.sgm", "7", "no text", "", 0},
 	}
 	if !slices.Equal(got, want) {

@@ -23,14 +23,14 @@ func TestInvalidUTF8(t *testing.T) {
 		name, good, bad string
 		detail, text    string // of the bad record; kept
 	}{
-		{"a.jsonl", good, `{"id":"\u00e9\n","text":"a caf` + "\xE9" + `"}`, "byte 5 of the text (byte 46 of the file) is E9, which is not UTF-8; it may be windows-1252 (33 bytes)", "a caf\xE9"},
-		{"a.jsonl", good, `{"text":"\"` + "\xE9" + `\""}`, "byte 1 of the text is E9, which is not UTF-8 (16 bytes)", "\"\xE9\""},
-		{"a.jsonl", good, `{"text":"a\ud800b"}`, `byte 1 of the text is \ud800, which is half of a surrogate pair (19 bytes)`, "a\xED\xA0\x80b"},
-		{"a.jsonl", good, `{"text":"\udc01\ud801"}`, `byte 0 of the text is \udc01, which is half of a surrogate pair (23 bytes)`, "\xED\xB0\x81\xED\xA0\x81"},
-		{"a.jsonl", good, `{"text":"` + "\xED\xBF\xBF" + `"}`, `byte 0 of the text (byte 25 of the file) is \udfff, which is half of a surrogate pair (14 bytes)`, "\xED\xBF\xBF"},
-		{"a.jsonl", good, `{"text":"` + "\xED\xA0" + `"}`, "byte 0 of the text (byte 25 of the file) is ED, which is not UTF-8 (13 bytes)", "\xED\xA0"},
-		{"a.tsv", "text\tid\none\tx\n", "th\xE9re\t\xE9", "byte 2 of the text (byte 16 of the file) is E9, which is not UTF-8; it may be windows-1252 (7 bytes)", "th\xE9re"},
-		{"a.txt", "fourteen bytes\n", "caf\xE9 au lait", "byte 3 of the text (byte 18 of the file) is E9, which is not UTF-8; it may be windows-1252 (12 bytes)", "caf\xE9 au lait"},
+		{"a.jsonl", good, `{"id":"\u00e9\n","text":"a caf` + "\xE9" + `"}`, "byte 5 of the text (byte 46 of the file) is E9, which is not UTF-8; it may be windows-1252; the record has 33 bytes", "a caf\xE9"},
+		{"a.jsonl", good, `{"text":"\"` + "\xE9" + `\""}`, "byte 1 of the text is E9, which is not UTF-8; the record has 16 bytes", "\"\xE9\""},
+		{"a.jsonl", good, `{"text":"a\ud800b"}`, `byte 1 of the text is \ud800, which is half of a surrogate pair; the record has 19 bytes`, "a\xED\xA0\x80b"},
+		{"a.jsonl", good, `{"text":"\udc01\ud801"}`, `byte 0 of the text is \udc01, which is half of a surrogate pair; the record has 23 bytes`, "\xED\xB0\x81\xED\xA0\x81"},
+		{"a.jsonl", good, `{"text":"` + "\xED\xBF\xBF" + `"}`, `byte 0 of the text (byte 25 of the file) is \udfff, which is half of a surrogate pair; the record has 14 bytes`, "\xED\xBF\xBF"},
+		{"a.jsonl", good, `{"text":"` + "\xED\xA0" + `"}`, "byte 0 of the text (byte 25 of the file) is ED, which is not UTF-8; the record has 13 bytes", "\xED\xA0"},
+		{"a.tsv", "text\tid\none\tx\n", "th\xE9re\t\xE9", "byte 2 of the text (byte 16 of the file) is E9, which is not UTF-8; it may be windows-1252; the record has 7 bytes", "th\xE9re"},
+		{"a.txt", "fourteen bytes\n", "caf\xE9 au lait", "byte 3 of the text (byte 18 of the file) is E9, which is not UTF-8; it may be windows-1252; the record has 12 bytes", "caf\xE9 au lait"},
 	} {
 		content, bad := tt.good+tt.bad, tt.bad
 		o := Options{Fields: fields, MaxDocument: 1000}
@@ -104,7 +104,7 @@ func TestInvalidUTF8Packed(t *testing.T) {
 	o := Options{Fields: fields, MaxDocument: 1000}
 	in := inputs(t, o, write(t, t.TempDir(), "a.jsonl", readertest.Pack(t, []byte("{\"text\":\"\xE9\"}\n"), "gzip")))
 	rows := run(t, in, o).rejected[0]
-	const want = "byte 0 of the text (byte 9 of the unpacked file) is E9, which is not UTF-8 (13 bytes)"
+	const want = "byte 0 of the text (byte 9 of the unpacked file) is E9, which is not UTF-8; the record has 13 bytes"
 	if len(rows) != 1 || rows[0].Detail != want {
 		t.Errorf("rejected %+v, want %s", rows, want)
 	}
@@ -280,7 +280,7 @@ func TestNotWide(t *testing.T) {
 	// What is not UTF-16 is not mistaken for it.
 	o := Options{Format: "files", Fields: fields, MaxDocument: 1000}
 	rows := run(t, inputs(t, o, write(t, t.TempDir(), "a", []byte("name\x00\x01\x02\x03"))), o).rejected[0]
-	if len(rows) != 1 || rows[0].Detail != "4 of the first 8 bytes of the text are control characters (8 bytes)" {
+	if len(rows) != 1 || rows[0].Detail != "4 of the first 8 bytes of the text are control characters; the record has 8 bytes" {
 		t.Errorf("rejected %+v", rows)
 	}
 }

@@ -120,7 +120,7 @@ func Solve(in Input) (Choice, error) {
 			"recall or raise the threshold",
 			in.Threshold, in.Recall, MaxSignature)
 	case best.Bands == 0:
-		selective.Reason = fmt.Sprintf("at recall %v and threshold %v many unrelated documents must be compared (more "+
+		selective.Reason = fmt.Sprintf("at recall %v and threshold %v, many unrelated documents must be compared (more "+
 			"than %v candidates per document), so the run is slower. A higher threshold helps, and so do longer shingles "+
 			"if unrelated documents share phrases but not whole passages",
 			in.Recall, in.Threshold, in.maxEdges())
@@ -139,13 +139,13 @@ func Assess(in Input, bands, rows int) (Choice, error) {
 		return Choice{}, err
 	}
 	if bands < 1 || rows < 1 || bands > MaxSignature/rows {
-		return Choice{}, fmt.Errorf("%d bands of %d rows: must be at least 1 each, and at most %d values together",
+		return Choice{}, fmt.Errorf("%d bands of %d rows: must be at least 1 each, and their product at most %d",
 			bands, rows, MaxSignature)
 	}
 	c := in.assess(bands, rows)
 	c.Reason = "bands and rows were given"
 	if c.Percolates {
-		c.Reason += fmt.Sprintf("; with them each document has more than %v unrelated candidates. More rows or fewer bands "+
+		c.Reason += fmt.Sprintf("; with them, each document has more than %v unrelated candidates. More rows or fewer bands "+
 			"help, and so do longer shingles if unrelated documents share phrases but not whole passages", in.maxEdges())
 	}
 	return c, nil

@@ -40,8 +40,8 @@ func TestParseErrors(t *testing.T) {
 		"word:5:5":     `"5:5" is not`,
 		"word:5:it":    `"5:it" is not`,
 		"stopword":     `"" is not a whole number`,
-		"stopword:3:":  `no stop words of language ""`,
-		"stopword:3:x": `no stop words of language "x"; use one of da`,
+		"stopword:3:":  `no stop words for language ""`,
+		"stopword:3:x": `no stop words for language "x"; use one of da`,
 		"stopword:0":   `"0" is not a whole number`,
 		"item:1":       `an item is a shingle by itself`,
 	} {

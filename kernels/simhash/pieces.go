@@ -141,7 +141,7 @@ func Choose(in Input, recall float64) (Choice, error) {
 			return in.assess(p), nil
 		}
 	}
-	return Choice{}, fmt.Errorf("recall %v: no pieces of %d bits reach this; lower the recall, or take more bits",
+	return Choice{}, fmt.Errorf("recall %v: no number of pieces of %d-bit signatures reaches this; give a lower recall or more bits",
 		recall, in.Bits)
 }
 

@@ -41,7 +41,7 @@ type Stemmer struct {
 func NewStemmer(language string) (*Stemmer, error) {
 	algorithm, ok := algorithms[language]
 	if !ok {
-		return nil, fmt.Errorf("no stemmer of language %q; use one of %s", language,
+		return nil, fmt.Errorf("no stemmer for language %q; use one of %s", language,
 			strings.Join(slices.Sorted(maps.Keys(algorithms)), ", "))
 	}
 	return &Stemmer{algorithm: algorithm, env: snowballstem.NewEnv(""), stems: map[string]string{}}, nil

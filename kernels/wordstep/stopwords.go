@@ -14,7 +14,7 @@ var lists embed.FS
 func StopWords(language string) ([]string, error) {
 	list, err := lists.ReadFile("lists/" + language + ".txt")
 	if err != nil {
-		return nil, fmt.Errorf("no stop words of language %q; use one of %s", language, strings.Join(languages(), ", "))
+		return nil, fmt.Errorf("no stop words for language %q; use one of %s", language, strings.Join(languages(), ", "))
 	}
 	return strings.Fields(string(list)), nil
 }

@@ -187,7 +187,7 @@ func (c *Commit) leaveParts(ctx context.Context) error {
 		bytes += p.Bytes()
 		c.mark(keep, p)
 	}
-	c.o.Warn("kept %d MB of the run's work in %s; the same command continues with it, and --resume never removes it", bytes/1e6, c.staging)
+	c.o.Warn("kept %d MB of the run's work in %s; the same command continues with it; to remove it, give --resume never", bytes/1e6, c.staging)
 	return c.clear(ctx, c.Temporary(), keep)
 }
 

@@ -365,11 +365,11 @@ func (r *run) checkBounds() error {
 			r.config.Output, r.plan.Documents, r.plan.Shingles, maxDocuments, maxShingles)
 	}
 	if r.plan.Documents > maxDocuments && slices.ContainsFunc(r.part.methods, func(m Method) bool { return !m.deduplicates() }) {
-		return job.Usage("about %d documents have %d pairs, too many to check each of them; give --limit %d", r.plan.Documents, r.plan.Documents*(r.plan.Documents-1)/2, maxDocuments)
+		return job.Usage("about %d documents have %d pairs, too many to check one by one; give --limit %d", r.plan.Documents, r.plan.Documents*(r.plan.Documents-1)/2, maxDocuments)
 	}
 	if words := r.words(); slices.Contains(r.part.methods, bruteForce) && words > maxShingles {
 		share := maxShingles / float64(words)
-		return job.Usage("--methods %s: about %d shingles are too many to compare all with all (maximum: %.0f); give --limit %d, or the method complete instead, which finds the same pairs",
+		return job.Usage("--methods %s: with about %d shingles (maximum: %.0f), there are too many pairs to compare; give --limit %d, or the method complete instead, which finds the same pairs",
 			bruteForce, r.plan.Shingles, float64(r.plan.Shingles)*share, int64(float64(r.plan.Documents)*share))
 	}
 	return nil

@@ -132,9 +132,9 @@ func (r *run) countValues(facts []blocks.Fact) {
 		if of == nil {
 			continue
 		}
-		is := "no number"
+		is := "not a number"
 		if rule.Kind == match.Dates {
-			is = "no date"
+			is = "not a date"
 		}
 		r.record.UnreadValues = append(r.record.UnreadValues, *of)
 		documents := "1 document"
@@ -172,11 +172,11 @@ func (r *run) checkLoss() error {
 		dropped += n.NotCompared
 	}
 	if r.asked.Writes(output.Documents) && r.listed != n.Records {
-		return fmt.Errorf("lost records: %d were read, but documents has %d rows; this is an error in neardup, please report it with run.json",
+		return fmt.Errorf("lost records: %d were read, but the table documents has %d rows; this is an error in neardup; please report it with run.json",
 			n.Records, r.listed)
 	}
 	if r.asked.Writes(output.Corpus) && n.Records != n.Corpus+n.Removed+dropped {
-		return fmt.Errorf("lost records: %d were read, but %d in corpus + %d removed + %d left out; this is an error in neardup, please report it with run.json",
+		return fmt.Errorf("lost records: %d were read, but %d in corpus + %d removed + %d left out; this is an error in neardup; please report it with run.json",
 			n.Records, n.Corpus, n.Removed, dropped)
 	}
 	return nil

@@ -99,7 +99,7 @@ func (c *Config) checkFrom(f *output.Finished) error {
 	var lacking []string
 	for _, part := range []output.Part{output.Pairs, output.Clusters, output.Rejected} {
 		if !was.Wrote(string(part)) && (part != output.Rejected || n.Unreadable+n.NotCompared > 0) {
-			lacking = append(lacking, string(part))
+			lacking = append(lacking, "the table "+string(part))
 		}
 	}
 	ranks := slices.ContainsFunc(c.Keep, func(policy string) bool {
@@ -111,19 +111,19 @@ func (c *Config) checkFrom(f *output.Finished) error {
 	case c.Resume == job.ResumeAlways:
 		return job.Usage("--from %s: such a run keeps nothing to continue from; drop --resume always", c.From)
 	case f.Run.References != nil:
-		return refuse("it was compared with --against, and its tables have only the references that resemble an input")
+		return refuse("it was made with --against, and its tables have only the references that resemble an input")
 	case was.Compare == job.Containment:
 		return refuse("its tables do not say which of two documents is larger")
 	case c.Threshold < was.Threshold:
 		return job.Usage("--from %s: it has only pairs that are at least %v similar; give --threshold %[2]v or more, or run dedup on the input", c.From, was.Threshold)
 	case len(lacking) > 0:
-		return refuse("it lacks the tables %s", strings.Join(lacking, ", "))
+		return refuse("it lacks %s", strings.Join(lacking, " and "))
 	case n.PairsPartial > 0:
-		return refuse("it lists only some pairs of %d groups, which have too many pairs or too long ids", n.PairsPartial)
+		return refuse("it lists only some pairs of %s with more pairs, or longer ids, than --pair-budget allows", records.Plural(n.PairsPartial, "group"))
 	case ranks:
 		return refuse("its tables lack the values that --keep %s ranks documents by", strings.Join(c.Keep, ", --keep "))
 	case slices.Contains(was.Inputs, "-"):
-		return refuse("it is of standard input, which cannot be read again")
+		return refuse("it was made from standard input, which cannot be read again")
 	case slices.Contains(c.Write, string(output.Documents)):
 		return refuse("its tables do not list every record for --write documents")
 	case c.MaxRemoved != "":

@@ -163,7 +163,7 @@ func TestDecideAgainRefuses(t *testing.T) {
 		{whole, "--resume=always", "drop --resume always"},
 		{crowd, "--threshold=.7", "it lists only some pairs"},
 		{beside, "--threshold=.9", "compared with --against"},
-		{lean, "--threshold=.9", "it lacks the tables clusters"},
+		{lean, "--threshold=.9", "it lacks the table clusters"},
 	} {
 		_, err := decidedAgain(t, c.from, strings.Fields(c.flags)...)
 		if job.Status(err) != 2 || !strings.Contains(err.Error(), c.want) {

@@ -27,7 +27,7 @@ type RemovedError struct {
 func (e *RemovedError) Error() string {
 	others := ""
 	if e.Sources > 1 {
-		others = fmt.Sprintf("; and too many of %d more", e.Sources-1)
+		others = fmt.Sprintf("; other sources that exceed it: %d", e.Sources-1)
 	}
 	return fmt.Sprintf("%s: %d of %d documents would be removed, which is more than --max-removed %v%s; nothing is published; look at the input, or raise the limit", e.Source, e.Removed, e.Documents, e.Limit, others)
 }

@@ -41,32 +41,32 @@ func shared() (names []string) {
 // checkIndexed returns a *job.UsageError, with the reason, for settings that cannot be used with an index.
 func checkIndexed(a *job.Asked) error {
 	refused := func(flag, why string) error { return job.Usage("%s cannot be used with an index: %s", flag, why) }
-	const later = "a later document could remove one that is already published; drop it"
+	const later = "a later document could remove one that is already published; drop this flag"
 	switch {
 	case a.Cluster != records.Default().Cluster:
-		return refused("--cluster "+a.Cluster, "a later document may join two clusters that have each kept a document; drop it")
+		return refused("--cluster "+a.Cluster, "a later document may join two clusters that have each kept a document; drop this flag")
 	case !slices.Equal(a.Keep, records.Default().Keep):
 		return refused("--keep "+strings.Join(a.Keep, " --keep "), later)
 	case len(a.Protect) > 0:
 		return refused("--protect", later)
 	case a.MatchNumbers:
-		return refused("--match-numbers", "it does not store the numbers of texts; drop it")
+		return refused("--match-numbers", "an index does not store the numbers of texts; drop this flag")
 	case len(a.Match) > 0:
-		return refused("--match", "it does not store the columns that rules compare; drop it")
+		return refused("--match", "an index does not store the columns that rules compare; drop this flag")
 	case a.Method == job.SimHash:
-		return refused("--method simhash", "it has only sets of shingles; give --method minhash, complete or exact")
+		return refused("--method simhash", "an index has only sets of shingles; give --method minhash, complete or exact")
 	case a.Method != job.Exact && a.Measure != job.Jaccard:
-		return refused("--compare "+a.Measure, "it has only sets of shingles; drop it")
+		return refused("--compare "+a.Measure, "an index has only sets of shingles; drop this flag")
 	case a.Prepares():
-		return refused("--signature "+a.Signature, "its signatures depend on all documents of a run; drop it")
+		return refused("--signature "+a.Signature, "such signatures depend on all documents of a run; drop this flag")
 	case a.Texts.Shingle.Kind == shingle.Item:
-		return refused("--shingle item", "it stores one text per document, and no list; give another --shingle")
+		return refused("--shingle item", "an index stores one text per document, and no list; give another --shingle")
 	case a.Limit > 0:
-		return refused("--limit", "the index would lack the documents that this run leaves out; drop it")
+		return refused("--limit", "the index would lack the documents that this run leaves out; drop this flag")
 	case a.MeasureRecall > 0:
-		return refused("--measure-recall", "only the documents of this run are compared; drop it")
+		return refused("--measure-recall", "only the documents of this run are compared; drop this flag")
 	case len(a.AgainstText)+len(a.AgainstID) > 0:
-		return refused("--against-text and --against-id", "its columns are fixed; drop them")
+		return refused("--against-text and --against-id", "the columns of an index are fixed; drop these flags")
 	}
 	return nil
 }

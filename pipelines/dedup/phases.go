@@ -206,8 +206,8 @@ func (r *run) inPhases(ctx context.Context, launch job.Launch) error {
 		slog.Log(ctx, notice, fmt.Sprintf("continuing an earlier run: %d of %d waves read, %d of %d written; %d MB kept",
 			r.done(keyed), len(splits), r.done(copied), len(batches), kept/1e6))
 	case left > 0:
-		const removed = "starting from the beginning: removed what an earlier run had kept, because it has other input, other " +
-			"flags or another version of neardup"
+		const removed = "starting from the beginning: removed what an earlier run had kept, because its input, flags or " +
+			"version of neardup differ"
 		slog.Log(ctx, notice, removed)
 	}
 	r.tell(splits, batches)

@@ -519,7 +519,7 @@ func (r *run) close(ctx context.Context, err error) error {
 	}
 	err = r.commit.Close(ctx, err)
 	if closing := r.closeIndex(ctx, err); err == nil && closing != nil {
-		r.warn("the output is complete, but the index could not be closed: %v; the next run that adds to it does that", closing)
+		r.warn("the output is complete, but the index could not be closed: %v; the next run that adds to the index closes it", closing)
 	} else {
 		err = closing
 	}

@@ -227,7 +227,7 @@ func (p *Plan) warnOfShort(all []records.Short) (warnings []string) {
 		give = "make another index with"
 	}
 	for _, s := range all[:min(len(all), mostShort)] {
-		text := fmt.Sprintf("%s: documents are short for --threshold %v: ", s.Source, p.Threshold.Float())
+		text := fmt.Sprintf("%s: documents are too short for --threshold %v: ", s.Source, p.Threshold.Float())
 		if s.Word > 0 {
 			word := "word"
 			if s.Characters {
@@ -248,7 +248,7 @@ func (p *Plan) warnOfShort(all []records.Short) (warnings []string) {
 		warnings = append(warnings, text+next)
 	}
 	if more := len(all) - mostShort; more > 0 {
-		warnings = append(warnings, fmt.Sprintf("documents are also short in %d more sources; --json lists all of them", more))
+		warnings = append(warnings, fmt.Sprintf("documents are also too short in other sources: %d; --json lists all sources", more))
 	}
 	return warnings
 }

@@ -133,7 +133,7 @@ func TestReutersClassic(t *testing.T) {
 	reasons := map[string]int{}
 	for _, row := range rows[records.Rejected](t, r, "rejected") {
 		reasons[row.Reason]++
-		if row.Reason == records.ReasonTooShort && !strings.HasSuffix(row.Detail, " words, --min-words is 8") {
+		if row.Reason == records.ReasonTooShort && !strings.HasSuffix(row.Detail, " words; --min-words is 8") {
 			t.Errorf("%s: %s", row.Reason, row.Detail)
 		}
 	}
@@ -188,8 +188,8 @@ func TestMinWords(t *testing.T) {
 			ids = append(ids, *row.ID+" "+row.Reason+" "+row.Detail)
 		}
 		want := []string{
-			"0 too few words 3 words, --min-words is 4", "1 too few words 3 words, --min-words is 4",
-			"4 too few words 0 words, --min-words is 4", "5 too few words 0 words, --min-words is 4",
+			"0 too few words 3 words; --min-words is 4", "1 too few words 3 words; --min-words is 4",
+			"4 too few words 0 words; --min-words is 4", "5 too few words 0 words; --min-words is 4",
 		}
 		if !slices.Equal(ids, want) {
 			t.Errorf("%s: rejected %q, want %q", shingle, ids, want)

@@ -113,7 +113,7 @@ func TestTruth(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                       "it is empty",
 		"a,b\n1,2\n":             "neither",
-		"id_a,id_b\n1,1\n":       "1 is a pair with itself",
+		"id_a,id_b\n1,1\n":       "1 is paired with itself",
 		"id,cluster\n1,x\n1,y\n": "1 is in two clusters, x and y",
 		`{"id_a": 1}`:            "object 1: it has neither",
 		"{\"id_a\": 1, \"id_b\": 2}\n{\"id\": 1, \"cluster\": 2}": "object 2: it has clusters, but the objects before it have pairs",

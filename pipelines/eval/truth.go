@@ -167,7 +167,7 @@ func value(column string, raw json.RawMessage) (text string, err error) {
 func (t *truth) add(a, b string) error {
 	if t.kind == records.TruthPairs {
 		if a == b {
-			return fmt.Errorf("%s is a pair with itself", a)
+			return fmt.Errorf("%s is paired with itself", a)
 		}
 		t.pairs = append(t.pairs, [2]string{min(a, b), max(a, b)})
 		return nil

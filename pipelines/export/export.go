@@ -105,7 +105,7 @@ func columnsOf(row reflect.Type) (names []string) {
 // Export writes the tables, and returns warnings.
 func Export(ctx context.Context, c Config) (warnings []string, err error) {
 	if c.Excel && c.Format != asCSV {
-		return nil, job.Usage("--excel: --format %s is not for spreadsheets; give --format csv, or leave it out", c.Format)
+		return nil, job.Usage("--excel: --format %s is not for spreadsheets; give --format csv, or drop --excel", c.Format)
 	}
 	toStdout := c.Output == "-"
 	if strings.HasSuffix(c.Output, "."+string(c.Format)) {

@@ -37,7 +37,7 @@ func (c *Cloud) CheckReached(inputs []string, output, temp string) error {
 		return unreached("--output "+output, "give a folder there, as in --output gs://BUCKET/out")
 	}
 	if temp != "" && !strings.HasPrefix(temp, bucketScheme) {
-		return unreached("--temp-dir "+temp, "give a folder there, or drop it: then temporary files are in the output folder")
+		return unreached("--temp-dir "+temp, "give a folder there, or drop --temp-dir to have temporary files in the output folder")
 	}
 	return nil
 }

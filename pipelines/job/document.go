@@ -42,12 +42,12 @@ func Document(ctx context.Context, p *Plan, temp, answer, asked string) (key blo
 		row := found.Rejected[0]
 		_, err := source.Text(ctx, inputs, p.Keys()(row.Source, row.Position), p.Reading())
 		if unreadable := (*codec.Error)(nil); errors.As(err, &unreadable) {
-			return 0, nil, Usage("%s: the document is unreadable: %w", asked, err)
+			return 0, nil, Usage("%s: the record is unreadable: %w", asked, err)
 		}
 		if err != nil {
 			return 0, nil, err
 		}
-		return 0, nil, Usage("%s: the document at byte %d of %s is not compared: %s", asked, row.Position, row.Source, strings.TrimSuffix(row.Reason+", "+row.Detail, ", "))
+		return 0, nil, Usage("%s: the document at byte %d of %s is not compared: %s", asked, row.Position, row.Source, strings.TrimSuffix(row.Reason+": "+row.Detail, ": "))
 	case len(found.Keys) == 0:
 		unreadable, err := p.Unreadable(ctx, temp)
 		if err != nil {

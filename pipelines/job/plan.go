@@ -159,7 +159,7 @@ func spoolStdin(ctx context.Context, in *Request, file string) error {
 		return nil
 	}
 	if in.Format == "" {
-		return Usage("standard input has no name to tell its format; give --format")
+		return Usage("cannot tell the format of standard input; give --format")
 	}
 	_, err := storage.WriteBelow(ctx, storage.Dir(file), file, func(w io.Writer) error {
 		_, err := io.CopyBuffer(struct{ io.Writer }{w}, Patient(ctx, in.Stdin), make([]byte, 1<<20)) // the capacity of a pipe

@@ -40,10 +40,10 @@ const (
 var rules = []rule{
 	{field: "measure_recall", idle: by(Complete, "--method complete finds every near pair, so there is nothing to measure")},
 	{field: "measure_recall", idle: by(Exact, "--method exact looks for copies only, and finds them all")},
-	{field: "measure_recall", idle: without(output.Pairs, "it looks for pairs in the table pairs")},
+	{field: "measure_recall", idle: without(output.Pairs, "it needs the table pairs")},
 	{field: "drop_not_compared", idle: without(output.Corpus, "no corpus is written")},
 	{field: "max_removed", idle: without(output.Corpus, "it counts what is left in the corpus")},
-	{field: "same", idle: notBy(Exact, "only --method exact takes it; add that, or drop it")},
+	{field: "same", idle: notBy(Exact, "only --method exact takes this flag; add the method, or drop the flag")},
 	{field: "pieces", idle: notBy(SimHash, "add --method simhash, which cuts signatures into pieces")},
 	{field: "compare", idle: by(Exact, "--method exact uses no measure; drop --compare or --method")},
 	{field: "compare", idle: measured(MinHash, Cosine, "--method minhash supports only jaccard; give --method simhash or complete")},
@@ -83,11 +83,11 @@ var rules = []rule{
 	}},
 	{field: "normalize", idle: func(a *Asked) string {
 		return where(a.Texts.Shingle.Kind == shingle.Stop && a.Texts.Words != (wordstep.Steps{}), fmt.Sprintf(
-			"--shingle %v begins shingles with stop words as they are; give --shingle word:%d, or drop %v", a.Shingle, a.Texts.Shingle.K, a.Texts.Words))
+			"--shingle %v needs unchanged stop words; give --shingle word:%d, or drop %v", a.Shingle, a.Texts.Shingle.K, a.Texts.Words))
 	}},
 	{field: "invalid_utf8", idle: func(a *Asked) string {
 		return where(a.Method != Exact && (a.Texts.Shingle.Kind == shingle.Word || a.Texts.Shingle.Kind == shingle.Stop), fmt.Sprintf(
-			"each byte of such a text that is not UTF-8 counts as a word, so --shingle %v makes unlike texts similar; give --encoding to decode them, or --shingle char:9", a.Shingle))
+			"each byte that is not UTF-8 counts as a word, so --shingle %v makes unlike texts similar; give --encoding to decode the texts, or --shingle char:9", a.Shingle))
 	}},
 	{field: "normalize", named: true, idle: func(a *Asked) string { return where(a.Normalize != "none", ofItems("--normalize")(a)) }},
 	{field: "min_words", idle: ofItems("--min-words")},
@@ -113,12 +113,12 @@ func ofItems(flag string) func(*Asked) string {
 
 // ofFields refuses flags about a text if no text is compared.
 func ofFields(a *Asked) string {
-	return where(a.Fields != nil, "without --text, the rules of --match are the whole comparison, by Jaccard similarity; give --text COLUMN, or drop it")
+	return where(a.Fields != nil, "without --text, the rules of --match are the whole comparison, by Jaccard similarity; give --text COLUMN, or drop this flag")
 }
 
 func largerStays(flag string) func(*Asked) string {
 	return func(a *Asked) string {
-		return where(a.Measure == Containment, "with --compare containment the larger document of a pair stays; drop "+flag+" or --compare")
+		return where(a.Measure == Containment, "with --compare containment, the larger document of a pair stays; drop "+flag+" or --compare")
 	}
 }
 
@@ -128,12 +128,12 @@ func unruled(a *Asked) string {
 		where(a.Measure == Overlap, "SimHash signatures of any two documents share bits, even where a rule keeps the documents apart; give --compare cosine, or --method minhash"),
 		where(a.Texts.Shingle.Kind == shingle.Char32, fmt.Sprintf("hashes of 32 bits may be equal by chance where a rule keeps documents apart; give --shingle char:%d", a.Texts.Shingle.K)),
 		where(a.Method == Exact && match.Pairwise(a.Texts.Rules), "--method exact finds copies by one key, and supports only the rule equal; drop --method or this rule"),
-		where(a.MeasureRecall > 0 && match.Pairwise(a.Texts.Rules), "--measure-recall supports only the rule equal; drop it or this rule"),
+		where(a.MeasureRecall > 0 && match.Pairwise(a.Texts.Rules), "--measure-recall supports only the rule equal; drop --measure-recall or this rule"),
 		where(a.Cluster == Components, "a rule is about two documents, but --cluster components removes documents by chains of several; drop --cluster or this rule"))
 }
 
 func withoutReferences(a *Asked) string {
-	return where(len(a.Against) == 0, "there are no references; add --against, or drop it")
+	return where(len(a.Against) == 0, "there are no references; add --against, or drop this flag")
 }
 
 func where(is bool, why string) string {
@@ -156,7 +156,7 @@ func measured(method, measure, why string) func(*Asked) string {
 }
 
 func without(part output.Part, why string) func(*Asked) string {
-	return func(a *Asked) string { return where(!a.Writes(part), why+"; add it to --write") }
+	return func(a *Asked) string { return where(!a.Writes(part), why+"; add "+string(part)+" to --write") }
 }
 
 func unsigned(a *Asked) string {
@@ -217,7 +217,7 @@ func (a *Asked) check() error {
 	case a.Recall == 1:
 		return Usage("--recall 1: bands cannot guarantee every pair; give a recall below 1, such as 0.9999, or --method complete, which finds all")
 	case (a.Bands == 0) != (a.Rows == 0):
-		return Usage("--bands and --rows go together: give both, or neither and --recall")
+		return Usage("--bands and --rows go together: give both, or only --recall")
 	case len(a.Keep) == 0:
 		return Usage("no policy: give --keep, such as first")
 	case len(a.Write) == 0:

@@ -91,7 +91,7 @@ func (r Runner) Traits() Traits {
 // CheckHere returns a *UsageError for a runner on other machines, if a command must run on this one.
 func (r Runner) CheckHere(command string) error {
 	if r.Traits().OnCluster {
-		return Usage("--runner %s: %s runs on this machine; leave it out", r, command)
+		return Usage("--runner %s: %s runs on this machine; drop this flag", r, command)
 	}
 	return nil
 }

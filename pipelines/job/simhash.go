@@ -73,23 +73,29 @@ func (p *Plan) choosePieces(sets [][]uint64) error {
 	if err != nil {
 		return Usage("%w, or --method complete --compare %s, which finds every pair", err, r.Measure)
 	}
-	meet := fmt.Sprintf("%d pieces of %d bits, with which each document is compared with %.3g unrelated ones", c.Count, c.Bits, c.BackgroundEdges)
+	meet := fmt.Sprintf("%d pieces of %d-bit signatures give each document %s unrelated candidates", c.Count, c.Bits, rounded(c.BackgroundEdges))
 	switch {
 	case asked && c.Percolates:
-		return Usage("--recall %v: that takes %s; give --method complete --compare %s, which finds every pair, more --bits, or a higher --threshold", r.Recall, meet, r.Measure)
+		return Usage("--recall %v: the necessary %s; give more --bits, a higher --threshold, or --method complete --compare %s, which finds every pair", r.Recall, meet, r.Measure)
 	case r.Pieces == 0 && !asked && c.Percolates:
 		p.Complete = true
 		p.Choice = lsh.Choice{ExpectedRecall: 1, Percolates: true,
-			Reason: "method simhash: every document is compared, as --method complete does, instead of by " + meet + "; --pieces takes another number"}
+			Reason: "method simhash: all documents are compared, as with --method complete, because " + meet + "; --pieces sets another number"}
 		return nil
 	}
 	p.Pieces = c.Pieces
 	p.Choice = lsh.Choice{ExpectedRecall: c.ExpectedRecall, BackgroundEdges: c.BackgroundEdges, Percolates: c.Percolates, Reason: meet}
 	if c.Percolates {
-		p.Choice.Reason += ", which is nearly all; fewer --pieces, which are longer, find fewer"
+		p.Choice.Reason += "; fewer, longer --pieces give fewer"
 	}
 	p.Choice.Signature = r.Bits
 	return nil
+}
+
+// rounded prints a number with three significant digits, and without an exponent.
+func rounded(v float64) string {
+	v, _ = strconv.ParseFloat(fmt.Sprintf("%.2e", v), 64) // never fails
+	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
 // piecesWarnings returns warnings about pairs that pieces may miss.

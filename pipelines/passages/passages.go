@@ -111,10 +111,10 @@ func (c *Config) validate() (*job.Asked, error) {
 	case c.DropCovered != 0 && !(c.DropCovered > 0 && c.DropCovered <= 1):
 		return nil, job.Usage("--drop-covered %v: must be above 0 and at most 1", c.DropCovered)
 	case c.Whole != "" && len(c.Against) > 0:
-		return nil, job.Usage("--whole %s: with --against neardup looks for runs of --length words; leave --whole out",
+		return nil, job.Usage("--whole %s: with --against, neardup looks for runs of --length words; leave --whole out",
 			c.Whole)
 	case c.DropCovered != 0 && len(c.Against) > 0:
-		return nil, job.Usage("--drop-covered: with --against neardup looks for items only; give --drop-contaminated, or " +
+		return nil, job.Usage("--drop-covered: with --against, neardup looks for items only; give --drop-contaminated, or " +
 			"leave --against out")
 	case len(c.Against) == 0 && (c.DropContaminated || c.ItemShare != usualShare):
 		return nil, job.Usage("--item-share and --drop-contaminated are for items: give them with --against")
@@ -126,7 +126,7 @@ func (c *Config) validate() (*job.Asked, error) {
 		return nil, job.Usage("--normalize %s: no-space joins all words into one, and passages are runs of words; "+
 			"leave no-space out", c.Normalize)
 	case asked.Texts.Normalize.StripsMarkup() && (c.Cut != string(steps.None) || c.Whole != ""):
-		return nil, job.Usage("--normalize %s: in pages only whole runs of words are found, and cutting one would cut tags, "+
+		return nil, job.Usage("--normalize %s: in pages, only whole runs of words are found, and cutting one would cut tags, "+
 			"too; leave --whole and --cut out", c.Normalize)
 	case c.Output == "" && !c.DryRun:
 		return nil, job.Usage("no output: give --output DIR")
@@ -366,11 +366,11 @@ func (r *run) account(facts []blocks.Fact) error {
 	dropped := counts[steps.CountDropped]
 	if r.writes() && n.Corpus+n.Unreadable+dropped != n.Records {
 		const lost = "lost records: %d were read, but %d are in corpus + %d unreadable + %d dropped; " +
-			"this is an error in neardup, please report it"
+			"this is an error in neardup; please report it"
 		return fmt.Errorf(lost, n.Records, n.Corpus, n.Unreadable, dropped)
 	}
 	if all := counts[steps.CountDocuments] + n.NotCompared + n.Unreadable; all != n.Records {
-		const lost = "lost records: %d were read, but %d are accounted for; this is an error in neardup, please report it"
+		const lost = "lost records: %d were read, but %d are accounted for; this is an error in neardup; please report it"
 		return fmt.Errorf(lost, n.Records, all)
 	}
 	return nil

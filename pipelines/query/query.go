@@ -78,13 +78,13 @@ func (b *Buckets) checkIdle(signed bool) error {
 	const instead = "is for the search by buckets, but all documents are compared"
 	switch {
 	case b.Threshold != nil:
-		return job.Usage("--threshold %[1]v %[2]s; give --min-similarity %[1]v to list only documents as similar as that, "+
+		return job.Usage("--threshold %[1]v %[2]s; give --min-similarity %[1]v to list only documents at least that similar, "+
 			"or --signature fss to search by buckets", *b.Threshold, instead)
 	case b.Recall != nil:
-		return job.Usage("--recall %v %s, so that none is missed; leave it out, or give --signature fss to search by buckets",
+		return job.Usage("--recall %v %s, so that none is missed; drop this flag, or give --signature fss to search by buckets",
 			*b.Recall, instead)
 	case b.Seed != nil && !signed:
-		return job.Usage("--seed %d %s; leave it out, or give --signature fss to search by buckets", *b.Seed, instead)
+		return job.Usage("--seed %d %s; drop this flag, or give --signature fss to search by buckets", *b.Seed, instead)
 	}
 	return nil
 }
@@ -137,15 +137,15 @@ func (c *Config) validate() (*job.Asked, error) {
 			"run dedup FILE --against FILES with this --match")
 	case c.Sort == byEstimate && !c.byBuckets():
 		return nil, job.Usage("--sort estimate: nothing is estimated if all documents are compared; give --signature, " +
-			"or leave it out")
+			"or drop --sort")
 	case c.Sort == byEstimate && c.MinSimilarity != nil:
 		return nil, job.Usage("--sort estimate and exact --min-similarity conflict: give one")
 	case c.Method == job.SimHash && c.Compare == job.Jaccard:
 		return nil, job.Usage("--compare jaccard: --method simhash supports only cosine and overlap; give one of " +
 			"these, or leave out --method")
 	case c.asked() && (c.Method == job.SimHash || c.Compare != "" && c.Compare != job.Jaccard):
-		return nil, job.Usage("--signature, --bands and --rows are for sets: with --compare %s all documents are compared, "+
-			"or with --method simhash --pieces those that share a piece", cmp.Or(c.Compare, job.Overlap))
+		return nil, job.Usage("--signature, --bands and --rows are for sets: with --compare %s, all documents are compared, "+
+			"or, with --method simhash --pieces, only those that share a piece", cmp.Or(c.Compare, job.Overlap))
 	}
 	if err := c.checkListed(); err != nil {
 		return nil, err

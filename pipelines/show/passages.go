@@ -17,7 +17,7 @@ func Passages(ctx context.Context, c Config) (*records.PassagesOf, error) {
 		return nil, err
 	}
 	if finished.Run.Passages.Items != nil {
-		return nil, job.Usage("%s: see its table contaminated: neardup export %[1]s --format csv",
+		return nil, job.Usage("%s has no passages to show; see its table contaminated: neardup export %[1]s --format csv",
 			c.Output)
 	}
 	s := &show{Config: c, f: finished}

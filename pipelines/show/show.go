@@ -246,6 +246,12 @@ func (s *show) similarities(ctx context.Context) error {
 	return nil
 }
 
+// removedAs names what a document was removed as, by the reason.
+var removedAs = map[string]string{
+	records.ReasonIdentical: "an exact duplicate", records.ReasonEqual: "a copy (same tokens)",
+	records.ReasonSameSet: "a copy (same shingle set)", records.ReasonNear: "a near-duplicate",
+}
+
 // texts reads the texts of pairs to show, first that of the document in question and the one kept in its place.
 func (s *show) texts(ctx context.Context) error {
 	own := s.byPlace()[place{s.found.Source, s.found.Position}]
@@ -265,7 +271,7 @@ func (s *show) texts(ctx context.Context) error {
 		}
 	}
 	for _, p := range pairs[:min(len(pairs), s.Texts)] {
-		e := records.Example{FateA: "kept", FateB: "removed, " + p.removed.InPlace.Reason}
+		e := records.Example{FateA: "kept", FateB: "removed as " + removedAs[p.removed.InPlace.Reason]}
 		e.Pair = records.Pair{
 			IDA: p.keptID, SourceA: p.kept.source, PositionA: p.kept.position,
 			IDB: p.removed.ID, SourceB: p.removed.Source, PositionB: p.removed.Position, SizeB: p.removed.Size,
@@ -345,7 +351,7 @@ func (s *show) rejected(ctx context.Context) (found bool, err error) {
 	}
 	s.found.ID, _ = name(row)
 	s.found.Source, s.found.Position = row.Source, row.Position
-	s.found.State, s.found.Reason = records.StateNotCompared, strings.TrimSuffix(row.Reason+", "+row.Detail, ", ")
+	s.found.State, s.found.Reason = records.StateNotCompared, strings.TrimSuffix(row.Reason+": "+row.Detail, ": ")
 	if row.Unreadable() {
 		s.found.State = records.StateUnreadable
 	}

@@ -35,7 +35,7 @@ func (r *run) matrices(ctx context.Context) (*records.StudyMatrices, error) {
 	}
 	if len(compared) > mostColumns || shingles > mostShingles {
 		return nil, job.Usage("--show-matrices: the input has %d documents with %d shingles, but at most %d with %d are "+
-			"shown: give fewer documents, as with --limit %d, shorter ones, or --unit word",
+			"shown: give fewer (--limit %d) or shorter documents, or --unit word",
 			len(compared), shingles, mostColumns, mostShingles, mostColumns)
 	}
 	var texts [][]byte

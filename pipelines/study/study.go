@@ -107,7 +107,7 @@ func (c *Config) validate() error {
 	case slices.Contains(c.Inputs, "-") && c.ShowMatrices:
 		return job.Usage("--show-matrices reads the input again, but standard input can be read only once: give a file")
 	case c.Bands < 1 || c.Rows < 1 || c.Bands > mostValues || c.Rows > mostValues/c.Bands:
-		return job.Usage("--bands %d, --rows %d: must be at least 1, and at most %d values together", c.Bands, c.Rows, mostValues)
+		return job.Usage("--bands %d, --rows %d: must be at least 1, and their product at most %d", c.Bands, c.Rows, mostValues)
 	}
 	return c.Runner.CheckHere("study")
 }
@@ -207,7 +207,7 @@ func (r *run) do(ctx context.Context) (*records.Study, error) {
 }
 
 func tooMany(documents int64) error {
-	return job.Usage("%d documents have %d pairs, but study takes at most %d: give fewer files, or --limit %d for the first ones; neardup dedup has no such limit",
+	return job.Usage("%d documents have %d pairs, but study takes at most %d: give fewer files, or --limit %d for the first documents; neardup dedup has no such limit",
 		documents, documents*(documents-1)/2, mostPairs, mostDocuments)
 }
 

@@ -311,7 +311,7 @@ def test_signature():
 def test_logging(caplog):
     with caplog.at_level(logging.INFO, "neardup"):
         neardup.plan(TLDR)
-    assert any(record.levelname == "WARNING" and "documents are short" in record.message for record in caplog.records)
+    assert any(record.levelname == "WARNING" and "documents are too short" in record.message for record in caplog.records)
 
 
 def slowly(begun):

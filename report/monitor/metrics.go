@@ -58,7 +58,7 @@ func text(name string, run *records.Run, ended time.Time) string {
 		gauge("pairs", "Pairs found, of copies and of near-duplicates.", float64(n.Pairs))
 		gauge("near_pairs", "Pairs of near-duplicates.", float64(n.NearPairs))
 		gauge("clusters", "Clusters of similar documents.", float64(n.Clusters))
-		gauge("corpus_records", "Records in the corpus that is left.", float64(n.Corpus))
+		gauge("corpus_records", "Records in the deduplicated corpus.", float64(n.Corpus))
 		family("documents_removed", "Documents removed, by reason.")
 		for _, removed := range []struct {
 			reason string

@@ -67,7 +67,7 @@ func (o *Options) Check() error {
 		return errors.New("no region: give one near the data, as in --region europe-west1; gcloud compute regions list " +
 			"prints all")
 	case !regionName.MatchString(o.Region):
-		return fmt.Errorf("region %q: not the name of one, such as europe-west1; gcloud compute regions list prints all",
+		return fmt.Errorf("region %q: not the name of a region, such as europe-west1; gcloud compute regions list prints all",
 			o.Region)
 	case o.Staging == "":
 		return errors.New("no staging location: give a folder in a bucket, as in --staging-location gs://BUCKET/staging; " +

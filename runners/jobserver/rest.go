@@ -130,7 +130,7 @@ func (s *Server) checkCluster(ctx context.Context) error {
 	case err != nil && s.options.REST == "":
 		return nil
 	case err != nil:
-		return fmt.Errorf("no Flink answers at %s: %w; correct --flink-rest, or leave it out", r.url, err)
+		return fmt.Errorf("no Flink answers at %s: %w; correct --flink-rest, or drop the flag", r.url, err)
 	}
 	s.rest = r
 	parallelism := s.options.Parallelism

@@ -211,7 +211,7 @@ func (j *job) settle(s *stage) error {
 func (j *job) guard(part func() error) {
 	defer func() {
 		if r := recover(); r != nil {
-			j.fail(fmt.Errorf("local runner: internal error, please report it: %v\n%s", r, debug.Stack()))
+			j.fail(fmt.Errorf("local runner: internal error; please report it: %v\n%s", r, debug.Stack()))
 		}
 	}()
 	if err := part(); err != nil {

@@ -90,7 +90,7 @@ func (j *job) bundle(s *stage, task int) error {
 	}
 	snapshot, _ := i.plan.Progress()
 	if snapshot.Source.Count != b.fed {
-		return fmt.Errorf("local runner: internal error, please report it: stage %q was fed %d elements and processed %d",
+		return fmt.Errorf("local runner: internal error; please report it: stage %q was fed %d elements and processed %d",
 			s.Name, b.fed, snapshot.Source.Count)
 	}
 	j.mu.Lock()

@@ -263,7 +263,7 @@ func (f *similarFn) component(next func() (clustered, error, bool), of blocks.Ke
 		case err != nil:
 			return 0, err
 		case !ok:
-			return 0, fmt.Errorf("it lacks %s at %d, which pairs has", f.in.Source(of), of.Position())
+			return 0, fmt.Errorf("it lacks %s at %d, which is in the table pairs", f.in.Source(of), of.Position())
 		}
 		if file, ok := f.files(row.Source); ok && blocks.NewKey(file, row.Position) == of {
 			return blocks.Key(row.Cluster), nil

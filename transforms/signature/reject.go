@@ -42,7 +42,7 @@ func RejectEmpty(
 		return
 	}
 	reject(rows, in, doc, records.ReasonTooLarge,
-		fmt.Sprintf("%d bytes of text take more when they are normalised, --max-doc-bytes is %d",
+		fmt.Sprintf("%d bytes of text, more when normalised; --max-doc-bytes is %d",
 			len(doc.Text), text.MaxBytes), emit)
 }
 
@@ -83,7 +83,7 @@ func (f *longEnoughFn) ProcessElement(block []byte, long func([]byte), rejected 
 		if words := f.counter.Words(doc.Text); words < f.Least && !f.Text.TooLarge(doc.Text) {
 			all = false
 			reject(&f.rejected, f.inputs, &doc, records.ReasonTooShort,
-				fmt.Sprintf("%d words, --min-words is %d", words, f.Least), rejected)
+				fmt.Sprintf("%d words; --min-words is %d", words, f.Least), rejected)
 			continue
 		}
 		out = blocks.AppendDocument(out, &doc)

@@ -235,7 +235,7 @@ func (c *Column) begin() error {
 	case !ok:
 		return c.Broken(errors.New("the row group has fewer rows than the footer says"))
 	case rep != 0:
-		return c.Broken(errors.New("a row begins in its middle"))
+		return c.Broken(errors.New("the page begins in the middle of a row"))
 	}
 	c.held, c.def0 = true, def
 	return nil

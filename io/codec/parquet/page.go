@@ -367,7 +367,7 @@ func (c *Column) checkLevels() error {
 	return nil
 }
 
-var errBitPacked = errors.New("its levels are bit-packed, as writers have not done since 2013; write the file again")
+var errBitPacked = errors.New("its levels are bit-packed, as no writer has done since 2013; write the file again")
 
 // body unpacks the page whose header was read into levels and values.
 func (c *Column) body() (rep, def, data []byte, err error) {

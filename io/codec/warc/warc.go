@@ -277,7 +277,7 @@ func split(record []byte) (h header, content []byte, err error) {
 		return h, nil, broken("%d bytes follow its Content-Length of %d", n, length)
 	}
 	if at, ok := taken(h, record[len(h):], int(length)); ok {
-		return h, nil, broken("its Content-Length of %d ends where another record does, which begins at byte %d of it",
+		return h, nil, broken("its Content-Length of %d includes another record, which begins at byte %d of this one",
 			length, len(h)+at)
 	}
 	return h, content, nil

@@ -54,7 +54,7 @@ func (f Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Option
 	file.Compression, file.Window, err = inspectCompression(file.Path, opened)
 	if err == nil && o.MaxWindow > 0 && file.Window > o.MaxWindow {
 		err = fmt.Errorf("%s: reading it takes a window of %d bytes, but --max-window is %d; raise that if there is enough "+
-			"memory, or compress the file again with a smaller one", file.Path, file.Window, o.MaxWindow)
+			"memory, or compress the file again with a smaller window", file.Path, file.Window, o.MaxWindow)
 	}
 	if err != nil {
 		return errors.Join(err, opened.Close())

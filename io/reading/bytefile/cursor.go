@@ -430,7 +430,7 @@ func (c *cursor) search(data []byte) (searched int, err error) {
 		case ended:
 			n, next = ^n, 0
 		default:
-			return 0, c.lost("the record that begins there has not the length that it says and holds others", taken)
+			return 0, c.lost("the record that begins there does not have the length that it states, and contains other records", taken)
 		}
 	}
 	c.state, c.inside = next, !ended
@@ -570,7 +570,7 @@ func (c *cursor) failed(err error) error {
 		err = fmt.Errorf("%s: %w", where, err)
 	case errors.Is(err, zstd.ErrWindowSizeExceeded) || errors.Is(err, zstd.ErrDecoderSizeExceeded):
 		err = fmt.Errorf("%s of its content: what follows needs a larger window than --max-window %d; raise that if there "+
-			"is enough memory, or compress the file again with a smaller one", where, c.maxWindow)
+			"is enough memory, or compress the file again with a smaller window", where, c.maxWindow)
 	case errors.Is(err, zstd.ErrUnknownDictionary):
 		err = fmt.Errorf("%s of its content: what follows is compressed with a zstd dictionary, which is missing; unpack "+
 			"the file (zstd -d -D DICTIONARY)", where)

@@ -133,7 +133,7 @@ func (c *copier) copy(start, end, kept int64) error {
 		rows += g.rows
 	}
 	if rows != kept {
-		return fmt.Errorf("%s: %d rows were written of %d that are kept", c.file.Path, rows, kept)
+		return fmt.Errorf("%s: %d of %d kept rows were written", c.file.Path, rows, kept)
 	}
 	footer := edit(c.Footer, func(id int16) bool { return id != 3 && id != 4 },
 		integerField(3, thrift.I64, kept), listField(4, groups))

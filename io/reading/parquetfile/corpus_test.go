@@ -331,7 +331,7 @@ func TestMoreRows(t *testing.T) {
 // TestRowsAreCounted: a copy that lacks rows fails.
 func TestRowsAreCounted(t *testing.T) {
 	content := encoded(t, [][]document{documents(9), documents(9)})
-	for kept, want := range map[int64]string{17: "", 18: "file: 17 rows were written of 18 that are kept"} {
+	for kept, want := range map[int64]string{17: "", 18: "file: 17 of 18 kept rows were written"} {
 		err := (&copier{input: opened(t, content), w: io.Discard, dropped: []int64{10}, largest: maxGroup}).copy(0, 18, kept)
 		if want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
 			t.Errorf("%d rows: error %v, want %q", kept, err, want)

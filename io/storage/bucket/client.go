@@ -81,7 +81,7 @@ func Insecure(err error, bundle string) string {
 	var record tls.RecordHeaderError
 	switch {
 	case errors.As(err, &unknown):
-		return "set " + bundle + " to a file with the certificate of the store's authority"
+		return "set " + bundle + " to a file with the certificate of the store's certificate authority"
 	case errors.As(err, &wrong):
 		return "check the endpoint, the certificate of the store, and the clock of this machine"
 	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):

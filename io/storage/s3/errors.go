@@ -164,7 +164,7 @@ func answered(err error, code string, status int, header http.Header) string {
 	case "InvalidAccessKeyId", "SignatureDoesNotMatch":
 		return "check the credentials: AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
 	case "ExpiredToken", "InvalidToken", "TokenRefreshRequired":
-		return "the credentials have expired: get new ones, such as by aws sso login"
+		return "the credentials have expired: get new ones, for example with aws sso login"
 	case "PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "MovedPermanently":
 		if region := header.Get(regionHeader); region != "" {
 			return "the bucket is in another region: set AWS_REGION=" + region

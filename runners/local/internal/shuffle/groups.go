@@ -187,7 +187,7 @@ func (g *Groups) Next() bool {
 	}
 	if len(g.heap) == 0 {
 		if g.err == nil && g.remaining != 0 {
-			g.err = fmt.Errorf("local runner: internal error, please report it: a merge ended %d records too early", g.remaining)
+			g.err = fmt.Errorf("local runner: internal error; please report it: a merge ended %d records too early", g.remaining)
 		}
 		return false
 	}
