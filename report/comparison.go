@@ -141,8 +141,8 @@ func ComparisonPlot(w io.Writer, c *records.Comparison) error {
 	}
 	f := plot.Figure{
 		Title: fmt.Sprintf("Pairs of documents at least %v similar, found by %d methods", c.Threshold, len(methods)),
-		Description: fmt.Sprintf("Bar charts of the methods %s: their recall and precision, measured against %s, and the time, "+
-			"candidates and memory that each takes. Pairs are at least %v similar%s.",
+		Description: fmt.Sprintf("Bar charts of the methods %s: their recall and precision, measured against %s, and the "+
+			"time, candidates and memory that each takes. Pairs are at least %v similar%s.",
 			strings.Join(methods, ", "), strings.Join(truths, " and "), c.Threshold, signatures(c)),
 	}
 	for _, chart := range charts {

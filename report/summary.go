@@ -47,8 +47,8 @@ func Plan(w io.Writer, width int, run *records.Run) error {
 		out.item("parameters", "%s", c.Reason)
 		out.item("", "the comparison moves at most about %s of shingle sets", bytesOf(c.JoinBytes))
 	case c.Pieces > 0:
-		out.item("parameters", "%d pieces of %d-bit signatures; a pair at the threshold is found with probability %.5f", c.Pieces,
-			c.Signature, c.ExpectedRecall)
+		out.item("parameters", "%d pieces of %d-bit signatures; a pair at the threshold is found with probability %.5f",
+			c.Pieces, c.Signature, c.ExpectedRecall)
 		out.item("", "%s", c.Reason)
 	default:
 		out.item("parameters", "bands × rows %d × %d of %d values; a pair at the threshold is found with probability %.5f",

@@ -141,8 +141,8 @@ func Choose(in Input, recall float64) (Choice, error) {
 			return in.assess(p), nil
 		}
 	}
-	return Choice{}, fmt.Errorf("recall %v: no number of pieces of %d-bit signatures reaches this; give a lower recall or more bits",
-		recall, in.Bits)
+	return Choice{}, fmt.Errorf("recall %v: no number of pieces of %d-bit signatures reaches this; give a lower "+
+		"recall or more bits", recall, in.Bits)
 }
 
 // Assess returns the consequences of a given number of pieces.

@@ -224,7 +224,7 @@ func (c *Config) compare(asked *job.Asked, a, b []byte) *records.Difference {
 		add("Hamming distance", bits, true, float64(hamming.Distance(signer.Sign(nil, vectorA), signer.Sign(nil, vectorB))))
 	}
 	if longer := max(len(tokensA), len(tokensB)); longer > mostTokens {
-		refuse("edit distance", tokens, fmt.Sprintf("a text has %d tokens (maximum: %d), and the time grows with their square",
+		refuse("edit distance", tokens, fmt.Sprintf("a text has %d tokens (maximum: %d), and time grows with their square",
 			longer, mostTokens))
 	} else {
 		add("edit distance", tokens, true, float64(editDistance(tokensA, tokensB)))

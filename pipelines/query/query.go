@@ -78,11 +78,11 @@ func (b *Buckets) checkIdle(signed bool) error {
 	const instead = "is for the search by buckets, but all documents are compared"
 	switch {
 	case b.Threshold != nil:
-		return job.Usage("--threshold %[1]v %[2]s; give --min-similarity %[1]v to list only documents at least that similar, "+
-			"or --signature fss to search by buckets", *b.Threshold, instead)
+		return job.Usage("--threshold %[1]v %[2]s; give --min-similarity %[1]v to list only documents at least that "+
+			"similar, or --signature fss to search by buckets", *b.Threshold, instead)
 	case b.Recall != nil:
-		return job.Usage("--recall %v %s, so that none is missed; drop this flag, or give --signature fss to search by buckets",
-			*b.Recall, instead)
+		return job.Usage("--recall %v %s, so that none is missed; drop this flag, or give --signature fss to search by "+
+			"buckets", *b.Recall, instead)
 	case b.Seed != nil && !signed:
 		return job.Usage("--seed %d %s; drop this flag, or give --signature fss to search by buckets", *b.Seed, instead)
 	}

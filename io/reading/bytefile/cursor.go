@@ -430,7 +430,7 @@ func (c *cursor) search(data []byte) (searched int, err error) {
 		case ended:
 			n, next = ^n, 0
 		default:
-			return 0, c.lost("the record that begins there does not have the length that it states, and contains other records", taken)
+			return 0, c.lost("the record that begins there states a wrong length, and contains other records", taken)
 		}
 	}
 	c.state, c.inside = next, !ended

@@ -208,7 +208,7 @@ func TestLyingLongLength(t *testing.T) {
 	for _, length := range []int{9_000, 1 << 50} {
 		content := one + lying("b", "two", length) + strings.Repeat(one, 100)
 		for _, most := range []int{200, 8000} {
-			unclosed(t, "warc", []byte(content), reading.Options{MaxRecord: most}, blocks.End, len(one), ": the record that begins there does not have the length that it states, and contains other records: ")
+			unclosed(t, "warc", []byte(content), reading.Options{MaxRecord: most}, blocks.End, len(one), ": the record that begins there states a wrong length, and contains other records: ")
 		}
 		if got, _ := readAll(t, plant(t, "warc", []byte(content)), whole, 20_000); len(got) != 102 {
 			t.Errorf("%d records, want 102", len(got))
