@@ -2,6 +2,8 @@ package pages
 
 import (
 	"bytes"
+	"slices"
+	"strings"
 
 	"github.com/neardup/neardup/internal/markup"
 	"github.com/neardup/neardup/io/codec"
@@ -30,8 +32,13 @@ func Besides(record []byte) bool {
 	return bytes.HasPrefix(begin, []byte("<!")) || bytes.HasPrefix(begin, []byte("<?"))
 }
 
-// besides are the beginnings of records that are Besides.
-var besides = []string{"<!--", "<![CDATA[", "<?"}
+// pieces are what "<" begins besides start and end tags, and how they end. The first three are records between others.
+var pieces = []struct{ begin, end string }{
+	{"<!--", "-->"}, {"<![CDATA[", "]]>"}, {"<?", "?>"}, {"<!", ">"},
+}
+
+// besides is the number of pieces that are records.
+const besides = 3
 
 func (c *records) Start(data []byte, atEOF bool) (n int, ok bool) {
 	for ; ; n++ {
@@ -52,9 +59,9 @@ func (c *records) Start(data []byte, atEOF bool) (n int, ok bool) {
 
 // begins reports whether data, as far as it goes, begins a record, and whether it is long enough to be certain.
 func (c *records) begins(data []byte) (begins, whole bool) {
-	for _, begin := range besides {
-		if n := min(len(begin), len(data)); string(data[:n]) == begin[:n] {
-			return true, n == len(begin)
+	for _, piece := range pieces[:besides] {
+		if n := min(len(piece.begin), len(data)); string(data[:n]) == piece.begin[:n] {
+			return true, n == len(piece.begin)
 		}
 	}
 	open := "<" + c.record
@@ -75,70 +82,60 @@ func endsName(b byte) bool {
 // place is a position in a record, packed into a State.
 type place struct {
 	mode    codec.State
-	matched codec.State // bytes that match what is expected
+	own     codec.State // 1 in a tag of the record's name
+	matched codec.State // in a name, bytes that match the record's; in a tag, 1 after a slash; in quotes, the quote
 	depth   codec.State // number of open elements with the record's name
 }
 
+// Modes. That of a name precedes that of the rest of its tag.
 const (
-	text      codec.State = iota
-	opened                // after "<"
-	startName             // in the name of a start tag
+	text codec.State = iota
+	startName
+	startTag
 	endName
-	ownTag // in the tag of an element with the record's name; matched: 1 after a slash
-	otherTag
-	ownEnd // in an end tag
-	otherEnd
-	inOwn // in a quoted attribute; matched is the quote
-	inOther
-	declared // after "<!"
-	dashed   // after "<!-"
-	section  // in "<![CDATA["
-	declaration
-	comment // matched: number of dashes
-	data    // matched: number of brackets
-	instruction
-	closed // the record has ended, except perhaps for a line end
+	endTag
+	quoted
+	closed  // the record has ended, except perhaps for a line end
+	inPiece // in the first of pieces; one more for each later one
 )
 
 // Sizes of the fields of a State, in bits.
 const (
-	modeBits    = 5
+	modeBits    = 4
 	matchedBits = 11
 )
 
 func placeOf(s codec.State) place {
-	return place{s & (1<<modeBits - 1), s >> modeBits & (1<<matchedBits - 1), s >> (modeBits + matchedBits)}
+	return place{s & (1<<modeBits - 1), s >> modeBits & 1, s >> (modeBits + 1) & (1<<matchedBits - 1),
+		s >> (modeBits + 1 + matchedBits)}
 }
 
 func (p place) state() codec.State {
-	return p.mode | p.matched<<modeBits | p.depth<<(modeBits+matchedBits)
+	return p.mode | p.own<<modeBits | p.matched<<(modeBits+1) | p.depth<<(modeBits+1+matchedBits)
 }
 
 func (c *records) End(window []byte, state codec.State, atEOF bool) (n int, next codec.State, ok bool) {
 	p := placeOf(state)
-	for i := 0; i < len(window); i++ {
-		if p.mode == text {
-			skipped := bytes.IndexByte(window[i:], '<')
-			if skipped < 0 {
-				break
-			}
-			i += skipped
-		}
+	for n < len(window) {
 		if p.mode == closed {
-			n, ok := lineEnd(window[i:], atEOF)
+			size, ok := lineEnd(window[n:], atEOF)
 			if !ok {
-				return i, p.state(), false
+				return n, p.state(), false
 			}
-			return i + n, 0, true
+			return n + size, 0, true
 		}
-		if c.step(&p, window[i]); p.mode == text && p.depth == 0 { // the end of a record that is Besides
-			return i + 1, 0, true
+		size := c.step(&p, window[n:], atEOF)
+		if n += size; size == 0 {
+			break
+		}
+		if p.mode == text && p.depth == 0 { // the end of a record that is Besides
+			return n, 0, true
 		}
 	}
 	if p.mode == closed && atEOF {
-		return len(window), 0, true
+		return n, 0, true
 	}
-	return len(window), p.state(), atEOF
+	return n, p.state(), atEOF
 }
 
 // lineEnd returns the length of the line end that data begins with; ok is false if data is too short to tell.
@@ -156,155 +153,127 @@ func lineEnd(data []byte, atEOF bool) (n int, ok bool) {
 	return 0, true
 }
 
-// step processes a byte.
-func (c *records) step(p *place, b byte) {
+// step processes the beginning of data and returns its length; 0 if it depends on what follows.
+func (c *records) step(p *place, data []byte, atEOF bool) int {
 	switch p.mode {
 	case text:
-		p.mode = opened
-	case opened:
-		c.open(p, b)
-	case startName, endName:
-		c.name(p, b)
-	case ownTag, otherTag:
-		c.tag(p, b)
-	case inOwn, inOther:
-		if codec.State(b) == p.matched {
-			p.mode, p.matched = p.mode-inOwn+ownTag, 0
-		}
-	case ownEnd, otherEnd:
-		if b == '>' {
-			p.close(p.mode == ownEnd)
-		}
-	case declared:
-		p.matched, p.mode = 0, declaration
-		switch b {
-		case '-':
-			p.mode = dashed
-		case '[':
-			p.mode = section
-		case '>':
-			p.close(false)
-		}
-	case dashed:
-		switch p.mode = declaration; b {
-		case '-':
-			p.mode = comment
-		case '>':
-			p.close(false)
-		}
-	case section:
-		const rest = "CDATA["
-		switch {
-		case rest[p.matched] != b && b == '>':
-			p.close(false)
-		case rest[p.matched] != b:
-			p.mode = declaration
-		case int(p.matched) == len(rest)-1:
-			p.mode, p.matched = data, 0
+		switch n := bytes.IndexByte(data, '<'); n {
+		case -1:
+			return len(data)
+		case 0:
+			return p.open(data, atEOF)
 		default:
-			p.matched++
+			return n
 		}
-	case declaration:
-		if b == '>' {
-			p.close(false)
+	case startName, endName:
+		return c.name(p, data, atEOF)
+	case startTag:
+		return p.tag(data)
+	case quoted:
+		n, found := through(data, string(rune(p.matched)), atEOF)
+		if found {
+			p.mode, p.matched = startTag, 0
 		}
-	case comment:
-		p.until(b, '-', 2)
-	case data:
-		p.until(b, ']', 2)
-	case instruction:
-		p.until(b, '?', 1)
+		return n
 	}
+	end := ">"
+	if p.mode >= inPiece {
+		end = pieces[p.mode-inPiece].end
+	}
+	n, found := through(data, end, atEOF)
+	if found {
+		p.close(p.own)
+	}
+	return n
 }
 
-// until closes at a ">" that follows this many markers.
-func (p *place) until(b, marker byte, times codec.State) {
-	switch {
-	case b == marker:
-		p.matched = min(p.matched+1, times)
-	case b == '>' && p.matched == times:
-		p.close(false)
-	default:
-		p.matched = 0
+// through returns the length of data through the first end in it, or, without one, of what is before any end.
+func through(data []byte, end string, atEOF bool) (n int, found bool) {
+	if i := bytes.Index(data, []byte(end)); i >= 0 {
+		return i + len(end), true
 	}
+	if atEOF {
+		return len(data), false
+	}
+	return max(0, len(data)-len(end)+1), false
 }
 
-// open processes the byte after a "<".
-func (c *records) open(p *place, b byte) {
-	p.matched = 0
+// open processes a "<" and, if it begins a piece or an end tag, the rest of that beginning.
+func (p *place) open(data []byte, atEOF bool) int {
+	for i, piece := range pieces {
+		if bytes.HasPrefix(data, []byte(piece.begin)) {
+			p.mode = inPiece + codec.State(i)
+			return len(piece.begin)
+		}
+		if !atEOF && strings.HasPrefix(piece.begin, string(data[:min(len(data), len(piece.begin))])) {
+			return 0
+		}
+	}
 	switch {
-	case b == '!':
-		p.mode = declared
-	case b == '?':
-		p.mode = instruction
-	case b == '/':
+	case len(data) == 1: // the file ends
+	case data[1] == '/':
 		p.mode = endName
-	case b == '<':
-	case markup.BeginsName(b):
+		return 2
+	case markup.BeginsName(data[1]):
 		p.mode = startName
-		c.name(p, b)
-	default:
-		p.mode = text
 	}
+	return 1
 }
 
-// name processes a byte of a tag's name, or the byte after it.
-func (c *records) name(p *place, b byte) {
-	if !endsName(b) {
-		if int(p.matched) < len(c.record) && c.record[p.matched] == b {
-			p.matched++
-		} else {
-			p.matched = maxName + 1 // not the record's name
-		}
-		return
+// name processes a tag's name and, if it is whole, what follows in the tag.
+func (c *records) name(p *place, data []byte, atEOF bool) int {
+	n := slices.IndexFunc(data, endsName)
+	part := data
+	if n >= 0 {
+		part = data[:n]
 	}
-	own := int(p.matched) == len(c.record)
-	p.matched = 0
-	switch {
-	case p.mode == endName && own:
-		p.mode = ownEnd
-	case p.mode == endName:
-		p.mode = otherEnd
-	case own:
-		p.mode = ownTag
-		p.depth++
-	default:
-		p.mode = otherTag
+	if rest := c.record[min(int(p.matched), len(c.record)):]; strings.HasPrefix(rest, string(part)) {
+		p.matched += codec.State(len(part))
+	} else {
+		p.matched = maxName + 1 // not the record's name
 	}
-	c.step(p, b)
+	if n < 0 {
+		return len(data)
+	}
+	if int(p.matched) == len(c.record) {
+		p.own = 1
+	}
+	if p.mode == startName {
+		p.depth += p.own
+	}
+	p.mode, p.matched = p.mode+1, 0
+	return n + c.step(p, data[n:], atEOF)
 }
 
-// tag processes a byte of a tag after its name.
-func (*records) tag(p *place, b byte) {
-	switch b {
+// tag processes a byte of a start tag after its name.
+func (p *place) tag(data []byte) int {
+	switch b := data[0]; b {
 	case '"', '\'':
-		p.mode, p.matched = p.mode-ownTag+inOwn, codec.State(b)
+		p.mode, p.matched = quoted, codec.State(b)
 	case '>':
-		p.close(p.mode == ownTag && p.matched == 1)
+		p.close(p.own & p.matched)
 	case '/':
 		p.matched = 1
 	default:
 		p.matched = 0
 	}
+	return 1
 }
 
-// close ends a tag or a piece that is Besides; own says that it also ends an element of the record's name.
-func (p *place) close(own bool) {
-	p.mode, p.matched = text, 0
-	if !own {
-		return
-	}
-	if p.depth--; p.depth == 0 {
+// close ends a tag or a piece; ends is 1 if that also ends an element of the record's name.
+func (p *place) close(ends codec.State) {
+	*p = place{depth: p.depth - ends}
+	if ends == 1 && p.depth == 0 {
 		p.mode = closed
 	}
 }
 
 // Unclosed reports an open record, or an open piece between two records: it may have swallowed others.
 func (c *records) Unclosed(state codec.State, _ []byte) (what string, lost bool) {
-	switch p := placeOf(state); {
+	switch {
 	case state == 0:
 		return "", false
-	case p.depth > 0:
+	case placeOf(state).depth > 0:
 		return "the element " + c.record + " that begins there is not closed", true
 	}
 	return "the comment, section or instruction that begins there is not closed", true
