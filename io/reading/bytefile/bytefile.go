@@ -172,20 +172,26 @@ func (f Reader) Cut(file *blocks.File, size int64) (cuts []int64) {
 	return cuts
 }
 
-// Read reads all records of spans. The first read of a compressed file to its end fills the spool.
+// Read reads all records of spans, each with a cursor of its own. The first read of a compressed file to its end fills
+// the spool.
 func (f Reader) Read(
 	ctx context.Context, file *blocks.File, spans []blocks.Span, o reading.Options, see func(*reading.Record) error,
-) (progress reading.Progress, err error) {
-	if file.Sequential || len(spans) == 0 {
-		return reading.OneByOne(spans, func(span blocks.Span) (reading.Progress, error) {
-			return f.readSequential(ctx,
-				file, span, o, see)
+) (reading.Progress, error) {
+	return reading.OneByOne(spans, func(span blocks.Span) (progress reading.Progress, err error) {
+		_, spooled := reading.Spooled(ctx, file.Spool)
+		if file.Spool == "" || spooled || span.Start > 0 || span.End != blocks.End && file.Size > smallPacked {
+			progress, _, err = f.read(ctx, file, span, o, see, nil)
+			return progress, err
+		}
+		reading.FillSpool(ctx, file.Spool, file.Size, func(spool io.Writer) error {
+			var whole bool
+			if progress, whole, err = f.read(ctx, file, span, o, see, spool); !whole {
+				return errPartial
+			}
+			return nil
 		})
-	}
-	if progress, _, err = f.read(ctx, file, spans, o, see, nil); errors.Is(err, reading.ErrStop) {
-		err = nil
-	}
-	return progress, err
+		return progress, err
+	})
 }
 
 // smallPacked is the maximum size of files that are spooled even by a read of their beginning, if that is all.
@@ -194,32 +200,12 @@ const smallPacked = 256 << 10
 // errPartial says that a spool is not kept because it is not whole.
 var errPartial = errors.New("not all of the file was read")
 
-func (f Reader) readSequential(
-	ctx context.Context, file *blocks.File, span blocks.Span, o reading.Options, see func(*reading.Record) error,
-) (progress reading.Progress, err error) {
-	spans := []blocks.Span{span}
-	_, ok := reading.Spooled(ctx, file.Spool)
-	if file.Spool == "" || ok || span.Start > 0 || span.End != blocks.End && file.Size > smallPacked {
-		progress, _, err = f.read(ctx, file, spans, o, see, nil)
-		return progress, err
-	}
-	reading.FillSpool(ctx, file.Spool, file.Size, func(spool io.Writer) error {
-		var whole bool
-		if progress, whole, err = f.read(ctx, file, spans, o, see, spool); !whole {
-			return errPartial
-		}
-		return nil
-	})
-	return progress, err
-}
-
-// read reads spans with one cursor; only a file that is not Sequential may have several. It copies the decompressed
-// bytes to spool, unless that is nil, and reports whether these are whole.
+// read reads a span. It copies the decompressed bytes to spool, unless that is nil, and reports whether these are whole.
 func (f Reader) read(
-	ctx context.Context, file *blocks.File, spans []blocks.Span, o reading.Options,
+	ctx context.Context, file *blocks.File, span blocks.Span, o reading.Options,
 	see func(*reading.Record) error, spool io.Writer,
 ) (progress reading.Progress, whole bool, err error) {
-	c, err := f.openSpan(ctx, file, spans[0], o, nil, spool)
+	c, err := f.openSpan(ctx, file, span, o, nil, spool)
 	if err != nil {
 		return progress, false, err
 	}
@@ -233,39 +219,23 @@ func (f Reader) read(
 		}
 	}()
 	record := reading.Record{Doc: new(codec.Document)}
-	for i, span := range spans {
-		if i > 0 {
-			if err := c.enter(file, span); err != nil {
-				return progress, false, err
-			}
-		}
-		n, err := c.readSpan(&record, see)
-		if progress.Content += n; err != nil {
-			return progress, false, err
-		}
-	}
-	return progress, false, nil
-}
-
-// readSpan calls see with the records of the cursor's span, and returns how many bytes it read.
-func (c *cursor) readSpan(record *reading.Record, see func(*reading.Record) error) (bytes int64, err error) {
 	for {
-		if err := c.ctx.Err(); err != nil {
-			return bytes, err
+		if err := ctx.Err(); err != nil {
+			return progress, false, err
 		}
 		p, err := c.next()
 		if err == io.EOF {
-			return bytes, nil
+			return progress, false, nil
 		}
 		if err != nil {
-			return bytes, err
+			return progress, false, err
 		}
-		bytes += int64(len(p.raw))
+		progress.Content += int64(len(p.raw))
 		if p.filler || p.continued {
 			continue
 		}
-		if err := c.show(p, record, see); err != nil {
-			return bytes, err
+		if err := c.show(p, &record, see); err != nil {
+			return progress, false, err
 		}
 	}
 }

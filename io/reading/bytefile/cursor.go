@@ -122,7 +122,7 @@ func (f Reader) openSpan(
 	case c.compression != "": // hardly larger than its decompressed content
 		c.file.Ahead(0, min(span.End, file.Size-tailBytes)+tailBytes)
 	case some == nil:
-		c.fetchAhead(file, span)
+		c.file.Ahead(max(0, span.Start-1), min(span.End, file.Size-tailBytes)+tailBytes)
 	case file.Sequential && len(some) > 0:
 		c.near = some[len(some)-1] + 1
 		c.file.Ahead(0, c.near+tailBytes)
@@ -278,22 +278,6 @@ func (c *cursor) seekStart(header, start int64) error {
 		}
 	}
 	return c.sync(start)
-}
-
-// enter moves on to another span of file, which must not be Sequential.
-func (c *cursor) enter(file *blocks.File, span blocks.Span) error {
-	c.end, c.near = span.End, span.End
-	c.begun, c.record, c.last = false, 0, 0
-	c.fetchAhead(file, span)
-	if before := span.Start - 1; before < c.pos || before > c.pos+int64(c.hi-c.lo) {
-		c.jump(before)
-	}
-	return c.sync(span.Start)
-}
-
-// fetchAhead announces that a span of file will be read.
-func (c *cursor) fetchAhead(file *blocks.File, span blocks.Span) {
-	c.file.Ahead(max(0, span.Start-1), min(span.End, file.Size-tailBytes)+tailBytes)
 }
 
 // sync continues at the first position from position on at which a record may begin. In a compressed file it must read
