@@ -2,6 +2,7 @@ package reading
 
 import (
 	"iter"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,18 +46,12 @@ func Partitions(path string) (names []string) {
 	return names
 }
 
+var escape = regexp.MustCompile(`%[[:xdigit:]]{2}`)
+
 // unescape decodes the percent escapes in a folder's name; other percent signs stay.
 func unescape(s string) string {
-	var b []byte
-	for i := 0; i < len(s); i++ {
-		if s[i] == '%' && i+2 < len(s) {
-			if c, err := strconv.ParseUint(s[i+1:i+3], 16, 8); err == nil {
-				b = append(b, byte(c))
-				i += 2
-				continue
-			}
-		}
-		b = append(b, s[i])
-	}
-	return string(b)
+	return escape.ReplaceAllStringFunc(s, func(e string) string {
+		c, _ := strconv.ParseUint(e[1:], 16, 8)
+		return string([]byte{byte(c)})
+	})
 }

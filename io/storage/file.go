@@ -277,24 +277,22 @@ func ReadFile(ctx context.Context, path string) ([]byte, error) {
 	}
 	defer content.Close()
 	data := make([]byte, content.Size())
-	if n, err := content.ReadAt(data, 0); n < len(data) {
-		return nil, fmt.Errorf("%s: %d of %d bytes: %w", path, n, len(data), err)
-	}
-	return data, nil
+	return data, content.fill(path, data, 0)
 }
 
 // ReadRange fills data from a file written by WriteFile, from offset on.
 func ReadRange(ctx context.Context, path string, data []byte, offset int64) error {
-	store, err := At(path)
+	content, err := OpenFile(ctx, path)
 	if err != nil {
 		return err
 	}
-	r, err := store.Open(ctx, path)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	if n, err := r.ReadAt(data, offset); n < len(data) {
+	defer content.Close()
+	return content.fill(path, data, offset)
+}
+
+// fill reads len(data) bytes of the file path from offset on.
+func (c *Content) fill(path string, data []byte, offset int64) error {
+	if n, err := c.ReadAt(data, offset); n < len(data) {
 		return fmt.Errorf("%s: %d of %d bytes: %w", path, n, len(data), err)
 	}
 	return nil

@@ -303,15 +303,8 @@ func Names(ctx context.Context, folder string) (names []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := store.(local); ok { // its List would ask for each file's size
-		entries, err := readFolder(folder, "")
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range entries {
-			names = append(names, e.Name())
-		}
-		return names, nil
+	if IsLocal(folder) {
+		store = localTypes{}
 	}
 	for info, err := range store.List(ctx, folder, func(rel string) bool { names = append(names, rel); return false }) {
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"sync"
 	"time"
 )
@@ -199,7 +200,7 @@ func acquire(ctx context.Context, store Store, path, job string, o LockOptions) 
 			return nil, nil, err
 		}
 	}
-	if err := regularLock(ctx, store, path); err != nil {
+	if err := regularLock(path); err != nil {
 		return nil, nil, err
 	}
 	refused, settling, lost := "", 0, 0
@@ -247,29 +248,15 @@ func acquire(ctx context.Context, store Store, path, job string, o LockOptions) 
 }
 
 // regularLock refuses a lock file that is a folder, a link, a pipe or the like, which might be readable but never
-// writable, or not even be possible to open.
-func regularLock(ctx context.Context, store Store, path string) error {
+// writable, or not even be possible to open. Objects of a store are always regular.
+func regularLock(path string) error {
 	if !IsLocal(path) {
-		return nil // objects are always regular
+		return nil
 	}
-	regular := true
-	enter := func(rel string) bool {
-		regular = regular && Join(Dir(path), rel) != path
-		return false
-	}
-	for info, err := range store.List(ctx, Dir(path), enter) {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		regular = regular && (info.Path != path || info.Type == 0)
-	}
-	if !regular {
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("%s: not a regular file, so it cannot be a lock; remove it", path)
 	}
-	return nil
+	return nil // reading it reports other errors
 }
 
 // readLock returns the content of the lock file.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -195,28 +196,11 @@ func badPattern(why string) error { return fmt.Errorf("%w: %s", doublestar.ErrBa
 func IsPattern(arg string) bool { return strings.ContainsAny(arg, `*?[{\`) }
 
 // hasMeta reports whether s has an unescaped special character.
-func hasMeta(s string) bool {
-	for i := 0; i < len(s); i++ {
-		switch s[i] {
-		case '\\':
-			i++
-		case '*', '?', '[', '{':
-			return true
-		}
-	}
-	return false
-}
+func hasMeta(s string) bool { return strings.ContainsAny(escaped.ReplaceAllString(s, ""), "*?[{") }
 
-func unescape(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+1 < len(s) {
-			i++
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
-}
+var escaped = regexp.MustCompile(`(?s)\\(.)`)
+
+func unescape(s string) string { return escaped.ReplaceAllString(s, "$1") }
 
 // match reports whether names, the parts of a path in order, match all of p, and whether a path below them could. one
 // decides whether a name matches an element. match takes len(p) steps per name.

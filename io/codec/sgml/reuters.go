@@ -8,7 +8,6 @@ package sgml
 import (
 	"bytes"
 	"fmt"
-	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -201,43 +200,17 @@ func withNewline(data []byte, n int, atEOF bool) (int, bool) {
 	return n, true
 }
 
+// attributes matches an attribute: its name, and its value in quotes of two kinds or without quotes.
+var attributes = regexp.MustCompile(`([^=]*)=\s*(?:"([^"]*)"?|'([^']*)'?|([^\s"'][^ \t\r\n]*))`)
+
 // attribute returns the value of the attribute called name, or nil.
 func attribute(tag []byte, name string) []byte {
-	for key, value := range attributesOf(tag) {
-		if strings.EqualFold(string(key), name) {
-			return value
+	for _, a := range attributes.FindAllSubmatch(tag, -1) {
+		if strings.EqualFold(string(bytes.TrimSpace(a[1])), name) {
+			return bytes.Join(a[2:], nil) // not nil
 		}
 	}
 	return nil
-}
-
-// attributesOf yields the names and values of a tag's attributes.
-func attributesOf(tag []byte) iter.Seq2[[]byte, []byte] {
-	return func(yield func(key, value []byte) bool) {
-		for {
-			key, rest, ok := bytes.Cut(tag, []byte("="))
-			if !ok {
-				return
-			}
-			rest = bytes.TrimLeft(rest, " \t\r\n")
-			if len(rest) == 0 {
-				return
-			}
-			var value []byte
-			if quote := rest[0]; quote == '"' || quote == '\'' {
-				value, tag, _ = bytes.Cut(rest[1:], rest[:1])
-			} else {
-				end := bytes.IndexAny(rest, " \t\r\n")
-				if end < 0 {
-					end = len(rest)
-				}
-				value, tag = rest[:end], rest[end:]
-			}
-			if !yield(bytes.TrimSpace(key), value) {
-				return
-			}
-		}
-	}
 }
 
 // element finds the content of one kind of element.
@@ -271,8 +244,8 @@ func Columns(record []byte) (names []string) {
 // Attributes returns the names of a record's attributes.
 func Attributes(record []byte) (names []string) {
 	tag, _, _ := bytes.Cut(bytes.TrimPrefix(record, []byte(articleOpen)), []byte(">"))
-	for key := range attributesOf(tag) {
-		names = append(names, string(key))
+	for _, a := range attributes.FindAllSubmatch(tag, -1) {
+		names = append(names, string(bytes.TrimSpace(a[1])))
 	}
 	return names
 }

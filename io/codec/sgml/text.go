@@ -3,47 +3,27 @@ package sgml
 import (
 	"bytes"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
 // appendText appends the text of src, which is in ISO 8859-1, to dst in UTF-8.
 func appendText(dst, src []byte) []byte {
-	for {
-		n := plain(src)
-		dst = append(dst, src[:n]...)
-		src = src[n:]
-		if len(src) == 0 {
-			return dst
+	for len(src) > 0 {
+		r, n := rune(src[0]), 0
+		switch r {
+		case '<':
+			if n = tag(src); n > 0 {
+				r = ' '
+			}
+		case '&':
+			if decoded, size := reference(src); size > 0 {
+				r, n = decoded, size
+			}
 		}
-		r, n := special(src)
-		dst = utf8.AppendRune(dst, r)
-		src = src[n:]
+		dst, src = utf8.AppendRune(dst, r), src[max(n, 1):]
 	}
-}
-
-// plain returns how many bytes at the beginning of src stand for themselves.
-func plain(src []byte) int {
-	for i, b := range src {
-		if b == '<' || b == '&' || b >= utf8.RuneSelf {
-			return i
-		}
-	}
-	return len(src)
-}
-
-// special returns the character that the beginning of src stands for, and that beginning's length.
-func special(src []byte) (r rune, n int) {
-	switch src[0] {
-	case '<':
-		if n := tag(src); n > 0 {
-			return ' ', n
-		}
-	case '&':
-		if r, n := reference(src); n > 0 {
-			return r, n
-		}
-	}
-	return rune(src[0]), 1
+	return dst
 }
 
 // tag returns the length of the tag that src begins with, or 0 if there is none: a "<" that is not followed by a name,
@@ -70,39 +50,25 @@ func isLetter(b byte) bool {
 // names are shorter.
 const longestReference = len("&#x10FFFF;")
 
+var named = map[string]rune{"lt": '<', "gt": '>', "amp": '&', "quot": '"', "apos": '\''}
+
 // reference returns the character for the reference that src begins with, and its length, or 0 if there is none.
 func reference(src []byte) (r rune, n int) {
 	n = bytes.IndexByte(src[:min(len(src), longestReference)], ';') + 1
 	if n == 0 {
 		return 0, 0
 	}
-	switch name := string(src[1 : n-1]); name {
-	case "lt":
-		return '<', n
-	case "gt":
-		return '>', n
-	case "amp":
-		return '&', n
-	case "quot":
-		return '"', n
-	case "apos":
-		return '\'', n
-	default:
-		return numeric(name, n)
+	name := string(src[1 : n-1])
+	if r, ok := named[name]; ok {
+		return r, n
 	}
-}
-
-// numeric decodes "#65" or "#x41" and returns n with the character.
-func numeric(name string, n int) (rune, int) {
-	if len(name) < 2 || name[0] != '#' {
-		return 0, 0
-	}
-	digits, base := name[1:], 10
-	if digits[0] == 'x' || digits[0] == 'X' {
-		digits, base = digits[1:], 16
+	digits, ok := strings.CutPrefix(name, "#")
+	base := 10
+	if hex := strings.TrimLeft(digits, "xX"); len(hex) == len(digits)-1 {
+		digits, base = hex, 16
 	}
 	v, err := strconv.ParseUint(digits, base, 31)
-	if err != nil || !utf8.ValidRune(rune(v)) {
+	if !ok || err != nil || !utf8.ValidRune(rune(v)) {
 		return 0, 0
 	}
 	return rune(v), n
