@@ -251,7 +251,7 @@ func (l *chooser) addStdin(ctx context.Context) error {
 
 // add adds the files that arg names.
 func (l *chooser) add(ctx context.Context, arg string, standing blocks.Standing) error {
-	o, abs := l.options.of(standing), storage.Absolute()
+	o := l.options.of(standing)
 	entries, err := storage.List(ctx, arg)
 	// An object store has no empty folders.
 	if errors.Is(err, fs.ErrNotExist) && o.AllowEmpty && (storage.IsPattern(arg) || !storage.IsLocal(arg)) {
@@ -290,7 +290,7 @@ func (l *chooser) add(ctx context.Context, arg string, standing blocks.Standing)
 		if chosen[i] == "" || e.Size == 0 && standing == blocks.Reference {
 			continue
 		}
-		if e.Path, err = abs(e.Path); err != nil {
+		if e.Path, err = storage.Abs(e.Path); err != nil {
 			return err
 		}
 		same := cmp.Or(e.Identity, e.Path)
@@ -308,7 +308,7 @@ func (l *chooser) add(ctx context.Context, arg string, standing blocks.Standing)
 		l.files = append(l.files, file)
 		root := storage.Dir(e.Path)
 		if e.Folder != "" {
-			if root, err = abs(e.Folder); err != nil {
+			if root, err = storage.Abs(e.Folder); err != nil {
 				return err
 			}
 		}

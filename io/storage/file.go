@@ -148,40 +148,7 @@ func openVersion(ctx context.Context, store Store, path, version string) (Reader
 		r.Close()
 		return nil, err
 	}
-	if 0 < info.Size && info.Size <= smallFile {
-		r = &smallReader{Reader: r, size: info.Size}
-	}
 	return r, nil
-}
-
-// smallFile is the maximum size in bytes of a file that is read at once.
-const smallFile = 64 << 10
-
-// smallReader reads a small file at once, so that reading its head, content and end asks the disk only once.
-type smallReader struct {
-	Reader
-	size    int64
-	once    sync.Once
-	content []byte
-	err     error
-}
-
-func (r *smallReader) ReadAt(p []byte, at int64) (int, error) {
-	r.once.Do(func() {
-		r.content = make([]byte, r.size)
-		n, err := r.Reader.ReadAt(r.content, 0)
-		if r.content = r.content[:n]; !errors.Is(err, io.EOF) {
-			r.err = err
-		}
-	})
-	if r.err != nil {
-		return 0, r.err
-	}
-	n := copy(p, r.content[min(at, int64(len(r.content))):])
-	if n < len(p) {
-		return n, io.EOF
-	}
-	return n, nil
 }
 
 // Close closes the file, unless it is shared and may be opened again.

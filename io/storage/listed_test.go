@@ -120,18 +120,3 @@ func TestResolver(t *testing.T) {
 		}
 	}
 }
-
-// TestAbsolute checks that Absolute returns the same as Abs for each path.
-func TestAbsolute(t *testing.T) {
-	t.Chdir(t.TempDir())
-	abs := storage.Absolute()
-	for _, path := range []string{"a", "./a/../b", ".", "/c//d", "gs://b/a"} {
-		want, err := storage.Abs(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := abs(path); got != want || err != nil {
-			t.Errorf("%s is %s, %v, want %s", path, got, err, want)
-		}
-	}
-}

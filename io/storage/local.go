@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 )
@@ -156,7 +155,7 @@ func (local) Open(ctx context.Context, path string) (Reader, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	f, err := openRegular(path, os.O_RDONLY, 0)
+	f, err := os.Open(path)
 	if errors.Is(err, syscall.ENOTDIR) {
 		err = &fs.PathError{Op: "open", Path: path, Err: notFolderError{}}
 	}
@@ -230,12 +229,12 @@ func fill(ctx context.Context, path, root string, write func(io.Writer) error) (
 	if err != nil {
 		return Info{}, false, err
 	}
-	f, err := openRegular(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	if errors.Is(err, fs.ErrNotExist) { // the first file of its folder
 		if _, err := makeBelow(root, filepath.Dir(path)); err != nil {
 			return Info{}, false, err
 		}
-		f, err = openRegular(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+		f, err = os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	}
 	if errors.Is(err, fs.ErrExist) {
 		return Info{}, true, nil
@@ -314,7 +313,7 @@ func place(
 	// Not os.CreateTemp, whose files are private: outputs must be as readable as any file that the user makes. The name
 	// does not contain path's, which may be as long as a name can be.
 	temp := filepath.Join(dir, beingWritten+rand.Text())
-	f, err := openRegular(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	f, err := os.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	if err != nil {
 		return Info{}, err
 	}
@@ -493,17 +492,12 @@ func Abs(path string) (string, error) {
 		return path, nil
 	}
 	abs, err := filepath.Abs(path)
-	return abs, noFolder(path, err)
-}
-
-// noFolder adds to an error that the working folder caused it.
-func noFolder(path string, err error) error {
-	if err == nil {
-		return nil
+	if err != nil {
+		return "", workingFolderError{
+			fmt.Errorf("%s: the current folder is gone or cannot be read; change to another, or give an absolute path: %w", path, err),
+		}
 	}
-	return workingFolderError{
-		fmt.Errorf("%s: the current folder is gone or cannot be read; change to another, or give an absolute path: %w", path, err),
-	}
+	return abs, nil
 }
 
 type workingFolderError struct{ error }
@@ -512,18 +506,6 @@ func (e workingFolderError) Unwrap() error { return e.error }
 
 // Status returns the exit status.
 func (workingFolderError) Status() int { return 2 }
-
-// Absolute returns a function like Abs that looks up the working folder only once, for use with many files.
-func Absolute() func(path string) (string, error) {
-	working := sync.OnceValues(os.Getwd)
-	return func(path string) (string, error) {
-		if !IsLocal(path) || filepath.IsAbs(path) {
-			return Abs(path)
-		}
-		folder, err := working()
-		return filepath.Join(folder, path), noFolder(path, err)
-	}
-}
 
 // pathError is the error of a path that no file can have.
 type pathError struct{ error }

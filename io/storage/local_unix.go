@@ -22,19 +22,6 @@ func device(info fs.FileInfo) uint64 {
 	return 0
 }
 
-// openRegular is os.OpenFile for regular files, without the four system calls that find that these cannot be polled.
-func openRegular(path string, flags int, mode fs.FileMode) (*os.File, error) {
-	for {
-		fd, err := syscall.Open(path, flags|syscall.O_CLOEXEC, uint32(mode.Perm()))
-		if err == nil {
-			return os.NewFile(uintptr(fd), path), nil
-		}
-		if err != syscall.EINTR {
-			return nil, &fs.PathError{Op: "open", Path: path, Err: err}
-		}
-	}
-}
-
 // linkNew renames temp to path, which must not exist.
 func linkNew(temp, path string) error {
 	if err := os.Link(temp, path); err != nil {

@@ -80,9 +80,8 @@ func (w *walker) inTables() error {
 	if len(w.tables) == 0 {
 		return nil
 	}
-	abs := Absolute()
 	for i := range w.found {
-		at, err := abs(w.found[i].Path)
+		at, err := Abs(w.found[i].Path)
 		if err != nil {
 			return err
 		}
