@@ -65,7 +65,7 @@ func (*Flag) BeforeResolve(ctx *kong.Context, trace *kong.Path) error {
 	if err != nil {
 		return &Error{err}
 	}
-	ctx.AddResolver(f)
+	ctx.AddResolver(kong.ResolverFunc(f.resolve)) // all is checked
 	return nil
 }
 
@@ -388,12 +388,9 @@ func kindOf(value any) string {
 	}
 }
 
-// Validate does nothing: BeforeResolve has checked everything.
-func (*file) Validate(*kong.Application) error { return nil }
-
-// Resolve returns the file's value for a flag, unless the command line or the environment sets it, or sets one that
+// resolve returns the file's value for a flag, unless the command line or the environment sets it, or sets one that
 // excludes it.
-func (f *file) Resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+func (f *file) resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	value, ok := f.values[flag.Name]
 	if _, set := lookup(flag.Name); set || !ok {
 		return nil, nil

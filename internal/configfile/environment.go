@@ -57,7 +57,7 @@ func Environment(ctx *kong.Context) error {
 	if ctx.Selected() == nil {
 		return nil
 	}
-	values := variables{}
+	values := map[string]any{}
 	for name, flag := range flagsOf(ctx.Selected()) {
 		text, set := lookup(name)
 		if !set {
@@ -73,7 +73,9 @@ func Environment(ctx *kong.Context) error {
 		values[name], _ = argument(flag, value)
 	}
 	warnOfMisspelt(ctx.Model)
-	ctx.AddResolver(values)
+	ctx.AddResolver(kong.ResolverFunc(func(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+		return values[flag.Name], nil
+	}))
 	return nil
 }
 
@@ -117,15 +119,4 @@ func warnOfMisspelt(app *kong.Application) {
 			slog.Warn(fmt.Sprintf("%s is not the variable of a flag; did you mean %s?", name, nearest))
 		}
 	}
-}
-
-// variables are the values of flags, by name.
-type variables map[string]any
-
-// Validate does nothing: Environment has checked everything.
-func (variables) Validate(*kong.Application) error { return nil }
-
-// Resolve returns the environment's value for a flag that the command line does not set.
-func (v variables) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
-	return v[flag.Name], nil
 }

@@ -3,6 +3,7 @@ package configfile
 import (
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,7 +38,11 @@ func Template(app *kong.Application, command *kong.Node) string {
 		if value, ok := setting(flag); ok {
 			fmt.Fprintf(&b, "#%s = %s\n", flag.Name, value)
 		} else {
-			fmt.Fprintf(&b, "# %s = %s (no default)\n", flag.Name, wanted(flag))
+			wanted := flag.FormatPlaceHolder()
+			if flag.IsBool() {
+				wanted = "true or false"
+			}
+			fmt.Fprintf(&b, "# %s = %s (no default)\n", flag.Name, wanted)
 		}
 	}
 	return b.String()
@@ -48,7 +53,8 @@ func Takes(command *kong.Node) bool {
 	return slices.ContainsFunc(slices.Concat(command.AllFlags(true)...), namesFile)
 }
 
-// setting returns the default of a flag in TOML, or false if it has none.
+// setting returns the default of a flag in TOML, or false if it has none. Defaults are printable ASCII, which TOML
+// quotes as Go does.
 func setting(flag *kong.Flag) (string, bool) {
 	switch {
 	case flag.IsBool() && !flag.IsCounter():
@@ -63,30 +69,15 @@ func setting(flag *kong.Flag) (string, bool) {
 			values = strings.Split(flag.Default, string(flag.Tag.Sep))
 		}
 		for i, v := range values {
-			values[i] = quoted(v)
+			values[i] = strconv.Quote(v)
 		}
 		return "[" + strings.Join(values, ", ") + "]", true
-	case isNumber(flag):
+	case decimal.MatchString(flag.Default):
 		return flag.Default, true
 	default:
-		return quoted(flag.Default), true
+		return strconv.Quote(flag.Default), true
 	}
 }
 
-// wanted says what value a flag without a default needs.
-func wanted(flag *kong.Flag) string {
-	if flag.IsBool() {
-		return "true or false"
-	}
-	return flag.FormatPlaceHolder()
-}
-
-// isNumber reports whether a flag's default is a valid number in TOML, such as 0.999.
-func isNumber(flag *kong.Flag) bool {
-	_, err := strconv.ParseFloat(flag.Default, 64)
-	return err == nil && strings.Trim(flag.Default, "0123456789.") == "" && !strings.HasPrefix(flag.Default, ".") &&
-		!strings.HasSuffix(flag.Default, ".")
-}
-
-// quoted returns a string in TOML. Defaults are printable ASCII.
-func quoted(s string) string { return strconv.Quote(s) }
+// decimal matches a number of TOML that a flag's default may be, such as 0.999.
+var decimal = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?$`)
