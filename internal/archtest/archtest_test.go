@@ -139,7 +139,7 @@ var layers = []layer{
 	},
 	{
 		packages: []string{"io/storage/..."},
-		may: []string{module + "io/storage", module + "io/storage/bucket", "github.com/bmatcuk/doublestar/v4", "golang.org/x/sys/...",
+		may: []string{module + "io/storage", module + "io/storage/bucket", "github.com/bmatcuk/doublestar/v4", "golang.org/x/sync/errgroup", "golang.org/x/sys/...",
 			"cloud.google.com/go/storage/...", "cloud.google.com/go/auth/...", "google.golang.org/api/...", "github.com/googleapis/gax-go/v2",
 			"github.com/aws/aws-sdk-go-v2/...", "github.com/aws/smithy-go/..."},
 		never: []string{beamPath + "..."},

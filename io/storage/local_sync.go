@@ -5,8 +5,9 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"sync"
 	"syscall"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Syncing syncs the folder's whole file system at once if that reports errors, or else file by file.
@@ -36,49 +37,33 @@ const syncsAtOnce = 16
 
 // Sync syncs successive files concurrently, and each folder after all paths before it.
 func (s fileSyncs) Sync(ctx context.Context, paths ...string) error {
-	var (
-		files sync.WaitGroup
-		mu    sync.Mutex
-		first error
-	)
-	failed := func() error {
-		mu.Lock()
-		defer mu.Unlock()
-		return first
-	}
-	one := func(path string) {
-		if err := s.path(path); err != nil {
-			mu.Lock()
-			defer mu.Unlock()
-			first = errors.Join(first, err)
+	for len(paths) > 0 {
+		files, going := errgroup.WithContext(ctx)
+		files.SetLimit(syncsAtOnce)
+		folder := ""
+		for len(paths) > 0 && folder == "" && going.Err() == nil {
+			path := paths[0]
+			paths = paths[1:]
+			info, err := os.Stat(path)
+			switch {
+			case err != nil:
+				files.Go(func() error { return err })
+			case info.IsDir():
+				folder = path
+			default:
+				files.Go(func() error { return s.path(path) })
+			}
 		}
-	}
-	slots := make(chan struct{}, syncsAtOnce)
-	defer files.Wait()
-	for _, path := range paths {
-		if err := errors.Join(ctx.Err(), failed()); err != nil {
+		if err := errors.Join(files.Wait(), ctx.Err()); err != nil {
 			return err
 		}
-		info, err := os.Stat(path)
-		if err != nil {
-			return err
-		}
-		if info.IsDir() {
-			files.Wait()
-			if err := failed(); err != nil {
+		if folder != "" {
+			if err := s.path(folder); err != nil {
 				return err
 			}
-			one(path)
-			continue
 		}
-		slots <- struct{}{}
-		files.Go(func() {
-			defer func() { <-slots }()
-			one(path)
-		})
 	}
-	files.Wait()
-	return failed()
+	return nil
 }
 
 // path syncs one path. Some FUSE and network file systems cannot sync folders, nor can a user who may not read them.

@@ -7,9 +7,10 @@ import (
 	"io/fs"
 	"iter"
 	"strings"
-	"sync"
 	"time"
 	"unicode/utf8"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/neardup/neardup/io/storage"
 )
@@ -217,29 +218,19 @@ func (s *Store) Move(ctx context.Context, from, to string) error {
 // each calls do for all objects below folder, several at once, and returns their number. It stops at the first error.
 func (s *Store) each(ctx context.Context, folder string, do func(context.Context, Key) error) (n int, err error) {
 	at := s.below(folder)
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var working sync.WaitGroup
-	defer working.Wait()
-	slots := make(chan struct{}, atOnce)
 	for more := ""; ; {
 		page, err := s.client.List(ctx, at, "", more)
 		if err != nil {
 			return n, err
 		}
 		n += len(page.Objects)
+		working, ctx := errgroup.WithContext(ctx)
+		working.SetLimit(atOnce)
 		for _, info := range page.Objects {
-			slots <- struct{}{}
-			working.Go(func() {
-				defer func() { <-slots }()
-				if err := do(ctx, Key{at.Bucket, info.Path}); err != nil {
-					cancel(err)
-				}
-			})
+			working.Go(func() error { return do(ctx, Key{at.Bucket, info.Path}) })
 		}
-		working.Wait()
-		if ctx.Err() != nil {
-			return n, context.Cause(ctx)
+		if err := working.Wait(); err != nil {
+			return n, err
 		}
 		if more = page.More; more == "" {
 			return n, nil

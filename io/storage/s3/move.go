@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go/encoding/httpbinding"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/io/storage/bucket"
@@ -120,40 +120,31 @@ func (m *move) inParts(ctx context.Context) (err error) {
 	return fail(ctx, m.to, err)
 }
 
-// parts copies the parts, of step bytes each.
+// parts copies the parts, of step bytes each, several at a time.
 func (m *move) parts(ctx context.Context, u *upload, step int64) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	numbers := make(chan int)
-	var wg sync.WaitGroup
-	for range min(8, len(u.parts)) {
-		wg.Go(func() {
-			for i := range numbers {
-				from := int64(i) * step
-				to := min(from+step, aws.ToInt64(m.source.ContentLength))
-				out, err := m.target.UploadPartCopy(ctx, &s3.UploadPartCopyInput{
-					Bucket: &m.to.Bucket, Key: &m.to.Name, UploadId: &u.id, PartNumber: aws.Int32(int32(i + 1)), RequestPayer: m.payer,
-					CopySource: m.name(), CopySourceIfMatch: m.source.ETag,
-					CopySourceRange: aws.String(fmt.Sprintf("bytes=%d-%d", from, to-1)),
-				})
-				if err == nil && out.CopyPartResult == nil {
-					err = errors.New("a part was copied without an answer")
-				}
-				if err != nil {
-					cancel(err)
-					continue
-				}
-				u.parts[i] = types.CompletedPart{PartNumber: aws.Int32(int32(i + 1)), ETag: out.CopyPartResult.ETag}
+	copies, ctx := errgroup.WithContext(ctx)
+	copies.SetLimit(8)
+	for i := range u.parts {
+		copies.Go(func() error {
+			if ctx.Err() != nil {
+				return ctx.Err()
 			}
+			from, number := int64(i)*step, aws.Int32(int32(i+1))
+			to := min(from+step, aws.ToInt64(m.source.ContentLength))
+			out, err := m.target.UploadPartCopy(ctx, &s3.UploadPartCopyInput{
+				Bucket: &m.to.Bucket, Key: &m.to.Name, UploadId: &u.id, PartNumber: number, RequestPayer: m.payer,
+				CopySource: m.name(), CopySourceIfMatch: m.source.ETag,
+				CopySourceRange: aws.String(fmt.Sprintf("bytes=%d-%d", from, to-1)),
+			})
+			if err == nil && out.CopyPartResult == nil {
+				err = errors.New("a part was copied without an answer")
+			}
+			if err != nil {
+				return err
+			}
+			u.parts[i] = types.CompletedPart{PartNumber: number, ETag: out.CopyPartResult.ETag}
+			return nil
 		})
 	}
-	for i := range u.parts {
-		if ctx.Err() != nil {
-			break
-		}
-		numbers <- i
-	}
-	close(numbers)
-	wg.Wait()
-	return context.Cause(ctx)
+	return copies.Wait()
 }
