@@ -78,18 +78,7 @@ func recordsAt(
 func CopyExcept(
 	ctx context.Context, w io.Writer, in *Inputs, span blocks.Span, dropped []int64, o Options,
 ) (kept int64, err error) {
-	ctx, done := storage.Once(ctx)
-	defer done()
-	file, r, o, err := in.open(ctx, span.File, o)
-	if err != nil {
-		return 0, err
-	}
-	m := meter{counter: storedCorpus}
-	ctx = m.begin(ctx, file, span)
-	kept, err = r.CopyExcept(ctx, m.writer(ctx, w), file, span, dropped, o.reading())
-	if err == nil {
-		m.end(ctx)
-	}
+	kept, _, err = CopyEdited(ctx, w, in, span, dropped, nil, nil, o)
 	return kept, err
 }
 
@@ -128,13 +117,16 @@ func CopyEdited(
 	if err != nil {
 		return 0, 0, err
 	}
-	editor, ok := r.(reading.TextEditor)
-	if !ok {
-		return 0, 0, fmt.Errorf("%s: %w", file.Path, errors.ErrUnsupported)
-	}
 	m := meter{counter: storedCorpus}
 	ctx = m.begin(ctx, file, span)
-	kept, unedited, err = editor.CopyEdited(ctx, m.writer(ctx, w), file, span, dropped, edited, edit, o.reading())
+	w = m.writer(ctx, w)
+	if edit == nil {
+		kept, err = r.CopyExcept(ctx, w, file, span, dropped, o.reading())
+	} else if editor, ok := r.(reading.TextEditor); ok {
+		kept, unedited, err = editor.CopyEdited(ctx, w, file, span, dropped, edited, edit, o.reading())
+	} else {
+		err = fmt.Errorf("%s: %w", file.Path, errors.ErrUnsupported)
+	}
 	if err == nil {
 		m.end(ctx)
 	}

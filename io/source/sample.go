@@ -3,7 +3,6 @@ package source
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"math"
 	"slices"
@@ -503,7 +502,7 @@ func (s *sampler) add(number int, file *blocks.File, record *reading.Record) err
 		return nil
 	}
 	s.Documents++
-	if !isASCII(doc.Text) {
+	if slices.ContainsFunc(doc.Text, func(b byte) bool { return b >= utf8.RuneSelf }) {
 		s.beyondASCII++
 	}
 	if record.Long {
@@ -518,22 +517,6 @@ func (s *sampler) add(number int, file *blocks.File, record *reading.Record) err
 		s.see(&s.shown)
 	}
 	return nil
-}
-
-// isASCII reports whether text is entirely ASCII.
-func isASCII(text []byte) bool {
-	const high = 0x8080808080808080
-	for ; len(text) >= 8; text = text[8:] {
-		if binary.LittleEndian.Uint64(text)&high != 0 {
-			return false
-		}
-	}
-	for _, b := range text {
-		if b >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
 }
 
 // addEncoding adds the encoding that was detected in a file, if any.

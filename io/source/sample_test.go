@@ -374,20 +374,3 @@ func TestGathered(t *testing.T) {
 		t.Errorf("a small file: %+v", w)
 	}
 }
-
-// A non-ASCII byte is found wherever it stands.
-func TestIsASCII(t *testing.T) {
-	for n := range 20 {
-		text := bytes.Repeat([]byte("~"), n)
-		if !isASCII(text) {
-			t.Errorf("%q is not ASCII", text)
-		}
-		for i := range text {
-			text[i] = 0x80
-			if isASCII(text) {
-				t.Errorf("%q is ASCII", text)
-			}
-			text[i] = '~'
-		}
-	}
-}

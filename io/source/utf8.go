@@ -46,7 +46,7 @@ func wrong(file *blocks.File, record *reading.Record) string {
 		return fmt.Sprintf("byte %d of the decoded text was not valid %s", invalidAt(text), file.Encoding)
 	}
 	if !utf8.Valid(text) {
-		detail := describe(text, offsetIn(file, record))
+		detail := describe(file, record)
 		if file.Detected != "" {
 			return fmt.Sprintf("%s; it may be %s (%d %% sure; %d %% is needed)", detail, file.Detected, file.Percent,
 				charset.Sure)
@@ -86,14 +86,15 @@ func (o Options) Text(content []byte) (text []byte, err error) {
 	})(&record)
 }
 
-// describe says where text is not UTF-8, and what is there. offset returns where in the file a byte of text is, or "".
-func describe(text []byte, offset func(at int) string) string {
+// describe says where the text of a record is not UTF-8, and what is there.
+func describe(file *blocks.File, record *reading.Record) string {
+	text := record.Doc.Text
 	at := invalidAt(text)
 	what := fmt.Sprintf("%02X, which is not UTF-8", text[at])
 	if r, ok := surrogate(text[at:]); ok {
 		what = fmt.Sprintf(`\u%04x, which is half of a surrogate pair`, r)
 	}
-	return fmt.Sprintf("byte %d of the text%s is %s", at, offset(at), what)
+	return fmt.Sprintf("byte %d of the text%s is %s", at, offsetOf(at, file, record), what)
 }
 
 // invalidAt returns the index of the first invalid byte of text, which is not UTF-8.
@@ -115,30 +116,27 @@ func surrogate(text []byte) (r rune, ok bool) {
 	return 0xD000 | rune(text[1]&0x3F)<<6 | rune(text[2]&0x3F), true
 }
 
-// offsetIn returns a function that says where in the file a byte of the record's text is: it looks for the bytes around
-// it in the record. It returns "" if they are not there, because the text is escaped or the file is not text, or occur
-// more than once.
-func offsetIn(file *blocks.File, record *reading.Record) func(at int) string {
-	return func(at int) string {
-		text := record.Doc.Text
-		for _, around := range []int{32, 8, 1} {
-			from := max(0, at-around)
-			part := text[from:min(at+around+1, len(text))]
-			i := bytes.Index(record.Raw, part)
-			if i < 0 {
-				continue
-			}
-			if file.Positions > 0 || bytes.LastIndex(record.Raw, part) != i {
-				return ""
-			}
-			where := "the file"
-			if file.Compression != "" {
-				where = "the unpacked file"
-			}
-			return fmt.Sprintf(" (byte %d of %s)", record.Position+int64(i+at-from), where)
+// offsetOf says where in the file the byte at of the record's text is: it looks for the bytes around it in the record.
+// It returns "" if they are not there, because the text is escaped or the file is not text, or occur more than once.
+func offsetOf(at int, file *blocks.File, record *reading.Record) string {
+	text := record.Doc.Text
+	for _, around := range []int{32, 8, 1} {
+		from := max(0, at-around)
+		part := text[from:min(at+around+1, len(text))]
+		i := bytes.Index(record.Raw, part)
+		if i < 0 {
+			continue
 		}
-		return ""
+		if file.Positions > 0 || bytes.LastIndex(record.Raw, part) != i {
+			return ""
+		}
+		where := "the file"
+		if file.Compression != "" {
+			where = "the unpacked file"
+		}
+		return fmt.Sprintf(" (byte %d of %s)", record.Position+int64(i+at-from), where)
 	}
+	return ""
 }
 
 // guessedPositions is the position up to which the encoding of each record is guessed: guessing is slower than reading.
