@@ -185,7 +185,7 @@ func (w *walker) follow(info Info) (target Info, toFolder bool, err error) {
 	}
 	target, err = w.store.Stat(w.ctx, info.Path)
 	switch {
-	case errors.Is(err, folderError{}):
+	case errors.Is(err, isFolder):
 		return Info{}, true, nil
 	case errors.Is(err, fs.ErrNotExist):
 		return Info{}, false, fmt.Errorf("%s: the link leads nowhere; fix or remove it", info.Path)

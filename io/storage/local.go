@@ -92,7 +92,7 @@ func readFolder(root, rel string) ([]fs.DirEntry, error) {
 	}
 	entries, err := os.ReadDir(strings.TrimSuffix(root, "/") + "/" + rel)
 	if errors.Is(err, syscall.ENOTDIR) && rel == "" {
-		err = &fs.PathError{Op: "open", Path: root, Err: notFolderError{}}
+		err = &fs.PathError{Op: "open", Path: root, Err: notFolder}
 	}
 	return entries, err
 }
@@ -114,19 +114,17 @@ func infoOf(path string, info fs.FileInfo) Info {
 	return found
 }
 
-// notFolderError is the fs.ErrNotExist of a folder whose path is that of a file, or below one.
-type notFolderError struct{}
+// missingError is the fs.ErrNotExist of a path where something else is.
+type missingError string
 
-func (notFolderError) Error() string { return "not a directory" }
+const (
+	notFolder missingError = "not a directory" // a folder's path is that of a file, or below one
+	isFolder  missingError = "is a folder"     // a file's path is that of a folder
+)
 
-func (notFolderError) Is(target error) bool { return target == fs.ErrNotExist }
+func (e missingError) Error() string { return string(e) }
 
-// folderError is the fs.ErrNotExist of a path that is a folder.
-type folderError struct{}
-
-func (folderError) Error() string { return "is a folder" }
-
-func (folderError) Is(target error) bool { return target == fs.ErrNotExist }
+func (missingError) Is(target error) bool { return target == fs.ErrNotExist }
 
 func (local) Stat(ctx context.Context, path string) (Info, error) {
 	if err := ctx.Err(); err != nil {
@@ -134,10 +132,10 @@ func (local) Stat(ctx context.Context, path string) (Info, error) {
 	}
 	info, err := os.Stat(path)
 	if err == nil && info.IsDir() {
-		err = &fs.PathError{Op: "stat", Path: path, Err: folderError{}}
+		err = &fs.PathError{Op: "stat", Path: path, Err: isFolder}
 	}
 	if errors.Is(err, syscall.ENOTDIR) {
-		err = &fs.PathError{Op: "stat", Path: path, Err: notFolderError{}}
+		err = &fs.PathError{Op: "stat", Path: path, Err: notFolder}
 	}
 	if errors.Is(err, fs.ErrPermission) {
 		err = &fs.PathError{Op: "cannot read", Path: path, Err: syscall.EACCES}
@@ -157,7 +155,7 @@ func (local) Open(ctx context.Context, path string) (Reader, error) {
 	}
 	f, err := os.Open(path)
 	if errors.Is(err, syscall.ENOTDIR) {
-		err = &fs.PathError{Op: "open", Path: path, Err: notFolderError{}}
+		err = &fs.PathError{Op: "open", Path: path, Err: notFolder}
 	}
 	if err != nil {
 		return nil, err

@@ -52,10 +52,10 @@ func TestCurrent(t *testing.T) {
 // TestStatFolder checks that a folder is distinguished from a missing file, and is not an object.
 func TestStatFolder(t *testing.T) {
 	_, err := local{}.Stat(t.Context(), t.TempDir())
-	if !errors.Is(err, folderError{}) || !errors.Is(err, fs.ErrNotExist) {
+	if !errors.Is(err, isFolder) || !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a folder: error %v", err)
 	}
-	if _, err := (local{}).Stat(t.Context(), "missing"); errors.Is(err, folderError{}) || !errors.Is(err, fs.ErrNotExist) {
+	if _, err := (local{}).Stat(t.Context(), "missing"); errors.Is(err, isFolder) || !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("nothing: error %v", err)
 	}
 }

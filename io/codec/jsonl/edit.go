@@ -1,6 +1,7 @@
 package jsonl
 
 import (
+	"fmt"
 	"unicode/utf8"
 
 	"github.com/neardup/neardup/io/codec"
@@ -30,8 +31,6 @@ func (c *jsonl) Edit(dst, record []byte, edit func(text []byte) []byte) (edited 
 	return codec.Replace(dst, record, all)
 }
 
-const hexDigits = "0123456789abcdef"
-
 // appendQuoted appends a text as written between quotes, with the necessary escapes.
 func appendQuoted(dst, text []byte) []byte {
 	for i := 0; i < len(text); {
@@ -46,10 +45,9 @@ func appendQuoted(dst, text []byte) []byte {
 		case b == '\t':
 			dst = append(dst, '\\', 't')
 		case b < ' ':
-			dst = append(dst, '\\', 'u', '0', '0', hexDigits[b>>4], hexDigits[b&15])
+			dst = fmt.Appendf(dst, `\u%04x`, b)
 		case b == 0xED && isSurrogate(text[i:]): // a surrogate as appendRune writes it
-			r := uint16(0xD)<<12 | uint16(text[i+1]&0x3F)<<6 | uint16(text[i+2]&0x3F)
-			dst = append(dst, '\\', 'u', 'd', hexDigits[r>>8&15], hexDigits[r>>4&15], hexDigits[r&15])
+			dst = fmt.Appendf(dst, `\u%04x`, 0xD000|rune(text[i+1]&0x3F)<<6|rune(text[i+2]&0x3F))
 			i += 3
 			continue
 		default:

@@ -2,6 +2,7 @@ package jsonl
 
 import (
 	"bytes"
+	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -97,17 +98,7 @@ func surrogatePair(high rune, rest []byte) (rune, []byte) {
 }
 
 // hex4 returns the number written in the first four bytes, which are hexadecimal digits.
-func hex4(digits []byte) (r rune) {
-	for _, b := range digits[:4] {
-		switch {
-		case b <= '9':
-			b -= '0'
-		case b <= 'F':
-			b -= 'A' - 10
-		default:
-			b -= 'a' - 10
-		}
-		r = r<<4 | rune(b)
-	}
-	return r
+func hex4(digits []byte) rune {
+	n, _ := strconv.ParseUint(string(digits[:4]), 16, 16)
+	return rune(n)
 }
