@@ -164,10 +164,11 @@ func (o Options) kindOf(e storage.Entry, asked format) (name string, read bool) 
 // mostAlike is the maximum number of files that inLines opens to tell JSON Lines from JSON, as long as they agree.
 const mostAlike = 1000
 
-// inLines returns the indexes of the entries that are JSON by their names but hold JSON Lines; none if a format is
-// asked for. It first opens up to mostAlike, at even distances; if those agree, it assumes the same of the others, and
+// inLines reports for each entry whether it is JSON by its name but holds JSON Lines; none does if a format is asked
+// for. It first opens up to mostAlike, at even distances; if those agree, it assumes the same of the others, and
 // inspect checks those taken for JSON Lines.
-func (o Options) inLines(ctx context.Context, entries []storage.Entry, asked format) (map[int]bool, error) {
+func (o Options) inLines(ctx context.Context, entries []storage.Entry, asked format) ([]bool, error) {
+	found := make([]bool, len(entries))
 	var unsure []int
 	for i, e := range entries {
 		if name, _ := o.kindOf(e, asked); name == "json" && o.Format == "" {
@@ -175,44 +176,35 @@ func (o Options) inLines(ctx context.Context, entries []storage.Entry, asked for
 		}
 	}
 	if len(unsure) == 0 {
-		return nil, nil
+		return found, nil
 	}
-	found := make([]bool, len(unsure))
 	look := func(some []int) error {
 		return each(ctx, len(some), inFlight(entries[unsure[0]].Path), func(i int) error {
-			e := entries[unsure[some[i]]]
+			e := entries[some[i]]
 			head, err := o.head(ctx, &blocks.File{Path: e.Path, Size: e.Size, Version: e.Version})
 			found[some[i]] = err == nil && jsonl.InLines(head)
 			return err
 		})
 	}
 	var some, others []int
-	for i := range unsure {
+	for i, at := range unsure {
 		if n := min(len(unsure), mostAlike); i*n/len(unsure) != (i-1)*n/len(unsure) || i == 0 {
-			some = append(some, i)
+			some = append(some, at)
 		} else {
-			others = append(others, i)
+			others = append(others, at)
 		}
 	}
 	if err := look(some); err != nil {
 		return nil, err
 	}
-	if alike := !slices.ContainsFunc(some, func(i int) bool { return found[i] != found[some[0]] }); !alike {
-		if err := look(others); err != nil {
-			return nil, err
-		}
-	} else {
-		for _, i := range others {
-			found[i] = found[some[0]]
-		}
+	first := found[some[0]]
+	if slices.ContainsFunc(some, func(at int) bool { return found[at] != first }) {
+		return found, look(others)
 	}
-	lines := map[int]bool{}
-	for i, at := range unsure {
-		if found[i] {
-			lines[at] = true
-		}
+	for _, at := range others {
+		found[at] = first
 	}
-	return lines, nil
+	return found, nil
 }
 
 // head returns the beginning of a listed file's content.

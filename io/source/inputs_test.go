@@ -144,8 +144,8 @@ func TestNotOpened(t *testing.T) {
 		}
 		laid := &Inputs{Inputs: &blocks.Inputs{Root: root, Shards: shards}}
 		for i := range files {
-			f, ok := in[i]
-			if !ok {
+			f := in[i]
+			if f == nil {
 				f, _, _ = files[i].file(Options{})
 			}
 			laid.Add(f, nil, nil)

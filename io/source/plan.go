@@ -426,14 +426,13 @@ func layOut(ctx context.Context, files []listed, root string, o Options) (*Input
 		return nil, err
 	}
 	for i := range files {
-		file, isInspected := inspected[i]
+		file, isInspected := inspected[i], inspected[i] != nil
+		var splits, pieces []int64
 		if !isInspected {
 			if file, _, err = files[i].file(o); err != nil {
 				return nil, err
 			}
-		}
-		var splits, pieces []int64
-		if isInspected {
+		} else {
 			r, err := readerOf(file)
 			if err != nil {
 				return nil, err
@@ -478,12 +477,13 @@ func (f *listed) file(o Options) (*blocks.File, format, error) {
 // fewRowFiles is the maximum number of files of rows that Plan inspects only to bound the rows of their splits.
 const fewRowFiles = 1000
 
-// inspect inspects the files of which the plan needs more than the listing, and returns them by number: files that may
-// be cut, files of rows that cross a shard's end, since only the rows tell where a record is, and all files of rows if
-// they are few. The files have total bytes, of which the first are those of references.
+// inspect inspects the files of which the plan needs more than the listing, and returns nil for the others: it inspects
+// files that may be cut, files of rows that cross a shard's end, since only the rows tell where a record is, and all
+// files of rows if they are few. The files have total bytes, of which the first are those of references.
 func inspect(
 	ctx context.Context, files []listed, references, total int64, shards int, options func(*listed) Options,
-) (map[int]*blocks.File, error) {
+) ([]*blocks.File, error) {
+	inspected := make([]*blocks.File, len(files))
 	var numbers, ofRows []int
 	var offset int64
 	for i := range files {
@@ -510,25 +510,19 @@ func inspect(
 		slices.Sort(numbers)
 	}
 	if len(numbers) == 0 {
-		return nil, nil
+		return inspected, nil
 	}
-	found := make([]*blocks.File, len(numbers))
-	err := each(ctx, len(numbers), inFlight(files[numbers[0]].path), func(i int) error {
+	return inspected, each(ctx, len(numbers), inFlight(files[numbers[0]].path), func(i int) error {
 		o := options(&files[numbers[i]])
 		file, format, err := files[numbers[i]].file(o)
 		if err != nil {
 			return err
 		}
-		found[i] = file
+		inspected[numbers[i]] = file
 		ctx, done := storage.Once(ctx)
 		defer done()
 		return o.of(file.Standing).inspect(ctx, format.reader, file)
 	})
-	inspected := make(map[int]*blocks.File, len(numbers))
-	for i, file := range found {
-		inspected[numbers[i]] = file
-	}
-	return inspected, err
 }
 
 // checkPieceNames refuses two corpus files of the same name, since one would be lost: a piece of a large file, or
