@@ -200,7 +200,7 @@ const smallPacked = 256 << 10
 // errPartial says that a spool is not kept because it is not whole.
 var errPartial = errors.New("not all of the file was read")
 
-// read reads a span. It copies the decompressed bytes to spool, unless that is nil, and reports whether these are whole.
+// read reads a span. It copies the decompressed bytes to spool, unless that is nil, and reports whether they are whole.
 func (f Reader) read(
 	ctx context.Context, file *blocks.File, span blocks.Span, o reading.Options,
 	see func(*reading.Record) error, spool io.Writer,
