@@ -1,17 +1,18 @@
 package sink
 
 import (
+	"bytes"
 	"context"
-	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/internal/dofn"
+	"github.com/neardup/neardup/io/sorted"
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
@@ -89,99 +90,46 @@ func (keyRowsFn) ProcessElement(batch int64, keys []byte, emit func(int64, []byt
 	return nil
 }
 
+// corpusFn writes pieces; see Corpus and Edited for the shapes.
 type corpusFn struct {
 	Params  Params
 	Options source.Options
 	Rows    bool // keys come as rows
+	Cuts    bool // records come instead, of which some say what to cut
+
+	changes sorted.Records // each begins with the key of a document
 }
 
-// keys holds the keys of dropped records, of which there may be millions. Except for the latest ones, it stores each as
-// its distance from the key before it.
-type keys struct {
-	last []int64
-	runs []keyRun
-	of   map[int]int // number of keys per file
-}
-
-// keyRun is a sorted run of keys.
-type keyRun struct {
-	first     int64 // key
-	distances []byte
-	ended     bool
-}
-
-// runKeys is the number of keys in a run.
-const runKeys = 1 << 18
-
-func (k *keys) add(key blocks.Key) {
-	if k.of == nil {
-		k.of = map[int]int{}
+// read reads the group of a batch.
+func (f *corpusFn) read(ctx context.Context, packed func(*[]byte) bool) error {
+	if f.Cuts {
+		return f.changes.Read(ctx, f.Params.files("corpus"), packed)
 	}
-	k.of[key.File()]++
-	if k.last = append(k.last, int64(key)); len(k.last) == runKeys {
-		k.pack()
-	}
-}
-
-// pack makes a run of the latest keys.
-func (k *keys) pack() {
-	if len(k.last) == 0 {
-		return
-	}
-	slices.Sort(k.last)
-	distances := make([]byte, 0, 2*len(k.last))
-	for i, key := range k.last[1:] {
-		distances = binary.AppendUvarint(distances, uint64(key-k.last[i]))
-	}
-	k.runs = append(k.runs, keyRun{first: k.last[0], distances: slices.Clone(distances)})
-	k.last = k.last[:0]
-}
-
-// take removes the keys of a piece and returns their positions in order. It must be called with the pieces in order.
-func (k *keys) take(piece blocks.Span) []int64 {
-	positions := make([]int64, 0, k.of[piece.File])
-	for i := range k.runs {
-		for r := &k.runs[i]; !r.ended && blocks.Key(r.first).File() == piece.File &&
-			blocks.Key(r.first).Position() < piece.End; r.advance() {
-			positions = append(positions, blocks.Key(r.first).Position())
-		}
-	}
-	slices.Sort(positions)
-	return positions
-}
-
-func (r *keyRun) advance() {
-	distance, n := binary.Uvarint(r.distances)
-	r.first, r.distances, r.ended = r.first+int64(distance), r.distances[n:], n == 0
-}
-
-// keys returns the keys of the dropped records.
-func (f *corpusFn) keys(ctx context.Context, packed func(*[]byte) bool) (dropped keys, err error) {
-	defer dropped.pack()
+	f.changes.Begin(ctx, f.Params.files("corpus"))
+	add := addKeys
 	if f.Rows {
-		rows, err := merged(ctx, f.Params.Temp, droppedRows, f.Params.held(), packed)
-		if err != nil {
-			return dropped, err
-		}
-		for r, err := range rows {
-			if err != nil {
-				return dropped, err
-			}
-			dropped.add(r.Order.A)
-		}
-		return dropped, nil
+		add = addRows
 	}
 	var block []byte
 	for packed(&block) {
-		d := blocks.NewDecoder(block)
-		for !d.Done() {
-			dropped.add(d.Key())
-		}
-		if err := d.Err(); err != nil {
-			return dropped, err
+		if err := add(&f.changes, block); err != nil {
+			return err
 		}
 	}
-	return dropped, nil
+	return f.changes.End()
+}
+
+// addKeys adds a record for each key of a block.
+func addKeys(records *sorted.Records, block []byte) error {
+	var record []byte
+	d := blocks.NewDecoder(block)
+	for !d.Done() {
+		record = blocks.AppendOrdered(record[:0], d.Key())
+		if err := records.Add(record); err != nil {
+			return err
+		}
+	}
+	return d.Err()
 }
 
 func (f *corpusFn) ProcessElement(
@@ -191,42 +139,86 @@ func (f *corpusFn) ProcessElement(
 	if err != nil {
 		return err
 	}
-	dropped, err := f.keys(ctx, packed)
-	if err != nil {
+	if err := f.read(ctx, packed); err != nil {
 		return err
 	}
+	next, stop := f.changes.Pull()
+	defer stop()
+	var key blocks.Key
+	var spans []byte
+	advance := func() error {
+		record, err := next()
+		if err == nil {
+			key, spans, err = blocks.OrderedKey(record)
+		}
+		return err
+	}
+	ended := advance() // io.EOF after the last change
 	for number := range in.Batched(batch) {
-		piece := in.Pieces.At(number)
-		if err := f.write(ctx, in, number, piece, dropped.take(piece), facts); err != nil {
+		c := changes{Span: in.Pieces.At(number)}
+		for ; ended == nil && key.File() == c.File && key.Position() < c.End; ended = advance() {
+			if f.Cuts && len(spans) > 0 {
+				c.cut(key.Position(), bytes.Clone(spans))
+			} else {
+				c.dropped = append(c.dropped, key.Position())
+			}
+		}
+		if ended != nil && !errors.Is(ended, io.EOF) {
+			return ended
+		}
+		if err := f.write(ctx, in, number, &c, facts); err != nil {
 			return err
 		}
 	}
-	for _, r := range dropped.runs {
-		if key := blocks.Key(r.first); !r.ended {
-			return fmt.Errorf("a record was removed at %d of file %d, which batch %d of the corpus does not have",
-				key.Position(), key.File(), batch)
-		}
+	if ended == nil {
+		return fmt.Errorf("a record was removed at %d of file %d, which batch %d of the corpus does not have",
+			key.Position(), key.File(), batch)
 	}
 	return nil
 }
 
-// write writes a piece without the records at dropped, which are ascending positions.
+// changes says what to change in a piece, in ascending positions.
+type changes struct {
+	blocks.Span
+	dropped, edited []int64
+	spans           map[int64][]byte // by edited position
+}
+
+func (c *changes) cut(position int64, spans []byte) {
+	if c.spans == nil {
+		c.spans = map[int64][]byte{}
+	}
+	c.edited, c.spans[position] = append(c.edited, position), spans
+}
+
+// write writes a changed piece.
 func (f *corpusFn) write(
-	ctx context.Context, in *source.Inputs, number int, piece blocks.Span, dropped []int64, facts func([]byte),
+	ctx context.Context, in *source.Inputs, number int, c *changes, facts func([]byte),
 ) error {
-	if in.OneDocument(piece.File) && len(dropped) > 0 {
+	if in.OneDocument(c.File) && len(c.dropped) > 0 {
 		return nil // the file was the document
 	}
 	name := output.CorpusFile(in.PieceName(number))
-	var kept int64
+	counts := map[string]int64{}
+	e := editor{spans: c.spans, paragraphs: f.Params.Paragraphs, seams: map[seam]int64{}}
 	copied, err := f.Params.write(ctx, name, func(w io.Writer) (err error) {
-		kept, err = source.CopyExcept(ctx, ctxWriter{ctx, w}, in, piece, dropped, f.Options)
+		w = ctxWriter{ctx, w}
+		var kept, unedited int64
+		if f.Cuts {
+			kept, unedited, err = source.CopyEdited(ctx, w, in, c.Span, c.dropped, c.edited, e.edit, f.Options)
+		} else {
+			kept, err = source.CopyExcept(ctx, w, in, c.Span, c.dropped, f.Options)
+		}
+		counts[blocks.CountRows], counts[blocks.CountUncut] = kept, unedited
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	return emitFact(facts, blocks.FactCorpus, copied, map[string]int64{blocks.CountRows: kept})
+	for _, seams := range e.seams {
+		counts[blocks.CountSeams] += seams
+	}
+	return emitFact(facts, blocks.FactCorpus, copied, counts)
 }
 
 // Listed returns the keys of the records that rows are about, so that Corpus leaves these out.

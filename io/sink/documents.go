@@ -128,7 +128,7 @@ func (f *documentsFn) ProcessElement(
 	if err != nil {
 		return err
 	}
-	rows, err := merged(ctx, f.Params.Temp, string(output.Documents), f.Params.held(), packed)
+	rows, err := merged(ctx, f.Params, string(output.Documents), packed)
 	if err != nil {
 		return err
 	}

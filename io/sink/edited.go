@@ -3,9 +3,7 @@ package sink
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/binary"
-	"io"
 	"slices"
 	"unicode"
 	"unicode/utf8"
@@ -15,30 +13,23 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/internal/dofn"
-	groups "github.com/neardup/neardup/io/sorted"
 	"github.com/neardup/neardup/io/source"
-	"github.com/neardup/neardup/output"
 )
 
-func init() {
-	dofn.Register[editedFn]()
-	dofn.Register[dropFn]()
-}
+func init() { dofn.Register[dropFn]() }
 
 // Edited reads the input once more and writes it to Output/corpus without the dropped records and without the cut spans
 // of texts.
 //
 //	KV<batch, records: document, spans to cut>, KV<batch, keys of dropped records> → facts
 //
-// One GroupByKey by batch of pieces. The changes of a batch are held in memory.
-func Edited(
-	s beam.Scope, p Params, options source.Options, files groups.Params, cuts flow.Cuts, dropped flow.Dropped,
-) flow.Facts {
+// One GroupByKey by batch of pieces.
+func Edited(s beam.Scope, p Params, options source.Options, cuts flow.Cuts, dropped flow.Dropped) flow.Facts {
 	s = s.Scope("sink.Corpus")
 	gone := beam.ParDo(s, &dropFn{}, beam.PCollection(dropped))
 	every := beam.ParDo(s, &everyBatchFn{Inputs: p.Inputs}, beam.Impulse(s))
 	batches := beam.GroupByKey(s, beam.Flatten(s, beam.PCollection(cuts), gone, every))
-	return flow.Facts(beam.ParDo(s, &editedFn{Params: p, Options: options, Files: files}, batches))
+	return flow.Facts(beam.ParDo(s, &corpusFn{Params: p, Options: options, Cuts: true}, batches))
 }
 
 // dropFn turns dropped keys into records without spans.
@@ -57,91 +48,6 @@ func (dropFn) ProcessElement(batch int64, keys []byte, emit func(int64, []byte))
 	}
 	emit(batch, out)
 	return nil
-}
-
-// editedFn writes pieces; see Edited for the shapes.
-type editedFn struct {
-	Params  Params
-	Options source.Options
-	Files   groups.Params
-
-	changes groups.Records
-}
-
-// change says what to do with a record: cut spans of its text or, if there are none, drop it.
-type change struct {
-	key   blocks.Key
-	spans []byte
-}
-
-func (f *editedFn) ProcessElement(
-	ctx context.Context, batch int64, packed func(*[]byte) bool, facts func([]byte),
-) error {
-	in, err := source.Shared(ctx, f.Params.Inputs)
-	if err != nil {
-		return err
-	}
-	if err := f.changes.Read(ctx, f.Files, packed); err != nil {
-		return err
-	}
-	var changes []change
-	for record, err := range f.changes.All() {
-		if err != nil {
-			return err
-		}
-		key, spans, err := blocks.OrderedKey(record)
-		if err != nil {
-			return err
-		}
-		changes = append(changes, change{key, bytes.Clone(spans)})
-	}
-	for number := range in.Batched(batch) {
-		piece, n := in.Pieces.At(number), 0
-		for n < len(changes) && changes[n].key.File() == piece.File && changes[n].key.Position() < piece.End {
-			n++
-		}
-		if err := f.write(ctx, in, number, piece, changes[:n], facts); err != nil {
-			return err
-		}
-		changes = changes[n:]
-	}
-	if len(changes) > 0 {
-		return blocks.ErrCorrupt
-	}
-	return nil
-}
-
-func (f *editedFn) write(
-	ctx context.Context, in *source.Inputs, number int, piece blocks.Span, changes []change, facts func([]byte),
-) error {
-	var dropped, edited []int64
-	spans := map[int64][]byte{}
-	for _, c := range changes {
-		if at := c.key.Position(); len(c.spans) == 0 {
-			dropped = append(dropped, at)
-		} else {
-			edited, spans[at] = append(edited, at), c.spans
-		}
-	}
-	if in.OneDocument(piece.File) && len(dropped) > 0 {
-		return nil // the file was the document
-	}
-	name := output.CorpusFile(in.PieceName(number))
-	counts := map[string]int64{}
-	e := editor{spans: spans, paragraphs: f.Params.Paragraphs, seams: map[seam]int64{}}
-	copied, err := f.Params.write(ctx, name, func(w io.Writer) (err error) {
-		var kept, unedited int64
-		kept, unedited, err = source.CopyEdited(ctx, ctxWriter{ctx, w}, in, piece, dropped, edited, e.edit, f.Options)
-		counts[blocks.CountRows], counts[blocks.CountUncut] = kept, unedited
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	for _, seams := range e.seams {
-		counts[blocks.CountSeams] += seams
-	}
-	return emitFact(facts, blocks.FactCorpus, copied, counts)
 }
 
 // editor cuts spans of joined texts out of columns.

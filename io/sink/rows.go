@@ -2,25 +2,16 @@ package sink
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
-	"errors"
-	"fmt"
-	"io"
+	"encoding/json"
 	"iter"
-	"math/bits"
-	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/klauspost/compress/s2"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/internal/dofn"
-	groups "github.com/neardup/neardup/io/sorted"
-	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/io/sorted"
 )
 
 func init() {
@@ -39,8 +30,8 @@ func runs(s beam.Scope, name string, slices int, p Params, rows beam.PCollection
 	if p.Pack {
 		sliced = beam.ParDo(s, packFn, sliced)
 	}
-	return beam.ParDo(s, &runFn{Temp: p.Temp, Name: name, Slices: int64(slices), Few: int(p.GroupRows) / slices,
-		Held: p.held(), Packed: p.Pack}, beam.GroupByKey(s, sliced))
+	return beam.ParDo(s, &runFn{Files: p.files(name), Slices: int64(slices), Few: int(p.GroupRows) / slices,
+		Packed: p.Pack}, beam.GroupByKey(s, sliced))
 }
 
 // sliceFn spreads the rows of a shard over its slices. A row's slice depends on its sort key alone, because a repeated
@@ -79,305 +70,143 @@ func (f *sliceFn) FinishBundle(emit func(int64, []byte)) { f.buffers.Flush(emit)
 //	KV<slice, rows> → KV<slice, packed rows>
 func packFn(slice int64, rows []byte, emit func(int64, []byte)) { emit(slice, s2.Encode(nil, rows)) }
 
-// unpacked unpacks the blocks of a group that packFn packed. It stops at a broken block and sets err.
-func unpacked(packed func(*[]byte) bool, err *error) func(*[]byte) bool {
-	return func(block *[]byte) bool {
-		var in []byte
-		if !packed(&in) {
-			return false
-		}
-		*block, *err = s2.Decode(nil, in)
-		return *err == nil
-	}
-}
-
 // runFn sorts one slice. It passes on up to Few bytes directly, and writes more to files that marker rows name (Order
 // == inFile).
 //
 //	KV<slice, rows> → KV<shard, rows>
 type runFn struct {
-	Temp, Name string // the run's temporary folder, and the table's name
-	Slices     int64
-	Few        int // maximum bytes of rows to pass on
-	Held       int // maximum bytes of rows to hold in memory
-	Packed     bool
+	Files  sorted.Params
+	Slices int64
+	Few    int // maximum bytes of rows to pass on
+	Packed bool
+
+	rows    sorted.Records
+	buffers blocks.Buffers
 }
 
-// shardRows is how many bytes of a group's rows are held in memory by default.
-const shardRows = 16 << 20
-
-// inFile is the order of a row that names a file of rows.
+// inFile is the order of a row whose fields are a sorted.File of rows.
 var inFile = blocks.Edge{A: -1, B: -1}
 
 func (f *runFn) ProcessElement(
 	ctx context.Context, slice int64, packed func(*[]byte) bool, emit func(int64, []byte),
 ) error {
-	var broken error
-	if f.Packed {
-		packed = unpacked(packed, &broken)
+	f.rows.Begin(ctx, f.Files)
+	var block []byte
+	for packed(&block) {
+		if f.Packed {
+			var err error
+			if block, err = s2.Decode(nil, block); err != nil {
+				return err
+			}
+		}
+		if err := addRows(&f.rows, block); err != nil {
+			return err
+		}
 	}
-	files, all, size, err := collect(ctx, f.Temp, f.Name, f.Held, packed)
-	if broken != nil {
-		return broken
-	}
+	files, err := f.rows.Spill(f.Few)
 	if err != nil {
 		return err
 	}
-	if len(files) == 0 && size <= f.Few {
-		for _, block := range all {
-			emit(slice/f.Slices, block)
-		}
-		return nil
-	}
-	if size > 0 {
-		last, err := sortToFile(ctx, f.Temp, f.Name, all, size)
+	shard := slice / f.Slices
+	for _, file := range files {
+		fields, err := json.Marshal(file)
 		if err != nil {
 			return err
 		}
-		files = append(files, last)
-	}
-	for _, fields := range files {
 		run := blocks.RowPart{RowPlace: blocks.RowPlace{Order: inFile}, Fields: fields}
-		emit(slice/f.Slices, run.Append(nil))
+		emit(shard, run.Append(nil))
+	}
+	if len(files) > 0 {
+		return nil
+	}
+	for part, err := range partsOf(&f.rows) {
+		if err != nil {
+			return err
+		}
+		f.buffers.Add(shard, part.Append, emit)
+	}
+	f.buffers.Flush(emit)
+	return nil
+}
+
+// addRows adds the parts of rows in a block, or in the files of its marker rows.
+func addRows(rows *sorted.Records, block []byte) error {
+	var record []byte
+	for d := blocks.NewDecoder(block); !d.Done(); {
+		part := d.RowPart()
+		if err := d.Err(); err != nil {
+			return err
+		}
+		if part.Order == inFile {
+			var file sorted.File
+			if err := json.Unmarshal(part.Fields, &file); err != nil {
+				return err
+			}
+			rows.AddFile(file)
+			continue
+		}
+		record = appendPart(record[:0], part)
+		if err := rows.Add(record); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// collect returns the blocks of a group of rows of the table name, and their size in bytes. It sorts rows beyond held
-// bytes into files below the folder temp; files names these and the files of marker rows, for openRun.
-func collect(
-	ctx context.Context, temp, name string, held int, packed func(*[]byte) bool,
-) (files, all [][]byte, size int, err error) {
-	var block []byte
-	for packed(&block) {
-		if d := blocks.NewDecoder(block); !d.Done() {
-			if first := d.RowPart(); first.Order == inFile { // such a row is a block of its own
-				files = append(files, first.Fields)
-				block = nil
-				continue
-			}
-		}
-		if size > 0 && size+len(block) > held {
-			fields, err := sortToFile(ctx, temp, name, all, size)
-			if err != nil {
-				return nil, nil, 0, err
-			}
-			files = append(files, fields)
-			all, size = nil, 0
-		}
-		all = append(all, block)
-		size += len(block)
-		block = nil // all holds it
+// appendPart appends a part of a row as a record whose bytes are in the order of parts: the more of the row follows,
+// the earlier.
+func appendPart(dst []byte, p blocks.RowPart) []byte {
+	left := uint64(p.Left) << 1
+	if p.Continues {
+		left |= 1
 	}
-	return files, all, size, nil
+	dst = blocks.AppendOrdered(blocks.AppendOrdered(dst, p.Order.A), p.Order.B)
+	return append(binary.BigEndian.AppendUint64(dst, ^left), p.Fields...)
 }
 
-// sortToFile sorts the parts in packed, of size bytes in total, into a file below the folder temp, and returns the
-// fields by which openRun finds it. The file's name depends on its rows: a repeated step may divide them differently
-// while the first attempt still reads its files.
-func sortToFile(ctx context.Context, temp, name string, packed [][]byte, size int) ([]byte, error) {
-	rows, err := sort(packed, size)
-	if err != nil {
-		return nil, err
+// partOf returns the part in a record of appendPart.
+func partOf(record []byte) (p blocks.RowPart, err error) {
+	const head = 3 * 8
+	if len(record) < head {
+		return p, blocks.ErrCorrupt
 	}
-	places := sha256.New()
-	var place []byte
-	for _, r := range rows.refs {
-		place = binary.BigEndian.AppendUint64(blocks.AppendEdge(place[:0], r.Order), uint64(r.Left))
-		places.Write(place)
-	}
-	path := storage.Join(temp, "rows", name, hex.EncodeToString(places.Sum(nil)))
-	count := len(rows.refs)
-	return fmt.Appendf(nil, "%d %s", count, path), writeRun(ctx, temp, path, rows.next)
+	left := ^binary.BigEndian.Uint64(record[16:])
+	p.Order.A = blocks.Key(binary.BigEndian.Uint64(record))
+	p.Order.B = blocks.Key(binary.BigEndian.Uint64(record[8:]))
+	p.Left, p.Continues, p.Fields = int(left>>1), left&1 == 1, record[head:]
+	return p, nil
 }
 
-// sorted holds the parts of a group's rows in order. The parts stay in their blocks: refs are sorted, since these are
-// small and have no pointers.
-type sorted struct {
-	blocks [][]byte
-	refs   []ref
-	read   []blocks.RowPart
-	ahead  []blocks.RowPart // parts of read that next has not returned
-}
-
-// ref is the location of a part.
-type ref struct {
-	blocks.RowPlace
-	block, at uint32
-}
-
-// usualRun is the average number of refs in a run of order.
-const usualRun = 4
-
-// usualRows is the maximum number of rows to reserve memory for before they are counted.
-const usualRows = 1 << 17
-
-// sort sorts the parts in packed, of size bytes in total.
-func sort(packed [][]byte, size int) (*sorted, error) {
-	s := &sorted{blocks: packed}
-	for i, block := range packed {
-		for d := blocks.NewDecoder(block); !d.Done(); {
-			at := len(block) - d.Left()
-			part := d.RowPart()
-			if err := d.Err(); err != nil {
-				return nil, err
+// partsOf yields the parts in records. A part is valid until the next.
+func partsOf(rows *sorted.Records) iter.Seq2[blocks.RowPart, error] {
+	return func(yield func(blocks.RowPart, error) bool) {
+		for record, err := range rows.All() {
+			var part blocks.RowPart
+			if err == nil {
+				part, err = partOf(record)
 			}
-			if s.refs == nil { // assuming that the other parts are about as large
-				s.refs = make([]ref, 0, min(size/(len(block)-d.Left())+1, usualRows))
-			}
-			s.refs = append(s.refs, ref{part.RowPlace, uint32(i), uint32(at)})
-		}
-	}
-	order(s.refs)
-	return s, nil
-}
-
-// order sorts refs. Documents are spread evenly over a shard, so one distribution pass by document leaves runs of a few
-// refs.
-func order(refs []ref) {
-	if len(refs) == 0 {
-		return
-	}
-	first, last := refs[0].Order.A, refs[0].Order.A
-	for i := range refs {
-		first, last = min(first, refs[i].Order.A), max(last, refs[i].Order.A)
-	}
-	shift := max(0, bits.Len64(uint64(last-first))-bits.Len(uint(len(refs)/usualRun)))
-	run := func(r *ref) int { return int(uint64(r.Order.A-first) >> shift) }
-	ends := make([]uint32, uint64(last-first)>>shift+1)
-	for i := range refs {
-		ends[run(&refs[i])]++
-	}
-	end := uint32(0)
-	next := make([]uint32, len(ends)) // next place in each run
-	for i, n := range ends {
-		next[i] = end
-		end += n
-		ends[i] = end
-	}
-	begin := uint32(0)
-	for i, end := range ends {
-		for at := next[i]; at < end; at = next[i] {
-			if to := run(&refs[at]); to == i {
-				next[i]++
-			} else {
-				refs[at], refs[next[to]] = refs[next[to]], refs[at]
-				next[to]++
+			if !yield(part, err) || err != nil {
+				return
 			}
 		}
-		slices.SortFunc(refs[begin:end], func(a, b ref) int { return a.Compare(b.RowPlace) })
-		begin = end
 	}
-}
-
-// readAhead is how many parts next reads at once. They are scattered over the blocks, and a core waits for several
-// cache misses in the time of one.
-const readAhead = 64
-
-// next removes and returns the first part, or returns io.EOF if there is none.
-func (s *sorted) next() (blocks.RowPart, error) {
-	if len(s.ahead) == 0 {
-		if len(s.refs) == 0 {
-			return blocks.RowPart{}, io.EOF
-		}
-		some := s.refs[:min(len(s.refs), readAhead)]
-		s.refs = s.refs[len(some):]
-		s.ahead = s.read[:0]
-		for _, r := range some {
-			s.ahead = append(s.ahead, blocks.NewDecoder(s.blocks[r.block][r.at:]).RowPart())
-		}
-		s.read = s.ahead
-	}
-	part := s.ahead[0]
-	s.ahead = s.ahead[1:]
-	return part, nil
-}
-
-// writeRun writes the parts that next returns, until io.EOF, to a file below the folder temp, each preceded by its
-// length.
-func writeRun(ctx context.Context, temp, name string, next func() (blocks.RowPart, error)) error {
-	_, err := storage.WriteBelow(ctx, temp, name, func(w io.Writer) error {
-		var part, length []byte
-		for {
-			r, err := next()
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			part = r.Append(part[:0])
-			length = binary.AppendUvarint(length[:0], uint64(len(part)))
-			if _, err := w.Write(length); err != nil {
-				return err
-			}
-			if _, err := w.Write(part); err != nil {
-				return err
-			}
-		}
-	})
-	return err
-}
-
-// openRun opens the file that the fields of a marker row name, with the number of its parts. The returned next returns
-// one part after another, each valid until the next call, and then io.EOF.
-func openRun(ctx context.Context, fields []byte) (next func() (blocks.RowPart, error), file io.Closer, err error) {
-	count, name, _ := strings.Cut(string(fields), " ")
-	parts, err := strconv.Atoi(count)
-	if err != nil {
-		return nil, nil, blocks.ErrCorrupt
-	}
-	content, err := storage.OpenFile(ctx, name)
-	if err != nil {
-		return nil, nil, err
-	}
-	records := groups.ReadFile(name, parts, content)
-	return func() (part blocks.RowPart, err error) {
-		record, err := records()
-		if err != nil {
-			return part, err
-		}
-		d := blocks.NewDecoder(record)
-		part = d.RowPart()
-		if err = d.Err(); err == nil && !d.Done() {
-			err = blocks.ErrCorrupt
-		}
-		if err != nil {
-			err = fmt.Errorf("sorted rows %s: %w", name, err)
-		}
-		return part, err
-	}, content, nil
 }
 
 // merged yields the whole rows of a shard of the table name in order, from the group's blocks and from files. A row is
 // valid until the next.
 func merged(
-	ctx context.Context, temp, name string, held int, packed func(*[]byte) bool,
+	ctx context.Context, p Params, name string, packed func(*[]byte) bool,
 ) (iter.Seq2[blocks.RowPart, error], error) {
-	files, all, size, err := collect(ctx, temp, name, held, packed)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := sort(all, size)
-	if err != nil {
-		return nil, err
-	}
-	return joined(func(yield func(blocks.RowPart, error) bool) {
-		runs := []func() (blocks.RowPart, error){rows.next}
-		for _, fields := range files {
-			next, file, err := openRun(ctx, fields)
-			if err != nil {
-				yield(blocks.RowPart{}, err)
-				return
-			}
-			defer file.Close()
-			runs = append(runs, next)
+	rows := new(sorted.Records)
+	rows.Begin(ctx, p.files(name))
+	var block []byte
+	for packed(&block) {
+		if err := addRows(rows, block); err != nil {
+			return nil, err
 		}
-		groups.Merge(runs, byPlace, yield)
-	}), nil
+	}
+	return joined(partsOf(rows)), rows.End()
 }
-
-func byPlace(a, b blocks.RowPart) int { return a.Compare(b.RowPlace) }
 
 // joined yields the rows that parts make up.
 func joined(parts iter.Seq2[blocks.RowPart, error]) iter.Seq2[blocks.RowPart, error] {

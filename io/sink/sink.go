@@ -4,7 +4,6 @@
 package sink
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,6 +17,7 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/internal/dofn"
+	"github.com/neardup/neardup/io/sorted"
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
@@ -63,7 +63,10 @@ func (p Params) write(ctx context.Context, name string, write func(io.Writer) er
 	return p.Output.Write(ctx, name, p.Sync, write)
 }
 
-func (p Params) held() int { return cmp.Or(p.HeldRows, shardRows) }
+// files says where to sort the rows of a table.
+func (p Params) files(name string) sorted.Params {
+	return sorted.Params{Temp: p.Temp, Name: name, Held: p.HeldRows}
+}
 
 func (p Params) writes(table output.Part) bool { return slices.Contains(p.Write, table) }
 

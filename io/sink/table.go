@@ -72,7 +72,7 @@ func (f *tableFn[T]) ProcessElement(
 	if err != nil {
 		return err
 	}
-	rows, err := merged(ctx, f.Params.Temp, string(f.Table), f.Params.held(), packed)
+	rows, err := merged(ctx, f.Params, string(f.Table), packed)
 	if err != nil {
 		return err
 	}

@@ -47,13 +47,13 @@ type Records struct {
 	ends   []uint32
 	// rekeyed says that the keys of refs are the second eight bytes, because the first eight are the same in all records.
 	rekeyed bool
-	files   []file
+	files   []File
 }
 
-// file is a file of sorted records, and their number.
-type file struct {
-	path    string
-	records int
+// File is a file of sorted records, and their number.
+type File struct {
+	Path    string
+	Records int
 }
 
 // ref is the location of a record, with eight of its bytes.
@@ -108,13 +108,33 @@ func (r *Records) Add(record []byte) error {
 
 // End ends the group. All then yields its records.
 func (r *Records) End() error {
-	if len(r.added) > 0 {
-		if err := r.take(r.added); err != nil {
-			return err
-		}
-	}
+	err := r.takeAdded()
 	r.sort()
-	return nil
+	return err
+}
+
+func (r *Records) takeAdded() error {
+	if len(r.added) == 0 {
+		return nil
+	}
+	return r.take(r.added)
+}
+
+// AddFile adds the records of a file that Spill has made.
+func (r *Records) AddFile(f File) { r.files = append(r.files, f) }
+
+// Spill ends the group and, if its records take more than most bytes, returns files that have all of them. If they do
+// not, it returns none, and All yields the records.
+func (r *Records) Spill(most int) ([]File, error) {
+	if err := r.takeAdded(); err != nil {
+		return nil, err
+	}
+	if len(r.files) == 0 && r.size <= most {
+		r.sort()
+		return nil, nil
+	}
+	err := r.spill()
+	return r.files, err
 }
 
 // take holds a block. If there is no room for it, take first spills the blocks before it.
@@ -283,7 +303,7 @@ func (r *Records) spill() error {
 	if err != nil {
 		return err
 	}
-	r.files = append(r.files, file{path, len(r.refs)})
+	r.files = append(r.files, File{path, len(r.refs)})
 	clear(r.blocks)
 	r.blocks, r.refs = r.blocks[:0], r.refs[:0]
 	return nil
@@ -302,15 +322,15 @@ func (r *Records) All() iter.Seq2[[]byte, error] {
 		}
 		runs := []func() ([]byte, error){r.held()}
 		for _, f := range r.files {
-			content, err := storage.OpenFile(r.ctx, f.path)
+			content, err := storage.OpenFile(r.ctx, f.Path)
 			if err != nil {
 				yield(nil, err)
 				return
 			}
 			defer content.Close()
-			runs = append(runs, ReadFile(f.path, f.records, content))
+			runs = append(runs, f.read(content))
 		}
-		Merge(runs, bytes.Compare, yield)
+		merge(runs, yield)
 	}
 }
 
@@ -390,12 +410,12 @@ func (r *Records) held() func() ([]byte, error) {
 // mostRecord is the maximum size of a record: no element exceeds it.
 const mostRecord = 1 << 20
 
-// ReadFile returns a function that returns the records of a file one by one, then io.EOF. The file must have this many
-// records, each preceded by its length. A record is valid until the next.
-func ReadFile(path string, records int, content io.Reader) func() ([]byte, error) {
+// read returns a function that returns the records of the file one by one, then io.EOF. A record is valid until the
+// next.
+func (f File) read(content io.Reader) func() ([]byte, error) {
 	in := bufio.NewReaderSize(content, 64<<10)
 	var record []byte
-	left := records
+	left := f.Records
 	return func() ([]byte, error) {
 		length, err := binary.ReadUvarint(in)
 		switch {
@@ -412,66 +432,58 @@ func ReadFile(path string, records int, content io.Reader) func() ([]byte, error
 			err = io.ErrUnexpectedEOF
 		}
 		if err != nil {
-			return nil, fmt.Errorf("sorted records %s: %w", path, err)
+			return nil, fmt.Errorf("sorted records %s: %w", f.Path, err)
 		}
 		return record, nil
 	}
 }
 
-// Merge yields the values of sorted runs in order. Each run returns one value after another, then io.EOF; a value is
-// valid until the next one of its run.
-func Merge[T any](runs []func() (T, error), compare func(a, b T) int, yield func(T, error) bool) {
-	least := cursors[T]{compare: compare}
+// merge yields the records of sorted runs in order. Each run returns one record after another, then io.EOF.
+func merge(runs []func() ([]byte, error), yield func([]byte, error) bool) {
+	var least cursors
 	for _, next := range runs {
-		c := &cursor[T]{next: next}
-		switch err := c.advance(); {
+		record, err := next()
+		switch {
 		case err == nil:
-			least.all = append(least.all, c)
+			least = append(least, cursor{record, next})
 		case !errors.Is(err, io.EOF):
-			yield(c.value, err)
+			yield(nil, err)
 			return
 		}
 	}
 	heap.Init(&least)
-	for len(least.all) > 0 {
-		c := least.all[0]
-		if !yield(c.value, nil) {
+	for len(least) > 0 {
+		c := &least[0]
+		if !yield(c.record, nil) {
 			return
 		}
-		switch err := c.advance(); {
+		var err error
+		switch c.record, err = c.next(); {
 		case err == nil:
 			heap.Fix(&least, 0)
 		case errors.Is(err, io.EOF):
 			heap.Pop(&least)
 		default:
-			yield(c.value, err)
+			yield(nil, err)
 			return
 		}
 	}
 }
 
-// cursor is at a value of a run.
-type cursor[T any] struct {
-	value T
-	next  func() (T, error)
+// cursor is at a record of a run.
+type cursor struct {
+	record []byte
+	next   func() ([]byte, error)
 }
 
-func (c *cursor[T]) advance() (err error) {
-	c.value, err = c.next()
-	return err
-}
+// cursors is a heap of cursors; the first is at the smallest record.
+type cursors []cursor
 
-// cursors is a heap of cursors; the first is at the smallest value.
-type cursors[T any] struct {
-	all     []*cursor[T]
-	compare func(a, b T) int
-}
-
-func (c *cursors[T]) Len() int           { return len(c.all) }
-func (c *cursors[T]) Less(i, j int) bool { return c.compare(c.all[i].value, c.all[j].value) < 0 }
-func (c *cursors[T]) Swap(i, j int)      { c.all[i], c.all[j] = c.all[j], c.all[i] }
-func (c *cursors[T]) Push(any)           { panic("sorted: runs only end") }
-func (c *cursors[T]) Pop() any {
-	c.all = c.all[:len(c.all)-1]
+func (c cursors) Len() int           { return len(c) }
+func (c cursors) Less(i, j int) bool { return bytes.Compare(c[i].record, c[j].record) < 0 }
+func (c cursors) Swap(i, j int)      { c[i], c[j] = c[j], c[i] }
+func (c cursors) Push(any)           { panic("sorted: runs only end") }
+func (c *cursors) Pop() any {
+	*c = (*c)[:len(*c)-1]
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/neardup/neardup/blocks"
@@ -109,36 +110,146 @@ func repeated(records [][]byte, prefix int) (all [][]byte) {
 	return all
 }
 
-// What exceeds the memory limit is in files: if these are damaged or gone, reading fails.
-func TestFilesAreRead(t *testing.T) {
-	records := make([][]byte, 100)
-	for i := range records {
-		records[i] = fmt.Append(nil, i)
+// spilled returns files of all records of a group, and adds those of the files before.
+func spilled(t *testing.T, dir string, held int, records [][]byte) []sorted.File {
+	t.Helper()
+	var group sorted.Records
+	group.Begin(t.Context(), sorted.Params{Temp: dir, Name: "test", Held: held})
+	for _, record := range records {
+		if err := group.Add(record); err != nil {
+			t.Fatal(err)
+		}
 	}
-	for name, damage := range map[string]func(file string) error{
-		"gone": os.Remove,
-		"cut":  func(file string) error { return os.Truncate(file, 3) },
-		"long": func(file string) error { return os.WriteFile(file, []byte{0xff, 0xff, 0xff, 0x7f}, 0o666) },
-	} {
-		dir := temp(t)
-		var read sorted.Records
-		err := read.Read(t.Context(), sorted.Params{Temp: dir, Name: "test", Held: 100}, group(rand.New(rand.NewPCG(1, 2)), records))
+	files, err := group.Spill(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// merged returns the records of files and of a group, and how many were read before an error.
+func merged(t *testing.T, files []sorted.File, held ...[]byte) (all [][]byte, failed error) {
+	t.Helper()
+	var group sorted.Records
+	group.Begin(t.Context(), sorted.Params{})
+	for _, f := range files {
+		group.AddFile(f)
+	}
+	for _, record := range held {
+		if err := group.Add(record); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := group.End(); err != nil {
+		t.Fatal(err)
+	}
+	for record, err := range group.All() {
 		if err != nil {
+			return all, err
+		}
+		all = append(all, bytes.Clone(record))
+	}
+	return all, nil
+}
+
+// A group is spilled if it takes more than allowed, and other groups read its files.
+func TestSpilledRecords(t *testing.T) {
+	var want, spill, held [][]byte
+	for i := range 1000 {
+		record := fmt.Appendf(nil, "%04d", i)
+		if want = append(want, record); i%3 == 0 {
+			held = append(held, record)
+		} else {
+			spill = append(spill, record)
+		}
+	}
+	for _, limit := range []int{0, 2000} {
+		files := spilled(t, temp(t), limit, spill)
+		if (len(files) > 1) != (limit > 0) {
+			t.Errorf("%d held: %d files", limit, len(files))
+		}
+		if got, err := merged(t, files, held...); err != nil || !slices.EqualFunc(got, want, bytes.Equal) {
+			t.Errorf("%d held: %q, error %v", limit, got, err)
+		}
+	}
+	var few sorted.Records
+	few.Begin(t.Context(), sorted.Params{})
+	for _, record := range spill {
+		if err := few.Add(record); err != nil {
 			t.Fatal(err)
 		}
-		files, err := filepath.Glob(filepath.Join(dir, "sorted", "test", "*"))
-		if err != nil || len(files) < 5 {
-			t.Fatalf("%d files, %v", len(files), err)
+	}
+	files, err := few.Spill(1 << 20)
+	n := 0
+	for range few.All() {
+		n++
+	}
+	if len(files) > 0 || n != len(spill) || err != nil {
+		t.Errorf("%d files and %d records, error %v", len(files), n, err)
+	}
+	few.Begin(t.Context(), sorted.Params{Temp: filepath.Join(t.TempDir(), "gone")})
+	if err := few.Add([]byte("record")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := few.Spill(0); err == nil {
+		t.Error("records are spilled below a folder that is gone")
+	}
+}
+
+// TestNamesOfFiles checks that files have a name of their own for each cut of the records, since a repeated step may
+// write them while the first attempt still reads; and that equal cuts have one name, whatever their order was.
+func TestNamesOfFiles(t *testing.T) {
+	dir := temp(t)
+	a, b, c, d := []byte("1 1"), []byte("1 2"), []byte("2 1"), []byte("2 1 ")
+	seen := map[string]int{}
+	for i, cut := range [][][]byte{{a}, {b}, {c}, {d}, {a, b}, {a, c}, {b, c}, {a, d}, {a, b, c}, {a, b, c, d}} {
+		file := spilled(t, dir, 0, cut)[0]
+		if at, is := seen[file.Path]; is {
+			t.Errorf("cuts %d and %d are one file, %s", at, i, file.Path)
 		}
-		if err := damage(files[0]); err != nil {
+		seen[file.Path] = i
+		slices.Reverse(cut)
+		if again := spilled(t, dir, 0, cut)[0]; again != file {
+			t.Errorf("cut %d is %v, and in another order %v", i, file, again)
+		}
+	}
+}
+
+// A file that differs from what was written causes an error, whatever is wrong with it and whatever records of others
+// are read with it.
+func TestBrokenFiles(t *testing.T) {
+	var records [][]byte
+	for i := range 100 {
+		records = append(records, fmt.Appendf(nil, "%03d", i))
+	}
+	dir := temp(t)
+	file := spilled(t, dir, 0, records)[0]
+	whole, err := os.ReadFile(file.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := merged(t, []sorted.File{file}); err != nil || len(got) != len(records) {
+		t.Fatalf("%d of %d records, error %v", len(got), len(records), err)
+	}
+	size := len(whole) / len(records)
+	for name, data := range map[string][]byte{
+		"empty": {}, "cut behind a record": whole[:50*size], "cut in a record": whole[:50*size+3],
+		"longer":      append(bytes.Clone(whole), whole[:size]...),
+		"huge length": append(bytes.Clone(whole[:size]), 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f),
+		"gone":        nil,
+	} {
+		if err := os.WriteFile(file.Path, data, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		var failed error
-		for _, err := range read.All() {
-			failed = errors.Join(failed, err)
+		if data == nil {
+			if err := os.Remove(file.Path); err != nil {
+				t.Fatal(err)
+			}
 		}
-		if failed == nil {
-			t.Errorf("%s: no error", name)
+		for _, others := range [][][]byte{nil, {[]byte("0")}, {[]byte("0305"), []byte("9")}} {
+			if got, err := merged(t, []sorted.File{file}, others...); err == nil || !strings.Contains(err.Error(), file.Path) {
+				t.Errorf("%s: %d records, error %v", name, len(got), err)
+			}
 		}
 	}
 }

@@ -98,17 +98,15 @@ func (r *run) build(s beam.Scope, temp string, staged output.Folder) {
 	if params.DropCovered > 0 {
 		facts = append(facts, sink.Table(s, output.Removed, p.Slices(float64(p.Documents), 0), to, tables.Removed))
 	}
-	facts = append(facts, r.corpus(s, to, params, tables.Cuts, docs.Dropped, tables.Dropped)...)
+	facts = append(facts, r.corpus(s, to, tables.Cuts, docs.Dropped, tables.Dropped)...)
 	sink.Ledger(s, storage.Join(temp, ledgerFile), facts...)
 }
 
 // corpus writes the input without what is cut and dropped, if a corpus is written.
-func (r *run) corpus(
-	s beam.Scope, to sink.Params, params steps.Params, cuts flow.Cuts, dropped ...flow.Dropped,
-) []flow.Facts {
+func (r *run) corpus(s beam.Scope, to sink.Params, cuts flow.Cuts, dropped ...flow.Dropped) []flow.Facts {
 	switch reading := r.plan.Reading(); {
 	case r.cuts():
-		return []flow.Facts{sink.Edited(s, to, reading, params.Files, cuts, flow.Flatten(s, dropped...))}
+		return []flow.Facts{sink.Edited(s, to, reading, cuts, flow.Flatten(s, dropped...))}
 	case r.writes():
 		return []flow.Facts{sink.Corpus(s, 1, to, reading, blocks.Range{}, dropped...)}
 	}

@@ -118,6 +118,6 @@ func (r *run) buildSearch(s beam.Scope, temp string, staged output.Folder) {
 		docs.Facts, found.Facts, rejects,
 		sink.Table(s, output.Contaminated, p.Slices(float64(p.Documents), 0), to, found.Rows),
 	}
-	facts = append(facts, r.corpus(s, to, params.Params, found.Cuts, docs.Dropped, found.Dropped)...)
+	facts = append(facts, r.corpus(s, to, found.Cuts, docs.Dropped, found.Dropped)...)
 	sink.Ledger(s, storage.Join(temp, ledgerFile), facts...)
 }
