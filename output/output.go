@@ -205,13 +205,16 @@ func (e *NoFolderError) Error() string { return "there is no folder " + e.Dir + 
 // Status returns the exit status.
 func (*NoFolderError) Status() int { return 2 }
 
-// UnfinishedError says that a folder is not a finished output, and what to do then.
-type UnfinishedError struct{ reason string }
+// StatusError is an error that decides the exit status of the program.
+type StatusError struct {
+	Exit   int
+	Reason string
+}
 
-func (e *UnfinishedError) Error() string { return e.reason }
+func (e *StatusError) Error() string { return e.Reason }
 
 // Status returns the exit status.
-func (*UnfinishedError) Status() int { return 2 }
+func (e *StatusError) Status() int { return e.Exit }
 
 // CheckFolder returns a *NoFolderError if there is no folder dir.
 func CheckFolder(ctx context.Context, dir, next string) error {
@@ -228,7 +231,7 @@ func unfinished(ctx context.Context, dir string) error {
 	if err := CheckFolder(ctx, dir, next); err != nil {
 		return err
 	}
-	return &UnfinishedError{fmt.Sprintf("%s is not a finished output: it has no %s; %s, or run dedup again to finish it",
+	return &StatusError{2, fmt.Sprintf("%s is not a finished output: it has no %s; %s, or run dedup again to finish it",
 		dir, SuccessFile, next)}
 }
 

@@ -161,21 +161,11 @@ func Open(ctx context.Context, dir string) (*Index, error) {
 		x.Asked[name] = compact.Bytes()
 	}
 	if x.Format != Format {
-		return nil, &FormatError{dir, x.Format}
+		return nil, &output.StatusError{Exit: 2, Reason: fmt.Sprintf("%s has the format %q, and this version reads %q; make "+
+			"another index with neardup index create", dir, x.Format, Format)}
 	}
 	return x, nil
 }
-
-// FormatError says that another version of neardup made an index.
-type FormatError struct{ Dir, Format string }
-
-func (e *FormatError) Error() string {
-	return fmt.Sprintf("%s has the format %q, and this version reads %q; make another index with neardup index create",
-		e.Dir, e.Format, Format)
-}
-
-// Status returns the exit status.
-func (*FormatError) Status() int { return 2 }
 
 func (x *Index) generationFile(number int) string {
 	return storage.Join(x.Dir, generations, fmt.Sprintf("%06d.json", number))
@@ -246,17 +236,18 @@ func (x *Index) Has(batch string) (Added, bool) {
 	return Added{}, false
 }
 
-// Vacant returns an *ExistsError unless dir is empty, except for what a killed Create leaves, so that an index can be
+// Vacant returns an error unless dir is empty, except for what a killed Create leaves, so that an index can be
 // made there.
 func Vacant(ctx context.Context, dir string) error {
 	names, err := storage.NamesIn(ctx, dir)
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
-		if name != generations && name != segments {
-			return &ExistsError{dir, slices.Contains(names, currentFile)}
-		}
+	switch {
+	case slices.Contains(names, currentFile):
+		return &output.StatusError{Exit: 3, Reason: dir + " is already an index; give another folder"}
+	case slices.ContainsFunc(names, func(name string) bool { return name != generations && name != segments }):
+		return &output.StatusError{Exit: 3, Reason: dir + " is not empty; give another folder"}
 	}
 	return nil
 }
@@ -275,22 +266,6 @@ func Create(ctx context.Context, dir string, first Generation) (*Index, error) {
 	}
 	return x, x.write(ctx, storage.If{Absent: true})
 }
-
-// ExistsError says that a folder already has an index, or something else.
-type ExistsError struct {
-	Dir   string
-	Index bool
-}
-
-func (e *ExistsError) Error() string {
-	if e.Index {
-		return e.Dir + " is already an index; give another folder"
-	}
-	return e.Dir + " is not empty; give another folder"
-}
-
-// Status returns the exit status.
-func (*ExistsError) Status() int { return 3 }
 
 // write writes the generation, and then, on condition, the file that names it.
 func (x *Index) write(ctx context.Context, cond storage.If) error {

@@ -30,7 +30,8 @@ func (w *Writer) Drop(ctx context.Context, run string) (d Dropped, err error) {
 		}
 	}
 	if i < 0 {
-		return d, &UnknownRunError{w.Dir, run}
+		return d, &output.StatusError{Exit: 2, Reason: fmt.Sprintf("%s has no run %s; neardup show %s lists its runs",
+			w.Dir, run, w.Dir)}
 	}
 	d.Added = w.Segments[i].Runs[n]
 	gone := map[place]bool{}

@@ -187,16 +187,6 @@ func (w *Writer) add(ctx context.Context, s Segment) error {
 	return w.change(ctx, append(slices.Clip(w.Segments), s))
 }
 
-// UnknownRunError says that an index has no segment of a run.
-type UnknownRunError struct{ Dir, Run string }
-
-func (e *UnknownRunError) Error() string {
-	return fmt.Sprintf("%s has no run %s; neardup show %s lists its runs", e.Dir, e.Run, e.Dir)
-}
-
-// Status returns the exit status.
-func (*UnknownRunError) Status() int { return 2 }
-
 // change makes the next generation, with the given segments.
 func (w *Writer) change(ctx context.Context, segments []Segment) error {
 	if err := w.lock.Prove(ctx); err != nil {
