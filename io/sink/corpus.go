@@ -22,7 +22,6 @@ import (
 func init() {
 	dofn.Register[keyRowsFn]()
 	dofn.Register[corpusFn]()
-	dofn.Register[everyBatchFn]()
 	dofn.Register[listedFn]()
 }
 
@@ -44,28 +43,9 @@ func Corpus(
 	if slices > 1 {
 		all = []beam.PCollection{runs(s, droppedRows, slices, p, beam.ParDo(s, &keyRowsFn{}, beam.Flatten(s, all...)))}
 	}
-	all = append(all, beam.ParDo(s, &everyBatchFn{p.Inputs, some}, beam.Impulse(s)))
+	all = append(all, beam.ParDo(s, &everyFn{p.Inputs, ofBatches, some}, beam.Impulse(s)))
 	batches := beam.GroupByKey(s, beam.Flatten(s, all...))
 	return flow.Facts(beam.ParDo(s, &corpusFn{Params: p, Options: options, Rows: slices > 1}, batches))
-}
-
-// everyBatchFn emits an empty block for each batch, so that its files are written even if no record of it is dropped.
-type everyBatchFn struct {
-	Inputs string
-	Some   blocks.Range
-}
-
-func (f *everyBatchFn) ProcessElement(ctx context.Context, _ []byte, emit func(int64, []byte)) error {
-	in, err := storage.Shared[blocks.Inputs](ctx, f.Inputs)
-	if err != nil {
-		return err
-	}
-	for batch := range in.Batches() {
-		if f.Some.Has(batch) {
-			emit(batch, []byte{})
-		}
-	}
-	return nil
 }
 
 // droppedRows names the rows that keyRowsFn makes, as Table names its rows.

@@ -21,7 +21,6 @@ import (
 
 func init() {
 	dofn.Register[aboutFn]()
-	dofn.Register[everyFileFn]()
 	dofn.Register[documentsFn]()
 }
 
@@ -51,7 +50,7 @@ func Documents(s beam.Scope, slices int, p Params, about About) flow.Facts {
 	if slices > 1 {
 		all = []beam.PCollection{runs(s, string(output.Documents), slices, p, beam.Flatten(s, all...))}
 	}
-	all = append(all, beam.ParDo(s, &everyFileFn{p.Inputs}, beam.Impulse(s)))
+	all = append(all, beam.ParDo(s, &everyFn{Inputs: p.Inputs, Of: ofFiles}, beam.Impulse(s)))
 	return flow.Facts(beam.ParDo(s, &documentsFn{Params: p}, beam.GroupByKey(s, beam.Flatten(s, all...))))
 }
 
@@ -103,20 +102,6 @@ func (f *aboutFn) ProcessElement(_ int64, block []byte, emit func(int64, []byte)
 }
 
 func (f *aboutFn) FinishBundle(emit func(int64, []byte)) { f.buffers.Flush(emit) }
-
-// everyFileFn emits an empty block for each file, so that a file without records has a table, too.
-type everyFileFn struct{ Inputs string }
-
-func (f *everyFileFn) ProcessElement(ctx context.Context, _ []byte, emit func(int64, []byte)) error {
-	in, err := storage.Shared[blocks.Inputs](ctx, f.Inputs)
-	if err != nil {
-		return err
-	}
-	for file := in.References(); file < in.Len(); file++ {
-		emit(int64(file), []byte{})
-	}
-	return nil
-}
 
 // documentsFn writes the table of one input file; see Documents for the shapes.
 type documentsFn struct{ Params Params }

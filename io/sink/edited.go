@@ -27,7 +27,7 @@ func init() { dofn.Register[dropFn]() }
 func Edited(s beam.Scope, p Params, options source.Options, cuts flow.Cuts, dropped flow.Dropped) flow.Facts {
 	s = s.Scope("sink.Corpus")
 	gone := beam.ParDo(s, &dropFn{}, beam.PCollection(dropped))
-	every := beam.ParDo(s, &everyBatchFn{Inputs: p.Inputs}, beam.Impulse(s))
+	every := beam.ParDo(s, &everyFn{Inputs: p.Inputs, Of: ofBatches}, beam.Impulse(s))
 	batches := beam.GroupByKey(s, beam.Flatten(s, beam.PCollection(cuts), gone, every))
 	return flow.Facts(beam.ParDo(s, &corpusFn{Params: p, Options: options, Cuts: true}, batches))
 }

@@ -27,7 +27,7 @@ import (
 func init() {
 	beam.RegisterFunction(underOneKey)
 	beam.RegisterFunction(noFact)
-	dofn.Register[everyShardFn]()
+	dofn.Register[everyFn]()
 	dofn.Register[ledgerFn]()
 	dofn.Register[failOnUnreadableFn]()
 }
@@ -73,16 +73,40 @@ func (p Params) writes(table output.Part) bool { return slices.Contains(p.Write,
 // underOneKey gives each value the key 0.
 func underOneKey(value []byte, emit func(int64, []byte)) { emit(0, value) }
 
-// everyShardFn emits an empty block for each table shard, so that a file is written even for a shard without rows.
-type everyShardFn struct{ Inputs string }
+// What a group of everyFn is of.
+const (
+	ofShards  = "shards" // of a table
+	ofBatches = "batches"
+	ofFiles   = "files"
+)
 
-func (f *everyShardFn) ProcessElement(ctx context.Context, _ []byte, emit func(int64, []byte)) error {
+// everyFn emits an empty block for each group of a kind, so that its files are written even if it has no rows.
+type everyFn struct {
+	Inputs string
+	Of     string
+	Some   blocks.Range // of batches
+}
+
+func (f *everyFn) ProcessElement(ctx context.Context, _ []byte, emit func(int64, []byte)) error {
 	in, err := storage.Shared[blocks.Inputs](ctx, f.Inputs)
 	if err != nil {
 		return err
 	}
-	for i := range in.Shards {
-		emit(int64(i), []byte{})
+	switch f.Of {
+	case ofShards:
+		for shard := range in.Shards {
+			emit(int64(shard), []byte{})
+		}
+	case ofFiles:
+		for file := in.References(); file < in.Len(); file++ {
+			emit(int64(file), []byte{})
+		}
+	case ofBatches:
+		for batch := range in.Batches() {
+			if f.Some.Has(batch) {
+				emit(batch, []byte{})
+			}
+		}
 	}
 	return nil
 }

@@ -55,7 +55,7 @@ func Table[T blocks.Row](s beam.Scope, table output.Part, slices int, p Params, 
 	}
 	if p.writes(table) {
 		// One for each table: a shared one would tie the tables together on Flink.
-		all = append(all, beam.ParDo(s, &everyShardFn{p.Inputs}, beam.Impulse(s)))
+		all = append(all, beam.ParDo(s, &everyFn{Inputs: p.Inputs, Of: ofShards}, beam.Impulse(s)))
 	}
 	return flow.Facts(beam.ParDo(s, &tableFn[T]{Table: table, Params: p}, beam.GroupByKey(s, beam.Flatten(s, all...))))
 }

@@ -2,7 +2,6 @@ package sink
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -341,7 +340,7 @@ func TestEveryShard(t *testing.T) {
 		}
 		lists := 0
 		for _, e := range edges {
-			if e.DoFn != nil && reflect.TypeOf(e.DoFn.Recv) == reflect.TypeFor[*everyShardFn]() {
+			if e.DoFn != nil && reflect.TypeOf(e.DoFn.Recv) == reflect.TypeFor[*everyFn]() {
 				lists++
 			}
 		}
@@ -395,16 +394,19 @@ func TestMarks(t *testing.T) {
 	in.Add(&blocks.File{Source: "b", Size: 1 << 20}, nil, []int64{5})
 	batches := slices.Collect(in.Batches())
 	all := share(t, in)
+	var files []int64
+	for file := range in.Len() {
+		files = append(files, int64(file))
+	}
 	for _, of := range []struct {
-		fn interface {
-			ProcessElement(ctx context.Context, impulse []byte, emit func(int64, []byte)) error
-		}
+		fn   *everyFn
 		want []int64
 	}{
-		{&everyShardFn{all}, []int64{0, 1}},
-		{&everyBatchFn{all, blocks.Range{}}, batches},
-		{&everyBatchFn{all, blocks.Range{First: batches[1], End: blocks.End}}, batches[1:]},
-		{&everyBatchFn{all, blocks.Range{First: 0, End: batches[1]}}, batches[:1]},
+		{&everyFn{Inputs: all, Of: ofShards}, []int64{0, 1}},
+		{&everyFn{Inputs: all, Of: ofFiles}, files},
+		{&everyFn{all, ofBatches, blocks.Range{}}, batches},
+		{&everyFn{all, ofBatches, blocks.Range{First: batches[1], End: blocks.End}}, batches[1:]},
+		{&everyFn{all, ofBatches, blocks.Range{First: 0, End: batches[1]}}, batches[:1]},
 	} {
 		var got []int64
 		err := of.fn.ProcessElement(t.Context(), nil, func(i int64, block []byte) {
