@@ -15,7 +15,7 @@ type NearPair struct {
 func AppendNearPair(block []byte, p NearPair) []byte {
 	block = binary.AppendUvarint(AppendKey(AppendKey(block, p.A), p.B), uint64(p.Shared))
 	block = binary.AppendUvarint(block, uint64(p.Score-p.Shared)) // usually 0
-	return appendList(block, p.Matches, AppendFloat64)
+	return floats.write(block, p.Matches)
 }
 
 // DecodeNearPairs appends the pairs of a block to dst.
@@ -31,7 +31,7 @@ func DecodeNearPairs(dst []NearPair, block []byte) ([]NearPair, error) {
 func (d *Decoder) NearPair() NearPair {
 	p := NearPair{A: d.Key(), B: d.Key(), Shared: int(d.Uvarint())}
 	p.Score = p.Shared + int(d.Uvarint())
-	p.Matches = list(d, d.Float64)
+	p.Matches = floats.read(d, nil)
 	return p
 }
 

@@ -113,324 +113,175 @@ func (j *RowJoiner) Close() error {
 	return nil
 }
 
+// appendFields appends the fields of a row.
 func appendFields[R Row](dst []byte, row *R) []byte {
-	switch row := any(row).(type) {
-	case *records.Pair:
-		return appendPair(dst, row)
-	case *records.Clustered:
-		return appendClustered(dst, row)
-	case *records.Removed:
-		return appendRemoved(dst, row)
-	case *records.Rejected:
-		return appendRejected(dst, row)
-	case *records.Bucketed:
-		return appendBucketed(dst, row)
-	case *records.Candidate:
-		return appendCandidate(dst, row)
-	case *records.Found:
-		return appendFound(dst, row)
-	case *records.Passage:
-		return appendPassage(dst, row)
-	case *records.Coverage:
-		return appendCoverage(dst, row)
-	case *records.Contaminated:
-		return appendContaminated(dst, row)
-	case *records.Repeat:
-		return appendRepeat(dst, row)
-	case *records.Stored:
-		return AppendBytes(appendText(dst, row.Name), row.Text)
-	}
-	return dst // unreachable
+	f := fields{to: dst}
+	f.of(row)
+	return f.to
 }
 
 // DecodeFields fills row from the fields of a whole RowPart. It keeps a string of the row if the new value equals it,
 // because consecutive rows mostly have the same sources.
-func DecodeFields[R Row](d *Decoder, row *R) {
-	switch row := any(row).(type) {
+func DecodeFields[R Row](d *Decoder, row *R) { (&fields{from: d}).of(row) }
+
+// fields reads the fields of a row from a decoder or, without one, appends them.
+type fields struct {
+	from *Decoder
+	to   []byte
+}
+
+// of reads or appends the fields of a row.
+func (f *fields) of(row any) {
+	switch r := row.(type) {
 	case *records.Pair:
-		decodePair(d, row)
+		text.each(f, &r.IDA, &r.IDB, &r.SourceA, &r.SourceB)
+		number.each(f, &r.PositionA, &r.PositionB)
+		float.each(f, &r.Similarity)
+		size.each(f, &r.Shared, &r.SizeA, &r.SizeB)
+		optionalText.each(f, &r.Same, &r.InA)
+		floats.each(f, &r.Matches)
 	case *records.Clustered:
-		decodeClustered(d, row)
+		number.each(f, &r.Cluster, &r.Position)
+		text.each(f, &r.ID, &r.Source)
+		size.each(f, &r.Size, &r.Members)
+		flag.each(f, &r.Kept)
+		optionalText.each(f, &r.In)
+		optionalFlag.each(f, &r.Partial)
 	case *records.Removed:
-		decodeRemoved(d, row)
+		text.each(f, &r.ID, &r.Source, &r.KeptID, &r.KeptSource, &r.Reason)
+		number.each(f, &r.Position, &r.Cluster, &r.KeptPosition)
+		optionalFloat.each(f, &r.Similarity)
+		optionalText.each(f, &r.KeptIn)
+		texts.each(f, &r.Differs)
 	case *records.Rejected:
-		decodeRejected(d, row)
+		text.each(f, &r.Source, &r.Reason, &r.Detail)
+		number.each(f, &r.Position)
+		optionalText.each(f, &r.ID)
+		optionalBytes.each(f, &r.Raw)
 	case *records.Bucketed:
-		decodeBucketed(d, row)
+		size.each(f, &r.Band)
+		text.each(f, &r.Bucket, &r.Label, &r.ID, &r.Source)
+		number.each(f, &r.Position)
 	case *records.Candidate:
-		decodeCandidate(d, row)
+		text.each(f, &r.IDA, &r.IDB, &r.SourceA, &r.SourceB)
+		number.each(f, &r.PositionA, &r.PositionB)
 	case *records.Found:
-		decodeFound(d, row)
+		text.each(f, &r.IDA, &r.IDB, &r.SourceA, &r.SourceB)
+		number.each(f, &r.PositionA, &r.PositionB)
+		float.each(f, &r.Similarity)
+		size.each(f, &r.Shared, &r.SizeA, &r.SizeB)
+		texts.each(f, &r.Methods)
 	case *records.Passage:
-		decodePassage(d, row)
+		text.each(f, &r.ID, &r.Source, &r.FromID, &r.FromSource)
+		number.each(f, &r.Position, &r.Start, &r.End, &r.Words, &r.FromPosition, &r.FromStart, &r.FromEnd)
 	case *records.Coverage:
-		decodeCoverage(d, row)
+		text.each(f, &r.ID, &r.Source)
+		number.each(f, &r.Position, &r.Words, &r.Repeated)
+		float.each(f, &r.Share)
 	case *records.Contaminated:
-		decodeContaminated(d, row)
+		text.each(f, &r.ID, &r.Source, &r.ItemID, &r.ItemSource)
+		number.each(f, &r.Position, &r.ItemPosition, &r.Words, &r.ItemWords, &r.Start, &r.End, &r.ItemStart, &r.ItemEnd)
+		float.each(f, &r.Share)
 	case *records.Repeat:
-		decodeRepeat(d, row)
+		text.each(f, &r.Text, &r.ID, &r.Source)
+		number.each(f, &r.Words, &r.Occurrences, &r.Documents, &r.Position, &r.Start, &r.End)
 	case *records.Stored:
-		*row = records.Stored{Name: d.text(row.Name), Text: bytes.Clone(d.Bytes())}
+		text.each(f, &r.Name)
+		data.each(f, &r.Text)
 	}
 }
 
-func appendPair(dst []byte, p *records.Pair) []byte {
-	dst = appendText(appendText(dst, p.IDA), p.IDB)
-	dst = appendText(appendText(dst, p.SourceA), p.SourceB)
-	dst = AppendUint64(AppendUint64(dst, uint64(p.PositionA)), uint64(p.PositionB))
-	dst = appendOptionalText(AppendFloat64(dst, p.Similarity), p.Same)
-	dst = AppendUint32(dst, uint32(p.Shared))
-	dst = AppendUint32(AppendUint32(dst, uint32(p.SizeA)), uint32(p.SizeB))
-	return appendList(appendOptionalText(dst, p.InA), p.Matches, AppendFloat64)
+// kind is a type of columns. read is given the value of the row before.
+type kind[V any] struct {
+	write func(dst []byte, v V) []byte
+	read  func(d *Decoder, before V) V
 }
 
-func decodePair(d *Decoder, p *records.Pair) {
-	*p = records.Pair{
-		IDA: d.text(p.IDA), IDB: d.text(p.IDB),
-		SourceA: d.text(p.SourceA), SourceB: d.text(p.SourceB),
-		PositionA: int64(d.Uint64()), PositionB: int64(d.Uint64()),
-		Similarity: d.Float64(), Same: d.optionalText(p.Same),
-		Shared: int32(d.Uint32()), SizeA: int32(d.Uint32()), SizeB: int32(d.Uint32()),
-		InA: d.optionalText(p.InA), Matches: list(d, d.Float64),
+// The types of columns. Parquet requires strings to be valid UTF-8, which ids and file names need not be.
+var (
+	text = kind[string]{
+		func(dst []byte, s string) []byte { return AppendBytes(dst, ValidText(s)) },
+		func(d *Decoder, before string) string {
+			if text := d.Bytes(); string(text) != before {
+				return string(text)
+			}
+			return before
+		},
 	}
-}
+	number = kind[int64]{
+		func(dst []byte, n int64) []byte { return AppendUint64(dst, uint64(n)) },
+		func(d *Decoder, _ int64) int64 { return int64(d.Uint64()) },
+	}
+	size = kind[int32]{
+		func(dst []byte, n int32) []byte { return AppendUint32(dst, uint32(n)) },
+		func(d *Decoder, _ int32) int32 { return int32(d.Uint32()) },
+	}
+	float = kind[float64]{AppendFloat64, func(d *Decoder, _ float64) float64 { return d.Float64() }}
+	flag  = kind[bool]{appendBool, func(d *Decoder, _ bool) bool { return d.bool() }}
+	data  = kind[[]byte]{AppendBytes[[]byte], func(d *Decoder, _ []byte) []byte { return append([]byte{}, d.Bytes()...) }}
 
-func appendClustered(dst []byte, c *records.Clustered) []byte {
-	dst = AppendUint64(dst, uint64(c.Cluster))
-	dst = appendText(appendText(dst, c.ID), c.Source)
-	dst = AppendUint64(dst, uint64(c.Position))
-	dst = AppendUint32(AppendUint32(dst, uint32(c.Size)), uint32(c.Members))
-	dst = appendOptionalText(appendBool(dst, c.Kept), c.In)
-	if dst = appendBool(dst, c.Partial != nil); c.Partial != nil {
-		dst = appendBool(dst, *c.Partial)
-	}
-	return dst
-}
+	texts, floats               = list(text), list(float)
+	optionalText, optionalFloat = optional(text), optional(float)
+	optionalFlag, optionalBytes = optional(flag), optional(data)
+)
 
-func decodeClustered(d *Decoder, c *records.Clustered) {
-	*c = records.Clustered{
-		Cluster: int64(d.Uint64()),
-		ID:      d.text(c.ID), Source: d.text(c.Source), Position: int64(d.Uint64()),
-		Size: int32(d.Uint32()), Members: int32(d.Uint32()), Kept: d.bool(),
-		In: d.optionalText(c.In),
-	}
-	if d.bool() {
-		c.Partial = new(d.bool())
-	}
-}
-
-func appendRemoved(dst []byte, r *records.Removed) []byte {
-	dst = appendText(appendText(dst, r.ID), r.Source)
-	dst = AppendUint64(AppendUint64(dst, uint64(r.Position)), uint64(r.Cluster))
-	dst = appendText(appendText(dst, r.KeptID), r.KeptSource)
-	dst = AppendUint64(dst, uint64(r.KeptPosition))
-	dst = appendBool(dst, r.Similarity != nil)
-	if r.Similarity != nil {
-		dst = AppendFloat64(dst, *r.Similarity)
-	}
-	return appendList(appendOptionalText(appendText(dst, r.Reason), r.KeptIn), r.Differs, appendText)
-}
-
-func decodeRemoved(d *Decoder, r *records.Removed) {
-	before := *r
-	*r = records.Removed{
-		ID: d.text(r.ID), Source: d.text(r.Source),
-		Position: int64(d.Uint64()), Cluster: int64(d.Uint64()),
-		KeptID: d.text(r.KeptID), KeptSource: d.text(r.KeptSource), KeptPosition: int64(d.Uint64()),
-	}
-	if d.bool() {
-		r.Similarity = new(d.Float64())
-	}
-	r.Reason, r.KeptIn = d.text(before.Reason), d.optionalText(before.KeptIn)
-	r.Differs = list(d, func() string { return d.text("") })
-}
-
-func appendRejected(dst []byte, r *records.Rejected) []byte {
-	dst = AppendUint64(appendText(dst, r.Source), uint64(r.Position))
-	dst = appendText(appendText(appendOptionalText(dst, r.ID), r.Reason), r.Detail)
-	if r.Raw == nil {
-		return AppendOptional(dst, nil, false)
-	}
-	return AppendOptional(dst, *r.Raw, true)
-}
-
-func decodeRejected(d *Decoder, r *records.Rejected) {
-	before := *r
-	*r = records.Rejected{Source: d.text(before.Source), Position: int64(d.Uint64()), ID: d.optionalText(before.ID)}
-	r.Reason, r.Detail = d.text(before.Reason), d.text(before.Detail)
-	if raw, ok := d.Optional(); ok {
-		r.Raw = new(append([]byte{}, raw...))
+// each reads or appends columns.
+func (k *kind[V]) each(f *fields, columns ...*V) {
+	for _, v := range columns {
+		if f.from != nil {
+			*v = k.read(f.from, *v)
+		} else {
+			f.to = k.write(f.to, *v)
+		}
 	}
 }
 
-func appendBucketed(dst []byte, b *records.Bucketed) []byte {
-	dst = AppendUint32(dst, uint32(b.Band))
-	dst = appendText(appendText(dst, b.Bucket), b.Label)
-	return AppendUint64(appendText(appendText(dst, b.ID), b.Source), uint64(b.Position))
-}
-
-func decodeBucketed(d *Decoder, b *records.Bucketed) {
-	*b = records.Bucketed{
-		Band: int32(d.Uint32()), Bucket: d.text(b.Bucket), Label: d.text(b.Label),
-		ID: d.text(b.ID), Source: d.text(b.Source), Position: int64(d.Uint64()),
+// optional returns the type of columns that may be null.
+func optional[V any](k kind[V]) kind[*V] {
+	return kind[*V]{
+		func(dst []byte, v *V) []byte {
+			if v == nil {
+				return appendBool(dst, false)
+			}
+			return k.write(appendBool(dst, true), *v)
+		},
+		func(d *Decoder, before *V) *V {
+			if !d.bool() {
+				return nil
+			}
+			if before == nil {
+				before = new(V)
+			}
+			return new(k.read(d, *before))
+		},
 	}
 }
 
-func appendCandidate(dst []byte, c *records.Candidate) []byte {
-	dst = appendText(appendText(dst, c.IDA), c.IDB)
-	dst = appendText(appendText(dst, c.SourceA), c.SourceB)
-	return AppendUint64(AppendUint64(dst, uint64(c.PositionA)), uint64(c.PositionB))
-}
-
-func decodeCandidate(d *Decoder, c *records.Candidate) {
-	*c = records.Candidate{
-		IDA: d.text(c.IDA), IDB: d.text(c.IDB),
-		SourceA: d.text(c.SourceA), SourceB: d.text(c.SourceB),
-		PositionA: int64(d.Uint64()), PositionB: int64(d.Uint64()),
+// list returns the type of list columns; a nil slice is null.
+func list[V any](k kind[V]) kind[[]V] {
+	return kind[[]V]{
+		func(dst []byte, values []V) []byte {
+			if values == nil {
+				return binary.AppendUvarint(dst, 0)
+			}
+			dst = binary.AppendUvarint(dst, uint64(len(values))+1)
+			for _, v := range values {
+				dst = k.write(dst, v)
+			}
+			return dst
+		},
+		func(d *Decoder, _ []V) []V {
+			n := d.Uvarint()
+			if n == 0 {
+				return nil
+			}
+			values := []V{}
+			for ; n > 1 && d.Err() == nil; n-- {
+				values = append(values, k.read(d, *new(V)))
+			}
+			return values
+		},
 	}
-}
-
-func appendFound(dst []byte, c *records.Found) []byte {
-	dst = appendText(appendText(dst, c.IDA), c.IDB)
-	dst = appendText(appendText(dst, c.SourceA), c.SourceB)
-	dst = AppendUint64(AppendUint64(dst, uint64(c.PositionA)), uint64(c.PositionB))
-	dst = AppendUint32(AppendFloat64(dst, c.Similarity), uint32(c.Shared))
-	dst = AppendUint32(AppendUint32(dst, uint32(c.SizeA)), uint32(c.SizeB))
-	return appendList(dst, c.Methods, appendText)
-}
-
-func decodeFound(d *Decoder, c *records.Found) {
-	*c = records.Found{
-		IDA: d.text(c.IDA), IDB: d.text(c.IDB),
-		SourceA: d.text(c.SourceA), SourceB: d.text(c.SourceB),
-		PositionA: int64(d.Uint64()), PositionB: int64(d.Uint64()),
-		Similarity: d.Float64(),
-		Shared:     int32(d.Uint32()), SizeA: int32(d.Uint32()), SizeB: int32(d.Uint32()),
-		Methods: list(d, func() string { return d.text("") }),
-	}
-}
-
-func appendPassage(dst []byte, p *records.Passage) []byte {
-	dst = appendText(appendText(dst, p.ID), p.Source)
-	for _, n := range []int64{p.Position, p.Start, p.End, p.Words} {
-		dst = AppendUint64(dst, uint64(n))
-	}
-	dst = appendText(appendText(dst, p.FromID), p.FromSource)
-	for _, n := range []int64{p.FromPosition, p.FromStart, p.FromEnd} {
-		dst = AppendUint64(dst, uint64(n))
-	}
-	return dst
-}
-
-func decodePassage(d *Decoder, p *records.Passage) {
-	n := func() int64 { return int64(d.Uint64()) }
-	*p = records.Passage{
-		ID: d.text(p.ID), Source: d.text(p.Source), Position: n(), Start: n(), End: n(), Words: n(),
-		FromID: d.text(p.FromID), FromSource: d.text(p.FromSource), FromPosition: n(), FromStart: n(), FromEnd: n(),
-	}
-}
-
-func appendCoverage(dst []byte, c *records.Coverage) []byte {
-	dst = AppendUint64(appendText(appendText(dst, c.ID), c.Source), uint64(c.Position))
-	return AppendFloat64(AppendUint64(AppendUint64(dst, uint64(c.Words)), uint64(c.Repeated)), c.Share)
-}
-
-func decodeCoverage(d *Decoder, c *records.Coverage) {
-	*c = records.Coverage{
-		ID: d.text(c.ID), Source: d.text(c.Source), Position: int64(d.Uint64()),
-		Words: int64(d.Uint64()), Repeated: int64(d.Uint64()), Share: d.Float64(),
-	}
-}
-
-func appendContaminated(dst []byte, c *records.Contaminated) []byte {
-	dst = AppendUint64(appendText(appendText(dst, c.ID), c.Source), uint64(c.Position))
-	dst = AppendUint64(appendText(appendText(dst, c.ItemID), c.ItemSource), uint64(c.ItemPosition))
-	for _, n := range []int64{c.Words, c.ItemWords, c.Start, c.End, c.ItemStart, c.ItemEnd} {
-		dst = AppendUint64(dst, uint64(n))
-	}
-	return AppendFloat64(dst, c.Share)
-}
-
-func decodeContaminated(d *Decoder, c *records.Contaminated) {
-	n := func() int64 { return int64(d.Uint64()) }
-	*c = records.Contaminated{
-		ID: d.text(c.ID), Source: d.text(c.Source), Position: n(),
-		ItemID: d.text(c.ItemID), ItemSource: d.text(c.ItemSource), ItemPosition: n(),
-		Words: n(), ItemWords: n(), Start: n(), End: n(), ItemStart: n(), ItemEnd: n(), Share: d.Float64(),
-	}
-}
-
-func appendRepeat(dst []byte, r *records.Repeat) []byte {
-	dst = appendText(dst, r.Text)
-	for _, n := range []int64{r.Words, r.Occurrences, r.Documents} {
-		dst = AppendUint64(dst, uint64(n))
-	}
-	dst = appendText(appendText(dst, r.ID), r.Source)
-	return AppendUint64(AppendUint64(AppendUint64(dst, uint64(r.Position)), uint64(r.Start)), uint64(r.End))
-}
-
-func decodeRepeat(d *Decoder, r *records.Repeat) {
-	n := func() int64 { return int64(d.Uint64()) }
-	*r = records.Repeat{
-		Text: d.text(r.Text), Words: n(), Occurrences: n(), Documents: n(),
-		ID: d.text(r.ID), Source: d.text(r.Source), Position: n(), Start: n(), End: n(),
-	}
-}
-
-// appendText appends a string column. Parquet requires valid UTF-8, which ids and file names need not be.
-func appendText(dst []byte, s string) []byte { return AppendBytes(dst, ValidText(s)) }
-
-// text reads a string column, and returns before if the value equals it.
-func (d *Decoder) text(before string) string {
-	if text := d.Bytes(); string(text) != before {
-		return string(text)
-	}
-	return before
-}
-
-// appendOptionalText appends a string column that may be null.
-func appendOptionalText(dst []byte, s *string) []byte {
-	if s == nil {
-		return AppendOptional(dst, nil, false)
-	}
-	return AppendOptional(dst, []byte(ValidText(*s)), true)
-}
-
-// optionalText reads a string column that may be null, and returns before if the value equals it.
-func (d *Decoder) optionalText(before *string) *string {
-	text, ok := d.Optional()
-	switch {
-	case !ok:
-		return nil
-	case before != nil && *before == string(text):
-		return before
-	}
-	return new(string(text))
-}
-
-// appendList appends a list column; a nil slice is null.
-func appendList[V any](dst []byte, values []V, one func([]byte, V) []byte) []byte {
-	if values == nil {
-		return binary.AppendUvarint(dst, 0)
-	}
-	dst = binary.AppendUvarint(dst, uint64(len(values))+1)
-	for _, v := range values {
-		dst = one(dst, v)
-	}
-	return dst
-}
-
-// list reads what appendList wrote.
-func list[V any](d *Decoder, one func() V) []V {
-	n := d.Uvarint()
-	if n == 0 {
-		return nil
-	}
-	values := []V{}
-	for ; n > 1 && d.Err() == nil; n-- {
-		values = append(values, one())
-	}
-	return values
 }
 
 // ValidText returns s as tables hold it, with U+FFFD for each run of bytes that are not UTF-8.
