@@ -35,7 +35,7 @@ type Inputs struct {
 	names names
 	// references is the number of reference files, which come first.
 	references int
-	// preferences has one value per file, or is nil.
+	// preferences has one value per file, or is empty.
 	preferences []uint32
 	// rows holds the Positions of the files whose ordinals are in rowFiles.
 	rowFiles []uint32
@@ -549,7 +549,7 @@ func (in *Inputs) Source(key Key) string { return in.Name(key.File()) }
 
 // preference returns a file's place in the order of Prefer.
 func (in *Inputs) preference(file int) uint32 {
-	if in.preferences == nil {
+	if len(in.preferences) == 0 {
 		return 0
 	}
 	return in.preferences[file]

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"maps"
 	"math"
 	"slices"
 )
@@ -11,14 +12,14 @@ import (
 // The layouts in which processes share Inputs and Details. Numbers are little endian or, where noted, uvarints; a text
 // is its length as a uvarint, then its bytes. Both layouts end with the CRC-32C of everything before it, in four bytes.
 //
-//	Inputs   "NDI2", text of the root; uvarints: shards, files n, preferences (0 or n), references, files with rows,
+//	Inputs   "NDI3", text of the root; uvarints: shards, files n, preferences (0 or n), references, files with rows,
 //	         files elsewhere, splits, pieces, bytes of names
 //	         n × 8 bytes: end of the file in the listed bytes of all files
 //	         n × 1 byte: flags (1: a document's id is its source, 2: spooled, 4: protected, 8: settled, 16: recalled)
 //	         preferences: 4 bytes each
-//	         files with rows, ascending: ordinal, 4 bytes; number of rows, 8
-//	         files elsewhere, ascending: ordinal, 4 bytes; text of the path
-//	         splits, then pieces: for each, its file's ordinal, 4 bytes, and its start, 8; then the last one's end, 8
+//	         files with rows, ascending: ordinals, 4 bytes each; numbers of rows, 8 bytes each
+//	         splits, then pieces: their files' ordinals, 4 bytes each; their starts, 8 bytes each; the last one's end, 8
+//	         files elsewhere, ascending: for each, its ordinal, 4 bytes, and text of the path
 //	         names, front-coded: uvarints of the bytes shared with the last name and of the bytes that follow, and these.
 //	         Every sixteenth name shares none
 //	Details  "NDF1", uvarint files n
@@ -27,7 +28,7 @@ import (
 //	         otherwise texts of compression, encoding and detected encoding, uvarints of percent, window, positions and
 //	         sequential (0 or 1), and text of the header
 const (
-	inputsMagic  = "NDI2"
+	inputsMagic  = "NDI3"
 	detailsMagic = "NDF1"
 )
 
@@ -56,30 +57,25 @@ func (in *Inputs) MarshalBinary() ([]byte, error) {
 		in.Splits.Len(), in.Pieces.Len(), len(in.names.data)} {
 		data = binary.AppendUvarint(data, uint64(v))
 	}
-	for _, end := range in.ends {
-		data = AppendUint64(data, uint64(end))
+	for _, column := range in.columns() {
+		data, _ = binary.Append(data, binary.LittleEndian, column) // numbers of fixed size always encode
 	}
-	data = append(data, in.flags...)
-	for _, p := range in.preferences {
-		data = AppendUint32(data, p)
-	}
-	for i, file := range in.rowFiles {
-		data = AppendUint64(AppendUint32(data, file), uint64(in.rows[i]))
-	}
-	files := make([]int, 0, len(in.elsewhere))
-	for file := range in.elsewhere {
-		files = append(files, file)
-	}
-	slices.Sort(files)
-	for _, file := range files {
+	for _, file := range slices.Sorted(maps.Keys(in.elsewhere)) {
 		data = AppendBytes(AppendUint32(data, uint32(file)), in.elsewhere[file])
 	}
-	data = in.Pieces.appendTo(in.Splits.appendTo(data))
 	return seal(append(data, in.names.data...)), nil
 }
 
-// UnmarshalBinary decodes the output of MarshalBinary. It keeps data. For anything else it returns ErrCorrupt, after
-// which no method may be called.
+// columns returns the columns of numbers, in the order of the layout.
+func (in *Inputs) columns() []any {
+	return []any{
+		in.ends, in.flags, in.preferences, in.rowFiles, in.rows,
+		in.Splits.files, in.Splits.starts, &in.Splits.end, in.Pieces.files, in.Pieces.starts, &in.Pieces.end,
+	}
+}
+
+// UnmarshalBinary decodes the output of MarshalBinary. For anything else it returns ErrCorrupt, after which no method
+// may be called.
 func (in *Inputs) UnmarshalBinary(data []byte) error {
 	d, err := unseal(data, inputsMagic, "inputs")
 	if err != nil {
@@ -99,63 +95,42 @@ func (in *Inputs) decode(d *Decoder) error {
 		uint64(names) > uint64(d.Left()) || in.Shards == 0 {
 		return ErrCorrupt
 	}
-	in.ends = make([]int64, n)
-	last := int64(0)
-	for i := range in.ends {
-		if in.ends[i] = int64(d.Uint64()); in.ends[i] < last {
-			return ErrCorrupt
-		}
-		last = in.ends[i]
+	in.ends, in.flags, in.preferences = make([]int64, n), make([]byte, n), make([]uint32, preferences)
+	in.rowFiles, in.rows = make([]uint32, rows), make([]int64, rows)
+	in.Splits, in.Pieces = newSpans(splits), newSpans(pieces)
+	for _, column := range in.columns() {
+		d.fill(column)
 	}
-	in.flags = slices.Clone(d.Fixed(n)) // a copy, since flags may change
-	for _, flags := range in.flags {
-		if flags&^flagsKnown != 0 {
-			return ErrCorrupt
-		}
-	}
-	if preferences > 0 {
-		in.preferences = make([]uint32, preferences)
-		for i := range in.preferences {
-			in.preferences[i] = d.Uint32()
-		}
-		if preferences != n {
-			return ErrCorrupt
-		}
-	}
-	before := -1
-	number := func() (file int, ok bool) { // of a file after the one before
-		file = int(d.Uint32())
-		ok = file > before && file < n
-		before = file
-		return file, ok
-	}
-	for range rows {
-		file, ok := number()
-		positions := int64(d.Uint64())
-		if !ok || positions <= 0 {
-			return ErrCorrupt
-		}
-		in.rowFiles, in.rows = append(in.rowFiles, uint32(file)), append(in.rows, positions)
-	}
-	before = -1
-	if elsewhere > 0 {
-		in.elsewhere = map[int]string{}
-	}
+	in.elsewhere = map[int]string{}
 	for range elsewhere {
-		file, ok := number()
-		if !ok {
-			return ErrCorrupt
-		}
-		in.elsewhere[file] = string(d.Bytes())
-	}
-	if !in.Splits.decode(d, splits, n) || !in.Pieces.decode(d, pieces, n) {
-		return ErrCorrupt
+		in.elsewhere[int(d.Uint32())] = string(d.Bytes())
 	}
 	var ok bool
-	if in.names, ok = decodeNames(n, slices.Clone(d.Fixed(names))); !ok {
+	if in.names, ok = decodeNames(n, slices.Clone(d.Fixed(names))); !ok || len(in.elsewhere) != elsewhere || !in.valid() {
 		return ErrCorrupt
 	}
 	return d.end()
+}
+
+// valid reports whether the columns are consistent.
+func (in *Inputs) valid() bool {
+	n := in.Len()
+	for i, end := range in.ends {
+		if end < in.offset(i) || in.flags[i]&^flagsKnown != 0 {
+			return false
+		}
+	}
+	for i, file := range in.rowFiles {
+		if int(file) >= n || in.rows[i] <= 0 || i > 0 && file <= in.rowFiles[i-1] {
+			return false
+		}
+	}
+	for file := range in.elsewhere {
+		if file >= n {
+			return false
+		}
+	}
+	return (len(in.preferences) == 0 || len(in.preferences) == n) && in.Splits.valid(n) && in.Pieces.valid(n)
 }
 
 // maxCount is above the number of spans that files of the maximum size have.
@@ -179,36 +154,31 @@ func (d *Decoder) end() error {
 	return d.Err()
 }
 
-func (s *Spans) appendTo(data []byte) []byte {
-	for i, file := range s.files {
-		data = AppendUint64(AppendUint32(data, file), uint64(s.starts[i]))
+// fill reads numbers of fixed size: a slice, or a pointer to one of them.
+func (d *Decoder) fill(numbers any) {
+	if data := d.Fixed(binary.Size(numbers)); data != nil {
+		_, _ = binary.Decode(data, binary.LittleEndian, numbers) // which is as long
 	}
-	return AppendUint64(data, uint64(s.end))
 }
 
-// decode reads n spans of files with ordinals below files, and reports whether they are valid and in order.
-func (s *Spans) decode(d *Decoder, n, files int) bool {
-	*s = Spans{files: make([]uint32, n), starts: make([]int64, n)}
-	for i := range n {
-		s.files[i], s.starts[i] = d.Uint32(), int64(d.Uint64())
-		if int(s.files[i]) >= files || s.starts[i] < 0 {
-			return false
-		}
-		if i > 0 && (s.files[i] < s.files[i-1] || s.files[i] == s.files[i-1] && s.starts[i] <= s.starts[i-1]) {
+func newSpans(n int) Spans { return Spans{files: make([]uint32, n), starts: make([]int64, n)} }
+
+// valid reports whether spans are of files with ordinals below files, and in order.
+func (s *Spans) valid(files int) bool {
+	for i, file := range s.files {
+		if int(file) >= files || s.starts[i] < 0 ||
+			i > 0 && (file < s.files[i-1] || file == s.files[i-1] && s.starts[i] <= s.starts[i-1]) {
 			return false
 		}
 	}
-	s.end = int64(d.Uint64())
-	return d.Err() == nil && (n == 0 || s.end > s.starts[n-1])
+	return len(s.files) == 0 || s.end > s.starts[len(s.starts)-1]
 }
 
 // MarshalBinary encodes the details, including what Keep added, in the layout that processes share.
 func (d *Details) MarshalBinary() ([]byte, error) {
 	d = d.withKept()
 	data := binary.AppendUvarint([]byte(detailsMagic), uint64(len(d.starts)))
-	for _, start := range d.starts {
-		data = AppendUint32(data, start)
-	}
+	data, _ = binary.Append(data, binary.LittleEndian, d.starts)
 	return seal(append(data, d.data...)), nil
 }
 
@@ -228,9 +198,7 @@ func (d *Details) decode(held *Decoder) error {
 		return ErrCorrupt
 	}
 	d.starts = make([]uint32, n)
-	for i := range d.starts {
-		d.starts[i] = held.Uint32()
-	}
+	held.fill(d.starts)
 	d.data = held.Fixed(held.Left())
 	record := NewDecoder(d.data)
 	for _, start := range d.starts {
