@@ -1,9 +1,6 @@
 package blocks
 
-import (
-	"fmt"
-	"strconv"
-)
+import "fmt"
 
 // Estimate estimates the number of near pairs of components from the pairs found.
 type Estimate struct {
@@ -34,43 +31,17 @@ func (e Estimate) EmitFact(emit func([]byte)) error {
 	if e.Found == 0 {
 		return nil
 	}
-	counts := map[string]int64{CountNear: e.Found}
-	for i, m := range e.Millionths {
-		counts[CountMillionths+strconv.Itoa(i)] = m
-	}
-	return Fact{Kind: FactEstimate, Name: fmt.Sprint(int64(e.Component)), Counts: counts}.Emit(emit)
-}
-
-// EstimateOf returns the estimate that EmitFact emitted.
-func EstimateOf(f Fact) Estimate {
-	e := Estimate{Found: f.Counts[CountNear]}
-	for {
-		m, ok := f.Counts[CountMillionths+strconv.Itoa(len(e.Millionths))]
-		if !ok {
-			return e
-		}
-		e.Millionths = append(e.Millionths, m)
-	}
+	return Fact{Kind: FactEstimate, Name: fmt.Sprint(int64(e.Component)), Estimate: &e}.Emit(emit)
 }
 
 // AppendEstimate appends an estimate of a part of a component to a block.
-func AppendEstimate(block []byte, e Estimate) []byte {
-	block = AppendUint64(AppendKey(block, e.Component), uint64(e.Found))
-	block = AppendUint32(block, uint32(len(e.Millionths)))
-	for _, m := range e.Millionths {
-		block = AppendUint64(block, uint64(m))
-	}
-	return block
-}
+func AppendEstimate(block []byte, e Estimate) []byte { return appended(block, &e, (*fields).estimate) }
 
 // Estimate reads one estimate of a block.
-func (d *Decoder) Estimate() Estimate {
-	e := Estimate{Component: d.Key(), Found: int64(d.Uint64())}
-	for range d.Uint32() {
-		if d.Err() != nil {
-			break
-		}
-		e.Millionths = append(e.Millionths, int64(d.Uint64()))
-	}
-	return e
+func (d *Decoder) Estimate() Estimate { return read(d, (*fields).estimate) }
+
+func (f *fields) estimate(e *Estimate) {
+	key.each(f, &e.Component)
+	number.each(f, &e.Found)
+	numbers.each(f, &e.Millionths)
 }

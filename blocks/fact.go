@@ -20,6 +20,8 @@ type Fact struct {
 	Note string `json:"note,omitempty"`
 	// Encodings holds the detected encoding of a file, with the file's first split.
 	Encodings []records.FileEncoding `json:"encodings,omitempty"`
+	// Estimate is the estimate of a FactEstimate.
+	Estimate *Estimate `json:"estimate,omitempty"`
 	// Columns lists, for a message, the columns of a split's first record without a text column.
 	Columns string `json:"columns,omitempty"`
 }
@@ -82,7 +84,6 @@ const (
 	CountChained         = "chained"         // removed documents that are not a pair with the kept one
 	CountClusters        = "clusters"        // clusters
 	CountRepresentatives = "representatives" // distinct sets of a crowd or a sample
-	CountMillionths      = "millionths "     // and a number: estimated pairs × 10⁶; 0: by the keys of the run
 	CountForReference    = "for_reference"   // removed documents whose kept document is a reference
 	CountCrowded         = "crowded"         // distinct sets of crowds, omitted from a sample
 )

@@ -116,22 +116,16 @@ func (j *RowJoiner) Close() error {
 // appendFields appends the fields of a row.
 func appendFields[R Row](dst []byte, row *R) []byte {
 	f := fields{to: dst}
-	f.of(row)
+	f.row(row)
 	return f.to
 }
 
 // DecodeFields fills row from the fields of a whole RowPart. It keeps a string of the row if the new value equals it,
 // because consecutive rows mostly have the same sources.
-func DecodeFields[R Row](d *Decoder, row *R) { (&fields{from: d}).of(row) }
+func DecodeFields[R Row](d *Decoder, row *R) { (&fields{from: d}).row(row) }
 
-// fields reads the fields of a row from a decoder or, without one, appends them.
-type fields struct {
-	from *Decoder
-	to   []byte
-}
-
-// of reads or appends the fields of a row.
-func (f *fields) of(row any) {
+// row reads or appends the fields of a row.
+func (f *fields) row(row any) {
 	switch r := row.(type) {
 	case *records.Pair:
 		text.each(f, &r.IDA, &r.IDB, &r.SourceA, &r.SourceB)
@@ -187,117 +181,12 @@ func (f *fields) of(row any) {
 		number.each(f, &r.Words, &r.Occurrences, &r.Documents, &r.Position, &r.Start, &r.End)
 	case *records.Stored:
 		text.each(f, &r.Name)
-		data.each(f, &r.Text)
-	}
-}
-
-// kind is a type of columns. read is given the value of the row before.
-type kind[V any] struct {
-	write func(dst []byte, v V) []byte
-	read  func(d *Decoder, before V) V
-}
-
-// The types of columns. Parquet requires strings to be valid UTF-8, which ids and file names need not be.
-var (
-	text = kind[string]{
-		func(dst []byte, s string) []byte { return AppendBytes(dst, ValidText(s)) },
-		func(d *Decoder, before string) string {
-			if text := d.Bytes(); string(text) != before {
-				return string(text)
-			}
-			return before
-		},
-	}
-	number = kind[int64]{
-		func(dst []byte, n int64) []byte { return AppendUint64(dst, uint64(n)) },
-		func(d *Decoder, _ int64) int64 { return int64(d.Uint64()) },
-	}
-	size = kind[int32]{
-		func(dst []byte, n int32) []byte { return AppendUint32(dst, uint32(n)) },
-		func(d *Decoder, _ int32) int32 { return int32(d.Uint32()) },
-	}
-	float = kind[float64]{AppendFloat64, func(d *Decoder, _ float64) float64 { return d.Float64() }}
-	flag  = kind[bool]{appendBool, func(d *Decoder, _ bool) bool { return d.bool() }}
-	data  = kind[[]byte]{AppendBytes[[]byte], func(d *Decoder, _ []byte) []byte { return append([]byte{}, d.Bytes()...) }}
-
-	texts, floats               = list(text), list(float)
-	optionalText, optionalFloat = optional(text), optional(float)
-	optionalFlag, optionalBytes = optional(flag), optional(data)
-)
-
-// each reads or appends columns.
-func (k *kind[V]) each(f *fields, columns ...*V) {
-	for _, v := range columns {
-		if f.from != nil {
-			*v = k.read(f.from, *v)
-		} else {
-			f.to = k.write(f.to, *v)
-		}
-	}
-}
-
-// optional returns the type of columns that may be null.
-func optional[V any](k kind[V]) kind[*V] {
-	return kind[*V]{
-		func(dst []byte, v *V) []byte {
-			if v == nil {
-				return appendBool(dst, false)
-			}
-			return k.write(appendBool(dst, true), *v)
-		},
-		func(d *Decoder, before *V) *V {
-			if !d.bool() {
-				return nil
-			}
-			if before == nil {
-				before = new(V)
-			}
-			return new(k.read(d, *before))
-		},
-	}
-}
-
-// list returns the type of list columns; a nil slice is null.
-func list[V any](k kind[V]) kind[[]V] {
-	return kind[[]V]{
-		func(dst []byte, values []V) []byte {
-			if values == nil {
-				return binary.AppendUvarint(dst, 0)
-			}
-			dst = binary.AppendUvarint(dst, uint64(len(values))+1)
-			for _, v := range values {
-				dst = k.write(dst, v)
-			}
-			return dst
-		},
-		func(d *Decoder, _ []V) []V {
-			n := d.Uvarint()
-			if n == 0 {
-				return nil
-			}
-			values := []V{}
-			for ; n > 1 && d.Err() == nil; n-- {
-				values = append(values, k.read(d, *new(V)))
-			}
-			return values
-		},
+		copied.each(f, &r.Text)
 	}
 }
 
 // ValidText returns s as tables hold it, with U+FFFD for each run of bytes that are not UTF-8.
 func ValidText(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
-
-func appendBool(dst []byte, v bool) []byte {
-	if v {
-		return append(dst, 1)
-	}
-	return append(dst, 0)
-}
-
-func (d *Decoder) bool() bool {
-	b := d.Fixed(1)
-	return b != nil && b[0] != 0
-}
 
 // CountName returns the name of the run's count that the row adds to, or "" for none. own is the key of the row's own
 // document.

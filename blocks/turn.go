@@ -7,13 +7,14 @@ type Turn struct {
 }
 
 // AppendTurn appends a turn to a block.
-func AppendTurn(block []byte, t Turn) []byte {
-	return AppendUint32(AppendUint32(AppendKey(block, t.Component), uint32(t.Batch)), uint32(t.Number))
-}
+func AppendTurn(block []byte, t Turn) []byte { return appended(block, &t, (*fields).turn) }
 
 // Turn reads what AppendTurn wrote.
-func (d *Decoder) Turn() Turn {
-	return Turn{Component: d.Key(), Batch: int(d.Uint32()), Number: int(d.Uint32())}
+func (d *Decoder) Turn() Turn { return read(d, (*fields).turn) }
+
+func (f *fields) turn(t *Turn) {
+	key.each(f, &t.Component)
+	count.each(f, &t.Batch, &t.Number)
 }
 
 // Batch describes a file with sets of a component.
@@ -24,15 +25,11 @@ type Batch struct {
 }
 
 // AppendBatch appends a batch to a block.
-func AppendBatch(block []byte, b Batch) []byte {
-	for _, n := range []int{b.Number, b.Sets, b.Shingles, b.Smallest, b.Largest} {
-		block = AppendUint64(block, uint64(n))
-	}
-	return block
-}
+func AppendBatch(block []byte, b Batch) []byte { return appended(block, &b, (*fields).batch) }
 
 // Batch reads what AppendBatch wrote.
-func (d *Decoder) Batch() Batch {
-	n := func() int { return int(d.Uint64()) }
-	return Batch{Number: n(), Sets: n(), Shingles: n(), Smallest: n(), Largest: n()}
+func (d *Decoder) Batch() Batch { return read(d, (*fields).batch) }
+
+func (f *fields) batch(b *Batch) {
+	count.each(f, &b.Number, &b.Sets, &b.Shingles, &b.Smallest, &b.Largest)
 }

@@ -22,7 +22,7 @@ func estimatedRecall(facts []blocks.Fact) *records.Recall {
 	for _, f := range facts {
 		switch f.Kind {
 		case blocks.FactEstimate:
-			sum.Add(blocks.EstimateOf(f))
+			sum.Add(*f.Estimate)
 		case blocks.FactCrowd:
 			r.Crowds++
 		}

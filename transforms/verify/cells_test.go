@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -422,9 +421,10 @@ func TestEstimatesAddUp(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := map[string]int64{blocks.CountNear: 8, blocks.CountMillionths + "0": 9_500_000}
-	if len(facts) != 1 || facts[0].Kind != blocks.FactEstimate || facts[0].Name != "7" || !maps.Equal(facts[0].Counts, want) {
-		t.Errorf("facts %+v, want one with %v", facts, want)
+	want := []blocks.Fact{{Kind: blocks.FactEstimate, Name: "7",
+		Estimate: &blocks.Estimate{Component: name, Found: 8, Millionths: []int64{9_500_000}}}}
+	if diff := cmp.Diff(want, facts); diff != "" {
+		t.Error(diff)
 	}
 }
 
