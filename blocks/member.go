@@ -58,6 +58,9 @@ type Edge struct {
 	A, B Key
 }
 
+// NewEdge returns the edge between two documents, in either order.
+func NewEdge(a, b Key) Edge { return Edge{A: min(a, b), B: max(a, b)} }
+
 // Compare orders edges by A, then B.
 func (e Edge) Compare(o Edge) int {
 	if e.A != o.A {
@@ -87,7 +90,7 @@ type EdgeWriter struct {
 
 // Add adds an edge between two documents, in either order.
 func (w *EdgeWriter) Add(a, b Key) {
-	w.block = AppendEdge(w.block, Edge{A: min(a, b), B: max(a, b)})
+	w.block = AppendEdge(w.block, NewEdge(a, b))
 	if len(w.block) >= BlockBytes {
 		w.Flush()
 	}

@@ -820,7 +820,7 @@ func (r *run) listed(ctx context.Context, method Method, dir string) ([]blocks.E
 	for _, pair := range near {
 		for _, a := range group(pair.A) {
 			for _, b := range group(pair.B) {
-				all = append(all, blocks.Edge{A: min(a, b), B: max(a, b)})
+				all = append(all, blocks.NewEdge(a, b))
 			}
 		}
 	}

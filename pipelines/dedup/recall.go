@@ -101,28 +101,26 @@ func oneFamily(pairs []blocks.Edge) bool {
 func drawn(truth []blocks.Edge, found map[blocks.Edge]bool) (units []quality.Unit) {
 	both := map[blocks.Edge]int{}
 	for _, p := range truth {
-		both[undirected(p)]++
+		both[blocks.NewEdge(p.A, p.B)]++
 	}
 	for i, p := range truth {
 		if i == 0 || p.A != truth[i-1].A {
 			units = append(units, quality.Unit{})
 		}
-		unit, share := &units[len(units)-1], 1/float64(both[undirected(p)])
+		unit, share := &units[len(units)-1], 1/float64(both[blocks.NewEdge(p.A, p.B)])
 		unit.Total += share
-		if found[undirected(p)] {
+		if found[blocks.NewEdge(p.A, p.B)] {
 			unit.Found += share
 		}
 	}
 	return units
 }
 
-func undirected(p blocks.Edge) blocks.Edge { return blocks.Edge{A: min(p.A, p.B), B: max(p.A, p.B)} }
-
 // found says for each pair whether it is in the table.
 func (r *run) found(ctx context.Context, pairs []blocks.Edge, files *records.Manifest) (map[blocks.Edge]bool, error) {
 	found := make(map[blocks.Edge]bool, len(pairs))
 	for _, p := range pairs {
-		found[undirected(p)] = false
+		found[blocks.NewEdge(p.A, p.B)] = false
 	}
 	key := r.plan.Keys()
 	staged := &output.Finished{Folder: r.commit.Staged(), Manifest: *files}

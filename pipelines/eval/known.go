@@ -66,7 +66,7 @@ func Read(ctx context.Context, r io.Reader, name string, plan *job.Plan, most in
 		for _, id := range t.ids {
 			k.named[keys[id]] = true
 			for _, other := range members[t.label[id]] {
-				k.pairs = append(k.pairs, undirected(other, keys[id]))
+				k.pairs = append(k.pairs, blocks.NewEdge(other, keys[id]))
 			}
 			if len(k.pairs) > most {
 				return nil, job.Usage("--truth %s: its clusters have more than %d pairs, too many to hold in memory; give "+
@@ -76,7 +76,7 @@ func Read(ctx context.Context, r io.Reader, name string, plan *job.Plan, most in
 		}
 	}
 	for _, pair := range t.pairs {
-		k.pairs = append(k.pairs, undirected(keys[pair[0]], keys[pair[1]]))
+		k.pairs = append(k.pairs, blocks.NewEdge(keys[pair[0]], keys[pair[1]]))
 	}
 	slices.SortFunc(k.pairs, blocks.Edge.Compare)
 	k.pairs = slices.Compact(k.pairs)

@@ -124,8 +124,6 @@ func newSample(drawn []blocks.Key) *sample {
 	return s
 }
 
-func undirected(a, b blocks.Key) blocks.Edge { return blocks.Edge{A: min(a, b), B: max(a, b)} }
-
 func (s *sample) set(pair blocks.Edge, to func(*state)) {
 	state := s.pairs[pair]
 	to(&state)
@@ -184,7 +182,7 @@ func (s *sample) find(
 		if _, wanted := s.within[b]; wanted && row.Copy() {
 			copies[b] = true
 		} else if !row.Copy() && (s.is[a] || s.is[b]) {
-			s.set(undirected(a, b), func(is *state) { is.listed = true })
+			s.set(blocks.NewEdge(a, b), func(is *state) { is.listed = true })
 		}
 		if err := s.check(); err != nil {
 			return err
@@ -198,7 +196,7 @@ func (s *sample) find(
 			}
 			for _, b := range members {
 				if a != b {
-					s.set(undirected(a, b), func(is *state) { is.together = true })
+					s.set(blocks.NewEdge(a, b), func(is *state) { is.together = true })
 				}
 			}
 			if err := s.check(); err != nil {
@@ -213,7 +211,7 @@ func (s *sample) find(
 // join adds the pairs that are similar.
 func (s *sample) join(truth []blocks.Edge) {
 	for _, pair := range truth {
-		pair = undirected(pair.A, pair.B)
+		pair = blocks.NewEdge(pair.A, pair.B)
 		a, in := s.within[pair.A]
 		b, too := s.within[pair.B]
 		s.set(pair, func(is *state) {

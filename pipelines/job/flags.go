@@ -40,6 +40,11 @@ type How struct {
 	ForceUnlock bool          `help:"Take the lock of the output from the run that holds it; that run then stops at its next step with status 3." group:"Running"`
 }
 
+// Scheduled holds what schedulers set for a job on any runner.
+type Scheduled struct {
+	JobName string `placeholder:"NAME" help:"Name of the job, for a cluster and for --lineage-file; Dataflow accepts lower-case letters, digits and hyphens (default: neardup; on Dataflow, with random letters)." group:"Running"`
+}
+
 // Replacing says whether a finished output is replaced.
 type Replacing struct {
 	Overwrite     bool `help:"Replace a finished output once the new one is complete; until then the old one stays." group:"Output"`

@@ -19,7 +19,6 @@ type sampledTexts struct {
 	idle    chan *copies.Reader // one for each core; nil if it is not made yet
 	spec    shingle.Spec
 	next    *textBatch
-	seen    []*textBatch // to be used again
 	reading []*textBatch // in progress, in order
 }
 
@@ -39,18 +38,10 @@ type textBatch struct {
 	read        []sampledText
 }
 
-// newTextBatch returns an empty batch, with room for all its texts except a long last one.
-func newTextBatch() *textBatch {
-	return &textBatch{texts: make([]byte, 0, batchBytes+batchBytes/8)}
-}
-
 type textEnd struct{ text, ends int }
 
-// mostKept limits the memory for texts that a batch keeps when it is used again.
-const mostKept = 4 * batchBytes
-
 func newSampledTexts(spec shingle.Spec, see func(*sampledText)) *sampledTexts {
-	s := &sampledTexts{see: see, spec: spec, idle: make(chan *copies.Reader, runtime.GOMAXPROCS(0)), next: newTextBatch()}
+	s := &sampledTexts{see: see, spec: spec, idle: make(chan *copies.Reader, runtime.GOMAXPROCS(0)), next: &textBatch{}}
 	for range cap(s.idle) {
 		s.idle <- nil
 	}
@@ -82,11 +73,7 @@ func (s *sampledTexts) flush() {
 func (s *sampledTexts) begin() {
 	b := s.next
 	s.reading = append(s.reading, b)
-	if last := len(s.seen) - 1; last >= 0 {
-		s.next, s.seen = s.seen[last], s.seen[:last]
-	} else {
-		s.next = newTextBatch()
-	}
+	s.next = &textBatch{texts: make([]byte, 0, batchBytes+batchBytes/8)} // room for all but a long last one
 	b.reading.Go(func() {
 		reader := <-s.idle
 		defer func() { s.idle <- reader }()
@@ -104,10 +91,6 @@ func (s *sampledTexts) end() {
 	b.reading.Wait()
 	for i := range b.read {
 		s.see(&b.read[i])
-	}
-	if cap(b.texts) <= mostKept {
-		b.texts, b.ends, b.last, b.read = b.texts[:0], b.ends[:0], b.last[:0], b.read[:0]
-		s.seen = append(s.seen, b)
 	}
 }
 

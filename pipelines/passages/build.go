@@ -14,6 +14,7 @@ import (
 	"github.com/neardup/neardup/kernels/passage"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/transforms/candidates"
 	"github.com/neardup/neardup/transforms/exchange"
 	steps "github.com/neardup/neardup/transforms/passages"
@@ -85,10 +86,7 @@ func (r *run) build(s beam.Scope, temp string, staged output.Folder) {
 	repeats := steps.Repeats(s, source.FetchWanted(s, steps.Most(s, frequent, params), reading, params.Files), params)
 
 	to := r.writing(staged, temp)
-	slices := p.Slices(float64(p.Documents+p.UnreadableRecords), float64(p.UnreadableBytes))
-	rejects := sink.Table(s, output.Rejected, slices, to, append(rejected, chosen.Rejected)...)
-	exceeded := storage.Join(temp, exceededFile)
-	sink.FailOnUnreadable(s, job.Inputs(temp), exceeded, p.Request.MaxRejected, docs.Facts, rejects)
+	rejects := r.reject(s, to, docs.Facts, append(rejected, chosen.Rejected)...)
 	facts := []flow.Facts{
 		docs.Facts, chosen.Facts, copied.Facts, others.Facts, tables.Facts, rejects,
 		sink.Table(s, output.Passages, p.Slices(r.mostPassages(), 0), to, tables.Passages),
@@ -100,6 +98,17 @@ func (r *run) build(s beam.Scope, temp string, staged output.Folder) {
 	}
 	facts = append(facts, r.corpus(s, to, tables.Cuts, docs.Dropped, tables.Dropped)...)
 	sink.Ledger(s, storage.Join(temp, ledgerFile), facts...)
+}
+
+// reject writes the table rejected, and ends the run if it has more unreadable records than the run accepts.
+func (r *run) reject(
+	s beam.Scope, to sink.Params, read flow.Facts, rejected ...flow.Rows[records.Rejected],
+) flow.Facts {
+	slices := r.plan.Slices(float64(r.plan.Documents+r.plan.UnreadableRecords), float64(r.plan.UnreadableBytes))
+	rejects := sink.Table(s, output.Rejected, slices, to, rejected...)
+	exceeded := storage.Join(to.Temp, exceededFile)
+	sink.FailOnUnreadable(s, to.Inputs, exceeded, r.plan.Request.MaxRejected, read, rejects)
+	return rejects
 }
 
 // corpus writes the input without what is cut and dropped, if a corpus is written.

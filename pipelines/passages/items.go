@@ -110,10 +110,7 @@ func (r *run) buildSearch(s beam.Scope, temp string, staged output.Folder) {
 	found := steps.Search(s, compared, params)
 
 	to := r.writing(staged, temp)
-	slices := p.Slices(float64(p.Documents+p.UnreadableRecords), float64(p.UnreadableBytes))
-	rejects := sink.Table(s, output.Rejected, slices, to, append(rejected, found.Rejected)...)
-	exceeded := storage.Join(temp, exceededFile)
-	sink.FailOnUnreadable(s, job.Inputs(temp), exceeded, p.Request.MaxRejected, docs.Facts, rejects)
+	rejects := r.reject(s, to, docs.Facts, append(rejected, found.Rejected)...)
 	facts := []flow.Facts{
 		docs.Facts, found.Facts, rejects,
 		sink.Table(s, output.Contaminated, p.Slices(float64(p.Documents), 0), to, found.Rows),
