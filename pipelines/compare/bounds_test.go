@@ -27,7 +27,7 @@ func TestPlanIsBounded(t *testing.T) {
 		{[]Method{minHash}, 100_001, 64_000_001, []output.Part{output.Candidates}, ""},
 	} {
 		plan := &job.Plan{Documents: c.documents, Shingles: c.shingles}
-		err := (&run{part: part{job.Jaccard, c.methods}, plan: plan, config: Config{Output: "out", Write: c.write}}).checkBounds()
+		err := (&Job{part: part{job.Jaccard, c.methods}, plan: plan, config: Config{Output: "out", Write: c.write}}).checkBounds()
 		if c.want == "" {
 			if err != nil {
 				t.Errorf("%+v: %v", c, err)

@@ -318,15 +318,25 @@ const maxShingles = 64_000_000
 // documents.
 const maxPairs = 10_000_000
 
-func (r *run) tooMany(method Method) error {
+func (r *Job) tooMany(method Method) error {
 	return job.Usage("--methods %s: more than %d pairs, in all or in one bucket, are too many to hold in memory; give --limit to read fewer documents", method, r.most)
 }
 
-// Job is a Config that New has checked.
+// Job is one comparison.
 type Job struct {
 	config Config
 	asked  *job.Asked // with the measure jaccard
-	most   int        // maximum number of pairs of a method
+	launch job.Launch
+	temp   string
+	most   int         // maximum number of pairs of a method
+	part   part        // the current part
+	known  *eval.Known // nil without --truth
+	plan   *job.Plan   // shared by the part's methods
+
+	counts  records.Counts // of the last run of dedup
+	staged  output.Folder  // for tables, if any are written
+	written bool           // the tables of buckets, which are the same for each method
+	ledgers []string       // files with the facts of the tables
 }
 
 // New checks the config; the error is a *job.UsageError.
@@ -346,20 +356,11 @@ func New(c Config) (*Job, error) {
 			c.Write = append(c.Write, output.Buckets, output.Candidates)
 		}
 	}
-	return &Job{c, asked, maxPairs}, nil
-}
-
-// Run does the whole job.
-func (j *Job) Run(ctx context.Context, launch job.Launch) (comparison *records.Comparison, err error) {
-	if err := job.CheckTempNotInInput(ctx, j.config.Inputs, j.config.TempDir); err != nil {
-		return nil, err
-	}
-	r := &run{config: j.config, asked: j.asked, launch: launch, most: j.most}
-	return r.publish(ctx)
+	return &Job{config: c, asked: asked, most: maxPairs}, nil
 }
 
 // checkBounds returns a *job.UsageError for an input that would take too long.
-func (r *run) checkBounds() error {
+func (r *Job) checkBounds() error {
 	if r.writes(output.Pairs) && (r.plan.Documents > maxDocuments || r.words() > maxShingles) {
 		return job.Usage("--output %s: about %d documents with %d shingles are too many for the table pairs (maximum: %d with %d); give --limit to read fewer, or leave pairs out of --write",
 			r.config.Output, r.plan.Documents, r.plan.Shingles, maxDocuments, maxShingles)
@@ -376,7 +377,7 @@ func (r *run) checkBounds() error {
 }
 
 // words estimates the size of all documents' features, in words of 8 bytes.
-func (r *run) words() int64 {
+func (r *Job) words() int64 {
 	each := float64(r.plan.Shingles) / float64(r.plan.Documents)
 	if r.part.measure == job.Overlap {
 		each = float64((r.config.Bits + 63) / 64)
@@ -386,23 +387,6 @@ func (r *run) words() int64 {
 	return int64(each * float64(r.plan.Documents))
 }
 
-// run is one comparison.
-type run struct {
-	config Config
-	asked  *job.Asked
-	launch job.Launch
-	temp   string
-	most   int         // maximum number of pairs of a method
-	part   part        // the current part
-	known  *eval.Known // nil without --truth
-	plan   *job.Plan   // shared by the part's methods
-
-	counts  records.Counts // of the last run of dedup
-	staged  output.Folder  // for tables, if any are written
-	written bool           // the tables of buckets, which are the same for each method
-	ledgers []string       // files with the facts of the tables
-}
-
 // found is the result of a method.
 type found struct {
 	pairs      []blocks.Edge // pairs of documents, sorted
@@ -410,7 +394,7 @@ type found struct {
 	buckets    *records.Buckets
 }
 
-func (r *run) do(ctx context.Context) (*records.Comparison, error) {
+func (r *Job) do(ctx context.Context) (*records.Comparison, error) {
 	comparison := &records.Comparison{Threshold: r.config.Threshold, Signature: r.config.Signature}
 	for at, part := range r.config.parts() {
 		if err := r.prepare(ctx, part); err != nil {
@@ -435,7 +419,7 @@ func (r *run) do(ctx context.Context) (*records.Comparison, error) {
 }
 
 // prepare makes the plan of a part, and checks it.
-func (r *run) prepare(ctx context.Context, part part) (err error) {
+func (r *Job) prepare(ctx context.Context, part part) (err error) {
 	r.part = part
 	asked, err := job.Compile(r.config.spec(part))
 	if err != nil {
@@ -451,7 +435,7 @@ func (r *run) prepare(ctx context.Context, part part) (err error) {
 }
 
 // compare runs the methods of the prepared part, and adds them to the comparison.
-func (r *run) compare(ctx context.Context, part part, comparison *records.Comparison) (err error) {
+func (r *Job) compare(ctx context.Context, part part, comparison *records.Comparison) (err error) {
 	if err := r.plan.Share(ctx, r.temp); err != nil {
 		return err
 	}
@@ -525,7 +509,7 @@ const exampleCount = 3
 
 // examples returns the first pairs in input order, with their texts and what they share. It leaves out pairs that only
 // signatures call similar.
-func (r *run) examples(ctx context.Context, pairs []blocks.Edge) (examples []records.Example, err error) {
+func (r *Job) examples(ctx context.Context, pairs []blocks.Edge) (examples []records.Example, err error) {
 	for _, pair := range pairs[:min(len(pairs), exampleCount)] {
 		e, similar, err := r.plan.Example(ctx, r.plan.Verifier(r.temp), pair)
 		if err != nil {
@@ -539,7 +523,7 @@ func (r *run) examples(ctx context.Context, pairs []blocks.Edge) (examples []rec
 }
 
 // unreadable returns how many records are unreadable, or "" if none is.
-func (r *run) unreadable(ctx context.Context) (string, error) {
+func (r *Job) unreadable(ctx context.Context) (string, error) {
 	if slices.ContainsFunc(r.config.Methods, func(m Method) bool { return !m.deduplicates() }) {
 		return r.plan.Unreadable(ctx, r.temp)
 	}
@@ -574,7 +558,7 @@ func common(a, b []blocks.Edge) (n int) {
 }
 
 // find finds the pairs of documents by a method.
-func (r *run) find(ctx context.Context, method Method) (*found, error) {
+func (r *Job) find(ctx context.Context, method Method) (*found, error) {
 	if method.deduplicates() {
 		return r.deduplicated(ctx, method)
 	}
@@ -651,7 +635,7 @@ func bucketsOf(c baseline.Counts, numbering, stages []records.Stage) *records.Bu
 
 // buckets builds the textbook pipeline. It reshuffles the input of each step, so that the runner does not fuse steps
 // into one stage and each has a time of its own.
-func (r *run) buckets(s beam.Scope, docs flow.Documents, method Method, params baseline.Params) {
+func (r *Job) buckets(s beam.Scope, docs flow.Documents, method Method, params baseline.Params) {
 	signing := r.plan.Signature(r.temp)
 	signed, _ := signature.Values(s.Scope(signScope), setDown(s, docs), signing)
 	features := baseline.Features(signed)
@@ -667,7 +651,7 @@ func (r *run) buckets(s beam.Scope, docs flow.Documents, method Method, params b
 }
 
 // tables writes the tables of buckets to the staging folder.
-func (r *run) tables(s beam.Scope, docs flow.Documents, signed flow.Signatures, found baseline.Candidates) {
+func (r *Job) tables(s beam.Scope, docs flow.Documents, signed flow.Signatures, found baseline.Candidates) {
 	t := baseline.Tables{Signing: r.plan.Signature(r.temp)}
 	ids := t.IDs(s, docs)
 	to := r.sink()
@@ -682,7 +666,7 @@ func (r *run) tables(s beam.Scope, docs flow.Documents, signed flow.Signatures, 
 }
 
 // writePairs writes the table of the pairs that the methods of a part found.
-func (r *run) writePairs(ctx context.Context, found []baseline.Found) error {
+func (r *Job) writePairs(ctx context.Context, found []baseline.Found) error {
 	if r.plan.Request.NeedsFrequencies() { // dedup leaves none
 		if _, err := r.plan.Prepare(ctx, r.launch, r.temp); err != nil {
 			return err
@@ -702,7 +686,7 @@ func (r *run) writePairs(ctx context.Context, found []baseline.Found) error {
 }
 
 // sink returns where and how tables are written.
-func (r *run) sink() sink.Params {
+func (r *Job) sink() sink.Params {
 	return sink.Params{
 		Inputs: job.Inputs(r.temp), Output: r.staged, Sync: r.config.Runner.Traits().OnCluster, Temp: r.temp,
 		Write: r.config.Write, Metadata: r.plan.Metadata(nil), GroupRows: r.config.Runner.Traits().GroupBytes,
@@ -711,7 +695,7 @@ func (r *run) sink() sink.Params {
 
 // slices returns the number of groups over which the rows of a table's file are spread: many where groups must be
 // small.
-func (r *run) slices() int {
+func (r *Job) slices() int {
 	const many = 256
 	if r.config.Runner.Traits().GroupBytes == 0 {
 		return 1
@@ -720,12 +704,12 @@ func (r *run) slices() int {
 }
 
 // ledger returns the file for the facts of a pipeline's tables.
-func (r *run) ledger(table output.Part) string {
+func (r *Job) ledger(table output.Part) string {
 	r.ledgers = append(r.ledgers, storage.Join(r.temp, string(table)+".jsonl"))
 	return r.ledgers[len(r.ledgers)-1]
 }
 
-func (r *run) writes(table output.Part) bool { return slices.Contains(r.config.Write, table) }
+func (r *Job) writes(table output.Part) bool { return slices.Contains(r.config.Write, table) }
 
 // signScope is the prefix of the stages of signing.
 const signScope = "compare.Sign"
@@ -737,14 +721,14 @@ func setDown[C flow.Documents | flow.Signatures](s beam.Scope, blocks C) C {
 
 // cells returns how many cells the given number of 8-byte values fills: of some megabytes, or of the size of the
 // runner's groups.
-func (r *run) cells(numbers int64) int {
+func (r *Job) cells(numbers int64) int {
 	const numberBytes, cellBytes, least = 8, 8 << 20, 3
 	return int(max(least, numbers*numberBytes/cmp.Or(r.config.Runner.Traits().GroupBytes, cellBytes)))
 }
 
 // deduplicated runs the job dedup and returns all pairs of documents that its table implies: copies are similar to each
 // other, and to whatever is similar to their representative.
-func (r *run) deduplicated(ctx context.Context, method Method) (*found, error) {
+func (r *Job) deduplicated(ctx context.Context, method Method) (*found, error) {
 	dir := storage.Join(r.temp, string(method)+"-"+r.part.measure)
 	task, err := dedup.New(ctx, r.config.dedup(method, r.part.measure, dir))
 	if err != nil {
@@ -770,7 +754,7 @@ func (r *run) deduplicated(ctx context.Context, method Method) (*found, error) {
 }
 
 // listed returns all pairs that the table of a finished run implies.
-func (r *run) listed(ctx context.Context, method Method, dir string) ([]blocks.Edge, error) {
+func (r *Job) listed(ctx context.Context, method Method, dir string) ([]blocks.Edge, error) {
 	finished, err := output.Open(ctx, dir)
 	if err != nil {
 		return nil, err

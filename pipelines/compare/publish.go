@@ -10,8 +10,12 @@ import (
 	"github.com/neardup/neardup/records"
 )
 
-// publish compares, and publishes the tables and the comparison, if there is an output, once all of it is complete.
-func (r *run) publish(ctx context.Context) (comparison *records.Comparison, err error) {
+// Run compares, and publishes the tables and the comparison, if there is an output, once all of it is complete.
+func (r *Job) Run(ctx context.Context, launch job.Launch) (comparison *records.Comparison, err error) {
+	if err := job.CheckTempNotInInput(ctx, r.config.Inputs, r.config.TempDir); err != nil {
+		return nil, err
+	}
+	r.launch = launch
 	record := &records.Run{Version: dedup.Version(), Parameters: r.parameters(), Formats: job.Formats(r.asked.Texts, r.config.family())}
 	to := job.Publishing{Dir: r.config.Output, Inputs: r.config.Inputs, Running: r.config.Running, Replacing: r.config.Replacing}
 	warnings, err := to.Publish(ctx, record, func(temp string, staged output.Folder) (*records.Manifest, error) {
@@ -39,7 +43,7 @@ func (r *run) publish(ctx context.Context) (comparison *records.Comparison, err 
 }
 
 // parameters returns the settings as a Spec of dedup.
-func (r *run) parameters() records.Spec {
+func (r *Job) parameters() records.Spec {
 	asked := r.asked.Spec
 	asked.Comparing, asked.MaxRejected = r.config.Comparing, "100%"
 	asked.Compare, asked.Method = job.Names(r.config.measures()...), job.Names(r.config.Methods...)

@@ -66,7 +66,7 @@ const rereads = 4
 //	  ├─ KV<corpus batch, cuts>             with --cut: sink.Edited copies pieces, and codecs put other texts
 //	  │                                     into records (codec.Editor)
 //	  └─ [] fact
-func (r *run) build(s beam.Scope, temp string, staged output.Folder) {
+func (r *Job) build(s beam.Scope, temp string, staged output.Folder) {
 	p, params, reading := r.plan, r.params(temp), r.plan.Source(temp)
 	docs, compared, rejected := p.Read(s, temp, blocks.Range{})
 	chosen := steps.Choose(s, compared, params)
@@ -101,7 +101,7 @@ func (r *run) build(s beam.Scope, temp string, staged output.Folder) {
 }
 
 // reject writes the table rejected, and ends the run if it has more unreadable records than the run accepts.
-func (r *run) reject(
+func (r *Job) reject(
 	s beam.Scope, to sink.Params, read flow.Facts, rejected ...flow.Rows[records.Rejected],
 ) flow.Facts {
 	slices := r.plan.Slices(float64(r.plan.Documents+r.plan.UnreadableRecords), float64(r.plan.UnreadableBytes))
@@ -112,7 +112,7 @@ func (r *run) reject(
 }
 
 // corpus writes the input without what is cut and dropped, if a corpus is written.
-func (r *run) corpus(s beam.Scope, to sink.Params, cuts flow.Cuts, dropped ...flow.Dropped) []flow.Facts {
+func (r *Job) corpus(s beam.Scope, to sink.Params, cuts flow.Cuts, dropped ...flow.Dropped) []flow.Facts {
 	switch reading := r.plan.Reading(); {
 	case r.cuts():
 		return []flow.Facts{sink.Edited(s, to, reading, cuts, flow.Flatten(s, dropped...))}
@@ -123,11 +123,11 @@ func (r *run) corpus(s beam.Scope, to sink.Params, cuts flow.Cuts, dropped ...fl
 }
 
 // mostPassages estimates the maximum number of passages.
-func (r *run) mostPassages() float64 {
+func (r *Job) mostPassages() float64 {
 	return max(float64(r.plan.Documents), float64(r.units())/float64(*r.config.Length))
 }
 
-func (r *run) writing(staged output.Folder, temp string) sink.Params {
+func (r *Job) writing(staged output.Folder, temp string) sink.Params {
 	return sink.Params{
 		Inputs: job.Inputs(temp), Output: staged, Sync: r.config.Runner.Traits().OnCluster, Temp: temp,
 		GroupRows: r.plan.GroupRows(), HeldRows: r.config.HeldRows(), Pack: r.plan.Request.GroupBytes > 0,
@@ -155,7 +155,7 @@ const (
 )
 
 // units estimates the number of words of all documents, or of the lines or paragraphs in place of words.
-func (r *run) units() int64 {
+func (r *Job) units() int64 {
 	if r.config.Whole != "" {
 		return r.plan.Shingles / unitWords
 	}
@@ -163,13 +163,13 @@ func (r *run) units() int64 {
 }
 
 // chosen estimates the total bytes of chosen k-grams.
-func (r *run) chosen() int64 {
+func (r *Job) chosen() int64 {
 	return int64(float64(r.units()) * passage.Density(*r.config.Length) * chosenBytes)
 }
 
 // most returns the total bytes of chosen k-grams and L-grams if all are repeated: sent to their groups, and back to the
 // documents.
-func (r *run) most() int64 {
+func (r *Job) most() int64 {
 	each := int64(gramBytes + repeatBytes)
 	if r.config.DropCovered > 0 {
 		each += decideBytes
@@ -177,7 +177,7 @@ func (r *run) most() int64 {
 	return r.chosen() + r.units()*each
 }
 
-func (r *run) params(temp string) steps.Params {
+func (r *Job) params(temp string) steps.Params {
 	shards := func(bytes int64) int {
 		return int(max(job.LeastGroups, min(bytes/r.plan.GroupBytes(), job.MostGroups)))
 	}

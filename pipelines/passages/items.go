@@ -26,9 +26,9 @@ const (
 )
 
 // itemSplits returns the number of splits of items, which come first.
-func (r *run) itemSplits() int { return int(r.plan.Listing.Inputs.SplitsOfInputs().First) }
+func (r *Job) itemSplits() int { return int(r.plan.Listing.Inputs.SplitsOfInputs().First) }
 
-func (r *run) itemParams(temp string) steps.ItemParams {
+func (r *Job) itemParams(temp string) steps.ItemParams {
 	most := int64(usualItems)
 	if bytes := r.config.Budget().Bytes; bytes > 0 {
 		most = bytes / itemsShare
@@ -40,7 +40,7 @@ func (r *run) itemParams(temp string) steps.ItemParams {
 }
 
 // readItems reads the items in a pipeline of their own.
-func (r *run) readItems(ctx context.Context, temp string) error {
+func (r *Job) readItems(ctx context.Context, temp string) error {
 	params, ledger := r.itemParams(temp), storage.Join(temp, itemsLedger)
 	pipeline, scope := beam.NewPipelineWithRoot()
 	docs, compared, _ := r.plan.Read(scope, temp, blocks.Range{End: int64(r.itemSplits())})
@@ -74,7 +74,7 @@ func (r *run) readItems(ctx context.Context, temp string) error {
 }
 
 // warnOfItems warns of items that are too short to look for, and returns a *job.UsageError if all are.
-func (r *run) warnOfItems(ctx context.Context, params steps.ItemParams) error {
+func (r *Job) warnOfItems(ctx context.Context, params steps.ItemParams) error {
 	found := r.record.Passages.Items
 	if found.Items == found.Short {
 		return job.Usage("--against: none of %d items has %d words in a column, so there is nothing to look for; give other "+
@@ -99,12 +99,12 @@ func (r *run) warnOfItems(ctx context.Context, params steps.ItemParams) error {
 	return nil
 }
 
-func (r *run) warn(format string, args ...any) {
+func (r *Job) warn(format string, args ...any) {
 	r.record.Warnings = append(r.record.Warnings, fmt.Sprintf(format, args...))
 }
 
 // buildSearch builds the pipeline that looks for items.
-func (r *run) buildSearch(s beam.Scope, temp string, staged output.Folder) {
+func (r *Job) buildSearch(s beam.Scope, temp string, staged output.Folder) {
 	p, params := r.plan, r.itemParams(temp)
 	docs, compared, rejected := p.Read(s, temp, blocks.Range{First: int64(r.itemSplits()), End: blocks.End})
 	found := steps.Search(s, compared, params)

@@ -68,10 +68,13 @@ const (
 // mostLength is longer than any useful minimum: each L-gram is hashed as a whole.
 const mostLength = 1 << 12
 
-// Job is a Config that New has checked.
+// Job is one run of the job.
 type Job struct {
 	config Config
 	asked  *job.Asked
+	launch job.Launch
+	plan   *job.Plan
+	record records.Run
 }
 
 // New checks the config; the error is a *job.UsageError.
@@ -93,7 +96,7 @@ func New(c Config) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Job{c, asked}, nil
+	return &Job{config: c, asked: asked}, nil
 }
 
 // validate returns the parsed settings, or a *job.UsageError.
@@ -148,7 +151,7 @@ const (
 const usualShare = .5
 
 // parts returns the tables to write, and the corpus.
-func (r *run) parts() []output.Part {
+func (r *Job) parts() []output.Part {
 	parts := []output.Part{output.Passages, output.Coverage, output.Repeats, output.Rejected}
 	if r.searches() {
 		parts = []output.Part{output.Contaminated, output.Rejected}
@@ -163,37 +166,37 @@ func (r *run) parts() []output.Part {
 }
 
 // cuts reports whether texts are cut.
-func (r *run) cuts() bool { return r.config.Cut != string(steps.None) }
+func (r *Job) cuts() bool { return r.config.Cut != string(steps.None) }
 
 // writes reports whether a corpus is written.
-func (r *run) writes() bool {
+func (r *Job) writes() bool {
 	return r.cuts() || r.config.DropContaminated || r.config.DropCovered > 0
 }
 
 // searches reports whether the run looks for items.
-func (r *run) searches() bool { return len(r.config.Against) > 0 }
+func (r *Job) searches() bool { return len(r.config.Against) > 0 }
 
 // Run does the whole job: plan, lock, build, run, check, commit. With DryRun it only plans.
-func (j *Job) Run(ctx context.Context, launch job.Launch) (*records.Run, error) {
-	r := &run{config: j.config, asked: j.asked, launch: launch}
+func (r *Job) Run(ctx context.Context, launch job.Launch) (*records.Run, error) {
+	r.launch = launch
 	r.record = records.Run{
-		Version: dedup.Version(), InForce: j.config.InForce,
-		Parameters: j.asked.Spec, Formats: job.Formats(j.asked.Texts, j.asked.Family),
-		Passages: &records.PassagesFound{Length: *j.config.Length},
+		Version: dedup.Version(), InForce: r.config.InForce,
+		Parameters: r.asked.Spec, Formats: job.Formats(r.asked.Texts, r.asked.Family),
+		Passages: &records.PassagesFound{Length: *r.config.Length},
 	}
-	r.record.Parameters.NoText = j.config.NoText
-	r.record.Passages.Whole = j.config.Whole
-	r.record.Passages.Cut, r.record.Passages.DropCovered = j.config.Cut, j.config.DropCovered
+	r.record.Parameters.NoText = r.config.NoText
+	r.record.Passages.Whole = r.config.Whole
+	r.record.Passages.Cut, r.record.Passages.DropCovered = r.config.Cut, r.config.DropCovered
 	if r.searches() {
-		r.record.Passages.Items = &records.ItemsFound{Share: j.config.ItemShare}
+		r.record.Passages.Items = &records.ItemsFound{Share: r.config.ItemShare}
 	}
 	r.record.Parameters.Method, r.record.Parameters.Write = Method, job.Strings(r.parts()...)
-	if j.config.DryRun {
+	if r.config.DryRun {
 		r.record.Status = "planned"
-		return &r.record, job.InTempFolder(ctx, j.config.TempDir, func(temp string) error { return r.makePlan(ctx, temp) })
+		return &r.record, job.InTempFolder(ctx, r.config.TempDir, func(temp string) error { return r.makePlan(ctx, temp) })
 	}
 	to := job.Publishing{
-		Dir: j.config.Output, Inputs: j.config.Inputs, Running: j.config.Running, Replacing: j.config.Replacing,
+		Dir: r.config.Output, Inputs: r.config.Inputs, Running: r.config.Running, Replacing: r.config.Replacing,
 	}
 	fill := func(temp string, staged output.Folder) (*records.Manifest, error) { return r.do(ctx, temp, staged) }
 	warnings, err := to.Publish(ctx, &r.record, fill)
@@ -204,16 +207,7 @@ func (j *Job) Run(ctx context.Context, launch job.Launch) (*records.Run, error) 
 // Method is the method in run.json of this job.
 const Method = "passages"
 
-// run is one run of the job.
-type run struct {
-	config Config
-	asked  *job.Asked
-	launch job.Launch
-	plan   *job.Plan
-	record records.Run
-}
-
-func (r *run) makePlan(ctx context.Context, temp string) (err error) {
+func (r *Job) makePlan(ctx context.Context, temp string) (err error) {
 	request := job.Request{
 		Asked: r.asked, Running: r.config.Running, Unsigned: true,
 		Reread: !r.config.DryRun && (!r.searches() || r.writes()),
@@ -242,7 +236,7 @@ func (r *run) makePlan(ctx context.Context, temp string) (err error) {
 }
 
 // do runs the pipeline, and checks its facts.
-func (r *run) do(ctx context.Context, temp string, staged output.Folder) (*records.Manifest, error) {
+func (r *Job) do(ctx context.Context, temp string, staged output.Folder) (*records.Manifest, error) {
 	if err := r.makePlan(ctx, temp); err != nil {
 		return nil, err
 	}
@@ -315,7 +309,7 @@ func (e *tooManyUnreadableError) Error() string {
 func (*tooManyUnreadableError) Status() int { return 4 }
 
 // account records the pipeline's results, and returns an error if records are lost.
-func (r *run) account(facts []blocks.Fact) error {
+func (r *Job) account(facts []blocks.Fact) error {
 	n, found := &r.record.Counts, r.record.Passages
 	counts := map[string]int64{}
 	sources := map[string]*records.SourceRepeated{}
@@ -377,7 +371,7 @@ func (r *run) account(facts []blocks.Fact) error {
 }
 
 // addSource adds the counts of a file, from a fact, to its source.
-func (r *run) addSource(sources map[string]*records.SourceRepeated, f blocks.Fact) error {
+func (r *Job) addSource(sources map[string]*records.SourceRepeated, f blocks.Fact) error {
 	number, err := strconv.Atoi(f.Name)
 	if err != nil {
 		return err
@@ -409,7 +403,7 @@ func mostRepeated(sources map[string]*records.SourceRepeated) (most []records.So
 }
 
 // draw writes the HTML report beside the tables. The run does not promise it: if it cannot be written, the run warns.
-func (r *run) draw(ctx context.Context, staged output.Folder, files *records.Manifest) {
+func (r *Job) draw(ctx context.Context, staged output.Folder, files *records.Manifest) {
 	if r.config.Draw == nil {
 		return
 	}
@@ -429,7 +423,7 @@ func (r *run) draw(ctx context.Context, staged output.Folder, files *records.Man
 }
 
 // texts reads the texts of documents.
-func (r *run) texts(ctx context.Context, of []records.Place) (map[records.Place]string, error) {
+func (r *Job) texts(ctx context.Context, of []records.Place) (map[records.Place]string, error) {
 	found, keys := map[records.Place]string{}, r.plan.Keys()
 	in := r.plan.Listing.Inputs
 	var wanted []blocks.Key
@@ -443,7 +437,7 @@ func (r *run) texts(ctx context.Context, of []records.Place) (map[records.Place]
 }
 
 // metadata returns what each Parquet file says about its origin.
-func (r *run) metadata() map[string]string {
+func (r *Job) metadata() map[string]string {
 	return r.plan.Metadata(map[string]string{
 		"neardup.length": strconv.Itoa(*r.config.Length), "neardup.shingle": cmp.Or(r.config.Whole, "word"),
 	})

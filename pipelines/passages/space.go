@@ -10,7 +10,7 @@ import (
 
 // checkSpace compares the expected use of the disks with their free space. Repeated words take more, which only the run
 // can tell, so that only gives a warning.
-func (r *run) checkSpace() error {
+func (r *Job) checkSpace() error {
 	to, temp := r.config.Output, cmp.Or(r.config.TempDir, r.config.Output)
 	if to == "" || !r.config.Runner.Traits().Bounded {
 		return nil

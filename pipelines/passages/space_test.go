@@ -27,7 +27,7 @@ func TestRunsThatTheDiskCannotHold(t *testing.T) {
 	} {
 		config := Config{Length: &length, Output: dir, Cut: "none"}
 		config.Runner, config.Memory = job.Local, 1
-		r := &run{config: config, plan: &job.Plan{Shingles: c.words}}
+		r := &Job{config: config, plan: &job.Plan{Shingles: c.words}}
 		err := r.checkSpace()
 		if usage := (*job.UsageError)(nil); errors.As(err, &usage) != c.refused {
 			t.Errorf("%s: %v", c.name, err)

@@ -3,12 +3,10 @@ package query
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
 	"github.com/neardup/neardup/blocks"
-	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/output/index"
 	"github.com/neardup/neardup/pipelines/dedup"
 	"github.com/neardup/neardup/pipelines/job"
@@ -16,56 +14,49 @@ import (
 	"github.com/neardup/neardup/transforms/nearest"
 )
 
-// ofIndex is a query of the documents kept in an index, which are found by its keys.
-type ofIndex struct {
-	config Config
-	asked  *job.Asked
-	index  *index.Index
-}
-
-// openIndex returns a query of the index; the error of a wrong config is a *job.UsageError.
-func openIndex(ctx context.Context, c Config) (*ofIndex, error) {
+// openIndex opens the index to search, and returns its settings; the error of a wrong config is a *job.UsageError.
+func (c *Config) openIndex(ctx context.Context) (*job.Asked, *index.Index, error) {
 	switch {
 	case c.File == "":
-		return nil, job.Usage("--against %s: give the text to look for with --file FILE (- is standard input)", c.Against)
+		return nil, nil, job.Usage("--against %s: give the text to look for with --file FILE (- is standard input)", c.Against)
 	case len(c.Inputs) > 0:
-		return nil, job.Usage("--against %s and an input conflict: give one", c.Against)
+		return nil, nil, job.Usage("--against %s and an input conflict: give one", c.Against)
 	}
 	ofRuns := records.Fields(records.Default())
 	for _, name := range c.Given {
 		if ofRuns[name].IsValid() && name != "against" || name == "output" || name == "sort" {
-			return nil, job.Usage("--against %s: the index says what is compared, and how; drop --%s", c.Against,
+			return nil, nil, job.Usage("--against %s: the index says what is compared, and how; drop --%s", c.Against,
 				strings.ReplaceAll(name, "_", "-"))
 		}
 	}
 	if err := c.checkListed(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	x, err := dedup.OpenIndex(ctx, c.Against)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if !x.HasKeys() {
-		return nil, job.Usage("--against %s: the index has no keys to find documents by; only --method minhash makes them",
+		return nil, nil, job.Usage("--against %s: the index has no keys to find documents by; only --method minhash makes them",
 			c.Against)
 	}
 	asked, err := dedup.AskedOf(x)
-	if err != nil {
-		return nil, err
-	}
-	return &ofIndex{c, asked, x}, nil
+	return asked, x, err
 }
 
-// run finds the nearest of the documents that share a key with the text.
-func (q *ofIndex) run(ctx context.Context) (*records.Answer, error) {
-	plan, err := job.PlanIndex(ctx, job.Request{Asked: q.asked, Running: q.config.Running, Index: q.index})
+// ofIndex finds the nearest of the documents kept in the index that share a key with the text.
+func (r *Job) ofIndex(ctx context.Context) (answer *records.Answer, err error) {
+	r.plan, err = job.PlanIndex(ctx, job.Request{Asked: r.asked, Running: r.config.Running, Index: r.index})
 	if err != nil {
 		return nil, err
 	}
-	r := &run{config: q.config, plan: plan}
-	r.config.MaxDocBytes = q.asked.MaxDocBytes
+	r.config.MaxDocBytes = r.asked.MaxDocBytes
 	if r.config.MinSimilarity == nil {
-		r.config.MinSimilarity = &q.asked.Spec.Threshold
+		r.config.MinSimilarity = &r.asked.Spec.Threshold
+	}
+	r.answer = records.Answer{
+		Buckets: true, MinSimilarity: *r.config.MinSimilarity, Asked: r.config.Most,
+		Neighbours: []records.Neighbour{}, Parameters: r.plan.Metadata(nil),
 	}
 	text, err := r.textOfFile(ctx)
 	if err != nil {
@@ -75,48 +66,28 @@ func (q *ofIndex) run(ctx context.Context) (*records.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	keys, err := q.candidates(ctx, plan, text)
+	keys, err := r.candidates(ctx, text)
 	if err != nil {
 		return nil, err
 	}
-	r.answer = records.Answer{
-		Of: q.config.File, Buckets: true, MinSimilarity: *r.config.MinSimilarity, Asked: q.config.Most,
-		Neighbours: []records.Neighbour{}, Parameters: plan.Metadata(nil),
-	}
-	compare, err := r.comparer(ctx, query.Features)
-	if err != nil {
-		return nil, err
-	}
-	in := plan.Listing.Inputs
-	var failed error
-	err = source.Lookup(ctx, in, keys, plan.Reading(), func(doc blocks.Document) {
-		row, ok := compare(doc.Text)
-		if !ok {
-			return
-		}
-		name, err := in.Stored(doc.Key, doc.ID)
-		failed = errors.Join(failed, err)
-		row.ID, row.Source, row.Position = name.ID, name.Source, name.Position
-		r.answer.Neighbours = append(r.answer.Neighbours, row)
-	})
-	if err := errors.Join(err, failed); err != nil {
+	if err := r.list(ctx, query, keys); err != nil {
 		return nil, err
 	}
 	near := r.answer.Neighbours // in the order of the index
 	slices.SortStableFunc(near, func(a, b records.Neighbour) int { return cmp.Compare(b.Similarity, a.Similarity) })
 	r.answer.Candidates = int64(len(near))
-	r.answer.Neighbours = near[:min(len(near), q.config.Most)]
+	r.answer.Neighbours = near[:min(len(near), r.config.Most)]
 	return &r.answer, nil
 }
 
 // candidates returns the kept documents that share a key with a text.
-func (q *ofIndex) candidates(ctx context.Context, plan *job.Plan, text []byte) (keys []blocks.Key, err error) {
-	signing := plan.Signature("")
+func (r *Job) candidates(ctx context.Context, text []byte) (keys []blocks.Key, err error) {
+	signing := r.plan.Signature("")
 	values, err := signing.Of(ctx, text)
 	if err != nil {
 		return nil, err
 	}
-	lookup := q.index.Lookup()
+	lookup := r.index.Lookup()
 	for band, key := range signing.Keyer().Keys(nil, values) {
 		wanted := []int64{int64(key >> (64 - blocks.BandKeyBits))}
 		err := lookup.Find(ctx, band, 0, 0, wanted, func(_ int64, file int, row int64) {

@@ -21,6 +21,7 @@ import (
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/verifier"
 	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/output/index"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/transforms/frequencies"
@@ -192,7 +193,7 @@ func (c *Config) spec() records.Spec {
 
 // verifier returns the spec of the verifier that compares listed documents. Its threshold is Any unless a minimum
 // similarity is given.
-func (r *run) verifier() verifier.Spec {
+func (r *Job) verifier() verifier.Spec {
 	spec := r.plan.Verifier(r.temp)
 	spec.Threshold = setsim.Any
 	if least := r.config.MinSimilarity; least != nil {
@@ -209,48 +210,50 @@ const (
 	nearestFile = "nearest.json"
 )
 
-// Job is a Config that New has checked.
+// Job is one query.
 type Job struct {
 	config Config
 	asked  *job.Asked
-	index  *ofIndex // searched in place of inputs, or nil
+	index  *index.Index // searched in place of inputs, or nil
+	launch job.Launch
+	temp   string
+	plan   *job.Plan
+	answer records.Answer
 }
 
 // New checks the config, and opens an index; the error of a wrong config is a *job.UsageError.
-func New(ctx context.Context, c Config) (*Job, error) {
+func New(ctx context.Context, c Config) (r *Job, err error) {
+	r = &Job{config: c}
 	if c.Against != "" {
-		of, err := openIndex(ctx, c)
-		return &Job{config: c, index: of}, err
+		r.asked, r.index, err = c.openIndex(ctx)
+	} else {
+		r.asked, err = r.config.validate()
 	}
-	asked, err := c.validate()
-	if err != nil {
-		return nil, err
-	}
-	return &Job{config: c, asked: asked}, nil
+	return r, err
 }
 
-// Run runs the job.
-func (j *Job) Run(ctx context.Context, launch job.Launch) (answer *records.Answer, err error) {
-	if j.index != nil {
-		return j.index.run(ctx)
+// Run finds the nearest documents.
+func (r *Job) Run(ctx context.Context, launch job.Launch) (*records.Answer, error) {
+	if r.index != nil {
+		return r.ofIndex(ctx)
 	}
-	if err := j.config.checkOutput(ctx); err != nil {
+	if err := r.config.checkOutput(ctx); err != nil {
 		return nil, err
 	}
-	err = job.InTempFolder(ctx, j.config.TempDir, func(temp string) (err error) {
-		r := &run{config: j.config, launch: launch, temp: temp}
-		if r.plan, err = job.NewPlan(ctx, job.Request{Asked: j.asked, Running: j.config.Running,
-			Unsigned: !j.config.byBuckets(), Strict: true}, temp); err != nil {
+	r.launch = launch
+	err := job.InTempFolder(ctx, r.config.TempDir, func(temp string) (err error) {
+		r.temp = temp
+		if r.plan, err = job.NewPlan(ctx, job.Request{Asked: r.asked, Running: r.config.Running,
+			Unsigned: !r.config.byBuckets(), Strict: true}, temp); err != nil {
 			return err
 		}
 		if err := r.plan.Share(ctx, temp); err != nil {
 			return err
 		}
 		defer r.plan.Forget(temp)
-		answer, err = r.do(ctx)
-		return err
+		return r.do(ctx)
 	})
-	return answer, err
+	return &r.answer, err
 }
 
 func (c *Config) checkOutput(ctx context.Context) error {
@@ -264,16 +267,7 @@ func (c *Config) checkOutput(ctx context.Context) error {
 	return err
 }
 
-// run is one query.
-type run struct {
-	config Config
-	launch job.Launch
-	temp   string
-	plan   *job.Plan
-	answer records.Answer
-}
-
-func (r *run) do(ctx context.Context) (*records.Answer, error) {
+func (r *Job) do(ctx context.Context) error {
 	r.answer = records.Answer{
 		Of: r.config.Of, Buckets: r.config.byBuckets(), Asked: r.config.Most, Neighbours: []records.Neighbour{},
 		Parameters: r.plan.Metadata(map[string]string{"neardup.sort": string(r.config.Sort)}),
@@ -284,20 +278,22 @@ func (r *run) do(ctx context.Context) (*records.Answer, error) {
 	}
 	key, text, err := nearest.None, []byte(nil), error(nil)
 	if r.config.File != "" {
-		text, err = r.readText(ctx)
+		if text, err = r.textOfFile(ctx); err == nil { // workers need a copy
+			err = storage.WriteBytes(ctx, storage.Join(r.temp, textFile), text)
+		}
 	} else {
 		key, text, err = r.atPlace(ctx)
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	byID := r.config.File == "" && text == nil
 	if err := r.prepare(ctx, byID); err != nil {
-		return nil, err
+		return err
 	}
 	if byID {
 		if key, text, err = r.document(ctx); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if key != nearest.None {
@@ -305,32 +301,28 @@ func (r *run) do(ctx context.Context) (*records.Answer, error) {
 	}
 	query, err := r.query(ctx, key, text)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	found, err := r.search(ctx, query)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := r.list(ctx, query, found); err != nil {
-		return nil, err
+	r.answer.Candidates = found.Candidates
+	keys := make([]blocks.Key, len(found.Near))
+	for i, n := range found.Near {
+		keys[i] = n.Key
+	}
+	if err := r.list(ctx, query, keys); err != nil {
+		return err
 	}
 	if r.answer.Warnings, err = r.plan.ReadWarnings(ctx, r.temp); err != nil {
-		return nil, err
+		return err
 	}
-	return &r.answer, r.write(ctx)
-}
-
-// readText returns the text of the file, and leaves a copy for the workers.
-func (r *run) readText(ctx context.Context) ([]byte, error) {
-	text, err := r.textOfFile(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return text, storage.WriteBytes(ctx, storage.Join(r.temp, textFile), text)
+	return r.write(ctx)
 }
 
 // textOfFile returns the text of the file.
-func (r *run) textOfFile(ctx context.Context) (text []byte, err error) {
+func (r *Job) textOfFile(ctx context.Context) (text []byte, err error) {
 	r.answer.Of = r.config.File
 	most := int64(r.plan.Reading().MaxRecord())
 	content, err := io.ReadAll(io.LimitReader(job.Patient(ctx, r.config.Content), most+1))
@@ -347,7 +339,7 @@ func (r *run) textOfFile(ctx context.Context) (text []byte, err error) {
 }
 
 // fits returns a *job.UsageError if the text that a flag names is not compared.
-func (r *run) fits(named string, text []byte) error {
+func (r *Job) fits(named string, text []byte) error {
 	if int64(len(text)) > int64(r.config.MaxDocBytes) || r.plan.Spec.TooLarge(text) {
 		return job.Usage("%s: larger than --max-doc-bytes %d", named, int64(r.config.MaxDocBytes))
 	}
@@ -360,7 +352,7 @@ func (r *run) fits(named string, text []byte) error {
 }
 
 // atPlace returns the document that --of names by its place. The text is nil if --of is not a place.
-func (r *run) atPlace(ctx context.Context) (blocks.Key, []byte, error) {
+func (r *Job) atPlace(ctx context.Context) (blocks.Key, []byte, error) {
 	key, text, err := job.AtPlace(ctx, r.plan, r.config.Of)
 	if text == nil || err != nil {
 		return 0, nil, err
@@ -370,7 +362,7 @@ func (r *run) atPlace(ctx context.Context) (blocks.Key, []byte, error) {
 
 // prepare reads all documents once if --of names an id, or shingles must be counted or numbered, including those of the
 // query's text.
-func (r *run) prepare(ctx context.Context, byID bool) error {
+func (r *Job) prepare(ctx context.Context, byID bool) error {
 	search := r.plan.Reads(job.First)
 	if r.config.byBuckets() && r.config.Sort == bySimilarity {
 		search = r.plan.Reads(job.First, job.Second)
@@ -399,12 +391,12 @@ func (r *run) prepare(ctx context.Context, byID bool) error {
 }
 
 // document returns the only document with the id that --of names.
-func (r *run) document(ctx context.Context) (blocks.Key, []byte, error) {
+func (r *Job) document(ctx context.Context) (blocks.Key, []byte, error) {
 	return job.Document(ctx, r.plan, r.temp, storage.Join(r.temp, foundFile), "--of "+r.config.Of)
 }
 
 // search finds the nearest documents.
-func (r *run) search(ctx context.Context, query nearest.Query) (*nearest.Nearest, error) {
+func (r *Job) search(ctx context.Context, query nearest.Query) (*nearest.Nearest, error) {
 	path := storage.Join(r.temp, queryFile)
 	if err := storage.WriteShared(ctx, path, query); err != nil {
 		return nil, err
@@ -436,7 +428,7 @@ func (r *run) search(ctx context.Context, query nearest.Query) (*nearest.Nearest
 }
 
 // query returns what documents are compared with: the features of the text and, in a search by buckets, its signature.
-func (r *run) query(ctx context.Context, key blocks.Key, text []byte) (query nearest.Query, err error) {
+func (r *Job) query(ctx context.Context, key blocks.Key, text []byte) (query nearest.Query, err error) {
 	features, err := frequencies.Features(ctx, r.verifier())
 	if err != nil {
 		return query, err
@@ -452,18 +444,13 @@ func (r *run) query(ctx context.Context, key blocks.Key, text []byte) (query nea
 	return query, err
 }
 
-// list reads the nearest documents, and lists those that reach the minimum similarity.
-func (r *run) list(ctx context.Context, query nearest.Query, found *nearest.Nearest) error {
+// list reads documents again, and lists those that reach the minimum similarity, in the order of keys.
+func (r *Job) list(ctx context.Context, query nearest.Query, keys []blocks.Key) error {
 	compare, err := r.comparer(ctx, query.Features)
 	if err != nil {
 		return err
 	}
-	r.answer.Candidates = found.Candidates
 	inputs := r.plan.Listing.Inputs
-	var keys []blocks.Key
-	for _, n := range found.Near {
-		keys = append(keys, n.Key)
-	}
 	rows := map[blocks.Key]records.Neighbour{}
 	var failed error
 	err = source.Lookup(ctx, inputs, keys, r.plan.Reading(), func(doc blocks.Document) {
@@ -472,25 +459,26 @@ func (r *run) list(ctx context.Context, query nearest.Query, found *nearest.Near
 			return
 		}
 		row.ID, row.Source, row.Position = inputs.ID(doc.Key, doc.ID, doc.HasID), inputs.Source(doc.Key), doc.Key.Position()
-		if r.config.byBuckets() {
+		if r.index != nil {
+			name, err := inputs.Stored(doc.Key, doc.ID)
+			failed = errors.Join(failed, err)
+			row.ID, row.Source, row.Position = name.ID, name.Source, name.Position
+		} else if r.config.byBuckets() {
 			failed = errors.Join(failed, r.tellSigned(ctx, query, doc.Text, &row))
 		}
 		rows[doc.Key] = row
 	})
-	if err := errors.Join(err, failed); err != nil {
-		return err
-	}
 	for _, key := range keys {
 		if row, ok := rows[key]; ok {
 			r.answer.Neighbours = append(r.answer.Neighbours, row)
 		}
 	}
-	return nil
+	return errors.Join(err, failed)
 }
 
 // comparer returns a function that compares texts with the document of the query, which has the features own. The
 // function returns false if a text is not similar enough to be listed.
-func (r *run) comparer(ctx context.Context, own []uint64) (func(text []byte) (records.Neighbour, bool), error) {
+func (r *Job) comparer(ctx context.Context, own []uint64) (func(text []byte) (records.Neighbour, bool), error) {
 	features, err := frequencies.Features(ctx, r.verifier())
 	if err != nil {
 		return nil, err
@@ -512,7 +500,7 @@ func (r *run) comparer(ctx context.Context, own []uint64) (func(text []byte) (re
 }
 
 // tellSigned adds what the signatures of the query and of a neighbour's text have in common.
-func (r *run) tellSigned(ctx context.Context, query nearest.Query, text []byte, row *records.Neighbour) error {
+func (r *Job) tellSigned(ctx context.Context, query nearest.Query, text []byte, row *records.Neighbour) error {
 	signing := r.plan.Signature(r.temp)
 	values, err := signing.Of(ctx, text)
 	if err != nil {
@@ -531,7 +519,7 @@ func (r *run) tellSigned(ctx context.Context, query nearest.Query, text []byte, 
 }
 
 // write writes the neighbours as Parquet.
-func (r *run) write(ctx context.Context) error {
+func (r *Job) write(ctx context.Context) error {
 	if r.config.Output == "" {
 		return nil
 	}

@@ -19,7 +19,7 @@ import (
 const mostListed = 100
 
 // describe lists the documents, and records how much the steps of each setting leave of them.
-func (r *run) describe() {
+func (r *Job) describe() {
 	inputs := r.plan.Listing.Inputs
 	same := map[blocks.Hash][]int{}
 	var order []blocks.Hash
@@ -63,7 +63,7 @@ func (r *run) describe() {
 }
 
 // compare visits all pairs in input order, and writes each.
-func (r *run) compare(ctx context.Context, signed []signatureError, write func(records.StudiedPair) error) (err error) {
+func (r *Job) compare(ctx context.Context, signed []signatureError, write func(records.StudiedPair) error) (err error) {
 	rows, err := r.params.Open(ctx, r.documents)
 	if err != nil {
 		return err

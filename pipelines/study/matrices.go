@@ -23,7 +23,7 @@ const (
 )
 
 // matrices reads the documents that are compared again, and spells out the steps of MinHash on them.
-func (r *run) matrices(ctx context.Context) (*records.StudyMatrices, error) {
+func (r *Job) matrices(ctx context.Context) (*records.StudyMatrices, error) {
 	var compared []int
 	var keys []blocks.Key
 	shingles := int64(0)

@@ -16,9 +16,9 @@ import (
 	"github.com/neardup/neardup/transforms/signature"
 )
 
-// publish runs the study, and publishes tables, drawings and results, if there is an output, once all of it is
-// complete.
-func (r *run) publish(ctx context.Context) (study *records.Study, err error) {
+// Run does the study, and publishes tables, drawings and results, if there is an output, once all of it is complete.
+func (r *Job) Run(ctx context.Context, launch job.Launch) (study *records.Study, err error) {
+	r.launch = launch
 	record := &records.Run{Version: dedup.Version(), Parameters: r.asked.Spec, Formats: job.Formats(r.asked.Texts, signature.Classic)}
 	record.Parameters.Method, record.Parameters.Write = "study", []string{}
 	to := job.Publishing{Dir: r.config.Output, Inputs: r.config.Inputs, Running: r.config.Running, Replacing: r.config.Replacing}
@@ -42,7 +42,7 @@ func (r *run) publish(ctx context.Context) (study *records.Study, err error) {
 }
 
 // drawAndTell writes the drawings and reports, and StudyFile.
-func (r *run) drawAndTell(ctx context.Context) error {
+func (r *Job) drawAndTell(ctx context.Context) error {
 	if r.config.Draw != nil {
 		err := r.config.Draw(&r.study, func(name string, content func(io.Writer) error) error {
 			return r.stage(ctx, name, func(w io.Writer) (int64, error) { return 0, content(w) })
@@ -55,7 +55,7 @@ func (r *run) drawAndTell(ctx context.Context) error {
 }
 
 // stage writes a file of the output; write returns the number of its rows, if it is a table.
-func (r *run) stage(ctx context.Context, name string, write func(io.Writer) (rows int64, err error)) error {
+func (r *Job) stage(ctx context.Context, name string, write func(io.Writer) (rows int64, err error)) error {
 	sum := sha256.New()
 	var rows int64
 	file, err := storage.WriteBelow(ctx, r.staged.Dir, r.staged.Path(name), func(w io.Writer) (err error) {

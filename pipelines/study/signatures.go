@@ -17,7 +17,7 @@ import (
 
 // sign signs the documents under the first setting, with the largest requested number of values: any part of these is a
 // shorter signature.
-func (r *run) sign(ctx context.Context) (all []signatureError, err error) {
+func (r *Job) sign(ctx context.Context) (all []signatureError, err error) {
 	if len(r.config.Signatures) == 0 {
 		return nil, nil
 	}

@@ -115,36 +115,8 @@ func (c *Config) validate() error {
 // maxK is larger than any useful shingle of prose.
 const maxK = 1000
 
-// Job is a Config that New has checked.
+// Job is one study.
 type Job struct {
-	config Config
-	asked  *job.Asked
-}
-
-// New checks the config; the error is a *job.UsageError.
-func New(c Config) (*Job, error) {
-	if err := c.validate(); err != nil {
-		return nil, err
-	}
-	spec, err := c.spec()
-	if err != nil {
-		return nil, err
-	}
-	asked, err := job.Compile(spec)
-	if err == nil {
-		err = c.Check(asked)
-	}
-	return &Job{c, asked}, err
-}
-
-// Run does the whole job.
-func (j *Job) Run(ctx context.Context, launch job.Launch) (study *records.Study, err error) {
-	r := &run{config: j.config, asked: j.asked, launch: launch}
-	return r.publish(ctx)
-}
-
-// run is one study.
-type run struct {
 	config Config
 	asked  *job.Asked
 	launch job.Launch
@@ -160,7 +132,23 @@ type run struct {
 	files  []records.ManifestFile // written so far
 }
 
-func (r *run) do(ctx context.Context) (*records.Study, error) {
+// New checks the config; the error is a *job.UsageError.
+func New(c Config) (*Job, error) {
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	spec, err := c.spec()
+	if err != nil {
+		return nil, err
+	}
+	asked, err := job.Compile(spec)
+	if err == nil {
+		err = c.Check(asked)
+	}
+	return &Job{config: c, asked: asked}, err
+}
+
+func (r *Job) do(ctx context.Context) (*records.Study, error) {
 	if err := r.prepare(ctx); err != nil {
 		return nil, err
 	}
@@ -212,7 +200,7 @@ func tooMany(documents int64) error {
 }
 
 // prepare makes the plan, and refuses at once an input that is far too large. The estimates of the plan are not exact.
-func (r *run) prepare(ctx context.Context) (err error) {
+func (r *Job) prepare(ctx context.Context) (err error) {
 	if r.plan, err = job.NewPlan(ctx, job.Request{Asked: r.asked, Running: r.config.Running, Unsigned: true, Strict: true}, r.temp); err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ const (
 var pairColumns = []string{"id_a", "id_b", "source_a", "source_b"}
 
 // withTables calls do with a function that writes a pair to both tables, which are complete when withTables returns.
-func (r *run) withTables(ctx context.Context, do func(write func(records.StudiedPair) error) error) error {
+func (r *Job) withTables(ctx context.Context, do func(write func(records.StudiedPair) error) error) error {
 	if r.config.Output == "" {
 		return do(func(records.StudiedPair) error { return nil })
 	}
@@ -50,7 +50,7 @@ type tables struct {
 	rows      []parquet.Row
 }
 
-func (r *run) newTables(text, binary io.Writer) *tables {
+func (r *Job) newTables(text, binary io.Writer) *tables {
 	// The schema comes from a struct, because a struct's fields keep their order.
 	var fields []reflect.StructField
 	line := pairColumns
