@@ -7,7 +7,6 @@ import (
 	"github.com/neardup/neardup/internal/configfile"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/compare"
-	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/report"
 )
 
@@ -34,7 +33,7 @@ func (c *compareCmd) Run(ctx context.Context, s streams) error {
 	if err := c.Plot.check("--plot", "compare"); err != nil {
 		return err
 	}
-	launch, err := c.launch(ctx, s)
+	launch, err := launched(ctx, false, c.Running, c.Remote, jobName(c.Inputs), s)
 	if err != nil {
 		return err
 	}
@@ -49,12 +48,4 @@ func (c *compareCmd) Run(ctx context.Context, s streams) error {
 		err = report.Comparison(s.Out, comparison)
 	}
 	return errors.Join(err, draws(c.Plot, "--plot", comparison, report.ComparisonPlot))
-}
-
-// launch returns how to run a pipeline on the runner.
-func (c *compareCmd) launch(ctx context.Context, s streams) (job.Launch, error) {
-	if !c.Runner.Traits().OnCluster {
-		return inProcess(c.Running, s.Progress)
-	}
-	return onCluster(ctx, c.Running, c.Remote, jobName(c.Inputs), s.Progress)
 }

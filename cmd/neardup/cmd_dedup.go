@@ -193,14 +193,10 @@ func (c *dedupCmd) print(ctx context.Context, w io.Writer, run *records.Run) err
 // launch returns how to run a pipeline on the chosen runner. It fails if a cluster cannot be reached, before the run
 // has changed anything.
 func (c *dedupCmd) launch(ctx context.Context, task *dedup.Job, s streams) (job.Launch, error) {
-	switch runner := c.Runner.Traits(); {
-	case c.DryRun || !runner.OnCluster:
-		return inProcess(c.Running, s.Progress)
-	case runner.JobServer:
-		return onCluster(ctx, c.Running, c.Remote, cmp.Or(c.JobName, jobName(c.Inputs)), s.Progress)
-	default:
+	if runner := c.Runner.Traits(); runner.OnCluster && !runner.JobServer && !c.DryRun {
 		return onDataflow(ctx, c.Config, task, s)
 	}
+	return launched(ctx, c.DryRun, c.Running, c.Remote, cmp.Or(c.JobName, jobName(c.Inputs)), s)
 }
 
 // example returns a pair to show, or nil if there is none.

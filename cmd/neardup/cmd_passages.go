@@ -8,7 +8,6 @@ import (
 	"github.com/neardup/neardup/internal/configfile"
 	"github.com/neardup/neardup/internal/terminal"
 	"github.com/neardup/neardup/output"
-	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/pipelines/passages"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/report"
@@ -30,7 +29,7 @@ func (c *passagesCmd) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return withHelp(err, "passages")
 	}
-	launch, err := c.launch(ctx, s)
+	launch, err := launched(ctx, c.DryRun, c.Running, c.Remote, jobName(c.Inputs), s)
 	if err != nil {
 		return err
 	}
@@ -65,12 +64,4 @@ func mostRepeated(ctx context.Context, dir string) (most []records.Repeat, err e
 		return nil, err
 	}
 	return report.MostRepeated(ctx, finished, shownRepeats)
-}
-
-// launch returns how to run a pipeline on the runner.
-func (c *passagesCmd) launch(ctx context.Context, s streams) (job.Launch, error) {
-	if c.DryRun || !c.Runner.Traits().OnCluster {
-		return inProcess(c.Running, s.Progress)
-	}
-	return onCluster(ctx, c.Running, c.Remote, jobName(c.Inputs), s.Progress)
 }

@@ -25,6 +25,16 @@ func inProcess(running job.Running, shown *display) (job.Launch, error) {
 	return logged(running.Runner, launch), err
 }
 
+// launched returns how to run a pipeline on a runner in this process or, unless the run is dry, on a cluster.
+func launched(
+	ctx context.Context, dry bool, running job.Running, remote job.Remote, name string, s streams,
+) (job.Launch, error) {
+	if dry || !running.Runner.Traits().OnCluster {
+		return inProcess(running, s.Progress)
+	}
+	return onCluster(ctx, running, remote, name, s.Progress)
+}
+
 // inForce returns the limits of the runner, requested or default.
 func inForce(running job.Running, remote job.Remote) records.InForce {
 	switch runner := running.Runner.Traits(); {

@@ -198,12 +198,9 @@ func (r *run) checkBatch(ctx context.Context) error {
 	hash := sha256.New()
 	encoder := json.NewEncoder(hash)
 	in := r.plan.Listing.Inputs
-	for i := in.References(); i < in.Len(); i++ {
-		f, _, err := in.Listed(ctx, i)
-		if err != nil {
-			return err
-		}
-		_ = encoder.Encode([]any{f.Path, f.Size, f.Version}) // writing to a hash never fails
+	encode := func(file ...any) { _ = encoder.Encode(file) } // writing to a hash never fails
+	if err := eachFile(ctx, in, in.References(), encode); err != nil {
+		return err
 	}
 	r.batch = hex.EncodeToString(hash.Sum(nil))
 	if s, ok := r.adding.Has(r.batch); ok {

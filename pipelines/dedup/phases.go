@@ -137,7 +137,7 @@ func (r *run) fingerprints(ctx context.Context) (fingerprints, error) {
 	encoder := json.NewEncoder(hash)
 	encode := func(values ...any) { _ = encoder.Encode(values) } // writing to a hash never fails
 	encode(program, r.record.Formats, p.Listing.Inputs.Shards, p.Layout.Waves)
-	if err := eachFile(ctx, p.Listing.Inputs, encode); err != nil {
+	if err := eachFile(ctx, p.Listing.Inputs, 0, encode); err != nil {
 		return nil, err
 	}
 	in := p.Listing.Inputs
@@ -211,25 +211,23 @@ func (r *run) inPhases(ctx context.Context, launch job.Launch) error {
 		slog.Log(ctx, notice, removed)
 	}
 	r.tell(splits, batches)
+	one := func(name string, build func(*builder) []flow.Facts) func() error {
+		return func() error { return r.part(ctx, launch, name, prints[name], build) }
+	}
 	phases := []func() error{
 		func() error { return r.prepare(ctx, launch, prints[prepared]) },
 		func() error { return r.readWaves(ctx, launch, prints, splits) },
 		func() error { return r.connect(ctx, launch, prints[connected]) },
 		func() error { return r.verify(ctx, launch, prints[verified]) },
-		func() error { return r.part(ctx, launch, decided, prints[decided], r.decide) },
-		func() error { return r.part(ctx, launch, listed, prints[listed], r.pairs) },
-		func() error { return r.part(ctx, launch, clustered, prints[clustered], r.clusters) },
-		func() error {
-			return r.part(ctx, launch, tabled, prints[tabled], func(b *builder) []flow.Facts { return r.tables(b, batches) })
-		},
-		func() error {
-			if !r.asked.Writes(output.Documents) {
-				return nil
-			}
-			return r.part(ctx, launch, listing, prints[listing], r.documents)
-		},
-		func() error { return r.writeWaves(ctx, launch, prints[copied], batches) },
+		one(decided, r.decide),
+		one(listed, r.pairs),
+		one(clustered, r.clusters),
+		one(tabled, func(b *builder) []flow.Facts { return r.tables(b, batches) }),
 	}
+	if r.asked.Writes(output.Documents) {
+		phases = append(phases, one(listing, r.documents))
+	}
+	phases = append(phases, func() error { return r.writeWaves(ctx, launch, prints[copied], batches) })
 	repeated := map[string]bool{}
 	for i := 0; i < len(phases); i++ {
 		if err := phases[i](); err != nil {
@@ -393,14 +391,24 @@ func (r *run) edges(rounds int) int64 {
 
 // keptBytes returns the total size of a phase's kept files, without those of facts.
 func (r *run) keptBytes(phase string) (n int64) {
+	for _, f := range r.kept(phase) {
+		n += f.Bytes
+	}
+	return n
+}
+
+// kept returns the files that phases, or one wave, left for later jobs, by name, without those of facts.
+func (r *run) kept(phases ...string) (files []commit.PartFile) {
 	for _, p := range r.commit.Parts() {
 		for _, f := range p.Files {
-			if strings.HasPrefix(f.Name, phase+"-") && !strings.HasSuffix(f.Name, factsSuffix) {
-				n += f.Bytes
+			wanted := func(phase string) bool { return strings.HasPrefix(f.Name, phase+"-") }
+			if f.In == commit.InKept && slices.ContainsFunc(phases, wanted) && !strings.HasSuffix(f.Name, factsSuffix) {
+				files = append(files, f)
 			}
 		}
 	}
-	return n
+	slices.SortFunc(files, func(a, b commit.PartFile) int { return strings.Compare(a.Name, b.Name) })
+	return files
 }
 
 // shardShare is how many times the average number of rows a shard may have: all removed documents may be from one file.
@@ -614,10 +622,9 @@ func (r *run) tell(splits, batches []blocks.Range) {
 	add(linked, job.Second, 0)
 	add(connected, job.Second, 0)
 	add(verified, job.Second, 1)
-	add(decided, job.Second, 0)
-	add(listed, job.Second, 0)
-	add(clustered, job.Second, 0)
-	add(tabled, job.Second, 0)
+	for _, name := range []string{decided, listed, clustered, tabled} {
+		add(name, job.Second, 0)
+	}
 	if r.asked.Writes(output.Documents) {
 		add(listing, job.Second, 0)
 	}
@@ -675,16 +682,10 @@ func (b *builder) gathered(list, phase string) exchange.Arrived {
 
 func (b *builder) read(list string, hold int64, phases ...string) (all exchange.Arrived, bytes int64) {
 	paths := []string{}
-	for _, p := range b.run.commit.Parts() {
-		for _, f := range p.Files {
-			wanted := func(phase string) bool { return strings.HasPrefix(f.Name, phase+"-") }
-			if f.In == commit.InKept && slices.ContainsFunc(phases, wanted) && !strings.HasSuffix(f.Name, factsSuffix) {
-				paths = append(paths, storage.Join(b.run.commit.Kept(), f.Name))
-				bytes += f.Bytes
-			}
-		}
+	for _, f := range b.run.kept(phases...) {
+		paths = append(paths, storage.Join(b.run.commit.Kept(), f.Name))
+		bytes += f.Bytes
 	}
-	slices.Sort(paths)
 	list = storage.Join(b.run.temp, "files-"+list)
 	b.lists = append(b.lists, list)
 	b.failed = cmp.Or(b.failed, storage.WriteShared(b.ctx, list, paths))

@@ -471,13 +471,13 @@ func (r *run) identify(ctx context.Context) (string, error) {
 func (r *run) versions(ctx context.Context) (string, error) {
 	hash := sha256.New()
 	encoder := json.NewEncoder(hash)
-	err := eachFile(ctx, r.plan.Listing.Inputs, func(file ...any) { _ = encoder.Encode(file) }) // a hash never fails
+	err := eachFile(ctx, r.plan.Listing.Inputs, 0, func(file ...any) { _ = encoder.Encode(file) }) // a hash never fails
 	return hex.EncodeToString(hash.Sum(nil)), err
 }
 
-// eachFile calls do with the path, size and version of each input file.
-func eachFile(ctx context.Context, in *source.Inputs, do func(file ...any)) error {
-	for i := range in.Len() {
+// eachFile calls do with the path, size and version of each input file, from the given one on.
+func eachFile(ctx context.Context, in *source.Inputs, first int, do func(file ...any)) error {
+	for i := first; i < in.Len(); i++ {
 		f, _, err := in.Listed(ctx, i)
 		if err != nil {
 			return err
