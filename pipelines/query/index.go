@@ -18,7 +18,8 @@ import (
 func (c *Config) openIndex(ctx context.Context) (*job.Asked, *index.Index, error) {
 	switch {
 	case c.File == "":
-		return nil, nil, job.Usage("--against %s: give the text to look for with --file FILE (- is standard input)", c.Against)
+		return nil, nil, job.Usage("--against %s: give the text to look for with --file FILE (- is standard input)",
+			c.Against)
 	case len(c.Inputs) > 0:
 		return nil, nil, job.Usage("--against %s and an input conflict: give one", c.Against)
 	}
@@ -37,8 +38,8 @@ func (c *Config) openIndex(ctx context.Context) (*job.Asked, *index.Index, error
 		return nil, nil, err
 	}
 	if !x.HasKeys() {
-		return nil, nil, job.Usage("--against %s: the index has no keys to find documents by; only --method minhash makes them",
-			c.Against)
+		return nil, nil, job.Usage("--against %s: the index has no keys to find documents by; "+
+			"only --method minhash makes them", c.Against)
 	}
 	asked, err := dedup.AskedOf(x)
 	return asked, x, err
