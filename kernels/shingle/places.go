@@ -116,7 +116,7 @@ func isASCIISpace(b byte) bool { return b < utf8.RuneSelf && unicode.IsSpace(run
 func (s *Shingler) chunk(text []byte, base int, yield func(textnorm.Span) bool) bool {
 	placed := s.policy.KeepSpace().Placed(&s.placed, text)
 	at := 0
-	for segment, word := range token.Placed(placed.Text, s.policy.KeepsSymbols()) {
+	for segment, word := range token.Parts(placed.Text, s.policy.KeepsSymbols()) {
 		start := at
 		at += len(segment)
 		if !word || s.words != nil && !s.stays(segment) {

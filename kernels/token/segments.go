@@ -1,9 +1,7 @@
 package token
 
 import (
-	"bytes"
 	"iter"
-	"unicode"
 
 	"github.com/clipperhouse/uax29/v2/sentences"
 
@@ -18,49 +16,21 @@ func Segments(text []byte, symbols bool) iter.Seq[[]byte] {
 			if raw && !yield(part) {
 				return
 			}
-			for !raw && len(part) > 0 {
-				n := segment(part)
-				if word, ok := wordIn(part[:n:n]); ok {
-					if !yield(word) {
-						return
-					}
-				} else if symbols {
-					for _, symbol := range symbolsIn(part[:n:n]) {
-						if !yield(symbol) {
-							return
-						}
-					}
+			if raw {
+				continue
+			}
+			for segment, token := range Parts(part, symbols) {
+				if token && !yield(segment) {
+					return
 				}
-				part = part[n:]
 			}
 		}
 	}
 }
 
-// Parts yields all of text, which must be UTF-8, in order: the words of Words, and what is between them, in one or more
-// parts. The parts share memory with text.
-func Parts(text []byte) iter.Seq2[[]byte, bool] {
-	return func(yield func(part []byte, word bool) bool) {
-		for len(text) > 0 {
-			n := segment(text)
-			word := isWord(text[:n])
-			if word {
-				// White space before a word is not part of it.
-				if blank := n - len(bytes.TrimLeftFunc(text[:n], unicode.IsSpace)); blank > 0 {
-					n, word = blank, false
-				}
-			}
-			if !yield(text[:n:n], word) {
-				return
-			}
-			text = text[n:]
-		}
-	}
-}
-
-// Placed yields all of text, which must be UTF-8, in order: the tokens of Segments, and what is between them. The parts
-// share memory with text.
-func Placed(text []byte, symbols bool) iter.Seq2[[]byte, bool] {
+// Parts yields all of text, which must be UTF-8, in order: the tokens of Segments, and what is between them, in one or
+// more parts. The parts share memory with text.
+func Parts(text []byte, symbols bool) iter.Seq2[[]byte, bool] {
 	return func(yield func(part []byte, token bool) bool) {
 		for len(text) > 0 {
 			n, end := segment(text), 0 // end of what was yielded

@@ -37,7 +37,7 @@ func TestParts(t *testing.T) {
 		text := []byte(rapid.StringOf(rapid.SampledFrom([]rune("aZ1é中あกカ한 \n\t'.,:_-ℹ️\u200d\u0301👍!"))).Draw(t, "text"))
 		var all []byte
 		var words, want []string
-		for part, word := range Parts(text) {
+		for part, word := range Parts(text, false) {
 			all = append(all, part...)
 			if word {
 				words = append(words, string(part))

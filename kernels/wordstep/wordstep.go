@@ -97,7 +97,7 @@ func (s Steps) New(p textnorm.Policy) *Rewriter {
 		}
 		for _, word := range words {
 			normal := p.Append(nil, []byte(word))
-			for part, isWord := range token.Parts(normal) {
+			for part, isWord := range token.Parts(normal, false) {
 				if isWord && len(part) == len(normal) {
 					r.stop[string(part)] = true
 				}
@@ -121,7 +121,7 @@ func (r *Rewriter) Append(dst, text []byte) []byte {
 			dst = spans.AppendRaw(dst, part)
 			continue
 		}
-		for part, isWord := range token.Parts(part) {
+		for part, isWord := range token.Parts(part, false) {
 			switch {
 			case isWord && r.isStop(part):
 				dst = append(dst, ' ')
