@@ -97,27 +97,11 @@ func (f *shardsFn) ProcessElement(ctx context.Context, _ []byte, emit func(int64
 	return nil
 }
 
-// pair has the columns that are read from pairs, and clustered those read from clusters.
-type pair struct {
-	IDA        string    `parquet:"id_a"`
-	IDB        string    `parquet:"id_b"`
-	SourceA    string    `parquet:"source_a"`
-	SourceB    string    `parquet:"source_b"`
-	PositionA  int64     `parquet:"position_a"`
-	PositionB  int64     `parquet:"position_b"`
-	Similarity float64   `parquet:"similarity"`
-	Same       *string   `parquet:"same"`
-	Shared     int32     `parquet:"shared"`
-	SizeA      int32     `parquet:"size_a"`
-	SizeB      int32     `parquet:"size_b"`
-	Matches    []float64 `parquet:"matches,optional,list"`
-}
-
 // unclear is the minimum difference between a cosine and a threshold that cannot be due to rounding.
 const unclear = 1e-12
 
 // reaches reports whether a near pair is at or above the threshold of a measure.
-func (p *pair) reaches(m verifier.Spec) (bool, error) {
+func reaches(p *records.Pair, m verifier.Spec) (bool, error) {
 	switch t := m.Threshold; m.Measure {
 	case verifier.Jaccard:
 		return t.Reached(int(p.Shared), int(p.SizeA), int(p.SizeB)), nil
@@ -132,6 +116,7 @@ func (p *pair) reaches(m verifier.Spec) (bool, error) {
 	}
 }
 
+// clustered has the columns that are read from clusters.
 type clustered struct {
 	Cluster  int64  `parquet:"cluster"`
 	Source   string `parquet:"source"`
@@ -179,7 +164,7 @@ func (f *similarFn) ProcessElement(
 		*at = p.Key + 1
 		f.profiles.Add(g.shard, func(block []byte) []byte { return blocks.AppendProfile(block, p) }, toProfiles)
 	}
-	for row, err := range output.FileRows[pair](ctx, file(output.Pairs)) {
+	for row, err := range output.FileRows[records.Pair](ctx, file(output.Pairs)) {
 		if err != nil {
 			return err
 		}
@@ -212,7 +197,7 @@ func (f *similarFn) ProcessElement(
 		reached := true
 		if f.Params.Lower {
 			var err error
-			if reached, err = row.reaches(f.Params.Measure); err != nil {
+			if reached, err = reaches(&row, f.Params.Measure); err != nil {
 				return err
 			}
 		}
@@ -237,7 +222,7 @@ func (f *similarFn) FinishBundle(toProfiles, toPairs, _, toCopies func(int64, []
 }
 
 // documents returns the two documents of a pair, with traits that differ from those of all other documents.
-func (f *similarFn) documents(row *pair) (a, b blocks.Profile, err error) {
+func (f *similarFn) documents(row *records.Pair) (a, b blocks.Profile, err error) {
 	of := func(source string, position int64, id string, size int32) (blocks.Profile, error) {
 		file, ok := f.files(source)
 		if !ok {
