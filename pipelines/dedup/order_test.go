@@ -89,7 +89,8 @@ func wires(length int) map[string][]wire {
 			d.Fixed(8 * int(matches-1))
 		}
 	})
-	keys, shingles, edges, members, questions := fixed(8), fixed(8), fixed(16), fixed(20), fixed(20)
+	keys, edges, members, questions := fixed(8), fixed(16), fixed(20), fixed(20)
+	shingles := each(func(d *blocks.Decoder) { d.Uint64(); d.Uvarint() })
 	found := each(func(d *blocks.Decoder) { d.Fixed(16); d.Uvarint() })
 	hashed, firsts, counts := fixed(24), fixed(24), fixed(24)
 	ordered := each(func(d *blocks.Decoder) { d.Bytes() })
@@ -118,8 +119,7 @@ func wires(length int) map[string][]wire {
 		"signature.setsFn":       {sizedParts, firsts, members, tableRows},
 		"signature.valuesFn":     {numbers, tableRows},
 		"signature.keysFn":       {entries},
-		"signature.distinctFn":   {shingles},
-		"frequencies.countFn":    {fixed(16), nil},
+		"frequencies.countFn":    {shingles, nil},
 		"signature.lookupFn":     {numbers, tableRows},
 		"signature.numberFn":     {numbers},
 		"signature.classicFn":    {numbers},
@@ -185,19 +185,18 @@ func wires(length int) map[string][]wire {
 
 // combines lists DoFns that combine the values of a bundle, and why other bundles give the same result.
 var combines = map[string]string{
-	"signature.distinctFn": "a shingle has one key; how often it gets there does not matter",
-	"frequencies.countFn":  "counts; their sums are the same",
-	"exchange.writeFn":     "files; what is in them is the same",
-	"recall.smallestFn":    "one key; the smallest of the smallest are the smallest of all",
-	"nearest.similarFn":    "one key; the nearest of the nearest are the nearest of all",
-	"nearest.estimateFn":   "one key; the same",
-	"nearest.lookupFn":     "one key; the same",
-	"passages.chooseFn":    "facts; their sums are the same",
-	"passages.gramsFn":     "counts of origins, and facts; their sums are the same",
-	"passages.passagesFn":  "the same",
-	"passages.originsFn":   "the first of the first are the first of all",
-	"passages.tablesFn":    "facts; their sums are the same",
-	"passages.searchFn":    "facts; their sums are the same",
+	"frequencies.countFn": "counts; their sums are the same",
+	"exchange.writeFn":    "files; what is in them is the same",
+	"recall.smallestFn":   "one key; the smallest of the smallest are the smallest of all",
+	"nearest.similarFn":   "one key; the nearest of the nearest are the nearest of all",
+	"nearest.estimateFn":  "one key; the same",
+	"nearest.lookupFn":    "one key; the same",
+	"passages.chooseFn":   "facts; their sums are the same",
+	"passages.gramsFn":    "counts of origins, and facts; their sums are the same",
+	"passages.passagesFn": "the same",
+	"passages.originsFn":  "the first of the first are the first of all",
+	"passages.tablesFn":   "facts; their sums are the same",
+	"passages.searchFn":   "facts; their sums are the same",
 }
 
 // The output of each DoFn for a key does not depend on the order of its bundle and of the values of a group nor, unless

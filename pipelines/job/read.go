@@ -204,7 +204,8 @@ func (p *Plan) Signature(temp string) signature.Params {
 // Dictionary returns where the signature classic finds the numbers of shingles.
 func (p *Plan) Dictionary(temp string) signature.Dictionary {
 	groups := p.Layout.ShingleGroups
-	return signature.Dictionary{Path: storage.Join(p.KeptIn(temp), dictionaryFile), Ranges: groups, Groups: groups}
+	file := frequencies.File{Path: storage.Join(p.KeptIn(temp), dictionaryFile), Ranges: groups, Least: 1}
+	return signature.Dictionary{File: file, Groups: groups}
 }
 
 // PreparedPrefix begins the names of the files that Prepare writes.
@@ -255,7 +256,7 @@ func (p *Plan) CheckDictionary(ctx context.Context, temp string) error {
 
 // Frequencies returns where the weights tf-idf find the document frequencies of shingles.
 func (p *Plan) Frequencies(temp string) frequencies.File {
-	return frequencies.File{Path: storage.Join(p.KeptIn(temp), frequenciesFile), Ranges: p.Layout.ShingleGroups}
+	return frequencies.File{Path: storage.Join(p.KeptIn(temp), frequenciesFile), Ranges: p.Layout.ShingleGroups, Least: 2}
 }
 
 // Formats returns the ids of the formats that determine output bytes.

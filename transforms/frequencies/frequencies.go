@@ -4,7 +4,9 @@ package frequencies
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"fmt"
+	"maps"
 	"math/bits"
 	"slices"
 
@@ -26,29 +28,39 @@ func init() {
 	dofn.Register[totalFn]()
 }
 
-// File says where the frequencies are stored. Hashes are divided into ranges, each with its own file.
+// File says which shingles are listed, and where. Hashes are divided into ranges, each with its own file of the listed
+// shingles in the order of their hashes.
 type File struct {
-	// Path is that of the file with the total; a range's file has its number appended.
+	// Path is that of the file with the totals; a range's file has its number appended.
 	Path   string
 	Ranges int
+	// Least is the minimum number of documents that have a listed shingle.
+	Least uint64
 }
 
 // total is the content of the file at Path, and one call's contribution to it.
 type total struct {
 	Documents uint64
-	Ranges    []int64 // numbers of the ranges that have a file
+	Shingles  map[int64]int // listed shingles of each range that has a file
 }
 
 func rangeFile(path string, number int64) string { return fmt.Sprintf("%s-%05d", path, number) }
 
-// Build writes the document frequencies of shingles. It runs in its own job, before the job whose features they weight.
+// RangeOf returns the range of a hash. Ranges are of equal width, in the order of hashes.
+func (f File) RangeOf(hash uint64) int64 {
+	high, _ := bits.Mul64(hash, uint64(f.Ranges))
+	return int64(high)
+}
+
+// Build writes the document frequencies of shingles. It runs in its own job, before the job that needs them.
 //
 //	blocks of documents → nothing
 //
 // Documents without shingles do not count. Two GroupByKeys: of the counts of each bundle by range, and of the totals.
-func (f File) Build(s beam.Scope, text shingle.Spec, docs flow.Documents) {
+func (f File) Build(s beam.Scope, text shingle.Spec, docs ...flow.Documents) {
 	s = s.Scope("frequencies.Build")
-	counts, documents := beam.ParDo2(s, &countFn{File: f, Text: text}, beam.PCollection(docs))
+	all := beam.PCollection(flow.Flatten(s, docs...))
+	counts, documents := beam.ParDo2(s, &countFn{File: f, Text: text}, all)
 	ranges := beam.ParDo(s, &writeRangeFn{f}, beam.GroupByKey(s, counts))
 	beam.ParDo0(s, &totalFn{f}, beam.PCollection(gather.All(s, gather.Values(documents), gather.Values(ranges))))
 }
@@ -102,8 +114,7 @@ func (f *countFn) FinishBundle(counts, documents func(int64, []byte)) error {
 func (f *countFn) flush(emit func(int64, []byte)) {
 	slices.Sort(f.hashes)
 	for c := range runs(f.hashes) {
-		high, _ := bits.Mul64(c.hash, uint64(f.File.Ranges))
-		f.out.Add(int64(high), func(block []byte) []byte { return c.append(block) }, emit)
+		f.out.Add(f.File.RangeOf(c.hash), c.append, emit)
 	}
 	if f.hashes = f.hashes[:0]; cap(f.hashes) > 2*maxHashes { // grown by a large text
 		f.hashes = nil
@@ -114,8 +125,10 @@ func (f *countFn) flush(emit func(int64, []byte)) {
 type count struct{ hash, documents uint64 }
 
 func (c count) append(block []byte) []byte {
-	return blocks.AppendUint64(blocks.AppendUint64(block, c.hash), c.documents)
+	return binary.AppendUvarint(blocks.AppendUint64(block, c.hash), c.documents)
 }
+
+func readCount(d *blocks.Decoder) count { return count{d.Uint64(), d.Uvarint()} }
 
 // runs yields each distinct hash of a sorted list with its number of occurrences.
 func runs(hashes []uint64) func(yield func(count) bool) {
@@ -133,8 +146,22 @@ func runs(hashes []uint64) func(yield func(count) bool) {
 	}
 }
 
-// writeRangeFn adds up the counts of a range, and writes those of shingles that occur in two or more documents. It
-// holds the distinct shingles of the range in memory.
+// merged adds up the counts of each hash, in place, and returns them in the order of hashes.
+func merged(counts []count) []count {
+	slices.SortFunc(counts, func(a, b count) int { return cmp.Compare(a.hash, b.hash) })
+	sums := counts[:0]
+	for _, c := range counts {
+		if last := len(sums) - 1; last >= 0 && sums[last].hash == c.hash {
+			sums[last].documents += c.documents
+		} else {
+			sums = append(sums, c)
+		}
+	}
+	return sums
+}
+
+// writeRangeFn adds up the counts of a range, and writes those of the listed shingles. It holds the distinct shingles
+// of the range in memory.
 //
 //	KV<range, counts> → KV<gather.Key, total>
 type writeRangeFn struct{ File File }
@@ -142,29 +169,26 @@ type writeRangeFn struct{ File File }
 func (f *writeRangeFn) ProcessElement(
 	ctx context.Context, number int64, packed func(*[]byte) bool, written func(int64, []byte),
 ) error {
-	documents := map[uint64]uint64{}
+	var counts []count
+	full := maxHashes
 	err := gather.Each(packed, func(d *blocks.Decoder) {
-		hash := d.Uint64()
-		documents[hash] += d.Uint64()
+		if counts = append(counts, readCount(d)); len(counts) >= full { // bounds the memory by the distinct shingles
+			counts = merged(counts)
+			full = max(maxHashes, 2*len(counts))
+		}
 	})
 	if err != nil {
 		return err
 	}
-	var common []count
-	for hash, n := range documents {
-		if n > 1 {
-			common = append(common, count{hash, n})
-		}
-	}
-	slices.SortFunc(common, func(a, b count) int { return cmp.Compare(a.hash, b.hash) })
+	listed := slices.DeleteFunc(merged(counts), func(c count) bool { return c.documents < f.File.Least })
 	var out []byte
-	for _, c := range common {
+	for _, c := range listed {
 		out = c.append(out)
 	}
 	if err := storage.WriteBytes(ctx, rangeFile(f.File.Path, number), out); err != nil {
 		return err
 	}
-	return gather.EmitJSON(total{Ranges: []int64{number}}, written)
+	return gather.EmitJSON(total{Shingles: map[int64]int{number: len(listed)}}, written)
 }
 
 // totalFn adds up the totals.
@@ -173,23 +197,54 @@ func (f *writeRangeFn) ProcessElement(
 type totalFn struct{ File File }
 
 func (f *totalFn) ProcessElement(ctx context.Context, _ int64, parts func(*[]byte) bool) error {
-	var of total
+	of := total{Shingles: map[int64]int{}}
 	err := gather.EachJSON(parts, func(part *total) {
 		of.Documents += part.Documents
-		of.Ranges = append(of.Ranges, part.Ranges...)
+		maps.Copy(of.Shingles, part.Shingles)
 	})
 	if err != nil {
 		return err
 	}
-	slices.Sort(of.Ranges)
 	return storage.WriteShared(ctx, f.File.Path, of)
 }
 
-// table holds the inverse document frequencies of the shingles that occur in two or more documents, sorted by hash.
+// Before returns the number of listed shingles before each range and, last, of all. Build must have written the files.
+func (f File) Before(ctx context.Context) ([]uint64, error) {
+	of, err := storage.Shared[total](ctx, f.Path)
+	if err != nil {
+		return nil, err
+	}
+	before := make([]uint64, f.Ranges+1)
+	for i := range f.Ranges {
+		before[i+1] = before[i] + uint64(of.Shingles[int64(i)])
+	}
+	return before, nil
+}
+
+// Range returns the hashes of the listed shingles of a range, sorted.
+func (f File) Range(ctx context.Context, number int64) (hashes []uint64, err error) {
+	err = eachListed(ctx, f.Path, number, func(c count) { hashes = append(hashes, c.hash) })
+	return hashes, err
+}
+
+// eachListed calls do with the listed shingles of a range, in the order of hashes.
+func eachListed(ctx context.Context, path string, number int64, do func(count)) error {
+	data, err := storage.ReadFile(ctx, rangeFile(path, number))
+	if err != nil {
+		return err
+	}
+	d := blocks.NewDecoder(data)
+	for !d.Done() {
+		do(readCount(d))
+	}
+	return d.Err()
+}
+
+// table holds the inverse document frequencies of the listed shingles, sorted by hash.
 type table struct {
 	hashes []uint64
 	idf    []uint32
-	once   uint32 // of shingles that occur in one document
+	once   uint32 // of the others, which occur in one document
 }
 
 func (t *table) of(shingle uint64) uint32 {
@@ -216,14 +271,13 @@ func Features(ctx context.Context, s verifier.Spec) (func(shingles []uint64) []u
 // load reads the files of all ranges, in the order of hashes.
 func load(ctx context.Context, path string, of *total) (*table, error) {
 	t := &table{once: vector.InverseFrequency(max(of.Documents, 1), 1)}
-	for _, number := range of.Ranges {
-		data, err := storage.ReadFile(ctx, rangeFile(path, number))
+	for _, number := range slices.Sorted(maps.Keys(of.Shingles)) {
+		err := eachListed(ctx, path, number, func(c count) {
+			t.hashes = append(t.hashes, c.hash)
+			t.idf = append(t.idf, vector.InverseFrequency(of.Documents, c.documents))
+		})
 		if err != nil {
 			return nil, err
-		}
-		for d := blocks.NewDecoder(data); !d.Done(); {
-			t.hashes = append(t.hashes, d.Uint64())
-			t.idf = append(t.idf, vector.InverseFrequency(of.Documents, d.Uint64()))
 		}
 	}
 	return t, nil

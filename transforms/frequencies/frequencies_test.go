@@ -91,7 +91,7 @@ func TestWeights(t *testing.T) {
 		bundles = append(bundles, append(texts, ""))
 	}
 	weights := func(ranges int, bundles [][]string) (all []map[uint64]uint64) {
-		f := File{Path: filepath.Join(storagetest.RunFolder(t), "frequencies"), Ranges: ranges}
+		f := File{Path: filepath.Join(storagetest.RunFolder(t), "frequencies"), Ranges: ranges, Least: 2}
 		build(t, f, bundles)
 		spec := verifier.Spec{Measure: verifier.Cosine, Weights: vector.TFIDF, Frequencies: f.Path}
 		features, err := Features(t.Context(), spec)
@@ -159,12 +159,12 @@ func TestRuns(t *testing.T) {
 
 // Without its files there are no weights: a missing range is not one without shingles.
 func TestGone(t *testing.T) {
-	f := File{Path: filepath.Join(storagetest.RunFolder(t), "frequencies"), Ranges: 1}
+	f := File{Path: filepath.Join(storagetest.RunFolder(t), "frequencies"), Ranges: 1, Least: 2}
 	spec := verifier.Spec{Measure: verifier.Overlap, Bits: 64, Weights: vector.TFIDF, Frequencies: f.Path}
 	if _, err := Features(t.Context(), spec); err == nil {
 		t.Error("no error, and no file")
 	}
-	if err := (&totalFn{f}).ProcessElement(t.Context(), gather.Key, beamtest.Values([]byte(`{"Documents": 3}`), []byte(`{"Ranges": [0]}`))); err != nil {
+	if err := (&totalFn{f}).ProcessElement(t.Context(), gather.Key, beamtest.Values([]byte(`{"Documents": 3}`), []byte(`{"Shingles": {"0": 1}}`))); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Features(t.Context(), spec); err == nil {

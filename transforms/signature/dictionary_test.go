@@ -11,7 +11,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/io/storage/storagetest"
@@ -19,7 +22,8 @@ import (
 	"github.com/neardup/neardup/kernels/minhash/classic"
 	"github.com/neardup/neardup/kernels/minhash/salted"
 	"github.com/neardup/neardup/kernels/shingle"
-	"github.com/neardup/neardup/transforms/gather"
+	"github.com/neardup/neardup/runners/local"
+	"github.com/neardup/neardup/transforms/frequencies"
 )
 
 // groups gathers what a DoFn emits, as a GroupByKey would.
@@ -50,25 +54,21 @@ func writeInputs(t *testing.T) string {
 	return path
 }
 
-// build runs the steps of Dictionary.Build over bundles of blocks.
-func build(t *testing.T, p Params, bundles ...[]byte) {
+func TestMain(m *testing.M) { beamtest.Main(m) }
+
+func dictionaryFile(t *testing.T, ranges int) frequencies.File {
 	t.Helper()
-	hashes, counts := groups{}, groups{}
-	for _, block := range bundles {
-		f := &distinctFn{Dictionary: p.Dictionary, Text: p.Text}
-		f.Setup()
-		if err := f.ProcessElement(block, hashes.emit); err != nil {
-			t.Fatal(err)
-		}
-		f.FinishBundle(hashes.emit)
+	return frequencies.File{Path: filepath.Join(storagetest.RunFolder(t), "dictionary"), Ranges: ranges, Least: 1}
+}
+
+// build runs Dictionary.Build over blocks.
+func build(t *testing.T, p Params, documents ...[]byte) {
+	t.Helper()
+	pipeline, scope := beam.NewPipelineWithRoot()
+	p.Dictionary.Build(scope, p.Text, flow.Documents(beam.Reshuffle(scope, beam.CreateList(scope, documents))))
+	if _, _, err := beamtest.Launch("local", local.Options{Workers: 2})(t.Context(), pipeline, t.TempDir()); err != nil {
+		t.Fatal(err)
 	}
-	counts.emit(gather.Key, nil) // of gather.All
-	hashes.each(t, func(number int64, packed func(*[]byte) bool) error {
-		return (&writeRangeFn{p.Dictionary}).ProcessElement(t.Context(), number, packed, counts.emit)
-	})
-	counts.each(t, func(key int64, packed func(*[]byte) bool) error {
-		return (&offsetsFn{p.Dictionary}).ProcessElement(t.Context(), key, packed)
-	})
 }
 
 // signClassic runs the steps of classicValues.
@@ -130,7 +130,7 @@ func TestDictionaryEqualsMap(t *testing.T) {
 		}
 		p := Params{
 			Inputs: writeInputs(t), Text: spec(t), Family: Classic, Banding: lsh.Banding{Signature: 6, Bands: 3, Rows: 2, AsText: true}, Seed: uint64(round),
-			Dictionary: Dictionary{Path: filepath.Join(storagetest.RunFolder(t), "dictionary"), Ranges: 1 + r.IntN(40), Groups: 1 + r.IntN(9)},
+			Dictionary: Dictionary{dictionaryFile(t, 1+r.IntN(40)), 1 + r.IntN(9)},
 		}
 		p.Text.Shingle.K = 2
 		sets := map[blocks.Key][]uint64{}
@@ -182,7 +182,7 @@ func TestDictionaryEqualsMap(t *testing.T) {
 func TestShingleOutsideOfDictionary(t *testing.T) {
 	p := Params{
 		Inputs: writeInputs(t), Text: spec(t), Family: Classic, Banding: lsh.Banding{Signature: 2, Bands: 1, Rows: 2, AsText: true},
-		Dictionary: Dictionary{Path: filepath.Join(storagetest.RunFolder(t), "dictionary"), Ranges: 1, Groups: 1},
+		Dictionary: Dictionary{dictionaryFile(t, 1), 1},
 	}
 	doc := document(0, "one two three four five six seven")
 	build(t, p, blocks.AppendDocument(nil, &doc))
