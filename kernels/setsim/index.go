@@ -6,8 +6,7 @@ import (
 	"slices"
 )
 
-// An Index finds, among the sets added to it, those similar to another one. It is not safe for concurrent use, not even
-// Similar; use one Finder per goroutine.
+// An Index holds sets, among which its Finders find those similar to another one. It is not safe for concurrent use.
 //
 // Sets x and y that reach t share at least MinSize(|x|) and at least MinSize(|y|) elements, because |x∩y| ≥ t·|x∪y|,
 // which is at least t·|x| and t·|y|; the worst case is a partner of just that size, a subset. Under any fixed order of
@@ -26,7 +25,6 @@ type Index struct {
 	postings []chained
 	heads    map[uint64]head // by element
 	variants *variation      // instead of postings, if there is a template
-	finder   *Finder
 }
 
 // A Finder finds sets in an Index. Finders of one index may be used concurrently as long as no set is added. A single
@@ -60,7 +58,6 @@ func NewIndex(t Threshold, common *Frequencies) *Index {
 	if common != nil && len(common.template) > 0 {
 		x.variants = &variation{t: t, template: common.template, lists: map[uint64][]uint32{}}
 	}
-	x.finder = x.Finder()
 	return x
 }
 
@@ -89,12 +86,9 @@ func (x *Index) Add(set []uint64) int {
 	return number
 }
 
-// Similar calls found for every added set whose Jaccard similarity to set is at least t, in ascending order of its
-// number, with the number of elements they share. It misses none, whatever the sizes and the order of calls. found must
-// not call methods of the index.
-func (x *Index) Similar(set []uint64, found func(i, shared int)) { x.finder.Similar(set, 0, found) }
-
-// Similar is like Index.Similar, but only for sets whose number is at least first.
+// Similar calls found for every added set whose number is at least first and whose Jaccard similarity to set is at
+// least t, in ascending order of its number, with the number of elements they share. It misses none, whatever the sizes
+// and the order of calls. found must not call methods of the index.
 func (f *Finder) Similar(set []uint64, first int, found func(i, shared int)) {
 	x := f.index
 	f.parity = f.parity[:0]
@@ -193,8 +187,7 @@ func (f *Finder) overlap(set []uint64, i, need int) (shared int, ok bool) {
 // Bytes returns the approximate size of the index, sets included.
 func (x *Index) Bytes() int {
 	const header, word, perPosting, perHead = 24, 8, 16, 28
-	n := header*(cap(x.sets)+cap(x.parities)) + word*x.words + perPosting*cap(x.postings) + perHead*len(x.heads) +
-		x.finder.Bytes()
+	n := header*(cap(x.sets)+cap(x.parities)) + word*x.words + perPosting*cap(x.postings) + perHead*len(x.heads)
 	if x.variants != nil {
 		n += x.variants.bytes()
 	}

@@ -11,9 +11,9 @@ func TestSimilarAllocatesNothing(t *testing.T) {
 	for _, s := range sets {
 		index.Add(s)
 	}
-	hits := 0
+	finder, hits := index.Finder(), 0
 	found := func(int, int) { hits++ }
-	if n := testing.AllocsPerRun(100, func() { index.Similar(sets[7], found) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { finder.Similar(sets[7], 0, found) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 	if hits == 0 {

@@ -20,10 +20,11 @@ func TestIndexEqualsBruteForce(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 2))
 			th := threshold(t, v)
 			index := NewIndex(th, frequencies(t, sets))
+			finder := index.Finder()
 			var added [][]uint64
 			for _, s := range sets {
 				var got, want []hit
-				index.Similar(s, func(i, shared int) { got = append(got, hit{i, shared}) })
+				finder.Similar(s, 0, func(i, shared int) { got = append(got, hit{i, shared}) })
 				for i, other := range added {
 					if shared := Overlap(s, other); th.Reached(shared, len(s), len(other)) {
 						want = append(want, hit{i, shared})
@@ -62,7 +63,7 @@ func TestIndexOfFewSets(t *testing.T) {
 		for range 10 {
 			query := draw("query")
 			var got, want []hit
-			index.Similar(query, func(i, shared int) { got = append(got, hit{i, shared}) })
+			index.Finder().Similar(query, 0, func(i, shared int) { got = append(got, hit{i, shared}) })
 			for i, other := range added {
 				if shared := Overlap(query, other); th.Reached(shared, len(query), len(other)) {
 					want = append(want, hit{i, shared})
@@ -107,7 +108,7 @@ func TestIndexAsSelfJoin(t *testing.T) {
 		var got []pair
 		index := NewIndex(th, frequencies(t, sets))
 		for j, s := range sets {
-			index.Similar(s, func(i, shared int) { got = append(got, pair{i, j, shared}) })
+			index.Finder().Similar(s, 0, func(i, shared int) { got = append(got, pair{i, j, shared}) })
 			index.Add(s)
 		}
 		slices.SortFunc(got, comparePairs)
@@ -202,11 +203,11 @@ func BenchmarkIndex(b *testing.B) {
 			for _, s := range c.kept {
 				index.Add(s)
 			}
-			hits := 0
+			finder, hits := index.Finder(), 0
 			for b.Loop() {
 				hits = 0
 				for _, s := range c.queries {
-					index.Similar(s, func(int, int) { hits++ })
+					finder.Similar(s, 0, func(int, int) { hits++ })
 				}
 			}
 			b.ReportMetric(float64(hits), "hits")

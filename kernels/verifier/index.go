@@ -5,15 +5,12 @@ import (
 	"github.com/neardup/neardup/kernels/unionfind"
 )
 
-// An Index finds, among the documents added to it, those similar to another one. It is not safe for concurrent use, not
-// even Similar.
+// An Index holds documents, among which its Finders find those similar to another one. It is not safe for concurrent
+// use.
 type Index interface {
 	// Add adds a document and returns its number: 0, 1, 2 … in the order of calls. The index keeps the slice, which
 	// must not change afterwards.
 	Add(features []uint64) int
-
-	// Similar calls found for every added document that is similar, in ascending order of its number, with the score.
-	Similar(features []uint64, found func(i, score int))
 
 	// Finder returns a new Finder.
 	Finder() Finder
@@ -25,7 +22,8 @@ type Index interface {
 // A Finder finds documents in an Index. Finders of one index may be used concurrently as long as no document is added.
 // A single Finder is not safe for concurrent use.
 type Finder interface {
-	// Similar is like Index.Similar, but only for documents whose number is at least first.
+	// Similar calls found for every added document that is similar and whose number is at least first, in ascending
+	// order of its number, with the score.
 	Similar(features []uint64, first int, found func(i, score int))
 
 	// Bytes returns the approximate size of the finder, without the index.
@@ -64,24 +62,11 @@ func (x *ruledIndex) Add(features []uint64) int {
 	return x.Index.Add(own)
 }
 
-func (x *ruledIndex) Similar(features []uint64, found func(i, score int)) {
-	x.Index.Similar(Own(x.matched, features), x.holding(features, found))
-}
-
 func (x *ruledIndex) Finder() Finder { return ruledFinder{x.Index.Finder(), x} }
 
 func (x *ruledIndex) Bytes() int {
 	const header, word = 24, 8
 	return x.Index.Bytes() + header*cap(x.features) + word*x.words
-}
-
-// holding returns a function that calls found for those documents that satisfy the rules together with a document.
-func (x *ruledIndex) holding(features []uint64, found func(i, score int)) func(i, score int) {
-	return func(i, score int) {
-		if x.matched.hold(x.features[i], features) {
-			found(i, score)
-		}
-	}
 }
 
 // ruledFinder is the Finder of a ruledIndex.
@@ -91,7 +76,11 @@ type ruledFinder struct {
 }
 
 func (f ruledFinder) Similar(features []uint64, first int, found func(i, score int)) {
-	f.Finder.Similar(Own(f.of.matched, features), first, f.of.holding(features, found))
+	f.Finder.Similar(Own(f.of.matched, features), first, func(i, score int) {
+		if f.of.matched.hold(f.of.features[i], features) {
+			found(i, score)
+		}
+	})
 }
 
 // list is the Index that compares a document with each added one.
@@ -107,23 +96,17 @@ func (l *list) Add(features []uint64) int {
 	return len(l.features) - 1
 }
 
-func (l *list) Similar(features []uint64, found func(i, score int)) { l.from(features, 0, found) }
-
 func (l *list) Finder() Finder { return listFinder{l} }
-
-func (l *list) from(features []uint64, first int, found func(i, score int)) {
-	for i := first; i < len(l.features); i++ {
-		if score, ok := l.verifier.Compare(l.features[i], features); ok {
-			found(i, score)
-		}
-	}
-}
 
 // listFinder is the Finder of a list.
 type listFinder struct{ *list }
 
 func (f listFinder) Similar(features []uint64, first int, found func(i, score int)) {
-	f.from(features, first, found)
+	for i := first; i < len(f.features); i++ {
+		if score, ok := f.verifier.Compare(f.features[i], features); ok {
+			found(i, score)
+		}
+	}
 }
 
 func (listFinder) Bytes() int { return 0 }

@@ -231,11 +231,12 @@ func indexed(v verifier.Verifier, features [][]uint64, counted bool) (pairs []pa
 		}
 	}
 	index := verifier.NewIndex(v, &common)
+	finder := index.Finder()
 	for j, f := range features {
 		first := len(pairs)
-		index.Similar(f, func(i, score int) { pairs = append(pairs, pair{i, j, score}) })
+		finder.Similar(f, 0, func(i, score int) { pairs = append(pairs, pair{i, j, score}) })
 		var behind []pair
-		index.Finder().Similar(f, j/2, func(i, score int) { behind = append(behind, pair{i, j, score}) })
+		finder.Similar(f, j/2, func(i, score int) { behind = append(behind, pair{i, j, score}) })
 		if want := slices.DeleteFunc(slices.Clone(pairs[first:]), func(p pair) bool { return p.i < j/2 }); !slices.Equal(behind, want) {
 			panic(fmt.Sprintf("from %d on %v, want %v", j/2, behind, want))
 		}

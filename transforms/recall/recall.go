@@ -307,7 +307,7 @@ type probeFn struct {
 	features func(shingles []uint64) []uint64
 	shingler *shingle.Shingler
 	sample   blocks.Sets
-	index    verifier.Index       // not safe for concurrent use, so each worker has one
+	finder   verifier.Finder
 	first    map[match]blocks.Key // first document of a block with the matching set
 	out      blocks.Buffers
 }
@@ -334,10 +334,11 @@ func (f *probeFn) Setup(ctx context.Context) (err error) {
 	for _, set := range f.sample.Sets {
 		common.Count(set)
 	}
-	f.index = verifier.NewIndex(f.Params.Verifier.New(), &common)
+	index := verifier.NewIndex(f.Params.Verifier.New(), &common)
 	for _, set := range f.sample.Sets {
-		f.index.Add(set)
+		index.Add(set)
 	}
+	f.finder = index.Finder()
 	return nil
 }
 
@@ -356,7 +357,7 @@ func (f *probeFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
 		}
 		set := f.features(shingles)
 		var sum blocks.Hash
-		f.index.Similar(set, func(i, _ int) {
+		f.finder.Similar(set, 0, func(i, _ int) {
 			if slices.Equal(set, f.sample.Sets[i]) {
 				return
 			}
