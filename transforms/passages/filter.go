@@ -2,7 +2,6 @@ package passages
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -59,13 +58,13 @@ func writeFilter(ctx context.Context, p Params, shard int64, values []uint64) er
 
 // filter is a Filter loaded into memory.
 type filter struct {
-	tables [][]uint64 // by shard
+	tables [][]byte // by shard
 }
 
 // loadFilter loads the filter, once per process.
 func loadFilter(ctx context.Context, path string) (*filter, error) {
 	return storage.Loaded(ctx, path, func(of *Filter) (*filter, error) {
-		f := &filter{tables: make([][]uint64, of.Shards)}
+		f := &filter{tables: make([][]byte, of.Shards)}
 		for shard := range f.tables {
 			table, err := storage.ReadFile(ctx, filterFile(path, shard))
 			if errors.Is(err, fs.ErrNotExist) { // the shard has no repeated k-grams
@@ -74,9 +73,7 @@ func loadFilter(ctx context.Context, path string) (*filter, error) {
 			if err != nil {
 				return nil, err
 			}
-			for ; len(table) >= 8; table = table[8:] {
-				f.tables[shard] = append(f.tables[shard], binary.LittleEndian.Uint64(table))
-			}
+			f.tables[shard] = table
 		}
 		return f, nil
 	})
@@ -88,6 +85,6 @@ func (f *filter) has(value uint64) bool {
 	if len(table) == 0 {
 		return false
 	}
-	at := bit(value, 64*len(table))
-	return table[at/64]>>(at%64)&1 == 1
+	at := bit(value, 8*len(table))
+	return table[at/8]>>(at%8)&1 == 1
 }

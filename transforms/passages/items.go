@@ -1,6 +1,7 @@
 package passages
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/neardup/neardup/kernels/passage"
 	"github.com/neardup/neardup/kernels/textnorm"
 	"github.com/neardup/neardup/records"
+	"github.com/neardup/neardup/transforms/gather"
 	"github.com/neardup/neardup/transforms/signature"
 )
 
@@ -74,43 +76,35 @@ func (f *itemsFn) Setup(ctx context.Context) (err error) {
 func (f *itemsFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
-		var parts []itemPart
-		f.words.parted(&doc, func(_ int, tokens []uint64) {
-			parts = append(parts, itemPart{words: slices.Clone(tokens)})
-		})
-		for i, column := range columnsOf(&doc) {
-			for span := range f.words.shingler.Places(doc.Text[column.Start:column.End]) {
-				span.Start, span.End = column.Start+span.Start, column.Start+span.End
-				parts[i].spans = append(parts[i].spans, span)
+		it := item{key: doc.Key, id: f.in.ID(doc.Key, doc.ID, doc.HasID)}
+		for _, column := range columnsOf(&doc) {
+			text := doc.Text[column.Start:column.End]
+			it.words = append(append(it.words, f.words.shingler.Tokenise(text)...), 0)
+			for span := range f.words.shingler.Places(text) {
+				it.spans = append(it.spans, textnorm.Span{Start: column.Start + span.Start, End: column.Start + span.End})
 			}
+			it.spans = append(it.spans, textnorm.Span{})
 		}
 		f.words.shingler.Trim()
-		emit(0, appendItem(nil, item{doc.Key, f.in.ID(doc.Key, doc.ID, doc.HasID), parts}))
+		emit(0, appendItem(nil, &it))
 	}
 	return d.Err()
 }
 
-// item is an item with its parts, which are the words of its columns.
+// item is an item with its words by position: one position at the end of each column has no word, and an empty span.
 type item struct {
 	key   blocks.Key
 	id    string
-	parts []itemPart
-}
-
-type itemPart struct {
 	words []uint64
 	spans []textnorm.Span // place of each word in the text
 }
 
-func appendItem(dst []byte, it item) []byte {
+func appendItem(dst []byte, it *item) []byte {
 	dst = blocks.AppendBytes(blocks.AppendKey(dst, it.key), []byte(it.id))
-	dst = blocks.AppendUint32(dst, uint32(len(it.parts)))
-	for _, p := range it.parts {
-		dst = blocks.AppendUint32(dst, uint32(len(p.words)))
-		for i, w := range p.words {
-			dst = blocks.AppendUint32(blocks.AppendUint64(dst, w), uint32(p.spans[i].Start))
-			dst = blocks.AppendUint32(dst, uint32(p.spans[i].End))
-		}
+	dst = blocks.AppendUint32(dst, uint32(len(it.words)))
+	for i, w := range it.words {
+		dst = blocks.AppendUint32(blocks.AppendUint64(dst, w), uint32(it.spans[i].Start))
+		dst = blocks.AppendUint32(dst, uint32(it.spans[i].End))
 	}
 	return dst
 }
@@ -118,18 +112,40 @@ func appendItem(dst []byte, it item) []byte {
 func decodeItem(d *blocks.Decoder) item {
 	it := item{key: d.Key(), id: string(d.Bytes())}
 	for range d.Uint32() {
-		n := d.Uint32()
-		var p itemPart
-		for range n {
-			p.words = append(p.words, d.Uint64())
-			p.spans = append(p.spans, textnorm.Span{Start: int(d.Uint32()), End: int(d.Uint32())})
-			if d.Err() != nil {
-				return it
-			}
+		it.words = append(it.words, d.Uint64())
+		it.spans = append(it.spans, textnorm.Span{Start: int(d.Uint32()), End: int(d.Uint32())})
+		if d.Err() != nil {
+			break
 		}
-		it.parts = append(it.parts, p)
 	}
 	return it
+}
+
+// count returns the number of words.
+func (it *item) count() (n int) {
+	for _, span := range it.spans {
+		if span != (textnorm.Span{}) {
+			n++
+		}
+	}
+	return n
+}
+
+// add adds the columns of an item, and reports whether any is long enough to be searched for.
+func (it *item) add(x *passage.Items, number int) (looked bool) {
+	start := 0
+	for i, span := range it.spans {
+		if span == (textnorm.Span{}) {
+			looked = x.Add(number, start, it.words[start:i]) || looked
+			start = i + 1
+		}
+	}
+	return looked
+}
+
+// span returns the span of an item's words from position start up to end, which are in one column.
+func (it *item) span(start, end int) textnorm.Span {
+	return textnorm.Span{Start: it.spans[start].Start, End: it.spans[end-1].End}
 }
 
 // wordBytes is the memory that a word of an item takes in a process: with its span, and in the index.
@@ -147,29 +163,23 @@ func (f *writeItemsFn) ProcessElement(
 	ctx context.Context, _ int64, packed func(*[]byte) bool, facts func([]byte),
 ) error {
 	var items []item
-	var block []byte
 	all := int64(0)
-	for packed(&block) {
-		d := blocks.NewDecoder(block)
-		for !d.Done() {
-			it := decodeItem(d)
-			for _, p := range it.parts {
-				all += int64(len(p.words))
-			}
-			if items = append(items, it); all > f.Params.MostWords() {
-				items = nil // the run ends once all are counted
-			}
+	err := gather.Each(packed, func(d *blocks.Decoder) {
+		it := decodeItem(d)
+		all += int64(it.count())
+		if items = append(items, it); all > f.Params.MostWords() {
+			items = nil // the run ends once all are counted
 		}
-		if err := d.Err(); err != nil {
-			return err
-		}
+	})
+	if err != nil {
+		return err
 	}
-	slices.SortFunc(items, func(a, b item) int { return int(min(max(a.key-b.key, -1), 1)) })
+	slices.SortFunc(items, func(a, b item) int { return cmp.Compare(a.key, b.key) })
 	var file []byte
 	x, short := passage.NewItems(f.Params.Length), int64(0)
-	for i, it := range items {
-		file = appendItem(file, it)
-		if !it.add(x, i) {
+	for i := range items {
+		file = appendItem(file, &items[i])
+		if !items[i].add(x, i) {
 			short++
 		}
 	}
@@ -179,18 +189,6 @@ func (f *writeItemsFn) ProcessElement(
 	return blocks.Fact{Kind: blocks.FactPassages, Name: "0", Counts: map[string]int64{
 		CountItems: int64(len(items)), CountItemWords: all, CountShortItems: short,
 	}}.Emit(facts)
-}
-
-// add adds the parts of an item, and reports whether any is long enough to be searched for.
-func (it *item) add(x *passage.Items, number int) (looked bool) {
-	position := 0
-	for _, p := range it.parts {
-		if x.Add(number, position, p.words) {
-			looked = true
-		}
-		position += len(p.words) + 1
-	}
-	return looked
 }
 
 // itemsFile is the shared file of items.
@@ -274,12 +272,8 @@ func (f *searchFn) Setup(ctx context.Context) (err error) {
 	f.index, err = storage.Loaded(ctx, f.Params.Items, func(file *itemsFile) (*index, error) {
 		x := &index{items: file.items, found: passage.NewItems(length)}
 		for i := range x.items {
-			it, n := &x.items[i], 0
-			it.add(x.found, i)
-			for _, p := range it.parts {
-				n += len(p.words)
-			}
-			x.words = append(x.words, n)
+			x.items[i].add(x.found, i)
+			x.words = append(x.words, x.items[i].count())
 		}
 		x.found.Index()
 		return x, nil
@@ -319,34 +313,29 @@ func (f *searchFn) tell(doc *blocks.Document, rows, cuts, dropped func(int64, []
 	slices.SortStableFunc(f.runs, func(a, b passage.Run) int {
 		return slices.Compare([]int{a.Item, a.ItemStart}, []int{b.Item, b.ItemStart})
 	})
-	var marked []passage.Run
+	var marked [][]passage.Run // by item
+	var at []int
 	for runs := f.runs; len(runs) > 0; {
 		n := 1
 		for n < len(runs) && runs[n].Item == runs[0].Item {
 			n++
 		}
 		if float64(f.wordsOf(runs[:n])) >= f.Params.Share*float64(f.index.words[runs[0].Item]) {
-			marked = append(marked, runs[:n]...)
+			marked = append(marked, runs[:n])
+			for _, r := range runs[:n] {
+				at = append(at, r.Start, r.Start+r.Words)
+			}
 		}
 		runs = runs[n:]
 	}
 	if len(marked) == 0 {
 		return nil
 	}
-	var at []int
-	for _, r := range marked {
-		at = append(at, r.Start, r.Start+r.Words)
-	}
 	f.places.of(doc, at)
-	for runs := marked; len(runs) > 0; {
-		n := 1
-		for n < len(runs) && runs[n].Item == runs[0].Item {
-			n++
-		}
-		if err := f.row(doc, runs[:n], rows); err != nil {
+	for _, runs := range marked {
+		if err := f.row(doc, runs, rows); err != nil {
 			return err
 		}
-		runs = runs[n:]
 	}
 	f.counts.add(doc.Key, CountContaminated, 1)
 	if f.Params.Drop {
@@ -354,7 +343,7 @@ func (f *searchFn) tell(doc *blocks.Document, rows, cuts, dropped func(int64, []
 		f.dropped.Add(f.in.Batch(doc.Key), func(block []byte) []byte { return blocks.AppendKey(block, doc.Key) }, dropped)
 		return nil
 	}
-	if err := f.cover(marked); err != nil {
+	if err := f.cover(slices.Concat(marked...)); err != nil {
 		return err
 	}
 	f.cut(doc, cuts)
@@ -394,18 +383,6 @@ func (f *searchFn) row(doc *blocks.Document, runs []passage.Run, emit func(int64
 	}
 	blocks.AddRow(&f.rows, int64(f.in.Shard(doc.Key)), doc.Key, it.key, &row, emit)
 	return nil
-}
-
-// span returns the span of an item's words from position start up to end, which are in one part.
-func (it *item) span(start, end int) textnorm.Span {
-	for _, p := range it.parts {
-		if n := len(p.words); start >= n+1 {
-			start, end = start-n-1, end-n-1
-			continue
-		}
-		return textnorm.Span{Start: p.spans[start].Start, End: p.spans[end-1].End}
-	}
-	return textnorm.Span{}
 }
 
 // cover sets covered to the merged spans of runs in the document.

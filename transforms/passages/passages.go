@@ -4,6 +4,7 @@ package passages
 
 import (
 	"encoding/binary"
+	"iter"
 	"slices"
 
 	"github.com/neardup/neardup/blocks"
@@ -92,13 +93,12 @@ type words struct {
 
 func newWords(p Params) words { return words{p.Text.New(), p.Whole} }
 
-// part returns the next part of a column at or after byte at, and the byte to continue from. The part is a unit or the
-// whole column.
-func (w words) part(text []byte, column textnorm.Span, at int) (part textnorm.Span, next int, ok bool) {
+// parts returns the parts of a column: its units, or the whole column.
+func (w words) parts(text []byte, column textnorm.Span) iter.Seq[textnorm.Span] {
 	if w.whole == Runs {
-		return column, column.End + 1, at <= column.End
+		return slices.Values([]textnorm.Span{column})
 	}
-	return unit(text, column.End, at, w.whole)
+	return units(text[:column.End], column.Start, w.whole)
 }
 
 // parted calls do with the words of each part of a document and the position of the first, and returns the number of
@@ -106,7 +106,7 @@ func (w words) part(text []byte, column textnorm.Span, at int) (part textnorm.Sp
 func (w words) parted(doc *blocks.Document, do func(position int, tokens []uint64)) (all int) {
 	position := 0
 	for _, column := range columnsOf(doc) {
-		for part, at, ok := w.part(doc.Text, column, column.Start); ok; part, at, ok = w.part(doc.Text, column, at) {
+		for part := range w.parts(doc.Text, column) {
 			tokens := w.shingler.Tokenise(doc.Text[part.Start:part.End])
 			do(position, tokens)
 			all += len(tokens)
@@ -150,7 +150,7 @@ func (p *places) of(doc *blocks.Document, runs []int) (all int) {
 	p.spans = slices.Grow(p.spans[:0], len(p.positions))
 	position, next := 0, 0
 	for _, column := range columnsOf(doc) {
-		for part, at, ok := p.part(doc.Text, column, column.Start); ok; part, at, ok = p.part(doc.Text, column, at) {
+		for part := range p.parts(doc.Text, column) {
 			for span := range p.shingler.Places(doc.Text[part.Start:part.End]) {
 				if next < len(p.positions) && p.positions[next] == position {
 					place := textnorm.Span{Start: part.Start + span.Start, End: part.Start + span.End}

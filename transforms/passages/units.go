@@ -2,37 +2,46 @@ package passages
 
 import (
 	"bytes"
+	"iter"
 	"unicode"
 
 	"github.com/neardup/neardup/kernels/passage"
 	"github.com/neardup/neardup/kernels/textnorm"
 )
 
-// unit returns the next line or paragraph of text[:end] at or after byte at, without the white space around it, and the
-// byte to continue from. A line ends at CR, LF or CRLF; blank lines separate paragraphs.
-func unit(text []byte, end, at int, kind Whole) (unit textnorm.Span, next int, ok bool) {
-	for at < end {
-		lineEnd := end
-		if n := bytes.IndexAny(text[at:end], "\r\n"); n >= 0 {
-			lineEnd = at + n
+// units yields the lines or paragraphs of text from byte at on, without the white space around them. A line ends at CR,
+// LF or CRLF; blank lines separate paragraphs.
+func units(text []byte, at int, kind Whole) iter.Seq[textnorm.Span] {
+	return func(yield func(textnorm.Span) bool) {
+		var unit textnorm.Span // empty between units
+		for at < len(text) {
+			end := len(text)
+			if n := bytes.IndexAny(text[at:], "\r\n"); n >= 0 {
+				end = at + n
+			}
+			line := bytes.TrimLeftFunc(text[at:end], unicode.IsSpace)
+			start := end - len(line)
+			line = bytes.TrimRightFunc(line, unicode.IsSpace)
+			if at = end + 1; at < len(text) && text[end] == '\r' && text[at] == '\n' {
+				at++
+			}
+			if len(line) > 0 {
+				if unit.End == 0 {
+					unit.Start = start
+				}
+				unit.End = start + len(line)
+			}
+			if unit.End > 0 && (kind == Lines || len(line) == 0) {
+				if !yield(unit) {
+					return
+				}
+				unit = textnorm.Span{}
+			}
 		}
-		line := bytes.TrimLeftFunc(text[at:lineEnd], unicode.IsSpace)
-		start := lineEnd - len(line)
-		line = bytes.TrimRightFunc(line, unicode.IsSpace)
-		if at = lineEnd + 1; at < end && text[lineEnd] == '\r' && text[at] == '\n' {
-			at++
-		}
-		switch {
-		case len(line) > 0 && !ok:
-			unit, ok = textnorm.Span{Start: start, End: start + len(line)}, true
-		case len(line) > 0:
-			unit.End = start + len(line)
-		}
-		if ok && (kind == Lines || len(line) == 0) {
-			break
+		if unit.End > 0 {
+			yield(unit)
 		}
 	}
-	return unit, at, ok
 }
 
 // grams finds the L-grams of the parts of documents.
