@@ -36,9 +36,15 @@ func TestApart(t *testing.T) {
 			})
 			slices.SortFunc(want, comparePairs)
 			for name, way := range map[string]func(func(x, y, shared int) bool){
-				"direct": func(emit func(x, y, shared int) bool) { directJoin(sets, border, th, apart, overlaps(sets), emit) },
-				"core":   func(emit func(x, y, shared int) bool) { directJoin(sets, border, th, apart, core.overlap, emit) },
-				"index":  func(emit func(x, y, shared int) bool) { newPrefixLists(sets, border, th).join(border, apart, emit) },
+				"direct": func(emit func(x, y, shared int) bool) {
+					directJoin(sets, border, measure{t: th}, apart, overlaps(sets), emit)
+				},
+				"core": func(emit func(x, y, shared int) bool) {
+					directJoin(sets, border, measure{t: th}, apart, core.overlap, emit)
+				},
+				"index": func(emit func(x, y, shared int) bool) {
+					newPrefixLists(sets, border, measure{t: th}).join(border, apart, emit)
+				},
 				"joined": func(emit func(x, y, shared int) bool) {
 					if border == 0 {
 						SelfJoin(sets, th, apart, func(i, j, shared int) bool { return emit(j, i, shared) })

@@ -38,7 +38,7 @@ func Connect(sets [][]uint64, t Threshold, tree []uint32, apart func(i, j int) b
 	if f.trees <= 1 {
 		return
 	}
-	index := newPrefixLists(ordered, 0, t)
+	index := newPrefixLists(ordered, 0, measure{t: t})
 	f.overlap = overlaps(index.lists) // the lists are shorter than the sets
 	if c, ok := index.core(0); ok {
 		f.overlap = c.overlap

@@ -84,7 +84,7 @@ var crowds = rapid.Custom(func(t *rapid.T) [][]uint64 {
 	return sets
 })
 
-func byIndex(f *forest) { f.connectByIndex(newPrefixLists(f.sets, 0, f.t)) }
+func byIndex(f *forest) { f.connectByIndex(newPrefixLists(f.sets, 0, measure{t: f.t})) }
 
 func TestConnectEqualsBruteForce(t *testing.T) {
 	// All ways of connecting groups of every size; the public one chooses a way.

@@ -19,7 +19,7 @@ func coreFrom(share float64) orderedJoin {
 	return func(sets [][]uint64, border int, t Threshold, emit func(x, y, shared int) bool) {
 		lists, numbers := numberShared(sets, portionSize, ranges(sets))
 		c := newCore(lists, int(share*float64(numbers)), numbers)
-		directJoin(sets, border, t, nil, c.overlap, emit)
+		directJoin(sets, border, measure{t: t}, nil, c.overlap, emit)
 	}
 }
 
@@ -97,7 +97,7 @@ func TestCoreIsChosen(t *testing.T) {
 		{"empty", make([][]uint64, 100), false},
 	} {
 		_, sets := bySize(c.sets)
-		if _, got := newPrefixLists(sets, 0, Threshold{4, 5}).core(0); got != c.want {
+		if _, got := newPrefixLists(sets, 0, measure{t: Threshold{4, 5}}).core(0); got != c.want {
 			t.Errorf("%s: chosen %v", c.name, got)
 		}
 	}

@@ -29,6 +29,34 @@ const parityLeast = 6
 // Sets around a few templates have nearly all elements in common, and such an index would yield most pairs. Their core
 // form makes it cheaper to compare all pairs.
 func SelfJoin(sets [][]uint64, t Threshold, apart func(i, j int) bool, emit func(i, j, shared int) bool) {
+	joinAll(sets, measure{t: t}, apart, emit)
+}
+
+// A measure says which sets are similar: those that reach a threshold, or of which the larger contains that fraction of
+// the smaller.
+type measure struct {
+	t         Threshold
+	contained bool
+}
+
+// minOverlap returns the minimum number of elements that similar sets of a and b elements share.
+func (m measure) minOverlap(a, b int) int {
+	if m.contained {
+		return m.t.MinSize(min(a, b))
+	}
+	return m.t.minOverlap(a, b)
+}
+
+// minSize returns the size of the smallest set that is similar to one of n elements, which is also the minimum number
+// of elements that they share.
+func (m measure) minSize(n int) int {
+	if m.contained {
+		return 1
+	}
+	return m.t.MinSize(n)
+}
+
+func joinAll(sets [][]uint64, m measure, apart func(i, j int) bool, emit func(i, j, shared int) bool) {
 	order, ordered := bySize(sets)
 	emitOrdered := func(x, y, shared int) bool {
 		i, j := order[x], order[y]
@@ -38,7 +66,7 @@ func SelfJoin(sets [][]uint64, t Threshold, apart func(i, j int) bool, emit func
 	if apart == nil {
 		apartOrdered = nil
 	}
-	joinOrdered(ordered, 0, t, apartOrdered, emitOrdered)
+	joinOrdered(ordered, 0, m, apartOrdered, emitOrdered)
 }
 
 // CrossJoin is like SelfJoin, but only for pairs of a set i of small and a set j of large. No set of small may have
@@ -52,7 +80,7 @@ func CrossJoin(small, large [][]uint64, t Threshold, apart func(i, j int) bool, 
 	if apart == nil {
 		apartOrdered = nil
 	}
-	joinOrdered(ordered, len(small), t, apartOrdered, func(x, y, shared int) bool {
+	joinOrdered(ordered, len(small), measure{t: t}, apartOrdered, func(x, y, shared int) bool {
 		return emit(order[y], order[x]-len(small), shared)
 	})
 }
@@ -60,19 +88,19 @@ func CrossJoin(small, large [][]uint64, t Threshold, apart func(i, j int) bool, 
 // joinOrdered emits the pairs y < x of sets of ascending size or, unless border is 0, those with y < border ≤ x. It
 // omits pairs that are apart.
 func joinOrdered(
-	sets [][]uint64, border int, t Threshold, apart func(x, y int) bool, emit func(x, y, shared int) bool,
+	sets [][]uint64, border int, m measure, apart func(x, y int) bool, emit func(x, y, shared int) bool,
 ) {
 	if len(sets) <= directLimit {
 		overlap := overlaps(sets)
 		if len(sets) >= parityLeast {
 			overlap = overlapsByParity(sets)
 		}
-		directJoin(sets, border, t, apart, overlap, emit)
+		directJoin(sets, border, m, apart, overlap, emit)
 		return
 	}
-	index := newPrefixLists(sets, border, t)
+	index := newPrefixLists(sets, border, m)
 	if c, ok := index.core(border); ok {
-		directJoin(sets, border, t, apart, c.overlap, emit)
+		directJoin(sets, border, m, apart, c.overlap, emit)
 	} else {
 		index.join(border, apart, emit)
 	}
@@ -116,13 +144,13 @@ func overlapsByParity(sets [][]uint64) func(x, y, need int) (shared int, ok bool
 // directJoin compares each set with all earlier ones that are large enough. overlap returns the number of elements that
 // two sets share, or false if it is below need.
 func directJoin(
-	sets [][]uint64, border int, t Threshold, apart func(x, y int) bool,
+	sets [][]uint64, border int, m measure, apart func(x, y int) bool,
 	overlap func(x, y, need int) (shared int, ok bool), emit func(x, y, shared int) bool,
 ) {
 	first := 0
 	for x := border; x < len(sets); x++ {
 		size := len(sets[x])
-		for smallest := t.MinSize(size); first < x && len(sets[first]) < smallest; {
+		for smallest := m.minSize(size); first < x && len(sets[first]) < smallest; {
 			first++
 		}
 		end := x
@@ -135,7 +163,7 @@ func directJoin(
 				continue
 			}
 			if n := len(sets[y]); n != partner {
-				partner, need = n, t.minOverlap(size, n)
+				partner, need = n, m.minOverlap(size, n)
 			}
 			shared, ok := overlap(x, y, need)
 			if ok && !emit(x, y, shared) {
@@ -154,7 +182,7 @@ type posting struct{ set, pos uint32 }
 // set k begins with len(sets[k]) − len(lists[k]) of them.
 type prefixLists struct {
 	sets         [][]uint64
-	t            Threshold
+	m            measure
 	lists        [][]uint32 // of numbers, as numberShared returns them
 	postings     []posting
 	starts, ends []int // by number
@@ -162,8 +190,8 @@ type prefixLists struct {
 
 // newPrefixLists returns empty lists with capacity for the postings of all sets or, unless border is 0, of the sets
 // before border.
-func newPrefixLists(sets [][]uint64, border int, t Threshold) *prefixLists {
-	p := &prefixLists{sets: sets, t: t}
+func newPrefixLists(sets [][]uint64, border int, m measure) *prefixLists {
+	p := &prefixLists{sets: sets, m: m}
 	var numbers int
 	p.lists, numbers = numberShared(sets, portionSize, ranges(sets))
 	ends := make([]int, numbers+1)
@@ -213,13 +241,13 @@ func (p *prefixLists) meetMost(border int) bool {
 // itself looks for smaller partners.
 func (p *prefixLists) indexed(x int) []uint32 {
 	size := len(p.sets[x])
-	return prefix(p.lists[x], size, p.t.minOverlap(size, size))
+	return prefix(p.lists[x], size, p.m.minOverlap(size, size))
 }
 
 // probed returns the prefix by which x looks for smaller sets.
 func (p *prefixLists) probed(x int) []uint32 {
 	size := len(p.sets[x])
-	return prefix(p.lists[x], size, p.t.MinSize(size))
+	return prefix(p.lists[x], size, p.m.minSize(size))
 }
 
 // add adds the postings of x, which must be the next larger set.
@@ -240,7 +268,7 @@ const ruledOut = -1
 
 // join joins by prefixes. It adds the postings, and must be called only once.
 func (p *prefixLists) join(border int, apart func(x, y int) bool, emit func(x, y, shared int) bool) {
-	sets, t, lists, postings, starts, ends := p.sets, p.t, p.lists, p.postings, p.starts, p.ends
+	sets, m, lists, postings, starts, ends := p.sets, p.m, p.lists, p.postings, p.starts, p.ends
 	candidates := make([]candidate, len(sets))
 	var met []uint32
 	for x, list := range lists {
@@ -250,7 +278,7 @@ func (p *prefixLists) join(border int, apart func(x, y int) bool, emit func(x, y
 		}
 		size := len(sets[x])
 		single := size - len(list)
-		smallest := t.MinSize(size)
+		smallest := m.minSize(size)
 		for i, w := range p.probed(x) {
 			// Sizes ascend, so a set that is too small for this one is too small for all later ones.
 			for starts[w] < ends[w] && len(sets[postings[starts[w]].set]) < smallest {
@@ -263,7 +291,7 @@ func (p *prefixLists) join(border int, apart func(x, y int) bool, emit func(x, y
 				}
 				partner := len(sets[q.set])
 				if c.need == 0 {
-					c.need = int32(t.minOverlap(size, partner))
+					c.need = int32(m.minOverlap(size, partner))
 					met = append(met, q.set)
 					if apart != nil && apart(x, int(q.set)) {
 						c.shared = ruledOut

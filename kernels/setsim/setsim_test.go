@@ -152,15 +152,15 @@ func TestSelfJoinEqualsBruteForce(t *testing.T) {
 }
 
 func plainJoin(sets [][]uint64, border int, t Threshold, emit func(x, y, shared int) bool) {
-	directJoin(sets, border, t, nil, overlaps(sets), emit)
+	directJoin(sets, border, measure{t: t}, nil, overlaps(sets), emit)
 }
 
 func indexJoin(sets [][]uint64, border int, t Threshold, emit func(x, y, shared int) bool) {
-	newPrefixLists(sets, border, t).join(border, nil, emit)
+	newPrefixLists(sets, border, measure{t: t}).join(border, nil, emit)
 }
 
 func chosenJoin(sets [][]uint64, border int, t Threshold, emit func(x, y, shared int) bool) {
-	joinOrdered(sets, border, t, nil, emit)
+	joinOrdered(sets, border, measure{t: t}, nil, emit)
 }
 
 func selfJoin(sets [][]uint64, t Threshold, emit func(i, j, shared int) bool) {
