@@ -41,21 +41,23 @@ func own(v Verifier, features [][]uint64) [][]uint64 {
 	return without
 }
 
-// SelfJoin is like v.SelfJoin, but omits pairs of two documents that are apart, and does not compare them. A nil apart
-// means none.
+// SelfJoin is like v.SelfJoin for features with traits, but omits pairs of two documents that are apart, which it does
+// not compare, and pairs that a rule forbids. A nil apart means none.
 func SelfJoin(v Verifier, features [][]uint64, apart []bool, emit func(i, j, score int) bool) {
+	plain, forbidden := own(v, features), separate(v, features, apart)
 	if sets, ok := AsSets(v); ok {
-		setsim.SelfJoin(own(v, features), sets.Jaccard(), separate(v, features, apart), emit)
+		setsim.SelfJoin(plain, sets.Jaccard(), forbidden, emit)
 		return
 	}
+	allowed := func(i, j, score int) bool { return forbidden != nil && forbidden(i, j) || emit(i, j, score) }
 	if !slices.Contains(apart, true) {
-		v.SelfJoin(features, emit)
+		v.SelfJoin(plain, allowed)
 		return
 	}
-	others, alone := part(features, apart)
+	others, alone := part(plain, apart)
 	more := true
 	v.SelfJoin(others.features, func(i, j, score int) bool {
-		more = emit(others.numbers[i], others.numbers[j], score)
+		more = allowed(others.numbers[i], others.numbers[j], score)
 		return more
 	})
 	if !more {
@@ -63,29 +65,33 @@ func SelfJoin(v Verifier, features [][]uint64, apart []bool, emit func(i, j, sco
 	}
 	v.CrossJoin(alone.features, others.features, func(i, j, score int) bool {
 		a, b := alone.numbers[i], others.numbers[j]
-		return emit(min(a, b), max(a, b), score)
+		return allowed(min(a, b), max(a, b), score)
 	})
 }
 
 // CrossJoin is like v.CrossJoin, but omits such pairs. apart has the documents of small first.
 func CrossJoin(v Verifier, small, large [][]uint64, apart []bool, emit func(i, j, score int) bool) {
+	n, all := len(small), slices.Concat(small, large)
+	plain, forbidden := own(v, all), separate(v, all, apart)
+	small, large = plain[:n], plain[n:]
 	if sets, ok := AsSets(v); ok {
-		crossSets(v, sets.Jaccard(), small, large, apart, emit)
+		crossSets(sets.Jaccard(), small, large, forbidden, emit)
 		return
 	}
+	allowed := func(i, j, score int) bool { return forbidden != nil && forbidden(i, n+j) || emit(i, j, score) }
 	if !slices.Contains(apart, true) {
-		v.CrossJoin(small, large, emit)
+		v.CrossJoin(small, large, allowed)
 		return
 	}
-	first, alone := part(small, apart[:len(small)])
-	second, aloneToo := part(large, apart[len(small):])
+	first, alone := part(small, apart[:n])
+	second, aloneToo := part(large, apart[n:])
 	more := true
 	for _, two := range [][2]numbered{{first, second}, {first, aloneToo}, {alone, second}} {
 		if !more {
 			return
 		}
 		v.CrossJoin(two[0].features, two[1].features, func(i, j, score int) bool {
-			more = emit(two[0].numbers[i], two[1].numbers[j], score)
+			more = allowed(two[0].numbers[i], two[1].numbers[j], score)
 			return more
 		})
 	}
@@ -94,18 +100,17 @@ func CrossJoin(v Verifier, small, large [][]uint64, apart []bool, emit func(i, j
 // crossSets implements CrossJoin for sets. With traits, some sets of small may be larger than some of large; then it
 // joins all of them.
 func crossSets(
-	v Verifier, t setsim.Threshold, small, large [][]uint64, apart []bool, emit func(i, j, score int) bool,
+	t setsim.Threshold, small, large [][]uint64, forbidden func(i, j int) bool, emit func(i, j, score int) bool,
 ) {
-	n, all := len(small), slices.Concat(small, large)
-	sets, separate := own(v, all), separate(v, all, apart)
+	n := len(small)
 	switch {
-	case separate == nil:
-		setsim.CrossJoin(sets[:n], sets[n:], t, nil, emit)
-	case ordered(sets[:n], sets[n:]):
-		setsim.CrossJoin(sets[:n], sets[n:], t, func(i, j int) bool { return separate(i, n+j) }, emit)
+	case forbidden == nil:
+		setsim.CrossJoin(small, large, t, nil, emit)
+	case ordered(small, large):
+		setsim.CrossJoin(small, large, t, func(i, j int) bool { return forbidden(i, n+j) }, emit)
 	default:
-		sameSide := func(i, j int) bool { return (i < n) == (j < n) || separate(i, j) }
-		setsim.SelfJoin(sets, t, sameSide, func(i, j, score int) bool { return emit(i, j-n, score) })
+		sameSide := func(i, j int) bool { return (i < n) == (j < n) || forbidden(i, j) }
+		setsim.SelfJoin(slices.Concat(small, large), t, sameSide, func(i, j, score int) bool { return emit(i, j-n, score) })
 	}
 }
 

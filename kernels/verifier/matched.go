@@ -79,26 +79,6 @@ func (m matched) Compare(a, b []uint64) (score int, ok bool) {
 	return m.Verifier.Compare(Own(m, a), Own(m, b))
 }
 
-func (m matched) SelfJoin(features [][]uint64, emit func(i, j, score int) bool) {
-	if _, sets := AsSets(m); sets {
-		SelfJoin(m, features, nil, emit)
-		return
-	}
-	m.Verifier.SelfJoin(own(m, features), func(i, j, score int) bool {
-		return !m.hold(features[i], features[j]) || emit(i, j, score)
-	})
-}
-
-func (m matched) CrossJoin(small, large [][]uint64, emit func(i, j, score int) bool) {
-	if _, sets := AsSets(m); sets {
-		CrossJoin(m, small, large, nil, emit)
-		return
-	}
-	m.Verifier.CrossJoin(own(m, small), own(m, large), func(i, j, score int) bool {
-		return !m.hold(small[i], large[j]) || emit(i, j, score)
-	})
-}
-
 // hold reports whether two documents satisfy the rules.
 func (m matched) hold(a, b []uint64) bool {
 	_, of := match.Own(a)

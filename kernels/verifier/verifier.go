@@ -44,7 +44,7 @@ type Verifier interface {
 	Compare(a, b []uint64) (score int, ok bool)
 
 	// SelfJoin calls emit once for every pair i < j of similar documents, by index, with its score. It ends if emit
-	// returns false.
+	// returns false. The features are without traits; the function SelfJoin takes care of rules.
 	SelfJoin(features [][]uint64, emit func(i, j, score int) bool)
 
 	// CrossJoin is like SelfJoin, but only for pairs of a document i of small and a document j of large. If the

@@ -280,8 +280,8 @@ func TestJoinsEnd(t *testing.T) {
 	for measure, c := range comparisons {
 		v := c.with(setsim.Threshold{Num: 1, Den: 2}).New()
 		for name, join := range map[string]func(func(i, j, score int) bool){
-			"SelfJoin":  func(emit func(i, j, score int) bool) { v.SelfJoin(same, emit) },
-			"CrossJoin": func(emit func(i, j, score int) bool) { v.CrossJoin(same, same, emit) },
+			"SelfJoin":  func(emit func(i, j, score int) bool) { verifier.SelfJoin(v, same, nil, emit) },
+			"CrossJoin": func(emit func(i, j, score int) bool) { verifier.CrossJoin(v, same, same, nil, emit) },
 		} {
 			pairs := 0
 			join(func(int, int, int) bool {
