@@ -128,11 +128,7 @@ func (s *Shingler) windows(dst, tokens []uint64) []uint64 {
 	case len(tokens) == 0:
 		return dst
 	case len(tokens) < k:
-		var sum uint64
-		for _, t := range tokens {
-			sum = sum*multiplier + t
-		}
-		return append(dst, wholeText(sum, len(tokens)))
+		return append(dst, wholeText(tokens))
 	}
 	n := len(tokens) - k + 1
 	dst = slices.Grow(dst, n)
@@ -140,9 +136,9 @@ func (s *Shingler) windows(dst, tokens []uint64) []uint64 {
 	return dst[:len(dst)+n]
 }
 
-// wholeText returns the hash of the only shingle of a text, given the sum over its tokens.
-func wholeText(sum uint64, tokens int) uint64 {
-	return hash.Mix(hash.Mix(sum) ^ uint64(tokens))
+// wholeText returns the hash of the only shingle of a text.
+func wholeText(tokens []uint64) uint64 {
+	return hash.Mix(hash.Mix(polynomial(tokens)) ^ uint64(len(tokens)))
 }
 
 // Apart says that the next texts are those of the document with this key and these values. Documents that match.Append

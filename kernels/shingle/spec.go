@@ -60,6 +60,11 @@ func (s Spec) Steps() string {
 	return s.Normalize.String() + "," + s.Words.String()
 }
 
+// OfWords returns the spec of the single words of normalised texts, whatever shingles are made of.
+func (s Spec) OfWords() Spec {
+	return Spec{Shingle: Config{Kind: Word, K: 1}, Normalize: s.Normalize, MaxBytes: s.MaxBytes}
+}
+
 // New returns a Shingler for the spec.
 func (s Spec) New() *Shingler {
 	shingler := New(s.Shingle, s.Normalize)

@@ -36,7 +36,7 @@ func (s *Shingler) anchored(dst, tokens []uint64) []uint64 {
 		}
 	}
 	if len(dst) == first {
-		dst = append(dst, wholeText(polynomial(tokens), len(tokens)))
+		dst = append(dst, wholeText(tokens))
 	}
 	return dst
 }
@@ -56,22 +56,3 @@ func cutTo32(hashes []uint64, first int) []uint64 {
 	}
 	return hashes
 }
-
-// A WordCounter counts the words of texts. It is not safe for concurrent use.
-type WordCounter struct {
-	shingler *Shingler
-}
-
-// NewWordCounter returns a WordCounter for texts that become shingles as s defines.
-func NewWordCounter(s Spec) *WordCounter {
-	return &WordCounter{Spec{Shingle: Config{Kind: Word, K: 1}, Normalize: s.Normalize, MaxBytes: s.MaxBytes}.New()}
-}
-
-// Words returns the number of words of text after normalisation, whatever shingles are made of, or 0 if it is too
-// large.
-func (c *WordCounter) Words(text []byte) int {
-	return len(c.shingler.Tokenise(text))
-}
-
-// Trim releases the memory that a long text took.
-func (c *WordCounter) Trim() { c.shingler.Trim() }

@@ -10,10 +10,7 @@ func hashWindowsPlain(dst, tokens []uint64, k int) {
 	for range k {
 		power *= multiplier
 	}
-	var sum uint64
-	for _, t := range tokens[:k] {
-		sum = sum*multiplier + t
-	}
+	sum := polynomial(tokens[:k])
 	leaving, next := tokens[0], tokens[1:len(dst)]
 	dst[0] = hash.Mix(sum)
 	dst = dst[1:]

@@ -102,7 +102,7 @@ func (p *Plan) takeSurvey(ctx context.Context) (*survey, error) {
 	}
 	var (
 		counter   = script.NewCounter()
-		words     = shingle.NewWordCounter(p.Spec)
+		words     = p.Spec.OfWords().New()
 		typed     = map[string][]string{}
 		numbers   = map[string]int32{}
 		filled    int
@@ -140,7 +140,7 @@ func (p *Plan) takeSurvey(ctx context.Context) (*survey, error) {
 		}
 
 		s.text += int64(len(d.Text))
-		s.bytes, s.words = append(s.bytes, int32(len(d.Text))), append(s.words, int32(words.Words(d.Text)))
+		s.bytes, s.words = append(s.bytes, int32(len(d.Text))), append(s.words, int32(len(words.Tokenise(d.Text))))
 		words.Trim()
 		name := d.File.Source
 		if p.Listing.Inputs.OneDocument(d.Key.File()) {

@@ -18,7 +18,6 @@ import (
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/setsim"
-	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/verifier"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/output/index"
@@ -344,7 +343,7 @@ func (r *Job) fits(named string, text []byte) error {
 		return job.Usage("%s: larger than --max-doc-bytes %d", named, int64(r.config.MaxDocBytes))
 	}
 	if least := r.config.MinWords; least > 0 {
-		if words := shingle.NewWordCounter(r.plan.Spec).Words(text); words < least {
+		if words := len(r.plan.Spec.OfWords().New().Tokenise(text)); words < least {
 			return job.Usage("%s: the text is not compared: it has %d words; lower --min-words %d", named, words, least)
 		}
 	}

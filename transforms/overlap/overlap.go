@@ -87,9 +87,7 @@ func (f *featuresFn) Setup() {
 	for _, setting := range f.Params.Settings {
 		f.shinglers = append(f.shinglers, setting.Text.New())
 	}
-	plain := shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 1},
-		Normalize: f.Params.Settings[0].Text.Normalize, MaxBytes: f.Params.Settings[0].Text.MaxBytes}
-	f.reader = copies.NewReader(plain, shingle.Set)
+	f.reader = copies.NewReader(f.Params.Settings[0].Text.OfWords(), shingle.Set)
 }
 
 func (f *featuresFn) ProcessElement(block []byte, features, listed func(int64, []byte)) error {

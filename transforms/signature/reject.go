@@ -65,12 +65,12 @@ type longEnoughFn struct {
 	Least  int
 
 	inputs   *blocks.Inputs
-	counter  *shingle.WordCounter
+	words    *shingle.Shingler
 	rejected blocks.Buffers
 }
 
 func (f *longEnoughFn) Setup(ctx context.Context) (err error) {
-	f.counter = shingle.NewWordCounter(f.Text)
+	f.words = f.Text.OfWords().New()
 	f.inputs, err = storage.Shared[blocks.Inputs](ctx, f.Inputs)
 	return err
 }
@@ -80,7 +80,7 @@ func (f *longEnoughFn) ProcessElement(block []byte, long func([]byte), rejected 
 	all := true
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
-		if words := f.counter.Words(doc.Text); words < f.Least && !f.Text.TooLarge(doc.Text) {
+		if words := len(f.words.Tokenise(doc.Text)); words < f.Least && !f.Text.TooLarge(doc.Text) {
 			all = false
 			reject(&f.rejected, f.inputs, &doc, records.ReasonTooShort,
 				fmt.Sprintf("%d words; --min-words is %d", words, f.Least), rejected)
@@ -88,7 +88,7 @@ func (f *longEnoughFn) ProcessElement(block []byte, long func([]byte), rejected 
 		}
 		out = blocks.AppendDocument(out, &doc)
 	}
-	f.counter.Trim()
+	f.words.Trim()
 	switch {
 	case all:
 		long(block)
