@@ -78,66 +78,50 @@ func number(one, other int) int64 {
 // maxNumbers bounds the numbers of a set in one element.
 const maxNumbers = 8 << 10
 
-// member is a document in a group of two cells.
-type member struct {
-	doc      blocks.Key
-	cell     int
-	features []uint64
-}
-
 // ofSets reports whether features are sets. Other features are ordered, and are not split into parts.
 func ofSets(v verifier.Verifier) bool {
 	_, ok := v.(verifier.Sets)
 	return ok
 }
 
-// members returns the documents of a group in input order, each with its features.
-func (p *Params) members(packed func(*[]byte) bool) (members []*member, err error) {
-	byKey := map[blocks.Key]*member{}
-	err = gather.Each(packed, func(d *blocks.Decoder) {
+// featuresOf returns the features of the documents of a group.
+func (p *Params) featuresOf(packed func(*[]byte) bool) (map[blocks.Key][]uint64, error) {
+	of := map[blocks.Key][]uint64{}
+	err := gather.Each(packed, func(d *blocks.Decoder) {
 		key, numbers := d.Numbers(nil)
-		if byKey[key] == nil {
-			byKey[key] = &member{doc: key, cell: p.cellOf(key)}
-		}
-		byKey[key].features = append(byKey[key].features, numbers...)
+		of[key] = append(of[key], numbers...)
 	})
-	if err != nil {
-		return nil, err
-	}
-	sets := ofSets(p.Verifier.New())
-	for _, key := range slices.Sorted(maps.Keys(byKey)) {
-		m := byKey[key]
-		if sets {
-			m.features = shingle.Set(m.features) // the parts come in any order
+	if ofSets(p.Verifier.New()) {
+		for key, features := range of {
+			of[key] = shingle.Set(features) // the parts come in any order
 		}
-		members = append(members, m)
 	}
-	return members, nil
+	return of, err
 }
 
-// foundPairs collects the pairs of one call.
+// foundPairs collects the pairs of one call among documents with these features.
 type foundPairs struct {
-	params   Params
+	params   *Params
 	verifier verifier.Verifier
+	features map[blocks.Key][]uint64
 	n        int
 	out      blocks.Buffers
-	emit     func(int64, []byte)
 }
 
-func (p *Params) found(emit func(int64, []byte)) *foundPairs {
-	return &foundPairs{params: *p, verifier: p.Verifier.New(), emit: emit}
+func (p *Params) found(packed func(*[]byte) bool) (*foundPairs, error) {
+	features, err := p.featuresOf(packed)
+	return &foundPairs{params: p, verifier: p.Verifier.New(), features: features}, err
 }
 
-// compare adds the pair of a and b, a before b, if they are similar.
-func (f *foundPairs) compare(ctx context.Context, a, b *member) error {
-	if _, ok := f.verifier.Compare(a.features, b.features); !ok {
+// compare emits a pair if it is similar.
+func (f *foundPairs) compare(ctx context.Context, pair blocks.Edge, emit func(int64, []byte)) error {
+	if _, ok := f.verifier.Compare(f.features[pair.A], f.features[pair.B]); !ok {
 		return nil
 	}
 	if f.n++; f.n > f.params.Most {
 		return f.params.tooMany(ctx)
 	}
-	f.out.Add(gather.Key, func(block []byte) []byte { return blocks.AppendEdge(block, blocks.Edge{A: a.doc, B: b.doc}) },
-		f.emit)
+	f.out.Add(gather.Key, func(block []byte) []byte { return blocks.AppendEdge(block, pair) }, emit)
 	return nil
 }
 
@@ -220,17 +204,19 @@ type bruteFn struct{ Params Params }
 func (f *bruteFn) ProcessElement(
 	ctx context.Context, cells int64, packed func(*[]byte) bool, emit func(int64, []byte),
 ) error {
-	members, err := f.Params.members(packed)
+	found, err := f.Params.found(packed)
 	if err != nil {
 		return err
 	}
-	found, pairs := f.Params.found(emit), int64(0)
-	for i, a := range members {
-		for _, b := range members[i+1:] {
-			if number(a.cell, b.cell) != cells { // several calls have the documents of one cell
+	pairs := int64(0)
+	keys := slices.Sorted(maps.Keys(found.features))
+	for i, a := range keys {
+		own := f.Params.cellOf(a)
+		for _, b := range keys[i+1:] {
+			if number(own, f.Params.cellOf(b)) != cells { // several calls have the documents of one cell
 				continue
 			}
-			if err := found.compare(ctx, a, b); err != nil {
+			if err := found.compare(ctx, blocks.Edge{A: a, B: b}, emit); err != nil {
 				return err
 			}
 			pairs++

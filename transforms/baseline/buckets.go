@@ -232,15 +232,10 @@ type verifyFn struct{ Params Params }
 func (f *verifyFn) ProcessElement(
 	ctx context.Context, _ int64, features, edges func(*[]byte) bool, emit func(int64, []byte),
 ) error {
-	members, err := f.Params.members(features)
+	found, err := f.Params.found(features)
 	if err != nil {
 		return err
 	}
-	byKey := map[blocks.Key]*member{}
-	for _, m := range members {
-		byKey[m.doc] = m
-	}
-	found := f.Params.found(emit)
 	var pairs []blocks.Edge
 	var block []byte
 	for edges(&block) {
@@ -249,7 +244,7 @@ func (f *verifyFn) ProcessElement(
 		}
 		compared.Inc(ctx, int64(len(pairs)))
 		for _, pair := range pairs {
-			if err := found.compare(ctx, byKey[pair.A], byKey[pair.B]); err != nil {
+			if err := found.compare(ctx, pair, emit); err != nil {
 				return err
 			}
 		}

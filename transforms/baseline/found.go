@@ -111,13 +111,9 @@ func (f *foundFn) ProcessElement(ctx context.Context, _ []byte, others, pairs fu
 type scoredFn struct{ Params Params }
 
 func (f *scoredFn) ProcessElement(_ int64, features, pairs func(*[]byte) bool, emit func(int64, []byte)) error {
-	members, err := f.Params.members(features)
+	of, err := f.Params.featuresOf(features)
 	if err != nil {
 		return err
-	}
-	of := map[blocks.Key][]uint64{}
-	for _, m := range members {
-		of[m.doc] = m.features
 	}
 	verifier := f.Params.Verifier.New()
 	return gather.Each(pairs, func(d *blocks.Decoder) {
