@@ -149,20 +149,44 @@ func eachHashed(packed func(*[]byte) bool, do func(hashedDoc)) error {
 	})
 }
 
+// maker makes the features of documents.
+type maker struct {
+	features func(shingles []uint64) []uint64
+	shingler *shingle.Shingler
+}
+
+func (p Params) maker(ctx context.Context) (m maker, err error) {
+	m.shingler = p.Text.New()
+	m.features, err = frequencies.Features(ctx, p.Verifier)
+	return m, err
+}
+
+// each calls do with the features of each document of a block that has shingles.
+func (m *maker) each(block []byte, do func(doc blocks.Key, set []uint64)) error {
+	d := blocks.NewDecoder(block)
+	for doc := range d.Documents() {
+		m.shingler.Apart(uint64(doc.Key), doc.Values)
+		m.shingler.Tokenise(doc.Text)
+		if shingles := m.shingler.InPlace(); len(shingles) > 0 {
+			do(doc.Key, m.features(shingles))
+		}
+	}
+	m.shingler.Trim()
+	return d.Err()
+}
+
 // smallestFn emits the documents of a bundle whose sets have the smallest hashes.
 //
 //	blocks of documents → KV<gather.Key, hashed documents>
 type smallestFn struct {
 	Params Params
 
-	features func(shingles []uint64) []uint64
-	shingler *shingle.Shingler
+	maker    maker
 	smallest *quality.Smallest[blocks.Key]
 }
 
 func (f *smallestFn) Setup(ctx context.Context) (err error) {
-	f.shingler = f.Params.Text.New()
-	f.features, err = frequencies.Features(ctx, f.Params.Verifier)
+	f.maker, err = f.Params.maker(ctx)
 	return err
 }
 
@@ -171,16 +195,7 @@ func (f *smallestFn) StartBundle(func(int64, []byte)) {
 }
 
 func (f *smallestFn) ProcessElement(block []byte, _ func(int64, []byte)) error {
-	d := blocks.NewDecoder(block)
-	for doc := range d.Documents() {
-		f.shingler.Apart(uint64(doc.Key), doc.Values)
-		f.shingler.Tokenise(doc.Text)
-		if shingles := f.shingler.InPlace(); len(shingles) > 0 {
-			f.smallest.Add(hash.Sequence(f.features(shingles)), doc.Key)
-		}
-	}
-	f.shingler.Trim()
-	return d.Err()
+	return f.maker.each(block, func(doc blocks.Key, set []uint64) { f.smallest.Add(hash.Sequence(set), doc) })
 }
 
 func (f *smallestFn) FinishBundle(emit func(int64, []byte)) {
@@ -223,30 +238,22 @@ type sampleFn struct {
 	Params   Params
 	Gathered bool
 
-	features func(shingles []uint64) []uint64
-	shingler *shingle.Shingler
+	maker maker
 }
 
 func (f *sampleFn) Setup(ctx context.Context) (err error) {
-	f.shingler = f.Params.Text.New()
-	f.features, err = frequencies.Features(ctx, f.Params.Verifier)
+	f.maker, err = f.Params.maker(ctx)
 	return err
 }
 
 func (f *sampleFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
-	d := blocks.NewDecoder(block)
-	for doc := range d.Documents() {
-		key := int64(doc.Key)
+	return f.maker.each(block, func(doc blocks.Key, set []uint64) {
+		key := int64(doc)
 		if f.Gathered {
 			key = gather.Key
 		}
-		f.shingler.Apart(uint64(doc.Key), doc.Values)
-		f.shingler.Tokenise(doc.Text)
-		set := f.features(f.shingler.InPlace())
-		blocks.SetParts(nil, doc.Key, blocks.Hash(hash.Sequence(set)), set, func(part []byte) { emit(key, part) })
-	}
-	f.shingler.Trim()
-	return d.Err()
+		blocks.SetParts(nil, doc, blocks.Hash(hash.Sequence(set)), set, func(part []byte) { emit(key, part) })
+	})
 }
 
 // leaveOutFn passes on the sampled sets that are in no crowd, and an empty part for each set in a crowd.
@@ -304,12 +311,11 @@ func (f *writeSampleFn) ProcessElement(
 type probeFn struct {
 	Params Params
 
-	features func(shingles []uint64) []uint64
-	shingler *shingle.Shingler
-	sample   blocks.Sets
-	finder   verifier.Finder
-	first    map[match]blocks.Key // first document of a block with the matching set
-	out      blocks.Buffers
+	maker  maker
+	sample blocks.Sets
+	finder verifier.Finder
+	first  map[match]blocks.Key // first document of a block with the matching set
+	out    blocks.Buffers
 }
 
 // match is a sampled set, by its index, and the hash of another set that is similar to it.
@@ -319,8 +325,7 @@ type match struct {
 }
 
 func (f *probeFn) Setup(ctx context.Context) (err error) {
-	f.shingler = f.Params.Text.New()
-	if f.features, err = frequencies.Features(ctx, f.Params.Verifier); err != nil {
+	if f.maker, err = f.Params.maker(ctx); err != nil {
 		return err
 	}
 	data, err := storage.ReadFile(ctx, f.Params.sampleFile())
@@ -347,15 +352,7 @@ func (f *probeFn) StartBundle(func(int64, []byte)) {
 }
 
 func (f *probeFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
-	d := blocks.NewDecoder(block)
-	for doc := range d.Documents() {
-		f.shingler.Apart(uint64(doc.Key), doc.Values)
-		f.shingler.Tokenise(doc.Text)
-		shingles := f.shingler.InPlace()
-		if len(shingles) == 0 {
-			continue
-		}
-		set := f.features(shingles)
+	err := f.maker.each(block, func(doc blocks.Key, set []uint64) {
 		var sum blocks.Hash
 		f.finder.Similar(set, 0, func(i, _ int) {
 			if slices.Equal(set, f.sample.Sets[i]) {
@@ -365,17 +362,16 @@ func (f *probeFn) ProcessElement(block []byte, emit func(int64, []byte)) error {
 				sum = blocks.Hash(hash.Sequence(set))
 			}
 			m := match{i, sum}
-			if key, ok := f.first[m]; !ok || doc.Key < key {
-				f.first[m] = doc.Key
+			if key, ok := f.first[m]; !ok || doc < key {
+				f.first[m] = doc
 			}
 			if len(f.first) >= mostMatches {
 				f.pass(emit)
 			}
 		})
-	}
-	f.shingler.Trim()
+	})
 	f.pass(emit)
-	return d.Err()
+	return err
 }
 
 // mostMatches is the maximum number of matches held, usually all of a block.
