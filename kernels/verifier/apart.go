@@ -110,7 +110,8 @@ func crossSets(
 		setsim.CrossJoin(small, large, t, func(i, j int) bool { return forbidden(i, n+j) }, emit)
 	default:
 		sameSide := func(i, j int) bool { return (i < n) == (j < n) || forbidden(i, j) }
-		setsim.SelfJoin(slices.Concat(small, large), t, sameSide, func(i, j, score int) bool { return emit(i, j-n, score) })
+		all := slices.Concat(small, large)
+		setsim.SelfJoin(all, t, sameSide, func(i, j, score int) bool { return emit(i, j-n, score) })
 	}
 }
 
