@@ -2,7 +2,7 @@ package report
 
 import (
 	"fmt"
-	"math/bits"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -46,11 +46,11 @@ func columns(out *printer, e *records.Example) {
 	width := (out.width - 2*margin) / 2
 	a, b := window(strings.Fields(e.TextA), strings.Fields(e.TextB))
 	commonA, commonB := common(a, b)
-	left, right := column(a, commonA, width), column(b, commonB, width)
+	// red on the left and green on the right, as in diff
+	left, right := out.column(a, commonA, width, terminal.Red), out.column(b, commonB, width, terminal.Green)
 	row := func(left, right cell) {
-		pad := strings.Repeat(" ", max(0, width-left.width))
-		out.printf("%*s%s\n", margin, "", strings.TrimRight(left.text(out, onlyLeft)+pad+strings.Repeat(" ", margin)+
-			right.text(out, onlyRight), " "))
+		pad := strings.Repeat(" ", max(0, width-left.width)+margin)
+		out.printf("%*s%s\n", margin, "", strings.TrimRight(left.text+pad+right.text, " "))
 	}
 	row(plain(clip(e.Pair.IDA, width)), plain(clip(e.Pair.IDB, width)))
 	if e.FateA+e.FateB != "" {
@@ -79,36 +79,13 @@ func without(words []string, common []bool) (left []string) {
 	return left
 }
 
-// A cell is one line of a column: words, some of them marked.
+// A cell is one line of a column; its width is in characters, without colours.
 type cell struct {
-	words  []string
-	marked []bool
-	width  int
+	text  string
+	width int
 }
 
-func plain(text string) cell {
-	return cell{[]string{text}, []bool{false}, utf8.RuneCountInString(text)}
-}
-
-// Colours of marked words on a terminal: red on the left, green on the right, as in diff.
-const (
-	onlyLeft  = terminal.Red
-	onlyRight = terminal.Green
-)
-
-// text returns the line, with its marked words in a colour if the printer uses colours.
-func (c cell) text(out *printer, color string) string {
-	if !out.colors {
-		return strings.Join(c.words, " ")
-	}
-	shown := make([]string, len(c.words))
-	for i, word := range c.words {
-		if shown[i] = word; c.marked[i] {
-			shown[i] = color + word + terminal.Reset
-		}
-	}
-	return strings.Join(shown, " ")
-}
+func plain(text string) cell { return cell{text, utf8.RuneCountInString(text)} }
 
 func line(lines []cell, i int) cell {
 	if i < len(lines) {
@@ -131,48 +108,24 @@ func window(a, b []string) (partA, partB []string) {
 }
 
 // common marks the words of a longest common subsequence.
-//
-// A row has one bit per j, which says whether the longest subsequence of a[i:] and b[j:] is longer than that of a[i:]
-// and b[j+1:]. A row follows from the one below it, 64 bits at a time (Hyyrö 2004, "Bit-parallel LCS-length computation
-// revisited").
 func common(a, b []string) (inA, inB []bool) {
-	numbers := make(map[string]int32, len(a)+len(b))
-	numbersA, numbersB := numbered(a, numbers), numbered(b, numbers)
-	width := len(b)/64 + 1
-	places := make([]uint64, len(numbers)*width) // positions of each number in b; b[j] is at bit len(b)-1-j
-	for j, number := range numbersB {
-		at := len(b) - 1 - j
-		places[int(number)*width+at/64] |= 1 << (at % 64)
-	}
-	rows := make([]uint64, (len(a)+1)*width) // the bits are inverted
-	row := func(i int) []uint64 { return rows[i*width:][:width] }
-	for k := range row(len(a)) {
-		row(len(a))[k] = ^uint64(0)
-	}
-	for i := len(a) - 1; i >= 0; i-- {
-		of, below, carry := places[int(numbersA[i])*width:], row(i+1), uint64(0)
-		for k, v := range below {
-			both := v & of[k]
-			var sum uint64
-			sum, carry = bits.Add64(v, both, carry)
-			row(i)[k] = sum | v&^both
+	longest := make([][]int, len(a)+1) // of a[i:] and b[j:]
+	longest[len(a)] = make([]int, len(b)+1)
+	for i, word := range slices.Backward(a) {
+		longest[i] = make([]int, len(b)+1)
+		for j, other := range slices.Backward(b) {
+			if longest[i][j] = max(longest[i+1][j], longest[i][j+1]); word == other {
+				longest[i][j] = longest[i+1][j+1] + 1
+			}
 		}
-	}
-	// longest returns the length of the longest subsequence of a[i:] and b[j:].
-	longest := func(i, j int) (n int) {
-		at := len(b) - j
-		for _, v := range row(i)[:at/64] {
-			n += 64 - bits.OnesCount64(v)
-		}
-		return n + bits.OnesCount64(^row(i)[at/64]&(1<<(at%64)-1))
 	}
 	inA, inB = make([]bool, len(a)), make([]bool, len(b))
 	for i, j := 0, 0; i < len(a) && j < len(b); {
 		switch {
-		case numbersA[i] == numbersB[j]:
+		case a[i] == b[j]:
 			inA[i], inB[j] = true, true
 			i, j = i+1, j+1
-		case longest(i+1, j) >= longest(i, j+1):
+		case longest[i+1][j] >= longest[i][j+1]:
 			i++
 		default:
 			j++
@@ -181,37 +134,26 @@ func common(a, b []string) (inA, inB []bool) {
 	return inA, inB
 }
 
-// numbered returns a number for each word; equal words have the same number.
-func numbered(words []string, numbers map[string]int32) []int32 {
-	of := make([]int32, len(words))
-	for i, word := range words {
-		n, ok := numbers[word]
-		if !ok {
-			n = int32(len(numbers))
-			numbers[word] = n
-		}
-		of[i] = n
-	}
-	return of
-}
-
-// column wraps words to the column's width, with words that are not common in brackets.
-func column(words []string, common []bool, width int) (lines []cell) {
+// column wraps words to the column's width, with words that are not common in brackets and, on a terminal, in a colour.
+func (p *printer) column(words []string, common []bool, width int, color string) (lines []cell) {
 	var last cell
 	for i, word := range words {
 		if !common[i] {
 			word = "[" + word + "]"
 		}
-		word = clip(word, width)
-		n := utf8.RuneCountInString(word)
-		if last.width > 0 && last.width+1+n > width {
+		next := plain(clip(word, width))
+		if !common[i] && p.colors {
+			next.text = color + next.text + terminal.Reset
+		}
+		switch {
+		case last.width == 0:
+			last = next
+		case last.width+1+next.width > width:
 			lines = append(lines, last)
-			last = cell{}
+			last = next
+		default:
+			last = cell{last.text + " " + next.text, last.width + 1 + next.width}
 		}
-		if last.width > 0 {
-			last.width++
-		}
-		last.words, last.marked, last.width = append(last.words, word), append(last.marked, !common[i]), last.width+n
 	}
 	return append(lines, last)
 }
