@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"math"
 	"path"
 	"regexp"
 	"slices"
@@ -49,6 +50,9 @@ func (t *tally) Removed() int64 { return t.Exact + t.Near }
 // Documents returns the total number, if all are known.
 func (t *tally) Documents() int64 { return t.Kept + t.Removed() }
 
+// Share returns the share that was removed.
+func (t *tally) Share() float64 { return float64(t.Removed()) / math.Max(1, float64(t.Documents())) }
+
 func (t *tally) add(other tally) {
 	t.Kept, t.Exact, t.Near = t.Kept+other.Kept, t.Exact+other.Exact, t.Near+other.Near
 }
@@ -56,6 +60,8 @@ func (t *tally) add(other tally) {
 // cluster is one of the largest clusters.
 type cluster struct {
 	Name    int64
+	Number  int   // in their list
+	Pairs   []int // numbers of its shown pairs
 	Members int32
 	Kept    int
 	First   []records.Clustered // the first documents, and a kept one if none of them is
@@ -101,6 +107,9 @@ func find(ctx context.Context, f *output.Finished) (*findings, error) {
 	if wrote(&f.Run, output.Corpus) && wrote(&f.Run, output.Removed) {
 		found.totals = true
 		found.corpus(f)
+	}
+	for i, c := range found.largest {
+		c.Number = i + 1
 	}
 	found.partition()
 	return found, nil
@@ -279,13 +288,13 @@ func (found *findings) removed(ctx context.Context, f *output.Finished) error {
 	return nil
 }
 
-func (found *findings) of(source string) *tally {
-	t := found.sources[source]
-	if t == nil {
-		t = &tally{}
-		found.sources[source] = t
+func (found *findings) of(source string) *tally { return tallyOf(found.sources, source) }
+
+func tallyOf(tallies map[string]*tally, name string) *tally {
+	if tallies[name] == nil {
+		tallies[name] = &tally{}
 	}
-	return t
+	return tallies[name]
 }
 
 // sourceOf returns the source that a document is counted under: its file, or the folder of a file that is a document.
@@ -354,13 +363,9 @@ func (found *findings) corpus(f *output.Finished) {
 func (found *findings) partition() {
 	for source, t := range found.sources {
 		for part := range strings.SplitSeq(path.Dir(source), "/") {
-			if key, _, is := strings.Cut(part, "="); !is || key == "" {
-				continue
+			if strings.Index(part, "=") > 0 {
+				tallyOf(found.partitions, part).add(*t)
 			}
-			if found.partitions[part] == nil {
-				found.partitions[part] = &tally{}
-			}
-			found.partitions[part].add(*t)
 		}
 	}
 }

@@ -89,10 +89,9 @@ func studyMatrices(s *records.Study) []matrix {
 		"x numbers the shingles; 1 marks those of a document", of("x", "shingle", "documents", "occurrences")...)
 	permutations := table("permutations", "Permutations", "h(x) of each function: the new number of row x", "x")
 	for x, row := range from.Shingles {
-		number := strconv.Itoa(x)
-		shingles.rows = append(shingles.rows, append(
-			[]string{number, row.Text, strconv.Itoa(row.Documents), strconv.Itoa(row.Occurrences)}, texts(row.In)...))
-		permutations.rows = append(permutations.rows, []string{number})
+		shingles.rows = append(shingles.rows,
+			append(cells[any](x, row.Text, row.Documents, row.Occurrences), cells(row.In...)...))
+		permutations.rows = append(permutations.rows, cells(x))
 	}
 	functions := table("functions", "Functions",
 		"h(x) = (a·x + b) mod c, where c is the first prime above the number of shingles", "h", "a", "b", "c")
@@ -100,10 +99,10 @@ func studyMatrices(s *records.Study) []matrix {
 		of("h")...)
 	for i, f := range from.Functions {
 		name := fmt.Sprintf("h%d", i+1)
-		functions.rows = append(functions.rows, append([]string{name}, texts([]uint64{f.A, f.B, f.C})...))
+		functions.rows = append(functions.rows, append([]string{name}, cells(f.A, f.B, f.C)...))
 		signatures.rows = append(signatures.rows, append([]string{name}, across(from.Signatures, i)...))
 		permutations.Head = append(permutations.Head, name)
-		for x, value := range texts(f.Values) {
+		for x, value := range cells(f.Values...) {
 			permutations.rows[x] = append(permutations.rows[x], value)
 		}
 	}
@@ -111,9 +110,8 @@ func studyMatrices(s *records.Study) []matrix {
 	buckets := table("buckets", "Buckets", "The CRC-32 of each label; equal values in a row are one bucket",
 		of("band")...)
 	for band := range len(from.Functions) / from.Rows {
-		number := strconv.Itoa(band + 1)
-		labels.rows = append(labels.rows, append([]string{number}, across(from.Labels, band)...))
-		buckets.rows = append(buckets.rows, append([]string{number}, across(from.Buckets, band)...))
+		labels.rows = append(labels.rows, append(cells(band+1), across(from.Labels, band)...))
+		buckets.rows = append(buckets.rows, append(cells(band+1), across(from.Buckets, band)...))
 	}
 	tf := table("tf", "Documents × words, tf", "How often a document has each word; one row per word",
 		of("word", "documents")...)
@@ -121,7 +119,7 @@ func studyMatrices(s *records.Study) []matrix {
 		"tf · idf, where idf = log2(1 + documents / documents with the word), rounded down to 1/4096; one row per word",
 		of("word", "idf")...)
 	for _, word := range from.Words {
-		tf.rows = append(tf.rows, append([]string{word.Text, strconv.Itoa(word.Documents)}, texts(word.TF)...))
+		tf.rows = append(tf.rows, append(cells[any](word.Text, word.Documents), cells(word.TF...)...))
 		row := []string{word.Text, fmt.Sprintf("%.4f", word.IDF)}
 		for _, weight := range word.TFIDF {
 			row = append(row, fmt.Sprintf("%.4f", weight))
@@ -129,13 +127,6 @@ func studyMatrices(s *records.Study) []matrix {
 		tfIDF.rows = append(tfIDF.rows, row)
 	}
 	return []matrix{shingles, functions, permutations, signatures, labels, buckets, tf, tfIDF}
-}
-
-func texts[T int | uint64](values []T) (all []string) {
-	for _, v := range values {
-		all = append(all, fmt.Sprint(v))
-	}
-	return all
 }
 
 // across returns value i of each document, or a dash for a document without values.

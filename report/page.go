@@ -14,6 +14,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,27 +64,24 @@ func Page(ctx context.Context, w io.Writer, f *output.Finished, read Texts) erro
 			return err
 		}
 	}
+	return render(terminal.Text(w), pageTemplate, p)
+}
+
+//go:embed style.html
+var styleTemplate string // of all pages
+
+// render writes a page, whose template knows the style and the functions of all pages.
+func render(w io.Writer, page string, data any) error {
 	t, err := template.New("page").Funcs(template.FuncMap{
-		"number": func(n any) string { return count(asInt(n)) },
-		"plural": func(n any, noun string) string { return plural(asInt(n), noun) }, "size": bytesOf, "seconds": seconds,
-		"percent": smallPerCent, "width": perCent, "whole": wholePerCent, "trimmed": trimmed,
-		"short": short,
-	}).Parse(styleTemplate + pageTemplate)
+		"number":  func(n reflect.Value) string { return count(n.Int()) },
+		"plural":  func(n reflect.Value, noun string) string { return plural(n.Int(), noun) },
+		"percent": perCent, "smallPercent": smallPerCent, "whole": wholePerCent, "trimmed": trimmed,
+		"size": bytesOf, "seconds": seconds, "short": short, "shown": terminal.Mask, "anchor": anchor,
+	}).Parse(styleTemplate + page)
 	if err != nil {
 		return err
 	}
-	return t.Execute(terminal.Text(w), p)
-}
-
-func asInt(n any) int64 {
-	switch n := n.(type) {
-	case int:
-		return int64(n)
-	case int32:
-		return int64(n)
-	default:
-		return n.(int64)
-	}
+	return t.Execute(w, data)
 }
 
 // longestName is the maximum length of a shown id or path, in characters.
@@ -135,6 +133,14 @@ func draw(f plot.Figure, file string, table [][]string) (*drawing, error) {
 		*picture = template.HTML(svg.String()) //nolint:gosec // plot escapes all texts
 	}
 	return d, nil
+}
+
+// cells formats values as the cells of a row.
+func cells[T any](values ...T) (row []string) {
+	for _, v := range values {
+		row = append(row, fmt.Sprint(v))
+	}
+	return row
 }
 
 // dataURL returns a table as CSV in a link.
@@ -327,20 +333,14 @@ func (p *page) Fates() (fates []fate) {
 type source struct {
 	Name string
 	*tally
-	Share float64 // removed; 0 if the total is not known
 }
 
 // listed returns sources in descending order of their removed documents.
 func (p *page) listed(tallies map[string]*tally) (all []source) {
 	for name, t := range tallies {
-		if t.Removed() == 0 && !p.found.totals {
-			continue
+		if t.Removed() > 0 || p.found.totals {
+			all = append(all, source{name, t})
 		}
-		s := source{Name: name, tally: t}
-		if p.found.totals && t.Documents() > 0 {
-			s.Share = float64(t.Removed()) / float64(t.Documents())
-		}
-		all = append(all, s)
 	}
 	slices.SortFunc(all, func(a, b source) int {
 		return cmp.Or(cmp.Compare(b.Removed(), a.Removed()), cmp.Compare(a.Name, b.Name))
@@ -373,11 +373,11 @@ func (p *page) Tables() (tables []sourceTable) {
 		}
 		rows := [][]string{{t.kind, "removed_as_near", "removed_as_copies", "kept"}}
 		for _, s := range all[:min(len(all), mostInCSV)] {
-			kept := ""
+			var kept any = ""
 			if p.found.totals {
-				kept = strconv.FormatInt(s.Kept, 10)
+				kept = s.Kept
 			}
-			rows = append(rows, []string{short(s.Name), strconv.FormatInt(s.Near, 10), strconv.FormatInt(s.Exact, 10), kept})
+			rows = append(rows, cells[any](short(s.Name), s.Near, s.Exact, kept))
 		}
 		shown := min(len(all), mostSources)
 		tables = append(tables, sourceTable{t.kind, all[:shown], len(all) - shown, p.found.totals, dataURL(rows)})
@@ -424,7 +424,7 @@ func (p *page) drawSimilarities() (err error) {
 	}
 	rows := [][]string{{"from", "to", "near_pairs"}}
 	for i, n := range counts {
-		rows = append(rows, []string{decimal(edges[i]), decimal(edges[i+1]), decimal(n)})
+		rows = append(rows, cells(edges[i], edges[i+1], n))
 	}
 	const pad = .05 // so that the mark is inside
 	p.Similarities, err = draw(plot.Figure{
@@ -462,16 +462,12 @@ func (p *page) Slider() *slider {
 		(p.Parameters.Cluster != "star" || slices.Equal(p.Parameters.Keep, []string{"first"}))
 	rows := [][]string{{"threshold", "pairs", "clusters", "documents_in_clusters", "removed"}}
 	for i, step := range s.Steps {
-		row := []string{decimal(step.Threshold), strconv.FormatInt(step.Pairs, 10)}
-		if s.Clusters {
-			row = append(row, strconv.FormatInt(step.Clusters, 10), strconv.FormatInt(step.Documents, 10))
-		} else {
-			row = append(row, "", "")
+		row := cells[any](step.Threshold, step.Pairs, step.Clusters, step.Documents, step.Removed)
+		if !s.Clusters {
+			row[2], row[3] = "", ""
 		}
-		if s.Removed {
-			row = append(row, strconv.FormatInt(step.Removed, 10))
-		} else {
-			row = append(row, "")
+		if !s.Removed {
+			row[4] = ""
 		}
 		rows = append(rows, row)
 		if i%10 == 0 {
@@ -496,7 +492,7 @@ func (p *page) drawSizes() (err error) {
 		classes[class] += clusters
 		last = max(last, class)
 		if len(rows) <= mostInCSV {
-			rows = append(rows, []string{strconv.Itoa(int(size)), strconv.FormatInt(clusters, 10)})
+			rows = append(rows, cells(int64(size), clusters))
 		}
 	}
 	bars := plot.Bars{X: "documents in the cluster", Y: plot.Axis{Label: "clusters"}, Series: []plot.Series{{}}}
@@ -648,8 +644,7 @@ func (p *page) drawStages() (err error) {
 	cpu := map[string]float64{}
 	for _, s := range p.Steps() {
 		cpu[s.Does] += s.CPU
-		rows = append(rows, []string{s.Name, s.Does, decimal(s.CPU), decimal(s.Seconds), strconv.FormatInt(s.Elements, 10),
-			strconv.FormatInt(s.Bytes, 10), strconv.FormatInt(s.Spilled, 10)})
+		rows = append(rows, cells[any](s.Name, s.Does, s.CPU, s.Seconds, s.Elements, s.Bytes, s.Spilled))
 	}
 	bars.Groups = slices.SortedFunc(maps.Keys(cpu), func(a, b string) int {
 		return cmp.Or(cmp.Compare(cpu[b], cpu[a]), cmp.Compare(a, b))
@@ -671,8 +666,8 @@ type nearPair struct {
 	Numbers      bool // the documents differ in numbers
 	Texts        bool
 	Shown        difference
-	FateA, FateB string // "" if the table of removed documents is not written
-	Cluster      int    // its number in the list, or 0
+	FateA, FateB string   // "" if the table of removed documents is not written
+	Cluster      *cluster // nil if it is not among the largest
 }
 
 // Numbered returns how many of the pairs to check, which come first, differ in numbers.
@@ -681,8 +676,13 @@ func (p *page) Numbered() int { return p.found.numbered }
 // compare compares the texts of the pairs to check.
 func (p *page) compare() (pairs []nearPair) {
 	for i, pair := range p.found.nearest {
-		shown := nearPair{Pair: pair, Number: i + 1, Numbers: i < p.found.numbered, Cluster: p.clusterOf(pair)}
+		shown := nearPair{Pair: pair, Number: i + 1, Numbers: i < p.found.numbered}
 		a, b := places(pair)
+		for _, c := range p.found.largest {
+			if c.Name == p.found.endings[a].cluster {
+				shown.Cluster, c.Pairs = c, append(c.Pairs, shown.Number)
+			}
+		}
 		if p.Wrote(string(output.Removed)) {
 			shown.FateA, shown.FateB = p.found.endings[a].fate(pair.IDB), p.found.endings[b].fate(pair.IDA)
 		}
@@ -700,12 +700,6 @@ func (p *page) compare() (pairs []nearPair) {
 func (p *page) Pairs() (pairs [2][]nearPair) {
 	n := min(len(p.Nearest), mostAtOnce)
 	return [2][]nearPair{p.Nearest[:n], p.Nearest[n:]}
-}
-
-// clusterOf returns the number of a pair's cluster among the largest, from 1, or 0.
-func (p *page) clusterOf(pair records.Pair) int {
-	a, _ := places(pair)
-	return 1 + slices.IndexFunc(p.found.largest, func(c *cluster) bool { return c.Name == p.found.endings[a].cluster })
 }
 
 // fate says what happened to a document of a pair; other is the id of the pair's other document.
@@ -728,35 +722,19 @@ func beginning(text string, most int) string {
 	return showable(text)
 }
 
-// A largest is one of the largest clusters, with the beginning of its first document.
-type largest struct {
-	*cluster
-	Number int
-	Begins string
-	Pairs  []int // numbers of its shown pairs
-}
-
 // mostBeginning is how much of a text is shown beside a cluster, in characters.
 const mostBeginning = 160
 
 // Largest returns the largest clusters.
-func (p *page) Largest() (clusters []largest) {
-	for i, c := range p.found.largest {
-		first := c.First[0]
-		text := p.textOf[records.Place{Source: first.Source, Position: first.Position}]
-		shown := largest{cluster: c, Number: i + 1, Begins: beginning(text, mostBeginning)}
-		for n, pair := range p.found.nearest {
-			if p.clusterOf(pair) == shown.Number {
-				shown.Pairs = append(shown.Pairs, n+1)
-			}
-		}
-		clusters = append(clusters, shown)
-	}
-	return clusters
+func (p *page) Largest() []*cluster { return p.found.largest }
+
+// Begins returns the beginning of a cluster's first document.
+func (p *page) Begins(c *cluster) string {
+	return beginning(p.textOf[records.Place{Source: c.First[0].Source, Position: c.First[0].Position}], mostBeginning)
 }
 
 // More returns how many documents of a cluster are not listed.
-func (l largest) More() int { return int(l.Members) - len(l.First) }
+func (c *cluster) More() int { return int(c.Members) - len(c.First) }
 
 // Capped says what was not searched for or not listed.
 func (p *page) Capped() (all []string) {

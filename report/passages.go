@@ -5,7 +5,6 @@ import (
 	"context"
 	_ "embed" // the page
 	"fmt"
-	"html/template"
 	"io"
 	"iter"
 	"slices"
@@ -201,18 +200,11 @@ func passagesPage(ctx context.Context, w io.Writer, f *output.Finished, read Tex
 	} else if err := p.repeated(ctx, f, read); err != nil {
 		return err
 	}
-	page, err := template.New("passages").Funcs(template.FuncMap{
-		"number": count, "percent": perCent,
-		"policy": func() string { return loadsNothing }, "shown": terminal.Mask, "anchor": anchor,
-	}).Parse(passagesTemplate)
-	if err == nil {
-		_, err = page.Parse(styleTemplate)
-	}
-	if err != nil {
-		return err
-	}
-	return page.Execute(w, &p)
+	return render(w, passagesTemplate, &p)
 }
+
+// Policy returns the page's Content-Security-Policy.
+func (*passagesReport) Policy() string { return loadsNothing }
 
 // pageItems is the maximum number of pairs of a document and an item that the page lists.
 const pageItems = 200

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	_ "embed" // the page
 	"fmt"
-	"html/template"
 	"io"
 	"math"
 	"slices"
@@ -325,9 +324,6 @@ func errorChart(s *records.Study) plot.Chart {
 //go:embed study.html
 var studyTemplate string
 
-//go:embed style.html
-var styleTemplate string // of all pages
-
 // studyPage writes the page of a study, which needs no other file.
 func studyPage(w io.Writer, s *records.Study, figures []named) error {
 	var pictures, steps []*drawing
@@ -352,25 +348,24 @@ func studyPage(w io.Writer, s *records.Study, figures []named) error {
 		}
 		steps = append(steps, d)
 	}
-	page, err := template.New("study").Funcs(template.FuncMap{
-		"percent": perCent,
-		"number":  func(n int64) string { return count(n) },
-		"plural":  func(n int, noun string) string { return plural(n, noun) },
-		"id":      func(i int) string { return s.Documents[i].ID },
-		"trimmed": trimmed,
-		"words":   func(of records.StudySetting) string { return inWords(s, of) },
-	}).Parse(styleTemplate + studyTemplate)
-	if err != nil {
-		return err
-	}
-	return page.Execute(terminal.Text(w), struct {
-		*records.Study
-		Policy   string
-		Follows  string
-		Steps    []*drawing
-		Pictures []*drawing
-		Tables   []matrix
-		Unit     string
-		All      bool
-	}{s, loadsNothing, follows(s), steps, pictures, studyMatrices(s), units[s.Unit], s.Pairs == int64(len(s.Listed))})
+	return render(terminal.Text(w), studyTemplate, &studyReport{s, loadsNothing, follows(s), steps, pictures, studyMatrices(s),
+		units[s.Unit], s.Pairs == int64(len(s.Listed))})
 }
+
+// studyReport is the data of the template.
+type studyReport struct {
+	*records.Study
+	Policy   string
+	Follows  string
+	Steps    []*drawing
+	Pictures []*drawing
+	Tables   []matrix
+	Unit     string
+	All      bool
+}
+
+// ID returns the id of a document.
+func (s *studyReport) ID(document int) string { return s.Documents[document].ID }
+
+// Words describes a setting.
+func (s *studyReport) Words(of records.StudySetting) string { return inWords(s.Study, of) }
