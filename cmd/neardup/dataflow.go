@@ -22,7 +22,8 @@ import (
 
 // onDataflow returns how to run a job on Dataflow. It fails if the service, or a bucket to write to, does not answer.
 func onDataflow(ctx context.Context, c dedup.Config, task *dedup.Job, s streams) (job.Launch, error) {
-	options := dataflow.Options{Name: c.JobName, Workers: int64(c.Workers)}
+	var options dataflow.Options
+	options.Name, options.NumWorkers = c.JobName, int64(c.Workers)
 	if err := setNamed(&options, c.DataflowOption); err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/runners/dataflow" // for its flags
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners/dataflow/dataflowlib"
 
 	"github.com/neardup/neardup/runners/dataflow"
 )
@@ -22,9 +23,11 @@ func TestDataflow(t *testing.T) {
 		if err := parse(strings.Fields(line)); err != nil {
 			t.Fatal(err)
 		}
-		got, err := Dataflow(dataflow.Options{Project: "own", Region: "own", Workers: 2})
+		got, err := Dataflow(dataflow.Options{JobOptions: dataflowlib.JobOptions{Project: "own", Region: "own", NumWorkers: 2}})
 		want := dataflow.Options{
-			Project: "p", Region: "own", Zone: "z", Update: true, Workers: 3, Experiments: []string{"a", "b"}, Name: "beam",
+			JobOptions: dataflowlib.JobOptions{
+				Project: "p", Region: "own", WorkerZone: "z", Update: true, NumWorkers: 3, Experiments: []string{"a", "b"}, Name: "beam",
+			},
 			ResourceHints: got.ResourceHints, ImageOverrides: map[string]string{},
 		}
 		if err != nil || !reflect.DeepEqual(got, want) || beam.PipelineOptions.Get("element_processing_timeout") != "1m0s" {

@@ -19,46 +19,22 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/metrics"
 	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime/harness/init" // a staged binary is the worker
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/options/resource"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners/dataflow/dataflowlib"
 	df "google.golang.org/api/dataflow/v1b3"
 )
 
 // Options say how Dataflow is to run a pipeline. Zero values are the service's defaults, unless stated otherwise.
 type Options struct {
-	Project, Region string // required
-	Staging         string // gs:// folder for the worker binary and the pipeline; required
-	Temp            string // gs:// folder for the service's own files; "": tmp in Staging
-	Name            string // of the job; "": a unique name
-	Worker          string // the binary that runs the steps; required
-	Image           string // of the workers' containers; "": the SDK's
-
-	MachineType         string
-	Workers, MaxWorkers int64
-	Threads             int64 // per worker
-	DiskGB              int64
-	DiskType            string
-	DiskIOPS            int64
-	DiskThroughput      int64 // MiB/s
-	Autoscaling         string
-	FlexRSGoal          string
-	Zone, WorkerRegion  string
-	Network, Subnetwork string
-	PrivateIPs          bool
-	ServiceAccount      string
-	KMSKey              string
-	Labels              map[string]string
-	Experiments         []string
-	ServiceOptions      []string
-	ResourceHints       resource.Hints
-
-	// Further options of the SDK's runner.
-	TeardownPolicy string
+	// JobOptions are those of the SDK's runner. Project, Region and Worker, the binary that runs the steps, are required;
+	// without TempLocation, the service's own files are in tmp in Staging. TemplateLocation is a gs:// file for the job,
+	// from which another program submits it, as the launcher of flex templates does.
+	dataflowlib.JobOptions
+	Staging        string // gs:// folder for the worker binary and the pipeline; required
+	ResourceHints  resource.Hints
 	ImageOverrides map[string]string // by regular expressions of images, their replacements
-	Update         bool              // the job replaces the running job of its name
 
 	// Endpoint is another address of the service.
 	Endpoint string
-	// Template is a gs:// file for the job, from which another program submits it, as the launcher of flex templates does.
-	Template string
 
 	// Cancel answers for Interrupted without asking.
 	Cancel bool

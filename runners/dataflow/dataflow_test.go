@@ -25,6 +25,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime/graphx"
 	pipepb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/pipeline_v1"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners/dataflow/dataflowlib"
 	df "google.golang.org/api/dataflow/v1b3"
 	"google.golang.org/protobuf/proto"
 
@@ -88,7 +89,9 @@ func newCloud(t *testing.T, decide func(r *http.Request, n int) httpfault.Fault)
 	if err := os.WriteFile(worker, []byte("a binary"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	return c, Options{Project: "p1", Region: "europe-west1", Staging: "gs://b/staging", Worker: worker, Endpoint: service.URL}
+	return c, Options{
+		JobOptions: dataflowlib.JobOptions{Project: "p1", Region: "europe-west1", Worker: worker}, Staging: "gs://b/staging", Endpoint: service.URL,
+	}
 }
 
 // execute connects and runs the pipeline.
@@ -123,8 +126,8 @@ func objects(t *testing.T) (names []string) {
 // (as in the SDK's job, and https://cloud.google.com/dataflow/docs/reference/rest/v1b3/projects.locations.jobs).
 func TestRequest(t *testing.T) {
 	c, o := newCloud(t, nil)
-	o.Name, o.Temp, o.Image = "nightly", "gs://b/temp", "gcr.io/p1/neardup:1"
-	o.MachineType, o.Workers, o.MaxWorkers, o.Threads, o.DiskGB, o.DiskType, o.Zone = "n2-standard-4", 2, 9, 4, 50, "pd-ssd", "europe-west1-b"
+	o.Name, o.TempLocation, o.ContainerImage = "nightly", "gs://b/temp", "gcr.io/p1/neardup:1"
+	o.MachineType, o.NumWorkers, o.MaxNumWorkers, o.WorkerHarnessThreads, o.DiskSizeGb, o.DiskType, o.WorkerZone = "n2-standard-4", 2, 9, 4, 50, "pd-ssd", "europe-west1-b"
 	o.Network, o.Subnetwork = "net", "regions/europe-west1/subnetworks/sub"
 	for name, value := range map[string]string{
 		"use_public_ips": "false", "autoscaling_algorithm": "NONE", "flexrs-goal": "FLEXRS_COST_OPTIMIZED", "disk-provisioned-iops": "3000",
@@ -137,8 +140,8 @@ func TestRequest(t *testing.T) {
 	if err := o.Set("flexrs-goal", "cheap"); err == nil || !strings.Contains(err.Error(), "FLEXRS_COST_OPTIMIZED") {
 		t.Errorf("error %v", err)
 	}
-	o.ServiceAccount, o.KMSKey = "w@p1.iam.gserviceaccount.com", "projects/p1/locations/l/keyRings/r/cryptoKeys/k"
-	o.Labels, o.Experiments, o.ServiceOptions = map[string]string{"team": "x"}, []string{"e1", "use_runner_v2"}, []string{"enable_prime", "s2"}
+	o.ServiceAccountEmail, o.KmsKey = "w@p1.iam.gserviceaccount.com", "projects/p1/locations/l/keyRings/r/cryptoKeys/k"
+	o.Labels, o.Experiments, o.DataflowServiceOptions = map[string]string{"team": "x"}, []string{"e1", "use_runner_v2"}, []string{"enable_prime", "s2"}
 	if _, err := execute(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
@@ -256,12 +259,12 @@ func TestCheck(t *testing.T) {
 		"gcloud storage buckets create":          func(o *Options) { o.Staging = "" },
 		"staging location /tmp: must be in":      func(o *Options) { o.Staging = "/tmp" },
 		"staging location gs://: must be in":     func(o *Options) { o.Staging = "gs://" },
-		"temp location s3://b/t: must be in":     func(o *Options) { o.Temp = "s3://b/t" },
+		"temp location s3://b/t: must be in":     func(o *Options) { o.TempLocation = "s3://b/t" },
 		`job name "Nightly"`:                     func(o *Options) { o.Name = "Nightly" },
 		"label Team=x":                           func(o *Options) { o.Labels = map[string]string{"Team": "x"} },
 		"label team=X":                           func(o *Options) { o.Labels = map[string]string{"team": "X"} },
-		"3 workers are more than the maximum, 2": func(o *Options) { o.Workers, o.MaxWorkers = 3, 2 },
-		"numbers of workers and threads":         func(o *Options) { o.Threads = -1 },
+		"3 workers are more than the maximum, 2": func(o *Options) { o.NumWorkers, o.MaxNumWorkers = 3, 2 },
+		"numbers of workers and threads":         func(o *Options) { o.WorkerHarnessThreads = -1 },
 	} {
 		c, o := newCloud(t, nil)
 		wrong(&o)
@@ -287,7 +290,7 @@ func TestRefused(t *testing.T) {
 		"another project":    {0, func(o *Options) { o.Project = "p2" }, []string{"The caller does not have permission", "gcloud projects add-iam-policy-binding p2"}},
 		"no such region":     {0, func(o *Options) { o.Region = "europe-west99" }, []string{"location could not be found", "gcloud compute regions list"}},
 		"no such bucket":     {0, func(o *Options) { o.Staging = "gs://missing/s" }, []string{"gcloud storage buckets create gs://missing --project p1 --location europe-west1"}},
-		"no bucket for temp": {0, func(o *Options) { o.Temp = "gs://missing/t" }, []string{"gcloud storage buckets create gs://missing"}},
+		"no bucket for temp": {0, func(o *Options) { o.TempLocation = "gs://missing/t" }, []string{"gcloud storage buckets create gs://missing"}},
 		"wrong":              {400, nil, []string{"400"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -540,7 +543,7 @@ func TestPanic(t *testing.T) {
 // else submits it, even if a later job has its name.
 func TestTemplate(t *testing.T) {
 	c, o := newCloud(t, nil)
-	o.Template, o.Name = "gs://b/launches/job_object", "from-template"
+	o.TemplateLocation, o.Name = "gs://b/launches/job_object", "from-template"
 	_, err := execute(t.Context(), o)
 	left := (*LeftError)(nil)
 	if !errors.As(err, &left) || left.Job.ID != "" || len(c.Jobs()) > 0 {
@@ -556,7 +559,7 @@ func TestTemplate(t *testing.T) {
 	if ended, err := Ended(t.Context(), at); !ended || err != nil {
 		t.Errorf("before it is submitted: %v, %v", ended, err)
 	}
-	data, err := storage.ReadFile(t.Context(), o.Template)
+	data, err := storage.ReadFile(t.Context(), o.TemplateLocation)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -102,12 +102,7 @@ type latestMetrics struct {
 
 // Follow follows a job that another process has submitted to its end.
 func Follow(ctx context.Context, of *Job, o Options) (*Result, error) {
-	o.Project, o.Region, o.Endpoint = of.Project, of.Region, of.Endpoint
-	s, err := dial(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	found, err := s.find(ctx, of)
+	s, found, err := of.find(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -134,11 +129,7 @@ func newJob(s *Service, of *Job, model *pipepb.Pipeline, begun time.Time) *job {
 
 // Ended reports whether a job has ended, or is no longer known to the service.
 func Ended(ctx context.Context, of *Job) (bool, error) {
-	s, err := dial(ctx, Options{Project: of.Project, Region: of.Region, Endpoint: of.Endpoint})
-	if err != nil {
-		return false, err
-	}
-	found, err := s.find(ctx, of)
+	_, found, err := of.find(ctx, Options{})
 	if refused := (*RefusedError)(nil); errors.As(err, &refused) && refused.Status == http.StatusNotFound {
 		return true, nil
 	}
@@ -148,25 +139,29 @@ func Ended(ctx context.Context, of *Job) (bool, error) {
 	return terminal(found.CurrentState), nil
 }
 
-// find asks for a job. If its id is not known, it looks for its name and label.
-func (s *Service) find(ctx context.Context, of *Job) (found *df.Job, err error) {
-	if of.ID != "" {
-		err = s.ask(ctx, "asking for job "+of.ID, startPatience, func(ctx context.Context) (err error) {
-			found, err = s.jobs.Get(of.Project, of.Region, of.ID).Context(ctx).Do()
+// find asks the service for a job. If its id is not known, it looks for its name and label.
+func (j *Job) find(ctx context.Context, o Options) (s *Service, found *df.Job, err error) {
+	o.Project, o.Region, o.Endpoint = j.Project, j.Region, j.Endpoint
+	if s, err = dial(ctx, o); err != nil {
+		return nil, nil, err
+	}
+	if j.ID != "" {
+		err = s.ask(ctx, "asking for job "+j.ID, startPatience, func(ctx context.Context) (err error) {
+			found, err = s.jobs.Get(j.Project, j.Region, j.ID).Context(ctx).Do()
 			return err
 		})
-		return found, err
+		return s, found, err
 	}
-	named, err := s.named(ctx, of.Name, "UNKNOWN")
+	named, err := s.named(ctx, j.Name, "UNKNOWN")
 	if err == nil {
-		found, err = s.first(ctx, named, func(j *df.Job) bool { return j.Labels[launchLabel] == of.Launch })
+		found, err = s.first(ctx, named, func(d *df.Job) bool { return d.Labels[launchLabel] == j.Launch })
 	}
 	if err == nil && found == nil {
 		err = &RefusedError{Status: http.StatusNotFound, text: fmt.Sprintf(
 			"there is no Dataflow job named %s with the label %s=%s in %s; see %s",
-			of.Name, launchLabel, of.Launch, of.Region, of.Show())}
+			j.Name, launchLabel, j.Launch, j.Region, j.Show())}
 	}
-	return found, err
+	return s, found, err
 }
 
 // terminal reports whether a state is final.

@@ -12,9 +12,9 @@ import (
 
 // named are the options that can be set by name, with Beam's names.
 var named = map[string]func(o *Options, value string) error{
-	"disk-provisioned-iops":             whole(func(o *Options) *int64 { return &o.DiskIOPS }),
-	"disk-provisioned-throughput-mibps": whole(func(o *Options) *int64 { return &o.DiskThroughput }),
-	"autoscaling-algorithm": text(func(o *Options) *string { return &o.Autoscaling },
+	"disk-provisioned-iops":             whole(func(o *Options) *int64 { return &o.DiskProvisionedIops }),
+	"disk-provisioned-throughput-mibps": whole(func(o *Options) *int64 { return &o.DiskProvisionedThroughputMibps }),
+	"autoscaling-algorithm": text(func(o *Options) *string { return &o.Algorithm },
 		"NONE", "THROUGHPUT_BASED"),
 	"flexrs-goal": text(func(o *Options) *string { return &o.FlexRSGoal },
 		"FLEXRS_UNSPECIFIED", "FLEXRS_SPEED_OPTIMIZED", "FLEXRS_COST_OPTIMIZED"),
@@ -25,24 +25,24 @@ var named = map[string]func(o *Options, value string) error{
 	"worker-machine-type":              text(func(o *Options) *string { return &o.MachineType }),
 	"machine-type":                     text(func(o *Options) *string { return &o.MachineType }),
 	"dataflow-endpoint":                text(func(o *Options) *string { return &o.Endpoint }),
-	"template-location":                text(func(o *Options) *string { return &o.Template }),
+	"template-location":                text(func(o *Options) *string { return &o.TemplateLocation }),
 	"detach":                           truth(func(o *Options) *bool { return &o.Detach }),
 	"execute-async":                    truth(func(o *Options) *bool { return &o.Detach }),
 	"async":                            truth(func(o *Options) *bool { return &o.Detach }),
 	"cancel-on-interrupt":              truth(func(o *Options) *bool { return &o.Cancel }),
-	"num-workers":                      whole(func(o *Options) *int64 { return &o.Workers }),
-	"max-num-workers":                  whole(func(o *Options) *int64 { return &o.MaxWorkers }),
-	"number-of-worker-harness-threads": whole(func(o *Options) *int64 { return &o.Threads }),
-	"disk-size-gb":                     whole(func(o *Options) *int64 { return &o.DiskGB }),
+	"num-workers":                      whole(func(o *Options) *int64 { return &o.NumWorkers }),
+	"max-num-workers":                  whole(func(o *Options) *int64 { return &o.MaxNumWorkers }),
+	"number-of-worker-harness-threads": whole(func(o *Options) *int64 { return &o.WorkerHarnessThreads }),
+	"disk-size-gb":                     whole(func(o *Options) *int64 { return &o.DiskSizeGb }),
 	"disk-type":                        text(func(o *Options) *string { return &o.DiskType }),
 	"worker-disk-type":                 text(func(o *Options) *string { return &o.DiskType }),
-	"worker-zone":                      text(func(o *Options) *string { return &o.Zone }),
+	"worker-zone":                      text(func(o *Options) *string { return &o.WorkerZone }),
 	"network":                          text(func(o *Options) *string { return &o.Network }),
 	"subnetwork":                       text(func(o *Options) *string { return &o.Subnetwork }),
-	"service-account-email":            text(func(o *Options) *string { return &o.ServiceAccount }),
-	"dataflow-kms-key":                 text(func(o *Options) *string { return &o.KMSKey }),
-	"sdk-container-image":              text(func(o *Options) *string { return &o.Image }),
-	"temp-location":                    text(func(o *Options) *string { return &o.Temp }),
+	"service-account-email":            text(func(o *Options) *string { return &o.ServiceAccountEmail }),
+	"dataflow-kms-key":                 text(func(o *Options) *string { return &o.KmsKey }),
+	"sdk-container-image":              text(func(o *Options) *string { return &o.ContainerImage }),
+	"temp-location":                    text(func(o *Options) *string { return &o.TempLocation }),
 	"no-use-public-ips":                public(false),
 	"use-public-ips":                   public(true),
 	"min-cpu-platform": func(o *Options, value string) error {
@@ -60,15 +60,15 @@ var named = map[string]func(o *Options, value string) error{
 		return nil
 	},
 	"dataflow-service-options": func(o *Options, value string) error {
-		o.ServiceOptions = strings.Split(value, ",")
+		o.DataflowServiceOptions = strings.Split(value, ",")
 		return nil
 	},
 }
 
 // passed are further options of the SDK's runner. They work as they do there, and neardup does not document them.
 var passed = map[string]func(o *Options, value string) error{
-	"zone":                           text(func(o *Options) *string { return &o.Zone }), // its former name
-	"worker-harness-container-image": text(func(o *Options) *string { return &o.Image }),
+	"zone":                           text(func(o *Options) *string { return &o.WorkerZone }), // its former name
+	"worker-harness-container-image": text(func(o *Options) *string { return &o.ContainerImage }),
 	"teardown-policy":                text(func(o *Options) *string { return &o.TeardownPolicy }),
 	"update":                         truth(func(o *Options) *bool { return &o.Update }),
 	"dry-run": func(*Options, string) error {
@@ -86,7 +86,7 @@ func public(these bool) func(*Options, string) error {
 		if err != nil {
 			return fmt.Errorf("must be true or false, not %q", value)
 		}
-		o.PrivateIPs = yes != these
+		o.NoUsePublicIPs = yes != these
 		return nil
 	}
 }

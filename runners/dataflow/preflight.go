@@ -75,12 +75,12 @@ func (o *Options) Check() error {
 	case o.Name != "" && (!jobName.MatchString(o.Name) || len(o.Name) > 1024):
 		return fmt.Errorf("job name %q: use only lower-case letters, digits and hyphens; begin with a letter, and end with "+
 			"a letter or digit", o.Name)
-	case o.Workers < 0 || o.MaxWorkers < 0 || o.Threads < 0 || o.DiskGB < 0:
+	case o.NumWorkers < 0 || o.MaxNumWorkers < 0 || o.WorkerHarnessThreads < 0 || o.DiskSizeGb < 0:
 		return errors.New("numbers of workers and threads, and the size of disks, must be at least 1")
-	case o.Workers > 0 && o.MaxWorkers > 0 && o.Workers > o.MaxWorkers:
-		return fmt.Errorf("%d workers are more than the maximum, %d", o.Workers, o.MaxWorkers)
+	case o.NumWorkers > 0 && o.MaxNumWorkers > 0 && o.NumWorkers > o.MaxNumWorkers:
+		return fmt.Errorf("%d workers are more than the maximum, %d", o.NumWorkers, o.MaxNumWorkers)
 	}
-	for what, folder := range map[string]string{"staging location": o.Staging, "temp location": o.Temp} {
+	for what, folder := range map[string]string{"staging location": o.Staging, "temp location": o.TempLocation} {
 		if bucket, ok := strings.CutPrefix(folder, scheme); folder != "" && (!ok || strings.Trim(bucket, "/") == "") {
 			return fmt.Errorf("%s %s: must be in a bucket, as in gs://BUCKET/FOLDER", what, folder)
 		}
@@ -101,7 +101,7 @@ func Connect(ctx context.Context, o Options, folders ...string) (*Service, error
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	o.Temp = cmp.Or(o.Temp, storage.Join(o.Staging, "tmp"))
+	o.TempLocation = cmp.Or(o.TempLocation, storage.Join(o.Staging, "tmp"))
 	o.Name = cmp.Or(o.Name, "neardup-"+strings.ToLower(rand.Text()))
 	s, err := dial(ctx, o)
 	if err != nil {
@@ -111,7 +111,7 @@ func Connect(ctx context.Context, o Options, folders ...string) (*Service, error
 		return nil, err
 	}
 	seen := map[string]bool{}
-	for _, folder := range append([]string{o.Staging, o.Temp}, folders...) {
+	for _, folder := range append([]string{o.Staging, o.TempLocation}, folders...) {
 		if bucket := bucketOf(folder); !seen[bucket] {
 			seen[bucket] = true
 			if err := tryBucket(ctx, o, folder); err != nil {

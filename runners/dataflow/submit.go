@@ -75,7 +75,7 @@ func (s *Service) submit(ctx context.Context, p *beam.Pipeline) (j *job, err err
 	j = newJob(s, &Job{
 		Project: o.Project, Region: o.Region, Name: o.Name, Endpoint: o.Endpoint, Model: modelURL,
 	}, model, time.Now())
-	if o.Template != "" {
+	if o.TemplateLocation != "" {
 		j.job.Launch = strings.ToLower(rand.Text())
 		request.Labels = maps.Clone(o.Labels)
 		if request.Labels == nil {
@@ -86,7 +86,7 @@ func (s *Service) submit(ctx context.Context, p *beam.Pipeline) (j *job, err err
 		if err != nil {
 			return nil, err
 		}
-		return j, upload(ctx, o.Template, bytes.NewReader(text))
+		return j, upload(ctx, o.TemplateLocation, bytes.NewReader(text))
 	}
 	created, err := s.create(ctx, request)
 	if err != nil {
@@ -96,14 +96,16 @@ func (s *Service) submit(ctx context.Context, p *beam.Pipeline) (j *job, err err
 	return j, nil
 }
 
+// image returns the image of the workers' containers.
+func (s *Service) image() string { return cmp.Or(s.options.ContainerImage, sdkImage+core.SdkVersion) }
+
 // marshal returns the pipeline in the service's form, with steps that run in containers.
 func (s *Service) marshal(ctx context.Context, p *beam.Pipeline, workerURL, sum string) (*pipepb.Pipeline, error) {
 	edges, _, err := p.Build()
 	if err != nil {
 		return nil, err
 	}
-	image := cmp.Or(s.options.Image, sdkImage+core.SdkVersion)
-	environment, err := graphx.CreateEnvironment(ctx, graphx.URNEnvDocker, func(context.Context) string { return image })
+	environment, err := graphx.CreateEnvironment(ctx, graphx.URNEnvDocker, func(context.Context) string { return s.image() })
 	if err != nil {
 		return nil, err
 	}
@@ -124,26 +126,17 @@ func (s *Service) marshal(ctx context.Context, p *beam.Pipeline, workerURL, sum 
 func (s *Service) request(
 	ctx context.Context, model *pipepb.Pipeline, workerURL, sum, modelURL string, encoded []byte,
 ) (*df.Job, error) {
-	o := &s.options
-	experiments := slices.Clone(o.Experiments)
+	hooks.SerializeHooksToOptions()
+	options := s.options.JobOptions
+	options.Options, options.WorkerHash, options.ContainerImage = beam.PipelineOptions.Export(), sum, s.image()
+	options.Experiments = slices.Clone(options.Experiments)
 	for _, e := range portable {
-		if !slices.Contains(experiments, e) {
-			experiments = append(experiments, e)
+		if !slices.Contains(options.Experiments, e) {
+			options.Experiments = append(options.Experiments, e)
 		}
 	}
-	hooks.SerializeHooksToOptions()
 	hash := sha256.Sum256(encoded)
-	request, err := dataflowlib.Translate(ctx, model, &dataflowlib.JobOptions{
-		Name: o.Name, Project: o.Project, Region: o.Region, Labels: o.Labels,
-		Experiments: experiments, DataflowServiceOptions: o.ServiceOptions, Options: beam.PipelineOptions.Export(),
-		MachineType: o.MachineType, NumWorkers: o.Workers, MaxNumWorkers: o.MaxWorkers, WorkerHarnessThreads: o.Threads,
-		DiskSizeGb: o.DiskGB, DiskType: o.DiskType, DiskProvisionedIops: o.DiskIOPS,
-		DiskProvisionedThroughputMibps: o.DiskThroughput, WorkerZone: o.Zone, WorkerRegion: o.WorkerRegion,
-		Algorithm: o.Autoscaling, FlexRSGoal: o.FlexRSGoal, TeardownPolicy: o.TeardownPolicy,
-		Network: o.Network, Subnetwork: o.Subnetwork, NoUsePublicIPs: o.PrivateIPs,
-		ServiceAccountEmail: o.ServiceAccount, KmsKey: o.KMSKey,
-		TempLocation: o.Temp, WorkerHash: sum, ContainerImage: cmp.Or(o.Image, sdkImage+core.SdkVersion),
-	}, workerURL, modelURL, hex.EncodeToString(hash[:]))
+	request, err := dataflowlib.Translate(ctx, model, &options, workerURL, modelURL, hex.EncodeToString(hash[:]))
 	if err != nil {
 		return nil, err
 	}
