@@ -256,7 +256,6 @@ func TestLongBareGroup(t *testing.T) {
 		}
 	}
 	w.Park()
-	store.Finish()
 	for partition := range shuffle.Partitions {
 		groups, err := store.Open(partition)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime/exec"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime/harness/statecache"
 
 	"github.com/neardup/neardup/runners/local/internal/plan"
 	"github.com/neardup/neardup/runners/local/internal/shuffle"
@@ -38,15 +39,7 @@ type bundle struct {
 }
 
 // GetSideInputCache returns a cache that keeps nothing, because side inputs are in this process already.
-func (*bundle) GetSideInputCache() exec.SideCache { return noCache{} }
-
-type noCache struct{}
-
-func (noCache) QueryCache(context.Context, string, string, []byte, []byte) exec.ReStream { return nil }
-
-func (noCache) SetCache(_ context.Context, _, _ string, _, _ []byte, input exec.ReStream) exec.ReStream {
-	return input
-}
+func (*bundle) GetSideInputCache() exec.SideCache { return &statecache.SideInputCache{} }
 
 func newBundle(ctx context.Context, j *job, s *stage, task int) *bundle {
 	b := &bundle{job: j, stage: s, task: task, data: make(chan exec.Elements)}

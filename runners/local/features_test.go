@@ -293,7 +293,6 @@ var inOnePartition = sync.OnceValue(func() (keys []string) {
 			panic(err)
 		}
 		w.Park()
-		s.Finish()
 		if s.Bytes(0) > 0 {
 			keys = append(keys, key)
 		}

@@ -190,9 +190,6 @@ func (j *job) end(s *stage) {
 // settle tears down a stage's DoFns and passes on its collections.
 func (j *job) settle(s *stage) error {
 	err := j.down(s)
-	for _, c := range s.Outputs {
-		j.data[c].written()
-	}
 	if s.Input != nil {
 		err = errors.Join(err, j.data[s.Input].read())
 	}
@@ -237,7 +234,7 @@ func (j *job) close() error {
 		err = errors.Join(err, j.down(s))
 	}
 	for _, c := range j.data {
-		err = errors.Join(err, c.close())
+		err = errors.Join(err, c.Close())
 	}
 	return errors.Join(err, j.dir.Close())
 }

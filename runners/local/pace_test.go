@@ -48,7 +48,7 @@ func TestPercent(t *testing.T) {
 func TestPace(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(1600)) // as a program may do at its start
 	one, other := shuffle.NewMemory(1<<30, 1), shuffle.NewMemory(1<<30, 1)
-	held := shuffle.NewList(one, nil)
+	held := shuffle.NewList(one, nil, 1)
 	w := held.Writer()
 	if err := errors.Join(w.Append(make([]byte, 128<<20)), w.Park()); err != nil {
 		t.Fatal(err)

@@ -133,7 +133,7 @@ func (j *job) result(elapsed time.Duration) *Result {
 	r := &Result{metrics: j.metrics.results(), report: Report{Seconds: elapsed.Seconds(), Spilled: j.dir.Written()}}
 	for _, s := range j.stages {
 		for _, c := range s.Outputs {
-			elements, bytes := j.data[c].totals()
+			elements, bytes := j.data[c].Totals()
 			s.report.Written += elements
 			s.report.Bytes += bytes
 			s.report.Element = max(s.report.Element, j.data[c].largest.Load())

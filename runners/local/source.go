@@ -25,7 +25,7 @@ func (j *job) open(s *stage) source {
 	case s.Input == nil:
 		return &impulseSource{}
 	case s.Input.Kind == plan.Blocks:
-		return &listSource{reader: c.list.Reader()}
+		return &listSource{list: c.list}
 	default:
 		return &groupSource{store: c.store, interval: c.Interval, bare: c.Bare}
 	}
@@ -46,28 +46,27 @@ func (s *impulseSource) progress() (taken, all int) {
 
 // listSource has one task per block.
 type listSource struct {
-	reader *shuffle.ListReader
-	taken  atomic.Int64
+	list  *shuffle.List
+	taken atomic.Int64
 }
 
 func (s *listSource) take() (int, bool) {
-	task, ok := s.reader.Take()
-	if ok {
-		s.taken.Add(1)
-	}
-	return task, ok
+	task := int(s.taken.Add(1)) - 1
+	return task, task < s.list.Len()
 }
 
 func (s *listSource) read(task int, to *bundle) (int64, error) {
-	data, elements, err := s.reader.Read(task)
+	data, elements, err := s.list.Read(task)
 	if err != nil {
 		return 0, err
 	}
-	to.later(func() { s.reader.Done(task) })
+	to.later(func() { s.list.Done(task) })
 	return int64(len(data)), to.send(data, elements)
 }
 
-func (s *listSource) progress() (taken, all int) { return int(s.taken.Load()), s.reader.Len() }
+func (s *listSource) progress() (taken, all int) {
+	return min(int(s.taken.Load()), s.list.Len()), s.list.Len()
+}
 
 // groupSource has one task per partition.
 type groupSource struct {

@@ -24,7 +24,7 @@ type Groups struct {
 	size, largest int64 // bytes of this group's values so far, and of the largest group's
 }
 
-// Open returns the groups of a partition. The store must be finished.
+// Open returns the groups of a partition. All writers must be parked.
 func (s *Store) Open(partition int) (*Groups, error) {
 	g := &Groups{store: s}
 	cursors, runs := s.cursors(partition)
@@ -52,7 +52,7 @@ func (s *Store) cursors(partition int) (cursors []*cursor, runs []*run) {
 			disk = append(disk, c)
 		}
 	}
-	for _, r := range s.full {
+	for _, r := range s.parked {
 		if r.counts[partition] > 0 {
 			r.readers++
 			runs = append(runs, r)

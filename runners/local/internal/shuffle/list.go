@@ -7,11 +7,11 @@ import (
 	"github.com/neardup/neardup/runners/local/internal/spill"
 )
 
-// List holds encoded elements in blocks, in no particular order. Writers fill it. After Finish, each of its readers
-// gets each block once, for whichever worker asks first.
+// List holds encoded elements in blocks, in no particular order. Once all writers are parked, it is read.
 type List struct {
-	mem *Memory
-	dir *spill.Dir
+	mem     *Memory
+	dir     *spill.Dir
+	readers int
 
 	mu       sync.Mutex
 	blocks   []*block
@@ -30,8 +30,10 @@ type block struct {
 	readers  int // readers that have not yet read it
 }
 
-// NewList returns an empty list.
-func NewList(m *Memory, dir *spill.Dir) *List { return &List{mem: m, dir: dir} }
+// NewList returns an empty list. This many readers will read each block once.
+func NewList(m *Memory, dir *spill.Dir, readers int) *List {
+	return &List{mem: m, dir: dir, readers: readers}
+}
 
 // ListWriter adds elements to a list. It must be used by one goroutine only.
 type ListWriter struct {
@@ -93,7 +95,7 @@ func (l *List) add(data []byte, elements int) error {
 	size := int64(cap(data))
 	over := l.mem.charge(size)
 	l.mu.Lock()
-	l.blocks = append(l.blocks, &block{data: data, elements: elements, size: size})
+	l.blocks = append(l.blocks, &block{data: data, elements: elements, size: size, readers: l.readers})
 	l.elements += int64(elements)
 	l.bytes += int64(len(data))
 	l.inMemory.Add(size)
@@ -152,15 +154,6 @@ func (l *List) forget(b *block) {
 	l.inMemory.Add(-b.size)
 }
 
-// Finish ends the writing for good. This many readers will read the list.
-func (l *List) Finish(readers int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, b := range l.blocks {
-		b.readers = readers
-	}
-}
-
 // Totals returns the number of elements written, and their bytes.
 func (l *List) Totals() (elements, bytes int64) {
 	l.mu.Lock()
@@ -168,32 +161,14 @@ func (l *List) Totals() (elements, bytes int64) {
 	return l.elements, l.bytes
 }
 
-// ListReader hands out each block once. It is safe for concurrent use.
-type ListReader struct {
-	list *List
-	next atomic.Int64
-}
-
-// Reader returns a reader. The list must be finished.
-func (l *List) Reader() *ListReader { return &ListReader{list: l} }
-
-// Take reserves the next block, and reports whether there is one.
-func (r *ListReader) Take() (int, bool) {
-	i := int(r.next.Add(1)) - 1
-	return i, i < r.Len()
-}
-
 // Len returns the number of blocks.
-func (r *ListReader) Len() int { return len(r.list.blocks) }
+func (l *List) Len() int { return len(l.blocks) }
 
-// Read returns the elements of a block that was taken, and their number. They are valid until Done.
-func (r *ListReader) Read(i int) (data []byte, elements int, err error) {
-	l := r.list
+// Read returns the elements of a block, and their number. They are valid until Done.
+func (l *List) Read(i int) (data []byte, elements int, err error) {
 	l.mu.Lock()
 	b := l.blocks[i]
-	var ref spill.Ref
-	var file *spill.File
-	data, ref, file = b.data, b.ref, l.file
+	data, ref, file := b.data, b.ref, l.file
 	l.mu.Unlock()
 	if data == nil {
 		var scratch []byte
@@ -202,9 +177,8 @@ func (r *ListReader) Read(i int) (data []byte, elements int, err error) {
 	return data, b.elements, err
 }
 
-// Done says that the caller has read a block.
-func (r *ListReader) Done(i int) {
-	l := r.list
+// Done says that a reader has read a block.
+func (l *List) Done(i int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b := l.blocks[i]

@@ -5,19 +5,20 @@ import (
 	"encoding/binary"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/neardup/neardup/runners/local/internal/spill"
 )
 
 // emptyList returns a list. At the end of the test nothing of it may be left.
-func emptyList(t *testing.T, budget int64) *List {
+func emptyList(t *testing.T, budget int64, readers int) *List {
 	t.Helper()
 	dir, err := spill.NewDir(t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := NewList(NewMemory(budget, 4), dir)
+	l := NewList(NewMemory(budget, 4), dir, readers)
 	t.Cleanup(func() {
 		if err := l.Close(); err != nil {
 			t.Error(err)
@@ -65,16 +66,17 @@ func listElement(n int) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(n)), make([]byte, n%1000)...)
 }
 
-// readList takes all blocks that are left for a reader, in several goroutines, and counts each element.
-func readList(t *testing.T, r *ListReader, workers int, after func()) map[int]int {
+// readList takes all blocks, in several goroutines, and counts each element.
+func readList(t *testing.T, l *List, workers int, after func()) map[int]int {
 	t.Helper()
 	got := map[int]int{}
 	var mu sync.Mutex
+	var next atomic.Int64
 	var all sync.WaitGroup
 	for range workers {
 		all.Go(func() {
-			for i, ok := r.Take(); ok; i, ok = r.Take() {
-				data, elements, err := r.Read(i)
+			for i := int(next.Add(1)) - 1; i < l.Len(); i = int(next.Add(1)) - 1 {
+				data, elements, err := l.Read(i)
 				if err != nil {
 					t.Error(err)
 					return
@@ -93,7 +95,7 @@ func readList(t *testing.T, r *ListReader, workers int, after func()) map[int]in
 				if elements != 0 {
 					t.Errorf("block %d has %d elements more than it should", i, elements)
 				}
-				r.Done(i)
+				l.Done(i)
 				after()
 			}
 		})
@@ -119,9 +121,8 @@ func once(t *testing.T, got map[int]int, want int) {
 func TestListHandsOutEachBlockOnce(t *testing.T) {
 	eachBudget(t, func(t *testing.T, budget int64) {
 		const writers, each, readers = 4, 2000, 3
-		l := emptyList(t, budget)
+		l := emptyList(t, budget, readers)
 		writeList(t, l, writers, each)
-		l.Finish(readers)
 		var bytes int64
 		for n := range writers * each {
 			bytes += int64(len(listElement(n)))
@@ -133,7 +134,7 @@ func TestListHandsOutEachBlockOnce(t *testing.T) {
 		for i := range readers {
 			var evict sync.Once
 			all.Go(func() {
-				got := readList(t, l.Reader(), 2, func() {
+				got := readList(t, l, 2, func() {
 					if i == 1 && budget == 100<<10 {
 						evict.Do(func() {
 							if _, err := l.evict(); err != nil {
@@ -154,7 +155,7 @@ func TestListHandsOutEachBlockOnce(t *testing.T) {
 
 // TestListBlocksGrow checks that each of the first elements is a block of its own, so that all workers get some.
 func TestListBlocksGrow(t *testing.T) {
-	l := emptyList(t, 1<<30)
+	l := emptyList(t, 1<<30, 1)
 	w := l.Writer()
 	for range 100_000 {
 		if err := w.Append([]byte("x")); err != nil {
@@ -164,23 +165,22 @@ func TestListBlocksGrow(t *testing.T) {
 	if err := w.Park(); err != nil {
 		t.Fatal(err)
 	}
-	l.Finish(1)
 	for i, b := range l.blocks[:spread] {
 		if b.elements != 1 {
 			t.Fatalf("block %d has %d elements, want 1", i, b.elements)
 		}
 	}
-	if n := l.Reader().Len(); n > 20*spread {
+	if n := l.Len(); n > 20*spread {
 		t.Errorf("%d blocks of 100,000 elements of a byte", n)
 	}
 }
 
 // TestListClosesAtAnyTime checks that closing releases memory and the file, which emptyList verifies.
 func TestListClosesAtAnyTime(t *testing.T) {
-	for _, at := range []string{"empty", "written", "finished", "half read"} {
+	for _, at := range []string{"empty", "written", "half read"} {
 		for _, budget := range []int64{1, 1 << 30} {
 			t.Run(fmt.Sprint(at, " ", budget), func(t *testing.T) {
-				l := emptyList(t, budget)
+				l := emptyList(t, budget, 2)
 				if at == "empty" {
 					return
 				}
@@ -188,15 +188,9 @@ func TestListClosesAtAnyTime(t *testing.T) {
 				if at == "written" {
 					return
 				}
-				l.Finish(2)
-				if at == "finished" {
-					return
-				}
-				once(t, readList(t, l.Reader(), 2, func() {}), 2000)
-				r := l.Reader()
-				for range r.Len() / 2 {
-					i, _ := r.Take()
-					if _, _, err := r.Read(i); err != nil {
+				once(t, readList(t, l, 2, func() {}), 2000)
+				for i := range l.Len() / 2 {
+					if _, _, err := l.Read(i); err != nil {
 						t.Fatal(err)
 					}
 				}

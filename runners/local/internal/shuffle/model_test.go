@@ -54,12 +54,12 @@ func randomStore(t *rapid.T, dir *spill.Dir, indexed bool) (*Store, map[string][
 				t.Fatal(err)
 			}
 		}
-		w.Park()
-		if i%3 > 0 { // otherwise the next writer would continue the run
-			s.Finish()
+		if i%3 > 0 { // otherwise the next writer continues the run
+			defer w.Park()
+		} else {
+			w.Park()
 		}
 	}
-	s.Finish()
 	for _, values := range want {
 		slices.Sort(values)
 	}
@@ -249,7 +249,6 @@ func TestManyWritersShareABudget(t *testing.T) {
 			}
 			all.Wait()
 			for _, s := range stores {
-				s.Finish()
 				seen := map[string]int{}
 				for p := range Partitions {
 					g, err := s.Open(p)

@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
-	"math/bits"
 	"slices"
 	"sync"
+
+	"github.com/zeebo/xxh3"
 )
 
 // Partitions is the number of parts of a store, each read by one worker at a time. It is fixed, so that the order of
@@ -161,19 +162,4 @@ func (p prefix) compare(o prefix) int {
 }
 
 // partitionOf distributes keys. It is the same in every process, and therefore so is the order of groups.
-func partitionOf(key []byte) int {
-	const a, b = 0xa0761d6478bd642f, 0xe7037ed1a0b428db
-	h, size := uint64(a), uint64(len(key))
-	for ; len(key) >= 8; key = key[8:] {
-		h = mix(h^binary.LittleEndian.Uint64(key), b)
-	}
-	var tail [8]byte
-	copy(tail[:], key)
-	h = mix(h^binary.LittleEndian.Uint64(tail[:]), b)
-	return int(mix(h^size, a) % Partitions)
-}
-
-func mix(a, b uint64) uint64 {
-	high, low := bits.Mul64(a, b)
-	return high ^ low
-}
+func partitionOf(key []byte) int { return int(xxh3.Hash(key) % Partitions) }

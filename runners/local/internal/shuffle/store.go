@@ -10,15 +10,14 @@ import (
 	"github.com/neardup/neardup/runners/local/internal/spill"
 )
 
-// Store holds values by key. Writers fill it. After Finish, it is read by partition or by key, concurrently.
+// Store holds values by key. Once all writers are parked, it is read by partition or by key, concurrently.
 type Store struct {
 	mem     *Memory
 	dir     *spill.Dir
 	indexed bool // can be read by key
 
 	mu      sync.Mutex
-	parked  []*run // runs to which more may be added
-	full    []*run
+	parked  []*run // runs to which nobody is writing
 	spilled []*segments
 	files   []*spill.File
 	unused  []*spill.File // files that nobody is writing to
@@ -212,7 +211,7 @@ func (i idleRun) held() int64 { return i.run.size }
 func (i idleRun) evict() (bool, error) {
 	s, r := i.store, i.run
 	s.mu.Lock()
-	there := !s.closed && !r.gone && !r.busy && (slices.Contains(s.parked, r) || slices.Contains(s.full, r))
+	there := !s.closed && !r.busy && slices.Contains(s.parked, r)
 	if there {
 		r.busy = true
 		s.evicted.Add(1)
@@ -243,9 +242,7 @@ func (s *Store) spill(r *run) error {
 
 // drop removes a run from the store. Its memory is freed when the last reader has left.
 func (s *Store) drop(r *run) {
-	is := func(o *run) bool { return o == r }
-	s.parked = slices.DeleteFunc(s.parked, is)
-	s.full = slices.DeleteFunc(s.full, is)
+	s.parked = slices.DeleteFunc(s.parked, func(o *run) bool { return o == r })
 	r.gone = true
 	s.reclaim(r)
 }
@@ -308,14 +305,6 @@ func (s *Store) giveBack(f *spill.File) error {
 	return nil
 }
 
-// Finish ends the writing for good. All writers must be parked.
-func (s *Store) Finish() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.full = append(s.full, s.parked...)
-	s.parked = nil
-}
-
 // Totals returns the number of records written, and their bytes.
 func (s *Store) Totals() (records, bytes int64) {
 	s.mu.Lock()
@@ -327,7 +316,7 @@ func (s *Store) Totals() (records, bytes int64) {
 func (s *Store) Bytes(partition int) (n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, r := range s.full {
+	for _, r := range s.parked {
 		n += r.bytes[partition]
 	}
 	for _, on := range s.spilled {
@@ -343,7 +332,7 @@ func (s *Store) Close() error {
 	s.mu.Unlock()
 	s.evicted.Wait()
 	s.mu.Lock()
-	runs := slices.Concat(s.parked, s.full)
+	runs := slices.Clone(s.parked)
 	for _, r := range runs {
 		s.drop(r)
 	}

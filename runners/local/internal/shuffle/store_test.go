@@ -67,7 +67,6 @@ func filled(t *testing.T, budget int64, records int, indexed bool) (*Store, map[
 		}
 		w.Park()
 	}
-	s.Finish()
 	return s, want
 }
 
@@ -183,7 +182,6 @@ func TestTake(t *testing.T) {
 			}
 		}
 		w.Park()
-		s.Finish()
 		g, err := s.Open(partitionOf(key))
 		if err != nil {
 			t.Fatal(err)
@@ -309,7 +307,6 @@ func TestKeep(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.Park()
-		s.Finish()
 		if _, size := s.Totals(); size < largeValue {
 			t.Errorf("%s: %d bytes in all", c.name, size)
 		}
