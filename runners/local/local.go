@@ -111,9 +111,6 @@ func Execute(ctx context.Context, p *beam.Pipeline) (beam.PipelineResult, error)
 
 // ExecuteModel is Execute for a pipeline in the form sent to other runners. This process must know its DoFns.
 func ExecuteModel(ctx context.Context, model *pipepb.Pipeline) (beam.PipelineResult, error) {
-	if err := plan.Refusal(plan.Refuse(model)); err != nil {
-		return nil, err
-	}
 	stages, err := plan.New(model)
 	if err != nil {
 		return nil, err
@@ -145,16 +142,13 @@ func translate(p *beam.Pipeline) (*plan.Plan, error) {
 	}
 	refused, external := refuseEdges(edges)
 	if external { // a pipeline with these has no model
-		return nil, plan.Refusal(refused)
+		return plan.New(nil, refused...)
 	}
 	model, err := graphx.Marshal(edges, &graphx.Options{Environment: &pipepb.Environment{Urn: "beam:env:default:v1"}})
 	if err != nil {
 		return nil, err
 	}
-	if err := plan.Refusal(append(refused, plan.Refuse(model)...)); err != nil {
-		return nil, err
-	}
-	return plan.New(model)
+	return plan.New(model, refused...)
 }
 
 // refuseEdges returns what the runner cannot run and the pipeline's model does not show or cannot hold.

@@ -3,6 +3,9 @@
 package plan
 
 import (
+	"errors"
+	"fmt"
+
 	fnpb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/fnexecution_v1"
 	pipepb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/pipeline_v1"
 )
@@ -74,8 +77,12 @@ type Plan struct {
 	Names map[string]string
 }
 
-// New plans a pipeline to which Refuse does not object. The plan then owns the pipeline.
-func New(p *pipepb.Pipeline) (*Plan, error) {
+// New plans a pipeline, which the plan then owns. If there is anything that the runner cannot run, the error has one line
+// for each reason, after those that are already known.
+func New(p *pipepb.Pipeline, known ...error) (*Plan, error) {
+	if reasons := errors.Join(append(known, refuse(p)...)...); reasons != nil {
+		return nil, fmt.Errorf("the local runner cannot run this pipeline: %w", reasons)
+	}
 	g, err := expand(p)
 	if err != nil {
 		return nil, err

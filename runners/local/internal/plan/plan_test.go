@@ -275,7 +275,7 @@ func TestFusion(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := model(t, c.build)
-			if why := Refuse(m); why != nil {
+			if why := refuse(m); why != nil {
 				t.Fatal(why)
 			}
 			p, err := New(m)
@@ -356,7 +356,7 @@ func TestRefuse(t *testing.T) {
 		if strings.HasPrefix(c.want, "triggers") {
 			want = []string{"the local runner cannot run this pipeline: " + sessions, c.want}
 		}
-		err := Refusal(Refuse(m))
+		_, err := New(m)
 		if err == nil {
 			t.Errorf("no refusal, want %s", c.want)
 		} else if diff := cmp.Diff(want, strings.Split(err.Error(), "\n")); diff != "" {

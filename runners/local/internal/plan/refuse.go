@@ -18,16 +18,8 @@ var supported = map[string]bool{
 	urnMapWindows: true, urnReshuffle: true, urnCombinePerKey: true, urnToString: true,
 }
 
-// Refusal returns the error of a pipeline that cannot be run, with one line per reason; nil if there is none.
-func Refusal(reasons []error) error {
-	if len(reasons) == 0 {
-		return nil
-	}
-	return fmt.Errorf("the local runner cannot run this pipeline: %w", errors.Join(reasons...))
-}
-
-// Refuse returns everything in a pipeline that the runner cannot run.
-func Refuse(p *pipepb.Pipeline) (found []error) {
+// refuse returns everything in a pipeline that the runner cannot run.
+func refuse(p *pipepb.Pipeline) (found []error) {
 	comps := p.GetComponents()
 	for _, id := range slices.Sorted(maps.Keys(comps.GetTransforms())) {
 		t := comps.GetTransforms()[id]

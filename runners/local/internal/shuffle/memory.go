@@ -14,11 +14,12 @@ type Memory struct {
 	used  atomic.Int64 // bytes held
 	going atomic.Int64 // of these, bytes being written to disk
 
-	mu      sync.Mutex
-	eased   sync.Cond // signalled when a spill has ended
-	idle    map[holder]struct{}
-	writers map[*Writer]struct{}
-	free    [][]byte
+	writers atomic.Int64 // of stores
+
+	mu    sync.Mutex
+	eased sync.Cond // signalled when a spill has ended
+	idle  map[holder]struct{}
+	free  [][]byte
 }
 
 // holder is data to which nobody adds, and which can go to disk at any time.
@@ -41,7 +42,7 @@ func NewMemory(limit int64, workers int) *Memory {
 	for chunk > smallestChunk && int64(chunk*workers)*32 > limit {
 		chunk /= 2
 	}
-	m := &Memory{limit: limit, chunk: chunk, idle: map[holder]struct{}{}, writers: map[*Writer]struct{}{}}
+	m := &Memory{limit: limit, chunk: chunk, idle: map[holder]struct{}{}}
 	m.eased.L = &m.mu
 	return m
 }
@@ -123,13 +124,12 @@ func (m *Memory) relieve(self *Writer) error {
 			if _, err := h.evict(); err != nil {
 				return err
 			}
-		case own >= m.limit/64+1:
+		case own > m.limit/max(64, 2*m.writers.Load()):
 			if err := self.spill(); err != nil {
 				return err
 			}
 		default:
-			m.ask()
-			return nil // grant this chunk beyond the limit; the writers asked will make room
+			return nil // small runs of all writers take at most half the limit, so grant this chunk beyond it
 		}
 	}
 	m.wait()
@@ -170,19 +170,4 @@ func (m *Memory) largest(least int64) holder {
 		delete(m.idle, found)
 	}
 	return found
-}
-
-// ask tells the writer that holds most to spill at its next write.
-func (m *Memory) ask() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	var found *Writer
-	for w := range m.writers {
-		if found == nil || w.size.Load() > found.size.Load() {
-			found = w
-		}
-	}
-	if found != nil {
-		found.asked.Store(true)
-	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/neardup/neardup/runners/local/internal/spill"
 )
@@ -48,9 +47,6 @@ type Writer struct {
 	fresh int64 // records not yet charged
 
 	records, bytes int64
-
-	asked atomic.Bool  // another writer needs the memory
-	size  atomic.Int64 // size of the run, for others to read
 }
 
 // Writer returns a writer, which continues a parked run if there is one.
@@ -69,10 +65,7 @@ func (s *Store) Writer() *Writer {
 	if w.run == nil {
 		w.run = &run{}
 	}
-	w.size.Store(w.run.size)
-	s.mem.mu.Lock()
-	s.mem.writers[w] = struct{}{}
-	s.mem.mu.Unlock()
+	s.mem.writers.Add(1)
 	return w
 }
 
@@ -135,12 +128,6 @@ func (w *Writer) reserve(need, kept int) error {
 	}
 	m := w.store.mem
 	w.settle()
-	if w.asked.Load() {
-		w.asked.Store(false)
-		if err := w.spill(); err != nil {
-			return err
-		}
-	}
 	n, chunk := int64(kept), int64(max(need, m.chunk))
 	fits := w.fits(need)
 	if !fits {
@@ -160,7 +147,6 @@ func (w *Writer) reserve(need, kept int) error {
 		w.run.chunks = append(w.run.chunks, m.get(need))
 	}
 	w.run.size += n
-	w.size.Store(w.run.size)
 	return nil
 }
 
@@ -179,23 +165,20 @@ func (w *Writer) spill() error {
 		return nil
 	}
 	w.run = &run{}
-	w.size.Store(0)
 	return w.store.spill(r)
 }
 
 // Park leaves the run to the store: another writer may continue it, or it may go to disk.
 func (w *Writer) Park() {
-	m, s := w.store.mem, w.store
-	m.mu.Lock()
-	delete(m.writers, w)
-	m.mu.Unlock()
+	s := w.store
+	s.mem.writers.Add(-1)
 	w.settle()
 	s.mu.Lock()
 	s.records += w.records
 	s.bytes += w.bytes
 	if !w.run.empty() {
 		s.parked = append(s.parked, w.run)
-		m.register(idleRun{s, w.run}) // before another writer can take it
+		s.mem.register(idleRun{s, w.run}) // before another writer can take it
 	}
 	s.mu.Unlock()
 }
