@@ -57,21 +57,8 @@ type nodes struct {
 // levels has one bit per step.
 type levels [steps/64 + 1]uint64
 
-// upTo returns the levels with all steps up to step.
-func upTo(step int) (l levels) {
-	for ; step >= 0; step-- {
-		l[step/64] |= 1 << (step % 64)
-	}
-	return l
-}
-
-// allUpTo holds upTo of each step.
-var allUpTo = func() (all [steps + 1]levels) {
-	for step := range all {
-		all[step] = upTo(step)
-	}
-	return all
-}()
+// upTo returns word w of the levels with all steps up to step.
+func upTo(step, w int) uint64 { return 1<<max(0, step+1-64*w) - 1 }
 
 // newLadder returns a ladder for as many documents as fit into this memory. If star, it counts what star removes, and
 // pairs must come ordered by their first documents in input order.
@@ -112,7 +99,8 @@ func (l *ladder) add(
 // remove removes b at the steps of the pair at which a is kept, which is known because all pairs with a second have
 // come before. A copy is removed with its representative, or in its favour.
 func (l *ladder) remove(a, b uint32, step int, copied bool) {
-	for w, now := range allUpTo[step] {
+	for w := range l.removed[b] {
+		now := upTo(step, w)
 		if !copied {
 			now &^= l.removed[a][w]
 		}

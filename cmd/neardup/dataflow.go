@@ -70,9 +70,8 @@ func follow(o *dataflow.Options, s streams) {
 		// The line that Beam's SDKs write: schedulers look for it to follow the job.
 		fmt.Fprintf(s.Raw, "Submitted job: %s\n", id)
 	}
-	o.Message = func(m dataflow.Message) {
-		level := map[dataflow.Severity]slog.Level{dataflow.Warning: slog.LevelWarn, dataflow.Error: slog.LevelWarn}[m.Severity]
-		slog.Log(context.Background(), level, "Dataflow: "+m.Text, "at", m.Time.Format(time.RFC3339))
+	o.Message = func(at time.Time, level slog.Level, text string) {
+		slog.Log(context.Background(), min(level, slog.LevelWarn), "Dataflow: "+text, "at", at.Format(time.RFC3339))
 	}
 	o.Progress = func(p dataflow.Progress) {
 		state := strings.ToLower(strings.TrimPrefix(p.State, "JOB_STATE_"))

@@ -104,6 +104,15 @@ func (c *canvas) mark(series int, p point) {
 		c.ids, series%shapes, number(p.x), number(p.y))
 }
 
+// bar draws a bar of a series between two places on the vertical axis.
+func (c *canvas) bar(series int, x, width float64, a area, from, to float64, tip string) {
+	top, bottom := a.up(max(from, to)), a.up(min(from, to))
+	c.printf(`<rect class="bar k%d" fill="url(#%s-s%d)" x="%s" y="%s" width="%s" height="%s">`,
+		series%hues, c.ids, series, number(x), number(top), number(width), number(bottom-top))
+	c.element("title", cutTo(tip, tipLength))
+	c.printf("</rect>\n")
+}
+
 // errorBar draws an error bar at x.
 func (c *canvas) errorBar(x float64, s scale, low, high float64, a area) {
 	lo, ok := s.place(low)

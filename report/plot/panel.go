@@ -50,11 +50,7 @@ func (b Bars) panel() panel {
 				x := a.across((float64(i)+.5)/groups) + (float64(j)-series/2)*width
 				value, low, high := s.at(i)
 				if at, ok := y.place(value); ok {
-					top, bottom := a.up(max(at, base)), a.up(min(at, base))
-					c.printf(`<rect class="bar k%d" fill="url(#%s-s%d)" x="%s" y="%s" width="%s" height="%s">`,
-						j%hues, c.ids, j, number(x), number(top), number(width*.9), number(bottom-top))
-					c.element("title", cutTo(tip(s.Name, group, value), tipLength))
-					c.printf("</rect>\n")
+					c.bar(j, x, width*.9, a, base, at, tip(s.Name, group, value))
 				}
 				c.errorBar(x+width*.45, y, low, high, a)
 			}
@@ -80,11 +76,8 @@ func (h Histogram) panel() panel {
 			if !ok || !there || !has {
 				continue
 			}
-			top, bottom := a.up(max(at, base)), a.up(min(at, base))
-			c.printf(`<rect class="bar k0" fill="url(#%s-s0)" x="%s" y="%s" width="%s" height="%s">`,
-				c.ids, number(a.across(from)), number(top), number((to-from)*a.width), number(bottom-top))
-			c.element("title", fmt.Sprintf("%.6g to %.6g: %.6g", h.Edges[i], h.Edges[i+1], count))
-			c.printf("</rect>\n")
+			c.bar(0, a.across(from), (to-from)*a.width, a, base, at,
+				fmt.Sprintf("%.6g to %.6g: %.6g", h.Edges[i], h.Edges[i+1], count))
 		}
 		c.marks(h.Marks, x, a)
 	}

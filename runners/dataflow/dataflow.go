@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"regexp"
 	"time"
 
@@ -43,7 +44,7 @@ type Options struct {
 	// Submitted, if set, is called with the job's id.
 	Submitted func(id string)
 	// Message, if set, is called with the service's messages about the job, in order.
-	Message func(Message)
+	Message func(at time.Time, level slog.Level, text string)
 	// Progress, if set, is called after each request for news, and once more when the job has ended.
 	Progress func(Progress)
 	// Interrupted is called when ctx has ended and reports whether to cancel the job; nil cancels it. A job that is not
@@ -114,23 +115,6 @@ func ParseJob(text string) (*Job, error) {
 	}
 	return j, nil
 }
-
-// Message is a message of the service about a job.
-type Message struct {
-	Time     time.Time
-	Severity Severity
-	Text     string
-}
-
-// Severity is the importance of a message.
-type Severity int
-
-// Severities of messages.
-const (
-	Info Severity = iota
-	Warning
-	Error
-)
 
 // Progress is the progress of a job.
 type Progress struct {

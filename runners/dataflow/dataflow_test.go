@@ -509,7 +509,9 @@ func TestMessages(t *testing.T) {
 		return nil, errors.New(stack + "\f" + "Workflow failed. Causes: S01 failed")
 	}
 	var told []string
-	o.Message = func(m Message) { told = append(told, fmt.Sprintf("%d %s", m.Severity, strings.Split(m.Text, "\n")[0])) }
+	o.Message = func(_ time.Time, level slog.Level, text string) {
+		told = append(told, fmt.Sprintf("%v %s", level, strings.Split(text, "\n")[0]))
+	}
 	var last Progress
 	o.Progress = func(p Progress) { last = p }
 	_, err := execute(t.Context(), o)
@@ -517,7 +519,7 @@ func TestMessages(t *testing.T) {
 	if !errors.As(err, &step) || step.Cause() != "the file is broken" || !strings.Contains(err.Error(), "Workflow failed") {
 		t.Errorf("%v", err)
 	}
-	want := []string{"0 Worker configuration:", "1 slow", "2 " + strings.Split(stack, "\n")[0], "2 Workflow failed. Causes: S01 failed"}
+	want := []string{"INFO Worker configuration:", "WARN slow", "ERROR " + strings.Split(stack, "\n")[0], "ERROR Workflow failed. Causes: S01 failed"}
 	if !slices.Equal(told, want) {
 		t.Errorf("told %q", told)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -91,7 +92,7 @@ type job struct {
 	state  string
 	logged map[string]bool // messages that have been passed on
 	latest string          // time of the last of them
-	errors []string        // messages of severity Error
+	errors []string        // error messages
 	latestMetrics
 }
 
@@ -261,19 +262,19 @@ func (j *job) listen(ctx context.Context) error {
 }
 
 func (j *job) tell(m *df.JobMessage) {
-	message := Message{Text: strings.TrimSpace(m.MessageText)}
-	message.Time, _ = time.Parse(time.RFC3339Nano, m.Time)
+	level, text := slog.LevelInfo, strings.TrimSpace(m.MessageText)
 	switch m.MessageImportance {
 	case "JOB_MESSAGE_ERROR":
-		message.Severity = Error
-		if !slices.Contains(j.errors, message.Text) {
-			j.errors = append(j.errors, message.Text)
+		level = slog.LevelError
+		if !slices.Contains(j.errors, text) {
+			j.errors = append(j.errors, text)
 		}
 	case "JOB_MESSAGE_WARNING":
-		message.Severity = Warning
+		level = slog.LevelWarn
 	}
 	if tell := j.service.options.Message; tell != nil {
-		tell(message)
+		at, _ := time.Parse(time.RFC3339Nano, m.Time)
+		tell(at, level, text)
 	}
 }
 

@@ -10,18 +10,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Kinds of transforms; those that graphx names keep that name.
+// Kinds of transforms that graphx does not name.
 const (
-	urnImpulse       = graphx.URNImpulse
-	urnParDo         = graphx.URNParDo
-	urnFlatten       = graphx.URNFlatten
-	urnGroupByKey    = graphx.URNGBK
-	urnReshuffle     = graphx.URNReshuffle
-	urnCombinePerKey = graphx.URNCombinePerKey
-	urnWindow        = graphx.URNWindow
-	urnMapWindows    = graphx.URNMapWindows
-	urnToString      = graphx.URNToString
-
 	urnCombinePre     = "beam:transform:combine_per_key_precombine:v1"
 	urnCombineMerge   = "beam:transform:combine_per_key_merge_accumulators:v1"
 	urnCombineExtract = "beam:transform:combine_per_key_extract_outputs:v1"
@@ -66,9 +56,9 @@ func expand(p *pipepb.Pipeline) (*graph, error) {
 func (g *graph) walk(id string) error {
 	t := g.comps.GetTransforms()[id]
 	switch {
-	case t.GetSpec().GetUrn() == urnReshuffle:
+	case t.GetSpec().GetUrn() == graphx.URNReshuffle:
 		return g.add(id, t)
-	case t.GetSpec().GetUrn() == urnCombinePerKey:
+	case t.GetSpec().GetUrn() == graphx.URNCombinePerKey:
 		return g.lift(id, t)
 	case len(t.GetSubtransforms()) == 0:
 		return g.add(id, t)
@@ -90,13 +80,13 @@ func (g *graph) add(id string, t *pipepb.PTransform) error {
 	switch urn := t.GetSpec().GetUrn(); urn {
 	case "": // a composite without parts does nothing
 		return nil
-	case urnFlatten:
-	case urnParDo, urnPair, urnSplit, urnProcess:
+	case graphx.URNFlatten:
+	case graphx.URNParDo, urnPair, urnSplit, urnProcess:
 		var payload pipepb.ParDoPayload
 		if err := proto.Unmarshal(t.GetSpec().GetPayload(), &payload); err != nil {
 			return fmt.Errorf("payload of %s: %w", n.name, err)
 		}
-		if urn == urnParDo && payload.GetRestrictionCoderId() != "" {
+		if urn == graphx.URNParDo && payload.GetRestrictionCoderId() != "" {
 			return g.split(id, t, &payload)
 		}
 		for input, pcollection := range t.GetInputs() {
@@ -132,7 +122,7 @@ func (g *graph) lift(id string, t *pipepb.PTransform) error {
 	merged := g.pcollection(id+"_merged", in, pair)
 	for _, part := range []struct{ name, urn, in, out string }{
 		{"precombine", urnCombinePre, in, lifted},
-		{"group", urnGroupByKey, lifted, groups},
+		{"group", graphx.URNGBK, lifted, groups},
 		{"merge", urnCombineMerge, groups, merged},
 		{"extract", urnCombineExtract, merged, out},
 	} {
@@ -182,7 +172,7 @@ func (g *graph) split(id string, t *pipepb.PTransform, payload *pipepb.ParDoPayl
 	if err := part("split", urnSplit, pairs, map[string]string{"i0": splits}); err != nil {
 		return err
 	}
-	if err := part("spread", urnReshuffle, splits, map[string]string{"i0": spread}); err != nil {
+	if err := part("spread", graphx.URNReshuffle, splits, map[string]string{"i0": spread}); err != nil {
 		return err
 	}
 	return part("process", urnProcess, spread, t.GetOutputs())

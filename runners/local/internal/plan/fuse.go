@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime/graphx"
 	fnpb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/fnexecution_v1"
 	pipepb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/pipeline_v1"
 	"google.golang.org/protobuf/proto"
@@ -47,18 +48,18 @@ func newFuser(g *graph) *fuser {
 
 func (f *fuser) add(n *node) error {
 	urn := n.GetSpec().GetUrn()
-	if barrier := urn == urnGroupByKey || urn == urnReshuffle ||
-		urn == urnFlatten; barrier && f.consumers[n.outputs[0]] == 0 {
+	if barrier := urn == graphx.URNGBK || urn == graphx.URNReshuffle ||
+		urn == graphx.URNFlatten; barrier && f.consumers[n.outputs[0]] == 0 {
 		return nil
 	}
 	switch urn {
-	case urnImpulse:
+	case graphx.URNImpulse:
 		f.open(n.outputs[0], nil)
-	case urnGroupByKey:
+	case graphx.URNGBK:
 		return f.group(n)
-	case urnReshuffle:
+	case graphx.URNReshuffle:
 		f.open(n.outputs[0], f.materialise(n.main, Blocks))
-	case urnFlatten:
+	case graphx.URNFlatten:
 		f.flatten(n)
 	default:
 		return f.fuse(n)

@@ -98,9 +98,9 @@ func shape(t *testing.T, p *Plan) (lines []string) {
 		}
 		for _, n := range s.nodes {
 			name, _, _ := strings.Cut(n.name, "/")
-			if urn := n.GetSpec().GetUrn(); urn != urnParDo {
+			if urn := n.GetSpec().GetUrn(); urn != graphx.URNParDo {
 				name = strings.TrimSuffix(strings.TrimPrefix(urn, "beam:transform:"), ":v1")
-				if urn == urnFlatten {
+				if urn == graphx.URNFlatten {
 					name += fmt.Sprint("*", len(n.GetInputs()))
 				}
 			}

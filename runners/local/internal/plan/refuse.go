@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime/graphx"
 	pipepb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/pipeline_v1"
 	"google.golang.org/protobuf/proto"
 )
@@ -14,8 +15,8 @@ const urnSessions = "beam:window_fn:session_windows:v1"
 
 // supported are the transforms that the runner executes, apart from composites.
 var supported = map[string]bool{
-	urnImpulse: true, urnParDo: true, urnFlatten: true, urnGroupByKey: true, urnWindow: true,
-	urnMapWindows: true, urnReshuffle: true, urnCombinePerKey: true, urnToString: true,
+	graphx.URNImpulse: true, graphx.URNParDo: true, graphx.URNFlatten: true, graphx.URNGBK: true, graphx.URNWindow: true,
+	graphx.URNMapWindows: true, graphx.URNReshuffle: true, graphx.URNCombinePerKey: true, graphx.URNToString: true,
 }
 
 // refuse returns everything in a pipeline that the runner cannot run.
@@ -57,7 +58,7 @@ func unsupported(t *pipepb.PTransform) string {
 		return "is a TestStream, which is not supported"
 	case !composite && urn != "" && !supported[urn]:
 		return "has the kind " + urn + ", which is not supported; cross-language transforms never are"
-	case urn != urnParDo:
+	case urn != graphx.URNParDo:
 		return ""
 	}
 	var payload pipepb.ParDoPayload
@@ -88,7 +89,7 @@ func batchTrigger(t *pipepb.Trigger) bool {
 func reshuffleWindows(comps *pipepb.Components) map[string]bool {
 	inner := map[string]bool{}
 	for _, t := range comps.GetTransforms() {
-		if t.GetSpec().GetUrn() != urnReshuffle {
+		if t.GetSpec().GetUrn() != graphx.URNReshuffle {
 			continue
 		}
 		outputs := only(t.GetOutputs())
