@@ -89,18 +89,10 @@ func find(ctx context.Context, f *output.Finished) (*findings, error) {
 		endings: map[records.Place]*ending{},
 	}
 	found.below = make([]int64, len(found.ladder.at))
-	for _, table := range []struct {
-		part output.Part
-		read func(context.Context, *output.Finished) error
-	}{
-		{output.Pairs, found.pairs}, {output.Clusters, found.clusters},
-		{output.Removed, found.removed}, // now that the pairs are chosen
-		{output.Rejected, found.rejected},
+	for _, read := range []func(context.Context, *output.Finished) error{
+		found.pairs, found.clusters, found.removed /* now that the pairs are chosen */, found.rejected,
 	} {
-		if !wrote(&f.Run, table.part) {
-			continue
-		}
-		if err := table.read(ctx, f); err != nil {
+		if err := read(ctx, f); err != nil {
 			return nil, err
 		}
 	}
@@ -120,39 +112,50 @@ func wrote(run *records.Run, part output.Part) bool {
 	return slices.Contains(run.Parameters.Write, string(part))
 }
 
-func (found *findings) pairs(ctx context.Context, f *output.Finished) error {
-	for pair, err := range output.Rows[records.Pair](ctx, f, output.Pairs) {
+// each takes the rows of a table, if it is written.
+func each[T any](ctx context.Context, f *output.Finished, part output.Part, take func(T)) error {
+	if !wrote(&f.Run, part) {
+		return nil
+	}
+	for row, err := range output.Rows[T](ctx, f, part) {
 		if err != nil {
 			return err
 		}
+		take(row)
+	}
+	return nil
+}
+
+func (found *findings) pairs(ctx context.Context, f *output.Finished) error {
+	err := each(ctx, f, output.Pairs, func(pair records.Pair) {
 		found.ladder.add(pair.SourceA, pair.PositionA, pair.SourceB, pair.PositionB, pair.Similarity, pair.Copy())
 		if !pair.Copy() {
 			found.near(pair)
 		}
-	}
+	})
 	found.nearest = apart(found.nearest, mostNearest)
 	slices.SortStableFunc(found.nearest, func(a, b records.Pair) int { return cmp.Compare(a.Similarity, b.Similarity) })
 	for _, pair := range found.nearest {
 		a, b := places(pair)
 		found.endings[a], found.endings[b] = &ending{cluster: none}, &ending{cluster: none}
 	}
-	return nil
+	return err
 }
 
 // near counts a near pair, and remembers it if few others are nearer to the threshold.
 func (found *findings) near(pair records.Pair) {
 	found.below[found.ladder.step(pair.Similarity)]++
-	remember(&found.nearest, pair, func(a, b records.Pair) int { return cmp.Compare(a.Similarity, b.Similarity) })
+	remember(&found.nearest, pair, mostChecked, func(a, b records.Pair) int { return cmp.Compare(a.Similarity, b.Similarity) })
 }
 
-// remember inserts one after its equals if it belongs to the first mostChecked.
-func remember[T any](first *[]T, one T, order func(a, b T) int) {
-	if n := len(*first); n == mostChecked && order(one, (*first)[n-1]) >= 0 {
+// remember inserts one after its equals if it belongs to the first most.
+func remember[T any](first *[]T, one T, most int, order func(a, b T) int) {
+	if n := len(*first); n == most && order(one, (*first)[n-1]) >= 0 {
 		return
 	}
 	at, _ := slices.BinarySearchFunc(*first, one, func(a, b T) int { return cmp.Or(order(a, b), -1) })
 	*first = slices.Insert(*first, at, one)
-	*first = (*first)[:min(len(*first), mostChecked)]
+	*first = (*first)[:min(len(*first), most)]
 }
 
 // apart chooses up to most pairs such that no document appears twice and, if there are too few, adds others.
@@ -206,13 +209,7 @@ func places(p records.Pair) (a, b records.Place) {
 }
 
 func (found *findings) clusters(ctx context.Context, f *output.Finished) error {
-	for row, err := range output.Rows[records.Clustered](ctx, f, output.Clusters) {
-		if err != nil {
-			return err
-		}
-		found.clustered(row)
-	}
-	return nil
+	return each(ctx, f, output.Clusters, found.clustered)
 }
 
 func (found *findings) clustered(row records.Clustered) {
@@ -264,10 +261,7 @@ func (found *findings) removed(ctx context.Context, f *output.Finished) error {
 		Differs      []string `parquet:"differs,optional,list"`
 	}
 	var numbered []removal // the most similar first
-	for r, err := range output.Rows[row](ctx, f, output.Removed) {
-		if err != nil {
-			return err
-		}
+	err := each(ctx, f, output.Removed, func(r row) {
 		place := records.Place{Source: r.Source, Position: r.Position}
 		if e := found.endings[place]; e != nil {
 			e.removed, e.keptID = true, r.KeptID
@@ -276,16 +270,16 @@ func (found *findings) removed(ctx context.Context, f *output.Finished) error {
 			remember(&numbered, removal{records.Pair{
 				IDA: r.KeptID, SourceA: r.KeptSource, PositionA: r.KeptPosition,
 				IDB: r.ID, SourceB: r.Source, PositionB: r.Position, Similarity: *r.Similarity,
-			}, r.Cluster}, func(a, b removal) int { return cmp.Compare(b.Similarity, a.Similarity) })
+			}, r.Cluster}, mostChecked, func(a, b removal) int { return cmp.Compare(b.Similarity, a.Similarity) })
 		}
 		if t := found.of(sourceOf(&f.Run, r.Source)); r.Reason == records.ReasonNear {
 			t.Near++
 		} else {
 			t.Exact++
 		}
-	}
+	})
 	found.ahead(numbered, slices.Contains(f.Run.Parameters.Keep, "none"))
-	return nil
+	return err
 }
 
 func (found *findings) of(source string) *tally { return tallyOf(found.sources, source) }
@@ -309,15 +303,11 @@ func (found *findings) rejected(ctx context.Context, f *output.Finished) error {
 	type row struct {
 		Reason string `parquet:"reason,dict"`
 	}
-	for r, err := range output.Rows[row](ctx, f, output.Rejected) {
-		if err != nil {
-			return err
-		}
+	return each(ctx, f, output.Rejected, func(r row) {
 		if _, is := notCompared[r.Reason]; !is {
 			found.unreadable[r.Reason]++
 		}
-	}
-	return nil
+	})
 }
 
 // pieceName matches the name of a piece of a large file in the corpus.

@@ -22,6 +22,8 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/options/resource"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners/dataflow/dataflowlib"
 	df "google.golang.org/api/dataflow/v1b3"
+
+	"github.com/neardup/neardup/runners/remote"
 )
 
 // Options say how Dataflow is to run a pipeline. Zero values are the service's defaults, unless stated otherwise.
@@ -124,18 +126,6 @@ type Progress struct {
 	Ended   bool // this is the last report, or the last before Interrupted is asked
 }
 
-// Result is the result of a job.
-type Result struct {
-	job     string
-	metrics metrics.Results
-}
-
-// Metrics returns the counters and distributions of DoFns.
-func (r *Result) Metrics() metrics.Results { return r.metrics }
-
-// JobID returns the job's id in the service.
-func (r *Result) JobID() string { return r.job }
-
 // LeftError says that a job continues, and that this process no longer waits for it.
 type LeftError struct {
 	Job *Job
@@ -160,7 +150,7 @@ type Service struct {
 }
 
 // Execute runs a pipeline and returns when the job has ended or is left.
-func (s *Service) Execute(ctx context.Context, p *beam.Pipeline) (*Result, error) {
+func (s *Service) Execute(ctx context.Context, p *beam.Pipeline) (*remote.Result, error) {
 	if !beam.Initialized() {
 		return nil, errors.New("dataflow: beam.Init must be called first")
 	}

@@ -34,6 +34,7 @@ import (
 	"github.com/neardup/neardup/internal/httpfault"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/io/storage/gcs"
+	"github.com/neardup/neardup/runners/remote"
 )
 
 func init() { beam.RegisterFunction(count) }
@@ -95,7 +96,7 @@ func newCloud(t *testing.T, decide func(r *http.Request, n int) httpfault.Fault)
 }
 
 // execute connects and runs the pipeline.
-func execute(ctx context.Context, o Options) (*Result, error) {
+func execute(ctx context.Context, o Options) (*remote.Result, error) {
 	s, err := Connect(ctx, o)
 	if err != nil {
 		return nil, err

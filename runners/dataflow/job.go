@@ -20,6 +20,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/runners/remote"
 )
 
 // How long to repeat requests to the service: before a job exists, and about a running job.
@@ -102,7 +103,7 @@ type latestMetrics struct {
 }
 
 // Follow follows a job that another process has submitted to its end.
-func Follow(ctx context.Context, of *Job, o Options) (*Result, error) {
+func Follow(ctx context.Context, of *Job, o Options) (*remote.Result, error) {
 	s, found, err := of.find(ctx, o)
 	if err != nil {
 		return nil, err
@@ -175,7 +176,7 @@ func terminal(state string) bool {
 }
 
 // wait follows the job to its end. When ctx ends, the job is cancelled or left.
-func (j *job) wait(ctx context.Context) (*Result, error) {
+func (j *job) wait(ctx context.Context) (*remote.Result, error) {
 	o := &j.service.options
 	// The job outlives ctx: after cancelling it, wait still waits for its end.
 	following := context.WithoutCancel(ctx)
@@ -309,10 +310,10 @@ func (j *job) cancel(ctx context.Context) error {
 }
 
 // ended returns the result of the job's end.
-func (j *job) ended(ctx context.Context) (*Result, error) {
+func (j *job) ended(ctx context.Context) (*remote.Result, error) {
 	switch {
 	case j.state == "JOB_STATE_DONE":
-		return &Result{job: j.job.ID, metrics: j.results}, nil
+		return &remote.Result{ID: j.job.ID, Counts: j.results}, nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case j.state == "JOB_STATE_FAILED":

@@ -5,23 +5,11 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/neardup/neardup/runners/remote"
 )
 
-// failure is the error of a job: a short text, which wraps everything the server said.
-type failure struct {
-	job, cause, said string
-}
-
-func (f *failure) Error() string { return fmt.Sprintf("job %s failed:\n%s", f.job, f.said) }
-
-// Cause returns what the DoFn said or, if it could not say anything, what is known.
-func (f *failure) Cause() string { return f.cause }
-
 var (
-	// doFnFailed matches the SDK's text up to the innermost DoFn that failed, which comes last.
-	doFnFailed = regexp.MustCompile(`(?s)^.*DoFn\[UID:\d+, PID:[^\]]*\] failed:\n`)
-	// panicked matches the SDK's text about a DoFn that panicked; the stack follows.
-	panicked = regexp.MustCompile(`(?s)panic: (.*?)\s+(?:Full error:|goroutine \d+ \[)`)
 	javaName = regexp.MustCompile(`^(?:[a-z]\w*\.)+[A-Z]\w*(?:Exception|Error): `)
 	// broken matches gRPC's text for a connection that ended before its worker did.
 	broken   = regexp.MustCompile(`^(?:CANCELLED|UNAVAILABLE): `)
@@ -60,7 +48,7 @@ var outputs = map[string]string{
 
 // explain extracts from the server's text what the user needs.
 func (j *job) explain(said string) error {
-	f := &failure{job: j.id, said: said}
+	f := &remote.Failure{Job: j.id, Said: said}
 	environment := j.server.options.Environment
 	text := said
 	if stack := javaLine.FindStringIndex(text); stack != nil {
@@ -69,33 +57,32 @@ func (j *job) explain(said string) error {
 	for javaName.MatchString(text) {
 		text = javaName.ReplaceAllString(text, "")
 	}
-	switch text = strings.TrimSpace(text); {
-	case doFnFailed.MatchString(text):
-		f.cause = doFnFailed.ReplaceAllString(text, "")
-	case panicked.MatchString(said):
-		f.cause = "a step panicked: " + panicked.FindStringSubmatch(said)[1]
+	text = strings.TrimSpace(text)
+	f.Short = remote.DoFnError(text, said)
+	switch {
+	case f.Short != "":
 	case environment.Kind == "external" && strings.Contains(text, "Connection refused"):
-		f.cause = fmt.Sprintf("no worker pool answers at %s, as the task managers see it: %s; start boot --worker_pool there",
+		f.Short = fmt.Sprintf("no worker pool answers at %s, as the task managers see it: %s; start boot --worker_pool there",
 			environment.Config, text)
 	case broken.MatchString(text):
-		f.cause = fmt.Sprintf("a worker died without a message, as when memory runs out (%s); look at its output: %s",
+		f.Short = fmt.Sprintf("a worker died without a message, as when memory runs out (%s); look at its output: %s",
 			text, outputs[environment.Kind])
 	case strings.HasPrefix(text, "Process died with exit code"):
-		f.cause = fmt.Sprintf("the worker's boot program did not start: %s; look at its output: %s",
+		f.Short = fmt.Sprintf("the worker's boot program did not start: %s; look at its output: %s",
 			text, outputs[environment.Kind])
 	case sortBuffer.MatchString(said):
-		f.cause = fmt.Sprintf("Flink has too little memory to sort a group: %s; set taskmanager.memory.managed.size to at "+
+		f.Short = fmt.Sprintf("Flink has too little memory to sort a group: %s; set taskmanager.memory.managed.size to at "+
 			"least twice its value, 512m per slot or more (docs/flink.md)", sortBuffer.FindString(said))
 	case buffers.MatchString(said):
-		f.cause = fewBuffers(buffers.FindStringSubmatch(said))
+		f.Short = fewBuffers(buffers.FindStringSubmatch(said))
 	case strings.Contains(said, "NoResourceAvailableException"):
-		f.cause = "the cluster has too few free slots: give fewer --workers, or raise taskmanager.numberOfTaskSlots or the " +
+		f.Short = "the cluster has too few free slots: give fewer --workers, or raise taskmanager.numberOfTaskSlots or the " +
 			"number of task managers"
 	case text == "":
-		f.cause = fmt.Sprintf("job %s failed, and the server does not say why; its log may", j.id)
+		f.Short = fmt.Sprintf("job %s failed, and the server does not say why; its log may", j.id)
 	default:
-		f.cause = text
+		f.Short = text
 	}
-	f.cause = strings.TrimSpace(f.cause)
+	f.Short = strings.TrimSpace(f.Short)
 	return f
 }

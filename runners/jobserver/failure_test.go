@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/neardup/neardup/runners/remote"
 )
 
 // TestExplain checks how messages of Flink's job server are shown to the user. The messages are those of Beam 2.62.0 on
@@ -52,7 +54,7 @@ func TestExplain(t *testing.T) {
 		{Environment{Kind: "process"}, "", []string{"does not say why"}},
 	} {
 		j := &job{id: "job-1", server: &Server{options: Options{Environment: c.environment}}}
-		f := j.explain(c.said).(*failure) //nolint:errorlint // it is
+		f := j.explain(c.said).(*remote.Failure) //nolint:errorlint // it is
 		for _, want := range c.want {
 			if whole, ok := strings.CutPrefix(want, "="); ok && f.Cause() != whole || !ok && !strings.Contains(f.Cause(), want) {
 				t.Errorf("%.80q is explained as %q, want %q", c.said, f.Cause(), want)

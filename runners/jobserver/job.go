@@ -11,6 +11,8 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime/metricsx"
 	jobpb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/jobmanagement_v1"
 	pipepb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/pipeline_v1"
+
+	"github.com/neardup/neardup/runners/remote"
 )
 
 // job is a submitted pipeline.
@@ -30,7 +32,7 @@ const (
 )
 
 // wait follows the job to its end, and cancels the job when ctx ends.
-func (j *job) wait(ctx context.Context) (*Result, error) {
+func (j *job) wait(ctx context.Context) (*remote.Result, error) {
 	if f := j.server.options.Submitted; f != nil {
 		f(j.id)
 	}
@@ -98,7 +100,7 @@ func (j *job) wait(ctx context.Context) (*Result, error) {
 }
 
 // ended returns the result of the job's end; broken says why no more news of it will come.
-func (j *job) ended(ctx context.Context, end jobpb.JobState_Enum, messages []string, broken error) (*Result, error) {
+func (j *job) ended(ctx context.Context, end jobpb.JobState_Enum, messages []string, broken error) (*remote.Result, error) {
 	switch {
 	case ctx.Err() != nil && end == 0:
 		return nil, fmt.Errorf("%w; %w; it may still run", ctx.Err(), broken)
@@ -159,7 +161,7 @@ func terminal(s jobpb.JobState_Enum) bool {
 }
 
 // result asks for the job's counters, which Flink's server reports only at the end.
-func (j *job) result(ctx context.Context) (*Result, error) {
+func (j *job) result(ctx context.Context) (*remote.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()
 	response, err := j.server.client.GetJobMetrics(ctx, &jobpb.GetJobMetricsRequest{JobId: j.id})
@@ -167,5 +169,5 @@ func (j *job) result(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	m := response.GetMetrics()
-	return &Result{job: j.id, metrics: *metricsx.FromMonitoringInfos(j.model, m.GetAttempted(), m.GetCommitted())}, nil
+	return &remote.Result{ID: j.id, Counts: *metricsx.FromMonitoringInfos(j.model, m.GetAttempted(), m.GetCommitted())}, nil
 }

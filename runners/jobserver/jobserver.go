@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/metrics"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime/graphx"
 	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime/harness/init" // a staged binary is the worker
 	jobpb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/jobmanagement_v1"
@@ -26,6 +25,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/neardup/neardup/runners/remote"
 )
 
 // Options say how a job server is to run a pipeline.
@@ -62,18 +63,6 @@ type Progress struct {
 	Tasks, Of int
 	Ended     bool // this is the last report, after success or failure
 }
-
-// Result is the result of a job.
-type Result struct {
-	job     string
-	metrics metrics.Results
-}
-
-// Metrics returns the counters and distributions of DoFns.
-func (r *Result) Metrics() metrics.Results { return r.metrics }
-
-// JobID returns the job's id on the cluster.
-func (r *Result) JobID() string { return r.job }
 
 // Server is a job server that has answered.
 type Server struct {
@@ -142,7 +131,7 @@ func dial(address string) (*grpc.ClientConn, error) {
 
 // Execute runs a pipeline and returns when it has ended. When ctx ends, it cancels the job. part, if not "", is
 // appended to the job's name: the pipeline is then a part of the job that the options name.
-func (s *Server) Execute(ctx context.Context, p *beam.Pipeline, part string) (_ *Result, err error) {
+func (s *Server) Execute(ctx context.Context, p *beam.Pipeline, part string) (_ *remote.Result, err error) {
 	if !beam.Initialized() {
 		return nil, errors.New("job server: beam.Init must be called first")
 	}

@@ -18,6 +18,8 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners/prism"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/neardup/neardup/runners/remote"
 )
 
 func init() {
@@ -114,7 +116,7 @@ func TestExecute(t *testing.T) {
 	}
 }
 
-func counter(r *Result) (n int64) {
+func counter(r *remote.Result) (n int64) {
 	for _, c := range r.Metrics().AllMetrics().Counters() {
 		if c.Name() == "seen" {
 			n += c.Result()
@@ -141,7 +143,7 @@ func TestEnds(t *testing.T) {
 	} {
 		f := serve(t, c.script...)
 		_, err := connect(t, Options{Address: f.address, Environment: Environment{Kind: Loopback}}).Execute(context.Background(), pipeline(""), "")
-		if f := (*failure)(nil); errors.As(err, &f) {
+		if f := (*remote.Failure)(nil); errors.As(err, &f) {
 			err = errors.New(f.Cause())
 		}
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
@@ -233,7 +235,7 @@ func TestPrism(t *testing.T) {
 		"panic": "a step panicked: the sky falls",
 	} {
 		_, err := s.Execute(context.Background(), pipeline(say), "")
-		var f *failure
+		var f *remote.Failure
 		if !errors.As(err, &f) || f.Cause() != want {
 			t.Errorf("%s: the cause is %v, want %q", say, err, want)
 		}

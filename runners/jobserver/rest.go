@@ -54,23 +54,12 @@ func (r *rest) get(ctx context.Context, path string, into any) error {
 	return json.NewDecoder(response.Body).Decode(into)
 }
 
-// overview is Flink's overview of the cluster.
-type overview struct {
-	Version string `json:"flink-version"`
-	Slots   int    `json:"slots-total"`
-}
-
-// settings returns the configuration by key.
-func (r *rest) settings(ctx context.Context) (map[string]string, error) {
-	var all []struct{ Key, Value string }
-	if err := r.get(ctx, "/jobmanager/config", &all); err != nil {
-		return nil, err
-	}
-	settings := map[string]string{}
-	for _, s := range all {
-		settings[s.Key] = s.Value
-	}
-	return settings, nil
+// cluster is what Flink says about itself.
+type cluster struct {
+	Version  string            `json:"flink-version"`
+	Slots    int               `json:"slots-total"`
+	managers []taskManager     // those of the cluster
+	settings map[string]string // the configuration by key
 }
 
 // taskManager is a task manager of the cluster; memory is in MiB.
@@ -83,14 +72,6 @@ type taskManager struct {
 	} `json:"totalResource"`
 }
 
-func (r *rest) taskManagers(ctx context.Context) ([]taskManager, error) {
-	var all struct {
-		TaskManagers []taskManager `json:"taskmanagers"`
-	}
-	err := r.get(ctx, "/taskmanagers", &all)
-	return all.TaskManagers, err
-}
-
 // Minimum MiB per slot below which neardup warns about a task manager. Three million copies ran with the first
 // (docs/flink.md); the second is a guess of what the buffers of a hundred steps take.
 const (
@@ -98,20 +79,26 @@ const (
 	networkPerSlot = 64
 )
 
-// cluster returns what Flink says about itself.
-func (r *rest) cluster(
-	ctx context.Context,
-) (has overview, managers []taskManager, settings map[string]string, err error) {
-	if err = r.get(ctx, "/overview", &has); err == nil && has.Version == "" {
+// cluster asks Flink about itself.
+func (r *rest) cluster(ctx context.Context) (*cluster, error) {
+	c := &cluster{settings: map[string]string{}}
+	var managers struct{ TaskManagers []taskManager }
+	var settings []struct{ Key, Value string }
+	err := r.get(ctx, "/overview", c)
+	if err == nil && c.Version == "" {
 		err = errors.New("something else does")
 	}
 	if err == nil {
-		managers, err = r.taskManagers(ctx)
+		err = r.get(ctx, "/taskmanagers", &managers)
 	}
 	if err == nil {
-		settings, err = r.settings(ctx)
+		err = r.get(ctx, "/jobmanager/config", &settings)
 	}
-	return has, managers, settings, err
+	c.managers = managers.TaskManagers
+	for _, s := range settings {
+		c.settings[s.Key] = s.Value
+	}
+	return c, err
 }
 
 // onDemand reports whether Kubernetes or YARN starts task managers when a job needs them: then the present number of
@@ -125,7 +112,7 @@ func onDemand(settings map[string]string) bool {
 // suffice. It asks Flink's REST interface, and checks nothing if that is not given and does not answer.
 func (s *Server) checkCluster(ctx context.Context) error {
 	r := newREST(s.options.REST, s.options.Address)
-	has, managers, settings, err := r.cluster(ctx)
+	flink, err := r.cluster(ctx)
 	switch {
 	case err != nil && s.options.REST == "":
 		return nil
@@ -135,14 +122,14 @@ func (s *Server) checkCluster(ctx context.Context) error {
 	s.rest = r
 	parallelism := s.options.Parallelism
 	if parallelism == 0 {
-		parallelism, _ = strconv.Atoi(settings["parallelism.default"]) // 0, if it is not set, counts as 1
+		parallelism, _ = strconv.Atoi(flink.settings["parallelism.default"]) // 0, if it is not set, counts as 1
 	}
-	if parallelism > has.Slots && !onDemand(settings) {
+	if parallelism > flink.Slots && !onDemand(flink.settings) {
 		return fmt.Errorf("the job needs %d slots, but the Flink at %s has %d: give --workers %d, or raise "+
-			"taskmanager.numberOfTaskSlots or the number of task managers", parallelism, r.url, has.Slots, max(1, has.Slots))
+			"taskmanager.numberOfTaskSlots or the number of task managers", parallelism, r.url, flink.Slots, max(1, flink.Slots))
 	}
 	if s.options.Warn != nil {
-		for _, warning := range tight(managers, max(parallelism, 1)) {
+		for _, warning := range tight(flink.managers, max(parallelism, 1)) {
 			s.options.Warn(warning)
 		}
 	}
