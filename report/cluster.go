@@ -13,10 +13,7 @@ import (
 // Cluster prints what a finished output says about one document, in lines of at most width characters.
 func Cluster(w io.Writer, width int, c *records.Cluster) error {
 	out := &printer{w: w, width: width, colors: terminal.Colours(w)}
-	said := out.names(len(","), c.ID) + ", " + outcome(c)
-	for _, line := range terminal.Wrap(said, width) {
-		out.printf("%s\n", line)
-	}
+	out.lines("%s, %s", out.names(len(","), c.ID), outcome(c))
 	if c.State != records.StateClustered || out.err != nil {
 		return out.err
 	}

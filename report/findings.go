@@ -90,7 +90,7 @@ func find(ctx context.Context, f *output.Finished) (*findings, error) {
 	}
 	found.below = make([]int64, len(found.ladder.at))
 	for _, read := range []func(context.Context, *output.Finished) error{
-		found.pairs, found.clusters, found.removed /* now that the pairs are chosen */, found.rejected,
+		found.pairs, found.clusters, found.rejected, found.removed, // the last when pairs are chosen and have clusters
 	} {
 		if err := read(ctx, f); err != nil {
 			return nil, err

@@ -22,16 +22,9 @@ func sampledTexts(out *printer, f *records.Forecast) {
 		out.item("sample", "%s with %s of text; what follows is extrapolated from them",
 			plural(f.Sampled, "document"), bytesOf(f.TextBytes))
 	}
-	if len(f.Columns) > 0 {
-		out.item("columns", "%s", firstOf(f.Columns,
-			func(c records.Column) string { return terminal.Mask(c.Name) + " (" + c.Type + ")" }))
-	}
-	if len(f.Encodings) > 0 {
-		out.item("encodings", "%s", firstOf(f.Encodings, percent))
-	}
-	if len(f.Scripts) > 0 {
-		out.item("scripts", "%s", firstOf(f.Scripts, percent))
-	}
+	firstOf(out, "columns", f.Columns, func(c records.Column) string { return terminal.Mask(c.Name) + " (" + c.Type + ")" })
+	firstOf(out, "encodings", f.Encodings, percent)
+	firstOf(out, "scripts", f.Scripts, percent)
 	if len(f.Lengths) == 0 {
 		return
 	}
@@ -57,8 +50,8 @@ func sampledTexts(out *printer, f *records.Forecast) {
 	}
 }
 
-// firstOf joins the texts of the first mostListed values, and says how many more there are.
-func firstOf[T any](all []T, text func(T) string) string {
+// firstOf prints the texts of the first mostListed values, if there are any, and how many more there are.
+func firstOf[T any](out *printer, label string, all []T, text func(T) string) {
 	var parts []string
 	for _, v := range all[:min(len(all), mostListed)] {
 		parts = append(parts, text(v))
@@ -66,7 +59,9 @@ func firstOf[T any](all []T, text func(T) string) string {
 	if more := len(all) - mostListed; more > 0 {
 		parts = append(parts, fmt.Sprintf("and %d more", more))
 	}
-	return strings.Join(parts, ", ")
+	if len(parts) > 0 {
+		out.item(label, "%s", strings.Join(parts, ", "))
+	}
 }
 
 func percent(s records.Share) string {

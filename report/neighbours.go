@@ -26,19 +26,19 @@ func Neighbours(w io.Writer, a *records.Answer) error {
 		return out.err
 	}
 	out.printf("\n")
-	nearest := table{key: 3}
-	first := []string(nil)
-	if a.Neighbours[0].Estimate != nil {
-		first, nearest.key = []string{"estimate"}, 4
+	from := 0
+	if a.Neighbours[0].Estimate == nil {
+		from = 1
 	}
-	nearest.head(append(first, "similarity", "shared", "size", "id", "source")...)
+	nearest := table{key: 4 - from}
+	nearest.head([]string{"estimate", "similarity", "shared", "size", "id", "source"}[from:]...)
 	for _, n := range a.Neighbours {
-		first := []string(nil)
+		estimate := ""
 		if n.Estimate != nil {
-			first = []string{share(*n.Estimate)}
+			estimate = share(*n.Estimate)
 		}
-		nearest.row(append(first, share(n.Similarity), fmt.Sprint(n.Shared), fmt.Sprint(n.Size),
-			cmp.Or(terminal.Mask(n.ID), "-"), fmt.Sprintf("%s@%d", terminal.Mask(n.Source), n.Position))...)
+		nearest.row(cells[any](estimate, share(n.Similarity), n.Shared, n.Size,
+			cmp.Or(terminal.Mask(n.ID), "-"), fmt.Sprintf("%s@%d", terminal.Mask(n.Source), n.Position))[from:]...)
 	}
 	nearest.print(out)
 	return out.err

@@ -75,9 +75,7 @@ func Passages(w io.Writer, width int, run *records.Run, dir string, most []recor
 		out.item("report", "%s", terminal.Mask(output.Folder{Dir: dir}.Path(output.ReportFile)))
 	}
 	out.printf("\n")
-	for _, line := range terminal.Wrap("results in "+terminal.Mask(dir)+": "+strings.Join(written(run), ", "), width) {
-		out.printf("%s\n", line)
-	}
+	out.results(run, dir)
 	return out.err
 }
 
@@ -211,19 +209,9 @@ const pageItems = 200
 
 // contaminated reads the pairs with the largest shares.
 func (p *passagesReport) contaminated(ctx context.Context, f *output.Finished) error {
-	for row, err := range output.Rows[records.Contaminated](ctx, f, output.Contaminated) {
-		if err != nil {
-			return err
-		}
-		at, _ := slices.BinarySearchFunc(p.Items, row, func(a, b records.Contaminated) int {
-			return cmp.Or(cmp.Compare(b.Share, a.Share), -1) // after its equals
-		})
-		if at < pageItems {
-			p.Items = slices.Insert(p.Items, at, row)
-			p.Items = p.Items[:min(len(p.Items), pageItems)]
-		}
-	}
-	return nil
+	return each(ctx, f, output.Contaminated, func(row records.Contaminated) {
+		remember(&p.Items, row, pageItems, func(a, b records.Contaminated) int { return cmp.Compare(b.Share, a.Share) })
+	})
 }
 
 // repeated reads the most frequent passages, and the documents with the most repeated words.
@@ -273,16 +261,13 @@ func (p *passagesReport) mark(ctx context.Context, f *output.Finished, read Text
 		return nil
 	}
 	var most []records.Coverage
-	for row, err := range output.Rows[records.Coverage](ctx, f, output.Coverage) {
-		if err != nil {
-			return err
+	err := each(ctx, f, output.Coverage, func(row records.Coverage) {
+		if row.Repeated < row.Words { // otherwise usually a copy, in which there is nothing to see
+			remember(&most, row, pageDocuments, func(a, b records.Coverage) int { return cmp.Compare(b.Repeated, a.Repeated) })
 		}
-		if row.Repeated == row.Words { // usually a copy, in which there is nothing to see
-			continue
-		}
-		most = append(most, row)
-		slices.SortStableFunc(most, func(a, b records.Coverage) int { return cmp.Compare(b.Repeated, a.Repeated) })
-		most = most[:min(len(most), pageDocuments)]
+	})
+	if err != nil {
+		return err
 	}
 	var places, origins []records.Place
 	passages, firsts := map[records.Place][]records.Passage{}, map[records.Place][]records.Passage{}
@@ -290,14 +275,14 @@ func (p *passagesReport) mark(ctx context.Context, f *output.Finished, read Text
 		place := records.Place{Source: row.Source, Position: row.Position}
 		places, passages[place] = append(places, place), nil
 	}
-	for row, err := range output.Rows[records.Passage](ctx, f, output.Passages) {
-		if err != nil {
-			return err
-		}
+	err = each(ctx, f, output.Passages, func(row records.Passage) {
 		place := records.Place{Source: row.Source, Position: row.Position}
 		if of, ok := passages[place]; ok {
 			passages[place] = append(of, row)
 		}
+	})
+	if err != nil {
+		return err
 	}
 	for _, place := range places {
 		for _, row := range passages[place] {

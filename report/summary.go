@@ -149,10 +149,7 @@ func Summary(w io.Writer, width int, run *records.Run, dir string, example *reco
 		sideBySide(out, run, example)
 	}
 	out.printf("\n")
-	for _, line := range terminal.Wrap(fmt.Sprintf("results in %s: %s", terminal.Mask(dir),
-		strings.Join(written(run), ", ")), width) {
-		out.printf("%s\n", line)
-	}
+	out.results(run, dir)
 	if run.Page {
 		out.item("report", "%s", terminal.Mask(output.Folder{Dir: dir}.Path(output.ReportFile)))
 	}
@@ -355,8 +352,9 @@ func differInNumbers(run *records.Run) string {
 		count(n.Numbers), count(n.Removed), has, way, them)
 }
 
-// written lists the parts that the run wrote.
-func written(run *records.Run) (names []string) {
+// results prints the parts that the run wrote.
+func (p *printer) results(run *records.Run, dir string) {
+	var names []string
 	for _, name := range run.Parameters.Write {
 		kind := " (Parquet)"
 		if output.Part(name) == output.Corpus {
@@ -364,7 +362,7 @@ func written(run *records.Run) (names []string) {
 		}
 		names = append(names, fmt.Sprintf("%v/%s", name, kind))
 	}
-	return append(names, "run.json")
+	p.lines("results in %s: %s", terminal.Mask(dir), strings.Join(append(names, "run.json"), ", "))
 }
 
 // printer prints and remembers the first error, so that callers check for errors only once.
@@ -383,6 +381,13 @@ func (p *printer) item(label, format string, args ...any) {
 	for _, line := range terminal.Wrap(fmt.Sprintf(format, args...), p.width-labelWidth) {
 		p.printf("%-*s%s\n", labelWidth, label, line)
 		label = ""
+	}
+}
+
+// lines prints a sentence, wrapped.
+func (p *printer) lines(format string, args ...any) {
+	for _, line := range terminal.Wrap(fmt.Sprintf(format, args...), p.width) {
+		p.printf("%s\n", line)
 	}
 }
 
@@ -421,18 +426,12 @@ func plural[N int | int64](n N, noun string) string { return records.Plural(n, n
 
 // bytesOf formats a number of bytes with a unit.
 func bytesOf(n int64) string {
-	switch {
-	case n >= 1e12:
-		return fmt.Sprintf("%.1f TB", float64(n)/1e12)
-	case n >= 1e9:
-		return fmt.Sprintf("%.1f GB", float64(n)/1e9)
-	case n >= 1e6:
-		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
-	case n >= 1e3:
-		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
-	default:
-		return fmt.Sprintf("%d B", n)
+	for i, unit := range []string{"TB", "GB", "MB", "kB"} {
+		if size := math.Pow10(12 - 3*i); float64(n) >= size {
+			return fmt.Sprintf("%.1f %s", float64(n)/size, unit)
+		}
 	}
+	return fmt.Sprintf("%d B", n)
 }
 
 func seconds(s float64) string {

@@ -104,31 +104,23 @@ func (c *cursor) seek(key []byte) (ok bool, err error) {
 	return ok, err
 }
 
-// mark is a place at which a new cursor can start.
-type mark struct {
-	run       *run
-	entries   []entry
-	file      *spill.File
-	here      spill.Ref
-	blocks    []spill.Ref
-	remaining int
+// mark returns a cursor that resume can move to the current record, and that holds no part of it.
+func (c *cursor) mark() cursor {
+	return cursor{run: c.run, entries: c.entries, file: c.file, here: c.here, blocks: c.blocks, remaining: c.remaining}
 }
 
-func (c *cursor) mark() mark { return mark{c.run, c.entries, c.file, c.here, c.blocks, c.remaining} }
-
-// cursor returns a new cursor at the marked record.
-func (m mark) cursor() (*cursor, error) {
-	c := &cursor{run: m.run, entries: m.entries, file: m.file, blocks: m.blocks}
-	if m.run != nil {
+// resume returns a new cursor at the marked record.
+func (c cursor) resume() (*cursor, error) {
+	if c.run != nil {
 		c.stand()
-		return c, nil
+		return &c, nil
 	}
-	if err := c.load(m.here); err != nil {
+	if err := c.load(c.here); err != nil {
 		return nil, err
 	}
-	c.block = c.block[len(c.block)-m.remaining:]
+	c.block = c.block[len(c.block)-c.remaining:]
 	c.parse()
-	return c, nil
+	return &c, nil
 }
 
 // take returns the value. The caller may keep it, but must not write to it.

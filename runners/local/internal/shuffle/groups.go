@@ -251,7 +251,7 @@ func (g *Groups) Close() {
 type Values struct {
 	key    []byte
 	prefix prefix
-	marks  []mark
+	marks  []cursor
 	store  *Store
 	runs   []*run
 }
@@ -287,7 +287,7 @@ func (v *Values) Iterator() *Iterator { return &Iterator{values: v, marks: v.mar
 // Iterator reads values.
 type Iterator struct {
 	values *Values
-	marks  []mark // not yet begun
+	marks  []cursor // not yet begun
 	cursor *cursor
 }
 
@@ -312,7 +312,7 @@ func (i *Iterator) next() (err error) {
 			i.cursor = nil
 			return io.EOF
 		}
-		if i.cursor, err = i.marks[0].cursor(); err != nil {
+		if i.cursor, err = i.marks[0].resume(); err != nil {
 			return err
 		}
 		i.marks = i.marks[1:]
