@@ -1,9 +1,11 @@
 package report
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -19,7 +21,7 @@ func Command(run *records.Run) string {
 	usual := records.Default()
 	usual.Compare = "jaccard" // the default, which run.json names explicitly
 	values, defaults := inForce(run), flags(usual)
-	defaults["runner"] = []byte(`"local"`)
+	defaults["runner"] = "local"
 	for _, name := range run.Given {
 		delete(defaults, name)
 	}
@@ -32,7 +34,7 @@ func Command(run *records.Run) string {
 	}
 	command := []string{"neardup dedup"}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if string(values[name]) == string(defaults[name]) {
+		if reflect.DeepEqual(values[name], defaults[name]) {
 			continue
 		}
 		flag := "--" + strings.ReplaceAll(name, "_", "-")
@@ -58,10 +60,10 @@ func Command(run *records.Run) string {
 }
 
 // inForce returns all flags of a run.
-func inForce(run *records.Run) map[string]json.RawMessage {
+func inForce(run *records.Run) map[string]any {
 	values := flags(run.Parameters)
 	for name, value := range flags(run.Running) { // in earlier versions, it has all flags
-		if _, known := values[name]; !known && !slices.Contains([]string{"0", `"0s"`}, string(value)) {
+		if _, known := values[name]; !known && value != json.Number("0") && value != "0s" {
 			values[name] = value
 		}
 	}
@@ -69,22 +71,18 @@ func inForce(run *records.Run) map[string]json.RawMessage {
 }
 
 // flags returns the values of flags by name, with _ for -. It returns none if the argument is no JSON object.
-func flags(of any) map[string]json.RawMessage {
+func flags(of any) map[string]any {
 	data, _ := json.Marshal(of)
-	values := map[string]json.RawMessage{}
-	_ = json.Unmarshal(data, &values)
+	values := map[string]any{}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	_ = decoder.Decode(&values)
 	return values
 }
 
 // arguments returns the values to give a flag: none if it is not given, and "" for a flag without a value.
-func arguments(name string, value json.RawMessage) (all []string) {
-	var decoded any
-	decoder := json.NewDecoder(strings.NewReader(string(value)))
-	decoder.UseNumber()
-	if err := decoder.Decode(&decoded); err != nil {
-		panic(err)
-	}
-	switch v := decoded.(type) {
+func arguments(name string, value any) (all []string) {
+	switch v := value.(type) {
 	case bool:
 		if v {
 			all = append(all, "")

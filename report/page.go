@@ -784,14 +784,14 @@ type parameter struct{ Name, Value string }
 func (p *page) Flags() (all []parameter) {
 	values, defaults := inForce(p.Run), flags(records.Default())
 	for name, chosen := range map[string]int{"bands": p.Chosen.Bands, "rows": p.Chosen.Rows, "pieces": p.Chosen.Pieces} {
-		values[name] = json.RawMessage(strconv.Itoa(chosen))
+		values[name] = json.Number(strconv.Itoa(chosen))
 	}
-	maps.DeleteFunc(values, func(name string, value json.RawMessage) bool { // 0 means none
-		return string(value) == "0" && string(defaults[name]) == "0"
+	maps.DeleteFunc(values, func(name string, value any) bool { // 0 means none
+		return value == json.Number("0") && defaults[name] == value
 	})
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		value := strings.Join(arguments(name, values[name]), " ")
-		if string(values[name]) == "true" {
+		if values[name] == true {
 			value = "true"
 		}
 		if value != "" {

@@ -33,12 +33,12 @@ func (t *table) print(p *printer) {
 // lines returns the text of the table, in lines of at most width characters.
 func (t *table) lines(width int) string {
 	var b strings.Builder
-	if columns := widths(t.rows); sum(columns) <= width {
-		t.write(&b, t.rows, columns)
-		return b.String()
+	rows := t.rows
+	if sum(widths(rows)) > width {
+		rows = t.wrapped()
 	}
-	if wrapped := t.wrapped(); sum(widths(wrapped)) <= width {
-		t.write(&b, wrapped, widths(wrapped))
+	if sum(widths(rows)) <= width {
+		t.write(&b, rows)
 		return b.String()
 	}
 	cut := make([][]string, len(t.rows))
@@ -61,7 +61,6 @@ func (t *table) lines(width int) string {
 			}
 		}
 		var rows [][]string
-		var widths []int
 		for _, row := range cut {
 			var some []string
 			for _, at := range block {
@@ -71,10 +70,7 @@ func (t *table) lines(width int) string {
 			}
 			rows = append(rows, some)
 		}
-		for _, at := range block {
-			widths = append(widths, columns[at])
-		}
-		t.write(&b, rows, widths)
+		t.write(&b, rows)
 	}
 	return b.String()
 }
@@ -132,7 +128,8 @@ func sum(columns []int) (width int) {
 }
 
 // write writes rows in columns.
-func (t *table) write(b *strings.Builder, rows [][]string, columns []int) {
+func (t *table) write(b *strings.Builder, rows [][]string) {
+	columns := widths(rows)
 	for _, row := range rows {
 		line := ""
 		for at, cell := range row {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,20 +21,10 @@ func optionURN(name string) string { return "beam:option:" + name + ":v1" }
 // optionName returns an option's name in the form of servers, for execution-mode-for-batch as for
 // executionModeForBatch.
 func optionName(name string) string {
-	var b strings.Builder
-	for _, r := range name {
-		switch {
-		case r == '-':
-			b.WriteByte('_')
-		case r >= 'A' && r <= 'Z':
-			b.WriteByte('_')
-			b.WriteRune(r - 'A' + 'a')
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
+	return strings.ToLower(wordOrHyphen.ReplaceAllString(name, "_$1"))
 }
+
+var wordOrHyphen = regexp.MustCompile(`([A-Z])|-`)
 
 // checkOptions converts the runner's options to their types, and refuses those that the server does not know, because
 // it would ignore them silently.

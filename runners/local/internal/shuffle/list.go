@@ -110,20 +110,20 @@ func (l *List) add(data []byte, elements int) error {
 func (l *List) held() int64 { return l.inMemory.Load() }
 
 // evict writes all blocks in memory to disk.
-func (l *List) evict() (bool, error) {
+func (l *List) evict() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.inMemory.Load() == 0 || l.closed {
-		return false, nil
+		return nil
 	}
 	if l.file == nil {
 		f, err := l.dir.Create()
 		if err != nil {
-			return false, err
+			return err
 		}
 		l.file = f
 	}
-	err := l.mem.spilling(l.inMemory.Load(), func() error {
+	return l.mem.spilling(l.inMemory.Load(), func() error {
 		var written []*block
 		for _, b := range l.blocks {
 			if b.data == nil {
@@ -145,7 +145,6 @@ func (l *List) evict() (bool, error) {
 		}
 		return nil
 	})
-	return true, err
 }
 
 // forget accounts for a block that is no longer in memory.

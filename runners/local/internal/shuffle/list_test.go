@@ -137,7 +137,7 @@ func TestListHandsOutEachBlockOnce(t *testing.T) {
 				got := readList(t, l, 2, func() {
 					if i == 1 && budget == 100<<10 {
 						evict.Do(func() {
-							if _, err := l.evict(); err != nil {
+							if err := l.evict(); err != nil {
 								t.Error(err)
 							}
 						})

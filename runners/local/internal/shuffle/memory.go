@@ -25,8 +25,8 @@ type Memory struct {
 // holder is data to which nobody adds, and which can go to disk at any time.
 type holder interface {
 	held() int64
-	// evict moves the data to disk, and returns false if it is gone or already being moved.
-	evict() (bool, error)
+	// evict moves the data to disk, unless it is gone or already being moved.
+	evict() error
 }
 
 const (
@@ -121,7 +121,7 @@ func (m *Memory) relieve(self *Writer) error {
 		h := m.largest(own)
 		switch {
 		case h != nil:
-			if _, err := h.evict(); err != nil {
+			if err := h.evict(); err != nil {
 				return err
 			}
 		case own > m.limit/max(64, 2*m.writers.Load()):

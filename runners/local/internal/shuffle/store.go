@@ -191,7 +191,7 @@ type idleRun struct {
 
 func (i idleRun) held() int64 { return i.run.size }
 
-func (i idleRun) evict() (bool, error) {
+func (i idleRun) evict() error {
 	s, r := i.store, i.run
 	s.mu.Lock()
 	there := !s.closed && !r.busy && slices.Contains(s.parked, r)
@@ -201,10 +201,10 @@ func (i idleRun) evict() (bool, error) {
 	}
 	s.mu.Unlock()
 	if !there {
-		return false, nil
+		return nil
 	}
 	defer s.evicted.Done()
-	return true, s.spill(r)
+	return s.spill(r)
 }
 
 // spill writes a run to disk and replaces it with the result.
