@@ -14,6 +14,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"math/bits"
 	"reflect"
 	"slices"
 	"strconv"
@@ -236,9 +237,8 @@ func (p *page) Certainty() (texts []string) {
 		}
 		texts = append(texts, "Every near pair was verified on the full "+whole+" of both documents.")
 	}
-	for _, line := range p.RecallLines() {
-		texts = append(texts, "Recall (the share of near pairs found): "+afterColon.Replace(line)+".")
-		break // the others are in their own section
+	if lines := p.RecallLines(); len(lines) > 0 { // the others are in their own section
+		texts = append(texts, "Recall (the share of near pairs found): "+afterColon.Replace(lines[0])+".")
 	}
 	if p.Counts.Chained > 0 {
 		texts = append(texts, plural(p.Counts.Chained, "near-duplicate")+
@@ -405,17 +405,11 @@ const bins = 40
 
 func (p *page) drawSimilarities() (err error) {
 	counts := make([]float64, bins)
-	least, most := math.Inf(1), 0.
 	for i, n := range p.found.below {
 		counts[min(i*bins/steps, bins-1)] += float64(n)
 	}
-	for _, n := range counts {
-		if n > 0 {
-			least, most = min(least, n), max(most, n)
-		}
-	}
 	t := p.Parameters.Threshold
-	if most == 0 || t == 1 {
+	if slices.Max(counts) == 0 || t == 1 {
 		return nil
 	}
 	edges := make([]float64, bins+1)
@@ -433,11 +427,17 @@ func (p *page) drawSimilarities() (err error) {
 			"left out.", decimal(t)),
 		Charts: []plot.Chart{plot.Histogram{
 			X:     plot.Axis{Label: "similarity", From: t - pad*(1-t), To: 1},
-			Y:     plot.Axis{Label: "near pairs", Log: most > 200*least},
+			Y:     plot.Axis{Label: "near pairs", Log: differ(counts, 200)},
 			Edges: edges, Counts: counts, Marks: []plot.Mark{{At: t, Name: "threshold " + decimal(t)}},
 		}},
 	}, "similarities.csv", rows)
 	return err
+}
+
+// differ reports whether the largest count is more than a number of times the smallest one that is not 0.
+func differ(counts []float64, times float64) bool {
+	most := slices.Max(counts)
+	return slices.ContainsFunc(counts, func(n float64) bool { return n > 0 && most > times*n })
 }
 
 // A slider shows the effect of higher thresholds.
@@ -496,15 +496,11 @@ func (p *page) drawSizes() (err error) {
 		}
 	}
 	bars := plot.Bars{X: "documents in the cluster", Y: plot.Axis{Label: "clusters"}, Series: []plot.Series{{}}}
-	least, most := int64(math.MaxInt64), int64(0)
 	for class := range last + 1 {
 		bars.Groups = append(bars.Groups, nameOf(class))
 		bars.Series[0].Values = append(bars.Series[0].Values, float64(classes[class]))
-		if n := classes[class]; n > 0 {
-			least, most = min(least, n), max(most, n)
-		}
 	}
-	bars.Y.Log = most > 50*least
+	bars.Y.Log = differ(bars.Series[0].Values, 50)
 	p.Sizes, err = draw(plot.Figure{
 		Title: "Sizes of clusters", Description: "Bar chart of the number of clusters of each size.",
 		Charts: []plot.Chart{bars},
@@ -517,11 +513,7 @@ func classOf(size int) int {
 	if size <= 4 {
 		return size - 2
 	}
-	class := 2
-	for most := 4; size > most; most *= 2 {
-		class++
-	}
-	return class
+	return bits.Len(uint(size - 1))
 }
 
 func nameOf(class int) string {

@@ -93,7 +93,7 @@ type Line struct {
 
 // Sizes in units of the view box, which are pixels unless the picture is scaled.
 const (
-	narrowest  = 640.0 // default width of the charts
+	usualWidth = 640.0 // default width of the charts
 	areaHeight = 240.0
 	rightSide  = 52.0 // room for half of an axis' last label
 	margin     = 12.0
@@ -116,7 +116,7 @@ func SVG(w io.Writer, f Figure) error {
 		panels = append(panels, p)
 		beside, needed, series = max(beside, p.ticksRoom()), max(needed, p.width), max(series, len(p.names))
 	}
-	inner := narrowest
+	inner := usualWidth
 	if f.Width > 0 {
 		inner = f.Width - beside - rightSide
 	}

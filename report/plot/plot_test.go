@@ -284,11 +284,11 @@ func TestHistogramIsToScale(t *testing.T) {
 		t.Fatalf("%d bars and %d marks, want 2 and 1", len(bars), len(marks))
 	}
 	for i, want := range []struct{ width, height float64 }{{.2, 1}, {.5, .25}} {
-		if w, h := bars[i].number(t, "width"), bars[i].number(t, "height"); math.Abs(w-want.width*narrowest) > .02 || math.Abs(h-want.height*areaHeight) > .02 {
+		if w, h := bars[i].number(t, "width"), bars[i].number(t, "height"); math.Abs(w-want.width*usualWidth) > .02 || math.Abs(h-want.height*areaHeight) > .02 {
 			t.Errorf("bar %d is %v wide and %v high", i, w, h)
 		}
 	}
-	if apart := bars[1].number(t, "x") - bars[0].number(t, "x"); math.Abs(apart-.3*narrowest) > .02 {
+	if apart := bars[1].number(t, "x") - bars[0].number(t, "x"); math.Abs(apart-.3*usualWidth) > .02 {
 		t.Errorf("the bars are %v apart", apart)
 	}
 	if from := marks[0].attr["d"]; !strings.HasPrefix(from, "M"+bars[0].attr["x"]+" ") {
@@ -343,10 +343,10 @@ func TestLinesAreInterrupted(t *testing.T) {
 		t.Fatalf("%d lines, %d markers; want 1 and 4", len(lines), len(marks))
 	}
 	at := lines[0].points(t)
-	if len(at) != 2 || math.Abs(at[0].y-at[1].y-areaHeight) > .01 || math.Abs(at[1].x-at[0].x-narrowest/2) > .01 {
+	if len(at) != 2 || math.Abs(at[0].y-at[1].y-areaHeight) > .01 || math.Abs(at[1].x-at[0].x-usualWidth/2) > .01 {
 		t.Errorf("line %v", at)
 	}
-	if last := marks[3]; math.Abs(last.number(t, "x")-at[0].x-narrowest) > .01 || math.Abs(at[0].y-last.number(t, "y")-areaHeight/4) > .01 {
+	if last := marks[3]; math.Abs(last.number(t, "x")-at[0].x-usualWidth) > .01 || math.Abs(at[0].y-last.number(t, "y")-areaHeight/4) > .01 {
 		t.Errorf("marker at %s %s, the line begins at %v", last.attr["x"], last.attr["y"], at[0])
 	}
 }
