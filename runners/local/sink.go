@@ -58,16 +58,16 @@ func (s *storeSink) Write(b []byte) (int, error) {
 	}
 	var key []byte
 	value := element
-	if s.plan.KeySize != nil {
-		n := s.plan.KeySize(element)
-		if n < 0 {
+	if s.plan.Kind != plan.Side {
+		length, n := binary.Uvarint(element)
+		if n <= 0 || length > uint64(len(element)-n) {
 			return 0, errHeader
 		}
-		key, value = element[:n], element[n:]
-	}
-	if s.plan.StripKey {
-		_, n := binary.Uvarint(key)
-		key = key[n:]
+		end := n + int(length)
+		key, value = element[:end], element[end:]
+		if s.plan.Kind == plan.KeyedSide {
+			key = key[n:] // readers ask for the key without its length
+		}
 	}
 	if !s.plan.Interval {
 		return len(b), s.job.own(s.writer.Append(nil, key, value))

@@ -113,19 +113,14 @@ func (f *fuser) group(n *node) error {
 	if urn := f.comps.GetCoders()[coder].GetSpec().GetUrn(); urn != coderKV {
 		return fmt.Errorf("transform %q groups elements of coder %s, which have no key", n.name, urn)
 	}
-	sized, size, wrapped := f.keyed(coder)
-	c := &Collection{Kind: Groups, KeySize: size}
+	c := &Collection{Kind: Groups}
+	sized, prefixed := f.keyed(coder)
 	f.collect(n.main, sized, c)
 	key, value := f.components(coder)
 	c.Bare = key == coderVarInt && value == coderBytes && !c.Interval
-	s := f.open(n.outputs[0], c)
-	s.Name = n.name
-	if wrapped {
-		// The groups have the key's prefix, too.
-		grouped := f.comps.GetCoders()[f.comps.GetPcollections()[n.outputs[0]].GetCoderId()]
-		key := f.comps.GetCoders()[sized].GetComponentCoderIds()[0]
-		f.comps.GetPcollections()[n.outputs[0]].CoderId = f.coder(coderKV, key, grouped.GetComponentCoderIds()[1])
-	}
+	f.open(n.outputs[0], c).Name = n.name
+	out := f.comps.GetPcollections()[n.outputs[0]] // whose keys have the prefix, too
+	out.CoderId = f.coder(coderKV, prefixed, f.comps.GetCoders()[out.GetCoderId()].GetComponentCoderIds()[1])
 	return nil
 }
 
@@ -204,7 +199,7 @@ func (f *fuser) side(n *node, input string) *Collection {
 	coder := f.comps.GetPcollections()[key.pcollection].GetCoderId()
 	if key.keyed {
 		c.Kind = KeyedSide
-		coder, c.KeySize, c.StripKey = f.keyed(coder)
+		coder, _ = f.keyed(coder)
 	}
 	f.collect(key.pcollection, coder, c)
 	f.sides[key] = c

@@ -28,11 +28,6 @@ const (
 type Collection struct {
 	Kind Kind
 	Name string
-	// KeySize returns how many bytes of an encoded element are its key, or a negative number if the key is cut off. It is
-	// nil for kinds without keys.
-	KeySize func(element []byte) int
-	// StripKey says that the key is stored with a length prefix that readers do not expect.
-	StripKey bool
 	// Bare says that keys are int64s and values bytes, in the global window, and that values are stored without the length
 	// that their coder writes before them.
 	Bare bool
