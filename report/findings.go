@@ -145,7 +145,8 @@ func (found *findings) pairs(ctx context.Context, f *output.Finished) error {
 // near counts a near pair, and remembers it if few others are nearer to the threshold.
 func (found *findings) near(pair records.Pair) {
 	found.below[found.ladder.step(pair.Similarity)]++
-	remember(&found.nearest, pair, mostChecked, func(a, b records.Pair) int { return cmp.Compare(a.Similarity, b.Similarity) })
+	remember(&found.nearest, pair, mostChecked,
+		func(a, b records.Pair) int { return cmp.Compare(a.Similarity, b.Similarity) })
 }
 
 // remember inserts one after its equals if it belongs to the first most.

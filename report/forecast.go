@@ -22,7 +22,8 @@ func sampledTexts(out *printer, f *records.Forecast) {
 		out.item("sample", "%s with %s of text; what follows is extrapolated from them",
 			plural(f.Sampled, "document"), bytesOf(f.TextBytes))
 	}
-	firstOf(out, "columns", f.Columns, func(c records.Column) string { return terminal.Mask(c.Name) + " (" + c.Type + ")" })
+	firstOf(out, "columns", f.Columns,
+		func(c records.Column) string { return terminal.Mask(c.Name) + " (" + c.Type + ")" })
 	firstOf(out, "encodings", f.Encodings, percent)
 	firstOf(out, "scripts", f.Scripts, percent)
 	if len(f.Lengths) == 0 {

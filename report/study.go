@@ -348,8 +348,8 @@ func studyPage(w io.Writer, s *records.Study, figures []named) error {
 		}
 		steps = append(steps, d)
 	}
-	return render(terminal.Text(w), studyTemplate, &studyReport{s, loadsNothing, follows(s), steps, pictures, studyMatrices(s),
-		units[s.Unit], s.Pairs == int64(len(s.Listed))})
+	return render(terminal.Text(w), studyTemplate, &studyReport{s, loadsNothing, follows(s), steps, pictures,
+		studyMatrices(s), units[s.Unit], s.Pairs == int64(len(s.Listed))})
 }
 
 // studyReport is the data of the template.

@@ -105,7 +105,8 @@ func (s *Service) marshal(ctx context.Context, p *beam.Pipeline, workerURL, sum 
 	if err != nil {
 		return nil, err
 	}
-	environment, err := graphx.CreateEnvironment(ctx, graphx.URNEnvDocker, func(context.Context) string { return s.image() })
+	environment, err := graphx.CreateEnvironment(ctx, graphx.URNEnvDocker,
+		func(context.Context) string { return s.image() })
 	if err != nil {
 		return nil, err
 	}

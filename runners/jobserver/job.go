@@ -100,7 +100,9 @@ func (j *job) wait(ctx context.Context) (*remote.Result, error) {
 }
 
 // ended returns the result of the job's end; broken says why no more news of it will come.
-func (j *job) ended(ctx context.Context, end jobpb.JobState_Enum, messages []string, broken error) (*remote.Result, error) {
+func (j *job) ended(
+	ctx context.Context, end jobpb.JobState_Enum, messages []string, broken error,
+) (*remote.Result, error) {
 	switch {
 	case ctx.Err() != nil && end == 0:
 		return nil, fmt.Errorf("%w; %w; it may still run", ctx.Err(), broken)
@@ -169,5 +171,6 @@ func (j *job) result(ctx context.Context) (*remote.Result, error) {
 		return nil, err
 	}
 	m := response.GetMetrics()
-	return &remote.Result{ID: j.id, Counts: *metricsx.FromMonitoringInfos(j.model, m.GetAttempted(), m.GetCommitted())}, nil
+	counts := metricsx.FromMonitoringInfos(j.model, m.GetAttempted(), m.GetCommitted())
+	return &remote.Result{ID: j.id, Counts: *counts}, nil
 }

@@ -36,8 +36,8 @@ var (
 	panicked = regexp.MustCompile(`(?s)panic: (.*?)\s+(?:Full error:|goroutine \d+ \[)`)
 )
 
-// DoFnError returns what the SDK says of a DoFn that failed or panicked, or "" if text is not about one. If the text has
-// parts that are not the SDK's, sdk is the rest.
+// DoFnError returns what the SDK says of a DoFn that failed or panicked, or "" if text is not about one. If the text
+// has parts that are not the SDK's, sdk is the rest.
 func DoFnError(sdk, text string) string {
 	if doFnFailed.MatchString(sdk) {
 		return strings.TrimSpace(doFnFailed.ReplaceAllString(sdk, ""))

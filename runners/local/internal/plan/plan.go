@@ -72,8 +72,8 @@ type Plan struct {
 	Names map[string]string
 }
 
-// New plans a pipeline, which the plan then owns. If there is anything that the runner cannot run, the error has one line
-// for each reason, after those that are already known.
+// New plans a pipeline, which the plan then owns. If there is anything that the runner cannot run, the error has one
+// line for each reason, after those that are already known.
 func New(p *pipepb.Pipeline, known ...error) (*Plan, error) {
 	if reasons := errors.Join(append(known, refuse(p)...)...); reasons != nil {
 		return nil, fmt.Errorf("the local runner cannot run this pipeline: %w", reasons)
