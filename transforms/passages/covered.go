@@ -3,6 +3,7 @@ package passages
 import (
 	"context"
 	"encoding/binary"
+	"iter"
 	"math"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -93,6 +94,40 @@ type occurrence struct {
 	position, length uint32 // in words
 }
 
+// occurrences are the L-grams of a document. There may be millions, so they are held in parts that are never copied.
+type occurrences struct{ parts [][]occurrence }
+
+const partOccurrences = 1 << 12
+
+func (o *occurrences) add(next occurrence) {
+	last := len(o.parts) - 1
+	if last < 0 || len(o.parts[last]) == partOccurrences {
+		o.parts = append(o.parts, make([]occurrence, 0, partOccurrences))
+		last++
+	}
+	o.parts[last] = append(o.parts[last], next)
+}
+
+func (o *occurrences) all() iter.Seq[occurrence] {
+	return func(yield func(occurrence) bool) {
+		for _, part := range o.parts {
+			for _, next := range part {
+				if !yield(next) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// clear removes all occurrences, and keeps one part for the next document.
+func (o *occurrences) clear() {
+	if len(o.parts) > 0 {
+		clear(o.parts[1:])
+		o.parts = append(o.parts[:0], o.parts[0][:0])
+	}
+}
+
 func (f *coverFn) ProcessElement(
 	ctx context.Context, _ int64, packed func(*[]byte) bool, emit func(int64, []byte),
 ) error {
@@ -100,7 +135,7 @@ func (f *coverFn) ProcessElement(
 		return err
 	}
 	var stay numbers
-	var doc []occurrence
+	var doc occurrences
 	for record, err := range f.grouped.All() {
 		if err != nil {
 			return err
@@ -108,11 +143,11 @@ func (f *coverFn) ProcessElement(
 		at, number := placeOf(record), binary.BigEndian.Uint64(record[placeBytes:])
 		if at.Position != behind {
 			length := f.Params.lengthOf(record[occurrenceBytes:])
-			doc = append(doc, occurrence{number, uint32(at.Position), uint32(length)})
+			doc.add(occurrence{number, uint32(at.Position), uint32(length)})
 			continue
 		}
-		dropped := covers(covered(doc, &stay), int64(number), f.Params.DropCovered)
-		for _, o := range doc {
+		dropped := covers(covered(&doc, &stay), int64(number), f.Params.DropCovered)
+		for o := range doc.all() {
 			if !dropped {
 				stay.add(o.number)
 			}
@@ -122,9 +157,9 @@ func (f *coverFn) ProcessElement(
 			return blocks.Refuse("--drop-covered: what repeats takes more than %d bytes of memory, one bit for each different "+
 				"run of words; give more --memory, or a larger --length", f.Params.MostNumbers)
 		}
-		doc = doc[:0]
+		doc.clear()
 	}
-	if len(doc) > 0 {
+	if len(doc.parts) > 0 && len(doc.parts[0]) > 0 {
 		return blocks.ErrCorrupt
 	}
 	return nil
@@ -136,9 +171,9 @@ func covers(covered, words int64, share float64) bool {
 }
 
 // covered returns the number of words in L-grams that occur in earlier documents that stay.
-func covered(doc []occurrence, stay *numbers) (words int64) {
+func covered(doc *occurrences, stay *numbers) (words int64) {
 	end := uint32(0)
-	for _, o := range doc {
+	for o := range doc.all() {
 		if stay.has(o.number) {
 			words += int64(o.position + o.length - max(end, o.position))
 			end = o.position + o.length
