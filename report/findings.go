@@ -84,7 +84,7 @@ func find(ctx context.Context, f *output.Finished) (*findings, error) {
 	found := &findings{
 		sources: map[string]*tally{}, partitions: map[string]*tally{}, unreadable: map[string]int64{},
 		members: map[int32]int64{},
-		ladder: newLadder(f.Run.Parameters.Threshold, f.Run.Parameters.Cluster == "star",
+		ladder: newLadder(f.Run.Parameters.Threshold, f.Run.Parameters.Cluster == "star", keptNone(&f.Run),
 			cmp.Or(memory.Budget{Bytes: f.Run.InForce.Memory}.Exchange(), launcherMemory)),
 		endings: map[records.Place]*ending{},
 	}
@@ -106,6 +106,9 @@ func find(ctx context.Context, f *output.Finished) (*findings, error) {
 	found.partition()
 	return found, nil
 }
+
+// keptNone reports whether a run kept no document of a cluster.
+func keptNone(run *records.Run) bool { return slices.Contains(run.Parameters.Keep, "none") }
 
 // wrote reports whether a run wrote a part of its output.
 func wrote(run *records.Run, part output.Part) bool {
@@ -279,7 +282,7 @@ func (found *findings) removed(ctx context.Context, f *output.Finished) error {
 			t.Exact++
 		}
 	})
-	found.ahead(numbered, slices.Contains(f.Run.Parameters.Keep, "none"))
+	found.ahead(numbered, keptNone(&f.Run))
 	return err
 }
 

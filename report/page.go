@@ -206,6 +206,9 @@ func (p *page) Removals() string {
 		text += fmt.Sprintf(": %s and %s of other documents", several(n.Removed-n.Near, "copy", "copies"),
 			plural(n.Near, "near-duplicate"))
 	}
+	if keptNone(p.Run) {
+		return text + "."
+	}
 	return text + ". Each of them has a kept document in its cluster."
 }
 
@@ -459,7 +462,8 @@ func (p *page) Slider() *slider {
 	s := &slider{Steps: p.found.ladder.counts(), Clusters: !p.found.ladder.overfull}
 	s.Exact = s.Clusters && p.Counts.PairsPartial == 0
 	s.Removed = s.Exact && len(p.Parameters.Protect)+len(p.Parameters.Against) == 0 &&
-		(p.Parameters.Cluster != "star" || slices.Equal(p.Parameters.Keep, []string{"first"}))
+		p.Parameters.Compare != "containment" && // of a pair, the larger document stays
+		(p.Parameters.Cluster != "star" || keptNone(p.Run) || slices.Equal(p.Parameters.Keep, []string{"first"}))
 	rows := [][]string{{"threshold", "pairs", "clusters", "documents_in_clusters", "removed"}}
 	for i, step := range s.Steps {
 		row := cells[any](step.Threshold, step.Pairs, step.Clusters, step.Documents, step.Removed)

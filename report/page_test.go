@@ -364,6 +364,12 @@ func TestPageOfMethods(t *testing.T) {
 			[]string{"The clusters are approximate, because large groups have pairs that are not listed.", "1 group over --pair-budget (5 pairs"}, nil},
 		"more documents than fit": {func(run *records.Run, _ *tables) { run.InForce.Memory = documentMemory },
 			[]string{"There are too many documents in pairs to count the clusters here.", "pairs, including copies"}, []string{"documents in clusters"}},
+		"containment": {func(run *records.Run, _ *tables) {
+			run.Parameters.Compare, run.Parameters.Cluster, run.Parameters.Keep = "containment", "star", []string{"first"}
+		}, []string{"0.7500224 0.7750112 ", "Only a run with --threshold can tell how many documents it would remove."}, []string{"documents in clusters documents removed", "--from"}},
+		"none kept": {func(run *records.Run, _ *tables) {
+			run.Parameters.Cluster, run.Parameters.Keep = "star", []string{"none"}
+		}, []string{"0.50003255 ", "0.77501122 "}, []string{"a kept document"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run, of := sampled()
@@ -654,7 +660,7 @@ func TestNearestAgainstSort(t *testing.T) {
 		for i := range rows {
 			rows[i] = records.Pair{PositionA: int64(i), Similarity: .5 + float64(random.IntN(values))/20_000}
 		}
-		found := &findings{ladder: newLadder(.5, false, 1<<20), below: make([]int64, steps+1)}
+		found := &findings{ladder: newLadder(.5, false, false, 1<<20), below: make([]int64, steps+1)}
 		for _, row := range rows {
 			found.near(row)
 		}

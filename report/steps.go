@@ -36,6 +36,7 @@ type ladder struct {
 	star     bool
 	removed  []levels
 	removals [steps + 1]int64
+	none     bool  // no document of a cluster is kept
 	most     int64 // maximum number of documents
 	overfull bool  // there are more, so it only counts pairs
 }
@@ -61,9 +62,10 @@ type levels [steps/64 + 1]uint64
 func upTo(step, w int) uint64 { return 1<<max(0, step+1-64*w) - 1 }
 
 // newLadder returns a ladder for as many documents as fit into this memory. If star, it counts what star removes, and
-// pairs must come ordered by their first documents in input order.
-func newLadder(threshold float64, star bool, memory int64) *ladder {
-	l := &ladder{star: star, sources: map[string]uint64{}, documents: map[uint64]uint32{},
+// pairs must come ordered by their first documents in input order. If none, it counts all documents of each cluster as
+// removed.
+func newLadder(threshold float64, star, none bool, memory int64) *ladder {
+	l := &ladder{star: star && !none, none: none, sources: map[string]uint64{}, documents: map[uint64]uint32{},
 		most: min(memory/documentMemory, math.MaxUint32)}
 	for i := range steps {
 		// Rounded to what is printed, but never below the run's threshold.
@@ -174,7 +176,7 @@ func (n *nodes) root(i uint32, step uint8) uint32 {
 }
 
 // counts returns the steps in order of their thresholds. If there were too many documents, it sets only Pairs. One
-// document of each cluster is kept, unless star decides.
+// document of each cluster is kept, unless star or none decides.
 func (l *ladder) counts() []Step {
 	counts := make([]Step, len(l.at))
 	for i, best := range l.nodes.best {
@@ -197,6 +199,8 @@ func (l *ladder) counts() []Step {
 		case l.overfull:
 		case l.star:
 			c.Removed = l.removals[i]
+		case l.none:
+			c.Removed = c.Documents
 		default:
 			c.Removed = c.Documents - c.Clusters
 		}

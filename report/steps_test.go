@@ -20,8 +20,8 @@ func TestStepsAgainstSearch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		threshold := rapid.SampledFrom([]float64{.05, .5, .8, .85, .999999, 1}).Draw(t, "threshold")
 		documents := rapid.Int64Range(2, 12).Draw(t, "documents")
-		star := rapid.Bool().Draw(t, "star")
-		l := newLadder(threshold, star, 1<<20)
+		star, none := rapid.Bool().Draw(t, "star"), rapid.Bool().Draw(t, "none")
+		l := newLadder(threshold, star, none, 1<<20)
 		var pairs []pair
 		for range rapid.IntRange(0, 40).Draw(t, "pairs") {
 			p := pair{a: rapid.Int64Range(0, documents-1).Draw(t, "a"), b: rapid.Int64Range(0, documents-1).Draw(t, "b")}
@@ -74,8 +74,10 @@ func TestStepsAgainstSearch(t *testing.T) {
 				}
 			}
 			want.Documents = int64(len(seen))
-			want.Removed = want.Documents - want.Clusters
-			if star {
+			switch want.Removed = want.Documents - want.Clusters; {
+			case none:
+				want.Removed = want.Documents
+			case star:
 				want.Removed = 0
 				kept := map[int64]bool{}
 				for d := range documents {
@@ -98,7 +100,7 @@ func TestStepsAgainstSearch(t *testing.T) {
 func BenchmarkLadder(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		l := newLadder(.8, true, 1<<30)
+		l := newLadder(.8, true, false, 1<<30)
 		const documents, pairs = 3_000_000, 10_000_000
 		for i := range int64(pairs) {
 			a := i % documents
@@ -115,7 +117,7 @@ func sourceName(d int64) string { return fmt.Sprint("source-", d%3) }
 func TestStepsForgetPairs(t *testing.T) {
 	const documents = 1000
 	for _, room := range []int64{documents, documents - 1} {
-		l := newLadder(.5, false, room*documentMemory)
+		l := newLadder(.5, false, false, room*documentMemory)
 		for a := range int64(documents) {
 			for b := range a {
 				for range 5 {
@@ -145,7 +147,7 @@ func TestStepsOfChains(t *testing.T) {
 		"descending": func(i int64) float64 { return 1 - float64(i)/(2*documents) },
 	} {
 		for _, backwards := range []bool{false, true} {
-			l := newLadder(.5, false, 1<<30)
+			l := newLadder(.5, false, false, 1<<30)
 			for i := range int64(documents - 1) {
 				if backwards {
 					i = documents - 2 - i
