@@ -88,7 +88,7 @@ type Verdict struct {
 	// Nearest is the similarity of First to the most similar document, or 0 if that is a copy. It is set only if none is
 	// kept.
 	Nearest float64
-	// Partial reports that not all pairs of the cluster are listed.
+	// Partial reports that pairs of the cluster may not be listed.
 	Partial bool
 }
 

@@ -39,7 +39,7 @@ const (
 	FactCorpus  FactKind = "corpus"  // a corpus file was written
 	FactKept    FactKind = "kept"    // a file was written for a later job of the run
 	FactCrowd   FactKind = "crowd"   // a component has more pairs than the budget
-	FactCut     FactKind = "cut"     // the ids of a cluster's pairs take more bytes than the budget
+	FactPartial FactKind = "partial" // pairs of a cluster may not be listed
 	FactSample  FactKind = "sample"  // documents were drawn to measure the recall
 	FactSymbols FactKind = "symbols" // documents were removed that differ in symbols or numbers from the kept one
 	FactValues  FactKind = "values"  // a block has values that a rule cannot read

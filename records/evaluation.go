@@ -8,8 +8,7 @@ type Evaluation struct {
 	// Found pairs are pairs of documents in one cluster. With a sample, one of them was drawn, and both are distinct
 	// documents.
 	Agreement
-	// Listed counts rows of pairs/ instead, with a sample. Crowds is the number of crowds, of which pairs/ lists only some
-	// pairs.
+	// Listed counts rows of pairs/ instead, with a sample. Crowds is Counts.PairsPartial.
 	Listed *Agreement `json:"listed,omitempty"`
 	Crowds int64      `json:"crowds,omitempty"`
 	// Missed has the first true pairs that were not found, and False the first found pairs that are not true, by ids.

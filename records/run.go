@@ -203,8 +203,8 @@ type Counts struct {
 	// Both are 0 if the runner does not count them, or if all were joined.
 	AllPairs      int64 `json:"all_pairs" doc:"all pairs, n·(n−1)/2; 0 if not counted"`
 	ComparedPairs int64 `json:"compared_pairs" doc:"compared pairs; 0 if not counted"`
-	// PairsPartial counts crowds, and clusters of long ids, of which pairs/ only lists some pairs with kept documents.
-	PairsPartial int64 `json:"pairs_partial" doc:"groups whose pairs are [listed only in part](limits.md#large-families)"`
+	// PairsPartial counts the clusters of crowds, and those of long ids.
+	PairsPartial int64 `json:"pairs_partial" doc:"clusters whose 'partial' is true"`
 	Clusters     int64 `json:"clusters" doc:"number of clusters"`
 	Removed      int64 `json:"removed" doc:"removed documents"`
 	Identical    int64 `json:"identical" doc:"documents removed as 'identical'"`

@@ -30,7 +30,7 @@ func Evaluation(w io.Writer, width int, e *records.Evaluation) error {
 		out.printf("\nlisted in pairs/\n")
 		agreement(out, e.Listed, false)
 		if e.Crowds > 0 {
-			out.item("crowds", "%s: of these, pairs/ lists only some pairs", count(e.Crowds))
+			out.item("over budget", "pairs/ may list only some pairs of %s", plural(e.Crowds, "cluster"))
 		}
 		out.printf("\nin one cluster\n")
 	}

@@ -740,9 +740,9 @@ func (p *page) Capped() (all []string) {
 		}
 	}
 	n := p.Counts
-	add(n.PairsPartial, "%s over --pair-budget (%s pairs, each with up to 256 bytes of ids): for each document, pairs/ "+
-		"lists only pairs with some kept documents. Clusters and removals are not affected.",
-		plural(n.PairsPartial, "group"), count(int64(p.Parameters.PairBudget)))
+	add(n.PairsPartial, "pairs/ may list only some pairs of %s: large families exceed --pair-budget (%s pairs, each "+
+		"with up to 256 bytes of ids). Clusters and removals are not affected.",
+		plural(n.PairsPartial, "cluster"), count(int64(p.Parameters.PairBudget)))
 	add(p.Parameters.Limit, "Only the first %s were read (--limit).", plural(p.Parameters.Limit, "document"))
 	add(p.NotCompared[records.ReasonTooLarge], "%s not compared: larger than %s (--max-doc-bytes).",
 		plural(p.NotCompared[records.ReasonTooLarge], "document"), bytesOf(int64(p.Parameters.MaxDocBytes)))

@@ -113,9 +113,9 @@ func Summary(w io.Writer, width int, run *records.Run, dir string, example *reco
 	if n.ComparedPairs > 0 {
 		out.item("compared", "%s, of %s in all", plural(n.ComparedPairs, "pair"), count(n.AllPairs))
 	}
-	if crowds := n.PairsPartial; crowds > 0 {
-		out.item("over budget", "%s with more pairs, or longer ids, than --pair-budget allows: only some pairs, with kept "+
-			"documents, are listed", plural(crowds, "group"))
+	if n.PairsPartial > 0 {
+		out.item("over budget", "pairs/ may list only some pairs of %s: large families have more pairs, or longer ids, than "+
+			"--pair-budget allows", plural(n.PairsPartial, "cluster"))
 	}
 	out.item("clusters", "%s", count(n.Clusters))
 	out.item("removed", "%s%s", plural(n.Removed, "document"), removed(run))

@@ -37,7 +37,7 @@ not compared  3 documents (2 without a token, 1 too large), kept in the corpus
 copies        30 documents with the same set of shingles as an earlier one
 near pairs    20, each verified exactly
 compared      5,000 pairs, of 500,000,500,000 in all
-over budget   2 groups with more pairs, or longer ids, than --pair-budget allows: only some pairs, with kept documents, are listed
+over budget   pairs/ may list only some pairs of 2 clusters: large families have more pairs, or longer ids, than --pair-budget allows
 clusters      25
 removed       45 documents: 5 exact duplicates, 20 with the same words in the same order, 10 with the same set of shingles, 10 near-duplicates
 symbols       4 of 30 copies differ from the kept document in symbols (a + b, a - b); --normalize keep-symbols compares these, and --method exact removes only exact duplicates (docs/choosing.md)

@@ -739,7 +739,7 @@ func (r *Job) deduplicated(ctx context.Context, method Method) (*found, error) {
 		return nil, err
 	}
 	r.counts = ran.Counts
-	if ran.Counts.PairsPartial > 0 { // a component has more pairs than the budget
+	if ran.Counts.PairsPartial > 0 { // pairs may be missing
 		return nil, r.tooMany(method)
 	}
 	pairs, err := r.listed(ctx, method, dir)

@@ -123,14 +123,17 @@ func TestCrowdOfWhichNoneIsKept(t *testing.T) {
 func sameClusters(t *testing.T, name string, whole, part *output.Finished) {
 	t.Helper()
 	all, some := rows[records.Clustered](t, whole, "clusters"), rows[records.Clustered](t, part, "clusters")
-	partial := 0
+	partial := map[int64]bool{}
 	for i := range some {
 		if some[i].Partial != nil && *some[i].Partial {
-			partial, some[i].Partial = partial+1, nil
+			partial[some[i].Cluster], some[i].Partial = true, nil
 		}
 	}
-	if partial == 0 || !reflect.DeepEqual(all, some) {
+	if len(partial) == 0 || !reflect.DeepEqual(all, some) {
 		t.Errorf("%s: other clusters, or none is partial of %d", name, len(some))
+	}
+	if n := part.Run.Counts.PairsPartial; n != int64(len(partial)) {
+		t.Errorf("%s: pairs_partial is %d, and %d clusters are partial", name, n, len(partial))
 	}
 }
 
@@ -224,6 +227,9 @@ func TestLongIDs(t *testing.T) {
 		whole, part := asked(1<<18), asked(budget)
 		if a, b := whole.Run.Counts.PairsPartial, part.Run.Counts.PairsPartial; a != 0 || b != 1 {
 			t.Errorf("%s: pairs_partial is %d and %d, want 0 and 1", flags, a, b)
+		}
+		if n := asked(1).Run.Counts.PairsPartial; n != 2 { // both clusters have too many pairs, and too many bytes of ids
+			t.Errorf("%s: with a budget of 1, pairs_partial is %d, want 2", flags, n)
 		}
 		sameClusters(t, flags, whole, part)
 		folders := []string{"removed", "corpus"}

@@ -235,7 +235,7 @@ func totals(facts []blocks.Fact) (n records.Counts) {
 			n.NoColumn += f.Counts[blocks.CountNoColumn]
 		case f.Kind == blocks.FactCorpus:
 			n.Corpus += rows
-		case f.Kind == blocks.FactCrowd, f.Kind == blocks.FactCut:
+		case f.Kind == blocks.FactPartial:
 			n.PairsPartial++
 		case f.Kind == blocks.FactSymbols:
 			n.Symbols += f.Counts[blocks.CountSymbols]

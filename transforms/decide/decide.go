@@ -83,7 +83,7 @@ const pairIDs = 256
 //
 // If the ids of a cluster's near pairs take more bytes than p.PairBudget allows, only the pairs of a removed document
 // and the one kept in its place are listed; otherwise a few documents with long ids would make gigabytes of rows. Facts
-// name these clusters.
+// name these clusters and those with links, which are partial.
 //
 // Two CoGroupByKeys. For a shard it holds 32 bytes per document, plus p.Files.Held about six times; the rest is in
 // files. It fails if a pair names a document that is not a representative. Counters: decide/clusters, decide/kept,
@@ -141,10 +141,10 @@ func (f *decideFn) ProcessElement(
 		return err
 	}
 	for _, of := range c.clusters {
-		if !of.cut(f.Params.PairBudget) {
+		if !of.partial(f.Params.PairBudget) {
 			continue
 		}
-		if err := (blocks.Fact{Kind: blocks.FactCut, Name: fmt.Sprint(int64(of.first))}).Emit(facts); err != nil {
+		if err := (blocks.Fact{Kind: blocks.FactPartial, Name: fmt.Sprint(int64(of.first))}).Emit(facts); err != nil {
 			return err
 		}
 	}

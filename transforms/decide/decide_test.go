@@ -47,7 +47,13 @@ func decided(measure string, in *blocks.Inputs, components bool, profiles, copie
 	names := map[string]bool{}
 	facts := func(data []byte) {
 		var fact blocks.Fact
-		if err := json.Unmarshal(data, &fact); err != nil || fact.Kind != blocks.FactSymbols || names[fact.Name] {
+		if err := json.Unmarshal(data, &fact); err != nil || names[fact.Name] {
+			panic(string(data))
+		}
+		if fact.Kind == blocks.FactPartial {
+			return
+		}
+		if fact.Kind != blocks.FactSymbols {
 			panic(string(data))
 		}
 		names[fact.Name] = true

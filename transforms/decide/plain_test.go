@@ -3,6 +3,7 @@ package decide
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
 
@@ -220,9 +221,8 @@ func (c *plain) decide(
 			members[cluster[r]]++
 		}
 	}
-	partial = c.cut(in, p.PairBudget, cluster, func(r int32) int32 { return order[choices[number[r]].By] })
 	incomplete := make(map[blocks.Key]bool) // clusters
-	for _, first := range partial {
+	for _, first := range c.cut(in, p.PairBudget, cluster, func(r int32) int32 { return order[choices[number[r]].By] }) {
 		incomplete[first] = true
 	}
 	for _, l := range c.links { // which are in crowds
@@ -246,7 +246,7 @@ func (c *plain) decide(
 		}
 		yield(doc, &v)
 	}
-	return partial
+	return slices.Collect(maps.Keys(incomplete))
 }
 
 // cut keeps, of clusters whose near pairs have too many bytes of ids, only the pairs of a document with the one kept in

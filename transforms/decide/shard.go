@@ -71,6 +71,9 @@ type cluster struct {
 // in its place are listed.
 func (c *cluster) cut(budget int) bool { return c.ids/pairIDs > budget }
 
+// partial reports whether pairs of the cluster may not be listed. One with links comes from a crowd, and may lack none.
+func (c *cluster) partial(budget int) bool { return c.linked || c.cut(budget) }
+
 // none stands for no group and for no cluster.
 const none = math.MaxUint32
 
@@ -587,7 +590,7 @@ func (c *shard) tellLater(t teller, told *cursor, k uint32) {
 // place sets the verdict's cluster to that of a group.
 func (c *shard) place(k uint32) {
 	v, of := &c.verdict, &c.clusters[c.cluster[k]]
-	v.Cluster, v.Members, v.Partial = of.first, of.members, of.linked || of.cut(c.params.PairBudget)
+	v.Cluster, v.Members, v.Partial = of.first, of.members, of.partial(c.params.PairBudget)
 	if c.nearest != nil {
 		v.Nearest = c.nearest[k]
 	}

@@ -20,12 +20,12 @@ import (
 )
 
 // decision is what a shard reports.
-type decision struct{ Documents, Pairs, Cut []string }
+type decision struct{ Documents, Pairs, Partial []string }
 
 func (d *decision) sort() {
 	slices.Sort(d.Documents)
 	slices.Sort(d.Pairs)
-	slices.Sort(d.Cut)
+	slices.Sort(d.Partial)
 }
 
 func (d *decision) document(doc *blocks.Profile, v *blocks.Verdict) {
@@ -117,7 +117,7 @@ func TestAsInMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, key := range plain.decide(in, &p, want.document) {
-			want.Cut = append(want.Cut, key.String())
+			want.Partial = append(want.Partial, key.String())
 		}
 		for _, n := range plain.near {
 			want.pair(&plain.docs[n.i], &plain.docs[n.j], plain.similarity(n), int(n.shared), plain.matches(n))
@@ -137,8 +137,8 @@ func TestAsInMemory(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, of := range c.clusters {
-				if of.cut(p.PairBudget) {
-					got.Cut = append(got.Cut, of.first.String())
+				if of.partial(p.PairBudget) {
+					got.Partial = append(got.Partial, of.first.String())
 				}
 			}
 			got.sort()
