@@ -16,7 +16,7 @@ func TestColumns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reader := NewReader(shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 1}, Normalize: policy}, shingle.Set)
+	reader := NewReader(shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 1}, Normalize: policy}, (*shingle.Shingler).Set)
 	for _, text := range []string{"a b c d", "1 2 3 4"} { // with ASCII letters, and without
 		var keys, tokens, texts, read []hash.Sum128
 		for _, ends := range []string{"", "\x01", "\x03", "\x01\x03", "\x03"} {
@@ -52,7 +52,7 @@ func TestTraitsOfFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec.Rules, spec.Field = []match.Rule{rules[0], rules[2]}, true
-	reader := NewReader(spec, shingle.Set)
+	reader := NewReader(spec, (*shingle.Shingler).Set)
 	read := func(title, author, year string) Traits {
 		var values []byte
 		for _, value := range []string{year, author} {

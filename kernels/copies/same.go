@@ -35,7 +35,7 @@ type Traits struct {
 type Reader struct {
 	shingler *shingle.Shingler
 	policy   textnorm.Policy
-	features func(shingles []uint64) []uint64
+	features func(of *shingle.Shingler) []uint64
 	symbols  []byte
 	numbers  []byte
 	visible  []byte
@@ -45,9 +45,9 @@ type Reader struct {
 	values []byte
 }
 
-// NewReader returns a Reader of texts that become shingles as spec says. features turns shingles into features,
-// possibly in place: it is shingle.Set or that of a verifier.
-func NewReader(spec shingle.Spec, features func(shingles []uint64) []uint64) *Reader {
+// NewReader returns a Reader of texts that become shingles as spec says. features makes those of the text that a
+// shingler tokenised last, possibly in place: the set of shingles, or what a verifier compares.
+func NewReader(spec shingle.Spec, features func(of *shingle.Shingler) []uint64) *Reader {
 	r := &Reader{features: features, field: spec.Field, rules: spec.Rules}
 	if spec.Shingle.Kind != shingle.Item {
 		r.policy, spec.Normalize = spec.Normalize, spec.Normalize.KeepMarkup() // strips markup once
@@ -78,7 +78,7 @@ func (r *Reader) Key(same Same, text, ends []byte) (hash.Sum128, bool) {
 	if same == Tokens {
 		return r.shingler.Copied(tokens), true
 	}
-	return hash.Values(r.features(r.shingler.InPlace())), true
+	return hash.Values(r.features(r.shingler)), true
 }
 
 // Read returns the traits and the features of a text whose columns end at ends. The features are valid until the next
@@ -87,7 +87,7 @@ func (r *Reader) Read(text, ends []byte) (t Traits, features []uint64) {
 	t.Text, text = r.textHash(text, ends), r.see(text)
 	t.Tokens, t.Symbols = r.shingler.Copied(r.shingler.Tokenise(text)), r.symbolsHash(text)
 	t.Numbers = r.numbersHash(text)
-	features = r.shingler.Matched(r.features(r.shingler.InPlace()))
+	features = r.shingler.Matched(r.features(r.shingler))
 	t.Set = hash.Values(features)
 	return t, features
 }

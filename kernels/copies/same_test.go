@@ -41,7 +41,7 @@ var anyText = rapid.OneOf(rapid.String(), rapid.StringOf(rapid.SampledFrom([]run
 func TestKeyIsTrait(t *testing.T) {
 	for _, spec := range specs(t) {
 		t.Run(fmt.Sprint(spec.Shingle, spec.Normalize), func(t *testing.T) {
-			reader, plain := NewReader(spec, shingle.Set), spec.New()
+			reader, plain := NewReader(spec, (*shingle.Shingler).Set), spec.New()
 			rapid.Check(t, func(t *rapid.T) {
 				text := []byte(anyText.Draw(t, "text"))
 				wantSet := shingle.Set(plain.Shingles(nil, text))
@@ -82,7 +82,7 @@ func TestMarkup(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		reader := NewReader(shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 1}, Normalize: policy}, shingle.Set)
+		reader := NewReader(shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 1}, Normalize: policy}, (*shingle.Shingler).Set)
 		traits := func(page string) Traits {
 			traits, _ := reader.Read([]byte(page), nil)
 			return traits
@@ -106,7 +106,7 @@ func TestTraits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reader := NewReader(shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 2}, Normalize: policy}, shingle.Set)
+	reader := NewReader(shingle.Spec{Shingle: shingle.Config{Kind: shingle.Word, K: 2}, Normalize: policy}, (*shingle.Shingler).Set)
 	for _, c := range []struct{ a, b, same string }{
 		{"return a + b", "return a + b", "text tokens set symbols"},
 		{"return a + b", "return a - b", "tokens set"},

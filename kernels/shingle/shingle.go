@@ -88,6 +88,20 @@ func (s *Shingler) InPlace() []uint64 {
 	return s.tokens
 }
 
+// Salted is like InPlace, but combines the salt with the shingles instead of the tokens: a document of part 0 with the
+// same text has the shingle x ^ Salt() for each x.
+func (s *Shingler) Salted() []uint64 {
+	salt := s.salt
+	s.salt = 0
+	combine(s.tokens, salt)
+	combine(s.InPlace(), salt)
+	s.salt = salt
+	return s.tokens
+}
+
+// Set returns the set of shingles of the text that was tokenised last, in the memory of InPlace.
+func (s *Shingler) Set() []uint64 { return Set(s.InPlace()) }
+
 // Buffers up to these sizes are kept for the next text.
 const (
 	usualText   = 1 << 20
@@ -153,7 +167,7 @@ func (s *Shingler) Apart(key uint64, values []byte) {
 // field returns the shingle set of a column's value, for a match.Similar rule.
 func (s *Shingler) field(i int, value []byte) []uint64 {
 	s.fields[i].Tokenise(value)
-	return Set(s.fields[i].InPlace())
+	return s.fields[i].Set()
 }
 
 // Matched appends to features the traits that rules compare pair by pair.
@@ -190,12 +204,19 @@ func (s *Shingler) Part(text []byte) uint64 {
 // Tokenise returns the tokens of text, which are valid until the next call.
 func (s *Shingler) Tokenise(text []byte) []uint64 {
 	tokens := s.tokenise(text)
-	if s.salt = s.Part(text); s.salt != 0 {
-		for i := range tokens {
-			tokens[i] ^= s.salt
-		}
-	}
+	s.salt = s.Part(text)
+	combine(tokens, s.salt)
 	return tokens
+}
+
+// combine combines values with a salt, or separates them again.
+func combine(values []uint64, salt uint64) {
+	if salt == 0 {
+		return
+	}
+	for i := range values {
+		values[i] ^= salt
+	}
 }
 
 // Salt returns the value by which the part of the document changed all tokens of the last text, 0 for part 0.

@@ -65,6 +65,12 @@ func (s Spec) OfWords() Spec {
 	return Spec{Shingle: Config{Kind: Word, K: 1}, Normalize: s.Normalize, MaxBytes: s.MaxBytes}
 }
 
+// InOnePart returns the spec by which no text is kept apart from others.
+func (s Spec) InOnePart() Spec {
+	s.Numbers, s.Rules = false, nil
+	return s
+}
+
 // New returns a Shingler for the spec.
 func (s Spec) New() *Shingler {
 	shingler := New(s.Shingle, s.Normalize)

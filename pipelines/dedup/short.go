@@ -198,7 +198,7 @@ func (p *Plan) suitsHalf(texts [][]byte) (name string, threshold float64) {
 
 // sizesOf returns the numbers of distinct shingles of texts, ascending.
 func sizesOf(texts [][]byte, spec shingle.Spec) (sizes []int) {
-	reader := copies.NewReader(spec, shingle.Set)
+	reader := copies.NewReader(spec, (*shingle.Shingler).Set)
 	for _, text := range texts {
 		_, set := reader.Read(text, nil)
 		sizes = append(sizes, len(set))

@@ -203,10 +203,10 @@ func (s *survey) signer(ctx context.Context) (func(text []byte) []uint64, error)
 
 // traits returns a function that hashes what a document has in common with its copies, and measures its features.
 func (p *Plan) traits(ctx context.Context) (func(d *source.Seen) surveyed, error) {
-	features := shingle.Set
+	features := (*shingle.Shingler).Set
 	if !p.Request.NeedsFrequencies() {
 		var err error
-		if features, err = frequencies.Features(ctx, p.Verifier("")); err != nil {
+		if features, err = frequencies.TextFeatures(ctx, p.Verifier("")); err != nil {
 			return nil, err
 		}
 	}

@@ -238,7 +238,7 @@ func (p *Plan) Preparing(s beam.Scope, temp string, docs flow.Documents, signed 
 	case p.Request.NeedsDictionary():
 		p.Dictionary(temp).Build(s, p.Spec, append(signed, docs)...)
 	case p.Request.NeedsFrequencies():
-		p.Frequencies(temp).Build(s, p.Spec, docs)
+		p.Frequencies(temp).Build(s, p.Spec.InOnePart(), docs)
 	}
 }
 

@@ -78,7 +78,7 @@ func (s *sampledTexts) begin() {
 		reader := <-s.idle
 		defer func() { s.idle <- reader }()
 		if reader == nil {
-			reader = copies.NewReader(s.spec, shingle.Set)
+			reader = copies.NewReader(s.spec, (*shingle.Shingler).Set)
 		}
 		b.readBy(reader)
 	})

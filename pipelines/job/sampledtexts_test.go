@@ -24,7 +24,7 @@ func TestSampledTexts(t *testing.T) {
 		var got []sampledText
 		texts := newSampledTexts(spec, func(text *sampledText) { got = append(got, *text) })
 		var want []sampledText
-		reader := copies.NewReader(spec, shingle.Set)
+		reader := copies.NewReader(spec, (*shingle.Shingler).Set)
 		for range rapid.IntRange(0, 40).Draw(t, "texts") {
 			words := rapid.SampledFrom([]int{0, 1, 10, 1000, batchBytes}).Draw(t, "words")
 			text := make([]byte, 2*words)

@@ -261,11 +261,34 @@ func Features(ctx context.Context, s verifier.Spec) (func(shingles []uint64) []u
 	if s.Weights != vector.TFIDF {
 		return s.Features(nil), nil
 	}
-	t, err := storage.Loaded(ctx, s.Frequencies, func(of *total) (*table, error) { return load(ctx, s.Frequencies, of) })
+	t, err := loaded(ctx, s.Frequencies)
 	if err != nil {
 		return nil, err
 	}
 	return s.Features(t.of), nil
+}
+
+// TextFeatures is like Features for texts that may be kept apart: the function takes the text that a shingler tokenised
+// last. The inverse document frequency of a shingle does not depend on the document's part.
+func TextFeatures(ctx context.Context, s verifier.Spec) (func(of *shingle.Shingler) []uint64, error) {
+	if s.Weights != vector.TFIDF {
+		features := s.Features(nil)
+		return func(of *shingle.Shingler) []uint64 { return features(of.InPlace()) }, nil
+	}
+	t, err := loaded(ctx, s.Frequencies)
+	if err != nil {
+		return nil, err
+	}
+	var salt uint64
+	features := s.Features(func(shingle uint64) uint32 { return t.of(shingle ^ salt) })
+	return func(of *shingle.Shingler) []uint64 {
+		salt = of.Salt()
+		return features(of.Salted())
+	}, nil
+}
+
+func loaded(ctx context.Context, path string) (*table, error) {
+	return storage.Loaded(ctx, path, func(of *total) (*table, error) { return load(ctx, path, of) })
 }
 
 // load reads the files of all ranges, in the order of hashes.

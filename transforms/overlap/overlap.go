@@ -87,7 +87,7 @@ func (f *featuresFn) Setup() {
 	for _, setting := range f.Params.Settings {
 		f.shinglers = append(f.shinglers, setting.Text.New())
 	}
-	f.reader = copies.NewReader(f.Params.Settings[0].Text.OfWords(), shingle.Set)
+	f.reader = copies.NewReader(f.Params.Settings[0].Text.OfWords(), (*shingle.Shingler).Set)
 }
 
 func (f *featuresFn) ProcessElement(block []byte, features, listed func(int64, []byte)) error {

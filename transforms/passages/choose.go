@@ -73,7 +73,7 @@ func (f *chooseFn) Setup(ctx context.Context) (err error) {
 		return err
 	}
 	f.words, f.grams = newWords(f.Params), newGrams(f.Params)
-	f.reader = copies.NewReader(f.Params.Text, shingle.Set)
+	f.reader = copies.NewReader(f.Params.Text, (*shingle.Shingler).Set)
 	f.copies = signature.NewCollapse(f.in, f.Params.HashShards)
 	return nil
 }

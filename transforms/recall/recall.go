@@ -151,13 +151,13 @@ func eachHashed(packed func(*[]byte) bool, do func(hashedDoc)) error {
 
 // maker makes the features of documents.
 type maker struct {
-	features func(shingles []uint64) []uint64
+	features func(of *shingle.Shingler) []uint64
 	shingler *shingle.Shingler
 }
 
 func (p Params) maker(ctx context.Context) (m maker, err error) {
 	m.shingler = p.Text.New()
-	m.features, err = frequencies.Features(ctx, p.Verifier)
+	m.features, err = frequencies.TextFeatures(ctx, p.Verifier)
 	return m, err
 }
 
@@ -166,9 +166,8 @@ func (m *maker) each(block []byte, do func(doc blocks.Key, set []uint64)) error 
 	d := blocks.NewDecoder(block)
 	for doc := range d.Documents() {
 		m.shingler.Apart(uint64(doc.Key), doc.Values)
-		m.shingler.Tokenise(doc.Text)
-		if shingles := m.shingler.InPlace(); len(shingles) > 0 {
-			do(doc.Key, m.features(shingles))
+		if len(m.shingler.Tokenise(doc.Text)) > 0 {
+			do(doc.Key, m.features(m.shingler))
 		}
 	}
 	m.shingler.Trim()

@@ -48,7 +48,7 @@ func fetched() (block []byte) {
 // wantCopies returns the first three of fetched as copies by same, with the hash of another kind.
 func wantCopies(t *testing.T, same, hash copies.Same) (want []blocks.Copy) {
 	t.Helper()
-	reader := copies.NewReader(word2, shingle.Set)
+	reader := copies.NewReader(word2, (*shingle.Shingler).Set)
 	for i := range 3 {
 		traits, set := reader.Read([]byte(texts[i]), nil)
 		c := blocks.Copy{Of: blocks.NewKey(0, 0), Profile: blocks.Profile{

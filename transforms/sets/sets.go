@@ -106,7 +106,7 @@ func (f *setsFn) Setup(ctx context.Context) (err error) {
 
 // reader returns a reader of texts that makes the verifier's features.
 func (p *Params) reader(ctx context.Context) (*copies.Reader, error) {
-	features, err := frequencies.Features(ctx, p.Verifier)
+	features, err := frequencies.TextFeatures(ctx, p.Verifier)
 	if err != nil {
 		return nil, err
 	}

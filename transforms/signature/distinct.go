@@ -45,7 +45,7 @@ type copiesFn struct {
 }
 
 func (f *copiesFn) Setup(ctx context.Context) (err error) {
-	f.reader = copies.NewReader(f.Params.Text, shingle.Set)
+	f.reader = copies.NewReader(f.Params.Text, (*shingle.Shingler).Set)
 	f.inputs, err = storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
 	f.copies = NewCollapse(f.inputs, f.Params.HashShards)
 	return err

@@ -48,7 +48,7 @@ type setsFn struct {
 
 	inputs   *blocks.Inputs
 	shingler *shingle.Shingler
-	features func(shingles []uint64) []uint64
+	features func(of *shingle.Shingler) []uint64
 	copies   Collapse
 	sized    blocks.Buffers
 	part     []byte
@@ -59,7 +59,7 @@ var setBytes = beam.NewCounter("shuffled", "sets")
 
 func (f *setsFn) Setup(ctx context.Context) (err error) {
 	f.shingler = f.Params.Text.New()
-	if f.features, err = frequencies.Features(ctx, f.To.Verifier); err != nil {
+	if f.features, err = frequencies.TextFeatures(ctx, f.To.Verifier); err != nil {
 		return err
 	}
 	f.inputs, err = storage.Shared[blocks.Inputs](ctx, f.Params.Inputs)
@@ -88,7 +88,7 @@ func (f *setsFn) ProcessElement(
 			equal++
 			continue
 		}
-		set := f.shingler.Matched(f.features(f.shingler.InPlace()))
+		set := f.shingler.Matched(f.features(f.shingler))
 		sum := blocks.Hash(hash.Sequence(set))
 		batch := f.To.Batching.Batch(len(set), sum)
 		blocks.SetParts(f.part, doc.Key, sum, set, func(part []byte) {

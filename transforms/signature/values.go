@@ -98,7 +98,7 @@ type signer struct {
 	shingler *shingle.Shingler
 	fss      *fss.Signer
 	salted   *salted.Signer
-	simHash  func(shingles []uint64) []uint64
+	simHash  func(of *shingle.Shingler) []uint64
 }
 
 func (p *Params) signer(ctx context.Context) (s *signer, err error) {
@@ -107,7 +107,7 @@ func (p *Params) signer(ctx context.Context) (s *signer, err error) {
 	case Salted:
 		s.salted, err = salted.New(p.Banding.Signature, p.Seed)
 	case SimHash:
-		s.simHash, err = frequencies.Features(ctx, p.SimHash)
+		s.simHash, err = frequencies.TextFeatures(ctx, p.SimHash)
 	default:
 		s.fss = fss.New(p.Banding.Signature, p.Seed)
 	}
@@ -143,7 +143,7 @@ func (s *signer) tokenised(dst []uint64, text []byte) []uint64 {
 	case s.salted != nil:
 		return s.salted.Sign(dst, s.shingler.Texts(text))
 	case s.simHash != nil:
-		return s.simHash(s.shingler.InPlace())
+		return s.simHash(s.shingler)
 	}
 	return s.fss.Sign(dst, s.shingler.InPlace())
 }
