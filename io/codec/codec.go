@@ -30,7 +30,7 @@ type Fields struct {
 	// Delimiter is the byte between two values of CSV; 0: a comma. NoHeader says that the first line of a table is a row.
 	Delimiter byte
 	NoHeader  bool
-	// Items turns each value of the text columns, even in lists, into a line, as EndItem does.
+	// Items turns each value of the text columns, even in lists, into a line, as EndItem does; not those of Values.
 	Items bool
 }
 
@@ -93,9 +93,12 @@ func (doc *Document) NextColumn(between string) {
 	doc.Text = append(doc.Text, between...)
 }
 
-// Between returns the separator of two values in a text.
-func (f *Fields) Between() string {
-	if f.Items {
+// HasItems reports whether the values of the i-th text column are items.
+func (f *Fields) HasItems(i int) bool { return f.Items && i < len(f.Text)-f.Values }
+
+// Between returns the separator of two values of the i-th text column, which also precedes the column.
+func (f *Fields) Between(i int) string {
+	if f.HasItems(i) {
 		return ""
 	}
 	return " "

@@ -9,7 +9,7 @@ import (
 
 // matched returns a function that moves the last Fields.Values text columns of a record to doc.Values, then calls see.
 func (o Options) matched(see func(*reading.Record) error) func(*reading.Record) error {
-	texts, between := len(o.Fields.Text)-o.Fields.Values, len(o.Fields.Between())
+	texts := len(o.Fields.Text) - o.Fields.Values
 	return func(record *reading.Record) error {
 		doc := record.Doc
 		if record.Err != nil || record.Long {
@@ -28,7 +28,7 @@ func (o Options) matched(see func(*reading.Record) error) func(*reading.Record) 
 			case i >= texts:
 				doc.Values = blocks.AppendBytes(doc.Values, text[min(from, int(end)):end])
 			}
-			ends, from = ends[max(n, 0):], int(end)+between
+			ends, from = ends[max(n, 0):], int(end)+len(o.Fields.Between(i+1))
 		}
 		return see(record)
 	}

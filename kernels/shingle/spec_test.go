@@ -29,6 +29,27 @@ func spec(t testing.TB, config, policy, words string) Spec {
 	return Spec{Shingle: c, Normalize: p, Words: w}
 }
 
+// A text in a part has the shingles of part 0, all changed by its salt, in the same order.
+func TestSalted(t *testing.T) {
+	const text = "The 12 dogs of the 3 men, and the men of the dogs"
+	for _, config := range []string{"word:1", "word:3", "word:20", "char:5", "char32:5", "byte:7", "stopword:3", "item"} {
+		s := spec(t, config, "default", "none")
+		s.Numbers = true
+		apart, together := s.New(), s.InOnePart().New()
+		apart.Apart(1, nil)
+		together.Apart(1, nil)
+		apart.Tokenise([]byte(text))
+		salt := apart.Salt()
+		got := slices.Clone(apart.Salted())
+		for i := range got {
+			got[i] ^= salt
+		}
+		if want := together.Shingles(nil, []byte(text)); salt == 0 || apart.Salt() != salt || !slices.Equal(got, want) {
+			t.Errorf("%s: salt %d, then %d; %v, want %v", config, salt, apart.Salt(), got, want)
+		}
+	}
+}
+
 // A text whose words are changed has the shingles of the changed text, of every kind.
 func TestWordSteps(t *testing.T) {
 	const text = "The connections, of a   network; and CONNECTED dogs!"

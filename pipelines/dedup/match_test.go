@@ -125,6 +125,24 @@ func cosine(a, b string) float64 {
 	return float64(shared) / math.Sqrt(float64(x*y))
 }
 
+// weightedCosine returns the cosine of the texts of records, whose frequencies are those in all records.
+func weightedCosine(all []matched, weights string) func(a, b string) float64 {
+	texts, vectors := make([]string, len(all)), map[string]weighted{}
+	for i := range all {
+		texts[i] = all[i].Text
+	}
+	for i, v := range vectorsOf(texts, 1, weights) {
+		vectors[texts[i]] = v
+	}
+	return func(a, b string) float64 {
+		x, y := vectors[a], vectors[b]
+		product, _ := x.dot(y)
+		xx, _ := x.dot(x)
+		yy, _ := y.dot(y)
+		return float64(product) / math.Sqrt(float64(xx)*float64(yy))
+	}
+}
+
 func containment(a, b string) float64 {
 	shared, x, y := inBoth(a, b)
 	return float64(shared) / float64(min(x, y))
@@ -170,6 +188,8 @@ func TestMatchEqualsDefinition(t *testing.T) {
 			{"--runner=prism", "--method=complete"}, {"--signature=classic", "--bands=5", "--rows=3"}, {"--signature=salted", "--recall=0.99999"},
 			{"--method=complete", "--compare=cosine"}, {"--method=simhash", "--compare=cosine", "--pieces=20"}, {"--compare=containment"},
 			{"--compare=containment", "--pair-budget=3"},
+			{"--method=complete", "--compare=cosine", "--weights=tf-idf", "--resume=always"},
+			{"--method=simhash", "--compare=cosine", "--weights=tf-idf", "--pieces=20"},
 		}
 		exact := [][]string{{"--method=exact", "--same=set"}, {"--method=exact", "--same=tokens"}, {"--method=exact"}}
 		asks := [][]matchRule{{byKeys[0]}, {byKeys[1]}, {byKeys[2]}, byKeys}
@@ -210,6 +230,8 @@ func checkMatched(t *testing.T, f *output.Finished, all []matched, rules []match
 	switch {
 	case contained:
 		similar = containment
+	case slices.Contains(method, "--weights=tf-idf"):
+		similar = weightedCosine(all, "tf-idf")
 	case slices.Contains(method, "--compare=cosine"):
 		similar = cosine
 	}
@@ -218,6 +240,9 @@ func checkMatched(t *testing.T, f *output.Finished, all []matched, rules []match
 		a, b := byID[p.IDA], byID[p.IDB]
 		if apart(rules, a, b) || similar(a.Text, b.Text) < threshold {
 			t.Fatalf("%+v and %+v are a pair", a, b)
+		}
+		if want := similar(a.Text, b.Text); math.Abs(p.Similarity-want) > 1e-12 {
+			t.Fatalf("%+v and %+v have similarity %v, want %v", a, b, p.Similarity, want)
 		}
 	}
 	removed := map[string]bool{}
@@ -370,6 +395,38 @@ func checkFields(t *testing.T, f *output.Finished, all []matched, rules []string
 }
 
 func near2(_ []float64, least float64) float64 { return least }
+
+// Rules read the same values whether the text is cut into words or items: an empty one is no value. Only the first of
+// several copies has further pairs.
+func TestMatchOfItems(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "in.jsonl")
+	var lines strings.Builder
+	for i, values := range []string{
+		`"lang": "en", "title": ""`, `"lang": "en", "title": "abcd"`, `"lang": "", "title": "abcd"`, `"lang": "", "title": ["ab", "cd"]`,
+		`"lang": ["de", "en"], "title": "ab cd"`, `"lang": "de en", "title": ["ab cde"]`, `"lang": [], "title": "abcd"`, `"lang": [""], "title": null`,
+	} {
+		fmt.Fprintf(&lines, `{"id": "%d", "text": ["one two", "three"], %s}`+"\n", i, values)
+	}
+	if err := os.WriteFile(path, []byte(lines.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for rule, want := range map[string]string{
+		"lang=equal": "0 1, 4 5", "lang=different": "0 4, 0 5, 1 4, 1 5", "title=char:3,1,lower": "1 2, 1 6, 3 4",
+		"title=char:3,.7,lower": "1 2, 1 6, 3 4, 3 5",
+	} {
+		for _, shingles := range []string{"item", "word:1"} {
+			f := runOnly(t, ask(t, path, "--shingle="+shingles, "--method=complete", "--match="+rule))
+			var pairs []string
+			for _, p := range rows[records.Pair](t, f, output.Pairs) {
+				pairs = append(pairs, p.IDA+" "+p.IDB)
+			}
+			slices.Sort(pairs)
+			if got := strings.Join(pairs, ", "); got != want {
+				t.Errorf("%s, %s: pairs %s, want %s", shingles, rule, got, want)
+			}
+		}
+	}
+}
 
 // The values of Parquet columns have the types of their columns.
 func TestMatchParquet(t *testing.T) {

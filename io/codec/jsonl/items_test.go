@@ -1,6 +1,7 @@
 package jsonl
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/neardup/neardup/io/codec"
@@ -21,5 +22,11 @@ func TestItems(t *testing.T) {
 		if err := c.Decode([]byte(record), &doc); err != nil || string(doc.Text) != want || doc.NoText != (want == "") {
 			t.Errorf("%s: %q, %t, %v; want %q", record, doc.Text, doc.NoText, err, want)
 		}
+	}
+	c = New(codec.Fields{Text: []string{"a", "b", "c"}, Values: 2, Items: true})
+	var doc codec.Document
+	err := c.Decode([]byte(`{"a":["x","y"],"b":["","z\nz"],"c":""}`), &doc)
+	if string(doc.Text) != "x\ny\n  z\nz " || !slices.Equal(doc.Ends, []byte{4, 9}) || err != nil {
+		t.Errorf("values: %q, %v, %v", doc.Text, doc.Ends, err)
 	}
 }

@@ -27,7 +27,7 @@ import (
 func New(fields codec.Fields) codec.Codec { return newJSONL(fields) }
 
 func newJSONL(fields codec.Fields) *jsonl {
-	c := &jsonl{names: fields.Text, items: fields.Items, between: fields.Between()}
+	c := &jsonl{fields: fields}
 	for _, name := range fields.Text {
 		c.text = append(c.text, c.add(name))
 	}
@@ -44,9 +44,7 @@ func newJSONL(fields codec.Fields) *jsonl {
 
 type jsonl struct {
 	codec.Lines
-	names    []string // of the text columns
-	items    bool     // each value is an item
-	between  string   // separator of values
+	fields   codec.Fields
 	text     []column
 	id       column
 	hasID    bool
@@ -130,8 +128,9 @@ func (c *jsonl) Decode(record []byte, doc *codec.Document) error {
 	}
 	doc.NoText, doc.Plain = true, true
 	for i, column := range c.text {
+		between := c.fields.Between(i)
 		if i > 0 {
-			doc.NextColumn(c.between)
+			doc.NextColumn(between)
 		}
 		slot := column.pick(found)
 		v := found[slot]
@@ -150,7 +149,7 @@ func (c *jsonl) Decode(record []byte, doc *codec.Document) error {
 				continue
 			}
 			if !first {
-				doc.Text = append(doc.Text, c.between...)
+				doc.Text = append(doc.Text, between...)
 			}
 			first = false
 			if err := c.addText(doc, i, l.value, line); err != nil {
@@ -180,11 +179,11 @@ func (c *jsonl) addText(doc *codec.Document, i int, v value, line []byte) error 
 		doc.NoText = false
 		doc.Plain = doc.Plain && !v.special
 		from := len(doc.Text)
-		if doc.Text = v.appendTo(doc.Text, line); c.items {
+		if doc.Text = v.appendTo(doc.Text, line); c.fields.HasItems(i) {
 			doc.Text = codec.EndItem(doc.Text, from)
 		}
 	default:
-		return &codec.Error{Reason: codec.TextNotString, Detail: fmt.Sprintf("%q is %v", c.names[i], v.kind)}
+		return &codec.Error{Reason: codec.TextNotString, Detail: fmt.Sprintf("%q is %v", c.fields.Text[i], v.kind)}
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ func (r Reader) beginnings(
 		all := []int{0}
 		for ends := record.Doc.Ends; len(ends) > 0; {
 			end, n := binary.Uvarint(ends)
-			all, ends = append(all, int(end)+len(o.Fields.Between())), ends[n:]
+			all, ends = append(all, int(end)+len(o.Fields.Between(len(all)))), ends[n:]
 		}
 		begins[record.Position] = all
 		return nil

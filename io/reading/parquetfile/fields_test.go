@@ -90,6 +90,7 @@ func TestFields(t *testing.T) {
 		{"", codec.Fields{Text: []string{"tags"}, ID: "meta.title", Value: "meta.score"}, `id true "dotted" text true "one two" missing [] value 1 "0.1"`},
 		{"", codec.Fields{Text: []string{"tags.list.element", "plain"}}, `id false "" text true "one two three four" missing [] value 0 ""`},
 		{"", codec.Fields{Text: []string{"tags", "absent", "plain"}, Items: true}, `id false "" text true "one\ntwo\nthree\nfour\n" missing [1] value 0 ""`},
+		{"", codec.Fields{Text: []string{"tags", "plain", "absent"}, Values: 2, Items: true}, `id false "" text true "one\ntwo\n three four " missing [2] value 0 ""`},
 		{"", codec.Fields{Text: []string{"turns.text"}, ID: "id"}, `id false "" text true "question answer" missing [] value 0 ""`},
 		{"", codec.Fields{Text: []string{"turns.list.element.role", "absent"}}, `id false "" text true "user bot " missing [1] value 0 ""`},
 		{"", codec.Fields{Text: []string{"map.key_value.value"}}, `id false "" text true "word" missing [] value 0 ""`},

@@ -598,8 +598,8 @@ func (r *rows) row(position int64) error {
 	n := len(r.fields.text)
 	text, id, value := r.columns[:n], r.columns[n], r.columns[n+1]
 	doc.NoText = true
-	between := r.o.Fields.Between()
 	for i, c := range text {
+		between := r.o.Fields.Between(i)
 		if i > 0 {
 			doc.NextColumn(between)
 		}
@@ -608,7 +608,7 @@ func (r *rows) row(position int64) error {
 			continue
 		}
 		first := true
-		err := r.values(c, &r.fields.text[i].render, row, &doc.Text, r.o.Fields.Items, func() {
+		err := r.values(c, &r.fields.text[i].render, row, &doc.Text, r.o.Fields.HasItems(i), func() {
 			if !first {
 				doc.Text = append(doc.Text, between...)
 			}
