@@ -66,7 +66,7 @@ func printMatrices(out *printer, all []matrix) {
 		}
 		rows.print(out)
 		if n := m.More(); n > 0 {
-			out.printf("  and %s; %s.csv in the folder of --output has all rows\n", plural(n, "more row"), m.Name)
+			out.printf("  and %s; %s.csv in the output has all\n", plural(n, "more row"), m.Name)
 		}
 	}
 }

@@ -203,7 +203,7 @@ func TestWide(t *testing.T) {
 					continue
 				}
 				for _, row := range rows {
-					if row.Reason != codec.InvalidUTF8 || !strings.Contains(row.Detail, " bytes of the text are control characters; it may be UTF-16 (") {
+					if row.Reason != codec.InvalidUTF8 || !strings.Contains(row.Detail, " bytes of the text are control characters; it may be UTF-16; the record has ") {
 						t.Errorf("%s %q: %+v", tt.format, tt.content, row)
 					}
 				}

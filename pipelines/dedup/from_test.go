@@ -162,7 +162,7 @@ func TestDecideAgainRefuses(t *testing.T) {
 		{whole, "--dry-run", "drop --dry-run"},
 		{whole, "--resume=always", "drop --resume always"},
 		{crowd, "--threshold=.7", "it may list only some pairs of large families"},
-		{beside, "--threshold=.9", "compared with --against"},
+		{beside, "--threshold=.9", "made with --against"},
 		{lean, "--threshold=.9", "it lacks the table clusters"},
 	} {
 		_, err := decidedAgain(t, c.from, strings.Fields(c.flags)...)

@@ -29,7 +29,7 @@ func init() {
 }
 
 // Dictionary numbers the distinct shingles of all documents 0 … N−1, in the order of their hashes. The number of a
-// shingle is its index in the file of its range plus the number of shingles in earlier ranges, and so does not depend on
+// shingle is its index in the file of its range plus the number of shingles in earlier ranges, so it does not depend on
 // the number of ranges. File must list the shingles of a single document, too.
 type Dictionary struct {
 	frequencies.File

@@ -164,8 +164,8 @@ func recordOf(names []string) (string, error) {
 		case record == "" || element == "" || strings.Contains(element, "/"):
 			return "", fmt.Errorf("--text %s: give RECORD/ELEMENT, or RECORD/* for all of a record", name)
 		case record != first:
-			return "", fmt.Errorf("--text %s, --text %s: neardup reads records of one name; give both with the same RECORD", names[0],
-				name)
+			return "", fmt.Errorf("--text %s, --text %s: neardup reads records of one name; give both with the same RECORD",
+				names[0], name)
 		case len(record) > maxName:
 			return "", fmt.Errorf("--text %.20s...: the name of a record may have at most %d bytes", name, maxName)
 		}
