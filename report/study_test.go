@@ -138,7 +138,7 @@ func TestMatrices(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		` 99 " <b>" 1 3 1 0 and 2 more rows; matrix-characteristic.csv in the folder of --output has all rows Functions`,
+		` 99 " <b>" 1 3 1 0 and 2 more rows; matrix-characteristic.csv in the output has all Functions`,
 		" h a b c h1 4 5 103 Permutations", " h b c h1 7 – Labels", " band b c 1 1d7e4b90 – Documents", " word idf b c a 1.5000 3.0000 0.0000",
 	} {
 		if !strings.Contains(strings.Join(strings.Fields(out.String()), " "), want) {

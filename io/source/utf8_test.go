@@ -325,7 +325,7 @@ func TestAdvice(t *testing.T) {
 			continue
 		}
 		row := out.rejected[0][0]
-		detail, _, _ := strings.Cut(row.Detail, " (") // the byte in the file, or the number of matches
+		detail, _, _ := strings.Cut(row.Detail, "; the record has ")
 		if note := out.facts[0].Note; !strings.HasSuffix(note, tt.want) || strings.Contains(row.Detail, "--encoding") || !strings.Contains(note, detail) {
 			t.Errorf("%.40q: the note is %s\nwant at its end %s\nthe row %s", tt.content, note, tt.want, row.Detail)
 		}

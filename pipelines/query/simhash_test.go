@@ -162,7 +162,7 @@ func TestNearestVectorsAndSignatures(t *testing.T) {
 func TestRefusalsOfSimHash(t *testing.T) {
 	for flags, want := range map[string]string{
 		"--method=simhash --compare=jaccard":                                 "supports only cosine and overlap; give one of these",
-		"--method=simhash --signature=fss":                                   "--pieces those that share a piece",
+		"--method=simhash --signature=fss":                                   "--pieces, only those that share a piece",
 		"--compare=cosine --bands=2 --rows=2":                                "all documents are compared",
 		"--compare=overlap --pieces=4":                                       "--pieces 4: add --method simhash",
 		"--compare=cosine --bits=64":                                         "no SimHash signature is made",
