@@ -196,7 +196,7 @@ class Dedup(TypedDict, total=False):
 
     pair_budget: int
     """Maximum number of pairs listed for a group of documents that candidates or similar pairs connect. In a group with
-    more pairs, each document is listed with only some of the documents kept before it; if the ids of a cluster's pairs
+    more pairs, each document is listed with only some of the documents kept before it. If the ids of a cluster's pairs
     take more than 256 bytes times N, each of its documents is listed only with the document kept in its place. In a
     group of more than 4,096 documents, the number of pairs is an estimate (default: 262144)."""
 
