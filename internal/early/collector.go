@@ -9,7 +9,7 @@ import (
 // size).
 const first = 16
 
-// The first garbage collection waits until the heap has 64 MB. Earlier ones only mark what packages initialise, and what
+// The first garbage collection waits until the heap has 64 MB. Earlier ones only mark what packages initialise and what
 // a small job needs: they took 4 of 28 ms of a start.
 func init() {
 	percent := debug.SetGCPercent(-1)
