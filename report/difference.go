@@ -24,7 +24,7 @@ func Difference(w io.Writer, width int, d *records.Difference) error {
 		}
 		out.printf("  %-24s%14s\n", m.Name, value)
 		if m.Refused != "" {
-			for _, line := range terminal.Wrap("refused: "+m.Refused, width-4) {
+			for _, line := range terminal.Wrap("not computed: "+m.Refused, width-4) {
 				out.printf("    %s\n", line)
 			}
 		}

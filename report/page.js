@@ -19,7 +19,7 @@
         found += !item.hidden;
         if (wanted && !item.hidden && item.parentElement.matches("details")) item.parentElement.open = true;
       }
-      find.nextElementSibling.textContent = !wanted ? "" : found ? `${found} found` : "none on this page: neardup show DIR ID finds it";
+      find.nextElementSibling.textContent = !wanted ? "" : found ? `${found} found` : "none on this page; try neardup show DIR ID";
     });
     document.getElementById("finder").hidden = false;
   }

@@ -442,7 +442,7 @@ func TestNumbersFirst(t *testing.T) {
 		return append(texts, squeezed(elementsOf(root, "li")[len(elementsOf(elementsOf(root, "nav")[0], "li"))]))
 	}
 	first := []string{"Pair 1: 100 % similar, numbers differ, id9, in dt=1/a: removed", "Pair 2: 75 % similar, numbers differ, id3, in dt=1/a: removed"}
-	check := "Pairs to check: 3 of 12 removed documents have different numbers (issue 12, issue 13); --match-numbers would keep them."
+	check := "Pairs to check: 3 of 12 removed documents have other numbers than the kept one (as in issue 12 and issue 13); --match-numbers would keep them."
 	if got, want := heads(), append(slices.Clone(first), "Pair 3: 50 % similar, id2, in dt=1/a: kept", check); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

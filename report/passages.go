@@ -25,8 +25,8 @@ func PassagesPlan(w io.Writer, width int, run *records.Run) error {
 	if found.Items != nil {
 		out.item("items", "those of %s, %s, held in memory by each process", plural(run.References.Files, "file"),
 			bytesOf(run.References.Bytes))
-		out.item("search", "runs of at least %s, with at least %g of the words of an item", plural(found.Length, "word"),
-			found.Items.Share)
+		out.item("search", "runs of at least %s, with at least %s %% of an item's words", plural(found.Length, "word"),
+			decimal(100*found.Items.Share))
 		return out.err
 	}
 	out.item("passages", "%s; about %s of hashes are shuffled to find them", passagesAre(found),
@@ -86,8 +86,8 @@ func (out *printer) passagesFound(found *records.PassagesFound) {
 			plural(found.Short, "document"), plural(found.Length, "word"))
 	}
 	if found.DropCovered > 0 {
-		out.item("dropped", "%s with at least %g of their words in earlier kept documents",
-			plural(found.Dropped, "document"), found.DropCovered)
+		out.item("dropped", "%s with at least %s %% of their words in earlier kept documents",
+			plural(found.Dropped, "document"), decimal(100*found.DropCovered))
 	} else {
 		out.item("copies", "%s with the same text as an earlier one", plural(found.Copies, "document"))
 	}
@@ -115,8 +115,9 @@ func (out *printer) itemsFound(run *records.Run) {
 	if items.Short > 0 {
 		out.item("too short", "%s, not looked for", plural(items.Short, "item"))
 	}
-	out.item("contaminated", "%s with at least %g of the words of an item, in runs of %s; %s in all",
-		plural(found.Documents, "document"), items.Share, plural(found.Length, "word"), plural(items.Pairs, "pair"))
+	out.item("contaminated", "%s with at least %s %% of an item's words, in runs of %s; %s in all",
+		plural(found.Documents, "document"), decimal(100*items.Share), plural(found.Length, "word"),
+		plural(items.Pairs, "pair"))
 	if items.Dropped > 0 {
 		out.item("dropped", "%s", plural(items.Dropped, "document"))
 	}

@@ -220,8 +220,8 @@ func follows(s *records.Study) string {
 	if step == "" {
 		return ""
 	}
-	return fmt.Sprintf("With shingles of %s, the mean similarity is %s %%. The step that changes it most by itself is "+
-		"\"%s\", to %s %%.",
+	return fmt.Sprintf("With shingles of %s, the mean similarity is %s %%. The step \"%s\" alone "+
+		"changes it most, to %s %%.",
 		sized(s, plain.K), perCent(plain.Mean), step, perCent(mean))
 }
 

@@ -91,7 +91,7 @@ func TestStudyDrawings(t *testing.T) {
 	}
 	for _, want := range []string{"&lt;a&gt;&amp;", `<th scope="row" title="char7_no_space">7 characters, no spaces</th><td>30.00</td>`, "Every pair",
 		">Spaces</text>", ">Similarity of each pair</text>", ">What each step removes</text>", ">Error of the similarity that signatures estimate</text>",
-		"The step that changes it most by itself is &#34;no spaces&#34;, to "} {
+		"The step &#34;no spaces&#34; alone changes it most, to "} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %q", want)
 		}

@@ -84,7 +84,7 @@ func Summary(w io.Writer, width int, run *records.Run, dir string, example *reco
 	if decoded := run.Input.Decoded; decoded > 0 && len(run.Input.Encodings) == 0 {
 		as := run.Parameters.Encoding + ", or as the byte order mark says"
 		if run.Parameters.Encoding == records.Default().Encoding {
-			as = "they declare"
+			as = "declared"
 		}
 		out.item("encoding", "%s of %s read as %s", count(decoded), plural(run.Input.Files, "file"), as)
 	}
@@ -183,14 +183,14 @@ func recall(out *printer, run *records.Run) {
 			plural(int64(math.Round(e.True)), "near pair"))
 	}
 	if m := r.Measured; m != nil && m.RecallInterval == nil {
-		out.item("recall", "not measured: no near pair of %s with any other; a larger --measure-recall may find some",
+		out.item("recall", "not measured: %s are in no near pair; a larger --measure-recall may find some",
 			plural(m.Sample, "sampled document"))
 	} else if m != nil {
 		interval, family := "", ". All are in one group, so there is no interval"
 		if m.Interval != nil {
 			interval, family = fmt.Sprintf(", 95 %% interval %.4f to %.4f", down(m.Low), up(m.High)), ""
 		}
-		out.item("recall", "measured %s%s: found %s of the %s of %s drawn and compared with all%s",
+		out.item("recall", "measured %s%s: found %s of the %s of %s drawn, each compared with all others%s",
 			share(m.Recall), interval, count(m.Found), plural(m.True, "near pair"), plural(m.Sample, "document"), family)
 	}
 	if r.Crowds > 0 {
@@ -333,8 +333,8 @@ func symbols(out *printer, run *records.Run, differ, copies int64, which, other 
 	if differ == 1 {
 		verb = "differs"
 	}
-	out.item("symbols", "%s of %s %s %s from %s in symbols (a + b, a - b); --normalize keep-symbols compares these, and "+
-		"--method exact removes only exact duplicates (docs/choosing.md)", count(differ), count(copies), which, verb, other)
+	out.item("symbols", "%s of %s %s %s from %s in symbols (as in a + b and a - b); --normalize keep-symbols compares "+
+		"these, and --method exact removes only exact duplicates (docs/choosing.md)", count(differ), count(copies), which, verb, other)
 }
 
 // differInNumbers says how many removed documents differ in numbers, and which flag keeps them.
@@ -348,7 +348,8 @@ func differInNumbers(run *records.Run) string {
 	if n.Numbers == 1 {
 		has, them = "has", "it"
 	}
-	return fmt.Sprintf("%s of %s removed documents %s different numbers (issue 12, issue 13); %s would keep %s",
+	return fmt.Sprintf("%s of %s removed documents %s other numbers than the kept one (as in issue 12 and issue 13); "+
+		"%s would keep %s",
 		count(n.Numbers), count(n.Removed), has, way, them)
 }
 

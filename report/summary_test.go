@@ -40,8 +40,8 @@ compared      5,000 pairs, of 500,000,500,000 in all
 over budget   pairs/ may list only some pairs of 2 clusters: large families have more pairs, or longer ids, than --pair-budget allows
 clusters      25
 removed       45 documents: 5 exact duplicates, 20 with the same words in the same order, 10 with the same set of shingles, 10 near-duplicates
-symbols       4 of 30 copies differ from the kept document in symbols (a + b, a - b); --normalize keep-symbols compares these, and --method exact removes only exact duplicates (docs/choosing.md)
-numbers       5 of 45 removed documents have different numbers (issue 12, issue 13); --match-numbers would keep them (docs/choosing.md)
+symbols       4 of 30 copies differ from the kept document in symbols (as in a + b and a - b); --normalize keep-symbols compares these, and --method exact removes only exact duplicates (docs/choosing.md)
+numbers       5 of 45 removed documents have other numbers than the kept one (as in issue 12 and issue 13); --match-numbers would keep them (docs/choosing.md)
 kept          999,955 documents, 3 of them not compared
 took          1 min 1 s, 1 min 40 s CPU, peak memory 2.5 GB
 
@@ -140,7 +140,7 @@ func TestSummaryOfRecall(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `recall        estimated 0.9313 to 0.9690: found 1,900 of about 2,000 near pairs
-recall        measured 0.9000, 95 % interval 0.7863 to 0.9566: found 45 of the 50 near pairs of 100 documents drawn and compared with all
+recall        measured 0.9000, 95 % interval 0.7863 to 0.9566: found 45 of the 50 near pairs of 100 documents drawn, each compared with all others
               not counting the pairs of 2 groups above --pair-budget
 `
 	if !strings.Contains(got.String(), want) {
@@ -159,7 +159,7 @@ func TestSummaryOfRecallWithoutInterval(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `recall        estimated 0.9500: found 19 of about 20 near pairs
-recall        measured 0.9000: found 45 of the 50 near pairs of 100 documents drawn and compared with all. All are in one group, so there is no interval
+recall        measured 0.9000: found 45 of the 50 near pairs of 100 documents drawn, each compared with all others. All are in one group, so there is no interval
 `
 	if !strings.Contains(got.String(), want) {
 		t.Errorf("no\n%s\nin\n%s", want, got.String())
@@ -173,7 +173,7 @@ func TestSummaryOfNoRecall(t *testing.T) {
 	if err := report.Summary(&got, wide, run, "out", nil); err != nil {
 		t.Fatal(err)
 	}
-	want := "recall        not measured: no near pair of 100 sampled documents with any other; a larger --measure-recall may find some\n"
+	want := "recall        not measured: 100 sampled documents are in no near pair; a larger --measure-recall may find some\n"
 	if !strings.Contains(got.String(), want) || strings.Count(got.String(), "recall") != 2 {
 		t.Errorf("no\n%s\nin\n%s", want, got.String())
 	}
@@ -341,8 +341,8 @@ func TestSymbolsAreASentence(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"symbols       1,100 of 1,200 sampled copies differ from the other document in symbols (a + b, a - b); ",
-		"symbols       1 of 1 copies differs from the kept document in symbols (a + b, a - b); ",
+		"symbols       1,100 of 1,200 sampled copies differ from the other document in symbols (as in a + b and a - b); ",
+		"symbols       1 of 1 copies differs from the kept document in symbols (as in a + b and a - b); ",
 	} {
 		if !strings.Contains(got.String(), want) {
 			t.Errorf("no\n%s\nin\n%s", want, got.String())

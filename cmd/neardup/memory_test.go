@@ -89,7 +89,7 @@ func TestDefaultMemory(t *testing.T) {
 			if status := run([]string{"dedup", "--help"}, nil, &out, &errs); status != 0 {
 				t.Fatalf("status %d: %s", status, errs.String())
 			}
-			if text := strings.Join(strings.Fields(out.String()), " "); !strings.Contains(text, fmt.Sprintf("(default: %d MB, %s).", tt.want.Memory/1e6, tt.want.From)) {
+			if text := strings.Join(strings.Fields(out.String()), " "); !strings.Contains(text, fmt.Sprintf("(default: %.1f GB, %s).", float64(tt.want.Memory)/1e9, tt.want.From)) {
 				t.Errorf("help does not say %q:\n%s", tt.want.From, out.String())
 			}
 		})

@@ -107,7 +107,7 @@ func (r *run) countReferences(facts []blocks.Fact) {
 		r.warn("--against: %s", records.OfAll(n.Unreadable, n.Records, "records", "unreadable"))
 	}
 	if n.NoColumn > 0 {
-		r.warn("--against: %d of %d documents have none of the text columns, and are not compared; name their column with --against-text", n.NoColumn, n.Records-n.Unreadable)
+		r.warn("--against: documents not compared, without any of the text columns: %d of %d; name their column with --against-text", n.NoColumn, n.Records-n.Unreadable)
 	}
 }
 

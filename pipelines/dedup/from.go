@@ -111,7 +111,7 @@ func (c *Config) checkFrom(f *output.Finished) error {
 	case c.Resume == job.ResumeAlways:
 		return job.Usage("--from %s: such a run keeps nothing to continue from; drop --resume always", c.From)
 	case f.Run.References != nil:
-		return refuse("it was made with --against, and its tables have only the references that resemble an input")
+		return refuse("it was made with --against, and its tables have only the references similar to a document of the input")
 	case was.Compare == job.Containment:
 		return refuse("its tables do not say which of two documents is larger")
 	case c.Threshold < was.Threshold:

@@ -195,7 +195,7 @@ func TestDecideAgainAmongCopies(t *testing.T) {
 	first := run(t, ask(t, folder))
 	for _, runner := range []string{"local", "prism", "direct"} {
 		_, err := decidedAgain(t, first, "--keep=prefer:b*", "--runner="+runner)
-		if job.Status(err) != 2 || !strings.HasPrefix(err.Error(), "b.jsonl at 0 is kept for other copies of a.jsonl at 0:") {
+		if job.Status(err) != 2 || !strings.HasPrefix(err.Error(), "b.jsonl at 0 is kept in place of other copies of a.jsonl at 0:") {
 			t.Errorf("%s: %v", runner, err)
 		}
 	}

@@ -203,7 +203,7 @@ func (r *run) inPhases(ctx context.Context, launch job.Launch) error {
 	}
 	switch {
 	case kept > 0:
-		slog.Log(ctx, notice, fmt.Sprintf("continuing an earlier run: %d of %d waves read, %d of %d written; %d MB kept",
+		slog.Log(ctx, notice, fmt.Sprintf("continuing an earlier run: %d of %d parts read, %d of %d written; %d MB kept",
 			r.done(keyed), len(splits), r.done(copied), len(batches), kept/1e6))
 	case left > 0:
 		const removed = "starting from the beginning: removed what an earlier run had kept, because its input, flags or " +
@@ -235,7 +235,7 @@ func (r *run) inPhases(ctx context.Context, launch job.Launch) error {
 			if name == "" || repeated[name] {
 				return err
 			}
-			slog.Log(ctx, notice, fmt.Sprintf("%s is damaged; the step that wrote it is done again", file))
+			slog.Log(ctx, notice, fmt.Sprintf("%s is damaged; repeating the step that wrote it", file))
 			if err := r.commit.Forget(ctx, name); err != nil {
 				return err
 			}

@@ -114,7 +114,7 @@ func TestNewRefusesWhatCannotBeMeant(t *testing.T) {
 		"--method=complete --signature=salted":  "--signature salted: --method complete makes no signatures",
 		"--method=complete --recall=.9":         "--recall 0.9: --method complete finds every near pair",
 		"--method=complete --measure-recall=10": "--measure-recall 10: --method complete finds every near pair",
-		"--method=complete --same=set":          "--same set: only --method exact takes it",
+		"--method=complete --same=set":          "--same set: only --method exact takes this flag",
 		"--recall=0":                            "--recall 0", "--bands=3": "--bands and --rows go together", "--pair-budget=0": "--pair-budget 0",
 		"--measure-recall=-1": "--measure-recall -1", "--workers=-1": "--workers -1", "--job-server=x:1": "add --runner flink",
 		"--memory=1MB": "at least 256MB", "--limit=-1": "--limit -1", "--max-doc-bytes=0": "--max-doc-bytes 0", "--max-window=1MB": "--max-window 1MB: must be between", "--min-words=-1": "--min-words -1",

@@ -523,8 +523,8 @@ func TestChosenPieces(t *testing.T) {
 		least, most   float64
 		warning, fail string
 	}{
-		{"", 0, 1, 1, "every document is compared", ""},
-		{"--compare=cosine", 0, 1, 1, "every document is compared", ""},
+		{"", 0, 1, 1, "all documents are compared", ""},
+		{"--compare=cosine", 0, 1, 1, "all documents are compared", ""},
 		{"--bits=1024 --threshold=.95", 32, .99, 1, "with the usual 32 pieces, a pair at the threshold", ""}, // 32 bits each, so .95^32
 		{"--bits=1024 --threshold=.95 --compare=cosine", 32, .6, .7, "with the usual 32 pieces, a pair at the threshold", ""},
 		{"--bits=1024 --threshold=.96", 32, .999, 1, "", ""},

@@ -661,7 +661,7 @@ func (p *Plan) choose(sets [][]uint64, documents int64) (err error) {
 	}
 	switch {
 	case p.Complete:
-		p.Choice = lsh.Choice{ExpectedRecall: 1, Reason: "method complete: every document is compared with all whose size is near enough"}
+		p.Choice = lsh.Choice{ExpectedRecall: 1, Reason: "method complete: every document is compared with all others of similar size"}
 		if r.Measure == Containment {
 			p.Choice.Reason = "containment: every document is compared with all others"
 		}

@@ -77,11 +77,11 @@ func (r *Job) readItems(ctx context.Context, temp string) error {
 func (r *Job) warnOfItems(ctx context.Context, params steps.ItemParams) error {
 	found := r.record.Passages.Items
 	if found.Items == found.Short {
-		return job.Usage("--against: none of %d items has %d words in a column, so there is nothing to look for; give other "+
-			"columns with --against-text", found.Items, min(passage.LeastItem, *r.config.Length))
+		return job.Usage("--against: none of %d items has %d words in any column, so there is nothing to look for; give "+
+			"other columns with --against-text", found.Items, min(passage.LeastItem, *r.config.Length))
 	}
 	if n := r.record.References.Unreadable; n > 0 {
-		r.warn("--against: %d records are unreadable, and are not looked for", n)
+		r.warn("--against: unreadable records, not looked for: %d", n)
 	}
 	if found.Short == 0 {
 		return nil

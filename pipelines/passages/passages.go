@@ -129,8 +129,8 @@ func (c *Config) validate() (*job.Asked, error) {
 		return nil, job.Usage("--normalize %s: no-space joins all words into one, and passages are runs of words; "+
 			"leave no-space out", c.Normalize)
 	case asked.Texts.Normalize.StripsMarkup() && (c.Cut != string(steps.None) || c.Whole != ""):
-		return nil, job.Usage("--normalize %s: in pages, only whole runs of words are found, and cutting one would cut "+
-			"tags, too; leave --whole and --cut out", c.Normalize)
+		return nil, job.Usage("--normalize %s: in marked-up text, neardup finds only runs of words, and cutting one would "+
+			"cut tags, too; leave --whole and --cut out", c.Normalize)
 	case c.Output == "" && !c.DryRun:
 		return nil, job.Usage("no output: give --output DIR")
 	}

@@ -72,7 +72,7 @@ func (j *job) explain(said string) error {
 			text, outputs[environment.Kind])
 	case sortBuffer.MatchString(said):
 		f.Short = fmt.Sprintf("Flink has too little memory to sort a group: %s; set taskmanager.memory.managed.size to at "+
-			"least twice its value, 512m per slot or more (docs/flink.md)", sortBuffer.FindString(said))
+			"least twice its current value, 512m per slot or more (docs/flink.md)", sortBuffer.FindString(said))
 	case buffers.MatchString(said):
 		f.Short = fewBuffers(buffers.FindStringSubmatch(said))
 	case strings.Contains(said, "NoResourceAvailableException"):

@@ -154,8 +154,8 @@ func (f *coverFn) ProcessElement(
 			f.tell(o, at.Document, dropped, emit)
 		}
 		if stay.bytes > f.Params.MostNumbers {
-			return blocks.Refuse("--drop-covered: what repeats takes more than %d bytes of memory, one bit for each different "+
-				"run of words; give more --memory, or a larger --length", f.Params.MostNumbers)
+			return blocks.Refuse("--drop-covered: repeated runs of words take more than %d bytes of memory, one bit "+
+				"each; give more --memory, or a larger --length", f.Params.MostNumbers)
 		}
 		doc.clear()
 	}

@@ -251,7 +251,7 @@ func (c *client) Read(
 	case a.Generation <= 0:
 		err = errNoGeneration
 	case a.Decompressed || s.r.Remain() < 0 || a.StartOffset != from:
-		err = errors.New("the store sent other bytes than were requested")
+		err = errors.New("the store sent bytes other than those requested")
 	case s.remaining <= 0:
 		err = io.EOF
 	case s.r.Remain() < s.remaining:

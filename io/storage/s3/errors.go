@@ -129,7 +129,7 @@ func reason(err error, code string, status int) string {
 	case errors.As(err, &sent):
 		text = sent.Err.Error()
 	case status > 0:
-		text = fmt.Sprintf("the answer (HTTP %d) cannot be read: %v", status, err)
+		text = fmt.Sprintf("the response (HTTP %d) cannot be read: %v", status, err)
 	}
 	return bucket.OneLine(text)
 }

@@ -137,7 +137,7 @@ func (m *move) parts(ctx context.Context, u *upload, step int64) error {
 				CopySourceRange: aws.String(fmt.Sprintf("bytes=%d-%d", from, to-1)),
 			})
 			if err == nil && out.CopyPartResult == nil {
-				err = errors.New("a part was copied without an answer")
+				err = errors.New("the response to the copy of a part is empty")
 			}
 			if err != nil {
 				return err

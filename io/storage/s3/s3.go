@@ -325,7 +325,7 @@ func sizeOf(out *s3.GetObjectOutput, from, to int64) (int64, error) {
 	var first, last, size int64
 	if _, err := fmt.Sscanf(aws.ToString(out.ContentRange), "bytes %d-%d/%d", &first, &last, &size); err != nil ||
 		first != from || last != min(to, size)-1 {
-		return 0, fmt.Errorf("requested bytes %d-%d, but the answer has %q", from, to-1, aws.ToString(out.ContentRange))
+		return 0, fmt.Errorf("requested bytes %d-%d, but the response has %q", from, to-1, aws.ToString(out.ContentRange))
 	}
 	return size, nil
 }
