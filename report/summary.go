@@ -334,7 +334,8 @@ func symbols(out *printer, run *records.Run, differ, copies int64, which, other 
 		verb = "differs"
 	}
 	out.item("symbols", "%s of %s %s %s from %s in symbols (as in a + b and a - b); --normalize keep-symbols compares "+
-		"these, and --method exact removes only exact duplicates (docs/choosing.md)", count(differ), count(copies), which, verb, other)
+		"these, and --method exact removes only exact duplicates (docs/choosing.md)",
+		count(differ), count(copies), which, verb, other)
 }
 
 // differInNumbers says how many removed documents differ in numbers, and which flag keeps them.

@@ -290,8 +290,8 @@ func (g *group) copy(c *blocks.Profile, same string) error {
 	}
 	if g.best != "" && g.best != records.ReasonIdentical && g.alike[g.best] > 1 {
 		best := g.first.Best
-		return blocks.Refuse("%s at %d is kept in place of other copies of %s at %d: the tables do not say what these copies "+
-			"have in common with each other; run dedup on the input again", g.in.Source(best.Key), best.Key.Position(),
+		return blocks.Refuse("%s at %d is kept in place of other copies of %s at %d: the tables do not say what these "+
+			"copies have in common with each other; run dedup on the input again", g.in.Source(best.Key), best.Key.Position(),
 			g.in.Source(g.first.Key), g.first.Key.Position())
 	}
 	return nil
