@@ -17,6 +17,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/neardup/neardup/internal/beamcli"
+	_ "github.com/neardup/neardup/internal/collector"
 	"github.com/neardup/neardup/internal/configfile"
 	"github.com/neardup/neardup/internal/logging"
 	"github.com/neardup/neardup/internal/manual"

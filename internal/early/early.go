@@ -1,5 +1,5 @@
-// Package early does what must come first in the program. It depends only on the standard library's os, os/signal and
-// runtime, so it is initialised before most other packages.
+// Package early does what must come first in the program. It depends only on the standard library's os and os/signal,
+// so it is initialised before most other packages.
 package early
 
 import (
