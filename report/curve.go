@@ -98,7 +98,7 @@ func probability(p float64) string {
 	return strconv.FormatFloat(p, 'f', digits, 64)
 }
 
-func decimal(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 // CurvePlot draws the curve as SVG.
 func CurvePlot(w io.Writer, c *records.Curve) error {

@@ -139,7 +139,11 @@ func draw(f plot.Figure, file string, table [][]string) (*drawing, error) {
 // cells formats values as the cells of a row.
 func cells[T any](values ...T) (row []string) {
 	for _, v := range values {
-		row = append(row, fmt.Sprint(v))
+		if number, ok := any(v).(float64); ok {
+			row = append(row, decimal(number))
+		} else {
+			row = append(row, fmt.Sprint(v))
+		}
 	}
 	return row
 }

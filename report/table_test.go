@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -71,4 +72,12 @@ func TestTableFits(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A table that programs read has numbers in digits, without exponents.
+func TestCells(t *testing.T) {
+	got := cells[any]("a", 2_500_000.0, 0.000025, int64(3), 1e21)
+	if want := []string{"a", "2500000", "0.000025", "3", "1" + strings.Repeat("0", 21)}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
 }

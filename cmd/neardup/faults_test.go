@@ -67,6 +67,15 @@ func TestUnfitTemp(t *testing.T) {
 			t.Errorf("%s: exit status %d, leaves %q: %s", temp, status.ExitStatus(), left, stderr)
 		}
 	}
+	for _, args := range [][]string{{"plan", "in.jsonl"}, {"study", "in.jsonl", "-o", "out"}} {
+		p := prepare(t, "neardup", args...)
+		p.Env = append(p.Env, "TMPDIR=new")
+		write(t, filepath.Join(p.Dir, "in.jsonl"), similar)
+		const want = "temporary files in new: no such folder; make it, or give a folder with --temp-dir"
+		if stderr, status := p.start().ended(); status.ExitStatus() != 2 || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit status %d: %s", args[0], status.ExitStatus(), stderr)
+		}
+	}
 }
 
 // A run that lacks file descriptors fails, and still cleans up.

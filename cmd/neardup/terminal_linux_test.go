@@ -146,13 +146,24 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// TestPageOnTerminal: report prints no page to a terminal.
+// TestPageOnTerminal: report prints no page to a terminal, but to any other device.
 func TestPageOnTerminal(t *testing.T) {
 	p := prepare(t, "neardup", "report", "out")
 	screen := onTerminal(t, p, 80)
 	screen.shows("which a terminal cannot show")
 	if _ = p.Wait(); p.ProcessState.ExitCode() != 2 {
 		t.Errorf("exit status %d, want 2", p.ProcessState.ExitCode())
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	p = prepare(t, "sh", "-c", "neardup dedup in.jsonl -o out -q && exec neardup report out")
+	write(t, filepath.Join(p.Dir, "in.jsonl"), similar)
+	p.Stdout = null
+	if err := p.Run(); err != nil {
+		t.Errorf("report to %s: %v", os.DevNull, err)
 	}
 }
 

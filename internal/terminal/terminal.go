@@ -2,6 +2,7 @@
 package terminal
 
 import (
+	"cmp"
 	"io"
 	"os"
 	"strings"
@@ -24,14 +25,23 @@ type file interface {
 	Fd() uintptr
 }
 
-// Watched reports whether w is a terminal, or another character device.
+// Watched reports whether w is a terminal.
 func Watched(w io.Writer) bool {
+	_, err := size(w)
+	return err == nil
+}
+
+// size returns the size of a terminal, and an error for other files and devices.
+func size(w io.Writer) (*unix.Winsize, error) {
 	f, ok := w.(file)
 	if !ok {
-		return false
+		return nil, unix.ENOTTY
 	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	// Fd makes reads and writes block, so it is only for devices.
+	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return nil, cmp.Or(err, error(unix.ENOTTY))
+	}
+	return unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
 }
 
 // Colours reports whether output on w may be coloured: w is a terminal, and NO_COLOR is not set (no-color.org).
@@ -45,10 +55,8 @@ func Width(w io.Writer) int { return max(Columns(w), least) }
 // Columns is Width without the minimum, for a line that is overwritten: it must not wrap, however narrow the terminal
 // is.
 func Columns(w io.Writer) int {
-	if f, ok := w.(file); ok {
-		if size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ); err == nil && size.Col > 0 {
-			return min(int(size.Col), usual)
-		}
+	if size, err := size(w); err == nil && size.Col > 0 {
+		return min(int(size.Col), usual)
 	}
 	return usual
 }

@@ -168,16 +168,17 @@ func noTemp(parent string, err error) error {
 	if cause := (*fs.PathError)(nil); errors.As(err, &cause) {
 		err = cause.Err
 	}
+	where, next := "--temp-dir "+parent, "give another folder"
 	if parent == "" {
-		return fmt.Errorf("temporary files in %s: %w; give a folder with --temp-dir", storage.TempParent(""), err)
+		where, next = "temporary files in "+storage.TempParent(""), "give a folder with --temp-dir"
 	}
 	switch {
 	case failed:
-		return fmt.Errorf("--temp-dir %s: %w; give another folder", parent, err)
+		return fmt.Errorf("%s: %w; %s", where, err, next)
 	case errors.Is(err, fs.ErrNotExist):
-		return Usage("--temp-dir %s: no such folder; make it, or give another", parent)
+		return Usage("%s: no such folder; make it, or %s", where, next)
 	default:
-		return Usage("--temp-dir %s: %w; give another folder", parent, err)
+		return Usage("%s: %w; %s", where, err, next)
 	}
 }
 
