@@ -77,8 +77,11 @@ func find(ctx context.Context, store Store, arg string) (w *walker, err error) {
 
 // hidden reports whether a name is one that users, systems and data lakes give to files other than data: it begins with
 // a dot, or with an underscore and has no ending (_SUCCESS, _temporary, but not __init__.py), or is one of Windows'.
+// Keys of a store may have empty names, of which path.Base makes a single dot.
 func hidden(name string) bool {
 	switch strings.ToLower(name) {
+	case ".":
+		return false
 	case "desktop.ini", "ehthumbs.db", "thumbs.db":
 		return true
 	}

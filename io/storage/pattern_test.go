@@ -124,6 +124,22 @@ func TestListFoldersOnly(t *testing.T) {
 	}
 }
 
+// TestListEmptyNames: keys of a store may have empty names of folders, which are not hidden.
+func TestListEmptyNames(t *testing.T) {
+	storage.Register("empty://", &storagetest.Memory{})
+	keys := []string{"empty://b/in//x", "empty://b/in/./x", "empty://b/in/y//x", "empty://b/in/z"}
+	for _, key := range append(keys, "empty://b/in/.z/x") {
+		if _, err := storage.WriteFile(t.Context(), key, nothing); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, arg := range []string{"empty://b/in", "empty://b/in/**"} {
+		if got := list(t, arg); !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(keys))) {
+			t.Errorf("List(%q) = %q, want %q", arg, got, keys)
+		}
+	}
+}
+
 // asked is a store that records which folders were entered.
 type asked struct {
 	storage.Store
