@@ -153,8 +153,9 @@ type Codec interface {
 
 	// Unclosed says what is open at the end of a file, which means that the file is cut off, or that the data after an
 	// error is lost. state is the State that End returned with the last record, 0 if there was none, and tail is the
-	// filler after it. what is "" if nothing is open; lost says that the record is open and may have swallowed others.
-	Unclosed(state State, tail []byte) (what string, lost bool)
+	// filler after it; long says that Decode does not get the record, because of its length. what is "" if nothing is
+	// open; lost says that the record is open and may have swallowed others.
+	Unclosed(state State, tail []byte, long bool) (what string, lost bool)
 
 	// Sync returns the offset of the first place at which a record of a split may begin. data begins one byte before the
 	// split, and Start continues from the offset. ok=false: there is none in data, which is no longer needed. A record

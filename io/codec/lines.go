@@ -17,7 +17,7 @@ func (Lines) End(data []byte, _ State, atEOF bool) (n int, next State, ok bool) 
 }
 
 // Unclosed returns "": the end of the file ends a line.
-func (Lines) Unclosed(State, []byte) (what string, lost bool) { return "", false }
+func (Lines) Unclosed(State, []byte, bool) (what string, lost bool) { return "", false }
 
 // Sync finds the first line that begins inside the split.
 func (Lines) Sync(data []byte, _ bool) (n int, ok bool) {
@@ -38,7 +38,7 @@ type Sequential struct{}
 func (Sequential) Header([]byte, bool) (n int, ok bool) { return 0, true }
 
 // Unclosed returns "": Decode reports what a record lacks.
-func (Sequential) Unclosed(State, []byte) (what string, lost bool) { return "", false }
+func (Sequential) Unclosed(State, []byte, bool) (what string, lost bool) { return "", false }
 
 // Sync finds nothing: the content of a record may look like records.
 func (Sequential) Sync([]byte, bool) (n int, ok bool) { return 0, false }

@@ -33,7 +33,7 @@ func (dots) End(data []byte, _ codec.State, atEOF bool) (int, codec.State, bool)
 	return len(data), 0, atEOF
 }
 
-func (dots) Unclosed(codec.State, []byte) (string, bool) { return "", false }
+func (dots) Unclosed(codec.State, []byte, bool) (string, bool) { return "", false }
 
 func (dots) Sync(data []byte, _ bool) (int, bool) {
 	i := bytes.IndexAny(data, ".,")

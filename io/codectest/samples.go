@@ -29,6 +29,15 @@ type Planted struct {
 	Besides bool
 }
 
+// Least returns the maximum length of a record with which a reader can read a sample to its end: a tar archive is lost
+// from a damaged header on, which must be held to be reported as a record.
+func Least(format string, records []Planted) int {
+	if last := len(records) - 1; format == "tar" && last >= 0 {
+		return len(records[last].Raw)
+	}
+	return 0
+}
+
 func (s *Sample) head(raw string) {
 	s.Content, s.Header = append(s.Content, raw...), len(s.Content)+len(raw)
 }

@@ -292,7 +292,7 @@ func (c *table) End(data []byte, state codec.State, atEOF bool) (n int, next cod
 }
 
 // Unclosed reports an open quote.
-func (*table) Unclosed(state codec.State, _ []byte) (what string, lost bool) {
+func (*table) Unclosed(state codec.State, _ []byte, _ bool) (what string, lost bool) {
 	if state == inQuotes {
 		return "a quote in the row that begins there is not closed", true
 	}

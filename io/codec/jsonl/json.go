@@ -132,7 +132,7 @@ func (objects) End(data []byte, state codec.State, atEOF bool) (n int, next code
 }
 
 // Unclosed reports an open bracket or quote of a value, or an open array.
-func (c objects) Unclosed(state codec.State, tail []byte) (what string, lost bool) {
+func (c objects) Unclosed(state codec.State, tail []byte, _ bool) (what string, lost bool) {
 	switch place := state & (1<<placeBits - 1); {
 	case place == inBrackets:
 		return "a bracket of the value that begins there is not closed", true

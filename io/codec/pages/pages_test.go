@@ -117,7 +117,7 @@ func TestUnclosed(t *testing.T) {
 		"<!--->": true, "<!-- -- >": true, "<![CDATA[]>": true, "<?p": true, "<page><!-- </page>": true,
 	} {
 		n, state, ok := c.End([]byte(record), 0, true)
-		if _, got := c.Unclosed(state, nil); n != len(record) || !ok || got != lost {
+		if _, got := c.Unclosed(state, nil, false); n != len(record) || !ok || got != lost {
 			t.Errorf("%s: ends at %d, %v; lost %v, want %v", record, n, ok, got, lost)
 		}
 	}

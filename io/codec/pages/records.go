@@ -269,7 +269,7 @@ func (p *place) close(ends codec.State) {
 }
 
 // Unclosed reports an open record, or an open piece between two records: it may have swallowed others.
-func (c *records) Unclosed(state codec.State, _ []byte) (what string, lost bool) {
+func (c *records) Unclosed(state codec.State, _ []byte, _ bool) (what string, lost bool) {
 	switch {
 	case state == 0:
 		return "", false

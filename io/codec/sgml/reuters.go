@@ -131,7 +131,7 @@ func (*reuters) End(data []byte, state codec.State, atEOF bool) (n int, next cod
 }
 
 // Unclosed returns "": an article that is not closed ends where the next begins.
-func (*reuters) Unclosed(codec.State, []byte) (what string, lost bool) { return "", false }
+func (*reuters) Unclosed(codec.State, []byte, bool) (what string, lost bool) { return "", false }
 
 // Sync lets Start search from the first byte of the split.
 func (*reuters) Sync(data []byte, _ bool) (n int, ok bool) { return 1, len(data) > 0 }

@@ -115,6 +115,14 @@ func (*records) End(data []byte, state codec.State, atEOF bool) (n int, next cod
 	return search(data, n, atEOF)
 }
 
+// Unclosed reports a record too long for Decode that ends with the file and not where its header says.
+func (*records) Unclosed(state codec.State, _ []byte, long bool) (what string, lost bool) {
+	if !long || state == 0 {
+		return "", false
+	}
+	return "the record that begins there has a wrong header or length, or is cut off", true
+}
+
 // wrong continues after data[:n], which shows that the record's length is wrong: from the record's beginning if its
 // content may hold records.
 func wrong(data []byte, n int, held codec.State, atEOF bool) (int, codec.State, bool) {
@@ -156,7 +164,7 @@ func search(data []byte, n int, atEOF bool) (int, codec.State, bool) {
 		return n + i + 1, 0, true
 	}
 	if atEOF {
-		return len(data), 0, true
+		return len(data), searching, true
 	}
 	return max(n, len(data)-len(mark)+1), searching, false
 }

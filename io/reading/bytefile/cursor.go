@@ -430,7 +430,7 @@ func (c *cursor) checkEnd(tail []byte) error {
 		return nil
 	}
 	c.ended = true
-	what, lost := c.codec.Unclosed(c.last, tail)
+	what, lost := c.codec.Unclosed(c.last, tail, c.pos-c.record > int64(c.maxRecord))
 	switch {
 	case what == "":
 		return nil

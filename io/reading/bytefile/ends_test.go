@@ -1,6 +1,7 @@
 package bytefile
 
 import (
+	"archive/tar"
 	"bytes"
 	"errors"
 	"fmt"
@@ -55,6 +56,71 @@ func TestUnclosed(t *testing.T) {
 							unclosed(t, tt.format, stored, reading.Options{Encoding: encoding, MaxRecord: most}, end, at, want)
 						}
 					}
+				}
+			}
+		})
+	}
+}
+
+// TestUnclosedArchive checks that an archive which ends within a file too long to be decoded, or in which such a one may
+// have swallowed others, is not read as if it were complete. A shorter one is an unreadable record.
+func TestUnclosedArchive(t *testing.T) {
+	const most = 4096
+	files := func(sizes ...int) []byte {
+		var archive bytes.Buffer
+		w := tar.NewWriter(&archive)
+		for _, size := range sizes {
+			err := w.WriteHeader(&tar.Header{Name: "a", Mode: 0o600, Size: int64(size)})
+			if _, failed := w.Write(bytes.Repeat([]byte("a"), size)); err != nil || failed != nil {
+				t.Fatal(err, failed)
+			}
+		}
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		return archive.Bytes()
+	}
+	pages := func(sizes ...int) []byte {
+		var archive bytes.Buffer
+		for _, size := range sizes {
+			fmt.Fprintf(&archive, "WARC/1.0\r\nWARC-Type: conversion\r\nContent-Length: %d\r\n\r\n%s\r\n\r\n", size, strings.Repeat("a", size))
+		}
+		return archive.Bytes()
+	}
+	damaged := slices.Concat(files(10), bytes.Repeat([]byte("x"), 512), files(5000))
+	for name, tt := range map[string]struct {
+		format  string
+		content []byte
+		at      int
+		want    string
+	}{
+		"a damaged header":    {"tar", damaged, 1024, ": the header of a file that begins there is damaged: 6144 bytes are not read"},
+		"a file cut off":      {"tar", files(10, 5120)[:1024+512+5000], 1024, ": the archive ends 120 bytes before the end of the file that begins there: 5512 bytes are not read"},
+		"a page cut off":      {"warc", pages(10, 6000)[:6000], len(pages(10)), ": the record that begins there has a wrong header or length, or is cut off: "},
+		"no header of a page": {"warc", slices.Concat([]byte("WARC/1.0 "), bytes.Repeat([]byte("x"), 5000)), 0, ": the record that begins there has a wrong header or length, or is cut off: 5009 bytes are not read"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, compression := range []string{"", "gzip"} {
+				stored := readertest.Pack(t, tt.content, compression)
+				unclosed(t, tt.format, stored, reading.Options{MaxRecord: most}, blocks.End, tt.at, tt.want)
+				path := filepath.Join(t.TempDir(), "file")
+				if err := os.WriteFile(path, stored, 0o666); err != nil {
+					t.Fatal(err)
+				}
+				var broken []int64
+				file, o := readertest.Listed(t, path), reading.Options{MaxRecord: anyLength}
+				if err := readers[tt.format].Inspect(t.Context(), file, o); err != nil {
+					t.Fatal(err)
+				}
+				_, err := readers[tt.format].Read(t.Context(), file, []blocks.Span{{End: blocks.End}}, o,
+					func(record *reading.Record) error {
+						if record.Err != nil {
+							broken = append(broken, record.Position)
+						}
+						return nil
+					})
+				if err != nil || !slices.Equal(broken, []int64{int64(tt.at)}) {
+					t.Errorf("if records may have any length: error %v, unreadable at %d, want at %d", err, broken, tt.at)
 				}
 			}
 		})
@@ -217,9 +283,5 @@ func TestLyingLongLength(t *testing.T) {
 	archived := codectest.WARC("resource", "archive", "text/plain", strings.TrimSpace(strings.Repeat(one, 100)))
 	if got, _ := readAll(t, plant(t, "warc", []byte(one+archived+one)), whole, 200); len(got) != 3 {
 		t.Errorf("a long record that ends with another: %d records, want 3", len(got))
-	}
-	content := one + lying("b", "two "+strings.Repeat("x", 10_000), 1<<50)
-	if got, _ := readAll(t, plant(t, "warc", []byte(content)), whole, 200); len(got) != 2 {
-		t.Errorf("a file that is cut off in a long record: %d records, want 2", len(got))
 	}
 }

@@ -251,7 +251,8 @@ func (s suite) spans(t *testing.T) {
 
 // long checks that a record is long by its length alone, whatever the span.
 func (s suite) long(t *testing.T) {
-	for most := 16; most < 60; most++ {
+	least := codectest.Least(s.Format, s.Records)
+	for most := least + 16; most < least+60; most++ {
 		sizes := []int64{s.file.Size + 1}
 		if most%nightly.Or(1, 8) == 0 { // these cut records in two
 			sizes = append(sizes, 1, 7)
