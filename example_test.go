@@ -28,12 +28,12 @@ func Example() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Printf("%s and %s are %.2f similar\n", pair.IDA, pair.IDB, pair.Similarity)
+		fmt.Printf("%s and %s: similarity %.2f\n", pair.IDA, pair.IDB, pair.Similarity)
 		break
 	}
 	fmt.Println(result.Record.Counts.Removed, "removed")
 	// Output:
-	// freebsd/chfn and freebsd/chsh are 0.85 similar
+	// freebsd/chfn and freebsd/chsh: similarity 0.85
 	// 97 removed
 }
 

@@ -51,8 +51,8 @@ func Cluster(w io.Writer, width int, c *records.Cluster) error {
 func outcome(c *records.Cluster) string {
 	switch c.State {
 	case records.StateAlone:
-		return fmt.Sprintf("in %s: in no cluster. The run found no document at least %s similar to it, and kept it; "+
-			"neardup query INPUT --of ID lists the nearest",
+		return fmt.Sprintf("in %s: in no cluster. The run found no document with a similarity of at least %s to it, and "+
+			"kept it; neardup query INPUT --of ID lists the nearest",
 			terminal.Mask(c.Source), strconv.FormatFloat(c.Threshold, 'g', -1, 64))
 	case records.StateNotCompared:
 		return fmt.Sprintf("at %s@%d: in no cluster, since it was not compared: %s", terminal.Mask(c.Source),
@@ -80,6 +80,6 @@ func why(p *records.InPlace) string {
 	case p.Similarity == nil:
 		return "linked by pairs to " + id
 	default:
-		return share(*p.Similarity) + " similar to " + id
+		return "similarity " + share(*p.Similarity) + " to " + id
 	}
 }

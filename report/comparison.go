@@ -15,7 +15,7 @@ import (
 // Comparison prints how well several methods of finding pairs agree, and what each of them used.
 func Comparison(w io.Writer, c *records.Comparison) error {
 	out := &printer{w: w, width: terminal.Width(w)}
-	out.text("pairs of documents at least %v similar%s", c.Threshold, signatures(c))
+	out.text("pairs of documents with a similarity of at least %v%s", c.Threshold, signatures(c))
 	out.printf("\n")
 	found := table{}
 	alone := len(c.Methods) == 1 && c.Methods[0].Truth == nil && c.Methods[0].Buckets != nil // nothing to compare with
@@ -46,7 +46,7 @@ func Comparison(w io.Writer, c *records.Comparison) error {
 	for i := range c.Examples {
 		e := &c.Examples[i]
 		out.printf("\n")
-		out.text("%s similar (%s):", share(e.Pair.Similarity), inCommon(e.Pair, c.Methods[0].Measure))
+		out.text("example pair, similarity %s (%s):", share(e.Pair.Similarity), inCommon(e.Pair, c.Methods[0].Measure))
 		columns(out, e)
 	}
 	return out.err
@@ -140,9 +140,10 @@ func ComparisonPlot(w io.Writer, c *records.Comparison) error {
 		}},
 	}
 	f := plot.Figure{
-		Title: fmt.Sprintf("Pairs of documents at least %v similar, found by %d methods", c.Threshold, len(methods)),
+		Title: fmt.Sprintf("Pairs of documents with a similarity of at least %v, found by %d methods", c.Threshold,
+			len(methods)),
 		Description: fmt.Sprintf("Bar charts of the methods %s: their recall and precision, measured against %s, and the "+
-			"time, candidates and memory that each takes. Pairs are at least %v similar%s.",
+			"time, candidates and memory that each takes. Pairs have a similarity of at least %v%s.",
 			strings.Join(methods, ", "), strings.Join(truths, " and "), c.Threshold, signatures(c)),
 	}
 	for _, chart := range charts {

@@ -12,7 +12,8 @@ import (
 func Difference(w io.Writer, width int, d *records.Difference) error {
 	out := &printer{w: w, width: width, colors: terminal.Colours(w)}
 	of := d.A.Shingles + d.B.Shingles - d.Shared
-	out.lines("%s similar (%d of %s shared); %s and %s; %s and %s", share(d.Similarity), d.Shared, plural(of, "shingle"),
+	out.lines("similarity %s (%d of %s shared); %s and %s; %s and %s",
+		share(d.Similarity), d.Shared, plural(of, "shingle"),
 		count(int64(d.A.Tokens)), plural(d.B.Tokens, "token"), bytesOf(int64(d.A.Bytes)), bytesOf(int64(d.B.Bytes)))
 	for i, m := range d.Measures {
 		if i == 0 || m.Of != d.Measures[i-1].Of {

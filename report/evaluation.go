@@ -82,7 +82,7 @@ func idPairs(out *printer, title string, pairs [][2]string) {
 // examples prints pairs with their differing words.
 func examples(out *printer, pairs []records.Example) {
 	for i := range pairs {
-		out.printf("\n%s similar\n", share(pairs[i].Pair.Similarity))
+		out.printf("\nsimilarity %s\n", share(pairs[i].Pair.Similarity))
 		columns(out, &pairs[i])
 	}
 }

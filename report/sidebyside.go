@@ -19,7 +19,7 @@ const (
 
 // sideBySide prints a pair in two columns, with the words that the other text lacks in brackets.
 func sideBySide(out *printer, run *records.Run, e *records.Example) {
-	out.lines("for example, %s similar (%s):", share(e.Pair.Similarity), inCommon(e.Pair, run.Parameters.Compare))
+	out.lines("example pair, similarity %s (%s):", share(e.Pair.Similarity), inCommon(e.Pair, run.Parameters.Compare))
 	out.printf("\n")
 	columns(out, e)
 }

@@ -2,6 +2,7 @@ package report_test
 
 import (
 	"errors"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -190,7 +191,7 @@ func TestExampleSideBySide(t *testing.T) {
 	if err := report.Summary(&got, 96, run, "out", example); err != nil {
 		t.Fatal(err)
 	}
-	want := `for example, 0.8750 similar (7 of 8 shingles shared):
+	want := `example pair, similarity 0.8750 (7 of 8 shingles shared):
 
   left                                            right·[31m
   ──────────────────────────────────────────────  ──────────────────────────────────────────────
@@ -211,7 +212,8 @@ func TestInCommon(t *testing.T) {
 	} {
 		run := &records.Run{Parameters: records.Spec{Comparing: records.Comparing{Compare: measure}}}
 		var got strings.Builder
-		if err := report.Summary(&got, wide, run, "out", &records.Example{Pair: pair}); err != nil || !strings.Contains(got.String(), " similar ("+want+"):") {
+		if err := report.Summary(&got, wide, run, "out", &records.Example{Pair: pair}); err != nil ||
+			!regexp.MustCompile(`similarity [01]\.[0-9]{4} \(`+want+`\):`).MatchString(got.String()) {
 			t.Errorf("%s: %v, no %s in\n%s", measure, err, want, got.String())
 		}
 	}
@@ -246,7 +248,7 @@ func TestSummaryOfSimHash(t *testing.T) {
 	for _, want := range []string{
 		"copies        1 document with the same SimHash signature as an earlier one\n", "removed       1 document: 1 with the same SimHash signature\n",
 		"near pairs    1, each verified on whole signatures, which estimate the similarity of texts\n",
-		"recall        expected 0.50000 for pairs at the threshold: why\n", "for example, 0.7500 similar (150 of 200 bits equal):\n",
+		"recall        expected 0.50000 for pairs at the threshold: why\n", "example pair, similarity 0.7500 (150 of 200 bits equal):\n",
 	} {
 		if !strings.Contains(summary.String(), want) {
 			t.Errorf("no %q in\n%s", want, summary.String())

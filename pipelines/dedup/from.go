@@ -115,7 +115,7 @@ func (c *Config) checkFrom(f *output.Finished) error {
 	case was.Compare == job.Containment:
 		return refuse("its tables do not say which of two documents is larger")
 	case c.Threshold < was.Threshold:
-		return job.Usage("--from %s: it has only pairs that are at least %v similar; give --threshold %[2]v or more, or run dedup on the input", c.From, was.Threshold)
+		return job.Usage("--from %s: it has only pairs with a similarity of at least %v; give --threshold %[2]v or more, or run dedup on the input", c.From, was.Threshold)
 	case len(lacking) > 0:
 		return refuse("it lacks %s", strings.Join(lacking, " and "))
 	case n.PairsPartial > 0:

@@ -154,7 +154,7 @@ func TestDecideAgainRefuses(t *testing.T) {
 		from        *output.Finished
 		flags, want string
 	}{
-		{whole, "--threshold=.5", "it has only pairs that are at least 0.6 similar"},
+		{whole, "--threshold=.5", "it has only pairs with a similarity of at least 0.6"},
 		{whole, "--shingle=char:9 --seed=2 --threshold=.7", "--seed, --shingle would change which documents are compared"},
 		{whole, "../../testdata/tldr", ": another input would change"},
 		{whole, "--keep=longest", "--keep longest ranks documents by"},
