@@ -9,9 +9,9 @@ import (
 )
 
 // Lookup reads a few documents in this process and calls see with each, in input order. Their bytes are valid only
-// during the call.
+// during the call. A document may be named more than once; it is read once.
 func Lookup(ctx context.Context, in *Inputs, keys []blocks.Key, o Options, see func(blocks.Document)) error {
-	keys = slices.Sorted(slices.Values(keys))
+	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
 	for len(keys) > 0 {
 		split, n := in.Split(keys[0]), 1
 		for n < len(keys) && in.Split(keys[n]) == split {

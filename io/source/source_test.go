@@ -374,7 +374,12 @@ func TestFetch(t *testing.T) {
 		if len(wanted) != 0 {
 			t.Errorf("%d documents are missing", len(wanted))
 		}
-		text, err := Text(t.Context(), in, blocks.NewKey(0, f.Records[150].Position), o)
+		key, read := blocks.NewKey(0, f.Records[150].Position), 0
+		err := Lookup(t.Context(), in, []blocks.Key{key, key}, o, func(blocks.Document) { read++ })
+		if err != nil || read != 1 {
+			t.Errorf("a document named twice was read %d times: error %v", read, err)
+		}
+		text, err := Text(t.Context(), in, key, o)
 		if err != nil || text != f.Records[150].Text {
 			t.Errorf("Text: %d bytes, error %v", len(text), err)
 		}

@@ -3,6 +3,8 @@ package job
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
@@ -39,6 +41,10 @@ func references(ctx context.Context, against []string) (paths []string, err erro
 			return nil, Usage("--against %s: the output of %s has no corpus; %s", path, f.Run.Command(), next)
 		case there || !storage.IsLocal(corpus): // a store has no empty folders
 			paths = append(paths, corpus)
+		case slices.ContainsFunc(f.Manifest.Files, func(file records.ManifestFile) bool {
+			return strings.HasPrefix(file.Path, string(output.Corpus)+"/")
+		}):
+			return nil, Usage("--against %s: its corpus was deleted; restore %s, or run dedup on the input again", path, corpus)
 		}
 	}
 	return paths, nil
