@@ -54,6 +54,15 @@ func (in *Inputs) Preferred(a, b *Profile) int {
 		cmp.Compare(a.Key, b.Key))
 }
 
+// RankOf returns the key by which Preferred orders documents of one standing, given the rank of a document of file. It is
+// empty if only input order decides.
+func (in *Inputs) RankOf(file int, rank []byte) []byte {
+	if len(in.preferences) == 0 {
+		return bytes.Clone(rank)
+	}
+	return append(binary.BigEndian.AppendUint32(nil, in.preference(file)), rank...)
+}
+
 // AppendPreferred appends bytes whose order is that of documents by standing, then by the given bytes, which have one
 // length for all, and then by Preferred.
 func (in *Inputs) AppendPreferred(dst []byte, p *Profile, bytes []byte) []byte {

@@ -1,7 +1,6 @@
 package sink
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -180,8 +179,8 @@ func documented(in *blocks.Inputs, rows iter.Seq2[blocks.RowPart, error]) iter.S
 				*row = records.Documented{
 					Row: number, Position: of.Position(), ID: in.ID(of, l.ID, l.HasID), Status: records.StatusKept, Members: 1,
 				}
-				if len(l.Rank) > 0 {
-					row.Rank = new(bytes.Clone(l.Rank))
+				if rank := in.RankOf(of.File(), l.Rank); len(rank) > 0 {
+					row.Rank = &rank
 				}
 			case row == nil || of != part.Order.A:
 				err = errUnlisted

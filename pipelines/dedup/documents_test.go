@@ -183,8 +183,11 @@ func TestDocumentsAreNamed(t *testing.T) {
 
 // Rank sorts documents by the policy: of similar ones, the first by rank, then by input order, is kept.
 func TestRankOfDocuments(t *testing.T) {
-	for _, policy := range []string{"longest", "max:id", "min:text"} {
-		f := finished(t, "../../testdata/tldr", "--keep="+policy, "--cluster=components", "--threshold=.6", allParts)
+	for policy, keep := range map[string][]string{
+		"longest": {"--keep=longest"}, "max:id": {"--keep=max:id"}, "min:text": {"--keep=min:text"},
+		"prefer": {"--keep=prefer:osx*,linux*"}, "prefer, longest": {"--keep=prefer:osx*,linux*", "--keep=longest"},
+	} {
+		f := finished(t, append([]string{"../../testdata/tldr", "--cluster=components", "--threshold=.6", allParts}, keep...)...)
 		type member struct {
 			records.Documented
 			source string

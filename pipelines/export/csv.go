@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"io"
 	"reflect"
 	"strconv"
@@ -31,7 +32,6 @@ func newLines(w io.Writer, columns []string, excel bool) (*lines, error) {
 		if _, err := io.WriteString(w, "\ufeff"); err != nil {
 			return nil, err
 		}
-		l.w.UseCRLF = true
 	}
 	return l, l.w.Write(columns)
 }
@@ -71,7 +71,7 @@ func (l *lines) cell(field reflect.Value) string {
 		return text
 	default:
 		digits := strconv.FormatInt(field.Int(), 10)
-		if l.excel && len(digits) > excelDigits {
+		if l.excel && rewritten(digits) {
 			return "'" + digits
 		}
 		return digits
@@ -88,12 +88,25 @@ func listed(field reflect.Value) string {
 }
 
 // guarded puts an apostrophe before text that a spreadsheet would read as a formula (OWASP, CSV injection), including
-// formulas behind white space or in full-width characters.
+// formulas behind white space or in full-width characters, or as a number that it would write differently.
 func guarded(s string) string {
-	if strings.IndexAny(strings.TrimLeft(s, " \u00a0\u3000\ufeff"), "=+-@\t\r\n＝＋－＠") == 0 {
+	if strings.IndexAny(strings.TrimLeft(s, " \u00a0\u3000\ufeff"), "=+-@\t\r\n＝＋－＠") == 0 || rewritten(s) {
 		return "'" + s
 	}
 	return s
+}
+
+// rewritten reports whether s is a number in another form than a spreadsheet gives it, such as 007, 1e5 or one with
+// more digits than it keeps.
+func rewritten(s string) bool {
+	if s == "" || s[0] != '.' && (s[0] < '0' || s[0] > '9') {
+		return false
+	}
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return false
+	}
+	return len(strings.Trim(s, ".0")) > excelDigits || strconv.FormatFloat(v, 'f', -1, 64) != s
 }
 
 // cut shortens text that exceeds a cell of Excel, which would spill it into the cells below.

@@ -9,6 +9,9 @@ import (
 // documentRoom is the part of memory.Beyond that a document or a file may take; the program takes the rest.
 const documentRoom = memory.Beyond - 20_000_000
 
+// mostWorkers is more than the cores of any machine.
+const mostWorkers = 4096
+
 // documentMemory returns how much memory a text of some bytes may take: its record, the text, the block that holds it,
 // and 8 bytes for each token, later for each shingle. A character or a byte is a token; prose of any script has hardly
 // more than one word in four bytes. Weights take up to 36 bytes per token.
@@ -33,6 +36,8 @@ func (r *Running) Check(a *Asked) error {
 		return Usage("no input: give files, folders or patterns, or --inputs-from")
 	case r.Workers < 0:
 		return Usage("--workers %d: must be at least 1, or 0 for the default", r.Workers)
+	case r.Workers > mostWorkers:
+		return Usage("--workers %d: must be at most %d", r.Workers, mostWorkers)
 	case r.Memory != 0 && elsewhere != "":
 		return Usage("--memory is for the local runner; %s", elsewhere)
 	case r.Memory != 0 && r.Memory < memory.Least:

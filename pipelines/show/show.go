@@ -73,6 +73,7 @@ type show struct {
 	Config
 	f     *output.Finished
 	found records.Cluster
+	pairs map[place]records.Pair // by b, which is another document: its pair with the one in question
 }
 
 func (s *show) has(part output.Part) bool {
@@ -208,8 +209,11 @@ func (s *show) similarities(ctx context.Context) error {
 	}
 	// first maps a copy to its representative, and other members to themselves.
 	first := map[place]place{}
-	for at := range s.byPlace() {
+	for at, m := range s.byPlace() {
 		first[at] = at
+		if kept := m.InPlace; kept != nil && s.asked(m.Source, m.Position) { // it may not be among the members listed
+			first[place{kept.Source, kept.Position}] = place{kept.Source, kept.Position}
+		}
 	}
 	for row, err := range output.Rows[records.Pair](ctx, s.f, output.Pairs) {
 		if err != nil {
@@ -221,7 +225,8 @@ func (s *show) similarities(ctx context.Context) error {
 		}
 	}
 	own := first[place{s.found.Source, s.found.Position}]
-	known := map[place]float64{own: 1}
+	size := s.byPlace()[place{s.found.Source, s.found.Position}].Size
+	known := map[place]records.Pair{own: {Similarity: 1, Shared: size, SizeA: size, SizeB: size}}
 	wanted := map[place]bool{}
 	for _, to := range first {
 		wanted[to] = true
@@ -233,14 +238,21 @@ func (s *show) similarities(ctx context.Context) error {
 		a, b := place{row.SourceA, row.PositionA}, place{row.SourceB, row.PositionB}
 		if b == own {
 			a, b = b, a
+			row.SizeA, row.SizeB = row.SizeB, row.SizeA
 		}
 		if a == own && wanted[b] {
-			known[b] = row.Similarity
+			known[b] = row
+		}
+	}
+	s.pairs = map[place]records.Pair{}
+	for at, to := range first {
+		if pair, ok := known[to]; ok {
+			s.pairs[at] = pair
 		}
 	}
 	for at, m := range s.byPlace() {
-		if similarity, ok := known[first[at]]; ok {
-			m.Similarity = &similarity
+		if pair, ok := s.pairs[at]; ok {
+			m.Similarity = &pair.Similarity
 		}
 	}
 	return nil
@@ -275,6 +287,11 @@ func (s *show) texts(ctx context.Context) error {
 		e.Pair = records.Pair{
 			IDA: p.keptID, SourceA: p.kept.source, PositionA: p.kept.position,
 			IDB: p.removed.ID, SourceB: p.removed.Source, PositionB: p.removed.Position, SizeB: p.removed.Size,
+		}
+		if pair, ok := s.pairs[p.kept]; ok && p.removed == own {
+			e.Pair.Shared, e.Pair.SizeA = pair.Shared, pair.SizeB
+		} else if pair, ok := s.pairs[place{p.removed.Source, p.removed.Position}]; ok {
+			e.Pair.Shared, e.Pair.SizeA = pair.Shared, pair.SizeA
 		}
 		if similarity := p.removed.InPlace.Similarity; similarity != nil {
 			e.Pair.Similarity = *similarity

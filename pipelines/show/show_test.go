@@ -71,9 +71,9 @@ func TestClusterEqualsPlain(t *testing.T) {
 		}
 		return i
 	}
-	linked, removed := 0, 0
+	linked, removed, examples := 0, 0, 0
 	for i, text := range texts {
-		c, err := show.Cluster(context.Background(), show.Config{Output: dir, Document: fmt.Sprint(i), Most: 1000})
+		c, err := show.Cluster(context.Background(), show.Config{Output: dir, Document: fmt.Sprint(i), Most: 1000, Texts: 3})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,11 +114,19 @@ func TestClusterEqualsPlain(t *testing.T) {
 				}
 			}
 		}
+		for _, e := range c.Examples {
+			p := e.Pair
+			want := similar(e.TextA, e.TextB)
+			if got := float64(p.Shared) / float64(p.SizeA+p.SizeB-p.Shared); p.Similarity != want || got != want {
+				t.Errorf("example %+v: similarity %v, want %v", p, got, want)
+			}
+			examples++
+		}
 		if c.State == records.StateClustered && (int(c.Documents) != len(in) || int(c.Kept) != kept) {
 			t.Errorf("%d: %d documents, %d kept; members say %d and %d", i, c.Documents, c.Kept, len(in), kept)
 		}
 	}
-	if linked < 1000 || removed < 100 {
-		t.Errorf("only %d links and %d removed documents: the test says little", linked, removed)
+	if linked < 1000 || removed < 100 || examples < 50 {
+		t.Errorf("only %d links, %d removed documents and %d examples: the test says little", linked, removed, examples)
 	}
 }
