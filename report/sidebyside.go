@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -104,17 +105,43 @@ func window(a, b []string) (partA, partB []string) {
 	return part(a), part(b)
 }
 
-// common marks the words of a longest common subsequence.
+// common marks the words of a longest common subsequence. It takes 64 words of b at a time, as bits of numbers
+// (Crochemore et al. 2001).
 func common(a, b []string) (inA, inB []bool) {
-	longest := make([][]int, len(a)+1) // of a[i:] and b[j:]
-	longest[len(a)] = make([]int, len(b)+1)
-	for i, word := range slices.Backward(a) {
-		longest[i] = make([]int, len(b)+1)
-		for j, other := range slices.Backward(b) {
-			if longest[i][j] = max(longest[i+1][j], longest[i][j+1]); word == other {
-				longest[i][j] = longest[i+1][j+1] + 1
-			}
+	width := (len(b) + 63) / 64
+	none := make([]uint64, width)
+	places := make(map[string][]uint64) // where b has a word, from its end
+	for j, word := range b {
+		if places[word] == nil {
+			places[word] = make([]uint64, width)
 		}
+		k := len(b) - 1 - j
+		places[word][k/64] |= 1 << (k % 64)
+	}
+	// Bit k tells whether a[i:] has more in common with the last k+1 words of b than with the last k.
+	more := make([][]uint64, len(a)+1)
+	more[len(a)] = none
+	for i, word := range slices.Backward(a) {
+		more[i] = make([]uint64, width)
+		at, carry := places[word], uint64(0)
+		if at == nil {
+			at = none
+		}
+		for k, before := range more[i+1] {
+			var sum uint64
+			sum, carry = bits.Add64(^before, ^before&at[k], carry)
+			more[i][k] = ^(sum | ^before&^at[k])
+		}
+	}
+	longest := func(i, j int) (n int) { // of a[i:] and b[j:]
+		last := len(b) - j
+		for _, word := range more[i][:last/64] {
+			n += bits.OnesCount64(word)
+		}
+		if last%64 > 0 {
+			n += bits.OnesCount64(more[i][last/64] << (64 - last%64))
+		}
+		return n
 	}
 	inA, inB = make([]bool, len(a)), make([]bool, len(b))
 	for i, j := 0, 0; i < len(a) && j < len(b); {
@@ -122,7 +149,7 @@ func common(a, b []string) (inA, inB []bool) {
 		case a[i] == b[j]:
 			inA[i], inB[j] = true, true
 			i, j = i+1, j+1
-		case longest[i+1][j] >= longest[i][j+1]:
+		case longest(i+1, j) >= longest(i, j+1):
 			i++
 		default:
 			j++

@@ -84,9 +84,20 @@ func (r *Reader) Key(same Same, text, ends []byte) (hash.Sum128, bool) {
 // Read returns the traits and the features of a text whose columns end at ends. The features are valid until the next
 // call.
 func (r *Reader) Read(text, ends []byte) (t Traits, features []uint64) {
-	t.Text, text = r.textHash(text, ends), r.see(text)
-	t.Tokens, t.Symbols = r.shingler.Copied(r.shingler.Tokenise(text)), r.symbolsHash(text)
-	t.Numbers = r.numbersHash(text)
+	seen := r.see(text)
+	t, features = r.read(text, ends, seen)
+	t.Numbers = r.numbersHash(seen)
+	return t, features
+}
+
+// ReadSample is like Read, without the numbers.
+func (r *Reader) ReadSample(text, ends []byte) (Traits, []uint64) {
+	return r.read(text, ends, r.see(text))
+}
+
+func (r *Reader) read(text, ends, seen []byte) (t Traits, features []uint64) {
+	t.Text = r.textHash(text, ends)
+	t.Tokens, t.Symbols = r.shingler.Copied(r.shingler.Tokenise(seen)), r.symbolsHash(seen)
 	features = r.shingler.Matched(r.features(r.shingler))
 	t.Set = hash.Values(features)
 	return t, features

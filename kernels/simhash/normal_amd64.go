@@ -26,8 +26,8 @@ const (
 	// in assembly, which cannot be preempted.
 	featuresAtOnce = 256
 
-	// inaccuracy is the maximum error per entry of a sum: 1½ from the curve, and ¼ from the addition.
-	inaccuracy = 1.75
+	// inaccuracy is the maximum error per entry of a sum: 2 from the curve, and ¼ from the addition.
+	inaccuracy = 2.25
 
 	// Below fewFeatures, the vector code is no faster than the scalar code.
 	fewFeatures = 8
@@ -44,15 +44,17 @@ func (s *Signer) estimateNormal(sig, features []uint64) (masks int) {
 	for masks+masksAtOnce <= len(s.masks) {
 		var room [2 * entriesAtOnce]float64
 		sums := estimateSums(&room, features, s.masks[masks:], c)
+		word := uint64(0)
 		for k, sum := range sums {
 			bit := ^math.Float64bits(sum) >> 63 // not by a branch, which would be unpredictable
 			if math.Abs(sum) <= least {
 				exact := s.normalSum(features, s.masks[masks+k/perNormalHash], k%perNormalHash)
 				bit = uint64(-exact) >> 63
 			}
-			i := masks*perNormalHash + k
-			sig[i/64] |= bit << (i % 64)
+			word |= bit << k
 		}
+		i := masks * perNormalHash // a multiple of len(sums)
+		sig[i/64] |= word << (i % 64)
 		masks += len(sums) / perNormalHash
 	}
 	return masks
@@ -66,8 +68,9 @@ func estimateSums(sums *[2 * entriesAtOnce]float64, features, masks []uint64, c 
 		if wide {
 			var e estimate512
 			estimateAVX512(&e, features[:n], (*[2 * masksAtOnce]uint64)(masks), c)
-			for k := range sums {
-				sums[k] += float64(e[k%2][k/2])
+			for k := range entriesAtOnce {
+				sums[2*k] += float64(e[0][k])
+				sums[2*k+1] += float64(e[1][k])
 			}
 		} else {
 			var e estimate
@@ -97,25 +100,33 @@ type estimate512 [2][entriesAtOnce]float32
 // tailLength is the number of quantiles at either end that are clipped to the next one; a table has the difference.
 const tailLength = 128
 
-// A curve holds cubic polynomials that approximate the quantiles, one for each octave of places from an end of the
-// table of quantiles. Their coefficients are indexed by the last three bits of the octave's exponent as a float32. It
-// also has the differences of the tails from the quantile next to them.
+// A curve holds polynomials that approximate the quantiles, in places from an end of the table of quantiles: cubic ones
+// for octaves of places, with coefficients indexed by the last three bits of the octave's exponent as a float32, and
+// quadratic ones for halves of octaves, indexed by four bits and the first one of the mantissa. It also has the
+// differences of the tails from the quantile next to them.
 type curve struct {
-	cubic [4][8]float32
-	tails [2 * tailLength]int32 // the upper ones first
-	wide  [4][16]float32        // cubic polynomials of all octaves, indexed by four bits
+	cubic     [4][8]float32
+	tails     [2 * tailLength]int32 // the upper ones first
+	quadratic [3][32]float32
 }
 
-// curves returns the curve that approximates the quantiles of each octave, or goes through all of them in a short one.
+// curves returns the curve that approximates the quantiles of each part, or goes through all of them in a short one.
 var curves = sync.OnceValue(func() *curve {
 	q := quantiles()
 	c := new(curve)
-	for first := 1; first < 1<<15; first *= 2 {
+	for first := tailLength; first < 1<<15; first *= 2 {
 		exponent := math.Float32bits(float32(first)) >> 23
-		for n, coefficient := range nearQuantiles(q, first) {
-			c.wide[n][exponent%16] = float32(coefficient)
-			if first >= tailLength {
-				c.cubic[n][exponent%8] = float32(coefficient)
+		for n, coefficient := range fitQuantiles(q, float64(first), float64(2*first-1), 4) {
+			c.cubic[n][exponent%8] = float32(coefficient)
+		}
+	}
+	for octave := 1; octave < 1<<15; octave *= 2 {
+		half := max(1, octave/2)
+		for first := octave; first < 2*octave; first += half {
+			index := math.Float32bits(float32(first)) >> 22 % 32
+			p := halfOctave(q, first, half)
+			for n := range c.quadratic {
+				c.quadratic[n][index] = float32(p[n])
 			}
 		}
 	}
@@ -127,22 +138,22 @@ var curves = sync.OnceValue(func() *curve {
 	return c
 })
 
-// nearQuantiles returns the coefficients of the cubic polynomial that approximates the quantiles of an octave of places
-// from the upper end.
-func nearQuantiles(q *[1 << 16]int16, first int) [4]float64 {
-	switch first {
-	case 1, 4:
-		return throughQuantiles(q, [4]int{first, first + 1, first + 2, first + 3})
-	case 2:
-		return throughQuantiles(q, [4]int{2, 3, 4, 0}) // place 0 has the same four exponent bits
+// halfOctave returns the coefficients of the quadratic polynomial that approximates the quantiles of some places from
+// the upper end.
+func halfOctave(q *[1 << 16]int16, first, places int) [4]float64 {
+	switch {
+	case first == 2:
+		return throughQuantiles(q, [3]int{2, 3, 0}) // place 0 has the same five bits
+	case places <= 2:
+		return throughQuantiles(q, [3]int{first, first + 1, first + 2})
 	}
-	return fitQuantiles(q, float64(first), float64(2*first-1))
+	return fitQuantiles(q, float64(first), float64(first+places-1), 3)
 }
 
-// throughQuantiles returns the coefficients of the cubic polynomial through the quantiles at four places from the upper
-// end.
-func throughQuantiles(q *[1 << 16]int16, x [4]int) (p [4]float64) {
-	var divided [4]float64 // Newton's divided differences
+// throughQuantiles returns the coefficients of the quadratic polynomial through the quantiles at three places from the
+// upper end.
+func throughQuantiles(q *[1 << 16]int16, x [3]int) (p [4]float64) {
+	var divided [3]float64 // Newton's divided differences
 	for k := range x {
 		divided[k] = float64(q[math.MaxUint16-x[k]])
 	}
@@ -157,9 +168,9 @@ func throughQuantiles(q *[1 << 16]int16, x [4]int) (p [4]float64) {
 	return p
 }
 
-// fitQuantiles returns the coefficients of the truncated Chebyshev series, up to cubic terms, of the quantiles from one
-// place to another. It samples many places to average out the rounding of the quantiles.
-func fitQuantiles(q *[1 << 16]int16, first, last float64) (p [4]float64) {
+// fitQuantiles returns the coefficients of the first terms, up to four, of the Chebyshev series of the quantiles from
+// one place to another. It samples many places to average out the rounding of the quantiles.
+func fitQuantiles(q *[1 << 16]int16, first, last float64, terms int) (p [4]float64) {
 	const nodes = 64
 	middle, half := (first+last)/2, (last-first)/2
 	var series [4]float64
@@ -175,7 +186,7 @@ func fitQuantiles(q *[1 << 16]int16, first, last float64) (p [4]float64) {
 	before, at := [4]float64{.5}, [4]float64{-middle / half, 1 / half} // the series counts half of the first term
 	p = plus([4]float64{}, before, series[0])
 	before[0] = 1
-	for _, weight := range series[1:] {
+	for _, weight := range series[1:terms] {
 		p = plus(p, at, weight)
 		before, at = at, plus(times(at, 2/half, -2*middle/half), before, -1)
 	}
@@ -201,7 +212,9 @@ func plus(p, q [4]float64, w float64) [4]float64 {
 	return p
 }
 
-// normalSum returns one of the sums of normalSums.
+// normalSum returns one of the sums of normalSums. Inlined, its loop would have too few registers.
+//
+//go:noinline
 func (s *Signer) normalSum(features []uint64, mask uint64, word int) (sum int64) {
 	quantiles, shift := s.quantiles, uint(16*word)%64
 	for _, x := range features {

@@ -149,14 +149,13 @@ one:
 	JNZ     one
 	JMP     next
 
-// FOLD512 is like FOLD.
+// FOLD512 replaces a value with hash.Fold(value, multiplier).
 #define FOLD512(at) \
-	MOVQ  at(R8), R15   \
-	XORQ  AX, R15       \
-	MULXQ R15, R15, R12 \
-	XORQ  R15, R12      \
-	MOVQ  R12, at(R14)
+	MULXQ at(R11), R15, R12 \
+	XORQ  R15, R12          \
+	MOVQ  R12, at(R11)
 
+// HASHES512 replaces the masked feature at R11 with its hashes.
 #define HASHES512 \
 	FOLD512(0)  \
 	FOLD512(8)  \
@@ -169,21 +168,25 @@ one:
 
 // func estimateAVX512(e *estimate512, features []uint64, masks *[8]uint64, c *curve)
 //
-// Like estimateAVX2, but four bits of the exponent cover all octaves, so there are no tails.
-TEXT ·estimateAVX512(SB), 0, $2048-48
+// Like estimateAVX2, but five bits, the last of them of the mantissa, tell halves of all octaves apart, so there are no
+// tails. Features are masked 16 ahead of the sums, in a ring of 32 at R13, and replaced with their hashes eight later.
+TEXT ·estimateAVX512(SB), 0, $4096-48
 	MOVQ features_base+8(FP), DI
 	MOVQ features_len+16(FP), CX
 	MOVQ masks+32(FP), R8
 	MOVQ c+40(FP), SI
 	MOVQ $0x9e3779b97f4a7c15, DX // multiplier
-	LEAQ 1023(SP), R13
-	ANDQ $-1024, R13
+	LEAQ 2047(SP), R13
+	ANDQ $-2048, R13
 	DECQ CX                      // the last feature
 
-	VMOVUPS      1152(SI), Z11
-	VMOVUPS      1216(SI), Z10
-	VMOVUPS      1280(SI), Z9
-	VMOVUPS      1344(SI), Z8
+	VMOVUPS      1152(SI), Z16
+	VMOVUPS      1216(SI), Z17
+	VMOVUPS      1280(SI), Z18
+	VMOVUPS      1344(SI), Z19
+	VMOVUPS      1408(SI), Z20
+	VMOVUPS      1472(SI), Z21
+	VMOVDQU64    (R8), Z10
 	VPBROADCASTD signs<>(SB), Z12
 	MOVL         $0xffff, AX
 	VPBROADCASTD AX, Z13
@@ -191,56 +194,68 @@ TEXT ·estimateAVX512(SB), 0, $2048-48
 	VPXORQ       Z15, Z15, Z15   // and of odd ones
 
 	XORL BX, BX
-	MOVQ R13, R14
+	MOVQ R13, R11
 
-ahead:
-	MOVQ    BX, R12
-	CMPQ    R12, CX
-	CMOVQGT CX, R12
-	MOVQ    (DI)(R12*8), AX
+masked:
+	MOVQ        BX, R12
+	CMPQ        R12, CX
+	CMOVQGT     CX, R12
+	VPXORQ.BCST (DI)(R12*8), Z10, Z0
+	VMOVDQU64   Z0, (R11)
+	ADDQ        $64, R11
+	INCQ        BX
+	CMPQ        BX, $16
+	JLT         masked
+	XORL        BX, BX
+	MOVQ        R13, R11
+
+hashed:
 	HASHES512
-	ADDQ    $64, R14
-	INCQ    BX
-	CMPQ    BX, $8
-	JLT     ahead
-	XORL    BX, BX
+	ADDQ $64, R11
+	INCQ BX
+	CMPQ BX, $8
+	JLT  hashed
+	XORL BX, BX
+	XORL R14, R14
 
 feature:
-	LEAQ    8(BX), R12
-	CMPQ    R12, CX
-	CMOVQGT CX, R12
-	MOVQ    (DI)(R12*8), AX
-	MOVQ    BX, R14
-	SHLQ    $6, R14
-	ANDQ    $960, R14
-	ADDQ    R13, R14
-	XORQ    $512, R14
+	LEAQ        16(BX), R12
+	CMPQ        R12, CX
+	CMOVQGT     CX, R12
+	LEAQ        1024(R14), R11
+	ANDQ        $1984, R11
+	VPXORQ.BCST (DI)(R12*8), Z10, Z0
+	VMOVDQU64   Z0, (R13)(R11*1)
+	LEAQ        512(R14), R11
+	ANDQ        $1984, R11
+	ADDQ        R13, R11
 	HASHES512
-	XORQ    $512, R14
 
-	VMOVDQU64   (R14), Z0
+	VMOVDQU64   (R13)(R14*1), Z0
+	ADDQ        $64, R14
+	ANDQ        $1984, R14
 	VPSRAW      $15, Z0, Z1
-	VPXORQ      Z0, Z1, Z1   // places from the nearer end
+	VPXORQ      Z0, Z1, Z1     // places from the nearer end
 	VPANDD      Z13, Z1, Z3
 	VPSRLD      $16, Z1, Z4
 	VCVTDQ2PS   Z3, Z3
 	VCVTDQ2PS   Z4, Z4
-	VPSRLD      $23, Z3, Z5  // octaves; four bits are used
-	VPSRLD      $23, Z4, Z6
-	VPERMPS     Z8, Z5, Z1
-	VPERMPS     Z8, Z6, Z2
-	VPERMPS     Z9, Z5, Z7
+	VPSRLD      $22, Z3, Z1    // halves of octaves; five bits are used
+	VPSRLD      $22, Z4, Z2
+	VMOVDQA64   Z1, Z5
+	VMOVDQA64   Z2, Z6
+	VMOVDQA64   Z1, Z7
+	VMOVDQA64   Z2, Z8
+	VPERMI2PS   Z21, Z20, Z1
+	VPERMI2PS   Z21, Z20, Z2
+	VPERMI2PS   Z19, Z18, Z5
+	VPERMI2PS   Z19, Z18, Z6
+	VPERMI2PS   Z17, Z16, Z7
+	VPERMI2PS   Z17, Z16, Z8
+	VFMADD213PS Z5, Z3, Z1
+	VFMADD213PS Z6, Z4, Z2
 	VFMADD213PS Z7, Z3, Z1
-	VPERMPS     Z9, Z6, Z7
-	VFMADD213PS Z7, Z4, Z2
-	VPERMPS     Z10, Z5, Z7
-	VFMADD213PS Z7, Z3, Z1
-	VPERMPS     Z10, Z6, Z7
-	VFMADD213PS Z7, Z4, Z2
-	VPERMPS     Z11, Z5, Z7
-	VFMADD213PS Z7, Z3, Z1
-	VPERMPS     Z11, Z6, Z7
-	VFMADD213PS Z7, Z4, Z2
+	VFMADD213PS Z8, Z4, Z2
 	VPSLLD      $16, Z0, Z3
 	VPTERNLOGD  $0x78, Z3, Z12, Z1 // apply the sign of the word
 	VPTERNLOGD  $0x78, Z0, Z12, Z2

@@ -20,6 +20,7 @@ type sampledTexts struct {
 	spec    shingle.Spec
 	next    *textBatch
 	reading []*textBatch // in progress, in order
+	spare   []*textBatch // for further texts
 }
 
 // sampledText describes a text that has shingles.
@@ -73,7 +74,11 @@ func (s *sampledTexts) flush() {
 func (s *sampledTexts) begin() {
 	b := s.next
 	s.reading = append(s.reading, b)
-	s.next = &textBatch{texts: make([]byte, 0, batchBytes+batchBytes/8)} // room for all but a long last one
+	if last := len(s.spare) - 1; last >= 0 {
+		s.next, s.spare = s.spare[last], s.spare[:last]
+	} else {
+		s.next = &textBatch{texts: make([]byte, 0, batchBytes+batchBytes/8)} // room for all but a long last one
+	}
 	b.reading.Go(func() {
 		reader := <-s.idle
 		defer func() { s.idle <- reader }()
@@ -92,12 +97,15 @@ func (s *sampledTexts) end() {
 	for i := range b.read {
 		s.see(&b.read[i])
 	}
+	if clear(b.read); cap(b.texts) <= 2*batchBytes {
+		s.spare = append(s.spare, &textBatch{texts: b.texts[:0], ends: b.ends[:0], last: b.last[:0], read: b.read[:0]})
+	}
 }
 
 func (b *textBatch) readBy(reader *copies.Reader) {
 	var start textEnd
 	for _, end := range b.last {
-		traits, set := reader.Read(b.texts[start.text:end.text], b.ends[start.ends:end.ends])
+		traits, set := reader.ReadSample(b.texts[start.text:end.text], b.ends[start.ends:end.ends])
 		if start = end; len(set) > 0 {
 			b.read = append(b.read, sampledText{traits, hash.Sequence(set), len(set), thin(set)})
 		}
