@@ -97,6 +97,9 @@ func (c *indexCheckCmd) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	files, err := x.Check(ctx)
+	if err == nil {
+		err = dedup.CheckAdded(ctx, x)
+	}
 	if err != nil || s.Quiet {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -43,33 +44,20 @@ func Lock(ctx context.Context, dir, run string, o storage.LockOptions) (*Writer,
 // Recover completes what earlier runs left: it adds a segment whose output is published to the index, and removes any
 // other. The error is an *UnfinishedError if an output is sealed but not published yet.
 func (w *Writer) Recover(ctx context.Context) error {
-	left, err := storage.NamesIn(ctx, storage.Join(w.Dir, pendings))
-	if err != nil {
-		return err
-	}
-	for _, name := range left {
-		run, ok := strings.CutSuffix(name, ".json")
-		if !ok {
-			continue
-		}
-		data, err := storage.ReadFile(ctx, w.pendingFile(run))
+	for s, err := range w.pending(ctx) {
 		if err != nil {
 			return err
 		}
-		var p pending
-		if err := json.Unmarshal(data, &p); err != nil {
-			return fmt.Errorf("%s: %w", w.pendingFile(run), err)
-		}
-		published, err := publishes(ctx, &p.Segment.Runs[0])
+		published, err := publishes(ctx, &s.Runs[0])
 		switch {
 		case err != nil:
 		case published:
-			err = w.add(ctx, p.Segment)
+			err = w.add(ctx, s)
 		default:
-			err = storage.RemoveAll(ctx, w.Folder(run).Dir)
+			err = storage.RemoveAll(ctx, w.Folder(s.Name).Dir)
 		}
 		if err == nil {
-			err = storage.RemoveAll(ctx, w.pendingFile(run))
+			err = storage.RemoveAll(ctx, w.pendingFile(s.Name))
 		}
 		if err != nil {
 			return err
@@ -93,6 +81,50 @@ func (w *Writer) Recover(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// pending yields the segments that runs have recorded by Pend and not added.
+func (x *Index) pending(ctx context.Context) iter.Seq2[Segment, error] {
+	return func(yield func(Segment, error) bool) {
+		left, err := storage.NamesIn(ctx, storage.Join(x.Dir, pendings))
+		for _, name := range left {
+			run, ok := strings.CutSuffix(name, ".json")
+			if !ok {
+				continue
+			}
+			var p pending
+			data, err := storage.ReadFile(ctx, x.pendingFile(run))
+			if errors.Is(err, fs.ErrNotExist) { // a writer has just added it
+				continue
+			}
+			if err == nil {
+				err = json.Unmarshal(data, &p)
+			}
+			if err != nil {
+				err = fmt.Errorf("%s: %w", x.pendingFile(run), err)
+			}
+			if !yield(p.Segment, err) {
+				return
+			}
+		}
+		if err != nil {
+			yield(Segment{}, err)
+		}
+	}
+}
+
+// Waiting returns the runs whose output is published but not in the index, which could not be changed then. Only a
+// Writer adds them; to others, their documents are missing.
+func (x *Index) Waiting(ctx context.Context) (runs []Added, err error) {
+	for s, err := range x.pending(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if published, _ := publishes(ctx, &s.Runs[0]); published && !x.has(s.Name) {
+			runs = append(runs, s.Runs[0])
+		}
+	}
+	return runs, nil
 }
 
 // publishes reports whether a run has published its output, and no other has replaced it.
@@ -124,8 +156,8 @@ func (e *UnfinishedError) Error() string {
 func (*UnfinishedError) Status() int { return 3 }
 
 // has reports whether a run has added to the index.
-func (w *Writer) has(run string) bool {
-	for of := range w.Added() {
+func (x *Index) has(run string) bool {
+	for of := range x.Added() {
 		if of.Run == run {
 			return true
 		}

@@ -190,6 +190,20 @@ func (r *run) resumeIndex(ctx context.Context, warnings int) (err error) {
 	return r.checkBatch(ctx)
 }
 
+// CheckAdded returns a *job.UsageError if the published output of a run is not in the index yet.
+func CheckAdded(ctx context.Context, x *index.Index) error {
+	waiting, err := x.Waiting(ctx)
+	if err != nil || len(waiting) == 0 {
+		return err
+	}
+	first, more := waiting[0], ""
+	if n := len(waiting) - 1; n > 0 {
+		more = fmt.Sprintf(" (and %d more)", n)
+	}
+	return job.Usage("%s lacks the documents of %s, which was published by run %s%s while the index could not be changed; run neardup index prune %s to add them",
+		x.Dir, first.Output, first.Run, more, x.Dir)
+}
+
 // checkBatch returns an *InIndexError if the index already has the batch.
 func (r *run) checkBatch(ctx context.Context) error {
 	if r.adding == nil {

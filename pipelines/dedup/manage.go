@@ -75,6 +75,9 @@ func RebuildIndex(
 	if err != nil {
 		return nil, err
 	}
+	if err := CheckAdded(ctx, old); err != nil {
+		return nil, err
+	}
 	text := spec.Text
 	if spec, err = asIndexed(spec, old, given); err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package dedup_test
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -593,6 +595,54 @@ func TestRebuilt(t *testing.T) {
 	}
 	if near < 20 {
 		t.Errorf("%d documents are removed", near)
+	}
+}
+
+// TestWaiting: if an output was published while its index could not be changed, readers of the index say that its
+// documents are missing, no index is made of it, and prune adds them.
+func TestWaiting(t *testing.T) {
+	dir := indexOf(t, specs()["minhash"])
+	current := filepath.Join(dir, "current.json")
+	before := read(t, current)
+	night := archiveAtRandom(t, rand.New(rand.NewPCG(7, 49)), family(rand.New(rand.NewPCG(7, 49)), 6), 1).dir
+	against := []string{night, "--against=" + dir, "--max-rejected=1000000", "--allow-empty"}
+	runOnly(t, ask(t, append(slices.Clip(against), "--append")...))
+	x, err := dedup.OpenIndex(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pending, err := json.Marshal(map[string]any{"segment": x.Segments[0]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := x.Segments[0].Name
+	if err := os.MkdirAll(filepath.Join(dir, "pending"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for file, content := range map[string]string{current: before, filepath.Join(dir, "pending", run+".json"): string(pending)} {
+		if err := os.WriteFile(file, []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	warned := func() bool {
+		f := runOnly(t, ask(t, against...))
+		return slices.ContainsFunc(f.Run.Warnings, func(w string) bool {
+			return strings.Contains(w, run) && strings.Contains(w, "neardup index prune "+dir)
+		})
+	}
+	if !warned() {
+		t.Error("a run against the index does not warn")
+	}
+	_, err = dedup.RebuildIndex(t.Context(), filepath.Join(t.TempDir(), "index"), dir, specs()["minhash"], 1000, nil,
+		job.Running{Runner: job.Local}, beamtest.Launch("local", local.Options{}))
+	if !errors.As(err, new(*job.UsageError)) {
+		t.Errorf("another index is made of it: error %v", err)
+	}
+	if _, err := dedup.PruneIndex(t.Context(), dir, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if warned() {
+		t.Error("a run warns although the documents were added")
 	}
 }
 

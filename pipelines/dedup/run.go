@@ -316,6 +316,13 @@ func (r *run) makePlan(ctx context.Context) error {
 			return err
 		}
 	}
+	if r.index != nil && !r.asked.Append {
+		if err := CheckAdded(ctx, r.index); errors.As(err, new(*job.UsageError)) {
+			r.warn("--against %v", err)
+		} else if err != nil {
+			return err
+		}
+	}
 	r.planned = planFacts{Documents: plan.Documents, Complete: plan.Complete, Shards: plan.Listing.Inputs.Shards}
 	if err := job.CheckInputNotInOutput(plan.Listing.Inputs.Paths(), r.output, r.temp); err != nil && r.config.Output != "" {
 		return err

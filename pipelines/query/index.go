@@ -3,6 +3,7 @@ package query
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -58,6 +59,11 @@ func (r *Job) ofIndex(ctx context.Context) (answer *records.Answer, err error) {
 	r.answer = records.Answer{
 		Buckets: true, MinSimilarity: *r.config.MinSimilarity, Asked: r.config.Most,
 		Neighbours: []records.Neighbour{}, Parameters: r.plan.Metadata(nil),
+	}
+	if err := dedup.CheckAdded(ctx, r.index); errors.As(err, new(*job.UsageError)) {
+		r.answer.Warnings = append(r.answer.Warnings, err.Error())
+	} else if err != nil {
+		return nil, err
 	}
 	text, err := r.textOfFile(ctx)
 	if err != nil {
