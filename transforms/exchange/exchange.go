@@ -9,15 +9,14 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/records"
 )
 
 func init() {
-	dofn.Register[enterFn]()
-	dofn.Register[enterFactFn]()
-	dofn.Register[leaveFn]()
-	dofn.Register[leaveFactFn]()
+	flow.Register[enterFn]()
+	flow.Register[enterFactFn]()
+	flow.Register[leaveFn]()
+	flow.Register[leaveFactFn]()
 }
 
 // exchanged lists the keyed collections of blocks that can share one collection.

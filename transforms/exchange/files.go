@@ -16,15 +16,14 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/hash"
 )
 
 func init() {
-	dofn.Register[writeFn]()
-	dofn.Register[filesFn]()
-	dofn.Register[readFn]()
+	flow.Register[writeFn]()
+	flow.Register[filesFn]()
+	flow.Register[readFn]()
 }
 
 // Files configures the files that collections are written to.
