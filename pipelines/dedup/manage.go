@@ -96,9 +96,9 @@ func RebuildIndex(
 		return nil, err
 	}
 	config := Config{Spec: asked.Spec, How: job.How{Running: running}}
-	r := &run{config: config, asked: asked, index: &index.Index{Dir: dir, Generation: first}, record: records.Run{Job: commit.NewRun()}}
+	r := &run{config: config, asked: asked, index: &index.Index{Dir: dir, Generation: first}, launch: launch, record: records.Run{Job: commit.NewRun()}}
 	if r.segment, err = old.Copy(ctx, dir, r.record.Job); err == nil {
-		first.Segments, err = r.signAgain(ctx, launch)
+		first.Segments, err = r.signAgain(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(err, storage.RemoveAll(context.WithoutCancel(ctx), r.index.Folder(r.record.Job).Dir))
@@ -135,7 +135,7 @@ func asIndexed(spec records.Spec, x *index.Index, given []string) (records.Spec,
 }
 
 // signAgain writes the keys of the segment that becomes the first of an index.
-func (r *run) signAgain(ctx context.Context, launch job.Launch) ([]index.Segment, error) {
+func (r *run) signAgain(ctx context.Context) ([]index.Segment, error) {
 	r.index.Segments = []index.Segment{r.segment}
 	if kept, _ := r.index.Rows(); kept == 0 || !r.index.HasKeys() {
 		return r.index.Segments, nil
@@ -147,7 +147,7 @@ func (r *run) signAgain(ctx context.Context, launch job.Launch) ([]index.Segment
 		}
 		plan.Layout.ShardBits, plan.Layout.HashShards = r.segment.ShardBits, 1
 		r.temp, r.plan = temp, &Plan{Plan: plan, Config: r.config}
-		return r.storeKeys(ctx, launch, r.index.Folder(r.segment.Name))
+		return r.storeKeys(ctx, r.index.Folder(r.segment.Name))
 	})
 	return []index.Segment{r.segment}, err
 }
