@@ -35,9 +35,8 @@ import (
 
 // Names of files in a run's temporary folder.
 const (
-	ledgerFile   = "ledger.jsonl"
-	exceededFile = "exceeded.json"
-	copiesFile   = "copies.json"
+	ledgerFile = "ledger.jsonl"
+	copiesFile = "copies.json"
 )
 
 // Plan determines the pipeline that Build builds.
@@ -62,7 +61,7 @@ func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
 	if p.Request.Writes(output.Documents) {
 		written.facts = append(written.facts, p.documents(s, &keys, &rows, staged, temp))
 	}
-	sink.FailOnUnreadable(s, job.Inputs(temp), storage.Join(temp, exceededFile), p.Request.MaxRejected, keys.facts, written.rejected)
+	p.FailOnUnreadable(s, temp, keys.facts, written.rejected)
 	sink.Ledger(s, storage.Join(temp, ledgerFile), slices.Concat([]flow.Facts{keys.facts}, found.facts, written.facts)...)
 }
 
@@ -316,7 +315,7 @@ func (p *Plan) documents(s beam.Scope, k *keys, rows *decide.Rows, staged output
 // tables writes the tables rejected and removed.
 func (p *Plan) tables(s beam.Scope, k *keys, rows *decide.Rows, slices int, staged output.Folder, temp string) written {
 	writing := p.writing(staged, temp)
-	w := written{dropped: append(rows.Dropped, k.dropped), rejected: sink.Table(s, output.Rejected, p.rejectedSlices(), writing, k.rejected...)}
+	w := written{dropped: append(rows.Dropped, k.dropped), rejected: sink.Table(s, output.Rejected, p.RejectedSlices(), writing, k.rejected...)}
 	w.facts = append(rows.Facts,
 		w.rejected,
 		sink.Table(s, output.Removed, slices, writing, rows.Removed...),
@@ -333,10 +332,12 @@ func (p *Plan) corpus(s beam.Scope, dropped []flow.Dropped, staged output.Folder
 }
 
 func (p *Plan) writing(staged output.Folder, temp string) sink.Params {
-	return sink.Params{
-		Inputs: job.Inputs(temp), Output: staged, Sync: p.Config.Runner.Traits().OnCluster, Temp: temp,
-		GroupRows: p.GroupRows(), HeldRows: p.Config.HeldRows(), Pack: p.Request.GroupBytes > 0, Write: p.Request.Parts, Metadata: p.metadata(),
-	}
+	return p.Writing(temp, staged, p.Request.Parts, map[string]string{
+		"neardup.method":  p.Request.Method,
+		"neardup.same":    string(p.Request.Same),
+		"neardup.cluster": p.Request.Cluster,
+		"neardup.keep":    strings.Join(p.Request.Keep, " "),
+	})
 }
 
 // together reports whether one GroupByKey groups all collections of the first read.
@@ -582,16 +583,6 @@ func (p *Plan) files(temp, name string) sorted.Params {
 // usualCell returns the size of a cell, irrespective of memory.
 func (p *Plan) usualCell() int { return cmp.Or(p.Config.CellBytes, verify.DefaultCellBytes) }
 
-// metadata returns what each Parquet file says about its origin.
-func (p *Plan) metadata() map[string]string {
-	return p.Metadata(map[string]string{
-		"neardup.method":  p.Request.Method,
-		"neardup.same":    string(p.Request.Same),
-		"neardup.cluster": p.Request.Cluster,
-		"neardup.keep":    strings.Join(p.Request.Keep, " "),
-	})
-}
-
 const (
 	edgeBytes = components.EdgeBytes
 	// edgesPerDocument is a generous estimate; only copies repeat an edge in each band.
@@ -647,12 +638,6 @@ func (p *Plan) pairsPerDocument() float64 {
 // rowsPerDocument rows.
 func (p *Plan) slices(rowsPerDocument float64) int {
 	return p.Slices(float64(p.Documents)*rowsPerDocument, 0)
-}
-
-// rejectedSlices is slices for the table rejected: it may have a row for each document, and has one for each unreadable
-// record, with its bytes.
-func (p *Plan) rejectedSlices() int {
-	return p.Slices(float64(p.Documents+p.UnreadableRecords), float64(p.UnreadableBytes))
 }
 
 // documentsSlices is slices for the table documents, whose shards are files.

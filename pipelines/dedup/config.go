@@ -10,7 +10,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/neardup/neardup/io/sink"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/job"
@@ -120,13 +119,6 @@ func severalJobs(asked *job.Asked) bool {
 // works for FSS signatures.
 func estimates(asked *job.Asked) bool {
 	return asked.Method == job.MinHash && asked.Family == signature.FSS
-}
-
-// request returns the request for a plan.
-func (c *Config) request(asked *job.Asked) job.Request {
-	r := job.Request{Asked: asked, Running: c.Running, Strict: asked.MaxRejected == sink.Limit{} && !c.DryRun}
-	r.GroupBytes = cmp.Or(r.GroupBytes, c.Runner.Traits().GroupBytes)
-	return r
 }
 
 // smallestCell is a minimum because each set is read more often the smaller cells are.

@@ -815,7 +815,7 @@ func (r *run) checkRead(ctx context.Context, sum sink.ReadTotals, more bool) err
 		rest := b.files(rejected)
 		rows := exchange.Leave[flow.Rows[records.Rejected]](b.scope, rest, rejectedLane)
 		writing := r.plan.writing(r.commit.Staged(), r.temp)
-		return []flow.Facts{sink.Table(b.scope, output.Rejected, r.plan.rejectedSlices(), writing, rows)}
+		return []flow.Facts{sink.Table(b.scope, output.Rejected, r.plan.RejectedSlices(), writing, rows)}
 	})
 	return cmp.Or(err, error(&TooManyUnreadableError{ReadTotals: sum, More: more}))
 }

@@ -297,7 +297,7 @@ func (r *run) besides(ctx context.Context, exists error) error {
 
 // makePlan plans, and records what was chosen.
 func (r *run) makePlan(ctx context.Context) error {
-	request := r.config.request(r.asked)
+	request := job.NewRequest(r.asked, r.config.Running, r.config.DryRun)
 	request.Index = r.index
 	var plan *job.Plan
 	var err error
@@ -433,7 +433,8 @@ func (r *run) end(ctx context.Context) error {
 	}
 	r.record.Status = "done"
 	r.measure()
-	r.draw(ctx, files)
+	limit := max(textTime, time.Since(r.record.Started)/textShare)
+	WritePage(ctx, &r.record, r.commit.Staged(), files, r.config.Draw, r.stagedTexts, limit)
 	r.measure()
 	if err := r.commit.Publish(ctx, r.fingerprint, files, &r.record); err != nil {
 		return job.Refused(err)
@@ -518,17 +519,12 @@ func (r *run) execute(ctx context.Context, pipeline *beam.Pipeline) (job.Outcome
 	return ended, nil
 }
 
-// cause returns why the pipeline failed: a *TooManyUnreadableError if it left such a file, else err.
+// cause returns why the pipeline failed: a *TooManyUnreadableError if it read too many such records, else err.
 func (r *run) cause(ctx context.Context, err error) error {
-	data, readErr := storage.ReadFile(ctx, storage.Join(r.temp, exceededFile))
-	if readErr != nil {
-		return err
+	if read := job.Exceeded(ctx, r.temp); read != nil {
+		return &TooManyUnreadableError{ReadTotals: *read}
 	}
-	exceeded := &TooManyUnreadableError{}
-	if err := json.Unmarshal(data, &exceeded.ReadTotals); err != nil {
-		return err
-	}
-	return exceeded
+	return err
 }
 
 // close ends the run: it records a failure if the run had begun, removes temporary files, and releases the locks.

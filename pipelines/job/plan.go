@@ -16,6 +16,7 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/reading"
+	"github.com/neardup/neardup/io/sink"
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/copies"
@@ -48,6 +49,12 @@ type Request struct {
 	Strict bool
 	// Index is the index that inputs are compared with, in place of Against, or nil.
 	Index *index.Index
+}
+
+// NewRequest returns the request of a run that writes an output, or only plans it.
+func NewRequest(asked *Asked, running Running, dryRun bool) Request {
+	running.GroupBytes = cmp.Or(running.GroupBytes, running.Runner.Traits().GroupBytes)
+	return Request{Asked: asked, Running: running, Strict: asked.MaxRejected == sink.Limit{} && !dryRun}
 }
 
 // Reading returns how the inputs are read; stdin is the file that holds standard input.
