@@ -135,18 +135,22 @@ func (p *Plan) read(s beam.Scope, temp string, splits blocks.Range) keys {
 	return k
 }
 
-// enter adds the collections from which candidates are found to their lanes.
-func (k *keys) enter(s beam.Scope) *exchange.Lanes {
-	lanes := exchange.New(s)
-	exchange.Enter(lanes, bandsLane, k.signed.Bands)
-	exchange.Enter(lanes, firstsLane, k.signed.Firsts)
-	exchange.Enter(lanes, sizedLane, k.signed.Sized)
-	exchange.Enter(lanes, copiesLane, k.signed.Copies)
-	exchange.Enter(lanes, drawnLane, k.drawn)
-	return lanes
+// entries are those of the collections from which candidates are found.
+func (k *keys) entries() []exchange.Entry {
+	return []exchange.Entry{
+		exchange.Enter(bandsLane, k.signed.Bands), exchange.Enter(firstsLane, k.signed.Firsts), exchange.Enter(sizedLane, k.signed.Sized),
+		exchange.Enter(copiesLane, k.signed.Copies), exchange.Enter(drawnLane, k.drawn),
+	}
 }
 
-// leave returns the collections that enter added, after an exchange.
+// rest are the entries of the other collections.
+func (k *keys) rest() []exchange.Entry {
+	return []exchange.Entry{
+		exchange.Enter(rejectedLane, k.rejected...), exchange.Enter(droppedLane, k.dropped), exchange.Enter(listedLane, k.listed),
+	}
+}
+
+// leave returns the collections of entries, after an exchange.
 func (p *Plan) leave(s beam.Scope, all exchange.Arrived) (k keys) {
 	switch {
 	case p.Complete:
@@ -167,12 +171,8 @@ func (p *Plan) leave(s beam.Scope, all exchange.Arrived) (k keys) {
 
 // grouped sends all collections of the first read through one GroupByKey.
 func (p *Plan) grouped(s beam.Scope, k keys) keys {
-	lanes := k.enter(s)
-	exchange.Enter(lanes, rejectedLane, k.rejected...)
-	exchange.Enter(lanes, droppedLane, k.dropped)
-	exchange.Enter(lanes, listedLane, k.listed)
-	lanes.EnterFacts(factsLane, k.facts)
-	all := lanes.Group()
+	entries := append(k.entries(), k.rest()...)
+	all := exchange.New(s, append(entries, exchange.EnterFacts(factsLane, k.facts))...).Group()
 	g := p.leave(s, all)
 	g.rejected = []flow.Rows[records.Rejected]{exchange.Leave[flow.Rows[records.Rejected]](s, all, rejectedLane)}
 	if p.Request.Writes(output.Documents) {
@@ -271,17 +271,14 @@ func (p *Plan) edges(s beam.Scope, k *keys, temp string) (flow.Edges, flow.Membe
 	return flow.Flatten(s, append(edges, candidates.Buckets(s, k.bands, params))...), all
 }
 
-// enter adds the collections to their lanes.
-func (f *found) enter(s beam.Scope) *exchange.Lanes {
-	lanes := exchange.New(s)
-	exchange.Enter(lanes, profilesLane, f.profiles) // any of these may be absent
-	exchange.Enter(lanes, pairsLane, f.pairs)
-	exchange.Enter(lanes, linksLane, f.links)
-	exchange.Enter(lanes, copiedLane, f.copies)
-	return lanes
+// entries are those of the collections, any of which may be absent.
+func (f *found) entries() []exchange.Entry {
+	return []exchange.Entry{
+		exchange.Enter(profilesLane, f.profiles), exchange.Enter(pairsLane, f.pairs), exchange.Enter(linksLane, f.links), exchange.Enter(copiedLane, f.copies),
+	}
 }
 
-// leaveFound returns the collections that found.enter added, after an exchange.
+// leaveFound returns the collections of found.entries, after an exchange.
 func (p *Plan) leaveFound(s beam.Scope, all exchange.Arrived) (f found) {
 	f.profiles, f.copies = exchange.Leave[flow.Profiles](s, all, profilesLane), exchange.Leave[flow.Copies](s, all, copiedLane)
 	if p.Request.Method != job.Exact {

@@ -249,11 +249,7 @@ func (r *run) readWaves(ctx context.Context) error {
 		name := waveOf(keyed, i)
 		err := r.part(ctx, name, func(b *builder) []flow.Facts {
 			k := r.plan.read(b.scope, r.temp, wave)
-			rest := exchange.New(b.scope)
-			exchange.Enter(rest, rejectedLane, k.rejected...)
-			exchange.Enter(rest, droppedLane, k.dropped)
-			exchange.Enter(rest, listedLane, k.listed)
-			return []flow.Facts{k.facts, b.keep(k.enter(b.scope), name), b.keep(rest, waveOf(rejected, i))}
+			return []flow.Facts{k.facts, b.keep(name, k.entries()...), b.keep(waveOf(rejected, i), k.rest()...)}
 		})
 		if err == nil {
 			err = r.keepPlain(ctx, waveOf(plain, i))
@@ -327,7 +323,7 @@ func (r *run) connect(ctx context.Context) error {
 		} else {
 			members = components.Members(b.scope, resolve(b, 0), params)
 		}
-		return []flow.Facts{b.keep(membersAnd(b.scope, members, flow.Drawn{}), connected)}
+		return []flow.Facts{b.keepMembers(connected, members, flow.Drawn{})}
 	})
 }
 
@@ -358,11 +354,11 @@ const (
 func (r *run) link(b *builder) []flow.Facts {
 	k := r.plan.leave(b.scope, b.gathered(keyed, keyed))
 	if r.asked.Method == job.Exact {
-		return []flow.Facts{b.keep(membersAnd(b.scope, r.plan.connect(b.scope, &k, r.temp), k.drawn), copiesPrefix)}
+		return []flow.Facts{b.keepMembers(copiesPrefix, r.plan.connect(b.scope, &k, r.temp), k.drawn)}
 	}
 	edges, copies := r.plan.edges(b.scope, &k, r.temp)
 	return []flow.Facts{
-		b.keep(membersAnd(b.scope, copies, k.drawn), copiesPrefix),
+		b.keepMembers(copiesPrefix, copies, k.drawn),
 		b.keepEdges(components.Spread(b.scope, edges, r.plan.parts()), edgesPrefix),
 	}
 }
@@ -402,12 +398,9 @@ func (r *run) slices(phase string) int {
 	return r.plan.SlicesOf(shardShare * float64(r.keptBytes(phase)))
 }
 
-// membersAnd adds members, and the documents drawn for a sample, to their lanes.
-func membersAnd(s beam.Scope, members flow.Members, drawn flow.Drawn) *exchange.Lanes {
-	lanes := exchange.New(s)
-	exchange.Enter(lanes, membersLane, members)
-	exchange.Enter(lanes, drawnLane, drawn)
-	return lanes
+// keepMembers writes members, and the documents drawn for a sample, to kept files.
+func (b *builder) keepMembers(name string, members flow.Members, drawn flow.Drawn) flow.Facts {
+	return b.keep(name, exchange.Enter(membersLane, members), exchange.Enter(drawnLane, drawn))
 }
 
 // setBytes estimates the total size of the sets of documents that are in components and are not copies.
@@ -440,16 +433,15 @@ func (r *run) verify(ctx context.Context) error {
 		return r.part(ctx, verified, func(b *builder) []flow.Facts {
 			of, drawn := members(b)
 			found := r.plan.compare(b.scope, of, drawn, r.temp)
-			return append(found.facts, b.keep(found.enter(b.scope), verified))
+			return append(found.facts, b.keep(verified, found.entries()...))
 		})
 	}
 	err := r.part(ctx, made, func(b *builder) []flow.Facts {
 		of, _ := members(b)
 		features := r.plan.features(b.scope, of, r.temp)
-		known, small := found{profiles: features.Profiles, copies: features.Copies}, exchange.New(b.scope)
-		exchange.Enter(small, setsLane, features.Sets)
+		known := found{profiles: features.Profiles, copies: features.Copies}
 		large := larger{sets: features.LargeSets, profiles: features.LargeProfiles, samples: features.Samples}
-		return append(b.keepLarger(large), b.keep(known.enter(b.scope), verified), b.keep(small, made))
+		return append(b.keepLarger(large), b.keep(verified, known.entries()...), b.keep(made, exchange.Enter(setsLane, features.Sets)))
 	})
 	if err != nil {
 		return err
@@ -457,7 +449,7 @@ func (r *run) verify(ctx context.Context) error {
 	err = r.part(ctx, joined, func(b *builder) []flow.Facts {
 		small := exchange.Of[flow.Sets](b.scope, b.gathered(made, made), setsLane, int(r.plan.componentShards()))
 		found, large := r.plan.joinSmall(b.scope, small, r.temp)
-		return slices.Concat(found.facts, b.keepLarger(large), []flow.Facts{b.keep(found.enter(b.scope), verified)})
+		return slices.Concat(found.facts, b.keepLarger(large), []flow.Facts{b.keep(verified, found.entries()...)})
 	})
 	if err != nil {
 		return err
@@ -465,7 +457,7 @@ func (r *run) verify(ctx context.Context) error {
 	return r.part(ctx, verified, func(b *builder) []flow.Facts {
 		_, drawn := members(b)
 		found := r.plan.joinLarge(b.scope, b.larger(), drawn, r.temp)
-		return append(found.facts, b.keep(found.enter(b.scope), verified))
+		return append(found.facts, b.keep(verified, found.entries()...))
 	})
 }
 
@@ -485,13 +477,9 @@ const (
 
 // keepLarger writes the collections from which large components are joined to kept files.
 func (b *builder) keepLarger(of larger) []flow.Facts {
-	sets, profiles, samples := exchange.New(b.scope), exchange.New(b.scope), exchange.New(b.scope)
-	exchange.Enter(sets, 0, of.sets)
-	exchange.Enter(profiles, 0, of.profiles)
-	facts := []flow.Facts{b.keep(sets, largeSetsPrefix), b.keep(profiles, largeProfilesPrefix)}
+	facts := []flow.Facts{b.keep(largeSetsPrefix, exchange.Enter(0, of.sets)), b.keep(largeProfilesPrefix, exchange.Enter(0, of.profiles))}
 	if beam.PCollection(of.samples).IsValid() {
-		exchange.Enter(samples, 0, of.samples)
-		facts = append(facts, b.keep(samples, samplesPrefix))
+		facts = append(facts, b.keep(samplesPrefix, exchange.Enter(0, of.samples)))
 	}
 	return facts
 }
@@ -508,12 +496,10 @@ func (b *builder) larger() larger {
 func (r *run) decide(b *builder) []flow.Facts {
 	found := r.plan.leaveFound(b.scope, b.files(verified))
 	rows := r.plan.decide(b.scope, &found, r.temp)
-	pairs, clusters, rest := exchange.New(b.scope), exchange.New(b.scope), exchange.New(b.scope)
-	exchange.Enter(pairs, pairRowsLane, rows.Pairs...)
-	exchange.Enter(clusters, clusterRowsLane, rows.Clusters...)
-	exchange.Enter(rest, removedRowsLane, rows.Removed...)
-	exchange.Enter(rest, droppedLane, rows.Dropped...)
-	return append(rows.Facts, b.keep(pairs, listed), b.keep(clusters, clustered), b.keep(rest, decided))
+	return append(rows.Facts,
+		b.keep(listed, exchange.Enter(pairRowsLane, rows.Pairs...)),
+		b.keep(clustered, exchange.Enter(clusterRowsLane, rows.Clusters...)),
+		b.keep(decided, exchange.Enter(removedRowsLane, rows.Removed...), exchange.Enter(droppedLane, rows.Dropped...)))
 }
 
 func (r *run) pairs(b *builder) []flow.Facts {
@@ -550,9 +536,7 @@ func (r *run) tables(b *builder) []flow.Facts {
 		Dropped: []flow.Dropped{exchange.Leave[flow.Dropped](b.scope, all, droppedLane)},
 	}
 	written := r.plan.tables(b.scope, &k, &rows, r.slices(decided), r.commit.Staged(), r.temp)
-	lanes := exchange.New(b.scope)
-	exchange.Enter(lanes, droppedLane, written.dropped...)
-	return append(written.facts, b.keep(lanes, tabled, r.batches...))
+	return append(written.facts, b.keepWaves(tabled, r.batches, exchange.Enter(droppedLane, written.dropped...)))
 }
 
 func (r *run) writeWaves(ctx context.Context) error {
@@ -636,9 +620,14 @@ type builder struct {
 	failed error
 }
 
-// keep writes the collections of lanes to kept files whose names begin with name.
-func (b *builder) keep(lanes *exchange.Lanes, name string, waves ...blocks.Range) flow.Facts {
-	return lanes.Write(exchange.Files{
+// keep writes collections to kept files whose names begin with name.
+func (b *builder) keep(name string, entries ...exchange.Entry) flow.Facts {
+	return b.keepWaves(name, nil, entries...)
+}
+
+// keepWaves is keep for collections that are read in waves.
+func (b *builder) keepWaves(name string, waves []blocks.Range, entries ...exchange.Entry) flow.Facts {
+	return exchange.New(b.scope, entries...).Write(exchange.Files{
 		Folder: b.run.commit.Kept(), Prefix: name + "-", Waves: waves,
 		Bytes: b.run.config.keptBytes(b.run.plan.KeyBytes()), Sync: b.run.config.Runner.Traits().OnCluster,
 	})
@@ -646,9 +635,7 @@ func (b *builder) keep(lanes *exchange.Lanes, name string, waves ...blocks.Range
 
 // keepEdges writes edges to kept files.
 func (b *builder) keepEdges(edges flow.Forests, name string) flow.Facts {
-	lanes := exchange.New(b.scope)
-	exchange.Enter(lanes, edgesLane, edges)
-	return b.keep(lanes, name)
+	return b.keep(name, exchange.Enter(edgesLane, edges))
 }
 
 // edges reads edges that keepEdges wrote.

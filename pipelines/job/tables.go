@@ -63,12 +63,16 @@ func (p *Plan) groupRows() int64 {
 	return cmp.Or(p.Request.GroupBytes, usualGroupRows)
 }
 
-// HeldRows returns how many bytes of rows each worker may hold, which leaves room for their sort keys. 0: the default.
-func (r *Running) HeldRows() int {
+// HeldRows returns how many bytes of rows each worker may hold, which leaves room for their sort keys.
+func (r *Running) HeldRows() int { return r.Share(2, leastRows, usualSlice) }
+
+// Share returns the usual number of bytes or, if there is a limit on memory, at most one of the given number of parts of
+// Step, but never less than least.
+func (r *Running) Share(parts, least, usual int) int {
 	if step := r.Step(); step > 0 {
-		return max(leastRows, min(step/2, usualSlice))
+		return max(least, min(step/parts, usual))
 	}
-	return 0
+	return usual
 }
 
 // Step returns each worker's share of the memory, or 0 if there is no limit.

@@ -46,27 +46,38 @@ type Lanes struct {
 	in    []beam.PCollection
 }
 
-// New returns Lanes without collections.
-func New(s beam.Scope) *Lanes { return &Lanes{scope: s.Scope("exchange")} }
+// An Entry adds collections to Lanes.
+type Entry func(*Lanes)
+
+// New returns Lanes with collections.
+func New(s beam.Scope, entries ...Entry) *Lanes {
+	l := &Lanes{scope: s.Scope("exchange")}
+	for _, enter := range entries {
+		enter(l)
+	}
+	return l
+}
 
 func (l *Lanes) add(fn any, c beam.PCollection) { l.in = append(l.in, beam.ParDo(l.scope, fn, c)) }
 
-// Enter adds collections to a lane. Zero collections are ignored.
+// Enter has collections travel in a lane. Zero collections are ignored.
 //
 //	KV<key, block> → KV<lane and key, block>
-func Enter[C exchanged](l *Lanes, lane Lane, cs ...C) {
-	for _, c := range cs {
-		if plain := beam.PCollection(c); plain.IsValid() {
-			l.add(&enterFn{lane}, plain)
+func Enter[C exchanged](lane Lane, cs ...C) Entry {
+	return func(l *Lanes) {
+		for _, c := range cs {
+			if plain := beam.PCollection(c); plain.IsValid() {
+				l.add(&enterFn{lane}, plain)
+			}
 		}
 	}
 }
 
-// EnterFacts adds facts, which become one group.
+// EnterFacts has facts travel as one group.
 //
 //	facts → KV<lane, fact>
-func (l *Lanes) EnterFacts(lane Lane, facts flow.Facts) {
-	l.add(&enterFactFn{lane}, beam.PCollection(facts))
+func EnterFacts(lane Lane, facts flow.Facts) Entry {
+	return func(l *Lanes) { l.add(&enterFactFn{lane}, beam.PCollection(facts)) }
 }
 
 func (l *Lanes) all() beam.PCollection { return beam.Flatten(l.scope, l.in...) }
