@@ -172,7 +172,7 @@ func (p *Plan) leave(s beam.Scope, all exchange.Arrived) (k keys) {
 // grouped sends all collections of the first read through one GroupByKey.
 func (p *Plan) grouped(s beam.Scope, k keys) keys {
 	entries := append(k.entries(), k.rest()...)
-	all := exchange.New(s, append(entries, exchange.EnterFacts(factsLane, k.facts))...).Group()
+	all := exchange.Group(s, append(entries, exchange.EnterFacts(factsLane, k.facts))...)
 	g := p.leave(s, all)
 	g.rejected = []flow.Rows[records.Rejected]{exchange.Leave[flow.Rows[records.Rejected]](s, all, rejectedLane)}
 	if p.Request.Writes(output.Documents) {

@@ -627,10 +627,10 @@ func (b *builder) keep(name string, entries ...exchange.Entry) flow.Facts {
 
 // keepWaves is keep for collections that are read in waves.
 func (b *builder) keepWaves(name string, waves []blocks.Range, entries ...exchange.Entry) flow.Facts {
-	return exchange.New(b.scope, entries...).Write(exchange.Files{
+	return exchange.Write(b.scope, exchange.Files{
 		Folder: b.run.commit.Kept(), Prefix: name + "-", Waves: waves,
 		Bytes: b.run.config.keptBytes(b.run.plan.KeyBytes()), Sync: b.run.config.Runner.Traits().OnCluster,
-	})
+	}, entries...)
 }
 
 // keepEdges writes edges to kept files.

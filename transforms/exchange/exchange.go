@@ -40,36 +40,29 @@ func (l Lane) enter(key int64) int64 { return int64(l)<<laneBits | key }
 // Key returns the key of a block or a group in the lane, without the lane.
 func (l Lane) Key(key int64) int64 { return key &^ (int64(l) << laneBits) }
 
-// Lanes collects collections that have entered their lanes.
-type Lanes struct {
-	scope beam.Scope
-	in    []beam.PCollection
-}
+// An Entry returns collections that have entered their lane.
+type Entry func(beam.Scope) []beam.PCollection
 
-// An Entry adds collections to Lanes.
-type Entry func(*Lanes)
-
-// New returns Lanes with collections.
-func New(s beam.Scope, entries ...Entry) *Lanes {
-	l := &Lanes{scope: s.Scope("exchange")}
-	for _, enter := range entries {
-		enter(l)
+// enter returns all entries as one collection.
+func enter(s beam.Scope, entries []Entry) beam.PCollection {
+	var all []beam.PCollection
+	for _, entry := range entries {
+		all = append(all, entry(s)...)
 	}
-	return l
+	return beam.Flatten(s, all...)
 }
-
-func (l *Lanes) add(fn any, c beam.PCollection) { l.in = append(l.in, beam.ParDo(l.scope, fn, c)) }
 
 // Enter has collections travel in a lane. Zero collections are ignored.
 //
 //	KV<key, block> → KV<lane and key, block>
 func Enter[C exchanged](lane Lane, cs ...C) Entry {
-	return func(l *Lanes) {
+	return func(s beam.Scope) (all []beam.PCollection) {
 		for _, c := range cs {
 			if plain := beam.PCollection(c); plain.IsValid() {
-				l.add(&enterFn{lane}, plain)
+				all = append(all, beam.ParDo(s, &enterFn{lane}, plain))
 			}
 		}
+		return all
 	}
 }
 
@@ -77,16 +70,17 @@ func Enter[C exchanged](lane Lane, cs ...C) Entry {
 //
 //	facts → KV<lane, fact>
 func EnterFacts(lane Lane, facts flow.Facts) Entry {
-	return func(l *Lanes) { l.add(&enterFactFn{lane}, beam.PCollection(facts)) }
+	return func(s beam.Scope) []beam.PCollection {
+		return []beam.PCollection{beam.ParDo(s, &enterFactFn{lane}, beam.PCollection(facts))}
+	}
 }
-
-func (l *Lanes) all() beam.PCollection { return beam.Flatten(l.scope, l.in...) }
 
 // Group groups all that entered. One GroupByKey.
 //
 //	KV<lane and key, block> → KV<lane and key, group of blocks>
-func (l *Lanes) Group() Arrived {
-	return Arrived{grouped: beam.GroupByKey(l.scope, l.all())}
+func Group(s beam.Scope, entries ...Entry) Arrived {
+	s = s.Scope("exchange")
+	return Arrived{grouped: beam.GroupByKey(s, enter(s, entries))}
 }
 
 // Arrived is the output of an exchange.

@@ -45,8 +45,9 @@ func Wave(i int) string { return fmt.Sprintf("%04d", i) }
 // job count: failed attempts may have left others.
 //
 //	KV<lane and key, block> → facts
-func (l *Lanes) Write(files Files) flow.Facts {
-	return flow.Facts(beam.ParDo(l.scope, &writeFn{Files: files}, l.all()))
+func Write(s beam.Scope, files Files, entries ...Entry) flow.Facts {
+	s = s.Scope("exchange")
+	return flow.Facts(beam.ParDo(s, &writeFn{Files: files}, enter(s, entries)))
 }
 
 // A file has the blocks of each key together, after an index of the keys:
