@@ -355,8 +355,11 @@ func planned(ctx context.Context, r Request, temp, stdin string) (*Plan, error) 
 // checkSample returns a *UsageError for columns or an encoding that the sample does not have.
 func (p *Plan) checkSample(sampled, references source.Sampled) (err error) {
 	r := &p.Request
-	if err := cmp.Or(checkPlain(sampled, r), checkMatched(sampled, r.Texts.Rules, false), checkMatched(references, r.Texts.Rules, true)); err != nil {
-		return err
+	rules := r.Texts.Rules
+	for _, wrong := range []error{checkPlain(sampled, r), checkMatched(sampled, rules, false), checkMatched(references, rules, true)} {
+		if wrong != nil {
+			return wrong
+		}
 	}
 	texts, flag := r.Columns()
 	if p.missing, err = missing(flag, sampled, texts); err != nil {
