@@ -5,19 +5,19 @@ import (
 
 	"github.com/neardup/neardup/internal/terminal"
 	"github.com/neardup/neardup/output"
-	"github.com/neardup/neardup/pipelines/curve"
+	"github.com/neardup/neardup/pipelines/dedup"
 	"github.com/neardup/neardup/report"
 )
 
 type curveCmd struct {
-	curve.Config
+	dedup.CurveConfig
 	SVG  picture `name:"svg" placeholder:"FILE" help:"SVG file for the curve as a picture; must be new." group:"Curve"`
 	JSON bool    `name:"json" help:"Print the curve as JSON, not as a drawing." group:"Curve"`
 }
 
 // Run draws the curve.
 func (c *curveCmd) Run(s streams) error {
-	found, err := curve.Of(c.Config)
+	found, err := dedup.CurveOf(c.CurveConfig)
 	if err != nil {
 		return withHelp(err, "curve")
 	}

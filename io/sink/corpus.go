@@ -11,7 +11,6 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/sorted"
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
@@ -20,9 +19,9 @@ import (
 )
 
 func init() {
-	dofn.Register[keyRowsFn]()
-	dofn.Register[corpusFn]()
-	dofn.Register[listedFn]()
+	flow.Register[keyRowsFn]()
+	flow.Register[corpusFn]()
+	flow.Register[listedFn]()
 }
 
 // Corpus reads the input a third time and writes some of its batches to Output/corpus without the dropped records, as

@@ -12,15 +12,14 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/records"
 )
 
 func init() {
-	dofn.Register[aboutFn]()
-	dofn.Register[documentsFn]()
+	flow.Register[aboutFn]()
+	flow.Register[documentsFn]()
 }
 
 // About holds the listed records and what the tables say about them.

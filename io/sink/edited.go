@@ -12,11 +12,10 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/source"
 )
 
-func init() { dofn.Register[dropFn]() }
+func init() { flow.Register[dropFn]() }
 
 // Edited reads the input once more and writes it to Output/corpus without the dropped records and without the cut spans
 // of texts.

@@ -9,11 +9,10 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/output/index"
 )
 
-func init() { dofn.Register[keysFn]() }
+func init() { flow.Register[keysFn]() }
 
 // Keys writes the band keys of a segment's documents, each shard of a band to its file index.KeysFile.
 //

@@ -10,14 +10,14 @@ import (
 	"github.com/klauspost/compress/s2"
 
 	"github.com/neardup/neardup/blocks"
-	"github.com/neardup/neardup/internal/dofn"
+	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/io/sorted"
 )
 
 func init() {
-	dofn.Register[sliceFn]()
+	flow.Register[sliceFn]()
 	beam.RegisterFunction(packFn)
-	dofn.Register[runFn]()
+	flow.Register[runFn]()
 }
 
 // runs sorts the rows of each slice of a shard.

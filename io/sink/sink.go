@@ -16,7 +16,6 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/sorted"
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
@@ -27,9 +26,9 @@ import (
 func init() {
 	beam.RegisterFunction(underOneKey)
 	beam.RegisterFunction(noFact)
-	dofn.Register[everyFn]()
-	dofn.Register[ledgerFn]()
-	dofn.Register[failOnUnreadableFn]()
+	flow.Register[everyFn]()
+	flow.Register[ledgerFn]()
+	flow.Register[failOnUnreadableFn]()
 }
 
 // Params tell the workers where outputs go.

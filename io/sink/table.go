@@ -10,7 +10,6 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/output/index"
@@ -33,7 +32,7 @@ func init() {
 }
 
 func registerTable[T blocks.Row]() {
-	dofn.Register[tableFn[T]]()
+	flow.Register[tableFn[T]]()
 }
 
 // Table writes the rows of one table to Output/name, one Parquet file per shard, sorted by key. It counts the rows of a

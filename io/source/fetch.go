@@ -13,13 +13,12 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/reading"
 )
 
 func init() {
-	dofn.Register[fetchFn]()
+	flow.Register[fetchFn]()
 }
 
 var (

@@ -15,7 +15,6 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/internal/memory"
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/reading"
@@ -25,9 +24,9 @@ import (
 )
 
 func init() {
-	dofn.Register[splitsFn]()
-	dofn.Register[readFn]()
-	dofn.Register[spreadFn]()
+	flow.Register[splitsFn]()
+	flow.Register[readFn]()
+	flow.Register[spreadFn]()
 }
 
 var (

@@ -9,13 +9,12 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/sorted"
 )
 
 func init() {
-	dofn.Register[wantedFn]()
+	flow.Register[wantedFn]()
 }
 
 // FetchWanted reads documents again, and attaches to each the records for which it is wanted.

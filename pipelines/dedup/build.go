@@ -35,9 +35,8 @@ import (
 
 // Names of files in a run's temporary folder.
 const (
-	ledgerFile   = "ledger.jsonl"
-	exceededFile = "exceeded.json"
-	copiesFile   = "copies.json"
+	ledgerFile = "ledger.jsonl"
+	copiesFile = "copies.json"
 )
 
 // Plan determines the pipeline that Build builds.
@@ -62,7 +61,7 @@ func Build(s beam.Scope, p *Plan, staged output.Folder, temp string) {
 	if p.Request.Writes(output.Documents) {
 		written.facts = append(written.facts, p.documents(s, &keys, &rows, staged, temp))
 	}
-	sink.FailOnUnreadable(s, job.Inputs(temp), storage.Join(temp, exceededFile), p.Request.MaxRejected, keys.facts, written.rejected)
+	p.FailOnUnreadable(s, temp, keys.facts, written.rejected)
 	sink.Ledger(s, storage.Join(temp, ledgerFile), slices.Concat([]flow.Facts{keys.facts}, found.facts, written.facts)...)
 }
 
@@ -136,18 +135,22 @@ func (p *Plan) read(s beam.Scope, temp string, splits blocks.Range) keys {
 	return k
 }
 
-// enter adds the collections from which candidates are found to their lanes.
-func (k *keys) enter(s beam.Scope) *exchange.Lanes {
-	lanes := exchange.New(s)
-	exchange.Enter(lanes, bandsLane, k.signed.Bands)
-	exchange.Enter(lanes, firstsLane, k.signed.Firsts)
-	exchange.Enter(lanes, sizedLane, k.signed.Sized)
-	exchange.Enter(lanes, copiesLane, k.signed.Copies)
-	exchange.Enter(lanes, drawnLane, k.drawn)
-	return lanes
+// entries are those of the collections from which candidates are found.
+func (k *keys) entries() []exchange.Entry {
+	return []exchange.Entry{
+		exchange.Enter(bandsLane, k.signed.Bands), exchange.Enter(firstsLane, k.signed.Firsts), exchange.Enter(sizedLane, k.signed.Sized),
+		exchange.Enter(copiesLane, k.signed.Copies), exchange.Enter(drawnLane, k.drawn),
+	}
 }
 
-// leave returns the collections that enter added, after an exchange.
+// rest are the entries of the other collections.
+func (k *keys) rest() []exchange.Entry {
+	return []exchange.Entry{
+		exchange.Enter(rejectedLane, k.rejected...), exchange.Enter(droppedLane, k.dropped), exchange.Enter(listedLane, k.listed),
+	}
+}
+
+// leave returns the collections of entries, after an exchange.
 func (p *Plan) leave(s beam.Scope, all exchange.Arrived) (k keys) {
 	switch {
 	case p.Complete:
@@ -168,12 +171,8 @@ func (p *Plan) leave(s beam.Scope, all exchange.Arrived) (k keys) {
 
 // grouped sends all collections of the first read through one GroupByKey.
 func (p *Plan) grouped(s beam.Scope, k keys) keys {
-	lanes := k.enter(s)
-	exchange.Enter(lanes, rejectedLane, k.rejected...)
-	exchange.Enter(lanes, droppedLane, k.dropped)
-	exchange.Enter(lanes, listedLane, k.listed)
-	lanes.EnterFacts(factsLane, k.facts)
-	all := lanes.Group()
+	entries := append(k.entries(), k.rest()...)
+	all := exchange.Group(s, append(entries, exchange.EnterFacts(factsLane, k.facts))...)
 	g := p.leave(s, all)
 	g.rejected = []flow.Rows[records.Rejected]{exchange.Leave[flow.Rows[records.Rejected]](s, all, rejectedLane)}
 	if p.Request.Writes(output.Documents) {
@@ -272,17 +271,14 @@ func (p *Plan) edges(s beam.Scope, k *keys, temp string) (flow.Edges, flow.Membe
 	return flow.Flatten(s, append(edges, candidates.Buckets(s, k.bands, params))...), all
 }
 
-// enter adds the collections to their lanes.
-func (f *found) enter(s beam.Scope) *exchange.Lanes {
-	lanes := exchange.New(s)
-	exchange.Enter(lanes, profilesLane, f.profiles) // any of these may be absent
-	exchange.Enter(lanes, pairsLane, f.pairs)
-	exchange.Enter(lanes, linksLane, f.links)
-	exchange.Enter(lanes, copiedLane, f.copies)
-	return lanes
+// entries are those of the collections, any of which may be absent.
+func (f *found) entries() []exchange.Entry {
+	return []exchange.Entry{
+		exchange.Enter(profilesLane, f.profiles), exchange.Enter(pairsLane, f.pairs), exchange.Enter(linksLane, f.links), exchange.Enter(copiedLane, f.copies),
+	}
 }
 
-// leaveFound returns the collections that found.enter added, after an exchange.
+// leaveFound returns the collections of found.entries, after an exchange.
 func (p *Plan) leaveFound(s beam.Scope, all exchange.Arrived) (f found) {
 	f.profiles, f.copies = exchange.Leave[flow.Profiles](s, all, profilesLane), exchange.Leave[flow.Copies](s, all, copiedLane)
 	if p.Request.Method != job.Exact {
@@ -316,7 +312,7 @@ func (p *Plan) documents(s beam.Scope, k *keys, rows *decide.Rows, staged output
 // tables writes the tables rejected and removed.
 func (p *Plan) tables(s beam.Scope, k *keys, rows *decide.Rows, slices int, staged output.Folder, temp string) written {
 	writing := p.writing(staged, temp)
-	w := written{dropped: append(rows.Dropped, k.dropped), rejected: sink.Table(s, output.Rejected, p.rejectedSlices(), writing, k.rejected...)}
+	w := written{dropped: append(rows.Dropped, k.dropped), rejected: sink.Table(s, output.Rejected, p.RejectedSlices(), writing, k.rejected...)}
 	w.facts = append(rows.Facts,
 		w.rejected,
 		sink.Table(s, output.Removed, slices, writing, rows.Removed...),
@@ -333,10 +329,12 @@ func (p *Plan) corpus(s beam.Scope, dropped []flow.Dropped, staged output.Folder
 }
 
 func (p *Plan) writing(staged output.Folder, temp string) sink.Params {
-	return sink.Params{
-		Inputs: job.Inputs(temp), Output: staged, Sync: p.Config.Runner.Traits().OnCluster, Temp: temp,
-		GroupRows: p.GroupRows(), HeldRows: p.Config.HeldRows(), Pack: p.Request.GroupBytes > 0, Write: p.Request.Parts, Metadata: p.metadata(),
-	}
+	return p.Writing(temp, staged, p.Request.Parts, map[string]string{
+		"neardup.method":  p.Request.Method,
+		"neardup.same":    string(p.Request.Same),
+		"neardup.cluster": p.Request.Cluster,
+		"neardup.keep":    strings.Join(p.Request.Keep, " "),
+	})
 }
 
 // together reports whether one GroupByKey groups all collections of the first read.
@@ -582,16 +580,6 @@ func (p *Plan) files(temp, name string) sorted.Params {
 // usualCell returns the size of a cell, irrespective of memory.
 func (p *Plan) usualCell() int { return cmp.Or(p.Config.CellBytes, verify.DefaultCellBytes) }
 
-// metadata returns what each Parquet file says about its origin.
-func (p *Plan) metadata() map[string]string {
-	return p.Metadata(map[string]string{
-		"neardup.method":  p.Request.Method,
-		"neardup.same":    string(p.Request.Same),
-		"neardup.cluster": p.Request.Cluster,
-		"neardup.keep":    strings.Join(p.Request.Keep, " "),
-	})
-}
-
 const (
 	edgeBytes = components.EdgeBytes
 	// edgesPerDocument is a generous estimate; only copies repeat an edge in each band.
@@ -647,12 +635,6 @@ func (p *Plan) pairsPerDocument() float64 {
 // rowsPerDocument rows.
 func (p *Plan) slices(rowsPerDocument float64) int {
 	return p.Slices(float64(p.Documents)*rowsPerDocument, 0)
-}
-
-// rejectedSlices is slices for the table rejected: it may have a row for each document, and has one for each unreadable
-// record, with its bytes.
-func (p *Plan) rejectedSlices() int {
-	return p.Slices(float64(p.Documents+p.UnreadableRecords), float64(p.UnreadableBytes))
 }
 
 // documentsSlices is slices for the table documents, whose shards are files.

@@ -10,7 +10,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/neardup/neardup/io/sink"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/job"
@@ -122,27 +121,12 @@ func estimates(asked *job.Asked) bool {
 	return asked.Method == job.MinHash && asked.Family == signature.FSS
 }
 
-// request returns the request for a plan.
-func (c *Config) request(asked *job.Asked) job.Request {
-	r := job.Request{Asked: asked, Running: c.Running, Strict: asked.MaxRejected == sink.Limit{} && !c.DryRun}
-	r.GroupBytes = cmp.Or(r.GroupBytes, c.Runner.Traits().GroupBytes)
-	return r
-}
-
 // smallestCell is a minimum because each set is read more often the smaller cells are.
 const smallestCell = 1 << 20
 
 // cellBytes returns a cell size that leaves each worker room for the sets of two cells, and their index.
 func (c *Config) cellBytes() int {
-	step := c.Step()
-	switch {
-	case c.CellBytes > 0:
-		return c.CellBytes
-	case step > 0:
-		return max(smallestCell, min(step/4, verify.DefaultCellBytes))
-	default:
-		return verify.DefaultCellBytes
-	}
+	return cmp.Or(c.CellBytes, c.Share(4, smallestCell, verify.DefaultCellBytes))
 }
 
 // sendable returns how much a job may send: the sum over all tasks, whose shares are not quite equal. 0: no limit.
@@ -164,11 +148,7 @@ const (
 
 // keptBytes returns the size of the files that keep all bytes. It leaves each worker room for the one that it writes.
 func (c *Config) keptBytes(all int64) int {
-	usual := max(usualKept, int(all/mostKept))
-	if step := c.Step(); step > 0 {
-		return max(leastKept, min(step/2, usual))
-	}
-	return usual
+	return c.Share(2, leastKept, max(usualKept, int(all/mostKept)))
 }
 
 // usualGather is about how many bytes a worker gathers from files at once.
@@ -178,16 +158,10 @@ const usualGather = 16 << 20
 // with that. 0: the runner groups instead, because gathering would ask a remote store for small parts of all files,
 // unless the runner cannot group.
 func (c *Config) gatherBytes(folder string) int64 {
-	switch step := int64(c.Step()); {
-	case !storage.IsLocal(folder) && !c.Runner.Traits().Together:
+	if !storage.IsLocal(folder) && !c.Runner.Traits().Together {
 		return 0
-	case c.GatherBytes > 0:
-		return c.GatherBytes
-	case step > 0:
-		return max(leastKept, min(step/4, usualGather))
-	default:
-		return usualGather
 	}
+	return cmp.Or(c.GatherBytes, int64(c.Share(4, leastKept, usualGather)))
 }
 
 // leastRecords is a minimum because fewer records in memory mean more files.
@@ -196,11 +170,6 @@ const (
 	usualRecords = 16 << 20
 )
 
-// heldRecords returns a number that leaves each worker room for the records of six orders, and their sort keys. 0: the
-// usual number.
-func (c *Config) heldRecords() int {
-	if step := c.Step(); step > 0 {
-		return max(leastRecords, min(step/8, usualRecords))
-	}
-	return 0
-}
+// heldRecords returns how many bytes of records each worker may hold, which leaves room for those of six orders, and
+// their sort keys.
+func (c *Config) heldRecords() int { return c.Share(8, leastRecords, usualRecords) }

@@ -56,32 +56,32 @@ func Example(ctx context.Context, f *output.Finished, read TextsOf) (*records.Ex
 		return nil, err
 	}
 	example.TextA, example.TextB = texts[a], texts[b]
-	return example, tellFates(ctx, f, example)
+	example.FateA, example.FateB, err = fates(ctx, f, a, b)
+	return example, err
 }
 
-// tellFates records which of an example's documents was removed, if the first rows of the table say so.
-func tellFates(ctx context.Context, f *output.Finished, e *records.Example) error {
+// fates says whether two documents were kept or removed, if the first rows of the table say so.
+func fates(ctx context.Context, f *output.Finished, a, b records.Place) (fateA, fateB string, err error) {
 	if !f.Run.Parameters.Wrote(string(output.Removed)) {
-		return nil
+		return "", "", nil
 	}
-	fateA, fateB := "kept", "kept"
+	fateA, fateB = "kept", "kept"
 	looked := 0
 	for row, err := range output.Rows[records.Removed](ctx, f, output.Removed) {
 		if err != nil {
-			return err
+			return "", "", err
 		}
 		if looked++; looked > exampleRows {
-			return nil
+			return "", "", nil
 		}
-		if row.Source == e.Pair.SourceA && row.Position == e.Pair.PositionA {
+		switch (records.Place{Source: row.Source, Position: row.Position}) {
+		case a:
 			fateA = "removed"
-		}
-		if row.Source == e.Pair.SourceB && row.Position == e.Pair.PositionB {
+		case b:
 			fateB = "removed"
 		}
 	}
-	e.FateA, e.FateB = fateA, fateB
-	return nil
+	return fateA, fateB, nil
 }
 
 // Text returns the text of one document of a finished run, read again in the same way.

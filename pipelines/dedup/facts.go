@@ -20,7 +20,7 @@ import (
 const estimateTolerance = 4
 
 // account records the pipeline's results and checks that nothing is lost. It returns the files that were written.
-func (r *run) account(ctx context.Context, launch job.Launch) (*records.Manifest, error) {
+func (r *run) account(ctx context.Context) (*records.Manifest, error) {
 	if len(r.record.Steps) == 0 {
 		r.warn("the runner returned no counters, so run.json has no steps")
 	}
@@ -74,7 +74,7 @@ func (r *run) account(ctx context.Context, launch job.Launch) (*records.Manifest
 	}
 	files := job.Manifest(facts)
 	if r.config.MeasureRecall > 0 {
-		return files, r.measureRecall(ctx, launch, facts, files)
+		return files, r.measureRecall(ctx, facts, files)
 	}
 	return files, nil
 }

@@ -89,18 +89,19 @@ func Finish(ctx context.Context, f Finishing) (*records.Run, error) {
 	defer storage.Forget(job.Inputs(r.temp))
 	ending, done := commit.Ending(ctx)
 	defer done()
-	err = r.finish(ctx, f.Follow(h.Job))
+	r.launch = f.Follow(h.Job)
+	err = r.finish(ctx)
 	if left := r.leave(ctx, err); left != nil {
 		return &r.record, left
 	}
 	return &r.record, r.close(ending, job.Cause(ctx, err))
 }
 
-func (r *run) finish(ctx context.Context, follow job.Launch) error {
+func (r *run) finish(ctx context.Context) error {
 	if done, err := r.recovered(ctx, r.fingerprint); done || err != nil {
 		return job.Refused(err)
 	}
-	return r.complete(ctx, follow, nil)
+	return r.complete(ctx, nil)
 }
 
 // restore sets the fields of the config that the end of a run needs.

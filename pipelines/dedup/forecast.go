@@ -14,7 +14,6 @@ import (
 	"github.com/neardup/neardup/kernels/radix"
 	"github.com/neardup/neardup/kernels/unionfind"
 	"github.com/neardup/neardup/output"
-	"github.com/neardup/neardup/pipelines/curve"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/transforms/components"
 )
@@ -32,7 +31,7 @@ func (p *Plan) forecast(ctx context.Context, inForce records.InForce) (*records.
 		Short: s.short(), Workers: p.clusterWorkers(),
 	}
 	if p.Choice.Rows > 0 {
-		if f.Curve, err = curve.Of(curve.Config{Bands: p.Choice.Bands, Rows: p.Choice.Rows}); err != nil {
+		if f.Curve, err = CurveOf(CurveConfig{Bands: p.Choice.Bands, Rows: p.Choice.Rows}); err != nil {
 			return nil, err
 		}
 	}

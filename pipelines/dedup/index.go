@@ -2,8 +2,6 @@ package dedup
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -209,14 +207,11 @@ func (r *run) checkBatch(ctx context.Context) error {
 	if r.adding == nil {
 		return nil
 	}
-	hash := sha256.New()
-	encoder := json.NewEncoder(hash)
-	in := r.plan.Listing.Inputs
-	encode := func(file ...any) { _ = encoder.Encode(file) } // writing to a hash never fails
-	if err := eachFile(ctx, in, in.References(), encode); err != nil {
+	sum, in := newDigest(), r.plan.Listing.Inputs
+	if err := sum.addFiles(ctx, in, in.References()); err != nil {
 		return err
 	}
-	r.batch = hex.EncodeToString(hash.Sum(nil))
+	r.batch = sum.String()
 	if s, ok := r.adding.Has(r.batch); ok {
 		return &InIndexError{r.index.Dir, s}
 	}
@@ -238,7 +233,7 @@ func (e *InIndexError) Error() string {
 func (*InIndexError) Status() int { return 3 }
 
 // addSegment writes the run's segment, which becomes part of the index once the output is published.
-func (r *run) addSegment(ctx context.Context, launch job.Launch) error {
+func (r *run) addSegment(ctx context.Context) error {
 	if r.adding == nil {
 		return nil
 	}
@@ -251,12 +246,12 @@ func (r *run) addSegment(ctx context.Context, launch job.Launch) error {
 	}}
 	in := r.plan.Listing.Inputs
 	if in.Len() > in.References() {
-		if err := r.storeDocuments(ctx, launch, folder); err != nil {
+		if err := r.storeDocuments(ctx, folder); err != nil {
 			return err
 		}
 	}
 	if r.index.HasKeys() && r.segment.Runs[0].Kept+r.segment.Runs[0].Removed > 0 {
-		if err := r.storeKeys(ctx, launch, folder); err != nil {
+		if err := r.storeKeys(ctx, folder); err != nil {
 			return err
 		}
 	}
@@ -264,9 +259,9 @@ func (r *run) addSegment(ctx context.Context, launch job.Launch) error {
 }
 
 // storeDocuments writes the segment's tables, using the output's table removed, which is already written.
-func (r *run) storeDocuments(ctx context.Context, launch job.Launch, folder output.Folder) error {
+func (r *run) storeDocuments(ctx context.Context, folder output.Folder) error {
 	p := r.plan
-	return r.store(ctx, launch, r.temp, folder, func(s beam.Scope, writing sink.Params) []flow.Facts {
+	return r.store(ctx, r.temp, folder, func(s beam.Scope, writing sink.Params) []flow.Facts {
 		in := p.Listing.Inputs
 		_, compared, _ := p.Read(s, r.temp, in.SplitsOfInputs())
 		kept, removed := segment.Rows(s, compared, segment.Params{Inputs: job.Inputs(r.temp), Output: r.commit.Staged()})
@@ -276,7 +271,7 @@ func (r *run) storeDocuments(ctx context.Context, launch job.Launch, folder outp
 }
 
 // storeKeys reads the tables of the segment, as later runs do, and writes the keys of their documents.
-func (r *run) storeKeys(ctx context.Context, launch job.Launch, folder output.Folder) error {
+func (r *run) storeKeys(ctx context.Context, folder output.Folder) error {
 	own := *r.index
 	own.Segments = []index.Segment{r.segment}
 	of, plan, err := r.plan.OfSegment(ctx, &own)
@@ -292,7 +287,7 @@ func (r *run) storeKeys(ctx context.Context, launch job.Launch, folder output.Fo
 	}
 	defer of.Forget(job.Inputs(temp))
 	r.segment.ShardBits = plan.Layout.ShardBits
-	return r.store(ctx, launch, temp, folder, func(s beam.Scope, writing sink.Params) []flow.Facts {
+	return r.store(ctx, temp, folder, func(s beam.Scope, writing sink.Params) []flow.Facts {
 		docs := source.Read(s, plan.Source(temp))
 		signed := signature.Sign(s, docs.Blocks, plan.Signature(temp))
 		return []flow.Facts{docs.Facts, sink.Keys(s, signed.Bands, plan.Layout.ShardBits, r.segment.Starts(), writing)}
@@ -300,14 +295,12 @@ func (r *run) storeKeys(ctx context.Context, launch job.Launch, folder output.Fo
 }
 
 // store runs a pipeline that writes files of the segment.
-func (r *run) store(
-	ctx context.Context, launch job.Launch, temp string, folder output.Folder, build func(beam.Scope, sink.Params) []flow.Facts,
-) error {
+func (r *run) store(ctx context.Context, temp string, folder output.Folder, build func(beam.Scope, sink.Params) []flow.Facts) error {
 	writing := r.plan.writing(folder, temp)
 	writing.Write, writing.Sync, writing.Stored = []output.Part{output.Kept, output.Removed}, true, true
 	pipeline, scope := beam.NewPipelineWithRoot()
 	sink.Ledger(scope, storage.Join(temp, segmentFile), build(scope, writing)...)
-	if _, err := r.execute(ctx, launch, pipeline); err != nil {
+	if _, err := r.execute(ctx, pipeline); err != nil {
 		return err
 	}
 	facts, err := job.Ledger(ctx, storage.Join(temp, segmentFile))

@@ -1,6 +1,7 @@
 package dedup
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -99,9 +100,9 @@ func RebuildIndex(
 		return nil, err
 	}
 	config := Config{Spec: asked.Spec, How: job.How{Running: running}}
-	r := &run{config: config, asked: asked, index: &index.Index{Dir: dir, Generation: first}, record: records.Run{Job: commit.NewRun()}}
+	r := &run{config: config, asked: asked, index: &index.Index{Dir: dir, Generation: first}, launch: launch, record: records.Run{Job: commit.NewRun()}}
 	if r.segment, err = old.Copy(ctx, dir, r.record.Job); err == nil {
-		first.Segments, err = r.signAgain(ctx, launch)
+		first.Segments, err = r.signAgain(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(err, storage.RemoveAll(context.WithoutCancel(ctx), r.index.Folder(r.record.Job).Dir))
@@ -138,7 +139,7 @@ func asIndexed(spec records.Spec, x *index.Index, given []string) (records.Spec,
 }
 
 // signAgain writes the keys of the segment that becomes the first of an index.
-func (r *run) signAgain(ctx context.Context, launch job.Launch) ([]index.Segment, error) {
+func (r *run) signAgain(ctx context.Context) ([]index.Segment, error) {
 	r.index.Segments = []index.Segment{r.segment}
 	if kept, _ := r.index.Rows(); kept == 0 || !r.index.HasKeys() {
 		return r.index.Segments, nil
@@ -150,7 +151,7 @@ func (r *run) signAgain(ctx context.Context, launch job.Launch) ([]index.Segment
 		}
 		plan.Layout.ShardBits, plan.Layout.HashShards = r.segment.ShardBits, 1
 		r.temp, r.plan = temp, &Plan{Plan: plan, Config: r.config}
-		return r.storeKeys(ctx, launch, r.index.Folder(r.segment.Name))
+		return r.storeKeys(ctx, r.index.Folder(r.segment.Name))
 	})
 	return []index.Segment{r.segment}, err
 }
@@ -182,38 +183,27 @@ func AskedOf(x *index.Index) (*job.Asked, error) {
 }
 
 // DropFromIndex removes from the index at dir what a run added.
-func DropFromIndex(ctx context.Context, dir, run string) (dropped index.Dropped, err error) {
-	err = changeIndex(ctx, dir, func(w *index.Writer) error {
-		dropped, err = w.Drop(ctx, run)
-		return err
-	})
-	return dropped, err
+func DropFromIndex(ctx context.Context, dir, run string) (index.Dropped, error) {
+	return changeIndex(ctx, dir, func(w *index.Writer) (index.Dropped, error) { return w.Drop(ctx, run) })
 }
 
 // PruneIndex merges segments of the index at dir, and removes generations that are older than age.
-func PruneIndex(ctx context.Context, dir string, age time.Duration) (pruned index.Pruned, err error) {
-	err = changeIndex(ctx, dir, func(w *index.Writer) error {
-		pruned, err = w.Prune(ctx, age)
-		return err
-	})
-	return pruned, err
+func PruneIndex(ctx context.Context, dir string, age time.Duration) (index.Pruned, error) {
+	return changeIndex(ctx, dir, func(w *index.Writer) (index.Pruned, error) { return w.Prune(ctx, age) })
 }
 
-// changeIndex locks the index at dir and calls do with it.
-func changeIndex(ctx context.Context, dir string, do func(*index.Writer) error) error {
+// changeIndex locks the index at dir and returns what do does with it.
+func changeIndex[T any](ctx context.Context, dir string, do func(*index.Writer) (T, error)) (done T, err error) {
 	x, err := OpenIndex(ctx, dir)
 	if err != nil {
-		return err
+		return done, err
 	}
 	w, err := index.Lock(ctx, x.Dir, commit.NewRun(), storage.LockOptions{})
 	if err != nil {
-		return job.Refused(err)
+		return done, job.Refused(err)
 	}
 	if err = w.Recover(ctx); err == nil {
-		err = do(w)
+		done, err = do(w)
 	}
-	if closing := w.Close(ctx); err == nil {
-		err = closing
-	}
-	return err
+	return done, cmp.Or(err, w.Close(ctx))
 }

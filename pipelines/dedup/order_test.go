@@ -506,7 +506,7 @@ func parse(t *testing.T, config any, vars kong.Vars, args ...string) {
 // registered returns the DoFns that the module registers, as "package.name".
 func registered(t *testing.T) (names []string) {
 	t.Helper()
-	registration := regexp.MustCompile(`(?:dofn\.Register\[(\w+)[^(]*\]\(\)|beam\.RegisterFunction\((\w+)\))`)
+	registration := regexp.MustCompile(`(?:flow\.Register\[(\w+)[^(]*\]\(\)|beam\.RegisterFunction\((\w+)\))`)
 	for _, folder := range []string{"io", "transforms", "pipelines"} {
 		err := filepath.WalkDir(filepath.Join("../..", folder), func(path string, _ fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
@@ -514,7 +514,7 @@ func registered(t *testing.T) (names []string) {
 			}
 			code := read(t, path)
 			found := registration.FindAllStringSubmatch(code, -1)
-			if n := strings.Count(code, "beam.RegisterDoFn(") + strings.Count(code, "dofn.Register[") + strings.Count(code, "beam.RegisterFunction("); n != len(found) {
+			if n := strings.Count(code, "beam.RegisterDoFn(") + strings.Count(code, "flow.Register[") + strings.Count(code, "beam.RegisterFunction("); n != len(found) {
 				t.Errorf("%s: %d of %d registrations are understood", path, len(found), n)
 			}
 			for _, groups := range found {

@@ -28,20 +28,21 @@ const (
 	textTime  = 2 * time.Second
 )
 
-// draw writes the HTML report beside the tables. The run does not promise it: if it cannot be written, the run warns.
-func (r *run) draw(ctx context.Context, files *records.Manifest) {
-	if r.config.Draw == nil {
+// WritePage writes the HTML report of a run beside its tables, unless draw is nil. The run does not promise it: if it
+// cannot be written, the run warns. Reading texts takes at most limit.
+func WritePage(
+	ctx context.Context, run *records.Run, staged output.Folder, files *records.Manifest, draw Draw, texts TextsOf, limit time.Duration,
+) {
+	if draw == nil {
 		return
 	}
-	staged := &output.Finished{Folder: r.commit.Staged(), Run: r.record, Manifest: *files}
-	limit := max(textTime, time.Since(r.record.Started)/textShare)
-	page, err := page(ctx, staged, r.config.Draw, r.stagedTexts, limit)
+	page, err := page(ctx, &output.Finished{Folder: staged, Run: *run, Manifest: *files}, draw, texts, limit)
 	if err == nil {
 		_, err = storage.WriteBelow(ctx, staged.Dir, staged.Path(output.ReportFile), page)
 	}
-	r.record.Page = err == nil
+	run.Page = err == nil
 	if err != nil {
-		r.warn("%s could not be written: %v; neardup report makes it again", output.ReportFile, err)
+		run.Warnings = append(run.Warnings, fmt.Sprintf("%s could not be written: %v; neardup report makes it again", output.ReportFile, err))
 	}
 }
 
@@ -79,8 +80,8 @@ type Paging struct {
 	Draw      Draw
 }
 
-// pageTexts limits the time for reading texts when no run waits for it.
-const pageTexts = 10 * time.Minute
+// PageTexts limits the time for reading texts when nothing waits for them.
+const PageTexts = 10 * time.Minute
 
 // Page draws the HTML report of a finished output again.
 func Page(ctx context.Context, p Paging) error {
@@ -103,7 +104,7 @@ func Page(ctx context.Context, p Paging) error {
 			return err
 		}
 		f.Run.Parameters.NoText = f.Run.Parameters.NoText || p.NoText
-		write, err := page(ctx, f, p.Draw, Texts(f), pageTexts)
+		write, err := page(ctx, f, p.Draw, Texts(f), PageTexts)
 		if same, markErr := f.Unchanged(ctx); markErr == nil && !same {
 			continue // another output replaced it meanwhile
 		} else if err = errors.Join(err, markErr); err != nil {

@@ -3,8 +3,6 @@ package dedup
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -123,51 +121,45 @@ func (r *run) earlier() (*job.Layout, error) {
 	return nil, nil
 }
 
-// fingerprints maps each phase to a hash of everything that its result follows from.
-type fingerprints map[string]string
-
-// fingerprints returns those of the run's phases.
-func (r *run) fingerprints(ctx context.Context) (fingerprints, error) {
+// fingerprints returns for each phase a hash of everything that its result follows from.
+func (r *run) fingerprints(ctx context.Context) (map[string]string, error) {
 	p := r.plan
 	program, err := usage.Program()
 	if err != nil {
 		return nil, err
 	}
-	hash := sha256.New()
-	encoder := json.NewEncoder(hash)
-	encode := func(values ...any) { _ = encoder.Encode(values) } // writing to a hash never fails
-	encode(program, r.record.Formats, p.Listing.Inputs.Shards, p.Layout.Waves)
-	if err := eachFile(ctx, p.Listing.Inputs, 0, encode); err != nil {
+	sum := newDigest()
+	sum.add(program, r.record.Formats, p.Listing.Inputs.Shards, p.Layout.Waves)
+	if err := sum.addFiles(ctx, p.Listing.Inputs, 0); err != nil {
 		return nil, err
 	}
 	in := p.Listing.Inputs
 	for _, spans := range []*blocks.Spans{&in.Splits, &in.Pieces} {
 		for i := range spans.Len() {
-			encode(spans.At(i))
+			sum.add(spans.At(i))
 		}
 	}
 	fields := records.Fields(r.asked.Spec)
 	phases := records.Phases()
-	all := fingerprints{}
+	all := map[string]string{}
 	ending := func(phase string, of ...string) {
 		for _, name := range slices.Sorted(maps.Keys(fields)) {
 			if phases[name] == phase {
-				encode(name, fields[name].Interface())
+				sum.add(name, fields[name].Interface())
 			}
 		}
-		sum := hex.EncodeToString(hash.Sum(nil))
 		for _, name := range of {
-			all[name] = sum
+			all[name] = sum.String()
 		}
 	}
 	ending("plan", plain)
-	encode(p.Choice.Banding, p.Pieces, p.Complete, p.Layout)
+	sum.add(p.Choice.Banding, p.Pieces, p.Complete, p.Layout)
 	if p.Complete { // then components depend on these
-		encode(p.Threshold, p.batchBytes(p.Config.cellBytes()))
+		sum.add(p.Threshold, p.batchBytes(p.Config.cellBytes()))
 	}
-	encode(p.Request.Writes(output.Documents)) // only then are records listed
+	sum.add(p.Request.Writes(output.Documents)) // only then are records listed
 	ending("keys", prepared, keyed, linked, merged, contracted, resolved, connected)
-	encode(p.Threshold, p.componentShards())
+	sum.add(p.Threshold, p.componentShards())
 	ending("verify", made, joined, verified)
 	ending("decide", decided, listed, clustered, tabled, listing, copied)
 	return all, nil
@@ -177,10 +169,9 @@ func (r *run) fingerprints(ctx context.Context) (fingerprints, error) {
 const notice = slog.LevelInfo + 2
 
 // inPhases runs all phases that are not done yet.
-func (r *run) inPhases(ctx context.Context, launch job.Launch) error {
+func (r *run) inPhases(ctx context.Context) (err error) {
 	p := r.plan
-	prints, err := r.fingerprints(ctx)
-	if err != nil {
+	if r.prints, err = r.fingerprints(ctx); err != nil {
 		return err
 	}
 	if err := r.commit.BeginParts(ctx); err != nil {
@@ -189,48 +180,41 @@ func (r *run) inPhases(ctx context.Context, launch job.Launch) error {
 	p.Kept = r.commit.Kept()
 	left := len(r.commit.Parts())
 	kept, err := r.commit.Retain(ctx, func(of commit.Part) bool {
-		phase, _, _ := strings.Cut(of.Name, "-")
-		return of.Fingerprint == prints[phase]
+		print, known := r.prints[phaseOf(of.Name)]
+		return known && of.Fingerprint == print
 	})
 	if err != nil {
 		return err
 	}
 	in := p.Listing.Inputs
-	splits, batches := in.SplitWaves(p.Layout.Waves), in.BatchWaves(p.Layout.Waves)
-	splits = slices.DeleteFunc(splits, func(r blocks.Range) bool { r = p.ToRead(r); return r.First == r.End })
-	if !r.asked.Writes(output.Corpus) {
-		batches = nil
+	r.splits = slices.DeleteFunc(in.SplitWaves(p.Layout.Waves), func(r blocks.Range) bool { r = p.ToRead(r); return r.First == r.End })
+	if r.asked.Writes(output.Corpus) {
+		r.batches = in.BatchWaves(p.Layout.Waves)
 	}
 	switch {
 	case kept > 0:
 		slog.Log(ctx, notice, fmt.Sprintf("continuing an earlier run: %d of %d parts read, %d of %d written; %d MB kept",
-			r.done(keyed), len(splits), r.done(copied), len(batches), kept/1e6))
+			r.done(keyed), len(r.splits), r.done(copied), len(r.batches), kept/1e6))
 	case left > 0:
 		const removed = "starting from the beginning: removed what an earlier run had kept, because its input, flags or " +
 			"version of neardup differ"
 		slog.Log(ctx, notice, removed)
 	}
-	r.tell(splits, batches)
-	one := func(name string, build func(*builder) []flow.Facts) func() error {
-		return func() error { return r.part(ctx, launch, name, prints[name], build) }
+	r.tell()
+	one := func(name string, build func(*builder) []flow.Facts) func(context.Context) error {
+		return func(ctx context.Context) error { return r.part(ctx, name, build) }
 	}
-	phases := []func() error{
-		func() error { return r.prepare(ctx, launch, prints[prepared]) },
-		func() error { return r.readWaves(ctx, launch, prints, splits) },
-		func() error { return r.connect(ctx, launch, prints[connected]) },
-		func() error { return r.verify(ctx, launch, prints[verified]) },
-		one(decided, r.decide),
-		one(listed, r.pairs),
-		one(clustered, r.clusters),
-		one(tabled, func(b *builder) []flow.Facts { return r.tables(b, batches) }),
+	phases := []func(context.Context) error{
+		r.prepare, r.readWaves, r.connect, r.verify,
+		one(decided, r.decide), one(listed, r.pairs), one(clustered, r.clusters), one(tabled, r.tables),
 	}
 	if r.asked.Writes(output.Documents) {
 		phases = append(phases, one(listing, r.documents))
 	}
-	phases = append(phases, func() error { return r.writeWaves(ctx, launch, prints[copied], batches) })
+	phases = append(phases, r.writeWaves)
 	repeated := map[string]bool{}
 	for i := 0; i < len(phases); i++ {
-		if err := phases[i](); err != nil {
+		if err := phases[i](ctx); err != nil {
 			file, name := r.damaged(err)
 			if name == "" || repeated[name] {
 				return err
@@ -259,26 +243,22 @@ func (r *run) damaged(err error) (file, part string) {
 	return "", ""
 }
 
-func (r *run) readWaves(ctx context.Context, launch job.Launch, prints fingerprints, splits []blocks.Range) error {
+func (r *run) readWaves(ctx context.Context) error {
 	totals := sink.NewTotals(r.plan.Listing.Inputs.Inputs)
-	for i, wave := range splits {
+	for i, wave := range r.splits {
 		name := waveOf(keyed, i)
-		err := r.part(ctx, launch, name, prints[keyed], func(b *builder) []flow.Facts {
+		err := r.part(ctx, name, func(b *builder) []flow.Facts {
 			k := r.plan.read(b.scope, r.temp, wave)
-			rest := exchange.New(b.scope)
-			exchange.Enter(rest, rejectedLane, k.rejected...)
-			exchange.Enter(rest, droppedLane, k.dropped)
-			exchange.Enter(rest, listedLane, k.listed)
-			return []flow.Facts{k.facts, b.keep(k.enter(b.scope), name), b.keep(rest, waveOf(rejected, i))}
+			return []flow.Facts{k.facts, b.keep(name, k.entries()...), b.keep(waveOf(rejected, i), k.rest()...)}
 		})
 		if err == nil {
-			err = r.keepPlain(ctx, waveOf(plain, i), prints[plain])
+			err = r.keepPlain(ctx, waveOf(plain, i))
 		}
 		if err == nil {
 			err = eachFact(ctx, storage.Join(r.commit.Kept(), name+factsSuffix), totals.Add)
 		}
 		if err == nil {
-			err = r.checkRead(ctx, launch, prints[keyed], totals.Sum(), i+1 < len(splits))
+			err = r.checkRead(ctx, totals.Sum(), i+1 < len(r.splits))
 		}
 		if err != nil {
 			return err
@@ -289,14 +269,14 @@ func (r *run) readWaves(ctx context.Context, launch job.Launch, prints fingerpri
 
 // connect finds the components: in one call if it can hold the remaining edges, else in rounds. A repeated part may
 // choose other labels, so the parts after it are repeated as well.
-func (r *run) connect(ctx context.Context, launch job.Launch, fingerprint string) error {
+func (r *run) connect(ctx context.Context) error {
 	passed := []string{}
 	step := func(name string, build func(*builder) []flow.Facts) error {
 		passed = append(passed, name)
 		if err := r.forgetAfter(ctx, passed, linked, merged, contracted, resolved, connected); err != nil {
 			return err
 		}
-		return r.part(ctx, launch, name, fingerprint, build)
+		return r.part(ctx, name, build)
 	}
 	if err := step(linked, r.link); err != nil || r.asked.Method == job.Exact {
 		return err
@@ -343,7 +323,7 @@ func (r *run) connect(ctx context.Context, launch job.Launch, fingerprint string
 		} else {
 			members = components.Members(b.scope, resolve(b, 0), params)
 		}
-		return []flow.Facts{b.keep(membersAnd(b.scope, members, flow.Drawn{}), connected)}
+		return []flow.Facts{b.keepMembers(connected, members, flow.Drawn{})}
 	})
 }
 
@@ -353,8 +333,7 @@ func (r *run) forgetAfter(ctx context.Context, passed []string, phases ...string
 		return nil
 	}
 	for name := range r.commit.Parts() {
-		phase, _, _ := strings.Cut(name, "-")
-		if !slices.Contains(phases, phase) || slices.Contains(passed, name) {
+		if !slices.Contains(phases, phaseOf(name)) || slices.Contains(passed, name) {
 			continue
 		}
 		if err := r.commit.Forget(ctx, name); err != nil {
@@ -375,11 +354,11 @@ const (
 func (r *run) link(b *builder) []flow.Facts {
 	k := r.plan.leave(b.scope, b.gathered(keyed, keyed))
 	if r.asked.Method == job.Exact {
-		return []flow.Facts{b.keep(membersAnd(b.scope, r.plan.connect(b.scope, &k, r.temp), k.drawn), copiesPrefix)}
+		return []flow.Facts{b.keepMembers(copiesPrefix, r.plan.connect(b.scope, &k, r.temp), k.drawn)}
 	}
 	edges, copies := r.plan.edges(b.scope, &k, r.temp)
 	return []flow.Facts{
-		b.keep(membersAnd(b.scope, copies, k.drawn), copiesPrefix),
+		b.keepMembers(copiesPrefix, copies, k.drawn),
 		b.keepEdges(components.Spread(b.scope, edges, r.plan.parts()), edgesPrefix),
 	}
 }
@@ -419,12 +398,9 @@ func (r *run) slices(phase string) int {
 	return r.plan.SlicesOf(shardShare * float64(r.keptBytes(phase)))
 }
 
-// membersAnd adds members, and the documents drawn for a sample, to their lanes.
-func membersAnd(s beam.Scope, members flow.Members, drawn flow.Drawn) *exchange.Lanes {
-	lanes := exchange.New(s)
-	exchange.Enter(lanes, membersLane, members)
-	exchange.Enter(lanes, drawnLane, drawn)
-	return lanes
+// keepMembers writes members, and the documents drawn for a sample, to kept files.
+func (b *builder) keepMembers(name string, members flow.Members, drawn flow.Drawn) flow.Facts {
+	return b.keep(name, exchange.Enter(membersLane, members), exchange.Enter(drawnLane, drawn))
 }
 
 // setBytes estimates the total size of the sets of documents that are in components and are not copies.
@@ -448,41 +424,40 @@ func (r *run) counted(step string) (n int64) {
 
 // verify compares documents in one job or, if the runner cannot send their sets within one, in three: the first makes
 // the sets, the second joins small components, and the third joins large ones.
-func (r *run) verify(ctx context.Context, launch job.Launch, fingerprint string) error {
+func (r *run) verify(ctx context.Context) error {
 	members := func(b *builder) (flow.Members, flow.Drawn) {
 		all := b.files(copiesPrefix, connected)
 		return exchange.Leave[flow.Members](b.scope, all, membersLane), exchange.Leave[flow.Drawn](b.scope, all, drawnLane)
 	}
 	if r.isDone(verified) || !r.isDone(made) && r.carried() {
-		return r.part(ctx, launch, verified, fingerprint, func(b *builder) []flow.Facts {
+		return r.part(ctx, verified, func(b *builder) []flow.Facts {
 			of, drawn := members(b)
 			found := r.plan.compare(b.scope, of, drawn, r.temp)
-			return append(found.facts, b.keep(found.enter(b.scope), verified))
+			return append(found.facts, b.keep(verified, found.entries()...))
 		})
 	}
-	err := r.part(ctx, launch, made, fingerprint, func(b *builder) []flow.Facts {
+	err := r.part(ctx, made, func(b *builder) []flow.Facts {
 		of, _ := members(b)
 		features := r.plan.features(b.scope, of, r.temp)
-		known, small := found{profiles: features.Profiles, copies: features.Copies}, exchange.New(b.scope)
-		exchange.Enter(small, setsLane, features.Sets)
+		known := found{profiles: features.Profiles, copies: features.Copies}
 		large := larger{sets: features.LargeSets, profiles: features.LargeProfiles, samples: features.Samples}
-		return append(b.keepLarger(large), b.keep(known.enter(b.scope), verified), b.keep(small, made))
+		return append(b.keepLarger(large), b.keep(verified, known.entries()...), b.keep(made, exchange.Enter(setsLane, features.Sets)))
 	})
 	if err != nil {
 		return err
 	}
-	err = r.part(ctx, launch, joined, fingerprint, func(b *builder) []flow.Facts {
+	err = r.part(ctx, joined, func(b *builder) []flow.Facts {
 		small := exchange.Of[flow.Sets](b.scope, b.gathered(made, made), setsLane, int(r.plan.componentShards()))
 		found, large := r.plan.joinSmall(b.scope, small, r.temp)
-		return slices.Concat(found.facts, b.keepLarger(large), []flow.Facts{b.keep(found.enter(b.scope), verified)})
+		return slices.Concat(found.facts, b.keepLarger(large), []flow.Facts{b.keep(verified, found.entries()...)})
 	})
 	if err != nil {
 		return err
 	}
-	return r.part(ctx, launch, verified, fingerprint, func(b *builder) []flow.Facts {
+	return r.part(ctx, verified, func(b *builder) []flow.Facts {
 		_, drawn := members(b)
 		found := r.plan.joinLarge(b.scope, b.larger(), drawn, r.temp)
-		return append(found.facts, b.keep(found.enter(b.scope), verified))
+		return append(found.facts, b.keep(verified, found.entries()...))
 	})
 }
 
@@ -502,13 +477,9 @@ const (
 
 // keepLarger writes the collections from which large components are joined to kept files.
 func (b *builder) keepLarger(of larger) []flow.Facts {
-	sets, profiles, samples := exchange.New(b.scope), exchange.New(b.scope), exchange.New(b.scope)
-	exchange.Enter(sets, 0, of.sets)
-	exchange.Enter(profiles, 0, of.profiles)
-	facts := []flow.Facts{b.keep(sets, largeSetsPrefix), b.keep(profiles, largeProfilesPrefix)}
+	facts := []flow.Facts{b.keep(largeSetsPrefix, exchange.Enter(0, of.sets)), b.keep(largeProfilesPrefix, exchange.Enter(0, of.profiles))}
 	if beam.PCollection(of.samples).IsValid() {
-		exchange.Enter(samples, 0, of.samples)
-		facts = append(facts, b.keep(samples, samplesPrefix))
+		facts = append(facts, b.keep(samplesPrefix, exchange.Enter(0, of.samples)))
 	}
 	return facts
 }
@@ -525,12 +496,10 @@ func (b *builder) larger() larger {
 func (r *run) decide(b *builder) []flow.Facts {
 	found := r.plan.leaveFound(b.scope, b.files(verified))
 	rows := r.plan.decide(b.scope, &found, r.temp)
-	pairs, clusters, rest := exchange.New(b.scope), exchange.New(b.scope), exchange.New(b.scope)
-	exchange.Enter(pairs, pairRowsLane, rows.Pairs...)
-	exchange.Enter(clusters, clusterRowsLane, rows.Clusters...)
-	exchange.Enter(rest, removedRowsLane, rows.Removed...)
-	exchange.Enter(rest, droppedLane, rows.Dropped...)
-	return append(rows.Facts, b.keep(pairs, listed), b.keep(clusters, clustered), b.keep(rest, decided))
+	return append(rows.Facts,
+		b.keep(listed, exchange.Enter(pairRowsLane, rows.Pairs...)),
+		b.keep(clustered, exchange.Enter(clusterRowsLane, rows.Clusters...)),
+		b.keep(decided, exchange.Enter(removedRowsLane, rows.Removed...), exchange.Enter(droppedLane, rows.Dropped...)))
 }
 
 func (r *run) pairs(b *builder) []flow.Facts {
@@ -556,7 +525,7 @@ func (r *run) documents(b *builder) []flow.Facts {
 	return []flow.Facts{r.plan.documents(b.scope, &k, &rows, r.commit.Staged(), r.temp)}
 }
 
-func (r *run) tables(b *builder, batches []blocks.Range) []flow.Facts {
+func (r *run) tables(b *builder) []flow.Facts {
 	rest, all := b.files(rejected), b.files(decided)
 	k := keys{
 		rejected: []flow.Rows[records.Rejected]{exchange.Leave[flow.Rows[records.Rejected]](b.scope, rest, rejectedLane)},
@@ -567,14 +536,12 @@ func (r *run) tables(b *builder, batches []blocks.Range) []flow.Facts {
 		Dropped: []flow.Dropped{exchange.Leave[flow.Dropped](b.scope, all, droppedLane)},
 	}
 	written := r.plan.tables(b.scope, &k, &rows, r.slices(decided), r.commit.Staged(), r.temp)
-	lanes := exchange.New(b.scope)
-	exchange.Enter(lanes, droppedLane, written.dropped...)
-	return append(written.facts, b.keep(lanes, tabled, batches...))
+	return append(written.facts, b.keepWaves(tabled, r.batches, exchange.Enter(droppedLane, written.dropped...)))
 }
 
-func (r *run) writeWaves(ctx context.Context, launch job.Launch, fingerprint string, batches []blocks.Range) error {
-	for i, wave := range batches {
-		err := r.part(ctx, launch, waveOf(copied, i), fingerprint, func(b *builder) []flow.Facts {
+func (r *run) writeWaves(ctx context.Context) error {
+	for i, wave := range r.batches {
+		err := r.part(ctx, waveOf(copied, i), func(b *builder) []flow.Facts {
 			dropped := exchange.Leave[flow.Dropped](b.scope, b.files(waveOf(tabled, i)), droppedLane)
 			return []flow.Facts{r.plan.corpus(b.scope, []flow.Dropped{dropped}, r.commit.Staged(), r.temp, wave)}
 		})
@@ -587,6 +554,12 @@ func (r *run) writeWaves(ctx context.Context, launch job.Launch, fingerprint str
 
 // waveOf returns the name of a phase's wave i.
 func waveOf(phase string, i int) string { return phase + "-" + exchange.Wave(i) }
+
+// phaseOf returns the phase of a part.
+func phaseOf(part string) string {
+	phase, _, _ := strings.Cut(part, "-")
+	return phase
+}
 
 // isDone reports whether a part is done.
 func (r *run) isDone(part string) bool {
@@ -605,7 +578,7 @@ func (r *run) done(phase string) (n int) {
 }
 
 // tell announces what the remaining jobs will read, for progress.
-func (r *run) tell(splits, batches []blocks.Range) {
+func (r *run) tell() {
 	var pipelines [][]job.Read
 	add := func(name string, read job.Read, share float64) {
 		if !r.isDone(name) {
@@ -616,8 +589,8 @@ func (r *run) tell(splits, batches []blocks.Range) {
 	if r.asked.Prepares() {
 		add(prepared, job.First, 1)
 	}
-	for i := range splits {
-		add(waveOf(keyed, i), job.First, 1/float64(len(splits)))
+	for i := range r.splits {
+		add(waveOf(keyed, i), job.First, 1/float64(len(r.splits)))
 	}
 	add(linked, job.Second, 0)
 	add(connected, job.Second, 0)
@@ -628,8 +601,8 @@ func (r *run) tell(splits, batches []blocks.Range) {
 	if r.asked.Writes(output.Documents) {
 		add(listing, job.Second, 0)
 	}
-	for i := range batches {
-		add(waveOf(copied, i), job.Third, 1/float64(len(batches)))
+	for i := range r.batches {
+		add(waveOf(copied, i), job.Third, 1/float64(len(r.batches)))
 	}
 	if r.asked.MeasureRecall > 0 {
 		pipelines = append(pipelines, r.plan.Reads(job.First))
@@ -647,19 +620,22 @@ type builder struct {
 	failed error
 }
 
-// keep writes the collections of lanes to kept files whose names begin with name.
-func (b *builder) keep(lanes *exchange.Lanes, name string, waves ...blocks.Range) flow.Facts {
-	return lanes.Write(exchange.Files{
+// keep writes collections to kept files whose names begin with name.
+func (b *builder) keep(name string, entries ...exchange.Entry) flow.Facts {
+	return b.keepWaves(name, nil, entries...)
+}
+
+// keepWaves is keep for collections that are read in waves.
+func (b *builder) keepWaves(name string, waves []blocks.Range, entries ...exchange.Entry) flow.Facts {
+	return exchange.Write(b.scope, exchange.Files{
 		Folder: b.run.commit.Kept(), Prefix: name + "-", Waves: waves,
 		Bytes: b.run.config.keptBytes(b.run.plan.KeyBytes()), Sync: b.run.config.Runner.Traits().OnCluster,
-	})
+	}, entries...)
 }
 
 // keepEdges writes edges to kept files.
 func (b *builder) keepEdges(edges flow.Forests, name string) flow.Facts {
-	lanes := exchange.New(b.scope)
-	exchange.Enter(lanes, edgesLane, edges)
-	return b.keep(lanes, name)
+	return b.keep(name, exchange.Enter(edgesLane, edges))
 }
 
 // edges reads edges that keepEdges wrote.
@@ -696,7 +672,7 @@ func (b *builder) read(list string, hold int64, phases ...string) (all exchange.
 const factsSuffix = ".facts"
 
 // part runs the job that build builds, unless the part is done, and keeps the files that its facts list.
-func (r *run) part(ctx context.Context, launch job.Launch, name, fingerprint string, build func(*builder) []flow.Facts) error {
+func (r *run) part(ctx context.Context, name string, build func(*builder) []flow.Facts) error {
 	if r.isDone(name) {
 		return nil
 	}
@@ -710,7 +686,7 @@ func (r *run) part(ctx context.Context, launch job.Launch, name, fingerprint str
 	if err := r.plan.checkSent(b.sends); err != nil {
 		return err
 	}
-	ended, err := r.config.Execute(job.WithPart(ctx, name), launch, pipeline, r.temp)
+	ended, err := r.config.Execute(job.WithPart(ctx, name), r.launch, pipeline, r.temp)
 	for _, list := range b.lists {
 		storage.Forget(list)
 	}
@@ -741,11 +717,11 @@ func (r *run) part(ctx context.Context, launch job.Launch, name, fingerprint str
 		}
 		files = append(files, sample...)
 	}
-	return r.keepPart(ctx, name, fingerprint, files, ended)
+	return r.keepPart(ctx, name, files, ended)
 }
 
 // keepPart records that a part is done.
-func (r *run) keepPart(ctx context.Context, name, fingerprint string, files []commit.PartFile, ended job.Outcome) error {
+func (r *run) keepPart(ctx context.Context, name string, files []commit.PartFile, ended job.Outcome) error {
 	program, err := usage.Program()
 	if err != nil {
 		return err
@@ -758,15 +734,15 @@ func (r *run) keepPart(ctx context.Context, name, fingerprint string, files []co
 	if err != nil {
 		return err
 	}
-	return r.commit.Keep(ctx, commit.Part{Name: name, Fingerprint: fingerprint, Files: files, State: state})
+	return r.commit.Keep(ctx, commit.Part{Name: name, Fingerprint: r.prints[phaseOf(name)], Files: files, State: state})
 }
 
 // prepare runs Prepare as a part of the run.
-func (r *run) prepare(ctx context.Context, launch job.Launch, fingerprint string) error {
+func (r *run) prepare(ctx context.Context) error {
 	if r.isDone(prepared) || !r.asked.Prepares() {
 		return nil
 	}
-	stages, err := r.plan.Prepare(job.WithPart(ctx, prepared), launch, r.temp)
+	stages, err := r.plan.Prepare(job.WithPart(ctx, prepared), r.launch, r.temp)
 	if err != nil {
 		return r.cause(ctx, err)
 	}
@@ -774,11 +750,11 @@ func (r *run) prepare(ctx context.Context, launch job.Launch, fingerprint string
 	if err != nil {
 		return err
 	}
-	return r.keepPart(ctx, prepared, fingerprint, files, job.Outcome{Stages: stages})
+	return r.keepPart(ctx, prepared, files, job.Outcome{Stages: stages})
 }
 
 // keepPlain keeps the decompressed files that a wave left.
-func (r *run) keepPlain(ctx context.Context, name, fingerprint string) error {
+func (r *run) keepPlain(ctx context.Context, name string) error {
 	if !storage.IsLocal(r.temp) {
 		return nil
 	}
@@ -786,7 +762,7 @@ func (r *run) keepPlain(ctx context.Context, name, fingerprint string) error {
 	if err != nil || len(files) == 0 {
 		return err
 	}
-	return r.keepPart(ctx, name, fingerprint, files, job.Outcome{})
+	return r.keepPart(ctx, name, files, job.Outcome{})
 }
 
 // named returns the files of a folder whose names begin with prefix and that no part lists yet.
@@ -817,16 +793,16 @@ func (r *run) named(ctx context.Context, in commit.In, folder, prefix string) (f
 // checkRead writes the table rejected and returns a *TooManyUnreadableError if the run has more unreadable records than
 // it accepts. Before the last wave (more), a percentage cannot be judged, and a source may still turn out to have a
 // text column.
-func (r *run) checkRead(ctx context.Context, launch job.Launch, fingerprint string, sum sink.ReadTotals, more bool) error {
+func (r *run) checkRead(ctx context.Context, sum sink.ReadTotals, more bool) error {
 	limit := r.asked.MaxRejected
 	if more && (limit.Percent > 0 || sum.Unreadable <= limit.Records) || !limit.Exceeded(sum) {
 		return nil
 	}
-	err := r.part(ctx, launch, "unreadable", fingerprint, func(b *builder) []flow.Facts {
+	err := r.part(ctx, "unreadable", func(b *builder) []flow.Facts {
 		rest := b.files(rejected)
 		rows := exchange.Leave[flow.Rows[records.Rejected]](b.scope, rest, rejectedLane)
 		writing := r.plan.writing(r.commit.Staged(), r.temp)
-		return []flow.Facts{sink.Table(b.scope, output.Rejected, r.plan.rejectedSlices(), writing, rows)}
+		return []flow.Facts{sink.Table(b.scope, output.Rejected, r.plan.RejectedSlices(), writing, rows)}
 	})
 	return cmp.Or(err, error(&TooManyUnreadableError{ReadTotals: sum, More: more}))
 }

@@ -20,7 +20,7 @@ import (
 func TestFingerprintsOfFields(t *testing.T) {
 	r := planned(t, inputOf(t, "a.txt", "one\ntwo\n"))
 	r.plan.Request.Asked = &job.Asked{Measure: job.Jaccard}
-	prints := func() fingerprints {
+	prints := func() map[string]string {
 		of, err := r.fingerprints(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -56,7 +56,7 @@ func TestFingerprintsOfFields(t *testing.T) {
 // The choices and the input of a plan also determine which phases are repeated.
 func TestFingerprintsOfPlans(t *testing.T) {
 	in := inputOf(t, "a.txt", "one\ntwo\n")
-	prints := func(change func(*run)) fingerprints {
+	prints := func(change func(*run)) map[string]string {
 		r := planned(t, in)
 		r.asked = &job.Asked{Spec: records.Default()}
 		r.plan.Request.Asked = &job.Asked{Measure: job.Jaccard}
@@ -98,7 +98,7 @@ func TestFingerprintsOfPlans(t *testing.T) {
 		r.plan.Request.Asked = &job.Asked{Measure: job.Jaccard, Parts: []output.Part{output.Documents}}
 	}, fromKeys...)
 	differs("the threshold", func(r *run) { r.plan.Threshold.Num++ }, rest...)
-	complete := func(change func(*run)) fingerprints {
+	complete := func(change func(*run)) map[string]string {
 		return prints(func(r *run) {
 			r.plan.Complete = true
 			r.plan.Sizes, r.plan.Shingles = map[int]int64{2: 2}, 4

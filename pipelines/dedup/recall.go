@@ -11,7 +11,6 @@ import (
 	"github.com/neardup/neardup/kernels/quality"
 	"github.com/neardup/neardup/kernels/unionfind"
 	"github.com/neardup/neardup/output"
-	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 )
 
@@ -46,7 +45,7 @@ const confidence = 0.95
 
 // measureRecall finds the true pairs of the sample that the main pipeline has drawn, and counts how many of them are in
 // the table of pairs.
-func (r *run) measureRecall(ctx context.Context, launch job.Launch, facts []blocks.Fact, files *records.Manifest) error {
+func (r *run) measureRecall(ctx context.Context, facts []blocks.Fact, files *records.Manifest) error {
 	m := &records.MeasuredRecall{}
 	for _, f := range facts {
 		if f.Kind == blocks.FactSample {
@@ -57,7 +56,7 @@ func (r *run) measureRecall(ctx context.Context, launch job.Launch, facts []bloc
 	if m.Sample > 0 {
 		pipeline, scope := beam.NewPipelineWithRoot()
 		buildMeasurement(scope, r.plan, r.temp)
-		_, err := r.execute(ctx, launch, pipeline)
+		_, err := r.execute(ctx, pipeline)
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"log/slog"
 	"maps"
 	"path"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
+	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/internal/usage"
 	"github.com/neardup/neardup/io/sink"
 	"github.com/neardup/neardup/io/source"
@@ -58,7 +60,7 @@ func (j *Job) Run(ctx context.Context, launch job.Launch) (*records.Run, error) 
 	if err != nil {
 		return nil, err
 	}
-	r.from, r.index = j.from, j.index
+	r.from, r.index, r.launch = j.from, j.index, launch
 	if j.config.DryRun {
 		return &r.record, r.dryRun(ctx)
 	}
@@ -68,7 +70,7 @@ func (j *Job) Run(ctx context.Context, launch job.Launch) (*records.Run, error) 
 	if err := r.open(ctx); err != nil {
 		return &r.record, r.besides(ctx, err)
 	}
-	err = r.do(ctx, launch)
+	err = r.do(ctx)
 	if left := r.leave(ctx, err); left != nil {
 		return &r.record, left
 	}
@@ -158,6 +160,7 @@ type run struct {
 	asked   *job.Asked
 	from    *output.Finished
 	index   *index.Index
+	launch  job.Launch
 	output  string // absolute path, without links
 	temp    string
 	commit  *commit.Commit
@@ -165,6 +168,10 @@ type run struct {
 	plan    *Plan
 	planned planFacts
 	record  records.Run
+
+	// Of a run in phases: the phases' fingerprints, and the waves of the first and the last read.
+	prints          map[string]string
+	splits, batches []blocks.Range
 
 	// adding is the index that the run adds to, or nil; the run's batch becomes one segment of it.
 	adding  *index.Writer
@@ -290,7 +297,7 @@ func (r *run) besides(ctx context.Context, exists error) error {
 
 // makePlan plans, and records what was chosen.
 func (r *run) makePlan(ctx context.Context) error {
-	request := r.config.request(r.asked)
+	request := job.NewRequest(r.asked, r.config.Running, r.config.DryRun)
 	request.Index = r.index
 	var plan *job.Plan
 	var err error
@@ -369,7 +376,7 @@ func (r *run) warnOfColumns(sources []records.NoColumn, more string) {
 }
 
 // do plans, runs the pipeline, checks its facts and commits.
-func (r *run) do(ctx context.Context, launch job.Launch) (err error) {
+func (r *run) do(ctx context.Context) (err error) {
 	warnings := len(r.record.Warnings)
 	if err = r.makePlan(ctx); err != nil {
 		return err
@@ -392,48 +399,49 @@ func (r *run) do(ctx context.Context, launch job.Launch) (err error) {
 	}
 	defer r.plan.Forget(r.temp)
 	if r.plan.phased() {
-		if err := r.inPhases(ctx, launch); err != nil {
+		if err := r.inPhases(ctx); err != nil {
 			return r.cause(ctx, err)
 		}
-		return r.end(ctx, launch)
+		return r.end(ctx)
 	}
 	if _, err := r.commit.Retain(ctx, func(commit.Part) bool { return false }); err != nil {
 		return err
 	}
 	r.config.Tell(r.plan.reads(r.asked)...)
 	if r.from == nil {
-		if r.record.Stages, err = r.plan.Prepare(ctx, launch, r.temp); err != nil {
+		if r.record.Stages, err = r.plan.Prepare(ctx, r.launch, r.temp); err != nil {
 			return r.cause(ctx, err)
 		}
 	}
 	pipeline, scope := beam.NewPipelineWithRoot()
 	Build(scope, r.plan, r.commit.Staged(), r.temp)
-	return r.complete(ctx, launch, pipeline)
+	return r.complete(ctx, pipeline)
 }
 
 // complete runs the pipeline of the tables and the corpus, checks its facts and commits.
-func (r *run) complete(ctx context.Context, launch job.Launch, pipeline *beam.Pipeline) error {
-	ended, err := r.execute(ctx, launch, pipeline)
+func (r *run) complete(ctx context.Context, pipeline *beam.Pipeline) error {
+	ended, err := r.execute(ctx, pipeline)
 	if err != nil {
 		errors.As(err, &r.goesOn)
 		return err
 	}
 	r.record.Steps = counters(ended.Result)
-	return r.end(ctx, launch)
+	return r.end(ctx)
 }
 
 // end checks the facts of a run whose jobs are complete, and commits.
-func (r *run) end(ctx context.Context, launch job.Launch) error {
-	files, err := r.account(ctx, launch)
+func (r *run) end(ctx context.Context) error {
+	files, err := r.account(ctx)
 	if err != nil {
 		return err
 	}
-	if err := r.addSegment(ctx, launch); err != nil {
+	if err := r.addSegment(ctx); err != nil {
 		return err
 	}
 	r.record.Status = "done"
 	r.measure()
-	r.draw(ctx, files)
+	limit := max(textTime, time.Since(r.record.Started)/textShare)
+	WritePage(ctx, &r.record, r.commit.Staged(), files, r.config.Draw, r.stagedTexts, limit)
 	r.measure()
 	if err := r.commit.Publish(ctx, r.fingerprint, files, &r.record); err != nil {
 		return job.Refused(err)
@@ -465,37 +473,49 @@ func (r *run) recovered(ctx context.Context, fingerprint string) (bool, error) {
 // identify returns the run's fingerprint, a hash of its input and settings by which a later run recognises the same
 // run. Settings of how it runs are not part of it.
 func (r *run) identify(ctx context.Context) (string, error) {
-	hash := sha256.New()
-	encoder := json.NewEncoder(hash)
-	_ = encoder.Encode([]any{r.record.Parameters, r.record.Given, r.record.Formats, r.record.Version, r.config.From}) // a hash never fails
 	versions, err := r.versions(ctx)
-	_ = encoder.Encode(versions)
 	r.record.Input.Versions = versions
-	return hex.EncodeToString(hash.Sum(nil)), err
+	sum := newDigest()
+	sum.add(r.record.Parameters, r.record.Given, r.record.Formats, r.record.Version, r.config.From, versions)
+	return sum.String(), err
 }
 
 // versions returns a hash of the paths, sizes and versions of all input files.
 func (r *run) versions(ctx context.Context) (string, error) {
-	hash := sha256.New()
-	encoder := json.NewEncoder(hash)
-	err := eachFile(ctx, r.plan.Listing.Inputs, 0, func(file ...any) { _ = encoder.Encode(file) }) // a hash never fails
-	return hex.EncodeToString(hash.Sum(nil)), err
+	sum := newDigest()
+	err := sum.addFiles(ctx, r.plan.Listing.Inputs, 0)
+	return sum.String(), err
 }
 
-// eachFile calls do with the path, size and version of each input file, from the given one on.
-func eachFile(ctx context.Context, in *source.Inputs, first int, do func(file ...any)) error {
+// digest is a hash of values, as JSON.
+type digest struct {
+	hash.Hash
+	encoder *json.Encoder
+}
+
+func newDigest() digest {
+	sum := sha256.New()
+	return digest{sum, json.NewEncoder(sum)}
+}
+
+func (d digest) add(values ...any) { _ = d.encoder.Encode(values) } // writing to a hash never fails
+
+// addFiles adds the path, size and version of each input file, from the given one on.
+func (d digest) addFiles(ctx context.Context, in *source.Inputs, first int) error {
 	for i := first; i < in.Len(); i++ {
 		f, _, err := in.Listed(ctx, i)
 		if err != nil {
 			return err
 		}
-		do(f.Path, f.Size, f.Version)
+		d.add(f.Path, f.Size, f.Version)
 	}
 	return nil
 }
 
-func (r *run) execute(ctx context.Context, launch job.Launch, pipeline *beam.Pipeline) (job.Outcome, error) {
-	ended, err := r.config.Execute(ctx, launch, pipeline, r.temp)
+func (d digest) String() string { return hex.EncodeToString(d.Sum(nil)) }
+
+func (r *run) execute(ctx context.Context, pipeline *beam.Pipeline) (job.Outcome, error) {
+	ended, err := r.config.Execute(ctx, r.launch, pipeline, r.temp)
 	if err != nil {
 		return job.Outcome{}, r.cause(ctx, err)
 	}
@@ -506,17 +526,12 @@ func (r *run) execute(ctx context.Context, launch job.Launch, pipeline *beam.Pip
 	return ended, nil
 }
 
-// cause returns why the pipeline failed: a *TooManyUnreadableError if it left such a file, else err.
+// cause returns why the pipeline failed: a *TooManyUnreadableError if it read too many such records, else err.
 func (r *run) cause(ctx context.Context, err error) error {
-	data, readErr := storage.ReadFile(ctx, storage.Join(r.temp, exceededFile))
-	if readErr != nil {
-		return err
+	if read := job.Exceeded(ctx, r.temp); read != nil {
+		return &TooManyUnreadableError{ReadTotals: *read}
 	}
-	exceeded := &TooManyUnreadableError{}
-	if err := json.Unmarshal(data, &exceeded.ReadTotals); err != nil {
-		return err
-	}
-	return exceeded
+	return err
 }
 
 // close ends the run: it records a failure if the run had begun, removes temporary files, and releases the locks.

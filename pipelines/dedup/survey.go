@@ -18,7 +18,6 @@ import (
 	"github.com/neardup/neardup/kernels/copies"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/lsh"
-	"github.com/neardup/neardup/kernels/script"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/verifier"
 	"github.com/neardup/neardup/pipelines/job"
@@ -101,7 +100,7 @@ func (p *Plan) takeSurvey(ctx context.Context) (*survey, error) {
 		return nil, err
 	}
 	var (
-		counter   = script.NewCounter()
+		counted   = newLetters()
 		words     = p.Spec.OfWords().New()
 		typed     = map[string][]string{}
 		numbers   = map[string]int32{}
@@ -158,7 +157,7 @@ func (p *Plan) takeSurvey(ctx context.Context) (*survey, error) {
 		if s.text < textsBytes {
 			s.texts[number].Add(d.Text)
 		}
-		counter.Add(d.Text)
+		counted.add(d.Text)
 		s.encodings[encodingOf(d)]++
 		if len(s.documents) <= typedRecords && columnErr == nil {
 			columnErr = s.addColumns(ctx, typed, d)
@@ -167,7 +166,7 @@ func (p *Plan) takeSurvey(ctx context.Context) (*survey, error) {
 	share := float64(used) / float64(time.Since(begun)) // of wall time, which other processes stretch alike
 	cpu = cpuSeconds() - cpu
 	s.reading, s.signing = (1-share)*cpu, share*cpu
-	s.scripts = counter.Letters()
+	s.scripts = counted.byScript()
 	if n := s.sampled.NotUTF8; n > 0 {
 		s.encodings[cmp.Or(s.sampled.Encoding, "not UTF-8")] += n
 	}

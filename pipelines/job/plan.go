@@ -16,6 +16,7 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/reading"
+	"github.com/neardup/neardup/io/sink"
 	"github.com/neardup/neardup/io/source"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/copies"
@@ -48,6 +49,12 @@ type Request struct {
 	Strict bool
 	// Index is the index that inputs are compared with, in place of Against, or nil.
 	Index *index.Index
+}
+
+// NewRequest returns the request of a run that writes an output, or only plans it.
+func NewRequest(asked *Asked, running Running, dryRun bool) Request {
+	running.GroupBytes = cmp.Or(running.GroupBytes, running.Runner.Traits().GroupBytes)
+	return Request{Asked: asked, Running: running, Strict: asked.MaxRejected == sink.Limit{} && !dryRun}
 }
 
 // Reading returns how the inputs are read; stdin is the file that holds standard input.
@@ -308,43 +315,8 @@ func planned(ctx context.Context, r Request, temp, stdin string) (*Plan, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := checkPlain(sampled.Sampled, &r); err != nil {
+	if err := p.checkSample(sampled.Sampled, references.Sampled); err != nil {
 		return nil, err
-	}
-	if err := checkMatched(sampled.Sampled, r.Texts.Rules, false); err != nil {
-		return nil, err
-	}
-	if err := checkMatched(references.Sampled, r.Texts.Rules, true); err != nil {
-		return nil, err
-	}
-	texts, flag := r.Columns()
-	if p.missing, err = missing(flag, sampled.Sampled, texts); err != nil {
-		return nil, err
-	}
-	text, id := p.reading.ReferenceFields.Text, p.reading.ReferenceFields.ID
-	if p.referencesMissing, err = missing("--against-text", references.Sampled, text); err != nil {
-		return nil, err
-	}
-	if err := checkID("--against-id", references.Sampled, id); err != nil && r.AgainstID != "" {
-		return nil, err
-	}
-	if p.NoColumn = sampled.NoColumn; len(p.NoColumn) > 0 && r.Strict && r.Limit == 0 {
-		return nil, Usage("%s %s: no sampled document of these sources has this column: %s; %s", flag, strings.Join(texts, ", "+flag+" "), NoColumn(p.NoColumn), NameColumn)
-	}
-	if err := checkID("--id", sampled.Sampled, r.ID); err != nil {
-		return nil, err
-	}
-	if sampled.MissingRank {
-		return nil, notThere("--keep "+strings.Join(r.Keep, ", --keep "), r.Rank.Column(), sampled.RankColumns, ", or leave out --keep")
-	}
-	if sampled.Encoding != "" && r.Strict {
-		others := "leaves the other files as they are"
-		if strings.HasPrefix(sampled.Encoding, "utf-16") {
-			others = "decodes every file; leave others out with --exclude"
-		}
-		return nil, Usage("%s, and %s is most likely %s: read it with --encoding %s, or compare its bytes with --invalid-utf8 keep --shingle char:9; "+
-			"such texts are in %d of %d sampled files, and --encoding %[4]s %[7]s",
-			records.OfAll(sampled.NotUTF8, sampled.NotUTF8+sampled.Documents, "sampled texts", "not UTF-8"), sampled.Wrong, sampled.Encoding, sampled.Encoding, sampled.WrongFiles, sampled.Files, others)
 	}
 	p.Encodings = sampled.Encodings
 	records.SortEncodings(p.Encodings)
@@ -378,6 +350,47 @@ func planned(ctx context.Context, r Request, temp, stdin string) (*Plan, error) 
 		p.Choice.Reason = "candidates come from column " + rule + ": " + p.Choice.Reason
 	}
 	return p, nil
+}
+
+// checkSample returns a *UsageError for columns or an encoding that the sample does not have.
+func (p *Plan) checkSample(sampled, references source.Sampled) (err error) {
+	r := &p.Request
+	rules := r.Texts.Rules
+	for _, wrong := range []error{checkPlain(sampled, r), checkMatched(sampled, rules, false), checkMatched(references, rules, true)} {
+		if wrong != nil {
+			return wrong
+		}
+	}
+	texts, flag := r.Columns()
+	if p.missing, err = missing(flag, sampled, texts); err != nil {
+		return err
+	}
+	text, id := p.reading.ReferenceFields.Text, p.reading.ReferenceFields.ID
+	if p.referencesMissing, err = missing("--against-text", references, text); err != nil {
+		return err
+	}
+	if err := checkID("--against-id", references, id); err != nil && r.AgainstID != "" {
+		return err
+	}
+	if p.NoColumn = sampled.NoColumn; len(p.NoColumn) > 0 && r.Strict && r.Limit == 0 {
+		return Usage("%s %s: no sampled document of these sources has this column: %s; %s", flag, strings.Join(texts, ", "+flag+" "), NoColumn(p.NoColumn), NameColumn)
+	}
+	if err := checkID("--id", sampled, r.ID); err != nil {
+		return err
+	}
+	if sampled.MissingRank {
+		return notThere("--keep "+strings.Join(r.Keep, ", --keep "), r.Rank.Column(), sampled.RankColumns, ", or leave out --keep")
+	}
+	if sampled.Encoding == "" || !r.Strict {
+		return nil
+	}
+	others := "leaves the other files as they are"
+	if strings.HasPrefix(sampled.Encoding, "utf-16") {
+		others = "decodes every file; leave others out with --exclude"
+	}
+	return Usage("%s, and %s is most likely %s: read it with --encoding %s, or compare its bytes with --invalid-utf8 keep --shingle char:9; "+
+		"such texts are in %d of %d sampled files, and --encoding %[4]s %[7]s",
+		records.OfAll(sampled.NotUTF8, sampled.NotUTF8+sampled.Documents, "sampled texts", "not UTF-8"), sampled.Wrong, sampled.Encoding, sampled.Encoding, sampled.WrongFiles, sampled.Files, others)
 }
 
 // limited returns how many of the documents, including references, are read with --limit.

@@ -31,8 +31,9 @@ import (
 
 // Names of files in a run's temporary folder.
 const (
-	inputsFile = "inputs"
-	readFile   = "read.jsonl"
+	inputsFile   = "inputs"
+	readFile     = "read.jsonl"
+	exceededFile = "exceeded.json"
 	// The dictionary of the signature classic: its offsets and, with a number appended, its parts.
 	dictionaryFile = "dictionary"
 	// The document frequencies of shingles: the total and, with a number appended, their parts.
@@ -121,6 +122,21 @@ func (p *Plan) ReadAlone(s beam.Scope, temp string) (compared flow.Documents, re
 	docs, compared, rejected := p.Read(s, temp, blocks.Range{})
 	sink.Ledger(s, storage.Join(temp, readFile), docs.Facts)
 	return compared, rejected
+}
+
+// FailOnUnreadable ends the job if more records are unreadable than the run accepts; Exceeded then says how many.
+// written are the facts of the table rejected.
+func (p *Plan) FailOnUnreadable(s beam.Scope, temp string, read, written flow.Facts) {
+	sink.FailOnUnreadable(s, Inputs(temp), storage.Join(temp, exceededFile), p.Request.MaxRejected, read, written)
+}
+
+// Exceeded returns what a job read that FailOnUnreadable has ended, else nil.
+func Exceeded(ctx context.Context, temp string) *sink.ReadTotals {
+	read, err := storage.Shared[sink.ReadTotals](ctx, storage.Join(temp, exceededFile))
+	if err != nil {
+		return nil
+	}
+	return read
 }
 
 // NothingReadError ends a run that could not read a single record.

@@ -1,7 +1,9 @@
 package passages
 
 import (
+	"cmp"
 	"math"
+	"strconv"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
@@ -104,10 +106,8 @@ func (r *Job) build(s beam.Scope, temp string, staged output.Folder) {
 func (r *Job) reject(
 	s beam.Scope, to sink.Params, read flow.Facts, rejected ...flow.Rows[records.Rejected],
 ) flow.Facts {
-	slices := r.plan.Slices(float64(r.plan.Documents+r.plan.UnreadableRecords), float64(r.plan.UnreadableBytes))
-	rejects := sink.Table(s, output.Rejected, slices, to, rejected...)
-	exceeded := storage.Join(to.Temp, exceededFile)
-	sink.FailOnUnreadable(s, to.Inputs, exceeded, r.plan.Request.MaxRejected, read, rejects)
+	rejects := sink.Table(s, output.Rejected, r.plan.RejectedSlices(), to, rejected...)
+	r.plan.FailOnUnreadable(s, to.Temp, read, rejects)
 	return rejects
 }
 
@@ -128,12 +128,11 @@ func (r *Job) mostPassages() float64 {
 }
 
 func (r *Job) writing(staged output.Folder, temp string) sink.Params {
-	return sink.Params{
-		Inputs: job.Inputs(temp), Output: staged, Sync: r.config.Runner.Traits().OnCluster, Temp: temp,
-		GroupRows: r.plan.GroupRows(), HeldRows: r.config.HeldRows(), Pack: r.plan.Request.GroupBytes > 0,
-		Paragraphs: steps.Whole(r.config.Whole) == steps.Paragraphs,
-		Write:      r.parts(), Metadata: r.metadata(),
-	}
+	to := r.plan.Writing(temp, staged, r.parts(), map[string]string{
+		"neardup.length": strconv.Itoa(*r.config.Length), "neardup.shingle": cmp.Or(r.config.Whole, "word"),
+	})
+	to.Paragraphs = steps.Whole(r.config.Whole) == steps.Paragraphs
+	return to
 }
 
 const (

@@ -3,11 +3,9 @@
 package passages
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"path"
 	"slices"
 	"strconv"
@@ -140,11 +138,10 @@ func (c *Config) validate() (*job.Asked, error) {
 
 // Names of files in a run's temporary folder.
 const (
-	ledgerFile   = "ledger.jsonl"
-	exceededFile = "exceeded.json"
-	filterFile   = "repeated"
-	itemsFile    = "items"
-	itemsLedger  = "items.jsonl"
+	ledgerFile  = "ledger.jsonl"
+	filterFile  = "repeated"
+	itemsFile   = "items"
+	itemsLedger = "items.jsonl"
 )
 
 // usualShare is the default of --item-share.
@@ -208,12 +205,8 @@ func (r *Job) Run(ctx context.Context, launch job.Launch) (*records.Run, error) 
 const Method = "passages"
 
 func (r *Job) makePlan(ctx context.Context, temp string) (err error) {
-	request := job.Request{
-		Asked: r.asked, Running: r.config.Running, Unsigned: true,
-		Reread: !r.config.DryRun && (!r.searches() || r.writes()),
-		Strict: r.asked.MaxRejected == sink.Limit{} && !r.config.DryRun,
-	}
-	request.GroupBytes = cmp.Or(request.GroupBytes, r.config.Runner.Traits().GroupBytes)
+	request := job.NewRequest(r.asked, r.config.Running, r.config.DryRun)
+	request.Unsigned, request.Reread = true, !r.config.DryRun && (!r.searches() || r.writes())
 	if r.plan, err = job.NewPlan(ctx, request, temp); err != nil {
 		return err
 	}
@@ -270,7 +263,10 @@ func (r *Job) do(ctx context.Context, temp string, staged output.Folder) (*recor
 	r.config.Tell(reads)
 	ended, err := r.config.Execute(ctx, r.launch, pipeline, temp)
 	if err != nil {
-		return nil, cause(ctx, temp, err)
+		if read := job.Exceeded(ctx, temp); read != nil {
+			err = &tooManyUnreadableError{*read}
+		}
+		return nil, err
 	}
 	r.record.Stages = append(r.record.Stages, ended.Stages...)
 	facts, err := job.Ledger(ctx, storage.Join(temp, ledgerFile))
@@ -281,17 +277,8 @@ func (r *Job) do(ctx context.Context, temp string, staged output.Folder) (*recor
 	if err := r.account(facts); err != nil {
 		return nil, err
 	}
-	r.draw(ctx, staged, files)
+	dedup.WritePage(ctx, &r.record, staged, files, r.config.Draw, r.texts, dedup.PageTexts)
 	return files, nil
-}
-
-// cause returns why the pipeline failed.
-func cause(ctx context.Context, temp string, err error) error {
-	exceeded, readErr := storage.Shared[sink.ReadTotals](ctx, storage.Join(temp, exceededFile))
-	if readErr != nil {
-		return err
-	}
-	return &tooManyUnreadableError{*exceeded}
 }
 
 // tooManyUnreadableError ends a run whose input has more unreadable records than it accepts.
@@ -402,26 +389,6 @@ func mostRepeated(sources map[string]*records.SourceRepeated) (most []records.So
 	return most[:min(len(most), records.MostSources)]
 }
 
-// draw writes the HTML report beside the tables. The run does not promise it: if it cannot be written, the run warns.
-func (r *Job) draw(ctx context.Context, staged output.Folder, files *records.Manifest) {
-	if r.config.Draw == nil {
-		return
-	}
-	var page bytes.Buffer
-	f := &output.Finished{Folder: staged, Run: r.record, Manifest: *files}
-	err := r.config.Draw(ctx, &page, f, r.texts)
-	if err == nil {
-		_, err = storage.WriteBelow(ctx, staged.Dir, staged.Path(output.ReportFile), func(w io.Writer) error {
-			_, err := page.WriteTo(w)
-			return err
-		})
-	}
-	if r.record.Page = err == nil; err != nil {
-		warning := fmt.Sprintf("%s could not be written: %v; neardup report makes it again", output.ReportFile, err)
-		r.record.Warnings = append(r.record.Warnings, warning)
-	}
-}
-
 // texts reads the texts of documents.
 func (r *Job) texts(ctx context.Context, of []records.Place) (map[records.Place]string, error) {
 	found, keys := map[records.Place]string{}, r.plan.Keys()
@@ -434,11 +401,4 @@ func (r *Job) texts(ctx context.Context, of []records.Place) (map[records.Place]
 		found[records.Place{Source: in.Source(doc.Key), Position: doc.Key.Position()}] = string(doc.Text)
 	})
 	return found, err
-}
-
-// metadata returns what each Parquet file says about its origin.
-func (r *Job) metadata() map[string]string {
-	return r.plan.Metadata(map[string]string{
-		"neardup.length": strconv.Itoa(*r.config.Length), "neardup.shingle": cmp.Or(r.config.Whole, "word"),
-	})
 }

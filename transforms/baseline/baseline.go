@@ -14,7 +14,6 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/shingle"
@@ -24,10 +23,10 @@ import (
 )
 
 func init() {
-	dofn.Register[setsFn]()
-	dofn.Register[sendFn]()
-	dofn.Register[bruteFn]()
-	dofn.Register[writePairsFn]()
+	flow.Register[setsFn]()
+	flow.Register[sendFn]()
+	flow.Register[bruteFn]()
+	flow.Register[writePairsFn]()
 }
 
 // Features are blocks of documents with the numbers by which they are compared: a verifier's features, or the values of

@@ -10,17 +10,16 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/transforms/gather"
 	"github.com/neardup/neardup/transforms/signature"
 )
 
 func init() {
-	dofn.Register[keysFn]()
-	dofn.Register[pairsFn]()
-	dofn.Register[byDocumentFn]()
-	dofn.Register[distinctFn]()
-	dofn.Register[verifyFn]()
+	flow.Register[keysFn]()
+	flow.Register[pairsFn]()
+	flow.Register[byDocumentFn]()
+	flow.Register[distinctFn]()
+	flow.Register[verifyFn]()
 }
 
 // Scopes of the steps, with which the names of their stages begin.

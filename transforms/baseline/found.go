@@ -9,7 +9,6 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/records"
@@ -17,8 +16,8 @@ import (
 )
 
 func init() {
-	dofn.Register[foundFn]()
-	dofn.Register[scoredFn]()
+	flow.Register[foundFn]()
+	flow.Register[scoredFn]()
 }
 
 // Found is a pair of documents, a before b. The bits of By are the methods that found it.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/transforms/gather"
@@ -15,11 +14,11 @@ import (
 )
 
 func init() {
-	dofn.Register[idsFn]()
-	dofn.Register[bucketRowsFn]()
-	dofn.Register[byFirstFn]()
-	dofn.Register[bySecondFn]()
-	dofn.Register[pairRowsFn]()
+	flow.Register[idsFn]()
+	flow.Register[bucketRowsFn]()
+	flow.Register[byFirstFn]()
+	flow.Register[bySecondFn]()
+	flow.Register[pairRowsFn]()
 }
 
 // Tables make table rows from the collections of Buckets.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/radix"
 	"github.com/neardup/neardup/output/index"
@@ -17,7 +16,7 @@ import (
 )
 
 func init() {
-	dofn.Register[bucketsFn]()
+	flow.Register[bucketsFn]()
 }
 
 var (

@@ -10,13 +10,12 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/radix"
 	"github.com/neardup/neardup/transforms/exchange"
 )
 
-func init() { dofn.Register[copiesFn]() }
+func init() { flow.Register[copiesFn]() }
 
 var (
 	firstsSeen  = beam.NewCounter("copies", "firsts")

@@ -7,15 +7,14 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/radix"
 	"github.com/neardup/neardup/transforms/gather"
 )
 
 func init() {
-	dofn.Register[tokensFn]()
-	dofn.Register[knownFn]()
+	flow.Register[tokensFn]()
+	flow.Register[knownFn]()
 }
 
 // Known finds the inputs that have the tokens of a document that the index has kept. That document alone decides about

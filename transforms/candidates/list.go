@@ -11,14 +11,13 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/transforms/gather"
 )
 
 func init() {
-	dofn.Register[copyKeysFn]()
-	dofn.Register[writeListFn]()
+	flow.Register[copyKeysFn]()
+	flow.Register[writeListFn]()
 }
 
 // List writes the keys of copies, which Copies and Known found, to the file Params.List. It also adds an empty block to

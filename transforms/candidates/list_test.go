@@ -15,7 +15,6 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/internal/beamtest"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/transforms/exchange"
@@ -26,7 +25,7 @@ func TestMain(m *testing.M) { beamtest.Main(m) }
 func init() {
 	beam.RegisterFunction(underKey)
 	beam.RegisterFunction(spell)
-	dofn.Register[underFn]()
+	flow.Register[underFn]()
 }
 
 // underKey emits a block under the key 3.

@@ -13,7 +13,6 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/unionfind"
@@ -22,9 +21,9 @@ import (
 )
 
 func init() {
-	dofn.Register[spreadFn]()
-	dofn.Register[forestFn]()
-	dofn.Register[membersFn]()
+	flow.Register[spreadFn]()
+	flow.Register[forestFn]()
+	flow.Register[membersFn]()
 }
 
 var (

@@ -9,7 +9,6 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/unionfind"
 	"github.com/neardup/neardup/transforms/exchange"
@@ -17,16 +16,16 @@ import (
 )
 
 func init() {
-	dofn.Register[blocksFn]()
-	dofn.Register[openFn]()
-	dofn.Register[hookFn]()
-	dofn.Register[contractFn]()
-	dofn.Register[askFn]()
-	dofn.Register[answerFn]()
-	dofn.Register[resolveFn]()
-	dofn.Register[countFn]()
-	dofn.Register[totalFn]()
-	dofn.Register[labelledFn]()
+	flow.Register[blocksFn]()
+	flow.Register[openFn]()
+	flow.Register[hookFn]()
+	flow.Register[contractFn]()
+	flow.Register[askFn]()
+	flow.Register[answerFn]()
+	flow.Register[resolveFn]()
+	flow.Register[countFn]()
+	flow.Register[totalFn]()
+	flow.Register[labelledFn]()
 }
 
 // Components that no worker can hold are found by a sequence of jobs, each of which leaves a smaller graph:

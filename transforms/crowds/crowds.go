@@ -6,14 +6,13 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/sorted"
 	"github.com/neardup/neardup/transforms/spool"
 	"github.com/neardup/neardup/transforms/verify"
 )
 
 func init() {
-	dofn.Register[passFn]()
+	flow.Register[passFn]()
 }
 
 var (

@@ -11,7 +11,6 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/internal/memory"
 	"github.com/neardup/neardup/io/sorted"
 	"github.com/neardup/neardup/io/storage"
@@ -21,7 +20,7 @@ import (
 	"github.com/neardup/neardup/transforms/verify"
 )
 
-func init() { dofn.Register[tellFn]() }
+func init() { flow.Register[tellFn]() }
 
 // Told is what samples tell about large components.
 type Told struct {

@@ -9,13 +9,12 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/transforms/gather"
 )
 
 func init() {
-	dofn.Register[firstsFn]()
-	dofn.Register[spreadFn]()
+	flow.Register[firstsFn]()
+	flow.Register[spreadFn]()
 }
 
 // Copies is like Survivors, for documents that have copies but no near pairs.

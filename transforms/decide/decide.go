@@ -9,7 +9,6 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/internal/memory"
 	"github.com/neardup/neardup/io/sorted"
 	"github.com/neardup/neardup/kernels/verifier"
@@ -18,7 +17,7 @@ import (
 )
 
 func init() {
-	dofn.Register[decideFn]()
+	flow.Register[decideFn]()
 }
 
 var clustersFound = beam.NewCounter("decide", "clusters")

@@ -9,15 +9,14 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/records"
 )
 
 func init() {
-	dofn.Register[enterFn]()
-	dofn.Register[enterFactFn]()
-	dofn.Register[leaveFn]()
-	dofn.Register[leaveFactFn]()
+	flow.Register[enterFn]()
+	flow.Register[enterFactFn]()
+	flow.Register[leaveFn]()
+	flow.Register[leaveFactFn]()
 }
 
 // exchanged lists the keyed collections of blocks that can share one collection.
@@ -41,42 +40,47 @@ func (l Lane) enter(key int64) int64 { return int64(l)<<laneBits | key }
 // Key returns the key of a block or a group in the lane, without the lane.
 func (l Lane) Key(key int64) int64 { return key &^ (int64(l) << laneBits) }
 
-// Lanes collects collections that have entered their lanes.
-type Lanes struct {
-	scope beam.Scope
-	in    []beam.PCollection
+// An Entry returns collections that have entered their lane.
+type Entry func(beam.Scope) []beam.PCollection
+
+// enter returns all entries as one collection.
+func enter(s beam.Scope, entries []Entry) beam.PCollection {
+	var all []beam.PCollection
+	for _, entry := range entries {
+		all = append(all, entry(s)...)
+	}
+	return beam.Flatten(s, all...)
 }
 
-// New returns Lanes without collections.
-func New(s beam.Scope) *Lanes { return &Lanes{scope: s.Scope("exchange")} }
-
-func (l *Lanes) add(fn any, c beam.PCollection) { l.in = append(l.in, beam.ParDo(l.scope, fn, c)) }
-
-// Enter adds collections to a lane. Zero collections are ignored.
+// Enter has collections travel in a lane. Zero collections are ignored.
 //
 //	KV<key, block> → KV<lane and key, block>
-func Enter[C exchanged](l *Lanes, lane Lane, cs ...C) {
-	for _, c := range cs {
-		if plain := beam.PCollection(c); plain.IsValid() {
-			l.add(&enterFn{lane}, plain)
+func Enter[C exchanged](lane Lane, cs ...C) Entry {
+	return func(s beam.Scope) (all []beam.PCollection) {
+		for _, c := range cs {
+			if plain := beam.PCollection(c); plain.IsValid() {
+				all = append(all, beam.ParDo(s, &enterFn{lane}, plain))
+			}
 		}
+		return all
 	}
 }
 
-// EnterFacts adds facts, which become one group.
+// EnterFacts has facts travel as one group.
 //
 //	facts → KV<lane, fact>
-func (l *Lanes) EnterFacts(lane Lane, facts flow.Facts) {
-	l.add(&enterFactFn{lane}, beam.PCollection(facts))
+func EnterFacts(lane Lane, facts flow.Facts) Entry {
+	return func(s beam.Scope) []beam.PCollection {
+		return []beam.PCollection{beam.ParDo(s, &enterFactFn{lane}, beam.PCollection(facts))}
+	}
 }
-
-func (l *Lanes) all() beam.PCollection { return beam.Flatten(l.scope, l.in...) }
 
 // Group groups all that entered. One GroupByKey.
 //
 //	KV<lane and key, block> → KV<lane and key, group of blocks>
-func (l *Lanes) Group() Arrived {
-	return Arrived{grouped: beam.GroupByKey(l.scope, l.all())}
+func Group(s beam.Scope, entries ...Entry) Arrived {
+	s = s.Scope("exchange")
+	return Arrived{grouped: beam.GroupByKey(s, enter(s, entries))}
 }
 
 // Arrived is the output of an exchange.

@@ -65,12 +65,12 @@ func TestShuffle(t *testing.T) {
 	}
 	blocks := func(values ...string) beam.PCollection { return beam.ParDo(s, underLength, list(values...)) }
 	const bands, firsts, facts, members Lane = 1, 2, 3, 4
-	lanes := New(s)
-	Enter(lanes, bands, flow.Bands(blocks("a", "b")), flow.Bands{}, flow.Bands(blocks("cc", "dd")))
-	Enter(lanes, firsts, flow.Firsts(blocks("e", "ff", "gg")))
-	lanes.EnterFacts(facts, flow.Facts(list("fact", "another")))
-	Enter(lanes, members, flow.Members(blocks("h", "i", "jj")))
-	all := lanes.Group()
+	all := Group(s,
+		Enter(bands, flow.Bands(blocks("a", "b")), flow.Bands{}, flow.Bands(blocks("cc", "dd"))),
+		Enter(firsts, flow.Firsts(blocks("e", "ff", "gg"))),
+		EnterFacts(facts, flow.Facts(list("fact", "another"))),
+		Enter(members, flow.Members(blocks("h", "i", "jj"))),
+	)
 	for _, lane := range []struct {
 		groups Groups
 		want   []any

@@ -16,15 +16,14 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/hash"
 )
 
 func init() {
-	dofn.Register[writeFn]()
-	dofn.Register[filesFn]()
-	dofn.Register[readFn]()
+	flow.Register[writeFn]()
+	flow.Register[filesFn]()
+	flow.Register[readFn]()
 }
 
 // Files configures the files that collections are written to.
@@ -46,8 +45,9 @@ func Wave(i int) string { return fmt.Sprintf("%04d", i) }
 // job count: failed attempts may have left others.
 //
 //	KV<lane and key, block> → facts
-func (l *Lanes) Write(files Files) flow.Facts {
-	return flow.Facts(beam.ParDo(l.scope, &writeFn{Files: files}, l.all()))
+func Write(s beam.Scope, files Files, entries ...Entry) flow.Facts {
+	s = s.Scope("exchange")
+	return flow.Facts(beam.ParDo(s, &writeFn{Files: files}, enter(s, entries)))
 }
 
 // A file has the blocks of each key together, after an index of the keys:

@@ -9,12 +9,12 @@ import (
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
-	"github.com/neardup/neardup/internal/dofn"
+	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/internal/parallel"
 	"github.com/neardup/neardup/io/storage"
 )
 
-func init() { dofn.Register[referFn]() }
+func init() { flow.Register[referFn]() }
 
 // Groups are the groups of one collection.
 type Groups struct {

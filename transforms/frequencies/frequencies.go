@@ -14,7 +14,6 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/vector"
@@ -23,9 +22,9 @@ import (
 )
 
 func init() {
-	dofn.Register[countFn]()
-	dofn.Register[writeRangeFn]()
-	dofn.Register[totalFn]()
+	flow.Register[countFn]()
+	flow.Register[writeRangeFn]()
+	flow.Register[totalFn]()
 }
 
 // File says which shingles are listed, and where. Hashes are divided into ranges, each with its own file of the listed

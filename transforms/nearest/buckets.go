@@ -7,7 +7,6 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/transforms/gather"
@@ -15,8 +14,8 @@ import (
 )
 
 func init() {
-	dofn.Register[estimateFn]()
-	dofn.Register[bucketFn]()
+	flow.Register[estimateFn]()
+	flow.Register[bucketFn]()
 }
 
 // Buckets configure the search in buckets.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/edit"
 	"github.com/neardup/neardup/records"
@@ -19,10 +18,10 @@ import (
 )
 
 func init() {
-	dofn.Register[lookupFn]()
-	dofn.Register[lookupRejectedFn]()
-	dofn.Register[mergeLookupFn]()
-	dofn.Register[textFn]()
+	flow.Register[lookupFn]()
+	flow.Register[lookupRejectedFn]()
+	flow.Register[mergeLookupFn]()
+	flow.Register[textFn]()
 }
 
 // Lookup configures the search for an id.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
@@ -21,8 +20,8 @@ import (
 )
 
 func init() {
-	dofn.Register[similarFn]()
-	dofn.Register[mergeFn]()
+	flow.Register[similarFn]()
+	flow.Register[mergeFn]()
 }
 
 // Query is the document that others are compared with.

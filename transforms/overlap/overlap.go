@@ -13,7 +13,6 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/copies"
 	"github.com/neardup/neardup/kernels/setsim"
@@ -22,9 +21,9 @@ import (
 )
 
 func init() {
-	dofn.Register[featuresFn]()
-	dofn.Register[countFn]()
-	dofn.Register[documentsFn]()
+	flow.Register[featuresFn]()
+	flow.Register[countFn]()
+	flow.Register[documentsFn]()
 }
 
 // Setting defines the features of documents.

@@ -7,13 +7,12 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/transforms/gather"
 )
 
 func init() {
-	dofn.Register[writeSignaturesFn]()
+	flow.Register[writeSignaturesFn]()
 	beam.RegisterFunction(gatherFn)
 }
 

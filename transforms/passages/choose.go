@@ -10,7 +10,6 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/sorted"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/copies"
@@ -20,8 +19,8 @@ import (
 )
 
 func init() {
-	dofn.Register[chooseFn]()
-	dofn.Register[repeatedFn]()
+	flow.Register[chooseFn]()
+	flow.Register[repeatedFn]()
 }
 
 var (

@@ -10,15 +10,14 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/sorted"
 	"github.com/neardup/neardup/kernels/passage"
 	"github.com/neardup/neardup/transforms/gather"
 )
 
 func init() {
-	dofn.Register[numberFn]()
-	dofn.Register[coverFn]()
+	flow.Register[numberFn]()
+	flow.Register[coverFn]()
 }
 
 // Decide decides which documents --drop-covered drops, and marks the places of their L-grams, which cannot be first

@@ -8,7 +8,6 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/sorted"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/passage"
@@ -16,8 +15,8 @@ import (
 )
 
 func init() {
-	dofn.Register[gramsFn]()
-	dofn.Register[firstsFn]()
+	flow.Register[gramsFn]()
+	flow.Register[firstsFn]()
 }
 
 var (

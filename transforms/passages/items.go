@@ -9,7 +9,6 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/passage"
 	"github.com/neardup/neardup/kernels/textnorm"
@@ -19,9 +18,9 @@ import (
 )
 
 func init() {
-	dofn.Register[itemsFn]()
-	dofn.Register[writeItemsFn]()
-	dofn.Register[searchFn]()
+	flow.Register[itemsFn]()
+	flow.Register[writeItemsFn]()
+	flow.Register[searchFn]()
 }
 
 // ItemParams configure items.

@@ -11,15 +11,14 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/transforms/gather"
 )
 
 func init() {
-	dofn.Register[originsFn]()
-	dofn.Register[joinFn]()
-	dofn.Register[mostFn]()
+	flow.Register[originsFn]()
+	flow.Register[joinFn]()
+	flow.Register[mostFn]()
 }
 
 // Origins finds the first places of passages in bytes.

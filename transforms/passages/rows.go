@@ -10,14 +10,13 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/sorted"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/passage"
 )
 
 func init() {
-	dofn.Register[passagesFn]()
+	flow.Register[passagesFn]()
 }
 
 // Passages joins repeated L-grams into passages.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/textnorm"
@@ -21,8 +20,8 @@ import (
 )
 
 func init() {
-	dofn.Register[tablesFn]()
-	dofn.Register[repeatsFn]()
+	flow.Register[tablesFn]()
+	flow.Register[repeatsFn]()
 }
 
 // Tables are the rows of the output tables.

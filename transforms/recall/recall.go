@@ -13,7 +13,6 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/quality"
@@ -25,14 +24,14 @@ import (
 )
 
 func init() {
-	dofn.Register[smallestFn]()
-	dofn.Register[chooseFn]()
-	dofn.Register[sampleFn]()
-	dofn.Register[leaveOutFn]()
-	dofn.Register[writeSampleFn]()
-	dofn.Register[probeFn]()
-	dofn.Register[uniquePairsFn]()
-	dofn.Register[writeTruthFn]()
+	flow.Register[smallestFn]()
+	flow.Register[chooseFn]()
+	flow.Register[sampleFn]()
+	flow.Register[leaveOutFn]()
+	flow.Register[writeSampleFn]()
+	flow.Register[probeFn]()
+	flow.Register[uniquePairsFn]()
+	flow.Register[writeTruthFn]()
 }
 
 // Params configure how the recall of a run is measured.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/verifier"
@@ -23,10 +22,10 @@ import (
 )
 
 func init() {
-	dofn.Register[shardsFn]()
-	dofn.Register[similarFn]()
-	dofn.Register[profilesFn]()
-	dofn.Register[rejectedFn]()
+	flow.Register[shardsFn]()
+	flow.Register[similarFn]()
+	flow.Register[profilesFn]()
+	flow.Register[rejectedFn]()
 }
 
 // Params configure what is read.

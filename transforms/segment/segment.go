@@ -12,14 +12,13 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/records"
 )
 
 func init() {
-	dofn.Register[rowsFn]()
+	flow.Register[rowsFn]()
 }
 
 // Params locate the result of the run.

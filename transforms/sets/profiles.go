@@ -7,14 +7,13 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/kernels/copies"
 	"github.com/neardup/neardup/kernels/verifier"
 	"github.com/neardup/neardup/transforms/gather"
 )
 
 func init() {
-	dofn.Register[profilesFn]()
+	flow.Register[profilesFn]()
 }
 
 // Profiles makes the profiles of documents if only copies are sought; same is what copies have in common. Each document

@@ -9,7 +9,6 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/kernels/copies"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/kernels/verifier"
@@ -18,7 +17,7 @@ import (
 )
 
 func init() {
-	dofn.Register[setsFn]()
+	flow.Register[setsFn]()
 }
 
 var (

@@ -9,13 +9,12 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/transforms/gather"
 )
 
 func init() {
-	dofn.Register[summariseFn]()
+	flow.Register[summariseFn]()
 }
 
 // summarise makes one profile of each document that has copies, with their number and the preferred document among them

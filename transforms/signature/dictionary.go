@@ -11,7 +11,6 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/internal/memory"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/hash"
@@ -23,9 +22,9 @@ import (
 )
 
 func init() {
-	dofn.Register[lookupFn]()
-	dofn.Register[numberFn]()
-	dofn.Register[classicFn]()
+	flow.Register[lookupFn]()
+	flow.Register[numberFn]()
+	flow.Register[classicFn]()
 }
 
 // Dictionary numbers the distinct shingles of all documents 0 … N−1, in the order of their hashes. The number of a

@@ -8,7 +8,6 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/copies"
 	"github.com/neardup/neardup/kernels/shingle"
@@ -17,7 +16,7 @@ import (
 )
 
 func init() {
-	dofn.Register[copiesFn]()
+	flow.Register[copiesFn]()
 }
 
 // distinct finds the copies in each block, and passes on the other documents if they are to be signed.

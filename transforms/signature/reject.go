@@ -8,14 +8,13 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/shingle"
 	"github.com/neardup/neardup/records"
 )
 
 func init() {
-	dofn.Register[longEnoughFn]()
+	flow.Register[longEnoughFn]()
 }
 
 // reject adds a row for a document that is not compared, unless it is a reference.

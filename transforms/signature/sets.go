@@ -7,7 +7,6 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/shingle"
@@ -18,7 +17,7 @@ import (
 	"github.com/neardup/neardup/transforms/spool"
 )
 
-func init() { dofn.Register[setsFn]() }
+func init() { flow.Register[setsFn]() }
 
 // SetsParams configure how the sets of all documents are made, and where they are sent.
 type SetsParams struct {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/copies"
 	"github.com/neardup/neardup/kernels/hash"
@@ -21,7 +20,7 @@ import (
 )
 
 func init() {
-	dofn.Register[signFn]()
+	flow.Register[signFn]()
 }
 
 var (

@@ -9,13 +9,12 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/match"
 )
 
 func init() {
-	dofn.Register[unreadFn]()
+	flow.Register[unreadFn]()
 }
 
 // Unread counts the documents with a value that a rule cannot read, by column, and quotes the first one. inputs is the

@@ -8,7 +8,6 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/hamming"
 	"github.com/neardup/neardup/kernels/lsh"
@@ -21,8 +20,8 @@ import (
 )
 
 func init() {
-	dofn.Register[valuesFn]()
-	dofn.Register[keysFn]()
+	flow.Register[valuesFn]()
+	flow.Register[keysFn]()
 }
 
 // Family is a kind of signature.

@@ -10,14 +10,13 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/internal/memory"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/transforms/gather"
 )
 
 func init() {
-	dofn.Register[allFn]()
+	flow.Register[allFn]()
 }
 
 // Whole names the component of all documents; no document has this key.

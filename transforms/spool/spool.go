@@ -12,15 +12,14 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/internal/memory"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/hash"
 )
 
 func init() {
-	dofn.Register[routeFn]()
-	dofn.Register[batchFn]()
+	flow.Register[routeFn]()
+	flow.Register[batchFn]()
 }
 
 // Sets writes the sets of large components to files.

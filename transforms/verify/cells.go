@@ -10,7 +10,6 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/internal/memory"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/estimate"
@@ -22,9 +21,9 @@ import (
 )
 
 func init() {
-	dofn.Register[cutFn]()
-	dofn.Register[cellPairFn]()
-	dofn.Register[estimateFn]()
+	flow.Register[cutFn]()
+	flow.Register[cellPairFn]()
+	flow.Register[estimateFn]()
 }
 
 var (

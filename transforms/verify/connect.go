@@ -8,14 +8,13 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/internal/memory"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/unionfind"
 	"github.com/neardup/neardup/kernels/verifier"
 )
 
-func init() { dofn.Register[connectFn]() }
+func init() { flow.Register[connectFn]() }
 
 // Connect finds edges that connect sets as all pairs would, without finding all pairs. The sets are in files, like
 // those that Large joins.

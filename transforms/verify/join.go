@@ -10,7 +10,6 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
-	"github.com/neardup/neardup/internal/dofn"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/estimate"
 	"github.com/neardup/neardup/kernels/verifier"
@@ -18,7 +17,7 @@ import (
 )
 
 func init() {
-	dofn.Register[joinFn]()
+	flow.Register[joinFn]()
 }
 
 var (

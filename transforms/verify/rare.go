@@ -9,14 +9,14 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/blocks"
-	"github.com/neardup/neardup/internal/dofn"
+	"github.com/neardup/neardup/blocks/flow"
 	"github.com/neardup/neardup/internal/memory"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/verifier"
 )
 
-func init() { dofn.Register[rareFn]() }
+func init() { flow.Register[rareFn]() }
 
 var (
 	rarePostings   = beam.NewCounter("rare", "postings")

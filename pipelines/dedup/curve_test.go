@@ -1,4 +1,4 @@
-package curve_test
+package dedup_test
 
 import (
 	"math"
@@ -6,15 +6,15 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/neardup/neardup/pipelines/curve"
+	"github.com/neardup/neardup/pipelines/dedup"
 )
 
 func at(v float64) *float64 { return &v }
 
 // Figure 3.8 and section 3.6.3 of Mining of Massive Datasets: 20 bands of 5 rows by similarity, and the (.2, .6, .8, .4)-sensitive
 // family after a 4-way AND and a 4-way OR.
-func TestPublished(t *testing.T) {
-	c, err := curve.Of(curve.Config{Bands: 20, Rows: 5})
+func TestPublishedCurve(t *testing.T) {
+	c, err := dedup.CurveOf(dedup.CurveConfig{Bands: 20, Rows: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,14 +24,14 @@ func TestPublished(t *testing.T) {
 			t.Errorf("%d %%: %v, want %v", percent, p, want)
 		}
 	}
-	c, err = curve.Of(curve.Config{Bands: 4, Rows: 4, D1: at(.2), D2: at(.6)})
+	c, err = dedup.CurveOf(dedup.CurveConfig{Bands: 4, Rows: 4, D1: at(.2), D2: at(.6)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if s := c.Sensitive; math.Abs(s.P1-.8785) > 5e-5 || math.Abs(s.P2-.0985) > 5e-5 {
 		t.Errorf("p1 %v, p2 %v; want .8785 and .0985", s.P1, s.P2)
 	}
-	c, err = curve.Of(curve.Config{D1: at(.2), D2: at(.6)})
+	c, err = dedup.CurveOf(dedup.CurveConfig{D1: at(.2), D2: at(.6)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestCurve(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d1 := rapid.Float64Range(0, .99).Draw(t, "d1")
 		d2 := rapid.Float64Range(d1+.001, 1).Draw(t, "d2")
-		c, err := curve.Of(curve.Config{Bands: rapid.IntRange(1, 500).Draw(t, "bands"), Rows: rapid.IntRange(1, 50).Draw(t, "rows"), D1: &d1, D2: &d2})
+		c, err := dedup.CurveOf(dedup.CurveConfig{Bands: rapid.IntRange(1, 500).Draw(t, "bands"), Rows: rapid.IntRange(1, 50).Draw(t, "rows"), D1: &d1, D2: &d2})
 		if err != nil {
 			t.Fatal(err)
 		}

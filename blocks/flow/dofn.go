@@ -1,5 +1,4 @@
-// Package dofn registers DoFns.
-package dofn
+package flow
 
 import (
 	"reflect"

@@ -1,4 +1,4 @@
-package dofn
+package flow
 
 import (
 	"reflect"

@@ -1,5 +1,4 @@
-// Package script counts the letters of texts by their scripts.
-package script
+package dedup
 
 import (
 	"encoding/binary"
@@ -10,27 +9,26 @@ import (
 	"unicode/utf8"
 )
 
-// names are the scripts of Unicode (Standard Annex 24). A script's number is its index.
-var names = append([]string{"Other"}, slices.Sorted(maps.Keys(unicode.Scripts))...)
+// scripts are those of Unicode (Standard Annex 24). A script's number is its index.
+var scripts = append([]string{"Other"}, slices.Sorted(maps.Keys(unicode.Scripts))...)
 
 const (
-	other     = 0   // number for letters of no script
+	noScript  = 0   // number for letters of no script
 	notLetter = 255 // number for characters that are not letters
 )
 
-var latin = uint8(slices.Index(names, "Latin"))
+var latin = uint8(slices.Index(scripts, "Latin"))
 
-// A Counter counts letters. It is not safe for concurrent use.
-type Counter struct {
+// letters counts the letters of texts by their scripts.
+type letters struct {
 	counts  [256]int64     // by script number
 	numbers map[rune]uint8 // script numbers of the non-ASCII characters seen so far
 }
 
-// NewCounter returns a Counter that has counted no letters.
-func NewCounter() *Counter { return &Counter{numbers: map[rune]uint8{}} }
+func newLetters() *letters { return &letters{numbers: map[rune]uint8{}} }
 
-// Add counts the letters of a text: its characters of category L.
-func (c *Counter) Add(text []byte) {
+// add counts the letters of a text: its characters of category L.
+func (c *letters) add(text []byte) {
 	const each, high = 0x0101010101010101, 0x8080808080808080 // for eight bytes
 	for len(text) > 0 {
 		if len(text) >= 8 {
@@ -65,21 +63,21 @@ func scriptOf(r rune) uint8 {
 	if !unicode.IsLetter(r) {
 		return notLetter
 	}
-	for i, name := range names[1:] {
+	for i, name := range scripts[1:] {
 		if unicode.Is(unicode.Scripts[name], r) {
 			return uint8(i + 1)
 		}
 	}
-	return other
+	return noScript
 }
 
-// Letters returns the numbers of letters counted, by the name of their script.
-func (c *Counter) Letters() map[string]int64 {
-	letters := map[string]int64{}
-	for i, name := range names {
+// byScript returns the numbers of letters counted, by the name of their script.
+func (c *letters) byScript() map[string]int64 {
+	all := map[string]int64{}
+	for i, name := range scripts {
 		if c.counts[i] > 0 {
-			letters[name] = c.counts[i]
+			all[name] = c.counts[i]
 		}
 	}
-	return letters
+	return all
 }

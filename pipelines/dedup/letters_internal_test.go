@@ -1,4 +1,4 @@
-package script
+package dedup
 
 import (
 	"maps"
@@ -9,14 +9,14 @@ import (
 )
 
 // Counts are those of the definition, which asks every script about each letter.
-func TestCountsByDefinition(t *testing.T) {
-	if len(names) > notLetter {
-		t.Fatalf("%d scripts do not fit a byte", len(names))
+func TestLettersByDefinition(t *testing.T) {
+	if len(scripts) > notLetter {
+		t.Fatalf("%d scripts do not fit a byte", len(scripts))
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		c, want := NewCounter(), map[string]int64{}
+		c, want := newLetters(), map[string]int64{}
 		for _, text := range rapid.SliceOf(rapid.OneOf(rapid.String(), rapid.StringOf(rapid.SampledFrom([]rune("aZ@[`{ é0жЖ文字ひらالعربไทย한글\u0301ªµ\ufffd"))))).Draw(t, "texts") {
-			c.Add([]byte(text))
+			c.add([]byte(text))
 			for _, r := range text {
 				if !unicode.IsLetter(r) {
 					continue
@@ -30,26 +30,26 @@ func TestCountsByDefinition(t *testing.T) {
 				want[in]++
 			}
 		}
-		if got := c.Letters(); !maps.Equal(got, want) {
+		if got := c.byScript(); !maps.Equal(got, want) {
 			t.Fatalf("got %v, want %v", got, want)
 		}
 	})
 }
 
 // Invalid UTF-8 bytes are not letters, and do not affect the letters next to them.
-func TestInvalidUTF8(t *testing.T) {
-	c := NewCounter()
-	c.Add([]byte("a\xff\xc3b\xe4\xb8c"))
-	if got, want := c.Letters(), (map[string]int64{"Latin": 3}); !maps.Equal(got, want) {
+func TestLettersOfInvalidUTF8(t *testing.T) {
+	c := newLetters()
+	c.add([]byte("a\xff\xc3b\xe4\xb8c"))
+	if got, want := c.byScript(), (map[string]int64{"Latin": 3}); !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
 
-func BenchmarkAdd(b *testing.B) {
+func BenchmarkLetters(b *testing.B) {
 	text := []byte("The quick brown fox: быстрая лисица, 敏捷的棕色狐狸.")
 	b.SetBytes(int64(len(text)))
-	c := NewCounter()
+	c := newLetters()
 	for b.Loop() {
-		c.Add(text)
+		c.add(text)
 	}
 }
