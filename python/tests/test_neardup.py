@@ -118,6 +118,10 @@ def test_from(tmp_path):
     first = neardup.dedup(path, tmp_path / "first", threshold=0.3, format="lines")
     again = neardup.dedup(None, tmp_path / "again", from_=first.path, threshold=0.9)
     assert (len(first.removed), len(again.removed)) == (1, 0)
+    high = neardup.dedup(path, tmp_path / "high", threshold=0.9, format="lines")
+    assert neardup.dedup(None, from_=high.path).summary["parameters"]["threshold"] == 0.9
+    with pytest.raises(neardup.Error, match="text"):
+        neardup.dedup(None, from_=first.path, text="title")
     with pytest.raises(TypeError, match="give data, or None and from_"):
         neardup.dedup(path, from_=first.path)
 
@@ -219,6 +223,43 @@ def test_columns():
     assert neardup.dedup(nested, text="a.b").filter(nested).num_rows == 3
     with pytest.raises(ValueError, match="there is no column 'boddy'; did you mean 'body'"):
         neardup.dedup(frame, text="boddy")
+
+
+RULED = {"title": ["one and the same text"] * 4, "key": ["a", "b", "a", None], "day": [1, 1, 2, 3]}
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table, lambda columns: pa.table(columns).to_pylist()])
+@pytest.mark.parametrize(
+    ("options", "kept"),
+    [
+        ({"text": "title", "match": "key=equal"}, [0, 1, 3]),
+        ({"text": "title", "match": ["key=equal,missing-ok"]}, [0, 1]),
+        ({"text": "title", "match": ("key=different", "day=within:1")}, [0, 2, 3]),
+        ({"text": "title", "match": "key=equal", "keep": ["max:day", "longest"]}, [1, 2, 3]),
+        ({"match": "title=char:3,.9", "keep": "prefer:curated/*"}, [0]),
+        ({"match": ["title=char:3,.9", "key=equal"]}, [0, 1, 3]),
+    ],
+)
+def test_columns_of_options(make, options, kept):
+    """neardup gets the columns that options name. Rules of similarity are the whole comparison if text is not given."""
+    data = make(RULED | {"row": range(4)})
+    assert pl.DataFrame(neardup.dedup(data, **options).filter(data))["row"].to_list() == kept
+    assert neardup.plan(data, **options)["forecast"]["documents"] == 4
+
+
+def test_columns_that_are_missing():
+    frame = pd.DataFrame(RULED)
+    for options, message in (
+        ({"text": "title", "match": "kye=equal"}, "'kye'; did you mean 'key'"),
+        ({"text": "title", "keep": "min:kye"}, "'kye'; did you mean 'key'"),
+        ({"text": "title", "id": "number"}, "'number'; the columns are title, key, day"),
+        ({"match": "key=equal"}, "'text'; give text: the columns are title, key, day"),
+    ):
+        with pytest.raises(ValueError, match=f"there is no column {message}"):
+            neardup.dedup(frame, **options)
+    for rule, message in (("title=chr:3,.9", "there is no rule"), ("title", "name a column and its rule")):
+        with pytest.raises(neardup.Error, match=message):
+            neardup.dedup(frame, match=rule)
 
 
 @pytest.mark.parametrize(

@@ -79,12 +79,13 @@ class Rows:
 
     def __init__(self, data: Any, text: Sequence[str], others: Sequence[str], whole: bool) -> None:
         self.data, self.text, self.others, self.whole = data, text, others, whole
+        self.name = text[0] if text else "text"  # of the column, if data is texts
         self.kind = kind(data)
         self.format = "jsonl" if self.kind in ("list", "iterator") else "parquet"
         self.count = 0
         self.offsets = array("q")  # of the lines
         if self.kind in ("pandas", "polars") and type(data).__name__ == "Series":
-            self.data = data.to_frame(text[0]) if self.kind == "pandas" else data.alias(text[0]).to_frame()
+            self.data = data.to_frame(self.name) if self.kind == "pandas" else data.alias(self.name).to_frame()
         self.columns = self.read(self.names())
 
     def names(self) -> list[str]:
@@ -100,10 +101,15 @@ class Rows:
     def read(self, names: Sequence[str]) -> list[str]:
         """Returns the columns to read. A path begins with the name of its column."""
         found = {self.column(name, names) for name in (*self.text, *self.others)} & set(names)
-        if names and not any(self.column(name, names) in found for name in self.text):
-            near = get_close_matches(self.text[0], names, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"give text: the columns are {', '.join(names)}"
-            raise ValueError(f"there is no column {self.text[0]!r}; {hint}")
+        missing = [name for name in self.text if self.column(name, names) not in found]
+        if len(missing) < len(self.text):  # the program joins the others
+            missing = []
+        missing += [name for name in self.others if name != "id" and self.column(name, names) not in found]
+        if names and missing:
+            near = get_close_matches(missing[0], names, 1)
+            give = "give text: " if missing[0] in self.text else ""
+            hint = f"did you mean {near[0]!r}?" if near else f"{give}the columns are {', '.join(names)}"
+            raise ValueError(f"there is no column {missing[0]!r}; {hint}")
         return [name for name in names if self.whole or name in found]
 
     @staticmethod
@@ -143,7 +149,7 @@ class Rows:
         at = 0
         for number, row in enumerate(self.data):
             if row is None or isinstance(row, str):
-                row = {self.others[0]: number, self.text[0]: row}
+                row = {self.others[0]: number, self.name: row}
             elif not isinstance(row, Mapping):
                 raise TypeError(f"row {number} is a {type(row).__name__}; give texts or dictionaries")
             elif not self.whole:
