@@ -1,10 +1,12 @@
 """The module as its users call it, with the libraries that they have."""
 
+import gc
 import inspect
 import io
 import json
 import logging
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -213,6 +215,32 @@ def test_store(store, monkeypatch, said):
     frame = pd.DataFrame(COLUMNS)
     result = neardup.dedup(frame, "s3://lake/frame", **how)
     pd.testing.assert_frame_equal(result.filter(frame), neardup.dedup(frame).filter(frame))
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda dataset: dataset,
+        lambda dataset: dataset.filter(pyarrow.dataset.field("position") > 1),
+        lambda dataset: dataset.scanner(columns=["id"]),
+        lambda dataset: next(dataset.get_fragments()),
+        lambda dataset: pyarrow.dataset.dataset([dataset]),
+    ],
+)
+def test_temporary_output_lives_with_its_datasets(use, tmp_path):
+    rows = use(neardup.dedup(TEXTS).removed.dataset())
+    gc.collect()
+    assert rows.to_table().num_rows == 2
+    del rows
+    until = time.monotonic() + 20
+    while list((tmp_path / "temporary").iterdir()):  # a thread of pyarrow may hold the files for some milliseconds
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def test_pickled_dataset():
+    result = neardup.dedup(TEXTS)
+    assert pickle.loads(pickle.dumps(result.removed.dataset())).count_rows() == 2
 
 
 def test_columns():
