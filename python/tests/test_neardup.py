@@ -322,6 +322,24 @@ def test_commands_in_messages(tmp_path):
         neardup.dedup([{"id": "a", "text": None}], output=tmp_path / "out")
 
 
+def test_messages_name_no_removed_folder(tmp_path, monkeypatch):
+    command = "give output=OUTPUT, then neardup export OUTPUT --table rejected"
+    with pytest.raises(neardup.Error, match=command) as caught:
+        neardup.dedup([{"id": "a", "text": None}])
+    assert caught.value.status == 4 and str(tmp_path) not in str(caught.value)
+    with pytest.raises(TypeError, match="the corpus/ of an output that you name has what is kept"):
+        neardup.dedup(TLDR).filter(TLDR)
+    failing = """#!/bin/sh
+for word; do case $word in --output=*) printf '{"error": "write %s/a: full; free space"}' "${word#*=}" ;; esac; done
+exit 1
+"""
+    (tmp_path / "neardup").write_text(failing)
+    (tmp_path / "neardup").chmod(0o755)
+    monkeypatch.setattr("neardup._process.binary", lambda: str(tmp_path / "neardup"))
+    with pytest.raises(neardup.Error, match=f"^write the temporary output in {tmp_path}/temporary: full; free space$"):
+        neardup.dedup(TEXTS)
+
+
 def test_other_data():
     for data, message in (
         (

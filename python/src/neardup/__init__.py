@@ -61,9 +61,11 @@ def dedup(
             options["write"] = ["pairs", "clusters", "removed", "rejected"]
     try:
         summary, rows = _read("dedup", data, {**options, "output": output})
-    except BaseException:
+    except BaseException as error:
         if folder:
             folder.remove()
+            if isinstance(error, Error):
+                error.args = (folder.unnamed(str(error)), error.status)
         raise
     return Result(os.fspath(output), summary, rows, folder, spec.get("store_endpoint") or {})
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import os
+import re
 import shutil
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,6 +31,12 @@ class Folder:
     def __init__(self, path: str) -> None:
         self.path = path
         self.remove = weakref.finalize(self, _remove, path, os.getpid())
+
+    def unnamed(self, message: str) -> str:
+        """Returns a message without the path of the folder, which is removed when users read it."""
+        path = re.escape(self.path)
+        message = re.sub(rf"(neardup [a-z]+) {path}/output", r"give output=OUTPUT, then \1 OUTPUT", message)
+        return re.sub(rf"{path}[^\s:;,]*", f"the temporary output in {os.path.dirname(self.path)}", message)
 
 
 def _remove(path: str, process: int) -> None:
@@ -181,9 +188,8 @@ class Result:
         """Returns the kept rows of data, the data of the run, with the same kind, order, columns and types."""
         rows = self._rows
         if rows is None or paths(loaded(data)) is not None:
-            raise TypeError(
-                f"the run read files, and {self.path}/corpus has what is kept of them; filter takes data in memory"
-            )
+            corpus = "the corpus/ of an output that you name" if self._folder else f"{self.path}/corpus"
+            raise TypeError(f"the run read files, and {corpus} has what is kept of them; filter takes data in memory")
         kept_rows: T = kept(loaded(data), rows.mask(self._gone(rows.format), self.summary["counts"]["records"]))
         return kept_rows
 
