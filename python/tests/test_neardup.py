@@ -91,7 +91,33 @@ FRAMES = {
 }
 
 
+VIEWS = pa.array(TEXTS, pa.string_view())
+DICTIONARY = pa.DictionaryArray.from_arrays(
+    pa.array([0, 1, 2, None, 2], pa.uint32()), pa.array(["a", "b", "c"], pa.string_view())
+)
+FRAMES |= {
+    "views": (lambda: pa.table({"text": VIEWS, "n": VIEWS}), lambda table: table["text"].to_pylist()),
+    "reader of views": (
+        lambda: pa.table({"text": VIEWS}).to_reader(max_chunksize=2),
+        lambda reader: reader.read_all()["text"].to_pylist(),
+    ),
+    "polars categorical": (
+        lambda: pl.DataFrame({"text": TEXTS}, schema={"text": pl.Categorical}),
+        lambda frame: frame["text"].to_list(),
+    ),
+    "polars enum": (
+        lambda: pl.Series(TEXTS, dtype=pl.Enum(TEXTS[:3])),
+        lambda series: series.to_list(),
+    ),
+    "pandas categorical": (
+        lambda: pd.Series(TEXTS).astype("category"),
+        lambda series: [TEXTS[i] for i in series.index],
+    ),
+}
+
+
 SHORTER = {
+    "reader of views": lambda reader: pa.table({"text": VIEWS})[:2].to_reader(),
     "reader": lambda reader: pa.table(COLUMNS)[:2].to_reader(),
     "dataset": lambda data: pyarrow.dataset.dataset(pa.table(COLUMNS)[:2]),
     "datasets": lambda data: data.select([0, 1]),
@@ -135,6 +161,23 @@ def test_filter_keeps_columns_and_types():
     data = datasets.Dataset.from_dict(COLUMNS).select([4, 3, 2, 1, 0])  # whose rows lie in another order
     left = neardup.dedup(data).filter(data)
     assert left["n"][:] == [5, 4, 2] and left.features == data.features
+
+
+def test_types_that_parquet_lacks(tmp_path):
+    frame = pl.DataFrame(COLUMNS).with_columns(kind=pl.Series(list("abaca"), dtype=pl.Enum(list("abc"))))
+    result = neardup.dedup(frame, tmp_path / "out", match="kind=equal")
+    assert pq.read_table(result.path / "corpus")["kind"].to_pylist() == result.filter(frame)["kind"].to_list()
+    table = pa.table({"text": TEXTS, "kind": DICTIONARY})
+    corpus = pq.read_table(neardup.dedup(table, tmp_path / "table").path / "corpus")["kind"]
+    assert corpus.type.index_type and corpus.to_pylist() == ["a", "c", None]
+    runs = pa.RunEndEncodedArray.from_arrays([5], ["a"])
+    for odd in (runs, pa.ListArray.from_arrays(range(6), DICTIONARY)):
+        table = pa.table({"text": TEXTS, "odd": odd})
+        with pytest.raises(TypeError, match="Parquet has no type for column 'odd', which is"):
+            neardup.dedup(table, tmp_path / "odd")
+    table = pa.table({"text": TEXTS, "odd": runs})
+    with pytest.raises(TypeError, match="pyarrow cannot filter column 'odd', which is run_end_encoded"):
+        neardup.dedup(table).filter(table)
 
 
 def test_filter_drops_what_the_corpus_lacks(tmp_path):
@@ -372,6 +415,14 @@ def test_large_rows_are_bounded_groups():
     file = pq.ParquetFile(written).metadata
     assert [file.row_group(i).num_rows for i in range(file.num_row_groups)] == [5] * 8
     assert file.schema.names == ["text"]
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_large_dictionaries_are_few_groups(whole):
+    texts = pa.array([f"{number:09}" * 1000 for number in range(2000)]).dictionary_encode()
+    written = io.BytesIO()
+    Rows(pa.table({"text": texts, "same": texts}), ["text"], ["id"], whole).write(written)
+    assert pq.ParquetFile(written).metadata.num_row_groups == 4
 
 
 def test_other_commands(tmp_path):
