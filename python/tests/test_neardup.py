@@ -1,10 +1,12 @@
 """The module as its users call it, with the libraries that they have."""
 
+import gc
 import inspect
 import io
 import json
 import logging
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -89,7 +91,33 @@ FRAMES = {
 }
 
 
+VIEWS = pa.array(TEXTS, pa.string_view())
+DICTIONARY = pa.DictionaryArray.from_arrays(
+    pa.array([0, 1, 2, None, 2], pa.uint32()), pa.array(["a", "b", "c"], pa.string_view())
+)
+FRAMES |= {
+    "views": (lambda: pa.table({"text": VIEWS, "n": VIEWS}), lambda table: table["text"].to_pylist()),
+    "reader of views": (
+        lambda: pa.table({"text": VIEWS}).to_reader(max_chunksize=2),
+        lambda reader: reader.read_all()["text"].to_pylist(),
+    ),
+    "polars categorical": (
+        lambda: pl.DataFrame({"text": TEXTS}, schema={"text": pl.Categorical}),
+        lambda frame: frame["text"].to_list(),
+    ),
+    "polars enum": (
+        lambda: pl.Series(TEXTS, dtype=pl.Enum(TEXTS[:3])),
+        lambda series: series.to_list(),
+    ),
+    "pandas categorical": (
+        lambda: pd.Series(TEXTS).astype("category"),
+        lambda series: [TEXTS[i] for i in series.index],
+    ),
+}
+
+
 SHORTER = {
+    "reader of views": lambda reader: pa.table({"text": VIEWS})[:2].to_reader(),
     "reader": lambda reader: pa.table(COLUMNS)[:2].to_reader(),
     "dataset": lambda data: pyarrow.dataset.dataset(pa.table(COLUMNS)[:2]),
     "datasets": lambda data: data.select([0, 1]),
@@ -118,6 +146,10 @@ def test_from(tmp_path):
     first = neardup.dedup(path, tmp_path / "first", threshold=0.3, format="lines")
     again = neardup.dedup(None, tmp_path / "again", from_=first.path, threshold=0.9)
     assert (len(first.removed), len(again.removed)) == (1, 0)
+    high = neardup.dedup(path, tmp_path / "high", threshold=0.9, format="lines")
+    assert neardup.dedup(None, from_=high.path).summary["parameters"]["threshold"] == 0.9
+    with pytest.raises(neardup.Error, match="text"):
+        neardup.dedup(None, from_=first.path, text="title")
     with pytest.raises(TypeError, match="give data, or None and from_"):
         neardup.dedup(path, from_=first.path)
 
@@ -129,6 +161,23 @@ def test_filter_keeps_columns_and_types():
     data = datasets.Dataset.from_dict(COLUMNS).select([4, 3, 2, 1, 0])  # whose rows lie in another order
     left = neardup.dedup(data).filter(data)
     assert left["n"][:] == [5, 4, 2] and left.features == data.features
+
+
+def test_types_that_parquet_lacks(tmp_path):
+    frame = pl.DataFrame(COLUMNS).with_columns(kind=pl.Series(list("abaca"), dtype=pl.Enum(list("abc"))))
+    result = neardup.dedup(frame, tmp_path / "out", match="kind=equal")
+    assert pq.read_table(result.path / "corpus")["kind"].to_pylist() == result.filter(frame)["kind"].to_list()
+    table = pa.table({"text": TEXTS, "kind": DICTIONARY})
+    corpus = pq.read_table(neardup.dedup(table, tmp_path / "table").path / "corpus")["kind"]
+    assert corpus.type.index_type and corpus.to_pylist() == ["a", "c", None]
+    runs = pa.RunEndEncodedArray.from_arrays([5], ["a"])
+    for odd in (runs, pa.ListArray.from_arrays(range(6), DICTIONARY)):
+        table = pa.table({"text": TEXTS, "odd": odd})
+        with pytest.raises(TypeError, match="Parquet has no type for column 'odd', which is"):
+            neardup.dedup(table, tmp_path / "odd")
+    table = pa.table({"text": TEXTS, "odd": runs})
+    with pytest.raises(TypeError, match="pyarrow cannot filter column 'odd', which is run_end_encoded"):
+        neardup.dedup(table).filter(table)
 
 
 def test_filter_drops_what_the_corpus_lacks(tmp_path):
@@ -211,6 +260,32 @@ def test_store(store, monkeypatch, said):
     pd.testing.assert_frame_equal(result.filter(frame), neardup.dedup(frame).filter(frame))
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda dataset: dataset,
+        lambda dataset: dataset.filter(pyarrow.dataset.field("position") > 1),
+        lambda dataset: dataset.scanner(columns=["id"]),
+        lambda dataset: next(dataset.get_fragments()),
+        lambda dataset: pyarrow.dataset.dataset([dataset]),
+    ],
+)
+def test_temporary_output_lives_with_its_datasets(use, tmp_path):
+    rows = use(neardup.dedup(TEXTS).removed.dataset())
+    gc.collect()
+    assert rows.to_table().num_rows == 2
+    del rows
+    until = time.monotonic() + 20
+    while list((tmp_path / "temporary").iterdir()):  # a thread of pyarrow may hold the files for some milliseconds
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def test_pickled_dataset():
+    result = neardup.dedup(TEXTS)
+    assert pickle.loads(pickle.dumps(result.removed.dataset())).count_rows() == 2
+
+
 def test_columns():
     frame = pd.DataFrame({"body": TEXTS, "title": "a word", "key": list("abcde")})
     assert neardup.dedup(frame, text=["title", "body"], id="key").removed.to_pandas()["id"].tolist() == ["b", "e"]
@@ -219,6 +294,43 @@ def test_columns():
     assert neardup.dedup(nested, text="a.b").filter(nested).num_rows == 3
     with pytest.raises(ValueError, match="there is no column 'boddy'; did you mean 'body'"):
         neardup.dedup(frame, text="boddy")
+
+
+RULED = {"title": ["one and the same text"] * 4, "key": ["a", "b", "a", None], "day": [1, 1, 2, 3]}
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table, lambda columns: pa.table(columns).to_pylist()])
+@pytest.mark.parametrize(
+    ("options", "kept"),
+    [
+        ({"text": "title", "match": "key=equal"}, [0, 1, 3]),
+        ({"text": "title", "match": ["key=equal,missing-ok"]}, [0, 1]),
+        ({"text": "title", "match": ("key=different", "day=within:1")}, [0, 2, 3]),
+        ({"text": "title", "match": "key=equal", "keep": ["max:day", "longest"]}, [1, 2, 3]),
+        ({"match": "title=char:3,.9", "keep": "prefer:curated/*"}, [0]),
+        ({"match": ["title=char:3,.9", "key=equal"]}, [0, 1, 3]),
+    ],
+)
+def test_columns_of_options(make, options, kept):
+    """neardup gets the columns that options name. Rules of similarity are the whole comparison if text is not given."""
+    data = make(RULED | {"row": range(4)})
+    assert pl.DataFrame(neardup.dedup(data, **options).filter(data))["row"].to_list() == kept
+    assert neardup.plan(data, **options)["forecast"]["documents"] == 4
+
+
+def test_columns_that_are_missing():
+    frame = pd.DataFrame(RULED)
+    for options, message in (
+        ({"text": "title", "match": "kye=equal"}, "'kye'; did you mean 'key'"),
+        ({"text": "title", "keep": "min:kye"}, "'kye'; did you mean 'key'"),
+        ({"text": "title", "id": "number"}, "'number'; the columns are title, key, day"),
+        ({"match": "key=equal"}, "'text'; give text: the columns are title, key, day"),
+    ):
+        with pytest.raises(ValueError, match=f"there is no column {message}"):
+            neardup.dedup(frame, **options)
+    for rule, message in (("title=chr:3,.9", "there is no rule"), ("title", "name a column and its rule")):
+        with pytest.raises(neardup.Error, match=message):
+            neardup.dedup(frame, match=rule)
 
 
 @pytest.mark.parametrize(
@@ -253,6 +365,24 @@ def test_commands_in_messages(tmp_path):
         neardup.dedup([{"id": "a", "text": None}], output=tmp_path / "out")
 
 
+def test_messages_name_no_removed_folder(tmp_path, monkeypatch):
+    command = "give output=OUTPUT, then neardup export OUTPUT --table rejected"
+    with pytest.raises(neardup.Error, match=command) as caught:
+        neardup.dedup([{"id": "a", "text": None}])
+    assert caught.value.status == 4 and str(tmp_path) not in str(caught.value)
+    with pytest.raises(TypeError, match="the corpus/ of an output that you name has what is kept"):
+        neardup.dedup(TLDR).filter(TLDR)
+    failing = """#!/bin/sh
+for word; do case $word in --output=*) printf '{"error": "write %s/a: full; free space"}' "${word#*=}" ;; esac; done
+exit 1
+"""
+    (tmp_path / "neardup").write_text(failing)
+    (tmp_path / "neardup").chmod(0o755)
+    monkeypatch.setattr("neardup._process.binary", lambda: str(tmp_path / "neardup"))
+    with pytest.raises(neardup.Error, match=f"^write the temporary output in {tmp_path}/temporary: full; free space$"):
+        neardup.dedup(TEXTS)
+
+
 def test_other_data():
     for data, message in (
         (
@@ -285,6 +415,14 @@ def test_large_rows_are_bounded_groups():
     file = pq.ParquetFile(written).metadata
     assert [file.row_group(i).num_rows for i in range(file.num_row_groups)] == [5] * 8
     assert file.schema.names == ["text"]
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_large_dictionaries_are_few_groups(whole):
+    texts = pa.array([f"{number:09}" * 1000 for number in range(2000)]).dictionary_encode()
+    written = io.BytesIO()
+    Rows(pa.table({"text": texts, "same": texts}), ["text"], ["id"], whole).write(written)
+    assert pq.ParquetFile(written).metadata.num_row_groups == 4
 
 
 def test_other_commands(tmp_path):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -33,23 +34,22 @@ def dedup(
     data: Any,
     output: Path | None = None,
     *,
-    text: str | Sequence[str] = "text",
+    text: str | Sequence[str] | None = None,
     id: str | None = None,
-    threshold: float = 0.8,
+    threshold: float | None = None,
     **spec: Unpack[_options.Dedup],
 ) -> Result:
     """Finds near-duplicates in data, which is a path, a list of Paths, or rows: texts or dictionaries, a pandas or
     Polars DataFrame, a pyarrow table, reader or dataset, or a Hugging Face dataset.
 
-    The output is a folder, which is temporary unless you name it. Keyword arguments are the keys of a job file. With
-    from_, a finished output whose documents are decided again, data must be None.
+    The output is a folder, which is temporary unless you name it. Keyword arguments are the keys of a job file. Without
+    text and threshold, the column text is compared, with threshold 0.8, or the columns that match gives thresholds.
+    With from_, a finished output whose documents are decided again, data must be None.
     """
     options = dict(spec, text=text, id=id, threshold=threshold)
     check("dedup", options)
     if (spec.get("from_") is None) == (data is None):
         raise TypeError("give data, or None and from_")
-    if data is None:  # the run of from_ chose its own columns
-        del options["text"], options["id"]
     data = loaded(data)
     folder = None
     if output is None:
@@ -61,9 +61,11 @@ def dedup(
             options["write"] = ["pairs", "clusters", "removed", "rejected"]
     try:
         summary, rows = _read("dedup", data, {**options, "output": output})
-    except BaseException:
+    except BaseException as error:
         if folder:
             folder.remove()
+            if isinstance(error, Error):
+                error.args = (folder.unnamed(str(error)), error.status)
         raise
     return Result(os.fspath(output), summary, rows, folder, spec.get("store_endpoint") or {})
 
@@ -71,9 +73,9 @@ def dedup(
 def plan(
     data: Any,
     *,
-    text: str | Sequence[str] = "text",
+    text: str | Sequence[str] | None = None,
     id: str | None = None,
-    threshold: float = 0.8,
+    threshold: float | None = None,
     **spec: Unpack[_options.Dedup],
 ) -> Answer:
     """Forecasts a run of dedup from a sample of data. The rows are the data that the run shuffles between steps."""
@@ -174,12 +176,8 @@ def _read(
         return run(command, [*words, *arguments({"input": given, **options})], files=files), None
     if options.get("format") is not None:
         raise TypeError("format is for files; leave it out")
-    text = options["text"]
-    keep = options.get("keep") or ()
-    policies = [keep] if isinstance(keep, str) else list(keep)
-    others = [options.get("id") or "id", *(str(policy).partition(":")[2] for policy in policies)]
     whole = command == "dedup" and "corpus" in options.get("write", "corpus")
-    rows = Rows(data, [text] if isinstance(text, str) else text, others, whole)
+    rows = Rows(data, *_columns(options), whole)
     taken = {**options, "format": rows.format}
     if command != "compare":
         return run(command, [*words, *arguments({**taken, "input": "-"})], rows.write, files), rows
@@ -187,6 +185,23 @@ def _read(
         rows.write(spooled)
         spooled.flush()
         return run(command, arguments({**taken, "input": spooled.name})), rows
+
+
+def _columns(options: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """Returns the columns that the options name: those of the text, and the others, of which the first is the id."""
+    rules = [rule.rpartition("=") for rule in _listed(options.get("match"))]
+    text = _listed(options["text"])
+    # If no text is named, rules of similarity are the whole comparison.
+    if not text and all(re.match("equal|different|within", rule) for _, _, rule in rules):
+        text = ["text"]
+    policies = [policy.partition(":") for policy in _listed(options.get("keep"))]
+    ranked = [column for policy, _, column in policies if policy in ("max", "min")]
+    others = [options.get("id") or "id", *ranked, *(column for column, _, _ in rules)]
+    return text, [name for name in others if name]
+
+
+def _listed(value: str | Sequence[str] | None) -> list[str]:
+    return [value] if isinstance(value, str) else list(value or ())
 
 
 def _signed(function: Callable[..., object], spec: type) -> None:

@@ -7,7 +7,7 @@ import json
 import os
 from array import array
 from bisect import bisect_left
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -79,12 +79,14 @@ class Rows:
 
     def __init__(self, data: Any, text: Sequence[str], others: Sequence[str], whole: bool) -> None:
         self.data, self.text, self.others, self.whole = data, text, others, whole
+        self.name = text[0] if text else "text"  # of the column, if data is texts
         self.kind = kind(data)
         self.format = "jsonl" if self.kind in ("list", "iterator") else "parquet"
         self.count = 0
         self.offsets = array("q")  # of the lines
         if self.kind in ("pandas", "polars") and type(data).__name__ == "Series":
-            self.data = data.to_frame(text[0]) if self.kind == "pandas" else data.alias(text[0]).to_frame()
+            self.data = data.to_frame(self.name) if self.kind == "pandas" else data.alias(self.name).to_frame()
+        self.found: set[str] = set()  # the columns that the program reads
         self.columns = self.read(self.names())
 
     def names(self) -> list[str]:
@@ -99,11 +101,16 @@ class Rows:
 
     def read(self, names: Sequence[str]) -> list[str]:
         """Returns the columns to read. A path begins with the name of its column."""
-        found = {self.column(name, names) for name in (*self.text, *self.others)} & set(names)
-        if names and not any(self.column(name, names) in found for name in self.text):
-            near = get_close_matches(self.text[0], names, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"give text: the columns are {', '.join(names)}"
-            raise ValueError(f"there is no column {self.text[0]!r}; {hint}")
+        self.found = found = {self.column(name, names) for name in (*self.text, *self.others)} & set(names)
+        missing = [name for name in self.text if self.column(name, names) not in found]
+        if len(missing) < len(self.text):  # the program joins the others
+            missing = []
+        missing += [name for name in self.others if name != "id" and self.column(name, names) not in found]
+        if names and missing:
+            near = get_close_matches(missing[0], names, 1)
+            give = "give text: " if missing[0] in self.text else ""
+            hint = f"did you mean {near[0]!r}?" if near else f"{give}the columns are {', '.join(names)}"
+            raise ValueError(f"there is no column {missing[0]!r}; {hint}")
         return [name for name in names if self.whole or name in found]
 
     @staticmethod
@@ -143,7 +150,7 @@ class Rows:
         at = 0
         for number, row in enumerate(self.data):
             if row is None or isinstance(row, str):
-                row = {self.others[0]: number, self.text[0]: row}
+                row = {self.others[0]: number, self.name: row}
             elif not isinstance(row, Mapping):
                 raise TypeError(f"row {number} is a {type(row).__name__}; give texts or dictionaries")
             elif not self.whole:
@@ -162,14 +169,18 @@ class Rows:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        schema, batches = self.opened()
+        schema, batches = _without_dictionaries(*self.opened(), self.found)
         # The corpus is written like its source, so compress it if there will be a corpus.
         packed: Any = {"compression": "zstd"} if self.whole else {"compression": "none", "use_dictionary": False}
         file = pa.PythonFile(sink, mode="w")
-        with pq.ParquetWriter(file, schema, write_statistics=False, **packed) as writer:
-            for group in _groups(batches):
-                self.count += group.num_rows
-                writer.write_table(group, row_group_size=group.num_rows)
+        try:
+            with pq.ParquetWriter(file, schema, write_statistics=False, **packed) as writer:
+                for group in _groups(batches):
+                    self.count += group.num_rows
+                    writer.write_table(group, row_group_size=group.num_rows)
+        except pa.ArrowNotImplementedError as error:
+            lacking = _unsupported(schema, lambda table: pq.write_table(table, pa.BufferOutputStream()))
+            raise TypeError(f"Parquet has no type for {lacking}") from error
 
     def mask(self, gone: Iterable[int], limit: int) -> bytearray:
         """Returns a byte for each row: 1 if it is kept, or 0 if its position is in gone or the row is beyond limit."""
@@ -188,6 +199,47 @@ def _of_hugging_face(data: Any) -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:
     return schema, (batch for table in rest for batch in table.cast(schema).to_batches())
 
 
+def _without_dictionaries(
+    schema: pa.Schema, batches: Iterable[pa.RecordBatch], found: Container[str]
+) -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:
+    """Returns the data with values for dictionaries in the columns found, so that row groups have only their own.
+    Other columns keep dictionaries, with strings for views, which Parquet cannot have there."""
+    import pyarrow as pa
+
+    places = [at for at, field in enumerate(schema) if pa.types.is_dictionary(field.type)]
+    plain = schema
+    for at in places:
+        kind, values = schema[at].type, _without_views(schema[at].type.value_type)
+        whole = pa.dictionary(kind.index_type, values, kind.ordered)
+        plain = plain.set(at, schema[at].with_type(values if schema[at].name in found else whole))
+
+    def changed(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        columns = batch.columns
+        for at in places:
+            values = columns[at].dictionary.cast(_without_views(schema[at].type.value_type))
+            columns[at] = pa.DictionaryArray.from_arrays(columns[at].indices, values, ordered=schema[at].type.ordered)
+        for start in range(0, batch.num_rows, 1024):
+            part = [column.slice(start, 1024) for column in columns]
+            for at in places:
+                if schema[at].name in found:
+                    part[at] = part[at].dictionary_decode()
+            yield pa.RecordBatch.from_arrays(part, schema=plain)
+
+    return plain, itertools.chain.from_iterable(map(changed, batches)) if places else batches
+
+
+def _unsupported(schema: pa.Schema, use: Callable[[pa.Table], object]) -> str:
+    """Returns which column use does not support, and what to do."""
+    import pyarrow as pa
+
+    for field in schema:
+        try:
+            use(pa.table([pa.nulls(1, field.type)], names=[field.name]))
+        except pa.ArrowNotImplementedError:
+            return f"column {field.name!r}, which is {field.type}; cast it, for instance to strings"
+    return "a column; cast it, for instance to strings"
+
+
 def _groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     """Yields tables of at most GROUP_BYTES, unless a single row is larger. It cuts larger batches."""
     import pyarrow as pa
@@ -198,17 +250,23 @@ def _groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         parts = [batch]
         while parts:
             part = parts.pop()
-            if part.nbytes > GROUP_BYTES and part.num_rows > 1:
+            part_bytes = _size(part)
+            if part_bytes > GROUP_BYTES and part.num_rows > 1:
                 half = part.num_rows // 2
                 parts += [part.slice(half), part.slice(0, half)]
                 continue
-            if held and size + part.nbytes > GROUP_BYTES:
+            if held and size + part_bytes > GROUP_BYTES:
                 yield pa.Table.from_batches(held)
                 held, size = [], 0
             held.append(part)
-            size += part.nbytes
+            size += part_bytes
     if held:
         yield pa.Table.from_batches(held)
+
+
+def _size(batch: pa.RecordBatch) -> int:
+    """Returns the bytes of a batch without dictionaries, which all parts of it share."""
+    return sum(getattr(column, "indices", column).nbytes for column in batch.columns)
 
 
 def kept(data: Any, mask: bytearray) -> Any:
@@ -231,7 +289,7 @@ def kept(data: Any, mask: bytearray) -> Any:
     if what == "huggingface":
         return _kept_of_hugging_face(data, mask)
     if what == "arrow":
-        return data.filter(_booleans(mask))
+        return _filtered(data, mask)
     import pyarrow as pa
     import pyarrow.dataset
 
@@ -248,6 +306,28 @@ def _kept_of_hugging_face(data: Any, mask: bytearray) -> Any:
             raise ValueError(f"data has {len(data)} rows, and the run read {len(mask)}; give the same data")
         return data.select(list(itertools.compress(range(len(mask)), mask)))
     return type(data).from_generator(_compressed, features=data.features, gen_kwargs={"data": data, "mask": mask})
+
+
+def _filtered(data: Any, mask: bytearray) -> Any:
+    """Returns the rows that mask keeps of a table or batch."""
+    import pyarrow as pa
+
+    try:
+        return data.filter(_booleans(mask))
+    except pa.ArrowNotImplementedError:  # of views
+        plain = pa.schema([field.with_type(_without_views(field.type)) for field in data.schema], data.schema.metadata)
+        try:
+            return data.cast(plain).filter(_booleans(mask)).cast(data.schema)
+        except pa.ArrowNotImplementedError as error:
+            lacking = _unsupported(plain, lambda table: table.filter(_booleans(bytearray(b"\1"))))
+            raise TypeError(f"pyarrow cannot filter {lacking}") from error
+
+
+def _without_views(kind: pa.DataType) -> pa.DataType:
+    """Returns the type of strings for one of views."""
+    import pyarrow as pa
+
+    return {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}.get(kind, kind)
 
 
 def _booleans(mask: bytearray) -> pa.BooleanArray:
@@ -271,7 +351,7 @@ def _kept_batches(batches: Iterable[pa.RecordBatch], mask: bytearray) -> Iterato
         part = mask[at : at + batch.num_rows]
         at += batch.num_rows
         _same(max(at, len(mask)), mask)
-        yield batch.filter(_booleans(part))
+        yield _filtered(batch, part)
     _same(at, mask)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import os
+import re
 import shutil
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,10 +32,32 @@ class Folder:
         self.path = path
         self.remove = weakref.finalize(self, _remove, path, os.getpid())
 
+    def unnamed(self, message: str) -> str:
+        """Returns a message without the path of the folder, which is removed when users read it."""
+        path = re.escape(self.path)
+        message = re.sub(rf"(neardup [a-z]+) {path}/output", r"give output=OUTPUT, then \1 OUTPUT", message)
+        return re.sub(rf"{path}[^\s:;,]*", f"the temporary output in {os.path.dirname(self.path)}", message)
+
 
 def _remove(path: str, process: int) -> None:
     if os.getpid() == process:  # not in a forked process
         shutil.rmtree(path, ignore_errors=True)
+
+
+class Reader:
+    """Reads local files for pyarrow. Each dataset, fragment or scanner that reads there holds it, and so the folder."""
+
+    def __init__(self, folder: Folder | None) -> None:
+        import pyarrow.fs
+
+        local = pyarrow.fs.LocalFileSystem()
+        self.folder, self.get_type_name = folder, lambda: "local"
+        self.get_file_info = self.get_file_info_selector = local.get_file_info
+        self.open_input_file, self.open_input_stream = local.open_input_file, local.open_input_stream
+        self.normalize_path = local.normalize_path
+
+    def __reduce__(self) -> tuple[type[Reader], tuple[None]]:
+        return Reader, (None,)  # another process does not own the folder
 
 
 class Arrow:
@@ -67,22 +90,30 @@ class Table(Arrow):
 
     def dataset(self) -> ds.Dataset:
         """Returns the table as a pyarrow dataset, which reads columns and rows on demand."""
+        return self._opened(self._result._folder)
+
+    def _opened(self, folder: Folder | None = None) -> ds.Dataset:
+        """Returns the table, which holds folder."""
         import pyarrow.dataset
+        import pyarrow.fs
 
         if self._name not in self._result.summary["parameters"]["write"]:
             raise Error(f"the run did not write {self._name}; give it with write=, or leave that out")
         store, path = self._result._located(self._name)
+        if folder:
+            pyarrow.fs.FileSystemHandler.register(Reader)
+            store = pyarrow.fs.PyFileSystem(Reader(folder))
         return pyarrow.dataset.dataset(path, filesystem=store, format="parquet")
 
     def to_arrow(self) -> pa.Table:
         """Returns the rows as a pyarrow table."""
-        return self.dataset().to_table()
+        return self._opened().to_table()
 
     def __len__(self) -> int:
-        return int(self.dataset().count_rows())
+        return int(self._opened().count_rows())
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        for batch in self.dataset().to_batches():
+        for batch in self._opened().to_batches():
             yield from batch.to_pylist()
 
     def __repr__(self) -> str:
@@ -157,9 +188,8 @@ class Result:
         """Returns the kept rows of data, the data of the run, with the same kind, order, columns and types."""
         rows = self._rows
         if rows is None or paths(loaded(data)) is not None:
-            raise TypeError(
-                f"the run read files, and {self.path}/corpus has what is kept of them; filter takes data in memory"
-            )
+            corpus = "the corpus/ of an output that you name" if self._folder else f"{self.path}/corpus"
+            raise TypeError(f"the run read files, and {corpus} has what is kept of them; filter takes data in memory")
         kept_rows: T = kept(loaded(data), rows.mask(self._gone(rows.format), self.summary["counts"]["records"]))
         return kept_rows
 
@@ -168,11 +198,11 @@ class Result:
         import pyarrow.dataset as ds
 
         spooled = ds.field("source") == f"stdin.{ending}"
-        removed = self.removed.dataset().to_table(["position"], filter=spooled)
+        removed = self.removed._opened().to_table(["position"], filter=spooled)
         yield from removed["position"].to_pylist()
         left = spooled if self.summary["parameters"]["drop_not_compared"] else spooled & ds.field("raw").is_valid()
         if self.summary["counts"]["unreadable"] + self.summary["counts"]["not_compared"]:
-            yield from self.rejected.dataset().to_table(["position"], filter=left)["position"].to_pylist()
+            yield from self.rejected._opened().to_table(["position"], filter=left)["position"].to_pylist()
 
     def __repr__(self) -> str:
         counts = self.summary["counts"]
