@@ -54,8 +54,8 @@ func (in *Inputs) Preferred(a, b *Profile) int {
 		cmp.Compare(a.Key, b.Key))
 }
 
-// RankOf returns the key by which Preferred orders documents of one standing, given the rank of a document of file. It is
-// empty if only input order decides.
+// RankOf returns the key by which Preferred orders documents of one standing, given the rank of a document of file. It
+// is empty if only input order decides.
 func (in *Inputs) RankOf(file int, rank []byte) []byte {
 	if len(in.preferences) == 0 {
 		return bytes.Clone(rank)
