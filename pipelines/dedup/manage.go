@@ -202,6 +202,8 @@ func changeIndex(ctx context.Context, dir string, do func(*index.Writer) error) 
 	if err != nil {
 		return err
 	}
+	ending, done := commit.Ending(ctx)
+	defer done()
 	w, err := index.Lock(ctx, x.Dir, commit.NewRun(), storage.LockOptions{})
 	if err != nil {
 		return job.Refused(err)
@@ -209,7 +211,7 @@ func changeIndex(ctx context.Context, dir string, do func(*index.Writer) error) 
 	if err = w.Recover(ctx); err == nil {
 		err = do(w)
 	}
-	if closing := w.Close(ctx); err == nil {
+	if closing := w.Close(ending); err == nil {
 		err = closing
 	}
 	return err
