@@ -91,7 +91,7 @@ func (h How) config(s Spec) (dedup.Config, error) {
 	case slices.Contains(s.Inputs, "-"):
 		return dedup.Config{}, job.Usage("standard input is read by the program only; give files, or call RunDocuments")
 	case s.InputsFrom != "":
-		return dedup.Config{}, job.Usage("InputsFrom is read by the program only; leave it empty, and give the paths as Inputs")
+		return dedup.Config{}, job.Usage("only the program reads InputsFrom; leave it empty, and give the paths as Inputs")
 	}
 	resume, err := job.ParseResume(h.Resume)
 	if err != nil {
