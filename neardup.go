@@ -13,6 +13,7 @@
 package neardup
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -70,7 +71,8 @@ type How struct {
 	// Memory is the memory limit of the process in bytes, at least 256 MB; 0 means half of what there is. If Go's memory
 	// limit is higher, the run lowers it, and restores it at the end unless Process is set.
 	Memory int64
-	// TempDir is the folder for temporary files; "" means one beside the output.
+	// TempDir is the folder for temporary files; "" means one in or beside the output or, for an output in a bucket, for
+	// Plan and for the file of RunDocuments, the system's.
 	TempDir string
 	// Resume says whether a failed run keeps its finished work, so that a run with the same Spec can continue it:
 	// "always", "never", or "auto" (or "") for large input.
@@ -88,11 +90,15 @@ func (h How) config(s Spec) (dedup.Config, error) {
 	switch {
 	case slices.Contains(s.Inputs, "-"):
 		return dedup.Config{}, job.Usage("standard input is read by the program only; give files, or call RunDocuments")
-	case len(s.Inputs) == 0 && s.InputsFrom != "":
-		return dedup.Config{}, job.Usage("a list of inputs is read by the program only; give the paths as Inputs")
+	case s.InputsFrom != "":
+		return dedup.Config{}, job.Usage("only the program reads InputsFrom; leave it empty, and give the paths as Inputs")
+	}
+	resume, err := job.ParseResume(h.Resume)
+	if err != nil {
+		return dedup.Config{}, err
 	}
 	c := dedup.Config{Spec: s, From: h.From, Draw: report.Page}
-	c.Output, c.Overwrite, c.Resume = h.Output, h.Overwrite, job.Resume(h.Resume)
+	c.Output, c.Overwrite, c.Resume = h.Output, h.Overwrite, resume
 	c.Runner, c.Workers, c.Memory, c.TempDir = job.Local, h.Workers, records.Bytes(h.Memory), h.TempDir
 	limit := int64(math.MaxInt64)
 	if !h.Process {
@@ -112,7 +118,8 @@ func (h How) config(s Spec) (dedup.Config, error) {
 // Run removes near-duplicates as the Spec says, and returns the output. An error has a method Status if its exit status
 // in the program is not 1: 2 for what a person must change, 3 for an output that exists or is locked, 4 for too many
 // unreadable records, 5 for a limit of removed documents. If ctx ends, so does the run, with the cause of ctx.
-func Run(ctx context.Context, s Spec, h How) (*Result, error) {
+func Run(ctx context.Context, s Spec, h How) (_ *Result, err error) {
+	defer func() { err = job.Cause(ctx, err) }()
 	c, err := h.config(s)
 	if err != nil {
 		return nil, err
@@ -123,14 +130,15 @@ func Run(ctx context.Context, s Spec, h How) (*Result, error) {
 	}
 	beamcli.Ready()
 	if _, err := task.Run(ctx, here.Launch(c.Running, nil)); err != nil {
-		return nil, cause(ctx, err)
+		return nil, err
 	}
 	return Open(ctx, h.Output)
 }
 
 // Plan returns the record of a run without running it: what it would choose and, in Record.Forecast, what it is
 // expected to read, send and need.
-func Plan(ctx context.Context, s Spec, h How) (*Record, error) {
+func Plan(ctx context.Context, s Spec, h How) (_ *Record, err error) {
+	defer func() { err = job.Cause(ctx, err) }()
 	c, err := h.config(s)
 	if err != nil {
 		return nil, err
@@ -142,17 +150,9 @@ func Plan(ctx context.Context, s Spec, h How) (*Record, error) {
 	}
 	run, err := task.Run(ctx, nil)
 	if err != nil {
-		return nil, cause(ctx, err)
+		return nil, err
 	}
 	return run, nil
-}
-
-// cause returns err or, if ctx ended the run, the cause of ctx.
-func cause(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return errors.Join(job.Cause(ctx, err))
-	}
-	return err
 }
 
 // Document is a document for RunDocuments. Each needs a unique ID, and a text in UTF-8.
@@ -163,13 +163,18 @@ type Document struct {
 
 // RunDocuments is Run for documents instead of files. It writes them to a temporary file first, as JSON Lines, because
 // they are read more than once. The corpus is that file without removed documents. Fields of the Spec about the form of
-// files, such as Format, Text and ID, do not apply. An error from documents ends the run.
+// files, such as Format, do not apply; Text and ID do only to Against. An error from documents ends the run, which
+// cannot be continued.
 func RunDocuments(
 	ctx context.Context, s Spec, h How, documents iter.Seq2[Document, error],
 ) (result *Result, err error) {
 	if len(s.Inputs)+len(s.NamedInputs)+len(s.Include)+len(s.Exclude) > 0 || s.InputsFrom != "" {
 		return nil, job.Usage("the documents are given; leave the fields empty that choose files")
 	}
+	if resume, err := job.ParseResume(h.Resume); err != nil || resume == job.ResumeAlways {
+		return nil, cmp.Or(err, job.Usage("--resume always: the documents cannot be read again; leave Resume empty"))
+	}
+	defer func() { err = job.Cause(ctx, err) }()
 	err = job.InTempFolder(ctx, h.TempDir, func(temp string) error {
 		file := storage.Join(temp, "documents.jsonl")
 		_, err := storage.WriteFile(ctx, file, func(w io.Writer) error {
@@ -189,11 +194,16 @@ func RunDocuments(
 			return nil
 		})
 		if err != nil {
-			return cause(ctx, err)
+			return err
 		}
 		usual := records.Default()
-		if len(s.Against) > 0 && len(s.AgainstText) == 0 {
-			s.AgainstText = s.Text // before Text becomes that of the temporary file
+		if len(s.Against) > 0 { // before Text and ID become those of the temporary file
+			if len(s.AgainstText) == 0 && !slices.Equal(s.Text, usual.Text) {
+				s.AgainstText = s.Text
+			}
+			if s.AgainstID == "" && s.ID != usual.ID {
+				s.AgainstID = s.ID
+			}
 		}
 		s.Inputs, s.Format, s.Text, s.ID, s.Encoding = []string{file}, "jsonl", usual.Text, usual.ID, usual.Encoding
 		s.Delimiter, s.NoHeader, h.Resume = usual.Delimiter, false, string(job.ResumeNever)
@@ -215,28 +225,39 @@ type Result struct {
 func Open(ctx context.Context, dir string) (*Result, error) {
 	finished, err := output.Open(ctx, dir)
 	if err != nil {
-		return nil, err
+		return nil, job.Cause(ctx, err)
 	}
 	return &Result{finished.Run, finished}, nil
+}
+
+// rows yields the rows of a table, and the cause of ctx if that ends.
+func rows[T any](ctx context.Context, r *Result, table output.Part) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for row, err := range output.Rows[T](ctx, r.finished, table) {
+			if !yield(row, job.Cause(ctx, err)) {
+				return
+			}
+		}
+	}
 }
 
 // Pairs yields the pairs of similar documents. Each iteration reads the files of the table again, in their order; an
 // error ends it. It yields nothing for a table that Spec.Write leaves out.
 func (r *Result) Pairs(ctx context.Context) iter.Seq2[Pair, error] {
-	return output.Rows[Pair](ctx, r.finished, output.Pairs)
+	return rows[Pair](ctx, r, output.Pairs)
 }
 
 // Clusters yields the documents of clusters.
 func (r *Result) Clusters(ctx context.Context) iter.Seq2[Clustered, error] {
-	return output.Rows[Clustered](ctx, r.finished, output.Clusters)
+	return rows[Clustered](ctx, r, output.Clusters)
 }
 
 // Removed yields the documents that are not in the corpus, each with the kept one in its place.
 func (r *Result) Removed(ctx context.Context) iter.Seq2[Removed, error] {
-	return output.Rows[Removed](ctx, r.finished, output.Removed)
+	return rows[Removed](ctx, r, output.Removed)
 }
 
 // Rejected yields the unreadable records, and the documents that were not compared.
 func (r *Result) Rejected(ctx context.Context) iter.Seq2[Rejected, error] {
-	return output.Rows[Rejected](ctx, r.finished, output.Rejected)
+	return rows[Rejected](ctx, r, output.Rejected)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/neardup/neardup"
 	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/pipelines/dedup"
 )
 
 // pages returns settings for the bundled corpus.
@@ -163,6 +164,80 @@ func TestBrokenDocuments(t *testing.T) {
 	}
 }
 
+// A panic of the documents' iterator, and its end of the goroutine, leave nothing in the folder for temporary files.
+func TestBrokenOff(t *testing.T) {
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	for name, end := range map[string]func(){"panic": func() { panic("the caller's") }, "Goexit": runtime.Goexit} {
+		_, how := pages(t)
+		ended := make(chan any)
+		go func() {
+			defer func() { ended <- recover() }()
+			_, err := neardup.RunDocuments(t.Context(), neardup.Default(), how, func(yield func(neardup.Document, error) bool) {
+				yield(neardup.Document{ID: "1", Text: "a text"}, nil)
+				if files, err := filepath.Glob(filepath.Join(temp, "neardup-*", "*")); len(files) == 0 || err != nil {
+					t.Errorf("%s: the documents are not in the system's folder: %v", name, err)
+				}
+				end()
+			})
+			t.Errorf("%s: it returns %v", name, err)
+		}()
+		if p := <-ended; (p != nil) != (name == "panic") {
+			t.Errorf("%s: the panic is %v", name, p)
+		}
+		for _, folder := range []string{temp, filepath.Dir(how.Output)} {
+			if left, err := os.ReadDir(folder); len(left) > 0 || err != nil {
+				t.Errorf("%s: left are %v, %v", name, left, err)
+			}
+		}
+	}
+}
+
+// Text and ID of the Spec name the columns of the documents to compare with.
+func TestDocumentsAgainst(t *testing.T) {
+	against := filepath.Join(t.TempDir(), "known.jsonl")
+	if err := os.WriteFile(against, []byte(`{"key":"k1","body":"a text of many words"}`+"\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	spec, how := neardup.Default(), neardup.How{Output: filepath.Join(t.TempDir(), "out")}
+	spec.Against, spec.Text, spec.ID = []string{against}, []string{"body"}, "key"
+	result, err := neardup.RunDocuments(t.Context(), spec, how, func(yield func(neardup.Document, error) bool) {
+		yield(neardup.Document{ID: "a", Text: "a text of many words"}, nil)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for removed, err := range result.Removed(t.Context()) {
+		if err != nil || removed.ID != "a" || removed.KeptID != "k1" {
+			t.Errorf("%+v, %v", removed, err)
+		}
+	}
+	if n := result.Record.Counts.Removed; n != 1 {
+		t.Errorf("%d documents are removed", n)
+	}
+}
+
+// Documents are compared with those of an index, whose columns are its own.
+func TestDocumentsOfIndex(t *testing.T) {
+	spec := neardup.Default()
+	spec.Against, spec.Append = []string{filepath.Join(t.TempDir(), "index")}, true
+	if _, err := dedup.CreateIndex(t.Context(), spec.Against[0], neardup.Default(), 1000); err != nil {
+		t.Fatal(err)
+	}
+	for night, id := range []string{"a", "b"} {
+		how := neardup.How{Output: filepath.Join(t.TempDir(), "out")}
+		result, err := neardup.RunDocuments(t.Context(), spec, how, func(yield func(neardup.Document, error) bool) {
+			yield(neardup.Document{ID: id, Text: "a text of many words"}, nil)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := result.Record.Counts.Removed; n != int64(night) {
+			t.Errorf("night %d: %d documents are removed", night, n)
+		}
+	}
+}
+
 // Documents are read as given, whatever the Spec says about files; fields that cannot apply are an error.
 func TestDocumentsAsGiven(t *testing.T) {
 	given := func(ids ...string) iter.Seq2[neardup.Document, error] {
@@ -205,6 +280,7 @@ func TestInputs(t *testing.T) {
 	for _, change := range []func(*neardup.Spec){
 		func(s *neardup.Spec) { s.Inputs = []string{"-"} },
 		func(s *neardup.Spec) { s.Inputs, s.InputsFrom = nil, "list" },
+		func(s *neardup.Spec) { s.InputsFrom = "list" },
 	} {
 		spec, how := pages(t)
 		change(&spec)
@@ -217,6 +293,77 @@ func TestInputs(t *testing.T) {
 	spec.Inputs, spec.NamedInputs = nil, spec.Inputs
 	if planned, err := neardup.Plan(t.Context(), spec, how); err != nil || planned.Forecast.Documents < 1000 {
 		t.Errorf("%+v, %v", planned, err)
+	}
+}
+
+// A value of Resume that the program refuses is an error, and nothing is written.
+func TestResume(t *testing.T) {
+	spec, _ := pages(t)
+	documents := func(h neardup.How) error {
+		_, err := neardup.RunDocuments(t.Context(), neardup.Default(), h, func(func(neardup.Document, error) bool) {})
+		return err
+	}
+	for value, do := range map[string]func(neardup.How) error{
+		"x":    func(h neardup.How) error { _, err := neardup.Run(t.Context(), spec, h); return err },
+		"Auto": documents, "always": documents,
+	} {
+		_, how := pages(t)
+		how.Resume = value
+		var status interface{ Status() int }
+		if err := do(how); !errors.As(err, &status) || status.Status() != 2 || !strings.Contains(err.Error(), "--resume") || !strings.Contains(err.Error(), value) {
+			t.Errorf("%s: %v", value, err)
+		}
+		if _, err := os.Stat(how.Output); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("something is written: %v", err)
+		}
+	}
+}
+
+// What a context ends returns its cause.
+func TestCause(t *testing.T) {
+	spec, how := pages(t)
+	result, err := neardup.Run(t.Context(), spec, how)
+	if err != nil {
+		t.Fatal(err)
+	}
+	because := errors.New("the user has gone home")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(because)
+	from := neardup.How{Output: filepath.Join(t.TempDir(), "again"), From: how.Output}
+	for name, do := range map[string]func() error{
+		"Open": func() error { _, err := neardup.Open(ctx, how.Output); return err },
+		"From": func() error { _, err := neardup.Run(ctx, neardup.Default(), from); return err },
+		"Plan": func() error { _, err := neardup.Plan(ctx, neardup.Default(), from); return err },
+		"RunDocuments": func() error {
+			_, err := neardup.RunDocuments(ctx, neardup.Default(), from, func(func(neardup.Document, error) bool) {})
+			return err
+		},
+		"Pairs":    func() error { return last(result.Pairs(ctx)) },
+		"Clusters": func() error { return last(result.Clusters(ctx)) },
+		"Removed":  func() error { return last(result.Removed(ctx)) },
+		"Rejected": func() error { return last(result.Rejected(ctx)) },
+	} {
+		if err := do(); !errors.Is(err, because) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// last returns the error that ends an iteration.
+func last[T any](rows iter.Seq2[T, error]) (ended error) {
+	for _, err := range rows {
+		ended = err
+	}
+	return ended
+}
+
+// A path that is in no store is a mistake of the caller.
+func TestOpenNowhere(t *testing.T) {
+	for _, dir := range []string{"s3://", "s3://bucket/out", filepath.Join(t.TempDir(), "missing")} {
+		var status interface{ Status() int }
+		if _, err := neardup.Open(t.Context(), dir); !errors.As(err, &status) || status.Status() != 2 {
+			t.Errorf("%s: %v", dir, err)
+		}
 	}
 }
 

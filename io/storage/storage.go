@@ -150,13 +150,22 @@ func At(path string) (Store, error) {
 	s, ok := stores[scheme]
 	if !ok {
 		supported := strings.Join(append([]string{"local paths"}, slices.Sorted(maps.Keys(stores))...), ", ")
-		return nil, fmt.Errorf("%s: paths that begin with %s are not supported, but these are: %s", path, scheme, supported)
+		const text = "%s: paths that begin with %s are not supported, but these are: %s"
+		return nil, nowhereError(fmt.Sprintf(text, path, scheme, supported))
 	}
 	if rest := path[len(scheme):]; rest == "" || rest[0] == '/' {
-		return nil, fmt.Errorf("%s: give the name of a bucket, as in %sBUCKET/FOLDER", path, scheme)
+		return nil, nowhereError(fmt.Sprintf("%s: give the name of a bucket, as in %sBUCKET/FOLDER", path, scheme))
 	}
 	return s, nil
 }
+
+// nowhereError says that a path is in no store.
+type nowhereError string
+
+func (e nowhereError) Error() string { return string(e) }
+
+// Status returns the exit status.
+func (nowhereError) Status() int { return 2 }
 
 // Outlive returns a context with the values of ctx that ends some time after ctx, for work that must end in good order
 // but not last for ever. Call it before ctx ends, and done at the end.

@@ -553,9 +553,9 @@ func (c *Commit) tidy(ctx context.Context) error {
 func (c *Commit) stage(ctx context.Context) (err error) {
 	if storage.IsLocal(c.o.Dir) {
 		beside := stagingBeside(c.o.Dir, c.o.Run)
-		made := len(path.Base(beside)+storage.Removing) <= maxName && c.makeStaging(ctx, beside) == nil
-		c.swaps = made && storage.Exchangeable(ctx, c.o.Dir, beside) == nil
-		if made && !c.swaps {
+		fits := len(path.Base(beside)+storage.Removing) <= maxName
+		c.swaps = fits && c.makeStaging(ctx, beside) == nil && storage.Exchangeable(ctx, c.o.Dir, beside) == nil
+		if fits && !c.swaps { // also if only a part was made
 			if err := errors.Join(ctx.Err(), storage.RemoveAll(ctx, beside)); err != nil {
 				return err
 			}

@@ -588,3 +588,45 @@ func TestKilledOnceFinished(t *testing.T) {
 	l.whole("killed once finished", third)
 	l.clean("killed once finished")
 }
+
+// ending is a context that ends when it is asked the n-th time whether it has.
+type ending struct {
+	context.Context
+	cancel context.CancelFunc
+	n      int
+}
+
+func (e *ending) Err() error {
+	if e.n--; e.n == 0 {
+		e.cancel()
+	}
+	return e.Context.Err()
+}
+
+// TestCancelledBeginning: a run on a disk that is cancelled at any moment of its beginning leaves nothing.
+func TestCancelledBeginning(t *testing.T) {
+	const run = "20260102-030405-0a1b2c3d"
+	for _, way := range []string{"swap", "fill"} {
+		moments := 1
+		for ; ; moments++ {
+			dir := folder(t, way)
+			root := filepath.Dir(dir)
+			before := tree(t, root)
+			ctx, cancel := context.WithCancel(t.Context())
+			c, err := commit.Begin(&ending{ctx, cancel, moments}, commit.Options{
+				Dir: dir, Run: run, Temp: commit.TempFolder(root, run), Warn: func(format string, args ...any) { t.Errorf(format, args...) },
+			})
+			if err == nil {
+				err = c.Close(t.Context(), nil)
+			}
+			cancel()
+			same(t, fmt.Sprintf("%s, cancelled at %d: %v", way, moments, err), tree(t, root), before)
+			if err == nil {
+				break
+			}
+		}
+		if moments < 20 {
+			t.Errorf("%s: the run has only %d moments", way, moments)
+		}
+	}
+}

@@ -36,7 +36,7 @@ func Lock(ctx context.Context, dir, run string, o storage.LockOptions) (*Writer,
 	}
 	w := &Writer{lock: lock, run: run}
 	if w.Index, err = Open(ctx, dir); err != nil {
-		return nil, errors.Join(err, lock.Release(ctx, false))
+		return nil, errors.Join(err, lock.Release(context.WithoutCancel(ctx), false))
 	}
 	return w, nil
 }

@@ -198,6 +198,8 @@ func changeIndex[T any](ctx context.Context, dir string, do func(*index.Writer) 
 	if err != nil {
 		return done, err
 	}
+	ending, ended := commit.Ending(ctx)
+	defer ended()
 	w, err := index.Lock(ctx, x.Dir, commit.NewRun(), storage.LockOptions{})
 	if err != nil {
 		return done, job.Refused(err)
@@ -205,5 +207,5 @@ func changeIndex[T any](ctx context.Context, dir string, do func(*index.Writer) 
 	if err = w.Recover(ctx); err == nil {
 		done, err = do(w)
 	}
-	return done, cmp.Or(err, w.Close(ctx))
+	return done, cmp.Or(err, w.Close(ending))
 }

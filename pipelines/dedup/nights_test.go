@@ -2,9 +2,11 @@ package dedup_test
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -688,6 +690,49 @@ func TestDamagedIndex(t *testing.T) {
 		for who, err := range met {
 			if damaged := (*indexes.DamagedError)(nil); !errors.As(err, &damaged) || damaged.Path != file {
 				t.Errorf("%s, %s: %v", table, who, err)
+			}
+		}
+	}
+}
+
+// ending is a context that ends when it is asked the n-th time whether it has.
+type ending struct {
+	context.Context
+	cancel context.CancelFunc
+	n      int
+}
+
+func (e *ending) Err() error {
+	if e.n--; e.n == 0 {
+		e.cancel()
+	}
+	return e.Context.Err()
+}
+
+// TestCancelledUnlocks: what is cancelled while it locks an index, or changes it, leaves no lock.
+func TestCancelledUnlocks(t *testing.T) {
+	night := archiveAtRandom(t, rand.New(rand.NewPCG(1, 50)), []string{"a few words"}, 1).dir
+	dir := indexOf(t, specs()["minhash"])
+	for what, do := range map[string]func(ctx context.Context) error{
+		"run": func(ctx context.Context) error {
+			task, err := dedup.New(t.Context(), ask(t, night, "--against="+dir, "--append"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = task.Run(ctx, beamtest.Launch("local", local.Options{}))
+			return err
+		},
+		"prune": func(ctx context.Context) error { _, err := dedup.PruneIndex(ctx, dir, 0); return err },
+	} {
+		for n := 1; n <= 60; n++ {
+			ctx, cancel := context.WithCancel(t.Context())
+			err := do(&ending{ctx, cancel, n})
+			cancel()
+			if err == nil {
+				break
+			}
+			if _, there := os.Lstat(filepath.Join(dir, output.LockFile)); !errors.Is(there, fs.ErrNotExist) {
+				t.Errorf("%s, cancelled at %d with %v: the lock %v", what, n, err, there)
 			}
 		}
 	}

@@ -162,7 +162,7 @@ func begun(t *testing.T, task *Job) *run {
 	t.Helper()
 	r, err := newRun(task.config, task.asked)
 	if err == nil {
-		err = r.open(t.Context())
+		err = r.open(t.Context(), t.Context())
 	}
 	if err == nil {
 		err = r.makePlan(t.Context())

@@ -67,7 +67,7 @@ func (j *Job) Run(ctx context.Context, launch job.Launch) (*records.Run, error) 
 	// An interrupted run is still closed properly.
 	ending, done := commit.Ending(ctx)
 	defer done()
-	if err := r.open(ctx); err != nil {
+	if err := r.open(ctx, ending); err != nil {
 		return &r.record, r.besides(ctx, err)
 	}
 	err = r.do(ctx)
@@ -236,13 +236,13 @@ func (r *run) dryRun(ctx context.Context) (err error) {
 	})
 }
 
-// open locks the output, and the index if the run adds to it.
-func (r *run) open(ctx context.Context) (err error) {
+// open locks the output, and the index if the run adds to it. ending outlives ctx.
+func (r *run) open(ctx, ending context.Context) (err error) {
 	if err := r.lockIndex(ctx); err != nil {
 		return err
 	}
 	if err := r.openOutput(ctx); err != nil {
-		return r.closeIndex(ctx, err)
+		return r.closeIndex(ending, err)
 	}
 	return nil
 }

@@ -7,11 +7,13 @@ package job
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -63,6 +65,17 @@ const (
 	ResumeAlways Resume = "always"
 	ResumeNever  Resume = "never"
 )
+
+// ParseResume returns a value of --resume, by default auto.
+func ParseResume(name string) (Resume, error) {
+	resume := cmp.Or(Resume(name), resumeAuto)
+	if !slices.Contains(resumes, resume) {
+		return "", &UsageError{Field: "resume", Value: name, Reason: fmt.Errorf("%q is not one of %s", name, Listed(resumes...))}
+	}
+	return resume, nil
+}
+
+var resumes = []Resume{resumeAuto, ResumeAlways, ResumeNever}
 
 // Record returns h as run.json has it: the flags that differ from their default, by name with _ for -.
 func (h How) Record() json.RawMessage {
@@ -228,7 +241,7 @@ func Vars() map[string]string {
 		"clusters":       Names(choices["cluster"]...),
 		"normalizations": Listed(textnorm.Steps()...),
 		"runners":        Names(runnerNames()...),
-		"resumes":        Names(resumeAuto, ResumeAlways, ResumeNever),
+		"resumes":        Names(resumes...),
 	})
 	return vars
 }

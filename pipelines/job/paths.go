@@ -210,11 +210,12 @@ func Begin(ctx context.Context, parent string, o commit.Options) (*commit.Commit
 }
 
 // InTempFolder calls do with a folder for temporary files below parent, or the system's if parent is "", and removes it
-// at the end, even if ctx is done.
-func InTempFolder(ctx context.Context, parent string, do func(temp string) error) error {
+// at the end, even if ctx is done or do panics.
+func InTempFolder(ctx context.Context, parent string, do func(temp string) error) (err error) {
 	temp, err := storage.TempFolder(ctx, parent)
 	if err != nil {
 		return noTemp(parent, err)
 	}
-	return errors.Join(do(temp), storage.RemoveAll(context.WithoutCancel(ctx), temp))
+	defer func() { err = errors.Join(err, storage.RemoveAll(context.WithoutCancel(ctx), temp)) }()
+	return do(temp)
 }
