@@ -365,7 +365,7 @@ func TestUsage(t *testing.T) {
 		"was not written by neardup":           {"-o", there},
 		"there is no folder to write to":       {"--overwrite"},
 		"below the input":                      {"-o", filepath.Join(input, "out")},
-		"runs on this machine":                 {"--runner=flink"},
+		"runs only on the local machine":                 {"--runner=flink"},
 		"standard input can be read only once": {"-", "--signatures=16"},
 		"settings are too many (maximum: 512)": {"--k=1,2,3,4,5,6,7,8,9", "--vary=case,punctuation,replicas"},
 	} {
