@@ -386,13 +386,13 @@ func TestSummaryOfReasons(t *testing.T) {
 // The text about neighbours fits the search method and their number.
 func TestNeighboursInWords(t *testing.T) {
 	for want, a := range map[string]records.Answer{
-		"q, 7 shingles: no document shares a shingle with it":                               {Asked: 1},
-		"q, 7 shingles: no document shares a bucket with it":                                {Asked: 1, Buckets: true},
-		"q, 7 shingles: no document with a similarity of at least 0.5":                              {Asked: 1, MinSimilarity: 0.5},
-		"q, 7 shingles: no document with a similarity of at least 0.5 shares a bucket with it":      {Asked: 1, MinSimilarity: 0.5, Buckets: true},
-		"q, 7 shingles: found 1 document that shares a shingle with it (up to 2 requested)": {Asked: 2, Candidates: 1, Neighbours: make([]records.Neighbour, 1)},
-		"q, 7 shingles: the 2 nearest of the 1,234 documents that share a bucket with it":   {Asked: 2, Candidates: 1234, Neighbours: make([]records.Neighbour, 2), Buckets: true},
-		"q, 7 shingles: the nearest of the 3 documents with a similarity of at least 0.25":        {Asked: 1, Candidates: 3, Neighbours: make([]records.Neighbour, 1), MinSimilarity: 0.25},
+		"q, 7 shingles: no document shares a shingle with it":                                  {Asked: 1},
+		"q, 7 shingles: no document shares a bucket with it":                                   {Asked: 1, Buckets: true},
+		"q, 7 shingles: no document with a similarity of at least 0.5":                         {Asked: 1, MinSimilarity: 0.5},
+		"q, 7 shingles: no document with a similarity of at least 0.5 shares a bucket with it": {Asked: 1, MinSimilarity: 0.5, Buckets: true},
+		"q, 7 shingles: found 1 document that shares a shingle with it (up to 2 requested)":    {Asked: 2, Candidates: 1, Neighbours: make([]records.Neighbour, 1)},
+		"q, 7 shingles: the 2 nearest of the 1,234 documents that share a bucket with it":      {Asked: 2, Candidates: 1234, Neighbours: make([]records.Neighbour, 2), Buckets: true},
+		"q, 7 shingles: the nearest of the 3 documents with a similarity of at least 0.25":     {Asked: 1, Candidates: 3, Neighbours: make([]records.Neighbour, 1), MinSimilarity: 0.25},
 		"q, 7 shingles: found 2 documents with a similarity of at least 1 that share a bucket with it (up to 3 requested)": {
 			Asked: 3, Candidates: 2, Neighbours: make([]records.Neighbour, 2), MinSimilarity: 1, Buckets: true,
 		},

@@ -72,7 +72,7 @@ func TestMistakes(t *testing.T) {
 	for job, want := range map[string]string{
 		"# a comment\n\ntreshold = 1\n": `job.toml:3: unknown key "treshold"; did you mean "threshold"?`,
 		"max_row = 1":                   `job.toml:1: unknown key "max-row"; did you mean "max-rows"?`,
-		"max_rows = 1\nmax-rows = 2":    `job.toml:2: max-rows and max_rows are the same key`,
+		"max_rows = 1\nmax-rows = 2":    `job.toml:2: max-rows and max_rows are the same key; drop one`,
 		"force = true\r\nzebra = 1":     `job.toml:2: unknown key "zebra"; keys are the names of flags; see neardup dedup --help`,
 		"text = '''\na\nb'''\nfoce = 1": `job.toml:4: unknown key "foce"; did you mean "force"?`,
 		"text = [\n'a',\n'b']\nx-y = 1": `job.toml:4: unknown key "x-y"; keys are the names of flags; see neardup dedup --help`,
@@ -185,7 +185,7 @@ func TestLocate(t *testing.T) {
 		"dedup: --threshold: too large":    "job.toml:2: dedup: --threshold: too large",
 		"--method x: needs --threshold":    "--method x: needs --threshold",
 		"--max-rows and --threshold clash": "--max-rows and --threshold clash",
-		"no output; add --output DIR":     "no output; add --output DIR",
+		"no output; add --output DIR":      "no output; add --output DIR",
 		"broken":                           "broken",
 	} {
 		_, context, err := parse(t, "\nthreshold = 7\nmethod = 'exact'", "dedup", "--config", "job.toml", "--method", "minhash")

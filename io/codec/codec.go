@@ -196,7 +196,9 @@ type Error struct {
 	Detail string // what exactly and where, for the user; may be empty
 }
 
-func (e *Error) Error() string { return strings.TrimSuffix(inMessages.Replace(e.Reason)+": "+e.Detail, ": ") }
+func (e *Error) Error() string {
+	return strings.TrimSuffix(inMessages.Replace(e.Reason)+": "+e.Detail, ": ")
+}
 
 // inMessages changes reasons to what messages call them; the table keeps the frozen values.
 var inMessages = strings.NewReplacer(BrokenJSON, "malformed JSON", BrokenCSV, "malformed CSV", BrokenSGML,

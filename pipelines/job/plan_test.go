@@ -152,11 +152,11 @@ func TestLinkWarning(t *testing.T) {
 	if err := os.WriteFile(file, []byte("text\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	for i, more := range []string{"", " (the first of 2 such files)", " (the first of 3 such files)"} {
+	for i, more := range []string{"", "; this is the first of 2 such files", "; this is the first of 3 such files"} {
 		if err := os.Symlink("b.txt", filepath.Join(root, fmt.Sprintf("c%d.txt", i))); err != nil {
 			t.Fatal(err)
 		}
-		want := filepath.Join(root, "c0.txt") + " is the same file as " + file + " so neardup reads it once" + more
+		want := filepath.Join(root, "c0.txt") + " is the same file as " + file + ", so neardup reads it once" + more
 		plan, err := NewPlan(t.Context(), requestOf(records.Input{Inputs: []string{root}, Format: "lines", Text: []string{"text"}}), t.TempDir())
 		if err != nil {
 			t.Fatal(err)
@@ -455,7 +455,7 @@ func TestSampledCopies(t *testing.T) {
 		"":            {3, 2, ""},
 		copies.Bytes:  {0, 0, "method exact: one key, the hash of the text"},
 		copies.Tokens: {2, 2, "method exact: one key, the hash of the sequence of tokens"},
-		copies.Set:    {3, 2, "method exact: one key, the hash of the set of shingles"},
+		copies.Set:    {3, 2, "method exact: one key, the hash of the shingle set"},
 	} {
 		chosen := planOfCopies(t, lines, same).Chosen()
 		if chosen.Copies != want.alike || chosen.Symbols != want.symbols {

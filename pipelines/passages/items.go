@@ -13,8 +13,8 @@ import (
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/kernels/passage"
 	"github.com/neardup/neardup/output"
-	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/records"
 	steps "github.com/neardup/neardup/transforms/passages"
 )
 

@@ -231,9 +231,9 @@ func TestRefusals(t *testing.T) {
 		"--recall=0.9":    "use --signature fss",
 		"--seed=0":        "use --signature fss",
 		"--sort=estimate": "use --signature",
-		"--rows=2":        "give both",
-		"--bands=2":       "give both",
-		"--signature=fss --sort=estimate --min-similarity=0.5": "give one",
+		"--rows=2":        "use both",
+		"--bands=2":       "use both",
+		"--signature=fss --sort=estimate --min-similarity=0.5": "use one",
 	} {
 		_, err := run(t, append(strings.Fields(flags), pages, "--of=osx/as")...)
 		if usage := (*job.UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), want) {

@@ -80,7 +80,7 @@ func TestOtherDelimiter(t *testing.T) {
 			t.Errorf("%q:\n got %v\nwant %s", c.header, err, want)
 		}
 		// Where a message proposes flags, it does not list similar column names.
-		if none := (*codec.NoColumnError)(nil); errors.As(err, &none) == strings.Contains(c.want, "give") {
+		if none := (*codec.NoColumnError)(nil); errors.As(err, &none) == strings.Contains(c.want, "use --") {
 			t.Errorf("%q: %T", c.header, err)
 		}
 	}

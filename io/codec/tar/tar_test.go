@@ -130,7 +130,7 @@ func FuzzAgainstStandardLibrary(f *testing.F) {
 func TestBroken(t *testing.T) {
 	good := codectest.Tar("a", '0', "text")
 	for archive, want := range map[string]string{
-		good[:600]:     "malformed tar: the archive ends 424 bytes before the end of the file",
+		good[:600]:     "malformed tar: the archive ends 424 bytes before the end of this member; fetch it again",
 		good[:400]:     "malformed tar: its header is truncated; the rest of the archive cannot be read, so fetch it again",
 		"x" + good:     "malformed tar: the checksum of its header is wrong; the rest of the archive cannot be read, so fetch it again",
 		"X" + good[1:]: "malformed tar: the checksum of its header is wrong; the rest of the archive cannot be read, so fetch it again",
