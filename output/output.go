@@ -200,7 +200,7 @@ func Open(ctx context.Context, dir string) (*Finished, error) {
 // NoFolderError says that a folder does not exist, and what to do then.
 type NoFolderError struct{ Dir, Next string }
 
-func (e *NoFolderError) Error() string { return "there is no folder " + e.Dir + "; " + e.Next }
+func (e *NoFolderError) Error() string { return "folder " + e.Dir + " does not exist; " + e.Next }
 
 // Status returns the exit status.
 func (*NoFolderError) Status() int { return 2 }
@@ -227,11 +227,11 @@ func CheckFolder(ctx context.Context, dir, next string) error {
 
 // unfinished returns the error for a folder without a mark of success.
 func unfinished(ctx context.Context, dir string) error {
-	const next = "give the folder that --output named"
+	const next = "name the folder that --output named"
 	if err := CheckFolder(ctx, dir, next); err != nil {
 		return err
 	}
-	return &StatusError{2, fmt.Sprintf("%s is not a finished output: it has no %s; %s, or run dedup again to finish it",
+	return &StatusError{2, fmt.Sprintf("%s is not a finished output: it has no file %s; %s, or run dedup again to finish it",
 		dir, SuccessFile, next)}
 }
 
@@ -282,7 +282,7 @@ func (f *Finished) read(ctx context.Context) error {
 		}
 	}
 	if sum != success.Manifest || f.Run.Job != success.Run {
-		return fmt.Errorf("%s is not a finished output: its %s belongs to another run", f.Dir, SuccessFile)
+		return fmt.Errorf("%s is not a finished output: its %s belongs to another run; run again with --overwrite", f.Dir, SuccessFile)
 	}
 	return f.checkFormat()
 }
@@ -290,7 +290,7 @@ func (f *Finished) read(ctx context.Context) error {
 // checkFormat returns an error unless this version can read the tables.
 func (f *Finished) checkFormat() error {
 	if tables := f.Run.Formats.Tables; tables != records.Tables {
-		return fmt.Errorf("%s has tables of the format %q, and this version reads %q: run dedup again with --overwrite",
+		return fmt.Errorf("%s has tables in the format %q, but this version reads %q; run dedup again with --overwrite",
 			f.Dir, tables, records.Tables)
 	}
 	return nil

@@ -76,14 +76,14 @@ func TestOpen(t *testing.T) {
 // TestOpenRefuses: an output that is not finished, or not from a single run, is refused.
 func TestOpenRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ file, content, says string }{
-		"no mark":             {says: "it has no _SUCCESS"},
+		"no mark":             {says: "it has no file _SUCCESS"},
 		"an empty mark":       {output.SuccessFile, "", "run again"},
 		"a mark that is cut":  {output.SuccessFile, `{"run": "a", "man`, "run again"},
 		"a mark of no output": {output.SuccessFile, `{"run": "a"}`, "run again"},
 		"another manifest":    {output.ManifestFile, `{"version": 1, "files": []}`, "belongs to another run"},
 		"another run":         {output.RunFile, `{"job": "b"}`, "belongs to another run"},
 		"older tables": {output.RunFile, `{"job": "a", "formats": {"tables": "neardup-tables-2"}}`,
-			`has tables of the format "neardup-tables-2", and this version reads "neardup-tables-3": run dedup again with --overwrite`},
+			`has tables in the format "neardup-tables-2", but this version reads "neardup-tables-3"; run dedup again with --overwrite`},
 		"a manifest cut off": {output.ManifestFile, `{"ver`, "manifest.json: "},
 		"a record cut off":   {output.RunFile, `{"jo`, "run.json: "},
 	} {

@@ -13,7 +13,7 @@ import (
 // Cluster prints what a finished output says about one document, in lines of at most width characters.
 func Cluster(w io.Writer, width int, c *records.Cluster) error {
 	out := &printer{w: w, width: width, colors: terminal.Colours(w)}
-	out.lines("%s, %s", out.names(len(","), c.ID), outcome(c))
+	out.lines("%s%s", out.names(len(","), c.ID), outcome(c))
 	if c.State != records.StateClustered || out.err != nil {
 		return out.err
 	}
@@ -51,17 +51,17 @@ func Cluster(w io.Writer, width int, c *records.Cluster) error {
 func outcome(c *records.Cluster) string {
 	switch c.State {
 	case records.StateAlone:
-		return fmt.Sprintf("in %s: in no cluster. The run found no document with a similarity of at least %s to it, and "+
-			"kept it; neardup query INPUT --of ID lists the nearest",
+		return fmt.Sprintf(" (%s) is in no cluster: the run found no document with a similarity of at least %s to it, and "+
+			"kept it; neardup query INPUT --of ID lists the nearest documents",
 			terminal.Mask(c.Source), strconv.FormatFloat(c.Threshold, 'g', -1, 64))
 	case records.StateNotCompared:
-		return fmt.Sprintf("at %s@%d: in no cluster, since it was not compared: %s", terminal.Mask(c.Source),
+		return fmt.Sprintf(" (%s@%d) is in no cluster, because it was not compared (%s)", terminal.Mask(c.Source),
 			c.Position, terminal.Mask(c.Reason))
 	case records.StateUnreadable:
-		return fmt.Sprintf("at %s@%d: the record is unreadable: %s", terminal.Mask(c.Source),
+		return fmt.Sprintf(" (%s@%d) is an unreadable record (%s)", terminal.Mask(c.Source),
 			c.Position, terminal.Mask(c.Reason))
 	default:
-		return fmt.Sprintf("in a cluster of %s: %s kept, %s removed", plural(int(c.Documents), "document"),
+		return fmt.Sprintf(", in a cluster of %s: %s kept, %s removed", plural(int(c.Documents), "document"),
 			count(int64(c.Kept)), count(int64(c.Documents-c.Kept)))
 	}
 }
@@ -75,6 +75,8 @@ func why(p *records.InPlace) string {
 	switch {
 	case p.Reason == records.ReasonSameSet:
 		return "same shingle set as " + id
+	case p.Reason == records.ReasonEqual:
+		return "same tokens as " + id
 	case p.Reason != records.ReasonNear:
 		return p.Reason + " to " + id
 	case p.Similarity == nil:

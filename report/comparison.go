@@ -59,7 +59,7 @@ func byTruth(out *printer, methods []records.Method) {
 	}
 	out.printf("\n")
 	known := table{}
-	known.head("method (95 % intervals)",
+	known.head("method (95 % confidence intervals)",
 		"found of "+plural(int(methods[0].Truth.True), "true pair"), "recall", "precision", "F1", "adjusted Rand")
 	for _, m := range methods {
 		cell := func(s records.EvaluatedShare) string {
@@ -83,7 +83,7 @@ const (
 // signatures describes the signatures and how they are cut, in words that follow others.
 func signatures(c *records.Comparison) (words string) {
 	if c.Methods[0].Measure == jaccard {
-		words = fmt.Sprintf("; %s signatures in %d bands of %d rows", c.Signature, c.Bands, c.Rows)
+		words = fmt.Sprintf("; %s signatures in %s of %s", c.Signature, plural(c.Bands, "band"), plural(c.Rows, "row"))
 	}
 	if c.Bits > 0 {
 		words += fmt.Sprintf("; SimHash signatures of %s", plural(c.Bits, "bit"))
@@ -135,15 +135,15 @@ func ComparisonPlot(w io.Writer, c *records.Comparison) error {
 			series("candidates", func(m records.Method) float64 { return known(m.Candidates) }),
 			series("pairs found", func(m records.Method) float64 { return float64(m.Pairs) }),
 		}},
-		{Title: "Memory at the peak", Y: plot.Axis{Label: "MB"}, Series: []plot.Series{
+		{Title: "Peak memory", Y: plot.Axis{Label: "MB"}, Series: []plot.Series{
 			series("", func(m records.Method) float64 { return known(m.Peak) / mb }),
 		}},
 	}
 	f := plot.Figure{
 		Title: fmt.Sprintf("Pairs of documents with a similarity of at least %v, found by %d methods", c.Threshold,
 			len(methods)),
-		Description: fmt.Sprintf("Bar charts of the methods %s: their recall and precision, measured against %s, and the "+
-			"time, candidates and memory that each takes. Pairs have a similarity of at least %v%s.",
+		Description: fmt.Sprintf("Bar charts of the methods %s: their recall and precision, measured against %s, the "+
+			"time and memory that each takes, and its candidates. Pairs have a similarity of at least %v%s.",
 			strings.Join(methods, ", "), strings.Join(truths, " and "), c.Threshold, signatures(c)),
 	}
 	for _, chart := range charts {

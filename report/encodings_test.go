@@ -17,9 +17,9 @@ func TestDetectedEncodings(t *testing.T) {
 	if err := Summary(&out, 200, run, "out", nil); err != nil {
 		t.Fatal(err)
 	}
-	const want = "detected      2 files read as big5 (at least 95 % sure)\n" +
-		"              1 file, such as b·, may be koi8-r (40 %), too uncertain to use\n" +
-		"              3 files of no known encoding, such as c\n"
+	const want = "detected      2 files read as big5 (confidence at least 95 %)\n" +
+		"              1 file of uncertain encoding: b· may be koi8-r (confidence 40 %); specify it with --encoding\n" +
+		"              3 files of unknown encoding, for example c; specify it with --encoding\n"
 	if got := out.String(); !strings.Contains(got, want) || strings.Contains(got, "read as utf-8") {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}

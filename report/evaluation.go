@@ -14,16 +14,16 @@ func Evaluation(w io.Writer, width int, e *records.Evaluation) error {
 	out := &printer{w: w, width: width, colors: terminal.Colours(w)}
 	switch e.Kind {
 	case records.TruthSample:
-		drawn := fmt.Sprintf("%s, drawn from %s", plural(int(e.Sample), "document"), count(e.Documents))
+		drawn := fmt.Sprintf("%s, drawn at random from %s", plural(int(e.Sample), "document"), count(e.Documents))
 		if e.Sample == e.Documents {
 			drawn = "all " + plural(int(e.Sample), "document")
 		}
-		out.item("compared", "pairs of %s without copies, each compared with all others", drawn)
+		out.item("compared", "%s (copies excluded); each was compared with all others", drawn)
 	case records.TruthClusters:
-		out.item("compared", "pairs that share a cluster, among the %s that the truth names",
+		out.item("compared", "pairs of documents in the same cluster, among the %s in the ground truth",
 			plural(int(e.Documents), "document"))
 	default:
-		out.item("compared", "pairs that share a cluster, among all %s of the run",
+		out.item("compared", "pairs of documents in the same cluster, among all %s of the run",
 			plural(int(e.Documents), "document"))
 	}
 	if e.Listed != nil {
@@ -44,12 +44,12 @@ func Evaluation(w io.Writer, width int, e *records.Evaluation) error {
 
 // agreement prints shares and, for clusters only, the index.
 func agreement(out *printer, a *records.Agreement, clusters bool) {
-	out.item("pairs", "%s found, %s true, %s both", count(int64(a.Found)), count(int64(a.True)), count(int64(a.Both)))
+	out.item("pairs", "%s found, %s true, %s in both", count(int64(a.Found)), count(int64(a.True)), count(int64(a.Both)))
 	out.item("precision", "%s", interval(a.Precision, "nothing was found"))
-	out.item("recall", "%s", interval(a.Recall, "the truth has no pair"))
-	out.item("F1", "%s", interval(a.F1, "there is no pair"))
+	out.item("recall", "%s", interval(a.Recall, "the ground truth has no pairs"))
+	out.item("F1", "%s", interval(a.F1, "there are no pairs"))
 	if clusters {
-		out.item("adjusted Rand", "%s", interval(a.Rand, "there is no pair"))
+		out.item("adjusted Rand", "%s", interval(a.Rand, "there are no pairs"))
 	}
 }
 
@@ -57,7 +57,7 @@ func interval(s records.EvaluatedShare, none string) string {
 	if s.Low == nil || s.High == nil {
 		return "-: " + none
 	}
-	return fmt.Sprintf("%s, 95 %% interval %.4f to %.4f", index(s.Value), down(*s.Low), up(*s.High))
+	return fmt.Sprintf("%s, 95 %% confidence interval %.4f to %.4f", index(s.Value), down(*s.Low), up(*s.High))
 }
 
 // index formats a share or a negative value, which share would round the wrong way.

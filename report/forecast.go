@@ -32,9 +32,9 @@ func sampledTexts(out *printer, f *records.Forecast) {
 	row := func(label, documents, bytes, words string) {
 		out.printf("%-*s%-8s%9s%9s\n", labelWidth, label, documents, bytes, words)
 	}
-	row("lengths", "texts", "size", "words")
+	row("lengths", "quantile", "size", "words")
 	for _, l := range f.Lengths {
-		share := "≤ " + decimal(100*l.Quantile) + " %"
+		share := decimal(100*l.Quantile) + " %"
 		switch l.Quantile {
 		case 0:
 			share = "shortest"
@@ -123,8 +123,8 @@ func forecast(out *printer, run *records.Run) {
 		label = ""
 	}
 	if f.Memory > 0 {
-		out.item("memory", "up to %s: the limit of %s (%s), plus %s; up to %s of intermediate data at a time, on "+
-			"disk beyond half the limit", bytesOf(f.Memory), bytesOf(run.InForce.Memory), run.InForce.From,
+		out.item("memory", "up to %s: the limit of %s (%s), plus %s of overhead; intermediate data takes up to %s at a "+
+			"time, and goes to disk beyond half the limit", bytesOf(f.Memory), bytesOf(run.InForce.Memory), run.InForce.From,
 			bytesOf(f.Memory-int64(run.InForce.Memory)), bytesOf(f.Flowing))
 	}
 	if f.Kept > 0 {

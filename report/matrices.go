@@ -55,7 +55,7 @@ func (m matrix) csv(w io.Writer) error {
 func printMatrices(out *printer, all []matrix) {
 	for _, m := range all {
 		out.printf("\n")
-		out.text("%s: %s", m.Title, m.Note)
+		out.text("%s. %s", m.Title, m.Note)
 		rows := table{right: true}
 		for _, row := range append([][]string{m.Head}, m.Shown()...) {
 			var cells []string
@@ -94,7 +94,7 @@ func studyMatrices(s *records.Study) []matrix {
 		permutations.rows = append(permutations.rows, cells(x))
 	}
 	functions := table("functions", "Functions",
-		"h(x) = (a·x + b) mod c, where c is the first prime above the number of shingles", "h", "a", "b", "c")
+		"h(x) = (a·x + b) mod c, where c is the smallest prime greater than the number of shingles", "h", "a", "b", "c")
 	signatures := table("signatures", "Signature matrix", "The minimum of h(x) over the rows x where a document has 1",
 		of("h")...)
 	for i, f := range from.Functions {
@@ -107,13 +107,13 @@ func studyMatrices(s *records.Study) []matrix {
 		}
 	}
 	labels := table("labels", "Labels", "The values of each band, joined by _", of("band")...)
-	buckets := table("buckets", "Buckets", "The CRC-32 of each label; equal values in a row are one bucket",
+	buckets := table("buckets", "Buckets", "The CRC-32 of each label; equal values in a row form one bucket",
 		of("band")...)
 	for band := range len(from.Functions) / from.Rows {
 		labels.rows = append(labels.rows, append(cells(band+1), across(from.Labels, band)...))
 		buckets.rows = append(buckets.rows, append(cells(band+1), across(from.Buckets, band)...))
 	}
-	tf := table("tf", "Documents × words, tf", "How often a document has each word; one row per word",
+	tf := table("tf", "Documents × words, tf", "How often each word occurs in each document; one row per word",
 		of("word", "documents")...)
 	tfIDF := table("tf-idf", "Documents × words, tf-idf",
 		"tf · idf, where idf = log2(1 + documents / documents with the word), rounded down to 1/4096; one row per word",

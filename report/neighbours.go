@@ -15,7 +15,7 @@ func Neighbours(w io.Writer, a *records.Answer) error {
 	out := &printer{w: w}
 	of := out.names(len(","), a.Of)
 	if of == "-" {
-		of = "the text of standard input"
+		of = "the text from standard input"
 	}
 	unit := "shingle"
 	if byOverlap(a) {
@@ -31,7 +31,7 @@ func Neighbours(w io.Writer, a *records.Answer) error {
 		from = 1
 	}
 	nearest := table{key: 4 - from}
-	nearest.head([]string{"estimate", "similarity", "shared", "size", "id", "source"}[from:]...)
+	nearest.head([]string{"estimate", "similarity", "shared", "size", "id", "place"}[from:]...)
 	for _, n := range a.Neighbours {
 		estimate := ""
 		if n.Estimate != nil {
@@ -52,8 +52,10 @@ func shares(a *records.Answer) string {
 	switch found := len(a.Neighbours); {
 	case found == 0:
 		return "no document" + like(a, "shares")
-	case found < a.Asked:
+	case found < a.Asked || int64(found) == a.Candidates:
 		return fmt.Sprintf("found %s (up to %d requested)", alike(a, found), a.Asked)
+	case found == 1:
+		return "the nearest of the " + alike(a, int(a.Candidates))
 	default:
 		return fmt.Sprintf("the %d nearest of the %s", found, alike(a, int(a.Candidates)))
 	}
@@ -69,7 +71,7 @@ func alike(a *records.Answer, n int) string {
 // like says what documents have in common with the one in question, in words that follow "documents"; verb begins them.
 func like(a *records.Answer, verb string) (words string) {
 	if a.MinSimilarity > 0 {
-		words = " of similarity " + strconv.FormatFloat(a.MinSimilarity, 'g', -1, 64) + " or more"
+		words = " with a similarity of at least " + strconv.FormatFloat(a.MinSimilarity, 'g', -1, 64)
 	}
 	switch {
 	case a.Buckets:

@@ -225,7 +225,7 @@ func several(n int64, one, more string) string {
 }
 
 // afterColon joins a line about the recall to other words that end in a colon.
-var afterColon = strings.NewReplacer(": found", ", found", ": all", ", because all", ": no near",
+var afterColon = strings.NewReplacer(": found", "; found", ": all", ", because all", ": no near",
 	", because there is no near")
 
 // Certainty says how reliable the removals are.
@@ -238,11 +238,11 @@ func (p *page) Certainty() (texts []string) {
 		texts = append(texts, "The similarity of a pair is that of two SimHash signatures, which estimate the cosine of "+
 			"the texts.")
 	default:
-		whole := "sets of shingles"
+		whole := "shingle sets"
 		if p.Parameters.Compare == "cosine" {
 			whole = "vectors"
 		}
-		texts = append(texts, "Every near pair was verified on the full "+whole+" of both documents.")
+		texts = append(texts, "Every near pair was verified with the full "+whole+" of both documents.")
 	}
 	if lines := p.RecallLines(); len(lines) > 0 { // the others are in their own section
 		texts = append(texts, "Recall (the share of near pairs found): "+afterColon.Replace(lines[0])+".")
@@ -273,7 +273,7 @@ func (p *page) Checks() (checks []check) {
 	}
 	if n.Clusters > 0 {
 		checks = append(checks, check{"clusters", "Clusters",
-			"the largest may be pages of one template, which you may want to keep."})
+			"the largest may consist of pages made from one template, which you may want to keep."})
 	}
 	if n.Unreadable > 0 {
 		checks = append(checks, check{"fates", "Documents",
@@ -285,7 +285,7 @@ func (p *page) Checks() (checks []check) {
 	}
 	if stated := len(p.Warnings) + len(p.Capped()); stated > 0 {
 		checks = append(checks, check{"capped", "Limits and warnings",
-			several(int64(stated), "entry", "entries") + " to read."})
+			several(int64(stated), "limit or warning", "limits or warnings") + " to read."})
 	}
 	return checks
 }
@@ -744,7 +744,7 @@ func (p *page) Capped() (all []string) {
 		}
 	}
 	n := p.Counts
-	add(n.PairsPartial, "pairs/ may list only some pairs of %s: large families exceed --pair-budget (%s pairs, each "+
+	add(n.PairsPartial, "pairs/ may list only some pairs of %s: large groups exceed --pair-budget (%s pairs, each "+
 		"with up to 256 bytes of ids). Clusters and removals are not affected.",
 		plural(n.PairsPartial, "cluster"), count(int64(p.Parameters.PairBudget)))
 	add(p.Parameters.Limit, "Only the first %s were read (--limit).", plural(p.Parameters.Limit, "document"))

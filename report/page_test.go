@@ -199,7 +199,7 @@ func TestPage(t *testing.T) {
 	}
 	for _, want := range []string{
 		"kept | 11 | 42.31", "removed as near-duplicates | 11 | 42.31", "removed as copies | 1 | 3.85", "of these: identical: the same text, byte for byte | 1 | 3.85",
-		"not compared, kept in the corpus | 2 | 7.69", "of these: without a token | 2 | 7.69", "unreadable, not in the corpus | 1 | 3.85", "of these: broken <record> | 1 | 3.85",
+		"not compared, kept in the corpus | 2 | 7.69", "of these: without tokens | 2 | 7.69", "unreadable, not in the corpus | 1 | 3.85", "of these: broken <record> | 1 | 3.85",
 		"dt=1/a | 11 | 0 | 1 | 91.67", "dt=2/b | 0 | 1 | 12 | 7.69", "dt=1 | 11 | 0 | 1 | 91.67",
 		"0.5000 | 3 | 2 | 5 | 3", "0.7500 | 2 | 2 | 4 | 2", "0.7750 | 1 | 1 | 2 | 1", "1.0000 | 1 | 1 | 2 | 1",
 		"id1one two threePair 1 Pair 2 | 3 | 1 | id1 (kept), id2, id3", "read and signsource.Read/x | 0 | 0 | 1.0 kB | 0 B | 2 s | 1 s", "--threshold | 0.5",
@@ -226,7 +226,7 @@ func TestPage(t *testing.T) {
 	if plots := all(root, func(n *html.Node) bool { return attribute(n, "class") == "plot" }); len(plots) != 8 {
 		t.Errorf("%d plots, want similarities, sizes, recall and steps, each for two widths", len(plots))
 	}
-	for _, want := range []string{"measured 0.7500, 95 % interval 0.2500 to 1.0000", "a &lt;warning&gt;", " --threshold=0.5 ", "&#39;in dir&#39;"} {
+	for _, want := range []string{"measured 0.7500, 95 % confidence interval 0.2500 to 1.0000", "a &lt;warning&gt;", " --threshold=0.5 ", "&#39;in dir&#39;"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %q", want)
 		}
@@ -354,14 +354,14 @@ func TestPageOfMethods(t *testing.T) {
 		}, []string{"Copies are documents with the same words in the same order.", "Certain: copies are"}, []string{"near pairs", "Recall", "A higher threshold"}},
 		"complete": {func(run *records.Run, _ *tables) {
 			run.Parameters.Compare, run.Chosen, run.Recall = "cosine", records.Chosen{}, &records.Recall{Exact: true}
-		}, []string{"Every near pair was verified on the full vectors of both", "1: all documents that may be near-duplicates were compared with each other"}, []string{"The curve shows"}},
+		}, []string{"Every near pair was verified with the full vectors of both", "expected 1.0000: all documents that may be near-duplicates were compared with each other"}, []string{"The curve shows"}},
 		"simhash": {func(run *records.Run, _ *tables) {
 			run.Parameters.Compare, run.Chosen = "overlap", records.Chosen{Pieces: 3, Signature: 8, ExpectedRecall: .5}
 		}, []string{"is that of two SimHash signatures, which estimate", "The curve shows", "--pieces3 "}, []string{"Every near pair was verified", "--bands", "--rows"}},
 		"chains": {func(run *records.Run, _ *tables) { run.Counts.Chained = 2 },
 			[]string{"2 near-duplicates may be unlike the document that is kept"}, nil},
 		"a crowd": {func(run *records.Run, _ *tables) { run.Counts.PairsPartial, run.Parameters.PairBudget = 1, 5 },
-			[]string{"The clusters are approximate, because pairs of large families may not be listed.", "only some pairs of 1 cluster: large families exceed --pair-budget (5 pairs, each"}, nil},
+			[]string{"The clusters are approximate, because pairs of large groups may not be listed.", "only some pairs of 1 cluster: large groups exceed --pair-budget (5 pairs, each"}, nil},
 		"more documents than fit": {func(run *records.Run, _ *tables) { run.InForce.Memory = documentMemory },
 			[]string{"There are too many documents in pairs to count the clusters here.", "pairs, including copies"}, []string{"documents in clusters"}},
 		"containment": {func(run *records.Run, _ *tables) {
@@ -442,7 +442,7 @@ func TestNumbersFirst(t *testing.T) {
 		return append(texts, squeezed(elementsOf(root, "li")[len(elementsOf(elementsOf(root, "nav")[0], "li"))]))
 	}
 	first := []string{"Pair 1: 100 % similar, numbers differ, id9, in dt=1/a: removed", "Pair 2: 75 % similar, numbers differ, id3, in dt=1/a: removed"}
-	check := "Pairs to check: 3 of 12 removed documents have other numbers than the kept one (as in issue 12 and issue 13); --match-numbers would keep them."
+	check := "Pairs to check: 3 of 12 removed documents contain different numbers from the documents kept in their place (as in issue 12 and issue 13); --match-numbers would keep them."
 	if got, want := heads(), append(slices.Clone(first), "Pair 3: 50 % similar, id2, in dt=1/a: kept", check); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

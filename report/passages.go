@@ -20,12 +20,12 @@ import (
 func PassagesPlan(w io.Writer, width int, run *records.Run) error {
 	out := &printer{w: w, width: width}
 	found := run.Passages
-	out.item("input", "%s in %s, about %s, below %s", bytesOf(run.Input.Bytes), plural(run.Input.Files, "file"),
+	out.item("input", "%s in %s, about %s, under %s", bytesOf(run.Input.Bytes), plural(run.Input.Files, "file"),
 		plural(run.Chosen.Documents, "document"), cmp.Or(terminal.Mask(run.Input.Root), "-"))
 	if found.Items != nil {
-		out.item("items", "those of %s, %s, held in memory by each process", plural(run.References.Files, "file"),
+		out.item("items", "%s, %s; each process holds them in memory", plural(run.References.Files, "file"),
 			bytesOf(run.References.Bytes))
-		out.item("search", "runs of at least %s, with at least %s %% of an item's words", plural(found.Length, "word"),
+		out.item("search", "runs of at least %s that cover at least %s %% of an item's words", plural(found.Length, "word"),
 			decimal(100*found.Items.Share))
 		return out.err
 	}
@@ -55,7 +55,7 @@ func Passages(w io.Writer, width int, run *records.Run, dir string, most []recor
 		out.passagesFound(found)
 	}
 	if found.Cut != "none" {
-		out.item("cut", "%s; cuts followed by text: %s", found.Cut, count(found.Seams))
+		out.item("cut", "%s; %s", found.Cut, several(found.Seams, "cut has text after it", "cuts have text after them"))
 		if found.Uncut > 0 {
 			out.item("not cut", "%s whose text is not one whole string", plural(found.Uncut, "document"))
 		}
@@ -86,8 +86,9 @@ func (out *printer) passagesFound(found *records.PassagesFound) {
 			plural(found.Short, "document"), plural(found.Length, "word"))
 	}
 	if found.DropCovered > 0 {
-		out.item("dropped", "%s with at least %s %% of their words in earlier kept documents",
-			plural(found.Dropped, "document"), decimal(100*found.DropCovered))
+		out.item("removed", "%s at least %s %% of %s words in documents kept earlier",
+			several(found.Dropped, "document has", "documents have"), decimal(100*found.DropCovered),
+			strings.TrimPrefix(several(found.Dropped, "its", "their"), count(found.Dropped)+" "))
 	} else {
 		out.item("copies", "%s with the same text as an earlier one", plural(found.Copies, "document"))
 	}
@@ -119,7 +120,7 @@ func (out *printer) itemsFound(run *records.Run) {
 		plural(found.Documents, "document"), decimal(100*items.Share), plural(found.Length, "word"),
 		plural(items.Pairs, "pair"))
 	if items.Dropped > 0 {
-		out.item("dropped", "%s", plural(items.Dropped, "document"))
+		out.item("removed", "%s", plural(items.Dropped, "document"))
 	}
 }
 
@@ -139,7 +140,7 @@ func PassagesOf(w io.Writer, width int, of *records.PassagesOf) error {
 	out.printf("%s, %s@%d: %s of %s words occur earlier, %.1f %%\n", terminal.Mask(of.ID), terminal.Mask(of.Source),
 		of.Position, count(of.Repeated), count(of.Words), 100*of.Share)
 	if of.DroppedFor != "" {
-		out.printf("It is not in the corpus; most of its words are in %s.\n", terminal.Mask(of.DroppedFor))
+		out.printf("It is not in the corpus; most of its words occur in document %s.\n", terminal.Mask(of.DroppedFor))
 	}
 	for _, p := range of.Passages {
 		out.printf("\n")

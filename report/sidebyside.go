@@ -33,7 +33,7 @@ func inCommon(p records.Pair, measure string) string {
 	case "containment":
 		return fmt.Sprintf("%d of the %d shingles of the smaller document", p.Shared, min(p.SizeA, p.SizeB))
 	case "cosine":
-		return fmt.Sprintf("%d shingles shared, of %d and %d", p.Shared, p.SizeA, p.SizeB)
+		return fmt.Sprintf("%d shared shingles; the documents have %d and %d", p.Shared, p.SizeA, p.SizeB)
 	default:
 		return fmt.Sprintf("%d of %d shingles shared", p.Shared, p.SizeA+p.SizeB-p.Shared)
 	}

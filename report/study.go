@@ -20,8 +20,8 @@ func Study(w io.Writer, s *records.Study) error {
 	out := &printer{w: w}
 	out.printf("%s, %s\n\n", plural(len(s.Documents), "document"), plural(s.Pairs, "pair"))
 	similarity := table{right: true}
-	out.printf("similarity in per cent:\n")
-	similarity.head("setting", "mean", "median", "99th percentile", "largest", "tokens removed, %")
+	out.printf("similarity as a percentage:\n")
+	similarity.head("setting", "mean", "median", "99th percentile", "maximum", "tokens removed, %")
 	for _, setting := range s.Settings {
 		similarity.row(setting.Name, perCent(setting.Mean), perCent(setting.Median),
 			perCent(setting.Percentile), perCent(setting.Largest), perCent(setting.Removed))
@@ -62,7 +62,7 @@ func listed(out *printer, s *records.Study) {
 		}
 	}
 	out.printf("\n")
-	out.text("most similar pairs by %s, in per cent", by)
+	out.text("most similar pairs by %s, as a percentage", by)
 	for _, pair := range mostSimilar(s.Listed)[:min(printed, len(s.Listed))] {
 		for _, at := range plain {
 			out.printf("%7s", perCent(pair.Similarities[at]))
@@ -148,19 +148,19 @@ type named struct {
 func studyFigures(s *records.Study) []named {
 	figures := []named{
 		{"steps", plot.Figure{
-			Title: "Mean similarity against the size of shingles",
-			Description: "Bar charts of the mean similarity of all pairs for each size of shingles, with and without each " +
+			Title: "Mean similarity against shingle size",
+			Description: "Bar charts of the mean similarity of all pairs for each shingle size, with and without each " +
 				"step alone.",
 			Charts: stepCharts(s),
 		}},
 		{"pairs", plot.Figure{
 			Title:       "Similarity of each pair",
-			Description: "A line for each size of shingles: the similarity of pairs, the most similar first.",
+			Description: "A line for each shingle size: the similarity of pairs, the most similar first.",
 			Charts:      []plot.Chart{pairChart(s)},
 		}},
 		{"tokens", plot.Figure{
 			Title:       "What each step removes",
-			Description: "Bar chart of the share of tokens removed by each step, and by all.",
+			Description: "Bar chart of the share of tokens removed by each step, and by all of them together.",
 			Charts:      []plot.Chart{tokenChart(s)},
 		}},
 	}
@@ -267,7 +267,7 @@ func stepCharts(s *records.Study) (charts []plot.Chart) {
 	for _, c := range contrasts {
 		if with := c.settings(s); len(with) > 0 {
 			charts = append(charts, plot.Bars{
-				Title: c.title, Groups: sizes(s), X: "size of shingles, in " + units[s.Unit], Y: plot.Axis{Label: "similarity, %"},
+				Title: c.title, Groups: sizes(s), X: "shingle size, in " + units[s.Unit], Y: plot.Axis{Label: "similarity, %"},
 				Series: []plot.Series{series(c.kept, plainSettings(s)), series(c.taken, with)},
 			})
 		}

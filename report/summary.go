@@ -28,12 +28,12 @@ func Plan(w io.Writer, width int, run *records.Run) error {
 	} else if f != nil {
 		documents = "about " + plural(f.Documents, "document")
 	}
-	below := cmp.Or(terminal.Mask(run.Input.Root), "-")
+	under := cmp.Or(terminal.Mask(run.Input.Root), "-")
 	bytes, files := bytesOf(run.Input.Bytes), plural(run.Input.Files, "file")
 	if run.References == nil {
-		out.item("input", "%s in %s, %s, below %s", bytes, files, documents, below)
+		out.item("input", "%s in %s, %s, under %s", bytes, files, documents, under)
 	} else {
-		out.item("input", "%s in %s, below %s", bytes, files, below)
+		out.item("input", "%s in %s, under %s", bytes, files, under)
 		against(out, run, "; "+documents+" including the input")
 	}
 	if f != nil {
@@ -56,7 +56,8 @@ func Plan(w io.Writer, width int, run *records.Run) error {
 		out.item("", "%s", c.Reason)
 	}
 	if c.Copies >= leastSampled {
-		symbols(out, run, c.Symbols, c.Copies, "sampled copies", "the other document")
+		symbols(out, run, c.Symbols, c.Copies, "sampled copy differs from the document it copies",
+			"sampled copies differ from the documents they copy")
 	}
 	if f != nil {
 		forecast(out, run)
@@ -73,20 +74,22 @@ func Summary(w io.Writer, width int, run *records.Run, dir string, example *reco
 
 	read := plural(documents, "document") + " in "
 	if limit := run.Parameters.Limit; limit > 0 && documents == limit {
-		read = "the first " + plural(documents, "document") + " of "
+		read = "the first " + strings.TrimPrefix(plural(documents, "document"), "1 ") + " of "
 	}
 	out.item("read", "%s%s, %s", read, plural(run.Input.Files, "file"), bytesOf(run.Input.Bytes))
 	if r := run.References; r != nil {
 		documents := plural(r.Records-r.Unreadable, "document")
-		against(out, run, fmt.Sprintf(", %s; %s removed in favour of these", documents, count(r.Removed)))
+		against(out, run, fmt.Sprintf(", %s; %s", documents, several(r.Removed,
+			"input document removed because it resembles one of these",
+			"input documents removed because they resemble one of these")))
 	}
 	detected(out, run.Input.Encodings)
 	if decoded := run.Input.Decoded; decoded > 0 && len(run.Input.Encodings) == 0 {
-		as := run.Parameters.Encoding + ", or as the byte order mark says"
+		as := run.Parameters.Encoding + ", or as the byte order mark specifies"
 		if run.Parameters.Encoding == records.Default().Encoding {
 			as = "declared"
 		}
-		out.item("encoding", "%s of %s read as %s", count(decoded), plural(run.Input.Files, "file"), as)
+		out.item("encoding", "%s of %s decoded as %s", count(decoded), plural(run.Input.Files, "file"), as)
 	}
 	if n.Unreadable > 0 {
 		out.item("unreadable", "%s", plural(n.Unreadable, "record"))
@@ -106,7 +109,7 @@ func Summary(w io.Writer, width int, run *records.Run, dir string, example *reco
 		case n.NearPairs == 0:
 			verified = ""
 		case run.Parameters.Compare == "overlap":
-			verified = ", each verified on whole signatures, which estimate the similarity of texts"
+			verified = ", each verified by comparing whole signatures, which estimate the similarity of texts"
 		}
 		out.item("near pairs", "%s%s", count(n.NearPairs), verified)
 	}
@@ -114,20 +117,21 @@ func Summary(w io.Writer, width int, run *records.Run, dir string, example *reco
 		out.item("compared", "%s, of %s in all", plural(n.ComparedPairs, "pair"), count(n.AllPairs))
 	}
 	if n.PairsPartial > 0 {
-		out.item("over budget", "pairs/ may list only some pairs of %s: large families have more pairs, or longer ids, than "+
+		out.item("over budget", "pairs/ may list only some pairs of %s: large groups have more pairs, or longer ids, than "+
 			"--pair-budget allows", plural(n.PairsPartial, "cluster"))
 	}
 	out.item("clusters", "%s", count(n.Clusters))
 	out.item("removed", "%s%s", plural(n.Removed, "document"), removed(run))
 	if again := nearCopies(run); again > 0 {
-		out.item("", "%s as near-duplicates: the documents they copy were removed, too",
-			several(again, "copy counts", "copies count"))
+		out.item("", "%s removed too", several(again, "copy counts as a near-duplicate: the document it copies was",
+			"copies count as near-duplicates: the documents they copy were"))
 	}
 	if n.Chained > 0 {
 		out.item("chains", "%s removed only through a chain of similar documents; --cluster star does not follow "+
 			"chains", plural(n.Chained, "document"))
 	}
-	symbols(out, run, n.Symbols, n.Equal+n.SameSet, "copies", "the kept document")
+	symbols(out, run, n.Symbols, n.Equal+n.SameSet, "removed copy differs from the kept document",
+		"removed copies differ from the kept documents")
 	if n.Numbers > 0 {
 		out.item("numbers", "%s (docs/choosing.md)", differInNumbers(run))
 	}
@@ -169,7 +173,7 @@ func recall(out *printer, run *records.Run) {
 		out.item("recall", "expected %.5f for pairs at the threshold: %s", c.ExpectedRecall, c.Reason)
 	}
 	if r.Exact {
-		out.item("recall", "1: all documents that may be near-duplicates were compared with each other")
+		out.item("recall", "expected 1.0000: all documents that may be near-duplicates were compared with each other")
 	}
 	if e := r.Estimated; e != nil && e.RecallInterval != nil {
 		estimated := share(e.Recall)
@@ -186,12 +190,16 @@ func recall(out *printer, run *records.Run) {
 		out.item("recall", "not measured: %s are in no near pair; a larger --measure-recall may find some",
 			plural(m.Sample, "sampled document"))
 	} else if m != nil {
-		interval, family := "", ". All are in one group, so there is no interval"
+		interval, family := "", "; no confidence interval, because all these pairs are in one group of documents"
 		if m.Interval != nil {
-			interval, family = fmt.Sprintf(", 95 %% interval %.4f to %.4f", down(m.Low), up(m.High)), ""
+			interval, family = fmt.Sprintf(", 95 %% confidence interval %.4f to %.4f", down(m.Low), up(m.High)), ""
 		}
-		out.item("recall", "measured %s%s: found %s of the %s of %s drawn, each compared with all others%s",
-			share(m.Recall), interval, count(m.Found), plural(m.True, "near pair"), plural(m.Sample, "document"), family)
+		found := count(m.Found) + " of " + plural(m.True, "near pair")
+		if m.Found == m.True {
+			found = strings.Replace("all "+plural(m.True, "near pair"), "all 1 ", "the only ", 1)
+		}
+		out.item("recall", "measured %s%s: found %s in a random sample of %s, each compared with all others%s",
+			share(m.Recall), interval, found, plural(m.Sample, "document"), family)
 	}
 	if r.Crowds > 0 {
 		out.item("", "not counting the pairs of %s above --pair-budget", plural(r.Crowds, "group"))
@@ -248,7 +256,7 @@ func features(run *records.Run) string {
 	case "cosine":
 		return "vector"
 	default:
-		return "set of shingles"
+		return "shingle set"
 	}
 }
 
@@ -264,7 +272,7 @@ func removed(run *records.Run) string {
 		{n.Equal, count(n.Equal) + " with the same " + tokens(run) + " in the same order"},
 		{n.SameSet, count(n.SameSet) + " with the same " + features(run)},
 		{n.Near - n.Chained, plural(n.Near-n.Chained, "near-duplicate")},
-		{n.Chained, count(n.Chained) + " by chains"},
+		{n.Chained, count(n.Chained) + " removed through a chain"},
 	} {
 		if part.documents > 0 {
 			parts = append(parts, part.text)
@@ -288,7 +296,7 @@ func nearCopies(run *records.Run) int64 {
 // notCompared describes documents that were not compared, by reason.
 var notCompared = map[string]string{
 	records.ReasonNoText: "without text", records.ReasonNoColumn: "without a text column",
-	records.ReasonNoToken: "without a token", records.ReasonTooShort: "with too few words",
+	records.ReasonNoToken: "without tokens", records.ReasonTooShort: "with too few words",
 	records.ReasonTooLarge: "too large", records.ReasonLongID: "with too long an id",
 }
 
@@ -310,12 +318,12 @@ func detected(out *printer, all []records.FileEncoding) {
 	for _, e := range all {
 		switch {
 		case e.Read:
-			out.item(label, "%s read as %s (at least %d %% sure)", plural(e.Files, "file"), e.Name, e.Percent)
+			out.item(label, "%s read as %s (confidence at least %d %%)", plural(e.Files, "file"), e.Name, e.Percent)
 		case e.Name != records.UnknownEncoding:
-			out.item(label, "%s, such as %s, may be %s (%d %%), too uncertain to use", plural(e.Files, "file"),
-				terminal.Mask(e.File), e.Name, e.Percent)
+			out.item(label, "%s of uncertain encoding: %s may be %s (confidence %d %%); specify it with --encoding",
+				plural(e.Files, "file"), terminal.Mask(e.File), e.Name, e.Percent)
 		default:
-			out.item(label, "%s of no known encoding, such as %s", plural(e.Files, "file"),
+			out.item(label, "%s of unknown encoding, for example %s; specify it with --encoding", plural(e.Files, "file"),
 				terminal.Mask(e.File))
 		}
 		label = ""
@@ -324,18 +332,13 @@ func detected(out *printer, all []records.FileEncoding) {
 
 // symbols prints a warning if more than a tenth of the copies that are not identical differ in symbols, unless symbols
 // were compared or only letters were.
-func symbols(out *printer, run *records.Run, differ, copies int64, which, other string) {
+func symbols(out *printer, run *records.Run, differ, copies int64, one, more string) {
 	policy := run.Parameters.Normalize
 	if differ*10 <= copies || strings.Contains(policy, "keep-symbols") || strings.Contains(policy, "letters-only") {
 		return
 	}
-	verb := "differ"
-	if differ == 1 {
-		verb = "differs"
-	}
-	out.item("symbols", "%s of %s %s %s from %s in symbols (as in a + b and a - b); --normalize keep-symbols compares "+
-		"these, and --method exact removes only exact duplicates (docs/choosing.md)",
-		count(differ), count(copies), which, verb, other)
+	out.item("symbols", "%s in symbols (as in a + b and a - b); --normalize keep-symbols compares symbols, and "+
+		"--method exact removes only exact duplicates (docs/choosing.md)", several(differ, one, more))
 }
 
 // differInNumbers says how many removed documents differ in numbers, and which flag keeps them.
@@ -345,13 +348,12 @@ func differInNumbers(run *records.Run) string {
 		way = "a higher threshold in --match, or one more rule,"
 	}
 	n := run.Counts
-	has, them := "have", "them"
+	differ, them := "contain different numbers from the documents kept in their place", "them"
 	if n.Numbers == 1 {
-		has, them = "has", "it"
+		differ, them = "contains different numbers from the document kept in its place", "it"
 	}
-	return fmt.Sprintf("%s of %s removed documents %s other numbers than the kept one (as in issue 12 and issue 13); "+
-		"%s would keep %s",
-		count(n.Numbers), count(n.Removed), has, way, them)
+	return fmt.Sprintf("%s of %s %s (as in issue 12 and issue 13); %s would keep %s",
+		count(n.Numbers), plural(n.Removed, "removed document"), differ, way, them)
 }
 
 // results prints the parts that the run wrote.

@@ -34,15 +34,15 @@ func TestSummary(t *testing.T) {
 	}
 	want := `read          1,000,000 documents in 2 files, 1.2 MB
 unreadable    10 records
-not compared  3 documents (2 without a token, 1 too large), kept in the corpus
-copies        30 documents with the same set of shingles as an earlier one
+not compared  3 documents (2 without tokens, 1 too large), kept in the corpus
+copies        30 documents with the same shingle set as an earlier one
 near pairs    20, each verified exactly
 compared      5,000 pairs, of 500,000,500,000 in all
-over budget   pairs/ may list only some pairs of 2 clusters: large families have more pairs, or longer ids, than --pair-budget allows
+over budget   pairs/ may list only some pairs of 2 clusters: large groups have more pairs, or longer ids, than --pair-budget allows
 clusters      25
-removed       45 documents: 5 exact duplicates, 20 with the same words in the same order, 10 with the same set of shingles, 10 near-duplicates
-symbols       4 of 30 copies differ from the kept document in symbols (as in a + b and a - b); --normalize keep-symbols compares these, and --method exact removes only exact duplicates (docs/choosing.md)
-numbers       5 of 45 removed documents have other numbers than the kept one (as in issue 12 and issue 13); --match-numbers would keep them (docs/choosing.md)
+removed       45 documents: 5 exact duplicates, 20 with the same words in the same order, 10 with the same shingle set, 10 near-duplicates
+symbols       4 removed copies differ from the kept documents in symbols (as in a + b and a - b); --normalize keep-symbols compares symbols, and --method exact removes only exact duplicates (docs/choosing.md)
+numbers       5 of 45 removed documents contain different numbers from the documents kept in their place (as in issue 12 and issue 13); --match-numbers would keep them (docs/choosing.md)
 kept          999,955 documents, 3 of them not compared
 took          1 min 1 s, 1 min 40 s CPU, peak memory 2.5 GB
 
@@ -67,7 +67,7 @@ func TestSummaryOfChains(t *testing.T) {
 	if err := report.Summary(&got, wide, run, "out", nil); err != nil {
 		t.Fatal(err)
 	}
-	want := `removed       7 documents: 1 with the same words in the same order, 4 near-duplicates, 2 by chains
+	want := `removed       7 documents: 1 with the same words in the same order, 4 near-duplicates, 2 removed through a chain
 chains        2 documents removed only through a chain of similar documents; --cluster star does not follow chains
 kept          3 documents
 `
@@ -141,7 +141,7 @@ func TestSummaryOfRecall(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `recall        estimated 0.9313 to 0.9690: found 1,900 of about 2,000 near pairs
-recall        measured 0.9000, 95 % interval 0.7863 to 0.9566: found 45 of the 50 near pairs of 100 documents drawn, each compared with all others
+recall        measured 0.9000, 95 % confidence interval 0.7863 to 0.9566: found 45 of 50 near pairs in a random sample of 100 documents, each compared with all others
               not counting the pairs of 2 groups above --pair-budget
 `
 	if !strings.Contains(got.String(), want) {
@@ -160,7 +160,7 @@ func TestSummaryOfRecallWithoutInterval(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `recall        estimated 0.9500: found 19 of about 20 near pairs
-recall        measured 0.9000: found 45 of the 50 near pairs of 100 documents drawn, each compared with all others. All are in one group, so there is no interval
+recall        measured 0.9000: found 45 of 50 near pairs in a random sample of 100 documents, each compared with all others; no confidence interval, because all these pairs are in one group of documents
 `
 	if !strings.Contains(got.String(), want) {
 		t.Errorf("no\n%s\nin\n%s", want, got.String())
@@ -208,7 +208,7 @@ func TestInCommon(t *testing.T) {
 	pair := records.Pair{Shared: 90, SizeA: 103, SizeB: 97}
 	for measure, want := range map[string]string{
 		"": "90 of 110 shingles shared", "containment": "90 of the 97 shingles of the smaller document",
-		"cosine": "90 shingles shared, of 103 and 97", "overlap": "90 of 103 bits equal",
+		"cosine": "90 shared shingles; the documents have 103 and 97", "overlap": "90 of 103 bits equal",
 	} {
 		run := &records.Run{Parameters: records.Spec{Comparing: records.Comparing{Compare: measure}}}
 		var got strings.Builder
@@ -223,7 +223,7 @@ func TestInCommon(t *testing.T) {
 // kept some of them.
 func TestSummaryOfNearCopies(t *testing.T) {
 	run := &records.Run{Counts: records.Counts{Records: 9, Copies: 5, Removed: 8, Identical: 1, SameSet: 1, Near: 6}}
-	const want = "\n              3 copies count as near-duplicates: the documents they copy were removed, too\n"
+	const want = "\n              3 copies count as near-duplicates: the documents they copy were removed too\n"
 	for _, protect := range [][]string{nil, {"a"}} {
 		run.Parameters.Protect = protect
 		var got strings.Builder
@@ -247,7 +247,7 @@ func TestSummaryOfSimHash(t *testing.T) {
 	}
 	for _, want := range []string{
 		"copies        1 document with the same SimHash signature as an earlier one\n", "removed       1 document: 1 with the same SimHash signature\n",
-		"near pairs    1, each verified on whole signatures, which estimate the similarity of texts\n",
+		"near pairs    1, each verified by comparing whole signatures, which estimate the similarity of texts\n",
 		"recall        expected 0.50000 for pairs at the threshold: why\n", "example pair, similarity 0.7500 (150 of 200 bits equal):\n",
 	} {
 		if !strings.Contains(summary.String(), want) {
@@ -265,8 +265,8 @@ func TestSummaryOfCopies(t *testing.T) {
 		same, shingle, copies string
 		near                  bool
 	}{
-		{"", "word:5", "set of shingles", true},
-		{"set", "word:5", "set of shingles", false},
+		{"", "word:5", "shingle set", true},
+		{"set", "word:5", "shingle set", false},
 		{"tokens", "stopword:3:it", "words in the same order", false},
 		{"tokens", "char32:9", "characters in the same order", false},
 		{"tokens", "byte:13", "bytes in the same order", false},
@@ -343,8 +343,8 @@ func TestSymbolsAreASentence(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"symbols       1,100 of 1,200 sampled copies differ from the other document in symbols (as in a + b and a - b); ",
-		"symbols       1 of 1 copies differs from the kept document in symbols (as in a + b and a - b); ",
+		"symbols       1,100 sampled copies differ from the documents they copy in symbols (as in a + b and a - b); ",
+		"symbols       1 removed copy differs from the kept document in symbols (as in a + b and a - b); ",
 	} {
 		if !strings.Contains(got.String(), want) {
 			t.Errorf("no\n%s\nin\n%s", want, got.String())
@@ -377,7 +377,7 @@ func TestSummaryOfReasons(t *testing.T) {
 	if err := report.Summary(&got, wide, run, "out", nil); err != nil {
 		t.Fatal(err)
 	}
-	const want = "not compared  15 documents (1 without text, 2 without a token, 5 of tomorrow, 3 with too few words, 4 too large), kept in the corpus\n"
+	const want = "not compared  15 documents (1 without text, 2 without tokens, 5 of tomorrow, 3 with too few words, 4 too large), kept in the corpus\n"
 	if !strings.Contains(got.String(), want) {
 		t.Errorf("no\n%s\nin\n%s", want, got.String())
 	}
@@ -386,14 +386,14 @@ func TestSummaryOfReasons(t *testing.T) {
 // The text about neighbours fits the search method and their number.
 func TestNeighboursInWords(t *testing.T) {
 	for want, a := range map[string]records.Answer{
-		"q, 7 shingles: no document shares a shingle with it":                               {Asked: 1},
-		"q, 7 shingles: no document shares a bucket with it":                                {Asked: 1, Buckets: true},
-		"q, 7 shingles: no document of similarity 0.5 or more":                              {Asked: 1, MinSimilarity: 0.5},
-		"q, 7 shingles: no document of similarity 0.5 or more shares a bucket with it":      {Asked: 1, MinSimilarity: 0.5, Buckets: true},
-		"q, 7 shingles: found 1 document that shares a shingle with it (up to 2 requested)": {Asked: 2, Candidates: 1, Neighbours: make([]records.Neighbour, 1)},
-		"q, 7 shingles: the 2 nearest of the 1,234 documents that share a bucket with it":   {Asked: 2, Candidates: 1234, Neighbours: make([]records.Neighbour, 2), Buckets: true},
-		"q, 7 shingles: the 1 nearest of the 3 documents of similarity 0.25 or more":        {Asked: 1, Candidates: 3, Neighbours: make([]records.Neighbour, 1), MinSimilarity: 0.25},
-		"q, 7 shingles: found 2 documents of similarity 1 or more that share a bucket with it (up to 3 requested)": {
+		"q, 7 shingles: no document shares a shingle with it":                                  {Asked: 1},
+		"q, 7 shingles: no document shares a bucket with it":                                   {Asked: 1, Buckets: true},
+		"q, 7 shingles: no document with a similarity of at least 0.5":                         {Asked: 1, MinSimilarity: 0.5},
+		"q, 7 shingles: no document with a similarity of at least 0.5 shares a bucket with it": {Asked: 1, MinSimilarity: 0.5, Buckets: true},
+		"q, 7 shingles: found 1 document that shares a shingle with it (up to 2 requested)":    {Asked: 2, Candidates: 1, Neighbours: make([]records.Neighbour, 1)},
+		"q, 7 shingles: the 2 nearest of the 1,234 documents that share a bucket with it":      {Asked: 2, Candidates: 1234, Neighbours: make([]records.Neighbour, 2), Buckets: true},
+		"q, 7 shingles: the nearest of the 3 documents with a similarity of at least 0.25":     {Asked: 1, Candidates: 3, Neighbours: make([]records.Neighbour, 1), MinSimilarity: 0.25},
+		"q, 7 shingles: found 2 documents with a similarity of at least 1 that share a bucket with it (up to 3 requested)": {
 			Asked: 3, Candidates: 2, Neighbours: make([]records.Neighbour, 2), MinSimilarity: 1, Buckets: true,
 		},
 	} {

@@ -126,7 +126,7 @@ func TestBeamNames(t *testing.T) {
 			line = append(line, "--"+name, "7")
 		}
 		t.Run(name, func(t *testing.T) {
-			const instead = ": this flag was removed; give it with --dataflow-option"
+			const instead = ": no longer supported; set it with --dataflow-option"
 			path := filepath.Join(t.TempDir(), "job.toml")
 			if err := os.WriteFile(path, []byte(name+" = 7\n"), 0o600); err != nil {
 				t.Fatal(err)

@@ -49,7 +49,7 @@ func TestTwoRuns(t *testing.T) {
 				t.Fatal(err)
 			}
 			said := c.ends(c.dedup(replace...), 3)
-			if want := fmt.Sprintf("(process %d on %s, since ", first.Process.Pid, host); !strings.Contains(said, want) || !strings.Contains(said, "out/.lock: held by job "+c.holder()) {
+			if want := fmt.Sprintf("(process %d on %s, since ", first.Process.Pid, host); !strings.Contains(said, want) || !strings.Contains(said, "out/.lock is held by job "+c.holder()) {
 				t.Errorf("%q does not say %q", said, want)
 			}
 			close(goOn)
@@ -509,7 +509,7 @@ func TestInterruptedWhilePublishing(t *testing.T) {
 				p := c.started(c.dedup(replace...))
 				<-arrived
 				p.signal(syscall.SIGTERM)
-				p.said("interrupted while the output is being published")
+				p.said("interrupted while publishing the output")
 				want := syscall.SIGTERM + 128
 				if answer {
 					want = 0

@@ -81,11 +81,11 @@ func clusterOptions(running job.Running, remote job.Remote, name string) (o jobs
 		return o, err
 	}
 	if o.Address == "" {
-		return o, fmt.Errorf("--runner %s: give the address of its Beam job server, as in --job-server localhost:8099", running.Runner)
+		return o, fmt.Errorf("--runner %s: name the address of its Beam job server, as in --job-server localhost:8099", running.Runner)
 	}
 	if o.Environment.Kind == "" {
 		if !loopback(o.Address) {
-			return o, fmt.Errorf("--job-server %s is on another machine: say with --environment what runs the steps there, as in --environment process:/opt/neardup/boot (docs/flink.md)", o.Address)
+			return o, fmt.Errorf("--job-server %s is on another machine; use --environment to specify what runs the steps there, as in --environment process:/opt/neardup/boot (docs/flink.md)", o.Address)
 		}
 		o.Environment.Kind = jobserver.Loopback
 	}
@@ -118,7 +118,7 @@ func loopback(address string) bool {
 
 // buildWorker says how to build a binary for workers.
 func buildWorker(arch string) string {
-	return "build a static one for the workers' platform, CGO_ENABLED=0 GOOS=linux GOARCH=" + cmp.Or(arch, "amd64") + " go build -o neardup-worker ./cmd/neardup, and give it as --worker-binary neardup-worker"
+	return "build a static one for the workers' platform with: CGO_ENABLED=0 GOOS=linux GOARCH=" + cmp.Or(arch, "amd64") + " go build -o neardup-worker ./cmd/neardup; then add --worker-binary neardup-worker"
 }
 
 // workerBinary returns the binary to send to workers of an architecture: the one given, or this one. If arch is "", it
@@ -153,7 +153,7 @@ func sameProgram(path, arch string) error {
 	}
 	own, ok := debug.ReadBuildInfo()
 	if ok && (other.Path != own.Path || other.Main.Version != own.Main.Version) {
-		return fmt.Errorf("--worker-binary %s is %s %s, and this is %s %s; %s", path, other.Path, other.Main.Version, own.Path, own.Main.Version, buildWorker(arch))
+		return fmt.Errorf("--worker-binary %s is %s %s, but this neardup is %s %s; %s", path, other.Path, other.Main.Version, own.Path, own.Main.Version, buildWorker(arch))
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func (c *configInitCmd) write(template string, stdout io.Writer) error {
 	}
 	file, err := os.OpenFile(c.Output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if errors.Is(err, fs.ErrExist) {
-		return &job.OutputExistsError{Reason: c.Output + " already exists; give another --output"}
+		return &job.OutputExistsError{Reason: c.Output + " already exists; choose another --output"}
 	}
 	if err != nil {
 		return fmt.Errorf("--output: %w", err)

@@ -75,12 +75,12 @@ func (c *indexCreateCmd) Run(ctx context.Context, s streams) error {
 	}
 	bands := ""
 	if x.Expect > 0 {
-		bands = fmt.Sprintf(" (%s bands × %s rows, for %s)", x.Asked["bands"], x.Asked["rows"], records.Plural(x.Expect, "document"))
+		bands = fmt.Sprintf(" (%s bands × %s rows, sized for %s)", x.Asked["bands"], x.Asked["rows"], records.Plural(x.Expect, "document"))
 	}
 	from := ""
 	if c.From != "" {
 		kept, _ := x.Rows()
-		from = fmt.Sprintf(": %s of %s", records.Plural(kept, "document"), c.From)
+		from = fmt.Sprintf(" with %s from %s", records.Plural(kept, "document"), c.From)
 	}
 	_, err = fmt.Fprintf(s.Out, "created     %s%s%s\nto add      neardup dedup BATCH --against %s --append -o OUT\n", c.Index, from, bands, c.Index)
 	return err
@@ -120,8 +120,8 @@ func (c *indexDropCmd) Run(ctx context.Context, s streams) error {
 	if err != nil || s.Quiet {
 		return err
 	}
-	_, err = fmt.Fprintf(s.Out, "dropped run %s: %s that it kept, and %d that other runs had removed because of these; "+
-		"documents that were removed are not restored\n", c.Of, records.Plural(dropped.Kept, "document"), dropped.Fallen)
+	_, err = fmt.Fprintf(s.Out, "dropped run %s: the index forgets %s that it kept, and %d that other runs removed because of "+
+		"these; no corpus gets a removed document back\n", c.Of, records.Plural(dropped.Kept, "document"), dropped.Fallen)
 	return err
 }
 

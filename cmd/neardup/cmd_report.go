@@ -29,7 +29,7 @@ func (c *reportCmd) Run(ctx context.Context, s streams) error {
 		return job.Usage("--output %s is a folder; give a file", c.Output)
 	}
 	if c.Output == "" && terminal.Watched(s.Out) {
-		return job.Usage("the page is HTML, which a terminal cannot show; give a file with -o report.html")
+		return job.Usage("the page is HTML, which a terminal cannot show; write it to a file with -o report.html")
 	}
 	return dedup.Page(ctx, dedup.Paging{Output: c.Dir, File: c.Output, W: s.Out, Overwrite: c.Overwrite, NoText: c.NoText, Draw: report.Page})
 }

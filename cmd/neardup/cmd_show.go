@@ -50,7 +50,7 @@ func (c *showCmd) index(ctx context.Context, s streams) error {
 	}
 	x, err := dedup.OpenIndex(ctx, c.Output)
 	if gone := (*output.NoFolderError)(nil); errors.As(err, &gone) {
-		return withHelp(&output.NoFolderError{Dir: gone.Dir, Next: "give an output and a document, or an index"}, "show")
+		return withHelp(&output.NoFolderError{Dir: gone.Dir, Next: "name an output and a document, or an index"}, "show")
 	}
 	if err != nil {
 		return err
@@ -63,12 +63,12 @@ func (c *showCmd) index(ctx context.Context, s streams) error {
 	}
 	kept, removed := x.Rows()
 	var text strings.Builder
-	fmt.Fprintf(&text, "index       generation %d, %s: %s kept, %s removed (keys only)\n", x.Number,
+	fmt.Fprintf(&text, "index       generation %d, %s: %s kept, %s removed (only keys stored)\n", x.Number,
 		x.Made.Format(time.DateOnly), records.Plural(kept, "document"), records.Count(removed))
 	fmt.Fprintf(&text, "compares    column %s by %s, normalisation %s, threshold %s, %s\n", asked("text"), asked("shingle"),
 		asked("normalize"), asked("threshold"), asked("method"))
 	if x.HasKeys() {
-		fmt.Fprintf(&text, "bands       %s of %s rows, for %s\n", asked("bands"), asked("rows"), records.Plural(x.Expect, "document"))
+		fmt.Fprintf(&text, "bands       %s bands × %s rows, sized for %s\n", asked("bands"), asked("rows"), records.Plural(x.Expect, "document"))
 	}
 	for of := range x.Added() {
 		fmt.Fprintf(&text, "%s %8d kept %8d removed  %s\n", of.Run, of.Kept, of.Removed, of.Output)

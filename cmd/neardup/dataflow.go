@@ -88,7 +88,7 @@ func follow(o *dataflow.Options, s streams) {
 		case !errors.As(context.Cause(ctx), &signal) || signal.Signal != "SIGINT" || !s.asks():
 			return false
 		}
-		fmt.Fprintf(s.Raw, "cancel the Dataflow job %s, too? [y/N] ", id)
+		fmt.Fprintf(s.Raw, "cancel Dataflow job %s too? [y/N] ", id)
 		answer, _ := bufio.NewReader(s.In).ReadString('\n')
 		return strings.HasPrefix(strings.ToLower(strings.TrimSpace(answer)), "y")
 	}

@@ -18,7 +18,7 @@ func TestNoRecordLeft(t *testing.T) {
 	}
 	write(t, filepath.Join(p.Dir, "out.failed", "mine"), "mine")
 	stderr, status := p.start().ended()
-	if status.ExitStatus() != 4 || strings.Contains(stderr, "to list them") || !strings.Contains(stderr, "could not write a record of this run: ") {
+	if status.ExitStatus() != 4 || strings.Contains(stderr, "to list them") || !strings.Contains(stderr, "could not log this run: ") {
 		t.Errorf("exit status %d: %s", status.ExitStatus(), stderr)
 	}
 }
@@ -26,10 +26,10 @@ func TestNoRecordLeft(t *testing.T) {
 // If the output cannot be created, the error says where and what to do.
 func TestUnfitOutput(t *testing.T) {
 	for out, want := range map[string]string{
-		strings.Repeat("x", 255): ".failed: file name too long; give another --output",
-		strings.Repeat("x", 256): ": file name too long; give another --output",
-		"in.jsonl/out":           "in.jsonl/out: not a directory; give another --output",
-		"link":                   "link is a link to nowhere, which is not there; make that folder, or remove the link",
+		strings.Repeat("x", 255): ".failed: file name too long; use another --output",
+		strings.Repeat("x", 256): ": file name too long; use another --output",
+		"in.jsonl/out":           "in.jsonl/out: not a directory; use another --output",
+		"link":                   "link is a link to nowhere, which does not exist; create that folder, or remove the link",
 	} {
 		p := prepare(t, "neardup", "dedup", "in.jsonl", "-o", out)
 		write(t, filepath.Join(p.Dir, "in.jsonl"), similar)
@@ -43,7 +43,7 @@ func TestUnfitOutput(t *testing.T) {
 	for _, command := range []string{"dedup", "passages", "compare", "study"} {
 		p := prepare(t, "neardup", command, "in.jsonl", "-o", "in.jsonl/out")
 		write(t, filepath.Join(p.Dir, "in.jsonl"), similar)
-		if stderr, status := p.start().ended(); status.ExitStatus() != 2 || !strings.Contains(stderr, "give another --output") {
+		if stderr, status := p.start().ended(); status.ExitStatus() != 2 || !strings.Contains(stderr, "use another --output") {
 			t.Errorf("%s: exit status %d: %s", command, status.ExitStatus(), stderr)
 		}
 	}
@@ -52,10 +52,10 @@ func TestUnfitOutput(t *testing.T) {
 // If temporary files cannot be created, the error says so, and nothing is left.
 func TestUnfitTemp(t *testing.T) {
 	for temp, want := range map[string]string{
-		"new/x":      "--temp-dir new/x: no such folder; make it, or give another",
-		"in.jsonl":   "--temp-dir in.jsonl: not a directory; give another folder",
-		"in.jsonl/x": "--temp-dir in.jsonl/x: not a directory; give another folder",
-		"loop":       "--temp-dir loop: loop: a link in it leads back to itself; give another folder",
+		"new/x":      "--temp-dir new/x: no such folder; create it, or use another",
+		"in.jsonl":   "--temp-dir in.jsonl: not a directory; use another folder",
+		"in.jsonl/x": "--temp-dir in.jsonl/x: not a directory; use another folder",
+		"loop":       "--temp-dir loop: loop: a link in it leads back to itself; use another folder",
 	} {
 		p := prepare(t, "neardup", "dedup", "in.jsonl", "-o", "out", "--temp-dir", temp)
 		write(t, filepath.Join(p.Dir, "in.jsonl"), similar)
@@ -71,7 +71,7 @@ func TestUnfitTemp(t *testing.T) {
 		p := prepare(t, "neardup", args...)
 		p.Env = append(p.Env, "TMPDIR=new")
 		write(t, filepath.Join(p.Dir, "in.jsonl"), similar)
-		const want = "temporary files in new: no such folder; make it, or give a folder with --temp-dir"
+		const want = "temporary files in new: no such folder; create it, or name a folder with --temp-dir"
 		if stderr, status := p.start().ended(); status.ExitStatus() != 2 || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit status %d: %s", args[0], status.ExitStatus(), stderr)
 		}

@@ -10,14 +10,14 @@ import (
 // environment and in job files.
 type goneFlags struct {
 	S3Region    goneFlag `name:"s3-region" hidden:"" group:"Stores" instead:"set AWS_REGION in the environment"`
-	S3Endpoint  goneFlag `name:"s3-endpoint" hidden:"" group:"Stores" instead:"give --store-endpoint s3=URL"`
-	GSEndpoint  goneFlag `name:"gs-endpoint" hidden:"" group:"Stores" instead:"give --store-endpoint gs=URL"`
-	S3Anonymous goneFlag `name:"s3-anonymous" hidden:"" group:"Stores" instead:"give --anonymous s3"`
-	GSAnonymous goneFlag `name:"gs-anonymous" hidden:"" group:"Stores" instead:"give --anonymous gs"`
-	S3Pays      goneFlag `name:"s3-requester-pays" hidden:"" group:"Stores" instead:"give --requester-pays"`
-	GSPays      goneFlag `name:"gs-user-project" hidden:"" group:"Stores" instead:"give --requester-pays, and set GOOGLE_CLOUD_QUOTA_PROJECT in the environment"`
-	S3KMSKey    goneFlag `name:"s3-kms-key" hidden:"" group:"Stores" instead:"give --kms-key"`
-	GSKMSKey    goneFlag `name:"gs-kms-key" hidden:"" group:"Stores" instead:"give --kms-key"`
+	S3Endpoint  goneFlag `name:"s3-endpoint" hidden:"" group:"Stores" instead:"use --store-endpoint s3=URL"`
+	GSEndpoint  goneFlag `name:"gs-endpoint" hidden:"" group:"Stores" instead:"use --store-endpoint gs=URL"`
+	S3Anonymous goneFlag `name:"s3-anonymous" hidden:"" group:"Stores" instead:"use --anonymous s3"`
+	GSAnonymous goneFlag `name:"gs-anonymous" hidden:"" group:"Stores" instead:"use --anonymous gs"`
+	S3Pays      goneFlag `name:"s3-requester-pays" hidden:"" group:"Stores" instead:"use --requester-pays"`
+	GSPays      goneFlag `name:"gs-user-project" hidden:"" group:"Stores" instead:"use --requester-pays, and set GOOGLE_CLOUD_QUOTA_PROJECT in the environment"`
+	S3KMSKey    goneFlag `name:"s3-kms-key" hidden:"" group:"Stores" instead:"use --kms-key"`
+	GSKMSKey    goneFlag `name:"gs-kms-key" hidden:"" group:"Stores" instead:"use --kms-key"`
 
 	ModifiedBefore goneFlag `hidden:"" group:"Input" instead:"list the files with find ! -newermt, and give the list with --inputs-from"`
 	SkipUnknown    goneFlag `hidden:"" group:"Input" instead:"name the files to read with --include, as in --include '*.jsonl'"`
@@ -30,18 +30,18 @@ type goneFlags struct {
 type goneOfDedup struct {
 	Cpuprofile, Memprofile, Trace goneFlag `hidden:"" group:"Running" instead:"use perf, or Go's own profiles around neardup.Run (docs/performance.md)"`
 
-	EnvironmentType, EnvironmentConfig goneFlag `hidden:"" group:"Cluster" instead:"give --environment KIND:CONFIG"`
-	WorkerBinary                       goneFlag `hidden:"" group:"Cluster" instead:"give it on the command line only: it is an option of Beam"`
+	EnvironmentType, EnvironmentConfig goneFlag `hidden:"" group:"Cluster" instead:"use --environment KIND:CONFIG"`
+	WorkerBinary                       goneFlag `hidden:"" group:"Cluster" instead:"set it on the command line only: it is an option of Beam"`
 
 	Project, Region, StagingLocation, WorkerMachineType, MachineType, DataflowEndpoint, CancelOnInterrupt, Detach, ExecuteAsync, Async, TemplateLocation,
 	NumWorkers, MaxNumWorkers, NumberOfWorkerHarnessThreads, DiskType, WorkerDiskType, WorkerZone, Network, Subnetwork,
 	ServiceAccountEmail, SdkContainerImage, DataflowServiceOptions, DiskProvisionedIops, DiskProvisionedThroughputMibps,
-	AutoscalingAlgorithm, FlexrsGoal, WorkerRegion, Experiments, Labels, UsePublicIps goneFlag `hidden:"" group:"Cluster" instead:"give it with --dataflow-option"`
+	AutoscalingAlgorithm, FlexrsGoal, WorkerRegion, Experiments, Labels, UsePublicIps goneFlag `hidden:"" group:"Cluster" instead:"set it with --dataflow-option"`
 
-	Disk       goneFlag `name:"disk-size-gb" hidden:"" group:"Cluster" instead:"give it with --dataflow-option"`
-	KMSKey     goneFlag `name:"dataflow-kms-key" hidden:"" group:"Cluster" instead:"give it with --dataflow-option"`
-	MinCPU     goneFlag `name:"min-cpu-platform" hidden:"" group:"Cluster" instead:"give it with --dataflow-option"`
-	PrivateIPs goneFlag `name:"no-use-public-ips" hidden:"" group:"Cluster" instead:"give it with --dataflow-option"`
+	Disk       goneFlag `name:"disk-size-gb" hidden:"" group:"Cluster" instead:"set it with --dataflow-option"`
+	KMSKey     goneFlag `name:"dataflow-kms-key" hidden:"" group:"Cluster" instead:"set it with --dataflow-option"`
+	MinCPU     goneFlag `name:"min-cpu-platform" hidden:"" group:"Cluster" instead:"set it with --dataflow-option"`
+	PrivateIPs goneFlag `name:"no-use-public-ips" hidden:"" group:"Cluster" instead:"set it with --dataflow-option"`
 }
 
 // goneFlag is a flag that was removed.
@@ -49,5 +49,5 @@ type goneFlag struct{}
 
 // Decode refuses the flag.
 func (goneFlag) Decode(ctx *kong.DecodeContext) error {
-	return fmt.Errorf("this flag was removed; %s", ctx.Value.Tag.Get("instead"))
+	return fmt.Errorf("no longer supported; %s", ctx.Value.Tag.Get("instead"))
 }

@@ -30,7 +30,7 @@ func readFrom(ctx context.Context, in *records.Input, running *job.Running, s st
 	}
 	paths, err := lines(list)
 	if len(paths) == 0 && err == nil {
-		return job.Usage("--inputs-from %s: no path in it", in.InputsFrom)
+		return job.Usage("--inputs-from %s: the file contains no paths", in.InputsFrom)
 	}
 	in.Inputs = slices.Concat(in.Inputs, paths)
 	return err

@@ -178,7 +178,7 @@ func parse(parser *kong.Kong, args []string) (command *kong.Context, status int,
 	if errors.As(err, &mistake) {
 		err = inPlainWords(err)
 		if parser.Model.DefaultCmd == nil && subcommand(mistake.Context) == "" {
-			err = errors.New(strings.Replace(err.Error(), "unexpected argument", "there is no command, file or folder", 1))
+			err = errors.New(strings.Replace(err.Error(), "unexpected argument", "no command, file or folder is named", 1))
 		}
 		err = configfile.Locate(mistake.Context, err)
 		err = withHelp(err, subcommand(mistake.Context))
@@ -189,17 +189,20 @@ func parse(parser *kong.Kong, args []string) (command *kong.Context, status int,
 // plainWords maps patterns of kong's messages to the words that users read instead.
 var plainWords = [][2]string{
 	{`expected \w+ value but got "EOL" \(<EOL>\)|missing value, expecting ".*"`, "a value is missing"},
-	{`: expected (?:u?int|float) value but got "(-\.?\d.*)" \(\w+ flag\)(; perhaps try .*)?`, " $1: must not be negative"},
+	{`: expected (?:u?int|float) value but got "(-\.?\d.*)" \(\w+ flag\)(; perhaps try .*)?`, " $1: must be at least 0"},
 	{`expected \w+ value but got (".*") \(\w+ flag\)(; perhaps try .*)?`, "a value is missing before $1"},
 	{`expected a valid \d+ bit u?int but got (".*")`, "must be a whole number, not $1"},
 	{`expected a float but got (".*")(?: \(string\))?`, "must be a number, not $1"},
 	{`expected duration but got (".*?")(:.*)?$`, "must be a duration such as 90s or 2h, not $1"},
 	{`expected "<key>=<value>" but got (".*")`, "must be NAME=VALUE, not $1"},
-	{` can't be used together$`, " conflict; give one"},
+	{` can't be used together$`, " cannot be used together; use one"},
 	{`bool value (must be .*) but got (".*")`, "$1, not $2"},
-	{`^expected "(<.*>)"$|^expected ((?:one of )?".*)|^missing flags: (.*)`, "give $1$2$3"},
+	{`^expected "(<.*>)"$`, "the argument $1 is missing"},
+	{`^expected (?:one of )?(".*)`, "give a subcommand: $1"},
+	{`^missing flags: (.*)`, "set $1"},
 	{`^flag (--\S+) applies to the default command "(.*)", not "(.*)"$`, "$1 before $3 counts as a flag of $2; give it after $3"},
-	{`^(give --.*), (--\S+)$`, "$1 and $2"},
+	{`^(set --.*), (--\S+)$`, "$1 and $2"},
+	{`^(set --\w+)=(\w+)(?:( and --\w+)=(\w+))?$`, "$1 $2$3 $4"},
 	{`^(un\w+ \w+ -{0,2}\S{1,2}), did you mean .*`, "$1"}, // a short name resembles any other
 }
 
@@ -210,7 +213,7 @@ func inPlainWords(err error) error {
 		text = regexp.MustCompile(words[0]).ReplaceAllString(text, words[1])
 	}
 	if of := regexp.MustCompile(`^(\S+) must be one of ("",)?(".*") but got (".*")$`).FindStringSubmatch(text); of != nil {
-		text = of[1] + ": must be one of " + strings.NewReplacer(`"prism",`, "", `"`, "", ",", ", ").Replace(of[3]) + ", not " + of[4]
+		text = of[1] + ": " + of[4] + " is unknown; use one of " + strings.NewReplacer(`"prism",`, "", `"`, "", ",", ", ").Replace(of[3])
 	}
 	if of := regexp.MustCompile(`^(un\w+ \w+ \S+), did you mean (.*)\?$`).FindStringSubmatch(text); of != nil {
 		text = of[1] + " (did you mean " + strings.ReplaceAll(of[2], `"`, "") + "?)"

@@ -22,7 +22,7 @@ func (p picture) check(flag, subcommand string) error {
 		return nil
 	}
 	if !strings.EqualFold(filepath.Ext(string(p)), ".svg") {
-		return withHelp(job.Usage("%s %s: the picture is SVG; give a name that ends in .svg", flag, p), subcommand)
+		return withHelp(job.Usage("%s %s: plots are written as SVG; use a name that ends in .svg", flag, p), subcommand)
 	}
 	return checkNew(string(p), flag, subcommand)
 }
@@ -33,7 +33,7 @@ func checkNew(path, flag, subcommand string) error {
 		return withHelp(err, subcommand)
 	}
 	if _, err := os.Lstat(path); path != "" && !errors.Is(err, fs.ErrNotExist) {
-		return &job.OutputExistsError{Reason: fmt.Sprintf("%s already exists; give another %s", path, flag)}
+		return &job.OutputExistsError{Reason: fmt.Sprintf("%s already exists; choose another %s", path, flag)}
 	}
 	return nil
 }

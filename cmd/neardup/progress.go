@@ -210,7 +210,7 @@ func (v *view) parts() (most []part, more []string) {
 	case v.all > 0 && v.counts != nil:
 		more = append(more, sizes(v.bytes, v.all))
 		if v.reading > 0 {
-			more = append(more, fmt.Sprintf("read %d of %d", v.reading, v.reads))
+			more = append(more, fmt.Sprintf("pass %d of %d", v.reading, v.reads))
 		}
 	case v.of > 0:
 		more = append(more, fmt.Sprintf("%d of %d %s", v.done, v.of, v.unit))

@@ -103,7 +103,7 @@ func TestDataflowOnTerminal(t *testing.T) {
 			id := <-started
 			screen.shows("Submitted job: " + id)
 			screen.types("\x03")
-			screen.shows("cancel the Dataflow job " + id + ", too? [y/N] ")
+			screen.shows("cancel Dataflow job " + id + " too? [y/N] ")
 			screen.types(answer + "\n")
 			if err := p.Wait(); p.ProcessState.ExitCode() != 130 {
 				t.Error(err)

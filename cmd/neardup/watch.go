@@ -41,9 +41,9 @@ func (c *dedupCmd) watch() (*watch, error) {
 	if c.DryRun {
 		w.watching = watching{}
 	}
-	if w.MetricsFile != "" {
-		if info, err := os.Stat(filepath.Dir(w.MetricsFile)); err != nil || !info.IsDir() {
-			return nil, job.Usage("--metrics-file %s: there is no folder %s", w.MetricsFile, filepath.Dir(w.MetricsFile))
+	for _, file := range [][2]string{{"--metrics-file", w.MetricsFile}, {"--lineage-file", w.LineageFile}} {
+		if info, err := os.Stat(filepath.Dir(file[1])); file[1] != "" && (err != nil || !info.IsDir()) {
+			return nil, job.Usage("%s %s: folder %s does not exist; create it", file[0], file[1], filepath.Dir(file[1]))
 		}
 	}
 	if w.LineageFile == "" {

@@ -32,7 +32,7 @@ func take[T any](to *T, name string, value *T) {
 // have parsed them.
 func Cluster(o jobserver.Options) (jobserver.Options, error) {
 	if given("async") || given("execute_async") {
-		return o, errors.New("beam option --async: neardup waits for its job to end, to check it; drop --async")
+		return o, errors.New("beam option --async: neardup waits for its job to end so that it can check the output; drop --async")
 	}
 	if given("environment_type") {
 		o.Environment = jobserver.Environment{Kind: strings.ToLower(*jobopts.EnvironmentType)}
@@ -53,7 +53,7 @@ func Cluster(o jobserver.Options) (jobserver.Options, error) {
 func Dataflow(o dataflow.Options) (dataflow.Options, error) {
 	if given("environment_type") || given("environment_config") {
 		return o, errors.New("beam option --environment_type: Dataflow runs containers; " +
-			"give --dataflow-option sdk-container-image=IMAGE")
+			"use --dataflow-option sdk-container-image=IMAGE")
 	}
 	take(&o.Worker, "worker_binary", jobopts.WorkerBinary)
 	take(&o.Name, "job_name", jobopts.JobName)

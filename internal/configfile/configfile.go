@@ -162,7 +162,7 @@ func (f *file) parse(data []byte) error {
 			f.lines[key], f.values[key] = line, values[written]
 			spelling[key] = written
 		} else if spelling[key] != written {
-			return fmt.Errorf("%s:%d: %s and %s are the same key", f.path, line, written, spelling[key])
+			return fmt.Errorf("%s:%d: %s and %s are the same key; drop one", f.path, line, written, spelling[key])
 		}
 	}
 	return nil
@@ -295,7 +295,7 @@ func checkValue(flag *kong.Flag, value any) error {
 	}
 	for _, one := range each(target) {
 		if !slices.Contains(flag.EnumSlice(), one) {
-			return fmt.Errorf("must be one of %s, not %q", strings.Join(flag.EnumSlice(), ", "), one)
+			return fmt.Errorf("%q is unknown; use one of %s", one, strings.Join(flag.EnumSlice(), ", "))
 		}
 	}
 	return nil

@@ -72,7 +72,7 @@ func TestMistakes(t *testing.T) {
 	for job, want := range map[string]string{
 		"# a comment\n\ntreshold = 1\n": `job.toml:3: unknown key "treshold"; did you mean "threshold"?`,
 		"max_row = 1":                   `job.toml:1: unknown key "max-row"; did you mean "max-rows"?`,
-		"max_rows = 1\nmax-rows = 2":    `job.toml:2: max-rows and max_rows are the same key`,
+		"max_rows = 1\nmax-rows = 2":    `job.toml:2: max-rows and max_rows are the same key; drop one`,
 		"force = true\r\nzebra = 1":     `job.toml:2: unknown key "zebra"; keys are the names of flags; see neardup dedup --help`,
 		"text = '''\na\nb'''\nfoce = 1": `job.toml:4: unknown key "foce"; did you mean "force"?`,
 		"text = [\n'a',\n'b']\nx-y = 1": `job.toml:4: unknown key "x-y"; keys are the names of flags; see neardup dedup --help`,
@@ -88,9 +88,9 @@ func TestMistakes(t *testing.T) {
 		"threshold = [0.8]":             `job.toml:1: threshold: must be a string or a number, not an array`,
 		"threshold.x = 0.8":             `job.toml:1: threshold: must be a string or a number, not a table`,
 		"\nmax-rows = 1.5":              `job.toml:2: max-rows: expected a valid 64 bit int but got "1.5"`,
-		"method = 'fast'":               `job.toml:1: method: must be one of minhash, exact, not "fast"`,
+		"method = 'fast'":               `job.toml:1: method: "fast" is unknown; use one of minhash, exact`,
 		"method = true":                 `job.toml:1: method: must be a string or a number, not true`,
-		"write = ['a', 'd']":            `job.toml:1: write: must be one of a, b, c, not "d"`,
+		"write = ['a', 'd']":            `job.toml:1: write: "d" is unknown; use one of a, b, c`,
 		"write = [['a']]":               `job.toml:1: write: must be a string or an array of strings, not an array`,
 		"force = 'yes'":                 `job.toml:1: force: must be true or false, not a string`,
 		"size = 7":                      `job.toml:1: size: "7" is not a size such as 5K`,
@@ -185,7 +185,7 @@ func TestLocate(t *testing.T) {
 		"dedup: --threshold: too large":    "job.toml:2: dedup: --threshold: too large",
 		"--method x: needs --threshold":    "--method x: needs --threshold",
 		"--max-rows and --threshold clash": "--max-rows and --threshold clash",
-		"no output: give --output DIR":     "no output: give --output DIR",
+		"no output; add --output DIR":      "no output; add --output DIR",
 		"broken":                           "broken",
 	} {
 		_, context, err := parse(t, "\nthreshold = 7\nmethod = 'exact'", "dedup", "--config", "job.toml", "--method", "minhash")
@@ -244,8 +244,8 @@ func TestMistakesInEnvironment(t *testing.T) {
 	for entry, want := range map[string]string{
 		"NEARDUP_THRESHOLD=high":  `NEARDUP_THRESHOLD: expected a float but got "high"`,
 		"NEARDUP_FORCE=yes":       `NEARDUP_FORCE: must be true or false, not "yes"`,
-		"NEARDUP_METHOD=fast":     `NEARDUP_METHOD: must be one of minhash, exact, not "fast"`,
-		"NEARDUP_WRITE=a,d":       `NEARDUP_WRITE: must be one of a, b, c, not "d"`,
+		"NEARDUP_METHOD=fast":     `NEARDUP_METHOD: "fast" is unknown; use one of minhash, exact`,
+		"NEARDUP_WRITE=a,d":       `NEARDUP_WRITE: "d" is unknown; use one of a, b, c`,
 		"NEARDUP_CONFIG=/missing": `--config /missing: file does not exist; check the path`,
 	} {
 		name, value, _ := strings.Cut(entry, "=")
@@ -271,7 +271,7 @@ func TestMisspeltVariable(t *testing.T) {
 	if _, _, err := parse(t, "", "dedup"); err != nil {
 		t.Fatal(err)
 	}
-	if got := out.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "NEARDUP_TRESHOLD is not the variable of a flag; did you mean NEARDUP_THRESHOLD?") {
+	if got := out.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "NEARDUP_TRESHOLD does not belong to any flag; did you mean NEARDUP_THRESHOLD?") {
 		t.Errorf("%q", got)
 	}
 }

@@ -116,7 +116,7 @@ func warnOfMisspelt(app *kong.Application) {
 		}
 		length := len(name) - len(prefix)
 		if nearest := edit.Nearest(name, maps.Keys(variables)); edit.Distance(name, nearest) <= length/4 {
-			slog.Warn(fmt.Sprintf("%s is not the variable of a flag; did you mean %s?", name, nearest))
+			slog.Warn(fmt.Sprintf("%s does not belong to any flag; did you mean %s?", name, nearest))
 		}
 	}
 }

@@ -198,8 +198,10 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	if e.Detail == "" {
-		return e.Reason
-	}
-	return e.Reason + ": " + e.Detail
+	return strings.TrimSuffix(inMessages.Replace(e.Reason)+": "+e.Detail, ": ")
 }
+
+// inMessages changes reasons to what messages call them; the table keeps the frozen values.
+var inMessages = strings.NewReplacer(BrokenJSON, "malformed JSON", BrokenCSV, "malformed CSV", BrokenSGML,
+	"malformed SGML", BrokenWARC, "malformed WARC", BrokenHTTP, "malformed HTTP", BrokenTar, "malformed tar", InvalidUTF8,
+	"invalid UTF-8")

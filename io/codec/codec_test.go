@@ -42,8 +42,8 @@ func TestBOM(t *testing.T) {
 
 func TestError(t *testing.T) {
 	for want, err := range map[string]*codec.Error{
-		"not an object":               {Reason: codec.NotAnObject},
-		"broken json: column 3: oops": {Reason: codec.BrokenJSON, Detail: "column 3: oops"},
+		"not an object":                  {Reason: codec.NotAnObject},
+		"malformed JSON: column 3: oops": {Reason: codec.BrokenJSON, Detail: "column 3: oops"},
 	} {
 		if got := err.Error(); got != want {
 			t.Errorf("%#v: got %q, want %q", err, got, want)

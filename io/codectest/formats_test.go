@@ -111,7 +111,7 @@ func TestValues(t *testing.T) {
 		}
 	}
 	_, err := delimited.NewTSV(codec.Fields{Text: []string{"text"}, Value: "v"}).WithHeader([]byte("text\tw\n"))
-	if want := `column to keep by: no column "v"; the columns are "text", "w"`; err == nil || err.Error() != want {
+	if want := `--keep: no column "v"; the columns are "text", "w"`; err == nil || err.Error() != want {
 		t.Errorf("a table without the column: %v, want %s", err, want)
 	}
 }

@@ -378,7 +378,7 @@ func TestTableCorruptBlocks(t *testing.T) {
 		Table:  output.Clusters,
 		Params: Params{Inputs: share(t, shards(1)), Output: output.Folder{Dir: dir}, Write: []output.Part{"clusters"}},
 	}
-	for name, block := range map[string][]byte{"cut short": whole[:len(whole)-1], "of another kind": fields} {
+	for name, block := range map[string][]byte{"truncated": whole[:len(whole)-1], "of another kind": fields} {
 		err := f.ProcessElement(t.Context(), 0, iterate(whole, block), func([]byte) { t.Errorf("%s: a fact", name) })
 		if !errors.Is(err, blocks.ErrCorrupt) {
 			t.Errorf("%s: error %v", name, err)

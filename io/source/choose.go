@@ -224,7 +224,7 @@ func (o Options) inspect(ctx context.Context, r reading.RecordReader, file *bloc
 		}
 		if len(bytes.TrimSpace(head)) > 0 && !jsonl.InLines(head) {
 			return fmt.Errorf("%s is JSON, but other files that end in .json are JSON Lines; leave one kind out with "+
-				"--include or --exclude, or give --format", file.Path)
+				"--include or --exclude, or use --format", file.Path)
 		}
 	}
 	ranked, _ := o.ranked(file)
@@ -276,7 +276,7 @@ func (o Options) mainKind(arg string, entries []storage.Entry, found map[string]
 		plain := bytefile.TrimEnding(main.first)
 		advice, ending := "choose with --include or --exclude, as in --include '*%s'", path.Ext(plain)+main.first[len(plain):]
 		if o.ofReferences {
-			advice = "give a pattern that only files of one format match, as in '" + strings.TrimSuffix(arg, "/") + "/**/*%s'"
+			advice = "give a pattern that matches files of one format only, as in '" + strings.TrimSuffix(arg, "/") + "/**/*%s'"
 		}
 		return "", fmt.Errorf("%s holds several formats: %s; "+advice, arg, strings.Join(all, ", "), ending)
 	case asked == nil && o.Format != "" && len(counting) <= 1:

@@ -18,24 +18,24 @@ type foreign struct {
 }
 
 var foreigners = []foreign{
-	{"txt", "", "give --format files (one document per file) or lines (one per line)"},
-	{"text", "", "give --format files (one document per file) or lines (one per line)"},
+	{"txt", "", "use --format files (one document per file) or lines (one per line)"},
+	{"text", "", "use --format files (one document per file) or lines (one per line)"},
 	{"7z", "7-Zip archives", "7z x FILE"},
 	{"arc", "ARC files", "warcio recompress FILE FILE.warc.gz"},
 	{"arrow", "Arrow files", `python -c 'import polars; polars.read_ipc("FILE").write_parquet("FILE.parquet")'`},
 	{"avro", "Avro files", `python -c 'import polars; polars.read_avro("FILE").write_parquet("FILE.parquet")'`},
-	{"bz2", "files compressed by bzip2", "bunzip2 --keep FILE"},
+	{"bz2", "files compressed with bzip2", "bunzip2 --keep FILE"},
 	{"db", "SQLite databases", "sqlite3 -header -csv FILE 'SELECT …' > FILE.csv"},
 	{"doc", "Word documents", "soffice --headless --convert-to txt FILE"},
 	{"docx", "Word documents", "pandoc FILE --to plain --output FILE.txt"},
 	{"feather", "Arrow files", `python -c 'import polars; polars.read_ipc("FILE").write_parquet("FILE.parquet")'`},
-	{"lz4", "files compressed by LZ4", "unlz4 FILE"},
+	{"lz4", "files compressed with LZ4", "unlz4 FILE"},
 	{"odt", "OpenDocument texts", "pandoc FILE --to plain --output FILE.txt"},
 	{"orc", "ORC files", `python -c 'import pandas; pandas.read_orc("FILE").to_parquet("FILE.parquet")'`},
 	{"pdf", "PDF files", "pdftotext FILE"},
 	{"rar", "RAR archives", "unrar x FILE"},
 	{"xlsx", "Excel workbooks", `python -c 'import pandas; pandas.read_excel("FILE").to_csv("FILE.csv", index=False)'`},
-	{"xz", "files compressed by xz", "unxz --keep FILE"},
+	{"xz", "files compressed with xz", "unxz --keep FILE"},
 	{"zip", "ZIP archives", "unzip FILE"},
 }
 
@@ -64,11 +64,11 @@ func (k foreign) advice(file string) string {
 	}
 	switch {
 	case k.ending == "":
-		return "give --format (" + strings.Join(Formats(), ", ") + ")"
+		return "use --format (" + strings.Join(Formats(), ", ") + ")"
 	case !k.converted():
 		return way
 	}
-	return fmt.Sprintf("neardup does not read %s; convert it, for example: %s", k.name, way)
+	return fmt.Sprintf("neardup does not read %s; convert or unpack the file, for example with: %s", k.name, way)
 }
 
 // converted reports whether files of the kind must be converted to be read.

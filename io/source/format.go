@@ -99,9 +99,9 @@ func CheckFormat(name string) error {
 		return nil
 	}
 	if kind := foreignOf("." + name); kind != (foreign{}) {
-		return fmt.Errorf("%q is not a format; %s", name, kind.advice("FILE"))
+		return fmt.Errorf("%q is not supported: %s", name, kind.advice("FILE"))
 	}
-	return fmt.Errorf("%q is not one of %s", name, strings.Join(Formats(), ", "))
+	return fmt.Errorf("%q is unknown; use one of %s", name, strings.Join(Formats(), ", "))
 }
 
 // named reports whether a file's name has one of the format's endings, before any ending of a compression.

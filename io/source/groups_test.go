@@ -55,7 +55,7 @@ func TestGroups(t *testing.T) {
 	if len(out.local) != 67+1+21 || !maps.Equal(dropped, map[int]int{0: 33, 2: 10}) {
 		t.Errorf("%d documents, dropped %v", len(out.local), out.dropped)
 	}
-	if want := "a.groups at row 2, text is not a string: "; out.facts[0].Note != want {
+	if want := "a.groups at row 2: text is not a string"; out.facts[0].Note != want {
 		t.Errorf("the first unreadable row is %q, want %q", out.facts[0].Note, want)
 	}
 	for i, row := range out.rejected[0] {
@@ -99,7 +99,7 @@ func TestGroups(t *testing.T) {
 	if want := []string{"id4", "b.jsonl@0", string(out.local[80].ID)}; !slices.Equal(ids, want) {
 		t.Errorf("looked up %v, want %v", ids, want)
 	}
-	if _, err := Text(t.Context(), in, blocks.NewKey(0, 2), o); err == nil || !strings.Contains(err.Error(), "a.groups: document at 2: text is not a string") {
+	if _, err := Text(t.Context(), in, blocks.NewKey(0, 2), o); err == nil || !strings.Contains(err.Error(), "a.groups at row 2: text is not a string") {
 		t.Errorf("the text of an unreadable row: error %v", err)
 	}
 
@@ -163,7 +163,7 @@ func TestLookupOfLong(t *testing.T) {
 	o := Options{Fields: fields, MaxDocument: 10}
 	content := `{"text":"` + strings.Repeat("x", o.MaxRecord()) + "\"}\n"
 	in := inputs(t, o, write(t, t.TempDir(), "a.jsonl", []byte(content)))
-	if _, err := Text(t.Context(), in, 0, o); err == nil || !strings.Contains(err.Error(), "a.jsonl: document at 0: larger than") {
+	if _, err := Text(t.Context(), in, 0, o); err == nil || !strings.Contains(err.Error(), "a.jsonl at byte 0: larger than") {
 		t.Errorf("error %v", err)
 	}
 }

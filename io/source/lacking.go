@@ -92,7 +92,7 @@ func (l *Lacking) Sources(in *blocks.Inputs) (sources []records.NoColumn, whole 
 			n.Documents, n.Of = folder.without, folder.documents
 			*folder = lackingFile{} // the folder's first file stands for all
 			if n.Of != 1 {
-				n.Source = "one-record files in " + folderNamed(in, name)
+				n.Source = "files in " + folderNamed(in, name) + " with one record each"
 			}
 		}
 		if n.Whole() {

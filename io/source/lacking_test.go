@@ -47,7 +47,7 @@ func TestLacking(t *testing.T) {
 				of = &records.NoColumn{Source: source}
 				counts[name] = of
 			} else {
-				of.Source = "one-record files in " + name
+				of.Source = "files in " + name + " with one record each"
 			}
 			of.Of, of.Documents = of.Of+n.Of, of.Documents+n.Documents
 			if of.Columns == "" {

@@ -208,7 +208,7 @@ func Plan(ctx context.Context, args []string, o Options) (*Listing, error) {
 		}
 	}
 	if len(args) > 0 && len(l.files) == 0 && !o.AllowEmpty {
-		return nil, errors.New("--include and --exclude leave no input file; change them")
+		return nil, errors.New("--include or --exclude leaves no input file; change it")
 	}
 	inputs, skipped := len(l.files), l.Skipped
 	for i, path := range o.References {
@@ -223,7 +223,7 @@ func Plan(ctx context.Context, args []string, o Options) (*Listing, error) {
 	l.Skipped = skipped // keep only those of the inputs
 	files := slices.Concat(l.files[inputs:], l.files[:inputs])
 	if n := len(files); n > blocks.MaxFiles {
-		return nil, fmt.Errorf("%d input files are too many (maximum: %d); join small ones, or run on parts", n,
+		return nil, fmt.Errorf("%d input files are too many (maximum: %d); merge small files, or divide the input between several runs", n,
 			blocks.MaxFiles)
 	}
 	in, err := layOut(ctx, files, commonRoot(l.roots), o)
@@ -242,7 +242,7 @@ type chooser struct {
 
 func (l *chooser) addStdin(ctx context.Context) error {
 	if slices.ContainsFunc(l.files, func(f listed) bool { return f.path == l.options.Stdin }) {
-		return errors.New("standard input (-) is given twice")
+		return errors.New("standard input (-) is given twice; give it once")
 	}
 	file, err := stdin(ctx, l.options)
 	l.files = append(l.files, file)
@@ -264,7 +264,7 @@ func (l *chooser) add(ctx context.Context, arg string, standing blocks.Standing)
 		return err
 	}
 	if len(entries) == 0 && !o.AllowEmpty {
-		return fmt.Errorf("%s: the folder has no files; give one that has some", arg)
+		return fmt.Errorf("%s: the folder contains no files; choose another", arg)
 	}
 	if entries, err = o.pick(entries); err != nil {
 		return err
@@ -343,7 +343,7 @@ func (l *chooser) repeated(path string, first *listed, standing blocks.Standing)
 func stdin(ctx context.Context, o Options) (listed, error) {
 	f, err := formatNamed(o.Format)
 	if err != nil {
-		return listed{}, fmt.Errorf("cannot tell the format of standard input; give --format (%s)",
+		return listed{}, fmt.Errorf("cannot tell the format of standard input; use --format (%s)",
 			strings.Join(Formats(), ", "))
 	}
 	copied, err := storage.Stat(ctx, o.Stdin)
@@ -391,14 +391,14 @@ func layOut(ctx context.Context, files []listed, root string, o Options) (*Input
 			references += f.size
 		}
 		if total += f.size; o.Fields.Items && !slices.Contains(lists, f.format) {
-			return nil, fmt.Errorf("%s: --shingle item compares the elements of lists, which files of the format %s "+
-				"do not have; give json, jsonl or parquet", f.path, f.format)
+			return nil, fmt.Errorf("%s: --shingle item compares the elements of lists, but files in the %s format "+
+				"have no lists; use --format json, jsonl or parquet", f.path, f.format)
 		}
 		if f.source == "" {
 			var ok bool
 			if f.source, ok = storage.Rel(root, f.path); !ok {
-				return nil, fmt.Errorf("%s: it has no folder in common with the other inputs, to which the names of "+
-					"sources would be relative; read it in a separate run", f.path)
+				return nil, fmt.Errorf("%s: it shares no parent folder with the other inputs, so its source cannot be a "+
+					"relative path; read it in a separate run", f.path)
 			}
 		}
 		if !utf8.ValidString(f.path) {

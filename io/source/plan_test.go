@@ -180,17 +180,17 @@ func TestFormats(t *testing.T) {
 		{"", "a.JSON", list, "a.JSON=json"},
 		{"", "a.json b.jsonl", list, "in holds several formats: json (in/a.json), jsonl (in/b.jsonl); choose with --include or --exclude, as in --include '*.json'"},
 		{"", "a.jsonl b.orc c.orc", lines, "in holds several formats: orc (2 files, such as in/b.orc), jsonl (in/a.jsonl); choose"},
-		{"", "b.orc", lines, "in: none of 1 files has a known format; neardup does not read ORC files; convert it, for example: " +
+		{"", "b.orc", lines, "in: none of 1 files has a known format; neardup does not read ORC files; convert or unpack the file, for example with: " +
 			`python -c 'import pandas; pandas.read_orc("in/b.orc").to_parquet("in/b.orc.parquet")'`},
 		{"", "b.Docx c.docx d.pdf README", lines, "in: none of 4 files has a known format; neardup does not read Word documents; " +
-			"convert it, for example: pandoc in/b.Docx --to plain --output in/b.Docx.txt"},
+			"convert or unpack the file, for example with: pandoc in/b.Docx --to plain --output in/b.Docx.txt"},
 		{"", "dataset_info.json state.json data-00000-of-00001.arrow", list, "in: neardup does not read datasets that save_to_disk wrote; " +
-			`convert it, for example: python -c 'import datasets; ds = datasets.load_from_disk("in"); ds.to_parquet("in.parquet")'`},
+			`convert or unpack the file, for example with: python -c 'import datasets; ds = datasets.load_from_disk("in"); ds.to_parquet("in.parquet")'`},
 		{"", "data-00000-of-00001.arrow", list, "in: neardup does not read datasets that save_to_disk wrote"},
 		{"", "a.jsonl.gz b.jsonl.bz2", lines, "in holds several formats: bz2 (in/b.jsonl.bz2), jsonl (in/a.jsonl.gz); choose with --include or --exclude, as in --include '*.jsonl.gz'"},
-		{"", "a.txt b.txt.gz", lines, "in: none of 2 files has a known format; give --format files (one document per file) or lines (one per line)"},
+		{"", "a.txt b.txt.gz", lines, "in: none of 2 files has a known format; use --format files (one document per file) or lines (one per line)"},
 		{"", "a.jsonl Thumbs.db Desktop.ini", lines, "a.jsonl=jsonl"},
-		{"", "README notes.md", lines, "in: none of 2 files has a known format; give --format (json, jsonl, "},
+		{"", "README notes.md", lines, "in: none of 2 files has a known format; use --format (json, jsonl, "},
 		{"jsonl", "a.json b.jsonl c.ndjson d e.md", lines, "a.json=jsonl b.jsonl=jsonl c.ndjson=jsonl"},
 		{"jsonl", "a.jsonl c.sgm", lines, "in holds several formats: jsonl (in/a.jsonl), reuters (in/c.sgm); choose with --include or --exclude, as in --include '*.jsonl'"},
 		{"jsonl", "d.txt e", lines, "d.txt=jsonl e=jsonl"}, // names that say nothing about the format
@@ -280,8 +280,8 @@ func TestConversions(t *testing.T) {
 	write(t, "", "page", []byte("%PDF-1.7\n"))
 	for _, format := range []string{"files", "lines"} {
 		for arg, want := range map[string]string{
-			"word.docx": "neardup does not read Word documents; convert it, for example: pandoc FILE --to plain --output FILE.txt; or leave it out with --exclude '*.docx'",
-			"page.pdf":  "neardup does not read PDF files; convert it, for example: pdftotext FILE; or leave it out with --exclude '*.pdf'",
+			"word.docx": "neardup does not read Word documents; convert or unpack the file, for example with: pandoc FILE --to plain --output FILE.txt; or leave it out with --exclude '*.docx'",
+			"page.pdf":  "neardup does not read PDF files; convert or unpack the file, for example with: pdftotext FILE; or leave it out with --exclude '*.pdf'",
 			"page":      "pdf files cannot be read; unpack or convert it first, or leave it out",
 		} {
 			path, err := filepath.Abs(arg)
@@ -323,28 +323,28 @@ func TestPlanErrors(t *testing.T) {
 		want        []string
 	}{
 		{"missing", "", []string{"missing", "no such file"}},
-		{"notes.txt", "", []string{"notes.txt: cannot tell the format from the file name; give --format files (one document per file)"}},
-		{"note*", "", []string{"notes.txt: cannot tell the format from the file name; give --format files (one document per file)"}},
-		{"in", "", []string{"in: none of 1 files has a known format; give --format (json, jsonl, "}},
-		{"notes.txt", "txt", []string{`"txt" is not a format; give --format files (one document per file) or lines (one per line)`}},
-		{"notes.txt", "docx", []string{`"docx" is not a format; neardup does not read Word documents; convert it, for example: pandoc FILE`}},
-		{"empty", "lines", []string{"empty: the folder has no files; give one that has some"}},
-		{"folder", "xls", []string{`"xls" is not one of json, jsonl, csv, tsv, lines, files, html, xml, parquet, reuters`}},
+		{"notes.txt", "", []string{"notes.txt: cannot tell the format from the file name; use --format files (one document per file)"}},
+		{"note*", "", []string{"notes.txt: cannot tell the format from the file name; use --format files (one document per file)"}},
+		{"in", "", []string{"in: none of 1 files has a known format; use --format (json, jsonl, "}},
+		{"notes.txt", "txt", []string{`"txt" is not supported: use --format files (one document per file) or lines (one per line)`}},
+		{"notes.txt", "docx", []string{`"docx" is not supported: neardup does not read Word documents; convert or unpack the file, for example with: pandoc FILE`}},
+		{"empty", "lines", []string{"empty: the folder contains no files; choose another"}},
+		{"folder", "xls", []string{`"xls" is unknown; use one of json, jsonl, csv, tsv, lines, files, html, xml, parquet, reuters`}},
 		{"t.tsv", "", []string{"/t.tsv: ", `no text column "text"`, `"id", "Body "`}},
 		{"wide.tsv", "", []string{"/wide.tsv: its header is not UTF-8; it may be UTF-16: read it with --encoding UTF-16"}},
 		{"old.tsv", "", []string{"/old.tsv: it may be windows-1252: read it with --encoding windows-1252: no text column"}},
 		{"utf8.tsv", "", []string{"/utf8.tsv: no text column"}},
 		{"mac.csv", "", []string{"/mac.csv: lines end with CR alone, as on old Macs; convert the file with: tr '\\r' '\\n'"}},
-		{"long.tsv", "", []string{"/long.tsv: its header does not end within", "is it a tsv file?"}},
+		{"long.tsv", "", []string{"/long.tsv: its header does not end within", "is this a TSV file?"}},
 		{"caf*", "", []string{`caf\xe9.jsonl": the name is not UTF-8`, "rename it"}},
 		{"zip.jsonl", "", []string{"/zip.jsonl: zip files cannot be read; unpack"}},
 		{"xz.jsonl", "", []string{"/xz.jsonl: xz files cannot be read; unpack"}},
-		{"parquet.jsonl", "", []string{"/parquet.jsonl: parquet files cannot be read as another format; give --format parquet"}},
+		{"parquet.jsonl", "", []string{"/parquet.jsonl: parquet files cannot be read as another format; use --format parquet"}},
 		{"bzip2.jsonl", "", []string{"/bzip2.jsonl: bzip2 files cannot be read"}},
 		{"lz4.jsonl", "", []string{"/lz4.jsonl: lz4 files cannot be read"}},
-		{"notes.txt", "lines", []string{"/notes.txt: format lines has no columns", `"Date"`, "keep first, longest or"}},
-		{"notes.txt", "files", []string{"/notes.txt: format files has no columns"}},
-		{"date.tsv", "", []string{"/date.tsv: ", `column to keep by: no column "Date"`, `"id", "text"`}},
+		{"notes.txt", "lines", []string{"/notes.txt: the lines format has no columns to keep by", "keep first, longest or"}},
+		{"notes.txt", "files", []string{"/notes.txt: the files format has no columns to keep by"}},
+		{"date.tsv", "", []string{"/date.tsv: ", `--keep: no column "Date"`, `"id", "text"`}},
 	} {
 		o := Options{Format: tt.format, Fields: fields, Rank: Rank{{Column: "Date"}}}
 		listing, err := Plan(t.Context(), []string{tt.arg}, o)
@@ -564,7 +564,7 @@ func TestPick(t *testing.T) {
 		o := Options{Fields: fields, Include: strings.Fields(tt.include), Exclude: strings.Fields(tt.exclude)}
 		listing, err := Plan(t.Context(), strings.Fields(tt.args), o)
 		if tt.want == "" {
-			if err == nil || !strings.Contains(err.Error(), "leave no input file") && !strings.Contains(err.Error(), "pattern [") {
+			if err == nil || !strings.Contains(err.Error(), "leaves no input file") && !strings.Contains(err.Error(), "pattern [") {
 				t.Errorf("%+v: %v", tt, err)
 			}
 			continue
@@ -633,7 +633,7 @@ func TestSplitsOfRows(t *testing.T) {
 // to.
 func TestStdinTwice(t *testing.T) {
 	o := Options{Stdin: write(t, t.TempDir(), "stdin", []byte("a\n")), Format: "lines"}
-	if _, err := Plan(t.Context(), []string{"-", "-"}, o); err == nil || err.Error() != "standard input (-) is given twice" {
+	if _, err := Plan(t.Context(), []string{"-", "-"}, o); err == nil || err.Error() != "standard input (-) is given twice; give it once" {
 		t.Errorf("error %v", err)
 	}
 }

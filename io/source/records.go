@@ -58,9 +58,9 @@ func recordsAt(
 			m.atRecord(ctx, record.Position)
 			switch {
 			case record.Long:
-				return fmt.Errorf("%s: document at %d: larger than %d bytes", file.Path, record.Position, read.MaxRecord)
+				return fmt.Errorf("%s: larger than %d bytes", file.Place(record.Position), read.MaxRecord)
 			case record.Err != nil:
-				return fmt.Errorf("%s: document at %d: %w%s", file.Path, record.Position, record.Err, advice(file, record))
+				return fmt.Errorf("%s: %w%s", file.Place(record.Position), record.Err, advice(file, record))
 			}
 			if partition != nil {
 				record.Doc.Value = *partition
@@ -85,7 +85,7 @@ func CopyExcept(
 // CheckEdits returns an error if CopyEdited cannot edit the records of some file.
 func CheckEdits(ctx context.Context, in *Inputs, o Options) error {
 	if e, err := charset.Named(cmp.Or(o.Encoding, "utf-8")); e != nil || err != nil {
-		return fmt.Errorf("texts are rewritten in UTF-8 only; convert the files (iconv -t UTF-8) and leave --encoding %s out",
+		return fmt.Errorf("texts are rewritten in UTF-8 only; convert the files (iconv -t UTF-8) and drop --encoding %s",
 			o.Encoding)
 	}
 	for i := range in.Len() {
@@ -98,7 +98,7 @@ func CheckEdits(ctx context.Context, in *Inputs, o Options) error {
 			return err
 		}
 		if editor, ok := r.(reading.TextEditor); !ok || !editor.Edits(o.reading()) {
-			return fmt.Errorf("%s: texts of the format %s cannot be rewritten; convert the file to JSON Lines",
+			return fmt.Errorf("%s: texts in the %s format cannot be rewritten; convert the file to JSON Lines",
 				file.Path, file.Format)
 		}
 	}

@@ -73,7 +73,7 @@ func TestSampleOfRejected(t *testing.T) {
 	want := Sampled{
 		Documents: 2, Records: 4, IDs: int64(len("ab") + len(fmt.Sprintf("a.jsonl@%d", len(lines[0])+1))),
 		Unreadable: 2, UnreadableBytes: int64(len("{\n") + records.MaxRaw), Files: 1, Stored: in.Bytes(),
-		Note: fmt.Sprintf("a.jsonl at byte %d, broken json: column 2: unexpected end of line", len(lines[0])+len(lines[1])+2),
+		Note: fmt.Sprintf("a.jsonl at byte %d: malformed JSON: column 2: unexpected end of line", len(lines[0])+len(lines[1])+2),
 	}
 	if !reflect.DeepEqual(sampled, want) || !slices.Equal(texts, []string{"x"}) {
 		t.Errorf("sampled %q, %+v, want %+v", texts, sampled, want)

@@ -320,8 +320,7 @@ func why(record *reading.Record) (reason, detail string) {
 
 // note says which record is unreadable, why, and what to do about it.
 func note(file *blocks.File, record *reading.Record) string {
-	reason, detail := why(record)
-	return fmt.Sprintf("%s, %s: %s%s", file.Place(record.Position), reason, detail, advice(file, record))
+	return fmt.Sprintf("%s: %v%s", file.Place(record.Position), record.Err, advice(file, record))
 }
 
 // blockWriter packs documents into blocks. It reuses the memory of those that stay local.

@@ -388,7 +388,7 @@ func TestFetch(t *testing.T) {
 		}
 		wrong := blocks.AppendMember(nil, blocks.Member{Key: blocks.NewKey(0, 1)})
 		err = fn.ProcessElement(t.Context(), 0, iterate(wrong), func([]byte) {})
-		if err == nil || !strings.Contains(err.Error(), in.File(0).Path+": document at 1: no record begins there") {
+		if err == nil || !strings.Contains(err.Error(), in.File(0).Path+" at byte 1: no record begins there") {
 			t.Errorf("a document that is not there: error %v", err)
 		}
 		if err := fn.ProcessElement(t.Context(), 0, iterate([]byte("x")), func([]byte) {}); err == nil {

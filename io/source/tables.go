@@ -22,13 +22,13 @@ var deletesName = regexp.MustCompile(`^deletion_vector_.*\.bin$|^\d{5}-.*-delete
 func refuseTables(entries []storage.Entry) error {
 	for _, e := range entries {
 		if t := e.Table; t != nil {
-			return fmt.Errorf("%s holds a table (%s), and may hold files with deleted rows; list the table's live files, "+
+			return fmt.Errorf("%s contains a table (%s) and may contain files with deleted rows; list the table's live files, "+
 				"as %s does, and give that list with --inputs-from",
 				t.Folder, t.Format, liveFiles[t.Format])
 		}
 		if deletesName.MatchString(path.Base(e.Path)) {
-			return fmt.Errorf("%s: its name says that it lists deleted rows of other files; rewrite the table without deletes, "+
-				"and list its files again", e.Path)
+			return fmt.Errorf("%s: its name says that it lists deleted rows of other files; rewrite the table without delete "+
+				"files, and read the new files", e.Path)
 		}
 	}
 	return nil

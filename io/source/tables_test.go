@@ -24,15 +24,15 @@ func TestTablesRefused(t *testing.T) {
 		arg, exclude string
 		refused      string // "" if it is accepted
 	}{
-		{".", "", "delta holds a table (Delta), and may hold files with deleted rows; list the table's live files, as DeltaTable(...).file_uris() does, and give that list with --inputs-from"},
-		{"delta/day=1", "", "/delta holds a table (Delta)"},
-		{"*/*.parquet", "", "/hudi holds a table (Hudi)"},
-		{"iceberg", "", "/iceberg holds a table (Iceberg), and may hold files with deleted rows; list the table's live files, as table.scan().plan_files() does"},
-		{"iceberg/data/*.parquet", "", "/iceberg holds a table (Iceberg)"},
-		{"iceberg/metadata", "*.avro", "/iceberg holds a table (Iceberg)"},
+		{".", "", "delta contains a table (Delta) and may contain files with deleted rows; list the table's live files, as DeltaTable(...).file_uris() does, and give that list with --inputs-from"},
+		{"delta/day=1", "", "/delta contains a table (Delta)"},
+		{"*/*.parquet", "", "/hudi contains a table (Hudi)"},
+		{"iceberg", "", "/iceberg contains a table (Iceberg) and may contain files with deleted rows; list the table's live files, as table.scan().plan_files() does"},
+		{"iceberg/data/*.parquet", "", "/iceberg contains a table (Iceberg)"},
+		{"iceberg/metadata", "*.avro", "/iceberg contains a table (Iceberg)"},
 		{"plain", "", ""},
 		{".", "delta,hudi,iceberg", ""},
-		{".", "delta,hudi,metadata", "/iceberg holds a table (Iceberg)"},
+		{".", "delta,hudi,metadata", "/iceberg contains a table (Iceberg)"},
 		{"iceberg/data/x.parquet", "", ""},
 	} {
 		for _, at := range []string{root, "s3://lake"} {
@@ -79,7 +79,7 @@ func TestDeletesRefused(t *testing.T) {
 		mustDo(t, err)
 		o := Options{Fields: fields, Format: "parquet"}
 		_, err = Sample(t.Context(), inputs(t, o, name), false, o, nil)
-		if refused := err != nil && strings.Contains(err.Error(), name+": an Iceberg delete file"); refused != (name != "data.parquet") {
+		if refused := err != nil && strings.Contains(err.Error(), name+": this is an Iceberg delete file"); refused != (name != "data.parquet") {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}

@@ -43,7 +43,7 @@ func wrong(file *blocks.File, record *reading.Record) string {
 	}
 	text := record.Doc.Text
 	if !utf8.Valid(text) && file.Encoding != "" && file.Encoding != reading.DetectEncoding {
-		return fmt.Sprintf("byte %d of the decoded text was not valid %s", invalidAt(text), file.Encoding)
+		return fmt.Sprintf("the bytes decoded to byte %d of the text are not valid %s", invalidAt(text), file.Encoding)
 	}
 	if !utf8.Valid(text) {
 		detail := describe(file, record)
@@ -71,7 +71,7 @@ func wrong(file *blocks.File, record *reading.Record) string {
 // what is wrong with it and what to do.
 func (o Options) Text(content []byte) (text []byte, err error) {
 	if compression, _ := bytefile.CompressionOf(bytes.NewReader(content)); compression != "" {
-		return nil, fmt.Errorf("it is %s: unpack it first", compression)
+		return nil, fmt.Errorf("the file is compressed with %s; decompress it first", compression)
 	}
 	file := new(blocks.File)
 	if text, file.Encoding, err = bytefile.Decode(content, o.Encoding); err != nil {
@@ -92,7 +92,7 @@ func describe(file *blocks.File, record *reading.Record) string {
 	at := invalidAt(text)
 	what := fmt.Sprintf("%02X, which is not UTF-8", text[at])
 	if r, ok := surrogate(text[at:]); ok {
-		what = fmt.Sprintf(`\u%04x, which is half of a surrogate pair`, r)
+		what = fmt.Sprintf(`\u%04x, which is an unpaired surrogate`, r)
 	}
 	return fmt.Sprintf("byte %d of the text%s is %s", at, offsetOf(at, file, record), what)
 }
@@ -132,7 +132,7 @@ func offsetOf(at int, file *blocks.File, record *reading.Record) string {
 		}
 		where := "the file"
 		if file.Compression != "" {
-			where = "the unpacked file"
+			where = "the decompressed file"
 		}
 		return fmt.Sprintf(" (byte %d of %s)", record.Position+int64(i+at-from), where)
 	}
@@ -216,12 +216,12 @@ func advice(file *blocks.File, record *reading.Record) string {
 		encoding = encodingOf(file, record)
 	}
 	if encoding == "" {
-		return "; fix the text or convert the file to UTF-8, or compare its bytes with --invalid-utf8 keep --shingle char:9"
+		return "; fix the text or convert the file to UTF-8, or use --invalid-utf8 keep --shingle char:9 to compare its bytes"
 	}
 	guess := ""
 	if record.Position >= guessedPositions && !utf8.Valid(record.Doc.Text) {
 		guess = mayBe(encoding)
 	}
-	return fmt.Sprintf("%s: read it with --encoding %s, or compare its bytes with --invalid-utf8 keep --shingle char:9",
+	return fmt.Sprintf("%s: read it with --encoding %s, or use --invalid-utf8 keep --shingle char:9 to compare its bytes",
 		guess, encoding)
 }

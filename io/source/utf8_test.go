@@ -25,9 +25,9 @@ func TestInvalidUTF8(t *testing.T) {
 	}{
 		{"a.jsonl", good, `{"id":"\u00e9\n","text":"a caf` + "\xE9" + `"}`, "byte 5 of the text (byte 46 of the file) is E9, which is not UTF-8; it may be windows-1252; the record has 33 bytes", "a caf\xE9"},
 		{"a.jsonl", good, `{"text":"\"` + "\xE9" + `\""}`, "byte 1 of the text is E9, which is not UTF-8; the record has 16 bytes", "\"\xE9\""},
-		{"a.jsonl", good, `{"text":"a\ud800b"}`, `byte 1 of the text is \ud800, which is half of a surrogate pair; the record has 19 bytes`, "a\xED\xA0\x80b"},
-		{"a.jsonl", good, `{"text":"\udc01\ud801"}`, `byte 0 of the text is \udc01, which is half of a surrogate pair; the record has 23 bytes`, "\xED\xB0\x81\xED\xA0\x81"},
-		{"a.jsonl", good, `{"text":"` + "\xED\xBF\xBF" + `"}`, `byte 0 of the text (byte 25 of the file) is \udfff, which is half of a surrogate pair; the record has 14 bytes`, "\xED\xBF\xBF"},
+		{"a.jsonl", good, `{"text":"a\ud800b"}`, `byte 1 of the text is \ud800, which is an unpaired surrogate; the record has 19 bytes`, "a\xED\xA0\x80b"},
+		{"a.jsonl", good, `{"text":"\udc01\ud801"}`, `byte 0 of the text is \udc01, which is an unpaired surrogate; the record has 23 bytes`, "\xED\xB0\x81\xED\xA0\x81"},
+		{"a.jsonl", good, `{"text":"` + "\xED\xBF\xBF" + `"}`, `byte 0 of the text (byte 25 of the file) is \udfff, which is an unpaired surrogate; the record has 14 bytes`, "\xED\xBF\xBF"},
 		{"a.jsonl", good, `{"text":"` + "\xED\xA0" + `"}`, "byte 0 of the text (byte 25 of the file) is ED, which is not UTF-8; the record has 13 bytes", "\xED\xA0"},
 		{"a.tsv", "text\tid\none\tx\n", "th\xE9re\t\xE9", "byte 2 of the text (byte 16 of the file) is E9, which is not UTF-8; it may be windows-1252; the record has 7 bytes", "th\xE9re"},
 		{"a.txt", "fourteen bytes\n", "caf\xE9 au lait", "byte 3 of the text (byte 18 of the file) is E9, which is not UTF-8; it may be windows-1252; the record has 12 bytes", "caf\xE9 au lait"},
@@ -53,7 +53,7 @@ func TestInvalidUTF8(t *testing.T) {
 			t.Errorf("%q: %d unreadable, dropped %v", content, got, out.dropped)
 		}
 		key := blocks.NewKey(0, row.Position)
-		if _, err := Text(t.Context(), in, key, o); err == nil || !strings.Contains(err.Error(), codec.InvalidUTF8) {
+		if _, err := Text(t.Context(), in, key, o); err == nil || !strings.Contains(err.Error(), "invalid UTF-8") {
 			t.Errorf("%q: looked up, error %v", content, err)
 		}
 		texts, sampled := sampleOf(t, in, o)
@@ -104,7 +104,7 @@ func TestInvalidUTF8Packed(t *testing.T) {
 	o := Options{Fields: fields, MaxDocument: 1000}
 	in := inputs(t, o, write(t, t.TempDir(), "a.jsonl", readertest.Pack(t, []byte("{\"text\":\"\xE9\"}\n"), "gzip")))
 	rows := run(t, in, o).rejected[0]
-	const want = "byte 0 of the text (byte 9 of the unpacked file) is E9, which is not UTF-8; the record has 13 bytes"
+	const want = "byte 0 of the text (byte 9 of the decompressed file) is E9, which is not UTF-8; the record has 13 bytes"
 	if len(rows) != 1 || rows[0].Detail != want {
 		t.Errorf("rejected %+v, want %s", rows, want)
 	}
@@ -112,7 +112,7 @@ func TestInvalidUTF8Packed(t *testing.T) {
 
 // TestInvalidUTF8OfRows checks that an unreadable record that is a row, not text, is represented by its text.
 func TestInvalidUTF8OfRows(t *testing.T) {
-	const want = "invalid utf-8: byte 1 of the text is E9, which is not UTF-8"
+	const want = "invalid UTF-8: byte 1 of the text is E9, which is not UTF-8"
 	for _, raw := range [][]byte{nil, []byte("b\xE9")} { // rendered or not
 		record := reading.Record{Position: 7, Doc: &codec.Document{Text: []byte("b\xE9")}, Raw: raw}
 		err := Options{MaxDocument: 1000}.readable(&blocks.File{Positions: 10}, func(record *reading.Record) error {
@@ -207,7 +207,7 @@ func TestWide(t *testing.T) {
 						t.Errorf("%s %q: %+v", tt.format, tt.content, row)
 					}
 				}
-				if note := out.facts[0].Note; !strings.Contains(note, tt.advice) || !strings.HasSuffix(note, ", or compare its bytes with --invalid-utf8 keep --shingle char:9") {
+				if note := out.facts[0].Note; !strings.Contains(note, tt.advice) || !strings.HasSuffix(note, ", or use --invalid-utf8 keep --shingle char:9 to compare its bytes") {
 					t.Errorf("%s %q: note %s", tt.format, tt.content, note)
 				}
 				o.KeepInvalid = true
@@ -251,7 +251,7 @@ func TestWideAdvice(t *testing.T) {
 				t.Errorf("%s %q: %s", tt.format, tt.text, told)
 			}
 		}
-		if told := tell("jsonl", `{"text"`+"\n", name); !strings.Contains(told, codec.BrokenJSON) || strings.Contains(told, "--encoding") {
+		if told := tell("jsonl", `{"text"`+"\n", name); !strings.Contains(told, "malformed JSON") || strings.Contains(told, "--encoding") {
 			t.Errorf("read as %s: %s", name, told)
 		}
 	}
@@ -307,7 +307,7 @@ func TestAdvice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const keep = ", or compare its bytes with --invalid-utf8 keep --shingle char:9"
+	const keep = ", or use --invalid-utf8 keep --shingle char:9 to compare its bytes"
 	const wide = "; it may be UTF-16: read it with --encoding UTF-16"
 	for _, tt := range []struct{ format, content, want string }{
 		{"lines", "a common line\n" + encoded + "\n", "; it may be windows-1251: read it with --encoding windows-1251" + keep},
@@ -342,8 +342,8 @@ func TestText(t *testing.T) {
 		{"\xFF\xFEc\x00\xE9\x00", "auto", "c\u00E9", ""},
 		{"\xFE\xFF\x00c\x00\xE9", "utf-16le", "c\u00E9", ""},
 		{"c\x00\xE9\x00", "utf-16le", "c\u00E9", ""},
-		{"caf\xE9 et th\xE9 \xE0 la carte", "", "", "invalid utf-8: byte 3 of the text (byte 3 of the file) is E9, which is not UTF-8; it may be windows-1252: read it with --encoding windows-1252"},
-		{"c\x00\xE9\x00\x00", "utf-16le", "", "invalid utf-8: byte 3 of the decoded text was not valid utf-16le"},
+		{"caf\xE9 et th\xE9 \xE0 la carte", "", "", "invalid UTF-8: byte 3 of the text (byte 3 of the file) is E9, which is not UTF-8; it may be windows-1252: read it with --encoding windows-1252"},
+		{"c\x00\xE9\x00\x00", "utf-16le", "", "invalid UTF-8: the bytes decoded to byte 3 of the text are not valid utf-16le"},
 		{"a", "klingon", "", `no encoding is called "klingon"`},
 	} {
 		text, err := Options{MaxDocument: 100, Encoding: tt.encoding}.Text([]byte(tt.content))
@@ -355,7 +355,7 @@ func TestText(t *testing.T) {
 		t.Error(err)
 	}
 	for _, compression := range []string{"gzip", "zstd"} { // no flag makes a text of it
-		if _, err := (Options{KeepInvalid: true}).Text(readertest.Pack(t, []byte("text"), compression)); err == nil || err.Error() != "it is "+compression+": unpack it first" {
+		if _, err := (Options{KeepInvalid: true}).Text(readertest.Pack(t, []byte("text"), compression)); err == nil || err.Error() != "the file is compressed with "+compression+"; decompress it first" {
 			t.Errorf("%s: error %v", compression, err)
 		}
 	}

@@ -191,7 +191,7 @@ func (w *walker) follow(info Info) (target Info, toFolder bool, err error) {
 	case errors.Is(err, isFolder):
 		return Info{}, true, nil
 	case errors.Is(err, fs.ErrNotExist):
-		return Info{}, false, fmt.Errorf("%s: the link leads nowhere; fix or remove it", info.Path)
+		return Info{}, false, fmt.Errorf("%s: the symbolic link's target does not exist; fix or remove the link", info.Path)
 	}
 	return target, false, err
 }

@@ -492,7 +492,7 @@ func Abs(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return "", workingFolderError{
-			fmt.Errorf("%s: the current folder is gone or cannot be read; change to another, or give an absolute path: %w", path, err),
+			fmt.Errorf("%s: the current folder is gone or cannot be read: %w; change to another folder, or give an absolute path", path, err),
 		}
 	}
 	return abs, nil
@@ -546,7 +546,7 @@ func Resolve(path string) (string, error) {
 			return "", err
 		}
 		if target, err := os.Readlink(path); err == nil {
-			return "", fmt.Errorf("%s is a link to %s, which is not there; make that folder, or remove the link", path, target)
+			return "", fmt.Errorf("%s is a link to %s, which does not exist; create that folder, or remove the link", path, target)
 		}
 		path, rest = filepath.Dir(path), filepath.Join(filepath.Base(path), rest)
 	}

@@ -31,10 +31,10 @@ type LockedError struct {
 
 func (e *LockedError) Error() string {
 	if e.Owner.To != "" {
-		const text = "%s: held by job %s, which continues as %s; wait for it with neardup finish %s, or cancel it and use --force-unlock"
+		const text = "%s is held by job %s, which continues as %s; wait for it with neardup finish %s, or cancel it and use --force-unlock"
 		return fmt.Sprintf(text, e.Path, e.Owner.Job, e.Owner.To, Dir(e.Path))
 	}
-	const text = "%s: held by job %s (process %d on %s, since %s); wait with --wait-lock, or stop that job and use --force-unlock"
+	const text = "%s is held by job %s (process %d on %s, since %s); wait with --wait-lock, or stop that job and use --force-unlock"
 	return fmt.Sprintf(text, e.Path, e.Owner.Job, e.Owner.PID, e.Owner.Host, e.Owner.Since.Format(time.DateTime))
 }
 
@@ -50,7 +50,7 @@ func (e *FencedError) Error() string {
 		const text = "%s: the lock of job %s was deleted while the job was running; run again when no other job is using this output"
 		return fmt.Sprintf(text, e.Path, e.Job)
 	}
-	return fmt.Sprintf("%s: the lock of job %s was taken over by job %s (process %d on %s); run again once that has ended",
+	return fmt.Sprintf("%s: the lock of job %s was taken over by job %s (process %d on %s); run again once that job has ended",
 		e.Path, e.Job, e.By.Job, e.By.PID, e.By.Host)
 }
 

@@ -282,7 +282,7 @@ func TestLockedErrorSaysWhatToDo(t *testing.T) {
 	err := &storage.LockedError{Path: "out/.lock", Owner: storage.Owner{
 		Host: "lab", PID: 42, Job: "night", Since: time.Date(2026, 11, 21, 10, 13, 0, 0, time.UTC),
 	}}
-	const want = "out/.lock: held by job night (process 42 on lab, since 2026-11-21 10:13:00); wait with --wait-lock, or stop that job and use --force-unlock"
+	const want = "out/.lock is held by job night (process 42 on lab, since 2026-11-21 10:13:00); wait with --wait-lock, or stop that job and use --force-unlock"
 	if got := err.Error(); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -161,7 +161,7 @@ func scan(s string) (in syntax, err error) {
 			last := len(open) - 1
 			in.pairs = append(in.pairs, [2]int{open[last], i})
 			if inside := s[open[last] : i+1]; strings.Contains(inside, "/") {
-				return in, badPattern(inside + " has a slash, and braces stand for parts of one name; give two patterns")
+				return in, badPattern(inside + ": braces cannot contain a slash; use two patterns")
 			}
 			open = open[:last]
 		}
@@ -187,10 +187,17 @@ func bracketsEnd(s string, start int) (int, error) {
 			return i, nil
 		}
 	}
-	return 0, badPattern(`a [ has no ]; write \[ for the character`)
+	return 0, badPattern(`unmatched [; write \[ to match a literal [`)
 }
 
-func badPattern(why string) error { return fmt.Errorf("%w: %s", doublestar.ErrBadPattern, why) }
+func badPattern(why string) error { return patternError(why) }
+
+// patternError is a doublestar.ErrBadPattern that says what is wrong.
+type patternError string
+
+func (e patternError) Error() string { return string(e) }
+
+func (patternError) Unwrap() error { return doublestar.ErrBadPattern }
 
 // IsPattern reports whether an argument may be a pattern instead of a name.
 func IsPattern(arg string) bool { return strings.ContainsAny(arg, `*?[{\`) }

@@ -147,9 +147,9 @@ func TestListErrors(t *testing.T) {
 		"missing":         "missing",
 		"missing/*.jsonl": "pattern missing/*.jsonl",
 		"in/_*":           "pattern in/_*",
-		"in/[":            "pattern in/[: syntax error",
+		"in/[":            "pattern in/[: unmatched [",
 		"file/x":          "not a directory",
-		"gs://bucket/*":   "gs://bucket/*: paths that begin with gs:// are not supported, but these are: local paths",
+		"gs://bucket/*":   "gs://bucket/*: paths that begin with gs:// are not supported; use a local path",
 		"s3://bucket/key": "paths that begin with s3://",
 	} {
 		if _, err := storage.List(t.Context(), arg); err == nil || !strings.Contains(err.Error(), want) {

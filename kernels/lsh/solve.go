@@ -116,18 +116,18 @@ func Solve(in Input) (Choice, error) {
 	}
 	switch {
 	case selective.Bands == 0:
-		return Choice{}, fmt.Errorf("threshold %v, recall %v: no signature of up to %d values reaches this; lower the "+
-			"recall or raise the threshold",
+		return Choice{}, fmt.Errorf("threshold %v, recall %v: no signature of up to %d values reaches this recall; "+
+			"lower the recall, or raise the threshold",
 			in.Threshold, in.Recall, MaxSignature)
 	case best.Bands == 0:
 		selective.Reason = fmt.Sprintf("at recall %v and threshold %v, many unrelated documents must be compared (more "+
-			"than %v candidates per document), so the run is slower. A higher threshold helps, and so do longer shingles "+
-			"if unrelated documents share phrases but not whole passages",
+			"than %v candidates per document), so the run is slower; use a higher threshold, or longer shingles if "+
+			"unrelated documents share phrases but not whole passages",
 			in.Recall, in.Threshold, in.maxEdges())
 		return selective, nil
 	}
-	best.Reason = fmt.Sprintf("these bands and rows reach recall %v at threshold %v at about the lowest cost, with "+
-		"at most %v unrelated candidates per document",
+	best.Reason = fmt.Sprintf("these bands and rows reach a recall of %v at a threshold of %v for about the lowest "+
+		"cost, with at most %v false positives per document",
 		in.Recall, in.Threshold, in.maxEdges())
 	return best, nil
 }
@@ -139,14 +139,15 @@ func Assess(in Input, bands, rows int) (Choice, error) {
 		return Choice{}, err
 	}
 	if bands < 1 || rows < 1 || bands > MaxSignature/rows {
-		return Choice{}, fmt.Errorf("%d bands of %d rows: must be at least 1 each, and their product at most %d",
+		return Choice{}, fmt.Errorf("%d bands of %d rows: both must be at least 1, and their product must be at most %d",
 			bands, rows, MaxSignature)
 	}
 	c := in.assess(bands, rows)
 	c.Reason = "bands and rows were given"
 	if c.Percolates {
-		c.Reason += fmt.Sprintf("; with them, each document has more than %v unrelated candidates. More rows or fewer bands "+
-			"help, and so do longer shingles if unrelated documents share phrases but not whole passages", in.maxEdges())
+		c.Reason = fmt.Sprintf("with these bands and rows, each document has more than %v false positives on average; use more "+
+			"rows or fewer bands, or longer shingles if unrelated documents share phrases but not whole passages",
+			in.maxEdges())
 	}
 	return c, nil
 }

@@ -47,7 +47,7 @@ func Parse(s string) (Config, error) {
 	name, count, sized := strings.Cut(s, ":")
 	switch {
 	case name == kindNames[Item] && sized:
-		return Config{}, fmt.Errorf("an item is a shingle by itself; give %s", name)
+		return Config{}, fmt.Errorf("each item is one shingle, so it takes no number; use --shingle %s", name)
 	case name == kindNames[Item]:
 		return Config{Kind: Item, K: 1}, nil
 	}

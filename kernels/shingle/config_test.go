@@ -43,7 +43,7 @@ func TestParseErrors(t *testing.T) {
 		"stopword:3:":  `no stop words for language ""`,
 		"stopword:3:x": `no stop words for language "x"; use one of da`,
 		"stopword:0":   `"0" is not a whole number`,
-		"item:1":       `an item is a shingle by itself`,
+		"item:1":       `each item is one shingle`,
 	} {
 		got, err := Parse(in)
 		if err == nil {

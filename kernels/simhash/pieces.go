@@ -141,7 +141,7 @@ func Choose(in Input, recall float64) (Choice, error) {
 			return in.assess(p), nil
 		}
 	}
-	return Choice{}, fmt.Errorf("recall %v: no number of pieces of %d-bit signatures reaches this; give a lower "+
+	return Choice{}, fmt.Errorf("recall %v: no number of pieces of %d-bit signatures reaches this recall; use a lower "+
 		"recall or more bits", recall, in.Bits)
 }
 

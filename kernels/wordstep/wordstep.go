@@ -45,7 +45,7 @@ func Parse(s string) (steps Steps, err error) {
 				name, stopName, stemName)
 		}
 		if err == nil && *set != "" {
-			err = fmt.Errorf("%s is named twice", name)
+			err = fmt.Errorf("%s is named twice; name it once", name)
 		}
 		if err != nil {
 			return Steps{}, err

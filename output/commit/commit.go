@@ -173,9 +173,9 @@ func Begin(ctx context.Context, o Options) (*Commit, error) {
 	switch {
 	case former == nil:
 	case former.To != "" && o.Lock.Force:
-		c.o.Warn("took over the lock of job %s, which continues as %s until it finds that its files are gone; cancel it", former.Job, former.To)
+		c.o.Warn("took over the lock of job %s, which continues as %s until it finds that its files are gone; cancel that job", former.Job, former.To)
 	case former.To != "":
-		c.o.Warn("took over the lock of job %s, which continued as %s until it ended; its work is discarded", former.Job, former.To)
+		c.o.Warn("took over the lock of job %s, which continued as %s and has ended; its work is discarded", former.Job, former.To)
 	default:
 		c.o.Warn("took over the lock of job %s (process %d on %s)", former.Job, former.PID, former.Host)
 	}
@@ -255,7 +255,7 @@ func (c *Commit) Publish(ctx context.Context, fingerprint string, m *records.Man
 	ctx, done := storage.Outlive(asked, publishTime)
 	defer done()
 	defer context.AfterFunc(asked, func() {
-		slog.Warn(fmt.Sprintf("interrupted while the output is being published; publishing continues for up to %v", publishTime))
+		slog.Warn(fmt.Sprintf("interrupted while publishing the output; publishing continues for up to %v", publishTime))
 	})()
 	err = errors.ErrUnsupported
 	ready := c.ready()
@@ -350,11 +350,11 @@ func (c *Commit) finish(ctx context.Context, m *records.Manifest, run *records.R
 		info, ok := there.files[staged.Name(f.Name)]
 		switch {
 		case !ok:
-			return nil, fmt.Errorf("%s is missing from %s, where it was written; something else deleted it. Run again", f.Name, staged.Dir)
+			return nil, fmt.Errorf("%s is missing from %s, where it was written; something else deleted it; run again", f.Name, staged.Dir)
 		case f.SHA256 != "" && info.Size != f.Size:
-			return nil, fmt.Errorf("%s has %d bytes in %s, but %d were written; something else changed it. Run again", f.Name, info.Size, staged.Dir, f.Size)
+			return nil, fmt.Errorf("%s has %d bytes in %s, but %d were written; something else changed it; run again", f.Name, info.Size, staged.Dir, f.Size)
 		case c.movable > 0 && info.Size > c.movable:
-			const text = "%s has %d bytes, but the object store cannot list unfinished uploads and so copies at most %d; choose another store, or split the input"
+			const text = "%s has %d bytes, but the limit for a copy is %d bytes in an object store that cannot list unfinished uploads; choose another store, or split the input"
 			return nil, &storage.UnlistedError{Err: fmt.Errorf(text, f.Name, info.Size, c.movable), Whole: c.movable}
 		}
 		f.Size = info.Size

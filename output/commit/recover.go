@@ -89,7 +89,7 @@ func Sealed(ctx context.Context, dir, run string) (bool, error) {
 func leftovers(ctx context.Context, dir string) (left []leftover, err error) {
 	if storage.IsLocal(dir) {
 		if _, err := storage.Stat(ctx, dir); err == nil {
-			return nil, &RefusedError{dir + " is not a folder; give another --output"}
+			return nil, &RefusedError{dir + " is not a folder; choose another --output"}
 		}
 		parent := storage.Dir(dir)
 		names, err := storage.NamesIn(ctx, parent)
@@ -193,7 +193,7 @@ func (c *Commit) discard(ctx context.Context, l leftover) error {
 		return err
 	}
 	if !ours {
-		c.o.Warn("%s does not say which run it belongs to and was kept; delete it if it is not yours", l.folder)
+		c.o.Warn("%s does not say which run it belongs to and was kept; delete it if none of your runs needs it", l.folder)
 		return nil
 	}
 	if l, err = c.fence(ctx, l); err != nil {

@@ -138,7 +138,7 @@ func (c *Commit) sealAndFill(ctx context.Context, s *seal) error {
 	published, err := c.fill(ctx, s, c.syncing)
 	if err == nil && !published {
 		c.sealed = false
-		return fmt.Errorf("%s was finished by another run while this one published; run again", c.o.Dir)
+		return fmt.Errorf("%s was finished by another run while this one was publishing; run again", c.o.Dir)
 	}
 	return err
 }
@@ -161,7 +161,7 @@ func (c *Commit) fill(ctx context.Context, s *seal, syncing storage.Syncing) (pu
 		return false, err
 	}
 	if err := c.lock.Settle(ctx, func(d time.Duration) {
-		c.o.Warn("waiting %v before publishing: requests of the job whose lock was taken over may still be under way", d)
+		c.o.Warn("waiting %v before publishing: requests from the job whose lock was taken over may still be under way", d)
 	}); err != nil {
 		return false, err
 	}
@@ -336,7 +336,7 @@ func (c *Commit) removeOld(ctx context.Context, s *seal, old oldFile) error {
 		}
 		// The file is unchanged, so a reader has locked it, or the run whose lock was taken over is removing it.
 		if tries == lockedTries {
-			return errors.Join(c.lock.Prove(ctx), &RefusedError{path + " is locked by another process; wait until that ends, or stop it, and run again"})
+			return errors.Join(c.lock.Prove(ctx), &RefusedError{path + " is locked by another process; wait until that process ends, or stop it, and run again"})
 		}
 		time.Sleep(lockedPause)
 	}

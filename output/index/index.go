@@ -115,7 +115,7 @@ func Is(ctx context.Context, dir string) (bool, error) {
 
 // noIndex returns the error for a folder without an index.
 func noIndex(ctx context.Context, dir string) error {
-	const next = "make an index with neardup index create"
+	const next = "create one with neardup index create"
 	if err := output.CheckFolder(ctx, dir, next); err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func Open(ctx context.Context, dir string) (*Index, error) {
 	}
 	var now current
 	if err := json.Unmarshal(data, &now); err != nil {
-		return nil, fmt.Errorf("%s is damaged: %w; restore it so that it names the last file of %s", file, err,
+		return nil, fmt.Errorf("%s is damaged: %w; restore it so that it names the last file in %s", file, err,
 			storage.Join(dir, generations))
 	}
 	x.version = info.Version
@@ -148,7 +148,7 @@ func Open(ctx context.Context, dir string) (*Index, error) {
 		return nil, err
 	}
 	if output.Sum(data) != now.SHA256 {
-		return nil, fmt.Errorf("%s is not the file that %s names: its SHA-256 differs", path, file)
+		return nil, fmt.Errorf("%s is not the file that %s names: its SHA-256 differs; restore it", path, file)
 	}
 	if err := json.Unmarshal(data, &x.Generation); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -161,7 +161,7 @@ func Open(ctx context.Context, dir string) (*Index, error) {
 		x.Asked[name] = compact.Bytes()
 	}
 	if x.Format != Format {
-		return nil, &output.StatusError{Exit: 2, Reason: fmt.Sprintf("%s has the format %q, and this version reads %q; make "+
+		return nil, &output.StatusError{Exit: 2, Reason: fmt.Sprintf("%s has the format %q, but this version reads %q; create "+
 			"another index with neardup index create", dir, x.Format, Format)}
 	}
 	return x, nil
@@ -245,9 +245,9 @@ func Vacant(ctx context.Context, dir string) error {
 	}
 	switch {
 	case slices.Contains(names, currentFile):
-		return &output.StatusError{Exit: 3, Reason: dir + " is already an index; give another folder"}
+		return &output.StatusError{Exit: 3, Reason: dir + " is already an index; use another folder"}
 	case slices.ContainsFunc(names, func(name string) bool { return name != generations && name != segments }):
-		return &output.StatusError{Exit: 3, Reason: dir + " is not empty; give another folder"}
+		return &output.StatusError{Exit: 3, Reason: dir + " is not empty; use another folder"}
 	}
 	return nil
 }
@@ -383,6 +383,6 @@ type DamagedError struct {
 }
 
 func (e *DamagedError) Error() string {
-	return fmt.Sprintf("%s is not what generation %d lists; restore it, or take its run out with neardup index drop %s "+
+	return fmt.Sprintf("%s differs from the file that generation %d lists; restore it, or remove its run with neardup index drop %s "+
 		"--run %s and add its batch again", e.Path, e.Generation, e.Dir, e.Runs[0].Run)
 }

@@ -148,7 +148,7 @@ func publishes(ctx context.Context, s *Added) (bool, error) {
 type UnfinishedError struct{ Added Added }
 
 func (e *UnfinishedError) Error() string {
-	return fmt.Sprintf("run %s was killed while it published %s; run its command again to add it to the index",
+	return fmt.Sprintf("run %s was killed while it was publishing %s; run its command again to add it to the index",
 		e.Added.Run, e.Added.Output)
 }
 

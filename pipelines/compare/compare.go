@@ -96,7 +96,7 @@ func (c *Config) validate() error {
 	named := map[Method]bool{}
 	for _, m := range c.Methods {
 		if named[m] {
-			return job.Usage("--methods: %s is named twice", m)
+			return job.Usage("--methods: %s is named twice; name it once", m)
 		}
 		named[m] = true
 	}
@@ -105,23 +105,23 @@ func (c *Config) validate() error {
 	}
 	switch {
 	case c.listsBuckets() && !slices.ContainsFunc(c.Methods, Method.buckets):
-		return job.Usage("--write %s: no buckets are listed; add bands to --methods", job.Names(c.Write...))
+		return job.Usage("--write %s: none of these methods lists buckets; add bands to --methods", job.Names(c.Write...))
 	case slices.Contains(c.Write, output.Pairs) && len(c.parts()) > 1:
 		return job.Usage("--write %s: methods of two measures find pairs with two kinds of similarity; leave out pairs, or the methods of one measure", job.Names(c.Write...))
 	case c.Output != "" && (c.Write == nil || c.listsBuckets()) && named[byPieces] && (named[byBands] || named[bySignatures]):
 		return job.Usage("--output %s: pieces and bands have different buckets; leave one out of --methods", c.Output)
 	case c.Output == "" && c.Replaces():
-		return job.Usage("--overwrite: there is no folder to write to; give --output")
+		return job.Usage("--overwrite: there is no folder to write to; add --output")
 	case c.Output == "" && len(c.Write) > 0:
-		return job.Usage("--write %s: there is no folder to write to; give --output", job.Names(c.Write...))
+		return job.Usage("--write %s: there is no folder to write to; add --output", job.Names(c.Write...))
 	case c.Output != "" && c.Write == nil && len(c.parts()) > 1 && !slices.ContainsFunc(c.Methods, Method.buckets):
 		return job.Usage("--output %s: methods of two measures have no table in common; add bands or pieces to --methods", c.Output)
 	case c.Write != nil && len(c.Write) == 0:
-		return job.Usage("nothing to write: give --write, any of %s", job.Listed(tables...))
+		return job.Usage("nothing to write; add --write with any of %s", job.Listed(tables...))
 	case len(c.Methods) < 2 && c.Truth == "" && !c.listsAlone():
-		return job.Usage("--methods %s: name at least two of %s, or give --truth FILE to measure one", job.Names(c.Methods...), job.Listed(Methods()...))
+		return job.Usage("--methods %s: name at least two of %s, or use --truth FILE to measure one", job.Names(c.Methods...), job.Listed(Methods()...))
 	case slices.Contains(c.Inputs, "-"):
-		return job.Usage("compare reads its input several times, but standard input can be read only once: give a file")
+		return job.Usage("compare reads its input several times, but standard input can be read only once; give a file")
 	}
 	return cmp.Or(c.CheckRemote(c.Runner), c.Runner.CheckAnswers("compare", c.TempDir), c.validateComparing())
 }
@@ -143,19 +143,19 @@ func (c *Config) validateComparing() error {
 	vectors := slices.ContainsFunc(parts, func(p part) bool { return p.measure != job.Jaccard })
 	switch {
 	case bySimHash && c.Compare == job.Jaccard:
-		return job.Usage("--compare jaccard: simhash supports only cosine and overlap; give one of these")
+		return job.Usage("--compare jaccard: simhash supports only cosine and overlap; use one of these")
 	case c.Compare != "" && !measured:
 		return job.Usage("--compare %s: none of --methods %s compares that way; add simhash or pieces", c.Compare, names)
 	case c.Pieces != 0 && !bySimHash:
 		return job.Usage("--pieces %d: add simhash or pieces to --methods", c.Pieces)
 	case !slices.ContainsFunc(parts, part.signed) && (c.Bits != usual.Bits || c.Vectors != usual.Vectors):
-		return job.Usage("--bits %d --vectors %s: no SimHash signature is made; add simhash or pieces to --methods", c.Bits, c.Vectors)
+		return job.Usage("--bits %d --vectors %s: these methods compute no SimHash signatures; add simhash or pieces to --methods", c.Bits, c.Vectors)
 	case !vectors && c.Weights != usual.Weights:
-		return job.Usage("--weights %s: sets have no weights; add simhash or pieces to --methods, or give --compare cosine or overlap", c.Weights)
+		return job.Usage("--weights %s: sets have no weights; add simhash or pieces to --methods, or use --compare cosine or overlap", c.Weights)
 	}
 	for _, p := range parts {
 		if len(p.methods) < 2 && c.Truth == "" && !c.listsAlone() {
-			return job.Usage("--methods %s: %s compares by %s and no other method does, so nothing can measure it; add complete, or --truth", names, p.methods[0], p.measure)
+			return job.Usage("--methods %s: no other method listed compares by %s, so there is nothing to compare %s with; add complete, or use --truth", names, p.measure, p.methods[0])
 		}
 		asked, err := job.Compile(c.spec(p))
 		if err == nil {
@@ -319,7 +319,7 @@ const maxShingles = 64_000_000
 const maxPairs = 10_000_000
 
 func (r *Job) tooMany(method Method) error {
-	return job.Usage("--methods %s: more than %d pairs, in all or in one bucket, are too many to hold in memory; give --limit to read fewer documents", method, r.most)
+	return job.Usage("--methods %s: more than %d pairs, in all or in one bucket, are too many to hold in memory; use --limit to read fewer documents", method, r.most)
 }
 
 // Job is one comparison.
@@ -362,15 +362,15 @@ func New(c Config) (*Job, error) {
 // checkBounds returns a *job.UsageError for an input that would take too long.
 func (r *Job) checkBounds() error {
 	if r.writes(output.Pairs) && (r.plan.Documents > maxDocuments || r.words() > maxShingles) {
-		return job.Usage("--output %s: about %d documents with %d shingles are too many for the table pairs (maximum: %d with %d); give --limit to read fewer, or leave pairs out of --write",
+		return job.Usage("--output %s: about %d documents with %d shingles are too many for the pairs table (maximum: %d with %d); use --limit to read fewer, or leave pairs out of --write",
 			r.config.Output, r.plan.Documents, r.plan.Shingles, maxDocuments, maxShingles)
 	}
 	if r.plan.Documents > maxDocuments && slices.ContainsFunc(r.part.methods, func(m Method) bool { return !m.deduplicates() }) {
-		return job.Usage("about %d documents have %d pairs, too many to check one by one; give --limit %d", r.plan.Documents, r.plan.Documents*(r.plan.Documents-1)/2, maxDocuments)
+		return job.Usage("about %d documents have %d pairs, too many to check one by one; use --limit %d", r.plan.Documents, r.plan.Documents*(r.plan.Documents-1)/2, maxDocuments)
 	}
 	if words := r.words(); slices.Contains(r.part.methods, bruteForce) && words > maxShingles {
 		share := maxShingles / float64(words)
-		return job.Usage("--methods %s: with about %d shingles (maximum: %.0f), there are too many pairs to compare; give --limit %d, or the method complete instead, which finds the same pairs",
+		return job.Usage("--methods %s: with about %d shingles (maximum: %.0f), there are too many pairs to compare; use --limit %d, or the method complete instead, which finds the same pairs",
 			bruteForce, r.plan.Shingles, float64(r.plan.Shingles)*share, int64(float64(r.plan.Documents)*share))
 	}
 	return nil
@@ -528,7 +528,7 @@ func (r *Job) unreadable(ctx context.Context) (string, error) {
 		return r.plan.Unreadable(ctx, r.temp)
 	}
 	if n := r.counts.Unreadable; n > 0 {
-		return records.OfAll(n, r.counts.Records, "records", "unreadable") + "; neardup dedup lists them in the table rejected", nil
+		return records.OfAll(n, r.counts.Records, "records", "unreadable") + "; neardup dedup lists them in the rejected table", nil
 	}
 	return "", nil
 }

@@ -477,14 +477,14 @@ func TestOutput(t *testing.T) {
 	}
 	for want, args := range map[string][]string{
 		"use --overwrite":                                 {"--methods=bands,minhash", "-o", out},
-		"no buckets are listed":                           {"--methods=brute-force,minhash", "-o", out + "2", "--write=pairs,buckets"},
+		"none of these methods lists buckets":             {"--methods=brute-force,minhash", "-o", out + "2", "--write=pairs,buckets"},
 		"kinds of similarity":                             {"--methods=complete,minhash,simhash", "-o", out + "2", "--write=pairs"},
 		"methods of two measures have no table in common": {"--methods=complete,minhash,simhash", "-o", out + "2"},
-		"give --temp-dir":                                 {"--methods=bands", "--runner=flink"},
-		"runs on this machine":                            {"--methods=bands", "--runner=dataflow"},
+		"use --temp-dir":                                  {"--methods=bands", "--runner=flink"},
+		"runs only on the local machine":                  {"--methods=bands", "--runner=dataflow"},
 		"add --runner flink":                              {"--methods=bands", "--job-server=localhost:1"},
 		"nothing to write":                                {"--methods=bands,minhash", "-o", out + "2", "--write="},
-		"give --output":                                   {"--methods=bands,minhash", "--write=buckets"},
+		"use --output":                                    {"--methods=bands,minhash", "--write=buckets"},
 	} {
 		if _, err := try(t, append(args, input)...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %s", args, err, want)

@@ -186,19 +186,19 @@ func TestUsualPieces(t *testing.T) {
 // Wrong settings of SimHash are refused, and the message says what to give.
 func TestRefusalsOfSimHash(t *testing.T) {
 	for flags, want := range map[string]string{
-		"--methods=minhash,simhash":                                                   "minhash compares by jaccard and no other method does, so nothing can measure it; add complete",
-		"--methods=complete,minhash,simhash --compare=jaccard":                        "supports only cosine and overlap; give one of these",
+		"--methods=minhash,simhash":                                                   "no other method listed compares by jaccard, so there is nothing to compare minhash with; add complete",
+		"--methods=complete,minhash,simhash --compare=jaccard":                        "supports only cosine and overlap; name one of these",
 		"--methods=complete,minhash --compare=cosine":                                 "none of --methods complete,minhash compares that way; add simhash or pieces",
 		"--methods=complete,minhash --pieces=3":                                       "--pieces 3: add simhash or pieces to --methods",
-		"--methods=complete,brute-force --compare=cosine --bits=8":                    "no SimHash signature is made",
-		"--methods=complete,minhash --vectors=sign":                                   "no SimHash signature is made",
+		"--methods=complete,brute-force --compare=cosine --bits=8":                    "compute no SimHash signatures",
+		"--methods=complete,minhash --vectors=sign":                                   "compute no SimHash signatures",
 		"--methods=complete,minhash --weights=tf":                                     "--weights tf: sets have no weights",
 		"--methods=complete,pieces --bits=1025":                                       "must be between 1 and 1024",
 		"--methods=complete,pieces --bits=8 --pieces=9":                               "number of bits, 8",
 		"--methods=complete,bands,pieces --output=out":                                "pieces and bands have different buckets",
 		"--methods=complete,simhash --recall=.9 --memory=256MB":                       "--method complete --compare overlap",
 		"--methods=complete,pieces --weights=tf --memory=256MB --max-doc-bytes=32MiB": "--max-doc-bytes",
-		"--methods=complete,simhash --compare=cosine --recall=.9 --vectors=sign":      "--vectors sign guarantees no recall for cosine",
+		"--methods=complete,simhash --compare=cosine --recall=.9 --vectors=sign":      "--vectors sign cannot guarantee a recall for cosine",
 	} {
 		_, err := try(t, append(strings.Fields(flags), "../../testdata/tldr/osx.jsonl")...)
 		if usage := (*job.UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), want) {

@@ -17,10 +17,10 @@ import (
 func Again(ctx context.Context, f *output.Finished, running job.Running, temp string) (*job.Plan, error) {
 	p := f.Run.Parameters
 	if slices.Contains(p.Inputs, "-") {
-		return nil, job.Usage("the run read standard input, which cannot be read again")
+		return nil, job.Usage("the run read standard input, which cannot be read again; use --truth, or run dedup on a file")
 	}
 	if r := f.Run.References; r != nil && r.Index != nil {
-		return nil, job.Usage("the run compared its input with an index, whose documents are not read again")
+		return nil, job.Usage("the run compared its input with an index, whose documents are not read again; use --truth")
 	}
 	asked, err := job.Compile(p, f.Run.Given...)
 	if err != nil {
@@ -43,7 +43,7 @@ func sameInput(was, is records.RunInput) error {
 		return nil
 	}
 	said := func(in records.RunInput) string {
-		return fmt.Sprintf("%s, %s, below %s", records.Plural(int64(in.Files), "file"), records.Plural(in.Bytes, "byte"), in.Root)
+		return fmt.Sprintf("%s, %s, under %s", records.Plural(int64(in.Files), "file"), records.Plural(in.Bytes, "byte"), in.Root)
 	}
 	return job.Usage("the input has changed since the run (then: %s; now: %s); restore it, or run dedup again", said(was), said(is))
 }

@@ -375,7 +375,7 @@ func (p *Plan) checkRead() error {
 		split := in.Splits.At(i)
 		whole := split.Start == 0 && (i+1 == in.Splits.Len() || in.Splits.At(i+1).File != split.File)
 		if of := int64(float64(sent) * float64(in.Size(split.File)) / float64(in.Bytes())); whole && of > expected(most) {
-			return job.Usage("%s: one task reads the whole file and sends about %d MB, but a task of Beam's runner for Flink that sends more than %d MB never ends; split the file, or decompress it",
+			return job.Usage("%s: one task reads the whole file and sends about %d MB, but a task of Beam's Flink runner never ends if it sends more than %d MB; split the file, or decompress it",
 				in.File(split.File).Path, of>>20, most>>20)
 		}
 	}
@@ -396,7 +396,7 @@ func (p *Plan) checkSent(sent int64) error {
 
 // tooFew returns the error for a job that sends more than its workers can.
 func (p *Plan) tooFew(what string, sent, most int64) error {
-	return job.Usage("--workers %d: %s %d MB, but a task of Beam's runner for Flink that sends more than %d MB never ends; give --workers %d or more",
+	return job.Usage("--workers %d: %s %d MB, but a task of Beam's Flink runner never ends if it sends more than %d MB; use --workers %d or more",
 		cmp.Or(p.Config.InForce.Workers, p.Config.Workers), what, sent>>20, most>>20, sent/expected(most)+1)
 }
 

@@ -81,7 +81,7 @@ func (c *Config) compile() (*job.Asked, error) {
 func (c *Config) checkOutput() error {
 	switch {
 	case c.Output == "" && !c.DryRun:
-		return job.Usage("no output: give --output DIR")
+		return job.Usage("no output; add --output DIR")
 	case c.WaitLock < 0:
 		return job.Usage("--wait-lock %v: must be at least 0s", c.WaitLock)
 	}

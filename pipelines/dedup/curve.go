@@ -22,13 +22,13 @@ const mostRows = 1 << 20
 func (c *CurveConfig) validate() error {
 	switch {
 	case (c.Bands != 0) != (c.Rows != 0):
-		return job.Usage("--bands and --rows go together: give both")
+		return job.Usage("--bands and --rows go together; use both")
 	case (c.D1 != nil) != (c.D2 != nil):
-		return job.Usage("--d1 and --d2 go together: give both")
+		return job.Usage("--d1 and --d2 go together; use both")
 	case c.Bands == 0 && c.D1 == nil:
-		return job.Usage("give --bands and --rows, or --d1 and --d2")
+		return job.Usage("use --bands and --rows, or --d1 and --d2")
 	case c.Bands < 0 || c.Bands > mostRows || c.Rows < 0 || c.Rows > mostRows:
-		return job.Usage("--bands %d --rows %d: must be between 1 and %d", c.Bands, c.Rows, mostRows)
+		return job.Usage("--bands %d --rows %d: each must be between 1 and %d", c.Bands, c.Rows, mostRows)
 	case c.D1 != nil && !(*c.D1 >= 0 && *c.D1 < *c.D2 && *c.D2 <= 1):
 		return job.Usage("--d1 %v --d2 %v: must be distances between 0 and 1, the smaller one first", *c.D1, *c.D2)
 	}

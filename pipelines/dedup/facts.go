@@ -22,14 +22,14 @@ const estimateTolerance = 4
 // account records the pipeline's results and checks that nothing is lost. It returns the files that were written.
 func (r *run) account(ctx context.Context) (*records.Manifest, error) {
 	if len(r.record.Steps) == 0 {
-		r.warn("the runner returned no counters, so run.json has no steps")
+		r.warn("run.json does not list the counters of the steps, because the runner returned none")
 	}
 	if column := r.asked.Rank.Column(); column != "" && r.record.Steps["fetch/documents"] > 0 && r.record.Steps["fetch/values"] == 0 {
-		r.warn("--keep %s: no document that was compared has a number or a string in column %q, so input order decided", strings.Join(r.config.Keep, ", --keep "), column)
+		r.warn("--keep %s: no document that was compared has a number or a string in column %q, so input order decided which documents to keep", strings.Join(r.config.Keep, ", --keep "), column)
 	}
 	if n := r.record.Steps["fetch/dates"]; n > 0 {
-		r.warn("--keep %s: column %q has dates that begin with the day or the month, as in 9/3/2026 (documents: %d); they are sorted as text; write such a date as 2026-03-09",
-			strings.Join(r.config.Keep, ", --keep "), r.asked.Rank.Column(), n)
+		r.warn("--keep %s: column %q has dates that begin with the day or the month, as in 9/3/2026, in %s; they are sorted as text; write such a date as 2026-03-09",
+			strings.Join(r.config.Keep, ", --keep "), r.asked.Rank.Column(), records.Plural(n, "document"))
 	}
 	facts, err := job.Ledger(ctx, storage.Join(r.temp, ledgerFile))
 	if err != nil {
@@ -107,7 +107,7 @@ func (r *run) countReferences(facts []blocks.Fact) {
 		r.warn("--against: %s", records.OfAll(n.Unreadable, n.Records, "records", "unreadable"))
 	}
 	if n.NoColumn > 0 {
-		r.warn("--against: documents not compared, without any of the text columns: %d of %d; name their column with --against-text", n.NoColumn, n.Records-n.Unreadable)
+		r.warn("--against: documents not compared, because they have none of the text columns: %d of %d; name their column with --against-text", n.NoColumn, n.Records-n.Unreadable)
 	}
 }
 
@@ -176,7 +176,7 @@ func (r *run) checkLoss() error {
 			n.Records, r.listed)
 	}
 	if r.asked.Writes(output.Corpus) && n.Records != n.Corpus+n.Removed+dropped {
-		return fmt.Errorf("lost records: %d were read, but %d in corpus + %d removed + %d left out; this is an error in neardup; please report it with run.json",
+		return fmt.Errorf("lost records: %d were read, but %d in corpus + %d removed + %d left out were written; this is an error in neardup; please report it with run.json",
 			n.Records, n.Corpus, n.Removed, dropped)
 	}
 	return nil

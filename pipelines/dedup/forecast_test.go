@@ -209,7 +209,7 @@ func TestSuitedCharacters(t *testing.T) {
 		if c.characters {
 			word = "changing one character drops"
 		}
-		if len(told) != 1 || !strings.Contains(told[0], word) || !strings.HasSuffix(told[0], "give --shingle word:2") {
+		if len(told) != 1 || !strings.Contains(told[0], word) || !strings.HasSuffix(told[0], "use --shingle word:2") {
 			t.Errorf("%s: %q", c.name, told)
 		}
 	}
@@ -256,7 +256,7 @@ func TestSuitedShingles(t *testing.T) {
 			f := forecast(t, config)
 			// A run, whose sample is the whole of such a small input, gives the same warning.
 			told := run(t, ask(t, path, "--format=lines", c.flag)).Run.Warnings
-			if want := "in.txt: documents are too short for --threshold 0.8: "; len(told) != 1 || !strings.HasPrefix(told[0], want) || c.suits != "" && !strings.HasSuffix(told[0], "give --shingle "+c.suits) {
+			if want := "in.txt: documents are too short for --threshold 0.8: "; len(told) != 1 || !strings.HasPrefix(told[0], want) || c.suits != "" && !strings.HasSuffix(told[0], "use --shingle "+c.suits) {
 				t.Errorf("a run warns %q, want %q and %q", told, want, c.suits)
 			}
 			suits, threshold, half := strings.Cut(c.suits, " --threshold ")

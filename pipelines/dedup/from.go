@@ -57,7 +57,7 @@ func (c *Config) takeOver(ctx context.Context) (*output.Finished, error) {
 		}
 	}
 	if len(refused) > 0 {
-		return nil, job.Usage("--from %s: %s would change which documents are compared, or how; run dedup on the input for that",
+		return nil, job.Usage("--from %s: %s would change which documents are compared, or how; run dedup on the input instead",
 			c.From, strings.Join(refused, ", "))
 	}
 	spec, err := replaced(f.Run.Parameters, changed)
@@ -115,11 +115,11 @@ func (c *Config) checkFrom(f *output.Finished) error {
 	case was.Compare == job.Containment:
 		return refuse("its tables do not say which of two documents is larger")
 	case c.Threshold < was.Threshold:
-		return job.Usage("--from %s: it has only pairs with a similarity of at least %v; give --threshold %[2]v or more, or run dedup on the input", c.From, was.Threshold)
+		return job.Usage("--from %s: it has only pairs with a similarity of at least %v; use --threshold %[2]v or more, or run dedup on the input", c.From, was.Threshold)
 	case len(lacking) > 0:
 		return refuse("it lacks %s", strings.Join(lacking, " and "))
 	case n.PairsPartial > 0:
-		return refuse("it may list only some pairs of large families, which exceed --pair-budget")
+		return refuse("it may list only some pairs of large groups of documents, which exceed --pair-budget")
 	case ranks:
 		return refuse("its tables lack the values that --keep %s ranks documents by", strings.Join(c.Keep, ", --keep "))
 	case slices.Contains(was.Inputs, "-"):

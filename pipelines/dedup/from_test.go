@@ -161,7 +161,7 @@ func TestDecideAgainRefuses(t *testing.T) {
 		{whole, "--max-removed=10%", "--max-removed 10%"},
 		{whole, "--dry-run", "drop --dry-run"},
 		{whole, "--resume=always", "drop --resume always"},
-		{crowd, "--threshold=.7", "it may list only some pairs of large families"},
+		{crowd, "--threshold=.7", "it may list only some pairs of large groups of documents"},
 		{beside, "--threshold=.9", "made with --against"},
 		{lean, "--threshold=.9", "it lacks the table clusters"},
 	} {
@@ -195,7 +195,7 @@ func TestDecideAgainAmongCopies(t *testing.T) {
 	first := run(t, ask(t, folder))
 	for _, runner := range []string{"local", "prism", "direct"} {
 		_, err := decidedAgain(t, first, "--keep=prefer:b*", "--runner="+runner)
-		if job.Status(err) != 2 || !strings.HasPrefix(err.Error(), "b.jsonl at 0 is kept in place of other copies of a.jsonl at 0:") {
+		if job.Status(err) != 2 || !strings.HasPrefix(err.Error(), "cannot keep b.jsonl@0 instead of a.jsonl@0:") {
 			t.Errorf("%s: %v", runner, err)
 		}
 	}
@@ -211,7 +211,7 @@ func TestDecideAgainAtTheThreshold(t *testing.T) {
 	settings := []string{input, "--method=complete", "--compare=cosine", "--shingle=word:1"}
 	lower := finished(t, append(settings, "--threshold=.5")...)
 	_, err := decidedAgain(t, lower, "--threshold=.75")
-	if job.Status(err) != 2 || !strings.Contains(err.Error(), "too near to 0.75: give another threshold") {
+	if job.Status(err) != 2 || !strings.Contains(err.Error(), "too near to 0.75; use another threshold") {
 		t.Error(err)
 	}
 	again, err := decidedAgain(t, finished(t, append(settings, "--threshold=.75")...), "--keep=none")

@@ -29,7 +29,7 @@ func (e *RemovedError) Error() string {
 	if e.Sources > 1 {
 		others = fmt.Sprintf("; other sources that exceed it: %d", e.Sources-1)
 	}
-	return fmt.Sprintf("%s: %d of %d documents would be removed, which is more than --max-removed %v%s; nothing is published; look at the input, or raise the limit", e.Source, e.Removed, e.Documents, e.Limit, others)
+	return fmt.Sprintf("%s: %d of %d documents would be removed, which is more than --max-removed %v%s; nothing was written; check the input, or raise the limit", e.Source, e.Removed, e.Documents, e.Limit, others)
 }
 
 // Status returns the exit status.

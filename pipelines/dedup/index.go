@@ -39,7 +39,7 @@ func shared() (names []string) {
 // checkIndexed returns a *job.UsageError, with the reason, for settings that cannot be used with an index.
 func checkIndexed(a *job.Asked) error {
 	refused := func(flag, why string) error { return job.Usage("%s cannot be used with an index: %s", flag, why) }
-	const later = "a later document could remove one that is already published; drop this flag"
+	const later = "a later document could replace one that has already been kept; drop this flag"
 	switch {
 	case a.Cluster != records.Default().Cluster:
 		return refused("--cluster "+a.Cluster, "a later document may join two clusters that have each kept a document; drop this flag")
@@ -52,13 +52,13 @@ func checkIndexed(a *job.Asked) error {
 	case len(a.Match) > 0:
 		return refused("--match", "an index does not store the columns that rules compare; drop this flag")
 	case a.Method == job.SimHash:
-		return refused("--method simhash", "an index has only sets of shingles; give --method minhash, complete or exact")
+		return refused("--method simhash", "an index has only shingle sets; use --method minhash, complete or exact")
 	case a.Method != job.Exact && a.Measure != job.Jaccard:
-		return refused("--compare "+a.Measure, "an index has only sets of shingles; drop this flag")
+		return refused("--compare "+a.Measure, "an index has only shingle sets; drop this flag")
 	case a.Prepares():
 		return refused("--signature "+a.Signature, "such signatures depend on all documents of a run; drop this flag")
 	case a.Texts.Shingle.Kind == shingle.Item:
-		return refused("--shingle item", "an index stores one text per document, and no list; give another --shingle")
+		return refused("--shingle item", "an index stores one text per document, and no list; use another --shingle")
 	case a.Limit > 0:
 		return refused("--limit", "the index would lack the documents that this run leaves out; drop this flag")
 	case a.MeasureRecall > 0:
@@ -85,7 +85,7 @@ func (c *Config) takeIndex(ctx context.Context) (*index.Index, error) {
 			continue
 		}
 		if len(c.Against) > 1 {
-			return nil, job.Usage("--against %s is an index; give no other --against beside it", path)
+			return nil, job.Usage("--against %s is an index; drop the other --against", path)
 		}
 		dir, err := job.OutputPath(path)
 		if err != nil {
@@ -99,9 +99,9 @@ func (c *Config) takeIndex(ctx context.Context) (*index.Index, error) {
 	case found != nil:
 		return found, c.follow(found)
 	case c.Append && len(c.Against) > 0:
-		return nil, job.Usage("--append: %s is not an index; make one in a new folder with neardup index create", c.Against[0])
+		return nil, job.Usage("--append: %s is not an index; create one in a new folder with neardup index create", c.Against[0])
 	case c.Append:
-		return nil, job.Usage("--append needs --against INDEX; make one with neardup index create")
+		return nil, job.Usage("--append needs --against INDEX; create one with neardup index create")
 	default:
 		return nil, nil
 	}
@@ -135,8 +135,12 @@ func (c *Config) follow(x *index.Index) error {
 		differ = append(differ, fmt.Sprintf("--%s %s (this run: %s)", strings.ReplaceAll(name, "_", "-"), value, mine))
 	}
 	if len(differ) > 0 {
-		return job.Usage("--against %s: the index was made with %s; drop these flags, or make another index",
-			x.Dir, strings.Join(differ, ", "))
+		flags := "these flags"
+		if len(differ) == 1 {
+			flags = "this flag"
+		}
+		return job.Usage("--against %s: the index was made with %s; drop %s, or create another index",
+			x.Dir, strings.Join(differ, ", "), flags)
 	}
 	spec, err := replaced(c.Spec, changed)
 	if err != nil {

@@ -84,7 +84,7 @@ func RebuildIndex(
 		return nil, err
 	}
 	if slices.Contains(given, "text") && !slices.Equal(text, spec.Text) {
-		return nil, job.Usage("--text %s: %s has only the text of --text %s; drop this flag", strings.Join(text, ","), from, strings.Join(spec.Text, ","))
+		return nil, job.Usage("--text %s: %s stores only the text of column %s; drop this flag", strings.Join(text, ","), from, strings.Join(spec.Text, ","))
 	}
 	if old.Expect > 0 && !slices.Contains(given, "expect") {
 		expect = old.Expect

@@ -42,7 +42,7 @@ func WritePage(
 	}
 	run.Page = err == nil
 	if err != nil {
-		run.Warnings = append(run.Warnings, fmt.Sprintf("%s could not be written: %v; neardup report makes it again", output.ReportFile, err))
+		run.Warnings = append(run.Warnings, fmt.Sprintf("%s could not be written: %v; run neardup report to write it", output.ReportFile, err))
 	}
 }
 
@@ -55,7 +55,7 @@ func page(ctx context.Context, f *output.Finished, draw Draw, texts TextsOf, lim
 	}()
 	var page bytes.Buffer
 	err = draw(ctx, &page, f, func(ctx context.Context, of []records.Place) (map[records.Place]string, error) {
-		late := fmt.Errorf("they could not be read in %v; neardup report reads them all", limit.Round(time.Second/10))
+		late := fmt.Errorf("they could not be read within %v; run neardup report to include them all", limit.Round(time.Second/10))
 		limited, cancel := context.WithTimeoutCause(ctx, limit, late)
 		defer cancel()
 		found, err := texts(limited, of)
@@ -95,7 +95,7 @@ func Page(ctx context.Context, p Paging) error {
 			return &job.UsageError{Reason: err}
 		}
 		if _, err := store.Stat(ctx, p.File); !errors.Is(err, fs.ErrNotExist) {
-			return errors.Join(err, &job.OutputExistsError{Reason: p.File + " already exists; give another --output, or --overwrite"})
+			return errors.Join(err, &job.OutputExistsError{Reason: p.File + " already exists; choose another --output, or add --overwrite"})
 		}
 	}
 	for {

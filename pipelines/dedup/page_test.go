@@ -111,7 +111,7 @@ func TestPageThatFails(t *testing.T) {
 		config := ask(t, in)
 		config.Draw = draw
 		f := run(t, config)
-		if warnings := f.Run.Warnings; len(warnings) != 1 || f.Run.Page || warnings[0] != "report.html could not be written: "+want+"; neardup report makes it again" {
+		if warnings := f.Run.Warnings; len(warnings) != 1 || f.Run.Page || warnings[0] != "report.html could not be written: "+want+"; run neardup report to write it" {
 			t.Errorf("warnings %q; a page: %t", warnings, f.Run.Page)
 		}
 		if names, err := storage.Names(t.Context(), f.Dir); err != nil || slices.Contains(names, output.ReportFile) {

@@ -193,11 +193,11 @@ func (r *run) inPhases(ctx context.Context) (err error) {
 	}
 	switch {
 	case kept > 0:
-		slog.Log(ctx, notice, fmt.Sprintf("continuing an earlier run: %d of %d parts read, %d of %d written; %d MB kept",
+		slog.Log(ctx, notice, fmt.Sprintf("continuing an earlier run: %d of %d parts read, %d of %d written; %d MB saved",
 			r.done(keyed), len(r.splits), r.done(copied), len(r.batches), kept/1e6))
 	case left > 0:
-		const removed = "starting from the beginning: removed what an earlier run had kept, because its input, flags or " +
-			"version of neardup differ"
+		const removed = "starting from the beginning: deleted the work of an earlier run, because its input, flags or " +
+			"neardup version were different from this run's"
 		slog.Log(ctx, notice, removed)
 	}
 	r.tell()

@@ -263,7 +263,7 @@ func TestPhaseRefused(t *testing.T) {
 	}
 	err := p.checkSent(7 << 20)
 	if usage := (*job.UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), "--workers 2: the next job sends 7 MB") ||
-		!strings.HasSuffix(err.Error(), "give --workers 3 or more") {
+		!strings.HasSuffix(err.Error(), "use --workers 3 or more") {
 		t.Error(err)
 	}
 	p.Config.Workers = 3

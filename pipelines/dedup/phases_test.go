@@ -111,7 +111,7 @@ func TestSameBytesOfSmallTasks(t *testing.T) {
 				t.Fatal(err)
 			}
 			said := err.Error()
-			if _, err := fmt.Sscanf(said[strings.LastIndex(said, "give --workers"):], "give --workers %d or more", &config.Workers); err != nil || config.Workers <= workers {
+			if _, err := fmt.Sscanf(said[strings.LastIndex(said, "use --workers"):], "use --workers %d or more", &config.Workers); err != nil || config.Workers <= workers {
 				t.Fatal(said, err)
 			}
 			refused++
@@ -432,7 +432,7 @@ func TestMoreAccepted(t *testing.T) {
 			t.Errorf("rejected is %v, %v", files, err)
 		}
 		keys := launched - 1 // minus the job of the table
-		if early := accepted == "0"; exceeded.More != early || early != (keys < 9) || strings.Contains(exceeded.Error(), "the rest is not yet read") != early {
+		if early := accepted == "0"; exceeded.More != early || early != (keys < 9) || strings.Contains(exceeded.Error(), "the rest of the input has not been read") != early {
 			t.Errorf("--max-rejected %s: %d jobs, %v", accepted, launched, exceeded)
 		}
 		config.MaxRejected, launched = "10", 0

@@ -85,26 +85,27 @@ type TooManyUnreadableError struct {
 }
 
 func (e *TooManyUnreadableError) Error() string {
-	see := "add rejected to --write to see them all"
+	see := "to list the records, add rejected to --write"
 	if e.Rejected != "" {
-		see = "to list them: " + printed(e.Rejected)
+		see = "to list the records: " + printed(e.Rejected)
 	}
 	if e.More {
-		return fmt.Sprintf("%v, and the rest is not yet read; %s; fix them, or accept more with --max-rejected", e.ReadTotals, see)
+		return fmt.Sprintf("%s; the rest of the input has not been read; %s; fix the input, or raise --max-rejected",
+			strings.Replace(e.String(), " of ", " of the first ", 1), see)
 	}
 	if e.Unreadable == e.Records { // accepting them would leave nothing
-		return fmt.Sprintf("%v; %s; fix them, or give other input", e.ReadTotals, see)
+		return fmt.Sprintf("%v; %s; fix the input, or use a different one", e.ReadTotals, see)
 	}
 	var parts, next []string
 	if e.Unreadable > 0 {
-		parts, next = append(parts, e.String()), append(next, "fix them")
+		parts, next = append(parts, e.String()), append(next, "fix the input")
 	}
 	if e.Whole > 0 {
 		whole := slices.DeleteFunc(slices.Clone(e.NoColumn), func(n records.NoColumn) bool { return !n.Whole() })
 		parts = append(parts, fmt.Sprintf("%d of %d records have no text column: %s", e.Whole, e.Records, job.NoColumn(whole)))
 		next = append(next, job.NameColumn)
 	}
-	return fmt.Sprintf("%s; %s; %s, or accept them with --max-rejected %d", strings.Join(parts, "; "), see, strings.Join(next, ", "), e.Unreadable+e.Whole)
+	return fmt.Sprintf("%s; %s; %s, or add --max-rejected %d", strings.Join(parts, "; "), see, strings.Join(next, ", "), e.Unreadable+e.Whole)
 }
 
 // printed returns the command that prints the table rejected of a run that failed.
@@ -125,7 +126,7 @@ type NothingComparedError struct {
 
 func (e *NothingComparedError) Error() string {
 	if e.Records == 0 {
-		return "no document was compared: there is no record in the input; give other input, or --allow-empty"
+		return "no document was compared: there is no record in the input; use a different input, or add --allow-empty"
 	}
 	var parts []string
 	if e.Unreadable > 0 {
@@ -136,11 +137,14 @@ func (e *NothingComparedError) Error() string {
 		if e.NotCompared[reason] == 1 {
 			verb = "has"
 		}
-		parts = append(parts, fmt.Sprintf("%d of %d %s %s", e.NotCompared[reason], e.Records, verb, cmp.Or(lacks[reason], reason)))
+		parts = append(parts, fmt.Sprintf("%d of %d documents %s %s", e.NotCompared[reason], e.Records, verb, cmp.Or(lacks[reason], reason)))
 	}
 	list := "to list them: "
 	if e.NotCompared[records.ReasonTooShort] > 0 {
 		list = "lower --min-words, or list them: "
+	}
+	if e.NotCompared[records.ReasonTooLarge] > 0 {
+		list = "raise --max-doc-bytes; " + list
 	}
 	if e.Rejected != "" {
 		parts = append(parts, list+printed(e.Rejected))
@@ -149,7 +153,10 @@ func (e *NothingComparedError) Error() string {
 }
 
 // lacks maps a reason that is not a noun to what such a document has.
-var lacks = map[string]string{records.ReasonTooLarge: "too large a text", records.ReasonLongID: "too long an id"}
+var lacks = map[string]string{
+	records.ReasonTooLarge: "a text that is too large", records.ReasonLongID: "an id that is too long",
+	records.ReasonNoToken: "no tokens",
+}
 
 // Status returns the exit status.
 func (*NothingComparedError) Status() int { return 4 }
@@ -229,7 +236,7 @@ func (r *run) dryRun(ctx context.Context) (err error) {
 		}
 		f := r.record.Forecast
 		if f.Whole && f.Documents == 0 && !r.config.AllowEmpty {
-			r.record.Warnings = append(r.record.Warnings, "no document can be read, so the run would fail; check --format and --text, give other input, or --allow-empty")
+			r.record.Warnings = append(r.record.Warnings, "no document can be read, so the run would fail; check --format and --text, use a different input, or add --allow-empty")
 		}
 		r.record.Warnings = append(r.record.Warnings, r.plan.warnOfShort(f.Short)...)
 		return nil
@@ -358,10 +365,10 @@ func (r *run) makePlan(ctx context.Context) error {
 		r.warn("the run would be refused: %v", err)
 	}
 	for _, glob := range plan.Idle {
-		r.warn("--keep %s: %s matches no input file; patterns are matched against paths below %s", strings.Join(r.config.Keep, ", --keep "), glob, plan.Listing.Inputs.Root)
+		r.warn("--keep %s: %s matches no input file; patterns are matched against paths relative to %s", strings.Join(r.config.Keep, ", --keep "), glob, plan.Listing.Inputs.Root)
 	}
 	for _, glob := range plan.Unprotecting {
-		r.warn("--protect %s matches no input file; patterns are matched against paths below %s", glob, plan.Listing.Inputs.Root)
+		r.warn("--protect %s matches no input file; patterns are matched against paths relative to %s", glob, plan.Listing.Inputs.Root)
 	}
 	return nil
 }
@@ -582,7 +589,7 @@ func (r *run) fail(ctx context.Context, err error) {
 			*rejected = ""
 		}
 		if fenced := (*storage.FencedError)(nil); !errors.As(err, &fenced) { // close returns that as the run's own error
-			r.warn("could not write a record of this run: %v", err)
+			r.warn("could not log this run: %v", err)
 		}
 		return
 	}

@@ -143,7 +143,7 @@ func TestRefused(t *testing.T) {
 // No task on Flink sends more than its runner can hold: with too few workers, a run in one job is refused and told the
 // minimum, and so is one with a file that one task reads whole. In phases it runs, unless all documents are compared.
 func TestTasksFit(t *testing.T) {
-	give := regexp.MustCompile(`give --workers (\d+) or more`)
+	give := regexp.MustCompile(`use --workers (\d+) or more`)
 	rapid.Check(t, func(t *rapid.T) {
 		p := &Plan{Plan: &job.Plan{
 			Request:   job.Request{Asked: &job.Asked{Measure: job.Jaccard}},
@@ -247,7 +247,7 @@ func TestRefusedOnFlink(t *testing.T) {
 	}
 	const refused = "--workers 1: the first read sends about"
 	usage := (*job.UsageError)(nil)
-	if err := start("1", "--resume=never"); !errors.As(err, &usage) || !strings.Contains(err.Error(), refused) || !strings.Contains(err.Error(), "give --workers 2 or more") {
+	if err := start("1", "--resume=never"); !errors.As(err, &usage) || !strings.Contains(err.Error(), refused) || !strings.Contains(err.Error(), "use --workers 2 or more") {
 		t.Errorf("one worker: %v", err)
 	}
 	config := ask("1", "--resume=never")
@@ -279,7 +279,7 @@ func TestTextsTakeLimitedTime(t *testing.T) {
 		}
 		return err
 	}
-	if _, err := page(t.Context(), nil, draw, slow, time.Millisecond); err == nil || !strings.Contains(err.Error(), "neardup report reads them all") {
+	if _, err := page(t.Context(), nil, draw, slow, time.Millisecond); err == nil || !strings.Contains(err.Error(), "run neardup report to include them all") {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -210,6 +210,9 @@ func sizesOf(texts [][]byte, spec shingle.Spec) (sizes []int) {
 
 // have begins a clause about n of the sampled documents.
 func have(n, sampled int64) string {
+	if sampled == 1 {
+		return "the only sampled document has"
+	}
 	verb := "have"
 	if n == 1 {
 		verb = "has"
@@ -222,9 +225,9 @@ const mostShort = 5
 
 // warnOfShort warns of sources whose documents are too short.
 func (p *Plan) warnOfShort(all []records.Short) (warnings []string) {
-	give := "give"
+	use := "use"
 	if p.Request.Index != nil { // an index fixes what is compared, and how
-		give = "make another index with"
+		use = "create another index with"
 	}
 	for _, s := range all[:min(len(all), mostShort)] {
 		text := fmt.Sprintf("%s: documents are too short for --threshold %v: ", s.Source, p.Threshold.Float())
@@ -233,14 +236,14 @@ func (p *Plan) warnOfShort(all []records.Short) (warnings []string) {
 			if s.Characters {
 				word = "character"
 			}
-			text += fmt.Sprintf("%s fewer than %d shingles, so changing one %s drops a copy below the threshold; ", have(s.Word, s.Documents), s.LeastWord, word)
+			text += fmt.Sprintf("%s fewer than %d shingles, so changing one %s takes a document below the threshold; ", have(s.Word, s.Documents), s.LeastWord, word)
 		}
 		if s.Equal > 0 {
 			text += fmt.Sprintf("%s fewer than %d shingles, so only a document with the same shingles reaches the threshold; ", have(s.Equal, s.Documents), s.Least)
 		}
-		next := give + " a lower --threshold, or --method exact"
+		next := use + " a lower --threshold, or --method exact"
 		if s.Shingle != "" {
-			next = give + " --shingle " + s.Shingle
+			next = use + " --shingle " + s.Shingle
 		}
 		if s.Threshold != 0 {
 			next += fmt.Sprintf(" --threshold %v", s.Threshold)
@@ -248,7 +251,7 @@ func (p *Plan) warnOfShort(all []records.Short) (warnings []string) {
 		warnings = append(warnings, text+next)
 	}
 	if more := len(all) - mostShort; more > 0 {
-		warnings = append(warnings, fmt.Sprintf("documents are also too short in other sources: %d; --json lists all sources", more))
+		warnings = append(warnings, fmt.Sprintf("documents are also too short in %s; --json lists all sources", records.Plural(more, "more source")))
 	}
 	return warnings
 }

@@ -525,10 +525,10 @@ func TestChosenPieces(t *testing.T) {
 	}{
 		{"", 0, 1, 1, "all documents are compared", ""},
 		{"--compare=cosine", 0, 1, 1, "all documents are compared", ""},
-		{"--bits=1024 --threshold=.95", 32, .99, 1, "with the usual 32 pieces, a pair at the threshold", ""}, // 32 bits each, so .95^32
-		{"--bits=1024 --threshold=.95 --compare=cosine", 32, .6, .7, "with the usual 32 pieces, a pair at the threshold", ""},
+		{"--bits=1024 --threshold=.95", 32, .99, 1, "with the default of 32 pieces, a pair at the threshold", ""}, // 32 bits each, so .95^32
+		{"--bits=1024 --threshold=.95 --compare=cosine", 32, .6, .7, "with the default of 32 pieces, a pair at the threshold", ""},
 		{"--bits=1024 --threshold=.96", 32, .999, 1, "", ""},
-		{"--pieces=3 --compare=cosine --vectors=sign", 3, 0, .01, "that of --vectors normal; sign does not guarantee it for cosine", ""},
+		{"--pieces=3 --compare=cosine --vectors=sign", 3, 0, .01, "that of --vectors normal; --vectors sign does not guarantee it for cosine", ""},
 		{"--pieces=3 --vectors=sign", 3, 0, .01, "", ""},
 		{"--pieces=40", 40, .99, 1, "40 pieces of 256-bit signatures", ""},
 		{"--pieces=3", 3, 0, .01, "", ""},

@@ -101,18 +101,18 @@ func (c *Config) file(ctx context.Context, asked *job.Asked, path string) ([]byt
 	options := asked.Decoding()
 	content, err := io.ReadAll(io.LimitReader(job.Patient(ctx, c.Content(path)), int64(c.MaxDocBytes)+1))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, job.Usage("%s: there is no such file; give two files with texts or, after two ids, the input that has "+
+		return nil, job.Usage("%s: there is no such file; give two text files or, after two ids, the input that contains "+
 			"the documents", path)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if int64(len(content)) > int64(c.MaxDocBytes) {
-		return nil, job.Usage("file %s: larger than --max-doc-bytes %d", path, int64(c.MaxDocBytes))
+		return nil, job.Usage("%s: the text is larger than --max-doc-bytes %d; raise the limit", path, int64(c.MaxDocBytes))
 	}
 	text, err := options.Text(content)
 	if err != nil {
-		return nil, job.Usage("file %s: %w", path, err)
+		return nil, job.Usage("%s: %w", path, err)
 	}
 	return text, nil
 }
@@ -200,7 +200,7 @@ func (c *Config) compare(asked *job.Asked, a, b []byte) *records.Difference {
 	if !c.Measures {
 		return d
 	}
-	const sets, vectors, tokens = "sets of shingles", "vectors of shingles", "tokens"
+	const sets, vectors, tokens = "shingle sets", "shingle vectors", "tokens"
 	add := func(name, of string, metric bool, value float64) {
 		d.Measures = append(d.Measures, records.Measure{Name: name, Of: of, Metric: metric, Value: &value})
 	}
@@ -224,8 +224,8 @@ func (c *Config) compare(asked *job.Asked, a, b []byte) *records.Difference {
 		add("Hamming distance", bits, true, float64(hamming.Distance(signer.Sign(nil, vectorA), signer.Sign(nil, vectorB))))
 	}
 	if longer := max(len(tokensA), len(tokensB)); longer > mostTokens {
-		refuse("edit distance", tokens, fmt.Sprintf("a text has %d tokens (maximum: %d), and time grows with their square",
-			longer, mostTokens))
+		refuse("edit distance", tokens, fmt.Sprintf("a text has %s tokens (maximum: %s), and time grows with the square of the number of tokens",
+			records.Count(int64(longer)), records.Count(mostTokens)))
 	} else {
 		add("edit distance", tokens, true, float64(editDistance(tokensA, tokensB)))
 	}

@@ -130,7 +130,7 @@ func TestTexts(t *testing.T) {
 	if diff := cmp.Diff([]string{"0|a b c d e|2|a b c d x|0.666667", "1|a b c d e|2|a b c d x|0.666667"}, told(e.FalseTexts)); diff != "" {
 		t.Error(diff)
 	}
-	if len(e.Warnings) != 1 || !strings.Contains(e.Warnings[0], "cannot show 1 and nobody") {
+	if len(e.Warnings) != 1 || !strings.Contains(e.Warnings[0], `cannot show the pair of "1" and "nobody"`) {
 		t.Errorf("warnings %q", e.Warnings)
 	}
 	if err := os.Remove(in); err != nil {

@@ -37,10 +37,10 @@ const mostSampled = 100_000
 func (c *Config) validate() error {
 	switch {
 	case c.Truth == "" && c.Sample == 0:
-		return job.Usage("nothing to compare %s with: give --truth FILE, or --sample N to compare N documents "+
+		return job.Usage("nothing to compare %s with; use --truth FILE, or --sample N to compare N documents "+
 			"with all", c.Output)
 	case c.Truth != "" && c.Sample != 0:
-		return job.Usage("--truth and --sample conflict: give one")
+		return job.Usage("--truth and --sample cannot be used together; use one")
 	case c.Sample < 0 || c.Sample > mostSampled:
 		return job.Usage("--sample %d: must be between 1 and %d", c.Sample, mostSampled)
 	case c.List < 0:
@@ -94,7 +94,7 @@ func (e *evaluation) need(table output.Part) error {
 	if e.f.Run.Parameters.Wrote(string(table)) {
 		return nil
 	}
-	return job.Usage("%s has no table %s: run dedup again, and name it in --write", e.Output, table)
+	return job.Usage("%s has no %s table; run dedup again with %[2]s in --write", e.Output, table)
 }
 
 // byTruth compares all clusters with the truth.
@@ -113,8 +113,8 @@ func (e *evaluation) byTruth(ctx context.Context, known *truth) error {
 			return err
 		}
 		if _, again := found[row.ID]; again {
-			return job.Usage("several documents have the id %s, so the truth cannot tell them apart; run dedup again, with "+
-				"unique ids in the column of --id", row.ID)
+			return job.Usage("several documents have the id %q, so the ground truth cannot tell them apart; run dedup again, "+
+				"with unique ids in the --id column", row.ID)
 		}
 		if named[row.ID] {
 			found[row.ID] = row.Cluster

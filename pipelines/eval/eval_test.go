@@ -113,14 +113,14 @@ func TestTruth(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                       "it is empty",
 		"a,b\n1,2\n":             "neither",
-		"id_a,id_b\n1,1\n":       "1 is paired with itself",
-		"id,cluster\n1,x\n1,y\n": "1 is in two clusters, x and y",
-		`{"id_a": 1}`:            "object 1: it has neither",
-		"{\"id_a\": 1, \"id_b\": 2}\n{\"id\": 1, \"cluster\": 2}": "object 2: it has clusters, but the objects before it have pairs",
-		`{"id": 1, "cluster": null}`:                              "object 1: cluster is null; give a string or a number",
-		`{"id_a": [1], "id_b": 2}`:                                "object 1: id_a is [1]; give",
-		"id,cluster\n1,x\n2,\n":                                   "2 has no cluster",
-		`{"id": 1, "cluster": ""}`:                                "object 1: 1 has no cluster",
+		"id_a,id_b\n1,1\n":       "\"1\" is paired with itself",
+		"id,cluster\n1,x\n1,y\n": "\"1\" is in two clusters, x and y",
+		`{"id_a": 1}`:            "row 1: it has neither",
+		"{\"id_a\": 1, \"id_b\": 2}\n{\"id\": 1, \"cluster\": 2}": "row 2: it has clusters, but the rows before it have pairs",
+		`{"id": 1, "cluster": null}`:                              "row 1: cluster is null; give a string or a number",
+		`{"id_a": [1], "id_b": 2}`:                                "row 1: id_a is [1]; give",
+		"id,cluster\n1,x\n2,\n":                                   "\"2\" has no cluster",
+		`{"id": 1, "cluster": ""}`:                                "row 1: \"1\" has no cluster",
 		"id_a,id_b\n1\n":                                          "wrong number of fields",
 	} {
 		if _, err := readTruth(strings.NewReader(text), "file"); err == nil || !strings.Contains(err.Error(), want) {

@@ -53,7 +53,7 @@ func Read(ctx context.Context, r io.Reader, name string, plan *job.Plan, most in
 		return nil, err
 	}
 	if again != "" {
-		return nil, job.Usage("several documents have the id %s, so the truth cannot tell them apart; give unique ids "+
+		return nil, job.Usage("several documents have the id %q, so the ground truth cannot tell them apart; give unique ids "+
 			"with --id",
 			again)
 	}
@@ -69,7 +69,7 @@ func Read(ctx context.Context, r io.Reader, name string, plan *job.Plan, most in
 				k.pairs = append(k.pairs, blocks.NewEdge(other, keys[id]))
 			}
 			if len(k.pairs) > most {
-				return nil, job.Usage("--truth %s: its clusters have more than %d pairs, too many to hold in memory; give "+
+				return nil, job.Usage("--truth %s: its clusters have more than %d pairs, too many to hold in memory; use "+
 					"fewer clusters", name, most)
 			}
 			members[t.label[id]] = append(members[t.label[id]], keys[id])

@@ -90,10 +90,10 @@ func (e *evaluation) textsOfIDs(ctx context.Context) error {
 				case !okA || !okB:
 					why = "the input does not have both"
 				case several[pair[0]] || several[pair[1]]:
-					why = "several documents have one of these ids"
+					why = "several documents share one of these ids"
 				}
 				if why != "" {
-					e.result.Warnings = append(e.result.Warnings, fmt.Sprintf("cannot show %s and %s: %s", pair[0], pair[1], why))
+					e.result.Warnings = append(e.result.Warnings, fmt.Sprintf("cannot show the pair of %q and %q: %s", pair[0], pair[1], why))
 					continue
 				}
 				shown, err := example(ctx, plan, temp, blocks.Edge{A: a, B: b})

@@ -53,7 +53,7 @@ func (t *truth) strange(name, where, example string, known func(id string) bool)
 	if first == "" {
 		return nil
 	}
-	return []string{fmt.Sprintf("--truth %s: none of its ids, such as %s, is in %s; check that ids look like %s",
+	return []string{fmt.Sprintf("--truth %s: none of its ids, such as %q, is in %s, where ids look like %q; check the ids in the file",
 		name, first, where, example)}
 }
 
@@ -79,7 +79,7 @@ func readTruth(r io.Reader, name string) (*truth, error) {
 		return nil, job.Usage("--truth %s: %w", name, err)
 	}
 	if t.kind == "" {
-		return nil, job.Usage("--truth %s: it is empty; give pairs (id_a and id_b) or clusters (id and cluster)", name)
+		return nil, job.Usage("--truth %s: it is empty; list pairs (id_a and id_b) or clusters (id and cluster)", name)
 	}
 	return t, nil
 }
@@ -132,11 +132,11 @@ func (t *truth) readLines(in io.Reader) error {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("object %d: %w", n, err)
+			return fmt.Errorf("row %d: %w", n, err)
 		}
 		kind, err := kindOf(func(column string) bool { return row[column] != nil })
 		if err == nil && t.kind != "" && kind != t.kind {
-			err = fmt.Errorf("it has %s, but the objects before it have %s", kind, t.kind)
+			err = fmt.Errorf("it has %s, but the rows before it have %s", kind, t.kind)
 		}
 		var cells [2]string
 		for i := 0; i < len(cells) && err == nil; i++ {
@@ -147,7 +147,7 @@ func (t *truth) readLines(in io.Reader) error {
 			err = t.add(cells[0], cells[1])
 		}
 		if err != nil {
-			return fmt.Errorf("object %d: %w", n, err)
+			return fmt.Errorf("row %d: %w", n, err)
 		}
 	}
 }
@@ -167,16 +167,16 @@ func value(column string, raw json.RawMessage) (text string, err error) {
 func (t *truth) add(a, b string) error {
 	if t.kind == records.TruthPairs {
 		if a == b {
-			return fmt.Errorf("%s is paired with itself", a)
+			return fmt.Errorf("%q is paired with itself; remove the row", a)
 		}
 		t.pairs = append(t.pairs, [2]string{min(a, b), max(a, b)})
 		return nil
 	}
 	if b == "" {
-		return fmt.Errorf("%s has no cluster; leave it out, or give it one", a)
+		return fmt.Errorf("%q has no cluster; remove the row, or name its cluster", a)
 	}
 	if before, again := t.label[a]; again {
-		return fmt.Errorf("%s is in two clusters, %s and %s", a, before, b)
+		return fmt.Errorf("%q is in two clusters, %s and %s; remove one row", a, before, b)
 	}
 	t.label[a], t.ids = b, append(t.ids, a)
 	return nil

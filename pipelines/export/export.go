@@ -105,11 +105,11 @@ func columnsOf(row reflect.Type) (names []string) {
 // Export writes the tables, and returns warnings.
 func Export(ctx context.Context, c Config) (warnings []string, err error) {
 	if c.Excel && c.Format != asCSV {
-		return nil, job.Usage("--excel: --format %s is not for spreadsheets; give --format csv, or drop --excel", c.Format)
+		return nil, job.Usage("--excel: --format %s is not for spreadsheets; use --format csv, or drop --excel", c.Format)
 	}
 	toStdout := c.Output == "-"
 	if strings.HasSuffix(c.Output, "."+string(c.Format)) {
-		return nil, job.Usage("--output %s: --output names a folder; for one file, give --output - >%[1]s", c.Output)
+		return nil, job.Usage("--output %s: --output names a folder; for one file, use --output - >%[1]s", c.Output)
 	}
 	if !toStdout {
 		if err := job.CheckPath("--output", c.Output); err != nil {
@@ -120,7 +120,7 @@ func Export(ctx context.Context, c Config) (warnings []string, err error) {
 			return nil, err
 		}
 		if there {
-			return nil, &job.OutputExistsError{Reason: c.Output + " already exists; give another --output"}
+			return nil, &job.OutputExistsError{Reason: c.Output + " already exists; choose another --output"}
 		}
 	}
 	open := output.Open
@@ -136,7 +136,7 @@ func Export(ctx context.Context, c Config) (warnings []string, err error) {
 		return nil, err
 	}
 	if toStdout && c.Format != asSQL && len(tables) != 1 {
-		return nil, job.Usage("--output -: the output has %d tables, and standard output takes one; give --table",
+		return nil, job.Usage("--output -: the output has %d tables, and standard output takes one; use --table",
 			len(tables))
 	}
 	put := func(name string, write func(io.Writer) error) error {
@@ -191,7 +191,7 @@ func (c *Config) tables(f *output.Finished) ([]table, error) {
 	}
 	for _, name := range c.Tables {
 		if !slices.Contains(names, name) {
-			return nil, job.Usage("--table %s: %s has no such table; give one of %s", name, c.From, job.Listed(names...))
+			return nil, job.Usage("--table %s: %s has no such table; name one of %s", name, c.From, job.Listed(names...))
 		}
 	}
 	return asked, nil

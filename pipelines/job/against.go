@@ -36,7 +36,7 @@ func references(ctx context.Context, against []string) (paths []string, err erro
 		case !f.Run.Parameters.Wrote(string(output.Corpus)):
 			next := "run it again with --write corpus"
 			if f.Run.Command() != "dedup" {
-				next = "give one of dedup"
+				next = "name an output of dedup"
 			}
 			return nil, Usage("--against %s: the output of %s has no corpus; %s", path, f.Run.Command(), next)
 		case there || !storage.IsLocal(corpus): // a store has no empty folders
@@ -63,7 +63,7 @@ func (p *Plan) References() *records.RunReferences {
 func (p *Plan) referenceWarnings() (warnings []string) {
 	warn := func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) }
 	if n := p.Listing.Both; n > 0 {
-		warn("--against also names %d of the %d input files; they are read as input, not as references", n, p.Input().Files)
+		warn("--against also names %d of the %d input files, which neardup reads as input and not as references", n, p.Input().Files)
 	}
 	for _, path := range p.Listing.Idle {
 		warn("--against %s: there is no file in it to compare with", path)

@@ -85,7 +85,7 @@ func (a *Asked) parse(given []string) (err error) {
 		}
 		for _, word := range words {
 			if !slices.Contains(choices[field], word) && (several || word != defaults[field].String() || slices.Contains(given, field)) {
-				reason := fmt.Errorf("%q is not one of %s", word, Listed(choices[field]...))
+				reason := fmt.Errorf("%q is unknown; use one of %s", word, Listed(choices[field]...))
 				if field == "format" {
 					reason = source.CheckFormat(word)
 				}
@@ -163,7 +163,7 @@ func (a *Asked) parseFields(given []string) error {
 	leads := a.leads()
 	if len(leads) == 0 {
 		return &UsageError{Field: "match", Value: strings.Join(a.Match, " --match "),
-			Reason: errors.New("candidates come from a column that has a value in every document; drop ,missing-ok from a rule of similarity, or give --text COLUMN")}
+			Reason: errors.New("candidates come from a column that has a value in every document; remove missing-ok from one similarity rule, or add --text COLUMN")}
 	}
 	least := 1.
 	for _, r := range a.Fields {
@@ -297,7 +297,7 @@ func parseTolerance(text string) (sink.Limit, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 {
-		return sink.Limit{}, fmt.Errorf("%q is not a number of records, or a percentage such as 0.1%%", text)
+		return sink.Limit{}, fmt.Errorf("%q is neither a number of records nor a percentage such as 0.1%%", text)
 	}
 	return sink.Limit{Records: n}, nil
 }
@@ -329,10 +329,10 @@ func (a *Asked) parseKeep(failed error) error {
 	for i, policy := range a.Keep {
 		err := a.parsePolicy(policy, i)
 		if err == nil && len(a.Keep) > 1 && (policy == keepNone || policy == "first" && i < len(a.Keep)-1) {
-			err = errors.New("it decides everything; drop the other --keep")
+			err = errors.New("it decides alone, so it cannot be combined; drop the other --keep")
 		}
 		if err == nil && slices.Contains(a.Keep[:i], policy) {
-			err = errors.New("it is given twice")
+			err = errors.New("it is given twice; give it once")
 		}
 		fail(&failed, "keep", policy, err)
 	}
@@ -349,7 +349,7 @@ func (a *Asked) parsePolicy(policy string, place int) (err error) {
 		a.Rank = append(a.Rank, source.RankKey{Length: true, Largest: true})
 	case (name == "max" || name == "min") && argument != "":
 		if column := a.Rank.Column(); column != "" {
-			return fmt.Errorf("only one column can decide, and %s is given, too; drop one --keep", column)
+			return fmt.Errorf("only one column can decide, but %s is named before; drop one --keep", column)
 		}
 		a.Rank = append(a.Rank, source.RankKey{Column: argument, Largest: name == "max"})
 	case name == "max" || name == "min":
@@ -369,7 +369,7 @@ func (a *Asked) parsePolicy(policy string, place int) (err error) {
 			a.Rank = append(a.Rank, source.RankKey{Globs: globs})
 		}
 	case name == "prefer":
-		return errors.New("give patterns of files, as in prefer:curated/*,news")
+		return errors.New("name patterns of files, as in prefer:curated/*,news")
 	default:
 		return errors.New("must be first, longest, max:COLUMN, min:COLUMN, prefer:GLOB,... or none")
 	}
@@ -381,7 +381,7 @@ const keepNone = "none"
 
 func checkGlob(glob string) error {
 	if glob == "" {
-		return errors.New("a pattern is empty")
+		return errors.New("a pattern is empty; remove the extra comma")
 	}
 	_, err := storage.Match(glob, "")
 	return err

@@ -2,6 +2,8 @@ package job
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -34,23 +36,25 @@ func (c *Cloud) CheckReached(inputs []string, output, temp string) error {
 		}
 	}
 	if output != "" && !strings.HasPrefix(output, bucketScheme) {
-		return unreached("--output "+output, "give a folder there, as in --output gs://BUCKET/out")
+		return unreached("--output "+output, "use a folder in a bucket, as in --output gs://BUCKET/out")
 	}
 	if temp != "" && !strings.HasPrefix(temp, bucketScheme) {
-		return unreached("--temp-dir "+temp, "give a folder there, or drop --temp-dir to have temporary files in the output folder")
+		return unreached("--temp-dir "+temp, "use a folder in a bucket, or drop --temp-dir to have temporary files in the output folder")
 	}
 	return nil
 }
 
 func unreached(what, instead string) error {
-	return Usage("--runner dataflow: %s is not in a bucket (gs://), and workers reach nothing else; %s", what, instead)
+	return Usage("--runner dataflow: %s is not in a bucket (gs://), and workers can read and write only buckets; %s", what, instead)
 }
 
 // CheckUnused returns a *UsageError for Dataflow options, which other runners do not support, except labels: schedulers
 // set them for any runner.
 func (c *Cloud) CheckUnused() error {
 	if _, labels := c.DataflowOption["labels"]; len(c.DataflowOption) > 1 || len(c.DataflowOption) == 1 && !labels {
-		return Usage("flags of Dataflow, such as --project and --staging-location, are given: add --runner dataflow, or drop them")
+		options := maps.Clone(c.DataflowOption)
+		delete(options, "labels")
+		return Usage("--%s is for Dataflow; add --runner dataflow, or drop the flags of Dataflow", slices.Min(slices.Collect(maps.Keys(options))))
 	}
 	return nil
 }

@@ -36,18 +36,18 @@ func Document(ctx context.Context, p *Plan, temp, answer, asked string) (key blo
 		if int64(len(places)) < found.Documents {
 			first = ", the first"
 		}
-		return 0, nil, Usage("%s: %d documents have this id%s: %s; give one of these places instead of the id", asked, found.Documents, first,
+		return 0, nil, Usage("%s: %d documents have this id%s: %s; name one of these places instead of the id", asked, found.Documents, first,
 			strings.Join(places, ", "))
 	case len(found.Rejected) == 1:
 		row := found.Rejected[0]
 		_, err := source.Text(ctx, inputs, p.Keys()(row.Source, row.Position), p.Reading())
 		if unreadable := (*codec.Error)(nil); errors.As(err, &unreadable) {
-			return 0, nil, Usage("%s: the record is unreadable: %w", asked, err)
+			return 0, nil, Usage("%s: unreadable record: %w", asked, err)
 		}
 		if err != nil {
 			return 0, nil, err
 		}
-		return 0, nil, Usage("%s: the document at byte %d of %s is not compared: %s", asked, row.Position, row.Source, strings.TrimSuffix(row.Reason+": "+row.Detail, ": "))
+		return 0, nil, Usage("%s: the document at byte %d of %s is not compared (%s)", asked, row.Position, row.Source, strings.TrimSuffix(row.Reason+": "+row.Detail, ": "))
 	case len(found.Keys) == 0:
 		unreadable, err := p.Unreadable(ctx, temp)
 		if err != nil {
@@ -60,9 +60,9 @@ func Document(ctx context.Context, p *Plan, temp, answer, asked string) (key blo
 		if len(found.Closest) > 0 {
 			var ids []string
 			for _, c := range found.Closest {
-				ids = append(ids, c.ID)
+				ids = append(ids, strconv.Quote(c.ID))
 			}
-			closest = "; the closest are " + strings.Join(ids, ", ")
+			closest = "; similar: " + strings.Join(ids, ", ")
 		}
 		return 0, nil, Usage("%s: no document has this id%s; check the id, and --id if ids are in another column%s", asked, closest, unreadable)
 	}

@@ -16,12 +16,12 @@ func OpenOutput(ctx context.Context, dir string, commands ...string) (*output.Fi
 	f, err := output.Open(ctx, dir)
 	if err != nil {
 		if is, failed := index.Is(ctx, dir); failed == nil && is {
-			return nil, Usage("%s is an index; give an output of %s", dir, of)
+			return nil, Usage("%s is an index; name an output of %s", dir, of)
 		}
 		return nil, err
 	}
 	if command := f.Run.Command(); !slices.Contains(commands, command) {
-		return nil, Usage("%s is an output of %s; give one of %s", dir, command, of)
+		return nil, Usage("%s was written by neardup %s; name an output of %s", dir, command, of)
 	}
 	return f, nil
 }

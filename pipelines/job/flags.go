@@ -170,9 +170,9 @@ type Remote struct {
 func (r *Remote) CheckRemote(by Runner) error {
 	switch runner := by.Traits(); {
 	case !runner.OnCluster && r.JobServer+r.Environment != "":
-		return Usage("--job-server and --environment are for jobs on a cluster: add --runner flink")
+		return Usage("--job-server and --environment are for jobs on a cluster; add --runner flink")
 	case !runner.REST && (len(r.FlinkOption) > 0 || r.FlinkREST != ""):
-		return Usage("--flink-option and --flink-rest are for jobs on Flink: add --runner flink")
+		return Usage("--flink-option and --flink-rest are for jobs on Flink; add --runner flink")
 	}
 	return nil
 }

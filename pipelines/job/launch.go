@@ -149,7 +149,7 @@ var stepPanicked = regexp.MustCompile(`(?s)panic(?:ked)?: (.*?)(?:\s+goroutine \
 type PanicError struct{ Value any }
 
 func (e *PanicError) Error() string {
-	return fmt.Sprintf("this is an error in neardup: %v; please report it with the log of the same command with -v", e.Value)
+	return fmt.Sprintf("this is an error in neardup: %v; run the same command with -v, and report the error with its log", e.Value)
 }
 
 // Panicked returns the error for a recovered panic, and logs its stack.

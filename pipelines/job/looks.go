@@ -155,16 +155,16 @@ func (l *looks) warnings(text []string, plain string, stripped bool) (all []stri
 		}
 		switch {
 		case c.figures.n*10 >= c.values*alikeLooks:
-			all = append(all, fmt.Sprintf("--text %s: %d of %d sampled values are numbers or dates, such as %s; give the column with the texts",
+			all = append(all, fmt.Sprintf("--text %s: %d of %d sampled values are numbers or dates, such as %s; name the column with the texts",
 				text[i], c.figures.n, c.values, c.figures.listed()))
 		case c.repeated.n*10 >= c.values*alikeLooks:
-			all = append(all, fmt.Sprintf("--text %s: %d of %d sampled values equal an earlier one, such as %s; if these are not the texts to compare, give the column with the texts",
+			all = append(all, fmt.Sprintf("--text %s: %d of %d sampled values equal an earlier one, such as %s; if these are not the texts to compare, name the column with the texts",
 				text[i], c.repeated.n, c.values, c.repeated.listed()))
 		}
 	}
 	way := "add --normalize strip-markup, which compares only visible text"
 	if plain == "files" {
-		way = "give --format html or xml, which compare only visible text"
+		way = "use --format html or xml, which compare only visible text"
 	}
 	if !stripped && l.markup.n > 1 && l.markup.n*10 >= l.texts*markupLooks {
 		all = append(all, fmt.Sprintf("%d of %d sampled texts begin like HTML or XML, such as %s: tags, styles and scripts count as text, so pages of one template "+

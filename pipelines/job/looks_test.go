@@ -25,7 +25,7 @@ func TestLooks(t *testing.T) {
 		want  []string   // a part of each warning, in order
 	}{
 		"texts":           {false, [][]string{column(100, prose)}, nil},
-		"numbers":         {false, [][]string{column(50, func(i int) string { return fmt.Sprintf("%d.5e3", i) })}, []string{`--text c0: 50 of 50 sampled values are numbers or dates, such as "0.5e3", "1.5e3", "2.5e3"; give`}},
+		"numbers":         {false, [][]string{column(50, func(i int) string { return fmt.Sprintf("%d.5e3", i) })}, []string{`--text c0: 50 of 50 sampled values are numbers or dates, such as "0.5e3", "1.5e3", "2.5e3"; name`}},
 		"timestamps":      {false, [][]string{column(20, func(i int) string { return fmt.Sprintf("2026-11-02T10:%02d:00.25Z", i) })}, []string{`"2026-11-02T10:00:00.25Z", "2026-11-02T10:01:00.25Z", "2026-11-02T10:02:00.25Z"`}},
 		"dates of mail":   {false, [][]string{column(20, func(i int) string { return fmt.Sprintf("Mon, %02d Nov 2026 10:00:00 +0100", i+1) })}, []string{"20 of 20"}},
 		"one in ten not":  {false, [][]string{column(20, func(i int) string { return map[bool]string{true: "unknown", false: fmt.Sprint(i)}[i%10 == 0] })}, []string{"18 of 20"}},
@@ -38,7 +38,7 @@ func TestLooks(t *testing.T) {
 		"second column":   {false, [][]string{column(20, prose), column(20, func(i int) string { return fmt.Sprint(i) })}, []string{"--text c1: 20 of 20"}},
 		"long":            {false, [][]string{column(20, func(int) string { return strings.Repeat("ö", 50) })}, []string{`such as "` + strings.Repeat("ö", 30) + `…"; if`}},
 		"HTML":            {false, [][]string{column(2, page)}, []string{`2 of 2 sampled texts begin like HTML or XML, such as "<!DOCTYPE html><title>0</title>", "<!DOCTYPE html><title>1</title>": tags, styles and scripts count as text, so pages of one template are near-duplicates; add --normalize strip-markup`}},
-		"HTML files":      {true, [][]string{column(2, page)}, []string{"; give --format html or xml"}},
+		"HTML files":      {true, [][]string{column(2, page)}, []string{"; use --format html or xml"}},
 		"some HTML":       {false, [][]string{append(column(18, prose), column(2, page)...)}, []string{"2 of 20"}},
 		"hardly any":      {false, [][]string{append(column(19, prose), column(2, page)...)}, nil},
 		"fragments":       {false, [][]string{column(5, func(i int) string { return fmt.Sprintf("<div class=x><p>%d</p></div>", i) })}, []string{"5 of 5"}},

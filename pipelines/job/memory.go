@@ -33,7 +33,7 @@ func (r *Running) Check(a *Asked) error {
 	kept, flowing := budget.Bytes, budget.Exchange()
 	switch elsewhere := r.Runner.Traits().WorkerMemory; {
 	case len(a.Inputs) == 0:
-		return Usage("no input: give files, folders or patterns, or --inputs-from")
+		return Usage("no input; name files, folders or patterns, or use --inputs-from")
 	case r.Workers < 0:
 		return Usage("--workers %d: must be at least 1, or 0 for the default", r.Workers)
 	case r.Workers > mostWorkers:
@@ -46,11 +46,11 @@ func (r *Running) Check(a *Asked) error {
 		return CheckPath("--temp-dir", r.TempDir)
 	}
 	if one := documentMemory(a.Texts.Shingle, vector.Weights(a.Weights), int64(a.MaxDocBytes)); one > kept+documentRoom {
-		return Usage("--max-doc-bytes %v: a document of this size may take %d bytes of memory, but the limit is %d (%s); give at least --memory %dMB, or a smaller --max-doc-bytes",
+		return Usage("--max-doc-bytes %v: a document of this size may take %d bytes of memory, but the limit is %d (%s); use at least --memory %dMB, or a smaller --max-doc-bytes",
 			a.MaxDocBytes, one, kept, budget.From, (one-documentRoom)/1_000_000+1)
 	}
 	if window := int64(a.MaxWindow); window > kept-flowing+documentRoom {
-		return Usage("--max-window %v: a file with such a window takes that much memory, besides intermediate data, but the limit is %d (%s); give at least --memory %dMB, or a smaller --max-window",
+		return Usage("--max-window %v: a file with such a window takes that much memory, besides intermediate data, but the limit is %d (%s); use at least --memory %dMB, or a smaller --max-window",
 			a.MaxWindow, kept, budget.From, 2*(window-documentRoom)/1_000_000+1)
 	}
 	return CheckPath("--temp-dir", r.TempDir)

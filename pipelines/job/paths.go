@@ -51,10 +51,12 @@ func Refused(err error) error {
 // another tool would interpret differently.
 func CheckPath(flag, path string) error {
 	switch {
+	case path == "-" && flag == "--temp-dir":
+		return Usage("--temp-dir -: temporary files need a folder; give a path (./- is a folder called -)")
 	case path == "-":
 		return Usage("%s -: results go to files, not to standard output; give a path (./- is a file or folder called -)", flag)
 	case path == "~" || strings.HasPrefix(path, "~/"):
-		return Usage("%[1]s %[2]s: only a shell replaces ~ with your home folder; leave out the quotes, or write the whole path (./%[2]s is below the working folder)", flag, path)
+		return Usage("%[1]s %[2]s: only a shell replaces ~ with your home folder; remove any quotes around the path, or write the whole path (./%[2]s is in the working folder)", flag, path)
 	}
 	if _, err := storage.At(path); err != nil {
 		return Usage("%s %w", flag, err)
@@ -71,7 +73,7 @@ func CheckOutputNotInInput(ctx context.Context, inputs []string, output string) 
 	}
 	input, err := inputAbove(ctx, output, inputs)
 	if err == nil && input != "" {
-		return Usage("the output %s is below the input %s, so the next run would read it; choose another", output, input)
+		return Usage("the output %s is inside the input %s, so the next run would read it; choose another --output", output, input)
 	}
 	return err
 }
@@ -80,7 +82,7 @@ func CheckOutputNotInInput(ctx context.Context, inputs []string, output string) 
 func OutputPath(path string) (string, error) {
 	path, err := storage.Resolve(path)
 	if errors.Is(err, fs.ErrInvalid) {
-		return "", Usage("%w; give another --output", err)
+		return "", Usage("%w; choose another --output", err)
 	}
 	return path, err
 }
@@ -91,7 +93,7 @@ func CheckTempNotInInput(ctx context.Context, inputs []string, temp string) erro
 	temp = storage.TempParent(temp)
 	input, err := inputAbove(ctx, temp, inputs)
 	if err == nil && input != "" {
-		return Usage("--temp-dir %s: temporary files there would be below the input %s and be read as input; give a folder elsewhere", temp, input)
+		return Usage("--temp-dir %s: temporary files there would be inside the input %s and be read as input; use a folder elsewhere", temp, input)
 	}
 	return err
 }
@@ -156,7 +158,7 @@ func CheckInputNotInOutput(paths iter.Seq[string], output, temp string) error {
 		}
 		_, inOutput := storage.Rel(output, path)
 		if _, inTemp := storage.Rel(temp, file); inOutput && !inTemp {
-			return Usage("the input %s is below the output %s, which would be replaced; choose another output", file, output)
+			return Usage("the input %s is inside the output %s, which would be replaced; choose another --output", file, output)
 		}
 	}
 	return nil
@@ -168,15 +170,15 @@ func noTemp(parent string, err error) error {
 	if cause := (*fs.PathError)(nil); errors.As(err, &cause) {
 		err = cause.Err
 	}
-	where, next := "--temp-dir "+parent, "give another folder"
+	where, next := "--temp-dir "+parent, "use another folder"
 	if parent == "" {
-		where, next = "temporary files in "+storage.TempParent(""), "give a folder with --temp-dir"
+		where, next = "temporary files in "+storage.TempParent(""), "name a folder with --temp-dir"
 	}
 	switch {
 	case failed:
 		return fmt.Errorf("%s: %w; %s", where, err, next)
 	case errors.Is(err, fs.ErrNotExist):
-		return Usage("%s: no such folder; make it, or %s", where, next)
+		return Usage("%s: no such folder; create it, or %s", where, next)
 	default:
 		return Usage("%s: %w; %s", where, err, next)
 	}

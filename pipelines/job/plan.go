@@ -166,7 +166,7 @@ func spoolStdin(ctx context.Context, in *Request, file string) error {
 		return nil
 	}
 	if in.Format == "" {
-		return Usage("cannot tell the format of standard input; give --format")
+		return Usage("cannot tell the format of standard input; use --format")
 	}
 	_, err := storage.WriteBelow(ctx, storage.Dir(file), file, func(w io.Writer) error {
 		_, err := io.CopyBuffer(struct{ io.Writer }{w}, Patient(ctx, in.Stdin), make([]byte, 1<<20)) // the capacity of a pipe
@@ -321,7 +321,7 @@ func planned(ctx context.Context, r Request, temp, stdin string) (*Plan, error) 
 	p.Encodings = sampled.Encodings
 	records.SortEncodings(p.Encodings)
 	if n := sampled.Unreadable; n > 0 {
-		p.Sampled = records.OfAll(n, n+sampled.Documents, "sampled records", "unreadable") + ", the first: " + sampled.Note
+		p.Sampled = records.OfAll(n, n+sampled.Documents, "sampled records", "unreadable") + "; the first is in " + sampled.Note
 	}
 	p.references = references.whole(references.Documents)
 	p.Documents = sampled.whole(sampled.Documents) + p.references
@@ -373,22 +373,22 @@ func (p *Plan) checkSample(sampled, references source.Sampled) (err error) {
 		return err
 	}
 	if p.NoColumn = sampled.NoColumn; len(p.NoColumn) > 0 && r.Strict && r.Limit == 0 {
-		return Usage("%s %s: no sampled document of these sources has this column: %s; %s", flag, strings.Join(texts, ", "+flag+" "), NoColumn(p.NoColumn), NameColumn)
+		return Usage("%s %s: no sampled document in these files has this column: %s; %s", flag, strings.Join(texts, ", "+flag+" "), NoColumn(p.NoColumn), NameColumn)
 	}
 	if err := checkID("--id", sampled, r.ID); err != nil {
 		return err
 	}
 	if sampled.MissingRank {
-		return notThere("--keep "+strings.Join(r.Keep, ", --keep "), r.Rank.Column(), sampled.RankColumns, ", or leave out --keep")
+		return notThere("--keep "+strings.Join(r.Keep, ", --keep "), r.Rank.Column(), sampled.RankColumns, ", or drop --keep")
 	}
 	if sampled.Encoding == "" || !r.Strict {
 		return nil
 	}
 	others := "leaves the other files as they are"
 	if strings.HasPrefix(sampled.Encoding, "utf-16") {
-		others = "decodes every file; leave others out with --exclude"
+		others = "decodes every file; exclude the others with --exclude"
 	}
-	return Usage("%s, and %s is most likely %s: read it with --encoding %s, or compare its bytes with --invalid-utf8 keep --shingle char:9; "+
+	return Usage("%s, and %s is most likely %s: read it with --encoding %s, or use --invalid-utf8 keep --shingle char:9 to compare its bytes; "+
 		"such texts are in %d of %d sampled files, and --encoding %[4]s %[7]s",
 		records.OfAll(sampled.NotUTF8, sampled.NotUTF8+sampled.Documents, "sampled texts", "not UTF-8"), sampled.Wrong, sampled.Encoding, sampled.Encoding, sampled.WrongFiles, sampled.Files, others)
 }
@@ -474,7 +474,7 @@ func meant(name string, columns []string) string {
 
 // checkPlain returns a *UsageError if columns are named and no record of the sample has any.
 func checkPlain(sampled source.Sampled, r *Request) error {
-	const none = "%s %s: there are no columns in format %s, whose documents are whole texts; leave out %[1]s, or give another --format"
+	const none = "%s %s: there are no columns in the %s format, whose documents are whole texts; drop %[1]s, or use another --format"
 	switch {
 	case sampled.Plain == "":
 		return nil
@@ -522,7 +522,7 @@ func checkMatched(sampled source.Sampled, rules []match.Rule, references bool) e
 const shownSources = 3
 
 // NameColumn says what to do about sources without a text column.
-const NameColumn = "name its column with another --text, or leave the source out with --exclude"
+const NameColumn = "add --text with the name of the text column, or exclude the file with --exclude"
 
 // NoColumn names the sources, with the number of their documents that have no text column.
 func NoColumn(sources []records.NoColumn) string {
@@ -554,7 +554,7 @@ func checkID(flag string, sampled source.Sampled, id string) error {
 	if !sampled.MissingID || id == "" || id == records.Default().ID {
 		return nil
 	}
-	return notThere(flag+" "+id, id, sampled.IDColumns, ", or leave out "+flag)
+	return notThere(flag+" "+id, id, sampled.IDColumns, ", or drop "+flag)
 }
 
 // notThere returns the *UsageError for flags that name a column that no record of the sample has. columns are those of
@@ -650,7 +650,7 @@ func (p *Plan) sample(ctx context.Context) (sets [][]uint64, different int, inpu
 	columns, _ := p.Request.Columns()
 	p.looks = looks.warnings(columns, inputs.Plain, p.Spec.Normalize.StripsMarkup())
 	if p.reading.Fields.Items && !several && inputs.Documents > 1 {
-		p.looks = append(p.looks, "--shingle item: each sampled document is one item; give a list column, or another --shingle")
+		p.looks = append(p.looks, "--shingle item: each sampled document is one item; name a list column, or use another --shingle")
 	}
 	if p.Listing.Inputs.References() > 0 && !p.keyed() {
 		references.Sampled, err = source.Sample(ctx, p.Listing.Inputs, true, p.reading, texts.add)
@@ -663,7 +663,7 @@ func (p *Plan) sample(ctx context.Context) (sets [][]uint64, different int, inpu
 
 // compared says in words what --same compares.
 var compared = map[copies.Same]string{
-	copies.Bytes: "the text", copies.Tokens: "the sequence of tokens", copies.Set: "the set of shingles",
+	copies.Bytes: "the text", copies.Tokens: "the sequence of tokens", copies.Set: "the shingle set",
 }
 
 // choose sets the number of bands and rows, or of pieces, from the distinct sets of a sample of documents.
@@ -703,7 +703,7 @@ func (p *Plan) choose(sets [][]uint64, documents int64) (err error) {
 		if r.Index != nil {
 			p.Choice.Reason = "bands and rows are those of the index"
 			if p.Choice.Percolates {
-				p.Choice.Reason = fmt.Sprintf("the bands and rows of the index give more than %v unrelated candidates per document; "+
+				p.Choice.Reason = fmt.Sprintf("with the bands and rows of the index, each document has more than %v false positives on average; "+
 					"create it again with a larger --expect, longer shingles or a higher threshold", lsh.MaxIndexedEdges)
 			}
 		}
@@ -793,7 +793,7 @@ func (p *Plan) shingleGroups() int {
 func (p *Plan) Warnings() (warnings []string) {
 	warn := func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) }
 	if skipped := p.Listing.Skipped; len(skipped) > 0 {
-		warn("skipped files in input folders: %d, such as %s; their names show another format, or none", len(skipped), skipped[0])
+		warn("%s skipped in input folders, such as %s, because their names show another format, or none", records.Plural(len(skipped), "file"), skipped[0])
 	}
 	// A few documents are compared at once, whatever their candidates, but users who set the bands learn of the effect.
 	if p.Choice.Percolates && (p.Documents > sets.MostSmallDocs || p.Request.Bands+p.Request.Pieces > 0) {
@@ -801,14 +801,14 @@ func (p *Plan) Warnings() (warnings []string) {
 	}
 	warnings = append(append(warnings, p.piecesWarnings()...), p.referenceWarnings()...)
 	for _, path := range p.Listing.Repeated {
-		warn("%s is named more than once and is read once", path)
+		warn("%s is named more than once, but neardup reads it once", path)
 	}
 	if links := p.Listing.Links; len(links) > 0 {
 		more := ""
 		if len(links) > 1 {
-			more = fmt.Sprintf(" (the first of %d such files)", len(links))
+			more = fmt.Sprintf("; this is the first of %d such files", len(links))
 		}
-		warn("%s is the same file as %s and is read once%s", links[0].Path, links[0].First, more)
+		warn("%s is the same file as %s, so neardup reads it once%s", links[0].Path, links[0].First, more)
 	}
 	if p.missing != "" {
 		warn("%s", p.missing)

@@ -117,7 +117,7 @@ func TestMissingID(t *testing.T) {
 	const page = "WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Target-URI: x\r\nContent-Length: 1\r\n\r\na\r\n\r\n"
 	for _, tt := range []struct{ name, content, id, want string }{
 		{"in.jsonl", `{"docid":1,"text":"a"}`, "doc_id", `--id doc_id: no sampled record has this column; the first record has "docid", "text"; did you mean "docid"?`},
-		{"in.jsonl", `{"docid":1,"text":"a"}`, "url", `--id url: no sampled record has this column; the first record has "docid", "text"; name one of these, or leave out --id`},
+		{"in.jsonl", `{"docid":1,"text":"a"}`, "url", `--id url: no sampled record has this column; the first record has "docid", "text"; name one of these, or drop --id`},
 		{"in.json", `[{"docid":1,"text":"a"}]`, "doc_id", `did you mean "docid"?`},
 		{"in.sgm", `<REUTERS TOPICS="NO" NEWID="7"><TEXT><BODY>a</BODY></TEXT></REUTERS>`, "NEWIT", `"TOPICS", "NEWID"; did you mean "NEWID"?`},
 		{"in.warc", page, "WARC-Target-URL", `"WARC-Type", "WARC-Target-URI", "Content-Length"; did you mean "WARC-Target-URI"?`},
@@ -152,11 +152,11 @@ func TestLinkWarning(t *testing.T) {
 	if err := os.WriteFile(file, []byte("text\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	for i, more := range []string{"", " (the first of 2 such files)", " (the first of 3 such files)"} {
+	for i, more := range []string{"", "; this is the first of 2 such files", "; this is the first of 3 such files"} {
 		if err := os.Symlink("b.txt", filepath.Join(root, fmt.Sprintf("c%d.txt", i))); err != nil {
 			t.Fatal(err)
 		}
-		want := filepath.Join(root, "c0.txt") + " is the same file as " + file + " and is read once" + more
+		want := filepath.Join(root, "c0.txt") + " is the same file as " + file + ", so neardup reads it once" + more
 		plan, err := NewPlan(t.Context(), requestOf(records.Input{Inputs: []string{root}, Format: "lines", Text: []string{"text"}}), t.TempDir())
 		if err != nil {
 			t.Fatal(err)
@@ -170,7 +170,7 @@ func TestLinkWarning(t *testing.T) {
 // TestSampledUnreadable: a plan says how many records of the sample are unreadable, and what to do about the first.
 func TestSampledUnreadable(t *testing.T) {
 	plan := planOf(t, "one\ncaf\xE9 et th\xE9 \xE0 la carte\n\xE9\n")
-	const want = "2 of 3 sampled records are unreadable, the first: in.txt at byte 4, invalid utf-8: byte 3 of the text (byte 7 of the file) is E9, which is not UTF-8; it may be windows-1252: read it with --encoding windows-1252"
+	const want = "2 of 3 sampled records are unreadable; the first is in in.txt at byte 4: invalid UTF-8: byte 3 of the text (byte 7 of the file) is E9, which is not UTF-8; it may be windows-1252: read it with --encoding windows-1252"
 	if !strings.HasPrefix(plan.Sampled, want) {
 		t.Errorf("%s\nwant %s", plan.Sampled, want)
 	}
@@ -343,8 +343,8 @@ func TestPlainColumns(t *testing.T) {
 		want     string
 	}{
 		{"a", "text", "id", ""},
-		{"a", "body", "id", `--text body: there are no columns in format files, whose documents are whole texts; leave out --text`},
-		{"a", "text", "key", `--id key: there are no columns in format files`},
+		{"a", "body", "id", `--text body: there are no columns in the files format, whose documents are whole texts; drop --text`},
+		{"a", "text", "key", `--id key: there are no columns in the files format`},
 		{"a in.jsonl", "body", "id", `--text body: no sampled record has this column; the first record has "text", "id"`},
 		{"a in.jsonl", "text", "key", `--id key: no sampled record has this column`},
 		{"a in.jsonl", "text", "id", ""},
@@ -455,7 +455,7 @@ func TestSampledCopies(t *testing.T) {
 		"":            {3, 2, ""},
 		copies.Bytes:  {0, 0, "method exact: one key, the hash of the text"},
 		copies.Tokens: {2, 2, "method exact: one key, the hash of the sequence of tokens"},
-		copies.Set:    {3, 2, "method exact: one key, the hash of the set of shingles"},
+		copies.Set:    {3, 2, "method exact: one key, the hash of the shingle set"},
 	} {
 		chosen := planOfCopies(t, lines, same).Chosen()
 		if chosen.Copies != want.alike || chosen.Symbols != want.symbols {

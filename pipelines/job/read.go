@@ -142,7 +142,7 @@ func Exceeded(ctx context.Context, temp string) *sink.ReadTotals {
 // NothingReadError ends a run that could not read a single record.
 type NothingReadError struct{ Reason string }
 
-func (e *NothingReadError) Error() string { return e.Reason + " give other input" }
+func (e *NothingReadError) Error() string { return e.Reason + " use a different input" }
 
 // Status returns the exit status.
 func (*NothingReadError) Status() int { return 4 }
@@ -166,7 +166,7 @@ func (p *Plan) Unreadable(ctx context.Context, temp string) (string, error) {
 	case sum.Unreadable == 0:
 		return "", nil
 	case sum.Unreadable == sum.Records:
-		return "", &NothingReadError{sum.String() + "; fix them, or"}
+		return "", &NothingReadError{sum.String() + "; fix the input, or"}
 	}
 	return sum.String(), nil
 }
@@ -265,7 +265,7 @@ func (p *Plan) CheckDictionary(ctx context.Context, temp string) error {
 	}
 	params := p.Signature(temp)
 	if err := params.Check(ctx); err != nil {
-		return Usage("--signature classic with %d bands of %d rows: %w; give fewer --bands and --rows, shorter shingles, or --signature fss", p.Choice.Bands, p.Choice.Rows, err)
+		return Usage("--signature classic with %d bands of %d rows: %w; use lower --bands and --rows, shorter shingles, or --signature fss", p.Choice.Bands, p.Choice.Rows, err)
 	}
 	return nil
 }

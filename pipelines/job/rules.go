@@ -38,22 +38,22 @@ const (
 
 // rules are checked in this order: values without effect before values out of bounds.
 var rules = []rule{
-	{field: "measure_recall", idle: by(Complete, "--method complete finds every near pair, so there is nothing to measure")},
-	{field: "measure_recall", idle: by(Exact, "--method exact looks for copies only, and finds them all")},
-	{field: "measure_recall", idle: without(output.Pairs, "it needs the table pairs")},
+	{field: "measure_recall", idle: by(Complete, "--method complete finds every near pair, so there is nothing to measure; drop --measure-recall")},
+	{field: "measure_recall", idle: by(Exact, "--method exact looks only for copies and finds them all, so there is nothing to measure; drop --measure-recall")},
+	{field: "measure_recall", idle: without(output.Pairs, "the flag needs the pairs table")},
 	{field: "drop_not_compared", idle: without(output.Corpus, "no corpus is written")},
-	{field: "max_removed", idle: without(output.Corpus, "it counts what is left in the corpus")},
+	{field: "max_removed", idle: without(output.Corpus, "the flag needs the corpus, whose documents it counts")},
 	{field: "same", idle: notBy(Exact, "only --method exact takes this flag; add the method, or drop the flag")},
 	{field: "pieces", idle: notBy(SimHash, "add --method simhash, which cuts signatures into pieces")},
 	{field: "compare", idle: by(Exact, "--method exact uses no measure; drop --compare or --method")},
-	{field: "compare", idle: measured(MinHash, Cosine, "--method minhash supports only jaccard; give --method simhash or complete")},
-	{field: "compare", idle: measured(MinHash, Overlap, "--method minhash supports only jaccard; give --method simhash or complete")},
+	{field: "compare", idle: measured(MinHash, Cosine, "--method minhash supports only jaccard; use --method simhash or complete")},
+	{field: "compare", idle: measured(MinHash, Overlap, "--method minhash supports only jaccard; use --method simhash or complete")},
 	{field: "compare", idle: measured(MinHash, Containment, "--method minhash supports only jaccard; drop --method")},
 	{field: "compare", idle: measured(SimHash, Containment, "--method simhash supports only cosine and overlap; drop --method")},
 	{field: "keep", named: true, idle: largerStays("--keep")},
 	{field: "protect", idle: largerStays("--protect")},
 	{field: "cluster", idle: largerStays("--cluster")},
-	{field: "compare", idle: measured(SimHash, Jaccard, "--method simhash supports only cosine and overlap; give one of these, or --method minhash")},
+	{field: "compare", idle: measured(SimHash, Jaccard, "--method simhash supports only cosine and overlap; use one of these, or --method minhash")},
 	{field: "against_text", idle: ofFields},
 	{field: "shingle", idle: ofFields},
 	{field: "normalize", idle: ofFields},
@@ -73,26 +73,26 @@ var rules = []rule{
 	{field: "bands", idle: by(Exact, "--method exact uses no bands; drop --bands or --method")},
 	{field: "rows", idle: by(Exact, "--method exact uses no bands; drop --rows or --method")},
 	{field: "signature", idle: by(Exact, "--method exact makes no signatures; drop --signature or --method")},
-	{field: "bands", idle: by(SimHash, "--method simhash cuts signatures into --pieces; drop --bands or --method")},
-	{field: "rows", idle: by(SimHash, "--method simhash cuts signatures into --pieces; drop --rows or --method")},
+	{field: "bands", idle: by(SimHash, "--method simhash cuts signatures into pieces (--pieces); drop --bands or --method")},
+	{field: "rows", idle: by(SimHash, "--method simhash cuts signatures into pieces (--pieces); drop --rows or --method")},
 	{field: "signature", idle: by(SimHash, "--method simhash has signatures of its own; drop --signature or --method")},
 	{field: "bits", idle: unsigned},
 	{field: "vectors", idle: unsigned},
 	{field: "weights", idle: func(a *Asked) string {
-		return where(a.OfSets(), "sets have no weights; give --compare cosine or overlap, or --method simhash")
+		return where(a.OfSets(), "sets have no weights; use --compare cosine or overlap, or --method simhash")
 	}},
 	{field: "normalize", idle: func(a *Asked) string {
 		return where(a.Texts.Shingle.Kind == shingle.Stop && a.Texts.Words != (wordstep.Steps{}), fmt.Sprintf(
-			"--shingle %v needs unchanged stop words; give --shingle word:%d, or drop %v", a.Shingle, a.Texts.Shingle.K, a.Texts.Words))
+			"--shingle %v needs unchanged stop words; use --shingle word:%d, or drop %v", a.Shingle, a.Texts.Shingle.K, a.Texts.Words))
 	}},
 	{field: "invalid_utf8", idle: func(a *Asked) string {
 		return where(a.Method != Exact && (a.Texts.Shingle.Kind == shingle.Word || a.Texts.Shingle.Kind == shingle.Stop), fmt.Sprintf(
-			"each byte that is not UTF-8 counts as a word, so --shingle %v makes unlike texts similar; give --encoding to decode the texts, or --shingle char:9", a.Shingle))
+			"each byte that is not UTF-8 counts as a word, so --shingle %v makes unrelated texts look similar; use --encoding to decode the texts, or --shingle char:9", a.Shingle))
 	}},
 	{field: "normalize", named: true, idle: func(a *Asked) string { return where(a.Normalize != "none", ofItems("--normalize")(a)) }},
 	{field: "min_words", idle: ofItems("--min-words")},
 	{field: "append", idle: withoutReferences},
-	{field: "append", idle: without(output.Removed, "the index takes the removed documents from the table removed")},
+	{field: "append", idle: without(output.Removed, "the index takes the removed documents from the removed table")},
 	{field: "against_text", idle: withoutReferences},
 	{field: "against_id", idle: withoutReferences},
 	{field: "limit", least: 1},
@@ -113,23 +113,23 @@ func ofItems(flag string) func(*Asked) string {
 
 // ofFields refuses flags about a text if no text is compared.
 func ofFields(a *Asked) string {
-	return where(a.Fields != nil, "without --text, the rules of --match are the whole comparison, by Jaccard similarity; give --text COLUMN, or drop this flag")
+	return where(a.Fields != nil, "without --text, documents are compared only by the rules of --match; add --text COLUMN, or drop this flag")
 }
 
 func largerStays(flag string) func(*Asked) string {
 	return func(a *Asked) string {
-		return where(a.Measure == Containment, "with --compare containment, the larger document of a pair stays; drop "+flag+" or --compare")
+		return where(a.Measure == Containment, "with --compare containment, the larger document of a pair is kept; drop "+flag+" or --compare")
 	}
 }
 
 // unruled refuses settings with which rules cannot be enforced.
 func unruled(a *Asked) string {
 	return cmp.Or(
-		where(a.Measure == Overlap, "SimHash signatures of any two documents share bits, even where a rule keeps the documents apart; give --compare cosine, or --method minhash"),
-		where(a.Texts.Shingle.Kind == shingle.Char32, fmt.Sprintf("hashes of 32 bits may be equal by chance where a rule keeps documents apart; give --shingle char:%d", a.Texts.Shingle.K)),
-		where(a.Method == Exact && match.Pairwise(a.Texts.Rules), "--method exact finds copies by one key, and supports only the rule equal; drop --method or this rule"),
-		where(a.MeasureRecall > 0 && match.Pairwise(a.Texts.Rules), "--measure-recall supports only the rule equal; drop --measure-recall or this rule"),
-		where(a.Cluster == Components, "a rule is about two documents, but --cluster components removes documents by chains of several; drop --cluster or this rule"))
+		where(a.Measure == Overlap, "rules cannot be used with SimHash signatures, because those of any two documents share bits, even if a rule forbids the pair; use --compare cosine, or --method minhash"),
+		where(a.Texts.Shingle.Kind == shingle.Char32, fmt.Sprintf("rules cannot be used with hashes of 32 bits, which may be equal by chance even if a rule forbids the pair; use --shingle char:%d", a.Texts.Shingle.K)),
+		where(a.Method == Exact && match.Pairwise(a.Texts.Rules), "--method exact finds copies by one key, and supports only the rule equal; drop --method or the other rules"),
+		where(a.MeasureRecall > 0 && match.Pairwise(a.Texts.Rules), "--measure-recall supports only the rule equal; drop --measure-recall or the other rules"),
+		where(a.Cluster == Components, "a rule applies to pairs, but --cluster components removes documents through chains of pairs; drop --cluster or this rule"))
 }
 
 func withoutReferences(a *Asked) string {
@@ -160,7 +160,7 @@ func without(part output.Part, why string) func(*Asked) string {
 }
 
 func unsigned(a *Asked) string {
-	return where(a.Family != signature.SimHash, "no SimHash signature is made; add --method simhash, or --compare overlap")
+	return where(a.Family != signature.SimHash, "this run computes no SimHash signatures; add --method simhash, or --compare overlap")
 }
 
 // checkRules returns a *UsageError for the first rule that is broken.
@@ -207,25 +207,25 @@ func (r *rule) bound(value reflect.Value, of int64) any {
 func (a *Asked) check() error {
 	switch {
 	case len(a.Text) == 0 && a.Fields == nil || slices.Contains(a.Text, ""):
-		return Usage("no text column: give --text COLUMN")
+		return Usage("no text column; use --text COLUMN")
 	case slices.Contains(a.AgainstText, ""):
-		return Usage("no text column: give --against-text COLUMN")
+		return Usage("no text column; use --against-text COLUMN")
 	case slices.Contains(a.Against, "-"):
 		return Usage("--against -: neardup reads it more than once; give a file")
 	case !(a.Recall > 0 && a.Recall <= 1): // also refuses NaN
 		return Usage("--recall %v: must be above 0 and below 1", a.Recall)
 	case a.Recall == 1:
-		return Usage("--recall 1: bands cannot guarantee every pair; give a recall below 1, such as 0.9999, or --method complete, which finds all")
+		return Usage("--recall 1: bands cannot guarantee that every pair is found; use a recall below 1, such as 0.9999, or --method complete, which finds all pairs")
 	case (a.Bands == 0) != (a.Rows == 0):
-		return Usage("--bands and --rows go together: give both, or only --recall")
+		return Usage("--bands and --rows go together; use both, or only --recall")
 	case len(a.Keep) == 0:
-		return Usage("no policy: give --keep, such as first")
+		return Usage("no policy; add --keep, such as --keep first")
 	case len(a.Write) == 0:
-		return Usage("nothing to write: give --write, any of %s", Listed(output.Parts()...))
+		return Usage("nothing to write; add --write with any of %s", Listed(output.Parts()...))
 	case a.Pieces < 0 || a.Pieces > a.Bits && a.Bits > 0:
 		return Usage("--pieces %d: must be between 1 and the number of bits, %d", a.Pieces, a.Bits)
 	case a.Compare == Cosine && a.Vectors == Sign && a.Pieces == 0 && a.Method == SimHash && a.AskedRecall:
-		return Usage("--recall %v: --vectors sign guarantees no recall for cosine; give --pieces, or --vectors normal", a.Recall)
+		return Usage("--recall %v: --vectors sign cannot guarantee a recall for cosine; use --pieces, or --vectors normal", a.Recall)
 	}
 	return nil
 }

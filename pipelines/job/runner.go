@@ -40,7 +40,7 @@ type Traits struct {
 	TaskBytes int64
 }
 
-const onCluster = "on a cluster it is set where the workers start (docs/flink.md)"
+const onCluster = "on a cluster, set the memory where you start the workers (docs/flink.md)"
 
 // runners has a row for each runner, in the order in which they are listed.
 var runners = []struct {
@@ -60,7 +60,7 @@ var runners = []struct {
 	{spark, Traits{Class: "SparkRunner", OnCluster: true, Stops: true, JobServer: true, WorkerMemory: onCluster}},
 	{dataflow, Traits{
 		Class: "DataflowRunner", OnCluster: true, Stops: true, OnlyBuckets: true,
-		WorkerMemory: "give --worker-machine-type, as in n2-highmem-8, or fewer threads (docs/dataflow.md)",
+		WorkerMemory: "use --worker-machine-type, as in n2-highmem-8, or fewer threads (docs/dataflow.md)",
 	}},
 	{portable, Traits{Class: "PortableRunner", OnCluster: true, Stops: true, JobServer: true, WorkerMemory: onCluster}},
 	{Prism, Traits{Class: "PrismRunner"}},
@@ -91,7 +91,7 @@ func (r Runner) Traits() Traits {
 // CheckHere returns a *UsageError for a runner on other machines, if a command must run on this one.
 func (r Runner) CheckHere(command string) error {
 	if r.Traits().OnCluster {
-		return Usage("--runner %s: %s runs on this machine; drop this flag", r, command)
+		return Usage("--runner %s: %s runs only on the local machine; drop this flag", r, command)
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func (r Runner) CheckAnswers(command, temp string) error {
 	case !runner.JobServer:
 		return r.CheckHere(command)
 	case temp == "":
-		return Usage("--runner %s: give --temp-dir, a folder that this machine and all workers reach", r)
+		return Usage("--runner %s: add --temp-dir with a folder that this machine and all workers reach", r)
 	}
 	return nil
 }

@@ -73,10 +73,11 @@ func (p *Plan) choosePieces(sets [][]uint64) error {
 	if err != nil {
 		return Usage("%w, or --method complete --compare %s, which finds every pair", err, r.Measure)
 	}
-	meet := fmt.Sprintf("%d pieces of %d-bit signatures give each document %s unrelated candidates", c.Count, c.Bits, rounded(c.BackgroundEdges))
+	meet := fmt.Sprintf("with %d-bit signatures in %s, each document has %s false positives on average",
+		c.Bits, records.Plural(c.Count, "piece"), rounded(c.BackgroundEdges))
 	switch {
 	case asked && c.Percolates:
-		return Usage("--recall %v: the necessary %s; give more --bits, a higher --threshold, or --method complete --compare %s, which finds every pair", r.Recall, meet, r.Measure)
+		return Usage("--recall %v: %s; use more --bits, a higher --threshold, or --method complete --compare %s, which finds every pair", r.Recall, meet, r.Measure)
 	case r.Pieces == 0 && !asked && c.Percolates:
 		p.Complete = true
 		p.Choice = lsh.Choice{ExpectedRecall: 1, Percolates: true,
@@ -86,7 +87,7 @@ func (p *Plan) choosePieces(sets [][]uint64) error {
 	p.Pieces = c.Pieces
 	p.Choice = lsh.Choice{ExpectedRecall: c.ExpectedRecall, BackgroundEdges: c.BackgroundEdges, Percolates: c.Percolates, Reason: meet}
 	if c.Percolates {
-		p.Choice.Reason += "; fewer, longer --pieces give fewer"
+		p.Choice.Reason += "; use fewer --pieces"
 	}
 	p.Choice.Signature = r.Bits
 	return nil
@@ -105,10 +106,10 @@ func (p *Plan) piecesWarnings() (warnings []string) {
 		return nil
 	}
 	if r.Pieces == 0 && !r.AskedRecall && p.Choice.ExpectedRecall < records.Default().Recall {
-		warnings = append(warnings, fmt.Sprintf("with the usual %[2]d pieces, a pair at the threshold is found only with probability %.5[1]f; give --recall, or --pieces", p.Choice.ExpectedRecall, p.Pieces.Count))
+		warnings = append(warnings, fmt.Sprintf("with the default of %[2]d pieces, a pair at the threshold is found with a probability of only %.5[1]f; use --recall, or --pieces", p.Choice.ExpectedRecall, p.Pieces.Count))
 	}
 	if r.Vectors == Sign && r.Measure == Cosine {
-		warnings = append(warnings, "the expected recall is that of --vectors normal; sign does not guarantee it for cosine")
+		warnings = append(warnings, "the expected recall is that of --vectors normal; --vectors sign does not guarantee it for cosine")
 	}
 	return warnings
 }

@@ -102,7 +102,7 @@ func TestPatient(t *testing.T) {
 
 // Users do not see Beam's words about a step that failed or panicked.
 func TestPipelineError(t *testing.T) {
-	const bug = "this is an error in neardup: index out of range [3]; please report it with the log of the same command with -v"
+	const bug = "this is an error in neardup: index out of range [3]; run the same command with -v, and report the error with its log"
 	for said, want := range map[string]string{
 		"while executing Process for Plan[s01]:\n\tcaused by:\nDoFn[UID:14, PID:e3, Name: x.fn] failed:\ndisk full": "disk full",
 		"DoFn[UID:1, PID:a, Name: x] failed:\nDoFn[UID:14, PID:e3, Name: y] failed:\ndisk full":                     "disk full",

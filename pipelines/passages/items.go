@@ -14,6 +14,7 @@ import (
 	"github.com/neardup/neardup/kernels/passage"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/records"
 	steps "github.com/neardup/neardup/transforms/passages"
 )
 
@@ -67,7 +68,7 @@ func (r *Job) readItems(ctx context.Context, temp string) error {
 		}
 	}
 	if most := params.MostWords(); found.Words > most {
-		return job.Usage("--against: the items have %d words, but there is room for only %d; give more --memory, or fewer "+
+		return job.Usage("--against: the items have %d words, but there is room for only %d; raise --memory, or use fewer "+
 			"items at a time", found.Words, most)
 	}
 	return r.warnOfItems(ctx, params)
@@ -77,11 +78,11 @@ func (r *Job) readItems(ctx context.Context, temp string) error {
 func (r *Job) warnOfItems(ctx context.Context, params steps.ItemParams) error {
 	found := r.record.Passages.Items
 	if found.Items == found.Short {
-		return job.Usage("--against: none of %d items has %d words in any column, so there is nothing to look for; give "+
+		return job.Usage("--against: none of %d items has at least %d words in any column, so there is nothing to look for; use "+
 			"other columns with --against-text", found.Items, min(passage.LeastItem, *r.config.Length))
 	}
 	if n := r.record.References.Unreadable; n > 0 {
-		r.warn("--against: unreadable records, not looked for: %d", n)
+		r.warn("--against: %s could not be read, and neardup does not look for them", records.Plural(n, "record"))
 	}
 	if found.Short == 0 {
 		return nil
@@ -94,8 +95,8 @@ func (r *Job) warnOfItems(ctx context.Context, params steps.ItemParams) error {
 	if int64(len(ids)) < found.Short {
 		names += ", …"
 	}
-	r.warn("--against: %d of %d items have fewer than %d words in every column, and are not looked for: %s", found.Short,
-		found.Items, min(passage.LeastItem, *r.config.Length), names)
+	r.warn("--against: neardup does not look for %s of %d, with fewer than %d words in every column: %s",
+		records.Plural(found.Short, "item"), found.Items, min(passage.LeastItem, *r.config.Length), names)
 	return nil
 }
 

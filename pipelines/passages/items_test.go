@@ -201,7 +201,7 @@ func TestSameBytesOfItems(t *testing.T) {
 func TestItemsThatCannotBeLookedFor(t *testing.T) {
 	for name, bench := range map[string]struct{ text, says string }{
 		"short": {"seven words are too few for it", "none of 1 items has 8 words"},
-		"large": {strings.Repeat("many words ", 700_000), "give more --memory"},
+		"large": {strings.Repeat("many words ", 700_000), "raise --memory"},
 	} {
 		file := filepath.Join(t.TempDir(), "bench.jsonl")
 		if err := os.WriteFile(file, fmt.Appendf(nil, "{\"text\":%q}\n", bench.text), 0o666); err != nil {

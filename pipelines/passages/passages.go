@@ -78,7 +78,7 @@ type Job struct {
 // New checks the config; the error is a *job.UsageError.
 func New(c Config) (*Job, error) {
 	if c.Whole != "" && c.Length != nil {
-		return nil, job.Usage("--whole %s: a line or paragraph may have any length; leave --length out", c.Whole)
+		return nil, job.Usage("--whole %s: a line or paragraph may have any length; drop --length", c.Whole)
 	}
 	if c.Length == nil {
 		usual := usualLength
@@ -112,25 +112,25 @@ func (c *Config) validate() (*job.Asked, error) {
 	case c.DropCovered != 0 && !(c.DropCovered > 0 && c.DropCovered <= 1):
 		return nil, job.Usage("--drop-covered %v: must be above 0 and at most 1", c.DropCovered)
 	case c.Whole != "" && len(c.Against) > 0:
-		return nil, job.Usage("--whole %s: with --against, neardup looks for runs of --length words; leave --whole out",
+		return nil, job.Usage("--whole %s: with --against, neardup looks for runs of --length words; drop --whole",
 			c.Whole)
 	case c.DropCovered != 0 && len(c.Against) > 0:
-		return nil, job.Usage("--drop-covered: with --against, neardup looks for items only; give --drop-contaminated, or " +
+		return nil, job.Usage("--drop-covered: with --against, neardup looks for items only; use --drop-contaminated, or " +
 			"leave --against out")
 	case len(c.Against) == 0 && (c.DropContaminated || c.ItemShare != usualShare):
-		return nil, job.Usage("--item-share and --drop-contaminated are for items: give them with --against")
+		return nil, job.Usage("--item-share and --drop-contaminated apply only to items; name the items with --against")
 	case !(c.ItemShare > 0 && c.ItemShare <= 1):
 		return nil, job.Usage("--item-share %v: must be above 0 and at most 1", c.ItemShare)
 	case c.DropContaminated && c.Cut != string(steps.None):
 		return nil, job.Usage("--drop-contaminated: --cut %s keeps these documents; drop one of these flags", c.Cut)
 	case asked.Texts.Normalize.JoinsWords():
 		return nil, job.Usage("--normalize %s: no-space joins all words into one, and passages are runs of words; "+
-			"leave no-space out", c.Normalize)
+			"drop no-space", c.Normalize)
 	case asked.Texts.Normalize.StripsMarkup() && (c.Cut != string(steps.None) || c.Whole != ""):
 		return nil, job.Usage("--normalize %s: in marked-up text, neardup finds only runs of words, and cutting one would "+
-			"cut tags, too; leave --whole and --cut out", c.Normalize)
+			"also cut tags; drop --whole or --cut", c.Normalize)
 	case c.Output == "" && !c.DryRun:
-		return nil, job.Usage("no output: give --output DIR")
+		return nil, job.Usage("no output; add --output DIR")
 	}
 	return asked, cmp.Or(c.Runner.CheckAnswers("passages", c.TempDir), c.Check(asked),
 		job.CheckPath("--output", c.Output), c.CheckRemote(c.Runner))
@@ -215,7 +215,7 @@ func (r *Job) makePlan(ctx context.Context, temp string) (err error) {
 	}
 	if r.cuts() {
 		if err := source.CheckEdits(ctx, r.plan.Listing.Inputs, r.plan.Reading()); err != nil {
-			return job.Usage("--cut %s: %w, or leave --cut out", r.config.Cut, err)
+			return job.Usage("--cut %s: %w, or drop --cut", r.config.Cut, err)
 		}
 	}
 	r.record.Input, r.record.References, r.record.Chosen = r.plan.Input(), r.plan.References(), r.plan.Chosen()
@@ -223,7 +223,7 @@ func (r *Job) makePlan(ctx context.Context, temp string) (err error) {
 	if !r.searches() {
 		r.record.Passages.PlannedBytes, r.record.Passages.MostBytes = r.chosen(), r.most()
 	} else if r.itemSplits() == 0 {
-		return job.Usage("--against %s: there is no file with items", strings.Join(r.config.Against, " "))
+		return job.Usage("--against %s: no file is left to read items from; name another file", strings.Join(r.config.Against, " "))
 	}
 	return r.checkSpace()
 }
@@ -286,10 +286,10 @@ type tooManyUnreadableError struct{ sink.ReadTotals }
 
 func (e *tooManyUnreadableError) Error() string {
 	if e.Whole > 0 {
-		return fmt.Sprintf("%d of %d records have no text column: %s; %s, or accept them with --max-rejected",
+		return fmt.Sprintf("%d of %d records have no text column: %s; %s, or raise --max-rejected",
 			e.Whole, e.Records, job.NoColumn(e.NoColumn), job.NameColumn)
 	}
-	return e.String() + "; fix them, or accept them with --max-rejected"
+	return e.String() + "; fix the input, or raise --max-rejected"
 }
 
 // Status returns the exit status.
@@ -342,7 +342,7 @@ func (r *Job) account(facts []blocks.Fact) error {
 		found.Documents, items.Dropped = counts[steps.CountContaminated], counts[steps.CountDropped]
 	}
 	if counts[steps.CountDocuments] == 0 && !r.asked.AllowEmpty {
-		return &job.NothingReadError{Reason: "no document has a word;"}
+		return &job.NothingReadError{Reason: "no document contains any words;"}
 	}
 	dropped := counts[steps.CountDropped]
 	if r.writes() && n.Corpus+n.Unreadable+dropped != n.Records {

@@ -577,8 +577,8 @@ func TestPlacesOfMarkup(t *testing.T) {
 // Formats and encodings that cannot be rewritten are refused, with advice; UTF-8 may have any of its names.
 func TestCutRefusesFormats(t *testing.T) {
 	for name, want := range map[string]string{
-		"page.html --encoding=utf-8":  "texts of the format html cannot be rewritten; convert the file to JSON Lines, or leave --cut out",
-		"in.lines --encoding=latin1":  "in UTF-8 only; convert the files (iconv -t UTF-8) and leave --encoding latin1 out, or leave --cut out",
+		"page.html --encoding=utf-8":  "texts in the html format cannot be rewritten; convert the file to JSON Lines, or drop --cut",
+		"in.lines --encoding=latin1":  "in UTF-8 only; convert the files (iconv -t UTF-8) and drop --encoding latin1, or drop --cut",
 		"in.lines --encoding=detect":  "leave --encoding detect out",
 		"in.lines --encoding=UTF8":    "",
 		"in.files --encoding=unicode": "leave --encoding unicode out",

@@ -19,15 +19,15 @@ import (
 func (c *Config) openIndex(ctx context.Context) (*job.Asked, *index.Index, error) {
 	switch {
 	case c.File == "":
-		return nil, nil, job.Usage("--against %s: give the text to look for with --file FILE (- is standard input)",
+		return nil, nil, job.Usage("--against %s: name a file with the text to look for, --file FILE (- is standard input)",
 			c.Against)
 	case len(c.Inputs) > 0:
-		return nil, nil, job.Usage("--against %s and an input conflict: give one", c.Against)
+		return nil, nil, job.Usage("--against %s and an input cannot be used together; use one", c.Against)
 	}
 	ofRuns := records.Fields(records.Default())
 	for _, name := range c.Given {
 		if ofRuns[name].IsValid() && name != "against" || name == "output" || name == "sort" {
-			return nil, nil, job.Usage("--against %s: the index says what is compared, and how; drop --%s", c.Against,
+			return nil, nil, job.Usage("--against %s: the index determines what is compared and how; drop --%s", c.Against,
 				strings.ReplaceAll(name, "_", "-"))
 		}
 	}
@@ -40,7 +40,7 @@ func (c *Config) openIndex(ctx context.Context) (*job.Asked, *index.Index, error
 	}
 	if !x.HasKeys() {
 		return nil, nil, job.Usage("--against %s: the index has no keys to find documents by; "+
-			"only --method minhash makes them", c.Against)
+			"create it with --method minhash", c.Against)
 	}
 	asked, err := dedup.AskedOf(x)
 	return asked, x, err

@@ -75,16 +75,16 @@ func (b *Buckets) asked() bool { return b.Signature != nil || b.Bands != 0 || b.
 // checkIdle returns a *job.UsageError for flags that have no effect if all documents are compared. If signatures are
 // compared, the seed has one.
 func (b *Buckets) checkIdle(signed bool) error {
-	const instead = "is for the search by buckets, but all documents are compared"
+	const instead = "applies only to a search by buckets, but this query compares all documents"
 	switch {
 	case b.Threshold != nil:
-		return job.Usage("--threshold %[1]v %[2]s; give --min-similarity %[1]v to list only documents at least that "+
+		return job.Usage("--threshold %[1]v %[2]s; use --min-similarity %[1]v to list only documents at least that "+
 			"similar, or --signature fss to search by buckets", *b.Threshold, instead)
 	case b.Recall != nil:
-		return job.Usage("--recall %v %s, so that none is missed; drop this flag, or give --signature fss to search by "+
+		return job.Usage("--recall %v %s, so that none is missed; drop this flag, or use --signature fss to search by "+
 			"buckets", *b.Recall, instead)
 	case b.Seed != nil && !signed:
-		return job.Usage("--seed %d %s; drop this flag, or give --signature fss to search by buckets", *b.Seed, instead)
+		return job.Usage("--seed %d %s; drop this flag, or use --signature fss to search by buckets", *b.Seed, instead)
 	}
 	return nil
 }
@@ -127,22 +127,22 @@ func Vars() map[string]string {
 func (c *Config) validate() (*job.Asked, error) {
 	switch {
 	case c.Of == "" && c.File == "":
-		return nil, job.Usage("nothing to look for: give --of ID, or a text with --file FILE (- is standard input)")
+		return nil, job.Usage("nothing to look for; use --of ID, or --file FILE for a text (- is standard input)")
 	case c.Of != "" && c.File != "":
-		return nil, job.Usage("--of and --file conflict: give one")
+		return nil, job.Usage("--of and --file cannot be used together; use one")
 	case c.File == "-" && slices.Contains(c.Inputs, "-"):
 		return nil, job.Usage("standard input is both an input and --file; give one of them as a file")
 	case len(c.Match) > 0 || c.MatchNumbers:
-		return nil, job.Usage("--match: query ranks documents by similarity and knows no rules; " +
+		return nil, job.Usage("--match: query ranks documents by similarity and does not support rules; " +
 			"run dedup FILE --against FILES with this --match")
 	case c.Sort == byEstimate && !c.byBuckets():
-		return nil, job.Usage("--sort estimate: nothing is estimated if all documents are compared; give --signature, " +
+		return nil, job.Usage("--sort estimate: nothing is estimated if all documents are compared; use --signature, " +
 			"or drop --sort")
 	case c.Sort == byEstimate && c.MinSimilarity != nil:
-		return nil, job.Usage("--sort estimate and exact --min-similarity conflict: give one")
+		return nil, job.Usage("--sort estimate and --min-similarity, which needs exact similarities, cannot be used together; use one")
 	case c.Method == job.SimHash && c.Compare == job.Jaccard:
-		return nil, job.Usage("--compare jaccard: --method simhash supports only cosine and overlap; give one of " +
-			"these, or leave out --method")
+		return nil, job.Usage("--compare jaccard: --method simhash supports only cosine and overlap; use one of " +
+			"these, or drop --method")
 	case c.asked() && (c.Method == job.SimHash || c.Compare != "" && c.Compare != job.Jaccard):
 		return nil, job.Usage("--signature, --bands and --rows are for sets: with --compare %s, all documents are compared, "+
 			"or, with --method simhash --pieces, only those that share a piece", cmp.Or(c.Compare, job.Overlap))
@@ -261,7 +261,7 @@ func (c *Config) checkOutput(ctx context.Context) error {
 	}
 	there, err := storage.Exists(ctx, c.Output)
 	if err == nil && there {
-		return &job.OutputExistsError{Reason: c.Output + " already exists; give another --output"}
+		return &job.OutputExistsError{Reason: c.Output + " already exists; choose another --output"}
 	}
 	return err
 }
@@ -329,7 +329,7 @@ func (r *Job) textOfFile(ctx context.Context) (text []byte, err error) {
 		return nil, err
 	}
 	if int64(len(content)) > most {
-		return nil, job.Usage("--file %s: larger than --max-doc-bytes %d", r.config.File, int64(r.config.MaxDocBytes))
+		return nil, job.Usage("--file %s: the text is larger than --max-doc-bytes %d; raise the limit", r.config.File, int64(r.config.MaxDocBytes))
 	}
 	if text, err = r.plan.Reading().Text(content); err != nil {
 		return nil, job.Usage("--file %s: %w", r.config.File, err)
@@ -340,11 +340,11 @@ func (r *Job) textOfFile(ctx context.Context) (text []byte, err error) {
 // fits returns a *job.UsageError if the text that a flag names is not compared.
 func (r *Job) fits(named string, text []byte) error {
 	if int64(len(text)) > int64(r.config.MaxDocBytes) || r.plan.Spec.TooLarge(text) {
-		return job.Usage("%s: larger than --max-doc-bytes %d", named, int64(r.config.MaxDocBytes))
+		return job.Usage("%s: the text is larger than --max-doc-bytes %d; raise the limit", named, int64(r.config.MaxDocBytes))
 	}
 	if least := r.config.MinWords; least > 0 {
 		if words := len(r.plan.Spec.OfWords().New().Tokenise(text)); words < least {
-			return job.Usage("%s: the text is not compared: it has %d words; lower --min-words %d", named, words, least)
+			return job.Usage("%s: the text is not compared, because it has %s; lower --min-words (now %d)", named, records.Plural(words, "word"), least)
 		}
 	}
 	return nil
@@ -434,7 +434,7 @@ func (r *Job) query(ctx context.Context, key blocks.Key, text []byte) (query nea
 	}
 	query = nearest.Query{Key: key, Features: features(r.plan.Spec.New().Shingles(nil, text))}
 	if len(query.Features) == 0 {
-		return query, job.Usage("%s: the text has no token, so nothing resembles it", r.answer.Of)
+		return query, job.Usage("%s: the text has no tokens, so nothing resembles it", r.answer.Of)
 	}
 	if r.config.byBuckets() {
 		signing := r.plan.Signature(r.temp)

@@ -227,13 +227,13 @@ func TestDefaultsOfBuckets(t *testing.T) {
 // Flags without effect are refused, and the message says what to give.
 func TestRefusals(t *testing.T) {
 	for flags, want := range map[string]string{
-		"-t0.7":           "give --min-similarity 0.7",
-		"--recall=0.9":    "give --signature fss",
-		"--seed=0":        "give --signature fss",
-		"--sort=estimate": "give --signature",
-		"--rows=2":        "give both",
-		"--bands=2":       "give both",
-		"--signature=fss --sort=estimate --min-similarity=0.5": "give one",
+		"-t0.7":           "use --min-similarity 0.7",
+		"--recall=0.9":    "use --signature fss",
+		"--seed=0":        "use --signature fss",
+		"--sort=estimate": "use --signature",
+		"--rows=2":        "use both",
+		"--bands=2":       "use both",
+		"--signature=fss --sort=estimate --min-similarity=0.5": "use one",
 	} {
 		_, err := run(t, append(strings.Fields(flags), pages, "--of=osx/as")...)
 		if usage := (*job.UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), want) {

@@ -161,13 +161,13 @@ func TestNearestVectorsAndSignatures(t *testing.T) {
 // Wrong settings of SimHash are refused, and the message says what to give.
 func TestRefusalsOfSimHash(t *testing.T) {
 	for flags, want := range map[string]string{
-		"--method=simhash --compare=jaccard":                                 "supports only cosine and overlap; give one of these",
+		"--method=simhash --compare=jaccard":                                 "supports only cosine and overlap; use one of these",
 		"--method=simhash --signature=fss":                                   "--pieces, only those that share a piece",
 		"--compare=cosine --bands=2 --rows=2":                                "all documents are compared",
 		"--compare=overlap --pieces=4":                                       "--pieces 4: add --method simhash",
-		"--compare=cosine --bits=64":                                         "no SimHash signature is made",
-		"--vectors=sign":                                                     "no SimHash signature is made",
-		"--weights=tf":                                                       "sets have no weights; give --compare cosine or overlap",
+		"--compare=cosine --bits=64":                                         "computes no SimHash signatures",
+		"--vectors=sign":                                                     "computes no SimHash signatures",
+		"--weights=tf":                                                       "sets have no weights; use --compare cosine or overlap",
 		"--method=simhash --compare=cosine --seed=3":                         "--seed 3",
 		"--method=simhash --recall=.9":                                       "--recall 0.9",
 		"--method=simhash --bits=9 --pieces=10":                              "number of bits, 9",

@@ -17,7 +17,7 @@ func Passages(ctx context.Context, c Config) (*records.PassagesOf, error) {
 		return nil, err
 	}
 	if finished.Run.Passages.Items != nil {
-		return nil, job.Usage("%s has no passages to show; see its table contaminated: neardup export %[1]s --format csv",
+		return nil, job.Usage("%s has no passages to show; see its contaminated table: neardup export %[1]s --format csv",
 			c.Output)
 	}
 	s := &show{Config: c, f: finished}
@@ -29,8 +29,8 @@ func Passages(ctx context.Context, c Config) (*records.PassagesOf, error) {
 		return nil, err
 	}
 	if row == nil {
-		return nil, job.Usage("no document with a passage is called %s; "+
-			"give an id, or a place SOURCE@POSITION, as in the table coverage", c.Document)
+		return nil, job.Usage("no document with a passage has the id %q; "+
+			"give an id, or a place SOURCE@POSITION, as listed in the coverage table", c.Document)
 	}
 	found := &records.PassagesOf{Coverage: *row}
 	for p, err := range output.Rows[records.Passage](ctx, finished, output.Passages) {

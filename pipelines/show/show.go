@@ -57,7 +57,7 @@ func Cluster(ctx context.Context, c Config) (*records.Cluster, error) {
 	s := &show{Config: c, f: finished, found: records.Cluster{Threshold: finished.Run.Parameters.Threshold,
 		Members: []records.Member{}}}
 	if !s.has(output.Clusters) {
-		return nil, job.Usage("%s has no table clusters: run dedup again, and name it in --write", c.Output)
+		return nil, job.Usage("%s has no clusters table; run dedup again with clusters in --write", c.Output)
 	}
 	if err := s.look(ctx); err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func (s *show) ambiguous(documents int, places []string) error {
 	if len(places) < documents {
 		first = ", the first"
 	}
-	return job.Usage("%d documents have the id %s%s: %s; give one of these instead of the id", documents, s.Document,
+	return job.Usage("%d documents have the id %q%s: %s; name one of these instead of the id", documents, s.Document,
 		first, strings.Join(places, ", "))
 }
 
@@ -321,7 +321,7 @@ func (s *show) text(ctx context.Context, at place) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	warning := at.source + " was modified after the run began; the texts in it may not be those that were compared"
+	warning := at.source + " was modified after the run began; the texts in it may not be those that were compared; run dedup again to be sure"
 	if info.Modified.After(s.f.Run.Started) && !slices.Contains(s.found.Warnings, warning) {
 		s.found.Warnings = append(s.found.Warnings, warning)
 	}
@@ -402,7 +402,7 @@ func (s *show) inCorpus(ctx context.Context) error {
 			nearest = nearer(s.Document, nearest, doc.id)
 		}
 		if found > 1 {
-			return job.Usage("%d documents have the id %s, and are in no cluster; they are in %s", found, s.Document,
+			return job.Usage("%d documents have the id %q, and are in no cluster; they are in %s", found, s.Document,
 				strings.Join(slices.Compact(files), ", "))
 		}
 		if found == 1 {
@@ -419,9 +419,9 @@ func (s *show) inCorpus(ctx context.Context) error {
 	}
 	hint := "; no id resembles it"
 	if len(nearest) > 0 {
-		hint = "; the nearest is " + nearest[0]
+		hint = "; the most similar id is " + strconv.Quote(nearest[0])
 	}
-	return job.Usage("no document of %s is called %s%s; give an id, or a place SOURCE@POSITION, as in the tables",
+	return job.Usage("no document in %s has the id %q%s; give an id, or a place SOURCE@POSITION, as listed in the output tables",
 		searched, s.Document, hint)
 }
 

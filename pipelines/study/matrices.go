@@ -34,8 +34,8 @@ func (r *Job) matrices(ctx context.Context) (*records.StudyMatrices, error) {
 		}
 	}
 	if len(compared) > mostColumns || shingles > mostShingles {
-		return nil, job.Usage("--show-matrices: the input has %d documents with %d shingles, but at most %d with %d are "+
-			"shown: give fewer (--limit %d) or shorter documents, or --unit word",
+		return nil, job.Usage("--show-matrices: the input has %d documents with %d shingles, but at most %d documents "+
+			"with %d shingles can be shown; use fewer (--limit %d) or shorter documents, or --unit word",
 			len(compared), shingles, mostColumns, mostShingles, mostColumns)
 	}
 	var texts [][]byte
@@ -53,8 +53,8 @@ func (r *Job) matrices(ctx context.Context) (*records.StudyMatrices, error) {
 	}
 	functions, err := classic.New(r.config.Bands*r.config.Rows, uint64(len(m.Shingles)), r.plan.Request.Seed)
 	if err != nil {
-		return nil, job.Usage("--show-matrices with %d bands of %d rows: %w; give fewer --bands and --rows, or shorter "+
-			"shingles", r.config.Bands, r.config.Rows, err)
+		return nil, job.Usage("--show-matrices with %s of %s: %w; use lower --bands and --rows, or shorter shingles",
+			records.Plural(r.config.Bands, "band"), records.Plural(r.config.Rows, "row"), err)
 	}
 	m.Functions = written(functions, r.config.Bands*r.config.Rows, len(m.Shingles))
 	sign(m)

@@ -74,7 +74,7 @@ func (c *Config) spec() (records.Spec, error) {
 // validate returns a *job.UsageError if the settings are wrong.
 func (c *Config) validate() error {
 	if len(c.K) == 0 {
-		return job.Usage("--k: give a size of shingles, such as --k 5,7,9")
+		return job.Usage("--k: name a shingle size, such as --k 5,7,9")
 	}
 	if err := job.CheckPath("--output", c.Output); err != nil {
 		return err
@@ -99,15 +99,15 @@ func (c *Config) validate() error {
 	}
 	switch {
 	case len(names) > mostSettings:
-		return job.Usage("%d settings are too many (maximum: %d); give fewer values of --k or --vary", len(names), mostSettings)
+		return job.Usage("%d settings are too many (maximum: %d); use fewer values of --k or --vary", len(names), mostSettings)
 	case c.Output == "" && c.Replaces():
-		return job.Usage("--overwrite: there is no folder to write to; give --output")
+		return job.Usage("--overwrite: there is no folder to write to; add --output")
 	case slices.Contains(c.Inputs, "-") && len(c.Signatures) > 0:
-		return job.Usage("--signatures reads the input again, but standard input can be read only once: give a file")
+		return job.Usage("--signatures reads the input again, but standard input can be read only once; give a file")
 	case slices.Contains(c.Inputs, "-") && c.ShowMatrices:
-		return job.Usage("--show-matrices reads the input again, but standard input can be read only once: give a file")
+		return job.Usage("--show-matrices reads the input again, but standard input can be read only once; give a file")
 	case c.Bands < 1 || c.Rows < 1 || c.Bands > mostValues || c.Rows > mostValues/c.Bands:
-		return job.Usage("--bands %d, --rows %d: must be at least 1, and their product at most %d", c.Bands, c.Rows, mostValues)
+		return job.Usage("--bands %d, --rows %d: both must be at least 1, and their product must be at most %d", c.Bands, c.Rows, mostValues)
 	}
 	return c.Runner.CheckHere("study")
 }
@@ -195,7 +195,7 @@ func (r *Job) do(ctx context.Context) (*records.Study, error) {
 }
 
 func tooMany(documents int64) error {
-	return job.Usage("%d documents have %d pairs, but study takes at most %d: give fewer files, or --limit %d for the first documents; neardup dedup has no such limit",
+	return job.Usage("%d documents have %d pairs, but study takes at most %d; name fewer files, or use --limit %d to read only the first documents; neardup dedup has no such limit",
 		documents, documents*(documents-1)/2, mostPairs, mostDocuments)
 }
 

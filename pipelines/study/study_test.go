@@ -335,7 +335,7 @@ func TestTooMany(t *testing.T) {
 			}
 			continue
 		}
-		if usage := (*job.UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), "study takes at most 1000000: give fewer files, or --limit 1414") {
+		if usage := (*job.UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), "study takes at most 1000000; name fewer files, or use --limit 1414") {
 			t.Errorf("%d documents: %v", n, err)
 		}
 	}
@@ -357,15 +357,15 @@ func TestUsage(t *testing.T) {
 	input := files(t, texts)
 	there := files(t, texts)
 	for want, args := range map[string][]string{
-		"give a size of shingles":              {"--k="},
+		"name a shingle size":                  {"--k="},
 		"--k 0: must be between 1 and 1000":    {"--k=0"},
 		"give each value once":                 {"--k=5,5"},
 		"use one of da, de, en":                {"--language=xx"},
 		"--signatures 2048: must be between":   {"--signatures=2048"},
 		"was not written by neardup":           {"-o", there},
 		"there is no folder to write to":       {"--overwrite"},
-		"below the input":                      {"-o", filepath.Join(input, "out")},
-		"runs on this machine":                 {"--runner=flink"},
+		"inside the input":                     {"-o", filepath.Join(input, "out")},
+		"runs only on the local machine":       {"--runner=flink"},
 		"standard input can be read only once": {"-", "--signatures=16"},
 		"settings are too many (maximum: 512)": {"--k=1,2,3,4,5,6,7,8,9", "--vary=case,punctuation,replicas"},
 	} {

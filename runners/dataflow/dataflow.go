@@ -133,7 +133,7 @@ type LeftError struct {
 }
 
 func (e *LeftError) Error() string {
-	text := fmt.Sprintf("the Dataflow job %s continues", e.Job)
+	text := fmt.Sprintf("Dataflow job %s continues", e.Job)
 	if e.err != nil {
 		return e.err.Error() + "; " + text
 	}

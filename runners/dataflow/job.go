@@ -205,7 +205,7 @@ func (j *job) wait(ctx context.Context) (*remote.Result, error) {
 		case ctx.Err() != nil && interrupt:
 			continue
 		case err != nil:
-			return nil, &LeftError{Job: j.job, err: fmt.Errorf("lost sight of the job: %w", err)}
+			return nil, &LeftError{Job: j.job, err: fmt.Errorf("lost contact with the job: %w", err)}
 		case terminal(j.state):
 			return j.ended(ctx)
 		case !until.IsZero() && time.Now().After(until):
@@ -319,7 +319,7 @@ func (j *job) ended(ctx context.Context) (*remote.Result, error) {
 	case j.state == "JOB_STATE_FAILED":
 		return nil, j.explain()
 	default:
-		return nil, fmt.Errorf("the Dataflow job %s did not run to its end: it is %s; see %s",
+		return nil, fmt.Errorf("Dataflow job %s did not finish: it is %s; see %s",
 			j.job.ID, j.state, j.job.Show())
 	}
 }

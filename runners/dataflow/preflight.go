@@ -61,16 +61,16 @@ func Arch(machineType string) string {
 func (o *Options) Check() error {
 	switch {
 	case o.Project == "":
-		return errors.New("no project: give the id of the one that pays, as in --project my-project; gcloud config get " +
+		return errors.New("no project; give the id of the project to bill, as in --project my-project; gcloud config get " +
 			"project prints yours")
 	case o.Region == "":
-		return errors.New("no region: give one near the data, as in --region europe-west1; gcloud compute regions list " +
+		return errors.New("no region; use one near the data, as in --region europe-west1; gcloud compute regions list " +
 			"prints all")
 	case !regionName.MatchString(o.Region):
 		return fmt.Errorf("region %q: not the name of a region, such as europe-west1; gcloud compute regions list prints all",
 			o.Region)
 	case o.Staging == "":
-		return errors.New("no staging location: give a folder in a bucket, as in --staging-location gs://BUCKET/staging; " +
+		return errors.New("no staging location; use a folder in a bucket, as in --staging-location gs://BUCKET/staging; " +
 			"gcloud storage buckets create gs://BUCKET --location " + o.Region + " makes one")
 	case o.Name != "" && (!jobName.MatchString(o.Name) || len(o.Name) > 1024):
 		return fmt.Errorf("job name %q: use only lower-case letters, digits and hyphens; begin with a letter, and end with "+
@@ -87,7 +87,7 @@ func (o *Options) Check() error {
 	}
 	for key, value := range o.Labels {
 		if !isLabelKey(key) || !isLabel(value) {
-			return fmt.Errorf("label %s=%s: use only lower-case letters, digits, _ and -, at most 63; begin the key with a "+
+			return fmt.Errorf("label %s=%s: use only lower-case letters, digits, _ and -, at most 63 in the key and in the value; begin the key with a "+
 				"letter",
 				key, value)
 		}
@@ -153,7 +153,7 @@ func (s *Service) probe(ctx context.Context) error {
 		return err
 	}
 	if o.Update && len(found) == 0 {
-		return fmt.Errorf("there is no running job %s to replace: give its --job-name, or drop --update", o.Name)
+		return fmt.Errorf("no job named %s is running; give the --job-name of the job to replace, or drop --update", o.Name)
 	}
 	if o.Update {
 		s.replaces = found[0].Id
@@ -161,8 +161,8 @@ func (s *Service) probe(ctx context.Context) error {
 	}
 	if len(found) > 0 {
 		j := Job{Project: o.Project, Region: o.Region, Name: o.Name, ID: found[0].Id}
-		return fmt.Errorf("a job named %s is already running, %s, and Dataflow does not run a second one: wait for it, "+
-			"give another --job-name, or stop it: gcloud dataflow jobs cancel %s --project %s --region %s",
+		return fmt.Errorf("a job named %s is already running, %s, and Dataflow does not run two jobs of one name; wait "+
+			"for it, use another --job-name, or stop it with gcloud dataflow jobs cancel %s --project %s --region %s",
 			o.Name, j.ID, j.ID, j.Project, j.Region)
 	}
 	return nil

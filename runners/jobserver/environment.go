@@ -48,11 +48,11 @@ func ParseEnvironment(text string) (Environment, error) {
 		e.Config = string(command)
 	case kind == "process" && json.Unmarshal([]byte(config), &process) == nil && process.Command != "":
 	case kind == "process":
-		return e, fmt.Errorf("%q: give the boot program by its absolute path on the workers' machines, as in "+
+		return e, fmt.Errorf("%q: name the absolute path of the boot program on the workers' machines, as in "+
 			"process:/opt/neardup/boot, or as JSON such as {\"command\":\"/opt/neardup/boot\"}", text)
 	case kind == "external":
 		if _, _, err := net.SplitHostPort(config); err != nil {
-			return e, fmt.Errorf("%q: give the worker pool's address, as in external:localhost:50000", text)
+			return e, fmt.Errorf("%q: name the worker pool's address, as in external:localhost:50000", text)
 		}
 	default:
 		return e, fmt.Errorf("%q is unknown; use loopback, process:COMMAND, external:HOST:PORT or docker:IMAGE", text)

@@ -31,8 +31,8 @@ func fewBuffers(said []string) string {
 	}
 	required, available, total, size := n[1], n[2], n[3], n[4]
 	mib := func(buffers int) int { return (buffers*size + 1<<20 - 1) >> 20 }
-	return fmt.Sprintf("a task manager has too little network memory: %d buffers of %d bytes are required and %d of %d "+
-		"are free; set taskmanager.memory.network.min and taskmanager.memory.network.max to %dm, or give fewer --workers "+
+	return fmt.Sprintf("a task manager has too little network memory: %d buffers of %d bytes are required, but only %d of %d "+
+		"are free; set taskmanager.memory.network.min and taskmanager.memory.network.max to %dm, or use fewer --workers "+
 		"(docs/flink.md)",
 		required, size, available, total, mib(max(2*total, total+2*(required-available))))
 }
@@ -40,8 +40,8 @@ func fewBuffers(said []string) string {
 // outputs says where to find a worker's own output, by environment.
 var outputs = map[string]string{
 	Loopback: "it is above, since the worker is this process",
-	"process": "the boot program writes it, on the machine of the task manager; Flink discards it unless " +
-		"the command keeps it (docs/flink.md)",
+	"process": "the boot program writes it on the task manager's machine, and Flink discards it by default " +
+		"(docs/flink.md)",
 	"external": "it is part of the worker pool's output",
 	"docker":   "docker logs shows it on the machine of the task manager, with -- --retain_docker_containers",
 }
@@ -62,10 +62,10 @@ func (j *job) explain(said string) error {
 	switch {
 	case f.Short != "":
 	case environment.Kind == "external" && strings.Contains(text, "Connection refused"):
-		f.Short = fmt.Sprintf("no worker pool answers at %s, as the task managers see it: %s; start boot --worker_pool there",
+		f.Short = fmt.Sprintf("the task managers cannot reach a worker pool at %s: %s; start boot --worker_pool there",
 			environment.Config, text)
 	case broken.MatchString(text):
-		f.Short = fmt.Sprintf("a worker died without a message, as when memory runs out (%s); look at its output: %s",
+		f.Short = fmt.Sprintf("a worker died without a message, as happens when memory runs out (%s); look at its output: %s",
 			text, outputs[environment.Kind])
 	case strings.HasPrefix(text, "Process died with exit code"):
 		f.Short = fmt.Sprintf("the worker's boot program did not start: %s; look at its output: %s",
@@ -76,10 +76,10 @@ func (j *job) explain(said string) error {
 	case buffers.MatchString(said):
 		f.Short = fewBuffers(buffers.FindStringSubmatch(said))
 	case strings.Contains(said, "NoResourceAvailableException"):
-		f.Short = "the cluster has too few free slots: give fewer --workers, or raise taskmanager.numberOfTaskSlots or the " +
+		f.Short = "the cluster has too few free slots; use fewer --workers, or raise taskmanager.numberOfTaskSlots or the " +
 			"number of task managers"
 	case text == "":
-		f.Short = fmt.Sprintf("job %s failed, and the server does not say why; its log may", j.id)
+		f.Short = fmt.Sprintf("job %s failed, and the server does not say why; see the server's log", j.id)
 	default:
 		f.Short = text
 	}

@@ -109,7 +109,7 @@ func (j *job) ended(
 	case ctx.Err() != nil && end != jobpb.JobState_DONE:
 		return nil, ctx.Err()
 	case end == 0:
-		return nil, fmt.Errorf("lost sight of job %s: %w; it may still be running on the cluster", j.id, broken)
+		return nil, fmt.Errorf("lost contact with job %s: %w; it may still be running on the cluster", j.id, broken)
 	case end == jobpb.JobState_DONE:
 		result, err := j.result(context.WithoutCancel(ctx))
 		if err != nil {

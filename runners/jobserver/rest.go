@@ -117,7 +117,7 @@ func (s *Server) checkCluster(ctx context.Context) error {
 	case err != nil && s.options.REST == "":
 		return nil
 	case err != nil:
-		return fmt.Errorf("no Flink answers at %s: %w; correct --flink-rest, or drop the flag", r.url, err)
+		return fmt.Errorf("Flink does not answer at %s: %w; correct --flink-rest, or drop the flag", r.url, err)
 	}
 	s.rest = r
 	parallelism := s.options.Parallelism
@@ -125,7 +125,7 @@ func (s *Server) checkCluster(ctx context.Context) error {
 		parallelism, _ = strconv.Atoi(flink.settings["parallelism.default"]) // 0, if it is not set, counts as 1
 	}
 	if parallelism > flink.Slots && !onDemand(flink.settings) {
-		return fmt.Errorf("the job needs %d slots, but Flink at %s has %d: give --workers %d, or raise "+
+		return fmt.Errorf("the job needs %d slots, but Flink at %s has %d; use --workers %d, or raise "+
 			"taskmanager.numberOfTaskSlots or the number of task managers", parallelism, r.url, flink.Slots, max(1, flink.Slots))
 	}
 	if s.options.Warn != nil {

@@ -2,7 +2,9 @@ package jobserver
 
 import (
 	"debug/elf"
+	"errors"
 	"fmt"
+	"io/fs"
 )
 
 // machines are the ELF names of the architectures that clusters use, by Go's names.
@@ -12,8 +14,11 @@ var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AA
 // have. A dynamically linked binary needs the C library of the machine on which it was built.
 func CheckWorker(path, arch string) error {
 	f, err := elf.Open(path)
+	if errors.As(err, new(*fs.PathError)) {
+		return err
+	}
 	if err != nil {
-		return fmt.Errorf("%s is not a Linux binary: %w", path, err)
+		return fmt.Errorf("%s is not a Linux binary", path)
 	}
 	defer f.Close()
 	if f.OSABI != elf.ELFOSABI_NONE && f.OSABI != elf.ELFOSABI_LINUX {

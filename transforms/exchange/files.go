@@ -329,4 +329,4 @@ func damaged(path string) error {
 
 // Damaged follows the file name in a reader's error. The error may come from another process, so callers search its
 // text.
-const Damaged = ": this kept file is damaged"
+const Damaged = ": this saved file is damaged"

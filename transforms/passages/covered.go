@@ -154,7 +154,7 @@ func (f *coverFn) ProcessElement(
 		}
 		if stay.bytes > f.Params.MostNumbers {
 			return blocks.Refuse("--drop-covered: repeated runs of words take more than %d bytes of memory, one bit "+
-				"each; give more --memory, or a larger --length", f.Params.MostNumbers)
+				"each; raise --memory, or --length", f.Params.MostNumbers)
 		}
 		doc.clear()
 	}

@@ -108,7 +108,7 @@ func reaches(p *records.Pair, m verifier.Spec) (bool, error) {
 		return uint64(p.Shared)*t.Den >= t.Num*uint64(p.SizeA), nil
 	default:
 		if math.Abs(p.Similarity-t.Float()) < unclear {
-			return false, blocks.Refuse("the cosine of %s at %d and %s at %d is too near to %v: give another threshold",
+			return false, blocks.Refuse("the cosine of %s at %d and %s at %d is too near to %v; use another threshold",
 				p.SourceA, p.PositionA, p.SourceB, p.PositionB, t.Float())
 		}
 		return p.Similarity > t.Float(), nil
@@ -289,8 +289,8 @@ func (g *group) copy(c *blocks.Profile, same string) error {
 	}
 	if g.best != "" && g.best != records.ReasonIdentical && g.alike[g.best] > 1 {
 		best := g.first.Best
-		return blocks.Refuse("%s at %d is kept in place of other copies of %s at %d: the tables do not say what these "+
-			"copies have in common with each other; run dedup on the input again", g.in.Source(best.Key), best.Key.Position(),
+		return blocks.Refuse("cannot keep %s@%d instead of %s@%d: the tables do not say whether the other copies are "+
+			"copies of it too; run dedup on the input again", g.in.Source(best.Key), best.Key.Position(),
 			g.in.Source(g.first.Key), g.first.Key.Position())
 	}
 	return nil

@@ -82,7 +82,7 @@ func (f *longEnoughFn) ProcessElement(block []byte, long func([]byte), rejected 
 		if words := len(f.words.Tokenise(doc.Text)); words < f.Least && !f.Text.TooLarge(doc.Text) {
 			all = false
 			reject(&f.rejected, f.inputs, &doc, records.ReasonTooShort,
-				fmt.Sprintf("%d words; --min-words is %d", words, f.Least), rejected)
+				fmt.Sprintf("%s; --min-words is %d", records.Plural(words, "word"), f.Least), rejected)
 			continue
 		}
 		out = blocks.AppendDocument(out, &doc)

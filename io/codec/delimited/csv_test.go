@@ -44,10 +44,10 @@ func TestCSV(t *testing.T) {
 func TestCSVReasons(t *testing.T) {
 	for row, want := range map[string]string{
 		"a\n":             "wrong column count: 1 columns, but column 2 is needed",
-		"a;\"b\n":         "broken csv: a quote is not closed",
-		"\"a\";\"b\"c;d":  `broken csv: "c;d" follows a closing quote`,
-		"\"a\"\r\r\n":     `broken csv: "\r" follows a closing quote`,
-		"a;\"b\"\"\n;c\n": "broken csv: a quote is not closed",
+		"a;\"b\n":         "malformed CSV: a quote is not closed",
+		"\"a\";\"b\"c;d":  `malformed CSV: "c;d" follows a closing quote`,
+		"\"a\"\r\r\n":     `malformed CSV: "\r" follows a closing quote`,
+		"a;\"b\"\"\n;c\n": "malformed CSV: a quote is not closed",
 	} {
 		c, err := delimited.NewCSV(codec.Fields{Text: []string{"2"}, Delimiter: ';', NoHeader: true}).WithHeader(nil)
 		if err != nil {
@@ -65,11 +65,11 @@ func TestOtherDelimiter(t *testing.T) {
 		delimiter    byte
 		header, want string
 	}{
-		{0, "id;text\r\n", `"id;text"; values may be separated by ';': give --delimiter ';'`},
-		{0, "\xEF\xBB\xBFid\ttext\n", `"id\ttext"; values may be separated by '\t': give --delimiter tab`},
-		{0, "a, b| text\n", `"a", " b| text"; values may be separated by '|': give --delimiter '|'`},
-		{';', "id,text\n", `"id,text"; values may be separated by ',': give --delimiter ','`},
-		{0, "id;body\n", `"id;body"; values may be separated by ';': give --delimiter ';'`},
+		{0, "id;text\r\n", `"id;text"; values may be separated by ';': use --delimiter ';'`},
+		{0, "\xEF\xBB\xBFid\ttext\n", `"id\ttext"; values may be separated by '\t': use --delimiter tab`},
+		{0, "a, b| text\n", `"a", " b| text"; values may be separated by '|': use --delimiter '|'`},
+		{';', "id,text\n", `"id,text"; values may be separated by ',': use --delimiter ','`},
+		{0, "id;body\n", `"id;body"; values may be separated by ';': use --delimiter ';'`},
 		{0, "id;name,body\n", `"id;name", "body"`},
 		{0, "id;\"te\"xt\n", `"id;\"te\"xt"`},
 		{0, "'text',id\n", `"'text'", "id"`},
@@ -80,7 +80,7 @@ func TestOtherDelimiter(t *testing.T) {
 			t.Errorf("%q:\n got %v\nwant %s", c.header, err, want)
 		}
 		// Where a message proposes flags, it does not list similar column names.
-		if none := (*codec.NoColumnError)(nil); errors.As(err, &none) == strings.Contains(c.want, "give") {
+		if none := (*codec.NoColumnError)(nil); errors.As(err, &none) == strings.Contains(c.want, "use --") {
 			t.Errorf("%q: %T", c.header, err)
 		}
 	}
@@ -144,7 +144,7 @@ func TestNoHeader(t *testing.T) {
 			}
 		}
 	}
-	if _, err := delimited.NewCSV(codec.Fields{}).WithHeader([]byte("a,\"b\"c\n")); err == nil || err.Error() != `header: broken csv: "c" follows a closing quote` {
+	if _, err := delimited.NewCSV(codec.Fields{}).WithHeader([]byte("a,\"b\"c\n")); err == nil || err.Error() != `header: malformed CSV: "c" follows a closing quote` {
 		t.Errorf("a broken header: %v", err)
 	}
 }

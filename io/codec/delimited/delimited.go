@@ -160,7 +160,7 @@ func (c *table) delimiterOf(header []byte, name string) string {
 		case !c.quoted:
 			flags = "--format csv " + flags
 		}
-		return fmt.Sprintf("; values may be separated by %q: give %s", delimiter, flags)
+		return fmt.Sprintf("; values may be separated by %q: use %s", delimiter, flags)
 	}
 	return ""
 }
@@ -184,7 +184,7 @@ func (c *table) find(names []string, index func(kind, name string) (int, error))
 	}
 	if c.fields.Value != "" {
 		if c.value, err = index("", c.fields.Value); err != nil {
-			return fmt.Errorf("column to keep by: %w", err)
+			return fmt.Errorf("--keep: %w", err)
 		}
 	}
 	c.least = 1 + max(c.id, c.value, slices.Max(append([]int{none}, c.text...)))

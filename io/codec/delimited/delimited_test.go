@@ -82,8 +82,8 @@ func TestColumnErrors(t *testing.T) {
 		{"\n", "a", "", `no text column "a"; the columns are ""`},
 		{"a\tb\ta\n", "a", "", `two columns are called "a"; name one by number: #1 or #3`},
 		{"b\tid\tid\n", "b", "id", `two columns are called "id"; name one by number: #2 or #3`},
-		{"id;text\n", "text", "", `no text column "text"; the columns are "id;text"; values may be separated by ';': give --format csv --delimiter ';'`},
-		{"id,\"te\"\"xt\"\n", "te\"xt", "", `no text column "te\"xt"; the columns are "id,\"te\"\"xt\""; values may be separated by ',': give --format csv`},
+		{"id;text\n", "text", "", `no text column "text"; the columns are "id;text"; values may be separated by ';': use --format csv --delimiter ';'`},
+		{"id,\"te\"\"xt\"\n", "te\"xt", "", `no text column "te\"xt"; the columns are "id,\"te\"\"xt\""; values may be separated by ',': use --format csv`},
 		{"\"text\"\n", "text", "", `no text column "text"; the columns are "\"text\""`},
 		{"b\t id\tid \n", "b", "id", `two columns are called "id"; name one by number: #2 or #3`},
 	} {

@@ -95,28 +95,28 @@ func TestColumns(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
-		{`{"a":1}}`, `broken json: column 8: invalid character '}' after top-level value`},
-		{`{"abc"}`, `broken json: column 7: invalid character '}' after object key`},
-		{`{"a":1 2}`, `broken json: column 8: invalid character '2' after object key:value pair`},
-		{`{"a":}`, `broken json: column 6: invalid character '}' where a value must begin`},
-		{`{'a':1}`, `broken json: column 2: invalid character '\'' where a key must begin with "`},
-		{`{"a":1,}`, `broken json: column 8: invalid character '}' where a key must begin with "`},
-		{`{"a":[1 2]}`, `broken json: column 9: invalid character '2' after array element`},
-		{`{"a":[1,]}`, `broken json: column 9: invalid character ']' where a value must begin`},
-		{`{"a":"b` + "\t" + `"}`, `broken json: column 8: invalid character '\t' in string literal`},
-		{`{"a":"\x"}`, `broken json: column 8: invalid character 'x' in string escape code`},
-		{`{"a":"\u12g4"}`, `broken json: column 11: invalid character 'g' in \u hexadecimal character escape`},
-		{`{"a":nul}`, `broken json: column 9: invalid character '}' in literal null`},
-		{`{"a":tRue}`, `broken json: column 7: invalid character 'R' in literal true`},
-		{`{"a":fals`, `broken json: column 10: unexpected end of line`},
-		{`{"a":-}`, `broken json: column 7: invalid character '}' in numeric literal`},
-		{`{"a":01}`, `broken json: column 7: invalid character '1' after object key:value pair`},
-		{`{"a":1.}`, `broken json: column 8: invalid character '}' after decimal point in numeric literal`},
-		{`{"a":1e+}`, `broken json: column 9: invalid character '}' in exponent of numeric literal`},
-		{"{\"a\":\xC3}", `broken json: column 6: invalid character '\xc3' where a value must begin`},
-		{`{"a`, `broken json: column 4: unexpected end of line`},
-		{"{\r\n", `broken json: column 2: unexpected end of line`},
-		{"   ", `broken json: column 4: unexpected end of line`},
+		{`{"a":1}}`, `malformed JSON: column 8: invalid character '}' after top-level value`},
+		{`{"abc"}`, `malformed JSON: column 7: invalid character '}' after object key`},
+		{`{"a":1 2}`, `malformed JSON: column 8: invalid character '2' after object key:value pair`},
+		{`{"a":}`, `malformed JSON: column 6: invalid character '}' where a value must begin`},
+		{`{'a':1}`, `malformed JSON: column 2: invalid character '\'' where a key must begin with "`},
+		{`{"a":1,}`, `malformed JSON: column 8: invalid character '}' where a key must begin with "`},
+		{`{"a":[1 2]}`, `malformed JSON: column 9: invalid character '2' after array element`},
+		{`{"a":[1,]}`, `malformed JSON: column 9: invalid character ']' where a value must begin`},
+		{`{"a":"b` + "\t" + `"}`, `malformed JSON: column 8: invalid character '\t' in string literal`},
+		{`{"a":"\x"}`, `malformed JSON: column 8: invalid character 'x' in string escape code`},
+		{`{"a":"\u12g4"}`, `malformed JSON: column 11: invalid character 'g' in \u hexadecimal character escape`},
+		{`{"a":nul}`, `malformed JSON: column 9: invalid character '}' in literal null`},
+		{`{"a":tRue}`, `malformed JSON: column 7: invalid character 'R' in literal true`},
+		{`{"a":fals`, `malformed JSON: column 10: unexpected end of line`},
+		{`{"a":-}`, `malformed JSON: column 7: invalid character '}' in numeric literal`},
+		{`{"a":01}`, `malformed JSON: column 7: invalid character '1' after object key:value pair`},
+		{`{"a":1.}`, `malformed JSON: column 8: invalid character '}' after decimal point in numeric literal`},
+		{`{"a":1e+}`, `malformed JSON: column 9: invalid character '}' in exponent of numeric literal`},
+		{"{\"a\":\xC3}", `malformed JSON: column 6: invalid character '\xc3' where a value must begin`},
+		{`{"a`, `malformed JSON: column 4: unexpected end of line`},
+		{"{\r\n", `malformed JSON: column 2: unexpected end of line`},
+		{"   ", `malformed JSON: column 4: unexpected end of line`},
 		{`[]`, `not an object: it is an array`},
 		{`"text"`, `not an object: it is a string`},
 		{` null `, `not an object: it is null`},
@@ -230,7 +230,7 @@ func TestDepth(t *testing.T) {
 	if err := c.Decode(nested(10000), new(codec.Document)); err != nil {
 		t.Errorf("10000 deep: %v", err)
 	}
-	const want = "broken json: column 10019: nested more than 10000 deep"
+	const want = "malformed JSON: column 10019: nested more than 10000 deep"
 	if err := c.Decode(nested(10001), new(codec.Document)); err == nil || err.Error() != want {
 		t.Errorf("10001 deep: got %v, want %v", err, want)
 	}

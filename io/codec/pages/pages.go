@@ -162,9 +162,10 @@ func recordOf(names []string) (string, error) {
 		record, element, _ := strings.Cut(name, "/")
 		switch {
 		case record == "" || element == "" || strings.Contains(element, "/"):
-			return "", fmt.Errorf("--text %s: give RECORD/ELEMENT, or RECORD/* for all of a record", name)
+			return "", fmt.Errorf("--text %s: use RECORD/ELEMENT, or RECORD/* for the whole record", name)
 		case record != first:
-			return "", fmt.Errorf("--text %s, --text %s: neardup reads records of one name; give both with the same RECORD",
+			return "", fmt.Errorf("--text %s, --text %s: only one element can be the record; begin both with the same element, "+
+				"as in page/title and page/text",
 				names[0], name)
 		case len(record) > maxName:
 			return "", fmt.Errorf("--text %.20s...: the name of a record may have at most %d bytes", name, maxName)

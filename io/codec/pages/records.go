@@ -274,7 +274,7 @@ func (c *records) Unclosed(state codec.State, _ []byte, _ bool) (what string, lo
 	case state == 0:
 		return "", false
 	case placeOf(state).depth > 0:
-		return "the element " + c.record + " that begins there is not closed", true
+		return "the element <" + c.record + "> that begins there is not closed", true
 	}
 	return "the comment, section or instruction that begins there is not closed", true
 }

@@ -92,7 +92,7 @@ func (f *File) broken(format string, args ...any) error {
 }
 
 // ErrForeign is the error of a file that does not begin like a Parquet file.
-var ErrForeign = errors.New("it does not begin like a Parquet file")
+var ErrForeign = errors.New("it is not a Parquet file")
 
 // Open reads the metadata of a file of size bytes. Its errors begin with name. The file and its columns can be read
 // until ctx ends. An error is ErrForeign, a *ContentError, an error of r or of ctx, or says what is not supported.
@@ -100,7 +100,7 @@ func Open(ctx context.Context, r io.ReaderAt, name string, size int64) (*File, e
 	f := &File{Rows: -1, MaxPage: maxPage, ctx: ctx, r: r, name: name, size: size}
 	head, tail := make([]byte, len(Magic)), make([]byte, 8)
 	if size < int64(len(head)+len(tail)) {
-		return nil, f.broken("%d bytes, too few for a Parquet file", size)
+		return nil, f.broken("the file has only %d bytes, too few for Parquet; fetch it again, or leave it out", size)
 	}
 	if err := errors.Join(readFull(r, head, 0), readFull(r, tail, size-8)); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -111,15 +111,15 @@ func Open(ctx context.Context, r io.ReaderAt, name string, size int64) (*File, e
 	case string(head) != Magic:
 		return nil, fmt.Errorf("%s: %w", name, ErrForeign)
 	case string(tail[4:]) != Magic:
-		return nil, f.broken("it does not end like a Parquet file; it may be cut short; fetch it again, or leave it out")
+		return nil, f.broken("it does not end like a Parquet file, so it may be truncated; fetch it again, or leave it out")
 	}
 	length := int64(binary.LittleEndian.Uint32(tail))
 	if length > size-int64(len(head)+len(tail)) {
-		return nil, f.broken("a footer of %d bytes in a file of %d", length, size)
+		return nil, f.broken("the footer has %d bytes, but the file only %d; fetch it again, or leave it out", length, size)
 	}
 	if length > maxFooter {
-		return nil, fmt.Errorf("%s: the footer has %d bytes, but at most %d can be read; write the columns that you "+
-			"need to a file of their own", name, length, maxFooter)
+		return nil, fmt.Errorf("%s: the footer has %d bytes, but at most %d can be read; copy the necessary columns "+
+			"to a separate file", name, length, maxFooter)
 	}
 	f.Footer, f.end = make([]byte, length), size-8-length
 	if err := readFull(r, f.Footer, f.end); err != nil {
@@ -185,7 +185,8 @@ func (f *File) parse() error {
 	case r.err != nil:
 		return f.broken("footer: %w", r.err)
 	case f.Rows != first:
-		return f.broken("the footer says that there are %d rows, and %d in row groups", f.Rows, first)
+		return f.broken("the footer states %d rows, but the row groups contain %d; fetch the file again, or leave it out", f.Rows,
+			first)
 	}
 	if err := f.plant(elements); err != nil {
 		return f.broken("schema: %w", err)
@@ -195,7 +196,7 @@ func (f *File) parse() error {
 
 var (
 	errEncrypted = errors.New("the file is encrypted; decrypt it first, or leave it out")
-	errTooWide   = fmt.Errorf("more than %d columns; write the columns that you need to a file of their own", maxColumns)
+	errTooWide   = fmt.Errorf("more than %d columns; copy the necessary columns to a separate file", maxColumns)
 	errTooMany   = fmt.Errorf("more than %d row groups; write the file again with larger ones", maxGroups)
 )
 
@@ -290,7 +291,7 @@ func (f *File) chunk(raw []byte, column int, g *Group) (c Chunk, err error) {
 	case encrypted:
 		return c, fmt.Errorf("%s: column %q is encrypted; decrypt the file first, or leave it out", f.name, leaf.Path())
 	case elsewhere:
-		return c, fmt.Errorf("%s: column %q is in another file, which is not read", f.name, leaf.Path())
+		return c, fmt.Errorf("%s: column %q is in another file, which neardup does not support; write the table as one file", f.name, leaf.Path())
 	}
 	r = thriftReader{data: c.Meta}
 	r.fields(func(id int16, kind thrift.Type) {

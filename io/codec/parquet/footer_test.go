@@ -61,7 +61,7 @@ func TestLargeFooters(t *testing.T) {
 		says   string
 		most   uint64 // bytes of memory, including what append copies
 	}{
-		"columns":      {format.FileMetaData{Schema: wide}, "f: more than 100000 columns; write the columns that you need to a file of their own", 64 << 20},
+		"columns":      {format.FileMetaData{Schema: wide}, "f: more than 100000 columns; copy the necessary columns to a separate file", 64 << 20},
 		"deep columns": {format.FileMetaData{Schema: deep}, "", 96 << 20},
 		"row groups":   {format.FileMetaData{Schema: narrow, RowGroups: make([]format.RowGroup, 4*maxGroups)}, "f: more than 1048576 row groups", 256 << 20},
 	} {

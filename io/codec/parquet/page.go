@@ -260,7 +260,7 @@ func (c *Column) read(h *PageHeader, offset int64) ([]byte, error) {
 	return data, nil
 }
 
-var errChecksum = errors.New("its checksum does not match its bytes")
+var errChecksum = errors.New("its checksum does not match its bytes; fetch the file again, or leave it out")
 
 // Dictionary returns the dictionary that was found on the way to the first data page, or nil if there is none.
 func (c *Column) Dictionary() (words *Dictionary, err error) {

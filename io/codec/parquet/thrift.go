@@ -8,8 +8,8 @@ import (
 )
 
 var (
-	errShort    = errors.New("cut short; fetch the file again")
-	errMetadata = errors.New("its metadata is broken")
+	errShort    = errors.New("truncated; fetch the file again")
+	errMetadata = errors.New("its metadata is damaged; fetch the file again")
 )
 
 // maxThriftDepth is far more than the nesting of Parquet, and keeps the recursion of skip small.

@@ -170,12 +170,12 @@ func TestText(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	for record, want := range map[string]string{
-		`<REUTERS OLDID="1"`:                 "broken sgml: the tag <REUTERS is not closed",
-		`<REUTERS ><BODY></BODY>`:            "broken sgml: no </REUTERS>",
-		`<REUTERS ><BODY></REUTERS>`:         "broken sgml: no </BODY>",
-		`<REUTERS ><BODY </REUTERS>`:         "broken sgml: the tag <BODY is not closed",
-		`<REUTERS ><BODYX><BODY>b</REUTERS>`: "broken sgml: no </BODY>",
-		`<REUTERS ><BODY>b</REUTERS></BODY>`: "broken sgml: no </BODY>",
+		`<REUTERS OLDID="1"`:                 "malformed SGML: the tag <REUTERS is not closed",
+		`<REUTERS ><BODY></BODY>`:            "malformed SGML: no </REUTERS>",
+		`<REUTERS ><BODY></REUTERS>`:         "malformed SGML: no </BODY>",
+		`<REUTERS ><BODY </REUTERS>`:         "malformed SGML: the tag <BODY is not closed",
+		`<REUTERS ><BODYX><BODY>b</REUTERS>`: "malformed SGML: no </BODY>",
+		`<REUTERS ><BODY>b</REUTERS></BODY>`: "malformed SGML: no </BODY>",
 	} {
 		err := sgml.NewReuters(codec.Fields{}).Decode([]byte(record), new(codec.Document))
 		if err == nil || err.Error() != want {

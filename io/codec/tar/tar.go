@@ -89,12 +89,12 @@ func (members) Decode(record []byte, doc *codec.Document) error {
 	doc.Reset()
 	m, err := parse(record)
 	if err != nil {
-		return &codec.Error{Reason: codec.BrokenTar, Detail: err.Error() + "; what follows it cannot be read"}
+		return &codec.Error{Reason: codec.BrokenTar, Detail: err.Error() + "; the rest of the archive cannot be read, so fetch it again"}
 	}
 	doc.ID, doc.HasID = append(doc.ID, m.name...), m.name != ""
 	if there := int64(len(record) - m.head); there < m.stored {
 		return &codec.Error{Reason: codec.BrokenTar,
-			Detail: fmt.Sprintf("the archive ends %d bytes before the end of the file", m.stored-there)}
+			Detail: fmt.Sprintf("the archive ends %d bytes before the end of this member; fetch it again", m.stored-there)}
 	}
 	doc.Text = append(doc.Text, record[m.head:m.head+int(m.size)]...)
 	return nil
@@ -130,7 +130,7 @@ const (
 )
 
 var (
-	errShort = errors.New("its header is cut short") // the headers continue beyond the data
+	errShort = errors.New("its header is truncated") // the headers continue beyond the data
 	errHead  = fmt.Errorf("its headers have more than %d bytes", codec.MaxHead)
 )
 
@@ -189,7 +189,7 @@ func (m *member) finish(h, pax, long []byte) error {
 	for key, value := range paxRecords(pax) {
 		switch {
 		case key == "":
-			return fmt.Errorf("its pax header is broken at %.20q", value)
+			return fmt.Errorf("its pax header is malformed at %.20q", value)
 		case key == "path":
 			m.name = value
 		case key == "size":
@@ -233,7 +233,7 @@ func sizeOf(h []byte) (int64, error) {
 	}
 	sum, err := strconv.ParseInt(strings.Trim(cString(h[148:156]), " "), 8, 64)
 	if err != nil || sum != unsigned && sum != signed {
-		return 0, errors.New("not the header of a member: the checksum is wrong")
+		return 0, errors.New("the checksum of its header is wrong")
 	}
 	field := h[124:136]
 	if field[0] == 0x80 && binary.BigEndian.Uint32(field) == 0x80000000 { // GNU tar, for 8 GiB and more

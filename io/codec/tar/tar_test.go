@@ -130,12 +130,12 @@ func FuzzAgainstStandardLibrary(f *testing.F) {
 func TestBroken(t *testing.T) {
 	good := codectest.Tar("a", '0', "text")
 	for archive, want := range map[string]string{
-		good[:600]:     "broken tar: the archive ends 424 bytes before the end of the file",
-		good[:400]:     "broken tar: its header is cut short; what follows it cannot be read",
-		"x" + good:     "broken tar: not the header of a member: the checksum is wrong; what follows it cannot be read",
-		"X" + good[1:]: "broken tar: not the header of a member: the checksum is wrong; what follows it cannot be read",
-		codectest.Tar("", 'x', "14 path=x") + good:                        "broken tar: its pax header is broken at \"14 path=x\"; what follows it cannot be read",
-		codectest.Tar("", 'L', strings.Repeat("x", codec.MaxHead)) + good: "broken tar: its headers have more than 65536 bytes; what follows it cannot be read",
+		good[:600]:     "malformed tar: the archive ends 424 bytes before the end of this member; fetch it again",
+		good[:400]:     "malformed tar: its header is truncated; the rest of the archive cannot be read, so fetch it again",
+		"x" + good:     "malformed tar: the checksum of its header is wrong; the rest of the archive cannot be read, so fetch it again",
+		"X" + good[1:]: "malformed tar: the checksum of its header is wrong; the rest of the archive cannot be read, so fetch it again",
+		codectest.Tar("", 'x', "14 path=x") + good:                        "malformed tar: its pax header is malformed at \"14 path=x\"; the rest of the archive cannot be read, so fetch it again",
+		codectest.Tar("", 'L', strings.Repeat("x", codec.MaxHead)) + good: "malformed tar: its headers have more than 65536 bytes; the rest of the archive cannot be read, so fetch it again",
 	} {
 		var doc codec.Document
 		n, _, ok := New(codec.Fields{}).End([]byte(archive), 0, true)
@@ -170,8 +170,8 @@ func TestManyHoles(t *testing.T) {
 	behind := []byte(codectest.Tar("b", '0', "text"))
 	for blocks, want := range map[int]string{
 		most:       "",
-		most + 1:   "broken tar: its headers have more than 65536 bytes; what follows it cannot be read",
-		2*most + 9: "broken tar: its headers have more than 65536 bytes; what follows it cannot be read",
+		most + 1:   "malformed tar: its headers have more than 65536 bytes; the rest of the archive cannot be read, so fetch it again",
+		2*most + 9: "malformed tar: its headers have more than 65536 bytes; the rest of the archive cannot be read, so fetch it again",
 	} {
 		member := holes(blocks)
 		archive := slices.Concat(member, behind)

@@ -200,7 +200,7 @@ func CheckVersion(head []byte) error {
 		return nil
 	}
 	line, _, _ := bytes.Cut(head[:min(len(head), 20)], []byte("\n"))
-	return fmt.Errorf("its records are %s; convert it to WARC/1.0", bytes.Fields(line)[0])
+	return fmt.Errorf("its records are %s; convert the file to WARC/1.0", bytes.Fields(line)[0])
 }
 
 func (c *records) Decode(record []byte, doc *codec.Document) error {

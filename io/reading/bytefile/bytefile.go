@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/neardup/neardup/blocks"
@@ -40,8 +41,8 @@ type Reader struct {
 // Inspect finds a file's compression and its header.
 func (f Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Options) (err error) {
 	if f.Plain && o.Fields.Value != "" {
-		return fmt.Errorf("%s: format %s has no columns, so none is called %q; give --keep first, longest or prefer:GLOB",
-			file.Path, file.Format, o.Fields.Value)
+		return fmt.Errorf("%s: the %s format has no columns to keep by; use --keep first, longest or prefer:GLOB",
+			file.Path, file.Format)
 	}
 	if file.Size > blocks.MaxPosition {
 		return fmt.Errorf("%s has %d bytes, but at most %d can be read; split the file", file.Path,
@@ -53,8 +54,8 @@ func (f Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Option
 	}
 	file.Compression, file.Window, err = inspectCompression(file.Path, opened)
 	if err == nil && o.MaxWindow > 0 && file.Window > o.MaxWindow {
-		err = fmt.Errorf("%s: reading it takes a window of %d bytes, but --max-window is %d; raise that if there is enough "+
-			"memory, or compress the file again with a smaller window", file.Path, file.Window, o.MaxWindow)
+		err = fmt.Errorf("%s: reading it needs a window of %d bytes, but --max-window is %d; raise the limit if there is "+
+			"enough memory, or compress the file again with a smaller window", file.Path, file.Window, o.MaxWindow)
 	}
 	if err != nil {
 		return errors.Join(err, opened.Close())
@@ -110,7 +111,7 @@ func (f Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Option
 			return fmt.Errorf("%s: %w", file.Path, err)
 		}
 		if c.hi-c.lo >= maxHeader {
-			return fmt.Errorf("%s: its header does not end within %d bytes; is it a %s file?", file.Path, c.hi-c.lo, file.Format)
+			return fmt.Errorf("%s: its header does not end within %d bytes; is this a %s file?", file.Path, c.hi-c.lo, strings.ToUpper(file.Format))
 		}
 		if err := c.fill(); err != nil {
 			return err
@@ -262,7 +263,7 @@ func (f Reader) ReadSome(
 		c.expect(i)
 		p, err := c.seek(position)
 		if err != nil {
-			return fmt.Errorf("%s: document at %d: %w", file.Path, position, err)
+			return fmt.Errorf("%s at byte %d: %w", file.Path, position, err)
 		}
 		err = c.show(p, &record, see)
 		if errors.Is(err, reading.ErrStop) {

@@ -34,7 +34,7 @@ var magics = []struct {
 	{prefix: []byte{0x04, 0x22, 0x4d, 0x18}, unsupported: "lz4"},
 	{prefix: []byte("PK\x03\x04"), unsupported: "zip"},
 	{prefix: []byte("%PDF-"), unsupported: "pdf"},
-	{prefix: []byte("PAR1"), unsupported: "parquet", instead: " as another format; give --format parquet"},
+	{prefix: []byte("PAR1"), unsupported: "parquet", instead: " as another format; use --format parquet"},
 }
 
 // UnsupportedError says that a file's first bytes are those of a kind that cannot be read.

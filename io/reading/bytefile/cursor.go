@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -441,15 +442,16 @@ func (c *cursor) checkEnd(tail []byte) error {
 		what += fmt.Sprintf("; the last record (%d bytes) begins at byte %d", c.pos-c.record, c.record)
 	}
 	return &reading.ContentError{Err: fmt.Errorf(
-		"%s: at byte %d%s, its end: %s; fix the file, or fetch it again if it is truncated", c.path,
+		"%s ends at byte %d%s, but %s; fix the file, or fetch it again if it is truncated", c.path,
 		c.pos+int64(len(tail)), c.ofContent(), what)}
 }
 
-// lost returns an error which says why this many bytes from the last record on are not read.
+// lost returns an error which says why this many bytes from the last record on are not read; "there" in why stands for
+// the beginning of that record.
 func (c *cursor) lost(why string, bytes int64) error {
+	why = strings.Replace(why, "there", fmt.Sprintf("at byte %d%s", c.record, c.ofContent()), 1)
 	return &reading.ContentError{Err: fmt.Errorf(
-		"%s: at byte %d%s: %s: %d bytes are not read; fix the file, or fetch it again if it is truncated", c.path,
-		c.record, c.ofContent(), why, bytes)}
+		"%s: %s, so %d bytes were not read; fix the file, or fetch it again if it is truncated", c.path, why, bytes)}
 }
 
 // ofContent returns a phrase for messages that marks positions in the decompressed content.
@@ -553,11 +555,11 @@ func (c *cursor) failed(err error) error {
 	case c.compression == "":
 		err = fmt.Errorf("%s: %w", where, err)
 	case errors.Is(err, zstd.ErrWindowSizeExceeded) || errors.Is(err, zstd.ErrDecoderSizeExceeded):
-		err = fmt.Errorf("%s of its content: what follows needs a larger window than --max-window %d; raise that if there "+
-			"is enough memory, or compress the file again with a smaller window", where, c.maxWindow)
+		err = fmt.Errorf("%s of its content: what follows needs a larger window than --max-window %d; raise the limit if "+
+			"there is enough memory, or compress the file again with a smaller window", where, c.maxWindow)
 	case errors.Is(err, zstd.ErrUnknownDictionary):
-		err = fmt.Errorf("%s of its content: what follows is compressed with a zstd dictionary, which is missing; unpack "+
-			"the file (zstd -d -D DICTIONARY)", where)
+		err = fmt.Errorf("%s of its content: what follows is compressed with a zstd dictionary, which is missing; "+
+			"decompress the file (zstd -d -D DICTIONARY)", where)
 	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
 		err = fmt.Errorf("%s of its content: the compressed data ends early, or other bytes follow it; fetch the file again",
 			where)

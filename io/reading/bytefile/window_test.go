@@ -72,7 +72,7 @@ func TestWindow(t *testing.T) {
 		if tt.ok != (err == nil) {
 			t.Errorf("%s: error %v", name, err)
 		}
-		says := fmt.Sprintf("%s: reading it takes a window of %d bytes, but --max-window is %d; raise that", in.file.Path, tt.window, most)
+		says := fmt.Sprintf("%s: reading it needs a window of %d bytes, but --max-window is %d; raise the limit", in.file.Path, tt.window, most)
 		if err != nil && !strings.HasPrefix(err.Error(), says) {
 			t.Errorf("%s: error %q, want %q", name, err, says)
 		}

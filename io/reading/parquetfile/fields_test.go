@@ -101,7 +101,7 @@ func TestFields(t *testing.T) {
 		{"name=a%2Fb%", codec.Fields{Text: []string{"tags"}, ID: "name"}, `id true "a/b%" text true "one two" missing [] value 0 ""`},
 		{"name=__HIVE_DEFAULT_PARTITION__", codec.Fields{Text: []string{"tags"}, ID: "name"}, `id false "" text true "one two" missing [] value 0 ""`},
 		{"flag=other", codec.Fields{Text: []string{"tags"}, Value: "flag"}, `id false "" text true "one two" missing [] value 0 ""`},
-		{"text=de", codec.Fields{Text: []string{"text"}}, `"text" is a folder's name and not a column`},
+		{"text=de", codec.Fields{Text: []string{"text"}}, `"text" is the name of a folder, not of a column`},
 		{"", codec.Fields{Text: []string{"absent"}}, `no text column "absent"; the columns are "`},
 		{"", codec.Fields{Text: []string{"tags"}, ID: "absent"}, `no id column "absent"; the columns are`},
 		{"", codec.Fields{Text: []string{"tags"}, Value: "absent"}, `no column "absent" to keep by; the columns are "meta.`},

@@ -127,8 +127,8 @@ func (in *input) refuseDeletes() error {
 	names := namesOf(in.Root)
 	if positions := []string{"file_path", "pos"}; in.HasKey("delete-type") || slices.Equal(names, positions) ||
 		slices.Equal(names, append(positions, "row")) {
-		return fmt.Errorf("%s: an Iceberg delete file, which lists deleted rows of other files; rewrite the table without "+
-			"deletes, and list its files again", in.file.Path)
+		return fmt.Errorf("%s: this is an Iceberg delete file, which lists deleted rows of other files; rewrite the "+
+			"table without delete files, and read the new files", in.file.Path)
 	}
 	return nil
 }
@@ -208,7 +208,7 @@ func (in *input) bind(o codec.Fields) (b fields, err error) {
 			return b, err
 		}
 		if t.constant != nil {
-			return b, fmt.Errorf("%s: %q is a folder's name and not a column; the columns are %s", path, name,
+			return b, fmt.Errorf("%s: %q is the name of a folder, not of a column; the columns are %s", path, name,
 				codec.Listed(names))
 		}
 		found = found || t.leaf != nil
@@ -241,15 +241,15 @@ func (in *input) bind(o codec.Fields) (b fields, err error) {
 func (b *fields) check(path string) error {
 	for _, t := range b.text {
 		if t.render.foreign != "" {
-			return fmt.Errorf("%s: text column %q holds %s, not text", path, t.leaf.Path(), t.render.foreign)
+			return fmt.Errorf("%s: text column %q holds %s, not text; name another column with --text", path, t.leaf.Path(), t.render.foreign)
 		}
 	}
 	if l := b.id.leaf; l != nil {
 		switch {
 		case b.id.render.foreign != "":
-			return fmt.Errorf("%s: id column %q holds %s, not ids", path, l.Path(), b.id.render.foreign)
+			return fmt.Errorf("%s: id column %q holds %s, not ids; name another column with --id", path, l.Path(), b.id.render.foreign)
 		case l.MaxRep > 0:
-			return fmt.Errorf("%s: id column %q is a list", path, l.Path())
+			return fmt.Errorf("%s: id column %q is a list; name another column with --id", path, l.Path())
 		}
 	}
 	if l := b.value.leaf; l != nil && (l.MaxRep > 0 || b.value.render.foreign != "") {
@@ -495,7 +495,7 @@ func (Reader) ReadSome(
 			}
 			g := r.group(position)
 			if g == nil || position < span.Start || position >= span.End {
-				return fmt.Errorf("%s: document at %d: there are %d rows", file.Path, position, r.Rows)
+				return fmt.Errorf("%s at row %d: there are only %d rows", file.Path, position, r.Rows)
 			}
 			if g != r.open {
 				n, _ := slices.BinarySearch(positions[i:], g.First+g.Rows)

@@ -111,14 +111,14 @@ func (Reader) ReadSome(
 		for i, position := range positions {
 			w.source.near = ahead(i)
 			if position >= file.Size {
-				return fmt.Errorf("%s: document at %d: the file ends before it", file.Path, position)
+				return fmt.Errorf("%s at byte %d: the file ends before it", file.Path, position)
 			}
 			m, err := w.step(position, o.MaxRecord)
 			if err != nil {
 				return err
 			}
 			if w.besides(m) {
-				return fmt.Errorf("%s: document at %d: no record begins there", file.Path, position)
+				return fmt.Errorf("%s at byte %d: no record begins there", file.Path, position)
 			}
 			if err := w.show(c, m, &record, see); err != nil {
 				return err

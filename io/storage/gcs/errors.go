@@ -24,7 +24,7 @@ const login = "run `gcloud auth application-default login`, or set GOOGLE_APPLIC
 	"a service account"
 
 var errNoGeneration = errors.New(
-	"the store does not say which generation of an object it sends, so one could change unnoticed; choose another store")
+	"the store does not say which generation of an object it sends, so an object could change unnoticed; choose another store")
 
 // noCredentials says that there are no usable credentials.
 type noCredentials struct{ err error }
@@ -87,17 +87,17 @@ func (c *client) refusal(ctx context.Context, at bucket.Key, e *googleapi.Error)
 	case http.StatusUnauthorized:
 		return said + "; " + login, fs.ErrPermission, true
 	case http.StatusForbidden:
-		return said + "; grant that to the account, or use another", fs.ErrPermission, true
+		return said + "; grant the permission to the account, or use another account", fs.ErrPermission, true
 	case http.StatusNotFound:
 		if c.noBucket(ctx, at.Bucket, e) {
 			return "there is no such bucket; check its name", nil, true
 		}
 		return said, fs.ErrNotExist, false
 	case http.StatusGone:
-		return said + "; the upload has ended at the store, so start again", nil, false
+		return said + "; the store no longer has the unfinished upload; run again", nil, false
 	case http.StatusBadRequest:
 		if strings.Contains(said, "requester pays") {
-			return said + "; name a project that pays", nil, true
+			return said + "; add --requester-pays, and set GOOGLE_CLOUD_QUOTA_PROJECT to the project to bill", nil, true
 		}
 	}
 	return said, nil, false

@@ -611,7 +611,7 @@ func TestErrors(t *testing.T) {
 	}{
 		"credentials": {401, "Invalid Credentials; run `gcloud auth application-default login`", fs.ErrPermission},
 		"permission":  {403, "Permission 'storage.objects.get' denied on resource", fs.ErrPermission},
-		"gone":        {410, "start again", nil},
+		"gone":        {410, "run again", nil},
 		"other":       {418, "We encountered an internal error", nil},
 	} {
 		fake := fakegcs.New("b")
@@ -880,7 +880,7 @@ func TestSessionEnds(t *testing.T) {
 		fake.End()
 		return nil
 	})
-	if err == nil || !strings.Contains(err.Error(), "start again") {
+	if err == nil || !strings.Contains(err.Error(), "run again") {
 		t.Errorf("%v", err)
 	}
 }

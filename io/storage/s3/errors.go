@@ -142,12 +142,12 @@ func advice(err error, code string, status int, header http.Header) (next string
 	case errors.As(err, &config):
 		return "check AWS_PROFILE, AWS_CA_BUNDLE, --store-endpoint s3=URL and AWS_ENDPOINT_URL_S3", true
 	case errors.As(err, &none):
-		const give = "there are no credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign " +
+		const give = "there are no credentials; set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign " +
 			"in with aws sso login"
 		return give, !none.before
 	case bucket.Unreached(err):
 		const check = "check the network, the region, and the endpoint (--store-endpoint s3=URL or AWS_ENDPOINT_URL_S3) " +
-			"if the store is not AWS"
+			"if the store is not on AWS"
 		return check, bucket.Unknown(err)
 	}
 	if next = bucket.Insecure(err, "AWS_CA_BUNDLE"); next == "" {
@@ -160,20 +160,20 @@ func advice(err error, code string, status int, header http.Header) (next string
 func answered(err error, code string, status int, header http.Header) string {
 	switch code {
 	case "NoSuchBucket", "InvalidBucketName":
-		return "check the name of the bucket, and AWS_ENDPOINT_URL_S3 if it is not on AWS"
+		return "check the name of the bucket, and AWS_ENDPOINT_URL_S3 if the store is not on AWS"
 	case "InvalidAccessKeyId", "SignatureDoesNotMatch":
 		return "check the credentials: AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
 	case "ExpiredToken", "InvalidToken", "TokenRefreshRequired":
-		return "the credentials have expired: get new ones, for example with aws sso login"
+		return "the credentials have expired; get new ones, for example with aws sso login"
 	case "PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "MovedPermanently":
 		if region := header.Get(regionHeader); region != "" {
-			return "the bucket is in another region: set AWS_REGION=" + region
+			return "the bucket is in another region; set AWS_REGION=" + region
 		}
-		return "the bucket is in another region: set AWS_REGION"
+		return "the bucket is in another region; set AWS_REGION"
 	case "RequestTimeTooSkewed":
 		return "set the clock of this machine"
 	case "InvalidObjectState":
-		return "the object is archived: restore it first"
+		return "the object is archived; restore it first"
 	}
 	// A removal that expired was too late, and may succeed the next time.
 	expired := strings.Contains(reason(err, code, status), "has expired")

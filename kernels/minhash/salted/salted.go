@@ -34,8 +34,7 @@ func New(n int, seed uint64) (*Signer, error) {
 	}
 	last := uint64(n) - 1
 	if largest := (math.MaxUint64 - last) / uint64(n); seed > largest {
-		return nil, fmt.Errorf("seed %d: must be at most %d, so that the salts of %d functions have 64 bits",
-			seed, largest, n)
+		return nil, fmt.Errorf("seed %d: must be at most %d with %d functions", seed, largest, n)
 	}
 	s := &Signer{}
 	for i := range uint64(n) {
