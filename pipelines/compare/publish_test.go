@@ -99,7 +99,7 @@ func TestOutputIsRefused(t *testing.T) {
 		t.Error(err)
 	}
 	_, err = try(t, folder, "--methods=bands,minhash", "-o", filepath.Join(folder, "out"))
-	if usage := (*job.UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), "is below the input") {
+	if usage := (*job.UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), "is inside the input") {
 		t.Error(err)
 	}
 }

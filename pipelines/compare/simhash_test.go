@@ -187,7 +187,7 @@ func TestUsualPieces(t *testing.T) {
 func TestRefusalsOfSimHash(t *testing.T) {
 	for flags, want := range map[string]string{
 		"--methods=minhash,simhash":                                                   "no other method listed compares by jaccard, so there is nothing to compare minhash with; add complete",
-		"--methods=complete,minhash,simhash --compare=jaccard":                        "supports only cosine and overlap; name one of these",
+		"--methods=complete,minhash,simhash --compare=jaccard":                        "supports only cosine and overlap; use one of these",
 		"--methods=complete,minhash --compare=cosine":                                 "none of --methods complete,minhash compares that way; add simhash or pieces",
 		"--methods=complete,minhash --pieces=3":                                       "--pieces 3: add simhash or pieces to --methods",
 		"--methods=complete,brute-force --compare=cosine --bits=8":                    "compute no SimHash signatures",

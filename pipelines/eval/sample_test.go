@@ -291,7 +291,7 @@ func TestSampleOfTooMany(t *testing.T) {
 		says  string
 	}{
 		"documents": {[]string{"--cluster=components"}, 5, "have more than 5 documents"},
-		"pairs":     {[]string{"--cluster=components"}, 200, "listed or in one cluster"},
+		"pairs":     {[]string{"--cluster=components"}, 200, "listed, or in one cluster"},
 		"join":      {[]string{"--bands=1", "--rows=16"}, 200, "more than 200 similar pairs"},
 	} {
 		dir := deduptest.Finished(t, append(c.flags, "--threshold=.4", "--shingle=word:2", in)...)

@@ -579,9 +579,9 @@ func TestCutRefusesFormats(t *testing.T) {
 	for name, want := range map[string]string{
 		"page.html --encoding=utf-8":  "texts in the html format cannot be rewritten; convert the file to JSON Lines, or drop --cut",
 		"in.lines --encoding=latin1":  "in UTF-8 only; convert the files (iconv -t UTF-8) and drop --encoding latin1, or drop --cut",
-		"in.lines --encoding=detect":  "leave --encoding detect out",
+		"in.lines --encoding=detect":  "drop --encoding detect",
 		"in.lines --encoding=UTF8":    "",
-		"in.files --encoding=unicode": "leave --encoding unicode out",
+		"in.files --encoding=unicode": "drop --encoding unicode",
 	} {
 		file, encoding, _ := strings.Cut(name, " ")
 		path := filepath.Join(t.TempDir(), file)

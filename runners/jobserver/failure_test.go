@@ -33,7 +33,7 @@ func TestExplain(t *testing.T) {
 		{Environment{Kind: "process"}, "java.lang.IllegalStateException: Process died with exit code 7", []string{"boot program did not start: Process died with exit code 7;"}},
 		{
 			Environment{Kind: "external", Config: "localhost:50000"}, "java.net.ConnectException: java.net.ConnectException: finishConnect(..) failed: Connection refused",
-			[]string{"no worker pool answers at localhost:50000", "boot --worker_pool"},
+			[]string{"cannot reach a worker pool at localhost:50000", "boot --worker_pool"},
 		},
 		{
 			Environment{Kind: "process"},

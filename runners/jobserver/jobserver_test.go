@@ -139,7 +139,7 @@ func TestEnds(t *testing.T) {
 		"reason last":      {[]*jobpb.JobMessagesResponse{running, end, note, failed("why")}, "why"},
 		"no reason":        {[]*jobpb.JobMessagesResponse{running, end}, "does not say why"},
 		"cancelled there":  {[]*jobpb.JobMessagesResponse{running, state(jobpb.JobState_CANCELLED)}, "job job-1 was cancelled on the cluster"},
-		"no end":           {[]*jobpb.JobMessagesResponse{running}, "lost sight of job job-1"},
+		"no end":           {[]*jobpb.JobMessagesResponse{running}, "lost contact with job job-1"},
 	} {
 		f := serve(t, c.script...)
 		_, err := connect(t, Options{Address: f.address, Environment: Environment{Kind: Loopback}}).Execute(context.Background(), pipeline(""), "")
