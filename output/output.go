@@ -231,7 +231,8 @@ func unfinished(ctx context.Context, dir string) error {
 	if err := CheckFolder(ctx, dir, next); err != nil {
 		return err
 	}
-	return &StatusError{2, fmt.Sprintf("%s is not a finished output: it has no file %s; %s, or run dedup again to finish it",
+	return &StatusError{2, fmt.Sprintf("%s is not a finished output: it has no file %s; %s, or run dedup "+
+		"again to finish it",
 		dir, SuccessFile, next)}
 }
 
@@ -282,7 +283,8 @@ func (f *Finished) read(ctx context.Context) error {
 		}
 	}
 	if sum != success.Manifest || f.Run.Job != success.Run {
-		return fmt.Errorf("%s is not a finished output: its %s belongs to another run; run again with --overwrite", f.Dir, SuccessFile)
+		return fmt.Errorf("%s is not a finished output: its %s belongs to another run; run again with "+
+			"--overwrite", f.Dir, SuccessFile)
 	}
 	return f.checkFormat()
 }

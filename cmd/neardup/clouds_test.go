@@ -106,7 +106,7 @@ func TestReport(t *testing.T) {
 			if !maps.Equal(before, after) {
 				t.Errorf("there are %q, and were %q", sorted(after), sorted(before))
 			}
-			if said := c.ends(c.command("report", c.scheme+"b/none"), 2); !strings.Contains(said, "there is no folder "+c.scheme+"b/none") {
+			if said := c.ends(c.command("report", c.scheme+"b/none"), 2); !strings.Contains(said, "folder "+c.scheme+"b/none does not exist") {
 				t.Errorf("%q does not say that there is no output", said)
 			}
 		})

@@ -61,14 +61,14 @@ func TestProgress(t *testing.T) {
 		want  string
 	}{
 		{localSight(0, 0, 0, 0, 0, "source.Read", "source.Fetch", "verify.Small", "sink.Corpus"), "0s, 0 %, read and sign 25 %, 0.0 of 300.0 MB"},
-		{localSight(1*s, 10_000, 10*mb, 0, 0, "source.Read", "source.Fetch", "verify.Small", "sink.Corpus"), "1s, 3 %, 10.0 of 300.0 MB, read 1 of 3"},
+		{localSight(1*s, 10_000, 10*mb, 0, 0, "source.Read", "source.Fetch", "verify.Small", "sink.Corpus"), "1s, 3 %, 10.0 of 300.0 MB, pass 1 of 3"},
 		// 30 MB and 30,000 records in 3 s, with 260 MB to go.
-		{localSight(4*s, 40_000, 40*mb, 0, 0, "source.Read", "source.Fetch", "verify.Small", "sink.Corpus"), "4s, 13 %, 10.0k documents/s, 26s left, 40.0 of 300.0 MB, read 1 of 3"},
+		{localSight(4*s, 40_000, 40*mb, 0, 0, "source.Read", "source.Fetch", "verify.Small", "sink.Corpus"), "4s, 13 %, 10.0k documents/s, 26s left, 40.0 of 300.0 MB, pass 1 of 3"},
 		{localSight(9*s, 100_000, 100*mb, 0, 0, "candidates.Buckets", "source.Fetch", "verify.Small", "sink.Corpus"), "9s, 33 %, find candidates 25 %, 100.0 of 300.0 MB"},
-		{localSight(20*s, 100_000, 100*mb, 10*mb, 0, "source.Fetch", "verify.Small", "sink.Corpus"), "20s, 36 %, 110.0 of 300.0 MB, read 2 of 3"},
-		{localSight(22*s, 100_000, 100*mb, 50*mb, 0, "source.Fetch", "verify.Small", "sink.Corpus"), "22s, 50 %, 20.0k documents/s, 8s left, 150.0 of 300.0 MB, read 2 of 3"},
+		{localSight(20*s, 100_000, 100*mb, 10*mb, 0, "source.Fetch", "verify.Small", "sink.Corpus"), "20s, 36 %, 110.0 of 300.0 MB, pass 2 of 3"},
+		{localSight(22*s, 100_000, 100*mb, 50*mb, 0, "source.Fetch", "verify.Small", "sink.Corpus"), "22s, 50 %, 20.0k documents/s, 8s left, 150.0 of 300.0 MB, pass 2 of 3"},
 		{localSight(30*s, 100_000, 100*mb, 50*mb, 0, "verify.Small", "sink.Corpus"), "30s, 60 %, verify 25 %, 150.0 of 250.0 MB"},
-		{localSight(31*s, 100_000, 100*mb, 50*mb, 60*mb, "sink.Corpus"), "31s, 84 %, 210.0 of 250.0 MB, read 3 of 3"},
+		{localSight(31*s, 100_000, 100*mb, 50*mb, 60*mb, "sink.Corpus"), "31s, 84 %, 210.0 of 250.0 MB, pass 3 of 3"},
 		{localSight(32*s, 100_000, 100*mb, 50*mb, 100*mb, "sink.Ledger"), "32s, 99 %, write tables 25 %, all read"},
 		{localSight(33*s, 100_000, 100*mb, 50*mb, 100*mb), "33s, 100 %, all read"},
 	} {
@@ -192,7 +192,7 @@ func TestProgressProperties(t *testing.T) {
 func TestLine(t *testing.T) {
 	v := view{fraction: 0.345, bytes: 1_240_000_000, all: 3_600_000_000, reading: 1, reads: 3, documents: 12_345, left: 130 * time.Second, sight: sight{counts: map[string]int64{}}}
 	for width, want := range map[int]string{
-		99: "[=======>              ]  34 %, 12.3k documents/s, 2m10s left, 1.2 of 3.6 GB, read 1 of 3",
+		99: "[=======>              ]  34 %, 12.3k documents/s, 2m10s left, 1.2 of 3.6 GB, pass 1 of 3",
 		79: "[=====>           ]  34 %, 12.3k documents/s, 2m10s left, 1.2 of 3.6 GB",
 		39: "[==>    ]  34 % 12.3k docs/s 2m10s left",
 		30: "[==>    ]  34 % 12.3k docs/s",
@@ -238,7 +238,7 @@ func TestShowLines(t *testing.T) {
 	for line := range strings.Lines(out.String()) {
 		at, rest, _ := strings.Cut(line, ", ")
 		got = append(got, strings.TrimPrefix(at, "neardup: "))
-		if at == "neardup: 10s" && rest != "1 %, 10 of 900 B, read 1 of 2\n" {
+		if at == "neardup: 10s" && rest != "1 %, 10 of 900 B, pass 1 of 2\n" {
 			t.Errorf("%q", line)
 		}
 	}
@@ -264,7 +264,7 @@ func TestShowJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(out.String()), &line); err != nil {
 		t.Fatalf("%q: %v", out.String(), err)
 	}
-	if line.Level != "INFO" || line.Msg != "11s, 30 %, 10 documents/s, 14s left, 0.6 of 2.0 kB, read 1 of 2" {
+	if line.Level != "INFO" || line.Msg != "11s, 30 %, 10 documents/s, 14s left, 0.6 of 2.0 kB, pass 1 of 2" {
 		t.Errorf("%q", out.String())
 	}
 	for name, want := range map[string]any{

@@ -32,7 +32,8 @@ func take[T any](to *T, name string, value *T) {
 // have parsed them.
 func Cluster(o jobserver.Options) (jobserver.Options, error) {
 	if given("async") || given("execute_async") {
-		return o, errors.New("beam option --async: neardup waits for its job to end so that it can check the output; drop --async")
+		return o, errors.New("beam option --async: neardup waits for its job to end so that it can check the " +
+			"output; drop --async")
 	}
 	if given("environment_type") {
 		o.Environment = jobserver.Environment{Kind: strings.ToLower(*jobopts.EnvironmentType)}

@@ -150,7 +150,8 @@ func At(path string) (Store, error) {
 	s, ok := stores[scheme]
 	if !ok {
 		supported := strings.Join(slices.Sorted(maps.Keys(stores)), " or ")
-		return nil, nowhereError(fmt.Sprintf("%s: paths that begin with %s are not supported; use a local path, %s", path, scheme, supported))
+		const text = "%s: paths that begin with %s are not supported; use a local path, %s"
+		return nil, nowhereError(fmt.Sprintf(text, path, scheme, supported))
 	}
 	if rest := path[len(scheme):]; rest == "" || rest[0] == '/' {
 		return nil, nowhereError(fmt.Sprintf("%s: give the name of a bucket, as in %sBUCKET/FOLDER", path, scheme))

@@ -145,7 +145,8 @@ func Assess(in Input, bands, rows int) (Choice, error) {
 	c := in.assess(bands, rows)
 	c.Reason = "bands and rows were given"
 	if c.Percolates {
-		c.Reason = fmt.Sprintf("with these bands and rows, each document has more than %v false positives on average; use more "+
+		c.Reason = fmt.Sprintf("with these bands and rows, each document has more than %v false positives on "+
+			"average; use more "+
 			"rows or fewer bands, or longer shingles if unrelated documents share phrases but not whole passages",
 			in.maxEdges())
 	}

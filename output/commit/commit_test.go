@@ -215,11 +215,22 @@ func (l *lake) later() {
 	l.clock = l.clock.Add(6 * time.Minute)
 }
 
-// process returns options of a run by a new process, which calls before before each request that changes something.
+// process returns options of a run by a new process, which calls before before each request that changes something, one
+// at a time.
 func (l *lake) process(name string, before func(request string) error) commit.Options {
 	scheme := name + "://"
-	storage.Register(scheme, &process{lake: l, scheme: scheme, before: before})
+	storage.Register(scheme, &process{lake: l, scheme: scheme, before: single(before)})
 	return commit.Options{Dir: scheme + l.dir, Overwrite: true, Continue: l.parts}
+}
+
+// single returns a function that calls before for one request at a time.
+func single(before func(request string) error) func(request string) error {
+	var mu sync.Mutex
+	return func(request string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		return before(request)
+	}
 }
 
 // whole fails the test if an output looks finished but is not whole.

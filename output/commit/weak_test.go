@@ -26,7 +26,7 @@ func (h *heedless) Remove(ctx context.Context, path string, _ storage.If) error 
 func (l *lake) weakly(scheme string, refuses bool, before func(request string) error) commit.Options {
 	o := l.process(scheme, before)
 	if l.NoConditionalRemove = refuses; !refuses {
-		storage.Register(scheme+"://", &heedless{process{lake: l, scheme: scheme + "://", before: before}})
+		storage.Register(scheme+"://", &heedless{process{lake: l, scheme: scheme + "://", before: single(before)}})
 	}
 	o.Weak = true
 	return o

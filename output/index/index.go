@@ -161,7 +161,8 @@ func Open(ctx context.Context, dir string) (*Index, error) {
 		x.Asked[name] = compact.Bytes()
 	}
 	if x.Format != Format {
-		return nil, &output.StatusError{Exit: 2, Reason: fmt.Sprintf("%s has the format %q, but this version reads %q; create "+
+		return nil, &output.StatusError{Exit: 2, Reason: fmt.Sprintf("%s has the format %q, but this version "+
+			"reads %q; create "+
 			"another index with neardup index create", dir, x.Format, Format)}
 	}
 	return x, nil
@@ -383,6 +384,7 @@ type DamagedError struct {
 }
 
 func (e *DamagedError) Error() string {
-	return fmt.Sprintf("%s differs from the file that generation %d lists; restore it, or remove its run with neardup index drop %s "+
+	return fmt.Sprintf("%s differs from the file that generation %d lists; restore it, or remove its run with "+
+		"neardup index drop %s "+
 		"--run %s and add its batch again", e.Path, e.Generation, e.Dir, e.Runs[0].Run)
 }

@@ -224,7 +224,8 @@ func (c *Config) compare(asked *job.Asked, a, b []byte) *records.Difference {
 		add("Hamming distance", bits, true, float64(hamming.Distance(signer.Sign(nil, vectorA), signer.Sign(nil, vectorB))))
 	}
 	if longer := max(len(tokensA), len(tokensB)); longer > mostTokens {
-		refuse("edit distance", tokens, fmt.Sprintf("a text has %s tokens (maximum: %s), and time grows with the square of the number of tokens",
+		refuse("edit distance", tokens, fmt.Sprintf("a text has %s tokens (maximum: %s), and time grows with "+
+			"the square of the number of tokens",
 			records.Count(int64(longer)), records.Count(mostTokens)))
 	} else {
 		add("edit distance", tokens, true, float64(editDistance(tokensA, tokensB)))

@@ -53,7 +53,8 @@ func Read(ctx context.Context, r io.Reader, name string, plan *job.Plan, most in
 		return nil, err
 	}
 	if again != "" {
-		return nil, job.Usage("several documents have the id %q, so the ground truth cannot tell them apart; give unique ids "+
+		return nil, job.Usage("several documents have the id %q, so the ground truth cannot tell them apart; "+
+			"give unique ids "+
 			"with --id",
 			again)
 	}

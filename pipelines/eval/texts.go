@@ -93,7 +93,8 @@ func (e *evaluation) textsOfIDs(ctx context.Context) error {
 					why = "several documents share one of these ids"
 				}
 				if why != "" {
-					e.result.Warnings = append(e.result.Warnings, fmt.Sprintf("cannot show the pair of %q and %q: %s", pair[0], pair[1], why))
+					e.result.Warnings = append(e.result.Warnings, fmt.Sprintf("cannot show the pair of %q and "+
+						"%q: %s", pair[0], pair[1], why))
 					continue
 				}
 				shown, err := example(ctx, plan, temp, blocks.Edge{A: a, B: b})

@@ -53,7 +53,8 @@ func (t *truth) strange(name, where, example string, known func(id string) bool)
 	if first == "" {
 		return nil
 	}
-	return []string{fmt.Sprintf("--truth %s: none of its ids, such as %q, is in %s, where ids look like %q; check the ids in the file",
+	return []string{fmt.Sprintf("--truth %s: none of its ids, such as %q, is in %s, where ids look like %q; "+
+		"check the ids in the file",
 		name, first, where, example)}
 }
 

@@ -78,7 +78,8 @@ func (r *Job) readItems(ctx context.Context, temp string) error {
 func (r *Job) warnOfItems(ctx context.Context, params steps.ItemParams) error {
 	found := r.record.Passages.Items
 	if found.Items == found.Short {
-		return job.Usage("--against: none of %d items has at least %d words in any column, so there is nothing to look for; use "+
+		return job.Usage("--against: none of %d items has at least %d words in any column, so there is "+
+			"nothing to look for; use "+
 			"other columns with --against-text", found.Items, min(passage.LeastItem, *r.config.Length))
 	}
 	if n := r.record.References.Unreadable; n > 0 {

@@ -223,7 +223,8 @@ func (r *Job) makePlan(ctx context.Context, temp string) (err error) {
 	if !r.searches() {
 		r.record.Passages.PlannedBytes, r.record.Passages.MostBytes = r.chosen(), r.most()
 	} else if r.itemSplits() == 0 {
-		return job.Usage("--against %s: no file is left to read items from; name another file", strings.Join(r.config.Against, " "))
+		return job.Usage("--against %s: no file is left to read items from; name another "+
+			"file", strings.Join(r.config.Against, " "))
 	}
 	return r.checkSpace()
 }

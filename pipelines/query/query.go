@@ -139,7 +139,8 @@ func (c *Config) validate() (*job.Asked, error) {
 		return nil, job.Usage("--sort estimate: nothing is estimated if all documents are compared; use --signature, " +
 			"or drop --sort")
 	case c.Sort == byEstimate && c.MinSimilarity != nil:
-		return nil, job.Usage("--sort estimate and --min-similarity, which needs exact similarities, cannot be used together; use one")
+		return nil, job.Usage("--sort estimate and --min-similarity, which needs exact similarities, cannot " +
+			"be used together; use one")
 	case c.Method == job.SimHash && c.Compare == job.Jaccard:
 		return nil, job.Usage("--compare jaccard: --method simhash supports only cosine and overlap; use one of " +
 			"these, or drop --method")
@@ -329,7 +330,8 @@ func (r *Job) textOfFile(ctx context.Context) (text []byte, err error) {
 		return nil, err
 	}
 	if int64(len(content)) > most {
-		return nil, job.Usage("--file %s: the text is larger than --max-doc-bytes %d; raise the limit", r.config.File, int64(r.config.MaxDocBytes))
+		return nil, job.Usage("--file %s: the text is larger than --max-doc-bytes %d; raise the "+
+			"limit", r.config.File, int64(r.config.MaxDocBytes))
 	}
 	if text, err = r.plan.Reading().Text(content); err != nil {
 		return nil, job.Usage("--file %s: %w", r.config.File, err)
@@ -340,11 +342,13 @@ func (r *Job) textOfFile(ctx context.Context) (text []byte, err error) {
 // fits returns a *job.UsageError if the text that a flag names is not compared.
 func (r *Job) fits(named string, text []byte) error {
 	if int64(len(text)) > int64(r.config.MaxDocBytes) || r.plan.Spec.TooLarge(text) {
-		return job.Usage("%s: the text is larger than --max-doc-bytes %d; raise the limit", named, int64(r.config.MaxDocBytes))
+		return job.Usage("%s: the text is larger than --max-doc-bytes %d; raise the "+
+			"limit", named, int64(r.config.MaxDocBytes))
 	}
 	if least := r.config.MinWords; least > 0 {
 		if words := len(r.plan.Spec.OfWords().New().Tokenise(text)); words < least {
-			return job.Usage("%s: the text is not compared, because it has %s; lower --min-words (now %d)", named, records.Plural(words, "word"), least)
+			return job.Usage("%s: the text is not compared, because it has %s; lower --min-words (now "+
+				"%d)", named, records.Plural(words, "word"), least)
 		}
 	}
 	return nil

@@ -321,7 +321,8 @@ func (s *show) text(ctx context.Context, at place) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	warning := at.source + " was modified after the run began; the texts in it may not be those that were compared; run dedup again to be sure"
+	warning := at.source + " was modified after the run began; the texts in it may not be those that were " +
+		"compared; run dedup again to be sure"
 	if info.Modified.After(s.f.Run.Started) && !slices.Contains(s.found.Warnings, warning) {
 		s.found.Warnings = append(s.found.Warnings, warning)
 	}
@@ -421,7 +422,8 @@ func (s *show) inCorpus(ctx context.Context) error {
 	if len(nearest) > 0 {
 		hint = "; the most similar id is " + strconv.Quote(nearest[0])
 	}
-	return job.Usage("no document in %s has the id %q%s; give an id, or a place SOURCE@POSITION, as listed in the output tables",
+	return job.Usage("no document in %s has the id %q%s; give an id, or a place SOURCE@POSITION, as listed in "+
+		"the output tables",
 		searched, s.Document, hint)
 }
 

@@ -87,7 +87,8 @@ func (o *Options) Check() error {
 	}
 	for key, value := range o.Labels {
 		if !isLabelKey(key) || !isLabel(value) {
-			return fmt.Errorf("label %s=%s: use only lower-case letters, digits, _ and -, at most 63 in the key and in the value; begin the key with a "+
+			return fmt.Errorf("label %s=%s: use only lower-case letters, digits, _ and -, at most 63 in the "+
+				"key and in the value; begin the key with a "+
 				"letter",
 				key, value)
 		}

@@ -31,7 +31,8 @@ func fewBuffers(said []string) string {
 	}
 	required, available, total, size := n[1], n[2], n[3], n[4]
 	mib := func(buffers int) int { return (buffers*size + 1<<20 - 1) >> 20 }
-	return fmt.Sprintf("a task manager has too little network memory: %d buffers of %d bytes are required, but only %d of %d "+
+	return fmt.Sprintf("a task manager has too little network memory: %d buffers of %d bytes are required, "+
+		"but only %d of %d "+
 		"are free; set taskmanager.memory.network.min and taskmanager.memory.network.max to %dm, or use fewer --workers "+
 		"(docs/flink.md)",
 		required, size, available, total, mib(max(2*total, total+2*(required-available))))

@@ -117,7 +117,7 @@ func (s *Server) checkCluster(ctx context.Context) error {
 	case err != nil && s.options.REST == "":
 		return nil
 	case err != nil:
-		return fmt.Errorf("Flink does not answer at %s: %w; correct --flink-rest, or drop the flag", r.url, err)
+		return fmt.Errorf("no answer from Flink at %s: %w; correct --flink-rest, or drop the flag", r.url, err)
 	}
 	s.rest = r
 	parallelism := s.options.Parallelism

@@ -49,7 +49,7 @@ func TestCheckCluster(t *testing.T) {
 		"slots to come": {flink(t, 0, 512, 512, "1", "kubernetes-session"), 3, "", nil},
 		"little sorts":  {flink(t, 2, 200, 512, "1", "remote"), 1, "", []string{"taskmanager.memory.managed.size to 256m"}},
 		"few buffers":   {flink(t, 4, 512, 64, "1", "remote"), 2, "", []string{"taskmanager.memory.network.max to 128m"}},
-		"no Flink":      {nobody.URL, 1, "Flink does not answer at " + nobody.URL, nil},
+		"no Flink":      {nobody.URL, 1, "no answer from Flink at " + nobody.URL, nil},
 	} {
 		var warned []string
 		_, err := Connect(t.Context(), Options{

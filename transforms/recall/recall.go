@@ -53,7 +53,8 @@ type Params struct {
 // check returns an error if there are more true pairs than MostPairs.
 func (p Params) check(pairs int) error {
 	if p.MostPairs > 0 && pairs > p.MostPairs {
-		return fmt.Errorf("the sampled documents have more than %d similar pairs, which are too many to hold in memory; draw fewer",
+		return fmt.Errorf("the sampled documents have more than %d similar pairs, which are too many to hold "+
+			"in memory; draw fewer",
 			p.MostPairs)
 	}
 	return nil

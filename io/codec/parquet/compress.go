@@ -20,7 +20,8 @@ import (
 func refused(c format.CompressionCodec) error {
 	switch {
 	case c == format.LZO:
-		return errors.New("it is compressed with LZO, which neardup does not support; write the file again with another codec")
+		return errors.New("it is compressed with LZO, which neardup does not support; write the file again " +
+			"with another codec")
 	case c < 0 || c > format.Lz4Raw:
 		return fmt.Errorf("it is compressed with the unknown codec %d", c)
 	default:

@@ -185,7 +185,8 @@ func (f *File) parse() error {
 	case r.err != nil:
 		return f.broken("footer: %w", r.err)
 	case f.Rows != first:
-		return f.broken("the footer states %d rows, but the row groups contain %d; fetch the file again, or leave it out", f.Rows,
+		return f.broken("the footer states %d rows, but the row groups contain %d; fetch the file again, or "+
+			"leave it out", f.Rows,
 			first)
 	}
 	if err := f.plant(elements); err != nil {
@@ -291,7 +292,8 @@ func (f *File) chunk(raw []byte, column int, g *Group) (c Chunk, err error) {
 	case encrypted:
 		return c, fmt.Errorf("%s: column %q is encrypted; decrypt the file first, or leave it out", f.name, leaf.Path())
 	case elsewhere:
-		return c, fmt.Errorf("%s: column %q is in another file, which neardup does not support; write the table as one file", f.name, leaf.Path())
+		return c, fmt.Errorf("%s: column %q is in another file, which neardup does not support; write the "+
+			"table as one file", f.name, leaf.Path())
 	}
 	r = thriftReader{data: c.Meta}
 	r.fields(func(id int16, kind thrift.Type) {

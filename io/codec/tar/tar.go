@@ -89,7 +89,8 @@ func (members) Decode(record []byte, doc *codec.Document) error {
 	doc.Reset()
 	m, err := parse(record)
 	if err != nil {
-		return &codec.Error{Reason: codec.BrokenTar, Detail: err.Error() + "; the rest of the archive cannot be read, so fetch it again"}
+		return &codec.Error{Reason: codec.BrokenTar, Detail: err.Error() + "; the rest of the archive cannot " +
+			"be read, so fetch it again"}
 	}
 	doc.ID, doc.HasID = append(doc.ID, m.name...), m.name != ""
 	if there := int64(len(record) - m.head); there < m.stored {

@@ -111,7 +111,8 @@ func (f Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Option
 			return fmt.Errorf("%s: %w", file.Path, err)
 		}
 		if c.hi-c.lo >= maxHeader {
-			return fmt.Errorf("%s: its header does not end within %d bytes; is this a %s file?", file.Path, c.hi-c.lo, strings.ToUpper(file.Format))
+			return fmt.Errorf("%s: its header does not end within %d bytes; is this a %s "+
+				"file?", file.Path, c.hi-c.lo, strings.ToUpper(file.Format))
 		}
 		if err := c.fill(); err != nil {
 			return err

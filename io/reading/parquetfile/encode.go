@@ -131,7 +131,8 @@ func (w *pageWriter) fits(h *parquet.PageHeader, offset int64) bool {
 // bytes of memory.
 const maxEntries = 1 << 26
 
-var errEntries = fmt.Errorf("a row has so many entries that a page of the output file would exceed %d entries; leave the "+
+var errEntries = fmt.Errorf("a row has so many entries that a page of the output file would exceed %d "+
+	"entries; leave the "+
 	"file out with --exclude", maxEntries)
 
 func (w *pageWriter) entry(rep, def int) error {

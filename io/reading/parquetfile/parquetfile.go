@@ -241,13 +241,15 @@ func (in *input) bind(o codec.Fields) (b fields, err error) {
 func (b *fields) check(path string) error {
 	for _, t := range b.text {
 		if t.render.foreign != "" {
-			return fmt.Errorf("%s: text column %q holds %s, not text; name another column with --text", path, t.leaf.Path(), t.render.foreign)
+			return fmt.Errorf("%s: text column %q holds %s, not text; name another column with "+
+				"--text", path, t.leaf.Path(), t.render.foreign)
 		}
 	}
 	if l := b.id.leaf; l != nil {
 		switch {
 		case b.id.render.foreign != "":
-			return fmt.Errorf("%s: id column %q holds %s, not ids; name another column with --id", path, l.Path(), b.id.render.foreign)
+			return fmt.Errorf("%s: id column %q holds %s, not ids; name another column with "+
+				"--id", path, l.Path(), b.id.render.foreign)
 		case l.MaxRep > 0:
 			return fmt.Errorf("%s: id column %q is a list; name another column with --id", path, l.Path())
 		}

@@ -220,7 +220,8 @@ func (r *reader) fill(c *chunk, body io.ReadCloser) (err error) {
 			if err == nil || errors.Is(err, io.EOF) { // io.EOF would mean the object's end
 				err = io.ErrUnexpectedEOF
 			}
-			return fmt.Errorf("%s: %d attempts to read from byte %d failed: %w; check the network, and run again", r.path, try, c.end(), err)
+			return fmt.Errorf("%s: %d attempts to read from byte %d failed: %w; check the network, and run "+
+				"again", r.path, try, c.end(), err)
 		default:
 			try++
 		}

@@ -24,7 +24,8 @@ const login = "run `gcloud auth application-default login`, or set GOOGLE_APPLIC
 	"a service account"
 
 var errNoGeneration = errors.New(
-	"the store does not say which generation of an object it sends, so an object could change unnoticed; choose another store")
+	"the store does not say which generation of an object it sends, so an object could change unnoticed; " +
+		"choose another store")
 
 // noCredentials says that there are no usable credentials.
 type noCredentials struct{ err error }
