@@ -744,7 +744,7 @@ func (p *page) Capped() (all []string) {
 		}
 	}
 	n := p.Counts
-	add(n.PairsPartial, "pairs/ may list only some pairs of %s: large groups exceed --pair-budget (%s pairs, each "+
+	add(n.PairsPartial, "pairs/ may list only some pairs of %s: large families exceed --pair-budget (%s pairs, each "+
 		"with up to 256 bytes of ids). Clusters and removals are not affected.",
 		plural(n.PairsPartial, "cluster"), count(int64(p.Parameters.PairBudget)))
 	add(p.Parameters.Limit, "Only the first %s were read (--limit).", plural(p.Parameters.Limit, "document"))

@@ -117,7 +117,7 @@ func Summary(w io.Writer, width int, run *records.Run, dir string, example *reco
 		out.item("compared", "%s, of %s in all", plural(n.ComparedPairs, "pair"), count(n.AllPairs))
 	}
 	if n.PairsPartial > 0 {
-		out.item("over budget", "pairs/ may list only some pairs of %s: large groups have more pairs, or longer ids, than "+
+		out.item("over budget", "pairs/ may list only some pairs of %s: large families have more pairs, or longer ids, than "+
 			"--pair-budget allows", plural(n.PairsPartial, "cluster"))
 	}
 	out.item("clusters", "%s", count(n.Clusters))

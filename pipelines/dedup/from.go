@@ -119,7 +119,7 @@ func (c *Config) checkFrom(f *output.Finished) error {
 	case len(lacking) > 0:
 		return refuse("it lacks %s", strings.Join(lacking, " and "))
 	case n.PairsPartial > 0:
-		return refuse("it may list only some pairs of large groups of documents, which exceed --pair-budget")
+		return refuse("it may list only some pairs of large families of documents, which exceed --pair-budget")
 	case ranks:
 		return refuse("its tables lack the values that --keep %s ranks documents by", strings.Join(c.Keep, ", --keep "))
 	case slices.Contains(was.Inputs, "-"):

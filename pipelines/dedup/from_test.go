@@ -161,7 +161,7 @@ func TestDecideAgainRefuses(t *testing.T) {
 		{whole, "--max-removed=10%", "--max-removed 10%"},
 		{whole, "--dry-run", "drop --dry-run"},
 		{whole, "--resume=always", "drop --resume always"},
-		{crowd, "--threshold=.7", "it may list only some pairs of large groups of documents"},
+		{crowd, "--threshold=.7", "it may list only some pairs of large families of documents"},
 		{beside, "--threshold=.9", "made with --against"},
 		{lean, "--threshold=.9", "it lacks the table clusters"},
 	} {
