@@ -361,7 +361,7 @@ func TestPageOfMethods(t *testing.T) {
 		"chains": {func(run *records.Run, _ *tables) { run.Counts.Chained = 2 },
 			[]string{"2 near-duplicates may be unlike the document that is kept"}, nil},
 		"a crowd": {func(run *records.Run, _ *tables) { run.Counts.PairsPartial, run.Parameters.PairBudget = 1, 5 },
-			[]string{"The clusters are approximate, because pairs of large families may not be listed.", "only some pairs of 1 cluster: large groups exceed --pair-budget (5 pairs, each"}, nil},
+			[]string{"The clusters are approximate, because pairs of large families may not be listed.", "only some pairs of 1 cluster: large families exceed --pair-budget (5 pairs, each"}, nil},
 		"more documents than fit": {func(run *records.Run, _ *tables) { run.InForce.Memory = documentMemory },
 			[]string{"There are too many documents in pairs to count the clusters here.", "pairs, including copies"}, []string{"documents in clusters"}},
 		"containment": {func(run *records.Run, _ *tables) {
