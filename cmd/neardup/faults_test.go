@@ -26,9 +26,9 @@ func TestNoRecordLeft(t *testing.T) {
 // If the output cannot be created, the error says where and what to do.
 func TestUnfitOutput(t *testing.T) {
 	for out, want := range map[string]string{
-		strings.Repeat("x", 255): ".failed: file name too long; use another --output",
-		strings.Repeat("x", 256): ": file name too long; use another --output",
-		"in.jsonl/out":           "in.jsonl/out: not a directory; use another --output",
+		strings.Repeat("x", 255): ".failed: file name too long; choose another --output",
+		strings.Repeat("x", 256): ": file name too long; choose another --output",
+		"in.jsonl/out":           "in.jsonl/out: not a directory; choose another --output",
 		"link":                   "link is a link to nowhere, which does not exist; create that folder, or remove the link",
 	} {
 		p := prepare(t, "neardup", "dedup", "in.jsonl", "-o", out)
@@ -43,7 +43,7 @@ func TestUnfitOutput(t *testing.T) {
 	for _, command := range []string{"dedup", "passages", "compare", "study"} {
 		p := prepare(t, "neardup", command, "in.jsonl", "-o", "in.jsonl/out")
 		write(t, filepath.Join(p.Dir, "in.jsonl"), similar)
-		if stderr, status := p.start().ended(); status.ExitStatus() != 2 || !strings.Contains(stderr, "use another --output") {
+		if stderr, status := p.start().ended(); status.ExitStatus() != 2 || !strings.Contains(stderr, "choose another --output") {
 			t.Errorf("%s: exit status %d: %s", command, status.ExitStatus(), stderr)
 		}
 	}

@@ -234,7 +234,7 @@ func (c *cloud) another(t *testing.T, nights int, published bool) {
 	t.Helper()
 	c.put("other/0.jsonl", c.all()["in/1.jsonl"])
 	said, status := c.started(c.night("other", "second")).ended()
-	unfinished := strings.Contains(said, "was killed while it published")
+	unfinished := strings.Contains(said, "was killed while it was publishing")
 	if status != 0 && (status.ExitStatus() != 3 || !unfinished || published) {
 		t.Errorf("exit status %d:\n%s", status.ExitStatus(), said)
 	}
@@ -307,7 +307,7 @@ func TestTwoNights(t *testing.T) {
 			})
 			first := c.started(c.night("in", "out"))
 			<-arrived
-			if said := c.ends(c.night("other", "second"), 3); !strings.Contains(said, "index/.lock: held by job") {
+			if said := c.ends(c.night("other", "second"), 3); !strings.Contains(said, "index/.lock is held by job") {
 				t.Errorf("%q does not say who has the index", said)
 			}
 			waiting := c.started(c.night("other", "third", "--wait-lock=1m"))

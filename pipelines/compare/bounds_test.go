@@ -23,7 +23,7 @@ func TestPlanIsBounded(t *testing.T) {
 		{[]Method{byBands, bySignatures}, 100_001, 0, nil, "about 100001 documents have 5000050000 pairs, too many to check one by one; use --limit 100000"},
 		{[]Method{byBands, minHash}, 100_000, 64_000_000, []output.Part{output.Pairs}, ""},
 		{[]Method{minHash}, 100_001, 0, []output.Part{output.Pairs}, "--output out: about 100001 documents with 0 shingles are too many for the pairs table (maximum: 100000 with 64000000)"},
-		{[]Method{minHash}, 1000, 64_000_001, []output.Part{output.Pairs}, "too many for the table pairs"},
+		{[]Method{minHash}, 1000, 64_000_001, []output.Part{output.Pairs}, "too many for the pairs table"},
 		{[]Method{minHash}, 100_001, 64_000_001, []output.Part{output.Candidates}, ""},
 	} {
 		plan := &job.Plan{Documents: c.documents, Shingles: c.shingles}

@@ -480,11 +480,11 @@ func TestOutput(t *testing.T) {
 		"none of these methods lists buckets":             {"--methods=brute-force,minhash", "-o", out + "2", "--write=pairs,buckets"},
 		"kinds of similarity":                             {"--methods=complete,minhash,simhash", "-o", out + "2", "--write=pairs"},
 		"methods of two measures have no table in common": {"--methods=complete,minhash,simhash", "-o", out + "2"},
-		"use --temp-dir":                                  {"--methods=bands", "--runner=flink"},
+		"add --temp-dir":                                  {"--methods=bands", "--runner=flink"},
 		"runs only on the local machine":                  {"--methods=bands", "--runner=dataflow"},
 		"add --runner flink":                              {"--methods=bands", "--job-server=localhost:1"},
 		"nothing to write":                                {"--methods=bands,minhash", "-o", out + "2", "--write="},
-		"use --output":                                    {"--methods=bands,minhash", "--write=buckets"},
+		"add --output":                                    {"--methods=bands,minhash", "--write=buckets"},
 	} {
 		if _, err := try(t, append(args, input)...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %s", args, err, want)

@@ -94,10 +94,10 @@ func TestUnclosedArchive(t *testing.T) {
 		at      int
 		want    string
 	}{
-		"a damaged header":    {"tar", damaged, 1024, ": the header of a file that begins there is damaged: 6144 bytes are not read"},
-		"a file cut off":      {"tar", files(10, 5120)[:1024+512+5000], 1024, ": the archive ends 120 bytes before the end of the file that begins there: 5512 bytes are not read"},
-		"a page cut off":      {"warc", pages(10, 6000)[:6000], len(pages(10)), ": the record that begins there has a wrong header or length, or is cut off: "},
-		"no header of a page": {"warc", slices.Concat([]byte("WARC/1.0 "), bytes.Repeat([]byte("x"), 5000)), 0, ": the record that begins there has a wrong header or length, or is cut off: 5009 bytes are not read"},
+		"a damaged header":    {"tar", damaged, 1024, ": the header of a file that begins there is damaged, so 6144 bytes were not read"},
+		"a file cut off":      {"tar", files(10, 5120)[:1024+512+5000], 1024, ": the archive ends 120 bytes before the end of the file that begins there, so 5512 bytes were not read"},
+		"a page cut off":      {"warc", pages(10, 6000)[:6000], len(pages(10)), ": the record that begins there has a wrong header or length, or is cut off, so "},
+		"no header of a page": {"warc", slices.Concat([]byte("WARC/1.0 "), bytes.Repeat([]byte("x"), 5000)), 0, ": the record that begins there has a wrong header or length, or is cut off, so 5009 bytes were not read"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, compression := range []string{"", "gzip"} {
