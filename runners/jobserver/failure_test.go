@@ -22,11 +22,11 @@ func TestExplain(t *testing.T) {
 		want        []string
 	}{
 		{Environment{Kind: "process"}, string(doFn), []string{"=open /data/in/osx.jsonl: no such file or directory"}},
-		{Environment{Kind: "process"}, died, []string{"a worker died", "memory", "CANCELLED: client cancelled", "the command keeps it"}},
+		{Environment{Kind: "process"}, died, []string{"a worker died", "memory", "CANCELLED: client cancelled", "discards it by default"}},
 		{ // from a worker that was killed
 			Environment{Kind: "process"},
 			"java.lang.RuntimeException: CANCELLED: call already cancelled. Use ServerCallStreamObserver.setOnCancelHandler() to disable this exception",
-			[]string{"a worker died", "call already cancelled", "the command keeps it"},
+			[]string{"a worker died", "call already cancelled", "discards it by default"},
 		},
 		{Environment{Kind: "external"}, died, []string{"a worker died", "the worker pool's"}},
 		{Environment{Kind: "docker"}, died, []string{"docker logs"}},
