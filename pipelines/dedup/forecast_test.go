@@ -205,9 +205,9 @@ func TestSuitedCharacters(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "in.txt")
 		mustDo(t, os.WriteFile(path, []byte(lines.String()), 0o666))
 		told := run(t, ask(t, path, "--format=lines")).Run.Warnings
-		word := "changing one word drops"
+		word := "changing one word takes"
 		if c.characters {
-			word = "changing one character drops"
+			word = "changing one character takes"
 		}
 		if len(told) != 1 || !strings.Contains(told[0], word) || !strings.HasSuffix(told[0], "use --shingle word:2") {
 			t.Errorf("%s: %q", c.name, told)

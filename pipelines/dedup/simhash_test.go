@@ -530,7 +530,7 @@ func TestChosenPieces(t *testing.T) {
 		{"--bits=1024 --threshold=.96", 32, .999, 1, "", ""},
 		{"--pieces=3 --compare=cosine --vectors=sign", 3, 0, .01, "that of --vectors normal; --vectors sign does not guarantee it for cosine", ""},
 		{"--pieces=3 --vectors=sign", 3, 0, .01, "", ""},
-		{"--pieces=40", 40, .99, 1, "40 pieces of 256-bit signatures", ""},
+		{"--pieces=40", 40, .99, 1, "with 256-bit signatures in 40 pieces", ""},
 		{"--pieces=3", 3, 0, .01, "", ""},
 		{"--pieces=3 --recall=.5", 3, 0, .01, "", ""},
 		{"--recall=.9 --threshold=.95 --bits=1024 --compare=cosine", 39, .9, .92, "", ""}, // as docs/algorithms/simhash.md says
