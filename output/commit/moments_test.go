@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/output/commit"
 	"github.com/neardup/neardup/records"
@@ -589,20 +590,6 @@ func TestKilledOnceFinished(t *testing.T) {
 	l.clean("killed once finished")
 }
 
-// ending is a context that ends when it is asked the n-th time whether it has.
-type ending struct {
-	context.Context
-	cancel context.CancelFunc
-	n      int
-}
-
-func (e *ending) Err() error {
-	if e.n--; e.n == 0 {
-		e.cancel()
-	}
-	return e.Context.Err()
-}
-
 // TestCancelledBeginning: a run on a disk that is cancelled at any moment of its beginning leaves nothing.
 func TestCancelledBeginning(t *testing.T) {
 	const run = "20260102-030405-0a1b2c3d"
@@ -612,8 +599,8 @@ func TestCancelledBeginning(t *testing.T) {
 			dir := folder(t, way)
 			root := filepath.Dir(dir)
 			before := tree(t, root)
-			ctx, cancel := context.WithCancel(t.Context())
-			c, err := commit.Begin(&ending{ctx, cancel, moments}, commit.Options{
+			ctx, cancel := storagetest.EndsAt(t.Context(), moments)
+			c, err := commit.Begin(ctx, commit.Options{
 				Dir: dir, Run: run, Temp: commit.TempFolder(root, run), Warn: func(format string, args ...any) { t.Errorf(format, args...) },
 			})
 			if err == nil {

@@ -21,6 +21,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/neardup/internal/beamtest"
+	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/output"
 	indexes "github.com/neardup/neardup/output/index"
 	"github.com/neardup/neardup/pipelines/dedup"
@@ -695,20 +696,6 @@ func TestDamagedIndex(t *testing.T) {
 	}
 }
 
-// ending is a context that ends when it is asked the n-th time whether it has.
-type ending struct {
-	context.Context
-	cancel context.CancelFunc
-	n      int
-}
-
-func (e *ending) Err() error {
-	if e.n--; e.n == 0 {
-		e.cancel()
-	}
-	return e.Context.Err()
-}
-
 // TestCancelledUnlocks: what is cancelled while it locks an index, or changes it, leaves no lock.
 func TestCancelledUnlocks(t *testing.T) {
 	night := archiveAtRandom(t, rand.New(rand.NewPCG(1, 50)), []string{"a few words"}, 1).dir
@@ -725,8 +712,8 @@ func TestCancelledUnlocks(t *testing.T) {
 		"prune": func(ctx context.Context) error { _, err := dedup.PruneIndex(ctx, dir, 0); return err },
 	} {
 		for n := 1; n <= 60; n++ {
-			ctx, cancel := context.WithCancel(t.Context())
-			err := do(&ending{ctx, cancel, n})
+			ctx, cancel := storagetest.EndsAt(t.Context(), n)
+			err := do(ctx)
 			cancel()
 			if err == nil {
 				break

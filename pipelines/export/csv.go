@@ -71,7 +71,7 @@ func (l *lines) cell(field reflect.Value) string {
 		return text
 	default:
 		digits := strconv.FormatInt(field.Int(), 10)
-		if l.excel && rewritten(digits) {
+		if l.excel && len(digits) > excelDigits {
 			return "'" + digits
 		}
 		return digits
@@ -106,7 +106,7 @@ func rewritten(s string) bool {
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		return false
 	}
-	return len(strings.Trim(s, ".0")) > excelDigits || strconv.FormatFloat(v, 'f', -1, 64) != s
+	return len(strings.Replace(s, ".", "", 1)) > excelDigits || strconv.FormatFloat(v, 'f', -1, 64) != s
 }
 
 // cut shortens text that exceeds a cell of Excel, which would spill it into the cells below.

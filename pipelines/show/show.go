@@ -73,7 +73,7 @@ type show struct {
 	Config
 	f     *output.Finished
 	found records.Cluster
-	pairs map[place]records.Pair // by b, which is another document: its pair with the one in question
+	pairs map[place]records.Pair // of the document in question, as a, with each other, by b
 }
 
 func (s *show) has(part output.Part) bool {

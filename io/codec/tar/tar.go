@@ -44,8 +44,8 @@ func zeros(data []byte) bool { return len(bytes.TrimLeft(data, "\x00")) == 0 }
 
 // States of a record after its headers.
 const (
-	lostHeader codec.State = 1 + iota // a header is damaged: the record has all that follows
-	content                           // of the content's last byte; one more for each byte still to come
+	damaged codec.State = 1 + iota // a header is damaged: the record has all that follows
+	content                        // of the content's last byte; one more for each byte still to come
 )
 
 func (members) End(data []byte, state codec.State, atEOF bool) (n int, next codec.State, ok bool) {
@@ -55,15 +55,15 @@ func (members) End(data []byte, state codec.State, atEOF bool) (n int, next code
 		case errors.Is(err, errShort) && !atEOF && len(data) < codec.MaxHead:
 			return 0, 0, false
 		case err != nil:
-			state = lostHeader
+			state = damaged
 		case m.stored == 0:
 			return m.head, 0, true
 		default:
 			n, state = m.head, content+codec.State(m.stored-1)
 		}
 	}
-	if state == lostHeader {
-		return len(data), lostHeader, atEOF
+	if state == damaged {
+		return len(data), damaged, atEOF
 	}
 	remaining := int64(state-content) + 1
 	take := min(remaining, int64(len(data)-n))
@@ -79,7 +79,7 @@ func (members) Unclosed(state codec.State, _ []byte, long bool) (what string, lo
 	switch {
 	case !long || state == 0:
 		return "", false
-	case state == lostHeader:
+	case state == damaged:
 		return "the header of a file that begins there is damaged", true
 	}
 	return fmt.Sprintf("the archive ends %d bytes before the end of the file that begins there", state-content+1), true
