@@ -502,7 +502,7 @@ func (s *sampler) add(number int, file *blocks.File, record *reading.Record) err
 		return nil
 	}
 	s.Documents++
-	if !doc.Plain && slices.ContainsFunc(doc.Text, func(b byte) bool { return b >= utf8.RuneSelf }) {
+	if slices.ContainsFunc(doc.Text, func(b byte) bool { return b >= utf8.RuneSelf }) {
 		s.beyondASCII++
 	}
 	if record.Long {

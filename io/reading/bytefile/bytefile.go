@@ -179,16 +179,15 @@ func (f Reader) Cut(file *blocks.File, size int64) (cuts []int64) {
 func (f Reader) Read(
 	ctx context.Context, file *blocks.File, spans []blocks.Span, o reading.Options, see func(*reading.Record) error,
 ) (reading.Progress, error) {
-	record := reading.Record{Doc: new(codec.Document)} // of all spans, so that its buffers grow once
 	return reading.OneByOne(spans, func(span blocks.Span) (progress reading.Progress, err error) {
 		_, spooled := reading.Spooled(ctx, file.Spool)
 		if file.Spool == "" || spooled || span.Start > 0 || span.End != blocks.End && file.Size > smallPacked {
-			progress, _, err = f.read(ctx, file, span, o, &record, see, nil)
+			progress, _, err = f.read(ctx, file, span, o, see, nil)
 			return progress, err
 		}
 		reading.FillSpool(ctx, file.Spool, file.Size, func(spool io.Writer) error {
 			var whole bool
-			if progress, whole, err = f.read(ctx, file, span, o, &record, see, spool); !whole {
+			if progress, whole, err = f.read(ctx, file, span, o, see, spool); !whole {
 				return errPartial
 			}
 			return nil
@@ -205,7 +204,7 @@ var errPartial = errors.New("not all of the file was read")
 
 // read reads a span. It copies the decompressed bytes to spool, unless that is nil, and reports whether they are whole.
 func (f Reader) read(
-	ctx context.Context, file *blocks.File, span blocks.Span, o reading.Options, record *reading.Record,
+	ctx context.Context, file *blocks.File, span blocks.Span, o reading.Options,
 	see func(*reading.Record) error, spool io.Writer,
 ) (progress reading.Progress, whole bool, err error) {
 	c, err := f.openSpan(ctx, file, span, o, nil, spool)
@@ -221,6 +220,7 @@ func (f Reader) read(
 			progress.Stored = int64(float64(c.packed.n.Load()) * (float64(c.pos) / float64(unpacked)))
 		}
 	}()
+	record := reading.Record{Doc: new(codec.Document)}
 	for {
 		if err := ctx.Err(); err != nil {
 			return progress, false, err
@@ -236,7 +236,7 @@ func (f Reader) read(
 		if p.filler || p.continued {
 			continue
 		}
-		if err := c.show(p, record, see); err != nil {
+		if err := c.show(p, &record, see); err != nil {
 			return progress, false, err
 		}
 	}
