@@ -179,8 +179,9 @@ class Dedup(TypedDict, total=False):
     keep: str | Sequence[str]
     """Which of several similar documents to keep: first in input order, longest (bytes of text), max:COLUMN or
     min:COLUMN (numbers rank before strings, and missing values last), or prefer:GLOB,... (documents of files that match
-    the first pattern, then the second, then others). Repeat the flag to break ties; remaining ties go to the first in
-    input order. max:date keeps the newest, and the value none removes all similar documents (default: first)."""
+    the first pattern, then the second, then others). Repeat the flag to break ties, with at most one column; remaining
+    ties go to the first in input order. max:date keeps the newest, and the value none removes all similar documents
+    (default: first)."""
 
     protect: str | Sequence[str]
     """Never remove documents of files that match, even if they are similar to each other. Other documents that are
