@@ -206,12 +206,16 @@ func each(ctx context.Context, n, width int, do func(i int) error) error {
 	var wait parallel.Group
 	for range min(width, n) {
 		wait.Go(func() {
-			for i := next.Add(1) - 1; i < int64(n) && !failed.Load(); i = next.Add(1) - 1 {
+			for !failed.Load() {
+				i := next.Add(1) - 1 // is done whatever fails now, as lower numbers than a failed one must be
+				if i >= int64(n) {
+					return
+				}
 				if errs[i] = ctx.Err(); errs[i] == nil {
 					errs[i] = do(int(i))
 				}
 				if errs[i] != nil {
-					failed.Store(true) // calls for lower numbers have begun
+					failed.Store(true)
 				}
 			}
 		})
