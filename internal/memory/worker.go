@@ -22,8 +22,11 @@ type Hold struct {
 // NewHold returns an empty Hold. Free it when the step is done.
 func NewHold(ctx context.Context) *Hold {
 	claim, _ := ctx.Value(workerKey{}).(*Claim)
-	return &Hold{claim: claim}
+	return claim.Hold()
 }
+
+// Hold returns an empty Hold in the claim.
+func (c *Claim) Hold() *Hold { return &Hold{claim: c} }
 
 // Add adds n bytes, and waits until there is room for them. Add everything that is known at once: while a step waits
 // for more, others wait for what it holds. A nil Hold counts nothing.

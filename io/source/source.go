@@ -18,7 +18,6 @@ import (
 	"github.com/neardup/neardup/internal/memory"
 	"github.com/neardup/neardup/io/codec"
 	"github.com/neardup/neardup/io/reading"
-	"github.com/neardup/neardup/io/reading/bytefile"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/records"
 )
@@ -92,7 +91,7 @@ type spreadFn struct {
 func (f *spreadFn) Setup() { f.claim = reading.Claim(reading.Options{Room: f.Room}) }
 
 func (f *spreadFn) ProcessElement(ctx context.Context, block []byte, emit func([]byte)) error {
-	return bytefile.Show(ctx, len(block), f.claim, func() error {
+	return reading.Show(ctx, len(block), f.claim, func() error {
 		emit(block)
 		return nil
 	})

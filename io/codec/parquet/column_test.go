@@ -221,7 +221,8 @@ func TestNeed(t *testing.T) {
 		c    Column
 		want int64
 	}{
-		"small":         {Column{Leaf: &other, Header: PageHeader{Stored: 10, Uncompressed: LargePage - 10}}, 0},
+		"small":         {Column{Leaf: &other, Header: PageHeader{Stored: 10, Uncompressed: leastNeed - 10}}, 0},
+		"not so small":  {Column{Leaf: &other, Header: PageHeader{Stored: 10, Uncompressed: leastNeed - 9}}, leastNeed + 1},
 		"large":         {Column{Leaf: &other, Header: PageHeader{Stored: 10, Uncompressed: page}}, page + 10},
 		"stream":        {Column{Leaf: &bytes, MaxValue: 100, Chunk: Chunk{Codec: format.Zstd}, Header: PageHeader{Stored: page, Uncompressed: page, Values: 1 << 60}}, 0},
 		"long texts":    {Column{Leaf: &bytes, MaxValue: page, Chunk: Chunk{Codec: format.Zstd}, Header: PageHeader{Stored: page, Uncompressed: 9 * page}}, page},

@@ -151,7 +151,7 @@ func (h *PageHeader) Words() bool {
 }
 
 // Need returns the bytes held, stored and unpacked, to read pages like the one whose header was read and the dictionary
-// before them with its word ends. It returns 0 if they are no more than LargePage.
+// before them with its word ends. It returns 0 if they are few.
 func (c *Column) Need() int64 {
 	stored, unpacked := c.Header.Stored, c.Header.Uncompressed
 	if c.streams() {
@@ -164,11 +164,14 @@ func (c *Column) Need() int64 {
 			unpacked += 4 * min(h.Values, h.Uncompressed/4)
 		}
 	}
-	if n := stored + unpacked; n > LargePage {
+	if n := stored + unpacked; n > leastNeed {
 		return n
 	}
 	return 0
 }
+
+// leastNeed is the number of bytes up to which a reader's pages do not count.
+const leastNeed = 1 << 20
 
 // storeError is an error of reading the file, not of its content.
 type storeError struct{ error }

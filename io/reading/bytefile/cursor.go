@@ -33,12 +33,6 @@ const (
 	tailBytes = 16 << 10
 )
 
-const (
-	// largeCost is about how many times its size a large text takes when it is shown: the text, its block, and 8 bytes per
-	// character.
-	largeCost = 10
-)
-
 // buffers holds the buffers of closed readers for reuse.
 var buffers sync.Pool
 
@@ -529,23 +523,9 @@ func (c *cursor) shrink() {
 	}
 }
 
-// Show calls decode, which decodes and uses a record of this size. For a large record it first waits until there is
-// room for what decode makes of it.
-func Show(ctx context.Context, bytes int, claim *memory.Claim, decode func() error) error {
-	if bytes < memory.Large {
-		return decode()
-	}
-	giveBack, err := claim.Take(ctx, int64(bytes)*largeCost)
-	if err != nil {
-		return err
-	}
-	defer giveBack()
-	return decode()
-}
-
 // show calls see with the record of a piece that begins a record.
 func (c *cursor) show(p piece, record *reading.Record, see func(*reading.Record) error) error {
-	return Show(c.ctx, len(p.raw), c.claim, func() error {
+	return reading.Show(c.ctx, len(p.raw), c.claim, func() error {
 		c.decode(p, record)
 		return see(record)
 	})

@@ -42,7 +42,7 @@ func TestLargeRecordsAtATime(t *testing.T) {
 		want int64
 	}{
 		"large, no bound":    {large, 0, 5},
-		"large, little":      {large, 2*largeCost*(memory.Large+1) + 5*2*memory.Large, 2},
+		"large, little":      {large, 2*reading.ShownCost*(memory.Large+1) + 5*2*memory.Large, 2},
 		"large, very little": {large, 2, 1},
 		"huge, little":       {huge, 50 << 20, 1},
 		"small, little":      {small, 2, 5},

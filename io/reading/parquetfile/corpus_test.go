@@ -228,7 +228,8 @@ func TestHarder(t *testing.T) {
 func copyIn(t rapid.TB, content []byte, dropped []int64, largest int64) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	c := &copier{input: opened(t, content), w: &out, dropped: dropped, largest: largest}
+	c := &copier{input: opened(t, content), w: &out, dropped: dropped, largest: largest,
+		room: room{claim: reading.Claim(reading.Options{})}}
 	if err := c.copy(0, c.Rows, c.Rows-int64(len(dropped))); err != nil {
 		t.Fatal(err)
 	}

@@ -289,7 +289,8 @@ type rows struct {
 	kept   []*kept
 	keep   []*keeper
 	record reading.Record
-	bytes  int // of the current record
+	bytes  int          // of the current record
+	shown  *memory.Hold // what the current record takes when it is shown
 }
 
 // room is the memory that one reader has claimed for large pages.
@@ -330,7 +331,8 @@ func read(
 		if err != nil {
 			return err
 		}
-		r := &rows{input: in, fields: b, o: o, see: see, room: room{claim: reading.Claim(o)},
+		claim := reading.Claim(o)
+		r := &rows{input: in, fields: b, o: o, see: see, room: room{claim: claim}, shown: claim.Hold(),
 			kept: make([]*kept, len(b.text)), keep: make([]*keeper, len(b.text))}
 		defer r.close()
 		r.record.Doc = new(codec.Document)
@@ -343,6 +345,7 @@ func read(
 }
 
 func (r *rows) close() {
+	r.shown.Free()
 	for _, c := range r.columns {
 		if c != nil {
 			c.End()
@@ -647,7 +650,12 @@ func (r *rows) row(position int64) error {
 	if r.record.Long {
 		doc.Reset()
 	}
-	return r.see(&r.record)
+	err := r.see(&r.record)
+	if cap(doc.Text) > memory.Large {
+		doc.Text = nil
+	}
+	r.shown.Free()
+	return err
 }
 
 // values appends the values of a row to dst and calls before ahead of each. If items is set, it ends each as an item.
@@ -666,6 +674,9 @@ func (r *rows) values(
 			r.record.Long = true
 			r.bytes += size
 			return nil
+		}
+		if err := r.shown.Add(r.ctx, int64(size)*reading.ShownCost); err != nil {
+			return err
 		}
 		had := len(*dst)
 		before()

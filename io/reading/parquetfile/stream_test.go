@@ -10,7 +10,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
@@ -249,5 +251,40 @@ func TestBrokenStream(t *testing.T) {
 		if _, err := textsOf(t, plantTexts(t, damaged), blocks.Span{End: blocks.End}, nil); !errors.As(err, new(*reading.ContentError)) {
 			t.Errorf("byte %d of %d: error %v", at-begin, end-begin, err)
 		}
+	}
+}
+
+// TestLargeTextsAtATime: with little memory, large texts are shown one at a time, and so are pages read.
+func TestLargeTextsAtATime(t *testing.T) {
+	const readers, size = 4, 2 << 20
+	long := strings.Repeat("long ", size/5)
+	file := plantTexts(t, encoded(t, [][]document{{{Text: &long}}}, parquet.Compression(&parquet.Uncompressed)))
+	for room, want := range map[int64]int64{0: readers, 1: 1, readers*2*size + reading.ShownCost*size: 1, readers * (2 + reading.ShownCost) * size: readers} {
+		synctest.Test(t, func(t *testing.T) {
+			o := reading.Options{MaxRecord: 1 << 30, Room: room}
+			o.Fields.Text = []string{"text"}
+			var inside atomic.Int64
+			all, ended := make(chan struct{}), make(chan error, readers)
+			for range readers {
+				go func() {
+					_, err := Reader{}.Read(t.Context(), file, []blocks.Span{{End: blocks.End}}, o, func(*reading.Record) error {
+						inside.Add(1)
+						<-all
+						return nil
+					})
+					ended <- err
+				}()
+			}
+			synctest.Wait()
+			if got := inside.Load(); got != want {
+				t.Errorf("room of %d: %d texts at a time, want %d", room, got, want)
+			}
+			close(all)
+			for range readers {
+				if err := <-ended; err != nil {
+					t.Error(err)
+				}
+			}
+		})
 	}
 }

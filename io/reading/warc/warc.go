@@ -198,7 +198,7 @@ func (w *walker) besides(m member) bool {
 
 // show calls see with the record of the member last read.
 func (w *walker) show(c codec.Codec, m member, record *reading.Record, see func(*reading.Record) error) error {
-	return bytefile.Show(w.ctx, len(w.plain), w.claim, func() error {
+	return reading.Show(w.ctx, len(w.plain), w.claim, func() error {
 		*record = reading.Record{Position: m.start, Doc: record.Doc, Long: m.long}
 		switch {
 		case m.long:
