@@ -14,7 +14,7 @@ const (
 	DetectEncoding = "detect"
 )
 
-// ByContent reports whether an Options.Encoding is decided by the content of each file, or of each member of an archive.
+// ByContent reports whether the content of each file, or of each member of an archive, decides an Options.Encoding.
 func ByContent(asked string) bool { return asked == AutoEncoding || asked == DetectEncoding }
 
 // CheckEncoding returns an error if name is not valid for Options.Encoding.

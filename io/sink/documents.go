@@ -8,7 +8,6 @@ import (
 	"iter"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/parquet-go/parquet-go"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
@@ -127,26 +126,24 @@ func (f *documentsFn) ProcessElement(
 }
 
 func (f *documentsFn) write(w io.Writer, rows iter.Seq2[*records.Documented, error], counts map[string]int64) error {
-	out := parquet.NewGenericWriter[records.Documented](w, append(output.WriterOptions(f.Params.Metadata),
-		parquet.MaxRowsPerRowGroup(rowGroups))...)
-	batch := make([]records.Documented, 0, rowBatch)
+	out := newRowWriter[records.Documented](w, f.Params)
 	for row, err := range rows {
 		if err != nil {
 			return err
 		}
 		counts[blocks.CountRows]++
-		if batch = append(batch, *row); len(batch) < rowBatch {
-			continue
+		size := len(row.ID)
+		if row.KeptID != nil {
+			size += len(*row.KeptID)
 		}
-		if _, err := out.Write(batch); err != nil {
+		if row.Rank != nil {
+			size += len(*row.Rank)
+		}
+		if err := out.add(*row, size); err != nil {
 			return err
 		}
-		batch = batch[:0]
 	}
-	if _, err := out.Write(batch); err != nil {
-		return err
-	}
-	return out.Close()
+	return out.close()
 }
 
 // errUnlisted occurs only if the rows and the list are of different inputs.

@@ -102,15 +102,53 @@ const (
 	usualRow   = 256
 )
 
-func (f *tableFn[T]) write(w io.Writer, rows iter.Seq2[blocks.RowPart, error], counts map[string]int64) error {
-	options, most := append(output.WriterOptions(f.Params.Metadata), parquet.MaxRowsPerRowGroup(rowGroups)), batchBytes
-	if f.Params.Stored {
+// rowWriter writes the rows of a Parquet file.
+type rowWriter[T any] struct {
+	out                        *parquet.GenericWriter[T]
+	batch                      []T
+	most, inBatch, beyondUsual int // in bytes
+}
+
+func newRowWriter[T any](w io.Writer, p Params) *rowWriter[T] {
+	options, most := append(output.WriterOptions(p.Metadata), parquet.MaxRowsPerRowGroup(rowGroups)), batchBytes
+	if p.Stored {
 		options, most = append(options, index.Pages()...), index.PageBytes // a page ends with a batch
 	}
-	out := parquet.NewGenericWriter[T](w, options...)
-	batch := make([]T, 0, rowBatch)
+	return &rowWriter[T]{out: parquet.NewGenericWriter[T](w, options...), batch: make([]T, 0, rowBatch), most: most}
+}
+
+// add adds a row of about this many bytes.
+func (w *rowWriter[T]) add(row T, bytes int) error {
+	w.batch = append(w.batch, row)
+	w.inBatch += bytes
+	w.beyondUsual += max(0, bytes-usualRow)
+	if len(w.batch) < rowBatch && w.inBatch < w.most {
+		return nil
+	}
+	if err := w.flush(); err != nil || w.beyondUsual < groupBytes {
+		return err
+	}
+	w.beyondUsual = 0
+	return w.out.Flush()
+}
+
+func (w *rowWriter[T]) flush() error {
+	_, err := w.out.Write(w.batch)
+	clear(w.batch)
+	w.batch, w.inBatch = w.batch[:0], 0
+	return err
+}
+
+func (w *rowWriter[T]) close() error {
+	if err := w.flush(); err != nil {
+		return err
+	}
+	return w.out.Close()
+}
+
+func (f *tableFn[T]) write(w io.Writer, rows iter.Seq2[blocks.RowPart, error], counts map[string]int64) error {
+	out := newRowWriter[T](w, f.Params)
 	var row T
-	inBatch, beyondUsual := 0, 0 // in bytes
 	for r, err := range rows {
 		if err != nil {
 			return err
@@ -118,29 +156,11 @@ func (f *tableFn[T]) write(w io.Writer, rows iter.Seq2[blocks.RowPart, error], c
 		if err := decode(&row, r, counts); err != nil {
 			return err
 		}
-		batch = append(batch, row)
-		inBatch += len(r.Fields)
-		beyondUsual += max(0, len(r.Fields)-usualRow)
-		if len(batch) == rowBatch || inBatch >= most {
-			if _, err := out.Write(batch); err != nil {
-				return err
-			}
-			clear(batch)
-			batch, inBatch = batch[:0], 0
-		}
-		if beyondUsual >= groupBytes && inBatch == 0 {
-			if err := out.Flush(); err != nil {
-				return err
-			}
-			beyondUsual = 0
-		}
-	}
-	if len(batch) > 0 {
-		if _, err := out.Write(batch); err != nil {
+		if err := out.add(row, len(r.Fields)); err != nil {
 			return err
 		}
 	}
-	return out.Close()
+	return out.close()
 }
 
 // count counts the rows of a table that is not written.
