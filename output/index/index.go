@@ -268,20 +268,27 @@ func Create(ctx context.Context, dir string, first Generation) (*Index, error) {
 	return x, x.write(ctx, storage.If{Absent: true})
 }
 
-// write writes the generation, and then, on condition, the file that names it.
+// write writes the generation, with the next number that is free, and then, on condition, the file that names it. It
+// replaces no generation: another writer, or a change that seemed to fail, may have put that in force.
 func (x *Index) write(ctx context.Context, cond storage.If) error {
-	data, err := json.MarshalIndent(&x.Generation, "", "  ")
-	if err != nil {
-		return err
+	for ; ; x.Number++ {
+		data, err := json.MarshalIndent(&x.Generation, "", "  ")
+		if err != nil {
+			return err
+		}
+		err = put(ctx, x.generationFile(x.Number), data, storage.If{Absent: true})
+		if errors.Is(err, storage.ErrPrecondition) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		now, err := json.Marshal(current{x.Number, output.Sum(data)})
+		if err != nil {
+			return err
+		}
+		return put(ctx, storage.Join(x.Dir, currentFile), now, cond)
 	}
-	if err := put(ctx, x.generationFile(x.Number), data, storage.If{}); err != nil {
-		return err
-	}
-	now, err := json.Marshal(current{x.Number, output.Sum(data)})
-	if err != nil {
-		return err
-	}
-	return put(ctx, storage.Join(x.Dir, currentFile), now, cond)
 }
 
 // put writes a file atomically, and syncs it.
@@ -297,6 +304,11 @@ func put(ctx context.Context, path string, data []byte, cond storage.If) error {
 		}
 		return err
 	})
+	if errors.Is(err, storage.ErrPrecondition) { // or the request had succeeded, and its repetition was refused
+		if there, readErr := storage.ReadFile(ctx, path); readErr == nil && bytes.Equal(there, data) {
+			err = nil
+		}
+	}
 	if err != nil {
 		return err
 	}

@@ -204,14 +204,7 @@ func (x *Index) finish(ctx context.Context, s *Segment) error {
 	return storage.End(ctx, x.Folder(s.Name).Dir)
 }
 
-// Add makes a segment, which Pend has recorded, part of the index.
-func (w *Writer) Add(ctx context.Context, s Segment) error {
-	if err := w.add(ctx, s); err != nil {
-		return err
-	}
-	return storage.RemoveAll(ctx, w.pendingFile(s.Name))
-}
-
+// add makes a segment part of the index.
 func (w *Writer) add(ctx context.Context, s Segment) error {
 	if w.has(s.Name) {
 		return nil
@@ -229,6 +222,11 @@ func (w *Writer) change(ctx context.Context, segments []Segment) error {
 	if err := next.write(ctx, storage.If{Version: w.version}); err != nil {
 		return err
 	}
+	return w.reopen(ctx)
+}
+
+// reopen reads the generation in force.
+func (w *Writer) reopen(ctx context.Context) error {
 	now, err := Open(ctx, w.Dir)
 	if err == nil {
 		w.Index = now
@@ -236,9 +234,13 @@ func (w *Writer) change(ctx context.Context, segments []Segment) error {
 	return err
 }
 
-// Close releases the index. It removes the run's segment unless the output of the run is published.
+// Close adds the run's segment to the index if the output of the run is published, else removes it, and releases the
+// index.
 func (w *Writer) Close(ctx context.Context) error {
 	err := w.lock.Prove(ctx)
+	if err == nil {
+		err = w.reopen(ctx) // a change that failed may be in force
+	}
 	if err == nil {
 		err = w.Recover(ctx)
 	}

@@ -3,7 +3,6 @@ package dedup
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -324,20 +323,10 @@ func (r *run) store(ctx context.Context, temp string, folder output.Folder, buil
 	return nil
 }
 
-// publishSegment adds the segment to the index, now that the output is published.
-func (r *run) publishSegment(ctx context.Context) {
+// closeIndex adds the segment to the index, if the output is published, and releases the index.
+func (r *run) closeIndex(ctx context.Context) error {
 	if r.adding == nil {
-		return
+		return nil
 	}
-	if err := r.adding.Add(ctx, r.segment); err != nil {
-		r.warn("the output is complete, but it is not in the index yet: %v; the next run that adds to the index also adds this one", err)
-	}
-}
-
-// closeIndex releases the index.
-func (r *run) closeIndex(ctx context.Context, err error) error {
-	if r.adding == nil {
-		return err
-	}
-	return errors.Join(err, r.adding.Close(ctx))
+	return r.adding.Close(ctx)
 }

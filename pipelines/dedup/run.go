@@ -249,7 +249,7 @@ func (r *run) open(ctx, ending context.Context) (err error) {
 		return err
 	}
 	if err := r.openOutput(ctx); err != nil {
-		return r.closeIndex(ending, err)
+		return errors.Join(err, r.closeIndex(ending))
 	}
 	return nil
 }
@@ -453,7 +453,6 @@ func (r *run) end(ctx context.Context) error {
 	if err := r.commit.Publish(ctx, r.fingerprint, files, &r.record); err != nil {
 		return job.Refused(err)
 	}
-	r.publishSegment(ctx)
 	slog.Info("files committed", "output", r.output, "files", len(files.Files))
 	return nil
 }
@@ -546,11 +545,14 @@ func (r *run) close(ctx context.Context, err error) error {
 	if err != nil && r.begun {
 		r.fail(ctx, err)
 	}
+	closing := r.closeIndex(ctx) // first, as removing an old output may take long
 	err = r.commit.Close(ctx, err)
-	if closing := r.closeIndex(ctx, err); err == nil && closing != nil {
-		r.warn("the output is complete, but the index could not be closed: %v; the next run that adds to the index closes it", closing)
-	} else {
-		err = closing
+	switch {
+	case closing == nil:
+	case err == nil:
+		r.warn("the output is complete, but it may not be in the index yet: %v; the next run that adds to the index also adds this one", closing)
+	default:
+		err = errors.Join(err, closing)
 	}
 	if fenced := (*storage.FencedError)(nil); errors.As(err, &fenced) {
 		return job.Refused(err)
