@@ -70,11 +70,7 @@ func (j *Job) Run(ctx context.Context, launch job.Launch) (*records.Run, error) 
 	if err := r.open(ctx, ending); err != nil {
 		return &r.record, r.besides(ctx, err)
 	}
-	err = r.do(ctx)
-	if left := r.leave(ctx, err); left != nil {
-		return &r.record, left
-	}
-	return &r.record, r.close(ending, job.Cause(ctx, err))
+	return &r.record, r.leave(ctx, ending, r.do(ctx))
 }
 
 // TooManyUnreadableError ends a run whose input has more unreadable records than it accepts.
@@ -187,8 +183,8 @@ type run struct {
 
 	fingerprint string
 	listed      int64 // rows of the table documents
-	// goesOn is the job that continues without this process.
-	goesOn *job.LeftError
+	// last means that no job follows the one that runs, so that another process can finish the run.
+	last bool
 }
 
 // planFacts holds what the end of a run needs to know of its plan.
@@ -427,9 +423,9 @@ func (r *run) do(ctx context.Context) (err error) {
 
 // complete runs the pipeline of the tables and the corpus, checks its facts and commits.
 func (r *run) complete(ctx context.Context, pipeline *beam.Pipeline) error {
+	r.last = r.asked.MeasureRecall == 0 && !r.asked.Append
 	ended, err := r.execute(ctx, pipeline)
 	if err != nil {
-		errors.As(err, &r.goesOn)
 		return err
 	}
 	r.record.Steps = counters(ended.Result)
