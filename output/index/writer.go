@@ -171,9 +171,15 @@ func (w *Writer) Begin(ctx context.Context) (output.Folder, error) {
 	return folder, storage.Begin(ctx, folder.Dir, false)
 }
 
+// Prove returns a *storage.FencedError if another writer has taken over the index.
+func (w *Writer) Prove(ctx context.Context) error { return w.lock.Prove(ctx) }
+
 // Pend records that the segment becomes part of the index once the output of its run is published.
 func (w *Writer) Pend(ctx context.Context, s Segment) error {
 	if err := w.syncFolders(ctx, &s); err != nil {
+		return err
+	}
+	if err := w.Prove(ctx); err != nil { // another writer has removed the files
 		return err
 	}
 	data, err := json.MarshalIndent(pending{s}, "", "  ")
@@ -214,7 +220,7 @@ func (w *Writer) add(ctx context.Context, s Segment) error {
 
 // change makes the next generation, with the given segments.
 func (w *Writer) change(ctx context.Context, segments []Segment) error {
-	if err := w.lock.Prove(ctx); err != nil {
+	if err := w.Prove(ctx); err != nil {
 		return err
 	}
 	next := &Index{Dir: w.Dir, Generation: w.Generation}
@@ -237,7 +243,7 @@ func (w *Writer) reopen(ctx context.Context) error {
 // Close adds the run's segment to the index if the output of the run is published, else removes it, and releases the
 // index.
 func (w *Writer) Close(ctx context.Context) error {
-	err := w.lock.Prove(ctx)
+	err := w.Prove(ctx)
 	if err == nil {
 		err = w.reopen(ctx) // a change that failed may be in force
 	}

@@ -131,3 +131,30 @@ func TestChangeOvertaken(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A run whose index another has taken over records no segment, whose files the other has removed.
+func TestPendOvertaken(t *testing.T) {
+	storage.Register("pend://", &storagetest.Memory{})
+	const dir = "pend://b/index"
+	if _, err := index.Create(t.Context(), dir, index.Generation{}); err != nil {
+		t.Fatal(err)
+	}
+	w, err := index.Lock(t.Context(), dir, "run", storage.LockOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	other, err := index.Lock(t.Context(), dir, "other", storage.LockOptions{Force: true})
+	if err = errors.Join(err, other.Close(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	err = w.Pend(t.Context(), index.Segment{Name: "run", Runs: []index.Added{{Run: "run", Output: t.TempDir()}}})
+	if !errors.As(err, new(*storage.FencedError)) {
+		t.Errorf("error %v", err)
+	}
+	if names, err := storage.NamesIn(t.Context(), storage.Join(dir, "pending")); err != nil || len(names) > 0 {
+		t.Errorf("recorded %q, error %v", names, err)
+	}
+}

@@ -446,6 +446,11 @@ func (r *run) end(ctx context.Context) error {
 	limit := max(textTime, time.Since(r.record.Started)/textShare)
 	WritePage(ctx, &r.record, r.commit.Staged(), files, r.config.Draw, r.stagedTexts, limit)
 	r.measure()
+	if r.adding != nil {
+		if err := r.adding.Prove(ctx); err != nil { // another writer has removed the segment
+			return job.Refused(err)
+		}
+	}
 	if err := r.commit.Publish(ctx, r.fingerprint, files, &r.record); err != nil {
 		return job.Refused(err)
 	}
