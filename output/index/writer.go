@@ -157,12 +157,7 @@ func (*UnfinishedError) Status() int { return 3 }
 
 // has reports whether a run has added to the index.
 func (x *Index) has(run string) bool {
-	for of := range x.Added() {
-		if of.Run == run {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(x.Added()), func(of Added) bool { return of.Run == run })
 }
 
 // Begin makes the folder of the run's segment.
