@@ -247,7 +247,9 @@ func Vacant(ctx context.Context, dir string) error {
 	switch {
 	case slices.Contains(names, currentFile):
 		return &output.StatusError{Exit: 3, Reason: dir + " is already an index; use another folder"}
-	case slices.ContainsFunc(names, func(name string) bool { return name != generations && name != segments }):
+	case slices.ContainsFunc(names, func(name string) bool {
+		return name != generations && name != segments && !storage.BeingWritten(name)
+	}):
 		return &output.StatusError{Exit: 3, Reason: dir + " is not empty; use another folder"}
 	}
 	return nil

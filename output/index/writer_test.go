@@ -2,6 +2,7 @@ package index_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -156,5 +157,29 @@ func TestPendOvertaken(t *testing.T) {
 	}
 	if names, err := storage.NamesIn(t.Context(), storage.Join(dir, "pending")); err != nil || len(names) > 0 {
 		t.Errorf("recorded %q, error %v", names, err)
+	}
+}
+
+// Files that killed writers were writing hinder nobody.
+func TestKilledWriting(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "generations"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range []string{"", "generations"} {
+		if err := os.WriteFile(filepath.Join(dir, folder, ".neardup-"+rand.Text()), []byte(`{"format":`), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := index.Create(t.Context(), dir, index.Generation{}); err != nil {
+		t.Fatal(err)
+	}
+	w, err := index.Lock(t.Context(), dir, "run", storage.LockOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = w.Prune(t.Context(), 0)
+	if err = errors.Join(err, w.Close(t.Context())); err != nil {
+		t.Error(err)
 	}
 }
