@@ -99,17 +99,14 @@ func Finish(ctx context.Context, f Finishing) (*records.Run, error) {
 	}
 	r.temp = r.commit.Temporary()
 	defer storage.Forget(job.Inputs(r.temp))
-	ending, done := commit.Ending(ctx)
-	defer done()
+	ending, end := commit.Ending(ctx)
+	defer end()
 	r.launch = f.Follow(h.Job)
-	return &r.record, r.leave(ctx, ending, r.finish(ctx))
-}
-
-func (r *run) finish(ctx context.Context) error {
-	if done, err := r.recovered(ctx, r.fingerprint); done || err != nil {
-		return job.Refused(err)
+	done, err := r.recovered(ctx, r.fingerprint)
+	if !done && err == nil {
+		err = r.complete(ctx, nil)
 	}
-	return r.complete(ctx, nil)
+	return &r.record, r.leave(ctx, ending, job.Refused(err))
 }
 
 // restore sets the fields of the config that the end of a run needs.

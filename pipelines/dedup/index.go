@@ -277,7 +277,7 @@ func (r *run) storeDocuments(ctx context.Context, folder output.Folder) error {
 func (r *run) storeKeys(ctx context.Context, folder output.Folder) error {
 	own := *r.index
 	own.Segments = []index.Segment{r.segment}
-	of, plan, err := r.plan.OfSegment(ctx, &own)
+	plan, err := r.plan.OfSegment(ctx, &own)
 	if err != nil {
 		return err
 	}
@@ -285,10 +285,10 @@ func (r *run) storeKeys(ctx context.Context, folder output.Folder) error {
 	if err := storage.Begin(ctx, temp, !r.config.Runner.Traits().OnCluster); err != nil {
 		return err
 	}
-	if err := of.Share(ctx, job.Inputs(temp)); err != nil {
+	if err := plan.Listing.Inputs.Share(ctx, job.Inputs(temp)); err != nil {
 		return err
 	}
-	defer of.Forget(job.Inputs(temp))
+	defer plan.Listing.Inputs.Forget(job.Inputs(temp))
 	r.segment.ShardBits = plan.Layout.ShardBits
 	return r.store(ctx, temp, folder, func(s beam.Scope, writing sink.Params) []flow.Facts {
 		docs := source.Read(s, plan.Source(temp))
