@@ -1,6 +1,7 @@
 package configfile
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"regexp"
@@ -21,14 +22,18 @@ const width = 80
 func Template(app *kong.Application, command *kong.Node) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Job file of %s %s. Remove the # before a key to set it.\n", app.Name, command.Name)
-	title := ""
 	settable := flagsOf(command)
-	for _, flag := range slices.Concat(command.AllFlags(true)...) {
-		if settable[flag.Name] != flag {
-			continue
-		}
-		if flag.Group != nil && flag.Group.Title != title {
-			title = flag.Group.Title
+	flags := slices.DeleteFunc(slices.Concat(command.AllFlags(true)...), func(flag *kong.Flag) bool {
+		return settable[flag.Name] != flag
+	})
+	unsorted := slices.Clone(flags)
+	slices.SortStableFunc(flags, func(f, g *kong.Flag) int {
+		return cmp.Compare(slices.IndexFunc(unsorted, groupOf(f).has), slices.IndexFunc(unsorted, groupOf(g).has))
+	})
+	title := group("")
+	for _, flag := range flags {
+		if groupOf(flag) != title {
+			title = groupOf(flag)
 			fmt.Fprintf(&b, "\n## %s\n", title)
 		}
 		b.WriteString("\n")
@@ -47,6 +52,18 @@ func Template(app *kong.Application, command *kong.Node) string {
 	}
 	return b.String()
 }
+
+// group is the title of a group of flags.
+type group string
+
+func groupOf(flag *kong.Flag) group {
+	if flag.Group == nil {
+		return ""
+	}
+	return group(flag.Group.Title)
+}
+
+func (g group) has(flag *kong.Flag) bool { return groupOf(flag) == g }
 
 // Takes reports whether a command accepts a job file.
 func Takes(command *kong.Node) bool {

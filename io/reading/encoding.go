@@ -14,9 +14,12 @@ const (
 	DetectEncoding = "detect"
 )
 
+// ByContent reports whether an Options.Encoding is decided by the content of each file, or of each member of an archive.
+func ByContent(asked string) bool { return asked == AutoEncoding || asked == DetectEncoding }
+
 // CheckEncoding returns an error if name is not valid for Options.Encoding.
 func CheckEncoding(name string) error {
-	if name == AutoEncoding || name == DetectEncoding {
+	if ByContent(name) {
 		return nil
 	}
 	_, err := charset.Named(name)
@@ -26,7 +29,7 @@ func CheckEncoding(name string) error {
 // OwnEncoding returns an error if asked, an Options.Encoding, is an encoding other than UTF-8. It is for files whose
 // format defines an encoding.
 func OwnEncoding(file *blocks.File, asked string) error {
-	if asked == "" || asked == AutoEncoding || asked == DetectEncoding {
+	if asked == "" || ByContent(asked) {
 		return nil
 	}
 	if e, err := charset.Named(asked); e == nil {

@@ -2,11 +2,15 @@ package source
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/neardup/neardup/io/codec"
+	"github.com/neardup/neardup/io/codectest"
+	"github.com/neardup/neardup/io/reading"
 )
 
 // TestArchives checks that every kind of archive yields the same six texts, whatever the splits.
@@ -47,5 +51,26 @@ func TestArchives(t *testing.T) {
 				t.Errorf("%s, splits of %d: %d", file, splitBytes, in.Splits.Len())
 			}
 		}
+	}
+}
+
+// TestMarkedMembers checks that each member of an archive is read in the encoding of its own byte order mark, if asked.
+func TestMarkedMembers(t *testing.T) {
+	const text = "\u00e9t\u00e9"
+	path := filepath.Join(t.TempDir(), "marked.tar")
+	archive := codectest.Tar("plain.txt", '0', text) + codectest.Tar("little.txt", '0', "\xFF\xFE\xE9\x00t\x00\xE9\x00") +
+		codectest.Tar("big.txt", '0', "\xFE\xFF\x00\xE9\x00t\x00\xE9") + codectest.Tar("wrong.txt", '0', "caf\xE9 cr\xE8me, d\xE9j\xE0 vu")
+	if err := os.WriteFile(path, []byte(archive), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	o := Options{MaxDocument: 1 << 20, Encoding: reading.AutoEncoding}
+	out := run(t, inputs(t, o, path), o)
+	for _, doc := range out.local {
+		if string(doc.Text) != text {
+			t.Errorf("%s: text %q, want %q", doc.ID, doc.Text, text)
+		}
+	}
+	if len(out.local) != 3 || len(out.rejected) != 1 {
+		t.Fatalf("%d documents, rejected %v; want 3, and wrong.txt", len(out.local), out.rejected)
 	}
 }

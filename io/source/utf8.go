@@ -42,7 +42,7 @@ func wrong(file *blocks.File, record *reading.Record) string {
 		return ""
 	}
 	text := record.Doc.Text
-	if !utf8.Valid(text) && file.Encoding != "" && file.Encoding != reading.DetectEncoding {
+	if !utf8.Valid(text) && file.Encoding != "" && !reading.ByContent(file.Encoding) {
 		return fmt.Sprintf("the bytes decoded to byte %d of the text are not valid %s", invalidAt(text), file.Encoding)
 	}
 	if !utf8.Valid(text) {
@@ -212,7 +212,7 @@ func advice(file *blocks.File, record *reading.Record) string {
 		return fmt.Sprintf("; read it with --encoding %s if that is right, or convert the file to UTF-8", file.Detected)
 	}
 	encoding := ""
-	if file.Encoding == "" {
+	if file.Encoding == "" || file.Encoding == reading.AutoEncoding {
 		encoding = encodingOf(file, record)
 	}
 	if encoding == "" {

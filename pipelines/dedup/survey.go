@@ -232,7 +232,7 @@ func short(sum hash.Sum128) uint64 { return sum.Hi }
 // encodingOf names the encoding in which a text was read.
 func encodingOf(d *source.Seen) string {
 	switch {
-	case d.File.Encoding != "" && d.File.Encoding != reading.DetectEncoding:
+	case d.File.Encoding != "" && !reading.ByContent(d.File.Encoding):
 		return d.File.Encoding
 	case !slices.ContainsFunc(d.Text, func(b byte) bool { return b >= utf8.RuneSelf }):
 		return "ASCII"

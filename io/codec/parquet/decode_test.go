@@ -2,6 +2,7 @@ package parquet
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"math/rand/v2"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/parquet-go/parquet-go/encoding/delta"
 	"github.com/parquet-go/parquet-go/encoding/rle"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 	"pgregory.net/rapid"
 )
@@ -108,6 +110,23 @@ func TestDeltas(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestLevelsDoNotOverflow: a header whose levels take more bytes than the page is refused, also if their sum overflows.
+func TestLevelsDoNotOverflow(t *testing.T) {
+	integers := func(dst []byte, values ...int64) []byte {
+		for _, v := range values {
+			dst = binary.AppendVarint(append(dst, 1<<4|byte(thrift.I64)), v)
+		}
+		return dst
+	}
+	for _, levels := range [][2]int64{{6, 5}, {5, 6}, {11, 0}, {0, 11}, {1 << 62, 1 << 62}, {1<<63 - 1, 1<<63 - 1}} {
+		head := append(integers(nil, int64(format.DataPageV2), 10, 10), 5<<4|byte(thrift.STRUCT))
+		head = append(integers(head, 1, 0, 1, 0, levels[0], levels[1]), 0, 0)
+		if _, err := readPageHeader(head); !errors.Is(err, errMetadata) {
+			t.Errorf("levels of %d bytes in a page of 10: error %v", levels, err)
+		}
+	}
 }
 
 // TestPrefixesAreBounded: values with shared prefixes cannot take more than the limit of a page.

@@ -55,7 +55,7 @@ func readPageHeader(data []byte) (h PageHeader, err error) {
 	h.Bytes = data[:r.pos]
 	data1, data2 := h.Kind == format.DataPage, h.Kind == format.DataPageV2
 	if h.Uncompressed < 0 || h.Stored < 0 || (data1 || data2 || h.Kind == format.DictionaryPage) && h.Values < 0 ||
-		data2 && (h.rows < 0 || h.defBytes < 0 || h.repBytes < 0 || h.defBytes+h.repBytes > min(h.Stored, h.Uncompressed)) {
+		data2 && (h.rows < 0 || h.defBytes < 0 || h.repBytes < 0 || h.repBytes > min(h.Stored, h.Uncompressed)-h.defBytes) {
 		return h, errMetadata
 	}
 	return h, nil

@@ -147,6 +147,9 @@ func (f Reader) open(
 	path, identity, compression := file.Path, file.Version, file.Compression
 	if spool, ok := reading.Spooled(ctx, file.Spool); ok {
 		path, identity, compression = spool.Path, spool.Version, ""
+		if unused := storage.Take(ctx, file.Path, file.Version); unused != nil {
+			unused.Close() // otherwise this reader may wait for the memory that it holds
+		}
 	}
 	opened, err := storage.Open(ctx, path, identity)
 	if err != nil {

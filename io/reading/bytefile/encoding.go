@@ -24,16 +24,16 @@ func (f Reader) encodingOf(file *blocks.File, asked string, head []byte, isUTF8 
 	}
 	name := charset.Marked(head)
 	switch {
+	case f.Members && reading.ByContent(asked):
+		return asked, nil
 	case asked == "" || asked == reading.AutoEncoding && name == "":
 		return "", nil
-	case asked == reading.DetectEncoding && f.Members:
-		return asked, nil
 	case asked == reading.DetectEncoding && name == "":
 		if file.Percent < charset.Sure {
 			return "", nil
 		}
 		name = file.Detected
-	case asked != reading.AutoEncoding && asked != reading.DetectEncoding:
+	case !reading.ByContent(asked):
 		e, err := charset.Named(asked)
 		if e == nil {
 			return "", err

@@ -3,13 +3,18 @@ package bytefile
 import (
 	"bytes"
 	"context"
+	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/internal/memory"
 	"github.com/neardup/neardup/io/reading"
+	"github.com/neardup/neardup/io/reading/readertest"
+	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/io/storage/storagetest"
 )
 
 // holds reports whether any reader holds memory.
@@ -100,5 +105,30 @@ func TestLargeBufferShrinks(t *testing.T) {
 	})
 	if err != nil || lines != 1+96*memory.Large/7 || held == 0 || held == looked {
 		t.Errorf("%d lines, %d of %d beside a large buffer, error %v", lines, held, looked, err)
+	}
+}
+
+// A file that is inspected once more before its spool is read holds no memory for unpacking meanwhile: the reader would
+// wait for itself.
+func TestInspectedAndSpooled(t *testing.T) {
+	in := plant(t, "lines", readertest.Pack(t, random(2*memory.Large), "zstd"))
+	in.file.Spool = filepath.Join(storagetest.RunFolder(t), "0")
+	spool(t, in)
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		ctx, done := storage.Once(ctx)
+		defer done()
+		o := options
+		o.MaxRecord, o.Room = 4*memory.Large, 1
+		if err := in.reader.Inspect(ctx, in.file, o); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := in.reader.Read(ctx, in.file, []blocks.Span{whole}, o, func(*reading.Record) error { return nil }); err != nil {
+			t.Error(err)
+		}
+	})
+	if holds(t) {
+		t.Error("some is held at the end")
 	}
 }

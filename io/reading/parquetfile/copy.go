@@ -155,11 +155,10 @@ func among(rows []int64, from, to int64) []int64 {
 
 // group writes the rows [from, to) of a row group, split where they would take more than c.largest.
 func (c *copier) group(g *parquet.Group, from, to int64) error {
-	var stored, unpacked int64
+	stored := int64(0)
 	var chunks []parquet.Chunk
 	err := c.Chunks(g, func(_ int, chunk *parquet.Chunk) error {
 		stored += chunk.Compressed
-		unpacked += chunk.Uncompressed
 		chunks = append(chunks, *chunk)
 		return nil
 	})
@@ -321,15 +320,16 @@ func (c *copier) part(g *parquet.Group, chunks []parquet.Chunk, from, to int64) 
 	if n := len(c.groups); n < 1<<15 {
 		edits = append(edits, integerField(ordinalID, thrift.I16, n))
 	}
-	raw := edit(g.Raw, func(id int16) bool { return id > ordinalID || id == 4 }, edits...)
+	inOrder := len(among(c.texts.rows, from, to)) == 0 // edited texts may not be in the order of the others
+	raw := edit(g.Raw, func(id int16) bool { return id > ordinalID || id == sortedID && inOrder }, edits...)
 	c.groups = append(c.groups, writtenGroup{raw, kept, columns})
 	return nil
 }
 
 // Field ids of RowGroup, and of ColumnChunk.
 const (
-	columnsID, totalID, rowsID, offsetID, storedID, ordinalID = 1, 2, 3, 5, 6, 7
-	locationsID, boundsID                                     = 4, 6 // offsets; each length has the next id
+	columnsID, totalID, rowsID, sortedID, offsetID, storedID, ordinalID = 1, 2, 3, 4, 5, 6, 7
+	locationsID, boundsID                                               = 4, 6 // offsets; each length has the next id
 )
 
 // writtenGroup is a row group that was written.

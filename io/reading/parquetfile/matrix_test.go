@@ -335,3 +335,34 @@ func TestEdits(t *testing.T) {
 		}
 	})
 }
+
+// TestEditedIsNotSorted: a row group with an edited text is not declared to be sorted.
+func TestEditedIsNotSorted(t *testing.T) {
+	order := parquet.SortingWriterConfig(parquet.SortingColumns(parquet.Ascending("text")))
+	file := readertest.Plant(t, Reader{}, "parquet", encoded(t, [][]document{documents(5), documents(5)}, order))
+	var o reading.Options
+	o.Fields.Text = []string{"text"}
+	for edited, want := range map[int64][]bool{-1: {true, true}, 1: {false, true}, 8: {true, false}} {
+		var rows []int64
+		if edited >= 0 {
+			rows = []int64{edited}
+		}
+		var b bytes.Buffer
+		_, _, err := Reader{}.CopyEdited(t.Context(), &b, file, blocks.Span{End: blocks.End}, []int64{3, 7}, rows,
+			func(int64, int, []byte) []byte { return nil }, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		copied, err := parquet.OpenFile(bytes.NewReader(b.Bytes()), int64(b.Len()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sorted []bool
+		for _, g := range copied.Metadata().RowGroups {
+			sorted = append(sorted, len(g.SortingColumns) > 0)
+		}
+		if !slices.Equal(sorted, want) {
+			t.Errorf("edited row %d: sorted %v, want %v", edited, sorted, want)
+		}
+	}
+}

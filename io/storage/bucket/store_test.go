@@ -320,6 +320,7 @@ func TestCostOfReads(t *testing.T) {
 		"behind a range": {[]extent{{0, 2 << 20}}, []int64{0, 2 << 20}, 2<<20 + firstBytes, 2},
 		"further behind": {[]extent{{0, 2 << 20}}, []int64{0, 2 << 20, 2<<20 + firstBytes}, 2<<20 + 3*firstBytes, 3},
 		"a small range":  {[]extent{{1000, 1 << 20}}, []int64{5000, 1000, 1<<20 - 1}, 1<<20 - 1000, 1},
+		"beyond the end": {[]extent{{8 << 20, 25 << 20}}, []int64{8 << 20, 16 << 20, 20 << 20, 23 << 20}, 16 << 20, 2},
 		"two ranges":     {[]extent{{0, 12 << 20}, {12 << 20, 24 << 20}}, []int64{0}, 8 << 20, 2},
 	} {
 		client.fetched.Store(0)

@@ -248,7 +248,10 @@ func (c *Client) Stat(ctx context.Context, at bucket.Key) (storage.Info, error) 
 
 func (c *Client) head(ctx context.Context, s *service, at bucket.Key) (*s3.HeadObjectOutput, error) {
 	out, err := s.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &at.Bucket, Key: &at.Name, RequestPayer: c.payer})
-	if err == nil {
+	switch {
+	case err == nil && out.ContentLength == nil:
+		return nil, fail(ctx, at, errNoSize)
+	case err == nil:
 		s.there.Store(true)
 		return out, nil
 	}
@@ -317,9 +320,15 @@ func (c *Client) behind(ctx context.Context, at bucket.Key, want string) error {
 	return io.EOF
 }
 
+var errNoSize = errors.New("the store, or a proxy before it, does not say what size the object has, so data could be " +
+	"missed; use another endpoint")
+
 // sizeOf returns the size of the object of which the bytes between from and to were requested.
 func sizeOf(out *s3.GetObjectOutput, from, to int64) (int64, error) {
-	if out.ContentRange == nil && from == 0 {
+	switch {
+	case out.ContentRange == nil && from == 0 && out.ContentLength == nil:
+		return 0, errNoSize
+	case out.ContentRange == nil && from == 0:
 		return aws.ToInt64(out.ContentLength), nil // a store may answer with the whole object
 	}
 	var first, last, size int64

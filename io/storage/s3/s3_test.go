@@ -506,6 +506,24 @@ func TestReadIgnored(t *testing.T) {
 	}
 }
 
+// TestSizeIsNotTold checks that an answer of unknown size is an error, and not an empty object.
+func TestSizeIsNotTold(t *testing.T) {
+	environment(t)
+	c := s3.New(s3.Options{Region: "x", Endpoint: start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("ETag", `"now"`)
+		if err := http.NewResponseController(w).Flush(); err != nil {
+			t.Error(err)
+		}
+		io.WriteString(w, "0123456789")
+	}))})
+	if got, info, err := read(t.Context(), c, key("x"), "now", 0, 20); err == nil || !strings.Contains(err.Error(), "size") {
+		t.Errorf("%q, %+v, %v", got, info, err)
+	}
+	if info, err := c.Stat(t.Context(), key("x")); err == nil || !strings.Contains(err.Error(), "size") {
+		t.Errorf("%+v, %v", info, err)
+	}
+}
+
 // TestReplacedBetweenRanges checks that two ranges of a version come from the same object, or the second one fails.
 func TestReplacedBetweenRanges(t *testing.T) {
 	fake, c := serve(t)
