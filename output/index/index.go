@@ -12,8 +12,6 @@ package index
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -372,22 +370,11 @@ func (x *Index) checkFiles(ctx context.Context, s *Segment, files []records.Mani
 
 func (x *Index) checkFile(ctx context.Context, s *Segment, f records.ManifestFile) error {
 	damaged := x.damaged(s, f)
-	content, err := storage.OpenFile(ctx, damaged.Path)
-	if errors.Is(err, fs.ErrNotExist) {
+	intact, err := output.Intact(ctx, damaged.Path, f.SHA256)
+	if err == nil && !intact {
 		return damaged
 	}
-	if err != nil {
-		return err
-	}
-	defer content.Close()
-	hash := sha256.New()
-	if _, err := io.Copy(hash, content); err != nil {
-		return err
-	}
-	if hex.EncodeToString(hash.Sum(nil)) != f.SHA256 {
-		return damaged
-	}
-	return nil
+	return err
 }
 
 // DamagedError says that a file is not what a generation lists.
