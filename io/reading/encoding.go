@@ -14,7 +14,8 @@ const (
 	DetectEncoding = "detect"
 )
 
-// ByContent reports whether an Options.Encoding is decided by the content of each file, or of each member of an archive.
+// ByContent reports whether an Options.Encoding is decided by the content of each file, or of each member
+// of an archive.
 func ByContent(asked string) bool { return asked == AutoEncoding || asked == DetectEncoding }
 
 // CheckEncoding returns an error if name is not valid for Options.Encoding.
