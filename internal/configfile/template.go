@@ -26,14 +26,15 @@ func Template(app *kong.Application, command *kong.Node) string {
 	flags := slices.DeleteFunc(slices.Concat(command.AllFlags(true)...), func(flag *kong.Flag) bool {
 		return settable[flag.Name] != flag
 	})
-	unsorted := slices.Clone(flags)
-	slices.SortStableFunc(flags, func(f, g *kong.Flag) int {
-		return cmp.Compare(slices.IndexFunc(unsorted, groupOf(f).has), slices.IndexFunc(unsorted, groupOf(g).has))
-	})
-	title := group("")
+	order := map[string]int{} // of groups, by their first flags
+	for i, flag := range slices.Backward(flags) {
+		order[titleOf(flag)] = i
+	}
+	slices.SortStableFunc(flags, func(f, g *kong.Flag) int { return cmp.Compare(order[titleOf(f)], order[titleOf(g)]) })
+	title := ""
 	for _, flag := range flags {
-		if groupOf(flag) != title {
-			title = groupOf(flag)
+		if titleOf(flag) != title {
+			title = titleOf(flag)
 			fmt.Fprintf(&b, "\n## %s\n", title)
 		}
 		b.WriteString("\n")
@@ -53,17 +54,13 @@ func Template(app *kong.Application, command *kong.Node) string {
 	return b.String()
 }
 
-// group is the title of a group of flags.
-type group string
-
-func groupOf(flag *kong.Flag) group {
+// titleOf returns the title of a flag's group.
+func titleOf(flag *kong.Flag) string {
 	if flag.Group == nil {
 		return ""
 	}
-	return group(flag.Group.Title)
+	return flag.Group.Title
 }
-
-func (g group) has(flag *kong.Flag) bool { return groupOf(flag) == g }
 
 // Takes reports whether a command accepts a job file.
 func Takes(command *kong.Node) bool {
