@@ -124,6 +124,21 @@ func Sum(data []byte) string {
 	return hex.EncodeToString(hash[:])
 }
 
+// Intact reports whether there is a file with a SHA-256, in the form that manifests use. It reads all of the file.
+func Intact(ctx context.Context, path, sum string) (bool, error) {
+	content, err := storage.OpenFile(ctx, path)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return false, err
+	}
+	defer content.Close()
+	hash := sha256.New()
+	_, err = io.Copy(hash, content)
+	return hex.EncodeToString(hash.Sum(nil)) == sum, err
+}
+
 // TableFile returns the name below the output of a shard of a table.
 func TableFile(table Part, shard int64, shards int) string {
 	return fmt.Sprintf("%s/part-%05d-of-%05d.parquet", table, shard, shards)

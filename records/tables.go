@@ -115,7 +115,7 @@ type Documented struct {
 	KeptSource *string  `parquet:"kept_source,optional,dict" json:"kept_source" doc:"file of the kept document"`
 	Similarity *float64 `parquet:"similarity,optional" json:"similarity" doc:"as in removed"`
 	Reason     *string  `parquet:"reason,optional,dict" json:"reason" doc:"as in removed or, if the document is not compared or the record is unreadable, as in [rejected](#rejected)"`
-	Rank       *[]byte  `parquet:"rank,optional" json:"rank" doc:"sort key for the order in which '--keep' prefers documents; null if this is input order"`
+	Rank       *[]byte  `parquet:"rank,optional" json:"rank" doc:"sort key for the order in which '--keep' prefers documents; null for input order, or without a text"`
 }
 
 // Rejected is a row of rejected/: a record that is unreadable (Raw is set; it is not in

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,6 +61,10 @@ func TestConfigInit(t *testing.T) {
 			set = strings.Replace(set, "\nquiet = ", "\n#quiet = ", 1) // quiet excludes verbose, whatever its value
 			if n := len(commented.FindAllString(template, -1)); n < 10 {
 				t.Errorf("only %d defaults in\n%s", n, template)
+			}
+			titles := regexp.MustCompile(`(?m)^## .*`).FindAllString(template, -1)
+			if slices.Sort(titles); len(slices.Compact(slices.Clone(titles))) < len(titles) {
+				t.Errorf("a group is there twice: %q", titles)
 			}
 			for _, group := range command.AllFlags(true) {
 				for _, flag := range group {

@@ -43,6 +43,9 @@ const heapReserve = 32 << 20
 // run runs one command line and returns its exit status.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	own, options := beamcli.Split(args)
+	if len(args) > 0 && args[0] == manual.CompleteWord {
+		own = args // the word to complete may be --
+	}
 	if own = hyphens(own); len(own) > 0 && own[0] == "help" && misspelt(own) {
 		own = append(slices.DeleteFunc(own[1:], func(arg string) bool { return arg == "-h" || arg == "--help" }), "--help")
 	}

@@ -119,6 +119,7 @@ func inQuotes(line string) string {
 }
 
 func (f *file) parse(data []byte) error {
+	data = bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF")) // some editors begin a file with a byte order mark
 	if json.Valid(data) {
 		return f.parseRun(data)
 	}

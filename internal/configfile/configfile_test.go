@@ -169,6 +169,13 @@ func TestValues(t *testing.T) {
 	}
 }
 
+// TestByteOrderMark: a job file may begin with the mark that some editors write.
+func TestByteOrderMark(t *testing.T) {
+	if c, _, err := parse(t, "\uFEFFmax-rows = 3\n", "dedup", "--config", "job.toml"); err != nil || c.Dedup.MaxRows != 3 {
+		t.Errorf("max-rows %d, error %v; want 3", c.Dedup.MaxRows, err)
+	}
+}
+
 // A whole number above a million is not formatted as a float with an exponent, which a text parser would refuse.
 func TestScalar(t *testing.T) {
 	for value, want := range map[any]string{"x": "x", int64(-3): "-3", 1.5e9: "1500000000", 0.1: "0.1"} {

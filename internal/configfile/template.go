@@ -1,6 +1,7 @@
 package configfile
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"regexp"
@@ -21,14 +22,19 @@ const width = 80
 func Template(app *kong.Application, command *kong.Node) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Job file of %s %s. Remove the # before a key to set it.\n", app.Name, command.Name)
-	title := ""
 	settable := flagsOf(command)
-	for _, flag := range slices.Concat(command.AllFlags(true)...) {
-		if settable[flag.Name] != flag {
-			continue
-		}
-		if flag.Group != nil && flag.Group.Title != title {
-			title = flag.Group.Title
+	flags := slices.DeleteFunc(slices.Concat(command.AllFlags(true)...), func(flag *kong.Flag) bool {
+		return settable[flag.Name] != flag
+	})
+	order := map[string]int{} // of groups, by their first flags
+	for i, flag := range slices.Backward(flags) {
+		order[titleOf(flag)] = i
+	}
+	slices.SortStableFunc(flags, func(f, g *kong.Flag) int { return cmp.Compare(order[titleOf(f)], order[titleOf(g)]) })
+	title := ""
+	for _, flag := range flags {
+		if titleOf(flag) != title {
+			title = titleOf(flag)
 			fmt.Fprintf(&b, "\n## %s\n", title)
 		}
 		b.WriteString("\n")
@@ -46,6 +52,14 @@ func Template(app *kong.Application, command *kong.Node) string {
 		}
 	}
 	return b.String()
+}
+
+// titleOf returns the title of a flag's group.
+func titleOf(flag *kong.Flag) string {
+	if flag.Group == nil {
+		return ""
+	}
+	return flag.Group.Title
 }
 
 // Takes reports whether a command accepts a job file.

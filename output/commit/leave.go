@@ -98,7 +98,10 @@ func (c *Commit) resume(ctx context.Context, left *Left) error {
 		return err
 	}
 	if sealed != nil { // only its publishing was interrupted
-		return c.recover(ctx)
+		if err := c.recover(ctx); err != nil || c.recovered != nil {
+			return err
+		}
+		return &RefusedError{fmt.Sprintf("%s: run %s cannot be finished, because files that it wrote were deleted; run its command again", c.o.Dir, left.Run)}
 	}
 	if c.seen, err = look(ctx, c.o.Dir); err != nil {
 		return err

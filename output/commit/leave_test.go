@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/neardup/neardup/io/storage"
+	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/output/commit"
 )
 
@@ -154,5 +155,40 @@ func TestFinishIsKilled(t *testing.T) {
 		}
 		l.whole(when, second)
 		l.clean(when)
+	}
+}
+
+// TestFinishLacksFiles: a run whose sealed files were deleted cannot be finished.
+func TestFinishLacksFiles(t *testing.T) {
+	ctx, tried := t.Context(), false
+	for n, ended := 0, false; !ended; n++ {
+		l := newLake(t)
+		left := l.leave(second, "job 1")
+		_ = l.finish(ctx, second, l.process("two", killedAt(n, &ended)))
+		o := l.process("three", lives)
+		o.Warn = func(string, ...any) {}
+		staging := storage.Join(o.Dir, ".neardup", left.Run)
+		sealed, err := storage.Exists(ctx, storage.Join(staging, "sealed"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		published, err := storage.Exists(ctx, storage.Join(o.Dir, output.SuccessFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !sealed || published {
+			continue
+		}
+		tried = true
+		l.later()
+		if err := storage.RemoveAll(ctx, storage.Join(staging, "w")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := commit.Resume(ctx, o, left); !errors.As(err, new(*commit.RefusedError)) {
+			t.Errorf("killed at %d: %v", n, err)
+		}
+	}
+	if !tried {
+		t.Error("no run was killed while it published")
 	}
 }

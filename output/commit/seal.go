@@ -26,7 +26,7 @@ type seal struct {
 	Opaque      bool         `json:"opaque,omitempty"`
 	Weak        bool         `json:"weak,omitempty"` // the store has no conditional DELETE
 	Files       []sealedFile `json:"files"`          // the manifest first, the mark of success last
-	Old         []oldFile    `json:"old"`            // all files that the new output replaces
+	Old         []oldFile    `json:"old"`            // all files that the new output replaces, by name
 
 	folder string // the staging folder
 }
@@ -66,8 +66,8 @@ func (s *seal) success() sealedFile { return s.Files[len(s.Files)-1] }
 func (s *seal) files() []sealedFile { return s.Files[:len(s.Files)-1] }
 
 func (s *seal) old(name string) (oldFile, bool) {
-	i := slices.IndexFunc(s.Old, func(o oldFile) bool { return o.Name == name })
-	if i < 0 {
+	i, ok := slices.BinarySearchFunc(s.Old, name, func(o oldFile, name string) int { return strings.Compare(o.Name, name) })
+	if !ok {
 		return oldFile{}, false
 	}
 	return s.Old[i], true

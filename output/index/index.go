@@ -12,8 +12,6 @@ package index
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -247,7 +245,9 @@ func Vacant(ctx context.Context, dir string) error {
 	switch {
 	case slices.Contains(names, currentFile):
 		return &output.StatusError{Exit: 3, Reason: dir + " is already an index; use another folder"}
-	case slices.ContainsFunc(names, func(name string) bool { return name != generations && name != segments }):
+	case slices.ContainsFunc(names, func(name string) bool {
+		return name != generations && name != segments && !storage.BeingWritten(name)
+	}):
 		return &output.StatusError{Exit: 3, Reason: dir + " is not empty; use another folder"}
 	}
 	return nil
@@ -268,20 +268,27 @@ func Create(ctx context.Context, dir string, first Generation) (*Index, error) {
 	return x, x.write(ctx, storage.If{Absent: true})
 }
 
-// write writes the generation, and then, on condition, the file that names it.
+// write writes the generation, with the next number that is free, and then, on condition, the file that names it. It
+// replaces no generation: another writer, or a change that seemed to fail, may have put that in force.
 func (x *Index) write(ctx context.Context, cond storage.If) error {
-	data, err := json.MarshalIndent(&x.Generation, "", "  ")
-	if err != nil {
-		return err
+	for ; ; x.Number++ {
+		data, err := json.MarshalIndent(&x.Generation, "", "  ")
+		if err != nil {
+			return err
+		}
+		err = put(ctx, x.generationFile(x.Number), data, storage.If{Absent: true})
+		if errors.Is(err, storage.ErrPrecondition) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		now, err := json.Marshal(current{x.Number, output.Sum(data)})
+		if err != nil {
+			return err
+		}
+		return put(ctx, storage.Join(x.Dir, currentFile), now, cond)
 	}
-	if err := put(ctx, x.generationFile(x.Number), data, storage.If{}); err != nil {
-		return err
-	}
-	now, err := json.Marshal(current{x.Number, output.Sum(data)})
-	if err != nil {
-		return err
-	}
-	return put(ctx, storage.Join(x.Dir, currentFile), now, cond)
 }
 
 // put writes a file atomically, and syncs it.
@@ -297,6 +304,11 @@ func put(ctx context.Context, path string, data []byte, cond storage.If) error {
 		}
 		return err
 	})
+	if errors.Is(err, storage.ErrPrecondition) { // or the request had succeeded, and its repetition was refused
+		if there, readErr := storage.ReadFile(ctx, path); readErr == nil && bytes.Equal(there, data) {
+			err = nil
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -358,22 +370,11 @@ func (x *Index) checkFiles(ctx context.Context, s *Segment, files []records.Mani
 
 func (x *Index) checkFile(ctx context.Context, s *Segment, f records.ManifestFile) error {
 	damaged := x.damaged(s, f)
-	content, err := storage.OpenFile(ctx, damaged.Path)
-	if errors.Is(err, fs.ErrNotExist) {
+	intact, err := output.Intact(ctx, damaged.Path, f.SHA256)
+	if err == nil && !intact {
 		return damaged
 	}
-	if err != nil {
-		return err
-	}
-	defer content.Close()
-	hash := sha256.New()
-	if _, err := io.Copy(hash, content); err != nil {
-		return err
-	}
-	if hex.EncodeToString(hash.Sum(nil)) != f.SHA256 {
-		return damaged
-	}
-	return nil
+	return err
 }
 
 // DamagedError says that a file is not what a generation lists.

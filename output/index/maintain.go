@@ -156,6 +156,9 @@ func (w *Writer) Prune(ctx context.Context, age time.Duration) (p Pruned, err er
 	}
 	needed := map[string]bool{}
 	for _, name := range files {
+		if storage.BeingWritten(name) { // when its writer was killed
+			continue
+		}
 		var g Generation
 		path := storage.Join(w.Dir, generations, name)
 		data, err := storage.ReadFile(ctx, path)

@@ -157,12 +157,7 @@ func (*UnfinishedError) Status() int { return 3 }
 
 // has reports whether a run has added to the index.
 func (x *Index) has(run string) bool {
-	for of := range x.Added() {
-		if of.Run == run {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(x.Added()), func(of Added) bool { return of.Run == run })
 }
 
 // Begin makes the folder of the run's segment.
@@ -171,9 +166,15 @@ func (w *Writer) Begin(ctx context.Context) (output.Folder, error) {
 	return folder, storage.Begin(ctx, folder.Dir, false)
 }
 
+// Prove returns a *storage.FencedError if another writer has taken over the index.
+func (w *Writer) Prove(ctx context.Context) error { return w.lock.Prove(ctx) }
+
 // Pend records that the segment becomes part of the index once the output of its run is published.
 func (w *Writer) Pend(ctx context.Context, s Segment) error {
 	if err := w.syncFolders(ctx, &s); err != nil {
+		return err
+	}
+	if err := w.Prove(ctx); err != nil { // another writer has removed the files
 		return err
 	}
 	data, err := json.MarshalIndent(pending{s}, "", "  ")
@@ -204,14 +205,7 @@ func (x *Index) finish(ctx context.Context, s *Segment) error {
 	return storage.End(ctx, x.Folder(s.Name).Dir)
 }
 
-// Add makes a segment, which Pend has recorded, part of the index.
-func (w *Writer) Add(ctx context.Context, s Segment) error {
-	if err := w.add(ctx, s); err != nil {
-		return err
-	}
-	return storage.RemoveAll(ctx, w.pendingFile(s.Name))
-}
-
+// add makes a segment part of the index.
 func (w *Writer) add(ctx context.Context, s Segment) error {
 	if w.has(s.Name) {
 		return nil
@@ -221,7 +215,7 @@ func (w *Writer) add(ctx context.Context, s Segment) error {
 
 // change makes the next generation, with the given segments.
 func (w *Writer) change(ctx context.Context, segments []Segment) error {
-	if err := w.lock.Prove(ctx); err != nil {
+	if err := w.Prove(ctx); err != nil {
 		return err
 	}
 	next := &Index{Dir: w.Dir, Generation: w.Generation}
@@ -229,6 +223,11 @@ func (w *Writer) change(ctx context.Context, segments []Segment) error {
 	if err := next.write(ctx, storage.If{Version: w.version}); err != nil {
 		return err
 	}
+	return w.reopen(ctx)
+}
+
+// reopen reads the generation in force.
+func (w *Writer) reopen(ctx context.Context) error {
 	now, err := Open(ctx, w.Dir)
 	if err == nil {
 		w.Index = now
@@ -236,9 +235,13 @@ func (w *Writer) change(ctx context.Context, segments []Segment) error {
 	return err
 }
 
-// Close releases the index. It removes the run's segment unless the output of the run is published.
+// Close adds the run's segment to the index if the output of the run is published, else removes it, and releases the
+// index.
 func (w *Writer) Close(ctx context.Context) error {
-	err := w.lock.Prove(ctx)
+	err := w.Prove(ctx)
+	if err == nil {
+		err = w.reopen(ctx) // a change that failed may be in force
+	}
 	if err == nil {
 		err = w.Recover(ctx)
 	}

@@ -137,11 +137,7 @@ func (r *run) countValues(facts []blocks.Fact) {
 			is = "not a date"
 		}
 		r.record.UnreadValues = append(r.record.UnreadValues, *of)
-		documents := "1 document"
-		if of.Documents > 1 {
-			documents = fmt.Sprintf("%d documents", of.Documents)
-		}
-		r.warn("--match %s: the value is %s in %s, and counts as missing; the first is %s", rule.Column, is, documents, of.First)
+		r.warn("--match %s: the value is %s in %s, and counts as missing; the first is %s", rule.Column, is, records.Plural(of.Documents, "document"), of.First)
 	}
 }
 

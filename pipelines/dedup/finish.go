@@ -1,8 +1,10 @@
 package dedup
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -21,25 +23,35 @@ type handover struct {
 	Job         string      `json:"job"` // the State of a job.LeftError
 }
 
-// leave hands the output over to a job that continues, if err says that there is one. It returns the *job.LeftError
-// that says so; then the run must not be closed. It returns nil if there is no such job, or the handover failed.
-func (r *run) leave(ctx context.Context, err error) error {
-	if err == nil || r.goesOn == nil {
-		return nil
+// leave hands the output over to a job that continues without this process, if err says that there is one and another
+// process can finish it; the error is then a *job.LeftError. Otherwise leave closes the run, in the context ending.
+func (r *run) leave(ctx, ending context.Context, err error) error {
+	of := (*job.LeftError)(nil)
+	if !errors.As(err, &of) {
+		return r.close(ending, job.Cause(ctx, err))
 	}
-	r.measure()
-	r.record.Status = "submitted"
-	r.record.Error = ""
-	state := handover{Run: r.record, Known: r.planned, Fingerprint: r.fingerprint, Job: r.goesOn.State}
-	if err := r.commit.Leave(context.WithoutCancel(ctx), r.goesOn.Job, state); err != nil {
-		r.warn("%s continues, but cannot be finished: %v; cancel it", r.goesOn.Job, err)
-		return nil
-	}
-	left := *r.goesOn
+	left := *of
 	if left.Err != nil {
 		left.Err = job.Cause(ctx, left.Err)
 	}
-	return &left
+	failed := errors.New("other jobs were to follow it")
+	if r.last {
+		failed = r.handOver(ctx, &left)
+	}
+	if failed == nil {
+		return &left
+	}
+	r.warn("%s continues, but cannot be finished: %v; cancel it", left.Job, failed)
+	return r.close(ending, cmp.Or(left.Err, errors.New(left.Error()))) // not a *job.LeftError, which says otherwise
+}
+
+// handOver passes the output to a job that continues.
+func (r *run) handOver(ctx context.Context, left *job.LeftError) error {
+	r.measure()
+	r.record.Status = "submitted"
+	r.record.Error = ""
+	state := handover{Run: r.record, Known: r.planned, Fingerprint: r.fingerprint, Job: left.State}
+	return r.commit.Leave(context.WithoutCancel(ctx), left.Job, state)
 }
 
 // Finishing holds the arguments of Finish.
@@ -87,21 +99,14 @@ func Finish(ctx context.Context, f Finishing) (*records.Run, error) {
 	}
 	r.temp = r.commit.Temporary()
 	defer storage.Forget(job.Inputs(r.temp))
-	ending, done := commit.Ending(ctx)
-	defer done()
+	ending, end := commit.Ending(ctx)
+	defer end()
 	r.launch = f.Follow(h.Job)
-	err = r.finish(ctx)
-	if left := r.leave(ctx, err); left != nil {
-		return &r.record, left
+	done, err := r.recovered(ctx, r.fingerprint)
+	if !done && err == nil {
+		err = r.complete(ctx, nil)
 	}
-	return &r.record, r.close(ending, job.Cause(ctx, err))
-}
-
-func (r *run) finish(ctx context.Context) error {
-	if done, err := r.recovered(ctx, r.fingerprint); done || err != nil {
-		return job.Refused(err)
-	}
-	return r.complete(ctx, nil)
+	return &r.record, r.leave(ctx, ending, job.Refused(err))
 }
 
 // restore sets the fields of the config that the end of a run needs.

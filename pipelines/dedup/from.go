@@ -27,6 +27,9 @@ import (
 // depends on them.
 var redecided = []string{"threshold", "cluster", "keep", "protect"}
 
+// replayed lists the tables that such a run reads.
+var replayed = []output.Part{output.Pairs, output.Clusters, output.Rejected}
+
 // takeOver opens the output that c.From names, and sets c.Spec to the Spec of its run, except where c changes the
 // decision.
 func (c *Config) takeOver(ctx context.Context) (*output.Finished, error) {
@@ -67,7 +70,10 @@ func (c *Config) takeOver(ctx context.Context) (*output.Finished, error) {
 	given := slices.DeleteFunc(slices.Clone(f.Run.Given), func(name string) bool { return name == "measure_recall" })
 	c.Given = append(given, slices.Collect(maps.Keys(changed))...)
 	c.Spec = spec
-	return f, c.checkFrom(f)
+	if err := c.checkFrom(f); err != nil {
+		return nil, err
+	}
+	return f, c.checkTables(ctx, f)
 }
 
 // same reports whether two values of a field are equal; nil equals an empty list.
@@ -97,7 +103,7 @@ func (c *Config) checkFrom(f *output.Finished) error {
 	}
 	was, n := f.Run.Parameters, f.Run.Counts
 	var lacking []string
-	for _, part := range []output.Part{output.Pairs, output.Clusters, output.Rejected} {
+	for _, part := range replayed {
 		if !was.Wrote(string(part)) && (part != output.Rejected || n.Unreadable+n.NotCompared > 0) {
 			lacking = append(lacking, "the table "+string(part))
 		}
@@ -128,6 +134,23 @@ func (c *Config) checkFrom(f *output.Finished) error {
 		return refuse("its tables do not list every record for --write documents")
 	case c.MaxRemoved != "":
 		return refuse("--max-removed %s: its tables do not say how many documents a file has", c.MaxRemoved)
+	}
+	return nil
+}
+
+// checkTables returns a *job.UsageError unless each table of replayed is what the output's run wrote.
+func (c *Config) checkTables(ctx context.Context, f *output.Finished) error {
+	for _, file := range f.Manifest.Files {
+		if !slices.Contains(replayed, output.PartOf(file.Path)) {
+			continue
+		}
+		intact, err := output.Intact(ctx, f.Path(file.Path), file.SHA256)
+		if err != nil {
+			return err
+		}
+		if !intact {
+			return job.Usage("--from %s: %s is missing or was changed since the run; run dedup on the input instead", c.From, file.Path)
+		}
 	}
 	return nil
 }

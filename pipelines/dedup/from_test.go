@@ -219,3 +219,25 @@ func TestDecideAgainAtTheThreshold(t *testing.T) {
 		t.Errorf("at the threshold of the tables: %v", err)
 	}
 }
+
+// TestChangedTables: an output with a table that is not what its run wrote is not decided again.
+func TestChangedTables(t *testing.T) {
+	for _, table := range []output.Part{output.Pairs, output.Clusters, output.Rejected} {
+		for name, change := range map[string]func(string) error{
+			"missing": os.Remove,
+			"another": func(path string) error { return os.WriteFile(path, []byte("PAR1"), 0o666) },
+		} {
+			f := finished(t, "../../testdata/tldr/osx.jsonl", "--write=pairs,clusters,removed,rejected")
+			for _, file := range f.Manifest.Files {
+				if output.PartOf(file.Path) == table {
+					if err := change(f.Path(file.Path)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if _, err := decidedAgain(t, f, "--threshold=.9"); job.Status(err) != 2 || !strings.Contains(err.Error(), string(table)+"/") {
+				t.Errorf("%s, %s: error %v", table, name, err)
+			}
+		}
+	}
+}

@@ -3,7 +3,6 @@ package dedup
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -278,7 +277,7 @@ func (r *run) storeDocuments(ctx context.Context, folder output.Folder) error {
 func (r *run) storeKeys(ctx context.Context, folder output.Folder) error {
 	own := *r.index
 	own.Segments = []index.Segment{r.segment}
-	of, plan, err := r.plan.OfSegment(ctx, &own)
+	plan, err := r.plan.OfSegment(ctx, &own)
 	if err != nil {
 		return err
 	}
@@ -286,10 +285,10 @@ func (r *run) storeKeys(ctx context.Context, folder output.Folder) error {
 	if err := storage.Begin(ctx, temp, !r.config.Runner.Traits().OnCluster); err != nil {
 		return err
 	}
-	if err := of.Share(ctx, job.Inputs(temp)); err != nil {
+	if err := plan.Listing.Inputs.Share(ctx, job.Inputs(temp)); err != nil {
 		return err
 	}
-	defer of.Forget(job.Inputs(temp))
+	defer plan.Listing.Inputs.Forget(job.Inputs(temp))
 	r.segment.ShardBits = plan.Layout.ShardBits
 	return r.store(ctx, temp, folder, func(s beam.Scope, writing sink.Params) []flow.Facts {
 		docs := source.Read(s, plan.Source(temp))
@@ -324,20 +323,10 @@ func (r *run) store(ctx context.Context, temp string, folder output.Folder, buil
 	return nil
 }
 
-// publishSegment adds the segment to the index, now that the output is published.
-func (r *run) publishSegment(ctx context.Context) {
+// closeIndex adds the segment to the index, if the output is published, and releases the index.
+func (r *run) closeIndex(ctx context.Context) error {
 	if r.adding == nil {
-		return
+		return nil
 	}
-	if err := r.adding.Add(ctx, r.segment); err != nil {
-		r.warn("the output is complete, but it is not in the index yet: %v; the next run that adds to the index also adds this one", err)
-	}
-}
-
-// closeIndex releases the index.
-func (r *run) closeIndex(ctx context.Context, err error) error {
-	if r.adding == nil {
-		return err
-	}
-	return errors.Join(err, r.adding.Close(ctx))
+	return r.adding.Close(ctx)
 }

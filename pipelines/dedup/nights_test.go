@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"math/rand/v2"
@@ -21,6 +22,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/neardup/internal/beamtest"
+	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/output"
 	indexes "github.com/neardup/neardup/output/index"
@@ -693,6 +695,27 @@ func TestDamagedIndex(t *testing.T) {
 				t.Errorf("%s, %s: %v", table, who, err)
 			}
 		}
+	}
+}
+
+// TestNightOvertaken: a night whose index another has taken over publishes nothing.
+func TestNightOvertaken(t *testing.T) {
+	night := archiveAtRandom(t, rand.New(rand.NewPCG(1, 52)), []string{"a few words"}, 1).dir
+	dir := indexOf(t, specs()["minhash"])
+	config := ask(t, night, "--against="+dir, "--append")
+	config.Draw = func(ctx context.Context, _ io.Writer, _ *output.Finished, _ dedup.TextsOf) error {
+		w, err := indexes.Lock(ctx, dir, "other", storage.LockOptions{Force: true})
+		if err == nil {
+			err = errors.Join(w.Recover(ctx), w.Close(ctx))
+		}
+		return err
+	}
+	_, err := runJob(t.Context(), config, launch(config))
+	if job.Status(err) != 3 {
+		t.Errorf("error %v", err)
+	}
+	if _, err := output.Open(t.Context(), config.Output); err == nil {
+		t.Error("the output is published, and not in the index")
 	}
 }
 

@@ -70,11 +70,7 @@ func (j *Job) Run(ctx context.Context, launch job.Launch) (*records.Run, error) 
 	if err := r.open(ctx, ending); err != nil {
 		return &r.record, r.besides(ctx, err)
 	}
-	err = r.do(ctx)
-	if left := r.leave(ctx, err); left != nil {
-		return &r.record, left
-	}
-	return &r.record, r.close(ending, job.Cause(ctx, err))
+	return &r.record, r.leave(ctx, ending, r.do(ctx))
 }
 
 // TooManyUnreadableError ends a run whose input has more unreadable records than it accepts.
@@ -187,8 +183,8 @@ type run struct {
 
 	fingerprint string
 	listed      int64 // rows of the table documents
-	// goesOn is the job that continues without this process.
-	goesOn *job.LeftError
+	// last means that no job follows the one that runs, so that another process can finish the run.
+	last bool
 }
 
 // planFacts holds what the end of a run needs to know of its plan.
@@ -249,7 +245,7 @@ func (r *run) open(ctx, ending context.Context) (err error) {
 		return err
 	}
 	if err := r.openOutput(ctx); err != nil {
-		return r.closeIndex(ending, err)
+		return errors.Join(err, r.closeIndex(ending))
 	}
 	return nil
 }
@@ -427,9 +423,9 @@ func (r *run) do(ctx context.Context) (err error) {
 
 // complete runs the pipeline of the tables and the corpus, checks its facts and commits.
 func (r *run) complete(ctx context.Context, pipeline *beam.Pipeline) error {
+	r.last = r.asked.MeasureRecall == 0 && !r.asked.Append
 	ended, err := r.execute(ctx, pipeline)
 	if err != nil {
-		errors.As(err, &r.goesOn)
 		return err
 	}
 	r.record.Steps = counters(ended.Result)
@@ -450,10 +446,14 @@ func (r *run) end(ctx context.Context) error {
 	limit := max(textTime, time.Since(r.record.Started)/textShare)
 	WritePage(ctx, &r.record, r.commit.Staged(), files, r.config.Draw, r.stagedTexts, limit)
 	r.measure()
+	if r.adding != nil {
+		if err := r.adding.Prove(ctx); err != nil { // another writer has removed the segment
+			return job.Refused(err)
+		}
+	}
 	if err := r.commit.Publish(ctx, r.fingerprint, files, &r.record); err != nil {
 		return job.Refused(err)
 	}
-	r.publishSegment(ctx)
 	slog.Info("files committed", "output", r.output, "files", len(files.Files))
 	return nil
 }
@@ -546,11 +546,14 @@ func (r *run) close(ctx context.Context, err error) error {
 	if err != nil && r.begun {
 		r.fail(ctx, err)
 	}
+	closing := r.closeIndex(ctx) // first, as removing an old output may take long
 	err = r.commit.Close(ctx, err)
-	if closing := r.closeIndex(ctx, err); err == nil && closing != nil {
-		r.warn("the output is complete, but the index could not be closed: %v; the next run that adds to the index closes it", closing)
-	} else {
-		err = closing
+	switch {
+	case closing == nil:
+	case err == nil:
+		r.warn("the output is complete, but it may not be in the index yet: %v; the next run that adds to the index also adds this one", closing)
+	default:
+		err = errors.Join(err, closing)
 	}
 	if fenced := (*storage.FencedError)(nil); errors.As(err, &fenced) {
 		return job.Refused(err)

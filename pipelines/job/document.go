@@ -83,27 +83,22 @@ func ParsePlace(name string) (source string, position int64, ok bool) {
 // AtPlace returns the document that SOURCE@POSITION names, with a text that is not nil; it is nil if name is no place of
 // the input. The error is a *UsageError.
 func AtPlace(ctx context.Context, p *Plan, name string) (key blocks.Key, text []byte, err error) {
-	source, position, ok := ParsePlace(name)
+	from, position, ok := ParsePlace(name)
 	if !ok {
 		return 0, nil, nil
 	}
 	for file, other := range p.Listing.Inputs.Names() {
-		if other == source {
-			key = blocks.NewKey(file, position)
-			text, err = textAt(ctx, p, key)
-			return key, text, err
+		if other != from {
+			continue
 		}
+		key = blocks.NewKey(file, position)
+		err = source.Lookup(ctx, p.Listing.Inputs, []blocks.Key{key}, p.Reading(), func(doc blocks.Document) {
+			text = append([]byte{}, doc.Text...)
+		})
+		if err != nil {
+			return 0, nil, Usage("%s@%d: %w", from, position, err)
+		}
+		return key, text, nil
 	}
 	return 0, nil, nil
-}
-
-// textAt is never nil unless no document begins there.
-func textAt(ctx context.Context, p *Plan, key blocks.Key) (text []byte, err error) {
-	err = source.Lookup(ctx, p.Listing.Inputs, []blocks.Key{key}, p.Reading(), func(doc blocks.Document) {
-		text = append([]byte{}, doc.Text...)
-	})
-	if err != nil {
-		return nil, Usage("%s@%d: %w", p.Listing.Inputs.Source(key), key.Position(), err)
-	}
-	return text, nil
 }

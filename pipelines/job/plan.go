@@ -239,17 +239,15 @@ func PlanIndex(ctx context.Context, r Request) (*Plan, error) {
 }
 
 // OfSegment lists the documents of an index with one segment, and returns the plan by which they are read and signed.
-func (p *Plan) OfSegment(ctx context.Context, x *index.Index) (*source.Inputs, *Plan, error) {
+func (p *Plan) OfSegment(ctx context.Context, x *index.Index) (_ *Plan, err error) {
 	of := *p
 	of.Request.Index = x
 	of.reading = ofIndex(of.reading, x)
-	listing, err := source.Plan(ctx, nil, of.reading)
-	if err != nil {
-		return nil, nil, err
+	if of.Listing, err = source.Plan(ctx, nil, of.reading); err != nil {
+		return nil, err
 	}
-	of.Listing = listing
 	of.Listing.Inputs.Settle(x.Recalled)
-	return listing.Inputs, &of, nil
+	return &of, nil
 }
 
 // ofIndex has references be the documents of an index.

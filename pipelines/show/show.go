@@ -391,16 +391,16 @@ func (s *show) inCorpus(ctx context.Context) error {
 		searched = "the output"
 		var files []string
 		found := 0
-		for doc, err := range s.corpus(ctx) {
-			if err != nil {
-				return err
-			}
-			if doc.id == s.Document {
+		err := s.corpus(ctx, func(id, file string) {
+			if id == s.Document {
 				if found++; len(files) < mostPlaces {
-					files = append(files, doc.file)
+					files = append(files, file)
 				}
 			}
-			nearest = nearer(s.Document, nearest, doc.id)
+			nearest = nearer(s.Document, nearest, id)
+		})
+		if err != nil {
+			return err
 		}
 		if found > 1 {
 			return job.Usage("%d documents have the id %q, and are in no cluster; they are in %s", found, s.Document,
@@ -438,47 +438,36 @@ func nearer(wanted string, nearest []string, id string) []string {
 	return nearest
 }
 
-// inFile is the id of a document of the corpus, and its file below the output.
-type inFile struct{ id, file string }
-
-// corpus yields the documents of the corpus that have ids.
-func (s *show) corpus(ctx context.Context) iter.Seq2[inFile, error] {
-	return func(yield func(inFile, error) bool) {
-		options, err := dedup.Reading(s.f)
-		if err != nil {
-			yield(inFile{}, err)
-			return
+// corpus calls see with each document of the corpus that has an id, and its file below the output.
+func (s *show) corpus(ctx context.Context, see func(id, file string)) error {
+	options, err := dedup.Reading(s.f)
+	if err != nil {
+		return err
+	}
+	for _, file := range s.f.Manifest.Files {
+		if output.PartOf(file.Path) != output.Corpus {
+			continue
 		}
-		for _, file := range s.f.Manifest.Files {
-			if output.PartOf(file.Path) != output.Corpus {
-				continue
-			}
-			listing, err := source.Plan(ctx, []string{s.f.Path(file.Path)}, options)
+		listing, err := source.Plan(ctx, []string{s.f.Path(file.Path)}, options)
+		if err != nil {
+			return err
+		}
+		in := listing.Inputs
+		for number := range in.Splits.Len() {
+			_, err := source.Records(ctx, in, []blocks.Span{in.Splits.At(number)}, options, func(record *reading.Record) error {
+				switch {
+				case record.Err != nil:
+				case record.Doc.HasID:
+					see(string(record.Doc.ID), file.Path)
+				case options.Format == "files":
+					see(strings.TrimPrefix(file.Path, string(output.Corpus)+"/"), file.Path)
+				}
+				return nil
+			})
 			if err != nil {
-				yield(inFile{}, err)
-				return
-			}
-			in := listing.Inputs
-			for number := range in.Splits.Len() {
-				stopped := false
-				_, err := source.Records(ctx, in, []blocks.Span{in.Splits.At(number)}, options, func(record *reading.Record) error {
-					id := string(record.Doc.ID)
-					if !record.Doc.HasID {
-						id = strings.TrimPrefix(file.Path, string(output.Corpus)+"/")
-					}
-					if !stopped && record.Err == nil && (record.Doc.HasID || options.Format == "files") {
-						stopped = !yield(inFile{id, file.Path}, nil)
-					}
-					return nil
-				})
-				if err != nil {
-					yield(inFile{}, err)
-					return
-				}
-				if stopped {
-					return
-				}
+				return err
 			}
 		}
 	}
+	return nil
 }

@@ -62,7 +62,8 @@ func (f *knownFn) ProcessElement(
 	ctx context.Context, group int64, packed func(*[]byte) bool, edges func([]byte), known func(int64, []byte),
 ) (err error) {
 	var entries []blocks.BandEntry
-	var block, keys []byte
+	var keys blocks.Buffers
+	var block []byte
 	for packed(&block) {
 		if entries, err = blocks.DecodeBands(entries, block); err != nil {
 			return err
@@ -81,10 +82,10 @@ func (f *knownFn) ProcessElement(
 			continue
 		}
 		out.Add(first.Document, e.Document)
-		keys = blocks.AppendKey(keys, e.Document)
+		keys.Add(gather.Key, func(block []byte) []byte { return blocks.AppendKey(block, e.Document) }, known)
 		*e = *first // the entries after it are compared with the same kept document
 	}
 	out.Flush()
-	known(gather.Key, keys)
+	keys.Flush(known)
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/blocks/flow"
+	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/output/index"
@@ -62,6 +63,37 @@ func TestKnown(t *testing.T) {
 	passert.Equals(s, beam.ParDo(s, spell, beam.PCollection(found)), "{0@0 0@1}", "{0@1 1@1}")
 	if err := ptest.Run(p); err != nil {
 		t.Error(err)
+	}
+}
+
+// However many inputs have the tokens of a kept document, no element is large.
+func TestKnownInBlocks(t *testing.T) {
+	const inputs, tokens = 150_000, 0
+	folder := storagetest.RunFolder(t)
+	params := Params{Inputs: share(t, blocks.Reference, blocks.Input), Index: filepath.Join(folder, "index"), Tokens: tokens}
+	if err := storage.WriteShared(t.Context(), params.Index, (&index.Index{}).Lookup()); err != nil {
+		t.Fatal(err)
+	}
+	var packed [][]byte
+	writer := blocks.NewBandWriter(1, 0)
+	emit := func(_ int64, block []byte) { packed = append(packed, block) }
+	writer.Add(blocks.NewKey(0, 0), []uint64{7}, emit)
+	for position := range int64(inputs) {
+		writer.Add(blocks.NewKey(1, position), []uint64{7}, emit)
+	}
+	writer.Flush(emit)
+	f := &knownFn{Params: params}
+	if err := f.Setup(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	keys := 0
+	err := f.ProcessElement(t.Context(), tokens, beamtest.Values(packed...), func([]byte) {}, func(_ int64, block []byte) {
+		if keys += len(block) / keyBytes; len(block) > 2*blocks.BlockBytes {
+			t.Errorf("an element of %d bytes", len(block))
+		}
+	})
+	if err != nil || keys != inputs {
+		t.Errorf("%d keys, error %v", keys, err)
 	}
 }
 

@@ -467,3 +467,22 @@ func TestCandidatesOfCells(t *testing.T) {
 		}
 	}
 }
+
+// However many candidates two cells have, no element is large.
+func TestCandidatesInBlocks(t *testing.T) {
+	sent := 0
+	c := candidatesOf{cells: []numberedCell{{}, {number: 1, first: 1}}, pairs: map[cellPair][]candidate{}, emit: func(_ int64, block []byte) {
+		if len(block) > 2*blocks.BlockBytes {
+			t.Errorf("an element of %d bytes", len(block))
+		}
+		_, some := decodeCellPair(blocks.NewDecoder(block), nil)
+		sent += len(some)
+	}}
+	for j := range uint32(heldCandidates + 1) {
+		c.add(0, 1+j)
+	}
+	c.flush()
+	if sent != heldCandidates+1 {
+		t.Errorf("%d candidates", sent)
+	}
+}

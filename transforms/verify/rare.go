@@ -233,8 +233,12 @@ type candidatesOf struct {
 	emit  func(int64, []byte)
 }
 
-// heldCandidates is the number of candidates of a range that are held before they are sent.
-const heldCandidates = 1 << 19
+const (
+	// heldCandidates is the number of candidates of a range that are held before they are sent.
+	heldCandidates = 1 << 19
+	// sentCandidates is the maximum number in one element.
+	sentCandidates = blocks.BlockBytes / candidateBytes
+)
 
 func (c *candidatesOf) add(i, j uint32) bool {
 	first, second := c.cell(i), c.cell(j)
@@ -262,7 +266,9 @@ func (c *candidatesOf) cell(set uint32) numberedCell {
 
 func (c *candidatesOf) flush() {
 	for pair, candidates := range c.pairs {
-		c.emit(pair.hash(), pair.append(nil, candidates))
+		for some := range slices.Chunk(candidates, sentCandidates) {
+			c.emit(pair.hash(), pair.append(nil, some))
+		}
 	}
 	clear(c.pairs)
 	c.held = 0

@@ -137,8 +137,8 @@ func (r *reader) chunk(offset int64, n int) *chunk {
 	return c
 }
 
-// inOrder returns the ordered range that contains offset, or the zero extent. A range may reach beyond the object's end,
-// where there is nothing to fetch. r is locked.
+// inOrder returns the ordered range that contains offset, or the zero extent. A range may reach beyond the end of
+// the object, where there is nothing to fetch. r is locked.
 func (r *reader) inOrder(offset int64) extent {
 	for _, e := range slices.Backward(r.ahead) {
 		if e.has(offset) && (r.info.Size < 0 || offset < r.info.Size) {
