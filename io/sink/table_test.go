@@ -420,3 +420,29 @@ func TestMarks(t *testing.T) {
 		}
 	}
 }
+
+// TestLongRows: row groups of long rows have fewer of them, so the writer holds few bytes. Three batches of 1,024 rows
+// exceed 8 MiB.
+func TestLongRows(t *testing.T) {
+	const rows = 20_000
+	for name, c := range map[string]struct{ idBytes, groups int }{"usual": {20, 1}, "long": {4 << 10, 7}} {
+		var file bytes.Buffer
+		w := newRowWriter[records.Documented](&file, Params{})
+		for i := range rows {
+			id := fmt.Sprintf("%0*d", c.idBytes, i)
+			if err := w.add(records.Documented{ID: id}, len(id)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.close(); err != nil {
+			t.Fatal(err)
+		}
+		f, err := parquet.OpenFile(bytes.NewReader(file.Bytes()), int64(file.Len()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(f.RowGroups()); f.NumRows() != rows || n != c.groups {
+			t.Errorf("%s: %d rows in %d row groups, want %d in %d", name, f.NumRows(), n, rows, c.groups)
+		}
+	}
+}
