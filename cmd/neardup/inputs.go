@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
@@ -36,11 +37,15 @@ func readFrom(ctx context.Context, in *records.Input, running *job.Running, s st
 	return err
 }
 
-// lines returns the lines of r that are not empty.
+// lines returns the lines of r that are not empty, without the byte order mark with which some editors begin a file.
 func lines(r io.Reader) (lines []string, err error) {
 	scanner := bufio.NewScanner(r)
-	for scanner.Scan() {
-		if line := scanner.Text(); line != "" {
+	for first := true; scanner.Scan(); first = false {
+		line := scanner.Text()
+		if first {
+			line = strings.TrimPrefix(line, "\uFEFF")
+		}
+		if line != "" {
 			lines = append(lines, line)
 		}
 	}

@@ -108,6 +108,9 @@ func inQuotes(line string) string {
 	if toml.Unmarshal([]byte("value = "+bare[2]+bare[3]+bare[4]), &values) == nil { // the key is wrong
 		return ""
 	}
+	if _, err := strconv.ParseFloat(bare[3], 64); err == nil { // a number like .7, which TOML does not have
+		return ""
+	}
 	words := []string{bare[3]}
 	if bare[2] != "" {
 		words = strings.Split(bare[3], ",")
