@@ -23,6 +23,7 @@ import (
 	"github.com/neardup/neardup/internal/fakegcs"
 	"github.com/neardup/neardup/internal/fakes3"
 	"github.com/neardup/neardup/internal/httpfault"
+	"github.com/neardup/neardup/internal/nightly"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/records"
 )
@@ -125,7 +126,7 @@ func (c *cloud) holder() string {
 // other waits for a minute.
 func TestStopped(t *testing.T) {
 	rounds := map[string]int{"gs": 10}
-	if os.Getenv("NEARDUP_NIGHTLY") != "" {
+	if nightly.On() {
 		rounds = map[string]int{"gs": 200, "s3": 30}
 	}
 	for scheme, n := range rounds {
@@ -343,7 +344,7 @@ func faulty(t *testing.T, scheme string, before before, decide func(r *http.Requ
 // old output is unchanged.
 func TestRefusingStore(t *testing.T) {
 	statuses := []int{http.StatusForbidden}
-	if os.Getenv("NEARDUP_NIGHTLY") != "" {
+	if nightly.On() {
 		statuses = append(statuses, http.StatusInternalServerError) // retried for about a minute
 	}
 	for scheme := range clouds {
@@ -483,7 +484,7 @@ func TestWhoMustAct(t *testing.T) {
 // completes.
 func TestInterruptedWhilePublishing(t *testing.T) {
 	answers := []bool{true}
-	if os.Getenv("NEARDUP_NIGHTLY") != "" {
+	if nightly.On() {
 		answers = append(answers, false) // for about 20 s
 	}
 	for scheme := range clouds {

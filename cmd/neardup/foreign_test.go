@@ -20,6 +20,7 @@ import (
 
 	"github.com/neardup/neardup/internal/fakegcs"
 	"github.com/neardup/neardup/internal/fakes3"
+	"github.com/neardup/neardup/internal/nightly"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/records"
@@ -61,7 +62,7 @@ func TestForeign(t *testing.T) {
 	t.Cleanup(storeFlags{}.register)
 	objects := inputs(t, false)
 	buckets, rounds := []string{"plain"}, 0
-	if os.Getenv("NEARDUP_NIGHTLY") != "" {
+	if nightly.On() {
 		rounds = 8
 		if !store.plain {
 			buckets = append(buckets, "versioned")

@@ -17,6 +17,7 @@ import (
 
 	"github.com/neardup/neardup/internal/fakegcs"
 	"github.com/neardup/neardup/internal/fakes3"
+	"github.com/neardup/neardup/internal/nightly"
 	"github.com/neardup/neardup/output/index"
 )
 
@@ -130,7 +131,7 @@ func grow(t *testing.T, scheme string) (g grown) {
 // moment does current.json name a missing file.
 func TestKilledNight(t *testing.T) {
 	kills := 8
-	if os.Getenv("NEARDUP_NIGHTLY") != "" {
+	if nightly.On() {
 		kills = 1000
 	}
 	for scheme := range clouds {
@@ -328,7 +329,7 @@ func TestTwoNights(t *testing.T) {
 // TestKilledNightOnDisk: the same holds on a disk, whenever the night is killed, again and again.
 func TestKilledNightOnDisk(t *testing.T) {
 	kills := 4
-	if os.Getenv("NEARDUP_NIGHTLY") != "" {
+	if nightly.On() {
 		kills = 300
 	}
 	parent := t.TempDir()

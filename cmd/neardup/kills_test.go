@@ -15,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/neardup/neardup/internal/nightly"
 )
 
 // expired is the time after which the lock of a killed run is taken over.
@@ -33,7 +35,7 @@ const (
 // request that is under way for longer than the lock lasts can only leave an object whose name has its own run's id.
 func TestKilled(t *testing.T) {
 	small, large, inPhases := 3, 1, 4
-	if os.Getenv("NEARDUP_NIGHTLY") != "" {
+	if nightly.On() {
 		small, large, inPhases = 600, 60, 50
 	}
 	for scheme := range clouds {
@@ -178,7 +180,7 @@ func content(r *http.Request) string {
 // leaves nothing else, whether its folder is exchanged with the output or its files move one by one.
 func TestKilledOnDisk(t *testing.T) {
 	kills := 6
-	if os.Getenv("NEARDUP_NIGHTLY") != "" {
+	if nightly.On() {
 		kills = 50
 	}
 	input, err := filepath.Abs("../../testdata/tldr")

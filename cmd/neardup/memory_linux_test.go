@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/neardup/neardup/internal/nightly"
 )
 
 // asks is an input that needs much memory.
@@ -57,7 +59,7 @@ func TestMemory(t *testing.T) {
 		{"unrelated texts in one component", variants(30_000, 200, false), []string{"--bands=30", "--rows=1"}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if c.nightly && os.Getenv("NEARDUP_NIGHTLY") == "" {
+			if c.nightly && !nightly.On() {
 				t.Skip("takes half a minute; NEARDUP_NIGHTLY=1 runs it")
 			}
 			input := filepath.Join(t.TempDir(), "in.jsonl")
@@ -132,7 +134,7 @@ func hostilePages(n int) func(*testing.T, *bufio.Writer) {
 
 // TestMillionFiles: a million small files are listed, shared and read within 1 GB.
 func TestMillionFiles(t *testing.T) {
-	if os.Getenv("NEARDUP_NIGHTLY") == "" {
+	if !nightly.On() {
 		t.Skip("takes some minutes and a million inodes; NEARDUP_NIGHTLY=1 runs it")
 	}
 	const files, most = 1_000_000, 1_000_000_000

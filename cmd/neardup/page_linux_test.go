@@ -15,6 +15,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/neardup/neardup/internal/nightly"
 	"github.com/neardup/neardup/report"
 )
 
@@ -101,7 +102,7 @@ func familiesAt(families int, threshold float64) report.Step {
 func TestPageOfMillionClusters(t *testing.T) {
 	const memory, beyond = 512_000_000, 100_000_000
 	families := 2000
-	if os.Getenv("NEARDUP_NIGHTLY") != "" {
+	if nightly.On() {
 		families = 1_000_000
 	}
 	in, out := t.TempDir(), filepath.Join(t.TempDir(), "out")

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/neardup/neardup/internal/lossy"
+	"github.com/neardup/neardup/internal/nightly"
 )
 
 // TestPowerLoss runs dedup on a file system that loses what was not synced. Whenever the power fails, an output with
@@ -63,7 +64,7 @@ func TestPowerLoss(t *testing.T) {
 			var moments []moment
 			t.Run("undisturbed", func(t *testing.T) { moments = run.do(t, c.holds, 0) })
 			pick := min(10, len(moments))
-			if os.Getenv("NEARDUP_NIGHTLY") != "" {
+			if nightly.On() {
 				pick = len(moments)
 			}
 			for i := range pick {
@@ -265,7 +266,7 @@ func TestPowerLossOfNights(t *testing.T) {
 	}
 	all := moments
 	pick := min(6, len(all))
-	if os.Getenv("NEARDUP_NIGHTLY") != "" {
+	if nightly.On() {
 		pick = len(all)
 	}
 	for i := range pick {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -19,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/neardup/neardup/blocks"
+	"github.com/neardup/neardup/internal/nightly"
 	"github.com/neardup/neardup/internal/parallel"
 	"github.com/neardup/neardup/io/reading"
 	"github.com/neardup/neardup/io/reading/readertest"
@@ -71,7 +71,7 @@ func heap() uint64 {
 // files, and takes about 100 bytes for each object.
 func TestMillion(t *testing.T) {
 	store := &names{n: 100_000}
-	if os.Getenv("NEARDUP_NIGHTLY") != "" {
+	if nightly.On() {
 		store.n = 1_000_000
 	}
 	storage.Register("names://", store)

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/neardup/neardup/internal/lossy"
+	"github.com/neardup/neardup/internal/nightly"
 	"github.com/neardup/neardup/output"
 )
 
@@ -42,7 +42,7 @@ func TestPowerLoss(t *testing.T) {
 			}
 			moments := lose(t, options, flags)
 			every := max(1, len(moments)/6)
-			if os.Getenv("NEARDUP_NIGHTLY") != "" {
+			if nightly.On() {
 				every = 1
 			}
 			for i, m := range moments {

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/neardup/neardup/internal/nightly"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output/commit"
 )
@@ -130,7 +131,7 @@ func ends(t *testing.T, dir, name, flags string) {
 
 // duration returns how long the processes compete.
 func duration() time.Duration {
-	if os.Getenv("NEARDUP_NIGHTLY") != "" {
+	if nightly.On() {
 		return time.Minute
 	}
 	return time.Second
@@ -184,7 +185,7 @@ func TestProcesses(t *testing.T) {
 // harm.
 func TestStopped(t *testing.T) {
 	rounds := 10
-	if os.Getenv("NEARDUP_NIGHTLY") != "" {
+	if nightly.On() {
 		rounds = 500
 	}
 	for _, way := range []string{"swap", "fill", "swap parts", "fill parts"} {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/neardup/neardup/internal/corpusgen"
+	"github.com/neardup/neardup/internal/nightly"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
 )
@@ -23,7 +24,7 @@ func TestCompleteEqualsOracle(t *testing.T) {
 			return generate(t, corpusgen.Spec{Documents: 9000, Seed: 4, Copies: 0.1, Near: 0.2, Edits: 0.02}).corpus(t)
 		},
 	}
-	if nightly() {
+	if nightly.On() {
 		thresholds = append([]float64{0.5}, thresholds...)
 		corpora = append(corpora, bbc, thai)
 	}

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/neardup/neardup/internal/corpusgen"
+	"github.com/neardup/neardup/internal/nightly"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
@@ -144,7 +145,7 @@ func TestSameBytesOfCells(t *testing.T) {
 		var first map[string]string
 		for i, cell := range []int{1 << 20, 1, 2000} {
 			for j, flags := range [][]string{{}, {"--memory=256MB"}, {"--runner=prism"}} {
-				if j > 0 && i != j && !nightly() {
+				if j > 0 && i != j && !nightly.On() {
 					continue
 				}
 				config := ask(t, append(flags, c.config.Inputs...)...)

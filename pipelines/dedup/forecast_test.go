@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/neardup/internal/corpusgen"
+	"github.com/neardup/neardup/internal/nightly"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/pipelines/dedup"
@@ -25,7 +26,7 @@ import (
 // and the bytes of each collection that is sent; nightly, on more corpora.
 func TestForecast(t *testing.T) {
 	all := map[string]func(*testing.T) corpus{"kijiji": kijiji, "licenses": licenses, "sms": messages}
-	if nightly() {
+	if nightly.On() {
 		maps.Copy(all, map[string]func(*testing.T) corpus{
 			"reuters": reuters, "bbc": bbc, "tldr": allPages, "imdb": imdb, "thai": thai,
 			"articles": func(t *testing.T) corpus { return articles(t, "2500") },
@@ -130,7 +131,7 @@ func TestForecastOfUnlistedCopies(t *testing.T) {
 // send, and for an interval of edges.
 func TestForecastOfMethods(t *testing.T) {
 	documents := 10_000
-	if nightly() {
+	if nightly.On() {
 		documents = 20_000
 	}
 	c := generate(t, corpusgen.Spec{Documents: documents, Seed: 4, Near: 0.2, Copies: 0.1, Edits: 0.02}).corpus(t)

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/neardup/neardup/internal/corpusgen"
+	"github.com/neardup/neardup/internal/nightly"
 	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/dedup"
@@ -170,13 +171,11 @@ func generatedFile(t *testing.T, spec corpusgen.Spec) string {
 	return path
 }
 
-func nightly() bool { return os.Getenv("NEARDUP_NIGHTLY") != "" }
-
 // No element exceeds 1 MB and no group 64 MB, with a million documents in nightly tests: with copies of all kinds,
 // copies of one page only, and a crowd.
 func TestElementsAndGroups(t *testing.T) {
 	documents := 20_000
-	if nightly() {
+	if nightly.On() {
 		documents = 1_000_000
 	}
 	for name, spec := range map[string]corpusgen.Spec{
@@ -194,7 +193,7 @@ func TestElementsAndGroups(t *testing.T) {
 // The same holds with more rows of a table than most corpora have: components just below the pair budget, copies with a
 // long path, and short lines without a word.
 func TestElementsAndGroupsOfRows(t *testing.T) {
-	if !nightly() {
+	if !nightly.On() {
 		t.Skip("takes a minute; NEARDUP_NIGHTLY=1 runs it")
 	}
 	root := t.TempDir()
@@ -233,7 +232,7 @@ func TestElementsAndGroupsOfRows(t *testing.T) {
 
 // The same holds if most pages are connected.
 func TestElementsAndGroupsOfPages(t *testing.T) {
-	if nightly() {
+	if nightly.On() {
 		c := allPages(t)
 		c.config.Shingle, c.config.Threshold = "char:5", 0.5
 		walk(t, c.name, c.config, 0)

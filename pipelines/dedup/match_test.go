@@ -15,6 +15,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/neardup/neardup/internal/nightly"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
@@ -171,7 +172,7 @@ func inBoth(a, b string) (shared, inA, inB int) {
 func TestMatchEqualsDefinition(t *testing.T) {
 	const threshold = .7
 	r := rand.New(rand.NewPCG(46, 1))
-	for round := range 2 {
+	for round := range nightly.Or(2, 1) {
 		all := randomMatched(r, 120)
 		path := filepath.Join(t.TempDir(), "in.jsonl")
 		var lines bytes.Buffer

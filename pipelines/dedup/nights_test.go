@@ -22,6 +22,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/neardup/internal/beamtest"
+	"github.com/neardup/neardup/internal/nightly"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/io/storage/storagetest"
 	"github.com/neardup/neardup/output"
@@ -97,7 +98,7 @@ func relatives(r *rand.Rand, n int) []string {
 
 // more returns how many cases to try: ten times as many in nightly tests.
 func more(cases uint64) uint64 {
-	if nightly() {
+	if nightly.On() {
 		cases *= 10
 	}
 	return cases

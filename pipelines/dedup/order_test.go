@@ -22,6 +22,7 @@ import (
 	"github.com/neardup/neardup/blocks"
 	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/internal/corpusgen"
+	"github.com/neardup/neardup/internal/nightly"
 	"github.com/neardup/neardup/kernels/hash"
 	"github.com/neardup/neardup/output"
 	comparing "github.com/neardup/neardup/pipelines/compare"
@@ -447,7 +448,7 @@ func orderedInputs(t *testing.T) (pages, packed, broken, chain string) {
 	spec := mixture
 	spec.Documents, spec.Crowd, spec.CrowdEdits = 300, 60, 0.02
 	most := 700 // number of compressed pages
-	if nightly() {
+	if nightly.On() {
 		spec.Documents, most = 600, 2030
 	}
 	var generated, zipped bytes.Buffer

@@ -15,6 +15,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"github.com/neardup/neardup/internal/beamtest"
+	"github.com/neardup/neardup/internal/nightly"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/dedup"
 	"github.com/neardup/neardup/pipelines/job"
@@ -70,7 +71,7 @@ func TestSameBytesInPhases(t *testing.T) {
 		fused.SplitBytes = 30_000
 		want := phasedRun(t, fused, usual)
 		for j, runner := range []string{"local", "flink"} { // with the graphs that Flink gets
-			if i%2 != j && !nightly() {
+			if i%2 != j && !nightly.On() {
 				continue
 			}
 			config := ask(t, append(flags, "--resume=always", "--runner="+runner)...)
@@ -185,11 +186,11 @@ func TestContinued(t *testing.T) {
 		t.Fatalf("%d jobs, named for %v", all, slices.Collect(maps.Keys(parts)))
 	}
 	most, ways := 9, []bool{rand.IntN(2) == 0} // about every fifth job; before or after it, at random
-	if nightly() {
+	if nightly.On() {
 		most, ways = 1, []bool{false, true}
 	}
 	for n := 1 + rand.IntN(most); n <= all; n += 1 + rand.IntN(most) {
-		if !nightly() {
+		if !nightly.On() {
 			ways[0] = !ways[0]
 		}
 		for _, after := range ways {
@@ -285,7 +286,7 @@ func TestChangedMeanwhile(t *testing.T) {
 		{"--cluster=components"}, {"--protect=pages"}, {"--pair-budget=10"}, {"--min-words=5"}, {"--exclude=*.gz"}, {"--seed=2"}, {"--recall=.9"},
 		{"--normalize=keep-case"}, {"--max-doc-bytes=1000"},
 	}
-	if !nightly() { // TestFingerprintsOfFields covers every field
+	if !nightly.On() { // TestFingerprintsOfFields covers every field
 		changes = changes[:8]
 	}
 	all := 0
@@ -337,7 +338,7 @@ func TestDamagedPart(t *testing.T) {
 	want := phasedRun(t, config, dying(0, false, &all))
 	config.Output = filepath.Join(t.TempDir(), "out")
 	keysRead := 9 + 1
-	if nightly() {
+	if nightly.On() {
 		keysRead = 16 + 1
 	}
 	if _, err := runJob(t.Context(), config, dying(keysRead, false, new(int))); !errors.Is(err, errKilled) {

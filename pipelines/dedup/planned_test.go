@@ -11,12 +11,14 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/neardup/neardup/internal/nightly"
 )
 
 // The plan estimates the number of documents within 30 per cent, however they are stored; nightly, on more corpora.
 func TestPlannedDocuments(t *testing.T) {
 	corpora := map[string]func(*testing.T) corpus{"kijiji": kijiji, "licenses": licenses}
-	if nightly() {
+	if nightly.On() {
 		maps.Copy(corpora, map[string]func(*testing.T) corpus{
 			"reuters": reuters, "bbc": bbc, "tldr": allPages, "imdb": imdb, "sms": messages, "thai": thai,
 			"articles": func(t *testing.T) corpus { return articles(t, "2500") },

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/neardup/internal/corpusgen"
+	"github.com/neardup/neardup/internal/nightly"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/records"
 )
@@ -134,7 +135,7 @@ func TestMeasuredRecallOfOneFamily(t *testing.T) {
 // threshold: 95 % of the measured intervals cover the truth, and the estimates are right on average.
 func TestRecallCovered(t *testing.T) {
 	seeds := 6
-	if os.Getenv("NEARDUP_NIGHTLY") != "" {
+	if nightly.On() {
 		seeds = 200
 	}
 	const (

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/neardup/neardup/internal/nightly"
 	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/records"
@@ -28,7 +29,7 @@ func TestSameBytesOfSignatures(t *testing.T) {
 		}
 		first := promised(t, want)
 		for j, split := range []int64{0, 100_001} {
-			if i != j && !nightly() {
+			if i != j && !nightly.On() {
 				continue
 			}
 			for _, runner := range []job.Runner{job.Local, job.Prism, job.Direct} {

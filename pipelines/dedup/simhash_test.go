@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/neardup/neardup/internal/nightly"
 	"github.com/neardup/neardup/kernels/simhash"
 	"github.com/neardup/neardup/kernels/vector"
 	"github.com/neardup/neardup/output"
@@ -388,7 +389,7 @@ func TestSameBytesOfSimHash(t *testing.T) {
 		var first map[string]string
 		for i, how := range []string{"", "--memory=256MB", "--runner=prism", "--runner=direct"} {
 			for j, split := range []int64{0, 100_001} {
-				if (i+1)/2%2 != j && !nightly() {
+				if (i+1)/2%2 != j && !nightly.On() {
 					continue
 				}
 				config := ask(t, append(strings.Fields(flags+" "+how), "--method=simhash", "../../testdata/tldr")...)
@@ -496,7 +497,7 @@ func checkRecall(t *testing.T, name string, config dedup.Config, texts []string,
 
 // The same holds on real corpora, including short texts.
 func TestRecallOfSimHashOnCorpora(t *testing.T) {
-	if !nightly() {
+	if !nightly.On() {
 		t.Skip("nightly")
 	}
 	const most = 2000 // brute force compares all pairs

@@ -17,6 +17,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/neardup/neardup/internal/beamtest"
+	"github.com/neardup/neardup/internal/nightly"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/dedup"
 	"github.com/neardup/neardup/pipelines/job"
@@ -286,7 +287,7 @@ func TestTruth(t *testing.T) {
 	const recall = 0.999
 	corpora := []func(*testing.T) corpus{kijiji, messages, licenses}
 	seeds := 1
-	if os.Getenv("NEARDUP_NIGHTLY") != "" {
+	if nightly.On() {
 		seeds = 20
 		corpora = append(corpora, reuters, bbc, thai, tldr, imdb)
 		for _, size := range []string{"100", "1000", "2500"} {

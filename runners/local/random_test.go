@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"reflect"
 	"slices"
 	"sync"
@@ -14,6 +13,8 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/runners/prism"
+
+	"github.com/neardup/neardup/internal/nightly"
 )
 
 func init() {
@@ -359,7 +360,7 @@ func sorted(pairs []pair) []pair {
 // also compares the model with Prism.
 func TestRandomPipelines(t *testing.T) {
 	pipelines := 12
-	if os.Getenv("NEARDUP_NIGHTLY") != "" {
+	if nightly.On() {
 		pipelines = 200
 	}
 	for seed := range pipelines {
