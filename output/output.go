@@ -246,7 +246,7 @@ func unfinished(ctx context.Context, dir string) error {
 	if err := CheckFolder(ctx, dir, next); err != nil {
 		return err
 	}
-	return &StatusError{2, fmt.Sprintf("%s is not a finished output: it has no file %s; %s, or run dedup "+
+	return &StatusError{2, fmt.Sprintf("%s is not a finished output: it has no %s file; %s, or run dedup "+
 		"again to finish it",
 		dir, SuccessFile, next)}
 }

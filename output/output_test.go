@@ -76,7 +76,7 @@ func TestOpen(t *testing.T) {
 // TestOpenRefuses: an output that is not finished, or not from a single run, is refused.
 func TestOpenRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ file, content, says string }{
-		"no mark":             {says: "it has no file _SUCCESS"},
+		"no mark":             {says: "it has no _SUCCESS file"},
 		"an empty mark":       {output.SuccessFile, "", "run again"},
 		"a mark that is cut":  {output.SuccessFile, `{"run": "a", "man`, "run again"},
 		"a mark of no output": {output.SuccessFile, `{"run": "a"}`, "run again"},

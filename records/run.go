@@ -419,13 +419,22 @@ type Example struct {
 	OnlyB []string `json:"only_b,omitempty"`
 }
 
-// OfAll returns a clause such as "1 of 12 records is unreadable".
+// OfAll returns a clause such as "1 of 12 records is unreadable". of is a noun in the singular.
 func OfAll(n, all int64, of, what string) string {
 	verb := "are"
 	if n == 1 {
 		verb = "is"
 	}
-	return fmt.Sprintf("%d of %d %s %s %s", n, all, of, verb, what)
+	return fmt.Sprintf("%s of %s %s %s", Count(n), Plural(all, of), verb, what)
+}
+
+// Unreadable returns a clause about unreadable records. first says where the first of them is, and why.
+func Unreadable(n, all int64, of, first string) string {
+	where := "; the first is in "
+	if n == 1 {
+		where = "; it is in "
+	}
+	return OfAll(n, all, of, "unreadable") + where + first
 }
 
 // Count formats a number with commas between thousands.

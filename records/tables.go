@@ -11,7 +11,7 @@ package records
 type Pair struct {
 	IDA        string  `parquet:"id_a" json:"id_a" doc:"id of document a"`
 	IDB        string  `parquet:"id_b" json:"id_b" doc:"id of document b"`
-	SourceA    string  `parquet:"source_a,dict" json:"source_a" doc:"file of a; if a is a reference, the whole path or URL"`
+	SourceA    string  `parquet:"source_a,dict" json:"source_a" doc:"file of a; if a is a reference, the full path or URL"`
 	SourceB    string  `parquet:"source_b,dict" json:"source_b" doc:"file of b"`
 	PositionA  int64   `parquet:"position_a" json:"position_a" doc:"where a begins in its file"`
 	PositionB  int64   `parquet:"position_b" json:"position_b" doc:"where b begins in its file"`
@@ -78,7 +78,7 @@ type Removed struct {
 	Position     int64    `parquet:"position" json:"position" doc:"where it begins in its file"`
 	Cluster      int64    `parquet:"cluster" json:"cluster" doc:"its cluster"`
 	KeptID       string   `parquet:"kept_id" json:"kept_id" doc:"id of the kept document; with '--keep none', of the one that '--keep first' would keep, which names itself in its own row"`
-	KeptSource   string   `parquet:"kept_source,dict" json:"kept_source" doc:"file of the kept document; for a reference, the whole path or URL"`
+	KeptSource   string   `parquet:"kept_source,dict" json:"kept_source" doc:"file of the kept document; for a reference, the full path or URL"`
 	KeptPosition int64    `parquet:"kept_position" json:"kept_position" doc:"where the kept document begins in its file"`
 	Similarity   *float64 `parquet:"similarity,optional" json:"similarity" doc:"similarity of the two documents; null if they are not a pair, as is possible with '--cluster components' and '--drop-covered'. If the document names itself, its highest similarity to another, with reason 'same-set' if that is a copy"`
 	Reason       string   `parquet:"reason,dict" json:"reason" doc:"the first of these that applies. 'identical': the two texts are the same, byte for byte as decoded. 'equal': their tokens are the same, in the same order, after normalising. 'same-set': their shingle sets are the same. 'near': their similarity is at least the threshold, or 'similarity' is null. 'covered': earlier documents, mainly the kept one, contain the removed one ('passages --drop-covered')"`

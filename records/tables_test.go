@@ -134,7 +134,7 @@ func tablesPage(t *testing.T) []byte {
 	var page bytes.Buffer
 	page.WriteString("# Output tables and run.json\n\n[Docs](index.md) › Tables\n\n" +
 		"This page lists every column of every table, and the keys of `run.json`. `go test ./records -run TestTables -update` generates it. [Formats](formats.md#output-tables) says how the tables are stored.\n\n" +
-		"Types are those of pyarrow. If a meaning is a plural, such as *documents in the cluster*, the value is their number. `source` is the path of a file below the root of the inputs; for a file of `--against`, it is the whole path. `position` says [where a record begins](formats.md#position-source-id) in its file.\n")
+		"Types are those of pyarrow. If a meaning is a plural, such as *documents in the cluster*, the value is their number. `source` is the path of a file below the root of the inputs; for a file of `--against`, it is the full path. `position` says [where a record begins](formats.md#position-source-id) in its file.\n")
 	for _, s := range []section{
 		{"pairs", "The table has a row for each near pair: two documents, neither of them a copy, whose similarity is at least the threshold. Document a comes before b in input order. It also has a row for each copy, with the copy as b and its [representative](glossary.md) as a.", columnsOf[Pair](t)},
 		{"clusters", "The table has a row for each document of a cluster. A cluster is two or more documents that pairs connect. They need not all be similar to each other, and with `--cluster star` neardup may keep several of them. " +

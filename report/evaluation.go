@@ -32,7 +32,7 @@ func Evaluation(w io.Writer, width int, e *records.Evaluation) error {
 		if e.Crowds > 0 {
 			out.item("over budget", "pairs/ may list only some pairs of %s", plural(e.Crowds, "cluster"))
 		}
-		out.printf("\nin one cluster\n")
+		out.printf("\nin the same cluster\n")
 	}
 	agreement(out, &e.Agreement, true)
 	idPairs(out, "missed", e.Missed)

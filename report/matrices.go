@@ -95,7 +95,7 @@ func studyMatrices(s *records.Study) []matrix {
 	}
 	functions := table("functions", "Functions",
 		"h(x) = (a·x + b) mod c, where c is the smallest prime greater than the number of shingles", "h", "a", "b", "c")
-	signatures := table("signatures", "Signature matrix", "The minimum of h(x) over the rows x where a document has 1",
+	signatures := table("signatures", "Signature matrix", "The minimum of h(x) over the rows x where a document has a 1",
 		of("h")...)
 	for i, f := range from.Functions {
 		name := fmt.Sprintf("h%d", i+1)
@@ -116,7 +116,8 @@ func studyMatrices(s *records.Study) []matrix {
 	tf := table("tf", "Documents × words, tf", "How often each word occurs in each document; one row per word",
 		of("word", "documents")...)
 	tfIDF := table("tf-idf", "Documents × words, tf-idf",
-		"tf · idf, where idf = log2(1 + documents / documents with the word), rounded down to 1/4096; one row per word",
+		"tf · idf, where idf = log2(1 + documents / documents with the word), rounded down to a "+
+			"multiple of 1/4096; one row per word",
 		of("word", "idf")...)
 	for _, word := range from.Words {
 		tf.rows = append(tf.rows, append(cells[any](word.Text, word.Documents), cells(word.TF...)...))

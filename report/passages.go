@@ -25,8 +25,8 @@ func PassagesPlan(w io.Writer, width int, run *records.Run) error {
 	if found.Items != nil {
 		out.item("items", "%s, %s; each process holds them in memory", plural(run.References.Files, "file"),
 			bytesOf(run.References.Bytes))
-		out.item("search", "runs of at least %s that cover at least %s %% of an item's words", plural(found.Length, "word"),
-			decimal(100*found.Items.Share))
+		out.item("search", "for runs of at least %s that cover at least %s %% of an item's words",
+			plural(found.Length, "word"), decimal(100*found.Items.Share))
 		return out.err
 	}
 	out.item("passages", "%s; about %s of hashes are shuffled to find them", passagesAre(found),
@@ -55,7 +55,7 @@ func Passages(w io.Writer, width int, run *records.Run, dir string, most []recor
 		out.passagesFound(found)
 	}
 	if found.Cut != "none" {
-		out.item("cut", "%s; %s", found.Cut, several(found.Seams, "cut has text after it", "cuts have text after them"))
+		out.item("cut", "%s; the text continues after %s", found.Cut, plural(found.Seams, "cut"))
 		if found.Uncut > 0 {
 			out.item("not cut", "%s whose text is not one whole string", plural(found.Uncut, "document"))
 		}
@@ -86,8 +86,8 @@ func (out *printer) passagesFound(found *records.PassagesFound) {
 			plural(found.Short, "document"), plural(found.Length, "word"))
 	}
 	if found.DropCovered > 0 {
-		out.item("removed", "%s at least %s %% of %s words in documents kept earlier",
-			several(found.Dropped, "document has", "documents have"), decimal(100*found.DropCovered),
+		out.item("removed", "%s with at least %s %% of %s words in documents kept earlier",
+			plural(found.Dropped, "document"), decimal(100*found.DropCovered),
 			strings.TrimPrefix(several(found.Dropped, "its", "their"), count(found.Dropped)+" "))
 	} else {
 		out.item("copies", "%s with the same text as an earlier one", plural(found.Copies, "document"))

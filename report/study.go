@@ -62,7 +62,7 @@ func listed(out *printer, s *records.Study) {
 		}
 	}
 	out.printf("\n")
-	out.text("most similar pairs by %s, as a percentage", by)
+	out.text("most similar pairs by %s (similarity as a percentage)", by)
 	for _, pair := range mostSimilar(s.Listed)[:min(printed, len(s.Listed))] {
 		for _, at := range plain {
 			out.printf("%7s", perCent(pair.Similarities[at]))

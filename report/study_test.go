@@ -44,7 +44,7 @@ func TestStudy(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"3 documents, 3 pairs\n", "char7_no_space  30.00", "most similar pairs by char5 and char7, as a percentage\n  75.00   0.00  <a>&  c\n  50.00  25.00  <a>&  b\n",
+		"3 documents, 3 pairs\n", "char7_no_space  30.00", "most similar pairs by char5 and char7 (similarity as a percentage)\n  75.00   0.00  <a>&  c\n  50.00  25.00  <a>&  b\n",
 		"copies: 1 group\n  <a>&  b\n", "at least 50 % similar: 1 group\n", "16     0.1000    0.1100",
 	} {
 		if !strings.Contains(out.String(), want) {

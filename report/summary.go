@@ -51,7 +51,8 @@ func Plan(w io.Writer, width int, run *records.Run) error {
 			c.Pieces, c.Signature, c.ExpectedRecall)
 		out.item("", "%s", c.Reason)
 	default:
-		out.item("parameters", "bands × rows %d × %d of %d values; a pair at the threshold is found with probability %.5f",
+		out.item("parameters", "bands × rows %d × %d, from signatures of %d values; a pair at the threshold is "+
+			"found with probability %.5f",
 			c.Bands, c.Rows, c.Signature, c.ExpectedRecall)
 		out.item("", "%s", c.Reason)
 	}
@@ -170,7 +171,7 @@ func against(out *printer, run *records.Run, found string) {
 func recall(out *printer, run *records.Run) {
 	r := run.Recall
 	if c := run.Chosen; c.Pieces > 0 {
-		out.item("recall", "expected %.5f for pairs at the threshold: %s", c.ExpectedRecall, c.Reason)
+		out.item("recall", "expected %.5f for pairs at the threshold; %s", c.ExpectedRecall, c.Reason)
 	}
 	if r.Exact {
 		out.item("recall", "expected 1.0000: all documents that may be near-duplicates were compared with each other")
@@ -187,10 +188,10 @@ func recall(out *printer, run *records.Run) {
 			plural(int64(math.Round(e.True)), "near pair"))
 	}
 	if m := r.Measured; m != nil && m.RecallInterval == nil {
-		out.item("recall", "not measured: %s are in no near pair; a larger --measure-recall may find some",
-			plural(m.Sample, "sampled document"))
+		out.item("recall", "not measured: found no near pairs in a random sample of %s; a larger --measure-recall may "+
+			"find some", plural(m.Sample, "document"))
 	} else if m != nil {
-		interval, family := "", "; no confidence interval, because all these pairs are in one group of documents"
+		interval, family := "", "; no confidence interval, which needs near pairs in two or more groups of documents"
 		if m.Interval != nil {
 			interval, family = fmt.Sprintf(", 95 %% confidence interval %.4f to %.4f", down(m.Low), up(m.High)), ""
 		}

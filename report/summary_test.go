@@ -160,7 +160,7 @@ func TestSummaryOfRecallWithoutInterval(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `recall        estimated 0.9500: found 19 of about 20 near pairs
-recall        measured 0.9000: found 45 of 50 near pairs in a random sample of 100 documents, each compared with all others; no confidence interval, because all these pairs are in one group of documents
+recall        measured 0.9000: found 45 of 50 near pairs in a random sample of 100 documents, each compared with all others; no confidence interval, which needs near pairs in two or more groups of documents
 `
 	if !strings.Contains(got.String(), want) {
 		t.Errorf("no\n%s\nin\n%s", want, got.String())
@@ -174,7 +174,7 @@ func TestSummaryOfNoRecall(t *testing.T) {
 	if err := report.Summary(&got, wide, run, "out", nil); err != nil {
 		t.Fatal(err)
 	}
-	want := "recall        not measured: 100 sampled documents are in no near pair; a larger --measure-recall may find some\n"
+	want := "recall        not measured: found no near pairs in a random sample of 100 documents; a larger --measure-recall may find some\n"
 	if !strings.Contains(got.String(), want) || strings.Count(got.String(), "recall") != 2 {
 		t.Errorf("no\n%s\nin\n%s", want, got.String())
 	}
@@ -248,7 +248,7 @@ func TestSummaryOfSimHash(t *testing.T) {
 	for _, want := range []string{
 		"copies        1 document with the same SimHash signature as an earlier one\n", "removed       1 document: 1 with the same SimHash signature\n",
 		"near pairs    1, each verified by comparing whole signatures, which estimate the similarity of texts\n",
-		"recall        expected 0.50000 for pairs at the threshold: why\n", "example pair, similarity 0.7500 (150 of 200 bits equal):\n",
+		"recall        expected 0.50000 for pairs at the threshold; why\n", "example pair, similarity 0.7500 (150 of 200 bits equal):\n",
 	} {
 		if !strings.Contains(summary.String(), want) {
 			t.Errorf("no %q in\n%s", want, summary.String())

@@ -21,8 +21,8 @@ var beams = map[job.Runner]bool{job.Direct: true}
 // which run no pipeline.
 func byBeam(runner job.Runner) (job.Launch, error) {
 	if !beams[runner] && !runner.Traits().OnCluster {
-		const build = "--runner %s: this binary is built without it; build one with go build -tags %[1]s ./cmd/neardup, " +
-			"or leave the flag out"
+		const build = "--runner %s: this binary does not include it; build one that does with go build -tags %[1]s " +
+			"./cmd/neardup, or drop this flag"
 		return nil, job.Usage(build, runner)
 	}
 	return func(ctx context.Context, p *beam.Pipeline, _ string) (beam.PipelineResult, []records.Stage, error) {

@@ -38,7 +38,7 @@ func (*globals) BeforeResolve(ctx *kong.Context) error {
 	for _, path := range ctx.Path {
 		flag := path.Flag
 		if flag != nil && given[flag] && !flag.IsCumulative() && !flag.IsCounter() && !flag.IsBool() {
-			return fmt.Errorf("--%s takes one value and is given more than once; give it once", flag.Name)
+			return fmt.Errorf("--%s takes one value but is given more than once; give it once", flag.Name)
 		}
 		given[flag] = true
 	}

@@ -26,7 +26,7 @@ func (c *diffCmd) Run(ctx context.Context, s streams) error {
 		if path == "-" {
 			return s.In
 		}
-		return &lateFile{ctx: ctx, flag: "file", path: path}
+		return &lateFile{ctx: ctx, flag: "document", path: path}
 	}
 	c.Planned = s.Progress.plan
 	launch, err := inProcess(c.Running, s.Progress)

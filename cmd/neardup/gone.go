@@ -22,7 +22,7 @@ type goneFlags struct {
 	ModifiedBefore goneFlag `hidden:"" group:"Input" instead:"list the files with find ! -newermt, and give the list with --inputs-from"`
 	SkipUnknown    goneFlag `hidden:"" group:"Input" instead:"name the files to read with --include, as in --include '*.jsonl'"`
 	MaxIDBytes     goneFlag `name:"max-id-bytes" hidden:"" group:"Text" instead:"a document with an id of more than 4 KiB is not compared"`
-	Tokens         goneFlag `hidden:"" group:"Text" instead:"its steps are steps of --normalize, as in --normalize default,stem:en"`
+	Tokens         goneFlag `hidden:"" group:"Text" instead:"use its steps in --normalize, as in --normalize default,stem:en"`
 }
 
 // goneOfDedup are such flags of dedup. Options of Dataflow and Beam are refused only in files and the environment:

@@ -37,7 +37,7 @@ func FillSpool(ctx context.Context, path string, packed int64, read func(io.Writ
 	}
 }
 
-var errSpoolLarge = errors.New("what is unpacked is too large to be kept")
+var errSpoolLarge = errors.New("the unpacked data is too large to keep")
 
 // readThrough calls read with a writer to w that never fails. It returns the error of read, or else that of w, which
 // takes at most this many bytes; after an error, w has only a part.

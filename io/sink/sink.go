@@ -219,7 +219,7 @@ type ReadTotals struct {
 }
 
 func (t ReadTotals) String() string {
-	return records.OfAll(t.Unreadable, t.Records, "records", "unreadable") + "; the first is in " + t.First
+	return records.Unreadable(t.Unreadable, t.Records, "record", t.First)
 }
 
 // Add adds the fact of a split. Facts may come in any order.

@@ -48,7 +48,7 @@ func wrong(file *blocks.File, record *reading.Record) string {
 	if !utf8.Valid(text) {
 		detail := describe(file, record)
 		if file.Detected != "" {
-			return fmt.Sprintf("%s; it may be %s (%d %% sure; %d %% is needed)", detail, file.Detected, file.Percent,
+			return fmt.Sprintf("%s; it may be %s (confidence %d %%; %d %% is needed)", detail, file.Detected, file.Percent,
 				charset.Sure)
 		}
 		if record.Position < guessedPositions {

@@ -126,8 +126,8 @@ func Solve(in Input) (Choice, error) {
 			in.Recall, in.Threshold, in.maxEdges())
 		return selective, nil
 	}
-	best.Reason = fmt.Sprintf("these bands and rows reach a recall of %v at a threshold of %v for about the lowest "+
-		"cost, with at most %v false positives per document",
+	best.Reason = fmt.Sprintf("these bands and rows reach a recall of %v at a threshold of %v with nearly the "+
+		"lowest cost and at most %v false positives per document",
 		in.Recall, in.Threshold, in.maxEdges())
 	return best, nil
 }

@@ -528,7 +528,7 @@ func (r *Job) unreadable(ctx context.Context) (string, error) {
 		return r.plan.Unreadable(ctx, r.temp)
 	}
 	if n := r.counts.Unreadable; n > 0 {
-		return records.OfAll(n, r.counts.Records, "records", "unreadable") + "; neardup dedup lists them in the rejected table", nil
+		return records.OfAll(n, r.counts.Records, "record", "unreadable") + "; neardup dedup lists them in the rejected table", nil
 	}
 	return "", nil
 }

@@ -104,7 +104,7 @@ func (r *run) countReferences(facts []blocks.Fact) {
 		n.Index = &records.IndexMissed{Compared: r.record.Steps["verify/settled_compared"], Missed: r.record.Steps["verify/index_missed"]}
 	}
 	if n.Unreadable > 0 {
-		r.warn("--against: %s", records.OfAll(n.Unreadable, n.Records, "records", "unreadable"))
+		r.warn("--against: %s", records.OfAll(n.Unreadable, n.Records, "record", "unreadable"))
 	}
 	if n.NoColumn > 0 {
 		r.warn("--against: documents not compared, because they have none of the text columns: %d of %d; name their column with --against-text", n.NoColumn, n.Records-n.Unreadable)

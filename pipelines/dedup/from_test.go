@@ -211,7 +211,7 @@ func TestDecideAgainAtTheThreshold(t *testing.T) {
 	settings := []string{input, "--method=complete", "--compare=cosine", "--shingle=word:1"}
 	lower := finished(t, append(settings, "--threshold=.5")...)
 	_, err := decidedAgain(t, lower, "--threshold=.75")
-	if job.Status(err) != 2 || !strings.Contains(err.Error(), "too near to 0.75; use another threshold") {
+	if job.Status(err) != 2 || !strings.Contains(err.Error(), "too close to 0.75; use another threshold") {
 		t.Error(err)
 	}
 	again, err := decidedAgain(t, finished(t, append(settings, "--threshold=.75")...), "--keep=none")

@@ -14,6 +14,7 @@ import (
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/records"
 )
 
 // RemovedError ends a run that would remove more of a source than --max-removed allows.
@@ -29,7 +30,7 @@ func (e *RemovedError) Error() string {
 	if e.Sources > 1 {
 		others = fmt.Sprintf("; other sources that exceed it: %d", e.Sources-1)
 	}
-	return fmt.Sprintf("%s: %d of %d documents would be removed, which is more than --max-removed %v%s; nothing was written; check the input, or raise the limit", e.Source, e.Removed, e.Documents, e.Limit, others)
+	return fmt.Sprintf("%s: %s of %s would be removed, which is more than --max-removed %v%s; no output was written; check the input, or raise the limit", e.Source, records.Count(e.Removed), records.Plural(e.Documents, "document"), e.Limit, others)
 }
 
 // Status returns the exit status.

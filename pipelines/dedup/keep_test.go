@@ -198,14 +198,14 @@ func TestKeepSeveral(t *testing.T) {
 // Policies without effect are refused.
 func TestKeepRefused(t *testing.T) {
 	for flags, want := range map[string]string{
-		"--keep=none --keep=longest":                "--keep none: it decides alone",
-		"--keep=longest --keep=none":                "--keep none: it decides alone",
-		"--keep=first --keep=longest":               "--keep first: it decides alone",
+		"--keep=none --keep=longest":                "--keep none: cannot be combined",
+		"--keep=longest --keep=none":                "--keep none: cannot be combined",
+		"--keep=first --keep=longest":               "--keep first: cannot be combined",
 		"--keep=longest --keep=longest":             "--keep longest: it is given twice",
 		"--keep=max:a --keep=min:b":                 "only one column can decide",
 		"--keep=longest --keep=biggest":             "--keep biggest: must be first",
 		"--keep=longest --keep=prefer:[":            "prefer:[",
-		"--keep=max:a --keep=first --keep=prefer:b": "--keep first: it decides alone",
+		"--keep=max:a --keep=first --keep=prefer:b": "--keep first: cannot be combined",
 	} {
 		_, err := dedup.New(t.Context(), ask(t, append(strings.Fields(flags), "in.jsonl")...))
 		if job.Status(err) != 2 || !strings.Contains(err.Error(), want) {

@@ -98,7 +98,7 @@ func (e *TooManyUnreadableError) Error() string {
 	}
 	if e.Whole > 0 {
 		whole := slices.DeleteFunc(slices.Clone(e.NoColumn), func(n records.NoColumn) bool { return !n.Whole() })
-		parts = append(parts, fmt.Sprintf("%d of %d records have no text column: %s", e.Whole, e.Records, job.NoColumn(whole)))
+		parts = append(parts, fmt.Sprintf("no text column in %s of %s: %s", records.Count(e.Whole), records.Plural(e.Records, "record"), job.NoColumn(whole)))
 		next = append(next, job.NameColumn)
 	}
 	return fmt.Sprintf("%s; %s; %s, or add --max-rejected %d", strings.Join(parts, "; "), see, strings.Join(next, ", "), e.Unreadable+e.Whole)
@@ -122,7 +122,7 @@ type NothingComparedError struct {
 
 func (e *NothingComparedError) Error() string {
 	if e.Records == 0 {
-		return "no document was compared: there is no record in the input; use a different input, or add --allow-empty"
+		return "no document was compared: the input contains no records; use a different input, or add --allow-empty"
 	}
 	var parts []string
 	if e.Unreadable > 0 {
@@ -133,7 +133,7 @@ func (e *NothingComparedError) Error() string {
 		if e.NotCompared[reason] == 1 {
 			verb = "has"
 		}
-		parts = append(parts, fmt.Sprintf("%d of %d documents %s %s", e.NotCompared[reason], e.Records, verb, cmp.Or(lacks[reason], reason)))
+		parts = append(parts, fmt.Sprintf("%s of %s %s %s", records.Count(e.NotCompared[reason]), records.Plural(e.Records, "document"), verb, cmp.Or(lacks[reason], reason)))
 	}
 	list := "to list them: "
 	if e.NotCompared[records.ReasonTooShort] > 0 {

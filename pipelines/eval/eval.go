@@ -37,8 +37,8 @@ const mostSampled = 100_000
 func (c *Config) validate() error {
 	switch {
 	case c.Truth == "" && c.Sample == 0:
-		return job.Usage("nothing to compare %s with; use --truth FILE, or --sample N to compare N documents "+
-			"with all", c.Output)
+		return job.Usage("%s: there is nothing to compare it with; use --truth FILE, or --sample N to compare N documents "+
+			"with all others", c.Output)
 	case c.Truth != "" && c.Sample != 0:
 		return job.Usage("--truth and --sample cannot be used together; use one")
 	case c.Sample < 0 || c.Sample > mostSampled:

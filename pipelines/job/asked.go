@@ -329,7 +329,7 @@ func (a *Asked) parseKeep(failed error) error {
 	for i, policy := range a.Keep {
 		err := a.parsePolicy(policy, i)
 		if err == nil && len(a.Keep) > 1 && (policy == keepNone || policy == "first" && i < len(a.Keep)-1) {
-			err = errors.New("it decides alone, so it cannot be combined; drop the other --keep")
+			err = errors.New("cannot be combined with another --keep; use it alone, or drop it")
 		}
 		if err == nil && slices.Contains(a.Keep[:i], policy) {
 			err = errors.New("it is given twice; give it once")

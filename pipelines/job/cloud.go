@@ -54,7 +54,7 @@ func (c *Cloud) CheckUnused() error {
 	if _, labels := c.DataflowOption["labels"]; len(c.DataflowOption) > 1 || len(c.DataflowOption) == 1 && !labels {
 		options := maps.Clone(c.DataflowOption)
 		delete(options, "labels")
-		return Usage("--%s is for Dataflow; add --runner dataflow, or drop the flags of Dataflow", slices.Min(slices.Collect(maps.Keys(options))))
+		return Usage("--%s is for Dataflow; add --runner dataflow, or drop the Dataflow flags", slices.Min(slices.Collect(maps.Keys(options))))
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ func TestLooks(t *testing.T) {
 		"plain":           {true, [][]string{column(20, func(i int) string { return fmt.Sprint(i) })}, nil},
 		"second column":   {false, [][]string{column(20, prose), column(20, func(i int) string { return fmt.Sprint(i) })}, []string{"--text c1: 20 of 20"}},
 		"long":            {false, [][]string{column(20, func(int) string { return strings.Repeat("ö", 50) })}, []string{`such as "` + strings.Repeat("ö", 30) + `…"; if`}},
-		"HTML":            {false, [][]string{column(2, page)}, []string{`2 of 2 sampled texts begin like HTML or XML, such as "<!DOCTYPE html><title>0</title>", "<!DOCTYPE html><title>1</title>": tags, styles and scripts count as text, so pages of one template are near-duplicates; add --normalize strip-markup`}},
+		"HTML":            {false, [][]string{column(2, page)}, []string{`2 of 2 sampled texts begin like HTML or XML, such as "<!DOCTYPE html><title>0</title>", "<!DOCTYPE html><title>1</title>": tags, styles and scripts count as text, so pages that share a template count as near-duplicates; add --normalize strip-markup`}},
 		"HTML files":      {true, [][]string{column(2, page)}, []string{"; use --format html or xml"}},
 		"some HTML":       {false, [][]string{append(column(18, prose), column(2, page)...)}, []string{"2 of 20"}},
 		"hardly any":      {false, [][]string{append(column(19, prose), column(2, page)...)}, nil},

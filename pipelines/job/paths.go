@@ -56,7 +56,7 @@ func CheckPath(flag, path string) error {
 	case path == "-":
 		return Usage("%s -: results go to files, not to standard output; give a path (./- is a file or folder called -)", flag)
 	case path == "~" || strings.HasPrefix(path, "~/"):
-		return Usage("%[1]s %[2]s: only a shell replaces ~ with your home folder; remove any quotes around the path, or write the whole path (./%[2]s is in the working folder)", flag, path)
+		return Usage("%[1]s %[2]s: only a shell replaces ~ with your home folder; remove any quotes around the path, or write the full path (./%[2]s is in the working folder)", flag, path)
 	}
 	if _, err := storage.At(path); err != nil {
 		return Usage("%s %w", flag, err)

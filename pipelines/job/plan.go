@@ -319,7 +319,7 @@ func planned(ctx context.Context, r Request, temp, stdin string) (*Plan, error) 
 	p.Encodings = sampled.Encodings
 	records.SortEncodings(p.Encodings)
 	if n := sampled.Unreadable; n > 0 {
-		p.Sampled = records.OfAll(n, n+sampled.Documents, "sampled records", "unreadable") + "; the first is in " + sampled.Note
+		p.Sampled = records.Unreadable(n, n+sampled.Documents, "sampled record", sampled.Note)
 	}
 	p.references = references.whole(references.Documents)
 	p.Documents = sampled.whole(sampled.Documents) + p.references
@@ -384,11 +384,11 @@ func (p *Plan) checkSample(sampled, references source.Sampled) (err error) {
 	}
 	others := "leaves the other files as they are"
 	if strings.HasPrefix(sampled.Encoding, "utf-16") {
-		others = "decodes every file; exclude the others with --exclude"
+		others = "decodes every file; exclude any others with --exclude"
 	}
 	return Usage("%s, and %s is most likely %s: read it with --encoding %s, or use --invalid-utf8 keep --shingle char:9 to compare its bytes; "+
-		"such texts are in %d of %d sampled files, and --encoding %[4]s %[7]s",
-		records.OfAll(sampled.NotUTF8, sampled.NotUTF8+sampled.Documents, "sampled texts", "not UTF-8"), sampled.Wrong, sampled.Encoding, sampled.Encoding, sampled.WrongFiles, sampled.Files, others)
+		"such texts are in %d of %s, and --encoding %[4]s %[7]s",
+		records.OfAll(sampled.NotUTF8, sampled.NotUTF8+sampled.Documents, "sampled text", "not UTF-8"), sampled.Wrong, sampled.Encoding, sampled.Encoding, sampled.WrongFiles, records.Plural(sampled.Files, "sampled file"), others)
 }
 
 // limited returns how many of the documents, including references, are read with --limit.
@@ -543,7 +543,7 @@ func lacking(n records.NoColumn) string {
 	if n.Documents == n.Of {
 		return records.Plural(n.Of, "document")
 	}
-	return fmt.Sprintf("%d of %d documents", n.Documents, n.Of)
+	return fmt.Sprintf("%s of %s", records.Count(n.Documents), records.Plural(n.Of, "document"))
 }
 
 // checkID returns a *UsageError for an id column of a flag that no record of the sample has, unless it is the default,
@@ -791,7 +791,7 @@ func (p *Plan) shingleGroups() int {
 func (p *Plan) Warnings() (warnings []string) {
 	warn := func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) }
 	if skipped := p.Listing.Skipped; len(skipped) > 0 {
-		warn("%s skipped in input folders, such as %s, because their names show another format, or none", records.Plural(len(skipped), "file"), skipped[0])
+		warn("skipped %s in input folders, such as %s, whose name shows another format, or none", records.Plural(len(skipped), "file"), skipped[0])
 	}
 	// A few documents are compared at once, whatever their candidates, but users who set the bands learn of the effect.
 	if p.Choice.Percolates && (p.Documents > sets.MostSmallDocs || p.Request.Bands+p.Request.Pieces > 0) {

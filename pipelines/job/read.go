@@ -162,7 +162,7 @@ func (p *Plan) Unreadable(ctx context.Context, temp string) (string, error) {
 	}
 	switch {
 	case sum.Records == 0:
-		return "", &NothingReadError{"there is no record in the input;"}
+		return "", &NothingReadError{"the input contains no records;"}
 	case sum.Unreadable == 0:
 		return "", nil
 	case sum.Unreadable == sum.Records:

@@ -287,8 +287,8 @@ type tooManyUnreadableError struct{ sink.ReadTotals }
 
 func (e *tooManyUnreadableError) Error() string {
 	if e.Whole > 0 {
-		return fmt.Sprintf("%d of %d records have no text column: %s; %s, or raise --max-rejected",
-			e.Whole, e.Records, job.NoColumn(e.NoColumn), job.NameColumn)
+		return fmt.Sprintf("no text column in %s of %s: %s; %s, or raise --max-rejected",
+			records.Count(e.Whole), records.Plural(e.Records, "record"), job.NoColumn(e.NoColumn), job.NameColumn)
 	}
 	return e.String() + "; fix the input, or raise --max-rejected"
 }

@@ -19,7 +19,7 @@ import (
 func (c *Config) openIndex(ctx context.Context) (*job.Asked, *index.Index, error) {
 	switch {
 	case c.File == "":
-		return nil, nil, job.Usage("--against %s: name a file with the text to look for, --file FILE (- is standard input)",
+		return nil, nil, job.Usage("--against %s: name the text to look for with --file FILE (- is standard input)",
 			c.Against)
 	case len(c.Inputs) > 0:
 		return nil, nil, job.Usage("--against %s and an input cannot be used together; use one", c.Against)

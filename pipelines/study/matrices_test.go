@@ -98,7 +98,7 @@ func functions(t *testing.T, m *records.StudyMatrices) {
 	}
 }
 
-// tf and idf by words, in real numbers: weights are rounded down to 1/4096.
+// tf and idf by words, in real numbers: weights are rounded down to multiples of 1/4096.
 func TestWordWeights(t *testing.T) {
 	more := map[string]string{"e.txt": "!", "f.txt": "a a another network"}
 	for name, text := range texts {

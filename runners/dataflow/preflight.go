@@ -162,8 +162,8 @@ func (s *Service) probe(ctx context.Context) error {
 	}
 	if len(found) > 0 {
 		j := Job{Project: o.Project, Region: o.Region, Name: o.Name, ID: found[0].Id}
-		return fmt.Errorf("a job named %s is already running, %s, and Dataflow does not run two jobs of one name; wait "+
-			"for it, use another --job-name, or stop it with gcloud dataflow jobs cancel %s --project %s --region %s",
+		return fmt.Errorf("a job named %s is already running, %s, and Dataflow does not run two jobs with the same name; "+
+			"wait for it, use another --job-name, or stop it with gcloud dataflow jobs cancel %s --project %s --region %s",
 			o.Name, j.ID, j.ID, j.Project, j.Region)
 	}
 	return nil
@@ -180,7 +180,7 @@ func tryBucket(ctx context.Context, o Options, folder string) error {
 		return err
 	}
 	bucket := bucketOf(folder)
-	return fmt.Errorf("bucket gs://%s cannot be written: %w. If it does not exist: gcloud storage buckets create "+
+	return fmt.Errorf("bucket gs://%s cannot be written to: %w; if it does not exist: gcloud storage buckets create "+
 		"gs://%s --project %s --location %s; if this account has no write permission: gcloud storage buckets "+
 		"add-iam-policy-binding gs://%s --member=user:YOU --role=roles/storage.objectAdmin",
 		bucket, err, bucket, o.Project, o.Region, bucket)

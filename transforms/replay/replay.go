@@ -108,7 +108,7 @@ func reaches(p *records.Pair, m verifier.Spec) (bool, error) {
 		return uint64(p.Shared)*t.Den >= t.Num*uint64(p.SizeA), nil
 	default:
 		if math.Abs(p.Similarity-t.Float()) < unclear {
-			return false, blocks.Refuse("the cosine of %s at %d and %s at %d is too near to %v; use another threshold",
+			return false, blocks.Refuse("the cosine of %s at %d and %s at %d is too close to %v; use another threshold",
 				p.SourceA, p.PositionA, p.SourceB, p.PositionB, t.Float())
 		}
 		return p.Similarity > t.Float(), nil

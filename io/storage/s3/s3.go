@@ -320,8 +320,8 @@ func (c *Client) behind(ctx context.Context, at bucket.Key, want string) error {
 	return io.EOF
 }
 
-var errNoSize = errors.New("the store, or a proxy before it, does not say what size the object has, so data could be " +
-	"missed; use another endpoint")
+var errNoSize = errors.New("the store, or a proxy in front of it, does not give the size of the object, so " +
+	"data could be missed; use another endpoint")
 
 // sizeOf returns the size of the object of which the bytes between from and to were requested.
 func sizeOf(out *s3.GetObjectOutput, from, to int64) (int64, error) {

@@ -34,7 +34,7 @@ func New(n int, seed uint64) (*Signer, error) {
 	}
 	last := uint64(n) - 1
 	if largest := (math.MaxUint64 - last) / uint64(n); seed > largest {
-		return nil, fmt.Errorf("seed %d: must be at most %d with %d functions", seed, largest, n)
+		return nil, fmt.Errorf("seed %d: must be at most %d with %d hash functions", seed, largest, n)
 	}
 	s := &Signer{}
 	for i := range uint64(n) {
