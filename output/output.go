@@ -3,6 +3,7 @@
 package output
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -338,11 +339,23 @@ func (f *Finished) CheckUnchanged(ctx context.Context, next string) error {
 func Rows[T any](ctx context.Context, f *Finished, table Part) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for _, file := range f.Manifest.Files {
+			yield := func(row T, err error) bool {
+				if errors.Is(err, fs.ErrNotExist) {
+					err = f.missing(ctx, file.Path)
+				}
+				return yield(row, err)
+			}
 			if PartOf(file.Path) == table && !fileRows(ctx, f.Path(file.Path), yield) {
 				return
 			}
 		}
 	}
+}
+
+// missing returns the error for a file that does not exist: another output may have replaced this one.
+func (f *Finished) missing(ctx context.Context, file string) error {
+	return cmp.Or(f.CheckUnchanged(ctx, "run the same command again"),
+		error(&StatusError{2, fmt.Sprintf("%s is missing; %s", f.Path(file), again)}))
 }
 
 // FileRows yields the rows of one file of a table, as Rows does.

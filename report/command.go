@@ -46,11 +46,10 @@ func Command(run *records.Run) string {
 			}
 		}
 	}
-	if len(inputs) > 0 && slices.ContainsFunc(inputs,
-		func(in string) bool { return strings.HasPrefix(in, "-") && in != "-" }) {
-		command = append(command, "--")
-	}
 	for _, in := range inputs[:min(len(inputs), mostInputs)] {
+		if strings.HasPrefix(in, "-") && in != "-" {
+			in = "./" + in // not a flag
+		}
 		command = append(command, quoted(in))
 	}
 	if len(inputs) > mostInputs {

@@ -9,16 +9,29 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/neardup/neardup/internal/beamcli"
+	"github.com/neardup/neardup/internal/manual"
 	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/runners/dataflow"
 )
 
+// naming lists the commands that name documents in their arguments. They take no options of Beam, so that an id that
+// begins with - can come after --.
+var naming = []string{"show", "diff"}
+
+// keepsAll reports whether what follows -- belongs to the command: an id, or the word to complete.
+func keepsAll(args []string) bool {
+	command := slices.IndexFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "-") || arg == "--" })
+	return command >= 0 && slices.Contains(append(naming, manual.CompleteWord), args[command])
+}
+
 // hyphens returns args with hyphens for underscores in the names of flags, since schedulers write underscores.
 func hyphens(args []string) []string {
-	out := make([]string, len(args))
+	out := slices.Clone(args)
 	for i, arg := range args {
+		if arg == "--" {
+			break
+		}
 		name, _, _ := strings.Cut(arg, "=")
-		out[i] = arg
 		if strings.HasPrefix(name, "--") {
 			out[i] = strings.ReplaceAll(name, "_", "-") + arg[len(name):]
 		}

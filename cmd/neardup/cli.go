@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"reflect"
@@ -122,6 +123,22 @@ func expanded(vars ...map[string]string) kong.Option {
 			return next(nil)
 		})
 	})
+}
+
+// listed returns app with an enum for flags whose values are checked elsewhere, and without the runner for tests.
+func listed(app *kong.Application) *kong.Application {
+	vars := job.Vars()
+	names := map[string]string{
+		"format": vars["formats"], "same": vars["sames"], "compare": vars["measures"], "table": export.Vars()["exported"],
+		"keep": "first,longest,max:,min:,prefer:,none",
+	}
+	_ = kong.Visit(app, func(node kong.Visitable, next kong.Next) error {
+		if v, ok := node.(*kong.Value); ok && (v.Target.Kind() == reflect.String || v.IsSlice()) {
+			v.Enum = strings.Replace(cmp.Or(v.Enum, names[v.Name]), string(job.Prism)+",", "", 1)
+		}
+		return next(nil)
+	})
+	return app
 }
 
 // examples has example calls of each command.

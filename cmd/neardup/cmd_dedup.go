@@ -71,14 +71,17 @@ func (c *dedupCmd) Run(ctx context.Context, s streams) error {
 	if !c.DryRun {
 		signal.Ignore(syscall.SIGPIPE) // a closed pipe must not end the run; the write fails instead
 	}
-	if err := readFrom(ctx, &c.Input, &c.Running, s); err != nil {
-		return withHelp(err, c.Named)
-	}
+	unread := readFrom(ctx, &c.Input, &c.Running, s)
 	w, err := c.watch()
 	if err != nil {
 		return withHelp(err, c.Named)
 	}
-	found, err := c.do(ctx, s)
+	var found *records.Run
+	if unread == nil {
+		found, err = c.do(ctx, s)
+	} else {
+		err = withHelp(unread, c.Named)
+	}
 	if left := (*job.LeftError)(nil); errors.As(err, &left) { // the run has not ended
 		return c.left(s.Out, left, found)
 	}

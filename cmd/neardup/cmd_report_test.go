@@ -36,7 +36,6 @@ func TestCommandRepeats(t *testing.T) {
 	for _, args := range [][]string{
 		{"in", "-o", "out"},
 		{"it's", "a b", "$(x)", "*.csv", "new\nline", "-o", "o\"ut"},
-		{"-o", "out", "--", "-dash", "in"},
 		{"in", "-o", "out", "-t", ".75", "--text", "title", "--text", "the body", "--id", "key", "--delimiter", ";", "--no-text", "--no-header", "--format", "csv"},
 		{"in", "-o", "out", "--method", "simhash", "--bits", "128", "--pieces", "5", "--weights", "tf", "--seed", "7", "--memory", "2GB", "--workers", "3"},
 		{"in", "-o", "out", "--method", "exact", "--same", "tokens", "--write", "pairs,corpus", "--max-rejected", "1.5%", "--max-removed", "20%"},
@@ -57,5 +56,14 @@ func TestCommandRepeats(t *testing.T) {
 		if got := asked(strings.Split(strings.TrimSuffix(string(read), "\x00"), "\x00")...); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s\nasks %+v\nwant %+v", line, got, want)
 		}
+	}
+}
+
+// An input that begins with a hyphen is no flag, and what follows -- are options of Beam.
+func TestCommandOfHyphen(t *testing.T) {
+	run := &records.Run{Parameters: records.Default()}
+	run.Parameters.Inputs = []string{"-dash", "-", "in"}
+	if got := report.Command(run); !strings.HasSuffix(got, " ./-dash - in") {
+		t.Errorf("%s", got)
 	}
 }

@@ -8,9 +8,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/neardup/neardup/internal/configfile"
 	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/pipelines/job"
 	"github.com/neardup/neardup/pipelines/study"
 	"github.com/neardup/neardup/records"
 	"github.com/neardup/neardup/report"
@@ -35,6 +37,10 @@ func (c *studyCmd) Run(ctx context.Context, s streams) error {
 	}
 	if err := checkNew(c.GroupInto, "--group-into", "study"); err != nil {
 		return err
+	}
+	elsewhere := func(input string) bool { return input == "-" || !job.IsLocal(input) }
+	if c.GroupInto != "" && slices.ContainsFunc(c.Inputs, elsewhere) {
+		return withHelp(job.Usage("--group-into %s: a link leads to a file on this machine; give such files", c.GroupInto), "study")
 	}
 	launch, err := inProcess(c.Running, s.Progress)
 	if err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"slices"
 	"strings"
@@ -30,6 +31,9 @@ func readFrom(ctx context.Context, in *records.Input, running *job.Running, s st
 		return job.Usage("standard input (-) is both an input and --inputs-from; give one of them as a file")
 	}
 	paths, err := lines(list)
+	if errors.Is(err, bufio.ErrTooLong) {
+		return job.Usage("--inputs-from %s: a line is too long for a path; give a file with one path per line", in.InputsFrom)
+	}
 	if len(paths) == 0 && err == nil {
 		return job.Usage("--inputs-from %s: the file contains no paths", in.InputsFrom)
 	}

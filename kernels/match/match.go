@@ -351,12 +351,22 @@ func Hold(rules []Rule, a, b []uint64) bool {
 				return false
 			}
 		default:
-			if !missing && math.Abs(math.Float64frombits(x)-math.Float64frombits(y)) > rules[i].Most {
+			if !missing && !near(math.Float64frombits(x), math.Float64frombits(y), rules[i].Most) {
 				return false
 			}
 		}
 	}
 	return true
+}
+
+// near reports whether two numbers differ by at most most. Fractions are rounded when they are read, so that 1.1 and 1
+// seem to differ by more than .1.
+func near(x, y, most float64) bool {
+	apart := math.Abs(x - y)
+	if x != math.Trunc(x) || y != math.Trunc(y) {
+		apart -= float64(0x1p-53 * (math.Abs(x) + math.Abs(y) + float64(2*most)))
+	}
+	return apart <= most
 }
 
 // Unlike returns the value that a document with these traits must not share with another: that of the first Different

@@ -79,7 +79,13 @@ var known = []rowType{
 }
 
 // Vars returns the values of variables in the tags of flags.
-func Vars() map[string]string { return map[string]string{"exports": job.Names(asCSV, asJSONL, asSQL)} }
+func Vars() map[string]string {
+	var names []output.Part
+	for _, of := range known {
+		names = append(names, of.name)
+	}
+	return map[string]string{"exports": job.Names(asCSV, asJSONL, asSQL), "exported": job.Names(names...)}
+}
 
 // viewsFile is the name of the file of the format sql.
 const viewsFile = "views.sql"

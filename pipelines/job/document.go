@@ -77,7 +77,7 @@ func ParsePlace(name string) (source string, position int64, ok bool) {
 		return "", 0, false
 	}
 	position, err := strconv.ParseInt(name[i+1:], 10, 64)
-	return name[:i], position, err == nil && position >= 0
+	return name[:i], position, err == nil && position >= 0 && position < blocks.MaxPosition
 }
 
 // AtPlace returns the document that SOURCE@POSITION names, with a text that is not nil; it is nil if name is no place of

@@ -235,6 +235,8 @@ func Vars() map[string]string {
 		"invalid":        Names(choices["invalid_utf8"]...),
 		"methods":        Names(choices["method"]...),
 		"signatures":     Names(choices["signature"]...),
+		"sames":          Names(choices["same"]...),
+		"measures":       Names(choices["compare"]...),
 		"weights":        Names(choices["weights"]...),
 		"vectors":        Names(choices["vectors"]...),
 		"parts":          Names(choices["write"]...),

@@ -197,6 +197,30 @@ func TestSameBytesOfItems(t *testing.T) {
 	}
 }
 
+// A document has the least share of an item's words if it has exactly that share: .55 of 100 words are 55, although
+// their product is larger in floating point.
+func TestItemShareIsReached(t *testing.T) {
+	words := func(n int) (text string) {
+		for i := range n {
+			text += fmt.Sprintf("w%d ", i)
+		}
+		return text
+	}
+	dir := t.TempDir()
+	in, bench := filepath.Join(dir, "in.jsonl"), filepath.Join(dir, "bench.jsonl")
+	for file, text := range map[string]string{in: words(55), bench: words(100)} {
+		if err := os.WriteFile(file, fmt.Appendf(nil, "{\"text\":%q}\n", text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for share, want := range map[string]int64{"0.55": 1, "0.551": 0} {
+		f := run(t, ask(t, in, "--against="+bench, "--item-share="+share))
+		if got := f.Run.Passages.Items.Pairs; got != want {
+			t.Errorf("share %s: %d pairs, want %d", share, got, want)
+		}
+	}
+}
+
 // Items that are too short, or too many for the memory, end a run with advice.
 func TestItemsThatCannotBeLookedFor(t *testing.T) {
 	for name, bench := range map[string]struct{ text, says string }{

@@ -3,6 +3,7 @@
 package show
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -386,56 +387,51 @@ func (s *show) inCorpus(ctx context.Context) error {
 		}
 	}
 	searched := "the tables"
-	var nearest []string
-	if s.has(output.Corpus) {
-		searched = "the output"
-		var files []string
-		found := 0
-		err := s.corpus(ctx, func(id, file string) {
-			if id == s.Document {
-				if found++; len(files) < mostPlaces {
-					files = append(files, file)
-				}
+	var files []string
+	found := 0
+	var failed error
+	nearest := edit.Nearest(s.Document, func(yield func(id string) bool) {
+		consider := func(id string) {
+			if len(id) <= 2*len(s.Document)+1 { // others are too different, and may be very long
+				yield(id)
 			}
-			nearest = nearer(s.Document, nearest, id)
-		})
-		if err != nil {
-			return err
 		}
-		if found > 1 {
-			return job.Usage("%d documents have the id %q, and are in no cluster; they are in %s", found, s.Document,
-				strings.Join(slices.Compact(files), ", "))
+		if s.has(output.Corpus) {
+			searched = "the output"
+			failed = s.corpus(ctx, func(id, file string) {
+				if id == s.Document {
+					if found++; len(files) < mostPlaces {
+						files = append(files, file)
+					}
+				}
+				consider(id)
+			})
 		}
-		if found == 1 {
-			s.found.ID, s.found.Source, s.found.Position, s.found.State = s.Document,
-				strings.TrimPrefix(files[0], string(output.Corpus)+"/"), -1, records.StateAlone
-			return nil
+		for row, err := range output.Rows[records.Clustered](ctx, s.f, output.Clusters) {
+			if failed = cmp.Or(failed, err); failed != nil || found > 0 {
+				return
+			}
+			consider(row.ID)
 		}
-	}
-	for row, err := range output.Rows[records.Clustered](ctx, s.f, output.Clusters) {
-		if err != nil {
-			return err
-		}
-		nearest = nearer(s.Document, nearest, row.ID)
+	})
+	switch {
+	case failed != nil:
+		return failed
+	case found > 1:
+		return job.Usage("%d documents have the id %q, and are in no cluster; they are in %s", found, s.Document,
+			strings.Join(slices.Compact(files), ", "))
+	case found == 1:
+		s.found.ID, s.found.Source, s.found.Position, s.found.State = s.Document,
+			strings.TrimPrefix(files[0], string(output.Corpus)+"/"), -1, records.StateAlone
+		return nil
 	}
 	hint := "; no id resembles it"
-	if len(nearest) > 0 {
-		hint = "; the most similar id is " + strconv.Quote(nearest[0])
+	if nearest != "" {
+		hint = "; the most similar id is " + strconv.Quote(nearest)
 	}
 	return job.Usage("no document in %s has the id %q%s; give an id, or a place SOURCE@POSITION, as listed in "+
 		"the output tables",
 		searched, s.Document, hint)
-}
-
-// nearer returns the id closest to wanted, among id and nearest, which has at most one.
-func nearer(wanted string, nearest []string, id string) []string {
-	if len(id) > 2*len(wanted)+1 { // too different, and may be very long
-		return nearest
-	}
-	if best := edit.Nearest(wanted, slices.Values(append(nearest, id))); best != "" {
-		return []string{best}
-	}
-	return nearest
 }
 
 // corpus calls see with each document of the corpus that has an id, and its file below the output.

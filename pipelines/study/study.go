@@ -82,13 +82,17 @@ func (c *Config) validate() error {
 	if err := c.checkLanguage(); err != nil {
 		return job.Usage("--language %s: %w", c.Language, err)
 	}
+	const once = "--k and --vary: give each value once"
+	if varied := slices.Sorted(slices.Values(c.Vary)); len(slices.Compact(varied)) < len(c.Vary) {
+		return job.Usage(once)
+	}
 	names := map[string]bool{}
 	for _, s := range c.settings() {
 		if s.K < 1 || s.K > maxK {
 			return job.Usage("--k %d: must be between 1 and %d", s.K, maxK)
 		}
 		if names[s.Name] {
-			return job.Usage("--k and --vary: give each value once")
+			return job.Usage(once)
 		}
 		names[s.Name] = true
 	}

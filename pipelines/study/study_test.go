@@ -367,6 +367,7 @@ func TestUsage(t *testing.T) {
 		"inside the input":                     {"-o", filepath.Join(input, "out")},
 		"runs only on the local machine":       {"--runner=flink"},
 		"standard input can be read only once": {"-", "--signatures=16"},
+		"--k and --vary: give each value once": slices.Repeat([]string{"--vary=case,punctuation,replicas"}, 30),
 		"settings are too many (maximum: 512)": {"--k=1,2,3,4,5,6,7,8,9", "--vary=case,punctuation,replicas"},
 	} {
 		if args[0] != "-" {

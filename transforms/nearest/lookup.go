@@ -98,11 +98,13 @@ func (l Lookup) Find(s beam.Scope, docs flow.Documents, rejected ...flow.Rows[re
 type lookupFn struct {
 	Lookup Lookup
 
-	inputs *blocks.Inputs
-	found  Found
+	inputs   *blocks.Inputs
+	distance func(id string) int // from the wanted one
+	found    Found
 }
 
 func (f *lookupFn) Setup(ctx context.Context) (err error) {
+	f.distance = edit.From(f.Lookup.ID)
 	f.inputs, err = storage.Shared[blocks.Inputs](ctx, f.Lookup.Inputs)
 	return err
 }
@@ -117,7 +119,7 @@ func (f *lookupFn) ProcessElement(block []byte, _ func(int64, []byte)) error {
 			f.found.Documents++
 			f.found.addKeys(doc.Key)
 		} else {
-			f.found.consider(id, f.Lookup.ID)
+			f.found.consider(id, f.Lookup.ID, f.distance)
 		}
 	}
 	return d.Err()
@@ -130,7 +132,7 @@ func (f *lookupFn) FinishBundle(emit func(int64, []byte)) error {
 
 // consider keeps an id if it is among the closest to the wanted one, at a distance of at most half its length. An id
 // that begins with the wanted one counts as distance 1.
-func (f *Found) consider(id, wanted string) {
+func (f *Found) consider(id, wanted string, from func(id string) int) {
 	length := utf8.RuneCountInString(wanted)
 	limit := (length + 1) / 2
 	if len(f.Closest) == mostClosest {
@@ -141,7 +143,7 @@ func (f *Found) consider(id, wanted string) {
 		if apart := utf8.RuneCountInString(id) - length; max(apart, -apart) > limit {
 			return
 		}
-		distance = edit.Distance(id, wanted)
+		distance = from(id)
 	}
 	if distance <= limit {
 		f.close(Close{id, distance})

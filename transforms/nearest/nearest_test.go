@@ -16,6 +16,7 @@ import (
 	"github.com/neardup/neardup/internal/beamtest"
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/io/storage/storagetest"
+	"github.com/neardup/neardup/kernels/edit"
 	"github.com/neardup/neardup/kernels/lsh"
 	"github.com/neardup/neardup/kernels/setsim"
 	"github.com/neardup/neardup/kernels/shingle"
@@ -226,7 +227,7 @@ func TestClosest(t *testing.T) {
 		var found Found
 		for _, id := range ids {
 			if id != "alph" {
-				found.consider(id, "alph")
+				found.consider(id, "alph", edit.From("alph"))
 			}
 		}
 		if got := fmt.Sprint(found.Closest); got != "[{aleph 1} {alp 1} {alpha 1} {alpha-1 1} {alpha-2 1}]" {
@@ -234,7 +235,7 @@ func TestClosest(t *testing.T) {
 		}
 	}
 	var found Found
-	found.consider("wholly different", "alph")
+	found.consider("wholly different", "alph", edit.From("alph"))
 	if len(found.Closest) != 0 {
 		t.Errorf("closest %v, want none", found.Closest)
 	}

@@ -319,7 +319,7 @@ func (f *searchFn) tell(doc *blocks.Document, rows, cuts, dropped func(int64, []
 		for n < len(runs) && runs[n].Item == runs[0].Item {
 			n++
 		}
-		if float64(f.wordsOf(runs[:n])) >= f.Params.Share*float64(f.index.words[runs[0].Item]) {
+		if covers(int64(f.wordsOf(runs[:n])), int64(f.index.words[runs[0].Item]), f.Params.Share) {
 			marked = append(marked, runs[:n])
 			for _, r := range runs[:n] {
 				at = append(at, r.Start, r.Start+r.Words)
