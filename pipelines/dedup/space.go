@@ -11,7 +11,7 @@ import (
 func (r *run) checkSpace() error {
 	free, known := storage.FreeSpace(r.output)
 	if need := r.needed(); known && r.asked.Writes(output.Corpus) && need > free {
-		return fmt.Errorf("corpus/ may take %d bytes, but %s has only %d free; free some space, choose another --output, or --write pairs,clusters,removed,rejected", need, r.output, free)
+		return fmt.Errorf("corpus/ may take %d bytes, but %s has only %d free; free some space, choose another --output, or use --write pairs,clusters,removed,rejected", need, r.output, free)
 	}
 	return nil
 }

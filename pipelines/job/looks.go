@@ -155,10 +155,10 @@ func (l *looks) warnings(text []string, plain string, stripped bool) (all []stri
 		}
 		switch {
 		case c.figures.n*10 >= c.values*alikeLooks:
-			all = append(all, fmt.Sprintf("--text %s: %d of %d sampled values are numbers or dates, such as %s; name the column with the texts",
+			all = append(all, fmt.Sprintf("--text %s: %d of %d sampled values are numbers or dates, such as %s; name the text column",
 				text[i], c.figures.n, c.values, c.figures.listed()))
 		case c.repeated.n*10 >= c.values*alikeLooks:
-			all = append(all, fmt.Sprintf("--text %s: %d of %d sampled values equal an earlier one, such as %s; if these are not the texts to compare, name the column with the texts",
+			all = append(all, fmt.Sprintf("--text %s: %d of %d sampled values equal an earlier one, such as %s; if these are not the texts to compare, name the text column",
 				text[i], c.repeated.n, c.values, c.repeated.listed()))
 		}
 	}

@@ -403,7 +403,7 @@ func (s *show) inCorpus(ctx context.Context) error {
 			return err
 		}
 		if found > 1 {
-			return job.Usage("%d documents have the id %q, and are in no cluster; they are in %s", found, s.Document,
+			return job.Usage("%d documents with the id %q are in no cluster; they are in %s", found, s.Document,
 				strings.Join(slices.Compact(files), ", "))
 		}
 		if found == 1 {

@@ -26,7 +26,7 @@ const headerSize = 8
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // ErrCorrupt is wrapped by errors about blocks that have changed since they were written.
-var ErrCorrupt = errors.New("corrupt block: its checksum does not match; the disk or the memory is failing")
+var ErrCorrupt = errors.New("corrupt block: its checksum does not match; the disk or the memory may be failing")
 
 // Storage is what a File needs from the file below it.
 type Storage interface {
