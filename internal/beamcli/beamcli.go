@@ -98,10 +98,10 @@ func parse(args []string) error {
 	flag.CommandLine.Init("beam options", flag.ContinueOnError)
 	flag.CommandLine.SetOutput(io.Discard)
 	if err := flag.CommandLine.Parse(args); err != nil {
-		return fmt.Errorf("Beam option: %w", err)
+		return fmt.Errorf("beam option: %w", err)
 	}
 	if flag.NArg() > 0 {
-		return fmt.Errorf("Beam option: %q is not an option; inputs come before --", flag.Arg(0))
+		return fmt.Errorf("beam option: %q is not an option; inputs come before --", flag.Arg(0))
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ func take[T any](to *T, name string, value *T) {
 // have parsed them.
 func Cluster(o jobserver.Options) (jobserver.Options, error) {
 	if given("async") || given("execute_async") {
-		return o, errors.New("Beam option --async: neardup waits for its job to end so that it can check the " +
+		return o, errors.New("beam option --async: neardup waits for its job to end so that it can check the " +
 			"output; drop --async")
 	}
 	if given("environment_type") {
@@ -53,7 +53,7 @@ func Cluster(o jobserver.Options) (jobserver.Options, error) {
 // parsed them.
 func Dataflow(o dataflow.Options) (dataflow.Options, error) {
 	if given("environment_type") || given("environment_config") {
-		return o, errors.New("Beam option --environment_type: Dataflow runs containers; " +
+		return o, errors.New("beam option --environment_type: Dataflow runs containers; " +
 			"use --dataflow-option sdk-container-image=IMAGE")
 	}
 	take(&o.Worker, "worker_binary", jobopts.WorkerBinary)
@@ -64,7 +64,7 @@ func Dataflow(o dataflow.Options) (dataflow.Options, error) {
 	flag.Visit(func(f *flag.Flag) {
 		known, err := o.Pass(f.Name, f.Value.String())
 		if err != nil {
-			wrong = errors.Join(wrong, fmt.Errorf("Beam option %w", err))
+			wrong = errors.Join(wrong, fmt.Errorf("beam option %w", err))
 		}
 		if !known && f.Name == "cpu_profiling" {
 			perf.EnableProfCaptureHook("gcs_profile_writer", f.Value.String())

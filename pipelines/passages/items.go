@@ -95,8 +95,8 @@ func (r *Job) warnOfItems(ctx context.Context, params steps.ItemParams) error {
 	if int64(len(ids)) < found.Short {
 		names += ", …"
 	}
-	r.warn("--against: %s, with fewer than %d words in every column: %s",
-		records.OfAll(found.Short, found.Items, "items", "too short to look for"), min(passage.LeastItem, *r.config.Length), names)
+	r.warn("--against: neardup does not look for items with fewer than %d words in every column: %d of %d (%s)",
+		min(passage.LeastItem, *r.config.Length), found.Short, found.Items, names)
 	return nil
 }
 

@@ -36,7 +36,8 @@ func (r *Job) checkSpace() error {
 			sent, temp, free)
 	case known && most > free:
 		r.record.Warnings = append(r.record.Warnings, fmt.Sprintf(
-			"if all words are repeated, the run takes %d bytes of disk space, but %s has only %d free; the run fails if the disk fills up",
+			"if all words are repeated, the run takes %d bytes of disk space, but %s has only %d free; the run "+
+				"fails if the disk fills up",
 			most, temp, free))
 	}
 	return nil

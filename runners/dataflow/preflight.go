@@ -161,8 +161,8 @@ func (s *Service) probe(ctx context.Context) error {
 	}
 	if len(found) > 0 {
 		j := Job{Project: o.Project, Region: o.Region, Name: o.Name, ID: found[0].Id}
-		return fmt.Errorf("a job named %s is already running, %s, and Dataflow does not run two jobs with the same name; wait "+
-			"for it, use another --job-name, or stop it with gcloud dataflow jobs cancel %s --project %s --region %s",
+		return fmt.Errorf("a job named %s is already running, %s, and Dataflow does not run two jobs with the same name; "+
+			"wait for it, use another --job-name, or stop it with gcloud dataflow jobs cancel %s --project %s --region %s",
 			o.Name, j.ID, j.ID, j.Project, j.Region)
 	}
 	return nil

@@ -131,7 +131,8 @@ func (f *File) Flush() error {
 		return nil
 	}
 	if _, err := f.storage.WriteAt(f.pending, f.end); err != nil {
-		return fmt.Errorf("cannot spill to disk: %w; make room there, choose another folder, or raise the memory limit", err)
+		return fmt.Errorf("cannot spill to disk: %w; free some space there, use another folder, or raise the "+
+			"memory limit", err)
 	}
 	f.dir.written.Add(int64(len(f.pending)))
 	f.end += int64(len(f.pending))
