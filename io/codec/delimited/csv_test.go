@@ -139,7 +139,7 @@ func TestNoHeader(t *testing.T) {
 		for _, fields := range []codec.Fields{{Text: []string{"text"}}, {Text: []string{"0"}}, {Text: []string{"1"}, ID: "key"}, {Text: []string{"1"}, Value: "v"}} {
 			fields.NoHeader = true
 			_, err := format.new(fields).WithHeader(nil)
-			if want := "without a header, columns are named by number, from 1"; err == nil || !strings.Contains(err.Error(), want) {
+			if want := "without a header, columns are numbers from 1"; err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%+v: %v", fields, err)
 			}
 		}

@@ -195,7 +195,7 @@ func (c *table) find(names []string, index func(kind, name string) (int, error))
 func numbered(kind, name string) (int, error) {
 	i, err := strconv.Atoi(strings.TrimPrefix(name, "#"))
 	if err != nil || i < 1 {
-		err := fmt.Errorf("no %s %q; without a header, columns are named by number, from 1", codec.ColumnOf(kind), name)
+		err := fmt.Errorf("no %s %q; without a header, columns are numbers from 1", codec.ColumnOf(kind), name)
 		if kind != "" {
 			err = fmt.Errorf("%w, as in --%s 1", err, kind)
 		}
