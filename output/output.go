@@ -299,7 +299,7 @@ func (f *Finished) read(ctx context.Context) error {
 		}
 	}
 	if sum != success.Manifest || f.Run.Job != success.Run {
-		return fmt.Errorf("%s is not a finished output: its %s belongs to another run; run again with "+
+		return fmt.Errorf("%s is not a finished output: its file %s belongs to another run; run again with "+
 			"--overwrite", f.Dir, SuccessFile)
 	}
 	return f.checkFormat()

@@ -453,8 +453,8 @@ func TestWhoMustAct(t *testing.T) {
 		status                    int
 		want                      string
 	}{
-		"refused":          {closed.URL, "s3://b/in", out, "", 1, "warning: a store cannot be reached"},
-		"refused output":   {closed.URL, "in.jsonl", "s3://b/out", "", 1, "warning: a store cannot be reached"},
+		"refused":          {closed.URL, "s3://b/in", out, "", 1, "warning: cannot reach a store"},
+		"refused output":   {closed.URL, "in.jsonl", "s3://b/out", "", 1, "warning: cannot reach a store"},
 		"authority":        {secure.URL, "s3://b/in", out, "", 2, "; set AWS_CA_BUNDLE to a file"},
 		"output authority": {secure.URL, "in.jsonl", "s3://b/out", "", 2, "; set AWS_CA_BUNDLE to a file"},
 		"bucket":           {plain.URL, "s3://none/in", out, "", 2, "; check the name of the bucket"},

@@ -118,7 +118,7 @@ func loopback(address string) bool {
 
 // buildWorker says how to build a binary for workers.
 func buildWorker(arch string) string {
-	return "build a static one for the workers' platform with: CGO_ENABLED=0 GOOS=linux GOARCH=" + cmp.Or(arch, "amd64") + " go build -o neardup-worker ./cmd/neardup; then add --worker-binary neardup-worker"
+	return "build a static binary for the workers' platform with: CGO_ENABLED=0 GOOS=linux GOARCH=" + cmp.Or(arch, "amd64") + " go build -o neardup-worker ./cmd/neardup; then add --worker-binary neardup-worker"
 }
 
 // workerBinary returns the binary to send to workers of an architecture: the one given, or this one. If arch is "", it

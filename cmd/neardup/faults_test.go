@@ -71,7 +71,7 @@ func TestUnfitTemp(t *testing.T) {
 		p := prepare(t, "neardup", args...)
 		p.Env = append(p.Env, "TMPDIR=new")
 		write(t, filepath.Join(p.Dir, "in.jsonl"), similar)
-		const want = "temporary files in new: no such folder; create it, or name a folder with --temp-dir"
+		const want = "cannot create temporary files in new: no such folder; create it, or name another folder with --temp-dir"
 		if stderr, status := p.start().ended(); status.ExitStatus() != 2 || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit status %d: %s", args[0], status.ExitStatus(), stderr)
 		}

@@ -215,7 +215,7 @@ var plainWords = [][2]string{
 	{`^expected "(<.*>)"$`, "the argument $1 is missing"},
 	{`^expected (?:one of )?(".*)`, "give a subcommand: $1"},
 	{`^missing flags: (.*)`, "set $1"},
-	{`^flag (--\S+) applies to the default command "(.*)", not "(.*)"$`, "$1 before $3 counts as a flag of $2; give it after $3"},
+	{`^flag (--\S+) applies to the default command "(.*)", not "(.*)"$`, "$1 before $3 counts as a flag of $2; put it after $3"},
 	{`^(set --.*), (--\S+)$`, "$1 and $2"},
 	{`^(set --\w+)=(\w+)(?:( and --\w+)=(\w+))?$`, "$1 $2$3 $4"},
 	{`^(un\w+ \w+ -{0,2}\S{1,2}), did you mean .*`, "$1"}, // a short name resembles any other

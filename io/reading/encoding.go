@@ -35,5 +35,5 @@ func OwnEncoding(file *blocks.File, asked string) error {
 	if e, err := charset.Named(asked); e == nil {
 		return err
 	}
-	return fmt.Errorf("%s: format %s defines its own encoding; drop --encoding", file.Path, file.Format)
+	return fmt.Errorf("%s: the %s format defines its own encoding; drop --encoding", file.Path, file.Format)
 }

@@ -87,7 +87,7 @@ func unread(arg string, files ...string) error {
 			most = kind
 		}
 	}
-	what := fmt.Sprintf("none of %d files has a known format; ", len(files))
+	what := "no file has a known format; "
 	if len(files) == 1 && files[0] == arg {
 		what = "cannot tell the format from the file name; "
 		if most.name != "" {

@@ -208,7 +208,7 @@ func Plan(ctx context.Context, args []string, o Options) (*Listing, error) {
 		}
 	}
 	if len(args) > 0 && len(l.files) == 0 && !o.AllowEmpty {
-		return nil, errors.New("--include or --exclude leaves no input file; change it")
+		return nil, errors.New("--include or --exclude leaves no input file; change the pattern")
 	}
 	inputs, skipped := len(l.files), l.Skipped
 	for i, path := range o.References {

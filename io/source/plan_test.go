@@ -180,17 +180,17 @@ func TestFormats(t *testing.T) {
 		{"", "a.JSON", list, "a.JSON=json"},
 		{"", "a.json b.jsonl", list, "in holds several formats: json (in/a.json), jsonl (in/b.jsonl); choose with --include or --exclude, as in --include '*.json'"},
 		{"", "a.jsonl b.orc c.orc", lines, "in holds several formats: orc (2 files, such as in/b.orc), jsonl (in/a.jsonl); choose"},
-		{"", "b.orc", lines, "in: none of 1 files has a known format; neardup does not read ORC files; convert or unpack the file, for example with: " +
+		{"", "b.orc", lines, "in: no file has a known format; neardup does not read ORC files; convert or unpack the file, for example with: " +
 			`python -c 'import pandas; pandas.read_orc("in/b.orc").to_parquet("in/b.orc.parquet")'`},
-		{"", "b.Docx c.docx d.pdf README", lines, "in: none of 4 files has a known format; neardup does not read Word documents; " +
+		{"", "b.Docx c.docx d.pdf README", lines, "in: no file has a known format; neardup does not read Word documents; " +
 			"convert or unpack the file, for example with: pandoc in/b.Docx --to plain --output in/b.Docx.txt"},
 		{"", "dataset_info.json state.json data-00000-of-00001.arrow", list, "in: neardup does not read datasets that save_to_disk wrote; " +
 			`convert or unpack the file, for example with: python -c 'import datasets; ds = datasets.load_from_disk("in"); ds.to_parquet("in.parquet")'`},
 		{"", "data-00000-of-00001.arrow", list, "in: neardup does not read datasets that save_to_disk wrote"},
 		{"", "a.jsonl.gz b.jsonl.bz2", lines, "in holds several formats: bz2 (in/b.jsonl.bz2), jsonl (in/a.jsonl.gz); choose with --include or --exclude, as in --include '*.jsonl.gz'"},
-		{"", "a.txt b.txt.gz", lines, "in: none of 2 files has a known format; use --format files (one document per file) or lines (one per line)"},
+		{"", "a.txt b.txt.gz", lines, "in: no file has a known format; use --format files (one document per file) or lines (one per line)"},
 		{"", "a.jsonl Thumbs.db Desktop.ini", lines, "a.jsonl=jsonl"},
-		{"", "README notes.md", lines, "in: none of 2 files has a known format; use --format (json, jsonl, "},
+		{"", "README notes.md", lines, "in: no file has a known format; use --format (json, jsonl, "},
 		{"jsonl", "a.json b.jsonl c.ndjson d e.md", lines, "a.json=jsonl b.jsonl=jsonl c.ndjson=jsonl"},
 		{"jsonl", "a.jsonl c.sgm", lines, "in holds several formats: jsonl (in/a.jsonl), reuters (in/c.sgm); choose with --include or --exclude, as in --include '*.jsonl'"},
 		{"jsonl", "d.txt e", lines, "d.txt=jsonl e=jsonl"}, // names that say nothing about the format
@@ -325,7 +325,7 @@ func TestPlanErrors(t *testing.T) {
 		{"missing", "", []string{"missing", "no such file"}},
 		{"notes.txt", "", []string{"notes.txt: cannot tell the format from the file name; use --format files (one document per file)"}},
 		{"note*", "", []string{"notes.txt: cannot tell the format from the file name; use --format files (one document per file)"}},
-		{"in", "", []string{"in: none of 1 files has a known format; use --format (json, jsonl, "}},
+		{"in", "", []string{"in: no file has a known format; use --format (json, jsonl, "}},
 		{"notes.txt", "txt", []string{`"txt" is not supported: use --format files (one document per file) or lines (one per line)`}},
 		{"notes.txt", "docx", []string{`"docx" is not supported: neardup does not read Word documents; convert or unpack the file, for example with: pandoc FILE`}},
 		{"empty", "lines", []string{"empty: the folder contains no files; choose another"}},
@@ -342,8 +342,8 @@ func TestPlanErrors(t *testing.T) {
 		{"parquet.jsonl", "", []string{"/parquet.jsonl: parquet files cannot be read as another format; use --format parquet"}},
 		{"bzip2.jsonl", "", []string{"/bzip2.jsonl: bzip2 files cannot be read"}},
 		{"lz4.jsonl", "", []string{"/lz4.jsonl: lz4 files cannot be read"}},
-		{"notes.txt", "lines", []string{"/notes.txt: the lines format has no columns to keep by", "keep first, longest or"}},
-		{"notes.txt", "files", []string{"/notes.txt: the files format has no columns to keep by"}},
+		{"notes.txt", "lines", []string{"/notes.txt: the lines format has no columns to rank documents by", "keep first, longest or"}},
+		{"notes.txt", "files", []string{"/notes.txt: the files format has no columns to rank documents by"}},
 		{"date.tsv", "", []string{"/date.tsv: ", `--keep: no column "Date"`, `"id", "text"`}},
 	} {
 		o := Options{Format: tt.format, Fields: fields, Rank: Rank{{Column: "Date"}}}

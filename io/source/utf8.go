@@ -43,7 +43,7 @@ func wrong(file *blocks.File, record *reading.Record) string {
 	}
 	text := record.Doc.Text
 	if !utf8.Valid(text) && file.Encoding != "" && !reading.ByContent(file.Encoding) {
-		return fmt.Sprintf("the bytes decoded to byte %d of the text are not valid %s", invalidAt(text), file.Encoding)
+		return fmt.Sprintf("the input is not valid %s at byte %d of the decoded text", file.Encoding, invalidAt(text))
 	}
 	if !utf8.Valid(text) {
 		detail := describe(file, record)

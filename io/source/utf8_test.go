@@ -343,7 +343,7 @@ func TestText(t *testing.T) {
 		{"\xFE\xFF\x00c\x00\xE9", "utf-16le", "c\u00E9", ""},
 		{"c\x00\xE9\x00", "utf-16le", "c\u00E9", ""},
 		{"caf\xE9 et th\xE9 \xE0 la carte", "", "", "invalid UTF-8: byte 3 of the text (byte 3 of the file) is E9, which is not UTF-8; it may be windows-1252: read it with --encoding windows-1252"},
-		{"c\x00\xE9\x00\x00", "utf-16le", "", "invalid UTF-8: the bytes decoded to byte 3 of the text are not valid utf-16le"},
+		{"c\x00\xE9\x00\x00", "utf-16le", "", "invalid UTF-8: the input is not valid utf-16le at byte 3 of the decoded text"},
 		{"a", "klingon", "", `no encoding is called "klingon"`},
 	} {
 		text, err := Options{MaxDocument: 100, Encoding: tt.encoding}.Text([]byte(tt.content))

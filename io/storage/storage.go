@@ -243,7 +243,7 @@ func Retried(err error) {
 	}
 	last, now := dialed.Load(), time.Now().UnixNano()
 	if now-last >= int64(30*time.Second) && dialed.CompareAndSwap(last, now) {
-		slog.Warn(fmt.Sprintf("a store cannot be reached: %v; trying again", failed))
+		slog.Warn(fmt.Sprintf("cannot reach a store: %v; trying again", failed))
 	}
 }
 

@@ -134,7 +134,7 @@ func (c *Commit) recover(ctx context.Context) (err error) {
 			if unlisted := (*storage.UnlistedError)(nil); errors.As(err, &unlisted) {
 				c.movable, err = unlisted.Whole, nil
 				if len(left) > 0 {
-					c.o.Warn("the object store cannot list unfinished uploads; the unfinished uploads of a killed run stay there until you remove them")
+					c.o.Warn("the object store cannot list unfinished uploads; those of a killed run stay there until you remove them")
 				}
 			}
 		}

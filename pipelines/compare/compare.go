@@ -145,7 +145,7 @@ func (c *Config) validateComparing() error {
 	case bySimHash && c.Compare == job.Jaccard:
 		return job.Usage("--compare jaccard: simhash supports only cosine and overlap; use one of these")
 	case c.Compare != "" && !measured:
-		return job.Usage("--compare %s: none of --methods %s compares that way; add simhash or pieces", c.Compare, names)
+		return job.Usage("--compare %s: none of --methods %s uses this measure; add simhash or pieces", c.Compare, names)
 	case c.Pieces != 0 && !bySimHash:
 		return job.Usage("--pieces %d: add simhash or pieces to --methods", c.Pieces)
 	case !slices.ContainsFunc(parts, part.signed) && (c.Bits != usual.Bits || c.Vectors != usual.Vectors):

@@ -625,7 +625,9 @@ func TestAgainstTheLakeItself(t *testing.T) {
 	if n := got.Run.Counts; n.Records != 4 || n.Removed != 3 || got.Run.References.Removed != 3 || got.Run.References.Files != 2 {
 		t.Errorf("counts %+v, references %+v", n, got.Run.References)
 	}
-	if !slices.ContainsFunc(got.Run.Warnings, func(w string) bool { return strings.HasPrefix(w, "--against also names 1 of the 1 input files") }) {
+	if !slices.ContainsFunc(got.Run.Warnings, func(w string) bool {
+		return strings.HasPrefix(w, "--against also names input files, which neardup reads only as input: 1 of 1")
+	}) {
 		t.Errorf("warnings %q", got.Run.Warnings)
 	}
 	// Removed documents are in no corpus, so the output has nothing of dt=2 except c.

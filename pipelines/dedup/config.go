@@ -95,7 +95,7 @@ func (c *Config) checkRunner(asked *job.Asked) error {
 	}
 	switch runner := c.Runner.Traits(); {
 	case c.Resume == job.ResumeAlways && runner.OnlyBuckets:
-		return job.Usage("--resume always: a job on Dataflow continues without neardup; drop this flag")
+		return job.Usage("--resume always: a job on Dataflow continues even if neardup stops; drop this flag")
 	case c.Resume == job.ResumeAlways && slices.Contains(c.Inputs, "-"):
 		return job.Usage("--resume always: standard input cannot be read again after a failure; give a file, or drop this flag")
 	case !runner.OnlyBuckets:

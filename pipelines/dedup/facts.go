@@ -172,7 +172,7 @@ func (r *run) checkLoss() error {
 			n.Records, r.listed)
 	}
 	if r.asked.Writes(output.Corpus) && n.Records != n.Corpus+n.Removed+dropped {
-		return fmt.Errorf("lost records: %d were read, but %d in corpus + %d removed + %d left out were written; this is an error in neardup; please report it with run.json",
+		return fmt.Errorf("lost records: %d were read, but %d are in corpus + %d removed + %d left out; this is an error in neardup; please report it with run.json",
 			n.Records, n.Corpus, n.Removed, dropped)
 	}
 	return nil

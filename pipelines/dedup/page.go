@@ -55,7 +55,7 @@ func page(ctx context.Context, f *output.Finished, draw Draw, texts TextsOf, lim
 	}()
 	var page bytes.Buffer
 	err = draw(ctx, &page, f, func(ctx context.Context, of []records.Place) (map[records.Place]string, error) {
-		late := fmt.Errorf("they could not be read within %v; run neardup report to include them all", limit.Round(time.Second/10))
+		late := fmt.Errorf("reading them took longer than %v; run neardup report to include them all", limit.Round(time.Second/10))
 		limited, cancel := context.WithTimeoutCause(ctx, limit, late)
 		defer cancel()
 		found, err := texts(limited, of)

@@ -197,7 +197,7 @@ func (r *run) inPhases(ctx context.Context) (err error) {
 			r.done(keyed), len(r.splits), r.done(copied), len(r.batches), kept/1e6))
 	case left > 0:
 		const removed = "starting from the beginning: deleted the work of an earlier run, because its input, flags or " +
-			"neardup version were different from this run's"
+			"neardup version differ from this run's"
 		slog.Log(ctx, notice, removed)
 	}
 	r.tell()

@@ -136,11 +136,14 @@ func (e *NothingComparedError) Error() string {
 		parts = append(parts, fmt.Sprintf("%s of %s %s %s", records.Count(e.NotCompared[reason]), records.Plural(e.Records, "document"), verb, cmp.Or(lacks[reason], reason)))
 	}
 	list := "to list them: "
-	if e.NotCompared[records.ReasonTooShort] > 0 {
+	short, large := e.NotCompared[records.ReasonTooShort] > 0, e.NotCompared[records.ReasonTooLarge] > 0
+	switch {
+	case short && large:
+		list = "lower --min-words, raise --max-doc-bytes, or list them: "
+	case short:
 		list = "lower --min-words, or list them: "
-	}
-	if e.NotCompared[records.ReasonTooLarge] > 0 {
-		list = "raise --max-doc-bytes; " + list
+	case large:
+		list = "raise --max-doc-bytes, or list them: "
 	}
 	if e.Rejected != "" {
 		parts = append(parts, list+printed(e.Rejected))

@@ -134,11 +134,11 @@ func (s *sample) set(pair blocks.Edge, to func(*state)) {
 func (s *sample) check() error {
 	if len(s.pairs) > mostPairs {
 		return job.Usage("--sample %d: the sampled documents are in more than %d pairs (similar, listed, or in one "+
-			"cluster), which are too many to hold in memory; draw fewer", len(s.drawn), mostPairs)
+			"cluster), which are too many to hold in memory; draw fewer documents", len(s.drawn), mostPairs)
 	}
 	if len(s.within) > mostPairs {
 		return job.Usage("--sample %d: the clusters of the sampled documents have more than %d documents, too many to hold "+
-			"in memory; draw fewer", len(s.drawn), mostPairs)
+			"in memory; draw fewer documents", len(s.drawn), mostPairs)
 	}
 	return nil
 }

@@ -167,7 +167,8 @@ func Export(ctx context.Context, c Config) (warnings []string, err error) {
 				break
 			}
 			if c.Excel && t.count > excelRows {
-				warnings = append(warnings, fmt.Sprintf("%s has %d rows; Excel shows the first %d", t.name, t.count, excelRows))
+				warnings = append(warnings,
+					fmt.Sprintf("%s has %d rows; Excel shows only the first %d", t.name, t.count, excelRows))
 			}
 		}
 	}

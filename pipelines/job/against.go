@@ -63,13 +63,10 @@ func (p *Plan) References() *records.RunReferences {
 func (p *Plan) referenceWarnings() (warnings []string) {
 	warn := func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) }
 	if n := p.Listing.Both; n > 0 {
-		warn("--against also names %d of the %d input files, which neardup reads as input and not as references", n, p.Input().Files)
+		warn("--against also names input files, which neardup reads only as input: %d of %d", n, p.Input().Files)
 	}
 	for _, path := range p.Listing.Idle {
 		warn("--against %s: there is no file in it to compare with", path)
 	}
-	if p.referencesMissing != "" {
-		warn("%s", p.referencesMissing)
-	}
-	return warnings
+	return append(warnings, p.referencesMissing...)
 }

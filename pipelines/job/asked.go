@@ -163,7 +163,7 @@ func (a *Asked) parseFields(given []string) error {
 	leads := a.leads()
 	if len(leads) == 0 {
 		return &UsageError{Field: "match", Value: strings.Join(a.Match, " --match "),
-			Reason: errors.New("candidates come from a column that has a value in every document; remove missing-ok from one similarity rule, or add --text COLUMN")}
+			Reason: errors.New("candidates must come from a column that has a value in every document; remove missing-ok from one similarity rule, or add --text COLUMN")}
 	}
 	least := 1.
 	for _, r := range a.Fields {
@@ -349,7 +349,7 @@ func (a *Asked) parsePolicy(policy string, place int) (err error) {
 		a.Rank = append(a.Rank, source.RankKey{Length: true, Largest: true})
 	case (name == "max" || name == "min") && argument != "":
 		if column := a.Rank.Column(); column != "" {
-			return fmt.Errorf("only one column can decide, but %s is named before; drop one --keep", column)
+			return fmt.Errorf("only one column can decide, but an earlier --keep names %s; drop one", column)
 		}
 		a.Rank = append(a.Rank, source.RankKey{Column: argument, Largest: name == "max"})
 	case name == "max" || name == "min":
@@ -369,7 +369,7 @@ func (a *Asked) parsePolicy(policy string, place int) (err error) {
 			a.Rank = append(a.Rank, source.RankKey{Globs: globs})
 		}
 	case name == "prefer":
-		return errors.New("name patterns of files, as in prefer:curated/*,news")
+		return errors.New("name file patterns, as in prefer:curated/*,news")
 	default:
 		return errors.New("must be first, longest, max:COLUMN, min:COLUMN, prefer:GLOB,... or none")
 	}

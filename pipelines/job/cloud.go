@@ -45,7 +45,7 @@ func (c *Cloud) CheckReached(inputs []string, output, temp string) error {
 }
 
 func unreached(what, instead string) error {
-	return Usage("--runner dataflow: %s is not in a bucket (gs://), and workers can read and write only buckets; %s", what, instead)
+	return Usage("--runner dataflow: %s is not in a bucket (gs://), but workers can read and write only buckets; %s", what, instead)
 }
 
 // CheckUnused returns a *UsageError for Dataflow options, which other runners do not support, except labels: schedulers

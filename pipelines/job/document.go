@@ -62,7 +62,7 @@ func Document(ctx context.Context, p *Plan, temp, answer, asked string) (key blo
 			for _, c := range found.Closest {
 				ids = append(ids, strconv.Quote(c.ID))
 			}
-			closest = "; similar: " + strings.Join(ids, ", ")
+			closest = "; the most similar: " + strings.Join(ids, ", ")
 		}
 		return 0, nil, Usage("%s: no document has this id%s; check the id, and --id if ids are in another column%s", asked, closest, unreadable)
 	}

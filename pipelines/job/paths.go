@@ -172,7 +172,7 @@ func noTemp(parent string, err error) error {
 	}
 	where, next := "--temp-dir "+parent, "use another folder"
 	if parent == "" {
-		where, next = "temporary files in "+storage.TempParent(""), "name a folder with --temp-dir"
+		where, next = "cannot create temporary files in "+storage.TempParent(""), "name another folder with --temp-dir"
 	}
 	switch {
 	case failed:

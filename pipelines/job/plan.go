@@ -122,8 +122,10 @@ type Plan struct {
 	Kept string
 
 	reading source.Options
-	// missing warns of text columns that the sample does not have, or is ""; referencesMissing does so for references.
-	missing, referencesMissing string
+	// missing warns of text columns that the sample does not have, or is "". referencesMissing does so for references, and
+	// warns of their columns of rules.
+	missing           string
+	referencesMissing []string
 	// references is the estimated number of references.
 	references int64
 	looks      []string // warnings about texts that look like something else
@@ -363,11 +365,20 @@ func (p *Plan) checkSample(sampled, references source.Sampled) (err error) {
 	if p.missing, err = missing(flag, sampled, texts); err != nil {
 		return err
 	}
-	text, id := p.reading.ReferenceFields.Text, p.reading.ReferenceFields.ID
-	if p.referencesMissing, err = missing("--against-text", references, text); err != nil {
+	fields := p.reading.ReferenceFields
+	warning, err := missing("--against-text", references, fields.Text[:len(fields.Text)-fields.Values])
+	if err != nil {
 		return err
 	}
-	if err := checkID("--against-id", references, id); err != nil && r.AgainstID != "" {
+	if warning != "" {
+		p.referencesMissing = append(p.referencesMissing, warning)
+	}
+	for _, rule := range rules {
+		if slices.Contains(references.Missing, rule.Column) {
+			p.referencesMissing = append(p.referencesMissing, fmt.Sprintf("--match %s: no sampled file of --against has this column, so its value counts as missing", rule.Column))
+		}
+	}
+	if err := checkID("--against-id", references, fields.ID); err != nil && r.AgainstID != "" {
 		return err
 	}
 	if p.NoColumn = sampled.NoColumn; len(p.NoColumn) > 0 && r.Strict && r.Limit == 0 {
@@ -489,11 +500,12 @@ func checkPlain(sampled source.Sampled, r *Request) error {
 // missing returns a warning about text columns of a flag that no record of the sample has, since a name may be
 // mistyped. If the sample has none of them, it returns a *UsageError.
 func missing(flag string, sampled source.Sampled, text []string) (warning string, err error) {
-	if len(sampled.Missing) == 0 {
+	gone := slices.DeleteFunc(slices.Clone(text), func(name string) bool { return !slices.Contains(sampled.Missing, name) })
+	if len(gone) == 0 {
 		return "", nil
 	}
-	found := notFound(flag+" "+strings.Join(sampled.Missing, ", "+flag+" "), sampled.Columns)
-	if len(sampled.Missing) == len(text) {
+	found := notFound(flag+" "+strings.Join(gone, ", "+flag+" "), sampled.Columns)
+	if len(gone) == len(text) {
 		for _, name := range text {
 			if column := meant(name, sampled.Columns); column != "" {
 				return "", Usage("%s; did you mean %q?", found, column)
@@ -520,7 +532,7 @@ func checkMatched(sampled source.Sampled, rules []match.Rule, references bool) e
 const shownSources = 3
 
 // NameColumn says what to do about sources without a text column.
-const NameColumn = "add --text with the name of the text column, or exclude the file with --exclude"
+const NameColumn = "add --text with the name of the text column, or exclude such files with --exclude"
 
 // NoColumn names the sources, with the number of their documents that have no text column.
 func NoColumn(sources []records.NoColumn) string {
@@ -702,7 +714,7 @@ func (p *Plan) choose(sets [][]uint64, documents int64) (err error) {
 			p.Choice.Reason = "bands and rows are those of the index"
 			if p.Choice.Percolates {
 				p.Choice.Reason = fmt.Sprintf("with the bands and rows of the index, each document has more than %v false positives on average; "+
-					"create it again with a larger --expect, longer shingles or a higher threshold", lsh.MaxIndexedEdges)
+					"create the index again with a larger --expect, longer shingles or a higher threshold", lsh.MaxIndexedEdges)
 			}
 		}
 		if r.Family != signature.FSS { // only FSS needs a power of two

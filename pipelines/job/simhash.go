@@ -81,7 +81,7 @@ func (p *Plan) choosePieces(sets [][]uint64) error {
 	case r.Pieces == 0 && !asked && c.Percolates:
 		p.Complete = true
 		p.Choice = lsh.Choice{ExpectedRecall: 1, Percolates: true,
-			Reason: "method simhash: all documents are compared, as with --method complete, because " + meet + "; --pieces sets another number"}
+			Reason: "method simhash: all documents are compared, as with --method complete, because " + meet + "; use --pieces to set another number"}
 		return nil
 	}
 	p.Pieces = c.Pieces

@@ -78,12 +78,11 @@ func (r *Job) readItems(ctx context.Context, temp string) error {
 func (r *Job) warnOfItems(ctx context.Context, params steps.ItemParams) error {
 	found := r.record.Passages.Items
 	if found.Items == found.Short {
-		return job.Usage("--against: none of %d items has at least %d words in any column, so there is "+
-			"nothing to look for; use "+
-			"other columns with --against-text", found.Items, min(passage.LeastItem, *r.config.Length))
+		return job.Usage("--against: every item has fewer than %d words in every column, so there is nothing to look "+
+			"for; use other columns with --against-text", min(passage.LeastItem, *r.config.Length))
 	}
 	if n := r.record.References.Unreadable; n > 0 {
-		r.warn("--against: %s could not be read, and neardup does not look for them", records.Plural(n, "record"))
+		r.warn("--against: %s could not be read, so neardup looks only for the others", records.Plural(n, "record"))
 	}
 	if found.Short == 0 {
 		return nil
@@ -96,8 +95,8 @@ func (r *Job) warnOfItems(ctx context.Context, params steps.ItemParams) error {
 	if int64(len(ids)) < found.Short {
 		names += ", …"
 	}
-	r.warn("--against: neardup does not look for %s of %d, with fewer than %d words in every column: %s",
-		records.Plural(found.Short, "item"), found.Items, min(passage.LeastItem, *r.config.Length), names)
+	r.warn("--against: neardup does not look for items with fewer than %d words in every column: %d of %d (%s)",
+		min(passage.LeastItem, *r.config.Length), found.Short, found.Items, names)
 	return nil
 }
 

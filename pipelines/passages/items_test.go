@@ -224,7 +224,7 @@ func TestItemShareIsReached(t *testing.T) {
 // Items that are too short, or too many for the memory, end a run with advice.
 func TestItemsThatCannotBeLookedFor(t *testing.T) {
 	for name, bench := range map[string]struct{ text, says string }{
-		"short": {"seven words are too few for it", "none of 1 items has at least 8 words"},
+		"short": {"seven words are too few for it", "every item has fewer than 8 words in every column"},
 		"large": {strings.Repeat("many words ", 700_000), "raise --memory"},
 	} {
 		file := filepath.Join(t.TempDir(), "bench.jsonl")

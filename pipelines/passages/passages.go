@@ -124,7 +124,7 @@ func (c *Config) validate() (*job.Asked, error) {
 	case c.DropContaminated && c.Cut != string(steps.None):
 		return nil, job.Usage("--drop-contaminated: --cut %s keeps these documents; drop one of these flags", c.Cut)
 	case asked.Texts.Normalize.JoinsWords():
-		return nil, job.Usage("--normalize %s: no-space joins all words into one, and passages are runs of words; "+
+		return nil, job.Usage("--normalize %s: no-space joins all words into one, but passages are runs of words; "+
 			"drop no-space", c.Normalize)
 	case asked.Texts.Normalize.StripsMarkup() && (c.Cut != string(steps.None) || c.Whole != ""):
 		return nil, job.Usage("--normalize %s: in marked-up text, neardup finds only runs of words, and cutting one would "+

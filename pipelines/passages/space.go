@@ -31,12 +31,13 @@ func (r *Job) checkSpace() error {
 	}
 	switch free, known := storage.FreeSpace(temp); {
 	case known && sent > free:
-		return job.Usage("the run takes about %d bytes of disk, but %s has only %d free; free some space, or choose "+
+		return job.Usage("the run takes about %d bytes of disk space, but %s has only %d free; free some space, or choose "+
 			"another --output or --temp-dir",
 			sent, temp, free)
 	case known && most > free:
 		r.record.Warnings = append(r.record.Warnings, fmt.Sprintf(
-			"if all words are repeated, the run takes %d bytes of disk, but %s has only %d free; a full disk ends it",
+			"if all words are repeated, the run takes %d bytes of disk space, but %s has only %d free; the run "+
+				"fails if the disk fills up",
 			most, temp, free))
 	}
 	return nil

@@ -81,7 +81,7 @@ func (b *Buckets) checkIdle(signed bool) error {
 		return job.Usage("--threshold %[1]v %[2]s; use --min-similarity %[1]v to list only documents at least that "+
 			"similar, or --signature fss to search by buckets", *b.Threshold, instead)
 	case b.Recall != nil:
-		return job.Usage("--recall %v %s, so that none is missed; drop this flag, or use --signature fss to search by "+
+		return job.Usage("--recall %v %s, so none is missed; drop this flag, or use --signature fss to search by "+
 			"buckets", *b.Recall, instead)
 	case b.Seed != nil && !signed:
 		return job.Usage("--seed %d %s; drop this flag, or use --signature fss to search by buckets", *b.Seed, instead)

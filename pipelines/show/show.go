@@ -418,7 +418,7 @@ func (s *show) inCorpus(ctx context.Context) error {
 	case failed != nil:
 		return failed
 	case found > 1:
-		return job.Usage("%d documents have the id %q, and are in no cluster; they are in %s", found, s.Document,
+		return job.Usage("%d documents with the id %q are in no cluster; they are in %s", found, s.Document,
 			strings.Join(slices.Compact(files), ", "))
 	case found == 1:
 		s.found.ID, s.found.Source, s.found.Position, s.found.State = s.Document,

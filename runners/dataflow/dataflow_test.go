@@ -490,7 +490,7 @@ func TestSoftDelete(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Count(said.String(), "gcloud storage buckets update gs://b --clear-soft-delete"); got != want {
+		if got := strings.Count(said.String(), "for 7 days, including temporary ones, and you pay for this; to change it: gcloud storage buckets update gs://b --clear-soft-delete"); got != want {
 			t.Errorf("kept for %v: said %d times:\n%s", kept, got, &said)
 		}
 	}

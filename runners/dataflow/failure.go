@@ -18,7 +18,7 @@ func (j *job) explain() error {
 	}
 	f.Short = strings.TrimSpace(f.Said)
 	if f.Short == "" {
-		f.Short = fmt.Sprintf("Dataflow job %s failed, and the service does not say why", j.job.ID)
+		f.Short = fmt.Sprintf("Dataflow job %s failed, but the service does not say why", j.job.ID)
 	}
 	f.Short += "; see " + j.job.Show()
 	return f

@@ -319,7 +319,7 @@ func (j *job) ended(ctx context.Context) (*remote.Result, error) {
 	case j.state == "JOB_STATE_FAILED":
 		return nil, j.explain()
 	default:
-		return nil, fmt.Errorf("the Dataflow job %s did not finish: it is %s; see %s",
+		return nil, fmt.Errorf("the Dataflow job %s did not finish: its state is %s; see %s",
 			j.job.ID, j.state, j.job.Show())
 	}
 }

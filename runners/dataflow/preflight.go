@@ -87,9 +87,8 @@ func (o *Options) Check() error {
 	}
 	for key, value := range o.Labels {
 		if !isLabelKey(key) || !isLabel(value) {
-			return fmt.Errorf("label %s=%s: use only lower-case letters, digits, _ and -, at most 63 in the "+
-				"key and in the value; begin the key with a "+
-				"letter",
+			return fmt.Errorf("label %s=%s: use only lower-case letters, digits, _ and -, with at most 63 "+
+				"characters in the key and in the value; begin the key with a letter",
 				key, value)
 		}
 	}
@@ -197,9 +196,9 @@ func warnOfRetention(ctx context.Context, folder string) {
 		return
 	}
 	if kept := s.Retains(ctx, folder); kept > 0 {
-		slog.Warn(fmt.Sprintf("bucket gs://%s keeps removed files for %v, including temporary ones, and you pay for "+
+		slog.Warn(fmt.Sprintf("bucket gs://%s keeps deleted files for %.4g days, including temporary ones, and you pay for "+
 			"this; to change it: gcloud storage buckets update gs://%[1]s --clear-soft-delete",
-			bucketOf(folder), kept))
+			bucketOf(folder), kept.Hours()/24))
 	}
 }
 

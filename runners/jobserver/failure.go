@@ -80,7 +80,7 @@ func (j *job) explain(said string) error {
 		f.Short = "the cluster has too few free slots; use fewer --workers, or raise taskmanager.numberOfTaskSlots or the " +
 			"number of task managers"
 	case text == "":
-		f.Short = fmt.Sprintf("job %s failed, and the server does not say why; see the server's log", j.id)
+		f.Short = fmt.Sprintf("job %s failed, but the server does not say why; see the server's log", j.id)
 	default:
 		f.Short = text
 	}

@@ -54,7 +54,7 @@ type Params struct {
 func (p Params) check(pairs int) error {
 	if p.MostPairs > 0 && pairs > p.MostPairs {
 		return fmt.Errorf("the sampled documents have more than %d similar pairs, which are too many to hold "+
-			"in memory; draw fewer",
+			"in memory; draw fewer documents",
 			p.MostPairs)
 	}
 	return nil

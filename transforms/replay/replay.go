@@ -289,8 +289,8 @@ func (g *group) copy(c *blocks.Profile, same string) error {
 	}
 	if g.best != "" && g.best != records.ReasonIdentical && g.alike[g.best] > 1 {
 		best := g.first.Best
-		return blocks.Refuse("cannot keep %s@%d instead of %s@%d: the tables do not say whether the other copies are "+
-			"copies of it too; run dedup on the input again", g.in.Source(best.Key), best.Key.Position(),
+		return blocks.Refuse("cannot keep %s@%d instead of %s@%d: the tables do not say whether all copies of the "+
+			"latter are also copies of the former; run dedup on the input again", g.in.Source(best.Key), best.Key.Position(),
 			g.in.Source(g.first.Key), g.first.Key.Position())
 	}
 	return nil

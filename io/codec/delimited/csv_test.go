@@ -43,7 +43,7 @@ func TestCSV(t *testing.T) {
 // TestCSVReasons checks the reasons given for unreadable rows.
 func TestCSVReasons(t *testing.T) {
 	for row, want := range map[string]string{
-		"a\n":             "wrong column count: 1 columns, but column 2 is needed",
+		"a\n":             "wrong column count: 1, but column 2 is needed",
 		"a;\"b\n":         "malformed CSV: a quote is not closed",
 		"\"a\";\"b\"c;d":  `malformed CSV: "c;d" follows a closing quote`,
 		"\"a\"\r\r\n":     `malformed CSV: "\r" follows a closing quote`,
@@ -121,7 +121,7 @@ func TestManyValues(t *testing.T) {
 	if took := after.TotalAlloc - before.TotalAlloc; took > uint64(len(row)) {
 		t.Errorf("%d bytes of memory for a row of %d", took, len(row))
 	}
-	if want := "wrong column count: 1048577, but 3 in the header"; err == nil || err.Error() != want {
+	if want := "wrong column count: 1048577, but the header has 3"; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }

@@ -316,10 +316,10 @@ func (c *table) Decode(record []byte, doc *codec.Document) error {
 		return row.err
 	}
 	if c.columns > 0 && n != c.columns {
-		return wrongCount("%d, but %d in the header", n, c.columns)
+		return wrongCount("%d, but the header has %d", n, c.columns)
 	}
 	if n < c.least {
-		return wrongCount("%d columns, but column %d is needed", n, c.least)
+		return wrongCount("%d, but column %d is needed", n, c.least)
 	}
 	if c.id != none {
 		doc.ID = cells[c.id].appendValue(doc.ID)

@@ -99,7 +99,7 @@ func TestColumnCountDetail(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "wrong column count: 2, but 3 in the header"
+	const want = "wrong column count: 2, but the header has 3"
 	if err := with.Decode([]byte("1\t2\n"), new(codec.Document)); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %v", err, want)
 	}

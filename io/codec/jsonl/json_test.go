@@ -50,7 +50,7 @@ func TestDeep(t *testing.T) {
 		t.Errorf("%v allocations", allocs)
 	}
 	err := c.Decode(record, new(codec.Document))
-	if err == nil || !strings.Contains(err.Error(), "nested more than 10000 deep") {
+	if err == nil || !strings.Contains(err.Error(), "nested more than 10000 levels deep") {
 		t.Errorf("error %v", err)
 	}
 }

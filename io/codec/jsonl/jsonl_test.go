@@ -230,7 +230,7 @@ func TestDepth(t *testing.T) {
 	if err := c.Decode(nested(10000), new(codec.Document)); err != nil {
 		t.Errorf("10000 deep: %v", err)
 	}
-	const want = "malformed JSON: column 10019: nested more than 10000 deep"
+	const want = "malformed JSON: column 10019: nested more than 10000 levels deep"
 	if err := c.Decode(nested(10001), new(codec.Document)); err == nil || err.Error() != want {
 		t.Errorf("10001 deep: got %v, want %v", err, want)
 	}

@@ -185,7 +185,7 @@ func (s *scanner) elements(n *node) error {
 // enter skips an opening bracket.
 func (s *scanner) enter() error {
 	if s.depth == maxDepth {
-		return s.broken(fmt.Sprintf("nested more than %d deep", maxDepth))
+		return s.broken(fmt.Sprintf("nested more than %d levels deep", maxDepth))
 	}
 	s.depth++
 	s.pos++

@@ -136,7 +136,7 @@ func (f *File) grow(rest *[]Node, parent *Node, depth, rep, def int) (*Node, err
 		return nil, errShort
 	}
 	if depth > maxDepth {
-		return nil, fmt.Errorf("it is nested more than %d deep", maxDepth)
+		return nil, fmt.Errorf("it is nested more than %d levels deep", maxDepth)
 	}
 	n := &(*rest)[0]
 	n.parent = parent

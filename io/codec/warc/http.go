@@ -116,7 +116,7 @@ func unchunk(body []byte) (plain []byte, err error) {
 		case n == 0:
 			return plain, nil
 		case uint64(len(behind)) < n:
-			return append(plain, behind...), fmt.Errorf("a chunk of %d bytes ends after %d", n, len(behind))
+			return append(plain, behind...), fmt.Errorf("a chunk of %d bytes has only %d", n, len(behind))
 		}
 		plain = append(plain, behind[:n]...)
 		rest = bytes.TrimPrefix(bytes.TrimPrefix(behind[n:], []byte("\r")), []byte("\n"))

@@ -41,7 +41,7 @@ type Reader struct {
 // Inspect finds a file's compression and its header.
 func (f Reader) Inspect(ctx context.Context, file *blocks.File, o reading.Options) (err error) {
 	if f.Plain && o.Fields.Value != "" {
-		return fmt.Errorf("%s: the %s format has no columns to keep by; use --keep first, longest or prefer:GLOB",
+		return fmt.Errorf("%s: the %s format has no columns to rank documents by; use --keep first, longest or prefer:GLOB",
 			file.Path, file.Format)
 	}
 	if file.Size > blocks.MaxPosition {

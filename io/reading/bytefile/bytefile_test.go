@@ -51,7 +51,7 @@ func TestInspect(t *testing.T) {
 	ranked := options
 	ranked.Fields.Value = "v"
 	err := in.reader.Inspect(t.Context(), in.file, ranked)
-	if err == nil || !strings.HasPrefix(err.Error(), in.file.Path+": the lines format has no columns to keep by") {
+	if err == nil || !strings.HasPrefix(err.Error(), in.file.Path+": the lines format has no columns to rank documents by") {
 		t.Errorf("to rank lines by a column: error %v", err)
 	}
 	for _, tt := range []struct {

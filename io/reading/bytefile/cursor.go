@@ -544,7 +544,8 @@ func (c *cursor) failed(err error) error {
 		err = fmt.Errorf("%s of its content: what follows is compressed with a zstd dictionary, which is missing; "+
 			"decompress the file (zstd -d -D DICTIONARY)", where)
 	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
-		err = fmt.Errorf("%s of its content: the compressed data ends early, or other bytes follow it; fetch the file again",
+		err = fmt.Errorf("%s of its content: the compressed data ends early or is followed by other bytes; fetch the "+
+			"file again",
 			where)
 	default:
 		err = fmt.Errorf("%s of its content: %w; fetch the file again, or leave it out", where, err)

@@ -385,13 +385,13 @@ func TestBrokenFiles(t *testing.T) {
 		content []byte
 		want    string
 	}{
-		"gzip truncated":           {gz[:len(gz)/2], "of its content: the compressed data ends early, or other bytes follow it; fetch the file again"},
-		"gzip without its trailer": {gz[:len(gz)-8], "the compressed data ends early, or other bytes follow it; fetch the file again"},
-		"gzip's magic alone":       {gz[:2], "at byte 0 of its content: the compressed data ends early, or other bytes follow it; fetch"},
+		"gzip truncated":           {gz[:len(gz)/2], "of its content: the compressed data ends early or is followed by other bytes; fetch the file again"},
+		"gzip without its trailer": {gz[:len(gz)-8], "the compressed data ends early or is followed by other bytes; fetch the file again"},
+		"gzip's magic alone":       {gz[:2], "at byte 0 of its content: the compressed data ends early or is followed by other bytes; fetch"},
 		"gzip and garbage":         {append(slices.Clone(gz), "garbage, and more"...), "invalid header; fetch the file again, or leave it out"},
 		"gzip damaged":             {damaged, "invalid checksum; fetch the file again, or leave it out"},
-		"zstd truncated":           {zst[:len(zst)/2], "of its content: the compressed data ends early, or other bytes follow it; fetch the file again"},
-		"zstd's magic alone":       {zst[:4], "at byte 0 of its content: the compressed data ends early, or other bytes follow it; fetch"},
+		"zstd truncated":           {zst[:len(zst)/2], "of its content: the compressed data ends early or is followed by other bytes; fetch the file again"},
+		"zstd's magic alone":       {zst[:4], "at byte 0 of its content: the compressed data ends early or is followed by other bytes; fetch"},
 		// RFC 8878, section 3.1.1: a single-segment frame with dictionary 7 and a raw block.
 		"zstd with a dictionary": {[]byte("\x28\xB5\x2F\xFD\x21\x07\x01\x09\x00\x00a"), "at byte 0 of its content: what follows is compressed with a zstd dictionary"},
 		"zstd and garbage":       {append(slices.Clone(zst), "garbage, and more"...), "fetch the file again, or leave it out"},

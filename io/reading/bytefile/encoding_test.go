@@ -138,7 +138,7 @@ func TestMarks(t *testing.T) {
 		}
 	}
 	file := readertest.Plant(t, readers["reuters"], "reuters", nil)
-	if err := readers["reuters"].Inspect(t.Context(), file, reading.Options{Encoding: "latin1"}); err == nil || !strings.Contains(err.Error(), "format reuters defines its own encoding") {
+	if err := readers["reuters"].Inspect(t.Context(), file, reading.Options{Encoding: "latin1"}); err == nil || !strings.Contains(err.Error(), "the reuters format defines its own encoding") {
 		t.Errorf("error %v", err)
 	}
 	if err := readers["reuters"].Inspect(t.Context(), file, reading.Options{Encoding: "auto"}); err != nil {

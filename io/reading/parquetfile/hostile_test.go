@@ -183,7 +183,7 @@ func TestLies(t *testing.T) {
 		"no schema":            {footed(rows(0)), "schema: truncated"},
 		"children":             {footed(listField(2, [][]byte{root(1 << 30), column(6)}), rows(0)), "truncated"},
 		"orphans":              {footed(listField(2, [][]byte{root(1), column(6), column(6)}), rows(0)), "belong to no group"},
-		"depth":                {footed(listField(2, deep), rows(0)), "nested more than 100 deep"},
+		"depth":                {footed(listField(2, deep), rows(0)), "nested more than 100 levels deep"},
 		"width":                {footed(listField(2, wide), rows(0)), "more than 100000 columns"},
 		"a type":               {footed(listField(2, [][]byte{root(1), column(9)}), rows(0)), "unknown type 9"},
 		"an array of nothing":  {footed(listField(2, [][]byte{root(1), column(7)}), rows(0)), "unknown type 7 of length 0"},

@@ -230,7 +230,7 @@ func (in *input) bind(o codec.Fields) (b fields, err error) {
 			return b, err
 		}
 		if b.value.leaf == nil && b.value.constant == nil {
-			return b, fmt.Errorf("%s: no column %q to keep by; the columns are %s", path, o.Value,
+			return b, fmt.Errorf("%s: no column %q to rank documents by; the columns are %s", path, o.Value,
 				codec.Listed(withPartitions()))
 		}
 	}

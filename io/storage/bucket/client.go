@@ -85,7 +85,7 @@ func Insecure(err error, bundle string) string {
 	case errors.As(err, &wrong):
 		return "check the endpoint, the certificate of the store, and the clock of this machine"
 	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
-		return "the store does not use TLS at this port; check the port, or use an endpoint that begins with http://"
+		return "the store does not use TLS on this port; check the port, or use an endpoint that begins with http://"
 	}
 	return ""
 }

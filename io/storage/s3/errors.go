@@ -171,7 +171,7 @@ func answered(err error, code string, status int, header http.Header) string {
 		}
 		return "the bucket is in another region; set AWS_REGION"
 	case "RequestTimeTooSkewed":
-		return "set the clock of this machine"
+		return "correct the clock of this machine"
 	case "InvalidObjectState":
 		return "the object is archived; restore it first"
 	}

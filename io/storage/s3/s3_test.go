@@ -874,7 +874,7 @@ func TestLasting(t *testing.T) {
 		want        string
 	}{
 		"unknown authority": {options: s3.Options{Endpoint: secure.URL}, want: "; set AWS_CA_BUNDLE to a file"},
-		"no TLS":            {options: s3.Options{Endpoint: strings.Replace(plain, "http:", "https:", 1)}, want: "; the store does not use TLS at this port"},
+		"no TLS":            {options: s3.Options{Endpoint: strings.Replace(plain, "http:", "https:", 1)}, want: "; the store does not use TLS on this port"},
 		"no URL":            {options: s3.Options{Endpoint: "127.0.0.1:9000"}, want: "--store-endpoint s3=URL"},
 		"no bundle":         {options: s3.Options{Endpoint: plain}, environment: [2]string{"AWS_CA_BUNDLE", "/none/such"}, want: "AWS_CA_BUNDLE"},
 		"no profile":        {options: s3.Options{Endpoint: plain}, environment: [2]string{"AWS_PROFILE", "none-such"}, want: "AWS_PROFILE"},

@@ -26,7 +26,7 @@ const headerSize = 8
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // ErrCorrupt is wrapped by errors about blocks that have changed since they were written.
-var ErrCorrupt = errors.New("corrupt block: its checksum does not match; the disk or the memory is failing")
+var ErrCorrupt = errors.New("corrupt block: its checksum does not match; the disk or the memory may be failing")
 
 // Storage is what a File needs from the file below it.
 type Storage interface {
@@ -131,7 +131,8 @@ func (f *File) Flush() error {
 		return nil
 	}
 	if _, err := f.storage.WriteAt(f.pending, f.end); err != nil {
-		return fmt.Errorf("cannot spill to disk: %w; make room there, choose another folder, or raise the memory limit", err)
+		return fmt.Errorf("cannot spill to disk: %w; free some space there, use another folder, or raise the "+
+			"memory limit", err)
 	}
 	f.dir.written.Add(int64(len(f.pending)))
 	f.end += int64(len(f.pending))
