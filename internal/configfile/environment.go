@@ -101,8 +101,8 @@ func typed(flag *kong.Flag, text string) (any, error) {
 	}
 }
 
-// warnOfMisspelt warns of variables that almost have the name of a flag's, or that of a letter for one of the command's.
-// Others may belong to a service called neardup.
+// warnOfMisspelt warns of variables that almost have the name of a flag's, or that of a letter of the command. Others
+// may belong to a service called neardup.
 func warnOfMisspelt(app *kong.Application, selected *kong.Node) {
 	letters := map[string]string{}
 	for name, flag := range flagsOf(selected) {

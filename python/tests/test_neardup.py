@@ -195,6 +195,15 @@ def test_half_a_surrogate_pair():
     assert neardup.dedup(texts, invalid_utf8="keep", shingle="char:9").filter(texts) == texts[::2]
 
 
+def test_nan_is_null(tmp_path):
+    nan = float("nan")
+    rows = [{"text": "one text", "n": nan}, {"text": "ONE text", "n": 1.5}, {"text": nan, "n": [float("inf")]}]
+    assert neardup.dedup(rows).filter(rows) == [rows[0], rows[2]]
+    corpus = neardup.dedup(rows, tmp_path / "out").path / "corpus" / "stdin.jsonl"
+    kept = [json.loads(line) for line in corpus.read_text().splitlines()]
+    assert kept == [{"text": "one text", "n": None}, {"text": None, "n": [None]}]
+
+
 def test_output_has_whole_rows(tmp_path):
     frame = pd.DataFrame(COLUMNS)
     result = neardup.dedup(frame, tmp_path / "out")
@@ -438,6 +447,10 @@ def test_other_commands(tmp_path):
     (tmp_path / "a.txt").write_text("one two three")
     assert neardup.diff(tmp_path / "a.txt", tmp_path / "a.txt")["similarity"] == 1
     assert neardup.diff("linux/as", "osx/as", TLDR)["shared"] == 90
+    hyphens = [{"id": "-a", "text": "one two three"}, {"id": "--b", "text": "one two four"}]
+    assert neardup.diff("-a", "--b", hyphens)["only_b"] == ["four"]
+    compared = neardup.compare(TLDR, methods=["minhash", "bands"]).to_polars()
+    assert compared["buckets"].is_null().to_list() == [True, False]
     with pytest.raises(TypeError, match="did you mean 'nearest'"):
         neardup.query(TLDR, "osx/as", neares=1)
 
@@ -494,15 +507,20 @@ def test_killed(tmp_path):
     """The program ends with the process that called it, whatever ends that."""
     code = "import neardup, itertools; neardup.dedup(itertools.repeat('a text'), 'out')"
     python = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path)
-    until = time.monotonic() + 20
-    while not (
-        children := subprocess.run(["pgrep", "-P", str(python.pid)], capture_output=True, text=True).stdout.split()
-    ):
+
+    def reading():
+        """The program once it has begun to read the texts: what it reads before is smaller."""
+        found = subprocess.run(["pgrep", "-P", str(python.pid)], capture_output=True, text=True).stdout.split()
+        process = Path("/proc") / found[0] if found else None
+        return process if process and int((process / "io").read_text().split()[1]) > 4 << 20 else None
+
+    until = time.monotonic() + 60
+    while not (program := reading()):
         assert time.monotonic() < until
         time.sleep(0.05)
     python.kill()
     python.wait()
-    while Path(f"/proc/{children[0]}").exists():
+    while program.exists():
         assert time.monotonic() < until
         time.sleep(0.05)
     assert left_in(tmp_path) in ([], ["run.json"])

@@ -170,17 +170,17 @@ def _read(
     """Runs a command on data. Also returns the Rows, which know their number, if data is not a path."""
     files = texts.open if texts else ()
     if data is None:
-        return run(command, [*words, *arguments(options)], files=files), None
+        return run(command, arguments(options), files=files, words=words), None
     given = paths(data)
     if given is not None:
-        return run(command, [*words, *arguments({"input": given, **options})], files=files), None
+        return run(command, arguments({"input": given, **options}), files=files, words=words), None
     if options.get("format") is not None:
         raise TypeError("format is for files; leave it out")
     whole = command == "dedup" and "corpus" in options.get("write", "corpus")
     rows = Rows(data, *_columns(options), whole)
     taken = {**options, "format": rows.format}
     if command != "compare":
-        return run(command, [*words, *arguments({**taken, "input": "-"})], rows.write, files), rows
+        return run(command, arguments({**taken, "input": "-"}), rows.write, files, words), rows
     with tempfile.NamedTemporaryFile(prefix="neardup-") as spooled:  # compare reads it once for each method
         rows.write(spooled)
         spooled.flush()

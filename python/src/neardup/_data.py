@@ -156,10 +156,16 @@ class Rows:
             elif not self.whole:
                 names = {self.column(name, row) for name in (*self.text, *self.others)}
                 row = {name: row[name] for name in row if name in names}
+            row = dict(row)
             try:
-                line = json.dumps(dict(row), ensure_ascii=False).encode() + b"\n"
+                text = json.dumps(row, ensure_ascii=False, allow_nan=False)
+            except ValueError:  # NaN, which stands for a missing value, or infinity; JSON has neither
+                row = json.loads(json.dumps(row), parse_constant=lambda _: None)
+                text = json.dumps(row, ensure_ascii=False)
+            try:
+                line = text.encode() + b"\n"
             except UnicodeEncodeError:  # half of a surrogate pair, which JSON can only escape
-                line = json.dumps(dict(row)).encode() + b"\n"
+                line = json.dumps(row).encode() + b"\n"
             self.offsets.append(at)
             at += len(line)
             self.count += 1

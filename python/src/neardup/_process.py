@@ -81,14 +81,16 @@ def run(
     flags: Sequence[str],
     feed: Callable[[Sink], None] | None = None,
     files: Sequence[int] = (),
+    words: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Runs a command, which reads what feed writes and may open files, and returns the JSON that it prints."""
+    """Runs a command, which reads what feed writes and may open files, and returns the JSON that it prints. words are
+    arguments that may begin with a hyphen."""
     progress = Progress()
     level = log.getEffectiveLevel()
     flags = [*flags, "--json", "--log-format=json", *["-v"] * ((level <= logging.INFO) + (level <= logging.DEBUG))]
     with tempfile.TemporaryFile() as printed, _Lifeline() as end:
         process = subprocess.Popen(
-            [binary(), command, *flags, f"--caller={end}"],
+            [binary(), command, *flags, f"--caller={end}", *(["--", *words] if words else [])],
             stdin=subprocess.PIPE if feed else subprocess.DEVNULL,
             stdout=printed,
             stderr=subprocess.PIPE,

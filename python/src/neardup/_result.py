@@ -223,4 +223,6 @@ class Answer(dict[str, Any], Arrow):
         """Returns the rows as a pyarrow table."""
         import pyarrow as pa
 
-        return pa.Table.from_pylist(list(self._rows(self)))
+        rows = self._rows(self)
+        names = list(dict.fromkeys(name for row in rows for name in row))  # a value may be missing in the first row
+        return pa.Table.from_pylist([{name: row.get(name) for name in names} for row in rows])
