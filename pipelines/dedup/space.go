@@ -1,17 +1,18 @@
 package dedup
 
 import (
-	"fmt"
-
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/output"
+	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/records"
 )
 
 // checkSpace returns an error if the corpus may need more space than is free.
 func (r *run) checkSpace() error {
 	free, known := storage.FreeSpace(r.output)
 	if need := r.needed(); known && r.asked.Writes(output.Corpus) && need > free {
-		return fmt.Errorf("corpus/ may take %d bytes, but %s has only %d free; free some space, choose another --output, or use --write pairs,clusters,removed,rejected", need, r.output, free)
+		return job.Usage("corpus/ may take %s bytes, but %s has only %s free; free some space, choose another --output, "+
+			"or use --write pairs,clusters,removed,rejected", records.Count(need), r.output, records.Count(free))
 	}
 	return nil
 }

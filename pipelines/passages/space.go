@@ -6,6 +6,7 @@ import (
 
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/pipelines/job"
+	"github.com/neardup/neardup/records"
 )
 
 // checkSpace compares the expected use of the disks with their free space. Repeated words take more, which only the run
@@ -26,19 +27,19 @@ func (r *Job) checkSpace() error {
 	if temp == to {
 		sent, most = sent+corpus, most+corpus
 	} else if free, known := storage.FreeSpace(to); known && corpus > free {
-		return job.Usage("corpus/ may take %d bytes, but %s has only %d free; free some space, or choose another --output",
-			corpus, to, free)
+		return job.Usage("corpus/ may take %s bytes, but %s has only %s free; free some space, or choose another --output",
+			records.Count(corpus), to, records.Count(free))
 	}
 	switch free, known := storage.FreeSpace(temp); {
 	case known && sent > free:
-		return job.Usage("the run takes about %d bytes of disk space, but %s has only %d free; free some space, or choose "+
+		return job.Usage("the run takes about %s bytes of disk space, but %s has only %s free; free some space, or choose "+
 			"another --output or --temp-dir",
-			sent, temp, free)
+			records.Count(sent), temp, records.Count(free))
 	case known && most > free:
 		r.record.Warnings = append(r.record.Warnings, fmt.Sprintf(
-			"if all words are repeated, the run takes %d bytes of disk space, but %s has only %d free; the run "+
+			"if all words are repeated, the run takes %s bytes of disk space, but %s has only %s free; the run "+
 				"fails if the disk fills up",
-			most, temp, free))
+			records.Count(most), temp, records.Count(free)))
 	}
 	return nil
 }
