@@ -116,7 +116,7 @@ func (out *printer) itemsFound(run *records.Run) {
 	if items.Short > 0 {
 		out.item("too short", "%s, not looked for", plural(items.Short, "item"))
 	}
-	out.item("contaminated", "%s with at least %s %% of an item's words, in runs of %s; %s in all",
+	out.item("contaminated", "%s with at least %s %% of an item's words, in runs of at least %s; %s in all",
 		plural(found.Documents, "document"), decimal(100*items.Share), plural(found.Length, "word"),
 		plural(items.Pairs, "pair"))
 	if items.Dropped > 0 {

@@ -121,7 +121,7 @@ func (c *indexDropCmd) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	_, err = fmt.Fprintf(s.Out, "dropped run %s: the index forgets %s that the run kept, and %d that later runs removed "+
-		"because of one of these; no corpus regains a removed document\n", c.Of, records.Plural(dropped.Kept, "document"), dropped.Fallen)
+		"because of one of these; no corpus changes\n", c.Of, records.Plural(dropped.Kept, "document"), dropped.Fallen)
 	return err
 }
 

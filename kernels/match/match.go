@@ -60,7 +60,7 @@ func Parse(all []string) (rules []Rule, err error) {
 		}
 		r := Rule{Column: text[:at]}
 		if valid := r.parse(text[at+1:]); valid != "" {
-			return nil, fmt.Errorf("column %s: there is no rule %q; use a rule such as %s=%s", r.Column, text[at+1:],
+			return nil, fmt.Errorf("column %s: %q is not a rule; use a rule such as %s=%s", r.Column, text[at+1:],
 				r.Column, valid)
 		}
 		if slices.ContainsFunc(rules, func(other Rule) bool { return other.Column == r.Column }) {

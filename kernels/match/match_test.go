@@ -247,7 +247,7 @@ func TestParse(t *testing.T) {
 	for rules, want := range map[string]string{
 		"lang":                        "name a column and its rule",
 		"=equal":                      "name a column and its rule",
-		"lang=eqaul":                  `column lang: there is no rule "eqaul"; use a rule such as lang=equal`,
+		"lang=eqaul":                  `column lang: "eqaul" is not a rule; use a rule such as lang=equal`,
 		"lang=":                       `use a rule such as lang=equal`,
 		"lang=equal:3":                `use a rule such as lang=equal`,
 		"lang=Different":              `use a rule such as lang=different`,

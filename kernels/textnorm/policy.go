@@ -68,7 +68,7 @@ func Parse(s string) (Policy, error) {
 	for name := range strings.SplitSeq(s, ",") {
 		found, ok := lookup(strings.TrimSpace(name))
 		if !ok {
-			return Policy{}, fmt.Errorf("unknown step %q; use none, or a comma-separated list of %s", name,
+			return Policy{}, fmt.Errorf("unknown step %q; use none alone, or a comma-separated list of %s", name,
 				strings.Join(Steps(), ", "))
 		}
 		steps |= found

@@ -41,7 +41,7 @@ func Parse(s string) (steps Steps, err error) {
 			set = &steps.Stem
 			_, err = NewStemmer(language)
 		default:
-			err = fmt.Errorf("unknown step %q; use none, or a comma-separated list of %s:LANGUAGE and %s:LANGUAGE",
+			err = fmt.Errorf("unknown step %q; use none alone, or a comma-separated list of %s:LANGUAGE and %s:LANGUAGE",
 				name, stopName, stemName)
 		}
 		if err == nil && *set != "" {

@@ -32,7 +32,7 @@ func TestParse(t *testing.T) {
 func TestParseErrors(t *testing.T) {
 	for in, says := range map[string]string{
 		"":                  `unknown step ""`,
-		"stems:en":          `unknown step "stems"; use none, or a comma-separated list`,
+		"stems:en":          `unknown step "stems"; use none alone, or a comma-separated list`,
 		"none,stem:en":      `unknown step "none"`,
 		"stem":              `no stemmer for language ""`,
 		"stem:xx":           `use one of da, de, en`,

@@ -626,7 +626,7 @@ func TestAgainstTheLakeItself(t *testing.T) {
 		t.Errorf("counts %+v, references %+v", n, got.Run.References)
 	}
 	if !slices.ContainsFunc(got.Run.Warnings, func(w string) bool {
-		return strings.HasPrefix(w, "--against also names input files, which neardup reads only as input: 1 of 1")
+		return strings.HasPrefix(w, "--against also names 1 of 1 input file, which neardup reads only as input")
 	}) {
 		t.Errorf("warnings %q", got.Run.Warnings)
 	}

@@ -206,9 +206,9 @@ func TestSuitedCharacters(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "in.txt")
 		mustDo(t, os.WriteFile(path, []byte(lines.String()), 0o666))
 		told := run(t, ask(t, path, "--format=lines")).Run.Warnings
-		word := "changing one word takes"
+		word := "changing one word brings"
 		if c.characters {
-			word = "changing one character takes"
+			word = "changing one character brings"
 		}
 		if len(told) != 1 || !strings.Contains(told[0], word) || !strings.HasSuffix(told[0], "use --shingle word:2") {
 			t.Errorf("%s: %q", c.name, told)

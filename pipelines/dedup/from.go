@@ -113,7 +113,7 @@ func (c *Config) checkFrom(f *output.Finished) error {
 	})
 	switch {
 	case c.DryRun:
-		return job.Usage("--from %s: there is nothing to plan; drop --dry-run", c.From)
+		return job.Usage("--from %s: there is nothing to plan; run dedup without --dry-run", c.From)
 	case c.Resume == job.ResumeAlways:
 		return job.Usage("--from %s: such a run keeps nothing to continue from; drop --resume always", c.From)
 	case f.Run.References != nil:
@@ -149,7 +149,7 @@ func (c *Config) checkTables(ctx context.Context, f *output.Finished) error {
 			return err
 		}
 		if !intact {
-			return job.Usage("--from %s: %s is missing or was changed since the run; run dedup on the input instead", c.From, file.Path)
+			return job.Usage("--from %s: %s is missing or has changed since the run; run dedup on the input instead", c.From, file.Path)
 		}
 	}
 	return nil

@@ -159,7 +159,7 @@ func TestDecideAgainRefuses(t *testing.T) {
 		{whole, "../../testdata/tldr", ": another input would change"},
 		{whole, "--keep=longest", "--keep longest ranks documents by"},
 		{whole, "--max-removed=10%", "--max-removed 10%"},
-		{whole, "--dry-run", "drop --dry-run"},
+		{whole, "--dry-run", "run dedup without --dry-run"},
 		{whole, "--resume=always", "drop --resume always"},
 		{crowd, "--threshold=.7", "it may list only some pairs of large families of documents"},
 		{beside, "--threshold=.9", "made with --against"},

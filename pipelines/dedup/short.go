@@ -236,7 +236,7 @@ func (p *Plan) warnOfShort(all []records.Short) (warnings []string) {
 			if s.Characters {
 				word = "character"
 			}
-			text += fmt.Sprintf("%s fewer than %d shingles, so changing one %s takes a document below the threshold; ", have(s.Word, s.Documents), s.LeastWord, word)
+			text += fmt.Sprintf("%s fewer than %d shingles, so changing one %s brings a pair below the threshold; ", have(s.Word, s.Documents), s.LeastWord, word)
 		}
 		if s.Equal > 0 {
 			text += fmt.Sprintf("%s fewer than %d shingles, so only a document with the same shingles reaches the threshold; ", have(s.Equal, s.Documents), s.Least)

@@ -395,7 +395,7 @@ func (p *Plan) checkSample(sampled, references source.Sampled) (err error) {
 	}
 	others := "leaves the other files as they are"
 	if strings.HasPrefix(sampled.Encoding, "utf-16") {
-		others = "decodes every file; exclude any others with --exclude"
+		others = "decodes every file; exclude files in other encodings with --exclude"
 	}
 	return Usage("%s, and %s is most likely %s: read it with --encoding %s, or use --invalid-utf8 keep --shingle char:9 to compare its bytes; "+
 		"such texts are in %d of %s, and --encoding %[4]s %[7]s",

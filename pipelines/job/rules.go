@@ -118,7 +118,7 @@ func ofFields(a *Asked) string {
 
 func largerStays(flag string) func(*Asked) string {
 	return func(a *Asked) string {
-		return where(a.Measure == Containment, "with --compare containment, the larger document of a pair is kept; drop "+flag+" or --compare")
+		return where(a.Measure == Containment, "--compare containment keeps the larger document of a pair; drop "+flag+" or --compare")
 	}
 }
 
@@ -133,7 +133,7 @@ func unruled(a *Asked) string {
 }
 
 func withoutReferences(a *Asked) string {
-	return where(len(a.Against) == 0, "there are no references; add --against, or drop this flag")
+	return where(len(a.Against) == 0, "this flag is for references; add --against, or drop the flag")
 }
 
 func where(is bool, why string) string {
@@ -215,9 +215,9 @@ func (a *Asked) check() error {
 	case !(a.Recall > 0 && a.Recall <= 1): // also refuses NaN
 		return Usage("--recall %v: must be above 0 and below 1", a.Recall)
 	case a.Recall == 1:
-		return Usage("--recall 1: bands cannot guarantee that every pair is found; use a recall below 1, such as 0.9999, or --method complete, which finds all pairs")
+		return Usage("--recall 1: bands cannot guarantee that every near pair is found; use a recall below 1, such as 0.9999, or --method complete, which finds all near pairs")
 	case (a.Bands == 0) != (a.Rows == 0):
-		return Usage("--bands and --rows go together; use both, or only --recall")
+		return Usage("--bands and --rows go together, each at least 1; use both, or only --recall")
 	case len(a.Keep) == 0:
 		return Usage("no policy; add --keep, such as --keep first")
 	case len(a.Write) == 0:

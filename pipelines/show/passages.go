@@ -17,8 +17,8 @@ func Passages(ctx context.Context, c Config) (*records.PassagesOf, error) {
 		return nil, err
 	}
 	if finished.Run.Passages.Items != nil {
-		return nil, job.Usage("%s has no passages to show; see its contaminated table: neardup export %[1]s --format csv",
-			c.Output)
+		return nil, job.Usage("%s has no passages to show; see its contaminated table: "+
+			"neardup export %[1]s --table contaminated --format csv --output -", c.Output)
 	}
 	s := &show{Config: c, f: finished}
 	rows := output.Rows[records.Coverage](ctx, finished, output.Coverage)

@@ -337,7 +337,7 @@ def test_columns_that_are_missing():
     ):
         with pytest.raises(ValueError, match=f"there is no column {message}"):
             neardup.dedup(frame, **options)
-    for rule, message in (("title=chr:3,.9", "there is no rule"), ("title", "name a column and its rule")):
+    for rule, message in (("title=chr:3,.9", "is not a rule"), ("title", "name a column and its rule")):
         with pytest.raises(neardup.Error, match=message):
             neardup.dedup(frame, match=rule)
 

@@ -278,7 +278,8 @@ func split(record []byte) (h header, content []byte, err error) {
 	}
 	rest := record[len(h):]
 	if int64(len(rest)) < length {
-		return h, nil, broken("it ends %d bytes before its Content-Length of %d", length-int64(len(rest)), length)
+		return h, nil, broken("its content is %d bytes shorter than its Content-Length of %d",
+			length-int64(len(rest)), length)
 	}
 	content, rest = rest[:length], rest[length:]
 	if n := len(rest) - lineEnds(rest); n > 0 {
