@@ -25,8 +25,8 @@ const (
 // segments.
 type leaves func(table output.Part, run int, row *records.Stored) (bool, error)
 
-// rewrite writes one segment that can replace several consecutive ones. It is not part of the index yet. If a file is
-// damaged, rewrite fails instead of copying it.
+// rewrite writes one segment that can replace several consecutive ones. Recover removes it unless it becomes part of the
+// index. If a file is damaged, rewrite fails instead of copying it.
 func (w *Writer) rewrite(ctx context.Context, of []Segment, name string, leave leaves) (Segment, error) {
 	for i := range of {
 		if err := w.checkFiles(ctx, &of[i], of[i].Files); err != nil {
@@ -40,10 +40,7 @@ func (w *Writer) rewrite(ctx context.Context, of []Segment, name string, leave l
 	}
 	keys, err := r.keys(ctx, of, next.ShardBits)
 	next.Files = append(next.Files, keys...)
-	if err != nil {
-		return next, err
-	}
-	return next, w.finish(ctx, &next)
+	return next, err
 }
 
 // Copy writes the documents kept in an index to one segment, without keys, of an index that does not exist yet, at dir.
