@@ -27,8 +27,8 @@ const (
 // segments.
 type leaves func(table output.Part, run int, row *records.Stored) (bool, error)
 
-// rewrite writes one segment that can replace several consecutive ones. Recover removes it unless it becomes part of the
-// index. If a file is damaged, rewrite fails instead of copying it.
+// rewrite writes one segment that can replace several consecutive ones. Recover removes it unless it becomes part of
+// the index. If a file is damaged, rewrite fails instead of copying it.
 func (w *Writer) rewrite(ctx context.Context, of []Segment, name string, leave leaves) (Segment, error) {
 	for i := range of {
 		if err := w.checkFiles(ctx, &of[i], of[i].Files); err != nil {
