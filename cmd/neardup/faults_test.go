@@ -36,7 +36,7 @@ func TestUnfitOutput(t *testing.T) {
 		if err := os.Symlink("nowhere", filepath.Join(p.Dir, "link")); err != nil {
 			t.Fatal(err)
 		}
-		if stderr, status := p.start().ended(); status.ExitStatus() == 0 || !strings.Contains(stderr, want) {
+		if stderr, status := p.start().ended(); status.ExitStatus() != 2 || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit status %d: %s", out, status.ExitStatus(), stderr)
 		}
 	}

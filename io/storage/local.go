@@ -491,19 +491,20 @@ func Abs(path string) (string, error) {
 	}
 	abs, err := filepath.Abs(path)
 	if err != nil {
-		return "", workingFolderError{
+		return "", placeError{
 			fmt.Errorf("%s: the current folder is gone or cannot be read: %w; change to another folder, or give an absolute path", path, err),
 		}
 	}
 	return abs, nil
 }
 
-type workingFolderError struct{ error }
+// placeError says what to mend on the way to a path.
+type placeError struct{ error }
 
-func (e workingFolderError) Unwrap() error { return e.error }
+func (e placeError) Unwrap() error { return e.error }
 
 // Status returns the exit status.
-func (workingFolderError) Status() int { return 2 }
+func (placeError) Status() int { return 2 }
 
 // pathError is the error of a path that no file can have.
 type pathError struct{ error }
@@ -546,7 +547,9 @@ func Resolve(path string) (string, error) {
 			return "", err
 		}
 		if target, err := os.Readlink(path); err == nil {
-			return "", fmt.Errorf("%s is a link to %s, which does not exist; create that folder, or remove the link", path, target)
+			return "", placeError{
+				fmt.Errorf("%s is a link to %s, which does not exist; create that folder, or remove the link", path, target),
+			}
 		}
 		path, rest = filepath.Dir(path), filepath.Join(filepath.Base(path), rest)
 	}

@@ -7,17 +7,35 @@ import (
 	"unicode/utf8"
 )
 
-// Nearest returns the name that wanted was most likely meant to be: the one at the smallest distance, and among equals
-// the first in byte order. It returns "" if all names differ in more than half of the bytes of wanted.
-func Nearest(wanted string, names iter.Seq[string]) (nearest string) {
-	distance, from := len(wanted)/2+1, From(wanted)
+// Nearest returns the nearest of names, as Guess.Nearest does.
+func Nearest(wanted string, names iter.Seq[string]) string {
+	g := NewGuess(wanted)
 	for name := range names {
-		if d := from(name); d < distance || d == distance && name < nearest {
-			nearest, distance = name, d
-		}
+		g.Consider(name)
 	}
-	return nearest
+	return g.Nearest()
 }
+
+// A Guess is what a name was most likely meant to be.
+type Guess struct {
+	nearest  string
+	distance int
+	from     func(name string) int
+}
+
+// NewGuess returns a guess at wanted that considers no name yet.
+func NewGuess(wanted string) *Guess { return &Guess{distance: len(wanted)/2 + 1, from: From(wanted)} }
+
+// Consider considers a name.
+func (g *Guess) Consider(name string) {
+	if d := g.from(name); d < g.distance || d == g.distance && name < g.nearest {
+		g.nearest, g.distance = name, d
+	}
+}
+
+// Nearest returns the considered name at the smallest distance, and among equals the first in byte order. It returns ""
+// if all names differ from the wanted one in more than half of its bytes.
+func (g *Guess) Nearest() string { return g.nearest }
 
 // Distance returns the minimum number of insertions, deletions and replacements of code points that turn b into a
 // (Levenshtein 1965).

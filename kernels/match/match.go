@@ -184,28 +184,33 @@ func date(text string) (float64, bool) {
 	if parts == nil {
 		return 0, false
 	}
+	valid := true
 	number := func(i int, usual, least, most float64) float64 {
 		if parts[i] == "" {
 			return usual
 		}
 		n, err := strconv.ParseFloat(parts[i], 64)
-		if err != nil || n < least || n > most {
-			return math.NaN()
-		}
+		valid = valid && err == nil && n >= least && n <= most
 		return n
 	}
 	year, month, day := number(1, 0, 0, 9999), number(2, 1, 1, 12), number(3, 1, 1, 31)
-	if month <= 2 { // let the year begin in March, so that the leap day is its last
-		year, month = year-1, month+12
-	}
-	leaps := math.Floor(year/4) - math.Floor(year/100) + math.Floor(year/400)
-	days := 365*year + leaps + math.Floor((153*month-457)/5) + day - 719469
-	at := 24*60*60*days + 60*60*number(4, 0, 0, 24) + 60*number(5, 0, 0, 59) + number(6, 0, 0, 61)
+	first := monthBegins(year, month)
+	valid = valid && first+day <= monthBegins(year, month+1) // 31 February is no date
+	at := 24*60*60*(first+day-1) + 60*60*number(4, 0, 0, 24) + 60*number(5, 0, 0, 59) + number(6, 0, 0, 61)
 	zone := 60*60*number(8, 0, 0, 23) + 60*number(9, 0, 0, 59)
 	if parts[7] == "-" {
 		zone = -zone
 	}
-	return at - zone, !math.IsNaN(at - zone)
+	return at - zone, valid
+}
+
+// monthBegins returns the days from 1970 to the first day of a month; month 13 is the next January.
+func monthBegins(year, month float64) float64 {
+	if month <= 2 { // let the year begin in March, so that the leap day is its last
+		year, month = year-1, month+12
+	}
+	leaps := math.Floor(year/4) - math.Floor(year/100) + math.Floor(year/400)
+	return 365*year + leaps + math.Floor((153*month-457)/5) - 719468
 }
 
 var dated = regexp.MustCompile(`^(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d(?:\.\d+)?))?(?:Z|([+-])(\d\d):(\d\d))?)?)?)?$`)

@@ -229,6 +229,11 @@ func TestDates(t *testing.T) {
 			t.Fatalf("%v: %v", day, at)
 		}
 	}
+	for _, not := range []string{"2023-02-29", "1900-02-29", "2024-02-30", "2024-04-31", "2024-12-32", "2024-11-31", "2024-00-01", "2024-01-00"} {
+		if at, ok := date(not); ok {
+			t.Errorf("%s is %v, want no date", not, at)
+		}
+	}
 }
 
 func TestParse(t *testing.T) {

@@ -3,8 +3,12 @@ package token
 import (
 	"bytes"
 	"slices"
+	"strings"
 	"testing"
+	"time"
+	"unicode"
 
+	"github.com/clipperhouse/uax29/v2/sentences"
 	"pgregory.net/rapid"
 
 	"github.com/neardup/neardup/kernels/hash"
@@ -50,4 +54,42 @@ func TestParts(t *testing.T) {
 			t.Fatalf("%q: parts %q, words %q, want %q", text, all, words, want)
 		}
 	})
+}
+
+// Sentences are those of the annex, also around long rows of spaces, quotation marks and brackets, which take linear
+// time.
+func TestSentences(t *testing.T) {
+	var ends []string
+	for r := range rune(unicode.MaxRune) {
+		if rowOf(r) != rowless {
+			ends = append(ends, string(r))
+		}
+	}
+	part := rapid.OneOf(
+		rapid.SampledFrom(ends), rapid.SampledFrom([]string{"a", "A", "1", ".", "!", "\n", "\r\n", "\u2029", "\u0301", "中", ",", "-"}),
+		rapid.Custom(func(t *rapid.T) string {
+			return strings.Repeat(rapid.SampledFrom(ends).Draw(t, "end"), rapid.IntRange(longRow-1, 3*longRow).Draw(t, "times"))
+		}),
+	)
+	rapid.Check(t, func(t *rapid.T) {
+		text := []byte(strings.Join(rapid.SliceOfN(part, 0, 40).Draw(t, "parts"), ""))
+		var got, want []string
+		for sentence := range Sentences(text) {
+			got = append(got, string(sentence))
+		}
+		for rest := text; len(rest) > 0; {
+			n, _, _ := sentences.SplitFunc(rest, true)
+			want = append(want, string(rest[:n]))
+			rest = rest[n:]
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("%q: %q, want %q", text, got, want)
+		}
+	})
+	start := time.Now()
+	for range Sentences([]byte("." + strings.Repeat(" ", 1<<18))) {
+	}
+	if spent := time.Since(start); spent > 10*time.Second {
+		t.Errorf("took %v", spent)
+	}
 }

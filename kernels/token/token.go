@@ -140,21 +140,42 @@ var ascii = func() (classes [256]class) {
 // segment returns the length of the first segment of text: a grapheme in scripts written without spaces, otherwise a
 // word of the annex.
 func segment(text []byte) int {
-	// Given the whole text, neither SplitFunc asks for more or fails.
+	// Given the whole text, neither SplitFunc asks for more nor fails.
 	if r, _ := utf8.DecodeRune(text); Alone(r) {
 		n, _, _ := graphemes.SplitFunc(text, true)
 		return n
 	}
-	n, _, _ := words.SplitFunc(text, true)
-	for i, b := range text[:n] {
+	// The annex joins iteration marks to what precedes them, so look for one before reading on: all of a long text may be
+	// one segment of the annex, and many here.
+	for size := firstWindow; ; size *= 2 {
+		part := text[:min(size, len(text))]
+		n, _, _ := words.SplitFunc(part, len(part) == len(text))
+		before := part
+		if n > 0 {
+			before = part[:n]
+		}
+		if i := markIn(before); i > 0 {
+			n, _, _ = words.SplitFunc(text[:i], true)
+		}
+		if n > 0 {
+			return n
+		}
+	}
+}
+
+// firstWindow is more than the length of most segments, in bytes.
+const firstWindow = 64
+
+// markIn returns the index of the first iteration mark in text, or -1.
+func markIn(text []byte) int {
+	for i, b := range text {
 		if b >= firstOfMarks {
-			if r, _ := utf8.DecodeRune(text[i:n]); isIterationMark(r) {
-				n, _, _ = words.SplitFunc(text[:i], true)
-				break
+			if r, _ := utf8.DecodeRune(text[i:]); isIterationMark(r) {
+				return i
 			}
 		}
 	}
-	return n
+	return -1
 }
 
 // Alone reports whether r begins a word whatever precedes it: a letter of a script written without spaces.

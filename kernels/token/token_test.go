@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -94,6 +95,19 @@ func TestWordsAndSymbols(t *testing.T) {
 		if got, want := WordsAndSymbols(nil, []byte(c.text)), hashes(strings.Fields(c.want)); !slices.Equal(got, want) {
 			t.Errorf("WordsAndSymbols(%q) has %d tokens, not %q", c.text, len(got), c.want)
 		}
+	}
+}
+
+// The annex takes these texts for one word, of which each iteration mark cuts off a piece.
+func TestManyIterationMarks(t *testing.T) {
+	const n = 1 << 17
+	start := time.Now()
+	tokens := Words(nil, []byte(strings.Repeat("a々", n)))
+	if want := slices.Repeat(hashes([]string{"a", "々"}), n); !slices.Equal(tokens, want) {
+		t.Errorf("%d tokens, want %d", len(tokens), len(want))
+	}
+	if spent := time.Since(start); spent > 10*time.Second {
+		t.Errorf("took %v, more than a thousand times as long as other texts of this size", spent)
 	}
 }
 

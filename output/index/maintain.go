@@ -54,7 +54,7 @@ func (w *Writer) Drop(ctx context.Context, run string) (d Dropped, err error) {
 			return false, nil
 		}
 	}
-	all := slices.Clone(w.Segments[:i])
+	all, made := slices.Clone(w.Segments[:i]), []Segment(nil)
 	for k := i; k < len(w.Segments); k++ {
 		s := &w.Segments[k]
 		touched := k == i
@@ -75,10 +75,10 @@ func (w *Writer) Drop(ctx context.Context, run string) (d Dropped, err error) {
 			next.Runs = slices.Delete(next.Runs, n, n+1)
 		}
 		if len(next.Runs) > 0 {
-			all = append(all, next)
+			all, made = append(all, next), append(made, next)
 		}
 	}
-	return d, w.change(ctx, all)
+	return d, w.change(ctx, all, made...)
 }
 
 // place identifies a document. It has the id because later runs may read other files with the same path.
@@ -146,7 +146,7 @@ func (w *Writer) Prune(ctx context.Context, age time.Duration) (p Pruned, err er
 			return p, err
 		}
 		p.Merged += end - first
-		if err := w.change(ctx, slices.Concat(w.Segments[:first], []Segment{next}, w.Segments[end:])); err != nil {
+		if err := w.change(ctx, slices.Concat(w.Segments[:first], []Segment{next}, w.Segments[end:]), next); err != nil {
 			return p, err
 		}
 	}

@@ -5,7 +5,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/bits"
 	"slices"
+	"sort"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -25,8 +27,8 @@ const (
 // segments.
 type leaves func(table output.Part, run int, row *records.Stored) (bool, error)
 
-// rewrite writes one segment that can replace several consecutive ones. It is not part of the index yet. If a file is
-// damaged, rewrite fails instead of copying it.
+// rewrite writes one segment that can replace several consecutive ones. Recover removes it unless it becomes part of
+// the index. If a file is damaged, rewrite fails instead of copying it.
 func (w *Writer) rewrite(ctx context.Context, of []Segment, name string, leave leaves) (Segment, error) {
 	for i := range of {
 		if err := w.checkFiles(ctx, &of[i], of[i].Files); err != nil {
@@ -40,10 +42,7 @@ func (w *Writer) rewrite(ctx context.Context, of []Segment, name string, leave l
 	}
 	keys, err := r.keys(ctx, of, next.ShardBits)
 	next.Files = append(next.Files, keys...)
-	if err != nil {
-		return next, err
-	}
-	return next, w.finish(ctx, &next)
+	return next, err
 }
 
 // Copy writes the documents kept in an index to one segment, without keys, of an index that does not exist yet, at dir.
@@ -68,11 +67,37 @@ type rewriting struct {
 	leave  leaves
 	rows   int64 // rows of documents written
 
-	// places has the new number of each row of each segment, or leftOut.
-	places [][]int64
+	places [][]renumbered // by segment and its file of documents
 }
 
-const leftOut = -1
+// renumbered are the rows of a file of documents, with one and a half bits per row.
+type renumbered struct {
+	start, to int64    // number of the first row, and the new number of the first one that stays
+	rows      int      // number of rows
+	stay      []uint64 // one bit per row
+	before    []uint32 // by word of stay, number of rows before it that stay
+	left      uint32   // number of rows that stay
+}
+
+// add adds the next row.
+func (r *renumbered) add(stays bool) {
+	if r.rows%64 == 0 {
+		r.stay, r.before = append(r.stay, 0), append(r.before, r.left)
+	}
+	if stays {
+		r.stay[r.rows/64] |= 1 << (r.rows % 64)
+		r.left++
+	}
+	r.rows++
+}
+
+// newRow returns the new number of a segment's row, or false if the row is left out.
+func newRow(files []renumbered, row int64) (int64, bool) {
+	after := sort.Search(len(files), func(k int) bool { return files[k].start > row })
+	f := &files[after-1]
+	word, bit := (row-f.start)/64, uint64(1)<<((row-f.start)%64)
+	return f.to + int64(f.before[word]) + int64(bits.OnesCount64(f.stay[word]&(bit-1))), f.stay[word]&bit != 0
+}
 
 // tables writes the rows of both tables of all segments.
 func (r *rewriting) tables(ctx context.Context, of []Segment) (Segment, error) {
@@ -81,8 +106,7 @@ func (r *rewriting) tables(ctx context.Context, of []Segment) (Segment, error) {
 		next.Runs, next.ShardBits = append(next.Runs, s.Runs...), max(next.ShardBits, s.ShardBits)
 	}
 	for i := range of {
-		kept, removed := of[i].rows()
-		r.places = append(r.places, make([]int64, kept+removed))
+		r.places = append(r.places, make([]renumbered, len(of[i].documentFiles())))
 	}
 	if err := storage.Begin(ctx, r.folder.Dir, false); err != nil {
 		return next, err
@@ -125,7 +149,8 @@ func (r *rewriting) documents(
 				if !isOf(table, of[i].Name, f.Path) {
 					continue
 				}
-				places := r.places[i][starts[number]:][:0]
+				places := &r.places[i][number]
+				places.start, places.to = starts[number], r.rows
 				for stored, err := range output.FileRows[records.Stored](ctx, storage.Join(r.from, f.Path)) {
 					if err != nil {
 						return err
@@ -141,14 +166,13 @@ func (r *rewriting) documents(
 					if err != nil {
 						return err
 					}
+					places.add(!leave)
 					if leave {
-						places = append(places, leftOut)
 						continue
 					}
 					if _, err := out.Write([]records.Stored{stored}); err != nil {
 						return err
 					}
-					places = append(places, r.rows)
 					r.rows++
 					rows[first+run]++
 					if text += len(stored.Text) + len(stored.Name); text >= groupText {
@@ -203,8 +227,8 @@ func isOf(table output.Part, segment, path string) bool {
 	return storage.Dir(path) == FileOf(segment, string(table))
 }
 
-// keys writes the keys of all segments, except those of rows left out, to 1<<bits files per band.
-func (r *rewriting) keys(ctx context.Context, of []Segment, bits int) (files []records.ManifestFile, err error) {
+// keys writes the keys of all segments, except those of rows left out, to 1<<shardBits files per band.
+func (r *rewriting) keys(ctx context.Context, of []Segment, shardBits int) (files []records.ManifestFile, err error) {
 	bands := 0
 	for _, s := range of {
 		for _, f := range s.Files {
@@ -220,11 +244,11 @@ func (r *rewriting) keys(ctx context.Context, of []Segment, bits int) (files []r
 	lookup := (&Index{Dir: r.from, Generation: Generation{Segments: of}}).Lookup()
 	var all []Key
 	for band := range bands {
-		for shard := range 1 << bits {
+		for shard := range 1 << shardBits {
 			all = all[:0]
 			for i, s := range lookup.Segments {
-				err := s.each(ctx, lookup.Dir, band, shard, bits, func(k Key) {
-					if row := r.places[i][k.Row]; row != leftOut {
+				err := s.each(ctx, lookup.Dir, band, shard, shardBits, func(k Key) {
+					if row, stays := newRow(r.places[i], k.Row); stays {
 						all = append(all, Key{k.Key, row})
 					}
 				})
@@ -252,9 +276,9 @@ func (r *rewriting) keys(ctx context.Context, of []Segment, bits int) (files []r
 }
 
 // each calls do with the keys of a shard of a band.
-func (s *lookedUp) each(ctx context.Context, dir string, band, shard, bits int, do func(Key)) error {
-	first, most := int64(shard)<<(KeyBits-bits), int64(shard+1)<<(KeyBits-bits)-1
-	return s.files(dir, band, shard, bits, func(path string) error {
+func (s *lookedUp) each(ctx context.Context, dir string, band, shard, shardBits int, do func(Key)) error {
+	first, most := int64(shard)<<(KeyBits-shardBits), int64(shard+1)<<(KeyBits-shardBits)-1
+	return s.files(dir, band, shard, shardBits, func(path string) error {
 		within := func(least, greatest int64) bool { return least <= most && greatest >= first }
 		return ReadKeys(ctx, path, within, func(k Key) {
 			if k.Key >= first && k.Key <= most {

@@ -213,8 +213,14 @@ func (w *Writer) add(ctx context.Context, s Segment) error {
 	return w.change(ctx, append(slices.Clip(w.Segments), s))
 }
 
-// change makes the next generation, with the given segments.
-func (w *Writer) change(ctx context.Context, segments []Segment) error {
+// change makes the next generation, with the given segments. Those just made by rewrite are complete only now: had the
+// run ended before, Recover would have removed them.
+func (w *Writer) change(ctx context.Context, segments []Segment, made ...Segment) error {
+	for i := range made {
+		if err := w.finish(ctx, &made[i]); err != nil {
+			return err
+		}
+	}
 	if err := w.Prove(ctx); err != nil {
 		return err
 	}

@@ -11,9 +11,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parquet-go/parquet-go"
+
 	"github.com/neardup/neardup/io/storage"
 	"github.com/neardup/neardup/io/storage/storagetest"
+	"github.com/neardup/neardup/output"
 	"github.com/neardup/neardup/output/index"
+	"github.com/neardup/neardup/records"
 )
 
 // pended returns an index in dir, locked by a run that has published an output and recorded an empty segment.
@@ -63,6 +67,57 @@ func TestChangeCancelled(t *testing.T) {
 		}
 		if err := errors.Join(w.Close(t.Context()), has(t.Context(), dir)); err != nil {
 			t.Fatalf("cancelled by question %d: %v", n, err)
+		}
+	}
+}
+
+// stored writes a segment with one document of a table, and returns it.
+func stored(t *testing.T, w *index.Writer, name string, table output.Part, document string) index.Segment {
+	t.Helper()
+	folder := w.Folder(name)
+	if err := storage.Begin(t.Context(), folder.Dir, false); err != nil {
+		t.Fatal(err)
+	}
+	file, err := folder.Write(t.Context(), output.TableFile(table, 0, 1), true, func(to io.Writer) error {
+		return parquet.Write(to, []records.Stored{{Name: document, Text: []byte("text")}})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file.Path, file.Rows = index.FileOf(name, file.Path), 1
+	run := index.Added{Run: name, Kept: 1}
+	if table == output.Removed {
+		run = index.Added{Run: name, Removed: 1}
+	}
+	return index.Segment{Name: name, Runs: []index.Added{run}, Files: []records.ManifestFile{file}}
+}
+
+// At whatever moment the removal of a run is cancelled, what it has rewritten so far is removed, except just before the
+// change. The rewritten segment of a run that was alone in its own has no documents, and is removed in any case.
+func TestDropCancelled(t *testing.T) {
+	for n, ended := 1, true; ended; n++ {
+		dir := t.TempDir()
+		w := &index.Writer{Index: &index.Index{Dir: dir}}
+		first := index.Generation{Segments: []index.Segment{
+			stored(t, w, "one", output.Kept, `{"id":"a","source":"f","position":1}`),
+			stored(t, w, "two", output.Removed, `{"id":"b","source":"g","position":1,"fell":{"id":"a","source":"f","position":1}}`),
+		}}
+		_, err := index.Create(t.Context(), dir, first)
+		if err == nil {
+			w, err = index.Lock(t.Context(), dir, "run", storage.LockOptions{})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := storagetest.EndsAt(t.Context(), n)
+		_, _ = w.Drop(ctx, "one")
+		ended = ctx.Err() != nil
+		cancel()
+		if err := w.Close(t.Context()); err != nil {
+			t.Fatalf("cancelled by question %d: %v", n, err)
+		}
+		if left, err := filepath.Glob(filepath.Join(dir, "segments", "run-0", "*")); err != nil || len(left) > 0 {
+			t.Fatalf("cancelled by question %d: generation %d, left %q, error %v", n, w.Number, left, err)
 		}
 	}
 }

@@ -181,6 +181,21 @@ func TestDecideAgainRefuses(t *testing.T) {
 	}
 }
 
+// In another folder than that of the run, a relative input is not found, and the error says where to go.
+func TestDecideAgainElsewhere(t *testing.T) {
+	there := t.TempDir()
+	if err := os.WriteFile(filepath.Join(there, "in.jsonl"), []byte(read(t, "../../testdata/tldr/osx.jsonl")), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(there)
+	first := run(t, ask(t, "in.jsonl"))
+	t.Chdir(t.TempDir())
+	const want = "its run named its input relative to the folder it was started in"
+	if _, err := decidedAgain(t, first, "--threshold=.9"); job.Status(err) != 2 || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
 // A copy removed for another copy has a reason only if the tables say what they have in common.
 func TestDecideAgainAmongCopies(t *testing.T) {
 	folder := t.TempDir()

@@ -301,6 +301,9 @@ func (r *run) besides(ctx context.Context, exists error) error {
 	return fmt.Errorf("%w; and %w", err, exists)
 }
 
+// isRelative reports whether the current folder decides what an input is.
+func isRelative(input string) bool { return storage.IsLocal(input) && !path.IsAbs(input) }
+
 // makePlan plans, and records what was chosen.
 func (r *run) makePlan(ctx context.Context) error {
 	request := job.NewRequest(r.asked, r.config.Running, r.config.DryRun)
@@ -310,6 +313,10 @@ func (r *run) makePlan(ctx context.Context) error {
 	switch {
 	case r.from != nil:
 		plan, err = job.Follow(ctx, request, &r.from.Run)
+		if errors.As(err, new(*job.UsageError)) && slices.ContainsFunc(r.asked.Inputs, isRelative) {
+			err = job.Usage("--from %s: %w; its run named its input relative to the folder it was started in: start this run there",
+				r.config.From, err)
+		}
 	case r.commit != nil: // not a dry run
 		request.Reread = true
 		if request.Layout, err = r.earlier(); err != nil {

@@ -3,7 +3,6 @@
 package show
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -386,37 +385,37 @@ func (s *show) inCorpus(ctx context.Context) error {
 			return nil
 		}
 	}
-	searched := "the tables"
+	searched, found := "the tables", 0
 	var files []string
-	found := 0
-	var failed error
-	nearest := edit.Nearest(s.Document, func(yield func(id string) bool) {
-		consider := func(id string) {
-			if len(id) <= 2*len(s.Document)+1 { // others are too different, and may be very long
-				yield(id)
-			}
+	guess := edit.NewGuess(s.Document)
+	consider := func(id string) {
+		if len(id) <= 2*len(s.Document)+1 { // others are too different, and may be very long
+			guess.Consider(id)
 		}
-		if s.has(output.Corpus) {
-			searched = "the output"
-			failed = s.corpus(ctx, func(id, file string) {
-				if id == s.Document {
-					if found++; len(files) < mostPlaces {
-						files = append(files, file)
-					}
+	}
+	if s.has(output.Corpus) {
+		searched = "the output"
+		err := s.corpus(ctx, func(id, file string) {
+			if id == s.Document {
+				if found++; len(files) < mostPlaces {
+					files = append(files, file)
 				}
-				consider(id)
-			})
+			}
+			consider(id)
+		})
+		if err != nil {
+			return err
 		}
+	}
+	if found == 0 {
 		for row, err := range output.Rows[records.Clustered](ctx, s.f, output.Clusters) {
-			if failed = cmp.Or(failed, err); failed != nil || found > 0 {
-				return
+			if err != nil {
+				return err
 			}
 			consider(row.ID)
 		}
-	})
+	}
 	switch {
-	case failed != nil:
-		return failed
 	case found > 1:
 		return job.Usage("%d documents with the id %q are in no cluster; they are in %s", found, s.Document,
 			strings.Join(slices.Compact(files), ", "))
@@ -426,7 +425,7 @@ func (s *show) inCorpus(ctx context.Context) error {
 		return nil
 	}
 	hint := "; no id resembles it"
-	if nearest != "" {
+	if nearest := guess.Nearest(); nearest != "" {
 		hint = "; the most similar id is " + strconv.Quote(nearest)
 	}
 	return job.Usage("no document in %s has the id %q%s; give an id, or a place SOURCE@POSITION, as listed in "+

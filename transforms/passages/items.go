@@ -310,7 +310,7 @@ func (f *searchFn) ProcessElement(
 // tell emits rows, and a cut or a drop, for the items whose minimum share a document contains.
 func (f *searchFn) tell(doc *blocks.Document, rows, cuts, dropped func(int64, []byte)) error {
 	slices.SortStableFunc(f.runs, func(a, b passage.Run) int {
-		return slices.Compare([]int{a.Item, a.ItemStart}, []int{b.Item, b.ItemStart})
+		return cmp.Or(cmp.Compare(a.Item, b.Item), cmp.Compare(a.ItemStart, b.ItemStart))
 	})
 	var marked [][]passage.Run // by item
 	var at []int

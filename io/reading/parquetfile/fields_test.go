@@ -172,14 +172,16 @@ func TestDrift(t *testing.T) {
 	}
 	a, errA := planted(t, "", o, narrow{"one", -7})
 	b, errB := planted(t, "", o, wide{-7, "one"})
-	c, errC := planted(t, "", o, real{"one", -7}, real{"one", math.NaN()}, real{"one", math.Inf(-1)})
+	c, errC := planted(t, "", o, real{"one", -7}, real{"one", math.NaN()}, real{"one", math.Inf(-1)}, real{"one", math.Inf(1)})
 	if errA != nil || errB != nil || errC != nil {
 		t.Fatal(errA, errB, errC)
 	}
 	want := `id false "" text true "one" missing [] value 1 "-7"`
 	none := `id false "" text true "one" missing [] value 0 ""`
+	least := `id false "" text true "one" missing [] value 1 "-1e999999999"`
+	greatest := `id false "" text true "one" missing [] value 1 "+1e999999999"`
 	got := slices.Concat(described(t, a, o), described(t, b, o), described(t, c, o))
-	if !slices.Equal(got, []string{want, want, want, none, none}) {
+	if !slices.Equal(got, []string{want, want, want, none, least, greatest}) {
 		t.Errorf("got %s", got)
 	}
 }

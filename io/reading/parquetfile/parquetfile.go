@@ -643,8 +643,12 @@ func (r *rows) row(position int64) error {
 		if err := r.values(value, render, row, &doc.Value.Text, false, func() { doc.Value.Kind = render.kind }); err != nil {
 			return err
 		}
-		if v := doc.Value; v.Kind == codec.NumberValue && !endsInDigit(v.Text) { // NaN, ±Inf
-			doc.Value = codec.Value{Text: v.Text[:0]}
+		switch v := &doc.Value; {
+		case v.Kind != codec.NumberValue || endsInDigit(v.Text):
+		case string(v.Text) == "NaN":
+			*v = codec.Value{Text: v.Text[:0]}
+		default: // ±Inf ranks beyond all finite numbers
+			v.Text = append(v.Text[:1], "1e999999999"...)
 		}
 	}
 	if r.record.Long {
