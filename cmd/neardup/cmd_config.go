@@ -1,17 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"strings"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/neardup/neardup/internal/configfile"
-	"github.com/neardup/neardup/pipelines/job"
 )
 
 type configCmd struct {
@@ -43,10 +42,10 @@ func (c *configInitCmd) write(template string, stdout io.Writer) error {
 		_, err := io.WriteString(stdout, template)
 		return err
 	}
-	file, err := os.OpenFile(c.Output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if errors.Is(err, fs.ErrExist) {
-		return &job.OutputExistsError{Reason: c.Output + " already exists; choose another --output"}
+	if err := cmp.Or(checkNew(c.Output, "--output", "config init"), checkFolder(c.Output, "--output", "config init")); err != nil {
+		return err
 	}
+	file, err := os.OpenFile(c.Output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return fmt.Errorf("--output: %w", err)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -24,7 +25,15 @@ func (p picture) check(flag, subcommand string) error {
 	if !strings.EqualFold(filepath.Ext(string(p)), ".svg") {
 		return withHelp(job.Usage("%s %s: plots are written as SVG; use a name that ends in .svg", flag, p), subcommand)
 	}
-	return checkNew(string(p), flag, subcommand)
+	return cmp.Or(checkNew(string(p), flag, subcommand), checkFolder(string(p), flag, subcommand))
+}
+
+// checkFolder returns an error if the folder of a new file does not exist.
+func checkFolder(path, flag, subcommand string) error {
+	if _, err := os.Stat(filepath.Dir(path)); errors.Is(err, fs.ErrNotExist) {
+		return withHelp(job.Usage("%s %s: no such folder; create it, or use another folder", flag, path), subcommand)
+	}
+	return nil
 }
 
 // checkNew returns an error if nothing new can be created at the path of a subcommand's flag; "" means none.

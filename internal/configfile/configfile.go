@@ -202,8 +202,8 @@ func (f *file) parseRun(data []byte) error {
 	if err := json.Unmarshal(data, &run); err != nil || run.Version == "" {
 		return fmt.Errorf("%s is JSON, but not a run.json of neardup; a job file is TOML", f.path)
 	}
-	if command := run.Command(); command == "compare" || command == "study" {
-		return fmt.Errorf("%s was written by neardup %s; give a run.json of dedup or passages", f.path, command)
+	if command := run.Command(); command != "dedup" {
+		return fmt.Errorf("%s was written by neardup %s; give a run.json of dedup", f.path, command)
 	}
 	f.values = map[string]any{}
 	set := func(name string, value any) {
