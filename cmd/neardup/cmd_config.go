@@ -14,7 +14,7 @@ import (
 )
 
 type configCmd struct {
-	Init configInitCmd `cmd:"" help:"Write a --config file that lists every flag in --help with its default, commented out."`
+	Init configInitCmd `cmd:"" help:"Write a job file for --config that lists every flag with its default, commented out."`
 }
 
 type configInitCmd struct {

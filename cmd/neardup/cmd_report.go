@@ -12,7 +12,7 @@ import (
 
 type reportCmd struct {
 	Dir       string `arg:"" name:"dir" help:"Output of a finished run of dedup or passages."`
-	Output    string `short:"o" placeholder:"FILE" help:"File for the page; must be new, unless --overwrite is given. - is standard output (default: standard output, if not a terminal)." group:"Output"`
+	Output    string `short:"o" placeholder:"FILE" help:"File for the page; must be new, unless you give --overwrite. - is standard output (default: standard output, if not a terminal)." group:"Output"`
 	Overwrite bool   `help:"Replace the file." group:"Output"`
 	NoText    bool   `help:"Leave out the texts of documents." group:"Output"`
 }

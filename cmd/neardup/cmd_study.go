@@ -21,7 +21,7 @@ import (
 type studyCmd struct {
 	study.Config
 	GroupInto string          `placeholder:"DIR" help:"Folder in which each group of similar documents gets a folder with links to its files; must be new." group:"Study"`
-	Job       configfile.Flag `name:"config" placeholder:"FILE" help:"TOML file that sets flags by name; the command line wins." group:"Running"`
+	Job       configfile.Flag `name:"config" placeholder:"FILE" help:"Job file: TOML that sets flags by name; the command line wins." group:"Running"`
 	JSON      bool            `name:"json" help:"Print the result as JSON, not as a table." group:"Study"`
 }
 
