@@ -224,7 +224,7 @@ def test_paths(tmp_path):
     assert result.pairs.to_arrow().to_pylist() == list(result.pairs)
     assert pl.DataFrame(result.pairs).equals(result.pairs.to_polars())
     assert "srcdoc=" in result.report._repr_html_() and result.report.path.exists()
-    with pytest.raises(TypeError, match="but the run read files; read .*/out/corpus for what it kept"):
+    with pytest.raises(TypeError, match=r"but the run read files; read .*/out/corpus for what it kept"):
         result.filter(TLDR)
     files = [TLDR / "osx.jsonl", TLDR / "linux.jsonl"]
     assert neardup.dedup(files).summary["input"]["files"] == 2
@@ -456,7 +456,7 @@ def test_other_commands(tmp_path):
         neardup.query(TLDR, "osx/as", neares=1)
     with pytest.raises(TypeError, match="give either of, an id, or document, a text"):
         neardup.query(TLDR)
-    with pytest.raises(neardup.Error, match="^document: the text has no tokens"):
+    with pytest.raises(neardup.Error, match=r"^document: the text has no tokens"):
         neardup.query(TLDR, document="")
     for data in ("word " * 3000, "a\0b"):
         with pytest.raises(ValueError, match="cannot be a path; give texts as a list"):
@@ -470,8 +470,6 @@ def test_answers_without_rows():
     assert nothing.to_arrow().num_rows == 0 and nothing.to_arrow().schema == found.to_arrow().schema
     measured = neardup.diff("one two", "one three", measures=True)
     assert neardup.diff("one two", "one three").to_arrow().schema == measured.to_arrow().schema
-    schema = neardup.plan(TEXTS).to_arrow().schema
-    assert neardup.Answer({}, lambda _: [], dict(zip(schema.names, map(str, schema.types)))).to_arrow().schema == schema
 
 
 def test_signature():

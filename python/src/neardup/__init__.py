@@ -55,7 +55,7 @@ def dedup(
     folder = None
     if output is None:
         if spec.get("runner", "local") != "local" and data is not None and paths(data) is None:
-            raise ValueError("a cluster cannot write to a temporary output; give output, a folder that its workers reach")
+            raise ValueError("workers cannot reach a temporary output; give output, a folder that they reach")
         folder = Folder(tempfile.mkdtemp(prefix="neardup-"))
         output = os.path.join(folder.path, "output")
         if data is not None and paths(data) is None and not {"write", "drop_not_compared", "max_removed"} & spec.keys():
@@ -121,7 +121,7 @@ def compare(
     id: str | None = None,
     **spec: Unpack[_options.Compare],
 ) -> Answer:
-    """Finds the similar pairs of a small collection with several methods. A row says how far a method agrees with others."""
+    """Finds the similar pairs of a small collection with several methods. Each row shows how far a method agrees."""
     options = dict(spec, text=text, id=id)
     check("compare", options)
     return Answer(_read("compare", loaded(data), options)[0], lambda answer: answer["methods"])
@@ -145,7 +145,8 @@ def diff(
         if data is None:
             options = dict(spec)
             check("diff", options)
-            words = [os.fspath(one) if isinstance(one, os.PathLike) else texts.path(one, name) for name, one in (("a", a), ("b", b))]
+            named = {"a": a, "b": b}.items()
+            words = [os.fspath(one) if isinstance(one, os.PathLike) else texts.path(one, name) for name, one in named]
         else:
             options = dict(spec, text=text, id=id)
             check("diff", options)

@@ -162,7 +162,8 @@ class Result:
     )
     rejected = property(lambda self: Table(self, "rejected"), doc="Records that are unreadable or not compared.")
     documents = property(
-        lambda self: Table(self, "documents"), doc="Every record, and what became of it. The run writes this table only if write names documents."
+        lambda self: Table(self, "documents"),
+        doc="Every record, and what became of it. Runs write this table only if write names it.",
     )
 
     def _located(self, name: str) -> tuple[fs.FileSystem, str]:
