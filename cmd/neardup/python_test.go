@@ -14,6 +14,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/neardup/neardup/internal/terminal"
+	"github.com/neardup/neardup/pipelines/job"
 )
 
 // called lists the commands that Python calls, and the flags that it passes in its own way.
@@ -94,7 +95,8 @@ func pythonType(flag *kong.Flag) string {
 	_, parsed := reflect.New(target).Interface().(encoding.TextUnmarshaler)
 	switch kind := target.Kind(); {
 	case flag.Enum != "":
-		one = `Literal["` + strings.Join(flag.EnumSlice(), `", "`) + `"]`
+		words := slices.DeleteFunc(flag.EnumSlice(), func(word string) bool { return word == string(job.Prism) })
+		one = `Literal["` + strings.Join(words, `", "`) + `"]`
 	case flag.IsBool():
 		one = "bool"
 	case flag.IsMap():

@@ -208,7 +208,7 @@ class Dedup(TypedDict, total=False):
     """Parts of the output to write: any of pairs,clusters,removed,rejected,corpus,documents (default: all but
     documents, which has a row for every record)."""
 
-    runner: Literal["local", "flink", "spark", "dataflow", "portable", "prism", "direct"]
+    runner: Literal["local", "flink", "spark", "dataflow", "portable", "direct"]
     """Beam runner: local (all cores, bounded memory) or direct (Beam's own), in this process; flink, spark or portable
     on a cluster, through job_server; or dataflow, for dedup and plan only. Beam's class names work too; DirectRunner
     means local (default: local)."""
@@ -422,7 +422,7 @@ class Query(TypedDict, total=False):
     seed: int
     """Seed of the signature (default: 1)."""
 
-    runner: Literal["local", "flink", "spark", "dataflow", "portable", "prism", "direct"]
+    runner: Literal["local", "flink", "spark", "dataflow", "portable", "direct"]
     """Beam runner: local (all cores, bounded memory) or direct (Beam's own); DirectRunner means local (default:
     local)."""
 
@@ -577,7 +577,7 @@ class Compare(TypedDict, total=False):
     """Random vectors of SimHash: normal (normally distributed entries) or sign (entries 1 and -1, as in most programs;
     no guaranteed recall for cosine) (default: normal)."""
 
-    runner: Literal["local", "flink", "spark", "dataflow", "portable", "prism", "direct"]
+    runner: Literal["local", "flink", "spark", "dataflow", "portable", "direct"]
     """Beam runner: local (all cores, bounded memory) or direct (Beam's own), in this process; flink, spark or portable
     on a cluster, through job_server; or dataflow, for dedup and plan only. Beam's class names work too; DirectRunner
     means local (default: local)."""
@@ -711,7 +711,7 @@ class Diff(TypedDict, total=False):
     seed: int
     """Seed of the SimHash signatures (default: 1)."""
 
-    runner: Literal["local", "flink", "spark", "dataflow", "portable", "prism", "direct"]
+    runner: Literal["local", "flink", "spark", "dataflow", "portable", "direct"]
     """Beam runner: local (all cores, bounded memory) or direct (Beam's own); DirectRunner means local (default:
     local)."""
 
