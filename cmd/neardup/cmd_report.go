@@ -31,5 +31,8 @@ func (c *reportCmd) Run(ctx context.Context, s streams) error {
 	if c.Output == "" && terminal.Watched(s.Out) {
 		return job.Usage("the page is HTML, which a terminal cannot show; write it to a file with -o report.html")
 	}
+	if _, err := job.OpenOutput(ctx, c.Dir, "dedup", "passages"); err != nil { // with the path as the user wrote it
+		return err
+	}
 	return dedup.Page(ctx, dedup.Paging{Output: c.Dir, File: c.Output, W: s.Out, Overwrite: c.Overwrite, NoText: c.NoText, Draw: report.Page})
 }
