@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -34,7 +33,7 @@ func (c *configInitCmd) Run(app *kong.Application, s streams) error {
 		}
 		take = append(take, command.Name)
 	}
-	return withHelp(fmt.Errorf("no job file for %s; name one of %s", c.Command, strings.Join(take, ", ")), "config init")
+	return withHelp(fmt.Errorf("%s takes no job file; name one of %s", c.Command, strings.Join(take, ", ")), "config init")
 }
 
 func (c *configInitCmd) write(template string, stdout io.Writer) error {
@@ -42,7 +41,10 @@ func (c *configInitCmd) write(template string, stdout io.Writer) error {
 		_, err := io.WriteString(stdout, template)
 		return err
 	}
-	if err := cmp.Or(checkNew(c.Output, "--output", "config init"), checkFolder(c.Output, "--output", "config init")); err != nil {
+	if err := checkNew(c.Output, "--output", "config init"); err != nil {
+		return err
+	}
+	if err := checkFolder("--output", c.Output); err != nil {
 		return err
 	}
 	file, err := os.OpenFile(c.Output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)

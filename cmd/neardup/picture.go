@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -25,13 +24,16 @@ func (p picture) check(flag, subcommand string) error {
 	if !strings.EqualFold(filepath.Ext(string(p)), ".svg") {
 		return withHelp(job.Usage("%s %s: plots are written as SVG; use a name that ends in .svg", flag, p), subcommand)
 	}
-	return cmp.Or(checkNew(string(p), flag, subcommand), checkFolder(string(p), flag, subcommand))
+	if err := checkNew(string(p), flag, subcommand); err != nil {
+		return err
+	}
+	return checkFolder(flag, string(p))
 }
 
-// checkFolder returns an error if the folder of a new file does not exist.
-func checkFolder(path, flag, subcommand string) error {
-	if _, err := os.Stat(filepath.Dir(path)); errors.Is(err, fs.ErrNotExist) {
-		return withHelp(job.Usage("%s %s: no such folder; create it, or use another folder", flag, path), subcommand)
+// checkFolder returns an error if the folder of a file to write does not exist; "" means no file.
+func checkFolder(flag, path string) error {
+	if info, err := os.Stat(filepath.Dir(path)); path != "" && (err != nil || !info.IsDir()) {
+		return job.Usage("%s %s: folder %s does not exist; create it", flag, path, filepath.Dir(path))
 	}
 	return nil
 }
