@@ -9,14 +9,14 @@ class Dedup(TypedDict, total=False):
     """Keyword arguments of `neardup.dedup`."""
 
     store_endpoint: Mapping[str, str]
-    """Address of s3 or gs, as in s3=https://minio.example:9000; repeat for both (default: AWS_ENDPOINT_URL_S3 and
-    STORAGE_EMULATOR_HOST, or AWS and Google)."""
+    """Address of s3 or gs, as in s3=https://minio.example:9000 (default: AWS_ENDPOINT_URL_S3 and STORAGE_EMULATOR_HOST,
+    or AWS and Google)."""
 
     s3_path_style: bool
     """Name the bucket in the path of a request, not in its host (default: only if an endpoint is set)."""
 
     anonymous: Literal["s3", "gs"] | Sequence[Literal["s3", "gs"]]
-    """Read public buckets of s3 or gs without credentials; repeat for both."""
+    """Read public buckets of s3 or gs without credentials; give a list for both."""
 
     requester_pays: bool
     """Pay for requests to requester-pays buckets; on Google Cloud Storage, the project in GOOGLE_CLOUD_QUOTA_PROJECT
@@ -29,8 +29,8 @@ class Dedup(TypedDict, total=False):
     """File that lists more inputs, one path per line; - is standard input."""
 
     include: str | Sequence[str]
-    """Read only files that match, or are in a folder that matches; repeat for several patterns. A pattern without a
-    slash matches any name in the path below an input folder; a pattern with a slash matches the whole path."""
+    """Read only files that match, or are in a folder that matches; give a list for several patterns. A pattern without
+    a slash matches any name in the path below an input folder; a pattern with a slash matches the whole path."""
 
     exclude: str | Sequence[str]
     """Skip files that match, or are in a folder that matches; patterns as for include."""
@@ -73,13 +73,13 @@ class Dedup(TypedDict, total=False):
     against: str | Sequence[str]
     """Documents that you already have: files, folders or patterns; a finished output, whose corpus/ is read; or an
     index. neardup removes documents of the input that are similar to one of these, and neither compares these with each
-    other nor writes them. The file name gives their format. Repeat for several."""
+    other nor writes them. The file name gives their format. Give a list for several."""
 
     append: bool
     """Add to the against index the documents that this run keeps or removes, once the output is complete."""
 
     against_text: str | Sequence[str]
-    """Text column of against; repeat to join several (default: those of text)."""
+    """Text column of against; give a list to join several (default: those of text)."""
 
     against_id: str
     """Id column of against (default: that of id)."""
@@ -107,7 +107,7 @@ class Dedup(TypedDict, total=False):
     stop words, and stem:LANGUAGE replaces words with stems (Snowball), as in default,stem:en (default: default)."""
 
     match: str | Sequence[str]
-    """Compare documents, even copies, only if they meet this rule, as in lang=equal; repeat the flag to require several
+    """Compare documents, even copies, only if they meet this rule, as in lang=equal; give a list to require several
     rules. Rules: equal (the same value, byte for byte), different (not equal), within:N (numbers at most N apart) and
     within:7d (dates or times; d, h, m or s). A rule like title=char:3,.7,lower requires a Jaccard similarity of .7,
     with shingles char:3 and normalize lower. Without text, such rules are the whole comparison. neardup compares
@@ -179,13 +179,13 @@ class Dedup(TypedDict, total=False):
     keep: str | Sequence[str]
     """Which of several similar documents to keep: first in input order, longest (bytes of text), max:COLUMN or
     min:COLUMN (numbers rank before strings, and missing values last), or prefer:GLOB,... (documents of files that match
-    the first pattern, then the second, then others). Repeat the flag to break ties, with at most one column; remaining
-    ties go to the first in input order. max:date keeps the newest, and the value none removes all similar documents
+    the first pattern, then the second, then others). Give a list to break ties, with at most one column; remaining ties
+    go to the first in input order. max:date keeps the newest, and the value none removes all similar documents
     (default: first)."""
 
     protect: str | Sequence[str]
     """Never remove documents of files that match, even if they are similar to each other. neardup removes other
-    documents that are similar to a protected one, whatever keep says. Repeat for several patterns."""
+    documents that are similar to a protected one, whatever keep says. Give a list for several patterns."""
 
     drop_not_compared: bool
     """Also exclude from the corpus the documents that are not compared: those without text or tokens, with too few
@@ -233,17 +233,16 @@ class Dedup(TypedDict, total=False):
     job server is on this machine)."""
 
     flink_option: Mapping[str, str]
-    """Option for the cluster's Beam runner, as in execution_mode_for_batch=BATCH_FORCED; repeat for several. The job
-    server must know the option."""
+    """Option for the cluster's Beam runner, as in execution_mode_for_batch=BATCH_FORCED. The job server must know the
+    option."""
 
     flink_rest: str
     """Flink's REST interface, which serves the web UI. neardup checks the cluster's settings before the job starts, and
     shows progress (default: port 8081 of the job server's machine, if Flink answers there)."""
 
     dataflow_option: Mapping[str, str]
-    """Dataflow option by its Beam name, as in max-num-workers=20; repeat for several. On the command line,
-    max_num_workers 20 is the same. project, region and staging-location are required; docs/dataflow.md lists the
-    others."""
+    """Dataflow option by its Beam name, as in max-num-workers=20. On the command line, max_num_workers 20 is the same.
+    project, region and staging-location are required; docs/dataflow.md lists the others."""
 
     job_name: str
     """Name of the job, for a cluster and for lineage_file; Dataflow accepts lower-case letters, digits and hyphens
@@ -287,14 +286,14 @@ class Query(TypedDict, total=False):
     """Keyword arguments of `neardup.query`."""
 
     store_endpoint: Mapping[str, str]
-    """Address of s3 or gs, as in s3=https://minio.example:9000; repeat for both (default: AWS_ENDPOINT_URL_S3 and
-    STORAGE_EMULATOR_HOST, or AWS and Google)."""
+    """Address of s3 or gs, as in s3=https://minio.example:9000 (default: AWS_ENDPOINT_URL_S3 and STORAGE_EMULATOR_HOST,
+    or AWS and Google)."""
 
     s3_path_style: bool
     """Name the bucket in the path of a request, not in its host (default: only if an endpoint is set)."""
 
     anonymous: Literal["s3", "gs"] | Sequence[Literal["s3", "gs"]]
-    """Read public buckets of s3 or gs without credentials; repeat for both."""
+    """Read public buckets of s3 or gs without credentials; give a list for both."""
 
     requester_pays: bool
     """Pay for requests to requester-pays buckets; on Google Cloud Storage, the project in GOOGLE_CLOUD_QUOTA_PROJECT
@@ -307,8 +306,8 @@ class Query(TypedDict, total=False):
     """File that lists more inputs, one path per line; - is standard input."""
 
     include: str | Sequence[str]
-    """Read only files that match, or are in a folder that matches; repeat for several patterns. A pattern without a
-    slash matches any name in the path below an input folder; a pattern with a slash matches the whole path."""
+    """Read only files that match, or are in a folder that matches; give a list for several patterns. A pattern without
+    a slash matches any name in the path below an input folder; a pattern with a slash matches the whole path."""
 
     exclude: str | Sequence[str]
     """Skip files that match, or are in a folder that matches; patterns as for include."""
@@ -442,14 +441,14 @@ class Compare(TypedDict, total=False):
     """Keyword arguments of `neardup.compare`."""
 
     store_endpoint: Mapping[str, str]
-    """Address of s3 or gs, as in s3=https://minio.example:9000; repeat for both (default: AWS_ENDPOINT_URL_S3 and
-    STORAGE_EMULATOR_HOST, or AWS and Google)."""
+    """Address of s3 or gs, as in s3=https://minio.example:9000 (default: AWS_ENDPOINT_URL_S3 and STORAGE_EMULATOR_HOST,
+    or AWS and Google)."""
 
     s3_path_style: bool
     """Name the bucket in the path of a request, not in its host (default: only if an endpoint is set)."""
 
     anonymous: Literal["s3", "gs"] | Sequence[Literal["s3", "gs"]]
-    """Read public buckets of s3 or gs without credentials; repeat for both."""
+    """Read public buckets of s3 or gs without credentials; give a list for both."""
 
     requester_pays: bool
     """Pay for requests to requester-pays buckets; on Google Cloud Storage, the project in GOOGLE_CLOUD_QUOTA_PROJECT
@@ -462,8 +461,8 @@ class Compare(TypedDict, total=False):
     """File that lists more inputs, one path per line; - is standard input."""
 
     include: str | Sequence[str]
-    """Read only files that match, or are in a folder that matches; repeat for several patterns. A pattern without a
-    slash matches any name in the path below an input folder; a pattern with a slash matches the whole path."""
+    """Read only files that match, or are in a folder that matches; give a list for several patterns. A pattern without
+    a slash matches any name in the path below an input folder; a pattern with a slash matches the whole path."""
 
     exclude: str | Sequence[str]
     """Skip files that match, or are in a folder that matches; patterns as for include."""
@@ -602,8 +601,8 @@ class Compare(TypedDict, total=False):
     job server is on this machine)."""
 
     flink_option: Mapping[str, str]
-    """Option for the cluster's Beam runner, as in execution_mode_for_batch=BATCH_FORCED; repeat for several. The job
-    server must know the option."""
+    """Option for the cluster's Beam runner, as in execution_mode_for_batch=BATCH_FORCED. The job server must know the
+    option."""
 
     flink_rest: str
     """Flink's REST interface, which serves the web UI. neardup checks the cluster's settings before the job starts, and
@@ -624,14 +623,14 @@ class Diff(TypedDict, total=False):
     """Keyword arguments of `neardup.diff`."""
 
     store_endpoint: Mapping[str, str]
-    """Address of s3 or gs, as in s3=https://minio.example:9000; repeat for both (default: AWS_ENDPOINT_URL_S3 and
-    STORAGE_EMULATOR_HOST, or AWS and Google)."""
+    """Address of s3 or gs, as in s3=https://minio.example:9000 (default: AWS_ENDPOINT_URL_S3 and STORAGE_EMULATOR_HOST,
+    or AWS and Google)."""
 
     s3_path_style: bool
     """Name the bucket in the path of a request, not in its host (default: only if an endpoint is set)."""
 
     anonymous: Literal["s3", "gs"] | Sequence[Literal["s3", "gs"]]
-    """Read public buckets of s3 or gs without credentials; repeat for both."""
+    """Read public buckets of s3 or gs without credentials; give a list for both."""
 
     requester_pays: bool
     """Pay for requests to requester-pays buckets; on Google Cloud Storage, the project in GOOGLE_CLOUD_QUOTA_PROJECT
@@ -644,8 +643,8 @@ class Diff(TypedDict, total=False):
     """File that lists more inputs, one path per line; - is standard input."""
 
     include: str | Sequence[str]
-    """Read only files that match, or are in a folder that matches; repeat for several patterns. A pattern without a
-    slash matches any name in the path below an input folder; a pattern with a slash matches the whole path."""
+    """Read only files that match, or are in a folder that matches; give a list for several patterns. A pattern without
+    a slash matches any name in the path below an input folder; a pattern with a slash matches the whole path."""
 
     exclude: str | Sequence[str]
     """Skip files that match, or are in a folder that matches; patterns as for include."""
